@@ -1,4 +1,4 @@
-/* Reading and writing a baseline's predictions (baseline.h). */
+/* Reads and writes a baseline's predictions (baseline.h). */
 #include "tools/cli/baseline.h"
 
 #include <errno.h>
@@ -19,7 +19,7 @@ static size_t row_length(const fr_baseline *baseline) {
     return SCALES + (baseline->vocab + 1) / 2 * 2;
 }
 
-/* The length of a complete file; every factor is at most LARGEST, so it can be told in floating point. */
+/* Gives the length of a complete file. Every factor is at most LARGEST, so that floating point is exact enough. */
 static double file_length(const fr_baseline *baseline) {
     double rows = (double)baseline->chunks * (double)fr_baseline_rows(baseline->chunk);
     return HEADER + 4.0 * (double)baseline->chunks * (double)baseline->chunk +

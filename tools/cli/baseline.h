@@ -1,4 +1,5 @@
-/* A file of a baseline model's predictions, which another model, or the same one quantized, is compared with.
+/* Reads and writes a file of a baseline model's predictions, with which another model, or the same one quantized, is
+ * compared.
  *
  * The form is that of llama-perplexity's, so that the two programs read each other's files. Little-endian:
  *
@@ -25,7 +26,7 @@ typedef struct fr_baseline {
     uint16_t *row; /* a row as it lies in the file */
 } fr_baseline;
 
-/* The first position of a chunk that is a row, and how many rows a chunk has. */
+/* Gives the first position of a chunk that has a row, and the number of rows of a chunk. */
 static inline size_t fr_baseline_first(size_t chunk) {
     return chunk / 2;
 }
@@ -34,17 +35,17 @@ static inline size_t fr_baseline_rows(size_t chunk) {
     return chunk - 1 - fr_baseline_first(chunk);
 }
 
-/* Opens a file, reads its header and its ids, and checks that its length is what they say. */
+/* Opens a file, reads its header and its ids, and checks that its length agrees with them. */
 int fr_baseline_open(fr_baseline *baseline, const char *path);
 
-/* Writes the header to a file of the caller's, who closes it. */
+/* Writes the header to a file that the caller has opened and closes. */
 void fr_baseline_begin(fr_baseline *baseline, FILE *file, const int32_t *ids, size_t chunk, size_t vocab,
                        size_t chunks);
 
-/* The next row: logits, and the logarithm of the sum of their exponentials. */
+/* Writes the next row. log_sum: the logarithm of the sum of the logits' exponentials. */
 void fr_baseline_write(fr_baseline *baseline, const float *logits, double log_sum);
 
-/* The next row's logarithms of probabilities, [vocab]; false when the file can't be read. */
+/* Reads the next row's logarithms of probabilities, [vocab]; returns false if the file can't be read. */
 bool fr_baseline_read(fr_baseline *baseline, float *log_probabilities);
 
 /* Closes a file that fr_baseline_open opened; frees the rest. */

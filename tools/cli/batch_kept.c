@@ -1,4 +1,4 @@
-/* Reading a file of answers beside the file of its lines, and setting aside what it loses (batch_kept.h). */
+/* Reads the answers of an earlier run, and saves those that the next run would overwrite (batch_kept.h). */
 #include "tools/cli/batch_kept.h"
 
 #include <errno.h>
@@ -26,13 +26,13 @@ static bool is_stop(const json_t *answer, const char *word) {
     return stop && strcmp(stop, word) == 0;
 }
 
-/* Of either form. */
+/* Returns true for an answer, of either form, that is no error and was not cut off by an interrupt. */
 static bool is_finished(const fr_job_text *answer) {
     const json_t *error = json_object_get(answer->value, "error");
     return (!error || json_is_null(error)) && !is_stop(answer->value, "interrupt");
 }
 
-/* Ids are compared as they were written. */
+/* Returns true if the answer has the line's id. Ids are compared as they were written. */
 static bool answers_line(const fr_job_text *answer, const fr_job_line *line) {
     json_error_t error;
     fr_job_text asked = fr_job_text_read(line->text, line->length, &error);
@@ -55,7 +55,7 @@ static void keep(reader *r, const fr_job_line *line, const char *text, size_t le
     r->kept->answers[line->number] = copy;
 }
 
-/* A whole line of the file, its end included. */
+/* Takes a complete line of the file, with its line end. */
 static int take_answer(reader *r, fr_batch_input *input, const fr_job_line *line, const char *text, size_t length) {
     json_error_t error;
     fr_job_text answer = fr_job_text_read(text, length - 1, &error);
@@ -97,7 +97,7 @@ static int read_file(reader *r, fr_batch_input *input) {
     return code;
 }
 
-/* free */
+/* Gives the path of OUT.before, to be freed. */
 static char *before_of(const char *path) {
     static const char end[] = ".before";
     size_t length = strlen(path);
@@ -107,7 +107,7 @@ static char *before_of(const char *path) {
     return before;
 }
 
-/* Whether it was written here, and is nobody's copy. */
+/* Returns true if forerun wrote this file, so that it may be replaced. */
 static bool is_ours(const char *before) {
     char row[sizeof NOT_RUN - 1];
     struct stat info;
@@ -130,7 +130,7 @@ int fr_batch_kept_read(fr_batch_kept *kept, const char *path, fr_batch_input *in
     return code;
 }
 
-/* Whoever can't read OUT can't read its answers there. */
+/* Writes OUT.before. It has the mode of OUT, so that only those who can read OUT can read its answers there. */
 static int write_before(const fr_batch_kept *kept, size_t count, const char *path, const char *before) {
     struct stat info;
     fr_writer writer;

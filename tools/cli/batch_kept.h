@@ -1,11 +1,12 @@
-/* The answers that an earlier run of the same batch has left.
+/* Reads the answers that an earlier run of the same batch has left.
  *
  * In: the file of answers, as far as it was written, and the lines that they answer, in the same order. Out: for each
- * line its answer, if that is one that need not be had again: neither an error's, nor one that an interrupt ended, nor
- * the last of the file without its end.
+ * line its answer if it can be kept. An error, an answer that an interrupt cut off, and an incomplete last line are
+ * not kept.
  *
- * Of OUT a run that goes on can leave only the first bytes where they are. Answers behind them lie in OUT.before until
- * they are in OUT again: as many rows as lines up to the last of them, {"error": "not run yet"} where it has none. */
+ * The next run can keep only the first bytes of OUT in place. The answers after the first gap are saved in OUT.before
+ * until they are in OUT again: it has a row for each line up to the last of them, {"error": "not run yet"} for a line
+ * without an answer. */
 #ifndef FR_TOOLS_CLI_BATCH_KEPT_H
 #define FR_TOOLS_CLI_BATCH_KEPT_H
 
@@ -19,15 +20,16 @@ typedef struct fr_batch_kept {
     char **answers; /* [input->total] of lines behind them, free; NULL: it has to be run */
 } fr_batch_kept;
 
-/* A file that isn't there has none, whatever lies beside it. One whose ids aren't those of the lines, or that has more
- * lines, is another batch's. Gives the exit status. */
+/* Reads the answers. A missing file has none, even if OUT.before exists. A file with other ids, or with more rows than
+ * there are lines, belongs to another batch and is refused. Gives the exit status. */
 int fr_batch_kept_read(fr_batch_kept *kept, const char *path, fr_batch_input *input);
 
-/* Writes path.before, or removes it where no answer of `total` lines lies behind the first; before path is cut to its
- * first bytes. Gives the exit status. Takes over the signals that end the command, as every fr_writer does. */
+/* Writes path.before, or removes it if no answer of the `total` lines follows the first gap. Call it before path is
+ * cut to its first bytes. Gives the exit status. It takes over the signals that end the command, as every fr_writer
+ * does. */
 int fr_batch_kept_save(const fr_batch_kept *kept, size_t total, const char *path);
 
-/* Removes path.before, if it is one that was written here. */
+/* Removes path.before if forerun wrote it. */
 void fr_batch_kept_drop(const char *path);
 
 #endif

@@ -1,4 +1,4 @@
-/* forerun bench ranks: from the command line to a plan (bench/gathers.h). */
+/* forerun bench ranks: makes a plan (bench/gathers.h) from the command line. */
 #include "tools/cli/bench_gathers.h"
 
 #include "bench/gathers.h"

@@ -1,4 +1,4 @@
-/* forerun bench ranks: its options. */
+/* Runs forerun bench ranks with the options of the command line. */
 #ifndef FR_TOOLS_CLI_BENCH_GATHERS_H
 #define FR_TOOLS_CLI_BENCH_GATHERS_H
 

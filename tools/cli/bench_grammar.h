@@ -1,4 +1,4 @@
-/* forerun bench grammar: its options. */
+/* Runs forerun bench grammar with the options of the command line. */
 #ifndef FR_TOOLS_CLI_BENCH_GRAMMAR_H
 #define FR_TOOLS_CLI_BENCH_GRAMMAR_H
 

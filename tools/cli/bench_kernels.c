@@ -1,4 +1,4 @@
-/* forerun bench kernels: what was asked for, to bench/kernels.h. */
+/* forerun bench kernels: makes a plan (bench/kernels.h) from the command line, and shows its progress. */
 #include "tools/cli/bench_kernels.h"
 
 #include <string.h>
@@ -17,7 +17,7 @@ static int check(const fr_arguments *args) {
     return 0;
 }
 
-/* One line, rewritten in place, for people alone; no kernel erases it. */
+/* Rewrites one line of progress, on a terminal only. The line stays until the next kernel's replaces it. */
 static void show_kernel(void *context, const char *kernel, size_t done, size_t total) {
     const bool *shown = context;
     if (!*shown) return;

@@ -1,4 +1,4 @@
-/* forerun bench model: from the command line to a plan (bench/model.h), and T(K)/T(1) drawn. */
+/* forerun bench model: makes a plan (bench/model.h) from the command line, and draws T(K)/T(1). */
 #include "tools/cli/bench_model.h"
 
 #include <math.h>
@@ -31,7 +31,7 @@ static void say_line(void *context, fr_log_level level, const char *line) {
 
 /* ----------------------------------------------------------------------------------------------------------- a plan */
 
-/* The option's list, or its defaults. */
+/* Takes an option's list, or its defaults. */
 static int take_list(fr_bench_list *list, const fr_arguments *args, fr_arg arg, const int64_t *defaults, size_t count) {
     list->count = fr_arguments_numbers(args, arg, list->at, FR_BENCH_LIST);
     if (list->count == FR_BENCH_LIST) return fr_wrong_usage("a list of %d numbers or more", FR_BENCH_LIST);
@@ -40,7 +40,7 @@ static int take_list(fr_bench_list *list, const fr_arguments *args, fr_arg arg, 
     return 0;
 }
 
-/* --rows 0: none. */
+/* Checks the rows. --rows 0 asks for none. */
 static int check_rows(fr_bench_list *rows) {
     size_t kept = 0;
     for (size_t i = 0; i < rows->count; i++) {
@@ -85,7 +85,7 @@ static void take_isas(fr_bench_model_plan *plan, const char *list) {
     }
 }
 
-/* Without -n, texts are shorter than tg128: each runs many times. */
+/* Gives the tokens of a text. Without -n they are fewer than the 128 of tg128, because each text runs many times. */
 static size_t text_tokens(const fr_bench_model_plan *plan, const fr_arguments *args) {
     int64_t most = 0;
     for (size_t i = 0; i < plan->generate.count; i++)
@@ -131,7 +131,7 @@ static const char style[] = "<style>text{font-family:system-ui,sans-serif;fill:#
                             ".limits{fill:#b86e00}</style>\n"
                             "<rect width=\"380\" height=\"284\" fill=\"#fff\"/>\n";
 
-/* The points that are told, of one of the curve's figures. */
+/* Collects the points of one of the curve's figures; those that were left out have none. */
 static size_t points_of(const fr_bench_curve *curve, const double *figure, double *x, double *y) {
     size_t count = 0;
     for (size_t i = 0; i < curve->count; i++) {
@@ -152,7 +152,7 @@ static void draw_line(const fr_plot *plot, const char *line, const char *dot, co
     }
 }
 
-/* Above the plot: what is drawn, and what the colours mean. */
+/* Draws the title above the plot, and the meaning of the colours. */
 static void draw_head(const fr_bench_curve *curve, FILE *out) {
     fprintf(out, "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 380 284\">\n%s", style);
     fprintf(out, "<text x=\"56\" y=\"18\">T(K)/T(1)%s, context %zu</text>\n", curve->how, curve->depth);

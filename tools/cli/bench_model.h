@@ -1,4 +1,4 @@
-/* forerun bench model: its options, and its picture. */
+/* Runs forerun bench model with the options of the command line, and draws its picture. */
 #ifndef FR_TOOLS_CLI_BENCH_MODEL_H
 #define FR_TOOLS_CLI_BENCH_MODEL_H
 

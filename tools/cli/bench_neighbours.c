@@ -1,4 +1,4 @@
-/* forerun bench neighbours: from the command line to a plan (bench/beside_busy.h). */
+/* forerun bench neighbours: makes a plan (bench/beside_busy.h) from the command line. */
 #include "tools/cli/bench_neighbours.h"
 
 #include <unistd.h>

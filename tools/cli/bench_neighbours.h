@@ -1,4 +1,4 @@
-/* forerun bench neighbours: its options. */
+/* Runs forerun bench neighbours with the options of the command line. */
 #ifndef FR_TOOLS_CLI_BENCH_NEIGHBOURS_H
 #define FR_TOOLS_CLI_BENCH_NEIGHBOURS_H
 

@@ -1,4 +1,4 @@
-/* Running on a thread's stack (big_stack.h). */
+/* Runs the command on the stack of a thread (big_stack.h). */
 #include "tools/cli/big_stack.h"
 
 #include <pthread.h>
@@ -8,7 +8,7 @@
 
 #include "tools/cli/output.h"
 
-/* The library asks for 300 KB of its caller's; parsers of nested input have the rest. */
+/* The library needs 300 KB of its caller's stack; the rest is for parsers of nested input. */
 #define STACK_BYTES ((size_t)4 << 20)
 
 typedef struct command {

@@ -1,7 +1,7 @@
-/* The command on a stack that is large enough, whatever ulimit -s says.
+/* Runs the command on a stack that is large enough, whatever the limit of ulimit -s.
  *
- * In: the function that is the command, and its words. Out: its exit status. Where the limit is low it runs on a thread
- * of its own, whose stack no limit of that kind bounds. */
+ * In: the command's function, and its arguments. Out: its exit status. If the limit is low the function runs on a
+ * thread of its own, because the limit does not apply to such a thread's stack. */
 #ifndef FR_TOOLS_CLI_BIG_STACK_H
 #define FR_TOOLS_CLI_BIG_STACK_H
 

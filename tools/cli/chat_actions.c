@@ -1,4 +1,4 @@
-/* Turns taken back, answered again, kept and fetched (chat_actions.h). */
+/* Runs the commands of a chat: turns are taken back, answered again, saved and loaded (chat_actions.h). */
 #include "tools/cli/chat_actions.h"
 
 #include <stdlib.h>
@@ -9,7 +9,7 @@
 #include "tools/cli/conversation.h"
 #include "tools/cli/output.h"
 
-/* path: of the file that it is about, or "". */
+/* Prints a note about a file. path: its name, or "". */
 static void remark_file(const fr_chat *chat, const char *path, const char *what) {
     size_t turns = fr_conversation_turns(chat->messages);
     if (!chat->args->given[FR_ARG_QUIET])
@@ -26,7 +26,7 @@ static void forget_read(fr_chat *chat) {
     chat->read_length = 0;
 }
 
-/* Puts the text of /read before the typed text, with a line end after it. */
+/* Sends a turn. The text of /read comes before the typed text, with a line end after it. */
 int fr_chat_say(fr_chat *chat, const char *bytes, size_t length) {
     bool answered, ends = chat->read_length == 0 || chat->read[chat->read_length - 1] == '\n';
     size_t before = chat->read_length + !ends;
@@ -113,7 +113,7 @@ static void tell_figures(const fr_chat *chat) {
     fr_figures_print(&figures, stderr);
 }
 
-/* The next of the seeds: so a run with all its /regen can be had again. */
+/* Takes the next seed, so that a run can be repeated with all its /regen. */
 static int draw_anew(fr_chat *chat) {
     chat->seed = chat->seed < INT64_MAX ? chat->seed + 1 : 0;
     if (!chat->args->given[FR_ARG_QUIET]) fr_note("another reply, of --seed %lld", (long long)chat->seed);
@@ -122,7 +122,7 @@ static int draw_anew(fr_chat *chat) {
     return fr_exit_status(status == FR_OK ? fr_session_set_options(chat->loaded.session, options) : status);
 }
 
-/* Another reply in the place of the last one; pictures that wait for the next turn go on waiting. */
+/* Replaces the last reply by another one. Pictures for the next turn keep waiting. */
 static int regenerate(fr_chat *chat) {
     bool answered, samples = fr_loaded_draws(&chat->loaded);
     if (fr_conversation_turns(chat->messages) == 0) {
@@ -170,7 +170,7 @@ static void save(const fr_chat *chat, const char *path) {
     }
 }
 
-/* A conversation that ends with a user's turn is answered. */
+/* Loads a conversation. If it ends with a user's turn, that is answered. */
 static int load(fr_chat *chat, const char *path) {
     bool taken;
     if (chat->loaded.picture_count) {
@@ -185,7 +185,7 @@ static int load(fr_chat *chat, const char *path) {
     return code;
 }
 
-/* A name of a file as a shell would hand it on: ~ is the home folder. Free it. */
+/* Replaces ~ at the beginning of a file's name by the home folder, as a shell does. To be freed. */
 static char *expand_home(const char *name) {
     const char *home = name[0] == '~' && (name[1] == '/' || name[1] == '\0') ? getenv("HOME") : NULL;
     size_t size = strlen(name) + (home ? strlen(home) : 0) + 1;

@@ -1,4 +1,4 @@
-/* The commands of a chat by name (chat_commands.h). */
+/* Finds the commands of a chat by name (chat_commands.h). */
 #include "tools/cli/chat_commands.h"
 
 #include <string.h>

@@ -1,7 +1,7 @@
-/* The commands of a chat: lines that begin with a slash and are for forerun, not for the model.
+/* Reads the commands of a chat: lines that begin with a slash, which are for forerun and not for the model.
  *
- * In: such a line, of any bytes. Out: which command it is and what stands behind its name; or one line on standard
- * error that says why it is none. */
+ * In: such a line, of any bytes. Out: the command and its argument; or one line on standard error with the reason why
+ * it is no command. */
 #ifndef FR_TOOLS_CLI_CHAT_COMMANDS_H
 #define FR_TOOLS_CLI_CHAT_COMMANDS_H
 
@@ -26,10 +26,11 @@ typedef enum fr_chat_command {
     FR_CHAT_EXIT,
 } fr_chat_command;
 
-/* line: NUL-terminated; blanks are taken off its end. *argument: what follows the command's name, "" for nothing. */
+/* Reads a line, which ends with a NUL; blanks are removed from its end. *argument: the text after the command's name,
+ * "" if there is none. */
 fr_chat_command fr_chat_command_read(char *line, size_t length, const char **argument);
 
-/* A line for each command, and those for what else a line may be. */
+/* Prints a line for each command, and those about the other forms of input. */
 void fr_chat_commands_print(FILE *out);
 
 #endif

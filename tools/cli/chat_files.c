@@ -1,4 +1,4 @@
-/* Conversations to files and back (chat_files.h). */
+/* Writes conversations to files and reads them (chat_files.h). */
 #include "tools/cli/chat_files.h"
 
 #include <errno.h>
@@ -15,7 +15,7 @@
 #include "tools/cli/output.h"
 #include "tools/cli/wide_json.h"
 
-/* A message a line. */
+/* Writes each message on a line of its own. */
 static bool write_messages(const json_t *messages, FILE *out) {
     size_t count = json_array_size(messages);
     bool written = true;
@@ -28,7 +28,7 @@ static bool write_messages(const json_t *messages, FILE *out) {
     return written;
 }
 
-/* The conversation of a file's bytes; NULL, and what is wrong with them. */
+/* Gives the conversation in a file's bytes; NULL if there is none, with the reason in `why`. */
 static json_t *take_messages(const fr_prompt *file, const char *path, char *why, size_t size) {
     json_error_t error;
     json_t *read = fr_json_load(file->bytes ? file->bytes : "", file->length, &error);
@@ -41,7 +41,8 @@ static json_t *take_messages(const fr_prompt *file, const char *path, char *why,
     return taken;
 }
 
-/* A model, say, whose name was typed by mistake, or tools. */
+/* Returns true if the file holds something else than a conversation, such as a model or tools whose name was typed by
+ * mistake. It is then not overwritten. */
 static bool is_another_file(const char *path) {
     struct stat info;
     char why[512];

@@ -1,4 +1,4 @@
-/* The commands /set and /system (chat_set.h). */
+/* Runs the commands /set and /system (chat_set.h). */
 #include "tools/cli/chat_set.h"
 
 #include <stdlib.h>

@@ -1,6 +1,7 @@
-/* Settings of a chat that are changed between its turns: /set, /system.
+/* Changes the settings of a chat between its turns: /set, /system.
  *
- * In: a command's argument. Out: the settings of the next reply, or one line that says why they stay as they are. */
+ * In: a command's argument. Out: the settings of the next reply, or one line with the reason why they are
+ * unchanged. */
 #ifndef FR_TOOLS_CLI_CHAT_SET_H
 #define FR_TOOLS_CLI_CHAT_SET_H
 

@@ -1,4 +1,4 @@
-/* Options of a chat as JSON: see chat_settings.h. */
+/* Gives the options of a chat as JSON (chat_settings.h). */
 #include "tools/cli/chat_settings.h"
 
 #include <string.h>
@@ -17,7 +17,7 @@ int fr_json_read_file(const char *path, json_t **value) {
     return *value ? 0 : fr_bad_input("%s:%d: not JSON: %s", path, error.line, error.text);
 }
 
-/* NULL: they can be tools. */
+/* Gives the reason why a value can't be a list of tools; NULL if it can. */
 static const char *fault_of(const json_t *tools) {
     if (json_is_null(tools)) return NULL;
     if (!json_is_array(tools)) return "not a JSON array of tools";

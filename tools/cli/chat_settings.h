@@ -1,4 +1,4 @@
-/* What a command line says about the chat template, as fr_chat_render takes it. */
+/* Gives the chat template's settings from the command line, in the form of fr_chat_render. */
 #ifndef FR_TOOLS_CLI_CHAT_SETTINGS_H
 #define FR_TOOLS_CLI_CHAT_SETTINGS_H
 
@@ -6,13 +6,14 @@
 
 #include "tools/cli/options.h"
 
-/* --chat-template-kwargs, --no-think, the tools (NULL: none), and whether the conversation shows pictures. */
+/* Combines --chat-template-kwargs, --no-think and the tools (NULL: none). pictures: the conversation shows
+ * pictures. */
 json_t *fr_chat_settings(const fr_arguments *args, const json_t *tools, bool pictures);
 
-/* The tools of --tools, NULL without it. Gives the exit status. */
+/* Gives the tools of --tools, or NULL without the option. Gives the exit status. */
 int fr_chat_tools(const fr_arguments *args, json_t **tools);
 
-/* A file of JSON. Gives the exit status. */
+/* Reads a file of JSON. Gives the exit status. */
 int fr_json_read_file(const char *path, json_t **value);
 
 #endif

@@ -1,7 +1,7 @@
-/* From a conversation to its next reply (chat_turn.h).
+/* Runs a conversation to its next reply (chat_turn.h).
  *
- * Every turn renders and tokenizes the whole history, and the session runs what is new of it: most often the last reply
- * too, as templates write a past turn in another way than they open it. */
+ * Every turn renders and tokenizes the whole history, and the session runs the part that is new. That usually includes
+ * the last reply, because templates write a past turn in another form than the turn that they open for a reply. */
 #include "tools/cli/chat_turn.h"
 
 #include <stdlib.h>
@@ -13,7 +13,8 @@
 #include "tools/cli/output.h"
 #include "tools/cli/prompt_run.h"
 
-/* Ctrl-C, a signal that ends the conversation, or nobody left to read it. */
+/* Returns true to stop a reply: for Ctrl-C, for a signal that ends the conversation, or when standard output's reader
+ * has gone. */
 static bool wants_abort(void *context) {
     return fr_interrupt_answer(context) || fr_output_gone();
 }
@@ -31,7 +32,7 @@ void fr_chat_keep_pictures(fr_chat *chat, size_t count) {
 
 /* ------------------------------------------------------------------------------------------- what the context holds */
 
-/* The ids of a conversation without its oldest turns. */
+/* Makes the ids of a conversation without its oldest turns. */
 static int measure(const fr_chat *chat, const json_t *messages, size_t dropped, fr_prompt *prompt) {
     json_t *kept = json_copy((json_t *)messages);
     fr_loaded view = chat->loaded;
@@ -55,7 +56,7 @@ int fr_chat_measure(fr_chat *chat, size_t *count) {
     return code;
 }
 
-/* Room for a reply, or the rest of one, that is worth dropping turns for. */
+/* Gives the least room that turns are dropped for: that of a reply, or of the rest of one. */
 static size_t wanted_room(const fr_chat *chat, size_t behind) {
     size_t quarter = fr_session_context(chat->loaded.session) / 4;
     int64_t most = chat->args->number[FR_ARG_PREDICT];
@@ -64,7 +65,8 @@ static size_t wanted_room(const fr_chat *chat, size_t behind) {
     return room ? room : 1;
 }
 
-/* Of the conversation before it too, unless that is another one: what is dropped stays so if the turn is taken back. */
+/* Drops the oldest turns. They are dropped from the conversation before this turn too, if it is the same one, so that
+ * they stay dropped when the turn is taken back. */
 static void drop_turns(fr_chat *chat, size_t count) {
     bool same = json_array_get(chat->messages, 0) == json_array_get(chat->asked, 0);
     if (same) fr_conversation_drop(chat->messages, count);
@@ -77,7 +79,7 @@ static void drop_turns(fr_chat *chat, size_t count) {
     chat->dropped += count;
 }
 
-/* Not within a reply, whose text stands on the line. */
+/* Notes how many turns were dropped. Call it between replies, because a reply's text occupies the line. */
 static void say_dropped(fr_chat *chat) {
     size_t count = chat->dropped;
     chat->dropped = 0;
@@ -86,8 +88,8 @@ static void say_dropped(fr_chat *chat) {
     else fr_note("the context is full: the %zu oldest turns are dropped", count);
 }
 
-/* The prompt of the conversation that is asked, with room for `behind` ids and one more: as a whole, or with
- * --context-shift without as many of its oldest turns as make room worth having. *fits: it has that. */
+/* Makes the prompt of the conversation under way, with room for `behind` ids and one more. If the whole does not fit,
+ * --context-shift drops as many of its oldest turns as make enough room. *fits: the prompt has that room. */
 static int fit(fr_chat *chat, size_t behind, fr_prompt *prompt, bool *fits) {
     size_t context = fr_session_context(chat->loaded.session), turns = fr_conversation_turns(chat->asked);
     int code = measure(chat, chat->asked, 0, prompt);
@@ -120,8 +122,8 @@ static void say_full(const fr_chat *chat, size_t count) {
 
 /* ------------------------------------------------------------------------------------------------------- the prompt */
 
-/* Pictures stand at the beginning of what is run: with others than before it is run again as a whole, and so it is
- * where that was stopped half way. */
+/* Shows the session its pictures. Pictures come first on the timeline, so if they have changed it is run again as a
+ * whole, and also if showing them was interrupted. */
 static int show_pictures(fr_chat *chat) {
     fr_loaded *loaded = &chat->loaded;
     if (chat->shown != loaded->picture_count) {
@@ -136,14 +138,14 @@ static int show_pictures(fr_chat *chat) {
     return 0;
 }
 
-/* Gives the session the ids. */
+/* Runs the ids in the session. */
 static fr_status run(fr_chat *chat, const int32_t *ids, size_t count, bool quiet) {
     fr_status status = fr_prompt_run(chat->loaded.session, ids, count, wants_abort, quiet);
     if (status == FR_OK) chat->unseen = false;
     return status;
 }
 
-/* Gives the session the conversation's ids; *refused as in prompt_session. */
+/* Runs the conversation's ids in the session; *refused as in prompt_session. */
 static int bring_up_to_date(fr_chat *chat, const fr_prompt *prompt, bool *refused) {
     *refused = show_pictures(chat) != 0;
     if (*refused) return 0;
@@ -169,7 +171,8 @@ static fr_status open_view(fr_chat *chat, const fr_prompt *prompt) {
     return status;
 }
 
-/* *refused: the conversation can't be put to the model with this turn, and it has been said why. */
+/* Runs the conversation with this turn as a prompt. *refused: the model can't take it, and an error line was
+ * written. */
 static int prompt_session(fr_chat *chat, bool *refused) {
     fr_prompt prompt;
     bool fits;
@@ -184,7 +187,7 @@ static int prompt_session(fr_chat *chat, bool *refused) {
 
 /* -------------------------------------------------------------------------------------------------------- the reply */
 
-/* An fr_make_room_fn: the reply goes on behind what --context-shift leaves of the conversation. */
+/* Makes room in a full context with --context-shift, so that the reply can continue; an fr_make_room_fn. */
 static fr_status make_room(void *context, const fr_reply *reply, bool *made) {
     fr_chat *chat = context;
     fr_prompt prompt;
@@ -207,7 +210,7 @@ static fr_status make_room(void *context, const fr_reply *reply, bool *made) {
     return status;
 }
 
-/* Puts the reply behind what was asked. */
+/* Adds the reply to the conversation. */
 static int keep_reply(fr_chat *chat, const fr_reply *reply) {
     const fr_arguments *args = chat->args;
     fr_conversation_add(chat->asked, "assistant", chat->text.bytes, chat->text.length, 0);
@@ -218,7 +221,7 @@ static int keep_reply(fr_chat *chat, const fr_reply *reply) {
     return code;
 }
 
-/* The model's turn, streamed; *answered: there is something of it. */
+/* Streams the model's turn. *answered: the reply has begun. */
 static int reply_to(fr_chat *chat, bool *answered) {
     fr_reply reply;
     const fr_reply_shift shift = {.make_room = make_room, .context = chat};

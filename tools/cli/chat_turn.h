@@ -1,7 +1,7 @@
-/* A turn of a chat: the conversation with it put to the session, and the model's reply.
+/* Runs a turn of a chat: gives the session the conversation with the turn, and streams the model's reply.
  *
  * In: messages, the last of them a user's. Out: the reply, streamed to standard output, and the conversation with it.
- * A turn that can't be answered, or is interrupted before its answer begins, leaves everything as it was before it. */
+ * If a turn can't be answered, or is interrupted before its answer begins, everything stays as it was. */
 #ifndef FR_TOOLS_CLI_CHAT_TURN_H
 #define FR_TOOLS_CLI_CHAT_TURN_H
 
@@ -31,18 +31,18 @@ typedef struct fr_chat {
     bool interrupted; /* it was, before its answer began */
 } fr_chat;
 
-/* The reply to these messages, which become the conversation with it, or are dropped: they belong to the chat either
- * way. Gives the exit status; *answered: there is a reply. */
+/* Answers these messages, which the chat takes over: they become the conversation with the reply, or are dropped.
+ * *answered: there is a reply. Gives the exit status. */
 int fr_chat_answer(fr_chat *chat, json_t *messages, bool *answered);
 
-/* Makes these messages the conversation, and runs them, so that the next turn has only itself to run. *taken: it was
- * done; otherwise it has been said why not, and all is as before. */
+/* Makes these messages the conversation and runs them, so that the next turn runs only its own ids. *taken: it was
+ * done; otherwise an error line was written, and nothing has changed. Gives the exit status. */
 int fr_chat_take(fr_chat *chat, json_t *messages, bool *taken);
 
 /* Counts the tokens of the conversation's prompt. Gives the exit status. */
 int fr_chat_measure(fr_chat *chat, size_t *count);
 
-/* Only the first of the pictures are left, of the conversation and for the next turn. */
+/* Drops all but the first `count` pictures, both those of the conversation and those for the next turn. */
 void fr_chat_keep_pictures(fr_chat *chat, size_t count);
 
 #endif

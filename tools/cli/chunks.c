@@ -1,4 +1,4 @@
-/* How a text is cut into chunks: see chunks.h. */
+/* Cuts a text into chunks (chunks.h). */
 #include "tools/cli/chunks.h"
 
 #include "tools/cli/output.h"

@@ -1,6 +1,6 @@
-/* Printing completions (completion.h). What may follow an option is one of its words, or a file's name; behind a verb
- * alone its options are offered, behind a part of the bench that part's. For bash and zsh one tree of cases calls two
- * functions, which are the shell's own. */
+/* Prints completions for shells (completion.h). After an option come its words, or a file's name; after a verb its
+ * options, and after a part of the bench that part's options. bash and zsh get the same tree of cases, which calls two
+ * functions that each shell defines in its own way. */
 #include "tools/cli/completion.h"
 
 #include <string.h>
@@ -11,7 +11,8 @@
 
 enum { WORDS = 1024 };
 
-/* The words that a value may be, with a blank before each; none: it is a file's name, a text or a number. */
+/* Prints the words that a value may be, with a blank before each; prints nothing if the value is a file's name, a text
+ * or a number. */
 static void put_words(const fr_option_row *row, FILE *out) {
     char words[WORDS];
     fr_option_row_words(row, words, sizeof(words));
@@ -28,7 +29,7 @@ static void put_alternatives(const char *names, FILE *out) {
     for (; *names; names++) putc(*names == ' ' ? '|' : *names, out);
 }
 
-/* The words that may stand behind a verb without an option in front. */
+/* Gives the option whose words may stand after a verb without the option's name; NULL if there is none. */
 static const fr_option_row *bare_row(const fr_verb *verb) {
     if (verb->bit == FR_VERB_BENCH) return &fr_option_table[FR_ARG_BENCH_PART];
     return verb->bit == FR_VERB_COMPLETION ? &fr_option_table[FR_ARG_SHELL] : NULL;
@@ -38,7 +39,7 @@ static const fr_option_row *bare_row(const fr_verb *verb) {
 
 enum { ALL_PARTS = 0 };
 
-/* part: a bit of bench's parts, or all. */
+/* Prints the names of a verb's options. part: a bit of one of bench's parts, or all bits. */
 static void put_names_of(const fr_verb *verb, unsigned part, FILE *out) {
     for (int arg = 0; arg < FR_ARG_COUNT; arg++) {
         const fr_option_row *row = &fr_option_table[arg];
@@ -47,7 +48,7 @@ static void put_names_of(const fr_verb *verb, unsigned part, FILE *out) {
     }
 }
 
-/* Each part of the bench by its own options. */
+/* Prints a case for each part of the bench with its own options. */
 static void put_part_cases(const fr_verb *verb, FILE *out) {
     const char *words = fr_option_table[FR_ARG_BENCH_PART].words, *word;
     size_t length;
@@ -105,7 +106,7 @@ static void put_verbs(const fr_verb *verbs, size_t count, FILE *out) {
     fputs(" help --help --version", out);
 }
 
-/* An equals sign is a word of its own there. */
+/* Prints the script for bash, where an equals sign is a word of its own. */
 static void print_bash(const fr_verb *verbs, size_t count, FILE *out) {
     fputs("# Printed by `forerun completion bash`.\n"
           "_forerun_words() { COMPREPLY=($(compgen -W \"$*\" -- \"$cur\")); }\n"
@@ -142,7 +143,7 @@ static void print_zsh(const fr_verb *verbs, size_t count, FILE *out) {
 
 /* ------------------------------------------------------------------------------------------------------------- fish */
 
-/* In single quotes. */
+/* Prints a text in single quotes. */
 static void put_quoted(const char *text, FILE *out) {
     putc('\'', out);
     for (; *text; text++) {
@@ -152,7 +153,7 @@ static void put_quoted(const char *text, FILE *out) {
     putc('\'', out);
 }
 
-/* Not behind the parts of the bench that refuse it. */
+/* Prints a condition that excludes the parts of the bench that refuse the option. */
 static void put_refusing_parts(const fr_option_row *row, FILE *out) {
     const char *words = fr_option_table[FR_ARG_BENCH_PART].words, *word;
     size_t length;

@@ -1,4 +1,4 @@
-/* Completion for shells, from the tables of verbs and options.
+/* Prints completion scripts for shells from the tables of verbs and options.
  *
  * In: the tables. Out: a script that bash sources, that zsh finds as _forerun in its fpath, or that fish finds as
  * forerun.fish in its completions. */

@@ -1,4 +1,5 @@
-/* Messages as JSON, and from there through the model's template, or into a session's file and back (conversation.h). */
+/* Keeps messages as JSON, renders them with the model's template, and writes them into a session's file
+ * (conversation.h). */
 #include "tools/cli/conversation.h"
 
 #include <stdlib.h>
@@ -20,7 +21,7 @@ static void add_part(json_t *parts, const char *type, json_t *text) {
     json_array_append_new(parts, part);
 }
 
-/* [{"type": "image"}, ..., {"type": "text", "text": ...}] */
+/* Makes a content with pictures before a text: [{"type": "image"}, ..., {"type": "text", "text": ...}]. */
 static json_t *behind_pictures(json_t *text, size_t pictures) {
     json_t *parts = json_array();
     for (size_t i = 0; i < pictures; i++) add_part(parts, "image", NULL);
@@ -148,8 +149,8 @@ void fr_conversation_forget(json_t *messages) {
         json_array_remove(messages, json_array_size(messages) - 1);
 }
 
-/* "image", or another word for what is seen or heard; NULL: a part of any other kind. Qwen's templates know pictures by
- * a member of that name, too. */
+/* Gives "image" or another word for a part that is seen or heard; NULL for any other part. Qwen's templates also
+ * accept a picture as a member of that name. */
 static const char *medium_of(const json_t *part) {
     static const char *const words[] = {"image", "image_url", "input_image", "video", "video_url", "input_video",
                                         "audio", "audio_url", "input_audio", "file"};
@@ -196,7 +197,7 @@ char *fr_conversation_write(const json_t *messages, size_t *length) {
     return bytes;
 }
 
-/* A text, a list of parts of text, or nothing beside calls. */
+/* Returns true if the content is a text or a list of text parts, or if it is missing beside calls. */
 static bool is_said(const json_t *message) {
     const json_t *content = json_object_get(message, "content");
     if (!content || json_is_null(content)) return json_array_size(json_object_get(message, "tool_calls")) > 0;

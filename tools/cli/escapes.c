@@ -1,4 +1,4 @@
-/* Reading escapes: see escapes.h. */
+/* Replaces escapes (escapes.h). */
 #include "tools/cli/escapes.h"
 
 #include <string.h>

@@ -1,4 +1,4 @@
-/* A folder of features written, and gone on with: see features_folder.h. */
+/* Writes a folder of features, and continues an earlier one (features_folder.h). */
 #include "tools/cli/features_folder.h"
 
 #include <errno.h>
@@ -16,7 +16,7 @@ static int refuse_file(const fr_features_folder *folder, const char *name, const
     return fr_bad_input("%s/%s: %s", folder->path, name, why);
 }
 
-/* The path of a file in the folder; false: it is too long. */
+/* Makes the path of a file in the folder; returns false if it is too long. */
 static bool place(const fr_features_folder *folder, const char *name, char path[PATH_MAX]) {
     return snprintf(path, PATH_MAX, "%s/%s", folder->path, name) < PATH_MAX;
 }
@@ -48,7 +48,7 @@ static int write_kind(const char *path, const fr_features_kind *kind) {
     return fr_writer_close(&writer);
 }
 
-/* *there: the folder says what it is of, and that is this. */
+/* Checks that the folder is of this kind. *there: it names a kind, which is this one. */
 static int check_kind(const fr_features_folder *folder, const char *path, const fr_features_kind *kind, bool *there) {
     json_t *read = json_load_file(path, JSON_REJECT_DUPLICATES, NULL);
     *there = false;
@@ -64,7 +64,8 @@ static int check_kind(const fr_features_folder *folder, const char *path, const 
 
 /* ------------------------------------------------------------------------------------------------------------ index */
 
-/* Whether a line is that of the next text, whose rows are all there; *rows: of all texts up to it. */
+/* Returns true if the line is that of the next text and all rows of the text are stored. *rows: the rows of all texts
+ * up to it. */
 static bool is_next(const fr_features_folder *folder, const char *line, size_t length, uint64_t stored,
                     uint64_t *rows) {
     json_t *text = json_loadb(line, length, JSON_REJECT_DUPLICATES, NULL);
@@ -78,7 +79,7 @@ static bool is_next(const fr_features_folder *folder, const char *line, size_t l
     return next;
 }
 
-/* Counts the whole texts of an earlier run; *end: bytes of the index that they take. */
+/* Counts the complete texts of an earlier run; *end: the bytes of the index that they take. */
 static void read_index(fr_features_folder *folder, FILE *index, uint64_t stored, size_t most, off_t *end) {
     char *line = NULL;
     size_t room = 0;
@@ -94,7 +95,7 @@ static void read_index(fr_features_folder *folder, FILE *index, uint64_t stored,
     free(line);
 }
 
-/* Both files cut to what is whole of an earlier run. */
+/* Cuts both files of an earlier run to its complete texts. */
 static int keep_whole(fr_features_folder *folder, const char *index_path, const char *rows_path, size_t width,
                       size_t most) {
     struct stat info = {0};
@@ -151,8 +152,8 @@ void fr_features_close(fr_features_folder *folder) {
 
 /* ---------------------------------------------------------------------------------------------------------- writing */
 
-/* To nearest, ties to even; the values are finite, and what rounds beyond the largest becomes infinite as IEEE has
- * it. */
+/* Rounds to nearest, ties to even. The values are finite; one that rounds beyond the largest becomes infinite, as in
+ * IEEE 754. */
 static uint16_t bfloat16_of(float value) {
     enum { KEPT = 16 };
     uint32_t bits;
@@ -171,7 +172,7 @@ fr_status fr_features_take(void *context, const float *values, size_t rows, size
     return FR_OK;
 }
 
-/* On the disk before the line that counts them is. */
+/* Ends a text. Its rows are synced to the disk before the line that counts them is written. */
 int fr_features_end_text(fr_features_folder *folder, const char *line, size_t rows) {
     if (rows && (fflush(folder->rows) != 0 || fdatasync(fileno(folder->rows)) != 0))
         return refuse_file(folder, "rows.bf16", strerror(errno));

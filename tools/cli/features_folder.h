@@ -1,4 +1,4 @@
-/* A folder of features: texts of a model, and what some of its layers were given for each of their ids.
+/* Writes a folder of features: texts of a model, and the inputs of some of its layers for each of their ids.
  *
  * In: texts, rows of floats. Out, in the folder:
  *
@@ -18,7 +18,7 @@
 
 #include "forerun.h"
 
-/* What it is of: what two runs must have in common. */
+/* The kind of a folder, which two runs must have in common. */
 typedef struct fr_features_kind {
     int64_t hidden, vocab, model_layers;
     size_t layers[FR_ROWS_LAYERS_MAX], layer_count;
@@ -33,16 +33,17 @@ typedef struct fr_features_folder {
     char line[256]; /* of errors */
 } fr_features_folder;
 
-/* Makes the folder, or opens one, which must be empty of features; or, if it resumes, may have some of the same kind,
- * of `most` texts at most. Gives the exit status. */
+/* Makes the folder, or opens one that has no features. A run that resumes may also open one of the same kind with at
+ * most `most` texts. Gives the exit status. */
 int fr_features_open(fr_features_folder *folder, const char *path, const fr_features_kind *kind, bool resumes,
                      size_t most);
 
-/* Rows of a text, an fr_rows_fn whose context is the folder; a write that fails is FR_INPUT, and folder->line says
- * why. */
+/* Takes rows of a text; an fr_rows_fn whose context is the folder. If a write fails it gives FR_INPUT, and
+ * folder->line has the reason. */
 fr_status fr_features_take(void *context, const float *values, size_t rows, size_t width);
 
-/* The text's line, which makes its rows count; without them if it has an error. Gives the exit status. */
+/* Writes the text's line, which makes its rows count. If the text has an error it has no rows. Gives the exit
+ * status. */
 int fr_features_end_text(fr_features_folder *folder, const char *line, size_t rows);
 void fr_features_close(fr_features_folder *folder);
 

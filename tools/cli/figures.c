@@ -1,4 +1,4 @@
-/* Statistics for programs and for people (figures.h). */
+/* Prints statistics for programs and for people (figures.h). */
 #include "tools/cli/figures.h"
 
 #include <math.h>
@@ -37,12 +37,12 @@ static double acceptance(const fr_figures *f) {
     return ratio(f->of[FR_STAT_ACCEPTED], f->of[FR_STAT_DRAFTED]);
 }
 
-/* The prompt's own forward gives the first token, so that one is not a target call's. */
+/* Gives the tokens of each target call. The first token does not count, because the prompt's own forward gives it. */
 static double tokens_per_call(const fr_figures *f) {
     return ratio(f->of[FR_STAT_GENERATED_TOKENS] - 1, f->of[FR_STAT_TARGET_CALLS]);
 }
 
-/* Of the forwards that carried drafts: the one after what is certain, and one for each draft. */
+/* Gives the rows of all forwards that carried drafts: in each, one row for the certain id and one for each draft. */
 static double verified_rows(const fr_figures *f) {
     return f->of[FR_STAT_DRAFT_CALLS] + f->of[FR_STAT_DRAFTED];
 }
@@ -51,19 +51,19 @@ static double tokens_per_second(const fr_figures *f) {
     return ratio(f->of[FR_STAT_GENERATED_TOKENS] - 1, f->of[FR_STAT_DECODE_SECONDS]);
 }
 
-/* Of whole prompts, what was there already included. */
+/* Gives the tokens of whole prompts, including those that were on the timeline already. */
 static double prompt_tokens(const fr_figures *f) {
     return f->of[FR_STAT_PROMPT_TOKENS] + f->of[FR_STAT_REUSED_TOKENS];
 }
 
-/* What the phases of decoding leave. */
+/* Gives the time of decoding that none of its phases accounts for. */
 static double other_seconds(const fr_figures *f) {
     const double *of = f->of;
     return fmax(0, of[FR_STAT_DECODE_SECONDS] - of[FR_STAT_DRAFT_SECONDS] - of[FR_STAT_VERIFY_SECONDS] -
                        of[FR_STAT_ACCEPT_SECONDS]);
 }
 
-/* How many depths had drafts. */
+/* Counts the depths at which there were drafts. */
 static size_t deepest(const fr_figures *f) {
     size_t depths = FR_STEP_MAX - 1;
     while (depths > 0 && f->depth[depths - 1][FR_DEPTH_DRAFTED] == 0) depths--;
@@ -154,7 +154,8 @@ static double megabytes(const fr_figures *f, fr_stat stat) {
     return f->of[stat] / 1e6;
 }
 
-/* No rate of a prompt of which nothing was new: its last token's forward stands for it. */
+/* Prints the prompt's line. If nothing of the prompt was new there is no rate, because only its last token was run
+ * again. */
 static void print_prompt(const fr_figures *f, FILE *out) {
     const double *of = f->of;
     double seconds = of[FR_STAT_PREFILL_SECONDS];

@@ -1,4 +1,4 @@
-/* A session's statistics, as a JSON object (CLI.md's "stats") and as a table for people. */
+/* Gives a session's statistics as a JSON object ("stats" of an answer) and as a table for people. */
 #ifndef FR_TOOLS_CLI_FIGURES_H
 #define FR_TOOLS_CLI_FIGURES_H
 
@@ -12,16 +12,17 @@ typedef struct fr_figures {
     double depth[FR_STEP_MAX - 1][FR_DEPTH_COUNT];
 } fr_figures;
 
-/* As they are now; those of memory are levels, all others counts and times that go up. */
+/* Takes the session's current figures. Those of memory are levels; all others are counts and times, which only
+ * grow. */
 fr_figures fr_figures_take(const fr_session *session);
 
-/* What happened since an earlier taking: counts and times become differences. */
+/* Subtracts earlier figures: counts and times become differences, levels stay. */
 fr_figures fr_figures_since(fr_figures now, const fr_figures *before);
 
-/* Both together: counts and times become sums, levels stay as they are now. */
+/* Adds earlier figures: counts and times become sums, levels stay as they are now. */
 fr_figures fr_figures_plus(fr_figures now, const fr_figures *before);
 
-/* "accepted_lengths" is the session's own list. */
+/* Makes the JSON object. "accepted_lengths" is the session's own list. */
 json_t *fr_figures_json(const fr_figures *figures, const fr_session *session);
 void fr_figures_print(const fr_figures *figures, FILE *out);
 

@@ -1,10 +1,10 @@
-/* Figures of ranks: see figures_ranks.h. */
+/* Prints the figures of ranks (figures_ranks.h). */
 #include "tools/cli/figures_ranks.h"
 
 #include "forerun_lab_ranks.h"
 #include "tools/cli/output.h"
 
-/* Layers up to the last one that has sent anything. */
+/* Counts the layers up to the last one that has sent anything. */
 static size_t layers_told(void) {
     size_t layers = FR_LAB_RANKS_ELSEWHERE;
     while (layers > 0 && fr_lab_ranks_sent(layers - 1).messages == 0) layers--;
@@ -33,13 +33,13 @@ json_t *fr_ranks_json(double peak) {
     return ranks;
 }
 
-/* "12" or "8 to 12". */
+/* Prints "12" or "8 to 12". */
 static void print_span(FILE *out, double least, double most, int digits) {
     fprintf(out, "%.*f", digits, least);
     if (most > least) fprintf(out, " to %.*f", digits, most);
 }
 
-/* From the layer that sent least to the one that sent most. */
+/* Prints the messages and bytes of a layer, from the layer that sent least to the one that sent most. */
 static void print_layers(FILE *out) {
     fr_lab_traffic least = {UINT64_MAX, UINT64_MAX, 0}, most = {0};
     size_t layers = layers_told();

@@ -1,6 +1,7 @@
-/* What ranks of a job have sent, and what each has taken of memory: of statistics.
+/* Gives the traffic and the memory of the ranks of a job, for the statistics.
  *
- * In: this rank's peak, in bytes; all ranks ask alike, as they tell each other. Out: JSON, or two lines: of rank 0. */
+ * In: this rank's peak, in bytes. All ranks must call these functions alike, because they exchange their figures. Out:
+ * JSON, or two lines, on rank 0. */
 #ifndef FR_TOOLS_CLI_FIGURES_RANKS_H
 #define FR_TOOLS_CLI_FIGURES_RANKS_H
 

@@ -212,7 +212,7 @@ const fr_foreign_option *fr_foreign_find(const fr_verb *verb, const char *name) 
     return found;
 }
 
-/* Says if this is the first row of its name. Some names have several rows for different verbs, and the page lists each
+/* Returns true for the first row of a name. Some names have several rows for different verbs, and the page lists each
  * name once. */
 static bool is_first(size_t row) {
     char name[64];

@@ -1,7 +1,7 @@
 /* Options of llama.cpp's programs that forerun does not have under their names.
  *
- * In: a name. Out: whether it is taken with a note, because nothing here depends on it, or refused with forerun's word
- * for what it asks. Options that forerun has under the same name stand in option_table.c. */
+ * In: a name. Out: it is accepted with a note, because nothing here depends on it, or refused with the name of
+ * forerun's own option for it. Options that forerun has under the same name stand in option_table.c. */
 #ifndef FR_TOOLS_CLI_FOREIGN_OPTIONS_H
 #define FR_TOOLS_CLI_FOREIGN_OPTIONS_H
 

@@ -122,7 +122,7 @@ static const fr_verb *find_verb(const char *name) {
     return NULL;
 }
 
-/* Verbs of other programs, and what does their work here. */
+/* Gives a hint for a verb of another program: forerun's own verb for the same work. */
 static const char *find_hint(const char *name) {
     static const struct {
         const char *words, *hint;
@@ -169,7 +169,7 @@ static void print_version(void) {
     printf("forerun %s\n", fr_version());
 }
 
-/* forerun help [VERB], or --help [VERB]; --man is for make install, --llama.cpp for docs/options.md. */
+/* Runs forerun help [VERB], or --help [VERB]. --man is for make install, --llama.cpp for docs/options.md. */
 static int run_help(int count, char **words) {
     if (count > 1) return fr_wrong_usage("%s: what is this word for? (forerun help VERB)", words[1]);
     if (count && strcmp(words[0], "--man") == 0) {

@@ -1,4 +1,4 @@
-/* Signal handlers that note, and step aside (interrupt.h). */
+/* Signal handlers that record a signal and then restore the default action (interrupt.h). */
 #include "tools/cli/interrupt.h"
 
 #include <signal.h>
@@ -15,7 +15,8 @@ enum { SIGNALS = 3, SAME_HANGUP = 200 }; /* milliseconds */
 static const int signals[SIGNALS] = {SIGINT, SIGTERM, SIGHUP};
 static struct sigaction before[SIGNALS];
 
-/* Any thread may take a signal, and any may ask: these need no lock, also in a handler. */
+/* These are atomic and need no lock, because any thread may take a signal, and any may read them, also in a
+ * handler. */
 static atomic_int came;         /* which signal that ends the command, 0 for none */
 static atomic_int answered;     /* SIGINT came, and ends an answer */
 static atomic_int reload;       /* set by SIGHUP: files are to be read again */
@@ -31,9 +32,9 @@ static int64_t now(void) {
     return (int64_t)at.tv_sec * 1000 + at.tv_nsec / 1000000;
 }
 
-/* A terminal that is closed sends SIGHUP twice: the kernel does as the terminal hangs up, and again as the shell, which
- * leads the session, ends by the first one. The second one asks for nothing new; a SIGHUP that comes later ends the
- * command at once, as any second signal does. */
+/* Takes a second SIGHUP. A terminal that is closed sends SIGHUP twice: the kernel sends it when the terminal hangs up,
+ * and again when the shell, which leads the session, ends by the first one. This second signal is ignored. One that
+ * comes later ends the command at once, as any second signal does. */
 static void note_hangup_again(int signal_number) {
     if (now() - hung_up < SAME_HANGUP) return;
     step_aside();

@@ -1,9 +1,9 @@
-/* Walking over the members of an object: see json_member.h. */
+/* Walks over the members of an object (json_member.h). */
 #include "tools/cli/json_member.h"
 
 #include <string.h>
 
-/* What is left of the text. */
+/* The part of the text that is still to be read. */
 typedef struct rest {
     const char *at, *end;
 } rest;
@@ -23,14 +23,14 @@ static bool take(rest *r, char c) {
     return there;
 }
 
-/* Behind its closing quote; the opening one has been taken. */
+/* Skips a string whose opening quote was read, up to and including its closing quote. */
 static void skip_string(rest *r) {
     for (; r->at < r->end && *r->at != '"'; r->at++)
         if (*r->at == '\\' && r->at + 1 < r->end) r->at++;
     if (r->at < r->end) r->at++;
 }
 
-/* To the comma or bracket behind it. */
+/* Skips a value, up to the comma or bracket after it. */
 static void skip_value(rest *r) {
     for (size_t depth = 0; r->at < r->end;) {
         char c = *r->at;

@@ -1,4 +1,4 @@
-/* From a command line to an opened session and the ids to give it (loaded.h). */
+/* Opens the model, drafter and session that a command line names, and makes the ids of its prompt (loaded.h). */
 #include "tools/cli/loaded.h"
 
 #include <dirent.h>
@@ -20,12 +20,13 @@
 
 /* ---------------------------------------------------------------------------------------------------------- options */
 
-/* The drafts of a preset's blocks, of which one token is the target's own. */
+/* Gives the number of drafts of a preset: its blocks, without the one token that is the target's own. */
 static int64_t preset_drafts(const char *preset) {
     return strcmp(preset, "throughput") == 0 ? 1 : strcmp(preset, "balanced") == 0 ? 2 : 3;
 }
 
-/* Every text of an option that may be given again; of one that is a piece of text, escapes are read. */
+/* Sets every text of an option that may be given several times. Escapes are replaced in one that is a piece of
+ * text. */
 static fr_status set_texts(fr_options *options, const fr_arguments *args, fr_arg arg) {
     bool breakers = arg == FR_ARG_DRY_SEQUENCE_BREAKER;
     const char *const *texts = breakers ? args->breakers : args->biases;
@@ -42,7 +43,7 @@ static fr_status set_texts(fr_options *options, const fr_arguments *args, fr_arg
     return status;
 }
 
-/* One option of the library, as the row of an option that was given says. */
+/* Sets one option of the library by the row of an option that was given. */
 static fr_status set_option(fr_options *options, const fr_arguments *args, fr_arg arg) {
     const fr_option_row *row = &fr_option_table[arg];
     if (row->to != FR_SET_GIVEN) return fr_options_set(options, row->sets, row->to == FR_SET_ON);
@@ -174,8 +175,8 @@ int fr_loaded_tokenizer_alone(fr_tokenizer **tokenizer, const fr_arguments *args
     return fr_exit_status(status);
 }
 
-/* Says if a session of this context leaves half of the memory that is free beside the weights to other programs. With
- * --memory that limit decides instead. */
+/* Returns true if a session of this context leaves half of the memory that is free besides the weights to other
+ * programs. With --memory that limit decides instead. */
 static bool context_fits(const fr_loaded *loaded, const fr_arguments *args, int64_t context) {
     uint64_t bytes[FR_ESTIMATE_COUNT];
     const char *drafter = args->uses_drafter ? args->text[FR_ARG_DRAFTER] : NULL;
@@ -211,7 +212,8 @@ int64_t fr_loaded_context(const fr_loaded *loaded, const fr_arguments *args, siz
     return wanted < limit ? wanted : limit;
 }
 
-/* Threads of this process; an emulator may have some of its own, so only differences mean something. */
+/* Counts the threads of this process. An emulator may have some of its own, so only differences between two counts
+ * have a meaning. */
 static int count_threads(void) {
     int count = 0;
     DIR *tasks = opendir("/proc/self/task");
@@ -230,7 +232,7 @@ static void describe(const fr_loaded *loaded, const fr_arguments *args) {
             fr_session_context(loaded->session));
 }
 
-/* An option that means nothing where nobody drafts is refused. */
+/* Refuses options that have no effect without a drafter. */
 static int check_without(const fr_arguments *args) {
     static const char line[] = "%s%s needs a drafter: -md DRAFTER, or a model with an MTP layer";
     if (args->given[FR_ARG_DRAFT_STEPS]) return fr_wrong_usage(line, "--draft-steps", "");
@@ -246,7 +248,7 @@ static const struct {
                 {FR_ARG_JSON_SCHEMA, FR_ARG_JSON_SCHEMA_FILE, FR_GRAMMAR_JSON_SCHEMA},
                 {FR_ARG_REGEX, FR_ARG_REGEX, FR_GRAMMAR_REGEX}};
 
-/* Of two threads that make it at once one throws its own away. */
+/* If two threads make the tree at once, the second one frees its own and uses the first one's. */
 fr_status fr_loaded_tokens(fr_loaded *loaded, const fr_token_tree **tree) {
     fr_token_tree *made, *there = atomic_load(&loaded->tokens);
     *tree = there;
@@ -259,7 +261,8 @@ fr_status fr_loaded_tokens(fr_loaded *loaded, const fr_token_tree **tree) {
     return FR_OK;
 }
 
-/* A text's grammar, or that of a chat's reply with such a content, behind what may come of reasoning and calls. */
+/* Makes the grammar of a text, or of a chat's reply whose content has this grammar, after reasoning and calls if there
+ * are any. */
 static fr_status make_grammar(fr_loaded *loaded, const fr_arguments *args, const fr_token_tree *tree,
                               fr_grammar_kind kind, const char *text, size_t length) {
     if (!loaded->answers) return fr_grammar_open(tree, kind, text, length, &loaded->grammar);
@@ -278,7 +281,7 @@ static fr_status make_grammar(fr_loaded *loaded, const fr_arguments *args, const
     return status;
 }
 
-/* What the text is to be of, if anything was given. */
+/* Opens the grammar that the options give, if there is one. */
 static int open_grammar(fr_loaded *loaded, const fr_arguments *args) {
     const fr_tokenizer *tokenizer;
     const fr_token_tree *tree;
@@ -299,7 +302,8 @@ static int open_grammar(fr_loaded *loaded, const fr_arguments *args) {
     return 0;
 }
 
-/* The plain run of a comparison may name the drafter that it goes without: it is not run, but it must be one. */
+/* Checks the drafter of a run without drafts. The plain run of a comparison may name the drafter that it does not use,
+ * but it must be one. */
 static int check_unused(fr_loaded *loaded, const fr_arguments *args) {
     fr_drafter *drafter;
     fr_status status = fr_drafter_open(args->text[FR_ARG_DRAFTER], loaded->model, loaded->options, &drafter);
@@ -335,7 +339,8 @@ static bool lacks_context(fr_status status) {
     return status == FR_INPUT && fr_last_error_option() == FR_OPT_CONTEXT;
 }
 
-/* What is attached to a saved session that is longer than the context, restored in larger ones. */
+/* Takes the conversation that is attached to a saved session which is longer than the context. The session is restored
+ * in larger and larger contexts until it fits. */
 static fr_status restore_attached(const fr_loaded *loaded, const char *path, int64_t context) {
     int64_t limit = fr_model_fact(loaded->model, FR_FACT_CONTEXT_LIMIT), larger = context;
     fr_status status = FR_INPUT;
@@ -354,8 +359,8 @@ static fr_status restore_attached(const fr_loaded *loaded, const char *path, int
     return status == FR_OK && size == 0 ? fr_session_restore(loaded->session, path) : status;
 }
 
-/* The session of --prompt-cache. A conversation that is longer than the context comes alone where its oldest turns may
- * be dropped: what is left of it is run again. */
+/* Restores the session of --prompt-cache. If a conversation is longer than the context and its oldest turns may be
+ * dropped, only the conversation is restored: the turns that are left are run again. */
 static fr_status restore(const fr_loaded *loaded, const fr_arguments *args, int64_t context) {
     const char *path = args->text[FR_ARG_PROMPT_CACHE];
     fr_status status = fr_session_restore(loaded->session, path);
@@ -363,8 +368,8 @@ static fr_status restore(const fr_loaded *loaded, const fr_arguments *args, int6
     return shifts ? restore_attached(loaded, path, context) : status;
 }
 
-/* Says if a session was saved to the file. An empty file counts as none: mktemp makes empty files, and so does a run
- * that is killed before it saves. */
+/* Returns true if a session was saved to the file. An empty file counts as none: mktemp makes empty files, and so does
+ * a run that is killed before it saves. */
 static bool is_saved(const char *path) {
     struct stat file;
     return stat(path, &file) == 0 && !(S_ISREG(file.st_mode) && file.st_size == 0);
@@ -465,8 +470,8 @@ int fr_prompt_render(fr_prompt *prompt, const fr_loaded *loaded, const fr_argume
     return code;
 }
 
-/* Each picture's one token becomes as many as it needs; where they are not as many as the pictures, the session says
- * so. */
+/* Repeats each picture's token as often as the picture needs. If there are not as many tokens as pictures, the session
+ * reports the error. */
 static void expand(fr_prompt *prompt, const fr_model *model, fr_picture *const *pictures, size_t picture_count) {
     int64_t token = fr_model_fact(model, FR_FACT_IMAGE_TOKEN);
     size_t most = prompt->count, count = 0, picture = 0;

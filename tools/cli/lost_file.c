@@ -1,4 +1,4 @@
-/* The handler of lost_file.h. All that it calls is async-signal-safe. */
+/* Handles SIGBUS (lost_file.h). Everything that the handler calls is async-signal-safe. */
 #include "tools/cli/lost_file.h"
 
 #include <limits.h>
@@ -32,8 +32,9 @@ static void end_with_line(const char *path) {
     _exit(1);
 }
 
-/* A byte that can't be read is read again once the handler returns, and ends the command as it would have; a signal
- * that was sent comes again. */
+/* Handles the signal if it is about a mapped file. Otherwise the earlier handler is restored: a byte that can't be read
+ * is read again when the handler returns, and ends the command as it would have without it; a signal that was sent is
+ * sent again. */
 static void take(int signal_number, siginfo_t *info, void *context) {
     (void)context;
     bool sent = info->si_code <= 0;

@@ -1,7 +1,7 @@
-/* A file that gets shorter while its bytes are used, or whose disk fails: the system sends SIGBUS.
+/* Handles SIGBUS, which the system sends if a file gets shorter while it is mapped, or its disk fails.
  *
- * In: that signal. Out: where the library has the file mapped, a line that names it and exit status 1, with no file
- * left half written. Any other SIGBUS is as without this. */
+ * In: that signal. Out: if the library has the file mapped, a line that names it and exit status 1, and no file is
+ * left incomplete. Any other SIGBUS has its usual effect. */
 #ifndef FR_TOOLS_CLI_LOST_FILE_H
 #define FR_TOOLS_CLI_LOST_FILE_H
 

@@ -1,4 +1,4 @@
-/* The manual page of the tables of verbs and options (manual.h). */
+/* Prints the manual page from the tables of verbs and options (manual.h). */
 #include "tools/cli/manual.h"
 
 #include <string.h>
@@ -6,7 +6,7 @@
 #include "tools/cli/foreign_options.h"
 #include "tools/cli/words.h"
 
-/* Text as roff: a hyphen stays one that can be searched for, and no line becomes a request. */
+/* Prints text as roff: hyphens stay searchable, and no line becomes a request. */
 static void put(const char *text, size_t length, FILE *out) {
     bool begins = true;
     for (size_t i = 0; i < length; i++) {
@@ -22,14 +22,14 @@ static void put_all(const char *text, FILE *out) {
     put(text, strlen(text), out);
 }
 
-/* In bold: words that are typed as they stand. */
+/* Prints words in bold that are typed as they stand. */
 static void put_bold(const char *text, size_t length, FILE *out) {
     fputs("\\fB", out);
     put(text, length, out);
     fputs("\\fR", out);
 }
 
-/* "-m, --model MODEL" */
+/* Prints "-m, --model MODEL". */
 static void put_names(const fr_option_help *option, FILE *out) {
     fputs(".TP\n", out);
     for (const char *name = option->names; *name;) {
@@ -43,7 +43,7 @@ static void put_names(const fr_option_help *option, FILE *out) {
     putc('\n', out);
 }
 
-/* "(generate, chat)", nothing where every verb takes it. */
+/* Prints "(generate, chat)"; prints nothing if every verb takes the option. */
 static void put_takers(const fr_verb *verbs, size_t count, const fr_option_help *option, FILE *out) {
     const char *before = "(";
     bool all = true;
@@ -72,7 +72,7 @@ static void put_options(const fr_verb *verbs, size_t count, bool bench, FILE *ou
 /* Columns that a page of 80 has for lines as they are. */
 enum { COLUMNS = 72, CONTINUED = 4 };
 
-/* A line with its end; where it is longer than the page is wide, in several. mark: what each but the last ends with. */
+/* Prints a line with its end, in several if it is wider than the page. mark: the end of each of these but the last. */
 static void put_line(const char *line, size_t length, const char *mark, FILE *out) {
     size_t most = COLUMNS - strlen(mark);
     for (size_t part; (part = fr_line_part(line, length, most)) < length; most = COLUMNS - strlen(mark) - CONTINUED) {

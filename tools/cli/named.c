@@ -1,4 +1,4 @@
-/* Names to paths (named.h). */
+/* Replaces models' names by paths (named.h). */
 #include "tools/cli/named.h"
 
 #include <string.h>

@@ -1,10 +1,10 @@
-/* What --help and the manual page say of options, from the table. See options.h. */
+/* Gives the options' texts in --help and the manual page, from the table (options.h). */
 #include <string.h>
 
 #include "tools/cli/option_table.h"
 #include "tools/cli/words.h"
 
-/* A text of a row, the library's words in it where it says so. */
+/* Copies a text of a row, with the library's words in the place of {}. */
 static void expand(const char *text, fr_lab_words of, char *into, size_t size) {
     char words[FR_HELP_SIZE] = "";
     const char *place = text ? strstr(text, "{}") : NULL;

@@ -1,4 +1,4 @@
-/* Telling of options that mean nothing (option_notes.h). */
+/* Notes options that have no effect (option_notes.h). */
 #include "tools/cli/option_notes.h"
 
 #include <string.h>
@@ -42,18 +42,19 @@ static void note_environment(const fr_arguments *args) {
     if (n.length) fr_note("%s: environment of llama.cpp, which forerun does not read: give the options", n.list);
 }
 
-/* Says if the temperature is above 0. chat and serve have one by default. */
+/* Returns true if the temperature is above 0. chat and serve have one by default. */
 static bool is_hot(const fr_arguments *args) {
     bool usual = args->verb->bit & (FR_VERB_CHAT | FR_VERB_SERVE) && !args->given[FR_ARG_TEMP];
     return usual || args->real[FR_ARG_TEMP] > 0;
 }
 
-/* Says if tokens are drawn at random: by a temperature, or by a sampler that draws without one. */
+/* Returns true if tokens are drawn at random: by a temperature, or by a sampler that draws without one. */
 static bool is_drawn(const fr_arguments *args) {
     return is_hot(args) || args->real[FR_ARG_DYNATEMP_RANGE] > 0 || args->real[FR_ARG_XTC_PROBABILITY] > 0;
 }
 
-/* Where --temp 0 is given it is no mistake. */
+/* Notes sampling options that have no effect because nothing is drawn. With --temp 0 there is no note, since that is
+ * no mistake. */
 static void note_draws(const fr_arguments *args) {
     names n = {.length = 0};
     if (args->given[FR_ARG_TEMP] || is_drawn(args)) return;
@@ -62,14 +63,14 @@ static void note_draws(const fr_arguments *args) {
     if (n.length) fr_note("%s: nothing is drawn without --temp above 0, so that this changes nothing", n.list);
 }
 
-/* Whether this option, as it was given or not, switches on what others set. */
+/* Returns true if this option, given or by default, switches on the sampler to which other options belong. */
 static bool is_on(const fr_arguments *args, fr_arg arg) {
     if (fr_option_table[arg].kind == FR_KIND_NUMBER) return args->number[arg] > 0;
     if (arg == FR_ARG_REPEAT_PENALTY) return args->given[arg] && args->real[arg] != 1;
     return args->real[arg] != 0;
 }
 
-/* Settings of what is off. Those of draws have been told of where nothing is drawn. */
+/* Notes settings of samplers that are off. Those of samplers that draw were noted already if nothing is drawn. */
 static void note_off(const fr_arguments *args) {
     static const struct {
         fr_arg of[5];  /* COUNT past the last */
@@ -97,7 +98,7 @@ static void note_off(const fr_arguments *args) {
     }
 }
 
-/* What mirostat takes the place of. */
+/* Notes options of samplers that mirostat replaces. */
 static void note_mirostat(const fr_arguments *args) {
     static const fr_arg replaced[] = {
         FR_ARG_TOP_K,           FR_ARG_TOP_P,          FR_ARG_MIN_P,          FR_ARG_TOP_N_SIGMA,

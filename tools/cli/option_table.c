@@ -1,7 +1,7 @@
-/* Every option, a row each: see option_table.h. */
+/* The table of all options, with a row for each (option_table.h). */
 #include "tools/cli/option_table.h"
 
-/* Who takes an option. */
+/* Names for the verbs' bits, and for groups of verbs that take the same options. */
 enum {
     GENERATE = FR_VERB_GENERATE,
     CHAT = FR_VERB_CHAT,
@@ -29,7 +29,7 @@ enum {
     RUN = TALK | LOGITS | VERIFY | PERPLEXITY | IMATRIX, /* that run it, as they are told; bench has its own way */
 };
 
-/* Of bench, those that want an idle machine. */
+/* The parts of bench that need an idle machine. */
 enum { ALONE = FR_PART_MACHINE | FR_PART_KERNELS | FR_PART_MODEL };
 
 #define KV_TYPES .kind = FR_KIND_WORD, .any_case = true, .of = FR_LAB_CACHED, .unbuilt = "q4_1 iq4_nl q5_0 q5_1"

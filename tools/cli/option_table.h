@@ -1,13 +1,13 @@
-/* The options of the command, as data: what options.c parses by, and what help and the manual page are printed from.
+/* The table of the command's options: options.c parses by it, and help and the manual page are printed from it.
  *
- * In: nothing. Out: a row an option, by fr_arg (options.h). */
+ * In: nothing. Out: a row for each option, by fr_arg (options.h). */
 #ifndef FR_TOOLS_CLI_OPTION_TABLE_H
 #define FR_TOOLS_CLI_OPTION_TABLE_H
 
 #include "forerun_lab.h"
 #include "tools/cli/options.h"
 
-/* What bench's parts take an option. */
+/* The parts of bench, as bits: an option has those of the parts that take it. */
 enum { FR_PART_MACHINE = 1, FR_PART_KERNELS = 2, FR_PART_MODEL = 4, FR_PART_NEIGHBOURS = 8, FR_PART_GRAMMAR = 16,
        FR_PART_RANKS = 32 };
 
@@ -21,7 +21,7 @@ typedef enum fr_kind {
     FR_KIND_IDS,     /* comma list of token ids */
 } fr_kind;
 
-/* What an option of the library that a row names is set to. */
+/* The value to which a row sets the library's option that it names. */
 typedef enum fr_set_to {
     FR_SET_NOTHING, /* none is named, or not by the row alone */
     FR_SET_GIVEN,   /* the value that is given */
@@ -30,15 +30,15 @@ typedef enum fr_set_to {
 } fr_set_to;
 
 typedef struct fr_option_row {
-    const char *names;   /* the ones that help shows first, and the plainest of all in front */
+    const char *names;   /* all names; help shows the first ones, the plainest of all in front */
     const char *value;   /* what help calls the value, NULL for a flag */
     fr_kind kind;
-    unsigned verbs;      /* who takes it */
+    unsigned verbs;      /* that take it */
     unsigned parts;      /* of bench, which take it; 0: all */
-    bool again;          /* each time it is given counts */
-    bool draws;          /* it means something where tokens are drawn alone */
+    bool again;          /* it may be given several times, and each counts */
+    bool draws;          /* it has an effect only if tokens are drawn */
     bool switches;       /* a flag that may be followed by on, off or auto */
-    bool manual;         /* help says nothing of it, the manual page does */
+    bool manual;         /* the manual page has it, help leaves it out */
     fr_option sets;      /* of the library's options, */
     fr_set_to to;        /* unless it is nothing */
     int64_t low, high;   /* both 0 in a row that sets an option to what is given: that option's */
@@ -55,19 +55,19 @@ typedef struct fr_option_row {
 
 extern const fr_option_row fr_option_table[FR_ARG_COUNT];
 
-/* Whether a verb takes an option. */
+/* Returns true if a verb takes an option. */
 bool fr_verb_takes(const fr_verb *verb, const fr_option_row *row);
 
-/* Adds the library's words of a table to a list with blanks between. */
+/* Adds the library's words of a table to a list, with blanks between. */
 void fr_add_words(fr_lab_words of, char *list, size_t size);
 
-/* All words that are built of a row, with blanks between. */
+/* Gives all built words of a row, with blanks between. */
 void fr_option_row_words(const fr_option_row *row, char *words, size_t size);
 
-/* The whole numbers that a row takes, or the real ones. */
+/* Gives the range of a row's numbers, whole or real. */
 fr_lab_range fr_option_row_range(const fr_option_row *row);
 
-/* Reads a value that was given, or none: 0, or the exit status behind a line that says what is wrong. */
+/* Reads an option's value, or none. Gives 0, or the exit status after an error line. */
 int fr_option_take(fr_arguments *args, fr_arg arg, const char *name, const char *text);
 
 #endif

@@ -1,6 +1,6 @@
-/* Values of options read and checked by the table: numbers, words, lists. See options.h.
+/* Reads the values of options and checks them by the table: numbers, words, lists (options.h).
  *
- * In: an option and its text. Out: fr_arguments filled; what is wrong is told, and the exit status is 2. */
+ * In: an option and its text. Out: its value in fr_arguments; or an error line and exit status 2. */
 #include <ctype.h>
 #include <errno.h>
 #include <stdlib.h>
@@ -68,7 +68,7 @@ void fr_option_row_words(const fr_option_row *row, char *words, size_t size) {
     fr_add_words(row->also, words, size);
 }
 
-/* One word of a WORD or LIST option. */
+/* Checks one word of a WORD or LIST option. */
 static int take_word(fr_arg arg, const char *name, const char *word, size_t length) {
     const fr_option_row *row = &fr_option_table[arg];
     char words[WORDS_LENGTH];
@@ -90,7 +90,7 @@ static int take_list(fr_arg arg, const char *name, const char *text) {
     return 0;
 }
 
-/* "8", or "1..8": the first and the last of a stretch. */
+/* Reads "8", or "1..8", as the first and the last number of a stretch. */
 static bool take_stretch(const fr_option_row *row, const char *item, size_t length, int64_t *first, int64_t *last) {
     char text[64];
     snprintf(text, sizeof(text), "%.*s", (int)fr_least(length, sizeof(text) - 1), item);
@@ -131,8 +131,8 @@ size_t fr_arguments_numbers(const fr_arguments *args, fr_arg arg, int64_t *numbe
     return count;
 }
 
-/* A number that no vocabulary can have is bad input, as an id beyond this model's would be; anything else that is not
- * digits between commas is wrong usage. */
+/* Reads a list of ids. An id that no vocabulary can have is bad input, as one beyond this model's would be; anything
+ * but digits between commas is wrong usage. */
 static int take_ids(fr_arguments *args, const char *name, const char *text) {
     const char *list = text;
     size_t length, capacity = strlen(text) / 2 + 1;
@@ -154,7 +154,7 @@ static int take_ids(fr_arguments *args, const char *name, const char *text) {
     return 0;
 }
 
-/* PP,TG: two numbers within the row's limits. */
+/* Reads PP,TG: two numbers within the row's limits. */
 static int take_pair(fr_arguments *args, fr_arg arg, const char *name, const char *text) {
     const char *list = text, *item;
     int64_t pair[2], last;
@@ -198,7 +198,7 @@ static int take_text(fr_arguments *args, fr_arg arg, const char *name, const cha
     return 0;
 }
 
-/* llama-quantize's types that are not written here, and those that come nearest to them. */
+/* Refuses llama-quantize's types that forerun does not write, and names the nearest ones that it does. */
 static int check_type(const char *name, const char *text) {
     static const struct {
         const char *types, *instead;

@@ -1,4 +1,4 @@
-/* The parser that reads argv by the table of options, and what goes together. See options.h. */
+/* Parses argv by the table of options, and checks rules between options (options.h). */
 #include "tools/cli/options.h"
 
 #include <stdlib.h>
@@ -24,7 +24,7 @@ bool fr_verb_takes(const fr_verb *verb, const fr_option_row *row) {
 
 /* ----------------------------------------------------------------------------------------------------------- lookup */
 
-/* The row with this name, FR_ARG_COUNT if there is none; what the verb takes goes before another's option. */
+/* Finds the row with this name: one that the verb takes, else any other; FR_ARG_COUNT if there is none. */
 static fr_arg find_row(const fr_verb *verb, const char *name, size_t length) {
     int found = FR_ARG_COUNT;
     for (int arg = 0; arg < FR_ARG_COUNT; arg++) {
@@ -54,8 +54,8 @@ static int unknown_option(const fr_verb *verb, const char *name) {
     return fr_wrong_usage("unknown option %s (forerun %s --help lists them)", name, verb->name);
 }
 
-/* What a word without an option in front is for. Verbs that write a model take the file's name, report the trace's,
- * bench its part, completion the shell, all others the model. */
+/* Gives the option that a word without an option in front stands for. For verbs that write a model it is the output
+ * file, for report the trace, for bench its part, for completion the shell, for all others the model. */
 static fr_arg bare_word_of(const fr_arguments *args) {
     unsigned verb = args->verb->bit;
     if (verb == FR_VERB_BENCH) return FR_ARG_BENCH_PART;
@@ -64,7 +64,7 @@ static fr_arg bare_word_of(const fr_arguments *args) {
     return verb & (FR_VERB_QUANTIZE | FR_VERB_SYNTH | FR_VERB_PACK) ? FR_ARG_OUT_FILE : FR_ARG_MODEL;
 }
 
-/* Says if a word is a comma list of on, off, auto, 0 and 1, as llama.cpp's switches take. */
+/* Returns true if a word is a comma list of on, off, auto, 0 and 1, as llama.cpp's switches take. */
 static bool is_switch(const char *list) {
     size_t length;
     for (const char *word; (word = fr_next_word(&list, ',', &length));)
@@ -83,7 +83,7 @@ static int take_flag(fr_arguments *args, fr_arg arg, const char *name, const cha
     return 0;
 }
 
-/* Takes or refuses an option of llama.cpp's that forerun has under another name, or not at all. */
+/* Accepts or refuses an option of llama.cpp's that forerun has under another name, or not at all. */
 static int take_foreign(fr_arguments *args, const fr_foreign_option *row, const char *name, const char *word, int count,
                         char **words, int *at) {
     const char *equals = strncmp(word, "--", 2) == 0 ? strchr(word, '=') : NULL;
@@ -121,7 +121,7 @@ static int refuse_option(const fr_verb *verb, const fr_option_row *row, const ch
     return fr_wrong_usage("%s takes no %s; %s do%s", verb->name, name, takers, count > 1 ? "" : "es");
 }
 
-/* A word without an option in front. */
+/* Takes a word without an option in front. */
 static int take_bare(fr_arguments *args, const char *word) {
     fr_arg arg = bare_word_of(args);
     bool places = args->verb->bit == FR_VERB_QUANTIZE; /* see place_bare */
@@ -136,8 +136,8 @@ static int take_bare(fr_arguments *args, const char *word) {
     return fr_option_take(args, arg, fr_option_table[arg].names, word);
 }
 
-/* The words of quantize in llama-quantize's order, MODEL FILE TYPE THREADS, of which options may have given the first
- * and the third already. */
+/* Assigns the words of quantize in llama-quantize's order, MODEL FILE TYPE THREADS. Options may have given MODEL and
+ * TYPE already. */
 static int place_bare(fr_arguments *args) {
     static const fr_arg order[FR_BARE_MAX] = {FR_ARG_MODEL, FR_ARG_OUT_FILE, FR_ARG_TYPE, FR_ARG_THREADS};
     size_t next = 0;
@@ -159,7 +159,7 @@ static int place_bare(fr_arguments *args) {
     return 0;
 }
 
-/* One option at words[*at], as "--name value", "--name=value" or a flag. */
+/* Takes the option at words[*at]: "--name value", "--name=value" or a flag. */
 static int take_option(fr_arguments *args, int count, char **words, int *at) {
     const char *word = words[(*at)++];
     const char *equals = strncmp(word, "--", 2) == 0 ? strchr(word, '=') : NULL;
@@ -187,7 +187,8 @@ static int take_option(fr_arguments *args, int count, char **words, int *at) {
 
 /* ------------------------------------------------------------------------------------------------------------ rules */
 
-/* Says if standard input is a pipe, a socket or a file that may hold a prompt. A terminal or /dev/null holds none. */
+/* Returns true if standard input is a pipe, a socket or a file that may hold a prompt. A terminal or /dev/null holds
+ * none. */
 static bool has_piped_input(void) {
     struct stat info;
     if (fstat(STDIN_FILENO, &info) != 0) return false;
@@ -214,7 +215,7 @@ static int check_prompt(fr_arguments *args) {
     return fr_arguments_lack_prompt(args);
 }
 
-/* A part of the bench takes its own options alone. */
+/* Refuses options that the chosen part of the bench does not take. */
 static int check_part(const fr_arguments *args) {
     static const char *const words[] = {"machine", "kernels", "model", "neighbours", "grammar", "ranks"};
     size_t part = 0;
@@ -231,7 +232,7 @@ static int check_part(const fr_arguments *args) {
     return 0;
 }
 
-/* An object, and not against another option. */
+/* Checks that the template's variables are an object and contradict no other option. */
 static int check_kwargs(const fr_arguments *args) {
     json_error_t error;
     const char *text = args->text[FR_ARG_CHAT_KWARGS];
@@ -249,7 +250,7 @@ static int check_kwargs(const fr_arguments *args) {
     return 0;
 }
 
-/* Options of a chat, where generate is given none. */
+/* Refuses a chat's options for a generate that is given no chat. */
 static int check_chat(const fr_arguments *args) {
     static const struct {
         fr_arg arg;
@@ -272,7 +273,7 @@ static int check_chat(const fr_arguments *args) {
     return check_kwargs(args);
 }
 
-/* One grammar at most. */
+/* Checks that at most one grammar was given. */
 static int check_grammar(const fr_arguments *args) {
     static const fr_arg each[] = {FR_ARG_GRAMMAR, FR_ARG_GRAMMAR_FILE, FR_ARG_JSON_SCHEMA, FR_ARG_JSON_SCHEMA_FILE,
                                   FR_ARG_REGEX};
@@ -292,7 +293,8 @@ const char *fr_arguments_drafting(const fr_arguments *args) {
     return given[FR_ARG_PRESET] && !given[FR_ARG_DRAFT_MAX] ? "--preset" : NULL;
 }
 
-/* Whether a drafter is used, unless --spec-type says otherwise; what is asked of drafts that nobody makes is said. */
+/* Decides if a drafter is used, by --spec-type and --draft-max, and notes drafting options that have no effect because
+ * nothing drafts. */
 static int check_drafting(fr_arguments *args) {
     const char *words = args->text[FR_ARG_SPEC_TYPE], *asks = fr_arguments_drafting(args);
     bool zero = args->given[FR_ARG_DRAFT_MAX] && args->number[FR_ARG_DRAFT_MAX] == 0;
@@ -315,14 +317,14 @@ uint32_t fr_draw_seed(void) {
     return getrandom(&drawn, sizeof(drawn), 0) == sizeof(drawn) ? drawn : (uint32_t)time(NULL);
 }
 
-/* A seed of -1 is drawn here, once for all that ask. */
+/* Draws the seed here if it is -1, once, so that all its users get the same. */
 static void draw_seed(fr_arguments *args) {
     args->seed_drawn = args->given[FR_ARG_SEED] && args->number[FR_ARG_SEED] < 0;
     if (args->seed_drawn) args->number[FR_ARG_SEED] = fr_draw_seed();
 }
 
-/* Where --escape was given and something to read: what is no prompt, here; that is a copy yet to be made. A text that
- * would have a NUL in it has no end. */
+/* Replaces escapes if --escape was given. --system and --stop are changed here in place; the prompt is changed when
+ * its copy is made. A NUL is refused, because it would end the text. */
 static int read_escapes(fr_arguments *args) {
     if (args->given[FR_ARG_ESCAPE] && args->given[FR_ARG_NO_ESCAPE])
         return fr_wrong_usage("--escape and --no-escape: which of them?");
@@ -343,7 +345,7 @@ static int read_escapes(fr_arguments *args) {
     return 0;
 }
 
-/* --system-prompt-file is --system with the file's text, without the line end behind it. */
+/* Reads the file of --system-prompt-file as the text of --system, without the line end after it. */
 static int read_system(fr_arguments *args) {
     fr_prompt file;
     if (!args->given[FR_ARG_SYSTEM_FILE]) return 0;
@@ -368,7 +370,7 @@ static int check_pinning(const fr_arguments *args) {
     return fr_wrong_usage("--pin and --no-pin: which of them?");
 }
 
-/* What ties options together. */
+/* Checks the rules that connect several options. */
 static int check_rules(fr_arguments *args) {
     unsigned without = FR_VERB_SYNTH | FR_VERB_REPORT | FR_VERB_BENCH | FR_VERB_COMPLETION | FR_VERB_MODELS;
     bool served = args->given[FR_ARG_MODELS];
@@ -425,8 +427,8 @@ static int check_rules(fr_arguments *args) {
     return code;
 }
 
-/* Notes too many threads after the error line of a wrong option, so that both can be mended at once. -t may stand after
- * the wrong option, so all words are searched for it. */
+/* Notes too many threads after the error line of a wrong option, so that both can be corrected at once. -t may stand
+ * after the wrong option, so all words are searched for it. */
 static void note_threads_behind(fr_arguments *args, int count, char **words) {
     for (int i = 0; i + 1 < count && !args->given[FR_ARG_THREADS]; i++) {
         if (!fr_has_word(fr_option_table[FR_ARG_THREADS].names, words[i], strlen(words[i]))) continue;

@@ -1,7 +1,7 @@
-/* The command line: one table of options for all verbs (option_table.c).
+/* Parses the command line by one table of options for all verbs (option_table.c).
  *
- * In: a verb and argv after it. Out: for every option whether it was given and what it holds, checked for kind, range
- * and word, so that a verb only reads. What is known but not built is refused here by name, never ignored. */
+ * In: a verb and the part of argv after it. Out: for every option its value and if it was given. Kind, range and words
+ * are checked, so that a verb only reads. Values that are known but not built are refused by name, never ignored. */
 #ifndef FR_TOOLS_CLI_OPTIONS_H
 #define FR_TOOLS_CLI_OPTIONS_H
 
@@ -48,7 +48,7 @@ typedef struct fr_verb {
 /* Lists all verbs, so that an error can name those which have an option. */
 void fr_arguments_know(const fr_verb *verbs, size_t count);
 
-/* The order is that of the help text. */
+/* All options, in the order of the help text. */
 typedef enum fr_arg {
     FR_ARG_MODEL,
     FR_ARG_DRAFTER,
@@ -267,27 +267,28 @@ struct fr_arguments {
     bool seed_drawn; /* the number of --seed is not the command line's -1: it was drawn */
 };
 
-/* The numbers of a list such as "1..8,16", in its order, -1 for a word among them; their count, at most `most`. 0: the
- * option was not given. */
+/* Gives the numbers of a list such as "1..8,16" in its order, with -1 for a word among them, and their count, at most
+ * `most`. 0: the option was not given. */
 size_t fr_arguments_numbers(const fr_arguments *args, fr_arg arg, int64_t *numbers, size_t most);
 
-/* Gives 0, or the exit status after one line on standard error. --help and --version end the parsing where they are. */
+/* Parses the words. Gives 0, or the exit status after one line on standard error. --help and --version end the parsing
+ * where they stand. */
 int fr_arguments_parse(fr_arguments *args, const fr_verb *verb, int count, char **words);
 void fr_arguments_free(fr_arguments *args);
 
-/* Says that the verb was given no prompt; gives the exit status. */
+/* Prints that the verb was given no prompt. Gives the exit status. */
 int fr_arguments_lack_prompt(const fr_arguments *args);
 
-/* An option that asks for more than decoding without drafts does; NULL: none was given. Values that ask for nothing,
- * such as --draft-max 0 or --accept gumbel, do not count, nor does a preset that --draft-max goes before. */
+/* Gives an option that asks for more than decoding without drafts; NULL if none was given. Values that ask for
+ * nothing, such as --draft-max 0 or --accept gumbel, do not count, nor does a preset that --draft-max overrides. */
 const char *fr_arguments_drafting(const fr_arguments *args);
 
-/* What a seed of -1 becomes. */
+/* Draws a random seed, for a seed of -1. */
 uint32_t fr_draw_seed(void);
 
 #define FR_HELP_SIZE 2048 /* bytes of a text with the words that it lists */
 
-/* An option as help has it; more: what only the manual page has room for, "" where there is none. */
+/* An option as help shows it. more: text for the manual page alone, "" if there is none. */
 typedef struct fr_option_help {
     const char *names, *value;
     char help[FR_HELP_SIZE], more[FR_HELP_SIZE];
@@ -296,7 +297,7 @@ typedef struct fr_option_help {
 
 fr_option_help fr_arguments_help(fr_arg arg);
 
-/* The help text of a verb, from its own lines and the option table. */
+/* Prints the help text of a verb, from its own lines and the option table. */
 void fr_help_print(const fr_verb *verb, FILE *out);
 
 #endif

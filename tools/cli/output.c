@@ -1,4 +1,4 @@
-/* Diagnostics, streamed text, JSON strings and whole files (output.h). */
+/* Writes diagnostics, streamed text, JSON strings and complete files (output.h). */
 #include "tools/cli/output.h"
 
 #include <errno.h>
@@ -19,7 +19,8 @@
 
 /* ------------------------------------------------------------------------------------------------------ diagnostics */
 
-/* One line whatever the text holds: file names and words of the command line may have control characters in them. */
+/* Writes one line whatever the text holds. File names and words of the command line may have control characters in
+ * them, which are escaped. */
 static void write_line(const char *format, va_list values) {
     char line[1024];
     vsnprintf(line, sizeof(line), format, values);
@@ -93,7 +94,8 @@ void *fr_resize(void *memory, size_t count, size_t size) {
     exit(1);
 }
 
-/* The next file that is opened would be one of these three: a stream that was closed gets one that fails. */
+/* Opens each standard stream that is closed on something that fails. Otherwise the next file that is opened would get
+ * its number, and output would go into that file. */
 static void hold_streams(void) {
     for (int stream = STDIN_FILENO; stream <= STDERR_FILENO; stream++) {
         int fails = stream == STDIN_FILENO ? O_WRONLY : O_RDONLY;
@@ -135,7 +137,7 @@ bool fr_output_gone(void) {
     return gone;
 }
 
-/* A terminal that has gone away answers so; its place is taken by what takes anything. */
+/* Replaces a terminal that has gone away, to which a write fails with EIO, by a sink that takes everything. */
 static bool drop_output(void) {
     if (!outlives || errno != EIO) return false;
     int nowhere = open("/dev/null", O_WRONLY);
@@ -170,14 +172,14 @@ static void set_green(fr_stream *text, bool green) {
     text->green = green;
 }
 
-/* An fr_wrap_put: a byte in its colour. */
+/* Writes a byte in its colour; an fr_wrap_put. */
 static void put_byte(void *context, char byte, bool accepted) {
     fr_stream *text = context;
     if (text->color) set_green(text, accepted);
     putc(byte, text->out);
 }
 
-/* Writes [written, end). */
+/* Writes the bytes [written, end). */
 static void write_until(fr_stream *text, size_t end) {
     if (text->told && text->written < end)
         text->told(text->context, text->bytes + text->written, end - text->written);
@@ -226,8 +228,9 @@ void fr_ids_print(const int32_t *ids, size_t count, FILE *out) {
     putc('\n', out);
 }
 
-/* The length of the UTF-8 character at bytes, of length bytes left; if there is none, 0, and *bad is how many bytes one
- * U+FFFD stands for. The second byte's range keeps out overlong forms, surrogates and what is above U+10FFFF. */
+/* Gives the length of the UTF-8 character at `bytes`, of which `length` are left. If there is none it gives 0, and
+ * *bad is the number of bytes that one U+FFFD replaces. The range of the second byte excludes overlong forms,
+ * surrogates and characters above U+10FFFF. */
 static size_t utf8_length(const unsigned char *bytes, size_t length, size_t *bad) {
     unsigned char first = bytes[0], low = 0x80, high = 0xbf;
     *bad = 1;
@@ -292,7 +295,7 @@ json_t *fr_json_byte_numbers(const char *bytes, size_t length) {
     return numbers;
 }
 
-/* There is no memory for it. */
+/* Ends the command because there is no memory for a JSON object. */
 static void give_up(void) {
     fr_note("out of memory: a JSON object");
     exit(1);
@@ -313,14 +316,15 @@ void fr_json_put(json_t *object, const char *key, json_t *value) {
 
 /* ------------------------------------------------------------------------------------------------------------ files */
 
-/* Where a stream's bytes go, and what the place is called. */
+/* The destination of a stream's bytes, and its name in errors. */
 typedef struct outlet {
     int fd;
     bool failed;
     char name[];
 } outlet;
 
-/* The first write that the system refuses ends the command; what is flushed on the way out is dropped. */
+/* Writes a stream's bytes. The first write that fails ends the command; bytes that are flushed on the way out are
+ * dropped. */
 static ssize_t take_bytes(void *cookie, const char *bytes, size_t size) {
     outlet *out = cookie;
     for (size_t done = 0; done < size && !out->failed;) {
@@ -339,7 +343,7 @@ static int close_outlet(void *cookie) {
     return closed;
 }
 
-/* NULL with errno set when there is no stream for it, or no fd. */
+/* Opens a stream. NULL, with errno set, if that fails or there is no descriptor. */
 static FILE *open_outlet(int fd, const char *name) {
     if (fd < 0) return NULL;
     outlet *out = fr_resize(NULL, sizeof(*out) + strlen(name) + 1, 1);
@@ -370,7 +374,7 @@ static void end_by_signal(int signal_number) {
     raise(signal_number); /* its default action again, by SA_RESETHAND */
 }
 
-/* Signals that someone has asked to be ignored (nohup) stay ignored. */
+/* Watches the signals that end the command. Those that were ignored when it started (nohup) stay ignored. */
 static void watch_for_end(void) {
     static const int signals[] = {SIGINT, SIGTERM, SIGHUP};
     for (size_t i = 0; i < sizeof(signals) / sizeof(*signals); i++) {
@@ -381,7 +385,8 @@ static void watch_for_end(void) {
     atexit(fr_writer_remove);
 }
 
-/* Blocks signals meanwhile, so that the handler sees either no name or the name of our own file. */
+/* Makes the temporary file with signals blocked, so that the handler sees either no name or the name of our own
+ * file. */
 static int make_temporary(const char *path, mode_t mode) {
     sigset_t all, before;
     sigfillset(&all);
@@ -392,14 +397,14 @@ static int make_temporary(const char *path, mode_t mode) {
     return fd;
 }
 
-/* What a new file's mode would be. */
+/* Gives the mode that a new file gets. */
 static mode_t new_mode(void) {
     mode_t mask = umask(0);
     umask(mask);
     return 0666 & ~mask;
 }
 
-/* A link stays a link: the file that it names, if there is one yet, is replaced. */
+/* Opens the temporary file. A link stays a link: the file to which it leads is replaced, or made if it is missing. */
 static int open_temporary(fr_writer *writer, const struct stat *existing) {
     char *place = fr_lab_file_place(writer->path);
     if (!place) return -1;
@@ -410,7 +415,8 @@ static int open_temporary(fr_writer *writer, const struct stat *existing) {
     return make_temporary(writer->path, existing ? existing->st_mode & 0777 : new_mode());
 }
 
-/* /dev/stdout and /dev/fd/N are not names of files, whatever they lead to. */
+/* Returns true if the path must be written in place: /dev/stdout and /dev/fd/N are no names of files, even if they
+ * lead to one. */
 static bool in_place(const char *path, const struct stat *info) {
     return fr_lab_file_is_descriptor(path) || (info && !S_ISREG(info->st_mode));
 }

@@ -1,5 +1,5 @@
-/* The check of output_check.h: every file that a verb writes, against every file that its options make it read, and
- * against the others that it writes. */
+/* Compares every file that a verb writes with every file that its options make it read, and with the others that it
+ * writes (output_check.h). */
 #include "tools/cli/output_check.h"
 
 #include <dirent.h>
@@ -12,7 +12,7 @@
 
 #include "tools/cli/output.h"
 
-/* A file that will be written, by the option that names it. */
+/* A file that will be written, and the option that names it. */
 typedef struct fr_target {
     fr_arg arg;
     const char *path;
@@ -20,7 +20,7 @@ typedef struct fr_target {
     struct stat info; /* where it does */
 } fr_target;
 
-/* The name that help shows first. */
+/* Gives the length of the name that help shows first. */
 static int name_length(const char *names) {
     return (int)strcspn(names, " ");
 }
@@ -45,7 +45,8 @@ static bool ends_in(const char *name, const char *end) {
     return length >= tail && strcmp(name + length - tail, end) == 0;
 }
 
-/* What a published folder's reader opens. A GGUF file is its model where it has no other weights. */
+/* Returns true if a published folder's reader opens a file of this name. In a folder without other weights a GGUF file
+ * is the model. */
 static bool is_published(const char *name, bool weighs) {
     static const char *const names[] = {"config.json", "generation_config.json", "preprocessor_config.json",
                                         "processor_config.json", "tokenizer.json", "tokenizer_config.json",
@@ -57,7 +58,7 @@ static bool is_published(const char *name, bool weighs) {
     return ends_in(name, ".safetensors") || (!weighs && ends_in(name, ".gguf"));
 }
 
-/* Whether both are of one series NAME-00001-of-00003.gguf. */
+/* Returns true if both files belong to one series NAME-00001-of-00003.gguf. */
 static bool is_other_shard(const char *name, const char *of) {
     enum { NUMBER = sizeof("00001-of-00003.gguf") - 1, DIGITS = 5 };
     size_t length = strlen(of);
@@ -67,7 +68,7 @@ static bool is_other_shard(const char *name, const char *of) {
            strcmp(name + stem + DIGITS, of + stem + DIGITS) == 0;
 }
 
-/* A folder's files: those of a published model, or where a shard is named those of its series. */
+/* Checks a folder's files: those of a published model, or if a shard is named those of its series. */
 static int check_folder(const fr_target *target, fr_arg reader, const char *folder, const char *shard) {
     DIR *entries = opendir(folder);
     int code = 0;
@@ -84,7 +85,7 @@ static int check_folder(const fr_target *target, fr_arg reader, const char *fold
     return code;
 }
 
-/* What cannot be looked at is left to the one who will read it. */
+/* Checks a file that is read. A file that can't be examined is left to its reader, which reports the error. */
 static int check_input(const fr_target *target, fr_arg reader, const char *path) {
     struct stat info;
     char copy[PATH_MAX];
@@ -110,7 +111,7 @@ static int check_target(const fr_target *target, const fr_arguments *args) {
     return code;
 }
 
-/* The folder that a name is in, through links; false where there is none. */
+/* Finds the folder of a path, through links; returns false if there is none. */
 static bool find_folder(const char *path, struct stat *folder) {
     char copy[PATH_MAX];
     if (strlen(path) >= sizeof(copy)) return false;
@@ -118,7 +119,8 @@ static bool find_folder(const char *path, struct stat *folder) {
     return stat(dirname(copy), folder) == 0;
 }
 
-/* Whether two names are one file, or will be: what isn't there yet is its folder's, by its last name. */
+/* Returns true if two names are the same file, or will be. A file that does not exist yet is identified by its folder
+ * and its last name. */
 static bool is_same(const fr_target *a, const fr_target *b) {
     struct stat left, right;
     if (a->exists || b->exists) return a->exists && b->exists && is_target(a, &b->info);

@@ -1,8 +1,9 @@
-/* Whether a command would write over a file that it reads, its -o and its -m, say, or over another that it writes.
+/* Refuses a command that would write over a file that it reads (the same -o and -m, for example), or over another file
+ * that it writes.
  *
- * In: the checked command line. Out: 0, or exit status 2 after one line, before anything was opened. Two names are one
- * file where device and inode are, so links of both kinds are seen through, or where both are new and of one name in
- * one folder; what is no regular file (a pipe, a device) may be both. */
+ * In: the checked command line. Out: 0, or exit status 2 after one line, before anything was opened. Two names are the
+ * same file if device and inode are equal, so that links of both kinds are recognized, or if both are new and have one
+ * name in one folder. A path that is no regular file (a pipe, a device) may be both read and written. */
 #ifndef FR_TOOLS_CLI_OUTPUT_CHECK_H
 #define FR_TOOLS_CLI_OUTPUT_CHECK_H
 

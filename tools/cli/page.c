@@ -1,10 +1,10 @@
-/* The page around the plots (page.h). */
+/* Writes the page around the plots (page.h). */
 #include "tools/cli/page.h"
 
 #include <math.h>
 #include <string.h>
 
-/* More pieces of text than a browser likes. */
+/* The most pieces of text on a page. Browsers get slow with more. */
 enum { PIECES_MAX = 20000 };
 
 void fr_page_text(const char *bytes, size_t length, FILE *out) {
@@ -32,13 +32,13 @@ static void put_string(const char *text, FILE *out) {
     fr_page_text(text, strlen(text), out);
 }
 
-/* The last part of a path. */
+/* Gives the last part of a path. */
 static const char *base_name(const char *path) {
     const char *slash = strrchr(path, '/');
     return slash && slash[1] ? slash + 1 : path;
 }
 
-/* ", NAME VALUE" of a member that is there. */
+/* Writes ", NAME VALUE" for a member, if it is there. */
 static void put_fact(const json_t *begin, const char *key, const char *before, const char *after, FILE *out) {
     const json_t *value = json_object_get(begin, key);
     if (json_is_string(value)) {

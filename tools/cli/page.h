@@ -1,7 +1,7 @@
-/* A trace as one HTML page: plots, the text in its colours, a table of the figures.
+/* Writes a trace as one HTML page: plots, the text in its colours, a table of the figures.
  *
- * Whatever a trace says is data here: it is escaped, and the page has no script and forbids itself to load anything.
- * The caller looks for a failure to write. */
+ * Everything from the trace is treated as data: it is escaped, and the page has no script and a policy that forbids it
+ * to load anything. The caller checks for a write that failed. */
 #ifndef FR_TOOLS_CLI_PAGE_H
 #define FR_TOOLS_CLI_PAGE_H
 
@@ -12,10 +12,10 @@ void fr_page_write(const fr_record *record, FILE *out);
 /* The page's style sheet. */
 extern const char fr_page_style[];
 
-/* Text as HTML text or attribute: markup escaped, control characters as pictures of them. */
+/* Writes text for HTML or an attribute: markup is escaped, and control characters become pictures of them. */
 void fr_page_text(const char *bytes, size_t length, FILE *out);
 
-/* The plots, a figure each; one without data is left out. */
+/* Writes the plots, each as a figure; a plot without data is left out. */
 void fr_page_plots(const fr_record *record, FILE *out);
 
 #endif

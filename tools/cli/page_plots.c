@@ -1,4 +1,4 @@
-/* The plots of a trace's page (page.h). */
+/* Draws the plots of a trace's page (page.h). */
 #include <math.h>
 #include <stdlib.h>
 
@@ -15,7 +15,7 @@ static void begin_figure(FILE *out, const char *title, const char *says) {
 
 /* ------------------------------------------------------------------------------------------------------- acceptance */
 
-/* A bar of accepted among n, its interval and its n. */
+/* Draws a bar of the accepted share of n, with its interval and n. */
 static void share_bar(const fr_plot *plot, double x, double width, double accepted, double n) {
     char tip[96];
     double low, high;
@@ -64,7 +64,7 @@ static size_t bin_end(const fr_record *record, size_t from) {
     return end < record->round_count ? end : record->round_count;
 }
 
-/* Stretches of equally many rounds; those that drafted nothing are left out. */
+/* Splits the rounds into stretches of equal length. Rounds that drafted nothing are left out. */
 static fr_bins bin_rounds(const fr_record *record) {
     fr_bins bins = {0};
     double tokens = 0;
@@ -167,7 +167,7 @@ static int compare_doubles(const void *a, const void *b) {
     return (x > y) - (x < y);
 }
 
-/* Milliseconds of the forwards with so many rows, sorted; how many there are. */
+/* Collects the milliseconds of the forwards with so many rows, sorted; gives their number. */
 static size_t collect(const fr_record *record, size_t rows, double *milliseconds) {
     size_t count = 0;
     for (size_t i = 0; i < record->round_count; i++)
@@ -181,7 +181,7 @@ typedef struct fr_cost {
     double quarter, median, three_quarters;
 } fr_cost;
 
-/* Medians and quartiles by the number of rows; how many numbers occur. */
+/* Computes medians and quartiles for each number of rows; gives how many such numbers there are. */
 static size_t take_costs(const fr_record *record, fr_cost costs[FR_STEP_MAX]) {
     size_t count = 0;
     double *sorted = fr_resize(NULL, record->round_count, sizeof(*sorted));
@@ -227,7 +227,7 @@ typedef struct fr_phase {
 
 enum { PHASES = 5 };
 
-/* Three digits or more, in the unit that has them before the point. */
+/* Writes a duration with at least three digits, in the unit that puts them before the point. */
 static void put_duration(double seconds, FILE *out) {
     double value = seconds >= 1 ? seconds : seconds >= 1e-3 ? 1e3 * seconds : 1e6 * seconds;
     const char *unit = seconds >= 1 ? "s" : seconds >= 1e-3 ? "ms" : "&#181;s";
@@ -275,7 +275,7 @@ static void plot_time(const fr_record *record, const fr_sums *sums, FILE *out) {
                  "one.</p></figure>\n");
 }
 
-/* Tokens a second in stretches of equally many rounds. */
+/* Plots the tokens per second in stretches of equally many rounds. */
 static void plot_speed(const fr_record *record, const fr_sums *sums, FILE *out) {
     double x[BINS_MAX], y[BINS_MAX], tokens = 0, highest = 0;
     size_t rounds = bin_size(record), count = 0;

@@ -1,4 +1,5 @@
-/* The style sheet of a trace's page (page.h): light and dark by the reader's own setting, one column on a phone. */
+/* The style sheet of a trace's page (page.h). It follows the reader's light or dark setting, and has one column on a
+ * phone. */
 #include "tools/cli/page.h"
 
 const char fr_page_style[] =

@@ -1,9 +1,9 @@
-/* Frames, axes and marks of SVG (plot.h). */
+/* Draws frames, axes and marks in SVG (plot.h). */
 #include "tools/cli/plot.h"
 
 #include <math.h>
 
-/* The drawing, and what its data area leaves for labels. */
+/* The size of the drawing, and the margins around its data area for labels. */
 enum { WIDTH = 380, HEIGHT = 240, LEFT = 56, RIGHT = 10, TOP = 12, BOTTOM = 56 };
 
 static double at_x(const fr_plot *p, double x) {
@@ -14,7 +14,7 @@ static double at_y(const fr_plot *p, double y) {
     return HEIGHT - BOTTOM - (y - p->y.low) / (p->y.high - p->y.low) * (HEIGHT - TOP - BOTTOM);
 }
 
-/* A step of 1, 2 or 5 times a power of ten that makes at most `most` intervals of a range. */
+/* Gives a step of 1, 2 or 5 times a power of ten that divides a range into at most `most` intervals. */
 static double tick_step(double range, int most) {
     static const double steps[] = {1, 2, 5, 10};
     double power = pow(10, floor(log10(range / most)));

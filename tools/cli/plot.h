@@ -1,7 +1,7 @@
-/* A small plot as SVG inside an HTML page: a frame with axes, and marks in the data's own units.
+/* Draws a small plot as SVG inside an HTML page: a frame with axes, and marks in the data's own units.
  *
- * Colours and fonts are classes of the page's style sheet, so that a plot follows light and dark. The page scales plots
- * to the width it has. */
+ * Colours and fonts are classes of the page's style sheet, so that a plot follows light and dark. The page scales
+ * plots to its width. */
 #ifndef FR_TOOLS_CLI_PLOT_H
 #define FR_TOOLS_CLI_PLOT_H
 
@@ -19,32 +19,33 @@ typedef struct fr_plot {
     fr_axis x, y;
 } fr_plot;
 
-/* name: what a screen reader says. The x axis has no ticks yet: they are numbers, or names of slots. */
+/* Begins a plot. name: its text for screen readers. The x axis has no ticks at first: the caller adds numbers, or the
+ * names of slots. */
 fr_plot fr_plot_begin(FILE *out, const char *name, fr_axis x, fr_axis y);
 void fr_plot_end(fr_plot *plot);
 
 void fr_plot_x_ticks(const fr_plot *plot);
 
-/* Under x: a line, and a smaller one, "" for none. */
+/* Writes a name under x, and a smaller line under that, "" for none. */
 void fr_plot_x_name(const fr_plot *plot, double x, const char *name, const char *under);
 
-/* From 0 up to y, `width` wide around x; tip: what a pointer on it shows. */
+/* Draws a bar from 0 up to y, `width` wide around x. tip: the text that a pointer on it shows. */
 void fr_plot_bar(const fr_plot *plot, const char *class, double x, double width, double y, const char *tip);
 
-/* An interval at x. */
+/* Draws an interval at x. */
 void fr_plot_whisker(const fr_plot *plot, double x, double low, double high);
 
-/* A line through points, and a band between two such lines. */
+/* Draw a line through points, and a band between two such lines. */
 void fr_plot_line(const fr_plot *plot, const char *class, const double *x, const double *y, size_t count);
 void fr_plot_band(const fr_plot *plot, const char *class, const double *x, const double *low, const double *high,
                   size_t count);
 void fr_plot_dot(const fr_plot *plot, const char *class, double x, double y, const char *tip);
 
-/* Dashed, up at x and across at y. */
+/* Draw dashed lines: one up at x, one across at y. */
 void fr_plot_rule_up(const fr_plot *plot, double x);
 void fr_plot_rule_across(const fr_plot *plot, double y);
 
-/* A value's 95% interval, a proportion of n trials: Wilson 1927. */
+/* Gives the 95% interval of a proportion of n trials: Wilson 1927. */
 void fr_wilson(double successes, double n, double *low, double *high);
 
 #endif

@@ -1,4 +1,4 @@
-/* Reading a prompt's file: see prompt_file.h. */
+/* Reads a prompt's file (prompt_file.h). */
 #include "tools/cli/prompt_file.h"
 
 #include <errno.h>

@@ -1,13 +1,13 @@
-/* A prompt, and the file that it is read from.
+/* Reads a prompt's file.
  *
- * In: a path, "-" for standard input. Out: the file's bytes; an error line and an exit status where
- * it can't be read. */
+ * In: a path, "-" for standard input. Out: the file's bytes; or an error line and an exit status if it can't be
+ * read. */
 #ifndef FR_TOOLS_CLI_PROMPT_FILE_H
 #define FR_TOOLS_CLI_PROMPT_FILE_H
 
 #include "forerun.h"
 
-/* A prompt as it was given, bytes or ids, and what has been made of it. */
+/* A prompt as it was given, bytes or ids, and the forms that were made of it. */
 typedef struct fr_prompt {
     char *bytes;
     size_t length;

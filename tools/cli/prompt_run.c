@@ -1,4 +1,4 @@
-/* fr_session_set_prompt with a line of progress (prompt_run.h). */
+/* Runs a prompt with fr_session_set_prompt and shows its progress (prompt_run.h). */
 #include "tools/cli/prompt_run.h"
 
 #include "tools/cli/terminal/progress.h"
@@ -10,7 +10,8 @@ typedef struct watched {
     size_t total; /* ids that waited when the first piece began; 0: it has not */
 } watched;
 
-/* Asked before each piece. One that is all there is to run is over before anybody could read of it. */
+/* Shows the progress before each piece. A prompt of one piece shows nothing, because it ends before the line could be
+ * read. */
 static bool watch(void *context) {
     watched *w = context;
     size_t waiting = fr_session_waiting(w->session);

@@ -1,4 +1,4 @@
-/* A prompt put to a session, which people see going on and can end.
+/* Runs a prompt in a session, with a line of progress, and stops when the user asks for it.
  *
  * In: ids. Out: the session with them on its timeline; meanwhile a line of progress (progress.h). */
 #ifndef FR_TOOLS_CLI_PROMPT_RUN_H
@@ -6,7 +6,8 @@
 
 #include "forerun.h"
 
-/* fr_session_set_prompt. abort: the session's abort callback here and from then on; quiet: no progress. */
+/* Calls fr_session_set_prompt. abort: the session's abort callback here and from then on; quiet: no progress is
+ * shown. */
 fr_status fr_prompt_run(fr_session *session, const int32_t *ids, size_t count, fr_abort_fn *abort, bool quiet);
 
 #endif

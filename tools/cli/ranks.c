@@ -1,7 +1,7 @@
-/* A rank of a job: see ranks.h.
+/* Runs the command as a rank of a job (ranks.h).
  *
- * Every rank runs the same command with the same arguments. Standard output of ranks but the first is dropped; their
- * standard error is kept, as rank 0 is told its last line where one of them fails. */
+ * Every rank runs the same command with the same arguments. The standard output of all ranks but the first is dropped.
+ * Their standard error is kept, because rank 0 prints its last line if one of them fails. */
 #include "tools/cli/ranks.h"
 
 #include <errno.h>
@@ -29,8 +29,8 @@
 enum { SILENT_SECONDS = 30, LINE = 400 };
 enum { LOOK_MS = 300 }; /* in which the others of a machine look who says something */
 
-/* A rank that computes a long prompt gets no word of a failure for as long. What starts jobs kills the others a second
- * after one has died. */
+/* A rank that computes a long prompt does not hear of a failure for as long. The program that started the job kills
+ * the other ranks a second after one has died, so that this wait is shorter. */
 #define LATE_SECONDS 0.5
 
 static int kept = -1; /* standard error of a rank that nobody sees */
@@ -38,7 +38,8 @@ static int seen = STDERR_FILENO; /* what would be seen */
 static void (*before_end)(void *context);
 static void *before_end_context;
 
-/* By what OpenMPI's mpirun, Slurm's srun --mpi=pmix, and other programs that start such jobs, say of them. */
+/* Returns true if the environment names several ranks: that of OpenMPI's mpirun, of Slurm's srun --mpi=pmix, or of
+ * other programs that start such jobs. */
 static bool has_other_ranks(void) {
     static const char *const sizes[] = {"OMPI_COMM_WORLD_SIZE", "PMI_SIZE", "MPI_LOCALNRANKS"};
     for (size_t i = 0; i < sizeof(sizes) / sizeof(*sizes); i++) {
@@ -49,7 +50,7 @@ static bool has_other_ranks(void) {
     return tasks && strtol(tasks, NULL, 10) > 1;
 }
 
-/* The last line of what was kept, without the command's name in front. */
+/* Reads the last line that was kept, without the command's name in front. */
 static void read_last_line(char *line) {
     static const char name[] = "forerun: ";
     char bytes[2 * LINE] = "";
@@ -62,7 +63,7 @@ static void read_last_line(char *line) {
     memccpy(line, at, '\0', LINE - 1);
 }
 
-/* For where nothing may be allocated or locked. */
+/* Writes a line without allocating or locking anything. */
 static void write_words(const char *line) {
     static const char name[] = "forerun: ";
     char words[LINE + sizeof(name)];
@@ -75,8 +76,9 @@ static void write_words(const char *line) {
 
 /* ----------------------------------------------------------------------------------------------- before, and behind */
 
-/* Whether this is the job's first process of this machine to say something: a name that one alone can have, as long as
- * it lives. Who has asked once has said it, or is not to. */
+/* Returns true for the job's first process on this machine that has something to print. The process takes a socket's
+ * name that only one living process can have. It returns true once at most: a second call means that the line was
+ * printed, or is another process's to print. */
 static bool first_to_say(void) {
     static atomic_flag asked = ATOMIC_FLAG_INIT;
     struct sockaddr_un name = {.sun_family = AF_UNIX};
@@ -91,7 +93,8 @@ static bool first_to_say(void) {
     return one >= 0 && bind(one, (struct sockaddr *)&name, size) == 0;
 }
 
-/* While ranks join, or leave, they may not know of the one that has ended; who has started them ends all then. */
+/* Ends a rank that learns of a failure while ranks join or leave. They may not know yet of the rank that has ended;
+ * the program that started them then ends all. */
 static void end_unknown(int signal_number) {
     if (!fr_lab_ranks_struck(signal_number)) return;
     if (first_to_say()) {
@@ -108,7 +111,8 @@ static void watch_for_unknown(struct sigaction *before) {
     if (before->sa_handler != SIG_IGN) sigaction(SIGTERM, &action, NULL);
 }
 
-/* Ranks find at the same time that the job does not come about. */
+/* Prints the error that a job could not be formed. All ranks find this out at the same time, so only the first one
+ * prints it. */
 static int fail_to_join(fr_status status) {
     int code = first_to_say() ? fr_exit_status(status) : 1;
     poll(NULL, 0, LOOK_MS);
@@ -117,12 +121,13 @@ static int fail_to_join(fr_status status) {
 
 /* --------------------------------------------------------------------------------------------------------- failures */
 
-/* Rank 0's line, or what rank 1 tells of it, unless others that it had not met yet have. */
+/* Prints rank 0's line, or the line that rank 1 reports about it, unless other ranks that had not joined yet have
+ * printed it. */
 static void say(const char *line) {
     if (fr_rank() == 0 || first_to_say()) write_words(line);
 }
 
-/* By a thread that watches the other ranks, of a process that computes on. */
+/* Ends a process that still computes, from the thread that watches the other ranks. */
 static void end_late(const char *line) {
     if (before_end) before_end(before_end_context);
     fr_writer_remove();
@@ -139,7 +144,7 @@ static bool struck(int signal_number) {
     return fr_lab_ranks_struck(signal_number);
 }
 
-/* What a process does that exits, wherever: the job learns how. */
+/* Runs when a process exits, wherever that happens, and tells the job its exit status. */
 static void leave(int code, void *nothing) {
     (void)nothing;
     char line[LINE] = "";
@@ -163,8 +168,8 @@ static int hide(void) {
     return 0;
 }
 
-/* Where all ranks are of one machine OpenMPI shall not load the libraries of networks, which take memory of each of
- * them: its names of what uses those, of 4 and 5. What the user has set stays. */
+/* Keeps OpenMPI from loading the libraries of networks if all ranks are on one machine, because these take memory in
+ * each rank. The variables are those of versions 4 and 5; values that the user has set stay. */
 static void leave_networks_out(void) {
     static const char *const without[][2] = {{"OMPI_MCA_pml", "^ucx,cm"},
                                              {"OMPI_MCA_btl", "^openib,ofi,uct,usnic"},
@@ -174,7 +179,7 @@ static void leave_networks_out(void) {
     for (size_t i = 0; i < sizeof without / sizeof *without; i++) setenv(without[i][0], without[i][1], 0);
 }
 
-/* Whether mpirun was told what ranks are bound to: by OpenMPI's names of its options, of 4. */
+/* Returns true if mpirun was given a binding of ranks to cores, by the variables of OpenMPI 4. */
 static bool binding_was_chosen(void) {
     static const char *const names[] = {"OMPI_MCA_hwloc_base_binding_policy", "OMPI_MCA_hwloc_base_cpu_set",
                                         "OMPI_MCA_rmaps_base_cpus_per_rank", "OMPI_MCA_orte_rankfile"};
@@ -185,8 +190,9 @@ static bool binding_was_chosen(void) {
     return strcasestr(mapping, "PE=") || (strncmp(mapping, "slot", 4) != 0 && strncmp(mapping, "node", 4) != 0);
 }
 
-/* By itself it binds each of two ranks to a core, and of more to a socket: where that is the only rank of a machine all
- * others would idle. A rank may use what its starter may; ranks of one machine part that. */
+/* Removes mpirun's default binding. It binds each of two ranks to a core, and each of more ranks to a socket, so that
+ * a rank alone on its machine would leave all other cores idle. A rank gets the cores of the process that started it;
+ * ranks of one machine divide these among themselves. */
 static void undo_binding(void) {
     cpu_set_t usable[8];
     if (!getenv("OMPI_MCA_orte_bound_at_launch") || binding_was_chosen()) return;
@@ -208,8 +214,8 @@ int fr_ranks_enter(void) {
     return fr_rank() > 0 ? hide() : 0;
 }
 
-/* Machines that differ are dealt what they can read, in rows or layers as --rank-split says, or as pays: on one machine
- * nothing is measured. */
+/* Divides the model among the ranks, by rows or layers, as --rank-split says or as is faster. Machines that differ get
+ * shares by their speed; on one machine nothing is measured. */
 static int split(const fr_arguments *args) {
     static const char *const words[] = {"auto", "rows", "layers"};
     uint32_t parts[FR_LAB_MOST_RANKS];
@@ -226,7 +232,7 @@ static int split(const fr_arguments *args) {
     return fr_exit_status(fr_lab_ranks_split((fr_lab_split)how, speed.latency, speed.bandwidth));
 }
 
-/* "3,1" */
+/* Takes shares such as "3,1". */
 static int deal(const char *list) {
     uint32_t parts[FR_LAB_MOST_RANKS];
     size_t count = 0;

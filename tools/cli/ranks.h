@@ -1,19 +1,21 @@
-/* The command as a rank of a job of several processes (mpirun -n 2 forerun ...): rank 0 alone is seen. */
+/* Runs the command as a rank of a job of several processes (mpirun -n 2 forerun ...). Only the output of rank 0 is
+ * shown. */
 #ifndef FR_TOOLS_CLI_RANKS_H
 #define FR_TOOLS_CLI_RANKS_H
 
 #include "tools/cli/options.h"
 
-/* Joins the job that the process was started in, if it is one of several processes: before anything else of the
- * command. What ranks but the first write goes nowhere from then on, and a process that exits leaves the job. Gives the
- * exit status. */
+/* Joins the job in which the process was started, if that has several processes. Call it before anything else. From
+ * then on the output of all ranks but the first is dropped, and a process that exits leaves the job. Gives the exit
+ * status. */
 int fr_ranks_enter(void);
 
-/* What is to be done before a process is ended by a failure of the job in the middle of its work: by a thread of its
- * own, within some tenths of a second. NULL: nothing. */
+/* Sets a callback that runs before a failure of the job ends this process in the middle of its work. It runs in a
+ * thread of its own and has some tenths of a second. NULL: none. */
 void fr_ranks_before_end(void (*act)(void *context), void *context);
 
-/* What a verb was given, before it runs: refused where ranks can't do it; files are written by rank 0 alone. */
+/* Checks a verb's arguments before it runs: refuses those that ranks don't support, and lets rank 0 alone write
+ * files. */
 int fr_ranks_check_arguments(const fr_verb *verb, fr_arguments *args);
 
 #endif

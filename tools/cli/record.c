@@ -17,7 +17,7 @@ typedef struct fr_reader {
     int code;
 } fr_reader;
 
-/* The first fault of a file is the one that is told. */
+/* Reports a fault of the file. Only the first one is printed. */
 __attribute__((format(printf, 2, 3))) static void fault(fr_reader *r, const char *format, ...) {
     char what[256];
     va_list values;
@@ -27,7 +27,7 @@ __attribute__((format(printf, 2, 3))) static void fault(fr_reader *r, const char
     if (!r->code) r->code = fr_bad_input("%s: line %zu: %s", r->path, r->line, what);
 }
 
-/* Room for `more` elements behind `count` of them. */
+/* Makes room for `more` elements after `count` of them. */
 static void *grow(void *array, size_t *capacity, size_t count, size_t more, size_t size) {
     if (*capacity - count >= more) return array;
     *capacity = 2 * *capacity + more + 64;
@@ -58,7 +58,7 @@ static const json_t *array(fr_reader *r, const json_t *line, const char *key, si
     return NULL;
 }
 
-/* How many ids; all must be some. */
+/* Counts the ids of a line, all of which must be whole numbers. */
 static size_t count_ids(fr_reader *r, const json_t *line, size_t most) {
     const json_t *ids = array(r, line, "ids", most);
     for (size_t i = 0; i < json_array_size(ids); i++)
@@ -120,7 +120,7 @@ static void add_piece(fr_record *record, fr_origin origin, size_t index, const j
     record->pieces[record->piece_count++] = piece;
 }
 
-/* Who chose an id of a round. */
+/* Tells if an id of a round is an accepted draft, a correction or the target's own. */
 static fr_origin origin_of(const fr_record_round *round, size_t index) {
     if (index < round->accepted) return FR_ORIGIN_DRAFT;
     return round->accepted < round->drafted ? FR_ORIGIN_CORRECTION : FR_ORIGIN_TARGET;

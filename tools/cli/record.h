@@ -1,8 +1,8 @@
-/* A trace read back: what generate --trace wrote, checked line by line, as plain arrays.
+/* Reads a trace that generate --trace wrote, checks it line by line, and gives it as plain arrays.
  *
- * In: bytes of a file that may hold anything. Out: rounds, pieces of text and totals; or one line that names the line
- * and the field at fault. Events and keys that a later version may write are passed over. A last line that was cut off
- * is left out. */
+ * In: bytes of a file that may hold anything. Out: rounds, pieces of text and totals; or an error line that names the
+ * line and the field. Unknown events and keys, which a later version may write, are ignored. A last line that was cut
+ * off is left out. */
 #ifndef FR_TOOLS_CLI_RECORD_H
 #define FR_TOOLS_CLI_RECORD_H
 
@@ -44,7 +44,7 @@ typedef struct fr_record {
     bool cut_off;
 } fr_record;
 
-/* What target calls, forwards after a prompt's own, come to. */
+/* The sums over target calls, which are all forwards except a prompt's own. */
 typedef struct fr_sums {
     double calls, tokens; /* that they gave */
     double drafting;      /* calls that carried drafts */
@@ -53,10 +53,10 @@ typedef struct fr_sums {
     double given[FR_STEP_MAX + 1]; /* calls that gave so many tokens */
 } fr_sums;
 
-/* Of rounds [from, to). */
+/* Sums up the rounds [from, to). */
 fr_sums fr_record_sums(const fr_record *record, size_t from, size_t to);
 
-/* path: how an error line names the bytes. Gives the exit status. */
+/* Reads a trace. path: its name in error lines. Gives the exit status. */
 int fr_record_read(fr_record *record, const char *path, const char *bytes, size_t length);
 void fr_record_free(fr_record *record);
 

@@ -1,4 +1,4 @@
-/* A reply taken step by step, and the loop around fr_session_step (reply.h). */
+/* Collects a reply step by step, and runs the loop around fr_session_step (reply.h). */
 #include "tools/cli/reply.h"
 
 #include <stdlib.h>
@@ -19,7 +19,8 @@ static bool is_stop(const fr_reply *r, int32_t id) {
     return false;
 }
 
-/* An id that is no token (a model may have more rows than its vocabulary has words) is U+FFFD. */
+/* Adds an id's text. An id that is no token, since a model may have more rows than its vocabulary has words, becomes
+ * U+FFFD. */
 static bool put_text(fr_reply *r, int32_t id, bool accepted) {
     const char *bytes;
     size_t length;
@@ -30,7 +31,7 @@ static bool put_text(fr_reply *r, int32_t id, bool accepted) {
     return stopped || (!known && fr_stream_feed(text, FR_NO_TOKEN, strlen(FR_NO_TOKEN), accepted));
 }
 
-/* An end of sequence, or one of the stop ids, counts as an id of the reply but adds no text. */
+/* Adds an id. An end of sequence, or one of the stop ids, counts as an id of the reply but adds no text. */
 static fr_status take_id(fr_reply *r, int32_t id, bool accepted) {
     fr_status status = FR_OK;
     bool stopped = false;
@@ -43,7 +44,7 @@ static fr_status take_id(fr_reply *r, int32_t id, bool accepted) {
     return status;
 }
 
-/* Room for as many tokens as the reply has, where log-probabilities are wanted. */
+/* Makes room for the log-probabilities of as many tokens as the reply has room for, if they are wanted. */
 static fr_reply_logprob *grow_logprobs(fr_reply *r) {
     int64_t best = r->setting.best, vocab = fr_model_fact(r->setting.model, FR_FACT_VOCAB);
     if (best < 0) return NULL;
@@ -51,7 +52,7 @@ static fr_reply_logprob *grow_logprobs(fr_reply *r) {
     return fr_resize(r->logprobs, r->capacity * (r->best + 1), sizeof(*r->logprobs));
 }
 
-/* Of the id at `index` of the last step. */
+/* Takes the log-probabilities of the id at `index` of the last step. */
 static void take_logprobs(fr_reply *r, size_t index, int32_t id) {
     fr_reply_logprob *row = r->logprobs + r->count * (r->best + 1);
     const int32_t *ids;
@@ -74,7 +75,7 @@ size_t fr_reply_room(const fr_reply *r) {
     return most - r->count < FR_STEP_MAX ? most - r->count : FR_STEP_MAX;
 }
 
-/* The first id that ends the reply decides, whichever step it came in. */
+/* Adds the ids of a step. The first id that ends the reply decides the reason, whichever step it came in. */
 fr_status fr_reply_take(fr_reply *r, const int32_t *ids, size_t count, size_t accepted) {
     fr_status status = FR_OK;
     if (r->capacity - r->count < count) {
@@ -95,7 +96,7 @@ fr_status fr_reply_take(fr_reply *r, const int32_t *ids, size_t count, size_t ac
     return FR_OK;
 }
 
-/* What the decoder still holds of a character that was never completed. */
+/* Ends the text: adds the bytes that the decoder still holds of an incomplete character. */
 fr_status fr_reply_finish(fr_reply *r) {
     fr_stream *text = r->setting.text;
     if (!text) return FR_OK;
@@ -153,7 +154,7 @@ static fr_status run_step(fr_reply *reply, fr_tracer *trace) {
     return status;
 }
 
-/* A reply that a full context has ended goes on if there is room to be made. */
+/* Makes room in a full context, if that is possible, so that the reply can continue. */
 static fr_status go_on(fr_reply *reply, const fr_reply_shift *shift) {
     bool made = false;
     if (!shift || reply->end != FR_END_CONTEXT) return FR_OK;

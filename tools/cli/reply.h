@@ -1,4 +1,4 @@
-/* One continuation: what a session's steps give in, ids and text out, and why it ended. */
+/* Collects one continuation: takes the ids of a session's steps, gives ids and text, and the reason why it ended. */
 #ifndef FR_TOOLS_CLI_REPLY_H
 #define FR_TOOLS_CLI_REPLY_H
 
@@ -20,7 +20,7 @@ typedef struct fr_reply_logprob {
     float value;
 } fr_reply_logprob;
 
-/* Whose it is, and where it goes. */
+/* The source of a reply, and the destination of its text. */
 typedef struct fr_reply_setting {
     const fr_model *model;
     fr_session *session;
@@ -36,7 +36,8 @@ typedef struct fr_reply_setting {
 
 typedef struct fr_reply fr_reply;
 
-/* Asked where the context is full. *made: there is room again, with the ids of the reply behind what is left. */
+/* Makes room in a full context. *made: there is room again, and the reply's ids follow the part of the conversation
+ * that is left. */
 typedef fr_status fr_make_room_fn(void *context, const fr_reply *reply, bool *made);
 
 typedef struct fr_reply_shift {
@@ -57,36 +58,37 @@ struct fr_reply {
     fr_end end;
 };
 
-/* A reply that is empty yet, whose text needs the model's tokenizer; then what each step gave, of as many ids as there
- * is room for, until it has ended; at last the end of its text. */
+/* In order: begin an empty reply, whose text needs the model's tokenizer; add each step's ids, at most as many as
+ * there is room for, until it has ended; finish its text. */
 fr_status fr_reply_begin(fr_reply *reply, const fr_reply_setting *setting);
 size_t fr_reply_room(const fr_reply *reply);
 fr_status fr_reply_take(fr_reply *reply, const int32_t *ids, size_t count, size_t accepted);
 fr_status fr_reply_finish(fr_reply *reply);
 void fr_reply_free(fr_reply *reply);
 
-/* Adds it to a result: ids, text, log-probabilities, what a chat's is made of, why it ended. */
+/* Adds the reply to a result: ids, text, log-probabilities, the parts of a chat's reply, and the reason why it
+ * ended. */
 fr_status fr_reply_put(const fr_reply *reply, json_t *object);
 
-/* Its ids from `from` on, before `to`. */
+/* Gives the ids [from, to). */
 json_t *fr_reply_ids(const fr_reply *reply, size_t from, size_t to);
 
-/* Log-probabilities of these, NULL where none were wanted: [{"id", "logprob", "token", "bytes", "top_logprobs": [{"id",
- * "logprob", "token", "bytes"}, ...]}, ...], an object for each id; and as OpenAI's /v1/completions has them:
- * {"tokens", "token_logprobs", "top_logprobs", "text_offset"}, of which *offset is the first, and then what comes
- * next. Of a model without a tokenizer no texts. */
+/* Give the log-probabilities of these ids, or NULL if none were wanted. The first function makes an object for each
+ * id: [{"id", "logprob", "token", "bytes", "top_logprobs": [{"id", "logprob", "token", "bytes"}, ...]}, ...]. The
+ * second uses the form of OpenAI's /v1/completions: {"tokens", "token_logprobs", "top_logprobs", "text_offset"};
+ * *offset is the first text offset, and afterwards the next one. A model without a tokenizer has no texts. */
 json_t *fr_reply_logprobs(const fr_reply *reply, size_t from, size_t to);
 json_t *fr_reply_logprobs_lists(const fr_reply *reply, size_t from, size_t to, size_t *offset);
 
-/* All that, of the session that the command line opened; shift: NULL where a full context is the end. Gives the exit
- * status. */
+/* Does all of the above for the session that the command line opened. shift: NULL if a full context ends the reply.
+ * Gives the exit status. */
 int fr_reply_run(fr_reply *reply, fr_loaded *loaded, const fr_arguments *args, fr_stream *text, fr_reply_view *view,
                  const fr_reply_shift *shift);
 
-/* "eos", "length", "context", "stop", "interrupt". */
+/* Gives "eos", "length", "context", "stop" or "interrupt". */
 const char *fr_end_name(fr_end end);
 
-/* Remarks on an end that the caller may not have expected, once its text is out; nothing with --quiet. */
+/* Notes an end that the caller may not have expected, after the text was written; writes nothing with --quiet. */
 void fr_reply_remark(const fr_reply *reply, const fr_loaded *loaded, const fr_arguments *args);
 
 #endif

@@ -1,11 +1,11 @@
-/* Log-probabilities of a reply as JSON (reply.h). */
+/* Gives the log-probabilities of a reply as JSON (reply.h). */
 #include <float.h>
 #include <math.h>
 #include <string.h>
 
 #include "tools/cli/reply.h"
 
-/* "token" and "bytes"; of an id that is no token's U+FFFD and null. */
+/* Adds "token" and "bytes"; an id that is no token gets U+FFFD and null. */
 static void put_text(const fr_reply *reply, int32_t id, json_t *entry) {
     const fr_tokenizer *tokenizer = fr_model_tokenizer(reply->setting.model);
     size_t length;
@@ -43,7 +43,7 @@ json_t *fr_reply_logprobs(const fr_reply *reply, size_t from, size_t to) {
     return all;
 }
 
-/* Counts characters that begin in this token. A token may hold only a part of one. */
+/* Counts the characters that begin in this token, which may hold only a part of one. */
 static size_t characters_of(const json_t *entry) {
     const json_t *bytes = json_object_get(entry, "bytes");
     size_t count = 0;

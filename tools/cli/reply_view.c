@@ -1,17 +1,18 @@
-/* A reply taken apart (reply_view.h). */
+/* Splits a reply into its parts (reply_view.h). */
 #include "tools/cli/reply_view.h"
 
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
-/* An fr_stream_fn: content that no stop string begins in. */
+/* Passes on content in which no stop string begins; an fr_stream_fn. */
 static void tell_content(void *context, const char *text, size_t length) {
     fr_reply_view *view = context;
     if (view->told) view->told(view->context, FR_REPLY_CONTENT, text, length);
 }
 
-/* No stop string reaches across a part of another kind: the content before it is known then. */
+/* Takes a piece of a part. No stop string reaches across a part of another kind, so content that was held back before
+ * it is passed on first. */
 static void take_part(void *context, fr_reply_part part, const char *text, size_t length) {
     fr_reply_view *view = context;
     if (view->stopped) return;
@@ -68,7 +69,7 @@ fr_status fr_reply_view_finish(fr_reply_view *view, bool cut, bool *stopped) {
     return status;
 }
 
-/* One step may have had more calls than were wanted. */
+/* Keeps one call. A step may have had more of them than are wanted. */
 static void keep_one(json_t *calls) {
     while (json_array_size(calls) > 1) json_array_remove(calls, json_array_size(calls) - 1);
 }

@@ -1,4 +1,4 @@
-/* Files of tasks, read from their beginning (task_files.h). Nothing is copied. */
+/* Reads files of tasks in place (task_files.h): nothing is copied. */
 #include "tools/cli/task_files.h"
 
 #include <stdint.h>
@@ -39,7 +39,7 @@ const char *fr_task_take_hellaswag(fr_task_text *file, fr_task *task) {
 
 /* ------------------------------------------------------------------------------------------------------- Winogrande */
 
-/* Takes a field of CSV off its line: one in quotes has commas as they are and quotes as two. */
+/* Takes a field of CSV from its line. A field in quotes may have commas, and two quotes in it stand for one. */
 static bool take_field(fr_task_text *line, fr_task_text *field) {
     if (line->length == 0 || line->bytes[0] != '"') {
         char *comma = line->length ? memchr(line->bytes, ',', line->length) : NULL;

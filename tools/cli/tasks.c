@@ -1,9 +1,9 @@
-/* Choices scored by their log-probabilities (tasks.h).
+/* Scores choices by their log-probabilities (tasks.h).
  *
- * Each choice is a text of its own. Its score is the mean log-probability of the tokens that tell it from the others;
- * the best one is the model's answer. These are llama-perplexity's scores, but for the second choice of a Winogrande
- * task that ends soon after its word: llama-perplexity takes the probability of that choice's first token from the
- * row behind the first choice's last one. */
+ * Each choice is a text of its own. Its score is the mean log-probability of the tokens that differ between the
+ * choices; the choice with the best score is the model's answer. The scores are llama-perplexity's, with one
+ * exception: for the second choice of a Winogrande task that ends soon after its word, llama-perplexity takes the
+ * probability of that choice's first token from the row after the first choice's last one. */
 #include "tools/cli/tasks.h"
 
 #include <math.h>
@@ -35,7 +35,7 @@ typedef struct tasks {
 
 /* ------------------------------------------------------------------------------------------------------ their texts */
 
-/* The tokens of a choice, with what follows its word or without. */
+/* Tokenizes a choice, with or without the text after its word. */
 static int tokenize(const tasks *all, const fr_task *read, size_t i, bool whole, int32_t **ids, size_t *count) {
     const fr_task_text parts[] = {read->before, {(char *)read->joint, strlen(read->joint)}, read->word[i],
                                   whole ? read->after : (fr_task_text){0}};
@@ -50,15 +50,16 @@ static int tokenize(const tasks *all, const fr_task *read, size_t i, bool whole,
     return code;
 }
 
-/* The ids that all choices begin with, but at least the first, which nothing predicts, and no choice's last. */
+/* Counts the ids that all choices begin with. The first id is always among them, because nothing predicts it; a
+ * choice's last id never is. */
 static size_t shared_ids(const task *t) {
     for (size_t i = 0;; i++)
         for (size_t c = 0; c < t->count; c++)
             if (i + 1 >= t->choices[c].count || t->choices[c].ids[i] != t->choices[0].ids[i]) return i ? i : 1;
 }
 
-/* Scored in Winogrande is what follows the word, where the choices are long enough, else the word with it; never the
- * last token, a full stop, unless it is the only one. */
+/* Chooses the ids that are scored. In Winogrande these are the ids after the word if the choices are long enough, else
+ * the word too; never the last token, a full stop, unless it is the only one. */
 static int choose_scored(const tasks *all, const fr_task *read, task *t, size_t shared) {
     enum { SHORT = 3 };
     int code = 0;
@@ -75,7 +76,7 @@ static int choose_scored(const tasks *all, const fr_task *read, task *t, size_t 
     return code;
 }
 
-/* A task that was read, into tokens. */
+/* Turns a task that was read into tokens. */
 static int prepare(const tasks *all, const fr_task *read, task *t, bool winogrande) {
     int code = 0;
     t->choices = fr_resize(NULL, read->count, sizeof *t->choices);
@@ -132,7 +133,7 @@ typedef struct scoring {
     double sum;
 } scoring;
 
-/* An fr_logits_fn. */
+/* Adds the log-probabilities of rows; an fr_logits_fn. */
 static fr_status add_rows(void *context, const float *logits, size_t rows, size_t vocab) {
     scoring *s = context;
     for (size_t r = 0; r < rows; r++, s->row++, logits += vocab) {
@@ -144,7 +145,7 @@ static fr_status add_rows(void *context, const float *logits, size_t rows, size_
     return FR_OK;
 }
 
-/* *right: the likeliest choice is. */
+/* Answers a task. *right: the likeliest choice is right. */
 static fr_status answer(fr_session *session, const task *t, bool *right) {
     double best = -INFINITY;
     fr_status status = FR_OK;
@@ -197,7 +198,7 @@ bool fr_tasks_asked(const fr_arguments *args) {
     return asked;
 }
 
-/* Finds which kind is asked for. */
+/* Finds the kind of test that the options ask for. */
 static int check(const fr_arguments *args, size_t *kind) {
     static const fr_arg others[] = {FR_ARG_KL, FR_ARG_BASE, FR_ARG_STRIDE, FR_ARG_CHUNKS};
     size_t asked = 0;

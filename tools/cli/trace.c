@@ -26,8 +26,8 @@ static void write_object(fr_tracer *tracer, json_t *object) {
     json_decref(object);
 }
 
-/* Text is decoded apart from what the command shows: special tokens are to be seen here. An id that is no token (a
- * vocabulary may have fewer than the model has rows) is an empty piece. */
+/* Decodes ids into pieces, apart from the text that the command shows, because a trace shows special tokens. An id
+ * that is no token, since a vocabulary may have fewer than the model has rows, is an empty piece. */
 static json_t *take_pieces(fr_tracer *tracer, const int32_t *ids, size_t count, bool last) {
     const char *bytes;
     size_t length;

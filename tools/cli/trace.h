@@ -17,21 +17,21 @@ typedef struct fr_tracer {
     fr_decoder *decoder; /* NULL: the model has no tokenizer */
 } fr_tracer;
 
-/* path NULL: no trace. Gives the exit status. */
+/* Opens the trace. path NULL: no trace. Gives the exit status. */
 int fr_tracer_open(fr_tracer *tracer, const char *path);
 
 void fr_tracer_follow(fr_tracer *tracer, fr_session *session, const fr_tokenizer *tokenizer);
 
-/* What ids that have just run say, "prompt" or "reply"; last: no more of that text comes. */
+/* Writes the text of ids that have just run. of: "prompt" or "reply". last: no more of that text comes. */
 fr_status fr_tracer_text(fr_tracer *tracer, const char *of, const int32_t *ids, size_t count, bool last);
 
-/* What a reply's end comes to. */
+/* Writes the statistics at a reply's end. */
 void fr_tracer_stats(fr_tracer *tracer, const char *stop, const fr_figures *figures, const fr_session *session);
 
 /* Completes the file. Gives the exit status. */
 int fr_tracer_close(fr_tracer *tracer);
 
-/* Without completing it; after fr_tracer_close, nothing. */
+/* Closes the file without completing it; does nothing after fr_tracer_close. */
 void fr_tracer_abandon(fr_tracer *tracer);
 
 #endif

@@ -1,4 +1,4 @@
-/* Lines to turns (turn_input.h). */
+/* Reads turns from lines (turn_input.h). */
 #include "tools/cli/turn_input.h"
 
 #include <stdlib.h>
@@ -22,7 +22,7 @@ static void append(fr_turn *turn, const char *bytes, size_t length) {
     turn->bytes[turn->length] = '\0';
 }
 
-/* The next line of a turn that has begun: false where there is none, or the turn is dropped with it. */
+/* Reads the next line of a turn that has begun. Returns false if there is none, or the turn is dropped. */
 static bool read_more(fr_turn *turn, fr_line_input *input) {
     fr_line got = fr_line_input_read(input, GOES_ON);
     if (got == FR_LINE_DROPPED) turn->length = 0;
@@ -33,7 +33,7 @@ static bool ends_block(const char *line, size_t length) {
     return length >= QUOTES && memcmp(line + length - QUOTES, quotes, QUOTES) == 0;
 }
 
-/* The rest of a block, of which `length` bytes stand behind the opening quotes. */
+/* Reads the rest of a block. length: the bytes after the opening quotes. */
 static void read_block(fr_turn *turn, fr_line_input *input, const char *line, size_t length) {
     bool first = true; /* no line of the text so far */
     for (bool opening = true;; opening = false) {
@@ -50,7 +50,7 @@ static void read_block(fr_turn *turn, fr_line_input *input, const char *line, si
     }
 }
 
-/* A line, and those that follow it while they end in a backslash. */
+/* Reads a line, and the next ones as long as each ends in a backslash. */
 static void read_lines(fr_turn *turn, fr_line_input *input, const char *line, size_t length) {
     for (;;) {
         bool more = length > 0 && line[length - 1] == '\\';

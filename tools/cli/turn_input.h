@@ -1,4 +1,4 @@
-/* What a user says in turn: one line of input, or several.
+/* Reads a user's turn: one line of input, or several.
  *
  * In: lines. Out: the text of a turn, or a command.
  *
@@ -21,11 +21,11 @@ typedef struct fr_turn {
     bool command; /* the bytes are those of its line */
 } fr_turn;
 
-/* The next turn begins with this text, to be edited; false where lines can't be. */
+/* Puts this text into the next turn, to be edited. Returns false if lines can't be edited. */
 bool fr_turn_begin_with(fr_line_input *input, const char *text);
 
-/* Reads the next turn in the place of the last one, which may be empty: it is where one of its lines is dropped. False
- * when the input ends before it; a turn that the end of the input cuts short is one. */
+/* Reads the next turn, which replaces the last one. It is empty if one of its lines is dropped. Returns false if the
+ * input ends before it; a turn that the end of the input cuts short still counts. */
 bool fr_turn_read(fr_turn *turn, fr_line_input *input);
 void fr_turn_free(fr_turn *turn);
 

@@ -1,5 +1,5 @@
-/* forerun batch: many prompts from a file, several at once in one forward; their answers to a file, in the same
- * order. */
+/* forerun batch: runs many prompts from a file, several at once in one forward, and writes their answers to a file in
+ * the same order. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -23,7 +23,7 @@ typedef struct batch {
 
 /* ---------------------------------------------------------------------------------------------------------- reading */
 
-/* Whether an earlier run has answered it. */
+/* Returns true if an earlier run has answered the line. */
 static bool is_kept(const batch *b, const fr_job_line *line) {
     return line->number < b->kept.first || b->kept.answers[line->number];
 }
@@ -37,7 +37,7 @@ static bool needs(void *owner, const fr_job_line *line) {
 
 /* ---------------------------------------------------------------------------------------------------------- answers */
 
-/* Ids of prompts under way that are still to be run. */
+/* Counts the ids of prompts under way that are still to be run. */
 static size_t waiting_of(const batch *b) {
     size_t waiting = 0;
     for (size_t place = 0; place < b->places.count; place++)
@@ -54,7 +54,8 @@ static void show_progress(batch *b) {
     fr_progress_count(&b->progress, b->done, total, total == 1 ? "line" : "lines", so_far);
 }
 
-/* Those whose turn has come. A write that fails within fprintf leaves nothing to be flushed. */
+/* Writes the answers that follow those in the file. A write that fails within fprintf leaves nothing to flush, so that
+ * errors of both calls are checked. */
 static int write_answers(batch *b) {
     bool failed = false;
     for (; !failed && b->written < b->places.begun && b->kept.answers[b->written]; b->written++) {
@@ -83,22 +84,22 @@ static void end_job(void *owner, size_t place) {
 
 /* ----------------------------------------------------------------------------------------------------------- rounds */
 
-/* Answered with nothing. */
+/* Answers a line without running it. */
 static void pass_over(batch *b, const fr_job_line *line) {
     b->places.lines[0] = *line;
     fr_job_pass_over(&b->places.jobs[0], &b->places.setting, line);
     end_job(b, 0);
 }
 
-/* Behind the last line that has an answer. */
+/* Gives the position after the last line that has an answer. */
 static size_t behind_answers(const batch *b) {
     size_t last = b->places.input.total;
     while (last > b->places.begun && !b->kept.answers[last - 1]) last--;
     return last;
 }
 
-/* What is under way is answered with what there is of it. Other lines that have none yet, set aside or before kept
- * answers, are passed over: so every answer of the file has its line's place. */
+/* Stops the batch: lines under way are answered with their text so far. Lines without an answer that were swapped out,
+ * or that stand before kept answers, are answered without a text, so that every answer keeps its line's place. */
 static int stop_here(batch *b) {
     for (size_t place = 0; place < b->places.count; place++) {
         if (!b->places.jobs[place].setting) continue;
@@ -129,7 +130,7 @@ static int run(batch *b) {
 
 /* ------------------------------------------------------------------------------------------------------------- verb */
 
-/* Of what is kept the first lines stay in the file, where they are. */
+/* Opens the output. The kept answers of the first lines stay in the file. */
 static int open_output(batch *b) {
     const char *path = b->places.setting.args->text[FR_ARG_OUT_FILE];
     bool resumes = b->places.setting.args->given[FR_ARG_RESUME];
@@ -146,7 +147,7 @@ static fr_status open_for(batch *b, int64_t context) {
     return fr_engine_open(loaded->model, loaded->drafter, loaded->options, b->places.count, &b->places.setting.engine);
 }
 
-/* Where there is no memory for the longest line, the others still are run. */
+/* Opens the engine. If there is no memory for the longest line, the other lines are still run. */
 static int open_engine(batch *b, fr_loaded *loaded) {
     int64_t usual, context;
     int code = fr_job_places_context(&b->places, loaded, &usual, &context);
@@ -172,7 +173,7 @@ static void close_batch(batch *b) {
     free(b->kept.answers);
 }
 
-/* Standard output can't be gone on with. */
+/* Notes an interrupt, and how to resume. Answers on standard output can't be resumed. */
 static void note_interrupt(const batch *b) {
     const fr_arguments *args = b->places.setting.args;
     const char *path = args->text[FR_ARG_OUT_FILE];

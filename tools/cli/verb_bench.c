@@ -1,4 +1,4 @@
-/* forerun bench: what was asked for, to the instrument in bench/. */
+/* forerun bench: runs one of the instruments in bench/. */
 #include <string.h>
 
 #include "bench/machine.h"

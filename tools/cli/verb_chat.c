@@ -1,6 +1,7 @@
-/* forerun chat: lines of standard input are user turns and commands, replies are streamed to standard output.
+/* forerun chat: reads user turns and commands from the lines of standard input, and streams replies to standard
+ * output.
  *
- * The messages are attached to the session that --prompt-cache keeps, so that the next run goes on with both. */
+ * The messages are attached to the session that --prompt-cache keeps, so that the next run continues with both. */
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -14,7 +15,7 @@
 #include "tools/cli/turn_input.h"
 #include "tools/cli/verbs.h"
 
-/* The last turn comes back to be edited: what it becomes takes its place, nothing does where it is dropped. */
+/* Edits the last turn. The edited text replaces it; if the line is dropped nothing changes. */
 static int edit(fr_chat *chat, fr_turn *turn, fr_line_input *input) {
     char *said = fr_chat_last_said(chat);
     int code = 0;
@@ -29,7 +30,7 @@ static int edit(fr_chat *chat, fr_turn *turn, fr_line_input *input) {
     return code;
 }
 
-/* *goes_on: the conversation does. */
+/* Runs a command. *goes_on: the conversation continues. */
 static int obey(fr_chat *chat, fr_turn *turn, fr_line_input *input, bool *goes_on) {
     const char *argument;
     fr_chat_command command = fr_chat_command_read(turn->bytes, turn->length, &argument);
@@ -58,7 +59,7 @@ static int converse(fr_chat *chat) {
     return code ? code : failed;
 }
 
-/* A model that can't be talked to says so before anybody has typed a turn. */
+/* Checks the chat template, so that a model that has none is refused before a turn is typed. */
 static int check_template(const fr_chat *chat) {
     fr_marked_text text = {0};
     json_t *messages = fr_conversation_new(chat->args->text[FR_ARG_SYSTEM]);
@@ -72,7 +73,7 @@ static int check_template(const fr_chat *chat) {
     return code;
 }
 
-/* The conversation that came with the session of --prompt-cache, if one did. */
+/* Continues the conversation that was saved with the session of --prompt-cache, if there is one. */
 static int resume(fr_chat *chat) {
     const fr_arguments *args = chat->args;
     size_t size;
@@ -91,7 +92,7 @@ static int resume(fr_chat *chat) {
     return 0;
 }
 
-/* The session with its conversation, to --prompt-cache's file, if one was named. */
+/* Saves the session with its conversation to --prompt-cache's file, if one was named. */
 static int save(fr_chat *chat) {
     size_t length;
     char *bytes = fr_conversation_write(chat->messages, &length);
@@ -100,7 +101,7 @@ static int save(fr_chat *chat) {
     return code ? code : fr_loaded_save(&chat->loaded, chat->args);
 }
 
-/* From the first turn to the last; SIGTERM, SIGHUP or a terminal that goes away leaves what there is in the files. */
+/* Holds the conversation to its end. SIGTERM, SIGHUP or a terminal that goes away still write the files. */
 static int hold(fr_chat *chat) {
     fr_loaded_note_chat(&chat->loaded, chat->args);
     chat->waiting = chat->shown = chat->loaded.picture_count;

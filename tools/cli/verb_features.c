@@ -1,7 +1,7 @@
-/* forerun features: what drafters are trained on. Prompts from a file are answered as batch answers them, several at
- * once; then each text is run through the model once more, and what some of its layers were given for each id goes to a
- * folder (features_folder.h). Texts get there in the order of their lines, so the same command writes the same bytes
- * whatever -np, threads or drafter it has. */
+/* forerun features: collects data on which drafters are trained. Prompts from a file are answered as batch answers
+ * them, several at once. Then each text is run through the model once more, and the inputs of some layers for each id
+ * are written to a folder (features_folder.h). Texts are written in the order of their lines, so that the same command
+ * writes the same bytes for any -np, threads or drafter. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -12,7 +12,7 @@
 
 enum { USUAL_JOBS = 4 };
 
-/* A line that has been answered and waits for its turn. */
+/* A line that has been answered and waits until the lines before it are written. */
 typedef struct answered {
     char *line; /* of the index; NULL: it is not there yet */
     int32_t *ids;
@@ -37,7 +37,7 @@ static void put_ids(json_t *line, const answered *text) {
     fr_json_put(line, "ids", ids);
 }
 
-/* Of an answer the ids of its whole text stay; where its rows begin is said once its turn has come. */
+/* Keeps the ids of the whole text. The position of its rows is added when its turn to be written has come. */
 static void end_job(void *owner, size_t place) {
     features *f = owner;
     fr_job *job = &f->places.jobs[place];
@@ -63,7 +63,7 @@ static void end_job(void *owner, size_t place) {
     fr_job_end(job);
 }
 
-/* The line with "at" in it, before the brace that ends it; free. */
+/* Gives the line with "at" before its closing brace, to be freed. */
 static char *with_place(const char *line, uint64_t at) {
     size_t length = strlen(line), size = length + 64;
     char *placed = fr_resize(NULL, size, 1);
@@ -78,7 +78,7 @@ static int run_text(features *f, const answered *text) {
     return fr_exit_status(status);
 }
 
-/* Texts whose turn has come. */
+/* Writes the texts whose turn has come. */
 static int write_texts(features *f) {
     int code = 0;
     while (!code && f->folder.texts < f->places.begun && f->texts[f->folder.texts].line) {
@@ -124,7 +124,8 @@ static int run(features *f) {
 
 /* ------------------------------------------------------------------------------------------------------------- verb */
 
-/* Early, middle and late, as EAGLE-3's drafters see a model, and what its head is given but for the norm. */
+/* Chooses the layers: an early, a middle and a late one, as EAGLE-3's drafters use, and the input of the head before
+ * its norm. */
 static int choose_layers(features *f) {
     const fr_arguments *args = f->places.setting.args;
     const fr_model *model = f->places.setting.loaded->model;
@@ -149,8 +150,8 @@ static int choose_layers(features *f) {
     return 0;
 }
 
-/* One session more than texts under way: that which they are run through once more, without a drafter that would want
- * rows of its own. */
+/* Opens the engine with one more session than there are texts under way. Texts are run once more in that one, without
+ * a drafter, which would need rows of its own. */
 static int open_engine(features *f, fr_loaded *loaded) {
     int64_t usual, context;
     int code = fr_job_places_context(&f->places, loaded, &usual, &context);

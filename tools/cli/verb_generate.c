@@ -1,4 +1,4 @@
-/* forerun generate: a prompt in; its continuation out as text, ids or one JSON object. */
+/* forerun generate: continues a prompt, and prints the continuation as text, ids or one JSON object. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -19,7 +19,8 @@ static fr_form output_form(const fr_arguments *args) {
     return word && strcmp(word, "json") == 0 ? FORM_JSON : FORM_TEXT;
 }
 
-/* Ids alone can do without a tokenizer, unless a stop string has to be found in their text. */
+/* Returns true if the reply's text is needed. Ids alone need no tokenizer, unless a stop string must be found in their
+ * text. */
 static bool needs_text(const fr_arguments *args) {
     return output_form(args) != FORM_IDS || args->stop_count > 0;
 }
@@ -44,7 +45,7 @@ static int print_json(const fr_reply *reply, const fr_figures *figures, const fr
     return code;
 }
 
-/* The reply, whose text a chat's view takes apart. */
+/* Runs the reply. A chat's view splits its text into parts. */
 static int run_reply(fr_reply *reply, fr_loaded *loaded, const fr_arguments *args, const fr_prompt *prompt,
                      fr_stream *text, fr_reply_view *view) {
     const fr_tokenizer *tokenizer = fr_model_tokenizer(loaded->model);
@@ -55,12 +56,12 @@ static int run_reply(fr_reply *reply, fr_loaded *loaded, const fr_arguments *arg
     return status != FR_OK ? fr_exit_status(status) : fr_reply_run(reply, loaded, args, text, view, NULL);
 }
 
-/* A signal, or nobody left to read the text. */
+/* Returns true to stop: for a signal, or when the output's reader has gone. */
 static bool wants_abort(void *context) {
     return fr_interrupt_came(context) || fr_lab_ranks_decide(fr_output_gone());
 }
 
-/* An interrupt leaves as much of the prompt in the session as has been run, and *end says so. */
+/* Runs the prompt. An interrupt leaves the part that has been run in the session, and *end says so. */
 static int run_prompt(fr_loaded *loaded, const fr_arguments *args, const fr_prompt *prompt, fr_end *end) {
     fr_status status = fr_prompt_run(loaded->session, prompt->ids, prompt->count, wants_abort,
                                      args->given[FR_ARG_QUIET]);

@@ -1,7 +1,8 @@
-/* forerun imatrix: a text in; out how much the columns of each matrix matter, as llama-imatrix writes it.
+/* forerun imatrix: measures with a text how much the columns of each matrix matter, and writes that as llama-imatrix
+ * does.
  *
  * The text is cut into chunks of N ids (-c, 512 unless given); an incomplete last one is left out. Each is run alone,
- * its first id replaced by the one that the tokenizer puts in front of a text, if any. The library sums up. */
+ * its first id replaced by the one that the tokenizer puts before a text, if any. The library sums up. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -10,7 +11,7 @@
 #include "tools/cli/output.h"
 #include "tools/cli/verbs.h"
 
-/* What runs, and how far. */
+/* The text and its chunks. */
 typedef struct collecting {
     fr_prompt text;
     size_t chunk, chunks;

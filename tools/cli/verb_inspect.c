@@ -1,4 +1,4 @@
-/* forerun inspect: what a model or drafter folder is, and whether it can be used; in words, or as one JSON object. */
+/* forerun inspect: describes a model or drafter folder and tells if it can be used, in words or as one JSON object. */
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
@@ -12,8 +12,8 @@ static bool wants_json(const fr_arguments *args) {
     return args->given[FR_ARG_INSPECT_FORM] && strcmp(args->text[FR_ARG_INSPECT_FORM], "json") == 0;
 }
 
-/* The object that the library writes, which it also does of a model that there is no memory for; otherwise NULL after a
- * failure, whose exit status is in *code. */
+/* Gives the object that the library writes; it writes one also for a model that does not fit into memory. NULL after
+ * any other failure, whose exit status is in *code. */
 static json_t *describe(const char *path, const fr_lab_inspection *how, const fr_options *options, int *code) {
     char *text = NULL;
     size_t length = 0;
@@ -30,7 +30,7 @@ static json_t *describe(const char *path, const fr_lab_inspection *how, const fr
     return object;
 }
 
-/* The model's object; its member "drafter" is that of -md. */
+/* Prints the model's object; its member "drafter" describes that of -md. */
 static int print_json(const fr_arguments *args, fr_lab_inspection how, const fr_options *options) {
     int code;
     json_t *object = describe(args->text[FR_ARG_MODEL], &how, options, &code), *drafter = NULL;

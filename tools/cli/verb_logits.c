@@ -1,4 +1,4 @@
-/* forerun logits: a prompt in, its raw logits out as float32, or those of the drafter's chained steps. */
+/* forerun logits: writes a prompt's raw logits as float32, or those of the drafter's chained steps. */
 #include <string.h>
 
 #include "tools/cli/loaded.h"

@@ -1,4 +1,5 @@
-/* forerun models: what other programs have downloaded, and whether it runs; lines of a table, or a JSON array. */
+/* forerun models: lists the models that other programs have downloaded, and tells which can be used; as a table or a
+ * JSON array. */
 #include <jansson.h>
 #include <stdlib.h>
 #include <string.h>
@@ -8,7 +9,8 @@
 #include "tools/cli/output.h"
 #include "tools/cli/verbs.h"
 
-/* The object that inspecting gives, new; NULL: it can't be described. *status: whether it can be used. */
+/* Gives the object of fr_lab's inspection, new; NULL if the model can't be described. *status: FR_OK if it can be
+ * used. */
 static json_t *describe(const char *path, fr_status *status) {
     static const fr_lab_inspection how = {.json = true};
     char *text = NULL;
@@ -21,7 +23,7 @@ static json_t *describe(const char *path, fr_status *status) {
     return object;
 }
 
-/* A line of the library without the path that it begins with, as the line of a table has that already. */
+/* Gives a line of the library without the path at its beginning, because the table's line has that already. */
 static const char *reason(const char *line, const char *path) {
     size_t length = strlen(path);
     if (strncmp(line, path, length) != 0) return line;
@@ -33,7 +35,7 @@ static json_t *text_or_null(const char *text) {
     return text ? fr_json_bytes(text, strlen(text)) : json_null();
 }
 
-/* What is told of one. */
+/* Makes the row of one model. */
 static json_t *row_of(const fr_found *found) {
     fr_status status = FR_INPUT;
     json_t *described = found->problem ? NULL : describe(found->path, &status), *row = json_object();
@@ -68,7 +70,7 @@ static const char *text_of(const json_t *row, const char *key) {
     return text ? text : "-";
 }
 
-/* The family, or where there is none the name in the file. */
+/* Gives the family, or if it is unknown the name in the file. */
 static const char *family_of(const json_t *row) {
     return json_is_string(json_object_get(row, "family")) ? text_of(row, "family") : text_of(row, "architecture");
 }

@@ -1,4 +1,4 @@
-/* forerun pack: a GGUF whose matrices lie as the kernels stream them, a model's or a drafter's. */
+/* forerun pack: writes a model or a drafter as a GGUF whose matrices are laid out as the kernels read them. */
 #include "forerun_lab.h"
 #include "tools/cli/loaded.h"
 #include "tools/cli/output.h"

@@ -1,12 +1,13 @@
-/* forerun perplexity: a text in; out how well the model predicts it, and how far its predictions are from a baseline's.
+/* forerun perplexity: measures how well the model predicts a text, and how far its predictions are from a
+ * baseline's.
  *
  * The text is cut into chunks of N ids (-c, 512 unless given); an incomplete last one is left out. Each is run alone,
- * its first id replaced by the one that the tokenizer puts in front of a text, if any. Scored are the ids after the
+ * its first id replaced by the one that the tokenizer puts before a text, if any. Scored are the ids after the
  * positions N / 2 .. N - 2: perplexity = exp(mean of -log p(id)). With --ppl-stride S chunks begin S ids apart, and
- * each scores its last S, with the ids as they are. Both are llama-perplexity's definitions.
+ * each scores its last S ids, without any replacement. Both are llama-perplexity's definitions.
  *
- * Against a baseline: D = sum over ids of p_base * (log p_base - log p), the Kullback-Leibler divergence of a row, over
- * ids whose log p_base is above -16 (what the file resolves); and how often both have the same most likely id. */
+ * Against a baseline: D = sum over ids of p_base * (log p_base - log p), the Kullback-Leibler divergence of a row,
+ * over ids whose log p_base is above -16 (what the file resolves); and how often both have the same most likely id. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -18,7 +19,7 @@
 
 #define SHALLOW (-16.0f) /* logarithms of probabilities that the baseline's file resolves are above it */
 
-/* A mean on its way. */
+/* The sums from which a mean is computed. */
 typedef struct tally {
     double sum, squares, largest;
     size_t count;
@@ -35,7 +36,7 @@ static double mean(const tally *t) {
     return t->sum / (double)t->count;
 }
 
-/* The standard error of the mean. */
+/* Gives the standard error of the mean. */
 static double error(const tally *t) {
     double variance = t->squares / (double)t->count - mean(t) * mean(t);
     return t->count > 1 && variance > 0 ? sqrt(variance / (double)(t->count - 1)) : 0;
@@ -66,7 +67,7 @@ static size_t largest_of(const float *x, size_t n) {
     return best;
 }
 
-/* log(sum(exp(x))) */
+/* Gives log(sum(exp(x))). */
 static double log_sum_exp(const float *x, size_t n) {
     double largest = x[largest_of(x, n)], sum = 0;
     for (size_t i = 0; i < n; i++) sum += exp(x[i] - largest);
@@ -156,7 +157,7 @@ static int check(const fr_arguments *args) {
     return 0;
 }
 
-/* How the text is cut: the baseline's chunks, or as the options say. */
+/* Decides how the text is cut: into the baseline's chunks, or as the options say. */
 static int cut(scoring *s, const fr_loaded *loaded, const fr_arguments *args, const fr_prompt *text) {
     size_t stride = 0;
     s->chunk = s->comparing ? s->baseline.chunk : fr_chunks_ids(loaded, args);
@@ -182,7 +183,7 @@ static int cut(scoring *s, const fr_loaded *loaded, const fr_arguments *args, co
     return 0;
 }
 
-/* The baseline's file, to be read or written. */
+/* Opens the baseline's file for reading or writing. */
 static int prepare_base(scoring *s, const fr_loaded *loaded, const fr_arguments *args, const fr_prompt *text) {
     size_t vocab = (size_t)fr_model_fact(loaded->model, FR_FACT_VOCAB);
     if (s->saving) fr_baseline_begin(&s->baseline, s->writer.file, s->ids, s->chunk, vocab, s->chunks);

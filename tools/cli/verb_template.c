@@ -1,4 +1,4 @@
-/* forerun template: messages in, what the chat template makes of them out, as text or as ids. */
+/* forerun template: renders messages with the chat template, as text or as ids. */
 #include <stdlib.h>
 #include <string.h>
 

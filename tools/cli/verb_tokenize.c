@@ -1,10 +1,11 @@
-/* forerun tokenize: text in, ids out; with --decode the other way; with --pieces each beside its text. */
+/* forerun tokenize: turns text into ids; with --decode ids into text; with --pieces it prints each id with its
+ * text. */
 #include "tools/cli/loaded.h"
 #include "tools/cli/output.h"
 #include "tools/cli/verbs.h"
 
-/* What an id adds to the text behind the one before it, NULL: at its beginning, where some tokenizers leave out a
- * blank. */
+/* Prints an id with the text that it adds after the id before it. NULL: it is the first, where some tokenizers leave
+ * out a blank. */
 static int print_piece(const fr_tokenizer *tokenizer, const int32_t *before, int32_t id) {
     int32_t both[2] = {before ? *before : id, id};
     char *first = NULL, *all = NULL;

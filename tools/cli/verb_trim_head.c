@@ -1,5 +1,5 @@
-/* forerun trim-head: the ids of a text, the most frequent first, for a drafter that scores those alone
- * (--draft-head FILE). The file is a line "forerun draft head 1", then an id a line. */
+/* forerun trim-head: writes the ids of a text, the most frequent first, for a drafter that scores only these
+ * (--draft-head FILE). The file is a line "forerun draft head 1", then an id on each line. */
 #include <stdlib.h>
 
 #include "tools/cli/loaded.h"
@@ -16,14 +16,14 @@ static int by_id(const void *a, const void *b) {
     return (x > y) - (x < y);
 }
 
-/* Of equals the lower id. */
+/* Orders by frequency; of equal ones the lower id comes first. */
 static int by_times(const void *a, const void *b) {
     const counted *x = a, *y = b;
     if (x->times != y->times) return x->times < y->times ? 1 : -1;
     return (x->id > y->id) - (x->id < y->id);
 }
 
-/* Sorts ids; gives how many different ones there are, each counted. */
+/* Sorts ids and counts each; gives the number of different ones. */
 static size_t count_ids(int32_t *ids, size_t count, counted *found) {
     size_t different = 0;
     qsort(ids, count, sizeof(*ids), by_id);
@@ -44,7 +44,7 @@ static int write_list(const char *path, const counted *found, size_t count) {
     return fr_writer_close(&writer);
 }
 
-/* What there are of them, and how much of the text the ones that are written make. */
+/* Notes the number of ids, and the share of the text that the written ones make up. */
 static void tell(const counted *found, size_t different, size_t kept, size_t all) {
     size_t covered = 0;
     for (size_t i = 0; i < kept; i++) covered += found[i].times;

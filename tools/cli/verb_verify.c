@@ -1,10 +1,10 @@
-/* forerun verify: hashes of what a model computes for a fixed prompt, the same on every machine.
+/* forerun verify: prints hashes of a model's results for a fixed prompt, which are the same on every machine.
  *
  * The prompt is 64 ids from the middle half of the vocabulary, away from the special tokens at both ends: id i is
  * vocab/4 + 7919 * i mod (vocab/2 + 1). Hashed are the bytes of the float32 logits of every row, of the drafter's
- * logits at 4 chained steps, and of the int32 ids of 64 greedy and of 400 sampled tokens, all little-endian. Sampled is
- * with --temp 1 --top-k 64 --top-p 0.95 --min-p 0.001 --repeat-penalty 1.1 --seed 1. Before the hashes stands the
- * version of the numerics: only those of the same version can be compared. */
+ * logits at 4 chained steps, and of the int32 ids of 64 greedy and of 400 sampled tokens, all little-endian. The
+ * sampling is that of --temp 1 --top-k 64 --top-p 0.95 --min-p 0.001 --repeat-penalty 1.1 --seed 1. Before the hashes
+ * stands the version of the numerics: only hashes of the same version can be compared. */
 #include "tools/cli/loaded.h"
 #include "tools/cli/output.h"
 #include "tools/cli/verbs.h"
@@ -61,7 +61,8 @@ static fr_status set_sampling(fr_options *options) {
     return status;
 }
 
-/* How a session draws is said when it is opened: a second one, once the first has given its memory back. */
+/* Prints the hash of sampled ids. A session's sampling is set when it is opened, so a second session is opened after
+ * the first one has freed its memory. */
 static fr_status print_sampled(fr_loaded *loaded, const int32_t *prompt) {
     fr_session_close(loaded->session);
     loaded->session = NULL;

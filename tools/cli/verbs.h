@@ -1,4 +1,5 @@
-/* One function a verb, one file a verb. Each takes the checked command line and gives the exit status. */
+/* Declares the verbs: one function and one file for each. A function takes the checked command line and gives the exit
+ * status. */
 #ifndef FR_TOOLS_CLI_VERBS_H
 #define FR_TOOLS_CLI_VERBS_H
 

@@ -1,4 +1,4 @@
-/* Reading and writing wide integers: see wide_json.h. */
+/* Reads and writes JSON with wide integers (wide_json.h). */
 #include "tools/cli/wide_json.h"
 
 #include <stdlib.h>
@@ -101,7 +101,7 @@ static bool write_array(const json_t *array, FILE *out) {
     return written;
 }
 
-/* With as few digits as give the same number again, and so that it is read as no whole one. */
+/* Writes a number with as few digits as give the same number again, and in a form that is not read as an integer. */
 static bool write_real(double value, FILE *out) {
     char text[32];
     for (int digits = 15; digits <= 17; digits++) {

@@ -1,6 +1,6 @@
-/* Words: lists of them in one string, and how near one is to another.
+/* Finds words in lists within one string, and tells how similar two words are.
  *
- * In: NUL-terminated strings. Out: stretches of them, distances. */
+ * In: NUL-terminated strings. Out: parts of them, distances. */
 #ifndef FR_TOOLS_CLI_WORDS_H
 #define FR_TOOLS_CLI_WORDS_H
 
@@ -14,19 +14,20 @@ static inline size_t fr_least(size_t a, size_t b) {
 /* Walks a list of words between separators: gives the next one and its length, or NULL at the end. */
 const char *fr_next_word(const char **list, char separator, size_t *length);
 
-/* Whether a list of words with blanks between has one; and one in any case, where the list is of lower case. */
+/* Return true if a list of words with blanks between has this word; the second in any case of letters, for a list in
+ * lower case. */
 bool fr_has_word(const char *list, const char *wanted, size_t wanted_length);
 bool fr_has_word_in_any_case(const char *list, const char *wanted, size_t wanted_length);
 
-/* How many single-character edits, swaps of neighbours among them, make one word of the other; large for words that are
- * no names. */
+/* Counts the single-character edits, swaps of neighbours included, that turn one word into the other. The count is
+ * large for words that are no names. */
 size_t fr_word_distance(const char *a, const char *b);
 
-/* Whether a distance is close enough to suggest the other word: one edit for three letters. */
+/* Returns true if a distance is close enough to suggest the other word: one edit for three letters. */
 bool fr_word_near(const char *word, size_t distance);
 
-/* Tells how much of a command line fits into a line of `most` columns: up to a blank before an option, a bracket or a
- * pipe, outside of brackets and quotes; more, where there is no such blank. */
+/* Gives how much of a command line fits into a line of `most` columns. It ends at a blank before an option, a bracket
+ * or a pipe, outside of brackets and quotes; if there is no such blank it may be longer. */
 size_t fr_line_part(const char *line, size_t length, size_t most);
 
 #endif

@@ -1,4 +1,4 @@
-/* A pipe of signals (key_wait.h). */
+/* Waits for keys and signals by a pipe (key_wait.h). */
 #include "tools/cli/terminal/key_wait.h"
 
 #include <errno.h>
@@ -36,7 +36,7 @@ bool fr_key_wait_begin(void) {
     return true;
 }
 
-/* One that came last of all is still in the pipe. */
+/* Ends the watch. A signal that came at the very end is still in the pipe, and is sent again. */
 void fr_key_wait_end(void) {
     unsigned char byte;
     for (int i = 0; i < SIGNALS; i++) sigaction(signals[i], &before[i], NULL);

@@ -1,4 +1,4 @@
-/* A line typed on a terminal, by way of libedit (line_editor.h). */
+/* Edits a line on a terminal by libedit (line_editor.h). */
 #include "tools/cli/terminal/line_editor.h"
 
 #include <errno.h>
@@ -18,11 +18,11 @@
 
 enum { REMEMBERED = 1000, FOR_EVER = -1, REST_OF_KEY = 50 /* milliseconds: what a terminal sends comes together */ };
 
-/* Bracketed paste: asked for with these, a terminal puts marks around what is pasted. */
+/* Bracketed paste: with these sequences a terminal puts marks around pasted text. */
 #define PASTE_ON  "\033[?2004h"
 #define PASTE_OFF "\033[?2004l"
 
-/* A character that no keyboard sends: behind what was put in, it has libedit show the line. */
+/* A character that no keyboard sends. Sent after text was inserted, it makes libedit show the line. */
 #define SHOW_CHANGED L'\x80'
 static const char paste_begin[] = "\033[200~", paste_end[] = "\033[201~";
 enum { MARK = sizeof paste_begin - 1 };
@@ -79,7 +79,8 @@ static void stop_bracketing(void) {
     bracketed = false;
 }
 
-/* Ctrl-Z between the lines, whose handler this is: who runs the terminal meanwhile finds it as it was. */
+/* Handles Ctrl-Z between the lines: the terminal is restored for the program that uses it while this one is
+ * stopped. */
 static void step_aside(int signal_number) {
     struct sigaction own, usual = {.sa_handler = SIG_DFL};
     sigset_t only;
@@ -96,7 +97,7 @@ static void step_aside(int signal_number) {
     errno = error;
 }
 
-/* What is pasted before the next line is asked for is one turn there. */
+/* Starts bracketed paste between lines, so that text pasted before the next prompt becomes one turn there. */
 static void begin_bracketing(void) {
     fflush(stderr);
     bracketed = tcgetattr(STDIN_FILENO, &cooked) == 0;
@@ -110,20 +111,20 @@ static void watch_stops(void) {
     atexit(stop_bracketing);
 }
 
-/* Ctrl-Z: who runs the terminal meanwhile finds it as it was. */
+/* Handles Ctrl-Z within a line: the terminal is restored for the program that uses it while this one is stopped. */
 static void stop(fr_line_editor *editor) {
     leave_terminal(editor);
     fr_key_wait_stop();
     prepare_terminal(editor);
 }
 
-/* In the place of what stands on the terminal's line. */
+/* Shows the line again in the place of the text on the terminal's line. */
 static void show_again(fr_line_editor *editor) {
     fputs("\r\033[J", stderr);
     el_set(editor->edit, EL_REFRESH);
 }
 
-/* After a signal: whether the line goes on. SIGCONT comes where SIGTSTP has stopped the process. */
+/* Handles a signal. Returns true if the line continues. SIGCONT comes after SIGTSTP has stopped the process. */
 static bool go_on_after(fr_line_editor *editor, int signal_number) {
     if (signal_number == SIGINT) editor->dropped = true;
     if (signal_number == SIGINT || signal_number == SIGTERM || signal_number == SIGHUP) return false;
@@ -136,8 +137,8 @@ static bool go_on_after(fr_line_editor *editor, int signal_number) {
 
 /* ------------------------------------------------------------------------------------------------------------- keys */
 
-/* The next byte that is typed, within so many milliseconds: 1, or 0 at the end of input or of the time, or -1 on an
- * error or where the line ends here. */
+/* Reads the next byte within so many milliseconds. Gives 1; 0 at the end of input or of the time; -1 on an error or if
+ * the line ends here. */
 static int next_byte(fr_line_editor *editor, char *byte, int milliseconds) {
     for (;;) {
         int came = fr_key_wait(milliseconds);
@@ -152,15 +153,15 @@ static int next_byte(fr_line_editor *editor, char *byte, int milliseconds) {
     }
 }
 
-/* For what is no character; libedit aborts at one that the locale can't write. */
+/* Gives the character that replaces invalid bytes. libedit aborts at a character that the locale can't write. */
 static wchar_t replacement(void) {
     char bytes[MB_LEN_MAX];
     mbstate_t state = {0};
     return wcrtomb(bytes, 0xfffd, &state) == (size_t)-1 ? L'?' : (wchar_t)0xfffd;
 }
 
-/* Bytes that are no character are replaced: one that begins none, or all that began one. False: it goes on in the next
- * byte. *again: this one may begin the next character. */
+/* Adds a byte to a character. Invalid bytes are replaced: one that begins no character, or all that began one. Returns
+ * false if the character continues in the next byte. *again: this byte may begin the next character. */
 static bool take_byte(mbstate_t *half, char byte, wchar_t *character, bool *again) {
     bool begun = !mbsinit(half);
     size_t length = mbrtowc(character, &byte, 1, half);
@@ -187,7 +188,7 @@ static char take_again(fr_line_editor *editor) {
 
 /* --------------------------------------------------------------------------------------------- what is put in whole */
 
-/* Any bytes, at the cursor, as they are; ends of lines are one character. */
+/* Inserts any bytes at the cursor as they are; a line end is one character. */
 static void put_text(fr_line_editor *editor, const char *bytes, size_t length) {
     wchar_t *text = fr_resize(NULL, length + 1, sizeof *text);
     mbstate_t half = {0};
@@ -203,7 +204,7 @@ static void put_text(fr_line_editor *editor, const char *bytes, size_t length) {
     free(text);
 }
 
-/* Terminals send Enter for the end of a pasted line. */
+/* Adds a pasted byte. Terminals send Enter for the end of a pasted line, so it is kept as a line end. */
 static void keep_pasted(fr_line_editor *editor, char byte) {
     if (editor->length == editor->capacity) {
         editor->capacity = 2 * editor->capacity + 256;
@@ -212,7 +213,7 @@ static void keep_pasted(fr_line_editor *editor, char byte) {
     editor->pasted[editor->length++] = byte == '\r' ? '\n' : byte;
 }
 
-/* Reads what is pasted, up to the mark behind it: 1, or what ended the reading. */
+/* Reads pasted text up to the mark after it. Gives 1, or the reason why the reading ended. */
 static int paste(fr_line_editor *editor) {
     for (editor->length = 0;;) {
         char byte;
@@ -226,8 +227,8 @@ static int paste(fr_line_editor *editor) {
     }
 }
 
-/* Behind an escape, the mark's first byte: 1 where the mark's others follow, 0 where they don't, which are then read
- * again, -1 where the line ends here. */
+/* Reads the rest of a paste mark after its first byte, an escape. Gives 1 if it is the mark; 0 if not, and its bytes
+ * are then read again; -1 if the line ends here. */
 static int begins_paste(fr_line_editor *editor) {
     char bytes[MARK];
     size_t count = 1;
@@ -244,7 +245,7 @@ static int begins_paste(fr_line_editor *editor) {
     return 0;
 }
 
-/* The next byte that is a key's; *pasted: instead of it something was put in. As next_byte. */
+/* Reads the next byte of a key, as next_byte does. *pasted: text was inserted instead. */
 static int next_key(fr_line_editor *editor, char *byte, bool *pasted) {
     *pasted = false;
     if (editor->agains) {
@@ -264,7 +265,7 @@ static void forget_initial(fr_line_editor *editor) {
     editor->initial = NULL;
 }
 
-/* An el_rfunc_t. */
+/* Gives libedit the next character; an el_rfunc_t. */
 static int next_character(EditLine *edit, wchar_t *character) {
     fr_line_editor *editor;
     el_get(edit, EL_CLIENTDATA, &editor);
@@ -293,7 +294,7 @@ static char *prompt_of(EditLine *edit) {
     return editor->prompt;
 }
 
-/* Characters are UTF-8, whatever else the user's locale says or fails to say. */
+/* Makes characters UTF-8 even if the user's locale has another encoding or none. */
 static void use_utf8(void) {
     if (!setlocale(LC_CTYPE, "") || MB_CUR_MAX == 1) setlocale(LC_CTYPE, "C.UTF-8");
 }

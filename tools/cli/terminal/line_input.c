@@ -1,4 +1,4 @@
-/* Lines of standard input (line_input.h). */
+/* Reads lines of standard input (line_input.h). */
 #include "tools/cli/terminal/line_input.h"
 
 #include <errno.h>
@@ -34,7 +34,8 @@ static fr_line read_plain(fr_line_input *input) {
     return FR_LINE_TYPED;
 }
 
-/* The terminal itself has the line until it is complete, and drops it where Ctrl-C says so. */
+/* Reads a line from a terminal without editing. The terminal itself keeps the line until it is complete, and drops it
+ * at Ctrl-C. */
 static fr_line read_terminal(fr_line_input *input, const char *prompt) {
     int came;
     if (!fr_key_wait_begin()) return FR_LINE_END;

@@ -1,7 +1,7 @@
-/* Lines of standard input, one at a time: of any bytes and any length. On a terminal they can be edited.
+/* Reads lines of standard input one at a time, of any bytes and any length. On a terminal they can be edited.
  *
- * In: a prompt, which only people are shown. Out: a line without its end, which belongs to the input until the next one
- * is read. Several lines that were pasted at once on a terminal are one, with line ends in it. */
+ * In: a prompt, which is shown on a terminal only. Out: a line without its end, which belongs to the input until the
+ * next call. Several lines that were pasted at once on a terminal are one line with line ends in it. */
 #ifndef FR_TOOLS_CLI_TERMINAL_LINE_INPUT_H
 #define FR_TOOLS_CLI_TERMINAL_LINE_INPUT_H
 
@@ -19,13 +19,13 @@ typedef struct fr_line_input {
 
 void fr_line_input_open(fr_line_input *input);
 
-/* The next line holds this text before its first key, if it can be edited: false where it can't. */
+/* Puts this text into the next line before its first key. Returns false if the line can't be edited. */
 bool fr_line_input_begin_with(fr_line_input *input, const char *text);
 
-/* The next line. The input ends where a signal comes, but on a terminal, where one drops the line. */
+/* Reads the next line. A signal ends the input; on a terminal it drops the line instead. */
 fr_line fr_line_input_read(fr_line_input *input, const char *prompt);
 
-/* Gives the exit status: reading may have ended for want of a device. */
+/* Closes the input. Gives the exit status, because reading may have ended by an error of the device. */
 int fr_line_input_close(fr_line_input *input);
 
 #endif

@@ -1,4 +1,4 @@
-/* The line of progress (progress.h). */
+/* Shows a line of progress (progress.h). */
 #include "tools/cli/terminal/progress.h"
 
 #include <stdio.h>

@@ -1,5 +1,5 @@
-/* One line on standard error while weights are read or a text is scored, rewritten in place and erased at the end. Only
- * for people: nothing is written where standard error is no terminal. */
+/* Shows one line on standard error while weights are read or a text is scored. It is rewritten in place and erased at
+ * the end. Nothing is written if standard error is no terminal. */
 #ifndef FR_TOOLS_CLI_TERMINAL_PROGRESS_H
 #define FR_TOOLS_CLI_TERMINAL_PROGRESS_H
 
@@ -14,10 +14,11 @@ typedef struct fr_progress {
 
 fr_progress fr_progress_begin(const char *doing, bool quiet);
 
-/* An fr_progress_fn; context is the fr_progress. It never ends what it shows. */
+/* Shows the progress; an fr_progress_fn whose context is the fr_progress. It never aborts the work. */
 bool fr_progress_show(void *context, uint64_t done, uint64_t total);
 
-/* The same, counted in `things`: "scoring  12% of 40 chunks", and what there is to say so far, which may be "". */
+/* Shows the progress as a count of `things`: "scoring  12% of 40 chunks", followed by so_far, a result up to now,
+ * which may be "". */
 void fr_progress_count(fr_progress *progress, uint64_t done, uint64_t total, const char *things, const char *so_far);
 void fr_progress_end(fr_progress *progress);
 

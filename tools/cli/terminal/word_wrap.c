@@ -1,4 +1,4 @@
-/* Words moved to the next line of a terminal (word_wrap.h). */
+/* Moves words to the next line of a terminal (word_wrap.h). */
 #include "tools/cli/terminal/word_wrap.h"
 
 #include <stdlib.h>
@@ -19,13 +19,13 @@ bool fr_word_wrap_begin(fr_word_wrap *wrap, FILE *out) {
     return true;
 }
 
-/* Bytes behind the first one of a character; 0 for what begins none. */
+/* Gives the number of bytes after the first one of a character; 0 if the byte begins none. */
 static size_t count_following(unsigned char first) {
     if (first < 0xc0 || first >= 0xf8) return 0;
     return first < 0xe0 ? 1 : first < 0xf0 ? 2 : 3;
 }
 
-/* Columns of the character that the word ends with. */
+/* Gives the columns of the character at the end of the word. */
 static size_t measure(const fr_word_wrap *wrap) {
     const unsigned char *bytes = (const unsigned char *)wrap->word + wrap->character;
     size_t count = wrap->length - wrap->character;
@@ -45,8 +45,8 @@ static void end_line(fr_word_wrap *wrap, fr_wrap_put *put, void *context) {
     wrap->column = 0;
 }
 
-/* Makes room for the character that the word ends with. The last column stays free: terminals differ in where their
- * cursor is behind it. */
+/* Makes room for the character at the end of the word. The last column stays free, because terminals differ in the
+ * place of the cursor after it. */
 static void break_line(fr_word_wrap *wrap, fr_wrap_put *put, void *context) {
     size_t shown = wrap->character;
     bool whole_line = wrap->width == wrap->column;
@@ -77,7 +77,7 @@ static void add_blank(fr_word_wrap *wrap, char byte, bool accepted, fr_wrap_put 
     }
 }
 
-/* Writes what the word ends with: a character, or the beginning of one. */
+/* Writes the end of the word: a character, or the beginning of one. */
 static void put_character(fr_word_wrap *wrap, fr_wrap_put *put, void *context) {
     for (size_t i = wrap->character; i < wrap->length; i++) put(context, wrap->word[i], wrap->accepted[i]);
 }
