@@ -1,4 +1,4 @@
-/* How AMX's tiles are laid out while they are timed: all eight of 16 rows of 64 bytes (peaks.h). */
+/* Lays out AMX's tiles while they are timed: all eight have 16 rows of 64 bytes (peaks.h). */
 #ifndef FR_BENCH_AMX_TILES_H
 #define FR_BENCH_AMX_TILES_H
 

@@ -1,5 +1,5 @@
-/* What --draft-max auto is worth: on the demo against every fixed depth, and on 1.1 GB of weights against no drafts,
- * with the demo's drafts accepted as they are on its prose and on its code.
+/* Measures --draft-max auto: on the demo against every fixed depth, and on 1.1 GB of weights against no drafts, with
+ * drafts accepted as on the demo's prose and on its code.
  *
  * In: the parts to run, demo, big (both if none is named); or "record mtp|ngram", which prints the demo's drafts for
  * tests/data/depth. The big model's weights are those of bench_float, which writes them. Out: markdown. */
@@ -24,7 +24,7 @@ static const char *const prompts[] = {"1-parser", "2-lock", "3-modules", "4-iter
 
 /* ----------------------------------------------------------------------------------------------------------- record */
 
-/* How many drafts stand at each position of a text after a prompt, and how many came. */
+/* Counts the drafts that came and were accepted at each position of a text after a prompt. */
 typedef struct drafts_at {
     uint8_t stood[TEXT_IDS], came[TEXT_IDS];
 } drafts_at;

@@ -87,7 +87,7 @@ static double time_draft_step(fr_session *s) {
 
 /* ------------------------------------------------------------------------------------------------------ speculation */
 
-/* How often each depth was reached, and how often its draft stood. */
+/* Counts how often each depth was reached, and how often its draft was accepted. */
 typedef struct tally {
     size_t reached[FR_STEP_MAX], stood[FR_STEP_MAX];
 } tally;
@@ -288,7 +288,7 @@ static void bench_centroids(void) {
            bytes[0] / 1e6, bytes[1] / 1e6, bytes[1] / bytes[0]);
 }
 
-/* Whether a part was asked for: all are if none is named. */
+/* Returns true if a part was asked for; all are if none is named. */
 static bool wanted(int argc, char **argv, const char *part) {
     for (int i = 1; i < argc; i++)
         if (strcmp(argv[i], part) == 0) return true;

@@ -135,7 +135,7 @@ static void bench_decode(bench *b, const double *limits, bool judge) {
     printf(". Memory changed its speed within %zu pairs, which were measured again.\n\n", b->again);
 }
 
-/* How much of T(rows) at LONG is gone at position 0, where there is nothing to attend to. */
+/* Returns the share of T(rows) at LONG that is gone at position 0, where there is nothing to attend to. */
 static double attention_share(fr_session *session, size_t rows) {
     double shares[FR_BENCH_PAIRS];
     for (size_t pair = 0; pair < FR_BENCH_PAIRS; pair++)
@@ -202,7 +202,7 @@ static void layer_products(products *p, const fr_team *team, const fr_activation
     apply(p, team, w, &l->ple.out, a->out, a->gate, rows);
 }
 
-/* What fr_session_append multiplies: layers that borrow KV run for the last row of all. */
+/* Runs the products of a prompt's forward: layers that borrow KV run for the last row alone. */
 static void run_products(void *context, const fr_team *team) {
     products *p = context;
     const fr_engine *e = p->session->engine;

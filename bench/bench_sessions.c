@@ -1,4 +1,4 @@
-/* What several sessions in one forward are worth: an engine's rounds without drafts beside forwards of as many rows,
+/* Measures several sessions in one forward: an engine's rounds without drafts beside forwards of as many rows,
  * and with drafts, accepted at known rates, beside none; and what their common beginnings cost: a fork of a long
  * timeline, and a prompt that begins as another did.
  *
@@ -63,7 +63,7 @@ static size_t write_ids(const bench *b, fr_session *const *sessions, size_t coun
     return written;
 }
 
-/* What the target says after each prompt, one id a round. */
+/* Writes the target's text after each prompt, one id a round. */
 static void write_scripts(bench *b) {
     fr_session *sessions[SESSIONS];
     size_t rounds;

@@ -1,4 +1,4 @@
-/* How much of the CPUs other programs took: what a spread doesn't show where they are always there.
+/* CPU time that other programs took, which a spread does not show where they run all the time.
  *
  * In: two moments. Out: the CPU time of all programs between them, as the system counts it, without this process's own;
  * what a virtual machine's host takes away counts as others'. */

@@ -17,13 +17,13 @@ typedef enum fr_bench_counter {
     FR_BENCH_COUNTERS
 } fr_bench_counter;
 
-/* As perf_event_open takes it. */
+/* A counter's event in the form that perf_event_open takes. */
 typedef struct fr_bench_event {
     uint32_t type;
     uint64_t config;
 } fr_bench_event;
 
-/* What this processor counts these by. */
+/* Gives the events by which this processor counts. */
 void fr_bench_events(fr_bench_event events[FR_BENCH_COUNTERS]);
 
 typedef struct fr_bench_counting {

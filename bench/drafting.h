@@ -1,5 +1,5 @@
-/* What the programs that judge speculation share: a target with its drafter, texts that they write, drafts that stand
- * at known rates.
+/* Shared parts of the programs that judge speculation: a target with its drafter, texts that they write, drafts that
+ * stand at known rates.
  *
  * In: folders. Out: sessions, ids, tokens per second. What fails ends the program with the library's line. */
 #ifndef FR_BENCH_DRAFTING_H
@@ -22,7 +22,7 @@ fr_session *fr_bench_engine_session(const fr_bench_engine *engine, const char *w
 /* Steps until there are `count` ids. */
 void fr_bench_generate(fr_session *session, int32_t *ids, size_t count);
 
-/* Of what the session generated, after the first token. */
+/* Returns the speed of what the session generated after its first token. */
 double fr_bench_tokens_per_second(const fr_session *session);
 
 /* The ids of a demo prompt, "1-parser"; fr_free them. */

@@ -1,4 +1,4 @@
-/* What a measurement was made on: see facts.h. */
+/* Facts about a measurement's machine: see facts.h. */
 #include "bench/facts.h"
 
 #include <math.h>

@@ -1,4 +1,4 @@
-/* What a measurement was made on: the processor, the system, this build.
+/* Facts about a measurement's machine: the processor, the system, this build.
  *
  * In: the machine, as this process may use it. Out: facts of a report (table.h). */
 #ifndef FR_BENCH_FACTS_H

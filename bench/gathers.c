@@ -1,4 +1,4 @@
-/* What gathers cost: see gathers.h. */
+/* Times gathers: see gathers.h. */
 #include "bench/gathers.h"
 
 #include <math.h>

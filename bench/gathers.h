@@ -1,4 +1,4 @@
-/* What it costs ranks to make rows whole on all of them, by their size.
+/* Times how long ranks take to gather rows on all of them, by size.
  *
  * In: a job of several ranks, which all ask alike. Out: a table: how long a gather takes of so many bytes from each
  * rank, sent to each other one; the least of them is the latency. */

@@ -1,4 +1,4 @@
-/* What a grammar costs a row: see grammar.h. */
+/* Times a grammar's cost a row: see grammar.h. */
 #include "bench/grammar.h"
 
 #include <stdlib.h>
@@ -75,7 +75,7 @@ static fr_status time_step(bench *b) {
 
 /* ------------------------------------------------------------------------------------------------------------- rows */
 
-/* Behind each id of the text a row; the middle and the worst. */
+/* Follows the text, with a row after each of its ids; gives the mean and the worst time. */
 static fr_status follow(bench *b, fr_constraint *c, double *mean, double *worst) {
     double all = 0;
     *worst = 0;

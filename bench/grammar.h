@@ -1,4 +1,4 @@
-/* What a grammar costs a row: masks of states that come up for the first time, and of those that are known.
+/* Times a grammar's cost a row: masks of states that come up for the first time, and of those that are known.
  *
  * In: a model. Out: a table with a row for each of some grammars, each followed along a text of it in the model's
  * tokens: how long it takes to be made, then microseconds a row, on average and the worst one, and as a part of a

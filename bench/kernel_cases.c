@@ -25,7 +25,7 @@ enum {
     MOST_POSITIONS = 4096
 };
 
-/* How the kernels of a contract are called. Contracts on plain arrays share one way; apply is theirs. */
+/* Says how the kernels of a contract are called. Contracts on plain arrays share one way; apply is theirs. */
 struct fr_bench_kind {
     size_t first_slot; /* of slots by type; SIZE_MAX: there is one slot */
     const fr_bench_shape *shapes;
@@ -272,7 +272,7 @@ static void size_array(fr_bench_case *c) {
     c->bytes = (double)(c->kind->arrays * c->cols * sizeof(float));
 }
 
-/* What repeated calls multiply with again and again has magnitude 1, so that nothing vanishes. */
+/* Fills operands that repeated calls multiply with again and again: their magnitude is 1, so that nothing vanishes. */
 static void fill_signs(const fr_bench_case *c, void *input) {
     uint64_t state = 2;
     for (size_t i = 0; i < c->input_bytes / sizeof(float); i++) ((float *)input)[i] = random_bits(&state) & 1 ? 1 : -1;

@@ -26,7 +26,7 @@ typedef struct fr_bench_kernel {
 extern const fr_bench_kernel fr_bench_kernels[];
 extern const size_t fr_bench_kernel_count;
 
-/* What the tables are about. */
+/* Subjects of the tables. */
 typedef enum fr_bench_group {
     FR_BENCH_STREAMED, /* products with weights from memory */
     FR_BENCH_CACHED,   /* products with weights that lie in the L2 cache */
@@ -50,8 +50,9 @@ typedef struct fr_bench_case {
     size_t rows, features, cols;
     size_t units; /* what a call may be cut into: tiles of 16 features of a product; else 1 */
     size_t stream_bytes, input_bytes, output_bytes, scratch_bytes;
-    /* Of a call: bytes of weights, of cached keys and values, of table rows, or of all arrays where there is nothing
-     * like that; multiply-adds, 0 where that is not what is done; weights, cached values or values of an array. */
+    /* Totals of a call: bytes of weights, of cached keys and values, of table rows, or of all arrays where there is
+     * nothing like that; multiply-adds, 0 where that is not what is done; weights, cached values or values of an array.
+     */
     double bytes, macs, values;
 } fr_bench_case;
 
@@ -64,8 +65,8 @@ fr_bench_case fr_bench_case_make(const fr_bench_kernel *kernel, const fr_bench_s
 /* "6144 x 1536", of `units` units on so many threads. */
 void fr_bench_case_name(const fr_bench_case *c, size_t units, size_t threads, char *text, size_t size);
 
-/* What a call reads and writes; aligned to 64 bytes. stream: weights, or the cache; input: rows; NULL where a case has
- * 0 bytes of it. */
+/* Arrays that a call reads and writes, aligned to 64 bytes. stream: weights, or the cache; input: rows; NULL where a
+ * case has 0 bytes of it. */
 typedef struct fr_bench_operands {
     uint8_t *stream;
     void *input, *output, *scratch;
@@ -79,11 +80,11 @@ void fr_bench_fill_output(const fr_bench_case *c, void *output); /* some kernels
 void fr_bench_call(const fr_bench_case *c, fr_bench_function *function, const fr_bench_operands *o, size_t first,
                    size_t units);
 
-/* What the definition gives, in `expected` of output_bytes, for the units that are compared: some of a large
- * product's. */
+/* Computes by the definition the units that are compared, some of a large product's, into `expected` of output_bytes.
+ */
 void fr_bench_define(const fr_bench_case *c, const fr_bench_kernel *kernel, const fr_bench_operands *o, void *expected);
 
-/* Whether a call on the first `units` units gives the definition's bits. */
+/* Returns true if a call on the first `units` units gives the definition's bits. */
 bool fr_bench_same_bits(const fr_bench_case *c, fr_bench_function *function, const fr_bench_operands *o, size_t units,
                         const void *expected);
 

@@ -187,7 +187,7 @@ void fr_bench_bed_time(fr_bench_bed *bed, const fr_bench_kernel *kernel, fr_benc
 
 /* ---------------------------------------------------------------------------------------------------------- the bed */
 
-/* What the caches of the last level hold, where threads have each a share. */
+/* Returns what the last-level caches hold in which threads have a share. */
 static size_t last_caches(size_t threads) {
     fr_bench_cache caches[FR_BENCH_CACHES];
     size_t count = fr_bench_caches(caches);

@@ -16,7 +16,7 @@ typedef struct fr_bench_bed fr_bench_bed;
 fr_status fr_bench_bed_open(fr_pool *pool, size_t threads, size_t stream_bytes, size_t repetitions, fr_bench_bed **bed);
 void fr_bench_bed_close(fr_bench_bed *bed);
 
-/* What a thread's stream may take: fr_bench_case_make's room. */
+/* Returns the bytes that a thread's stream may take: fr_bench_case_make's room. */
 size_t fr_bench_bed_room(const fr_bench_bed *bed);
 
 /* 0, or the errno that says why this system counts nothing. */
@@ -34,7 +34,7 @@ typedef struct fr_bench_timing {
     bool same_bits;   /* as the definition's; if not, nothing was timed */
     bool from_memory; /* the streams did not fit the caches */
     size_t units;     /* of the case, that a call takes: a slow kernel's product is cut */
-    /* Of one call of every thread: what they take together. */
+    /* Totals of one call of every thread together. */
     double bytes, macs, values;
     fr_bench_figure seconds;
     double bandwidth, peak, clock;    /* medians of the same time; NaN: not measured, the streams were cached */

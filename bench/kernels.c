@@ -16,7 +16,7 @@
 
 enum { BLOCK = 32 };
 
-/* What a kernel multiplies in. */
+/* The kinds of numbers that kernels multiply. */
 typedef enum domain { FLOATS, INTEGERS, DOMAINS } domain;
 
 typedef struct bench {
@@ -26,7 +26,7 @@ typedef struct bench {
     unsigned levels;
     fr_machine machine;
 
-    /* Of a number of threads: */
+    /* For the present number of threads: */
     size_t threads;
     fr_bench_bed *bed;
     fr_bench_roofline *roofline;                         /* NULL: no picture */
@@ -125,7 +125,7 @@ static void measure_roof(bench *b, fr_pool *pool, domain d, fr_isa_level level) 
     if (b->roofline) fr_bench_roofline_peak(b->roofline, word_of(level), name, rate);
 }
 
-/* Of the instruction sets whose kernels are wanted. */
+/* Measures the roofs of the instruction sets whose kernels are wanted. */
 static void measure_roofs(bench *b, fr_pool *pool) {
     memset(b->roofs, 0, sizeof b->roofs);
     for (domain d = 0; d < DOMAINS; d++)
@@ -218,7 +218,7 @@ static void tell_figures(bench *b, const fr_bench_timing *t) {
     tell_counts(b, t, told ? blocks : NAN);
 }
 
-/* What comes from memory and has a roof to lie under. */
+/* Draws a result that comes from memory and has a roof to lie under. */
 static void draw(bench *b, const fr_bench_kernel *kernel, const fr_bench_case *c, const fr_bench_timing *t) {
     char shape[64], series[128], tip[160];
     if (!b->roofline || !t->same_bits || !t->from_memory || !t->limit ||

@@ -1,4 +1,4 @@
-/* What this machine can do at most, measured now: the limits that every other figure is divided by.
+/* This machine's limits, measured now, by which every other figure is divided.
  *
  * In: a plan of threads. Out: bytes read and int8 multiply-adds done per second. Machines are shared and drift, so
  * measure right before what is compared. */

@@ -32,7 +32,7 @@ typedef struct bench {
 
 /* --------------------------------------------------------------------------------------------------------- sampling */
 
-/* What is timed: so often, by a pool. */
+/* Describes what is timed, how often, and by which pool. */
 typedef struct timing {
     fr_pool *pool;
     size_t count;
@@ -77,7 +77,7 @@ typedef struct core_figures {
     fr_bench_figure value, cycles, clock;
 } core_figures;
 
-/* Of rates what is done in a cycle, of seconds how many cycles. */
+/* Samples one core. A rate becomes what is done in a cycle, a time becomes a number of cycles. */
 static core_figures sample_core(bench *b, measure_fn *measure, timing *task, bool rates) {
     calibrate(measure, task);
     for (size_t i = 0; i < b->options->repetitions; i++) {
@@ -439,7 +439,7 @@ static fr_status barrier_table(bench *b) {
 
 /* -------------------------------------------------------------------------------------------------------- the whole */
 
-/* As many bytes as no cache holds, in reason. */
+/* Returns how many bytes to read so that no cache holds them, within reason. */
 static size_t memory_to_read(const bench *b) {
     size_t bytes = LEAST_MEMORY, installed = (size_t)sysconf(_SC_PHYS_PAGES) * (size_t)sysconf(_SC_PAGESIZE);
     if (b->cache_count) {

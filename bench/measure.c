@@ -176,7 +176,7 @@ static double assistant_bytes(const fr_drafter *drafter) {
     return bytes + (double)(a->top * a->cluster_size) * (double)head->row_bytes;
 }
 
-/* Of EAGLE-3's fc, which the target's rows go through and those of a chain don't; 0: there is none. */
+/* Returns the bytes of EAGLE-3's fc, which the target's rows go through and those of a chain do not; 0 without one. */
 static double target_row_bytes(const fr_drafter *drafter) {
     return drafter->method == &fr_draft_eagle3 ? bytes_of(&((const fr_eagle *)drafter->net)->fc) : 0;
 }
@@ -213,7 +213,7 @@ double fr_bench_verify_ratio(fr_session *session, size_t rows, size_t position, 
     return fr_bench_median(ratios, FR_BENCH_PAIRS);
 }
 
-/* Of recurrent layers, whose states a forward reads and writes. */
+/* Returns the bytes of recurrent layers' states, which a forward reads and writes. */
 static double state_bytes(const fr_trunk *trunk) {
     double bytes = 0;
     for (size_t i = 0; i < trunk->recurrent_count; i++) {

@@ -1,5 +1,5 @@
-/* What the benchmarks of whole models share: forwards timed from outside the session's cycle, what they cost, and what
- * they can cost at least.
+/* Shared parts of the benchmarks of whole models: forwards timed from outside the session's cycle, what they cost, and
+ * what they can cost at least.
  *
  * In: opened models and sessions. Out: seconds, bytes, multiply-adds. */
 #ifndef FR_BENCH_MEASURE_H
@@ -32,25 +32,25 @@ void fr_bench_fill(fr_session *session, size_t length);
 fr_status fr_bench_begin_drafts(fr_session *session);
 fr_status fr_bench_time_drafts(fr_session *session, size_t drafts, double *seconds);
 
-/* What a step of a chain reads of weights, the target's head too where it is the drafter's; and a chain's first one,
- * which begins with the target's row. */
+/* Return the bytes of weights that a step of a chain reads, with the target's head where the drafter uses it; and those
+ * of a chain's first step, which starts with the target's row. */
 double fr_bench_draft_bytes(const fr_drafter *drafter);
 double fr_bench_first_draft_bytes(const fr_drafter *drafter);
 
 /* The middle of T(rows) / T(1) over pairs in turn, and T(1) itself. */
 double fr_bench_verify_ratio(fr_session *session, size_t rows, size_t position, double *one);
 
-/* What a forward reads of the weights, as the file has them, and multiplies: every bound tensor but looked-up rows, of
- * a mixture's experts those that its rows chose. Recurrent layers' states are read and written; latents are read once
- * for all heads and rows. */
+/* Totals of a forward: what it reads of the weights, in the file's types, and multiplies. Every bound tensor counts but
+ * looked-up rows, and of a mixture's experts those that its rows chose. Recurrent layers' states are read and written;
+ * latents are read once for all heads and rows. */
 typedef struct fr_bench_cost {
     double bytes, macs;
     double attention; /* multiply-adds of attention among latents; others', which reading binds, are not counted */
     double experts;   /* read in a layer, the mean over the layers; NaN: the model is no mixture */
 } fr_bench_cost;
 
-/* Of `rows` ids at a position: a forward is run, and what it chose is counted. What it chooses follows from the ids of
- * the session's timeline there. */
+/* Returns the totals for `rows` ids at a position: runs a forward and counts what it chose. What it chooses follows
+ * from the ids of the session's timeline there. */
 fr_bench_cost fr_bench_cost_of(fr_session *session, size_t rows, size_t position);
 
 /* The type of most of the bytes that a step reads. */
@@ -68,7 +68,7 @@ typedef struct fr_bench_stream {
 
 fr_bench_stream fr_bench_stream_of(fr_session *session, size_t position);
 
-/* What a machine can do at most in a second: bytes read, multiply-adds of this model's products, and attention's. */
+/* A machine's limits in a second: bytes read, multiply-adds of this model's products, and attention's. */
 typedef struct fr_bench_limits {
     double bandwidth, peak, attention;
 } fr_bench_limits;
@@ -81,7 +81,7 @@ double fr_bench_row_limit(const fr_bench_cost *one, const fr_bench_cost *rows, c
  * is no loop for the instruction set; attention's is infinite where it isn't among latents. */
 fr_bench_limits fr_bench_limits_now(fr_session *session, double bandwidth);
 
-/* Of the machine's dot peak, what a model's products can have of it. */
+/* Returns the part of the machine's dot peak that a model's products can reach. */
 double fr_bench_product_peak(const fr_model *model, double dot_peak);
 
 /* T(rows) / T(1) beside L(rows): the middle of pairs, and of what each pair is over the limit that was measured right

@@ -20,7 +20,7 @@ typedef struct reading {
 
 /* ----------------------------------------------------------------------------------------------------------- taking */
 
-/* What the system says of this process's memory in huge pages; 0 where it doesn't. */
+/* Returns how much of this process's memory is in huge pages, as the system says; 0 where it does not. */
 static size_t huge_bytes(void) {
     char line[256];
     size_t kilobytes = 0;

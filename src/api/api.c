@@ -57,7 +57,7 @@ static void log_session(const fr_session *s) {
                 value[FR_STAT_SCRATCH_BYTES] / 1e6);
 }
 
-/* What must be the same on all ranks for their answers to be. */
+/* Checks that all ranks have the same of everything that their answers depend on. */
 static fr_status share_model(fr_model *model) {
     struct {
         char version[32];

@@ -1,4 +1,4 @@
-/* What opening a model, a drafter and an engine would take: see fr_model_estimate of forerun.h.
+/* Estimates the memory of a model, a drafter and an engine: see fr_model_estimate of forerun.h.
  *
  * In: paths and options. Out: bytes by their kind. Files are mapped and described; no weight is brought in, no memory
  * of an engine taken. */

@@ -1,4 +1,4 @@
-/* What a model, drafter or vision tower is, after checking that it can be used: opened, and described in words.
+/* Describes a model, drafter or vision tower in words, after checking that it can be used by opening it.
  *
  * In: a folder or a GGUF file, for a drafter perhaps its target's. Out: a description on a stream; the reason in
  * fr_last_error() if it can't be used. Nothing is computed: the same opening that generation does is the check. */
@@ -81,7 +81,7 @@ static void print_memory(const fr_inspected *what, FILE *out) {
             megabytes(m->target_kv), m->context, megabytes(m->all), drafts ? ", drafting" : "");
 }
 
-/* What must be in memory while it runs; experts come and go where their file is used as it lies. */
+/* Prints what must be in memory while the model runs. Experts of a mapped file come and go. */
 static void print_residence(const fr_inspected *what, FILE *out) {
     const fr_residence *r = &what->residence;
     fprintf(out, "resident       %.1f MB of weights and %.1f MB of a session must stay in memory",
@@ -91,7 +91,7 @@ static void print_residence(const fr_inspected *what, FILE *out) {
     fprintf(out, "\n");
 }
 
-/* What layers without keys and values carry on, once a timeline, and for each position that may be rejected. */
+/* Prints the size of recurrent layers' states: once a timeline, and once for each position that may be rejected. */
 static void print_states(const fr_trunk *trunk, FILE *out) {
     if (trunk->recurrent_count == 0) return;
     fprintf(out, "states         %.2f MB a timeline, %.1f kB a draft\n",
@@ -152,7 +152,7 @@ static void print_fit(const fr_inspected *what, FILE *out) {
     print_unused(what, out);
 }
 
-/* Of a drafter without its target. */
+/* Prints which target a drafter needs that was opened without one. */
 static void print_needs(const fr_inspected *what, FILE *out) {
     if (what->model) return;
     fr_inspected_needs needs = fr_inspected_need(what);
@@ -214,7 +214,7 @@ static void print_assistant(const fr_inspected *what, FILE *out) {
     print_fit(what, out);
 }
 
-/* As opening it would: what can't be used here is described, then refused. */
+/* Refuses, after the description, a model for which this machine has no memory, as opening it would. */
 static fr_status check_memory(const fr_inspected *what) {
     const fr_mmproj *tower = what->model ? what->model->mmproj : NULL;
     FR_TRY(fr_weights_check_memory(what->weights));
@@ -252,7 +252,7 @@ static fr_status refuse_context(const fr_lab_inspection *how, const fr_checkpoin
     return fr_fail(FR_USAGE, "%s is no model: how much a context takes is its model's to say", files->path);
 }
 
-/* What a drafter of that method is. */
+/* Collects what a drafter's method knows of it. */
 static fr_inspected describe_drafter(const fr_drafter *drafter, const fr_lab_inspection *how) {
     fr_inspected what = {.kind = "drafter", .files = &drafter->files, .weights = &drafter->weights, .how = how};
     if (drafter->method == &fr_draft_assistant)
@@ -306,7 +306,7 @@ static fr_options at_context(const fr_inspected *what, const fr_options *options
     return at;
 }
 
-/* As opening a session would, of FR_OPT_MEMORY: what does not fit is described, then refused. */
+/* Refuses, after the description, what does not fit into FR_OPT_MEMORY, as opening a session would. */
 static fr_status check_limit(const fr_inspected *what, const fr_drafter *drafter, fr_options *at) {
     uint64_t limit = (uint64_t)at->value[FR_OPT_MEMORY], target = fr_model_residence(what->model).stays;
     FR_TRY(fr_weights_check_limit(&what->model->weights, 0, limit));
@@ -314,7 +314,7 @@ static fr_status check_limit(const fr_inspected *what, const fr_drafter *drafter
     return fr_session_fit(what->model, drafter, 0, at);
 }
 
-/* Of a model, with its own MTP layer or without: NULL. */
+/* Sums the memory of a model and of its own MTP layers; NULL: it has none. */
 static fr_residence residence_of(const fr_model *model, const fr_drafter *own) {
     fr_residence residence = fr_model_residence(model);
     return own ? fr_residence_sum(&residence, &own->weights.residence) : residence;

@@ -1,4 +1,4 @@
-/* What was opened to be described: what the words (inspect.c) and the JSON object (inspect_json.c) are made of.
+/* Facts about what was opened, from which inspect.c makes words and inspect_json.c a JSON object.
  *
  * In: a model, a drafter or a vision tower, bound. Out: counts of its tensors. */
 #ifndef FR_SRC_API_INSPECT_H

@@ -1,4 +1,4 @@
-/* What a model, drafter or vision tower is, as one JSON object: the figures that inspect.c says in words.
+/* Describes a model, drafter or vision tower as one JSON object, with the figures that inspect.c gives in words.
  *
  * In: what was opened. Out: the object and a newline on a stream. Bytes and counts are whole numbers; what there is
  * none of is null or not there. */

@@ -134,7 +134,7 @@ static bool is_name(const char *name, const char *text, size_t length) {
     return *name == 0;
 }
 
-/* By name; a length of 1: by letter. SAMPLERS: there is none. */
+/* Finds a sampler by its name, or by its letter where the text has length 1. Returns SAMPLERS if there is none. */
 static size_t find_sampler(const char *text, size_t length) {
     for (size_t i = 0; i < SAMPLERS; i++)
         if (is_name(samplers[i].name, text, length) || (length == 1 && samplers[i].letter == *text)) return i;

@@ -1,4 +1,4 @@
-/* What rank 0's engine is asked, told to the other ranks: see rank_leader.h.
+/* Tells the other ranks what rank 0's engine is asked: see rank_leader.h.
  *
  *      rank 0 -> others    a command; then its bytes, if it has any
  *
@@ -16,7 +16,7 @@
 #include "src/api/ranks.h"
 #include "src/engine/session/prompt_score.h"
 
-/* Behind each what its number and its bytes are; other numbers are 0. */
+/* Commands. The comment after each says what its number and its bytes are; other numbers are 0. */
 typedef enum kind {
     OPEN, /* options, their biases */
     CLOSE,
@@ -66,7 +66,7 @@ static void tell(const fr_rank_leader *leader, kind what, uint32_t session, uint
     fr_ranks_broadcast(leader->ranks, (void *)(uintptr_t)bytes, size); /* which only reads them, on rank 0 */
 }
 
-/* Of a session. */
+/* Tells a command about one session. */
 static void tell_of(const fr_session *session, kind what, uint64_t number, const void *bytes, size_t size) {
     const fr_rank_leader *leader = session->engine->leader;
     if (leader) tell(leader, what, index_of(leader, session), number, bytes, size);
@@ -246,7 +246,7 @@ static fr_status step(follower *f) {
     return status;
 }
 
-/* What fails as it does on rank 0, a prompt that is too long say, is no failure of the job. */
+/* Puts a prompt. A failure that rank 0 has too, such as a prompt that is too long, is no failure of the job. */
 static fr_status put(const follower *f, fr_session *session) {
     const int32_t *ids = (const int32_t *)f->bytes;
     size_t count = f->what.size / sizeof *ids;
@@ -263,7 +263,7 @@ static fr_status set_stops(const follower *f, fr_session *session) {
     return count == f->what.number ? fr_session_set_stops(session, strings, count) : refuse("stop strings");
 }
 
-/* What fails here fails there. */
+/* Pools a text. A failure here happens on rank 0 too, which reports it. */
 static fr_status embed(const follower *f, fr_session *session) {
     float *values = malloc(session->model->trunk.spec.hidden * sizeof *values);
     if (!values) return fr_fail_memory("an embedding", session->model->trunk.spec.hidden * sizeof *values);

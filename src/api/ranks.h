@@ -8,7 +8,7 @@
 /* NULL: this process alone. */
 fr_ranks *fr_job(void);
 
-/* How they shall split them; and how the last one was, for who asks. */
+/* Return how ranks are to split models, and note how the last one was split. */
 fr_rank_plan fr_job_plan(void);
 void fr_job_note_split(bool layers);
 

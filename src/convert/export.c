@@ -25,7 +25,7 @@ bool fr_export_leaves_tower(const fr_export *export) {
     return !export->eagle && export->target && export->target->vision;
 }
 
-/* What binding read of a target that no table has. */
+/* Returns true for a tensor of the vision tower, which binding reads though no table of a text model names it. */
 static bool is_tower(const fr_export *export, const fr_tensor *tensor) {
     return fr_export_leaves_tower(export) && fr_weights_bound(export->weights, tensor);
 }
@@ -53,7 +53,7 @@ static bool translate(const fr_export *export, const char *published, char *gguf
     return true;
 }
 
-/* What becomes of rows, columns and values. A convolution over positions loses the dimension of its
+/* Sets how rows, columns and values change. A convolution over positions loses the dimension of its
  * channels, of which it has one. */
 static void set_changes(const fr_export *export, const fr_tensor_name_found *found, fr_output *output) {
     const fr_tensor_name *name = found->name;

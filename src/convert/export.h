@@ -33,7 +33,7 @@ fr_status fr_export_open(fr_export *export, fr_checkpoint *files, const char *dr
                          fr_outputs *outputs);
 void fr_export_close(fr_export *export);
 
-/* Whether the folder's vision tower, which in GGUF is a file of its own, is not among what is written. */
+/* Returns true if the folder's vision tower is left out, because GGUF has it in a file of its own. */
 bool fr_export_leaves_tower(const fr_export *export);
 
 /* All keys but those that tell of types. */

@@ -17,7 +17,7 @@
 
 #define MAX_ENDS 3
 
-/* As llama.cpp numbers them. */
+/* Kinds of tokens by llama.cpp's numbers. */
 typedef enum token_type { NORMAL = 1, CONTROL = 3, USER_DEFINED = 4, UNUSED = 5, BYTE = 6 } token_type;
 
 typedef struct token {

@@ -68,7 +68,7 @@ static void note_missing(const sums *s, void (*note)(const char *line)) {
 
 /* ------------------------------------------------------------------------------------------------------------- GGUF */
 
-/* Of one matrix they are vectors. */
+/* Writes the sums of one tensor: a vector for one matrix, rows for a stack of them. */
 static void put_tensor(fr_gguf_writer *writer, const fr_tapped *tapped, const char *end, size_t cols) {
     uint64_t shape[] = {tapped->matrices, cols};
     bool stack = tapped->matrices > 1;

@@ -1,4 +1,4 @@
-/* What quantize makes of an importance matrix (formats/imatrix.h): how much the columns of each tensor matter.
+/* Importances of the columns of each tensor, which quantize reads from an importance matrix (formats/imatrix.h).
  *
  * In: a file, the tensors that will be written. Out: their columns' importances, and what the written file says of
  * where they are from, as llama-quantize does. */
@@ -20,15 +20,15 @@ typedef struct fr_importances {
 fr_status fr_importances_open(fr_importances *importances, const char *path);
 void fr_importances_close(fr_importances *importances);
 
-/* Whether they are of these tensors. One of another length is FR_INPUT, and a file that has none of them. note: NULL,
- * or told of matrices that it does not have. */
+/* Checks that the importances belong to these tensors. FR_INPUT for one of another length, and for a file that has none
+ * of them. note: NULL, or called with a line about matrices that it does not have. */
 fr_status fr_importances_check(const fr_importances *importances, const fr_outputs *outputs,
                                void (*note)(const char *line));
 
 /* [matrices, cols]; NULL: the columns are alike. */
 const float *fr_importance_of(const fr_importances *importances, const fr_output *output);
 
-/* Where they are from. */
+/* Writes the keys that say where the importances come from. */
 void fr_importances_put(const fr_importances *importances, fr_gguf_writer *writer);
 
 #endif

@@ -48,10 +48,10 @@ fr_status fr_outputs_add(fr_outputs *outputs, const char *name, const fr_tensor 
 fr_status fr_outputs_add_expert(fr_outputs *outputs, const char *name, size_t expert, size_t count,
                                 fr_output_source source);
 
-/* Whether all stacks have all of their experts. */
+/* Checks that all stacks have all of their experts. */
 fr_status fr_outputs_check_experts(const fr_outputs *outputs);
 
-/* Where row `row` of an output lies, in its source's order of rows: the tensor, and *at which of its rows. */
+/* Finds row `row` of an output in its source's order of rows: returns the tensor, and its row in *at. */
 fr_output_source fr_output_row(const fr_output *output, size_t row, size_t *at);
 
 /* The tensor that was added last. */
@@ -64,7 +64,7 @@ fr_status fr_outputs_add_values(fr_outputs *outputs, const char *name, fr_dtype 
 /* Adds rope_freqs.weight, if the family's files have it. */
 fr_status fr_outputs_add_rope_factors(fr_outputs *outputs, const fr_family *family, const fr_trunk_spec *spec);
 
-/* Of all dimensions but the last. */
+/* Returns the number of rows: the product of all dimensions but the last. */
 size_t fr_output_rows(const fr_output *output);
 
 /* Tables, then layers in ascending order. */

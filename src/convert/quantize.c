@@ -22,7 +22,7 @@
 
 /* -------------------------------------------------------------------------------------------- what a GGUF file has */
 
-/* Of all layers' numbers the first; 1 where there is none. */
+/* Returns the first of all layers' numbers, 1 where there is none. */
 static size_t first_number(const fr_gguf *gguf, const char *key) {
     const fr_gguf_value *value = fr_gguf_find(gguf, key);
     bool known = value && value->count > 0 && (value->element == FR_GGUF_U32 || value->element == FR_GGUF_I32);
@@ -75,7 +75,7 @@ static bool begins(fr_text key, const char *with) {
     return key.length >= length && memcmp(key.bytes, with, length) == 0;
 }
 
-/* What the output says itself, or is no longer true of it. */
+/* Returns true for a key that the output writes itself, or that is no longer true of it. */
 static bool is_superseded(fr_text key) {
     return fr_text_is(key, "general.architecture") || fr_text_is(key, "general.file_type") ||
            fr_text_is(key, "general.quantization_version") || fr_text_is(key, "general.alignment") ||
@@ -89,7 +89,7 @@ static void copy_metadata(const fr_gguf *gguf, fr_gguf_writer *writer) {
 
 /* ------------------------------------------------------------------------------------------------------------- data */
 
-/* What the team works on. */
+/* Holds the rows that the team works on. */
 typedef struct batch {
     const fr_output *output;
     size_t first; /* row of the output */
@@ -113,7 +113,7 @@ static size_t source_of(const fr_output *output, size_t row) {
     return output->reorder.order == FR_COLS_TILED ? row : fr_row_published(&output->reorder, row);
 }
 
-/* Whether a row's numbers are others than the source's, or stand elsewhere. */
+/* Returns true if a row's numbers differ from the source's, or are in another order. */
 static bool changes_rows(const fr_output *output) {
     return output->reorder.order == FR_COLS_TILED || output->change != FR_AS_THEY_ARE;
 }
@@ -162,7 +162,7 @@ static void read_row(const batch *b, const stored_row *source, float *values) {
         values[c] = fr_value_of(output->change, values[c]);
 }
 
-/* Of the columns of a row's matrix. */
+/* Returns the importances of the columns of a row's matrix. */
 static const float *importance_of(const batch *b, size_t row) {
     const fr_output *output = b->output;
     if (!b->importance || output->dims < 3) return b->importance;
@@ -264,7 +264,7 @@ static void decode_source(const fr_output *output, size_t at, float *row) {
     else fr_dtype_decode(tensor->type, bytes, row, cols);
 }
 
-/* Of a transposed output all numbers, [matrices, rows, cols]: a matrix's columns are `cols` rows of the source. */
+/* Transposes all numbers of an output, [matrices, rows, cols]: a matrix's columns are `cols` rows of the source. */
 static void transpose(const fr_output *output, float *row, float *values) {
     size_t matrices = (size_t)output->shape[0], rows = (size_t)output->shape[1], cols = (size_t)output->shape[2];
     for (size_t m = 0; m < matrices; m++, values += rows * cols)
@@ -353,7 +353,7 @@ static fr_status write_data(stream *s, const fr_outputs *outputs) {
 
 /* ------------------------------------------------------------------------------------------------------------ whole */
 
-/* What a user may not expect. */
+/* Tells what a user may not expect. */
 static void note_quantized(const fr_lab_quantization *how, const fr_outputs *outputs) {
     size_t again = 0;
     char line[160];

@@ -1,4 +1,4 @@
-/* Which type each tensor of a quantized model gets: a function of names and shapes.
+/* Chooses the type of each tensor of a quantized model, as a function of names and shapes.
  *
  * In: the type that was asked for, overrides, the list of tensors. Out: their types. The mixture is llama-quantize's,
  * so that files of a name are of a size.
@@ -63,7 +63,7 @@ static fr_status read_mixture(const char *word, fr_type_choice *choice) {
     return fr_type_read(word, &choice->type);
 }
 
-/* Of one table; NULL: as the mixture has it. */
+/* Reads the type of one table; NULL leaves it to the mixture. */
 static fr_status read_optional(const char *word, fr_dtype *type) {
     *type = FR_DTYPE_COUNT;
     return word ? fr_type_read(word, type) : FR_OK;
@@ -135,7 +135,7 @@ static bool gets_more_bits(size_t layer, size_t layers) {
     return layer < eighth || layer >= 7 * layers / 8 || (layer - eighth) % 3 == 2;
 }
 
-/* What keeps its precision whatever is asked for. */
+/* Returns true for a matrix that may be quantized; vectors, norms and routers keep their precision. */
 static bool is_matrix(const fr_output *output) {
     const char *name = output->name;
     return output->dims >= 2 && ends_with(name, "weight") && !ends_with(name, "_norm.weight") &&
@@ -161,7 +161,7 @@ static bool is_v(const char *name) {
     return strstr(name, "attn_v.weight") || strstr(name, "attn_qkv.weight") || strstr(name, "attn_kv_b.weight");
 }
 
-/* What the choice for one tensor depends on beyond it. */
+/* Holds what the choice for one tensor depends on beyond the tensor itself. */
 typedef struct layout {
     bool tied;               /* token_embd is the head */
     size_t v_index, v_count; /* how many attn_v came before that no override named, and are there */
@@ -307,8 +307,8 @@ static fr_dtype matrix_type(const fr_type_choice *choice, const fr_outputs *outp
     return eight ? FR_Q8_0 : FR_Q6_K;
 }
 
-/* What was asked for by name for the embeddings or the head, FR_DTYPE_COUNT: nothing. Those of the layers may have a
- * rule of their own. */
+/* Returns the type that was asked for by name for the embeddings or the head, FR_DTYPE_COUNT for none. Per-layer
+ * embeddings may have a rule of their own. */
 static fr_dtype table_type(const fr_type_choice *choice, const char *name, const fr_type_rule *rule) {
     if (is(name, "token_embd.weight") || (is_embedding(name) && !rule)) return choice->embedding;
     return is(name, "output.weight") ? choice->output : FR_DTYPE_COUNT;
@@ -334,7 +334,7 @@ static fr_status choose(const fr_type_choice *choice, const fr_outputs *outputs,
     return FR_OK;
 }
 
-/* How many matrices the stacks of experts have. */
+/* Counts the matrices in a stack of experts. */
 static size_t count_experts(const fr_outputs *outputs) {
     for (size_t i = 0; i < outputs->count; i++)
         if (strstr(outputs->items[i].name, "ffn_down_exps.weight")) return (size_t)outputs->items[i].shape[0];

@@ -23,7 +23,7 @@
 #include "src/convert/synth.h"
 #include "src/engine/families/config.h"
 
-/* Of an MTP layer's own: files may lack it, published ones have it. */
+/* The norm of an MTP layer's own head, which files may lack and published ones have. */
 #define MTP_NORM "nextn.shared_head_norm.weight"
 
 #define GEMMA4    "\"final_logit_softcapping\": 30.0, "

@@ -32,7 +32,7 @@ typedef struct fr_synth_order {
 
 /* -------------------------------------------------------------------------------------------------------- tokenizer */
 
-/* What a family's readers expect around a vocabulary. */
+/* Describes what a family's readers expect around a vocabulary. */
 typedef struct fr_synth_tokenizer {
     const char *special[4]; /* ids 0 to 3 */
     bool byte_level;        /* bytes are printable characters; otherwise "<0x0A>" and so on */
@@ -87,7 +87,7 @@ extern const fr_synth_family fr_synth_deepseek, fr_synth_eagle3, fr_synth_gemma2
     fr_synth_gemma4_assistant, fr_synth_gemma4_centroids, fr_synth_glm, fr_synth_glm4_moe, fr_synth_glm_flash,
     fr_synth_gpt_oss, fr_synth_llama, fr_synth_qwen2, fr_synth_qwen3_moe, fr_synth_qwen35, fr_synth_qwen35_moe;
 
-/* Of mixtures. */
+/* Families of mixtures. */
 extern const fr_synth_family fr_synth_bailing_moe, fr_synth_deepseek_v2, fr_synth_ernie45_moe,
     fr_synth_granite_moe, fr_synth_hunyuan_moe, fr_synth_kimi, fr_synth_minimax_m2, fr_synth_mixtral,
     fr_synth_olmoe, fr_synth_qwen2_moe, fr_synth_qwen3_next;

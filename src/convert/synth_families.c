@@ -1,4 +1,4 @@
-/* What a family's random weights have around them: see synth.h.
+/* Tokenizers and vectors around a family's random weights: see synth.h.
  *
  * In: nothing. Out: for each family, as shapes.c names it, its tokenizer and the means of its vectors. */
 #include "src/convert/synth.h"
@@ -61,7 +61,7 @@ static const fr_synth_tokenizer qwen35_tokenizer = {
     .padding = 0,
 };
 
-/* Of sentencepiece, as Llama 2's. */
+/* A tokenizer of sentencepiece, like Llama 2's. */
 static const fr_synth_tokenizer pieces_tokenizer = {
     .special = {"<unk>", "<s>", "</s>", "<pad>"},
     .begins = true,
@@ -108,7 +108,7 @@ static const fr_synth_tokenizer lfm2_tokenizer = {
 
 static const fr_synth_mean biases[] = {{".bias", 0.1F}, {0}};
 
-/* What corrects a choice of experts is smaller than scores. */
+/* Biases that correct the choice of experts are smaller than scores. */
 static const fr_synth_mean small_biases[] = {{".bias", 0.01F}, {0}};
 
 /* A state forgets by a quarter or so from one position to the next. */

@@ -21,7 +21,7 @@ static bool shape_has(const fr_synth_shape *shape, const char *name) {
     return false;
 }
 
-/* Whether `earlier` leaves nothing for a line to do. */
+/* Returns true if the row `earlier` of the table already fills all that this row would. */
 static bool covers(const fr_tensor_name *earlier, const fr_tensor_name *name) {
     bool next = fr_tensor_name_fills_two(earlier) && earlier->field + sizeof(fr_matrix *) == name->field;
     bool fused = earlier->slot == FR_SLOT_QKV || earlier->slot == FR_SLOT_QKV_VECTOR;
@@ -54,7 +54,7 @@ static void set_shape(const walk *w, const fr_tensor_name *name, fr_output *outp
     shape[output->dims++] = fr_dim_size(name->cols, &w->model->spec, w->layer);
 }
 
-/* By another table: published files may have several names for it. */
+/* Returns true if another table has listed the tensor already, since published files may have several names for one. */
 static bool is_listed(const fr_outputs *outputs, const char *name) {
     for (size_t i = 0; i < outputs->count; i++)
         if (strcmp(outputs->items[i].name, name) == 0) return true;
