@@ -1,4 +1,4 @@
-/* What ranks tell each other in a forward, layer by layer.
+/* Tables of what ranks send each other in a forward, layer by layer.
  *
  * In: a model that ranks run. Out: a table: for each number of rows, what this rank sends in each run of layers that
  * send alike, and elsewhere (the head, and who has the best id); how long it waits there, in the middle forward. */
@@ -11,7 +11,7 @@
 #include "bench/model_run.h"
 #include "src/api/ranks.h"
 
-/* By place, of one forward. */
+/* Counts a forward's traffic by place. */
 typedef struct traffic {
     uint64_t messages[FR_RANKS_PLACES], bytes[FR_RANKS_PLACES];
     double seconds[FR_RANKS_PLACES][FR_BENCH_PAIRS]; /* of each of some forwards */

@@ -1,4 +1,4 @@
-/* What verifying K rows costs, what drafting costs, and how good drafts must be to pay.
+/* Times verifying K rows and drafting, and says how good drafts must be to pay.
  *
  * In: an opened model, perhaps a drafter. Out: a table of T(K)/T(1) at each depth, beside L(K), the least it can be on
  * this machine; a table of the draft step. T(K) is one forward of K rows with all their logits, timed in turn with one
@@ -20,7 +20,7 @@
 
 enum { BEFORE = 128 }; /* ids of fr_bench_begin_drafts */
 
-/* Whether a forward of the target leaves nothing of a step's weights in a cache. */
+/* Returns true if a forward of the target leaves nothing of a draft step's weights in a cache. */
 static bool forward_clears_caches(const fr_bench_run *run) {
     fr_bench_cache caches[FR_BENCH_CACHES];
     double largest = MEMORY / 2;
@@ -192,7 +192,7 @@ static void time_rows(const fr_bench_run *run, size_t rows, size_t depth, row_ti
     }
 }
 
-/* What the first depth's figures are for: the picture, and what speculation is expected to give. */
+/* Keeps the first depth's figures for the picture and for what speculation is expected to give. */
 static void keep(fr_bench_run *run, size_t rows, const row_timings *t, double limit) {
     fr_bench_figure ratio = fr_bench_figure_kept(t->ratios, t->count), one = fr_bench_figure_kept(t->ones, t->count);
     fr_bench_curve *curve = run->curve;
@@ -206,7 +206,7 @@ static void keep(fr_bench_run *run, size_t rows, const row_timings *t, double li
     curve->limit[at] = limit;
 }
 
-/* What a row of the table has of its own. read: what its forward costs. */
+/* Puts a row's own cells. read: the totals of its forward. */
 static void put_cells(fr_bench_run *run, size_t rows, const row_timings *t, const fr_bench_cost *read, double limit) {
     double spread = run->plan->max_spread, drafts = (double)rows - 1;
     fr_bench_figure time = fr_bench_figure_kept(t->seconds, t->count), one = fr_bench_figure_kept(t->ones, t->count);

@@ -1,4 +1,4 @@
-/* What the parts of a model's bench share: what is open, and how a row of a table begins.
+/* Shared parts of a model's bench: what is open, and the cells that begin a row of a table.
  *
  * In: a plan, an opened model. Out: cells that all tables begin with, under llama-bench's names. */
 #ifndef FR_BENCH_MODEL_RUN_H
@@ -67,7 +67,7 @@ void fr_bench_doing(fr_bench_run *run, const char *what);
  * decode steps: 1 + a + ... + a^drafts = cost. 0: it pays at any; NaN: at none. */
 double fr_bench_break_even(size_t drafts, double cost);
 
-/* Whether anybody drafts. */
+/* Returns true if there is a draft method. */
 bool fr_bench_drafts_at_all(const fr_bench_run *run);
 
 /* The parts; all but the last time forwards in run->session. */

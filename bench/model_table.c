@@ -50,7 +50,7 @@ static void mean_of(const double *values, size_t n, double *mean, double *deviat
     *deviation = n > 1 ? sqrt(squares / (double)(n - 1)) : *mean - *mean;
 }
 
-/* What ran beside the row. */
+/* Puts the share of the CPUs that other programs took during the row. */
 static void put_others(fr_bench_run *run) {
     double others = fr_bench_busy_others(&run->busy);
     run->others = fmax(run->others, others);

@@ -33,12 +33,12 @@ typedef struct text_class {
     size_t context; /* of its sessions */
 } text_class;
 
-/* What became of drafts, by depth and of all. */
+/* Counts what became of drafts, by depth and in all. */
 typedef struct draft_counts {
     double compared[MOST_DRAFTS], accepted[MOST_DRAFTS], drafted, stood, generated, calls;
 } draft_counts;
 
-/* What one manner did: sums over a class. */
+/* Sums over a class of texts for one way to decode. */
 typedef struct outcome {
     double seconds[FR_BENCH_TIMINGS], plain[FR_BENCH_TIMINGS], ratio[FR_BENCH_TIMINGS];
     size_t count;
@@ -49,7 +49,7 @@ typedef struct outcome {
 
 /* -------------------------------------------------------------------------------------------------- a run of a text */
 
-/* What a run says; hashes only if asked for. */
+/* Holds a run's text; hashes only if asked for. */
 typedef struct said {
     int32_t *ids; /* [tokens] */
     bool hashed;
@@ -199,7 +199,7 @@ static void put_acceptance(fr_bench_run *run, const draft_counts *o) {
     fr_bench_numbers(run->report, rates, depths);
 }
 
-/* What T(K + 1) and the draft step allow: the tokens of a round over its cost in decode steps. */
+/* Predicts the speed that T(K + 1) and the draft step allow: the tokens of a round over its cost in decode steps. */
 static double foretell(const fr_bench_run *run, int64_t drafts, double tokens_a_call) {
     if (drafts == FR_DRAFT_AUTO) return NAN;
     double draft = run->drafter ? (run->draft_start + (double)drafts * run->draft_step) / run->one : 0;
@@ -271,7 +271,7 @@ static fr_status bench_manner(fr_bench_run *run, fr_session *plain, const text_c
     return status;
 }
 
-/* What plain decoding says, which the texts keep; the same session decodes plainly from here on. */
+/* Writes the texts by plain decoding and keeps them; the same session decodes plainly from here on. */
 static fr_status write_texts(fr_session *plain, text_class *class) {
     for (size_t t = 0; t < class->count; t++) {
         passage *text = &class->texts[t];
@@ -360,7 +360,7 @@ bool fr_bench_drafts_at_all(const fr_bench_run *run) {
     return run->plan->rate_count || run->drafter || (words && strstr(words, "ngram"));
 }
 
-/* Whether there is anything to be said of texts. */
+/* Returns true if texts were asked for and something drafts. */
 static bool are_asked(const fr_bench_run *run) {
     return run->plan->text_tokens && run->plan->drafts.count && fr_bench_drafts_at_all(run);
 }

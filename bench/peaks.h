@@ -1,4 +1,4 @@
-/* What an instruction set multiplies and adds at most: loops on registers alone, one file for each operation and
+/* Loops on registers alone that multiply and add as fast as an instruction set can, one file for each operation and
  * instruction set: dot_ (int8 into int32), fma_ (float32), bfdot_ (BF16 into float32).
  *
  * In: how many rounds. Out: how many multiply-adds that were. Each loop has as many independent sums as hide the
@@ -33,7 +33,7 @@ typedef struct fr_bench_peak {
 extern const fr_bench_peak fr_bench_peaks[];
 extern const size_t fr_bench_peak_count;
 
-/* Whether this machine runs it; where the system must be asked for its registers (AMX), it is. */
+/* Returns true if this machine runs it; asks the system for its registers where it must (AMX). */
 bool fr_bench_peak_runs(const fr_bench_peak *peak);
 
 /* A register whose value the optimizer may not know, so that it keeps every sum apart. A macro, for any vector type. */

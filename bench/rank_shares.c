@@ -49,7 +49,7 @@ static double sum_of(const double *bandwidths, size_t ranks) {
     return sum;
 }
 
-/* What the slowest rank has taken at least: others may have come late to a gather. */
+/* Returns the least time of a gather on the slowest rank, since other ranks may have come late to a gather. */
 static double time_gathers(void) {
     double all[FR_LAB_MOST_RANKS], least = INFINITY, slowest = 0;
     for (size_t i = 0; i < GATHERS; i++) {

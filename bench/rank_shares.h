@@ -1,4 +1,4 @@
-/* What ranks of several machines shall have of a model's weights, of which each reads its own as fast as it can.
+/* Divides a model's weights among ranks of several machines, so that all read their own in the same time.
  *
  * In: a job of ranks, all of which ask; the threads of this one, 0: as many as it would take. Out: parts for each rank,
  * the same on all of them, in proportion to the bandwidth at which it reads memory now; how fast they are. In eighths

@@ -1,4 +1,4 @@
-/* Which loop reads: see read.h. */
+/* Chooses the loop that reads: see read.h. */
 #include "bench/read.h"
 
 #include <string.h>

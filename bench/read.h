@@ -29,7 +29,7 @@ extern const size_t fr_bench_reader_count;
  * allows all. */
 const fr_bench_reader *fr_bench_widest_reader(const char *words);
 
-/* Whether a comma list has the word; no list has all. */
+/* Returns true if a comma list has the word; NULL stands for a list of all words. */
 bool fr_bench_listed(const char *list, const char *word);
 
 /* Between two passes: or the second would undo the first, and neither be done. */

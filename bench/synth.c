@@ -89,7 +89,7 @@ static void norm(writer *w, size_t layer, const char *name, size_t n) {
     tensor(w, 0, n, 1, 0.1f, "model.layers.%zu.%s.weight", layer, name);
 }
 
-/* What target and assistant layers have in common; kv_heads 0: queries only. */
+/* Writes what target and assistant layers have in common; kv_heads 0: queries only. */
 static void layer(writer *w, size_t index, size_t hidden, size_t heads, size_t kv_heads, size_t head_dim, size_t ffn) {
     norm(w, index, "input_layernorm", hidden);
     norm(w, index, "post_attention_layernorm", hidden);

@@ -1,4 +1,4 @@
-/* What llama.cpp says about ids, for logits.py: build.sh links this with its library.
+/* Prints llama.cpp's logits of ids, for logits.py; build.sh links this with its library.
  *
  * usage: peer-logits MODEL f32|f16 ID,ID,...
  * In: a GGUF file, the type of cached keys and values, ids that the file's vocabulary has. Out: on standard output the

@@ -1,5 +1,5 @@
-/* What a forward of K rows with all their logits, as verifying K - 1 drafts needs it, takes in llama.cpp: for
- * results.py. build.sh links this with its library.
+/* Times in llama.cpp a forward of K rows with all their logits, as verifying K - 1 drafts needs it, for results.py.
+ * build.sh links this with its library.
  *
  * usage: peer-rows MODEL THREADS DEPTH PAIRS K...
  * In: a GGUF file; DEPTH ids are run first. Out: JSON as llama-bench's, for each K an object with "rows" and

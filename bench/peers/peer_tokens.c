@@ -1,4 +1,4 @@
-/* What ids llama.cpp makes of lines, for tools/real/tokens.py: build.sh links this with its library.
+/* Prints the ids that llama.cpp makes of lines, for tools/real/tokens.py; build.sh links this with its library.
  *
  * usage: peer-tokens MODEL < LINES
  * In: a GGUF file, of which only the vocabulary is read; lines, each as long as it likes. Out: for each a line of ids
