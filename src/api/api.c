@@ -1,6 +1,6 @@
-/* The public functions: arguments checked, the floating-point environment set, then inward.
+/* The public functions: each checks its arguments, sets the floating-point environment, and calls the engine.
  *
- * In: whatever a caller passes. Out: what forerun.h promises. */
+ * In: a caller's arguments, which may be anything. Out: the results that forerun.h promises. */
 #include "forerun.h"
 
 #include "base/error.h"
@@ -155,7 +155,7 @@ const fr_tokenizer *fr_model_tokenizer(const fr_model *model) {
     return model ? model->tokenizer : NULL;
 }
 
-/* One that ranks run together must be the same on all of them. */
+/* Compares a drafter on all ranks. One that ranks run together must be the same on all of them. */
 static fr_status compare_drafter(const fr_drafter *drafter) {
     const fr_model *model = fr_drafter_model(drafter);
     uint64_t file = 0;

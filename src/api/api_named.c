@@ -1,4 +1,4 @@
-/* Models by name: arguments checked (api.c). */
+/* The public functions for models by name: each checks its arguments (api.c). */
 #include "base/error.h"
 #include "src/named/named.h"
 

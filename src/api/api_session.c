@@ -1,6 +1,7 @@
-/* The public functions of a session: arguments checked, the floating-point environment set, then inward.
+/* The public functions of a session: each checks its arguments, sets the floating-point environment, and calls the
+ * engine.
  *
- * In: whatever a caller passes. Out: what forerun.h promises. */
+ * In: a caller's arguments, which may be anything. Out: the results that forerun.h promises. */
 #include <math.h>
 #include <stdatomic.h>
 
@@ -17,12 +18,12 @@
 #include "src/engine/session/session_file.h"
 #include "src/engine/session/timeline.h"
 
-/* A session of this process; FR_USAGE if it is none. */
+/* Checks that a session is given and belongs to this process; FR_USAGE if not. */
 static fr_status check(const fr_session *session, const char *call) {
     return session ? fr_engine_check_process(session->engine) : fr_fail_null(call, "a session");
 }
 
-/* And none that leads those of other ranks, which are not told of the call. */
+/* Checks also that the session does not lead those of other ranks, because these are not told of the call. */
 static fr_status check_alone(const fr_session *session, const char *call) {
     FR_TRY(check(session, call));
     return fr_rank_leader_refuse(session->engine, call);
@@ -32,21 +33,21 @@ static fr_status check_ids(const int32_t *ids, size_t count) {
     return ids && count ? FR_OK : fr_fail(FR_INPUT, "the prompt is empty");
 }
 
-/* And ids that may be a prompt. */
+/* Checks also that the ids may be a prompt. */
 static fr_status check_prompt(const fr_session *session, const int32_t *ids, size_t count, const char *call) {
     FR_TRY(check_alone(session, call));
     return check_ids(ids, count);
 }
 
-/* And a function that takes log-probabilities, of a session that has any. */
+/* Checks also that there is a function for log-probabilities, and that the session computes them. */
 static fr_status check_scores(const fr_session *session, fr_score_fn *sink, const char *call) {
     if (!sink) return fr_fail_null(call, "a function that takes log-probabilities");
     if (session->logprobs.on) return FR_OK;
     return fr_fail(FR_USAGE, "%s: the session was opened without FR_OPT_LOGPROBS", call);
 }
 
-/* Before a session's timeline is run or changed: drafts that no step took are dropped, and no other session of its
- * engine drafts meanwhile. */
+/* Prepares a session before its timeline is run or changed: drafts that no step took are dropped, and no other session
+ * of its engine drafts meanwhile. */
 static uint64_t enter(fr_session *session) {
     fr_async_draft_cancel(session);
     return fr_fpenv_enter();
@@ -404,7 +405,7 @@ const void *fr_session_attached(const fr_session *session, size_t *size) {
 
 /* ---------------------------------------------------------------------------------------------------------- figures */
 
-/* One of the three of what the engine's pages are used for. */
+/* Gives one of the three figures about the use of the engine's pages. */
 static double kv_use(const fr_session *session, fr_stat stat) {
     if (fr_engine_check_process(session->engine) != FR_OK) return NAN;
     fr_engine_settle(session->engine); /* drafts under way take pages, and what is cached goes for them */

@@ -13,7 +13,7 @@
 
 /* ------------------------------------------------------------------------------------------------------------ words */
 
-/* Tensors that nothing reads, those of unread types among them: vision and audio towers, and everything else. */
+/* Prints the tensors that nothing reads, those of unread types among them: vision and audio towers, and all others. */
 static void print_unused(const fr_inspected *what, FILE *out) {
     fr_inspected_counts counts = fr_inspected_count(what);
     if (counts.towers) fprintf(out, "skipped        %zu vision and audio tensors: text only\n", counts.towers);
@@ -31,7 +31,7 @@ static void print_tensors(const fr_checkpoint *files, FILE *out) {
     }
 }
 
-/* "24 Q4_K, 35 F32": how many tensors of which type are in use. */
+/* Prints the number of used tensors of each type: "24 Q4_K, 35 F32". */
 static void print_types(const fr_weights *weights, FILE *out) {
     size_t counts[FR_DTYPE_COUNT][2] = {{0}};
     const char *comma = "";
@@ -53,7 +53,7 @@ static double megabytes(uint64_t bytes) {
     return (double)bytes / 1e6;
 }
 
-/* "6.71 M (6709798)" */
+/* Prints a count such as "6.71 M (6709798)". */
 static void print_count(const char *name, uint64_t count, FILE *out) {
     bool large = count >= 1000000000;
     fprintf(out, "%s%.2f %c (%llu)", name, (double)count / (large ? 1e9 : 1e6), large ? 'B' : 'M',
@@ -99,7 +99,7 @@ static void print_states(const fr_trunk *trunk, FILE *out) {
             (double)fr_recurrent_position_bytes(trunk->recurrent_shapes, trunk->recurrent_count) / 1e3);
 }
 
-/* The first ones: a list may have thousands. */
+/* Prints the first suppressed ids, because a list may have thousands. */
 static void print_suppressed(const fr_model *model, FILE *out) {
     size_t shown = fr_smaller(model->suppressed_count, 16);
     if (shown) fprintf(out, "\nnever said     ids");
@@ -142,7 +142,7 @@ static void print_tower(const fr_inspected *what, FILE *out) {
     fprintf(out, "fits           not checked: give its text model with -m and the tower with --mmproj\n");
 }
 
-/* Whom a drafter was checked against, and what a session takes then. */
+/* Prints the target against which a drafter was checked, and the memory of a session with both. */
 static void print_fit(const fr_inspected *what, FILE *out) {
     if (what->how->target)
         fprintf(out, "fits           %s\n", what->how->target);
@@ -187,7 +187,7 @@ static void print_eagle(const fr_inspected *what, FILE *out) {
     print_fit(what, out);
 }
 
-/* A layer behind its target's, with the target's widths. */
+/* Prints an MTP layer, which follows its target's layers and has the target's widths. */
 static void print_mtp(const fr_inspected *what, FILE *out) {
     fprintf(out, "drafts         as an MTP layer behind layer %zu of its target, applied again and again\n",
             what->mtp->target->trunk.spec.layers - 1);
@@ -264,7 +264,8 @@ static fr_inspected describe_drafter(const fr_drafter *drafter, const fr_lab_ins
     return what;
 }
 
-/* A drafter on its own: all that can be checked without its target. An MTP layer's files say what that is like. */
+/* Describes a drafter without its target, with all checks that need no target. The files of an MTP layer tell the
+ * target's facts. */
 static fr_status inspect_drafter_alone(const fr_checkpoint *files, const fr_lab_inspection *how,
                                        const fr_options *options, FILE *out) {
     fr_model *outline = NULL;
@@ -297,7 +298,7 @@ static fr_status inspect_tower(const char *path, const fr_lab_inspection *how, c
     return status;
 }
 
-/* The options at how->context. */
+/* Gives the options with the context of how->context. */
 static fr_options at_context(const fr_inspected *what, const fr_options *options) {
     fr_options at = *options;
     size_t wanted = what->how->context, limit = what->model->trunk.spec.context_limit;
@@ -320,7 +321,7 @@ static fr_residence residence_of(const fr_model *model, const fr_drafter *own) {
     return own ? fr_residence_sum(&residence, &own->weights.residence) : residence;
 }
 
-/* A model, or the drafter at `path` for the model that `how` names. */
+/* Describes a model, or the drafter at `path` for the model that `how` names. */
 static fr_status inspect_bound(const char *path, const fr_model *model, const fr_lab_inspection *how,
                                const fr_options *options, FILE *out) {
     fr_drafter *drafter = NULL;

@@ -34,12 +34,12 @@ typedef struct fr_inspected_counts {
     size_t unused;                        /* those, and all others that nothing reads */
 } fr_inspected_counts;
 
-/* The type that most of their bytes are of. */
+/* Gives the type of most of the weights' bytes. */
 const char *fr_weights_main_type(const fr_weights *weights);
 
 fr_inspected_counts fr_inspected_count(const fr_inspected *what);
 
-/* The target that the files of an EAGLE drafter or of an MTP layer ask for. */
+/* The target that the files of an EAGLE drafter or of an MTP layer require. */
 typedef struct fr_inspected_needs {
     const char *architecture; /* NULL: they don't say */
     size_t hidden, vocab, layers;
@@ -48,7 +48,7 @@ typedef struct fr_inspected_needs {
 
 fr_inspected_needs fr_inspected_need(const fr_inspected *what);
 
-/* One JSON object and a newline. */
+/* Prints one JSON object and a newline. */
 fr_status fr_inspected_print_json(const fr_inspected *what, FILE *out);
 
 #endif

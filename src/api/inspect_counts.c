@@ -1,4 +1,4 @@
-/* Counts the parameters of a model or drafter, and says what target a drafter needs: see inspect.h. */
+/* Counts the parameters of a model or drafter, and gives the target that a drafter needs (inspect.h). */
 #include <string.h>
 
 #include "src/api/inspect.h"

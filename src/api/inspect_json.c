@@ -12,7 +12,7 @@
 #include "src/language/tokenizer/tokenizer.h"
 #include "src/engine/vision/vision_parts.h"
 
-/* An object that is being filled; once something found no memory nothing more is put in. */
+/* An object that is being filled. After a lack of memory nothing more is added. */
 typedef struct object {
     json_t *json;
     bool failed;
@@ -26,7 +26,7 @@ static void put_count(object *o, const char *key, uint64_t count) {
     put(o, key, json_integer((json_int_t)count));
 }
 
-/* Names of files and tensors may be no UTF-8: their other bytes become question marks. */
+/* Makes a string. Names of files and tensors may not be UTF-8: invalid bytes become question marks. */
 static json_t *text_of(const char *text) {
     json_t *value = json_string(text);
     if (value) return value;
@@ -38,7 +38,7 @@ static json_t *text_of(const char *text) {
     return value;
 }
 
-/* A type as options have it: "q8_0". */
+/* Gives a type as options spell it: "q8_0". */
 static json_t *option_word(fr_dtype type) {
     char word[16];
     snprintf(word, sizeof word, "%s", fr_dtype_name(type));
@@ -46,7 +46,7 @@ static json_t *option_word(fr_dtype type) {
     return json_string(word);
 }
 
-/* {"BF16": 98, "Q4_0 packed": 3}: tensors in use. */
+/* Counts the used tensors by type: {"BF16": 98, "Q4_0 packed": 3}. */
 static json_t *types_of(const fr_weights *weights) {
     object types = {.json = json_object()};
     for (size_t i = 0; i < weights->count; i++) {
@@ -176,7 +176,8 @@ static void put_model(object *o, const fr_inspected *what) {
     put_count(o, "numa_nodes", (uint64_t)model->plan.nodes);
 }
 
-/* Whom a drafter was checked against, and what a session takes then; alone, what it asks of its target. */
+/* Adds the target against which a drafter was checked, and the memory of a session with both; for a drafter alone, the
+ * target that it needs. */
 static void put_fit(object *o, const fr_inspected *what) {
     put(o, "target", what->model ? text_of(what->how->target) : json_null());
     if (what->model) {
@@ -193,7 +194,7 @@ static void put_fit(object *o, const fr_inspected *what) {
     put(o, "needs", n.json);
 }
 
-/* null: three, and which of them is the target's depth to say. */
+/* Gives the target's layers that the drafter reads; null: three layers that the target's depth determines. */
 static json_t *aux_layers_of(const fr_inspected *what) {
     const fr_aux_layers *aux_layers = &what->eagle->aux_layers;
     if (!what->model && ((const fr_eagle *)what->eagle->net)->needs.default_aux_layers) return json_null();

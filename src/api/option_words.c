@@ -1,6 +1,6 @@
-/* Settings that are words: those of instruction sets, cache types, draft methods, files, biases and samplers.
+/* Sets options that are words: instruction sets, cache types, draft methods, files, biases and samplers.
  *
- * In: an option and its text. Out: fr_options (base/options.h); a word that means nothing is FR_USAGE. */
+ * In: an option and its text. Out: fr_options (base/options.h); an unknown word is FR_USAGE. */
 #include <errno.h>
 #include <float.h>
 #include <locale.h>
@@ -66,7 +66,7 @@ static fr_status set_accept(fr_options *options, const char *word) {
     return FR_OK;
 }
 
-/* "id+x", "id-x" or "id:x" at the beginning of a text; where it ends, or NULL. */
+/* Reads "id+x", "id-x" or "id:x" at the beginning of a text; gives its end, or NULL. */
 static const char *read_bias(const char *text, fr_logit_bias *bias) {
     char *end;
     errno = 0;
@@ -81,7 +81,7 @@ static const char *read_bias(const char *text, fr_logit_bias *bias) {
     return end;
 }
 
-/* All of a list, or nothing of it. */
+/* Adds a list of biases, or nothing if one of them is wrong. */
 static fr_status add_biases(fr_options *options, const char *list) {
     size_t count = options->bias_count;
     for (const char *at = list; at; at = *at == ',' ? at + 1 : NULL) {
@@ -145,7 +145,8 @@ static const char *sampler_word(size_t index) {
     return index < FR_FILTER_NAMED ? fr_sampler_names[index].word : NULL;
 }
 
-/* The next of an order, whose penalties and DRY change logits before anything is left out. */
+/* Adds the next sampler of an order. Penalties and DRY must come first, because they change logits before any token is
+ * removed. */
 static fr_status add_sampler(fr_options *options, const char *text, size_t length) {
     size_t at = find_sampler(text, length);
     int shown = length < 40 ? (int)length : 40;
@@ -164,7 +165,7 @@ static fr_status add_sampler(fr_options *options, const char *text, size_t lengt
     return FR_OK;
 }
 
-/* Names with ; between them, or letters. A failure changes nothing. */
+/* Reads names with ; between them, or letters. A failure changes nothing. */
 static fr_status set_samplers(fr_options *options, const char *text) {
     fr_options changed = *options;
     size_t length = strlen(text), step;

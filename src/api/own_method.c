@@ -1,7 +1,7 @@
-/* Methods that are the caller's own, and the lab's script, which is one.
+/* Opens sessions with a caller's own draft method, or with the lab's script, which is one.
  *
- * In: functions, or ids that the target is known to say and a rule which of them are drafted right. Out: a session that
- * drafts with them. */
+ * In: functions, or ids that the target is known to give and a rule that tells which are drafted right. Out: a session
+ * that drafts with them. */
 #include <stdlib.h>
 #include <string.h>
 

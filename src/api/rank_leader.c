@@ -41,7 +41,7 @@ typedef struct command {
     uint64_t number, size; /* size: of the bytes behind it */
 } command;
 
-/* One of a round's; their number follows from the bytes. */
+/* A session's part in a round; the number of parts follows from the bytes. */
 typedef struct part {
     uint32_t session, limit, aborts;
 } part;
@@ -295,7 +295,8 @@ static fr_status decide(const follower *f, fr_session *session) {
     return status;
 }
 
-/* Reads options as tell_options sends them, with the biases left in the message; NULL: it has none. */
+/* Gives the options of a message that tell_options sent; their biases stay in the message. NULL: the message has
+ * none. */
 static const fr_options *options_of(const follower *f) {
     fr_options *options = (fr_options *)(void *)f->bytes;
     if (f->what.size < sizeof *options) return NULL;

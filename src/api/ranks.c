@@ -1,4 +1,4 @@
-/* The job of processes that this one is in, of which there is one at most: fr_ranks_... of forerun.h.
+/* Keeps the job of processes to which this one belongs, at most one: fr_ranks_... of forerun.h.
  *
  * In: a job as the system started it. Out: its ranks, for models that are opened. */
 #include "src/api/ranks.h"

@@ -1,18 +1,18 @@
-/* The ranks that models of this process are run by. */
+/* Gives the ranks that run the models of this process. */
 #ifndef FR_SRC_API_RANKS_H
 #define FR_SRC_API_RANKS_H
 
 #include "base/options.h"
 #include "base/ranks.h"
 
-/* NULL: this process alone. */
+/* Gives the job's ranks; NULL if this process is alone. */
 fr_ranks *fr_job(void);
 
 /* Return how ranks are to split models, and note how the last one was split. */
 fr_rank_plan fr_job_plan(void);
 void fr_job_note_split(bool layers);
 
-/* Fails where a rank has other options than rank 0, but for those that only say how fast it is. */
+/* Fails if a rank has other options than rank 0. Options that change only its speed may differ. */
 fr_status fr_ranks_agree_options(fr_ranks *ranks, const fr_options *options);
 
 #endif

@@ -1,6 +1,6 @@
-/* Sampling settings that a model's makers publish with it: see fr_options_recommend of forerun.h.
+/* Sets the sampling options that a model's makers recommend: see fr_options_recommend of forerun.h.
  *
- * In: a model, whose file or folder may say anything. Out: one option set, or left as it is. */
+ * In: a model, whose file or folder may say anything. Out: one option, set or unchanged. */
 #include <math.h>
 #include <string.h>
 
@@ -9,7 +9,7 @@
 #include "src/engine/model/model.h"
 #include "src/engine/model/sampling_keys.h"
 
-/* Sets the option; what it can't take is no recommendation. */
+/* Sets an option. A value that the option refuses is no recommendation. */
 static bool set_number(fr_options *options, fr_option option, double value) {
     fr_option_kind kind;
     if (isnan(value) || fr_option_range(option, &kind, NULL, NULL) != FR_OK) return false;

@@ -1,10 +1,9 @@
-/* A published folder as GGUF: names of tensors, and metadata. See export.h.
+/* Turns a published folder into the tensors and keys of a GGUF file (export.h).
  *
- * In: a folder of any family (its text model), of an assistant, or of an EAGLE-3 drafter and its target. Out: what
- * llama.cpp's converter makes of it, key by key and tensor by tensor; names and the order of rows are the
- * families' (decoder/names.h) and the drafter's. It has no keys for an assistant's centroid head; such an assistant is
- * written as AtomicChat's fork does ("gemma4_assistant"), which keeps it:
- * github.com/AtomicBot-ai/atomic-llama-cpp-turboquant. */
+ * In: a folder of any family (its text model), of an assistant, or of an EAGLE-3 drafter and its target. Out: the same
+ * keys and tensors as llama.cpp's converter gives; names and the order of rows are the families' (decoder/names.h) and
+ * the drafter's. That converter has no keys for an assistant's centroid head; such an assistant is written as
+ * AtomicChat's fork does ("gemma4_assistant"), which keeps it: github.com/AtomicBot-ai/atomic-llama-cpp-turboquant. */
 #include "src/convert/export.h"
 
 #include <math.h>
@@ -35,7 +34,8 @@ static void spell(const fr_tensor_name_found *found, const char *own, char *gguf
     else snprintf(gguf, size, "%s", own);
 }
 
-/* The name in GGUF and where it is from; false: it has none. Of a tensor that is two of GGUF's the name is left out. */
+/* Finds the name in GGUF and the layer. Returns false if there is none. If a tensor becomes two in GGUF, the name is
+ * left out. */
 static bool translate(const fr_export *export, const char *published, char *gguf, size_t size,
                       fr_tensor_name_found *found) {
     const char *own = export->target ? NULL : fr_assistant_name(&export->drafter, published);
@@ -75,7 +75,7 @@ static bool is_scales(const fr_export *export, const fr_tensor *tensor) {
     return export->mtp && fr_weights_is_scales(&export->mtp->weights, tensor);
 }
 
-/* A matrix of two, or a stack of such, that GGUF has as two. */
+/* Adds the parts of a matrix that GGUF has as two, or of a stack of such matrices. */
 static fr_status add_parts(const fr_export *export, const fr_tensor *tensor, const fr_tensor_name_found *found,
                            fr_outputs *outputs) {
     size_t dims = found->name->slot == FR_SLOT_PARTS ? 2 : 3;
@@ -95,7 +95,7 @@ static fr_status add_parts(const fr_export *export, const fr_tensor *tensor, con
     return FR_OK;
 }
 
-/* kv_b, whose heads' nope parts and values GGUF has apart, the former transposed. */
+/* Adds kv_b. GGUF has its heads' nope parts and values as two tensors, the first one transposed. */
 static fr_status add_latent_heads(const fr_export *export, const fr_tensor *tensor, const fr_tensor_name_found *found,
                                   fr_outputs *outputs) {
     const fr_layer_spec *layer = fr_spec_layer(export->spec, found->layer);
@@ -119,7 +119,7 @@ static fr_status add_latent_heads(const fr_export *export, const fr_tensor *tens
     return FR_OK;
 }
 
-/* DeltaNet's one projection, of which GGUF has the gates apart. */
+/* Adds DeltaNet's single projection, whose gates are a tensor of their own in GGUF. */
 static fr_status add_qkvz(const fr_export *export, const fr_tensor *tensor, const fr_tensor_name_found *found,
                           fr_outputs *outputs) {
     static const char *const names[] = {"attn_qkv.weight", "attn_gate.weight"};
@@ -137,7 +137,7 @@ static fr_status add_qkvz(const fr_export *export, const fr_tensor *tensor, cons
     return FR_OK;
 }
 
-/* Experts' matrices that folders have else than as rows. */
+/* Adds experts' matrices that a folder does not store as rows. */
 static fr_status add_stored(const fr_export *export, const fr_tensor *tensor, const fr_tensor_name_found *found,
                             fr_outputs *outputs) {
     bool two = fr_tensor_name_fills_two(found->name);
@@ -160,7 +160,7 @@ static fr_status add_stored(const fr_export *export, const fr_tensor *tensor, co
     return FR_OK;
 }
 
-/* Experts' vectors, two whose values take turns: as they are bound. */
+/* Adds experts' vectors: two vectors with alternating values, split as binding splits them. */
 static fr_status add_vector_parts(const fr_export *export, const fr_tensor *tensor, const fr_tensor_name_found *found,
                                   fr_outputs *outputs) {
     const fr_layer_spec *layer = fr_spec_layer(export->spec, found->layer);
@@ -260,7 +260,8 @@ static fr_status open_assistant(fr_export *export, fr_checkpoint *files) {
     return FR_OK;
 }
 
-/* Layers as Llama's; what its own files don't say, aux_layers and ids, is the target's. */
+/* Opens a drafter whose layers are Llama's. Facts that its own files lack, such as aux_layers and ids, are the
+ * target's. */
 static fr_status open_eagle(fr_export *export, fr_checkpoint *files, const char *path, const fr_options *options) {
     FR_TRY(bind_target(export, files));
     FR_TRY(fr_drafter_bind(path, export->target, options, &export->eagle));
@@ -303,7 +304,7 @@ void fr_export_close(fr_export *export) {
 
 /* --------------------------------------------------------------------------------------------------------- metadata */
 
-/* 1.9M: two digits at least. */
+/* Prints a count such as 1.9M, with at least two digits. */
 static void print_count(double count, char *text, size_t size) {
     static const char *const units[] = {"K", "M", "B", "T"};
     size_t unit = 0;
@@ -311,7 +312,8 @@ static void print_count(double count, char *text, size_t size) {
     snprintf(text, size, "%.*f%s", count < 9.5 ? 1 : 0, count, units[unit]);
 }
 
-/* Parameters; of a mixture "8x342K": its experts, times all that runs with one of them. */
+/* Adds the number of parameters. A mixture has "8x342K": its experts, times the parameters that run with one of
+ * them. */
 static void put_size(const fr_export *export, const fr_outputs *outputs, fr_gguf_writer *writer) {
     const fr_experts_spec *mixture = fr_spec_experts(export->spec);
     size_t experts = mixture ? mixture->count : 0;
@@ -363,7 +365,7 @@ static void put_suppressed(const fr_model *target, fr_gguf_writer *writer) {
     for (size_t i = 0; i < target->suppressed_count; i++) fr_gguf_add_u32(writer, (uint32_t)target->suppressed[i]);
 }
 
-/* A drafter's files have none. */
+/* Adds the target's tokenizer, because a drafter's files have none. */
 static fr_status put_targets_tokenizer(const fr_export *export, fr_gguf_writer *writer) {
     const fr_model *target = export->target;
     const fr_gguf *gguf = target->files.gguf;

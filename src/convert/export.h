@@ -1,7 +1,7 @@
-/* A published folder as GGUF: what quantize.c writes of it.
+/* Turns a published folder into GGUF tensors and keys, for quantize.c.
  *
  * In: an opened folder of a target or a drafter. Out: the list of its tensors with their names in GGUF, and the keys;
- * the tokenizer's are export_tokenizer.c's. */
+ * the tokenizer's are made by export_tokenizer.c. */
 #ifndef FR_SRC_CONVERT_EXPORT_H
 #define FR_SRC_CONVERT_EXPORT_H
 
@@ -27,8 +27,8 @@ typedef struct fr_export {
     fr_assistant drafter;
 } fr_export;
 
-/* Checks everything that running the model would check, then lists its tensors. Takes the files. drafter: an EAGLE-3
- * drafter's folder, which is written in the place of the model; NULL: none. */
+/* Does all checks that running the model would do, then lists its tensors. Takes over the files. drafter: the folder
+ * of an EAGLE-3 drafter, which is written instead of the model; NULL: none. */
 fr_status fr_export_open(fr_export *export, fr_checkpoint *files, const char *drafter, const fr_options *options,
                          fr_outputs *outputs);
 void fr_export_close(fr_export *export);
@@ -36,11 +36,11 @@ void fr_export_close(fr_export *export);
 /* Returns true if the folder's vision tower is left out, because GGUF has it in a file of its own. */
 bool fr_export_leaves_tower(const fr_export *export);
 
-/* All keys but those that tell of types. */
+/* Adds all keys except those about types. */
 fr_status fr_export_metadata(const fr_export *export, const fr_outputs *outputs, fr_gguf_writer *writer);
 
-/* export_tokenizer.c: the tokenizer.* keys of the kind that the family has in GGUF, of `vocab` ids; where the folder
- * has no tokenizer.json, just that it has none. */
+/* In export_tokenizer.c: adds the tokenizer.* keys of the kind that the family has in GGUF, for `vocab` ids; for a
+ * folder without tokenizer.json only the key that says so. */
 fr_status fr_export_tokenizer(const fr_checkpoint *files, const fr_family *family, size_t vocab,
                               fr_gguf_writer *writer);
 

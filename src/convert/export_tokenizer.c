@@ -1,9 +1,9 @@
-/* A published folder's tokenizer as GGUF metadata (formats/tokenizer_gguf.h has the keys).
+/* Turns a published folder's tokenizer into GGUF metadata (formats/tokenizer_gguf.h has the keys).
  *
  * In: tokenizer.json and tokenizer_config.json, the configs' end-of-sequence ids, the chat template; the kind of
- * tokenizer that the family has in GGUF. Out: the keys that llama.cpp's converter writes, and the ids that end a text:
- * eos, eot and eom, so that all of them survive. A tokenizer that readers of that kind would take for another is
- * refused. */
+ * tokenizer that the family has in GGUF. Out: the keys that llama.cpp's converter writes, and the ids that end a text
+ * as eos, eot and eom, so that all of them are kept. A tokenizer is refused if readers of that kind would mistake it
+ * for another one. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -32,7 +32,7 @@ static bool is_byte(fr_text text) {
            strspn(text.bytes + 3, "0123456789ABCDEFabcdef") == 2;
 }
 
-/* Control tokens that a reply's parser reads, so that they are to be printed. */
+/* Returns true for control tokens that must be printed, because a reply's parser reads them. */
 static bool is_shown(fr_text text) {
     static const char *const shown[] = {"<|channel>",       "<channel|>",       "<|tool_call>", "<tool_call|>",
                                         "<|tool_response>", "<tool_response|>", "<|\"|>"};
@@ -63,7 +63,7 @@ static fr_status collect(const fr_tokenizer_source *source, token *tokens, size_
     return FR_OK;
 }
 
-/* Merges have ranks; llama.cpp wants scores too where pieces are no bytes. */
+/* Adds the tokens. Merges have ranks, but llama.cpp also needs scores if pieces are no bytes. */
 static void put_tokens(const fr_tokenizer_source *source, const token *tokens, size_t vocab, fr_gguf_writer *writer) {
     fr_gguf_put_array(writer, "tokenizer.ggml.tokens", FR_GGUF_STRING, vocab);
     for (size_t id = 0; id < vocab; id++) {
@@ -103,7 +103,7 @@ static fr_status put_merges(const fr_tokenizer_source *source, fr_gguf_writer *w
 
 /* ---------------------------------------------------------------------------------------------------- single tokens */
 
-/* The id of a token's text, -1 when there is none. */
+/* Gives the id of a token's text; -1 if there is none. */
 static int64_t find_token(const token *tokens, size_t vocab, const char *text) {
     size_t length = strlen(text);
     for (size_t id = 0; id < vocab; id++)
@@ -113,7 +113,7 @@ static int64_t find_token(const token *tokens, size_t vocab, const char *text) {
     return -1;
 }
 
-/* KIND_token: the files beside tokenizer.json name it. */
+/* Gives the id of KIND_token, which the files beside tokenizer.json name. */
 static int64_t named_token(const fr_tokenizer_source *source, const token *tokens, size_t vocab, const char *kind) {
     char key[32];
     snprintf(key, sizeof key, "%s_token", kind);
@@ -125,7 +125,7 @@ static void put_id(fr_gguf_writer *writer, const char *key, int64_t id) {
     if (id >= 0) fr_gguf_put_u32(writer, key, (uint32_t)id);
 }
 
-/* KIND_token_id of config.json, or of its text part; -1 when there is none. */
+/* Reads KIND_token_id of config.json, or of its text part; -1 if there is none. */
 static fr_status configured_token(const fr_checkpoint *files, size_t vocab, const char *key, int64_t *id) {
     const json_t *text = json_object_get(files->config, "text_config");
     FR_TRY(fr_json_int(files->config, key, -1, (int64_t)vocab - 1, -1, files->path, id));
@@ -133,8 +133,8 @@ static fr_status configured_token(const fr_checkpoint *files, size_t vocab, cons
     return fr_json_int(text, key, -1, (int64_t)vocab - 1, -1, files->path, id);
 }
 
-/* The end-of-sequence ids of all configs, the tokenizer's own first if it is one of them. One id stands for eos and
- * eot: readers that find no eot would add those that they know by their texts. */
+/* Adds the end-of-sequence ids of all configs, the tokenizer's own first if it is one of them. A single id is written
+ * as both eos and eot: readers that find no eot would add those that they know by their texts. */
 static fr_status put_ends(const fr_checkpoint *files, size_t vocab, int64_t own, fr_gguf_writer *writer) {
     static const char *const keys[MAX_ENDS] = {"tokenizer.ggml.eos_token_id", "tokenizer.ggml.eot_token_id",
                                                "tokenizer.ggml.eom_token_id"};
@@ -165,7 +165,8 @@ static bool adds(const int32_t *ids, size_t count, int64_t id) {
     return false;
 }
 
-/* In GLM-4's kind the end of a text stands for what else it has no token for (conversion/glm.py). */
+/* Adds the special tokens. In GLM-4's kind the end of a text stands for every other one that it lacks
+ * (conversion/glm.py). */
 static fr_status put_specials(const fr_checkpoint *files, const fr_tokenizer_source *source,
                               const fr_pre_tokenizer *kind, const token *tokens, size_t vocab, fr_gguf_writer *writer) {
     int64_t begin = named_token(source, tokens, vocab, "bos"), end = named_token(source, tokens, vocab, "eos");
@@ -185,7 +186,7 @@ static fr_status put_specials(const fr_checkpoint *files, const fr_tokenizer_sou
     return FR_OK;
 }
 
-/* Those that are not the default are listed by name, as llama.cpp does. */
+/* Adds the chat templates. Those other than the default one are listed by name, as llama.cpp does. */
 static fr_status put_templates(const char *folder, const json_t *config, fr_gguf_writer *writer) {
     fr_chat_sources chat;
     FR_TRY(fr_chat_sources_read_folder(&chat, folder, config));

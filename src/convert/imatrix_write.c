@@ -1,7 +1,7 @@
-/* Importance matrices written, in both of llama.cpp's forms (formats/imatrix.h).
+/* Writes importance matrices in both of llama.cpp's forms (formats/imatrix.h).
  *
- * In: a model's sums of squares (src/engine/weights/tap.c). Out: a file on a stream, tensors in ascending order of
- * names. */
+ * In: a model's sums of squares (src/engine/weights/tap.c). Out: a file on a stream, with the tensors sorted by
+ * name. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -16,7 +16,7 @@ void fr_lab_collect(fr_options *options, bool head) {
     options->tapping = head ? FR_TAP_HEAD_TOO : FR_TAP_LAYERS;
 }
 
-/* A model's tensors by name, as they will be written. */
+/* A model's tensors sorted by name, as they will be written. */
 typedef struct sums {
     fr_tapped *items;
     size_t count;
@@ -33,7 +33,7 @@ static bool has_rows(const fr_tapped *tapped) {
     return rows > 0;
 }
 
-/* Those that rows ran through, all of them finite. */
+/* Lists the tensors through which rows were run. All their sums must be finite. */
 static fr_status list_sums(sums *s, const fr_weights *weights) {
     size_t largest = 0;
     s->items = malloc((weights->tapped_count + 1) * sizeof *s->items);
@@ -123,7 +123,7 @@ static void put_text(FILE *out, const char *text) {
     fwrite(text, 1, strlen(text), out);
 }
 
-/* Means times calls, which are chunks begun. An expert without rows has as many of ones. */
+/* Writes means times calls, which are the chunks begun. An expert without rows gets ones instead. */
 static void write_means(const sums *s, const fr_tapped *tapped, size_t chunk, FILE *out) {
     uint64_t most = 0;
     for (size_t m = 0; m < tapped->matrices; m++) most = tapped->taps[m].rows > most ? tapped->taps[m].rows : most;

@@ -1,4 +1,4 @@
-/* Importance matrices beside the tensors that are quantized: see importances.h. */
+/* Finds the importances of tensors that are quantized (importances.h). */
 #include "src/convert/importances.h"
 
 #include <stdio.h>
@@ -20,7 +20,8 @@ void fr_importances_close(fr_importances *importances) {
     *importances = (fr_importances){0};
 }
 
-/* Looked up, so that no product tells how much their columns matter. */
+/* Returns true for embeddings. Their rows are only looked up, so that no product tells how much their columns
+ * matter. */
 static bool is_embedding(const char *name) {
     return strcmp(name, "token_embd.weight") == 0 || strcmp(name, "per_layer_token_embd.weight") == 0;
 }

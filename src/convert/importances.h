@@ -16,7 +16,7 @@ typedef struct fr_importances {
     fr_imatrix matrix;
 } fr_importances;
 
-/* A failure leaves nothing open. The path must outlive it. */
+/* Opens the file. A failure leaves nothing open. The path must outlive the importances. */
 fr_status fr_importances_open(fr_importances *importances, const char *path);
 void fr_importances_close(fr_importances *importances);
 
@@ -25,7 +25,7 @@ void fr_importances_close(fr_importances *importances);
 fr_status fr_importances_check(const fr_importances *importances, const fr_outputs *outputs,
                                void (*note)(const char *line));
 
-/* [matrices, cols]; NULL: the columns are alike. */
+/* Gives the columns' importances, [matrices, cols]; NULL if the columns are alike. */
 const float *fr_importance_of(const fr_importances *importances, const fr_output *output);
 
 /* Writes the keys that say where the importances come from. */

@@ -1,4 +1,4 @@
-/* Lists of tensors: see outputs.h. */
+/* Keeps lists of tensors to be written (outputs.h). */
 #include "src/convert/outputs.h"
 
 #include <stdlib.h>
@@ -130,7 +130,7 @@ void fr_outputs_free(fr_outputs *outputs) {
     *outputs = (fr_outputs){0};
 }
 
-/* Layers follow the tables in ascending order, whatever order the source has. */
+/* Orders tables first, then layers in ascending order, whatever the order of the source. */
 static int by_layer(const void *left, const void *right) {
     const fr_output *a = left, *b = right;
     bool a_block = strncmp(a->name, "blk.", 4) == 0, b_block = strncmp(b->name, "blk.", 4) == 0;

@@ -1,6 +1,6 @@
-/* The tensors of a GGUF file that is to be written.
+/* Lists the tensors of a GGUF file that is to be written.
  *
- * In: published tensors, those of another file, or nothing but a shape. Out: a list, which other parts give types
+ * In: published tensors, those of another file, or only shapes. Out: a list, which other parts give types
  * (quantize_types.h) and write. */
 #ifndef FR_SRC_CONVERT_OUTPUTS_H
 #define FR_SRC_CONVERT_OUTPUTS_H
@@ -41,10 +41,11 @@ typedef struct fr_outputs {
     float *rope_factors;
 } fr_outputs;
 
-/* Takes a copy of the name. Of a source the shape is taken; without one it is a number until fr_outputs_shape. */
+/* Adds a tensor; the name is copied. It has the source's shape; without a source it is a single number until
+ * fr_outputs_shape. */
 fr_status fr_outputs_add(fr_outputs *outputs, const char *name, const fr_tensor *source);
 
-/* Adds one expert's matrix to the stack of `count` that has that name, at first the stack itself. */
+/* Adds one expert's matrix to the stack of `count` experts with that name. The first call makes the stack. */
 fr_status fr_outputs_add_expert(fr_outputs *outputs, const char *name, size_t expert, size_t count,
                                 fr_output_source source);
 
@@ -54,10 +55,10 @@ fr_status fr_outputs_check_experts(const fr_outputs *outputs);
 /* Finds row `row` of an output in its source's order of rows: returns the tensor, and its row in *at. */
 fr_output_source fr_output_row(const fr_output *output, size_t row, size_t *at);
 
-/* The tensor that was added last. */
+/* Gives the tensor that was added last. */
 fr_output *fr_outputs_last(fr_outputs *outputs);
 
-/* Adds a vector of given values; they stay the caller's. */
+/* Adds a vector of given values, which stay the caller's. */
 fr_status fr_outputs_add_values(fr_outputs *outputs, const char *name, fr_dtype type, size_t count,
                                 const void *values);
 
@@ -67,7 +68,7 @@ fr_status fr_outputs_add_rope_factors(fr_outputs *outputs, const fr_family *fami
 /* Returns the number of rows: the product of all dimensions but the last. */
 size_t fr_output_rows(const fr_output *output);
 
-/* Tables, then layers in ascending order. */
+/* Sorts the list: tables first, then layers in ascending order. */
 void fr_outputs_sort(fr_outputs *outputs);
 
 void fr_outputs_free(fr_outputs *outputs);

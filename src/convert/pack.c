@@ -1,8 +1,8 @@
-/* A GGUF made ready: the matrices that kernels stream, packed in the file as they would be in memory (fr_lab_pack).
+/* Packs the matrices of a GGUF in the file as kernels read them from memory (fr_lab_pack).
  *
- * In: a GGUF target or drafter. Out: a GGUF with the same metadata and tensors, where every matrix that a step reads
- * whole is stored packed (FR_GGUF_PACKED); which ones those are is what binding the model says, and its MTP layer.
- * Tensors that are only looked up, float tensors and types without a kernel are as they were. */
+ * In: a GGUF target or drafter. Out: a GGUF with the same metadata and tensors, in which every matrix that a step
+ * reads whole is stored packed (FR_GGUF_PACKED). Binding the model and its MTP layer tells which matrices these are.
+ * Tensors that are only looked up, float tensors and types without a kernel are unchanged. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -27,7 +27,8 @@ typedef struct packing {
     uint64_t done;
 } packing;
 
-/* A stack that is cut into parts other than whole tiles stays as it is: a file packs each of its entries whole. */
+/* Gives the matrix if it is packed in the file. A stack that is cut within tiles is unchanged, because a file packs
+ * each of its entries whole. */
 static const fr_bound *packed_in_file(const packing *job, const fr_tensor *tensor) {
     const fr_bound *bound = fr_bound_of(job->weights, tensor);
     if (!bound && job->beside) bound = fr_bound_of(job->beside, tensor);
@@ -138,7 +139,7 @@ static fr_status pack_target(const char *path, const fr_options *options, FILE *
     return status;
 }
 
-/* target: NULL for an assistant, whose files say all of it. */
+/* Packs a drafter. target: NULL for an assistant, whose files need none. */
 static fr_status pack_drafter(const char *path, const fr_model *target, const fr_options *options, FILE *out) {
     fr_drafter *drafter;
     FR_TRY(fr_drafter_bind(path, target, options, &drafter));

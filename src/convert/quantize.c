@@ -1,8 +1,8 @@
-/* forerun quantize: tensors read, encoded and written, some rows at a time.
+/* forerun quantize: reads, encodes and writes tensors some rows at a time.
  *
- * In: a published folder or a GGUF file, types. Out: a GGUF file on a stream. A tensor's rows are partitioned over a
- * team of threads and written in order, so the file does not depend on how many there are. Source pages are given back
- * as they are read: memory stays at a batch of rows and the metadata. */
+ * In: a published folder or a GGUF file, types. Out: a GGUF file on a stream. A tensor's rows are divided among a team
+ * of threads and written in order, so the file does not depend on the number of threads. Source pages are released
+ * after they are read: only a batch of rows and the metadata stay in memory. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -17,7 +17,7 @@
 #include "src/engine/model/model.h"
 #include "src/engine/weights/bound.h"
 
-/* Values of a batch: enough rows for every thread, few enough to stay small. */
+/* The values of a batch: enough rows for every thread, few enough to need little memory. */
 #define BATCH_VALUES ((size_t)4 << 20)
 
 /* -------------------------------------------------------------------------------------------- what a GGUF file has */
@@ -30,13 +30,13 @@ static size_t first_number(const fr_gguf *gguf, const char *key) {
     return number > 0 ? (size_t)number : 0;
 }
 
-/* Heads that share keys and values in the first layer; 0: it has none. */
+/* Gives the number of heads that share keys and values in the first layer; 0 if it has none. */
 static size_t shared_heads(const fr_gguf *gguf) {
     size_t kv_heads = first_number(gguf, ".attention.head_count_kv");
     return kv_heads > 0 ? first_number(gguf, ".attention.head_count") / kv_heads : 0;
 }
 
-/* NVFP4's scale of a whole tensor, which only products apply. */
+/* Refuses NVFP4's scale of a whole tensor, which only products apply. */
 static fr_status check_factor(const fr_checkpoint *files, const fr_tensor *tensor) {
     static const char tail[] = ".scale";
     size_t length = strlen(tensor->name), before = length - (sizeof tail - 1);
@@ -101,14 +101,14 @@ typedef struct batch {
     float *bad_value; /* [threads] that value */
 } batch;
 
-/* The index of the first value that is not finite, or beyond the limit; n: none. */
+/* Gives the index of the first value that is not finite, or beyond the limit; n if there is none. */
 static size_t find_bad(const float *values, size_t n, float limit) {
     for (size_t i = 0; i < n; i++)
         if (!(values[i] >= -limit && values[i] <= limit)) return i;
     return n;
 }
 
-/* The row of the source that becomes a row, or the value that becomes one. */
+/* Gives the row of the source that becomes this row, or the value that becomes this value. */
 static size_t source_of(const fr_output *output, size_t row) {
     return output->reorder.order == FR_COLS_TILED ? row : fr_row_published(&output->reorder, row);
 }
@@ -118,14 +118,15 @@ static bool changes_rows(const fr_output *output) {
     return output->reorder.order == FR_COLS_TILED || output->change != FR_AS_THEY_ARE;
 }
 
-/* A row of the output as it lies in the source. */
+/* A row of the output as the source has it. */
 typedef struct stored_row {
     const uint8_t *bytes;
     fr_dtype type;
     const float *scales; /* of the row's blocks of FP8 codes; NULL: another type */
 } stored_row;
 
-/* A row of a matrix that is stored else than as rows: made, into `bytes`. What it is made of has been brought in. */
+/* Makes a row in `bytes`, for a matrix that is not stored as rows. The tensors of which it is made are in memory
+ * already. */
 static stored_row make_row(const fr_output *output, size_t row, uint8_t *bytes) {
     size_t rows = (size_t)output->shape[1], entry = row / rows;
     size_t at = (entry * output->stored->parts + output->part) * rows + row % rows;
@@ -133,7 +134,7 @@ static stored_row make_row(const fr_output *output, size_t row, uint8_t *bytes) 
     return (stored_row){bytes, fr_stored_type(output->stored), NULL};
 }
 
-/* spare: room for a row of numbers. */
+/* Finds a row. spare: room for a row of numbers. */
 static stored_row find_row(const batch *b, size_t row, float *spare) {
     const fr_output *output = b->output;
     size_t at;
@@ -150,7 +151,7 @@ static stored_row find_row(const batch *b, size_t row, float *spare) {
     return found;
 }
 
-/* Its numbers as the output has them. */
+/* Reads the row's numbers as the output has them. */
 static void read_row(const batch *b, const stored_row *source, float *values) {
     const fr_output *output = b->output;
     bool moves = output->reorder.order == FR_COLS_TILED;
@@ -210,13 +211,13 @@ static void release(const stream *s, const fr_tensor *tensor, size_t begin, size
     fr_map_release(map, at + begin, at + end);
 }
 
-/* Bytes [begin, end) of the source are done. */
+/* Counts the bytes [begin, end) of the source as done. */
 static void advance(stream *s, size_t begin, size_t end) {
     s->done += end - begin;
     if (s->progress) s->ended |= !s->progress(s->progress_context, s->done, s->total);
 }
 
-/* Rows that lie side by side in the source are given back together. */
+/* Counts rows as done. Rows that lie side by side in the source are released together. */
 static void advance_rows(stream *s, const fr_output *output, size_t row, size_t rows, size_t row_bytes) {
     advance(s, 0, rows * row_bytes);
     if (!output->source || output->values) return;
@@ -229,7 +230,7 @@ static void advance_rows(stream *s, const fr_output *output, size_t row, size_t 
     }
 }
 
-/* The first bad row is the same however many threads there are. */
+/* Finds the first bad row, which is the same for any number of threads. */
 static fr_status check_batch(const batch *b, size_t threads, size_t first_row) {
     for (size_t i = 0; i < threads; i++)
         if (b->bad[i] < b->rows)
@@ -254,7 +255,7 @@ static fr_status write_rows(stream *s, batch *b, size_t rows, size_t batch_rows)
     return FR_OK;
 }
 
-/* The source's row as numbers. */
+/* Decodes a row of the source into numbers. */
 static void decode_source(const fr_output *output, size_t at, float *row) {
     const fr_tensor *tensor = output->source;
     size_t cols = (size_t)tensor->shape[tensor->dims - 1];
@@ -274,7 +275,7 @@ static void transpose(const fr_output *output, float *row, float *values) {
         }
 }
 
-/* A vector whose values change places is as many rows of one. */
+/* Writes numbers. A vector whose values change places is treated as rows of one value each. */
 static fr_status write_numbers(stream *s, const fr_output *output) {
     size_t cols = (size_t)output->shape[output->dims - 1], rows = fr_output_rows(output);
     if (output->reorder.order != FR_ROWS_ALIKE && output->dims == 1) {
@@ -320,7 +321,7 @@ static fr_status write_transposed(stream *s, const fr_output *output) {
     return status;
 }
 
-/* Token ids: few. */
+/* Writes integers, which are token ids, and few. */
 static fr_status write_integers(stream *s, const fr_output *output) {
     const fr_tensor *source = output->source;
     size_t size = fr_dtype_row_bytes(source->type, 1), count = (size_t)(source->bytes / size);

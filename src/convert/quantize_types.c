@@ -33,8 +33,8 @@ fr_status fr_type_read(const char *word, fr_dtype *type) {
                    fr_list_words(fr_written_word).text);
 }
 
-/* llama-quantize's names of mixtures, and the numbers that general.file_type has for them; a type's own name means its
- * M, or the only one. */
+/* The names of llama-quantize's mixtures, and their numbers in general.file_type. A type's own name means its M, or
+ * its only one. */
 static const struct {
     const char *word;
     fr_dtype type;
@@ -52,7 +52,7 @@ const char *fr_mixture_word(size_t index) {
     return index < MIXTURES ? mixtures[index].word : NULL;
 }
 
-/* The name of a mixture, or of a type. */
+/* Reads the name of a mixture, or of a type. */
 static fr_status read_mixture(const char *word, fr_type_choice *choice) {
     for (size_t i = 0; i < MIXTURES; i++) {
         if (strcasecmp(word, mixtures[i].word) != 0) continue;
@@ -124,12 +124,12 @@ static bool is(const char *name, const char *other) {
     return strcmp(name, other) == 0;
 }
 
-/* The number in "blk.N.", 0 in other names. */
+/* Gives the number in "blk.N.", 0 for other names. */
 static size_t layer_of(const char *name) {
     return strncmp(name, "blk.", 4) == 0 ? strtoul(name + 4, NULL, 10) : 0;
 }
 
-/* The first and the last eighth of the layers, and every third between. */
+/* Returns true for the first and the last eighth of the layers, and every third between. */
 static bool gets_more_bits(size_t layer, size_t layers) {
     size_t eighth = layers / 8;
     return layer < eighth || layer >= 7 * layers / 8 || (layer - eighth) % 3 == 2;
@@ -151,12 +151,12 @@ static bool is_table(const char *name, bool tied) {
     return tied && is_embedding(name);
 }
 
-/* Small, and read by everything after it. */
+/* Returns true for tensors that are small and that everything after them reads. */
 static bool stays(const char *name) {
     return strstr(name, "per_layer_model_proj") || strstr(name, "centroids");
 }
 
-/* Values, or what holds them beside queries and keys. */
+/* Returns true for matrices of values, or of values together with queries and keys. */
 static bool is_v(const char *name) {
     return strstr(name, "attn_v.weight") || strstr(name, "attn_qkv.weight") || strstr(name, "attn_kv_b.weight");
 }
@@ -170,7 +170,8 @@ typedef struct layout {
     bool used[FR_MAX_TYPE_RULES];
 } layout;
 
-/* Mixtures of 8 experts have little attention beside them: it may be large. */
+/* Returns true for mixtures of 8 experts. Their attention is small beside the experts, so that it may have more
+ * bits. */
 static bool few_experts(const layout *l) {
     return l->experts == 8;
 }
@@ -238,8 +239,8 @@ static fr_dtype mixed_type(const fr_type_choice *choice, const fr_outputs *outpu
     return choice->type;
 }
 
-/* Gives a matrix the type that it should have, or, where that type's blocks do not fill its rows, the one that
- * llama-quantize takes in its place. */
+/* Gives a matrix this type or, if the type's blocks do not fill its rows, the type that llama-quantize takes
+ * instead. */
 static void fit(fr_output *output, fr_dtype type) {
     static const fr_dtype fallback[FR_KERNEL_TYPES] = {
         [FR_Q2_K] = FR_Q4_0, [FR_Q3_K] = FR_Q4_0, [FR_Q4_K] = FR_Q5_0,
@@ -293,7 +294,7 @@ static fr_status find_rule(const fr_type_choice *choice, const char *name, const
     return FR_OK;
 }
 
-/* The type of a matrix that no override names. */
+/* Gives the type of a matrix that no override names. */
 static fr_dtype matrix_type(const fr_type_choice *choice, const fr_outputs *outputs, const fr_output *output,
                             layout *l) {
     fr_dtype own = output->source ? output->source->type : FR_F32, type = choice->type;

@@ -1,4 +1,4 @@
-/* The type of each tensor of a model that is written; the rules, llama-quantize's, are in quantize_types.c.
+/* Chooses the type of each tensor of a model that is written. The rules, llama-quantize's, are in quantize_types.c.
  *
  * In: words of types and of rules; a list of tensors. Out: the list with types. */
 #ifndef FR_SRC_CONVERT_QUANTIZE_TYPES_H
@@ -28,28 +28,29 @@ typedef struct fr_type_choice {
     size_t rule_count;
 } fr_type_choice;
 
-/* A type's word, in any case; one that is written. A mixture's is none. */
+/* Reads a type's word in any case of letters. The type must be one that can be written; a mixture's name is
+ * refused. */
 fr_status fr_type_read(const char *word, fr_dtype *type);
 
-/* Words of mixtures, NULL past the last. */
+/* Gives the words of mixtures; NULL past the last. */
 const char *fr_mixture_word(size_t index);
 
-/* Types and rules from their words. */
+/* Reads types and rules from their words. */
 fr_status fr_type_choice_read(fr_type_choice *choice, const fr_lab_quantization *how);
 
-/* Sets every output's type; a rule that decides none is FR_USAGE. A matrix whose rows don't fit a type's blocks gets
- * the type that llama-quantize falls back to. */
+/* Sets every output's type. A rule that matches no tensor is FR_USAGE. A matrix whose rows don't fit a type's blocks
+ * gets the type to which llama-quantize falls back. */
 fr_status fr_choose_types(const fr_type_choice *choice, fr_outputs *outputs);
 
-/* The same for random weights: this type for every matrix that doesn't keep its precision; what is small and keeps it
- * is F16. Tensors of given values have their types already. */
+/* Does the same for random weights: every matrix gets this type, except those that keep their precision, which are
+ * F16. Tensors of given values have their types already. */
 void fr_choose_plain_types(fr_dtype type, fr_outputs *outputs);
 
 /* Notes in one line how many matrices got another type than the rules give, because its blocks do not fill their rows;
- * says nothing if all fit. */
+ * writes nothing if all fit. */
 void fr_note_fallbacks(const fr_outputs *outputs, void (*note)(const char *line));
 
-/* general.file_type, as llama.cpp numbers them. */
+/* Gives general.file_type by llama.cpp's numbers. */
 uint32_t fr_file_type(const fr_type_choice *choice);
 
 #endif

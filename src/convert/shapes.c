@@ -1,4 +1,4 @@
-/* The shapes that random weights are made of: see synth.h.
+/* The shapes of which random weights are made (synth.h).
  *
  * In: a name; an order. Out: the shape's line of the one table, which is in help's order; the order's spec, which the
  * family's own reader makes of the line's config.json.
@@ -55,8 +55,8 @@ static const char *const head[] = {"output.weight", NULL}, *const mtp_norm[] = {
                   *const experts[] = {"output.weight",        "ffn_gate_exps.weight", "ffn_up_exps.weight",
                                       "ffn_down_exps.weight", MTP_NORM,               NULL};
 
-/* Orders add what they say themselves. sliding_window_pattern, one full layer in so many, stands for the layer_types
- * that Gemma 4's files list. */
+/* The table. Orders add their own numbers to a config. sliding_window_pattern, one full layer in so many, stands for
+ * the layer_types that Gemma 4's files list. */
 static const fr_synth_shape shapes[] = {
     {"gemma4-e2b", &fr_synth_gemma4, 35, GEMMA_VOCAB,
      "{" GEMMA4 "\"hidden_size\": 1536, \"num_key_value_heads\": 1, \"intermediate_size\": 6144, "
@@ -235,7 +235,7 @@ fr_status fr_synth_find(const char *name, const fr_synth_shape **shape) {
 
 /* ----------------------------------------------------------------------------------------------------------- a spec */
 
-/* One layer at least has a mixture, if any has. */
+/* Completes a config.json, so that at least one layer has a mixture if the shape has any. */
 static bool complete(const fr_synth_order *order, json_t *config) {
     static const char leading[] = "first_k_dense_replace";
     bool (*own)(const fr_synth_order *, json_t *) = order->shape->family->complete;

@@ -1,12 +1,13 @@
-/* Random weights of a published shape, as GGUF: to time engines on sizes that need no download (fr_lab_synth).
+/* Writes random weights of a published shape as GGUF, to time engines on sizes that need no download
+ * (fr_lab_synth).
  *
- * In: the name of a shape, a type. Out: a file as llama.cpp's converter writes it. The text such a model writes is
- * noise; speed and memory are those of the shape. The same arguments give the same bytes. Here are the numbers and the
- * file; the shapes: shapes.c; their tensors: synth_tensors.c.
+ * In: the name of a shape, a type. Out: a file as llama.cpp's converter writes it. The text of such a model is noise,
+ * but its speed and memory are those of the shape. The same arguments give the same bytes. The numbers and the file
+ * are made here, the shapes are in shapes.c, and their tensors in synth_tensors.c.
  *
  * Matrices are normal noise of deviation 1 / sqrt(cols). Quantizing billions of values would take minutes, so one pool
- * of blocks is quantized for each number of columns. A row is two stretches of it, each from a random block on: with
- * one, a large table would have each row hundreds of times, and logits as many ties. */
+ * of blocks is quantized for each number of columns. A row is two stretches of the pool, each from a random block on.
+ * With a single stretch each row of a large table would occur hundreds of times, and as many logits would be equal. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -30,7 +31,7 @@ typedef struct pool {
     uint8_t *blocks; /* POOL values */
 } pool;
 
-/* The file on its way. */
+/* The file that is being written. */
 typedef struct synth {
     fr_dtype type;
     const fr_options *options;
@@ -43,14 +44,14 @@ typedef struct synth {
 
 /* ------------------------------------------------------------------------------------------------------ the numbers */
 
-/* Marsaglia 2003, Xorshift RNGs. */
+/* Gives the next random number by Marsaglia 2003, Xorshift RNGs. */
 static uint64_t next_random(synth *s) {
     s->random ^= s->random << 13;
     s->random ^= s->random >> 7;
     return s->random ^= s->random << 17;
 }
 
-/* About normal, of deviation 1: the sum of four uniform numbers. */
+/* Gives roughly normal noise of deviation 1: the sum of four uniform numbers. */
 static float next_noise(synth *s) {
     uint64_t bits = next_random(s);
     int sum = 0;
@@ -86,7 +87,7 @@ static void put_bytes(synth *s, const void *bytes, size_t count) {
     if (s->status == FR_OK) s->status = fr_fail_ended("a synthetic model", s->done, s->writer.data_size);
 }
 
-/* The pool from a random block on, and from its beginning where it ends. */
+/* Copies the pool from a random block on, and from its beginning after its end. */
 static void copy_stretch(synth *s, const pool *p, uint8_t *to, size_t count) {
     size_t block = fr_dtype_row_bytes(p->type, fr_dtype_block(p->type)), size = fr_dtype_row_bytes(p->type, POOL);
     size_t at = next_random(s) % (size / block) * block, first = size - at < count ? size - at : count;
@@ -156,7 +157,7 @@ static fr_status check(const fr_synth_order *order) {
     return FR_OK;
 }
 
-/* Leaves so many experts, in groups as many as there were. */
+/* Reduces the experts to so many, in as many groups as before. */
 static fr_status cut_experts(const fr_synth_order *order, fr_trunk_spec *spec) {
     const fr_experts_spec *all = fr_spec_experts(spec);
     if (order->experts == 0) return FR_OK;

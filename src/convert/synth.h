@@ -1,16 +1,17 @@
-/* Random weights of a shape: which there are (shapes.c), what a family has around them (synth_families.c,
- * synth_gemma4.c, synth_eagle3.c), and what is made of it.
+/* Makes random weights of a shape: the shapes (shapes.c), the facts of each family (synth_families.c, synth_gemma4.c,
+ * synth_eagle3.c), and the file.
  *
- * In: an order: a shape, how many of its layers, how many ids. Out: a GGUF file as llama.cpp's converter writes it. Its
- * tensors are those of the family's name tables (synth_tensors.c), its keys the family's; numbers and file are
- * synth.c's. */
+ * In: an order: a shape, the number of its layers, the number of ids. Out: a GGUF file as llama.cpp's converter writes
+ * it. Its tensors are those of the family's name tables (synth_tensors.c), its keys the family's; synth.c makes the
+ * numbers and the file. */
 #ifndef FR_SRC_CONVERT_SYNTH_H
 #define FR_SRC_CONVERT_SYNTH_H
 
 #include "src/convert/outputs.h"
 #include "src/engine/model/model.h"
 
-/* Positions: fewer than models are published for, since some engines cache as many as a file allows. */
+/* The number of positions. It is smaller than those of published models, because some engines cache as many as a file
+ * allows. */
 #define FR_SYNTH_CONTEXT 32768
 
 typedef struct fr_synth_family fr_synth_family;
@@ -42,18 +43,19 @@ typedef struct fr_synth_tokenizer {
 
 #define FR_SYNTH_LEAST_VOCAB 262 /* special tokens, bytes, and two more */
 
-/* A vocabulary that every reader takes: special tokens, bytes, then "t0", "t1" and so on. */
+/* Adds a vocabulary that every reader accepts: special tokens, bytes, then "t0", "t1" and so on. */
 void fr_synth_put_tokenizer(const fr_synth_family *family, size_t vocab, fr_gguf_writer *writer);
 
 /* ----------------------------------------------------------------------------------------------------------- family */
 
-/* A vector's numbers are noise about its mean: that of the first line whose name its own ends with, or 1. */
+/* The mean of a vector's noise. The first entry counts whose name the vector's name ends with; without one the mean is
+ * 1. */
 typedef struct fr_synth_mean {
     const char *name;
     float mean;
 } fr_synth_mean;
 
-/* A model on its way. */
+/* A model that is being made. */
 typedef struct fr_synth_model {
     json_t *config;
     fr_trunk_spec spec;
@@ -67,11 +69,11 @@ struct fr_synth_family {
     const fr_synth_mean *means; /* up to one without a name; NULL: none */
     size_t mtp_layers;
 
-    /* Adds to the config.json what an order leaves open beside the numbers of ids, layers and positions, false where
-     * there is no memory; NULL: nothing. */
+    /* Adds to the config.json the fields that depend on an order, besides the numbers of ids, layers and positions.
+     * Returns false if there is no memory; NULL: there are none. */
     bool (*complete)(const fr_synth_order *order, json_t *config);
 
-    /* A drafter's keys, in place of its family's, and its tensors beside the trunk's; NULL: it is a target. */
+    /* Adds a drafter's keys, in place of its family's, and its tensors besides the trunk's; NULL: it is a target. */
     fr_status (*add_drafter)(const fr_synth_order *order, fr_synth_model *model, fr_gguf_writer *writer);
     const char *architecture; /* of a drafter, in GGUF; a target's is its family's */
     size_t vocab_unit;        /* a vocabulary is a multiple of it; 0: of any size */
@@ -94,19 +96,19 @@ extern const fr_synth_family fr_synth_bailing_moe, fr_synth_deepseek_v2, fr_synt
 
 extern const fr_synth_tokenizer fr_synth_llama_tokenizer;
 
-/* shapes.c: the names, NULL past the last; the shape of one; what the family reads of an order's shape, into the model,
- * whose config and spec.layer are to be freed, whatever comes back. */
+/* In shapes.c: the names, NULL past the last; the shape of a name; the family's reading of an order's shape into the
+ * model, whose config and spec.layer are to be freed in any case. */
 const char *fr_synth_shape_word(size_t index);
 fr_status fr_synth_find(const char *name, const fr_synth_shape **shape);
 fr_status fr_synth_read(const fr_synth_order *order, fr_synth_model *model);
 
-/* Sets a number of a config.json; false: no memory. */
+/* Sets a number of a config.json; returns false if there is no memory. */
 bool fr_synth_set(json_t *config, const char *key, size_t value);
 
-/* synth_tensors.c: lists every tensor that the family's tables have of the model's spec. */
+/* In synth_tensors.c: lists every tensor that the family's tables have for the model's spec. */
 fr_status fr_synth_list(const fr_synth_shape *shape, fr_synth_model *model);
 
-/* A matrix that no table has. */
+/* Adds a matrix that no table has. */
 fr_status fr_synth_add_matrix(fr_synth_model *model, const char *name, size_t features, size_t cols);
 
 #endif

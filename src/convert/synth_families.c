@@ -111,12 +111,12 @@ static const fr_synth_mean biases[] = {{".bias", 0.1F}, {0}};
 /* Biases that correct the choice of experts are smaller than scores. */
 static const fr_synth_mean small_biases[] = {{".bias", 0.01F}, {0}};
 
-/* A state forgets by a quarter or so from one position to the next. */
+/* A state loses about a quarter from one position to the next. */
 static const fr_synth_mean states[] = {{"ssm_a", -1.0f}, {"ssm_dt.bias", -1.0f}, {0}};
 
 /* ----------------------------------------------------------------------------------------------------------- layers */
 
-/* LFM2's layers of attention, as far as there are so many; or the last one. */
+/* Keeps those of LFM2's attention layers that the order has; if there are none, the last layer becomes one. */
 static bool keep_attention(const fr_synth_order *order, json_t *config) {
     json_t *numbers = json_object_get(config, "full_attn_idxs");
     for (size_t i = json_array_size(numbers); i-- > 0;)

@@ -1,7 +1,8 @@
-/* Gemma 4 text models and their assistants, of random weights: see synth.h.
+/* Makes Gemma 4 text models and their assistants of random weights (synth.h).
  *
- * In: an order; a config.json of shapes.c. Out: of the config.json what depends on the number of layers; an assistant's
- * own keys and tensors. Layers that borrow their KV have no projections for it, which nothing would read. */
+ * In: an order; a config.json of shapes.c. Out: the fields of the config.json that depend on the number of layers; an
+ * assistant's own keys and tensors. Layers that borrow their KV have no projections for it, because nothing would read
+ * them. */
 #include <stdlib.h>
 
 #include "base/error.h"
@@ -24,7 +25,8 @@ static json_t *layer_types(size_t layers, size_t every) {
     return types;
 }
 
-/* The first layers own their caches, as many as published. An assistant's all borrow, and it doesn't say so. */
+/* Completes a config.json. The first layers own their caches, as many as in the published model. All layers of an
+ * assistant borrow theirs, and its config has no field for that. */
 static bool complete(const fr_synth_order *order, json_t *config) {
     static const char shared[] = "num_kv_shared_layers";
     size_t owners = order->shape->layers - number(config, shared);
@@ -36,7 +38,8 @@ static bool complete(const fr_synth_order *order, json_t *config) {
 
 /* ------------------------------------------------------------------------------------------------------- assistants */
 
-/* The ids, strewn over the clusters: the factor is a prime above every vocabulary, so each id comes once. */
+/* Adds the ordering, which scatters the ids over the clusters. The factor is a prime above every vocabulary, so each
+ * id comes once. */
 static fr_status add_ordering(fr_synth_model *model, const char *name) {
     const uint64_t prime = 2654435761;
     size_t vocab = model->spec.vocab;

@@ -1,7 +1,7 @@
-/* The tensors of a shape, as its family's name tables have them: see synth.h.
+/* Lists the tensors of a shape by its family's name tables (synth.h).
  *
- * In: a spec, and which of the tensors that may be missing are there. Out: names and shapes, in the tables' order; of
- * several lines about a field the one that binding would take. */
+ * In: a spec, and the optional tensors that the model has. Out: names and shapes, in the tables' order; if several
+ * lines are about one field, the line that binding would take. */
 #include <stdio.h>
 #include <string.h>
 

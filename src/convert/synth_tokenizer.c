@@ -1,5 +1,5 @@
-/* Vocabularies of files with random weights: see synth.h. Their texts mean nothing; every byte has a token, so any text
- * can be a prompt. */
+/* Makes vocabularies for files with random weights (synth.h). Their tokens mean nothing, but every byte has one, so
+ * any text can be a prompt. */
 #include <stdio.h>
 #include <string.h>
 
@@ -22,7 +22,7 @@ static void put_token(const fr_synth_tokenizer *t, size_t id, fr_gguf_writer *w)
     fr_gguf_add_text(w, (fr_text){text, (size_t)length});
 }
 
-/* llama.cpp's numbers for kinds of tokens. */
+/* Gives llama.cpp's number of a token's kind. */
 static uint32_t token_type(const fr_synth_tokenizer *t, size_t id) {
     enum { NORMAL = 1, UNKNOWN = 2, CONTROL = 3, BYTE = 6 };
     if (id < SPECIALS) return id == t->unknown && !t->byte_level ? UNKNOWN : CONTROL;
