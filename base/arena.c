@@ -7,9 +7,9 @@
 
 #define ALIGNMENT ((size_t)64)
 #define HUGE_PAGE ((size_t)2 << 20)
-#define SMALL_PAGE ((size_t)64 << 10) /* or a multiple of it, on whatever system */
+#define SMALL_PAGE ((size_t)64 << 10) /* a multiple of the page size on every system */
 
-/* Full for good: a block of this size can't be opened either. */
+/* Marks the arena as full for good; a measuring arena then reports SIZE_MAX, which no block can have. */
 static void *refuse(fr_arena *arena) {
     arena->overflow = true;
     arena->used = arena->base ? arena->size : SIZE_MAX;
@@ -37,7 +37,7 @@ fr_status fr_arena_open(fr_arena *arena, size_t size, const char *what) {
     /* An empty arena has a page too: a base of NULL would make it a measuring one. */
     void *base = mmap(NULL, size ? size : 1, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     if (base == MAP_FAILED) return fr_fail_memory(what, size);
-    if (size >= HUGE_PAGE) madvise(base, size, MADV_HUGEPAGE); /* a wish: without it all works, slower */
+    if (size >= HUGE_PAGE) madvise(base, size, MADV_HUGEPAGE); /* only a hint: without huge pages all works, slower */
     *arena = (fr_arena){.base = base, .size = size};
     return FR_OK;
 }

@@ -1,7 +1,7 @@
 /* Base64: see base64.h. */
 #include "base/base64.h"
 
-/* -1: it is no digit. */
+/* Gives a digit's value, or -1 for any other character. */
 static int digit_value(char c) {
     if (c >= 'A' && c <= 'Z') return c - 'A';
     if (c >= 'a' && c <= 'z') return c - 'a' + 26;
@@ -11,7 +11,7 @@ static int digit_value(char c) {
 
 bool fr_base64_decode(fr_text text, char *bytes, size_t *size) {
     uint32_t bits = 0;
-    unsigned count = 0; /* of bits that no byte has yet */
+    unsigned count = 0; /* bits that were read and are in no byte yet */
     *size = 0;
     for (unsigned padding = 0; padding < 2 && text.length > 0 && text.bytes[text.length - 1] == '='; padding++)
         text.length--;

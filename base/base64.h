@@ -1,12 +1,13 @@
-/* Base64 of RFC 4648, section 4.
+/* Decodes Base64 (RFC 4648, section 4).
  *
- * In: text, its padding there or not. Out: the bytes that it stands for. */
+ * In: text, with or without its padding. Out: the decoded bytes. */
 #ifndef FR_BASE_BASE64_H
 #define FR_BASE_BASE64_H
 
 #include "base/text.h"
 
-/* bytes has room for three quarters of text.length. False: some character is no digit, or a lone one is left over. */
+/* Decodes text into bytes, which has room for three quarters of text.length. Returns false if a character is no Base64
+ * digit, or if a single digit is left over at the end. */
 bool fr_base64_decode(fr_text text, char *bytes, size_t *size);
 
 #endif

@@ -1,11 +1,11 @@
-/* The clock that time is counted with, and how much memory the process has had. */
+/* Reads a clock that never goes back, and the peak memory of the process. */
 #ifndef FR_BASE_CLOCK_H
 #define FR_BASE_CLOCK_H
 
-/* Seconds on a clock that only goes forward. */
+/* Gives seconds since a fixed moment in the past. */
 double fr_clock(void);
 
-/* The most memory this process has had resident, in bytes. */
+/* Gives the largest resident memory that this process has had, in bytes. */
 double fr_peak_bytes(void);
 
 #endif

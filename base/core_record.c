@@ -10,13 +10,13 @@
 
 #include "base/topology.h"
 
-static const char *instead; /* of the user's folders */
+static const char *instead; /* a folder to use in place of the user's; NULL: none is set */
 static int file = -1;
-static pid_t owner;            /* of `file`: a child has its parent's locks too, and must not touch them */
+static pid_t owner;            /* opened `file`; a child inherits its parent's locks and must not touch them */
 static bool mine[FR_MAX_CPUS]; /* CPUs that this process has locked */
-static int taken;              /* how many those are: without any the file is closed */
+static int taken;              /* number of CPUs in `mine`; at 0 the file is closed */
 
-/* A folder that nobody else can change, or -1. */
+/* Opens a folder that belongs to the user and that no other user may write to; -1 if it is no such folder. */
 static int open_own(const char *path, bool make) {
     struct stat info;
     if (make && mkdir(path, 0700) < 0 && access(path, F_OK) < 0) return -1;
@@ -37,7 +37,7 @@ static int open_folder(void) {
     return open_own(path, true);
 }
 
-/* Whether there is a record to look at. */
+/* Opens the record, unless this process has it open. Returns true if there is one. */
 static bool opened(void) {
     if (file >= 0 && owner == getpid()) return true;
     if (file >= 0) close(file);

@@ -1,25 +1,28 @@
-/* Which CPUs other processes of this user have pinned threads to, so that each takes cores that the others leave.
+/* Records which CPUs this process has pinned threads to, so that other processes of the same user choose different
+ * cores.
  *
- * In: CPUs that this process takes and drops. Out: whether another one has a CPU. The record is advisory: a lock on the
- * CPU's byte of a file in the user's runtime folder (/run/user/UID, else /tmp/forerun-UID, which must be the user's own
- * and nobody else's to write), which the system takes back whatever becomes of the process. Without such a folder
- * nothing is known of others. One caller at a time. */
+ * In: CPUs that this process takes and drops. Out: true if another process has a CPU. The record is advisory: a lock
+ * on the CPU's byte of a file in the user's runtime folder (/run/user/UID, else /tmp/forerun-UID, which must belong to
+ * the user and be writable by no other user). The system releases the locks however the process ends. Without such a
+ * folder the CPUs of other processes are unknown. One caller at a time. */
 #ifndef FR_BASE_CORE_RECORD_H
 #define FR_BASE_CORE_RECORD_H
 
 #include <stdbool.h>
 
-/* Other processes' claims wait meanwhile, a tenth of a second at most: who looks first takes first. */
+/* Keep other processes from claiming CPUs between the two calls, so that each process reads the record and takes its
+ * CPUs before the next one reads it. Waits for another process a tenth of a second at most. */
 void fr_core_record_begin(void);
 void fr_core_record_end(void);
 
 bool fr_core_record_has(int cpu);
 
-/* Nothing is noted where another process has it already. */
+/* Record that this process has a CPU, or has it no longer. Nothing is recorded if another process has the CPU
+ * already. */
 void fr_core_record_take(int cpu);
 void fr_core_record_drop(int cpu);
 
-/* The folder that is used instead, which must outlive it; "" for none: tests. */
+/* Sets the record's folder in place of the user's, for tests; "" turns the record off. The string must stay valid. */
 void fr_core_record_use(const char *folder);
 
 #endif

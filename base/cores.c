@@ -1,4 +1,5 @@
-/* The account of cores.h: a count a CPU, changed under a lock, read by waiting threads without one. */
+/* Counts the pinned threads of each CPU (cores.h); counts change under a lock, and waiting threads read them without
+ * it. */
 #include "base/cores.h"
 
 #include <pthread.h>
@@ -24,12 +25,12 @@ bool fr_core_is_shared(int cpu) {
     return cpu >= 0 && count_at(cpu) > 1;
 }
 
-/* How many threads each place has, and its core. Another process counts as one. */
+/* Counts the pinned threads of each place and of its core; another process counts as one thread. */
 typedef struct counts {
     int on_cpu[FR_MAX_THREADS], on_core[FR_MAX_THREADS];
 } counts;
 
-/* False when none has any. */
+/* Returns false if no thread is pinned to any place. */
 static bool count_cores(const fr_machine *machine, counts *c) {
     bool any = false;
     for (size_t i = 0; i < machine->count; i++) {
@@ -45,7 +46,7 @@ static bool count_cores(const fr_machine *machine, counts *c) {
     return any;
 }
 
-/* The place of the node that has fewest threads on its core, then on itself; the first of equals. */
+/* Finds the place of the node with the fewest threads on its core, then on itself; the first one among equals. */
 static size_t find_place(const fr_machine *machine, int node, bool nodes, const counts *c) {
     size_t best = machine->count;
     for (size_t i = 0; i < machine->count; i++) {

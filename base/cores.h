@@ -1,21 +1,22 @@
-/* Which CPUs the sessions of this process are pinned to, so that each takes cores that the others leave; of other
- * processes' as far as they are on record (core_record.h).
+/* Chooses CPUs for the threads of this process's sessions, so that sessions use different cores, and avoids cores of
+ * other processes that are on record (core_record.h).
  *
- * In: a machine and a plan for it. Out: the same plan on the CPUs of the same nodes that fewest threads are pinned to,
- * whole cores before siblings; as it was where nobody else is pinned. One account a process, for all threads. Where
- * sessions are more than cores, their shares are even, and those who wait there let the others run. */
+ * In: a machine and a plan for it. Out: the same plan on the CPUs of the same nodes to which the fewest threads are
+ * pinned, whole cores before siblings; unchanged if no other session or process has pinned threads. There is one
+ * account per process, for all of its threads. If there are more sessions than cores, the cores are shared evenly, and
+ * a thread that waits lets the other sessions' threads run. */
 #ifndef FR_BASE_CORES_H
 #define FR_BASE_CORES_H
 
 #include "base/topology.h"
 
-/* Chooses the plan's CPUs and enters them. A plan that does not pin stays as it is. */
+/* Chooses the plan's CPUs and adds them to the account. A plan that does not pin stays as it is. */
 void fr_cores_claim(const fr_machine *machine, fr_plan *plan);
 
 /* Takes a claimed plan's CPUs from the account. */
 void fr_cores_release(const fr_plan *plan);
 
-/* Whether several threads of sessions are pinned to it; costs a load. cpu -1: no. */
+/* Returns true if threads of several sessions are pinned to the CPU; costs one load. cpu -1 (not pinned): false. */
 bool fr_core_is_shared(int cpu);
 
 #endif

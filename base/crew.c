@@ -1,29 +1,29 @@
-/* The decisions of crew.h.
+/* Decides how many threads take part (crew.h).
  *
- *     settled -- threads stand in line -------> trial of fewer ---- faster ---> settled on them
- *     settled -- some are parked, time is up --> trial of one more - as fast --> settled on it
- *                                                              \---- else -----> settled as before, for longer
+ *     settled -- threads wait for a core ---------> trial of fewer ---- faster ---> settled on them
+ *     settled -- some are parked, time is up -----> trial of one more - as fast --> settled on it
+ *                                                               \---- else -----> settled as before, for longer
  *
- * A trial compares what its jobs took with what the same kinds of jobs took before, as sums: long jobs count most. How
- * many are parked at once follows from how many stand in line: of eight threads beside three busy loops, seven are no
- * faster. */
+ * A trial compares the time of its jobs with the time that the same kinds of jobs took before. It compares sums, so
+ * long jobs count most. The time that threads wait for a core decides how many are parked at once: of eight threads
+ * beside three busy loops, seven are no faster than eight. */
 #include "base/crew.h"
 
 #define MILLISECOND INT64_C(1000000)
-#define WATCH (100 * MILLISECOND)  /* of jobs, before what stood in line is believed: 30 turns of 3 ms */
-#define TRIAL (100 * MILLISECOND)  /* of jobs, at least, in a trial */
-#define TRIAL_JOBS 3               /* jobs of a trial, at least */
-#define TRIAL_CLEAR (TRIAL / 4)    /* a trial that has cost or gained so much ends */
-#define TRIAL_MOST (10 * TRIAL)    /* as does one that took so long and knows nothing */
+#define WATCH (100 * MILLISECOND)  /* job time after which the share of waiting is trusted: 30 turns of 3 ms */
+#define TRIAL (100 * MILLISECOND)  /* least job time of a trial */
+#define TRIAL_JOBS 3               /* least number of jobs of a trial */
+#define TRIAL_CLEAR (TRIAL / 4)    /* a trial that has lost or gained this much ends early */
+#define TRIAL_MOST (10 * TRIAL)    /* a trial that is undecided after this time ends */
 #define FIRST_PERIOD (250 * MILLISECOND)
 #define LONGEST_PERIOD (2000 * MILLISECOND)
-#define COST_SHARE 0.04 /* of what could be gained may be lost on trials */
+#define COST_SHARE 0.04 /* share of the possible gain that trials may cost */
 #define COST_MOST (6000.0 * MILLISECOND)
-#define FAR_SLOWER 1.15 /* parking still more is not tried */
-#define PAUSE (1000 * MILLISECOND) /* without a job, after which nothing is known of the neighbours */
+#define FAR_SLOWER 1.15 /* after a trial this much slower, parking more threads is not tried */
+#define PAUSE (1000 * MILLISECOND) /* after so long without a job, the load of other programs is unknown */
 
-#define CROWDED 0.1 /* share of the time that threads stand in line, from which on fewer are tried */
-#define FREE 0.05   /* share below which one more stays if it does no harm */
+#define CROWDED 0.1 /* share of time that threads wait for a core, from which on fewer are tried */
+#define FREE 0.05   /* share below which one more thread stays if it does no harm */
 #define FASTER 0.97
 #define AS_FAST 1.02
 
@@ -58,11 +58,12 @@ static void put_off(fr_crew_patience *patience, int64_t now, double cost) {
     patience->period = 2 * patience->period < LONGEST_PERIOD ? 2 * patience->period : LONGEST_PERIOD;
 }
 
-/* What is tried stays: the next step the same way may follow at once, one back after the first period. */
+/* Keeps the tried number of threads. The next step in the same direction may follow at once, a step back only after
+ * the first period. */
 static void settle(fr_crew *crew, int64_t now) {
     double ratio = crew->tried ? crew->actual / crew->expected : 1;
     bool fewer = crew->taking < crew->settled;
-    for (size_t i = 0; i < FR_CREW_KINDS; i++) { /* of those that did not come nothing is known any more */
+    for (size_t i = 0; i < FR_CREW_KINDS; i++) { /* kinds that the trial has not seen are forgotten */
         fr_crew_kind *kind = &crew->kinds[i];
         kind->usual *= ratio;
         if (kind->used <= crew->first) kind->times = 0;
@@ -90,7 +91,8 @@ static bool is_better(const fr_crew *crew) {
     return crew->taking > crew->settled && ratio < AS_FAST && crew->in_line < FREE * crew->watched;
 }
 
-/* Of what is parked for neighbours all comes back where there are none, even to jobs that are not known. */
+/* Returns true if parked threads may come back without a comparison of times: threads hardly ever wait for a core, so
+ * no other program wants it. This brings back all threads even if only unknown kinds of jobs run. */
 static bool nobody_waits(const fr_crew *crew) {
     return crew->taking > crew->settled && crew->watched > 0 && crew->in_line < FREE * crew->watched;
 }
@@ -100,14 +102,14 @@ static void look_at_trial(fr_crew *crew, int64_t now) {
     bool whole = crew->expected >= (double)TRIAL && crew->tried >= TRIAL_JOBS;
     bool clear = crew->tried > 1 && (cost > (double)TRIAL_CLEAR || cost < -(double)TRIAL_CLEAR);
     clear |= cost > (double)TRIAL_CLEAR && crew->actual > 1.5 * crew->expected; /* one job is enough */
-    bool blind = crew->tried == 0 && now - crew->began >= TRIAL; /* nothing that is known has come */
+    bool blind = crew->tried == 0 && now - crew->began >= TRIAL; /* no job of a known kind has run */
     if (!whole && !clear && !blind && now - crew->began < TRIAL_MOST) return;
     if ((whole || clear) ? is_better(crew) : blind && nobody_waits(crew)) settle(crew, now);
     else turn_back(crew, now);
 }
 
-/* Of threads and as many neighbours that want the same core each gets half of it: twice as many are in the way as
- * stand in line at a time. */
+/* Gives the number of threads to park. A thread and another program that want the same core get half of it each, so
+ * twice as many threads are in the way as wait at a time. */
 static size_t fewer_by(const fr_crew *crew) {
     size_t most = crew->settled - 1, in_the_way = (size_t)(2 * crew->in_line / crew->watched + 0.5);
     size_t by = (in_the_way ? in_the_way : 1) * crew->stride;
@@ -131,7 +133,7 @@ size_t fr_crew_taking(fr_crew *crew, int64_t now) {
 
 /* ------------------------------------------------------------------------------------------------------------- jobs */
 
-/* Its entry, or that of the kind that has not come for longest, emptied. */
+/* Finds the kind's entry, or empties the entry of the kind that was not seen for longest. */
 static fr_crew_kind *find_kind(fr_crew *crew, uint64_t kind) {
     fr_crew_kind *oldest = crew->kinds;
     for (size_t i = 0; i < FR_CREW_KINDS; i++) {
@@ -143,13 +145,13 @@ static fr_crew_kind *find_kind(fr_crew *crew, uint64_t kind) {
     return oldest;
 }
 
-/* The mean of the first ones, then of about the last eight: a job grows with the context. */
+/* Averages the first eight jobs of a kind, then about the last eight, as a job gets longer with the context. */
 static void learn(fr_crew_kind *kind, double took) {
     kind->times++;
     kind->usual += (took - kind->usual) / (double)(kind->times < 8 ? kind->times : 8);
 }
 
-/* A kind that is not known well tells nothing. */
+/* Adds a job to the trial's sums, unless too few jobs of its kind were seen before to compare with. */
 static void compare(fr_crew *crew, const fr_crew_kind *kind, double took) {
     if (kind->times < TRIAL_JOBS) return;
     crew->expected += kind->usual;

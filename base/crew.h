@@ -1,10 +1,11 @@
-/* How many threads of a team take part, where other programs want the same cores.
+/* Decides how many threads of a team take part while other programs want the same cores.
  *
- * In: of each job its kind (what is done alike takes alike long), how long it took, and how long threads of it that had
- * work stood in line for a core. Out: how many shall take part in the next one. A barrier waits for the last thread, so
- * one that gets half a core halves them all; without it the others are often faster. Whether they are is tried: where
- * threads stand in line, one is parked for a while, and stays so if the same jobs then take less time; a parked one is
- * tried again after periods that grow. Where no thread stands in line none is ever parked. Pure: it knows no clock. */
+ * In: the kind of each job (jobs of one kind take about as long), its time, and how long its threads waited for a core
+ * while they had work. Out: the number of threads for the next job. A barrier waits for the last thread, so one thread
+ * that gets half a core halves the speed of all, and without it the remaining threads are often faster. This is
+ * decided by trial: if threads wait for a core, one is parked for a while, and it stays parked if the same jobs then
+ * take less time. A parked thread is tried again after periods that grow. If no thread waits for a core, none is
+ * parked. Pure: it reads no clock. */
 #ifndef FR_BASE_CREW_H
 #define FR_BASE_CREW_H
 
@@ -12,44 +13,45 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define FR_CREW_KINDS 32 /* that are known at a time */
+#define FR_CREW_KINDS 32 /* kinds that are remembered at a time */
 
 /* Times are in nanoseconds. */
 typedef struct fr_crew_kind {
     uint64_t kind;
-    double usual;   /* its time with the number that takes part between trials */
-    uint64_t times; /* that it was seen; 0: no kind */
-    uint64_t used;  /* when it came last, counted in jobs */
+    double usual;   /* its average time with `settled` threads */
+    uint64_t times; /* jobs of it that were seen; 0: the entry is empty */
+    uint64_t used;  /* number of the last job of this kind */
 } fr_crew_kind;
 
-/* Trials of one direction: the next one begins no earlier. */
+/* Holds off the trials of one direction: the next one begins at `until` or later. */
 typedef struct fr_crew_patience {
     int64_t until, period;
 } fr_crew_patience;
 
 typedef struct fr_crew {
     size_t seats;   /* threads of the team */
-    size_t settled; /* how many take part between trials */
-    size_t taking;  /* how many take part now */
+    size_t settled; /* number that takes part between trials */
+    size_t taking;  /* number that takes part now */
     fr_crew_kind kinds[FR_CREW_KINDS];
     uint64_t jobs;
-    double watched, in_line; /* time of jobs that were watched, of late, and what threads of them stood in line */
-    double expected, actual; /* time of the trial's jobs: with `settled`, and as it is */
-    size_t tried;            /* how many those are */
-    uint64_t first;          /* jobs before the trial */
-    int64_t began;           /* the trial */
-    int64_t ended;           /* the last job */
+    double watched, in_line; /* recent time of watched jobs, and the time that their threads waited for a core */
+    double expected, actual; /* time of the trial's jobs: as known for `settled` threads, and as measured */
+    size_t tried;            /* number of these jobs */
+    uint64_t first;          /* value of `jobs` when the trial began */
+    int64_t began;           /* time when the trial began */
+    int64_t ended;           /* time when the last job ended */
     fr_crew_patience fewer, more;
-    double share; /* in line, of the time before the trial: more than that can't be gained */
-    size_t stride; /* how many times as many are parked at once, after trials that found too few */
+    double share; /* share of waiting before the trial: a trial can gain no more */
+    size_t stride; /* factor on the number parked at once, which grows after trials that found too few */
 } fr_crew;
 
 void fr_crew_open(fr_crew *crew, size_t seats);
 
-/* How many take part in a job that begins now, 1 to seats. */
+/* Returns the number of threads for a job that begins now, 1 to seats. */
 size_t fr_crew_taking(fr_crew *crew, int64_t now);
 
-/* That job is done. in_line: of all its threads together; below 0: not watched. */
+/* Reports that this job is done. in_line: time that all its threads together waited for a core; negative if it was not
+ * watched. */
 void fr_crew_ran(fr_crew *crew, uint64_t kind, int64_t now, int64_t took, int64_t in_line);
 
 #endif

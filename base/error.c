@@ -1,4 +1,4 @@
-/* The failure line of each thread, and the few names that go with it.
+/* Keeps each thread's last error line, and the names of statuses.
  *
  * In: a status and a printf format. Out: one printable line in thread-local memory, for fr_last_error(). */
 #include "base/error.h"
@@ -41,7 +41,7 @@ static void make_printable(unsigned char *line) {
     }
 }
 
-/* A line that vsnprintf cut may end inside a UTF-8 character: drops the bytes that are left of it. */
+/* Drops the incomplete UTF-8 character that a line may end with after vsnprintf has cut it. */
 static void drop_cut_character(unsigned char *line) {
     size_t length = strlen((const char *)line), first = length - 1;
     while (first > 0 && (line[first] & 0xC0) == 0x80) first--;
@@ -49,7 +49,7 @@ static void drop_cut_character(unsigned char *line) {
     if (length - first < wanted) line[first] = 0;
 }
 
-/* What fits of a printable line. */
+/* Formats a printable line, cut to its size. */
 static void write_line(char *line, size_t size, const char *format, va_list arguments) {
     int length = vsnprintf(line, size, format, arguments);
     if (length < 0) snprintf(line, size, "failed, and the reason could not be written");
@@ -58,7 +58,7 @@ static void write_line(char *line, size_t size, const char *format, va_list argu
 }
 
 static void fail(fr_option about, const char *format, va_list arguments) {
-    char line[LINE_SIZE]; /* not last_error itself: the arguments may hold the line before */
+    char line[LINE_SIZE]; /* not last_error itself: the arguments may point to its old line */
     write_line(line, sizeof line, format, arguments);
     memcpy(last_error, line, sizeof line);
     last_about = about;

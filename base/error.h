@@ -1,8 +1,8 @@
-/* The one way a failure travels: a status is returned, one line stays behind in the thread.
+/* Reports failures: a function returns a status and leaves one error line in its thread.
  *
  * In: a status and a printf format. Out: the status; fr_last_error() gives the line. The line is cut at 511 bytes, and
- * control characters (a hostile tensor name, say) are written as '?', so that it stays one line. A second one, of what
- * would do instead, may follow it (fr_fail_also), a line feed between. */
+ * control characters (a hostile tensor name, say) are written as '?', so that it stays one line. fr_fail_also adds a
+ * second line, after a line feed, that says what would work instead. */
 #ifndef FR_BASE_ERROR_H
 #define FR_BASE_ERROR_H
 
@@ -10,39 +10,39 @@
 
 fr_status fr_fail(fr_status status, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
-/* Adds the second line to the thread's last failure, which is none of the arguments; returns that failure's status. */
+/* Adds a second line to the thread's last error line, which must be none of the arguments; returns the status. */
 fr_status fr_fail_also(fr_status status, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
-/* "out of memory: N bytes for WHAT", FR_MEMORY. */
+/* Fails with FR_MEMORY: "out of memory: N bytes for WHAT". */
 fr_status fr_fail_memory(const char *what, size_t bytes);
 
-/* "CALL: WHAT is needed, not NULL", FR_USAGE. */
+/* Fails with FR_USAGE: "CALL: WHAT is needed, not NULL". */
 fr_status fr_fail_null(const char *call, const char *what);
 
-/* FR_INPUT: a call for a tokenizer was given the one of a model without. */
+/* Fails with FR_INPUT: the call needs a tokenizer, and the model has none. */
 fr_status fr_fail_no_tokenizer(const char *call);
 
-/* fr_fail, about an option (fr_last_error_option). */
+/* Fails like fr_fail, and names the option at fault (fr_last_error_option). */
 fr_status fr_fail_about(fr_option option, fr_status status, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 
-/* FR_ABORTED: who was told of progress said so. */
+/* Fails with FR_ABORTED: the caller's progress function has asked to stop. */
 fr_status fr_fail_ended(const char *path, uint64_t done, uint64_t total);
 
-/* A failure on its way to another thread, whose fr_last_error() it is to be. */
+/* Carries a failure to another thread, where it becomes fr_last_error(). */
 typedef struct fr_failure {
     fr_status status;
     char line[512];
     fr_option about;
 } fr_failure;
 
-/* Keeps what the calling thread's last call returned, with its line. */
+/* Copies the status that the calling thread's last call returned, and its error line. */
 fr_failure fr_failure_keep(fr_status status);
 
-/* Fails with it in the calling thread; FR_OK is nothing. */
+/* Fails in the calling thread with that failure; FR_OK does nothing. */
 fr_status fr_failure_raise(const fr_failure *failure);
 
-/* Hands a failure on. A macro because a function can't return from its caller. */
+/* Returns from the calling function if the call fails: a macro because a function can't return from its caller. */
 #define FR_TRY(call)                                   \
     do {                                               \
         fr_status fr_try_status = (call);              \

@@ -11,7 +11,7 @@
 #include <sys/vfs.h>
 #include <unistd.h>
 
-/* Linux follows as many. */
+/* Limits the links that are followed one after another, as Linux does. */
 enum { LINKS = 40 };
 
 /* Gives the path that the link at `path` names, beginning where `path` does. */

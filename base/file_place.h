@@ -17,8 +17,9 @@ bool fr_file_exists(const char *path);
 /* True if the name leads to an existing file or folder, also through links. */
 bool fr_file_is_reached(const char *path);
 
-/* The path with links at its end followed; free. NULL with errno set: no memory, or links that lead in a circle. A file
- * that is written beside its place and renamed would otherwise replace the link. */
+/* Gives the path with symbolic links at its end followed, for the caller to free. Returns NULL with errno set if
+ * memory is short or links lead in a circle. A file that is written under a temporary name and then renamed would
+ * otherwise replace the link. */
 char *fr_file_place(const char *path);
 
 /* True for a path that names an open descriptor, as /dev/stdout and /dev/fd/3 do, perhaps through links: the open file

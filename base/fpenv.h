@@ -1,7 +1,7 @@
-/* The floating-point environment of the answer: round to nearest, denormals kept, exceptions masked.
+/* Sets the floating-point environment of all computations: round to nearest, denormals kept, exceptions masked.
  *
- * In: whatever control word the caller runs with (x86 MXCSR, AArch64 FPCR). Out: the default word while the library
- * works, the caller's afterwards. fpenv_x86.c and fpenv_aarch64.c; the Makefile compiles one. */
+ * In: the caller's control word (x86 MXCSR, AArch64 FPCR), whatever it is. Out: the default word while the library
+ * works, the caller's afterwards. The Makefile compiles fpenv_x86.c or fpenv_aarch64.c. */
 #ifndef FR_BASE_FPENV_H
 #define FR_BASE_FPENV_H
 
@@ -10,7 +10,7 @@
 /* Sets the default word, returns the one it replaced. */
 uint64_t fr_fpenv_enter(void);
 
-/* Puts a word back. Exception flags raised in between stay cleared of the library's own. */
+/* Restores the caller's word with the exception flags that it had: the library's own flags are dropped. */
 void fr_fpenv_leave(uint64_t word);
 
 #endif

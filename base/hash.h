@@ -1,7 +1,7 @@
-/* Hashes, and how large a table by hash is.
+/* Computes hashes of bytes, and sizes of hash tables.
  *
- * In: bytes. Out: a number that differs where they do, by chance; whoever wants two equal ones finds them. So what is
- * found by hash is compared, and how far a table is searched has a bound. */
+ * In: bytes. Out: a number that almost always differs if the bytes do. An attacker can find different bytes with equal
+ * hashes, so callers compare the items that a hash finds, and limit how far they search a table. */
 #ifndef FR_BASE_HASH_H
 #define FR_BASE_HASH_H
 

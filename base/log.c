@@ -1,4 +1,4 @@
-/* Lines for whoever wants to know: see log.h. */
+/* Writes log lines: see log.h. */
 #include "base/log.h"
 
 #include <stdarg.h>

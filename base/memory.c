@@ -6,7 +6,7 @@
 
 #include "base/cgroup.h"
 
-/* The number behind a name at the beginning of a line, and a blank. False: there is none. */
+/* Reads the number that follows a name at the beginning of a line and a blank. Returns false if there is none. */
 static bool number_of(const char *text, const char *name, uint64_t *number) {
     size_t length = strlen(name);
     for (const char *line = text; line; line = strchr(line, '\n')) {
@@ -20,7 +20,7 @@ static bool number_of(const char *text, const char *name, uint64_t *number) {
     return false;
 }
 
-/* A limit less what nobody can be made to give back of it. At least 1, as 0 is no limit. */
+/* Gives a group's limit minus the memory that the system can't reclaim from it; at least 1, as 0 means no limit. */
 static uint64_t left_of(const char *folder, const char *limit_name, const char *taken_name) {
     char text[64], stat[8192];
     uint64_t taken = 0;
@@ -30,12 +30,12 @@ static uint64_t left_of(const char *folder, const char *limit_name, const char *
     return limit > taken ? limit - taken : 1;
 }
 
-/* "max" is none. */
+/* Reads a group of version 2, where "max" means no limit. */
 static uint64_t left_v2(const char *folder) {
     return left_of(folder, "memory.max", "anon");
 }
 
-/* A limit that none is set for reads as nearly 2^63: more than any machine has. */
+/* Reads a group of version 1, where no limit reads as nearly 2^63: more than any machine has. */
 static uint64_t left_v1(const char *folder) {
     return left_of(folder, "memory.limit_in_bytes", "total_rss");
 }

@@ -1,13 +1,14 @@
-/* How much memory there is for this process: what the machine has left, within its control groups' limits.
+/* Finds how much memory this process can still use: the machine's available memory, within the limits of the process's
+ * control groups.
  *
- * In: /proc/meminfo, the limits of both versions of control groups and what of them is taken. Out: bytes. Files'
- * pages count as free: the system gives them to whoever needs memory. */
+ * In: /proc/meminfo, the limits of both versions of control groups, and how much of them is used. Out: bytes. Pages
+ * that cache files count as free, as the system reclaims them when memory is needed. */
 #ifndef FR_BASE_MEMORY_H
 #define FR_BASE_MEMORY_H
 
 #include "forerun.h"
 
-/* root: "" for this system, or a folder that holds a made-up /proc and /sys. UINT64_MAX: nothing says. */
+/* Gives bytes, or UINT64_MAX if no file tells. root: "" for this system, or a folder with a made-up /proc and /sys. */
 uint64_t fr_memory_available(const char *root);
 
 #endif

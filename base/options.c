@@ -110,13 +110,13 @@ void fr_options_free(fr_options *options) {
     free(options);
 }
 
-/* That there is such an option. */
+/* Fails if there is no such option. */
 static fr_status check_option(fr_option option) {
     if ((unsigned)option < FR_OPT_COUNT) return FR_OK;
     return fr_fail(FR_USAGE, "%d is no option: they are 0 to %d", (int)option, FR_OPT_COUNT - 1);
 }
 
-/* That an option takes such a value. */
+/* Fails if the option takes another kind of value. */
 static fr_status check_kind(fr_option option, fr_option_kind kind) {
     static const char *const kinds[] = {"a whole number", "a number", "a text"};
     FR_TRY(check_option(option));
@@ -142,7 +142,7 @@ fr_status fr_options_set_number(fr_options *options, fr_option option, double va
     if (!options) return fr_fail_null("fr_options_set_number", "options");
     FR_TRY(check_kind(option, FR_OPTION_NUMBER));
     const fr_option_bounds *bounds = &fr_options_bounds[option];
-    bool automatic = option == FR_OPT_DRAFT_P_MIN && value == FR_DRAFT_P_AUTO; /* beside its range */
+    bool automatic = option == FR_OPT_DRAFT_P_MIN && value == FR_DRAFT_P_AUTO; /* allowed outside its range */
     if (!automatic && !(value >= bounds->number.low && value <= bounds->number.high))
         return fr_fail(FR_USAGE, "%s must be %g to %g, not %g", bounds->name, bounds->number.low, bounds->number.high,
                        value);

@@ -1,13 +1,13 @@
-/* Settings as the library reads them.
+/* Keeps the settings in the form that the library reads.
  *
- * In: fr_options_set calls, each checked for range (those of words: api/option_words.c). Out: plain values, defaults
- * filled in; -1 where the default depends on the model or the machine. */
+ * In: fr_options_set calls, each checked for range (those that take words: api/option_words.c). Out: plain values with
+ * defaults filled in; -1 if the default depends on the model or the machine. */
 #ifndef FR_BASE_OPTIONS_H
 #define FR_BASE_OPTIONS_H
 
 #include "base/log.h"
 
-/* What is added to a token's logit. */
+/* Adds `bias` to the logit of token `id`. */
 typedef struct fr_logit_bias {
     int32_t id;
     float bias;
@@ -36,74 +36,74 @@ typedef struct fr_sampler_name {
 
 extern const fr_sampler_name fr_sampler_names[FR_FILTER_NAMED];
 
-/* Texts that a repetition does not reach across. */
+/* Lists the texts that end a repetition for the DRY sampler: it does not look across them. */
 #define FR_BREAKERS_MAX     16
 #define FR_BREAKER_SIZE_MAX 40 /* bytes */
 
 typedef struct fr_breakers {
     char texts[FR_BREAKERS_MAX][FR_BREAKER_SIZE_MAX + 1];
     size_t count;
-    bool given; /* or they are the usual ones */
+    bool given; /* false: the usual ones are used */
 } fr_breakers;
 
 #define FR_PRE_SIZE 64 /* bytes of the name of a pre-tokenizer, its NUL among them */
 
-/* How ranks split models: what rows of all layers are made of, or layers; FR_SPLIT_AUTO: by what a network takes, which
- * is not known of ranks of one machine. */
+/* Says how ranks split a model: each layer by rows, or by whole layers. FR_SPLIT_AUTO decides by the speed of the
+ * network, which is not measured for ranks of one machine: they split rows. */
 typedef enum fr_rank_split { FR_SPLIT_AUTO, FR_SPLIT_ROWS, FR_SPLIT_LAYERS } fr_rank_split;
 typedef struct fr_rank_plan {
     fr_rank_split split;
-    double latency;   /* seconds of a gather of few bytes; 0: not known */
-    double bandwidth; /* bytes a second of weights that all ranks together read */
+    double latency;   /* seconds that a gather of few bytes takes; 0: not known */
+    double bandwidth; /* bytes of weights that all ranks together read in a second */
 } fr_rank_plan;
 
 struct fr_options {
     int64_t value[FR_OPT_COUNT];
-    double number[FR_OPT_COUNT]; /* of options that take one */
+    double number[FR_OPT_COUNT]; /* values of options that take a number */
     /* Malloc'd, with a capacity of the next power of two. Options copied by value share them until
      * fr_options_own_biases gives the copy its own. */
     fr_logit_bias *biases;
     size_t bias_count;
-    uint8_t filters[FR_FILTER_COUNT]; /* in this order, */
+    uint8_t filters[FR_FILTER_COUNT]; /* the steps before a draw, in this order */
     size_t filter_count;
-    bool filters_given;               /* or in the usual one */
+    bool filters_given;               /* false: the usual steps in their usual order */
     fr_breakers breakers;
-    char isa[16];             /* "" for the best here */
-    char spec_type[64];       /* "" for what the drafter is */
+    char isa[16];             /* "" for the best one of this machine */
+    char spec_type[64];       /* "" for the drafter's own type */
     char draft_head[4096];    /* a word, a number or a path; "" for whole */
     char mmproj[4096];        /* "" for none */
     char chat_template[4096]; /* a path; "" for the model's own */
-    char tokenizer_pre[FR_PRE_SIZE]; /* "" for what the file says */
-    const void *bytes; /* of the model, instead of what its path names; NULL: the path */
+    char tokenizer_pre[FR_PRE_SIZE]; /* "" for the model file's own */
+    const void *bytes; /* the model file in memory; NULL: it is read from its path */
     size_t byte_count;
-    int tapping; /* which products' inputs a model sums up (src/engine/weights/weights.h) */
-    struct fr_ranks *ranks; /* NULL; or those that share the model's weights (base/ranks.h), */
-    fr_rank_plan rank_plan; /* and how */
+    int tapping; /* selects the products whose inputs a model sums up (src/engine/weights/weights.h) */
+    struct fr_ranks *ranks; /* the ranks that share the model's weights (base/ranks.h), or NULL */
+    fr_rank_plan rank_plan; /* the way in which they do */
     fr_progress_fn *progress;
     void *progress_context;
     fr_log log;
 };
 
-/* What an option is called in error lines, and what it may be set to. */
+/* Gives an option's name in error lines, and the values that it accepts. */
 typedef struct fr_option_bounds {
     const char *name;
     fr_option_kind kind;
     struct {
-        int64_t low, high, fallback; /* fallback: of words that are kept as numbers too */
+        int64_t low, high, fallback; /* fallback: the default, also of options whose words are kept as numbers */
     } whole;
     struct {
         double low, high, fallback;
     } number;
 } fr_option_bounds;
 
-/* Of FR_OPT_COUNT options. */
+/* Has FR_OPT_COUNT entries, one for each option. */
 extern const fr_option_bounds fr_options_bounds[];
 
-/* The options, or the defaults where options is NULL. */
+/* Copies the options; NULL gives the defaults. */
 fr_options fr_options_resolve(const fr_options *options);
 
-/* Gives options that were copied by value biases of their own, which are freed with them. FR_MEMORY leaves them
- * none. */
+/* Gives options that were copied by value their own copy of the biases, which is freed with them. If it fails with
+ * FR_MEMORY they have no biases. */
 fr_status fr_options_own_biases(fr_options *options);
 
 #endif

@@ -1,20 +1,22 @@
-/* The pool of pool.h.
+/* Runs the team of pool.h.
  *
- * Every thread counts its own steps in a word that all may read. A barrier is a dissemination: in its first step a
- * thread moves its own count on and waits until three neighbours' counts are as far; in the next step the same with
- * three threads four times as far away, who speak for their neighbours; until everyone has heard of everyone.
+ * Every thread counts its own steps in a word that all threads may read. The barrier is a dissemination barrier: in
+ * its first step a thread advances its own count and waits until the counts of three neighbours have come as far; in
+ * the next step it does the same with three threads that are four times as far away and that speak for their
+ * neighbours; and so on, until each thread has heard of all.
  *
  *      thread t waits for    t-1  t-2  t-3        step 1: all of t-3  .. t  have arrived
  *                            t-4  t-8  t-12       step 2: all of t-15 .. t
  *                            t-16 t-32 t-48       step 3: all of t-63 .. t       (modulo the number of threads)
  *
  * A word has one writer and few readers, so none is contended, and all threads do the same at the same time: a barrier
- * of two to four threads takes the time of one cache-line transfer, where one that gathers and releases takes two.
+ * of two to four threads takes the time of one cache-line transfer, while a barrier that gathers and then releases
+ * takes two.
  *
- * A run begins down a tree and ends up it: thread t calls threads 4t+1 to 4t+4, as far as they take part, does its
- * share, and waits until those are done before it is itself. So threads that take no part are not disturbed, and at the
- * end of a run nobody looks at anything but its own call: thread 0 may say anew how many take part, and set the counts
- * of those who come in to its own. */
+ * A run begins down a tree and ends up it: thread t calls threads 4t+1 to 4t+4, if they take part, does its share, and
+ * waits until they are done before it is done itself. So threads that take no part are not disturbed. Between two runs
+ * a thread looks at nothing but its own call, so thread 0 may change the number of threads, and set the counts of
+ * threads that join to its own. */
 #include "base/pool.h"
 
 #include <errno.h>
@@ -32,33 +34,33 @@
 
 #define CACHE_LINE 64
 
-#define FAN ((size_t)4) /* a thread and the three it waits for; those that one calls */
+#define FAN ((size_t)4) /* a thread and the three it waits for; the threads that one thread calls */
 
-/* Runs are watched no more often: looking takes each thread 5 us. */
+/* Limits how often runs are watched: watching takes each thread 5 us. */
 #define WATCH_NANOSECONDS 10000000
 
 typedef struct seat {
     _Alignas(CACHE_LINE) fr_steps steps;  /* barriers within runs */
-    _Alignas(CACHE_LINE) fr_steps called; /* to how many runs; who calls moves it on */
-    _Alignas(CACHE_LINE) fr_steps done;   /* of those */
-    int64_t in_line;                      /* nanoseconds, of the last run, with those that it called; -1: not known */
-    _Alignas(CACHE_LINE) fr_team team;    /* off the lines that others poll */
+    _Alignas(CACHE_LINE) fr_steps called; /* runs that it was called to; its caller advances this */
+    _Alignas(CACHE_LINE) fr_steps done;   /* runs that it has finished */
+    int64_t in_line;                      /* nanoseconds without a core, with threads that it called; -1: not known */
+    _Alignas(CACHE_LINE) fr_team team;    /* apart from the cache lines that other threads poll */
     fr_waiter waiter;
     pthread_t thread;
 } seat;
 
 struct fr_pool {
-    fr_team_fn *fn; /* this and all up to `taking`: thread 0 writes them before it calls anybody to a run */
+    fr_team_fn *fn; /* thread 0 writes the members up to `taking` before it calls any thread to a run */
     void *context;
     bool stop;
-    bool watched; /* threads note how long they stand in line */
-    size_t taking; /* how many take part */
+    bool watched; /* threads measure how long they wait for a core */
+    size_t taking; /* number of threads that take part */
     size_t count;
-    size_t started; /* seats that are taken, the caller's included: `count` once the pool is open */
+    size_t started; /* threads that run, the caller included: `count` once the pool is open */
     bool one_node;
     fr_crew crew;
-    int64_t watch_at; /* the next run that is watched is this one or later */
-    fr_pool_choose_fn *choose; /* NULL: the crew */
+    int64_t watch_at; /* time from which on the next run is watched */
+    fr_pool_choose_fn *choose; /* NULL: the crew decides */
     void *choose_context;
     seat seats[];
 };
@@ -80,7 +82,7 @@ void fr_team_sync(const fr_team *team) {
     if (team->pool) barrier(team->pool, team->index);
 }
 
-/* A thread's part of a run: it calls others to it, does its share, and waits for those. */
+/* Does a thread's part of a run: calls the threads below it in the tree, does its share, and waits for them. */
 static void take_part(fr_pool *pool, seat *own) {
     size_t first = FAN * own->team.index + 1, count = 0;
     uint32_t calls[FAN];
@@ -123,14 +125,16 @@ static cpu_mask only(int cpu) {
     return mask;
 }
 
-/* Pins the calling thread to `cpu`; false when there is nothing to undo. A system that refuses costs speed only. */
+/* Pins the calling thread to `cpu`. Returns false if there is nothing to undo. If the system refuses, only speed is
+ * lost. */
 static bool pin_caller(int cpu, cpu_mask *before) {
     if (cpu < 0 || cpu == sched_getcpu() || sched_getaffinity(0, sizeof *before, before->sets)) return false;
     cpu_mask here = only(cpu);
     return sched_setaffinity(0, sizeof here, here.sets) == 0;
 }
 
-/* Between two runs no thread looks at anything but its own call. */
+/* Changes the number of threads that take part. Between two runs a thread looks at nothing but its own call, so this
+ * is safe. */
 static void set_taking(fr_pool *pool, size_t taking) {
     if (taking == pool->taking) return;
     for (size_t i = pool->taking; i < taking; i++) fr_steps_copy(&pool->seats[i].steps, &pool->seats[0].steps);
@@ -155,7 +159,7 @@ void fr_pool_run(fr_pool *pool, fr_team_fn *fn, void *context) {
     run(pool, pool->count, false, fn, context);
 }
 
-/* As many as the crew says; it learns how that went. */
+/* Runs fn on as many threads as the crew decides, and reports to it how long that took. */
 static void run_crew(fr_pool *pool, uint64_t kind, fr_team_fn *fn, void *context) {
     int64_t begin = fr_steps_nanoseconds();
     bool watched = begin >= pool->watch_at;
@@ -231,7 +235,7 @@ static void nothing(void *context, const fr_team *team) {
     (void)team;
 }
 
-/* A pool whose opening failed is closed here too: the threads that were started are called. */
+/* Also closes a pool whose opening has failed: only the threads that were started are called. */
 void fr_pool_close(fr_pool *pool) {
     if (!pool) return;
     set_taking(pool, pool->started);

@@ -1,12 +1,12 @@
-/* Processes that run one model together: the ranks of a job, each a process with all of the program's state.
+/* Connects the processes that run one model together: the ranks of a job, each with all of the program's state.
  *
- * In: a job that the system started (ranks_mpi.c: MPI's; ranks_none.c: builds without). Out: rows whose columns the
- * ranks made are whole on all of them; bytes of rank 0 are everybody's. All ranks make the same calls in the same
- * order, each from one thread at a time, which waits in it for the others.
+ * In: a job that the system started (ranks_mpi.c: MPI's; ranks_none.c: builds without MPI). Out: rows whose columns
+ * different ranks have made are complete on all ranks; bytes of rank 0 reach all ranks. All ranks make the same calls
+ * in the same order, each from one thread at a time; a call waits for the other ranks.
  *
- * The first failure (a rank that has gone or is silent for too long) sticks: every later call returns at once, rows and
- * bytes are then whatever they are, and fr_ranks_check says what it was. So a team in the middle of a forward needs no
- * way out of its own. NULL is a process alone: it has rank 0 of 1, and nothing to wait for. */
+ * The first failure (a rank that has gone or is silent for too long) sticks: every later call returns at once and
+ * leaves rows and bytes undefined, and fr_ranks_check gives the failure. So a team in the middle of a forward needs no
+ * way out of its own. NULL is a process alone: it is rank 0 of 1, and never waits. */
 #ifndef FR_BASE_RANKS_H
 #define FR_BASE_RANKS_H
 
@@ -16,103 +16,111 @@
 
 typedef struct fr_ranks fr_ranks;
 
-/* Columns of rows that ranks made: rank r those of bytes [bounds[r], bounds[r + 1]) of each row. */
+/* Describes rows whose columns the ranks have made: rank r made bytes [bounds[r], bounds[r + 1]) of each row. */
 typedef struct fr_ranks_rows {
     uint8_t *at;
     size_t stride, rows; /* bytes from one row to the next */
     const size_t *bounds; /* [ranks + 1] */
 } fr_ranks_rows;
 
-/* Rows of one rank's, `size` bytes each. */
+/* Describes rows of one rank, `size` bytes each. */
 typedef struct fr_ranks_block {
     uint8_t *at;
     size_t stride, rows, size; /* stride: bytes from one row to the next */
 } fr_ranks_block;
 
-/* What this process has told the others so far, and how long it waited for them. */
+/* Counts what this rank has sent so far, and how long it waited for other ranks. */
 typedef struct fr_ranks_traffic {
     uint64_t messages, bytes; /* sent by this rank */
-    double seconds;           /* in calls that wait */
+    double seconds;           /* spent in calls that wait */
 } fr_ranks_traffic;
 
-/* Places of a forward, by which it is counted: a layer's number, or FR_RANKS_ELSEWHERE. Layers beyond are elsewhere. */
+/* Numbers the places of a forward for which traffic is counted: each layer has its number, and FR_RANKS_ELSEWHERE is
+ * everything else, with layers beyond the last number. */
 #define FR_RANKS_PLACES 257
 #define FR_RANKS_ELSEWHERE (FR_RANKS_PLACES - 1)
 
-/* Joins the job that this process was started in. timeout: seconds that a rank may be silent. FR_UNBUILT in builds
- * without; in a job of one process *ranks is NULL. */
+/* Joins the job that this process was started in. timeout: seconds that a rank may be silent. Returns FR_UNBUILT in
+ * builds without ranks. */
 fr_status fr_ranks_open(double timeout, fr_ranks **ranks);
 
 void fr_ranks_patience(fr_ranks *ranks, double timeout);
 
-/* How much each rank has of what is split, beside the others: [count] numbers, 1 to FR_MAX_RANK_PARTS; without it all
- * have as much. The same on all of them, before anything is split. */
+/* Sets each rank's share of the work that is split: [count] numbers, 1 to FR_MAX_RANK_PARTS, in proportion to which it
+ * is divided; without this call all shares are equal. Call it with the same numbers on all ranks, before anything is
+ * split. */
 #define FR_MAX_RANK_PARTS 1000
 void fr_ranks_deal(fr_ranks *ranks, const uint32_t *parts);
 
-/* Whatever is sent leaves so many seconds later than it would, as on a slower network: for measurements. */
+/* Delays each message by so many seconds, as a slower network would. For measurements. */
 void fr_ranks_delay(fr_ranks *ranks, double seconds);
 
-/* What the ranks before this one have together, of so much as all have: rank may be their number. */
+/* Gives the parts (fr_ranks_deal) that all ranks before this one have together. rank may be the number of ranks, which
+ * gives the parts of all. */
 uint64_t fr_ranks_before(const fr_ranks *ranks, size_t rank);
 
 size_t fr_ranks_index(const fr_ranks *ranks);
 size_t fr_ranks_count(const fr_ranks *ranks);
 
-/* On how many machines they are. */
+/* Gives the number of machines that the ranks run on. */
 size_t fr_ranks_hosts(const fr_ranks *ranks);
 
-/* Makes the columns of `count` arrays of rows whole on all ranks, in one message to each other one. In two steps there
- * is time for other work between them: what is sent is on its way; the rows are not touched until they are whole. */
+/* Makes the columns of `count` arrays of rows complete on all ranks, with one message to each other rank. There is
+ * time for other work between _begin and _end, while messages are on their way; the rows must not be touched until
+ * _end returns. */
 void fr_ranks_gather(fr_ranks *ranks, const fr_ranks_rows *rows, size_t count);
 void fr_ranks_gather_begin(fr_ranks *ranks, const fr_ranks_rows *rows, size_t count);
 void fr_ranks_gather_end(fr_ranks *ranks, const fr_ranks_rows *rows, size_t count);
 
-/* fr_ranks_gather of one row, of which each rank has made `size` bytes. */
+/* Gathers one row, of which each rank has made `size` bytes. */
 void fr_ranks_gather_equal(fr_ranks *ranks, void *row, size_t size);
 
-/* Blocks of rank `from` become those of rank `to`, or of all, FR_RANKS_ALL, in one message; other ranks do nothing, and
- * nobody does where there are no bytes. However long the work before takes `from`: as fr_ranks_meet. */
+/* Copies blocks of rank `from` into those of rank `to`, or of all ranks (FR_RANKS_ALL), in one message. Other ranks do
+ * nothing, and nothing is sent if there are no bytes. The receiver waits however long `from` works before it sends, as
+ * in fr_ranks_meet. */
 #define FR_RANKS_ALL SIZE_MAX
 void fr_ranks_hand_on(fr_ranks *ranks, size_t from, size_t to, const fr_ranks_block *blocks, size_t count);
 
-/* Waits for all ranks behind work that takes one of them as long as it takes, as reading a model does: only one that is
- * not heard of fails, not one that hasn't come for the time that a message may take. */
+/* Waits for all ranks after work that takes some of them longer than others, such as reading a model. A rank that
+ * arrives late does not fail the job here, only one that shows no sign of life. */
 void fr_ranks_meet(fr_ranks *ranks);
 
-/* Rank 0's bytes become everybody's. */
+/* Copies rank 0's bytes to all ranks. */
 void fr_ranks_broadcast(fr_ranks *ranks, void *bytes, size_t size);
 
-/* On ranks but the first, the same of bytes that rank 0 may send at any time: who waits for them leaves the core to
- * others, and no time is too long. */
+/* Receives, on ranks other than 0, bytes that rank 0 may broadcast at any time: the waiting rank leaves its core to
+ * other threads, and never times out. */
 void fr_ranks_listen(fr_ranks *ranks, void *bytes, size_t size);
 
-/* Fails where these bytes are not rank 0's: what is about to be done is not the same everywhere. what: names it, as in
+/* Fails if these bytes differ from rank 0's: the ranks would do different things next. what: names the bytes, as in
  * "what is run next". */
 fr_status fr_ranks_agree(fr_ranks *ranks, const void *bytes, size_t size, const char *what);
 
-/* The job's first failure, or FR_OK. */
+/* Returns the job's first failure, or FR_OK. */
 fr_status fr_ranks_check(const fr_ranks *ranks);
 
-/* Where the forward is from here on; of the thread that gathers. */
+/* Sets the place of the forward that traffic counts for from now on; called by the thread that gathers. */
 void fr_ranks_enter_place(fr_ranks *ranks, size_t place);
 
-/* Of a place, or of all of them: FR_RANKS_PLACES. */
+/* Gives the traffic of a place, or of all places (FR_RANKS_PLACES). */
 fr_ranks_traffic fr_ranks_told(const fr_ranks *ranks, size_t place);
 
-/* Calls end(line), from a thread of its own, where the process hasn't begun to leave the job so many seconds after its
- * first failure: it can't be reached, and shall end at once. line: what is to be said, NULL where another rank does. */
+/* Calls end(line) from a thread of its own if the process hasn't begun to leave the job so many seconds after the
+ * job's first failure: the process hangs, and is to end at once. line: the line to print, NULL if another rank prints
+ * it. */
 typedef void fr_ranks_line_fn(const char *line);
 void fr_ranks_end_late(fr_ranks *ranks, double seconds, fr_ranks_line_fn *end);
 
-/* Of handlers of signals that end the process. True: it ends by this one, of which the others hear, and end by it too,
- * if pass says so; false: by a failure of the job, which is why it was sent: who starts jobs ends the others then. */
+/* Handles a signal that ends the process; handlers of such signals call it. Returns true if the process ends by this
+ * signal; if `pass` is true the other ranks are told, and end by it too. Returns false if the job has failed: the
+ * program that started the ranks then sends this signal to those that are left. */
 bool fr_ranks_struck(fr_ranks *ranks, int signal_number, bool pass);
 
-/* Leaves the job at the end of the process. code: its exit status; line: what its last words are, "" for none. Ranks
- * that end alike leave together; where one ends and others don't, its line is handed to rank 0, whose calls then fail
- * with it, and the job is ended. say: told what this rank has to say and has not failed with, on rank 0 how another
- * has failed, on rank 1 how rank 0 has. Gives the exit status, not 0 where any rank's isn't; it may not return. */
+/* Leaves the job at the end of the process. code: its exit status; line: its last error line, "" for none. If all
+ * ranks end alike they leave together. If one ends and the rest do not, its line goes to rank 0, whose calls then fail
+ * with it, and the job is ended. say: called with a line that this rank must report and has not failed with itself: on
+ * rank 0 another rank's failure, on rank 1 that of rank 0. Returns the exit status, which is not 0 if any rank's is
+ * not; it may not return. */
 int fr_ranks_leave(fr_ranks *ranks, int code, const char *line, fr_ranks_line_fn *say);
 
 #endif

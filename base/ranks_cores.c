@@ -1,4 +1,4 @@
-/* Cores of ranks: see ranks_cores.h. */
+/* Divides cores among ranks: see ranks_cores.h. */
 #include "base/ranks_cores.h"
 
 #include <sched.h>
@@ -8,7 +8,8 @@
 #include "base/hash.h"
 #include "base/topology_sys.h"
 
-/* Cores in the order of their first places; a place's is which one of them. Gives how many there are. */
+/* Numbers the cores in the order of their first places, and stores the core number of each place. Returns the number
+ * of cores. */
 static size_t number_cores(const fr_machine *machine, size_t *core_of) {
     size_t cores = 0;
     for (size_t i = 0; i < machine->count; i++) {
@@ -41,7 +42,8 @@ void fr_ranks_take_cores(size_t index, size_t ranks) {
     sched_setaffinity(0, sizeof mask, mask);
 }
 
-/* Another one of each start of each machine, whose names may be the same; 0 where it can't be read. */
+/* Hashes the machine's boot id, which differs at each start of each machine, as two machines may have the same name; 0
+ * if it can't be read. */
 static uint64_t hash_start(void) {
     char id[64] = "";
     FILE *file = fopen("/proc/sys/kernel/random/boot_id", "r");

@@ -1,14 +1,14 @@
-/* Ranks of an MPI job: see ranks.h.
+/* Connects the ranks of an MPI job: see ranks.h.
  *
  * A gather is a message from each rank to each other one, sent and received without blocking and polled: MPI's own
- * collectives would wait forever for a rank that has gone. While it polls it also looks at what the watching thread has
- * heard of the others (ranks_watch.h). Messages between two ranks keep their order, so one tag serves all.
+ * collectives would wait forever for a rank that has gone. While a rank polls it also looks at what its watching
+ * thread has heard of the others (ranks_watch.h). Messages between two ranks keep their order, so one tag serves all.
  *
  *      rows     [own columns] -> packed ->  to every rank      packed columns of every other rank -> rows
  *      bytes    rank 0 -> every rank
  *
- * A process that ends says so to the others: where all do, MPI is finished as it should be; else the job is aborted, by
- * rank 0 if it lives. */
+ * A process that ends tells the other ranks. If all of them end, MPI is finalized; else the job is aborted, by rank 0
+ * if it lives. */
 #include <mpi.h>
 #include <sched.h>
 #include <stdio.h>
@@ -24,37 +24,38 @@
 
 enum {
     TAG_ROWS = 1,
-    SPINS = 20,      /* polls before a waiting rank lets others run, as the one it waits for on the same core */
-    BY_SIGNAL = 128, /* what a shell adds to a signal's number */
+    SPINS = 20,      /* polls before a waiting rank yields, as the rank that it waits for may need the core */
+    BY_SIGNAL = 128, /* a shell adds this to a signal's number */
     LOOKS = 64,      /* polls between two looks at the clock and at the others */
 };
 
-/* Seconds in which a rank that listens only gives way to others, as between rounds; then it sleeps shortly, then
- * longer. */
+/* Give the seconds during which a listening rank only yields its core, as between rounds; afterwards it sleeps, first
+ * for short times, then for longer ones. */
 #define LISTEN_BUSY  0.002
 #define LISTEN_WHILE 1.0
 
-/* How long rank 0 waits for the others at the end, and they for it, where somebody has failed: it shall be the one that
- * ends the job, as it has said why. */
+/* Give the seconds that rank 0 waits for the others at the end of a failed job, and that they wait for it: rank 0 is
+ * to be the one that ends the job, as it has printed the reason. */
 #define FIRST_GRACE     2.0
 #define OTHERS_GRACE    5.0
-#define OTHERS_PATIENCE 4 /* timeouts, where nobody has: rank 0 may have much to write */
+#define OTHERS_PATIENCE 4 /* timeouts that they wait if no rank has failed: rank 0 may have much to write */
 
 struct fr_ranks {
     MPI_Comm rows;
     fr_watch *watch;
     int index, count, hosts;
-    uint32_t before[FR_MAX_RANKS + 1]; /* parts that the ranks before it have; the last: all */
+    uint32_t before[FR_MAX_RANKS + 1]; /* parts that all ranks before this one have; the last: all parts */
     double timeout;
     uint8_t *buffer; /* own columns packed, then those of each other rank */
     size_t size;
     MPI_Request requests[2 * FR_MAX_RANKS];
-    double delay; /* seconds before what is sent leaves */
-    /* Of a gather that has begun: its requests' ranks, where ranks' columns lie in the buffer, and when that was. */
+    double delay; /* seconds that each message is delayed */
+    /* Describe the gather that has begun: the rank of each request, the offset of each rank's columns in the buffer,
+     * and the time when it began. */
     int peers[2 * FR_MAX_RANKS], posted;
     size_t at[FR_MAX_RANKS + 1];
     double begun;
-    bool patient; /* a call waits for as long as the others are heard of */
+    bool patient; /* a call waits as long as the other ranks show signs of life */
     size_t place;
     fr_ranks_traffic sent[FR_RANKS_PLACES];
 };
@@ -65,7 +66,7 @@ static fr_status refuse(const char *what) {
     return fr_fail(FR_MACHINE, "MPI: %s", what);
 }
 
-/* What ranks know of each other from the start. */
+/* Holds what each rank tells the others when it joins. */
 typedef struct card {
     char host[FR_WATCH_HOST];
     uint64_t machine, cores; /* ranks_cores.h */
@@ -81,19 +82,19 @@ static int count_machines(const card *cards, int count) {
     return machines;
 }
 
-/* Rank 0 tells where it listens, and all connect to it. */
+/* Tells all ranks where rank 0 listens, and connects them to it. */
 static fr_status meet(fr_ranks *r, const card *cards) {
     static char hosts[FR_MAX_RANKS * FR_WATCH_HOST];
     fr_watch_place place;
     for (int i = 0; i < r->count; i++) memcpy(hosts + (size_t)i * FR_WATCH_HOST, cards[i].host, FR_WATCH_HOST);
     fr_status status = fr_watch_open(r->index, r->count, hosts, r->hosts == 1, r->timeout, &r->watch, &place);
-    if (status != FR_OK) memset(&place, 0, sizeof place); /* the others find nobody there, and end too */
+    if (status != FR_OK) memset(&place, 0, sizeof place); /* the others find no listener and end too */
     MPI_Bcast(&place, sizeof place, MPI_BYTE, 0, r->rows);
     FR_TRY(status);
     return fr_watch_meet(r->watch, &place);
 }
 
-/* Ranks that may use the same cores part them. */
+/* Divides the cores among ranks that may use the same ones. */
 static void take_cores(const fr_ranks *r, const card *cards) {
     size_t before = 0, alike = 0;
     for (int i = 0; i < r->count; i++) {
@@ -127,8 +128,9 @@ static fr_status join(fr_ranks *r) {
     return r->count == 1 ? FR_OK : become_known(r);
 }
 
-/* Rows of one id go to a rank of the same machine without asking it first: of 4 KiB by default, which takes two to
- * three times as long as being copied. OpenMPI's names of it, before and from 5.0 on; what the user has set stays. */
+/* Lets OpenMPI send one token's rows to a rank of the same machine without asking that rank first. By default it asks
+ * from 4 KiB on, which takes two to three times as long as copying them. The setting has one name before OpenMPI 5.0
+ * and another since; a value that the user has set stays. */
 static void send_rows_at_once(void) {
     setenv("OMPI_MCA_btl_vader_eager_limit", "32768", 0);
     setenv("OMPI_MCA_btl_sm_eager_limit", "32768", 0);
@@ -210,7 +212,7 @@ static bool failed(const fr_ranks *r) {
     return fr_watch_failed(r->watch);
 }
 
-/* The ranks with a request that is not done, the first of them. */
+/* Finds the first rank whose request is not done; -1 if there is none. */
 static int silent_rank(fr_ranks *r, int count, const int *peers) {
     for (int i = 0; i < count; i++) {
         int done = 0;
@@ -228,7 +230,7 @@ static void look_at_clock(fr_ranks *r, int count, const int *peers, double start
                   fr_fail(FR_MACHINE, "%s is silent for %g s", fr_watch_name(r->watch, silent), r->timeout));
 }
 
-/* Until all requests are done, or the job has failed. */
+/* Waits until all requests are done or the job has failed. */
 static void await(fr_ranks *r, int count, const int *peers) {
     double start = fr_clock();
     for (unsigned polls = 1;; polls++) {
@@ -244,7 +246,7 @@ static void await(fr_ranks *r, int count, const int *peers) {
 
 /* ---------------------------------------------------------------------------------------------------------- sending */
 
-/* The buffer for a message of rows, or for all of a gather. */
+/* Makes the buffer large enough for a message, or for all messages of a gather. */
 static bool reserve(fr_ranks *r, size_t size) {
     if (size > INT32_MAX) {
         fail(r, fr_fail(FR_MACHINE, "rows of %zu bytes are too long for one message", size));
@@ -267,7 +269,7 @@ static size_t columns_of(const fr_ranks_rows *rows, size_t count, int rank) {
     return bytes;
 }
 
-/* One rank's columns between rows and a message. */
+/* Copies one rank's columns from rows to a message (pack), or from a message to rows. */
 static void copy_columns(const fr_ranks_rows *rows, size_t count, int rank, uint8_t *message, bool pack) {
     for (size_t i = 0; i < count; i++) {
         size_t begin = rows[i].bounds[rank], size = rows[i].bounds[rank + 1] - begin;
@@ -278,7 +280,7 @@ static void copy_columns(const fr_ranks_rows *rows, size_t count, int rank, uint
     }
 }
 
-/* Before the first message of a call leaves, which began then. */
+/* Waits until the delay is over that is counted from `begun`, before the first message of a call leaves. */
 static void be_late(fr_ranks *r, double begun) {
     if (r->delay <= 0) return;
     double start = fr_clock();
@@ -301,14 +303,14 @@ static int post_receive(fr_ranks *r, int requests, int *peers, int peer, uint8_t
     return requests + 1;
 }
 
-/* Where each rank's columns lie in the buffer: its own first, of the others none twice. */
+/* Assigns each rank's columns a place in the buffer: the rank's own come first, then those of each other rank. */
 static void place_columns(fr_ranks *r, const fr_ranks_rows *rows, size_t count) {
     r->at[0] = columns_of(rows, count, r->index);
     for (int i = 0; i < r->count; i++)
         r->at[i + 1] = r->at[i] + (i == r->index ? 0 : columns_of(rows, count, i));
 }
 
-/* The rank's own, which lie in the buffer, to all others. */
+/* Sends the rank's own columns, which lie in the buffer, to all other ranks. */
 static void send_columns(fr_ranks *r) {
     for (int i = 1; i < r->count && r->at[0]; i++)
         r->posted = post_send(r, r->posted, r->peers, (r->index + i) % r->count, r->buffer, r->at[0]);
@@ -408,7 +410,7 @@ void fr_ranks_broadcast(fr_ranks *r, void *bytes, size_t size) {
     await(r, requests, peers);
 }
 
-/* A rank that hangs while nothing is to be done is missed by the watching thread. */
+/* Has no timeout of its own: if rank 0 hangs while it has nothing to send, the watching thread notices. */
 void fr_ranks_listen(fr_ranks *r, void *bytes, size_t size) {
     int done = 0;
     if (!r || failed(r)) return;

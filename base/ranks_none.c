@@ -1,4 +1,4 @@
-/* Ranks of builds for one process: there are none. See ranks.h. */
+/* Answers for builds of one process, which have no ranks: see ranks.h. */
 #include "base/error.h"
 #include "base/ranks.h"
 

@@ -1,7 +1,7 @@
-/* Processes of a job that watch each other: see ranks_watch.h.
+/* Lets the processes of a job watch each other: see ranks_watch.h.
  *
- * Records have one size, and what is sent is as small as a socket always takes: nobody waits for a reader. The thread
- * alone reads. What the job's failure was is written once, before `failed` says so. */
+ * Records have one size, and they are so small and few that a socket always takes them: no sender waits for a reader.
+ * Only the watching thread reads. The job's failure is written once, before `failed` is set. */
 #include "base/ranks_watch.h"
 
 #include <arpa/inet.h>
@@ -28,36 +28,36 @@
 #include "base/thread_stack.h"
 
 enum {
-    ALIVE = 1, /* what records say */
+    ALIVE = 1, /* kinds of records */
     LEAVING,
     STRUCK,
     FAILED,
-    MISSES, /* as LEAVING, of a rank that misses another one, as its line says */
-    SAID,   /* the same, of those that miss rank 0: rank 1 tells of it */
+    MISSES, /* leaves because another rank is gone or silent; the line names it */
+    SAID,   /* leaves because rank 0 is gone or silent; rank 1 prints that */
     ALL_LEAVE,
     LINE = 400,
     NAME = FR_WATCH_HOST + 24,
     CONNECT_MS = 3000, /* for one address */
     MEET_MS = 20000,   /* for all ranks */
-    HELLO_MS = 500,    /* for the first words of one */
+    HELLO_MS = 500,    /* for the first message of a rank */
     LINGER_MS = 1000,
-    LOOK_MS = 50,      /* between looks at what no connection tells */
-    STRUCK_LOOKS = 15  /* of 10 ms, before a signal is taken for what it is */
+    LOOK_MS = 50,      /* between checks that no connection triggers: silence, failures, the parent process */
+    STRUCK_LOOKS = 15  /* waits of 10 ms for a failure that explains a signal */
 };
 
-#define MOST_BEAT 2.0 /* seconds between two signs of life; with less patience a fifth of it */
+#define MOST_BEAT 2.0 /* longest time between two signs of life, in seconds; else a fifth of the timeout */
 
 typedef struct record {
-    int32_t kind, rank, code; /* of the sender; its exit status, or signal */
+    int32_t kind, rank, code; /* rank: the sender; code: its exit status, or its signal */
     char line[LINE];
 } record;
 
 typedef struct peer {
-    atomic_int fd; /* -1: none, or none any more */
+    atomic_int fd; /* -1: not connected, or not any more */
     double heard;
     bool leaving, struck;
     record in;
-    size_t got; /* bytes of it */
+    size_t got; /* bytes of `in` that have arrived */
     char name[NAME];
 } peer;
 
@@ -65,17 +65,17 @@ struct fr_watch {
     int index, count, listener;
     _Atomic double timeout, late;
     _Atomic(fr_watch_end_fn *) end;
-    pthread_mutex_t mutex;  /* of the failure while it is written, and of what leave() waits for */
+    pthread_mutex_t mutex;  /* guards the failure while it is written, and what fr_watch_leave waits for */
     pthread_cond_t changed;
     fr_failure failure;
     atomic_bool failed, leaving;
-    atomic_int missed; /* the rank that has gone, or is silent, which is the failure; -1: it is another */
+    atomic_int missed; /* the rank that has gone or is silent, if that is the failure; else -1 */
     atomic_int signal, own_signal;
-    bool settled, all_leave; /* settled: nobody is left to wait for */
-    bool told;               /* the others have the failure */
+    bool settled, all_leave; /* settled: no rank is left to wait for */
+    bool told;               /* the other ranks were told the failure */
     double failed_at, beat;
     pid_t starter;
-    peer peers[];           /* [count]; rank 0 has one to each, the others to rank 0 */
+    peer peers[];           /* [count]; rank 0 is connected to each rank, the others only to rank 0 */
 };
 
 /* --------------------------------------------------------------------------------------------------------- failures */
@@ -92,7 +92,7 @@ fr_status fr_watch_check(const fr_watch *w) {
     return fr_watch_failed(w) ? fr_failure_raise(&w->failure) : FR_OK;
 }
 
-/* missed: as there. */
+/* Records the job's failure, if it is the first. missed: as in fr_watch. */
 static void fail_by(fr_watch *w, int missed, fr_status status) {
     pthread_mutex_lock(&w->mutex);
     if (!fr_watch_failed(w)) {
@@ -148,7 +148,7 @@ static void settle(fr_watch *w, bool all_leave) {
     pthread_mutex_unlock(&w->mutex);
 }
 
-/* Rank 0 leaves: once all others do, or have gone. */
+/* Lets rank 0 leave once all other ranks are leaving or have gone. */
 static void look_who_is_left(fr_watch *w) {
     bool all = true;
     for (int r = 1; r < w->count; r++) {
@@ -159,7 +159,7 @@ static void look_who_is_left(fr_watch *w) {
     settle(w, all);
 }
 
-/* A rank's signal ends all of them. */
+/* Ends all ranks by the signal that one of them has received. */
 static void pass_signal(fr_watch *w, int rank, int signal_number) {
     static const int ends[] = {SIGINT, SIGTERM, SIGHUP};
     int known = SIGTERM, none = 0;
@@ -200,10 +200,10 @@ static void take_record(fr_watch *w, int rank, record *in) {
     }
 }
 
-/* A connection has ended. */
+/* Handles the end of a connection. */
 static void lose(fr_watch *w, int rank) {
     peer *p = &w->peers[rank];
-    shutdown(p->fd, SHUT_RDWR); /* not closed: others may be sending, and its number must stay its own */
+    shutdown(p->fd, SHUT_RDWR); /* not closed: another thread may be sending, and the number must not be reused */
     p->fd = -1;
     if (!p->leaving && !p->struck) fr_watch_miss(w, rank, fr_fail(FR_MACHINE, "%s has gone", p->name));
     if (w->index) settle(w, w->all_leave);
@@ -242,8 +242,9 @@ static void look_for_silence(fr_watch *w, double now) {
     }
 }
 
-/* A rank leaves; rank 0 says so where it has failed, as all do then. Who starts jobs ends all once one has ended: rank
- * 1 has time to see why before that. */
+/* Tells that this rank leaves; rank 0 also sends its failure, as all ranks end then. The program that starts jobs ends
+ * all ranks once one has ended: so if rank 0 is missed, ranks above 1 wait, and rank 1 has time to print the
+ * reason. */
 static void say_goodbye(const fr_watch *w, int code, const char *line) {
     int missed = atomic_load(&w->missed);
     if (w->index == 0 && code) {
@@ -254,7 +255,7 @@ static void say_goodbye(const fr_watch *w, int code, const char *line) {
     if (w->index > 1 && missed == 0) poll(NULL, 0, LINGER_MS);
 }
 
-/* What is told once it is known, and done once it is time. */
+/* Sends signs of life, reports a failure once, lets rank 0 leave, and ends a process that hangs after a failure. */
 static void tell(fr_watch *w, double now) {
     fr_watch_end_fn *end = atomic_load(&w->end);
     if (now - w->beat >= beat_of(w)) {
@@ -288,19 +289,19 @@ static void *watch(void *context) {
     for (double last = fr_clock();;) {
         listen_once(w);
         double now = fr_clock();
-        /* A process that was stopped itself has heard nobody. */
+        /* While this process itself was stopped it could hear no rank, so silence counts from now on. */
         for (int r = 0; r < w->count && now - last > 1; r++) w->peers[r].heard = now;
         last = now;
         look_for_silence(w, now);
         tell(w, now);
         if (getppid() == w->starter) continue;
-        w->starter = getppid(); /* who started the job has gone */
+        w->starter = getppid(); /* the program that started the job has gone */
         kill(getpid(), SIGTERM);
     }
     return NULL;
 }
 
-/* Signals are for the other threads. */
+/* Starts the watching thread. It blocks all signals, which the other threads handle. */
 static fr_status start_thread(fr_watch *w) {
     pthread_t thread;
     pthread_attr_t attributes;
@@ -333,7 +334,7 @@ static bool wait_for(int fd, short events, int milliseconds) {
     return got > 0;
 }
 
-/* All that this machine is reached by, or loopback alone. */
+/* Lists the addresses of this machine, or only loopback if all ranks are on it. */
 static void list_addresses(fr_watch_place *place, bool near) {
     struct ifaddrs *all = NULL, *a;
     size_t count = 0;
@@ -386,7 +387,7 @@ fr_status fr_watch_open(int index, int count, const char *hosts, bool near, doub
     return index ? FR_OK : listen_at(w, place, near);
 }
 
-/* What a rank says first. */
+/* Holds the first message of a rank to rank 0. */
 typedef struct hello {
     uint8_t token[FR_WATCH_TOKEN];
     int32_t rank;
@@ -406,7 +407,7 @@ static int connect_to(const fr_watch_place *place, const char *address) {
     return -1;
 }
 
-/* Rank 0 answers with its token: that it was it who was reached. */
+/* Sends the token to rank 0, which answers with it: this proves that it is rank 0 that was reached. */
 static bool greet(const fr_watch *w, const fr_watch_place *place, int fd) {
     hello own = {.rank = w->index};
     uint8_t token[FR_WATCH_TOKEN];
@@ -429,7 +430,7 @@ static fr_status find_first(fr_watch *w, const fr_watch_place *place) {
     return fr_fail(FR_MACHINE, "%s can't reach %s by TCP", w->peers[w->index].name, w->peers[0].name);
 }
 
-/* Takes a connection, if it is a rank's that has none yet. */
+/* Accepts a connection if it comes from a rank that has none yet. */
 static bool welcome(fr_watch *w, const fr_watch_place *place, int fd) {
     hello theirs;
     if (fd < 0 || !wait_for(fd, POLLIN, HELLO_MS) ||
@@ -469,7 +470,7 @@ int fr_watch_signal(const fr_watch *w) {
 }
 
 bool fr_watch_struck(fr_watch *w, int signal_number, bool pass) {
-    int before = errno; /* of what the signal came into */
+    int before = errno; /* the interrupted code may still need it */
     bool failed = false;
     for (int looks = 0; looks < STRUCK_LOOKS; looks++) {
         failed = fr_watch_failed(w);

@@ -1,5 +1,7 @@
-/* How long the calling thread could have run and had no CPU, since it was started. In: the system's account of it
- * (schedstat). Out: nanoseconds, or -1 where the system keeps none. Takes some microseconds. */
+/* Measures how long the calling thread could have run but had no CPU, since it was started.
+ *
+ * In: the system's account of it (schedstat). Out: nanoseconds, or -1 if the system keeps none. Takes some
+ * microseconds. */
 #ifndef FR_BASE_RUN_QUEUE_H
 #define FR_BASE_RUN_QUEUE_H
 

@@ -52,7 +52,7 @@ static void compress(uint32_t state[8], const uint8_t *block) {
     for (size_t i = 0; i < 8; i++) state[i] += v[i];
 }
 
-/* Fractions of the square roots of the first 8 primes. */
+/* Begins with fractions of the square roots of the first 8 primes. */
 fr_sha256 fr_sha256_begin(void) {
     return (fr_sha256){.state = {0x6a09e667, 0xbb67ae85, 0x3c6ef372, 0xa54ff53a, 0x510e527f, 0x9b05688c, 0x1f83d9ab,
                                  0x5be0cd19}};
@@ -69,7 +69,7 @@ void fr_sha256_add(fr_sha256 *hash, const void *bytes, size_t size) {
     }
 }
 
-/* A bit, zeros, and how many bits there were, big-endian, fill the last block. */
+/* Fills the last block with a bit that is set, zeros, and the number of bits, big-endian. */
 void fr_sha256_end(fr_sha256 *hash, uint8_t digest[FR_SHA256_BYTES]) {
     static const uint8_t padding[FR_SHA256_BLOCK] = {0x80};
     uint8_t length[LENGTH_BYTES];

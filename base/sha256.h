@@ -1,6 +1,6 @@
-/* SHA-256 (FIPS 180-4): digests that nobody can make two equal ones of.
+/* Computes SHA-256 digests (FIPS 180-4), for which nobody can find two inputs with the same digest.
  *
- * In: bytes, in pieces. Out: 32 of them, which stand for all. Where nobody has an interest in equal ones, hash.h is
+ * In: bytes, in pieces. Out: 32 bytes that stand for all of them. If no attacker gains from equal digests, hash.h is
  * faster. */
 #ifndef FR_BASE_SHA256_H
 #define FR_BASE_SHA256_H
@@ -13,7 +13,7 @@ enum { FR_SHA256_BYTES = 32, FR_SHA256_BLOCK = 64 };
 typedef struct fr_sha256 {
     uint32_t state[8];
     uint64_t size; /* bytes so far */
-    uint8_t block[FR_SHA256_BLOCK]; /* the last ones, which don't fill it */
+    uint8_t block[FR_SHA256_BLOCK]; /* the last bytes, which do not fill a block yet */
 } fr_sha256;
 
 fr_sha256 fr_sha256_begin(void);

@@ -1,4 +1,4 @@
-/* The counts of steps.h, on futexes. */
+/* Implements the counts of steps.h with futexes. */
 #include "base/steps.h"
 
 #include <limits.h>
@@ -14,19 +14,20 @@
 
 #define SLEEPER 1u
 
-/* How long a waiter stays awake at most. Long enough for the uneven end of a step and for what a caller does between
- * two runs; a sleeper is back 20 to 80 us after its wake-up (2-core virtual machine, EPYC Zen 5). Within a run less
- * where waits are shorter: who waits far longer than usual waits for a thread that has lost its core, which may be
- * queued for this one. */
+/* Limits how long a waiting thread stays awake: long enough for the uneven end of a step, and for what a caller does
+ * between two runs. A sleeping thread is back 20 to 80 us after its wake-up (2-core virtual machine, EPYC Zen 5).
+ * Within a run the limit is lower if waits are usually shorter: a thread that waits far longer than usual waits for
+ * one that has lost its core, and that may be queued for the waiting thread's own core. */
 #define SPIN_NANOSECONDS 100000
 #define SPIN_LEAST 20000
 #define SPIN_USUALS 8
-#define SPINS_PER_LOOK 64 /* at the clock */
-#define YIELDS 4 /* fewer cost a sleep at most barriers, more gain nothing (3 and 8 threads on 2 cores) */
-#define YIELD_AFTER 10000 /* unpinned: the thread that is waited for may have been put on the waiter's own CPU */
+#define SPINS_PER_LOOK 64 /* spins between two looks at the clock */
+#define YIELDS 4 /* with fewer it sleeps at most barriers, more gain nothing (3 and 8 threads on 2 cores) */
+#define YIELD_AFTER 10000 /* unpinned: the awaited thread may have been put on the waiting thread's own CPU */
 
-/* Beside another program that keeps the CPU busy a yield hands it a turn of 3 ms, and since 6.18 Linux makes who yields
- * make up for it: with one at each barrier a team stands still. After one that took long, waiters sleep for a while. */
+/* If another program keeps the CPU busy, a yield gives it a turn of 3 ms, and since 6.18 Linux makes the thread that
+ * yields pay for that time afterwards: with a yield at each barrier a team stands still. So after a yield that took
+ * long, waiting threads sleep for a while instead. */
 #define LONG_YIELD_NANOSECONDS 500000
 #define CROWDED_FIRST 20000000
 #define CROWDED_MOST 250000000
@@ -57,7 +58,7 @@ void fr_steps_copy(fr_steps *steps, fr_steps *from) {
     atomic_store_explicit(steps, value & ~SLEEPER, memory_order_relaxed);
 }
 
-/* The sleeper's bit does not matter here: it lies below a step. */
+/* Returns true if the count has not reached the step. The sleeper's bit does not matter, as it lies below a step. */
 static bool behind(uint32_t value, uint32_t step) {
     return (int32_t)((value & ~SLEEPER) - step) < 0;
 }
@@ -66,13 +67,14 @@ static bool reached(fr_steps *steps, uint32_t step) {
     return !behind(atomic_load_explicit(steps, memory_order_acquire), step);
 }
 
-/* One hiccup is not yet a neighbour. */
+/* Gives the next time for which yields are avoided: short at first, as one long yield does not yet prove that another
+ * program keeps the CPU busy. */
 static int64_t longer(int64_t crowded_for) {
     if (crowded_for == 0) return CROWDED_FIRST;
     return 2 * crowded_for < CROWDED_MOST ? 2 * crowded_for : CROWDED_MOST;
 }
 
-/* Lets the other threads of this CPU run; false where that has just taken long. */
+/* Lets the other threads of this CPU run; does nothing and returns false if a yield has taken long of late. */
 static bool yielded(fr_waiter *own) {
     int64_t before = fr_steps_nanoseconds();
     if (before < own->crowded_until) return false;
@@ -91,8 +93,8 @@ static bool reached_in_a_look(fr_steps *steps, uint32_t step) {
     return false;
 }
 
-/* Whether somebody else may have work for this CPU: another session where it is shared, whoever may be waited for where
- * threads are not pinned. */
+/* Returns true if another thread may have work for this CPU: on a shared CPU another session's thread, and if threads
+ * are not pinned, the awaited thread itself. */
 static bool should_yield(const fr_waiter *own, int64_t began, int64_t now) {
     if (own->cpu >= 0) return fr_core_is_shared(own->cpu);
     return now - began >= YIELD_AFTER || now < own->crowded_until;
@@ -128,7 +130,7 @@ static void sleep_until(fr_steps *steps, uint32_t step) {
     }
 }
 
-/* What took far longer than any spin says nothing of how long to spin. */
+/* Averages how long waits take, without those far longer than any spin: they don't tell how long to spin. */
 static void learn(fr_waiter *own, int64_t took) {
     if (took < 2 * SPIN_NANOSECONDS) own->usual += (took - own->usual) / 16;
 }

@@ -1,11 +1,12 @@
-/* A count of steps that one thread takes and others wait for.
+/* Counts steps that one thread takes and other threads wait for.
  *
- * In: a word with one writer. Out: it moves on; whoever waits for a step goes on once it is taken, and sees what was
- * written before. Waiting spins first, about as long as it usually takes, then sleeps (futex).
+ * In: a word with one writer. Out: the word advances; a thread that waits for a step goes on once it is taken, and
+ * sees what was written before. A waiting thread spins first, about as long as a wait usually takes, then sleeps
+ * (futex).
  *
- * The low bit of a word says that somebody sleeps on it; the rest counts. Bit and count change in one atomic operation,
- * so no wake-up is lost and none is asked for in vain. Counts wrap around: nobody waits for a step far ahead, so the
- * sign of a difference tells who is. */
+ * The low bit of a word says that a thread sleeps on it; the rest counts. Bit and count change in one atomic
+ * operation, so no wake-up is lost and none is sent in vain. Counts wrap around: no thread waits for a step far ahead,
+ * so the sign of a difference tells which of two counts is ahead. */
 #ifndef FR_BASE_STEPS_H
 #define FR_BASE_STEPS_H
 
@@ -17,29 +18,29 @@
 
 typedef _Atomic uint32_t fr_steps;
 
-/* Where a thread waits, and what it knows of waiting there. */
+/* Describes a thread that waits, and how long its waits have taken. */
 typedef struct fr_waiter {
-    int cpu;               /* its place; -1: not pinned */
-    bool oversubscribed;   /* it lets others run at once */
-    int64_t crowded_until; /* until then yields are taken to be long */
-    int64_t crowded_for;   /* nanoseconds that a long yield counts for; 0: the last one was short */
-    int64_t usual;         /* nanoseconds that a wait takes, if it is not over at once */
+    int cpu;               /* it is pinned to this; -1: not pinned */
+    bool oversubscribed;   /* it yields at once instead of spinning */
+    int64_t crowded_until; /* until then it does not yield, as yields take long */
+    int64_t crowded_for;   /* nanoseconds of this, after the last yield; 0: that one was short */
+    int64_t usual;         /* nanoseconds that a wait usually takes if it is not over at once */
 } fr_waiter;
 
 void fr_waiter_open(fr_waiter *waiter, int cpu, bool oversubscribed);
 
-/* Moves the count on by its own thread; returns the new one. */
+/* Advances the count, which only one thread does; returns the new one. */
 uint32_t fr_steps_advance(fr_steps *steps);
 
-/* Until the count has come that far: within a run, where others work meanwhile; or between two, where the caller does
- * something else. */
+/* Wait until the count has reached the step: the first within a run, while other threads work, the second between two
+ * runs, while the caller does something else. */
 void fr_steps_await(fr_waiter *waiter, fr_steps *steps, uint32_t step);
 void fr_steps_await_run(fr_waiter *waiter, fr_steps *steps, uint32_t step);
 
-/* Sets a count that nobody looks at to another one. */
+/* Sets a count that no thread waits for to the value of another one. */
 void fr_steps_copy(fr_steps *steps, fr_steps *from);
 
-/* Of the clock that waits are measured by. */
+/* Reads the clock that waits are measured with. */
 int64_t fr_steps_nanoseconds(void);
 
 #endif

@@ -1,4 +1,4 @@
-/* Bytes of a file, by address and length, without a copy. */
+/* Refers to bytes of a file by address and length, without a copy. */
 #ifndef FR_BASE_TEXT_H
 #define FR_BASE_TEXT_H
 
@@ -7,13 +7,13 @@
 #include <stdint.h>
 #include <string.h>
 
-/* Bytes that belong to someone else, not always NUL-terminated. */
+/* Refers to bytes that it does not own, not always NUL-terminated. */
 typedef struct fr_text {
     const char *bytes;
     size_t length;
 } fr_text;
 
-/* The two arguments of printf's "%.*s", for texts of bounded length. */
+/* Gives the two arguments of printf's "%.*s", for texts of bounded length. */
 #define FR_SHOW(text) (int)(text).length, (text).bytes
 
 static inline bool fr_text_same(fr_text a, fr_text b) {
@@ -24,13 +24,13 @@ static inline bool fr_text_is(fr_text text, const char *word) {
     return fr_text_same(text, (fr_text){word, strlen(word)});
 }
 
-/* Below, at or above 0, as memcmp. */
+/* Returns a number below, at or above 0, as memcmp does. */
 static inline int fr_text_compare(fr_text a, fr_text b) {
     int order = memcmp(a.bytes, b.bytes, a.length < b.length ? a.length : b.length);
     return order ? order : (a.length > b.length) - (a.length < b.length);
 }
 
-/* An unsigned integer of n bytes, at most 8. */
+/* Reads an unsigned integer of n bytes, at most 8. */
 static inline uint64_t fr_little_endian(const uint8_t *bytes, size_t n) {
     uint64_t value = 0;
     for (size_t i = n; i-- > 0;) value = value << 8 | bytes[i];

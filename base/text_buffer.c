@@ -8,7 +8,7 @@
 
 #define FIRST_CAPACITY ((size_t)256)
 
-/* Doubling, so that n bytes are copied O(n) times in all. */
+/* Doubles the capacity, so that to append n bytes O(n) bytes are copied in all. */
 static bool reserve(fr_text_buffer *buffer, size_t more) {
     if (buffer->status != FR_OK) return false;
     if (more > FR_MAX_TEXT - buffer->length) {

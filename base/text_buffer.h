@@ -1,7 +1,7 @@
-/* Text that grows as it is appended to.
+/* Grows a text as bytes are appended to it.
  *
- * In: bytes. Out: all of them, in order. Appending reports nothing: a failure (no memory, or more than FR_MAX_TEXT
- * bytes) drops what follows and stays, and one call at the end asks for it. A zeroed struct is an empty text. */
+ * In: bytes. Out: all of them, in order. Appending reports no failure: after one (no memory, or more than FR_MAX_TEXT
+ * bytes) all further bytes are dropped, and one call at the end reports it. A zeroed struct is an empty text. */
 #ifndef FR_BASE_TEXT_BUFFER_H
 #define FR_BASE_TEXT_BUFFER_H
 
@@ -18,10 +18,10 @@ typedef struct fr_text_buffer {
 void fr_text_append(fr_text_buffer *buffer, const void *bytes, size_t length);
 void fr_text_append_string(fr_text_buffer *buffer, const char *string);
 
-/* FR_OK when everything appended so far is there; otherwise the failure, with a line that says whose text it is. */
+/* Returns FR_OK if everything appended so far is there; otherwise the failure, with a line that names `what`. */
 fr_status fr_text_check(const fr_text_buffer *buffer, const char *what);
 
-/* Gives the bytes away as a NUL-terminated string for the caller to free, and leaves the buffer empty. */
+/* Hands the bytes over as a NUL-terminated string that the caller frees, and leaves the buffer empty. */
 fr_status fr_text_take(fr_text_buffer *buffer, const char *what, char **bytes, size_t *length);
 
 void fr_text_free(fr_text_buffer *buffer);

@@ -1,5 +1,5 @@
-/* The stack of every thread that the library starts, whatever the limit of the process is (ulimit -s). Kernels take up
- * to 250 KB of it; what the process and its libraries keep by thread is cut out of it too (0.8 MB of
+/* Sets the stack size of every thread that the library starts, independent of the process's limit (ulimit -s). Kernels
+ * use up to 250 KB of it; thread-local memory of the process and its libraries is cut out of it too (0.8 MB of
  * ThreadSanitizer's). */
 #ifndef FR_BASE_THREAD_STACK_H
 #define FR_BASE_THREAD_STACK_H

@@ -1,7 +1,7 @@
-/* The parts of topology.h that need no system library: the CPU quota, the plan, the partition.
+/* Reads the CPU quota, plans threads and partitions work: the parts of topology.h that need no system library.
  *
- * In: a machine description, or the cgroup files of a process. Out: which thread runs where, which items it owns, how
- * many CPUs the quota allows. */
+ * In: a machine description, or the cgroup files of a process. Out: the CPU of each thread, the items that it owns,
+ * and the number of CPUs that the quota allows. */
 #include "base/topology.h"
 
 #include <limits.h>
@@ -12,7 +12,8 @@
 
 /* ------------------------------------------------------------------------------------------------------------ quota */
 
-/* quota / period rounded up. Anything that does not start with a digit ("max", "-1") is no limit, as is zero. */
+/* Gives quota / period, rounded up. Text that does not start with a digit ("max", "-1") means no limit, as zero
+ * does. */
 static uint64_t whole_cpus(const char *quota, const char *period) {
     if (*quota < '0' || *quota > '9' || *period < '0' || *period > '9') return 0;
     unsigned long long time = strtoull(quota, NULL, 10), every = strtoull(period, NULL, 10);
@@ -41,16 +42,16 @@ int fr_cpu_quota(const char *root) {
 
 /* ------------------------------------------------------------------------------------------------------------- plan */
 
-/* A processing unit, and when it is its turn to get a thread. */
+/* Describes a processing unit, and its turn to get a thread. */
 typedef struct candidate {
     int cpu, node;
-    int sibling;  /* units of its core that come before it: 0 is a whole core */
+    int sibling;  /* units of its core that come before it; 0: it is the core's first */
     int ordinal;  /* its number among the units of its node with the same `sibling` ... */
     int of;       /* ... and how many those are */
 } candidate;
 
-/* Whole cores before siblings. Among them, unit i of a node's n has its turn at (i + 1/2) / n: the first k turns hold
- * each node's share in proportion, for every k. */
+/* Orders whole cores before siblings. Among them, unit i of a node's n has its turn at (i + 1/2) / n, so that for
+ * every k the first k turns hold each node's share in proportion. */
 static int compare_turns(const void *left, const void *right) {
     const candidate *a = left, *b = right;
     if (a->sibling != b->sibling) return a->sibling - b->sibling;
@@ -103,7 +104,8 @@ void fr_plan_make(const fr_machine *machine, size_t threads, bool pin, bool numa
 
 /* -------------------------------------------------------------------------------------------------------- partition */
 
-/* The item at which unit number `at` begins. The last unit's end may be no size_t: it is the end of the items. */
+/* Gives the item at which unit number `at` begins. The end of the last unit is the end of the items: the product may
+ * not fit size_t. */
 static size_t unit_begin(size_t at, size_t units, size_t unit, size_t count) {
     return at < units ? at * unit : count;
 }

@@ -1,9 +1,8 @@
-/* Which cores this process may use, which NUMA node each belongs to, and where each thread shall run.
+/* Finds the cores that this process may use and their NUMA nodes, and plans where each thread runs.
  *
- * In: /sys within the process's affinity mask and CPU quota (topology_sys.c); where that doesn't tell, hwloc's view of
- * the machine (topology_hwloc.c), or one node in builds without hwloc, as that for arm64 is (topology_plain.c). Out: a
- * plan, plain data.
- * fr_plan_make is pure: tests give it synthetic machines. */
+ * In: /sys within the process's affinity mask and CPU quota (topology_sys.c); if that doesn't tell, hwloc's view of
+ * the machine (topology_hwloc.c), or one node in builds without hwloc, such as those for arm64 (topology_plain.c).
+ * Out: a plan, plain data. fr_plan_make is pure: tests give it synthetic machines. */
 #ifndef FR_BASE_TOPOLOGY_H
 #define FR_BASE_TOPOLOGY_H
 
@@ -12,7 +11,7 @@
 #define FR_MAX_THREADS 1024
 #define FR_MAX_CPUS 8192 /* the system's CPU numbers lie below: Linux's own limit */
 
-/* A machine as the planner sees it: usable processing units, core siblings adjacent or not. */
+/* Describes one processing unit that may be used; units of one core need not be adjacent. */
 typedef struct fr_cpu_place {
     int cpu;  /* the system's number */
     int core; /* units of one core have equal numbers */
@@ -28,31 +27,31 @@ typedef struct fr_machine {
 
 typedef struct fr_plan {
     size_t threads;            /* >= 1 */
-    int cpu[FR_MAX_THREADS];   /* where thread t is pinned; -1: not pinned */
+    int cpu[FR_MAX_THREADS];   /* thread t is pinned to this CPU; -1: not pinned */
     int node[FR_MAX_THREADS];  /* its node; threads of one node are neighbours, nodes ascend */
-    int nodes;                 /* that node[] counts over; some may have no thread */
+    int nodes;                 /* number of nodes; some may have no thread */
     bool oversubscribed;       /* more threads than processing units or quota: waiters yield instead of spinning */
 } fr_plan;
 
 /* Reads this machine, as the calling thread may use it. */
 fr_status fr_machine_read(fr_machine *machine);
 
-/* The CPUs that the quotas of this process's cgroup and of those above it allow, rounded up; 0: no limit, or none that
- * can be read. root: "" for this system, or a folder that holds a made-up /proc and /sys. */
+/* Gives the CPUs that the quotas of this process's cgroup and of those above it allow, rounded up; 0 means no limit,
+ * or none that can be read. root: "" for this system, or a folder that holds a made-up /proc and /sys. */
 int fr_cpu_quota(const char *root);
 
-/* Whether threads that are not told otherwise are pinned: where memory is placed for one of several nodes. Elsewhere a
- * pinned thread waits for its core while others are idle. */
+/* Returns true if threads are pinned by default: only where memory is placed on one of several nodes. Elsewhere a
+ * pinned thread would wait for its core while other cores are idle. */
 bool fr_pinning_pays(const fr_machine *machine, bool numa);
 
-/* threads 0: one per core (not per sibling) that affinity and quota allow. pin false: cpu is -1. numa false: nodes are
- * ignored. Threads are placed on nodes in proportion to the nodes' cores, first on whole cores, then on siblings; when
- * every unit has one, it starts again. At most FR_MAX_THREADS. */
+/* Plans the threads. threads 0: one per core (not per sibling) that affinity and quota allow. pin false: cpu is -1.
+ * numa false: nodes are ignored. Threads are placed on nodes in proportion to the nodes' cores, first on whole cores,
+ * then on siblings; when every unit has one, it starts again. At most FR_MAX_THREADS. */
 void fr_plan_make(const fr_machine *machine, size_t threads, bool pin, bool numa, fr_plan *plan);
 
-/* Items [*begin, *end) of `count` that part `index` of `parts` owns: contiguous, in order, in whole units of `unit`
- * items (the last may be short), sizes differing by at most one unit. Pure: it says which thread, hence which node,
- * reads and first touches which weight rows. */
+/* Gives the items [*begin, *end) of `count` that part `index` of `parts` owns: contiguous, in order, in whole units of
+ * `unit` items (the last may be short), sizes differing by at most one unit. Pure: it decides which thread, hence
+ * which node, reads and first touches which weight rows. */
 void fr_partition(size_t count, size_t unit, size_t index, size_t parts, size_t *begin, size_t *end);
 
 #endif

@@ -1,4 +1,4 @@
-/* The machine as hwloc sees it: processing units, cores, NUMA nodes. It is asked where /sys doesn't say.
+/* Reads the machine from hwloc: processing units, cores, NUMA nodes. hwloc is asked if /sys doesn't tell.
  *
  * In: hwloc's topology (already without what the cpuset forbids), the calling thread's affinity, the CPU quota. Out:
  * the usable units in hwloc's order, in which neighbours share caches, with nodes numbered in order of appearance. */
@@ -9,14 +9,14 @@
 #include "base/error.h"
 #include "base/topology_sys.h"
 
-/* A unit without a core above it counts as one: below every core's number. */
+/* Gives the number of the unit's core. A unit without a core above it counts as a core, numbered below all others. */
 static int core_of(hwloc_topology_t topology, hwloc_obj_t unit) {
     hwloc_obj_t core = hwloc_get_ancestor_obj_by_type(topology, HWLOC_OBJ_CORE, unit);
     return core ? (int)core->logical_index : -1 - (int)unit->logical_index;
 }
 
-/* The dense number of the unit's node. Memory without CPUs (a CXL expander, say) comes after in the system's numbering:
- * the first node is the unit's own. */
+/* Gives the dense number of the unit's node. Memory without CPUs (a CXL expander, say) comes later in the system's
+ * numbering, so the first node is the unit's own. */
 static int node_of(hwloc_obj_t unit, int *seen, int *count) {
     int node = unit->nodeset ? hwloc_bitmap_first(unit->nodeset) : 0;
     for (int i = 0; i < *count; i++) {

@@ -1,7 +1,6 @@
-/* The machine without hwloc: /sys, or the affinity mask alone.
+/* Reads the machine without hwloc: from /sys, or from the affinity mask alone.
  *
- * In: the calling thread's affinity. Out: a machine; of one node, each CPU a core of its own, where /sys says
- * nothing. */
+ * In: the calling thread's affinity. Out: a machine; if /sys says nothing it has one node, and each CPU is a core. */
 #include "base/topology.h"
 
 #include "base/error.h"

@@ -1,4 +1,4 @@
-/* The machine by /sys: see topology_sys.h. */
+/* Reads the machine from /sys: see topology_sys.h. */
 #include "base/topology_sys.h"
 
 #include <errno.h>
@@ -10,7 +10,7 @@
 #include "base/cgroup.h"
 #include "base/error.h"
 
-/* A unit, and the first unit of each group that it is in. */
+/* Describes a unit by its CPU and by the first CPU of each group that it is in. */
 typedef struct unit {
     int cpu, core, cache, package, node;
 } unit;
@@ -19,7 +19,7 @@ typedef struct unit {
 #define CPUS    "%s/sys/devices/system/cpu/cpu%d/%s"
 #define NODES   "%s/sys/devices/system/node"
 
-/* The next range of a list such as "0-3,8", which it moves behind it; false at its end. */
+/* Reads the next range of a list such as "0-3,8" and moves the list past it; returns false at its end. */
 static bool next_range(const char **list, int *first, int *last) {
     char *end;
     long low = strtol(*list, &end, 10), high = low;
@@ -32,7 +32,7 @@ static bool next_range(const char **list, int *first, int *last) {
     return true;
 }
 
-/* The first CPU of a list; NO_CPU: there is none. */
+/* Gives the first CPU of a list; NO_CPU if there is none. */
 static int first_of(const char *root, int cpu, const char *folder, const char *name) {
     char path[4200], list[4096];
     int first, last;
@@ -41,7 +41,7 @@ static int first_of(const char *root, int cpu, const char *folder, const char *n
     return fr_read_small(path, name, list, sizeof list) && next_range(&at, &first, &last) ? first : NO_CPU;
 }
 
-/* Each CPU's node, by the first CPU of that; 0 for all where the kernel tells of none. */
+/* Stores for each CPU the first CPU of its node; 0 for all if the kernel lists no nodes. */
 static void read_nodes(const char *root, int *node_of) {
     char folder[4200], path[4300], nodes[1024], list[4096];
     int from, to, first, last;
@@ -75,7 +75,7 @@ static int compare(const void *left, const void *right) {
     return a->cpu - b->cpu;
 }
 
-/* Nodes in the order in which they come. */
+/* Fills the machine from sorted units, and numbers the nodes in the order in which they come. */
 static void take(const unit *units, size_t count, fr_machine *machine) {
     *machine = (fr_machine){0};
     for (size_t i = 0; i < count && machine->count < FR_MAX_THREADS; i++) {

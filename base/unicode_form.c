@@ -1,4 +1,4 @@
-/* Unicode normalization: see unicode_form.h. */
+/* Normalizes and classifies characters: see unicode_form.h. */
 #include "base/unicode_form.h"
 
 #include <stdlib.h>
@@ -9,7 +9,7 @@
 
 #define MAX_DECOMPOSITION 18 /* U+FDFA has the longest */
 
-/* Codepoints between two bytes that are no UTF-8. */
+/* Collects the codepoints between two bytes that are no UTF-8. */
 typedef struct codepoint_run {
     int32_t *items, *sorted; /* the second for sorting */
     size_t count, capacity;
@@ -26,7 +26,8 @@ static bool reserve(codepoint_run *run, size_t more) {
     return items && sorted;
 }
 
-/* A character that the normalizers inside tokenizers don't know yet: it stands for itself, and nothing joins it. */
+/* Returns true for a character that the normalizers inside tokenizers don't know yet: they neither decompose it nor
+ * join it with another one. */
 static bool is_unknown(int32_t codepoint) {
     return fr_older_character(codepoint) != codepoint ||
            (fr_unicode_changes(codepoint) & (FR_NO_CLASS | FR_NO_DECOMPOSITION));
@@ -46,7 +47,7 @@ static void sort_marks(codepoint_run *run, size_t begin, size_t end) {
     memcpy(run->items + begin, run->sorted, (end - begin) * sizeof *run->items);
 }
 
-/* The canonical order: marks between two characters of class 0, sorted. */
+/* Brings marks into the canonical order: sorts those between two characters of class 0. */
 static void order_marks(codepoint_run *run) {
     for (size_t begin = 0, end; begin < run->count; begin = end) {
         end = begin + 1;
@@ -140,7 +141,7 @@ bool fr_is_space(int32_t codepoint) {
            category == UTF8PROC_CATEGORY_ZP;
 }
 
-/* The circled and squared Latin letters are alphabetic, though their category says symbol. */
+/* Returns true for the circled and squared Latin letters, which are alphabetic, though their category says symbol. */
 static bool is_enclosed_letter(int32_t codepoint) {
     return (codepoint >= 0x24B6 && codepoint <= 0x24E9) || (codepoint >= 0x1F130 && codepoint <= 0x1F149) ||
            (codepoint >= 0x1F150 && codepoint <= 0x1F169) || (codepoint >= 0x1F170 && codepoint <= 0x1F189);
@@ -175,7 +176,8 @@ bool fr_is_numeric(int32_t codepoint) {
            (fr_unicode_changes(codepoint) & FR_NEW_NUMBER);
 }
 
-/* Whether a character's category is one of those in a row, by tables that have other characters. */
+/* Returns true if the character's category lies between first and last in the tables of an older Unicode version.
+ * not_yet and was: the flags of characters that only our tables, or only the older ones, have there. */
 static bool has_old_category(int32_t codepoint, utf8proc_category_t first, utf8proc_category_t last, unsigned not_yet,
                              unsigned was) {
     utf8proc_category_t category = utf8proc_category(codepoint);

@@ -1,4 +1,4 @@
-/* Characters in other Unicode versions: see unicode_versions.h. */
+/* Lists how characters differ between Unicode versions: see unicode_versions.h. */
 #include "base/unicode_versions.h"
 
 #include <stddef.h>
@@ -16,7 +16,7 @@
 #define NO_CLASS         FR_NO_CLASS
 #define NEW_JOINING      FR_NEW_JOINING
 
-/* Ranges of characters, in order, and what is told of each. */
+/* Describe ranges of characters, in order, and how they differ. */
 typedef struct newer_range {
     int32_t first, last, older;
 } newer_range;
@@ -168,7 +168,7 @@ static const lower_range lowers[] = {
 
 #define COUNT_OF(array) (sizeof(array) / sizeof *(array))
 
-/* The place of the last row whose first character, which its int32_t begins with, is at most that. */
+/* Finds the last row whose first character, the int32_t that it begins with, is not above this one. */
 static size_t find_row(const void *rows, size_t count, size_t size, int32_t codepoint) {
     size_t low = 0, high = count;
     while (high - low > 1) {

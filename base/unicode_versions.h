@@ -1,7 +1,7 @@
-/* Characters as the libraries inside Hugging Face's tokenizers know them, whose Unicode versions are not that of ours.
+/* Tells how the libraries inside Hugging Face's tokenizers know characters, as their Unicode versions are not ours.
  *
- * In: characters. Out: what changed. Tables tell of Unicode 8 to 17 what differs from Unicode 14, so that the answers
- * are those of the tokenizers package whatever versions PCRE2 and utf8proc have from 14 on. */
+ * In: characters. Out: what differs. Tables list how Unicode 8 to 17 differ from Unicode 14, so that the answers are
+ * those of the tokenizers package with any version of PCRE2 and utf8proc from Unicode 14 on. */
 #ifndef FR_BASE_UNICODE_VERSIONS_H
 #define FR_BASE_UNICODE_VERSIONS_H
 
@@ -24,11 +24,11 @@ enum {
 
 unsigned fr_unicode_changes(int32_t codepoint);
 
-/* For a character that Unicode 15 or 16 has new, or in another category, one that Unicode 14 has in this category, of
- * as many bytes; another one is itself. */
+/* Replaces a character that is new in Unicode 15 or 16, or has another category there, by one that has this category
+ * in Unicode 14 and as many bytes. Other characters are returned unchanged. */
 int32_t fr_older_character(int32_t codepoint);
 
-/* The small letter of a capital that Unicode 15, 16 or 17 has new; another one is itself. */
+/* Gives the small letter of a capital that is new in Unicode 15, 16 or 17. Other characters are returned unchanged. */
 int32_t fr_newer_lower(int32_t codepoint);
 
 #endif

@@ -1,6 +1,6 @@
-/* The words of a table as a text, for lines that say which there are.
+/* Joins the words of a table to one text, for lines that list them.
  *
- * In: a function of an index that gives a word, NULL past the end. Out: all of them, blanks between. */
+ * In: a function that gives the word of an index, NULL past the end. Out: all words, with blanks between. */
 #ifndef FR_BASE_WORD_LIST_H
 #define FR_BASE_WORD_LIST_H
 
@@ -9,7 +9,7 @@
 
 typedef const char *fr_word_fn(size_t index);
 
-/* Cut where it has no room. */
+/* Holds the text, which is cut at its size. */
 typedef struct fr_word_list {
     char text[1024];
 } fr_word_list;
