@@ -29,7 +29,8 @@ typedef struct drafts_at {
     uint8_t stood[TEXT_IDS], came[TEXT_IDS];
 } drafts_at;
 
-/* The text is written with drafts first, then step by step with drafts that nobody takes. */
+/* Records a text: it is written with drafts first, then step by step, and at each step drafts are made but not
+ * taken. */
 static void record(const fr_bench_engine *e, const char *words, const char *name, drafts_at *out) {
     int32_t text[TEXT_IDS + FR_STEP_MAX], drafts[FR_STEP_MAX], id;
     size_t count;
@@ -70,7 +71,8 @@ static void print_record(const char *words) {
 
 /* ------------------------------------------------------------------------------------------------------------- demo */
 
-/* Tokens per second of each manner over the prompts: 0 to LARGEST drafts, and auto. One session each, as a user has. */
+/* Measures tokens per second of each manner over the prompts: 0 to LARGEST drafts, and auto. Each manner has one
+ * session, as a user's run has. */
 static void bench_demo(void) {
     enum { MANNERS = LARGEST + 2, AUTO = LARGEST + 1 };
     static int32_t text[TEXT_IDS], first[TEXT_IDS];
@@ -112,7 +114,7 @@ static void bench_demo(void) {
 
 /* -------------------------------------------------------------------------------------------------------------- big */
 
-/* The rate at each depth over the recorded texts of a class of prompts. */
+/* Gives the acceptance rate at each depth over the recorded texts of a class of prompts. */
 static fr_bench_replay rates_of(const char *const *names, size_t count) {
     size_t reached[FR_STEP_MAX] = {0}, stood[FR_STEP_MAX] = {0};
     fr_bench_replay r = {.random = 1};

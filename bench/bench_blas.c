@@ -1,4 +1,4 @@
-/* Our float32 products beside OpenBLAS's, in one run: the yardstick for float weights.
+/* Times our float32 products beside OpenBLAS's in one run: the yardstick for float weights.
  *
  * In: perhaps "-o json"; perhaps another OpenBLAS than the system's, as a shared library whose names may begin with
  * scipy_. Out: a table. The matrices are those of Gemma 4 E2B's feed-forward network, with a prompt of 512 rows and
@@ -75,7 +75,7 @@ static double used_seconds(void) {
     return (double)used.tv_sec + 1e-9 * (double)used.tv_nsec;
 }
 
-/* Waits until the threads of the library that ran before, which spin for a while, sleep. */
+/* Waits until the threads of the other library sleep, because they spin for a while after their work. */
 static void wait_for_sleep(void) {
     double before;
     do {
@@ -93,7 +93,7 @@ static void multiply_by_blas(product *p) {
     p->blas.sgemm(ROW_MAJOR, NO_TRANS, TRANS, m, n, k, 1, p->x, k, p->w, k, 0, p->z, n);
 }
 
-/* Seconds of one of several products in a row, the first of them untimed. */
+/* Gives the seconds of one of several products in a row, of which the first is not timed. */
 static double time_products(product *p, void (*product_fn)(product *)) {
     size_t count = 0;
     wait_for_sleep();

@@ -25,7 +25,7 @@
 #define BIG_IDS  120
 #define CONTEXT  128 /* positions before the timed rows */
 
-/* About 1 GB of BF16: a cut of the published dense shapes. */
+/* A shape of about 1 GB of BF16: the published dense shapes with fewer layers. */
 static const fr_synth_target big = {.vocab = 16384,
                                     .hidden = 1536,
                                     .layers = 14,
@@ -39,7 +39,7 @@ static const fr_synth_target big = {.vocab = 16384,
 static const fr_synth_assistant big_assistant = {
     .hidden = 256, .layers = 4, .heads = 4, .ffn = 2048, .clusters = 128, .top = 32};
 
-/* E2B's vocabulary and widths, with just the layers whose KV the assistant reads. */
+/* E2B's vocabulary and widths, with only the layers whose KV the assistant reads. */
 static const fr_synth_target e2b = {.vocab = 262144,
                                     .hidden = 1536,
                                     .layers = 2,
@@ -74,7 +74,7 @@ static void write_models(void) {
 
 /* ----------------------------------------------------------------------------------------- T(K), and the draft step */
 
-/* Seconds of one chained draft step. */
+/* Gives the seconds of one chained draft step. */
 static double time_draft_step(fr_session *s) {
     double five[PAIRS], fifteen[PAIRS];
     fr_bench_require(fr_bench_begin_drafts(s));
@@ -108,7 +108,7 @@ static void run_text(fr_session *session, const int32_t *prompt, size_t count, i
     fr_bench_generate(session, text, DEMO_IDS);
 }
 
-/* One depth against none, pair by pair over the prompts: the middle of the ratios of tokens a second. */
+/* Compares one depth with no drafts, pair by pair over the prompts: gives the median ratio of tokens per second. */
 static double bench_demo_depth(const fr_bench_engine *e, int depth, tally *rounds) {
     static int32_t plain[DEMO_IDS], text[DEMO_IDS];
     double ratios[PAIRS], calls = 0;
@@ -151,8 +151,8 @@ static void bench_demo(fr_bench_replay *measured) {
     fr_bench_engine_close(&e);
 }
 
-/* Tokens per second of none and of scripted drafts at the demo's rates, against what T(K) / T(1), in t, and the
- * draft step allow. */
+/* Compares scripted drafts at the demo's rates with no drafts, and with the limit that T(K) / T(1), in t, and the
+ * draft step set. */
 static void bench_speculation(const fr_bench_engine *e, const fr_bench_replay *measured, const double *t, double one,
                               double draft_step) {
     int32_t script[CONTEXT + BIG_IDS], text[BIG_IDS];
@@ -210,7 +210,7 @@ static void bench_big(const fr_bench_replay *measured) {
     fr_bench_engine_close(&e);
 }
 
-/* One row through a head alone, by the team: what a draft step does after its layers. */
+/* Runs one row through a head alone by the team, as a draft step does after its layers. */
 typedef struct head_job {
     const fr_assistant *assistant;
     const fr_kernels *kernels;

@@ -42,7 +42,7 @@ static const double avx2_limits[MAX_ROWS + 1] = {[4] = 1.30};
 
 static int met, missed;
 
-/* "met" or "missed", counted. */
+/* Gives "met" or "missed", and counts it. */
 static const char *verdict(bool good) {
     if (good) met++;
     else missed++;
@@ -153,13 +153,13 @@ static void bench_context(bench *b) {
 
 /* --------------------------------------------------------------------------------------------------------- a prompt */
 
-/* The products of a prompt alone, over whatever the activations hold; and how many multiply-adds they are. */
+/* The products of a prompt alone, on any numbers that the activations hold, and their multiply-adds. */
 typedef struct products {
     fr_session *session;
     double macs;
 } products;
 
-/* Output features [begin, end) of a matrix, partitioned over the team as a whole. */
+/* Applies the output features [begin, end) of a matrix, divided among the team as a whole. */
 static void apply_part(products *p, const fr_team *team, const fr_workspace *workspace, const fr_matrix *m,
                        size_t begin, size_t end, float *y, const float *x, size_t rows) {
     size_t from, to;
@@ -180,7 +180,7 @@ static void prepare(const fr_team *team, const fr_workspace *workspace, const fr
     fr_publish_own_input(team, workspace, x, m->cols, m->cols, rows);
 }
 
-/* kv_rows fill the cache, rows go on behind it. */
+/* Runs the products of a layer: queries, keys and values of kv_rows rows, and all others of `rows` rows. */
 static void layer_products(products *p, const fr_team *team, const fr_activations *a, const fr_layer *l,
                            size_t kv_rows, size_t rows) {
     const fr_workspace *w = &a->workspace;
@@ -226,8 +226,8 @@ static void run_products(void *context, const fr_team *team) {
     apply(p, team, &a->workspace, &trunk->head, e->logits, e->hidden, 1);
 }
 
-/* Limit and products in turn, the best of each judged: what neighbours take from a shared machine, its caches above
- * all, they take from the products and hardly from a loop on registers. */
+/* Times the limit and the products in turn, and compares the best of each. Other programs on a shared machine take its
+ * caches above all, so they slow the products down, but hardly a loop on registers. */
 static void bench_prompt(bench *b) {
     static int32_t ids[PROMPT];
     double whole[PROMPTS], alone[PROMPTS], macs = 0, peak = 0;
@@ -282,7 +282,7 @@ static unsigned part_named(const char *word) {
     return 0;
 }
 
-/* A model that nobody has: written, measured, removed. */
+/* Measures a model of random weights: it is written, measured and removed. */
 static void bench_shape(const char *shape, const char *type, unsigned parts) {
     char path[128];
     mkdir("build", 0777);

@@ -42,8 +42,8 @@ static fr_session *open_session(const bench *b, bool drafts) {
     return session;
 }
 
-/* Rounds of all sessions until they have written so many ids together; gives how many they did, and in how many
- * rounds. out: NULL, or where the ids go. */
+/* Runs rounds of all sessions until they have written so many ids together. Gives the number of ids, and in *rounds
+ * that of rounds. out: NULL, or room for the ids. */
 static size_t write_ids(const bench *b, fr_session *const *sessions, size_t count, size_t wanted, size_t *rounds,
                         int32_t (*out)[PROMPT + SCRIPT]) {
     int32_t ids[SESSIONS][FR_STEP_MAX];
@@ -76,7 +76,7 @@ static void write_scripts(bench *b) {
     for (size_t i = 0; i < SESSIONS; i++) fr_session_close(sessions[i]);
 }
 
-/* Tokens a second of so many sessions. */
+/* Gives the tokens per second of so many sessions. */
 static double rate(bench *b, size_t count, bool drafts, size_t pair) {
     fr_session *sessions[SESSIONS] = {0};
     fr_bench_replay replays[SESSIONS];
@@ -99,7 +99,7 @@ static double rate(bench *b, size_t count, bool drafts, size_t pair) {
     return (double)written / seconds;
 }
 
-/* The middle of pairs in turn. */
+/* Measures pairs in turn and prints the median. */
 static void bench_count(bench *b, size_t count, double *one) {
     double none[PAIRS], gains[PAIRS], over[PAIRS], single;
     fr_session *alone = fr_bench_engine_session(&b->models, "none", 0);
@@ -129,7 +129,7 @@ static void say_one(fr_session *session) {
     fr_bench_require(fr_session_step(session, &id, 1, &count, &accepted));
 }
 
-/* Forks of one timeline, and what pages they take: none, until both have gone on. */
+/* Times forks of one timeline, and counts the pages that they take: none, until both timelines have continued. */
 static void bench_forks(const bench *b, int32_t *ids, size_t length) {
     double seconds[FORKS], before, forked, gone;
     fr_session *session = open_session(b, false), *fork;
@@ -163,7 +163,7 @@ static double prompt_seconds(const bench *b, const int32_t *ids, size_t count, f
     return fr_clock() - start;
 }
 
-/* A prompt, and one of another end, while the first is still there. */
+/* Times a prompt, and another one with the same beginning while the first is still cached. */
 static void bench_prompts(const bench *b, int32_t *ids, size_t common) {
     double shares[PROMPTS];
     for (size_t pair = 0; pair < PROMPTS; pair++) {

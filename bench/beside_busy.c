@@ -1,4 +1,4 @@
-/* Decoding beside other programs: see beside_busy.h. */
+/* Measures decoding beside other programs (beside_busy.h). */
 #include "bench/beside_busy.h"
 
 #include <math.h>
@@ -15,7 +15,7 @@ enum { SETTINGS = 64, REPETITIONS = 1000 };
 
 #define WARM_UP 0.33 /* of a turn's seconds, before those: the default learns who else is there */
 
-/* threads 0: the default, pin -1. */
+/* A setting of threads and pinning. threads 0: the default, pin -1: the default. */
 typedef struct setting {
     int64_t threads, pin;
 } setting;
@@ -83,7 +83,7 @@ static fr_status take_turn(const bench *b, fr_bench_decoder *decoder, const sett
     return status;
 }
 
-/* Whoever begins a round, another one does the next. */
+/* Runs all settings in turn. Each round begins with another setting. */
 static fr_status take_turns(bench *b, fr_bench_decoder *decoder) {
     for (size_t round = 0; round < b->plan->repetitions; round++) {
         for (size_t i = 0; i < b->count; i++) {
@@ -96,7 +96,7 @@ static fr_status take_turns(bench *b, fr_bench_decoder *decoder) {
 
 /* ---------------------------------------------------------------------------------------------------------- a table */
 
-/* The middle of `count` ratios a / b, turn by turn. */
+/* Gives the median of `count` ratios a / b, turn by turn. */
 static double ratio_of(const double *a, const double *b, size_t count) {
     double ratios[REPETITIONS];
     for (size_t i = 0; i < count; i++) ratios[i] = a[i] / b[i];

@@ -1,8 +1,8 @@
-/* Decoding beside other programs: what the default number of threads is worth, against every fixed one.
+/* Measures decoding beside other programs: compares the default number of threads with every fixed one.
  *
- * In: a model, and which fixed numbers of threads. Out: a table for each load (none, one busy loop, one a CPU, another
- * forerun with the same model), with tokens a second of the default and of each fixed number, pinned and not, and what
- * part of the best fixed one's the default has. */
+ * In: a model, and fixed numbers of threads. Out: a table for each load (none, one busy loop, one on each CPU, another
+ * forerun with the same model), with tokens per second of the default and of each fixed number, pinned and not, and
+ * the default's share of the best fixed one. */
 #ifndef FR_BENCH_BESIDE_BUSY_H
 #define FR_BENCH_BESIDE_BUSY_H
 

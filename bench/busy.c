@@ -1,4 +1,4 @@
-/* The CPU time of others: see busy.h. */
+/* Measures the CPU time of other programs (busy.h). */
 #include "bench/busy.h"
 
 #include <math.h>

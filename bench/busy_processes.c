@@ -1,4 +1,4 @@
-/* Processes of their own: see busy_processes.h. */
+/* Runs other programs to measure beside (busy_processes.h). */
 #include "bench/busy_processes.h"
 
 #include <errno.h>
@@ -10,7 +10,7 @@
 
 #include "base/error.h"
 
-/* 0 in the new process, which ends with its parent, whatever ends that. */
+/* Makes a process; *pid is 0 in the new one. It ends together with its parent, however that ends. */
 static fr_status make_process(fr_bench_busy_processes *busy, pid_t *pid) {
     pid_t parent = getpid();
     *pid = busy->count < FR_BENCH_BUSY_PROCESSES_MAX ? fork() : (errno = EAGAIN, -1);
@@ -38,7 +38,7 @@ fr_status fr_bench_busy_processes_add_loops(fr_bench_busy_processes *busy, size_
     return FR_OK;
 }
 
-/* Says by a byte that it decodes; ends where it can't. */
+/* Writes a byte when decoding has begun, and decodes without end; ends if it can't decode. */
 static void decode_for_ever(const char *path, const fr_options *options, int ready) {
     fr_bench_decoder decoder = {.session = NULL};
     fr_status status = fr_model_open(path, options, &decoder.model);

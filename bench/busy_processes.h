@@ -1,7 +1,7 @@
-/* Other programs on the same machine, to measure beside.
+/* Runs other programs on the same machine, to measure beside them.
  *
- * In: which. Out: processes of their own that run until they are ended, or until this one ends. To be called where
- * this process has no other threads: it forks. */
+ * In: the kinds of programs. Out: processes that run until they are ended, or until this one ends. Call these
+ * functions while this process has no other threads, because they fork. */
 #ifndef FR_BENCH_BUSY_PROCESSES_H
 #define FR_BENCH_BUSY_PROCESSES_H
 
@@ -16,10 +16,11 @@ typedef struct fr_bench_busy_processes {
     size_t count;
 } fr_bench_busy_processes;
 
-/* Loops that compute and never sleep. FR_MACHINE where a process can't be made: those that could are in `busy`. */
+/* Adds loops that compute and never sleep. If a process can't be made it gives FR_MACHINE; those made before are in
+ * `busy`. */
 fr_status fr_bench_busy_processes_add_loops(fr_bench_busy_processes *busy, size_t count);
 
-/* Another program that decodes with the model with these options; returns once it has begun. */
+/* Adds a program that decodes with the model and these options; returns once it has begun. */
 fr_status fr_bench_busy_processes_add_decoder(fr_bench_busy_processes *busy, const char *model,
                                               const fr_options *options);
 
@@ -27,16 +28,16 @@ void fr_bench_busy_processes_end(fr_bench_busy_processes *busy);
 
 /* ------------------------------------------------------------------------------------------------------ what all do */
 
-/* A session that decodes for ever: its context is emptied where it is full. */
+/* A session that decodes without end: its context is emptied when it is full. */
 typedef struct fr_bench_decoder {
     fr_model *model;
     fr_session *session;
 } fr_bench_decoder;
 
-/* Another session of the decoder's model takes the place of its own, if it has one. */
+/* Opens a session of the decoder's model, in the place of the one that it has. */
 fr_status fr_bench_decoder_begin(fr_bench_decoder *decoder, const fr_options *options);
 
-/* One token more. */
+/* Decodes one more token. */
 fr_status fr_bench_decoder_step(fr_bench_decoder *decoder);
 
 void fr_bench_decoder_end(fr_bench_decoder *decoder);

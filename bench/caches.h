@@ -1,8 +1,8 @@
-/* The caches between a core and memory.
+/* Gives the caches between a core and memory.
  *
  * In: hwloc's view of the machine (caches_hwloc.c), or nothing (caches_plain.c: the arm64 build of another machine).
- * Out: data caches of the first core that this process may use, nearest first; none where nothing is known. Where cores
- * differ, the others' are not told. */
+ * Out: the data caches of the first core that this process may use, nearest first; none if they are unknown. If cores
+ * differ, those of the others are not given. */
 #ifndef FR_BENCH_CACHES_H
 #define FR_BENCH_CACHES_H
 

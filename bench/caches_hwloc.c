@@ -1,4 +1,4 @@
-/* The caches as hwloc sees them: see caches.h. */
+/* Reads the caches by hwloc (caches.h). */
 #include <hwloc.h>
 
 #include "bench/caches.h"

@@ -1,4 +1,4 @@
-/* The caches without hwloc: none is known. */
+/* Gives no caches, for a build without hwloc (caches.h). */
 #include "bench/caches.h"
 
 size_t fr_bench_caches(fr_bench_cache caches[FR_BENCH_CACHES]) {

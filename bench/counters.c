@@ -1,4 +1,4 @@
-/* Counters by perf_event_open(2): see counters.h. */
+/* Reads counters by perf_event_open(2) (counters.h). */
 #include "bench/counters.h"
 
 #include <errno.h>
@@ -13,14 +13,14 @@
 #include <cpuid.h>
 #endif
 
-/* The reads of a cache that missed it. */
+/* Gives the event of reads that missed a cache. */
 static fr_bench_event read_misses(uint64_t cache) {
     uint64_t config = cache | PERF_COUNT_HW_CACHE_OP_READ << 8 | PERF_COUNT_HW_CACHE_RESULT_MISS << 16;
     return (fr_bench_event){PERF_TYPE_HW_CACHE, config};
 }
 
-/* The L2 cache's misses by the maker's own number: L2_RQSTS.MISS of Intel's cores, "L2 cache misses from L1" of AMD's
- * Zen, L2D_CACHE_REFILL of the Arm architecture. */
+/* Gives the L2 cache's misses by the maker's own number: L2_RQSTS.MISS of Intel's cores, "L2 cache misses from L1" of
+ * AMD's Zen, L2D_CACHE_REFILL of the Arm architecture. */
 static fr_bench_event l2_misses(void) {
 #ifdef __x86_64__
     unsigned most, b, c, d;
@@ -70,7 +70,7 @@ void fr_bench_counting_start(const fr_bench_counting *counting) {
     }
 }
 
-/* A reset leaves the times as they are: their ratio is that of the event's whole life. */
+/* Reads the counters. A reset does not clear the times, so that their ratio is that of the event's whole life. */
 void fr_bench_counting_stop(const fr_bench_counting *counting, double counts[FR_BENCH_COUNTERS]) {
     for (int i = 0; i < FR_BENCH_COUNTERS; i++)
         if (counting->files[i] >= 0) ioctl(counting->files[i], PERF_EVENT_IOC_DISABLE, 0);

@@ -1,8 +1,8 @@
-/* The processor's own counters, where the kernel and the machine give them: perf_event_open(2).
+/* Reads the processor's own counters, if the kernel and the machine provide them: perf_event_open(2).
  *
- * In: a list of events. Out: how often each happened in a thread between start and stop, the kernel's own work left
- * out. Events that the machine doesn't have are NaN; where counters are shared in time, counts are scaled to all of
- * it. */
+ * In: a list of events. Out: how often each happened in a thread between start and stop, without the kernel's own
+ * work. An event that the machine does not have is NaN. If counters are shared in time, their counts are scaled to the
+ * whole time. */
 #ifndef FR_BENCH_COUNTERS_H
 #define FR_BENCH_COUNTERS_H
 
@@ -30,7 +30,7 @@ typedef struct fr_bench_counting {
     int files[FR_BENCH_COUNTERS]; /* -1: not there */
 } fr_bench_counting;
 
-/* For the calling thread. Gives 0, or the reason (errno) why the first event can't be counted. */
+/* Opens the counters of the calling thread. Gives 0, or the reason (errno) why the first event can't be counted. */
 int fr_bench_counting_open(fr_bench_counting *counting, const fr_bench_event events[FR_BENCH_COUNTERS]);
 void fr_bench_counting_close(fr_bench_counting *counting);
 

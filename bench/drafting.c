@@ -1,4 +1,4 @@
-/* Speculation judged: see drafting.h. */
+/* Helps programs that measure speculation (drafting.h). */
 #include "bench/drafting.h"
 
 #include <stdio.h>

@@ -16,19 +16,19 @@ typedef struct fr_bench_engine {
 fr_bench_engine fr_bench_engine_open(const char *target, const char *assistant);
 void fr_bench_engine_close(fr_bench_engine *engine);
 
-/* words: as of --spec-type; depth: drafts a round, or FR_DRAFT_AUTO. */
+/* Opens a session. words: as for --spec-type; depth: drafts in a round, or FR_DRAFT_AUTO. */
 fr_session *fr_bench_engine_session(const fr_bench_engine *engine, const char *words, int depth);
 
-/* Steps until there are `count` ids. */
+/* Runs steps until there are `count` ids. */
 void fr_bench_generate(fr_session *session, int32_t *ids, size_t count);
 
 /* Returns the speed of what the session generated after its first token. */
 double fr_bench_tokens_per_second(const fr_session *session);
 
-/* The ids of a demo prompt, "1-parser"; fr_free them. */
+/* Gives the ids of a demo prompt such as "1-parser"; free them by fr_free. */
 int32_t *fr_bench_demo_prompt(const fr_model *model, const char *name, size_t *count);
 
-/* Acceptance at random, for fr_lab_session_script: at[d] of the rounds that reach depth d accept it. */
+/* Accepts drafts at random, for fr_lab_session_script: at[d] of the rounds that reach depth d accept it. */
 typedef struct fr_bench_replay {
     double at[FR_STEP_MAX];
     uint64_t random;

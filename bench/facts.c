@@ -17,14 +17,15 @@
 #define COMPILER "gcc " __VERSION__
 #endif
 
-/* Lines of /proc/cpuinfo, "KEY<tab>: VALUE", in the order in which they are told. */
+/* Lines of /proc/cpuinfo, "KEY<tab>: VALUE", in the order in which they are printed. */
 static const struct {
     const char *key, *before;
 } parts[] = {{"model name", ""},      {"cpu family", ", family "}, {"model", " model "},
              {"CPU implementer", ""}, {"CPU part", " part "},      {"flags", ""}};
 enum { PARTS = sizeof parts / sizeof *parts, FLAGS = PARTS - 1, TEXT = 128 };
 
-/* The first processor's values; the others' are the same, or of a core that is not asked about. */
+/* Reads the first processor's values. The others' are the same, or belong to a kind of core that is not asked
+ * about. */
 static void read_values(FILE *file, char values[PARTS][TEXT]) {
     char *line = NULL;
     size_t capacity = 0;
@@ -55,7 +56,7 @@ static void cpu_name(char *name, size_t size) {
     if (!name[0]) snprintf(name, size, "unknown");
 }
 
-/* Units of one core have equal numbers and are neighbours. */
+/* Counts the cores. The hardware threads of one core have the same number and stand next to each other. */
 static size_t count_cores(const fr_machine *machine) {
     size_t cores = 0;
     for (size_t i = 0; i < machine->count; i++)

@@ -26,7 +26,8 @@ typedef struct bench {
     double seconds[REPETITIONS];
 } bench;
 
-/* One gather, in which each rank's bytes are its number; before, the others' are what it isn't. */
+/* Checks one gather: each rank's bytes are its number, and before the gather the others' bytes are a different
+ * value. */
 static fr_status check_gather(const bench *b, size_t bytes) {
     for (size_t r = 0; r < b->count; r++) memset(b->row + r * bytes, (int)(r == b->own ? r : ~r & 0xff), bytes);
     fr_ranks_gather_equal(b->ranks, b->row, bytes);

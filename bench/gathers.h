@@ -13,7 +13,7 @@ typedef struct fr_bench_gathers_plan {
     double delay_us;    /* with which messages leave: told */
 } fr_bench_gathers_plan;
 
-/* FR_USAGE for a process alone. FR_NUMERIC: rows came that nobody made. */
+/* Measures the gathers. FR_USAGE for a process alone; FR_NUMERIC if a row arrives with wrong bytes. */
 fr_status fr_bench_gathers(fr_bench_report *report, const fr_bench_gathers_plan *plan);
 
 #endif

@@ -1,4 +1,4 @@
-/* Kernels and what they are called with: see kernel_cases.h. */
+/* Lists the kernels, and makes the operands with which they are called (kernel_cases.h). */
 #include "bench/kernel_cases.h"
 
 #include <math.h>
@@ -41,7 +41,7 @@ struct fr_bench_kind {
 
 /* --------------------------------------------------------------------------------------------------- random numbers */
 
-/* SplitMix64 of a counter. */
+/* Gives the next random bits by SplitMix64, from a counter. */
 static uint64_t random_bits(uint64_t *state) {
     uint64_t z = *state += 0x9e3779b97f4a7c15;
     z = (z ^ z >> 30) * 0xbf58476d1ce4e5b9;
@@ -68,7 +68,7 @@ static void fill_float_row(fr_dtype type, uint8_t *row, size_t cols, uint64_t *s
     }
 }
 
-/* Random bytes, drawn again until the block's values are such as weights have. */
+/* Fills a block with random bytes, drawn again until its values are like those of weights. */
 static void fill_block(fr_dtype type, uint8_t *block, uint64_t *state) {
     float values[256], most;
     size_t n = fr_dtype_block(type), bytes = fr_dtype_row_bytes(type, n);
@@ -88,7 +88,7 @@ static void fill_row(fr_dtype type, uint8_t *row, size_t cols, uint64_t *state) 
         for (size_t i = 0; i < cols / block; i++) fill_block(type, row + i * bytes, state);
 }
 
-/* Rows, of which some differ and the others repeat them. */
+/* Fills rows. Some of them differ, and the others repeat these. */
 static void fill_rows(fr_dtype type, uint8_t *rows, size_t count, size_t cols) {
     size_t bytes = fr_dtype_row_bytes(type, cols), distinct = DISTINCT * FR_TILE_FEATURES;
     uint64_t state = 1;
@@ -129,7 +129,7 @@ static void call_matmul(const fr_bench_case *c, fr_bench_function *function, con
                                             units * FR_TILE_FEATURES});
 }
 
-/* Codes, then a scale for each block. */
+/* Sizes FP8 products: codes, then a scale for each block. */
 static void size_matmul_fp8(fr_bench_case *c) {
     size_matmul(c);
     c->stream_bytes += fr_fp8_blocks(c->features) * fr_fp8_blocks(c->cols) * sizeof(float);
@@ -165,7 +165,7 @@ static void size_matmul_block(fr_bench_case *c) {
     c->input_bytes = c->rows * (c->cols / RUN) * sizeof(fr_qblock);
 }
 
-/* Tiles, of which some differ and the others repeat them. */
+/* Fills tiles. Some of them differ, and the others repeat these. */
 static void fill_tiles(const fr_bench_case *c, uint8_t *stream) {
     size_t row_bytes = fr_dtype_row_bytes(c->type, c->cols), tile = fr_packed_bytes(c->type, FR_TILE_FEATURES, c->cols);
     static uint8_t rows[FR_TILE_FEATURES * WIDEST * sizeof(float)];
@@ -194,7 +194,8 @@ static void call_matmul_block(const fr_bench_case *c, fr_bench_function *functio
                                                         c->cols, units * FR_TILE_FEATURES});
 }
 
-/* A table's rows by number: the input is the row that they are multiplied with, then the numbers. */
+/* Sizes products with a table's rows by number. The input is the row that they are multiplied with, then the
+ * numbers. */
 static void size_gather(fr_bench_case *c) {
     c->stream_bytes = c->features * fr_dtype_row_bytes(c->type, c->cols);
     c->input_bytes = c->cols * sizeof(float) + GATHERED * sizeof(int32_t);
@@ -219,7 +220,7 @@ static void call_gather(const fr_bench_case *c, fr_bench_function *function, con
 
 /* -------------------------------------------------------------------------------------------------------- attention */
 
-/* One KV head, whose positions `features` counts: keys, then values. */
+/* Sizes attention with one KV head, whose positions `features` counts: keys, then values. */
 static void size_attn(fr_bench_case *c) {
     size_t queries = c->rows * HEADS;
     c->stream_bytes = 2 * c->features * fr_dtype_row_bytes(c->type, c->cols);
@@ -234,7 +235,7 @@ static void fill_cache(const fr_bench_case *c, uint8_t *stream) {
     fill_rows(c->type, stream, 2 * c->features, c->cols);
 }
 
-/* The last row sees all positions, the rows before it one less each. */
+/* Calls attention. The last row sees all positions, each row before it one less. */
 static void call_attn(const fr_bench_case *c, fr_bench_function *function, const fr_bench_operands *o, size_t first,
                       size_t units) {
     (void)first, (void)units;
@@ -264,7 +265,7 @@ static void call_attn(const fr_bench_case *c, fr_bench_function *function, const
 
 /* -------------------------------------------------------------------------------------------------- rows and arrays */
 
-/* y, a and b of n floats; y is the output. */
+/* Sizes kernels on arrays: y, a and b of n floats; y is the output. */
 static void size_array(fr_bench_case *c) {
     c->input_bytes = 2 * c->cols * sizeof(float);
     c->output_bytes = c->cols * sizeof(float);
@@ -320,7 +321,7 @@ static void apply_axpy(fr_bench_function *function, float *y, const float *a, co
     ((fr_axpy_fn *)function)(y, a, n, 0.5f);
 }
 
-/* Cosines, then sines, of a half each: the input's second array is not used. */
+/* Fills cosines, then sines, of half the columns each; the input's second array is not used. */
 static void fill_angles(const fr_bench_case *c, void *input) {
     size_t half = c->cols / 2;
     for (size_t i = 0; i < half; i++) {
@@ -334,7 +335,7 @@ static void apply_rope(fr_bench_function *function, float *y, const float *a, co
     ((fr_rope_fn *)function)(y, a, a + n / 2, n);
 }
 
-/* One array in, little or other things out. */
+/* Sizes kernels that read one array and write little. */
 static void size_row(fr_bench_case *c) {
     c->input_bytes = c->cols * sizeof(float);
     c->values = (double)c->cols;
@@ -388,7 +389,8 @@ static void call_topk(const fr_bench_case *c, fr_bench_function *function, const
 
 /* --------------------------------------------------------------------------------------------------------- DeltaNet */
 
-/* One head over TOKENS rows: the input is their keys, queries and values; the output their results and the state. */
+/* Sizes one head of DeltaNet over TOKENS rows. The input is their keys, queries and values, the output their results
+ * and the state. */
 static void size_deltanet(fr_bench_case *c) {
     size_t row = 2 * c->cols + c->features, state = fr_deltanet_state(c->cols, c->features);
     c->input_bytes = TOKENS * row * sizeof(float);
@@ -397,7 +399,7 @@ static void size_deltanet(fr_bench_case *c) {
     c->values = (double)(TOKENS * state);
 }
 
-/* Keys of about length 1: the state neither grows nor vanishes, however often a call is repeated. */
+/* Fills keys of about length 1, so that the state neither grows nor vanishes, however often a call is repeated. */
 static void fill_deltanet_input(const fr_bench_case *c, void *input) {
     fill_numbers(c, input);
     for (size_t i = 0; i < TOKENS * c->cols; i++) ((float *)input)[i] *= (float)sqrt(3.0 / (double)c->cols);
@@ -424,7 +426,7 @@ static void call_deltanet(const fr_bench_case *c, fr_bench_function *function, c
                                                 .keeps = TOKENS});
 }
 
-/* TAPS rows, then the weights. */
+/* Sizes the convolution: TAPS rows, then the weights. */
 static void size_short_conv(fr_bench_case *c) {
     c->input_bytes = 2 * TAPS * c->cols * sizeof(float);
     c->output_bytes = c->cols * sizeof(float);
@@ -442,7 +444,7 @@ static void call_short_conv(const fr_bench_case *c, fr_bench_function *function,
 
 /* ----------------------------------------------------------------------------------------------------------- shapes */
 
-/* Gemma 4 E2B's gate and E4B's down projection; as many features of 1536 columns as the cache holds. */
+/* Gemma 4 E2B's gate and E4B's down projection; and as many features of 1536 columns as the cache holds. */
 static const fr_bench_shape products[] = {
     {FR_BENCH_STREAMED, 6144, 1536, SIZE_MAX, 0},
     {FR_BENCH_STREAMED, 2560, 10240, SIZE_MAX, 0},
@@ -455,7 +457,7 @@ static const fr_bench_shape fp8_products[] = {
     {FR_BENCH_CACHED, 0, 1536, 8, FR_F8_E4M3},
 };
 
-/* The assistant's table of 262144 x 256, a part of it. */
+/* A part of the assistant's table of 262144 x 256. */
 static const fr_bench_shape tables[] = {{FR_BENCH_STREAMED, 16384, 256, 0, 0}};
 
 /* E2B's full attention: 8 heads share the one KV head; rows beyond the batch are calls of their own. */
@@ -580,7 +582,7 @@ void fr_bench_fill_input(const fr_bench_case *c, void *input) {
     c->kind->fill_input(c, input);
 }
 
-/* Ordinary numbers too, for kernels that work in place. A product's are written over anyway. */
+/* Fills the output too, for kernels that work in place. A product's output is overwritten in any case. */
 void fr_bench_fill_output(const fr_bench_case *c, void *output) {
     if (c->units == 1)
         fill_floats(output, c->output_bytes / sizeof(float), 4);
@@ -593,7 +595,7 @@ void fr_bench_call(const fr_bench_case *c, fr_bench_function *function, const fr
     c->kind->call(c, function, o, first, units);
 }
 
-/* Every so many-th unit is compared: those that take the definition a moment. */
+/* Gives the distance between the units that are compared, so that the definition takes only a moment. */
 static size_t stride_of(const fr_bench_case *c) {
     double affordable = 4e6 / (c->macs / (double)c->units);
     return affordable >= (double)c->units ? 1 : affordable < 1 ? c->units : (size_t)((double)c->units / affordable);

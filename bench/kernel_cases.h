@@ -1,10 +1,10 @@
-/* Every kernel there is, and what it is called with: shapes of real models, random operands, one call, and whether its
- * bits are those of the scalar definition.
+/* Lists every kernel, and makes the operands of its calls: shapes of real models with random numbers. It makes one
+ * call, and compares its bits with those of the scalar definition.
  *
- * In: kernels.def and block_kernels.def: a kernel is here because it has a line there. Out: cases, each a kernel's
- * contract on one shape, as one thread runs it, with the bytes and the multiply-adds that a call takes. The numbers are
- * ordinary ones (uniform in -1 .. 1, codes at random): hostile ones are tests/kernels/check_kernels.c's and
- * check_blocks.c's. The same case has the same numbers every time. */
+ * In: kernels.def and block_kernels.def, which have a line for each kernel. Out: cases, each a kernel's contract on
+ * one shape, as one thread runs it, with the bytes and the multiply-adds of a call. The numbers are ordinary ones
+ * (uniform in -1 .. 1, random codes); tests/kernels/check_kernels.c and check_blocks.c use hostile ones. The same case
+ * has the same numbers every time. */
 #ifndef FR_BENCH_KERNEL_CASES_H
 #define FR_BENCH_KERNEL_CASES_H
 
@@ -22,7 +22,7 @@ typedef struct fr_bench_kernel {
     const fr_bench_kind *kind;
 } fr_bench_kernel;
 
-/* Weakest level first. The plain scalar ones are the definitions, one for each slot. */
+/* The kernels, the weakest level first. The plain scalar ones are the definitions, one for each slot. */
 extern const fr_bench_kernel fr_bench_kernels[];
 extern const size_t fr_bench_kernel_count;
 
@@ -56,13 +56,13 @@ typedef struct fr_bench_case {
     double bytes, macs, values;
 } fr_bench_case;
 
-/* The case of a shape on one of so many threads that share a product's features. These are cut where the
- * weights would take more than `room` bytes, at least FR_BENCH_LEAST_ROOM. */
+/* Makes the case of a shape on one of so many threads that share a product's features. The features are cut if the
+ * weights would take more than `room` bytes, which is at least FR_BENCH_LEAST_ROOM. */
 #define FR_BENCH_LEAST_ROOM ((size_t)4 << 20)
 fr_bench_case fr_bench_case_make(const fr_bench_kernel *kernel, const fr_bench_shape *shape, size_t rows,
                                  size_t threads, size_t room);
 
-/* "6144 x 1536", of `units` units on so many threads. */
+/* Writes a case's name: "6144 x 1536", of `units` units on so many threads. */
 void fr_bench_case_name(const fr_bench_case *c, size_t units, size_t threads, char *text, size_t size);
 
 /* Arrays that a call reads and writes, aligned to 64 bytes. stream: weights, or the cache; input: rows; NULL where a
@@ -76,7 +76,7 @@ void fr_bench_fill_stream(const fr_bench_case *c, uint8_t *stream);
 void fr_bench_fill_input(const fr_bench_case *c, void *input);
 void fr_bench_fill_output(const fr_bench_case *c, void *output); /* some kernels work in place */
 
-/* One call, on units [first, first + units). */
+/* Makes one call, on the units [first, first + units). */
 void fr_bench_call(const fr_bench_case *c, fr_bench_function *function, const fr_bench_operands *o, size_t first,
                    size_t units);
 

@@ -1,4 +1,4 @@
-/* Kernels checked and timed: see kernel_timing.h. */
+/* Checks kernels and times them (kernel_timing.h). */
 #include "bench/kernel_timing.h"
 
 #include <math.h>
@@ -12,10 +12,11 @@
 
 static const size_t least_memory = (size_t)1 << 28;
 static const double batch_seconds = 0.004; /* of a timing, at least */
-/* A product that takes longer is cut; sooner where there is no limit to compare it with, as for scalar. */
+/* A product that takes longer is cut. The limit is smaller for kernels without a peak to compare with, such as scalar
+ * ones. */
 static const double slow_seconds = 0.2, slow_scalar_seconds = 0.004;
 
-/* Zero pages, for operands. */
+/* Memory for operands, of zero pages at first. */
 typedef struct area {
     uint8_t *bytes;
     size_t size;
@@ -56,7 +57,7 @@ static fr_status grow(area *a, size_t size) {
     return FR_OK;
 }
 
-/* Whole pages: no two threads write one cache line. */
+/* Rounds up to whole pages, so that no two threads write one cache line. */
 static size_t pages(size_t bytes) {
     return (bytes + 4095) / 4096 * 4096;
 }
@@ -68,7 +69,8 @@ static fr_bench_operands operands_of(const fr_bench_bed *bed, size_t thread) {
                                .scratch = bed->scratch.bytes + thread * pages(bed->c->scratch_bytes)};
 }
 
-/* Each thread its copies, where it will read them; the first thread's first is there. */
+/* Each thread makes its copies itself, so that they lie in memory near to it. The first thread's first copy is there
+ * already. */
 static void copy_streams(void *context, const fr_team *team) {
     const fr_bench_bed *bed = context;
     uint8_t *to = operands_of(bed, team->index).stream;
@@ -114,7 +116,7 @@ static void call_rounds(void *context, const fr_team *team) {
     fr_bench_counting_stop(&bed->counting[team->index], bed->counts[team->index]);
 }
 
-/* Seconds of a batch. */
+/* Runs a batch and gives its seconds. */
 static double run_batch(fr_bench_bed *bed) {
     double start = fr_clock();
     fr_pool_run(bed->pool, call_rounds, bed);
@@ -123,7 +125,7 @@ static double run_batch(fr_bench_bed *bed) {
     return seconds;
 }
 
-/* So many tiles, doubling, as take a moment. */
+/* Chooses the number of tiles, by doubling, so that a call takes the given time. */
 static void choose_units(fr_bench_bed *bed, double moment) {
     bed->rounds = 1;
     for (bed->units = 1; bed->units < bed->c->units; bed->units *= 2)
@@ -131,12 +133,12 @@ static void choose_units(fr_bench_bed *bed, double moment) {
     bed->units = bed->c->units;
 }
 
-/* Calls enough to be timed; trying warms up. */
+/* Chooses the number of calls in a batch. Trying them also warms up. */
 static void choose_rounds(fr_bench_bed *bed) {
     for (bed->rounds = 1; run_batch(bed) < batch_seconds;) bed->rounds *= 2;
 }
 
-/* The seconds that the limit asks for a call: the larger of reading and multiplying. */
+/* Gives the least seconds of a call that the limits allow: the larger one of reading and multiplying. */
 static double limit_seconds(fr_bench_timing *timing, double bandwidth, double peak) {
     if (timing->macs == 0 || isnan(peak)) return NAN;
     double reading = timing->from_memory ? timing->bytes / bandwidth : 0, multiplying = timing->macs / peak;

@@ -1,8 +1,8 @@
-/* One kernel on one case, by a team of threads at once: checked, then timed.
+/* Checks one kernel on one case, and times it on a team of threads at once.
  *
- * In: a case (kernel_cases.h), the kernels of its slot. Out: seconds, beside what the machine could do at the same
- * time: its bandwidth, its arithmetic and its clock, each measured in turn with the timings. Each thread has
- * operands of its own. Streams that shall come from memory are as many copies as no cache holds, taken in turn. */
+ * In: a case (kernel_cases.h), the kernels of its slot. Out: seconds, beside the machine's bandwidth, arithmetic and
+ * clock at the same time, which are measured in turn with the kernel. Each thread has operands of its own. A stream
+ * that must come from memory has more copies than any cache holds, which are used in turn. */
 #ifndef FR_BENCH_KERNEL_TIMING_H
 #define FR_BENCH_KERNEL_TIMING_H
 
@@ -12,21 +12,21 @@
 
 typedef struct fr_bench_bed fr_bench_bed;
 
-/* stream_bytes: of all threads together; 0: more than the caches hold. The pool must outlive it. */
+/* Opens a bed. stream_bytes: of all threads together; 0: more than the caches hold. The pool must outlive it. */
 fr_status fr_bench_bed_open(fr_pool *pool, size_t threads, size_t stream_bytes, size_t repetitions, fr_bench_bed **bed);
 void fr_bench_bed_close(fr_bench_bed *bed);
 
 /* Returns the bytes that a thread's stream may take: fr_bench_case_make's room. */
 size_t fr_bench_bed_room(const fr_bench_bed *bed);
 
-/* 0, or the errno that says why this system counts nothing. */
+/* Gives 0, or the errno with the reason why this system counts nothing. */
 int fr_bench_bed_no_counters(const fr_bench_bed *bed);
 
-/* Bytes per second of memory; the reading is as good as any between two timings. */
+/* Measures the bytes per second of memory, as it is done between two timings. */
 double fr_bench_bed_bandwidth(const fr_bench_bed *bed);
 
-/* Makes the operands of a case, and what its definition gives. refill false: the streams are those of the case before,
- * which differed in its rows alone. The case must outlive its timings. */
+/* Makes the operands of a case and the definition's result. If refill is false the streams of the case before are
+ * kept, which differed only in its rows. The case must outlive its timings. */
 fr_status fr_bench_bed_load(fr_bench_bed *bed, const fr_bench_kernel *kernel, const fr_bench_case *c, bool cached,
                             bool refill);
 
@@ -43,7 +43,7 @@ typedef struct fr_bench_timing {
     double counts[FR_BENCH_COUNTERS]; /* of a call of every thread */
 } fr_bench_timing;
 
-/* A loop that multiplies at most, and rounds of it that can be timed. peak NULL: none is known. */
+/* A loop with the peak of multiply-adds, and the rounds of it that can be timed. peak NULL: none is known. */
 typedef struct fr_bench_roof {
     const fr_bench_peak *peak;
     size_t rounds;

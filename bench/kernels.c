@@ -1,4 +1,4 @@
-/* Kernels as tables: see kernels.h. */
+/* Prints tables of all kernels (kernels.h). */
 #include "bench/kernels.h"
 
 #include <math.h>
@@ -52,7 +52,7 @@ static bool wanted(const bench *b, const fr_bench_kernel *kernel) {
     return (b->levels >> kernel->level & 1) && regexec(&b->filter, kernel->name, 0, NULL, 0) == 0;
 }
 
-/* The kernels of a slot that are wanted, one after the other; NULL behind the last. */
+/* Gives the next wanted kernel of a slot; NULL after the last. */
 static const fr_bench_kernel *next_build(const bench *b, size_t slot, const fr_bench_kernel *build) {
     const fr_bench_kernel *end = fr_bench_kernels + fr_bench_kernel_count;
     for (build = build ? build + 1 : fr_bench_kernels; build < end; build++)
@@ -60,7 +60,7 @@ static const fr_bench_kernel *next_build(const bench *b, size_t slot, const fr_b
     return NULL;
 }
 
-/* `scalar` has two builds on x86. */
+/* Adds an instruction set by its word. `scalar` has two builds on x86. */
 static fr_status add_level(bench *b, const char *word, size_t length) {
     unsigned here = fr_cpu_levels();
     for (fr_isa_level level = 0; fr_isa_word(level); level++) {
@@ -100,7 +100,7 @@ static void tell_limit(bench *b, const char *name, const char *isa, double gb, d
     fr_bench_number(b->report, gmac);
 }
 
-/* Rounds that take a millisecond or two. */
+/* Makes a roof with as many rounds as take a millisecond or two. */
 static fr_bench_roof make_roof(fr_pool *pool, const fr_bench_peak *peak) {
     fr_bench_roof roof = {peak, 1000};
     for (double start, took = 0; took < 1e-3; roof.rounds *= 2) {
@@ -153,7 +153,8 @@ static void measure_limits(bench *b, fr_pool *pool) {
 
 /* ------------------------------------------------------------------------------------------------------------- rows */
 
-/* Figures are of one call of every thread. What only programs get says how the others were computed. */
+/* The columns. Figures are of one call of every thread. Columns for programs alone tell how the others were
+ * computed. */
 static const fr_bench_column columns[] = {
     {"kernel", "kernel", 0},
     {"isa", NULL, 0},
@@ -254,7 +255,7 @@ static void time_kernel(bench *b, const fr_bench_kernel *kernel, const fr_bench_
 
 typedef fr_status shape_fn(bench *b, const fr_bench_kernel *definition, const fr_bench_shape *shape);
 
-/* The shapes of a group, of every slot of which a build is wanted. */
+/* Visits the shapes of a group, of every slot with a wanted kernel. */
 static fr_status each_shape(bench *b, fr_bench_group group, shape_fn *visit) {
     for (size_t k = 0; k < fr_bench_kernel_count; k++) {
         const fr_bench_kernel *definition = &fr_bench_kernels[k];
@@ -267,7 +268,7 @@ static fr_status each_shape(bench *b, fr_bench_group group, shape_fn *visit) {
     return FR_OK;
 }
 
-/* The rows of a shape one after the other: how many there are at index i, 0 for none. A shape without rows has 1. */
+/* Gives the number of rows at index i of a shape's list, 0 after its end. A shape without rows has the list 1. */
 static size_t rows_at(const bench *b, const fr_bench_shape *shape, size_t i) {
     if (shape->most_rows == 0) return i == 0;
     return (size_t)b->plan->rows[i] <= shape->most_rows ? (size_t)b->plan->rows[i] : 0;

@@ -1,4 +1,4 @@
-/* Every kernel of every instruction set that runs here against the machine's limits.
+/* Measures every kernel of every instruction set that runs here against the machine's limits.
  *
  * In: which kernels, rows, threads, and how to repeat. Out: tables of a report (table.h): the limits, then products
  * with weights from memory and from the cache, attention, and what works on rows and arrays. A kernel is timed when its
@@ -30,7 +30,7 @@ typedef struct fr_bench_kernels_plan {
     void *context;
 } fr_bench_kernels_plan;
 
-/* wrong: rows that say that bits differ. */
+/* Runs the measurements. *wrong: the number of rows whose bits differ. */
 fr_status fr_bench_kernels_run(const fr_bench_kernels_plan *plan, fr_bench_report *report, size_t *wrong);
 
 #endif

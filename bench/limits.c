@@ -1,4 +1,4 @@
-/* The machine's limits: see limits.h. */
+/* Measures the machine's limits (limits.h). */
 #include "bench/limits.h"
 
 #include <math.h>
@@ -16,7 +16,7 @@ static double best_reading(fr_pool *pool, const fr_bench_memory *memory, int rep
     return best;
 }
 
-/* Both kinds of pages, tried in turn; the faster one is kept. */
+/* Tries small and huge pages in turn, and keeps the faster ones. */
 static fr_bench_memory faster(fr_pool *pool, size_t size, int repeats, double *best) {
     fr_bench_memory small = fr_bench_memory_take(pool, size, FR_BENCH_SMALL),
                     huge = fr_bench_memory_take(pool, size, FR_BENCH_HUGE);
@@ -41,8 +41,8 @@ double fr_bench_read_bandwidth(fr_pool *pool, size_t bytes, int repeats) {
 
 /* ------------------------------------------------------------------------------------------------------- arithmetic */
 
-/* A chain of additions, each of which needs the one before: one a cycle on every processor we know. Of registers: some
- * processors add constants while they rename. */
+/* Times a chain of additions, each of which needs the one before: one per cycle on every processor that we know. They
+ * add registers, because some processors add constants while they rename registers. */
 static double chain_rate(void) {
     const size_t rounds = 1000, adds = 64;
     size_t sum = 0, one = 1;

@@ -9,28 +9,28 @@
 #include "bench/peaks.h"
 #include "bench/sample.h"
 
-/* Bytes per second that the pool's threads read from memory together: the best of `repeats` passes over `bytes` of
- * fresh memory, small and huge pages both tried. 0: no memory. */
+/* Gives the bytes per second that the pool's threads read from memory together: the best of `repeats` passes over
+ * `bytes` of new memory, in small and in huge pages. 0: no memory. */
 double fr_bench_read_bandwidth(fr_pool *pool, size_t bytes, int repeats);
 
-/* Memory to be read between other measurements (fr_bench_memory_read), in the kind of pages, small or huge, that was
+/* Opens memory that is read between other measurements (fr_bench_memory_read), in small or huge pages, whichever was
  * read faster. bytes NULL: no memory. */
 fr_bench_memory fr_bench_memory_open(fr_pool *pool, size_t size);
 
-/* The loop that does at most what the kernels of an instruction-set word use: NULL for a word without one (scalar), and
- * for one that this machine lacks. */
+/* Gives the loop with the peak of the operation that an instruction set's kernels use; NULL for a word without one
+ * (scalar), or one that this machine lacks. */
 const fr_bench_peak *fr_bench_peak_of(fr_bench_operation operation, const char *isa);
 
-/* Multiply-adds per second that the pool's threads do together, on registers alone, with the int8 dot product or the
- * float32 product that the kernels of an instruction-set word use: the best of several runs. 0 for a word without one
- * (scalar), and for one that this machine lacks. */
+/* Give the multiply-adds per second that the pool's threads do together on registers alone, with the int8 dot product
+ * or the float32 product that an instruction set's kernels use: the best of several runs. 0 for a word without one
+ * (scalar), or one that this machine lacks. */
 double fr_bench_dot_peak(fr_pool *pool, const char *isa);
 double fr_bench_fma_peak(fr_pool *pool, const char *isa);
 
-/* The same of one run of a loop. This machine must run it (fr_bench_peak_runs). */
+/* Does the same with one run of a loop. This machine must be able to run it (fr_bench_peak_runs). */
 double fr_bench_multiply(fr_pool *pool, const fr_bench_peak *peak, size_t rounds);
 
-/* Cycles per second of the core that the calling thread is on, now: additions that wait for each other. */
+/* Gives the current cycles per second of the calling thread's core, by additions that wait for each other. */
 double fr_bench_clock_rate(void);
 
 #endif

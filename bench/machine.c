@@ -1,4 +1,4 @@
-/* This machine at its most: see machine.h. */
+/* Measures this machine's limits and prints them (machine.h). */
 #include "bench/machine.h"
 
 #include <math.h>
@@ -43,7 +43,7 @@ typedef struct timing {
 
 typedef double measure_fn(const timing *task);
 
-/* The shortest of three: another program may have had the core meanwhile. */
+/* Gives the shortest of three timings, because another program may have used the core during one. */
 static double shortest(measure_fn *measure, const timing *task) {
     double least = INFINITY;
     for (int i = 0; i < 3; i++) {
@@ -54,7 +54,7 @@ static double shortest(measure_fn *measure, const timing *task) {
     return least;
 }
 
-/* Gives the task the count that takes a while; the way there warms up. */
+/* Chooses a count that takes long enough to be timed. Finding it also warms up. */
 static void calibrate(measure_fn *measure, timing *task) {
     double took = 0;
     for (task->count = 1; (took = shortest(measure, task)) < A_WHILE / 4;) task->count *= 2;
@@ -72,7 +72,7 @@ static void look_at_clock(void *context, const fr_team *team) {
     *(double *)context = fr_bench_clock_rate();
 }
 
-/* The same by one thread, whose core's clock is looked at after each timing. */
+/* Figures of one thread. Its core's clock is measured after each timing. */
 typedef struct core_figures {
     fr_bench_figure value, cycles, clock;
 } core_figures;
@@ -106,7 +106,7 @@ static void put_from(bench *b, const fr_bench_figure *baseline, const fr_bench_f
     put_both(b, baseline, figure, figure->middle * factor);
 }
 
-/* Two cells. */
+/* Adds two cells: a figure and its spread. */
 static void put(bench *b, const fr_bench_figure *figure, double factor) {
     put_alone(b, figure, factor);
     fr_bench_number(b->report, figure->spread);
@@ -125,7 +125,7 @@ static double read_again(const timing *task) {
     return fr_bench_memory_reread(task->pool, task->memory, task->count);
 }
 
-/* The row's last cells. */
+/* Adds the last cells of a row. */
 static void put_reading(bench *b, fr_pool *pool, size_t threads, const fr_bench_memory *memory) {
     timing reading = {.pool = pool, .memory = memory};
     fr_bench_figure figure = sample(b, read_again, &reading);
@@ -144,7 +144,7 @@ static fr_bench_memory take_bytes(const bench *b, fr_pool *pool, size_t bytes, f
     return memory;
 }
 
-/* False when the system gives no such pages. */
+/* Takes memory. *given is false if the system has no such pages. */
 static fr_status take(const bench *b, fr_pool *pool, fr_bench_pages pages, fr_bench_memory *memory, bool *given) {
     *memory = take_bytes(b, pool, b->memory_bytes, pages);
     *given = pages == FR_BENCH_SMALL || memory->huge;
@@ -194,7 +194,7 @@ static fr_status memory_table(bench *b) {
 
 /* ------------------------------------------------------------------------------------------------------------ nodes */
 
-/* All of its cores. */
+/* Opens a pool on all cores of a node. */
 static fr_status open_node(const bench *b, int node, fr_pool **pool, size_t *threads) {
     fr_machine part = {.nodes = 1};
     for (size_t i = 0; i < b->machine.count; i++) {
@@ -266,8 +266,8 @@ static double seconds_of_load(const timing *task) {
     return (fr_clock() - start) / (double)task->count;
 }
 
-/* A core's part of a cache, half of it filled, and as much as the caches nearer to the core hold: little of it is
- * found there, whether or not this one has copies of what they hold. */
+/* Gives the bytes to read for a cache level: half of a core's share of the cache, and as much as the caches nearer to
+ * the core hold, so that little is found in those, whether or not this cache also has copies of their lines. */
 static size_t working_set(const fr_bench_cache *caches, size_t level) {
     size_t nearer = level ? caches[level - 1].bytes / caches[level - 1].cores : 0;
     return (nearer + caches[level].bytes / caches[level].cores / 2) / PAGE * PAGE;
@@ -289,7 +289,7 @@ static const fr_bench_column cache_columns[] = {
     {"latency_cycles", "cycles", 0},
 };
 
-/* The last cells of a row: one core reads and chases `alone` bytes, each of all reads `each`. */
+/* Adds the last cells of a row: one core reads and chases `alone` bytes, and each of all cores reads `each`. */
 static fr_status put_level(bench *b, size_t alone, size_t each) {
     fr_bench_memory own = take_bytes(b, b->one, alone, FR_BENCH_HUGE),
                     shared = take_bytes(b, b->all, each * b->most, FR_BENCH_HUGE);

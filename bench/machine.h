@@ -1,4 +1,4 @@
-/* This machine at its most: reading memory and caches, multiplying, meeting at barriers.
+/* Measures this machine's limits: reading memory and caches, multiplying, meeting at barriers.
  *
  * In: how to measure. Out: a report's tables (table.h), each figure the median of repetitions, with its spread. */
 #ifndef FR_BENCH_MACHINE_H

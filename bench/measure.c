@@ -1,4 +1,4 @@
-/* Whole forwards, timed: see measure.h. */
+/* Times whole forwards (measure.h). */
 #include "bench/measure.h"
 
 #include <math.h>
@@ -25,8 +25,8 @@ void fr_bench_prompt(const fr_model *model, int32_t *ids, size_t count, size_t n
     }
 }
 
-/* Positions come and go in any order here, also such as sliding layers have let go of: a page for each that has none,
- * a shared one where no other is left. What lies in it is as good as anything. */
+/* Gives each position up to `end` a page, a shared one if no other is left. Positions come in any order here, also
+ * those that sliding layers have dropped; any contents serve. */
 static void reach(fr_kv *kv, size_t end) {
     for (fr_kv_kind kind = 0; kind < FR_KV_KINDS; kind++)
         for (size_t block = 0; kv->page_bytes[kind] && block < fr_kv_blocks(end); block++) {
@@ -38,8 +38,8 @@ static void reach(fr_kv *kv, size_t end) {
         }
 }
 
-/* Likewise the states of recurrent layers, which are as if they had come so far; the first row moves them on, or those
- * whose logits nobody asks for. */
+/* Moves the states of recurrent layers to a position, with any contents. The first row advances them, or the rows
+ * whose logits are not wanted. */
 static void reach_states(fr_recurrent *r, size_t position, size_t certain) {
     if (r->count == 0) return;
     fr_bench_require(fr_recurrent_claim(r, position));
@@ -47,7 +47,8 @@ static void reach_states(fr_recurrent *r, size_t position, size_t certain) {
     fr_recurrent_certain(r, position + (certain ? certain : 1));
 }
 
-/* A batch of the timeline's ids; the logits of the last `head_rows`, the others run for their K/V. */
+/* Runs a batch of the timeline's ids. Logits are computed for the last `head_rows`; the other rows run for their
+ * K/V. */
 static void run_batch(fr_session *s, size_t rows, size_t position, size_t head_rows) {
     reach(&s->kv, position + rows);
     reach_states(&s->kv.recurrent, position, rows - head_rows);
@@ -94,7 +95,8 @@ static void copy_rows(const fr_kv_layer *layer, const fr_kv_rows *rows, size_t f
             memcpy(fr_kv_slot(layer, rows, head, position), fr_kv_slot(layer, rows, head, position % RUN), rows->bytes);
 }
 
-/* Each thread writes as many positions of a block as in a prompt, so that pages come to lie where a prompt's do. */
+/* Each thread writes as many positions of a block as in a prompt, so that pages lie near the same threads as a
+ * prompt's. */
 static void fill_positions(void *context, const fr_team *team) {
     const filling *f = context;
     const fr_kv *kv = &f->session->kv;
@@ -142,7 +144,7 @@ static double bytes_of(const fr_matrix *matrix) {
     return (double)matrix->features * (double)matrix->row_bytes;
 }
 
-/* All that is streamed of some weights, of a mixture's experts `chosen` of all. */
+/* Gives the bytes of some weights that a step streams, with the share `chosen` of a mixture's experts. */
 static double streamed(const fr_weights *weights, double chosen) {
     double bytes = 0;
     for (size_t i = 0; i < weights->count; i++) {
@@ -161,12 +163,12 @@ static bool is_bound(const fr_weights *weights, const fr_matrix *matrix) {
     return false;
 }
 
-/* The part of a mixture's experts that a row chooses; spec NULL: there is none. */
+/* Gives the share of a mixture's experts that a row chooses; spec NULL: the model is no mixture. */
 static double chosen_experts(const fr_experts_spec *spec) {
     return spec && spec->count ? (double)spec->top_k / (double)spec->count : 1;
 }
 
-/* A centroid head's rows are those of the clusters that a step scores. */
+/* Gives the bytes of an assistant's step. Of a centroid head these are the rows of the clusters that a step scores. */
 static double assistant_bytes(const fr_drafter *drafter) {
     const fr_assistant *a = drafter->net;
     const fr_matrix *head = &a->trunk.head;
@@ -181,7 +183,7 @@ static double target_row_bytes(const fr_drafter *drafter) {
     return drafter->method == &fr_draft_eagle3 ? bytes_of(&((const fr_eagle *)drafter->net)->fc) : 0;
 }
 
-/* The target's head where there is none of its own. */
+/* Gives the bytes of a step, with the target's head if the drafter has none of its own. */
 static double pairs_bytes(const fr_drafter *drafter) {
     const fr_pair_net *net = drafter->net;
     double bytes = streamed(&drafter->weights, chosen_experts(&net->spec->experts));
@@ -223,7 +225,7 @@ static double state_bytes(const fr_trunk *trunk) {
     return 2 * bytes;
 }
 
-/* The cost of a forward that used experts so; of none in a model without a mixture. */
+/* Gives the cost of a forward that used experts in this way; a model that is no mixture uses none. */
 static fr_bench_cost cost_with(const fr_model *model, size_t rows, const fr_expert_use *use) {
     double read = use->all ? (double)use->read / (double)use->all : 1;
     double chosen = use->all ? (double)use->pairs / (double)use->all : (double)rows;
@@ -241,8 +243,8 @@ static fr_bench_cost cost_with(const fr_model *model, size_t rows, const fr_expe
     return cost;
 }
 
-/* Every head of a row multiplies every latent that the row sees twice: whole as a key, but for the rotary part as a
- * value. */
+/* Adds the cost of attention over latents. Every head of a row multiplies each latent that the row sees twice: the
+ * whole as a key, and all but the rotary part as a value. */
 static void add_latents(fr_bench_cost *cost, const fr_session *session, size_t rows, size_t position) {
     const fr_trunk *trunk = &session->model->trunk;
     double seen = 0;
@@ -267,8 +269,8 @@ fr_bench_cost fr_bench_cost_of(fr_session *session, size_t rows, size_t position
     return cost;
 }
 
-/* Reads memory behind a pair; *bandwidth: what it was before, then what it is. Whether the pair counts: its memory kept
- * its speed, or so many were measured again that it never will. */
+/* Reads memory after a pair. *bandwidth: the rate before it, then the one after it. Returns true if the pair counts:
+ * memory kept its speed, or too many pairs were measured again already. */
 static bool counts(fr_session *session, const fr_bench_memory *memory, double *bandwidth, size_t *again) {
     double before = *bandwidth, after = fr_bench_memory_read(session->engine->pool, memory);
     bool steady = fmax(before, after) * 6 <= fmin(before, after) * 7;
@@ -311,7 +313,7 @@ fr_dtype fr_bench_main_type(const fr_model *model) {
     return main;
 }
 
-/* The share of the dot peak that unpacking a type leaves to the dot product; 1 where nothing is known. */
+/* Gives the share of the dot peak that unpacking a type leaves to the dot product; 1 if it is unknown. */
 static double dot_share(fr_dtype type) {
     static const double shares[FR_DTYPE_COUNT] = {
         [FR_Q4_0] = 0.75, [FR_Q8_0] = 0.75, [FR_Q4_K] = 0.62, [FR_Q6_K] = 0.62};

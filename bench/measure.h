@@ -10,25 +10,26 @@
 
 #define FR_BENCH_PAIRS 15 /* a figure is the middle of so many */
 
-/* Ends the benchmark with the library's line. */
+/* Ends the benchmark with the library's error line if the status is a failure. */
 void fr_bench_require(fr_status status);
 
-/* A prompt that differs from number to number; no id stands for a picture. */
+/* Makes a prompt that differs for each number. No id stands for a picture. */
 void fr_bench_prompt(const fr_model *model, int32_t *ids, size_t count, size_t number);
 
-/* Forwards of the timeline's ids at any position of the context, in seconds: of `rows` ids with all their logits; of
- * `count` ids as a prompt's, in chunks, with the last one's logits; of `count` ids one after the other. What the cache
- * holds of positions before is read, whatever it is. */
+/* Time forwards of the timeline's ids at any position of the context, in seconds: of `rows` ids with all their logits;
+ * of `count` ids as a prompt, in chunks, with the last id's logits; of `count` ids one after the other. They read the
+ * cache of earlier positions, whatever it holds. */
 double fr_bench_forward(fr_session *session, size_t rows, size_t position);
 double fr_bench_prefill(fr_session *session, size_t count, size_t position);
 double fr_bench_decode(fr_session *session, size_t count, size_t position);
 
-/* Makes the cache hold `length` positions: the first 512 are run, the others get copies of their keys and values, which
- * take as long to read. */
+/* Fills the cache with `length` positions. The first 512 are run; the others get copies of these keys and values,
+ * which take as long to read. */
 void fr_bench_fill(fr_session *session, size_t length);
 
-/* A prompt of 128 ids and a token, behind which a session drafts; then the seconds of proposing so many drafts, NaN
- * where fewer came. A draft step is a tenth of what 15 take more than 5: what starting costs is left out. */
+/* The first function runs a prompt of 128 ids and a token, after which a session can draft. The second gives the
+ * seconds of proposing so many drafts, NaN if there were fewer. A draft step is a tenth of the difference between 15
+ * drafts and 5, which excludes the cost of starting. */
 fr_status fr_bench_begin_drafts(fr_session *session);
 fr_status fr_bench_time_drafts(fr_session *session, size_t drafts, double *seconds);
 
@@ -37,7 +38,7 @@ fr_status fr_bench_time_drafts(fr_session *session, size_t drafts, double *secon
 double fr_bench_draft_bytes(const fr_drafter *drafter);
 double fr_bench_first_draft_bytes(const fr_drafter *drafter);
 
-/* The middle of T(rows) / T(1) over pairs in turn, and T(1) itself. */
+/* Gives the median of T(rows) / T(1) over pairs in turn, and T(1) itself. */
 double fr_bench_verify_ratio(fr_session *session, size_t rows, size_t position, double *one);
 
 /* Totals of a forward: what it reads of the weights, in the file's types, and multiplies. Every bound tensor counts but
@@ -53,12 +54,12 @@ typedef struct fr_bench_cost {
  * from the ids of the session's timeline there. */
 fr_bench_cost fr_bench_cost_of(fr_session *session, size_t rows, size_t position);
 
-/* The type of most of the bytes that a step reads. */
+/* Gives the type of most of the bytes that a step reads. */
 fr_dtype fr_bench_main_type(const fr_model *model);
 
-/* Decode steps against the bandwidth. Shared memory drifts from one second to the next, so it is read between the
- * steps: the share is the middle of pairs, a reading of 1 GB and a step right after it. A pair behind which memory
- * reads over a seventh faster or slower than before it is measured again (README.md says why it does). */
+/* Decode steps against the bandwidth. The speed of shared memory changes within seconds, so it is measured between the
+ * steps: the share is the median of pairs, each a reading of 1 GB and a step right after it. If memory is over a
+ * seventh faster or slower after a pair than before it, the pair is measured again (README.md has the reason). */
 typedef struct fr_bench_stream {
     double bandwidth, lowest, highest; /* bytes a second */
     double step;                       /* seconds */
@@ -73,20 +74,20 @@ typedef struct fr_bench_limits {
     double bandwidth, peak, attention;
 } fr_bench_limits;
 
-/* L(K): the least that T(K) / T(1) can be, if nothing but reading and multiplying took time, from what the forwards of
- * one row and of K rows cost. */
+/* Gives L(K): the least value that T(K) / T(1) can have if only reading and multiplying took time, from the costs of
+ * forwards of one row and of K rows. */
 double fr_bench_row_limit(const fr_bench_cost *one, const fr_bench_cost *rows, const fr_bench_limits *limits);
 
-/* The same beside a bandwidth that was measured: what the session's threads can multiply now. Peaks are 0 where there
- * is no loop for the instruction set; attention's is infinite where it isn't among latents. */
+/* Gives the limits at a measured bandwidth: the rate at which the session's threads can multiply now. Peaks are 0 if
+ * there is no loop for the instruction set; attention's is infinite unless it works on latents. */
 fr_bench_limits fr_bench_limits_now(fr_session *session, double bandwidth);
 
 /* Returns the part of the machine's dot peak that a model's products can reach. */
 double fr_bench_product_peak(const fr_model *model, double dot_peak);
 
-/* T(rows) / T(1) beside L(rows): the middle of pairs, and of what each pair is over the limit that was measured right
- * before it, its bandwidth over `memory`. A machine whose memory or clock changes from second to second has no one
- * limit; pairs that it changed in are measured again, as above. */
+/* T(rows) / T(1) beside L(rows): the median of pairs, and the median of each pair's excess over the limit measured
+ * right before it, with the bandwidth of `memory`. A machine whose memory or clock changes from second to second has
+ * no single limit; pairs during which it changed are measured again, as above. */
 typedef struct fr_bench_verify {
     double ratio, limit, over;
     double experts; /* that K rows read, as in fr_bench_cost */

@@ -1,4 +1,4 @@
-/* Reading memory: see memory.h. */
+/* Reads memory and times it (memory.h). */
 #include "bench/memory.h"
 
 #include <stdio.h>
@@ -38,7 +38,7 @@ static void touch(void *context, const fr_team *team) {
     memset((uint8_t *)job->bytes + begin, (int)team->index + 1, end - begin);
 }
 
-/* Aligned to huge pages: one more is mapped, and what lies outside given back. */
+/* Maps memory aligned to huge pages: one page more is mapped, and the parts outside are released. */
 static uint8_t *map(size_t size) {
     uint8_t *bytes = mmap(NULL, size + HUGE_PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     if (bytes == MAP_FAILED) return NULL;
@@ -96,7 +96,7 @@ typedef union line {
     uint8_t bytes[LINE];
 } line;
 
-/* A shuffle in which no line may stay, nor go back (Sattolo 1986): one ring of all. */
+/* Links all lines to one ring by a shuffle in which no line stays in its place (Sattolo 1986). */
 void fr_bench_memory_link(const fr_bench_memory *memory) {
     line *lines = (line *)(uintptr_t)memory->bytes;
     size_t count = memory->size / LINE;

@@ -1,5 +1,5 @@
-/* Memory that a team of threads reads, each its own part, as often as it takes to time it; and one thread alone, each
- * load waiting for the one before.
+/* Times reading memory: by a team of threads, each its own part, as often as timing needs it; and by one thread alone,
+ * with each load waiting for the one before.
  *
  * In: a pool, sizes. Out: bytes per second, seconds a load. */
 #ifndef FR_BENCH_MEMORY_H
@@ -10,7 +10,7 @@
 
 typedef enum fr_bench_pages { FR_BENCH_SMALL, FR_BENCH_HUGE } fr_bench_pages;
 
-/* Each page is first touched by the thread that will read it. */
+/* Memory of which each page is first touched by the thread that will read it. */
 typedef struct fr_bench_memory {
     const uint8_t *bytes;
     size_t size;
@@ -19,17 +19,18 @@ typedef struct fr_bench_memory {
     const fr_bench_reader *reader; /* the loop that reads it; at first the widest that this machine has */
 } fr_bench_memory;
 
-/* size: is rounded down to whole pages. bytes NULL: no memory. */
+/* Takes memory; size is rounded down to whole pages. bytes NULL: there was no memory. */
 fr_bench_memory fr_bench_memory_take(fr_pool *pool, size_t size, fr_bench_pages pages);
 void fr_bench_memory_close(fr_bench_memory *memory);
 
-/* Bytes per second of one reading by all threads, and of several in a row: of a working set that fits a cache all but
- * the first come from there. Parts are those that were touched if the pool has as many threads. */
+/* Give the bytes per second of one reading by all threads, and of several in a row; if the memory fits a cache, all
+ * but the first of these come from there. The threads read the parts that they touched, if the pool has as many
+ * threads. */
 double fr_bench_memory_read(fr_pool *pool, const fr_bench_memory *memory);
 double fr_bench_memory_reread(fr_pool *pool, const fr_bench_memory *memory, size_t passes);
 
-/* Links the cache lines to one ring in random order; walks it, each load waiting for the one before, from a line of it
- * (the first is memory->bytes) to the one that is returned: where to go on. */
+/* The first function links the cache lines to one ring in random order. The second follows it from a line (the first
+ * is memory->bytes), each load waiting for the one before, and returns the line from which to continue. */
 void fr_bench_memory_link(const fr_bench_memory *memory);
 const void *fr_bench_memory_chase(const void *from, size_t loads);
 

@@ -1,4 +1,4 @@
-/* A model's speed: see model.h. */
+/* Measures a model's speed (model.h). */
 #include "bench/model_run.h"
 
 #include <ctype.h>
@@ -12,7 +12,7 @@
 
 /* --------------------------------------------------------------------------------------------------- what is opened */
 
-/* Every tensor of the files, as llama-bench counts them. */
+/* Counts every tensor of the files, as llama-bench does. */
 static void count_weights(const fr_model *model, double *bytes, double *parameters) {
     const fr_tensors *tensors = &model->files.tensors;
     *bytes = *parameters = 0;
@@ -31,7 +31,7 @@ static void kv_fact(fr_bench_report *report, const char *name, const char *head,
     fr_bench_fact_text(report, name, head, word);
 }
 
-/* Under llama-bench's names; what only graphics cards have is left out. */
+/* Writes the facts under llama-bench's names; those about graphics cards are left out. */
 static void model_facts(const fr_bench_run *run) {
     const fr_model *model = run->model;
     fr_bench_report *report = run->report;
@@ -61,7 +61,7 @@ static void model_facts(const fr_bench_run *run) {
     kv_fact(report, "type_v", "cached values", kv.v);
 }
 
-/* One that --spec-type goes without: it must be one all the same. */
+/* Checks a drafter that --spec-type does not use: it must be one all the same. */
 static fr_status check_unused(const fr_bench_run *run) {
     fr_drafter *drafter;
     FR_TRY(fr_drafter_open(run->plan->drafter, run->model, run->plan->options, &drafter));
@@ -94,7 +94,7 @@ static size_t largest(const fr_bench_list *list, size_t least) {
     return least;
 }
 
-/* The session that forwards are timed in, as long as the deepest test needs. */
+/* Opens the session in which forwards are timed, with a context for the deepest test. */
 static fr_status open_session(fr_bench_run *run) {
     const fr_bench_model_plan *plan = run->plan;
     size_t longest = largest(&plan->generate, largest(&plan->prompts, FR_STEP_MAX));

@@ -48,8 +48,8 @@ typedef struct fr_bench_model_plan {
     void *context;
 } fr_bench_model_plan;
 
-/* T(K)/T(1) of the first instruction set, number of threads and depth, for a picture; count 0: not measured. What isn't
- * told is NaN. */
+/* T(K)/T(1) at the first instruction set, number of threads and depth, for a picture; count 0: not measured. Values
+ * that were left out are NaN. */
 typedef struct fr_bench_curve {
     char how[64]; /* ", 2 threads, avx2" */
     size_t depth;
@@ -58,7 +58,8 @@ typedef struct fr_bench_curve {
     size_t count;
 } fr_bench_curve;
 
-/* FR_NUMERIC after everything has been measured when speculation changed an id or a logit. */
+/* Measures the model. If speculation changed an id or a logit it gives FR_NUMERIC, after everything has been
+ * measured. */
 fr_status fr_bench_model(const fr_bench_model_plan *plan, fr_bench_report *report, fr_bench_curve *curve);
 
 #endif

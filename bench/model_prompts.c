@@ -1,4 +1,4 @@
-/* Texts by class: see model_prompts.h. */
+/* Reads the texts of each class (model_prompts.h). */
 #include "bench/model_prompts.h"
 
 #include <dirent.h>
@@ -12,7 +12,7 @@
 
 #define LONGEST ((size_t)1 << 20) /* bytes of a prompt */
 
-/* Each breaks off where the next words are more or less certain, as its class has it. */
+/* Our own texts. Each ends where the next words are as certain as its class has them. */
 static const struct {
     const char *class, *text;
 } own[] = {

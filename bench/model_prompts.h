@@ -1,7 +1,7 @@
-/* The texts that speculation is measured on, by class: how well drafts stand depends on what is written.
+/* Gives the texts on which speculation is measured, by class, because acceptance depends on the kind of text.
  *
  * In: a folder of CLASS.txt and CLASS-NAME.txt files, or none: then five classes of our own, prose, code, chat,
- * repetitive and hard, a text each. Out: the texts, ordered by file name. */
+ * repetitive and hard, with a text each. Out: the texts, ordered by file name. */
 #ifndef FR_BENCH_MODEL_PROMPTS_H
 #define FR_BENCH_MODEL_PROMPTS_H
 
@@ -17,7 +17,7 @@ typedef struct fr_bench_prompts {
     size_t count;
 } fr_bench_prompts;
 
-/* folder NULL: our own. A folder without such a file is FR_INPUT. */
+/* Opens the texts. folder NULL: our own. A folder without such a file is FR_INPUT. */
 fr_status fr_bench_prompts_open(const char *folder, fr_bench_prompts *prompts);
 void fr_bench_prompts_close(fr_bench_prompts *prompts);
 

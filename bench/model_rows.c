@@ -29,7 +29,7 @@ static bool forward_clears_caches(const fr_bench_run *run) {
     return fr_bench_cost_of(run->session, 1, 0).bytes >= 2 * largest;
 }
 
-/* Bytes a second of memory, just before steps are timed; NaN where their weights may lie in a cache. */
+/* Gives memory's bytes per second just before steps are timed; NaN if their weights may lie in a cache. */
 static double bandwidth_of_step(fr_bench_run *run, fr_pool *pool) {
     if (!forward_clears_caches(run)) return NAN;
     fr_bench_doing(run, "memory's bandwidth");
@@ -38,13 +38,14 @@ static double bandwidth_of_step(fr_bench_run *run, fr_pool *pool) {
     return bandwidth > 0 ? bandwidth : NAN;
 }
 
-/* Proposals of 15 drafts, what of them is a step's and what is starting's, and of one draft after a forward. */
+/* Timings of drafts: proposals of 15 drafts, their division into steps and starting, and one draft after a forward. */
 typedef struct step_timings {
     double steps[FR_BENCH_TIMINGS], starts[FR_BENCH_TIMINGS], fifteen[FR_BENCH_TIMINGS], firsts[FR_BENCH_TIMINGS];
     size_t count;
 } step_timings;
 
-/* Starting may take no time at all, so its spread, what lies between the quartiles, is told in seconds. */
+/* Adds the draft step. Starting may take no time at all, so its spread, the distance between the quartiles, is given
+ * in seconds. */
 static void put_drafts(fr_bench_run *run, const step_timings *t, double bandwidth) {
     static const fr_bench_column own[] = {{"step_ns", NULL, 0},
                                           {NULL, "a step, ms", 3},
@@ -91,7 +92,7 @@ static void put_drafts(fr_bench_run *run, const step_timings *t, double bandwidt
                                      "memory was read right before.");
 }
 
-/* The forward is the session's own: in a round one team of threads runs both. */
+/* Times drafts. The forward is the session's own, because in a round one team of threads runs both. */
 static fr_status time_drafts(fr_session *session, step_timings *t) {
     double five;
     FR_TRY(fr_bench_begin_drafts(session));
@@ -132,7 +133,7 @@ fr_status fr_bench_model_drafts(fr_bench_run *run) {
 
 /* ------------------------------------------------------------------------------------------------------------- T(K) */
 
-/* E(a) = 1 + a + ... + a^drafts. */
+/* Gives E(a) = 1 + a + ... + a^drafts. */
 static double expected(size_t drafts, double a) {
     double sum = 1;
     for (size_t i = 0; i < drafts; i++) sum = 1 + a * sum;
@@ -168,15 +169,16 @@ static limits measure_limits(fr_bench_run *run) {
     return l;
 }
 
-/* L(rows) at a depth; it knows nothing of what other attention than latent reads, and is told of an empty context alone
- * there. */
+/* Gives L(rows) at a depth. It knows only the reads of attention over latents; for any other attention it is given for
+ * an empty context alone. */
 static double limit_at(const fr_bench_run *run, size_t depth, const fr_bench_cost *cost, const limits *l) {
     if (isnan(l->most.peak) || (depth && l->one.attention == 0)) return NAN;
     fr_bench_cost one = depth ? fr_bench_cost_of(run->session, 1, depth) : l->one;
     return fr_bench_row_limit(&one, cost, &l->most);
 }
 
-/* T(rows) and T(rows)/T(1), in turn with T(1): a machine that changes changes both. T(1) is its own baseline. */
+/* T(rows) and T(rows)/T(1), timed in turn with T(1), so that a machine that changes affects both. T(1) is its own
+ * baseline. */
 typedef struct row_timings {
     double seconds[FR_BENCH_TIMINGS], ones[FR_BENCH_TIMINGS], ratios[FR_BENCH_TIMINGS];
     size_t count;

@@ -32,7 +32,7 @@ typedef struct fr_bench_run {
     bool differs;                   /* speculation changed an answer */
 } fr_bench_run;
 
-/* One measurement: a test by its name, and its timings. */
+/* One measurement: a test's name, and its timings. */
 typedef struct fr_bench_test {
     const char *name;
     size_t prompt, generate, depth;
@@ -41,43 +41,44 @@ typedef struct fr_bench_test {
     size_t count; /* of timings; 0: none may be told */
 } fr_bench_test;
 
-/* A table: the columns that all have, then its own, which last until the next call. */
+/* Begins a table: the columns that all tables have, then its own, which must last until the next call. */
 void fr_bench_begin(fr_bench_run *run, const char *name, const char *title, const fr_bench_column *own, size_t count);
 
-/* The common cells of a row. */
+/* Adds the common cells of a row. */
 void fr_bench_begin_row(fr_bench_run *run, const fr_bench_test *test);
 
-/* The figure of n values, which stay as they are, and its cell: empty where it spread too much. */
+/* The first function gives the figure of n values, without changing them; the second adds its cell, which is empty if
+ * it spread too much. */
 fr_bench_figure fr_bench_figure_kept(const double *values, size_t n);
 void fr_bench_put(fr_bench_run *run, const fr_bench_figure *figure, double value);
 
-/* Ends a table: says how many figures it keeps back. */
+/* Ends a table with a line that tells how many figures were left out. */
 void fr_bench_end(fr_bench_run *run);
 
-/* A session of the model: drafts a round (0: none, FR_DRAFT_AUTO), room for `context` ids. */
+/* Opens a session of the model. drafts: in a round (0: none, FR_DRAFT_AUTO); context: ids for which it has room. */
 fr_status fr_bench_session(const fr_bench_run *run, int64_t drafts, size_t context, fr_session **session);
 
-/* "pp512 @ d4096" */
+/* Writes a test's name, such as "pp512 @ d4096". */
 void fr_bench_name(char *name, size_t size, const char *what, size_t depth);
 
-/* Said before each measurement, which then begins; NULL: it is done. */
+/* Reports the measurement that begins now; NULL: it is done. */
 void fr_bench_doing(fr_bench_run *run, const char *what);
 
-/* The chance a of each draft to stand where all before it stood at which a round of so many is worth its cost in
- * decode steps: 1 + a + ... + a^drafts = cost. 0: it pays at any; NaN: at none. */
+/* Gives the chance a of each draft to be accepted after all before it, at which a round of so many drafts is worth its
+ * cost in decode steps: 1 + a + ... + a^drafts = cost. 0: it pays at any chance; NaN: at none. */
 double fr_bench_break_even(size_t drafts, double cost);
 
 /* Returns true if there is a draft method. */
 bool fr_bench_drafts_at_all(const fr_bench_run *run);
 
-/* The parts; all but the last time forwards in run->session. */
+/* The parts of the bench. All but the last time forwards in run->session. */
 void fr_bench_model_tests(fr_bench_run *run);
 fr_status fr_bench_model_drafts(fr_bench_run *run);
 void fr_bench_model_rows(fr_bench_run *run);
 void fr_bench_model_ranks(fr_bench_run *run);
 fr_status fr_bench_model_texts(fr_bench_run *run);
 
-/* Reads the texts for the last, so that a folder without any is found before hours of timing. */
+/* Reads the texts for the last part, so that a folder without any is refused before hours of timing. */
 fr_status fr_bench_model_read_texts(fr_bench_run *run);
 
 #endif

@@ -41,7 +41,7 @@ void fr_bench_put(fr_bench_run *run, const fr_bench_figure *figure, double value
     fr_bench_from(run->report, figure, value, run->plan->max_spread);
 }
 
-/* The mean and the standard deviation of a sample; of one value it is 0, as llama-bench has it. */
+/* Gives the mean and the standard deviation of a sample; a single value has the deviation 0, as in llama-bench. */
 static void mean_of(const double *values, size_t n, double *mean, double *deviation) {
     double sum = 0, squares = 0;
     for (size_t i = 0; i < n; i++) sum += values[i];
@@ -57,7 +57,7 @@ static void put_others(fr_bench_run *run) {
     fr_bench_number(run->report, others);
 }
 
-/* Times are whole nanoseconds, and rates are those of these times. */
+/* Adds times as whole nanoseconds, and the rates of these times. */
 static void put_times(fr_bench_run *run, const fr_bench_test *test) {
     double ns[FR_BENCH_TIMINGS], rates[FR_BENCH_TIMINGS], mean, deviation, limit = run->plan->max_spread;
     for (size_t i = 0; i < test->count; i++) {

@@ -17,7 +17,7 @@
 
 enum { SYNTHETIC_PROMPT = 128, MOST_DRAFTS = FR_STEP_MAX - 1 };
 
-/* A prompt, and what plain decoding says after it. */
+/* A prompt, and the ids that plain decoding gives after it. */
 typedef struct passage {
     int32_t *ids; /* [prompt + tokens] */
     size_t prompt;
@@ -82,8 +82,8 @@ static void count_drafts(const fr_session *session, draft_counts *o) {
     o->calls += fr_session_stat(session, FR_STAT_TARGET_CALLS);
 }
 
-/* Every text of the class once: the seconds of the tokens that are timed. What became of drafts is added to `drafts`,
- * unless that is NULL. */
+/* Runs every text of the class once; *seconds are those of the timed tokens. The counts of drafts are added to
+ * `drafts`, unless that is NULL. */
 static fr_status run_class(fr_session *session, const text_class *class, int32_t *ids, double *seconds, bool *same,
                            draft_counts *drafts) {
     said answer = {.ids = ids};
@@ -100,7 +100,8 @@ static fr_status run_class(fr_session *session, const text_class *class, int32_t
 
 /* ------------------------------------------------------------------------------------------------- synthetic drafts */
 
-/* Drafts right at given rates, evenly spread instead of drawn, so that short texts have the rates too. */
+/* Makes drafts right at given rates. They are spread evenly instead of drawn, so that short texts have these rates
+ * too. */
 typedef struct synthetic {
     const fr_bench_model_plan *plan;
     double owed[MOST_DRAFTS];
@@ -121,12 +122,12 @@ static bool accept_at_rates(void *context, size_t round, size_t depth) {
 
 /* --------------------------------------------------------------------------------------------------------- a manner */
 
-/* The hash of a class: those of its texts, in turn. */
+/* Adds a text's hash to that of its class. */
 static void add_hash(uint64_t *sum, uint64_t hash) {
     *sum = fr_hash(*sum, &hash, sizeof hash);
 }
 
-/* The untimed run, whose ids and logits are compared. */
+/* Does the untimed run, whose ids and logits are compared. */
 static fr_status judge(fr_session *session, const text_class *class, int32_t *ids, outcome *o) {
     o->same = true;
     for (size_t t = 0; t < class->count; t++) {
@@ -206,7 +207,7 @@ static double foretell(const fr_bench_run *run, int64_t drafts, double tokens_a_
     return tokens_a_call / (run->ratio[drafts + 1] + draft);
 }
 
-/* seconds: those of the row. drafts 0: plain decoding. */
+/* Adds a row. seconds: the row's own; drafts 0: plain decoding. */
 static void put_row(fr_bench_run *run, const text_class *class, int64_t drafts, const double *seconds,
                     const outcome *o) {
     char name[64], words[24] = "none";
@@ -303,7 +304,7 @@ static void free_class(text_class *class) {
     free(class->texts);
 }
 
-/* Room for a prompt of `count` ids and what follows it. */
+/* Adds a text, with room for a prompt of `count` ids and the ids after it. */
 static fr_status add_text(text_class *class, const int32_t *ids, size_t count) {
     passage *text = &class->texts[class->count];
     text->ids = malloc((count + class->tokens) * sizeof *ids);

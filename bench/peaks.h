@@ -29,7 +29,7 @@ typedef struct fr_bench_peak {
     fr_bench_loop *loop;
 } fr_bench_peak;
 
-/* Those of this architecture, by operation, weakest first. */
+/* The peaks of this architecture by operation, the weakest first. */
 extern const fr_bench_peak fr_bench_peaks[];
 extern const size_t fr_bench_peak_count;
 

@@ -1,4 +1,4 @@
-/* The peaks and reading loops of AArch64: see peaks.h, read.h. */
+/* Lists the peaks and reading loops of AArch64 (peaks.h, read.h). */
 #include <asm/hwcap.h>
 #include <sys/auxv.h>
 

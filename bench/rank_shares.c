@@ -1,4 +1,4 @@
-/* Shares of ranks by their bandwidth: see rank_shares.h. */
+/* Divides a model among ranks by their bandwidth (rank_shares.h). */
 #include "bench/rank_shares.h"
 
 #include <math.h>
@@ -11,7 +11,7 @@ enum { STEPS = 8, GATHERS = 30 };
 #define BYTES   ((size_t)256 << 20) /* more than caches hold */
 #define SECONDS 0.1
 
-/* NULL: there is none. */
+/* Opens a pool; NULL if that fails. */
 static fr_pool *open_pool(size_t threads) {
     static fr_machine machine;
     static fr_plan plan;

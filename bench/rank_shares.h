@@ -16,7 +16,7 @@ typedef struct fr_bench_rank_speed {
 
 fr_bench_rank_speed fr_bench_rank_shares(size_t threads, uint32_t *parts);
 
-/* The same of known bandwidths. Pure. */
+/* Does the same with known bandwidths. Pure. */
 void fr_bench_shares_of(const double *bandwidths, size_t ranks, uint32_t *parts);
 
 #endif

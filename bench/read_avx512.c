@@ -1,4 +1,4 @@
-/* Reading by loads of 64 bytes (read.h). */
+/* Reads by loads of 64 bytes (read.h). */
 #include <immintrin.h>
 
 #include "bench/read.h"

@@ -1,4 +1,4 @@
-/* Reading by loads of 16 bytes, two of which make a pair (read.h). */
+/* Reads by loads of 16 bytes, two of which make a pair (read.h). */
 #include <arm_neon.h>
 
 #include "bench/read.h"

@@ -1,5 +1,5 @@
-/* Reading by loads of 8 bytes (read.h). A line takes so many of them that a core sees too few lines ahead to keep
- * memory busy: they are asked for. */
+/* Reads by loads of 8 bytes, with prefetches (read.h): a line takes so many loads that a core sees too few lines ahead
+ * to keep memory busy. */
 #include "bench/read.h"
 
 enum { SUMS = 8, AHEAD = 1024 };

@@ -1,4 +1,4 @@
-/* Rooflines as SVG: see roofline.h. */
+/* Draws rooflines as SVG (roofline.h). */
 #include "bench/roofline.h"
 
 #include <math.h>
@@ -8,11 +8,11 @@
 
 enum { WIDTH = 960, HEIGHT = 600, LEFT = 76, RIGHT = 24, TOP = 48, BOTTOM = 56, CLASSES = 8 };
 
-/* Told apart without red and green: Okabe and Ito. */
+/* Colours that can be told apart without red and green: Okabe and Ito. */
 static const char *const colours[CLASSES] = {"#0072b2", "#d55e00", "#009e73", "#cc79a7",
                                              "#e69f00", "#56b4e9", "#666666", "#000000"};
 
-/* A roof has no series. */
+/* A mark: a point, or a roof, which has no series. */
 typedef struct mark {
     char class[24], series[128], text[160];
     double x, y;
@@ -74,7 +74,7 @@ static double at_y(const frame *f, double y) {
     return HEIGHT - BOTTOM - log(y / f->y_low) / log(f->y_high / f->y_low) * (HEIGHT - TOP - BOTTOM);
 }
 
-/* Whole powers of two and of ten around all marks. */
+/* Chooses axes from whole powers of two and of ten around all marks. */
 static frame frame_of(const fr_bench_roofline *r, FILE *out) {
     frame f = {out, 0.5, 8, 1e9, 1e10};
     for (size_t i = 0; i < r->count; i++) {
@@ -109,7 +109,7 @@ static void draw_axes(const frame *f, const char *title) {
             (TOP + HEIGHT - BOTTOM) / 2);
 }
 
-/* Classes have colours in the order in which they first occur. */
+/* Gives the number of a mark's class. Classes get colours in the order in which they first occur. */
 static size_t class_of(const fr_bench_roofline *r, const mark *m) {
     size_t number = 0;
     for (size_t i = 0; strcmp(r->marks[i].class, m->class) != 0; i++) {
@@ -120,7 +120,7 @@ static size_t class_of(const fr_bench_roofline *r, const mark *m) {
     return number % CLASSES;
 }
 
-/* Names stand at the right, above their lines; those that would meet an earlier one's move to the left. */
+/* Draws a roof. Names stand at the right above their lines; one that would meet an earlier name moves to the left. */
 static void draw_peak(const frame *f, const fr_bench_roofline *r, size_t index) {
     enum { NAME_WIDTH = 160, NAME_HEIGHT = 14 };
     const mark *m = &r->marks[index];

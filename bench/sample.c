@@ -1,4 +1,4 @@
-/* Repeated timings as one figure: see sample.h. */
+/* Gives repeated timings as one figure (sample.h). */
 #include "bench/sample.h"
 
 #include <math.h>

@@ -1,4 +1,4 @@
-/* Random weights in the published folder form: see synth.h. */
+/* Writes random weights in the published folder form (synth.h). */
 #include "bench/synth.h"
 
 #include <errno.h>
@@ -11,7 +11,7 @@
 
 #include "quant/dtype.h"
 
-/* A safetensors file on its way: the header is made by one walk over the tensors, the data by a second. */
+/* A safetensors file that is being written: the header is made by one walk over the tensors, the data by a second. */
 typedef struct writer {
     FILE *file;
     char *header;
@@ -41,8 +41,8 @@ static void append(writer *w, const char *format, ...) {
     va_end(arguments);
 }
 
-/* Uniform BF16 values of standard deviation `deviation` around `mean`. Four values a random number: noise need not be
- * fine-grained. */
+/* Writes uniform BF16 values of standard deviation `deviation` around `mean`, four from each random number, which is
+ * fine enough for noise. */
 static void write_noise(writer *w, size_t count, float mean, float deviation) {
     uint16_t buffer[4096];
     float scale = deviation * sqrtf(12.0f) / 65536.0f;
@@ -58,7 +58,7 @@ static void write_noise(writer *w, size_t count, float mean, float deviation) {
     }
 }
 
-/* One tensor: features 0 makes a vector. */
+/* Writes one tensor; features 0 makes a vector. */
 static void tensor(writer *w, size_t features, size_t cols, float mean, float deviation, const char *format, ...)
     __attribute__((format(printf, 6, 7)));
 static void tensor(writer *w, size_t features, size_t cols, float mean, float deviation, const char *format, ...) {
@@ -134,8 +134,8 @@ static void walk_assistant(writer *w, const void *shape, const void *target) {
     tensor(w, a->clusters, a->hidden, 0, 1 / sqrtf((float)a->hidden), "masked_embedding.centroids.weight");
 }
 
-/* The ordering goes last: a permutation of the ids (their count is a power of two, the stride odd) that scatters each
- * cluster over the table. */
+/* Writes the ordering: a permutation of the ids (their count is a power of two, the stride odd) that scatters each
+ * cluster over the table. It is the last tensor. */
 static void write_ordering(writer *w, size_t vocab) {
     size_t stride = (size_t)(0.618 * (double)vocab) | 1;
     for (size_t i = 0; i < vocab; i++) {

@@ -1,7 +1,8 @@
-/* Random weights of a given shape, in the published folder form: to time engines on sizes that need no download.
+/* Writes random weights of a given shape in the published folder form, to time engines on sizes that need no
+ * download.
  *
- * In: a shape. Out: FOLDER/config.json and FOLDER/model.safetensors, BF16. The text such a model writes is noise; speed
- * and memory are those of the shape. */
+ * In: a shape. Out: FOLDER/config.json and FOLDER/model.safetensors, BF16. The text of such a model is noise, but its
+ * speed and memory are those of the shape. */
 #ifndef FR_BENCH_SYNTH_H
 #define FR_BENCH_SYNTH_H
 
@@ -19,7 +20,7 @@ typedef struct fr_synth_assistant {
     bool plain;                        /* config.json asks for the plain head instead */
 } fr_synth_assistant;
 
-/* False with a line on standard error when the files can't be written. */
+/* Write a folder. Return false, with a line on standard error, if the files can't be written. */
 bool fr_synth_write_target(const char *folder, const fr_synth_target *shape);
 bool fr_synth_write_assistant(const char *folder, const fr_synth_assistant *shape, const fr_synth_target *target);
 

@@ -1,4 +1,4 @@
-/* Tables of measurements: see table.h. */
+/* Prints tables of measurements (table.h). */
 #include "bench/table.h"
 
 #include <jansson.h>
@@ -49,7 +49,7 @@ void fr_bench_fact_text(fr_bench_report *report, const char *name, const char *h
     add_fact(report, name, json_string(value));
 }
 
-/* Whole numbers stay whole. */
+/* Makes a JSON number, in which whole numbers stay whole. */
 static json_t *json_of(double value) {
     if (!isfinite(value)) return json_null();
     return value == rint(value) && fabs(value) < 0x1p53 ? json_integer((json_int_t)value) : json_real(value);
@@ -72,7 +72,7 @@ static void print_heads(const fr_bench_report *report, const char *title) {
     fprintf(report->out, "\n");
 }
 
-/* Cells are written as they come; a column for programs alone leaves nothing. */
+/* Prints a cell. A column for programs alone prints nothing. */
 static void print_cell(const fr_bench_report *report, const char *text) {
     if (report->filled == 0) fprintf(report->out, "|");
     if (report->columns[report->filled].head) fprintf(report->out, " %s |", text);
@@ -81,7 +81,7 @@ static void print_cell(const fr_bench_report *report, const char *text) {
 
 /* -------------------------------------------------------------------------------------------------------------- CSV */
 
-/* A quote within is doubled: RFC 4180, and SQL. */
+/* Prints a text in quotes; a quote within it is doubled: RFC 4180, and SQL. */
 static void print_between(FILE *out, const char *text, char quote) {
     fputc(quote, out);
     for (; *text; text++) {
@@ -120,7 +120,7 @@ static void print_csv(const fr_bench_report *report, bool names) {
 
 /* -------------------------------------------------------------------------------------------------------------- SQL */
 
-/* Names of columns; with their types, as a row has them. */
+/* Prints the names of columns; with `types` also their types, as the row has them. */
 static void print_columns(const fr_bench_report *report, bool types) {
     const char *key, *comma = "";
     json_t *value;
@@ -186,7 +186,7 @@ static void end_row(fr_bench_report *report) {
     report->filled = 0;
 }
 
-/* Takes the value over. */
+/* Adds a cell; takes over the value. */
 static void put_cell(fr_bench_report *report, const char *text, json_t *value) {
     if (report->form == FR_BENCH_MD) print_cell(report, text);
     if (report->filled == 0) {

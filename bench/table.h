@@ -1,9 +1,10 @@
-/* Measurements as tables, for people and for programs: markdown, CSV, JSON, a JSON object a line, or SQL.
+/* Prints measurements as tables, for people and for programs: markdown, CSV, JSON, a JSON object on each line, or
+ * SQL.
  *
- * In: facts of the run (the machine, the model), then tables, row by row, cell by cell. Out: in markdown the facts once
- * and each table under its title; in the other forms flat rows, each with every fact and the name of its table, so
- * that a row stands alone: JSON is one array of such objects, CSV begins each table with a line of names, SQL makes a
- * table forerun_NAME before its first row. A stream that can't be written is the caller's to notice, by ferror. */
+ * In: facts of the run (the machine, the model), then tables, row by row, cell by cell. Out: in markdown the facts
+ * once and each table under its title. The other forms have flat rows, each with every fact and the name of its table,
+ * so that a row stands alone: JSON is one array of such objects, CSV begins each table with a line of names, and SQL
+ * makes a table forerun_NAME before its first row. The caller must check by ferror that the stream was written. */
 #ifndef FR_BENCH_TABLE_H
 #define FR_BENCH_TABLE_H
 
@@ -22,30 +23,30 @@ typedef struct fr_bench_column {
 
 typedef struct fr_bench_report fr_bench_report;
 
-/* NULL: no memory. Close ends the output. */
+/* The first function opens a report (NULL: no memory); the second ends its output. */
 fr_bench_report *fr_bench_report_open(FILE *out, fr_bench_form form);
 void fr_bench_report_close(fr_bench_report *report);
 
-/* Facts come before the first table. Text is copied; name and head as of a column. A number that is not finite is null,
- * and nothing for people. */
+/* Add facts, before the first table. Text is copied; name and head are those of a column. A number that is not finite
+ * is null for programs, and left out for people. */
 void fr_bench_fact_text(fr_bench_report *report, const char *name, const char *head, const char *value);
 void fr_bench_fact_number(fr_bench_report *report, const char *name, const char *head, double value);
 
-/* name: of the table, for programs; title: for people. The columns must live as long as the table. A table ends where
- * the next one or the report does. */
+/* Begins a table. name: for programs; title: for people. The columns must live as long as the table, which ends at the
+ * next table or at the report's end. */
 void fr_bench_table(fr_bench_report *report, const char *name, const char *title, const fr_bench_column *columns,
                     size_t count);
 
-/* The next cell of the row that is being filled; the last column's cell ends it. A number that is not finite is an
- * empty cell, null in JSON; so is a NULL text. */
+/* Add the next cell of the row; the last column's cell ends the row. A number that is not finite is an empty cell,
+ * null in JSON; so is a NULL text. */
 void fr_bench_text(fr_bench_report *report, const char *value);
 void fr_bench_number(fr_bench_report *report, double value);
-/* Adds a value that was computed from a figure. People see a ? after it where the figure is doubtful; programs read the
- * spread beside it. */
+/* Adds a value that was computed from a figure. For people a ? stands after it if the figure is doubtful; programs
+ * read the spread beside it. */
 void fr_bench_from(fr_bench_report *report, const fr_bench_figure *figure, double value, double max_spread);
 void fr_bench_numbers(fr_bench_report *report, const double *values, size_t count);
 
-/* A line below the table, for people alone. */
+/* Adds a line below the table, for people alone. */
 void fr_bench_remark(fr_bench_report *report, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
 #endif

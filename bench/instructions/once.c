@@ -1,4 +1,4 @@
-/* Calls kernels for a tool that counts what they take: each that runs here once, for callgrind (count), or one as often
+/* Calls kernels for a tool that counts instructions: each that runs here once, for callgrind (count), or one as often
  * as asked, for perf stat (perf_stat).
  *
  * In: nothing, or a kernel's name and a number of calls. Out: a line a kernel: its name, its shape, blocks: the values
@@ -14,7 +14,7 @@
 
 enum { ROWS = 4, THREADS = 96 /* that share 6144 features */, BLOCK = 32 };
 
-/* Memory from the start; whole cache lines. */
+/* Takes memory from the beginning, in whole cache lines. */
 static void *take(size_t bytes) {
     size_t lines = (bytes + 64) / 64;
     void *memory = aligned_alloc(64, lines * 64);
@@ -28,7 +28,7 @@ static bool is_wanted(const fr_bench_shape *shape, bool cached) {
     return shape->group != FR_BENCH_ATTENTION || shape->type == FR_F16;
 }
 
-/* The first that is wanted, or the last. */
+/* Gives the first shape of the wanted kind, or the last shape. */
 static const fr_bench_shape *shape_of(const fr_bench_kernel *kernel, bool cached) {
     const fr_bench_shape *shapes;
     size_t count = fr_bench_shapes(kernel, &shapes), i = 0;

@@ -24,7 +24,7 @@ static void silence(enum ggml_log_level level, const char *text, void *context) 
     (void)level, (void)text, (void)context;
 }
 
-/* 0: not a number from 1 to most. */
+/* Reads a number from 1 to most; 0 if it is none. */
 static int32_t number(const char *text, long most) {
     char *end;
     long value = strtol(text, &end, 10);
@@ -37,7 +37,7 @@ static int64_t nanoseconds(void) {
     return now.tv_sec * INT64_C(1000000000) + now.tv_nsec;
 }
 
-/* Ids that mean nothing, from a position on; logits of all, or of the last. */
+/* Runs any ids from a position on, with the logits of all rows or of the last. */
 static bool forward(run *r, int32_t position, int32_t rows, bool all) {
     r->batch.n_tokens = rows;
     for (int32_t i = 0; i < rows; i++) {
@@ -53,7 +53,7 @@ static bool forward(run *r, int32_t position, int32_t rows, bool all) {
     return true;
 }
 
-/* Nanoseconds of rows behind the context; negative: llama.cpp refused. */
+/* Gives the nanoseconds of rows after the context; negative if llama.cpp refused them. */
 static int64_t time_rows(run *r, int32_t rows) {
     int64_t start = nanoseconds();
     bool done = forward(r, r->depth, rows, true);
