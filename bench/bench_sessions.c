@@ -25,7 +25,7 @@ enum {
     FORKS = 15,
     COMMON = 4096, /* ids that two prompts begin with, at most */
     PROMPTS = 3,   /* pairs of prompts */
-    GOING_ON = 64, /* positions behind */
+    GOING_ON = 64, /* positions after that */
 };
 
 typedef struct bench {

@@ -1,8 +1,9 @@
-/* Times a grammar's cost a row: masks of states that come up for the first time, and of those that are known.
+/* Measures the time that a grammar adds to each token: for states that come up for the first time, and for known ones.
  *
- * In: a model. Out: a table with a row for each of some grammars, each followed along a text of it in the model's
- * tokens: how long it takes to be made, then microseconds a row, on average and the worst one, and as a part of a
- * decode step of the model. A row: the state behind the text so far, its mask, logits without what is forbidden. */
+ * In: a model. Out: a table with a row for each of some grammars, which is followed along one of its texts in the
+ * model's tokens: the time to make the grammar; then the microseconds of a token, the mean and the largest, and their
+ * share of a decode step of the model. A token's time covers the state after the text so far, its mask, and the removal
+ * of forbidden logits. */
 #ifndef FR_BENCH_GRAMMAR_H
 #define FR_BENCH_GRAMMAR_H
 

@@ -25,7 +25,7 @@ typedef struct fr_bench_kernels_plan {
     double max_spread; /* per cent */
     size_t weight_bytes; /* to walk through, at least 4 MiB a thread; 0: more than the caches hold */
     FILE *plot;          /* a picture of the last number of threads; NULL: none */
-    /* Told of each timing before it; kernel NULL: it is done, and a row follows. */
+    /* Called before each timing; kernel NULL: it is done, and a row follows. */
     void (*progress)(void *context, const char *kernel, size_t done, size_t total);
     void *context;
 } fr_bench_kernels_plan;

@@ -39,12 +39,12 @@ typedef struct fr_bench_model_plan {
     fr_bench_list drafts;      /* a round, or FR_DRAFT_AUTO: one manner of speculation each */
     size_t text_tokens;        /* that speculation generates after each prompt; 0: none */
     const char *prompt_folder; /* NULL: prompts of our own */
-    bool drafts_asked;         /* the list of drafts is the user's: somebody must draft */
+    bool drafts_asked;         /* the list of drafts is the user's: without a drafter it is refused */
     double rates[FR_STEP_MAX]; /* drafts are made right at these, by depth, the last one for all deeper */
     size_t rate_count;         /* 0: drafts are what the drafter says */
     size_t repetitions;
     double max_spread;                              /* per cent */
-    void (*doing)(void *context, const char *what); /* told of each measurement before it, NULL: it is done */
+    void (*doing)(void *context, const char *what); /* called before each measurement; NULL: it is done */
     void *context;
 } fr_bench_model_plan;
 

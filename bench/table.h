@@ -18,7 +18,7 @@ typedef enum fr_bench_form { FR_BENCH_MD, FR_BENCH_CSV, FR_BENCH_JSON, FR_BENCH_
 typedef struct fr_bench_column {
     const char *name; /* for programs; NULL: for people alone */
     const char *head; /* for people, with the unit; NULL: for programs alone */
-    int digits;       /* behind a number's point, for people; programs get nine in all */
+    int digits;       /* after a number's point, for people; programs get nine in all */
 } fr_bench_column;
 
 typedef struct fr_bench_report fr_bench_report;

@@ -23,7 +23,7 @@ static fr_status check(const fr_session *session, const char *call) {
     return session ? fr_engine_check_process(session->engine) : fr_fail_null(call, "a session");
 }
 
-/* Checks also that the session does not lead those of other ranks, because these are not told of the call. */
+/* Checks also that the session does not lead those of other ranks, because the call is not sent to these. */
 static fr_status check_alone(const fr_session *session, const char *call) {
     FR_TRY(check(session, call));
     return fr_rank_leader_refuse(session->engine, call);

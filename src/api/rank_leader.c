@@ -38,7 +38,7 @@ typedef enum kind {
 
 typedef struct command {
     uint32_t kind, session;
-    uint64_t number, size; /* size: of the bytes behind it */
+    uint64_t number, size; /* size: of the bytes after it */
 } command;
 
 /* A session's part in a round; the number of parts follows from the bytes. */
@@ -48,7 +48,7 @@ typedef struct part {
 
 struct fr_rank_leader {
     fr_ranks *ranks;
-    fr_session *sessions[FR_SESSIONS_MAX]; /* NULL: nobody has that place */
+    fr_session *sessions[FR_SESSIONS_MAX]; /* NULL: the place is free */
 };
 
 /* ---------------------------------------------------------------------------------------------------------- leading */
@@ -220,7 +220,7 @@ typedef struct follower {
     fr_engine *engine;
     fr_session *sessions[FR_SESSIONS_MAX];
     command what;
-    uint8_t *bytes; /* behind it */
+    uint8_t *bytes; /* that follow the command */
     size_t room;
     int32_t ids[FR_SESSIONS_MAX][FR_STEP_MAX];
 } follower;

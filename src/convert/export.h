@@ -16,7 +16,7 @@ typedef struct fr_export {
     const fr_family *family;    /* whose keys they are */
     const fr_tensor_naming *names;
     const fr_trunk_spec *spec;
-    size_t mtp_layers; /* behind the trunk's */
+    size_t mtp_layers; /* after the trunk's */
     const fr_weights *weights;
     const char *architecture; /* of the GGUF file */
     fr_model *target;         /* whose tokenizer it has; NULL: an assistant */

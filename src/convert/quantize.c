@@ -202,7 +202,7 @@ typedef struct stream {
     fr_progress_fn *progress;
     void *progress_context;
     uint64_t done, total; /* bytes of the source */
-    bool ended;           /* by who is told of them */
+    bool ended;           /* by the progress callback */
 } stream;
 
 static void release(const stream *s, const fr_tensor *tensor, size_t begin, size_t end) {

@@ -17,7 +17,7 @@
 typedef struct fr_batch_kept {
     size_t first;   /* the first lines, so many, are answered in the file's first bytes, which may stay there, */
     off_t bytes;    /* so many */
-    char **answers; /* [input->total] of lines behind them, free; NULL: it has to be run */
+    char **answers; /* [input->total] of the lines after these, to be freed; NULL: the line must be run */
 } fr_batch_kept;
 
 /* Reads the answers. A missing file has none, even if OUT.before exists. A file with other ids, or with more rows than

@@ -9,7 +9,7 @@
 #include <stdio.h>
 
 typedef enum fr_chat_command {
-    FR_CHAT_REFUSED, /* none, and it has been said */
+    FR_CHAT_REFUSED, /* no command; an error line was written */
     FR_CHAT_CLEAR,
     FR_CHAT_UNDO,
     FR_CHAT_REGEN,

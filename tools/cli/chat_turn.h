@@ -14,7 +14,7 @@ typedef struct fr_chat {
     fr_arguments *args; /* the chat's own copy, which /set changes */
     const fr_tokenizer *tokenizer;
     json_t *messages;
-    size_t waiting;    /* of the pictures: those for the next turn, behind those of the turns before it */
+    size_t waiting;    /* of the pictures: those for the next turn, which come last */
     size_t shown;      /* how many of the pictures the session has been shown */
     char *read; /* the text of a file, for the next turn; NULL: none waits */
     size_t read_length;

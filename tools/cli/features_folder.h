@@ -8,9 +8,9 @@
  *                     its ids the first so many were given, "at": its first row, "stop": why it ended, "ids": [...]};
  *                     or {"line", "id", "error"} of one that could not be run, which has no rows
  *
- * Layer l stands for the input of layer l, model_layers for what the last one gives, before the final norm. A text
- * counts once its line is whole, which is written behind its rows: what lies behind the last whole line is cut off by
- * who goes on. */
+ * Layer l stands for the input of layer l, and model_layers for the output of the last layer, before the final norm. A
+ * text counts once its line is complete, which is written after its rows. A run that resumes cuts off everything after
+ * the last complete line. */
 #ifndef FR_TOOLS_CLI_FEATURES_FOLDER_H
 #define FR_TOOLS_CLI_FEATURES_FOLDER_H
 

@@ -44,7 +44,7 @@ HELP(serve, "serve");
 HELP(models, "models");
 HELP(about, "about");
 
-/* In the order of the overview. */
+/* The verbs, in the order of the overview. */
 static fr_verb verbs[] = {
     {"generate", FR_VERB_GENERATE, fr_help_generate, .run = fr_verb_generate},
     {"chat", FR_VERB_CHAT, fr_help_chat, .run = fr_verb_chat},

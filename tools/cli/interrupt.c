@@ -65,12 +65,12 @@ static void watch(int flags) {
 }
 
 void fr_interrupt_watch(void) {
-    /* A write that waits for its reader goes on: what is written afterwards needs it. */
+    /* A write that waits for its reader is continued, because later output must follow it. */
     watch(SA_RESTART);
 }
 
 void fr_interrupt_watch_answers(void) {
-    /* Without SA_RESTART: any of them ends the reading of a line that is no terminal's. */
+    /* There is no SA_RESTART, so that any of these signals ends the reading of a line that is no terminal's. */
     struct sigaction action = {.sa_handler = note_answer};
     watch(0);
     sigaction(SIGINT, &action, NULL);

@@ -66,7 +66,7 @@ static fr_status set_options(fr_options *options, const fr_arguments *args) {
 int fr_loaded_options(fr_options **options, const fr_arguments *args) {
     *options = fr_options_new();
     if (!*options) return fr_bad_input("out of memory: options");
-    /* Without it the text can't be had again, so that it is no note for --quiet to leave out. */
+    /* --quiet does not suppress this note, because the text can't be generated again without the seed. */
     if (args->seed_drawn) fr_note("--seed %lld", (long long)args->number[FR_ARG_SEED]);
     return fr_exit_status(set_options(*options, args));
 }

@@ -20,7 +20,7 @@ typedef struct fr_loaded {
     size_t picture_count;
     json_t *tools; /* of --tools; NULL: none */
     fr_drafter *drafter;
-    _Atomic(fr_token_tree *) tokens; /* of grammars; NULL: nobody has asked for it yet */
+    _Atomic(fr_token_tree *) tokens; /* of grammars; NULL: not made yet */
     fr_grammar *grammar;
     const fr_marked_text *answers; /* the chat's prompt whose reply the grammar's text is the content of; NULL: none */
     fr_session *session;

@@ -26,7 +26,7 @@ static void end_with_line(const char *path) {
     length = append(line, length, sizeof line - sizeof what, path);
     length = append(line, length, sizeof line - 1, what);
     line[length++] = '\n';
-    fr_writer_remove(); /* first: nobody may be reading what is told */
+    fr_writer_remove(); /* first, because the write may block if its reader does not read */
     ssize_t unused = write(STDERR_FILENO, line, length);
     (void)unused;
     _exit(1);

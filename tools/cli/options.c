@@ -146,7 +146,7 @@ static int place_bare(fr_arguments *args) {
         return fr_wrong_usage("quantize needs the file to write: quantize %s FILE %s", args->bare[0], args->bare[1]);
     for (size_t i = 0; i < args->bare_count; i++, next++) {
         while (next < FR_BARE_MAX && args->given[order[next]]) next++;
-        bool threads = next < FR_BARE_MAX && order[next] == FR_ARG_THREADS; /* only behind the other three */
+        bool threads = next < FR_BARE_MAX && order[next] == FR_ARG_THREADS; /* only after the other three */
         if (next == FR_BARE_MAX || (threads && args->bare_count < FR_BARE_MAX))
             return fr_wrong_usage("%s: what is this word for? (forerun quantize --help)", args->bare[i]);
         args->given[order[next]] = true;

@@ -236,7 +236,7 @@ typedef enum fr_arg {
 struct fr_arguments {
     const fr_verb *verb;
     bool given[FR_ARG_COUNT];
-    const char *name[FR_ARG_COUNT]; /* that it was given by, perhaps with =value behind */
+    const char *name[FR_ARG_COUNT]; /* the name by which it was given, perhaps with =value */
     const char *text[FR_ARG_COUNT];
     int64_t number[FR_ARG_COUNT];
     double real[FR_ARG_COUNT];

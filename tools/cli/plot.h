@@ -11,7 +11,7 @@
 typedef struct fr_axis {
     double low, high;
     const char *label; /* with its unit */
-    const char *suffix; /* behind each tick: "%", or "" */
+    const char *suffix; /* after each tick: "%", or "" */
 } fr_axis;
 
 typedef struct fr_plot {

@@ -33,7 +33,7 @@ enum { LOOK_MS = 300 }; /* in which the others of a machine look who says someth
  * the other ranks a second after one has died, so that this wait is shorter. */
 #define LATE_SECONDS 0.5
 
-static int kept = -1; /* standard error of a rank that nobody sees */
+static int kept = -1; /* standard error of a rank whose output is not shown */
 static int seen = STDERR_FILENO; /* what would be seen */
 static void (*before_end)(void *context);
 static void *before_end_context;
@@ -74,7 +74,7 @@ static void write_words(const char *line) {
     if (write(seen, words, length) < 0) _exit(1);
 }
 
-/* ----------------------------------------------------------------------------------------------- before, and behind */
+/* ------------------------------------------------------------------------------------------------ before, and after */
 
 /* Returns true for the job's first process on this machine that has something to print. The process takes a socket's
  * name that only one living process can have. It returns true once at most: a second call means that the line was

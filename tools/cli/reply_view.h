@@ -33,7 +33,7 @@ typedef struct fr_reply_view {
     fr_reply_screen screen; /* without an out: nothing is shown */
     bool accepted;          /* the id under way is an accepted draft */
     bool one_call;          /* a call ends the reply: set by who wants that, before any id */
-    bool cut;               /* the reply was cut off: a call that is told of now is as far as it came */
+    bool cut;               /* the reply was cut off, so that an incomplete call is passed on as it is */
     bool stopped;           /* a stop string is complete, or the only call that is wanted */
 } fr_reply_view;
 

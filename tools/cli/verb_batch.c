@@ -185,7 +185,7 @@ static void note_interrupt(const batch *b) {
 static int run_batch(batch *b, fr_loaded *loaded) {
     const fr_arguments *args = b->places.setting.args;
     const char *path = args->text[FR_ARG_OUT_FILE];
-    /* It takes signals over, so it comes first. */
+    /* This takes over the signals, so it must come first. */
     int code = args->given[FR_ARG_RESUME] ? fr_batch_kept_save(&b->kept, b->places.input.total, path) : 0;
     if (code) return code;
     fr_interrupt_watch();

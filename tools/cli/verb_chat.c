@@ -110,7 +110,7 @@ static int hold(fr_chat *chat) {
     int code = converse(chat);
     if (!code) code = fr_tracer_close(&chat->loaded.trace);
     if (!code) code = save(chat);
-    return !code && chat->left_out && !chat->answered ? 1 : code; /* its lines have said why */
+    return !code && chat->left_out && !chat->answered ? 1 : code; /* an error line has given the reason */
 }
 
 /* Prints the first screen, on a terminal only: the model, its context, the sampling, and the keys that stop and

@@ -41,7 +41,7 @@ static fr_status print_text(const char *name, fr_session *session, const int32_t
         status = fr_session_step(session, ids, room < FR_STEP_MAX ? room : FR_STEP_MAX, &count, &accepted);
         if (status == FR_OK) hash_bytes(&hash, ids, count * sizeof(*ids));
     }
-    /* With --quiet too: this hash is not the one that others have. */
+    /* This is printed with --quiet too, because a hash of fewer ids differs from the usual one. */
     if (status == FR_OK && done < length)
         fr_note("%s: the context of %zu has room for %zu of %zu, and the hash is of these", name,
                 fr_session_context(session), done, length);

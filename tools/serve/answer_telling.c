@@ -22,7 +22,7 @@ static json_t *delta_of(const fr_telling *t) {
     return delta;
 }
 
-/* Sends the text that was told of, which does not end inside a character. */
+/* Sends the text that was taken from the reply. It does not end inside a character. */
 static void send_text(fr_telling *t) {
     if (t->text.length == 0) return;
     fr_chunk_send(t, delta_of(t), t->known, false);

@@ -26,7 +26,8 @@ static void *run_hash(void *context) {
     return NULL;
 }
 
-/* Hashes a text into a hash of earlier texts by FNV-1a, which suffices because nobody gains by a collision. */
+/* Hashes a text into a hash of earlier texts by FNV-1a, which suffices because a forged collision would be of no
+ * use. */
 static uint64_t hash_text(uint64_t hash, const char *text) {
     for (; text && *text; text++) hash = (hash ^ (unsigned char)*text) * 0x100000001b3u;
     return hash;

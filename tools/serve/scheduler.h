@@ -62,9 +62,9 @@ void fr_scheduler_add_errand(fr_scheduler *scheduler, fr_http_exchange *exchange
 typedef struct fr_chore fr_chore;
 struct fr_chore {
     fr_chore *next; /* the scheduler's */
-    /* The next piece of it; false: that was all. */
+    /* Runs the next piece; returns false if that was the last one. */
     bool (*piece)(fr_chore *chore, const fr_job_setting *jobs);
-    /* Once there is no more of it, or the server is going: answers, and frees it. */
+    /* Answers the chore and frees it, after its last piece or when the server ends. */
     void (*end)(fr_chore *chore);
 };
 

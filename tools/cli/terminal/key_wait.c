@@ -11,7 +11,7 @@ enum { SIGNALS = 6 };
 static const int signals[SIGNALS] = {SIGINT, SIGWINCH, SIGCONT, SIGTSTP, SIGTERM, SIGHUP};
 static struct sigaction before[SIGNALS];
 static int noted[2];
-static int ending; /* SIGTERM or SIGHUP, once it has been told of; 0: none */
+static int ending; /* SIGTERM or SIGHUP, once it was returned; 0: none */
 
 static void note(int signal_number) {
     int error = errno;
