@@ -30,8 +30,9 @@ typedef struct fr_job_places {
 /* Opens the file of -f. Gives the exit status. */
 int fr_job_places_read(fr_job_places *places, const fr_arguments *args);
 
-/* Opens the drafter, and gives the context that the engine needs: the largest that a line needs, as generate would
- * choose it, but at least *usual. Lines that can't be run do not count. Gives the exit status. */
+/* Opens the drafter and gives two contexts. *usual is that of -c, or the default. *context is the one that the engine
+ * needs: *usual with -c, else the largest that a line needs, as generate would choose it, but at least *usual. Lines
+ * that can't be run do not count. Gives the exit status. */
 int fr_job_places_context(fr_job_places *places, fr_loaded *loaded, int64_t *usual, int64_t *context);
 
 /* Makes room for the lines. The second function begins lines in all free slots; lines that can't be run end at once.
