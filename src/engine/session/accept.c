@@ -1,4 +1,4 @@
-/* Acceptance: see accept.h. */
+/* Accepts drafts: see accept.h. */
 #include "src/engine/session/accept.h"
 
 size_t fr_accept_greedy(const int64_t *choices, const int32_t *drafts, size_t count) {
@@ -32,7 +32,7 @@ int32_t fr_sample(const fr_distribution *p, double u) {
     return id;
 }
 
-/* What p has more than q of candidate i. */
+/* Gives the probability of candidate i in p beyond that in q, at least 0. */
 static double excess(const fr_distribution *p, const fr_distribution *q, int32_t draft, size_t i) {
     int32_t id = id_of(p, i);
     double drafted = q ? q->weight[id] / q->total : id == draft;

@@ -1,8 +1,9 @@
-/* Acceptance: pure functions of what the target says, what was drafted, and random numbers.
+/* Accepts or rejects drafts: pure functions of the target's logits or choices, the drafts, and random numbers.
  *
- * Greedy and Gumbel: a draft stands where it is the target's own choice. Rejection sampling (Leviathan et al. 2023,
- * arXiv:2211.17192; Chen et al. 2023, arXiv:2302.01318): a draft that came from q stands with probability min(1, p/q);
- * where it does not, the token comes from the residual max(p - q, 0). The result is distributed as p. */
+ * Greedy and Gumbel: a draft is accepted if it is the target's own choice. Rejection sampling (Leviathan et al. 2023,
+ * arXiv:2211.17192; Chen et al. 2023, arXiv:2302.01318): a draft that was drawn from q is accepted with probability
+ * min(1, p/q); if it is rejected, the token is drawn from the residual max(p - q, 0). The result is distributed as
+ * p. */
 #ifndef FR_SRC_ENGINE_SESSION_ACCEPT_H
 #define FR_SRC_ENGINE_SESSION_ACCEPT_H
 
@@ -10,12 +11,11 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* In: the target's choice after each of the K + 1 verified rows, and the K drafts. Out: how many drafts stand, the
- * longest prefix with drafts[i] == choices[i]. Row i's choice is only worth something while all drafts before it
- * stand. */
+/* Counts the accepted drafts: the longest prefix with drafts[i] == choices[i]. choices: the target's choice after each
+ * of the count + 1 verified rows; row i's choice counts only if all drafts before it are accepted. */
 size_t fr_accept_greedy(const int64_t *choices, const int32_t *drafts, size_t count);
 
-/* Candidate i, which is token ids[i], has the probability weight[i] / total. */
+/* Gives candidate i, which is token ids[i], the probability weight[i] / total. */
 typedef struct fr_distribution {
     const int32_t *ids; /* NULL: candidate i is token i */
     const float *weight;
@@ -25,14 +25,15 @@ typedef struct fr_distribution {
 
 double fr_probability(const fr_distribution *p, int32_t id);
 
-/* Whether a draft stands: u < p / q. u is uniform in (0, 1). */
+/* Returns true if a draft is accepted: u < p / q. u is uniform in (0, 1). */
 bool fr_accept_draft(double p, double q, double u);
 
-/* The first candidate at which the sum of the probabilities, in their order, exceeds u. -1: none has any. */
+/* Draws a token: the first candidate at which the sum of the probabilities, in their order, exceeds u; -1 if none has
+ * any. */
 int32_t fr_sample(const fr_distribution *p, double u);
 
-/* The same over max(p - q, 0), normalized; over p itself if nothing of that is left. q's candidate i is token i. q
- * NULL: all of q is on the draft. */
+/* Draws a token in the same way from max(p - q, 0), normalized; from p itself if nothing is left of that. q's
+ * candidate i is token i. q NULL: the draft has all of q's probability. */
 int32_t fr_sample_residual(const fr_distribution *p, const fr_distribution *q, int32_t draft, double u);
 
 #endif

@@ -1,4 +1,4 @@
-/* Asynchronous drafting: see async_draft.h. */
+/* Drafts in the background: see async_draft.h. */
 #include "src/engine/session/async_draft.h"
 
 #include <string.h>
@@ -10,8 +10,8 @@
 #include "src/engine/session/drafting.h"
 #include "src/engine/session/timeline.h"
 
-/* Drafts that fit behind the timeline; none where there is nothing to draft from: before the target has run all but the
- * last id, after an end of sequence. */
+/* Counts the drafts that fit after the timeline; 0 if there is nothing to draft from: before the target has run all
+ * but the last id, and after an end of sequence. */
 static size_t most_drafts(const fr_session *s) {
     size_t left = s->context - s->length;
     if (s->length < 2 || s->phase != FR_PHASE_BETWEEN || s->ended || left < 2) return 0;
@@ -29,7 +29,8 @@ static fr_status draft(void *context) {
     return FR_OK;
 }
 
-/* Whether its forwards send messages, which must not come between those of the caller's. */
+/* Returns true if the draft model's forwards send messages between ranks: these must not come between the messages of
+ * the caller's own forwards. */
 static bool shares_ranks(const fr_drafter *drafter) {
     const fr_model *model = drafter ? fr_drafter_model(drafter) : NULL;
     return model && model->ranks;
@@ -52,7 +53,7 @@ fr_status fr_async_draft_submit(fr_session *s) {
     return FR_OK;
 }
 
-/* The time that is spent waiting is what drafting costs. */
+/* Waits for drafts that are under way. The caller counts the time of this wait as the cost of drafting. */
 static fr_status finish(fr_session *s) {
     fr_async_draft *a = &s->async;
     if (a->state != FR_ASYNC_UNDER_WAY) return FR_OK;

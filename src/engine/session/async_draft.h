@@ -1,9 +1,9 @@
-/* Asynchronous drafting: the next round's drafts are made while the caller is busy with the last round's tokens.
+/* Drafts in the background: the next round's drafts are made while the caller is busy with the last round's tokens.
  *
- * In: a session between two rounds. Out: drafts behind its timeline, which the next round verifies. Drafting sees the
- * timeline and the frontier of the cache as they are when it is submitted; whatever would change them waits for the
- * drafts and drops them first (fr_async_draft_cancel), so there is nothing to go wrong but speed. The functions are
- * those of forerun.h, fr_draft_*. */
+ * In: a session between two rounds. Out: drafts after its timeline, which the next round verifies. Drafting sees the
+ * timeline and the frontier of the cache as they are when it is submitted. Calls that would change these wait for the
+ * drafts and drop them first (fr_async_draft_cancel), so only speed can suffer. The functions are those of forerun.h,
+ * fr_draft_*. */
 #ifndef FR_SRC_ENGINE_SESSION_ASYNC_DRAFT_H
 #define FR_SRC_ENGINE_SESSION_ASYNC_DRAFT_H
 
@@ -16,31 +16,32 @@ typedef struct fr_session fr_session;
 typedef enum fr_async_state {
     FR_ASYNC_NONE,
     FR_ASYNC_UNDER_WAY,
-    FR_ASYNC_READY, /* drafts lie behind the timeline */
+    FR_ASYNC_READY, /* drafts lie after the timeline */
 } fr_async_state;
 
 typedef struct fr_async_draft {
     fr_worker *worker; /* NULL until something is submitted */
     fr_async_state state;
-    fr_draft_view view;   /* of the session, when it was submitted */
-    fr_draft_depth_part drafts; /* how many drafts were asked for and came */
+    fr_draft_view view;   /* of the session at the time of submitting */
+    fr_draft_depth_part drafts; /* drafts that were asked for and proposed */
 } fr_async_draft;
 
 fr_status fr_async_draft_submit(fr_session *session);
 
-/* Waits if drafts are under way; ids: room for FR_STEP_MAX - 1. They stay for the next round. */
+/* Waits for drafts that are under way and copies them to ids, which has room for FR_STEP_MAX - 1. They stay for the
+ * next round. */
 fr_status fr_async_draft_wait(fr_session *session, int32_t *ids, size_t *count);
 
-/* For a round: the drafts that were submitted, at most `limit` of them; afterwards there are none. */
+/* Takes the submitted drafts for a round, at most `limit` of them; afterwards there are none. */
 fr_status fr_async_draft_take(fr_session *session, size_t limit, fr_draft_depth_part *drafts);
 
-/* Waits if drafts are under way, another session's of the engine too, as they take pages from the same pools; drops its
- * own; and ends the thread. */
+/* Drops the session's submitted drafts; fr_async_draft_close also ends the thread. Both first wait for drafts that are
+ * under way, also for another session's of the engine, as all take pages from the same pools. */
 void fr_async_draft_cancel(fr_session *session);
 void fr_async_draft_close(fr_session *session);
 
-/* Drafts up to `steps` ids here and now, each the best one, and drops them. logits: NULL, or room for
- * [steps, vocab]. */
+/* Drafts up to `steps` ids at once, each the one with the largest logit, and keeps none of them. logits: NULL, or room
+ * for [steps, vocab]. */
 fr_status fr_async_draft_now(fr_session *session, size_t steps, int32_t *ids, size_t *count, float *logits);
 
 #endif

@@ -1,4 +1,4 @@
-/* Prompts that wait for the pages of others: see await.h. */
+/* Lets prompts wait for pages that another session computes: see await.h. */
 #include "src/engine/session/await.h"
 
 #include <string.h>
@@ -11,15 +11,16 @@ static bool same_block(const fr_session *a, const fr_session *b, size_t block) {
            memcmp(&a->digests[block], &b->digests[block], sizeof *a->digests) == 0;
 }
 
-/* How many whole blocks both begin with. */
+/* Counts the whole blocks that both timelines begin with. */
 static size_t common_blocks(const fr_session *a, const fr_session *b) {
     size_t blocks = fr_smaller(a->length, b->length) / FR_KV_PAGE, n = fr_smaller(a->path.length, b->path.length);
-    while (n && a->path.nodes[n - 1] != b->path.nodes[n - 1]) n--; /* one node: all before it is alike */
+    while (n && a->path.nodes[n - 1] != b->path.nodes[n - 1]) n--; /* the same node: all before it are the same */
     while (n < blocks && same_block(a, b, n)) n++;
     return n;
 }
 
-/* Whether the leader is in the block that comes next. pair: 1 where a page's last pair takes the next block. */
+/* Returns true if the leader is computing the block that the session needs next. pair: 1 if the last pair of a page,
+ * which a drafter caches, needs the next block. */
 static bool next_is_coming(const fr_session *s, const fr_session *leader, size_t common, size_t pair) {
     size_t block = (s->kv.length + pair) / FR_KV_PAGE, first = block * FR_KV_PAGE, end = first + FR_KV_PAGE;
     bool helps = fr_smaller(end - pair, s->length - 1) > s->kv.length;
@@ -32,8 +33,9 @@ static void ask_for_states(fr_session *leader, size_t position) {
     if (leader->awaited_count < FR_RECURRENT_POINTS) leader->awaited[leader->awaited_count++] = position;
 }
 
-/* States can't be cut: the leader has to leave some where what they have in common ends, in front of the last position
- * of a page, where a drafter can go on as well. */
+/* Returns true if the leader will leave states that the session can begin from, and asks it to. States can't be cut,
+ * so they must be left where the common part ends: before the last position of a page, where a drafter can go on as
+ * well. */
 static bool states_are_coming(const fr_session *s, fr_session *leader, size_t common) {
     size_t end = common * FR_KV_PAGE, ahead = leader->kv.length;
     if (end < s->kv.length + 2 || ahead < s->kv.length || ahead >= end || leader->kv.recurrent.at + 1 >= end)

@@ -1,4 +1,4 @@
-/* Rows of several sessions in one forward: see batch.h. */
+/* Runs rows of several sessions in one forward: see batch.h. */
 #include "src/engine/session/batch.h"
 
 #include "base/error.h"
@@ -35,13 +35,13 @@ static bool is_prompt(const fr_batch_slice *slice) {
     return slice->session->phase == FR_PHASE_PENDING;
 }
 
-/* Counts the slice's rows that stand whatever their logits say: of drafts behind a timeline the row of its last id; of
- * a prompt all but its last row, which a copy of the session runs once more. */
+/* Counts the slice's rows that stay on the timeline whatever their logits say: before drafts, the row of the last id;
+ * of a prompt, all but its last row, which a copy of the session runs once more. */
 static size_t certain_rows(const fr_batch_slice *slice) {
     return is_prompt(slice) ? slice->rows - slice->heads : 1;
 }
 
-/* Its rows in the page that the frontier is in. */
+/* Counts the slice's rows in the page that holds the frontier. */
 static size_t near_rows(const fr_batch_slice *slice) {
     size_t position = slice->session->kv.length;
     return fr_kv_run(position, position + slice->rows);
@@ -51,7 +51,7 @@ fr_status fr_batch_admit(const fr_batch_slice *slice) {
     return fr_kv_claim(&slice->session->kv, near_rows(slice));
 }
 
-/* Pages for the rows behind the frontier's, which are left out where there are none. */
+/* Takes pages for the rows after those in the frontier's page. Rows for which there is no page are left out. */
 static void claim_far(fr_batch_slice *slice) {
     size_t near = near_rows(slice);
     if (near == slice->rows || fr_failure_keep(fr_kv_claim(&slice->session->kv, slice->rows)).status == FR_OK) return;
@@ -60,14 +60,16 @@ static void claim_far(fr_batch_slice *slice) {
     slice->heads = is_prompt(slice) ? 0 : slice->rows;
 }
 
-/* Drafts come last: they take no page that a row needs which would be run without them. */
+/* Takes pages for prompts before drafts, so that drafts take no page that a row needs which would run without
+ * drafts. */
 static void claim_pages(fr_batch_slice *slices, size_t count) {
     for (int drafts = 0; drafts < 2; drafts++)
         for (fr_batch_slice *slice = slices; slice < slices + count; slice++)
             if (is_prompt(slice) != drafts) claim_far(slice);
 }
 
-/* Rows without logits. Gives how many there are; *keep: those whose hidden rows nobody reads. */
+/* Places the rows without logits and returns their number. *keep: the number of these whose hidden rows are never
+ * read. */
 static size_t place_plain(fr_batch_slice *slices, size_t count, size_t *keep) {
     size_t rows = 0;
     bool read = false;
@@ -93,7 +95,7 @@ static size_t place_heads(fr_engine *e, fr_batch_slice *slices, size_t count, si
                       plain ? (int32_t)(slice->at + plain) - 1 : -1);
         s->logits = e->logits + (rows - first) * vocab;
         s->best = e->best + (rows - first);
-        s->run = e->runs + 1; /* the forward that is about to be */
+        s->run = e->runs + 1; /* the forward that comes next */
         rows += slice->heads;
     }
     return rows;

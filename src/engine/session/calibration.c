@@ -1,8 +1,8 @@
-/* How often drafts of a chance stand: see calibration.h. */
+/* Learns how often drafts of a given probability are accepted: see calibration.h. */
 #include "src/engine/session/calibration.h"
 
-#define FADE  (1.0 / 256) /* of what a bin knows, a try */
-#define PRIOR 8.0         /* tries that a guess is worth */
+#define FADE  (1.0 / 256) /* share of what a bin knows that each try makes it forget */
+#define PRIOR 8.0         /* a guess counts as this many tries */
 
 void fr_calibration_learn(fr_calibration *calibration, const float *chances, size_t verified, size_t accepted) {
     for (size_t d = 0; d < verified && d <= accepted; d++) {

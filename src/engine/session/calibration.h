@@ -1,14 +1,15 @@
-/* How often drafts of a chance stand: what a drafter's own chances are worth, by what became of its drafts.
+/* Learns how often drafts are accepted to which the drafter itself gave a certain probability.
  *
- * In: the chances of drafts that were verified, and how many of them stood. Out: for each depth and each bin of
- * chances the share of drafts that stood where all before them had. A bin that has seen little is guessed by the same
- * bin of all depths, and that by its chance alone. All fades, for what is drafted changes. */
+ * In: the probabilities of drafts that were verified, and how many of these were accepted. Out: for each depth and
+ * each bin of probabilities, the share of drafts that were accepted if all before them were. A bin that has seen
+ * little is guessed from the same bin over all depths, and that one from its probability alone. All counts fade,
+ * because the text that is drafted changes. */
 #ifndef FR_SRC_ENGINE_SESSION_CALIBRATION_H
 #define FR_SRC_ENGINE_SESSION_CALIBRATION_H
 
 #include "src/engine/draft/draft_gain.h"
 
-/* hits of tries, both fading. */
+/* Counts hits among tries; both fade. */
 typedef struct fr_draft_rate {
     double hits, tries;
 } fr_draft_rate;

@@ -1,4 +1,4 @@
-/* A grammar in a session: see constraint.h. */
+/* Applies a grammar to a session: see constraint.h. */
 #include "src/engine/session/constraint.h"
 
 #include <math.h>
@@ -7,9 +7,9 @@
 
 #include "base/error.h"
 
-#define FREE         UINT32_MAX /* the state behind the end of a sequence */
-#define FORCED_BYTES 128        /* that are looked ahead */
-#define FEW          8          /* one id in so many is few: candidates rather than a row */
+#define FREE         UINT32_MAX /* the state after the end of a sequence */
+#define FORCED_BYTES 128        /* bytes that are looked ahead */
+#define FEW          8          /* if at most one id in this many is allowed, they become candidates, not a row */
 
 fr_status fr_constraint_set(fr_constraint *c, fr_grammar *grammar, const fr_model *model, size_t vocab, size_t room) {
     fr_constraint set = {.grammar = grammar, .model = model, .begin = SIZE_MAX, .sweeps = SIZE_MAX};
@@ -58,7 +58,7 @@ static fr_status step(fr_constraint *c, uint32_t state, int32_t id, uint32_t *ne
     return fr_grammar_step(c->grammar, state, id, next);
 }
 
-/* Of the states that there are the last is kept. */
+/* Makes room in the grammar's table of states and keeps the last state, even if all others are dropped. */
 static fr_status make_room(fr_constraint *c) {
     uint32_t *last = &c->states[c->known], kept = *last == FREE ? FR_STATE_DEAD : *last;
     FR_TRY(fr_grammar_make_room(c->grammar, &kept));
@@ -69,7 +69,8 @@ static fr_status make_room(fr_constraint *c) {
     return FR_OK;
 }
 
-/* The state behind past's ids and drafts; of what is known, what is still so is not looked at again. */
+/* Finds the state after past's ids and drafts. States that are known already for the same ids are not computed
+ * again. */
 static fr_status follow(fr_constraint *c, const fr_past *past, uint32_t *state) {
     size_t end = past->length + past->drafted, kept = 0;
     if (c->begin > past->length) c->begin = past->length;
@@ -101,7 +102,8 @@ fr_status fr_constraint_allows(fr_constraint *c, const fr_past *past, int32_t id
 
 /* ----------------------------------------------------------------------------------------------------------- masks */
 
-/* c->allowed: the grammar's mask of a state over `vocab` ids; what ends a sequence by whether the text may end. */
+/* Fills c->allowed with the grammar's mask of a state over `vocab` ids. Ids that end a sequence are allowed if the
+ * text may end there. */
 static fr_status find_allowed(fr_constraint *c, uint32_t state, size_t vocab) {
     const uint64_t *bits;
     size_t words = (vocab + 63) / 64, known = (fr_grammar_tree(c->grammar)->vocab + 63) / 64;
@@ -118,7 +120,7 @@ static fr_status find_allowed(fr_constraint *c, uint32_t state, size_t vocab) {
     return FR_OK;
 }
 
-/* Whether at most so many bits are set. */
+/* Returns true if at most `most` bits are set. */
 static bool are_few(const uint64_t *words, size_t count, size_t most) {
     size_t found = 0;
     for (size_t i = 0; i < count && found <= most; i++)
@@ -126,7 +128,8 @@ static bool are_few(const uint64_t *words, size_t count, size_t most) {
     return found <= most;
 }
 
-/* A candidate is never written before it was read, so that the row may lie in `logits`. */
+/* Gathers the logits and ids of the allowed candidates and returns their number. Each logit is read before its place
+ * is written, so the row may lie in `logits`. */
 static size_t gather(const uint64_t *words, size_t count, const float *row, float *logits, int32_t *ids) {
     size_t kept = 0;
     for (size_t i = 0; i < count; i++)
@@ -138,7 +141,7 @@ static size_t gather(const uint64_t *words, size_t count, const float *row, floa
     return kept;
 }
 
-/* By four bits of a mask: all bits of the lanes that stay. */
+/* Gives for four bits of a mask four lanes: all bits are set in the lanes that stay. */
 static const uint32_t STAYS[16][4] = {
 #define LANES(bits) {-(bits & 1u), -(bits >> 1 & 1u), -(bits >> 2 & 1u), -(bits >> 3 & 1u)}
     LANES(0u), LANES(1u), LANES(2u),  LANES(3u),  LANES(4u),  LANES(5u),  LANES(6u),  LANES(7u),
@@ -148,7 +151,7 @@ static const uint32_t STAYS[16][4] = {
 
 #define BITS_OF_NEVER 0xFF800000u /* -infinity */
 
-/* 64 logits, of which some are all there is of them. */
+/* Copies 64 logits of which some are allowed; the others become -infinity. */
 static void put_some(uint64_t word, const float *row, float *logits) {
     uint32_t lanes[64];
     memcpy(lanes, row, sizeof lanes);
@@ -195,15 +198,15 @@ fr_status fr_constraint_cut(fr_constraint *c, const fr_past *past, size_t *allow
     bool allows = true;
     for (before.drafted = 0; allows && before.drafted < past->drafted; before.drafted += allows) {
         fr_status status = fr_constraint_allows(c, &before, past->drafts[before.drafted], &allows);
-        if (status == FR_INPUT) break; /* more work than may be: the target's row says it, if it comes to that */
+        if (status == FR_INPUT) break; /* more work than is allowed: the target's row reports it if it is reached */
         FR_TRY(status);
     }
     *allowed = before.drafted;
     return FR_OK;
 }
 
-/* A token as itself, or the tokens of a text up to one. The last of those may go on behind what is forced: it is left
- * out, unless it is all there is. */
+/* Makes drafts of forced bytes: a token that is named by its id, or the tokens of the text before the first such
+ * token. The last token of a text may go on after the forced bytes, so it is left out unless it is the only one. */
 static fr_status take_ids(const fr_constraint *c, const char *bytes, size_t length, size_t limit, int32_t *drafts,
                           size_t *count) {
     int32_t *ids;
@@ -223,7 +226,7 @@ static fr_status take_ids(const fr_constraint *c, const char *bytes, size_t leng
     return FR_OK;
 }
 
-/* A token as itself of which not all bytes are there. */
+/* Returns true for a token that is named by its id but whose bytes are not all there. */
 static bool begins_short(const char *bytes, size_t length) {
     return (uint8_t)*bytes == FR_TOKEN_SIGN && length < FR_TOKEN_SIZE;
 }
@@ -236,7 +239,7 @@ fr_status fr_constraint_forced(fr_constraint *c, const fr_past *past, size_t lim
     FR_TRY(follow(c, past, &state));
     if (state == FREE || limit == 0) return FR_OK;
     fr_status status = fr_grammar_forced(c->grammar, state, bytes, sizeof bytes, &length);
-    if (status == FR_INPUT) return FR_OK; /* as in cut */
+    if (status == FR_INPUT) return FR_OK; /* as in fr_constraint_cut */
     FR_TRY(status);
     return length && !begins_short(bytes, length) ? take_ids(c, bytes, length, limit, drafts, count) : FR_OK;
 }

@@ -1,9 +1,9 @@
-/* A grammar in a session: what its text may go on with.
+/* Applies a grammar to a session: finds the ids that its text may go on with.
  *
- * In: the timeline's ids, drafts behind them, rows of logits. Out: scores without what the grammar forbids, drafts up
- * to the first that it forbids. All of it is a function of the text's ids alone, so that drafts change no token. A text
- * begins behind a prompt; an id that ends a sequence is allowed where the grammar's text may end, and behind one
- * everything is. */
+ * In: the timeline's ids, drafts after them, rows of logits. Out: scores without the ids that the grammar forbids, and
+ * drafts up to the first that it forbids. All of it is a function of the text's ids alone, so drafts change no token.
+ * The text begins after a prompt. An id that ends a sequence is allowed where the grammar's text may end; after it
+ * every id is allowed. */
 #ifndef FR_SRC_ENGINE_SESSION_CONSTRAINT_H
 #define FR_SRC_ENGINE_SESSION_CONSTRAINT_H
 
@@ -14,38 +14,39 @@
 typedef struct fr_constraint {
     fr_grammar *grammar; /* NULL: none */
     const fr_model *model;
-    size_t begin;     /* ids before it are not of the text; SIZE_MAX: it has not begun */
-    uint32_t *states; /* [known + 1] behind so many ids of the text, those from `first` on, */
-    int32_t *ids;     /* [known] these */
+    size_t begin;     /* ids before this index are not part of the text; SIZE_MAX: it has not begun */
+    uint32_t *states; /* [known + 1] the state after each id of the text; valid from `first` on */
+    int32_t *ids;     /* [known] those ids */
     size_t first, known, sweeps;
-    uint64_t *allowed; /* a row's mask, a bit an id of the model's vocabulary */
+    uint64_t *allowed; /* a row's mask, with a bit for each id of the model's vocabulary */
 } fr_constraint;
 
-/* Texts of at most `room` ids, of so many that there are, are to be of a grammar from now on, NULL: of none. A failure
+/* Sets the grammar that texts of at most `room` ids follow from now on; NULL: none. vocab: ids of the model. A failure
  * changes nothing. */
 fr_status fr_constraint_set(fr_constraint *constraint, fr_grammar *grammar, const fr_model *model, size_t vocab,
                             size_t room);
 void fr_constraint_close(fr_constraint *constraint);
 
-/* What comes next begins a text. */
+/* Makes the text begin with the next id. */
 void fr_constraint_begin_text(fr_constraint *constraint);
 
-/* A text has begun at this position. */
+/* Makes the text begin at this position. */
 void fr_constraint_begin_at(fr_constraint *constraint, size_t position);
 
-/* Whether an id may follow. */
+/* Sets *allows to true if the id may follow. */
 fr_status fr_constraint_allows(fr_constraint *constraint, const fr_past *past, int32_t id, bool *allows);
 
-/* Leaves those of a whole row's scores that may follow: few as candidates in `logits` and `ids`, in their order, many
- * as a row in `logits` with the others at -infinity; ids NULL: always so. Each has room for a row, which may lie in
- * `logits`. */
+/* Reduces a whole row of scores to the ids that may follow. Few ids become candidates in `logits` and `ids`, in their
+ * order; many become a row in `logits` in which the others are -infinity, as always if ids is NULL. Each array has
+ * room for a row, and the row may lie in `logits`. */
 fr_status fr_constraint_mask(fr_constraint *constraint, const fr_past *past, fr_scores *scores, float *logits,
                              int32_t *ids);
 
-/* How many of past->drafted drafts are allowed, up to the first that isn't. */
+/* Counts the drafts that are allowed, among past->drafted, up to the first that is not. */
 fr_status fr_constraint_cut(fr_constraint *constraint, const fr_past *past, size_t *allowed);
 
-/* Drafts of the bytes that have to follow past->length ids, at most `limit`; few or none where little has to. */
+/* Makes drafts of the bytes that must follow past->length ids, at most `limit`; there are few or none if little is
+ * forced. */
 fr_status fr_constraint_forced(fr_constraint *constraint, const fr_past *past, size_t limit, int32_t *drafts,
                                size_t *count);
 

@@ -1,4 +1,4 @@
-/* The drafts that pay: see draft_depth.h. */
+/* Chooses the drafts that pay: see draft_depth.h. */
 #include "src/engine/session/draft_depth.h"
 
 #include <math.h>
@@ -7,54 +7,54 @@
 
 /* Tuned in the simulations of tests/engine/session/test_draft_depth.c, where the optimum is flat: half or double of
  * FADE, PRIOR or ALLOWANCE moves the mean of all cases by less than 0.5%. */
-#define FADE        (1.0 / 64)  /* of what is known of drafts, a round */
-#define FADE_USUAL  (1.0 / 256) /* of the usual rate, a try */
-#define PRIOR       4.0         /* tries that a guess is worth */
-#define FIRST_GUESS 0.6         /* of acceptance, before any try */
-#define FIRST_TRIES 8.0         /* that this guess is worth */
-#define STALE       512         /* rounds after which a time may have become another */
-#define ALLOWANCE   0.0025      /* of all time, for tries */
-#define START       1.0         /* forwards that tries may lose at once */
-#define LAST        64          /* rounds between tries, at most */
-#define CHEAP       0.05        /* of a round: the loss of a try that */
-#define LAST_CHEAP  8           /* may come after so many rounds */
-#define FIRST_DEAR  1.7         /* two drafts cost less than so many first ones: the first is dear */
-#define FOLLOWED    7           /* rows behind that cost nothing beside a draft's first */
-#define FOLLOW_ROUNDS 32.0      /* that following more of them is spread over, at least */
-#define FOLLOW_GUESS (1.0 / 16) /* of a draft's time: what one of them costs */
-#define FEW         4           /* of those: too few to time */
-#define ALMOST_ALONE 0.8        /* of what drafts cost alone: no step is shared */
-#define LONGER      2           /* times the mean chain: one that ends by its chances */
-#define MOST_SHARE  2.0         /* that drafts beside others may cost of what they do alone */
+#define FADE        (1.0 / 64)  /* share of what is known of drafts that each round forgets */
+#define FADE_USUAL  (1.0 / 256) /* share of the usual rate that each try forgets */
+#define PRIOR       4.0         /* a guess counts as this many tries */
+#define FIRST_GUESS 0.6         /* rate of acceptance before any try */
+#define FIRST_TRIES 8.0         /* this guess counts as so many tries */
+#define STALE       512         /* rounds after which a time may have changed */
+#define ALLOWANCE   0.0025      /* share of all time that tries may lose */
+#define START       1.0         /* tries may lose the time of this many forwards at once */
+#define LAST        64          /* largest number of rounds between tries */
+#define CHEAP       0.05        /* a try that loses at most this share of a round */
+#define LAST_CHEAP  8           /* comes again after at most so many rounds */
+#define FIRST_DEAR  1.7         /* if two drafts cost less than this many first ones, the first is dear */
+#define FOLLOWED    7           /* missed tokens that cost nothing beside a first draft */
+#define FOLLOW_ROUNDS 32.0      /* least number of rounds over which following more of them is spread */
+#define FOLLOW_GUESS (1.0 / 16) /* guess for following one of them, as a share of a draft's time */
+#define FEW         4           /* following fewer of them takes too little time to measure */
+#define ALMOST_ALONE 0.8        /* at this share of their cost alone, drafts do not share a step */
+#define LONGER      2           /* a chain that ends by its probabilities may be this many times the mean one */
+#define MOST_SHARE  2.0         /* most that drafts beside others cost, as a multiple of their cost alone */
 
 #define UNKNOWN (-1.0)
 
-/* A timeline's next draft, if those before it are asked for. */
+/* Describes a timeline's next draft, if all drafts before it are asked for. */
 typedef struct candidate {
-    size_t depth;          /* of those asked for before it */
-    double stands, came;   /* where all before it stood; where it is asked for */
-    double made;           /* where it is asked for */
-    double all_stood;      /* it and all before it */
-    double gain;           /* tokens that it adds */
-    double rows;           /* that those before it are expected to be */
-    double follow;         /* seconds that a first one takes to follow the text */
+    size_t depth;          /* drafts that are asked for before it */
+    double stands, came;   /* probability that it is accepted if all before it are; that it is proposed */
+    double made;           /* probability that it is made */
+    double all_stood;      /* probability that it and all before it are accepted */
+    double gain;           /* tokens that it is expected to add */
+    double rows;           /* expected number of rows of the drafts before it */
+    double follow;         /* seconds that a first draft adds for following the text */
 } candidate;
 
-/* An estimate of everything for one moment. */
+/* Estimates the tokens and seconds of a round for each number of drafts. */
 typedef struct outlook {
     const fr_draft_depth *draft_depth;
     const fr_draft_depth_part *parts;
-    size_t count, base; /* timelines; rows without any draft */
+    size_t count, base; /* number of timelines; rows without any draft */
     size_t limit;       /* drafts that may be given out */
-    size_t best;        /* so many pay most */
+    size_t best;        /* number of drafts that pays most */
     double verify[FR_DRAFT_DEPTH_ROWS + 1], draft[FR_STEP_MAX], share;        /* seconds; as in fr_draft_depth */
     double tokens[FR_DRAFT_DEPTH_ROWS + 1], seconds[FR_DRAFT_DEPTH_ROWS + 1]; /* by drafts given out */
     size_t whose[FR_DRAFT_DEPTH_ROWS + 1]; /* the timeline that got the last of so many */
 
     candidate next[FR_DRAFT_DEPTH_ROWS]; /* of each timeline, while drafts are added */
-    double rows;                    /* drafts that are expected to come */
-    double drafting;                /* the sum of what drafting would take each timeline alone */
-    size_t longest;                 /* the longest chain */
+    double rows;                    /* drafts that are expected to be proposed */
+    double drafting;                /* sum of the times that drafting would take each timeline alone */
+    size_t longest;                 /* drafts in the longest chain */
 } outlook;
 
 static double lesser(double a, double b) {
@@ -92,12 +92,12 @@ void fr_draft_depth_fell_behind(fr_draft_depth_timeline *timeline, size_t ids) {
 
 /* ------------------------------------------------------------------------------------------------------------ times */
 
-/* Of how many readings one may be of a clock that was held up. Drafts looked up and drafts computed make two heaps, of
- * which the larger readings are no mistakes; forwards of as many rows make one. */
+/* Say one reading in how many may come from a clock that was held up. Times of looked-up and of computed drafts form
+ * two groups, so the larger readings among them may be right; times of forwards of as many rows form one. */
 enum { DRAFT_HELD_UP = 4, VERIFY_HELD_UP = 2 };
 
-/* The mean of the readings, one in `held_up` of them, the largest (of two, one), taken for as long as the next: a clock
- * that was held up says too much, never too little. */
+/* Gives the mean of the readings, with the largest ones (one in `held_up`; of two, one) replaced by the next largest.
+ * If the process is held up, a clock shows too long a time, never too short a one. */
 static double usual_of(const fr_draft_depth_timing *timing, size_t held_up) {
     double sorted[FR_DRAFT_DEPTH_READINGS], sum = 0;
     size_t count = fr_smaller(timing->count, FR_DRAFT_DEPTH_READINGS);
@@ -117,9 +117,10 @@ static void add_reading(fr_draft_depth_timing *timing, double reading, uint64_t 
     timing->when = round;
 }
 
-/* Fills seconds[1 .. count] in where they are UNKNOWN: on lines between those known and 0, the last beyond; gives the
- * index of the last. A clock that was held up is not believed beyond what holds of every work: less of it takes no
- * longer, and more no longer than so many times less. */
+/* Fills in seconds[1 .. count] where they are UNKNOWN: between two known values, and between 0 and the first, on a
+ * line; after the last, with the last. Returns the index of the last. Readings of a clock that was held up are
+ * corrected by what holds of any work: less of it takes no longer, and n times as much takes at most n times as
+ * long. */
 static size_t complete(double *seconds, size_t count) {
     double least = HUGE_VAL;
     for (size_t i = count; i > 0; i--) {
@@ -145,7 +146,7 @@ static bool is_known(const fr_draft_depth_timing *timing, uint64_t since) {
     return timing->count && timing->when >= since;
 }
 
-/* T by rows, as measured since a round; gives the largest number of rows that was. */
+/* Fills in T by number of rows, as measured since a round; returns the largest number of rows that was measured. */
 static size_t verify_times(const fr_draft_depth *draft_depth, uint64_t since, double *seconds) {
     for (size_t rows = 1; rows <= FR_DRAFT_DEPTH_ROWS; rows++)
         seconds[rows] = is_known(&draft_depth->verify[rows], since) ? draft_depth->verify[rows].usual : UNKNOWN;
@@ -153,8 +154,8 @@ static size_t verify_times(const fr_draft_depth *draft_depth, uint64_t since, do
     return complete(seconds, FR_DRAFT_DEPTH_ROWS);
 }
 
-/* D by drafts asked for, from 0. Beyond the largest number that was measured, each draft costs what it does there; or
- * nothing, it is hoped. */
+/* Fills in D by number of drafts asked for, from 0. Beyond the largest number that was measured each draft costs what
+ * it does there on average; if hoped, it costs nothing. */
 static void draft_times(const fr_draft_depth *draft_depth, bool hoped, double *seconds) {
     for (size_t k = 1; k < FR_STEP_MAX; k++)
         seconds[k] = draft_depth->draft[k].count ? draft_depth->draft[k].usual : UNKNOWN;
@@ -164,13 +165,14 @@ static void draft_times(const fr_draft_depth *draft_depth, bool hoped, double *s
     seconds[0] = 0;
 }
 
-/* Rows that a timeline has to follow by, at a cost. */
+/* Counts the missed tokens that a timeline has to follow at a cost. */
 static size_t rows_behind(const fr_draft_depth_timeline *timeline) {
     return timeline->behind > FOLLOWED ? timeline->behind - FOLLOWED : 0;
 }
 
-/* Seconds a row. Before two readings tell, it is guessed: where weights are streamed once for all rows, these cost a
- * small share of a draft each; one reading, which may be of a clock that was held up, is believed below that. */
+/* Gives the seconds to follow one missed token. Before there are two readings it is guessed as a small share of a
+ * draft, because weights are streamed once for all rows; a single reading, which may come from a clock that was held
+ * up, counts only if it is lower. */
 static double follow_time(const fr_draft_depth *draft_depth) {
     double guess = draft_depth->draft[1].usual * FOLLOW_GUESS, usual = draft_depth->follow.usual;
     return draft_depth->follow.count == 0 || (draft_depth->follow.count == 1 && usual > guess) ? guess : usual;
@@ -178,19 +180,20 @@ static double follow_time(const fr_draft_depth *draft_depth) {
 
 /* ---------------------------------------------------------------------------------------------------------- outlook */
 
-/* T at an expected number of rows. */
+/* Gives T at an expected number of rows, which need not be whole. */
 static double verify_at(const outlook *o, double rows) {
     size_t below = fr_smaller((size_t)rows, FR_DRAFT_DEPTH_ROWS - 1);
     double beyond = lesser(rows - (double)below, 1.0);
     return o->verify[below] + beyond * (o->verify[below + 1] - o->verify[below]);
 }
 
-/* D of chains of which the longest has so many drafts, and which alone would take so long together. */
+/* Gives D of several chains. longest: drafts of the longest one; alone: the sum of the times that each would take
+ * alone. */
 static double drafting(const outlook *o, size_t longest, double alone) {
     return o->draft[longest] + o->share * (alone - o->draft[longest]);
 }
 
-/* The draft behind those of a candidate. */
+/* Moves a candidate on to the draft after it. */
 static void deepen(const fr_draft_depth_timeline *timeline, candidate *c) {
     size_t depth = ++c->depth + 1;
     if (depth >= FR_STEP_MAX) return;
@@ -212,12 +215,12 @@ static candidate first_draft(const fr_draft_depth *draft_depth, const fr_draft_d
     return c;
 }
 
-/* Seconds that a candidate's step takes it alone, where it is made. */
+/* Gives the seconds that making a candidate takes its timeline alone. */
 static double step(const outlook *o, const candidate *c) {
     return o->draft[c->depth + 1] - o->draft[c->depth];
 }
 
-/* Seconds that a timeline's next draft adds to the round. */
+/* Gives the seconds that a timeline's next draft adds to the round. */
 static double cost(const outlook *o, const candidate *c) {
     double rows = (double)(o->base + c->depth) + o->rows - c->rows;
     double draft = drafting(o, fr_larger(o->longest, c->depth + 1), o->drafting + step(o, c)) -
@@ -225,8 +228,8 @@ static double cost(const outlook *o, const candidate *c) {
     return c->came * (verify_at(o, rows + 1) - verify_at(o, rows)) + (c->depth ? 0 : c->follow) + c->made * draft;
 }
 
-/* What a timeline's next draft gains beyond what its time is worth, at so many tokens a second. A first one may be
- * dear, so that it is worth the mean of the chain that it makes possible. */
+/* Gives the tokens that a timeline's next draft gains beyond what its time is worth, at `price` tokens a second. A
+ * first draft may be dear, so it counts for the best mean of the chains that it makes possible. */
 static double surplus_of(const outlook *o, size_t timeline, double price) {
     candidate c = o->next[timeline];
     double surplus = c.gain - price * cost(o, &c), best = surplus, tokens = 0, verify = 0, alone = 0;
@@ -239,13 +242,13 @@ static double surplus_of(const outlook *o, size_t timeline, double price) {
         deepen(o->parts[timeline].timeline, &c);
         double draft = drafting(o, fr_larger(o->longest, c.depth), o->drafting + o->draft[c.depth]) -
                        drafting(o, o->longest, o->drafting);
-        if (o->draft[c.depth] > 0) draft *= alone / o->draft[c.depth]; /* of what is made of it */
+        if (o->draft[c.depth] > 0) draft *= alone / o->draft[c.depth]; /* for the share that is made */
         best = greater(best, (tokens - price * (verify + draft + c.follow)) / (double)c.depth);
     }
     return best;
 }
 
-/* The timeline whose next draft gains most; o->count: none may draft more. */
+/* Finds the timeline whose next draft gains most; o->count if none may draft more. */
 static size_t most_gaining(const outlook *o, double price) {
     size_t found = o->count;
     double most = 0;
@@ -271,13 +274,13 @@ static void add_draft(outlook *o, size_t timeline, size_t drafts) {
     deepen(o->parts[timeline].timeline, c);
 }
 
-/* The round from which on times may still be as they were. */
+/* Gives the round from which on times may still be as they were. */
 static uint64_t lately(const fr_draft_depth *draft_depth) {
     return draft_depth->round > STALE ? draft_depth->round - STALE : 0;
 }
 
-/* Before any draft. Known: from all that was ever measured, and nothing believed beyond it. Hoped: from what was
- * measured lately, and that more costs no more. */
+/* Begins an outlook, before any draft. If not hoped, it uses all that was ever measured, and assumes that more costs
+ * proportionally more. If hoped, it uses what was measured lately, and assumes that more costs no more. */
 static size_t open_outlook(outlook *o, const fr_draft_depth *draft_depth, const fr_draft_depth_part *parts,
                            size_t count, size_t taken, bool hoped) {
     uint64_t since = hoped ? lately(draft_depth) : 0;
@@ -293,16 +296,16 @@ static size_t open_outlook(outlook *o, const fr_draft_depth *draft_depth, const 
     return largest;
 }
 
-/* What there is to choose from. */
+/* Holds the arguments of a choice. */
 typedef struct question {
     const fr_draft_depth *draft_depth;
     const fr_draft_depth_part *parts;
-    size_t count, room, taken; /* as fr_draft_depth_choose has them */
+    size_t count, room, taken; /* as in fr_draft_depth_choose */
     bool hoped;
 } question;
 
-/* Gives out drafts, as many as there is room for; those hoped for at most twice as many as were ever verified beside
- * these timelines. The steps of a chain of `longest` drafts are paid for before. */
+/* Adds drafts one by one, as many as there is room for; if hoped, at most twice as many as were ever verified beside
+ * these timelines. The steps of a chain of `longest` drafts count as paid for. */
 static void grow(outlook *o, const question *q, size_t longest) {
     size_t largest = open_outlook(o, q->draft_depth, q->parts, q->count, q->taken, q->hoped);
     size_t measured = largest > o->base ? largest - o->base : 0;
@@ -321,13 +324,13 @@ static void grow(outlook *o, const question *q, size_t longest) {
     }
 }
 
-/* Tokens a second of so many drafts. */
+/* Gives the tokens a second of a round with so many drafts. */
 static double rate_of(const outlook *o, size_t drafts) {
     return o->tokens[drafts] / o->seconds[drafts];
 }
 
-/* Where several draft in one batch, one step more may be worth its time for all of them and for none alone: so some
- * depths are tried as if they were paid for. */
+/* Makes the outlook. If several timelines draft in one batch, one more step may be worth its time for all of them and
+ * for none alone, so some depths are also tried as if their steps were paid for. */
 static void look(outlook *o, const question *q) {
     static const size_t depths[] = {2, 3, 4, 6, 8, 11, 15};
     grow(o, q, 0);
@@ -341,12 +344,12 @@ static void look(outlook *o, const question *q) {
 
 /* ----------------------------------------------------------------------------------------------------------- choose */
 
-/* Drafts given out otherwise than known best, to learn from. */
+/* Describes drafts that are given out to learn from, other than the known best. */
 typedef struct attempt {
-    const size_t *whose; /* the outlook's: by draft, the timeline that gets it */
-    size_t drafts;       /* how many */
-    size_t extra;        /* a timeline that gets one more, though it is not its turn; the count of timelines: none */
-    uint64_t when;       /* the round that told of it last */
+    const size_t *whose; /* the outlook's: for each draft, the timeline that gets it */
+    size_t drafts;       /* number of drafts */
+    size_t extra;        /* a timeline that gets one more, out of its turn; the count of timelines: none */
+    uint64_t when;       /* the last round that measured this */
 } attempt;
 
 static attempt attempt_of(const outlook *o, size_t drafts) {
@@ -354,7 +357,7 @@ static attempt attempt_of(const outlook *o, size_t drafts) {
         .whose = o->whose, .drafts = drafts, .extra = o->count, .when = o->draft_depth->verify[o->base + drafts].when};
 }
 
-/* What it is known to bring. */
+/* Gives the tokens and seconds that an attempt is known to bring. */
 static void price(const outlook *known, const attempt *a, double *tokens, double *seconds) {
     outlook o;
     size_t drafts = 0;
@@ -370,14 +373,14 @@ static void price(const outlook *known, const attempt *a, double *tokens, double
     *seconds = o.seconds[drafts];
 }
 
-/* How many drafts a timeline has among the first so many. */
+/* Counts a timeline's drafts among the first `drafts`. */
 static size_t depth_of(const outlook *o, size_t timeline, size_t drafts) {
     size_t depth = 0;
     for (size_t d = 1; d <= drafts; d++) depth += o->whose[d] == timeline;
     return depth;
 }
 
-/* The best, and one draft of that timeline without any which drafted the longest ago. */
+/* Gives the best, and one more draft: to the timeline without drafts that drafted the longest ago. */
 static attempt attempt_other_timeline(const outlook *o) {
     attempt a = attempt_of(o, o->best);
     if (o->best == o->limit) return a;
@@ -396,8 +399,8 @@ static size_t most_promising(const outlook *o) {
     return most;
 }
 
-/* One draft more or less than the best, none, twice as many, or another timeline's, whichever was seen the longest ago.
- * Gives the best where there is nothing to try. */
+/* Gives one draft more or less than the best, none, twice as many, or one of another timeline: the one that was
+ * measured the longest ago. Gives the best if there is nothing to try. */
 static attempt attempt_near(const outlook *known) {
     const size_t near[] = {known->best + 1, known->best - 1, 0, 2 * known->best + 1};
     attempt found = attempt_other_timeline(known);
@@ -416,7 +419,7 @@ static void give_out(const attempt *a, fr_draft_depth_part *parts, size_t timeli
     if (a->extra < timelines) parts[a->extra].asked++;
 }
 
-/* Whether an attempt can be afforded, which is then chosen. */
+/* Chooses an attempt, and returns true, if its expected loss can be afforded. */
 static bool try(fr_draft_depth *draft_depth, const outlook *known, const attempt *a) {
     double tokens, seconds, rate = rate_of(known, known->best);
     if (a->drafts == known->best && a->whose == known->whose && a->extra == known->count) return false;
@@ -430,9 +433,9 @@ static bool try(fr_draft_depth *draft_depth, const outlook *known, const attempt
     return true;
 }
 
-/* What is hoped to be better than the best; else, of several timelines of which none drafts, as many drafts as there is
- * hope for, since a step that is not worth its time for one may be for all; else something near the best, or, where
- * that is none, the most promising. */
+/* Tries what is hoped to be better than the best. If there is no such hope, and none of several timelines drafts, it
+ * tries the most promising number of drafts, since a step that does not pay for one may pay for all. Else it tries
+ * something near the best, or, if the best is no draft at all, the most promising number. */
 static bool try_other(fr_draft_depth *draft_depth, const outlook *known, const outlook *hoped, attempt *tried) {
     *tried = attempt_of(hoped, hoped->best);
     if (hoped->best && hoped->best != known->best && rate_of(hoped, hoped->best) > rate_of(known, known->best))
@@ -443,7 +446,8 @@ static bool try_other(fr_draft_depth *draft_depth, const outlook *known, const o
     return try(draft_depth, known, tried);
 }
 
-/* A part's drafts in tokens of the best rate, beside all that the others are asked for. */
+/* Expresses the cost of a part's drafts as tokens at the best rate, beside all drafts that the others are asked
+ * for. */
 static void tell_worth(const outlook *known, fr_draft_depth_part *part, size_t others) {
     double rate = rate_of(known, known->best);
     fr_calibration_tell(&known->draft_depth->calibration, &part->gains);
@@ -456,8 +460,8 @@ static void tell_worth(const outlook *known, fr_draft_depth_part *part, size_t o
     }
 }
 
-/* Chains end by what is known; what is tried is to tell more of it. A chain that ends by its own chances may become
- * longer than the mean one pays. */
+/* Tells each method at which gain its chain may end, except in a try, which is to learn more. A chain that ends by its
+ * own probabilities may become longer than the one that pays on average. */
 static void tell_worths(const outlook *known, bool trying, fr_draft_depth_part *parts, size_t count, size_t room) {
     size_t all = 0;
     for (size_t i = 0; i < count; i++) all += parts[i].asked;
@@ -473,7 +477,7 @@ static void tell_worths(const outlook *known, bool trying, fr_draft_depth_part *
     }
 }
 
-/* Rows that a part's finds may be, which it has to itself, and what each of them is worth. */
+/* Says how many rows a part's looked-up drafts may take, which are its alone, and what each of them costs. */
 static void tell_found(const outlook *known, fr_draft_depth_part *part, size_t others, size_t room) {
     const fr_draft_depth *draft_depth = known->draft_depth;
     double verify[FR_DRAFT_DEPTH_ROWS + 1], earned = draft_depth->earned.tries > 0 ? ratio(&draft_depth->earned) : 0;
@@ -484,7 +488,7 @@ static void tell_found(const outlook *known, fr_draft_depth_part *part, size_t o
     for (size_t d = 0; d < part->found; d++) part->gains.found[d] = rate * (verify[base + d + 1] - verify[base + d]);
 }
 
-/* Each has the rows that it is asked for, and its share of those that nobody is. */
+/* Gives each part the rows that it is asked for, and its share of the rows that are left, for looked-up drafts. */
 static void tell_finds(const outlook *known, fr_draft_depth_part *parts, size_t count, size_t room) {
     size_t all = 0, finding = 0;
     for (size_t i = 0; i < count; i++) {
@@ -510,7 +514,7 @@ static void choose(fr_draft_depth *draft_depth, fr_draft_depth_part *parts, ques
     if (!draft_depth->trying) tell_finds(&known, parts, q.count, fr_smaller(rows, FR_DRAFT_DEPTH_ROWS - known.base));
 }
 
-/* A draft of each of the first timelines that may, so many of them. */
+/* Asks for one draft of each of the first `drafting` timelines that may draft. */
 static void ask_of_first(fr_draft_depth_part *parts, size_t count, size_t drafting) {
     for (size_t i = 0; i < count && drafting; i++) {
         parts[i].asked = fr_smaller(parts[i].limit, 1);
@@ -518,8 +522,8 @@ static void ask_of_first(fr_draft_depth_part *parts, size_t count, size_t drafti
     }
 }
 
-/* Whether a second timeline is asked beside the first, to learn what both cost: where it has a prompt to follow, only
- * if more than one draft is hoped to pay. */
+/* Returns true if a second timeline is asked beside the first, to learn what both cost together. If it has a prompt to
+ * follow, it is asked only if more than one draft is hoped to pay. */
 static bool asks_second(question q) {
     outlook hoped;
     if (q.draft_depth->share.count || q.room == 1 || q.count == 1) return false;
@@ -541,7 +545,7 @@ void fr_draft_depth_choose(fr_draft_depth *draft_depth, fr_draft_depth_part *par
         most_found += parts[i].most_found;
     }
     if (room == 0 || most + most_found == 0 || count + taken >= FR_DRAFT_DEPTH_ROWS) return;
-    if (draft_depth->round < 4) { /* one draft and none, twice */
+    if (draft_depth->round < 4) { /* measures one draft and none, twice */
         if (draft_depth->round % 2 == 0) ask_of_first(parts, count, 1);
         return;
     }
@@ -564,7 +568,8 @@ static void count(fr_draft_rate *rate, bool hit) {
     rate->tries += 1;
 }
 
-/* Drafts that a part was asked for, and did not find instead; and those that its chain took the time of. */
+/* Count the drafts that a part was asked for, unless they were looked up instead, and those of them that took time to
+ * make. */
 static size_t asked(const fr_draft_depth_part *part) {
     return part->looked_up ? 0 : part->asked;
 }
@@ -594,14 +599,15 @@ static void learn_drafts(fr_draft_depth *draft_depth, const fr_draft_depth_part 
     count(&draft_depth->usual, part->accepted > 0);
 }
 
-/* What following took beyond drafting; a row beside others in a forward takes no longer than a draft. */
+/* Learns what following took beyond drafting. One token costs no more than a draft, as it runs beside others in a
+ * forward. */
 static void learn_following(fr_draft_depth *draft_depth, size_t rows, double seconds, double draft) {
     if (rows >= FEW)
         add_reading(&draft_depth->follow, lesser(seconds / (double)rows, draft), draft_depth->round, DRAFT_HELD_UP);
     draft_depth->followed = follow_time(draft_depth) * (double)rows;
 }
 
-/* What drafting took for one timeline, or beside the longest chain for the others. */
+/* Learns what drafting took: for one timeline, or for the other chains beside the longest one. */
 static void learn_drafting(fr_draft_depth *draft_depth, const fr_draft_depth_part *parts, size_t timelines,
                            double seconds) {
     size_t drafting = 0, longest = 0, behind = 0;
@@ -615,7 +621,7 @@ static void learn_drafting(fr_draft_depth *draft_depth, const fr_draft_depth_par
         behind += rows_behind(parts[i].timeline);
     }
     double known = times[longest] + draft_depth->share.usual * (alone - times[longest]);
-    if (behind && known > 0 && seconds > known) { /* less says that what is known was held up */
+    if (behind && known > 0 && seconds > known) { /* if it took less, what is known was held up */
         learn_following(draft_depth, behind, seconds - known, times[1]);
         return;
     }
@@ -639,9 +645,9 @@ static void learn_earned(fr_draft_depth *draft_depth, const fr_draft_depth_part 
     draft_depth->earned.tries += seconds;
 }
 
-/* A try that brought more than the best would have, or would but for bad luck, is followed by another one, whatever it
- * took to follow the text, which is done then; after one that did not, the next waits longer. What it lost is no more
- * than was known before: a clock may have been held up. */
+/* Learns from a try. If it brought more than the best would have, or would have with average luck, the next try
+ * follows at once; the time to follow the text does not count, as that is done now. Otherwise the next try waits
+ * longer. The loss counts as no more than expected, because a clock may have been held up. */
 static void learn_of_try(fr_draft_depth *draft_depth, const fr_draft_depth_part *parts, size_t timelines,
                          double seconds) {
     double tokens = tokens_of(parts, timelines);
@@ -655,7 +661,7 @@ static void learn_of_try(fr_draft_depth *draft_depth, const fr_draft_depth_part 
     draft_depth->next_try = draft_depth->round + draft_depth->interval;
 }
 
-/* Of a round of so many rows. */
+/* Learns from the times of a round of so many rows. */
 static void learn_times(fr_draft_depth *draft_depth, const fr_draft_depth_part *parts, size_t timelines, size_t rows,
                         double draft_seconds, double verify_seconds) {
     if (draft_depth->round++ == 0) draft_depth->allowance = START * verify_seconds;

@@ -1,4 +1,4 @@
-/* DRY: see dry.h. */
+/* Penalizes repetitions: see dry.h. */
 #include "src/engine/session/dry.h"
 
 #include <stdlib.h>
@@ -48,7 +48,8 @@ static fr_status add_tail(fr_dry *d, int32_t id, const int32_t *ids, size_t leng
     return FR_OK;
 }
 
-/* A text and, once they are asked for, the tokens of what is left of it behind its first bytes. */
+/* Describes a text that breaks sequences and, once they are asked for, the tokens of what is left of it after its
+ * first bytes. */
 typedef struct breaker {
     const fr_tokenizer *tokenizer;
     const char *text;
@@ -57,7 +58,7 @@ typedef struct breaker {
     size_t counts[FR_BREAKER_SIZE_MAX];
 } breaker;
 
-/* A token that ends with the text's first `taken` bytes. */
+/* Adds a tail for a token that ends with the text's first `taken` bytes. */
 static fr_status begins(fr_dry *d, breaker *b, int32_t id, size_t taken) {
     if (!b->ids[taken])
         FR_TRY(fr_tokenize(b->tokenizer, b->text + taken, b->length - taken, false, false, &b->ids[taken],
@@ -111,13 +112,13 @@ void fr_dry_close(fr_dry *d) {
 
 /* ------------------------------------------------------------------------------------------------------ repetitions */
 
-/* The i-th token before the draw, 0: the last one. */
+/* Gives the i-th token before the draw; 0 is the last one. */
 static int32_t back(const fr_past *past, size_t i) {
     return i < past->drafted ? past->drafts[past->drafted - 1 - i]
                              : past->ids[past->length - 1 - (i - past->drafted)];
 }
 
-/* How far it looks back. */
+/* Counts the tokens that are looked back over. */
 static size_t reach(const fr_dry *d, const fr_past *past) {
     return fr_smaller(fr_smaller(past->length + past->drafted, d->last_n), d->room);
 }
@@ -129,7 +130,7 @@ static bool ends_with(const fr_past *past, const fr_dry_tail *tail, size_t at) {
     return true;
 }
 
-/* How many of the last n tokens stand behind the last break. */
+/* Counts how many of the last n tokens come after the last break. */
 static size_t unbroken(const fr_dry *d, const fr_past *past, size_t n) {
     for (size_t at = 0; d->first && at < n; at++) {
         size_t longest = 0;
@@ -144,8 +145,8 @@ static size_t unbroken(const fr_dry *d, const fr_past *past, size_t n) {
     return n;
 }
 
-/* shared[k] for 0 < k < n: how many tokens before the draw and before k tokens earlier are alike, going back. In linear
- * time: of [left, right) it is known that they are like the last ones. */
+/* Fills shared[k] for 0 < k < n with the number of tokens before the draw that equal those before the place k tokens
+ * earlier, going back. Takes linear time, because the tokens in [left, right) are known to equal the last ones. */
 static void count_shared(fr_dry *d, const fr_past *past, size_t n) {
     size_t left = 0, right = 0;
     for (size_t k = 1; k < n; k++) {

@@ -1,4 +1,4 @@
-/* Hidden rows pooled: see embedding.h. */
+/* Pools hidden rows: see embedding.h. */
 #include "src/engine/session/embedding.h"
 
 #include <math.h>
@@ -25,7 +25,7 @@ static fr_status take(void *context, const float *rows, size_t count, size_t wid
     return FR_OK;
 }
 
-/* A row of zeros has no direction and stays one. */
+/* Scales the row to length 1. A row of zeros has no direction and stays as it is. */
 static void normalize(const double *sums, size_t width, float *values) {
     double squares = 0;
     for (size_t i = 0; i < width; i++) squares += sums[i] * sums[i];

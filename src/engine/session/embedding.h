@@ -1,13 +1,13 @@
-/* A text as one row: its hidden rows pooled, at length 1.
+/* Turns a text into one row: its hidden rows pooled and scaled to length 1.
  *
- * In: a session, ids. Out: [hidden] values. The sum of the rows' mean and of the squares is of doubles, in the rows'
- * order and in the values': no chunk and no number of threads changes a bit. */
+ * In: a session, ids. Out: [hidden] values. The rows are summed in doubles in their order, and the squares in the
+ * order of the values: no chunk and no number of threads changes a bit. */
 #ifndef FR_SRC_ENGINE_SESSION_EMBEDDING_H
 #define FR_SRC_ENGINE_SESSION_EMBEDDING_H
 
 #include "src/engine/session/state.h"
 
-/* By FR_POOLING_MEAN, _CLS or _LAST. */
+/* Computes the row by FR_POOLING_MEAN, _CLS or _LAST. */
 fr_status fr_embedding_of(fr_session *session, const int32_t *ids, size_t count, fr_pooling pooling, float *values);
 
 #endif

@@ -1,4 +1,4 @@
-/* An engine laid out, opened and closed: see engine.h. */
+/* Lays out, opens and closes an engine: see engine.h. */
 #include "src/engine/session/engine.h"
 
 #include <stdlib.h>
@@ -11,10 +11,10 @@
 #include "src/engine/session/batch.h"
 #include "src/engine/vision/mmproj.h"
 
-/* Rows that logits are made of at a time: beyond, each costs as much as any, and logits are megabytes. */
+/* Limits the rows whose logits are computed at a time: more rows cost no less each, and logits take megabytes. */
 enum { MOST_HEAD_ROWS = 64 };
 
-/* All that decides what it takes. */
+/* Chooses the sizes on which the engine's memory depends. */
 static fr_status choose_sizes(fr_engine *e, const fr_options *options) {
     const fr_model *model = e->model;
     const fr_trunk_spec *spec = &model->trunk.spec;
@@ -45,13 +45,14 @@ fr_draft_sizes fr_engine_draft_sizes(const fr_engine *e) {
                             .workspace = e->draft_workspace};
 }
 
-/* A KV layer's heads that this rank keeps: its own, or all, where the drafter reads them. */
+/* Reduces a KV layer to the heads that this rank keeps: its own, or all if the drafter reads them. */
 static void keep_heads(const fr_engine *e, size_t kv, fr_kv_shape *shape) {
     if (e->drafter && fr_drafter_borrows(e->drafter, kv)) return;
     fr_trunk_keep_heads(&e->model->trunk, e->model->ranks, kv, shape);
 }
 
-/* The target's KV shapes: heads that are kept, windows as long as the drafter looks back. malloc'd. */
+/* Gives the target's KV shapes, malloc'd: with the heads that are kept, and windows as long as the drafter looks
+ * back. */
 static fr_kv_shape *kv_shapes(const fr_engine *e) {
     const fr_trunk *trunk = &e->model->trunk;
     fr_kv_shape *shapes = malloc(trunk->kv_count * sizeof *shapes);
@@ -63,7 +64,7 @@ static fr_kv_shape *kv_shapes(const fr_engine *e) {
     return shapes;
 }
 
-/* Called twice, with a measuring arena and a real one. */
+/* Takes all memory from the arena. Called twice: first with a measuring arena, then with a real one. */
 static void layout(fr_engine *e, const fr_kv_shape *shapes) {
     const fr_trunk *trunk = &e->model->trunk;
     size_t threads = e->model->plan.threads;
@@ -110,7 +111,7 @@ static fr_status measure(fr_engine *e, const fr_kv_shape *shapes) {
     return fr_fail(FR_MEMORY, "a context of %zu does not fit this machine's memory", e->context);
 }
 
-/* Whether sessions of these options draft with the drafter's weights. */
+/* Finds out if sessions with these options draft with the drafter's weights, and which rows drafting sees. */
 static fr_status choose_drafting(fr_engine *e, const fr_options *options) {
     fr_draft_list methods;
     FR_TRY(fr_draft_list_choose(options->value[FR_OPT_DRAFT_MAX] ? options->spec_type : "none", e->drafter, &methods));
@@ -126,7 +127,7 @@ static fr_status take_memory(fr_engine *e, bool measure_only) {
     fr_status status = measure(e, shapes);
     if (status == FR_OK && !measure_only) {
         status = fr_arena_open(&e->arena, e->arena.used, "session");
-        if (e->model->ranks) fr_arena_small_pages(&e->arena, e->kv_bytes); /* of rows, of which each has its part */
+        if (e->model->ranks) fr_arena_small_pages(&e->arena, e->kv_bytes); /* each rank fills only a part of a row */
         if (status == FR_OK) layout(e, shapes);
         if (status == FR_OK) status = fr_arena_check(&e->arena, "session");
         if (status == FR_OK && e->shares) fr_kv_prefixes_serve(&e->prefixes);
@@ -202,7 +203,7 @@ fr_status fr_engine_check_files(fr_engine *e) {
 
 void fr_engine_destroy(fr_engine *e) {
     if (!e) return;
-    if (!is_foreign(e)) fr_pool_close(e->pool); /* else there is nobody to be waited for */
+    if (!is_foreign(e)) fr_pool_close(e->pool); /* a forked child has none of the threads */
     fr_cores_release(&e->plan);
     fr_arena_close(&e->arena);
     free(e);
