@@ -13,7 +13,7 @@
 static const char *instead; /* a folder to use in place of the user's; NULL: none is set */
 static int file = -1;
 static pid_t owner;            /* opened `file`; a child inherits its parent's locks and must not touch them */
-static bool mine[FR_MAX_CPUS]; /* CPUs that this process has locked */
+static bool mine[FR_CPUS_MAX]; /* CPUs that this process has locked */
 static int taken;              /* number of CPUs in `mine`; at 0 the file is closed */
 
 /* Opens a folder that belongs to the user and that no other user may write to; -1 if it is no such folder. */
@@ -62,13 +62,13 @@ bool fr_core_record_has(int cpu) {
 }
 
 void fr_core_record_begin(void) {
-    struct flock lock = byte_of(FR_MAX_CPUS, F_WRLCK);
+    struct flock lock = byte_of(FR_CPUS_MAX, F_WRLCK);
     for (int i = 0; i < 100 && opened() && fcntl(file, F_OFD_SETLK, &lock) != 0; i++)
         nanosleep(&(struct timespec){0, 1000000}, NULL);
 }
 
 void fr_core_record_end(void) {
-    struct flock lock = byte_of(FR_MAX_CPUS, F_UNLCK);
+    struct flock lock = byte_of(FR_CPUS_MAX, F_UNLCK);
     if (file >= 0 && owner == getpid()) fcntl(file, F_OFD_SETLK, &lock);
 }
 

@@ -7,7 +7,7 @@
 
 #include "base/core_record.h"
 
-static _Atomic int pinned[FR_MAX_CPUS];
+static _Atomic int pinned[FR_CPUS_MAX];
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 
 static int count_at(int cpu) {
@@ -27,7 +27,7 @@ bool fr_core_is_shared(int cpu) {
 
 /* Counts the pinned threads of each place and of its core; another process counts as one thread. */
 typedef struct counts {
-    int on_cpu[FR_MAX_THREADS], on_core[FR_MAX_THREADS];
+    int on_cpu[FR_THREADS_MAX], on_core[FR_THREADS_MAX];
 } counts;
 
 /* Returns false if no thread is pinned to any place. */

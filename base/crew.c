@@ -14,11 +14,11 @@
 #define TRIAL (100 * MILLISECOND)  /* least job time of a trial */
 #define TRIAL_JOBS 3               /* least number of jobs of a trial */
 #define TRIAL_CLEAR (TRIAL / 4)    /* a trial that has lost or gained this much ends early */
-#define TRIAL_MOST (10 * TRIAL)    /* a trial that is undecided after this time ends */
+#define TRIAL_MAX (10 * TRIAL)    /* a trial that is undecided after this time ends */
 #define FIRST_PERIOD (250 * MILLISECOND)
-#define LONGEST_PERIOD (2000 * MILLISECOND)
+#define PERIOD_MAX (2000 * MILLISECOND)
 #define COST_SHARE 0.04 /* share of the possible gain that trials may cost */
-#define COST_MOST (6000.0 * MILLISECOND)
+#define COST_MAX (6000.0 * MILLISECOND)
 #define FAR_SLOWER 1.15 /* after a trial this much slower, parking more threads is not tried */
 #define PAUSE (1000 * MILLISECOND) /* after so long without a job, the load of other programs is unknown */
 
@@ -53,9 +53,9 @@ static void begin_trial(fr_crew *crew, size_t taking, int64_t now) {
 }
 
 static void put_off(fr_crew_patience *patience, int64_t now, double cost) {
-    if (cost > COST_MOST) cost = COST_MOST;
+    if (cost > COST_MAX) cost = COST_MAX;
     patience->until = now + (patience->period > cost ? patience->period : (int64_t)cost);
-    patience->period = 2 * patience->period < LONGEST_PERIOD ? 2 * patience->period : LONGEST_PERIOD;
+    patience->period = 2 * patience->period < PERIOD_MAX ? 2 * patience->period : PERIOD_MAX;
 }
 
 /* Keeps the tried number of threads. The next step in the same direction may follow at once, a step back only after
@@ -103,7 +103,7 @@ static void look_at_trial(fr_crew *crew, int64_t now) {
     bool clear = crew->tried > 1 && (cost > (double)TRIAL_CLEAR || cost < -(double)TRIAL_CLEAR);
     clear |= cost > (double)TRIAL_CLEAR && crew->actual > 1.5 * crew->expected; /* one job is enough */
     bool blind = crew->tried == 0 && now - crew->began >= TRIAL; /* no job of a known kind has run */
-    if (!whole && !clear && !blind && now - crew->began < TRIAL_MOST) return;
+    if (!whole && !clear && !blind && now - crew->began < TRIAL_MAX) return;
     if ((whole || clear) ? is_better(crew) : blind && nobody_waits(crew)) settle(crew, now);
     else turn_back(crew, now);
 }

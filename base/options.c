@@ -8,7 +8,7 @@
 #include "base/topology.h"
 
 const fr_option_bounds fr_options_bounds[FR_OPT_COUNT] = {
-    [FR_OPT_THREADS] = {"threads", FR_OPTION_WHOLE, .whole = {1, FR_MAX_THREADS, -1}},
+    [FR_OPT_THREADS] = {"threads", FR_OPTION_WHOLE, .whole = {1, FR_THREADS_MAX, -1}},
     [FR_OPT_PIN] = {"pin", FR_OPTION_WHOLE, .whole = {-1, 1, -1}},
     [FR_OPT_NUMA] = {"numa", FR_OPTION_WHOLE, .whole = {0, 1, 1}},
     [FR_OPT_ISA] = {"isa", .kind = FR_OPTION_TEXT},

@@ -115,7 +115,7 @@ static void *work(void *argument) {
 /* ------------------------------------------------------------------------------------------------------- the caller */
 
 typedef struct cpu_mask {
-    cpu_set_t sets[FR_MAX_CPUS / CPU_SETSIZE];
+    cpu_set_t sets[FR_CPUS_MAX / CPU_SETSIZE];
 } cpu_mask;
 
 static cpu_mask only(int cpu) {

@@ -12,7 +12,7 @@
 
 #include "forerun.h"
 
-#define FR_MAX_RANKS 256
+#define FR_RANKS_MAX 256
 
 typedef struct fr_ranks fr_ranks;
 
@@ -46,10 +46,10 @@ fr_status fr_ranks_open(double timeout, fr_ranks **ranks);
 
 void fr_ranks_patience(fr_ranks *ranks, double timeout);
 
-/* Sets each rank's share of the work that is split: [count] numbers, 1 to FR_MAX_RANK_PARTS, in proportion to which it
+/* Sets each rank's share of the work that is split: [count] numbers, 1 to FR_RANK_PARTS_MAX, in proportion to which it
  * is divided; without this call all shares are equal. Call it with the same numbers on all ranks, before anything is
  * split. */
-#define FR_MAX_RANK_PARTS 1000
+#define FR_RANK_PARTS_MAX 1000
 void fr_ranks_deal(fr_ranks *ranks, const uint32_t *parts);
 
 /* Delays each message by so many seconds, as a slower network would. For measurements. */

@@ -21,7 +21,7 @@ static size_t number_cores(const fr_machine *machine, size_t *core_of) {
 }
 
 void fr_ranks_cores(const fr_machine *machine, size_t index, size_t ranks, bool *taken) {
-    size_t core_of[FR_MAX_THREADS], cores = number_cores(machine, core_of), begin, end;
+    size_t core_of[FR_THREADS_MAX], cores = number_cores(machine, core_of), begin, end;
     fr_partition(cores, 1, index, ranks, &begin, &end);
     if (cores < ranks) {
         begin = index * cores / ranks;
@@ -32,8 +32,8 @@ void fr_ranks_cores(const fr_machine *machine, size_t index, size_t ranks, bool 
 
 void fr_ranks_take_cores(size_t index, size_t ranks) {
     static fr_machine machine;
-    static bool taken[FR_MAX_THREADS];
-    cpu_set_t mask[FR_MAX_CPUS / CPU_SETSIZE];
+    static bool taken[FR_THREADS_MAX];
+    cpu_set_t mask[FR_CPUS_MAX / CPU_SETSIZE];
     if (fr_machine_read(&machine) != FR_OK) return;
     fr_ranks_cores(&machine, index, ranks, taken);
     memset(mask, 0, sizeof mask);
@@ -57,7 +57,7 @@ uint64_t fr_ranks_machine_key(const char *host) {
 }
 
 uint64_t fr_ranks_cores_key(uint64_t machine) {
-    static bool usable[FR_MAX_CPUS];
+    static bool usable[FR_CPUS_MAX];
     if (fr_usable_cpus(usable) != FR_OK) memset(usable, 0, sizeof usable);
     return fr_hash(machine, usable, sizeof usable);
 }

@@ -44,16 +44,16 @@ struct fr_ranks {
     MPI_Comm rows;
     fr_watch *watch;
     int index, count, hosts;
-    uint32_t before[FR_MAX_RANKS + 1]; /* parts that all ranks before this one have; the last: all parts */
+    uint32_t before[FR_RANKS_MAX + 1]; /* parts that all ranks before this one have; the last: all parts */
     double timeout;
     uint8_t *buffer; /* own columns packed, then those of each other rank */
     size_t size;
-    MPI_Request requests[2 * FR_MAX_RANKS];
+    MPI_Request requests[2 * FR_RANKS_MAX];
     double delay; /* seconds that each message is delayed */
     /* Describe the gather that has begun: the rank of each request, the offset of each rank's columns in the buffer,
      * and the time when it began. */
-    int peers[2 * FR_MAX_RANKS], posted;
-    size_t at[FR_MAX_RANKS + 1];
+    int peers[2 * FR_RANKS_MAX], posted;
+    size_t at[FR_RANKS_MAX + 1];
     double begun;
     bool patient; /* a call waits as long as the other ranks show signs of life */
     size_t place;
@@ -84,7 +84,7 @@ static int count_machines(const card *cards, int count) {
 
 /* Tells all ranks where rank 0 listens, and connects them to it. */
 static fr_status meet(fr_ranks *r, const card *cards) {
-    static char hosts[FR_MAX_RANKS * FR_WATCH_HOST];
+    static char hosts[FR_RANKS_MAX * FR_WATCH_HOST];
     fr_watch_place place;
     for (int i = 0; i < r->count; i++) memcpy(hosts + (size_t)i * FR_WATCH_HOST, cards[i].host, FR_WATCH_HOST);
     fr_status status = fr_watch_open(r->index, r->count, hosts, r->hosts == 1, r->timeout, &r->watch, &place);
@@ -106,7 +106,7 @@ static void take_cores(const fr_ranks *r, const card *cards) {
 }
 
 static fr_status become_known(fr_ranks *r) {
-    static card cards[FR_MAX_RANKS];
+    static card cards[FR_RANKS_MAX];
     card own = {.host = ""};
     gethostname(own.host, sizeof own.host - 1);
     own.machine = fr_ranks_machine_key(own.host);
@@ -122,7 +122,7 @@ static fr_status join(fr_ranks *r) {
     MPI_Comm_set_errhandler(r->rows, MPI_ERRORS_RETURN);
     MPI_Comm_rank(r->rows, &r->index);
     MPI_Comm_size(r->rows, &r->count);
-    if (r->count > FR_MAX_RANKS) return fr_fail(FR_MACHINE, "%d ranks: at most %d", r->count, FR_MAX_RANKS);
+    if (r->count > FR_RANKS_MAX) return fr_fail(FR_MACHINE, "%d ranks: at most %d", r->count, FR_RANKS_MAX);
     for (int i = 0; i <= r->count; i++) r->before[i] = (uint32_t)i;
     r->hosts = 1;
     return r->count == 1 ? FR_OK : become_known(r);
@@ -359,7 +359,7 @@ static void copy_blocks(const fr_ranks_block *blocks, size_t count, uint8_t *mes
 }
 
 void fr_ranks_hand_on(fr_ranks *r, size_t from, size_t to, const fr_ranks_block *blocks, size_t count) {
-    int peers[2 * FR_MAX_RANKS], requests = 0;
+    int peers[2 * FR_RANKS_MAX], requests = 0;
     if (!r || failed(r)) return;
     size_t own = (size_t)r->index, size = bytes_of(blocks, count);
     if (size == 0 || (own != from && own != to && to != FR_RANKS_ALL)) return;
@@ -380,14 +380,14 @@ void fr_ranks_hand_on(fr_ranks *r, size_t from, size_t to, const fr_ranks_block 
 }
 
 void fr_ranks_gather_equal(fr_ranks *r, void *row, size_t size) {
-    size_t bounds[FR_MAX_RANKS + 1];
+    size_t bounds[FR_RANKS_MAX + 1];
     if (!r) return;
     for (size_t i = 0; i <= (size_t)r->count; i++) bounds[i] = i * size;
     fr_ranks_gather(r, &(fr_ranks_rows){.at = row, .rows = 1, .bounds = bounds}, 1);
 }
 
 void fr_ranks_meet(fr_ranks *r) {
-    uint8_t here[FR_MAX_RANKS];
+    uint8_t here[FR_RANKS_MAX];
     if (!r) return;
     here[r->index] = 1;
     r->patient = true;
@@ -396,7 +396,7 @@ void fr_ranks_meet(fr_ranks *r) {
 }
 
 void fr_ranks_broadcast(fr_ranks *r, void *bytes, size_t size) {
-    int peers[2 * FR_MAX_RANKS], requests = 0;
+    int peers[2 * FR_RANKS_MAX], requests = 0;
     if (!r || failed(r) || size == 0) return;
     if (size > INT32_MAX) {
         fail(r, fr_fail(FR_MACHINE, "%zu bytes are too many for one message", size));

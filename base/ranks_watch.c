@@ -45,7 +45,7 @@ enum {
     STRUCK_LOOKS = 15  /* waits of 10 ms for a failure that explains a signal */
 };
 
-#define MOST_BEAT 2.0 /* longest time between two signs of life, in seconds; else a fifth of the timeout */
+#define BEAT_MAX 2.0 /* longest time between two signs of life, in seconds; else a fifth of the timeout */
 
 typedef struct record {
     int32_t kind, rank, code; /* rank: the sender; code: its exit status, or its signal */
@@ -230,7 +230,7 @@ static void receive(fr_watch *w, int rank) {
 
 static double beat_of(const fr_watch *w) {
     double beat = atomic_load(&w->timeout) / 5;
-    return beat < MOST_BEAT ? beat : MOST_BEAT;
+    return beat < BEAT_MAX ? beat : BEAT_MAX;
 }
 
 static void look_for_silence(fr_watch *w, double now) {
@@ -272,8 +272,8 @@ static void tell(fr_watch *w, double now) {
 }
 
 static void listen_once(fr_watch *w) {
-    struct pollfd polled[FR_MAX_RANKS];
-    int ranks[FR_MAX_RANKS], count = 0;
+    struct pollfd polled[FR_RANKS_MAX];
+    int ranks[FR_RANKS_MAX], count = 0;
     for (int r = 0; r < w->count; r++) {
         if (w->peers[r].fd < 0) continue;
         ranks[count] = r;

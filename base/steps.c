@@ -30,7 +30,7 @@
  * long, waiting threads sleep for a while instead. */
 #define LONG_YIELD_NANOSECONDS 500000
 #define CROWDED_FIRST 20000000
-#define CROWDED_MOST 250000000
+#define CROWDED_MAX 250000000
 
 static long futex(fr_steps *at, int operation, uint32_t value) {
     return syscall(SYS_futex, at, operation, value, NULL, NULL, 0);
@@ -71,7 +71,7 @@ static bool reached(fr_steps *steps, uint32_t step) {
  * program keeps the CPU busy. */
 static int64_t longer(int64_t crowded_for) {
     if (crowded_for == 0) return CROWDED_FIRST;
-    return 2 * crowded_for < CROWDED_MOST ? 2 * crowded_for : CROWDED_MOST;
+    return 2 * crowded_for < CROWDED_MAX ? 2 * crowded_for : CROWDED_MAX;
 }
 
 /* Lets the other threads of this CPU run; does nothing and returns false if a yield has taken long of late. */

@@ -11,7 +11,7 @@
 /* Doubles the capacity, so that to append n bytes O(n) bytes are copied in all. */
 static bool reserve(fr_text_buffer *buffer, size_t more) {
     if (buffer->status != FR_OK) return false;
-    if (more > FR_MAX_TEXT - buffer->length) {
+    if (more > FR_TEXT_MAX - buffer->length) {
         buffer->status = FR_INPUT;
         return false;
     }
@@ -42,7 +42,7 @@ void fr_text_append_string(fr_text_buffer *buffer, const char *string) {
 fr_status fr_text_check(const fr_text_buffer *buffer, const char *what) {
     if (buffer->status == FR_OK) return FR_OK;
     if (buffer->status == FR_MEMORY) return fr_fail_memory(what, buffer->capacity);
-    return fr_fail(FR_INPUT, "%s: a text of more than %zu bytes", what, FR_MAX_TEXT);
+    return fr_fail(FR_INPUT, "%s: a text of more than %zu bytes", what, FR_TEXT_MAX);
 }
 
 fr_status fr_text_take(fr_text_buffer *buffer, const char *what, char **bytes, size_t *length) {

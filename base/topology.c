@@ -84,10 +84,10 @@ bool fr_pinning_pays(const fr_machine *machine, bool numa) {
 }
 
 void fr_plan_make(const fr_machine *machine, size_t threads, bool pin, bool numa, fr_plan *plan) {
-    candidate list[FR_MAX_THREADS];
+    candidate list[FR_THREADS_MAX];
     size_t cores = order_places(machine, numa, list), quota = (size_t)machine->quota;
     if (!threads) threads = quota && quota < cores ? quota : cores;
-    if (threads > FR_MAX_THREADS) threads = FR_MAX_THREADS;
+    if (threads > FR_THREADS_MAX) threads = FR_THREADS_MAX;
     *plan = (fr_plan){.threads = threads, .nodes = numa ? machine->nodes : 1};
     plan->oversubscribed = threads > machine->count || (quota && threads > quota);
 

@@ -8,8 +8,8 @@
 
 #include "forerun.h"
 
-#define FR_MAX_THREADS 1024
-#define FR_MAX_CPUS 8192 /* the system's CPU numbers lie below: Linux's own limit */
+#define FR_THREADS_MAX 1024
+#define FR_CPUS_MAX 8192 /* the system's CPU numbers lie below: Linux's own limit */
 
 /* Describes one processing unit that may be used; units of one core need not be adjacent. */
 typedef struct fr_cpu_place {
@@ -19,7 +19,7 @@ typedef struct fr_cpu_place {
 } fr_cpu_place;
 
 typedef struct fr_machine {
-    fr_cpu_place places[FR_MAX_THREADS];
+    fr_cpu_place places[FR_THREADS_MAX];
     size_t count; /* >= 1 */
     int nodes;    /* >= 1 */
     int quota;    /* CPUs that the cgroup's quota allows, rounded up, at least 1; 0 when there is none */
@@ -27,8 +27,8 @@ typedef struct fr_machine {
 
 typedef struct fr_plan {
     size_t threads;            /* >= 1 */
-    int cpu[FR_MAX_THREADS];   /* thread t is pinned to this CPU; -1: not pinned */
-    int node[FR_MAX_THREADS];  /* its node; threads of one node are neighbours, nodes ascend */
+    int cpu[FR_THREADS_MAX];   /* thread t is pinned to this CPU; -1: not pinned */
+    int node[FR_THREADS_MAX];  /* its node; threads of one node are neighbours, nodes ascend */
     int nodes;                 /* number of nodes; some may have no thread */
     bool oversubscribed;       /* more threads than processing units or quota: waiters yield instead of spinning */
 } fr_plan;
@@ -46,7 +46,7 @@ bool fr_pinning_pays(const fr_machine *machine, bool numa);
 
 /* Plans the threads. threads 0: one per core (not per sibling) that affinity and quota allow. pin false: cpu is -1.
  * numa false: nodes are ignored. Threads are placed on nodes in proportion to the nodes' cores, first on whole cores,
- * then on siblings; when every unit has one, it starts again. At most FR_MAX_THREADS. */
+ * then on siblings; when every unit has one, it starts again. At most FR_THREADS_MAX. */
 void fr_plan_make(const fr_machine *machine, size_t threads, bool pin, bool numa, fr_plan *plan);
 
 /* Gives the items [*begin, *end) of `count` that part `index` of `parts` owns: contiguous, in order, in whole units of

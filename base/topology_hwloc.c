@@ -27,11 +27,11 @@ static int node_of(hwloc_obj_t unit, int *seen, int *count) {
 }
 
 fr_status fr_machine_from_hwloc(hwloc_topology_t topology, hwloc_const_cpuset_t usable, fr_machine *machine) {
-    int seen[FR_MAX_THREADS];
+    int seen[FR_THREADS_MAX];
     *machine = (fr_machine){0};
     hwloc_obj_t unit = NULL;
-    while (machine->count < FR_MAX_THREADS && (unit = hwloc_get_next_obj_by_type(topology, HWLOC_OBJ_PU, unit))) {
-        if (unit->os_index >= FR_MAX_CPUS || !hwloc_bitmap_isset(usable, unit->os_index)) continue;
+    while (machine->count < FR_THREADS_MAX && (unit = hwloc_get_next_obj_by_type(topology, HWLOC_OBJ_PU, unit))) {
+        if (unit->os_index >= FR_CPUS_MAX || !hwloc_bitmap_isset(usable, unit->os_index)) continue;
         machine->places[machine->count++] = (fr_cpu_place){
             .cpu = (int)unit->os_index,
             .core = core_of(topology, unit),
@@ -61,7 +61,7 @@ static fr_status read_by_hwloc(fr_machine *machine) {
 }
 
 fr_status fr_machine_read(fr_machine *machine) {
-    bool usable[FR_MAX_CPUS];
+    bool usable[FR_CPUS_MAX];
     FR_TRY(fr_usable_cpus(usable));
     if (!fr_machine_from_sys("", usable, machine)) return read_by_hwloc(machine);
     machine->quota = fr_cpu_quota("");

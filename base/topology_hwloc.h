@@ -8,7 +8,7 @@
 
 #include "base/topology.h"
 
-/* Leaves out units beyond the first FR_MAX_THREADS. Fails with FR_MACHINE if there is no unit at all. */
+/* Leaves out units beyond the first FR_THREADS_MAX. Fails with FR_MACHINE if there is no unit at all. */
 fr_status fr_machine_from_hwloc(hwloc_topology_t topology, hwloc_const_cpuset_t usable, fr_machine *machine);
 
 #endif

@@ -25,7 +25,7 @@ static bool next_range(const char **list, int *first, int *last) {
     long low = strtol(*list, &end, 10), high = low;
     if (end == *list || low < 0) return false;
     if (*end == '-') high = strtol(end + 1, &end, 10);
-    if (high < low || high >= FR_MAX_CPUS) return false;
+    if (high < low || high >= FR_CPUS_MAX) return false;
     *first = (int)low;
     *last = (int)high;
     *list = *end == ',' ? end + 1 : end;
@@ -78,7 +78,7 @@ static int compare(const void *left, const void *right) {
 /* Fills the machine from sorted units, and numbers the nodes in the order in which they come. */
 static void take(const unit *units, size_t count, fr_machine *machine) {
     *machine = (fr_machine){0};
-    for (size_t i = 0; i < count && machine->count < FR_MAX_THREADS; i++) {
+    for (size_t i = 0; i < count && machine->count < FR_THREADS_MAX; i++) {
         machine->nodes += i == 0 || units[i].node != units[i - 1].node;
         machine->places[machine->count++] =
             (fr_cpu_place){.cpu = units[i].cpu, .core = units[i].core, .node = machine->nodes - 1};
@@ -86,12 +86,12 @@ static void take(const unit *units, size_t count, fr_machine *machine) {
 }
 
 bool fr_machine_from_sys(const char *root, const bool *usable, fr_machine *machine) {
-    unit *units = malloc(FR_MAX_CPUS * sizeof *units);
-    int *node_of = calloc(FR_MAX_CPUS, sizeof *node_of);
+    unit *units = malloc(FR_CPUS_MAX * sizeof *units);
+    int *node_of = calloc(FR_CPUS_MAX, sizeof *node_of);
     bool told = units && node_of;
     size_t count = 0;
     if (told) read_nodes(root, node_of);
-    for (int cpu = 0; cpu < FR_MAX_CPUS && told; cpu++)
+    for (int cpu = 0; cpu < FR_CPUS_MAX && told; cpu++)
         if (usable[cpu]) told = read_unit(root, cpu, node_of[cpu], &units[count++]);
     if (told) {
         qsort(units, count, sizeof *units, compare);
@@ -103,9 +103,9 @@ bool fr_machine_from_sys(const char *root, const bool *usable, fr_machine *machi
 }
 
 fr_status fr_usable_cpus(bool *usable) {
-    cpu_set_t mask[FR_MAX_CPUS / CPU_SETSIZE];
+    cpu_set_t mask[FR_CPUS_MAX / CPU_SETSIZE];
     if (sched_getaffinity(0, sizeof mask, mask))
         return fr_fail(FR_MACHINE, "can't read which CPUs this process may use: %s", strerrordesc_np(errno));
-    for (int cpu = 0; cpu < FR_MAX_CPUS; cpu++) usable[cpu] = CPU_ISSET_S(cpu, sizeof mask, mask);
+    for (int cpu = 0; cpu < FR_CPUS_MAX; cpu++) usable[cpu] = CPU_ISSET_S(cpu, sizeof mask, mask);
     return FR_OK;
 }

@@ -8,11 +8,11 @@
 
 #include "base/topology.h"
 
-/* Fills the machine. usable: [FR_MAX_CPUS]. Returns false if /sys lacks a unit's core. root: "" for this system, or a
+/* Fills the machine. usable: [FR_CPUS_MAX]. Returns false if /sys lacks a unit's core. root: "" for this system, or a
  * folder with a made-up /sys. */
 bool fr_machine_from_sys(const char *root, const bool *usable, fr_machine *machine);
 
-/* Lists the processing units that the calling thread may use, [FR_MAX_CPUS]. */
+/* Lists the processing units that the calling thread may use, [FR_CPUS_MAX]. */
 fr_status fr_usable_cpus(bool *usable);
 
 #endif

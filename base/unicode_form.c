@@ -7,7 +7,7 @@
 
 #include "base/unicode_versions.h"
 
-#define MAX_DECOMPOSITION 18 /* U+FDFA has the longest */
+#define DECOMPOSITION_MAX 18 /* U+FDFA has the longest */
 
 /* Collects the codepoints between two bytes that are no UTF-8. */
 typedef struct codepoint_run {
@@ -89,14 +89,14 @@ void fr_unicode_form(const char *text, size_t length, bool compose, bool compati
     for (size_t at = 0; at < length && out->status == FR_OK;) {
         utf8proc_int32_t codepoint;
         utf8proc_ssize_t step = utf8proc_iterate(bytes + at, (utf8proc_ssize_t)(length - at), &codepoint);
-        if (!reserve(&run, MAX_DECOMPOSITION)) {
+        if (!reserve(&run, DECOMPOSITION_MAX)) {
             out->status = FR_MEMORY;
         } else if (step > 0 && is_unknown(codepoint)) {
             flush(&run, compose, out);
             run.items[run.count++] = codepoint;
             at += (size_t)step;
         } else if (step > 0) {
-            run.count += (size_t)utf8proc_decompose_char(codepoint, run.items + run.count, MAX_DECOMPOSITION,
+            run.count += (size_t)utf8proc_decompose_char(codepoint, run.items + run.count, DECOMPOSITION_MAX,
                                                          (utf8proc_option_t)options, NULL);
             at += (size_t)step;
         } else {

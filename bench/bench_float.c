@@ -19,7 +19,7 @@
 #include "src/engine/draft/assistant_gemma4.h"
 
 #define FOLDER   "build/bench"
-#define MAX_ROWS 8
+#define ROWS_MAX 8
 #define PAIRS    FR_BENCH_PAIRS
 #define DEMO_IDS 400
 #define BIG_IDS  120
@@ -190,20 +190,20 @@ static void bench_big(const fr_bench_replay *measured) {
     fr_bench_engine e = fr_bench_engine_open(FOLDER "/target", FOLDER "/assistant");
     fr_session *session = fr_bench_engine_session(&e, "mtp", 3);
     int32_t ids[CONTEXT];
-    double t[MAX_ROWS + 1], one;
+    double t[ROWS_MAX + 1], one;
     fr_bench_prompt(e.model, ids, CONTEXT, 0);
     double draft_step = time_draft_step(session);
     fr_session_reset(session);
     fr_bench_require(fr_session_prompt(session, ids, CONTEXT));
     fr_bench_stream stream = fr_bench_stream_of(session, CONTEXT);
-    for (size_t rows = MAX_ROWS; rows > 0; rows--) t[rows] = fr_bench_verify_ratio(session, rows, CONTEXT, &one);
+    for (size_t rows = ROWS_MAX; rows > 0; rows--) t[rows] = fr_bench_verify_ratio(session, rows, CONTEXT, &one);
     printf("\n## Decode and verify, %.2f GB of BF16 weights, context %d, %s, %zu threads\n\n",
            fr_bench_cost_of(session, 1, CONTEXT).bytes / 1e9, CONTEXT, fr_model_isa(e.model), e.model->plan.threads);
     printf("Read bandwidth, measured in turn with decode: %.1f GB/s (%.1f to %.1f). Decode: %.1f ms a token, "
            "**%.0f%%** of it (target 85%%). Draft step: %.2f ms.\n\n| rows | T(K)/T(1) |\n| --- | --- |\n",
            stream.bandwidth / 1e9, stream.lowest / 1e9, stream.highest / 1e9, stream.step * 1e3, 100 * stream.share,
            draft_step * 1e3);
-    for (size_t rows = 1; rows <= MAX_ROWS; rows++)
+    for (size_t rows = 1; rows <= ROWS_MAX; rows++)
         printf("| %zu | %.2f%s |\n", rows, t[rows], rows == 4 ? " (target 1.30)" : "");
     fr_session_close(session);
     bench_speculation(&e, measured, t, one, draft_step);

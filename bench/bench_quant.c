@@ -24,7 +24,7 @@
 #include "src/engine/layers/activations.h"
 #include "src/engine/weights/partition.h"
 
-#define MAX_ROWS  8
+#define ROWS_MAX  8
 #define SHORT     128  /* positions before the timed rows */
 #define LONG      4096 /* the same, where attention counts */
 #define PROMPT    512
@@ -37,8 +37,8 @@ static const struct {
     double prompt;
 } expectations[] = {{FR_Q4_0, 0.60}, {FR_Q8_0, 0.60}, {FR_Q4_K, 0.50}, {FR_Q6_K, 0.50}};
 
-static const double vnni_limits[MAX_ROWS + 1] = {[2] = 1.08, [4] = 1.15, [8] = 1.15}; /* of T(K) / T(1) over L(K) */
-static const double avx2_limits[MAX_ROWS + 1] = {[4] = 1.30};
+static const double vnni_limits[ROWS_MAX + 1] = {[2] = 1.08, [4] = 1.15, [8] = 1.15}; /* of T(K) / T(1) over L(K) */
+static const double avx2_limits[ROWS_MAX + 1] = {[4] = 1.30};
 
 static int met, missed;
 
@@ -112,7 +112,7 @@ static void print_rows(bench *b, const double *limits) {
     bool mixture = !isnan(b->one.experts);
     printf("| rows | T(K)/T(1) | L(K) | over L(K) | at most | |%s\n| --- | --- | --- | --- | --- | --- |%s\n",
            mixture ? " experts read, mean |" : "", mixture ? " --- |" : "");
-    for (size_t rows = 1; rows <= MAX_ROWS; rows++) {
+    for (size_t rows = 1; rows <= ROWS_MAX; rows++) {
         fr_bench_verify v = fr_bench_verify_limited(b->session, &memory, rows, SHORT);
         b->again += v.again;
         printf("| %zu | %.3f | %.3f | %.3f |", rows, v.ratio, v.limit, v.over);

@@ -22,7 +22,7 @@ enum {
     HEADS = 8,       /* that share a KV head */
     TOKENS = 64,     /* rows of a call of DeltaNet */
     TAPS = 4,        /* of its convolution */
-    MOST_POSITIONS = 4096
+    POSITIONS_MAX = 4096
 };
 
 /* Says how the kernels of a contract are called. Contracts on plain arrays share one way; apply is theirs. */
@@ -240,7 +240,7 @@ static void call_attn(const fr_bench_case *c, fr_bench_function *function, const
                       size_t units) {
     (void)first, (void)units;
     fr_attn_query queries[FR_ATTEND_BATCH];
-    const uint8_t *pages[MOST_POSITIONS / FR_KV_PAGE];
+    const uint8_t *pages[POSITIONS_MAX / FR_KV_PAGE];
     size_t row_bytes = fr_dtype_row_bytes(c->type, c->cols);
     for (size_t p = 0; p < c->features; p += FR_KV_PAGE) pages[p / FR_KV_PAGE] = o->stream + p * row_bytes;
     fr_attn attn = {.k_pages = pages,
@@ -463,9 +463,10 @@ static const fr_bench_shape tables[] = {{FR_BENCH_STREAMED, 16384, 256, 0, 0}};
 /* E2B's full attention: 8 heads share the one KV head; rows beyond the batch are calls of their own. */
 #define CACHE(type, positions) \
     { FR_BENCH_ATTENTION, positions, 512, FR_ATTEND_BATCH / HEADS, type }
-static const fr_bench_shape caches[] = {
-    CACHE(FR_F32, 128),   CACHE(FR_F32, MOST_POSITIONS), CACHE(FR_F16, 128),   CACHE(FR_F16, 4096), CACHE(FR_BF16, 128),
-    CACHE(FR_BF16, 4096), CACHE(FR_Q8_0, 128), CACHE(FR_Q8_0, 4096), CACHE(FR_Q4_0, 128), CACHE(FR_Q4_0, 4096)};
+static const fr_bench_shape caches[] = {CACHE(FR_F32, 128),  CACHE(FR_F32, POSITIONS_MAX), CACHE(FR_F16, 128),
+                                        CACHE(FR_F16, 4096), CACHE(FR_BF16, 128),          CACHE(FR_BF16, 4096),
+                                        CACHE(FR_Q8_0, 128), CACHE(FR_Q8_0, 4096),         CACHE(FR_Q4_0, 128),
+                                        CACHE(FR_Q4_0, 4096)};
 #undef CACHE
 
 static const fr_bench_shape hidden[] = {{FR_BENCH_ARRAYS, 1, 1536, 0, 0}};   /* E2B's hidden row */

@@ -67,7 +67,7 @@ double fr_bench_clock_rate(void) {
 typedef struct multiplying {
     fr_bench_loop *loop;
     size_t rounds;
-    double done[FR_MAX_THREADS];
+    double done[FR_THREADS_MAX];
 } multiplying;
 
 static void multiply(void *context, const fr_team *team) {
@@ -80,7 +80,7 @@ double fr_bench_multiply(fr_pool *pool, const fr_bench_peak *peak, size_t rounds
     double start = fr_clock(), done = 0;
     fr_pool_run(pool, multiply, &job);
     double seconds = fr_clock() - start;
-    for (size_t i = 0; i < FR_MAX_THREADS; i++) done += job.done[i];
+    for (size_t i = 0; i < FR_THREADS_MAX; i++) done += job.done[i];
     return done / seconds;
 }
 

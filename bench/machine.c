@@ -20,7 +20,7 @@ typedef struct bench {
     fr_bench_report *report;
     const fr_bench_machine_options *options;
     fr_machine machine;
-    size_t threads[FR_MAX_THREADS], thread_count;
+    size_t threads[FR_THREADS_MAX], thread_count;
     fr_pool *one, *all;
     size_t most; /* threads of `all` */
     fr_bench_cache caches[FR_BENCH_CACHES];
@@ -468,7 +468,7 @@ static fr_status measure_all(bench *b) {
 }
 
 static void add_threads(bench *b, size_t threads) {
-    if (threads > FR_MAX_THREADS || b->thread_count == FR_MAX_THREADS) return;
+    if (threads > FR_THREADS_MAX || b->thread_count == FR_THREADS_MAX) return;
     b->threads[b->thread_count++] = threads;
 }
 

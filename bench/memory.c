@@ -15,7 +15,7 @@ typedef struct reading {
     const uint8_t *bytes;
     size_t size, passes;
     fr_bench_read_loop *loop;
-    volatile uint64_t sums[FR_MAX_THREADS];
+    volatile uint64_t sums[FR_THREADS_MAX];
 } reading;
 
 /* ----------------------------------------------------------------------------------------------------------- taking */

@@ -15,7 +15,7 @@
 #include "bench/model_run.h"
 #include "forerun_lab.h"
 
-enum { SYNTHETIC_PROMPT = 128, MOST_DRAFTS = FR_STEP_MAX - 1 };
+enum { SYNTHETIC_PROMPT = 128, DRAFTS_MAX = FR_STEP_MAX - 1 };
 
 /* A prompt, and the ids that plain decoding gives after it. */
 typedef struct passage {
@@ -35,7 +35,7 @@ typedef struct text_class {
 
 /* Counts what became of drafts, by depth and in all. */
 typedef struct draft_counts {
-    double compared[MOST_DRAFTS], accepted[MOST_DRAFTS], drafted, stood, generated, calls;
+    double compared[DRAFTS_MAX], accepted[DRAFTS_MAX], drafted, stood, generated, calls;
 } draft_counts;
 
 /* Sums over a class of texts for one way to decode. */
@@ -72,7 +72,7 @@ static fr_status run_text(fr_session *session, const text_class *class, const pa
 }
 
 static void count_drafts(const fr_session *session, draft_counts *o) {
-    for (size_t d = 0; d < MOST_DRAFTS; d++) {
+    for (size_t d = 0; d < DRAFTS_MAX; d++) {
         o->compared[d] += fr_session_depth_stat(session, d, FR_DEPTH_COMPARED);
         o->accepted[d] += fr_session_depth_stat(session, d, FR_DEPTH_ACCEPTED);
     }
@@ -104,7 +104,7 @@ static fr_status run_class(fr_session *session, const text_class *class, int32_t
  * too. */
 typedef struct synthetic {
     const fr_bench_model_plan *plan;
-    double owed[MOST_DRAFTS];
+    double owed[DRAFTS_MAX];
     bool stands; /* all drafts of this round so far */
 } synthetic;
 
@@ -190,9 +190,9 @@ static void put_hashes(fr_bench_run *run, const text_class *class, const outcome
 }
 
 static void put_acceptance(fr_bench_run *run, const draft_counts *o) {
-    double rates[MOST_DRAFTS];
+    double rates[DRAFTS_MAX];
     size_t depths = 0;
-    for (; depths < MOST_DRAFTS && o->compared[depths] > 0; depths++)
+    for (; depths < DRAFTS_MAX && o->compared[depths] > 0; depths++)
         rates[depths] = o->accepted[depths] / o->compared[depths];
     fr_bench_number(run->report, o->drafted);
     fr_bench_number(run->report, o->stood);

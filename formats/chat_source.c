@@ -10,7 +10,7 @@
 #include "base/file_place.h"
 #include "formats/checkpoint.h"
 
-#define JSON_LIMIT (8 * FR_CHAT_TEMPLATE_LIMIT) /* bytes of a file that holds a template, with all escapes */
+#define JSON_MAX (8 * FR_CHAT_TEMPLATE_MAX) /* bytes of a file that holds a template, with all escapes */
 #include "formats/json_wide.h"
 
 /* ------------------------------------------------------------------------------------------------------------ texts */
@@ -35,9 +35,9 @@ static fr_status check_text(const char *bytes, size_t length, const char *where)
 static fr_status set(fr_chat_source *source, fr_text text, const char *where, const char *part) {
     if (text.length == 0) return FR_OK;
     size_t size = strlen(where) + strlen(part) + 3;
-    if (text.length > FR_CHAT_TEMPLATE_LIMIT)
+    if (text.length > FR_CHAT_TEMPLATE_MAX)
         return fr_fail(FR_INPUT, "%s: a chat template of %zu bytes, and at most %zu", where, text.length,
-                       FR_CHAT_TEMPLATE_LIMIT);
+                       FR_CHAT_TEMPLATE_MAX);
     source->text = malloc(text.length + 1);
     source->where = malloc(size);
     if (!source->text || !source->where) return fr_fail_memory(where, text.length + size);
@@ -51,7 +51,7 @@ static fr_status set(fr_chat_source *source, fr_text text, const char *where, co
 static fr_status read_file(fr_chat_source *source, const char *path) {
     source->where = strdup(path);
     if (!source->where) return fr_fail_memory("a path", strlen(path));
-    FR_TRY(fr_read_text(path, FR_CHAT_TEMPLATE_LIMIT, &source->text, &source->length));
+    FR_TRY(fr_read_text(path, FR_CHAT_TEMPLATE_MAX, &source->text, &source->length));
     return check_text(source->text, source->length, path);
 }
 
@@ -139,7 +139,7 @@ static fr_status read_json_beside(fr_chat_sources *sources, const char *folder, 
     char *path = fr_path_join(folder, name);
     json_t *config = NULL;
     if (!path) return fr_fail_memory("a path", strlen(folder));
-    fr_status status = fr_file_exists(path) ? fr_json_read(path, JSON_LIMIT, &config) : FR_OK;
+    fr_status status = fr_file_exists(path) ? fr_json_read(path, JSON_MAX, &config) : FR_OK;
     if (status == FR_OK && config) status = read_config(sources, config, path);
     json_decref(config);
     free(path);

@@ -16,7 +16,7 @@
 #include "formats/gguf.h"
 #include "formats/json.h"
 
-#define FR_CHAT_TEMPLATE_LIMIT ((size_t)1 << 20) /* bytes; the largest published ones have 30 thousand */
+#define FR_CHAT_TEMPLATE_MAX ((size_t)1 << 20) /* bytes; the largest published ones have 30 thousand */
 
 typedef struct fr_chat_source {
     char *text; /* NUL-terminated; NULL: there is none */

@@ -16,9 +16,9 @@
 #include "formats/gguf_name.h"
 #include "formats/safetensors.h"
 
-#define CONFIG_LIMIT ((size_t)16 << 20)
-#define INDEX_LIMIT  ((size_t)64 << 20)
-#define MOST_MISSING 4 /* missing parts of a file that an error line names at most */
+#define CONFIG_MAX ((size_t)16 << 20)
+#define INDEX_MAX  ((size_t)64 << 20)
+#define MISSING_MAX 4 /* missing parts of a file that an error line names at most */
 #define CONTENTS     "config.json and model.safetensors"
 
 static fr_status join(const char *folder, const char *name, char **path) {
@@ -56,12 +56,12 @@ static fr_status read_configs(fr_checkpoint *checkpoint, const char *folder) {
     FR_TRY(check_folder(folder));
     checkpoint->path = strdup(folder);
     if (!checkpoint->path) return fr_fail_memory("a path", strlen(folder) + 1);
-    FR_TRY(read_object(folder, "config.json", CONFIG_LIMIT, &checkpoint->config));
+    FR_TRY(read_object(folder, "config.json", CONFIG_MAX, &checkpoint->config));
     if (!checkpoint->config)
         return fr_fail(FR_INPUT, "%s has no config.json: expected a folder with " CONTENTS, folder);
-    FR_TRY(read_object(folder, "generation_config.json", CONFIG_LIMIT, &checkpoint->generation));
-    FR_TRY(read_object(folder, "hf_quant_config.json", CONFIG_LIMIT, &checkpoint->quantization));
-    return read_object(folder, FR_POOLING_FILE, CONFIG_LIMIT, &checkpoint->pooling);
+    FR_TRY(read_object(folder, "generation_config.json", CONFIG_MAX, &checkpoint->generation));
+    FR_TRY(read_object(folder, "hf_quant_config.json", CONFIG_MAX, &checkpoint->quantization));
+    return read_object(folder, FR_POOLING_FILE, CONFIG_MAX, &checkpoint->pooling);
 }
 
 /* Maps the folder's file of that name as the next file of the checkpoint. */
@@ -106,8 +106,8 @@ static fr_status collect_shards(const char *folder, const json_t *weight_map, js
             return fr_fail(FR_INPUT, "%s: index: tensor %s: \"%s\" is not a plain file name", folder, tensor,
                            name ? name : "(not a string)");
         if (json_object_set_new(shards, name, json_true()) != 0) return fr_fail_memory("shard names", strlen(name));
-        if (json_object_size(shards) > FR_MAX_SHARDS)
-            return fr_fail(FR_INPUT, "%s: index: more than %d shards", folder, FR_MAX_SHARDS);
+        if (json_object_size(shards) > FR_SHARDS_MAX)
+            return fr_fail(FR_INPUT, "%s: index: more than %d shards", folder, FR_SHARDS_MAX);
     }
     if (json_object_size(shards) == 0) return fr_fail(FR_INPUT, "%s: index: weight_map is empty", folder);
     return FR_OK;
@@ -162,7 +162,7 @@ static fr_status read_shards(fr_checkpoint *checkpoint, const json_t *index, jso
 
 static fr_status read_sharded(fr_checkpoint *checkpoint, bool use_mmap) {
     json_t *index;
-    FR_TRY(read_object(checkpoint->path, "model.safetensors.index.json", INDEX_LIMIT, &index));
+    FR_TRY(read_object(checkpoint->path, "model.safetensors.index.json", INDEX_MAX, &index));
     if (!index)
         return fr_fail(FR_INPUT, "%s has neither model.safetensors nor model.safetensors.index.json", checkpoint->path);
     json_t *shards = json_object();
@@ -271,7 +271,7 @@ static fr_status list_missing(const char *folder, char *name, fr_shard_name shar
         fr_status status = there ? FR_OK : fr_download_check(part);
         free(part);
         FR_TRY(status);
-        if (there || (*count)++ >= MOST_MISSING) continue;
+        if (there || (*count)++ >= MISSING_MAX) continue;
         fr_text_append_string(names, *count == 1 ? "" : ", ");
         fr_text_append_string(names, name);
     }
@@ -284,7 +284,7 @@ static fr_status check_parts(const char *path, const char *folder, char *name, f
     fr_status status = list_missing(folder, name, shard, &names, &count);
     if (status == FR_OK && count)
         status = fr_fail(FR_INPUT, "%s: %zu of its %u parts %s missing: %s%s", path, count, shard.count,
-                         count == 1 ? "is" : "are", names.bytes, count > MOST_MISSING ? ", ..." : "");
+                         count == 1 ? "is" : "are", names.bytes, count > MISSING_MAX ? ", ..." : "");
     fr_text_free(&names);
     return status;
 }
@@ -294,8 +294,8 @@ static fr_status add_gguf_files(fr_checkpoint *checkpoint, const char *folder, c
     bool whole = shard.number == 1 && shard.count == 1;
     if (!whole) FR_TRY(read_whether_whole(checkpoint->path, &whole));
     if (whole) shard = (fr_shard_name){.number = 1, .count = 1};
-    if (shard.number < 1 || shard.number > shard.count || shard.count > FR_MAX_SHARDS)
-        return fr_fail(FR_INPUT, "%s: no name for a shard: 1 to %d of them are read", checkpoint->path, FR_MAX_SHARDS);
+    if (shard.number < 1 || shard.number > shard.count || shard.count > FR_SHARDS_MAX)
+        return fr_fail(FR_INPUT, "%s: no name for a shard: 1 to %d of them are read", checkpoint->path, FR_SHARDS_MAX);
     if (shard.count > 1) FR_TRY(check_parts(checkpoint->path, folder, name, shard));
     FR_TRY(reserve_files(checkpoint, shard.count));
     for (unsigned i = 1; i <= shard.count; i++) {

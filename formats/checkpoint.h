@@ -15,7 +15,7 @@
 #include "formats/map.h"
 #include "formats/tensors.h"
 
-#define FR_MAX_SHARDS 1024
+#define FR_SHARDS_MAX 1024
 
 /* sentence-transformers writes this file into its folders. */
 #define FR_POOLING_FILE "1_Pooling/config.json"

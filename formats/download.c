@@ -16,7 +16,7 @@
 #include "formats/map.h"
 
 #define POINTER       "version https://git-lfs.github.com/spec/"
-#define POINTER_LIMIT 1024 /* bytes, the limit that Git LFS itself has */
+#define POINTER_MAX 1024 /* bytes, the limit that Git LFS itself has */
 
 static const char *const endings[] = {".incomplete", ".downloadInProgress", ".aria2",  ".part",
                                       ".partial",    ".crdownload",         "-partial"};
@@ -73,7 +73,7 @@ fr_status fr_download_check(const char *path) {
 }
 
 fr_status fr_download_check_pointer(const char *path, int fd, size_t size) {
-    char text[POINTER_LIMIT];
+    char text[POINTER_MAX];
     if (size < sizeof POINTER || size >= sizeof text) return FR_OK;
     ssize_t got = pread(fd, text, size, 0);
     if (got < (ssize_t)sizeof POINTER || memcmp(text, POINTER, sizeof POINTER - 1) != 0) return FR_OK;

@@ -11,10 +11,10 @@
 #include "base/error.h"
 #include "quant/packed.h"
 
-#define MAX_NAME         256
-#define MAX_ARCHITECTURE 64
-#define MAX_DIM          ((uint64_t)1 << 48) /* a limit that fr_dtype_row_bytes asks for */
-#define MAX_ALIGNMENT    ((int64_t)1 << 20)
+#define NAME_LENGTH_MAX         256
+#define ARCHITECTURE_MAX 64
+#define DIM_MAX          ((uint64_t)1 << 48) /* a limit that fr_dtype_row_bytes asks for */
+#define ALIGNMENT_MAX    ((int64_t)1 << 20)
 #define FILL_STEP        ((size_t)1 << 20)
 #define SMALLEST_KEY     (8 + 1 + 4 + 1) /* bytes of a key with a name of one byte and a value of one */
 #define SMALLEST_TENSOR  (8 + 1 + 4 + 0 + 4 + 8)
@@ -74,8 +74,9 @@ static fr_status take_name(cursor *c, const char *kind, const char *what, fr_tex
     c->kind = "";
     c->name = (fr_text){"", 0};
     FR_TRY(take_string(c, what, name));
-    if (name->length == 0 || name->length > MAX_NAME)
-        return fr_fail(FR_INPUT, "%s: %s of %zu bytes, expected 1 to %d", c->map->path, what, name->length, MAX_NAME);
+    if (name->length == 0 || name->length > NAME_LENGTH_MAX)
+        return fr_fail(FR_INPUT, "%s: %s of %zu bytes, expected 1 to %d", c->map->path, what, name->length,
+                       NAME_LENGTH_MAX);
     if (memchr(name->bytes, 0, name->length))
         return fr_fail(FR_INPUT, "%s: %s has a zero byte in it", c->map->path, what);
     c->kind = kind;
@@ -164,13 +165,13 @@ static fr_status read_general(fr_gguf *gguf) {
     fr_text architecture;
     int64_t alignment;
     FR_TRY(fr_gguf_text(gguf, "general.architecture", &architecture));
-    if (architecture.length > MAX_ARCHITECTURE ||
+    if (architecture.length > ARCHITECTURE_MAX ||
         (architecture.bytes && memchr(architecture.bytes, 0, architecture.length)))
         return fr_fail(FR_INPUT, "%s: key general.architecture is no name of at most %d bytes", gguf->path,
-                       MAX_ARCHITECTURE);
+                       ARCHITECTURE_MAX);
     gguf->architecture = strndup(architecture.bytes ? architecture.bytes : "", architecture.length);
     if (!gguf->architecture) return fr_fail_memory("a name", architecture.length);
-    FR_TRY(fr_gguf_int(gguf, "general.alignment", 1, MAX_ALIGNMENT, FR_GGUF_ALIGNMENT, &alignment));
+    FR_TRY(fr_gguf_int(gguf, "general.alignment", 1, ALIGNMENT_MAX, FR_GGUF_ALIGNMENT, &alignment));
     if (alignment & (alignment - 1))
         return fr_fail(FR_INPUT, "%s: key general.alignment is %lld, no power of two", gguf->path,
                        (long long)alignment);
@@ -225,7 +226,7 @@ static fr_status take_shape(cursor *c, entry *item) {
                        FR_SHOW(item->name), tensor->dims, FR_GGUF_MAX_DIMS);
     for (uint32_t i = tensor->dims; i-- > 0;) {
         FR_TRY(take_u64(c, "a tensor's shape", &tensor->shape[i]));
-        if (tensor->shape[i] > MAX_DIM)
+        if (tensor->shape[i] > DIM_MAX)
             return fr_fail(FR_INPUT, "%s: tensor %.*s: a dimension of %llu, and at most 2^48 is read", c->map->path,
                            FR_SHOW(item->name), (unsigned long long)tensor->shape[i]);
     }
@@ -319,7 +320,7 @@ static fr_status place(header *head) {
 static fr_status add_tensors(const header *head, uint32_t file, fr_tensors *tensors, fr_tensors *unread) {
     for (size_t i = 0; i < head->count; i++) {
         entry *item = &head->entries[i];
-        char name[MAX_NAME + 1], type[32];
+        char name[NAME_LENGTH_MAX + 1], type[32];
         bool read = item->tensor.type < FR_DTYPE_COUNT;
         snprintf(name, sizeof name, "%.*s", FR_SHOW(item->name));
         snprintf(type, sizeof type, "GGUF %u", item->type_id);

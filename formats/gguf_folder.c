@@ -14,7 +14,7 @@
 #include "formats/gguf_name.h"
 #include "formats/map.h"
 
-enum { MOST_NAMED = 8 };
+enum { NAMED_MAX = 8 };
 
 static fr_status look_for(const char *folder, const char *name, bool *there) {
     char *path = fr_path_join(folder, name);
@@ -47,13 +47,13 @@ static int is_beside(const struct dirent *entry) {
 
 static fr_status refuse_several(const char *folder, struct dirent **files, int count) {
     fr_text_buffer names = {0};
-    for (int i = 0; i < count && i < MOST_NAMED; i++) {
+    for (int i = 0; i < count && i < NAMED_MAX; i++) {
         if (i) fr_text_append_string(&names, ", ");
         fr_text_append_string(&names, files[i]->d_name);
     }
     FR_TRY(fr_text_check(&names, folder));
     fr_status status = fr_fail(FR_INPUT, "%s has %d GGUF files: give one of them: %s%s", folder, count, names.bytes,
-                               count > MOST_NAMED ? ", ..." : "");
+                               count > NAMED_MAX ? ", ..." : "");
     fr_text_free(&names);
     return status;
 }

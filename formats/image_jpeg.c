@@ -16,7 +16,7 @@
 
 /* A scan of a progressive file may be a few bytes long, but decoding it walks over the whole picture, so their number
  * is limited. */
-#define MAX_SCANS 100
+#define SCANS_MAX 100
 
 #define APP1 (JPEG_APP0 + 1)
 
@@ -77,7 +77,7 @@ static void skip(j_decompress_ptr jpeg, long count) {
 
 static void count_scans(j_common_ptr jpeg) {
     reader *r = jpeg->client_data;
-    if (r->jpeg.input_scan_number > MAX_SCANS) fail_with(r, "more than 100 scans");
+    if (r->jpeg.input_scan_number > SCANS_MAX) fail_with(r, "more than 100 scans");
 }
 
 static void connect(reader *r) {

@@ -10,7 +10,7 @@
 #include "formats/exif.h"
 #include "formats/image_parts.h"
 
-#define MAX_CHUNK ((size_t)8 << 20) /* bytes of an unpacked profile or text; forerun uses neither */
+#define CHUNK_MAX ((size_t)8 << 20) /* bytes of an unpacked profile or text; forerun uses neither */
 
 /* The state that libpng's callbacks use. It belongs to the caller of read_picture, because the callbacks jump back
  * into that function by longjmp. */
@@ -87,7 +87,7 @@ static fr_status read_picture(reader *r) {
     if (setjmp(png_jmpbuf(r->png))) return r->status;
     png_set_read_fn(r->png, r, read_bytes);
     png_set_user_limits(r->png, FR_IMAGE_MAX_SIDE, FR_IMAGE_MAX_SIDE);
-    png_set_chunk_malloc_max(r->png, MAX_CHUNK);
+    png_set_chunk_malloc_max(r->png, CHUNK_MAX);
     png_read_info(r->png, r->info);
     r->status = fr_image_take(r->image, png_get_image_width(r->png, r->info), png_get_image_height(r->png, r->info),
                               r->file->path);

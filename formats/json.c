@@ -15,8 +15,8 @@
 #include "formats/json_wide.h"
 #include "formats/map.h"
 
-#define MAX_DEPTH  64
-#define MAX_VALUES ((size_t)1 << 23) /* 4 times a tokenizer of 262,144 tokens and 514,000 merges; some 2 GB at worst */
+#define DEPTH_MAX  64
+#define VALUES_MAX ((size_t)1 << 23) /* 4 times a tokenizer of 262,144 tokens and 514,000 merges; some 2 GB at worst */
 
 /* Checks depth and number of values. Text that isn't JSON may pass, because the parser will refuse it. */
 static fr_status check_limits(const char *text, size_t size, const char *where) {
@@ -31,15 +31,15 @@ static fr_status check_limits(const char *text, size_t size, const char *where) 
             in_string = true;
         } else if (c == '[' || c == '{') {
             values++;
-            if (++depth > MAX_DEPTH)
-                return fr_fail(FR_INPUT, "%s: JSON nested deeper than %d at byte %zu", where, MAX_DEPTH, i);
+            if (++depth > DEPTH_MAX)
+                return fr_fail(FR_INPUT, "%s: JSON nested deeper than %d at byte %zu", where, DEPTH_MAX, i);
         } else if (c == ']' || c == '}') {
             if (depth > 0) depth--;
         } else if (c == ',' || c == ':') {
             values++;
         }
     }
-    if (values > MAX_VALUES) return fr_fail(FR_INPUT, "%s: JSON of more than %zu values", where, MAX_VALUES);
+    if (values > VALUES_MAX) return fr_fail(FR_INPUT, "%s: JSON of more than %zu values", where, VALUES_MAX);
     return FR_OK;
 }
 

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define MAX_KEY 1024 /* bytes of a member's name */
+#define KEY_MAX 1024 /* bytes of a member's name */
 #define END     (-1)
 
 static int hex_digit(char byte) {
@@ -34,12 +34,12 @@ static char take_escape(const char **at) {
 }
 
 /* Takes a name and the byte that ended it; false if no value can have such a name. */
-static bool take_key(const char **at, char key[MAX_KEY], int *end) {
+static bool take_key(const char **at, char key[KEY_MAX], int *end) {
     size_t length = 0;
     for (;;) {
         int byte = *end = take_byte(at);
         if (byte == END || byte == '/') break;
-        if (byte == 0 || length == MAX_KEY - 1) return false;
+        if (byte == 0 || length == KEY_MAX - 1) return false;
         key[length++] = byte == '~' ? take_escape(at) : (char)byte;
     }
     key[length] = '\0';
@@ -53,7 +53,7 @@ static const json_t *step_into(const json_t *value, const char *key) {
 }
 
 const json_t *fr_json_refer(const json_t *root, const char *reference) {
-    char key[MAX_KEY];
+    char key[KEY_MAX];
     if (!reference || *reference != '#') return NULL;
     const char *at = reference + 1;
     int byte = take_byte(&at);

@@ -10,7 +10,7 @@ void fr_notes_add(fr_notes *notes, const char *format, ...) {
     va_list arguments;
     va_start(arguments, format);
     char **line = &notes->lines[notes->count];
-    if (notes->count < FR_MAX_NOTES && vasprintf(line, format, arguments) >= 0) notes->count++;
+    if (notes->count < FR_NOTES_MAX && vasprintf(line, format, arguments) >= 0) notes->count++;
     va_end(arguments);
 }
 

@@ -7,10 +7,10 @@
 
 #include "forerun.h"
 
-#define FR_MAX_NOTES 16
+#define FR_NOTES_MAX 16
 
 typedef struct fr_notes {
-    char *lines[FR_MAX_NOTES];
+    char *lines[FR_NOTES_MAX];
     size_t count;
 } fr_notes;
 

@@ -188,7 +188,7 @@ static void byte_rules(const fr_pre_tokenizer *kind, fr_tokenizer_source *source
     source->unknown = (fr_text){0};
     source->normalizer = (fr_text_rules){.items = {{.kind = FR_RULE_NFC}}, .count = kind->composed};
     source->pre_tokenizer = (fr_text_rules){.count = 0};
-    for (size_t i = 0; i < FR_MAX_PRE_PATTERNS && kind->patterns[i]; i++)
+    for (size_t i = 0; i < FR_PRE_PATTERNS_MAX && kind->patterns[i]; i++)
         source->pre_tokenizer.items[source->pre_tokenizer.count++] =
             (fr_text_rule){.kind = FR_RULE_SPLIT,
                            .pattern = text_of(kind->patterns[i]),
@@ -361,7 +361,7 @@ const fr_pre_tokenizer *fr_pre_tokenizer_at(size_t index) {
 }
 
 static bool has_name(const fr_pre_tokenizer *kind, fr_text name) {
-    for (size_t i = 0; i < FR_MAX_PRE_NAMES && kind->names[i]; i++)
+    for (size_t i = 0; i < FR_PRE_NAMES_MAX && kind->names[i]; i++)
         if (fr_text_is(name, kind->names[i])) return true;
     return false;
 }
@@ -399,7 +399,7 @@ static bool is_repeated(size_t kind, const char *name) {
 
 const char *fr_pre_tokenizer_word(size_t index) {
     for (size_t i = 0; i < COUNT_OF(kinds); i++)
-        for (size_t n = 0; n < FR_MAX_PRE_NAMES && kinds[i].names[n]; n++)
+        for (size_t n = 0; n < FR_PRE_NAMES_MAX && kinds[i].names[n]; n++)
             if (!is_repeated(i, kinds[i].names[n]) && index-- == 0) return kinds[i].names[n];
     return NULL;
 }

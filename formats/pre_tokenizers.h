@@ -7,9 +7,9 @@
 
 #include "formats/tokenizer_source.h"
 
-#define FR_MAX_PRE_NAMES     24
-#define FR_MAX_PRE_PATTERNS  6
-#define FR_MAX_ARCHITECTURES 4
+#define FR_PRE_NAMES_MAX     24
+#define FR_PRE_PATTERNS_MAX  6
+#define FR_ARCHITECTURES_MAX 4
 #define FR_INSIDE_WORD       "##" /* begins the published tokens of WordPiece that stand inside words */
 
 /* The ids of single tokens that llama.cpp assumes in files of a model that don't name them. */
@@ -22,11 +22,11 @@ typedef struct fr_pre_tokenizer {
     const char *model;                               /* tokenizer.ggml.model */
     fr_model_kind pieces;                            /* the way in which a piece becomes tokens */
     /* tokenizer.ggml.pre; the first name is the one that is written and shown */
-    const char *names[FR_MAX_PRE_NAMES];
+    const char *names[FR_PRE_NAMES_MAX];
     /* each cuts the pieces of the one before; the pieces are then bytes */
-    const char *patterns[FR_MAX_PRE_PATTERNS];
+    const char *patterns[FR_PRE_PATTERNS_MAX];
     void (*rules)(fr_tokenizer_source *source);      /* for kinds whose pieces are not bytes; else NULL */
-    const char *architectures[FR_MAX_ARCHITECTURES]; /* their files are taken to be of this kind if they name none */
+    const char *architectures[FR_ARCHITECTURES_MAX]; /* their files are taken to be of this kind if they name none */
     const char *const *ends;  /* control tokens of its files after which the other side speaks; NULL: any */
     const char *const *shown; /* control tokens that the converter marks as user-defined, so that a parser sees them */
     bool composed;            /* texts are brought into NFC first */

@@ -11,9 +11,9 @@
 #include "formats/json.h"
 
 #define LENGTH_BYTES 8
-#define MAX_HEADER ((uint64_t)100000000)
-#define MAX_NAME 256 /* so that an error line has room for its reason */
-#define MAX_DIM ((json_int_t)1 << 48) /* a limit that fr_dtype_row_bytes asks for */
+#define HEADER_MAX ((uint64_t)100000000)
+#define NAME_LENGTH_MAX 256 /* so that an error line has room for its reason */
+#define DIM_MAX ((json_int_t)1 << 48) /* a limit that fr_dtype_row_bytes asks for */
 
 typedef struct entry {
     fr_tensor tensor;
@@ -42,9 +42,9 @@ static fr_status read_header(const fr_map *map, header *head, json_t **root) {
     if (length > map->size - LENGTH_BYTES)
         return fr_fail(FR_INPUT, "%s: a header of %llu bytes in a file of %zu: cut short, or no safetensors file", path,
                        (unsigned long long)length, map->size);
-    if (length > MAX_HEADER)
+    if (length > HEADER_MAX)
         return fr_fail(FR_INPUT, "%s: a header of %llu bytes, and at most %llu are read", path,
-                       (unsigned long long)length, (unsigned long long)MAX_HEADER);
+                       (unsigned long long)length, (unsigned long long)HEADER_MAX);
     head->data_begin = LENGTH_BYTES + length;
     head->data_size = map->size - head->data_begin;
     FR_TRY(fr_map_fill(map, LENGTH_BYTES, head->data_begin));
@@ -56,12 +56,12 @@ static fr_status read_header(const fr_map *map, header *head, json_t **root) {
 static fr_status read_shape(const char *path, const json_t *json, fr_tensor *tensor) {
     size_t dims = json_array_size(json);
     if (!json_is_array(json)) return fr_fail(FR_INPUT, "%s: tensor %s: shape is not an array", path, tensor->name);
-    if (dims > FR_MAX_DIMS)
+    if (dims > FR_DIMS_MAX)
         return fr_fail(FR_INPUT, "%s: tensor %s: %zu dimensions, and at most %d are read", path, tensor->name, dims,
-                       FR_MAX_DIMS);
+                       FR_DIMS_MAX);
     for (size_t i = 0; i < dims; i++) {
         const json_t *dim = json_array_get(json, i);
-        if (!json_is_integer(dim) || json_integer_value(dim) < 0 || json_integer_value(dim) > MAX_DIM)
+        if (!json_is_integer(dim) || json_integer_value(dim) < 0 || json_integer_value(dim) > DIM_MAX)
             return fr_fail(FR_INPUT, "%s: tensor %s: dimension %zu is no whole number from 0 to 2^48", path,
                            tensor->name, i);
         tensor->shape[i] = (uint64_t)json_integer_value(dim);
@@ -103,9 +103,9 @@ static fr_status check_size(const char *path, const fr_tensor *tensor) {
 static fr_status read_entry(const header *head, const char *name, const json_t *json, entry *item) {
     const char *path = head->map->path;
     *item = (entry){.tensor.name = name};
-    if (strlen(name) > MAX_NAME)
+    if (strlen(name) > NAME_LENGTH_MAX)
         return fr_fail(FR_INPUT, "%s: a tensor name of %zu bytes, and at most %d are read", path, strlen(name),
-                       MAX_NAME);
+                       NAME_LENGTH_MAX);
     if (!json_is_object(json)) return fr_fail(FR_INPUT, "%s: tensor %s is not an object", path, name);
     const char *type = json_string_value(json_object_get(json, "dtype"));
     if (!type) return fr_fail(FR_INPUT, "%s: tensor %s: dtype is not a string", path, name);

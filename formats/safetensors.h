@@ -5,7 +5,7 @@
  * huggingface.co/docs/safetensors.
  *
  * In: one mapped file. Out: its tensors, appended to a directory. Checked: n within the file and below 100 MB, names
- * of at most 256 bytes, shapes of at most FR_MAX_DIMS dimensions of at most 2^48, whose product times the element size
+ * of at most 256 bytes, shapes of at most FR_DIMS_MAX dimensions of at most 2^48, whose product times the element size
  * equals the span, spans inside the file, in any order but never overlapping, no holes or bytes left over, no
  * duplicate names.
  *

@@ -8,7 +8,7 @@
 #include "forerun.h"
 #include "quant/dtype.h"
 
-#define FR_MAX_DIMS 8
+#define FR_DIMS_MAX 8
 
 typedef struct fr_tensor {
     const char *name;
@@ -16,7 +16,7 @@ typedef struct fr_tensor {
     fr_dtype type;               /* FR_DTYPE_COUNT: a type that is not read */
     bool packed;                 /* stored in the packed layout (quant/packed.h), each matrix of a stack by itself */
     uint32_t dims;
-    uint64_t shape[FR_MAX_DIMS]; /* slowest first, as safetensors and PyTorch write it */
+    uint64_t shape[FR_DIMS_MAX]; /* slowest first, as safetensors and PyTorch write it */
     const void *data;            /* at any alignment */
     uint64_t bytes;
     uint32_t file;               /* index of the file it lies in */

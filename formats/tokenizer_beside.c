@@ -42,7 +42,7 @@ static fr_status read_file(beside *b, const char *folder, const char *name, besi
     file->path = fr_path_join(folder, name);
     if (!file->path) return fr_fail_memory(folder, strlen(folder));
     if (!fr_file_exists(file->path)) return FR_OK;
-    FR_TRY(fr_json_read(file->path, FR_TOKENIZER_FILE_LIMIT, &file->root));
+    FR_TRY(fr_json_read(file->path, FR_TOKENIZER_FILE_MAX, &file->root));
     bool kept = json_array_append_new(b->source->beside, file->root) == 0;
     if (!kept) file->root = NULL;
     if (!kept) return fail_memory(b, sizeof *file->root);
@@ -168,8 +168,8 @@ static bool take(beside *b, int32_t id) {
 static fr_status take_id(beside *b, int32_t id, bool *was) {
     const fr_tokenizer_source *source = b->source;
     if (!b->taken) {
-        b->taken = calloc(FR_MAX_TOKEN_ID / 8 + 1, 1);
-        if (!b->taken) return fail_memory(b, FR_MAX_TOKEN_ID / 8 + 1);
+        b->taken = calloc(FR_TOKEN_ID_MAX / 8 + 1, 1);
+        if (!b->taken) return fail_memory(b, FR_TOKEN_ID_MAX / 8 + 1);
         for (size_t i = 0; i < source->vocabulary_count; i++) take(b, source->vocabulary[i].id);
         for (size_t i = 0; i < source->added_count; i++) take(b, source->added[i].id);
     }
@@ -223,7 +223,7 @@ static bool read_key(const char *key, int32_t *id) {
     if (length == 0 || length > 8 || key[length]) return false;
     long value = strtol(key, NULL, 10);
     *id = (int32_t)value;
-    return value <= FR_MAX_TOKEN_ID;
+    return value <= FR_TOKEN_ID_MAX;
 }
 
 /* Reads {"content", "special", ...}; `where` names its file in error lines. An entry without a content is left out. */
@@ -259,7 +259,7 @@ static fr_status read_old_added(beside *b) {
     json_t *value;
     json_object_foreach(b->added.root, text, value) {
         int64_t id;
-        FR_TRY(fr_json_int(b->added.root, text, 0, FR_MAX_TOKEN_ID, FR_JSON_REQUIRED, b->added.path, &id));
+        FR_TRY(fr_json_int(b->added.root, text, 0, FR_TOKEN_ID_MAX, FR_JSON_REQUIRED, b->added.path, &id));
         bool special = json_object_get(b->special, text) != NULL;
         if (*text && !json_object_get(b->index, text))
             FR_TRY(add(b, (fr_added_entry){.text = {text, strlen(text)}, .id = (int32_t)id, .normalized = !special}));
@@ -301,9 +301,9 @@ static fr_status heed_flag(const beside *b, const char *key, fr_text token, int3
         --*count;
         memmove(ids + place, ids + place + 1, (*count - place) * sizeof *ids);
     } else if (json_is_true(flag) && place == *count) {
-        if (*count == FR_MAX_TEMPLATE_IDS)
+        if (*count == FR_TEMPLATE_IDS_MAX)
             return fr_fail(FR_INPUT, "%s: \"%s\": a text has %d tokens before or after it at most", b->config.path, key,
-                           FR_MAX_TEMPLATE_IDS);
+                           FR_TEMPLATE_IDS_MAX);
         if (before) memmove(ids + 1, ids, *count * sizeof *ids);
         ids[before ? 0 : *count] = id;
         ++*count;

@@ -42,7 +42,7 @@ static fr_status has_ends(const fr_gguf *gguf, const fr_pre_tokenizer *kind, boo
 
 static bool is_of(const fr_pre_tokenizer *kind, fr_text model, fr_text architecture) {
     if (!fr_text_is(model, kind->model)) return false;
-    for (size_t i = 0; i < FR_MAX_ARCHITECTURES && kind->architectures[i]; i++)
+    for (size_t i = 0; i < FR_ARCHITECTURES_MAX && kind->architectures[i]; i++)
         if (fr_text_is(architecture, kind->architectures[i])) return true;
     return false;
 }
@@ -120,9 +120,9 @@ static fr_status read_tokens(fr_tokenizer_source *source, const fr_gguf *gguf, c
     FR_TRY(fr_gguf_array(gguf, "tokenizer.ggml.token_type", FR_GGUF_I32, &types));
     if (!tokens) return fr_fail(FR_INPUT, "%s: key tokenizer.ggml.tokens is missing", gguf->path);
     if (tokens->count == 0) return fr_fail(FR_INPUT, "%s: key tokenizer.ggml.tokens is empty", gguf->path);
-    if (tokens->count > FR_MAX_TOKEN_ID)
+    if (tokens->count > FR_TOKEN_ID_MAX)
         return fr_fail(FR_INPUT, "%s: %llu tokens, and at most %d are read", gguf->path,
-                       (unsigned long long)tokens->count, FR_MAX_TOKEN_ID);
+                       (unsigned long long)tokens->count, FR_TOKEN_ID_MAX);
     source->vocabulary = calloc(tokens->count + 1, sizeof *source->vocabulary);
     source->texts = malloc(tokens->bytes + tokens->count * SPELLING);
     if (!source->vocabulary || !source->texts) return fail_list(gguf, tokens->count);

@@ -18,7 +18,7 @@
 
 static fr_status read_id(const json_t *object, const char *key, const char *where, int32_t *id) {
     int64_t value;
-    FR_TRY(fr_json_int(object, key, 0, FR_MAX_TOKEN_ID, FR_JSON_REQUIRED, where, &value));
+    FR_TRY(fr_json_int(object, key, 0, FR_TOKEN_ID_MAX, FR_JSON_REQUIRED, where, &value));
     *id = (int32_t)value;
     return FR_OK;
 }
@@ -36,9 +36,9 @@ static fr_status read_vocabulary(fr_tokenizer_source *json, json_t *vocabulary) 
     json_t *value;
     json_object_foreach(vocabulary, key, value) {
         json_int_t id = json_is_integer(value) ? json_integer_value(value) : -1;
-        if (id < 0 || id > FR_MAX_TOKEN_ID)
+        if (id < 0 || id > FR_TOKEN_ID_MAX)
             return fr_fail(FR_INPUT, "%s: the id of token \"%.99s\" is not a whole number from 0 to %d", json->path,
-                           key, FR_MAX_TOKEN_ID);
+                           key, FR_TOKEN_ID_MAX);
         json->vocabulary[json->vocabulary_count++] = (fr_vocabulary_entry){{key, strlen(key)}, (int32_t)id};
     }
     return FR_OK;
@@ -79,7 +79,7 @@ static fr_status read_scored(fr_tokenizer_source *json, const json_t *list) {
     json->vocabulary = calloc(count + 1, sizeof *json->vocabulary);
     json->scores = malloc((count + 1) * sizeof *json->scores);
     if (!json->vocabulary || !json->scores) return fail_list(json, count);
-    if (count > FR_MAX_TOKEN_ID) return fr_fail(FR_INPUT, "%s: %zu tokens", json->path, count);
+    if (count > FR_TOKEN_ID_MAX) return fr_fail(FR_INPUT, "%s: %zu tokens", json->path, count);
     json_array_foreach(list, i, item) {
         const json_t *text = json_array_get(item, 0), *score = json_array_get(item, 1);
         if (json_array_size(item) != 2 || !fr_json_is_text(text) || !json_is_number(score))
@@ -218,7 +218,7 @@ static fr_status read_added_tokens(fr_tokenizer_source *json) {
 /* ----------------------------------------------------------------------------------------------------------- folder */
 
 static fr_status read_tokenizer(fr_tokenizer_source *json) {
-    FR_TRY(fr_json_read(json->path, FR_TOKENIZER_FILE_LIMIT, &json->root));
+    FR_TRY(fr_json_read(json->path, FR_TOKENIZER_FILE_MAX, &json->root));
     if (!json_is_object(json->root)) return fr_fail(FR_INPUT, "%s is not a JSON object", json->path);
     FR_TRY(read_model(json));
     FR_TRY(read_added_tokens(json));

@@ -7,7 +7,7 @@
 
 /* The ids on one side of a text. */
 typedef struct side {
-    int32_t ids[FR_MAX_TEMPLATE_IDS];
+    int32_t ids[FR_TEMPLATE_IDS_MAX];
     size_t count;
 } side;
 
@@ -17,7 +17,7 @@ static fr_status fail_ids(const char *where, fr_text name) {
 
 static fr_status add_id(const json_t *value, const char *where, fr_text name, side *to) {
     json_int_t id = json_is_integer(value) ? json_integer_value(value) : -1;
-    if (id < 0 || id > FR_MAX_TOKEN_ID || to->count == FR_MAX_TEMPLATE_IDS) return fail_ids(where, name);
+    if (id < 0 || id > FR_TOKEN_ID_MAX || to->count == FR_TEMPLATE_IDS_MAX) return fail_ids(where, name);
     to->ids[to->count++] = (int32_t)id;
     return FR_OK;
 }
@@ -26,8 +26,8 @@ static fr_status add_id(const json_t *value, const char *where, fr_text name, si
  * farther from the text. */
 static fr_status add_around(fr_tokenizer_source *source, const side *before, const side *behind) {
     size_t prefix = source->prefix_count + before->count, suffix = source->suffix_count + behind->count;
-    if (prefix > FR_MAX_TEMPLATE_IDS || suffix > FR_MAX_TEMPLATE_IDS)
-        return fr_fail(FR_INPUT, "%s: the post-processor adds more than %d ids", source->path, FR_MAX_TEMPLATE_IDS);
+    if (prefix > FR_TEMPLATE_IDS_MAX || suffix > FR_TEMPLATE_IDS_MAX)
+        return fr_fail(FR_INPUT, "%s: the post-processor adds more than %d ids", source->path, FR_TEMPLATE_IDS_MAX);
     memmove(source->prefix + before->count, source->prefix, source->prefix_count * sizeof *source->prefix);
     memcpy(source->prefix, before->ids, before->count * sizeof *before->ids);
     memcpy(source->suffix + source->suffix_count, behind->ids, behind->count * sizeof *behind->ids);

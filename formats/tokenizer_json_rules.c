@@ -32,8 +32,8 @@ static fr_text text_of(const char *string) {
 }
 
 static fr_status add_rule(stage *s, fr_text_rule rule) {
-    if (s->rules->count == FR_MAX_TEXT_RULES)
-        return fr_fail(FR_INPUT, "%s: more than %d rules in \"%s\"", s->where, FR_MAX_TEXT_RULES, s->key);
+    if (s->rules->count == FR_TEXT_RULES_MAX)
+        return fr_fail(FR_INPUT, "%s: more than %d rules in \"%s\"", s->where, FR_TEXT_RULES_MAX, s->key);
     s->rules->items[s->rules->count++] = rule;
     return FR_OK;
 }

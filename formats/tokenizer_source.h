@@ -13,9 +13,9 @@
 #include "forerun.h"
 #include "formats/notes.h"
 
-#define FR_MAX_TOKEN_ID     ((1 << 24) - 1)
-#define FR_MAX_TEXT_RULES   32
-#define FR_MAX_TEMPLATE_IDS 64
+#define FR_TOKEN_ID_MAX     ((1 << 24) - 1)
+#define FR_TEXT_RULES_MAX   32
+#define FR_TEMPLATE_IDS_MAX 64
 
 /* The ways in which a piece of text becomes tokens. */
 typedef enum fr_model_kind {
@@ -95,13 +95,13 @@ typedef struct fr_text_rule {
 
 /* The rules of one stage; sequences in sequences are flattened. */
 typedef struct fr_text_rules {
-    fr_text_rule items[FR_MAX_TEXT_RULES];
+    fr_text_rule items[FR_TEXT_RULES_MAX];
     size_t count;
 } fr_text_rules;
 
 typedef struct fr_vocabulary_entry {
     fr_text text;
-    int32_t id; /* 0 to FR_MAX_TOKEN_ID */
+    int32_t id; /* 0 to FR_TOKEN_ID_MAX */
 } fr_vocabulary_entry;
 
 typedef struct fr_merge_entry {
@@ -134,7 +134,7 @@ typedef struct fr_tokenizer_source {
     /* a merge whose parts or result are not in the vocabulary is skipped, as in llama.cpp */
     bool loose_merges;
     fr_text_rules normalizer, pre_tokenizer, decoder;
-    int32_t prefix[FR_MAX_TEMPLATE_IDS], suffix[FR_MAX_TEMPLATE_IDS]; /* ids that the post-processor adds */
+    int32_t prefix[FR_TEMPLATE_IDS_MAX], suffix[FR_TEMPLATE_IDS_MAX]; /* ids that the post-processor adds */
     size_t prefix_count, suffix_count;
     fr_notes notes;        /* assumptions that were made, and entries of the file that were left out */
     json_t *named;         /* texts of special tokens by their names in templates, "pad_token"; NULL: none */

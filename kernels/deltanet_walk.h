@@ -8,7 +8,7 @@
 #include "kernels/compiler.h"
 #include "kernels/deltanet.h"
 
-enum { STRIP = FR_DELTANET_STRIP, A_STRIP = STRIP / LANES, MOST_REGISTERS = FR_DELTANET_TOGETHER * A_STRIP };
+enum { STRIP = FR_DELTANET_STRIP, A_STRIP = STRIP / LANES, REGISTERS_MAX = FR_DELTANET_TOGETHER * A_STRIP };
 
 /* Returns the index of register i of key k. */
 FR_INLINE size_t place(size_t key_dim, size_t k, size_t i) {
@@ -17,7 +17,7 @@ FR_INLINE size_t place(size_t key_dim, size_t k, size_t i) {
 
 FR_INLINE void begin(float *to, const float *from, const float *key, float decay, size_t key_dim, float *m,
                      size_t strips) {
-    vector sum[MOST_REGISTERS], factor = spread(decay);
+    vector sum[REGISTERS_MAX], factor = spread(decay);
     FR_UNROLLED for (size_t i = 0; i < strips * A_STRIP; i++) sum[i] = spread(0);
     for (size_t k = 0; k < key_dim; k++) {
         vector key_k = spread(key[k]);
@@ -35,7 +35,7 @@ FR_INLINE void walk(const fr_deltanet_step *step, size_t strips, bool keeps, boo
     const float *from = step->from, *key = step->key, *query = step->query, *next_key = goes_on ? step->next_key : key;
     float *kept = step->kept, *next = step->next;
     size_t key_dim = step->key_dim;
-    vector delta[MOST_REGISTERS], o[MOST_REGISTERS], m[MOST_REGISTERS], decay = spread(step->next_decay);
+    vector delta[REGISTERS_MAX], o[REGISTERS_MAX], m[REGISTERS_MAX], decay = spread(step->next_decay);
     FR_UNROLLED for (size_t i = 0; i < strips * A_STRIP; i++) {
         vector missing = difference(load(step->value + i * LANES), load(step->m + i * LANES));
         delta[i] = product(missing, spread(step->beta));

@@ -141,7 +141,7 @@ typedef void fr_clamped_swiglu_fn(float *y, const float *gate, const float *up, 
 typedef void fr_sigmoid_mul_fn(float *y, const float *x, const float *gate, size_t n);
 
 /* The most positions that such a convolution reads; models that say more are refused. */
-#define FR_MOST_CONV_KERNEL 16
+#define FR_CONV_KERNEL_MAX 16
 
 /* A short causal convolution of n channels, and silu: y[c] = acc / (1 + exp(-acc)), acc = fma(w[t * w_stride + c],
  * rows[t][c], acc) over the conv_kernel t ascending, from +0. rows[t] is the input of t + 1 - conv_kernel rows ago;

@@ -63,7 +63,7 @@ FR_INLINE float32x4_t load_f32(const char *w) {
     return vreinterpretq_f32_u8(vld1q_u8((const uint8_t *)w));
 }
 
-enum { MOST_DOTS = 6 };
+enum { DOTS_MAX = 6 };
 
 /* y[r * y_stride + o] = dot(w_o, x_r), r < rows, o < kept; w_o = w[o], x_r = x + r * x_stride. rows and features are
  * constants; rows x features <= 6, so that 24 registers hold the sums. w has `features` rows, of which the last may
@@ -94,7 +94,7 @@ FR_INLINE void dots_step(load_fn *load, size_t width, float32x4_t (*p)[4], dots_
 
 /* A weight is `width` bytes, a constant. */
 FR_INLINE void dots(load_fn *load, size_t width, dots_job job) {
-    float32x4_t p[MOST_DOTS][4] = {{{0}}};
+    float32x4_t p[DOTS_MAX][4] = {{{0}}};
     const char *at[4];
     size_t left = job.cols % 16, whole = job.cols - left;
     dots_job step = job;

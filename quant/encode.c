@@ -39,7 +39,7 @@ float fr_encode_limit(fr_dtype type) {
     }
 }
 
-#define MOST_BLOCK 256 /* values of a block of any type that is written */
+#define BLOCK_MAX 256 /* values of a block of any type that is written */
 
 static fr_encode_fn *encoder_of(fr_dtype type) {
     size_t i = 0;
@@ -88,7 +88,7 @@ void fr_dtype_encode_weighted(fr_dtype type, const float *source, const float *i
     size_t block = fr_dtype_block(type), size = fr_dtype_row_bytes(type, block);
     fr_encode_fn *encode = encoder_of(type);
     for (size_t i = 0; i < cols; i += block, bytes += size) {
-        float weights[MOST_BLOCK];
+        float weights[BLOCK_MAX];
         bool weighted = importance && weigh_block(type, source + i, importance + i, block, weights);
         encode(source + i, weighted ? weights : NULL, bytes);
     }

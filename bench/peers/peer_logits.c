@@ -9,7 +9,7 @@
 
 #include "llama.h"
 
-#define MAX_IDS 4096
+#define IDS_MAX 4096
 
 static void silence(enum ggml_log_level level, const char *text, void *context) {
     (void)level, (void)text, (void)context;
@@ -18,7 +18,7 @@ static void silence(enum ggml_log_level level, const char *text, void *context) 
 static int32_t read_ids(const char *text, llama_token *ids) {
     int32_t count = 0;
     char *end = NULL;
-    for (const char *at = text; count < MAX_IDS; at = end + 1) {
+    for (const char *at = text; count < IDS_MAX; at = end + 1) {
         ids[count++] = (llama_token)strtol(at, &end, 10);
         if (end == at || *end != ',') break;
     }
@@ -55,7 +55,7 @@ static int write_logits(struct llama_model *model, struct llama_context *context
 }
 
 int main(int argc, char **argv) {
-    llama_token ids[MAX_IDS];
+    llama_token ids[IDS_MAX];
     int32_t count = argc == 4 ? read_ids(argv[3], ids) : 0;
     if (!count) {
         fprintf(stderr, "usage: peer-logits MODEL f32|f16 ID,ID,... > LOGITS\n");

@@ -12,7 +12,7 @@
 
 #include "llama.h"
 
-#define MAX_ROWS 64
+#define ROWS_MAX 64
 
 typedef struct run {
     struct llama_context *context;
@@ -75,7 +75,7 @@ static bool time_pairs(run *r, int32_t rows, int pairs) {
 
 static struct llama_context *open_context(struct llama_model *model, int32_t threads, int32_t depth) {
     struct llama_context_params params = llama_context_default_params();
-    params.n_ctx = (uint32_t)depth + MAX_ROWS;
+    params.n_ctx = (uint32_t)depth + ROWS_MAX;
     params.n_batch = params.n_ctx;
     params.n_threads = params.n_threads_batch = threads;
     params.swa_full = false;
@@ -86,7 +86,7 @@ static bool measure(run *r, int pairs, char **words, int count) {
     if (!forward(r, 0, r->depth, false)) return false;
     printf("[");
     for (int i = 0; i < count; i++) {
-        int32_t rows = number(words[i], MAX_ROWS);
+        int32_t rows = number(words[i], ROWS_MAX);
         if (i) printf(",\n ");
         if (!rows || !time_pairs(r, rows, pairs)) return false;
     }
@@ -107,7 +107,7 @@ int main(int argc, char **argv) {
     bool done = false;
     if (model) {
         r.vocab = llama_vocab_n_tokens(llama_model_get_vocab(model));
-        r.batch = llama_batch_init(r.depth + MAX_ROWS, 0, 1);
+        r.batch = llama_batch_init(r.depth + ROWS_MAX, 0, 1);
         r.context = open_context(model, threads, r.depth);
         done = r.context && measure(&r, pairs, argv + 5, argc - 5);
         if (r.context) llama_free(r.context);

@@ -34,8 +34,8 @@ fr_status fr_lab_ranks_deal(const uint32_t *parts, size_t count) {
         return fr_fail(FR_USAGE, "shares for %zu rank%s: there %s %zu", count, count == 1 ? "" : "s",
                        fr_ranks_count(job) == 1 ? "is" : "are", fr_ranks_count(job));
     for (size_t i = 0; i < count; i++)
-        if (parts[i] < 1 || parts[i] > FR_MAX_RANK_PARTS)
-            return fr_fail(FR_USAGE, "a rank's share of %u: from 1 to %d", parts[i], FR_MAX_RANK_PARTS);
+        if (parts[i] < 1 || parts[i] > FR_RANK_PARTS_MAX)
+            return fr_fail(FR_USAGE, "a rank's share of %u: from 1 to %d", parts[i], FR_RANK_PARTS_MAX);
     uint64_t hash = fr_hash(0, parts, count * sizeof *parts);
     FR_TRY(fr_ranks_agree(fr_job(), &hash, sizeof hash, "how shares are dealt"));
     fr_ranks_deal(fr_job(), parts);
@@ -112,7 +112,7 @@ bool fr_lab_ranks_decide(bool own) {
     return first;
 }
 
-_Static_assert(FR_MAX_RANKS == FR_LAB_MOST_RANKS, "callers have room for each rank");
+_Static_assert(FR_RANKS_MAX == FR_LAB_MOST_RANKS, "callers have room for each rank");
 _Static_assert(FR_RANKS_ELSEWHERE == FR_LAB_RANKS_ELSEWHERE && FR_RANKS_PLACES == FR_LAB_RANKS_ALL, "the same places");
 
 void fr_lab_ranks_collect(double own, double *all) {

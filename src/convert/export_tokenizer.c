@@ -15,7 +15,7 @@
 #include "formats/tokenizer_json.h"
 #include "src/convert/export.h"
 
-#define MAX_ENDS 3
+#define ENDS_MAX 3
 
 /* Kinds of tokens by llama.cpp's numbers. */
 typedef enum token_type { NORMAL = 1, CONTROL = 3, USER_DEFINED = 4, UNUSED = 5, BYTE = 6 } token_type;
@@ -136,16 +136,16 @@ static fr_status configured_token(const fr_checkpoint *files, size_t vocab, cons
 /* Adds the end-of-sequence ids of all configs, the tokenizer's own first if it is one of them. A single id is written
  * as both eos and eot: readers that find no eot would add those that they know by their texts. */
 static fr_status put_ends(const fr_checkpoint *files, size_t vocab, int64_t own, fr_gguf_writer *writer) {
-    static const char *const keys[MAX_ENDS] = {"tokenizer.ggml.eos_token_id", "tokenizer.ggml.eot_token_id",
+    static const char *const keys[ENDS_MAX] = {"tokenizer.ggml.eos_token_id", "tokenizer.ggml.eot_token_id",
                                                "tokenizer.ggml.eom_token_id"};
     const json_t *text = json_object_get(files->config, "text_config");
     const json_t *sources[] = {files->generation, files->config, json_is_object(text) ? text : NULL};
-    int32_t ids[MAX_ENDS];
+    int32_t ids[ENDS_MAX];
     size_t count = 0;
     for (size_t i = 0; i < sizeof sources / sizeof *sources; i++)
         if (sources[i])
-            FR_TRY(fr_json_ids(sources[i], "eos_token_id", (int64_t)vocab - 1, files->path, NULL, ids, MAX_ENDS,
-                               &count));
+            FR_TRY(
+                fr_json_ids(sources[i], "eos_token_id", (int64_t)vocab - 1, files->path, NULL, ids, ENDS_MAX, &count));
     if (count == 0 && own < 0) return FR_OK;
     if (count == 0) ids[count++] = (int32_t)own;
     for (size_t i = 1; i < count; i++) {

@@ -6,7 +6,7 @@
 
 #include "base/error.h"
 
-#define MOST_TEXT 127 /* bytes that llama-quantize writes of a name */
+#define TEXT_MAX 127 /* bytes that llama-quantize writes of a name */
 
 fr_status fr_importances_open(fr_importances *importances, const char *path) {
     *importances = (fr_importances){0};
@@ -72,7 +72,7 @@ fr_status fr_importances_check(const fr_importances *importances, const fr_outpu
 
 static void put_text(fr_gguf_writer *writer, const char *key, const char *text) {
     size_t length = strlen(text);
-    fr_gguf_put_text(writer, key, (fr_text){text, length < MOST_TEXT ? length : MOST_TEXT});
+    fr_gguf_put_text(writer, key, (fr_text){text, length < TEXT_MAX ? length : TEXT_MAX});
 }
 
 void fr_importances_put(const fr_importances *importances, fr_gguf_writer *writer) {

@@ -27,7 +27,7 @@ typedef struct fr_output {
     bool transposed;    /* a matrix's rows are those rows' columns */
     fr_dtype type, wanted; /* wanted: by the rules, even if its blocks do not fill the rows */
     uint32_t dims;
-    uint64_t shape[FR_MAX_DIMS];
+    uint64_t shape[FR_DIMS_MAX];
     fr_reorder reorder;       /* of its rows or columns as against the source's; of a vector its values */
     fr_values change;         /* what the source has instead of a value */
     bool offsets;             /* integers that count from their own index in the source, and from 0 here */

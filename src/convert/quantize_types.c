@@ -93,8 +93,8 @@ static fr_status read_rule(const char *text, fr_type_rule *rule) {
 
 fr_status fr_type_choice_read(fr_type_choice *choice, const fr_lab_quantization *how) {
     *choice = (fr_type_choice){.pure = how->pure, .rule_count = how->override_count};
-    if (choice->rule_count > FR_MAX_TYPE_RULES)
-        return fr_fail(FR_USAGE, "%zu overrides, and at most %d are read", choice->rule_count, FR_MAX_TYPE_RULES);
+    if (choice->rule_count > FR_TYPE_RULES_MAX)
+        return fr_fail(FR_USAGE, "%zu overrides, and at most %d are read", choice->rule_count, FR_TYPE_RULES_MAX);
     for (size_t i = 0; i < choice->rule_count; i++) FR_TRY(read_rule(how->overrides[i], &choice->rules[i]));
     FR_TRY(read_optional(how->output_type, &choice->output));
     FR_TRY(read_optional(how->embedding_type, &choice->embedding));
@@ -167,7 +167,7 @@ typedef struct layout {
     size_t v_index, v_count; /* how many attn_v came before that no override named, and are there */
     size_t down_index;       /* likewise of ffn_down */
     size_t experts;          /* of a mixture; 0: none */
-    bool used[FR_MAX_TYPE_RULES];
+    bool used[FR_TYPE_RULES_MAX];
 } layout;
 
 /* Returns true for mixtures of 8 experts. Their attention is small beside the experts, so that it may have more

@@ -13,7 +13,7 @@ typedef struct fr_type_rule {
     fr_dtype type;
 } fr_type_rule;
 
-#define FR_MAX_TYPE_RULES 64
+#define FR_TYPE_RULES_MAX 64
 
 /* llama-quantize's mixtures of a type, where it has several. */
 typedef enum fr_mixture { FR_MIXTURE_M, FR_MIXTURE_S, FR_MIXTURE_L } fr_mixture;
@@ -24,7 +24,7 @@ typedef struct fr_type_choice {
     fr_mixture mixture;                    /* otherwise */
     bool weighted;                         /* by an importance matrix, on which some mixtures depend */
     fr_dtype output, embedding;            /* of the head and of embeddings; FR_DTYPE_COUNT: as the mixture has it */
-    fr_type_rule rules[FR_MAX_TYPE_RULES]; /* the first that matches decides */
+    fr_type_rule rules[FR_TYPE_RULES_MAX]; /* the first that matches decides */
     size_t rule_count;
 } fr_type_choice;
 

@@ -22,7 +22,7 @@
 #include "src/engine/families/config.h"
 
 #define POOL       ((size_t)1 << 18) /* values, whole blocks of every type */
-#define MOST_POOLS 16                /* types and numbers of columns that a shape has, at most */
+#define POOLS_MAX 16                /* types and numbers of columns that a shape has, at most */
 #define BUFFER     ((size_t)1 << 20)
 
 typedef struct pool {
@@ -37,7 +37,7 @@ typedef struct synth {
     const fr_options *options;
     fr_gguf_writer writer;
     uint64_t random, done;
-    pool pools[MOST_POOLS];
+    pool pools[POOLS_MAX];
     uint8_t *buffer; /* BUFFER bytes */
     fr_status status;
 } synth;
@@ -215,7 +215,7 @@ static fr_status write_file(const fr_lab_shape *what, const fr_options *options,
     fr_gguf_writer_open(&s.writer, out, of->architecture ? of->architecture : of->family->gguf);
     fr_status status = write_model(&s, &order, &model);
     fr_gguf_writer_close(&s.writer);
-    for (size_t i = 0; i < MOST_POOLS; i++) free(s.pools[i].blocks);
+    for (size_t i = 0; i < POOLS_MAX; i++) free(s.pools[i].blocks);
     fr_outputs_free(&model.outputs);
     json_decref(model.config);
     free(model.spec.layer);

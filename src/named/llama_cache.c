@@ -18,7 +18,7 @@
 #include "src/named/repository.h"
 
 #define MANIFEST       "manifest="
-#define MANIFEST_LIMIT ((size_t)256 << 10)
+#define MANIFEST_MAX ((size_t)256 << 10)
 
 static const char store[] = "llama.cpp";
 
@@ -41,7 +41,7 @@ static char *file_of(const json_t *manifest, const char *key, const char *org, c
 static json_t *read_manifest(const char *folder, const char *name) {
     json_t *manifest = NULL;
     char *path = fr_path_join(folder, name);
-    bool there = path && fr_file_exists(path) && fr_json_read(path, MANIFEST_LIMIT, &manifest) == FR_OK;
+    bool there = path && fr_file_exists(path) && fr_json_read(path, MANIFEST_MAX, &manifest) == FR_OK;
     free(path);
     return there ? manifest : NULL;
 }

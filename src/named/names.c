@@ -12,7 +12,7 @@
 #include "formats/checkpoint.h"
 
 fr_status fr_names_add(fr_names *names, const char *name) {
-    if (names->count == FR_NAMES_MOST) return fr_fail(FR_INPUT, "%s: more than %d files", name, FR_NAMES_MOST);
+    if (names->count == FR_NAMES_MAX) return fr_fail(FR_INPUT, "%s: more than %d files", name, FR_NAMES_MAX);
     if (names->count == names->capacity) {
         size_t capacity = names->capacity ? 2 * names->capacity : 32;
         char **items = realloc(names->items, capacity * sizeof *items);

@@ -7,7 +7,7 @@
 
 #include "forerun.h"
 
-#define FR_NAMES_MOST 65536
+#define FR_NAMES_MAX 65536
 
 typedef struct fr_names {
     char **items;

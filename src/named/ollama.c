@@ -18,8 +18,8 @@
 #include "src/named/names.h"
 #include "src/named/stores.h"
 
-#define MANIFEST_LIMIT ((size_t)256 << 10)
-#define MOST_LAYERS    64
+#define MANIFEST_MAX ((size_t)256 << 10)
+#define LAYERS_MAX    64
 #define MEDIA          "application/vnd.ollama.image."
 #define REGISTRY       "registry.ollama.ai"
 #define LIBRARY        "library"
@@ -67,15 +67,15 @@ static fr_status take_layer(const char *folder, const char *where, const json_t 
 static fr_status read_layers(const char *folder, const char *where, const json_t *manifest, fr_found_files *found) {
     const json_t *layers = json_object_get(manifest, "layers");
     size_t count = json_array_size(layers);
-    if (count > MOST_LAYERS)
-        return fr_fail(FR_INPUT, "%s: %zu layers, and at most %d are read", where, count, MOST_LAYERS);
+    if (count > LAYERS_MAX)
+        return fr_fail(FR_INPUT, "%s: %zu layers, and at most %d are read", where, count, LAYERS_MAX);
     for (size_t i = 0; i < count; i++) FR_TRY(take_layer(folder, where, json_array_get(layers, i), found));
     return found->path ? FR_OK : fr_fail(FR_INPUT, "%s: no layer of it is a model", where);
 }
 
 static fr_status read_manifest(const char *folder, const char *path, fr_found_files *found) {
     json_t *manifest;
-    FR_TRY(fr_json_read(path, MANIFEST_LIMIT, &manifest));
+    FR_TRY(fr_json_read(path, MANIFEST_MAX, &manifest));
     fr_status status = read_layers(folder, path, manifest, found);
     json_decref(manifest);
     if (status != FR_OK) fr_found_files_free(found);

@@ -13,7 +13,7 @@
 #include "formats/checkpoint.h"
 #include "formats/gguf_name.h"
 
-enum { DEPTH = 4, MOST_TOLD = 8 };
+enum { DEPTH = 4, TOLD_MAX = 8 };
 
 /* --------------------------------------------------------------------------------------------------------- choosing */
 
@@ -60,12 +60,12 @@ fr_status fr_repository_tell(const fr_names *names, fr_found_files *found) {
     fr_text_buffer text = {0};
     size_t count = 0;
     for (size_t i = 0; i < names->count && !found->others; i++) {
-        if (!fr_gguf_name_of_model(names->items[i]) || count++ >= MOST_TOLD) continue;
+        if (!fr_gguf_name_of_model(names->items[i]) || count++ >= TOLD_MAX) continue;
         if (count > 1) fr_text_append_string(&text, ", ");
         fr_text_append_string(&text, names->items[i]);
     }
     if (count == 0) return FR_OK;
-    if (count > MOST_TOLD) fr_text_append_string(&text, ", ...");
+    if (count > TOLD_MAX) fr_text_append_string(&text, ", ...");
     size_t length;
     return fr_text_take(&text, "names of files", &found->others, &length);
 }
@@ -155,7 +155,7 @@ uint64_t fr_repository_bytes(const char *folder, const char *name) {
     fr_shard_name shard = fr_shard_name_of(name);
     uint64_t bytes = 0;
     char *part = strdup(name);
-    for (unsigned i = 1; part && i <= shard.count && i <= FR_MAX_SHARDS; i++) {
+    for (unsigned i = 1; part && i <= shard.count && i <= FR_SHARDS_MAX; i++) {
         fr_shard_name_turn(part, shard, i);
         bytes += bytes_of(folder, part);
     }

@@ -28,7 +28,7 @@ static fr_status add(fr_stores *stores, fr_store_kind kind, const char *const *e
     const char *home = look_up(environment, "HOME");
     bool tilde = base && strncmp(base, "~/", 2) == 0 && home;
     char *folder;
-    if (!base || stores->count == FR_STORES_MOST) return FR_OK;
+    if (!base || stores->count == FR_STORES_MAX) return FR_OK;
     if (asprintf(&folder, "%s%s%s", tilde ? home : "", tilde ? base + 1 : base, rest) < 0)
         return fr_fail_memory("a path", strlen(base) + strlen(rest));
     stores->at[stores->count].kind = kind;

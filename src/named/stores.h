@@ -9,13 +9,13 @@
 
 typedef enum fr_store_kind { FR_STORE_HUB, FR_STORE_LLAMA, FR_STORE_LMSTUDIO, FR_STORE_OLLAMA } fr_store_kind;
 
-#define FR_STORES_MOST 8
+#define FR_STORES_MAX 8
 
 typedef struct fr_stores {
     struct fr_store {
         fr_store_kind kind;
         char *folder;
-    } at[FR_STORES_MOST];
+    } at[FR_STORES_MAX];
     size_t count;
 } fr_stores;
 

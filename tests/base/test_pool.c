@@ -87,9 +87,9 @@ static const size_t team_sizes[] = {1, 2, 3, 4, 5, 8, 17, 64};
 /* ---------------------------------------------------------------------------------------------------------- one run */
 
 typedef struct roll {
-    int runs[FR_MAX_THREADS];
-    size_t count[FR_MAX_THREADS];
-    bool alone[FR_MAX_THREADS];
+    int runs[FR_THREADS_MAX];
+    size_t count[FR_THREADS_MAX];
+    bool alone[FR_THREADS_MAX];
     pthread_t first;
 } roll;
 
@@ -107,7 +107,7 @@ START_TEST(everyone_runs_once) {
     roll call = {0};
     for (int run = 1; run <= 50; run++) {
         fr_pool_run(pool, answer, &call);
-        for (size_t t = 0; t < FR_MAX_THREADS; t++) ck_assert_int_eq(call.runs[t], t < threads ? run : 0);
+        for (size_t t = 0; t < FR_THREADS_MAX; t++) ck_assert_int_eq(call.runs[t], t < threads ? run : 0);
     }
     for (size_t t = 0; t < threads; t++) {
         ck_assert_uint_eq(call.count[t], threads);
@@ -321,11 +321,11 @@ static void sync_thrice(void *context, const fr_team *team) {
 }
 
 START_TEST(largest_team) {
-    static int sums[FR_MAX_THREADS];
-    fr_pool *pool = open_pool(FR_MAX_THREADS, true);
+    static int sums[FR_THREADS_MAX];
+    fr_pool *pool = open_pool(FR_THREADS_MAX, true);
     for (int run = 0; run < 2; run++) fr_pool_run(pool, sync_thrice, sums);
     fr_pool_close(pool);
-    for (size_t t = 0; t < FR_MAX_THREADS; t++) ck_assert_int_eq(sums[t], 2);
+    for (size_t t = 0; t < FR_THREADS_MAX; t++) ck_assert_int_eq(sums[t], 2);
 }
 END_TEST
 
@@ -353,7 +353,7 @@ START_TEST(failed_open_leaves_nothing) {
             fr_plan plan;
             fr_pool *pool = (fr_pool *)&plan;
             fr_plan_make(&here, threads, false, true, &plan);
-            plan.cpu[bad] = FR_MAX_CPUS - 1;
+            plan.cpu[bad] = FR_CPUS_MAX - 1;
             ck_assert_uint_eq(fr_pool_open(&plan, &pool), FR_MACHINE);
             ck_assert_ptr_null(pool);
             ck_assert_ptr_nonnull(strstr(fr_last_error(), "CPU 8191"));
@@ -399,7 +399,7 @@ static void note_control(void *context, const fr_team *team) {
 /* Threads inherit the control word of who starts them: the pool is opened under the odd one, too. */
 START_TEST(floating_point_environment) {
     size_t threads = team_sizes[_i];
-    uint64_t words[FR_MAX_THREADS] = {0};
+    uint64_t words[FR_THREADS_MAX] = {0};
     set_control(ODD_CONTROL);
     fr_pool *pool = open_pool(threads, true);
     ck_assert_uint_eq(control(), ODD_CONTROL);
@@ -425,13 +425,13 @@ static void note_cpu(void *context, const fr_team *team) {
 /* The caller comes from the last CPU of the machine, to which it is bound, and is there again after each run. */
 START_TEST(threads_are_where_the_plan_says) {
     size_t threads = _i ? here.count : 1;
-    int cpus[FR_MAX_THREADS], last = here.places[here.count - 1].cpu;
+    int cpus[FR_THREADS_MAX], last = here.places[here.count - 1].cpu;
     fr_plan plan;
     fr_pool *pool;
     fr_plan_make(&here, threads, true, true, &plan);
     ck_assert_uint_eq(fr_pool_open(&plan, &pool), FR_OK);
 
-    cpu_set_t before[FR_MAX_CPUS / CPU_SETSIZE], bound, after;
+    cpu_set_t before[FR_CPUS_MAX / CPU_SETSIZE], bound, after;
     ck_assert_int_eq(sched_getaffinity(0, sizeof before, before), 0);
     CPU_ZERO(&bound);
     CPU_SET((size_t)last, &bound);

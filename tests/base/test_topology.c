@@ -45,7 +45,7 @@ START_TEST(partition) {
     static const size_t counts[] = {
         0, 1, 2, 15, 16, 17, 255, 1000, 262144, SIZE_MAX, SIZE_MAX - 1, SIZE_MAX / 2, SIZE_MAX / 2 + 1, 1ul << 31};
     static const size_t units[] = {1, 2, 16, 48, 1000, SIZE_MAX / 2, SIZE_MAX};
-    static const size_t parts[] = {1, 2, 3, 7, 16, 64, 1000, FR_MAX_THREADS};
+    static const size_t parts[] = {1, 2, 3, 7, 16, 64, 1000, FR_THREADS_MAX};
     for (size_t c = 0; c < sizeof counts / sizeof *counts; c++) {
         for (size_t u = 0; u < sizeof units / sizeof *units; u++) {
             for (size_t p = 0; p < sizeof parts / sizeof *parts; p++) check_partition(counts[c], units[u], parts[p]);
@@ -84,7 +84,7 @@ static const fr_cpu_place *place_of(const fr_machine *machine, int cpu) {
 }
 
 static size_t cores_of(const fr_machine *machine, const fr_plan *plan) {
-    bool taken[FR_MAX_THREADS] = {false};
+    bool taken[FR_THREADS_MAX] = {false};
     size_t count = 0;
     for (size_t t = 0; t < plan->threads; t++) {
         int core = place_of(machine, plan->cpu[t])->core;
@@ -96,7 +96,7 @@ static size_t cores_of(const fr_machine *machine, const fr_plan *plan) {
 
 /* Nodes ascend, CPUs are their nodes' and shared out evenly: none is taken twice while one is free. */
 static void check_ordered(const fr_machine *machine, const fr_plan *plan) {
-    size_t taken[FR_MAX_THREADS] = {0}, rounds = (plan->threads + machine->count - 1) / machine->count;
+    size_t taken[FR_THREADS_MAX] = {0}, rounds = (plan->threads + machine->count - 1) / machine->count;
     for (size_t t = 0; t < plan->threads; t++) {
         ck_assert_int_eq(place_of(machine, plan->cpu[t])->node, plan->node[t]);
         ck_assert(t == 0 || plan->node[t - 1] <= plan->node[t]);
@@ -118,7 +118,7 @@ START_TEST(plan_is_proportional) {
     fr_plan plan;
     build(&machine, machines[_i].nodes, machines[_i].cores, machines[_i].width, 0);
     size_t cores = machine.count / (size_t)machines[_i].width;
-    for (size_t threads = 1; threads <= 2 * machine.count && threads <= FR_MAX_THREADS; threads += 1 + threads / 16) {
+    for (size_t threads = 1; threads <= 2 * machine.count && threads <= FR_THREADS_MAX; threads += 1 + threads / 16) {
         fr_plan_make(&machine, threads, true, true, &plan);
         ck_assert_uint_eq(plan.threads, threads);
         ck_assert_int_eq(plan.nodes, machine.nodes);
@@ -169,9 +169,9 @@ START_TEST(plan_defaults) {
     fr_plan_make(&machine, 0, true, true, &plan);
     ck_assert_uint_eq(plan.threads, 8);
     fr_plan_make(&machine, SIZE_MAX, true, true, &plan);
-    ck_assert_uint_eq(plan.threads, FR_MAX_THREADS);
+    ck_assert_uint_eq(plan.threads, FR_THREADS_MAX);
     ck_assert(plan.oversubscribed);
-    ck_assert_uint_eq(threads_on(&plan, 0), FR_MAX_THREADS / 2);
+    ck_assert_uint_eq(threads_on(&plan, 0), FR_THREADS_MAX / 2);
 }
 END_TEST
 
@@ -531,7 +531,7 @@ static void allow(bool *usable, int first, int last) {
 
 START_TEST(two_sockets) {
     static const int cpus[] = {0, 8, 1, 9, 2, 10, 3, 11, 4, 12, 5, 13, 6, 14, 7, 15};
-    bool usable[FR_MAX_CPUS] = {false};
+    bool usable[FR_CPUS_MAX] = {false};
     fr_machine machine;
     make_sockets(_i == 0);
     allow(usable, 0, 15);
@@ -547,7 +547,7 @@ START_TEST(two_sockets) {
 END_TEST
 
 START_TEST(a_part_of_two_sockets) {
-    bool usable[FR_MAX_CPUS] = {false};
+    bool usable[FR_CPUS_MAX] = {false};
     fr_machine machine;
     make_sockets(true);
     allow(usable, 6, 6);
@@ -563,7 +563,7 @@ START_TEST(a_part_of_two_sockets) {
     ck_assert(!fr_machine_from_sys(fr_made_root, usable, &machine));
     fr_made_root_put("sys/devices/system/cpu/cpu16/topology/thread_siblings_list", "99999999999999999999\n");
     ck_assert(!fr_machine_from_sys(fr_made_root, usable, &machine));
-    ck_assert(!fr_machine_from_sys(fr_made_root, (bool[FR_MAX_CPUS]){false}, &machine));
+    ck_assert(!fr_machine_from_sys(fr_made_root, (bool[FR_CPUS_MAX]){false}, &machine));
 }
 END_TEST
 
@@ -576,7 +576,7 @@ START_TEST(this_machine) {
     ck_assert_uint_ge(machine.count, 1);
     ck_assert_int_ge(machine.nodes, 1);
     ck_assert_int_ge(machine.quota, 0);
-    cpu_set_t usable[FR_MAX_CPUS / CPU_SETSIZE];
+    cpu_set_t usable[FR_CPUS_MAX / CPU_SETSIZE];
     ck_assert_int_eq(sched_getaffinity(0, sizeof usable, usable), 0);
     ck_assert_uint_eq(machine.count, (size_t)CPU_COUNT_S(sizeof usable, usable));
     for (size_t i = 0; i < machine.count; i++) {
@@ -603,7 +603,7 @@ END_TEST
 /* Each CPU alone in the affinity mask is all that the machine then has. */
 START_TEST(affinity_is_the_machine) {
     fr_machine all, one;
-    cpu_set_t before[FR_MAX_CPUS / CPU_SETSIZE];
+    cpu_set_t before[FR_CPUS_MAX / CPU_SETSIZE];
     ck_assert_int_eq(sched_getaffinity(0, sizeof before, before), 0);
     ck_assert_uint_eq(fr_machine_read(&all), FR_OK);
     for (size_t i = 0; i < all.count && i < 4; i++) {
@@ -629,7 +629,7 @@ static void use_no_record(void) {
 /* ------------------------------------------------------------------------------------------------------------ ranks */
 
 /* Which ranks a core's units are of; all of them of the same ones. */
-static size_t ranks_of_core(const fr_machine *machine, bool taken[][FR_MAX_THREADS], size_t ranks, int core) {
+static size_t ranks_of_core(const fr_machine *machine, bool taken[][FR_THREADS_MAX], size_t ranks, int core) {
     size_t count = 0;
     for (size_t rank = 0; rank < ranks; rank++) {
         size_t units = 0, own = 0;
@@ -645,7 +645,7 @@ static size_t ranks_of_core(const fr_machine *machine, bool taken[][FR_MAX_THREA
 
 START_TEST(ranks_part_cores) {
     static const size_t counts[] = {2, 3, 7, 8, 20};
-    static bool taken[20][FR_MAX_THREADS];
+    static bool taken[20][FR_THREADS_MAX];
     size_t ranks = counts[_i];
     fr_machine machine;
     build(&machine, 2, (const int[]){5, 3}, 2, 0);

@@ -102,7 +102,7 @@ END_TEST
 START_TEST(more_units_than_seats) {
     fr_machine machine;
     ck_assert_uint_eq(read_synthetic("numa:8 core:128 pu:2", NULL, &machine), FR_OK);
-    ck_assert_uint_eq(machine.count, FR_MAX_THREADS);
+    ck_assert_uint_eq(machine.count, FR_THREADS_MAX);
     ck_assert_int_eq(machine.nodes, 4);
 }
 END_TEST
@@ -110,13 +110,13 @@ END_TEST
 /* Cores and nodes may have other numbers, but the same units are of one. */
 START_TEST(sys_says_what_hwloc_says) {
     static fr_machine by_sys, by_hwloc;
-    bool usable[FR_MAX_CPUS];
+    bool usable[FR_CPUS_MAX];
     hwloc_topology_t topology;
     ck_assert_int_eq(fr_usable_cpus(usable), FR_OK);
     if (!fr_machine_from_sys("", usable, &by_sys)) return;
     ck_assert(hwloc_topology_init(&topology) == 0 && hwloc_topology_load(topology) == 0);
     hwloc_bitmap_t set = hwloc_bitmap_alloc();
-    for (int cpu = 0; cpu < FR_MAX_CPUS; cpu++)
+    for (int cpu = 0; cpu < FR_CPUS_MAX; cpu++)
         if (usable[cpu]) hwloc_bitmap_set(set, (unsigned)cpu);
     ck_assert_int_eq(fr_machine_from_hwloc(topology, set, &by_hwloc), FR_OK);
     ck_assert_uint_eq(by_sys.count, by_hwloc.count);

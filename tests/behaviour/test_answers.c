@@ -29,19 +29,19 @@
 #define STORED "tests/data/answers"
 #define SMALL  FR_TEST_MODELS "gemma4-e"
 
-enum { MOST_CASES = 128, FEW = 24 };
+enum { CASES_MAX = 128, FEW = 24 };
 
 typedef struct subject {
     char name[48], arguments[320];
     fr_dtype type; /* of a model that is made first; FR_DTYPE_COUNT: nothing is made */
 } subject;
 
-static subject subjects[MOST_CASES];
+static subject subjects[CASES_MAX];
 static size_t subject_count;
 static char plain[64], made[64];
 
 static subject *add(fr_dtype type) {
-    if (subject_count == MOST_CASES) abort();
+    if (subject_count == CASES_MAX) abort();
     subjects[subject_count].type = type;
     return &subjects[subject_count++];
 }

@@ -20,7 +20,7 @@
 #include "tests/support/require.h"
 #include "tests/support/suite.h"
 
-enum { PLACES = 16, CONTEXT = 208, LONGEST = 140, BEST = 3, SAVED = 4, CALLS = 160, MOST_LIVES = PLACES + CALLS };
+enum { PLACES = 16, CONTEXT = 208, LONGEST = 140, BEST = 3, SAVED = 4, CALLS = 160, LIVES_MAX = PLACES + CALLS };
 enum { TIGHT = 5 }; /* timelines that all could have pages for */
 
 static const char *const fixtures[] = {"gemma4-dense",    "gemma4-moe",  "qwen35-odd",     "deepseek-v3-odd",
@@ -112,7 +112,7 @@ typedef struct world {
     fr_engine *engine;
     fr_session *sessions[PLACES]; /* NULL: the place is free */
     size_t whose[PLACES];         /* life of the session in a place */
-    life lives[MOST_LIVES];
+    life lives[LIVES_MAX];
     size_t life_count;
     saved saved[SAVED];
     int32_t texts[2][LONGEST]; /* that prompts begin with */
@@ -187,7 +187,7 @@ static life *life_at(world *w, size_t place) {
 }
 
 static life *begin_life(world *w, size_t place, fr_options *options) {
-    ck_assert_uint_lt(w->life_count, MOST_LIVES);
+    ck_assert_uint_lt(w->life_count, LIVES_MAX);
     w->whose[place] = w->life_count++;
     *life_at(w, place) = (life){.options = options};
     return life_at(w, place);

@@ -10,7 +10,7 @@
 #include "tests/support/require.h"
 #include "tests/support/suite.h"
 
-enum { CONTEXT = 256, DRAFTS = 6, SESSIONS = 3, PAGE = FR_KV_PAGE, CHUNK = 100, MOST_PAGES = 200 };
+enum { CONTEXT = 256, DRAFTS = 6, SESSIONS = 3, PAGE = FR_KV_PAGE, CHUNK = 100, PAGES_MAX = 200 };
 
 static const struct {
     const char *target, *drafter; /* drafter NULL: the target's own layer */
@@ -27,7 +27,7 @@ typedef struct subject {
     fr_drafter *drafter;
     fr_engine *engine;
     fr_session *sessions[SESSIONS];
-    uint8_t *hoard[FR_KV_KINDS][MOST_PAGES]; /* pages that are held */
+    uint8_t *hoard[FR_KV_KINDS][PAGES_MAX]; /* pages that are held */
     size_t hoarded[FR_KV_KINDS];
 } subject;
 
@@ -60,7 +60,7 @@ static void leave(subject *s, size_t left) {
         fr_kv_pages *pool = &s->engine->kv.pages[kind];
         uint8_t **hoard = s->hoard[kind], *page;
         size_t *count = &s->hoarded[kind];
-        ck_assert_uint_le(pool->count, MOST_PAGES);
+        ck_assert_uint_le(pool->count, PAGES_MAX);
         while ((page = fr_kv_pages_take(pool))) hoard[(*count)++] = page;
         for (size_t i = 0; i < left && *count; i++, --*count) fr_kv_pages_drop(pool, hoard, *count - 1, *count);
     }

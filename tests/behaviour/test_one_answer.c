@@ -31,7 +31,7 @@
 
 #define COUNT      400
 #define FACTORS    6
-#define MAX_VALUES 16
+#define VALUES_MAX 16
 
 static const int threads[] = {1, 2, 3}, chunks[] = {1, 7, 64, 512},
                  depths[] = {1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, FR_DRAFT_AUTO};
@@ -84,7 +84,7 @@ static size_t words_here(const char **words) {
 }
 
 typedef struct space {
-    const char *words[MAX_VALUES];
+    const char *words[VALUES_MAX];
     size_t values[FACTORS]; /* how many each factor has: isa, threads, chunk, method, depth, cache */
     const char *drafts;
     fr_test_draws draws;

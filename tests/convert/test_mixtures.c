@@ -11,7 +11,7 @@
 #include "src/convert/quantize_types.h"
 #include "tests/support/suite.h"
 
-enum { MOST_TENSORS = 400, MOST_RULES = 4 };
+enum { TENSORS_MAX = 400, RULES_MAX = 4 };
 
 /* The command line of a case as the library takes it. */
 static fr_lab_quantization read_options(const json_t *options, const char **rules) {
@@ -28,7 +28,7 @@ static fr_lab_quantization read_options(const json_t *options, const char **rule
         else if (strcmp(name, "--token-embedding-type") == 0) how.embedding_type = value;
         else rules[how.override_count++] = value;
     }
-    ck_assert_uint_le(how.override_count, MOST_RULES);
+    ck_assert_uint_le(how.override_count, RULES_MAX);
     return how;
 }
 
@@ -38,7 +38,7 @@ static fr_outputs list_outputs(const json_t *root, fr_tensor *tensors) {
     json_t *cols = json_object_get(root, "cols"), *length;
     const char *name;
     size_t count = 0;
-    ck_assert_uint_le(json_object_size(cols), MOST_TENSORS);
+    ck_assert_uint_le(json_object_size(cols), TENSORS_MAX);
     json_object_foreach(cols, name, length) {
         tensors[count] = (fr_tensor){.name = (char *)(uintptr_t)name, .type = FR_BF16, .dims = 2};
         tensors[count].shape[0] = 1;
@@ -57,8 +57,8 @@ static fr_dtype type_of(const fr_outputs *outputs, const char *name) {
 }
 
 static void check_case(const json_t *root, const json_t *expected) {
-    static fr_tensor tensors[MOST_TENSORS];
-    const char *rules[MOST_RULES], *name, *words = json_string_value(json_object_get(expected, "types"));
+    static fr_tensor tensors[TENSORS_MAX];
+    const char *rules[RULES_MAX], *name, *words = json_string_value(json_object_get(expected, "types"));
     fr_lab_quantization how = read_options(json_object_get(expected, "options"), rules);
     how.type = json_string_value(json_object_get(expected, "mixture"));
     fr_type_choice choice;

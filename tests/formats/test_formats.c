@@ -841,7 +841,7 @@ START_TEST(index_limits) {
     FILE *index = fopen(in_folder("model.safetensors.index.json"), "wb");
     ck_assert_ptr_nonnull(index);
     fprintf(index, "{\"weight_map\":{");
-    for (int i = 0; i <= FR_MAX_SHARDS; i++) fprintf(index, "%s\"t%d\":\"s%d\"", i ? "," : "", i, i);
+    for (int i = 0; i <= FR_SHARDS_MAX; i++) fprintf(index, "%s\"t%d\":\"s%d\"", i ? "," : "", i, i);
     fprintf(index, "}}");
     ck_assert_int_eq(fclose(index), 0);
     put_text("config.json", "{}");
@@ -911,8 +911,8 @@ static void check_promises(const fr_map *map, const fr_tensors *tensors) {
         bool inside = data >= map->bytes && tensor->bytes <= map->size - (size_t)(data - map->bytes);
         bool apart = i == 0 || data >= (const uint8_t *)tensors->items[i - 1].data + tensors->items[i - 1].bytes;
         uint64_t bytes = fr_dtype_row_bytes(tensor->type, 1);
-        for (uint32_t d = 0; d < tensor->dims && d < FR_MAX_DIMS; d++) bytes *= tensor->shape[d];
-        bool sized = tensor->dims <= FR_MAX_DIMS && (tensor->type == FR_DTYPE_COUNT || bytes == tensor->bytes);
+        for (uint32_t d = 0; d < tensor->dims && d < FR_DIMS_MAX; d++) bytes *= tensor->shape[d];
+        bool sized = tensor->dims <= FR_DIMS_MAX && (tensor->type == FR_DTYPE_COUNT || bytes == tensor->bytes);
         if (!inside || !apart || !sized)
             ck_abort_msg("%s: inside %d, apart %d, sized %d", tensor->name, inside, apart, sized);
     }

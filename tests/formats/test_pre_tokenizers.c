@@ -100,7 +100,7 @@ START_TEST(each_name) {
     for (size_t i = 0; (kind = fr_pre_tokenizer_at(i)); i++) {
         if (kind->rules) continue;
         kinds++;
-        for (size_t n = 0; n < FR_MAX_PRE_NAMES && kind->names[n]; n++) {
+        for (size_t n = 0; n < FR_PRE_NAMES_MAX && kind->names[n]; n++) {
             ck_assert_ptr_eq(fr_pre_tokenizer_find(text_of("gpt2"), text_of(kind->names[n])), kind);
             check_name(kind->names[n], cases_of(kind));
         }

@@ -18,7 +18,7 @@
 
 #define COUNT_OF(array) (sizeof(array) / sizeof *(array))
 
-enum { NORMAL = 1, CONTROL = 3, USER_DEFINED = 4, MOST_ENDS = 8 };
+enum { NORMAL = 1, CONTROL = 3, USER_DEFINED = 4, ENDS_MAX = 8 };
 
 static fr_test_folder folder;
 
@@ -129,11 +129,11 @@ static void check_cases(const fr_tokenizer *tokenizer, const char *name) {
 static void check_ends(const fr_tokenizer *tokenizer, const char *const *texts, const char *line) {
     fr_checkpoint files;
     fr_notes notes = {0};
-    int32_t ids[MOST_ENDS];
+    int32_t ids[ENDS_MAX];
     size_t count = 0, wanted = 0;
     ck_assert_int_eq(fr_checkpoint_open(&files, folder.file, true), FR_OK);
     size_t vocab = fr_tokenizer_count(tokenizer);
-    fr_status status = fr_tokenizer_gguf_ends(files.gguf, "", vocab, &notes, ids, MOST_ENDS, &count);
+    fr_status status = fr_tokenizer_gguf_ends(files.gguf, "", vocab, &notes, ids, ENDS_MAX, &count);
     ck_assert_msg(status == FR_OK, "%s", fr_last_error());
     for (; texts[wanted]; wanted++) {
         char *text;

@@ -6,7 +6,7 @@
 #include "tools/cli/options.h"
 #include "tools/cli/words.h"
 
-#define MAX_WORDS 256
+#define WORDS_MAX 256
 
 static const fr_verb verbs[] = {
     {.name = "generate", .bit = FR_VERB_GENERATE}, {.name = "chat", .bit = FR_VERB_CHAT},
@@ -41,12 +41,12 @@ static void read_lists(const fr_arguments *args) {
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size) {
-    char *words[MAX_WORDS], *text = malloc(size + 1);
+    char *words[WORDS_MAX], *text = malloc(size + 1);
     fr_arguments args;
     if (!text) die("no memory for", "a command line");
     if (size) memcpy(text, bytes, size);
     text[size] = '\0';
-    size_t count = cut(text, words, MAX_WORDS);
+    size_t count = cut(text, words, WORDS_MAX);
     fuzz_hush(true);
     if (fr_arguments_parse(&args, find_verb(words[0]), (int)count - 1, words + 1) == 0) {
         fuzz_inputs_read++;

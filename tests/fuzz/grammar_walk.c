@@ -4,7 +4,7 @@
 #include "tests/fuzz/harness.h"
 
 /* Few inputs are walked, most of those a little: reading them is what differs. */
-enum { STEPS = 24, FEW_STEPS = 2, WALKED = 4, FAR = 4, MOST_REPEATED = 100, SELDOM = 64 };
+enum { STEPS = 24, FEW_STEPS = 2, WALKED = 4, FAR = 4, REPEATED_MAX = 100, SELDOM = 64 };
 
 static const fr_token_tree *token_tree(size_t *vocab) {
     static fr_token_tree *tree;
@@ -55,7 +55,7 @@ static bool repeats_much(const char *text, size_t length) {
         number = 0;
         counts = text[i] == '{' || (counts && text[i] == ',');
     }
-    return product > MOST_REPEATED;
+    return product > REPEATED_MAX;
 }
 
 bool fuzz_walk_grammar(fr_grammar_kind kind, const char *text, size_t length, uint32_t seed) {

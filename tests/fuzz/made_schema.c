@@ -5,7 +5,7 @@
 #include <stdbool.h>
 #include <string.h>
 
-enum { MAX_DEPTH = 7, MAX_ITEMS = 6, MAX_WORDS = 7 };
+enum { DEPTH_MAX = 7, ITEMS_MAX = 6, WORDS_MAX = 7 };
 
 typedef struct maker {
     const uint8_t *bytes;
@@ -99,11 +99,11 @@ static json_t *value(maker *m, int depth) {
     case 3: return json_null();
     case 4:
         all = json_array();
-        for (int i = take(m) % 4; i > 0 && depth < MAX_DEPTH; i--) json_array_append_new(all, value(m, depth + 1));
+        for (int i = take(m) % 4; i > 0 && depth < DEPTH_MAX; i--) json_array_append_new(all, value(m, depth + 1));
         return all;
     case 5:
         all = json_object();
-        for (int i = take(m) % 4; i > 0 && depth < MAX_DEPTH; i--) {
+        for (int i = take(m) % 4; i > 0 && depth < DEPTH_MAX; i--) {
             const char *key = OF(TEXTS_OF, take(m));
             json_object_set_new(all, key, value(m, depth + 1));
         }
@@ -114,7 +114,7 @@ static json_t *value(maker *m, int depth) {
 
 static json_t *several(maker *m, kind of, int depth) {
     json_t *all = json_array();
-    for (int i = take(m) % MAX_ITEMS; i > 0; i--)
+    for (int i = take(m) % ITEMS_MAX; i > 0; i--)
         json_array_append_new(all, of == SCHEMAS  ? schema(m, depth)
                                    : of == VALUES ? value(m, depth)
                                                   : json_string(OF(TEXTS_OF, take(m))));
@@ -124,7 +124,7 @@ static json_t *several(maker *m, kind of, int depth) {
 /* By name: schemas, or names for some of them. */
 static json_t *named(maker *m, bool lists, int depth) {
     json_t *all = json_object();
-    for (int i = take(m) % MAX_ITEMS; i > 0; i--) {
+    for (int i = take(m) % ITEMS_MAX; i > 0; i--) {
         uint8_t byte = take(m);
         json_object_set_new(all, OF(TEXTS_OF, byte), lists ? several(m, TEXTS, depth) : schema(m, depth));
     }
@@ -152,9 +152,9 @@ static json_t *of_kind(maker *m, const struct word *word, int depth) {
 
 static json_t *schema(maker *m, int depth) {
     uint8_t byte = take(m);
-    if (depth >= MAX_DEPTH || byte >= 0xF8) return json_boolean(byte & 1);
+    if (depth >= DEPTH_MAX || byte >= 0xF8) return json_boolean(byte & 1);
     json_t *all = json_object();
-    for (int i = byte % MAX_WORDS; i > 0; i--) {
+    for (int i = byte % WORDS_MAX; i > 0; i--) {
         const struct word *word = &OF(WORDS, take(m));
         json_t *said = take(m) == 0xFF ? value(m, depth + 1) : of_kind(m, word, depth + 1);
         json_object_set_new(all, word->key, said);

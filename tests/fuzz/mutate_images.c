@@ -14,7 +14,7 @@
 #define IMAGES "tests/data/images"
 #define TOWER  "tests/data/vision/tower"
 
-#define MOST_TOKENS 1000 /* more are allowed, but slow under a sanitizer */
+#define TOKENS_MAX 1000 /* more are allowed, but slow under a sanitizer */
 
 static void use_picture(const char *path) {
     fr_image image, resized;
@@ -45,7 +45,7 @@ static void use_tower(const char *folder) {
     snprintf(path, sizeof path, "%s/grown.png", folder);
     if (fr_pool_open(&plan, &pool) != FR_OK || fr_image_open(&image, path) != FR_OK) die("can't open", path);
     if (!refused(open_tower(folder, &files, &weights, &vision)) &&
-        !refused(fr_vision_grid(vision, image.width, image.height, &grid)) && grid.rows * grid.columns < MOST_TOKENS &&
+        !refused(fr_vision_grid(vision, image.width, image.height, &grid)) && grid.rows * grid.columns < TOKENS_MAX &&
         !refused(fr_vision_run(vision, pool, 1, &image, &rows)))
         fr_vision_rows_close(&rows);
     fr_vision_close(vision);

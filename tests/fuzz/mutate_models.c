@@ -17,13 +17,13 @@
 #define GGUF      "tests/data/gguf"
 #define GLM       "tests/data/glm-ocr"
 #define LLAMA     "tests/data/llama"
-#define MAX_FILES 16
+#define FILES_MAX 16
 
 /* A folder that is copied to where its files may be damaged; a target and a drafter in it. */
 typedef struct subject {
     const char *folder;
     const char *target, *drafter; /* "": the folder itself; no drafter: the target's own MTP layer */
-    const char *files[MAX_FILES];
+    const char *files[FILES_MAX];
     const char *mmproj; /* the target's vision tower; NULL: none in a file of its own */
 } subject;
 
@@ -203,7 +203,7 @@ int main(int argc, char **argv) {
     seed_mutations(seed);
     for (size_t s = 0; s < sizeof subjects / sizeof *subjects; s++) {
         copy_folder(subjects[s].folder, folder);
-        for (size_t f = 0; f < MAX_FILES && subjects[s].files[f]; f++)
+        for (size_t f = 0; f < FILES_MAX && subjects[s].files[f]; f++)
             run_file(&subjects[s], folder, subjects[s].files[f], count, options);
     }
     run_packed(root, folder, count, options);

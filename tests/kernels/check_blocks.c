@@ -27,7 +27,7 @@
 
 typedef void any_fn(void);
 
-enum { MOST_BUILDS = 8, RUN = 32, UNTOUCHED = -12345 };
+enum { BUILDS_MAX = 8, RUN = 32, UNTOUCHED = -12345 };
 
 /* Arrays, by their guarded memory. */
 enum { WEIGHTS, ROWS, RESULT, EXPECTED, FILE_ROWS, VALUES, UNPACKED };
@@ -41,7 +41,7 @@ typedef struct operation {
         const char *name;
         any_fn *function;
         size_t wrong;
-    } builds[MOST_BUILDS];
+    } builds[BUILDS_MAX];
     size_t count, cases;
 } operation;
 
@@ -350,7 +350,7 @@ static operation open_operation(const struct kernel *scalar, unsigned levels) {
     for (size_t i = 0; i < COUNT(kernels); i++) {
         const struct kernel *k = &kernels[i];
         bool wanted = k->offset == op.offset && levels >> k->level & 1 && strstr(k->name, options.filter);
-        if (wanted && op.count < MOST_BUILDS) op.builds[op.count++] = (struct build){k->name, k->function, 0};
+        if (wanted && op.count < BUILDS_MAX) op.builds[op.count++] = (struct build){k->name, k->function, 0};
     }
     return op;
 }

@@ -26,7 +26,7 @@
 
 typedef void any_fn(void);
 
-enum { MOST_BUILDS = 8 };
+enum { BUILDS_MAX = 8 };
 
 /* One slot of the kernel table: the definition, the builds to compare with it, and what came of it. */
 typedef struct operation {
@@ -37,7 +37,7 @@ typedef struct operation {
         const char *name;
         any_fn *function;
         size_t wrong;
-    } builds[MOST_BUILDS];
+    } builds[BUILDS_MAX];
     size_t count, cases;
 } operation;
 
@@ -615,7 +615,7 @@ static void check_topk(operation *op) {
 
 /* -------------------------------------------------------------------------------------------------------- attention */
 
-enum { MOST_QUERIES = 40, PAGE = 64, MOST_SLOTS = 4 * PAGE, MOST_POSITIONS = 100100 / PAGE * PAGE };
+enum { QUERIES_MAX = 40, PAGE = 64, SLOTS_MAX = 4 * PAGE, POSITIONS_MAX = 100100 / PAGE * PAGE };
 
 /* Rows of a block type whose scales are numbers of that mode; any byte is a code. */
 static void fill_blocks(uint8_t *row, size_t bytes, fr_dtype type, fill_mode mode) {
@@ -669,7 +669,7 @@ static void seen_slots(const attn_case *c, size_t *low, size_t *high) {
 
 /* Floats that a query's output takes: whole, or of all blocks that it may see. */
 static size_t output_size(const fr_attn *attn) {
-    return attn->partial_stride ? (MOST_SLOTS / PAGE + 1) * attn->partial_stride : attn->value_dim;
+    return attn->partial_stride ? (SLOTS_MAX / PAGE + 1) * attn->partial_stride : attn->value_dim;
 }
 
 /* The pages of positions up to `last`, some way into a page each. */
@@ -708,10 +708,10 @@ static void cap_and_sink(fr_attn *attn, fr_attn_query *queries, float *sinks, fi
 }
 
 static void check_attn_case(operation *op, attn_case *c, fr_attn_query *queries) {
-    static const uint8_t *k_pages[MOST_POSITIONS / PAGE], *v_pages[MOST_POSITIONS / PAGE];
+    static const uint8_t *k_pages[POSITIONS_MAX / PAGE], *v_pages[POSITIONS_MAX / PAGE];
     fr_attn *attn = &c->attn;
     fill_mode mode = below(4) ? ORDINARY : below(MODES);
-    float sinks[MOST_QUERIES];
+    float sinks[QUERIES_MAX];
     bool at_end = below(4) > 0;
     size_t n = attn->head_dim, size = output_size(attn), low, high;
     float *q = place_floats(2, attn->count * n, at_end), *out = place_floats(3, attn->count * size, at_end);
@@ -765,13 +765,13 @@ static size_t random_stride(fr_dtype type, size_t head_dim) {
 /* Keys wider than values: latents with a rotary part behind, whose queries are many heads'; rows of their own too. */
 static void check_latent_attn(operation *op) {
     static const size_t dims[][2] = {{2, 1}, {17, 16}, {40, 33}, {96, 32}, {80, 64}, {100, 80}, {576, 512}};
-    fr_attn_query queries[MOST_QUERIES];
+    fr_attn_query queries[QUERIES_MAX];
     for (size_t d = 0; d < COUNT(dims); d++)
         for (uint32_t repeat = 0; repeat < (options.quick ? 25 : 100); repeat++) {
             uint32_t types = dims[d][0] % 32 || dims[d][1] % 32 ? FR_FLOAT_TYPES : FR_KV_TYPES;
             attn_case c = {.slots = PAGE * (1 + below(4)), .latent = repeat % 4 > 0};
             fr_attn *attn = &c.attn;
-            size_t rows = 1 + below(4), share = 1 + below(MOST_QUERIES / 4);
+            size_t rows = 1 + below(4), share = 1 + below(QUERIES_MAX / 4);
             *attn = (fr_attn){.head_dim = dims[d][0], .value_dim = dims[d][1], .scale = 0.25f, .count = rows * share};
             attn->k_type = repeat % types;
             attn->k_stride = random_stride(attn->k_type, attn->head_dim);
@@ -785,7 +785,7 @@ static void check_latent_attn(operation *op) {
 
 static void check_attn(operation *op) {
     static const size_t head_dims[] = {1, 2, 15, 16, 17, 31, 32, 33, 64, 80, 96, 100, 128, 192, 256, 512};
-    fr_attn_query queries[MOST_QUERIES];
+    fr_attn_query queries[QUERIES_MAX];
     for (size_t d = 0; d < COUNT(head_dims); d++)
         for (uint32_t repeat = 0; repeat < (options.quick ? 50 : 200); repeat++) {
             size_t share = 1 + below(4), rows = repeat % 20 == 0 ? 10 : 1 + below(9);
@@ -873,7 +873,7 @@ static void check_kv_store(operation *op) {
 
 /* --------------------------------------------------------------------------------------------------------- DeltaNet */
 
-enum { MOST_ROWS = 12, MOST_CONV_KERNEL = 6 };
+enum { ROWS_MAX = 12, CONV_KERNEL_MAX = 6 };
 
 /* Factors from 0 to 1, both included. */
 static void fill_factors(float *x, size_t n, fill_mode mode) {
@@ -893,13 +893,13 @@ typedef struct deltanet_case {
     size_t key_dim, value_dim, count, keeps;
     const float *head, *keys, *queries, *values, *factors;
     float *scratch;
-    bool down, asked[MOST_ROWS]; /* rows lie in memory downwards; those that have a query */
+    bool down, asked[ROWS_MAX]; /* rows lie in memory downwards; those that have a query */
 } deltanet_case;
 
 /* Rows' values are read from `values`, or from where their results go. Results that there aren't stay what they were:
  * the rows' values. */
 static void run_deltanet(any_fn *function, const deltanet_case *c, bool in_place, float *head, float *out) {
-    fr_deltanet_row rows[MOST_ROWS];
+    fr_deltanet_row rows[ROWS_MAX];
     memcpy(head, c->head, fr_deltanet_state(c->key_dim, c->value_dim) * sizeof *head);
     memcpy(out, c->values, c->count * c->value_dim * sizeof *out);
     for (size_t r = 0; r < c->count; r++) {
@@ -922,7 +922,7 @@ static void check_deltanet_case(operation *op, deltanet_case *c) {
     float *start = place_floats(0, size, at_end), *keys = place_floats(1, c->count * c->key_dim, at_end);
     float *queries = place_floats(2, c->count * c->key_dim, at_end), *values = place_floats(3, outputs, at_end);
     float *head = place_floats(4, size, at_end), *expected_head = place_floats(5, size, true);
-    float *out = place_floats(6, outputs, at_end), *expected = place_floats(7, outputs, true), factors[2 * MOST_ROWS];
+    float *out = place_floats(6, outputs, at_end), *expected = place_floats(7, outputs, true), factors[2 * ROWS_MAX];
     snprintf(shape, sizeof shape, "key_dim %zu, value_dim %zu, %zu rows, %zu kept, %s%s", c->key_dim, c->value_dim,
              c->count, c->keeps, mode_names[mode], in_place ? ", in place" : "");
     fill_head(start, c->key_dim, c->value_dim, mode);
@@ -950,7 +950,7 @@ static void check_deltanet(operation *op) {
         for (size_t j = 0; j < COUNT(value_dims); j++)
             for (uint32_t repeat = 0; repeat < (options.quick ? 4 : 40); repeat++) {
                 deltanet_case c = {.key_dim = key_dims[i], .value_dim = value_dims[j]};
-                c.count = repeat % 2 ? below(3) : below(MOST_ROWS + 1);
+                c.count = repeat % 2 ? below(3) : below(ROWS_MAX + 1);
                 c.keeps = below(3) ? below((uint32_t)c.count + 1) : c.count;
                 check_deltanet_case(op, &c);
             }
@@ -962,7 +962,7 @@ static void check_short_conv_case(operation *op, size_t n, size_t conv_kernel) {
     size_t stride = n + below(2) * below(20);
     float *w = place_floats(0, extent(conv_kernel, stride, n), at_end), *x = place_floats(1, conv_kernel * n, at_end);
     float *y = place_floats(2, n, at_end), *expected = place_floats(3, n, true);
-    const float *rows[MOST_CONV_KERNEL];
+    const float *rows[CONV_KERNEL_MAX];
     snprintf(shape, sizeof shape, "%zu channels, %zu taps, stride %zu, %s", n, conv_kernel, stride, mode_names[mode]);
     fill_floats(w, extent(conv_kernel, stride, n), mode);
     fill_floats(x, conv_kernel * n, mode);
@@ -984,7 +984,7 @@ static void check_short_conv_case(operation *op, size_t n, size_t conv_kernel) {
 
 static void check_short_conv(operation *op) {
     for (size_t n = 0; n <= 1000; n = n == 70 ? 127 : n == 129 ? 1000 : n + 1)
-        for (size_t conv_kernel = 1; conv_kernel <= MOST_CONV_KERNEL; conv_kernel++)
+        for (size_t conv_kernel = 1; conv_kernel <= CONV_KERNEL_MAX; conv_kernel++)
             for (unsigned repeat = 0; repeat < 12; repeat++) check_short_conv_case(op, n, conv_kernel);
 }
 
@@ -1051,7 +1051,7 @@ static operation open_operation(const struct kernel *scalar, unsigned levels) {
     for (size_t i = 0; i < COUNT(kernels); i++) {
         const struct kernel *k = &kernels[i];
         bool wanted = k->offset == op.offset && levels >> k->level & 1 && strstr(k->name, options.filter);
-        if (wanted && op.count < MOST_BUILDS) op.builds[op.count++] = (struct build){k->name, k->function, 0};
+        if (wanted && op.count < BUILDS_MAX) op.builds[op.count++] = (struct build){k->name, k->function, 0};
     }
     return op;
 }

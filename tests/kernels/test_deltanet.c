@@ -11,7 +11,7 @@
 #include "kernels/dispatch.h"
 #include "tests/support/suite.h"
 
-enum { MOST_DIM = 128, ROWS = 512 };
+enum { DIM_MAX = 128, ROWS = 512 };
 
 static const fr_kernels *kernels;
 
@@ -41,14 +41,14 @@ static void fill(float *x, size_t n, uint64_t *state) {
 /* A head's rows, as the projections and the convolution leave them, and what decides its gates. */
 typedef struct head_case {
     size_t key_dim, value_dim, rows;
-    float query[ROWS][MOST_DIM], key[ROWS][MOST_DIM], value[ROWS][MOST_DIM], out[ROWS][MOST_DIM];
+    float query[ROWS][DIM_MAX], key[ROWS][DIM_MAX], value[ROWS][DIM_MAX], out[ROWS][DIM_MAX];
     float a[ROWS], b[ROWS], a_log, bias;
 } head_case;
 
 /* As a layer does: norms made of rmsnorm and scale, the gates, then the state in runs of `step` rows, of each of which
  * the last row is run twice, first as a draft that is rejected. */
 static void run_head(head_case *c, size_t step) {
-    static float state[MOST_DIM * MOST_DIM], scratch[FR_DELTANET_TOGETHER * FR_DELTANET_STRIP * MOST_DIM];
+    static float state[DIM_MAX * DIM_MAX], scratch[FR_DELTANET_TOGETHER * FR_DELTANET_STRIP * DIM_MAX];
     static fr_deltanet_row rows[ROWS];
     size_t n = c->key_dim;
     float slope, decay, beta;
@@ -73,8 +73,8 @@ static void run_head(head_case *c, size_t step) {
 }
 
 /* The definition in double, from the same inputs: results in `exact`, by row and column. */
-static void define_head(const head_case *c, double (*exact)[MOST_DIM]) {
-    static double state[MOST_DIM][MOST_DIM];
+static void define_head(const head_case *c, double (*exact)[DIM_MAX]) {
+    static double state[DIM_MAX][DIM_MAX];
     memset(state, 0, sizeof state);
     for (size_t r = 0; r < c->rows; r++) {
         double keys = 1e-6, queries = 1e-6, x = (double)c->a[r] + (double)c->bias;
@@ -107,15 +107,15 @@ static const struct head_shape {
 /* Errors as parts of the largest result of any row: rounding alone, which the state carries on. */
 START_TEST(a_head_over_many_rows) {
     static head_case c;
-    static double exact[ROWS][MOST_DIM];
+    static double exact[ROWS][DIM_MAX];
     const struct head_shape *shape = &head_shapes[_i];
     uint64_t random = (uint64_t)_i;
     double scale = 0, worst = 0;
     c.key_dim = shape->key_dim, c.value_dim = shape->value_dim, c.rows = shape->rows;
     c.a_log = shape->a_log, c.bias = shape->bias;
-    fill(c.query[0], ROWS * MOST_DIM, &random);
-    fill(c.key[0], ROWS * MOST_DIM, &random);
-    fill(c.value[0], ROWS * MOST_DIM, &random);
+    fill(c.query[0], ROWS * DIM_MAX, &random);
+    fill(c.key[0], ROWS * DIM_MAX, &random);
+    fill(c.value[0], ROWS * DIM_MAX, &random);
     fill(c.a, ROWS, &random);
     fill(c.b, ROWS, &random);
     define_head(&c, exact);

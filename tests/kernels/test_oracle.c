@@ -14,22 +14,22 @@
 #include "tests/support/block_cases.h"
 #include "tests/support/suite.h"
 
-enum { CASES = 40, MOST_ROWS = 9, MOST_FEATURES = 70, MOST_COLS = 2304, BLOCK = 32 };
+enum { CASES = 40, ROWS_MAX = 9, FEATURES_MAX = 70, COLS_MAX = 2304, BLOCK = 32 };
 
 #define UNIT 0x1p-24 /* half a unit in the last place of 1 */
 
 static struct {
     size_t rows, features, cols;
-    float x[MOST_ROWS * MOST_COLS], w[MOST_FEATURES * MOST_COLS]; /* w: what the stored weights decode to */
-    double exact[MOST_ROWS * MOST_FEATURES];                      /* products in double */
-    float blas[MOST_ROWS * MOST_FEATURES], y[MOST_ROWS * MOST_FEATURES];
-    uint8_t stored[MOST_FEATURES * MOST_COLS * sizeof(float)];
-    uint8_t packed[(MOST_FEATURES + FR_TILE_FEATURES) * MOST_COLS * 2];
-    fr_qblock blocks[MOST_ROWS * MOST_COLS / BLOCK];
+    float x[ROWS_MAX * COLS_MAX], w[FEATURES_MAX * COLS_MAX];     /* w: what the stored weights decode to */
+    double exact[ROWS_MAX * FEATURES_MAX];                        /* products in double */
+    float blas[ROWS_MAX * FEATURES_MAX], y[ROWS_MAX * FEATURES_MAX];
+    uint8_t stored[FEATURES_MAX * COLS_MAX * sizeof(float)];
+    uint8_t packed[(FEATURES_MAX + FR_TILE_FEATURES) * COLS_MAX * 2];
+    fr_qblock blocks[ROWS_MAX * COLS_MAX / BLOCK];
 } c;
 
 static void multiply_by_blas(void) {
-    static double x[MOST_ROWS * MOST_COLS], w[MOST_FEATURES * MOST_COLS];
+    static double x[ROWS_MAX * COLS_MAX], w[FEATURES_MAX * COLS_MAX];
     int m = (int)c.rows, n = (int)c.features, k = (int)c.cols;
     for (size_t i = 0; i < c.rows * c.cols; i++) x[i] = c.x[i];
     for (size_t i = 0; i < c.features * c.cols; i++) w[i] = c.w[i];
@@ -40,9 +40,9 @@ static void multiply_by_blas(void) {
 /* Random rows and weights of a type, decoded, and their products. */
 static void make_case(fr_dtype type) {
     size_t block = fr_dtype_block(type), row_bytes;
-    c.rows = 1 + fr_random_below(MOST_ROWS);
-    c.features = 1 + fr_random_below(MOST_FEATURES);
-    c.cols = block == 1 ? 1 + fr_random_below(MOST_COLS) : block * (1 + fr_random_below((uint32_t)(MOST_COLS / block)));
+    c.rows = 1 + fr_random_below(ROWS_MAX);
+    c.features = 1 + fr_random_below(FEATURES_MAX);
+    c.cols = block == 1 ? 1 + fr_random_below(COLS_MAX) : block * (1 + fr_random_below((uint32_t)(COLS_MAX / block)));
     row_bytes = fr_dtype_row_bytes(type, c.cols);
     for (size_t r = 0; r < c.rows; r++) fr_fill_row(c.x + r * c.cols, c.cols, FR_ROW_ORDINARY);
     for (size_t o = 0; o < c.features; o++) {

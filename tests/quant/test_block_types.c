@@ -14,7 +14,7 @@
 #include "tests/support/block_reference.h"
 #include "tests/support/suite.h"
 
-enum { HEAD_BYTES = 16, MOST_BYTES = 1 << 20 };
+enum { HEAD_BYTES = 16, BYTES_MAX = 1 << 20 };
 
 /* One type's file, and its decoding by the engine. */
 typedef struct table {
@@ -32,9 +32,9 @@ static void open_table(table *t, fr_dtype type) {
     snprintf(path, sizeof path, "tests/data/blocks/%s.bin", fr_dtype_name(type));
     FILE *file = fopen(path, "rb");
     if (file == NULL) ck_abort_msg("%s is missing", path);
-    *t = (table){.type = type, .block = fr_dtype_block(type), .file = malloc(MOST_BYTES)};
+    *t = (table){.type = type, .block = fr_dtype_block(type), .file = malloc(BYTES_MAX)};
     t->block_bytes = fr_dtype_row_bytes(type, t->block);
-    size_t size = fread(t->file, 1, MOST_BYTES, file);
+    size_t size = fread(t->file, 1, BYTES_MAX, file);
     fclose(file);
     ck_assert_uint_gt(size, HEAD_BYTES);
     memcpy(&t->count, t->file, 4);
@@ -123,11 +123,11 @@ END_TEST
 
 /* The reference for kernels is, but for rounding, the decoded weights times the rows. */
 START_TEST(reference_product) {
-    enum { RUN = 32, MOST_RUNS = 8 };
+    enum { RUN = 32, RUNS_MAX = 8 };
     table t;
     open_table(&t, (fr_dtype)_i);
     uint64_t state = 5;
-    fr_qblock x[MOST_RUNS];
+    fr_qblock x[RUNS_MAX];
     float *w = malloc(t.block * sizeof *w), got;
     for (size_t b = 0; b < t.count; b++) {
         const uint8_t *block = t.blocks + b * t.block_bytes;

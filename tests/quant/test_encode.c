@@ -13,7 +13,7 @@
 #include "quant/encode.h"
 #include "tests/support/suite.h"
 
-enum { COLS = 256, MOST_BYTES = COLS * 4 };
+enum { COLS = 256, BYTES_MAX = COLS * 4 };
 
 static const fr_dtype block_types[] = {FR_Q8_0,   FR_Q4_0, FR_Q4_1, FR_Q5_0, FR_Q5_1,
                                        FR_IQ4_NL, FR_MXFP4, FR_Q4_K, FR_Q5_K, FR_Q6_K,
@@ -22,7 +22,7 @@ enum { TYPES = sizeof block_types / sizeof *block_types };
 
 /* What encoding makes of a row, in double; weighed where columns differ in importance. */
 static double weighed_error(fr_dtype type, const float *row, const float *importance) {
-    uint8_t bytes[MOST_BYTES];
+    uint8_t bytes[BYTES_MAX];
     float decoded[COLS];
     double sum = 0;
     fr_dtype_encode_weighted(type, row, importance, bytes, COLS);
@@ -113,7 +113,7 @@ START_TEST(importances) {
     static const float sizes[] = {0, 1, 1e-38f, 1e-45f, 3e38f};
     uint64_t state = 17;
     float row[COLS], importance[COLS] = {0};
-    uint8_t bytes[MOST_BYTES], alike[MOST_BYTES];
+    uint8_t bytes[BYTES_MAX], alike[BYTES_MAX];
     for (size_t i = 0; i < COLS; i++) row[i] = noise(&state);
     for (size_t t = 0; t < TYPES; t++) {
         size_t size = fr_dtype_row_bytes(block_types[t], COLS);
@@ -141,7 +141,7 @@ START_TEST(round_trips) {
     for (size_t t = 0; t < TYPES; t++) {
         for (int repeat = 0; repeat < 20; repeat++) {
             float row[COLS], held[COLS];
-            uint8_t bytes[MOST_BYTES];
+            uint8_t bytes[BYTES_MAX];
             double squares = 0;
             for (size_t i = 0; i < COLS; i++) row[i] = noise(&state);
             fr_dtype_encode(block_types[t], row, bytes, COLS);
@@ -221,7 +221,7 @@ START_TEST(not_finite) {
     for (size_t t = 0; t < TYPES; t++) {
         for (size_t v = 0; v < sizeof values / sizeof *values; v++) {
             float row[COLS] = {0};
-            uint8_t bytes[MOST_BYTES];
+            uint8_t bytes[BYTES_MAX];
             for (size_t i = (v + t) % 3; i < COLS; i += 1 + v * 20) row[i] = values[v];
             fr_dtype_encode(block_types[t], row, bytes, COLS);
         }
@@ -236,7 +236,7 @@ START_TEST(alone_and_unaligned) {
     for (size_t i = 0; i < 4 * COLS; i++) row[i] = noise(&state);
     for (size_t t = 0; t < TYPES; t++) {
         size_t block = fr_dtype_block(block_types[t]), size = fr_dtype_row_bytes(block_types[t], block);
-        uint8_t whole[4 * MOST_BYTES], alone[MOST_BYTES + 1];
+        uint8_t whole[4 * BYTES_MAX], alone[BYTES_MAX + 1];
         fr_dtype_encode(block_types[t], row, whole, 4 * COLS);
         for (size_t i = 0; i < 4 * COLS / block; i++) {
             fr_dtype_encode(block_types[t], row + i * block, alone + 1, block);

@@ -340,7 +340,7 @@ END_TEST
 
 /* Prompts with one beginning that come at once: one is run whole, the others behind the pages that they share. */
 START_TEST(one_beginning_is_run_once) {
-    enum { BEGINNING = 500, MOST_BEHIND = 64 + 8 };
+    enum { BEGINNING = 500, BEHIND_MAX = 64 + 8 };
     server = fr_server_start(ALONE "-np 4 -c 1024");
     fr_client *clients[4];
     size_t whole = 0;
@@ -360,7 +360,7 @@ START_TEST(one_beginning_is_run_once) {
         json_t *said = json_loads(text, 0, NULL), *timings = json_object_get(said, "timings");
         json_int_t ran = json_integer_value(fr_json_get(timings, "prompt_n"));
         whole += ran > BEGINNING;
-        ck_assert_msg(ran > BEGINNING || ran <= MOST_BEHIND, "%s", text);
+        ck_assert_msg(ran > BEGINNING || ran <= BEHIND_MAX, "%s", text);
         json_decref(said);
         free(text);
         fr_client_close(clients[i]);

@@ -9,11 +9,11 @@
 #include "formats/gguf_write.h"
 #include "tests/support/block_cases.h"
 
-enum { MOST_COLS = 256, MOST_BYTES = 512 };
+enum { COLS_MAX = 256, BYTES_MAX = 512 };
 
 /* Of noise for a scale about every fourth gives such values. */
 static bool as_large_as_weights(fr_dtype type, const uint8_t *block) {
-    float values[MOST_COLS], largest = 0;
+    float values[COLS_MAX], largest = 0;
     size_t cols = fr_dtype_block(type);
     fr_dtype_decode(type, block, values, cols);
     for (size_t i = 0; i < cols; i++) {
@@ -28,7 +28,7 @@ static bool replaces(const fr_tensor *t, fr_dtype type) {
 }
 
 static fr_status write_noise(fr_gguf_writer *writer, const fr_tensor *t, fr_dtype type) {
-    uint8_t block[MOST_BYTES];
+    uint8_t block[BYTES_MAX];
     size_t cols = fr_dtype_block(type), size = fr_dtype_row_bytes(type, cols);
     uint64_t blocks = t->shape[t->dims - 1] / cols;
     for (uint32_t d = 0; d + 1 < t->dims; d++) blocks *= t->shape[d];

@@ -7,7 +7,7 @@
 
 #include "tools/cli/output.h"
 
-#define PROMPT_LIMIT ((size_t)1 << 28) /* bytes; a guard against reading from a device without end */
+#define PROMPT_MAX ((size_t)1 << 28) /* bytes; a guard against reading from a device without end */
 
 int fr_prompt_read_file(fr_prompt *prompt, const char *path) {
     *prompt = (fr_prompt){0};
@@ -19,12 +19,12 @@ int fr_prompt_read_file(fr_prompt *prompt, const char *path) {
         if (prompt->length == capacity) prompt->bytes = fr_resize(prompt->bytes, capacity = 2 * capacity + 4096, 1);
         got = fread(prompt->bytes + prompt->length, 1, capacity - prompt->length, file);
         prompt->length += got;
-    } while (got && prompt->length <= PROMPT_LIMIT);
+    } while (got && prompt->length <= PROMPT_MAX);
     int code = 0;
     if (ferror(file))
         code = fr_bad_input("%s: %s", standard ? "standard input" : path, strerror(errno));
-    else if (prompt->length > PROMPT_LIMIT)
-        code = fr_bad_input("%s: more than %zu bytes", path, PROMPT_LIMIT);
+    else if (prompt->length > PROMPT_MAX)
+        code = fr_bad_input("%s: more than %zu bytes", path, PROMPT_MAX);
     if (!standard) fclose(file);
     return code;
 }

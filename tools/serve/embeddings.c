@@ -11,7 +11,7 @@
 #include "tools/serve/seconds.h"
 #include "tools/serve/text_routes.h"
 
-enum { MOST_INPUTS = 2048 }; /* OpenAI's */
+enum { INPUTS_MAX = 2048 }; /* OpenAI's */
 
 typedef enum dialect {
     OPENAI,       /* {"object": "list", "data": [{"embedding"}], "usage"} */
@@ -138,11 +138,11 @@ static bool take_inputs(embedding *e, const json_t *value) {
     bool several = json_is_array(value);
     for (size_t i = 0; i < json_array_size(value); i++) several &= !json_is_integer(json_array_get(value, i));
     size_t count = several ? json_array_size(value) : 1;
-    if (!value || count == 0 || count > MOST_INPUTS) {
+    if (!value || count == 0 || count > INPUTS_MAX) {
         if (!value)
             fr_http_exchange_refuse(e->exchange, 400, "\"input\" is missing");
         else
-            fr_http_exchange_refuse(e->exchange, 400, "\"input\" must be 1 to %d texts", MOST_INPUTS);
+            fr_http_exchange_refuse(e->exchange, 400, "\"input\" must be 1 to %d texts", INPUTS_MAX);
         return false;
     }
     e->inputs = fr_resize(NULL, count, sizeof *e->inputs);

@@ -13,8 +13,8 @@
 
 /* The longest target of a request line and the largest headers, in bytes. A request that exceeds them by far is
  * refused by libmicrohttpd itself, with its own message, because it has no memory to read it. */
-#define FR_HTTP_TARGET_MOST  (16 * 1024)
-#define FR_HTTP_HEADERS_MOST (48 * 1024)
+#define FR_HTTP_TARGET_MAX  (16 * 1024)
+#define FR_HTTP_HEADERS_MAX (48 * 1024)
 
 /* Connections above the limits that are kept for a moment, so that their clients get a 503. Above this number, new
  * connections wait in the system's queue. */

@@ -143,11 +143,11 @@ static void admit(fr_http *http, struct MHD_Connection *connection, fr_http_exch
         fr_http_exchange_set_header(exchange, "Retry-After", "1");
         fr_http_exchange_set_header(exchange, "Connection", "close");
         fr_http_exchange_refuse(exchange, 503, "too many connections: --max-connections lets an address have more");
-    } else if (strlen(link_of(connection)->target) > FR_HTTP_TARGET_MOST) {
+    } else if (strlen(link_of(connection)->target) > FR_HTTP_TARGET_MAX) {
         fr_http_exchange_refuse(exchange, 414, "the request's path and query are longer than %d bytes",
-                                FR_HTTP_TARGET_MOST);
-    } else if (header_bytes(connection) > FR_HTTP_HEADERS_MOST) {
-        fr_http_exchange_refuse(exchange, 431, "the request's headers are larger than %d bytes", FR_HTTP_HEADERS_MOST);
+                                FR_HTTP_TARGET_MAX);
+    } else if (header_bytes(connection) > FR_HTTP_HEADERS_MAX) {
+        fr_http_exchange_refuse(exchange, 431, "the request's headers are larger than %d bytes", FR_HTTP_HEADERS_MAX);
     } else if (!line) {
         fr_http_exchange_refuse(exchange, 400, "the request's path or query is malformed");
     } else if (other) {

@@ -10,12 +10,12 @@
 
 #include "tools/cli/output.h"
 
-enum { NOTES_MOST = 128, LINE_MOST = 320 };
+enum { NOTES_MAX = 128, LINE_BYTES_MAX = 320 };
 
 static struct {
     pthread_mutex_t lock;
     bool begun, json;
-    uint64_t said[NOTES_MOST]; /* hashes of lines */
+    uint64_t said[NOTES_MAX]; /* hashes of lines */
     size_t count;
 } notes = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
@@ -37,7 +37,7 @@ static uint64_t hash_of(const char *line) {
 static bool is_new(uint64_t hash) {
     size_t i = 0;
     while (i < notes.count && notes.said[i] != hash) i++;
-    if (i < notes.count || notes.count == NOTES_MOST) return false;
+    if (i < notes.count || notes.count == NOTES_MAX) return false;
     notes.said[notes.count++] = hash;
     return true;
 }
@@ -52,7 +52,7 @@ static void say_json(const char *line) {
 }
 
 void fr_notes_say(const char *format, ...) {
-    char line[LINE_MOST];
+    char line[LINE_BYTES_MAX];
     va_list values;
     va_start(values, format);
     vsnprintf(line, sizeof line, format, values);

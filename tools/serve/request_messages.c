@@ -12,7 +12,7 @@
 #include "tools/serve/notes.h"
 
 /* The most pixels of all pictures of a request together, which take 100 MB. */
-#define PIXELS_MOST ((size_t)1 << 25)
+#define PIXELS_MAX ((size_t)1 << 25)
 
 /* --------------------------------------------------------------------------------------------------------- pictures */
 
@@ -99,7 +99,7 @@ static void drop_thoughts(json_t *content) {
 }
 
 static bool take_parts(fr_job *job, const json_t *messages) {
-    size_t pixels = PIXELS_MOST;
+    size_t pixels = PIXELS_MAX;
     for (size_t i = 0; i < json_array_size(messages); i++) {
         json_t *content = json_object_get(json_array_get(messages, i), "content");
         drop_thoughts(content);
@@ -163,7 +163,7 @@ static bool check_contents(fr_job *job, const json_t *messages) {
 
 /* ---------------------------------------------------------------------------------------------------------- results */
 
-enum { RESULTS_MOST = 256 }; /* of one message's calls; of more than that the order stays */
+enum { RESULTS_MAX = 256 }; /* of one message's calls; of more than that the order stays */
 
 /* Finds the call with this id; -1: none has it. */
 static int find_call(const json_t *calls, const json_t *id) {
@@ -180,10 +180,10 @@ static void order_results(json_t *messages, size_t at) {
         size_t index;
         int call;
         json_t *message;
-    } found[RESULTS_MOST];
+    } found[RESULTS_MAX];
     size_t count = 0;
-    if (json_array_size(calls) < 2 || json_array_size(calls) > RESULTS_MOST) return;
-    for (size_t i = at + 1; i < json_array_size(messages) && count < RESULTS_MOST; i++) {
+    if (json_array_size(calls) < 2 || json_array_size(calls) > RESULTS_MAX) return;
+    for (size_t i = at + 1; i < json_array_size(messages) && count < RESULTS_MAX; i++) {
         json_t *message = json_array_get(messages, i);
         const json_t *role = json_object_get(message, "role");
         if (fr_job_is_word(role, "user") || fr_job_is_word(role, "assistant")) break;

@@ -11,7 +11,7 @@
 #include "tools/serve/seconds.h"
 
 /* Bytes that a client may leave unread; beyond these its texts pause until it reads on. */
-#define UNREAD_MOST ((size_t)4 << 20)
+#define UNREAD_MAX ((size_t)4 << 20)
 
 /* Nanoseconds that another thread waits for the engine's thread to begin computing. */
 #define ABANDON_WAIT 100000000
@@ -322,7 +322,7 @@ static size_t assemble(fr_scheduler *scheduler, fr_slot **slots, size_t *texts) 
     for (size_t i = 0; i < scheduler->running_count; i++) {
         fr_slot *slot = scheduler->running[i];
         fr_job *job = &slot->choice->job;
-        if (job->ended || fr_http_exchange_unread(slot->request->exchange) > UNREAD_MOST ||
+        if (job->ended || fr_http_exchange_unread(slot->request->exchange) > UNREAD_MAX ||
             !take_up(scheduler, slot, count == 0 && i + 1 == scheduler->running_count) ||
             waits_for_others(scheduler, slot))
             continue;

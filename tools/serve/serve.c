@@ -32,7 +32,7 @@ enum { USUAL_PORT = 8080, USUAL_BODY = 1 << 24, USUAL_CONNECTIONS = 1024, ALL_CO
 #define SLEEP       0.1
 
 /* Milliseconds in which clients are told that the job has failed, while the engine's thread still computes. */
-#define TELL_MOST 300
+#define TELL_MAX 300
 
 typedef struct server {
     const fr_arguments *args;
@@ -149,12 +149,12 @@ static void fail_late(void *context) {
     fr_status status = fr_lab_ranks_check();
     struct timespec until;
     clock_gettime(CLOCK_REALTIME, &until);
-    until.tv_nsec += TELL_MOST * 1000000;
+    until.tv_nsec += TELL_MAX * 1000000;
     until.tv_sec += until.tv_nsec / 1000000000;
     until.tv_nsec %= 1000000000;
     if (pthread_mutex_timedlock(&s->ending, &until) != 0) return; /* it tells them itself */
     fr_models_abandon(s->models, status);
-    fr_http_drain(s->http, TELL_MOST);
+    fr_http_drain(s->http, TELL_MAX);
 }
 
 /* Lets the requests under way finish, and cuts them off after some seconds. */
@@ -283,7 +283,7 @@ int fr_verb_serve(const fr_arguments *args) {
         if (status != FR_OK) code = fail(&s, status);
     }
     if (s.models && fr_models_loading(s.models)) { /* it can't be stopped half way: it ends with the process */
-        fr_http_drain(s.http, TELL_MOST);
+        fr_http_drain(s.http, TELL_MAX);
         _exit(code);
     }
     close_all(&s);

@@ -9,7 +9,7 @@
 enum {
     BLOCK = FR_KV_PAGE,
     NONE = 0,        /* node 0 is the root, which has no block */
-    MOST_ALIKE = 16, /* the most nodes of one hash; chance makes no more, as there are twice as many hashes as nodes */
+    ALIKE_MAX = 16,  /* the most nodes of one hash; chance makes no more, as there are twice as many hashes as nodes */
 };
 
 struct fr_kv_node {
@@ -128,7 +128,7 @@ static uint32_t look_up(const fr_kv_prefixes *p, uint32_t parent, fr_kv_content 
             memcmp(&node->digest, &digest, sizeof digest) == 0)
             return n;
     }
-    if (alike == MOST_ALIKE) *chain = NULL;
+    if (alike == ALIKE_MAX) *chain = NULL;
     return NONE;
 }
 

@@ -18,7 +18,7 @@
 
 static const char where[] = "config.json";
 
-enum { MOST_IDS = 1 << 24 };
+enum { IDS_MAX = 1 << 24 };
 
 /* --------------------------------------------------------------------------------------------------------- checking */
 
@@ -163,7 +163,7 @@ static fr_status eagle3_from_json(fr_eagle_config *c, fr_weights *weights, const
     FR_TRY(fr_json_object(root, "eagle_config", where, &below));
     FR_TRY(read_folder_layer(c, nested ? nested : root, weights));
     c->vocab_key = "vocab_size";
-    FR_TRY(fr_json_size(root, "draft_vocab_size", 1, MOST_IDS, (int64_t)c->layer.trunk.vocab, where, &c->draft_vocab));
+    FR_TRY(fr_json_size(root, "draft_vocab_size", 1, IDS_MAX, (int64_t)c->layer.trunk.vocab, where, &c->draft_vocab));
     FR_TRY(read_aux_layers(c, root, below));
     FR_TRY(fr_json_size(root, "target_hidden_size", 1, 1 << 17, fallback_width(c, weights, target), where,
                         &c->target_hidden));
@@ -195,10 +195,10 @@ static fr_status gguf_vocab(fr_eagle_config *c, const fr_weights *weights, const
     const fr_tensor *rows = fr_tensors_find(own, "token_embd.weight");
     if (!rows && !fr_tensors_find(own, "d2t")) rows = fr_tensors_find(own, "output.weight");
     int64_t fallback = target ? (int64_t)target->trunk.spec.vocab : 0;
-    if (rows && rows->dims == 2 && rows->shape[0] <= MOST_IDS) fallback = (int64_t)rows->shape[0];
+    if (rows && rows->dims == 2 && rows->shape[0] <= IDS_MAX) fallback = (int64_t)rows->shape[0];
     bool said = fr_gguf_find(gguf, ".vocab_size");
     c->vocab_key = said ? "eagle3.vocab_size" : "its own vocabulary";
-    if (said || fallback) return fr_gguf_size(gguf, ".vocab_size", 1, MOST_IDS, fallback, &c->layer.trunk.vocab);
+    if (said || fallback) return fr_gguf_size(gguf, ".vocab_size", 1, IDS_MAX, fallback, &c->layer.trunk.vocab);
     return fr_fail_about(FR_OPT_SPEC_TYPE, FR_USAGE, "%s does not say of how many ids its target is: it is "
                                                    "opened for that", gguf->path);
 }

@@ -11,7 +11,7 @@
 enum { STRETCH = 4096, ANCHOR = 1 };
 
 /* The newest ids that are made anew as the text grows: the least, and the most to find a word's beginning. */
-enum { AGAIN = 3, AGAIN_MOST = 16 };
+enum { AGAIN = 3, AGAIN_MAX = 16 };
 
 typedef struct stretch {
     const char *bytes;
@@ -188,7 +188,7 @@ void fr_same_text_cut(fr_same_text *t, size_t told) {
 static void go_back(fr_same_text *t) {
     bool word = false, border = true;
     for (size_t gone = 0; t->count > t->begin; gone++) {
-        if (border && (gone >= AGAIN_MOST || (gone >= AGAIN && word))) return;
+        if (border && (gone >= AGAIN_MAX || (gone >= AGAIN && word))) return;
         stretch text = printed(t->to, t->ids[--t->count]);
         word = text.length == 0 || *text.bytes == ' ' || *text.bytes == '\n' || is_mark(t->to, t->ids[t->count]);
         border = t->count == t->begin || t->ends[t->count - 1] < t->ends[t->count];

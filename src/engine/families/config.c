@@ -10,33 +10,33 @@
 #include "src/engine/families/mtp_layer.h"
 #include "src/engine/families/rope_config.h"
 
-enum { MOST_VOCAB = 1 << 24, MOST_HIDDEN = 1 << 17, MOST_FFN = 1 << 22, MOST_HEADS = 4096, MOST_HEAD_DIM = 4096 };
+enum { VOCAB_MAX = 1 << 24, HIDDEN_MAX = 1 << 17, FFN_MAX = 1 << 22, HEADS_MAX = 4096, HEAD_DIM_MAX = 4096 };
 
 /* A GGUF file's vocabulary is the length of its table of ids. One key makes an encoder of a decoder, which is
  * refused. */
 const fr_config_row fr_size_keys[] = {
     {.kind = FR_ROW_WITH, .json = "is_causal", .gguf = ".attention.causal"},
-    FR_SIZE(trunk.vocab, "vocab_size", NULL, 1, MOST_VOCAB),
-    FR_SIZE(trunk.layers, "num_hidden_layers", ".block_count", 1, FR_MOST_LAYERS, .required = true),
+    FR_SIZE(trunk.vocab, "vocab_size", NULL, 1, VOCAB_MAX),
+    FR_SIZE(trunk.layers, "num_hidden_layers", ".block_count", 1, FR_LAYERS_MAX, .required = true),
     FR_SIZE(trunk.context_limit, "max_position_embeddings", ".context_length", 1, 1 << 24, .required = true),
-    FR_SIZE(trunk.hidden, "hidden_size", ".embedding_length", 1, MOST_HIDDEN, .required = true),
-    FR_SIZE(layer.ffn.width, "intermediate_size", ".feed_forward_length", 1, MOST_FFN, .required = true,
+    FR_SIZE(trunk.hidden, "hidden_size", ".embedding_length", 1, HIDDEN_MAX, .required = true),
+    FR_SIZE(layer.ffn.width, "intermediate_size", ".feed_forward_length", 1, FFN_MAX, .required = true,
             .unless = ".expert_count"), /* there may be no dense layer */
-    FR_SIZE(layer.attention.heads, "num_attention_heads", ".attention.head_count", 1, MOST_HEADS, .required = true),
-    FR_SIZE(layer.attention.kv_heads, "num_key_value_heads", ".attention.head_count_kv", 1, MOST_HEADS,
+    FR_SIZE(layer.attention.heads, "num_attention_heads", ".attention.head_count", 1, HEADS_MAX, .required = true),
+    FR_SIZE(layer.attention.kv_heads, "num_key_value_heads", ".attention.head_count_kv", 1, HEADS_MAX,
             .like = offsetof(fr_model_spec, layer.attention.heads)),
     {0},
 };
 
 #define EPS FR_REAL(trunk.eps, "rms_norm_eps", ".attention.layer_norm_rms_epsilon", 0, 1, .required = true)
 #define HEAD_DIM \
-    FR_SIZE(layer.attention.head_dim, "head_dim", ".attention.key_length", 2, MOST_HEAD_DIM, .per_head = true)
+    FR_SIZE(layer.attention.head_dim, "head_dim", ".attention.key_length", 2, HEAD_DIM_MAX, .per_head = true)
 
 /* Keys of rotary positions in config.json are read by rope_config.c. */
 #define BASE FR_REAL(trunk.rope[0].theta, NULL, ".rope.freq_base", 1.001, 1e12)
-#define HEADS                                                                                 \
-    HEAD_DIM, FR_SAME(layer.attention.head_dim, ".attention.value_length"),                   \
-        FR_SIZE(trunk.rope[0].dims, NULL, ".rope.dimension_count", 2, MOST_HEAD_DIM,          \
+#define HEADS                                                                       \
+    HEAD_DIM, FR_SAME(layer.attention.head_dim, ".attention.value_length"),         \
+        FR_SIZE(trunk.rope[0].dims, NULL, ".rope.dimension_count", 2, HEAD_DIM_MAX, \
                 .like = offsetof(fr_model_spec, layer.attention.head_dim))
 
 const fr_config_row fr_head_keys[] = {BASE, EPS, HEADS, {0}};
@@ -84,7 +84,7 @@ static fr_status lacks_both(const fr_gguf *gguf, const fr_config_row *row) {
 
 /* Reads a number that the file has for each layer, if it is the same for all. */
 static fr_status read_alike(const fr_gguf *gguf, const fr_config_row *row, const fr_model_spec *spec, size_t *field) {
-    int64_t numbers[FR_MOST_LAYERS];
+    int64_t numbers[FR_LAYERS_MAX];
     size_t count = spec->trunk.layers;
     FR_TRY(fr_gguf_ints(gguf, row->gguf, (int64_t)row->low, (int64_t)row->high, FR_GGUF_REQUIRED, count, numbers));
     *field = (size_t)numbers[0];
@@ -119,7 +119,7 @@ static size_t *of_layer(fr_layer_spec *layer, const fr_config_row *row) {
 
 /* Reads the first layer's number; once there are layers, reads the number of each if the file has an array. */
 static fr_status read_each(const fr_source *s, const fr_config_row *row, fr_model_spec *spec) {
-    int64_t numbers[FR_MOST_LAYERS];
+    int64_t numbers[FR_LAYERS_MAX];
     if (!s->gguf) return read_size(s, row, spec);
     int64_t fallback = row->required ? FR_GGUF_REQUIRED : size_without(s, row, spec);
     FR_TRY(fr_gguf_ints(s->gguf, row->gguf, (int64_t)row->low, (int64_t)row->high, fallback, spec->trunk.layers,

@@ -158,7 +158,7 @@ static void find_scoring(const fr_source *source, fr_model_spec *s) {
 }
 
 static fr_status shape(const fr_source *source, fr_model_spec *s) {
-    bool is_dense[FR_MOST_LAYERS] = {false};
+    bool is_dense[FR_LAYERS_MAX] = {false};
     FR_TRY(read_layer_types(source, s, is_dense));
     if (source->gguf) find_scoring(source, s);
     return fr_mixture_layers(source, s, is_dense);

@@ -30,7 +30,7 @@ static fr_status from_json(const json_t *text, fr_deltanet_spec *d, const char *
                 {"linear_num_value_heads", 4096, &d->value_heads},
                 {"linear_key_head_dim", 4096, &d->key_dim},
                 {"linear_value_head_dim", 4096, &d->value_dim},
-                {"linear_conv_kernel_dim", FR_MOST_CONV_KERNEL, &d->conv_kernel}};
+                {"linear_conv_kernel_dim", FR_CONV_KERNEL_MAX, &d->conv_kernel}};
     for (size_t i = 0; i < sizeof keys / sizeof *keys; i++)
         FR_TRY(fr_json_size(text, keys[i].key, 1, keys[i].high, (int64_t)*keys[i].size, where, keys[i].size));
     if (d->value_heads % d->key_heads == 0) return FR_OK;
@@ -44,7 +44,7 @@ static fr_status from_gguf(const fr_gguf *gguf, fr_deltanet_spec *d) {
     FR_TRY(fr_gguf_size(gguf, ".ssm.time_step_rank", 1, 4096, FR_GGUF_REQUIRED, &d->value_heads));
     FR_TRY(fr_gguf_size(gguf, ".ssm.state_size", 1, 4096, FR_GGUF_REQUIRED, &d->key_dim));
     FR_TRY(fr_gguf_size(gguf, ".ssm.inner_size", 1, 1 << 24, FR_GGUF_REQUIRED, &inner));
-    FR_TRY(fr_gguf_size(gguf, ".ssm.conv_kernel", 1, FR_MOST_CONV_KERNEL, FR_GGUF_REQUIRED, &d->conv_kernel));
+    FR_TRY(fr_gguf_size(gguf, ".ssm.conv_kernel", 1, FR_CONV_KERNEL_MAX, FR_GGUF_REQUIRED, &d->conv_kernel));
     d->tiled = true;
     d->value_dim = inner / d->value_heads;
     if (d->value_dim * d->value_heads != inner || d->value_dim > 4096)
@@ -70,7 +70,7 @@ static fr_status kinds_from_json(const fr_source *source, const fr_model_spec *s
     const json_t *kinds = json_object_get(source->text, "layer_types");
     const char *where = source->where;
     size_t interval;
-    FR_TRY(fr_json_size(source->text, "full_attention_interval", 1, FR_MOST_LAYERS, 4, where, &interval));
+    FR_TRY(fr_json_size(source->text, "full_attention_interval", 1, FR_LAYERS_MAX, 4, where, &interval));
     set_interval(spec, interval, recurrent);
     if (!kinds || json_is_null(kinds)) return FR_OK;
     if (json_array_size(kinds) != spec->trunk.layers)
@@ -89,10 +89,10 @@ static fr_status kinds_from_json(const fr_source *source, const fr_model_spec *s
  * interval of layers with attention. */
 static fr_status read_kinds(const fr_source *source, const fr_model_spec *spec, bool *recurrent) {
     const fr_gguf *gguf = source->gguf;
-    int64_t flags[FR_MOST_LAYERS];
+    int64_t flags[FR_LAYERS_MAX];
     size_t interval, blocks = spec->trunk.layers + spec->mtp_layers;
     if (!gguf) return kinds_from_json(source, spec, recurrent);
-    FR_TRY(fr_gguf_size(gguf, ".full_attention_interval", 1, FR_MOST_LAYERS, 4, &interval));
+    FR_TRY(fr_gguf_size(gguf, ".full_attention_interval", 1, FR_LAYERS_MAX, 4, &interval));
     set_interval(spec, interval, recurrent);
     if (!fr_gguf_find(gguf, ".attention.recurrent_layers")) return FR_OK;
     FR_TRY(fr_gguf_ints(gguf, ".attention.recurrent_layers", 0, 1, FR_GGUF_REQUIRED, blocks, flags));
@@ -109,7 +109,7 @@ static void become_deltanet(const fr_deltanet_spec *deltanet, fr_layer_spec *lay
 fr_status fr_deltanet_layers(const fr_source *source, fr_model_spec *spec,
                              fr_status (*layers)(const fr_source *source, fr_model_spec *spec)) {
     const fr_deltanet_spec deltanet = spec->layer.deltanet;
-    bool recurrent[FR_MOST_LAYERS];
+    bool recurrent[FR_LAYERS_MAX];
     FR_TRY(read_kinds(source, spec, recurrent));
     spec->layer.deltanet = (fr_deltanet_spec){0};
     FR_TRY(layers(source, spec));

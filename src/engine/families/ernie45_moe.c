@@ -35,19 +35,19 @@ static const fr_model_spec defaults = {
 static fr_status read_dense(const fr_source *source, const fr_model_spec *s, bool *is_dense) {
     int64_t first = (int64_t)s->mixture.leading_dense, last = -1, interval;
     if (source->gguf) {
-        FR_TRY(fr_gguf_int(source->gguf, INTERVAL, 1, FR_MOST_LAYERS, 1, &interval));
+        FR_TRY(fr_gguf_int(source->gguf, INTERVAL, 1, FR_LAYERS_MAX, 1, &interval));
     } else {
-        FR_TRY(fr_json_int(source->text, "moe_layer_start_index", 0, FR_MOST_LAYERS, 1, source->where, &first));
-        FR_TRY(fr_json_int(source->text, "moe_layer_end_index", -1, FR_MOST_LAYERS, -1, source->where, &last));
-        FR_TRY(fr_json_int(source->text, "moe_layer_interval", 1, FR_MOST_LAYERS, 1, source->where, &interval));
+        FR_TRY(fr_json_int(source->text, "moe_layer_start_index", 0, FR_LAYERS_MAX, 1, source->where, &first));
+        FR_TRY(fr_json_int(source->text, "moe_layer_end_index", -1, FR_LAYERS_MAX, -1, source->where, &last));
+        FR_TRY(fr_json_int(source->text, "moe_layer_interval", 1, FR_LAYERS_MAX, 1, source->where, &interval));
     }
-    for (int64_t i = 0; i < FR_MOST_LAYERS; i++)
+    for (int64_t i = 0; i < FR_LAYERS_MAX; i++)
         is_dense[i] = (i + 1) % interval || i < first || (last >= 0 && i > last);
     return FR_OK;
 }
 
 static fr_status shape(const fr_source *source, fr_model_spec *s) {
-    bool is_dense[FR_MOST_LAYERS];
+    bool is_dense[FR_LAYERS_MAX];
     FR_TRY(read_dense(source, s, is_dense));
     s->mixture.leading_dense = 0;
     return fr_mixture_layers(source, s, is_dense);

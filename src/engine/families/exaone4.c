@@ -19,7 +19,7 @@ static fr_status read_window(const fr_source *source, fr_model_spec *s) {
     bool lettered = json_is_string(json_object_get(source->text, pattern));
     if (json_is_null(window)) s->layer.attention.window = 0;
     if (source->gguf || lettered) return FR_OK;
-    return fr_json_size(source->text, pattern, 0, FR_MOST_LAYERS, (int64_t)s->kinds.every, source->where,
+    return fr_json_size(source->text, pattern, 0, FR_LAYERS_MAX, (int64_t)s->kinds.every, source->where,
                         &s->kinds.every);
 }
 

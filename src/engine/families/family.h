@@ -9,7 +9,7 @@
 #include "formats/json.h"
 #include "src/engine/layers/trunk.h"
 
-#define FR_MOST_LAYERS 1024 /* the most layers of a configuration; arrays with an entry for each layer have this size */
+#define FR_LAYERS_MAX 1024 /* the most layers of a configuration; arrays with an entry for each layer have this size */
 
 /* The kinds of layers in families that have both; also the numbers of their rotary forms. */
 typedef enum fr_layer_kind { FR_SLIDING, FR_FULL, FR_LAYER_KINDS } fr_layer_kind;
@@ -125,7 +125,7 @@ typedef struct fr_config_row {
 #define FR_NONE(g)           {.kind = FR_ROW_ABSENT, .gguf = g}
 #define FR_MTP(j)            FR_NUMBER(FR_ROW_MTP, mtp_layers, j, ".nextn_predict_layers", 0, 64, .sparse = true)
 #define FR_KINDS(j) \
-    FR_NUMBER(FR_ROW_KINDS, kinds.every, j, ".attention.sliding_window_pattern", 1, FR_MOST_LAYERS)
+    FR_NUMBER(FR_ROW_KINDS, kinds.every, j, ".attention.sliding_window_pattern", 1, FR_LAYERS_MAX)
 #define FR_PART(of)          {.kind = FR_ROW_PART, .part = &(of)}
 
 /* Tables that families share, in the converter's order of keys: sizes; heads and one rotary form; heads, the window

@@ -63,7 +63,7 @@ static const fr_config_row own[] = {FR_PART(as_gguf),
 
 static const fr_config_row sizes[] = {
     FR_SIZE(trunk.vocab, "vocab_size", NULL, 1, 1 << 24),
-    FR_SIZE(trunk.layers, "num_hidden_layers", ".block_count", 1, FR_MOST_LAYERS, .required = true),
+    FR_SIZE(trunk.layers, "num_hidden_layers", ".block_count", 1, FR_LAYERS_MAX, .required = true),
     FR_SIZE(trunk.context_limit, "max_position_embeddings", ".context_length", 1, 1 << 24, .required = true),
     FR_SIZE(trunk.hidden, "hidden_size", ".embedding_length", 1, 1 << 17, .required = true),
     FR_EACH(layer.ffn.width, "intermediate_size", ".feed_forward_length", 1, 1 << 22, .required = true),
@@ -74,7 +74,7 @@ static const fr_config_row sizes[] = {
     FR_REAL(trunk.eps, "rms_norm_eps", ".attention.layer_norm_rms_epsilon", 0, 1, .required = true),
     FR_REAL(trunk.softcap, "final_logit_softcapping", ".final_logit_softcapping", 0, 1e6),
     FR_SIZE(layer.attention.window, "sliding_window", ".attention.sliding_window", 1, 1 << 24, .required = true),
-    FR_SIZE(borrowers, "num_kv_shared_layers", ".attention.shared_kv_layers", 0, FR_MOST_LAYERS),
+    FR_SIZE(borrowers, "num_kv_shared_layers", ".attention.shared_kv_layers", 0, FR_LAYERS_MAX),
     FR_SIZE(trunk.ple_width, "hidden_size_per_layer_input", ".embedding_length_per_layer_input", 0, 1 << 16),
     FR_PART(kinds),
     FR_SIZE(layer.experts.count, "num_experts", ".expert_count", 0, 4096, .sparse = true),

@@ -6,7 +6,7 @@
 #include "base/error.h"
 #include "src/engine/families/rope_config.h"
 
-enum { MOST_WIDTH = 4096, MOST_LATENT = 1 << 16 };
+enum { WIDTH_MAX = 4096, LATENT_MAX = 1 << 16 };
 
 /* ------------------------------------------------------------------------------------------------------------ sizes */
 
@@ -14,7 +14,7 @@ enum { MOST_WIDTH = 4096, MOST_LATENT = 1 << 16 };
 static fr_status read_q_lora(const fr_source *source, size_t *q_lora) {
     const json_t *value = json_object_get(source->text, "q_lora_rank");
     int64_t fallback = value && json_is_null(value) ? 0 : (int64_t)*q_lora;
-    return fr_json_size(source->text, "q_lora_rank", 0, MOST_LATENT, fallback, source->where, q_lora);
+    return fr_json_size(source->text, "q_lora_rank", 0, LATENT_MAX, fallback, source->where, q_lora);
 }
 
 static fr_status from_json(const fr_source *source, fr_model_spec *s) {
@@ -23,10 +23,10 @@ static fr_status from_json(const fr_source *source, fr_model_spec *s) {
         const char *key;
         int64_t low, high;
         size_t *size;
-    } keys[] = {{"kv_lora_rank", 1, MOST_LATENT, &s->layer.attention.latent},
-                {"qk_nope_head_dim", 1, MOST_WIDTH, &mla->nope},
-                {"v_head_dim", 1, MOST_WIDTH, &mla->value_dim},
-                {"qk_rope_head_dim", 2, MOST_WIDTH, &s->trunk.rope[0].dims}};
+    } keys[] = {{"kv_lora_rank", 1, LATENT_MAX, &s->layer.attention.latent},
+                {"qk_nope_head_dim", 1, WIDTH_MAX, &mla->nope},
+                {"v_head_dim", 1, WIDTH_MAX, &mla->value_dim},
+                {"qk_rope_head_dim", 2, WIDTH_MAX, &s->trunk.rope[0].dims}};
     FR_TRY(read_q_lora(source, &mla->q_lora));
     for (size_t i = 0; i < sizeof keys / sizeof *keys; i++)
         FR_TRY(fr_json_size(source->text, keys[i].key, keys[i].low, keys[i].high, (int64_t)*keys[i].size, source->where,
@@ -40,13 +40,13 @@ static fr_status from_gguf(const fr_gguf *gguf, fr_model_spec *s) {
     fr_mla_spec *mla = &s->layer.mla;
     size_t query, *dims = &s->trunk.rope[0].dims;
     int64_t keys, values;
-    FR_TRY(fr_gguf_size(gguf, ".rope.dimension_count", 2, MOST_WIDTH, FR_GGUF_REQUIRED, dims));
-    FR_TRY(fr_gguf_size(gguf, ".attention.q_lora_rank", 0, MOST_LATENT, 0, &mla->q_lora));
-    FR_TRY(fr_gguf_size(gguf, ".attention.kv_lora_rank", 1, MOST_LATENT, FR_GGUF_REQUIRED, &s->layer.attention.latent));
-    FR_TRY(fr_gguf_int(gguf, ".attention.key_length", 1, 2 * MOST_LATENT, FR_GGUF_REQUIRED, &keys));
-    FR_TRY(fr_gguf_int(gguf, ".attention.value_length", 1, 2 * MOST_LATENT, FR_GGUF_REQUIRED, &values));
-    FR_TRY(fr_gguf_size(gguf, ".attention.key_length_mla", (int64_t)*dims + 1, 2 * MOST_WIDTH, keys, &query));
-    FR_TRY(fr_gguf_size(gguf, ".attention.value_length_mla", 1, MOST_WIDTH, values, &mla->value_dim));
+    FR_TRY(fr_gguf_size(gguf, ".rope.dimension_count", 2, WIDTH_MAX, FR_GGUF_REQUIRED, dims));
+    FR_TRY(fr_gguf_size(gguf, ".attention.q_lora_rank", 0, LATENT_MAX, 0, &mla->q_lora));
+    FR_TRY(fr_gguf_size(gguf, ".attention.kv_lora_rank", 1, LATENT_MAX, FR_GGUF_REQUIRED, &s->layer.attention.latent));
+    FR_TRY(fr_gguf_int(gguf, ".attention.key_length", 1, 2 * LATENT_MAX, FR_GGUF_REQUIRED, &keys));
+    FR_TRY(fr_gguf_int(gguf, ".attention.value_length", 1, 2 * LATENT_MAX, FR_GGUF_REQUIRED, &values));
+    FR_TRY(fr_gguf_size(gguf, ".attention.key_length_mla", (int64_t)*dims + 1, 2 * WIDTH_MAX, keys, &query));
+    FR_TRY(fr_gguf_size(gguf, ".attention.value_length_mla", 1, WIDTH_MAX, values, &mla->value_dim));
     if (query <= *dims)
         return fr_fail(FR_INPUT, "%s: heads of %zu values have no room for %zu rotary ones and others", gguf->path,
                        query, *dims);

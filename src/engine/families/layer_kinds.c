@@ -44,7 +44,7 @@ static fr_status from_json(const fr_source *source, fr_model_spec *spec, fr_kind
 }
 
 static fr_status from_gguf(const fr_source *source, fr_model_spec *spec, fr_kind_pattern fallback) {
-    int64_t numbers[FR_MOST_LAYERS];
+    int64_t numbers[FR_LAYERS_MAX];
     const fr_gguf_value *value = fr_gguf_find(source->gguf, pattern_key);
     if (value && value->type == FR_GGUF_ARRAY) {
         FR_TRY(fr_gguf_ints(source->gguf, pattern_key, 0, 1, FR_GGUF_REQUIRED, spec->trunk.layers, numbers));
@@ -53,7 +53,7 @@ static fr_status from_gguf(const fr_source *source, fr_model_spec *spec, fr_kind
         return FR_OK;
     }
     int64_t every = fallback.required ? FR_GGUF_REQUIRED : (int64_t)fallback.every;
-    FR_TRY(fr_gguf_size(source->gguf, pattern_key, 0, FR_MOST_LAYERS, every, &fallback.every));
+    FR_TRY(fr_gguf_size(source->gguf, pattern_key, 0, FR_LAYERS_MAX, every, &fallback.every));
     return set_pattern(source, spec, fallback);
 }
 
@@ -80,7 +80,7 @@ fr_status fr_layers_still_if_full(const fr_source *source, fr_model_spec *spec) 
 static fr_status read_window(const fr_source *source, fr_model_spec *spec) {
     size_t first, *window = &spec->layer.attention.window;
     bool slide = false;
-    spec->kinds.first = FR_MOST_LAYERS;
+    spec->kinds.first = FR_LAYERS_MAX;
     if (source->gguf) return FR_OK;
     FR_TRY(fr_json_bool(source->text, "use_sliding_window", false, source->where, &slide));
     FR_TRY(fr_json_size(source->text, "max_window_layers", 0, 1 << 24, 28, source->where, &first));

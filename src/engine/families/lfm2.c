@@ -40,7 +40,7 @@ static fr_status read_width(const fr_source *source, fr_model_spec *s) {
 
 /* Reads the number of key/value heads; in GGUF it is 0 for layers without attention. */
 static fr_status read_kv_heads(const fr_source *source, fr_model_spec *s) {
-    int64_t numbers[FR_MOST_LAYERS];
+    int64_t numbers[FR_LAYERS_MAX];
     size_t *most = &s->layer.attention.kv_heads;
     if (!source->gguf)
         return fr_json_size(source->text, "num_key_value_heads", 1, 4096, (int64_t)*most, source->where, most);
@@ -65,14 +65,16 @@ static const fr_config_row sizes[] = {
     FR_WITHOUT("conv_bias"),
     FR_NONE(".attention.sliding_window"), /* only LFM2.5's audio tokenizer has it */
     FR_SIZE(trunk.vocab, "vocab_size", NULL, 1, 1 << 24),
-    FR_SIZE(trunk.layers, "num_hidden_layers", ".block_count", 1, FR_MOST_LAYERS, .required = true),
+    FR_SIZE(trunk.layers, "num_hidden_layers", ".block_count", 1, FR_LAYERS_MAX, .required = true),
     FR_SIZE(trunk.context_limit, "max_position_embeddings", ".context_length", 1, 1 << 24, .required = true),
     FR_SIZE(trunk.hidden, "hidden_size", ".embedding_length", 1, 1 << 17, .required = true),
     FR_SIZE(layer.ffn.width, "intermediate_size", ".feed_forward_length", 1, 1 << 22, .required = true),
     FR_SIZE(layer.attention.heads, "num_attention_heads", ".attention.head_count", 1, 4096, .required = true),
-    FR_SIZE(layer.short_conv.conv_kernel, "conv_L_cache", ".shortconv.l_cache", 2, FR_MOST_CONV_KERNEL,
+    FR_SIZE(layer.short_conv.conv_kernel, "conv_L_cache", ".shortconv.l_cache", 2, FR_CONV_KERNEL_MAX,
             .required = true),
-    FR_PART(width), FR_PART(kv_heads), {0}};
+    FR_PART(width),
+    FR_PART(kv_heads),
+    {0}};
 
 static const fr_config_row eps[] = {FR_REAL(trunk.eps, "norm_eps", NULL, 0, 1), {0}};
 
@@ -103,8 +105,8 @@ static fr_status kinds_from_json(const fr_source *source, const fr_model_spec *s
 }
 
 static fr_status shape(const fr_source *source, fr_model_spec *s) {
-    int64_t heads[FR_MOST_LAYERS];
-    bool attends[FR_MOST_LAYERS];
+    int64_t heads[FR_LAYERS_MAX];
+    bool attends[FR_LAYERS_MAX];
     if (!source->gguf) FR_TRY(kinds_from_json(source, s, attends));
     else FR_TRY(fr_gguf_ints(source->gguf, kv_key, 0, 4096, FR_GGUF_REQUIRED, s->trunk.layers, heads));
     FR_TRY(fr_layers_alike(source, s));

@@ -62,7 +62,7 @@ const fr_tensor_name fr_block_sparse_names[] = {
 
 /* ---------------------------------------------------------------------------------------------------------- reading */
 
-enum { MOST_EXPERTS = 4096, MOST_WIDTH = 1 << 22, MOST_SHARED = 64 };
+enum { EXPERTS_MAX = 4096, WIDTH_MAX = 1 << 22, SHARED_MAX = 64 };
 
 /* Gives the first of several spellings of a key that is there, or the last one if none is. */
 static const char *key_there(const json_t *text, const char *const *keys) {
@@ -94,8 +94,8 @@ static fr_status read_router(fr_model_spec *spec, const json_t *text, const char
 }
 
 fr_status fr_mixture_read_groups(const json_t *text, const char *where, fr_experts_spec *e) {
-    FR_TRY(fr_json_size(text, "n_group", 1, MOST_EXPERTS, e->groups ? (int64_t)e->groups : 1, where, &e->groups));
-    return fr_json_size(text, "topk_group", 1, MOST_EXPERTS, e->top_groups ? (int64_t)e->top_groups : 1, where,
+    FR_TRY(fr_json_size(text, "n_group", 1, EXPERTS_MAX, e->groups ? (int64_t)e->groups : 1, where, &e->groups));
+    return fr_json_size(text, "topk_group", 1, EXPERTS_MAX, e->top_groups ? (int64_t)e->top_groups : 1, where,
                         &e->top_groups);
 }
 
@@ -103,10 +103,10 @@ fr_status fr_mixture_read_groups(const json_t *text, const char *where, fr_exper
 static fr_status read_shared(fr_model_spec *spec, const json_t *text, const char *where, const char *count) {
     static const char width[] = "shared_expert_intermediate_size";
     fr_mixture_keys *c = &spec->mixture;
-    FR_TRY(fr_json_size(text, count, 0, MOST_SHARED, (int64_t)c->shared, where, &c->shared));
+    FR_TRY(fr_json_size(text, count, 0, SHARED_MAX, (int64_t)c->shared, where, &c->shared));
     c->shared *= spec->layer.experts.width;
     if (c->shared_by_count) return FR_OK;
-    return fr_json_size(text, width, 0, MOST_WIDTH, (int64_t)(c->shared_width ? c->shared_width : c->shared), where,
+    return fr_json_size(text, width, 0, WIDTH_MAX, (int64_t)(c->shared_width ? c->shared_width : c->shared), where,
                         &c->shared);
 }
 
@@ -114,12 +114,12 @@ static fr_status from_json(fr_model_spec *spec, const json_t *text, const char *
     fr_experts_spec *e = &spec->layer.experts;
     fr_mixture_keys *c = &spec->mixture;
     const fr_mixture_words w = words_of(spec, text);
-    FR_TRY(fr_json_size(text, w.count, 1, MOST_EXPERTS, (int64_t)e->count, where, &e->count));
-    FR_TRY(fr_json_size(text, w.top_k, 1, MOST_EXPERTS, (int64_t)e->top_k, where, &e->top_k));
+    FR_TRY(fr_json_size(text, w.count, 1, EXPERTS_MAX, (int64_t)e->count, where, &e->count));
+    FR_TRY(fr_json_size(text, w.top_k, 1, EXPERTS_MAX, (int64_t)e->top_k, where, &e->top_k));
     if (c->as_wide) e->width = spec->layer.ffn.width;
-    else FR_TRY(fr_json_size(text, w.width, 1, MOST_WIDTH, (int64_t)e->width, where, &e->width));
+    else FR_TRY(fr_json_size(text, w.width, 1, WIDTH_MAX, (int64_t)e->width, where, &e->width));
     FR_TRY(read_shared(spec, text, where, w.shared));
-    FR_TRY(fr_json_size(text, "first_k_dense_replace", 0, FR_MOST_LAYERS, (int64_t)c->leading_dense, where,
+    FR_TRY(fr_json_size(text, "first_k_dense_replace", 0, FR_LAYERS_MAX, (int64_t)c->leading_dense, where,
                         &c->leading_dense));
     return read_router(spec, text, where);
 }
@@ -143,8 +143,8 @@ static fr_status read_gguf_router(fr_model_spec *spec, const fr_gguf *gguf) {
     FR_TRY(fr_gguf_real(gguf, ".expert_weights_scale", 0, 1e6, (double)e->routed_scaling, &scaling));
     if (scaling > 0) e->routed_scaling = (float)scaling; /* 0 is written for none */
     if (e->scoring != FR_SCORING_SIGMOID && !spec->mixture.any_scoring) return FR_OK;
-    FR_TRY(fr_gguf_size(gguf, ".expert_group_count", 0, MOST_EXPERTS, 0, &e->groups));
-    return fr_gguf_size(gguf, ".expert_group_used_count", 0, MOST_EXPERTS, 0, &e->top_groups);
+    FR_TRY(fr_gguf_size(gguf, ".expert_group_count", 0, EXPERTS_MAX, 0, &e->groups));
+    return fr_gguf_size(gguf, ".expert_group_used_count", 0, EXPERTS_MAX, 0, &e->top_groups);
 }
 
 /* Reads GGUF's keys. Files have no key for the experts' width if that is the width of the feed-forward. */
@@ -152,14 +152,14 @@ static fr_status from_gguf(fr_model_spec *spec, const fr_gguf *gguf) {
     fr_experts_spec *e = &spec->layer.experts;
     fr_mixture_keys *c = &spec->mixture;
     int64_t width = spec->mixture.as_wide ? (int64_t)spec->layer.ffn.width : FR_GGUF_REQUIRED;
-    FR_TRY(fr_gguf_size(gguf, ".expert_count", 1, MOST_EXPERTS, FR_GGUF_REQUIRED, &e->count));
-    FR_TRY(fr_gguf_size(gguf, ".expert_used_count", 1, MOST_EXPERTS, FR_GGUF_REQUIRED, &e->top_k));
-    FR_TRY(fr_gguf_size(gguf, ".expert_feed_forward_length", 1, MOST_WIDTH, width, &e->width));
-    FR_TRY(fr_gguf_size(gguf, ".expert_shared_count", 0, MOST_SHARED, (int64_t)c->shared, &c->shared));
+    FR_TRY(fr_gguf_size(gguf, ".expert_count", 1, EXPERTS_MAX, FR_GGUF_REQUIRED, &e->count));
+    FR_TRY(fr_gguf_size(gguf, ".expert_used_count", 1, EXPERTS_MAX, FR_GGUF_REQUIRED, &e->top_k));
+    FR_TRY(fr_gguf_size(gguf, ".expert_feed_forward_length", 1, WIDTH_MAX, width, &e->width));
+    FR_TRY(fr_gguf_size(gguf, ".expert_shared_count", 0, SHARED_MAX, (int64_t)c->shared, &c->shared));
     c->shared *= e->width;
     if (!c->shared_by_count)
-        FR_TRY(fr_gguf_size(gguf, ".expert_shared_feed_forward_length", 0, MOST_WIDTH, (int64_t)c->shared, &c->shared));
-    FR_TRY(fr_gguf_size(gguf, ".leading_dense_block_count", 0, FR_MOST_LAYERS, (int64_t)c->leading_dense,
+        FR_TRY(fr_gguf_size(gguf, ".expert_shared_feed_forward_length", 0, WIDTH_MAX, (int64_t)c->shared, &c->shared));
+    FR_TRY(fr_gguf_size(gguf, ".leading_dense_block_count", 0, FR_LAYERS_MAX, (int64_t)c->leading_dense,
                         &c->leading_dense));
     return read_gguf_router(spec, gguf);
 }
@@ -207,13 +207,13 @@ static fr_status read_steps(const fr_source *source, bool *is_dense) {
     const json_t *dense = json_object_get(source->text, "mlp_only_layers"), *number;
     int64_t step;
     size_t i;
-    FR_TRY(fr_json_int(source->text, "decoder_sparse_step", 1, FR_MOST_LAYERS, 1, source->where, &step));
-    for (i = 0; i < FR_MOST_LAYERS; i++) is_dense[i] = (i + 1) % (size_t)step != 0;
+    FR_TRY(fr_json_int(source->text, "decoder_sparse_step", 1, FR_LAYERS_MAX, 1, source->where, &step));
+    for (i = 0; i < FR_LAYERS_MAX; i++) is_dense[i] = (i + 1) % (size_t)step != 0;
     if (dense && !json_is_null(dense) && !json_is_array(dense))
         return fr_fail(FR_INPUT, "%s: mlp_only_layers is no list", source->where);
     json_array_foreach(dense, i, number) {
         json_int_t layer = json_is_integer(number) ? json_integer_value(number) : -1;
-        if (layer < 0 || layer >= FR_MOST_LAYERS)
+        if (layer < 0 || layer >= FR_LAYERS_MAX)
             return fr_fail(FR_INPUT, "%s: mlp_only_layers has something that is no layer's number", source->where);
         is_dense[layer] = true;
     }
@@ -225,7 +225,7 @@ fr_status fr_mixture_behind_leading(const fr_source *source, fr_model_spec *spec
 }
 
 fr_status fr_mixture_sparse_layers(const fr_source *source, fr_model_spec *spec) {
-    bool is_dense[FR_MOST_LAYERS];
+    bool is_dense[FR_LAYERS_MAX];
     FR_TRY(read_steps(source, is_dense));
     return fr_mixture_layers(source, spec, is_dense);
 }

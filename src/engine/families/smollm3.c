@@ -22,7 +22,7 @@ static fr_status read_uses_rope(const fr_source *source, size_t layers, bool *us
     const json_t *list = json_object_get(source->text, "no_rope_layers");
     int64_t every = EVERY_IN_GGUF;
     if (!source->gguf)
-        FR_TRY(fr_json_int(source->text, "no_rope_layer_interval", 1, FR_MOST_LAYERS, every, source->where, &every));
+        FR_TRY(fr_json_int(source->text, "no_rope_layer_interval", 1, FR_LAYERS_MAX, every, source->where, &every));
     if (source->gguf || !list || json_is_null(list)) {
         for (size_t i = 0; i < layers; i++) uses_rope[i] = (i + 1) % (size_t)every != 0;
         return FR_OK;
@@ -37,7 +37,7 @@ static fr_status read_uses_rope(const fr_source *source, size_t layers, bool *us
 }
 
 static fr_status shape(const fr_source *source, fr_model_spec *s) {
-    bool uses_rope[FR_MOST_LAYERS], slide = false, told = false;
+    bool uses_rope[FR_LAYERS_MAX], slide = false, told = false;
     FR_TRY(read_uses_rope(source, s->trunk.layers, uses_rope));
     if (!source->gguf) FR_TRY(fr_json_bool(source->text, "use_sliding_window", false, source->where, &slide));
     if (!source->gguf) told = json_is_array(json_object_get(source->text, "layer_types"));

@@ -50,7 +50,7 @@ void fr_conv_collect(const fr_activations *a, const fr_recurrent *ring, const fr
 }
 
 void fr_conv_save(const fr_team *team, const fr_activations *a, size_t state) {
-    const float *inputs[FR_MOST_CONV_KERNEL];
+    const float *inputs[FR_CONV_KERNEL_MAX];
     for (size_t s = team->index; s < a->conv->span_count; s += team->count) {
         const fr_conv_span *span = &a->conv->spans[s];
         const fr_recurrent *r = &span->kv->recurrent;

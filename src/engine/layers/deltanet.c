@@ -75,7 +75,7 @@ static float *gates_of(const fr_activations *a, size_t row) {
 /* Convolves channels [from, from + n) of the inputs. */
 static void convolve(const fr_activations *a, const fr_deltanet_weights *weights, const float *const *inputs,
                      size_t conv_kernel, size_t from, size_t n, float *out) {
-    const float *at[FR_MOST_CONV_KERNEL];
+    const float *at[FR_CONV_KERNEL_MAX];
     for (size_t t = 0; t < conv_kernel; t++) at[t] = inputs[t] ? inputs[t] + from : NULL;
     a->kernels->short_conv(out, at, weights->conv + from, a->deltanet->channels, conv_kernel, n);
 }
@@ -92,7 +92,7 @@ static void mix_head(const fr_activations *a, const fr_deltanet_spec *spec, cons
                      size_t row, size_t head) {
     const fr_row *of = &a->batch.rows[row];
     const fr_recurrent *ring = &a->batch.timelines[of->timeline]->recurrent;
-    const float *inputs[FR_MOST_CONV_KERNEL];
+    const float *inputs[FR_CONV_KERNEL_MAX];
     size_t keys = 2 * spec->key_heads, n = head < keys ? spec->key_dim : spec->value_dim;
     size_t from = head < keys ? head * n : keys * spec->key_dim + (head - keys) * n;
     float *mixed = a->deltanet->mixed + row * a->deltanet->channels + from;
@@ -142,7 +142,7 @@ typedef struct head_run {
 /* Makes the key and value of a position in the ring once more. */
 static void rerun_position(const fr_activations *a, head_run *run, size_t position, size_t index) {
     const fr_deltanet_spec *spec = run->spec;
-    const float *inputs[FR_MOST_CONV_KERNEL], *slot = fr_recurrent_slot(run->recurrent, run->states, position);
+    const float *inputs[FR_CONV_KERNEL_MAX], *slot = fr_recurrent_slot(run->recurrent, run->states, position);
     float *key = run->rerun + index * a->deltanet->rerun_width, *value = key + spec->key_dim;
     size_t keys = spec->key_heads * spec->key_dim;
     fr_conv_collect(a, run->recurrent, run->states, position, -1, inputs);

@@ -70,7 +70,7 @@ static int64_t larger_of_ranks(const rank_best *best, size_t ranks, size_t strid
 /* Exchanges the ranks' best ids of rows `first` on, at most TOGETHER of them; features are in the order of the ranks.
  * One thread calls it. */
 static void join_ranks(fr_ranks *ranks, const fr_forward *f, size_t vocab, size_t first) {
-    rank_best all[FR_MAX_RANKS * TOGETHER];
+    rank_best all[FR_RANKS_MAX * TOGETHER];
     size_t count = fr_ranks_count(ranks), rows = fr_smaller(TOGETHER, f->head_rows - first);
     rank_best *own = all + fr_ranks_index(ranks) * rows;
     memset(all, 0, count * rows * sizeof *all);

@@ -57,7 +57,7 @@ void fr_conv_layout(fr_activations *a, fr_recurrent_shape shape, fr_arena *arena
  * it. */
 void fr_conv_begin(const fr_activations *a);
 
-/* Collects the inputs that a convolution at a position reads, the oldest first, at most FR_MOST_CONV_KERNEL: those of
+/* Collects the inputs that a convolution at a position reads, the oldest first, at most FR_CONV_KERNEL_MAX: those of
  * rows of the batch, and before them the ring's. row: the newest input's row; -1: it is in the ring. An input before
  * position 0 is NULL. */
 void fr_conv_collect(const fr_activations *a, const fr_recurrent *ring, const fr_recurrent_layer *layer,

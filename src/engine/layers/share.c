@@ -102,7 +102,7 @@ static void share_rows(fr_trunk *trunk, fr_weights *weights) {
 /* ----------------------------------------------------------------------------------------------------------- layers */
 
 enum {
-    MOST_MATRICES = 32, /* matrices of a layer, or arrays of them */
+    MATRICES_MAX = 32,  /* matrices of a layer, or arrays of them */
     GATHERS = 4         /* exchanges in a layer that is split by rows */
 };
 
@@ -125,7 +125,7 @@ static size_t matrices_of(const fr_trunk *trunk, size_t index, matrices *all) {
                              {l->ffn.gate_up, 2},       {&l->ffn.down, 1},          {&l->ple.gate, 1},
                              {&l->ple.out, 1},          {&l->experts.router, 1},    {l->experts.gate, experts},
                              {l->experts.up, experts},  {l->experts.down, experts}};
-    _Static_assert(sizeof list / sizeof *list <= MOST_MATRICES, "room for all");
+    _Static_assert(sizeof list / sizeof *list <= MATRICES_MAX, "room for all");
     memcpy(all, list, sizeof list);
     return sizeof list / sizeof *list;
 }
@@ -138,7 +138,7 @@ static uint64_t bytes_of(const matrices *list) {
 }
 
 static uint64_t layer_bytes(const fr_trunk *trunk, size_t index) {
-    matrices all[MOST_MATRICES];
+    matrices all[MATRICES_MAX];
     uint64_t bytes = 0;
     for (size_t i = 0, count = matrices_of(trunk, index, all); i < count; i++) bytes += bytes_of(&all[i]);
     return bytes;
@@ -174,7 +174,7 @@ static bool layers_pay(const fr_trunk *trunk, const fr_ranks *ranks, const fr_ra
 /* Assigns a layer to a rank, which alone keeps its states. */
 static void assign_layer(fr_trunk *trunk, fr_weights *weights, size_t index, size_t rank) {
     const fr_layer_spec *spec = &trunk->spec.layer[index];
-    matrices all[MOST_MATRICES];
+    matrices all[MATRICES_MAX];
     fr_recurrent_shape *state = &trunk->recurrent_shapes[spec->deltanet.state];
     if (spec->mixer == FR_MIXER_DELTANET && rank != fr_ranks_index(weights->ranks)) state->behind = state->heads;
     for (size_t i = 0, count = matrices_of(trunk, index, all); i < count; i++)

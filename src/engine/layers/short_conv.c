@@ -31,7 +31,7 @@ static void convolve(const fr_activations *a, const fr_short_conv_spec *spec, co
     const fr_kernels *k = a->kernels;
     const fr_row *of = &a->batch.rows[row];
     const fr_recurrent *ring = &a->batch.timelines[of->timeline]->recurrent;
-    const float *inputs[FR_MOST_CONV_KERNEL];
+    const float *inputs[FR_CONV_KERNEL_MAX];
     size_t hidden = a->trunk->spec.hidden;
     float *seen = a->gates + row * PARTS * hidden + from, *tap = seen + TAP * hidden;
     fr_conv_collect(a, ring, &ring->layers[spec->state], (size_t)of->position, (int32_t)row, inputs);

@@ -11,14 +11,14 @@ static fr_status read_eos(fr_model *model) {
     size_t vocab = model->trunk.spec.vocab;
     if (model->files.gguf)
         return fr_tokenizer_gguf_ends(model->files.gguf, model->pre, vocab, &model->weights.notes, model->eos,
-                                      FR_MAX_EOS, &model->eos_count);
+                                      FR_EOS_MAX, &model->eos_count);
     const json_t *text = json_object_get(model->files.config, "text_config");
     const json_t *sources[] = {model->files.generation, model->files.config, json_is_object(text) ? text : NULL};
     static const char *const names[] = {"generation_config.json", "config.json", "config.json"};
     for (size_t i = 0; i < 3; i++)
         if (sources[i])
             FR_TRY(fr_json_ids(sources[i], "eos_token_id", (int64_t)vocab - 1, names[i], &model->weights.notes,
-                               model->eos, FR_MAX_EOS, &model->eos_count));
+                               model->eos, FR_EOS_MAX, &model->eos_count));
     return FR_OK;
 }
 
@@ -33,10 +33,10 @@ static void add_tokenizer_eos(fr_model *model) {
 static fr_status read_suppressed(fr_model *model) {
     size_t vocab = model->trunk.spec.vocab, *count = &model->suppressed_count;
     if (model->files.gguf)
-        return fr_tokenizer_gguf_suppressed(model->files.gguf, vocab, model->suppressed, FR_MAX_SUPPRESSED, count);
+        return fr_tokenizer_gguf_suppressed(model->files.gguf, vocab, model->suppressed, FR_SUPPRESSED_MAX, count);
     if (!model->files.generation) return FR_OK;
     return fr_json_id_list(model->files.generation, "suppress_tokens", (int64_t)vocab - 1, "generation_config.json",
-                           model->suppressed, FR_MAX_SUPPRESSED, count);
+                           model->suppressed, FR_SUPPRESSED_MAX, count);
 }
 
 fr_status fr_model_read_ends(fr_model *model) {

@@ -11,8 +11,8 @@
 
 #include <stdio.h>
 
-#define FR_MAX_EOS 64
-#define FR_MAX_SUPPRESSED 4096 /* converters list a whole range of an audio vocabulary: 1023 ids of Qwen3-TTS */
+#define FR_EOS_MAX 64
+#define FR_SUPPRESSED_MAX 4096 /* converters list a whole range of an audio vocabulary: 1023 ids of Qwen3-TTS */
 
 struct fr_model {
     fr_checkpoint files;
@@ -33,9 +33,9 @@ struct fr_model {
     struct fr_vision *vision; /* NULL: it can't see */
     fr_pooling pooling;
     int32_t image_token;      /* the id that stands for a row of a picture; -1: none */
-    int32_t eos[FR_MAX_EOS];
+    int32_t eos[FR_EOS_MAX];
     size_t eos_count;
-    int32_t suppressed[FR_MAX_SUPPRESSED]; /* ids that are never drawn, in the file's order, repeated as there */
+    int32_t suppressed[FR_SUPPRESSED_MAX]; /* ids that are never drawn, in the file's order, repeated as there */
     size_t suppressed_count;
 };
 

@@ -25,7 +25,7 @@
 #define FEW         4           /* following fewer of them takes too little time to measure */
 #define ALMOST_ALONE 0.8        /* at this share of their cost alone, drafts do not share a step */
 #define LONGER      2           /* a chain that ends by its probabilities may be this many times the mean one */
-#define MOST_SHARE  2.0         /* most that drafts beside others cost, as a multiple of their cost alone */
+#define SHARE_MAX  2.0         /* most that drafts beside others cost, as a multiple of their cost alone */
 
 #define UNKNOWN (-1.0)
 
@@ -629,7 +629,7 @@ static void learn_drafting(fr_draft_depth *draft_depth, const fr_draft_depth_par
     if (drafting == 1 || bounds) add_reading(&draft_depth->draft[longest], seconds, draft_depth->round, DRAFT_HELD_UP);
     if (drafting < 2 || alone <= times[longest]) return;
     double share = (seconds - times[longest]) / (alone - times[longest]);
-    add_reading(&draft_depth->share, greater(0, lesser(share, MOST_SHARE)), draft_depth->round, DRAFT_HELD_UP);
+    add_reading(&draft_depth->share, greater(0, lesser(share, SHARE_MAX)), draft_depth->round, DRAFT_HELD_UP);
 }
 
 static double tokens_of(const fr_draft_depth_part *parts, size_t timelines) {

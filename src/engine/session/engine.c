@@ -12,7 +12,7 @@
 #include "src/engine/vision/mmproj.h"
 
 /* Limits the rows whose logits are computed at a time: more rows cost no less each, and logits take megabytes. */
-enum { MOST_HEAD_ROWS = 64 };
+enum { HEAD_ROWS_MAX = 64 };
 
 /* Chooses the sizes on which the engine's memory depends. */
 static fr_status choose_sizes(fr_engine *e, const fr_options *options) {
@@ -25,7 +25,7 @@ static fr_status choose_sizes(fr_engine *e, const fr_options *options) {
                        spec->context_limit);
     e->chunk = fr_smaller(fr_model_chunk(model, options, e->capacity == 1), e->context);
     e->round_chunk = e->chunk;
-    e->head_rows = fr_larger(e->capacity, fr_smaller(e->capacity * FR_STEP_MAX, MOST_HEAD_ROWS));
+    e->head_rows = fr_larger(e->capacity, fr_smaller(e->capacity * FR_STEP_MAX, HEAD_ROWS_MAX));
     e->rows = e->capacity == 1 ? fr_larger(e->chunk, FR_STEP_MAX) : e->chunk + e->head_rows;
     e->kv_memory = e->shares ? (size_t)options->value[FR_OPT_KV_MEMORY] : 0;
     e->swa_full = options->value[FR_OPT_SWA_FULL] != 0;

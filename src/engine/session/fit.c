@@ -62,7 +62,7 @@ static fr_status fit(const fr_model *model, const fr_drafter *drafter, size_t se
 
 /* On all ranks, the least of what each has. */
 static uint64_t least_of_ranks(fr_ranks *ranks, uint64_t own) {
-    uint64_t all[FR_MAX_RANKS], least = own;
+    uint64_t all[FR_RANKS_MAX], least = own;
     size_t count = fr_ranks_count(ranks);
     for (size_t r = 0; r < count; r++) all[r] = own;
     fr_ranks_gather_equal(ranks, all, sizeof *all);

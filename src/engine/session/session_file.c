@@ -25,7 +25,7 @@ _Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "the file is the memor
 #define VERSION       1 /* with nothing attached */
 #define VERSION_MORE  2
 #define VERSION_BOUND 3 /* and mirostat's bound behind that */
-#define MAX_CHECKPOINTS 1024
+#define CHECKPOINTS_MAX 1024
 #define IN_MEMORY     "a session in memory" /* instead of a path */
 
 typedef struct fr_session_head {
@@ -366,7 +366,7 @@ static fr_status check_head(const fr_session *s, const fr_saved *saved) {
         return fr_fail_about(FR_OPT_CONTEXT, FR_INPUT, "%s holds %llu tokens, the context %zu", path,
                        (unsigned long long)head->length, s->context);
     if (head->frontier > head->length || (head->length && head->frontier == head->length)) return damaged(saved);
-    if (head->from > head->frontier || head->checkpoints > MAX_CHECKPOINTS) return damaged(saved);
+    if (head->from > head->frontier || head->checkpoints > CHECKPOINTS_MAX) return damaged(saved);
     return FR_OK;
 }
 

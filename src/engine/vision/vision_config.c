@@ -20,7 +20,7 @@
 
 /* The limits of a picture's pixels times its frames. */
 #define MIN_PIXELS (112 * 112)
-#define MAX_PIXELS (28 * 28 * 15000)
+#define PIXELS_MAX (28 * 28 * 15000)
 
 #define BUILT "glm4v" /* the projector that is built; llama.cpp names towers after it */
 
@@ -127,7 +127,7 @@ static fr_status read_processor(const processor *p, fr_vision_config *c) {
     int64_t bicubic;
     FR_TRY(fr_json_object(p->root, "size", p->where, &size));
     FR_TRY(fr_json_int(size, "shortest_edge", 1, INT32_MAX, MIN_PIXELS, p->where, &c->min_pixels));
-    FR_TRY(fr_json_int(size, "longest_edge", 1, INT32_MAX, MAX_PIXELS, p->where, &c->max_pixels));
+    FR_TRY(fr_json_int(size, "longest_edge", 1, INT32_MAX, PIXELS_MAX, p->where, &c->max_pixels));
     FR_TRY(fr_json_bool(p->root, "do_resize", true, p->where, &resize));
     if (!resize) return fr_fail(FR_UNBUILT, "%s: do_resize false is not built", p->where);
     FR_TRY(fr_json_int(p->root, "resample", 3, 3, 3, p->where, &bicubic));
@@ -206,7 +206,7 @@ static fr_status gguf_picture(const fr_gguf *gguf, fr_vision_config *c) {
     FR_TRY(fr_gguf_size(gguf, ".vision.patch_size", 1, 256, FR_GGUF_REQUIRED, &c->patch));
     FR_TRY(fr_gguf_size(gguf, ".vision.spatial_merge_size", 1, 16, 2, &c->merge));
     FR_TRY(fr_gguf_int(gguf, ".vision.image_min_pixels", 1, INT32_MAX, MIN_PIXELS / frames, &c->min_pixels));
-    FR_TRY(fr_gguf_int(gguf, ".vision.image_max_pixels", 1, INT32_MAX, MAX_PIXELS / frames, &c->max_pixels));
+    FR_TRY(fr_gguf_int(gguf, ".vision.image_max_pixels", 1, INT32_MAX, PIXELS_MAX / frames, &c->max_pixels));
     c->min_pixels *= frames;
     c->max_pixels *= frames;
     FR_TRY(gguf_three(gguf, ".vision.image_mean", -1e6, mean));

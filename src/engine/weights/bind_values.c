@@ -111,7 +111,7 @@ fr_status fr_bind_vectors(fr_weights *weights, const char *prefix, const char *n
 fr_status fr_bind_conv(fr_weights *weights, const char *prefix, const char *name, size_t channels, size_t conv_kernel,
                        const float **turned) {
     fr_bound *bound;
-    float *out, row[FR_MOST_CONV_KERNEL];
+    float *out, row[FR_CONV_KERNEL_MAX];
     uint32_t dims = weights->files->gguf ? 2 : 3; /* published as convolutions of one channel each */
     const uint64_t shape[] = {channels, dims == 2 ? conv_kernel : 1, conv_kernel};
     FR_TRY(fr_bound_find(weights, prefix, name, shape, dims, FR_STREAMED, &bound));

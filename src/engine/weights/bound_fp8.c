@@ -31,7 +31,7 @@ static fr_status check_config(const fr_checkpoint *files) {
 /* Finds the tensor of scales and checks all but its values. */
 static fr_status find_scales(fr_weights *weights, const fr_tensor *codes, fr_bound **scales) {
     char name[FR_TENSOR_NAME], other[FR_TENSOR_NAME];
-    uint64_t shape[FR_MAX_DIMS];
+    uint64_t shape[FR_DIMS_MAX];
     memcpy(shape, codes->shape, sizeof shape);
     for (uint32_t i = codes->dims - 2; i < codes->dims; i++) shape[i] = fr_fp8_blocks(shape[i]);
     snprintf(name, sizeof name, "%s_scale_inv", codes->name);

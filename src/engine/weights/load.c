@@ -36,7 +36,7 @@ static fr_status bring_by_pool(bringing *job, const fr_plan *plan) {
     fr_pool_run(pool, bring, job);
     fr_pool_close(pool);
     fr_status status = FR_OK;
-    for (size_t t = 0; t < FR_MAX_THREADS && status == FR_OK; t++) status = fr_failure_raise(&job->failures[t]);
+    for (size_t t = 0; t < FR_THREADS_MAX && status == FR_OK; t++) status = fr_failure_raise(&job->failures[t]);
     return status;
 }
 
@@ -45,8 +45,8 @@ fr_status fr_weights_bring_rest(const fr_weights *weights, const fr_matrix *matr
     const fr_bound *shared = fr_bound_shared(weights, matrix);
     if (!shared || !weights->placed) return FR_OK;
     fr_bound whole = fr_bound_whole(shared);
-    bringing job = {weights, &whole, calloc(FR_MAX_THREADS, sizeof *job.failures)};
-    if (!job.failures) return fr_fail_memory("the threads that load", FR_MAX_THREADS * sizeof *job.failures);
+    bringing job = {weights, &whole, calloc(FR_THREADS_MAX, sizeof *job.failures)};
+    if (!job.failures) return fr_fail_memory("the threads that load", FR_THREADS_MAX * sizeof *job.failures);
     fr_status status = bring_by_pool(&job, plan);
     free(job.failures);
     return status == FR_OK && options->value[FR_OPT_MLOCK] ? fr_bound_lock(weights, &whole) : status;

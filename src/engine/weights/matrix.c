@@ -125,7 +125,7 @@ static void decode_packed(const fr_matrix *matrix, size_t feature, float *row) {
     size_t first = feature / FR_TILE_FEATURES * FR_TILE_FEATURES; /* the first feature of the tile */
     const uint8_t *tile = matrix->data + fr_packed_bytes(matrix->type, first, matrix->cols);
     for (size_t c = 0; c < matrix->cols; c += block, tile += tile_block) {
-        uint8_t bytes[FR_MAX_BLOCK_BYTES];
+        uint8_t bytes[FR_BLOCK_BYTES_MAX];
         fr_unpack_row(matrix->type, bytes, tile, feature % FR_TILE_FEATURES, block);
         fr_dtype_decode(matrix->type, bytes, row + c, block);
     }

@@ -7,7 +7,7 @@
 #include "base/sizes.h"
 
 enum {
-    MOST_ARRAYS = 4, /* arrays that are exchanged at once */
+    ARRAYS_MAX = 4, /* arrays that are exchanged at once */
     BLOCK = 32,
     LINE = 64,
     AHEAD = 1 << 17 /* bytes of weights that a thread reads ahead, few enough to stay in a core's own cache */
@@ -101,8 +101,8 @@ static void gather(const fr_team *team, const fr_ranks_rows *rows, size_t count,
 }
 
 void fr_gather_rows(const fr_team *team, const fr_shared_rows *rows, size_t count, const fr_matrix *next) {
-    fr_ranks_rows to[MOST_ARRAYS];
-    size_t bounds[MOST_ARRAYS][FR_MAX_RANKS + 1];
+    fr_ranks_rows to[ARRAYS_MAX];
+    size_t bounds[ARRAYS_MAX][FR_RANKS_MAX + 1];
     fr_team_sync(team);
     for (size_t i = 0; i < count && team->index == 0; i++) {
         find_bounds(&rows[i].split, team->ranks, bounds[i]);
@@ -149,7 +149,7 @@ static void gather_blocks(const fr_team *team, const fr_workspace *workspace, co
 
 void fr_gather_input(const fr_team *team, const fr_workspace *workspace, const fr_matrix *matrix,
                      const fr_shared_rows *x) {
-    size_t bounds[FR_MAX_RANKS + 1], ranks = fr_ranks_count(team->ranks);
+    size_t bounds[FR_RANKS_MAX + 1], ranks = fr_ranks_count(team->ranks);
     find_bounds(&x->split, team->ranks, bounds);
     if (matrix->packed && !matrix->tap && whole_blocks(bounds, ranks)) {
         gather_blocks(team, workspace, matrix, x, bounds);

@@ -129,7 +129,7 @@ fr_status fr_bound_place(const fr_weights *weights, const fr_bound *bound, const
 
 static fr_status first_failure(const placing *job) {
     fr_status status = FR_OK;
-    for (size_t t = 0; t < FR_MAX_THREADS && status == FR_OK; t++) status = fr_failure_raise(&job->failures[t]);
+    for (size_t t = 0; t < FR_THREADS_MAX && status == FR_OK; t++) status = fr_failure_raise(&job->failures[t]);
     return status;
 }
 
@@ -200,8 +200,8 @@ static void scatter_experts(const fr_weights *weights) {
 
 fr_status fr_weights_place(fr_weights *weights, fr_pool *pool, fr_progress_fn *progress, void *context) {
     placing job = {.weights = weights, .progress = progress, .context = context};
-    job.failures = calloc(FR_MAX_THREADS, sizeof *job.failures);
-    if (!job.failures) return fr_fail_memory("the threads that load", FR_MAX_THREADS * sizeof *job.failures);
+    job.failures = calloc(FR_THREADS_MAX, sizeof *job.failures);
+    if (!job.failures) return fr_fail_memory("the threads that load", FR_THREADS_MAX * sizeof *job.failures);
     fr_weights_separate(weights);
     fr_pool_run(pool, place, &job);
     fr_status status = first_failure(&job);

@@ -9,7 +9,7 @@
 #include "src/engine/weights/bound.h"
 
 #define HUGE_PAGE ((uintptr_t)2 << 20)
-#define MOST_PIECES 4096 /* pieces of huge pages: each is a mapping of its own, of which a process has some 65,000 */
+#define PIECES_MAX 4096 /* pieces of huge pages: each is a mapping of its own, of which a process has some 65,000 */
 
 /* Gives the index of the bound tensor that the matrix is in, searching from `first` on; weights->count: none. */
 static size_t find_bound(const fr_weights *weights, const fr_matrix *matrix, size_t first) {
@@ -180,5 +180,5 @@ void fr_weights_separate(const fr_weights *weights) {
     madvise(weights->packed.base, weights->packed.size, MADV_NOHUGEPAGE);
     for (size_t i = 0; i < weights->count; i++)
         for (size_t run = 0; weights->bound[i].packed && run < fr_bound_runs(&weights->bound[i]); run++)
-            pieces += separate(weights, &weights->bound[i], run, MOST_PIECES - fr_smaller(pieces, MOST_PIECES));
+            pieces += separate(weights, &weights->bound[i], run, PIECES_MAX - fr_smaller(pieces, PIECES_MAX));
 }

@@ -31,7 +31,7 @@ static size_t vector_bytes(const fr_tensors *tensors) {
         bool codes = t->dims > 1 && t->type == FR_F8_E4M3;
         if (codes) fr_arena_take(&measure, fr_fp8_scales(t->shape, t->dims), sizeof(float));
         bool conv_kernel =
-            (t->dims == 2 || t->dims == 3) && t->type < FR_FLOAT_TYPES && t->shape[t->dims - 1] <= FR_MOST_CONV_KERNEL;
+            (t->dims == 2 || t->dims == 3) && t->type < FR_FLOAT_TYPES && t->shape[t->dims - 1] <= FR_CONV_KERNEL_MAX;
         if (convolution || conv_kernel)
             fr_arena_take(&measure, t->bytes / fr_dtype_row_bytes(t->type, 1), sizeof(float));
     }

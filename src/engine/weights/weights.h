@@ -191,7 +191,7 @@ fr_status fr_bind_vectors(fr_weights *weights, const char *prefix, const char *n
 
 /* Binds the weights of a convolution over positions, each channel by itself: the float tensor PREFIX + NAME of shape
  * [channels, conv_kernel] or [channels, 1, conv_kernel] is decoded as [conv_kernel, channels]; conv_kernel <=
- * FR_MOST_CONV_KERNEL. */
+ * FR_CONV_KERNEL_MAX. */
 fr_status fr_bind_conv(fr_weights *weights, const char *prefix, const char *name, size_t channels, size_t conv_kernel,
                        const float **turned);
 

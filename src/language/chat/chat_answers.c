@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define VARIABLES_MOST ((size_t)2048) /* bytes; answers for a request with longer variables are not kept */
+#define VARIABLES_MAX ((size_t)2048) /* bytes; answers for a request with longer variables are not kept */
 
 bool fr_chat_answers_find(const fr_chat_answers *answers, const char *question, int *answer) {
     for (size_t i = 0; i < answers->count; i++) {
@@ -17,7 +17,7 @@ bool fr_chat_answers_find(const fr_chat_answers *answers, const char *question, 
 
 void fr_chat_answers_add(fr_chat_answers *answers, const char *question, int answer) {
     size_t length = strlen(question);
-    if (length >= FR_QUESTION_MOST || answers->count == FR_ANSWERS_MOST) return;
+    if (length >= FR_QUESTION_MAX || answers->count == FR_ANSWERS_MAX) return;
     memcpy(answers->items[answers->count].question, question, length + 1);
     answers->items[answers->count++].answer = answer;
 }
@@ -28,22 +28,22 @@ void fr_kept_answers_open(fr_kept_answers *kept) {
 }
 
 void fr_kept_answers_close(fr_kept_answers *kept) {
-    for (size_t i = 0; i < FR_KEPT_MOST; i++) free(kept->places[i].variables);
+    for (size_t i = 0; i < FR_KEPT_MAX; i++) free(kept->places[i].variables);
     pthread_mutex_destroy(&kept->mutex);
 }
 
 /* Writes the variables as JSON text, by which they are found again; NULL: it is too long, or memory ran out. */
 static char *name_variables(const json_t *variables) {
     char *text = json_dumps(variables, JSON_SORT_KEYS | JSON_COMPACT);
-    if (!text || strlen(text) <= VARIABLES_MOST) return text;
+    if (!text || strlen(text) <= VARIABLES_MAX) return text;
     free(text);
     return NULL;
 }
 
-/* Finds the place that has these variables, or FR_KEPT_MOST. */
+/* Finds the place that has these variables, or FR_KEPT_MAX. */
 static size_t find_place(const fr_kept_answers *kept, const char *name) {
     size_t at = 0;
-    while (at < FR_KEPT_MOST && !(kept->places[at].variables && strcmp(kept->places[at].variables, name) == 0)) at++;
+    while (at < FR_KEPT_MAX && !(kept->places[at].variables && strcmp(kept->places[at].variables, name) == 0)) at++;
     return at;
 }
 
@@ -53,7 +53,7 @@ void fr_kept_answers_get(fr_kept_answers *kept, const json_t *variables, fr_chat
     if (!name) return;
     pthread_mutex_lock(&kept->mutex);
     size_t at = find_place(kept, name);
-    if (at < FR_KEPT_MOST) *answers = kept->places[at].answers;
+    if (at < FR_KEPT_MAX) *answers = kept->places[at].answers;
     pthread_mutex_unlock(&kept->mutex);
     free(name);
 }
@@ -63,9 +63,9 @@ void fr_kept_answers_put(fr_kept_answers *kept, const json_t *variables, const f
     if (!name) return;
     pthread_mutex_lock(&kept->mutex);
     size_t at = find_place(kept, name);
-    if (at == FR_KEPT_MOST) {
+    if (at == FR_KEPT_MAX) {
         at = kept->next;
-        kept->next = (kept->next + 1) % FR_KEPT_MOST;
+        kept->next = (kept->next + 1) % FR_KEPT_MAX;
     }
     free(kept->places[at].variables);
     kept->places[at].variables = name;

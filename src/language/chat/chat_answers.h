@@ -10,17 +10,17 @@
 #include "forerun.h"
 
 enum {
-    FR_ANSWERS_MOST = 48,  /* answers for one set of variables; further questions are asked each time */
-    FR_QUESTION_MOST = 32, /* bytes of a question's name and the role that it is about, including the NUL */
-    FR_KEPT_MOST = 8,      /* sets of variables; a new set replaces the oldest */
+    FR_ANSWERS_MAX = 48,   /* answers for one set of variables; further questions are asked each time */
+    FR_QUESTION_MAX = 32,  /* bytes of a question's name and the role that it is about, including the NUL */
+    FR_KEPT_MAX = 8,       /* sets of variables; a new set replaces the oldest */
 };
 
 typedef struct fr_chat_answers {
     size_t count;
     struct {
-        char question[FR_QUESTION_MOST];
+        char question[FR_QUESTION_MAX];
         int answer;
-    } items[FR_ANSWERS_MOST];
+    } items[FR_ANSWERS_MAX];
 } fr_chat_answers;
 
 /* Returns false if the question has no answer yet, or is too long to be kept. */
@@ -34,7 +34,7 @@ typedef struct fr_kept_answers {
     struct {
         char *variables; /* JSON text; NULL: the place is free */
         fr_chat_answers answers;
-    } places[FR_KEPT_MOST];
+    } places[FR_KEPT_MAX];
 } fr_kept_answers;
 
 void fr_kept_answers_open(fr_kept_answers *kept);

@@ -183,7 +183,7 @@ fr_status fr_continuation_append(const fr_continuation *c, const fr_reply_format
     bool lines = prompt->length && prompt->text[prompt->length - 1] == '\n';
     FR_TRY(append(prompt, json_string_value(c->thought), json_string_length(c->thought), false));
     if (!c->said) return FR_OK;
-    char mark[FR_MARK_LONGEST + sizeof "\n\n\n"];
+    char mark[FR_MARK_MAX + sizeof "\n\n\n"];
     int length = snprintf(mark, sizeof mark, "%s%s%s", lines ? "\n" : "", close, lines ? "\n\n" : "");
     FR_TRY(append(prompt, mark, (size_t)length, true));
     return append(prompt, json_string_value(c->said), json_string_length(c->said), false);

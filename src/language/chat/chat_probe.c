@@ -113,9 +113,9 @@ static fr_taken take(fr_chat_probe *probe, json_t *messages, const char *first, 
  * kept. */
 typedef int find_fn(fr_chat_probe *probe, const char *role);
 static int answer(fr_chat_probe *probe, const char *name, const char *role, find_fn *find) {
-    char question[FR_QUESTION_MOST];
+    char question[FR_QUESTION_MAX];
     int length = snprintf(question, sizeof question, "%s %s", name, role), known;
-    bool keeps = length > 0 && length < FR_QUESTION_MOST;
+    bool keeps = length > 0 && length < FR_QUESTION_MAX;
     if (keeps && fr_chat_answers_find(&probe->answers, question, &known)) return known;
     int found = find(probe, role);
     if (keeps && probe->status == FR_OK) fr_chat_answers_add(&probe->answers, question, found);

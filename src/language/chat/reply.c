@@ -276,7 +276,7 @@ static void give_back(fr_reply_reader *r, size_t length) {
 /* Acts on a call reader's verdict. Returns false if the last byte or mark, of `length` bytes, does not belong to the
  * call and must be read again. */
 static bool go_by(fr_reply_reader *r, fr_call_verdict verdict, size_t length) {
-    if (r->call.raw.length > FR_CALL_LONGEST) verdict = FR_CALL_FAULT;
+    if (r->call.raw.length > FR_CALL_MAX) verdict = FR_CALL_FAULT;
     switch (verdict) {
     case FR_CALL_FAULT: drop_call(r, 0); return true;
     case FR_CALL_DONE: end_call(r); return true;
@@ -403,7 +403,7 @@ static void leave_header(fr_reply_reader *r) {
 
 static void take_header(fr_reply_reader *r, const char *text, size_t length) {
     fr_text_append(&r->header, text, length);
-    if (r->header.length > FR_HEADER_LONGEST) leave_header(r);
+    if (r->header.length > FR_HEADER_MAX) leave_header(r);
 }
 
 /* Opens a message after its header. A call keeps the header's bytes, because they become text if it turns out to be no

@@ -14,7 +14,7 @@
 #include "src/language/chat/reply_begin.h"
 
 /* bytes; further tokens that are allowed so that a character can be completed */
-enum { MOST_TITLE = 24, MOST_BEHIND = 3 };
+enum { TITLE_MAX = 24, BEHIND_MAX = 3 };
 
 struct fr_lab_reply_budget {
     const fr_tokenizer *tokenizer;
@@ -28,7 +28,7 @@ struct fr_lab_reply_budget {
 /* The state of a reply after some of its ids. */
 typedef struct thought {
     enum { OUTSIDE, TITLE, INSIDE } at;
-    char title[MOST_TITLE];
+    char title[TITLE_MAX];
     size_t length, tokens; /* length: bytes of the title; tokens: of all reasoning so far */
 } thought;
 
@@ -45,7 +45,7 @@ static void add_title(thought *t, const fr_lab_reply_budget *b, int32_t id) {
     const char *bytes = fr_token_bytes(b->tokenizer, id, &length);
     if (id == b->body) {
         end_title(t, b);
-    } else if (length > MOST_TITLE - t->length) {
+    } else if (length > TITLE_MAX - t->length) {
         t->at = OUTSIDE;
     } else {
         if (bytes) memcpy(t->title + t->length, bytes, length);
@@ -88,7 +88,7 @@ static bool is_over(const fr_lab_reply_budget *b, const int32_t *ids, size_t len
     for (size_t i = b->prompt; i < length; i++) add_id(&t, b, ids[i]);
     if (t.at != INSIDE || t.tokens < b->most) return false;
     size_t behind = t.tokens - b->most, text = t.tokens < length ? t.tokens : length;
-    return behind >= MOST_BEHIND || !is_cut(b, ids + length - text, text);
+    return behind >= BEHIND_MAX || !is_cut(b, ids + length - text, text);
 }
 
 fr_status fr_lab_reply_budget_mask(void *budget, const int32_t *ids, size_t length, float *logits, size_t vocab) {

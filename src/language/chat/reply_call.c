@@ -13,7 +13,7 @@ bool fr_call_take(fr_text_buffer *text, char byte, size_t limit) {
 }
 
 bool fr_call_set_name(fr_reply_call *call, const char *name, size_t length) {
-    if (length == 0 || length > FR_CALL_NAME_LONGEST || call->named) return false;
+    if (length == 0 || length > FR_CALL_NAME_MAX || call->named) return false;
     for (size_t i = 0; i < length; i++)
         if ((unsigned char)name[i] <= ' ' || name[i] == 0x7f || strchr("\"'<>{}[]()", name[i])) return false;
     fr_text_append(&call->name, name, length);

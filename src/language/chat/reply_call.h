@@ -11,9 +11,9 @@
 #include "src/language/chat/reply_format.h"
 #include "src/language/chat/reply_value.h"
 
-#define FR_CALL_LONGEST      ((size_t)1 << 24) /* bytes of a call; a longer text is not taken for a call */
-#define FR_CALL_NAME_LONGEST 256
-#define FR_CALL_KEY_LONGEST  4096
+#define FR_CALL_MAX      ((size_t)1 << 24) /* bytes of a call; a longer text is not taken for a call */
+#define FR_CALL_NAME_MAX 256
+#define FR_CALL_KEY_MAX  4096
 
 typedef enum fr_call_verdict {
     FR_CALL_ON,

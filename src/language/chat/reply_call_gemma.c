@@ -99,7 +99,7 @@ static fr_call_verdict key_byte(fr_reply_call *call, char byte) {
     if (byte == ':') return empty ? FR_CALL_FAULT : put_key(call);
     if (strchr("{}[],\"", byte) || (unsigned char)byte < ' ') return FR_CALL_FAULT;
     call->state = KEY;
-    return fr_call_take(&call->key, byte, FR_CALL_KEY_LONGEST) ? FR_CALL_ON : FR_CALL_FAULT;
+    return fr_call_take(&call->key, byte, FR_CALL_KEY_MAX) ? FR_CALL_ON : FR_CALL_FAULT;
 }
 
 static fr_call_verdict value_byte(fr_reply_call *call, char byte) {
@@ -123,7 +123,7 @@ static fr_call_verdict value_byte(fr_reply_call *call, char byte) {
  * string. */
 static fr_call_verdict word_byte(fr_reply_call *call, char byte) {
     bool ends = fr_json_is_space(byte) || strchr(",]}", byte);
-    if (!ends) return fr_call_take(&call->value, byte, FR_CALL_NAME_LONGEST) ? FR_CALL_ON : FR_CALL_FAULT;
+    if (!ends) return fr_call_take(&call->value, byte, FR_CALL_NAME_MAX) ? FR_CALL_ON : FR_CALL_FAULT;
     put_comma(call);
     size_t before = call->arguments.length;
     fr_value_put(&call->arguments, call->value.bytes, call->value.length,
@@ -151,7 +151,7 @@ static fr_call_verdict plain_key_byte(fr_reply_call *call, char byte) {
     if (!escaped && byte == '\\') return go(call, PLAIN_KEY_ESCAPE);
     if (escaped && byte != call->scan.quote && byte != '\\') return FR_CALL_FAULT;
     call->state = PLAIN_KEY;
-    return fr_call_take(&call->key, byte, FR_CALL_KEY_LONGEST) ? FR_CALL_ON : FR_CALL_FAULT;
+    return fr_call_take(&call->key, byte, FR_CALL_KEY_MAX) ? FR_CALL_ON : FR_CALL_FAULT;
 }
 
 static bool in_plain_quotes(const fr_reply_call *call) {
@@ -176,7 +176,7 @@ static fr_call_verdict name_byte(fr_reply_call *call, char byte) {
                    ? open_container(call, true)
                    : FR_CALL_FAULT;
     if (call->state == BRACE) return FR_CALL_FAULT;
-    return fr_call_take(&call->value, byte, FR_CALL_NAME_LONGEST) ? FR_CALL_ON : FR_CALL_FAULT;
+    return fr_call_take(&call->value, byte, FR_CALL_NAME_MAX) ? FR_CALL_ON : FR_CALL_FAULT;
 }
 
 /* -------------------------------------------------------------------------------------------------- bytes and marks */
@@ -196,7 +196,7 @@ static fr_call_verdict gemma_byte(fr_reply_call *call, char byte) {
     case BRACE: return name_byte(call, byte);
     case KEY_OR_END:
     case KEY: return key_byte(call, byte);
-    case QUOTED_KEY: return fr_call_take(&call->key, byte, FR_CALL_KEY_LONGEST) ? FR_CALL_ON : FR_CALL_FAULT;
+    case QUOTED_KEY: return fr_call_take(&call->key, byte, FR_CALL_KEY_MAX) ? FR_CALL_ON : FR_CALL_FAULT;
     case COLON:
         if (fr_json_is_space(byte)) return FR_CALL_ON;
         return byte == ':' ? put_key(call) : FR_CALL_FAULT;

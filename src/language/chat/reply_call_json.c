@@ -75,7 +75,7 @@ static bool begin_field(fr_reply_call *call, char byte) {
 }
 
 static size_t field_limit(const fr_reply_call *call) {
-    return call->field == FIELD_ARGUMENTS ? FR_CALL_LONGEST : FR_CALL_NAME_LONGEST + 2;
+    return call->field == FIELD_ARGUMENTS ? FR_CALL_MAX : FR_CALL_NAME_MAX + 2;
 }
 
 /* Takes a byte of a member. Arguments that are an object are given on at once; other values are collected. */
@@ -145,7 +145,7 @@ static bool take_key(fr_reply_call *call, const fr_json_scan *before, char byte)
         if (call->scan.state == FR_SCAN_STRING) fr_call_clear(&call->key);
         return true;
     }
-    if (call->scan.state != FR_SCAN_COLON) return fr_call_take(&call->key, byte, FR_CALL_KEY_LONGEST);
+    if (call->scan.state != FR_SCAN_COLON) return fr_call_take(&call->key, byte, FR_CALL_KEY_MAX);
     fr_text_append(&call->key, "", 0); /* gives an empty key its bytes too */
     if (call->key.status != FR_OK) return false;
     call->field = field_of(call);
@@ -374,7 +374,7 @@ fr_call_verdict fr_call_begin_json(fr_reply_call *call, char byte) {
 
 /* Reads a byte of the name in NAME.call(KEY="VALUE", KEY="VALUE"), the form of Llama's built-in tools. */
 static fr_call_verdict method_name_byte(fr_reply_call *call, char byte) {
-    if (byte != '.') return fr_call_take(&call->value, byte, FR_CALL_NAME_LONGEST) ? FR_CALL_ON : FR_CALL_FAULT;
+    if (byte != '.') return fr_call_take(&call->value, byte, FR_CALL_NAME_MAX) ? FR_CALL_ON : FR_CALL_FAULT;
     call->state = METHOD;
     call->literal = "call(";
     return fr_call_set_name(call, call->value.bytes, call->value.length) ? FR_CALL_ON : FR_CALL_FAULT;
@@ -402,7 +402,7 @@ static fr_call_verdict key_byte(fr_reply_call *call, char byte) {
         return FR_CALL_ON;
     }
     if ((unsigned char)byte <= ' ' || strchr("\"'(),=", byte)) return FR_CALL_FAULT;
-    return fr_call_take(&call->key, byte, FR_CALL_KEY_LONGEST) ? FR_CALL_ON : FR_CALL_FAULT;
+    return fr_call_take(&call->key, byte, FR_CALL_KEY_MAX) ? FR_CALL_ON : FR_CALL_FAULT;
 }
 
 static fr_call_verdict equals_byte(fr_reply_call *call, char byte) {

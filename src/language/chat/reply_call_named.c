@@ -46,7 +46,7 @@ static fr_call_verdict name_byte(fr_reply_call *call, char byte) {
         fr_call_verdict verdict = end_name(call, BEFORE);
         return verdict == FR_CALL_ON && byte == '{' ? begin_object(call) : verdict;
     }
-    if (!fr_call_take(&call->value, byte, FR_CALL_NAME_LONGEST)) return FR_CALL_FAULT;
+    if (!fr_call_take(&call->value, byte, FR_CALL_NAME_MAX)) return FR_CALL_FAULT;
     bool offered = !call->bare || fr_call_begins_name(call->tools, call->value.bytes, call->value.length);
     return offered ? FR_CALL_ON : FR_CALL_FAULT;
 }
@@ -64,7 +64,7 @@ static fr_call_verdict named_byte(fr_reply_call *call, char byte) {
     case ID:
         if (byte == '{') return begin_object(call);
         if (fr_json_is_space(byte)) return FR_CALL_ON;
-        return fr_call_take(&call->id, byte, FR_CALL_NAME_LONGEST) ? FR_CALL_ON : FR_CALL_FAULT;
+        return fr_call_take(&call->id, byte, FR_CALL_NAME_MAX) ? FR_CALL_ON : FR_CALL_FAULT;
     case BEFORE:
         if (fr_json_is_space(byte)) return FR_CALL_ON;
         return byte == '{' ? begin_object(call) : FR_CALL_FAULT;

@@ -48,7 +48,7 @@ static fr_call_verdict name_byte(fr_reply_call *call, char byte) {
         call->first = true;
         return good && fr_call_is_offered(call) ? go(call, KEY) : FR_CALL_FAULT;
     }
-    if (!fr_call_take(&call->value, byte, FR_CALL_NAME_LONGEST)) return FR_CALL_FAULT;
+    if (!fr_call_take(&call->value, byte, FR_CALL_NAME_MAX)) return FR_CALL_FAULT;
     bool offered = !call->bare || fr_call_begins_name(call->tools, call->value.bytes, call->value.length);
     return offered ? FR_CALL_ON : FR_CALL_FAULT;
 }
@@ -68,7 +68,7 @@ static fr_call_verdict key_byte(fr_reply_call *call, char byte) {
         return go(call, BEFORE);
     }
     if ((unsigned char)byte < ' ' || strchr("\"'(){}[],=", byte)) return FR_CALL_FAULT;
-    return fr_call_take(&call->key, byte, FR_CALL_KEY_LONGEST) ? FR_CALL_ON : FR_CALL_FAULT;
+    return fr_call_take(&call->key, byte, FR_CALL_KEY_MAX) ? FR_CALL_ON : FR_CALL_FAULT;
 }
 
 static fr_call_verdict next_byte(fr_reply_call *call, char byte) {

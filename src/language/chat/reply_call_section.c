@@ -25,7 +25,7 @@ static fr_call_verdict go(fr_reply_call *call, int state) {
 /* Reads a byte of the name. Without its mark a call must begin with the name of a tool, or with "functions." and such
  * a name. */
 static fr_call_verdict name_byte(fr_reply_call *call, char byte) {
-    if (!fr_call_take(&call->value, byte, FR_CALL_NAME_LONGEST)) return FR_CALL_FAULT;
+    if (!fr_call_take(&call->value, byte, FR_CALL_NAME_MAX)) return FR_CALL_FAULT;
     const char *text = call->value.bytes;
     size_t length = call->value.length, within = sizeof functions - 1;
     if (!call->bare || strncmp(functions, text, length) == 0) return FR_CALL_ON;
@@ -51,7 +51,7 @@ static fr_call_verdict behind_byte(fr_reply_call *call, char byte) {
     if (!type || byte == '{') return FR_CALL_FAULT;
     fr_call_clear(&call->value);
     call->state = NAMED;
-    return fr_call_take(&call->value, byte, FR_CALL_NAME_LONGEST) ? FR_CALL_ON : FR_CALL_FAULT;
+    return fr_call_take(&call->value, byte, FR_CALL_NAME_MAX) ? FR_CALL_ON : FR_CALL_FAULT;
 }
 
 /* Splits Kimi's id, functions.NAME:NUMBER, of which the first part or the last may be missing. */
@@ -72,7 +72,7 @@ static fr_call_verdict take_id(fr_reply_call *call) {
 }
 
 static fr_call_verdict named_byte(fr_reply_call *call, char byte) {
-    if (byte != '\n') return fr_call_take(&call->value, byte, FR_CALL_NAME_LONGEST) ? FR_CALL_ON : FR_CALL_FAULT;
+    if (byte != '\n') return fr_call_take(&call->value, byte, FR_CALL_NAME_MAX) ? FR_CALL_ON : FR_CALL_FAULT;
     call->state = FENCE;
     call->literal = "```json\n";
     return take_name(call, call->value.bytes, call->value.length) ? FR_CALL_ON : FR_CALL_FAULT;

@@ -126,7 +126,7 @@ static fr_call_verdict name_byte(fr_reply_call *call, char byte) {
     if (is_glm(call) && fr_json_is_space(byte) && call->value.length == 0) return FR_CALL_ON;
     bool ends = is_glm(call) ? fr_json_is_space(byte) : byte == '>';
     if (ends) return end_name(call) ? go(call, BETWEEN) : FR_CALL_FAULT;
-    if (!fr_call_take(&call->value, byte, FR_CALL_NAME_LONGEST)) return FR_CALL_FAULT;
+    if (!fr_call_take(&call->value, byte, FR_CALL_NAME_MAX)) return FR_CALL_FAULT;
     const char *name = call->value.bytes + (call->value.bytes[0] == '"');
     size_t length = strcspn(name, "\"");
     return !call->bare || fr_call_begins_name(call->tools, name, length) ? FR_CALL_ON : FR_CALL_FAULT;
@@ -179,10 +179,10 @@ static fr_call_verdict tagged_byte(fr_reply_call *call, char byte) {
     case NAME: return name_byte(call, byte);
     case KEY:
         if (!is_glm(call) && byte == '>') return end_key(call);
-        return fr_call_take(&call->key, byte, FR_CALL_KEY_LONGEST) ? FR_CALL_ON : FR_CALL_FAULT;
+        return fr_call_take(&call->key, byte, FR_CALL_KEY_MAX) ? FR_CALL_ON : FR_CALL_FAULT;
     case MAYBE_KEY:
         if (!is_glm(call) && byte == '>') return end_maybe_key(call, FR_MARK_NONE);
-        if (byte != '\n' && call->raw.length - call->reopen <= FR_CALL_NAME_LONGEST) return FR_CALL_ON;
+        if (byte != '\n' && call->raw.length - call->reopen <= FR_CALL_NAME_MAX) return FR_CALL_ON;
         reopen_value(call, 0);
         return FR_CALL_ON;
     case MAYBE_BETWEEN:

@@ -40,7 +40,7 @@ typedef enum fr_mark {
     FR_MARK_COUNT
 } fr_mark;
 
-#define FR_MARK_LONGEST 32 /* bytes */
+#define FR_MARK_MAX 32 /* bytes */
 
 typedef struct fr_reply_format {
     /* the form of its calls (reply_forms.h); NULL: the template shows no known form */

@@ -13,8 +13,8 @@
 #include "src/language/chat/reply_forms.h"
 #include "src/language/chat/reply_grammar.h"
 
-#define MOST_WAYS  64 /* the most ways that are kept apart; if there are more, any member of any way may come */
-#define MOST_LOOKS 8  /* the most levels of schemas at the root that are followed */
+#define WAYS_MAX  64 /* the most ways that are kept apart; if there are more, any member of any way may come */
+#define LOOKS_MAX 8  /* the most levels of schemas at the root that are followed */
 
 /* Keywords about the whole object that these calls fulfil: only members that are properties can be written. */
 static const char *const KEPT[] = {"type",     "properties", "additionalProperties", "unevaluatedProperties",
@@ -70,7 +70,7 @@ static fr_status check_object(const making *m, const json_t *schema, const fr_sc
         bool choice = fr_schema_is_word(word, CHOICES), inner = depth > 0 && strcmp(word, "unevaluatedProperties") == 0;
         if (!fr_schema_describes(word) && !choice && (inner || !fr_schema_is_word(word, KEPT)))
             return fr_schema_fail(&place, FR_UNBUILT, "not built in this model's calls");
-        if (choice && depth == MOST_LOOKS) return fr_schema_fail(&place, FR_UNBUILT, "not built so deep");
+        if (choice && depth == LOOKS_MAX) return fr_schema_fail(&place, FR_UNBUILT, "not built so deep");
         const json_t *target = fr_json_refer(m->parameters, json_string_value(said));
         if (choice && *word == '$' && !target) return fr_schema_fail(&place, FR_INPUT, "leads nowhere");
         if (choice && *word == '$') FR_TRY(check_object(m, target, &place, depth + 1));
@@ -206,7 +206,7 @@ static json_t *loosen(making *m, json_t *ways) {
 static json_t *cross(making *m, json_t *ones, json_t *others) {
     size_t i, k;
     json_t *all = fr_schema_list(m->rules), *one, *other;
-    if (json_array_size(ones) * json_array_size(others) > MOST_WAYS) {
+    if (json_array_size(ones) * json_array_size(others) > WAYS_MAX) {
         m->loose = true;
         ones = loosen(m, ones);
         others = loosen(m, others);
@@ -258,7 +258,7 @@ static json_t *ways_of(making *m, const json_t *schema, size_t depth) {
     size_t i;
     if (!may_be_object(schema)) return ways;
     fr_schema_add(m->rules, ways, own_way(m, schema));
-    if (depth == MOST_LOOKS || m->rules->status != FR_OK) return ways;
+    if (depth == LOOKS_MAX || m->rules->status != FR_OK) return ways;
     if (target) ways = cross(m, ways, ways_of(m, target, depth + 1));
     json_array_foreach(json_object_get(schema, "allOf"), i, item) ways = cross(m, ways, ways_of(m, item, depth + 1));
     for (size_t k = 0; k < 2; k++) {

@@ -16,7 +16,7 @@
 #include "src/language/chat/reply_grammar.h"
 #include "src/language/chat/reply_value.h"
 
-#define MOST_LOOKS 8 /* the most references that are followed, and choices within choices */
+#define LOOKS_MAX 8 /* the most references that are followed, and choices within choices */
 
 typedef struct making {
     const fr_reply_plan *plan;
@@ -56,7 +56,7 @@ static fr_status check_words(const json_t *schema, const char *const *words, con
 /* Follows references, and lists of a single schema, as long as the schema says nothing else. */
 static const json_t *look_through(const making *m, const json_t *schema) {
     static const char *const reference[] = {"$ref", NULL}, *const list[] = {"allOf", NULL};
-    for (int looks = 0; looks < MOST_LOOKS; looks++) {
+    for (int looks = 0; looks < LOOKS_MAX; looks++) {
         const json_t *ref = json_object_get(schema, "$ref"), *all = json_object_get(schema, "allOf"), *inner = NULL;
         if (!fr_grammar_spend(m->parts->rules, 1 + json_object_size(schema))) break;
         if (ref && !other_word(schema, reference)) inner = fr_json_refer(m->parameters, json_string_value(ref));
@@ -140,7 +140,7 @@ static bool is_free(const making *m, const json_t *schema, size_t depth) {
     if (json_is_true(schema)) return true;
     if (!admits_text(schema) || json_object_get(schema, "enum") || json_object_get(schema, "const")) return false;
     if (fr_json_schema_limits_text(schema)) return false;
-    for (size_t i = 0; !some && i < json_array_size(choices) && depth < MOST_LOOKS; i++)
+    for (size_t i = 0; !some && i < json_array_size(choices) && depth < LOOKS_MAX; i++)
         some = is_free(m, json_array_get(choices, i), depth + 1);
     return some || !choices;
 }
@@ -159,7 +159,7 @@ static fr_status check_free(const making *m, const json_t *schema, const fr_sche
     FR_TRY(check_words(schema, words, path));
     FR_TRY(check_types(schema, path));
     if (choices && json_object_get(schema, "type")) return check_words(schema, words + 1, path);
-    if (choices && depth == MOST_LOOKS) return too_deep(&place);
+    if (choices && depth == LOOKS_MAX) return too_deep(&place);
     for (size_t i = 0; i < json_array_size(choices); i++) {
         const fr_schema_path at = {&place, NULL, i};
         if (!fr_grammar_spend(m->parts->rules, 1)) return fr_schema_check(m->parts->rules, &at);
@@ -288,7 +288,7 @@ static fr_status add_values(const making *m, const json_t *schema, const fr_sche
         return add_listed(m, said, path, all);
     }
     if (m->strict) FR_TRY(check_words(said, choice_words, path));
-    if (depth == MOST_LOOKS) return too_deep(&place);
+    if (depth == LOOKS_MAX) return too_deep(&place);
     for (size_t i = 0; i < json_array_size(choices); i++) {
         const fr_schema_path at = {&place, NULL, i};
         if (!fr_grammar_spend(m->parts->rules, 1)) return fr_schema_check(m->parts->rules, &at);

@@ -10,7 +10,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#define FR_HEADER_LONGEST 1024 /* bytes; a longer text is not taken for a header */
+#define FR_HEADER_MAX 1024 /* bytes; a longer text is not taken for a header */
 
 typedef enum fr_harmony_body {
     FR_HARMONY_CONTENT, /* the final channel, and text before calls */

@@ -9,7 +9,7 @@
 
 typedef struct fr_mark_finder {
     const fr_reply_format *format;
-    char held[FR_MARK_LONGEST];
+    char held[FR_MARK_MAX];
     size_t count;
     bool begins[256]; /* indexed by bytes: some mark that is found in text begins with this one */
 } fr_mark_finder;

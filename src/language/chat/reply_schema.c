@@ -8,8 +8,8 @@
 #include "formats/json_pointer.h"
 #include "formats/json_wide.h"
 
-#define MAX_DEPTH   32    /* the most schemas within each other */
-#define MAX_SCHEMAS 10000 /* the most schemas that are read for one parameter, with the values that they list */
+#define DEPTH_MAX   32    /* the most schemas within each other */
+#define SCHEMAS_MAX 10000 /* the most schemas that are read for one parameter, with the values that they list */
 
 enum { ANY = FR_VALUE_STRING | FR_VALUE_NUMBER | FR_VALUE_BOOLEAN | FR_VALUE_NULL | FR_VALUE_OBJECT | FR_VALUE_ARRAY };
 
@@ -146,7 +146,7 @@ static fr_value_types schema_types(search *s, const json_t *schema, const chain 
     size_t depth;
     if (!json_is_object(schema)) return silent;
     if (is_around(outer, schema, &depth)) return 0;
-    if (depth == MAX_DEPTH || s->left == 0) return ANY;
+    if (depth == DEPTH_MAX || s->left == 0) return ANY;
     s->left--;
     const chain here = {schema, outer};
     const json_t *referred = fr_json_refer(s->root, json_string_value(json_object_get(schema, "$ref")));
@@ -161,7 +161,7 @@ static fr_value_types schema_types(search *s, const json_t *schema, const chain 
 
 fr_value_types fr_tool_parameter_types(const json_t *tool, const char *parameter) {
     const json_t *parameters = json_object_get(tool, "parameters");
-    search s = {.root = parameters, .property = parameter, .left = MAX_SCHEMAS};
+    search s = {.root = parameters, .property = parameter, .left = SCHEMAS_MAX};
     fr_value_types types = schema_types(&s, parameters, NULL);
     return types == ANY ? 0 : types;
 }

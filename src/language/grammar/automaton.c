@@ -8,14 +8,14 @@
 #include "base/hash.h"
 #include "src/language/grammar/automaton_nodes.h"
 
-#define MAX_STATES  (1u << 16)
-#define MAX_FRAMES  (1u << 21)
-#define MAX_PLACES  (1u << 22) /* places of all states together */
-#define MAX_AT_ONCE 4096       /* places of one state, so bytes can be read in so many ways at once */
+#define STATES_MAX  (1u << 16)
+#define FRAMES_MAX  (1u << 21)
+#define PLACES_MAX  (1u << 22) /* places of all states together */
+#define AT_ONCE_MAX 4096       /* places of one state, so bytes can be read in so many ways at once */
 #define UNKNOWN     UINT32_MAX
 #define LAST_ROUND  0xFFFEu
 
-/* Costs of work, in units of some 10 ns of a slow core. FR_AUTOMATON_MOST units take no more than half of the states
+/* Costs of work, in units of some 10 ns of a slow core. FR_AUTOMATON_MAX units take no more than half of the states
  * and places and three quarters of the frames. */
 enum { STATE_COST = 256, LOOK_COST = 6, PLACES_A_UNIT = 8 };
 
@@ -60,16 +60,16 @@ struct fr_automaton {
     size_t frame_count, frame_capacity, state_count, state_capacity, place_count, place_capacity;
     uint32_t *frame_table, *state_table; /* numbers + 1 by hash; 0: empty */
     size_t frame_slots, state_slots;
-    /* [MAX_AT_ONCE] places of the state that is being made; waiting: nodes that are still to be looked at */
+    /* [AT_ONCE_MAX] places of the state that is being made; waiting: nodes that are still to be looked at */
     place *found, *waiting;
     size_t found_count, waiting_count;
     bool found_end;
     uint32_t *seen;               /* hash table of the places that were looked at: 1 + index into `looked` */
-    place *looked;                /* [MAX_AT_ONCE * 4] */
+    place *looked;                /* [AT_ONCE_MAX * 4] */
     size_t looked_count, doubled; /* doubled: frames that need a plain frame beside them */
 };
 
-#define LOOKED_MAX (4 * MAX_AT_ONCE)
+#define LOOKED_MAX (4 * AT_ONCE_MAX)
 #define SEEN_SLOTS (2 * LOOKED_MAX)
 
 /* ----------------------------------------------------------------------------------------------------------- memory */
@@ -163,7 +163,7 @@ static fr_status find_frame(fr_automaton *a, uint32_t node, uint32_t caller, cou
         const frame *f = &a->frames[ *number = a->frame_table[at] - 1];
         if (f->node == node && f->caller == caller && same_counter(f->counter, c)) return FR_OK;
     }
-    FR_TRY(make_room(&a->frames, sizeof *a->frames, a->frame_count, 1, MAX_FRAMES, &a->frame_capacity));
+    FR_TRY(make_room(&a->frames, sizeof *a->frames, a->frame_count, 1, FRAMES_MAX, &a->frame_capacity));
     *number = (uint32_t)a->frame_count;
     a->frames[a->frame_count++] = (frame){node, caller, c, *number};
     a->frame_table[at] = *number + 1;
@@ -225,9 +225,9 @@ static fr_status widen_steps(fr_automaton *a) {
 
 static fr_status add_state(fr_automaton *a, uint32_t *number) {
     size_t count = a->found_count;
-    FR_TRY(make_room(&a->places, sizeof *a->places, a->place_count, count + 1, MAX_PLACES, &a->place_capacity));
+    FR_TRY(make_room(&a->places, sizeof *a->places, a->place_count, count + 1, PLACES_MAX, &a->place_capacity));
     size_t steps = a->state_capacity;
-    FR_TRY(make_room(&a->states, sizeof *a->states, a->state_count, 1, MAX_STATES, &a->state_capacity));
+    FR_TRY(make_room(&a->states, sizeof *a->states, a->state_count, 1, STATES_MAX, &a->state_capacity));
     if (steps != a->state_capacity && widen_steps(a) != FR_OK) {
         a->state_capacity = steps;
         return FR_MEMORY;
@@ -302,7 +302,7 @@ static fr_status look_at(fr_automaton *a, place p) {
     const frame *back = &a->frames[p.frame];
     switch (node->kind) {
     case FR_NODE_BYTE:
-        if (a->found_count == MAX_AT_ONCE) return fail_size();
+        if (a->found_count == AT_ONCE_MAX) return fail_size();
         a->found[a->found_count++] = p;
         return FR_OK;
     case FR_NODE_SPLIT:
@@ -330,7 +330,7 @@ static fr_status settle(fr_automaton *a, uint32_t *number) {
 /* Makes the dead state, which is state 0, and the frame of the text's end, which is frame 0. */
 static fr_status open_states(fr_automaton *a) {
     uint32_t number;
-    FR_TRY(make_room(&a->frames, sizeof *a->frames, 0, 1, MAX_FRAMES, &a->frame_capacity));
+    FR_TRY(make_room(&a->frames, sizeof *a->frames, 0, 1, FRAMES_MAX, &a->frame_capacity));
     a->frames[0] = (frame){0};
     a->frame_count = 1;
     find_nothing(a);
@@ -338,7 +338,7 @@ static fr_status open_states(fr_automaton *a) {
 }
 
 static fr_status open_work(fr_automaton *a) {
-    a->found = malloc(MAX_AT_ONCE * sizeof *a->found);
+    a->found = malloc(AT_ONCE_MAX * sizeof *a->found);
     a->waiting = malloc(LOOKED_MAX * sizeof *a->waiting);
     a->looked = malloc(LOOKED_MAX * sizeof *a->looked);
     a->seen = calloc(SEEN_SLOTS, sizeof *a->seen);
@@ -540,7 +540,7 @@ size_t fr_automaton_states(const fr_automaton *a) {
 }
 
 bool fr_automaton_is_full(const fr_automaton *a) {
-    return a->state_count > MAX_STATES / 2 || a->frame_count > MAX_FRAMES / 4 || a->place_count > MAX_PLACES / 2;
+    return a->state_count > STATES_MAX / 2 || a->frame_count > FRAMES_MAX / 4 || a->place_count > PLACES_MAX / 2;
 }
 
 /* Marks the frames that places return to, and those that these frames return to. A frame's number is above its

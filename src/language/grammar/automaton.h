@@ -61,8 +61,8 @@ void fr_automaton_begin_round(fr_automaton *automaton);
 uint32_t fr_automaton_set_round(fr_automaton *automaton, uint32_t round);
 
 /* The first gives the number of states. The second is true if there may be too little room for the work that
- * FR_AUTOMATON_MOST allows. The third forgets all states but *kept, which gets another number. */
-#define FR_AUTOMATON_MOST 8000000
+ * FR_AUTOMATON_MAX allows. The third forgets all states but *kept, which gets another number. */
+#define FR_AUTOMATON_MAX 8000000
 size_t fr_automaton_states(const fr_automaton *automaton);
 bool fr_automaton_is_full(const fr_automaton *automaton);
 fr_status fr_automaton_sweep(fr_automaton *automaton, uint32_t *kept);

@@ -8,8 +8,8 @@
 #include "base/error.h"
 #include "src/language/grammar/token_tree.h"
 
-#define MAX_NODES (1u << 20)
-#define MAX_DEPTH 400 /* the most expressions within each other */
+#define NODES_MAX (1u << 20)
+#define DEPTH_MAX 400 /* the most expressions within each other */
 #define END       0u  /* the node at which all rules end */
 
 typedef struct making {
@@ -25,8 +25,8 @@ typedef struct making {
 /* Makes room for one more item; false: there is none, and the failure is kept. */
 static bool make_room(making *m, void *items, size_t size, size_t count, size_t *capacity) {
     void **at = items;
-    if (m->status == FR_OK && count == MAX_NODES)
-        m->status = fr_fail(FR_INPUT, "the grammar is too large: its repetitions have more than %u parts", MAX_NODES);
+    if (m->status == FR_OK && count == NODES_MAX)
+        m->status = fr_fail(FR_INPUT, "the grammar is too large: its repetitions have more than %u parts", NODES_MAX);
     if (m->status != FR_OK) return false;
     if (count < *capacity) return true;
     size_t wanted = count ? 2 * count : 256;
@@ -111,7 +111,7 @@ static void add_same_length(characters *c, uint32_t low, uint32_t high) {
 
 static void add_range(characters *c, uint32_t low, uint32_t high) {
     static const fr_character_range lengths[] = {
-        {0, 0x7F}, {0x80, 0x7FF}, {0x800, 0xD7FF}, {0xE000, 0xFFFF}, {0x10000, FR_MAX_CODE_POINT}};
+        {0, 0x7F}, {0x80, 0x7FF}, {0x800, 0xD7FF}, {0xE000, 0xFFFF}, {0x10000, FR_CODE_POINT_MAX}};
     for (size_t i = 0; i < sizeof lengths / sizeof *lengths; i++) {
         uint32_t from = low > lengths[i].low ? low : lengths[i].low,
                  to = high < lengths[i].high ? high : lengths[i].high;
@@ -164,7 +164,7 @@ static uint32_t make_token(making *m, const fr_expression_node *e, uint32_t next
  * A reference at the end of another rule is always a call: such a call needs no place to return to, so it costs
  * nothing, and an automaton whose rules each end with the next one keeps its few states. */
 enum { NOT_SEEN, BEING_SEEN, LARGE, SIZE_BASE };
-#define MAX_COPIED 256 /* ranges and rules of a body, with each repetition counted as often as it repeats */
+#define COPIED_MAX 256 /* ranges and rules of a body, with each repetition counted as often as it repeats */
 #define WIDE_RANGE 8   /* a range of characters of several bytes counts as this many of one byte */
 
 static size_t size_of(making *m, fr_expression expression, size_t depth);
@@ -174,19 +174,19 @@ static size_t size_of_rule(making *m, uint32_t rule, size_t depth) {
     if (*size == NOT_SEEN) {
         *size = BEING_SEEN;
         size_t found = size_of(m, m->rules->bodies[rule], depth + 1);
-        *size = found > MAX_COPIED ? LARGE : (uint16_t)(SIZE_BASE + found);
+        *size = found > COPIED_MAX ? LARGE : (uint16_t)(SIZE_BASE + found);
     }
-    return *size < SIZE_BASE ? MAX_COPIED + 1 : *size - SIZE_BASE;
+    return *size < SIZE_BASE ? COPIED_MAX + 1 : *size - SIZE_BASE;
 }
 
-/* Gives the size of an expression. Anything above MAX_COPIED means that it is too large, or repeats without end. */
+/* Gives the size of an expression. Anything above COPIED_MAX means that it is too large, or repeats without end. */
 static size_t size_of(making *m, fr_expression expression, size_t depth) {
     const fr_expression_node *e = &m->rules->expressions[expression];
     size_t size = 0, one;
-    if (depth >= MAX_DEPTH) return MAX_COPIED + 1;
+    if (depth >= DEPTH_MAX) return COPIED_MAX + 1;
     for (; e->kind == FR_EXPRESSION_SEQUENCE || e->kind == FR_EXPRESSION_CHOICE; e = &m->rules->expressions[e->first]) {
         size += size_of(m, e->second, depth + 1);
-        if (size > MAX_COPIED) return size;
+        if (size > COPIED_MAX) return size;
     }
     switch (e->kind) {
     case FR_EXPRESSION_CHARACTER:
@@ -195,10 +195,10 @@ static size_t size_of(making *m, fr_expression expression, size_t depth) {
     case FR_EXPRESSION_TOKEN: return size + 1;
     case FR_EXPRESSION_RULE: return size + 1 + size_of_rule(m, e->first, depth);
     case FR_EXPRESSION_REPEAT:
-        one = e->most > MAX_COPIED ? MAX_COPIED + 1 : size_of(m, e->first, depth + 1);
-        return one > MAX_COPIED ? MAX_COPIED + 1 : size + e->most * one;
+        one = e->most > COPIED_MAX ? COPIED_MAX + 1 : size_of(m, e->first, depth + 1);
+        return one > COPIED_MAX ? COPIED_MAX + 1 : size + e->most * one;
     case FR_EXPRESSION_COUNT:
-    case FR_EXPRESSION_COUNTED: return MAX_COPIED + 1; /* each activation of a rule counts one thing */
+    case FR_EXPRESSION_COUNTED: return COPIED_MAX + 1; /* each activation of a rule counts one thing */
     default: return size;
     }
 }
@@ -211,7 +211,7 @@ enum { UNASKED, NEVER_EMPTY, EMPTY_TOO };
  * text of its own. */
 static bool may_be_empty(making *m, fr_expression expression, size_t depth) {
     const fr_expression_node *e = &m->rules->expressions[expression];
-    if (depth >= MAX_DEPTH) return false; /* `make` refuses such a depth */
+    if (depth >= DEPTH_MAX) return false; /* `make` refuses such a depth */
     for (; e->kind == FR_EXPRESSION_CHOICE || e->kind == FR_EXPRESSION_SEQUENCE; e = &m->rules->expressions[e->first])
         if (may_be_empty(m, e->second, depth + 1) == (e->kind == FR_EXPRESSION_CHOICE))
             return e->kind == FR_EXPRESSION_CHOICE;
@@ -237,14 +237,14 @@ static uint32_t limit_of(making *m, uint32_t least, uint32_t most) {
     for (size_t i = n->limit_count; i > 0 && i + 16 > n->limit_count; i--)
         if (n->limits[i - 1].least == least && n->limits[i - 1].most == most) return (uint32_t)i - 1;
     if (!make_room(m, &n->limits, sizeof *n->limits, n->limit_count, &n->limit_capacity)) return 0;
-    n->limits[n->limit_count] = (fr_count_limit){least, most, FR_MAX_TREE_DEPTH + 1};
+    n->limits[n->limit_count] = (fr_count_limit){least, most, FR_TREE_DEPTH_MAX + 1};
     return (uint32_t)n->limit_count++;
 }
 
 static uint32_t make_count(making *m, uint32_t limit, uint32_t behind, bool exactly, uint32_t next) {
     fr_grammar_nodes *n = m->nodes;
     if (!make_room(m, &n->counts, sizeof *n->counts, n->step_count, &n->step_capacity)) return END;
-    uint32_t margin = FR_MAX_TREE_DEPTH + 1 + behind;
+    uint32_t margin = FR_TREE_DEPTH_MAX + 1 + behind;
     if (n->limits[limit].margin < margin) n->limits[limit].margin = margin;
     n->counts[n->step_count] = (fr_count_step){limit, behind, exactly};
     return add(m, (fr_grammar_node){.kind = FR_NODE_COUNT, .next = next, .other = (uint32_t)n->step_count++});
@@ -312,7 +312,7 @@ static uint32_t make_loop(making *m, const fr_expression_node *e, uint32_t least
 static uint32_t make_repeat(making *m, const fr_expression_node *e, uint32_t least, uint32_t next, size_t depth) {
     fr_expression_node copied = *e;
     size_t times = e->most == FR_GRAMMAR_UNBOUND ? least : e->most;
-    bool few = times < 2 || (times <= MAX_COPIED && times * size_of(m, e->first, depth) <= MAX_COPIED);
+    bool few = times < 2 || (times <= COPIED_MAX && times * size_of(m, e->first, depth) <= COPIED_MAX);
     bool empty = !few && may_be_empty(m, e->first, depth);
     copied.second = empty ? 0 : least;
     if (few || (empty && e->most == FR_GRAMMAR_UNBOUND)) return make_copies(m, &copied, next, depth);
@@ -332,8 +332,8 @@ static uint32_t make_choice(making *m, const fr_expression_node *e, uint32_t nex
 /* Makes the nodes of an expression, and gives the first one. Sequences are made from their ends. */
 static uint32_t make(making *m, fr_expression expression, uint32_t next, size_t depth) {
     const fr_expression_node *e = &m->rules->expressions[expression];
-    if (depth == MAX_DEPTH && m->status == FR_OK)
-        m->status = fr_fail(FR_INPUT, "the grammar is nested more than %d deep", MAX_DEPTH);
+    if (depth == DEPTH_MAX && m->status == FR_OK)
+        m->status = fr_fail(FR_INPUT, "the grammar is nested more than %d deep", DEPTH_MAX);
     for (; m->status == FR_OK && e->kind == FR_EXPRESSION_SEQUENCE; e = &m->rules->expressions[e->first])
         next = make(m, e->second, next, depth + 1);
     if (m->status != FR_OK) return END;
@@ -348,7 +348,7 @@ static uint32_t make(making *m, fr_expression expression, uint32_t next, size_t 
     case FR_EXPRESSION_COUNTED: return make_counted(m, limit_of(m, e->first, e->second), next);
     case FR_EXPRESSION_LOOK: m->status = fr_fail(FR_UNBUILT, "looking around is not built here"); return END;
     case FR_EXPRESSION_RULE:
-        if (next != END && size_of_rule(m, e->first, depth) <= MAX_COPIED)
+        if (next != END && size_of_rule(m, e->first, depth) <= COPIED_MAX)
             return make(m, m->rules->bodies[e->first], next, depth + 1);
         return add_call(m, e->first, next);
     default: return next;
@@ -379,8 +379,8 @@ static uint32_t call_nonempty(making *m, uint32_t rule, uint32_t next, size_t de
 static uint32_t make_nonempty(making *m, fr_expression expression, uint32_t next, size_t depth) {
     const fr_expression_node *e = &m->rules->expressions[expression];
     if (!may_be_empty(m, expression, depth)) return make(m, expression, next, depth);
-    if (depth >= MAX_DEPTH && m->status == FR_OK)
-        m->status = fr_fail(FR_INPUT, "the grammar is nested more than %d deep", MAX_DEPTH);
+    if (depth >= DEPTH_MAX && m->status == FR_OK)
+        m->status = fr_fail(FR_INPUT, "the grammar is nested more than %d deep", DEPTH_MAX);
     if (m->status != FR_OK) return END;
     uint32_t others;
     switch (e->kind) {
@@ -482,8 +482,8 @@ static fr_status look_at_rule(beginnings *b, uint32_t rule, size_t bottom) {
     if (b->rules[rule] >= CONSUMES) return FR_OK;
     if (b->rules[rule] == ASKED)
         return fr_fail(FR_INPUT, "a rule of the grammar begins with itself: write what repeats behind it instead");
-    if (++b->depth > MAX_DEPTH)
-        return fr_fail(FR_INPUT, "the grammar has more than %d rules that begin with each other", MAX_DEPTH);
+    if (++b->depth > DEPTH_MAX)
+        return fr_fail(FR_INPUT, "the grammar has more than %d rules that begin with each other", DEPTH_MAX);
     b->rules[rule] = ASKED;
     bool empty = false;
     size_t top = bottom;

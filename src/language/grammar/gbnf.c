@@ -8,8 +8,8 @@
 #include "src/language/grammar/cursor.h"
 #include "src/language/grammar/readers.h"
 
-#define MAX_DEPTH 100 /* the most parentheses within each other */
-#define MAX_RULES 16384
+#define DEPTH_MAX 100 /* the most parentheses within each other */
+#define RULES_MAX 16384
 
 typedef struct rule_name {
     fr_text name;
@@ -64,7 +64,7 @@ static fr_text take_name(reader *r) {
 
 static fr_status take_code(reader *r, size_t digits, uint32_t *code) {
     if (!fr_cursor_take_hex(&r->c, digits, code)) return fail(r, "a hexadecimal digit is missing");
-    return *code <= FR_MAX_CODE_POINT ? FR_OK : fail(r, "no character has such a code");
+    return *code <= FR_CODE_POINT_MAX ? FR_OK : fail(r, "no character has such a code");
 }
 
 static fr_status take_escape(reader *r, uint32_t *code) {
@@ -103,15 +103,15 @@ static fr_status read_literal(reader *r, fr_expression *expression) {
     return FR_OK;
 }
 
-enum { MAX_RANGES = 1024 };
+enum { RANGES_MAX = 1024 };
 
 static fr_status read_class(reader *r, fr_expression *expression) {
-    fr_character_range ranges[MAX_RANGES];
+    fr_character_range ranges[RANGES_MAX];
     size_t count = 0;
     bool except = fr_cursor_take(&r->c, '^');
     while (!fr_cursor_take(&r->c, ']')) {
         if (fr_cursor_peek(&r->c) < 0) return fail(r, "a class of characters without its closing bracket");
-        if (count == MAX_RANGES) return fail(r, "a class of more than 1024 ranges");
+        if (count == RANGES_MAX) return fail(r, "a class of more than 1024 ranges");
         fr_character_range *range = &ranges[count++];
         FR_TRY(take_character(r, &range->low));
         range->high = range->low;
@@ -133,7 +133,7 @@ static fr_status find_rule(reader *r, fr_text name, uint32_t *rule) {
         *rule = r->names[at].rule;
         if (fr_text_same(r->names[at].name, name)) return FR_OK;
     }
-    if (r->name_count == MAX_RULES) return fail(r, "more than 16384 rules");
+    if (r->name_count == RULES_MAX) return fail(r, "more than 16384 rules");
     *rule = fr_grammar_rule(r->rules);
     r->names[at] = (rule_name){name, *rule, (size_t)(name.bytes - r->c.text.bytes)};
     r->name_count++;
@@ -158,7 +158,7 @@ static fr_status read_number(reader *r, uint32_t *number) {
     if (fr_cursor_peek(&r->c) < '0' || fr_cursor_peek(&r->c) > '9') return fail(r, "a number is missing");
     for (*number = 0; fr_cursor_peek(&r->c) >= '0' && fr_cursor_peek(&r->c) <= '9'; r->c.at++) {
         uint64_t longer = *number * UINT64_C(10) + (uint64_t)(fr_cursor_peek(&r->c) - '0');
-        if (longer > FR_MAX_REPEATS) return fail(r, "more than 2147483647 repetitions");
+        if (longer > FR_REPEATS_MAX) return fail(r, "more than 2147483647 repetitions");
         *number = (uint32_t)longer;
     }
     return FR_OK;
@@ -198,7 +198,7 @@ static fr_status read_repeats(reader *r, bool lines, fr_expression *expression) 
 }
 
 static fr_status read_group(reader *r, size_t depth, fr_expression *expression) {
-    if (depth == MAX_DEPTH) return fail(r, "parentheses nested more than 100 deep");
+    if (depth == DEPTH_MAX) return fail(r, "parentheses nested more than 100 deep");
     skip_blanks(r, true);
     FR_TRY(read_choices(r, depth + 1, expression));
     return fr_cursor_take(&r->c, ')') ? FR_OK : fail(r, "a parenthesis is not closed");
@@ -279,7 +279,7 @@ static fr_status read_all(reader *r) {
 
 fr_status fr_gbnf_read(fr_text text, fr_grammar_rules *rules) {
     size_t most = text.length / 2 + 2; /* names and the bytes between them, and root */
-    reader r = {.c = {text, 0}, .rules = rules, .slots = fr_hash_table_size(2 * (most < MAX_RULES ? most : MAX_RULES))};
+    reader r = {.c = {text, 0}, .rules = rules, .slots = fr_hash_table_size(2 * (most < RULES_MAX ? most : RULES_MAX))};
     r.names = calloc(r.slots, sizeof *r.names);
     if (!r.names) return fr_fail_memory("a grammar", r.slots * sizeof *r.names);
     fr_status status = read_all(&r);

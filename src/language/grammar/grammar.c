@@ -8,9 +8,9 @@
 #include "src/language/grammar/readers.h"
 #include "src/language/grammar/text_runs.h"
 
-#define MAX_KEPT_BYTES ((size_t)64 << 20) /* bytes of masks */
-#define MAX_TEXT       ((size_t)1 << 20)
-#define MAX_APART      64
+#define KEPT_BYTES_MAX ((size_t)64 << 20) /* bytes of masks */
+#define TEXT_MAX       ((size_t)1 << 20)
+#define APART_MAX      64
 /* words of a mask: a walk over so many takes as long as one node of the tree, the automaton's unit of work */
 #define UNIT_WORDS     16
 
@@ -28,9 +28,9 @@ struct fr_grammar {
     local_mask *locals; /* [states] */
     uint64_t **masks;   /* [states] */
     size_t capacity, words, kept, sweeps;
-    int32_t apart[MAX_APART]; /* tokens that count only as themselves, not as text */
+    int32_t apart[APART_MAX]; /* tokens that count only as themselves, not as text */
     size_t apart_count;
-    uint32_t path[FR_MAX_TREE_DEPTH + 1]; /* states of the nodes above the node of a walk, by depth */
+    uint32_t path[FR_TREE_DEPTH_MAX + 1]; /* states of the nodes above the node of a walk, by depth */
 };
 
 /* ----------------------------------------------------------------------------------------------------------- memory */
@@ -48,7 +48,7 @@ static void forget(fr_grammar *g) {
 }
 
 fr_status fr_grammar_make_room(fr_grammar *g, uint32_t *state) {
-    if (g->kept <= MAX_KEPT_BYTES && !fr_automaton_is_full(g->automaton)) return FR_OK;
+    if (g->kept <= KEPT_BYTES_MAX && !fr_automaton_is_full(g->automaton)) return FR_OK;
     forget(g);
     g->sweeps++;
     return fr_automaton_sweep(g->automaton, state);
@@ -172,7 +172,7 @@ static fr_status walk_stop(fr_grammar *g, const fr_slice_stop *stop, uint32_t st
  * class, and those that are longer than the slice. */
 static fr_status walk_stops(fr_grammar *g, const fr_slice_stops *stops, slice known, const uint32_t *states,
                             uint64_t *bits, local_mask *m) {
-    size_t most = known.length < FR_STOPS_MOST ? known.length : FR_STOPS_MOST;
+    size_t most = known.length < FR_STOP_TEXTS_MAX ? known.length : FR_STOP_TEXTS_MAX;
     FR_TRY(fr_automaton_spend(g->automaton, stops->group_count));
     for (size_t i = 0; i < stops->group_count && stops->groups[i].behind < most; i++) {
         const fr_stop_group *group = &stops->groups[i];
@@ -201,12 +201,12 @@ static fr_status find_slice(fr_grammar *g, uint32_t state, slice *found) {
 /* Allows all tokens below an origin, at which the text is in a state: first a slice, then the tokens that it lacks. */
 static fr_status walk_origin(fr_grammar *g, const fr_slice_origin *origin, uint32_t state, uint64_t *bits,
                              local_mask *m) {
-    uint32_t states[FR_STOPS_MOST + 1];
+    uint32_t states[FR_STOP_TEXTS_MAX + 1];
     bool one = false;
     slice known;
     FR_TRY(find_slice(g, state, &known));
     if (known.class >= 0) {
-        size_t most = known.length < FR_STOPS_MOST ? known.length : FR_STOPS_MOST;
+        size_t most = known.length < FR_STOP_TEXTS_MAX ? known.length : FR_STOP_TEXTS_MAX;
         const uint64_t *slice_bits = origin->bits[known.class][known.index];
         for (size_t i = 0; i < g->words; i++) bits[i] |= slice_bits[i];
         FR_TRY(fr_text_path(&g->runs, g->automaton, state, known.class, most, states, &one));
@@ -279,7 +279,7 @@ fr_status fr_grammar_mask(fr_grammar *g, uint32_t state, const uint64_t **bits) 
     *bits = g->masks[state];
     if (*bits) return FR_OK;
     fr_status status = new_mask(g, &made);
-    fr_automaton_limit(g->automaton, FR_AUTOMATON_MOST);
+    fr_automaton_limit(g->automaton, FR_AUTOMATON_MAX);
     if (status == FR_OK) status = add_parts(g, state, made);
     fr_automaton_limit(g->automaton, SIZE_MAX);
     if (status == FR_OK) status = set_apart(g, state, made);
@@ -376,7 +376,7 @@ fr_status fr_grammar_of_rules(const fr_token_tree *tree, const fr_grammar_rules 
 }
 
 fr_status fr_grammar_read(fr_grammar_kind kind, fr_text text, fr_grammar_rules *rules) {
-    if (text.length > MAX_TEXT) return fr_fail(FR_INPUT, "the grammar has more than %zu bytes", MAX_TEXT);
+    if (text.length > TEXT_MAX) return fr_fail(FR_INPUT, "the grammar has more than %zu bytes", TEXT_MAX);
     switch (kind) {
     case FR_GRAMMAR_GBNF: return fr_gbnf_read(text, rules);
     case FR_GRAMMAR_REGEX: return fr_regex_read(text, rules);
@@ -388,7 +388,7 @@ fr_status fr_grammar_read(fr_grammar_kind kind, fr_text text, fr_grammar_rules *
 fr_status fr_grammar_keep_apart(fr_grammar *g, const int32_t *ids, size_t count) {
     for (size_t i = 0; i < count; i++) {
         if (ids[i] < 0 || !fr_token_tree_has_sign(g->tree, ids[i])) continue;
-        if (g->apart_count == MAX_APART) return fr_fail(FR_USAGE, "more than %d tokens that are no text", MAX_APART);
+        if (g->apart_count == APART_MAX) return fr_fail(FR_USAGE, "more than %d tokens that are no text", APART_MAX);
         g->apart[g->apart_count++] = ids[i];
     }
     return FR_OK;

@@ -8,11 +8,11 @@
 #include "formats/json.h"
 #include "formats/json_wide.h"
 
-#define MAX_INDENT    20
-#define MAX_DIGITS    18 /* digits of an integer without bounds */
-#define FRACTION_MOST 6
-#define MAX_KEY       40  /* characters of a bare key after its first */
-#define MAX_NAME      200 /* bytes of a name that other keys must differ from */
+#define INDENT_MAX    20
+#define DIGITS_MAX    18 /* digits of an integer without bounds */
+#define FRACTION_MAX 6
+#define KEY_MAX       40  /* characters of a bare key after its first */
+#define NAME_LENGTH_MAX      200 /* bytes of a name that other keys must differ from */
 
 fr_written_parts fr_written_parts_of(fr_grammar_rules *rules) {
     return (fr_written_parts){.rules = rules,
@@ -42,7 +42,7 @@ fr_expression fr_written_blank(fr_written_parts *p) {
     if (p->mark) return 0;
     const fr_character_range indents[] = {{' ', ' '}, {'\t', '\t'}};
     fr_expression indent =
-        fr_expression_repeat(p->rules, fr_expression_characters(p->rules, indents, 2, false), 0, MAX_INDENT);
+        fr_expression_repeat(p->rules, fr_expression_characters(p->rules, indents, 2, false), 0, INDENT_MAX);
     return maybe(p, fr_expression_or(p->rules, string(p, " "), then(p, string(p, "\n"), indent)));
 }
 
@@ -65,7 +65,7 @@ fr_expression fr_written_list(fr_written_parts *p, const char *open, fr_expressi
 
 /* ---------------------------------------------------------------------------------------------------------- strings */
 
-static const fr_character_range PLAIN[] = {{0x20, 0x21}, {0x23, 0x5B}, {0x5D, 0x7E}, {0x80, FR_MAX_CODE_POINT}};
+static const fr_character_range PLAIN[] = {{0x20, 0x21}, {0x23, 0x5B}, {0x5D, 0x7E}, {0x80, FR_CODE_POINT_MAX}};
 
 /* Characters that have a short escape in JSON. */
 static const struct escape {
@@ -211,7 +211,7 @@ static fr_expression other_end(fr_written_parts *p, const char *const *names, si
     size_t kinds = 0;
     fr_expression made = 0;
     bool ends = count && !names[0][at];
-    if (at > MAX_NAME && p->rules->status == FR_OK) p->rules->status = FR_INPUT;
+    if (at > NAME_LENGTH_MAX && p->rules->status == FR_OK) p->rules->status = FR_INPUT;
     if (!taken) p->rules->status = FR_MEMORY;
     if (p->rules->status != FR_OK) {
         free(taken);
@@ -256,7 +256,7 @@ static fr_expression digits(fr_written_parts *p, uint32_t least, uint32_t most) 
 
 /* Allows 0, or digits that do not begin with 0. */
 static fr_expression natural(fr_written_parts *p) {
-    return fr_expression_or(p->rules, string(p, "0"), then(p, range(p, '1', '9'), digits(p, 0, MAX_DIGITS - 1)));
+    return fr_expression_or(p->rules, string(p, "0"), then(p, range(p, '1', '9'), digits(p, 0, DIGITS_MAX - 1)));
 }
 
 static void join(fr_written_parts *p, fr_expression *all, bool *some, fr_expression one) {
@@ -298,9 +298,9 @@ static void add_naturals(fr_written_parts *p, fr_decimal low, fr_decimal high, c
 }
 
 /* Finds the smallest and the largest integer within the bounds. A missing bound is far away: integers get at most
- * MAX_DIGITS digits, or one more than the other bound has. */
+ * DIGITS_MAX digits, or one more than the other bound has. */
 static void whole_bounds(const fr_written_bounds *b, fr_decimal *low, fr_decimal *high) {
-    const fr_decimal far_low = fr_decimal_nines(MAX_DIGITS, true), far_high = fr_decimal_nines(MAX_DIGITS, false);
+    const fr_decimal far_low = fr_decimal_nines(DIGITS_MAX, true), far_high = fr_decimal_nines(DIGITS_MAX, false);
     *low = b->has_least && b->above_least ? fr_decimal_next(b->least, false) : b->has_least ? b->least : far_low;
     *high = b->has_most && b->below_most ? fr_decimal_next(b->most, true) : b->has_most ? b->most : far_high;
     if (!b->has_least && fr_decimal_compare(high, &far_low) < 0)
@@ -335,10 +335,10 @@ bool fr_written_integer(fr_written_parts *p, const fr_written_bounds *bounds, fr
 /* Allows numbers with a fraction that is not 0. Each lies between its whole part and the next one, so bounds on whole
  * parts suffice. */
 static void add_fractions(fr_written_parts *p, const fr_written_bounds *b, fr_expression *all, bool *some) {
-    const fr_decimal far = fr_decimal_nines(MAX_DIGITS - 1, false);
+    const fr_decimal far = fr_decimal_nines(DIGITS_MAX - 1, false);
     fr_decimal low = b->has_least ? larger(b->least, ZERO) : ZERO, high = b->has_most ? b->most : far;
     fr_expression whole = 0,
-                  fraction = then(p, then(p, string(p, "."), digits(p, 0, FRACTION_MOST - 1)), range(p, '1', '9'));
+                  fraction = then(p, then(p, string(p, "."), digits(p, 0, FRACTION_MAX - 1)), range(p, '1', '9'));
     bool any = false;
     if (b->has_most) high = fr_decimal_next(high, true);
     if (fr_decimal_compare(&low, &high) <= 0) add_naturals(p, low, high, "", &whole, &any);
@@ -362,7 +362,7 @@ bool fr_written_number(fr_written_parts *p, const fr_written_bounds *bounds, fr_
     fr_expression exponent =
         then(p, fr_expression_characters(p->rules, e, 2, false),
              then(p, maybe(p, fr_expression_characters(p->rules, signs, 2, false)), digits(p, 1, 2)));
-    fr_expression fraction = then(p, string(p, "."), digits(p, 1, MAX_DIGITS));
+    fr_expression fraction = then(p, string(p, "."), digits(p, 1, DIGITS_MAX));
     *expression =
         then(p, then(p, then(p, maybe(p, string(p, "-")), natural(p)), maybe(p, fraction)), maybe(p, exponent));
     return true;
@@ -399,7 +399,7 @@ static fr_expression any_key(fr_written_parts *p) {
     const fr_character_range letters[] = {{'a', 'z'}, {'A', 'Z'}, {'_', '_'}, {'0', '9'}};
     if (!p->mark) return fr_written_string(p);
     return then(p, fr_expression_characters(p->rules, letters, 3, false),
-                fr_expression_repeat(p->rules, fr_expression_characters(p->rules, letters, 4, false), 0, MAX_KEY));
+                fr_expression_repeat(p->rules, fr_expression_characters(p->rules, letters, 4, false), 0, KEY_MAX));
 }
 
 fr_expression fr_written_member(fr_written_parts *p, const char *name, fr_expression value) {

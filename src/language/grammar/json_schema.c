@@ -8,11 +8,11 @@
 #include "formats/json_wide.h"
 #include "src/language/grammar/json_schema_reader.h"
 
-#define MAX_DEPTH   64 /* the most schemas within each other */
-#define MAX_SCHEMAS 20000
-#define MAX_LOOKS   8    /* the most references that are followed in a row */
-#define MAX_TYPES   7    /* the most types of a schema; JSON Schema has no more */
-#define MAX_VALUES  4000 /* the most listed values; an automaton can't be in more places at once */
+#define DEPTH_MAX   64 /* the most schemas within each other */
+#define SCHEMAS_MAX 20000
+#define LOOKS_MAX   8    /* the most references that are followed in a row */
+#define TYPES_MAX   7    /* the most types of a schema; JSON Schema has no more */
+#define VALUES_MAX  4000 /* the most listed values; an automaton can't be in more places at once */
 
 struct fr_schema_reference {
     const json_t *schema;
@@ -57,12 +57,12 @@ fr_status fr_schema_read_some(reader *r, const json_t *schema, const fr_schema_p
 static uint32_t read_count(const json_t *schema, const char *key, uint32_t otherwise, uint32_t beyond) {
     const json_t *number = json_object_get(schema, key);
     if (!number) return otherwise;
-    return fr_schema_number(number) > FR_MAX_REPEATS ? beyond : (uint32_t)fr_schema_number(number);
+    return fr_schema_number(number) > FR_REPEATS_MAX ? beyond : (uint32_t)fr_schema_number(number);
 }
 
 fr_status fr_schema_read_counts(reader *r, const json_t *schema, const char *least_key, const char *most_key,
                                 const fr_schema_path *path, uint32_t *least, uint32_t *most) {
-    *least = read_count(schema, least_key, 0, FR_MAX_REPEATS);
+    *least = read_count(schema, least_key, 0, FR_REPEATS_MAX);
     *most = FR_GRAMMAR_UNBOUND;
     if (most_key) *most = read_count(schema, most_key, FR_GRAMMAR_UNBOUND, FR_GRAMMAR_UNBOUND);
     return *least <= *most ? FR_OK : fr_schema_nothing(r, path);
@@ -139,7 +139,7 @@ static fr_status read_types(reader *r, const json_t *types, const json_t *schema
     size_t i;
     json_t *type;
     bool some = false;
-    if (json_array_size(types) > MAX_TYPES) return fr_schema_fail(path, FR_INPUT, "more types than there are in JSON");
+    if (json_array_size(types) > TYPES_MAX) return fr_schema_fail(path, FR_INPUT, "more types than there are in JSON");
     json_array_foreach(types, i, type) {
         fr_expression one = 0;
         fr_status status = read_type(r, json_string_value(type), schema, path, &one);
@@ -154,7 +154,7 @@ static fr_status read_types(reader *r, const json_t *types, const json_t *schema
 static fr_status write_constants(reader *r, json_t *values, const fr_schema_path *path, fr_expression *expression) {
     size_t i;
     json_t *value;
-    bool some = false, many = json_array_size(values) > MAX_VALUES;
+    bool some = false, many = json_array_size(values) > VALUES_MAX;
     json_array_foreach(values, i, value) if (!many)
         fr_schema_or(r, fr_written_literal(r->parts, value), expression, &some);
     json_decref(values);
@@ -210,7 +210,7 @@ fr_status fr_schema_find(reader *r, const char *pointer, const fr_schema_path *p
 }
 
 const json_t *fr_schema_look_through(reader *r, const json_t *schema, const fr_schema_path *path) {
-    for (int looks = 0; looks < MAX_LOOKS; looks++) {
+    for (int looks = 0; looks < LOOKS_MAX; looks++) {
         const json_t *target, *ref = json_object_get(schema, "$ref");
         if (ref) fr_grammar_spend(r->parts->rules, json_object_size(schema));
         if (!json_is_string(ref) || fr_schema_says_more(schema, "$ref")) break;
@@ -360,7 +360,7 @@ static fr_status read_object_schema(reader *r, const json_t *schema, const fr_sc
  * part. */
 static bool may_say_less(const reader *r, fr_status status) {
     bool failed = status == FR_UNBUILT || (status == FR_INPUT && !r->nothing);
-    return failed && r->parts->lenient && r->parts->rules->status == FR_OK && r->schemas <= MAX_SCHEMAS;
+    return failed && r->parts->lenient && r->parts->rules->status == FR_OK && r->schemas <= SCHEMAS_MAX;
 }
 
 /* Reads only the keywords that are always built, as far as they are valid. If that fails, reads only the type; if that
@@ -376,7 +376,7 @@ static fr_status read_leniently(reader *r, const json_t *schema, const fr_schema
     const char *const *const words[] = {kept, type_alone, nothing};
     fr_grammar_rules *rules = r->parts->rules;
     fr_status status = FR_UNBUILT;
-    for (size_t i = r->depth > MAX_DEPTH; i < 3 && may_say_less(r, status); i++) {
+    for (size_t i = r->depth > DEPTH_MAX; i < 3 && may_say_less(r, status); i++) {
         const char *key;
         json_t *value, *less = fr_schema_pack(rules, "{}");
         json_object_foreach((json_t *)schema, key,
@@ -396,8 +396,8 @@ fr_status fr_schema_read(reader *r, const json_t *schema, const fr_schema_path *
     if (json_is_true(schema)) *expression = fr_written_any(r->parts);
     if (json_is_true(schema)) return FR_OK;
     if (json_is_false(schema)) return fr_schema_nothing(r, path);
-    if (++r->schemas > MAX_SCHEMAS) return fr_schema_fail(path, FR_INPUT, "the schema is too large");
-    if (++r->depth > MAX_DEPTH && status == FR_OK)
+    if (++r->schemas > SCHEMAS_MAX) return fr_schema_fail(path, FR_INPUT, "the schema is too large");
+    if (++r->depth > DEPTH_MAX && status == FR_OK)
         status = fr_schema_fail(path, FR_INPUT, "schemas are nested more than 64 deep");
     if (status == FR_OK) status = read_object_schema(r, schema, path, expression);
     if (may_say_less(r, status)) status = read_leniently(r, schema, path, expression);

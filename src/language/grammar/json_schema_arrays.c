@@ -5,12 +5,12 @@
 
 #include "src/language/grammar/json_schema_reader.h"
 
-#define MAX_SHUFFLED 8     /* the most values that may come in any order */
-#define MAX_RULES    20000 /* the most rules of values that come in the schema's order */
-#define MAX_HITS     64    /* the most items that `contains` may require */
-#define MAX_CHOICES  8     /* the most choices within each other */
-#define MAX_INTEGERS 100   /* the most integers that are listed, and only if their bounds are within MAX_BOUND */
-#define MAX_BOUND    1000000000000000
+#define SHUFFLED_MAX 8     /* the most values that may come in any order */
+#define RULES_MAX    20000 /* the most rules of values that come in the schema's order */
+#define HITS_MAX     64    /* the most items that `contains` may require */
+#define CHOICES_MAX  8     /* the most choices within each other */
+#define INTEGERS_MAX 100   /* the most integers that are listed, and only if their bounds are within BOUND_MAX */
+#define BOUND_MAX    1000000000000000
 
 /* ----------------------------------------------------------------------------------------------------------- tuples */
 
@@ -121,11 +121,11 @@ static fr_status write_different(fr_schema_reader *r, const json_t *values, uint
                                  const fr_schema_path *path, fr_expression *expression) {
     fr_grammar_rules *rules = r->parts->rules;
     choice c = {r, values, (uint32_t)json_array_size(values), least, most, (uint32_t)rules->rule_count};
-    bool shuffled = c.count <= MAX_SHUFFLED;
+    bool shuffled = c.count <= SHUFFLED_MAX;
     size_t needed = shuffled ? (size_t)1 << c.count : (size_t)(c.count + 1) * (c.count + 1);
     const fr_schema_path place = {path, "uniqueItems", 0};
     if (least > c.count) return fr_schema_nothing(r, path);
-    if (needed > MAX_RULES) return fr_schema_fail(&place, FR_UNBUILT, "not built for so many values");
+    if (needed > RULES_MAX) return fr_schema_fail(&place, FR_UNBUILT, "not built for so many values");
     for (size_t i = 0; i < needed; i++) fr_grammar_rule(rules);
     if (rules->status != FR_OK) return fr_grammar_rules_check(rules);
     if (shuffled)
@@ -151,7 +151,7 @@ static bool add_values_of_type(fr_grammar_rules *rules, const char *type, const 
     if (strcmp(type, "null") == 0) return true;
     if (strcmp(type, "integer") != 0 || !json_is_integer(least) || !json_is_integer(most)) return false;
     json_int_t low = json_integer_value(least), high = json_integer_value(most);
-    if (low < -MAX_BOUND || high > MAX_BOUND || high - low >= MAX_INTEGERS) return false;
+    if (low < -BOUND_MAX || high > BOUND_MAX || high - low >= INTEGERS_MAX) return false;
     for (json_int_t value = low; value <= high; value++) fr_schema_add(rules, list, fr_schema_pack(rules, "I", value));
     return true;
 }
@@ -193,7 +193,7 @@ static fr_status add_values(fr_schema_reader *r, const json_t *schema, const fr_
     json_array_foreach(listed, i, item) fr_schema_add(rules, list, json_incref(item));
     *known = listed || add_values_of_types(rules, json_object_get(said, "type"), said, list);
     json_decref(listed);
-    if (*known || !choices || depth == MAX_CHOICES) return fr_schema_check(rules, path);
+    if (*known || !choices || depth == CHOICES_MAX) return fr_schema_check(rules, path);
     *known = true;
     json_array_foreach(choices, i, item) if (*known) FR_TRY(add_values(r, item, path, depth + 1, list, known));
     return fr_schema_check(rules, path);
@@ -270,7 +270,7 @@ static fr_status read_hits(fr_schema_reader *r, const json_t *schema, const json
         FR_TRY(fr_schema_read_counts(r, schema, "minContains", NULL, path, &hits, &no_most));
     if (hits > most) return fr_schema_nothing(r, path);
     if (hits == 0) return read_items(r, items, least, most, path, expression);
-    if (hits > MAX_HITS) return fr_schema_fail(&place, FR_UNBUILT, "more than 64 times is not built");
+    if (hits > HITS_MAX) return fr_schema_fail(&place, FR_UNBUILT, "more than 64 times is not built");
     fr_grammar_rules *rules = r->parts->rules;
     json_t *both = items ? fr_schema_pack(rules, "{s:[O,O]}", "allOf", items, hit) : json_incref((json_t *)hit);
     json_t *first = fr_schema_list(rules);

@@ -6,12 +6,12 @@
 
 #include "src/language/grammar/json_schema_reader.h"
 
-#define MAX_DEPTH      16   /* the most denials within each other */
+#define DEPTH_MAX      16   /* the most denials within each other */
 /* the most members that others depend on: each of them may be there or not, which doubles the choices */
-#define MAX_DEPENDENTS 6
+#define DEPENDENTS_MAX 6
 /* the largest bound of a length that can be denied: a double holds all integers up to it */
-#define MOST_COUNT     1e15
-#define MAX_PAIRS      4096 /* the most pairs of a oneOf's schemas that may hold at the same time */
+#define COUNT_MAX     1e15
+#define PAIRS_MAX      4096 /* the most pairs of a oneOf's schemas that may hold at the same time */
 
 /* ---------------------------------------------------------------------------------------------------------- denying */
 
@@ -72,7 +72,7 @@ static void deny_number(const denial *d, const char *key, const json_t *value) {
                  {"maxProperties", "object", "minProperties", 1}};
     for (size_t i = 0; fr_schema_is_number(value) && i < sizeof words / sizeof *words; i++) {
         double count = (double)fr_schema_number(value) + words[i].step;
-        if (strcmp(key, words[i].key) != 0 || (words[i].step && !(count >= 0 && count <= MOST_COUNT))) continue;
+        if (strcmp(key, words[i].key) != 0 || (words[i].step && !(count >= 0 && count <= COUNT_MAX))) continue;
         json_t *bound =
             words[i].step ? fr_schema_pack(rules_of(d), "I", (json_int_t)count) : json_incref((json_t *)value);
         may_be(d, fr_schema_pack(rules_of(d), "{s:s,s:o}", "type", words[i].type, words[i].beyond, bound));
@@ -166,7 +166,7 @@ static void deny(const denial *d, const json_t *schema, const fr_schema_path *pa
     if (!fr_grammar_spend(rules_of(d), 1 + json_object_size(schema)) || *d->status != FR_OK) return;
     *d->status = fr_schema_check_words(d->r, schema, path);
     if (json_is_false(schema)) may_be(d, json_true());
-    if (depth == MAX_DEPTH) return;
+    if (depth == DEPTH_MAX) return;
     json_object_foreach((json_t *)schema, key, value) if (*d->status == FR_OK)
         deny_word(d, schema, key, value, &(fr_schema_path){path, key, 0}, depth);
 }
@@ -248,7 +248,7 @@ static fr_status rewrite_dependents(fr_grammar_rules *rules, json_t *schema, con
     const char *name;
     json_t *value;
     if (!dependents) return FR_OK;
-    if (json_object_size(dependents) > MAX_DEPENDENTS)
+    if (json_object_size(dependents) > DEPENDENTS_MAX)
         return fr_schema_fail(&place, FR_UNBUILT, "more than 6 members that others depend on are not built");
     json_object_foreach((json_t *)dependents, name, value) {
         json_t *there = fr_schema_pack(rules, "{s:[s]}", "required", name);
@@ -277,7 +277,7 @@ static json_t *alone(fr_schema_reader *r, const json_t *list, size_t number, con
     json_t *parts = fr_schema_pack(rules, "[O]", one), *other;
     size_t i;
     json_array_foreach(list, i, other) {
-        if (!fr_grammar_spend(rules, 1) || *pairs > MAX_PAIRS) break;
+        if (!fr_grammar_spend(rules, 1) || *pairs > PAIRS_MAX) break;
         if (i == number || disjoint(r, one, other, path)) continue;
         fr_schema_add(rules, parts, fr_schema_pack(rules, "{s:O}", "not", other));
         ++*pairs;
@@ -292,10 +292,10 @@ fr_status fr_schema_one_of(fr_schema_reader *r, const json_t *list, const fr_sch
     fr_grammar_rules *rules = r->parts->rules;
     size_t pairs = 0, count = json_array_size(list);
     json_t *all = fr_schema_list(rules);
-    for (size_t i = 0; i < count && rules->status == FR_OK && pairs <= MAX_PAIRS; i++)
+    for (size_t i = 0; i < count && rules->status == FR_OK && pairs <= PAIRS_MAX; i++)
         fr_schema_add(rules, all, alone(r, list, i, path, &pairs));
     fr_status status = fr_schema_check(rules, path);
-    if (status == FR_OK && pairs > MAX_PAIRS)
+    if (status == FR_OK && pairs > PAIRS_MAX)
         status = fr_schema_fail(path, FR_UNBUILT, "not built for so many schemas that may hold at once");
     if (status != FR_OK) json_decref(all);
     *schemas = status == FR_OK ? all : NULL;

@@ -5,7 +5,7 @@
 #include "formats/json_wide.h"
 #include "src/language/grammar/json_schema_reader.h"
 
-#define MAX_DEPTH 32
+#define DEPTH_MAX 32
 
 static bool is_of_type(const json_t *value, const char *type) {
     if (strcmp(type, "object") == 0) return json_is_object(value);
@@ -195,7 +195,7 @@ fr_status fr_schema_holds(fr_schema_reader *r, const json_t *schema, const json_
     const char *key;
     json_t *word;
     *holds = !json_is_false(schema);
-    if (depth > MAX_DEPTH) return fr_schema_fail(path, FR_UNBUILT, "not built beside constants, so deep");
+    if (depth > DEPTH_MAX) return fr_schema_fail(path, FR_UNBUILT, "not built beside constants, so deep");
     if (!fr_grammar_spend(r->parts->rules, 1)) return fr_schema_check(r->parts->rules, path);
     FR_TRY(fr_schema_check_words(r, schema, path));
     json_object_foreach((json_t *)schema, key, word) {

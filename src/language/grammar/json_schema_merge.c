@@ -5,7 +5,7 @@
 #include "formats/json_wide.h"
 #include "src/language/grammar/json_schema_reader.h"
 
-#define MAX_CHOICES 256 /* the most choices that two lists of choices may become */
+#define CHOICES_MAX 256 /* the most choices that two lists of choices may become */
 
 /* ------------------------------------------------------------------------------------------------------------ lists */
 
@@ -60,7 +60,7 @@ static json_t *both_of(fr_grammar_rules *rules, const json_t *one, const json_t 
 
 /* Combines each schema of one list with each of the other; NULL: there are too many. */
 static json_t *all_pairs(fr_grammar_rules *rules, const json_t *one, const json_t *other) {
-    if (json_array_size(one) * json_array_size(other) > MAX_CHOICES) return NULL;
+    if (json_array_size(one) * json_array_size(other) > CHOICES_MAX) return NULL;
     json_t *all = fr_schema_list(rules), *a, *b;
     size_t i, k;
     json_array_foreach(one, i, a) json_array_foreach(other, k, b) {

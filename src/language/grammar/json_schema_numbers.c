@@ -6,8 +6,8 @@
 
 #include "src/language/grammar/json_schema_reader.h"
 
-#define MAX_STEP   10000
-#define MAX_PLACES 6    /* digits after the point */
+#define STEP_MAX   10000
+#define PLACES_MAX 6    /* digits after the point */
 #define WIDE       15   /* digits that a missing bound gets; numbers of up to 15 digits have only one spelling */
 
 /* Reads one bound: the tighter one of two keywords. */
@@ -31,9 +31,9 @@ static void read_bound(const json_t *schema, const char *key, const char *strict
 /* Reads a step as a whole number of units, where a unit is the last of `places` digits after the point. */
 static fr_status read_step(const json_t *step, const fr_schema_path *path, uint32_t *units, uint32_t *places) {
     double value = (double)fr_schema_number(step), power = 1;
-    for (*places = 0; *places <= MAX_PLACES; ++*places, power *= 10) {
+    for (*places = 0; *places <= PLACES_MAX; ++*places, power *= 10) {
         double scaled = floor(value * power + 0.5);
-        if (scaled > MAX_STEP) break;
+        if (scaled > STEP_MAX) break;
         if (scaled < 1 || fabs(scaled / power - value) > value * 1e-14) continue;
         *units = (uint32_t)scaled;
         return FR_OK;
@@ -99,7 +99,7 @@ static void write_number(const json_t *number, char *text, size_t size) {
     bool whole;
     if (!json_is_real(number)) snprintf(text, size, "%s", fr_decimal_of(number, false, &whole).text);
     if (!json_is_real(number)) return;
-    for (int places = 0; places <= MAX_PLACES; places++) {
+    for (int places = 0; places <= PLACES_MAX; places++) {
         snprintf(text, size, "%.*f", places, value);
         if (strtod(text, NULL) == value) return;
     }

@@ -4,9 +4,9 @@
 
 #include "src/language/grammar/json_schema_reader.h"
 
-#define MAX_PATTERNS 4     /* the most patterns of names: each set of them has values of its own */
-#define MAX_COUNTED  200   /* the most members if their number is bounded */
-#define MAX_RULES    20000 /* the most rules, one for each member and each number of members before it */
+#define PATTERNS_MAX 4     /* the most patterns of names: each set of them has values of its own */
+#define COUNTED_MAX  200   /* the most members if their number is bounded */
+#define RULES_MAX    20000 /* the most rules, one for each member and each number of members before it */
 
 /* ------------------------------------------------------------------------------------------------------- the schema */
 
@@ -17,7 +17,7 @@ typedef struct shape {
     /* both by name; after the schema's own properties, `properties` also has the required names that are not among
      * them */
     json_t *properties, *required;
-    fr_language *of_pattern[MAX_PATTERNS]; /* the language of names for each pattern */
+    fr_language *of_pattern[PATTERNS_MAX]; /* the language of names for each pattern */
     fr_language *names;                    /* the language of allowed names; NULL: all are allowed */
     size_t pattern_count;
     uint32_t least, most; /* bounds of the number of members */
@@ -41,7 +41,7 @@ static fr_status read_patterns(shape *s) {
     const char *pattern;
     json_t *value;
     s->patterns = json_object_get(s->schema, "patternProperties");
-    if (json_object_size(s->patterns) > MAX_PATTERNS)
+    if (json_object_size(s->patterns) > PATTERNS_MAX)
         return fr_schema_fail(&place, FR_UNBUILT, "more than 4 patterns are not built");
     json_object_foreach((json_t *)s->patterns, pattern, value) {
         const fr_schema_path at = {&place, pattern, 0};
@@ -352,10 +352,10 @@ static fr_status count_rules(shape *s, bool others, uint32_t *counts) {
     /* Other members come after the properties, so only the properties before them need to be counted. With many
      * properties, a bound that they can't reach is dropped. */
     uint32_t before = properties > 1 ? (uint32_t)properties : 1, wanted = s->least > 1 ? s->least : 1;
-    if (properties >= MAX_COUNTED && s->most >= properties) s->most = FR_GRAMMAR_UNBOUND;
+    if (properties >= COUNTED_MAX && s->most >= properties) s->most = FR_GRAMMAR_UNBOUND;
     if (s->most != FR_GRAMMAR_UNBOUND) wanted = s->most;
     *counts = 1 + (wanted < before ? wanted : before);
-    if (*counts > MAX_COUNTED || (properties + 1) * *counts > MAX_RULES)
+    if (*counts > COUNTED_MAX || (properties + 1) * *counts > RULES_MAX)
         return fr_schema_fail(s->most != FR_GRAMMAR_UNBOUND ? &most : &least, FR_UNBUILT, "not built for so many");
     return FR_OK;
 }
@@ -397,6 +397,6 @@ fr_status fr_schema_read_object(fr_schema_reader *r, const json_t *schema, const
     json_decref(s.properties);
     json_decref(s.required);
     fr_language_free(s.names);
-    for (size_t i = 0; i < MAX_PATTERNS; i++) fr_language_free(s.of_pattern[i]);
+    for (size_t i = 0; i < PATTERNS_MAX; i++) fr_language_free(s.of_pattern[i]);
     return status;
 }

@@ -7,8 +7,8 @@
 #include "formats/json_wide.h"
 #include "src/language/grammar/json_schema_reader.h"
 
-#define MAX_NAME       1000 /* characters; a larger bound on a name's length is dropped */
-#define MAX_MULTIPLIED 4096 /* the most states of a language multiplied by its lengths */
+#define NAME_LENGTH_MAX       1000 /* characters; a larger bound on a name's length is dropped */
+#define MULTIPLIED_MAX 4096 /* the most states of a language multiplied by its lengths */
 
 /* --------------------------------------------------------------------------------------------------------- automata */
 
@@ -74,7 +74,7 @@ fr_status fr_schema_texts(fr_grammar_rules *rules, const json_t *list, fr_langua
 
 /* The alphabets for texts that an expression does not match. They have only characters whose meaning is the same in
  * all dialects of regular expressions. */
-static const fr_character_range PRINTED[] = {{' ', '~'}}, PLAIN[] = {{' ', '~'}, {0x80, FR_MAX_CODE_POINT}};
+static const fr_character_range PRINTED[] = {{' ', '~'}}, PLAIN[] = {{' ', '~'}, {0x80, FR_CODE_POINT_MAX}};
 
 static fr_status narrow_by_pattern(fr_grammar_rules *rules, fr_language **all, const json_t *pattern, bool matches,
                                    const fr_schema_path *path) {
@@ -142,14 +142,14 @@ static fr_status language_of_words(fr_schema_reader *r, const json_t *schema, co
     return status;
 }
 
-/* Drops an upper bound above MAX_NAME, because names of members are never that long and their automaton would need a
- * state for each length. */
+/* Drops an upper bound above NAME_LENGTH_MAX, because names of members are never that long and their automaton would
+ * need a state for each length. */
 fr_status fr_schema_language(fr_schema_reader *r, const json_t *schema, const fr_schema_path *path,
                              fr_language **language) {
     uint32_t least, most;
     FR_TRY(fr_schema_read_counts(r, schema, "minLength", "maxLength", path, &least, &most));
     FR_TRY(language_of_words(r, schema, path, language));
-    if (most > MAX_NAME && least <= MAX_NAME) most = FR_GRAMMAR_UNBOUND;
+    if (most > NAME_LENGTH_MAX && least <= NAME_LENGTH_MAX) most = FR_GRAMMAR_UNBOUND;
     return narrow_by_lengths(r->parts->rules, language, least, most, path);
 }
 
@@ -159,7 +159,7 @@ static fr_status write_language(fr_grammar_rules *rules, fr_language *language, 
                                 const fr_schema_path *path, fr_write_characters *write, fr_expression *expression,
                                 bool *some) {
     size_t bound = most == FR_GRAMMAR_UNBOUND ? least : most, states = language->state_count;
-    bool few = (bound + 1) * states <= MAX_MULTIPLIED, few_least = (least + (size_t)1) * states <= MAX_MULTIPLIED;
+    bool few = (bound + 1) * states <= MULTIPLIED_MAX, few_least = (least + (size_t)1) * states <= MULTIPLIED_MAX;
     fr_status status = FR_OK;
     if (few || few_least) {
         status = narrow_by_lengths(rules, &language, least, few ? most : FR_GRAMMAR_UNBOUND, path);
@@ -277,7 +277,7 @@ bool fr_json_schema_limits_text(const json_t *schema) {
 
 /* Makes the language of all texts that do not contain `text`. */
 static fr_status texts_without(fr_grammar_rules *rules, const char *text, fr_language **language) {
-    static const fr_character_range all[] = {{0, FR_MAX_CODE_POINT}};
+    static const fr_character_range all[] = {{0, FR_CODE_POINT_MAX}};
     fr_grammar_rules own = {0};
     fr_language *with;
     fr_expression any =

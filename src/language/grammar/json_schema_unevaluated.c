@@ -2,7 +2,7 @@
  * object or array is in one schema, they are the ones that no keyword beside this one covers. */
 #include "src/language/grammar/json_schema_reader.h"
 
-#define MAX_DEPTH 32 /* the most schemas within each other for one place */
+#define DEPTH_MAX 32 /* the most schemas within each other for one place */
 
 static const struct {
     const char *key, *as;
@@ -20,7 +20,7 @@ static bool denies(fr_schema_reader *r, const json_t *schema, const fr_schema_pa
     const json_t *target;
     json_t *item;
     size_t i;
-    if (depth == MAX_DEPTH || !fr_grammar_spend(r->parts->rules, 1) || fr_schema_has_any(schema, denying)) return true;
+    if (depth == DEPTH_MAX || !fr_grammar_spend(r->parts->rules, 1) || fr_schema_has_any(schema, denying)) return true;
     for (const char *const *list = LISTS; *list; list++)
         json_array_foreach(json_object_get(schema, *list), i, item) if (denies(r, item, path, depth + 1)) return true;
     for (const char *const *named = NAMED; *named; named++)

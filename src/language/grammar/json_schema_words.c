@@ -5,7 +5,7 @@
 
 #include "base/text_buffer.h"
 
-#define MAX_SHOWN 256 /* bytes of a place that are shown in a line */
+#define SHOWN_MAX 256 /* bytes of a place that are shown in a line */
 
 bool fr_schema_is_word(const char *key, const char *const *words) {
     for (; *words; words++)
@@ -99,7 +99,7 @@ fr_status fr_schema_fail(const fr_schema_path *path, fr_status status, const cha
     fr_text_buffer place = {0};
     write_path(path, &place);
     const char *text = place.bytes && place.status == FR_OK ? place.bytes : "#";
-    int length = (int)strnlen(text, MAX_SHOWN);
+    int length = (int)strnlen(text, SHOWN_MAX);
     bool cut = text[length];
     while (cut && length > 0 && (text[length] & 0xC0) == 0x80) length--;
     fr_fail(status, "schema, at %.*s%s: %s", length, text, cut ? "..." : "", what);

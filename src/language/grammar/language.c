@@ -8,9 +8,9 @@
 #include "base/hash.h"
 #include "src/language/grammar/cursor.h"
 
-#define MAX_STATES ((size_t)1 << 14)
-#define MAX_EDGES  ((size_t)1 << 17)
-#define MAX_WORK   ((size_t)1 << 23)
+#define STATES_MAX ((size_t)1 << 14)
+#define EDGES_MAX  ((size_t)1 << 17)
+#define WORK_MAX   ((size_t)1 << 23)
 
 /* ----------------------------------------------------------------------------------------------------------- making */
 
@@ -31,7 +31,7 @@ static fr_status room(void *items, size_t size, size_t count, size_t limit, size
 }
 
 fr_status fr_language_add_state(fr_language *l, bool ends) {
-    FR_TRY(room(&l->states, sizeof *l->states, l->state_count, MAX_STATES, &l->state_capacity));
+    FR_TRY(room(&l->states, sizeof *l->states, l->state_count, STATES_MAX, &l->state_capacity));
     l->states[l->state_count++] = (fr_language_state){(uint32_t)l->edge_count, 0, ends};
     return FR_OK;
 }
@@ -43,7 +43,7 @@ fr_status fr_language_add_edge(fr_language *l, uint32_t low, uint32_t high, uint
         last->high = high;
         return FR_OK;
     }
-    FR_TRY(room(&l->edges, sizeof *l->edges, l->edge_count, MAX_EDGES, &l->edge_capacity));
+    FR_TRY(room(&l->edges, sizeof *l->edges, l->edge_count, EDGES_MAX, &l->edge_capacity));
     l->edges[l->edge_count++] = (fr_language_edge){low, high, to};
     state->count++;
     return FR_OK;
@@ -74,7 +74,7 @@ static fr_status begin(fr_language **made) {
 /* Finds the states from which an end can be reached. A state's edges mostly lead to later states, so few passes are
  * needed. */
 static void find_live(fr_language *l, bool *live) {
-    for (bool found = true; found && l->work <= MAX_WORK;) {
+    for (bool found = true; found && l->work <= WORK_MAX;) {
         found = false;
         l->work += l->state_count + l->edge_count;
         for (size_t i = l->state_count; i-- > 0;) {
@@ -115,7 +115,7 @@ fr_status fr_language_trim(fr_language *l) {
         keep(l, live, numbers);
     free(live);
     free(numbers);
-    if (l->work > MAX_WORK) return fr_language_fail_size();
+    if (l->work > WORK_MAX) return fr_language_fail_size();
     return there ? FR_OK : fr_fail_memory("an automaton", l->state_count * 5);
 }
 
@@ -125,9 +125,9 @@ static fr_status make_lengths(fr_language *l, uint32_t least, uint32_t most) {
     uint32_t last = most == FR_GRAMMAR_UNBOUND ? least : most;
     for (uint32_t i = 0; i <= last; i++) {
         FR_TRY(fr_language_add_state(l, i >= least));
-        if (i < last) FR_TRY(fr_language_add_edge(l, 0, FR_MAX_CODE_POINT, i + 1));
+        if (i < last) FR_TRY(fr_language_add_edge(l, 0, FR_CODE_POINT_MAX, i + 1));
     }
-    return most == FR_GRAMMAR_UNBOUND ? fr_language_add_edge(l, 0, FR_MAX_CODE_POINT, last) : FR_OK;
+    return most == FR_GRAMMAR_UNBOUND ? fr_language_add_edge(l, 0, FR_CODE_POINT_MAX, last) : FR_OK;
 }
 
 fr_status fr_language_of_lengths(uint32_t least, uint32_t most, fr_language **language) {
@@ -186,7 +186,7 @@ static fr_status multiply_state(product *p, pair at) {
     uint32_t i = 0, k = 0, to;
     FR_TRY(fr_language_add_state(p->made, one.ends && other.ends));
     p->made->work += 1 + one.count + other.count;
-    if (p->made->work > MAX_WORK) return fr_language_fail_size();
+    if (p->made->work > WORK_MAX) return fr_language_fail_size();
     while (i < one.count && k < other.count) {
         const fr_language_edge a = p->one->edges[one.first + i], b = p->other->edges[other.first + k];
         uint32_t low = a.low > b.low ? a.low : b.low, high = a.high < b.high ? a.high : b.high;
@@ -209,7 +209,7 @@ static fr_status multiply(product *p) {
 
 fr_status fr_language_both(const fr_language *one, const fr_language *other, fr_language **both) {
     size_t pairs = one->state_count * other->state_count + 1;
-    product p = {.one = one, .other = other, .most = pairs < MAX_STATES ? pairs : MAX_STATES};
+    product p = {.one = one, .other = other, .most = pairs < STATES_MAX ? pairs : STATES_MAX};
     *both = NULL;
     FR_TRY(begin(&p.made));
     p.slots = fr_hash_table_size(p.most);
@@ -329,7 +329,7 @@ static fr_status find_lengths(const fr_language *l, const lengths *n) {
     for (bool found = true; found;) {
         found = false;
         work += l->state_count + l->edge_count;
-        if (work > MAX_WORK) return fr_language_fail_size();
+        if (work > WORK_MAX) return fr_language_fail_size();
         for (size_t i = l->state_count; i-- > 0;) {
             const fr_language_state *s = &l->states[i];
             uint32_t shortest = s->ends ? 0 : NEVER, looped = NEVER;

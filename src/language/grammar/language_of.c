@@ -10,17 +10,17 @@
 #include "base/hash.h"
 #include "src/language/grammar/language.h"
 
-#define MAX_NODES   ((size_t)1 << 16)
-#define MAX_MEMBERS ((size_t)1 << 21) /* nodes of all states together */
-#define MAX_STATES  ((size_t)1 << 13)
-#define MAX_WORK    ((size_t)1 << 23)
-#define MAX_DEPTH   400
-#define MAX_COUNTED 2000 /* repetitions beyond the least */
+#define NODES_MAX   ((size_t)1 << 16)
+#define MEMBERS_MAX ((size_t)1 << 21) /* nodes of all states together */
+#define STATES_MAX  ((size_t)1 << 13)
+#define WORK_MAX    ((size_t)1 << 23)
+#define DEPTH_MAX   400
+#define COUNTED_MAX 2000 /* repetitions beyond the least */
 #define END         0u
 
-#define MAX_LOOKS  32
-#define MAX_BEHIND 4
-#define MAX_DUTIES 16 /* duties of one node */
+#define LOOKS_MAX  32
+#define BEHIND_MAX 4
+#define DUTIES_MAX 16 /* duties of one node */
 
 typedef struct node {
     enum { NODE_END, NODE_CHARACTER, NODE_SPLIT, NODE_LOOK } kind;
@@ -51,7 +51,7 @@ typedef struct member {
 typedef struct members {
     uint32_t first, count;
     bool ends;
-    uint32_t behind[MAX_BEHIND]; /* states of the look-behinds' automata */
+    uint32_t behind[BEHIND_MAX]; /* states of the look-behinds' automata */
 } members;
 
 typedef struct making {
@@ -65,14 +65,14 @@ typedef struct making {
     members *sets;                             /* one for each state */
     size_t node_count, node_capacity, pool_count, pool_capacity, set_count, bound_capacity, work;
     size_t member_count, member_capacity, duty_count, duty_capacity, waiting_capacity;
-    look looks[MAX_LOOKS];
+    look looks[LOOKS_MAX];
     uint32_t look_count, behind_count, search, most_counted; /* most_counted: repetitions beyond the least */
     bool inner;                                              /* this automaton is a look-around's own */
     fr_status status;
 } making;
 
 #define MEMBER_SLOTS ((size_t)1 << 17)
-#define MAX_MARKED   (MEMBER_SLOTS / 2) /* the most members with duties */
+#define MARKED_MAX   (MEMBER_SLOTS / 2) /* the most members with duties */
 
 /* ------------------------------------------------------------------------------------------------------------ nodes */
 
@@ -95,7 +95,7 @@ static bool grow(making *m, void *items, size_t size, size_t count, size_t limit
 }
 
 static uint32_t add(making *m, node one) {
-    if (!grow(m, &m->nodes, sizeof *m->nodes, m->node_count + 1, MAX_NODES, &m->node_capacity)) return END;
+    if (!grow(m, &m->nodes, sizeof *m->nodes, m->node_count + 1, NODES_MAX, &m->node_capacity)) return END;
     m->nodes[m->node_count] = one;
     return (uint32_t)m->node_count++;
 }
@@ -143,7 +143,7 @@ static uint32_t find_look(making *m, const fr_expression_node *e) {
     if (m->status != FR_OK) return 0;
     if (!ahead && m->inner)
         m->status = fr_fail(FR_UNBUILT, "looking behind from within what is looked for is not built");
-    if (m->look_count == MAX_LOOKS || (!ahead && m->behind_count == MAX_BEHIND)) m->status = fr_language_fail_size();
+    if (m->look_count == LOOKS_MAX || (!ahead && m->behind_count == BEHIND_MAX)) m->status = fr_language_fail_size();
     if (m->status != FR_OK) return 0;
     m->looks[m->look_count] = (look){e->first, e->second, NULL, NULL, ahead ? 0 : m->behind_count++};
     return m->look_count++;
@@ -152,7 +152,7 @@ static uint32_t find_look(making *m, const fr_expression_node *e) {
 /* Makes the nodes of an expression from its end to its beginning, as automaton_nodes.c does. */
 static uint32_t make(making *m, fr_expression expression, uint32_t next, size_t depth) {
     const fr_expression_node *e = &m->rules->expressions[expression];
-    if (depth == MAX_DEPTH && m->status == FR_OK) m->status = fr_language_fail_size();
+    if (depth == DEPTH_MAX && m->status == FR_OK) m->status = fr_language_fail_size();
     for (; m->status == FR_OK && e->kind == FR_EXPRESSION_SEQUENCE; e = &m->rules->expressions[e->first])
         next = make(m, e->second, next, depth + 1);
     if (m->status != FR_OK) return END;
@@ -175,7 +175,7 @@ static fr_status make_language(const fr_grammar_rules *rules, fr_expression expr
 /* Finds the sure states: they end, and every character leads from them to a sure state. */
 static void find_sure(const fr_language *l, bool *sure, size_t *work) {
     for (size_t i = 0; i < l->state_count; i++) sure[i] = l->states[i].ends;
-    for (bool found = true; found && *work <= MAX_WORK;) {
+    for (bool found = true; found && *work <= WORK_MAX;) {
         found = false;
         *work += l->state_count + l->edge_count;
         for (size_t i = 0; i < l->state_count; i++) {
@@ -186,7 +186,7 @@ static void find_sure(const fr_language *l, bool *sure, size_t *work) {
                 all = l->edges[k].low == next && sure[l->edges[k].to];
                 next = l->edges[k].high + 1;
             }
-            all &= next == FR_MAX_CODE_POINT + 1;
+            all &= next == FR_CODE_POINT_MAX + 1;
             found |= sure[i] != all;
             sure[i] = all;
         }
@@ -195,13 +195,13 @@ static void find_sure(const fr_language *l, bool *sure, size_t *work) {
 
 /* Makes the automaton of a look-around. Dropped bounds let it find more, so a negative one keeps its bounds. */
 static void open_look(making *m, look *l) {
-    m->status = make_language(m->rules, l->of, true, l->how & FR_LOOK_NOT ? MAX_COUNTED : m->most_counted, &m->work,
+    m->status = make_language(m->rules, l->of, true, l->how & FR_LOOK_NOT ? COUNTED_MAX : m->most_counted, &m->work,
                               &l->language);
     if (m->status != FR_OK) return;
     l->sure = calloc(l->language->state_count + 1, sizeof *l->sure);
     if (!l->sure) m->status = fr_fail_memory("an automaton", l->language->state_count);
     if (l->sure) find_sure(l->language, l->sure, &m->work);
-    if (m->work > MAX_WORK && m->status == FR_OK) m->status = fr_language_fail_size();
+    if (m->work > WORK_MAX && m->status == FR_OK) m->status = fr_language_fail_size();
 }
 
 /* Outcomes of a duty: fulfilled, failed for good, or still open. */
@@ -235,9 +235,9 @@ static uint32_t member_of(making *m, uint32_t number, const duty *duties, uint32
         uint32_t found = m->member_table[at] - 1;
         if (m->members[found].node == number && same_duties(m, &m->members[found], duties, count)) return found;
     }
-    if (m->member_count - m->node_count == MAX_MARKED && m->status == FR_OK) m->status = fr_language_fail_size();
-    if (!grow(m, &m->members, sizeof *m->members, m->member_count + 1, MAX_MEMBERS, &m->member_capacity) ||
-        !grow(m, &m->duties, sizeof *m->duties, m->duty_count + count, MAX_MEMBERS, &m->duty_capacity))
+    if (m->member_count - m->node_count == MARKED_MAX && m->status == FR_OK) m->status = fr_language_fail_size();
+    if (!grow(m, &m->members, sizeof *m->members, m->member_count + 1, MEMBERS_MAX, &m->member_capacity) ||
+        !grow(m, &m->duties, sizeof *m->duties, m->duty_count + count, MEMBERS_MAX, &m->duty_capacity))
         return END;
     memcpy(m->duties + m->duty_count, duties, count * sizeof *duties);
     m->members[m->member_count] = (member){number, (uint32_t)m->duty_count, count, 0};
@@ -251,7 +251,7 @@ static bool add_duty(making *m, duty *duties, uint32_t *count, duty d) {
     uint32_t at = *count;
     for (uint32_t i = 0; i < *count; i++)
         if (duties[i].look == d.look && duties[i].state == d.state) return true;
-    if (*count == MAX_DUTIES && m->status == FR_OK) m->status = fr_language_fail_size();
+    if (*count == DUTIES_MAX && m->status == FR_OK) m->status = fr_language_fail_size();
     if (m->status != FR_OK) return false;
     for (;
          at > 0 && (duties[at - 1].look > d.look || (duties[at - 1].look == d.look && duties[at - 1].state > d.state));
@@ -267,7 +267,7 @@ static bool pass(making *m, const members *set, uint32_t number, uint32_t *next)
     const member one = m->members[number];
     const node *n = &m->nodes[one.node];
     const look *l = &m->looks[n->other];
-    duty duties[MAX_DUTIES], own = {n->other, 0};
+    duty duties[DUTIES_MAX], own = {n->other, 0};
     uint32_t count = one.count;
     if (count) memcpy(duties, m->duties + one.duties, count * sizeof *duties);
     if (l->how & FR_LOOK_AHEAD) {
@@ -304,7 +304,7 @@ static int by_number(const void *one, const void *other) {
 }
 
 static void wait_for(making *m, size_t *waiting, uint32_t number) {
-    if (grow(m, &m->waiting, sizeof *m->waiting, *waiting + 1, 4 * MAX_MEMBERS, &m->waiting_capacity))
+    if (grow(m, &m->waiting, sizeof *m->waiting, *waiting + 1, 4 * MEMBERS_MAX, &m->waiting_capacity))
         m->waiting[(*waiting)++] = number;
 }
 
@@ -323,14 +323,14 @@ static void reach(making *m, uint32_t from, members *set) {
         for (uint32_t i = 0; ends && i < one.count; i++) ends = is_done_at_end(m, m->duties[one.duties + i]);
         set->ends |= ends;
         if (n->kind == NODE_SPLIT) {
-            duty own[MAX_DUTIES];
+            duty own[DUTIES_MAX];
             if (one.count) memcpy(own, m->duties + one.duties, one.count * sizeof *own);
             wait_for(m, &waiting, member_of(m, n->other, own, one.count));
             wait_for(m, &waiting, member_of(m, n->next, own, one.count));
         }
         if (n->kind == NODE_LOOK && pass(m, set, number, &next)) wait_for(m, &waiting, next);
         if (n->kind != NODE_CHARACTER) continue;
-        if (!grow(m, &m->pool, sizeof *m->pool, set->first + set->count + 1, MAX_MEMBERS, &m->pool_capacity)) return;
+        if (!grow(m, &m->pool, sizeof *m->pool, set->first + set->count + 1, MEMBERS_MAX, &m->pool_capacity)) return;
         m->pool[set->first + set->count++] = number;
     }
 }
@@ -346,15 +346,15 @@ static uint32_t find_set(making *m, members set) {
     if (m->status != FR_OK || set.count + set.ends == 0) return UINT32_MAX;
     if (set.count > 1) qsort(m->pool + set.first, set.count, sizeof *m->pool, by_number);
     uint64_t seed = fr_hash(set.ends, set.behind, sizeof set.behind);
-    size_t at = (size ? fr_hash(seed, m->pool + set.first, size) : seed) & (4 * MAX_STATES - 1);
-    for (; m->table[at]; at = (at + 1) & (4 * MAX_STATES - 1)) {
+    size_t at = (size ? fr_hash(seed, m->pool + set.first, size) : seed) & (4 * STATES_MAX - 1);
+    for (; m->table[at]; at = (at + 1) & (4 * STATES_MAX - 1)) {
         const members *found = &m->sets[m->table[at] - 1];
         if (found->count == set.count && found->ends == set.ends &&
             memcmp(found->behind, set.behind, sizeof set.behind) == 0 &&
             (size == 0 || memcmp(m->pool + found->first, m->pool + set.first, size) == 0))
             return m->table[at] - 1;
     }
-    if (m->set_count == MAX_STATES) {
+    if (m->set_count == STATES_MAX) {
         m->status = fr_language_fail_size();
         return UINT32_MAX;
     }
@@ -364,7 +364,7 @@ static uint32_t find_set(making *m, members set) {
 }
 
 static size_t add_bound(making *m, size_t count, uint32_t low, uint32_t high) {
-    if (!grow(m, &m->bounds, sizeof *m->bounds, count + 2, MAX_MEMBERS, &m->bound_capacity)) return count;
+    if (!grow(m, &m->bounds, sizeof *m->bounds, count + 2, MEMBERS_MAX, &m->bound_capacity)) return count;
     m->bounds[count] = low;
     m->bounds[count + 1] = high + 1;
     return count + 2;
@@ -435,13 +435,13 @@ static void leave(making *m, members set) {
         for (uint32_t i = 0; i < set.count && m->status == FR_OK; i++) {
             const member one = m->members[m->pool[set.first + i]];
             const node *n = &m->nodes[one.node];
-            duty duties[MAX_DUTIES];
+            duty duties[DUTIES_MAX];
             uint32_t count;
             m->work++;
             if (reads(m, n, m->bounds[b]) && step_duties(m, &one, m->bounds[b], duties, &count))
                 reach(m, member_of(m, n->next, duties, count), &next);
         }
-        if (m->work > MAX_WORK && m->status == FR_OK) m->status = fr_language_fail_size();
+        if (m->work > WORK_MAX && m->status == FR_OK) m->status = fr_language_fail_size();
         uint32_t to = find_set(m, next);
         if (to != UINT32_MAX && m->status == FR_OK)
             m->status = fr_language_add_edge(m->language, m->bounds[b], m->bounds[b + 1] - 1, to);
@@ -452,15 +452,15 @@ static void leave(making *m, members set) {
 
 /* Makes the members without duties, one for each node, and the look-arounds' automata. */
 static void open_members(making *m) {
-    if (!grow(m, &m->members, sizeof *m->members, m->node_count, MAX_MEMBERS, &m->member_capacity)) return;
+    if (!grow(m, &m->members, sizeof *m->members, m->node_count, MEMBERS_MAX, &m->member_capacity)) return;
     for (size_t i = 0; i < m->node_count; i++) m->members[i] = (member){.node = (uint32_t)i};
     m->member_count = m->node_count;
     for (uint32_t i = 0; i < m->look_count && m->status == FR_OK; i++) open_look(m, &m->looks[i]);
-    m->sets = malloc(MAX_STATES * sizeof *m->sets);
-    m->table = calloc(4 * MAX_STATES, sizeof *m->table);
+    m->sets = malloc(STATES_MAX * sizeof *m->sets);
+    m->table = calloc(4 * STATES_MAX, sizeof *m->table);
     m->member_table = m->look_count ? calloc(MEMBER_SLOTS, sizeof *m->member_table) : NULL;
     if (m->status == FR_OK && (!m->sets || !m->table || (m->look_count && !m->member_table)))
-        m->status = fr_fail_memory("an automaton", 4 * MAX_STATES * sizeof *m->table);
+        m->status = fr_fail_memory("an automaton", 4 * STATES_MAX * sizeof *m->table);
 }
 
 static fr_status determine(making *m, fr_expression expression) {
@@ -513,11 +513,11 @@ static fr_status make_language(const fr_grammar_rules *rules, fr_expression expr
 
 fr_status fr_language_of(const fr_grammar_rules *rules, fr_expression expression, fr_language **language) {
     size_t work = 0;
-    return make_language(rules, expression, false, MAX_COUNTED, &work, language);
+    return make_language(rules, expression, false, COUNTED_MAX, &work, language);
 }
 
 fr_status fr_language_of_regex(fr_text text, bool whole, size_t *work, fr_language **language) {
-    static const uint32_t counted[] = {MAX_COUNTED, 64, 8};
+    static const uint32_t counted[] = {COUNTED_MAX, 64, 8};
     fr_grammar_rules rules = {0};
     fr_expression expression;
     bool looks;

@@ -4,7 +4,7 @@
  *
  * Time and memory are bounded: a text has at most 1 MiB, its rules have at most 2^20 expressions and as many ranges of
  * characters, which make at most 2^20 nodes. Parentheses are at most 100 deep, and GBNF has at most 16384 rules.
- * Repetitions are counted while a text is read, so bounds cost nothing (FR_MAX_REPEATS). A schema has at most 64
+ * Repetitions are counted while a text is read, so bounds cost nothing (FR_REPEATS_MAX). A schema has at most 64
  * schemas within each other, 20000 in all, lists of 4000 values, 4096 pairs of a oneOf that may hold at once, automata
  * of 8192 states for all keywords of a string, and 2^22 steps in all (rules.h). None of the schemas that tools use
  * takes more than 2^16 steps. */
@@ -15,7 +15,7 @@
 
 /* The largest bound of a repetition. No text reaches a larger one, which GBNF and regular expressions refuse and
  * schemas ignore. */
-#define FR_MAX_REPEATS 2147483647u
+#define FR_REPEATS_MAX 2147483647u
 
 /* Reads llama.cpp's GBNF, except for tokens as terminals. The rule `root` defines the text. */
 fr_status fr_gbnf_read(fr_text text, fr_grammar_rules *rules);

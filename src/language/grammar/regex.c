@@ -11,11 +11,11 @@
 #include "src/language/grammar/readers.h"
 #include "src/language/grammar/unicode_classes.h"
 
-#define MAX_DEPTH  100
-#define MAX_RANGES 8192 /* ranges in a class; all letters of Unicode take 650 */
+#define DEPTH_MAX  100
+#define RANGES_MAX 8192 /* ranges in a class; all letters of Unicode take 650 */
 
 typedef struct ranges {
-    fr_character_range items[MAX_RANGES];
+    fr_character_range items[RANGES_MAX];
     size_t count;
 } ranges;
 
@@ -40,7 +40,7 @@ static fr_status unbuilt(const reader *r, const char *what) {
 /* ------------------------------------------------------------------------------------------------------- characters */
 
 static fr_status add_range(const reader *r, ranges *set, uint32_t low, uint32_t high) {
-    if (set->count == MAX_RANGES) return fail(r, "a class of more than 8192 ranges");
+    if (set->count == RANGES_MAX) return fail(r, "a class of more than 8192 ranges");
     if (high < low) return fail(r, "a range that ends before it begins");
     set->items[set->count++] = (fr_character_range){low, high};
     return FR_OK;
@@ -58,7 +58,7 @@ static bool class_letter(int letter, ranges *set) {
                                       : letter == 's' || letter == 'S' ? BLANKS
                                                                        : NULL;
     size_t count = items == DIGITS ? 1 : items == WORD ? 4 : sizeof BLANKS / sizeof *BLANKS;
-    if (!items || set->count + count + 1 > MAX_RANGES) return false;
+    if (!items || set->count + count + 1 > RANGES_MAX) return false;
     bool except = letter < 'a';
     uint32_t low = 0;
     for (size_t i = 0; i < count; i++) {
@@ -66,7 +66,7 @@ static bool class_letter(int letter, ranges *set) {
         if (except && items[i].low > low) set->items[set->count++] = (fr_character_range){low, items[i].low - 1};
         low = items[i].high + 1;
     }
-    if (except) set->items[set->count++] = (fr_character_range){low, FR_MAX_CODE_POINT};
+    if (except) set->items[set->count++] = (fr_character_range){low, FR_CODE_POINT_MAX};
     return true;
 }
 
@@ -76,7 +76,7 @@ static fr_expression write_ranges(reader *r, ranges *set, bool except) {
         const fr_character_range range = set->items[i];
         for (uint32_t c = 'a'; c <= 'z'; c++) {
             bool lower = range.low <= c && c <= range.high, upper = range.low <= c - 32 && c - 32 <= range.high;
-            if (lower != upper && set->count < MAX_RANGES)
+            if (lower != upper && set->count < RANGES_MAX)
                 set->items[set->count++] = lower ? (fr_character_range){c - 32, c - 32} : (fr_character_range){c, c};
         }
     }
@@ -101,9 +101,9 @@ static bool turn_round(ranges *set, size_t count) {
         low = range.high + 1;
     }
     set->count -= count - kept;
-    if (low > FR_MAX_CODE_POINT) return true;
-    if (set->count == MAX_RANGES) return false;
-    set->items[set->count++] = (fr_character_range){low, FR_MAX_CODE_POINT};
+    if (low > FR_CODE_POINT_MAX) return true;
+    if (set->count == RANGES_MAX) return false;
+    set->items[set->count++] = (fr_character_range){low, FR_CODE_POINT_MAX};
     return true;
 }
 
@@ -123,11 +123,11 @@ static fr_status read_property(reader *r, ranges *set) {
     }
     if (!fr_grammar_spend(r->rules, FR_UNICODE_CLASS_WORK)) return fr_grammar_rules_check(r->rules);
     char line[200];
-    fr_status status = fr_unicode_class(name, set->items + set->count, MAX_RANGES - set->count, &count);
+    fr_status status = fr_unicode_class(name, set->items + set->count, RANGES_MAX - set->count, &count);
     snprintf(line, sizeof line, "%s", status == FR_OK ? "" : fr_last_error());
     if (status == FR_UNBUILT) return unbuilt(r, line);
     FR_TRY(status);
-    if (count > MAX_RANGES - set->count) return fail(r, "a class of more than 8192 ranges");
+    if (count > RANGES_MAX - set->count) return fail(r, "a class of more than 8192 ranges");
     set->count += count;
     r->c.at = end + 1;
     return !except || turn_round(set, count) ? FR_OK : fail(r, "a class of more than 8192 ranges");
@@ -147,7 +147,7 @@ static fr_status take_escaped(reader *r, uint32_t *code) {
         size_t digits = 0;
         while (digits < 8 && r->c.at + digits < r->c.text.length && r->c.text.bytes[r->c.at + digits] != '}') digits++;
         if (!digits || !fr_cursor_take_hex(&r->c, digits, code)) return fail(r, "a hexadecimal digit is missing");
-        if (!fr_cursor_take(&r->c, '}') || *code > FR_MAX_CODE_POINT) return fail(r, "no character has this code");
+        if (!fr_cursor_take(&r->c, '}') || *code > FR_CODE_POINT_MAX) return fail(r, "no character has this code");
         bool half = *code >= 0xD800 && *code <= 0xDFFF;
         return half ? unbuilt(r, "halves of characters are not built: write the character") : FR_OK;
     }
@@ -301,7 +301,7 @@ static fr_status read_group(reader *r, size_t depth, fr_expression *expression) 
     const bool fold = r->fold, dot_all = r->dot_all;
     bool rest = false;
     unsigned how = 0;
-    if (depth == MAX_DEPTH) return fail(r, "groups nested more than 100 deep");
+    if (depth == DEPTH_MAX) return fail(r, "groups nested more than 100 deep");
     if (fr_cursor_take(&r->c, '?')) FR_TRY(take_kind(r, &how, &rest));
     if (rest) {
         r->c.at++;
@@ -362,9 +362,9 @@ static fr_status read_item(reader *r, size_t depth, fr_expression *expression) {
 static bool take_number(reader *r, uint32_t *number) {
     size_t begin = r->c.at;
     for (*number = 0; fr_cursor_peek(&r->c) >= '0' && fr_cursor_peek(&r->c) <= '9'; r->c.at++)
-        if (*number <= FR_MAX_REPEATS) {
+        if (*number <= FR_REPEATS_MAX) {
             uint64_t longer = *number * UINT64_C(10) + (uint64_t)(fr_cursor_peek(&r->c) - '0');
-            *number = longer <= FR_MAX_REPEATS ? (uint32_t)longer : FR_MAX_REPEATS + 1;
+            *number = longer <= FR_REPEATS_MAX ? (uint32_t)longer : FR_REPEATS_MAX + 1;
         }
     return r->c.at > begin;
 }
@@ -390,7 +390,7 @@ static fr_status read_repeats(reader *r, fr_expression *expression) {
     } else if (!fr_cursor_take(&r->c, '*') && !take_counts(r, &least, &most)) {
         return FR_OK;
     }
-    if (least > FR_MAX_REPEATS || (most > FR_MAX_REPEATS && most != FR_GRAMMAR_UNBOUND))
+    if (least > FR_REPEATS_MAX || (most > FR_REPEATS_MAX && most != FR_GRAMMAR_UNBOUND))
         return fail(r, "more than 2147483647 repetitions");
     if (least > most) return fail(r, "a repetition of fewer times than at least");
     fr_cursor_take(&r->c, '?');

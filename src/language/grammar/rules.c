@@ -8,7 +8,7 @@
 #include "src/language/grammar/cursor.h"
 
 #define REPLACEMENT 0xFFFDu
-#define MAX_ITEMS   ((size_t)1 << 20) /* the most expressions, ranges and rules, each */
+#define ITEMS_MAX   ((size_t)1 << 20) /* the most expressions, ranges and rules, each */
 
 void fr_grammar_rules_free(fr_grammar_rules *rules) {
     free(rules->expressions);
@@ -21,11 +21,11 @@ void fr_grammar_rules_free(fr_grammar_rules *rules) {
 }
 
 fr_status fr_grammar_rules_check(const fr_grammar_rules *rules) {
-    if (rules->status == FR_MEMORY) return fr_fail_memory("a grammar", MAX_ITEMS);
+    if (rules->status == FR_MEMORY) return fr_fail_memory("a grammar", ITEMS_MAX);
     if (rules->status == FR_UNBUILT)
         return fr_fail(FR_UNBUILT, "the grammar takes more than %zu steps to read: not built", FR_GRAMMAR_MAX_WORK);
     if (rules->status != FR_OK)
-        return fr_fail(rules->status, "the grammar is too large: more than %zu expressions", MAX_ITEMS);
+        return fr_fail(rules->status, "the grammar is too large: more than %zu expressions", ITEMS_MAX);
     return FR_OK;
 }
 
@@ -39,7 +39,7 @@ bool fr_grammar_spend(fr_grammar_rules *rules, size_t steps) {
 static bool grow(fr_grammar_rules *rules, void *items, size_t size, size_t count, size_t more, size_t *capacity) {
     void **at = items;
     if (rules->status != FR_OK) return false;
-    if (more > MAX_ITEMS - count) {
+    if (more > ITEMS_MAX - count) {
         rules->status = FR_INPUT;
         return false;
     }
@@ -101,7 +101,7 @@ static size_t complement(fr_character_range *ranges, size_t count) {
         if (range.low > low) ranges[kept++] = (fr_character_range){low, range.low - 1};
         low = range.high + 1;
     }
-    if (low <= FR_MAX_CODE_POINT) ranges[kept++] = (fr_character_range){low, FR_MAX_CODE_POINT};
+    if (low <= FR_CODE_POINT_MAX) ranges[kept++] = (fr_character_range){low, FR_CODE_POINT_MAX};
     return kept;
 }
 

@@ -10,7 +10,7 @@
 #include "base/text.h"
 #include "forerun.h"
 
-#define FR_MAX_CODE_POINT   0x10FFFFu
+#define FR_CODE_POINT_MAX   0x10FFFFu
 #define FR_GRAMMAR_UNBOUND  UINT32_MAX /* no largest count */
 #define FR_GRAMMAR_NO_RULE  UINT32_MAX
 #define FR_GRAMMAR_MAX_WORK ((size_t)1 << 22) /* steps of one reading */

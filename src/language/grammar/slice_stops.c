@@ -7,7 +7,7 @@
 #include "src/language/grammar/cursor.h"
 #include "src/language/grammar/token_tree.h"
 
-static const uint8_t LENGTHS[FR_SLICE_LENGTHS] = {4, 8, 16, 32, FR_STOPS_MOST, FR_SLICE_UNBOUND};
+static const uint8_t LENGTHS[FR_SLICE_LENGTHS] = {4, 8, 16, 32, FR_STOP_TEXTS_MAX, FR_SLICE_UNBOUND};
 
 int fr_slice_of_length(size_t characters) {
     int index = FR_SLICE_LENGTHS - 1;
@@ -46,7 +46,7 @@ static fr_status add_stop(fr_slice_stops *s, fr_slice_stop stop) {
 /* Adds a node after so many characters to the lists of the slices that have this length. */
 static fr_status add_longer(fr_slice_stops *s, uint32_t node, size_t characters) {
     for (int k = 0; k < FR_SLICE_LENGTHS; k++) {
-        size_t length = LENGTHS[k] < FR_STOPS_MOST ? LENGTHS[k] : FR_STOPS_MOST;
+        size_t length = LENGTHS[k] < FR_STOP_TEXTS_MAX ? LENGTHS[k] : FR_STOP_TEXTS_MAX;
         if (characters != length) continue;
         FR_TRY(make_room(&s->longer[k], sizeof *s->longer[k], s->longer_count[k]));
         s->longer[k][s->longer_count[k]++] = node;
@@ -117,12 +117,12 @@ static fr_status visit(fr_slice_stops *s, const fr_token_node *nodes, uint32_t i
     if (is == WITHIN) return FR_OK;
     own->count = 0;
     own->characters++;
-    if (own->characters == FR_STOPS_MOST) *next = nodes[i].end;
+    if (own->characters == FR_STOP_TEXTS_MAX) *next = nodes[i].end;
     return nodes[i].end > i + 1 ? add_longer(s, i, own->characters) : FR_OK;
 }
 
 fr_status fr_slice_stops_make(fr_slice_stops *s, const fr_token_tree *tree, uint32_t node, int class) {
-    place places[FR_MAX_TREE_DEPTH + 1];
+    place places[FR_TREE_DEPTH_MAX + 1];
     const fr_token_node *nodes = tree->nodes;
     places[nodes[node].depth] = (place){0};
     for (uint32_t i = node + 1; i < nodes[node].end;) {

@@ -9,7 +9,7 @@
 
 #include "base/error.h"
 
-enum { FR_SLICE_LENGTHS = 6, FR_SLICE_UNBOUND = 254, FR_STOPS_MOST = 64 };
+enum { FR_SLICE_LENGTHS = 6, FR_SLICE_UNBOUND = 254, FR_STOP_TEXTS_MAX = 64 };
 
 struct fr_token_tree;
 
@@ -17,7 +17,7 @@ struct fr_token_tree;
  * else only for its own token, which ends within a character. */
 typedef struct fr_slice_stop {
     uint32_t node;
-    uint8_t behind; /* characters of the class before it, fewer than FR_STOPS_MOST */
+    uint8_t behind; /* characters of the class before it, fewer than FR_STOP_TEXTS_MAX */
     uint8_t bytes[4], count;
     bool whole;
 } fr_slice_stop;
@@ -29,7 +29,7 @@ typedef struct fr_stop_group {
 } fr_stop_group;
 
 /* The stops of a node. `longer` lists, for each length of slices, the nodes after so many characters that have further
- * nodes below them. For lengths above FR_STOPS_MOST it lists those after FR_STOPS_MOST characters. */
+ * nodes below them. For lengths above FR_STOP_TEXTS_MAX it lists those after FR_STOP_TEXTS_MAX characters. */
 typedef struct fr_slice_stops {
     fr_slice_stop *stops;
     fr_stop_group *groups;

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define MAX_STATES 128 /* states that a run may visit at once, and in all if it has no end */
+#define STATES_MAX 128 /* states that a run may visit at once, and in all if it has no end */
 
 /* A sequence of byte ranges that vary independently, which together are characters. */
 typedef struct bytes {
@@ -99,21 +99,21 @@ static fr_status step_of(fr_text_runs *runs, fr_automaton *a, uint32_t state, in
 
 /* States in the order in which they are reached; [first, count) are those after the last character. */
 typedef struct path {
-    uint32_t states[MAX_STATES];
+    uint32_t states[STATES_MAX];
     size_t first, count;
 } path;
 
 static bool add_way(path *p, uint32_t state) {
     for (size_t i = 0; i < p->count; i++)
         if (p->states[i] == state) return true;
-    if (p->count == MAX_STATES) return false;
+    if (p->count == STATES_MAX) return false;
     p->states[p->count++] = state;
     return true;
 }
 
 fr_status fr_text_run(fr_text_runs *runs, fr_automaton *a, uint32_t state, int class, size_t *characters) {
     path p = {.states = {state}, .count = 1};
-    for (*characters = 0; *characters < FR_RUN_MOST; ++*characters) {
+    for (*characters = 0; *characters < FR_RUN_MAX; ++*characters) {
         size_t end = p.count;
         for (size_t i = p.first; i < end; i++) {
             fr_text_step step;

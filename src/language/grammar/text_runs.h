@@ -8,7 +8,7 @@
 #include "src/language/grammar/automaton.h"
 #include "src/language/grammar/token_slices.h"
 
-enum { FR_RUN_WAYS = 4, FR_RUN_MOST = FR_STOPS_MOST };
+enum { FR_RUN_WAYS = 4, FR_RUN_MAX = FR_STOP_TEXTS_MAX };
 
 typedef struct fr_text_step {
     uint32_t ways[FR_RUN_WAYS]; /* the states after one more character */
@@ -22,7 +22,7 @@ typedef struct fr_text_runs {
 } fr_text_runs;
 
 /* Gives the length of a run: that many characters, each of them any one of the class, may follow the state, and the
- * text can't end within the run. It is at most FR_RUN_MOST, or FR_SLICE_UNBOUND if there is no limit. */
+ * text can't end within the run. It is at most FR_RUN_MAX, or FR_SLICE_UNBOUND if there is no limit. */
 fr_status fr_text_run(fr_text_runs *runs, fr_automaton *automaton, uint32_t state, int class, size_t *characters);
 
 /* Gives the states after 0 to `characters` characters of the class. *one: after each number of characters there is one

@@ -22,7 +22,7 @@ const char *fr_token_tree_bytes(const fr_token_tree *tree, int32_t id, size_t *l
     *length = 0;
     if (kind == FR_TOKEN_NONE || kind == FR_TOKEN_CONTROL || kind == FR_TOKEN_UNKNOWN) return NULL;
     const char *bytes = fr_token_bytes(tree->tokenizer, id, length);
-    bool fits = bytes && *length && *length <= FR_MAX_TREE_DEPTH && !memchr(bytes, 0, *length);
+    bool fits = bytes && *length && *length <= FR_TREE_DEPTH_MAX && !memchr(bytes, 0, *length);
     return fits && (uint8_t)*bytes != FR_TOKEN_SIGN ? bytes : NULL;
 }
 
@@ -78,7 +78,7 @@ static size_t common_length(fr_text a, fr_text b) {
 
 /* Makes the tree from sorted tokens: each is added below the bytes that it shares with the one before. */
 static void plant(fr_token_tree *tree, const token *tokens, size_t count) {
-    uint32_t path[FR_MAX_TREE_DEPTH + 1] = {0};
+    uint32_t path[FR_TREE_DEPTH_MAX + 1] = {0};
     fr_text before = {NULL, 0};
     tree->nodes[tree->node_count++] = (fr_token_node){.id = -1};
     for (size_t i = 0; i < count; i++) {
@@ -98,7 +98,7 @@ static void plant(fr_token_tree *tree, const token *tokens, size_t count) {
 
 /* Finds the ends of subtrees: a subtree ends where the next node is not deeper. */
 static void find_ends(fr_token_tree *tree) {
-    uint32_t open[FR_MAX_TREE_DEPTH + 2];
+    uint32_t open[FR_TREE_DEPTH_MAX + 2];
     size_t opened = 0;
     for (uint32_t i = 0; i < tree->node_count; i++) {
         while (opened && tree->nodes[open[opened - 1]].depth >= tree->nodes[i].depth)

@@ -13,7 +13,7 @@
 #include "forerun.h"
 #include "src/language/grammar/token_slices.h"
 
-#define FR_MAX_TREE_DEPTH 256 /* bytes of a token; longer tokens are left out */
+#define FR_TREE_DEPTH_MAX 256 /* bytes of a token; longer tokens are left out */
 #define FR_TOKEN_SIGN     0xFF
 #define FR_TOKEN_SIZE     4 /* bytes of a token as itself */
 

@@ -11,7 +11,7 @@
 #include "base/error.h"
 
 #define COUNT_OF(array) (sizeof(array) / sizeof *(array))
-#define NAME_LONGEST    64
+#define CLASS_NAME_MAX    64
 
 typedef struct found {
     fr_character_range *ranges;
@@ -53,7 +53,7 @@ static const char *category_of(const char *name) {
 /* Adds the characters of a category; except: all others. Halves of surrogate pairs are not characters. */
 static void find_category(found *f, const char *category, bool except) {
     bool cased = strcmp(category, "LC") == 0, one = category[1] != '\0';
-    for (uint32_t code = 0; code <= FR_MAX_CODE_POINT; code++) {
+    for (uint32_t code = 0; code <= FR_CODE_POINT_MAX; code++) {
         if (code == 0xD800) code = 0xE000;
         const char *own = utf8proc_category_string((utf8proc_int32_t)code);
         bool is = cased ? own[0] == 'L' && strchr("ult", own[1])
@@ -110,7 +110,7 @@ static fr_status find_matches(found *f, const pcre2_code *regex, fr_character_ra
 
 /* Adds the characters of a property by PCRE2's spelling; *known: PCRE2 knows it. */
 static fr_status find_property(found *f, const char *kind, const char *name, bool *known) {
-    char text[2 * NAME_LONGEST];
+    char text[2 * CLASS_NAME_MAX];
     int error;
     PCRE2_SIZE place;
     snprintf(text, sizeof text, "\\p{%s%s}+", kind, name);
@@ -143,7 +143,7 @@ static bool is_word(const char *text) {
 }
 
 fr_status fr_unicode_class(fr_text name, fr_character_range *ranges, size_t most, size_t *count) {
-    char own[NAME_LONGEST];
+    char own[CLASS_NAME_MAX];
     const char *value = own;
     found f = {.ranges = ranges, .most = most};
     bool known = false, fits = name.length < sizeof own && !memchr(name.bytes, '\0', name.length);
@@ -157,7 +157,7 @@ fr_status fr_unicode_class(fr_text name, fr_character_range *ranges, size_t most
         find_category(&f, short_name, false);
     } else if (alone && (strcmp(value, "Any") == 0 || strcmp(value, "ASCII") == 0)) {
         known = true;
-        add(&f, 0, value[1] == 'n' ? FR_MAX_CODE_POINT : 0x7F);
+        add(&f, 0, value[1] == 'n' ? FR_CODE_POINT_MAX : 0x7F);
     } else if (alone && strcmp(value, "Assigned") == 0) {
         known = true;
         find_category(&f, "Cn", true);

@@ -11,8 +11,8 @@
 #include "src/language/jinja/template_render.h"
 #include "src/language/jinja/template_wide.h"
 
-#define MAX_SOURCE ((size_t)1 << 20)
-#define MAX_MEMORY ((size_t)256 << 20) /* bytes of a compiled template */
+#define SOURCE_MAX ((size_t)1 << 20)
+#define MEMORY_MAX ((size_t)256 << 20) /* bytes of a compiled template */
 
 /* -------------------------------------------------------------------------------------------------------- compiling */
 
@@ -37,10 +37,10 @@ static char *copy_bytes(fr_jinja_bump *memory, const char *bytes, size_t length)
 }
 
 static fr_status compile(fr_template *template, const char *source, size_t length, const char *name) {
-    template->memory.limit = MAX_MEMORY;
+    template->memory.limit = MEMORY_MAX;
     template->name = copy_bytes(&template->memory, name, strlen(name));
     if (!template->name) return fr_fail_memory(name, strlen(name));
-    if (length > MAX_SOURCE) return fr_template_fail(template, 1, "a template of more than %zu bytes", MAX_SOURCE);
+    if (length > SOURCE_MAX) return fr_template_fail(template, 1, "a template of more than %zu bytes", SOURCE_MAX);
     template->source = copy_bytes(&template->memory, source, length);
     if (!template->source) return fr_template_fail_memory(template, 1, &template->memory);
     template->length = length;

@@ -21,7 +21,7 @@ const fr_jinja_function *fr_jinja_function_find(const fr_jinja_function_table *t
 
 static size_t parameter_count(const fr_jinja_function *function) {
     size_t count = 0;
-    while (count < FR_MAX_PARAMETERS && function->parameters[count]) count++;
+    while (count < FR_PARAMETERS_MAX && function->parameters[count]) count++;
     return count;
 }
 
@@ -73,7 +73,7 @@ static void bind_rest(fr_jinja_render *render, const fr_jinja_function *function
 
 fr_jinja_value fr_jinja_call_function(fr_jinja_render *render, const fr_jinja_function *function,
                                       fr_jinja_value subject, const fr_jinja_arguments *arguments) {
-    fr_jinja_value bound[FR_MAX_PARAMETERS + 2] = {{0}};
+    fr_jinja_value bound[FR_PARAMETERS_MAX + 2] = {{0}};
     size_t count = parameter_count(function), first = fr_jinja_is_given(subject);
     if (!fr_jinja_render_step(render, 0)) return fr_jinja_none();
     bound[0] = subject;

@@ -111,7 +111,7 @@ static void put_styled(fr_jinja_render *render, fr_jinja_value value, fr_jinja_s
         fr_put_styled_wide(render, s, value);
     } else if (value.kind == FR_KIND_FLOAT || (fr_jinja_is_whole(value) && real_type)) {
         bool fits = s->type == 0 || real_type;
-        if (!fits || (s->type == 0 && s->precision > FR_MAX_PRECISION))
+        if (!fits || (s->type == 0 && s->precision > FR_PRECISION_MAX))
             fr_jinja_render_fail(render, "format: not for a float");
         if (!fr_jinja_render_failed(render))
             fr_jinja_put_styled_real(render, s, fr_jinja_real_of(value), value.foreign);

@@ -8,7 +8,7 @@
 
 #include "src/language/jinja/template_value.h"
 
-#define FR_MAX_PARAMETERS 6
+#define FR_PARAMETERS_MAX 6
 
 struct fr_jinja_render;
 
@@ -21,7 +21,7 @@ typedef struct fr_jinja_function {
     uint8_t required;       /* number of parameters that must be given, from the first one on */
     bool takes_rest;
     /* the first parameter of a filter, test or method is the value that it is applied to */
-    const char *parameters[FR_MAX_PARAMETERS];
+    const char *parameters[FR_PARAMETERS_MAX];
 } fr_jinja_function;
 
 typedef struct fr_jinja_function_table {

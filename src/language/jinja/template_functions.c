@@ -79,7 +79,7 @@ static fr_jinja_value call_raise_exception(fr_jinja_render *render, const fr_jin
     return fr_jinja_render_fail(render, "%.*s", length, message->bytes);
 }
 
-#define LONGEST_DIRECTIVE 16 /* bytes */
+#define DIRECTIVE_MAX 16 /* bytes */
 
 /* Measures the directive that begins here: %, flags, a width, a modifier, a letter. %:z has a colon of its own. */
 static size_t directive_length(const char *bytes, size_t left) {
@@ -96,7 +96,7 @@ static size_t directive_length(const char *bytes, size_t left) {
  * zone, which datetime.now() does not have. */
 static void put_directive(fr_jinja_render *render, const struct tm *time, const char *directive, size_t length,
                           bool foreign) {
-    char format[LONGEST_DIRECTIVE + 1] = {0}, text[1024];
+    char format[DIRECTIVE_MAX + 1] = {0}, text[1024];
     if (!fr_jinja_render_step(render, sizeof text) || directive[1] == ':') return;
     if (length == 2 && directive[1] == 'f') {
         fr_jinja_put_text(render, "000000", foreign);
@@ -127,7 +127,7 @@ static fr_jinja_value call_strftime_now(fr_jinja_render *render, const fr_jinja_
         const char *bytes = format->bytes + at;
         bool foreign = fr_jinja_string_foreign_at(format, at);
         length = *bytes == '%' ? directive_length(bytes, format->length - at) : 1;
-        if (length > 1 && length <= LONGEST_DIRECTIVE)
+        if (length > 1 && length <= DIRECTIVE_MAX)
             put_directive(render, &time, bytes, length, foreign);
         else
             fr_jinja_put(render, bytes, length, foreign);

@@ -51,7 +51,7 @@ static void *take(resolver *r, size_t count, size_t item) {
 /* --------------------------------------------------------------------------------------- names that bodies may read */
 
 /* Bodies within bodies are searched again and again, so the number of nodes searched is limited. */
-#define MAX_SEARCHED 10000000
+#define SEARCHED_MAX 10000000
 
 typedef struct search {
     resolver *resolver;
@@ -62,7 +62,7 @@ typedef struct search {
 
 static void search_node(void *context, fr_jinja_node *node) {
     search *s = context;
-    if (++s->resolver->searched > MAX_SEARCHED && s->resolver->status == FR_OK)
+    if (++s->resolver->searched > SEARCHED_MAX && s->resolver->status == FR_OK)
         keep(s->resolver,
              fr_template_fail(s->resolver->template, node->line, "blocks nested too often to be searched"));
     if (s->over || s->resolver->status != FR_OK) return;

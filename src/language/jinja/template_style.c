@@ -7,7 +7,7 @@
 #include "src/language/jinja/template_strings.h"
 #include "src/language/jinja/template_wide.h"
 
-#define NUMBER_SIZE (FR_MAX_PRECISION + 330)
+#define NUMBER_SIZE (FR_PRECISION_MAX + 330)
 
 /* A number without its sign. */
 typedef struct numeral {
@@ -152,6 +152,6 @@ int64_t fr_jinja_read_count(const char *bytes, size_t end, size_t *at) {
 }
 
 void fr_jinja_check_precision(fr_jinja_render *render, const fr_jinja_style *s) {
-    if (s->precision > FR_MAX_PRECISION && s->type != 's' && s->type != 0)
-        fr_jinja_render_fail(render, "a precision of more than %d", FR_MAX_PRECISION);
+    if (s->precision > FR_PRECISION_MAX && s->type != 's' && s->type != 0)
+        fr_jinja_render_fail(render, "a precision of more than %d", FR_PRECISION_MAX);
 }

@@ -4,7 +4,7 @@
 
 #include "src/language/jinja/template_render.h"
 
-#define FR_MAX_PRECISION 300
+#define FR_PRECISION_MAX 300
 
 typedef struct fr_jinja_style {
     char fill[4]; /* one character */

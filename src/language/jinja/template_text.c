@@ -175,13 +175,13 @@ bool fr_jinja_is_printable(int32_t codepoint) {
 
 /* ---------------------------------------------------------------------------------------------------------- numbers */
 
-#define MAX_REAL_TEXT 400
+#define REAL_TEXT_MAX 400
 
 /* Converts Python's spelling of a number to JSON's: a digit before and after the point, no zeros in front, no plus.
  * Gives the length of the text; 0: it is not a number. */
-static size_t as_json(const char *bytes, size_t length, char text[MAX_REAL_TEXT]) {
+static size_t as_json(const char *bytes, size_t length, char text[REAL_TEXT_MAX]) {
     size_t at = 0, to = 0, digits = 0;
-    if (length == 0 || length > MAX_REAL_TEXT - 8) return 0;
+    if (length == 0 || length > REAL_TEXT_MAX - 8) return 0;
     if (bytes[at] == '-') text[to++] = '-';
     at += bytes[at] == '-' || bytes[at] == '+';
     while (at + 1 < length && bytes[at] == '0' && bytes[at + 1] >= '0' && bytes[at + 1] <= '9') at++;
@@ -197,7 +197,7 @@ static size_t as_json(const char *bytes, size_t length, char text[MAX_REAL_TEXT]
 }
 
 bool fr_jinja_read_real(const char *bytes, size_t length, double *real) {
-    char text[MAX_REAL_TEXT];
+    char text[REAL_TEXT_MAX];
     size_t size = as_json(bytes, length, text);
     json_t *number = size > 0 ? json_loadb(text, size, JSON_DECODE_ANY, NULL) : NULL;
     bool read = json_is_real(number);

@@ -11,9 +11,9 @@
 
 fr_status fr_added_tokens_add(fr_added_tokens *set, const fr_added_entry *entry, fr_text text, bool control,
                               const char *where) {
-    if (text.length == 0 || text.length > FR_MAX_ADDED_LENGTH)
+    if (text.length == 0 || text.length > FR_ADDED_LENGTH_MAX)
         return fr_fail(FR_INPUT, "%s: the added token %d has %zu bytes, not 1 to %d", where, entry->id, text.length,
-                       FR_MAX_ADDED_LENGTH);
+                       FR_ADDED_LENGTH_MAX);
     if ((set->count & (set->count - 1)) == 0) { /* it is full, because capacities are powers of two */
         size_t capacity = set->count ? 2 * set->count : 1;
         fr_added_token *items = realloc(set->items, capacity * sizeof *items);

@@ -12,7 +12,7 @@
 #include "formats/tokenizer_source.h"
 #include "src/language/tokenizer/trust.h"
 
-#define FR_MAX_ADDED_LENGTH 256 /* bytes of a token, which bounds a search at one position */
+#define FR_ADDED_LENGTH_MAX 256 /* bytes of a token, which bounds a search at one position */
 
 typedef struct fr_added_token {
     char *text;

@@ -18,7 +18,7 @@ typedef struct fr_bpe_merge {
 } merge;
 
 #define NO_PAIR   UINT64_MAX
-#define MAX_AFFIX 64
+#define AFFIX_MAX 64
 
 /* Symbols are in the order of the text. A merge keeps the left one and unlinks the right one. */
 typedef struct fr_bpe_symbol {
@@ -33,7 +33,7 @@ static merge *find_slot(const fr_bpe *bpe, int32_t left, int32_t right, uint64_t
     *pair = (uint64_t)left << 32 | (uint32_t)right;
     uint64_t hash = *pair * 0x9E3779B97F4A7C15u;
     hash ^= hash >> 32;
-    for (size_t probe = 0; probe < FR_MAX_PROBES; probe++) {
+    for (size_t probe = 0; probe < FR_PROBES_MAX; probe++) {
         merge *slot = &bpe->merges[(hash + probe) & bpe->merge_mask];
         if (slot->pair == *pair || slot->pair == NO_PAIR) return slot;
     }
@@ -116,7 +116,7 @@ static void find_level_ids(fr_bpe *bpe) {
 }
 
 static fr_status copy_affix(fr_text affix, const char *where, char **copy) {
-    if (affix.length > MAX_AFFIX)
+    if (affix.length > AFFIX_MAX)
         return fr_fail(FR_INPUT, "%s: a prefix or suffix of words of %zu bytes", where, affix.length);
     *copy = strndup(affix.bytes ? affix.bytes : "", affix.length);
     return *copy ? FR_OK : fr_fail_memory(where, affix.length);

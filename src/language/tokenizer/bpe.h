@@ -46,7 +46,7 @@ void fr_find_byte_ids(const fr_vocabulary *vocabulary, bool wanted, int32_t ids[
 fr_status fr_bpe_open(fr_bpe *bpe, const fr_vocabulary *vocabulary, const fr_tokenizer_source *source);
 void fr_bpe_close(fr_bpe *bpe);
 
-/* Encodes a piece, and appends to ids. length <= FR_MAX_TEXT. foreign: control tokens count as absent from the
+/* Encodes a piece, and appends to ids. length <= FR_TEXT_MAX. foreign: control tokens count as absent from the
  * vocabulary, so that no text gives one, except for the unknown token, which replaces characters without a token. */
 fr_status fr_bpe_encode(const fr_bpe *bpe, const char *text, size_t length, bool foreign, fr_bpe_work *work,
                         fr_id_list *ids);

@@ -10,7 +10,7 @@
 #include "base/unicode_form.h"
 #include "src/language/tokenizer/tokenizer_parts.h"
 
-#define MAX_HELD 3 /* bytes of a four-byte character without its last one */
+#define HELD_MAX 3 /* bytes of a four-byte character without its last one */
 
 struct fr_decoder {
     const fr_tokenizer *tokenizer;
@@ -29,7 +29,7 @@ struct fr_decoder {
 static size_t room_of(const fr_tokenizer *tokenizer) {
     const fr_printed_tokens *printed = &tokenizer->printed;
     size_t stop = printed->strip ? printed->strip_stop * strlen(printed->strip) : 0;
-    return MAX_HELD + stop + 2 * printed->longest;
+    return HELD_MAX + stop + 2 * printed->longest;
 }
 
 fr_status fr_decoder_new(const fr_tokenizer *tokenizer, bool print_special, fr_decoder **decoder) {
@@ -71,7 +71,7 @@ void fr_decoder_become(fr_decoder *decoder, const fr_decoder *of) {
 
 /* Gives the number of bytes at the end that begin a character which further bytes could complete. */
 static size_t unfinished(const char *text, size_t length) {
-    for (size_t n = 1; n <= MAX_HELD && n <= length; n++) {
+    for (size_t n = 1; n <= HELD_MAX && n <= length; n++) {
         fr_character_bytes character = fr_first_character(text + length - n, n);
         if (character.there > 0) return character.there == n && n < character.whole ? n : 0;
     }

@@ -8,8 +8,8 @@
 #include "base/error.h"
 #include "src/language/tokenizer/onig_set.h"
 
-#define MAX_GROUPS  200 /* the most groups within each other */
-#define MAX_REPEATS 1000000
+#define GROUPS_MAX  200 /* the most groups within each other */
+#define REPEATS_MAX 1000000
 #define SKIPS       "*SKIP)(*FAIL)"
 
 static fr_status read_alternatives(fr_onig_reader *reader, size_t depth, fr_text_buffer *out);
@@ -86,7 +86,7 @@ static fr_status skip_name(fr_onig_reader *reader, char close) {
 static fr_status read_group(fr_onig_reader *reader, size_t depth, fr_text_buffer *out) {
     static const char *const kinds[] = {"?:", "?=", "?!", "?<=", "?<!", "?>"};
     char open[8] = "(";
-    if (depth > MAX_GROUPS) return fr_onig_refuse(reader, "too many groups inside of each other");
+    if (depth > GROUPS_MAX) return fr_onig_refuse(reader, "too many groups inside of each other");
     if (reader->own && takes(reader, SKIPS)) {
         fr_text_append_string(out, "(" SKIPS);
         return FR_OK;
@@ -196,7 +196,7 @@ static fr_status read_atom(fr_onig_reader *reader, size_t depth, char *before, f
 static size_t read_number(const char **at, const char *end, long *number) {
     const char *begin = *at;
     for (*number = 0; *at < end && **at >= '0' && **at <= '9'; ++*at)
-        *number = *number > MAX_REPEATS ? *number : 10 * *number + **at - '0';
+        *number = *number > REPEATS_MAX ? *number : 10 * *number + **at - '0';
     return (size_t)(*at - begin);
 }
 

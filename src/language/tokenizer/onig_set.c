@@ -7,8 +7,8 @@
 
 #include "base/error.h"
 
-#define MAX_NAME  32
-#define MAX_DEPTH 64 /* the most sets within each other */
+#define NAME_LENGTH_MAX  32
+#define DEPTH_MAX 64 /* the most sets within each other */
 
 #define SPACE \
     "\\x{9}-\\x{d}\\x{20}\\x{85}\\x{a0}\\x{1680}\\x{2000}-\\x{200a}\\x{2028}\\x{2029}\\x{202f}\\x{205f}\\x{3000}"
@@ -235,7 +235,7 @@ static char lower(char c) {
 /* Adds a named class. Classes of upper or lower case are refused if case is ignored, because the two engines differ
  * there. */
 static fr_status add_named(fr_onig_reader *reader, fr_text given, bool negated, set *to) {
-    char name[MAX_NAME], construct[MAX_NAME + 32];
+    char name[NAME_LENGTH_MAX], construct[NAME_LENGTH_MAX + 32];
     size_t length = 0;
     for (size_t i = 0; i < given.length && length < sizeof name - 1; i++)
         if (!strchr(" -_", given.bytes[i])) name[length++] = lower(given.bytes[i]);
@@ -428,7 +428,7 @@ static fr_status read_parts(fr_onig_reader *reader, size_t depth, fr_text_buffer
 
 /* Reads a set after its bracket. */
 static fr_status read_set(fr_onig_reader *reader, size_t depth, fr_text_buffer *out) {
-    if (depth > MAX_DEPTH) return fr_onig_refuse(reader, "sets in sets beyond any use");
+    if (depth > DEPTH_MAX) return fr_onig_refuse(reader, "sets in sets beyond any use");
     bool negated = reader->at < reader->end && *reader->at == '^', several = false;
     if (negated) reader->at++;
     fr_text_buffer all = {0};

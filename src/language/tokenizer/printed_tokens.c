@@ -11,7 +11,7 @@
 #include "src/language/tokenizer/byte_level.h"
 #include "src/language/tokenizer/tokenizer_parts.h"
 
-#define MAX_STOP 16 /* characters that a stream holds back because a Strip may remove them at the end */
+#define STOP_MAX 16 /* characters that a stream holds back because a Strip may remove them at the end */
 
 static int hex_digit(char c) {
     if (c >= '0' && c <= '9') return c - '0';
@@ -36,9 +36,9 @@ static fr_status fail_order(const fr_tokenizer_source *source) {
 }
 
 static fr_status read_strip(fr_printed_tokens *printed, const fr_tokenizer_source *source, const fr_text_rule *rule) {
-    if (rule->stop > MAX_STOP)
+    if (rule->stop > STOP_MAX)
         return fr_fail(FR_UNBUILT, "%s: a Strip of more than %d characters at the end is not built", source->path,
-                       MAX_STOP);
+                       STOP_MAX);
     printed->strip = strndup(rule->content.bytes, rule->content.length);
     if (!printed->strip) return fr_fail_memory(source->path, rule->content.length);
     printed->strip_limit = rule->content.length > 0 ? rule->start : 0;

@@ -13,9 +13,9 @@
 #include "base/unicode_versions.h"
 #include "src/language/tokenizer/onig_pattern.h"
 
-#define MAX_SOURCE  65536
-#define MATCH_LIMIT 50000000 /* backtracks from one position; the allowance ends most searches long before */
-#define HEAP_LIMIT  262144   /* KiB of saved backtracking points */
+#define SOURCE_MAX  65536
+#define MATCH_MAX 50000000 /* backtracks from one position; the allowance ends most searches long before */
+#define HEAP_MAX  262144   /* KiB of saved backtracking points */
 
 #define COMPILE_OPTIONS (PCRE2_UTF | PCRE2_UCP | PCRE2_NEVER_BACKSLASH_C | PCRE2_AUTO_CALLOUT)
 
@@ -52,7 +52,7 @@ fr_status fr_text_pattern_open(fr_text_pattern *pattern, fr_text source, bool re
     memcpy(pattern->source, source.bytes, source.length);
     pattern->source[source.length] = 0;
     if (!regex) return FR_OK;
-    if (source.length > MAX_SOURCE) return fr_fail(FR_INPUT, "%s: a pattern of %zu bytes", where, source.length);
+    if (source.length > SOURCE_MAX) return fr_fail(FR_INPUT, "%s: a pattern of %zu bytes", where, source.length);
     fr_text_buffer written = {0};
     fr_status status = fr_onig_pattern(source, own, where, &written);
     if (status == FR_OK) status = compile(pattern, &written, where);
@@ -213,9 +213,9 @@ fr_status fr_text_pattern_walk(const fr_text_pattern *pattern, const char *text,
     pcre2_match_context *limits = pcre2_match_context_create(NULL);
     fr_status status = data && limits ? FR_OK : fr_fail_memory("a pattern's state", length);
     if (status == FR_OK) {
-        pcre2_set_match_limit(limits, MATCH_LIMIT);
-        pcre2_set_depth_limit(limits, MATCH_LIMIT);
-        pcre2_set_heap_limit(limits, HEAP_LIMIT);
+        pcre2_set_match_limit(limits, MATCH_MAX);
+        pcre2_set_depth_limit(limits, MATCH_MAX);
+        pcre2_set_heap_limit(limits, HEAP_MAX);
         pcre2_set_callout(limits, count_steps, &walk);
         status = walk_regex(&walk, data, limits);
     }

@@ -64,7 +64,7 @@ void fr_rewrite_work_free(fr_rewrite_work *work) {
 }
 
 void fr_split_work_free(fr_split_work *work) {
-    for (size_t i = 0; i < FR_MAX_TEXT_RULES; i++) fr_text_free(&work->pieces[i]);
+    for (size_t i = 0; i < FR_TEXT_RULES_MAX; i++) fr_text_free(&work->pieces[i]);
 }
 
 /* -------------------------------------------------------------------------------------------------------- splitting */

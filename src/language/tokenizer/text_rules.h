@@ -19,7 +19,7 @@ typedef struct fr_ready_rule {
 } fr_ready_rule;
 
 typedef struct fr_ready_rules {
-    fr_ready_rule items[FR_MAX_TEXT_RULES];
+    fr_ready_rule items[FR_TEXT_RULES_MAX];
     size_t count;
 } fr_ready_rules;
 
@@ -45,7 +45,7 @@ void fr_rewrite_work_free(fr_rewrite_work *work);
 
 /* Pieces that a rule has rewritten, one for each rule. They are zeroed first, and freed at the end. */
 typedef struct fr_split_work {
-    fr_text_buffer pieces[FR_MAX_TEXT_RULES];
+    fr_text_buffer pieces[FR_TEXT_RULES_MAX];
 } fr_split_work;
 
 /* Receives each piece in order; none is empty. */

@@ -6,7 +6,7 @@
 #include "base/error.h"
 #include "base/hash.h"
 
-#define MAX_NODES ((size_t)1 << 24) /* a node and a byte together are a key of 32 bits */
+#define NODES_MAX ((size_t)1 << 24) /* a node and a byte together are a key of 32 bits */
 
 typedef struct fr_trie_edge {
     uint32_t key;   /* node << 8 | byte */
@@ -17,7 +17,7 @@ typedef struct fr_trie_edge {
 static trie_edge *find_slot(const fr_token_trie *trie, uint32_t key) {
     uint64_t hash = key * UINT64_C(0x9E3779B97F4A7C15); /* 2^64 / golden ratio, odd */
     hash ^= hash >> 32;
-    for (size_t probe = 0; probe < FR_MAX_PROBES; probe++) {
+    for (size_t probe = 0; probe < FR_PROBES_MAX; probe++) {
         trie_edge *slot = &trie->edges[(hash + probe) & trie->edge_mask];
         if (slot->child == 0 || slot->key == key) return slot;
     }
@@ -72,8 +72,8 @@ static fr_status grow(fr_token_trie *trie, const char *where) {
 }
 
 static fr_status add_node(fr_token_trie *trie, const char *where) {
-    if (trie->count == MAX_NODES)
-        return fr_fail(FR_INPUT, "%s: the tokens have more than %zu beginnings", where, MAX_NODES);
+    if (trie->count == NODES_MAX)
+        return fr_fail(FR_INPUT, "%s: the tokens have more than %zu beginnings", where, NODES_MAX);
     if (trie->count == trie->capacity) FR_TRY(grow(trie, where));
     trie->ids[trie->count++] = -1;
     return FR_OK;
@@ -81,9 +81,9 @@ static fr_status add_node(fr_token_trie *trie, const char *where) {
 
 static fr_status add_token(fr_token_trie *trie, const fr_token *token, int32_t id, const char *where) {
     uint32_t node = FR_TRIE_ROOT;
-    if (token->length > FR_MAX_TRIE_LENGTH)
+    if (token->length > FR_TRIE_LENGTH_MAX)
         return fr_fail(FR_INPUT, "%s: token %d has %u bytes, and at most %d in a model of this kind", where, id,
-                       token->length, FR_MAX_TRIE_LENGTH);
+                       token->length, FR_TRIE_LENGTH_MAX);
     for (uint32_t i = 0; i < token->length; i++) {
         uint32_t key = node << 8 | (unsigned char)token->text[i], next = fr_token_trie_step(trie, node, key & 0xFF);
         if (next == FR_TRIE_NONE) {

@@ -11,7 +11,7 @@
 #define FR_TRIE_ROOT       0u
 #define FR_TRIE_NONE       UINT32_MAX
 /* bytes of a token, which bounds a walk, and with it the time for a text of one letter */
-#define FR_MAX_TRIE_LENGTH 1024
+#define FR_TRIE_LENGTH_MAX 1024
 
 typedef struct fr_token_trie {
     struct fr_trie_edge *edges; /* a hash table by node and byte */

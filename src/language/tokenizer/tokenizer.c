@@ -297,7 +297,7 @@ static fr_status tokenize(const fr_tokenizer *tokenizer, const char *text, size_
                           bool add_special, int32_t **ids, size_t *count) {
     *ids = NULL;
     *count = 0;
-    if (length > FR_MAX_TEXT) return fr_fail(FR_INPUT, "a text of %zu bytes, and at most %zu", length, FR_MAX_TEXT);
+    if (length > FR_TEXT_MAX) return fr_fail(FR_INPUT, "a text of %zu bytes, and at most %zu", length, FR_TEXT_MAX);
     encoding state = {
         .tokenizer = tokenizer, .text = text, .trust = trust, .allowance = fr_text_pattern_allowance(length)};
     fr_status status = encode(&state, length, add_special);

@@ -40,7 +40,7 @@ struct fr_tokenizer {
     fr_added_tokens raw, normalized; /* raw: found before the normalizer; normalized: found after it */
     fr_ready_rules normalizer, pre_tokenizer;
     fr_printed_tokens printed;
-    int32_t prefix[FR_MAX_TEMPLATE_IDS], suffix[FR_MAX_TEMPLATE_IDS];
+    int32_t prefix[FR_TEMPLATE_IDS_MAX], suffix[FR_TEMPLATE_IDS_MAX];
     size_t prefix_count, suffix_count;
     char *begin, *end;              /* bos_token, eos_token, or NULL */
     /* texts of these and other special tokens by name, such as "pad_token"; never changed */

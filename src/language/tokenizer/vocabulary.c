@@ -32,7 +32,7 @@ static uint64_t hash_text(const char *text, size_t length) {
 static vocabulary_slot *find_slot(const fr_vocabulary *vocabulary, const char *text, size_t length, uint32_t *tag) {
     uint64_t hash = hash_text(text, length);
     *tag = (uint32_t)(hash >> 32);
-    for (size_t probe = 0; probe < FR_MAX_PROBES; probe++) {
+    for (size_t probe = 0; probe < FR_PROBES_MAX; probe++) {
         vocabulary_slot *slot = &vocabulary->slots[(hash + probe) & vocabulary->slot_mask];
         if (slot->next_id == 0) return slot;
         if (slot->tag != *tag) continue;

@@ -9,7 +9,7 @@
 
 /* The most slots that a lookup in a hash table visits. Tables are at most half full, so ordinary texts come nowhere
  * near it; a file made of colliding texts is refused instead of read for hours. */
-#define FR_MAX_PROBES 256
+#define FR_PROBES_MAX 256
 
 typedef struct fr_token {
     const char *text; /* UTF-8, NUL-terminated; NULL: no token has this id */

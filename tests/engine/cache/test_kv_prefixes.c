@@ -73,7 +73,7 @@ typedef struct entry {
     size_t left, alone; /* since when no timeline stands in it, since when its sliding page has no other holder; 0 */
 } entry;
 
-enum { MOST_ENTRIES = 200 };
+enum { ENTRIES_MAX = 200 };
 
 typedef struct world {
     const setting *set;
@@ -82,7 +82,7 @@ typedef struct world {
     fr_kv kv, drafter;
     fr_kv_prefixes prefixes;
     timeline timelines[TIMELINES];
-    entry entries[MOST_ENTRIES];
+    entry entries[ENTRIES_MAX];
     size_t count, step;
     size_t found, refused, given_up, exchanged, tails;
 } world;
@@ -446,7 +446,7 @@ static size_t naive_find(world *w, const text *says, size_t count, bool drafts) 
 /* ------------------------------------------------------------------------------------------------------------ calls */
 
 static entry *add_entry(world *w, const text *says, size_t blocks, size_t count, size_t run) {
-    ck_assert_uint_lt(w->count, MOST_ENTRIES);
+    ck_assert_uint_lt(w->count, ENTRIES_MAX);
     entry *e = &w->entries[w->count++];
     *e = (entry){.says = *says, .blocks = blocks, .count = count, .run = run};
     return e;

@@ -15,7 +15,7 @@
 #include "tests/support/require.h"
 #include "tests/support/suite.h"
 
-enum { PROMPT = 30, TEXT = 60, DEPTH = 4, VOCAB_MOST = 1024 };
+enum { PROMPT = 30, TEXT = 60, DEPTH = 4, VOCAB_MAX = 1024 };
 
 #define LIST "forerun draft head 1\n"
 
@@ -49,7 +49,7 @@ static bool is_listed(size_t id) {
 }
 
 static void write_list(subject *s) {
-    char text[VOCAB_MOST * 8];
+    char text[VOCAB_MAX * 8];
     size_t length = (size_t)snprintf(text, sizeof text, LIST);
     for (size_t id = s->vocab; id-- > 0;)
         if (is_listed(id)) length += (size_t)snprintf(text + length, sizeof text - length, "%zu\n", id);
@@ -63,7 +63,7 @@ static subject open_subject(int which) {
     require(fr_options_set(s.options, FR_OPT_IGNORE_EOS, 1));
     require(fr_model_open(subjects[which].target, s.options, &s.model));
     s.vocab = (size_t)fr_model_fact(s.model, FR_FACT_VOCAB);
-    ck_assert_uint_le(s.vocab, VOCAB_MOST);
+    ck_assert_uint_le(s.vocab, VOCAB_MAX);
     write_list(&s);
     return s;
 }

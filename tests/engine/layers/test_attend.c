@@ -100,15 +100,15 @@ static void run(fr_attend_rows *rows, size_t threads, float *out) {
 }
 
 /* Rows of timelines side by side: each has a layer and rows of its own, and as many heads as the others. */
-enum { MOST_TIMELINES = 4, MOST_ROWS = 16, MOST_HEADS = 128 };
+enum { TIMELINES_MAX = 4, ROWS_MAX = 16, HEADS_MAX = 128 };
 
 typedef struct side_by_side {
-    fr_kv_layer layers[MOST_TIMELINES];
-    fr_kv caches[MOST_TIMELINES];
-    fr_kv *timelines[MOST_TIMELINES];
-    fr_row rows[MOST_ROWS];
+    fr_kv_layer layers[TIMELINES_MAX];
+    fr_kv caches[TIMELINES_MAX];
+    fr_kv *timelines[TIMELINES_MAX];
+    fr_row rows[ROWS_MAX];
     fr_batch batch;
-    float *q, sinks[MOST_HEADS];
+    float *q, sinks[HEADS_MAX];
     fr_attend_rows attend;
 } side_by_side;
 

@@ -19,7 +19,7 @@
 #include "src/engine/vision/vision_parts.h"
 #include "tests/support/suite.h"
 
-#define MOST_LAYERS 8
+#define LAYERS_MAX 8
 
 /* A picture of a fixture; its reference tensors are named PREFIX.NAME. */
 typedef struct subject {
@@ -154,7 +154,7 @@ END_TEST
 /* A picture whose stream is kept after the patches and after every block. */
 typedef struct watched {
     fr_vision_activations activations;
-    float *streams[MOST_LAYERS + 1];
+    float *streams[LAYERS_MAX + 1];
 } watched;
 
 static void run_watched(void *context, const fr_team *team) {

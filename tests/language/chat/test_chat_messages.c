@@ -457,15 +457,15 @@ START_TEST(kept_answers) {
     fr_kept_answers kept;
     fr_chat_answers answers = {0};
     int found;
-    json_t *sets[FR_KEPT_MOST + 1], *large = json_object();
+    json_t *sets[FR_KEPT_MAX + 1], *large = json_object();
     fr_kept_answers_open(&kept);
-    for (int i = 0; i <= FR_KEPT_MOST; i++) {
+    for (int i = 0; i <= FR_KEPT_MAX; i++) {
         sets[i] = json_pack("{s:i, s:b}", "n", i, "add_generation_prompt", 1);
         answers.count = 0;
         fr_chat_answers_add(&answers, "system", i);
         fr_kept_answers_put(&kept, sets[i], &answers);
     }
-    for (int i = 0; i <= FR_KEPT_MOST; i++) {
+    for (int i = 0; i <= FR_KEPT_MAX; i++) {
         fr_kept_answers_get(&kept, sets[i], &answers);
         bool known = fr_chat_answers_find(&answers, "system", &found);
         ck_assert_msg(known == (i > 0) && (!known || found == i), "%d", i);
@@ -479,9 +479,9 @@ START_TEST(kept_answers) {
     fr_kept_answers_put(&kept, large, &answers);
     fr_kept_answers_get(&kept, large, &answers);
     ck_assert_uint_eq(answers.count, 0);
-    for (int i = 0; i < 2 * FR_ANSWERS_MOST; i++) fr_chat_answers_add(&answers, "role", i);
+    for (int i = 0; i < 2 * FR_ANSWERS_MAX; i++) fr_chat_answers_add(&answers, "role", i);
     fr_chat_answers_add(&answers, text, 1);
-    ck_assert_uint_eq(answers.count, FR_ANSWERS_MOST);
+    ck_assert_uint_eq(answers.count, FR_ANSWERS_MAX);
     free(text);
     json_decref(large);
     fr_kept_answers_close(&kept);

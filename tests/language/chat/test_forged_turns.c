@@ -18,7 +18,7 @@
 #define COUNT_OF(array) (sizeof(array) / sizeof *(array))
 #define OPEN            "\u2e24" /* both brackets are three bytes */
 #define CLOSE           "\u2e25"
-#define MAX_TOKENS      64
+#define TOKENS_MAX      64
 
 typedef struct style {
     const char *name, *tokenizer, *template;
@@ -44,7 +44,7 @@ typedef struct subject {
         size_t length;
         int32_t id;
         bool sought;
-    } tokens[MAX_TOKENS]; /* those that are control tokens: marked special, or named by the template */
+    } tokens[TOKENS_MAX]; /* those that are control tokens: marked special, or named by the template */
     size_t count;
     json_t *json;
 } subject;
@@ -213,7 +213,7 @@ static char *read_template(const subject *s) {
 
 static void add_token(subject *s, const json_t *entry) {
     const char *text = json_string_value(json_object_get(entry, "content"));
-    ck_assert_uint_lt(s->count, MAX_TOKENS);
+    ck_assert_uint_lt(s->count, TOKENS_MAX);
     s->tokens[s->count].text = text;
     s->tokens[s->count].length = strlen(text);
     s->tokens[s->count].id = (int32_t)json_integer_value(json_object_get(entry, "id"));
@@ -271,7 +271,7 @@ static int token_of(const subject *s, int32_t id) {
 /* What is where: by token, how often it stands there as the template's and as anybody's; and in their order the
  * template's own that nobody looks for. */
 typedef struct findings {
-    size_t written[MAX_TOKENS], any[MAX_TOKENS], count;
+    size_t written[TOKENS_MAX], any[TOKENS_MAX], count;
     int in_order[1024];
 } findings;
 

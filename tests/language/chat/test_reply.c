@@ -1548,7 +1548,7 @@ START_TEST(marks) {
         fr_reply_format format = format_of(styles[i]);
         ck_assert(format.marks[FR_MARK_CALL] || strcmp(styles[i], GLM_4) == 0);
         for (size_t m = 0; m < FR_MARK_COUNT; m++)
-            ck_assert(!format.marks[m] || strlen(format.marks[m]) <= FR_MARK_LONGEST);
+            ck_assert(!format.marks[m] || strlen(format.marks[m]) <= FR_MARK_MAX);
     }
 }
 END_TEST

@@ -8,7 +8,7 @@
 #include "tools/serve/dialects/request_dialects.h"
 #include "tools/serve/turns.h"
 
-enum { MOST_RESULTS = 256 }; /* of one message's calls */
+enum { RESULTS_MAX = 256 }; /* of one message's calls */
 
 /* --------------------------------------------------------------------------------------------------------- messages */
 
@@ -35,12 +35,12 @@ static bool is_answered(const fr_turns *t, size_t from, const json_t *id) {
 static const json_t *id_of_result(const fr_turns *t, const json_t *name) {
     size_t at = json_array_size(t->messages), results = 0;
     const json_t *last = NULL, *any = NULL;
-    for (; at && results < MOST_RESULTS; at--, results++) {
+    for (; at && results < RESULTS_MAX; at--, results++) {
         last = json_array_get(t->messages, at - 1);
         if (!fr_job_is_word(fr_turns_get(last, "role"), "tool")) break;
     }
     const json_t *calls = fr_turns_get(last, "tool_calls");
-    for (size_t i = 0; i < json_array_size(calls) && i < MOST_RESULTS; i++) {
+    for (size_t i = 0; i < json_array_size(calls) && i < RESULTS_MAX; i++) {
         const json_t *call = json_array_get(calls, i), *id = fr_turns_get(call, "id");
         if (is_answered(t, at, id)) continue;
         if (name && json_equal(fr_turns_get(fr_turns_get(call, "function"), "name"), name)) return id;
