@@ -5,7 +5,7 @@
 #include <pthread.h>
 #include <stdatomic.h>
 
-#include "base/core_record.h"
+#include "base/process_registry.h"
 
 static _Atomic int pinned[FR_CPUS_MAX];
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
@@ -17,8 +17,8 @@ static int count_at(int cpu) {
 static void enter(int cpu, int change) {
     if (cpu < 0) return;
     int before = atomic_fetch_add_explicit(&pinned[cpu], change, memory_order_relaxed);
-    if (before == 0) fr_core_record_take(cpu);
-    else if (before + change == 0) fr_core_record_drop(cpu);
+    if (before == 0) fr_process_registry_take(cpu);
+    else if (before + change == 0) fr_process_registry_drop(cpu);
 }
 
 bool fr_core_is_shared(int cpu) {
@@ -35,7 +35,7 @@ static bool count_cores(const fr_machine *machine, counts *c) {
     bool any = false;
     for (size_t i = 0; i < machine->count; i++) {
         int cpu = machine->places[i].cpu;
-        c->on_cpu[i] = count_at(cpu) + fr_core_record_has(cpu);
+        c->on_cpu[i] = count_at(cpu) + fr_process_registry_has(cpu);
         any |= c->on_cpu[i] > 0;
     }
     for (size_t i = 0; i < machine->count; i++) {
@@ -78,10 +78,10 @@ void fr_cores_claim(const fr_machine *machine, fr_plan *plan) {
     counts c;
     if (plan->cpu[0] < 0) return;
     pthread_mutex_lock(&lock);
-    fr_core_record_begin();
+    fr_process_registry_begin();
     if (count_cores(machine, &c)) choose(machine, plan, &c);
     else for (size_t t = 0; t < plan->threads; t++) enter(plan->cpu[t], 1);
-    fr_core_record_end();
+    fr_process_registry_end();
     pthread_mutex_unlock(&lock);
 }
 

@@ -1,5 +1,5 @@
 /* Chooses CPUs for the threads of this process's sessions, so that sessions use different cores, and avoids cores of
- * other processes that are on record (core_record.h).
+ * other processes that are on record (process_registry.h).
  *
  * In: a machine and a plan for it. Out: the same plan on the CPUs of the same nodes to which the fewest threads are
  * pinned, whole cores before siblings; unchanged if no other session or process has pinned threads. There is one

@@ -25,11 +25,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/crew.h"
+#include "base/team_size.h"
 #include "base/error.h"
 #include "base/fpenv.h"
-#include "base/run_queue.h"
-#include "base/steps.h"
+#include "base/cpu_wait.h"
+#include "base/epoch.h"
 #include "base/thread_stack.h"
 
 #define CACHE_LINE 64
@@ -39,15 +39,15 @@
 /* Limits how often runs are watched: watching takes each thread 5 us. */
 #define WATCH_NANOSECONDS 10000000
 
-typedef struct seat {
-    _Alignas(CACHE_LINE) fr_steps steps;  /* barriers within runs */
-    _Alignas(CACHE_LINE) fr_steps called; /* runs that it was called to; its caller advances this */
-    _Alignas(CACHE_LINE) fr_steps done;   /* runs that it has finished */
+typedef struct member {
+    _Alignas(CACHE_LINE) fr_epoch epoch;  /* barriers within runs */
+    _Alignas(CACHE_LINE) fr_epoch called; /* runs that it was called to; its caller advances this */
+    _Alignas(CACHE_LINE) fr_epoch done;   /* runs that it has finished */
     int64_t in_line;                      /* nanoseconds without a core, with threads that it called; -1: not known */
     _Alignas(CACHE_LINE) fr_team team;    /* apart from the cache lines that other threads poll */
     fr_waiter waiter;
     pthread_t thread;
-} seat;
+} member;
 
 struct fr_pool {
     fr_team_fn *fn; /* thread 0 writes the members up to `taking` before it calls any thread to a run */
@@ -58,22 +58,22 @@ struct fr_pool {
     size_t count;
     size_t started; /* threads that run, the caller included: `count` once the pool is open */
     bool one_node;
-    fr_crew crew;
+    fr_team_size team_size;
     int64_t watch_at; /* time from which on the next run is watched */
     fr_pool_choose_fn *choose; /* NULL: the crew decides */
     void *choose_context;
-    seat seats[];
+    member members[];
 };
 
 /* --------------------------------------------------------------------------------------------------------- the team */
 
 static void barrier(fr_pool *pool, size_t index) {
-    seat *own = &pool->seats[index];
+    member *own = &pool->members[index];
     for (size_t near = 1; near < pool->taking; near *= FAN) {
-        uint32_t step = fr_steps_advance(&own->steps);
+        uint32_t wanted = fr_epoch_advance(&own->epoch);
         for (size_t far = near; far < FAN * near && far < pool->taking; far += near) {
             size_t other = index < far ? index + pool->taking - far : index - far;
-            fr_steps_await(&own->waiter, &pool->seats[other].steps, step);
+            fr_epoch_await(&own->waiter, &pool->members[other].epoch, wanted);
         }
     }
 }
@@ -83,31 +83,31 @@ void fr_team_sync(const fr_team *team) {
 }
 
 /* Does a thread's part of a run: calls the threads below it in the tree, does its share, and waits for them. */
-static void take_part(fr_pool *pool, seat *own) {
+static void take_part(fr_pool *pool, member *own) {
     size_t first = FAN * own->team.index + 1, count = 0;
     uint32_t calls[FAN];
     for (; count < FAN && first + count < pool->taking; count++)
-        calls[count] = fr_steps_advance(&pool->seats[first + count].called);
-    int64_t before = pool->watched ? fr_run_queue_waited() : -1;
+        calls[count] = fr_epoch_advance(&pool->members[first + count].called);
+    int64_t before = pool->watched ? fr_cpu_wait_nanoseconds() : -1;
     pool->fn(pool->context, &own->team);
-    for (size_t i = 0; i < count; i++) fr_steps_await(&own->waiter, &pool->seats[first + i].done, calls[i]);
-    own->in_line = before < 0 ? -1 : fr_run_queue_waited() - before;
+    for (size_t i = 0; i < count; i++) fr_epoch_await(&own->waiter, &pool->members[first + i].done, calls[i]);
+    own->in_line = before < 0 ? -1 : fr_cpu_wait_nanoseconds() - before;
     for (size_t i = 0; i < count && own->in_line >= 0; i++) {
-        int64_t of_child = pool->seats[first + i].in_line;
+        int64_t of_child = pool->members[first + i].in_line;
         own->in_line = of_child < 0 ? -1 : own->in_line + of_child;
     }
 }
 
 static void *work(void *argument) {
-    seat *own = argument;
+    member *own = argument;
     fr_pool *pool = own->team.pool;
     bool stop = false;
     fr_fpenv_enter();
-    for (uint32_t call = FR_STEP; !stop; call += FR_STEP) {
-        fr_steps_await_run(&own->waiter, &own->called, call);
+    for (uint32_t call = FR_EPOCH_STEP; !stop; call += FR_EPOCH_STEP) {
+        fr_epoch_await_run(&own->waiter, &own->called, call);
         stop = pool->stop;
         take_part(pool, own);
-        fr_steps_advance(&own->done);
+        fr_epoch_advance(&own->done);
     }
     return NULL;
 }
@@ -137,20 +137,20 @@ static bool pin_caller(int cpu, cpu_mask *before) {
  * is safe. */
 static void set_taking(fr_pool *pool, size_t taking) {
     if (taking == pool->taking) return;
-    for (size_t i = pool->taking; i < taking; i++) fr_steps_copy(&pool->seats[i].steps, &pool->seats[0].steps);
-    for (size_t i = 0; i < taking; i++) pool->seats[i].team.count = taking;
+    for (size_t i = pool->taking; i < taking; i++) fr_epoch_copy(&pool->members[i].epoch, &pool->members[0].epoch);
+    for (size_t i = 0; i < taking; i++) pool->members[i].team.count = taking;
     pool->taking = taking;
 }
 
 static void run(fr_pool *pool, size_t taking, bool watched, fr_team_fn *fn, void *context) {
     cpu_mask before;
     uint64_t environment = fr_fpenv_enter();
-    bool pinned = pin_caller(pool->seats[0].waiter.cpu, &before);
+    bool pinned = pin_caller(pool->members[0].waiter.cpu, &before);
     set_taking(pool, taking);
     pool->fn = fn;
     pool->context = context;
     pool->watched = watched;
-    take_part(pool, &pool->seats[0]);
+    take_part(pool, &pool->members[0]);
     if (pinned) sched_setaffinity(0, sizeof before, before.sets);
     fr_fpenv_leave(environment);
 }
@@ -160,19 +160,19 @@ void fr_pool_run(fr_pool *pool, fr_team_fn *fn, void *context) {
 }
 
 /* Runs fn on as many threads as the crew decides, and reports to it how long that took. */
-static void run_crew(fr_pool *pool, uint64_t kind, fr_team_fn *fn, void *context) {
-    int64_t begin = fr_steps_nanoseconds();
+static void run_team_size(fr_pool *pool, uint64_t kind, fr_team_fn *fn, void *context) {
+    int64_t begin = fr_epoch_nanoseconds();
     bool watched = begin >= pool->watch_at;
     if (watched) pool->watch_at = begin + WATCH_NANOSECONDS;
-    run(pool, fr_crew_taking(&pool->crew, begin), watched, fn, context);
-    int64_t end = fr_steps_nanoseconds();
-    fr_crew_ran(&pool->crew, kind, end, end - begin, pool->seats[0].in_line);
+    run(pool, fr_team_size_choose(&pool->team_size, begin), watched, fn, context);
+    int64_t end = fr_epoch_nanoseconds();
+    fr_team_size_learn(&pool->team_size, kind, end, end - begin, pool->members[0].in_line);
 }
 
 void fr_pool_run_some(fr_pool *pool, const void *work, size_t rows, fr_team_fn *fn, void *context) {
     if (pool->count == 1 || !pool->one_node) fr_pool_run(pool, fn, context);
     else if (pool->choose) run(pool, pool->choose(pool->choose_context), false, fn, context);
-    else run_crew(pool, (uintptr_t)work + rows, fn, context);
+    else run_team_size(pool, (uintptr_t)work + rows, fn, context);
 }
 
 void fr_pool_choose(fr_pool *pool, fr_pool_choose_fn *choose, void *context) {
@@ -183,8 +183,8 @@ void fr_pool_choose(fr_pool *pool, fr_pool_choose_fn *choose, void *context) {
 /* ---------------------------------------------------------------------------------------------- opening and closing */
 
 static fr_status start_thread(fr_pool *pool) {
-    seat *free_seat = &pool->seats[pool->started];
-    int cpu = free_seat->waiter.cpu;
+    member *free_member = &pool->members[pool->started];
+    int cpu = free_member->waiter.cpu;
     pthread_attr_t attributes;
     int error = pthread_attr_init(&attributes);
     if (error) return fr_fail_memory("a thread's attributes", sizeof attributes);
@@ -193,7 +193,7 @@ static fr_status start_thread(fr_pool *pool) {
         cpu_mask mask = only(cpu);
         error = pthread_attr_setaffinity_np(&attributes, sizeof mask, mask.sets);
     }
-    if (!error) error = pthread_create(&free_seat->thread, &attributes, work, free_seat);
+    if (!error) error = pthread_create(&free_member->thread, &attributes, work, free_member);
     pthread_attr_destroy(&attributes);
     if (error == EAGAIN || error == ENOMEM) {
         return fr_fail(FR_MEMORY, "can't start thread %zu of %zu: %s", pool->started + 1, pool->count,
@@ -208,17 +208,17 @@ static fr_status start_thread(fr_pool *pool) {
 }
 
 fr_status fr_pool_open(const fr_plan *plan, fr_pool **result) {
-    size_t bytes = sizeof(fr_pool) + plan->threads * sizeof(seat);
+    size_t bytes = sizeof(fr_pool) + plan->threads * sizeof(member);
     fr_pool *pool = aligned_alloc(CACHE_LINE, bytes);
     *result = NULL;
     if (!pool) return fr_fail_memory("the thread pool", bytes);
     memset(pool, 0, bytes);
     pool->count = pool->taking = plan->threads;
     pool->one_node = plan->node[0] == plan->node[plan->threads - 1];
-    fr_crew_open(&pool->crew, pool->count);
+    fr_team_size_open(&pool->team_size, pool->count);
     for (size_t i = 0; i < pool->count; i++) {
-        pool->seats[i].team = (fr_team){.pool = pool->count > 1 ? pool : NULL, .index = i, .count = pool->count};
-        fr_waiter_open(&pool->seats[i].waiter, plan->cpu[i], plan->oversubscribed);
+        pool->members[i].team = (fr_team){.pool = pool->count > 1 ? pool : NULL, .index = i, .count = pool->count};
+        fr_waiter_open(&pool->members[i].waiter, plan->cpu[i], plan->oversubscribed);
     }
     for (pool->started = 1; pool->started < pool->count;) {
         fr_status status = start_thread(pool);
@@ -242,7 +242,7 @@ void fr_pool_close(fr_pool *pool) {
     pool->fn = nothing;
     pool->stop = true;
     pool->watched = false;
-    take_part(pool, &pool->seats[0]);
-    for (size_t i = 1; i < pool->started; i++) pthread_join(pool->seats[i].thread, NULL);
+    take_part(pool, &pool->members[0]);
+    for (size_t i = 1; i < pool->started; i++) pthread_join(pool->members[i].thread, NULL);
     free(pool);
 }

@@ -8,8 +8,9 @@
  * threads are pinned to as well (cores.h) it lets them run in between; with an oversubscribed plan it yields at once
  * instead of spinning.
  *
- * While other programs run, a run may have fewer threads than there are (crew.h): the first ones take part, the rest
- * sleep. Their number is fixed when a run begins, so each run is one team, whose work is divided by its own count. */
+ * While other programs run, a run may have fewer threads than there are (team_size.h): the first ones take part, the
+ * rest sleep. Their number is fixed when a run begins, so each run is one team, whose work is divided by its own
+ * count. */
 #ifndef FR_BASE_POOL_H
 #define FR_BASE_POOL_H
 
@@ -31,7 +32,7 @@ typedef void fr_team_fn(void *context, const fr_team *team);
 fr_status fr_pool_open(const fr_plan *plan, fr_pool **pool);
 void fr_pool_close(fr_pool *pool);
 
-/* Runs fn(context, seat) on every thread and returns when all are done. One caller at a time. Allocates nothing. If
+/* Runs fn(context, team) on every thread and returns when all are done. One caller at a time. Allocates nothing. If
  * the plan pins, the caller is pinned to thread 0's CPU during the run and gets its old affinity back afterwards. A
  * caller that runs on this CPU already is not pinned: the system calls would cost a short run a tenth of its time, and
  * with the team on the other CPUs nothing drives the caller away. */

@@ -91,13 +91,13 @@ void fr_plan_make(const fr_machine *machine, size_t threads, bool pin, bool numa
     *plan = (fr_plan){.threads = threads, .nodes = numa ? machine->nodes : 1};
     plan->oversubscribed = threads > machine->count || (quota && threads > quota);
 
-    size_t seat = 0;
+    size_t thread = 0;
     for (int node = 0; node < plan->nodes; node++) {
         for (size_t turn = 0; turn < threads; turn++) {
             const candidate *unit = &list[turn % machine->count];
             if (unit->node != node) continue;
-            plan->cpu[seat] = pin ? unit->cpu : -1;
-            plan->node[seat++] = node;
+            plan->cpu[thread] = pin ? unit->cpu : -1;
+            plan->node[thread++] = node;
         }
     }
 }

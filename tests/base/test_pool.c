@@ -222,7 +222,7 @@ END_TEST
 
 /* Alone, and short: nobody stands in line for long enough to be parked. On a machine that is busy otherwise whoever is
  * parked is, and the run is whole with those that are left. */
-START_TEST(the_crew_takes_part) {
+START_TEST(the_chosen_threads_take_part) {
     static shares s;
     fr_pool *pool = open_pool(3, false);
     for (int run = 0; run < 2000; run++) fr_pool_run_some(pool, &s, 1, count_up, &s);
@@ -485,7 +485,7 @@ FR_SUITE("pool") {
     tcase_add_test(runs, one_thread_starts_none);
     tcase_add_test(runs, threads_have_room_for_kernels);
     tcase_add_loop_test(runs, some_take_part, 0, 8);
-    tcase_add_test(runs, the_crew_takes_part);
+    tcase_add_test(runs, the_chosen_threads_take_part);
     tcase_add_test(runs, nodes_take_part_whole);
     tcase_add_loop_test(runs, workers_wake_for_a_run, 0, RELAYS);
     tcase_add_loop_test(barriers, nobody_is_early, 0, RELAYS);

@@ -1,7 +1,7 @@
 /* base/topology: the partition, plans for made-up machines, the CPU quota of made-up cgroup trees, and this
  * machine; base/cores, the account of what plans were claimed; and base/ranks_cores, cores of ranks. */
 /* suite: native */
-#include "base/core_record.h"
+#include "base/process_registry.h"
 #include "base/cores.h"
 
 #include <check.h>
@@ -329,7 +329,7 @@ static char record[64];
 static void make_record(void) {
     snprintf(record, sizeof record, "/tmp/test_topology_XXXXXX");
     ck_assert_ptr_nonnull(mkdtemp(record));
-    fr_core_record_use(record);
+    fr_process_registry_use(record);
 }
 
 static void remove_record(void) {
@@ -623,7 +623,7 @@ START_TEST(affinity_is_the_machine) {
 END_TEST
 
 static void use_no_record(void) {
-    fr_core_record_use("");
+    fr_process_registry_use("");
 }
 
 /* ------------------------------------------------------------------------------------------------------------ ranks */

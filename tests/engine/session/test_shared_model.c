@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/core_record.h"
+#include "base/process_registry.h"
 #include "base/cores.h"
 #include "src/engine/session/state.h"
 #include "tests/support/reference.h"
@@ -86,7 +86,7 @@ START_TEST(sessions_are_on_cores_of_their_own) {
     fr_reference reference;
     fr_session *first, *second, *third;
     fr_options *options = fr_options_new();
-    fr_core_record_use("");
+    fr_process_registry_use("");
     ck_assert(fr_options_set(options, FR_OPT_THREADS, 1) == FR_OK);
     ck_assert(fr_options_set(options, FR_OPT_PIN, 1) == FR_OK);
     fr_reference_open(&reference, "gemma4-e", options);

@@ -7,16 +7,16 @@
  * The low bit of a word says that a thread sleeps on it; the rest counts. Bit and count change in one atomic
  * operation, so no wake-up is lost and none is sent in vain. Counts wrap around: no thread waits for a step far ahead,
  * so the sign of a difference tells which of two counts is ahead. */
-#ifndef FR_BASE_STEPS_H
-#define FR_BASE_STEPS_H
+#ifndef FR_BASE_EPOCH_H
+#define FR_BASE_EPOCH_H
 
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
 
-#define FR_STEP 2u
+#define FR_EPOCH_STEP 2u
 
-typedef _Atomic uint32_t fr_steps;
+typedef _Atomic uint32_t fr_epoch;
 
 /* Describes a thread that waits, and how long its waits have taken. */
 typedef struct fr_waiter {
@@ -30,17 +30,17 @@ typedef struct fr_waiter {
 void fr_waiter_open(fr_waiter *waiter, int cpu, bool oversubscribed);
 
 /* Advances the count, which only one thread does; returns the new one. */
-uint32_t fr_steps_advance(fr_steps *steps);
+uint32_t fr_epoch_advance(fr_epoch *epoch);
 
 /* Wait until the count has reached the step: the first within a run, while other threads work, the second between two
  * runs, while the caller does something else. */
-void fr_steps_await(fr_waiter *waiter, fr_steps *steps, uint32_t step);
-void fr_steps_await_run(fr_waiter *waiter, fr_steps *steps, uint32_t step);
+void fr_epoch_await(fr_waiter *waiter, fr_epoch *epoch, uint32_t wanted);
+void fr_epoch_await_run(fr_waiter *waiter, fr_epoch *epoch, uint32_t wanted);
 
 /* Sets a count that no thread waits for to the value of another one. */
-void fr_steps_copy(fr_steps *steps, fr_steps *from);
+void fr_epoch_copy(fr_epoch *epoch, fr_epoch *from);
 
 /* Reads the clock that waits are measured with. */
-int64_t fr_steps_nanoseconds(void);
+int64_t fr_epoch_nanoseconds(void);
 
 #endif

@@ -1,5 +1,5 @@
-/* Implements the counts of steps.h with futexes. */
-#include "base/steps.h"
+/* Implements the counts of epoch.h with futexes. */
+#include "base/epoch.h"
 
 #include <limits.h>
 #include <linux/futex.h>
@@ -32,7 +32,7 @@
 #define CROWDED_FIRST 20000000
 #define CROWDED_MAX 250000000
 
-static long futex(fr_steps *at, int operation, uint32_t value) {
+static long futex(fr_epoch *at, int operation, uint32_t value) {
     return syscall(SYS_futex, at, operation, value, NULL, NULL, 0);
 }
 
@@ -40,31 +40,31 @@ void fr_waiter_open(fr_waiter *waiter, int cpu, bool oversubscribed) {
     *waiter = (fr_waiter){.cpu = cpu, .oversubscribed = oversubscribed, .usual = SPIN_NANOSECONDS};
 }
 
-int64_t fr_steps_nanoseconds(void) {
+int64_t fr_epoch_nanoseconds(void) {
     struct timespec now;
     clock_gettime(CLOCK_MONOTONIC, &now);
     return (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
 }
 
-uint32_t fr_steps_advance(fr_steps *steps) {
-    uint32_t next = (atomic_load_explicit(steps, memory_order_relaxed) & ~SLEEPER) + FR_STEP;
-    uint32_t old = atomic_exchange_explicit(steps, next, memory_order_acq_rel);
-    if (old & SLEEPER) futex(steps, FUTEX_WAKE_PRIVATE, INT_MAX);
+uint32_t fr_epoch_advance(fr_epoch *epoch) {
+    uint32_t next = (atomic_load_explicit(epoch, memory_order_relaxed) & ~SLEEPER) + FR_EPOCH_STEP;
+    uint32_t old = atomic_exchange_explicit(epoch, next, memory_order_acq_rel);
+    if (old & SLEEPER) futex(epoch, FUTEX_WAKE_PRIVATE, INT_MAX);
     return next;
 }
 
-void fr_steps_copy(fr_steps *steps, fr_steps *from) {
+void fr_epoch_copy(fr_epoch *epoch, fr_epoch *from) {
     uint32_t value = atomic_load_explicit(from, memory_order_relaxed);
-    atomic_store_explicit(steps, value & ~SLEEPER, memory_order_relaxed);
+    atomic_store_explicit(epoch, value & ~SLEEPER, memory_order_relaxed);
 }
 
 /* Returns true if the count has not reached the step. The sleeper's bit does not matter, as it lies below a step. */
-static bool behind(uint32_t value, uint32_t step) {
-    return (int32_t)((value & ~SLEEPER) - step) < 0;
+static bool behind(uint32_t value, uint32_t wanted) {
+    return (int32_t)((value & ~SLEEPER) - wanted) < 0;
 }
 
-static bool reached(fr_steps *steps, uint32_t step) {
-    return !behind(atomic_load_explicit(steps, memory_order_acquire), step);
+static bool reached(fr_epoch *epoch, uint32_t wanted) {
+    return !behind(atomic_load_explicit(epoch, memory_order_acquire), wanted);
 }
 
 /* Gives the next time for which yields are avoided: short at first, as one long yield does not yet prove that another
@@ -76,18 +76,18 @@ static int64_t longer(int64_t crowded_for) {
 
 /* Lets the other threads of this CPU run; does nothing and returns false if a yield has taken long of late. */
 static bool yielded(fr_waiter *own) {
-    int64_t before = fr_steps_nanoseconds();
+    int64_t before = fr_epoch_nanoseconds();
     if (before < own->crowded_until) return false;
     sched_yield();
-    int64_t after = fr_steps_nanoseconds();
+    int64_t after = fr_epoch_nanoseconds();
     own->crowded_for = after - before > LONG_YIELD_NANOSECONDS ? longer(own->crowded_for) : 0;
     own->crowded_until = after + own->crowded_for;
     return true;
 }
 
-static bool reached_in_a_look(fr_steps *steps, uint32_t step) {
+static bool reached_in_a_look(fr_epoch *epoch, uint32_t wanted) {
     for (int i = 0; i < SPINS_PER_LOOK; i++) {
-        if (reached(steps, step)) return true;
+        if (reached(epoch, wanted)) return true;
         fr_pause();
     }
     return false;
@@ -100,32 +100,31 @@ static bool should_yield(const fr_waiter *own, int64_t began, int64_t now) {
     return now - began >= YIELD_AFTER || now < own->crowded_until;
 }
 
-static bool reached_spinning(fr_waiter *own, fr_steps *steps, uint32_t step, int64_t began, int64_t limit) {
+static bool reached_spinning(fr_waiter *own, fr_epoch *epoch, uint32_t wanted, int64_t began, int64_t limit) {
     int64_t now = began;
     do {
         if (should_yield(own, began, now) && !yielded(own)) return false;
-        if (reached_in_a_look(steps, step)) return true;
-        now = fr_steps_nanoseconds();
+        if (reached_in_a_look(epoch, wanted)) return true;
+        now = fr_epoch_nanoseconds();
     } while (now - began < limit);
     return false;
 }
 
-static bool reached_yielding(fr_waiter *own, fr_steps *steps, uint32_t step) {
+static bool reached_yielding(fr_waiter *own, fr_epoch *epoch, uint32_t wanted) {
     for (int i = 0; i < YIELDS; i++) {
-        if (reached(steps, step)) return true;
+        if (reached(epoch, wanted)) return true;
         if (!yielded(own)) return false;
     }
     return false;
 }
 
-static void sleep_until(fr_steps *steps, uint32_t step) {
-    uint32_t value = atomic_load_explicit(steps, memory_order_acquire);
-    while (behind(value, step)) {
-        if ((value & SLEEPER) ||
-            atomic_compare_exchange_strong_explicit(steps, &value, value | SLEEPER, memory_order_acquire,
-                                                    memory_order_acquire)) {
-            futex(steps, FUTEX_WAIT_PRIVATE, value | SLEEPER);
-            value = atomic_load_explicit(steps, memory_order_acquire);
+static void sleep_until(fr_epoch *epoch, uint32_t wanted) {
+    uint32_t value = atomic_load_explicit(epoch, memory_order_acquire);
+    while (behind(value, wanted)) {
+        if ((value & SLEEPER) || atomic_compare_exchange_strong_explicit(epoch, &value, value | SLEEPER,
+                                                                         memory_order_acquire, memory_order_acquire)) {
+            futex(epoch, FUTEX_WAIT_PRIVATE, value | SLEEPER);
+            value = atomic_load_explicit(epoch, memory_order_acquire);
         }
     }
 }
@@ -140,21 +139,21 @@ static int64_t spin_limit(const fr_waiter *own) {
     return limit < SPIN_LEAST ? SPIN_LEAST : limit < SPIN_NANOSECONDS ? limit : SPIN_NANOSECONDS;
 }
 
-void fr_steps_await(fr_waiter *own, fr_steps *steps, uint32_t step) {
+void fr_epoch_await(fr_waiter *own, fr_epoch *epoch, uint32_t wanted) {
     if (own->oversubscribed) {
-        if (!reached_yielding(own, steps, step)) sleep_until(steps, step);
+        if (!reached_yielding(own, epoch, wanted)) sleep_until(epoch, wanted);
         return;
     }
-    if (reached_in_a_look(steps, step)) return;
-    int64_t began = fr_steps_nanoseconds();
-    if (!reached_spinning(own, steps, step, began, spin_limit(own))) sleep_until(steps, step);
-    learn(own, fr_steps_nanoseconds() - began);
+    if (reached_in_a_look(epoch, wanted)) return;
+    int64_t began = fr_epoch_nanoseconds();
+    if (!reached_spinning(own, epoch, wanted, began, spin_limit(own))) sleep_until(epoch, wanted);
+    learn(own, fr_epoch_nanoseconds() - began);
 }
 
-void fr_steps_await_run(fr_waiter *own, fr_steps *steps, uint32_t step) {
+void fr_epoch_await_run(fr_waiter *own, fr_epoch *epoch, uint32_t wanted) {
     bool arrived = own->oversubscribed
-                       ? reached_yielding(own, steps, step)
-                       : reached_in_a_look(steps, step) ||
-                             reached_spinning(own, steps, step, fr_steps_nanoseconds(), SPIN_NANOSECONDS);
-    if (!arrived) sleep_until(steps, step);
+                       ? reached_yielding(own, epoch, wanted)
+                       : reached_in_a_look(epoch, wanted) ||
+                             reached_spinning(own, epoch, wanted, fr_epoch_nanoseconds(), SPIN_NANOSECONDS);
+    if (!arrived) sleep_until(epoch, wanted);
 }

@@ -6,33 +6,33 @@
  * decided by trial: if threads wait for a core, one is parked for a while, and it stays parked if the same jobs then
  * take less time. A parked thread is tried again after periods that grow. If no thread waits for a core, none is
  * parked. Pure: it reads no clock. */
-#ifndef FR_BASE_CREW_H
-#define FR_BASE_CREW_H
+#ifndef FR_BASE_TEAM_SIZE_H
+#define FR_BASE_TEAM_SIZE_H
 
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
-#define FR_CREW_KINDS 32 /* kinds that are remembered at a time */
+#define FR_TEAM_SIZE_KINDS 32 /* kinds that are remembered at a time */
 
 /* Times are in nanoseconds. */
-typedef struct fr_crew_kind {
+typedef struct fr_team_size_kind {
     uint64_t kind;
     double usual;   /* its average time with `settled` threads */
     uint64_t times; /* jobs of it that were seen; 0: the entry is empty */
     uint64_t used;  /* number of the last job of this kind */
-} fr_crew_kind;
+} fr_team_size_kind;
 
 /* Holds off the trials of one direction: the next one begins at `until` or later. */
-typedef struct fr_crew_patience {
+typedef struct fr_team_size_patience {
     int64_t until, period;
-} fr_crew_patience;
+} fr_team_size_patience;
 
-typedef struct fr_crew {
-    size_t seats;   /* threads of the team */
+typedef struct fr_team_size {
+    size_t threads; /* threads of the team */
     size_t settled; /* number that takes part between trials */
     size_t taking;  /* number that takes part now */
-    fr_crew_kind kinds[FR_CREW_KINDS];
+    fr_team_size_kind kinds[FR_TEAM_SIZE_KINDS];
     uint64_t jobs;
     double watched, in_line; /* recent time of watched jobs, and the time that their threads waited for a core */
     double expected, actual; /* time of the trial's jobs: as known for `settled` threads, and as measured */
@@ -40,18 +40,18 @@ typedef struct fr_crew {
     uint64_t first;          /* value of `jobs` when the trial began */
     int64_t began;           /* time when the trial began */
     int64_t ended;           /* time when the last job ended */
-    fr_crew_patience fewer, more;
+    fr_team_size_patience fewer, more;
     double share; /* share of waiting before the trial: a trial can gain no more */
     size_t stride; /* factor on the number parked at once, which grows after trials that found too few */
-} fr_crew;
+} fr_team_size;
 
-void fr_crew_open(fr_crew *crew, size_t seats);
+void fr_team_size_open(fr_team_size *team_size, size_t threads);
 
-/* Returns the number of threads for a job that begins now, 1 to seats. */
-size_t fr_crew_taking(fr_crew *crew, int64_t now);
+/* Returns the number of threads for a job that begins now, 1 to threads. */
+size_t fr_team_size_choose(fr_team_size *team_size, int64_t now);
 
 /* Reports that this job is done. in_line: time that all its threads together waited for a core; negative if it was not
  * watched. */
-void fr_crew_ran(fr_crew *crew, uint64_t kind, int64_t now, int64_t took, int64_t in_line);
+void fr_team_size_learn(fr_team_size *team_size, uint64_t kind, int64_t now, int64_t took, int64_t in_line);
 
 #endif

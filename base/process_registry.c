@@ -1,5 +1,5 @@
-/* The record of core_record.h: locks of an open file description (fcntl(2)), one byte a CPU. */
-#include "base/core_record.h"
+/* The registry of process_registry.h: locks of an open file description (fcntl(2)), one byte a CPU. */
+#include "base/process_registry.h"
 
 #include <fcntl.h>
 #include <stdio.h>
@@ -56,30 +56,30 @@ static struct flock byte_of(int cpu, short type) {
     return (struct flock){.l_type = type, .l_whence = SEEK_SET, .l_start = cpu, .l_len = 1};
 }
 
-bool fr_core_record_has(int cpu) {
+bool fr_process_registry_has(int cpu) {
     struct flock lock = byte_of(cpu, F_WRLCK);
     return opened() && fcntl(file, F_OFD_GETLK, &lock) == 0 && lock.l_type != F_UNLCK;
 }
 
-void fr_core_record_begin(void) {
+void fr_process_registry_begin(void) {
     struct flock lock = byte_of(FR_CPUS_MAX, F_WRLCK);
     for (int i = 0; i < 100 && opened() && fcntl(file, F_OFD_SETLK, &lock) != 0; i++)
         nanosleep(&(struct timespec){0, 1000000}, NULL);
 }
 
-void fr_core_record_end(void) {
+void fr_process_registry_end(void) {
     struct flock lock = byte_of(FR_CPUS_MAX, F_UNLCK);
     if (file >= 0 && owner == getpid()) fcntl(file, F_OFD_SETLK, &lock);
 }
 
-void fr_core_record_take(int cpu) {
+void fr_process_registry_take(int cpu) {
     struct flock lock = byte_of(cpu, F_WRLCK);
     if (!opened() || fcntl(file, F_OFD_SETLK, &lock) != 0) return;
     taken += !mine[cpu];
     mine[cpu] = true;
 }
 
-void fr_core_record_drop(int cpu) {
+void fr_process_registry_drop(int cpu) {
     struct flock lock = byte_of(cpu, F_UNLCK);
     if (file < 0 || owner != getpid()) return;
     if (mine[cpu]) fcntl(file, F_OFD_SETLK, &lock);
@@ -90,6 +90,6 @@ void fr_core_record_drop(int cpu) {
     file = -1;
 }
 
-void fr_core_record_use(const char *folder) {
+void fr_process_registry_use(const char *folder) {
     instead = folder;
 }

@@ -2,11 +2,11 @@
  *
  * In: the system's account of it (schedstat). Out: nanoseconds, or -1 if the system keeps none. Takes some
  * microseconds. */
-#ifndef FR_BASE_RUN_QUEUE_H
-#define FR_BASE_RUN_QUEUE_H
+#ifndef FR_BASE_CPU_WAIT_H
+#define FR_BASE_CPU_WAIT_H
 
 #include <stdint.h>
 
-int64_t fr_run_queue_waited(void);
+int64_t fr_cpu_wait_nanoseconds(void);
 
 #endif

@@ -1,8 +1,8 @@
-/* base/crew: how many threads take part, on made series of jobs beside made neighbours.
+/* base/team_size: how many threads take part, on made series of jobs beside made neighbours.
  *
  * A series is a machine that says what a job takes with so many threads, at a given time, and what of it threads stood
- * in line. The best that a fixed number of threads would have done in the same series is what the crew is held to. */
-#include "base/crew.h"
+ * in line. The best that a fixed number of threads would have done in the same series is what it is held to. */
+#include "base/team_size.h"
 
 #include <check.h>
 #include <stdlib.h>
@@ -15,7 +15,7 @@
 
 typedef struct series series;
 struct series {
-    size_t seats, cores;
+    size_t threads, cores;
     double work;   /* of a job in milliseconds, with one thread */
     double gain;   /* of each further thread, as a part of the first */
     double noise;  /* of a job's time, as a part of it */
@@ -38,19 +38,19 @@ static double job_time(series *s, size_t threads, int64_t now, double *in_line) 
     return alone + late;
 }
 
-/* Milliseconds that so many jobs take, with so many threads or, 0, as the crew says. `seen`: the numbers it said. */
+/* Milliseconds that so many jobs take, with so many threads or, 0, as team_size says. `seen`: the numbers it said. */
 static double run_series(series s, size_t jobs, size_t threads, size_t *seen) {
-    fr_crew crew;
+    fr_team_size team_size;
     int64_t now = 5000 * MS, begin = now;
-    fr_crew_open(&crew, s.seats);
+    fr_team_size_open(&team_size, s.threads);
     for (size_t i = 0; i < jobs; i++) {
         double in_line;
-        size_t taking = threads ? threads : fr_crew_taking(&crew, now);
-        ck_assert(taking >= 1 && taking <= s.seats);
+        size_t taking = threads ? threads : fr_team_size_choose(&team_size, now);
+        ck_assert(taking >= 1 && taking <= s.threads);
         if (seen) seen[taking]++;
         int64_t took = (int64_t)(job_time(&s, taking, now, &in_line) * (double)MS);
         now += took;
-        fr_crew_ran(&crew, 1, now, took, (int64_t)(in_line * (double)MS));
+        fr_team_size_learn(&team_size, 1, now, took, (int64_t)(in_line * (double)MS));
     }
     return (double)(now - begin) / (double)MS;
 }
@@ -75,22 +75,22 @@ static size_t every_other_five_seconds(int64_t now) {
 static const size_t team_sizes[] = {1, 2, 3, 4, 8, 16, 64};
 
 START_TEST(alone_none_is_parked) {
-    size_t seats = team_sizes[_i], seen[65] = {0};
-    run_series((series){.seats = seats, .cores = seats, .work = 20, .gain = 0.8, .noise = 0.2}, 20000, 0, seen);
-    ck_assert_uint_eq(seen[seats], 20000);
+    size_t threads = team_sizes[_i], seen[65] = {0};
+    run_series((series){.threads = threads, .cores = threads, .work = 20, .gain = 0.8, .noise = 0.2}, 20000, 0, seen);
+    ck_assert_uint_eq(seen[threads], 20000);
 }
 END_TEST
 
 /* The system's own work takes a core for a moment, a twentieth of the time; that is nobody's neighbour. */
 START_TEST(interruptions_park_none) {
-    fr_crew crew;
+    fr_team_size team_size;
     int64_t now = 0;
-    fr_crew_open(&crew, 4);
+    fr_team_size_open(&team_size, 4);
     for (int i = 0; i < 20000; i++) {
         int64_t late = i % 20 == 0 ? 5 * MS : 0;
-        ck_assert_uint_eq(fr_crew_taking(&crew, now), 4);
+        ck_assert_uint_eq(fr_team_size_choose(&team_size, now), 4);
         now += 5 * MS + late;
-        fr_crew_ran(&crew, 1, now, 5 * MS + late, late);
+        fr_team_size_learn(&team_size, 1, now, 5 * MS + late, late);
     }
 }
 END_TEST
@@ -98,15 +98,15 @@ END_TEST
 /* Of many threads one or another always stands in line for a moment, a hundredth of the time or less; in the sum over
  * threads that is as much as a neighbour's. Parking never pays, and what is tried costs next to nothing. */
 START_TEST(many_small_interruptions_cost_little) {
-    static const size_t seats[] = {16, 64};
-    fr_crew crew;
+    static const size_t threads[] = {16, 64};
+    fr_team_size team_size;
     int64_t now = 0, longest = 0, whole = 50 * MS;
     enum { JOBS = 2000 };
-    fr_crew_open(&crew, seats[_i]);
+    fr_team_size_open(&team_size, threads[_i]);
     for (int i = 0; i < JOBS; i++) {
-        int64_t took = whole * (int64_t)seats[_i] / (int64_t)fr_crew_taking(&crew, now);
+        int64_t took = whole * (int64_t)threads[_i] / (int64_t)fr_team_size_choose(&team_size, now);
         longest = took > longest ? took : longest;
-        fr_crew_ran(&crew, 1, now += took, took, took * 12 / 100);
+        fr_team_size_learn(&team_size, 1, now += took, took, took * 12 / 100);
     }
     ck_assert_int_le(now, JOBS * whole / 100 * 102);
     ck_assert_int_le(longest, 2 * whole);
@@ -115,13 +115,13 @@ END_TEST
 
 /* Jobs take twice as long, and no thread stands in line: what another program takes is memory's speed. */
 START_TEST(slow_memory_parks_none) {
-    fr_crew crew;
+    fr_team_size team_size;
     int64_t now = 0;
-    fr_crew_open(&crew, 4);
+    fr_team_size_open(&team_size, 4);
     for (int i = 0; i < 5000; i++) {
         int64_t took = i / 100 % 2 ? 10 * MS : 5 * MS;
-        ck_assert_uint_eq(fr_crew_taking(&crew, now), 4);
-        fr_crew_ran(&crew, 1, now += took, took, 0);
+        ck_assert_uint_eq(fr_team_size_choose(&team_size, now), 4);
+        fr_team_size_learn(&team_size, 1, now += took, took, 0);
     }
 }
 END_TEST
@@ -132,12 +132,12 @@ static const struct {
     series s;
     size_t best; /* how many threads that is */
 } loads[] = {
-    {{.seats = 2, .cores = 2, .work = 46, .gain = 0.45, .noise = 0.1, .loops = one}, 1},
-    {{.seats = 2, .cores = 2, .work = 3, .gain = 0.9, .noise = 0.3, .loops = one}, 1},
-    {{.seats = 4, .cores = 4, .work = 60, .gain = 0.7, .noise = 0.2, .loops = one}, 3},
-    {{.seats = 8, .cores = 8, .work = 100, .gain = 0.8, .noise = 0.2, .loops = three}, 5},
-    {{.seats = 16, .cores = 16, .work = 200, .gain = 0.9, .noise = 0.2, .loops = one}, 15},
-    {{.seats = 8, .cores = 16, .work = 100, .gain = 0.8, .noise = 0.2, .loops = three}, 8}, /* there is room */
+    {{.threads = 2, .cores = 2, .work = 46, .gain = 0.45, .noise = 0.1, .loops = one}, 1},
+    {{.threads = 2, .cores = 2, .work = 3, .gain = 0.9, .noise = 0.3, .loops = one}, 1},
+    {{.threads = 4, .cores = 4, .work = 60, .gain = 0.7, .noise = 0.2, .loops = one}, 3},
+    {{.threads = 8, .cores = 8, .work = 100, .gain = 0.8, .noise = 0.2, .loops = three}, 5},
+    {{.threads = 16, .cores = 16, .work = 200, .gain = 0.9, .noise = 0.2, .loops = one}, 15},
+    {{.threads = 8, .cores = 16, .work = 100, .gain = 0.8, .noise = 0.2, .loops = three}, 8}, /* there is room */
 };
 
 /* As fast as the best fixed number of threads, but for what it takes to find it. */
@@ -146,7 +146,7 @@ START_TEST(beside_busy_loops) {
     size_t seen[65] = {0}, jobs = (size_t)(60000 / s->work); /* a minute of one thread */
     double took = run_series(*s, jobs, 0, seen), best = 1e30;
     size_t which = 0;
-    for (size_t n = 1; n <= s->seats; n++) {
+    for (size_t n = 1; n <= s->threads; n++) {
         double fixed = run_series(*s, jobs, n, NULL);
         if (fixed < best) best = fixed, which = n;
     }
@@ -159,14 +159,14 @@ END_TEST
 /* A quarter less work in one thread, but the pair gets through in spite of the loop: it is not parked for long. */
 START_TEST(what_does_not_pay_is_undone) {
     size_t seen[3] = {0};
-    fr_crew crew;
+    fr_team_size team_size;
     int64_t now = 0;
-    fr_crew_open(&crew, 2);
+    fr_team_size_open(&team_size, 2);
     for (int i = 0; i < 4000; i++) {
-        size_t taking = fr_crew_taking(&crew, now);
+        size_t taking = fr_team_size_choose(&team_size, now);
         int64_t took = taking == 2 ? 12 * MS : 20 * MS;
         seen[taking]++;
-        fr_crew_ran(&crew, 1, now += took, took, taking == 2 ? 3 * MS : 0);
+        fr_team_size_learn(&team_size, 1, now += took, took, taking == 2 ? 3 * MS : 0);
     }
     ck_assert_uint_gt(seen[1], 0);
     ck_assert_uint_lt(seen[1], 4000 / 25);
@@ -174,7 +174,7 @@ START_TEST(what_does_not_pay_is_undone) {
 END_TEST
 
 START_TEST(a_neighbour_leaves) {
-    series s = {.seats = 2, .cores = 2, .work = 46, .gain = 0.45, .noise = 0.1, .loops = until_ten_seconds};
+    series s = {.threads = 2, .cores = 2, .work = 46, .gain = 0.45, .noise = 0.1, .loops = until_ten_seconds};
     double before = run_series(s, 200, 0, NULL);
     size_t seen[3] = {0};
     ck_assert(before > 9000 && before < 10000);
@@ -186,7 +186,7 @@ END_TEST
 
 /* Whoever comes and goes is followed. */
 START_TEST(a_neighbour_comes_and_goes) {
-    series s = {.seats = 2, .cores = 2, .work = 10, .gain = 0.6, .noise = 0.1, .loops = every_other_five_seconds};
+    series s = {.threads = 2, .cores = 2, .work = 10, .gain = 0.6, .noise = 0.1, .loops = every_other_five_seconds};
     double took = run_series(s, 6000, 0, NULL);
     ck_assert_msg(took < 0.9 * run_series(s, 6000, 1, NULL), "%g", took);
     ck_assert_msg(took < 1.05 * run_series(s, 6000, 2, NULL), "%g", took);
@@ -199,15 +199,16 @@ END_TEST
 START_TEST(kinds_of_jobs_are_not_mixed_up) {
     static const int64_t work[] = {1, 1, 30, 1, 1, 1, 40, 200};
     size_t seen[3] = {0};
-    fr_crew crew;
+    fr_team_size team_size;
     int64_t now = 0;
-    fr_crew_open(&crew, 2);
+    fr_team_size_open(&team_size, 2);
     for (int i = 0; i < 20000; i++) {
         int64_t alone = work[i * 7 / 5 % 8] * MS;
-        size_t taking = fr_crew_taking(&crew, now);
+        size_t taking = fr_team_size_choose(&team_size, now);
         int64_t took = taking == 2 ? alone * 18 / 10 : alone * 14 / 10;
         seen[taking]++;
-        fr_crew_ran(&crew, (uint64_t)work[i * 7 / 5 % 8], now += took, took, taking == 2 ? alone * 8 / 10 : 0);
+        fr_team_size_learn(&team_size, (uint64_t)work[i * 7 / 5 % 8], now += took, took,
+                           taking == 2 ? alone * 8 / 10 : 0);
     }
     ck_assert_uint_gt(seen[1], 17500);
 }
@@ -215,38 +216,38 @@ END_TEST
 
 /* More kinds than are remembered. */
 START_TEST(any_number_of_kinds) {
-    fr_crew crew;
+    fr_team_size team_size;
     int64_t now = 0;
-    fr_crew_open(&crew, 3);
+    fr_team_size_open(&team_size, 3);
     for (uint64_t i = 0; i < 10000; i++) {
-        size_t taking = fr_crew_taking(&crew, now);
+        size_t taking = fr_team_size_choose(&team_size, now);
         ck_assert(taking >= 1 && taking <= 3);
-        fr_crew_ran(&crew, i * i % 1009, now += 5 * MS, 5 * MS, i % 3 ? 2 * MS : -1);
+        fr_team_size_learn(&team_size, i * i % 1009, now += 5 * MS, 5 * MS, i % 3 ? 2 * MS : -1);
     }
 }
 END_TEST
 
 /* Jobs that nobody watched, and none at all, tell of no neighbour. */
 START_TEST(without_evidence_none_is_parked) {
-    fr_crew crew;
+    fr_team_size team_size;
     int64_t now = 0;
-    fr_crew_open(&crew, 2);
+    fr_team_size_open(&team_size, 2);
     for (int i = 0; i < 5000; i++) {
-        ck_assert_uint_eq(fr_crew_taking(&crew, now), 2);
-        fr_crew_ran(&crew, 1, now += 60 * MS, 60 * MS, -1);
+        ck_assert_uint_eq(fr_team_size_choose(&team_size, now), 2);
+        fr_team_size_learn(&team_size, 1, now += 60 * MS, 60 * MS, -1);
     }
 }
 END_TEST
 
 /* One job of ten is watched: it stands for the others. */
 START_TEST(some_jobs_are_watched) {
-    fr_crew crew;
+    fr_team_size team_size;
     int64_t now = 0;
     int i = 0;
-    fr_crew_open(&crew, 2);
-    for (; fr_crew_taking(&crew, now) == 2; i++) {
+    fr_team_size_open(&team_size, 2);
+    for (; fr_team_size_choose(&team_size, now) == 2; i++) {
         ck_assert_int_lt(i, 1000);
-        fr_crew_ran(&crew, 1, now += 10 * MS, 10 * MS, i % 10 ? -1 : 3 * MS);
+        fr_team_size_learn(&team_size, 1, now += 10 * MS, 10 * MS, i % 10 ? -1 : 3 * MS);
     }
     ck_assert_int_gt(i, 50);
 }
@@ -254,23 +255,24 @@ END_TEST
 
 /* After a pause the parked are asked again at once. */
 START_TEST(after_a_pause_all_are_asked) {
-    fr_crew crew;
+    fr_team_size team_size;
     int64_t now = 0;
-    fr_crew_open(&crew, 2);
+    fr_team_size_open(&team_size, 2);
     for (int i = 0; i < 3000; i++) {
-        size_t taking = fr_crew_taking(&crew, now);
+        size_t taking = fr_team_size_choose(&team_size, now);
         int64_t took = taking == 2 ? 60 * MS : 40 * MS;
-        fr_crew_ran(&crew, 1, now += took, took, taking == 2 ? 30 * MS : 0);
+        fr_team_size_learn(&team_size, 1, now += took, took, taking == 2 ? 30 * MS : 0);
     }
-    while (fr_crew_taking(&crew, now) == 2) fr_crew_ran(&crew, 1, now += 60 * MS, 60 * MS, 30 * MS);
-    ck_assert_uint_eq(fr_crew_taking(&crew, now), 1);
-    ck_assert_uint_eq(fr_crew_taking(&crew, now + 1100 * MS), 2);
+    while (fr_team_size_choose(&team_size, now) == 2)
+        fr_team_size_learn(&team_size, 1, now += 60 * MS, 60 * MS, 30 * MS);
+    ck_assert_uint_eq(fr_team_size_choose(&team_size, now), 1);
+    ck_assert_uint_eq(fr_team_size_choose(&team_size, now + 1100 * MS), 2);
 }
 END_TEST
 
-FR_SUITE("crew") {
+FR_SUITE("team_size") {
     enum { TEAMS = sizeof team_sizes / sizeof *team_sizes, LOADS = sizeof loads / sizeof *loads };
-    TCase *cases = tcase_create("crew");
+    TCase *cases = tcase_create("team_size");
     tcase_add_loop_test(cases, alone_none_is_parked, 0, TEAMS);
     tcase_add_test(cases, interruptions_park_none);
     tcase_add_loop_test(cases, many_small_interruptions_cost_little, 0, 2);

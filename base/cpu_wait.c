@@ -1,12 +1,12 @@
-/* The calling thread's schedstat (run_queue.h): "nanoseconds on a CPU, nanoseconds waiting for one, turns". */
-#include "base/run_queue.h"
+/* The calling thread's schedstat (cpu_wait.h): "nanoseconds on a CPU, nanoseconds waiting for one, turns". */
+#include "base/cpu_wait.h"
 
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
-int64_t fr_run_queue_waited(void) {
+int64_t fr_cpu_wait_nanoseconds(void) {
     char text[128];
     int file = open("/proc/thread-self/schedstat", O_RDONLY | O_CLOEXEC);
     if (file < 0) return -1;
