@@ -76,7 +76,7 @@ struct fr_options {
     char tokenizer_pre[FR_PRE_SIZE]; /* "" for the model file's own */
     const void *bytes; /* the model file in memory; NULL: it is read from its path */
     size_t byte_count;
-    int tapping; /* selects the products whose inputs a model sums up (src/engine/weights/weights.h) */
+    int activation_stats; /* selects the products whose inputs a model sums up (src/engine/weights/weights.h) */
     struct fr_ranks *ranks; /* the ranks that share the model's weights (base/ranks.h), or NULL */
     fr_rank_plan rank_plan; /* the way in which they do */
     fr_progress_fn *progress;

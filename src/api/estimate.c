@@ -10,9 +10,9 @@
 #include "src/engine/draft/draft.h"
 #include "src/engine/session/session.h"
 
-static void add_weights(uint64_t *bytes, const fr_residence *residence) {
-    bytes[FR_ESTIMATE_RESIDENT] += residence->stays;
-    bytes[FR_ESTIMATE_MAPPED] += residence->mapped;
+static void add_weights(uint64_t *bytes, const fr_memory_use *memory_use) {
+    bytes[FR_ESTIMATE_RESIDENT] += memory_use->stays;
+    bytes[FR_ESTIMATE_MAPPED] += memory_use->mapped;
 }
 
 static void add_sessions(uint64_t *bytes, const fr_session_bytes *sessions) {
@@ -30,10 +30,10 @@ static fr_status estimate(const fr_model *model, const char *drafter_path, const
                           uint64_t *bytes) {
     fr_drafter *drafter = NULL;
     fr_session_bytes taken;
-    fr_residence residence = fr_model_residence(model);
+    fr_memory_use memory_use = fr_model_memory_use(model);
     if (drafter_path) FR_TRY(fr_drafter_bind(*drafter_path ? drafter_path : NULL, model, options, &drafter));
-    add_weights(bytes, &residence);
-    if (drafter) add_weights(bytes, &drafter->weights.residence);
+    add_weights(bytes, &memory_use);
+    if (drafter) add_weights(bytes, &drafter->weights.memory_use);
     bool alone = sessions == 1 && options->value[FR_OPT_KV_MEMORY] == 0; /* a session alone ignores that option */
     fr_status status = fr_session_measure(model, drafter, options, alone ? 0 : sessions, &taken);
     if (status == FR_OK) add_sessions(bytes, &taken);

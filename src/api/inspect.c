@@ -82,8 +82,8 @@ static void print_memory(const fr_inspected *what, FILE *out) {
 }
 
 /* Prints what must be in memory while the model runs. Experts of a mapped file come and go. */
-static void print_residence(const fr_inspected *what, FILE *out) {
-    const fr_residence *r = &what->residence;
+static void print_memory_use(const fr_inspected *what, FILE *out) {
+    const fr_memory_use *r = &what->memory_use;
     fprintf(out, "resident       %.1f MB of weights and %.1f MB of a session must stay in memory",
             megabytes(r->stays), megabytes(what->memory.all));
     if (r->experts)
@@ -124,7 +124,7 @@ static void print_model(const fr_inspected *what, FILE *out) {
             model->trunk.spec.context_limit, (double)bytes / 1e3, latent ? "latents" : "KV");
     print_states(&model->trunk, out);
     print_memory(what, out);
-    print_residence(what, out);
+    print_memory_use(what, out);
     fprintf(out, "end of text    %s", model->eos_count ? "ids" : "no id is known: texts go on until -n or --stop");
     for (size_t i = 0; i < model->eos_count; i++) fprintf(out, " %d", model->eos[i]);
     print_suppressed(model, out);
@@ -309,16 +309,16 @@ static fr_options at_context(const fr_inspected *what, const fr_options *options
 
 /* Refuses, after the description, what does not fit into FR_OPT_MEMORY, as opening a session would. */
 static fr_status check_limit(const fr_inspected *what, const fr_drafter *drafter, fr_options *at) {
-    uint64_t limit = (uint64_t)at->value[FR_OPT_MEMORY], target = fr_model_residence(what->model).stays;
+    uint64_t limit = (uint64_t)at->value[FR_OPT_MEMORY], target = fr_model_memory_use(what->model).stays;
     FR_TRY(fr_weights_check_limit(&what->model->weights, 0, limit));
     if (drafter) FR_TRY(fr_weights_check_limit(&drafter->weights, target, limit));
     return fr_session_fit(what->model, drafter, 0, at);
 }
 
 /* Sums the memory of a model and of its own MTP layers; NULL: it has none. */
-static fr_residence residence_of(const fr_model *model, const fr_drafter *own) {
-    fr_residence residence = fr_model_residence(model);
-    return own ? fr_residence_sum(&residence, &own->weights.residence) : residence;
+static fr_memory_use add_memory_use(const fr_model *model, const fr_drafter *own) {
+    fr_memory_use memory_use = fr_model_memory_use(model);
+    return own ? fr_memory_use_sum(&memory_use, &own->weights.memory_use) : memory_use;
 }
 
 /* Describes a model, or the drafter at `path` for the model that `how` names. */
@@ -336,7 +336,7 @@ static fr_status inspect_bound(const char *path, const fr_model *model, const fr
     if (how->target) what = describe_drafter(drafter, how);
     what.model = model;
     what.kv_types = fr_model_kv_types(model, options);
-    what.residence = residence_of(model, what.own);
+    what.memory_use = add_memory_use(model, what.own);
     fr_options at = at_context(&what, options);
     fr_status status = fr_session_measure(model, drafter, &at, 0, &what.memory);
     if (status == FR_OK) status = print(&what, out);

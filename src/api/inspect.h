@@ -9,7 +9,7 @@
 #include "src/engine/draft/eagle.h"
 #include "src/engine/session/session.h"
 #include "src/engine/vision/mmproj.h"
-#include "src/engine/weights/residence.h"
+#include "src/engine/weights/memory_use.h"
 
 typedef struct fr_inspected {
     const char *kind; /* "model", "drafter" or "tower" */
@@ -25,7 +25,7 @@ typedef struct fr_inspected {
     const fr_lab_inspection *how;
     fr_kv_types kv_types;
     fr_session_bytes memory; /* of a model, with the drafter if it is about one */
-    fr_residence residence;  /* of a model's weights, an MTP layer of its own among them */
+    fr_memory_use memory_use; /* of a model's weights, an MTP layer of its own among them */
 } fr_inspected;
 
 typedef struct fr_inspected_counts {

@@ -111,16 +111,16 @@ static void put_memory(object *o, const fr_session_bytes *memory) {
     put(o, "memory", m.json);
 }
 
-static void put_residence(object *o, const fr_residence *residence, const fr_session_bytes *memory) {
+static void put_memory_use(object *o, const fr_memory_use *memory_use, const fr_session_bytes *memory) {
     object r = {.json = json_object()};
-    put_count(&r, "weights", residence->stays);
+    put_count(&r, "weights", memory_use->stays);
     put_count(&r, "session", memory->all);
-    put_count(&r, "copied", residence->own);
-    put_count(&r, "mapped", residence->mapped);
-    put_count(&r, "every_token", residence->every);
-    if (residence->experts) {
-        put_count(&r, "experts", residence->experts);
-        put_count(&r, "experts_a_token", residence->token);
+    put_count(&r, "copied", memory_use->own);
+    put_count(&r, "mapped", memory_use->mapped);
+    put_count(&r, "every_token", memory_use->every);
+    if (memory_use->experts) {
+        put_count(&r, "experts", memory_use->experts);
+        put_count(&r, "experts_a_token", memory_use->token);
     }
     o->failed |= r.failed;
     put(o, "resident", r.json);
@@ -163,7 +163,7 @@ static void put_model(object *o, const fr_inspected *what) {
     put(o, "type_k", option_word(what->kv_types.k));
     put(o, "type_v", option_word(what->kv_types.v));
     put_memory(o, &what->memory);
-    put_residence(o, &what->residence, &what->memory);
+    put_memory_use(o, &what->memory_use, &what->memory);
     put_count(o, "mtp_layers", model->mtp_layers);
     if (what->own) put_count(o, "mtp_bytes", what->own->weights.bytes);
     if (model->vision) put(o, "image_token", json_integer(model->image_token));

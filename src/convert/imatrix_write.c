@@ -1,7 +1,7 @@
 /* Writes importance matrices in both of llama.cpp's forms (formats/imatrix.h).
  *
- * In: a model's sums of squares (src/engine/weights/tap.c). Out: a file on a stream, with the tensors sorted by
- * name. */
+ * In: a model's sums of squares (src/engine/weights/activation_stats.c). Out: a file on a stream, with the tensors
+ * sorted by name. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -13,41 +13,41 @@
 #include "src/engine/model/model.h"
 
 void fr_lab_collect(fr_options *options, bool head) {
-    options->tapping = head ? FR_TAP_HEAD_TOO : FR_TAP_LAYERS;
+    options->activation_stats = head ? FR_ACTIVATION_STATS_HEAD_TOO : FR_ACTIVATION_STATS_LAYERS;
 }
 
 /* A model's tensors sorted by name, as they will be written. */
 typedef struct sums {
-    fr_tapped *items;
+    fr_watched_tensor *items;
     size_t count;
     float *values; /* room for those of the largest */
 } sums;
 
 static int by_name(const void *a, const void *b) {
-    return strcmp(((const fr_tapped *)a)->tensor->name, ((const fr_tapped *)b)->tensor->name);
+    return strcmp(((const fr_watched_tensor *)a)->tensor->name, ((const fr_watched_tensor *)b)->tensor->name);
 }
 
-static bool has_rows(const fr_tapped *tapped) {
+static bool has_rows(const fr_watched_tensor *watched) {
     uint64_t rows = 0;
-    for (size_t i = 0; i < tapped->matrices; i++) rows += tapped->taps[i].rows;
+    for (size_t i = 0; i < watched->matrices; i++) rows += watched->stats[i].rows;
     return rows > 0;
 }
 
 /* Lists the tensors through which rows were run. All their sums must be finite. */
 static fr_status list_sums(sums *s, const fr_weights *weights) {
     size_t largest = 0;
-    s->items = malloc((weights->tapped_count + 1) * sizeof *s->items);
-    if (!s->items) return fr_fail_memory("a list of tensors", weights->tapped_count * sizeof *s->items);
-    for (size_t i = 0; i < weights->tapped_count; i++) {
-        const fr_tapped *tapped = &weights->tapped[i];
-        size_t count = tapped->matrices * tapped->cols;
-        if (!has_rows(tapped)) continue;
+    s->items = malloc((weights->watched_count + 1) * sizeof *s->items);
+    if (!s->items) return fr_fail_memory("a list of tensors", weights->watched_count * sizeof *s->items);
+    for (size_t i = 0; i < weights->watched_count; i++) {
+        const fr_watched_tensor *watched = &weights->watched[i];
+        size_t count = watched->matrices * watched->cols;
+        if (!has_rows(watched)) continue;
         for (size_t c = 0; c < count; c++)
-            if (!(tapped->taps->squares[c] <= 0x1.fffffep127))
+            if (!(watched->stats->squares[c] <= 0x1.fffffep127))
                 return fr_fail(FR_INPUT, "%s: the sum of squares of column %zu of %s is %g", weights->files->path,
-                               c % tapped->cols, tapped->tensor->name, tapped->taps->squares[c]);
+                               c % watched->cols, watched->tensor->name, watched->stats->squares[c]);
         if (count > largest) largest = count;
-        s->items[s->count++] = *tapped;
+        s->items[s->count++] = *watched;
     }
     qsort(s->items, s->count, sizeof *s->items, by_name);
     s->values = malloc((largest + 1) * sizeof *s->values);
@@ -59,7 +59,7 @@ static void note_missing(const sums *s, void (*note)(const char *line)) {
     char line[160];
     for (size_t i = 0; i < s->count; i++) {
         all += s->items[i].matrices;
-        for (size_t m = 0; m < s->items[i].matrices; m++) missing += s->items[i].taps[m].rows == 0;
+        for (size_t m = 0; m < s->items[i].matrices; m++) missing += s->items[i].stats[m].rows == 0;
     }
     if (missing == 0 || !note) return;
     snprintf(line, sizeof line, "of %zu matrices %zu are of experts that no row of the text has chosen", all, missing);
@@ -69,11 +69,11 @@ static void note_missing(const sums *s, void (*note)(const char *line)) {
 /* ------------------------------------------------------------------------------------------------------------- GGUF */
 
 /* Writes the sums of one tensor: a vector for one matrix, rows for a stack of them. */
-static void put_tensor(fr_gguf_writer *writer, const fr_tapped *tapped, const char *end, size_t cols) {
-    uint64_t shape[] = {tapped->matrices, cols};
-    bool stack = tapped->matrices > 1;
+static void put_tensor(fr_gguf_writer *writer, const fr_watched_tensor *watched, const char *end, size_t cols) {
+    uint64_t shape[] = {watched->matrices, cols};
+    bool stack = watched->matrices > 1;
     char name[FR_IMATRIX_MAX_NAME + sizeof FR_IMATRIX_SUMS];
-    snprintf(name, sizeof name, "%s%s", tapped->tensor->name, end);
+    snprintf(name, sizeof name, "%s%s", watched->tensor->name, end);
     fr_gguf_put_tensor(writer, name, FR_F32, false, stack ? 2 : 1, stack ? shape : shape + 1);
 }
 
@@ -92,12 +92,12 @@ static void put_header(fr_gguf_writer *writer, const sums *s, const fr_lab_impor
 static fr_status write_data(fr_gguf_writer *writer, const sums *s) {
     FR_TRY(fr_gguf_write_header(writer));
     for (size_t i = 0; i < s->count; i++) {
-        const fr_tapped *tapped = &s->items[i];
-        size_t count = tapped->matrices * tapped->cols;
-        for (size_t c = 0; c < count; c++) s->values[c] = (float)tapped->taps->squares[c];
+        const fr_watched_tensor *watched = &s->items[i];
+        size_t count = watched->matrices * watched->cols;
+        for (size_t c = 0; c < count; c++) s->values[c] = (float)watched->stats->squares[c];
         FR_TRY(fr_gguf_write_data(writer, s->values, count * sizeof *s->values));
-        for (size_t m = 0; m < tapped->matrices; m++) s->values[m] = (float)tapped->taps[m].rows;
-        FR_TRY(fr_gguf_write_data(writer, s->values, tapped->matrices * sizeof *s->values));
+        for (size_t m = 0; m < watched->matrices; m++) s->values[m] = (float)watched->stats[m].rows;
+        FR_TRY(fr_gguf_write_data(writer, s->values, watched->matrices * sizeof *s->values));
     }
     return fr_gguf_write_end(writer);
 }
@@ -124,16 +124,16 @@ static void put_text(FILE *out, const char *text) {
 }
 
 /* Writes means times calls, which are the chunks begun. An expert without rows gets ones instead. */
-static void write_means(const sums *s, const fr_tapped *tapped, size_t chunk, FILE *out) {
+static void write_means(const sums *s, const fr_watched_tensor *watched, size_t chunk, FILE *out) {
     uint64_t most = 0;
-    for (size_t m = 0; m < tapped->matrices; m++) most = tapped->taps[m].rows > most ? tapped->taps[m].rows : most;
-    size_t calls = (size_t)((most + chunk - 1) / chunk), count = tapped->matrices * tapped->cols;
+    for (size_t m = 0; m < watched->matrices; m++) most = watched->stats[m].rows > most ? watched->stats[m].rows : most;
+    size_t calls = (size_t)((most + chunk - 1) / chunk), count = watched->matrices * watched->cols;
     for (size_t c = 0; c < count; c++) {
-        uint64_t rows = tapped->taps[c / tapped->cols].rows;
-        double mean = rows > 0 ? tapped->taps->squares[c] / (double)rows : 1;
+        uint64_t rows = watched->stats[c / watched->cols].rows;
+        double mean = rows > 0 ? watched->stats->squares[c] / (double)rows : 1;
         s->values[c] = (float)(mean * (double)calls);
     }
-    put_text(out, tapped->tensor->name);
+    put_text(out, watched->tensor->name);
     put_i32(out, calls);
     put_i32(out, count);
     fwrite(s->values, sizeof *s->values, count, out);

@@ -130,8 +130,8 @@ typedef struct stored_row {
 static stored_row make_row(const fr_output *output, size_t row, uint8_t *bytes) {
     size_t rows = (size_t)output->shape[1], entry = row / rows;
     size_t at = (entry * output->stored->parts + output->part) * rows + row % rows;
-    fr_stored_rows(output->stored_in, output->stored, at, at + 1, bytes);
-    return (stored_row){bytes, fr_stored_type(output->stored), NULL};
+    fr_copied_rows(output->stored_in, output->stored, at, at + 1, bytes);
+    return (stored_row){bytes, fr_copied_type(output->stored), NULL};
 }
 
 /* Finds a row. spare: room for a row of numbers. */
@@ -344,7 +344,7 @@ static fr_status write_integers(stream *s, const fr_output *output) {
 static fr_status write_data(stream *s, const fr_outputs *outputs) {
     for (size_t i = 0; i < outputs->count; i++) {
         const fr_output *output = &outputs->items[i];
-        if (output->stored) FR_TRY(fr_stored_fill(output->stored_in, output->stored));
+        if (output->stored) FR_TRY(fr_copied_fill(output->stored_in, output->stored));
         FR_TRY(output->type >= FR_I32  ? write_integers(s, output)
                : output->transposed ? write_transposed(s, output)
                                     : write_numbers(s, output));

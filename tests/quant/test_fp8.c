@@ -143,7 +143,7 @@ START_TEST(scales_follow_parts_of_a_matrix) {
     require(fr_checkpoint_open(&files, folder, true));
     require(fr_weights_open(&weights, &files));
     if (_i) require(fr_bind_parts(&weights, "", "x", 2, PART, COLS, matrices));
-    else require(fr_bind_stack(&weights, "", "x", FR_STORED_ROWS, STACK, 2, PART, COLS, matrices));
+    else require(fr_bind_stack(&weights, "", "x", FR_LAYOUT_ROWS, STACK, 2, PART, COLS, matrices));
     for (size_t i = 0; i < (_i ? 2 : 2 * STACK); i++) check_matrix(&matrices[i], i, codes, scales);
     fr_weights_close(&weights);
     fr_checkpoint_close(&files);

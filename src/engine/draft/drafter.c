@@ -102,8 +102,8 @@ static fr_status choose_head(fr_drafter *drafter, const fr_options *options) {
     FR_TRY(fr_draft_head_choose(&drafter->head, options->draft_head, drafter->target, whole));
     fr_weights_count_rest(&drafter->weights, &drafter->target->weights, whole);
     if (drafter->head.ids) fr_weights_count_rest(&drafter->weights, &drafter->weights, whole);
-    drafter->weights.residence.own += fr_draft_head_bytes(&drafter->head);
-    drafter->weights.residence.stays += fr_draft_head_bytes(&drafter->head);
+    drafter->weights.memory_use.own += fr_draft_head_bytes(&drafter->head);
+    drafter->weights.memory_use.stays += fr_draft_head_bytes(&drafter->head);
     return FR_OK;
 }
 
@@ -148,7 +148,7 @@ fr_status fr_drafter_load(const char *path, const fr_model *target, const fr_opt
     fr_plan plan;
     FR_TRY(fr_plan_from_options(options, &machine, &plan));
     FR_TRY(fr_drafter_bind(path, target, options, drafter));
-    fr_status status = fr_weights_check_limit(&(*drafter)->weights, fr_model_residence(target).stays,
+    fr_status status = fr_weights_check_limit(&(*drafter)->weights, fr_model_memory_use(target).stays,
                                               (uint64_t)options->value[FR_OPT_MEMORY]);
     if (status == FR_OK) status = fr_weights_load(&(*drafter)->weights, &plan, options);
     if (status == FR_OK) status = bring_borrowed(*drafter, &plan, options);

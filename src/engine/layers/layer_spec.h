@@ -8,7 +8,7 @@
 
 #include "kernels/rope_table.h"
 #include "src/engine/layers/forward.h"
-#include "src/engine/weights/residence.h"
+#include "src/engine/weights/memory_use.h"
 
 /* LongRoPE's two sets of divisors, for short texts and for long ones; and the most angles that they have divisors
  * for. */

@@ -233,8 +233,8 @@ static fr_status bind_experts(const fr_binding *b, const fr_tensor_name *name, s
     if (is_per_expert(spelled(b, name))) return bind_each(b, name, rows, cols, field);
     fr_matrix *both = calloc(parts * count, sizeof *both);
     if (!both) return fr_fail_memory("experts", parts * count * sizeof *both);
-    fr_stored stored = b->weights->files->gguf ? FR_STORED_ROWS : name->stored;
-    fr_status status = fr_bind_stack(b->weights, b->prefix, spelled(b, name), stored, count, parts, rows, cols, both);
+    fr_stack_layout layout = b->weights->files->gguf ? FR_LAYOUT_ROWS : name->layout;
+    fr_status status = fr_bind_stack(b->weights, b->prefix, spelled(b, name), layout, count, parts, rows, cols, both);
     for (size_t p = 0; status == FR_OK && p < parts; p++) {
         field[p] = calloc(count, sizeof **field);
         if (!field[p]) status = fr_fail_memory("experts", count * sizeof **field);

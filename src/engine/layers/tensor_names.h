@@ -132,7 +132,7 @@ typedef struct fr_tensor_name {
     bool rotary;      /* its rows are queries or keys, in the family's order (fr_tensor_naming.rotary_rows) */
     fr_values values; /* the numbers that published files have for a vector's values */
     bool norm;        /* a vector whose numbers in published files are those of norms (fr_tensor_naming.norms) */
-    fr_stored stored; /* the form in which published files have a stack of experts' matrices */
+    fr_stack_layout layout; /* the form in which published files have a stack of experts' matrices */
 } fr_tensor_name;
 
 /* Lines of tables: the struct and its field, sizes (the part after FR_DIM_), both names, and more by designators. */

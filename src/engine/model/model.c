@@ -100,7 +100,7 @@ static fr_status open_trunk(fr_model *model) {
 fr_status fr_model_bind_files(fr_model *model, const char *chat_template) {
     FR_TRY(fr_family_find(&model->files, &model->family));
     FR_TRY(fr_weights_open(&model->weights, &model->files));
-    model->weights.tapping = model->tapping;
+    model->weights.activation_stats = model->activation_stats;
     model->image_token = -1;
     FR_TRY(open_trunk(model));
     FR_TRY(fr_tensor_names_check_read(&model->weights, model->family->names, model->trunk.spec.layers,
@@ -125,7 +125,7 @@ static fr_status bind(fr_model *model, const char *path, const fr_options *optio
     FR_TRY(fr_plan_from_options(options, &model->machine, &model->plan));
     FR_TRY(open_files(model, path, options));
     memcpy(model->pre, options->tokenizer_pre, sizeof model->pre);
-    model->tapping = (fr_tapping)options->tapping;
+    model->activation_stats = (fr_activation_stats_kind)options->activation_stats;
     FR_TRY(fr_model_bind_files(model, options->chat_template));
     fr_checkpoint_release_head(&model->files);
     model->weights.ranks = options->ranks;
@@ -193,7 +193,7 @@ uint64_t fr_model_bytes(const fr_model *model) {
     return model->weights.bytes + (model->mmproj ? model->mmproj->weights.bytes : 0);
 }
 
-fr_residence fr_model_residence(const fr_model *model) {
-    const fr_residence *own = &model->weights.residence;
-    return model->mmproj ? fr_residence_sum(own, &model->mmproj->weights.residence) : *own;
+fr_memory_use fr_model_memory_use(const fr_model *model) {
+    const fr_memory_use *own = &model->weights.memory_use;
+    return model->mmproj ? fr_memory_use_sum(own, &model->mmproj->weights.memory_use) : *own;
 }

@@ -26,7 +26,7 @@ struct fr_model {
     fr_plan plan; /* the threads that weights were placed for; a session's plan may use other cores of the same nodes */
     char pre[FR_PRE_SIZE];   /* the pre-tokenizer chosen instead of the file's own; "": the file's own */
     fr_tokenizer *tokenizer; /* NULL: the folder has none */
-    fr_tapping tapping; /* set before weights are bound */
+    fr_activation_stats_kind activation_stats; /* set before weights are bound */
     size_t mtp_layers; /* layers in its own checkpoint that draft for it */
     /* the file of its vision tower; NULL: the tower is in its own checkpoint, or it has none */
     struct fr_mmproj *mmproj;
@@ -74,7 +74,7 @@ fr_expert_use fr_model_expert_use(const void *activations);
 uint64_t fr_model_bytes(const fr_model *model);
 
 /* Gives the memory that all of them take; a drafter is not counted. */
-fr_residence fr_model_residence(const fr_model *model);
+fr_memory_use fr_model_memory_use(const fr_model *model);
 
 bool fr_model_is_eos(const fr_model *model, int32_t id);
 

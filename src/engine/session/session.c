@@ -52,11 +52,11 @@ static fr_status take_memory(fr_session *s) {
     return fr_arena_check(&s->arena, "session");
 }
 
-static void note_residence(fr_session *s) {
-    fr_residence residence = fr_model_residence(s->model);
-    if (s->drafter) residence = fr_residence_sum(&residence, &s->drafter->weights.residence);
-    s->stats.value[FR_STAT_RESIDENT_BYTES] = (double)residence.stays;
-    s->stats.value[FR_STAT_MAPPED_BYTES] = (double)residence.mapped;
+static void note_memory_use(fr_session *s) {
+    fr_memory_use memory_use = fr_model_memory_use(s->model);
+    if (s->drafter) memory_use = fr_memory_use_sum(&memory_use, &s->drafter->weights.memory_use);
+    s->stats.value[FR_STAT_RESIDENT_BYTES] = (double)memory_use.stays;
+    s->stats.value[FR_STAT_MAPPED_BYTES] = (double)memory_use.mapped;
 }
 
 static void note_memory(fr_session *s) {
@@ -67,7 +67,7 @@ static void note_memory(fr_session *s) {
     value[FR_STAT_TARGET_WEIGHT_BYTES] = (double)fr_model_bytes(s->model);
     const fr_drafter *d = s->drafter;
     value[FR_STAT_DRAFT_WEIGHT_BYTES] = d ? (double)(d->weights.bytes + fr_draft_head_bytes(&d->head)) : 0.0;
-    note_residence(s);
+    note_memory_use(s);
     value[FR_STAT_DRAFT_KV_BYTES] = (double)drafter;
     value[FR_STAT_TARGET_KV_BYTES] = (double)(e->kv_bytes - e->spare_bytes);
     value[FR_STAT_STATE_BYTES] = (double)fr_recurrent_page_bytes(s->kv.recurrent.shapes, s->kv.recurrent.count);

@@ -8,11 +8,11 @@
 
 /* Finds a stack that is not stored as rows: the tensor of codes and that of their exponents, or the tensor of
  * columns. */
-static fr_status find_stored(fr_weights *weights, const char *prefix, const char *name, fr_stored stored, size_t count,
-                             size_t rows, size_t cols, fr_bound **bound) {
+static fr_status find_copied(fr_weights *weights, const char *prefix, const char *name, fr_stack_layout layout,
+                             size_t count, size_t rows, size_t cols, fr_bound **bound) {
     const uint64_t shape[] = {count, rows, cols / FR_MX_BLOCK, FR_MX_BLOCK / 2}, turned[] = {count, cols, rows};
     char scales[FR_TENSOR_NAME];
-    if (stored == FR_STORED_COLUMNS) {
+    if (layout == FR_LAYOUT_COLUMNS) {
         FR_TRY(fr_bound_find(weights, prefix, name, turned, 3, FR_STREAMED, bound));
         return fr_bound_check_float(weights, (*bound)->tensor);
     }
@@ -28,15 +28,15 @@ static fr_status find_stored(fr_weights *weights, const char *prefix, const char
     return FR_OK;
 }
 
-fr_status fr_bind_stack(fr_weights *weights, const char *prefix, const char *name, fr_stored stored, size_t count,
+fr_status fr_bind_stack(fr_weights *weights, const char *prefix, const char *name, fr_stack_layout layout, size_t count,
                         size_t parts, size_t features, size_t cols, fr_matrix *matrices) {
     fr_bound *bound;
-    if (stored != FR_STORED_ROWS) {
-        FR_TRY(find_stored(weights, prefix, name, stored, count, parts * features, cols, &bound));
+    if (layout != FR_LAYOUT_ROWS) {
+        FR_TRY(find_copied(weights, prefix, name, layout, count, parts * features, cols, &bound));
         bound->chosen = true;
-        bound->stored = stored;
+        bound->layout = layout;
         bound->parts = parts;
-        return fr_stored_bind(weights, bound, count * parts, features, cols, matrices);
+        return fr_copied_bind(weights, bound, count * parts, features, cols, matrices);
     }
     FR_TRY(fr_bound_find(weights, prefix, name, (uint64_t[]){count, parts * features, cols}, 3, FR_STREAMED, &bound));
     bound->chosen = true;
@@ -71,7 +71,7 @@ fr_status fr_bind_rows(fr_weights *weights, const char *prefix, const char *name
                            weights->files->path, bound->tensor->name, p, FR_TILE_FEATURES);
         matrices[p] = whole;
         matrices[p].features = features[p];
-        if (p > 0) matrices[p].tap = NULL; /* the parts read the same rows, so only the first one has the tap */
+        if (p > 0) matrices[p].stats = NULL; /* the parts read the same rows, so only the first one has the sums */
         matrices[p].data += whole.packed ? fr_packed_bytes(whole.type, first, cols) : first * whole.row_bytes;
     }
     return FR_OK;

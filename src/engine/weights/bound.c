@@ -82,7 +82,7 @@ size_t fr_bound_matrices(const fr_bound *bound) {
 size_t fr_bound_rows_bytes(const fr_bound *bound, size_t rows) {
     const fr_tensor *tensor = bound->tensor;
     size_t all = bound->rows * fr_bound_matrices(bound);
-    if (bound->packed && bound->stored != FR_STORED_ROWS) return fr_stored_rows_bytes(bound, rows);
+    if (bound->packed && bound->layout != FR_LAYOUT_ROWS) return fr_copied_rows_bytes(bound, rows);
     if (bound->packed || tensor->packed)
         return fr_packed_bytes(tensor->type, rows, (size_t)tensor->shape[tensor->dims - 1]);
     return all ? tensor->bytes / all * rows : 0;
@@ -132,5 +132,5 @@ fr_status fr_bound_cut(fr_weights *weights, fr_bound *bound, size_t count, size_
         matrices[i].scale_stride = across;
         matrices[i].first = i % parts * features;
     }
-    return fr_bound_tap(weights, bound, count, parts, matrices);
+    return fr_bound_watch_activations(weights, bound, count, parts, matrices);
 }

@@ -34,30 +34,31 @@ bool fr_bound_packs(const fr_tensor *tensor);
 fr_status fr_bound_cut(fr_weights *weights, fr_bound *bound, size_t count, size_t parts, size_t features, size_t cols,
                        fr_matrix *matrices);
 
-/* tap.c: gives the matrices of a tensor their taps, if its inputs are summed up. Of `parts` that read the same rows
- * only the first has one. */
-fr_status fr_bound_tap(fr_weights *weights, const fr_bound *bound, size_t count, size_t parts, fr_matrix *matrices);
-void fr_taps_free(fr_weights *weights);
+/* activation_stats.c: gives the matrices of a tensor their taps, if its inputs are summed up. Of `parts` that read the
+ * same rows only the first has one. */
+fr_status fr_bound_watch_activations(fr_weights *weights, const fr_bound *bound, size_t count, size_t parts,
+                                     fr_matrix *matrices);
+void fr_activation_stats_free(fr_weights *weights);
 
-/* stored.c, for a stack that is not stored as rows. Binds its matrices. */
-fr_status fr_stored_bind(fr_weights *weights, fr_bound *bound, size_t count, size_t features, size_t cols,
+/* copied_layouts.c, for a stack that is not stored as rows. Binds its matrices. */
+fr_status fr_copied_bind(fr_weights *weights, fr_bound *bound, size_t count, size_t features, size_t cols,
                          fr_matrix *matrices);
 
 /* Gives the type of its matrices. */
-fr_dtype fr_stored_type(const fr_bound *bound);
+fr_dtype fr_copied_type(const fr_bound *bound);
 
 /* Reads all its bytes into memory, if the file isn't mapped. */
-fr_status fr_stored_fill(const fr_weights *weights, const fr_bound *bound);
+fr_status fr_copied_fill(const fr_weights *weights, const fr_bound *bound);
 
 /* Writes rows [begin, end) of the matrices, counted one matrix after the other, as GGUF's blocks or as floats. */
-fr_status fr_stored_rows(const fr_weights *weights, const fr_bound *bound, size_t begin, size_t end, uint8_t *rows);
+fr_status fr_copied_rows(const fr_weights *weights, const fr_bound *bound, size_t begin, size_t end, uint8_t *rows);
 
 /* Copies a thread's share of the stack. */
-fr_status fr_stored_place(const fr_weights *weights, const fr_bound *bound, const fr_team *team);
+fr_status fr_copied_place(const fr_weights *weights, const fr_bound *bound, const fr_team *team);
 
 /* Gives the bytes that `rows` rows of a copy take; and measures the room for the copy of a checkpoint's tensor. */
-size_t fr_stored_rows_bytes(const fr_bound *bound, size_t rows);
-void fr_stored_measure(const fr_tensor *tensor, fr_arena *measure);
+size_t fr_copied_rows_bytes(const fr_bound *bound, size_t rows);
+void fr_copied_measure(const fr_tensor *tensor, fr_arena *measure);
 
 /* Checks that its values are floats; FR_INPUT if not. */
 fr_status fr_bound_check_float(const fr_weights *weights, const fr_tensor *tensor);
@@ -75,11 +76,11 @@ size_t fr_bound_bytes(const fr_bound *bound);
 fr_status fr_bound_place(const fr_weights *weights, const fr_bound *bound, const fr_team *team);
 fr_status fr_bound_lock(const fr_weights *weights, const fr_bound *bound);
 
-/* shared.c: returns true if ranks share the tensor. */
-bool fr_bound_is_shared(const fr_bound *bound);
+/* rank_share.c: returns true if ranks share the tensor. */
+bool fr_bound_has_rank_share(const fr_bound *bound);
 
 /* Gives the shared tensor that a matrix is in; NULL: ranks don't share it. */
-const fr_bound *fr_bound_shared(const fr_weights *weights, const fr_matrix *matrix);
+const fr_bound *fr_bound_find_rank_share(const fr_weights *weights, const fr_matrix *matrix);
 
 /* Gives a copy of a shared tensor's entry for a reader on this rank that needs all of it. */
 fr_bound fr_bound_whole(const fr_bound *shared);

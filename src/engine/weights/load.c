@@ -42,7 +42,7 @@ static fr_status bring_by_pool(bringing *job, const fr_plan *plan) {
 
 fr_status fr_weights_bring_rest(const fr_weights *weights, const fr_matrix *matrix, const fr_plan *plan,
                                 const fr_options *options) {
-    const fr_bound *shared = fr_bound_shared(weights, matrix);
+    const fr_bound *shared = fr_bound_find_rank_share(weights, matrix);
     if (!shared || !weights->placed) return FR_OK;
     fr_bound whole = fr_bound_whole(shared);
     bringing job = {weights, &whole, calloc(FR_THREADS_MAX, sizeof *job.failures)};

@@ -78,20 +78,20 @@ static void apply(const fr_workspace *workspace, const fr_matrix *m, const fr_ma
                                        m->row_bytes, m->scales, m->scale_stride, m->first, m->cols, m->features});
 }
 
-/* Adds the rows' squares to the tap. Only the thread with output 0 calls this, so that each row counts once. */
-static void tap_rows(const fr_matrix *matrix, const fr_matrix_rows *rows) {
-    fr_tap *tap = matrix->tap;
+/* Adds the rows' squares to the sums. Only the thread with output 0 calls this, so that each row counts once. */
+static void add_activations(const fr_matrix *matrix, const fr_matrix_rows *rows) {
+    fr_activation_stats *stats = matrix->stats;
     for (size_t r = 0; r < rows->count; r++) {
         const float *x = rows->x + r * rows->x_stride;
-        for (size_t c = 0; c < matrix->cols; c++) tap->squares[c] += (double)x[c] * (double)x[c];
+        for (size_t c = 0; c < matrix->cols; c++) stats->squares[c] += (double)x[c] * (double)x[c];
     }
-    tap->rows += rows->count;
+    stats->rows += rows->count;
 }
 
 void fr_matrix_apply_part(const fr_workspace *workspace, const fr_matrix *matrix, size_t begin, size_t end,
                           const fr_matrix_rows *rows) {
     if (begin == end) return;
-    if (matrix->tap && begin == 0) tap_rows(matrix, rows);
+    if (matrix->stats && begin == 0) add_activations(matrix, rows);
     fr_matrix part = fr_matrix_features(matrix, begin, end);
     fr_matrix_rows of_part = *rows;
     of_part.y += begin;

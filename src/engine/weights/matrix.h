@@ -19,10 +19,10 @@
 #define FR_FEATURE_UNIT 16
 
 /* Sums of squares over the rows that a matrix was applied to, from which an importance matrix is made. */
-typedef struct fr_tap {
+typedef struct fr_activation_stats {
     double *squares; /* [cols] */
     uint64_t rows;
-} fr_tap;
+} fr_activation_stats;
 
 typedef struct fr_matrix {
     const uint8_t *data; /* [features, cols], row-major; or packed tiles (quant/packed.h) */
@@ -36,7 +36,8 @@ typedef struct fr_matrix {
     const float *scales;
     size_t scale_stride, first;
 
-    fr_tap *tap; /* the sums that its rows are added to, by one thread and in the rows' order; NULL: none */
+    fr_activation_stats
+        *stats; /* the sums that its rows are added to, by one thread and in the rows' order; NULL: none */
 } fr_matrix;
 
 /* The memory that products need beside rows and weights. The team shares one for each stream of rows that runs at a

@@ -116,12 +116,12 @@ static fr_status place_packed(const fr_weights *weights, const fr_bound *bound, 
     }
     bool mapped = weights->files->files[tensor->file].fd < 0;
     /* the system also read the pages around this rank's rows */
-    if (fr_bound_is_shared(bound) && mapped) release_tensor(weights, tensor);
+    if (fr_bound_has_rank_share(bound) && mapped) release_tensor(weights, tensor);
     return FR_OK;
 }
 
 fr_status fr_bound_place(const fr_weights *weights, const fr_bound *bound, const fr_team *team) {
-    if (bound->stored != FR_STORED_ROWS) return fr_stored_place(weights, bound, team);
+    if (bound->layout != FR_LAYOUT_ROWS) return fr_copied_place(weights, bound, team);
     for (size_t run = 0; run < fr_bound_runs(bound); run++)
         FR_TRY(bound->packed ? place_packed(weights, bound, run, team) : place_in_file(weights, bound, run, team));
     return FR_OK;
@@ -234,7 +234,7 @@ static bool lock_run(const fr_weights *weights, const fr_bound *bound, size_t ru
 
 /* Locks the rank's own rows of a shared tensor, or all of any other tensor at once. */
 fr_status fr_bound_lock(const fr_weights *weights, const fr_bound *bound) {
-    bool shared = fr_bound_is_shared(bound), locked = shared || lock(fr_bound_data(bound), fr_bound_bytes(bound));
+    bool shared = fr_bound_has_rank_share(bound), locked = shared || lock(fr_bound_data(bound), fr_bound_bytes(bound));
     for (size_t run = 0; shared && run < fr_bound_runs(bound); run++) locked &= lock_run(weights, bound, run);
     if (locked) return FR_OK;
     return fr_fail_about(FR_OPT_MLOCK, FR_MACHINE,

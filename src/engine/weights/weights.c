@@ -44,7 +44,7 @@ static size_t packed_bytes(const fr_tensors *tensors) {
     fr_arena measure = {0};
     for (size_t i = 0; i < tensors->count; i++) {
         const fr_tensor *t = &tensors->items[i];
-        fr_stored_measure(t, &measure);
+        fr_copied_measure(t, &measure);
         if (!fr_bound_packs(t)) continue;
         size_t entries = t->dims == 3 ? 2 * t->shape[0] : 2;
         size_t features = t->shape[t->dims - 2], cols = t->shape[t->dims - 1];
@@ -125,7 +125,7 @@ void fr_weights_close(fr_weights *weights) {
     free(weights->bound);
     free(weights->of_tensor);
     free(weights->transposed);
-    fr_taps_free(weights);
+    fr_activation_stats_free(weights);
     fr_notes_free(&weights->notes);
     *weights = (fr_weights){0};
 }

@@ -13,7 +13,7 @@
 #include "formats/notes.h"
 #include "src/engine/weights/matrix.h"
 #include "src/engine/weights/partition.h"
-#include "src/engine/weights/residence.h"
+#include "src/engine/weights/memory_use.h"
 
 /* A bound tensor's access decides whether it is brought into memory at load. */
 typedef enum fr_access {
@@ -21,13 +21,13 @@ typedef enum fr_access {
     FR_LOOKED_UP /* a step reads a few rows, so a mapped tensor stays in the file until then */
 } fr_access;
 
-/* The form in which a file has the matrices of a stack (stored.c). If an entry is two matrices, FR_STORED_ROWS has all
- * rows of one before those of the other; in the other forms their rows alternate. */
-typedef enum fr_stored {
-    FR_STORED_ROWS,    /* rows of a type of weights */
-    FR_STORED_MX,      /* rows of MXFP4, codes and exponents apart, as gpt-oss has them: OCP Microscaling Formats */
-    FR_STORED_COLUMNS, /* floats; a matrix's rows are the file's columns */
-} fr_stored;
+/* The form in which a file has the matrices of a stack (copied_layouts.c). If an entry is two matrices, FR_LAYOUT_ROWS
+ * has all rows of one before those of the other; in the other forms their rows alternate. */
+typedef enum fr_stack_layout {
+    FR_LAYOUT_ROWS,    /* rows of a type of weights */
+    FR_LAYOUT_MX,      /* rows of MXFP4, codes and exponents apart, as gpt-oss has them: OCP Microscaling Formats */
+    FR_LAYOUT_COLUMNS, /* floats; a matrix's rows are the file's columns */
+} fr_stack_layout;
 
 /* Rows of each matrix of a tensor that a product of its own reads, and how they are split over ranks. */
 typedef struct fr_bound_share {
@@ -46,7 +46,7 @@ typedef struct fr_bound {
     uint8_t *packed; /* the packed copy; NULL: the tensor is used as it lies in the file */
     const float *scales;  /* the scales of FP8 codes, or one for each matrix of NVFP4, as float32; NULL: none */
     bool of_codes;        /* it holds the scales or exponents of another tensor */
-    fr_stored stored;     /* if not rows, its matrices are copies, `packed`: tiles of MXFP4 or rows of floats */
+    fr_stack_layout layout; /* if not rows, its matrices are copies, `packed`: tiles of MXFP4 or rows of floats */
     size_t parts;         /* matrices of an entry of such a stack */
     const fr_tensor *exponents; /* exponents of MXFP4 codes */
     fr_bound_share share[FR_BOUND_SHARES]; /* once they cover all rows, a rank reads only its own rows */
@@ -65,14 +65,19 @@ typedef struct fr_transposed {
 } fr_transposed;
 
 /* The products whose inputs are summed up. */
-typedef enum fr_tapping { FR_TAP_NONE, FR_TAP_LAYERS, FR_TAP_HEAD_TOO } fr_tapping;
+typedef enum fr_activation_stats_kind {
+    FR_ACTIVATION_STATS_NONE,
+    FR_ACTIVATION_STATS_LAYERS,
+    FR_ACTIVATION_STATS_HEAD_TOO
+} fr_activation_stats_kind;
 
-/* A tensor whose inputs are summed up, with a tap for each of its matrices. */
-typedef struct fr_tapped {
+/* A tensor whose inputs are summed up, with sums for each of its matrices. */
+typedef struct fr_watched_tensor {
     const fr_tensor *tensor;
     size_t matrices, cols;
-    fr_tap *taps; /* [matrices]; their squares lie behind each other: taps[0].squares has [matrices, cols] */
-} fr_tapped;
+    fr_activation_stats
+        *stats; /* [matrices]; their squares lie behind each other: stats[0].squares has [matrices, cols] */
+} fr_watched_tensor;
 
 struct fr_weights {
     const fr_checkpoint *files;
@@ -83,7 +88,7 @@ struct fr_weights {
     size_t count;
     uint32_t *of_tensor; /* by the tensor's index in the checkpoint: its index in `bound`, + 1; 0: not bound */
     uint64_t bytes; /* of all bound tensors */
-    fr_residence residence; /* the memory that they take, once that was compared (residence.h) */
+    fr_memory_use memory_use; /* the memory that they take, once that was compared (memory_use.h) */
     uint64_t available;     /* the available memory then */
     bool exceed; /* memory does not hold them all: experts stay in their files until rows choose them */
     bool placed; /* they have been brought into memory */
@@ -93,9 +98,9 @@ struct fr_weights {
     size_t transposed_count;
     uint64_t transposed_bytes;
     fr_notes notes;
-    fr_tapping tapping;
-    fr_tapped *tapped; /* in the order in which they were bound */
-    size_t tapped_count;
+    fr_activation_stats_kind activation_stats;
+    fr_watched_tensor *watched; /* in the order in which they were bound */
+    size_t watched_count;
 };
 
 /* Makes room for every tensor of the checkpoint, which must outlive the weights. */
@@ -135,7 +140,7 @@ fr_status fr_bind_sorted(fr_weights *weights, const char *prefix, const char *na
  * part p of entry i is matrices[i * parts + p]. Stored as columns, its shape is [count, cols, parts * features].
  * Stored as MXFP4, NAME ends in _blocks, its shape is [count, parts * features, cols / 32, 16] bytes, and a tensor
  * whose name ends in _scales instead holds an exponent for each 16 of them. */
-fr_status fr_bind_stack(fr_weights *weights, const char *prefix, const char *name, fr_stored stored, size_t count,
+fr_status fr_bind_stack(fr_weights *weights, const char *prefix, const char *name, fr_stack_layout layout, size_t count,
                         size_t parts, size_t features, size_t cols, fr_matrix *matrices);
 
 /* Does the same for a stack of which every step reads all matrices. */
@@ -221,8 +226,9 @@ void fr_weights_note_transposed(fr_weights *weights);
 /* Asks that `count` bound matrices of one shape be transposed into `to` when they are placed. */
 fr_status fr_weights_transpose(fr_weights *weights, const fr_matrix *from, size_t count, float *to);
 
-/* shared.c, if ranks share weights: tells that a product with this bound matrix is split over the ranks, so that only
- * the rank's own rows are brought in. For a tensor of several matrices this holds once it was told of all of them. */
+/* rank_share.c, if ranks share weights: tells that a product with this bound matrix is split over the ranks, so that
+ * only the rank's own rows are brought in. For a tensor of several matrices this holds once it was told of all of
+ * them. */
 void fr_weights_share(fr_weights *weights, const fr_matrix *matrix, fr_split split);
 
 /* Tells that these matrices belong to heads, one matrix a head, so that a rank has those of its own heads, and the

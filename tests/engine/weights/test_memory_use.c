@@ -10,7 +10,7 @@
 #include "base/memory.h"
 #include "forerun_lab.h"
 #include "src/engine/draft/draft.h"
-#include "src/engine/weights/residence.h"
+#include "src/engine/weights/memory_use.h"
 #include "tests/support/made_root.h"
 #include "tests/support/reference.h"
 #include "tests/support/require.h"
@@ -110,8 +110,8 @@ static uint64_t bytes_named(const fr_weights *weights, const char *part) {
 START_TEST(copies_depend_on_the_files_form) {
     fr_model *packed = opened("packed.gguf", true), *plain = opened("model.gguf", true);
     fr_model *read = opened("packed.gguf", false);
-    fr_residence of_packed = packed->weights.residence, of_plain = plain->weights.residence;
-    fr_residence of_read = read->weights.residence;
+    fr_memory_use of_packed = packed->weights.memory_use, of_plain = plain->weights.memory_use;
+    fr_memory_use of_read = read->weights.memory_use;
     const fr_weights *w = &packed->weights;
     ck_assert_uint_eq(of_packed.own, w->vectors.used);
     ck_assert_uint_eq(of_packed.mapped, w->bytes);
@@ -138,8 +138,8 @@ START_TEST(copies_count_as_large_as_they_are) {
     uint64_t copied = 0;
     for (size_t i = 0; i < w->count; i++) copied += w->bound[i].packed ? w->bound[i].tensor->bytes : 0;
     ck_assert_uint_gt(w->packed.used, copied + copied / 8);
-    ck_assert_uint_eq(w->residence.experts, 0);
-    ck_assert_uint_ge(w->residence.every + w->count * 64, w->packed.used);
+    ck_assert_uint_eq(w->memory_use.experts, 0);
+    ck_assert_uint_ge(w->memory_use.every + w->count * 64, w->packed.used);
     fr_model_close(model);
 }
 END_TEST
@@ -165,7 +165,7 @@ START_TEST(weights_fit_below_a_limit) {
     } cases[] = {{0, false}, {1, false}, {UINT64_MAX, true}};
     fr_model *model = opened("model.gguf", true);
     fr_weights *weights = &model->weights;
-    uint64_t all = weights->residence.own + weights->residence.mapped, least = all + (all + 14) / 15;
+    uint64_t all = weights->memory_use.own + weights->memory_use.mapped, least = all + (all + 14) / 15;
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         fr_weights_compare(weights, (fr_mixture_size){0}, NULL, cases[i].available);
         ck_assert_int_ne(weights->exceed, cases[i].fits);
@@ -185,10 +185,10 @@ START_TEST(a_drafter_is_compared_beside_its_target) {
     fr_drafter *own;
     require(fr_drafter_open(NULL, model, NULL, &own));
     fr_weights *target = &model->weights, *weights = &own->weights;
-    uint64_t needed = weights->residence.own + weights->residence.mapped + target->residence.mapped;
+    uint64_t needed = weights->memory_use.own + weights->memory_use.mapped + target->memory_use.mapped;
     uint64_t least = needed + (needed + 14) / 15;
     ck_assert(target->placed);
-    ck_assert_uint_gt(target->residence.mapped, 0);
+    ck_assert_uint_gt(target->memory_use.mapped, 0);
     fr_weights_compare(weights, (fr_mixture_size){0}, target, least);
     ck_assert(!weights->exceed);
     ck_assert_ptr_null(fr_drafter_note(own, 0));
@@ -196,25 +196,25 @@ START_TEST(a_drafter_is_compared_beside_its_target) {
     ck_assert(weights->exceed);
     ck_assert_ptr_nonnull(strstr(fr_drafter_note(own, 0), "that are in use, and memory has"));
     target->placed = false; /* as when both are described */
-    fr_weights_compare(weights, (fr_mixture_size){0}, target, least + target->residence.own);
+    fr_weights_compare(weights, (fr_mixture_size){0}, target, least + target->memory_use.own);
     ck_assert(!weights->exceed);
-    fr_weights_compare(weights, (fr_mixture_size){0}, target, least + target->residence.own - 2);
+    fr_weights_compare(weights, (fr_mixture_size){0}, target, least + target->memory_use.own - 2);
     ck_assert(weights->exceed);
     fr_drafter_close(own);
     fr_model_close(model);
 }
 END_TEST
 
-START_TEST(residences_add_up) {
-    const fr_residence a = {1, 2, 3, 4, 5, 6}, b = {10, 20, 30, 40, 50, 60};
-    const fr_residence both = {11, 22, 33, 44, 55, 66};
-    fr_residence sum = fr_residence_sum(&a, &b);
+START_TEST(memory_uses_add_up) {
+    const fr_memory_use a = {1, 2, 3, 4, 5, 6}, b = {10, 20, 30, 40, 50, 60};
+    const fr_memory_use both = {11, 22, 33, 44, 55, 66};
+    fr_memory_use sum = fr_memory_use_sum(&a, &b);
     ck_assert_mem_eq(&sum, &both, sizeof sum);
 }
 END_TEST
 
 static void expect_line(fr_weights *weights, uint64_t own, const char *const *parts) {
-    weights->residence.own = own;
+    weights->memory_use.own = own;
     weights->available = 2000000;
     ck_assert_int_eq(fr_weights_check_memory(weights), FR_MEMORY);
     for (size_t i = 0; parts[i]; i++) ck_assert_msg(strstr(fr_last_error(), parts[i]), "%s", fr_last_error());
@@ -227,7 +227,7 @@ START_TEST(copies_larger_than_memory_are_refused_in_a_line) {
     static const char *const map[] = {"mapped files would be used", NULL};
     expect_line(&plain->weights, 1875001, pack);
     expect_line(&read->weights, 1875001, map);
-    plain->weights.residence.own = 1875000;
+    plain->weights.memory_use.own = 1875000;
     require(fr_weights_check_memory(&plain->weights));
     fr_model_close(plain);
     fr_model_close(read);
@@ -275,12 +275,12 @@ START_TEST(a_note_says_that_memory_is_too_small) {
     fr_model *model = opened("packed.gguf", true);
     fr_weights *weights = &model->weights;
     fr_mixture_size experts = fr_spec_mixture_size(&model->trunk.spec);
-    uint64_t every = weights->residence.every;
+    uint64_t every = weights->memory_use.every;
     char all[64], left[64], token[64];
     snprintf(all, sizeof all, "packed.gguf: %.1f MB of weights,",
-             (double)(weights->residence.own + weights->residence.mapped) / 1e6);
+             (double)(weights->memory_use.own + weights->memory_use.mapped) / 1e6);
     snprintf(left, sizeof left, "memory has %.1f MB left", (double)(every * 16 / 15 + 16) / 1e6);
-    snprintf(token, sizeof token, "every token reads %.1f MB", (double)(every + weights->residence.token) / 1e6);
+    snprintf(token, sizeof token, "every token reads %.1f MB", (double)(every + weights->memory_use.token) / 1e6);
     ck_assert_ptr_null(fr_model_note(model, 0));
     fr_weights_compare(weights, experts, NULL, every * 16 / 15 + 16);
     fr_weights_compare(weights, experts, NULL, every / 2);
@@ -300,7 +300,7 @@ START_TEST(weights_without_experts_are_read_again_and_again) {
 }
 END_TEST
 
-FR_SUITE("residence") {
+FR_SUITE("memory_use") {
     TCase *systems_case = tcase_create("memory"), *models = tcase_create("models");
     tcase_add_checked_fixture(systems_case, fr_made_root_open, fr_made_root_close);
     tcase_add_loop_test(systems_case, memory_is_what_machine_and_groups_leave, 0, sizeof systems / sizeof *systems);
@@ -312,7 +312,7 @@ FR_SUITE("residence") {
     tcase_add_test(models, an_mtp_layer_is_packed_too);
     tcase_add_test(models, weights_fit_below_a_limit);
     tcase_add_test(models, a_drafter_is_compared_beside_its_target);
-    tcase_add_test(models, residences_add_up);
+    tcase_add_test(models, memory_uses_add_up);
     tcase_add_test(models, copies_larger_than_memory_are_refused_in_a_line);
     tcase_add_test(models, reading_ahead_changes_no_bit);
     tcase_add_test(models, a_note_says_that_memory_is_too_small);

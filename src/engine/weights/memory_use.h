@@ -4,8 +4,8 @@
  * In: bound weights, the available memory. Out: bytes; a verdict, which the weights keep. A file's pages come and go
  * as they are read. The process's own pages have to stay, so a model that needs more of them than there is memory is
  * refused, before the system kills a process. */
-#ifndef FR_SRC_ENGINE_WEIGHTS_RESIDENCE_H
-#define FR_SRC_ENGINE_WEIGHTS_RESIDENCE_H
+#ifndef FR_SRC_ENGINE_WEIGHTS_MEMORY_USE_H
+#define FR_SRC_ENGINE_WEIGHTS_MEMORY_USE_H
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -16,25 +16,25 @@
 typedef struct fr_matrix fr_matrix;
 typedef struct fr_weights fr_weights;
 
-typedef struct fr_residence {
+typedef struct fr_memory_use {
     uint64_t own;     /* copies: packed, transposed, decoded to float32, or read because nothing is mapped */
     uint64_t mapped;  /* read from mapped files as it lies there */
     uint64_t every;   /* the part of both that every token reads: all but experts and tables */
     uint64_t stays;   /* the part that must stay in memory: `own`, and what every token reads */
     uint64_t experts; /* the part of both that is experts, of which a token chooses some */
     uint64_t token;   /* the part of the experts that a token reads */
-} fr_residence;
+} fr_memory_use;
 
 /* Adds up two models that are in memory at the same time. */
-fr_residence fr_residence_sum(const fr_residence *a, const fr_residence *b);
+fr_memory_use fr_memory_use_sum(const fr_memory_use *a, const fr_memory_use *b);
 
 /* The number of experts, and how many of them a token chooses; count 0: no mixture. */
 typedef struct fr_mixture_size {
     size_t count, chosen;
 } fr_mixture_size;
 
-/* Compares bound weights with `available` bytes of memory. Sets weights->residence, ->available and ->exceed, and adds
- * a note if memory doesn't hold them. beside: other weights that have been compared and stay in use, such as a
+/* Compares bound weights with `available` bytes of memory. Sets weights->memory_use, ->available and ->exceed, and
+ * adds a note if memory doesn't hold them. beside: other weights that have been compared and stay in use, such as a
  * drafter's target; NULL: none. */
 void fr_weights_compare(fr_weights *weights, fr_mixture_size experts, const fr_weights *beside, uint64_t available);
 

@@ -1,5 +1,5 @@
-/* Counts the memory that weights will take: see residence.h. */
-#include "src/engine/weights/residence.h"
+/* Counts the memory that weights will take: see memory_use.h. */
+#include "src/engine/weights/memory_use.h"
 
 #include "base/error.h"
 #include "base/sizes.h"
@@ -24,9 +24,9 @@ static uint64_t transposed_bytes(const fr_weights *weights) {
 }
 
 /* Counts the memory of bound weights. */
-static fr_residence residence_of(const fr_weights *weights, fr_mixture_size experts) {
+static fr_memory_use sum_memory_use(const fr_weights *weights, fr_mixture_size experts) {
     uint64_t transposed = transposed_bytes(weights), every_mapped = 0;
-    fr_residence all = {.own = weights->packed.used + weights->vectors.used + transposed, .every = transposed};
+    fr_memory_use all = {.own = weights->packed.used + weights->vectors.used + transposed, .every = transposed};
     for (size_t i = 0; i < weights->count; i++) {
         const fr_bound *bound = &weights->bound[i];
         bool mapped = !bound->packed && is_mapped(weights, bound);
@@ -44,13 +44,13 @@ static fr_residence residence_of(const fr_weights *weights, fr_mixture_size expe
     return all;
 }
 
-fr_residence fr_residence_sum(const fr_residence *a, const fr_residence *b) {
-    return (fr_residence){.own = a->own + b->own,
-                          .mapped = a->mapped + b->mapped,
-                          .every = a->every + b->every,
-                          .stays = a->stays + b->stays,
-                          .experts = a->experts + b->experts,
-                          .token = a->token + b->token};
+fr_memory_use fr_memory_use_sum(const fr_memory_use *a, const fr_memory_use *b) {
+    return (fr_memory_use){.own = a->own + b->own,
+                           .mapped = a->mapped + b->mapped,
+                           .every = a->every + b->every,
+                           .stays = a->stays + b->stays,
+                           .experts = a->experts + b->experts,
+                           .token = a->token + b->token};
 }
 
 /* Leaves a part of the available memory to sessions. */
@@ -59,7 +59,7 @@ static uint64_t for_weights(uint64_t available) {
 }
 
 static void note(fr_weights *weights, uint64_t beside) {
-    const fr_residence *r = &weights->residence;
+    const fr_memory_use *r = &weights->memory_use;
     bool stays = r->every + beside <= for_weights(weights->available);
     const char *how = "they are read again and again", *rest = "";
     char others[64] = ",";
@@ -77,21 +77,21 @@ static void note(fr_weights *weights, uint64_t beside) {
 /* The copies that `beside` has made already are no longer part of what is available, so only copies that it is still
  * to make are subtracted. */
 void fr_weights_compare(fr_weights *weights, fr_mixture_size experts, const fr_weights *beside, uint64_t available) {
-    uint64_t to_come = beside && !beside->placed ? beside->residence.own : 0;
-    uint64_t mapped = beside ? beside->residence.mapped : 0;
-    const fr_residence *r = &weights->residence;
-    weights->residence = residence_of(weights, experts);
+    uint64_t to_come = beside && !beside->placed ? beside->memory_use.own : 0;
+    uint64_t mapped = beside ? beside->memory_use.mapped : 0;
+    const fr_memory_use *r = &weights->memory_use;
+    weights->memory_use = sum_memory_use(weights, experts);
     weights->available = available - fr_smaller(to_come, available);
     weights->exceed = r->own + r->mapped + mapped > for_weights(weights->available);
     if (weights->exceed) note(weights, mapped);
 }
 
 void fr_weights_count_rest(fr_weights *weights, const fr_weights *of, const fr_matrix *matrix) {
-    const fr_bound *shared = fr_bound_shared(of, matrix);
+    const fr_bound *shared = fr_bound_find_rank_share(of, matrix);
     uint64_t rest = shared ? fr_bound_foreign_bytes(of, shared) : 0;
     bool mapped = shared && !shared->packed && is_mapped(of, shared);
-    *(mapped ? &weights->residence.mapped : &weights->residence.own) += rest;
-    weights->residence.stays += rest;
+    *(mapped ? &weights->memory_use.mapped : &weights->memory_use.own) += rest;
+    weights->memory_use.stays += rest;
 }
 
 static bool has_read_files(const fr_weights *weights) {
@@ -106,7 +106,7 @@ static const char *advice(const fr_weights *weights) {
 }
 
 fr_status fr_weights_check_memory(const fr_weights *weights) {
-    uint64_t own = weights->residence.own;
+    uint64_t own = weights->memory_use.own;
     if (own <= for_weights(weights->available)) return FR_OK;
     fr_option about = has_read_files(weights) ? FR_OPT_MMAP : FR_OPT_COUNT;
     return fr_fail_about(about, FR_MEMORY,
@@ -115,7 +115,7 @@ fr_status fr_weights_check_memory(const fr_weights *weights) {
 }
 
 fr_status fr_weights_check_limit(const fr_weights *weights, uint64_t others, uint64_t limit) {
-    uint64_t stays = weights->residence.stays;
+    uint64_t stays = weights->memory_use.stays;
     if (limit == 0 || stays + others <= limit) return FR_OK;
     return fr_fail_about(FR_OPT_MEMORY, FR_MEMORY,
                          "%s: %.1f MB of weights must stay in memory, which is limited to %.1f MB%s",

@@ -66,7 +66,7 @@ void fr_weights_share_heads(fr_weights *weights, const fr_matrix *matrices, fr_s
 }
 
 void fr_transposed_own(const fr_weights *weights, const fr_transposed *transposed, size_t *first, size_t *last) {
-    const fr_bound *from = fr_bound_shared(weights, transposed->from);
+    const fr_bound *from = fr_bound_find_rank_share(weights, transposed->from);
     size_t whole = from && from->shares ? from->share[0].split.whole : 0;
     *first = 0;
     *last = whole && whole != fr_ranks_index(weights->ranks) + 1 ? 0 : transposed->count;
@@ -99,13 +99,13 @@ static bool shares_rows(const fr_bound *bound) {
     return rows > 0 && rows == bound->rows;
 }
 
-bool fr_bound_is_shared(const fr_bound *bound) {
+bool fr_bound_has_rank_share(const fr_bound *bound) {
     return bound->heads.count || shares_rows(bound);
 }
 
-const fr_bound *fr_bound_shared(const fr_weights *weights, const fr_matrix *matrix) {
+const fr_bound *fr_bound_find_rank_share(const fr_weights *weights, const fr_matrix *matrix) {
     size_t at = find_bound(weights, matrix, 0);
-    return at < weights->count && fr_bound_is_shared(&weights->bound[at]) ? &weights->bound[at] : NULL;
+    return at < weights->count && fr_bound_has_rank_share(&weights->bound[at]) ? &weights->bound[at] : NULL;
 }
 
 fr_bound fr_bound_whole(const fr_bound *shared) {
@@ -145,7 +145,7 @@ void fr_bound_own_rows(const fr_weights *weights, const fr_bound *bound, size_t 
 uint64_t fr_bound_foreign_bytes(const fr_weights *weights, const fr_bound *bound) {
     size_t begin, end, first, last;
     uint64_t own = 0, all = fr_bound_bytes(bound);
-    if (!fr_bound_is_shared(bound)) return 0;
+    if (!fr_bound_has_rank_share(bound)) return 0;
     for (size_t run = 0; run < fr_bound_runs(bound); run++) {
         fr_bound_own_rows(weights, bound, run, &(fr_team){.count = 1}, &begin, &end);
         own += fr_bound_rows_bytes(bound, end) - fr_bound_rows_bytes(bound, begin);

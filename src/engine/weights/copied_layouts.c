@@ -14,25 +14,25 @@
 
 enum { MX_BYTES = 1 + FR_MX_BLOCK / 2 }; /* bytes of GGUF's block: an exponent, then codes */
 
-fr_dtype fr_stored_type(const fr_bound *bound) {
-    return bound->stored == FR_STORED_MX ? FR_MXFP4 : bound->tensor->type;
+fr_dtype fr_copied_type(const fr_bound *bound) {
+    return bound->layout == FR_LAYOUT_MX ? FR_MXFP4 : bound->tensor->type;
 }
 
 static size_t cols_of(const fr_bound *bound) {
     const uint64_t *shape = bound->tensor->shape;
-    return bound->stored == FR_STORED_MX ? (size_t)shape[2] * FR_MX_BLOCK : (size_t)shape[1];
+    return bound->layout == FR_LAYOUT_MX ? (size_t)shape[2] * FR_MX_BLOCK : (size_t)shape[1];
 }
 
 /* Counts from the first row of a tile. */
-size_t fr_stored_rows_bytes(const fr_bound *bound, size_t rows) {
+size_t fr_copied_rows_bytes(const fr_bound *bound, size_t rows) {
     size_t cols = cols_of(bound);
-    if (bound->stored == FR_STORED_MX) return fr_packed_bytes(FR_MXFP4, rows, cols);
+    if (bound->layout == FR_LAYOUT_MX) return fr_packed_bytes(FR_MXFP4, rows, cols);
     return rows * fr_dtype_row_bytes(bound->tensor->type, cols);
 }
 
 /* Takes padding into account: each of the two parts of a matrix may have up to a tile of it. The names tell which
  * float tensors will be turned. */
-void fr_stored_measure(const fr_tensor *t, fr_arena *measure) {
+void fr_copied_measure(const fr_tensor *t, fr_arena *measure) {
     static const char *const turned[] = {".experts.gate_up_proj", ".experts.down_proj"};
     size_t length = strlen(t->name);
     if (t->type == FR_U8 && t->dims == 4)
@@ -43,26 +43,26 @@ void fr_stored_measure(const fr_tensor *t, fr_arena *measure) {
             fr_arena_take(measure, 1, t->bytes);
 }
 
-fr_status fr_stored_bind(fr_weights *weights, fr_bound *bound, size_t count, size_t features, size_t cols,
+fr_status fr_copied_bind(fr_weights *weights, fr_bound *bound, size_t count, size_t features, size_t cols,
                          fr_matrix *matrices) {
-    bool packs = bound->stored == FR_STORED_MX;
+    bool packs = bound->layout == FR_LAYOUT_MX;
     bound->matrices = count;
     bound->rows = features;
-    size_t bytes = fr_stored_rows_bytes(bound, features);
+    size_t bytes = fr_copied_rows_bytes(bound, features);
     if (!bound->packed) bound->packed = fr_arena_take(&weights->packed, count, bytes);
     FR_TRY(fr_arena_check(&weights->packed, "packed weights"));
     weights->has_packed |= packs;
     for (size_t i = 0; i < count; i++)
         matrices[i] = (fr_matrix){.data = bound->packed + i * bytes,
-                                  .type = fr_stored_type(bound),
+                                  .type = fr_copied_type(bound),
                                   .packed = packs,
                                   .features = features,
                                   .cols = cols,
-                                  .row_bytes = fr_dtype_row_bytes(fr_stored_type(bound), cols)};
+                                  .row_bytes = fr_dtype_row_bytes(fr_copied_type(bound), cols)};
     return FR_OK;
 }
 
-fr_status fr_stored_fill(const fr_weights *weights, const fr_bound *bound) {
+fr_status fr_copied_fill(const fr_weights *weights, const fr_bound *bound) {
     if (bound->exponents) FR_TRY(fr_bound_fill(weights, bound->exponents, 0, bound->exponents->bytes));
     return fr_bound_fill(weights, bound->tensor, 0, bound->tensor->bytes);
 }
@@ -112,8 +112,8 @@ static fr_status turned_rows(const fr_weights *weights, const fr_bound *bound, s
     return FR_OK;
 }
 
-fr_status fr_stored_rows(const fr_weights *weights, const fr_bound *bound, size_t begin, size_t end, uint8_t *rows) {
-    return bound->stored == FR_STORED_MX ? mx_rows(weights, bound, begin, end, rows)
+fr_status fr_copied_rows(const fr_weights *weights, const fr_bound *bound, size_t begin, size_t end, uint8_t *rows) {
+    return bound->layout == FR_LAYOUT_MX ? mx_rows(weights, bound, begin, end, rows)
                                          : turned_rows(weights, bound, begin, end, rows);
 }
 
@@ -122,7 +122,7 @@ fr_status fr_stored_rows(const fr_weights *weights, const fr_bound *bound, size_
 static void release(const fr_weights *weights, const fr_bound *bound, size_t matrix, size_t begin, size_t end) {
     const fr_tensor *tensor = bound->tensor;
     const fr_map *map = &weights->files->files[tensor->file];
-    if (bound->stored != FR_STORED_MX || matrix % bound->parts != bound->parts - 1 || begin == end) return;
+    if (bound->layout != FR_LAYOUT_MX || matrix % bound->parts != bound->parts - 1 || begin == end) return;
     size_t row_bytes = tensor->bytes / (bound->matrices * bound->rows), first = matrix / bound->parts * bound->rows;
     size_t at = (size_t)((const uint8_t *)tensor->data - map->bytes);
     fr_map_release(map, at + (first + begin) * bound->parts * row_bytes, at + (first + end) * bound->parts * row_bytes);
@@ -132,23 +132,23 @@ static void release(const fr_weights *weights, const fr_bound *bound, size_t mat
 static fr_status copy_tile(const fr_weights *weights, const fr_bound *bound, size_t begin, size_t end, uint8_t *rows,
                            uint8_t *to) {
     size_t cols = cols_of(bound);
-    if (bound->stored != FR_STORED_MX) return fr_stored_rows(weights, bound, begin, end, to);
-    FR_TRY(fr_stored_rows(weights, bound, begin, end, rows));
+    if (bound->layout != FR_LAYOUT_MX) return fr_copied_rows(weights, bound, begin, end, to);
+    FR_TRY(fr_copied_rows(weights, bound, begin, end, rows));
     fr_pack_tile(FR_MXFP4, to, rows, fr_dtype_row_bytes(FR_MXFP4, cols), end - begin, cols);
     return FR_OK;
 }
 
-fr_status fr_stored_place(const fr_weights *weights, const fr_bound *bound, const fr_team *team) {
-    size_t row_bytes = fr_dtype_row_bytes(fr_stored_type(bound), cols_of(bound)), begin, end;
+fr_status fr_copied_place(const fr_weights *weights, const fr_bound *bound, const fr_team *team) {
+    size_t row_bytes = fr_dtype_row_bytes(fr_copied_type(bound), cols_of(bound)), begin, end;
     uint8_t *rows = malloc(FR_TILE_FEATURES * row_bytes);
     if (!rows) return fr_fail_memory("rows to pack", FR_TILE_FEATURES * row_bytes);
     fr_status status = FR_OK;
     fr_bound_own_rows(weights, bound, 0, team, &begin, &end);
     for (size_t m = 0; m < bound->matrices && status == FR_OK; m++) {
-        uint8_t *copy = bound->packed + m * fr_stored_rows_bytes(bound, bound->rows);
+        uint8_t *copy = bound->packed + m * fr_copied_rows_bytes(bound, bound->rows);
         for (size_t o = begin; o < end && status == FR_OK; o += FR_TILE_FEATURES) {
             size_t first = m * bound->rows, last = fr_smaller(o + FR_TILE_FEATURES, end);
-            status = copy_tile(weights, bound, first + o, first + last, rows, copy + fr_stored_rows_bytes(bound, o));
+            status = copy_tile(weights, bound, first + o, first + last, rows, copy + fr_copied_rows_bytes(bound, o));
         }
         release(weights, bound, m, begin, end);
     }
