@@ -1,4 +1,4 @@
-/* Filters: see filters.h. */
+/* Filters candidates before a draw: see filters.h. */
 #include "src/engine/session/filters.h"
 
 #include <float.h>
@@ -9,7 +9,8 @@
 
 #define LN2 0x1.62e42fefa39efp-1
 
-/* Below it the largest logit is certain, and its inverse must not overflow. */
+/* Limits the temperature from below: at this one the largest logit is already certain, and its inverse must not
+ * overflow. */
 #define COLDEST 1e-6
 
 /* --------------------------------------------------------------------------------------------------------- choices */
@@ -30,13 +31,14 @@ double fr_choices_weigh(const fr_sampler *s, const fr_choices *c) {
     return total;
 }
 
-/* Candidate i is the next of those that are kept in the sampler's arrays; at most as many were kept before it. */
+/* Keeps candidate i in the sampler's arrays, after those that were kept before. This may overwrite only candidates up
+ * to i, as at most i were kept before it. */
 static void keep(fr_sampler *s, const fr_choices *c, size_t i, size_t *kept) {
     s->ids[*kept] = fr_choice_id(c, i);
     s->logits[(*kept)++] = c->logits[i];
 }
 
-/* The kept ones are all that is left. */
+/* Makes the kept candidates all that is left. */
 static void become(const fr_sampler *s, fr_choices *c, size_t kept) {
     c->logits = s->logits;
     c->ids = s->ids;
@@ -51,7 +53,7 @@ static void find_largest(fr_choices *c) {
         if (c->logits[i] > c->largest) c->largest = c->logits[i];
 }
 
-/* What a limit left out goes, so that the next filter does not weigh it. */
+/* Removes the candidates that a limit has excluded, so that the next filter does not weigh them. */
 static void settle(fr_sampler *s, fr_choices *c) {
     size_t kept = 0;
     if (c->lowest == -FLT_MAX) return;
@@ -60,14 +62,14 @@ static void settle(fr_sampler *s, fr_choices *c) {
     become(s, c, kept);
 }
 
-/* A limit that is above the one so far takes its place. */
+/* Replaces the limit by one that is higher. */
 static void raise_limit(fr_choices *c, double lowest) {
     if (lowest <= c->lowest) return;
     c->lowest = lowest;
     c->last = INT32_MAX;
 }
 
-/* Of the weights, whose sum is `total`; what weighs nothing adds nothing. */
+/* Gives the entropy of the weights, whose sum is `total`. A weight of 0 adds nothing. */
 static double entropy(const fr_sampler *s, const fr_choices *c, double total) {
     double factor = 1 / c->temperature, sum = 0;
     for (size_t i = 0; i < c->count; i++)
@@ -77,7 +79,7 @@ static double entropy(const fr_sampler *s, const fr_choices *c, double total) {
 
 /* -------------------------------------------------------------------------------------- best first, not by sorting */
 
-/* A key's place from above, as an integer: larger ones have smaller ranks, equal ones the same. And back. */
+/* Convert a key to its rank, an integer, and back. Larger keys have smaller ranks, equal keys the same. */
 static uint32_t rank_of(float key) {
     uint32_t bits;
     key += 0.0f; /* -0 becomes +0 */
@@ -92,8 +94,8 @@ static float key_of(uint32_t rank) {
     return key;
 }
 
-/* Of `count` candidates, listed in s->scratch, the rank at which the sum of the weights, from the largest key down,
- * reaches the limit: found digit by digit, without sorting. *before gets the sum ahead of that rank. */
+/* Finds the rank at which the sum of the weights of the `count` candidates in s->scratch, added from the largest key
+ * down, reaches the limit. It is found digit by digit, without sorting. *before gets the sum ahead of that rank. */
 static uint32_t rank_reaching(const fr_sampler *s, const float *keys, size_t count, double limit, double *before) {
     uint32_t prefix = 0;
     *before = 0;
@@ -117,7 +119,7 @@ static uint32_t rank_reaching(const fr_sampler *s, const float *keys, size_t cou
     return prefix;
 }
 
-/* Of the listed candidates that equal `logit`, the `wanted`-th smallest id: by halving the range of ids. */
+/* Finds the `wanted`-th smallest id among the listed candidates that equal `logit`, by halving the range of ids. */
 static int32_t id_reaching(const fr_sampler *s, const fr_choices *c, size_t count, float logit, size_t wanted) {
     int32_t low = 0, high = (int32_t)s->vocab - 1;
     while (low < high) {
@@ -135,7 +137,7 @@ static int32_t id_reaching(const fr_sampler *s, const fr_choices *c, size_t coun
 
 /* --------------------------------------------------------------------------------------------------------- filters */
 
-/* Keeps what lies at most that many standard deviations below the largest logit. */
+/* Keeps the logits that lie at most that many standard deviations below the largest. */
 static void filter_top_n_sigma(fr_sampler *s, fr_choices *c) {
     double sum = 0, squares = 0;
     size_t count = 0;
@@ -152,7 +154,8 @@ static void filter_top_n_sigma(fr_sampler *s, fr_choices *c) {
     if (variance > 0) raise_limit(c, c->largest - s->top_n_sigma * fr_exp_double(0.5 * fr_log_double(variance)));
 }
 
-/* The k-th largest logit. Where the candidates' ids stand in the sampler's array, there is no room for the kernel's. */
+/* Gives the k-th largest logit. If the candidates' ids lie in the sampler's array, the kernel has no array for its own
+ * ids, so the logit is found by its rank. */
 static float kth_largest(const fr_sampler *s, const fr_choices *c) {
     double before;
     if (c->ids != s->ids) {
@@ -166,7 +169,7 @@ static float kth_largest(const fr_sampler *s, const fr_choices *c) {
     return key_of(rank_reaching(s, c->logits, c->count, (double)s->top_k, &before));
 }
 
-/* Keeps the k largest and what equals the last of them. */
+/* Keeps the k largest logits and those that equal the last of them. */
 static void filter_top_k(fr_sampler *s, fr_choices *c) {
     size_t kept = 0;
     settle(s, c);
@@ -177,8 +180,9 @@ static void filter_top_k(fr_sampler *s, fr_choices *c) {
     become(s, c, kept);
 }
 
-/* Keeps the fewest candidates, the nearest to what is expected first, that have more than that of all, with what is as
- * near as the last of them. Near: the logarithm of the probability lies by the mean of all, -entropy. */
+/* Keeps the fewest candidates, the most typical first, whose probabilities sum to more than the limit, and those that
+ * are as typical as the last of them. A candidate is typical if the logarithm of its probability is near the mean of
+ * all, -entropy. */
 static void filter_typical(fr_sampler *s, fr_choices *c) {
     settle(s, c);
     double total = fr_choices_weigh(s, c), factor = 1 / c->temperature, before;
@@ -198,8 +202,8 @@ static void filter_typical(fr_sampler *s, fr_choices *c) {
     find_largest(c);
 }
 
-/* Keeps the fewest candidates, best first, that have at least top_p of all. Those that weigh less than (1 - top_p) of
- * the average can't be among them, which leaves few to look at. */
+/* Keeps the fewest candidates, best first, whose probabilities sum to at least top_p. Those that weigh less than (1 -
+ * top_p) of the average can't be among them, which leaves few to look at. */
 static void filter_top_p(fr_sampler *s, fr_choices *c) {
     settle(s, c);
     double total = fr_choices_weigh(s, c), least = (1 - s->top_p) * total / (double)c->count, before;
@@ -223,8 +227,8 @@ static void filter_min_p(fr_sampler *s, fr_choices *c) {
     raise_limit(c, c->largest + c->temperature * fr_log_double(s->min_p));
 }
 
-/* Of those that have that much of all, only the last one in the order of logits and then ids stays, by the coin of the
- * position. */
+/* Leaves out, if the position's random number says so, all candidates whose probability reaches the threshold but the
+ * last of them, in the order of logits and then ids. */
 static void filter_xtc(fr_sampler *s, fr_choices *c) {
     if (fr_noise_uniform(s->seed, c->position, FR_NOISE_XTC) > s->xtc_probability) return;
     settle(s, c);
@@ -243,7 +247,8 @@ static void filter_xtc(fr_sampler *s, fr_choices *c) {
     find_largest(c);
 }
 
-/* Between the ends of the range by the entropy of what is left, as a share of the largest that so many can have. */
+/* Gives a temperature within the range, by the entropy of the candidates that are left, as a share of the largest
+ * entropy that so many can have. */
 static double dynamic_temperature(fr_sampler *s, fr_choices *c) {
     double low = s->temperature > s->dynatemp_range ? s->temperature - s->dynatemp_range : 0;
     double high = s->temperature + s->dynatemp_range;
@@ -261,7 +266,7 @@ static void filter_temperature(fr_sampler *s, fr_choices *c) {
     c->temperature = t > 0 && t < COLDEST ? COLDEST : t;
 }
 
-/* Keeps what is no more surprising than the bound, in bits; at least the best. */
+/* Keeps the candidates that are no more surprising than the bound, in bits; at least the best one. */
 static void filter_mirostat(fr_sampler *s, fr_choices *c) {
     if (c->temperature <= 0) return;
     double lowest = c->largest + c->temperature * (fr_log_double(fr_choices_weigh(s, c)) - s->mu * LN2);
@@ -333,6 +338,6 @@ void fr_filters_run(fr_sampler *s, fr_choices *c) {
 #undef FR_SAMPLER
 #undef FR_SAMPLER_INSTEAD
     };
-    for (size_t i = 0; i < s->filter_count && c->temperature > 0; i++) /* at 0 only the largest are left */
+    for (size_t i = 0; i < s->filter_count && c->temperature > 0; i++) /* at 0 only the largest logits are left */
         if (filters[s->filters[i]]) filters[s->filters[i]](s, c);
 }

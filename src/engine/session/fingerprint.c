@@ -1,4 +1,4 @@
-/* Which model this is: see fingerprint.h. */
+/* Computes a model's fingerprint: see fingerprint.h. */
 #include "src/engine/session/fingerprint.h"
 
 #include <errno.h>
@@ -9,10 +9,10 @@
 #include "base/error.h"
 #include "base/hash.h"
 
-#define SAMPLES 4  /* a tensor */
-#define SAMPLE  64 /* bytes of each */
+#define SAMPLES 4  /* samples of each tensor */
+#define SAMPLE  64 /* bytes of each sample */
 
-/* A text that comes in pieces, hashed as a whole: words that are not full yet wait. */
+/* Hashes a text that comes in pieces as if it were whole: bytes wait until they fill a word. */
 typedef struct pieces {
     uint64_t hash;
     char word[sizeof(uint64_t)];
@@ -30,7 +30,8 @@ static int add_piece(const char *bytes, size_t size, void *context) {
     return 0;
 }
 
-/* Not the text that json_dumps gives: where that could not grow it has a hole, and nothing says so (jansson 2.14). */
+/* Hashes the text piece by piece rather than what json_dumps returns: if that cannot grow its text, the text has a
+ * hole, and no error tells so (jansson 2.14). */
 static fr_status hash_config(const json_t *config, uint64_t *hash) {
     pieces p = {.hash = *hash};
     if (json_dump_callback(config, add_piece, &p, JSON_COMPACT | JSON_SORT_KEYS) != 0)
@@ -49,7 +50,7 @@ static void hash_metadata(const fr_gguf *gguf, uint64_t *hash) {
     }
 }
 
-/* From the file itself where its bytes were read into memory: packing has given those back. */
+/* Reads a sample from the file itself if its bytes were read into memory, because packing has freed those bytes. */
 static fr_status read_sample(const fr_map *map, size_t at, uint8_t *bytes, size_t size) {
     if (map->fd < 0) {
         memcpy(bytes, map->bytes + at, size);
@@ -78,7 +79,7 @@ static fr_status hash_tensor(const fr_checkpoint *files, const fr_tensor *tensor
 
 fr_status fr_fingerprint(const fr_model *model, uint64_t *fingerprint) {
     const fr_checkpoint *files = &model->files;
-    uint64_t hash = FR_NUMERICS_VERSION - 1; /* sessions were saved before it was counted */
+    uint64_t hash = FR_NUMERICS_VERSION - 1; /* sessions were saved before the version was counted */
     if (files->gguf)
         hash_metadata(files->gguf, &hash);
     else

@@ -1,8 +1,8 @@
-/* Which model this is and which numbers come of it, as one number: what tells a saved session's model from another.
+/* Computes a model's fingerprint, a number that tells a saved session's model and its numerics from others.
  *
- * In: an opened model. Out: a hash over the version of the numerics, over what describes the model (config.json, or
- * GGUF's metadata below its architecture), over every tensor's name, type and shape, and over a sample of every
- * tensor's bytes. */
+ * In: an opened model. Out: a hash of the version of the numerics, of the model's description (config.json, or GGUF's
+ * metadata under its architecture's name), of every tensor's name, type and shape, and of a sample of every tensor's
+ * bytes. */
 #ifndef FR_SRC_ENGINE_SESSION_FINGERPRINT_H
 #define FR_SRC_ENGINE_SESSION_FINGERPRINT_H
 

@@ -1,7 +1,8 @@
-/* Whether an engine and its sessions fit FR_OPT_MEMORY, with the weights that they run.
+/* Makes an engine and its sessions fit FR_OPT_MEMORY, together with their weights.
  *
- * In: what opening them would take (session.h). Out: options with which they fit, or FR_MEMORY, with the sizes. Ranks
- * all take the fewest pages that fit one of them: what they run next follows from what there is room for. */
+ * In: the memory that opening them would take (session.h). Out: options with which they fit, or FR_MEMORY with the
+ * sizes. All ranks take the fewest pages that fit any of them, because the number of pages decides what they run
+ * next. */
 #include "base/error.h"
 #include "base/ranks.h"
 #include "base/sizes.h"
@@ -14,10 +15,10 @@ static fr_status refuse(const fr_session_bytes *bytes, size_t sessions, uint64_t
                          (double)bytes->all / 1e6, (double)weights / 1e6, (double)limit / 1e6);
 }
 
-enum { STEP = 4096 }; /* of bytes of keys and values, below which nothing is looked for */
+enum { STEP = 4096 }; /* bytes of keys and values: the search ends at this accuracy */
 
-/* What opening takes with so many bytes of keys and values, weights included; and whether that fits. The bytes are
- * those of one process, so that they mean as many pages on each rank. */
+/* Tries a number of bytes of keys and values: finds what opening takes with it, weights included, and if that fits.
+ * The bytes are those of one process, so that they mean as many pages on each rank. */
 typedef struct trial {
     const fr_model *model;
     const fr_drafter *drafter;
@@ -34,7 +35,7 @@ static fr_status try(trial *t, size_t kv, bool *fits) {
     return FR_OK;
 }
 
-/* The most pages with which all fits, by halves: what a page takes beside itself is the layout's to say. */
+/* Finds by halving the most pages with which all fits: only the layout knows what else grows with a page. */
 static fr_status give_less(trial *t) {
     int64_t asked = t->options->value[FR_OPT_KV_MEMORY];
     size_t most = asked ? (size_t)asked : t->bytes.target_kv + t->bytes.foreign_kv, least = t->bytes.least_kv;
@@ -60,7 +61,7 @@ static fr_status fit(const fr_model *model, const fr_drafter *drafter, size_t se
     return sessions == 0 ? refuse(&t.bytes, sessions, t.weights, t.limit) : give_less(&t);
 }
 
-/* On all ranks, the least of what each has. */
+/* Gives, on all ranks, the least of their values. */
 static uint64_t least_of_ranks(fr_ranks *ranks, uint64_t own) {
     uint64_t all[FR_RANKS_MAX], least = own;
     size_t count = fr_ranks_count(ranks);

@@ -1,4 +1,4 @@
-/* Checkpoints of sliding layers: see kv_checkpoints.h. */
+/* Keeps checkpoints of a cache: see kv_checkpoints.h. */
 #include "src/engine/session/kv_checkpoints.h"
 
 #include <string.h>
@@ -28,14 +28,14 @@ static size_t least_missed(const fr_kv_checkpoints *s, size_t next) {
     return least;
 }
 
-/* A table of the sliding layers holds pages of positions [from, end) of another, and nothing more. */
+/* Makes a table of the sliding layers hold another table's pages of positions [from, end), and nothing more. */
 static void hold(fr_kv *kv, uint8_t **to, uint8_t *const *table, size_t from, size_t end) {
     fr_kv_pages *pages = &kv->pages[FR_KV_SLIDING];
     fr_kv_pages_drop(pages, to, 0, kv->blocks);
     fr_kv_pages_hold(pages, to, table, from / FR_KV_PAGE, fr_kv_blocks(end));
 }
 
-/* Its table goes to the first free place. */
+/* Drops a checkpoint. Its table moves to the first free place, to be used again. */
 static void drop(fr_kv_checkpoints *s, fr_kv *kv, size_t index) {
     fr_kv_checkpoint dropped = s->at[index];
     fr_kv_pages_drop(&kv->pages[FR_KV_SLIDING], dropped.pages, 0, kv->blocks);
@@ -45,7 +45,7 @@ static void drop(fr_kv_checkpoints *s, fr_kv *kv, size_t index) {
     s->at[s->count] = dropped;
 }
 
-/* One behind all others that holds nothing yet; NULL: there is no room at all. */
+/* Makes a checkpoint after all others that holds nothing yet; NULL if there is no room for any. */
 static fr_kv_checkpoint *place(fr_kv_checkpoints *s, fr_kv *kv, size_t position, size_t from, bool spare) {
     if (s->capacity == 0) return NULL;
     if (s->count == s->capacity) drop(s, kv, least_missed(s, position));
@@ -98,7 +98,7 @@ void fr_kv_checkpoints_note(fr_kv_checkpoints *s, fr_kv *kv, bool prompt_end) {
     hold(kv, checkpoint->pages, kv->table[FR_KV_SLIDING], checkpoint->from, checkpoint->position);
 }
 
-/* Whether the checkpoint holds what rows from `length` on look back to. */
+/* Returns true if the checkpoint holds all that rows from `length` on look back to. */
 static bool serves(const fr_kv_checkpoint *checkpoint, const fr_kv *kv, size_t length) {
     if (checkpoint->states && checkpoint->position != length) return false;
     return checkpoint->from == 0 || checkpoint->from + kv->window <= length;

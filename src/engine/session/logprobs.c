@@ -1,4 +1,4 @@
-/* Log softmax of a few tokens: see logprobs.h. */
+/* Computes the log softmax of a few tokens: see logprobs.h. */
 #include "src/engine/session/logprobs.h"
 
 #include <math.h>
@@ -7,7 +7,7 @@
 
 #define BLOCK ((size_t)1024)
 
-/* Tokens that a draw excludes are put this far below the others: lower than the logarithm of any probability. */
+/* Lowers the logits of tokens that a draw excludes by this: below the logarithm of any probability. */
 #define BELOW 1e5f
 
 void fr_logprobs_layout(fr_logprobs *l, fr_arena *arena, int64_t best, bool drawn, const fr_kernels *kernels,
@@ -21,7 +21,7 @@ void fr_logprobs_layout(fr_logprobs *l, fr_arena *arena, int64_t best, bool draw
     l->scratch = fr_arena_take(arena, vocab, sizeof *l->scratch);
 }
 
-/* log of the sum of exp(logits - largest). */
+/* Gives the logarithm of the sum of exp(logits - largest). */
 static double log_sum(const fr_logprobs *l, const float *logits, float largest) {
     double sum = 0;
     for (size_t from = 0; from < l->vocab; from += BLOCK) {

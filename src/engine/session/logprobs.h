@@ -1,7 +1,7 @@
-/* Log-probabilities of the tokens that a step gave: log softmax of the target's logits as they are, or what the draw of
- * each had (FR_OPT_LOGPROBS_DRAWN).
+/* Gives log-probabilities of the tokens of a step: the log softmax of the target's logits as they are, or of the
+ * distribution that each token was drawn from (FR_OPT_LOGPROBS_DRAWN).
  *
- * In: rows of logits and the tokens that came after them. Out: each token's own, and the best ones. */
+ * In: rows of logits and the tokens that came after them. Out: each token's own log-probability, and the best ones. */
 #ifndef FR_SRC_ENGINE_SESSION_LOGPROBS_H
 #define FR_SRC_ENGINE_SESSION_LOGPROBS_H
 
@@ -9,23 +9,24 @@
 #include "kernels/kernels.h"
 #include "src/engine/session/accept.h"
 
-/* The rows of a step, and one more for an id of a text that is scored: the step's stay as they are. */
+/* Counts the rows of a step, and one more for an id of a text that is scored, so that the step's rows stay as they
+ * are. */
 enum { FR_LOGPROBS_ROWS = FR_STEP_MAX + 1 };
 
 typedef struct fr_logprobs {
     const fr_kernels *kernels;
-    size_t vocab, best; /* how many of the best */
+    size_t vocab, best; /* best: number of best tokens */
     bool on;
     bool drawn; /* the draws give them, row by row; otherwise fr_logprobs_take computes them */
     float own[FR_LOGPROBS_ROWS];
-    size_t count;     /* tokens of the last step that have them */
+    size_t count;     /* tokens of the last step that have log-probabilities */
     int32_t *ids;     /* [FR_LOGPROBS_ROWS, best] */
     float *values;    /* [FR_LOGPROBS_ROWS, best] */
     int32_t *scratch; /* [vocab] */
-    float *row;       /* [vocab] of a draw; NULL unless `drawn` */
+    float *row;       /* [vocab] of one draw; NULL unless `drawn` */
 } fr_logprobs;
 
-/* best: FR_OPT_LOGPROBS, -1 for none at all. */
+/* Takes its memory from the arena, or measures it. best: FR_OPT_LOGPROBS, -1 for no log-probabilities. */
 void fr_logprobs_layout(fr_logprobs *logprobs, fr_arena *arena, int64_t best, bool drawn, const fr_kernels *kernels,
                         size_t vocab);
 
@@ -34,13 +35,14 @@ void fr_logprobs_layout(fr_logprobs *logprobs, fr_arena *arena, int64_t best, bo
 void fr_logprobs_draw(fr_logprobs *logprobs, size_t row, const fr_distribution *p, const float *logits);
 void fr_logprobs_drew(fr_logprobs *logprobs, size_t row, int32_t id);
 
-/* Of `count` tokens and the rows before them, [count, vocab]. */
+/* Computes the log-probabilities of `count` tokens from the rows before them, [count, vocab], unless the draws give
+ * them. */
 void fr_logprobs_take(fr_logprobs *logprobs, const float *logits, const int32_t *ids, size_t count);
 
 /* Computes the log-probability of an id of a text that is scored, from the row before it, and gives it to the sink. */
 fr_status fr_logprobs_score(fr_logprobs *logprobs, const float *logits, int32_t id, fr_score_fn *sink, void *context);
 
-/* No token was given. */
+/* Forgets the last step's log-probabilities, when a step has given no token. */
 void fr_logprobs_forget(fr_logprobs *logprobs);
 
 #endif

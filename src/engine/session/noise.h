@@ -1,5 +1,5 @@
-/* Random numbers without a state: each is a function of (seed, position, stream, index), so that it does not matter who
- * asks, in which order or how often. Philox4x32-10: Salmon, Moraes, Dror, Shaw 2011, doi:10.1145/2063384.2063405.
+/* Gives random numbers without a state: each is a function of (seed, position, stream, index), so the order and number
+ * of calls do not matter. Philox4x32-10: Salmon, Moraes, Dror, Shaw 2011, doi:10.1145/2063384.2063405.
  *
  * In: a seed, a position of the timeline, a stream. Out: words, uniform numbers, Gumbel noise. */
 #ifndef FR_SRC_ENGINE_SESSION_NOISE_H
@@ -7,30 +7,30 @@
 
 #include <stdint.h>
 
-/* What a number is for: no two uses ever share one. */
+/* Names the use of a number, so that no two uses share one. */
 typedef enum fr_noise {
     FR_NOISE_GUMBEL,   /* a number for each token id */
     FR_NOISE_DRAFT,    /* the drafter's own draw (rejection sampling) */
-    FR_NOISE_ACCEPT,   /* whether a draft stands */
-    FR_NOISE_RESIDUAL, /* what stands in its place; and the target's draw where nothing was drafted */
-    FR_NOISE_XTC,      /* whether XTC leaves tokens out */
+    FR_NOISE_ACCEPT,   /* the decision to accept a draft */
+    FR_NOISE_RESIDUAL, /* the token in place of a rejected draft; and the target's draw without a draft */
+    FR_NOISE_XTC,      /* the decision of XTC to leave tokens out */
 } fr_noise;
 
-/* The generator itself: 10 rounds. */
+/* Runs the generator itself: 10 rounds. */
 void fr_philox(const uint32_t counter[4], const uint32_t key[2], uint32_t words[4]);
 
-/* The words of the ids 4 * block .. 4 * block + 3 at a position. */
+/* Gives the words of the ids 4 * block .. 4 * block + 3 at a position. */
 void fr_noise_words(uint64_t seed, uint64_t position, uint32_t block, uint32_t words[4]);
 
-/* In (0, 1), of 52 random bits. */
+/* Gives a number in (0, 1), of 52 random bits. */
 double fr_noise_uniform(uint64_t seed, uint64_t position, fr_noise stream);
 
-/* Gumbel noise of a word x: -log(-log((x + 0.5) / 2^32)), between these two. */
+/* Gives the Gumbel noise of a word x: -log(-log((x + 0.5) / 2^32)), between these two limits. */
 double fr_gumbel(uint32_t word);
 #define FR_GUMBEL_MIN -3.13
 #define FR_GUMBEL_MAX 22.875
 
-/* No less than fr_gumbel(word), and without a logarithm. */
+/* Gives a number no less than fr_gumbel(word), without a logarithm. */
 double fr_gumbel_bound(uint32_t word);
 
 #endif

@@ -1,7 +1,7 @@
-/* Log-probabilities of a prompt's own ids, given piece by piece while rounds run the prompt.
+/* Gives the log-probabilities of a prompt's own ids, piece by piece while rounds run the prompt.
  *
- * In: parts of a forward that has run, of sessions whose prompt is scored. Out: the log-probability of each id after
- * the ids before it, in order and each once, also where a part of the prompt is run again. */
+ * In: parts of a forward that has run, of sessions whose prompt is scored. Out: the log-probability of each id given
+ * the ids before it, in order and each once, even if a part of the prompt is run again. */
 #ifndef FR_SRC_PROMPT_SCORE_H
 #define FR_SRC_PROMPT_SCORE_H
 
@@ -11,9 +11,9 @@
  * reused, because its rows would give no logits. */
 fr_status fr_prompt_score_put(fr_session *session, const int32_t *ids, size_t count, fr_score_fn *sink, void *context);
 
-/* Scores the ids after the part's rows, as many of the prompt as those are. It computes logits where the engine has
- * those of the forward, so all sessions of the round must have read theirs. What the sink gives but FR_OK is returned
- * and ends the scoring; the prompt goes on. */
+/* Scores the ids after the part's rows, one for each of its rows that belongs to the prompt. It writes its logits over
+ * those of the forward, so all sessions of the round must have read theirs before. If the sink returns anything but
+ * FR_OK, this is returned and ends the scoring; the prompt goes on. */
 fr_status fr_prompt_score_take(const fr_batch_slice *part);
 
 /* A sink that takes all and keeps nothing. */

@@ -13,7 +13,8 @@
 
 #include "src/engine/session/state.h"
 
-/* Positions before `certain` stand, whatever comes of the forward that was claimed last. */
+/* Plans the checkpoints of the forward that was claimed last. certain: positions before it stay, whatever the
+ * forward's outcome. */
 void fr_recurrent_points_plan(fr_session *session, size_t certain);
 
 #endif

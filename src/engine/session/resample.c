@@ -1,7 +1,7 @@
-/* An open session that draws otherwise from now on: by other options, or through the caller's mask.
+/* Changes how an open session draws: by other options, or through the caller's mask.
  *
- * In: options, or a function. Out: a sampler with memory of its own, in the place of the one before; what a prompt
- * predicted waits to be chosen anew. A failure changes nothing. */
+ * In: options, or a function. Out: a sampler with memory of its own in place of the old one; a token that a prompt has
+ * predicted is to be chosen anew. A failure changes nothing. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -10,7 +10,8 @@
 #include "src/engine/session/session.h"
 #include "src/engine/session/timeline.h"
 
-/* What an open session does not take from new options: all that its memory was laid out for. */
+/* Puts the session's own values back into new options where an open session can't change them: its memory was laid out
+ * for these. */
 static void keep_opened(fr_options *options, const fr_options *opened) {
     fr_options given = *options;
     *options = *opened;
@@ -29,7 +30,7 @@ static void keep_opened(fr_options *options, const fr_options *opened) {
     }
 }
 
-/* A sampler of these options, with memory of its own. */
+/* Makes a sampler of these options, with memory of its own. */
 static fr_status make_sampler(const fr_session *s, const fr_options *options, fr_sampler *sampler, fr_arena *arena) {
     const fr_model *model = s->model;
     FR_TRY(fr_session_check_n_min(s, options));

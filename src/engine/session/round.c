@@ -1,4 +1,4 @@
-/* The round of draft, verify and accept: see round.h. */
+/* Runs the round of draft, verify and accept: see round.h. */
 #include "src/engine/session/round.h"
 
 #include <string.h>
@@ -99,7 +99,7 @@ static fr_status take_slice(fr_round *t, size_t *prompt_rows, fr_batch_slice *sl
         s->stage = FR_STAGE_NOTHING;
         return FR_OK;
     }
-    FR_TRY(fr_batch_admit(slice)); /* a prompt that fails here leaves its rows to others */
+    FR_TRY(fr_batch_admit(slice)); /* a prompt that fails here leaves its rows to the next ones */
     *prompt_rows -= slice->rows;
     return FR_OK;
 }
@@ -173,7 +173,8 @@ void fr_round_run(fr_engine *e, fr_round *rounds, size_t count) {
     fr_batch_run(e, e->slices, (size_t)(end - e->slices));
     double forward = fr_clock() - start;
 
-    /* 6. Each session takes its result: drafts that stand and the token after them, or the next part of its prompt. */
+    /* 6. Each session takes its result: the accepted drafts and the token after them, or the next part of its
+     * prompt. */
     const fr_batch_slice *slice = e->slices;
     start = fr_clock();
     for (fr_round *t = rounds; t < last; t++) {

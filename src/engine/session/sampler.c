@@ -1,4 +1,4 @@
-/* Drawing tokens: see sampler.h. */
+/* Draws tokens: see sampler.h. */
 #include "src/engine/session/sampler.h"
 
 #include <float.h>
@@ -21,7 +21,7 @@ static bool has(const fr_sampler *s, fr_filter filter) {
     return memchr(s->filters, filter, s->filter_count) != NULL;
 }
 
-/* Mirostat is alone behind a plain temperature. */
+/* Reads mirostat's settings. It runs alone after a plain temperature. */
 static void set_mirostat(fr_sampler *s, const fr_options *options) {
     s->mirostat = options->value[FR_OPT_MIROSTAT] && s->temperature > 0;
     s->mirostat_eta = options->number[FR_OPT_MIROSTAT_LR];
@@ -156,7 +156,7 @@ void fr_sampler_layout(fr_sampler *s, fr_arena *arena, size_t depths) {
 
 /* -------------------------------------------------------------------------------------------------- penalties, bias */
 
-/* Counts, or takes back what was counted of, the last tokens before the draw. */
+/* Counts the last tokens before the draw in `seen`, or clears their counts. */
 static void count_past(fr_sampler *s, const fr_past *past, bool count) {
     size_t end = past->length + past->drafted, begin = end > s->last_n ? end - s->last_n : 0;
     for (size_t i = begin; i < end; i++) {
@@ -165,8 +165,8 @@ static void count_past(fr_sampler *s, const fr_past *past, bool count) {
     }
 }
 
-/* As llama.cpp does it: the repeat penalty moves a logit towards less, whatever its sign, once for any number of
- * occurrences. The clamp keeps logits finite. */
+/* Applies penalties and bias to a logit as llama.cpp does: the repeat penalty lowers a logit, whatever its sign, once
+ * for any number of occurrences. The clamp keeps logits finite. */
 static float adjusted(const fr_sampler *s, float logit, uint32_t seen, int32_t id) {
     double x = logit;
     if (seen) {
@@ -178,7 +178,8 @@ static float adjusted(const fr_sampler *s, float logit, uint32_t seen, int32_t i
     return x > FLT_MAX ? FLT_MAX : (float)x;
 }
 
-/* Nothing but ids that the model keeps out: what adjusted() gives, without its arithmetic. */
+/* Excludes the ids that the model never gives: the result of adjusted() without its arithmetic, if there is nothing
+ * else to apply. */
 static void ban(fr_sampler *s, fr_choices *c) {
     memcpy(s->logits, c->logits, c->count * sizeof *s->logits);
     for (size_t i = 0; i < s->suppressed_count; i++) s->logits[s->suppressed[i]] = -INFINITY;
@@ -202,22 +203,22 @@ static void adjust(fr_sampler *s, fr_choices *c, const fr_past *past) {
     c->logits = s->logits;
 }
 
-/* What argmax gives of scores. */
+/* Gives the index of the largest score. */
 static int64_t best_of(const fr_sampler *s, const fr_scores *scores) {
     return scores->best ? *scores->best : s->kernels->argmax(scores->logits, scores->count);
 }
 
-/* Index of the largest logit, the first of equals; c->count if there is none above -infinity. */
+/* Gives the index of the largest logit, the first among equals; c->count if no logit is above -infinity. */
 static size_t find_largest(const fr_sampler *s, const fr_choices *c, const fr_scores *scores) {
     int64_t at = c->logits == scores->logits ? best_of(s, scores) : s->kernels->argmax(c->logits, c->count);
     if (at >= 0) return (size_t)at;
-    size_t best = c->count; /* something is not finite: ids that are not there */
+    size_t best = c->count; /* some logit is not finite, as of ids that are excluded */
     for (size_t i = 0; i < c->count; i++)
         if (c->logits[i] >= -FLT_MAX && (best == c->count || c->logits[i] > c->logits[best])) best = i;
     return best;
 }
 
-/* False: nothing is left. */
+/* Applies penalties and filters to a row. Returns false if no candidate is left. */
 static bool filter(fr_sampler *s, const fr_scores *scores, const fr_past *past, fr_choices *c) {
     *c = (fr_choices){.logits = scores->logits,
                       .ids = scores->ids,
@@ -240,8 +241,8 @@ static bool filter(fr_sampler *s, const fr_scores *scores, const fr_past *past, 
 
 /* ------------------------------------------------------------------------------------------------------------ draws */
 
-/* argmax of (logit - largest) / temperature + noise. Noise has a smallest and a largest value, so a logit far below the
- * best so far is passed by, and of the others only those whose word is large enough need its logarithms. */
+/* Draws the argmax of (logit - largest) / temperature + noise. Noise has a smallest and a largest value, so a logit
+ * far below the best so far is skipped, and of the others only those whose word is large enough need logarithms. */
 static int32_t draw_gumbel(const fr_sampler *s, const fr_choices *c) {
     double factor = 1 / c->temperature, best = FR_GUMBEL_MIN, least = c->lowest;
     uint32_t words[4], block = UINT32_MAX;
@@ -261,7 +262,7 @@ static int32_t draw_gumbel(const fr_sampler *s, const fr_choices *c) {
     return chosen;
 }
 
-/* Temperature 0: what is left are the equals of the largest logit. */
+/* Draws at temperature 0: the lowest id among the candidates left, which all equal the largest logit. */
 static int32_t draw_greedy(const fr_choices *c) {
     int32_t chosen = -1;
     for (size_t i = 0; i < c->count; i++)
@@ -269,7 +270,7 @@ static int32_t draw_greedy(const fr_choices *c) {
     return chosen;
 }
 
-/* The weights of what the filters left, 0 for the others. */
+/* Gives the weights of the candidates that the filters left, and 0 for the others. */
 static fr_distribution distribution_of(fr_sampler *s, const fr_choices *c) {
     fr_distribution p = {.ids = c->ids, .weight = s->weight, .count = c->count, .total = 1};
     if (c->temperature <= 0) {
@@ -296,15 +297,15 @@ fr_distribution fr_sampler_distribution(fr_sampler *s, const fr_scores *scores, 
     return distribution_of(s, &c);
 }
 
-/* Greedy, with no penalty or bias: the largest logit, unless the model keeps its id out (-1). That spares nearly every
- * draw the other passes over all logits: 0.03 ms instead of 0.45 of 262144 (Zen 5). */
+/* Draws the largest logit if sampling is greedy, with no penalty or bias; -1 otherwise, or if the model excludes its
+ * id. That spares nearly every draw the other passes over all logits: 0.03 ms instead of 0.45 of 262144 (Zen 5). */
 static int32_t draw_largest(const fr_sampler *s, const fr_scores *scores) {
     if (s->selects || s->seen || s->dry.repeats || s->bias_count || scores->ids) return -1;
     int64_t at = best_of(s, scores);
     return at >= 0 && (!s->bias || s->bias[at] == 0) ? (int32_t)at : -1;
 }
 
-/* choices: what the token was drawn from, if that is a matter of chance. */
+/* Draws the target's token. c: gets the candidates that it was drawn from, unless it is the largest logit. */
 static int32_t draw(fr_sampler *s, const fr_scores *scores, const fr_past *past, fr_choices *c) {
     int32_t largest = draw_largest(s, scores);
     if (largest >= 0) return largest;
@@ -355,7 +356,8 @@ int32_t fr_sampler_draft(fr_sampler *s, const fr_scores *scores, const fr_past *
     return fr_sample(&q, uniform(s, past->length + past->drafted, FR_NOISE_DRAFT));
 }
 
-/* One row under rejection: whether the draft stands; if not, or if there is none, *token is what comes instead. */
+/* Decides about the draft of one row by rejection sampling. Returns true if it is accepted; if not, or if there is no
+ * draft, *token is the token in its place. */
 static bool judge(fr_sampler *s, const fr_scores *scores, const fr_past *past, const int32_t *draft, fr_choices *c,
                   int32_t *token) {
     uint64_t position = past->length + past->drafted;
@@ -374,8 +376,8 @@ static bool judge(fr_sampler *s, const fr_scores *scores, const fr_past *past, c
     return false;
 }
 
-/* Tells whether the draft in one row is accepted. model: the row's logits as the model gave them. Mirostat's bound
- * moves on with the row's token. */
+/* Returns true if the draft of one row is accepted; *token is the row's token. model: the row's logits as the model
+ * gave them. Mirostat's bound moves on with the row's token. */
 static bool verify_row(fr_sampler *s, const fr_scores *row, const float *model, const fr_past *before,
                        const int32_t *draft, int32_t *token) {
     bool stands;
@@ -395,7 +397,8 @@ static bool verify_row(fr_sampler *s, const fr_scores *row, const float *model, 
     return stands;
 }
 
-/* The caller's mask first, which sees a whole row. Where the filters count candidates they get all there are. */
+/* Applies the caller's mask, which sees a whole row, then the grammar's. Filters that count candidates get the whole
+ * row. */
 static fr_status apply_masks(fr_sampler *s, const fr_past *past, fr_scores *scores) {
     bool counts = s->mirostat || s->dynatemp_range > 0;
     if (s->mask) {
@@ -407,7 +410,7 @@ static fr_status apply_masks(fr_sampler *s, const fr_past *past, fr_scores *scor
     return fr_constraint_mask(&s->constraint, past, scores, s->masked, counts ? NULL : s->masked_ids);
 }
 
-/* Whether a grammar's mask would leave the largest logit, which then is the draw. */
+/* Returns true if the grammar allows the largest logit, which then is the draw: the mask need not be applied. */
 static bool largest_stays(fr_sampler *s, const fr_scores *row, const fr_past *past) {
     int32_t largest = s->mask ? -1 : draw_largest(s, row);
     bool allows = false;
@@ -415,7 +418,7 @@ static bool largest_stays(fr_sampler *s, const fr_scores *row, const fr_past *pa
     return allows;
 }
 
-/* Makes of a row what the masks leave of it; false: one has failed. Drafts lie behind the timeline's ids. */
+/* Applies the masks to a row; returns false if one has failed. Drafts lie after the timeline's ids. */
 static bool mask_row(fr_sampler *s, const fr_past *past, fr_scores *row) {
     if ((!s->mask && !s->constraint.grammar) || largest_stays(s, row, past)) return true;
     s->mask_status = apply_masks(s, past, row);

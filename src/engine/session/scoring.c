@@ -1,4 +1,4 @@
-/* Texts that are run to look at them: see scoring.h. */
+/* Runs texts to look at their rows: see scoring.h. */
 #include "src/engine/session/scoring.h"
 
 #include <math.h>
@@ -102,17 +102,18 @@ fr_status fr_scoring_logits(fr_session *s, const int32_t *ids, size_t count, siz
     return score(s, ids, count, &(scoring){.first_row = first_row, .logits = sink, .context = context});
 }
 
-/* A text that is scored: each row gives the log-probability of the id after it. */
+/* Describes a text that is scored: each row gives the log-probability of the id after it. */
 typedef struct likelihoods {
     fr_session *session;
     const int32_t *ids; /* ids whose log-probabilities have not been given yet, */
     size_t count;       /* and their number */
     fr_score_fn *sink;
     void *context;
-    fr_status status; /* what the sink gave first but FR_OK */
+    fr_status status; /* first status of the sink that is not FR_OK */
 } likelihoods;
 
-/* Where rank 0 leads, the other ranks do not know that its sink wants no more: the text is run to its end. */
+/* Gives the log-probabilities of a few rows to the sink. If rank 0 leads and its sink wants no more, the other ranks
+ * do not know that, so the text is run to its end. */
 static fr_status hand_out_likelihoods(void *context, const float *logits, size_t rows, size_t vocab) {
     likelihoods *t = context;
     fr_session *s = t->session;

@@ -1,4 +1,4 @@
-/* Texts that are run to look at them: logits, log-probabilities, inputs of layers, and a drafter's logits.
+/* Runs texts to look at their rows: logits, log-probabilities, inputs of layers, and a drafter's logits.
  *
  * In: a session (state.h), whose timeline is reset first, and ids. Out: rows handed to a sink, in order, as many at a
  * time as a forward has. The functions are those of forerun.h without their checks of arguments and the floating-point
@@ -8,10 +8,10 @@
 
 #include "src/engine/session/state.h"
 
-/* fr_session_next_logits, which leaves the timeline as it is. */
+/* Runs fr_session_next_logits, which leaves the timeline as it is. */
 fr_status fr_scoring_next_logits(fr_session *session, const float **logits);
 
-/* fr_session_logits, fr_session_score, fr_session_rows and fr_session_draft_logits. */
+/* Run fr_session_logits, fr_session_score, fr_session_rows and fr_session_draft_logits. */
 fr_status fr_scoring_logits(fr_session *session, const int32_t *ids, size_t count, size_t first_row, fr_logits_fn *sink,
                             void *context);
 fr_status fr_scoring_ids(fr_session *session, const int32_t *ids, size_t count, fr_score_fn *sink, void *context);

@@ -1,4 +1,4 @@
-/* A session opened, shown pictures, closed: see session.h. */
+/* Opens a session, shows it pictures, and closes it: see session.h. */
 #include "src/engine/session/session.h"
 
 #include <stdlib.h>
@@ -9,12 +9,12 @@
 
 /* --------------------------------------------------------------------------------------------------- open and close */
 
-/* NULL: there is no drafter. */
+/* Gives the drafter's path, or NULL if there is no drafter. */
 static const char *drafter_path(const fr_session *s) {
     return s->drafter ? fr_drafter_path(s->drafter) : NULL;
 }
 
-/* What is a session's own; called twice, with a measuring arena and a real one. */
+/* Takes the session's own memory from the arena. Called twice: first with a measuring arena, then with a real one. */
 static void layout(fr_session *s) {
     const fr_engine *e = s->engine;
     const fr_model *model = s->model;
@@ -37,7 +37,7 @@ static void layout(fr_session *s) {
     fr_trace_layout(&s->trace, &s->arena, model->files.path, drafter_path(s), e->rows);
 }
 
-/* Lays it out without memory: arena.used is what it takes. */
+/* Lays the session out without memory: arena.used is the memory that it takes. */
 static fr_status measure(fr_session *s) {
     layout(s);
     if (!s->arena.overflow) return FR_OK;
@@ -103,7 +103,7 @@ static fr_status choose_drafting(fr_session *s, const fr_options *options) {
     return FR_OK;
 }
 
-/* All that decides what it takes. */
+/* Chooses the sizes on which the session's memory depends. */
 static fr_status choose_sizes(fr_session *s, const fr_options *options) {
     const fr_model *model = s->model;
     s->context = s->engine->context;
@@ -117,7 +117,7 @@ static fr_status choose_sizes(fr_session *s, const fr_options *options) {
     return FR_OK;
 }
 
-/* NULL: no memory. */
+/* Makes a session without memory of its own; NULL if there is no memory. */
 static fr_session *new_session(fr_engine *engine, const fr_options *options) {
     fr_session *s = calloc(1, sizeof *s);
     if (!s) return NULL;
@@ -132,7 +132,7 @@ static fr_session *new_session(fr_engine *engine, const fr_options *options) {
     return s;
 }
 
-/* Of an engine that was laid out, and one of its sessions. */
+/* Gives the bytes of an engine that was laid out, and of one of its sessions. */
 static fr_session_bytes bytes_of(const fr_engine *e, const fr_session *s) {
     const fr_recurrent *r = &s->kv.recurrent;
     return (fr_session_bytes){.context = e->context,
@@ -213,7 +213,7 @@ fr_status fr_session_create_alone(const fr_model *model, const fr_drafter *draft
     return status;
 }
 
-/* Its pages and its place in the engine, if it has come so far as to have them. */
+/* Gives up the session's pages and its place in the engine, if its opening came so far. */
 static void let_go(fr_session *s) {
     fr_engine *e = s->engine;
     if (s->number == e->capacity || e->timelines[s->number] != &s->kv) return;

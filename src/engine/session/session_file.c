@@ -1,4 +1,4 @@
-/* A session in a file: see session_file.h. */
+/* Saves a session to a file, and restores it: see session_file.h. */
 #include "src/engine/session/session_file.h"
 
 #include <errno.h>
@@ -24,7 +24,7 @@ _Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "the file is the memor
 
 #define VERSION       1 /* with nothing attached */
 #define VERSION_MORE  2
-#define VERSION_BOUND 3 /* and mirostat's bound behind that */
+#define VERSION_BOUND 3 /* the same, with mirostat's bound after the attached bytes */
 #define CHECKPOINTS_MAX 1024
 #define IN_MEMORY     "a session in memory" /* instead of a path */
 
@@ -66,15 +66,15 @@ typedef struct fr_sink {
     uint8_t *memory;
     size_t length, capacity;
     uint64_t hash;
-    int error;   /* why the first write that failed did */
+    int error;   /* error number of the first write that failed */
     size_t held; /* bytes that wait to be hashed and written */
     uint8_t bytes[1 << 16];
-    fr_ranks *ranks; /* who keep heads of the caches, and all write all of them; NULL: a rank's own, zeros for others */
+    fr_ranks *ranks; /* ranks that each write all heads; NULL: zeros for heads of other ranks */
     const fr_model *model;
     uint8_t told[1 << 14];
 } fr_sink;
 
-/* Doubling, so that n bytes are copied O(n) times in all. */
+/* Appends bytes in memory. The capacity doubles, so that to append n bytes O(n) bytes are copied in all. */
 static void append(fr_sink *sink, const void *bytes, size_t size) {
     size_t capacity = fr_larger(2 * sink->capacity, sizeof sink->bytes);
     if (sink->length + size > sink->capacity) {
@@ -88,7 +88,7 @@ static void append(fr_sink *sink, const void *bytes, size_t size) {
     sink->length += size;
 }
 
-/* At most so many bytes as a sink holds. */
+/* Writes bytes to the file or to memory, at most as many as a sink holds. */
 static void hand_on(fr_sink *sink, const void *bytes, size_t size) {
     if (sink->error) return;
     if (!sink->file) append(sink, bytes, size);
@@ -112,13 +112,13 @@ static void put(fr_sink *sink, const void *bytes, size_t size) {
     }
 }
 
-/* Of a head, by its number among all, a position's slot; NULL: it is kept elsewhere. */
+/* Gives the slot of a position in a head, by the head's number among all; NULL if another rank keeps the head. */
 static uint8_t *slot_of(const fr_kv_layer *layer, const fr_kv_rows *rows, size_t head, size_t position) {
     if (head < layer->first || head >= layer->first + layer->heads) return NULL;
     return fr_kv_slot(layer, rows, head - layer->first, position);
 }
 
-/* Bytes that one of the ranks tells the others; NULL: they are not here. */
+/* Writes bytes that the rank `keeper` sends to the others. bytes: NULL on ranks that do not have them. */
 static void put_told(fr_sink *sink, fr_ranks *ranks, size_t keeper, const uint8_t *bytes, size_t size) {
     for (size_t at = 0, part; at < size; at += part) {
         part = fr_smaller(size - at, sizeof sink->told);
@@ -136,7 +136,7 @@ static void put_zeros(fr_sink *sink, size_t size) {
     }
 }
 
-/* A head of KV layer `kv`, by its number among all. */
+/* Writes a head of KV layer `kv`, by its number among all. */
 static void put_head(fr_sink *sink, size_t kv, size_t head, const fr_kv_layer *layer, const fr_kv_rows *rows,
                      size_t from, size_t end) {
     fr_ranks *ranks = sink->ranks;
@@ -159,7 +159,8 @@ static bool slides(const fr_kv_layer *layer) {
     return layer->kind == FR_KV_SLIDING;
 }
 
-/* As a page that is left behind a position has them: of each layer the states, then inputs before it. */
+/* Writes recurrent states in the layout of a page that a checkpoint holds: for each layer its states, then the inputs
+ * before the position. */
 static void put_states(fr_sink *sink, const fr_recurrent *r) {
     static const uint8_t zeros[64];
     size_t left = r->pages->bytes;
@@ -199,7 +200,7 @@ static void put_caches(fr_sink *sink, const fr_session *s, size_t frontier, size
 
 static void put_session(fr_sink *sink, const fr_session *s, uint64_t model) {
     size_t frontier = s->length ? fr_smaller(s->kv.length, s->length - 1) : 0;
-    if (s->kv.recurrent.count) frontier = s->kv.recurrent.at; /* positions behind it are run once more */
+    if (s->kv.recurrent.count) frontier = s->kv.recurrent.at; /* positions after it are run once more */
     size_t checkpoints = s->kv_checkpoints.count;
     if (has_other_rope(s)) frontier = checkpoints = 0;
     fr_session_head head = {.version = version_of(s),
@@ -273,7 +274,7 @@ static fr_status write_to(const fr_session *s, uint64_t model, const char *path)
     return status;
 }
 
-/* A link stays one: what it names is replaced. */
+/* Saves the session. A symbolic link stays one: the file that it names is replaced. */
 fr_status fr_session_write(const fr_session *s, const char *path) {
     struct stat info;
     uint64_t model;
@@ -287,7 +288,8 @@ fr_status fr_session_write(const fr_session *s, const char *path) {
     return status;
 }
 
-/* told: as whole as a file is, of the heads that other ranks keep too; else zeros stand in their place. */
+/* Saves the session to memory. told: it is complete, as a file is, with the heads that other ranks keep; else these
+ * are zeros. */
 static fr_status write_memory(const fr_session *s, uint64_t model, bool told, void **bytes, size_t *size) {
     fr_sink sink = {.file = NULL, .ranks = told ? s->model->ranks : NULL, .model = s->model};
     put_session(&sink, s, model);
@@ -310,13 +312,13 @@ fr_status fr_session_write_bytes(const fr_session *s, void **bytes, size_t *size
 
 /* ---------------------------------------------------------------------------------------------------------- reading */
 
-/* A file that has been found to be a session of this model, with these cache types, that fits this context. */
+/* Describes a file that was found to be a session of this model, with these cache types, that fits this context. */
 typedef struct fr_saved {
     const fr_map *map;
     fr_session_head head;
-    const uint8_t *ids, *bounds, *caches; /* of any alignment */
-    size_t attached_size;                 /* of what stands behind them */
-    double bound;                         /* of mirostat; NaN: none is told */
+    const uint8_t *ids, *bounds, *caches; /* not aligned */
+    size_t attached_size;                 /* bytes attached after the caches */
+    double bound;                         /* mirostat's bound; NaN: the file has none */
 } fr_saved;
 
 static fr_saved_bounds bounds_of(const fr_saved *saved, size_t index) {
@@ -333,7 +335,7 @@ static size_t states_bytes(const fr_kv *kv) {
     return kv->recurrent.count ? kv->recurrent.pages->bytes : 0;
 }
 
-/* Of layers that slide, and states. */
+/* Counts the bytes of a checkpoint: positions of the sliding layers, and states. */
 static size_t checkpoint_bytes(const fr_kv *kv, uint64_t from, uint64_t end) {
     size_t bytes = states_bytes(kv);
     for (size_t i = 0; i < kv->count; i++)
@@ -345,7 +347,7 @@ static fr_status damaged(const fr_saved *saved) {
     return fr_fail(FR_INPUT, "%s is damaged: its sizes or its hash are not right", saved->map->path);
 }
 
-/* Everything in its head that could not be this session's. */
+/* Checks the file's head against this session. */
 static fr_status check_head(const fr_session *s, const fr_saved *saved) {
     const fr_session_head *head = &saved->head;
     const char *path = saved->map->path;
@@ -370,7 +372,7 @@ static fr_status check_head(const fr_session *s, const fr_saved *saved) {
     return FR_OK;
 }
 
-/* What stands between the caches and the hash. */
+/* Checks the bytes between the caches and the hash. */
 static fr_status check_rest(fr_saved *saved, size_t left) {
     saved->attached_size = left;
     saved->bound = NAN;
@@ -383,8 +385,8 @@ static fr_status check_rest(fr_saved *saved, size_t left) {
     return isfinite(saved->bound) ? FR_OK : damaged(saved);
 }
 
-/* Where the parts lie, which together with the hash must be the file. Nothing overflows: every position is below the
- * context, and caches of that many positions are in memory. */
+/* Finds the parts of the file, which together with the hash must fill it. Nothing overflows: every position is below
+ * the context, and caches of that many positions are in memory. */
 static fr_status check_sizes(const fr_session *s, fr_saved *saved) {
     const fr_session_head *head = &saved->head;
     const fr_map *map = saved->map;
@@ -422,7 +424,8 @@ static fr_status check_content(const fr_session *s, const fr_saved *saved) {
     return FR_OK;
 }
 
-/* Of positions [from, end) those from `first` on, of heads that are kept. Gives what stands behind them all. */
+/* Copies saved rows of positions [from, end) into the cache: those from `first` on, of the heads that this rank keeps.
+ * Returns the address after them all. */
 static const uint8_t *take_rows(const fr_kv_layer *layer, const fr_kv_rows *rows, size_t from, size_t first, size_t end,
                                 const uint8_t *bytes) {
     for (size_t head = 0; head < layer->all; head++, bytes += (end - from) * rows->bytes)
@@ -440,7 +443,7 @@ static const uint8_t *take_layer(const fr_kv_layer *layer, size_t from, size_t f
     return take_rows(layer, &layer->v, from, first, end, bytes);
 }
 
-/* A checkpoint that readers with this session's window have a use for; others are passed over. */
+/* Restores a checkpoint if it is useful with this session's window; else it is skipped. */
 static const uint8_t *take_checkpoint(fr_session *s, fr_saved_bounds bounds, const uint8_t *bytes) {
     fr_kv *kv = &s->kv;
     size_t from = fr_kv_held_from(kv, (size_t)bounds.from, (size_t)bounds.position), position = (size_t)bounds.position;
@@ -464,7 +467,7 @@ static fr_status copy_attached(const fr_saved *saved, void **copy) {
     return fr_session_copy_attached(end - saved->attached_size, saved->attached_size, copy);
 }
 
-/* A session's own pages of a kind, counted out or in again. */
+/* Counts the session's own pages of a kind out, or in again. */
 static void recount(fr_session *s, fr_kv_kind kind, int change) {
     fr_kv *kv = &s->kv;
     fr_kv_pages_recount(&kv->pages[kind], kv->table[kind], kv->blocks, change);
@@ -472,8 +475,8 @@ static void recount(fr_session *s, fr_kv_kind kind, int change) {
         fr_kv_pages_recount(&kv->pages[kind], s->kv_checkpoints.at[i].pages, kv->blocks, change);
 }
 
-/* That there are pages for positions [from, end) of layers that slide and [0, end) of the others, once the session has
- * let go of its own. A session alone has them. */
+/* Checks that there are pages for positions [from, end) of sliding layers and [0, end) of the others once the session
+ * has given up its own. A session alone always has them. */
 static fr_status check_pages(fr_session *s, const fr_saved *saved, size_t from, size_t end) {
     const fr_kv *kv = &s->kv;
     for (fr_kv_kind kind = 0; kind < FR_KV_KINDS; kind++) {
@@ -489,8 +492,8 @@ static fr_status check_pages(fr_session *s, const fr_saved *saved, size_t from, 
     return FR_OK;
 }
 
-/* What the file says becomes the session's, with `attached`, a copy of what it has of that. A failure changes
- * nothing. */
+/* Makes the session what the file says. attached: a copy of the file's attached bytes, which the session keeps. A
+ * failure changes nothing. */
 static fr_status take(fr_session *s, const fr_saved *saved, void *attached) {
     const fr_session_head *head = &saved->head;
     size_t from = (size_t)head->from, frontier = (size_t)head->frontier, held = fr_kv_held_from(&s->kv, from, frontier);
@@ -504,7 +507,7 @@ static fr_status take(fr_session *s, const fr_saved *saved, void *attached) {
     s->restored = true;
     s->length = (size_t)head->length;
     s->phase = s->length ? FR_PHASE_PENDING : FR_PHASE_EMPTY;
-    s->ran = frontier + 1 < s->length ? frontier : s->length; /* the last one's own run is never saved */
+    s->ran = frontier + 1 < s->length ? frontier : s->length; /* the run of the last id is never saved */
     memcpy(s->ids, saved->ids, s->length * sizeof *s->ids);
     for (size_t i = 0; i < kv->count; i++)
         bytes = slides(&kv->layers[i]) ? take_layer(&kv->layers[i], from, held, frontier, bytes)

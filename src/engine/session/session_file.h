@@ -1,9 +1,9 @@
-/* A session in a file: its timeline and what has been run of it.
+/* Saves a session to a file, its timeline and its caches, and restores it.
  *
- * In: a session, or a file that one was saved to, of any bytes. Out: the file, complete or not there at all; a session
- * that goes on as a fresh one would after a prompt of the same ids, bit for bit. Threads, instruction set, chunk,
- * context and drafter may be others than those of the session that was saved: caches are stored by position, not as
- * they lay. Model and cache types must be the same.
+ * In: a session, or a file that one was saved to, which may hold any bytes. Out: the file, complete or not there at
+ * all; a session that goes on as a fresh one would after a prompt of the same ids, bit for bit. Threads, instruction
+ * set, chunk, context and drafter may differ from those of the session that was saved: caches are stored by position,
+ * not as they lay in memory. Model and cache types must be the same.
  *
  *     header       fr_session_head
  *     ids          int32[length]
@@ -20,18 +20,18 @@
 
 #include "src/engine/session/state.h"
 
-/* fr_session_save, fr_session_restore, and the same of memory, of forerun.h. */
+/* Run fr_session_save and fr_session_restore of forerun.h, to a file and to memory. */
 fr_status fr_session_write(const fr_session *session, const char *path);
 fr_status fr_session_read(fr_session *session, const char *path);
 fr_status fr_session_write_bytes(const fr_session *session, void **bytes, size_t *size);
 fr_status fr_session_read_bytes(fr_session *session, const void *bytes, size_t size);
 
-/* The same of memory that the session keeps itself: it is empty until it is taken up again, where there are pages for
- * it. A failure changes nothing. Of ranks each keeps what it has of it. */
+/* Swap the session out to memory that it keeps itself, and back in. It is empty until it is back, which needs pages
+ * for it. A failure changes nothing. With ranks, each keeps only its own heads. */
 fr_status fr_session_set_aside(fr_session *session);
 fr_status fr_session_take_up(fr_session *session);
 
-/* The caller's own bytes: a copy, NULL of none; and that copy in the place of what was attached before. */
+/* Copy the caller's own bytes (NULL for none), and put such a copy in the place of what was attached before. */
 fr_status fr_session_copy_attached(const void *bytes, size_t size, void **copy);
 void fr_session_replace_attached(fr_session *session, void *copy, size_t size);
 

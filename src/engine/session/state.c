@@ -1,4 +1,4 @@
-/* A session between calls: see state.h. */
+/* Keeps a session between calls: see state.h. */
 #include "src/engine/session/state.h"
 
 #include <stdlib.h>
@@ -69,7 +69,7 @@ void fr_session_retreat(fr_session *s) {
     s->draft->method->cut(s->draft, &view);
 }
 
-/* Running fewer tokens takes less time than taking their pages over. */
+/* Limits reuse from below: running fewer tokens takes less time than taking over their pages. */
 enum { LEAST_REUSED = 16 };
 
 /* Makes sessions that share this one's ids beyond their last complete block offer that block's tail, as it is not
@@ -91,7 +91,7 @@ void fr_session_reuse(fr_session *s, bool asks) {
     if (asks) ask_others(s);
     if (asks && s->kv.recurrent.count) {
         s->branch = fr_kv_prefixes_known(prefixes, content(s), s->length);
-        if (drafter && s->branch) s->branch--; /* its pair of a position needs the id there, which others must share */
+        if (drafter && s->branch) s->branch--; /* the drafter's pair of a position needs the same next id there */
     }
     size_t found = fr_kv_prefixes_find(prefixes, content(s), s->length, drafter != NULL);
     if (found <= s->kv.length || found < LEAST_REUSED) return;
@@ -142,17 +142,17 @@ fr_status fr_session_check_abort(fr_session *s) {
     FR_TRY(fr_ranks_check(s->model->ranks));
     bool told = s->abort_told != FR_ABORT_ASKED;
     if (!(told ? s->abort_told == FR_ABORT_YES : fr_session_wants_abort(s))) return fr_engine_check_files(s->engine);
-    if (told) s->abort_told = FR_ABORT_NO; /* it has been heeded */
+    if (told) s->abort_told = FR_ABORT_NO; /* the abort takes effect once */
     return fr_fail(FR_ABORTED, "aborted with %zu of %zu tokens run", s->kv.length, s->length);
 }
 
 fr_status fr_session_not_finite(const fr_session *s, size_t position) {
-    FR_TRY(fr_ranks_check(s->model->ranks)); /* which then are no logits */
+    FR_TRY(fr_ranks_check(s->model->ranks)); /* if ranks have failed, these are no logits */
     return fr_fail(FR_NUMERIC, "%s: the logits at position %zu are not finite: damaged weights?", s->model->files.path,
                    position);
 }
 
-/* Of a prompt's last row the caller may ask for logits. */
+/* A prompt's last row does not count, because the caller may ask for its logits. */
 bool fr_session_wants_best(const fr_session *s) {
     bool draws = s->sampler.on || s->sampler.mask || s->sampler.constraint.grammar;
     return s->phase != FR_PHASE_PENDING && !draws && !s->leader_decides && !s->logprobs.on && !s->trace.line;
@@ -164,7 +164,7 @@ static fr_status choose(fr_session *s, size_t drafted, size_t *stood, int32_t *t
         *stood = fr_sampler_verify(&s->sampler, s->logits, s->best, &past, token);
         bool failed = s->sampler.mask_status != FR_OK;
         if (failed && *stood == 0) return s->sampler.mask_status;
-        if (failed) *token = past.drafts[--*stood]; /* and the next row fails alone, as it does without drafts */
+        if (failed) *token = past.drafts[--*stood]; /* the next row then fails alone, as it does without drafts */
     } else {
         *stood = fr_accept_greedy(s->best, past.drafts, drafted);
         *token = (int32_t)s->best[*stood];

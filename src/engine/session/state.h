@@ -1,22 +1,23 @@
-/* A session between calls: its members by owner, and the phases that its timeline goes through.
+/* Holds a session between calls: its members by owner, and the phases that its timeline goes through.
  *
  *     EMPTY --extend--> PENDING --last slice--> PREDICTED --give_predicted--> BETWEEN --accept_drafts--> BETWEEN
  *
  *     EMPTY       length == 0                nothing is on the timeline
  *     PENDING     kv.length < length         ids from kv.length on wait to be run as a prompt's are
- *     PREDICTED   kv.length == length        all is run; `next`, what the target says next, has not been given yet
+ *     PREDICTED   kv.length == length        all is run; `next`, the target's next token, has not been given yet
  *     BETWEEN     kv.length == length - 1    all is run but the last id, which a step gave
  *
- * The functions that make these transitions are fr_timeline_extend, fr_timeline_finish (timeline.h) and round.c's. Back
- * to PENDING, or to EMPTY where nothing stays, lead fr_timeline_truncate, fr_timeline_again, fr_timeline_copy of a
- * timeline whose last row is wanted, restoring, a change of the rotary frequencies (fr_timeline_choose_rope) and a
- * forward that failed after recurrent states moved on (fr_timeline_recover). An abort leaves PENDING as it is.
+ * The functions that make these transitions are fr_timeline_extend, fr_timeline_finish (timeline.h) and round.c's.
+ * These lead back to PENDING, or to EMPTY if nothing is left: fr_timeline_truncate, fr_timeline_again,
+ * fr_timeline_copy of a timeline whose last row is wanted, restoring, a change of the rotary frequencies
+ * (fr_timeline_choose_rope), and a forward that failed after recurrent states moved on (fr_timeline_recover). An abort
+ * leaves PENDING as it is.
  *
- * `ended` is beside the phases: an end of sequence or a stop string has come, so steps give no ids any more. It holds
- * while the caches are run again, and ends with more ids or a truncation.
+ * `ended` is independent of the phases: it is true after an end of sequence or a stop string, when steps give no more
+ * ids. It stays true while the caches are run again, and becomes false with more ids or a truncation.
  *
- * In PREDICTED and BETWEEN, hidden[hidden_row] is the target's row of position kv.length - 1, with those of the same
- * round before it. fr_session_check_state checks the table at both ends of a round. */
+ * In PREDICTED and BETWEEN, hidden[hidden_row] is the target's row of position kv.length - 1, with the rows of the
+ * same round before it. fr_session_check_state checks the table at both ends of a round. */
 #ifndef FR_SRC_ENGINE_SESSION_STATE_H
 #define FR_SRC_ENGINE_SESSION_STATE_H
 
@@ -41,13 +42,13 @@ typedef enum fr_abort_told { FR_ABORT_ASKED, FR_ABORT_NO, FR_ABORT_YES } fr_abor
 /* Bits: parts of rank 0's session that decide the text, which other ranks do not have. */
 enum { FR_LEADER_HAS_MASK = 1, FR_LEADER_HAS_GRAMMAR = 2 };
 
-/* How far the timeline is run; drawn above. */
+/* Says how far the timeline is run; drawn above. */
 typedef enum fr_phase { FR_PHASE_EMPTY, FR_PHASE_PENDING, FR_PHASE_PREDICTED, FR_PHASE_BETWEEN } fr_phase;
 
-/* The session's part in the round that runs. */
+/* Says what the session does in the round that runs. */
 typedef enum fr_stage { FR_STAGE_NOTHING, FR_STAGE_PROMPT, FR_STAGE_VERIFY } fr_stage;
 
-/* The caller of a prompt that is scored while it runs (prompt_score.h). */
+/* Holds the sink of a prompt that is scored while it runs (prompt_score.h). */
 typedef struct fr_prompt_score {
     fr_score_fn *sink; /* NULL: no prompt is scored */
     void *context;

@@ -1,4 +1,4 @@
-/* What a session counted: see stats.h. */
+/* Counts what a session does: see stats.h. */
 #include "src/engine/session/stats.h"
 
 #include <string.h>

@@ -1,4 +1,4 @@
-/* What a session counted.
+/* Counts what a session does.
  *
  * In: rounds as they happen. Out: the figures of fr_stat. Nothing here allocates: the accepted lengths have room for a
  * round per position of the context. */
@@ -16,15 +16,14 @@ typedef struct fr_stats {
 
 void fr_stats_layout(fr_stats *stats, fr_arena *arena, size_t context);
 
-/* A decode or verify forward that carried `drafted` drafts, of which `accepted` stood, and gave `count` ids. asked:
- * drafts were asked for, though none may have come. Drafts behind an end of sequence that stood were compared with
- * nothing. */
+/* Counts a forward with `drafted` drafts, of which `accepted` were accepted, that gave `count` ids. asked: drafts were
+ * asked for, though there may be none. Accepted drafts after an end of sequence were compared with nothing. */
 void fr_stats_round(fr_stats *stats, bool asked, size_t drafted, size_t accepted, size_t count);
 
 /* Adds the seconds since *clock to a total, and moves *clock to now. */
 void fr_stats_lap(fr_stats *stats, fr_stat total, double *clock);
 
-/* Counts and times back to 0; memory figures stay. */
+/* Sets counts and times back to 0; memory figures stay. */
 void fr_stats_reset(fr_stats *stats);
 
 #endif

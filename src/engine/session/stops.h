@@ -1,7 +1,8 @@
-/* Stop strings: texts that end a session's steps when what it says comes to one.
+/* Ends a session's steps when its text comes to a stop string.
  *
- * In: the strings, ids as they are committed. Out: at which id one is complete; how much of the text stands before it.
- * The text is that of the ids since the last prompt, whichever rounds they came in, so that drafts change nothing. */
+ * In: the strings, ids as they are committed. Out: the id at which a string is complete, and how much of the text
+ * comes before it. The text is that of the ids since the last prompt, whichever rounds gave them, so drafts change
+ * nothing. */
 #ifndef FR_SRC_ENGINE_SESSION_STOPS_H
 #define FR_SRC_ENGINE_SESSION_STOPS_H
 
@@ -13,21 +14,21 @@ typedef struct fr_stops {
     size_t count;
     const fr_tokenizer *tokenizer;
     fr_decoder *decoder; /* NULL: no strings */
-    fr_text_buffer held; /* the text from `before` on, in which one may have begun; never grows */
+    fr_text_buffer held; /* the text from `before` on, in which a string may have begun; never grows */
     size_t before;       /* bytes of the text before that */
-    int which;           /* that is complete, -1: none */
+    int which;           /* index of the complete string, -1: none */
 } fr_stops;
 
-/* Takes copies of the strings in the place of those before. */
+/* Copies the strings, which replace the earlier ones. */
 fr_status fr_stops_set(fr_stops *stops, const fr_tokenizer *tokenizer, const char *const *strings, size_t count);
-/* Becomes what another is, in the middle of a text. */
+/* Copies another's strings and its state in the middle of a text. */
 fr_status fr_stops_copy(fr_stops *stops, const fr_stops *of);
 void fr_stops_close(fr_stops *stops);
 
-/* A new text begins. */
+/* Begins a new text. */
 void fr_stops_begin(fr_stops *stops);
 
-/* The next id of the text: whether one is complete. */
+/* Takes the next id of the text. Returns true if a string is complete. */
 bool fr_stops_feed(fr_stops *stops, int32_t id);
 
 #endif

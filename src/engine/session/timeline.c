@@ -1,4 +1,4 @@
-/* A session's timeline: see timeline.h. */
+/* Puts ids on a session's timeline, runs them and takes them back: see timeline.h. */
 #include "src/engine/session/timeline.h"
 
 #include <string.h>
@@ -16,7 +16,8 @@ void fr_timeline_advance(fr_session *s, size_t length, bool prompt_end) {
     fr_session_share(s, prompt_end);
 }
 
-/* That a prompt's ids fit behind the first `kept` of the timeline, of which `same` are the prompt's own first ones. */
+/* Checks that a prompt's ids fit after the first `kept` ids of the timeline, of which `same` are the prompt's own
+ * first ids. */
 static fr_status check(const fr_session *s, size_t kept, const int32_t *ids, size_t count, size_t same) {
     if (count - same > s->context - kept)
         return fr_fail_about(FR_OPT_CONTEXT, FR_INPUT, "the prompt has %zu tokens, the context has room for %zu of %zu",
@@ -34,13 +35,15 @@ static bool has_image_token(const fr_session *s, const int32_t *ids, size_t coun
     return false;
 }
 
-/* Pictures that stand in the timeline already are not those of the ids that follow. */
+/* Returns true if pictures of a prompt that is still to be run are on the timeline. They are not those of the ids that
+ * follow. */
 static bool pictures_under_way(const fr_session *s) {
     return s->embeddings != &fr_no_input_embeddings;
 }
 
-/* A picture is told of in the blocks that its rows stand in, behind those before it: so are they told alike, whichever
- * calls they came in. Where on the rotary axes a block stands follows from the pictures and ids before it. */
+/* Adds a picture to the digest of each block that its rows lie in, after the pictures before it, so that the digests
+ * do not depend on the calls that brought them. A block's rotary positions follow from the pictures and ids before it,
+ * and need no digest. */
 static void digest(fr_session *s, const fr_input_embeddings *rows, const fr_picture_digest *picture) {
     for (size_t p = rows->first, end = rows->first + rows->count, run; p < end; p += run) {
         fr_kv_digest *block = &s->digests[p / FR_KV_PAGE];
@@ -54,7 +57,8 @@ static void digest(fr_session *s, const fr_input_embeddings *rows, const fr_pict
     }
 }
 
-/* The timeline will be cut. Where pictures of a block go and others stay, its digest tells of neither. */
+/* Cuts the digests before the timeline is cut. If some pictures of a block go and others stay, the block's digest no
+ * longer identifies either. */
 static void cut_digests(fr_session *s, size_t length) {
     size_t block = length / FR_KV_PAGE, first = block * FR_KV_PAGE, end = fr_smaller(first + FR_KV_PAGE, s->length);
     bool goes = has_image_token(s, s->ids + length, end - length);
@@ -64,7 +68,7 @@ static void cut_digests(fr_session *s, size_t length) {
     memset(s->digests + kept, 0, (s->kv.blocks - kept) * sizeof *s->digests);
 }
 
-/* Of ids that are to follow the timeline, before it is cut for them. */
+/* Checks pictures against the ids that are to follow the timeline, before it is cut for them. */
 static fr_status check_shown(const fr_session *s, const int32_t *ids, size_t count) {
     const fr_shown none = {0};
     return fr_shown_check(pictures_under_way(s) ? &none : &s->shown, s->model->image_token, ids, count);
@@ -92,7 +96,7 @@ void fr_timeline_forget_pictures(fr_session *s) {
     fr_shown_free(&s->shown);
 }
 
-/* How many ids have been run, or given by a step: all, but while some of a prompt's wait. */
+/* Counts the ids that have been run, or that a step gave: all, unless some of a prompt's ids wait. */
 static size_t count_ran(const fr_session *s) {
     return s->phase == FR_PHASE_PENDING ? s->ran : s->length;
 }
@@ -110,8 +114,8 @@ fr_status fr_timeline_extend(fr_session *s, const int32_t *ids, size_t count) {
     return FR_OK;
 }
 
-/* Whether drafts are so dear, and so seldom worth it among several timelines, that a method which runs the text itself
- * begins with a prompt only once it is asked. */
+/* Returns true if a method that runs the text itself begins with a prompt only once it is asked for drafts: among
+ * several timelines such drafts are costly and seldom worth it. */
 static bool defers(const fr_session *s) {
     return s->draft->lags && s->engine->capacity > 1 && fr_session_adaptive(s);
 }
@@ -122,20 +126,21 @@ static void begin_drafting(fr_session *s) {
     view.defers = defers(s);
     s->draft->method->begin(s->draft, &view);
     s->drafter_seen = s->length;
-    size_t ran = view.defers ? s->draft->method->kv(s->draft)->length : 0; /* about as many, where its ids are others */
+    size_t ran = view.defers ? s->draft->method->kv(s->draft)->length : 0; /* an estimate, if its ids differ */
     if (view.defers)
         fr_draft_depth_fell_behind(&s->draft_depth, s->length - fr_smaller(ran, s->length));
     else
         fr_draft_depth_followed(&s->draft_depth);
 }
 
-/* The frontier, back to `length` or to a point before it; what is behind runs again. */
+/* Moves the frontier back to `length` or to a point before it; what comes after is run again. */
 static void go_back(fr_session *s, size_t length) {
     fr_kv_checkpoints_rewind(&s->kv_checkpoints, &s->kv, length);
     fr_session_retreat(s);
 }
 
-/* Pages of texts whose keys are rotated by other frequencies are no shared prefixes of each other. */
+/* Marks all blocks with the rotary frequencies, so that a prefix made with those of short texts is not reused for a
+ * long text. */
 static void mark_rope_in_digests(fr_session *s) {
     memset(s->digests, s->kv.rope_far ? 0xff : 0, s->kv.blocks * sizeof *s->digests);
 }
@@ -164,7 +169,7 @@ size_t fr_timeline_drafts(const fr_session *s) {
     return s->length <= most ? most - s->length : s->context;
 }
 
-/* An image token whose row has gone can't be run again. */
+/* Fails if an image token is to be run again whose row has gone. */
 static fr_status check_pictures(const fr_session *s) {
     for (size_t i = s->kv.length; i < s->length; i++)
         if (s->ids[i] == s->model->image_token && !fr_input_embedding(s->embeddings, i, s->model->trunk.spec.hidden))
@@ -184,7 +189,7 @@ fr_batch_slice fr_timeline_next_slice(fr_session *s, size_t rows) {
     return (fr_batch_slice){.session = s, .rows = fr_smaller(rows, left), .heads = rows >= left};
 }
 
-/* The method sees the target's rows of the slice up to `end`, where the frontier is; the last one is kept. */
+/* Shows the method the target's rows of the slice up to `end`, where the frontier is, and keeps the last one. */
 static fr_status see(const fr_batch_slice *slice, size_t end) {
     fr_session *s = slice->session;
     const float *hidden = fr_batch_slice_hidden(slice, end - 1);
@@ -193,13 +198,14 @@ static fr_status see(const fr_batch_slice *slice, size_t end) {
     return FR_OK;
 }
 
-/* A prompt whose slice failed stands where its method has seen it, before its last id. */
+/* If a slice has failed, moves the prompt's frontier back to where its method has seen it, before its last id. */
 static fr_status give_back(fr_session *s, size_t seen, fr_status status) {
     if (status != FR_OK) go_back(s, fr_smaller(seen, s->length - 1));
     return status;
 }
 
-/* Rows with logits don't lie behind those without (batch.h): a method that follows sees them one after the other. */
+/* Moves the frontier over the slice. Rows with logits do not lie right after those without (batch.h), so a method that
+ * follows sees them one after the other. */
 static fr_status advance(const fr_batch_slice *slice) {
     fr_session *s = slice->session;
     size_t first = s->kv.length, plain = slice->rows - slice->heads, seen = first;
@@ -278,14 +284,15 @@ fr_status fr_timeline_again(fr_session *s) {
     return FR_OK;
 }
 
-/* Pictures of a prompt that was not run to its end: their rows are kept while one of them is still to be run. */
+/* Cuts the pictures of a prompt that was not run to its end. Their rows are kept as long as one of them is still to be
+ * run. */
 static void cut_pictures(fr_session *s) {
     if (!pictures_under_way(s)) return;
     fr_shown_cut(&s->shown, s->length);
     if (!has_image_token(s, s->ids + s->kv.length, s->length - s->kv.length)) fr_timeline_forget_pictures(s);
 }
 
-/* The frontier stops before the last id: what the target says after it takes that id's own run. */
+/* Cuts the timeline. The frontier stops before the last id, because the token after it needs that id's own run. */
 fr_status fr_timeline_truncate(fr_session *s, size_t length) {
     if (length == s->length) return FR_OK;
     FR_TRY(fr_session_follow(s));
@@ -310,7 +317,8 @@ fr_status fr_timeline_truncate(fr_session *s, size_t length) {
     return FR_OK;
 }
 
-/* How many of `kept` ids may stay: other pictures have the same ids, and half a picture can't be run again. */
+/* Counts the first `kept` ids that may stay: other pictures have the same ids, and half a picture can't be run
+ * again. */
 static size_t before_pictures(const fr_session *s, const int32_t *ids, size_t kept) {
     int32_t image = s->model->image_token;
     if (s->shown.count && !pictures_under_way(s))
@@ -339,7 +347,7 @@ fr_status fr_timeline_put(fr_session *s, const int32_t *ids, size_t count) {
         FR_TRY(fr_timeline_again(s)); /* the prediction was drawn with a bound of mirostat that is gone */
     fr_session_begin_text(s);
     s->ran = count_ran(s);
-    if (s->phase != FR_PHASE_PREDICTED) s->phase = FR_PHASE_PENDING; /* else just this prompt has run last */
+    if (s->phase != FR_PHASE_PREDICTED) s->phase = FR_PHASE_PENDING; /* else this very prompt ran last */
     return FR_OK;
 }
 
@@ -357,7 +365,8 @@ fr_status fr_timeline_set(fr_session *s, const int32_t *ids, size_t count) {
     return s->phase == FR_PHASE_PENDING ? fr_timeline_run(s) : FR_OK;
 }
 
-/* What was predicted after a prompt is chosen anew, by the copy's own settings, from its last id's own run. */
+/* Copies a timeline. A token that was predicted after a prompt is chosen anew by the copy's own settings, from another
+ * run of the last id. */
 fr_status fr_timeline_copy(fr_session *copy, const fr_session *s) {
     const fr_draft *draft = fr_draft_inner(s->draft);
     bool alike = copy->draft->method == draft->method && memcmp(&copy->methods, &s->methods, sizeof s->methods) == 0;

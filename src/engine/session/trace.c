@@ -1,4 +1,4 @@
-/* Lines of JSON about a session's rounds: see trace.h. */
+/* Writes a session's rounds as lines of JSON: see trace.h. */
 #include "src/engine/session/trace.h"
 
 #include <inttypes.h>
@@ -10,7 +10,7 @@
 
 #include "base/clock.h"
 
-/* The longest of anything: an id with its comma, a number of seconds with its key, a byte of a text as \ufffd. */
+/* Give the longest text of an id with its comma, of a number of seconds with its key, and of a byte (as \ufffd). */
 enum { ID_ROOM = 12, SECONDS_ROOM = 48, BYTE_ROOM = 6, LINE_ROOM = 512 };
 
 void fr_trace_layout(fr_trace *trace, fr_arena *arena, const char *model, const char *drafter, size_t rows) {
@@ -23,7 +23,8 @@ void fr_trace_layout(fr_trace *trace, fr_arena *arena, const char *model, const 
 
 /* -------------------------------------------------------------------------------------------------- parts of a line */
 
-/* Integers and words alone: how printf writes a fraction depends on the caller's locale. */
+/* Appends to the line. Only integers and words are formatted: how printf writes a fraction depends on the caller's
+ * locale. */
 __attribute__((format(printf, 2, 3))) static void put(fr_trace *t, const char *format, ...) {
     va_list values;
     va_start(values, format);
@@ -32,8 +33,9 @@ __attribute__((format(printf, 2, 3))) static void put(fr_trace *t, const char *f
     if (length > 0 && (size_t)length < t->capacity - t->length) t->length += (size_t)length;
 }
 
-/* A number to a billionth, at least 0: a phase's total that started over is below what was told of it, and the round
- * after that, which gives the prompt's own id, took no time. What has no digits is null. */
+/* Appends a number to a billionth, at least 0: a total that was reset is below its value in the line before, and the
+ * round after that, which gives the prompt's own id, took no time. A number that is not finite, or too large, becomes
+ * null. */
 static void put_real(fr_trace *t, double value) {
     if (!(fabs(value) < 1e9)) {
         put(t, "null");
@@ -54,7 +56,7 @@ static void put_ids(fr_trace *t, const int32_t *ids, size_t count) {
     put(t, "]");
 }
 
-/* A string of any bytes; those that are no UTF-8 become U+FFFD. */
+/* Appends a string of any bytes; those that are no UTF-8 become U+FFFD. */
 static void put_text(fr_trace *t, const char *key, const char *text) {
     put(t, ",\"%s\":\"", key);
     const utf8proc_uint8_t *at = (const utf8proc_uint8_t *)text;
@@ -83,13 +85,13 @@ static void end_line(fr_trace *t) {
     t->line(t->context, t->text, t->length);
 }
 
-/* What a total grew by since the line before, so that a trace's seconds add up to the statistics'. */
+/* Appends the growth of a total since the line before, so that a trace's seconds add up to those of the statistics. */
 static void put_phase(fr_trace *t, const char *key, const fr_stats *stats, fr_stat stat) {
     put_seconds(t, key, stats->value[stat] - t->told[stat]);
     t->told[stat] = stats->value[stat];
 }
 
-/* How far the largest logit is above the next. */
+/* Gives the distance from the largest logit to the next. */
 static double margin(const float *logits, size_t count) {
     float best = -INFINITY, next = -INFINITY;
     for (size_t i = 0; i < count; i++) {

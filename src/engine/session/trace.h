@@ -1,6 +1,6 @@
-/* A session's rounds as lines of JSON, for whoever wants to look at them later.
+/* Writes a session's rounds as lines of JSON, to be looked at later.
  *
- * In: what the session did, as it does it, and its running totals of seconds. Out: complete lines, handed to a function
+ * In: the session's work as it is done, and its running totals of seconds. Out: complete lines, handed to a function
  * of the caller's; forerun.h describes them. Lines are written into one buffer, sized when the session is opened, so
  * tracing allocates nothing. With no function set a call costs one comparison. */
 #ifndef FR_SRC_ENGINE_SESSION_TRACE_H
@@ -9,40 +9,42 @@
 #include "src/engine/session/stats.h"
 
 typedef struct fr_trace {
-    fr_trace_fn *line; /* NULL: nobody looks */
+    fr_trace_fn *line; /* NULL: tracing is off */
     void *context;
     char *text; /* [capacity] the line being written */
     size_t length, capacity;
-    double began, told[FR_STAT_COUNT]; /* the clock at the first line; totals as the last line has them */
+    double began, told[FR_STAT_COUNT]; /* clock at the first line; totals up to the last line */
     size_t round;
-    double margin; /* of the id that was predicted last */
+    double margin; /* margin of the id that was predicted last */
 } fr_trace;
 
-/* Room for the longest line of a session over files of these paths (drafter NULL: none), whose prompt forwards have up
- * to `rows` rows. */
+/* Takes room for the longest line of a session over files of these paths (drafter NULL: none), whose prompt forwards
+ * have up to `rows` rows. */
 void fr_trace_layout(fr_trace *trace, fr_arena *arena, const char *model, const char *drafter, size_t rows);
 
-/* What runs. */
+/* Names the model, drafter and settings of a trace. */
 typedef struct fr_trace_subject {
     const char *model, *drafter; /* paths; drafter NULL: none */
     const char *method, *isa;
     size_t draft_max, threads, context;
 } fr_trace_subject;
 
-/* Who is told the lines, and the one that says what runs. line NULL ends it. */
+/* Sets the function that gets the lines, and writes the first line, which names the subject. line NULL ends the
+ * trace. */
 void fr_trace_begin(fr_trace *trace, const fr_stats *stats, const fr_trace_subject *subject, fr_trace_fn *line,
                     void *context);
 
-/* A prompt's forward is done: `count` ids from `position` on. */
+/* Writes that a prompt's forward is done: `count` ids from `position` on. */
 void fr_trace_prompt(fr_trace *trace, double seconds, size_t position, const int32_t *ids, size_t count);
 
-/* The id that is given next was chosen from these logits, which a round of others may overwrite first. */
+/* Notes the margin of the id that is given next, from the logits that it was chosen from: a round of other sessions
+ * may overwrite these before it is given. */
 void fr_trace_predict(fr_trace *trace, const float *logits, size_t vocab);
 
-/* Ids were proposed for the positions from `position` on. */
+/* Writes the ids that were proposed for the positions from `position` on. */
 void fr_trace_draft(fr_trace *trace, const char *method, size_t position, const int32_t *ids, size_t count);
 
-/* What a round gave. */
+/* Holds the outcome of a round. */
 typedef struct fr_trace_round {
     size_t position; /* of the first id */
     size_t rows;     /* of the target's forward; 0: the id is that which a prompt's forward predicted */
