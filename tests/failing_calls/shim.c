@@ -18,6 +18,7 @@
 #include <sys/mman.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/statfs.h>
 #include <unistd.h>
 
 /* Each row: the name of a call and the error that it fails with. */
@@ -27,7 +28,7 @@
     CALL(lstat, EACCES) CALL(access, EACCES) CALL(fsync, EIO) CALL(rename, EACCES) CALL(ftruncate, EIO)              \
     CALL(dup, EMFILE) CALL(flock, ENOLCK) CALL(socket, EMFILE) CALL(bind, EADDRINUSE) CALL(listen, EADDRINUSE)       \
     CALL(accept4, EMFILE) CALL(epoll_create1, EMFILE) CALL(epoll_ctl, ENOMEM) CALL(epoll_wait, EINTR)                \
-    CALL(recv, ECONNRESET) CALL(send, EPIPE) CALL(pthread_create, EAGAIN)
+    CALL(recv, ECONNRESET) CALL(send, EPIPE) CALL(pthread_create, EAGAIN) CALL(readlink, EIO) CALL(statfs, EIO)
 
 enum {
 #define ENTRY(name, error) CALL_##name,
@@ -114,6 +115,8 @@ FAILING(void *, mmap, MAP_FAILED, (void *at, size_t size, int protection, int fl
 FAILING(int, fstat, -1, (int fd, struct stat *info), (fd, info))
 FAILING(int, stat, -1, (const char *path, struct stat *info), (path, info))
 FAILING(int, lstat, -1, (const char *path, struct stat *info), (path, info))
+FAILING(ssize_t, readlink, -1, (const char *path, char *named, size_t size), (path, named, size))
+FAILING(int, statfs, -1, (const char *path, struct statfs *info), (path, info))
 FAILING(int, access, -1, (const char *path, int mode), (path, mode))
 FAILING(int, fsync, -1, (int fd), (fd))
 FAILING(int, rename, -1, (const char *from, const char *to), (from, to))
