@@ -29,7 +29,7 @@ typedef struct text_class {
     const char *name;
     passage *texts;
     size_t count;
-    size_t tokens;  /* after each prompt: the first comes from the prompt's own forward, the others are timed */
+    size_t tokens;  /* that follow each prompt; the first comes from the prompt's own forward, the others are timed */
     size_t context; /* of its sessions */
 } text_class;
 
@@ -42,7 +42,7 @@ typedef struct draft_counts {
 typedef struct outcome {
     double seconds[FR_BENCH_TIMINGS], plain[FR_BENCH_TIMINGS], ratio[FR_BENCH_TIMINGS];
     size_t count;
-    draft_counts drafts; /* of the timed runs; of the one that differed, where none was timed */
+    draft_counts drafts; /* of the timed runs, or, if none was timed, of the run that differed */
     uint64_t ids_hash, logits_hash;
     bool same;
 } outcome;

@@ -19,9 +19,10 @@ typedef enum fr_rope_kind {
     FR_ROPE_LONGROPE,     /* every pair is rotated as fr_rope_divided has it */
 } fr_rope_kind;
 
-/* inverse[i] = (1 / theta^(2i / head_dim)) / factor for pairs that are rotated, 0 for the others; head_dim / 2 values.
- * theta, the exponent, the power, its reciprocal and the quotient are each rounded to float32. theta > 0 and normal in
- * float32. partial_rotary_factor is the proportional kind's, factor that one's and the linear one's. */
+/* Gives head_dim / 2 frequencies: inverse[i] = (1 / theta^(2i / head_dim)) / factor for pairs that are rotated, 0 for
+ * the others. theta, the exponent, the power, its reciprocal and the quotient are each rounded to float32; theta must
+ * be positive and normal there. Only FR_ROPE_PROPORTIONAL reads partial_rotary_factor; only it and FR_ROPE_LINEAR
+ * divide by the factor. */
 void fr_rope_frequencies(fr_rope_kind kind, double theta, size_t head_dim, double partial_rotary_factor, double factor,
                          float *inverse);
 

@@ -60,8 +60,8 @@ FR_INLINE line descend(const float *x, const float *weights, line l, mass m, boo
     return best;
 }
 
-/* Starting points: the extreme value lies at a code's value between first and last, on both sides of zero. From the
- * one whose codes are worth most, descent. */
+/* Searches a scale without an offset. The starting points put the value of the largest magnitude at each step between
+ * first and last, and at its negative. The descent begins at the one whose codes are worth most. */
 FR_INLINE line search_ray(const float *x, const float *weights, float first, float last, float step, snap_fn *snap) {
     float extreme = extreme_of(x);
     answer best = {0};
@@ -74,8 +74,9 @@ FR_INLINE line search_ray(const float *x, const float *weights, float first, flo
     return descend(x, weights, best.l, (mass){0}, true, snap);
 }
 
-/* Starting points: the values' range takes a little more or less than the codes' range, 0 to top, and lies at its
- * lower end, in its middle or at its upper end. */
+/* Searches a scale and an offset. The codes go from 0 to top. The starting points spread the values' range over a few
+ * steps more or fewer than that, and put it at the lower end of the codes, in their middle or at their upper end. The
+ * descent begins at the one whose codes are worth most. */
 FR_INLINE line search_line(const float *x, const float *weights, float top, snap_fn *snap) {
     float low = x[0], high = x[0];
     mass m = mass_of(x, weights, COLS);

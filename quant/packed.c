@@ -17,7 +17,7 @@
 
 enum { RUN = 32, RUNS = 8, HALVES = 2 * FR_TILE_FEATURES, SCALE_ROWS = 8, LINE = 64 };
 
-/* Ways to scale the values of a block, beside d. */
+/* Ways to scale the values of a block. d is the factor of all its scales, m that of its minima. */
 typedef enum scaling {
     PLAIN,     /* d alone */
     WITH_MIN,  /* d and m */
@@ -473,8 +473,8 @@ FR_INLINE void pack_tile(fr_dtype type, uint8_t *tile, const uint8_t *rows, size
         }
 }
 
-/* A model's start waits for this: with the type a constant, a core of a Zen 5 packs 16 GB/s of Q4_0 instead of 0.65,
- * and 3.1 of Q4_K instead of 1.8. */
+/* Loading a model waits for this function, so pack_tile is compiled once for each type: a core of a Zen 5 then packs
+ * 16 GB/s of Q4_0 instead of 0.65, and 3.1 of Q4_K instead of 1.8. */
 void fr_pack_tile(fr_dtype type, uint8_t *tile, const uint8_t *rows, size_t row_bytes, size_t features, size_t cols) {
 #define PACK(id, word, ...) \
     case id: pack_tile(id, tile, rows, row_bytes, features, cols); break;

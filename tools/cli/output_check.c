@@ -104,7 +104,7 @@ static int check_target(const fr_target *target, const fr_arguments *args) {
                                     FR_ARG_CHAT_TEMPLATE, FR_ARG_TOOLS};
     int code = 0;
     for (size_t i = 0; i < sizeof(inputs) / sizeof(*inputs) && !code; i++) {
-        bool itself = inputs[i] == target->arg; /* a cache is read, then written */
+        bool itself = inputs[i] == target->arg; /* a prompt cache is input and output */
         if (args->given[inputs[i]] && !itself) code = check_input(target, inputs[i], args->text[inputs[i]]);
     }
     for (size_t i = 0; i < args->image_count && !code; i++) code = check_input(target, FR_ARG_IMAGE, args->images[i]);

@@ -77,7 +77,7 @@ struct fr_http_exchange {
     unsigned status;
     char *type;
     fr_http_exchange_pairs headers;
-    char *error; /* an error's message; NULL: it is none */
+    char *error; /* the message, if the answer is an error; else NULL */
     fr_http_exchange_texts texts;
     bool has_texts;
     char *bytes; /* [taken, size) has not gone to the connection */

@@ -40,7 +40,7 @@ static const double bounds[] = {0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.
 enum { BOUNDS = sizeof bounds / sizeof *bounds };
 
 typedef struct histogram {
-    double below[BOUNDS]; /* how many took at most that long */
+    double below[BOUNDS]; /* number of requests that took at most bounds[i] */
     double count, sum;
 } histogram;
 

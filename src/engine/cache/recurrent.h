@@ -89,8 +89,8 @@ bool fr_recurrent_holds(const fr_recurrent *recurrent, size_t position);
 void fr_recurrent_reset(fr_recurrent *recurrent);
 void fr_recurrent_return(fr_recurrent *recurrent, uint8_t *page, size_t position);
 
-/* Gives the base as a page from which other timelines can go on at the present position, with the inputs before it;
- * NULL: there is none. */
+/* Completes the page of the base with the last inputs before `at`, so that other timelines can continue from it there,
+ * and gives it. NULL: no position has been run. */
 uint8_t *fr_recurrent_page(const fr_recurrent *recurrent);
 
 /* Goes to a position whose states are these bytes, in a page of its own. FR_MEMORY: no page was left. */

@@ -224,7 +224,7 @@ fr_status fr_rope_put(const fr_family *family, const fr_trunk_spec *s, const cha
     bool divided = rope->kind == FR_ROPE_LLAMA3 || rope->kind == FR_ROPE_PROPORTIONAL;
     if (s->ropes > 1 && s->rope[FR_SLIDING].kind != FR_ROPE_DEFAULT)
         return fr_fail(FR_INPUT, "%s: GGUF has no key for sliding layers whose rotary positions are scaled", where);
-    /* a tensor holds the scaling */
+    /* A family with put_rope_factors writes such a scaling as a tensor, and needs no key. */
     return divided && family->put_rope_factors ? FR_OK : fr_rope_put_scaling(rope, where, w);
 }
 

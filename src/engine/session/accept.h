@@ -1,9 +1,10 @@
 /* Accepts or rejects drafts: pure functions of the target's logits or choices, the drafts, and random numbers.
  *
- * Greedy and Gumbel: a draft is accepted if it is the target's own choice. Rejection sampling (Leviathan et al. 2023,
- * arXiv:2211.17192; Chen et al. 2023, arXiv:2302.01318): a draft that was drawn from q is accepted with probability
- * min(1, p/q); if it is rejected, the token is drawn from the residual max(p - q, 0). The result is distributed as
- * p. */
+ * By default a draft is accepted if it is the target's own choice: the largest logit (fr_accept_greedy), or with
+ * sampling the token that the target draws (fr_sampler_verify of sampler.h compares these). With --accept rejection
+ * (Leviathan et al. 2023, arXiv:2211.17192; Chen et al. 2023, arXiv:2302.01318) a draft that was drawn from q is
+ * accepted with probability min(1, p/q); if it is rejected, the token is drawn from the residual max(p - q, 0). The
+ * result is distributed as p. */
 #ifndef FR_SRC_ENGINE_SESSION_ACCEPT_H
 #define FR_SRC_ENGINE_SESSION_ACCEPT_H
 
@@ -15,7 +16,7 @@
  * of the count + 1 verified rows; row i's choice counts only if all drafts before it are accepted. */
 size_t fr_accept_greedy(const int64_t *choices, const int32_t *drafts, size_t count);
 
-/* Gives candidate i, which is token ids[i], the probability weight[i] / total. */
+/* A distribution: candidate i, which is token ids[i], has the probability weight[i] / total. */
 typedef struct fr_distribution {
     const int32_t *ids; /* NULL: candidate i is token i */
     const float *weight;
@@ -23,9 +24,10 @@ typedef struct fr_distribution {
     double total;
 } fr_distribution;
 
+/* Returns the probability of a token. */
 double fr_probability(const fr_distribution *p, int32_t id);
 
-/* Returns true if a draft is accepted: u < p / q. u is uniform in (0, 1). */
+/* Returns true if a draft with the probabilities p and q is accepted: u < p / q. u is uniform in (0, 1). */
 bool fr_accept_draft(double p, double q, double u);
 
 /* Draws a token: the first candidate at which the sum of the probabilities, in their order, exceeds u; -1 if none has

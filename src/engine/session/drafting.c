@@ -6,25 +6,25 @@
 #include "base/sizes.h"
 #include "src/engine/session/leader_decisions.h"
 
-/* Returns true for a session whose number of drafts the depth controller chooses. Others have a fixed number, or drafts
- * that were submitted before the round. */
+/* Returns true if the depth controller chooses how many drafts the session gets in this round. Otherwise their number
+ * is fixed, or they were submitted before the round. */
 static bool weighs(const fr_session *s) {
     return s->stage == FR_STAGE_VERIFY && fr_session_adaptive(s) && s->async.state == FR_ASYNC_NONE;
 }
 
-/* Applies FR_OPT_DRAFT_MIN to a number of drafts: fewer become that many where the limit allows it, else none. */
+/* Applies FR_OPT_DRAFT_MIN: a smaller number of drafts is raised to it if the limit allows that, and is 0 otherwise. */
 static size_t raise_to_least(const fr_session *s, size_t asked, size_t limit) {
     if (asked == 0 || asked >= s->draft_min) return asked;
     return s->draft_min <= limit ? s->draft_min : 0;
 }
 
-/* Returns the rows that a session's drafts may take, made or found. */
+/* Returns the most rows that a session's drafts can take, whether they are made (`asked`) or looked up (`found`). */
 static size_t most_rows(const fr_session *s) {
     return fr_larger(s->drafts.asked, s->drafts.found);
 }
 
-/* Says how many drafts each session is asked for. Sessions with a fixed number come first and share the rows with
- * logits evenly; the depth controller gives the rows that are left to the others, where they pay most. */
+/* Sets how many drafts each session is asked for. The rows with logits are limited. Sessions with a fixed number come
+ * first and share them evenly; the depth controller gives the rest to those sessions where drafts pay most. */
 static void allot_drafts(fr_engine *e, const fr_round *rounds, size_t count) {
     size_t rows = e->head_rows, waiting = 0, fixed = 0, given = 0, weighing = 0, asked = 0;
     for (size_t i = 0; i < count; i++) {
@@ -39,7 +39,7 @@ static void allot_drafts(fr_engine *e, const fr_round *rounds, size_t count) {
         fixed++;
     }
 
-    /* A method that only finds drafts makes none, so its limit is one of found drafts. */
+    /* A method that only looks drafts up makes none, so its limit counts for looked-up drafts. */
     for (size_t i = 0; i < count; i++) {
         const fr_session *s = rounds[i].session;
         if (!weighs(s)) continue;
@@ -54,7 +54,7 @@ static void allot_drafts(fr_engine *e, const fr_round *rounds, size_t count) {
     for (size_t i = 0; i < count; i++)
         if (weighs(rounds[i].session)) rounds[i].session->drafts = e->depth_parts[weighing++];
 
-    /* Raising a number to FR_OPT_DRAFT_MIN may take more rows than there are; then the session gets none. */
+    /* If raising a number to FR_OPT_DRAFT_MIN would take more rows than there are, the session gets no drafts. */
     for (size_t i = 0; i < count; i++)
         if (rounds[i].session->stage == FR_STAGE_VERIFY) asked += most_rows(rounds[i].session);
     for (size_t i = 0; i < count; i++) {
@@ -67,8 +67,8 @@ static void allot_drafts(fr_engine *e, const fr_round *rounds, size_t count) {
     }
 }
 
-/* Takes the ids that the session's grammar forces as its drafts, without asking a method, which sees the target's rows
- * all the same. The depth controller learns nothing from them. Returns false if no id is forced. */
+/* Makes drafts of the ids that the session's grammar forces, without asking the draft method, which still follows the
+ * target's rows. The depth controller learns nothing from these drafts. Returns false if no id is forced. */
 static bool take_forced(fr_session *s) {
     fr_constraint *c = &s->sampler.constraint;
     const fr_past past = {.ids = s->ids, .length = s->length};
@@ -84,7 +84,7 @@ static bool take_forced(fr_session *s) {
     return true;
 }
 
-/* Drops drafts from the first one on that the session's grammar forbids. */
+/* Drops the first draft that the session's grammar forbids, and all drafts after it. */
 static void cut_forbidden(fr_session *s) {
     fr_constraint *c = &s->sampler.constraint;
     if (!fr_leader_decisions_have_grammar(s) || s->draft_failure.status != FR_OK) return;
@@ -99,7 +99,7 @@ void fr_drafting_run(fr_engine *e, fr_round *rounds, size_t count) {
     size_t proposing = 0;
     allot_drafts(e, rounds, count);
 
-    /* Proposals are collected, so that a method runs once for all sessions that it drafts for. */
+    /* Requests are collected first, so that a method runs once for all sessions that it drafts for. */
     for (size_t i = 0; i < count; i++) {
         fr_session *s = rounds[i].session;
         if (s->stage != FR_STAGE_VERIFY) continue;
@@ -116,7 +116,7 @@ void fr_drafting_run(fr_engine *e, fr_round *rounds, size_t count) {
         if (weighs(s)) {
             s->proposal->gains = &s->drafts.gains;
             s->proposal->most_found = s->drafts.found;
-            if (s->draft_p_min < 0) { /* FR_DRAFT_P_AUTO: a chain ends where its next draft does not pay */
+            if (s->draft_p_min < 0) { /* FR_DRAFT_P_AUTO: a chain ends once its next draft does not pay */
                 s->proposal->chances = s->drafts.chances;
                 s->proposal->ends = s->drafts.ends;
             }
@@ -125,7 +125,7 @@ void fr_drafting_run(fr_engine *e, fr_round *rounds, size_t count) {
     }
     fr_draft_propose(e->proposals, proposing);
 
-    /* Every session waits for the drafts of all. */
+    /* Every session waits until all have their drafts, so each counts the whole time. */
     double seconds = fr_clock() - start;
     for (size_t i = 0; i < count; i++) {
         fr_session *s = rounds[i].session;
@@ -136,7 +136,7 @@ void fr_drafting_run(fr_engine *e, fr_round *rounds, size_t count) {
             s->drafts.tells = s->proposal->made && s->proposal->chances;
             s->drafts.looked_up = s->proposal->found;
             s->draft_failure = s->proposal->failure;
-            if (s->draft->follows) fr_session_share(s, false); /* rows that it has seen by proposing */
+            if (s->draft->follows) fr_session_share(s, false); /* to propose, the method ran the target's new rows */
         }
         cut_forbidden(s);
         s->draft_seconds = seconds;
@@ -158,7 +158,7 @@ void fr_drafting_report(fr_engine *e, fr_round *rounds, size_t count, double sec
         drafting = s->draft_seconds;
     }
     if (weighing == 0) return;
-    double times[] = {drafting, seconds}; /* ranks measure different ones, and must decide the same */
+    double times[] = {drafting, seconds}; /* each rank measures its own times; all must decide by rank 0's */
     fr_ranks_broadcast(e->model->ranks, times, sizeof times);
     fr_draft_depth_report(&e->draft_depth, e->depth_parts, weighing, taken, times[0], times[1]);
 }

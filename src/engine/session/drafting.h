@@ -13,12 +13,12 @@
  * failed. */
 void fr_drafting_run(fr_engine *engine, fr_round *rounds, size_t count);
 
-/* Tells the depth controller what became of a round's drafts. seconds: time of the whole forward, 0 where it had other
- * work too. */
+/* Tells the depth controller what became of a round's drafts. seconds: how long verifying took, or 0 if that can't be
+ * said, because the same forward ran prompts. */
 void fr_drafting_report(fr_engine *engine, fr_round *rounds, size_t count, double seconds);
 
-/* Returns how many drafts a session asks for that submits them before a round: as many as if all sessions that drafted
- * in the last round were like it. */
+/* Returns how many drafts to submit for a session before a round. The other sessions' parts are not known yet, so it
+ * supposes as many sessions as drafted in the last round, all like this one. */
 size_t fr_drafting_depth(fr_session *session, size_t limit);
 
 #endif

@@ -18,9 +18,9 @@ static size_t count_room(const fr_round *t) {
     return s->ended ? 0 : fr_smaller(t->limit, fr_smaller(FR_STEP_MAX, s->context - s->length));
 }
 
-/* Makes the first `count` ids after the timeline part of it, up to an end of sequence or of a stop string, and gives
- * them to the caller. A grammar's text ends with an end of sequence even where the caller ignores these, because no
- * rule says what follows it. */
+/* Appends to the timeline up to `count` ids that already lie behind it in s->ids, and gives them to the caller. It
+ * stops after an end of sequence or of a stop string. An end of sequence ends the text of a grammar even with
+ * ignore_eos, because no rule says what could follow. */
 static void commit_ids(fr_round *t, size_t count) {
     fr_session *s = t->session;
     bool heeds_eos = !s->ignore_eos || fr_leader_decisions_have_grammar(s);
@@ -36,7 +36,7 @@ static void commit_ids(fr_round *t, size_t count) {
     s->stats.value[FR_STAT_GENERATED_TOKENS] += (double)count;
 }
 
-/* Traces the ids that a round gave. rows: of the forward that they were chosen from, 0 for a prompt's prediction. */
+/* Traces the ids that a round gave. rows: number of rows that were verified, 0 for the id that a prompt predicted. */
 static void trace_ids(const fr_round *t, size_t rows) {
     fr_session *s = t->session;
     const fr_trace_round traced = {.position = s->length - t->count,
@@ -58,7 +58,7 @@ static void give_predicted(fr_round *t) {
     trace_ids(t, 0);
 }
 
-/* Decides what the session does in this round. An id that was predicted needs no forward and is given at once. */
+/* Decides what the session does in this round. A predicted id needs no forward, so it is given at once. */
 static fr_status choose_stage(fr_round *t) {
     fr_session *s = t->session;
     t->count = t->accepted = 0;
@@ -84,8 +84,8 @@ static fr_status choose_stage(fr_round *t) {
     return FR_OK;
 }
 
-/* Takes the session's rows into the forward: the last id and its drafts, or as much of its prompt as there are rows
- * left for prompts. A prompt that waits for pages which another session computes in this round takes none. */
+/* Chooses the session's rows of the forward: the last id and its drafts, or as much of its prompt as *prompt_rows
+ * allows. A prompt gets no rows while another session in this round computes the pages that it begins with. */
 static fr_status take_slice(fr_round *t, size_t *prompt_rows, fr_batch_slice *slice) {
     fr_session *s = t->session;
     if (s->stage == FR_STAGE_VERIFY) {
@@ -104,15 +104,15 @@ static fr_status take_slice(fr_round *t, size_t *prompt_rows, fr_batch_slice *sl
     return FR_OK;
 }
 
-/* Accepts drafts as long as they are what the target's rows say, and adds the target's own token after them. The
- * frontier moves over what was accepted, which is all that rejecting the rest takes; the drafter sees the outcome. */
+/* Accepts the drafts that agree with the target's rows (fr_session_choose), and adds the target's own token after them.
+ * The frontier moves over the accepted ones; the others' keys and values lie behind it and need no clearing. */
 static fr_status accept_drafts(fr_round *t, const fr_batch_slice *slice, double forward_seconds) {
     fr_session *s = t->session;
     double start = fr_clock(), clock = start;
     size_t drafted = slice->rows - 1, stood;
     int32_t token;
     s->stats.value[FR_STAT_VERIFY_SECONDS] += forward_seconds;
-    s->drafts.left_out = s->drafts.drafted - drafted; /* no page was left for their rows */
+    s->drafts.left_out = s->drafts.drafted - drafted; /* drafts whose rows got no page */
     FR_TRY(fr_session_choose(s, drafted, &stood, &token));
     s->ids[s->length + stood] = token;
     commit_ids(t, stood + 1);
@@ -134,7 +134,8 @@ static fr_status accept_drafts(fr_round *t, const fr_batch_slice *slice, double 
     return FR_OK;
 }
 
-/* Notes how a session's part of the round went. One that failed does nothing more in it, and is as it was before. */
+/* Records the status of a session's part of the round. A session that failed takes no further part in the round, and is
+ * set back to its state before it. */
 static void note_status(fr_round *t, fr_status status) {
     fr_session *s = t->session;
     t->status = status;
@@ -148,19 +149,19 @@ static void note_status(fr_round *t, fr_status status) {
 void fr_round_run(fr_engine *e, fr_round *rounds, size_t count) {
     fr_round *const last = rounds + count;
     fr_batch_slice *end = e->slices;
-    size_t prompt_rows = e->round_chunk; /* still free for prompts */
+    size_t prompt_rows = e->round_chunk; /* that prompts may still take */
     bool prompts = false;
 
-    /* 1. Drafts that a session makes in the background use the same threads: wait for them. */
+    /* 1. Wait for drafts that a session makes in the background, as they use the same threads. */
     fr_engine_settle(e);
 
-    /* 2. Each session says what it needs: a slice of its prompt, a verification, or nothing. */
+    /* 2. Each session chooses its stage: run a part of its prompt, verify drafts, or nothing. */
     for (fr_round *t = rounds; t < last; t++) note_status(t, choose_stage(t));
 
-    /* 3. Sessions that verify get drafts: forced by a grammar, looked up or made, as many as pay. */
+    /* 3. Sessions that verify get drafts, as many as pay: forced by a grammar, looked up, or made by a model. */
     fr_drafting_run(e, rounds, count);
 
-    /* 4. Rows are collected until the batch is full. A session without rows does nothing more in this round. */
+    /* 4. The slices of all sessions are collected. A session that gets no rows has no further part in this round. */
     for (fr_round *t = rounds; t < last; t++) {
         if (t->session->stage == FR_STAGE_NOTHING) continue;
         prompts |= t->session->stage == FR_STAGE_PROMPT;
@@ -168,7 +169,7 @@ void fr_round_run(fr_engine *e, fr_round *rounds, size_t count) {
         if (t->session->stage != FR_STAGE_NOTHING) end++;
     }
 
-    /* 5. One forward computes the rows of all. */
+    /* 5. One forward computes all rows. */
     double start = fr_clock();
     fr_batch_run(e, e->slices, (size_t)(end - e->slices));
     double forward = fr_clock() - start;
@@ -188,7 +189,8 @@ void fr_round_run(fr_engine *e, fr_round *rounds, size_t count) {
         slice++;
     }
 
-    /* Prompts that are scored need logits of all their rows, which overwrite those that every session has just read. */
+    /* 7. Prompts that are scored need logits of all their rows. These overwrite the forward's logits, which every
+     * session has read by now. */
     slice = e->slices;
     for (fr_round *t = rounds; slice < end; t++) {
         fr_session *s = t->session;
@@ -199,8 +201,8 @@ void fr_round_run(fr_engine *e, fr_round *rounds, size_t count) {
         if (t->status == FR_OK) note_status(t, status);
     }
 
-    /* 7. The depth controller learns from rounds whose rows alone explain their time. Submitted drafts that no session
-     * took are dropped. */
+    /* 8. The depth controller learns from the time, unless prompts took a part of it. Submitted drafts that were not
+     * taken are dropped. */
     fr_drafting_report(e, rounds, count, prompts ? 0 : forward + fr_clock() - start);
     for (fr_round *t = rounds; t < last; t++) {
         fr_async_draft_cancel(t->session);
@@ -212,7 +214,7 @@ fr_status fr_round_step(fr_session *s, int32_t *ids, size_t limit, size_t *count
     fr_round round = {.session = s, .ids = ids, .limit = limit};
     if (count_room(&round)) fr_timeline_choose_rope(s);
     if (s->phase == FR_PHASE_PENDING) {
-        fr_async_draft_cancel(s); /* because they have nothing to draft from */
+        fr_async_draft_cancel(s); /* what was submitted while a prompt waits has no drafts */
         FR_TRY(fr_timeline_run(s));
     }
     fr_round_run(s->engine, &round, 1);

@@ -1,8 +1,8 @@
-/* Runs texts to look at their rows: logits, log-probabilities, inputs of layers, and a drafter's logits.
+/* Runs texts for what the model computes of them: logits, log-probabilities, inputs of layers, a drafter's logits.
  *
- * In: a session (state.h), whose timeline is reset first, and ids. Out: rows handed to a sink, in order, as many at a
- * time as a forward has. The functions are those of forerun.h without their checks of arguments and the floating-point
- * environment. */
+ * In: a session (state.h), whose timeline is cleared first, and ids. Out: calls of a sink with rows, in order, as many
+ * rows a call as a forward has. Each function is one of forerun.h; src/api/ calls it after checking the arguments and
+ * setting the floating-point environment. */
 #ifndef FR_SRC_ENGINE_SESSION_SCORING_H
 #define FR_SRC_ENGINE_SESSION_SCORING_H
 

@@ -3,21 +3,21 @@
  *     EMPTY --extend--> PENDING --last slice--> PREDICTED --give_predicted--> BETWEEN --accept_drafts--> BETWEEN
  *
  *     EMPTY       length == 0                nothing is on the timeline
- *     PENDING     kv.length < length         ids from kv.length on wait to be run as a prompt's are
- *     PREDICTED   kv.length == length        all is run; `next`, the target's next token, has not been given yet
- *     BETWEEN     kv.length == length - 1    all is run but the last id, which a step gave
+ *     PENDING     kv.length < length         ids from kv.length on wait for a forward, as a prompt's do
+ *     PREDICTED   kv.length == length        all ids are run, and `next` is the target's next id, not given yet
+ *     BETWEEN     kv.length == length - 1    all ids are run but the last one, which a step gave
  *
- * The functions that make these transitions are fr_timeline_extend, fr_timeline_finish (timeline.h) and round.c's.
- * These lead back to PENDING, or to EMPTY if nothing is left: fr_timeline_truncate, fr_timeline_again,
- * fr_timeline_copy of a timeline whose last row is wanted, restoring, a change of the rotary frequencies
- * (fr_timeline_choose_rope), and a forward that failed after recurrent states moved on (fr_timeline_recover). An abort
- * leaves PENDING as it is.
+ * fr_timeline_extend, fr_timeline_finish (timeline.h) and functions of round.c make these transitions. These go back to
+ * PENDING, or to EMPTY if no id stays: fr_timeline_truncate, fr_timeline_again, fr_timeline_copy if the last row's
+ * logits are wanted, restoring from a file, a change of the rotary frequencies (fr_timeline_choose_rope), and a forward
+ * that failed after it moved recurrent states on (fr_timeline_recover). An abort leaves PENDING as it is.
  *
- * `ended` is independent of the phases: it is true after an end of sequence or a stop string, when steps give no more
- * ids. It stays true while the caches are run again, and becomes false with more ids or a truncation.
+ * `ended` is independent of the phase: after an end of sequence or a stop string steps give no ids. It stays set if the
+ * caches are run again; further ids or a truncation clear it.
  *
- * In PREDICTED and BETWEEN, hidden[hidden_row] is the target's row of position kv.length - 1, with the rows of the
- * same round before it. fr_session_check_state checks the table at both ends of a round. */
+ * In PREDICTED and BETWEEN, hidden[hidden_row] is the target's row of position kv.length - 1, and the rows before it in
+ * `hidden` are those of the positions before, from the same round. fr_session_check_state checks the table at both ends
+ * of a round. */
 #ifndef FR_SRC_ENGINE_SESSION_STATE_H
 #define FR_SRC_ENGINE_SESSION_STATE_H
 
@@ -35,11 +35,11 @@
 #include "src/engine/session/trace.h"
 #include "src/engine/vision/picture.h"
 
-/* Says where the answer to "abort?" comes from: the caller is asked before each forward, or the leading rank told it
- * with the round. */
+/* Whether a round is to abort: the caller is asked before each forward, unless rank 0 has sent the answer together with
+ * the round. */
 typedef enum fr_abort_told { FR_ABORT_ASKED, FR_ABORT_NO, FR_ABORT_YES } fr_abort_told;
 
-/* Bits: parts of rank 0's session that decide the text, which other ranks do not have. */
+/* Bits of `leader_decides`: what decides the text in rank 0's session, and is missing in those of other ranks. */
 enum { FR_LEADER_HAS_MASK = 1, FR_LEADER_HAS_GRAMMAR = 2 };
 
 /* Says how far the timeline is run; drawn above. */
@@ -52,7 +52,7 @@ typedef enum fr_stage { FR_STAGE_NOTHING, FR_STAGE_PROMPT, FR_STAGE_VERIFY } fr_
 typedef struct fr_prompt_score {
     fr_score_fn *sink; /* NULL: no prompt is scored */
     void *context;
-    size_t next; /* index of the first id whose log-probability was not given yet */
+    size_t next; /* index of the first id that still has to be scored */
 } fr_prompt_score;
 
 struct fr_session {
@@ -73,7 +73,7 @@ struct fr_session {
     bool ended;
     int32_t *ids; /* [context] */
     size_t length;
-    size_t ran;   /* in PENDING: ids before this index have been run, perhaps before the last truncation */
+    size_t ran;   /* in PENDING: ids before this index have been run once, even if their caches were dropped since */
     int32_t next; /* in PREDICTED */
     fr_rope_position *rope_positions;      /* [context + FR_STEP_MAX] */
     fr_shown shown;                        /* pictures for the next prompt */
@@ -86,22 +86,23 @@ struct fr_session {
     fr_kv_digest *digests; /* [blocks] of the pictures in each 64 positions; all 0: there are none */
     bool pictures_unknown; /* the digests no longer identify the pictures on the timeline: its pages are not shared */
     bool restored;         /* its pages came from a file: they are not shared */
-    size_t branch;         /* position up to which its prompt was run before, where states are worth keeping; 0: none */
+    /* position up to which some session has run this prompt before, so that states there are worth keeping; 0: none */
+    size_t branch;
     size_t awaited[FR_RECURRENT_POINTS]; /* positions whose states other sessions wait for in this round */
     size_t awaited_count;
 
     /* -- Drafting (drafting.c, async_draft.c). */
     fr_draft_list methods;
     fr_draft *draft;
-    size_t drafting_bytes; /* of the arena: the methods' */
+    size_t drafting_bytes; /* bytes of the arena that the methods have */
     size_t draft_max;
-    size_t draft_min;    /* a proposal with fewer drafts has none */
+    size_t draft_min;    /* a proposal of fewer drafts is dropped */
     double draft_p_min;  /* smallest probability of a draft, or FR_DRAFT_P_AUTO */
-    bool adapts;         /* the number of drafts follows the clock */
-    fr_draft_depth_timeline draft_depth; /* if `adapts`: what is known of its drafts */
+    bool adapts;         /* the depth controller chooses the number of drafts */
+    fr_draft_depth_timeline draft_depth; /* if `adapts`: the controller's counts of its drafts */
     fr_async_draft async;
-    size_t drafter_seen; /* ids before this index are those that the draft method was last shown */
-    float *hidden;       /* [FR_STEP_MAX, seen_width] the target's rows as the method sees them */
+    size_t drafter_seen; /* number of leading ids that are still as the draft method was last shown them */
+    float *hidden;       /* [FR_STEP_MAX, seen_width] the target's rows that the method reads (fr_engine.seen) */
     size_t hidden_row;
 
     /* -- The round that runs (round.c). */
@@ -109,16 +110,16 @@ struct fr_session {
     fr_draft_depth_part drafts; /* drafts asked for, made and accepted */
     double draft_seconds;       /* time that the drafts of all sessions took */
     fr_proposal *proposal;      /* its request for drafts; NULL: none */
-    fr_failure draft_failure;   /* of its drafting */
-    fr_failure failure;         /* of its part in the round */
-    bool last_round_failed;     /* no other session waits for its pages then */
+    fr_failure draft_failure;   /* why it got no drafts */
+    fr_failure failure;         /* why its part in the round failed */
+    bool last_round_failed;     /* so no other session waits for its pages */
 
     /* -- The last forward's results. */
-    const float *logits; /* [rows, vocab], valid while `run` is the engine's count of runs */
+    const float *logits; /* [rows, vocab], valid while `run` equals engine->runs */
     size_t run;
     const int64_t *best; /* [rows] index of each row's largest logit */
 
-    /* -- Sampling, and what ends a text (resample.c). */
+    /* -- Sampling, and what ends a text; resample.c changes their settings. */
     fr_sampler sampler;
     fr_arena sampler_arena; /* of a sampler that was set after opening; empty: the sampler lies in `arena` */
     fr_token_picker picker; /* the sampler, as draft methods see it */
@@ -127,12 +128,12 @@ struct fr_session {
     fr_stops stops;
     fr_prompt_score score;
 
-    /* -- The caller's say: aborts, progress, trace, figures. */
+    /* -- The caller's callbacks and figures. */
     atomic_bool cancelled; /* set by another thread, for the next forward to see */
     fr_abort_fn *abort;    /* NULL: never asked */
     void *abort_context;
     fr_abort_told abort_told; /* of the round that runs */
-    uint8_t leader_decides;   /* bits (leader_decisions.h); 0: nothing does, or no rank leads */
+    uint8_t leader_decides;   /* FR_LEADER_HAS_... (leader_decisions.h); 0: nothing, or no rank leads */
     fr_prompt_fn *progress;   /* NULL: none */
     void *progress_context;
     fr_trace trace;
@@ -141,32 +142,33 @@ struct fr_session {
     /* -- Saving (session_file.c). */
     void *attached; /* the caller's own bytes; NULL: none */
     size_t attached_size;
-    void *swapped_out; /* the session as it was when it gave its pages up; NULL: it has them */
+    void *swapped_out; /* the saved session, while its pages are given up for others; NULL: it has its pages */
     size_t swapped_out_size;
 };
 
 /* Checks that the phase fits length and frontier. A failure is a fault of the library. */
 fr_status fr_session_check_state(const fr_session *session);
 
-/* Returns true if other sessions can find all of its pages, and those of its draft method, by ids and digests. */
+/* Returns true if other sessions may share its pages and those of its draft method, because ids and digests identify
+ * all of them. */
 bool fr_session_shares(const fr_session *session);
 
-/* True if its prompts begin after the tokens that the engine has run before. */
+/* Returns true if its prompts skip leading tokens that the engine has run before. */
 bool fr_session_reuses(const fr_session *session);
 
-/* Lets other sessions share what the frontier has moved over since the last call. */
+/* Lets other sessions share the pages that the frontier has completed since the last call. */
 void fr_session_share(fr_session *session, bool prompt_end);
 
 /* Shares the rest of the timeline: its last block, which is not complete, and its present states. Called before the
  * timeline goes, and when another session's prompt begins alike. */
 void fr_session_offer(fr_session *session);
 
-/* Takes back, after the frontier moved back, what other sessions share beyond it and what the draft method has cached.
- */
+/* Called after the frontier moved back: this timeline no longer shares what lies beyond it, and the draft method drops
+ * what it has cached there. */
 void fr_session_retreat(fr_session *session);
 
-/* Skips the leading tokens of the pending prompt that the engine has run before, in any session. asks: sessions that
- * begin alike first offer the blocks that they have not completed. */
+/* Skips the leading tokens of the pending prompt that the engine has run before, in any session. asks: sessions
+ * whose text begins alike first offer their last, incomplete block. */
 void fr_session_reuse(fr_session *session, bool asks);
 
 /* Returns the draft method's own cache if the method follows the target's rows, else NULL. */
@@ -185,35 +187,38 @@ void fr_session_set_rope_positions(fr_session *session, size_t first, size_t rop
 /* Returns true if the caller aborts or has cancelled; a cancellation counts once. */
 bool fr_session_wants_abort(fr_session *session);
 
-/* FR_ABORTED once the caller asks to stop, FR_LOST if a model file has changed, FR_NUMERIC if logits were not
- * finite. */
+/* Fails with FR_ABORTED if the caller asks to stop, and with FR_LOST if a model file has changed. */
 fr_status fr_session_check_abort(fr_session *session);
+
+/* Fails with FR_NUMERIC, because the logits of a position are not finite; or with a rank's failure, because then they
+ * were never computed. */
 fr_status fr_session_not_finite(const fr_session *session, size_t position);
 
-/* Returns true if the session reads nothing of its next rows but the index of each row's largest logit. */
+/* Returns true if the session needs only the index of the largest logit of its next rows, not the logits. */
 bool fr_session_wants_best(const fr_session *session);
 
-/* Compares the drafts after the timeline with the target's rows: *stood are accepted, and *token is the target's own
- * after them. Rows after that token's have no influence. */
+/* Decides which drafts are accepted: gives the number *stood of those that agree with the target's rows, and the
+ * target's own *token after them. The rows behind that token have no influence. */
 fr_status fr_session_choose(fr_session *session, size_t drafted, size_t *stood, int32_t *token);
 
 /* Returns what a draft method sees of the session. */
 fr_draft_view fr_session_view(fr_session *session);
 
-/* Show a method that follows the target's rows those up to the frontier, before they are overwritten, and share what it
- * caches of them. fr_session_see: rows that end with `hidden`. fr_session_follow: those that the session keeps.
- * fr_session_follow_later: the same in a round without a proposal, where the method may run them later. */
+/* A draft method that follows the target must read its rows before the next forward overwrites them. These three show
+ * it the rows up to the frontier, and share what it caches of them; for other methods they do nothing. fr_session_see
+ * shows the rows that end with `hidden`, fr_session_follow the rows in session->hidden. fr_session_follow_later is for
+ * a round in which the method proposes nothing: it may put the work off to a later call. */
 fr_status fr_session_see(fr_session *session, const float *hidden);
 fr_status fr_session_follow(fr_session *session);
 fr_status fr_session_follow_later(fr_session *session);
 
-/* Keeps copies of the hidden rows before the frontier, the last of up to FR_STEP_MAX. */
+/* Copies the `count` hidden rows before the frontier, at most FR_STEP_MAX, into session->hidden. */
 void fr_session_keep_hidden(fr_session *session, const float *rows, size_t count);
 
-/* Returns true if the number of drafts follows the clock, and there is a method to draft. */
+/* Returns true if there is a method to draft, and the depth controller chooses the number of drafts. */
 bool fr_session_adaptive(const fr_session *session);
 
-/* Fills in a request for drafts after the timeline that a view shows. */
+/* Fills in a request for `count` drafts after the timeline that the view shows. */
 void fr_session_ask(fr_session *session, const fr_draft_view *view, size_t count, fr_proposal *proposal);
 
 #endif

@@ -60,7 +60,7 @@ bool fr_written_number(fr_written_parts *parts, const fr_written_bounds *bounds,
 fr_expression fr_written_list(fr_written_parts *parts, const char *open, fr_expression item, uint32_t least,
                               uint32_t most, const char *close);
 
-/* Allows "name":, blanks and the value. */
+/* Allows "name":, blanks and the value; fr_written_comma allows a comma and blanks. */
 fr_expression fr_written_member(fr_written_parts *parts, const char *name, fr_expression value);
 fr_expression fr_written_comma(fr_written_parts *parts);
 

@@ -110,8 +110,8 @@ static void deny_items(const denial *d, const json_t *schema, const json_t *item
     json_decref(others);
 }
 
-/* Denies all schemas of an anyOf at once: each of them has a list of denials, and one schema of every list must
- * hold. */
+/* Denies an anyOf, which means to deny each of its schemas. A schema can be denied in several ways, one of which must
+ * hold, so the denial is an allOf with an anyOf for each schema. */
 static void deny_any(const denial *d, const json_t *list, const fr_schema_path *path, size_t depth) {
     json_t *all = fr_schema_list(rules_of(d)), *one;
     size_t i;
