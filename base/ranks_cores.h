@@ -16,8 +16,8 @@ void fr_ranks_cores(const fr_machine *machine, size_t index, size_t ranks, bool 
  * use all cores, as before. */
 void fr_ranks_take_cores(size_t index, size_t ranks);
 
-/* Give keys for comparing processes. The first is equal for processes of one machine, told by its name and its start,
- * as names may repeat; the second is equal if they may also use the same CPUs. */
+/* Give keys for comparing processes. The first is equal for processes of one machine, which is identified by its name
+ * and its start, as names may repeat; the second is equal if they may also use the same CPUs. */
 uint64_t fr_ranks_machine_key(const char *host);
 uint64_t fr_ranks_cores_key(uint64_t machine);
 

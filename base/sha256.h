@@ -1,4 +1,4 @@
-/* Computes SHA-256 digests (FIPS 180-4), for which nobody can find two inputs with the same digest.
+/* Computes SHA-256 digests (FIPS 180-4): no way is known to find two inputs with the same digest.
  *
  * In: bytes, in pieces. Out: 32 bytes that stand for all of them. If no attacker gains from equal digests, hash.h is
  * faster. */

@@ -2,7 +2,7 @@
  * environment variable that may replace it (HWLOC_SYNTHETIC).
  *
  * In: the processing units that this process may use, /sys. Out: the machine, all but its quota, with units in the
- * order of nodes, packages, last-level caches and cores, each told by its first unit. */
+ * order of nodes, packages, last-level caches and cores, each identified by its first unit. */
 #ifndef FR_BASE_TOPOLOGY_SYS_H
 #define FR_BASE_TOPOLOGY_SYS_H
 

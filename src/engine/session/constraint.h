@@ -37,8 +37,8 @@ void fr_constraint_begin_at(fr_constraint *constraint, size_t position);
 fr_status fr_constraint_allows(fr_constraint *constraint, const fr_past *past, int32_t id, bool *allows);
 
 /* Reduces a whole row of scores to the ids that may follow. Few ids become candidates in `logits` and `ids`, in their
- * order; many become a row in `logits` in which the others are -infinity, as always if ids is NULL. Each array has
- * room for a row, and the row may lie in `logits`. */
+ * order. Many become a row in `logits`, with -infinity for all ids that may not follow; so do few if ids is NULL. Each
+ * array has room for a row, and the row may lie in `logits`. */
 fr_status fr_constraint_mask(fr_constraint *constraint, const fr_past *past, fr_scores *scores, float *logits,
                              int32_t *ids);
 

@@ -1,4 +1,5 @@
-/* Computes a model's fingerprint, a number that tells a saved session's model and its numerics from others.
+/* Computes a model's fingerprint, a number that differs if the model or its numerics differ, so that a saved session
+ * is restored only with its own model.
  *
  * In: an opened model. Out: a hash of the version of the numerics, of the model's description (config.json, or GGUF's
  * metadata under its architecture's name), of every tensor's name, type and shape, and of a sample of every tensor's

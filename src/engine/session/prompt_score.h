@@ -11,9 +11,9 @@
  * reused, because its rows would give no logits. */
 fr_status fr_prompt_score_put(fr_session *session, const int32_t *ids, size_t count, fr_score_fn *sink, void *context);
 
-/* Scores the ids after the part's rows, one for each of its rows that belongs to the prompt. It writes its logits over
- * those of the forward, so all sessions of the round must have read theirs before. If the sink returns anything but
- * FR_OK, this is returned and ends the scoring; the prompt goes on. */
+/* Scores the id after each of the part's rows, except a prompt's last row, which has none after it. It writes its
+ * logits over those of the forward, so all sessions of the round must have read theirs before. If the sink returns
+ * anything but FR_OK, this is returned and ends the scoring; the prompt goes on. */
 fr_status fr_prompt_score_take(const fr_batch_slice *part);
 
 /* A sink that takes all and keeps nothing. */

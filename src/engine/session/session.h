@@ -13,7 +13,7 @@ typedef struct fr_session_bytes {
     size_t target_kv;   /* pages of keys and values, with states */
     size_t states;      /* states within target_kv */
     size_t least_kv;    /* fewest bytes of pages that an engine of several sessions needs; 0: one session */
-    size_t foreign_kv;  /* bytes more that pages would take with the heads of other ranks, as in least_kv */
+    size_t foreign_kv;  /* further bytes of pages for the heads of other ranks; least_kv includes them */
     size_t checkpoints; /* of sliding layers' caches and of states */
     size_t drafting;    /* memory that drafting works in, with a drafter's own keys and values */
     size_t all;         /* all of these, and scratch memory */
