@@ -35,11 +35,12 @@
 #include "src/engine/session/trace.h"
 #include "src/engine/vision/picture.h"
 
-/* Whether a round is to abort: the caller is asked before each forward, unless rank 0 has sent the answer together with
- * the round. */
+/* Says where the answer to "abort?" comes from: the caller is asked before each forward, unless rank 0 has sent the
+ * answer together with the round. */
 typedef enum fr_abort_told { FR_ABORT_ASKED, FR_ABORT_NO, FR_ABORT_YES } fr_abort_told;
 
-/* Bits of `leader_decides`: what decides the text in rank 0's session, and is missing in those of other ranks. */
+/* Bits of `leader_decides`: rank 0's session has a mask or a grammar that decides the text, and the other ranks do
+ * not. */
 enum { FR_LEADER_HAS_MASK = 1, FR_LEADER_HAS_GRAMMAR = 2 };
 
 /* Says how far the timeline is run; drawn above. */
