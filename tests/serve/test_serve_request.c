@@ -946,8 +946,8 @@ START_TEST(chats_are_rendered) {
         /* Texts under other names, and thoughts among the parts, as clients of other interfaces have them. */
         {"{\"messages\": [{\"role\": \"user\", \"content\": [{\"type\": \"input_text\", \"text\": \"Hi\"}]}, "
          "{\"role\": \"assistant\", \"content\": ["
-         "{\"type\": \"thinking\", \"thinking\": \"hm\"}, {\"type\": \"refusal\", "
-         "\"refusal\": \"no\"}]}, " USER "]}",
+         "{\"type\": \"thinking\", \"thinking\": \"hm\"}, "
+         "{\"type\": \"refusal\", \"refusal\": \"no\"}]}, " USER "]}",
          "[" USER ", {\"role\": \"assistant\", \"content\": \"no\"}, " USER "]", NULL, 0},
         {"{\"messages\": [" USER "], \"tools\": [" TOOL "]}", "[" USER "]", "{\"tools\": [" TOOL "]}", 0},
         {"{\"messages\": [" USER "], \"tools\": [" BIG "]}", "[" USER "]", "{\"tools\": [" BIG "]}", 0},
