@@ -80,8 +80,8 @@ void fr_bench_fill_output(const fr_bench_case *c, void *output); /* some kernels
 void fr_bench_call(const fr_bench_case *c, fr_bench_function *function, const fr_bench_operands *o, size_t first,
                    size_t units);
 
-/* Computes by the definition the units that are compared, some of a large product's, into `expected` of output_bytes.
- */
+/* Computes the expected outputs by the definition, into `expected` of output_bytes: those of the units that are
+ * compared, which are only some if the product is large. */
 void fr_bench_define(const fr_bench_case *c, const fr_bench_kernel *kernel, const fr_bench_operands *o, void *expected);
 
 /* Returns true if a call on the first `units` units gives the definition's bits. */

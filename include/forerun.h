@@ -980,11 +980,11 @@ typedef struct fr_drafting {
     size_t suggestions;
 
     int32_t *drafts; /* out: room for `count` ids that may follow, in order */
-    /* NULL, or under rejection sampling room for [count, vocab], all 0: out, optional, the distribution that each draft
+    /* NULL, or with rejection sampling room for [count, vocab], all 0. Out, optional: the distribution that each draft
      * was drawn from, up to a factor. */
     float *chances;
-    /* Out: true if `chances` was filled in. A draft without counts as certain. A suggestion that is passed on needs
-     * none, but whether it is passed on must not depend on its id. */
+    /* Out: true if `chances` was filled in. If not, the drafts count as certain. A suggestion that is passed on needs
+     * no distribution, but whether it is passed on must not depend on its id. */
     bool tells_chances;
 } fr_drafting;
 

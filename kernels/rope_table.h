@@ -59,8 +59,8 @@ double fr_rope_longrope_magnitude(double factor, double trained);
 /* Returns the factor by which YaRN sharpens attention: 0.1 weight log(factor) + 1; 1 where the factor is at most 1. */
 double fr_rope_yarn_magnitude(double factor, double weight);
 
-/* cosine[i], sine[i] of the float32 product position * inverse[i], i < n, correctly rounded but for rare last bits. The
- * product's size is at most 2^27. Frequency 0 gives exactly 1 and 0. */
+/* Computes cosine[i] and sine[i] of the float32 product position * inverse[i], i < n, correctly rounded except for rare
+ * last bits. The product's magnitude must be at most 2^27. Frequency 0 gives exactly 1 and 0. */
 void fr_rope_angles(const float *inverse, size_t n, int64_t position, float *cosine, float *sine);
 
 #endif

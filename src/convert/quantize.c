@@ -146,7 +146,7 @@ static stored_row find_row(const batch *b, size_t row, float *spare) {
     stored_row found = {(const uint8_t *)tensor->data + at * fr_dtype_row_bytes(tensor->type, b->cols), tensor->type,
                         from.scales};
     if (!from.scales) return found;
-    size_t rows = (size_t)tensor->shape[tensor->dims - 2]; /* of a matrix; a stack has more */
+    size_t rows = (size_t)tensor->shape[tensor->dims - 2]; /* rows of one matrix of a stack */
     found.scales += (at / rows * fr_fp8_blocks(rows) + at % rows / FR_FP8_BLOCK) * fr_fp8_blocks(b->cols);
     return found;
 }

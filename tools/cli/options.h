@@ -263,7 +263,7 @@ struct fr_arguments {
     bool bare_model; /* it is named without -m */
     bool piped; /* no prompt was given, so it is read from standard input */
     char *found[FR_NAMED_MAX]; /* paths of what was named as other programs do (named.h) */
-    const char *model_name;    /* the name of -m, where it was one; NULL: a path */
+    const char *model_name;    /* what -m named, if it was a name; NULL: it was a path */
     bool seed_drawn; /* the number of --seed is not the command line's -1: it was drawn */
 };
 

@@ -15,7 +15,7 @@
 typedef struct collecting {
     fr_prompt text;
     size_t chunk, chunks;
-    int32_t front; /* what stands in a chunk's first place, -1: the text's own id */
+    int32_t front; /* the id that replaces each chunk's first one; -1: none does */
 } collecting;
 
 static fr_status drop_rows(void *context, const float *logits, size_t rows, size_t vocab) {

@@ -50,13 +50,13 @@ typedef enum fr_dim {
 typedef enum fr_slot {
     FR_SLOT_MATRIX,        /* fr_matrix [rows, cols] that every step reads */
     FR_SLOT_TABLE,         /* the same, of which a step looks up rows */
-    FR_SLOT_PARTS,         /* fr_matrix[2], [rows, cols] each, one tensor of both */
-    FR_SLOT_THIRDS,        /* fr_matrix[3], the same */
+    FR_SLOT_PARTS,         /* fr_matrix[2], [rows, cols] each, both in one tensor */
+    FR_SLOT_THIRDS,        /* fr_matrix[3], likewise */
     FR_SLOT_VECTOR,        /* const float *, [rows] */
     FR_SLOT_ROW,           /* a vector that is a matrix of one row, [1, cols] */
     FR_SLOT_CONV,          /* const float *, [cols, rows]: of a convolution over positions, [rows, cols] in the file */
-    FR_SLOT_EXPERTS,       /* fr_matrix *: a matrix [rows, cols] for each expert, one tensor of all, or one each */
-    FR_SLOT_HEADS,         /* fr_matrix *: a matrix [rows, cols] for each head, one tensor of all */
+    FR_SLOT_EXPERTS,       /* fr_matrix *: a matrix [rows, cols] for each expert, all in one tensor, or a tensor each */
+    FR_SLOT_HEADS,         /* fr_matrix *: a matrix [rows, cols] for each head, all in one tensor */
     FR_SLOT_KV_B,          /* fr_latent_heads, all of it, of one tensor [rows, cols] */
     FR_SLOT_QKV,           /* fr_matrix[3]: [rows, cols], then two of FR_DIM_KEYS rows, one tensor of all */
     FR_SLOT_QKV_VECTOR,    /* the same for vectors */

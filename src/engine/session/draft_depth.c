@@ -346,7 +346,7 @@ static void look(outlook *o, const question *q) {
 
 /* Describes drafts that are given out to learn from, other than the known best. */
 typedef struct attempt {
-    const size_t *whose; /* the outlook's: for each draft, the timeline that gets it */
+    const size_t *whose; /* for each draft, the timeline that gets it; an array of the outlook */
     size_t drafts;       /* number of drafts */
     size_t extra;        /* a timeline that gets one more, out of its turn; the count of timelines: none */
     uint64_t when;       /* the last round that measured this */

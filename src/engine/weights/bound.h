@@ -40,7 +40,7 @@ fr_status fr_bound_watch_activations(fr_weights *weights, const fr_bound *bound,
                                      fr_matrix *matrices);
 void fr_activation_stats_free(fr_weights *weights);
 
-/* copied_layouts.c, for a stack that is not stored as rows. Binds its matrices. */
+/* Binds the matrices of a stack that is not stored as rows (copied_layouts.c). */
 fr_status fr_copied_bind(fr_weights *weights, fr_bound *bound, size_t count, size_t features, size_t cols,
                          fr_matrix *matrices);
 

@@ -92,7 +92,8 @@ static size_t join_ranges(fr_character_range *ranges, size_t count) {
     return kept;
 }
 
-/* Replaces joined ranges by the ranges between them, in place; there is at most one more. */
+/* Replaces sorted, disjoint ranges by the gaps before, between and after them, in place. There may be one more gap than
+ * there were ranges. */
 static size_t complement(fr_character_range *ranges, size_t count) {
     size_t kept = 0;
     uint32_t low = 0;
