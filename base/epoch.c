@@ -58,7 +58,7 @@ void fr_epoch_copy(fr_epoch *epoch, fr_epoch *from) {
     atomic_store_explicit(epoch, value & ~SLEEPER, memory_order_relaxed);
 }
 
-/* Returns true if the count has not reached the step. The sleeper's bit does not matter, as it lies below a step. */
+/* Returns true if the counter has not reached the epoch. The sleeper's bit does not matter: it is below an epoch's. */
 static bool behind(uint32_t value, uint32_t wanted) {
     return (int32_t)((value & ~SLEEPER) - wanted) < 0;
 }

@@ -1,12 +1,12 @@
-/* Counts steps that one thread takes and other threads wait for.
+/* Counts epochs, which one thread advances and other threads wait for.
  *
- * In: a word with one writer. Out: the word advances; a thread that waits for a step goes on once it is taken, and
+ * In: a word with one writer. Out: the word advances; a thread that waits for an epoch goes on once it is reached, and
  * sees what was written before. A waiting thread spins first, about as long as a wait usually takes, then sleeps
  * (futex).
  *
  * The low bit of a word says that a thread sleeps on it; the rest counts. Bit and count change in one atomic
- * operation, so no wake-up is lost and none is sent in vain. Counts wrap around: no thread waits for a step far ahead,
- * so the sign of a difference tells which of two counts is ahead. */
+ * operation, so no wake-up is lost and none is sent in vain. Counts wrap around: no thread waits for an epoch far
+ * ahead, so the sign of a difference tells which of two counts is ahead. */
 #ifndef FR_BASE_EPOCH_H
 #define FR_BASE_EPOCH_H
 
@@ -29,15 +29,15 @@ typedef struct fr_waiter {
 
 void fr_waiter_open(fr_waiter *waiter, int cpu, bool oversubscribed);
 
-/* Advances the count, which only one thread does; returns the new one. */
+/* Advances the counter, which only one thread does; returns the new epoch. */
 uint32_t fr_epoch_advance(fr_epoch *epoch);
 
-/* Wait until the count has reached the step: the first within a run, while other threads work, the second between two
- * runs, while the caller does something else. */
+/* Wait until the counter has reached the epoch `wanted`: the first within a run, while other threads work, the second
+ * between two runs, while the caller does something else. */
 void fr_epoch_await(fr_waiter *waiter, fr_epoch *epoch, uint32_t wanted);
 void fr_epoch_await_run(fr_waiter *waiter, fr_epoch *epoch, uint32_t wanted);
 
-/* Sets a count that no thread waits for to the value of another one. */
+/* Sets a counter that no thread waits for to the epoch of another one. */
 void fr_epoch_copy(fr_epoch *epoch, fr_epoch *from);
 
 /* Reads the clock that waits are measured with. */

@@ -1,6 +1,6 @@
 /* Runs the team of pool.h.
  *
- * Every thread counts its own steps in a word that all threads may read. The barrier is a dissemination barrier: in
+ * Every thread counts its own epochs in a word that all threads may read. The barrier is a dissemination barrier: in
  * its first step a thread advances its own count and waits until the counts of three neighbours have come as far; in
  * the next step it does the same with three threads that are four times as far away and that speak for their
  * neighbours; and so on, until each thread has heard of all.
@@ -60,7 +60,7 @@ struct fr_pool {
     bool one_node;
     fr_team_size team_size;
     int64_t watch_at; /* time from which on the next run is watched */
-    fr_pool_choose_fn *choose; /* NULL: the crew decides */
+    fr_pool_choose_fn *choose; /* NULL: team_size decides */
     void *choose_context;
     member members[];
 };
@@ -159,7 +159,7 @@ void fr_pool_run(fr_pool *pool, fr_team_fn *fn, void *context) {
     run(pool, pool->count, false, fn, context);
 }
 
-/* Runs fn on as many threads as the crew decides, and reports to it how long that took. */
+/* Runs fn on as many threads as team_size decides, and reports to it how long that took. */
 static void run_team_size(fr_pool *pool, uint64_t kind, fr_team_fn *fn, void *context) {
     int64_t begin = fr_epoch_nanoseconds();
     bool watched = begin >= pool->watch_at;

@@ -151,9 +151,9 @@ static fr_status sort_keys(fr_gguf *gguf) {
 }
 
 static fr_status read_values(fr_gguf *gguf, cursor *c, uint64_t count) {
-    if (count > FR_GGUF_MAX_KEYS || count > (c->map->size - c->at) / SMALLEST_KEY)
+    if (count > FR_GGUF_KEYS_MAX || count > (c->map->size - c->at) / SMALLEST_KEY)
         return fr_fail(FR_INPUT, "%s: %llu keys in a file of %zu bytes: more than fit, or than are read (%zu)",
-                       gguf->path, (unsigned long long)count, c->map->size, FR_GGUF_MAX_KEYS);
+                       gguf->path, (unsigned long long)count, c->map->size, FR_GGUF_KEYS_MAX);
     gguf->values = calloc(count + 1, sizeof *gguf->values);
     if (!gguf->values) return fr_fail_memory("a list of keys", count * sizeof *gguf->values);
     gguf->count = count;
@@ -221,9 +221,9 @@ typedef struct header {
 static fr_status take_shape(cursor *c, entry *item) {
     fr_tensor *tensor = &item->tensor;
     FR_TRY(take_u32(c, "a tensor's dimensions", &tensor->dims));
-    if (tensor->dims > FR_GGUF_MAX_DIMS)
+    if (tensor->dims > FR_GGUF_DIMS_MAX)
         return fr_fail(FR_INPUT, "%s: tensor %.*s: %u dimensions, and at most %d are read", c->map->path,
-                       FR_SHOW(item->name), tensor->dims, FR_GGUF_MAX_DIMS);
+                       FR_SHOW(item->name), tensor->dims, FR_GGUF_DIMS_MAX);
     for (uint32_t i = tensor->dims; i-- > 0;) {
         FR_TRY(take_u64(c, "a tensor's shape", &tensor->shape[i]));
         if (tensor->shape[i] > DIM_MAX)
@@ -266,9 +266,9 @@ static fr_status take_tensor(cursor *c, entry *item) {
 }
 
 static fr_status take_tensors(header *head, cursor *c, uint64_t count) {
-    if (count > FR_GGUF_MAX_TENSORS || count > (c->map->size - c->at) / SMALLEST_TENSOR)
+    if (count > FR_GGUF_TENSORS_MAX || count > (c->map->size - c->at) / SMALLEST_TENSOR)
         return fr_fail(FR_INPUT, "%s: %llu tensors in a file of %zu bytes: more than fit, or than are read (%zu)",
-                       c->map->path, (unsigned long long)count, c->map->size, FR_GGUF_MAX_TENSORS);
+                       c->map->path, (unsigned long long)count, c->map->size, FR_GGUF_TENSORS_MAX);
     head->entries = calloc(count + 1, sizeof *head->entries);
     if (!head->entries) return fr_fail_memory(c->map->path, count * sizeof *head->entries);
     head->count = count;

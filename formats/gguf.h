@@ -8,7 +8,7 @@
  * Source: the format's description, github.com/ggml-org/ggml docs/gguf.md.
  *
  * In: one mapped file. Out: its metadata, as values that point into the map, and its tensors, appended to a directory.
- * Checked: everything lies in the file; at most FR_GGUF_MAX_KEYS keys and FR_GGUF_MAX_TENSORS tensors, names of 1 to
+ * Checked: everything lies in the file; at most FR_GGUF_KEYS_MAX keys and FR_GGUF_TENSORS_MAX tensors, names of 1 to
  * 256 bytes without NUL, no key or tensor twice; values of known types, booleans 0 or 1, arrays of anything but
  * arrays; an alignment that is a power of two up to 2^20; at most 4 dimensions of at most 2^48, rows of whole blocks;
  * offsets that are multiples of the alignment; no two tensors overlap (gaps between them are allowed).
@@ -21,9 +21,9 @@
 #include "formats/map.h"
 #include "formats/tensors.h"
 
-#define FR_GGUF_MAX_KEYS    ((size_t)1 << 16)
-#define FR_GGUF_MAX_TENSORS ((size_t)1 << 18)
-#define FR_GGUF_MAX_DIMS    4
+#define FR_GGUF_KEYS_MAX    ((size_t)1 << 16)
+#define FR_GGUF_TENSORS_MAX ((size_t)1 << 18)
+#define FR_GGUF_DIMS_MAX    4
 #define FR_GGUF_ALIGNMENT   32
 
 /* A tensor type with these upper 16 bits is forerun's packed layout (quant/packed.h) of the type in its lower 16. */

@@ -59,7 +59,7 @@ static fr_status decode(fr_image *image, const fr_map *file, int *orientation) {
 
 static fr_status read_image(fr_image *image, fr_map *file, size_t most) {
     int orientation = 1;
-    *image = (fr_image){.most = fr_smaller(most, FR_IMAGE_MAX_PIXELS)};
+    *image = (fr_image){.most = fr_smaller(most, FR_IMAGE_PIXELS_MAX)};
     fr_status status = decode(image, file, &orientation);
     if (status == FR_OK) status = turn(image, orientation, file->path);
     if (status != FR_OK) fr_image_close(image);

@@ -13,9 +13,9 @@
 
 /* A file of a few bytes can claim any size, so the size is checked against these limits before memory for the pixels
  * is taken. */
-#define FR_IMAGE_MAX_SIDE   ((size_t)1 << 16)
-#ifndef FR_IMAGE_MAX_PIXELS /* libFuzzer tries more pictures of fewer pixels */
-#define FR_IMAGE_MAX_PIXELS ((size_t)1 << 27)
+#define FR_IMAGE_SIDE_MAX   ((size_t)1 << 16)
+#ifndef FR_IMAGE_PIXELS_MAX /* libFuzzer tries more pictures of fewer pixels */
+#define FR_IMAGE_PIXELS_MAX ((size_t)1 << 27)
 #endif
 
 typedef struct fr_image {

@@ -86,7 +86,7 @@ static int find_orientation(const reader *r) {
 static fr_status read_picture(reader *r) {
     if (setjmp(png_jmpbuf(r->png))) return r->status;
     png_set_read_fn(r->png, r, read_bytes);
-    png_set_user_limits(r->png, FR_IMAGE_MAX_SIDE, FR_IMAGE_MAX_SIDE);
+    png_set_user_limits(r->png, FR_IMAGE_SIDE_MAX, FR_IMAGE_SIDE_MAX);
     png_set_chunk_malloc_max(r->png, CHUNK_MAX);
     png_read_info(r->png, r->info);
     r->status = fr_image_take(r->image, png_get_image_width(r->png, r->info), png_get_image_height(r->png, r->info),

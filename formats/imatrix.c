@@ -91,9 +91,9 @@ static size_t values_of(const fr_tensor *tensor) {
 
 static fr_status take_sums(fr_imatrix *imatrix, const char *path, const fr_tensors *tensors, fr_text name,
                            const fr_tensor *sums) {
-    char other[FR_IMATRIX_MAX_NAME + sizeof FR_IMATRIX_COUNTS];
+    char other[FR_IMATRIX_NAME_MAX + sizeof FR_IMATRIX_COUNTS];
     fr_imatrix_entry *entry;
-    if (name.length > FR_IMATRIX_MAX_NAME) return fr_fail(FR_INPUT, "%s: the name %s is too long", path, sums->name);
+    if (name.length > FR_IMATRIX_NAME_MAX) return fr_fail(FR_INPUT, "%s: the name %s is too long", path, sums->name);
     snprintf(other, sizeof other, "%.*s" FR_IMATRIX_COUNTS, FR_SHOW(name));
     const fr_tensor *counts = fr_tensors_find(tensors, other);
     if (!counts) return fr_fail(FR_INPUT, "%s has %s without %s", path, sums->name, other);
@@ -116,7 +116,7 @@ static fr_status take_tensors(fr_imatrix *imatrix, const char *path, const fr_te
     for (size_t i = 0; i < tensors->count; i++) {
         const fr_tensor *tensor = &tensors->items[i];
         fr_text sums = stem_of(tensor->name, FR_IMATRIX_SUMS), counts = stem_of(tensor->name, FR_IMATRIX_COUNTS);
-        char other[2 * FR_IMATRIX_MAX_NAME];
+        char other[2 * FR_IMATRIX_NAME_MAX];
         if (sums.length > 0) FR_TRY(take_sums(imatrix, path, tensors, sums, tensor));
         if (counts.length == 0) continue;
         snprintf(other, sizeof other, "%.*s" FR_IMATRIX_SUMS, FR_SHOW(counts));
@@ -181,7 +181,7 @@ static fr_status take_old_entry(fr_imatrix *imatrix, cursor *c) {
     size_t length, calls, values;
     const uint8_t *name = NULL, *data = NULL;
     fr_imatrix_entry *entry;
-    FR_TRY(take_count(c, "bytes of a name", 1, FR_IMATRIX_MAX_NAME, &length));
+    FR_TRY(take_count(c, "bytes of a name", 1, FR_IMATRIX_NAME_MAX, &length));
     FR_TRY(take(c, length, &name));
     if (memchr(name, 0, length)) return fr_fail(FR_INPUT, "%s has a NUL in a name", c->path);
     FR_TRY(take_count(c, "calls", 0, INT32_MAX, &calls));
@@ -197,7 +197,7 @@ static fr_status read_old(fr_imatrix *imatrix, const fr_map *map) {
     cursor c = {map->path, map->bytes, map->size};
     size_t entries, chunks, length;
     const uint8_t *dataset = NULL;
-    FR_TRY(take_count(&c, "entries", 1, FR_IMATRIX_MAX_ENTRIES, &entries));
+    FR_TRY(take_count(&c, "entries", 1, FR_IMATRIX_ENTRIES_MAX, &entries));
     for (size_t i = 0; i < entries; i++) FR_TRY(take_old_entry(imatrix, &c));
     if (c.left == 0) return FR_OK;
     FR_TRY(take_count(&c, "chunks", 0, INT32_MAX, &chunks));

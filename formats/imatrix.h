@@ -15,8 +15,8 @@
 #include "base/text.h"
 #include "formats/map.h"
 
-#define FR_IMATRIX_MAX_ENTRIES ((size_t)1 << 17)
-#define FR_IMATRIX_MAX_NAME    ((size_t)255)
+#define FR_IMATRIX_ENTRIES_MAX ((size_t)1 << 17)
+#define FR_IMATRIX_NAME_MAX    ((size_t)255)
 
 /* These are the keys and the endings of names in the GGUF form. */
 #define FR_IMATRIX_DATASETS   "imatrix.datasets"

@@ -9,7 +9,7 @@ enum { STRIP = FR_DELTANET_STRIP };
 typedef struct columns {
     size_t first, count;
     bool whole;
-    float value[FR_DELTANET_MOST_COLUMNS], out[FR_DELTANET_MOST_COLUMNS];
+    float value[FR_DELTANET_COLUMNS_MAX], out[FR_DELTANET_COLUMNS_MAX];
 } columns;
 
 static const float *value_of(columns *c, const fr_deltanet_row *row) {
@@ -23,7 +23,7 @@ static float *out_of(columns *c, const fr_deltanet_row *row) {
 }
 
 static void take_rows(const fr_deltanet *run, const fr_deltanet_steps *steps, float *state, columns *c) {
-    float m[FR_DELTANET_MOST_COLUMNS];
+    float m[FR_DELTANET_COLUMNS_MAX];
     fr_deltanet_step step = {.key_dim = run->key_dim, .m = m};
     step.ahead = state + steps->together * STRIP * run->key_dim;
     float *first = run->keeps ? state : run->scratch;

@@ -10,7 +10,7 @@
 
 #include "kernels/kernels.h"
 
-enum { FR_DELTANET_MOST_COLUMNS = FR_DELTANET_TOGETHER * FR_DELTANET_STRIP };
+enum { FR_DELTANET_COLUMNS_MAX = FR_DELTANET_TOGETHER * FR_DELTANET_STRIP };
 
 /* One row over strips side by side, key_dim * FR_DELTANET_STRIP floats apart. value and out have all their columns. */
 typedef struct fr_deltanet_step {

@@ -2,7 +2,7 @@
  *
  * In: codes and scales as published (DeepSeek-V3, Qwen3.5 and later). Out: float32, w = value of the code * scale,
  * rounded once. E4M3 is a sign, 4 bits of exponent (bias 7) and 3 of fraction; exponent 0 is denormal, there are no
- * infinities, and 0x7f and 0xff are NaN. Scales are not negative and at most FR_FP8_MOST_SCALE: weights are finite, and
+ * infinities, and 0x7f and 0xff are NaN. Scales are not negative and at most FR_FP8_SCALE_MAX: weights are finite, and
  * a kernel may give a scale the factor by which it makes codes too small, which is 2^120 at most. */
 #ifndef FR_QUANT_FP8_H
 #define FR_QUANT_FP8_H
@@ -13,7 +13,7 @@
 
 #define FR_FP8_BLOCK 128
 
-#define FR_FP8_MOST_SCALE 0x1p7f /* published ones are below 1: the largest code stands for 448 */
+#define FR_FP8_SCALE_MAX 0x1p7f /* published ones are below 1: the largest code stands for 448 */
 
 /* Blocks of so many rows or columns. */
 static inline size_t fr_fp8_blocks(size_t n) {

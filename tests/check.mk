@@ -297,7 +297,7 @@ fuzz: hostile ## damaged files by thousands, then each libFuzzer target, under s
 libfuzzer:
 	@$(MAKE) libfuzzer-programs CC=clang BUILD=$(LIBFUZZER_BUILD) \
 	  SANITIZE='-fsanitize=fuzzer-no-link,address,undefined -fno-sanitize-recover=all' \
-	  CPPFLAGS='-DFR_IMAGE_MAX_PIXELS=1048576ul -DFR_BUMP_FIRST=1ul -DFR_RENDER_MAX_STEPS=1000000'
+	  CPPFLAGS='-DFR_IMAGE_PIXELS_MAX=1048576ul -DFR_BUMP_FIRST=1ul -DFR_RENDER_STEPS_MAX=1000000'
 libfuzzer-programs: $(FUZZERS)
 
 # ------------------------------------------------------------------------------------- against programs of other people

@@ -72,7 +72,7 @@ static void note_missing(const sums *s, void (*note)(const char *line)) {
 static void put_tensor(fr_gguf_writer *writer, const fr_watched_tensor *watched, const char *end, size_t cols) {
     uint64_t shape[] = {watched->matrices, cols};
     bool stack = watched->matrices > 1;
-    char name[FR_IMATRIX_MAX_NAME + sizeof FR_IMATRIX_SUMS];
+    char name[FR_IMATRIX_NAME_MAX + sizeof FR_IMATRIX_SUMS];
     snprintf(name, sizeof name, "%s%s", watched->tensor->name, end);
     fr_gguf_put_tensor(writer, name, FR_F32, false, stack ? 2 : 1, stack ? shape : shape + 1);
 }

@@ -22,7 +22,7 @@ fr_status fr_outputs_add(fr_outputs *outputs, const char *name, const fr_tensor 
         memcpy(output.shape, source->shape, sizeof output.shape);
     }
     outputs->items[outputs->count++] = output;
-    if (output.dims > FR_GGUF_MAX_DIMS)
+    if (output.dims > FR_GGUF_DIMS_MAX)
         return fr_fail(FR_INPUT, "tensor %s has %u dimensions, and GGUF's have 4", source->name, source->dims);
     for (uint32_t i = 0; i < output.dims; i++)
         if (output.shape[i] == 0) return fr_fail(FR_INPUT, "tensor %s is empty", name);

@@ -292,7 +292,7 @@ START_TEST(header_lies) {
         fr_build_zeros(&b, 64);
         expect_failure(&b, versions[i].words);
     }
-    static const uint64_t counts[] = {1, 2, FR_GGUF_MAX_KEYS + 1, (uint64_t)1 << 63, UINT64_MAX};
+    static const uint64_t counts[] = {1, 2, FR_GGUF_KEYS_MAX + 1, (uint64_t)1 << 63, UINT64_MAX};
     for (size_t i = 0; i < 5; i++) {
         fr_build_header(&b, 0, counts[i]);
         expect_failure(&b, "keys in a file of 24 bytes");

@@ -303,7 +303,7 @@ static void check_matmul(operation *op) {
 /* Scales of every exponent that they may have, denormal ones too. */
 static void fill_scales(float *scales, size_t n, fill_mode mode) {
     fill_floats(scales, n, mode == NONFINITE ? WIDE : mode);
-    for (size_t i = 0; i < n; i++) scales[i] = fminf(fabsf(scales[i]), FR_FP8_MOST_SCALE);
+    for (size_t i = 0; i < n; i++) scales[i] = fminf(fabsf(scales[i]), FR_FP8_SCALE_MAX);
 }
 
 /* Every code but NaN; of vanishing weights the denormal ones alone, all of one sign. */

@@ -42,11 +42,11 @@ fr_status fr_vision_grid(const fr_vision *vision, size_t width, size_t height, f
         columns = ceiling(w * grow / unit);
     }
     double patches = rows * columns * (double)(c->merge * c->merge);
-    if (patches > PATCHES_MAX || rows * unit * columns * unit > (double)FR_IMAGE_MAX_PIXELS)
+    if (patches > PATCHES_MAX || rows * unit * columns * unit > (double)FR_IMAGE_PIXELS_MAX)
         return fr_fail(FR_INPUT,
                        "a picture of %zu x %zu would be %.0f patches of %zu x %zu pixels, more than %d or more than "
                        "%zu pixels",
-                       width, height, patches, c->patch, c->patch, PATCHES_MAX, FR_IMAGE_MAX_PIXELS);
+                       width, height, patches, c->patch, c->patch, PATCHES_MAX, FR_IMAGE_PIXELS_MAX);
     *grid = (fr_image_grid){(size_t)rows, (size_t)columns};
     return FR_OK;
 }

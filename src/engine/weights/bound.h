@@ -34,8 +34,8 @@ bool fr_bound_packs(const fr_tensor *tensor);
 fr_status fr_bound_cut(fr_weights *weights, fr_bound *bound, size_t count, size_t parts, size_t features, size_t cols,
                        fr_matrix *matrices);
 
-/* activation_stats.c: gives the matrices of a tensor their taps, if its inputs are summed up. Of `parts` that read the
- * same rows only the first has one. */
+/* activation_stats.c: gives the matrices of a tensor their sums, if its inputs are summed up. Of `parts` that read the
+ * same rows only the first has them. */
 fr_status fr_bound_watch_activations(fr_weights *weights, const fr_bound *bound, size_t count, size_t parts,
                                      fr_matrix *matrices);
 void fr_activation_stats_free(fr_weights *weights);

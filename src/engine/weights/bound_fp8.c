@@ -56,9 +56,9 @@ fr_status fr_bound_scales(fr_weights *weights, fr_bound *bound) {
     FR_TRY(fr_arena_check(&weights->vectors, "scales"));
     fr_dtype_decode(tensor->type, tensor->data, copy, count);
     for (size_t i = 0; i < count; i++)
-        if (!(copy[i] >= 0 && copy[i] <= FR_FP8_MOST_SCALE))
+        if (!(copy[i] >= 0 && copy[i] <= FR_FP8_SCALE_MAX))
             return fr_fail(FR_INPUT, "%s: tensor %s has %g at index %zu: scales are numbers from 0 to %g",
-                           weights->files->path, tensor->name, (double)copy[i], i, (double)FR_FP8_MOST_SCALE);
+                           weights->files->path, tensor->name, (double)copy[i], i, (double)FR_FP8_SCALE_MAX);
     bound->scales = copy;
     return FR_OK;
 }

@@ -23,7 +23,7 @@ void fr_grammar_rules_free(fr_grammar_rules *rules) {
 fr_status fr_grammar_rules_check(const fr_grammar_rules *rules) {
     if (rules->status == FR_MEMORY) return fr_fail_memory("a grammar", ITEMS_MAX);
     if (rules->status == FR_UNBUILT)
-        return fr_fail(FR_UNBUILT, "the grammar takes more than %zu steps to read: not built", FR_GRAMMAR_MAX_WORK);
+        return fr_fail(FR_UNBUILT, "the grammar takes more than %zu steps to read: not built", FR_GRAMMAR_WORK_MAX);
     if (rules->status != FR_OK)
         return fr_fail(rules->status, "the grammar is too large: more than %zu expressions", ITEMS_MAX);
     return FR_OK;
@@ -31,7 +31,7 @@ fr_status fr_grammar_rules_check(const fr_grammar_rules *rules) {
 
 bool fr_grammar_spend(fr_grammar_rules *rules, size_t steps) {
     rules->work += steps;
-    if (rules->status == FR_OK && rules->work > FR_GRAMMAR_MAX_WORK) rules->status = FR_UNBUILT;
+    if (rules->status == FR_OK && rules->work > FR_GRAMMAR_WORK_MAX) rules->status = FR_UNBUILT;
     return rules->status == FR_OK;
 }
 

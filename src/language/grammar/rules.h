@@ -13,7 +13,7 @@
 #define FR_CODE_POINT_MAX   0x10FFFFu
 #define FR_GRAMMAR_UNBOUND  UINT32_MAX /* no largest count */
 #define FR_GRAMMAR_NO_RULE  UINT32_MAX
-#define FR_GRAMMAR_MAX_WORK ((size_t)1 << 22) /* steps of one reading */
+#define FR_GRAMMAR_WORK_MAX ((size_t)1 << 22) /* steps of one reading */
 
 typedef uint32_t fr_expression; /* 0: the empty text */
 

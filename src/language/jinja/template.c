@@ -203,8 +203,8 @@ static void run(fr_jinja_render *render, const json_t *own, const json_t *given)
 fr_status fr_template_render(const fr_template *template, const json_t *own, const json_t *given, int64_t now,
                              fr_marked_text *out) {
     *out = (fr_marked_text){0};
-    fr_jinja_render render = {.template = template, .line = 1, .steps = FR_RENDER_MAX_STEPS, .now = now};
-    render.memory.limit = FR_RENDER_MAX_MEMORY;
+    fr_jinja_render render = {.template = template, .line = 1, .steps = FR_RENDER_STEPS_MAX, .now = now};
+    render.memory.limit = FR_RENDER_MEMORY_MAX;
     locale_t usual = newlocale(LC_ALL_MASK, "C", (locale_t)0), before = uselocale(usual);
     if (!usual) return fr_fail_memory("a locale", sizeof usual);
     run(&render, own, given);

@@ -50,8 +50,8 @@ static fr_jinja_value call_range(fr_jinja_render *render, const fr_jinja_value *
     range->step = fr_jinja_argument_int(render, arguments[2], 1, "range: the step");
     if (range->step == 0) return fr_jinja_render_fail(render, "range: in steps of 0");
     uint64_t count = range_count(range->start, range->stop, range->step);
-    if (count > FR_RENDER_MAX_RANGE)
-        return fr_jinja_render_fail(render, "range: of more than %d numbers", FR_RENDER_MAX_RANGE);
+    if (count > FR_RENDER_RANGE_MAX)
+        return fr_jinja_render_fail(render, "range: of more than %d numbers", FR_RENDER_RANGE_MAX);
     for (int i = 0; i < 3; i++) foreign = foreign || arguments[i].foreign;
     range->count = (size_t)count;
     return (fr_jinja_value){.kind = FR_KIND_RANGE, .foreign = foreign, .range = range};

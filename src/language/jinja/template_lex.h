@@ -61,7 +61,7 @@ typedef struct fr_jinja_lexer {
     uint32_t line;                 /* the line of `at` */
     bool in_block, in_print;       /* the kind of tag that `at` is in */
     char pending;                  /* the kind of tag that opened after the last text */
-    char open[FR_TEMPLATE_MAX_NESTING];
+    char open[FR_TEMPLATE_NESTING_MAX];
     size_t open_count; /* brackets that are open */
 } fr_jinja_lexer;
 

@@ -33,9 +33,9 @@ fr_jinja_node *fr_jinja_parser_node(fr_jinja_parser *p, fr_jinja_node_kind kind,
 fr_jinja_node *fr_jinja_parser_below(fr_jinja_parser *p, fr_jinja_node *node, fr_jinja_node *child) {
     if (!child || child->nesting < node->nesting) return child;
     node->nesting = child->nesting + 1;
-    if (node->nesting > FR_TEMPLATE_MAX_NESTING && ok(p))
+    if (node->nesting > FR_TEMPLATE_NESTING_MAX && ok(p))
         fr_jinja_parser_keep(
-            p, fr_template_fail(p->template, node->line, "nested deeper than %d", FR_TEMPLATE_MAX_NESTING));
+            p, fr_template_fail(p->template, node->line, "nested deeper than %d", FR_TEMPLATE_NESTING_MAX));
     return child;
 }
 

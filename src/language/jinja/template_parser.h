@@ -51,9 +51,9 @@ static inline bool ok(const fr_jinja_parser *p) {
 
 /* Goes one level deeper. Each recursion of the parser calls it, so that the parser's own stack is limited. */
 static inline bool enter(fr_jinja_parser *p) {
-    if (++p->nesting > FR_TEMPLATE_MAX_NESTING && ok(p))
+    if (++p->nesting > FR_TEMPLATE_NESTING_MAX && ok(p))
         fr_jinja_parser_keep(
-            p, fr_template_fail(p->template, p->token.line, "nested deeper than %d", FR_TEMPLATE_MAX_NESTING));
+            p, fr_template_fail(p->template, p->token.line, "nested deeper than %d", FR_TEMPLATE_NESTING_MAX));
     return ok(p);
 }
 

@@ -29,7 +29,7 @@ bool fr_jinja_render_step(fr_jinja_render *render, size_t bytes) {
     size_t cost = 1 + bytes / FR_RENDER_STEP_BYTES;
     if (fr_jinja_render_failed(render)) return false;
     if (cost > render->steps) {
-        fr_jinja_render_fail(render, "more than %d steps", FR_RENDER_MAX_STEPS);
+        fr_jinja_render_fail(render, "more than %d steps", FR_RENDER_STEPS_MAX);
         return false;
     }
     render->steps -= cost;
@@ -38,8 +38,8 @@ bool fr_jinja_render_step(fr_jinja_render *render, size_t bytes) {
 
 bool fr_jinja_render_enter(fr_jinja_render *render) {
     if (fr_jinja_render_failed(render)) return false;
-    if (render->depth == FR_RENDER_MAX_DEPTH) {
-        fr_jinja_render_fail(render, "calls and blocks nested deeper than %d", FR_RENDER_MAX_DEPTH);
+    if (render->depth == FR_RENDER_DEPTH_MAX) {
+        fr_jinja_render_fail(render, "calls and blocks nested deeper than %d", FR_RENDER_DEPTH_MAX);
         return false;
     }
     render->depth++;
@@ -62,8 +62,8 @@ void *fr_jinja_render_take(fr_jinja_render *render, size_t count, size_t item) {
 /* Makes room for text. Capacity doubles, so that n bytes are copied O(n) times in all. */
 static bool reserve(fr_jinja_render *render, size_t more) {
     if (!fr_jinja_render_step(render, more)) return false;
-    if (more > FR_RENDER_MAX_TEXT - render->length) {
-        fr_jinja_render_fail(render, "more than %zu MiB of text", FR_RENDER_MAX_TEXT >> 20);
+    if (more > FR_RENDER_TEXT_MAX - render->length) {
+        fr_jinja_render_fail(render, "more than %zu MiB of text", FR_RENDER_TEXT_MAX >> 20);
         return false;
     }
     size_t needed = render->length + more, capacity = render->capacity ? render->capacity : 4096;

@@ -13,14 +13,14 @@
 
 /* Limits of one render. A step is one node evaluated, one turn of a loop, or FR_RENDER_STEP_BYTES of text read or
  * copied. Depth counts calls, blocks and expressions within each other while they are evaluated. */
-#ifndef FR_RENDER_MAX_STEPS
-#define FR_RENDER_MAX_STEPS 10000000
+#ifndef FR_RENDER_STEPS_MAX
+#define FR_RENDER_STEPS_MAX 10000000
 #endif
-#define FR_RENDER_MAX_DEPTH  500
+#define FR_RENDER_DEPTH_MAX  500
 #define FR_RENDER_STEP_BYTES 32
-#define FR_RENDER_MAX_TEXT   ((size_t)64 << 20)
-#define FR_RENDER_MAX_MEMORY ((size_t)256 << 20)
-#define FR_RENDER_MAX_RANGE  100000 /* the limit of Jinja's sandbox */
+#define FR_RENDER_TEXT_MAX   ((size_t)64 << 20)
+#define FR_RENDER_MEMORY_MAX ((size_t)256 << 20)
+#define FR_RENDER_RANGE_MAX  100000 /* the limit of Jinja's sandbox */
 
 /* The variables of a running routine. */
 typedef struct fr_jinja_frame {

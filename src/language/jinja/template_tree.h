@@ -8,7 +8,7 @@
 typedef struct fr_template fr_template;
 
 /* The most blocks and expressions within each other. A chain such as a + b + c also nests, to the left. */
-#define FR_TEMPLATE_MAX_NESTING 200
+#define FR_TEMPLATE_NESTING_MAX 200
 
 typedef enum fr_jinja_node_kind {
     /* expressions */
