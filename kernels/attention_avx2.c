@@ -85,15 +85,15 @@ FR_INLINE __m256 load_bf16(const void *row, size_t d, size_t left) {
  * Sums of twelve registers and what is multiplied just fit the 16 that there are. */
 FR_INLINE void half_sums(load_fn *load, const fr_attn_state *states, size_t count, const void *const *rows, size_t d,
                          size_t head_dim, __m256 p[TOGETHER][FR_ATTN_SCORES], fr_attn_ahead *ahead) {
-    FR_UNROLLED for (size_t j = 0; j < count; j++)
-        FR_UNROLLED for (size_t i = 0; i < FR_ATTN_SCORES; i++) p[j][i] = _mm256_setzero_ps();
+    FR_UNROLLED_FOR (size_t j = 0; j < count; j++)
+        FR_UNROLLED_FOR (size_t i = 0; i < FR_ATTN_SCORES; i++) p[j][i] = _mm256_setzero_ps();
     for (; d + 8 <= head_dim; d += 16) {
         __m256 values[TOGETHER];
         fr_attn_ask(ahead, 1);
-        FR_UNROLLED for (size_t j = 0; j < count; j++) values[j] = _mm256_loadu_ps(states[j].q + d);
-        FR_UNROLLED for (size_t i = 0; i < FR_ATTN_SCORES; i++) {
+        FR_UNROLLED_FOR (size_t j = 0; j < count; j++) values[j] = _mm256_loadu_ps(states[j].q + d);
+        FR_UNROLLED_FOR (size_t i = 0; i < FR_ATTN_SCORES; i++) {
             __m256 row = load(rows[i], d, 8);
-            FR_UNROLLED for (size_t j = 0; j < count; j++) p[j][i] = _mm256_fmadd_ps(row, values[j], p[j][i]);
+            FR_UNROLLED_FOR (size_t j = 0; j < count; j++) p[j][i] = _mm256_fmadd_ps(row, values[j], p[j][i]);
         }
     }
     if (d >= head_dim) return;
@@ -184,20 +184,20 @@ static void weigh(fr_attn_state *state) {
 FR_INLINE void columns(load_fn *load, const fr_attn_state *states, size_t count, fr_attn_rows v, size_t c, size_t d,
                        size_t width, size_t left, fr_attn_ahead *ahead) {
     __m256 sum[TOGETHER][COLUMNS], e[TOGETHER];
-    FR_UNROLLED for (size_t j = 0; j < count; j++)
-        FR_UNROLLED for (size_t r = 0; r < width; r++) sum[j][r] = _mm256_setzero_ps();
+    FR_UNROLLED_FOR (size_t j = 0; j < count; j++)
+        FR_UNROLLED_FOR (size_t r = 0; r < width; r++) sum[j][r] = _mm256_setzero_ps();
     for (int32_t i = states->from; i < states->to; i++) {
         const void *row = (const uint8_t *)v.data + (size_t)i * v.stride;
         fr_attn_ask(ahead, 2);
-        FR_UNROLLED for (size_t j = 0; j < count; j++) e[j] = _mm256_set1_ps(states[j].weights[i]);
-        FR_UNROLLED for (size_t r = 0; r < width; r++) {
+        FR_UNROLLED_FOR (size_t j = 0; j < count; j++) e[j] = _mm256_set1_ps(states[j].weights[i]);
+        FR_UNROLLED_FOR (size_t r = 0; r < width; r++) {
             __m256 values = load(row, c + 8 * r, left);
-            FR_UNROLLED for (size_t j = 0; j < count; j++) sum[j][r] = _mm256_fmadd_ps(e[j], values, sum[j][r]);
+            FR_UNROLLED_FOR (size_t j = 0; j < count; j++) sum[j][r] = _mm256_fmadd_ps(e[j], values, sum[j][r]);
         }
     }
-    FR_UNROLLED for (size_t j = 0; j < count; j++) {
+    FR_UNROLLED_FOR (size_t j = 0; j < count; j++) {
         __m256 a = _mm256_set1_ps(states[j].a), b = _mm256_set1_ps(states[j].b);
-        FR_UNROLLED for (size_t r = 0; r < width; r++) {
+        FR_UNROLLED_FOR (size_t r = 0; r < width; r++) {
             float *o = states[j].out + d + 8 * r;
             if (!states->first) sum[j][r] = _mm256_fmadd_ps(load_lanes(o, left), a, _mm256_mul_ps(sum[j][r], b));
             store_lanes(o, left, sum[j][r]);

@@ -87,10 +87,10 @@ static void decode_bf16(float *y, const void *x, size_t n) {
 FR_INLINE void score_step(load_fn *load, __m512 p[][FR_ATTN_SCORES], const fr_attn_state *states, size_t count,
                           const void *const *rows, size_t d, __mmask16 mask) {
     __m512 values[FR_ATTN_SCORES];
-    FR_UNROLLED for (size_t i = 0; i < FR_ATTN_SCORES; i++) values[i] = load(rows[i], d, mask);
-    FR_UNROLLED for (size_t j = 0; j < count; j++) {
+    FR_UNROLLED_FOR (size_t i = 0; i < FR_ATTN_SCORES; i++) values[i] = load(rows[i], d, mask);
+    FR_UNROLLED_FOR (size_t j = 0; j < count; j++) {
         __m512 q = load_lanes(states[j].q + d, mask);
-        FR_UNROLLED for (size_t i = 0; i < FR_ATTN_SCORES; i++)
+        FR_UNROLLED_FOR (size_t i = 0; i < FR_ATTN_SCORES; i++)
             p[j][i] = _mm512_mask3_fmadd_ps(q, values[i], p[j][i], mask);
     }
 }
@@ -98,7 +98,7 @@ FR_INLINE void score_step(load_fn *load, __m512 p[][FR_ATTN_SCORES], const fr_at
 /* sum16 of the 16 registers of four queries and four positions: lanes 4 j.. are query j's. */
 FR_INLINE __m512 sum16_of_16(__m512 p[][FR_ATTN_SCORES]) {
     __m512 four[FR_ATTN_SCORES], two[2];
-    FR_UNROLLED for (size_t i = 0; i < FR_ATTN_SCORES; i++) {
+    FR_UNROLLED_FOR (size_t i = 0; i < FR_ATTN_SCORES; i++) {
         __m512 eight_01 = _mm512_add_ps(_mm512_shuffle_f32x4(p[0][i], p[1][i], 0x44),
                                         _mm512_shuffle_f32x4(p[0][i], p[1][i], 0xee));
         __m512 eight_23 = _mm512_add_ps(_mm512_shuffle_f32x4(p[2][i], p[3][i], 0x44),
@@ -106,7 +106,7 @@ FR_INLINE __m512 sum16_of_16(__m512 p[][FR_ATTN_SCORES]) {
         four[i] = _mm512_add_ps(_mm512_shuffle_f32x4(eight_01, eight_23, 0x88),
                                 _mm512_shuffle_f32x4(eight_01, eight_23, 0xdd));
     }
-    FR_UNROLLED for (size_t i = 0; i < 2; i++)
+    FR_UNROLLED_FOR (size_t i = 0; i < 2; i++)
         two[i] = _mm512_add_ps(_mm512_shuffle_ps(four[2 * i], four[2 * i + 1], 0x44),
                                _mm512_shuffle_ps(four[2 * i], four[2 * i + 1], 0xee));
     return _mm512_add_ps(_mm512_shuffle_ps(two[0], two[1], 0x88), _mm512_shuffle_ps(two[0], two[1], 0xdd));
@@ -119,8 +119,8 @@ FR_INLINE void score(load_fn *load, fr_attn_state *states, size_t count, fr_attn
     const void *rows[FR_ATTN_SCORES];
     size_t d = 0;
     for (int32_t i = 0; i < FR_ATTN_SCORES; i++) rows[i] = fr_attn_seen_row(states, k, first, i);
-    FR_UNROLLED for (size_t j = 0; j < count; j++)
-        FR_UNROLLED for (size_t i = 0; i < FR_ATTN_SCORES; i++) p[j][i] = _mm512_setzero_ps();
+    FR_UNROLLED_FOR (size_t j = 0; j < count; j++)
+        FR_UNROLLED_FOR (size_t i = 0; i < FR_ATTN_SCORES; i++) p[j][i] = _mm512_setzero_ps();
     for (; d + 16 <= head_dim; d += 16) {
         fr_attn_ask(&ahead, LINES);
         score_step(load, p, states, count, rows, d, 0xffff);
@@ -134,7 +134,7 @@ FR_INLINE void score(load_fn *load, fr_attn_state *states, size_t count, fr_attn
         _mm_storeu_ps(states[2].weights + first, _mm512_extractf32x4_ps(s, 2));
         _mm_storeu_ps(states[3].weights + first, _mm512_extractf32x4_ps(s, 3));
     }
-    FR_UNROLLED for (size_t j = count >= 4 ? 4 : 0; j < count; j++) {
+    FR_UNROLLED_FOR (size_t j = count >= 4 ? 4 : 0; j < count; j++) {
         __m128 s = _mm_mul_ps(sum16_of_4(p[j][0], p[j][1], p[j][2], p[j][3]), _mm_set1_ps(scale));
         _mm_storeu_ps(states[j].weights + first, s);
     }
@@ -198,20 +198,20 @@ static void weigh(fr_attn_state *state) {
 FR_INLINE void columns(load_fn *load, const fr_attn_state *states, size_t count, fr_attn_rows v, size_t c, size_t d,
                        size_t width, __mmask16 mask, fr_attn_ahead *ahead) {
     __m512 sum[TOGETHER][COLUMNS], values[COLUMNS];
-    FR_UNROLLED for (size_t j = 0; j < count; j++)
-        FR_UNROLLED for (size_t r = 0; r < width; r++) sum[j][r] = _mm512_setzero_ps();
+    FR_UNROLLED_FOR (size_t j = 0; j < count; j++)
+        FR_UNROLLED_FOR (size_t r = 0; r < width; r++) sum[j][r] = _mm512_setzero_ps();
     for (int32_t i = states->from; i < states->to; i++) {
         const void *row = (const uint8_t *)v.data + (size_t)i * v.stride;
         fr_attn_ask(ahead, LINES);
-        FR_UNROLLED for (size_t r = 0; r < width; r++) values[r] = load(row, c + 16 * r, mask);
-        FR_UNROLLED for (size_t j = 0; j < count; j++) {
+        FR_UNROLLED_FOR (size_t r = 0; r < width; r++) values[r] = load(row, c + 16 * r, mask);
+        FR_UNROLLED_FOR (size_t j = 0; j < count; j++) {
             __m512 e = _mm512_set1_ps(states[j].weights[i]);
-            FR_UNROLLED for (size_t r = 0; r < width; r++) sum[j][r] = _mm512_fmadd_ps(e, values[r], sum[j][r]);
+            FR_UNROLLED_FOR (size_t r = 0; r < width; r++) sum[j][r] = _mm512_fmadd_ps(e, values[r], sum[j][r]);
         }
     }
-    FR_UNROLLED for (size_t j = 0; j < count; j++) {
+    FR_UNROLLED_FOR (size_t j = 0; j < count; j++) {
         __m512 a = _mm512_set1_ps(states[j].a), b = _mm512_set1_ps(states[j].b);
-        FR_UNROLLED for (size_t r = 0; r < width; r++) {
+        FR_UNROLLED_FOR (size_t r = 0; r < width; r++) {
             float *o = states[j].out + d + 16 * r;
             if (!states->first) sum[j][r] = _mm512_fmadd_ps(load_lanes(o, mask), a, _mm512_mul_ps(sum[j][r], b));
             _mm512_mask_storeu_ps(o, mask, sum[j][r]);

@@ -35,7 +35,7 @@ FR_INLINE float scale_of(const uint8_t *block) {
 
 FR_INLINE void store_codes(float *y, int8x16_t codes, float d) {
     int16x8_t halves[2] = {vmovl_s8(vget_low_s8(codes)), vmovl_s8(vget_high_s8(codes))};
-    FR_UNROLLED for (size_t h = 0; h < 2; h++) {
+    FR_UNROLLED_FOR (size_t h = 0; h < 2; h++) {
         vst1q_f32(y + 8 * h, vmulq_n_f32(vcvtq_f32_s32(vmovl_s16(vget_low_s16(halves[h]))), d));
         vst1q_f32(y + 8 * h + 4, vmulq_n_f32(vcvtq_f32_s32(vmovl_s16(vget_high_s16(halves[h]))), d));
     }
@@ -118,10 +118,10 @@ FR_INLINE void columns(const fr_attn_state *state, const char *v, size_t stride,
     for (int32_t i = state->from; i < state->to; i++) {
         float32x4_t e = vdupq_n_f32(state->weights[i]);
         const float *row = (const void *)(v + (size_t)i * stride);
-        FR_UNROLLED for (size_t c = 0; c < width; c++) sum[c] = vfmaq_f32(sum[c], e, load_lanes(row + 4 * c, left));
+        FR_UNROLLED_FOR (size_t c = 0; c < width; c++) sum[c] = vfmaq_f32(sum[c], e, load_lanes(row + 4 * c, left));
     }
     float32x4_t a = vdupq_n_f32(state->a), b = vdupq_n_f32(state->b);
-    FR_UNROLLED for (size_t c = 0; c < width; c++) {
+    FR_UNROLLED_FOR (size_t c = 0; c < width; c++) {
         if (!state->first) sum[c] = vfmaq_f32(vmulq_f32(sum[c], b), load_lanes(o + 4 * c, left), a);
         store_lanes(o + 4 * c, sum[c], left);
     }

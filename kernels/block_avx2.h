@@ -81,7 +81,7 @@ FR_INLINE __m256i move_bits(__m256i bytes, size_t from, size_t to, int mask) {
 
 FR_INLINE void unpack_4_bits(pair *first, pair *second, const uint8_t *codes, size_t step) {
     pair line = load_line(codes, step);
-    FR_UNROLLED for (size_t half = 0; half < 2; half++) {
+    FR_UNROLLED_FOR (size_t half = 0; half < 2; half++) {
         first->half[half] = move_bits(line.half[half], 0, 0, 15);
         second->half[half] = move_bits(line.half[half], 4, 0, 15);
     }
@@ -90,7 +90,7 @@ FR_INLINE void unpack_4_bits(pair *first, pair *second, const uint8_t *codes, si
 FR_INLINE void unpack_5_bits(pair *first, pair *second, const uint8_t *codes, size_t step) {
     pair fifths = load_line(codes, 0);
     unpack_4_bits(first, second, codes + LINE, step);
-    FR_UNROLLED for (size_t half = 0; half < 2; half++) {
+    FR_UNROLLED_FOR (size_t half = 0; half < 2; half++) {
         first->half[half] = _mm256_or_si256(first->half[half], move_bits(fifths.half[half], step, 4, 1));
         second->half[half] = _mm256_or_si256(second->half[half], move_bits(fifths.half[half], 4 + step, 4, 1));
     }
@@ -100,7 +100,7 @@ FR_INLINE void unpack_5_bits(pair *first, pair *second, const uint8_t *codes, si
 FR_INLINE void unpack_6_bits(pair *first, pair *second, const uint8_t *codes, size_t step) {
     size_t columns = step / 2, j = step % 2 * 2;
     pair one = load_line(codes, j), two = load_line(codes, j + 1), high = load_line(codes, 4 + columns);
-    FR_UNROLLED for (size_t half = 0; half < 2; half++) {
+    FR_UNROLLED_FOR (size_t half = 0; half < 2; half++) {
         first->half[half] = _mm256_or_si256(move_bits(one.half[half], 4 * columns, 0, 15),
                                             move_bits(high.half[half], 2 * j, 4, 3));
         second->half[half] = _mm256_or_si256(move_bits(two.half[half], 4 * columns, 0, 15),
@@ -112,7 +112,7 @@ FR_INLINE void unpack_6_bits(pair *first, pair *second, const uint8_t *codes, si
 FR_INLINE void unpack_2_bits(pair *first, pair *second, const uint8_t *codes, size_t step) {
     size_t j = step % 2 * 2;
     pair line = load_line(codes, step / 2);
-    FR_UNROLLED for (size_t half = 0; half < 2; half++) {
+    FR_UNROLLED_FOR (size_t half = 0; half < 2; half++) {
         first->half[half] = move_bits(line.half[half], 2 * j, 0, 3);
         second->half[half] = move_bits(line.half[half], 2 * j + 2, 0, 3);
     }
@@ -121,7 +121,7 @@ FR_INLINE void unpack_2_bits(pair *first, pair *second, const uint8_t *codes, si
 /* A bit of each column, doubled: bit g of a line's byte is of group g. Groups as above. */
 FR_INLINE void unpack_1_bit(pair *first, pair *second, const uint8_t *codes, size_t step) {
     pair line = load_line(codes, 0);
-    FR_UNROLLED for (size_t half = 0; half < 2; half++) {
+    FR_UNROLLED_FOR (size_t half = 0; half < 2; half++) {
         first->half[half] = move_bits(line.half[half], 2 * step, 1, 1);
         second->half[half] = move_bits(line.half[half], 2 * step + 1, 1, 1);
     }
@@ -141,7 +141,7 @@ FR_INLINE __m256i third_of(__m256i halves, size_t bit) {
 FR_INLINE void unpack_3_bits(pair *first, pair *second, const uint8_t *codes, size_t step) {
     pair thirds = load_line(codes, 0);
     unpack_2_bits(first, second, codes + LINE, step);
-    FR_UNROLLED for (size_t half = 0; half < 2; half++) {
+    FR_UNROLLED_FOR (size_t half = 0; half < 2; half++) {
         __m256i four = move_bits(thirds.half[half], step / 2 * 4, 0, 15);
         first->half[half] = _mm256_or_si256(first->half[half], third_of(four, step % 2 * 2));
         second->half[half] = _mm256_or_si256(second->half[half], third_of(four, step % 2 * 2 + 1));
@@ -242,7 +242,7 @@ FR_INLINE void six_bits(__m256i *first, __m256i *second, const uint8_t *rows, si
 
 FR_INLINE void head_k(head *h, const uint8_t *block) {
     head_d_m(h, block);
-    FR_UNROLLED for (size_t p = 0; p < CHUNK / 2; p++) {
+    FR_UNROLLED_FOR (size_t p = 0; p < CHUNK / 2; p++) {
         __m256i scale, minimum;
         six_bits(&scale, &minimum, block + 4 * FR_TILE_FEATURES, p);
         store_rows(h->scale + 2 * p, scale);
@@ -253,7 +253,7 @@ FR_INLINE void head_k(head *h, const uint8_t *block) {
 /* Scales of halves: signed bytes. */
 FR_INLINE void head_q3(head *h, const uint8_t *block) {
     head_d(h, block);
-    FR_UNROLLED for (size_t p = 0; p < CHUNK / 2; p++) {
+    FR_UNROLLED_FOR (size_t p = 0; p < CHUNK / 2; p++) {
         __m256i first, second, zero = _mm256_set1_epi8(32);
         six_bits(&first, &second, block + 2 * FR_TILE_FEATURES, p);
         first = _mm256_sub_epi8(first, zero);
@@ -265,7 +265,7 @@ FR_INLINE void head_q3(head *h, const uint8_t *block) {
 
 FR_INLINE void head_q2(head *h, const uint8_t *block) {
     head_d_m(h, block);
-    FR_UNROLLED for (size_t i = 0; i < CHUNK; i++) {
+    FR_UNROLLED_FOR (size_t i = 0; i < CHUNK; i++) {
         __m256i rows = load_line(block + 4 * FR_TILE_FEATURES + 32 * i, 0).half[0];
         store_rows(h->scale + 2 * i, move_bits(rows, 0, 0, 15));
         store_rows(h->minimum + 2 * i, move_bits(rows, 4, 0, 15));
@@ -327,7 +327,7 @@ FR_INLINE void head_eighths(head *h, const uint8_t *block) {
 FR_INLINE void head_eighths_halves(head *h, const uint8_t *block) {
     __m256i one = _mm256_set1_epi8(1);
     head_eighths(h, block);
-    FR_UNROLLED for (size_t p = 0; p < CHUNK / 2; p++) {
+    FR_UNROLLED_FOR (size_t p = 0; p < CHUNK / 2; p++) {
         __m256i rows = load_line(block + 2 * FR_TILE_FEATURES + 32 * p, 0).half[0];
         __m256i first = move_bits(rows, 0, 1, 15), second = move_bits(rows, 4, 1, 15);
         first = _mm256_or_si256(first, one);
@@ -376,7 +376,7 @@ FR_INLINE float_pair floats(pair sums) {
 FR_INLINE void unpack_step(unpack_fn *unpack, pair *first, pair *second, const run *w, size_t step) {
     unpack(first, second, w->codes, step);
     if (!w->looked_up) return;
-    FR_UNROLLED for (size_t half = 0; half < 2; half++) {
+    FR_UNROLLED_FOR (size_t half = 0; half < 2; half++) {
         first->half[half] = _mm256_shuffle_epi8(w->values, first->half[half]);
         second->half[half] = _mm256_shuffle_epi8(w->values, second->half[half]);
     }
@@ -387,7 +387,7 @@ typedef void join_fn(chains *c, size_t row, const run *w, float_pair isum);
 
 FR_INLINE void join(chains *c, size_t row, const run *w, float_pair isum) {
     __m256 xd = _mm256_set1_ps(block_of(c, row)->d);
-    FR_UNROLLED for (size_t half = 0; half < 2; half++) {
+    FR_UNROLLED_FOR (size_t half = 0; half < 2; half++) {
         __m256 *acc = &c->acc[row].half[half], d = _mm256_mul_ps(w->d.half[half], xd);
         *acc = _mm256_fmadd_ps(d, isum.half[half], *acc);
     }
@@ -407,7 +407,7 @@ FR_INLINE int32_t sum_of_half(const fr_qblock *x, size_t columns) {
 FR_INLINE void join_with_minimum(chains *c, size_t row, const run *w, float_pair isum) {
     __m256 dsum = _mm256_set1_ps(block_of(c, row)->dsum);
     join(c, row, w, isum);
-    FR_UNROLLED for (size_t half = 0; half < 2; half++)
+    FR_UNROLLED_FOR (size_t half = 0; half < 2; half++)
         c->acc[row].half[half] = _mm256_fmadd_ps(w->m.half[half], dsum, c->acc[row].half[half]);
 }
 
@@ -429,7 +429,7 @@ FR_INLINE void join_with_minima(chains *c, size_t row, const run *w, float_pair 
     __m256 xd = _mm256_set1_ps(block_of(c, row)->d);
     __m256i sums = sums_of_halves(block_of(c, row));
     join(c, row, w, isum);
-    FR_UNROLLED for (size_t half = 0; half < 2; half++) {
+    FR_UNROLLED_FOR (size_t half = 0; half < 2; half++) {
         const uint8_t *first = w->minima + HALF * half, *second = first + FR_TILE_FEATURES;
         __m256 msum = _mm256_cvtepi32_ps(_mm256_madd_epi16(sums, scale_pairs(first, second)));
         __m256 *acc = &c->acc[row].half[half];
@@ -460,7 +460,7 @@ FR_INLINE void add_chunk(format f, float_pair *acc, const head *h, const uint8_t
     size_t bytes = f.run_bytes + f.head_bytes / f.runs;
     const char *ahead = (const char *)block + AHEAD;
     chains c = {.x = x, .stride = x_stride};
-    FR_UNROLLED for (size_t r = 0; r < rows; r++) c.acc[r] = acc[r];
+    FR_UNROLLED_FOR (size_t r = 0; r < rows; r++) c.acc[r] = acc[r];
     for (size_t i = 0; i < count; i++, c.x++, ahead += bytes) {
         fr_prefetch(how, ahead, bytes);
         run w = {.codes = block + f.head_bytes + i * stride, .looked_up = f.table != 0, .values = h->values};
@@ -468,7 +468,7 @@ FR_INLINE void add_chunk(format f, float_pair *acc, const head *h, const uint8_t
         f.scales(&w, h, f.runs == 1 ? block + i * stride : block, i, 1);
         f.dot(&c, &w, rows);
     }
-    FR_UNROLLED for (size_t r = 0; r < rows; r++) acc[r] = c.acc[r];
+    FR_UNROLLED_FOR (size_t r = 0; r < rows; r++) acc[r] = c.acc[r];
 }
 
 /* Up to 8 rows, in even parts. */

@@ -278,7 +278,7 @@ FR_INLINE __m512i by_row(int a, int b, int c, int d) {
 /* The two numbers of 6 bits of all 8 runs at once, as scales and minima: four rows of 16 features in a register. */
 FR_INLINE void open_six_bits(block *b, const uint8_t *rows) {
     __m512i high = line(rows + 128);
-    FR_UNROLLED for (size_t half = 0; half < 2; half++) {
+    FR_UNROLLED_FOR (size_t half = 0; half < 2; half++) {
         __m512i low = line(rows + 64 * half);
         __m512i bits = half ? _mm512_shuffle_i64x2(high, high, 0xfa) : _mm512_shuffle_i64x2(high, high, 0x50);
         _mm512_storeu_si512(b->scales + 64 * half, joined(low_nibbles(low), bits, by_row(4, 0, 4, 0)));
@@ -301,7 +301,7 @@ FR_INLINE void open_q3_k(block *b, const uint8_t *bytes) {
 FR_INLINE void open_iq4_xs(block *b, const uint8_t *bytes) {
     b->d = halves(bytes);
     __m512i low = line(bytes + 32);
-    FR_UNROLLED for (size_t half = 0; half < 2; half++) {
+    FR_UNROLLED_FOR (size_t half = 0; half < 2; half++) {
         __m512i rows = half ? _mm512_shuffle_i64x2(low, low, 0xfa) : _mm512_shuffle_i64x2(low, low, 0x50);
         __m512i high = _mm512_broadcast_i32x4(_mm_loadu_si128((const __m128i *)(bytes + 96 + 16 * half)));
         __m512i nibbles = low_nibbles(_mm512_srlv_epi32(rows, by_row(0, 4, 0, 4)));
@@ -488,13 +488,13 @@ FR_INLINE void add_groups(const format *f, const products *by, tiles_run *p, con
                           size_t tiles, size_t from, size_t to, bool unpack) {
     size_t step = by->groups[f->bits] < to - from ? by->groups[f->bits] : to - from;
     bool shared = tiles > 1 && (rows > rows_paged(f) || !unpack);
-    FR_UNROLLED for (size_t first = from; first < to; first += step) {
+    FR_UNROLLED_FOR (size_t first = from; first < to; first += step) {
         if (unpack)
-            FR_UNROLLED for (size_t g = first; g < first + step; g++)
-                FR_UNROLLED for (size_t t = 0; t < tiles; t++)
+            FR_UNROLLED_FOR (size_t g = first; g < first + step; g++)
+                FR_UNROLLED_FOR (size_t t = 0; t < tiles; t++)
                     p->runs[t].codes[g] = f->code(&p->blocks[t], p->bytes[t], p->index, g);
-        FR_UNROLLED for (size_t row = 0; row < rows; row++)
-            FR_UNROLLED for (size_t t = 0; t < tiles; t++)
+        FR_UNROLLED_FOR (size_t row = 0; row < rows; row++)
+            FR_UNROLLED_FOR (size_t t = 0; t < tiles; t++)
                 sum[row][t] = by->dot(sum[row][t], p->runs[t].codes + first, x[row].q + 4 * first, step, f->bits,
                                       shared);
     }
@@ -513,18 +513,18 @@ FR_INLINE void sum_run(const format *f, const products *by, tiles_run *p, const 
                        size_t rows, size_t tiles, bool unpack) {
     size_t end = halved(f) ? GROUPS / 2 : GROUPS;
     sums sum;
-    FR_UNROLLED for (size_t row = 0; row < rows; row++)
+    FR_UNROLLED_FOR (size_t row = 0; row < rows; row++)
         sum[row][0] = sum[row][1] = correction(f, halved(f) ? x[row].half : x[row].sum);
     add_groups(f, by, p, x, sum, rows, tiles, 0, end, unpack);
-    FR_UNROLLED for (size_t row = 0; row < rows; row++)
-        FR_UNROLLED for (size_t t = 0; t < tiles; t++) {
+    FR_UNROLLED_FOR (size_t row = 0; row < rows; row++)
+        FR_UNROLLED_FOR (size_t t = 0; t < tiles; t++) {
             isum[row][t] = _mm512_cvtepi32_ps(sum[row][t]);
             sum[row][t] = correction(f, x[row].sum);
         }
     if (!halved(f)) return;
     add_groups(f, by, p, x, sum, rows, tiles, end, GROUPS, unpack);
-    FR_UNROLLED for (size_t row = 0; row < rows; row++)
-        FR_UNROLLED for (size_t t = 0; t < tiles; t++) {
+    FR_UNROLLED_FOR (size_t row = 0; row < rows; row++)
+        FR_UNROLLED_FOR (size_t t = 0; t < tiles; t++) {
             __m512 high = _mm512_mul_ps(p->runs[t].high, _mm512_cvtepi32_ps(sum[row][t]));
             isum[row][t] = _mm512_fmadd_ps(p->runs[t].low, isum[row][t], high);
         }
@@ -540,14 +540,14 @@ FR_INLINE __m512 minima(const run *r, const fr_qblock *x) {
 /* Adds a run whose halves have scales of their own, so that each half joins the chains by itself. */
 FR_INLINE void add_apart(const format *f, const products *by, tiles_run *p, const fr_qblock *x, __m512 acc[][PAIR],
                          size_t rows, size_t tiles, bool unpack) {
-    FR_UNROLLED for (size_t half = 0; half < 2; half++) {
+    FR_UNROLLED_FOR (size_t half = 0; half < 2; half++) {
         size_t from = half * GROUPS / 2;
         sums sum;
-        FR_UNROLLED for (size_t row = 0; row < rows; row++)
+        FR_UNROLLED_FOR (size_t row = 0; row < rows; row++)
             sum[row][0] = sum[row][1] = correction(f, half ? x[row].sum : x[row].half);
         add_groups(f, by, p, x, sum, rows, tiles, from, from + GROUPS / 2, unpack);
-        FR_UNROLLED for (size_t row = 0; row < rows; row++)
-            FR_UNROLLED for (size_t t = 0; t < tiles; t++) {
+        FR_UNROLLED_FOR (size_t row = 0; row < rows; row++)
+            FR_UNROLLED_FOR (size_t t = 0; t < tiles; t++) {
                 const run *r = &p->runs[t];
                 __m512 d = _mm512_mul_ps(half ? r->high : r->low, _mm512_set1_ps(x[row].d));
                 acc[row][t] = _mm512_fmadd_ps(d, _mm512_cvtepi32_ps(sum[row][t]), acc[row][t]);
@@ -564,9 +564,9 @@ FR_INLINE void add_run(const format *f, const products *by, tiles_run *p, const 
         return;
     }
     sum_run(f, by, p, x, isum, rows, tiles, unpack);
-    FR_UNROLLED for (size_t row = 0; row < rows; row++) {
+    FR_UNROLLED_FOR (size_t row = 0; row < rows; row++) {
         __m512 d = _mm512_set1_ps(x[row].d), dsum = _mm512_set1_ps(x[row].dsum);
-        FR_UNROLLED for (size_t t = 0; t < tiles; t++) {
+        FR_UNROLLED_FOR (size_t t = 0; t < tiles; t++) {
             const run *r = &p->runs[t];
             acc[row][t] = _mm512_fmadd_ps(_mm512_mul_ps(r->d, d), isum[row][t], acc[row][t]);
             if (f->joining == PLUS_MIN) acc[row][t] = _mm512_fmadd_ps(r->m, dsum, acc[row][t]);
@@ -645,16 +645,16 @@ FR_INLINE void prefetch(const place *at, const uint8_t *bytes, size_t step, size
     const uint8_t *ahead = bytes + at->ahead;
     if (ahead >= at->end) ahead = at->next + (ahead - at->end);
     size_t apart = at->how == FR_PREFETCH_L1 ? at->apart : at->apart + SKEW;
-    FR_UNROLLED for (size_t t = 0; t < tiles; t++) fr_prefetch(at->how, ahead + t * apart, step);
+    FR_UNROLLED_FOR (size_t t = 0; t < tiles; t++) fr_prefetch(at->how, ahead + t * apart, step);
 }
 
 FR_INLINE void load_chains(__m512 acc[PAIR], const place *at, bool started, size_t row, size_t tiles) {
-    FR_UNROLLED for (size_t t = 0; t < tiles; t++)
+    FR_UNROLLED_FOR (size_t t = 0; t < tiles; t++)
         acc[t] = _mm512_maskz_loadu_ps(started ? at->stored[t] : 0, at->y[t] + row * at->y_stride);
 }
 
 FR_INLINE void store_chains(const place *at, const __m512 acc[PAIR], size_t row, size_t tiles) {
-    FR_UNROLLED for (size_t t = 0; t < tiles; t++)
+    FR_UNROLLED_FOR (size_t t = 0; t < tiles; t++)
         _mm512_mask_storeu_ps(at->y[t] + row * at->y_stride, at->stored[t], acc[t]);
 }
 
@@ -666,18 +666,18 @@ FR_INLINE void compute_few(const format *f, const products *by, const product *j
     const fr_qblock *x = c->panel;
     block blocks[PAIR] = {{.values = c->values}, {.values = c->values}};
     __m512 acc[FEW][PAIR];
-    FR_UNROLLED for (size_t row = 0; row < rows; row++) load_chains(acc[row], &at, c->from > 0, row, tiles);
+    FR_UNROLLED_FOR (size_t row = 0; row < rows; row++) load_chains(acc[row], &at, c->from > 0, row, tiles);
     for (; at.bytes < at.end; at.bytes += f->bytes) {
-        FR_UNROLLED for (size_t t = 0; t < tiles; t++) f->open(&blocks[t], at.bytes + t * at.partner);
+        FR_UNROLLED_FOR (size_t t = 0; t < tiles; t++) f->open(&blocks[t], at.bytes + t * at.partner);
         for (size_t i = 0; i < f->runs; i++, x += rows) {
             run runs[PAIR];
             tiles_run p = {blocks, {at.bytes, at.bytes + at.partner}, i, runs};
             prefetch(&at, at.bytes + i * step, step, tiles);
-            FR_UNROLLED for (size_t t = 0; t < tiles; t++) f->scale(&runs[t], &blocks[t], p.bytes[t], i);
+            FR_UNROLLED_FOR (size_t t = 0; t < tiles; t++) f->scale(&runs[t], &blocks[t], p.bytes[t], i);
             add_run(f, by, &p, x, acc, rows, tiles, true);
         }
     }
-    FR_UNROLLED for (size_t row = 0; row < rows; row++) store_chains(&at, acc[row], row, tiles);
+    FR_UNROLLED_FOR (size_t row = 0; row < rows; row++) store_chains(&at, acc[row], row, tiles);
 }
 
 /* Up to MANY rows with tile `tile` and its partner, one row at a time; two where a minimum makes a row's work so long
@@ -691,15 +691,15 @@ FR_INLINE void compute_many(const format *f, const products *by, const product *
     __m512 acc[MANY][PAIR];
     for (size_t row = 0; row < c->rows; row++) load_chains(acc[row], &at, c->from > 0, row, PAIR);
     for (; at.bytes < at.end; at.bytes += f->bytes) {
-        FR_UNROLLED for (size_t t = 0; t < PAIR; t++) f->open(&blocks[t], at.bytes + t * at.partner);
+        FR_UNROLLED_FOR (size_t t = 0; t < PAIR; t++) f->open(&blocks[t], at.bytes + t * at.partner);
         for (size_t i = 0; i < f->runs; i++, x += c->rows) {
             run runs[PAIR];
             tiles_run p = {blocks, {at.bytes, at.bytes + at.partner}, i, runs};
             size_t row = 0;
             prefetch(&at, at.bytes + i * step, step, PAIR);
-            FR_UNROLLED for (size_t t = 0; t < PAIR; t++) {
+            FR_UNROLLED_FOR (size_t t = 0; t < PAIR; t++) {
                 f->scale(&runs[t], &blocks[t], p.bytes[t], i);
-                FR_UNROLLED for (size_t g = 0; g < GROUPS; g++)
+                FR_UNROLLED_FOR (size_t g = 0; g < GROUPS; g++)
                     runs[t].codes[g] = f->code(&blocks[t], p.bytes[t], i, g);
             }
             for (; row + together <= c->rows; row += together)

@@ -112,7 +112,7 @@ FR_INLINE void multiply(format f, row_sums sums, run_values values, size_t half,
 /* ----------------------------------------------------------------------------------------------------------- scales */
 
 FR_INLINE void load_d(float *d, const uint8_t *w) {
-    FR_UNROLLED for (size_t i = 0; i < FEATURES; i += 4)
+    FR_UNROLLED_FOR (size_t i = 0; i < FEATURES; i += 4)
         vst1q_f32(d + i, vcvt_f32_f16(vreinterpret_f16_u8(vld1_u8(w + 2 * i))));
 }
 
@@ -124,7 +124,7 @@ FR_INLINE float32x4_t powers(uint32x4_t e) {
 }
 
 FR_INLINE void load_exponents(float *d, const uint8_t *w) {
-    FR_UNROLLED for (size_t i = 0; i < FEATURES; i += 8) {
+    FR_UNROLLED_FOR (size_t i = 0; i < FEATURES; i += 8) {
         uint16x8_t e = vmovl_u8(vld1_u8(w + i));
         vst1q_f32(d + i, powers(vmovl_u16(vget_low_u16(e))));
         vst1q_f32(d + i + 4, powers(vmovl_high_u16(e)));
@@ -133,7 +133,7 @@ FR_INLINE void load_exponents(float *d, const uint8_t *w) {
 
 /* E4M3 without a sign, moved to where a float16 has its exponent and fraction. */
 FR_INLINE void load_e4m3(float *d, const uint8_t *w) {
-    FR_UNROLLED for (size_t i = 0; i < FEATURES; i += 8) {
+    FR_UNROLLED_FOR (size_t i = 0; i < FEATURES; i += 8) {
         uint16x8_t bits = vshll_n_u8(vld1_u8(w + i), 7);
         float32x4_t low = vcvt_f32_f16(vreinterpret_f16_u16(vget_low_u16(bits)));
         float32x4_t high = vcvt_f32_f16(vreinterpret_f16_u16(vget_high_u16(bits)));
@@ -153,14 +153,14 @@ FR_INLINE void widen(int32x4_t *values, int8x16_t bytes) {
 FR_INLINE void store_integers(int32_t *integers, int8x16_t bytes) {
     int32x4_t values[4];
     widen(values, bytes);
-    FR_UNROLLED for (size_t i = 0; i < 4; i++) vst1q_s32(integers + 4 * i, values[i]);
+    FR_UNROLLED_FOR (size_t i = 0; i < 4; i++) vst1q_s32(integers + 4 * i, values[i]);
 }
 
 /* scaled[i] = factor[i] * bytes[i] */
 FR_INLINE void scale_bytes(float *scaled, const float *factor, int8x16_t bytes) {
     int32x4_t values[4];
     widen(values, bytes);
-    FR_UNROLLED for (size_t i = 0; i < 4; i++)
+    FR_UNROLLED_FOR (size_t i = 0; i < 4; i++)
         vst1q_f32(scaled + 4 * i, vmulq_f32(vld1q_f32(factor + 4 * i), vcvtq_f32_s32(values[i])));
 }
 
@@ -188,7 +188,7 @@ FR_INLINE void six_bits(uint8x16_t *first, uint8x16_t *second, const uint8_t *ro
 /* Minima are negated here: they are subtracted. */
 FR_INLINE void load_negative(float *negative, const uint8_t *w) {
     load_d(negative, w);
-    FR_UNROLLED for (size_t i = 0; i < FEATURES; i += 4) vst1q_f32(negative + i, vnegq_f32(vld1q_f32(negative + i)));
+    FR_UNROLLED_FOR (size_t i = 0; i < FEATURES; i += 4) vst1q_f32(negative + i, vnegq_f32(vld1q_f32(negative + i)));
 }
 
 /* Q4_K and Q5_K. */
@@ -196,7 +196,7 @@ FR_INLINE void load_k_scales(scales *s, const uint8_t *w) {
     float d[FEATURES], negative[FEATURES];
     load_d(d, w);
     load_negative(negative, w + 2 * FEATURES);
-    FR_UNROLLED for (size_t run = 0; run < RUNS; run++) {
+    FR_UNROLLED_FOR (size_t run = 0; run < RUNS; run++) {
         uint8x16_t scale, min;
         six_bits(&scale, &min, w + 4 * FEATURES, run);
         scale_bytes(s->d[run], d, vreinterpretq_s8_u8(scale));
@@ -208,7 +208,7 @@ FR_INLINE void load_xs_scales(scales *s, const uint8_t *w) {
     float d[FEATURES];
     load_d(d, w);
     const uint8_t *lows = w + 2 * FEATURES, *highs = lows + RUNS / 2 * FEATURES;
-    FR_UNROLLED for (size_t run = 0; run < RUNS; run++) {
+    FR_UNROLLED_FOR (size_t run = 0; run < RUNS; run++) {
         uint8x16_t pair = vld1q_u8(lows + run / 2 * FEATURES), high = vld1q_u8(highs + run / 4 * FEATURES);
         uint8x16_t low = run % 2 ? high_nibbles(pair) : low_nibbles(pair);
         uint8x16_t scale = joined(low, high, 4 - (int)run % 4 * 2, 0x30);
@@ -223,13 +223,13 @@ FR_INLINE int8x16_t odd(uint8x16_t scale) {
 
 FR_INLINE void load_units(float *d, const uint8_t *w, float unit) {
     load_d(d, w);
-    FR_UNROLLED for (size_t i = 0; i < FEATURES; i += 4) vst1q_f32(d + i, vmulq_n_f32(vld1q_f32(d + i), unit));
+    FR_UNROLLED_FOR (size_t i = 0; i < FEATURES; i += 4) vst1q_f32(d + i, vmulq_n_f32(vld1q_f32(d + i), unit));
 }
 
 FR_INLINE void load_iq_scales(scales *s, const uint8_t *w, float unit) {
     float d[FEATURES];
     load_units(d, w, unit);
-    FR_UNROLLED for (size_t run = 0; run < RUNS; run++) {
+    FR_UNROLLED_FOR (size_t run = 0; run < RUNS; run++) {
         uint8x16_t both = vld1q_u8(w + (2 + run / 2) * FEATURES);
         scale_bytes(s->d[run], d, odd(run % 2 ? high_nibbles(both) : low_nibbles(both)));
     }
@@ -263,7 +263,7 @@ FR_INLINE void load_one_d(scales *s, const uint8_t *w) {
 FR_INLINE void load_q3_scales(scales *s, const uint8_t *w) {
     int8x16_t zero = vdupq_n_s8(32);
     load_d(s->d[0], w);
-    FR_UNROLLED for (size_t run = 0; run < RUNS; run++) {
+    FR_UNROLLED_FOR (size_t run = 0; run < RUNS; run++) {
         uint8x16_t first, second;
         six_bits(&first, &second, w + 2 * FEATURES, run);
         store_integers(s->halves[run][0], vsubq_s8(vreinterpretq_s8_u8(first), zero));
@@ -317,11 +317,11 @@ FR_INLINE void load_scales(format f, scales *s, const uint8_t *w, size_t runs) {
 /* The registers of two rows become those of a pair. */
 FR_INLINE void mix(int32_t (*q)[4]) {
     int64x2_t a[2], b[2];
-    FR_UNROLLED for (size_t half = 0; half < 2; half++) {
+    FR_UNROLLED_FOR (size_t half = 0; half < 2; half++) {
         a[half] = vreinterpretq_s64_s32(vld1q_s32(q[half]));
         b[half] = vreinterpretq_s64_s32(vld1q_s32(q[2 + half]));
     }
-    FR_UNROLLED for (size_t half = 0; half < 2; half++) {
+    FR_UNROLLED_FOR (size_t half = 0; half < 2; half++) {
         vst1q_s32(q[2 * half], vreinterpretq_s32_s64(vzip1q_s64(a[half], b[half])));
         vst1q_s32(q[2 * half + 1], vreinterpretq_s32_s64(vzip2q_s64(a[half], b[half])));
     }
@@ -367,10 +367,10 @@ FR_INLINE uint8x16_t unpack(format f, const uint8_t *w, size_t group, int8x16_t 
 }
 
 FR_INLINE void unpack_run(format f, run_values values, const uint8_t *w, int8x16_t table, bool pair) {
-    FR_UNROLLED for (size_t i = 0; i < PARTS; i++) {
-        FR_UNROLLED for (size_t g = 0; g < RUN / 4; g++) values[i][g] = unpack(f, w + 16 * i, g, table);
+    FR_UNROLLED_FOR (size_t i = 0; i < PARTS; i++) {
+        FR_UNROLLED_FOR (size_t g = 0; g < RUN / 4; g++) values[i][g] = unpack(f, w + 16 * i, g, table);
         if (!pair) continue;
-        FR_UNROLLED for (size_t g = 0; g < RUN / 4; g += 2) {
+        FR_UNROLLED_FOR (size_t g = 0; g < RUN / 4; g += 2) {
             uint32x4_t a = vreinterpretq_u32_u8(values[i][g]), b = vreinterpretq_u32_u8(values[i][g + 1]);
             values[i][g] = vreinterpretq_u8_u32(vzip1q_u32(a, b));
             values[i][g + 1] = vreinterpretq_u8_u32(vzip2q_u32(a, b));
@@ -381,12 +381,12 @@ FR_INLINE void unpack_run(format f, run_values values, const uint8_t *w, int8x16
 FR_INLINE void start_sums(format f, row_sums sums, const int32_t *correction, bool pair) {
     int32x4_t from = vdupq_n_s32(0);
     if (f.offset) from = pair ? vcombine_s32(vld1_s32(correction), vld1_s32(correction)) : vld1q_dup_s32(correction);
-    FR_UNROLLED for (size_t i = 0; i < PARTS; i++) sums[0][i] = sums[1][i] = from;
+    FR_UNROLLED_FOR (size_t i = 0; i < PARTS; i++) sums[0][i] = sums[1][i] = from;
 }
 
 /* A pair's sums, by row. */
 FR_INLINE void part_sums(row_sums sums) {
-    FR_UNROLLED for (size_t i = 0; i < PARTS; i++) {
+    FR_UNROLLED_FOR (size_t i = 0; i < PARTS; i++) {
         int32x4_t low = sums[0][i], high = sums[1][i];
         sums[0][i] = vuzp1q_s32(low, high);
         sums[1][i] = vuzp2q_s32(low, high);
@@ -405,7 +405,7 @@ FR_INLINE void sum_run(format f, row_sums sums, run_values values, const chunk *
     if (pair) part_sums(sums);
     if (!f.halves) return;
     if (pair) part_sums(second);
-    FR_UNROLLED for (size_t i = 0; i < PARTS; i++) {
+    FR_UNROLLED_FOR (size_t i = 0; i < PARTS; i++) {
         int32x4_t a = vld1q_s32(c->scales.halves[run][0] + feature + 4 * i);
         int32x4_t b = vld1q_s32(c->scales.halves[run][1] + feature + 4 * i);
         sums[0][i] = vmlaq_s32(vmulq_s32(sums[0][i], a), second[0][i], b);
@@ -416,7 +416,7 @@ FR_INLINE void sum_run(format f, row_sums sums, run_values values, const chunk *
 /* Sums of a run join the chains of a row. */
 FR_INLINE void join(format f, float *chain, const int32x4_t *sums, const float32x4_t *d, const float32x4_t *m, float xd,
                     float dsum) {
-    FR_UNROLLED for (size_t i = 0; i < PARTS; i++) {
+    FR_UNROLLED_FOR (size_t i = 0; i < PARTS; i++) {
         float32x4_t acc = vld1q_f32(chain + 4 * i);
         acc = vfmaq_f32(acc, vmulq_n_f32(d[i], xd), vcvtq_f32_s32(sums[i]));
         if (f.mins && !f.halves) acc = vfmaq_n_f32(acc, m[i], dsum);
@@ -427,7 +427,7 @@ FR_INLINE void join(format f, float *chain, const int32x4_t *sums, const float32
 /* Minima of a run's halves join the chains of row r. */
 FR_INLINE void join_minima(float *chain, const float32x4_t *m, const chunk *c, size_t run, size_t r, size_t feature) {
     const panel *p = &c->panel;
-    FR_UNROLLED for (size_t i = 0; i < PARTS; i++) {
+    FR_UNROLLED_FOR (size_t i = 0; i < PARTS; i++) {
         int32x4_t first = vld1q_s32(c->scales.minima[run][0] + feature + 4 * i);
         int32x4_t second = vld1q_s32(c->scales.minima[run][1] + feature + 4 * i);
         int32x4_t sums = vmulq_n_s32(first, p->correction[run][0][r]);
@@ -441,7 +441,7 @@ FR_INLINE void join_minima(float *chain, const float32x4_t *m, const chunk *c, s
 FR_INLINE void add_apart(format f, float (*chains)[FEATURES], run_values values, const float32x4_t *d,
                          const float32x4_t *m, const chunk *c, size_t run, size_t r, size_t feature, bool pair) {
     const panel *p = &c->panel;
-    FR_UNROLLED for (size_t half = 0; half < 2; half++) {
+    FR_UNROLLED_FOR (size_t half = 0; half < 2; half++) {
         row_sums sums;
         start_sums(f, sums, NULL, pair);
         multiply(f, sums, values, half, p->q[run][r], pair);
@@ -482,12 +482,12 @@ FR_INLINE void walk(format f, float (*chains)[FEATURES], const chunk *c, const u
         run_values values;
         float32x4_t d[PARTS], m[PARTS];
         unpack_run(f, values, w, table, pairs);
-        FR_UNROLLED for (size_t i = 0; i < PARTS; i++) {
+        FR_UNROLLED_FOR (size_t i = 0; i < PARTS; i++) {
             d[i] = vld1q_f32(c->scales.d[run] + feature + 4 * i);
             m[i] = f.mins || f.apart ? vld1q_f32(c->scales.m[run] + feature + 4 * i) : d[i];
         }
         if (few) {
-            FR_UNROLLED for (size_t r = 0; r < rows; r += together)
+            FR_UNROLLED_FOR (size_t r = 0; r < rows; r += together)
                 add_run(f, chains, values, d, m, c, run, r, feature, pairs);
         } else {
             for (size_t r = 0; r < rows; r += together) add_run(f, chains, values, d, m, c, run, r, feature, pairs);

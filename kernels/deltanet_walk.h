@@ -18,16 +18,16 @@ FR_INLINE size_t place(size_t key_dim, size_t k, size_t i) {
 FR_INLINE void begin(float *to, const float *from, const float *key, float decay, size_t key_dim, float *m,
                      size_t strips) {
     vector sum[REGISTERS_MAX], factor = spread(decay);
-    FR_UNROLLED for (size_t i = 0; i < strips * A_STRIP; i++) sum[i] = spread(0);
+    FR_UNROLLED_FOR (size_t i = 0; i < strips * A_STRIP; i++) sum[i] = spread(0);
     for (size_t k = 0; k < key_dim; k++) {
         vector key_k = spread(key[k]);
-        FR_UNROLLED for (size_t i = 0; i < strips * A_STRIP; i++) {
+        FR_UNROLLED_FOR (size_t i = 0; i < strips * A_STRIP; i++) {
             vector s = product(load(from + place(key_dim, k, i)), factor);
             sum[i] = multiply_add(s, key_k, sum[i]);
             store(to + place(key_dim, k, i), s);
         }
     }
-    FR_UNROLLED for (size_t i = 0; i < strips * A_STRIP; i++) store(m + i * LANES, sum[i]);
+    FR_UNROLLED_FOR (size_t i = 0; i < strips * A_STRIP; i++) store(m + i * LANES, sum[i]);
 }
 
 /* keeps, goes_on: step->kept and step->next are there; constants. */
@@ -36,14 +36,14 @@ FR_INLINE void walk(const fr_deltanet_step *step, size_t strips, bool keeps, boo
     float *kept = step->kept, *next = step->next;
     size_t key_dim = step->key_dim;
     vector delta[REGISTERS_MAX], o[REGISTERS_MAX], m[REGISTERS_MAX], decay = spread(step->next_decay);
-    FR_UNROLLED for (size_t i = 0; i < strips * A_STRIP; i++) {
+    FR_UNROLLED_FOR (size_t i = 0; i < strips * A_STRIP; i++) {
         vector missing = difference(load(step->value + i * LANES), load(step->m + i * LANES));
         delta[i] = product(missing, spread(step->beta));
         o[i] = m[i] = spread(0);
     }
     for (size_t k = 0; k < key_dim; k++) {
         vector key_k = spread(key[k]), query_k = spread(query[k]), next_k = spread(next_key[k]);
-        FR_UNROLLED for (size_t i = 0; i < strips * A_STRIP; i++) {
+        FR_UNROLLED_FOR (size_t i = 0; i < strips * A_STRIP; i++) {
             size_t at = place(key_dim, k, i);
             vector s = multiply_add(key_k, delta[i], load(from + at));
             o[i] = multiply_add(s, query_k, o[i]);
@@ -55,7 +55,7 @@ FR_INLINE void walk(const fr_deltanet_step *step, size_t strips, bool keeps, boo
             store(next + at, s);
         }
     }
-    FR_UNROLLED for (size_t i = 0; i < strips * A_STRIP; i++) {
+    FR_UNROLLED_FOR (size_t i = 0; i < strips * A_STRIP; i++) {
         store(step->out + i * LANES, o[i]);
         store(step->m + i * LANES, m[i]);
     }

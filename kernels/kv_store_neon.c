@@ -61,7 +61,7 @@ FR_INLINE float store_scale(uint8_t *block, float d) {
 /* 16 of rint(x * r), saturated to bytes. */
 FR_INLINE int8x16_t codes_of(const float *x, float r) {
     int16x4_t whole[4];
-    FR_UNROLLED for (size_t i = 0; i < 4; i++) {
+    FR_UNROLLED_FOR (size_t i = 0; i < 4; i++) {
         whole[i] = vqmovn_s32(vcvtnq_s32_f32(vmulq_n_f32(vld1q_f32(x + 4 * i), r)));
     }
     return vcombine_s8(vqmovn_s16(vcombine_s16(whole[0], whole[1])), vqmovn_s16(vcombine_s16(whole[2], whole[3])));

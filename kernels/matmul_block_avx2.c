@@ -23,7 +23,7 @@ FR_INLINE pair zeros(void) {
 /* sums += products of pairs, in 16 bits. */
 FR_INLINE void add_products(pair *sums, pair code, const fr_qblock *x, size_t group) {
     __m256i q = broadcast_group(x, group);
-    FR_UNROLLED for (size_t half = 0; half < 2; half++)
+    FR_UNROLLED_FOR (size_t half = 0; half < 2; half++)
         sums->half[half] = settled(_mm256_add_epi16(sums->half[half], _mm256_maddubs_epi16(code.half[half], q)));
 }
 
@@ -33,16 +33,16 @@ FR_INLINE void dot_small(chains *c, const run *w, size_t rows, unpack_fn *unpack
                          join_fn *joins) {
     __m256i one = _mm256_set1_epi16(1);
     pair sums[SHARING], first, second;
-    FR_UNROLLED for (size_t r = 0; r < rows; r++) sums[r] = zeros();
-    FR_UNROLLED for (size_t step = 0; step < STEPS; step++) {
+    FR_UNROLLED_FOR (size_t r = 0; r < rows; r++) sums[r] = zeros();
+    FR_UNROLLED_FOR (size_t step = 0; step < STEPS; step++) {
         size_t group = group_of(step, apart);
         unpack_step(unpack, &first, &second, w, step);
-        FR_UNROLLED for (size_t r = 0; r < rows; r++) {
+        FR_UNROLLED_FOR (size_t r = 0; r < rows; r++) {
             add_products(&sums[r], first, block_of(c, r), group);
             add_products(&sums[r], second, block_of(c, r), group + apart);
         }
     }
-    FR_UNROLLED for (size_t r = 0; r < rows; r++) {
+    FR_UNROLLED_FOR (size_t r = 0; r < rows; r++) {
         pair isum = zeros();
         if (offset) {
             __m256i sum = _mm256_set1_epi32(block_of(c, r)->sum);
@@ -75,10 +75,10 @@ FR_INLINE void dot_q2_0(chains *c, const run *w, size_t rows) {
 FR_INLINE void dot_steps(chains *c, const run *w, size_t rows, unpack_fn *unpack, size_t apart, pair *isum,
                          const pair *scale, join_fn *joins) {
     pair first, second;
-    FR_UNROLLED for (size_t step = 0; step < STEPS; step++) {
+    FR_UNROLLED_FOR (size_t step = 0; step < STEPS; step++) {
         size_t group = group_of(step, apart);
         unpack_step(unpack, &first, &second, w, step);
-        FR_UNROLLED for (size_t r = 0; r < rows; r++) {
+        FR_UNROLLED_FOR (size_t r = 0; r < rows; r++) {
             pair sums = zeros();
             add_products(&sums, first, block_of(c, r), group);
             add_products(&sums, second, block_of(c, r), group + apart);
@@ -86,7 +86,7 @@ FR_INLINE void dot_steps(chains *c, const run *w, size_t rows, unpack_fn *unpack
             widen(&isum[r].half[1], sums.half[1], scale[step / 2].half[1]);
         }
     }
-    FR_UNROLLED for (size_t r = 0; r < rows; r++) joins(c, r, w, floats(isum[r]));
+    FR_UNROLLED_FOR (size_t r = 0; r < rows; r++) joins(c, r, w, floats(isum[r]));
 }
 
 /* Codes of at most 31 that stand for code - offset. */
@@ -94,7 +94,7 @@ FR_INLINE void dot_unsigned(chains *c, const run *w, size_t rows, unpack_fn *unp
                             join_fn *joins) {
     __m256i one = _mm256_set1_epi16(1);
     pair isum[SHARING], scale[2] = {{{one, one}}, {{one, one}}};
-    FR_UNROLLED for (size_t r = 0; r < rows; r++) {
+    FR_UNROLLED_FOR (size_t r = 0; r < rows; r++) {
         __m256i sum = _mm256_set1_epi32(block_of(c, r)->sum);
         isum[r].half[0] = isum[r].half[1] = _mm256_madd_epi16(sum, _mm256_set1_epi32(-offset & 0xffff));
     }
@@ -117,14 +117,14 @@ FR_INLINE void dot_mxfp4(chains *c, const run *w, size_t rows) {
 FR_INLINE void dot_nvfp4(chains *c, const run *w, size_t rows) {
     __m256i one = _mm256_set1_epi16(1), offset = _mm256_set1_epi32(-MXFP4_OFFSET & 0xffff);
     pair sums[SHARING], value[2];
-    FR_UNROLLED for (size_t columns = 0; columns < 2; columns++) {
-        FR_UNROLLED for (size_t r = 0; r < rows; r++) sums[r] = zeros();
-        FR_UNROLLED for (size_t step = 0; step < STEPS; step++) {
+    FR_UNROLLED_FOR (size_t columns = 0; columns < 2; columns++) {
+        FR_UNROLLED_FOR (size_t r = 0; r < rows; r++) sums[r] = zeros();
+        FR_UNROLLED_FOR (size_t step = 0; step < STEPS; step++) {
             unpack_step(unpack_4_bits, &value[0], &value[1], w, step);
-            FR_UNROLLED for (size_t r = 0; r < rows; r++)
+            FR_UNROLLED_FOR (size_t r = 0; r < rows; r++)
                 add_products(&sums[r], value[columns], block_of(c, r), step + STEPS * columns);
         }
-        FR_UNROLLED for (size_t r = 0; r < rows; r++) {
+        FR_UNROLLED_FOR (size_t r = 0; r < rows; r++) {
             __m256i sum = _mm256_set1_epi32(sum_of_half(block_of(c, r), columns));
             pair isum;
             isum.half[0] = isum.half[1] = _mm256_madd_epi16(sum, offset);
@@ -160,7 +160,7 @@ FR_INLINE __m256i scale_twice(const uint8_t *row, size_t half, bool is_signed) {
 
 /* The scales of both halves of a run multiply in 16 bits. */
 FR_INLINE void load_scales(pair scale[2], const run *w, bool is_signed) {
-    FR_UNROLLED for (size_t half = 0; half < 2; half++) {
+    FR_UNROLLED_FOR (size_t half = 0; half < 2; half++) {
         scale[0].half[half] = scale_twice(w->scales, half, is_signed);
         scale[1].half[half] = scale_twice(w->scales + FR_TILE_FEATURES, half, is_signed);
     }
@@ -169,11 +169,11 @@ FR_INLINE void load_scales(pair scale[2], const run *w, bool is_signed) {
 /* So they multiply -offset times the halves' sums of activations, for the codes' offset. */
 FR_INLINE void start_halves(pair *isum, const chains *c, const pair scale[2], size_t rows, int offset) {
     pair of_sums;
-    FR_UNROLLED for (size_t half = 0; half < 2; half++) {
+    FR_UNROLLED_FOR (size_t half = 0; half < 2; half++) {
         __m256i both = _mm256_blend_epi16(scale[0].half[half], scale[1].half[half], 0xaa);
         of_sums.half[half] = _mm256_mullo_epi16(both, _mm256_set1_epi16((short)-offset));
     }
-    FR_UNROLLED for (size_t r = 0; r < rows; r++) {
+    FR_UNROLLED_FOR (size_t r = 0; r < rows; r++) {
         __m256i sums = sums_of_halves(block_of(c, r));
         isum[r].half[0] = _mm256_madd_epi16(sums, of_sums.half[0]);
         isum[r].half[1] = _mm256_madd_epi16(sums, of_sums.half[1]);
@@ -192,9 +192,9 @@ FR_INLINE void dot_q6_k(chains *c, const run *w, size_t rows) {
 FR_INLINE void dot_halves(chains *c, const run *w, size_t rows, unpack_fn *unpack, pair *isum, const pair scale[2],
                           join_fn *joins) {
     pair sums[SHARING], first, second;
-    FR_UNROLLED for (size_t step = 0; step < STEPS; step++) {
+    FR_UNROLLED_FOR (size_t step = 0; step < STEPS; step++) {
         unpack_step(unpack, &first, &second, w, step);
-        FR_UNROLLED for (size_t r = 0; r < rows; r++) {
+        FR_UNROLLED_FOR (size_t r = 0; r < rows; r++) {
             if (step % 2 == 0) sums[r] = zeros();
             add_products(&sums[r], first, block_of(c, r), 2 * step);
             add_products(&sums[r], second, block_of(c, r), 2 * step + 1);
@@ -203,13 +203,13 @@ FR_INLINE void dot_halves(chains *c, const run *w, size_t rows, unpack_fn *unpac
             widen(&isum[r].half[1], sums[r].half[1], scale[step / 2].half[1]);
         }
     }
-    FR_UNROLLED for (size_t r = 0; r < rows; r++) joins(c, r, w, floats(isum[r]));
+    FR_UNROLLED_FOR (size_t r = 0; r < rows; r++) joins(c, r, w, floats(isum[r]));
 }
 
 FR_INLINE void dot_q2_k(chains *c, const run *w, size_t rows) {
     pair scale[2], isum[SHARING];
     load_scales(scale, w, false);
-    FR_UNROLLED for (size_t r = 0; r < rows; r++) isum[r] = zeros();
+    FR_UNROLLED_FOR (size_t r = 0; r < rows; r++) isum[r] = zeros();
     dot_halves(c, w, rows, unpack_2_bits, isum, scale, join_with_minima);
 }
 
@@ -231,23 +231,23 @@ FR_INLINE void dot_iq1_m(chains *c, const run *w, size_t rows) {
  * scale of the half of the run that they are in. isum has what belongs to the offset. */
 FR_INLINE void dot_iq2(chains *c, const run *w, size_t rows, const pair *scale, pair *isum) {
     pair value[2];
-    FR_UNROLLED for (size_t step = 0; step < STEPS; step++) {
+    FR_UNROLLED_FOR (size_t step = 0; step < STEPS; step++) {
         unpack_step(unpack_3_bits, &value[0], &value[1], w, step);
-        FR_UNROLLED for (size_t r = 0; r < rows; r++)
-            FR_UNROLLED for (size_t i = 0; i < 2; i++) {
+        FR_UNROLLED_FOR (size_t r = 0; r < rows; r++)
+            FR_UNROLLED_FOR (size_t i = 0; i < 2; i++) {
                 __m256i q = broadcast_group(block_of(c, r), 2 * step + i);
-                FR_UNROLLED for (size_t half = 0; half < 2; half++)
+                FR_UNROLLED_FOR (size_t half = 0; half < 2; half++)
                     widen(&isum[r].half[half], _mm256_maddubs_epi16(value[i].half[half], q),
                           scale[step / 2].half[half]);
             }
     }
-    FR_UNROLLED for (size_t r = 0; r < rows; r++) join(c, r, w, floats(isum[r]));
+    FR_UNROLLED_FOR (size_t r = 0; r < rows; r++) join(c, r, w, floats(isum[r]));
 }
 
 FR_INLINE void dot_iq2_xxs(chains *c, const run *w, size_t rows) {
     __m256i one = _mm256_set1_epi16(1), offset = _mm256_set1_epi16(-IQ2_OFFSET);
     pair isum[SHARING], scale[2] = {{{one, one}}, {{one, one}}};
-    FR_UNROLLED for (size_t r = 0; r < rows; r++)
+    FR_UNROLLED_FOR (size_t r = 0; r < rows; r++)
         isum[r].half[0] = isum[r].half[1] = _mm256_madd_epi16(sums_of_halves(block_of(c, r)), offset);
     dot_iq2(c, w, rows, scale, isum);
 }
@@ -263,9 +263,9 @@ FR_INLINE void dot_iq2_xs(chains *c, const run *w, size_t rows) {
 FR_INLINE void add_signed(pair *isum, pair value, const chains *c, size_t group, size_t rows) {
     __m256i one = _mm256_set1_epi16(1);
     pair magnitude = {{_mm256_abs_epi8(value.half[0]), _mm256_abs_epi8(value.half[1])}};
-    FR_UNROLLED for (size_t r = 0; r < rows; r++) {
+    FR_UNROLLED_FOR (size_t r = 0; r < rows; r++) {
         __m256i q = broadcast_group(block_of(c, r), group);
-        FR_UNROLLED for (size_t half = 0; half < 2; half++) {
+        FR_UNROLLED_FOR (size_t half = 0; half < 2; half++) {
             __m256i signed_q = _mm256_sign_epi8(q, value.half[half]);
             widen(&isum[r].half[half], _mm256_maddubs_epi16(magnitude.half[half], signed_q), one);
         }
@@ -274,20 +274,20 @@ FR_INLINE void add_signed(pair *isum, pair value, const chains *c, size_t group,
 
 FR_INLINE void dot_signed(chains *c, const run *w, size_t rows, unpack_fn *unpack, size_t apart) {
     pair isum[SHARING], first, second;
-    FR_UNROLLED for (size_t r = 0; r < rows; r++) isum[r] = zeros();
-    FR_UNROLLED for (size_t step = 0; step < STEPS; step++) {
+    FR_UNROLLED_FOR (size_t r = 0; r < rows; r++) isum[r] = zeros();
+    FR_UNROLLED_FOR (size_t step = 0; step < STEPS; step++) {
         size_t group = group_of(step, apart);
         unpack_step(unpack, &first, &second, w, step);
         add_signed(isum, first, c, group, rows);
         add_signed(isum, second, c, group + apart, rows);
     }
-    FR_UNROLLED for (size_t r = 0; r < rows; r++) join(c, r, w, floats(isum[r]));
+    FR_UNROLLED_FOR (size_t r = 0; r < rows; r++) join(c, r, w, floats(isum[r]));
 }
 
 FR_INLINE void unpack_q8_0(pair *first, pair *second, const uint8_t *codes, size_t step) {
     __m256i sign = _mm256_set1_epi8(-128);
     unpack_8_bits(first, second, codes, step);
-    FR_UNROLLED for (size_t half = 0; half < 2; half++) {
+    FR_UNROLLED_FOR (size_t half = 0; half < 2; half++) {
         first->half[half] = _mm256_xor_si256(first->half[half], sign);
         second->half[half] = _mm256_xor_si256(second->half[half], sign);
     }

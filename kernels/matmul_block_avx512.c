@@ -12,7 +12,7 @@
 FR_INLINE __m512i dot(__m512i sum, const __m512i *codes, const int8_t *q, size_t groups, unsigned bits, bool shared) {
     (void)shared;
     __m512i low = _mm512_setzero_si512(), high = low;
-    FR_UNROLLED for (size_t g = 0; g < groups; g++) {
+    FR_UNROLLED_FOR (size_t g = 0; g < groups; g++) {
         __m512i x = spread(q + 4 * g);
         low = _mm512_add_epi16(low, _mm512_maddubs_epi16(bits == 8 ? low_nibbles(codes[g]) : codes[g], x));
         if (bits == 8) high = _mm512_add_epi16(high, _mm512_maddubs_epi16(high_nibbles(codes[g]), x));

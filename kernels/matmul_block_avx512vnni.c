@@ -15,7 +15,7 @@ FR_INLINE __m512i add_products(__m512i sum, __m512i codes, const int8_t *q, bool
 
 FR_INLINE __m512i dot(__m512i sum, const __m512i *codes, const int8_t *q, size_t groups, unsigned bits, bool shared) {
     (void)bits;
-    FR_UNROLLED for (size_t g = 0; g < groups; g++) sum = add_products(sum, codes[g], q + 4 * g, shared);
+    FR_UNROLLED_FOR (size_t g = 0; g < groups; g++) sum = add_products(sum, codes[g], q + 4 * g, shared);
     return sum;
 }
 

@@ -24,10 +24,10 @@ FR_INLINE void add_products(pair *isum, pair code, const fr_qblock *x, size_t gr
 FR_INLINE void add_steps(pair *isum, const chains *c, const run *w, size_t rows, unpack_fn *unpack, size_t apart,
                          size_t from, size_t to) {
     pair first, second;
-    FR_UNROLLED for (size_t step = from; step < to; step++) {
+    FR_UNROLLED_FOR (size_t step = from; step < to; step++) {
         size_t group = group_of(step, apart);
         unpack_step(unpack, &first, &second, w, step);
-        FR_UNROLLED for (size_t r = 0; r < rows; r++) {
+        FR_UNROLLED_FOR (size_t r = 0; r < rows; r++) {
             add_products(&isum[r], first, block_of(c, r), group);
             add_products(&isum[r], second, block_of(c, r), group + apart);
         }
@@ -36,10 +36,10 @@ FR_INLINE void add_steps(pair *isum, const chains *c, const run *w, size_t rows,
 
 FR_INLINE void dot(chains *c, const run *w, size_t rows, unpack_fn *unpack, size_t apart, int offset, join_fn *joins) {
     pair isum[SHARING];
-    FR_UNROLLED for (size_t r = 0; r < rows; r++)
+    FR_UNROLLED_FOR (size_t r = 0; r < rows; r++)
         isum[r] = correction_of(_mm256_set1_epi32(block_of(c, r)->sum), offset);
     add_steps(isum, c, w, rows, unpack, apart, 0, STEPS);
-    FR_UNROLLED for (size_t r = 0; r < rows; r++) joins(c, r, w, floats(isum[r]));
+    FR_UNROLLED_FOR (size_t r = 0; r < rows; r++) joins(c, r, w, floats(isum[r]));
 }
 
 FR_INLINE void dot_q8_0(chains *c, const run *w, size_t rows) {
@@ -103,37 +103,37 @@ FR_INLINE __m256 load_scales(const uint8_t *scales) {
 FR_INLINE void dot_halves(chains *c, const run *w, size_t rows, unpack_fn *unpack, int offset, join_fn *joins) {
     float_pair scaled[SHARING];
     pair isum[SHARING];
-    FR_UNROLLED for (size_t columns = 0; columns < 2; columns++) {
+    FR_UNROLLED_FOR (size_t columns = 0; columns < 2; columns++) {
         const uint8_t *scales = w->scales + FR_TILE_FEATURES * columns;
-        FR_UNROLLED for (size_t r = 0; r < rows; r++) {
+        FR_UNROLLED_FOR (size_t r = 0; r < rows; r++) {
             __m256i sum = _mm256_set1_epi32(block_of(c, r)->sum), half = _mm256_set1_epi32(block_of(c, r)->half);
             isum[r] = correction_of(columns ? _mm256_sub_epi32(sum, half) : half, offset);
         }
         add_steps(isum, c, w, rows, unpack, 1, 2 * columns, 2 * columns + 2);
-        FR_UNROLLED for (size_t r = 0; r < rows; r++) {
+        FR_UNROLLED_FOR (size_t r = 0; r < rows; r++) {
             float_pair sums = floats(isum[r]);
-            FR_UNROLLED for (size_t half = 0; half < 2; half++) {
+            FR_UNROLLED_FOR (size_t half = 0; half < 2; half++) {
                 __m256 factor = load_scales(scales + HALF * half);
                 scaled[r].half[half] = columns ? _mm256_fmadd_ps(factor, sums.half[half], scaled[r].half[half])
                                                : _mm256_mul_ps(factor, sums.half[half]);
             }
         }
     }
-    FR_UNROLLED for (size_t r = 0; r < rows; r++) joins(c, r, w, scaled[r]);
+    FR_UNROLLED_FOR (size_t r = 0; r < rows; r++) joins(c, r, w, scaled[r]);
 }
 
 /* The halves of a run one after the other: the low halves of a line's bytes, then the high ones. */
 FR_INLINE void dot_nvfp4(chains *c, const run *w, size_t rows) {
     pair isum[SHARING], value[2];
-    FR_UNROLLED for (size_t columns = 0; columns < 2; columns++) {
-        FR_UNROLLED for (size_t r = 0; r < rows; r++)
+    FR_UNROLLED_FOR (size_t columns = 0; columns < 2; columns++) {
+        FR_UNROLLED_FOR (size_t r = 0; r < rows; r++)
             isum[r] = correction_of(_mm256_set1_epi32(sum_of_half(block_of(c, r), columns)), TABLE_OFFSET);
-        FR_UNROLLED for (size_t step = 0; step < STEPS; step++) {
+        FR_UNROLLED_FOR (size_t step = 0; step < STEPS; step++) {
             unpack_step(unpack_4_bits, &value[0], &value[1], w, step);
-            FR_UNROLLED for (size_t r = 0; r < rows; r++)
+            FR_UNROLLED_FOR (size_t r = 0; r < rows; r++)
                 add_products(&isum[r], value[columns], block_of(c, r), step + STEPS * columns);
         }
-        FR_UNROLLED for (size_t r = 0; r < rows; r++) join_half(c, r, w, columns, floats(isum[r]));
+        FR_UNROLLED_FOR (size_t r = 0; r < rows; r++) join_half(c, r, w, columns, floats(isum[r]));
     }
 }
 

@@ -13,7 +13,7 @@
 FR_INLINE void multiply(format f, row_sums sums, run_values values, size_t half, const int32_t (*q)[4], bool pair) {
     (void)f, (void)pair;
     int8x16_t columns = vreinterpretq_s8_s32(vld1q_s32(q[half]));
-    FR_UNROLLED for (size_t i = 0; i < PARTS; i++) {
+    FR_UNROLLED_FOR (size_t i = 0; i < PARTS; i++) {
         const uint8x16_t *v = values[i] + 4 * half;
         sums[0][i] = vdotq_laneq_s32(sums[0][i], vreinterpretq_s8_u8(v[0]), columns, 0);
         sums[0][i] = vdotq_laneq_s32(sums[0][i], vreinterpretq_s8_u8(v[1]), columns, 1);

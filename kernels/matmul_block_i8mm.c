@@ -17,9 +17,9 @@ FR_INLINE int32x4_t two_by_two(format f, int32x4_t sum, uint8x16_t values, int8x
 }
 
 FR_INLINE void multiply_pair(format f, row_sums sums, run_values values, size_t half, const int32_t (*q)[4]) {
-    FR_UNROLLED for (size_t g = 4 * half; g < 4 * half + 4; g += 2) {
+    FR_UNROLLED_FOR (size_t g = 4 * half; g < 4 * half + 4; g += 2) {
         int8x16_t columns = vreinterpretq_s8_s32(vld1q_s32(q[g / 2]));
-        FR_UNROLLED for (size_t i = 0; i < PARTS; i++) {
+        FR_UNROLLED_FOR (size_t i = 0; i < PARTS; i++) {
             sums[0][i] = two_by_two(f, sums[0][i], values[i][g], columns);
             sums[1][i] = two_by_two(f, sums[1][i], values[i][g + 1], columns);
         }
@@ -45,7 +45,7 @@ FR_INLINE void multiply(format f, row_sums sums, run_values values, size_t half,
         return;
     }
     int8x16_t columns = vreinterpretq_s8_s32(vld1q_s32(q[half]));
-    FR_UNROLLED for (size_t i = 0; i < PARTS; i++) sums[0][i] = dot16(f, sums[0][i], values[i] + 4 * half, columns);
+    FR_UNROLLED_FOR (size_t i = 0; i < PARTS; i++) sums[0][i] = dot16(f, sums[0][i], values[i] + 4 * half, columns);
 }
 
 static const level i8mm = {.pairs = true, .all_bytes = true};

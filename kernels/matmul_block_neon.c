@@ -14,18 +14,18 @@
 FR_INLINE void multiply(format f, row_sums sums, run_values values, size_t half, const int32_t (*q)[4], bool pair) {
     (void)pair;
     size_t room = 32767 / (254 * (size_t)f.most), span = room < 2 ? 1 : room < 4 ? 2 : 4;
-    FR_UNROLLED for (size_t from = 0; from + span <= 4; from += span) {
+    FR_UNROLLED_FOR (size_t from = 0; from + span <= 4; from += span) {
         int16x8_t low[PARTS], high[PARTS];
-        FR_UNROLLED for (size_t g = from; g < from + span; g++) {
+        FR_UNROLLED_FOR (size_t g = from; g < from + span; g++) {
             int8x16_t columns = vreinterpretq_s8_s32(vld1q_dup_s32(q[half] + g));
-            FR_UNROLLED for (size_t i = 0; i < PARTS; i++) {
+            FR_UNROLLED_FOR (size_t i = 0; i < PARTS; i++) {
                 int8x16_t v = vreinterpretq_s8_u8(values[i][4 * half + g]);
                 int8x8_t v0 = vget_low_s8(v), q0 = vget_low_s8(columns);
                 low[i] = g == from ? vmull_s8(v0, q0) : vmlal_s8(low[i], v0, q0);
                 high[i] = g == from ? vmull_high_s8(v, columns) : vmlal_high_s8(high[i], v, columns);
             }
         }
-        FR_UNROLLED for (size_t i = 0; i < PARTS; i++) {
+        FR_UNROLLED_FOR (size_t i = 0; i < PARTS; i++) {
             sums[0][i] = vpadalq_s16(sums[0][i], vpaddq_s16(low[i], high[i]));
         }
     }

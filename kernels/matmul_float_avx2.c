@@ -57,12 +57,12 @@ typedef __m256 sums[ROWS][FEATURES][2];
 
 /* 16 columns from i on, of which the first `count` are used. */
 FR_INLINE void step(load_fn *load, sums p, const char *const *w, operands of, size_t i, size_t count) {
-    FR_UNROLLED for (size_t h = 0; h < 2; h++) {
+    FR_UNROLLED_FOR (size_t h = 0; h < 2; h++) {
         __m256 mask = lane_mask((int)count - 8 * (int)h), wide[FEATURES];
-        FR_UNROLLED for (size_t o = 0; o < of.features; o++) wide[o] = load(w[o], i + 8 * h);
-        FR_UNROLLED for (size_t r = 0; r < of.rows; r++) {
+        FR_UNROLLED_FOR (size_t o = 0; o < of.features; o++) wide[o] = load(w[o], i + 8 * h);
+        FR_UNROLLED_FOR (size_t r = 0; r < of.rows; r++) {
             __m256 values = _mm256_loadu_ps(of.x + r * of.x_stride + i + 8 * h);
-            FR_UNROLLED for (size_t o = 0; o < of.features; o++) {
+            FR_UNROLLED_FOR (size_t o = 0; o < of.features; o++) {
                 __m256 sum = _mm256_fmadd_ps(wide[o], values, p[r][o][h]);
                 p[r][o][h] = count == 16 ? sum : _mm256_blendv_ps(p[r][o][h], sum, mask);
             }
@@ -99,11 +99,11 @@ FR_INLINE void walk(weights type, sums p, const tile *t, operands of, size_t col
 /* `rows` rows x `features` outputs, both constants. */
 FR_INLINE void compute_tile(weights type, const fr_matmul *job, const tile *t, size_t rows, size_t features) {
     sums p;
-    FR_UNROLLED for (size_t r = 0; r < rows; r++)
-        FR_UNROLLED for (size_t o = 0; o < features; o++) p[r][o][0] = p[r][o][1] = _mm256_setzero_ps();
+    FR_UNROLLED_FOR (size_t r = 0; r < rows; r++)
+        FR_UNROLLED_FOR (size_t o = 0; o < features; o++) p[r][o][0] = p[r][o][1] = _mm256_setzero_ps();
     walk(type, p, t, (operands){job->x + t->row * job->x_stride, job->x_stride, rows, features}, job->cols);
-    FR_UNROLLED for (size_t r = 0; r < rows; r++)
-        FR_UNROLLED for (size_t o = 0; o < features; o++) {
+    FR_UNROLLED_FOR (size_t r = 0; r < rows; r++)
+        FR_UNROLLED_FOR (size_t o = 0; o < features; o++) {
             float sum = sum16(p[r][o][0], p[r][o][1]);
             if (t->feature + o < job->features) job->y[(t->row + r) * job->y_stride + t->feature + o] = sum;
         }

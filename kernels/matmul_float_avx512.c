@@ -74,10 +74,10 @@ typedef __m512 sums[ROWS][FEATURES];
 /* Up to 16 columns, from i on. */
 FR_INLINE void step(weights type, sums p, const tile *t, size_t rows, size_t features, size_t i, __mmask16 mask) {
     __m512 wide[FEATURES];
-    FR_UNROLLED for (size_t o = 0; o < features; o++) wide[o] = type.load(t->w[o], i, mask);
-    FR_UNROLLED for (size_t r = 0; r < rows; r++) {
+    FR_UNROLLED_FOR (size_t o = 0; o < features; o++) wide[o] = type.load(t->w[o], i, mask);
+    FR_UNROLLED_FOR (size_t r = 0; r < rows; r++) {
         __m512 values = load_lanes(t->x + r * t->x_stride + i, mask);
-        FR_UNROLLED for (size_t o = 0; o < features; o++)
+        FR_UNROLLED_FOR (size_t o = 0; o < features; o++)
             p[r][o] = _mm512_mask3_fmadd_ps(wide[o], values, p[r][o], mask);
     }
 }
@@ -107,19 +107,19 @@ FR_INLINE float *waiting_sum(const tile *t, size_t r, size_t o) {
 /* `rows` rows x `features` outputs, both constants. */
 FR_INLINE void compute_tile(weights type, const fr_matmul *job, const tile *t, size_t rows, size_t features) {
     sums p;
-    FR_UNROLLED for (size_t r = 0; r < rows; r++)
-        FR_UNROLLED for (size_t o = 0; o < features; o++)
+    FR_UNROLLED_FOR (size_t r = 0; r < rows; r++)
+        FR_UNROLLED_FOR (size_t o = 0; o < features; o++)
             p[r][o] = t->from > 0 ? _mm512_loadu_ps(waiting_sum(t, r, o)) : _mm512_setzero_ps();
     walk(type, p, t, rows, features);
     float *y = job->y + t->row * job->y_stride + t->feature;
     __mmask8 stored = (__mmask8)(lanes(job->features - t->feature) & ((1 << features) - 1));
-    FR_UNROLLED for (size_t r = 0; r < rows; r++) {
+    FR_UNROLLED_FOR (size_t r = 0; r < rows; r++) {
         if (t->to == job->cols) {
             __m128 sum = sum16_of_4(p[r][0], p[r][1], p[r][2 % features], p[r][3 % features]);
             _mm_mask_storeu_ps(y + r * job->y_stride, stored, sum);
             continue;
         }
-        FR_UNROLLED for (size_t o = 0; o < features; o++) _mm512_storeu_ps(waiting_sum(t, r, o), p[r][o]);
+        FR_UNROLLED_FOR (size_t o = 0; o < features; o++) _mm512_storeu_ps(waiting_sum(t, r, o), p[r][o]);
     }
 }
 
@@ -170,7 +170,7 @@ static size_t chunk_length(size_t cols, size_t rows) {
  * own order, so that the last of these outputs finds its weights as far ahead as a single one does. */
 FR_INLINE void stream_features(weights type, const fr_matmul *job, size_t feature, sums p, size_t side) {
     tile t = {.x = job->x};
-    FR_UNROLLED for (size_t o = 0; o < side; o++) {
+    FR_UNROLLED_FOR (size_t o = 0; o < side; o++) {
         t.w[o] = weight_row(job, feature + o);
         p[0][o] = _mm512_setzero_ps();
     }
@@ -193,10 +193,10 @@ FR_INLINE void stream_features(weights type, const fr_matmul *job, size_t featur
 FR_INLINE void stream(weights type, const fr_matmul *job, size_t side) {
     for (size_t feature = 0; feature < job->features; feature += FEATURES) {
         __m512 p[FEATURES];
-        FR_UNROLLED for (size_t o = 0; o < FEATURES; o += side) {
+        FR_UNROLLED_FOR (size_t o = 0; o < FEATURES; o += side) {
             sums part;
             stream_features(type, job, feature + o, part, side);
-            FR_UNROLLED for (size_t k = 0; k < side; k++) p[o + k] = part[0][k];
+            FR_UNROLLED_FOR (size_t k = 0; k < side; k++) p[o + k] = part[0][k];
         }
         __mmask8 stored = (__mmask8)lanes(job->features - feature < FEATURES ? job->features - feature : FEATURES);
         _mm_mask_storeu_ps(job->y + feature, stored, sum16_of_4(p[0], p[1], p[2], p[3]));

@@ -71,11 +71,11 @@ FR_INLINE __m256 kept(__m256 old, __m256 sum, size_t h, size_t count) {
  * Row by row: with both halves of one behind another a compiler makes a pointer for each half, and has no room. */
 FR_INLINE void step(sums p, __m256 (*w)[2], const float *x, size_t x_stride, size_t rows, size_t features,
                     size_t count) {
-    FR_UNROLLED for (size_t r = 0; r < rows; r++) {
+    FR_UNROLLED_FOR (size_t r = 0; r < rows; r++) {
         const float *row = x + r * x_stride;
-        FR_UNROLLED for (size_t h = 0; h < 2; h++) {
+        FR_UNROLLED_FOR (size_t h = 0; h < 2; h++) {
             __m256 values = _mm256_loadu_ps(row + 8 * h);
-            FR_UNROLLED for (size_t o = 0; o < features; o++)
+            FR_UNROLLED_FOR (size_t o = 0; o < features; o++)
                 p[r][o][h] = kept(p[r][o][h], _mm256_fmadd_ps(w[o][h], values, p[r][o][h]), h, count);
         }
     }
@@ -91,7 +91,7 @@ static fr_prefetch_hint hint(const fr_matmul_fp8 *job) {
 FR_INLINE void direct_step(sums p, const uint8_t *const *codes, const __m256 *scale, size_t i, const float *x,
                            size_t x_stride, size_t rows, size_t features, size_t count) {
     __m256 w[FEATURES][2];
-    FR_UNROLLED for (size_t o = 0; o < features; o++) {
+    FR_UNROLLED_FOR (size_t o = 0; o < features; o++) {
         __m256i halves = halves_of(codes[o] + i);
         w[o][0] = decode(halves, 0, scale[o]);
         w[o][1] = decode(halves, 1, scale[o]);
@@ -116,7 +116,7 @@ FR_INLINE size_t whole_steps(const fr_matmul_fp8 *job, const tile *t, sums p, co
     for (; i < whole; next += features * FR_FP8_BLOCK) {
         __m256 scale[FEATURES];
         size_t end = whole - i < FR_FP8_BLOCK ? whole : i + FR_FP8_BLOCK;
-        FR_UNROLLED for (size_t o = 0; o < features; o++) scale[o] = wide_scale(scales[o][i / FR_FP8_BLOCK]);
+        FR_UNROLLED_FOR (size_t o = 0; o < features; o++) scale[o] = wide_scale(scales[o][i / FR_FP8_BLOCK]);
         fr_prefetch(t->how, next, features * FR_FP8_BLOCK);
         for (; i < end; i += 16) direct_step(p, codes, scale, i, x + i, job->x_stride, rows, features, 16);
     }
@@ -142,19 +142,19 @@ FR_INLINE void direct_tile(const fr_matmul_fp8 *job, const tile *t, size_t rows,
     sums p;
     const uint8_t *codes[FEATURES];
     const float *scales[FEATURES];
-    FR_UNROLLED for (size_t o = 0; o < features; o++) {
+    FR_UNROLLED_FOR (size_t o = 0; o < features; o++) {
         codes[o] = weight_row(job, t->feature + o);
         scales[o] = scale_row(job, t->feature + o);
-        FR_UNROLLED for (size_t r = 0; r < rows; r++)
-            FR_UNROLLED for (size_t h = 0; h < 2; h++)
+        FR_UNROLLED_FOR (size_t r = 0; r < rows; r++)
+            FR_UNROLLED_FOR (size_t h = 0; h < 2; h++)
                 p[r][o][h] = t->from ? _mm256_loadu_ps(t->waiting[o * DIRECT + r] + 8 * h) : _mm256_setzero_ps();
     }
     size_t i = whole_steps(job, t, p, codes, scales, rows, features);
     if (i < t->to) last_step(job, t, p, codes, scales, i, rows, features);
-    FR_UNROLLED for (size_t r = 0; r < rows; r++)
-        FR_UNROLLED for (size_t o = 0; o < features; o++) {
+    FR_UNROLLED_FOR (size_t r = 0; r < rows; r++)
+        FR_UNROLLED_FOR (size_t o = 0; o < features; o++) {
             float *y = job->y + (t->row + r) * job->y_stride + t->feature + o, *waiting = t->waiting[o * DIRECT + r];
-            FR_UNROLLED for (size_t h = 0; h < 2; h++) _mm256_storeu_ps(waiting + 8 * h, p[r][o][h]);
+            FR_UNROLLED_FOR (size_t h = 0; h < 2; h++) _mm256_storeu_ps(waiting + 8 * h, p[r][o][h]);
             if (t->to == job->cols && t->feature + o < job->features) *y = sum16(p[r][o][0], p[r][o][1]);
         }
 }
@@ -219,9 +219,9 @@ FR_INLINE void fill(const fr_matmul_fp8 *job, panel *at, size_t group, size_t fr
 
 /* 16 columns of decoded outputs. Half by half: 12 sums leave room for few weights. */
 FR_INLINE void panel_step(sums p, const float *w, const float *x, size_t x_stride, size_t rows, size_t count) {
-    FR_UNROLLED for (size_t h = 0; h < 2; h++) {
+    FR_UNROLLED_FOR (size_t h = 0; h < 2; h++) {
         __m256 first = _mm256_loadu_ps(w + 8 * h), second = _mm256_loadu_ps(w + CHUNK + 8 * h);
-        FR_UNROLLED for (size_t r = 0; r < rows; r++) {
+        FR_UNROLLED_FOR (size_t r = 0; r < rows; r++) {
             __m256 values = _mm256_loadu_ps(x + r * x_stride + 8 * h);
             p[r][0][h] = kept(p[r][0][h], _mm256_fmadd_ps(first, values, p[r][0][h]), h, count);
             p[r][1][h] = kept(p[r][1][h], _mm256_fmadd_ps(second, values, p[r][1][h]), h, count);
@@ -245,9 +245,9 @@ FR_INLINE void pass(const fr_matmul_fp8 *job, panel *at, const coming *next, con
                     size_t from, size_t count, size_t rows) {
     sums p;
     size_t i = 0;
-    FR_UNROLLED for (size_t r = 0; r < rows; r++)
-        FR_UNROLLED for (size_t f = 0; f < 2; f++)
-            FR_UNROLLED for (size_t h = 0; h < 2; h++)
+    FR_UNROLLED_FOR (size_t r = 0; r < rows; r++)
+        FR_UNROLLED_FOR (size_t f = 0; f < 2; f++)
+            FR_UNROLLED_FOR (size_t h = 0; h < 2; h++)
                 p[r][f][h] = from ? _mm256_loadu_ps(at->sums[row + r][o + f] + 8 * h) : _mm256_setzero_ps();
     for (; i + 16 <= count; i += 16) {
         if (i % 64 == 0 && next->output < GROUP) prefetch_line(job, next, i);
@@ -258,9 +258,9 @@ FR_INLINE void pass(const fr_matmul_fp8 *job, panel *at, const coming *next, con
         for (size_t r = 0; r < rows; r++) memcpy(values[r], x + i + r * job->x_stride, (count - i) * sizeof *x);
         panel_step(p, at->w[o] + i, values[0], 16, rows, count - i);
     }
-    FR_UNROLLED for (size_t r = 0; r < rows; r++)
-        FR_UNROLLED for (size_t f = 0; f < 2; f++)
-            FR_UNROLLED for (size_t h = 0; h < 2; h++) _mm256_storeu_ps(at->sums[row + r][o + f] + 8 * h, p[r][f][h]);
+    FR_UNROLLED_FOR (size_t r = 0; r < rows; r++)
+        FR_UNROLLED_FOR (size_t f = 0; f < 2; f++)
+            FR_UNROLLED_FOR (size_t h = 0; h < 2; h++) _mm256_storeu_ps(at->sums[row + r][o + f] + 8 * h, p[r][f][h]);
 }
 
 /* All rows of a batch, three at a time. */

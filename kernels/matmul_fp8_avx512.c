@@ -53,9 +53,9 @@ FR_INLINE __m512 decode(const uint8_t *codes, __m512 scale, __mmask16 mask) {
 /* Up to 16 columns: the x of row r begin at x + r * x_stride. */
 FR_INLINE void step(sums p, const __m512 *w, const float *x, size_t x_stride, size_t rows, size_t features,
                     __mmask16 mask) {
-    FR_UNROLLED for (size_t r = 0; r < rows; r++) {
+    FR_UNROLLED_FOR (size_t r = 0; r < rows; r++) {
         __m512 values = load_lanes(x + r * x_stride, mask);
-        FR_UNROLLED for (size_t o = 0; o < features; o++)
+        FR_UNROLLED_FOR (size_t o = 0; o < features; o++)
             p[r][o] = _mm512_mask3_fmadd_ps(w[o], values, p[r][o], mask);
     }
 }
@@ -68,16 +68,16 @@ FR_INLINE void direct_block(const fr_matmul_fp8 *job, sums p, const float *x, si
     const uint8_t *codes[FEATURES];
     __m512 scale[FEATURES], w[FEATURES];
     size_t i = from, end = from + FR_FP8_BLOCK < job->cols ? from + FR_FP8_BLOCK : job->cols;
-    FR_UNROLLED for (size_t o = 0; o < features; o++) {
+    FR_UNROLLED_FOR (size_t o = 0; o < features; o++) {
         codes[o] = weight_row(job, feature + o);
         scale[o] = block_scale(job, feature + o, from / FR_FP8_BLOCK);
     }
     for (; i + 16 <= end; i += 16) {
-        FR_UNROLLED for (size_t o = 0; o < features; o++) w[o] = decode(codes[o] + i, scale[o], 0xffff);
+        FR_UNROLLED_FOR (size_t o = 0; o < features; o++) w[o] = decode(codes[o] + i, scale[o], 0xffff);
         step(p, w, x + i, job->x_stride, rows, features, 0xffff);
     }
     if (i == end) return;
-    FR_UNROLLED for (size_t o = 0; o < features; o++) w[o] = decode(codes[o] + i, scale[o], lanes(end - i));
+    FR_UNROLLED_FOR (size_t o = 0; o < features; o++) w[o] = decode(codes[o] + i, scale[o], lanes(end - i));
     step(p, w, x + i, job->x_stride, rows, features, lanes(end - i));
 }
 
@@ -91,14 +91,14 @@ FR_INLINE void direct_tile(const fr_matmul_fp8 *job, fr_prefetch_hint how, size_
     sums p;
     const float *x = job->x + row * job->x_stride;
     const uint8_t *next = weight_row(job, feature + features);
-    FR_UNROLLED for (size_t r = 0; r < rows; r++)
-        FR_UNROLLED for (size_t o = 0; o < FEATURES; o++) p[r][o] = _mm512_setzero_ps();
+    FR_UNROLLED_FOR (size_t r = 0; r < rows; r++)
+        FR_UNROLLED_FOR (size_t o = 0; o < FEATURES; o++) p[r][o] = _mm512_setzero_ps();
     for (size_t i = 0; i < job->cols; i += FR_FP8_BLOCK, next += features * FR_FP8_BLOCK) {
         fr_prefetch(how, next, features * FR_FP8_BLOCK);
         direct_block(job, p, x, feature, i, rows, features);
     }
     __mmask8 stored = (__mmask8)(lanes(job->features - feature) & lanes(features));
-    FR_UNROLLED for (size_t r = 0; r < rows; r++)
+    FR_UNROLLED_FOR (size_t r = 0; r < rows; r++)
         _mm_mask_storeu_ps(job->y + (row + r) * job->y_stride + feature, stored,
                            sum16_of_4(p[r][0], p[r][1], p[r][2], p[r][3]));
 }
@@ -156,7 +156,7 @@ typedef struct coming {
 } coming;
 
 FR_INLINE void prefetch_line(const fr_matmul_fp8 *job, const coming *next, size_t at) {
-    FR_UNROLLED for (size_t o = 0; o < 2; o++)
+    FR_UNROLLED_FOR (size_t o = 0; o < 2; o++)
         fr_prefetch(next->how, weight_row(job, next->group + next->output + o) + next->from + at, 64);
 }
 
@@ -164,18 +164,18 @@ FR_INLINE void prefetch_line(const fr_matmul_fp8 *job, const coming *next, size_
 FR_INLINE void pass(const fr_matmul_fp8 *job, panel *at, const coming *next, const float *x, size_t row, size_t o,
                     size_t from, size_t count, size_t rows) {
     sums p;
-    FR_UNROLLED for (size_t r = 0; r < rows; r++)
-        FR_UNROLLED for (size_t f = 0; f < FEATURES; f++)
+    FR_UNROLLED_FOR (size_t r = 0; r < rows; r++)
+        FR_UNROLLED_FOR (size_t f = 0; f < FEATURES; f++)
             p[r][f] = from ? _mm512_loadu_ps(at->sums[row + r][o + f]) : _mm512_setzero_ps();
     for (size_t i = 0; i < count; i += 16) {
         __m512 w[FEATURES];
         if (i % 64 == 0 && next->output < GROUP) prefetch_line(job, next, i);
-        FR_UNROLLED for (size_t f = 0; f < FEATURES; f++) w[f] = _mm512_loadu_ps(at->w[o + f] + i);
+        FR_UNROLLED_FOR (size_t f = 0; f < FEATURES; f++) w[f] = _mm512_loadu_ps(at->w[o + f] + i);
         if (count - i >= 16) step(p, w, x + i, job->x_stride, rows, FEATURES, 0xffff);
         else step(p, w, x + i, job->x_stride, rows, FEATURES, lanes(count - i));
     }
-    FR_UNROLLED for (size_t r = 0; r < rows; r++)
-        FR_UNROLLED for (size_t f = 0; f < FEATURES; f++) _mm512_storeu_ps(at->sums[row + r][o + f], p[r][f]);
+    FR_UNROLLED_FOR (size_t r = 0; r < rows; r++)
+        FR_UNROLLED_FOR (size_t f = 0; f < FEATURES; f++) _mm512_storeu_ps(at->sums[row + r][o + f], p[r][f]);
 }
 
 /* All rows of a batch, split evenly over as few tiles as can be. */

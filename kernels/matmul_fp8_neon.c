@@ -53,10 +53,10 @@ FR_INLINE void decode(const uint8_t *codes, float32x4_t scale, float32x4_t *w) {
 /* 16 columns, of which the first `count` are used; the x of row r begin at x + r * x_stride. */
 FR_INLINE void step(sums p, float32x4_t (*w)[4], const float *x, size_t x_stride, size_t rows, size_t features,
                     size_t count) {
-    FR_UNROLLED for (size_t c = 0; c < 4; c++) {
-        FR_UNROLLED for (size_t r = 0; r < rows; r++) {
+    FR_UNROLLED_FOR (size_t c = 0; c < 4; c++) {
+        FR_UNROLLED_FOR (size_t r = 0; r < rows; r++) {
             float32x4_t values = vld1q_f32(x + r * x_stride + 4 * c);
-            FR_UNROLLED for (size_t o = 0; o < features; o++) {
+            FR_UNROLLED_FOR (size_t o = 0; o < features; o++) {
                 float32x4_t sum = vfmaq_f32(p[r][o][c], w[o][c], values);
                 p[r][o][c] = count < 16 ? vbslq_f32(lanes_below(4 * c, count), sum, p[r][o][c]) : sum;
             }
@@ -73,12 +73,12 @@ FR_INLINE void direct_block(const fr_matmul_fp8 *job, sums p, size_t feature, si
     const uint8_t *codes[FEATURES];
     float32x4_t scale[FEATURES], w[FEATURES][4];
     size_t i = from, end = from + FR_FP8_BLOCK < job->cols ? from + FR_FP8_BLOCK : job->cols;
-    FR_UNROLLED for (size_t o = 0; o < features; o++) {
+    FR_UNROLLED_FOR (size_t o = 0; o < features; o++) {
         codes[o] = weight_row(job, feature + o);
         scale[o] = block_scale(job, feature + o, from / FR_FP8_BLOCK);
     }
     for (; i + 16 <= end; i += 16) {
-        FR_UNROLLED for (size_t o = 0; o < features; o++) decode(codes[o] + i, scale[o], w[o]);
+        FR_UNROLLED_FOR (size_t o = 0; o < features; o++) decode(codes[o] + i, scale[o], w[o]);
         step(p, w, x + i, job->x_stride, rows, features, 16);
     }
     if (i == end) return;
@@ -92,12 +92,12 @@ FR_INLINE void direct_block(const fr_matmul_fp8 *job, sums p, size_t feature, si
 FR_INLINE void direct(const fr_matmul_fp8 *job, size_t rows, size_t features) {
     for (size_t feature = 0; feature < job->features; feature += features) {
         sums p;
-        FR_UNROLLED for (size_t r = 0; r < rows; r++)
-            FR_UNROLLED for (size_t o = 0; o < features; o++)
-                FR_UNROLLED for (size_t c = 0; c < 4; c++) p[r][o][c] = vdupq_n_f32(0);
+        FR_UNROLLED_FOR (size_t r = 0; r < rows; r++)
+            FR_UNROLLED_FOR (size_t o = 0; o < features; o++)
+                FR_UNROLLED_FOR (size_t c = 0; c < 4; c++) p[r][o][c] = vdupq_n_f32(0);
         for (size_t i = 0; i < job->cols; i += FR_FP8_BLOCK) direct_block(job, p, feature, i, rows, features);
-        FR_UNROLLED for (size_t r = 0; r < rows; r++)
-            FR_UNROLLED for (size_t o = 0; o < features; o++)
+        FR_UNROLLED_FOR (size_t r = 0; r < rows; r++)
+            FR_UNROLLED_FOR (size_t o = 0; o < features; o++)
                 if (feature + o < job->features) job->y[r * job->y_stride + feature + o] = sum16(p[r][o]);
     }
 }
@@ -119,7 +119,7 @@ FR_INLINE void fill(const fr_matmul_fp8 *job, panel *at, size_t group, size_t fr
             uint8_t last[16] = {0};
             const uint8_t *sixteen = i + 16 <= count ? codes + i : memcpy(last, codes + i, count - i);
             decode(sixteen, scale, w);
-            FR_UNROLLED for (size_t c = 0; c < 4; c++) vst1q_f32(at->w[o] + i + 4 * c, w[c]);
+            FR_UNROLLED_FOR (size_t c = 0; c < 4; c++) vst1q_f32(at->w[o] + i + 4 * c, w[c]);
         }
     }
 }
@@ -129,15 +129,15 @@ FR_INLINE void pass(const fr_matmul_fp8 *job, panel *at, const float *x, size_t 
                     size_t count, size_t rows) {
     sums p;
     float32x4_t w[FEATURES][4];
-    FR_UNROLLED for (size_t r = 0; r < rows; r++)
-        FR_UNROLLED for (size_t f = 0; f < FEATURES; f++)
-            FR_UNROLLED for (size_t c = 0; c < 4; c++)
+    FR_UNROLLED_FOR (size_t r = 0; r < rows; r++)
+        FR_UNROLLED_FOR (size_t f = 0; f < FEATURES; f++)
+            FR_UNROLLED_FOR (size_t c = 0; c < 4; c++)
                 p[r][f][c] = from ? vld1q_f32(at->sums[row + r][o + f] + 4 * c) : vdupq_n_f32(0);
     for (size_t i = 0; i < count; i += 16) {
         size_t used = count - i < 16 ? count - i : 16;
         float values[ROWS][16];
-        FR_UNROLLED for (size_t f = 0; f < FEATURES; f++)
-            FR_UNROLLED for (size_t c = 0; c < 4; c++) w[f][c] = vld1q_f32(at->w[o + f] + i + 4 * c);
+        FR_UNROLLED_FOR (size_t f = 0; f < FEATURES; f++)
+            FR_UNROLLED_FOR (size_t c = 0; c < 4; c++) w[f][c] = vld1q_f32(at->w[o + f] + i + 4 * c);
         if (used == 16) {
             step(p, w, x + i, job->x_stride, rows, FEATURES, 16);
             continue;
@@ -145,9 +145,9 @@ FR_INLINE void pass(const fr_matmul_fp8 *job, panel *at, const float *x, size_t 
         for (size_t r = 0; r < rows; r++) memcpy(values[r], x + r * job->x_stride + i, used * sizeof *x);
         step(p, w, values[0], 16, rows, FEATURES, used);
     }
-    FR_UNROLLED for (size_t r = 0; r < rows; r++)
-        FR_UNROLLED for (size_t f = 0; f < FEATURES; f++)
-            FR_UNROLLED for (size_t c = 0; c < 4; c++) vst1q_f32(at->sums[row + r][o + f] + 4 * c, p[r][f][c]);
+    FR_UNROLLED_FOR (size_t r = 0; r < rows; r++)
+        FR_UNROLLED_FOR (size_t f = 0; f < FEATURES; f++)
+            FR_UNROLLED_FOR (size_t c = 0; c < 4; c++) vst1q_f32(at->sums[row + r][o + f] + 4 * c, p[r][f][c]);
 }
 
 /* All rows of a batch, three at a time. */

@@ -35,9 +35,9 @@ FR_INLINE void fr_prefetch(fr_prefetch_hint how, const void *bytes, size_t size)
     enum { PAGE = 4096, BEGINNING = 512 };
     const char *from = bytes;
     if (how == FR_PREFETCH_L1)
-        FR_UNROLLED for (size_t byte = 0; byte < size; byte += 64) _mm_prefetch(from + byte, _MM_HINT_T0);
+        FR_UNROLLED_FOR (size_t byte = 0; byte < size; byte += 64) _mm_prefetch(from + byte, _MM_HINT_T0);
     else if (how == FR_PREFETCH_L2 || (how == FR_PREFETCH_PAGES && (uintptr_t)from % PAGE < BEGINNING))
-        FR_UNROLLED for (size_t byte = 0; byte < size; byte += 64) _mm_prefetch(from + byte, _MM_HINT_T1);
+        FR_UNROLLED_FOR (size_t byte = 0; byte < size; byte += 64) _mm_prefetch(from + byte, _MM_HINT_T1);
 }
 
 #endif

@@ -9,7 +9,7 @@ enum { BLOCK = 32, REGISTERS = BLOCK / 8 };
 FR_INLINE float largest(const __m256 *x) {
     __m256 magnitude = _mm256_castsi256_ps(_mm256_set1_epi32(0x7fffffff));
     __m256i most = _mm256_setzero_si256();
-    FR_UNROLLED for (size_t i = 0; i < REGISTERS; i++)
+    FR_UNROLLED_FOR (size_t i = 0; i < REGISTERS; i++)
         most = _mm256_max_epi32(most, _mm256_castps_si256(_mm256_and_ps(x[i], magnitude)));
     __m128i four = _mm_max_epi32(_mm256_castsi256_si128(most), _mm256_extracti128_si256(most, 1));
     __m128i two = _mm_max_epi32(four, _mm_unpackhi_epi64(four, four));
@@ -35,7 +35,7 @@ FR_INLINE void quantize_block(fr_qblock *block, const __m256 *x) {
     }
     __m256 r = _mm256_set1_ps(127.0f / m);
     __m256i q[REGISTERS];
-    FR_UNROLLED for (size_t i = 0; i < REGISTERS; i++) q[i] = _mm256_cvtps_epi32(_mm256_mul_ps(x[i], r));
+    FR_UNROLLED_FOR (size_t i = 0; i < REGISTERS; i++) q[i] = _mm256_cvtps_epi32(_mm256_mul_ps(x[i], r));
     __m256i half = _mm256_add_epi32(q[0], q[1]), sum = _mm256_add_epi32(half, _mm256_add_epi32(q[2], q[3]));
     /* Packing works within 128 bits: fours of bytes come out in the order 0 2 4 6 1 3 5 7. */
     __m256i bytes = _mm256_packs_epi16(_mm256_packs_epi32(q[0], q[1]), _mm256_packs_epi32(q[2], q[3]));
@@ -50,7 +50,7 @@ FR_INLINE void quantize_block(fr_qblock *block, const __m256 *x) {
 void fr_quantize_avx2(fr_qblock *q, const float *x, size_t cols) {
     for (size_t from = 0; from < cols; from += BLOCK, q++) {
         __m256 values[REGISTERS];
-        FR_UNROLLED for (size_t i = 0; i < REGISTERS; i++) {
+        FR_UNROLLED_FOR (size_t i = 0; i < REGISTERS; i++) {
             size_t at = from + 8 * i;
             values[i] = at < cols ? load_lanes(x + at, cols - at) : _mm256_setzero_ps();
         }

@@ -21,7 +21,7 @@ _Static_assert(offsetof(fr_qblock, dsum) == offsetof(fr_qblock, d) + 4 &&
 /* In each 32 bits of lane k the largest |x| of block k, by bit pattern. */
 FR_INLINE __m512i largest_of_4(const __m512 *x) {
     __m512i all = _mm512_set1_epi32(0x7fffffff), m[GROUP];
-    FR_UNROLLED for (size_t k = 0; k < GROUP; k++)
+    FR_UNROLLED_FOR (size_t k = 0; k < GROUP; k++)
         m[k] = _mm512_max_epu32(_mm512_and_si512(_mm512_castps_si512(x[2 * k]), all),
                                 _mm512_and_si512(_mm512_castps_si512(x[2 * k + 1]), all));
     __m512i aabb = _mm512_max_epu32(_mm512_shuffle_i64x2(m[0], m[1], 0x44), _mm512_shuffle_i64x2(m[0], m[1], 0xee));
@@ -60,7 +60,7 @@ FR_INLINE __m512i sums(__m512i q_ab, __m512i q_cd) {
 
 FR_INLINE void quantize_group(fr_qblock *q, const float *values) {
     __m512 x[2 * GROUP], most = _mm512_set1_ps(127.0f);
-    FR_UNROLLED for (size_t i = 0; i < 2 * GROUP; i++) x[i] = _mm512_loadu_ps(values + i * HALF);
+    FR_UNROLLED_FOR (size_t i = 0; i < 2 * GROUP; i++) x[i] = _mm512_loadu_ps(values + i * HALF);
     __m512i m = largest_of_4(x);
     __mmask16 finite = _mm512_cmplt_epu32_mask(m, _mm512_set1_epi32(0x7f800000));
     __mmask16 usual = _mm512_mask_cmpge_epu32_mask(finite, m, _mm512_set1_epi32(0x0d800000)); /* 2^-100 */
@@ -68,7 +68,7 @@ FR_INLINE void quantize_group(fr_qblock *q, const float *values) {
     __m512 d_r = _mm512_maskz_div_ps(usual, _mm512_mask_mov_ps(top, 0xcccc, most), /* d d r r, or zeros */
                                      _mm512_mask_mov_ps(most, 0xcccc, top));
     __m512 r[GROUP];
-    FR_UNROLLED for (int k = 0; k < GROUP; k++) r[k] = _mm512_permutexvar_ps(_mm512_set1_epi32(4 * k + 2), d_r);
+    FR_UNROLLED_FOR (int k = 0; k < GROUP; k++) r[k] = _mm512_permutexvar_ps(_mm512_set1_epi32(4 * k + 2), d_r);
     __m512i ab = rounded(x, r[0], r[1]), cd = rounded(x + GROUP, r[2], r[3]), ends = sums(ab, cd);
     __m512 d = _mm512_mask_mov_ps(_mm512_set1_ps(__builtin_nanf("")), finite, d_r);
     ends = _mm512_mask_mov_epi32(ends, 0x2222, _mm512_castps_si512(_mm512_mul_ps(d, _mm512_cvtepi32_ps(ends))));

@@ -5,7 +5,7 @@ enum { BLOCK = 32, REGISTERS = BLOCK / 4 };
 
 FR_INLINE float largest_magnitude(const float32x4_t *x) {
     uint32x4_t most = vdupq_n_u32(0);
-    FR_UNROLLED for (size_t i = 0; i < REGISTERS; i++) most = vmaxq_u32(most, vreinterpretq_u32_f32(vabsq_f32(x[i])));
+    FR_UNROLLED_FOR (size_t i = 0; i < REGISTERS; i++) most = vmaxq_u32(most, vreinterpretq_u32_f32(vabsq_f32(x[i])));
     uint32_t bits = vmaxvq_u32(most);
     float m;
     memcpy(&m, &bits, sizeof m);
@@ -16,7 +16,7 @@ FR_INLINE float largest_magnitude(const float32x4_t *x) {
  * nothing is left to clamp. */
 FR_INLINE int8x16_t round16(const float32x4_t *x, float r) {
     int16x8_t half[2];
-    FR_UNROLLED for (size_t i = 0; i < 2; i++) {
+    FR_UNROLLED_FOR (size_t i = 0; i < 2; i++) {
         int32x4_t a = vcvtnq_s32_f32(vmulq_n_f32(x[2 * i], r)), b = vcvtnq_s32_f32(vmulq_n_f32(x[2 * i + 1], r));
         half[i] = vcombine_s16(vmovn_s32(a), vmovn_s32(b));
     }
@@ -25,7 +25,7 @@ FR_INLINE int8x16_t round16(const float32x4_t *x, float r) {
 
 FR_INLINE void quantize_block(fr_qblock *block, const float *values) {
     float32x4_t x[REGISTERS];
-    FR_UNROLLED for (size_t i = 0; i < REGISTERS; i++) x[i] = vld1q_f32(values + 4 * i);
+    FR_UNROLLED_FOR (size_t i = 0; i < REGISTERS; i++) x[i] = vld1q_f32(values + 4 * i);
     float m = largest_magnitude(x), r = 127.0f / m, d = m / 127.0f;
     *block = (fr_qblock){.d = 0.0f};
     if (m < 0x1p-100f) return;

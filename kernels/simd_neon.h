@@ -79,12 +79,12 @@ typedef struct dots_job {
 
 /* 16 columns, of which the first `count` are added. */
 FR_INLINE void dots_step(load_fn *load, size_t width, float32x4_t (*p)[4], dots_job job, size_t count) {
-    FR_UNROLLED for (size_t c = 0; c < 4; c++) {
+    FR_UNROLLED_FOR (size_t c = 0; c < 4; c++) {
         float32x4_t weights[4];
-        FR_UNROLLED for (size_t o = 0; o < job.features; o++) weights[o] = load(job.w[o] + 4 * c * width);
-        FR_UNROLLED for (size_t r = 0; r < job.rows; r++) {
+        FR_UNROLLED_FOR (size_t o = 0; o < job.features; o++) weights[o] = load(job.w[o] + 4 * c * width);
+        FR_UNROLLED_FOR (size_t r = 0; r < job.rows; r++) {
             float32x4_t values = vld1q_f32(job.x + r * job.x_stride + 4 * c);
-            FR_UNROLLED for (size_t o = 0; o < job.features; o++) {
+            FR_UNROLLED_FOR (size_t o = 0; o < job.features; o++) {
                 float32x4_t *sum = &p[r * job.features + o][c], added = vfmaq_f32(*sum, weights[o], values);
                 *sum = count < 16 ? vbslq_f32(lanes_below(4 * c, count), added, *sum) : added;
             }
@@ -100,7 +100,7 @@ FR_INLINE void dots(load_fn *load, size_t width, dots_job job) {
     dots_job step = job;
     step.w = at;
     for (size_t i = 0; i < whole; i += 16) {
-        FR_UNROLLED for (size_t o = 0; o < job.features; o++) at[o] = job.w[o] + i * width;
+        FR_UNROLLED_FOR (size_t o = 0; o < job.features; o++) at[o] = job.w[o] + i * width;
         step.x = job.x + i;
         dots_step(load, width, p, step, 16);
     }
@@ -114,8 +114,8 @@ FR_INLINE void dots(load_fn *load, size_t width, dots_job job) {
         step.x_stride = 16;
         dots_step(load, width, p, step, left);
     }
-    FR_UNROLLED for (size_t r = 0; r < job.rows; r++) {
-        FR_UNROLLED for (size_t o = 0; o < job.features; o++) {
+    FR_UNROLLED_FOR (size_t r = 0; r < job.rows; r++) {
+        FR_UNROLLED_FOR (size_t o = 0; o < job.features; o++) {
             if (o < job.kept) job.y[r * job.y_stride + o] = sum16(p[r * job.features + o]);
         }
     }
