@@ -5,8 +5,8 @@
 
 #include "base/error.h"
 
-#define ALIGNMENT ((size_t)64)
-#define HUGE_PAGE ((size_t)2 << 20)
+#define ALIGNMENT  ((size_t)64)
+#define HUGE_PAGE  ((size_t)2 << 20)
 #define SMALL_PAGE ((size_t)64 << 10) /* a multiple of the page size on every system */
 
 /* Marks the arena as full for good; a measuring arena then reports SIZE_MAX, which no block can have. */

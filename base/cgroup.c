@@ -59,8 +59,10 @@ uint64_t fr_cgroup_least(const char *root, const char *controller, fr_cgroup_lim
         if (!path || path[1] != '/') continue;
         *controllers = *path = ',';
         const char *found = strstr(controllers, named);
-        if (path == controllers + 1) least = tighter(least, walk_up(root, "", path + 1, v2));
-        else if (found && found < path) least = tighter(least, walk_up(root, mount, path + 1, v1));
+        if (path == controllers + 1)
+            least = tighter(least, walk_up(root, "", path + 1, v2));
+        else if (found && found < path)
+            least = tighter(least, walk_up(root, mount, path + 1, v1));
     }
     return least;
 }

@@ -17,8 +17,10 @@ static int count_at(int cpu) {
 static void enter(int cpu, int change) {
     if (cpu < 0) return;
     int before = atomic_fetch_add_explicit(&pinned[cpu], change, memory_order_relaxed);
-    if (before == 0) fr_process_registry_take(cpu);
-    else if (before + change == 0) fr_process_registry_drop(cpu);
+    if (before == 0)
+        fr_process_registry_take(cpu);
+    else if (before + change == 0)
+        fr_process_registry_drop(cpu);
 }
 
 bool fr_core_is_shared(int cpu) {
@@ -79,8 +81,10 @@ void fr_cores_claim(const fr_machine *machine, fr_plan *plan) {
     if (plan->cpu[0] < 0) return;
     pthread_mutex_lock(&lock);
     fr_process_registry_begin();
-    if (count_cores(machine, &c)) choose(machine, plan, &c);
-    else for (size_t t = 0; t < plan->threads; t++) enter(plan->cpu[t], 1);
+    if (count_cores(machine, &c))
+        choose(machine, plan, &c);
+    else
+        for (size_t t = 0; t < plan->threads; t++) enter(plan->cpu[t], 1);
     fr_process_registry_end();
     pthread_mutex_unlock(&lock);
 }

@@ -19,18 +19,18 @@
  * Within a run the limit is lower if waits are usually shorter: a thread that waits far longer than usual waits for
  * one that has lost its core, and that may be queued for the waiting thread's own core. */
 #define SPIN_NANOSECONDS 100000
-#define SPIN_LEAST 20000
-#define SPIN_USUALS 8
-#define SPINS_PER_LOOK 64 /* spins between two looks at the clock */
-#define YIELDS 4 /* with fewer it sleeps at most barriers, more gain nothing (3 and 8 threads on 2 cores) */
-#define YIELD_AFTER 10000 /* unpinned: the awaited thread may have been put on the waiting thread's own CPU */
+#define SPIN_LEAST       20000
+#define SPIN_USUALS      8
+#define SPINS_PER_LOOK   64 /* spins between two looks at the clock */
+#define YIELDS           4  /* with fewer it sleeps at most barriers, more gain nothing (3 and 8 threads on 2 cores) */
+#define YIELD_AFTER      10000 /* unpinned: the awaited thread may have been put on the waiting thread's own CPU */
 
 /* If another program keeps the CPU busy, a yield gives it a turn of 3 ms, and since 6.18 Linux makes the thread that
  * yields pay for that time afterwards: with a yield at each barrier a team stands still. So after a yield that took
  * long, waiting threads sleep for a while instead. */
 #define LONG_YIELD_NANOSECONDS 500000
-#define CROWDED_FIRST 20000000
-#define CROWDED_MAX 250000000
+#define CROWDED_FIRST          20000000
+#define CROWDED_MAX            250000000
 
 static long futex(fr_epoch *at, int operation, uint32_t value) {
     return syscall(SYS_futex, at, operation, value, NULL, NULL, 0);

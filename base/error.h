@@ -43,9 +43,9 @@ fr_failure fr_failure_keep(fr_status status);
 fr_status fr_failure_raise(const fr_failure *failure);
 
 /* Returns from the calling function if the call fails: a macro because a function can't return from its caller. */
-#define FR_TRY(call)                                   \
-    do {                                               \
-        fr_status fr_try_status = (call);              \
+#define FR_TRY(call)                                      \
+    do {                                                  \
+        fr_status fr_try_status = (call);                 \
         if (fr_try_status != FR_OK) return fr_try_status; \
     } while (0)
 

@@ -66,17 +66,17 @@ struct fr_options {
     size_t bias_count;
     uint8_t filters[FR_FILTER_COUNT]; /* the steps before a draw, in this order */
     size_t filter_count;
-    bool filters_given;               /* false: the usual steps in their usual order */
+    bool filters_given; /* false: the usual steps in their usual order */
     fr_breakers breakers;
-    char isa[16];             /* "" for the best one of this machine */
-    char spec_type[64];       /* "" for the drafter's own type */
-    char draft_head[4096];    /* a word, a number or a path; "" for whole */
-    char mmproj[4096];        /* "" for none */
-    char chat_template[4096]; /* a path; "" for the model's own */
+    char isa[16];                    /* "" for the best one of this machine */
+    char spec_type[64];              /* "" for the drafter's own type */
+    char draft_head[4096];           /* a word, a number or a path; "" for whole */
+    char mmproj[4096];               /* "" for none */
+    char chat_template[4096];        /* a path; "" for the model's own */
     char tokenizer_pre[FR_PRE_SIZE]; /* "" for the model file's own */
-    const void *bytes; /* the model file in memory; NULL: it is read from its path */
+    const void *bytes;               /* the model file in memory; NULL: it is read from its path */
     size_t byte_count;
-    int activation_stats; /* selects the products whose inputs a model sums up (src/engine/weights/weights.h) */
+    int activation_stats;   /* selects the products whose inputs a model sums up (src/engine/weights/weights.h) */
     struct fr_ranks *ranks; /* the ranks that share the model's weights (base/ranks.h), or NULL */
     fr_rank_plan rank_plan; /* the way in which they do */
     fr_progress_fn *progress;

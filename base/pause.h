@@ -3,9 +3,13 @@
 #define FR_BASE_PAUSE_H
 
 #if defined(__x86_64__)
-static inline void fr_pause(void) { __builtin_ia32_pause(); }
+static inline void fr_pause(void) {
+    __builtin_ia32_pause();
+}
 #elif defined(__aarch64__)
-static inline void fr_pause(void) { __asm__ volatile("yield"); }
+static inline void fr_pause(void) {
+    __asm__ volatile("yield");
+}
 #endif
 
 #endif

@@ -53,13 +53,13 @@ struct fr_pool {
     fr_team_fn *fn; /* thread 0 writes the members up to `taking` before it calls any thread to a run */
     void *context;
     bool stop;
-    bool watched; /* threads measure how long they wait for a core */
+    bool watched;  /* threads measure how long they wait for a core */
     size_t taking; /* number of threads that take part */
     size_t count;
     size_t started; /* threads that run, the caller included: `count` once the pool is open */
     bool one_node;
     fr_team_size team_size;
-    int64_t watch_at; /* time from which on the next run is watched */
+    int64_t watch_at;          /* time from which on the next run is watched */
     fr_pool_choose_fn *choose; /* NULL: team_size decides */
     void *choose_context;
     member members[];
@@ -170,9 +170,12 @@ static void run_team_size(fr_pool *pool, uint64_t kind, fr_team_fn *fn, void *co
 }
 
 void fr_pool_run_some(fr_pool *pool, const void *work, size_t rows, fr_team_fn *fn, void *context) {
-    if (pool->count == 1 || !pool->one_node) fr_pool_run(pool, fn, context);
-    else if (pool->choose) run(pool, pool->choose(pool->choose_context), false, fn, context);
-    else run_team_size(pool, (uintptr_t)work + rows, fn, context);
+    if (pool->count == 1 || !pool->one_node)
+        fr_pool_run(pool, fn, context);
+    else if (pool->choose)
+        run(pool, pool->choose(pool->choose_context), false, fn, context);
+    else
+        run_team_size(pool, (uintptr_t)work + rows, fn, context);
 }
 
 void fr_pool_choose(fr_pool *pool, fr_pool_choose_fn *choose, void *context) {

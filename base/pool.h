@@ -20,8 +20,8 @@ typedef struct fr_pool fr_pool;
 
 /* Tells a thread its place in the team. */
 typedef struct fr_team {
-    fr_pool *pool;  /* NULL when alone */
-    size_t index;   /* 0 .. count - 1 */
+    fr_pool *pool; /* NULL when alone */
+    size_t index;  /* 0 .. count - 1 */
     size_t count;
     struct fr_ranks *ranks; /* processes that share this work (ranks.h), set by the code that splits it; or NULL */
 } fr_team;

@@ -19,7 +19,7 @@ typedef struct fr_ranks fr_ranks;
 /* Describes rows whose columns the ranks have made: rank r made bytes [bounds[r], bounds[r + 1]) of each row. */
 typedef struct fr_ranks_rows {
     uint8_t *at;
-    size_t stride, rows; /* bytes from one row to the next */
+    size_t stride, rows;  /* bytes from one row to the next */
     const size_t *bounds; /* [ranks + 1] */
 } fr_ranks_rows;
 
@@ -37,7 +37,7 @@ typedef struct fr_ranks_traffic {
 
 /* Numbers the places of a forward for which traffic is counted: each layer has its number, and FR_RANKS_ELSEWHERE is
  * everything else, with layers beyond the last number. */
-#define FR_RANKS_PLACES 257
+#define FR_RANKS_PLACES    257
 #define FR_RANKS_ELSEWHERE (FR_RANKS_PLACES - 1)
 
 /* Joins the job that this process was started in. timeout: seconds that a rank may be silent. Returns FR_UNBUILT in

@@ -306,8 +306,7 @@ static int post_receive(fr_ranks *r, int requests, int *peers, int peer, uint8_t
 /* Assigns each rank's columns a place in the buffer: the rank's own come first, then those of each other rank. */
 static void place_columns(fr_ranks *r, const fr_ranks_rows *rows, size_t count) {
     r->at[0] = columns_of(rows, count, r->index);
-    for (int i = 0; i < r->count; i++)
-        r->at[i + 1] = r->at[i] + (i == r->index ? 0 : columns_of(rows, count, i));
+    for (int i = 0; i < r->count; i++) r->at[i + 1] = r->at[i] + (i == r->index ? 0 : columns_of(rows, count, i));
 }
 
 /* Sends the rank's own columns, which lie in the buffer, to all other ranks. */
@@ -420,8 +419,10 @@ void fr_ranks_listen(fr_ranks *r, void *bytes, size_t size) {
         if (MPI_Test(r->requests, &done, MPI_STATUS_IGNORE))
             fail(r, fr_fail(FR_MACHINE, "messages between ranks fail"));
         double waited = fr_clock() - start;
-        if (waited < LISTEN_BUSY) sched_yield();
-        else if (!done) usleep(waited < LISTEN_WHILE ? 100 : 2000);
+        if (waited < LISTEN_BUSY)
+            sched_yield();
+        else if (!done)
+            usleep(waited < LISTEN_WHILE ? 100 : 2000);
     }
 }
 

@@ -41,8 +41,8 @@ enum {
     MEET_MS = 20000,   /* for all ranks */
     HELLO_MS = 500,    /* for the first message of a rank */
     LINGER_MS = 1000,
-    LOOK_MS = 50,      /* between checks that no connection triggers: silence, failures, the parent process */
-    STRUCK_LOOKS = 15  /* waits of 10 ms for a failure that explains a signal */
+    LOOK_MS = 50,     /* between checks that no connection triggers: silence, failures, the parent process */
+    STRUCK_LOOKS = 15 /* waits of 10 ms for a failure that explains a signal */
 };
 
 #define BEAT_MAX 2.0 /* longest time between two signs of life, in seconds; else a fifth of the timeout */
@@ -65,7 +65,7 @@ struct fr_watch {
     int index, count, listener;
     _Atomic double timeout, late;
     _Atomic(fr_watch_end_fn *) end;
-    pthread_mutex_t mutex;  /* guards the failure while it is written, and what fr_watch_leave waits for */
+    pthread_mutex_t mutex; /* guards the failure while it is written, and what fr_watch_leave waits for */
     pthread_cond_t changed;
     fr_failure failure;
     atomic_bool failed, leaving;
@@ -75,7 +75,7 @@ struct fr_watch {
     bool told;               /* the other ranks were told the failure */
     double failed_at, beat;
     pid_t starter;
-    peer peers[];           /* [count]; rank 0 is connected to each rank, the others only to rank 0 */
+    peer peers[]; /* [count]; rank 0 is connected to each rank, the others only to rank 0 */
 };
 
 /* --------------------------------------------------------------------------------------------------------- failures */
@@ -346,7 +346,8 @@ static void list_addresses(fr_watch_place *place, bool near) {
     for (a = all; a && count < FR_WATCH_ADDRESSES; a = a->ifa_next) {
         if (!a->ifa_addr || a->ifa_addr->sa_family != AF_INET || (a->ifa_flags & IFF_LOOPBACK)) continue;
         if (getnameinfo(a->ifa_addr, sizeof(struct sockaddr_in), place->addresses[count], sizeof *place->addresses,
-                        NULL, 0, NI_NUMERICHOST) == 0) count++;
+                        NULL, 0, NI_NUMERICHOST) == 0)
+            count++;
     }
     freeifaddrs(all);
 }
@@ -435,7 +436,8 @@ static bool welcome(fr_watch *w, const fr_watch_place *place, int fd) {
     hello theirs;
     if (fd < 0 || !wait_for(fd, POLLIN, HELLO_MS) ||
         recv(fd, &theirs, sizeof theirs, MSG_DONTWAIT) != (ssize_t)sizeof theirs ||
-        memcmp(theirs.token, place->token, sizeof theirs.token) != 0) return false;
+        memcmp(theirs.token, place->token, sizeof theirs.token) != 0)
+        return false;
     if (theirs.rank < 1 || theirs.rank >= w->count || w->peers[theirs.rank].fd >= 0) return false;
     if (send(fd, place->token, sizeof place->token, MSG_NOSIGNAL) != (ssize_t)sizeof place->token) return false;
     set_options(fd);
@@ -451,8 +453,10 @@ static fr_status await_others(fr_watch *w, const fr_watch_place *place) {
         if (left <= 0 || !wait_for(w->listener, POLLIN, left))
             return fr_fail(FR_MACHINE, "%d of %d ranks don't reach %s by TCP", missing, w->count, w->peers[0].name);
         int fd = accept4(w->listener, NULL, NULL, SOCK_CLOEXEC);
-        if (welcome(w, place, fd)) missing--;
-        else if (fd >= 0) close(fd);
+        if (welcome(w, place, fd))
+            missing--;
+        else if (fd >= 0)
+            close(fd);
     }
     close(w->listener);
     return FR_OK;

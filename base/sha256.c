@@ -54,8 +54,8 @@ static void compress(uint32_t state[8], const uint8_t *block) {
 
 /* Begins with fractions of the square roots of the first 8 primes. */
 fr_sha256 fr_sha256_begin(void) {
-    return (fr_sha256){.state = {0x6a09e667, 0xbb67ae85, 0x3c6ef372, 0xa54ff53a, 0x510e527f, 0x9b05688c, 0x1f83d9ab,
-                                 0x5be0cd19}};
+    return (fr_sha256){
+        .state = {0x6a09e667, 0xbb67ae85, 0x3c6ef372, 0xa54ff53a, 0x510e527f, 0x9b05688c, 0x1f83d9ab, 0x5be0cd19}};
 }
 
 void fr_sha256_add(fr_sha256 *hash, const void *bytes, size_t size) {

@@ -9,22 +9,22 @@
  * beside three busy loops, seven are no faster than eight. */
 #include "base/team_size.h"
 
-#define MILLISECOND INT64_C(1000000)
-#define WATCH (100 * MILLISECOND)  /* job time after which the share of waiting is trusted: 30 turns of 3 ms */
-#define TRIAL (100 * MILLISECOND)  /* least job time of a trial */
-#define TRIAL_JOBS 3               /* least number of jobs of a trial */
-#define TRIAL_CLEAR (TRIAL / 4)    /* a trial that has lost or gained this much ends early */
-#define TRIAL_MAX (10 * TRIAL)    /* a trial that is undecided after this time ends */
+#define MILLISECOND  INT64_C(1000000)
+#define WATCH        (100 * MILLISECOND) /* job time after which the share of waiting is trusted: 30 turns of 3 ms */
+#define TRIAL        (100 * MILLISECOND) /* least job time of a trial */
+#define TRIAL_JOBS   3                   /* least number of jobs of a trial */
+#define TRIAL_CLEAR  (TRIAL / 4)         /* a trial that has lost or gained this much ends early */
+#define TRIAL_MAX    (10 * TRIAL)        /* a trial that is undecided after this time ends */
 #define FIRST_PERIOD (250 * MILLISECOND)
-#define PERIOD_MAX (2000 * MILLISECOND)
-#define COST_SHARE 0.04 /* share of the possible gain that trials may cost */
-#define COST_MAX (6000.0 * MILLISECOND)
-#define FAR_SLOWER 1.15 /* after a trial this much slower, parking more threads is not tried */
-#define PAUSE (1000 * MILLISECOND) /* after so long without a job, the load of other programs is unknown */
+#define PERIOD_MAX   (2000 * MILLISECOND)
+#define COST_SHARE   0.04 /* share of the possible gain that trials may cost */
+#define COST_MAX     (6000.0 * MILLISECOND)
+#define FAR_SLOWER   1.15                 /* after a trial this much slower, parking more threads is not tried */
+#define PAUSE        (1000 * MILLISECOND) /* after so long without a job, the load of other programs is unknown */
 
-#define CROWDED 0.1 /* share of time that threads wait for a core, from which on fewer are tried */
-#define FREE 0.05   /* share below which one more thread stays if it does no harm */
-#define FASTER 0.97
+#define CROWDED 0.1  /* share of time that threads wait for a core, from which on fewer are tried */
+#define FREE    0.05 /* share below which one more thread stays if it does no harm */
+#define FASTER  0.97
 #define AS_FAST 1.02
 
 void fr_team_size_open(fr_team_size *team_size, size_t threads) {
@@ -106,8 +106,10 @@ static void look_at_trial(fr_team_size *team_size, int64_t now) {
     clear |= cost > (double)TRIAL_CLEAR && team_size->actual > 1.5 * team_size->expected; /* one job is enough */
     bool blind = team_size->tried == 0 && now - team_size->began >= TRIAL; /* no job of a known kind has run */
     if (!whole && !clear && !blind && now - team_size->began < TRIAL_MAX) return;
-    if ((whole || clear) ? is_better(team_size) : blind && nobody_waits(team_size)) settle(team_size, now);
-    else turn_back(team_size, now);
+    if ((whole || clear) ? is_better(team_size) : blind && nobody_waits(team_size))
+        settle(team_size, now);
+    else
+        turn_back(team_size, now);
 }
 
 /* Gives the number of threads to park. A thread and another program that want the same core get half of it each, so

@@ -41,7 +41,7 @@ typedef struct fr_team_size {
     int64_t began;           /* time when the trial began */
     int64_t ended;           /* time when the last job ended */
     fr_team_size_patience fewer, more;
-    double share; /* share of waiting before the trial: a trial can gain no more */
+    double share;  /* share of waiting before the trial: a trial can gain no more */
     size_t stride; /* factor on the number parked at once, which grows after trials that found too few */
 } fr_team_size;
 

@@ -45,9 +45,9 @@ int fr_cpu_quota(const char *root) {
 /* Describes a processing unit, and its turn to get a thread. */
 typedef struct candidate {
     int cpu, node;
-    int sibling;  /* units of its core that come before it; 0: it is the core's first */
-    int ordinal;  /* its number among the units of its node with the same `sibling` ... */
-    int of;       /* ... and how many those are */
+    int sibling; /* units of its core that come before it; 0: it is the core's first */
+    int ordinal; /* its number among the units of its node with the same `sibling` ... */
+    int of;      /* ... and how many those are */
 } candidate;
 
 /* Orders whole cores before siblings. Among them, unit i of a node's n has its turn at (i + 1/2) / n, so that for

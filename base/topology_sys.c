@@ -15,9 +15,9 @@ typedef struct unit {
     int cpu, core, cache, package, node;
 } unit;
 
-#define NO_CPU  (-1)
-#define CPUS    "%s/sys/devices/system/cpu/cpu%d/%s"
-#define NODES   "%s/sys/devices/system/node"
+#define NO_CPU (-1)
+#define CPUS   "%s/sys/devices/system/cpu/cpu%d/%s"
+#define NODES  "%s/sys/devices/system/node"
 
 /* Reads the next range of a list such as "0-3,8" and moves the list past it; returns false at its end. */
 static bool next_range(const char **list, int *first, int *last) {
@@ -60,10 +60,10 @@ static void read_nodes(const char *root, int *node_of) {
 static bool read_unit(const char *root, int cpu, int node, unit *read) {
     int core = first_of(root, cpu, "topology", "thread_siblings_list");
     *read = (unit){.cpu = cpu,
-                          .core = core,
-                          .cache = first_of(root, cpu, "cache/index3", "shared_cpu_list"),
-                          .package = first_of(root, cpu, "topology", "core_siblings_list"),
-                          .node = node};
+                   .core = core,
+                   .cache = first_of(root, cpu, "cache/index3", "shared_cpu_list"),
+                   .package = first_of(root, cpu, "topology", "core_siblings_list"),
+                   .node = node};
     return core != NO_CPU;
 }
 

@@ -24,12 +24,12 @@
 #include "src/engine/layers/activations.h"
 #include "src/engine/weights/partition.h"
 
-#define ROWS_MAX  8
-#define SHORT     128  /* positions before the timed rows */
-#define LONG      4096 /* the same, where attention counts */
-#define PROMPT    512
-#define PROMPTS   15   /* runs of a prompt */
-#define DECODE    0.90 /* of the bandwidth, at least */
+#define ROWS_MAX 8
+#define SHORT    128  /* positions before the timed rows */
+#define LONG     4096 /* the same, where attention counts */
+#define PROMPT   512
+#define PROMPTS  15   /* runs of a prompt */
+#define DECODE   0.90 /* of the bandwidth, at least */
 
 /* The share of the dot peak that a prompt's products reach at least. */
 static const struct {
@@ -44,8 +44,10 @@ static int met, missed;
 
 /* Gives "met" or "missed", and counts it. */
 static const char *verdict(bool good) {
-    if (good) met++;
-    else missed++;
+    if (good)
+        met++;
+    else
+        missed++;
     return good ? "met" : "**missed**";
 }
 
@@ -58,8 +60,8 @@ typedef struct bench {
     fr_dtype type; /* of most of the bytes that a step reads */
     double prompt_share;
     fr_bench_cost one; /* a step of one row */
-    double decode; /* seconds of a step */
-    size_t again;  /* pairs that were measured again */
+    double decode;     /* seconds of a step */
+    size_t again;      /* pairs that were measured again */
 } bench;
 
 /* isa: NULL for the best. */
@@ -116,8 +118,10 @@ static void print_rows(bench *b, const double *limits) {
         fr_bench_verify v = fr_bench_verify_limited(b->session, &memory, rows, SHORT);
         b->again += v.again;
         printf("| %zu | %.3f | %.3f | %.3f |", rows, v.ratio, v.limit, v.over);
-        if (limits && limits[rows] > 0) printf(" %.2f | %s |", limits[rows], verdict(v.over <= limits[rows]));
-        else printf(" | |");
+        if (limits && limits[rows] > 0)
+            printf(" %.2f | %s |", limits[rows], verdict(v.over <= limits[rows]));
+        else
+            printf(" | |");
         if (mixture) printf(" %.1f |", v.experts);
         printf("\n");
     }
@@ -181,8 +185,8 @@ static void prepare(const fr_team *team, const fr_workspace *workspace, const fr
 }
 
 /* Runs the products of a layer: queries, keys and values of kv_rows rows, and all others of `rows` rows. */
-static void layer_products(products *p, const fr_team *team, const fr_activations *a, const fr_layer *l,
-                           size_t kv_rows, size_t rows) {
+static void layer_products(products *p, const fr_team *team, const fr_activations *a, const fr_layer *l, size_t kv_rows,
+                           size_t rows) {
     const fr_workspace *w = &a->workspace;
     prepare(team, w, &l->attention.q, a->normed, kv_rows);
     apply(p, team, w, &l->attention.q, a->q, a->normed, kv_rows);

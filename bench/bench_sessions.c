@@ -32,7 +32,7 @@ typedef struct bench {
     fr_bench_engine models;
     fr_engine *engine;
     int32_t texts[SESSIONS][PROMPT + SCRIPT]; /* prompts, and what the target says after them */
-    double round; /* seconds of one without drafts */
+    double round;                             /* seconds of one without drafts */
 } bench;
 
 static fr_session *open_session(const bench *b, bool drafts) {
@@ -86,8 +86,8 @@ static double rate(bench *b, size_t count, bool drafts, size_t pair) {
         for (size_t d = 3; d < FR_STEP_MAX; d++) replays[i].at[d] = replays[i].at[2];
         sessions[i] = open_session(b, drafts);
         if (drafts)
-            fr_bench_require(fr_lab_session_script(sessions[i], b->texts[i], PROMPT + SCRIPT, fr_bench_replay_accepts,
-                                                   &replays[i]));
+            fr_bench_require(
+                fr_lab_session_script(sessions[i], b->texts[i], PROMPT + SCRIPT, fr_bench_replay_accepts, &replays[i]));
         fr_bench_require(fr_session_prompt(sessions[i], b->texts[i], PROMPT));
     }
     write_ids(b, sessions, count, count, &rounds, NULL);
@@ -150,8 +150,7 @@ static void bench_forks(const bench *b, int32_t *ids, size_t length) {
     gone = used_bytes(session);
     printf("| fork of %zu positions, ms (at most 1) | %.3f |\n| pages it holds, MB | %.1f |\n"
            "| pages it copies, MB | %.3f |\n| copied once both went on, MB (a page of each layer) | %.3f |\n",
-           length, 1e3 * fr_bench_median(seconds, FORKS), before / 1e6, (forked - before) / 1e6,
-           (gone - forked) / 1e6);
+           length, 1e3 * fr_bench_median(seconds, FORKS), before / 1e6, (forked - before) / 1e6, (gone - forked) / 1e6);
     fr_session_close(fork);
     fr_session_close(session);
 }

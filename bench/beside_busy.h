@@ -12,10 +12,10 @@ typedef struct fr_bench_beside_busy_plan {
     const char *model;
     const int64_t *threads; /* none: 1, 2, 4 .. and all cores */
     size_t thread_count;
-    size_t repetitions; /* at least 1; all settings take turns in each */
-    double seconds;     /* of a turn that are counted */
-    double max_spread;  /* per cent: a figure that spread more is left out */
-    fr_options *options; /* the model's; threads and pinning are set here */
+    size_t repetitions;                             /* at least 1; all settings take turns in each */
+    double seconds;                                 /* of a turn that are counted */
+    double max_spread;                              /* per cent: a figure that spread more is left out */
+    fr_options *options;                            /* the model's; threads and pinning are set here */
     void (*doing)(void *context, const char *what); /* NULL as `what`: nothing any more */
     void *context;
 } fr_bench_beside_busy_plan;

@@ -25,8 +25,7 @@ static fr_status make_process(fr_bench_busy_processes *busy, pid_t *pid) {
 }
 
 static void compute_for_ever(void) {
-    for (volatile unsigned n = 0;; n++) {
-    }
+    for (volatile unsigned n = 0;; n++) {}
 }
 
 fr_status fr_bench_busy_processes_add_loops(fr_bench_busy_processes *busy, size_t count) {
@@ -45,8 +44,7 @@ static void decode_for_ever(const char *path, const fr_options *options, int rea
     if (status == FR_OK) status = fr_bench_decoder_begin(&decoder, options);
     if (status == FR_OK) status = fr_bench_decoder_step(&decoder);
     if (status != FR_OK || write(ready, "", 1) != 1) _exit(1);
-    while (fr_bench_decoder_step(&decoder) == FR_OK) {
-    }
+    while (fr_bench_decoder_step(&decoder) == FR_OK) {}
     _exit(1);
 }
 

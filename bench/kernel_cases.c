@@ -152,10 +152,9 @@ static void call_matmul_fp8(const fr_bench_case *c, fr_bench_function *function,
                             size_t first, size_t units) {
     size_t feature = first * FR_TILE_FEATURES;
     const float *scales = (const float *)(const void *)(o->stream + c->features * c->cols);
-    ((fr_matmul_fp8_fn *)function)(&(fr_matmul_fp8){(float *)o->output + feature, c->features, o->input, c->cols,
-                                                    c->rows, o->stream + feature * c->cols, c->cols, scales,
-                                                    fr_fp8_blocks(c->cols), feature, c->cols,
-                                                    units * FR_TILE_FEATURES});
+    ((fr_matmul_fp8_fn *)function)(&(fr_matmul_fp8){
+        (float *)o->output + feature, c->features, o->input, c->cols, c->rows, o->stream + feature * c->cols, c->cols,
+        scales, fr_fp8_blocks(c->cols), feature, c->cols, units * FR_TILE_FEATURES});
 }
 
 static void size_matmul_block(fr_bench_case *c) {
@@ -188,10 +187,9 @@ static void fill_quantized(const fr_bench_case *c, void *input) {
 static void call_matmul_block(const fr_bench_case *c, fr_bench_function *function, const fr_bench_operands *o,
                               size_t first, size_t units) {
     size_t feature = first * FR_TILE_FEATURES;
-    ((fr_matmul_block_fn *)function)(&(fr_matmul_block){(float *)o->output + feature, c->features, o->input,
-                                                        c->cols / RUN, c->rows,
-                                                        o->stream + fr_packed_bytes(c->type, feature, c->cols),
-                                                        c->cols, units * FR_TILE_FEATURES});
+    ((fr_matmul_block_fn *)function)(
+        &(fr_matmul_block){(float *)o->output + feature, c->features, o->input, c->cols / RUN, c->rows,
+                           o->stream + fr_packed_bytes(c->type, feature, c->cols), c->cols, units * FR_TILE_FEATURES});
 }
 
 /* Sizes products with a table's rows by number. The input is the row that they are multiplied with, then the
@@ -418,12 +416,8 @@ static void call_deltanet(const fr_bench_case *c, fr_bench_function *function, c
                                     .out = out + r * c->features,
                                     .decay = 0.9f,
                                     .beta = 0.5f};
-    ((fr_deltanet_fn *)function)(&(fr_deltanet){.state = state,
-                                                .key_dim = c->cols,
-                                                .value_dim = c->features,
-                                                .rows = rows,
-                                                .count = TOKENS,
-                                                .keeps = TOKENS});
+    ((fr_deltanet_fn *)function)(&(fr_deltanet){
+        .state = state, .key_dim = c->cols, .value_dim = c->features, .rows = rows, .count = TOKENS, .keeps = TOKENS});
 }
 
 /* Sizes the convolution: TAPS rows, then the weights. */

@@ -319,8 +319,10 @@ static fr_status time_group(bench *b, fr_bench_group group) {
     FR_TRY(each_shape(b, group, time_shape));
     fr_bench_remark(b->report, "A block is %d %s; cycles are of one core.", BLOCK, tables[group].block);
     if (b->doubtful)
-        fr_bench_remark(b->report, "Figures marked with ?, as their spread is above %g %% or, of one timing, not "
-                        "known: %zu.", b->plan->max_spread, b->doubtful);
+        fr_bench_remark(b->report,
+                        "Figures marked with ?, as their spread is above %g %% or, of one timing, not "
+                        "known: %zu.",
+                        b->plan->max_spread, b->doubtful);
     return FR_OK;
 }
 

@@ -22,7 +22,7 @@ typedef struct fr_bench_kernels_plan {
     size_t thread_count;    /* 0: all cores */
     bool pin, numa;
     size_t repetitions;
-    double max_spread; /* per cent */
+    double max_spread;   /* per cent */
     size_t weight_bytes; /* to walk through, at least 4 MiB a thread; 0: more than the caches hold */
     FILE *plot;          /* a picture of the last number of threads; NULL: none */
     /* Called before each timing; kernel NULL: it is done, and a row follows. */

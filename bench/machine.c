@@ -13,7 +13,7 @@
 
 #define PAGE         ((size_t)4096)
 #define LEAST_MEMORY ((size_t)512 << 20) /* to be read, where there is four times as much */
-#define A_WHILE      0.003             /* seconds of one timing: short, so that few meet another program */
+#define A_WHILE      0.003               /* seconds of one timing: short, so that few meet another program */
 #define COUNT(array) (sizeof(array) / sizeof *(array))
 
 typedef struct bench {
@@ -25,8 +25,8 @@ typedef struct bench {
     size_t most; /* threads of `all` */
     fr_bench_cache caches[FR_BENCH_CACHES];
     size_t cache_count, memory_bytes;
-    const fr_bench_reader *reader; /* the widest loop that the options allow */
-    double bandwidth; /* the most that was read from memory, bytes per second; 0 before */
+    const fr_bench_reader *reader;    /* the widest loop that the options allow */
+    double bandwidth;                 /* the most that was read from memory, bytes per second; 0 before */
     double *values, *cycles, *clocks; /* [repetitions] */
 } bench;
 
@@ -186,9 +186,11 @@ static fr_status memory_table(bench *b) {
         fr_pool_close(pool);
         FR_TRY(status);
     }
-    fr_bench_remark(b->report, "%.0f MiB, read by a loop of %s, each page first touched by the thread that reads it; "
-                    "pages of 4 KiB, and transparent huge pages%s.", (double)b->memory_bytes / 0x1p20,
-                    fr_isa_word((size_t)b->reader->level), no_huge ? ", which this system does not give" : "");
+    fr_bench_remark(b->report,
+                    "%.0f MiB, read by a loop of %s, each page first touched by the thread that reads it; "
+                    "pages of 4 KiB, and transparent huge pages%s.",
+                    (double)b->memory_bytes / 0x1p20, fr_isa_word((size_t)b->reader->level),
+                    no_huge ? ", which this system does not give" : "");
     return FR_OK;
 }
 
@@ -332,7 +334,8 @@ static fr_status cache_table(bench *b) {
     for (int i = 0; i < 4; i++) fr_bench_number(b->report, NAN);
     FR_TRY(put_level(b, b->memory_bytes / 2, b->memory_bytes / b->most));
     if (!b->cache_count) fr_bench_remark(b->report, "The caches' sizes are not known: this build has no hwloc.");
-    fr_bench_remark(b->report, "Sizes are those of one cache, cores those of this process that share it. Latency: each "
+    fr_bench_remark(b->report,
+                    "Sizes are those of one cache, cores those of this process that share it. Latency: each "
                     "load waits for the one before, lines in random order. Cycles: by additions that wait for each "
                     "other, timed just after.");
     return FR_OK;
@@ -345,22 +348,16 @@ static double multiply(const timing *task) {
 }
 
 static const fr_bench_column peak_columns[] = {
-    {"operation", "operation", 0},
-    {"isa", "instruction set", 0},
-    {"instruction", "instructions", 0},
-    {"gmac_per_s_core", "1 core, GMAC/s", 0},
-    {"spread_percent_core", "spread, %", 1},
-    {"mac_per_cycle", "MAC a cycle", 1},
-    {"clock_ghz", "clock, GHz", 2},
-    {"gmac_per_s", "all threads, GMAC/s", 0},
-    {"spread_percent", "spread, %", 1},
-    {"times_one_core", "times 1 core", 2},
+    {"operation", "operation", 0},           {"isa", "instruction set", 0},
+    {"instruction", "instructions", 0},      {"gmac_per_s_core", "1 core, GMAC/s", 0},
+    {"spread_percent_core", "spread, %", 1}, {"mac_per_cycle", "MAC a cycle", 1},
+    {"clock_ghz", "clock, GHz", 2},          {"gmac_per_s", "all threads, GMAC/s", 0},
+    {"spread_percent", "spread, %", 1},      {"times_one_core", "times 1 core", 2},
     {"mac_per_byte", "MAC a byte", 1},
 };
 
 static void put_peak(bench *b, const fr_bench_peak *peak) {
-    static const char *const words[] = {
-        [FR_BENCH_INT8] = "int8", [FR_BENCH_FP32] = "fp32", [FR_BENCH_BF16] = "bf16"};
+    static const char *const words[] = {[FR_BENCH_INT8] = "int8", [FR_BENCH_FP32] = "fp32", [FR_BENCH_BF16] = "bf16"};
     timing alone = {.pool = b->one, .peak = peak}, together = {.pool = b->all, .peak = peak};
     core_figures one = sample_core(b, multiply, &alone, true);
     fr_bench_figure all = sample(b, multiply, &together);
@@ -385,7 +382,8 @@ static void peak_table(bench *b) {
         rows++;
     }
     if (!rows) fr_bench_remark(b->report, "None of these instruction sets multiplies by vectors here.");
-    fr_bench_remark(b->report, "MAC: a multiplication and an addition. On registers alone. MAC a byte: what all "
+    fr_bench_remark(b->report,
+                    "MAC: a multiplication and an addition. On registers alone. MAC a byte: what all "
                     "threads do while a byte comes from memory; a kernel that does fewer with each waits for memory.");
 }
 
@@ -427,8 +425,7 @@ static fr_status barrier_table(bench *b) {
         timing meeting = {0};
         size_t threads;
         FR_TRY(open_pool(b, &b->machine, b->threads[i], &meeting.pool, &threads));
-        fr_bench_figure barrier = sample(b, seconds_of_barrier, &meeting),
-                        run = sample(b, seconds_of_run, &meeting);
+        fr_bench_figure barrier = sample(b, seconds_of_barrier, &meeting), run = sample(b, seconds_of_run, &meeting);
         fr_pool_close(meeting.pool);
         fr_bench_number(b->report, (double)threads);
         put(b, &barrier, 1e9);
@@ -461,7 +458,8 @@ static fr_status measure_all(bench *b) {
     FR_TRY(cache_table(b));
     peak_table(b);
     FR_TRY(barrier_table(b));
-    fr_bench_remark(b->report, "Figures are medians of %zu timings; spread is between the quartiles. A figure that "
+    fr_bench_remark(b->report,
+                    "Figures are medians of %zu timings; spread is between the quartiles. A figure that "
                     "spread more than %g %%, or is of one timing, is marked with ?, and what follows from it.",
                     b->options->repetitions, b->options->max_spread);
     return FR_OK;

@@ -64,7 +64,7 @@ typedef struct fr_bench_stream {
     double bandwidth, lowest, highest; /* bytes a second */
     double step;                       /* seconds */
     double share;
-    size_t again;                      /* pairs that were measured again */
+    size_t again; /* pairs that were measured again */
 } fr_bench_stream;
 
 fr_bench_stream fr_bench_stream_of(fr_session *session, size_t position);

@@ -14,8 +14,8 @@ typedef enum fr_bench_pages { FR_BENCH_SMALL, FR_BENCH_HUGE } fr_bench_pages;
 typedef struct fr_bench_memory {
     const uint8_t *bytes;
     size_t size;
-    size_t mapped; /* bytes that the system was asked for: whole huge pages */
-    bool huge;     /* the system has put most of it in huge pages */
+    size_t mapped;                 /* bytes that the system was asked for: whole huge pages */
+    bool huge;                     /* the system has put most of it in huge pages */
     const fr_bench_reader *reader; /* the loop that reads it; at first the widest that this machine has */
 } fr_bench_memory;
 

@@ -28,9 +28,9 @@ typedef struct fr_bench_model_plan {
     fr_options *options;   /* how to open them; threads, instruction set and drafting are set here */
     fr_bench_list threads; /* none: as many as the library takes */
     char isas[FR_BENCH_LIST][16];
-    size_t isa_count;          /* 0: the best here */
-    fr_bench_list prompts;     /* pp: lengths, 0 for none */
-    fr_bench_list generate;    /* tg: tokens, 0 for none */
+    size_t isa_count;                  /* 0: the best here */
+    fr_bench_list prompts;             /* pp: lengths, 0 for none */
+    fr_bench_list generate;            /* tg: tokens, 0 for none */
     fr_bench_both both[FR_BENCH_LIST]; /* pp+tg */
     size_t both_count;
     fr_bench_list depths;      /* tokens in the context before */

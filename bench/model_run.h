@@ -17,7 +17,7 @@ typedef struct fr_bench_run {
     const fr_bench_model_plan *plan;
     fr_bench_report *report;
     fr_model *model;
-    fr_drafter *drafter; /* NULL: none */
+    fr_drafter *drafter;      /* NULL: none */
     fr_bench_prompts prompts; /* of the plan's folder, or our own; none while nothing is to be said about texts */
     fr_bench_curve *curve;
     fr_session *session;            /* that forwards are timed in; it has no drafter */
@@ -26,7 +26,7 @@ typedef struct fr_bench_run {
     double one;                     /* T(1) at the first depth, seconds; NaN: not known, as below */
     double ratio[FR_STEP_MAX + 1];  /* T(K)/T(1) there */
     double draft_start, draft_step; /* seconds of proposing K drafts: start + K * step */
-    size_t doubtful;               /* figures of this table whose spread is too large */
+    size_t doubtful;                /* figures of this table whose spread is too large */
     fr_bench_busy busy;             /* when what is being measured began */
     double others;                  /* the most that other programs took during a row of this table, per cent */
     bool differs;                   /* speculation changed an answer */

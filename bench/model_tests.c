@@ -19,8 +19,7 @@ static void bench_test(fr_bench_run *run, size_t prompt, size_t generate, size_t
     fr_bench_name(name, sizeof name, words, depth);
     fr_bench_doing(run, name);
     time_once(run->session, prompt, generate ? 1 : 0, depth);
-    for (size_t i = 0; i < run->plan->repetitions; i++)
-        seconds[i] = time_once(run->session, prompt, generate, depth);
+    for (size_t i = 0; i < run->plan->repetitions; i++) seconds[i] = time_once(run->session, prompt, generate, depth);
     fr_bench_begin_row(run, &(fr_bench_test){.name = name,
                                              .prompt = prompt,
                                              .generate = generate,
@@ -38,8 +37,7 @@ static void bench_depth(fr_bench_run *run, size_t depth) {
         if (plan->prompts.at[i]) bench_test(run, (size_t)plan->prompts.at[i], 0, depth);
     for (size_t i = 0; i < plan->generate.count; i++)
         if (plan->generate.at[i]) bench_test(run, 0, (size_t)plan->generate.at[i], depth);
-    for (size_t i = 0; i < plan->both_count; i++)
-        bench_test(run, plan->both[i].prompt, plan->both[i].generate, depth);
+    for (size_t i = 0; i < plan->both_count; i++) bench_test(run, plan->both[i].prompt, plan->both[i].generate, depth);
 }
 
 static bool any(const fr_bench_list *list) {

@@ -100,8 +100,10 @@ static void print_value(FILE *out, const json_t *value) {
         print_quoted(out, json_string_value(value));
     } else if (!json_is_null(value)) {
         char *text = json_dumps(value, JSON_ENCODE_ANY | JSON_COMPACT | DIGITS);
-        if (json_is_array(value)) print_quoted(out, text ? text : "");
-        else fprintf(out, "%s", text ? text : "");
+        if (json_is_array(value))
+            print_quoted(out, text ? text : "");
+        else
+            fprintf(out, "%s", text ? text : "");
         free(text);
     }
 }
@@ -109,11 +111,13 @@ static void print_value(FILE *out, const json_t *value) {
 static void print_csv(const fr_bench_report *report, bool names) {
     const char *key, *comma = "";
     json_t *value;
-    json_object_foreach(report->row, key, value) {
+    json_object_foreach (report->row, key, value) {
         fprintf(report->out, "%s", comma);
         comma = ",";
-        if (names) print_quoted(report->out, key);
-        else print_value(report->out, value);
+        if (names)
+            print_quoted(report->out, key);
+        else
+            print_value(report->out, value);
     }
     fprintf(report->out, "\n");
 }
@@ -124,7 +128,7 @@ static void print_csv(const fr_bench_report *report, bool names) {
 static void print_columns(const fr_bench_report *report, bool types) {
     const char *key, *comma = "";
     json_t *value;
-    json_object_foreach(report->row, key, value) {
+    json_object_foreach (report->row, key, value) {
         fputs(comma, report->out);
         print_quoted(report->out, key);
         if (types) fputs(json_is_string(value) || json_is_array(value) ? " TEXT" : " REAL", report->out);
@@ -143,12 +147,15 @@ static void print_sql(const fr_bench_report *report, bool first) {
     fprintf(report->out, "INSERT INTO \"forerun_%s\" (", report->table);
     print_columns(report, false);
     fputs(") VALUES (", report->out);
-    json_object_foreach(report->row, key, value) {
+    json_object_foreach (report->row, key, value) {
         char *text = json_is_string(value) ? NULL : json_dumps(value, JSON_ENCODE_ANY | JSON_COMPACT | DIGITS);
         fputs(comma, report->out);
-        if (json_is_null(value)) fputs("NULL", report->out);
-        else if (json_is_number(value)) fputs(text ? text : "NULL", report->out);
-        else print_between(report->out, text ? text : json_string_value(value), '\'');
+        if (json_is_null(value))
+            fputs("NULL", report->out);
+        else if (json_is_number(value))
+            fputs(text ? text : "NULL", report->out);
+        else
+            print_between(report->out, text ? text : json_string_value(value), '\'');
         free(text);
         comma = ", ";
     }

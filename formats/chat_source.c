@@ -116,7 +116,7 @@ static fr_status read_config(fr_chat_sources *sources, const json_t *config, con
     if (json_is_object(found)) return read_object(sources, found, where);
     if (found && !json_is_null(found) && !json_is_array(found))
         return fr_fail(FR_INPUT, "%s: \"chat_template\" is neither a string nor a list of them", where);
-    json_array_foreach(found, i, entry) FR_TRY(read_entry(sources, entry, where));
+    json_array_foreach (found, i, entry) FR_TRY(read_entry(sources, entry, where));
     return FR_OK;
 }
 

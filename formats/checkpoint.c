@@ -16,10 +16,10 @@
 #include "formats/gguf_name.h"
 #include "formats/safetensors.h"
 
-#define CONFIG_MAX ((size_t)16 << 20)
-#define INDEX_MAX  ((size_t)64 << 20)
+#define CONFIG_MAX  ((size_t)16 << 20)
+#define INDEX_MAX   ((size_t)64 << 20)
 #define MISSING_MAX 4 /* missing parts of a file that an error line names at most */
-#define CONTENTS     "config.json and model.safetensors"
+#define CONTENTS    "config.json and model.safetensors"
 
 static fr_status join(const char *folder, const char *name, char **path) {
     *path = fr_path_join(folder, name);
@@ -100,7 +100,7 @@ static bool is_plain_name(const char *name) {
 static fr_status collect_shards(const char *folder, const json_t *weight_map, json_t *shards) {
     const char *tensor;
     json_t *value;
-    json_object_foreach((json_t *)(uintptr_t)weight_map, tensor, value) {
+    json_object_foreach ((json_t *)(uintptr_t)weight_map, tensor, value) {
         const char *name = json_string_value(value);
         if (!name || !is_plain_name(name))
             return fr_fail(FR_INPUT, "%s: index: tensor %s: \"%s\" is not a plain file name", folder, tensor,
@@ -117,7 +117,7 @@ static fr_status add_shards(fr_checkpoint *checkpoint, json_t *shards, bool use_
     FR_TRY(reserve_files(checkpoint, json_object_size(shards)));
     const char *name;
     json_t *unused;
-    json_object_foreach(shards, name, unused) FR_TRY(add_file(checkpoint, name, use_mmap));
+    json_object_foreach (shards, name, unused) FR_TRY(add_file(checkpoint, name, use_mmap));
     return FR_OK;
 }
 
@@ -141,7 +141,7 @@ static fr_status check_listed(const fr_checkpoint *checkpoint, const fr_tensors 
 static fr_status check_present(const fr_checkpoint *checkpoint, const json_t *weight_map) {
     const char *name;
     json_t *file;
-    json_object_foreach((json_t *)(uintptr_t)weight_map, name, file) {
+    json_object_foreach ((json_t *)(uintptr_t)weight_map, name, file) {
         if (!fr_tensors_find(&checkpoint->tensors, name) && !fr_tensors_find(&checkpoint->unread, name))
             return fr_fail(FR_INPUT, "%s: tensor %s is not in %s, where the index has it", checkpoint->path, name,
                            json_string_value(file));

@@ -21,10 +21,10 @@
 #define FR_POOLING_FILE "1_Pooling/config.json"
 
 typedef struct fr_checkpoint {
-    char *path;         /* the folder, or the file as it was given */
-    fr_gguf *gguf;      /* NULL: a folder */
-    json_t *config;     /* config.json, an object; NULL: GGUF */
-    json_t *generation; /* generation_config.json, an object, or NULL */
+    char *path;           /* the folder, or the file as it was given */
+    fr_gguf *gguf;        /* NULL: a folder */
+    json_t *config;       /* config.json, an object; NULL: GGUF */
+    json_t *generation;   /* generation_config.json, an object, or NULL */
     json_t *quantization; /* hf_quant_config.json, the same */
     json_t *pooling;      /* FR_POOLING_FILE, the same */
     fr_map *files;

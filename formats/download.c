@@ -15,7 +15,7 @@
 #include "base/file_place.h"
 #include "formats/map.h"
 
-#define POINTER       "version https://git-lfs.github.com/spec/"
+#define POINTER     "version https://git-lfs.github.com/spec/"
 #define POINTER_MAX 1024 /* bytes, the limit that Git LFS itself has */
 
 static const char *const endings[] = {".incomplete", ".downloadInProgress", ".aria2",  ".part",

@@ -13,7 +13,7 @@
 
 /* A file of a few bytes can claim any size, so the size is checked against these limits before memory for the pixels
  * is taken. */
-#define FR_IMAGE_SIDE_MAX   ((size_t)1 << 16)
+#define FR_IMAGE_SIDE_MAX ((size_t)1 << 16)
 #ifndef FR_IMAGE_PIXELS_MAX /* libFuzzer tries more pictures of fewer pixels */
 #define FR_IMAGE_PIXELS_MAX ((size_t)1 << 27)
 #endif

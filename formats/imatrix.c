@@ -188,8 +188,7 @@ static fr_status take_old_entry(fr_imatrix *imatrix, cursor *c) {
     FR_TRY(take_count(c, "values", 1, INT32_MAX, &values));
     FR_TRY(take(c, values * sizeof(float), &data));
     FR_TRY(add_entry(imatrix, (fr_text){(const char *)name, length}, values, &entry));
-    for (size_t i = 0; i < values; i++)
-        FR_TRY(take_mean(c->path, entry, i, float_at(data, i), (float)calls));
+    for (size_t i = 0; i < values; i++) FR_TRY(take_mean(c->path, entry, i, float_at(data, i), (float)calls));
     return FR_OK;
 }
 

@@ -127,8 +127,10 @@ static bool has_wide(const json_t *value) {
     const char *key;
     json_t *item;
     if (json_is_string(value)) return fr_json_wide_digits(value, &length) != NULL;
-    json_array_foreach(value, i, item) if (has_wide(item)) return true;
-    json_object_foreach((json_t *)(uintptr_t)value, key, item) if (has_wide(item)) return true;
+    json_array_foreach (value, i, item)
+        if (has_wide(item)) return true;
+    json_object_foreach ((json_t *)(uintptr_t)value, key, item)
+        if (has_wide(item)) return true;
     return false;
 }
 
@@ -144,11 +146,11 @@ static bool put_wide(fr_text_buffer *all, const json_t *value, size_t flags) {
     }
     if (!has_wide(value)) return json_dump_callback(value, add_piece, all, flags) == 0;
     fr_text_append_string(all, json_is_array(value) ? "[" : "{");
-    json_array_foreach(value, i, item) {
+    json_array_foreach (value, i, item) {
         fr_text_append_string(all, i ? "," : "");
         good = good && put_wide(all, item, flags);
     }
-    json_object_foreach((json_t *)(uintptr_t)value, key, item) {
+    json_object_foreach ((json_t *)(uintptr_t)value, key, item) {
         json_t *name = json_string(key);
         fr_text_append_string(all, comma);
         good = good && name && json_dump_callback(name, add_piece, all, flags) == 0;
@@ -302,7 +304,7 @@ fr_status fr_json_ids(const json_t *object, const char *key, int64_t high, const
     if (!json_is_array(json)) return add_id(json, key, high, where, notes, ids, capacity, count);
     size_t i;
     json_t *item;
-    json_array_foreach(json, i, item) FR_TRY(add_id(item, key, high, where, notes, ids, capacity, count));
+    json_array_foreach (json, i, item) FR_TRY(add_id(item, key, high, where, notes, ids, capacity, count));
     return FR_OK;
 }
 

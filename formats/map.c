@@ -23,8 +23,10 @@ static fr_status open_regular(const char *path, int *fd, struct stat *info) {
     bool known = fstat(*fd, info) == 0, regular = known && S_ISREG(info->st_mode);
     fr_status status = regular ? fr_download_check_pointer(path, *fd, (size_t)info->st_size) : FR_OK;
     if (regular && status == FR_OK) return FR_OK;
-    if (!known) status = fr_fail(FR_INPUT, "%s: %m", path);
-    else if (!regular) status = fr_fail(FR_INPUT, "%s is not a regular file", path);
+    if (!known)
+        status = fr_fail(FR_INPUT, "%s: %m", path);
+    else if (!regular)
+        status = fr_fail(FR_INPUT, "%s is not a regular file", path);
     close(*fd);
     *fd = -1;
     return status;

@@ -12,11 +12,11 @@
 typedef struct fr_map {
     const uint8_t *bytes; /* NULL when size is 0 */
     size_t size;
-    int fd;               /* -1 when mapped: the pages are the file's own */
-    bool lent;            /* the bytes are a caller's: nothing here frees or releases them */
+    int fd;                 /* -1 when mapped: the pages are the file's own */
+    bool lent;              /* the bytes are a caller's: nothing here frees or releases them */
     uint64_t device, inode; /* identify the file */
     int64_t written;        /* time of the last write, in nanoseconds */
-    char *path;           /* for error lines */
+    char *path;             /* for error lines */
 } fr_map;
 
 /* Opens a file. With use_mmap false the pages are only reserved here and filled later, range by range, so that the

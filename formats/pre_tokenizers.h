@@ -19,8 +19,8 @@ typedef struct fr_default_ids {
 } fr_default_ids;
 
 typedef struct fr_pre_tokenizer {
-    const char *model;                               /* tokenizer.ggml.model */
-    fr_model_kind pieces;                            /* the way in which a piece becomes tokens */
+    const char *model;    /* tokenizer.ggml.model */
+    fr_model_kind pieces; /* the way in which a piece becomes tokens */
     /* tokenizer.ggml.pre; the first name is the one that is written and shown */
     const char *names[FR_PRE_NAMES_MAX];
     /* each cuts the pieces of the one before; the pieces are then bytes */

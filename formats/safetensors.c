@@ -10,10 +10,10 @@
 #include "base/error.h"
 #include "formats/json.h"
 
-#define LENGTH_BYTES 8
-#define HEADER_MAX ((uint64_t)100000000)
-#define NAME_LENGTH_MAX 256 /* so that an error line has room for its reason */
-#define DIM_MAX ((json_int_t)1 << 48) /* a limit that fr_dtype_row_bytes asks for */
+#define LENGTH_BYTES    8
+#define HEADER_MAX      ((uint64_t)100000000)
+#define NAME_LENGTH_MAX 256                   /* so that an error line has room for its reason */
+#define DIM_MAX         ((json_int_t)1 << 48) /* a limit that fr_dtype_row_bytes asks for */
 
 typedef struct entry {
     fr_tensor tensor;
@@ -35,8 +35,7 @@ static uint64_t read_u64(const uint8_t *bytes) {
 
 static fr_status read_header(const fr_map *map, header *head, json_t **root) {
     const char *path = map->path;
-    if (map->size < LENGTH_BYTES)
-        return fr_fail(FR_INPUT, "%s: %zu bytes are no safetensors file", path, map->size);
+    if (map->size < LENGTH_BYTES) return fr_fail(FR_INPUT, "%s: %zu bytes are no safetensors file", path, map->size);
     FR_TRY(fr_map_fill(map, 0, LENGTH_BYTES));
     uint64_t length = read_u64(map->bytes);
     if (length > map->size - LENGTH_BYTES)
@@ -77,9 +76,10 @@ static fr_status read_span(const header *head, const json_t *json, entry *item) 
         return fr_fail(FR_INPUT, "%s: tensor %s: data_offsets are not two whole numbers", path, name);
     json_int_t first = json_integer_value(begin), last = json_integer_value(end);
     if (first >= 0 && last >= first && (uint64_t)last > head->data_size)
-        return fr_fail(FR_INPUT, "%s: tensor %s: cut short: its data_offsets %lld to %lld go beyond the file's %llu "
-                       "bytes of data: is its download finished?", path, name, (long long)first, (long long)last,
-                       (unsigned long long)head->data_size);
+        return fr_fail(FR_INPUT,
+                       "%s: tensor %s: cut short: its data_offsets %lld to %lld go beyond the file's %llu "
+                       "bytes of data: is its download finished?",
+                       path, name, (long long)first, (long long)last, (unsigned long long)head->data_size);
     if (first < 0 || last < first)
         return fr_fail(FR_INPUT, "%s: tensor %s: data_offsets %lld to %lld in a file with %llu bytes of data", path,
                        name, (long long)first, (long long)last, (unsigned long long)head->data_size);
@@ -124,7 +124,7 @@ static fr_status read_entries(header *head, json_t *root) {
     if (!head->entries) return fr_fail_memory(head->map->path, count * sizeof *head->entries);
     const char *name;
     json_t *value;
-    json_object_foreach(root, name, value) {
+    json_object_foreach (root, name, value) {
         if (strcmp(name, "__metadata__") != 0)
             FR_TRY(read_entry(head, name, value, &head->entries[head->count++]));
         else if (!json_is_object(value))

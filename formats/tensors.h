@@ -12,20 +12,20 @@
 
 typedef struct fr_tensor {
     const char *name;
-    const char *type_name;       /* the file's spelling; NULL in fr_tensors_add means fr_dtype_name(type) */
-    fr_dtype type;               /* FR_DTYPE_COUNT: a type that is not read */
-    bool packed;                 /* stored in the packed layout (quant/packed.h), each matrix of a stack by itself */
+    const char *type_name; /* the file's spelling; NULL in fr_tensors_add means fr_dtype_name(type) */
+    fr_dtype type;         /* FR_DTYPE_COUNT: a type that is not read */
+    bool packed;           /* stored in the packed layout (quant/packed.h), each matrix of a stack by itself */
     uint32_t dims;
     uint64_t shape[FR_DIMS_MAX]; /* slowest first, as safetensors and PyTorch write it */
     const void *data;            /* at any alignment */
     uint64_t bytes;
-    uint32_t file;               /* index of the file it lies in */
+    uint32_t file; /* index of the file it lies in */
 } fr_tensor;
 
 typedef struct fr_tensors {
     fr_tensor *items; /* in file order */
     size_t count, capacity;
-    uint32_t *index;  /* open-addressed hash table of names; its size is a power of two; holds item + 1, or 0 */
+    uint32_t *index; /* open-addressed hash table of names; its size is a power of two; holds item + 1, or 0 */
     size_t index_size;
     uint64_t keys[2]; /* random keys of the hash, so that a file can't choose names that collide */
 } fr_tensors;

@@ -94,11 +94,12 @@ static fr_status read_list(beside *b, const beside_file *file, const char *key) 
     const json_t *text;
     const char *name;
     size_t at;
-    json_array_foreach(list, at, value) {
+    json_array_foreach (list, at, value) {
         FR_TRY(read_token(value, key, file->path, &text));
         FR_TRY(mark_special(b, text));
     }
-    json_object_foreach(list, name, value) if (is_name(name)) FR_TRY(name_token(b, value, name, file->path));
+    json_object_foreach (list, name, value)
+        if (is_name(name)) FR_TRY(name_token(b, value, name, file->path));
     return FR_OK;
 }
 
@@ -116,7 +117,7 @@ static bool is_own_name(const char *key) {
 static fr_status read_own_names(beside *b, const beside_file *file) {
     const char *key;
     json_t *value;
-    json_object_foreach(file->root, key, value) {
+    json_object_foreach (file->root, key, value) {
         bool text = fr_json_is_text(value) || fr_json_is_text(json_object_get(value, "content"));
         bool named = file != &b->config && json_object_get(b->source->named, key);
         if (text && !named && is_own_name(key)) FR_TRY(name_token(b, value, key, file->path));
@@ -138,7 +139,7 @@ static fr_status read_names(beside *b) {
     json_t *text;
     FR_TRY(read_names_of(b, &b->config));
     FR_TRY(read_names_of(b, &b->map));
-    json_object_foreach(b->source->named, name, text) FR_TRY(mark_special(b, text));
+    json_object_foreach (b->source->named, name, text) FR_TRY(mark_special(b, text));
     b->source->begin = text_of(json_object_get(b->source->named, "bos_token"));
     b->source->end = text_of(json_object_get(b->source->named, "eos_token"));
     return FR_OK;
@@ -244,7 +245,7 @@ static fr_status read_entry(beside *b, const json_t *item, const char *where, in
 static fr_status read_decoder(beside *b) {
     const char *key;
     json_t *decoder = json_object_get(b->config.root, "added_tokens_decoder"), *item;
-    json_object_foreach(decoder, key, item) {
+    json_object_foreach (decoder, key, item) {
         int32_t id;
         if (!read_key(key, &id) || !json_is_object(item))
             return fr_fail(FR_INPUT, "%s: added_tokens_decoder: \"%.99s\" is no id of a token", b->config.path, key);
@@ -257,7 +258,7 @@ static fr_status read_decoder(beside *b) {
 static fr_status read_old_added(beside *b) {
     const char *text;
     json_t *value;
-    json_object_foreach(b->added.root, text, value) {
+    json_object_foreach (b->added.root, text, value) {
         int64_t id;
         FR_TRY(fr_json_int(b->added.root, text, 0, FR_TOKEN_ID_MAX, FR_JSON_REQUIRED, b->added.path, &id));
         bool special = json_object_get(b->special, text) != NULL;
@@ -271,7 +272,7 @@ static fr_status read_old_added(beside *b) {
 static fr_status add_special(beside *b) {
     const char *text;
     json_t *value;
-    json_object_foreach(b->special, text, value) {
+    json_object_foreach (b->special, text, value) {
         void *known = json_object_iter_at((json_t *)b->vocabulary, text);
         if (!known || json_object_get(b->index, text)) continue;
         /* b->special is freed before the source, so the text is the vocabulary's */

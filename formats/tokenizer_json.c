@@ -34,7 +34,7 @@ static fr_status read_vocabulary(fr_tokenizer_source *json, json_t *vocabulary) 
     if (!json->vocabulary) return fail_list(json, json_object_size(vocabulary));
     const char *key;
     json_t *value;
-    json_object_foreach(vocabulary, key, value) {
+    json_object_foreach (vocabulary, key, value) {
         json_int_t id = json_is_integer(value) ? json_integer_value(value) : -1;
         if (id < 0 || id > FR_TOKEN_ID_MAX)
             return fr_fail(FR_INPUT, "%s: the id of token \"%.99s\" is not a whole number from 0 to %d", json->path,
@@ -62,7 +62,7 @@ static fr_status read_merges(fr_tokenizer_source *json, const json_t *merges) {
     if (!json->merges) return fail_list(json, json_array_size(merges));
     size_t i;
     json_t *item;
-    json_array_foreach(merges, i, item) {
+    json_array_foreach (merges, i, item) {
         const char *line = json_string_value(item);
         /* the first line of a merges.txt; the tokenizers library drops it too */
         if (line && strncmp(line, "#version", 8) == 0) continue;
@@ -80,7 +80,7 @@ static fr_status read_scored(fr_tokenizer_source *json, const json_t *list) {
     json->scores = malloc((count + 1) * sizeof *json->scores);
     if (!json->vocabulary || !json->scores) return fail_list(json, count);
     if (count > FR_TOKEN_ID_MAX) return fr_fail(FR_INPUT, "%s: %zu tokens", json->path, count);
-    json_array_foreach(list, i, item) {
+    json_array_foreach (list, i, item) {
         const json_t *text = json_array_get(item, 0), *score = json_array_get(item, 1);
         if (json_array_size(item) != 2 || !fr_json_is_text(text) || !json_is_number(score))
             return fr_fail(FR_INPUT, "%s: token %zu is not [\"text\", score]", json->path, i);
@@ -193,7 +193,7 @@ static bool is_same(const fr_added_entry *a, const fr_added_entry *b) {
 static fr_status read_added_list(fr_tokenizer_source *json, const json_t *list, json_t *places) {
     size_t i;
     json_t *item;
-    json_array_foreach(list, i, item) {
+    json_array_foreach (list, i, item) {
         fr_added_entry *added = &json->added[json->added_count];
         FR_TRY(read_added_token(json, item, i, added));
         const json_t *place = json_object_get(places, added->text.bytes);

@@ -44,7 +44,7 @@ static fr_status add_special(const json_t *specials, fr_text name, const char *w
     FR_TRY(fr_json_object(specials, name.bytes, where, &special));
     FR_TRY(fr_member_array(special, "ids", where, &list));
     if (!list) return fr_fail(FR_INPUT, "%s: the post-processor's \"%s\" has no \"ids\"", where, name.bytes);
-    json_array_foreach(list, i, item) FR_TRY(add_id(item, where, name, to));
+    json_array_foreach (list, i, item) FR_TRY(add_id(item, where, name, to));
     return FR_OK;
 }
 
@@ -57,7 +57,7 @@ static fr_status read_template(fr_tokenizer_source *source, const json_t *proces
     size_t i;
     FR_TRY(fr_member_array(processor, "single", where, &single));
     FR_TRY(fr_json_object(processor, "special_tokens", where, &specials));
-    json_array_foreach(single, i, item) {
+    json_array_foreach (single, i, item) {
         fr_text name;
         FR_TRY(fr_json_object(item, "SpecialToken", where, &special));
         FR_TRY(fr_json_object(item, "Sequence", where, &sequence));
@@ -101,7 +101,7 @@ static fr_status read_processor(fr_tokenizer_source *source, const json_t *proce
     if (!fr_text_is(type, "Sequence"))
         return fr_fail(FR_UNBUILT, "%s: post_processor \"%s\" is not built yet", source->path, type.bytes);
     FR_TRY(fr_member_array(processor, "processors", source->path, &sequence));
-    json_array_foreach(sequence, i, item) FR_TRY(read_processor(source, item));
+    json_array_foreach (sequence, i, item) FR_TRY(read_processor(source, item));
     return FR_OK;
 }
 

@@ -344,7 +344,7 @@ static fr_status read_rule(stage *s, const json_t *json) {
     FR_TRY(fr_member_array(json, s->sequence, s->where, &sequence));
     if (!sequence) return fr_fail(FR_INPUT, "%s: \"%s\" is missing", s->where, s->sequence);
     size_t i;
-    json_array_foreach(sequence, i, item) FR_TRY(read_rule(s, item));
+    json_array_foreach (sequence, i, item) FR_TRY(read_rule(s, item));
     return FR_OK;
 }
 

@@ -42,10 +42,10 @@ typedef enum fr_rule_kind {
     FR_RULE_PRECOMPILED,     /* applies SentencePiece's map of characters, in content */
     /* turns bytes into the characters that stand for them (src/language/tokenizer/byte_level.h) */
     FR_RULE_BYTE_CHARACTERS,
-    FR_RULE_PREPEND,         /* puts content before a text that isn't empty */
+    FR_RULE_PREPEND, /* puts content before a text that isn't empty */
     /* puts content before a piece that doesn't begin with it; `first`: only before the first piece */
     FR_RULE_PREFIX,
-    FR_RULE_REPLACE,         /* replaces each match of the pattern by content */
+    FR_RULE_REPLACE, /* replaces each match of the pattern by content */
     /* rules that cut pieces */
     FR_RULE_SPLIT,
     FR_RULE_CHUNK, /* cuts after every `length` characters */
@@ -55,11 +55,11 @@ typedef enum fr_rule_kind {
     FR_RULE_FUSE,
     /* removes content, one character, up to `start` times from the beginning and `stop` times from the end */
     FR_RULE_STRIP,
-    FR_RULE_METASPACE,  /* turns the pattern into a space; with `first`, removes it from the first token */
+    FR_RULE_METASPACE, /* turns the pattern into a space; with `first`, removes it from the first token */
     /* removes content from the beginning of a token, or puts a space before it; the first token stays as it is */
     FR_RULE_WORD_PIECE,
-    FR_RULE_WORD_ENDS,  /* turns the pattern into a space, and removes it from the last token */
-    FR_RULE_JOIN        /* puts a space between tokens */
+    FR_RULE_WORD_ENDS, /* turns the pattern into a space, and removes it from the last token */
+    FR_RULE_JOIN       /* puts a space between tokens */
 } fr_rule_kind;
 
 /* The classes of characters that a Split finds, each character by itself. */
@@ -129,8 +129,8 @@ typedef struct fr_tokenizer_source {
     bool fuse_unknown, byte_fallback, ignore_merges;
     /* beginning of tokens inside words, and end of tokens at a word's end; bytes NULL: none */
     fr_text inside_prefix, end_suffix;
-    size_t max_word_characters;        /* WordPiece: a longer word is unknown */
-    bool byte_level;                   /* pieces are bytes, and tokens are written with a character for each */
+    size_t max_word_characters; /* WordPiece: a longer word is unknown */
+    bool byte_level;            /* pieces are bytes, and tokens are written with a character for each */
     /* a merge whose parts or result are not in the vocabulary is skipped, as in llama.cpp */
     bool loose_merges;
     fr_text_rules normalizer, pre_tokenizer, decoder;

@@ -90,9 +90,9 @@ extern "C" {
 #define FR_NUMERICS_VERSION 4
 
 /* The version of this header as a text, such as "0.2.0". */
-#define FR_VERSION_TEXT(number) #number
+#define FR_VERSION_TEXT(number)            #number
 #define FR_VERSION_OF(major, minor, patch) FR_VERSION_TEXT(major) "." FR_VERSION_TEXT(minor) "." FR_VERSION_TEXT(patch)
-#define FR_VERSION FR_VERSION_OF(FR_VERSION_MAJOR, FR_VERSION_MINOR, FR_VERSION_PATCH)
+#define FR_VERSION                         FR_VERSION_OF(FR_VERSION_MAJOR, FR_VERSION_MINOR, FR_VERSION_PATCH)
 
 /* Returns the version of the linked library as a text. A program that finds the library without its soname (by dlopen,
  * or as an archive of its own) checks that it equals FR_VERSION up to the last point. */
@@ -102,17 +102,17 @@ const char *fr_version(void);
 
 /* ---------------------------------------------------------------------------------------------------------- objects */
 
-typedef struct fr_options fr_options;         /* settings, by name */
-typedef struct fr_model fr_model;             /* the target: weights, configuration, tokenizer */
-typedef struct fr_tokenizer fr_tokenizer;     /* text to ids and back, chat template */
-typedef struct fr_decoder fr_decoder;         /* ids to text as they come */
-typedef struct fr_drafter fr_drafter;         /* weights that propose ids for the target to verify */
-typedef struct fr_session fr_session;         /* one text: its ids, keys and values, sampling, statistics */
-typedef struct fr_engine fr_engine;           /* what sessions share, so that one forward computes rows of all */
+typedef struct fr_options fr_options;           /* settings, by name */
+typedef struct fr_model fr_model;               /* the target: weights, configuration, tokenizer */
+typedef struct fr_tokenizer fr_tokenizer;       /* text to ids and back, chat template */
+typedef struct fr_decoder fr_decoder;           /* ids to text as they come */
+typedef struct fr_drafter fr_drafter;           /* weights that propose ids for the target to verify */
+typedef struct fr_session fr_session;           /* one text: its ids, keys and values, sampling, statistics */
+typedef struct fr_engine fr_engine;             /* what sessions share, so that one forward computes rows of all */
 typedef struct fr_reply_parser fr_reply_parser; /* a chat's reply: content, reasoning, calls of tools */
-typedef struct fr_picture fr_picture;         /* a picture, made ready for one model */
-typedef struct fr_token_tree fr_token_tree;   /* a tokenizer's tokens, arranged for grammars */
-typedef struct fr_grammar fr_grammar;         /* a language that a text has to follow */
+typedef struct fr_picture fr_picture;           /* a picture, made ready for one model */
+typedef struct fr_token_tree fr_token_tree;     /* a tokenizer's tokens, arranged for grammars */
+typedef struct fr_grammar fr_grammar;           /* a language that a text has to follow */
 
 /* ------------------------------------------------------------------------------------------------ status and errors */
 

@@ -43,11 +43,11 @@ const char *fr_lab_model_type(const fr_model *model);
 
 /* A published model's shape, and which part of it fr_lab_synth writes. */
 typedef struct fr_lab_shape {
-    const char *name; /* one of FR_LAB_SHAPES */
-    const char *type; /* of all matrices, one of FR_LAB_WRITTEN */
-    size_t vocab;     /* number of ids; 0: the shape's own */
-    size_t layers;    /* number of layers, the first ones, of which the last has full attention; 0: all */
-    size_t experts;   /* experts in each mixture; 0: all */
+    const char *name;               /* one of FR_LAB_SHAPES */
+    const char *type;               /* of all matrices, one of FR_LAB_WRITTEN */
+    size_t vocab;                   /* number of ids; 0: the shape's own */
+    size_t layers;                  /* number of layers, the first ones, of which the last has full attention; 0: all */
+    size_t experts;                 /* experts in each mixture; 0: all */
     void (*note)(const char *line); /* NULL, or called with lines about what a user may not expect */
 } fr_lab_shape;
 
@@ -122,9 +122,9 @@ void fr_lab_collect(fr_options *options, bool head);
 
 /* Says where the sums come from and how they are written. */
 typedef struct fr_lab_importances {
-    const char *text;     /* name of the text that was run */
-    size_t chunk, chunks; /* ids in a chunk, at least 1, and the number of chunks that ran */
-    bool older;           /* llama.cpp's older form instead of GGUF */
+    const char *text;               /* name of the text that was run */
+    size_t chunk, chunks;           /* ids in a chunk, at least 1, and the number of chunks that ran */
+    bool older;                     /* llama.cpp's older form instead of GGUF */
     void (*note)(const char *line); /* NULL, or called with lines about experts that no row chose */
 } fr_lab_importances;
 

@@ -35,7 +35,7 @@ typedef struct fr_lab_traffic {
 /* Returns what this rank has sent the others so far: in one layer of the models and drafters that have run, elsewhere
  * (the head, plans of rounds, layers from 256 on), or in all. */
 #define FR_LAB_RANKS_ELSEWHERE 256
-#define FR_LAB_RANKS_ALL 257
+#define FR_LAB_RANKS_ALL       257
 fr_lab_traffic fr_lab_ranks_sent(size_t layer);
 
 /* Gives every rank the numbers of all ranks, [ranks], of which there are at most this many. */

@@ -99,10 +99,10 @@ FR_INLINE void score_step(load_fn *load, __m512 p[][FR_ATTN_SCORES], const fr_at
 FR_INLINE __m512 sum16_of_16(__m512 p[][FR_ATTN_SCORES]) {
     __m512 four[FR_ATTN_SCORES], two[2];
     FR_UNROLLED_FOR (size_t i = 0; i < FR_ATTN_SCORES; i++) {
-        __m512 eight_01 = _mm512_add_ps(_mm512_shuffle_f32x4(p[0][i], p[1][i], 0x44),
-                                        _mm512_shuffle_f32x4(p[0][i], p[1][i], 0xee));
-        __m512 eight_23 = _mm512_add_ps(_mm512_shuffle_f32x4(p[2][i], p[3][i], 0x44),
-                                        _mm512_shuffle_f32x4(p[2][i], p[3][i], 0xee));
+        __m512 eight_01 =
+            _mm512_add_ps(_mm512_shuffle_f32x4(p[0][i], p[1][i], 0x44), _mm512_shuffle_f32x4(p[0][i], p[1][i], 0xee));
+        __m512 eight_23 =
+            _mm512_add_ps(_mm512_shuffle_f32x4(p[2][i], p[3][i], 0x44), _mm512_shuffle_f32x4(p[2][i], p[3][i], 0xee));
         four[i] = _mm512_add_ps(_mm512_shuffle_f32x4(eight_01, eight_23, 0x88),
                                 _mm512_shuffle_f32x4(eight_01, eight_23, 0xdd));
     }

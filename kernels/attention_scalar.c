@@ -79,6 +79,8 @@ static void attend_partial(const fr_attn *attn, const fr_attn_query *query) {
 
 void FR_SCALAR(attn)(const fr_attn *attn) {
     for (size_t j = 0; j < attn->count; j++)
-        if (attn->partial_stride) attend_partial(attn, &attn->queries[j]);
-        else attend(attn, &attn->queries[j]);
+        if (attn->partial_stride)
+            attend_partial(attn, &attn->queries[j]);
+        else
+            attend(attn, &attn->queries[j]);
 }

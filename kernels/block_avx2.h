@@ -101,10 +101,10 @@ FR_INLINE void unpack_6_bits(pair *first, pair *second, const uint8_t *codes, si
     size_t columns = step / 2, j = step % 2 * 2;
     pair one = load_line(codes, j), two = load_line(codes, j + 1), high = load_line(codes, 4 + columns);
     FR_UNROLLED_FOR (size_t half = 0; half < 2; half++) {
-        first->half[half] = _mm256_or_si256(move_bits(one.half[half], 4 * columns, 0, 15),
-                                            move_bits(high.half[half], 2 * j, 4, 3));
-        second->half[half] = _mm256_or_si256(move_bits(two.half[half], 4 * columns, 0, 15),
-                                             move_bits(high.half[half], 2 * j + 2, 4, 3));
+        first->half[half] =
+            _mm256_or_si256(move_bits(one.half[half], 4 * columns, 0, 15), move_bits(high.half[half], 2 * j, 4, 3));
+        second->half[half] =
+            _mm256_or_si256(move_bits(two.half[half], 4 * columns, 0, 15), move_bits(high.half[half], 2 * j + 2, 4, 3));
     }
 }
 

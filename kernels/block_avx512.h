@@ -48,8 +48,8 @@ enum {
     FEW = 8,          /* rows that are multiplied together */
     MANY = 64,
     PAIR = 2,
-    PANEL = 4096,     /* runs of rows in a chunk: 192 KB, on the stack */
-    AHEAD = 8192,     /* bytes, as the next three */
+    PANEL = 4096, /* runs of rows in a chunk: 192 KB, on the stack */
+    AHEAD = 8192, /* bytes, as the next three */
     FEW_AHEAD = 3072,
     PAGES_AHEAD = 2048,
     SKEW = 320
@@ -495,8 +495,8 @@ FR_INLINE void add_groups(const format *f, const products *by, tiles_run *p, con
                     p->runs[t].codes[g] = f->code(&p->blocks[t], p->bytes[t], p->index, g);
         FR_UNROLLED_FOR (size_t row = 0; row < rows; row++)
             FR_UNROLLED_FOR (size_t t = 0; t < tiles; t++)
-                sum[row][t] = by->dot(sum[row][t], p->runs[t].codes + first, x[row].q + 4 * first, step, f->bits,
-                                      shared);
+                sum[row][t] =
+                    by->dot(sum[row][t], p->runs[t].codes + first, x[row].q + 4 * first, step, f->bits, shared);
     }
 }
 
@@ -631,8 +631,10 @@ FR_INLINE place place_of(const format *f, const product *job, const chunk *c, si
     at.y[1] = at.y[0] + half * FR_TILE_FEATURES;
     at.bytes = job->w + tile * tile_bytes + c->from * f->bytes;
     at.end = at.bytes + (c->to - c->from) * f->bytes;
-    if (tile + 1 < steps(job, tiles)) at.next = at.bytes + tile_bytes;
-    else at.next = c->to < job->blocks ? job->w + c->to * f->bytes : at.bytes;
+    if (tile + 1 < steps(job, tiles))
+        at.next = at.bytes + tile_bytes;
+    else
+        at.next = c->to < job->blocks ? job->w + c->to * f->bytes : at.bytes;
     at.partner = left > half * FR_TILE_FEATURES ? at.apart : 0;
     at.stored[0] = lanes(left);
     at.stored[1] = at.partner ? lanes(left - half * FR_TILE_FEATURES) : 0;
@@ -736,16 +738,17 @@ FR_INLINE void pack_panel(const format *f, const product *job, chunk *c) {
 /* rows: as the chunk has them, a constant. */
 FR_INLINE void compute_tiles(const format *f, const products *by, const product *job, const chunk *c, size_t rows,
                              size_t tiles) {
-    for (size_t tile = 0; tile < steps(job, tiles); tile++)
-        compute_few(f, by, job, c, tile, rows, tiles);
+    for (size_t tile = 0; tile < steps(job, tiles); tile++) compute_few(f, by, job, c, tile, rows, tiles);
 }
 
 /* One row or two. What is known when this is compiled is asked first. */
 FR_INLINE void compute_fewest(const format *f, const products *by, const product *job, const chunk *c, size_t rows) {
     bool paged = rows <= rows_paged(f) && c->how == FR_PREFETCH_PAGES;
     bool two_streams = rows == FEWEST && !halved(f) && c->few_to_l2;
-    if (paged || two_streams) compute_tiles(f, by, job, c, rows, PAIR);
-    else compute_tiles(f, by, job, c, rows, 1);
+    if (paged || two_streams)
+        compute_tiles(f, by, job, c, rows, PAIR);
+    else
+        compute_tiles(f, by, job, c, rows, 1);
 }
 
 FR_INLINE void compute_chunk(const format *f, const products *by, const product *job, const chunk *c) {

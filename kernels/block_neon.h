@@ -44,8 +44,7 @@ typedef struct format {
 } format;
 
 /* The sizes of a format, for its initializer. */
-#define FR_SIZES(word) \
-    .columns = 32 * FR_RUNS_##word, .block = FR_TILE_BYTES_##word, .header = FR_HEAD_BYTES_##word
+#define FR_SIZES(word) .columns = 32 * FR_RUNS_##word, .block = FR_TILE_BYTES_##word, .header = FR_HEAD_BYTES_##word
 
 static const format q8_0 = {FR_Q8_0, FR_BITS_q8_0, .offset = 128, .most = 128, FR_SIZES(q8_0)};
 static const format q4_0 = {FR_Q4_0, FR_BITS_q4_0, .offset = 8, .most = 15, FR_SIZES(q4_0)};
@@ -303,9 +302,12 @@ FR_INLINE void load_scales(format f, scales *s, const uint8_t *w, size_t runs) {
     case FR_TQ2_0: load_one_d(s, w); return;
     default:
         for (size_t run = 0; run < runs; run++, w += f.block) {
-            if (f.type == FR_MXFP4) load_exponents(s->d[run], w);
-            else if (f.apart) load_e4m3(s->d[run], w);
-            else load_d(s->d[run], w);
+            if (f.type == FR_MXFP4)
+                load_exponents(s->d[run], w);
+            else if (f.apart)
+                load_e4m3(s->d[run], w);
+            else
+                load_d(s->d[run], w);
             if (f.apart) load_e4m3(s->m[run], w + FEATURES);
             if (f.mins) load_d(s->m[run], w + 2 * FEATURES);
         }

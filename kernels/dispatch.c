@@ -37,7 +37,7 @@ unsigned fr_isa_allows(fr_isa_level level) {
 
 static void fill_table(fr_kernels *table, unsigned levels) {
 #define FR_KERNEL(level, kind, slot, function) \
-    if (levels >> (level) & 1) table->slot = function;
+    if (levels >> (level)&1) table->slot = function;
 #include "kernels/kernels.def"
 #include "kernels/block_kernels.def"
 #undef FR_KERNEL

@@ -16,12 +16,12 @@
 #define FR_SWIGLU_ALPHA 1.702f
 
 /* Added to t, |t| < 2^22, leaves rint(t) in the low bits of the sum. */
-#define FR_ROUND_SHIFT 0x1.8p+23f
+#define FR_ROUND_SHIFT      0x1.8p+23f
 #define FR_ROUND_SHIFT_BITS 0x4b400000u
 
 /* ln 2 in two pieces; n * FR_LN2_HIGH taken from x by an fma is exact for the n that occur. */
 #define FR_LN2_HIGH 0x1.62e43p-1f
-#define FR_LN2_LOW -0x1.05c61p-29f
+#define FR_LN2_LOW  -0x1.05c61p-29f
 
 /* e^r - 1 = r + r^2 (C2 + C3 r + ... + C7 r^5), |r| <= ln(2) / 2, relative error 2^-30.8. */
 #define FR_EXPM1_C2 0x1.0p-1f
@@ -34,14 +34,14 @@
 /* The normal distribution's part below -w, w >= 0: exp(-w^2 / 2) t (T0 + T1 t + ... + T7 t^7), t = 1 / (1 + STEP w),
  * relative error 2^-22.5. */
 #define FR_TAIL_STEP 0x1.333334p-2f
-#define FR_TAIL_T0 0x1.ea0342p-4f
-#define FR_TAIL_T1 0x1.ee6fdap-4f
-#define FR_TAIL_T2 0x1.9a521ep-4f
-#define FR_TAIL_T3 0x1.05833ap-3f
-#define FR_TAIL_T4 -0x1.aa42f2p-5f
-#define FR_TAIL_T5 0x1.a2ee94p-3f
-#define FR_TAIL_T6 -0x1.3fcff4p-3f
-#define FR_TAIL_T7 0x1.2230ecp-5f
+#define FR_TAIL_T0   0x1.ea0342p-4f
+#define FR_TAIL_T1   0x1.ee6fdap-4f
+#define FR_TAIL_T2   0x1.9a521ep-4f
+#define FR_TAIL_T3   0x1.05833ap-3f
+#define FR_TAIL_T4   -0x1.aa42f2p-5f
+#define FR_TAIL_T5   0x1.a2ee94p-3f
+#define FR_TAIL_T6   -0x1.3fcff4p-3f
+#define FR_TAIL_T7   0x1.2230ecp-5f
 
 #define FR_GELU_CUBIC 0.044715f
 #define FR_GELU_SCALE 0x1.988454p-1f /* sqrt(2 / pi) */

@@ -151,7 +151,7 @@ FR_INLINE void dot_iq3_s(chains *c, const run *w, size_t rows) {
 FR_INLINE __m256i scale_twice(const uint8_t *row, size_t half, bool is_signed) {
     static const int8_t places[2][32] = {{0, -1, 0, -1, 1, -1, 1, -1, 2, -1, 2, -1, 3, -1, 3, -1,
                                           4, -1, 4, -1, 5, -1, 5, -1, 6, -1, 6, -1, 7, -1, 7, -1},
-                                         {8, -1, 8, -1, 9, -1, 9, -1, 10, -1, 10, -1, 11, -1, 11, -1,
+                                         {8,  -1, 8,  -1, 9,  -1, 9,  -1, 10, -1, 10, -1, 11, -1, 11, -1,
                                           12, -1, 12, -1, 13, -1, 13, -1, 14, -1, 14, -1, 15, -1, 15, -1}};
     if (is_signed) return scale_pairs(row + HALF * half, row + HALF * half);
     __m256i bytes = _mm256_broadcastsi128_si256(_mm_loadu_si128((const __m128i *)(const void *)row));

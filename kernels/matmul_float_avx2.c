@@ -132,9 +132,12 @@ FR_INLINE void matmul(weights type, fr_matmul job) {
             rows = (job.rows - row + tiles - 1) / tiles;
             tile t = {.row = row, .feature = group};
             t.how = streamed && row == 0 ? fr_prefetch_hint_here() : FR_PREFETCH_NONE;
-            if (rows == 1) compute_group(type, &job, t, 1, 4);
-            else if (rows == 2) compute_group(type, &job, t, 2, 2);
-            else compute_group(type, &job, t, 3, 2);
+            if (rows == 1)
+                compute_group(type, &job, t, 1, 4);
+            else if (rows == 2)
+                compute_group(type, &job, t, 2, 2);
+            else
+                compute_group(type, &job, t, 3, 2);
         }
     }
 }

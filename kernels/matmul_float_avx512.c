@@ -147,8 +147,10 @@ FR_INLINE void compute_rows(weights type, const fr_matmul *job, tile *t, size_t 
     switch (rows) {
     case 1: compute_group(type, job, t, 1, FEATURES); break;
     case 2:
-        if (t->to - t->from < job->cols) compute_group(type, job, t, 2, 2);
-        else compute_group(type, job, t, 2, FEATURES);
+        if (t->to - t->from < job->cols)
+            compute_group(type, job, t, 2, 2);
+        else
+            compute_group(type, job, t, 2, FEATURES);
         break;
     case 3: compute_group(type, job, t, 3, FEATURES); break;
     case 4: compute_group(type, job, t, 4, FEATURES); break;
@@ -182,8 +184,7 @@ FR_INLINE void stream_features(weights type, const fr_matmul *job, size_t featur
         step(type, p, &t, 1, side, i, 0xffff);
         step(type, p, &t, 1, side, i + 16, 0xffff);
     }
-    for (; i < job->cols; i += 16)
-        step(type, p, &t, 1, side, i, lanes(job->cols - i < 16 ? job->cols - i : 16));
+    for (; i < job->cols; i += 16) step(type, p, &t, 1, side, i, lanes(job->cols - i < 16 ? job->cols - i : 16));
 }
 
 /* One row, prefetched AHEAD bytes before it is used. While weights come from memory, output after output, so that they
@@ -245,8 +246,10 @@ FR_INLINE void matmul(weights type, fr_matmul job) {
     size_t bytes = job.features * job.w_stride;
     bool streamed = bytes >= STREAMED;
     if (streamed && job.rows == 1) {
-        if (bytes >= LARGE) stream(type, &job, 1);
-        else stream(type, &job, FEATURES);
+        if (bytes >= LARGE)
+            stream(type, &job, 1);
+        else
+            stream(type, &job, FEATURES);
         return;
     }
     fr_prefetch_hint how = streamed ? fr_prefetch_hint_here() : FR_PREFETCH_NONE;

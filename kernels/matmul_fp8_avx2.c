@@ -166,9 +166,12 @@ FR_INLINE void direct_rows(const fr_matmul_fp8 *job, tile *t, float (*waiting)[1
     for (t->row = 0; tiles > 0; tiles--, t->how = FR_PREFETCH_NONE) {
         size_t rows = (job->rows - t->row + tiles - 1) / tiles;
         t->waiting = waiting + t->row;
-        if (rows == 2) direct_tile(job, t, 2, 1);
-        else if (rows == 3) direct_tile(job, t, 3, 1);
-        else direct_tile(job, t, 4, 1);
+        if (rows == 2)
+            direct_tile(job, t, 2, 1);
+        else if (rows == 3)
+            direct_tile(job, t, 3, 1);
+        else
+            direct_tile(job, t, 4, 1);
         t->row += rows;
     }
     t->how = how;
@@ -189,8 +192,10 @@ static void direct(const fr_matmul_fp8 *job) {
             t.to = t.from + chunk < job->cols ? t.from + chunk : job->cols;
             for (size_t o = 0; o < TOGETHER && group + o < job->features; o += step) {
                 t.feature = group + o;
-                if (job->rows == 1) direct_tile(job, &t, 1, 2);
-                else direct_rows(job, &t, waiting + o * DIRECT);
+                if (job->rows == 1)
+                    direct_tile(job, &t, 1, 2);
+                else
+                    direct_rows(job, &t, waiting + o * DIRECT);
             }
         }
 }
@@ -271,9 +276,12 @@ FR_INLINE void pass_rows(const fr_matmul_fp8 *job, panel *at, coming next, size_
         const float *x = job->x + (batch + row) * job->x_stride + from;
         taken = (rows - row + tiles - 1) / tiles;
         for (size_t o = 0; o < GROUP; o += 2, next.output++) {
-            if (taken == 1) pass(job, at, &next, x, row, o, from, count, 1);
-            else if (taken == 2) pass(job, at, &next, x, row, o, from, count, 2);
-            else pass(job, at, &next, x, row, o, from, count, 3);
+            if (taken == 1)
+                pass(job, at, &next, x, row, o, from, count, 1);
+            else if (taken == 2)
+                pass(job, at, &next, x, row, o, from, count, 2);
+            else
+                pass(job, at, &next, x, row, o, from, count, 3);
         }
     }
 }
@@ -301,6 +309,8 @@ static void by_panels(const fr_matmul_fp8 *job) {
 
 void fr_matmul_fp8_avx2(const fr_matmul_fp8 *of) {
     const fr_matmul_fp8 job = *of;
-    if (job.rows > DIRECT) by_panels(&job);
-    else if (job.rows > 0) direct(&job);
+    if (job.rows > DIRECT)
+        by_panels(&job);
+    else if (job.rows > 0)
+        direct(&job);
 }

@@ -55,8 +55,7 @@ FR_INLINE void step(sums p, const __m512 *w, const float *x, size_t x_stride, si
                     __mmask16 mask) {
     FR_UNROLLED_FOR (size_t r = 0; r < rows; r++) {
         __m512 values = load_lanes(x + r * x_stride, mask);
-        FR_UNROLLED_FOR (size_t o = 0; o < features; o++)
-            p[r][o] = _mm512_mask3_fmadd_ps(w[o], values, p[r][o], mask);
+        FR_UNROLLED_FOR (size_t o = 0; o < features; o++) p[r][o] = _mm512_mask3_fmadd_ps(w[o], values, p[r][o], mask);
     }
 }
 
@@ -119,8 +118,10 @@ static void direct(const fr_matmul_fp8 *job) {
             case 4: direct_tile(job, how, row, feature, 4, 4); break;
             case 5: direct_tile(job, how, row, feature, 5, 4); break;
             case 6:
-                if (features == 4) direct_tile(job, how, row, feature, 6, 4);
-                else direct_tile(job, how, row, feature, 6, 3);
+                if (features == 4)
+                    direct_tile(job, how, row, feature, 6, 4);
+                else
+                    direct_tile(job, how, row, feature, 6, 3);
                 break;
             case 7: direct_tile(job, how, row, feature, 7, 3); break;
             default: direct_tile(job, how, row, feature, DIRECT, 3);
@@ -171,8 +172,10 @@ FR_INLINE void pass(const fr_matmul_fp8 *job, panel *at, const coming *next, con
         __m512 w[FEATURES];
         if (i % 64 == 0 && next->output < GROUP) prefetch_line(job, next, i);
         FR_UNROLLED_FOR (size_t f = 0; f < FEATURES; f++) w[f] = _mm512_loadu_ps(at->w[o + f] + i);
-        if (count - i >= 16) step(p, w, x + i, job->x_stride, rows, FEATURES, 0xffff);
-        else step(p, w, x + i, job->x_stride, rows, FEATURES, lanes(count - i));
+        if (count - i >= 16)
+            step(p, w, x + i, job->x_stride, rows, FEATURES, 0xffff);
+        else
+            step(p, w, x + i, job->x_stride, rows, FEATURES, lanes(count - i));
     }
     FR_UNROLLED_FOR (size_t r = 0; r < rows; r++)
         FR_UNROLLED_FOR (size_t f = 0; f < FEATURES; f++) _mm512_storeu_ps(at->sums[row + r][o + f], p[r][f]);
@@ -219,6 +222,8 @@ static void by_panels(const fr_matmul_fp8 *job) {
 void fr_matmul_fp8_avx512(const fr_matmul_fp8 *of) {
     const fr_matmul_fp8 job = *of;
     if (job.rows == 0) return;
-    if (job.rows <= FEW) direct(&job);
-    else by_panels(&job);
+    if (job.rows <= FEW)
+        direct(&job);
+    else
+        by_panels(&job);
 }

@@ -157,9 +157,12 @@ FR_INLINE void pass_rows(const fr_matmul_fp8 *job, panel *at, size_t batch, size
         const float *x = job->x + (batch + row) * job->x_stride + from;
         taken = (rows - row + tiles - 1) / tiles;
         for (size_t o = 0; o < GROUP; o += FEATURES) {
-            if (taken == 1) pass(job, at, x, row, o, from, count, 1);
-            else if (taken == 2) pass(job, at, x, row, o, from, count, 2);
-            else pass(job, at, x, row, o, from, count, 3);
+            if (taken == 1)
+                pass(job, at, x, row, o, from, count, 1);
+            else if (taken == 2)
+                pass(job, at, x, row, o, from, count, 2);
+            else
+                pass(job, at, x, row, o, from, count, 3);
         }
     }
 }

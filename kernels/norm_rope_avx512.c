@@ -24,8 +24,10 @@ static float sum_of_squares(const float *x, size_t n) {
 
 void fr_rmsnorm_avx512(float *y, const float *x, const float *weight, size_t n, float eps) {
     float r = 1.0f / sqrtf(sum_of_squares(x, n) / (float)n + eps);
-    if (weight) map(scale_weighted, y, x, weight, n, r);
-    else map(scale, y, x, NULL, n, r);
+    if (weight)
+        map(scale_weighted, y, x, weight, n, r);
+    else
+        map(scale, y, x, NULL, n, r);
 }
 
 /* Lanes behind the end are 0, and add nothing to a sum that begins with 0. */

@@ -108,8 +108,7 @@ FR_INLINE void dots(load_fn *load, size_t width, dots_job job) {
         char w_end[4][16 * sizeof(float)] = {{0}};
         float x_end[4][16] = {{0}};
         for (size_t o = 0; o < job.features; o++) at[o] = memcpy(w_end[o], job.w[o] + whole * width, left * width);
-        for (size_t r = 0; r < job.rows; r++)
-            memcpy(x_end[r], job.x + r * job.x_stride + whole, left * sizeof *job.x);
+        for (size_t r = 0; r < job.rows; r++) memcpy(x_end[r], job.x + r * job.x_stride + whole, left * sizeof *job.x);
         step.x = x_end[0];
         step.x_stride = 16;
         dots_step(load, width, p, step, left);

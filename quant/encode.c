@@ -10,14 +10,22 @@ static const struct {
     const char *word;
     fr_encode_fn *encode; /* of block types */
 } written[] = {
-    {FR_Q4_0, "q4_0", fr_encode_q4_0},       {FR_Q4_1, "q4_1", fr_encode_q4_1},
-    {FR_Q5_0, "q5_0", fr_encode_q5_0},       {FR_Q5_1, "q5_1", fr_encode_q5_1},
-    {FR_Q8_0, "q8_0", fr_encode_q8_0},       {FR_Q2_K, "q2_k", fr_encode_q2_k},
-    {FR_Q3_K, "q3_k", fr_encode_q3_k},       {FR_Q4_K, "q4_k", fr_encode_q4_k},
-    {FR_Q5_K, "q5_k", fr_encode_q5_k},       {FR_Q6_K, "q6_k", fr_encode_q6_k},
-    {FR_IQ4_NL, "iq4_nl", fr_encode_iq4_nl}, {FR_IQ4_XS, "iq4_xs", fr_encode_iq4_xs},
-    {FR_MXFP4, "mxfp4", fr_encode_mxfp4},    {FR_F16, "f16", NULL},
-    {FR_BF16, "bf16", NULL},                 {FR_F32, "f32", NULL},
+    {FR_Q4_0, "q4_0", fr_encode_q4_0},
+    {FR_Q4_1, "q4_1", fr_encode_q4_1},
+    {FR_Q5_0, "q5_0", fr_encode_q5_0},
+    {FR_Q5_1, "q5_1", fr_encode_q5_1},
+    {FR_Q8_0, "q8_0", fr_encode_q8_0},
+    {FR_Q2_K, "q2_k", fr_encode_q2_k},
+    {FR_Q3_K, "q3_k", fr_encode_q3_k},
+    {FR_Q4_K, "q4_k", fr_encode_q4_k},
+    {FR_Q5_K, "q5_k", fr_encode_q5_k},
+    {FR_Q6_K, "q6_k", fr_encode_q6_k},
+    {FR_IQ4_NL, "iq4_nl", fr_encode_iq4_nl},
+    {FR_IQ4_XS, "iq4_xs", fr_encode_iq4_xs},
+    {FR_MXFP4, "mxfp4", fr_encode_mxfp4},
+    {FR_F16, "f16", NULL},
+    {FR_BF16, "bf16", NULL},
+    {FR_F32, "f32", NULL},
 };
 #define WRITTEN (sizeof written / sizeof *written)
 

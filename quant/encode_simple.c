@@ -133,15 +133,19 @@ FR_INLINE void encode_ray(const float *x, const float *weights, float top, snap_
 
 void fr_encode_q4_0(const float *x, const float *weights, uint8_t *block) {
     uint8_t codes[COLS];
-    if (weights) encode_ray(x, weights, 8, snap_q4_0, block, codes);
-    else encode_ray(x, NULL, 8, snap_q4_0, block, codes);
+    if (weights)
+        encode_ray(x, weights, 8, snap_q4_0, block, codes);
+    else
+        encode_ray(x, NULL, 8, snap_q4_0, block, codes);
     pack_low_bits(block + 2, codes);
 }
 
 void fr_encode_q5_0(const float *x, const float *weights, uint8_t *block) {
     uint8_t codes[COLS];
-    if (weights) encode_ray(x, weights, 16, snap_q5_0, block, codes);
-    else encode_ray(x, NULL, 16, snap_q5_0, block, codes);
+    if (weights)
+        encode_ray(x, weights, 16, snap_q5_0, block, codes);
+    else
+        encode_ray(x, NULL, 16, snap_q5_0, block, codes);
     pack_5_bits(block + 2, codes);
 }
 
@@ -155,15 +159,19 @@ FR_INLINE void encode_line(const float *x, const float *weights, float top, snap
 
 void fr_encode_q4_1(const float *x, const float *weights, uint8_t *block) {
     uint8_t codes[COLS];
-    if (weights) encode_line(x, weights, 15, snap_q4_1, block, codes);
-    else encode_line(x, NULL, 15, snap_q4_1, block, codes);
+    if (weights)
+        encode_line(x, weights, 15, snap_q4_1, block, codes);
+    else
+        encode_line(x, NULL, 15, snap_q4_1, block, codes);
     pack_low_bits(block + 4, codes);
 }
 
 void fr_encode_q5_1(const float *x, const float *weights, uint8_t *block) {
     uint8_t codes[COLS];
-    if (weights) encode_line(x, weights, 31, snap_q5_1, block, codes);
-    else encode_line(x, NULL, 31, snap_q5_1, block, codes);
+    if (weights)
+        encode_line(x, weights, 31, snap_q5_1, block, codes);
+    else
+        encode_line(x, NULL, 31, snap_q5_1, block, codes);
     pack_5_bits(block + 4, codes);
 }
 
@@ -175,8 +183,10 @@ FR_INLINE void encode_nonlinear(const float *x, const float *weights, uint8_t *b
 
 void fr_encode_iq4_nl(const float *x, const float *weights, uint8_t *block) {
     uint8_t codes[COLS];
-    if (weights) encode_nonlinear(x, weights, block, codes);
-    else encode_nonlinear(x, NULL, block, codes);
+    if (weights)
+        encode_nonlinear(x, weights, block, codes);
+    else
+        encode_nonlinear(x, NULL, block, codes);
     number_iq4_nl(codes, COLS, 127);
     pack_low_bits(block + 2, codes);
 }

@@ -32,8 +32,7 @@ static unsigned index_of(const uint16_t *grid, size_t count, unsigned point) {
 /* Coordinates of `width` bits and signs of 8 columns to codes, or back. */
 static void spread(uint8_t *codes, uint32_t points, unsigned width, unsigned signs) {
     unsigned mask = (1u << (width == 2 ? 2 : 3)) - 1;
-    for (unsigned i = 0; i < 8; i++)
-        codes[i] = (uint8_t)((points >> width * i & mask) | (signs >> i & 1) * (mask + 1));
+    for (unsigned i = 0; i < 8; i++) codes[i] = (uint8_t)((points >> width * i & mask) | (signs >> i & 1) * (mask + 1));
 }
 
 static uint32_t gather(const uint8_t *codes, unsigned width, unsigned *signs) {
@@ -134,8 +133,10 @@ static void take_deltas(fr_dtype type, const uint8_t *block, uint8_t *codes, uin
         bool lower = type == FR_IQ1_S ? word >> 15 : four >> 3;
         unsigned low = block[type == FR_IQ1_S ? 2 + octet : octet];
         spread(codes, fr_grid_iq1[low | high << 8], 2, lower ? 255 : 0);
-        if (type == FR_IQ1_S) scales[run] = (uint8_t)(word >> 12 & 7);
-        else scales[octet / 2] = (uint8_t)(word >> octet / 2 % 4 * 3 & 7);
+        if (type == FR_IQ1_S)
+            scales[run] = (uint8_t)(word >> 12 & 7);
+        else
+            scales[octet / 2] = (uint8_t)(word >> octet / 2 % 4 * 3 & 7);
     }
 }
 
@@ -160,14 +161,19 @@ void fr_grid_take(fr_dtype type, const uint8_t *block, uint16_t *d, uint8_t *cod
         *d = 0;
         for (size_t i = 0; i < 4; i++) *d |= (uint16_t)(load_u16(block + 48 + 2 * i) >> 12 << 4 * i);
     }
-    if (type < FR_IQ1_S) take_signed(type, block, codes, scales);
-    else take_deltas(type, block, codes, scales);
+    if (type < FR_IQ1_S)
+        take_signed(type, block, codes, scales);
+    else
+        take_deltas(type, block, codes, scales);
 }
 
 void fr_grid_put(fr_dtype type, uint8_t *block, uint16_t d, const uint8_t *codes, const uint8_t *scales) {
     if (type == FR_IQ1_M)
         for (size_t i = 0; i < 4; i++) store_u16(block + 48 + 2 * i, (d >> 4 * i & 15u) << 12);
-    else store_u16(block, d);
-    if (type < FR_IQ1_S) put_signed(type, block, codes, scales);
-    else put_deltas(type, block, codes, scales);
+    else
+        store_u16(block, d);
+    if (type < FR_IQ1_S)
+        put_signed(type, block, codes, scales);
+    else
+        put_deltas(type, block, codes, scales);
 }

@@ -19,15 +19,15 @@ enum { RUN = 32, RUNS = 8, HALVES = 2 * FR_TILE_FEATURES, SCALE_ROWS = 8, LINE =
 
 /* Ways to scale the values of a block. d is the factor of all its scales, m that of its minima. */
 typedef enum scaling {
-    PLAIN,     /* d alone */
-    WITH_MIN,  /* d and m */
-    K_SCALES,  /* 8 scales and minima of 6 bits, times d and m */
-    Q6_SCALES, /* 16 signed bytes */
-    XS_SCALES, /* 8 scales of 6 bits */
-    Q2_SCALES, /* 16 scales and minima of 4 bits, times d and m */
-    Q3_SCALES, /* 16 scales of 6 bits */
-    OF_RUNS,   /* 8 scales of 4 bits */
-    OF_HALVES, /* 16 scales of 4 bits */
+    PLAIN,      /* d alone */
+    WITH_MIN,   /* d and m */
+    K_SCALES,   /* 8 scales and minima of 6 bits, times d and m */
+    Q6_SCALES,  /* 16 signed bytes */
+    XS_SCALES,  /* 8 scales of 6 bits */
+    Q2_SCALES,  /* 16 scales and minima of 4 bits, times d and m */
+    Q3_SCALES,  /* 16 scales of 6 bits */
+    OF_RUNS,    /* 8 scales of 4 bits */
+    OF_HALVES,  /* 16 scales of 4 bits */
     E4M3_SCALES /* 2 bytes, without d */
 } scaling;
 
@@ -39,8 +39,8 @@ static const scaling scalings[FR_KERNEL_TYPES] = {
 };
 
 static const struct shape {
-    uint8_t bits; /* of a code */
-    uint8_t runs; /* of a block */
+    uint8_t bits;  /* of a code */
+    uint8_t runs;  /* of a block */
     uint16_t head; /* bytes of a tile's block before its runs */
 } shapes[FR_KERNEL_TYPES] = {
 #define SHAPE(type, word, bits, runs, head, ...) [type] = {bits, runs, head},
@@ -100,18 +100,24 @@ FR_INLINE void join32(uint8_t *bytes, uint32_t bits) {
 /* Moves `width` bits between a byte of the file, at `shift`, and a scale, at `at`. */
 FR_INLINE void move(way direction, uint8_t *file, unsigned shift, uint8_t *scale, unsigned at, unsigned width) {
     unsigned mask = (1u << width) - 1;
-    if (direction == TAKE) *scale |= (uint8_t)((*file >> shift & mask) << at);
-    else *file |= (uint8_t)((*scale >> at & mask) << shift);
+    if (direction == TAKE)
+        *scale |= (uint8_t)((*file >> shift & mask) << at);
+    else
+        *file |= (uint8_t)((*scale >> at & mask) << shift);
 }
 
 FR_INLINE void move16(way direction, uint8_t *file, uint16_t *value) {
-    if (direction == TAKE) memcpy(value, file, sizeof *value);
-    else memcpy(file, value, sizeof *value);
+    if (direction == TAKE)
+        memcpy(value, file, sizeof *value);
+    else
+        memcpy(file, value, sizeof *value);
 }
 
 FR_INLINE void move32(way direction, uint8_t *file, uint32_t *word) {
-    if (direction == TAKE) *word = load32(file);
-    else join32(file, *word);
+    if (direction == TAKE)
+        *word = load32(file);
+    else
+        join32(file, *word);
 }
 
 /* 16 bytes whose low halves are columns 0..15 of a run and whose high halves 16..31 lie in the tile as they are. */
@@ -138,16 +144,20 @@ FR_INLINE void move_halves(way direction, uint8_t *file, size_t half, uint32_t *
 FR_INLINE void move_bits(way direction, uint8_t *file, unsigned shift, unsigned width, size_t count, uint32_t *word) {
     uint32_t mask = width == 1 ? ONES : PAIRS;
     for (unsigned g = 0; g < count; g++)
-        if (direction == TAKE) *word |= (load32(file + 4 * g) >> shift & mask) << width * g;
-        else join32(file + 4 * g, (*word >> width * g & mask) << shift);
+        if (direction == TAKE)
+            *word |= (load32(file + 4 * g) >> shift & mask) << width * g;
+        else
+            join32(file + 4 * g, (*word >> width * g & mask) << shift);
 }
 
 /* Bit 4g + i of the file's word is bit g of byte i of the lane's. */
 FR_INLINE void move_fifths(way direction, uint8_t *file, uint32_t *word) {
     uint32_t bits = direction == TAKE ? load32(file) : 0;
     for (unsigned g = 0; g < 8; g++)
-        if (direction == TAKE) *word |= ((bits >> 4 * g & 15) * 0x00204081 & ONES) << g;
-        else bits |= ((*word >> g & ONES) * 0x01020408 >> 24 & 15) << 4 * g;
+        if (direction == TAKE)
+            *word |= ((bits >> 4 * g & 15) * 0x00204081 & ONES) << g;
+        else
+            bits |= ((*word >> g & ONES) * 0x01020408 >> 24 & 15) << 4 * g;
     if (direction == PUT) join32(file, bits);
 }
 
@@ -156,8 +166,10 @@ FR_INLINE void move_turned(way direction, uint8_t *file, uint32_t *word) {
     uint32_t from = direction == TAKE ? load32(file) : *word, to = 0;
     for (unsigned i = 0; i < 4; i++)
         for (unsigned j = 0; j < 4; j++) to |= (from >> (8 * j + 2 * i) & 3) << (8 * i + 2 * j);
-    if (direction == TAKE) *word = to;
-    else join32(file, to);
+    if (direction == TAKE)
+        *word = to;
+    else
+        join32(file, to);
 }
 
 /* Run `part` of a file's block. */
@@ -176,13 +188,17 @@ FR_INLINE void few_bits(way direction, fr_dtype type, uint8_t *file, size_t part
 FR_INLINE void nvfp4_block(way direction, uint8_t *file, size_t part, lane *block) {
     for (size_t h = 0; h < 2; h++) {
         uint8_t *scale = file + 2 * part + h, *codes = file + 4 + 16 * part + 8 * h;
-        if (direction == PUT) *scale = block->scales[h] == 0x7f ? 0xff : block->scales[h];
-        else block->scales[h] = *scale == 0x7f ? 0 : *scale & 0x7f;
+        if (direction == PUT)
+            *scale = block->scales[h] == 0x7f ? 0xff : block->scales[h];
+        else
+            block->scales[h] = *scale == 0x7f ? 0 : *scale & 0x7f;
         for (size_t j = 0; j < 4; j++) {
             uint8_t *four = codes + 4 * (j % 2);
             unsigned shift = j / 2 * 4, own = (unsigned)h * 4;
-            if (direction == TAKE) block->words[0][j] |= (load32(four) >> shift & LOW_HALVES) << own;
-            else join32(four, (block->words[0][j] >> own & LOW_HALVES) << shift);
+            if (direction == TAKE)
+                block->words[0][j] |= (load32(four) >> shift & LOW_HALVES) << own;
+            else
+                join32(four, (block->words[0][j] >> own & LOW_HALVES) << shift);
         }
     }
 }
@@ -190,8 +206,10 @@ FR_INLINE void nvfp4_block(way direction, uint8_t *file, size_t part, lane *bloc
 FR_INLINE void small_block(way direction, fr_dtype type, uint8_t *file, lane *block) {
     uint32_t *words = block->words[0];
     if (type == FR_MXFP4) {
-        if (direction == TAKE) block->d = file[0];
-        else file[0] = (uint8_t)block->d;
+        if (direction == TAKE)
+            block->d = file[0];
+        else
+            file[0] = (uint8_t)block->d;
         move_codes(direction, file + 1, words);
         return;
     }
@@ -199,8 +217,10 @@ FR_INLINE void small_block(way direction, fr_dtype type, uint8_t *file, lane *bl
     file += 2;
     if (type == FR_Q8_0) {
         for (size_t g = 0; g < 8; g++)
-            if (direction == TAKE) words[g] = load32(file + 4 * g) ^ 0x80808080;
-            else join32(file + 4 * g, words[g] ^ 0x80808080);
+            if (direction == TAKE)
+                words[g] = load32(file + 4 * g) ^ 0x80808080;
+            else
+                join32(file + 4 * g, words[g] ^ 0x80808080);
         return;
     }
     if (scalings[type] == WITH_MIN) {
@@ -243,8 +263,7 @@ FR_INLINE void k_block(way direction, fr_dtype type, uint8_t *file, lane *block)
 
 /* Two bits of each column of a run, of which four share a byte: 32 bytes for four runs. */
 FR_INLINE void move_pairs(way direction, uint8_t *file, unsigned run, uint32_t *words) {
-    for (size_t h = 0; h < 2; h++)
-        move_bits(direction, file + run / 4 * RUN + h * 16, run % 4 * 2, 2, 4, words + h);
+    for (size_t h = 0; h < 2; h++) move_bits(direction, file + run / 4 * RUN + h * 16, run % 4 * 2, 2, 4, words + h);
 }
 
 /* Each half of the block: 64 bytes of halves (runs 0, 1 low, then 2, 3 high), 32 bytes of two bits for each run. */
@@ -320,8 +339,10 @@ FR_INLINE void move_digits(way direction, uint8_t *byte, unsigned digits, uint8_
     static const uint8_t powers[] = {1, 3, 9, 27, 81};
     unsigned sum = 0;
     for (unsigned j = 0; j < digits; j++)
-        if (direction == TAKE) codes[apart * j] = (uint8_t)((uint8_t)(*byte * powers[j]) * 3 >> 8);
-        else sum += codes[apart * j] * (unsigned)powers[4 - j];
+        if (direction == TAKE)
+            codes[apart * j] = (uint8_t)((uint8_t)(*byte * powers[j]) * 3 >> 8);
+        else
+            sum += codes[apart * j] * (unsigned)powers[4 - j];
     if (direction == PUT) *byte = (uint8_t)((sum * 256 + 242) / 243);
 }
 
@@ -426,8 +447,10 @@ FR_INLINE uint8_t *tile_scales(way direction, scaling kind, uint8_t *rows, size_
 FR_INLINE void tile_block(way direction, fr_dtype type, uint8_t *tile, size_t feature, lane *block) {
     const struct shape *shape = &shapes[type];
     if (type == FR_MXFP4) {
-        if (direction == TAKE) block->d = tile[feature];
-        else tile[feature] = (uint8_t)block->d;
+        if (direction == TAKE)
+            block->d = tile[feature];
+        else
+            tile[feature] = (uint8_t)block->d;
         tile += FR_TILE_FEATURES;
     } else if (type != FR_NVFP4) {
         move16(direction, tile + 2 * feature, &block->d);
@@ -441,8 +464,10 @@ FR_INLINE void tile_block(way direction, fr_dtype type, uint8_t *tile, size_t fe
     for (size_t run = 0; run < shape->runs; run++)
         for (size_t line = 0; line < shape->bits; line++, tile += LINE) {
             uint32_t *word = &block->words[run][line];
-            if (direction == TAKE) *word = load32(tile + 4 * feature);
-            else memcpy(tile + 4 * feature, word, sizeof *word);
+            if (direction == TAKE)
+                *word = load32(tile + 4 * feature);
+            else
+                memcpy(tile + 4 * feature, word, sizeof *word);
         }
 }
 

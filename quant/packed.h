@@ -60,7 +60,7 @@
 
 #include "quant/dtype.h"
 
-#define FR_TILE_FEATURES 16
+#define FR_TILE_FEATURES   16
 #define FR_BLOCK_BYTES_MAX 256 /* a block of any type that packs is shorter */
 
 /* Returns true if a type has a packed layout: FR_FLOAT_TYPES <= type < FR_KERNEL_TYPES. */

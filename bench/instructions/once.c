@@ -58,7 +58,8 @@ int main(int argc, char **argv) {
     for (size_t i = 0; i < fr_bench_kernel_count; i++) {
         const fr_bench_kernel *kernel = &fr_bench_kernels[i];
         if (!(here >> kernel->level & 1)) continue;
-        if (argc < 3) call(kernel, shape_of(kernel, false), THREADS, 1);
+        if (argc < 3)
+            call(kernel, shape_of(kernel, false), THREADS, 1);
         else if (strcmp(kernel->name, argv[1]) == 0)
             call(kernel, shape_of(kernel, true), 1, strtoull(argv[2], NULL, 10));
     }

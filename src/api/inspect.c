@@ -84,8 +84,8 @@ static void print_memory(const fr_inspected *what, FILE *out) {
 /* Prints what must be in memory while the model runs. Experts of a mapped file come and go. */
 static void print_memory_use(const fr_inspected *what, FILE *out) {
     const fr_memory_use *r = &what->memory_use;
-    fprintf(out, "resident       %.1f MB of weights and %.1f MB of a session must stay in memory",
-            megabytes(r->stays), megabytes(what->memory.all));
+    fprintf(out, "resident       %.1f MB of weights and %.1f MB of a session must stay in memory", megabytes(r->stays),
+            megabytes(what->memory.all));
     if (r->experts)
         fprintf(out, "; a token chooses %.1f of %.1f MB of experts", megabytes(r->token), megabytes(r->experts));
     fprintf(out, "\n");
@@ -240,8 +240,10 @@ static void print_words(const fr_inspected *what, FILE *out) {
 }
 
 static fr_status print(const fr_inspected *what, FILE *out) {
-    if (what->how->json) FR_TRY(fr_inspected_print_json(what, out));
-    else print_words(what, out);
+    if (what->how->json)
+        FR_TRY(fr_inspected_print_json(what, out));
+    else
+        print_words(what, out);
     return what->model ? check_memory(what) : FR_OK;
 }
 
@@ -257,10 +259,12 @@ static fr_inspected describe_drafter(const fr_drafter *drafter, const fr_lab_ins
     fr_inspected what = {.kind = "drafter", .files = &drafter->files, .weights = &drafter->weights, .how = how};
     if (drafter->method == &fr_draft_assistant)
         what.assistant = drafter->net;
-    else if (fr_drafter_model(drafter)) what.draft_model = drafter;
+    else if (fr_drafter_model(drafter))
+        what.draft_model = drafter;
     else if (drafter->method == &fr_draft_mtp)
         what.mtp = drafter;
-    else what.eagle = drafter;
+    else
+        what.eagle = drafter;
     return what;
 }
 
@@ -287,11 +291,8 @@ static fr_status inspect_tower(const char *path, const fr_lab_inspection *how, c
     fr_mmproj *mmproj;
     FR_TRY(fr_kernels_select(*options->isa ? options->isa : NULL, &kernels));
     FR_TRY(fr_mmproj_open(path, options->value[FR_OPT_MMAP] != 0, kernels, 0, &mmproj));
-    fr_inspected what = {.kind = "tower",
-                         .files = &mmproj->files,
-                         .weights = &mmproj->weights,
-                         .vision = mmproj->vision,
-                         .how = how};
+    fr_inspected what = {
+        .kind = "tower", .files = &mmproj->files, .weights = &mmproj->weights, .vision = mmproj->vision, .how = how};
     fr_status status = refuse_context(how, &mmproj->files);
     if (status == FR_OK) status = print(&what, out);
     fr_mmproj_close(mmproj);

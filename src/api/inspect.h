@@ -24,7 +24,7 @@ typedef struct fr_inspected {
     const fr_vision *vision;       /* a tower, or a model's; NULL: none */
     const fr_lab_inspection *how;
     fr_kv_types kv_types;
-    fr_session_bytes memory; /* of a model, with the drafter if it is about one */
+    fr_session_bytes memory;  /* of a model, with the drafter if it is about one */
     fr_memory_use memory_use; /* of a model's weights, an MTP layer of its own among them */
 } fr_inspected;
 

@@ -115,12 +115,8 @@ static const struct {
 #include "base/samplers.def"
 #undef FR_SAMPLER
 #undef FR_SAMPLER_INSTEAD
-    {"infill", 'i', FR_FILTER_COUNT},
-    {"adaptive_p", 'a', FR_FILTER_COUNT},
-    {"typ", 0, FR_FILTER_TYPICAL},
-    {"typical_p", 0, FR_FILTER_TYPICAL},
-    {"nucleus", 0, FR_FILTER_TOP_P},
-    {"temp", 0, FR_FILTER_TEMPERATURE},
+    {"infill", 'i', FR_FILTER_COUNT},    {"adaptive_p", 'a', FR_FILTER_COUNT}, {"typ", 0, FR_FILTER_TYPICAL},
+    {"typical_p", 0, FR_FILTER_TYPICAL}, {"nucleus", 0, FR_FILTER_TOP_P},      {"temp", 0, FR_FILTER_TEMPERATURE},
 };
 enum { SAMPLERS = sizeof samplers / sizeof *samplers };
 
@@ -208,10 +204,8 @@ fr_status fr_options_set_text(fr_options *options, fr_option option, const char 
     if (option == FR_OPT_ISA) return set_isa(options, value);
     if (option == FR_OPT_SPEC_TYPE) return set_spec_type(options, value);
     if (kv) return set_kv_type(options, option, value);
-    if (option == FR_OPT_DRAFT_HEAD)
-        return set_path(option, value, options->draft_head, sizeof options->draft_head);
-    if (option == FR_OPT_MMPROJ)
-        return set_path(option, value, options->mmproj, sizeof options->mmproj);
+    if (option == FR_OPT_DRAFT_HEAD) return set_path(option, value, options->draft_head, sizeof options->draft_head);
+    if (option == FR_OPT_MMPROJ) return set_path(option, value, options->mmproj, sizeof options->mmproj);
     if (option == FR_OPT_CHAT_TEMPLATE)
         return set_path(option, value, options->chat_template, sizeof options->chat_template);
     if (option == FR_OPT_TOKENIZER_PRE) return set_tokenizer_pre(options, value);

@@ -47,7 +47,8 @@ fr_rank_plan fr_job_plan(void) {
 }
 
 _Static_assert(FR_LAB_SPLIT_AUTO == (int)FR_SPLIT_AUTO && FR_LAB_SPLIT_ROWS == (int)FR_SPLIT_ROWS &&
-                   FR_LAB_SPLIT_LAYERS == (int)FR_SPLIT_LAYERS, "the same splits");
+                   FR_LAB_SPLIT_LAYERS == (int)FR_SPLIT_LAYERS,
+               "the same splits");
 
 fr_status fr_lab_ranks_split(fr_lab_split split, double latency, double bandwidth) {
     fr_rank_plan own = {(fr_rank_split)split, latency, bandwidth};

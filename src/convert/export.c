@@ -30,8 +30,10 @@ static bool is_tower(const fr_export *export, const fr_tensor *tensor) {
 }
 
 static void spell(const fr_tensor_name_found *found, const char *own, char *gguf, size_t size) {
-    if (found->of_layer) snprintf(gguf, size, "blk.%zu.%s", found->layer, own);
-    else snprintf(gguf, size, "%s", own);
+    if (found->of_layer)
+        snprintf(gguf, size, "blk.%zu.%s", found->layer, own);
+    else
+        snprintf(gguf, size, "%s", own);
 }
 
 /* Finds the name in GGUF and the layer. Returns false if there is none. If a tensor becomes two in GGUF, the name is
@@ -248,8 +250,10 @@ static fr_status open_assistant(fr_export *export, fr_checkpoint *files) {
     *files = (fr_checkpoint){0};
     export->files = &export->drafter_files;
     if (fr_is_eagle3(export->files))
-        return fr_fail(FR_USAGE, "%s: an EAGLE-3 drafter is written with what its target says: give it with -md, and "
-                                 "the target with -m", export->files->path);
+        return fr_fail(FR_USAGE,
+                       "%s: an EAGLE-3 drafter is written with what its target says: give it with -md, and "
+                       "the target with -m",
+                       export->files->path);
     if (fr_is_eagle(export->files)) return refuse_eagle1(export->files->path);
     FR_TRY(fr_weights_open(&export->drafter_weights, export->files));
     FR_TRY(fr_assistant_open(&export->drafter, NULL, export->files, &export->drafter_weights));
@@ -282,8 +286,10 @@ static fr_status open_eagle(fr_export *export, fr_checkpoint *files, const char 
 fr_status fr_export_open(fr_export *export, fr_checkpoint *files, const char *drafter, const fr_options *options,
                          fr_outputs *outputs) {
     *export = (fr_export){0};
-    if (drafter) FR_TRY(open_eagle(export, files, drafter, options));
-    else FR_TRY(fr_is_drafter(files) ? open_assistant(export, files) : open_target(export, files));
+    if (drafter)
+        FR_TRY(open_eagle(export, files, drafter, options));
+    else
+        FR_TRY(fr_is_drafter(files) ? open_assistant(export, files) : open_target(export, files));
     if (!drafter) export->names = export->family->names;
     const fr_attention_spec *attention = fr_spec_attention(export->spec);
     outputs->layers = export->spec->layers + export->mtp_layers;
@@ -341,8 +347,10 @@ static fr_status put_sampling(const fr_checkpoint *files, fr_gguf_writer *writer
         FR_TRY(fr_json_real(files->generation, key->name, -INFINITY, INFINITY, 0, "generation_config.json", &value));
         value = fr_sampling_number(files, key);
         if (isnan(value) || fr_option_range(key->option, &kind, NULL, NULL) != FR_OK) continue;
-        if (kind == FR_OPTION_WHOLE) fr_gguf_put_i32(writer, key->key, (int32_t)value);
-        else fr_gguf_put_f32(writer, key->key, (float)value);
+        if (kind == FR_OPTION_WHOLE)
+            fr_gguf_put_i32(writer, key->key, (int32_t)value);
+        else
+            fr_gguf_put_f32(writer, key->key, (float)value);
     }
     return FR_OK;
 }
@@ -374,7 +382,7 @@ static fr_status put_targets_tokenizer(const fr_export *export, fr_gguf_writer *
         put_suppressed(target, writer);
         return fr_export_tokenizer(&target->files, target->family, export->spec->vocab, writer);
     }
-    fr_gguf_put_u32(writer, ".vocab_size", (uint32_t)export->spec->vocab);
+    fr_gguf_put_u32(writer, ".vocab_size", (uint32_t) export->spec->vocab);
     for (size_t i = 0; i < gguf->count; i++) {
         fr_text key = gguf->values[i].key;
         if (key.length >= sizeof section && memcmp(key.bytes, section, sizeof section - 1) == 0)

@@ -154,8 +154,10 @@ fr_status fr_lab_write_importances(const fr_model *model, const fr_lab_importanc
     if (!model || !how || !how->text || how->chunk == 0 || !out)
         return fr_fail(FR_USAGE, "fr_lab_write_importances: a model, a text, its chunks and a stream are needed");
     if (!model->files.gguf)
-        return fr_fail(FR_INPUT, "%s is no GGUF file, by whose names of tensors importances go: quantize --type bf16 "
-                       "makes one", model->files.path);
+        return fr_fail(FR_INPUT,
+                       "%s is no GGUF file, by whose names of tensors importances go: quantize --type bf16 "
+                       "makes one",
+                       model->files.path);
     fr_status status = list_sums(&s, &model->weights);
     if (status == FR_OK && s.count == 0)
         status = fr_fail(FR_USAGE, "%s: no row has run through a model that collects importances", model->files.path);

@@ -18,19 +18,19 @@ typedef struct fr_output {
     char *name;
     const fr_tensor *source;
     const void *values; /* where there is no source: float32 or integers as the type says; NULL: that is the writer's */
-    const float *scales; /* of the source */
+    const float *scales;       /* of the source */
     fr_output_source *experts; /* [shape[0]] what a stack is made of, the source is one of them; NULL: of the source */
-    size_t first, each; /* of each `each` rows of the source a matrix has those from `first` on; 0: of its own */
+    size_t first, each;        /* of each `each` rows of the source a matrix has those from `first` on; 0: of its own */
     const fr_weights *stored_in; /* of what `stored` is bound in: part `part` of its entries; there is no source then */
     const fr_bound *stored;
     size_t part;
-    bool transposed;    /* a matrix's rows are those rows' columns */
+    bool transposed;       /* a matrix's rows are those rows' columns */
     fr_dtype type, wanted; /* wanted: by the rules, even if its blocks do not fill the rows */
     uint32_t dims;
     uint64_t shape[FR_DIMS_MAX];
-    fr_reorder reorder;       /* of its rows or columns as against the source's; of a vector its values */
-    fr_values change;         /* what the source has instead of a value */
-    bool offsets;             /* integers that count from their own index in the source, and from 0 here */
+    fr_reorder reorder; /* of its rows or columns as against the source's; of a vector its values */
+    fr_values change;   /* what the source has instead of a value */
+    bool offsets;       /* integers that count from their own index in the source, and from 0 here */
 } fr_output;
 
 typedef struct fr_outputs {
@@ -59,8 +59,7 @@ fr_output_source fr_output_row(const fr_output *output, size_t row, size_t *at);
 fr_output *fr_outputs_last(fr_outputs *outputs);
 
 /* Adds a vector of given values, which stay the caller's. */
-fr_status fr_outputs_add_values(fr_outputs *outputs, const char *name, fr_dtype type, size_t count,
-                                const void *values);
+fr_status fr_outputs_add_values(fr_outputs *outputs, const char *name, fr_dtype type, size_t count, const void *values);
 
 /* Adds rope_freqs.weight, if the family's files have it. */
 fr_status fr_outputs_add_rope_factors(fr_outputs *outputs, const fr_family *family, const fr_trunk_spec *spec);

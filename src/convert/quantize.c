@@ -95,10 +95,10 @@ typedef struct batch {
     size_t first; /* row of the output */
     size_t rows, cols;
     const float *importance; /* [matrices, cols] of the columns; NULL: they are alike */
-    uint8_t *target;  /* [rows], encoded */
-    float *values;    /* [threads, 2, cols] a row, and before its columns change places */
-    size_t *bad;      /* [threads] the first row with a value that can't be written; rows: none */
-    float *bad_value; /* [threads] that value */
+    uint8_t *target;         /* [rows], encoded */
+    float *values;           /* [threads, 2, cols] a row, and before its columns change places */
+    size_t *bad;             /* [threads] the first row with a value that can't be written; rows: none */
+    float *bad_value;        /* [threads] that value */
 } batch;
 
 /* Gives the index of the first value that is not finite, or beyond the limit; n if there is none. */
@@ -156,8 +156,10 @@ static void read_row(const batch *b, const stored_row *source, float *values) {
     const fr_output *output = b->output;
     bool moves = output->reorder.order == FR_COLS_TILED;
     float *as_read = moves ? values + b->cols : values;
-    if (source->scales) fr_fp8_decode(source->bytes, source->scales, as_read, b->cols);
-    else fr_dtype_decode(source->type, source->bytes, as_read, b->cols);
+    if (source->scales)
+        fr_fp8_decode(source->bytes, source->scales, as_read, b->cols);
+    else
+        fr_dtype_decode(source->type, source->bytes, as_read, b->cols);
     for (size_t c = 0; moves && c < b->cols; c++) values[c] = as_read[fr_row_published(&output->reorder, c)];
     for (size_t c = 0; output->change != FR_AS_THEY_ARE && c < b->cols; c++)
         values[c] = fr_value_of(output->change, values[c]);
@@ -261,8 +263,10 @@ static void decode_source(const fr_output *output, size_t at, float *row) {
     size_t cols = (size_t)tensor->shape[tensor->dims - 1];
     const uint8_t *bytes = (const uint8_t *)tensor->data + at * fr_dtype_row_bytes(tensor->type, cols);
     const float *scales = output->scales;
-    if (scales) fr_fp8_decode(bytes, scales + at / FR_FP8_BLOCK * fr_fp8_blocks(cols), row, cols);
-    else fr_dtype_decode(tensor->type, bytes, row, cols);
+    if (scales)
+        fr_fp8_decode(bytes, scales + at / FR_FP8_BLOCK * fr_fp8_blocks(cols), row, cols);
+    else
+        fr_dtype_decode(tensor->type, bytes, row, cols);
 }
 
 /* Transposes all numbers of an output, [matrices, rows, cols]: a matrix's columns are `cols` rows of the source. */
@@ -345,9 +349,9 @@ static fr_status write_data(stream *s, const fr_outputs *outputs) {
     for (size_t i = 0; i < outputs->count; i++) {
         const fr_output *output = &outputs->items[i];
         if (output->stored) FR_TRY(fr_copied_fill(output->stored_in, output->stored));
-        FR_TRY(output->type >= FR_I32  ? write_integers(s, output)
-               : output->transposed ? write_transposed(s, output)
-                                    : write_numbers(s, output));
+        FR_TRY(output->type >= FR_I32 ? write_integers(s, output)
+               : output->transposed   ? write_transposed(s, output)
+                                      : write_numbers(s, output));
     }
     return fr_gguf_write_end(s->writer);
 }
@@ -393,8 +397,8 @@ typedef struct job {
     FILE *out;
 } job;
 
-static fr_status write_all(const job *j, const fr_checkpoint *files, const fr_export *export,
-                           const fr_outputs *outputs, fr_gguf_writer *writer, stream *s) {
+static fr_status write_all(const job *j, const fr_checkpoint *files, const fr_export *export, const fr_outputs *outputs,
+                           fr_gguf_writer *writer, stream *s) {
     if (files->gguf)
         copy_metadata(files->gguf, writer);
     else
@@ -437,8 +441,8 @@ static fr_status quantize(const job *j, fr_checkpoint *files) {
     fr_outputs outputs = {0};
     fr_export export = {0};
     bool listed = files->gguf && !j->how->drafter;
-    fr_status status = listed ? list_gguf(files, &outputs)
-                              : fr_export_open(&export, files, j->how->drafter, j->options, &outputs);
+    fr_status status =
+        listed ? list_gguf(files, &outputs) : fr_export_open(&export, files, j->how->drafter, j->options, &outputs);
     if (status == FR_OK) {
         fr_outputs_sort(&outputs);
         status = fr_choose_types(&j->choice, &outputs);

@@ -41,9 +41,10 @@ static const struct {
     fr_mixture mixture;
     uint32_t number;
 } mixtures[] = {
-    {"q2_k_s", FR_Q2_K, FR_MIXTURE_S, 21}, {"q3_k_s", FR_Q3_K, FR_MIXTURE_S, 11}, {"q3_k_m", FR_Q3_K, FR_MIXTURE_M, 12},
-    {"q3_k_l", FR_Q3_K, FR_MIXTURE_L, 13}, {"q4_k_s", FR_Q4_K, FR_MIXTURE_S, 14}, {"q4_k_m", FR_Q4_K, FR_MIXTURE_M, 15},
-    {"q5_k_s", FR_Q5_K, FR_MIXTURE_S, 16}, {"q5_k_m", FR_Q5_K, FR_MIXTURE_M, 17},
+    {"q2_k_s", FR_Q2_K, FR_MIXTURE_S, 21},     {"q3_k_s", FR_Q3_K, FR_MIXTURE_S, 11},
+    {"q3_k_m", FR_Q3_K, FR_MIXTURE_M, 12},     {"q3_k_l", FR_Q3_K, FR_MIXTURE_L, 13},
+    {"q4_k_s", FR_Q4_K, FR_MIXTURE_S, 14},     {"q4_k_m", FR_Q4_K, FR_MIXTURE_M, 15},
+    {"q5_k_s", FR_Q5_K, FR_MIXTURE_S, 16},     {"q5_k_m", FR_Q5_K, FR_MIXTURE_M, 17},
     {"mxfp4_moe", FR_MXFP4, FR_MIXTURE_M, 38},
 };
 #define MIXTURES (sizeof mixtures / sizeof *mixtures)
@@ -103,9 +104,9 @@ fr_status fr_type_choice_read(fr_type_choice *choice, const fr_lab_quantization 
 
 uint32_t fr_file_type(const fr_type_choice *choice) {
     static const uint32_t numbers[FR_KERNEL_TYPES] = {
-        [FR_F32] = 0,  [FR_F16] = 1,  [FR_BF16] = 32,   [FR_Q8_0] = 7,  [FR_Q4_0] = 2,    [FR_Q4_1] = 3,
-        [FR_Q5_0] = 8, [FR_Q5_1] = 9, [FR_IQ4_NL] = 25, [FR_Q2_K] = 10, [FR_IQ4_XS] = 30, [FR_Q6_K] = 18,
-        [FR_MXFP4] = 38,
+        [FR_F32] = 0,     [FR_F16] = 1,   [FR_BF16] = 32,  [FR_Q8_0] = 7,    [FR_Q4_0] = 2,
+        [FR_Q4_1] = 3,    [FR_Q5_0] = 8,  [FR_Q5_1] = 9,   [FR_IQ4_NL] = 25, [FR_Q2_K] = 10,
+        [FR_IQ4_XS] = 30, [FR_Q6_K] = 18, [FR_MXFP4] = 38,
     };
     fr_mixture mixture = choice->pure ? FR_MIXTURE_S : choice->mixture; /* pure is nearer to that */
     for (size_t i = 0; i < MIXTURES; i++)
@@ -185,11 +186,16 @@ static fr_dtype v_type(const fr_type_choice *choice, const fr_outputs *outputs, 
     bool shared = outputs->gqa >= 4, small = choice->mixture == FR_MIXTURE_S, large = choice->mixture == FR_MIXTURE_L;
     bool more = gets_more_bits(l->v_index, l->v_count);
     if (few_experts(l)) return FR_Q8_0;
-    if (type == FR_Q2_K) type = shared ? FR_Q4_K : small ? type : FR_Q3_K;
-    else if (type == FR_Q3_K) type = small ? type : large || l->v_index < 2 ? FR_Q5_K : FR_Q4_K;
-    else if (type == FR_Q4_K && small) type = l->v_index < 4 ? FR_Q5_K : type;
-    else if ((type == FR_Q4_K || type == FR_Q5_K) && !small) type = more ? FR_Q6_K : type;
-    else if (is_iq4(type) && shared) type = FR_Q5_K;
+    if (type == FR_Q2_K)
+        type = shared ? FR_Q4_K : small ? type : FR_Q3_K;
+    else if (type == FR_Q3_K)
+        type = small ? type : large || l->v_index < 2 ? FR_Q5_K : FR_Q4_K;
+    else if (type == FR_Q4_K && small)
+        type = l->v_index < 4 ? FR_Q5_K : type;
+    else if ((type == FR_Q4_K || type == FR_Q5_K) && !small)
+        type = more ? FR_Q6_K : type;
+    else if (is_iq4(type) && shared)
+        type = FR_Q5_K;
     bool wide = outputs->layers == 80 && l->experts == 0 && outputs->gqa > 1; /* 70B, by its layers */
     return wide && (type == FR_Q3_K || type == FR_Q4_K) ? FR_Q5_K : type;
 }
@@ -278,8 +284,8 @@ void fr_note_fallbacks(const fr_outputs *outputs, void (*note)(const char *line)
                                            fr_dtype_name((fr_dtype)from));
     snprintf(line, sizeof line,
              "%zu matrices have rows that are no multiple of their type's block, and are of a larger type: %s; they "
-             "take %llu of the file's %llu bytes of tensors", count, pairs, (unsigned long long)bytes,
-             (unsigned long long)all);
+             "take %llu of the file's %llu bytes of tensors",
+             count, pairs, (unsigned long long)bytes, (unsigned long long)all);
     note(line);
 }
 
@@ -300,8 +306,7 @@ static fr_dtype matrix_type(const fr_type_choice *choice, const fr_outputs *outp
     fr_dtype own = output->source ? output->source->type : FR_F32, type = choice->type;
     if (choice->pure || type < FR_FLOAT_TYPES) return type;
     if (stays(output->name) && own < FR_FLOAT_TYPES) return own;
-    if (type == FR_MXFP4 && !is_table(output->name, l->tied))
-        return strstr(output->name, "_exps.") ? type : FR_Q8_0;
+    if (type == FR_MXFP4 && !is_table(output->name, l->tied)) return strstr(output->name, "_exps.") ? type : FR_Q8_0;
     if (!is_table(output->name, l->tied)) return mixed_type(choice, outputs, output->name, l);
     if (choice->output < FR_DTYPE_COUNT) return choice->output;
     bool eight = type == FR_Q8_0 || type == FR_MXFP4 || output->shape[output->dims - 1] % fr_dtype_block(type);

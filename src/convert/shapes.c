@@ -29,13 +29,16 @@
 #define GEMMA4    "\"final_logit_softcapping\": 30.0, "
 #define ASSISTANT "\"sliding_window_pattern\": 4, \"hidden_size_per_layer_input\": 0, "
 #define SMALL     ASSISTANT "\"hidden_size\": 256, \"num_attention_heads\": 4, \"intermediate_size\": 2048, "
-#define LARGE     ASSISTANT "\"hidden_size\": 1024, \"intermediate_size\": 8192, \"sliding_window\": 1024, " \
-                  "\"attention_k_eq_v\": true, "
-#define LLAMA     "\"rope_theta\": 500000, \"rms_norm_eps\": 1e-5, \"num_key_value_heads\": 8, "
-#define LLAMA3    "\"rope_type\": \"llama3\", \"low_freq_factor\": 1, \"high_freq_factor\": 4, " \
-                  "\"original_max_position_embeddings\": 8192"
-#define GPT_OSS   "\"rope_theta\": 150000, \"rope_scaling\": {\"rope_type\": \"yarn\", \"factor\": 32, " \
-                  "\"truncate\": false, \"original_max_position_embeddings\": 4096}"
+#define LARGE                                                                                  \
+    ASSISTANT "\"hidden_size\": 1024, \"intermediate_size\": 8192, \"sliding_window\": 1024, " \
+              "\"attention_k_eq_v\": true, "
+#define LLAMA "\"rope_theta\": 500000, \"rms_norm_eps\": 1e-5, \"num_key_value_heads\": 8, "
+#define LLAMA3                                                                     \
+    "\"rope_type\": \"llama3\", \"low_freq_factor\": 1, \"high_freq_factor\": 4, " \
+    "\"original_max_position_embeddings\": 8192"
+#define GPT_OSS                                                                            \
+    "\"rope_theta\": 150000, \"rope_scaling\": {\"rope_type\": \"yarn\", \"factor\": 32, " \
+    "\"truncate\": false, \"original_max_position_embeddings\": 4096}"
 
 enum {
     GEMMA_VOCAB = 262144,
@@ -45,25 +48,28 @@ enum {
     QWEN35_VOCAB = 248320
 };
 
-static const char *const head[] = {"output.weight", NULL}, *const mtp_norm[] = {MTP_NORM, NULL},
-                  *const head_and_norm[] = {"output.weight", MTP_NORM, NULL},
-                  *const own_head[] = {"output.weight", "nextn.embed_tokens.weight", "nextn.shared_head_head.weight",
-                                       MTP_NORM, NULL},
-                  *const latent[] = {"output.weight", "attn_q_b.weight", "attn_k_b.weight", MTP_NORM, NULL},
-                  *const head_and_qkv[] = {"output.weight", "attn_qkv.weight", NULL},
-                  *const gate_up[] = {"ffn_gate_up_exps.weight", NULL},
-                  *const experts[] = {"output.weight",        "ffn_gate_exps.weight", "ffn_up_exps.weight",
-                                      "ffn_down_exps.weight", MTP_NORM,               NULL};
+static const char *const head[] = {"output.weight", NULL};
+static const char *const mtp_norm[] = {MTP_NORM, NULL};
+static const char *const head_and_norm[] = {"output.weight", MTP_NORM, NULL};
+static const char *const own_head[] = {"output.weight", "nextn.embed_tokens.weight", "nextn.shared_head_head.weight",
+                                       MTP_NORM, NULL};
+static const char *const latent[] = {"output.weight", "attn_q_b.weight", "attn_k_b.weight", MTP_NORM, NULL};
+static const char *const head_and_qkv[] = {"output.weight", "attn_qkv.weight", NULL};
+static const char *const gate_up[] = {"ffn_gate_up_exps.weight", NULL};
+static const char *const experts[] = {
+    "output.weight", "ffn_gate_exps.weight", "ffn_up_exps.weight", "ffn_down_exps.weight", MTP_NORM, NULL};
 
 /* The table. Orders add their own numbers to a config. sliding_window_pattern, one full layer in so many, stands for
  * the layer_types that Gemma 4's files list. */
 static const fr_synth_shape shapes[] = {
     {"gemma4-e2b", &fr_synth_gemma4, 35, GEMMA_VOCAB,
      "{" GEMMA4 "\"hidden_size\": 1536, \"num_key_value_heads\": 1, \"intermediate_size\": 6144, "
-     "\"sliding_window_pattern\": 5, \"num_kv_shared_layers\": 20, \"use_double_wide_mlp\": true}", NULL},
+     "\"sliding_window_pattern\": 5, \"num_kv_shared_layers\": 20, \"use_double_wide_mlp\": true}",
+     NULL},
     {"gemma4-e4b", &fr_synth_gemma4, 42, GEMMA_VOCAB,
      "{" GEMMA4 "\"hidden_size\": 2560, \"num_key_value_heads\": 2, \"intermediate_size\": 10240, "
-     "\"sliding_window_pattern\": 6, \"num_kv_shared_layers\": 18}", NULL},
+     "\"sliding_window_pattern\": 6, \"num_kv_shared_layers\": 18}",
+     NULL},
     {"gemma4-26b-a4b", &fr_synth_gemma4, 30, GEMMA_VOCAB,
      "{" GEMMA4 "\"hidden_size\": 2816, \"num_attention_heads\": 16, \"num_key_value_heads\": 8, "
      "\"num_global_key_value_heads\": 2, \"attention_k_eq_v\": true, \"intermediate_size\": 2112, "
@@ -73,10 +79,12 @@ static const fr_synth_shape shapes[] = {
     {"gemma4-31b", &fr_synth_gemma4, 60, GEMMA_VOCAB,
      "{" GEMMA4 "\"hidden_size\": 5376, \"num_attention_heads\": 32, \"num_key_value_heads\": 16, "
      "\"num_global_key_value_heads\": 4, \"attention_k_eq_v\": true, \"intermediate_size\": 21504, "
-     "\"sliding_window\": 1024, \"sliding_window_pattern\": 6, \"hidden_size_per_layer_input\": 0}", NULL},
+     "\"sliding_window\": 1024, \"sliding_window_pattern\": 6, \"hidden_size_per_layer_input\": 0}",
+     NULL},
     {"gemma4-1b", &fr_synth_gemma4, 18, GEMMA_VOCAB,
      "{" GEMMA4 "\"hidden_size\": 1536, \"num_key_value_heads\": 2, \"intermediate_size\": 6144, "
-     "\"sliding_window_pattern\": 6, \"hidden_size_per_layer_input\": 0}", NULL},
+     "\"sliding_window_pattern\": 6, \"hidden_size_per_layer_input\": 0}",
+     NULL},
 
     {"gemma4-e2b-assistant", &fr_synth_gemma4_centroids, 4, GEMMA_VOCAB,
      "{" SMALL "\"num_key_value_heads\": 1, \"backbone_hidden_size\": 1536}", NULL},
@@ -84,10 +92,12 @@ static const fr_synth_shape shapes[] = {
      "{" SMALL "\"num_key_value_heads\": 2, \"backbone_hidden_size\": 2560}", NULL},
     {"gemma4-26b-a4b-assistant", &fr_synth_gemma4_assistant, 4, GEMMA_VOCAB,
      "{" LARGE "\"num_attention_heads\": 16, \"num_key_value_heads\": 8, \"num_global_key_value_heads\": 2, "
-     "\"backbone_hidden_size\": 2816}", NULL},
+     "\"backbone_hidden_size\": 2816}",
+     NULL},
     {"gemma4-31b-assistant", &fr_synth_gemma4_assistant, 4, GEMMA_VOCAB,
      "{" LARGE "\"num_attention_heads\": 32, \"num_key_value_heads\": 16, \"num_global_key_value_heads\": 4, "
-     "\"backbone_hidden_size\": 5376}", NULL},
+     "\"backbone_hidden_size\": 5376}",
+     NULL},
     {"gemma4-1b-assistant", &fr_synth_gemma4_centroids, 4, GEMMA_VOCAB,
      "{" SMALL "\"num_key_value_heads\": 2, \"backbone_hidden_size\": 1536}", NULL},
     {"gemma4-e2b-assistant-plain", &fr_synth_gemma4_assistant, 4, GEMMA_VOCAB,
@@ -97,11 +107,13 @@ static const fr_synth_shape shapes[] = {
 
     {"glm-ocr", &fr_synth_glm, 16, 59392,
      "{\"hidden_size\": 1536, \"intermediate_size\": 4608, \"head_dim\": 128, "
-     "\"rope_scaling\": {\"type\": \"default\", \"mrope_section\": [16, 24, 24]}}", own_head},
+     "\"rope_scaling\": {\"type\": \"default\", \"mrope_section\": [16, 24, 24]}}",
+     own_head},
     {"deepseek-v3", &fr_synth_deepseek, 61, 129280,
      "{\"first_k_dense_replace\": 3, \"rope_theta\": 10000, \"rope_scaling\": {\"type\": \"yarn\", \"factor\": 40, "
      "\"beta_fast\": 32, \"beta_slow\": 1, \"mscale\": 1.0, \"mscale_all_dim\": 1.0, "
-     "\"original_max_position_embeddings\": 4096}}", latent},
+     "\"original_max_position_embeddings\": 4096}}",
+     latent},
     {"glm-4.7-flash", &fr_synth_glm_flash, 47, 154880, "{\"first_k_dense_replace\": 1, \"rope_theta\": 1000000}",
      latent},
     {"glm-4.5-air", &fr_synth_glm4_moe, 46, 151552,
@@ -140,23 +152,29 @@ static const fr_synth_shape shapes[] = {
     {"gemma2-2b", &fr_synth_gemma2, 26, 256000, "{}", NULL},
     {"gemma3-270m", &fr_synth_gemma3, 18, GEMMA_VOCAB,
      "{\"hidden_size\": 640, \"intermediate_size\": 2048, \"num_attention_heads\": 4, \"num_key_value_heads\": 1, "
-     "\"sliding_window\": 512}", NULL},
+     "\"sliding_window\": 512}",
+     NULL},
     {"gemma3-1b", &fr_synth_gemma3, 26, GEMMA_VOCAB,
      "{\"hidden_size\": 1152, \"intermediate_size\": 6912, \"num_attention_heads\": 4, \"num_key_value_heads\": 1, "
-     "\"sliding_window\": 512}", NULL},
+     "\"sliding_window\": 512}",
+     NULL},
     {"gemma3-4b", &fr_synth_gemma3, 34, GEMMA_VOCAB + 64,
      "{\"hidden_size\": 2560, \"intermediate_size\": 10240, \"sliding_window\": 1024, "
-     "\"rope_scaling\": {\"rope_type\": \"linear\", \"factor\": 8.0}}", NULL},
+     "\"rope_scaling\": {\"rope_type\": \"linear\", \"factor\": 8.0}}",
+     NULL},
 
     {"qwen2.5-0.5b", &fr_synth_qwen2, 24, QWEN2_VOCAB,
      "{\"hidden_size\": 896, \"intermediate_size\": 4864, \"num_attention_heads\": 14, \"num_key_value_heads\": 2, "
-     "\"rope_theta\": 1000000.0}", NULL},
+     "\"rope_theta\": 1000000.0}",
+     NULL},
     {"qwen2.5-1.5b", &fr_synth_qwen2, 28, QWEN2_VOCAB,
      "{\"hidden_size\": 1536, \"intermediate_size\": 8960, \"num_attention_heads\": 12, \"num_key_value_heads\": 2, "
-     "\"rope_theta\": 1000000.0}", NULL},
+     "\"rope_theta\": 1000000.0}",
+     NULL},
     {"qwen2.5-7b", &fr_synth_qwen2, 28, QWEN2_VOCAB + 128,
      "{\"hidden_size\": 3584, \"intermediate_size\": 18944, \"num_attention_heads\": 28, \"num_key_value_heads\": 4, "
-     "\"rope_theta\": 1000000.0}", head},
+     "\"rope_theta\": 1000000.0}",
+     head},
     {"qwen3-8b", &fr_synth_qwen3, 36, QWEN2_VOCAB,
      "{\"intermediate_size\": 12288, \"num_key_value_heads\": 8, \"rope_theta\": 1000000}", head},
     {"mistral-7b", &fr_synth_mistral, 32, 32768,
@@ -164,54 +182,67 @@ static const fr_synth_shape shapes[] = {
     {"ministral3-8b", &fr_synth_mistral3, 34, 131072, "{}", head},
     {"phi4", &fr_synth_phi3, 40, 100352,
      "{\"hidden_size\": 5120, \"intermediate_size\": 17920, \"num_attention_heads\": 40, "
-     "\"num_key_value_heads\": 10, \"rope_theta\": 250000}", head_and_qkv},
+     "\"num_key_value_heads\": 10, \"rope_theta\": 250000}",
+     head_and_qkv},
     {"smollm3-3b", &fr_synth_smollm3, 36, LLAMA_VOCAB, "{\"rope_theta\": 5000000}", NULL},
     {"granite3.3-2b", &fr_synth_granite, 40, 49159,
      "{\"hidden_size\": 2048, \"intermediate_size\": 8192, \"num_key_value_heads\": 8, \"rope_theta\": 1e7, "
      "\"rms_norm_eps\": 1e-5, \"attention_multiplier\": 0.015625, \"embedding_multiplier\": 12, "
-     "\"residual_multiplier\": 0.22, \"logits_scaling\": 8}", NULL},
+     "\"residual_multiplier\": 0.22, \"logits_scaling\": 8}",
+     NULL},
     {"granite3.1-3b-a800m", &fr_synth_granite_moe, 32, 49155,
      "{\"hidden_size\": 1536, \"intermediate_size\": 512, \"num_attention_heads\": 24, \"num_key_value_heads\": 8, "
      "\"num_local_experts\": 40, \"num_experts_per_tok\": 8, \"rope_theta\": 1e7, \"attention_multiplier\": 0.015625, "
-     "\"embedding_multiplier\": 12, \"residual_multiplier\": 0.22, \"logits_scaling\": 6}", NULL},
+     "\"embedding_multiplier\": 12, \"residual_multiplier\": 0.22, \"logits_scaling\": 6}",
+     NULL},
     {"seed-oss-36b", &fr_synth_seed_oss, 64, 155136, "{\"hidden_size\": 5120, \"rope_theta\": 1e7}", head},
     {"hunyuan-7b", &fr_synth_hunyuan, 32, 128167,
      "{\"head_dim\": 128, \"intermediate_size\": 14336, \"num_key_value_heads\": 8, "
-     "\"rope_scaling\": {\"type\": \"dynamic\", \"alpha\": 1000}}", NULL},
+     "\"rope_scaling\": {\"type\": \"dynamic\", \"alpha\": 1000}}",
+     NULL},
     {"hunyuan-a13b", &fr_synth_hunyuan_moe, 32, 128167,
      "{\"head_dim\": 128, \"intermediate_size\": 3072, \"num_key_value_heads\": 8, \"num_experts\": 64, "
      "\"moe_topk\": 8, \"num_shared_expert\": 1, \"moe_intermediate_size\": 3072, "
-     "\"rope_scaling\": {\"type\": \"dynamic\", \"alpha\": 1000}}", NULL},
+     "\"rope_scaling\": {\"type\": \"dynamic\", \"alpha\": 1000}}",
+     NULL},
     {"qwen1.5-moe-a2.7b", &fr_synth_qwen2_moe, 24, QWEN2_VOCAB, "{\"rope_theta\": 1000000}", head},
     {"qwen3-next-80b-a3b", &fr_synth_qwen3_next, 48, QWEN2_VOCAB, "{\"rope_theta\": 1e7}", head_and_norm},
     {"qwen3-30b-a3b", &fr_synth_qwen3_moe, 48, QWEN2_VOCAB,
      "{\"head_dim\": 128, \"norm_topk_prob\": true, \"rope_theta\": 1000000}", head_and_norm},
     {"qwen3.5-0.8b", &fr_synth_qwen35, 24, QWEN35_VOCAB,
      "{\"hidden_size\": 1024, \"num_attention_heads\": 8, \"num_key_value_heads\": 2, "
-     "\"intermediate_size\": 3584, \"linear_num_value_heads\": 16, \"rope_theta\": 1e7}", mtp_norm},
+     "\"intermediate_size\": 3584, \"linear_num_value_heads\": 16, \"rope_theta\": 1e7}",
+     mtp_norm},
     {"qwen3.5-4b", &fr_synth_qwen35, 32, QWEN35_VOCAB,
      "{\"hidden_size\": 2560, \"num_attention_heads\": 16, \"num_key_value_heads\": 4, "
-     "\"intermediate_size\": 9216, \"linear_num_value_heads\": 32, \"rope_theta\": 1e7}", mtp_norm},
+     "\"intermediate_size\": 9216, \"linear_num_value_heads\": 32, \"rope_theta\": 1e7}",
+     mtp_norm},
     {"qwen3.5-9b", &fr_synth_qwen35, 32, QWEN35_VOCAB,
      "{\"hidden_size\": 4096, \"num_attention_heads\": 16, \"num_key_value_heads\": 4, "
-     "\"intermediate_size\": 12288, \"linear_num_value_heads\": 32, \"rope_theta\": 1e7}", head_and_norm},
+     "\"intermediate_size\": 12288, \"linear_num_value_heads\": 32, \"rope_theta\": 1e7}",
+     head_and_norm},
     {"qwen3.6-27b", &fr_synth_qwen35, 64, QWEN35_VOCAB,
      "{\"hidden_size\": 5120, \"num_attention_heads\": 24, \"num_key_value_heads\": 4, "
-     "\"intermediate_size\": 17408, \"linear_num_value_heads\": 48, \"rope_theta\": 1e7}", head_and_norm},
+     "\"intermediate_size\": 17408, \"linear_num_value_heads\": 48, \"rope_theta\": 1e7}",
+     head_and_norm},
     {"qwen3.6-35b-a3b", &fr_synth_qwen35_moe, 40, QWEN35_VOCAB,
      "{\"hidden_size\": 2048, \"num_attention_heads\": 16, \"num_key_value_heads\": 2, "
-     "\"shared_expert_intermediate_size\": 512, \"linear_num_value_heads\": 32, \"rope_theta\": 1e7}", experts},
+     "\"shared_expert_intermediate_size\": 512, \"linear_num_value_heads\": 32, \"rope_theta\": 1e7}",
+     experts},
 
     {"olmo2-7b", &fr_synth_olmo2, 32, 100352, "{\"rope_theta\": 500000, \"rms_norm_eps\": 1e-6}", head},
     {"olmo3-7b", &fr_synth_olmo3, 32, 100278,
      "{\"rms_norm_eps\": 1e-6, \"rope_theta\": 500000, \"rope_scaling\": {\"rope_type\": \"yarn\", \"factor\": 8.0, "
-     "\"original_max_position_embeddings\": 8192}}", head},
+     "\"original_max_position_embeddings\": 8192}}",
+     head},
     {"exaone4-1.2b", &fr_synth_exaone4, 30, 102400,
      "{\"hidden_size\": 2048, \"intermediate_size\": 4096, \"num_key_value_heads\": 8, \"head_dim\": 64, "
-     "\"sliding_window\": null, \"rope_theta\": 1000000, \"rope_scaling\": {" LLAMA3 ", \"factor\": 16}}", NULL},
+     "\"sliding_window\": null, \"rope_theta\": 1000000, \"rope_scaling\": {" LLAMA3 ", \"factor\": 16}}",
+     NULL},
     {"command-r7b", &fr_synth_cohere2, 32, 256000,
      "{\"hidden_size\": 4096, \"intermediate_size\": 14336, \"num_attention_heads\": 32, "
-     "\"num_key_value_heads\": 8, \"rope_theta\": 50000, \"logit_scale\": 0.25}", NULL},
+     "\"num_key_value_heads\": 8, \"rope_theta\": 50000, \"logit_scale\": 0.25}",
+     NULL},
     {"glm4-9b", &fr_synth_glm4, 40, 151552, "{\"attention_bias\": false, \"rms_norm_eps\": 1e-5}", head},
     {"ernie4.5-0.3b", &fr_synth_ernie45, 18, 103424, "{}", NULL},
     {"lfm2-1.2b", &fr_synth_lfm2, 16, 65536,

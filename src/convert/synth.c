@@ -21,9 +21,9 @@
 #include "src/convert/synth.h"
 #include "src/engine/families/config.h"
 
-#define POOL       ((size_t)1 << 18) /* values, whole blocks of every type */
+#define POOL      ((size_t)1 << 18) /* values, whole blocks of every type */
 #define POOLS_MAX 16                /* types and numbers of columns that a shape has, at most */
-#define BUFFER     ((size_t)1 << 20)
+#define BUFFER    ((size_t)1 << 20)
 
 typedef struct pool {
     fr_dtype type;
@@ -134,9 +134,12 @@ static fr_status write_tensors(synth *s, const fr_outputs *outputs, const fr_syn
     for (size_t i = 0; i < outputs->count; i++) {
         const fr_output *o = &outputs->items[i];
         size_t cols = (size_t)o->shape[o->dims - 1];
-        if (o->values) put_bytes(s, o->values, fr_dtype_row_bytes(o->type, cols));
-        else if (o->dims == 1) write_vector(s, cols, mean_of(means, o->name));
-        else write_rows(s, o->type, fr_output_rows(o), cols);
+        if (o->values)
+            put_bytes(s, o->values, fr_dtype_row_bytes(o->type, cols));
+        else if (o->dims == 1)
+            write_vector(s, cols, mean_of(means, o->name));
+        else
+            write_rows(s, o->type, fr_output_rows(o), cols);
         FR_TRY(s->status);
     }
     return fr_gguf_write_end(&s->writer);

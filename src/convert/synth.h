@@ -27,7 +27,7 @@ typedef struct fr_synth_shape {
 typedef struct fr_synth_order {
     const fr_synth_shape *shape;
     size_t layers, vocab;
-    size_t experts; /* of each mixture; 0: the shape's own */
+    size_t experts;                 /* of each mixture; 0: the shape's own */
     void (*note)(const char *line); /* NULL, or called with lines about what a user may not expect */
 } fr_synth_order;
 
@@ -90,9 +90,9 @@ extern const fr_synth_family fr_synth_deepseek, fr_synth_eagle3, fr_synth_gemma2
     fr_synth_gpt_oss, fr_synth_llama, fr_synth_qwen2, fr_synth_qwen3_moe, fr_synth_qwen35, fr_synth_qwen35_moe;
 
 /* Families of mixtures. */
-extern const fr_synth_family fr_synth_bailing_moe, fr_synth_deepseek_v2, fr_synth_ernie45_moe,
-    fr_synth_granite_moe, fr_synth_hunyuan_moe, fr_synth_kimi, fr_synth_minimax_m2, fr_synth_mixtral,
-    fr_synth_olmoe, fr_synth_qwen2_moe, fr_synth_qwen3_next;
+extern const fr_synth_family fr_synth_bailing_moe, fr_synth_deepseek_v2, fr_synth_ernie45_moe, fr_synth_granite_moe,
+    fr_synth_hunyuan_moe, fr_synth_kimi, fr_synth_minimax_m2, fr_synth_mixtral, fr_synth_olmoe, fr_synth_qwen2_moe,
+    fr_synth_qwen3_next;
 
 extern const fr_synth_tokenizer fr_synth_llama_tokenizer;
 

@@ -42,9 +42,6 @@ static fr_status add_drafter(const fr_synth_order *order, fr_synth_model *model,
 }
 
 /* The drafter, which was trained on texts that need no scaling of positions. */
-const fr_synth_family fr_synth_eagle3 = {&fr_family_llama,
-                                         &fr_synth_llama_tokenizer,
-                                         .layer_names = fr_eagle3_layer_names,
-                                         .complete = complete,
-                                         .add_drafter = add_drafter,
-                                         .architecture = "eagle3"};
+const fr_synth_family fr_synth_eagle3 = {
+    &fr_family_llama,     &fr_synth_llama_tokenizer,  .layer_names = fr_eagle3_layer_names,
+    .complete = complete, .add_drafter = add_drafter, .architecture = "eagle3"};

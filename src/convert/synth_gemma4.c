@@ -77,8 +77,16 @@ static const fr_synth_mean means[] = {
 
 /* A head with centroids has one for so many ids. The other is what llama.cpp's converter makes of the same. */
 const fr_synth_family fr_synth_gemma4 = {&fr_family_gemma4, &tokenizer, means, .complete = complete},
-                      fr_synth_gemma4_assistant = {&fr_family_gemma4, &tokenizer, means, .complete = complete,
-                                                   .add_drafter = add_assistant, .architecture = "gemma4-assistant"},
-                      fr_synth_gemma4_centroids = {&fr_family_gemma4, &tokenizer, means, .complete = complete,
-                                                   .add_drafter = add_assistant, .architecture = "gemma4_assistant",
+                      fr_synth_gemma4_assistant = {&fr_family_gemma4,
+                                                   &tokenizer,
+                                                   means,
+                                                   .complete = complete,
+                                                   .add_drafter = add_assistant,
+                                                   .architecture = "gemma4-assistant"},
+                      fr_synth_gemma4_centroids = {&fr_family_gemma4,
+                                                   &tokenizer,
+                                                   means,
+                                                   .complete = complete,
+                                                   .add_drafter = add_assistant,
+                                                   .architecture = "gemma4_assistant",
                                                    .vocab_unit = CLUSTER};

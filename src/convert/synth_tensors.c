@@ -65,8 +65,10 @@ static fr_status list_table(const walk *w, const fr_tensor_name *names) {
     char whole[64];
     for (const fr_tensor_name *name = names; name->published || name->gguf; name++) {
         if (!is_made(w, names, name)) continue;
-        if (w->layer) snprintf(whole, sizeof whole, "blk.%zu.%s", w->index, name->gguf);
-        else snprintf(whole, sizeof whole, "%s", name->gguf);
+        if (w->layer)
+            snprintf(whole, sizeof whole, "blk.%zu.%s", w->index, name->gguf);
+        else
+            snprintf(whole, sizeof whole, "%s", name->gguf);
         if (is_listed(&w->model->outputs, whole)) continue;
         FR_TRY(fr_outputs_add(&w->model->outputs, whole, NULL));
         set_shape(w, name, fr_outputs_last(&w->model->outputs));

@@ -94,7 +94,8 @@ static fr_status find_in(const char *repository, const char *which, fr_found_fil
     FR_TRY(find_snapshot(repository, &snapshot));
     fr_status status = snapshot ? fr_repository_find(snapshot, which, found) : FR_OK;
     if (status == FR_OK && !found->path) status = find_unfinished(repository, &unfinished);
-    if (unfinished) status = fr_fail(FR_INPUT, "%s: its download is not finished", repository);
+    if (unfinished)
+        status = fr_fail(FR_INPUT, "%s: its download is not finished", repository);
     else if (status == FR_OK && snapshot && !found->path && !found->others && !*which)
         status = fr_repository_find_other(snapshot, found);
     free(snapshot);
@@ -124,8 +125,8 @@ static fr_status list_one(const char *repository, const char *name, const fr_fou
     bool unfinished;
     FR_TRY(find_unfinished(repository, &unfinished));
     FR_TRY(find_snapshot(repository, &snapshot));
-    fr_found found = {.name = name, .path = repository, .store = "Hugging Face",
-                      .problem = "its download is not finished"};
+    fr_found found = {
+        .name = name, .path = repository, .store = "Hugging Face", .problem = "its download is not finished"};
     fr_status status = snapshot ? fr_repository_list(snapshot, name, found.store, !unfinished, to) : FR_OK;
     free(snapshot);
     if (status == FR_OK && unfinished && !to->told(to->context, &found))

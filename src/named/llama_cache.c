@@ -17,7 +17,7 @@
 #include "formats/json.h"
 #include "src/named/repository.h"
 
-#define MANIFEST       "manifest="
+#define MANIFEST     "manifest="
 #define MANIFEST_MAX ((size_t)256 << 10)
 
 static const char store[] = "llama.cpp";
@@ -133,7 +133,10 @@ static fr_status tell(const char *folder, const char *name, const char *file, co
         free(tower_path);
         return fr_fail_memory("a path", strlen(folder) + strlen(file));
     }
-    fr_found found = {.name = name ? name : path, .path = path, .tower = tower_path, .store = store,
+    fr_found found = {.name = name ? name : path,
+                      .path = path,
+                      .tower = tower_path,
+                      .store = store,
                       .bytes = fr_repository_bytes(folder, file)};
     bool more = !fr_file_is_reached(path) || to->told(to->context, &found);
     free(path);

@@ -11,9 +11,9 @@
 
 typedef struct fr_model_name {
     bool ollama;
-    char host[FR_NAME_PART];   /* the registry, for ollama's names */
-    char org[FR_NAME_PART];    /* ORG, or ollama's namespace */
-    char model[FR_NAME_PART];  /* NAME */
+    char host[FR_NAME_PART];      /* the registry, for ollama's names */
+    char org[FR_NAME_PART];       /* ORG, or ollama's namespace */
+    char model[FR_NAME_PART];     /* NAME */
     char which[2 * FR_NAME_PART]; /* the file: a type or a file's name, "" for none; ollama's tag */
 } fr_model_name;
 

@@ -28,8 +28,10 @@ static fr_status search(const fr_stores *stores, const fr_model_name *name, fr_f
     for (size_t i = 0; i < stores->count && !found->path && (status == FR_OK || status == FR_INPUT); i++) {
         if ((stores->at[i].kind == FR_STORE_OLLAMA) != name->ollama) continue;
         fr_status here = kinds[stores->at[i].kind].find(stores->at[i].folder, name, found);
-        if (here != FR_OK) status = here;
-        else if (found->path) status = FR_OK;
+        if (here != FR_OK)
+            status = here;
+        else if (found->path)
+            status = FR_OK;
     }
     return status;
 }

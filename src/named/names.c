@@ -39,8 +39,8 @@ static int by_name(const void *a, const void *b) {
 /* A folder: `inside` is its path below `root`, "" for the root itself. */
 typedef struct place {
     const char *root, *inside;
-    size_t depth;   /* levels of folders below it that are read */
-    bool folders;   /* its folders are wanted, not its files */
+    size_t depth; /* levels of folders below it that are read */
+    bool folders; /* its folders are wanted, not its files */
 } place;
 
 static fr_status read_folder(place at, fr_names *names);
@@ -52,8 +52,10 @@ static fr_status take(place at, int folder, const char *name, fr_names *names) {
     if (!inside) return fr_fail_memory("the name of a file", strlen(name));
     bool known = link || fstatat(folder, name, &info, 0) == 0, below = known && !link && S_ISDIR(info.st_mode);
     fr_status status = FR_OK;
-    if (at.folders ? below : link || (known && S_ISREG(info.st_mode))) status = fr_names_add(names, inside);
-    else if (below && at.depth) status = read_folder((place){at.root, inside, at.depth - 1, false}, names);
+    if (at.folders ? below : link || (known && S_ISREG(info.st_mode)))
+        status = fr_names_add(names, inside);
+    else if (below && at.depth)
+        status = read_folder((place){at.root, inside, at.depth - 1, false}, names);
     free(inside);
     return status;
 }

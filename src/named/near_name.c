@@ -42,8 +42,10 @@ static bool compare(void *context, const fr_found *found) {
     if (found->name[0] == '/') return true; /* a path */
     if (!is_same(name, length, c) && !is_same(last, length - (size_t)(last - name), c)) return true;
     if (ollama && *which && (!colon || strcasecmp(colon, which) != 0)) return true;
-    if (ollama) snprintf(canonical, sizeof canonical, "%s", found->name);
-    else snprintf(canonical, sizeof canonical, "%.*s%s", (int)length, name, which);
+    if (ollama)
+        snprintf(canonical, sizeof canonical, "%s", found->name);
+    else
+        snprintf(canonical, sizeof canonical, "%.*s%s", (int)length, name, which);
     add(c->near, canonical, !*which || (colon && strcasecmp(colon, which) == 0));
     return true;
 }

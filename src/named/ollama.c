@@ -19,10 +19,10 @@
 #include "src/named/stores.h"
 
 #define MANIFEST_MAX ((size_t)256 << 10)
-#define LAYERS_MAX    64
-#define MEDIA          "application/vnd.ollama.image."
-#define REGISTRY       "registry.ollama.ai"
-#define LIBRARY        "library"
+#define LAYERS_MAX   64
+#define MEDIA        "application/vnd.ollama.image."
+#define REGISTRY     "registry.ollama.ai"
+#define LIBRARY      "library"
 
 enum { DIGEST = 64 };
 
@@ -84,8 +84,8 @@ static fr_status read_manifest(const char *folder, const char *path, fr_found_fi
 
 static char *manifest_path(const char *folder, const fr_model_name *name) {
     char *path;
-    bool made = asprintf(&path, "%s/manifests/%s/%s/%s/%s", folder, name->host, name->org, name->model,
-                         name->which) >= 0;
+    bool made =
+        asprintf(&path, "%s/manifests/%s/%s/%s/%s", folder, name->host, name->org, name->model, name->which) >= 0;
     return made ? path : NULL;
 }
 
@@ -129,8 +129,12 @@ static fr_status tell(const char *folder, const fr_model_name *name, const fr_fo
     fr_found_files files = {0};
     fr_status status = read_manifest(folder, path, &files);
     print_name(name, text, sizeof text);
-    fr_found found = {.name = text, .path = files.path ? files.path : path, .tower = files.tower, .store = "ollama",
-                      .bytes = bytes_of(files.path), .problem = status == FR_OK ? NULL : fr_last_error()};
+    fr_found found = {.name = text,
+                      .path = files.path ? files.path : path,
+                      .tower = files.tower,
+                      .store = "ollama",
+                      .bytes = bytes_of(files.path),
+                      .problem = status == FR_OK ? NULL : fr_last_error()};
     if (status != FR_MEMORY) status = to->told(to->context, &found) ? FR_OK : fr_fail(FR_ABORTED, "%s: no more", text);
     fr_found_files_free(&files);
     free(path);

@@ -26,8 +26,7 @@ static size_t find_file(const fr_names *names, const char *file) {
 /* Finds the first model of a type; type NULL: of any type. */
 static size_t find_type(const fr_names *names, const char *type) {
     for (size_t i = 0; i < names->count; i++)
-        if (fr_gguf_name_of_model(names->items[i]) &&
-            (!type || fr_gguf_name_has(names->items[i], type, strlen(type))))
+        if (fr_gguf_name_of_model(names->items[i]) && (!type || fr_gguf_name_has(names->items[i], type, strlen(type))))
             return i;
     return SIZE_MAX;
 }
@@ -171,8 +170,8 @@ static fr_status tell(const char *folder, const fr_names *names, size_t index, c
     bool named = asprintf(&name, "%s:%s", repository, which) >= 0;
     fr_status status = named ? join(folder, file, &path) : fr_fail_memory("a name", strlen(which));
     if (status == FR_OK && tower) status = join(folder, tower, &tower_path);
-    fr_found found = {.name = name, .path = path, .tower = tower_path, .store = store,
-                      .bytes = fr_repository_bytes(folder, file)};
+    fr_found found = {
+        .name = name, .path = path, .tower = tower_path, .store = store, .bytes = fr_repository_bytes(folder, file)};
     if (status == FR_OK && !to->told(to->context, &found)) status = fr_fail(FR_ABORTED, "%s: no more", name);
     if (named) free(name);
     free(path);

@@ -381,9 +381,14 @@ END_TEST
 static const struct {
     fr_option option;
     const char *text;
-} texts[] = {{FR_OPT_ISA, "scalar"},      {FR_OPT_KV_K, "q8_0"},         {FR_OPT_KV_V, "bf16"},
-             {FR_OPT_ACCEPT, "rejection"}, {FR_OPT_SPEC_TYPE, "mtp,ngram"}, {FR_OPT_MMPROJ, "a/path"},
-             {FR_OPT_CHAT_TEMPLATE, "x.jinja"}, {FR_OPT_TOKENIZER_PRE, "qwen2"},
+} texts[] = {{FR_OPT_ISA, "scalar"},
+             {FR_OPT_KV_K, "q8_0"},
+             {FR_OPT_KV_V, "bf16"},
+             {FR_OPT_ACCEPT, "rejection"},
+             {FR_OPT_SPEC_TYPE, "mtp,ngram"},
+             {FR_OPT_MMPROJ, "a/path"},
+             {FR_OPT_CHAT_TEMPLATE, "x.jinja"},
+             {FR_OPT_TOKENIZER_PRE, "qwen2"},
              {FR_OPT_LOGIT_BIAS, "5+1.5,6-inf,7-0.100000001"}};
 
 START_TEST(texts_are_read_back) {

@@ -20,7 +20,7 @@
 #include "tests/support/suite.h"
 
 #define DEFAULT_CONTROL 0x1F80u
-#define ODD_CONTROL (0x1F80u | 0x8000u | 0x2000u | 0x0040u) /* flush to zero, round down, denormals are zero */
+#define ODD_CONTROL     (0x1F80u | 0x8000u | 0x2000u | 0x0040u) /* flush to zero, round down, denormals are zero */
 static uint64_t control(void) {
     return _mm_getcsr() & ~0x3Fu; /* without the exception flags */
 }
@@ -29,7 +29,7 @@ static void set_control(uint64_t word) {
 }
 #elif defined(__aarch64__)
 #define DEFAULT_CONTROL 0u
-#define ODD_CONTROL (1u << 24 | 2u << 22) /* flush to zero, round down */
+#define ODD_CONTROL     (1u << 24 | 2u << 22) /* flush to zero, round down */
 static uint64_t control(void) {
     uint64_t word;
     __asm__ volatile("mrs %0, fpcr" : "=r"(word));
@@ -203,8 +203,10 @@ START_TEST(some_take_part) {
     for (int run = 0; run < 400; run++) {
         int before[SOME_TEAM];
         memcpy(before, s.ran, sizeof before);
-        if (run % 7 == 0) n.last = threads, fr_pool_run(pool, count_up, &s);
-        else fr_pool_run_some(pool, &s, 1, count_up, &s);
+        if (run % 7 == 0)
+            n.last = threads, fr_pool_run(pool, count_up, &s);
+        else
+            fr_pool_run_some(pool, &s, 1, count_up, &s);
         for (size_t t = 0; t < threads; t++) {
             ck_assert_int_eq(s.ran[t], before[t] + (t < n.last));
             if (t < n.last) ck_assert_uint_eq(s.count[t], n.last);
@@ -255,7 +257,7 @@ END_TEST
 
 typedef struct relay {
     int rounds;
-    int nap_every; /* in these rounds one thread naps, a different one each time; 0: never */
+    int nap_every;                  /* in these rounds one thread naps, a different one each time; 0: never */
     int slots[2][BARRIER_TEAM][16]; /* plain memory: only the barrier orders it */
     int early[BARRIER_TEAM];
 } relay;
@@ -349,7 +351,7 @@ END_TEST
 START_TEST(failed_open_leaves_nothing) {
     size_t before = threads_before();
     for (size_t threads = 2; threads < 40; threads += 3) {
-        for (size_t bad = 1; bad < threads; bad += threads - 1 > 1 ? threads - 2 : 1) {
+        for (size_t bad = 1; bad<threads; bad += threads - 1> 1 ? threads - 2 : 1) {
             fr_plan plan;
             fr_pool *pool = (fr_pool *)&plan;
             fr_plan_make(&here, threads, false, true, &plan);

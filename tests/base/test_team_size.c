@@ -16,9 +16,9 @@
 typedef struct series series;
 struct series {
     size_t threads, cores;
-    double work;   /* of a job in milliseconds, with one thread */
-    double gain;   /* of each further thread, as a part of the first */
-    double noise;  /* of a job's time, as a part of it */
+    double work;                  /* of a job in milliseconds, with one thread */
+    double gain;                  /* of each further thread, as a part of the first */
+    double noise;                 /* of a job's time, as a part of it */
     size_t (*loops)(int64_t now); /* busy neighbours, a core each */
     uint64_t seed;
 };
@@ -179,7 +179,7 @@ START_TEST(a_neighbour_leaves) {
     size_t seen[3] = {0};
     ck_assert(before > 9000 && before < 10000);
     run_series(s, 500, 0, seen);
-    size_t after = 500 - 217; /* 217 jobs of 46 ms are ten seconds */
+    size_t after = 500 - 217;               /* 217 jobs of 46 ms are ten seconds */
     ck_assert_uint_gt(seen[2], after - 80); /* found within two seconds and a half, nearly */
 }
 END_TEST

@@ -64,13 +64,12 @@ static void add_fixtures(void) {
 /* Of the families without a drafter in the lists above, one fixture each. */
 static void add_families(void) {
     static const char *const names[] = {
-        "cohere2-window", "deepseek-v2-lite", "ernie45-bias", "ernie4.5-moe-odd", "exaone4-window",
-        "gemma2-usual", "gemma3-odd", "glm4-dense", "gpt-oss-odd", "granite-odd",
-        "granite4-micro", "hunyuan-odd", "hunyuan-moe-odd", "granite-moe-shared", "kimi-k2",
-        "lfm2-long", "mimo-odd", "minimax-m2-odd", "ministral3-odd", "mistral-nemo",
-        "mixtral-odd", "olmo2-bias", "olmo3-yarn", "olmoe-odd", "phi3-window",
-        "phi4-longrope", "qwen2-tied", "qwen2-moe-odd", "qwen3-odd", "seed-oss-odd",
-        "smollm3-odd", "stablelm-parallel",
+        "cohere2-window",  "deepseek-v2-lite",   "ernie45-bias", "ernie4.5-moe-odd", "exaone4-window", "gemma2-usual",
+        "gemma3-odd",      "glm4-dense",         "gpt-oss-odd",  "granite-odd",      "granite4-micro", "hunyuan-odd",
+        "hunyuan-moe-odd", "granite-moe-shared", "kimi-k2",      "lfm2-long",        "mimo-odd",       "minimax-m2-odd",
+        "ministral3-odd",  "mistral-nemo",       "mixtral-odd",  "olmo2-bias",       "olmo3-yarn",     "olmoe-odd",
+        "phi3-window",     "phi4-longrope",      "qwen2-tied",   "qwen2-moe-odd",    "qwen3-odd",      "seed-oss-odd",
+        "smollm3-odd",     "stablelm-parallel",
     };
     for (size_t i = 0; i < sizeof names / sizeof *names; i++) add_fixture(names[i]);
 }
@@ -213,8 +212,8 @@ START_TEST(every_level_gives_the_stored_answer) {
         if (!runs_here((size_t)_i, i, best)) continue;
         if (here++ == 0) make_model(s->type);
         (emulated() ? answer_logits : answer)(s, fr_lab_word(FR_LAB_ISA, i), got, sizeof got);
-        ck_assert_msg(strncmp(got, stored, emulated() ? strlen(got) : sizeof got) == 0,
-                      "--isa %s:\n%s, stored is\n%s", fr_lab_word(FR_LAB_ISA, i), got, stored);
+        ck_assert_msg(strncmp(got, stored, emulated() ? strlen(got) : sizeof got) == 0, "--isa %s:\n%s, stored is\n%s",
+                      fr_lab_word(FR_LAB_ISA, i), got, stored);
     }
     unlink(made);
 }

@@ -23,7 +23,7 @@
 enum { PLACES = 16, CONTEXT = 208, LONGEST = 140, BEST = 3, SAVED = 4, CALLS = 160, LIVES_MAX = PLACES + CALLS };
 enum { TIGHT = 5 }; /* timelines that all could have pages for */
 
-static const char *const fixtures[] = {"gemma4-dense",    "gemma4-moe",  "qwen35-odd",     "deepseek-v3-odd",
+static const char *const fixtures[] = {"gemma4-dense",    "gemma4-moe",    "qwen35-odd",     "deepseek-v3-odd",
                                        "deepseek-v3-own", "qwen3-moe-odd", "qwen35-moe-odd", "glm4-moe-own",
                                        "llama",           "gemma4-e-odd"};
 enum { FIXTURES = sizeof fixtures / sizeof *fixtures };
@@ -135,11 +135,9 @@ static void open_world(world *w, const char *fixture, bool few_pages) {
     require(fr_model_open(path, w->options, &w->model));
     snprintf(path, sizeof path, FR_TEST_MODELS "%s/assistant", fixture);
     bool own = fr_model_fact(w->model, FR_FACT_MTP_LAYERS) > 0;
-    if (own || access(path, F_OK) == 0)
-        require(fr_drafter_open(own ? NULL : path, w->model, w->options, &w->drafter));
+    if (own || access(path, F_OK) == 0) require(fr_drafter_open(own ? NULL : path, w->model, w->options, &w->drafter));
     fr_options *options = fr_options_copy(w->options);
-    if (few_pages)
-        set(options, FR_OPT_KV_MEMORY, TIGHT * fr_test_least_kv(w->model, w->drafter, options, PLACES));
+    if (few_pages) set(options, FR_OPT_KV_MEMORY, TIGHT * fr_test_least_kv(w->model, w->drafter, options, PLACES));
     require(fr_engine_open(w->model, w->drafter, options, PLACES, &w->engine));
     fr_options_free(options);
 }
@@ -224,8 +222,10 @@ static void cut(world *w, size_t place) {
 
 /* Whether there were pages for it; nothing has changed where there were none. */
 static bool found_pages(world *w, fr_status status) {
-    if (status == FR_MEMORY) w->refused++;
-    else require(status);
+    if (status == FR_MEMORY)
+        w->refused++;
+    else
+        require(status);
     return status == FR_OK;
 }
 
@@ -263,8 +263,7 @@ static void round_of_some(world *w) {
     for (size_t i = 0; i < PLACES; i++) {
         size_t place = (i + turn) % PLACES;
         if (!w->sessions[place] || fr_session_length(w->sessions[place]) == 0 || below(3) == 0) continue;
-        rounds[count] =
-            (fr_round){.session = w->sessions[place], .ids = ids[place], .limit = 1 + below(FR_STEP_MAX)};
+        rounds[count] = (fr_round){.session = w->sessions[place], .ids = ids[place], .limit = 1 + below(FR_STEP_MAX)};
         places[count++] = place;
     }
     if (count == 0) return;

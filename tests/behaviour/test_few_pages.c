@@ -91,8 +91,7 @@ static void run_round(subject *s, size_t count, int32_t ids[][FR_STEP_MAX]) {
     for (size_t i = 0; i < count; i++)
         rounds[i] = (fr_round){.session = s->sessions[i], .ids = ids[i], .limit = FR_STEP_MAX};
     require(fr_engine_step(s->engine, rounds, count));
-    for (size_t i = 0; i < count; i++)
-        ck_assert_msg(rounds[i].status == FR_OK, "session %zu: %s", i, rounds[i].error);
+    for (size_t i = 0; i < count; i++) ck_assert_msg(rounds[i].status == FR_OK, "session %zu: %s", i, rounds[i].error);
 }
 
 static double drafted(const subject *s, size_t session) {

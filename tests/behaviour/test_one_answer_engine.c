@@ -72,9 +72,9 @@ static const size_t neighbours[] = {0, 1, 7, 15};
 static const int64_t depths[] = {1, 2, 3, 5, 8, 11, 15, FR_DRAFT_AUTO}, chunks[] = {7, 64, 512};
 enum { DEPTH_15 = 6 };
 
-static size_t values[FACTORS] = {[WHO] = SUBJECTS, [DRAWN] = 2, [NEIGHBOURS] = 4, [ORDER] = ORDERS,
-                                 [SHARED] = WAYS_OF_SHARING, [METHOD] = FR_TEST_METHODS, [DEPTH] = 8,
-                                 [THREADS] = 3, [CHUNK] = 3};
+static size_t values[FACTORS] = {
+    [WHO] = SUBJECTS,           [DRAWN] = 2, [NEIGHBOURS] = 4, [ORDER] = ORDERS, [SHARED] = WAYS_OF_SHARING,
+    [METHOD] = FR_TEST_METHODS, [DEPTH] = 8, [THREADS] = 3,    [CHUNK] = 3};
 static const char *words[FR_PAIRS_VALUES];
 
 static void find_words(void) {
@@ -183,9 +183,9 @@ static texts *texts_of(size_t who, bool drawn) {
 typedef struct speaker {
     fr_session *session;
     const text *text;
-    size_t said, most;   /* ids */
-    size_t starts;       /* the round in which it begins */
-    int depth;           /* of its script */
+    size_t said, most; /* ids */
+    size_t starts;     /* the round in which it begins */
+    int depth;         /* of its script */
 } speaker;
 
 typedef struct run {

@@ -87,7 +87,7 @@ static void compare_greedy(const char *name) {
     json_t *greedy = json_object_get(r.info, "greedy"), *item;
     size_t index;
     ck_assert_uint_gt(json_array_size(greedy), 0);
-    json_array_foreach(greedy, index, item) {
+    json_array_foreach (greedy, index, item) {
         size_t prompt_count, count;
         size_t prompt_index = (size_t)json_integer_value(json_object_get(item, "prompt"));
         if (fr_reference_sees(&r, prompt_index)) continue;
@@ -126,7 +126,7 @@ static int32_t *prefix(const fr_reference *r, size_t prompt_index, size_t n, siz
     size_t generated, index;
     int32_t *ids = fr_json_ids_of(json_array_get(json_object_get(r->info, "prompts"), prompt_index), count);
     json_t *item;
-    json_array_foreach(json_object_get(r->info, "greedy"), index, item) {
+    json_array_foreach (json_object_get(r->info, "greedy"), index, item) {
         if ((size_t)json_integer_value(json_object_get(item, "prompt")) != prompt_index) continue;
         int32_t *tokens = fr_json_ids_of(json_object_get(item, "tokens"), &generated);
         ids = realloc(ids, (*count + n) * sizeof *ids);
@@ -162,7 +162,7 @@ START_TEST(draft_logits_are_within_a_thousandth) {
     size_t vocab = (size_t)fr_model_fact(r.model, FR_FACT_VOCAB), index;
     json_t *cases = json_object_get(json_object_get(r.info, "draft"), "cases"), *item;
     ck_assert_uint_gt(json_array_size(cases), 0);
-    json_array_foreach(cases, index, item) {
+    json_array_foreach (cases, index, item) {
         size_t count, expected_count;
         const char *name = json_string_value(json_object_get(item, "case"));
         size_t prompt = (size_t)json_integer_value(json_object_get(item, "prompt"));
@@ -193,7 +193,7 @@ START_TEST(accepted_lengths_are_the_references) {
     json_t *loops = json_object_get(json_object_get(r.info, "draft"), "loop"), *loop, *round;
     size_t index, at;
     ck_assert_uint_gt(json_array_size(loops), 0);
-    json_array_foreach(loops, index, loop) {
+    json_array_foreach (loops, index, loop) {
         size_t count, prompt_index = (size_t)json_integer_value(json_object_get(loop, "prompt"));
         if (fr_reference_sees(&r, prompt_index)) continue;
         int32_t *prompt = prefix(&r, prompt_index, 0, &count), ids[48];
@@ -205,7 +205,7 @@ START_TEST(accepted_lengths_are_the_references) {
         size_t rounds = fr_session_accepted_lengths(session, &lengths);
         json_t *expected = json_object_get(loop, "rounds");
         ck_assert_uint_ge(rounds, json_array_size(expected));
-        json_array_foreach(expected, at, round)
+        json_array_foreach (expected, at, round)
             ck_assert_msg(lengths[at] == json_integer_value(json_object_get(round, "accepted")),
                           "%s: round %zu accepted %d", r.folder, at, lengths[at]);
         free(prompt);

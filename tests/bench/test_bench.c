@@ -15,7 +15,7 @@
 /* One thread, one timing, one instruction set: structure, not figures. */
 #define QUICK "bench machine -r 1 -t 1 --isa avx2,neon "
 
-static const char *const facts[] = {"cpu_info", "cores", "cpus", "cpu_quota", "numa_nodes",
+static const char *const facts[] = {"cpu_info", "cores",   "cpus",     "cpu_quota", "numa_nodes",
                                     "os",       "version", "compiler", "test_time"};
 static const char *const tables[] = {"memory", "caches", "peaks", "barriers"};
 enum { FACTS = sizeof facts / sizeof *facts, TABLES = sizeof tables / sizeof *tables };
@@ -29,7 +29,7 @@ static const char *text_of(const json_t *row, const char *key) {
 static size_t count_rows(const json_t *rows, const char *table) {
     size_t count = 0, i;
     json_t *row;
-    json_array_foreach(rows, i, row) count += strcmp(text_of(row, "table"), table) == 0;
+    json_array_foreach (rows, i, row) count += strcmp(text_of(row, "table"), table) == 0;
     return count;
 }
 
@@ -38,14 +38,14 @@ START_TEST(json_is_one_array_of_rows_that_each_have_every_fact) {
     json_t *rows = json_loads(c.out, JSON_REJECT_DUPLICATES, NULL), *row;
     size_t i;
     ck_assert_msg(json_is_array(rows), "%s", c.out);
-    json_array_foreach(rows, i, row) {
+    json_array_foreach (rows, i, row) {
         for (size_t f = 0; f < FACTS; f++) {
             json_t *fact = fr_json_get(row, facts[f]);
             ck_assert(json_equal(fact, fr_json_get(json_array_get(rows, 0), facts[f])));
         }
         const char *key;
         json_t *value;
-        json_object_foreach(row, key, value) ck_assert_msg(!json_is_object(value) && !json_is_array(value), "%s", key);
+        json_object_foreach (row, key, value) ck_assert_msg(!json_is_object(value) && !json_is_array(value), "%s", key);
     }
     for (size_t t = 0; t < TABLES; t++) ck_assert_uint_ge(count_rows(rows, tables[t]), 1);
     ck_assert_str_eq(c.err, "");
@@ -148,9 +148,12 @@ START_TEST(markdown_has_the_facts_once_and_a_title_over_each_table) {
         ck_assert_ptr_nonnull(strchr(line, '\n'));
         titles += strncmp(line, "## ", 3) == 0;
         listed += strncmp(line, "- CPU: ", 7) == 0;
-        if (*line != '|') columns = 0;
-        else if (columns == 0) columns = bars(line);
-        else ck_assert_uint_eq(bars(line), columns);
+        if (*line != '|')
+            columns = 0;
+        else if (columns == 0)
+            columns = bars(line);
+        else
+            ck_assert_uint_eq(bars(line), columns);
     }
     ck_assert_uint_eq(titles, TABLES);
     ck_assert_uint_eq(listed, 1);
@@ -164,7 +167,7 @@ START_TEST(figures_that_spread_more_than_the_limit_are_marked) {
     fr_command c = fr_command_ok("bench machine -r 9 -t 1 --isa avx2,neon --max-spread 0 -o json");
     json_t *rows = json_loads(c.out, 0, NULL), *row;
     size_t i;
-    json_array_foreach(rows, i, row) {
+    json_array_foreach (rows, i, row) {
         if (strcmp(text_of(row, "table"), "memory") != 0) continue;
         ck_assert(json_number_value(fr_json_get(row, "gb_per_s")) > 0);
         ck_assert(json_number_value(fr_json_get(row, "gb_per_s_best")) > 0);

@@ -66,7 +66,7 @@ static void check_rates(const json_t *row) {
 START_TEST(a_product_is_its_weights_and_their_multiplications) {
     json_t *rows = rows_of("--filter fr_matmul_q4_0_ --rows 1,4"), *row;
     size_t index, checked = 0;
-    json_array_foreach(rows, index, row) {
+    json_array_foreach (rows, index, row) {
         unsigned long features, cols;
         if (is_table(row, "limits")) continue;
         ck_assert_int_eq(sscanf(text(row, "shape"), "%lu x %lu", &features, &cols), 2);
@@ -86,7 +86,7 @@ END_TEST
 START_TEST(what_is_cached_is_bound_by_arithmetic) {
     json_t *rows = rows_of("--filter matmul_bf16 --rows 8"), *row;
     size_t index, checked = 0;
-    json_array_foreach(rows, index, row) {
+    json_array_foreach (rows, index, row) {
         if (is_table(row, "limits") || strcmp(text(row, "isa"), "scalar") == 0) continue;
         ck_assert_str_eq(text(row, "limit"), "arithmetic");
         ck_assert_str_eq(text(row, "where"), "cache");
@@ -104,7 +104,7 @@ END_TEST
 START_TEST(attention_is_its_cache_and_its_queries) {
     json_t *rows = rows_of("--filter attn_[^s] --rows 1,2"), *row;
     size_t index, checked = 0;
-    json_array_foreach(rows, index, row) {
+    json_array_foreach (rows, index, row) {
         unsigned long positions;
         if (is_table(row, "limits") || sscanf(text(row, "shape"), "F16, %lu x 512", &positions) != 1) continue;
         double threads = number(row, "threads"), values = threads * 2 * (double)positions * 512;
@@ -126,7 +126,7 @@ START_TEST(every_kernel_that_runs_here_is_checked_and_timed) {
     for (size_t i = 0; i < fr_bench_kernel_count; i++) {
         const fr_bench_kernel *kernel = &fr_bench_kernels[i];
         bool here = fr_cpu_levels() >> kernel->level & 1, found = false;
-        json_array_foreach(rows, index, row) {
+        json_array_foreach (rows, index, row) {
             if (is_table(row, "limits") || strcmp(text(row, "kernel"), kernel->name) != 0) continue;
             found = true;
             check_rates(row);
@@ -140,7 +140,7 @@ END_TEST
 START_TEST(only_what_is_asked_for_is_timed) {
     json_t *rows = rows_of("--filter ^fr_(add|mul)_ --isa scalar --rows 1,2"), *row;
     size_t index;
-    json_array_foreach(rows, index, row) {
+    json_array_foreach (rows, index, row) {
         if (is_table(row, "limits")) continue;
         ck_assert_msg(strncmp(text(row, "kernel"), "fr_add_scalar", 13) == 0 ||
                           strncmp(text(row, "kernel"), "fr_mul_scalar", 13) == 0,
@@ -158,7 +158,7 @@ END_TEST
 START_TEST(a_figure_that_spread_too_much_is_marked) {
     json_t *rows = rows_of("--filter fr_quantize_scalar --max-spread 0 -r 5"), *row;
     size_t index, marked = 0;
-    json_array_foreach(rows, index, row) {
+    json_array_foreach (rows, index, row) {
         if (is_table(row, "limits")) continue;
         ck_assert_str_eq(text(row, "bits"), "equal");
         if (number(row, "spread") == 0) continue;
@@ -190,8 +190,8 @@ START_TEST(the_picture_has_what_the_table_has) {
              path);
     json_t *rows = rows_of(options), *row;
     size_t index, told = 0, marks = 0;
-    json_array_foreach(rows, index, row) told +=
-        !is_table(row, "limits") && text(row, "limit") && strcmp(text(row, "where"), "memory") == 0;
+    json_array_foreach (rows, index, row)
+        told += !is_table(row, "limits") && text(row, "limit") && strcmp(text(row, "where"), "memory") == 0;
     FILE *file = fopen(path, "r");
     ck_assert_ptr_nonnull(file);
     while (fgets(line, sizeof line, file)) marks += strstr(line, "<circle") != NULL;

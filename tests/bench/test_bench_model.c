@@ -65,7 +65,7 @@ static double number_of(const json_t *row, const char *key) {
 static const json_t *row_of(const json_t *rows, const char *test) {
     const json_t *found = NULL, *row;
     size_t i;
-    json_array_foreach(rows, i, row) {
+    json_array_foreach (rows, i, row) {
         if (strcmp(text_of(row, "test"), test) == 0) found = row;
     }
     ck_assert_msg(found, "no row %s", test);
@@ -137,7 +137,9 @@ START_TEST(a_prompt_and_its_generation_are_timed_as_one) {
     static const struct {
         const char *name;
         int prompt, generate, depth;
-    } tests[] = {{"pp70+tg9", 70, 9, 0}, {"pp1+tg20", 1, 20, 0}, {"pp70+tg9 @ d100", 70, 9, 100},
+    } tests[] = {{"pp70+tg9", 70, 9, 0},
+                 {"pp1+tg20", 1, 20, 0},
+                 {"pp70+tg9 @ d100", 70, 9, 100},
                  {"pp1+tg20 @ d100", 1, 20, 100}};
     json_t *rows = bench("-pg 70,9 -pg 1,20 -p 0 -n 0 -d 0,100 --rows 0 -r 3 --max-spread 1000000 -o json -t 1");
     ck_assert_uint_eq(json_array_size(rows), 4);
@@ -439,7 +441,7 @@ START_TEST(each_class_of_text_is_run_with_and_without_drafts) {
     for (size_t c = 0; c < 5; c++) {
         const json_t *row, *none = NULL;
         size_t i, manners = 0;
-        json_array_foreach(rows, i, row) {
+        json_array_foreach (rows, i, row) {
             if (strcmp(text_of(row, "test"), classes[c]) != 0) continue;
             const char *drafts = text_of(row, "drafts");
             if (strcmp(drafts, "none") == 0)

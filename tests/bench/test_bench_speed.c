@@ -76,20 +76,11 @@ static const struct {
     const char *isa;
     double most;
 } by_hand[] = {
-    {FR_BENCH_INT8, "avx2", 2 * 32 / 2},
-    {FR_BENCH_INT8, "avxvnni", 2 * 32},
-    {FR_BENCH_INT8, "avx512", 2 * 64 / 2},
-    {FR_BENCH_INT8, "avx512vnni", 2 * 64},
-    {FR_BENCH_INT8, "amx", 16384 / 16},
-    {FR_BENCH_FP32, "avx2", 2 * 8},
-    {FR_BENCH_FP32, "avx512", 2 * 16},
-    {FR_BENCH_BF16, "avx512bf16", 2 * 32},
-    {FR_BENCH_BF16, "amx", 8192 / 16},
-    {FR_BENCH_INT8, "neon", 4 * 8 / 2},
-    {FR_BENCH_INT8, "dotprod", 4 * 16},
-    {FR_BENCH_INT8, "i8mm", 4 * 32},
-    {FR_BENCH_FP32, "neon", 4 * 4},
-    {FR_BENCH_BF16, "bf16", 4 * 16},
+    {FR_BENCH_INT8, "avx2", 2 * 32 / 2},   {FR_BENCH_INT8, "avxvnni", 2 * 32},    {FR_BENCH_INT8, "avx512", 2 * 64 / 2},
+    {FR_BENCH_INT8, "avx512vnni", 2 * 64}, {FR_BENCH_INT8, "amx", 16384 / 16},    {FR_BENCH_FP32, "avx2", 2 * 8},
+    {FR_BENCH_FP32, "avx512", 2 * 16},     {FR_BENCH_BF16, "avx512bf16", 2 * 32}, {FR_BENCH_BF16, "amx", 8192 / 16},
+    {FR_BENCH_INT8, "neon", 4 * 8 / 2},    {FR_BENCH_INT8, "dotprod", 4 * 16},    {FR_BENCH_INT8, "i8mm", 4 * 32},
+    {FR_BENCH_FP32, "neon", 4 * 4},        {FR_BENCH_BF16, "bf16", 4 * 16},
 };
 
 static double most_by_hand(const fr_bench_peak *peak) {

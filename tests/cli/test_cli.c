@@ -90,8 +90,10 @@ static size_t unquote(const char *quoted, const char *end, char *bytes) {
     for (const char *c = quoted + 1; c < end - 1; c++) {
         static const char letters[] = "\"\\nrt", plain[] = "\"\\\n\r\t";
         ck_assert((unsigned char)*c >= ' ' && *c != '"');
-        if (*c != '\\') bytes[length++] = *c;
-        else if (*++c != 'x') bytes[length++] = plain[strchr(letters, *c) - letters];
+        if (*c != '\\')
+            bytes[length++] = *c;
+        else if (*++c != 'x')
+            bytes[length++] = plain[strchr(letters, *c) - letters];
         else {
             char digits[3] = {c[1], c[2], 0};
             bytes[length++] = (char)strtol(digits, NULL, 16);
@@ -112,8 +114,10 @@ START_TEST(pieces_are_the_ids_and_the_text) {
         char *quoted = strchr(line, '\t') + 1;
         size_t used = strlen(ids);
         snprintf(ids + used, sizeof ids - used, "%s%.*s", lines ? "," : "", (int)(quoted - 1 - line), line);
-        if (lines) length += unquote(quoted, end, bytes + length);
-        else ck_assert_int_eq(strncmp(quoted, "\"<bos>\"\n", 8), 0);
+        if (lines)
+            length += unquote(quoted, end, bytes + length);
+        else
+            ck_assert_int_eq(strncmp(quoted, "\"<bos>\"\n", 8), 0);
     }
     ck_assert_str_eq(ids, tokenized[_i].ids);
     ck_assert_uint_eq(length, strlen(tokenized[_i].text));
@@ -149,11 +153,12 @@ END_TEST
 
 static void check_types(const json_t *stats) {
     static const char *const counts[] = {"prompt_tokens", "reused_tokens", "rerun_tokens", "generated_tokens",
-                                         "target_calls", "draft_calls", "drafted", "accepted", "rejected", "rows"};
+                                         "target_calls",  "draft_calls",   "drafted",      "accepted",
+                                         "rejected",      "rows"};
     static const char *const reals[] = {"acceptance", "tokens_per_target_call", "prefill_seconds", "decode_seconds",
                                         "draft_seconds"};
     static const char *const bytes[] = {"target_weights", "draft_weights", "resident", "mapped", "target_kv",
-                                        "draft_kv", "snapshots", "scratch", "peak"};
+                                        "draft_kv",       "snapshots",     "scratch",  "peak"};
     for (size_t i = 0; i < 10; i++) ck_assert_msg(json_is_integer(fr_json_get(stats, counts[i])), "%s", counts[i]);
     for (size_t i = 0; i < 5; i++) ck_assert_msg(json_is_real(fr_json_get(stats, reals[i])), "%s", reals[i]);
     const json_t *memory = fr_json_get(stats, "memory");
@@ -163,8 +168,8 @@ static void check_types(const json_t *stats) {
 
 /* A drafter that was asked has been called, also where all of its drafts were cut as too unlikely. */
 START_TEST(cut_drafts_are_calls) {
-    json_t *object = run_json("generate " DEMO START DEMO_DRAFTER
-                              "-n 30 --ignore-eos --draft-max 3 --draft-p-min 1 --output json");
+    json_t *object =
+        run_json("generate " DEMO START DEMO_DRAFTER "-n 30 --ignore-eos --draft-max 3 --draft-p-min 1 --output json");
     const json_t *stats = fr_json_get(object, "stats");
     ck_assert_double_eq(number(stats, "drafted"), 0);
     ck_assert_double_eq(number(stats, "draft_calls"), number(stats, "target_calls") - 1); /* the last has no room */
@@ -241,7 +246,7 @@ START_TEST(logprobs_of_drawn_text_are_in_json) {
     ck_assert(!json_equal(ids, fr_json_get(other, "ids")));
     ck_assert_ptr_null(json_object_get(other, "logprobs"));
     ck_assert_uint_eq(json_array_size(logprobs), json_array_size(ids));
-    json_array_foreach(logprobs, i, one) {
+    json_array_foreach (logprobs, i, one) {
         const json_t *best = fr_json_get(one, "top_logprobs"), *first = json_array_get(best, 0);
         ck_assert(json_equal(fr_json_get(one, "id"), json_array_get(ids, i)));
         ck_assert_uint_eq(json_array_size(best), 2);
@@ -326,8 +331,8 @@ START_TEST(stop_ends_before_the_text) {
     snprintf(before, sizeof before, "%.*s", (int)(strstr(text, stop) - text), text);
 
     json_t *plain = run_json("generate " DEMO START "-n 60 --output json --stop never --stop '%s'", stop);
-    json_t *drafted = run_json("generate " DEMO DEMO_DRAFTER START "-n 60 --output json --draft-max 7 --stop '%s'",
-                               stop);
+    json_t *drafted =
+        run_json("generate " DEMO DEMO_DRAFTER START "-n 60 --output json --draft-max 7 --stop '%s'", stop);
     fr_command streamed = fr_command_ok("generate " DEMO START "-n 60 --stop '%s' " DEMO_DRAFTER, stop);
     ck_assert_str_eq(text_of(plain), before);
     ck_assert_str_eq(text_of(drafted), before);
@@ -573,8 +578,9 @@ START_TEST(the_first_write_that_fails_ends_the_command) {
     const char *line = writers[_i];
     int full = open("/dev/full", O_WRONLY), ends[2];
     bool named = strstr(line, "/dev/stdout");
-    expect_failed_write(line, full, 1, named ? "forerun: /dev/stdout: No space left on device\n"
-                                             : "forerun: standard output: No space left on device\n");
+    expect_failed_write(line, full, 1,
+                        named ? "forerun: /dev/stdout: No space left on device\n"
+                              : "forerun: standard output: No space left on device\n");
     ck_assert_int_eq(pipe(ends), 0);
     close(ends[0]);
     expect_failed_write(line, ends[1], 128 + SIGPIPE, ""); /* as cat, yes and head's other neighbours end */

@@ -59,8 +59,10 @@ START_TEST(figures_tell_what_was_cached) {
         const char *reused = strstr(c.err, "\nreused ");
         ck_assert_msg(strncmp(c.err, "prompt ", 7) == 0 && !reused == (i == 0), "%s", c.err);
         const char *rate = strstr(c.err, " tokens/s");
-        if (rates[i]) ck_assert_msg(strstr(c.err, rates[i]) != NULL, "%s", c.err);
-        else ck_assert_msg(rate > reused, "%s", c.err);
+        if (rates[i])
+            ck_assert_msg(strstr(c.err, rates[i]) != NULL, "%s", c.err);
+        else
+            ck_assert_msg(rate > reused, "%s", c.err);
         fr_command_free(&c);
     }
 }
@@ -217,7 +219,12 @@ static void attach(const char *bytes, size_t size) {
 #define SAYS(role) "{\"role\":\"" role "\",\"content\":\"x\"}"
 
 START_TEST(what_is_no_conversation_is_refused) {
-    static const char *const others[] = {"\1\2", "[", "{}", "[1]", "[" SAYS("user") "]", "[" SAYS("assistant") "]",
+    static const char *const others[] = {"\1\2",
+                                         "[",
+                                         "{}",
+                                         "[1]",
+                                         "[" SAYS("user") "]",
+                                         "[" SAYS("assistant") "]",
                                          "[" SAYS("user") "," SAYS("user") "]",
                                          "[" SAYS("system") "," SAYS("system") "," SAYS("user") "]",
                                          "[{\"role\":\"user\",\"content\":[]}," SAYS("assistant") "]",
@@ -260,8 +267,8 @@ START_TEST(an_empty_file_begins_a_session) {
             ck_assert_int_eq(c.status, 0);
             fr_command_free(&c);
         } else {
-            saved = fr_command_ok("generate " DEMO START "-n 8 --ignore-eos --output ids --quiet --prompt-cache %s",
-                                  file);
+            saved =
+                fr_command_ok("generate " DEMO START "-n 8 --ignore-eos --output ids --quiet --prompt-cache %s", file);
             ck_assert_str_eq(saved.out, plain.out);
             fr_command_free(&saved);
         }
@@ -360,7 +367,7 @@ END_TEST
 START_TEST(nothing_slides) {
     static const char recurs[] = "generate -m tests/data/models/qwen35-odd --ids 2,5 -n 2 --swa-full --output ids";
     fr_command c = fr_command_ok("%s", recurs),
-                   slides = fr_command_ok("generate " DEMO "-no-cnv -p Hi -n 2 --swa-full");
+               slides = fr_command_ok("generate " DEMO "-no-cnv -p Hi -n 2 --swa-full");
     ck_assert_str_eq(c.err, "forerun: --swa-full: no layer of this model slides\n");
     ck_assert_str_eq(slides.err, "");
     fr_command_free(&c);

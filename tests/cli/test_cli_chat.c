@@ -17,7 +17,7 @@
 
 /* Turns as the template writes them (the reference: Jinja). */
 #define TURN(role, text) "<|turn>" role "\n" text "<turn|>\n"
-#define OPENING "<|turn>model\n<|channel>thought\n<channel|>"
+#define OPENING          "<|turn>model\n<|channel>thought\n<channel|>"
 
 /* The reply to a rendered conversation, by way of generate. */
 static fr_command reply_to(const char *rendered, const char *options) {
@@ -86,8 +86,7 @@ static const struct {
     {"{\"temperature\": 1.2, \"repetition_penalty\": 1.5, \"do_sample\": true}",
      "--temp 1.2 --top-k 40 --top-p 0.95 --min-p 0.05 --repeat-penalty 1.5"},
     {"{\"temperature\": 1.5, \"do_sample\": false}", NULL},
-    {"{\"temperature\": \"hot\", \"top_k\": -3, \"top_p\": 70}",
-     "--temp 0.8 --top-k 40 --top-p 0.95 --min-p 0.05"},
+    {"{\"temperature\": \"hot\", \"top_k\": -3, \"top_p\": 70}", "--temp 0.8 --top-k 40 --top-p 0.95 --min-p 0.05"},
 };
 
 START_TEST(chats_sample_as_the_model_says) {
@@ -238,8 +237,7 @@ START_TEST(a_full_context_is_not_the_end) {
     fr_command one = fr_command_feed("Hello.\n", TALK "%s", options);
     fr_command c = fr_command_feed("Hello.\nAnd?\n/undo\nHello.\nAnd?\n/clear\nHello.\n", TALK "%s", options);
     check_line(&one, "the context is full");
-    for (size_t i = 0; i < 3; i++)
-        ck_assert_int_eq(strncmp(c.out + i * one.out_length, one.out, one.out_length), 0);
+    for (size_t i = 0; i < 3; i++) ck_assert_int_eq(strncmp(c.out + i * one.out_length, one.out, one.out_length), 0);
     ck_assert_uint_eq(c.out_length, 3 * one.out_length);
     const char *at = c.err;
     for (size_t i = 0; i < 2; i++) {
@@ -320,9 +318,9 @@ START_TEST(other_commands_are_refused) {
 END_TEST
 
 START_TEST(help_lists_the_commands) {
-    static const char *const words[] = {"/clear", "/undo", "/regen", "/edit", "/save FILE", "/load FILE", "/image FILE",
-                                         "/read FILE", "/system", "/set", "/context", "/stats", "/help",
-                                         "/exit", "/quit", "/bye"};
+    static const char *const words[] = {"/clear",      "/undo",      "/regen",  "/edit", "/save FILE", "/load FILE",
+                                        "/image FILE", "/read FILE", "/system", "/set",  "/context",   "/stats",
+                                        "/help",       "/exit",      "/quit",   "/bye"};
     fr_command c = fr_command_feed("/help\n/exit \t\nNever read.\n", TALK "-n 4"), help;
     help = fr_command_ok("chat --help");
     ck_assert_str_eq(c.out, "");

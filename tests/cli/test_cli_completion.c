@@ -32,7 +32,8 @@ static char *complete(const char *words) {
     size_t size = 0;
     snprintf(line, sizeof line,
              "bash --norc -c '. %s; COMP_WORDS=(%s); COMP_CWORD=$((${#COMP_WORDS[@]} - 1)); _forerun; "
-             "echo \"${COMPREPLY[*]}\"'", script, words);
+             "echo \"${COMPREPLY[*]}\"'",
+             script, words);
     FILE *from = popen(line, "r");
     ck_assert_ptr_nonnull(from);
     ck_assert_int_gt(getline(&found, &size, from), 0);
@@ -66,15 +67,17 @@ static const struct {
 
 START_TEST(words_are_offered) {
     char *found = complete(cases[_i].words);
-    if (cases[_i].offers) ck_assert_msg(strcmp(found, cases[_i].offers) == 0, "%s: %s", cases[_i].words, found);
-    else ck_assert_int_eq(strncmp(found, "bash zsh fish --", 16), 0);
+    if (cases[_i].offers)
+        ck_assert_msg(strcmp(found, cases[_i].offers) == 0, "%s: %s", cases[_i].words, found);
+    else
+        ck_assert_int_eq(strncmp(found, "bash zsh fish --", 16), 0);
     free(found);
 }
 END_TEST
 
-static const char *const verbs[] = {"generate", "chat",     "logits", "perplexity", "tokenize", "inspect", "verify",
-                                    "batch",    "quantize", "pack",   "synth",      "bench",    "report",  "template",
-                                    "completion", "models", "trim-head"};
+static const char *const verbs[] = {"generate", "chat",     "logits",     "perplexity", "tokenize", "inspect",
+                                    "verify",   "batch",    "quantize",   "pack",       "synth",    "bench",
+                                    "report",   "template", "completion", "models",     "trim-head"};
 
 /* What a part of the bench refuses is not offered behind it. */
 START_TEST(a_part_has_its_own_options) {
@@ -89,8 +92,11 @@ START_TEST(a_part_has_its_own_options) {
     fr_command fish = fr_command_ok("completion fish"), zsh = fr_command_ok("completion zsh");
     const char *filter = strstr(fish.out, " -l filter ");
     while (*filter != '\n') filter--;
-    ck_assert_int_eq(strncmp(filter + 1, "complete -c forerun -n '__fish_seen_subcommand_from bench; and not "
-                                         "__fish_seen_subcommand_from machine model neighbours' ", 117), 0);
+    ck_assert_int_eq(strncmp(filter + 1,
+                             "complete -c forerun -n '__fish_seen_subcommand_from bench; and not "
+                             "__fish_seen_subcommand_from machine model neighbours' ",
+                             117),
+                     0);
     ck_assert_ptr_nonnull(strstr(zsh.out, "            neighbours) _forerun_words -m"));
     fr_command_free(&fish);
     fr_command_free(&zsh);

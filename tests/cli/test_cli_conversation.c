@@ -110,9 +110,10 @@ START_TEST(settings_are_changed_between_turns) {
         char lines[256];
         snprintf(lines, sizeof lines, "%s\nHello.\nAnd more?\n", same[i][0]);
         fr_command changed = fr_command_feed(lines, TALK "-n 20 --ignore-eos --stop ~ --quiet"), from_the_start;
-        from_the_start = fr_command_feed("Hello.\nAnd more?\n", "chat " DEMO "-n 20 --ignore-eos --stop ~ %s --quiet "
-                                         "--top-p 1 --min-p 0 --samplers edtkpm%s", same[i][1],
-                                         strstr(same[i][1], "--top-k") ? "" : " --top-k 0");
+        from_the_start = fr_command_feed("Hello.\nAnd more?\n",
+                                         "chat " DEMO "-n 20 --ignore-eos --stop ~ %s --quiet "
+                                         "--top-p 1 --min-p 0 --samplers edtkpm%s",
+                                         same[i][1], strstr(same[i][1], "--top-k") ? "" : " --top-k 0");
         ck_assert_str_eq(changed.out, from_the_start.out);
         ck_assert_str_eq(changed.err, "");
         fr_command_free(&changed);
@@ -123,11 +124,16 @@ END_TEST
 
 START_TEST(settings_that_can_not_be_are_refused) {
     static const char *const refused[][2] = {
-        {"/set temp hot", "temp hot: not a number"},    {"/set top-p 2", "top-p 2 is out of range"},
-        {"/set threads 2", "threads is none of"},       {"/set samplers top_k;warm", "warm is not known"},
-        {"/set n 0", "takes 1 or more"},                {"/set mirostat 1", "not built"},
-        {"/read no/such/file", "No such file"},         {"/read tests/data", "Is a directory"},
-        {"/system", "there is no system turn"},         {"/read tests/data/llama/q4_0.gguf", "is no text"},
+        {"/set temp hot", "temp hot: not a number"},
+        {"/set top-p 2", "top-p 2 is out of range"},
+        {"/set threads 2", "threads is none of"},
+        {"/set samplers top_k;warm", "warm is not known"},
+        {"/set n 0", "takes 1 or more"},
+        {"/set mirostat 1", "not built"},
+        {"/read no/such/file", "No such file"},
+        {"/read tests/data", "Is a directory"},
+        {"/system", "there is no system turn"},
+        {"/read tests/data/llama/q4_0.gguf", "is no text"},
     };
     fr_command plain = fr_command_feed("Hello.\n", TALK "-n 12");
     for (size_t i = 0; i < sizeof refused / sizeof *refused; i++) {
@@ -165,8 +171,7 @@ END_TEST
 
 /* /context must print the number of tokens that tokenize counts for the rendered conversation. */
 START_TEST(the_context_and_figures_are_told) {
-    fr_command c = fr_command_feed("/context\nHello.\n/context\n/stats\n/set\n/quit\nNever.\n",
-                                   TALK "-c 512 -n 4");
+    fr_command c = fr_command_feed("/context\nHello.\n/context\n/stats\n/set\n/quit\nNever.\n", TALK "-c 512 -n 4");
     expect_note(&c, "0 turns, 0 of 512 tokens: the context is 0% full");
     const char *told = strstr(c.err, "1 turn, ");
     int count = 0;

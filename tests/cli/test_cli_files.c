@@ -552,8 +552,10 @@ START_TEST(inspect_describes_drafters_alone) {
         ck_assert_int_eq(whole(told, "rows_a_draft"), drafters[i].rows);
         ck_assert_int_eq(whole(needs, "hidden"), drafters[i].hidden);
         ck_assert_int_eq(whole(needs, "vocabulary"), drafters[i].vocabulary);
-        if (drafters[i].layers) ck_assert_int_eq(whole(needs, "layers"), drafters[i].layers);
-        else ck_assert_int_eq(whole(needs, "layers_at_least"), drafters[i].at_least);
+        if (drafters[i].layers)
+            ck_assert_int_eq(whole(needs, "layers"), drafters[i].layers);
+        else
+            ck_assert_int_eq(whole(needs, "layers_at_least"), drafters[i].at_least);
         json_decref(told);
     }
 }
@@ -701,7 +703,8 @@ START_TEST(verify_hashes_the_answer) {
     fr_command logits = fr_command_ok("logits " MODEL "--ids %s -o -", list), c = fr_command_ok("verify " MODEL);
     fr_command greedy = fr_command_ok("generate " MODEL "--ids %s -n 64 --ignore-eos --output ids", list);
     fr_command sampled = fr_command_ok("generate " MODEL "--ids %s -n 400 --ignore-eos --output ids --temp 1 "
-                                       "--top-k 64 --top-p 0.95 --min-p 0.001 --repeat-penalty 1.1 --seed 1", list);
+                                       "--top-k 64 --top-p 0.95 --min-p 0.001 --repeat-penalty 1.1 --seed 1",
+                                       list);
     snprintf(expected, sizeof expected,
              "numerics     %d\nlogits       fnv1a64:%016llx\ngreedy-ids   fnv1a64:%016llx\n"
              "sampled-ids  fnv1a64:%016llx\n",

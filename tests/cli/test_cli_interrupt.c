@@ -18,8 +18,8 @@
 #include "tests/support/command.h"
 #include "tests/support/suite.h"
 
-#define LONG "generate -no-cnv " DEMO "-t 1 --ignore-eos -n 1500 "
-#define START   "-p 'The cat sat on the mat, and the dog' "
+#define LONG  "generate -no-cnv " DEMO "-t 1 --ignore-eos -n 1500 "
+#define START "-p 'The cat sat on the mat, and the dog' "
 
 enum { PIPE = 4096 }; /* bytes that a pipe holds */
 

@@ -110,8 +110,7 @@ END_TEST
 static const struct {
     const char *line, *change, *says;
 } changes[] = {
-    {"generate -no-cnv -m %1$s/packed.gguf -p x -n 3000 -c 4096 --ignore-eos -t 2",
-     "truncate -s -1 %1$s/packed.gguf",
+    {"generate -no-cnv -m %1$s/packed.gguf -p x -n 3000 -c 4096 --ignore-eos -t 2", "truncate -s -1 %1$s/packed.gguf",
      "%1$s/packed.gguf: it got shorter while it was open, or can't be read any more"},
     {"generate -no-cnv -m %1$s/target -p x -n 3000 -c 4096 --ignore-eos -t 1",
      "printf x | dd of=%1$s/target/model.safetensors bs=1 seek=9000 conv=notrunc status=none",
@@ -124,8 +123,7 @@ static const struct {
     {"batch -m %1$s/packed.gguf -f %1$s/in.jsonl -o - -n 1000 --ignore-eos -np 2", "touch %1$s/packed.gguf",
      "%1$s/packed.gguf: it was written to while it was open"},
     {"generate -no-cnv -m %1$s/packed.gguf -p x -n 300 --ignore-eos",
-     "cp %1$s/q.gguf %1$s/n && mv %1$s/n %1$s/packed.gguf",
-     NULL},
+     "cp %1$s/q.gguf %1$s/n && mv %1$s/n %1$s/packed.gguf", NULL},
     {"generate -no-cnv -m %1$s/packed.gguf -p x -n 300 --ignore-eos", "rm %1$s/packed.gguf", NULL},
     {"generate -no-cnv -m %1$s/target --no-mmap -p x -n 300 --ignore-eos", "touch %1$s/target/model.safetensors", NULL},
 };

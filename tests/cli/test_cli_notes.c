@@ -12,9 +12,18 @@
 static const struct {
     const char *escaped, *bytes;
 } texts[] = {
-    {"a\\nb", "a\nb"},         {"\\t\\r\\n", "\t\r\n"},      {"\\\"\\\\n", "\"\\n"}, {"\\x41\\x4a\\x4A", "AJJ"},
-    {"\\xe2\\x98\\x83", "\xe2\x98\x83"}, {"\\x4", "\\x4"},  {"\\x4g", "\\x4g"},     {"\\q\\", "\\q\\"},
-    {"\\xg1", "\\xg1"},        {"plain", "plain"},           {"\\", "\\"},           {"\\\\\\\\", "\\\\"},
+    {"a\\nb", "a\nb"},
+    {"\\t\\r\\n", "\t\r\n"},
+    {"\\\"\\\\n", "\"\\n"},
+    {"\\x41\\x4a\\x4A", "AJJ"},
+    {"\\xe2\\x98\\x83", "\xe2\x98\x83"},
+    {"\\x4", "\\x4"},
+    {"\\x4g", "\\x4g"},
+    {"\\q\\", "\\q\\"},
+    {"\\xg1", "\\xg1"},
+    {"plain", "plain"},
+    {"\\", "\\"},
+    {"\\\\\\\\", "\\\\"},
 };
 
 START_TEST(escapes_are_read) {
@@ -83,7 +92,7 @@ START_TEST(wrong_usage_is_exit_2) {
 }
 END_TEST
 
-#define LLAMA "for llama.cpp; nothing here depends on it\n"
+#define LLAMA  "for llama.cpp; nothing here depends on it\n"
 #define GREEDY "nothing is drawn without --temp above 0, so that this changes nothing\n"
 
 #define WITHOUT "this changes nothing without "
@@ -109,10 +118,10 @@ static const struct {
     {"--top-k 40 --temp 0.8", ""},
     {"--top-k 40 -ngl 9 --quiet", ""},
     {"--presence-penalty 0.5", ""},
-    {"--dry-base 2 --dry-allowed-length=3", "forerun: --dry-base, --dry-allowed-length: " WITHOUT
-                                            "--dry-multiplier above 0\n"},
-    {"--dry-sequence-breaker x --dry-multiplier 0", "forerun: --dry-sequence-breaker: " WITHOUT
-                                                    "--dry-multiplier above 0\n"},
+    {"--dry-base 2 --dry-allowed-length=3",
+     "forerun: --dry-base, --dry-allowed-length: " WITHOUT "--dry-multiplier above 0\n"},
+    {"--dry-sequence-breaker x --dry-multiplier 0",
+     "forerun: --dry-sequence-breaker: " WITHOUT "--dry-multiplier above 0\n"},
     {"--xtc-threshold 0.2", "forerun: --xtc-threshold: " WITHOUT "--xtc-probability above 0\n"},
     {"--dynatemp-exp 2 --temp 0.8", "forerun: --dynatemp-exp: " WITHOUT "--dynatemp-range above 0\n"},
     {"--mirostat-lr 0.2 --temp 0.8", "forerun: --mirostat-lr: " WITHOUT "--mirostat 2\n"},

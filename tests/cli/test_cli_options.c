@@ -147,10 +147,9 @@ END_TEST
 
 /* llama-quantize's order of words, with one of its names of types. */
 START_TEST(quantize_takes_words_in_order) {
-    static const char *const lines[] = {"quantize tools/demo/target %s q4_k_s",
-                                        "quantize tools/demo/target %s Q4_K_S 1",
-                                        "quantize -m tools/demo/target --type q4_k_s %s",
-                                        "quantize --quiet tools/demo/target %s --type Q4_K_S"};
+    static const char *const lines[] = {
+        "quantize tools/demo/target %s q4_k_s", "quantize tools/demo/target %s Q4_K_S 1",
+        "quantize -m tools/demo/target --type q4_k_s %s", "quantize --quiet tools/demo/target %s --type Q4_K_S"};
     static char bytes[4][1 << 20];
     fr_test_folder folder;
     fr_folder_make(&folder);

@@ -24,7 +24,7 @@ static void reference(char *prompt, char *text, size_t size) {
            *ids = json_array_get(json_object_get(root, "prompts"), 5);
     size_t index;
     fr_json_join(ids, json_array_size(ids), prompt, size);
-    json_array_foreach(json_object_get(root, "greedy"), index, item) {
+    json_array_foreach (json_object_get(root, "greedy"), index, item) {
         const json_t *tokens = json_object_get(item, "tokens");
         if (json_integer_value(json_object_get(item, "prompt")) == 5) fr_json_join(tokens, 48, text, size);
     }
@@ -72,8 +72,7 @@ static void text_of_the_library(const char *const *paths, size_t count, const ch
     size_t length = 0, given, accepted, used = 0, picture = 0, n = 0;
     ck_assert_int_eq(fr_model_open(GLM, NULL, &model), FR_OK);
     for (size_t i = 0; i < count; i++) ck_assert_int_eq(fr_picture_open(paths[i], model, &pictures[i]), FR_OK);
-    fr_status status =
-        fr_tokenize(fr_model_tokenizer(model), prompt, strlen(prompt), false, true, &tokens, &given);
+    fr_status status = fr_tokenize(fr_model_tokenizer(model), prompt, strlen(prompt), false, true, &tokens, &given);
     ck_assert_int_eq(status, FR_OK);
     image = (int32_t)fr_model_fact(model, FR_FACT_IMAGE_TOKEN);
     for (size_t i = 0; i < given; i++)
@@ -129,7 +128,8 @@ START_TEST(several_pictures) {
 
     text_of_the_library(paths, 2, BEFORE "is " SHOWN " or " SHOWN "?" BEHIND, both, sizeof both);
     c = fr_command_ok("generate -m " GLM " --image %s --image %s --chat -p 'is <|image|> or <|image|>?' -n 24 "
-                      "--output ids --quiet", paths[0], paths[1]);
+                      "--output ids --quiet",
+                      paths[0], paths[1]);
     ck_assert_str_eq(c.out, both);
     fr_command_free(&c);
 
@@ -147,8 +147,8 @@ END_TEST
  * tokens, as the fourth of this model's text is half a character. */
 START_TEST(chat_about_a_picture) {
     fr_command one = fr_command_ok("generate -m %s --image " PICTURE " -p 'Text Recognition:' -n 3", PAIR);
-    fr_command chat = fr_command_feed("Text Recognition:\nAnd then?\n",
-                                      "chat --temp 0 -m %s --image " PICTURE " -n 3", PAIR);
+    fr_command chat =
+        fr_command_feed("Text Recognition:\nAnd then?\n", "chat --temp 0 -m %s --image " PICTURE " -n 3", PAIR);
     ck_assert_msg(strncmp(chat.out, one.out, one.out_length) == 0, "%s is not %s", chat.out, one.out);
     char history[2048];
     snprintf(history, sizeof history, OPENING "%.*s<|user|>\nAnd then?<|assistant|>\n", (int)one.out_length - 1,
@@ -185,18 +185,16 @@ START_TEST(pictures_in_a_chat) {
     fr_command first = fr_command_ok("generate -m " GLM " --image " PICTURE " -p '" READ "' -n 2 --quiet");
     fr_command hello = fr_command_ok("generate -m " GLM " --chat -p Say. -n 2 --no-think");
     char history[4096], past[1024];
-    snprintf(past, sizeof past, "[gMASK]<sop>" ASKED READ REPLY "%.*s", (int)first.out_length - 1,
-             first.out);
+    snprintf(past, sizeof past, "[gMASK]<sop>" ASKED READ REPLY "%.*s", (int)first.out_length - 1, first.out);
     const char *one = "--image " PICTURE, *two = "--image " PICTURE " --image " SECOND;
 
     check_last_answer(SHOW, "[gMASK]<sop>" ASKED READ REPLY, one, "tokens");
     snprintf(history, sizeof history, "%s" ASKED "And this?<|assistant|>\n", past);
     check_last_answer(SHOW "/image " SECOND " \nAnd this?\n", history, two, "tokens");
-    check_last_answer(SHOW "/image " PICTURE "\nAnd this?\n/undo\n/image " SECOND
-                      "\nAnd this?\n", history, two, "the conversation has 1 turn\n");
+    check_last_answer(SHOW "/image " PICTURE "\nAnd this?\n/undo\n/image " SECOND "\nAnd this?\n", history, two,
+                      "the conversation has 1 turn\n");
     snprintf(history, sizeof history, "%s<|user|>\nAnd this?<|assistant|>\n", past);
-    check_last_answer(SHOW "/image " SECOND "\nWhat?\n/undo\nAnd this?\n", history, one,
-                      "the last turn is taken back");
+    check_last_answer(SHOW "/image " SECOND "\nWhat?\n/undo\nAnd this?\n", history, one, "the last turn is taken back");
     check_last_answer(SHOW "/image " SECOND "\n/undo\nAnd this?\n", history, one,
                       "the pictures for the next turn are taken back");
     check_last_answer(SHOW "/image nothing.png\nAnd this?\n", history, one, "nothing.png: ");
@@ -214,8 +212,8 @@ END_TEST
 /* A turn that makes room for itself takes its pictures with it that it drops: the second is shown alone. */
 START_TEST(a_dropped_turn_takes_its_pictures) {
     const char *options = "-n 8 --no-think -c 60 --context-shift --stats";
-    fr_command c = fr_command_feed(SHOW "/image " SECOND "\nAnd this?\nMore?\n",
-                                   "chat --temp 0 -m " GLM " %s", options);
+    fr_command c =
+        fr_command_feed(SHOW "/image " SECOND "\nAnd this?\nMore?\n", "chat --temp 0 -m " GLM " %s", options);
     fr_command fresh = fr_command_feed("/image " SECOND "\nAnd this?\nMore?\n", "chat --temp 0 -m " GLM " %s", options);
     ck_assert_msg(strstr(c.err, "the oldest turn is dropped") != NULL, "%s", c.err);
     ck_assert_uint_gt(c.out_length, fresh.out_length);

@@ -23,8 +23,8 @@ static void write_template(fr_test_folder *folder, const char *template) {
 }
 
 static json_t *generate_json(const fr_test_folder *folder) {
-    fr_command run = fr_command_ok("generate " MODEL "--chat -p Hi -n 12 --output json --chat-template-file %s",
-                                   folder->file);
+    fr_command run =
+        fr_command_ok("generate " MODEL "--chat -p Hi -n 12 --output json --chat-template-file %s", folder->file);
     json_t *object = json_loads(run.out, 0, NULL);
     ck_assert_ptr_nonnull(object);
     fr_command_free(&run);
@@ -105,8 +105,9 @@ START_TEST(next_turn) {
     fr_command one = fr_command_feed("Hi\n", "chat " MODEL "--temp 0 -n 12 --chat-template-file %s", folder.file);
     ck_assert_msg(strncmp(two.out, one.out, one.out_length) == 0, "%s\nnot\n%s", two.out, one.out);
     FILE *file = fopen(folder.file, "w");
-    fprintf(file, "%s", "{{ bos_token }}<|turn>user\nHi<turn|>\n<|turn>assistant\n<turn|>\n<|turn>user\nSo<turn|>\n"
-                        "<|turn>model\n<|channel>thought\n");
+    fprintf(file, "%s",
+            "{{ bos_token }}<|turn>user\nHi<turn|>\n<|turn>assistant\n<turn|>\n<|turn>user\nSo<turn|>\n"
+            "<|turn>model\n<|channel>thought\n");
     fclose(file);
     fr_command next = fr_command_ok("generate " MODEL "--chat -p x -n 12 --chat-template-file %s", folder.file);
     ck_assert_str_eq(two.out + one.out_length, next.out);

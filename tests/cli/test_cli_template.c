@@ -57,7 +57,7 @@ START_TEST(reference_cases) {
     json_t *root = fr_load_json("tests/data/chat/reference.json"), *item;
     json_t *adapted = fr_load_json("tests/data/chat/adapted.json");
     size_t i;
-    json_array_foreach(json_object_get(root, styles[_i][0]), i, item)
+    json_array_foreach (json_object_get(root, styles[_i][0]), i, item)
         check_case(styles[_i][1], item, fr_chat_case_text(adapted, styles[_i][0], item));
     ck_assert_uint_eq(i, 21);
     json_decref(adapted);
@@ -251,8 +251,9 @@ START_TEST(changed_messages) {
     c = fr_command_ok("generate " DEMO "--chat -sys a -p hi -n 1 --chat-template-file %s", path);
     ck_assert_ptr_nonnull(strstr(c.err, "no place for a system message"));
     fr_command_free(&c);
-    c = fr_command_feed("{\"messages\": [" USER ", " SYSTEM("b") "], \"n\": 1}\n{\"messages\": [" USER ", " SYSTEM("b")
-                        "], \"n\": 1}\n", "batch " DEMO "-f - -o - --chat-template-file %s", path);
+    c = fr_command_feed("{\"messages\": [" USER ", " SYSTEM("b") "], \"n\": 1}\n{\"messages\": [" USER
+                                                                 ", " SYSTEM("b") "], \"n\": 1}\n",
+                        "batch " DEMO "-f - -o - --chat-template-file %s", path);
     ck_assert_ptr_null(strstr(c.out, "error"));
     const char *noted = strstr(c.err, "takes no system message behind other turns");
     ck_assert_msg(noted && !strstr(noted + 1, "takes no system message"), "%s", c.err);

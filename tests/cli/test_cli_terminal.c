@@ -250,8 +250,10 @@ static void show_lines(const char *shown, size_t columns, char *lines, size_t si
 static void squeeze(char *text) {
     char *to = text;
     for (const char *c = text; *c; c++)
-        if (!strchr(" \n", *c)) *to++ = *c;
-        else if (to > text && to[-1] != ' ') *to++ = ' ';
+        if (!strchr(" \n", *c))
+            *to++ = *c;
+        else if (to > text && to[-1] != ' ')
+            *to++ = ' ';
     *to = '\0';
 }
 
@@ -294,10 +296,13 @@ START_TEST(pasted_lines_are_a_turn) {
     type(&p, NEXT, PASTED("/undo\rOne") ENTER);
     type(&p, NEXT, PASTED("Two") "." ENTER);
     type(&p, NEXT, ESCAPE "[200" ENTER);
-    type(&p, NEXT, "one three" ESCAPE "b" "two " ENTER);
+    type(&p, NEXT,
+         "one three" ESCAPE "b"
+         "two " ENTER);
     type(&p, NEXT, PASTED("") CTRL_D);
-    expect_answers(&p, CHAT, "\"\"\"It is: one\n\ttwo\\\n/clear\nth" OTHER "\xe2\x82\xacr\n\"\"\"\n"
-                             "\"\"\"/undo\nOne\"\"\"\nTwo.\n00\none two three\n");
+    expect_answers(&p, CHAT,
+                   "\"\"\"It is: one\n\ttwo\\\n/clear\nth" OTHER "\xe2\x82\xacr\n\"\"\"\n"
+                   "\"\"\"/undo\nOne\"\"\"\nTwo.\n00\none two three\n");
 }
 END_TEST
 
@@ -373,7 +378,8 @@ START_TEST(a_turn_is_edited) {
     type(&p, NEXT, CTRL_D);
     char *answers = stand_up(&p);
     fr_command piped = fr_command_feed("Hello.\nAd?\n/undo\nAnd?\n//x\n/undo\n//xy\none\\\ntwo\n/undo\n"
-                                       "one\\\ntwo!\n", CHAT);
+                                       "one\\\ntwo!\n",
+                                       CHAT);
     ck_assert_str_eq(answers, piped.out);
     fr_command_free(&piped);
 }
@@ -387,8 +393,10 @@ static person sit_down_at_a_shell(const char *line, const char *script) {
     snprintf(shell, sizeof shell, "sh -c '%s' %s", script, before ? before : "");
     setenv("FORERUN_EMULATOR", shell, 1);
     person p = sit_down(line, "xterm");
-    if (before) setenv("FORERUN_EMULATOR", before, 1);
-    else unsetenv("FORERUN_EMULATOR");
+    if (before)
+        setenv("FORERUN_EMULATOR", before, 1);
+    else
+        unsetenv("FORERUN_EMULATOR");
     free(before);
     return p;
 }
@@ -537,8 +545,10 @@ START_TEST(a_text_without_its_terminal_is_kept) {
     size_t length = 0;
     ck_assert_ptr_nonnull(mkdtemp(folder));
     bool json = strcmp(lost[_i].form, "json") == 0;
-    snprintf(line, sizeof line, "generate " DEMO LONG "-n %d -p Hello -v --output %s --trace %s/trace --prompt-cache "
-                                "%s/session", json ? 20 : 4000, lost[_i].form, folder, folder);
+    snprintf(line, sizeof line,
+             "generate " DEMO LONG "-n %d -p Hello -v --output %s --trace %s/trace --prompt-cache "
+             "%s/session",
+             json ? 20 : 4000, lost[_i].form, folder, folder);
     person p = sit_down_at_a_shell(line, lost[_i].script);
     await(&p, "context 4096");
     if (!json) await(&p, ","); /* its text begins */

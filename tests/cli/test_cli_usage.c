@@ -236,9 +236,13 @@ START_TEST(wrong_usage_is_exit_2) {
 END_TEST
 
 static const char *const unbuilt[] = {
-    "generate " MODEL "-p x -ctk q4_1", "generate " MODEL "-p x -ctv IQ4_NL", "verify " MODEL "--cache-type-k q5_1",
-    "generate " MODEL DRAFTER "-p x --spec-draft-topk 2", "chat " MODEL DRAFTER "--spec-draft-topk auto",
-    "batch " MODEL DRAFTER "-f x -o y --spec-draft-topk 08", "verify " MODEL DRAFTER "--spec-draft-rows 63",
+    "generate " MODEL "-p x -ctk q4_1",
+    "generate " MODEL "-p x -ctv IQ4_NL",
+    "verify " MODEL "--cache-type-k q5_1",
+    "generate " MODEL DRAFTER "-p x --spec-draft-topk 2",
+    "chat " MODEL DRAFTER "--spec-draft-topk auto",
+    "batch " MODEL DRAFTER "-f x -o y --spec-draft-topk 08",
+    "verify " MODEL DRAFTER "--spec-draft-rows 63",
     "generate " MODEL DRAFTER "-p x --spec-draft-rows 1",
 };
 
@@ -390,10 +394,9 @@ START_TEST(options_of_drafts_that_nobody_makes_are_said) {
 }
 END_TEST
 
-static const char *const verbs[] = {"generate", "chat",     "logits", "perplexity", "tokenize", "inspect", "verify",
-                                    "quantize", "pack",     "synth",  "bench",      "report",   "serve",
-                                    "batch",    "template", "completion", "models", "features", "imatrix",
-                                    "trim-head"};
+static const char *const verbs[] = {"generate", "chat",       "logits", "perplexity", "tokenize", "inspect",  "verify",
+                                    "quantize", "pack",       "synth",  "bench",      "report",   "serve",    "batch",
+                                    "template", "completion", "models", "features",   "imatrix",  "trim-head"};
 
 static fr_command help(const char *verb) {
     char line[64];

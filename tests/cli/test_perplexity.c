@@ -161,9 +161,15 @@ START_TEST(damaged_bases_are_refused) {
         int32_t value;
         const char *says;
     } damages[] = {
-        {8, 3, "damaged header"},           {8, 1 << 30, "damaged header"}, {12, 4000, "not complete"},
-        {16, 0, "damaged header"},          {16, 2, "not complete"},        {20, -5, "outside its vocabulary"},
-        {24, 4096, "outside its vocabulary"}, {24, 77, "another text"},     {-1, 0, "not complete"},
+        {8, 3, "damaged header"},
+        {8, 1 << 30, "damaged header"},
+        {12, 4000, "not complete"},
+        {16, 0, "damaged header"},
+        {16, 2, "not complete"},
+        {20, -5, "outside its vocabulary"},
+        {24, 4096, "outside its vocabulary"},
+        {24, 77, "another text"},
+        {-1, 0, "not complete"},
     };
     char path[300], line[700];
     make_folder();
@@ -176,8 +182,10 @@ START_TEST(damaged_bases_are_refused) {
         snprintf(line, sizeof line, "%s.damaged", path);
         FILE *file = fopen(line, "r+b");
         fseek(file, damages[i].at, damages[i].at < 0 ? SEEK_END : SEEK_SET);
-        if (damages[i].at < 0) ck_assert_int_eq(ftruncate(fileno(file), ftell(file)), 0);
-        else fwrite(&damages[i].value, 4, 1, file);
+        if (damages[i].at < 0)
+            ck_assert_int_eq(ftruncate(fileno(file), ftell(file)), 0);
+        else
+            fwrite(&damages[i].value, 4, 1, file);
         fclose(file);
         snprintf(line, sizeof line, "perplexity " DEMO TEXT "--kl-divergence --kl-divergence-base %s.damaged", path);
         check_refused(line, 1, damages[i].says);

@@ -57,8 +57,10 @@ static void check_shown(const char *reply, bool dim, const char *text, const cha
     char bare[512] = ""; /* without the escapes between pieces of one part */
     for (const char *at = s.text; *at; at++) {
         bool between = strncmp(at, "\033[0m\033[2m", 8) == 0;
-        if (between) at += 7;
-        else strncat(bare, at, 1);
+        if (between)
+            at += 7;
+        else
+            strncat(bare, at, 1);
     }
     ck_assert_str_eq(bare, text);
     ck_assert_str_eq(s.said, said);

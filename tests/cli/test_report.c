@@ -13,7 +13,7 @@
 #include "tests/support/command.h"
 #include "tests/support/suite.h"
 
-#define START "-p 'The function returns a' "
+#define START  "-p 'The function returns a' "
 #define TRACED DEMO DEMO_DRAFTER START "-n 60 --draft-max 3 --ignore-eos "
 
 /* A folder for a trace and its page. */
@@ -108,8 +108,10 @@ START_TEST(a_trace_agrees_with_the_json_output) {
 
     char text[TEXT_ROOM] = "";
     double calls = 0, drafted = 0, accepted = 0, seconds[4] = {0};
-    static const char *const phases[][2] = {{"draft_seconds", "draft_seconds"}, {"verify_seconds", "verify_seconds"},
-                                            {"accept_seconds", "accept_seconds"}, {"seconds", "decode_seconds"}};
+    static const char *const phases[][2] = {{"draft_seconds", "draft_seconds"},
+                                            {"verify_seconds", "verify_seconds"},
+                                            {"accept_seconds", "accept_seconds"},
+                                            {"seconds", "decode_seconds"}};
     for (size_t i = 0; i < json_array_size(all); i++) {
         const json_t *line = json_array_get(all, i);
         if (is(line, "draft")) drafted += (double)json_array_size(fr_json_get(line, "ids"));
@@ -229,8 +231,10 @@ static void check_balanced(const char *html) {
         ck_assert_ptr_nonnull(end);
         bool empty = end[-1] == '/';
         for (size_t i = 0; i < 3; i++) empty |= strcmp(name, alone[i]) == 0;
-        if (closing) ck_assert_msg(depth > 0 && strcmp(open[--depth], name) == 0, "</%s> at %.60s", name, at);
-        else if (!empty) memcpy(open[depth++], name, sizeof name);
+        if (closing)
+            ck_assert_msg(depth > 0 && strcmp(open[--depth], name) == 0, "</%s> at %.60s", name, at);
+        else if (!empty)
+            memcpy(open[depth++], name, sizeof name);
         ck_assert_uint_lt(depth, 64);
     }
     ck_assert_uint_eq(depth, 0);
@@ -238,8 +242,8 @@ static void check_balanced(const char *html) {
 
 /* What the page takes from elsewhere: nothing, and no script. */
 static void check_alone(const char *html) {
-    static const char *const banned[] = {"http:", "https:", "src=", "href=", "@import", "url(", "<script", "<link",
-                                         "<iframe", "<img", "javascript:", " onload", " onerror"};
+    static const char *const banned[] = {"http:", "https:",  "src=", "href=",       "@import", "url(",    "<script",
+                                         "<link", "<iframe", "<img", "javascript:", " onload", " onerror"};
     for (size_t i = 0; i < sizeof banned / sizeof *banned; i++)
         ck_assert_msg(strcasestr(html, banned[i]) == NULL, "%s: %.80s", banned[i], strcasestr(html, banned[i]));
 }
@@ -287,7 +291,7 @@ START_TEST(a_page_shows_the_run) {
     const json_t *stats = fr_json_get(object, "stats");
     char *html = make_page(""), figure[128], text[8192];
     check_alone(html);
-    static const char *const plots[] = {"Where the time went", "Acceptance by depth", "Acceptance over time",
+    static const char *const plots[] = {"Where the time went",    "Acceptance by depth",      "Acceptance over time",
                                         "Tokens per target call", "What a target call costs", "Acceptance by margin",
                                         "Speed over time"};
     for (size_t i = 0; i < sizeof plots / sizeof *plots; i++) {
@@ -312,20 +316,22 @@ START_TEST(a_page_shows_the_run) {
 }
 END_TEST
 
-#define BEGIN "{\"event\":\"begin\",\"trace\":1,\"model\":\"m\",\"method\":\"mtp\"}\n"
+#define BEGIN   "{\"event\":\"begin\",\"trace\":1,\"model\":\"m\",\"method\":\"mtp\"}\n"
 #define SECONDS "\"draft_seconds\":0.1,\"verify_seconds\":0.2,\"accept_seconds\":0.01,\"seconds\":0.4"
-#define ACCEPT(accepted, ids, margins) \
-    "{\"event\":\"accept\",\"rows\":3,\"accepted\":" accepted ",\"ids\":" ids ",\"margins\":" margins "," SECONDS "}\n"
-#define DRAFT "{\"event\":\"draft\",\"ids\":[7,8]}\n"
-#define ROUND DRAFT ACCEPT("1", "[7,9]", "[1.5,0.25]")
-#define STATS(stats) "{\"event\":\"stats\",\"stats\":" stats "}\n"
+#define ACCEPT(accepted, ids, margins)                                                                                \
+    "{\"event\":\"accept\",\"rows\":3,\"accepted\":" accepted ",\"ids\":" ids ",\"margins\":" margins "," SECONDS "}" \
+    "\n"
+#define DRAFT            "{\"event\":\"draft\",\"ids\":[7,8]}\n"
+#define ROUND            DRAFT ACCEPT("1", "[7,9]", "[1.5,0.25]")
+#define STATS(stats)     "{\"event\":\"stats\",\"stats\":" stats "}\n"
 #define TEXT(of, pieces) "{\"event\":\"text\",\"of\":\"" of "\",\"pieces\":" pieces "}\n"
 
 /* What a trace says is text on the page, whatever it says. */
 START_TEST(hostile_texts_are_text) {
-    static const char hostile[] = "{\"event\":\"begin\",\"trace\":1,\"model\":\"a/</title><script>x()</script>\","
-                                "\"method\":\"<img src=x onerror=y>\",\"isa\":\"\\\" onload='z' http://h\"}\n"
-        ROUND TEXT("reply", "[\"</div></span><script>alert(1)</script>\",\"\\u0000\\u0007\\u007f\\\"'&lt;\"]");
+    static const char hostile[] =
+        "{\"event\":\"begin\",\"trace\":1,\"model\":\"a/</title><script>x()</script>\","
+        "\"method\":\"<img src=x onerror=y>\",\"isa\":\"\\\" onload='z' http://h\"}\n" ROUND TEXT(
+            "reply", "[\"</div></span><script>alert(1)</script>\",\"\\u0000\\u0007\\u007f\\\"'&lt;\"]");
     make_folder();
     write_all(trace, hostile, strlen(hostile));
     char *html = make_page("");
@@ -478,8 +484,10 @@ START_TEST(damaged_traces_are_refused_or_drawn) {
         write_all(trace, damaged, size);
         c = fr_command_run(line, NULL);
         ck_assert_msg(c.status == 0 || c.status == 1, "damage %d: exit %d: %s", i, c.status, c.err);
-        if (c.status == 1) ck_assert_ptr_eq(strchr(c.err, '\n'), c.err + c.err_length - 1);
-        else free(make_page("--quiet"));
+        if (c.status == 1)
+            ck_assert_ptr_eq(strchr(c.err, '\n'), c.err + c.err_length - 1);
+        else
+            free(make_page("--quiet"));
         fr_command_free(&c);
         free(damaged);
     }

@@ -24,9 +24,12 @@ static fr_lab_quantization read_options(const json_t *options, const char **rule
         }
         const char *value = json_string_value(json_array_get(options, ++i));
         ck_assert_ptr_nonnull(value);
-        if (strcmp(name, "--output-tensor-type") == 0) how.output_type = value;
-        else if (strcmp(name, "--token-embedding-type") == 0) how.embedding_type = value;
-        else rules[how.override_count++] = value;
+        if (strcmp(name, "--output-tensor-type") == 0)
+            how.output_type = value;
+        else if (strcmp(name, "--token-embedding-type") == 0)
+            how.embedding_type = value;
+        else
+            rules[how.override_count++] = value;
     }
     ck_assert_uint_le(how.override_count, RULES_MAX);
     return how;
@@ -39,7 +42,7 @@ static fr_outputs list_outputs(const json_t *root, fr_tensor *tensors) {
     const char *name;
     size_t count = 0;
     ck_assert_uint_le(json_object_size(cols), TENSORS_MAX);
-    json_object_foreach(cols, name, length) {
+    json_object_foreach (cols, name, length) {
         tensors[count] = (fr_tensor){.name = (char *)(uintptr_t)name, .type = FR_BF16, .dims = 2};
         tensors[count].shape[0] = 1;
         tensors[count].shape[1] = (uint64_t)json_integer_value(length);
@@ -66,7 +69,7 @@ static void check_case(const json_t *root, const json_t *expected) {
     ck_assert_int_eq(fr_type_choice_read(&choice, &how), FR_OK);
     ck_assert_msg(fr_choose_types(&choice, &outputs) == FR_OK, "%s: %s", how.type, fr_last_error());
     json_t *length;
-    json_object_foreach(json_object_get(root, "cols"), name, length) {
+    json_object_foreach (json_object_get(root, "cols"), name, length) {
         const char *got = fr_dtype_name(type_of(&outputs, name));
         size_t size = strcspn(words, " ");
         ck_assert_msg(strlen(got) == size && memcmp(got, words, size) == 0, "%s, %zu options: %s is %s, not %.*s",
@@ -80,7 +83,7 @@ START_TEST(as_llama_quantize_has_them) {
     json_t *root = json_load_file("tests/data/mixtures.json", 0, NULL), *expected;
     ck_assert_ptr_nonnull(root);
     size_t i;
-    json_array_foreach(json_object_get(root, "cases"), i, expected) check_case(root, expected);
+    json_array_foreach (json_object_get(root, "cases"), i, expected) check_case(root, expected);
     ck_assert_uint_eq(i, 60);
     json_decref(root);
 }

@@ -62,8 +62,10 @@ static void copy_mtp(const fr_tensors *all, fr_gguf_writer *w, bool data) {
     for (size_t i = 0; i < all->count; i++) {
         const fr_tensor *t = &all->items[i];
         if (!is_of_mtp(t->name)) continue;
-        if (data) require(fr_gguf_write_data(w, t->data, t->bytes));
-        else fr_gguf_put_tensor(w, t->name, t->type, false, t->dims, t->shape);
+        if (data)
+            require(fr_gguf_write_data(w, t->data, t->bytes));
+        else
+            fr_gguf_put_tensor(w, t->name, t->type, false, t->dims, t->shape);
     }
 }
 

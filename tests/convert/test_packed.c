@@ -94,7 +94,7 @@ static void write_finer(const char *to) {
     json_t *table = json_object_get(header, "masked_embedding.centroids.weight"), *tensor;
     size_t begin = offset_of(table, 0), end = offset_of(table, 1), row = (end - begin) / 32;
     const char *name;
-    json_object_foreach(header, name, tensor)
+    json_object_foreach (header, name, tensor)
         for (size_t i = 0; i < 2; i++)
             if (offset_of(tensor, i) > begin)
                 json_array_set_new(json_object_get(tensor, "data_offsets"), i,

@@ -230,14 +230,14 @@ static void check_key(const fr_gguf *gguf, const char *key, const json_t *expect
     }
     const json_t *length = json_object_get(expected, "length");
     ck_assert_uint_eq(value->count, length ? (size_t)json_integer_value(length) : json_array_size(first));
-    json_array_foreach(first, i, element) check_element(key, element, value, i, &at);
+    json_array_foreach (first, i, element) check_element(key, element, value, i, &at);
 }
 
 static void check_tensors(const fr_checkpoint *files, const json_t *shapes, const json_t *types) {
     const char *name;
     json_t *shape;
     ck_assert_uint_eq(files->tensors.count, json_object_size(shapes));
-    json_object_foreach((json_t *)(uintptr_t)shapes, name, shape) {
+    json_object_foreach ((json_t *)(uintptr_t)shapes, name, shape) {
         const fr_tensor *tensor = fr_tensors_find(&files->tensors, name);
         const char *type = json_string_value(json_object_get(types, name));
         ck_assert_msg(tensor != NULL, "tensor %s is missing", name);
@@ -252,13 +252,13 @@ static void check_tensors(const fr_checkpoint *files, const json_t *shapes, cons
 static void check_model(const char *model, const json_t *lists) {
     const char *type, *key;
     json_t *types, *expected;
-    json_object_foreach(fr_json_get(lists, "types"), type, types) {
+    json_object_foreach (fr_json_get(lists, "types"), type, types) {
         char path[128], options[64];
         snprintf(path, sizeof path, MODELS "%s", model);
         snprintf(options, sizeof options, "--type %s", type);
         fr_checkpoint files = open_model(quantized(path, options, "model.gguf"));
         check_tensors(&files, fr_json_get(lists, "shapes"), types);
-        json_object_foreach(fr_json_get(lists, "keys"), key, expected) {
+        json_object_foreach (fr_json_get(lists, "keys"), key, expected) {
             bool differs = strcmp(key, "general.name") == 0 || /* the folder's, which they prettify */
                            (strcmp(key, "general.file_type") == 0 && strcmp(type, "bf16") != 0);
             if (!differs) check_key(files.gguf, key, expected);
@@ -272,7 +272,7 @@ START_TEST(keys_tensors_and_types) {
     const char *model;
     ck_assert_ptr_nonnull(root);
     make_folder();
-    json_object_foreach(root, model, lists) check_model(model, lists);
+    json_object_foreach (root, model, lists) check_model(model, lists);
     remove_folder();
     json_decref(root);
 }
@@ -355,7 +355,8 @@ START_TEST(named_templates) {
     FILE *config = fopen(in_folder("tokenizer_config.json"), "w");
     ck_assert_ptr_nonnull(config);
     fputs("{\"chat_template\": [{\"name\": \"tool_use\", \"template\": \"with tools\"}, {\"name\": \"default\", "
-          "\"template\": \"without\"}]}", config);
+          "\"template\": \"without\"}]}",
+          config);
     ck_assert_int_eq(fclose(config), 0);
     fr_checkpoint files = open_model(quantized(folder, "--type q8_0", "written.gguf"));
     check_text_key(files.gguf, "tokenizer.chat_template", "without");
@@ -367,9 +368,9 @@ START_TEST(named_templates) {
     fr_text name = fr_gguf_next(names, &at);
     ck_assert(name.length == 8 && memcmp(name.bytes, "tool_use", 8) == 0);
     fr_checkpoint_close(&files);
-    fr_command c = fr_command_feed("[{\"role\": \"user\", \"content\": \"x\"}]",
-                                   "template -m %s --messages - --tools tests/data/chat/tools.json",
-                                   in_folder("written.gguf"));
+    fr_command c =
+        fr_command_feed("[{\"role\": \"user\", \"content\": \"x\"}]",
+                        "template -m %s --messages - --tools tests/data/chat/tools.json", in_folder("written.gguf"));
     ck_assert_str_eq(c.out, "with tools");
     fr_command_free(&c);
     remove_folder();
@@ -502,7 +503,7 @@ END_TEST
 
 /* llama.cpp's names give what ours do, in any case. */
 START_TEST(names_of_llama_cpp) {
-    static const char *const names[][2] = {{"Q4_K_M", "q4_k"}, {"q5_k_m", "q5_k"}, {"Q8_0", "q8_0"},
+    static const char *const names[][2] = {{"Q4_K_M", "q4_k"}, {"q5_k_m", "q5_k"},   {"Q8_0", "q8_0"},
                                            {"F32", "f32"},     {"IQ4_NL", "iq4_nl"}, {"Bf16", "bf16"}};
     make_folder();
     for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
@@ -558,16 +559,12 @@ START_TEST(sampling_settings_are_written) {
         const char *key;
         fr_gguf_type type;
         double value;
-    } written[] = {{"general.sampling.top_p", FR_GGUF_F32, 0.75},
-                   {"general.sampling.min_p", FR_GGUF_F32, 0.125},
-                   {"general.sampling.xtc_probability", FR_GGUF_F32, 0.5},
-                   {"general.sampling.xtc_threshold", FR_GGUF_F32, 0.25},
-                   {"general.sampling.temp", FR_GGUF_F32, 0.625},
-                   {"general.sampling.penalty_last_n", FR_GGUF_I32, -1},
-                   {"general.sampling.penalty_repeat", FR_GGUF_F32, 1.125},
-                   {"general.sampling.mirostat", FR_GGUF_I32, 2},
-                   {"general.sampling.mirostat_tau", FR_GGUF_F32, 4.5},
-                   {"general.sampling.mirostat_eta", FR_GGUF_F32, 0.25}};
+    } written[] = {
+        {"general.sampling.top_p", FR_GGUF_F32, 0.75},           {"general.sampling.min_p", FR_GGUF_F32, 0.125},
+        {"general.sampling.xtc_probability", FR_GGUF_F32, 0.5},  {"general.sampling.xtc_threshold", FR_GGUF_F32, 0.25},
+        {"general.sampling.temp", FR_GGUF_F32, 0.625},           {"general.sampling.penalty_last_n", FR_GGUF_I32, -1},
+        {"general.sampling.penalty_repeat", FR_GGUF_F32, 1.125}, {"general.sampling.mirostat", FR_GGUF_I32, 2},
+        {"general.sampling.mirostat_tau", FR_GGUF_F32, 4.5},     {"general.sampling.mirostat_eta", FR_GGUF_F32, 0.25}};
     fr_changed_folder changed;
     fr_model *models[2];
     fr_options *options[2] = {fr_options_new(), fr_options_new()};
@@ -661,9 +658,9 @@ END_TEST
 
 /* A file of the folder that is a broken link, or that may not be read, is an error and not left out. */
 START_TEST(parts_that_can_not_be_read_are_said) {
-    static const char *const parts[] = {"config.json", "generation_config.json", "tokenizer.json",
-                                        "tokenizer_config.json", "chat_template.jinja", "model.safetensors",
-                                        "special_tokens_map.json", "added_tokens.json"};
+    static const char *const parts[] = {
+        "config.json",         "generation_config.json", "tokenizer.json",          "tokenizer_config.json",
+        "chat_template.jinja", "model.safetensors",      "special_tokens_map.json", "added_tokens.json"};
     for (size_t i = 0; i < sizeof parts / sizeof *parts; i++) {
         fr_changed_folder model;
         char line[512], path[256];
@@ -705,9 +702,11 @@ START_TEST(types_that_rows_do_not_fill_are_said) {
     fr_checkpoint_close(&files);
     size_t said;
     char types[128], expected[128] = "";
-    ck_assert_msg(sscanf(c.err, "forerun: %zu matrices have rows that are no multiple of their type's block, and are "
-                         "of a larger type: %127[^;]; they take %llu of the file's %llu bytes of tensors", &said, types,
-                         &said_bytes, &said_all) == 4, "%s", c.err);
+    ck_assert_msg(sscanf(c.err,
+                         "forerun: %zu matrices have rows that are no multiple of their type's block, and are "
+                         "of a larger type: %127[^;]; they take %llu of the file's %llu bytes of tensors",
+                         &said, types, &said_bytes, &said_all) == 4,
+                  "%s", c.err);
     ck_assert_str_eq(strchr(c.err, '\n'), "\n");
     ck_assert(other > 0 && said == other && said_bytes == bytes && said_all == all);
     for (size_t t = 0; t < FR_KERNEL_TYPES; t++)
@@ -888,8 +887,7 @@ static void check_written_kind(const char *name) {
     ck_assert_msg(fr_text_is(pre, name), "%.*s", (int)pre.length, pre.bytes);
     fr_checkpoint_close(&files);
     fr_command theirs = fr_command_ok("tokenize -m %s -p 'def  f(1234567): \u00e9 e\u0301'", folder);
-    fr_command ours = fr_command_ok("tokenize -m %s -p 'def  f(1234567): \u00e9 e\u0301'",
-                                    in_folder("written.gguf"));
+    fr_command ours = fr_command_ok("tokenize -m %s -p 'def  f(1234567): \u00e9 e\u0301'", in_folder("written.gguf"));
     ck_assert_str_eq(ours.out, theirs.out);
     fr_command_free(&theirs);
     fr_command_free(&ours);
@@ -912,10 +910,9 @@ START_TEST(a_tokenizer_that_another_kind_has) {
         change_json("tokenizer.json", "normalizer", json_pack("{s:s}", "type", other_kinds[_i].normalizer));
     if (other_kinds[_i].digits)
         json_array_append_new(parts, json_pack("{s:s, s:b}", "type", "Digits", "individual_digits", 1));
-    json_array_append_new(
-        parts, json_pack("{s:s, s:b, s:b}", "type", "ByteLevel", "add_prefix_space", 0, "use_regex", 1));
-    change_json("tokenizer.json", "pre_tokenizer",
-                json_pack("{s:s, s:o}", "type", "Sequence", "pretokenizers", parts));
+    json_array_append_new(parts,
+                          json_pack("{s:s, s:b, s:b}", "type", "ByteLevel", "add_prefix_space", 0, "use_regex", 1));
+    change_json("tokenizer.json", "pre_tokenizer", json_pack("{s:s, s:o}", "type", "Sequence", "pretokenizers", parts));
     check_written_kind(other_kinds[_i].pre);
     remove_folder();
 }

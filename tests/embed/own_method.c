@@ -6,7 +6,7 @@
 #include <stdio.h>
 
 #define WANTED 12
-#define MOST 64
+#define MOST   64
 
 /* What a method needs to know is its context: here the ids of one earlier conversation, and what was tried. */
 typedef struct remembered {

@@ -22,6 +22,7 @@
 #include <unistd.h>
 
 /* Each row: the name of a call and the error that it fails with. */
+/* clang-format off */
 #define CALLS(CALL)                                                                                                  \
     CALL(open, EACCES) CALL(openat, EACCES) CALL(fopen, EACCES) CALL(opendir, EACCES) CALL(mkostemp, ENOSPC)         \
     CALL(read, EIO) CALL(pread, EIO) CALL(write, ENOSPC) CALL(mmap, ENOMEM) CALL(fstat, EIO) CALL(stat, EACCES)      \
@@ -29,12 +30,13 @@
     CALL(dup, EMFILE) CALL(flock, ENOLCK) CALL(socket, EMFILE) CALL(bind, EADDRINUSE) CALL(listen, EADDRINUSE)       \
     CALL(accept4, EMFILE) CALL(epoll_create1, EMFILE) CALL(epoll_ctl, ENOMEM) CALL(epoll_wait, EINTR)                \
     CALL(recv, ECONNRESET) CALL(send, EPIPE) CALL(pthread_create, EAGAIN) CALL(readlink, EIO) CALL(statfs, EIO)
+/* clang-format on */
 
 enum {
 #define ENTRY(name, error) CALL_##name,
     CALLS(ENTRY)
 #undef ENTRY
-    COUNT
+        COUNT
 };
 
 static const struct {
@@ -75,18 +77,18 @@ __attribute__((destructor)) static void tell(void) {
 #define NEXT(name) ((__typeof__(name) *)dlsym(RTLD_NEXT, #name))
 
 /* Defines a call that passes its arguments on unchanged. */
-#define FAILING(type, name, none, parameters, arguments)     \
-    type name parameters {                                   \
+#define FAILING(type, name, none, parameters, arguments)           \
+    type name parameters {                                         \
         return fails(CALL_##name) ? (none) : NEXT(name) arguments; \
     }
 
-#define MODE(flags)                                           \
-    mode_t mode = 0;                                          \
-    if ((flags) & (O_CREAT | O_TMPFILE)) {                    \
-        va_list more;                                         \
-        va_start(more, flags);                                \
-        mode = va_arg(more, mode_t);                          \
-        va_end(more);                                         \
+#define MODE(flags)                        \
+    mode_t mode = 0;                       \
+    if ((flags) & (O_CREAT | O_TMPFILE)) { \
+        va_list more;                      \
+        va_start(more, flags);             \
+        mode = va_arg(more, mode_t);       \
+        va_end(more);                      \
     }
 
 int open(const char *path, int flags, ...) {
@@ -139,5 +141,5 @@ FAILING(int, epoll_wait, -1, (int epoll, struct epoll_event *events, int most, i
 FAILING(ssize_t, recv, -1, (int fd, void *bytes, size_t size, int flags), (fd, bytes, size, flags))
 FAILING(ssize_t, send, -1, (int fd, const void *bytes, size_t size, int flags), (fd, bytes, size, flags))
 FAILING(int, pthread_create, EAGAIN,
-        (pthread_t *thread, const pthread_attr_t *attributes, void *(*run)(void *), void *context),
+        (pthread_t * thread, const pthread_attr_t *attributes, void *(*run)(void *), void *context),
         (thread, attributes, run, context))

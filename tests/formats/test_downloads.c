@@ -11,11 +11,12 @@
 #include "tests/support/made_root.h"
 #include "tests/support/suite.h"
 
-#define WHOLE   "tests/data/gguf/moe-odd.gguf"
-#define BESIDE  "tests/data/gguf/moe-odd-assistant.gguf"
-#define DENSE   "tests/data/models/gemma4-dense/"
-#define POINTER "version https://git-lfs.github.com/spec/v1\noid sha256:" \
-                "4d7a214614ab2935c943f9e0ff69d22eadbb8f32b1258daaa5e2ca24d17e2393\nsize 12345\n"
+#define WHOLE  "tests/data/gguf/moe-odd.gguf"
+#define BESIDE "tests/data/gguf/moe-odd-assistant.gguf"
+#define DENSE  "tests/data/models/gemma4-dense/"
+#define POINTER                                               \
+    "version https://git-lfs.github.com/spec/v1\noid sha256:" \
+    "4d7a214614ab2935c943f9e0ff69d22eadbb8f32b1258daaa5e2ca24d17e2393\nsize 12345\n"
 
 static const char *under(const char *name) {
     static char path[512];

@@ -354,7 +354,7 @@ static void list_numbers(const json_t *value, char *list, size_t size) {
     if (json_is_integer(value)) snprintf(list + length, size - length, "%lld,", (long long)json_integer_value(value));
     if (json_is_real(value)) snprintf(list + length, size - length, "%g,", json_real_value(value));
     for (size_t i = 0; i < json_array_size(value); i++) list_numbers(json_array_get(value, i), list, size);
-    json_object_foreach((json_t *)(uintptr_t)value, key, item) list_numbers(item, list, size);
+    json_object_foreach ((json_t *)(uintptr_t)value, key, item) list_numbers(item, list, size);
 }
 
 START_TEST(json_wide_integers) {
@@ -469,10 +469,9 @@ START_TEST(json_int) {
         const char *key;
         fr_status status;
         int64_t value;
-    } rows[] = {{"a", FR_OK, 5},        {"whole", FR_OK, 6},    {"half", FR_INPUT, 0},
-                {"big", FR_INPUT, 0},   {"text", FR_INPUT, 0},  {"edge", FR_OK, INT64_MAX},
-                {"null", FR_OK, 42},    {"missing", FR_OK, 42}, {"low", FR_OK, INT64_MIN},
-                {"past", FR_INPUT, 0}};
+    } rows[] = {{"a", FR_OK, 5},           {"whole", FR_OK, 6},        {"half", FR_INPUT, 0}, {"big", FR_INPUT, 0},
+                {"text", FR_INPUT, 0},     {"edge", FR_OK, INT64_MAX}, {"null", FR_OK, 42},   {"missing", FR_OK, 42},
+                {"low", FR_OK, INT64_MIN}, {"past", FR_INPUT, 0}};
     int64_t value;
     for (size_t i = 0; i < COUNT_OF(rows); i++) {
         fr_status status = fr_json_int(root, rows[i].key, INT64_MIN, INT64_MAX, 42, "f", &value);
@@ -578,19 +577,18 @@ END_TEST
 
 /* Every type, at odd offsets, in another order than their bytes; scalars, empty tensors at both ends and in the middle,
  * a type that is not read and one of GGUF's, spaces after the JSON. */
-static const char good_header[] =
-    "{\"__metadata__\":{\"format\":\"pt\"},"
-    "\"f32\":{\"dtype\":\"F32\",\"shape\":[1,2],\"data_offsets\":[3,11]},"
-    "\"u8\":{\"dtype\":\"U8\",\"shape\":[3],\"data_offsets\":[0,3]},"
-    "\"none.first\":{\"dtype\":\"I64\",\"shape\":[0],\"data_offsets\":[0,0]},"
-    "\"f16\":{\"dtype\":\"F16\",\"shape\":[],\"data_offsets\":[11,13]},"
-    "\"bf16\":{\"dtype\":\"BF16\",\"shape\":[1,1,1,1,1,1,1,1],\"data_offsets\":[13,15]},"
-    "\"none.middle\":{\"dtype\":\"F32\",\"shape\":[5,0,7],\"data_offsets\":[15,15]},"
-    "\"vision\":{\"dtype\":\"F8_E5M2\",\"shape\":[2],\"data_offsets\":[15,17]},"
-    "\"blocks\":{\"dtype\":\"Q4_K\",\"shape\":[64,256],\"data_offsets\":[17,17]},"
-    "\"i32\":{\"dtype\":\"I32\",\"shape\":[1],\"data_offsets\":[17,21]},"
-    "\"i64\":{\"shape\":[1],\"data_offsets\":[21,29],\"dtype\":\"I64\"},"
-    "\"none.last\":{\"dtype\":\"U8\",\"shape\":[0],\"data_offsets\":[29,29]}}   ";
+static const char good_header[] = "{\"__metadata__\":{\"format\":\"pt\"},"
+                                  "\"f32\":{\"dtype\":\"F32\",\"shape\":[1,2],\"data_offsets\":[3,11]},"
+                                  "\"u8\":{\"dtype\":\"U8\",\"shape\":[3],\"data_offsets\":[0,3]},"
+                                  "\"none.first\":{\"dtype\":\"I64\",\"shape\":[0],\"data_offsets\":[0,0]},"
+                                  "\"f16\":{\"dtype\":\"F16\",\"shape\":[],\"data_offsets\":[11,13]},"
+                                  "\"bf16\":{\"dtype\":\"BF16\",\"shape\":[1,1,1,1,1,1,1,1],\"data_offsets\":[13,15]},"
+                                  "\"none.middle\":{\"dtype\":\"F32\",\"shape\":[5,0,7],\"data_offsets\":[15,15]},"
+                                  "\"vision\":{\"dtype\":\"F8_E5M2\",\"shape\":[2],\"data_offsets\":[15,17]},"
+                                  "\"blocks\":{\"dtype\":\"Q4_K\",\"shape\":[64,256],\"data_offsets\":[17,17]},"
+                                  "\"i32\":{\"dtype\":\"I32\",\"shape\":[1],\"data_offsets\":[17,21]},"
+                                  "\"i64\":{\"shape\":[1],\"data_offsets\":[21,29],\"dtype\":\"I64\"},"
+                                  "\"none.last\":{\"dtype\":\"U8\",\"shape\":[0],\"data_offsets\":[29,29]}}   ";
 #define GOOD_DATA 29
 
 START_TEST(one_file) {
@@ -653,8 +651,8 @@ START_TEST(no_tensors) {
 END_TEST
 
 #define SHARD_A "{\"a\":{\"dtype\":\"U8\",\"shape\":[4],\"data_offsets\":[0,4]}}"
-#define SHARD_B                                                          \
-    "{\"b\":{\"dtype\":\"F16\",\"shape\":[2],\"data_offsets\":[0,4]},"   \
+#define SHARD_B                                                        \
+    "{\"b\":{\"dtype\":\"F16\",\"shape\":[2],\"data_offsets\":[0,4]}," \
     "\"v\":{\"dtype\":\"F8_E5M2\",\"shape\":[2],\"data_offsets\":[4,6]}}"
 
 static void put_shards(const char *weight_map) {
@@ -879,9 +877,10 @@ END_TEST
 
 START_TEST(config_errors) {
     put_weights("model.safetensors", good_header, GOOD_DATA);
-    static const char *const configs[][2] = {
-        {"", "/config.json: not valid JSON"}, {"[]", "/config.json: not a JSON object"},
-        {"[1", "/config.json: not valid JSON"}, {"{\"a\":", "/config.json: not valid JSON"}};
+    static const char *const configs[][2] = {{"", "/config.json: not valid JSON"},
+                                             {"[]", "/config.json: not a JSON object"},
+                                             {"[1", "/config.json: not valid JSON"},
+                                             {"{\"a\":", "/config.json: not valid JSON"}};
     for (size_t i = 0; i < COUNT_OF(configs); i++) {
         put_text("config.json", configs[i][0]);
         expect_failure(configs[i][1]);

@@ -49,7 +49,7 @@ static void check_bytes(const char *hex, const uint8_t *bytes, size_t count, con
 START_TEST(files_are_read_as_pillow_reads_them) {
     size_t i;
     json_t *entry;
-    json_array_foreach(json_object_get(cases, "files"), i, entry) {
+    json_array_foreach (json_object_get(cases, "files"), i, entry) {
         char path[256];
         fr_image image;
         snprintf(path, sizeof path, IMAGES "%s", text(entry, "file"));
@@ -85,7 +85,7 @@ static uint64_t fnv(const uint8_t *bytes, size_t count) {
 START_TEST(resized_bytes_are_those_of_pillow) {
     size_t i;
     json_t *entry;
-    json_array_foreach(json_object_get(cases, "resizes"), i, entry) {
+    json_array_foreach (json_object_get(cases, "resizes"), i, entry) {
         char what[64];
         fr_image image = noise(number(entry, "from", 0), number(entry, "from", 1)), resized;
         size_t width = number(entry, "to", 0), height = number(entry, "to", 1), count = width * height * 3;

@@ -88,8 +88,10 @@ START_TEST(the_older_form) {
         ck_assert(fabsf(imatrix.entries[0].means[0] - 5) < 1e-9f); /* of no calls: as it is */
         ck_assert_ptr_null(fr_imatrix_find(&imatrix, "blk.1"));
         ck_assert_uint_eq(imatrix.chunks, size == entries ? 0 : 7);
-        if (size == b.size) ck_assert_str_eq(imatrix.dataset, "text");
-        else ck_assert_ptr_null(imatrix.dataset);
+        if (size == b.size)
+            ck_assert_str_eq(imatrix.dataset, "text");
+        else
+            ck_assert_ptr_null(imatrix.dataset);
         fr_imatrix_close(&imatrix);
     }
 }
@@ -213,8 +215,7 @@ START_TEST(quantizing_by_it) {
     ck_assert(by && plain && same && by->type == plain->type && by->bytes == plain->bytes);
     ck_assert_int_ne(memcmp(by->data, plain->data, (size_t)by->bytes), 0);
     size_t differ = 0; /* means that were divided and multiplied again are a last bit apart */
-    for (size_t i = 0; i < by->bytes; i++)
-        differ += ((const uint8_t *)by->data)[i] != ((const uint8_t *)same->data)[i];
+    for (size_t i = 0; i < by->bytes; i++) differ += ((const uint8_t *)by->data)[i] != ((const uint8_t *)same->data)[i];
     ck_assert_uint_le(differ, by->bytes / 100);
     fr_imatrix_close(&matrix);
     fr_checkpoint_close(&a);
@@ -293,16 +294,17 @@ END_TEST
 /* Sums do not depend on threads, nor on how a prompt is run. */
 START_TEST(one_answer) {
     static const char *const ways[] = {"-t 3", "--chunk 5", "-t 2 --chunk 1"}, *const models[] = {
-        LLAMA, "tests/data/gguf/moe-odd.gguf"};
+                                                                                   LLAMA,
+                                                                                   "tests/data/gguf/moe-odd.gguf"};
     for (size_t m = 0; m < 2; m++) {
         fr_imatrix first = collected(models[m], "-t 1");
         for (size_t i = 0; i < sizeof ways / sizeof *ways; i++) {
             fr_imatrix other = collected(models[m], ways[i]);
             ck_assert_uint_eq(other.count, first.count);
             for (size_t e = 0; e < first.count; e++)
-                ck_assert_msg(memcmp(other.entries[e].means, first.entries[e].means,
-                                     first.entries[e].count * sizeof(float)) == 0,
-                              "%s: %s", ways[i], first.entries[e].name);
+                ck_assert_msg(
+                    memcmp(other.entries[e].means, first.entries[e].means, first.entries[e].count * sizeof(float)) == 0,
+                    "%s: %s", ways[i], first.entries[e].name);
             fr_imatrix_close(&other);
         }
         fr_imatrix_close(&first);

@@ -34,14 +34,14 @@ static void build_texts(fr_builder *b, const char *key, const json_t *texts) {
     size_t i;
     const json_t *text;
     fr_build_key_array(b, key, FR_GGUF_STRING, json_array_size(texts));
-    json_array_foreach(texts, i, text) fr_build_string(b, json_string_value(text));
+    json_array_foreach (texts, i, text) fr_build_string(b, json_string_value(text));
 }
 
 static void build_merges(fr_builder *b, const json_t *merges) {
     size_t i;
     const json_t *merge;
     fr_build_key_array(b, "tokenizer.ggml.merges", FR_GGUF_STRING, json_array_size(merges));
-    json_array_foreach(merges, i, merge) {
+    json_array_foreach (merges, i, merge) {
         char both[512];
         snprintf(both, sizeof both, "%s %s", json_string_value(json_array_get(merge, 0)),
                  json_string_value(json_array_get(merge, 1)));
@@ -68,7 +68,7 @@ static void check_ids(fr_tokenizer *tokenizer, const char *name, const json_t *w
     const json_t *texts = json_object_get(cases, "texts"), *text;
     size_t i;
     ck_assert_uint_eq(json_array_size(wanted), json_array_size(texts));
-    json_array_foreach(texts, i, text) {
+    json_array_foreach (texts, i, text) {
         size_t count, wanted_count;
         int32_t *ids, *wanted_ids = fr_ids_of(json_array_get(wanted, i), &wanted_count);
         fr_status status =
@@ -143,7 +143,7 @@ START_TEST(rules_by_name) {
     for (char *c = text; *c; c++)
         if (*c == '\'') *c = '"';
     json_t *vocabulary = json_object(), *pre_tokenizer = json_loads(text, 0, NULL);
-    json_array_foreach(json_object_get(cases, "tokens"), i, token)
+    json_array_foreach (json_object_get(cases, "tokens"), i, token)
         json_object_set_new(vocabulary, json_string_value(token), json_integer((json_int_t)i));
     json_t *value =
         json_pack("{s:{s:s, s:o, s:O}, s:o, s:{s:s}}", "model", "type", "BPE", "vocab", vocabulary, "merges",

@@ -80,7 +80,7 @@ static void check_case(const json_t *item, const json_t *texts) {
 START_TEST(reference_cases) {
     json_t *root = fr_load_json(TOKENIZERS "beside.json"), *cases = json_object_get(root, "cases"), *item;
     size_t i;
-    json_array_foreach(cases, i, item) {
+    json_array_foreach (cases, i, item) {
         put_tokenizer();
         put_text("chat_template.jinja", json_string_value(json_object_get(root, "template")));
         put_value("tokenizer_config.json", json_object_get(item, "config"));
@@ -100,12 +100,12 @@ START_TEST(flags_decide) {
     json_t *root = fr_load_json(TOKENIZERS "flags.json"), *cases = json_object_get(root, "cases"), *item, *text;
     size_t i, t;
     put_tokenizer();
-    json_array_foreach(cases, i, item) {
+    json_array_foreach (cases, i, item) {
         json_t *config = json_object_get(item, "config");
         put_value("tokenizer_config.json", config);
         fr_tokenizer *tokenizer = open_folder();
         char *name = json_dumps(config, 0);
-        json_array_foreach(json_object_get(root, "texts"), t, text)
+        json_array_foreach (json_object_get(root, "texts"), t, text)
             check_whole(tokenizer, json_string_value(text), true, json_array_get(json_object_get(item, "ids"), t),
                         name);
         free(name);

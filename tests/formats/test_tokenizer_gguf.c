@@ -61,9 +61,9 @@ static lists read_lists(const json_t *root) {
     l.types = calloc(l.count, sizeof *l.types);
     const char *text;
     json_t *id;
-    json_object_foreach((json_t *)vocabulary, text, id) take(&l, text, json_integer_value(id), NORMAL);
+    json_object_foreach ((json_t *)vocabulary, text, id) take(&l, text, json_integer_value(id), NORMAL);
     size_t i;
-    json_array_foreach(all, i, added)
+    json_array_foreach (all, i, added)
         take(&l, json_string_value(json_object_get(added, "content")), json_integer_value(json_object_get(added, "id")),
              json_is_true(json_object_get(added, "special")) ? CONTROL : USER_DEFINED);
     return l;
@@ -78,7 +78,7 @@ static void build_lists(fr_builder *b, const json_t *root) {
     for (size_t id = 0; id < l.count; id++) fr_build_u32(b, l.types[id]);
     fr_build_key_array(b, "tokenizer.ggml.merges", FR_GGUF_STRING, json_array_size(merges));
     size_t i;
-    json_array_foreach(merges, i, merge) {
+    json_array_foreach (merges, i, merge) {
         char both[512];
         snprintf(both, sizeof both, "%s %s", json_string_value(json_array_get(merge, 0)),
                  json_string_value(json_array_get(merge, 1)));

@@ -9,12 +9,12 @@
 #define WORDS_MAX 256
 
 static const fr_verb verbs[] = {
-    {.name = "generate", .bit = FR_VERB_GENERATE}, {.name = "chat", .bit = FR_VERB_CHAT},
-    {.name = "logits", .bit = FR_VERB_LOGITS},     {.name = "tokenize", .bit = FR_VERB_TOKENIZE},
-    {.name = "inspect", .bit = FR_VERB_INSPECT},   {.name = "verify", .bit = FR_VERB_VERIFY},
+    {.name = "generate", .bit = FR_VERB_GENERATE},     {.name = "chat", .bit = FR_VERB_CHAT},
+    {.name = "logits", .bit = FR_VERB_LOGITS},         {.name = "tokenize", .bit = FR_VERB_TOKENIZE},
+    {.name = "inspect", .bit = FR_VERB_INSPECT},       {.name = "verify", .bit = FR_VERB_VERIFY},
     {.name = "perplexity", .bit = FR_VERB_PERPLEXITY}, {.name = "quantize", .bit = FR_VERB_QUANTIZE},
-    {.name = "synth", .bit = FR_VERB_SYNTH},       {.name = "pack", .bit = FR_VERB_PACK},
-    {.name = "report", .bit = FR_VERB_REPORT},     {.name = "bench", .bit = FR_VERB_BENCH},
+    {.name = "synth", .bit = FR_VERB_SYNTH},           {.name = "pack", .bit = FR_VERB_PACK},
+    {.name = "report", .bit = FR_VERB_REPORT},         {.name = "bench", .bit = FR_VERB_BENCH},
     {.name = "imatrix", .bit = FR_VERB_IMATRIX},
 };
 
@@ -34,8 +34,8 @@ static const fr_verb *find_verb(const char *name) {
 }
 
 static void read_lists(const fr_arguments *args) {
-    static const fr_arg lists[] = {FR_ARG_BENCH_ROWS, FR_ARG_BENCH_THREADS, FR_ARG_BENCH_PROMPT, FR_ARG_BENCH_GENERATE,
-                                   FR_ARG_BENCH_DEPTH, FR_ARG_BENCH_DRAFTS};
+    static const fr_arg lists[] = {FR_ARG_BENCH_ROWS,     FR_ARG_BENCH_THREADS, FR_ARG_BENCH_PROMPT,
+                                   FR_ARG_BENCH_GENERATE, FR_ARG_BENCH_DEPTH,   FR_ARG_BENCH_DRAFTS};
     int64_t numbers[64];
     for (size_t i = 0; i < sizeof lists / sizeof *lists; i++) fr_arguments_numbers(args, lists[i], numbers, 64);
 }

@@ -16,10 +16,14 @@ static const char *make_folder(const char *index) {
     const char *folder = fuzz_folder();
     fuzz_file config = fuzz_file_new(), first = fuzz_file_new(), second = fuzz_file_new();
     fuzz_file_write(&config, "{}", 2, NULL, 0);
-    write_shard(&first, "{\"a\":{\"dtype\":\"F32\",\"shape\":[2],\"data_offsets\":[0,8]},"
-                        "\"b\":{\"dtype\":\"BF16\",\"shape\":[2,2],\"data_offsets\":[8,16]}}", 16);
-    write_shard(&second, "{\"c\":{\"dtype\":\"F16\",\"shape\":[],\"data_offsets\":[0,2]},"
-                         "\"d\":{\"dtype\":\"F8_E5M2\",\"shape\":[2],\"data_offsets\":[2,4]}}", 4);
+    write_shard(&first,
+                "{\"a\":{\"dtype\":\"F32\",\"shape\":[2],\"data_offsets\":[0,8]},"
+                "\"b\":{\"dtype\":\"BF16\",\"shape\":[2,2],\"data_offsets\":[8,16]}}",
+                16);
+    write_shard(&second,
+                "{\"c\":{\"dtype\":\"F16\",\"shape\":[],\"data_offsets\":[0,2]},"
+                "\"d\":{\"dtype\":\"F8_E5M2\",\"shape\":[2],\"data_offsets\":[2,4]}}",
+                4);
     fuzz_link(folder, "config.json", config.path);
     fuzz_link(folder, "first.safetensors", first.path);
     fuzz_link(folder, "second.safetensors", second.path);

@@ -47,7 +47,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size) {
         snprintf(llama, sizeof llama, "LLAMA_CACHE=%s", folder);
         snprintf(ollama, sizeof ollama, "OLLAMA_MODELS=%s", folder);
         put(folder, "models--o--m/refs/main", file.path);
-        put(folder, "models--o--m/snapshots/" "0123456789abcdef0123456789abcdef01234567/a.gguf", file.path);
+        put(folder,
+            "models--o--m/snapshots/"
+            "0123456789abcdef0123456789abcdef01234567/a.gguf",
+            file.path);
         put(folder, "manifest=o=l=latest.json", file.path);
         put(folder, "o_l_a.gguf", file.path);
         put(folder, "manifests/registry.ollama.ai/library/m/latest", file.path);

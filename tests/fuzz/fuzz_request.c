@@ -46,8 +46,8 @@ static void run(fr_job *job, fr_engine *engine) {
 /* From 64 on, 16 bytes each: OpenAI's /v1/responses, Anthropic's /v1/messages, ollama's /api/chat, /api/generate. The
  * chat; NULL: it is none. */
 static json_t *read_dialect(int kind, json_t *body) {
-    static json_t *(*const read[])(json_t *body, char *error) = {fr_responses_read, fr_messages_read,
-                                                                 fr_ollama_read_chat, fr_ollama_read_generate};
+    static json_t *(*const read[])(json_t * body, char *error) = {fr_responses_read, fr_messages_read,
+                                                                  fr_ollama_read_chat, fr_ollama_read_generate};
     char error[FR_DIALECT_ERROR];
     json_t *chat = read[kind / 16 - 4](body, error);
     if ((error[0] != '\0') == (chat != NULL)) abort();

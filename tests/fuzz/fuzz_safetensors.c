@@ -21,8 +21,8 @@ static void bind(fr_weights *weights, const fr_tensor *tensor) {
     const char *name = tensor->name;
     size_t rows = tensor->dims ? (size_t)tensor->shape[0] : 1;
     check_bytes(tensor);
-    if (tensor->dims == 2 && !refused(fr_bind_matrix(weights, "", name, rows, (size_t)tensor->shape[1], FR_STREAMED,
-                                                     &matrix)))
+    if (tensor->dims == 2 &&
+        !refused(fr_bind_matrix(weights, "", name, rows, (size_t)tensor->shape[1], FR_STREAMED, &matrix)))
         return;
     if (refused(fr_bind_vector(weights, "", name, rows, &vector)))
         refused(fr_bind_indices(weights, "", name, rows, 1 << 20, &indices));

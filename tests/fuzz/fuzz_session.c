@@ -31,9 +31,9 @@ static fr_session *open_session(uint64_t *fingerprint) {
     fuzz_open_files(&files, MODEL);
     fr_model *model = fuzz_model_open(&files);
     if (!options || !model || fr_options_set(options, FR_OPT_CONTEXT, 192) != FR_OK ||
-        fr_options_set(options, FR_OPT_CHUNK, 8) != FR_OK ||
-        fr_options_set(options, FR_OPT_IGNORE_EOS, 1) != FR_OK || fr_fingerprint(model, fingerprint) != FR_OK ||
-        fr_session_open(model, NULL, options, &session) != FR_OK || !session->kv.keeps)
+        fr_options_set(options, FR_OPT_CHUNK, 8) != FR_OK || fr_options_set(options, FR_OPT_IGNORE_EOS, 1) != FR_OK ||
+        fr_fingerprint(model, fingerprint) != FR_OK || fr_session_open(model, NULL, options, &session) != FR_OK ||
+        !session->kv.keeps)
         die(fr_last_error(), "");
     fr_options_free(options);
     return session;

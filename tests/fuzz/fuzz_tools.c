@@ -74,7 +74,7 @@ static void check_reply(int form, const char *options, const int32_t *ids, size_
     const json_t *calls = json_object_get(message, "tool_calls");
     size_t i;
     if (json_array_size(calls) == 0) abort();
-    json_array_foreach(calls, i, call) {
+    json_array_foreach (calls, i, call) {
         const json_t *said = json_object_get(json_object_get(call, "function"), "arguments");
         json_t *arguments = json_loadb(json_string_value(said), json_string_length(said), JSON_ALLOW_NUL, NULL);
         if (!json_is_object(arguments)) abort();

@@ -4,8 +4,22 @@
 #include <jansson.h>
 #include <stdarg.h>
 
-enum { GGUF_U8, GGUF_I8, GGUF_U16, GGUF_I16, GGUF_U32, GGUF_I32, GGUF_F32, GGUF_BOOL, GGUF_STRING, GGUF_ARRAY,
-       GGUF_U64, GGUF_I64, GGUF_F64, GGUF_ALIGNMENT = 32 };
+enum {
+    GGUF_U8,
+    GGUF_I8,
+    GGUF_U16,
+    GGUF_I16,
+    GGUF_U32,
+    GGUF_I32,
+    GGUF_F32,
+    GGUF_BOOL,
+    GGUF_STRING,
+    GGUF_ARRAY,
+    GGUF_U64,
+    GGUF_I64,
+    GGUF_F64,
+    GGUF_ALIGNMENT = 32
+};
 
 /* ---------------------------------------------------------------------------------------------------------- reading */
 
@@ -19,7 +33,7 @@ static void read_safetensors(model_table *t, const char *path) {
     if (!root) die("not read:", path);
     t->data_begin = sizeof length + length;
     t->tensors = calloc(json_object_size(root) + 1, sizeof *t->tensors);
-    json_object_foreach(root, name, entry) {
+    json_object_foreach (root, name, entry) {
         table_tensor *tensor = &t->tensors[t->tensor_count];
         const json_t *shape = json_object_get(entry, "shape"), *span = json_object_get(entry, "data_offsets");
         if (strcmp(name, "__metadata__") == 0) continue;
@@ -100,8 +114,10 @@ static void read_gguf(model_table *t) {
 void table_read(model_table *table, const char *path) {
     *table = (model_table){.file = read_blob(path)};
     table->gguf = table->file.size > 4 && memcmp(table->file.bytes, "GGUF", 4) == 0;
-    if (table->gguf) read_gguf(table);
-    else read_safetensors(table, path);
+    if (table->gguf)
+        read_gguf(table);
+    else
+        read_safetensors(table, path);
 }
 
 void table_free(model_table *table) {
@@ -201,8 +217,10 @@ static void write_gguf(const model_table *t, writer *w) {
 
 blob table_write(const model_table *table) {
     writer w = {0};
-    if (table->gguf) write_gguf(table, &w);
-    else write_safetensors(table, &w);
+    if (table->gguf)
+        write_gguf(table, &w);
+    else
+        write_safetensors(table, &w);
     const uint8_t *data = table->file.bytes + table->data_begin;
     put(&w, data, table->hole);
     put(&w, data + table->hole_end, table->file.size - table->data_begin - table->hole_end);

@@ -11,7 +11,7 @@ typedef struct table_tensor {
     char name[280];
     char type[16]; /* "BF16"; GGUF's number */
     uint64_t shape[5];
-    size_t dims; /* at most 5: one more than is read */
+    size_t dims;         /* at most 5: one more than is read */
     uint64_t begin, end; /* of the data; a GGUF file has no end */
 } table_tensor;
 

@@ -51,8 +51,7 @@ static const subject subjects[] = {
     {MODELS "glm4-moe-own", "", NULL, NULL, "model.safetensors", "*.layers.3.@(embed_tokens|shared_head.*).weight"},
     {MODELS "glm4-moe-fp8", "", NULL, NULL, "model.safetensors", "*.layers.2.@(embed_tokens|shared_head.*).weight"},
     {MODELS "deepseek-v3-own", "", NULL, NULL, "config.json", ""},
-    {MODELS "deepseek-v3-own", "", NULL, NULL, "model.safetensors",
-     "*.layers.2.@(embed_tokens|shared_head.*).weight"},
+    {MODELS "deepseek-v3-own", "", NULL, NULL, "model.safetensors", "*.layers.2.@(embed_tokens|shared_head.*).weight"},
     {MODELS "deepseek-v3-fp8", "", NULL, NULL, "config.json", ""},
     {MODELS "glm-4.7-flash-odd", "", NULL, NULL, "config.json", ""},
     {DEEPSEEK, "model-bf16.gguf", NULL, NULL, "model-bf16.gguf", "output.weight"},
@@ -192,9 +191,10 @@ typedef enum damage {
     DAMAGES
 } damage;
 
-static const char *const damage_names[DAMAGES] = {"missing", "renamed", "twice", "an extra", "of another layer",
-    "of a layer beyond 64 bits", "another shape", "a huge shape", "no shape", "more dimensions", "another type",
-    "no type", "other data"};
+static const char *const damage_names[DAMAGES] = {
+    "missing",       "renamed",      "twice",    "an extra",        "of another layer", "of a layer beyond 64 bits",
+    "another shape", "a huge shape", "no shape", "more dimensions", "another type",     "no type",
+    "other data"};
 
 /* The layer's number in a name, "layers.7." or "blk.7."; NULL: it is no layer's. */
 static char *number_in(char *name) {
@@ -228,7 +228,7 @@ static bool reshape(table_tensor *tensor) {
 /* A type of as many bytes; of blocks, which GGUF's rows may be of, another of those. */
 static void retype(table_tensor *tensor, bool gguf) {
     static const char *const published[][2] = {{"BF16", "I16"}, {"F16", "U16"}, {"F32", "I32"}, {"I64", "F64"},
-                                               {"I32", "F32"}, {"F64", "I64"}, {"U8", "I8"}, {"F8_E4M3", "I8"}};
+                                               {"I32", "F32"},  {"F64", "I64"}, {"U8", "I8"},   {"F8_E4M3", "I8"}};
     if (gguf) snprintf(tensor->type, sizeof tensor->type, "%s", strcmp(tensor->type, "26") == 0 ? "0" : "26" /* I32 */);
     for (size_t i = 0; !gguf && i < sizeof published / sizeof *published; i++)
         if (strcmp(tensor->type, published[i][0]) == 0) {
@@ -345,10 +345,23 @@ enum { GGUF_VALUES = sizeof gguf_values / sizeof *gguf_values, GGUF_CHANGES = GG
 
 /* What lines about numbers that don't go together say instead of a key. */
 static void add_counted(names *all) {
-    static const char *const counted[] = {"tensor ", "attention heads", "rotary values", "sections of the rotary",
-                                          "keys of", "vocabulary", "layer ", "layers share", "architecture",
-                                          "merge_size", "projector", "vision tower of width", "merge 0",
-                                          "token types", "layers stand before", "experts are", "experts can't"};
+    static const char *const counted[] = {"tensor ",
+                                          "attention heads",
+                                          "rotary values",
+                                          "sections of the rotary",
+                                          "keys of",
+                                          "vocabulary",
+                                          "layer ",
+                                          "layers share",
+                                          "architecture",
+                                          "merge_size",
+                                          "projector",
+                                          "vision tower of width",
+                                          "merge 0",
+                                          "token types",
+                                          "layers stand before",
+                                          "experts are",
+                                          "experts can't"};
     for (size_t i = 0; i < sizeof counted / sizeof *counted; i++) add_name(all, counted[i]);
 }
 
@@ -395,19 +408,53 @@ static void change_keys(bench *b, const model_table *table, size_t count) {
 /* ------------------------------------------------------------------------------------------------------ config.json */
 
 static const char *const json_values[] = {
-    "0", "-1", "1", "3", "7", "1000000000", "2147483648", "4294967297", "9223372036854775807", "18446744073709551616",
-    "0.5", "-0.5", "1e-300", "1e300", "null", "true", "false", "\"x\"", "\"\"", "\"yarn\"", "[]", "[1]", "[[1]]",
-    "[\"x\"]", "{}", "{\"x\": 1}", "{\"rope_type\": \"x\"}", NULL /* missing */,
+    "0",
+    "-1",
+    "1",
+    "3",
+    "7",
+    "1000000000",
+    "2147483648",
+    "4294967297",
+    "9223372036854775807",
+    "18446744073709551616",
+    "0.5",
+    "-0.5",
+    "1e-300",
+    "1e300",
+    "null",
+    "true",
+    "false",
+    "\"x\"",
+    "\"\"",
+    "\"yarn\"",
+    "[]",
+    "[1]",
+    "[[1]]",
+    "[\"x\"]",
+    "{}",
+    "{\"x\": 1}",
+    "{\"rope_type\": \"x\"}",
+    NULL /* missing */,
 };
 enum { JSON_VALUES = sizeof json_values / sizeof *json_values };
 
 /* What stands for rotary positions in some families, and never may what it isn't. */
 static const char *const ropes[] = {
-    "5", "[]", "\"linear\"", "{\"rope_type\": \"yarn\", \"factor\": 4}", "{\"type\": \"dynamic\", \"factor\": 4}",
-    "{\"rope_type\": \"longrope\"}", "{\"rope_type\": 5}", "{\"rope_type\": [\"linear\"], \"factor\": 4}",
-    "{\"rope_type\": \"linear\"}", "{\"rope_type\": \"linear\", \"factor\": \"4\"}",
-    "{\"rope_type\": \"linear\", \"factor\": 0}", "{\"rope_type\": \"linear\", \"factor\": -4}",
-    "{\"rope_type\": \"linear\", \"factor\": 1e300}", "{\"rope_type\": \"linear\", \"factor\": null}",
+    "5",
+    "[]",
+    "\"linear\"",
+    "{\"rope_type\": \"yarn\", \"factor\": 4}",
+    "{\"type\": \"dynamic\", \"factor\": 4}",
+    "{\"rope_type\": \"longrope\"}",
+    "{\"rope_type\": 5}",
+    "{\"rope_type\": [\"linear\"], \"factor\": 4}",
+    "{\"rope_type\": \"linear\"}",
+    "{\"rope_type\": \"linear\", \"factor\": \"4\"}",
+    "{\"rope_type\": \"linear\", \"factor\": 0}",
+    "{\"rope_type\": \"linear\", \"factor\": -4}",
+    "{\"rope_type\": \"linear\", \"factor\": 1e300}",
+    "{\"rope_type\": \"linear\", \"factor\": null}",
     "{\"rope_type\": \"llama3\", \"factor\": 8}",
     "{\"rope_type\": \"llama3\", \"factor\": 8, \"low_freq_factor\": 4, \"high_freq_factor\": 1,"
     " \"original_max_position_embeddings\": 32}",
@@ -421,8 +468,9 @@ static size_t count_members(const json_t *root) {
     size_t count = 0, i;
     const char *key;
     json_t *member;
-    if (json_is_array(root)) json_array_foreach(root, i, member) count += 1 + count_members(member);
-    json_object_foreach((json_t *)(uintptr_t)root, key, member) count += 1 + count_members(member);
+    if (json_is_array(root))
+        json_array_foreach (root, i, member) count += 1 + count_members(member);
+    json_object_foreach ((json_t *)(uintptr_t)root, key, member) count += 1 + count_members(member);
     return count;
 }
 
@@ -432,20 +480,24 @@ static const char *change_member(json_t *root, const char *below, size_t *left, 
     json_t *member;
     size_t i;
     if (json_is_array(root))
-        json_array_foreach(root, i, member) {
+        json_array_foreach (root, i, member) {
             if ((*left)-- == 0) {
-                if (value) json_array_set(root, i, value);
-                else json_array_remove(root, i);
+                if (value)
+                    json_array_set(root, i, value);
+                else
+                    json_array_remove(root, i);
                 return below;
             }
             if ((found = change_member(member, below, left, value))) return found;
         }
-    json_object_foreach(root, key, member) {
+    json_object_foreach (root, key, member) {
         if ((*left)-- == 0) {
             static char name[128];
             snprintf(name, sizeof name, "%s", key);
-            if (value) json_object_set(root, name, value);
-            else json_object_del(root, name);
+            if (value)
+                json_object_set(root, name, value);
+            else
+                json_object_del(root, name);
             return name;
         }
         if ((found = change_member(member, key, left, value))) return found;
@@ -457,8 +509,9 @@ static void add_keys(names *all, const json_t *root) {
     const char *key;
     json_t *member;
     size_t i;
-    if (json_is_array(root)) json_array_foreach(root, i, member) add_keys(all, member);
-    json_object_foreach((json_t *)(uintptr_t)root, key, member) {
+    if (json_is_array(root))
+        json_array_foreach (root, i, member) add_keys(all, member);
+    json_object_foreach ((json_t *)(uintptr_t)root, key, member) {
         add_name(all, key);
         add_keys(all, member);
     }

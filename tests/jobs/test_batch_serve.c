@@ -44,9 +44,8 @@ static fr_changed_folder folder;
 
 /* Makes the demo model one that was given tokens for a text that is filled in. */
 static void make_model(void) {
-    static const char *const renamed[][2] = {{"\"<mask>\"", "\"<|fim_prefix|>\""},
-                                             {"\"<pad>\"", "\"<|fim_suffix|>\""},
-                                             {"\"<unk>\"", "\"<|fim_middle|>\""}};
+    static const char *const renamed[][2] = {
+        {"\"<mask>\"", "\"<|fim_prefix|>\""}, {"\"<pad>\"", "\"<|fim_suffix|>\""}, {"\"<unk>\"", "\"<|fim_middle|>\""}};
     FILE *file = fopen("tools/demo/target/tokenizer.json", "r");
     size_t size = 8 << 20, length, put = 0;
     char *text = malloc(size), *changed = malloc(size);

@@ -127,8 +127,16 @@ END_TEST
 
 /* Whatever an id is, it comes back as it was written. */
 START_TEST(ids_come_back_as_they_were_written) {
-    static const char *const ids[] = {"1.10", "123456789012345678901234567890", "-0", "1E+2", "\"\\u00e9\\n, }\"",
-                                      "{\"id\": [1.50, {\"x\": \"]\"}]}", "null", "true", "[ 1 ,2]", "1e999"};
+    static const char *const ids[] = {"1.10",
+                                      "123456789012345678901234567890",
+                                      "-0",
+                                      "1E+2",
+                                      "\"\\u00e9\\n, }\"",
+                                      "{\"id\": [1.50, {\"x\": \"]\"}]}",
+                                      "null",
+                                      "true",
+                                      "[ 1 ,2]",
+                                      "1e999"};
     char input[1024], expected[64];
     size_t at = 0, count = sizeof ids / sizeof *ids;
     for (size_t i = 0; i < count; i++)
@@ -163,8 +171,8 @@ END_TEST
 
 /* A seed of -1 is drawn, and told, so that the text can be had again. */
 START_TEST(a_drawn_seed_is_told) {
-    fr_command c = fr_command_feed("{\"prompt\": \"The\", \"seed\": -1, \"temp\": 1.5, \"n\": 9}\n",
-                                   "batch " TARGET "-f - -o -");
+    fr_command c =
+        fr_command_feed("{\"prompt\": \"The\", \"seed\": -1, \"temp\": 1.5, \"n\": 9}\n", "batch " TARGET "-f - -o -");
     json_t *answers = answers_of(&c);
     const json_t *answer = json_array_get(answers, 0);
     fr_command again = fr_command_ok("generate " TARGET "-p The --temp 1.5 -n 9 --output json --seed %lld",
@@ -181,15 +189,17 @@ END_TEST
 /* A picture that nobody would see: templates leave such parts out without a word. Of a model that sees, of one that
  * does not, and of one whose template knows no pictures. */
 #define SHOWS(parts) "\"messages\": [{\"role\": \"user\", \"content\": [" parts "]}], \"n\": 1}\n"
-#define SAYS "{\"type\": \"text\", \"text\": \"Read:\"}"
+#define SAYS         "{\"type\": \"text\", \"text\": \"Read:\"}"
 
 START_TEST(pictures_that_nobody_would_see) {
+    /* clang-format off */
     static const char *const input =
         "{" SHOWS("{\"type\": \"image_url\", \"image_url\": {\"url\": \"file:///x\"}}, " SAYS)
         "{" SHOWS("{\"type\": \"image\"}, " SAYS)
         "{" SHOWS("{\"image\": \"x.png\"}, " SAYS)
         "{\"images\": [], " SHOWS(SAYS ", {\"type\": \"input_audio\"}")
         "{" SHOWS(SAYS);
+    /* clang-format on */
     static const struct {
         const char *model, *picture;
     } ways[] = {{TARGET, "no vision tower"},
@@ -223,16 +233,18 @@ START_TEST(bans_may_be_many) {
     fclose(stream);
     stream = open_memstream(&input, &length);
     fprintf(stream, "{\"prompt\": \"The\", \"logit_bias\": {%s}}\n", bans);
-    fprintf(stream, "{\"custom_id\": \"a\", \"url\": \"/v1/completions\", \"body\": {\"prompt\": \"The\", "
-                    "\"logit_bias\": {%s}}}\n", bans);
+    fprintf(stream,
+            "{\"custom_id\": \"a\", \"url\": \"/v1/completions\", \"body\": {\"prompt\": \"The\", "
+            "\"logit_bias\": {%s}}}\n",
+            bans);
     fclose(stream);
     fr_command c = fr_command_run("batch " TARGET "-f - -o - -n 3", input);
     ck_assert_msg(c.status == 0, "%s%.400s", c.err, c.out);
     json_t *answers = answers_of(&c), *left = json_pack("[iii]", 77, 77, 77);
     ck_assert(json_equal(json_object_get(json_array_get(answers, 0), "ids"), left));
     const char *text;
-    ck_assert_int_eq(json_unpack(json_array_get(answers, 1), "{s{s{s[{ss}]}}}", "response", "body", "choices", "text",
-                                 &text), 0);
+    ck_assert_int_eq(
+        json_unpack(json_array_get(answers, 1), "{s{s{s[{ss}]}}}", "response", "body", "choices", "text", &text), 0);
     ck_assert_str_eq(text, json_string_value(json_object_get(json_array_get(answers, 0), "text")));
     json_decref(left);
     json_decref(answers);
@@ -244,23 +256,25 @@ END_TEST
 
 /* OpenAI's clients and data frames write null for fields that were not set, which OpenAI's schema allows. */
 START_TEST(a_member_that_is_null_is_not_there) {
-    static const char *const own[] = {
-        "id", "ids", "messages", "seed", "stop", "ignore_eos", "logprobs", "images", "tools", "grammar", "json_schema",
-        "regex", "temp", "top_k", "top_p", "min_p", "custom_id", "method", "url", "body", "repeat_penalty", "mirostat",
-        "logit_bias", "samplers"};
+    static const char *const own[] = {"id",       "ids",    "messages",       "seed",     "stop",        "ignore_eos",
+                                      "logprobs", "images", "tools",          "grammar",  "json_schema", "regex",
+                                      "temp",     "top_k",  "top_p",          "min_p",    "custom_id",   "method",
+                                      "url",      "body",   "repeat_penalty", "mirostat", "logit_bias",  "samplers"};
     static const char *const bodies[] = {
-        "seed", "stop", "temperature", "top_p", "max_tokens", "logprobs", "logit_bias", "n", "user", "metadata",
-        "response_format", "frequency_penalty", "echo", "suffix", "best_of", "stream", "model"};
+        "seed",    "stop",   "temperature", "top_p",           "max_tokens",        "logprobs", "logit_bias",
+        "n",       "user",   "metadata",    "response_format", "frequency_penalty", "echo",     "suffix",
+        "best_of", "stream", "model"};
     enum { OWN = sizeof own / sizeof *own, BODIES = sizeof bodies / sizeof *bodies };
     char *input;
     size_t length;
     FILE *stream = open_memstream(&input, &length);
-    for (size_t i = 0; i < OWN; i++)
-        fprintf(stream, "{\"prompt\": \"The\", \"n\": 4, \"%s\": null}\n", own[i]);
+    for (size_t i = 0; i < OWN; i++) fprintf(stream, "{\"prompt\": \"The\", \"n\": 4, \"%s\": null}\n", own[i]);
     fprintf(stream, "{\"prompt\": null, \"ids\": [2], \"n\": null}\n{\"ids\": [2]}\n");
     for (size_t i = 0; i < BODIES; i++)
-        fprintf(stream, "{\"custom_id\": \"a\", \"method\": null, \"url\": \"/v1/completions\", \"body\": {\"prompt\": "
-                        "\"The\", \"max_completion_tokens\": null, \"%s\": null}}\n", bodies[i]);
+        fprintf(stream,
+                "{\"custom_id\": \"a\", \"method\": null, \"url\": \"/v1/completions\", \"body\": {\"prompt\": "
+                "\"The\", \"max_completion_tokens\": null, \"%s\": null}}\n",
+                bodies[i]);
     fclose(stream);
     fr_command c = fr_command_run("batch " TARGET "-f - -o - -np 4 -c 64 -n 4", input);
     ck_assert_msg(c.status == 0, "%s%.400s", c.err, c.out);
@@ -276,7 +290,8 @@ START_TEST(a_member_that_is_null_is_not_there) {
     for (size_t i = 0; i < BODIES; i++) {
         const char *text;
         ck_assert_int_eq(json_unpack(json_array_get(answers, OWN + 2 + i), "{s{s{s[{ss}]}}}", "response", "body",
-                                     "choices", "text", &text), 0);
+                                     "choices", "text", &text),
+                         0);
         ck_assert_str_eq(text, json_string_value(json_object_get(first, "text")));
     }
     json_decref(answers);
@@ -349,8 +364,7 @@ START_TEST(bytes_that_are_no_text_are_a_line) {
     ck_assert_int_eq(c.status, 1);
     ck_assert_str_eq(c.err, "forerun: 3 of 4 lines could not be run: each has its \"error\"\n");
     ck_assert_uint_eq(json_array_size(answers), 4);
-    for (size_t i = 0; i < 4; i++)
-        ck_assert(i == 2 || json_object_get(json_array_get(answers, i), "error") != NULL);
+    for (size_t i = 0; i < 4; i++) ck_assert(i == 2 || json_object_get(json_array_get(answers, i), "error") != NULL);
     json_decref(answers);
     fr_command_free(&c);
 }
@@ -377,7 +391,8 @@ START_TEST(lines_wait_for_pages) {
         const json_t *answer = json_array_get(got, i);
         ck_assert(json_equal(json_object_get(answer, "ids"), fr_json_get(json_array_get(expected, i), "ids")));
         ck_assert_int_eq(json_unpack((json_t *)answer, "{s{s{sI,sI}}}", "stats", "memory", "target_kv", &kv,
-                                     "snapshots", &checkpoints), 0);
+                                     "snapshots", &checkpoints),
+                         0);
         ck_assert(kv > 0 && checkpoints >= 0 && checkpoints < strtoll(bytes + 9, NULL, 10));
     }
     json_decref(expected);

@@ -50,11 +50,10 @@ static const json_t *choice_of(const json_t *answer) {
 }
 
 static void check_members(const json_t *object, const char *const *names, size_t count) {
-    for (size_t i = 0; i < count; i++)
-        ck_assert_msg(json_object_get(object, names[i]) != NULL, "no \"%s\"", names[i]);
+    for (size_t i = 0; i < count; i++) ck_assert_msg(json_object_get(object, names[i]) != NULL, "no \"%s\"", names[i]);
 }
-#define CHECK_MEMBERS(object, ...)                                                                 \
-    check_members(object, (const char *const[]){__VA_ARGS__},                                      \
+#define CHECK_MEMBERS(object, ...)                            \
+    check_members(object, (const char *const[]){__VA_ARGS__}, \
                   sizeof((const char *const[]){__VA_ARGS__}) / sizeof(const char *))
 
 /* Bodies, and the options of generate that say the same. */
@@ -71,7 +70,8 @@ static const struct {
     {CHAT("{" HI ", \"temperature\": 0.9, \"seed\": 5, \"top_p\": 0.9, \"top_k\": 40, \"min_p\": 0.01, "
           "\"presence_penalty\": 0.5, \"frequency_penalty\": 0.25, \"max_tokens\": 30}"),
      "--chat -p Hi --temp 0.9 --seed 5 --top-p 0.9 --top-k 40 --min-p 0.01 --presence-penalty 0.5 "
-     "--frequency-penalty 0.25 -n 30", "length"},
+     "--frequency-penalty 0.25 -n 30",
+     "length"},
     {CHAT("{" HI ", \"max_tokens\": 9, \"logit_bias\": {\"421\": -100, \"291\": -100}}"),
      "--chat -p Hi -n 9 -l 421-100,291-100", "length"},
     {COMPLETION("{\"prompt\": \"Once upon\", \"max_tokens\": 12}"), "-p 'Once upon' -n 12", "length"},
@@ -83,7 +83,8 @@ static const struct {
     {COMPLETION("{\"prompt\": \"def f(x):\", \"stop\": [\"zz\", \"\\n\"], \"temperature\": 1.1, \"max_tokens\": 99}"),
      "-p 'def f(x):' --temp 1.1 --stop zz --stop '\n' -n 99", "stop"},
     {CHAT("{" HI ", \"response_format\": {\"type\": \"json_schema\", \"json_schema\": {\"name\": \"x\", \"schema\": "
-          "{\"enum\": [{\"a\": 1}, [2, 3]]}}}}"), "--chat -p Hi -j '{\"enum\": [{\"a\": 1}, [2, 3]]}'", "stop"},
+          "{\"enum\": [{\"a\": 1}, [2, 3]]}}}}"),
+     "--chat -p Hi -j '{\"enum\": [{\"a\": 1}, [2, 3]]}'", "stop"},
     {COMPLETION("{\"prompt\": \"Once\", \"regex\": \"[a-f]{4}\"}"), "-p Once --regex '[a-f]{4}'", "stop"},
 };
 
@@ -106,8 +107,8 @@ START_TEST(openai_requests_say_what_generate_says) {
     ck_assert_str_eq(json_string_value(text), json_string_value(fr_json_get(expected, "text")));
     ck_assert_uint_eq((size_t)json_integer_value(fr_json_get(usage, "completion_tokens")),
                       json_array_size(fr_json_get(expected, "ids")));
-    ck_assert(json_equal(fr_json_get(usage, "prompt_tokens"),
-                         fr_json_get(fr_json_get(expected, "stats"), "prompt_tokens")));
+    ck_assert(
+        json_equal(fr_json_get(usage, "prompt_tokens"), fr_json_get(fr_json_get(expected, "stats"), "prompt_tokens")));
     json_decref(answers);
     json_decref(expected);
 }
@@ -150,8 +151,7 @@ static const struct {
     {CHAT("[]"), 400, "body must be an object"},
     {COMPLETION("{\"prompt\": [\"a\", \"b\"]}"), 501, "several prompts"},
     {COMPLETION("{\"prompt\": \"a\", \"echo\": 1}"), 400, "echo must be true or false"},
-    {COMPLETION("{\"prompt\": \"a\", \"echo\": true, \"suffix\": \"b\"}"), 400,
-     "echo and suffix exclude each other"},
+    {COMPLETION("{\"prompt\": \"a\", \"echo\": true, \"suffix\": \"b\"}"), 400, "echo and suffix exclude each other"},
     {COMPLETION("{\"prompt\": \"a\", \"best_of\": 2, \"n\": 3}"), 400, "best_of 2 is less than n 3"},
     {COMPLETION("{\"prompt\": \"a\", \"best_of\": 129}"), 400, "best_of must be a whole number from 1 to 128"},
     {COMPLETION("{\"prompt\": \"a\", \"suffix\": \"b\"}"), 501, "suffix: the model has no tokens for a text that"},
@@ -189,8 +189,8 @@ START_TEST(what_is_not_built_is_refused_in_its_line) {
 END_TEST
 
 START_TEST(a_prompt_that_is_too_long) {
-    json_t *answers = answers_of(COMPLETION("{\"prompt\": \"a b c d e f g h i j k l m n o p q r s t u v w x y z\"}"),
-                                 "-c 12", 1);
+    json_t *answers =
+        answers_of(COMPLETION("{\"prompt\": \"a b c d e f g h i j k l m n o p q r s t u v w x y z\"}"), "-c 12", 1);
     const json_t *response = fr_json_get(json_array_get(answers, 0), "response");
     const json_t *error = fr_json_get(fr_json_get(response, "body"), "error");
     ck_assert_str_eq(json_string_value(fr_json_get(error, "type")), "exceed_context_size_error");
@@ -200,14 +200,12 @@ START_TEST(a_prompt_that_is_too_long) {
 END_TEST
 
 /* Tools are the template's to show; where none may be called it shows none. */
-#define TOOL \
-    "{\"type\": \"function\", \"function\": {\"name\": \"f\", \"description\": \"d\", \"parameters\": {}}}"
+#define TOOL "{\"type\": \"function\", \"function\": {\"name\": \"f\", \"description\": \"d\", \"parameters\": {}}}"
 
 START_TEST(tools_are_shown) {
     static const char *const bodies[] = {
         "{" HI ", \"max_tokens\": 1, \"tools\": [" TOOL "]}",
-        "{" HI ", \"max_tokens\": 1, \"tools\": [" TOOL "], \"tool_choice\": \"none\"}",
-        "{" HI ", \"max_tokens\": 1}"};
+        "{" HI ", \"max_tokens\": 1, \"tools\": [" TOOL "], \"tool_choice\": \"none\"}", "{" HI ", \"max_tokens\": 1}"};
     json_int_t tokens[3];
     for (size_t i = 0; i < 3; i++) {
         char line[1024];
@@ -229,9 +227,9 @@ static void check_texts(const json_t *logprobs, const char *text) {
     char joined[4096];
     size_t length = 0, i, b;
     const json_t *one, *byte;
-    json_array_foreach(logprobs, i, one) {
+    json_array_foreach (logprobs, i, one) {
         CHECK_MEMBERS(one, "token", "logprob", "bytes", "top_logprobs", "id");
-        json_array_foreach(fr_json_get(one, "bytes"), b, byte) joined[length++] = (char)json_integer_value(byte);
+        json_array_foreach (fr_json_get(one, "bytes"), b, byte) joined[length++] = (char)json_integer_value(byte);
         const json_t *best = json_array_get(fr_json_get(one, "top_logprobs"), 0);
         CHECK_MEMBERS(best, "token", "logprob", "bytes");
         ck_assert(json_equal(fr_json_get(best, "token"), fr_json_get(one, "token")));
@@ -241,12 +239,10 @@ static void check_texts(const json_t *logprobs, const char *text) {
 }
 
 START_TEST(log_probabilities_have_texts) {
-    static const char *const input =
-        "{\"prompt\": \"Once upon\", \"n\": 12, \"logprobs\": 2}\n"
-        COMPLETION("{\"prompt\": \"Once upon\", \"max_tokens\": 12, \"logprobs\": 2}")
+    static const char *const input = "{\"prompt\": \"Once upon\", \"n\": 12, \"logprobs\": 2}\n" COMPLETION(
+        "{\"prompt\": \"Once upon\", \"max_tokens\": 12, \"logprobs\": 2}")
         CHAT("{" HI ", \"max_tokens\": 12, \"logprobs\": true, \"top_logprobs\": 2}")
-        CHAT("{" HI ", \"max_tokens\": 2, \"logprobs\": true}")
-        "{\"prompt\": \"Once upon\", \"n\": 12}\n";
+            CHAT("{" HI ", \"max_tokens\": 2, \"logprobs\": true}") "{\"prompt\": \"Once upon\", \"n\": 12}\n";
     json_t *answers = answers_of(input, "", 0), *alone = json_of("-p 'Once upon' -n 12 --logprobs 2");
     const char *text = json_string_value(fr_json_get(alone, "text"));
     const json_t *logprobs = fr_json_get(alone, "logprobs");

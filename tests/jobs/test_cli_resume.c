@@ -97,8 +97,8 @@ static void check_same(const char *got, const char *expected, size_t line) {
 
 /* What an earlier run left: a digit stands for its answer to that line, counted from 1; the rest for itself. */
 #define CUT "{\"id\":\"b\",\"ids\":[4],\"text\":\"MARK\",\"stop\":\"interrupt\"}\n"
-#define CANCELLED                                                                                \
-    "{\"id\":\"batch_req_7\",\"custom_id\":\"d\",\"response\":null,\"error\":{\"code\":"             \
+#define CANCELLED                                                                        \
+    "{\"id\":\"batch_req_7\",\"custom_id\":\"d\",\"response\":null,\"error\":{\"code\":" \
     "\"batch_cancelled\",\"message\":\"MARK\"}}\n"
 #define FAILED "{\"id\":null,\"error\":\"MARK\"}\n"
 
@@ -122,8 +122,10 @@ static void write_left(const char *left, char **whole) {
     while (*left) {
         const char *line = *left >= '1' && *left <= '6' ? whole[*left - '1'] : NULL, *end = strchr(left, '\n');
         int length = line ? 1 : end ? (int)(end + 1 - left) : (int)strlen(left);
-        if (line) fprintf(file, "%.*s, \"mark\": 1}\n", (int)strlen(line) - 1, line);
-        else fprintf(file, "%.*s", length, left);
+        if (line)
+            fprintf(file, "%.*s, \"mark\": 1}\n", (int)strlen(line) - 1, line);
+        else
+            fprintf(file, "%.*s", length, left);
         left += length;
     }
     fclose(file);
@@ -138,8 +140,10 @@ START_TEST(answers_are_kept) {
     fr_command_free(&first);
     char *expected = read_file(out);
     ck_assert_uint_eq(split(expected, whole, LINES), LINES);
-    if (!ways[_i].marked) unlink(out);
-    else write_left(ways[_i].left, whole);
+    if (!ways[_i].marked)
+        unlink(out);
+    else
+        write_left(ways[_i].left, whole);
     snprintf(line + strlen(line), sizeof line - strlen(line), "--resume");
     fr_command again = fr_command_run(line, NULL);
     ck_assert_int_eq(again.status, 1);
@@ -258,9 +262,9 @@ END_TEST
 
 /* What answers_behind_are_kept_again begins with: of four lines the first and the third are answered, and the second
  * ends when it is interrupted, or after n ids. */
-#define FIRST "{\"id\":0,\"ids\":[4],\"text\":\"\",\"stop\":\"length\"}"
+#define FIRST   "{\"id\":0,\"ids\":[4],\"text\":\"\",\"stop\":\"length\"}"
 #define NOT_RUN "{\"error\": \"not run yet\"}\n"
-#define THIRD "{\"id\":2,\"ids\":[4],\"text\":\"MARK\",\"stop\":\"length\"}"
+#define THIRD   "{\"id\":2,\"ids\":[4],\"text\":\"MARK\",\"stop\":\"length\"}"
 
 static void write_four(int n) {
     FILE *file = fopen(in, "w");
@@ -336,8 +340,10 @@ static fr_command run_with_little_room(const char *line) {
     snprintf(shell, sizeof shell, "sh -c 'ulimit -f 4; exec \"$0\" \"$@\"' %s", around ? around : "");
     setenv("FORERUN_EMULATOR", shell, 1);
     fr_command c = fr_command_run(line, NULL);
-    if (around) setenv("FORERUN_EMULATOR", around, 1);
-    else unsetenv("FORERUN_EMULATOR");
+    if (around)
+        setenv("FORERUN_EMULATOR", around, 1);
+    else
+        unsetenv("FORERUN_EMULATOR");
     free(around);
     return c;
 }
@@ -362,8 +368,10 @@ START_TEST(a_new_batch_has_nothing_before) {
     write_four(4);
     for (int i = 0; i < 2; i++) {
         write_file(before, NOT_RUN NOT_RUN THIRD "\n");
-        if (i == 0) write_file(out, FIRST "\n");
-        else unlink(out);
+        if (i == 0)
+            write_file(out, FIRST "\n");
+        else
+            unlink(out);
         fr_command c = fr_command_ok("batch " DEMO "-f %s -o %s %s", in, out, i == 0 ? "" : "--resume");
         char *answers = read_file(out);
         ck_assert_uint_eq(split(answers, got, 4), 4);

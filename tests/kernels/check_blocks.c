@@ -293,8 +293,7 @@ static bool packs_forth_and_back(fr_dtype type, size_t features, size_t cols) {
         /* A missing Q8_0 row is zero bytes in the tile, where codes count from -128. */
         if (o >= features && type == FR_Q8_0) continue;
         const uint8_t *expected = o < features ? rows + o * stride : zeros;
-        if (by_value ? !same_values(type, row, expected, cols) : memcmp(row, expected, row_bytes) != 0)
-            return false;
+        if (by_value ? !same_values(type, row, expected, cols) : memcmp(row, expected, row_bytes) != 0) return false;
     }
     return fr_packed_bytes(type, features, cols) == tile_bytes;
 }
@@ -374,11 +373,16 @@ static void read_options(int argc, char **argv) {
     options.seed = (uint64_t)time(NULL);
     for (int i = 1; i < argc; i++) {
         const char *word = argv[i], *value = i + 1 < argc ? argv[i + 1] : NULL;
-        if (strcmp(word, "--quick") == 0) options.quick = true;
-        else if (strcmp(word, "--either-zero") == 0) options.either_zero = true;
-        else if (value && strcmp(word, "--filter") == 0) options.filter = argv[++i];
-        else if (value && strcmp(word, "--isa") == 0) options.isa = argv[++i];
-        else if (value && strcmp(word, "--seed") == 0) options.seed = strtoull(argv[++i], NULL, 10);
+        if (strcmp(word, "--quick") == 0)
+            options.quick = true;
+        else if (strcmp(word, "--either-zero") == 0)
+            options.either_zero = true;
+        else if (value && strcmp(word, "--filter") == 0)
+            options.filter = argv[++i];
+        else if (value && strcmp(word, "--isa") == 0)
+            options.isa = argv[++i];
+        else if (value && strcmp(word, "--seed") == 0)
+            options.seed = strtoull(argv[++i], NULL, 10);
         else {
             fprintf(stderr, "check_blocks: unknown option '%s'\n", word);
             exit(2);

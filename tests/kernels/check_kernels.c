@@ -90,12 +90,15 @@ static uint32_t random_number(fill_mode mode, unsigned exponent_bits, unsigned m
         exponent = 0;
         mantissa |= 1;
         sign = array_sign;
-    } else if (below(16) == 0) exponent = mantissa = 0;
+    } else if (below(16) == 0)
+        exponent = mantissa = 0;
     else if (mode == CANCELLING) {
         exponent = bias + 9 * below(2);
         mantissa &= 3u << (mantissa_bits - 2);
-    } else if (mode == TINY && below(2)) exponent = below(3);
-    else if (mode == WIDE) exponent = bias / 2 + below(bias);
+    } else if (mode == TINY && below(2))
+        exponent = below(3);
+    else if (mode == WIDE)
+        exponent = bias / 2 + below(bias);
     else if (mode == NONFINITE && below(8) == 0) {
         exponent = top - below(2);
         if (below(2)) mantissa = 0;
@@ -344,9 +347,18 @@ static void check_fp8_case(operation *op, const matmul_case *c, size_t first) {
     fill_fp8(w, c, scales, stride, first, w_mode);
     fill_rows(x, c->rows, c->x_stride, c->cols, x_mode);
     for (size_t i = 0; i < y_count; i++) expected[i] = -12345;
-    fr_matmul_fp8 job = {.y = expected, .y_stride = c->y_stride, .x = x, .x_stride = c->x_stride, .rows = c->rows,
-                         .w = w, .w_stride = c->w_stride, .scales = scales, .scale_stride = stride, .first = first,
-                         .cols = c->cols, .features = c->features};
+    fr_matmul_fp8 job = {.y = expected,
+                         .y_stride = c->y_stride,
+                         .x = x,
+                         .x_stride = c->x_stride,
+                         .rows = c->rows,
+                         .w = w,
+                         .w_stride = c->w_stride,
+                         .scales = scales,
+                         .scale_stride = stride,
+                         .first = first,
+                         .cols = c->cols,
+                         .features = c->features};
     ((fr_matmul_fp8_fn *)op->definition)(&job);
     job.y = y;
     op->cases++;
@@ -633,8 +645,10 @@ static const void *place_slots(size_t index, size_t head_dim, fr_dtype type, siz
     size_t row_bytes = fr_dtype_row_bytes(type, head_dim);
     uint8_t *seen = place(index, extent(high - low + 1, stride, row_bytes), at_end);
     for (size_t i = 0; i <= high - low; i++)
-        if (type < FR_FLOAT_TYPES) fill_weights((char *)seen + i * stride, head_dim, type, mode);
-        else fill_blocks(seen + i * stride, row_bytes, type, mode);
+        if (type < FR_FLOAT_TYPES)
+            fill_weights((char *)seen + i * stride, head_dim, type, mode);
+        else
+            fill_blocks(seen + i * stride, row_bytes, type, mode);
     return (const void *)((uintptr_t)seen - low * stride);
 }
 
@@ -733,10 +747,9 @@ static void check_attn_case(operation *op, attn_case *c, fr_attn_query *queries)
     snprintf(shape, sizeof shape,
              "head_dim %zu, values of %zu, %zu queries, positions %lld..%lld to %lld, %zu slots, %s keys, stride %zu, "
              "%s values, stride %zu, partial results %zu, cap %g, %s, %s",
-             n, attn->value_dim, attn->count, (long long)queries[0].first, (long long)queries[0].last,
-             (long long)last, c->slots, fr_dtype_name(attn->k_type), attn->k_stride,
-             fr_dtype_name(attn->v_type), attn->v_stride, attn->partial_stride, (double)attn->softcap,
-             queries[0].sink ? "a sink" : "no sink", mode_names[mode]);
+             n, attn->value_dim, attn->count, (long long)queries[0].first, (long long)queries[0].last, (long long)last,
+             c->slots, fr_dtype_name(attn->k_type), attn->k_stride, fr_dtype_name(attn->v_type), attn->v_stride,
+             attn->partial_stride, (double)attn->softcap, queries[0].sink ? "a sink" : "no sink", mode_names[mode]);
     point_outputs(attn, queries, expected);
     run_attn(op->definition, attn);
     op->cases++;
@@ -818,14 +831,17 @@ static void fill_row(float *x, size_t n, store_fill fill, fill_mode mode) {
     fill_floats(x, n, mode);
     for (size_t i = 0; i < n; i++) {
         float sign = below(2) ? 1 : -1;
-        if (fill == SCALED) x[i] *= power;
-        else if (fill == EQUALS) x[i] = below(3) ? sign * power : sign * power * 0.5f;
+        if (fill == SCALED)
+            x[i] *= power;
+        else if (fill == EQUALS)
+            x[i] = below(3) ? sign * power : sign * power * 0.5f;
         else if (fill == HALFWAY && below(2)) {
             uint32_t bits;
             memcpy(&bits, &x[i], sizeof bits);
             bits &= below(2) ? 0xfffff000 : 0xffff8000;
             memcpy(&x[i], &bits, sizeof bits);
-        } else if (fill == HALFWAY) x[i] = sign * power * (i % 32 == 0 ? 127 : 0.5f * (float)below(254));
+        } else if (fill == HALFWAY)
+            x[i] = sign * power * (i % 32 == 0 ? 127 : 0.5f * (float)below(254));
     }
 }
 
@@ -1075,11 +1091,16 @@ static void read_options(int argc, char **argv) {
     options.seed = (uint64_t)time(NULL);
     for (int i = 1; i < argc; i++) {
         const char *word = argv[i], *value = i + 1 < argc ? argv[i + 1] : NULL;
-        if (strcmp(word, "--quick") == 0) options.quick = true;
-        else if (strcmp(word, "--either-zero") == 0) options.either_zero = true;
-        else if (value && strcmp(word, "--filter") == 0) options.filter = argv[++i];
-        else if (value && strcmp(word, "--isa") == 0) options.isa = argv[++i];
-        else if (value && strcmp(word, "--seed") == 0) options.seed = strtoull(argv[++i], NULL, 10);
+        if (strcmp(word, "--quick") == 0)
+            options.quick = true;
+        else if (strcmp(word, "--either-zero") == 0)
+            options.either_zero = true;
+        else if (value && strcmp(word, "--filter") == 0)
+            options.filter = argv[++i];
+        else if (value && strcmp(word, "--isa") == 0)
+            options.isa = argv[++i];
+        else if (value && strcmp(word, "--seed") == 0)
+            options.seed = strtoull(argv[++i], NULL, 10);
         else {
             fprintf(stderr, "check_kernels: unknown option '%s'\n", word);
             exit(2);

@@ -104,8 +104,7 @@ START_TEST(gelu_silu_and_softcap) {
     ck_assert_double_le(worst, 1);
     worst = 0;
     kernels->silu_mul(y, x, one, BATCH);
-    for (size_t i = 0; i < BATCH; i++)
-        keep_worst(&worst, error_in_ulps(y[i], (double)x[i] / (1 + exp(-(double)x[i]))));
+    for (size_t i = 0; i < BATCH; i++) keep_worst(&worst, error_in_ulps(y[i], (double)x[i] / (1 + exp(-(double)x[i]))));
     ck_assert_double_le(worst, 3);
     worst = 0;
     memcpy(y, x, sizeof y);
@@ -143,12 +142,24 @@ static const struct {
     double partial, factor;
     float inverse[7]; /* at indices 1 2 5 17 31 63 127 */
 } published[] = {
-    {FR_ROPE_DEFAULT, 10000, 256, 1, 1, {0x1.dc73fp-1f, 0x1.bb5faep-1f, 0x1.654a0cp-1f, 0x1.2d55d4p-2f, 0x1.b828ccp-4f,
-                                         0x1.6020a4p-7f, 0x1.c2b922p-14f}},
-    {FR_ROPE_PROPORTIONAL, 1000000, 512, 0.25, 1, {0x1.e519fp-1f, 0x1.cb9da6p-1f, 0x1.86ea46p-1f, 0x1.99218ep-2f,
-                                                   0x1.8062cap-3f, 0x1.116b1p-5f, 0}},
-    {FR_ROPE_PROPORTIONAL, 1000000, 128, 0.5, 8, {0x1.9c975ap-4f, 0x1.4c7bcp-4f, 0x1.5bf9fep-5f, 0x1.a1835p-9f,
-                                                  0x1.454deep-13f, 0, NAN}},
+    {FR_ROPE_DEFAULT,
+     10000,
+     256,
+     1,
+     1,
+     {0x1.dc73fp-1f, 0x1.bb5faep-1f, 0x1.654a0cp-1f, 0x1.2d55d4p-2f, 0x1.b828ccp-4f, 0x1.6020a4p-7f, 0x1.c2b922p-14f}},
+    {FR_ROPE_PROPORTIONAL,
+     1000000,
+     512,
+     0.25,
+     1,
+     {0x1.e519fp-1f, 0x1.cb9da6p-1f, 0x1.86ea46p-1f, 0x1.99218ep-2f, 0x1.8062cap-3f, 0x1.116b1p-5f, 0}},
+    {FR_ROPE_PROPORTIONAL,
+     1000000,
+     128,
+     0.5,
+     8,
+     {0x1.9c975ap-4f, 0x1.4c7bcp-4f, 0x1.5bf9fep-5f, 0x1.a1835p-9f, 0x1.454deep-13f, 0, NAN}},
 };
 
 START_TEST(published_frequencies) {
@@ -188,21 +199,38 @@ static const struct {
     float inverse[32];
     bool untruncated;
 } published_yarn[] = {
-    {32, 10000, 40, 32, 1, 4096,
-     {0x1.000000p+0f, 0x1.7ff222p-1f, 0x1.1feb34p-1f, 0x1.afd136p-2f, 0x1.43d136p-2f, 0x1.e5a846p-3f,
-      0x1.6c310ep-3f, 0x1.111aeep-3f, 0x1.99999ap-4f, 0x1.33281ap-4f, 0x1.ccab84p-5f, 0x1.3f8b74p-5f,
-      0x1.b86436p-6f, 0x1.2d1b86p-6f, 0x1.97e506p-7f, 0x1.111aeep-7f, 0x1.6872b2p-8f, 0x1.d2e0ccp-9f,
-      0x1.26d42cp-9f, 0x1.67459ap-10f, 0x1.9e7c6ep-11f, 0x1.b32624p-12f, 0x1.74eea6p-13f, 0x1.17a8e2p-15f,
+    {32,
+     10000,
+     40,
+     32,
+     1,
+     4096,
+     {0x1.000000p+0f,  0x1.7ff222p-1f,  0x1.1feb34p-1f,  0x1.afd136p-2f,  0x1.43d136p-2f,  0x1.e5a846p-3f,
+      0x1.6c310ep-3f,  0x1.111aeep-3f,  0x1.99999ap-4f,  0x1.33281ap-4f,  0x1.ccab84p-5f,  0x1.3f8b74p-5f,
+      0x1.b86436p-6f,  0x1.2d1b86p-6f,  0x1.97e506p-7f,  0x1.111aeep-7f,  0x1.6872b2p-8f,  0x1.d2e0ccp-9f,
+      0x1.26d42cp-9f,  0x1.67459ap-10f, 0x1.9e7c6ep-11f, 0x1.b32624p-12f, 0x1.74eea6p-13f, 0x1.17a8e2p-15f,
       0x1.a36e2ep-16f, 0x1.3a8746p-16f, 0x1.d7b9e0p-17f, 0x1.61bea2p-17f, 0x1.094566p-17f, 0x1.8dd9bap-18f,
-      0x1.2a5884p-18f, 0x1.bf749ep-19f}, false},
+      0x1.2a5884p-18f, 0x1.bf749ep-19f},
+     false},
     {5, 5000, 3, 7, 2, 100, {0x1p+0f, 0x1.f122aap-4f, 0x1.6a06d8p-7f, 0x1.07a31ap-9f, 0x1.7ff988p-12f}, false},
-    {8, 10000, 4, 2, 1.9, 64,
+    {8,
+     10000,
+     4,
+     2,
+     1.9,
+     64,
      {0x1p+0f, 0x1.43d136p-2f, 0x1.99999ap-6f, 0x1.030dc6p-7f, 0x1.47ae14p-9f, 0x1.9e7c7p-11f, 0x1.0624dep-12f,
-      0x1.4b96cp-14f}, false},
-    {32, 150000, 32, 32, 1, 4096,
-     {0x1.000000p+0f, 0x1.60ca6ap-1f, 0x1.e62d44p-2f, 0x1.4eff54p-2f, 0x1.cda7f4p-3f, 0x1.3e19fap-3f,
-      0x1.b65f3ep-4f, 0x1.2e0ec8p-4f, 0x1.a04328p-5f, 0x1.03bbaap-5f, 0x1.3cc8dep-6f, 0x1.7bd928p-7f,
-      0x1.bd5080p-8f, 0x1.f9fc28p-9f, 0x1.127006p-9f, 0x1.13eef0p-10f, 0x1.dea878p-12f, 0x1.0f3372p-13f,
+      0x1.4b96cp-14f},
+     false},
+    {32,
+     150000,
+     32,
+     32,
+     1,
+     4096,
+     {0x1.000000p+0f,  0x1.60ca6ap-1f,  0x1.e62d44p-2f,  0x1.4eff54p-2f,  0x1.cda7f4p-3f,  0x1.3e19fap-3f,
+      0x1.b65f3ep-4f,  0x1.2e0ec8p-4f,  0x1.a04328p-5f,  0x1.03bbaap-5f,  0x1.3cc8dep-6f,  0x1.7bd928p-7f,
+      0x1.bd5080p-8f,  0x1.f9fc28p-9f,  0x1.127006p-9f,  0x1.13eef0p-10f, 0x1.dea878p-12f, 0x1.0f3372p-13f,
       0x1.415b8cp-15f, 0x1.badbf8p-16f, 0x1.312650p-16f, 0x1.a485f4p-17f, 0x1.21c258p-17f, 0x1.8f5056p-18f,
       0x1.132518p-18f, 0x1.7b2c8ep-19f, 0x1.05448ap-19f, 0x1.680cd0p-20f, 0x1.f02e50p-21f, 0x1.55e400p-21f,
       0x1.d727d6p-22f, 0x1.44a5a6p-22f},

@@ -20,8 +20,8 @@ enum { CASES = 40, ROWS_MAX = 9, FEATURES_MAX = 70, COLS_MAX = 2304, BLOCK = 32 
 
 static struct {
     size_t rows, features, cols;
-    float x[ROWS_MAX * COLS_MAX], w[FEATURES_MAX * COLS_MAX];     /* w: what the stored weights decode to */
-    double exact[ROWS_MAX * FEATURES_MAX];                        /* products in double */
+    float x[ROWS_MAX * COLS_MAX], w[FEATURES_MAX * COLS_MAX]; /* w: what the stored weights decode to */
+    double exact[ROWS_MAX * FEATURES_MAX];                    /* products in double */
     float blas[ROWS_MAX * FEATURES_MAX], y[ROWS_MAX * FEATURES_MAX];
     uint8_t stored[FEATURES_MAX * COLS_MAX * sizeof(float)];
     uint8_t packed[(FEATURES_MAX + FR_TILE_FEATURES) * COLS_MAX * 2];
@@ -54,8 +54,10 @@ static void make_case(fr_dtype type) {
             fr_fill_row(w, c.cols, FR_ROW_ORDINARY);
             for (size_t i = 0; i < c.cols; i++) {
                 uint16_t half = type == FR_F16 ? fr_f16_from_f32(w[i]) : fr_bf16_from_f32(w[i]);
-                if (type == FR_F32) ((float *)row)[i] = w[i];
-                else ((uint16_t *)row)[i] = half;
+                if (type == FR_F32)
+                    ((float *)row)[i] = w[i];
+                else
+                    ((uint16_t *)row)[i] = half;
             }
         }
         fr_dtype_decode(type, row, w, c.cols);
@@ -83,8 +85,8 @@ static void check_output(const char *isa, fr_dtype type, size_t r, size_t o, dou
  * other side is exact but for 2^-53. OpenBLAS's own float32 product may round at every column. */
 static void check_float(const fr_kernels *kernels, fr_dtype type) {
     make_case(type);
-    kernels->matmul[type](&(fr_matmul){c.y, c.features, c.x, c.cols, c.rows, c.stored,
-                                       fr_dtype_row_bytes(type, c.cols), c.cols, c.features});
+    kernels->matmul[type](&(fr_matmul){c.y, c.features, c.x, c.cols, c.rows, c.stored, fr_dtype_row_bytes(type, c.cols),
+                                       c.cols, c.features});
     for (size_t r = 0; r < c.rows; r++)
         for (size_t o = 0; o < c.features; o++) {
             double units = UNIT * magnitude(r, o, NULL) * 1.001;
@@ -118,8 +120,10 @@ START_TEST(products_are_openblas_products) {
         if (fr_kernels_select(fr_isa_word(word), &kernels) != FR_OK) continue;
         fr_random_start((uint64_t)type + 1);
         for (int i = 0; i < CASES; i++) {
-            if (type < FR_FLOAT_TYPES) check_float(kernels, type);
-            else check_blocks(kernels, type);
+            if (type < FR_FLOAT_TYPES)
+                check_float(kernels, type);
+            else
+                check_blocks(kernels, type);
         }
     }
 }

@@ -11,11 +11,11 @@
 #include "tests/support/made_root.h"
 #include "tests/support/suite.h"
 
-#define WHOLE  "tests/data/gguf/moe-odd.gguf"
-#define TOWER  "tests/data/gguf/moe-odd-assistant.gguf"
-#define COMMIT "0123456789abcdef0123456789abcdef01234567"
-#define OTHER  "fedcba9876543210fedcba9876543210fedcba98"
-#define DIGEST "00000000000000000000000000000000000000000000000000000000000000aa"
+#define WHOLE           "tests/data/gguf/moe-odd.gguf"
+#define TOWER           "tests/data/gguf/moe-odd-assistant.gguf"
+#define COMMIT          "0123456789abcdef0123456789abcdef01234567"
+#define OTHER           "fedcba9876543210fedcba9876543210fedcba98"
+#define DIGEST          "00000000000000000000000000000000000000000000000000000000000000aa"
 #define DIGEST_OF_TOWER "00000000000000000000000000000000000000000000000000000000000000bb"
 
 /* The made-up root is HOME, so that each of these has its place in it; %s is the root. */
@@ -292,11 +292,41 @@ START_TEST(addresses_are_refused) {
 END_TEST
 
 START_TEST(what_is_no_name) {
-    static const char *const paths[] = {
-        "", "model", "/a/b", "./a", "../a", "a/b/c", "a/../b", "..", "a/..", "../b", "a/b/", "/", "a//b", "-a/b",
-        ".a/b", "a/b:", "a/b:/x", "a/b:../x", "a/b:x/../y", "a/b:x y", "a/b:$(x)", "a b/c", "a/b\n", "a--b/c", "a/b..c",
-        "models/m.gguf", "ollama:", "ollama:..", "ollama:../x", "ollama:a/../b", "ollama:a:../b", "ollama:a:b/c",
-        "ollama:a/b/c/d", "ollama:/etc/passwd", "\xc3\xa4/b"};
+    static const char *const paths[] = {"",
+                                        "model",
+                                        "/a/b",
+                                        "./a",
+                                        "../a",
+                                        "a/b/c",
+                                        "a/../b",
+                                        "..",
+                                        "a/..",
+                                        "../b",
+                                        "a/b/",
+                                        "/",
+                                        "a//b",
+                                        "-a/b",
+                                        ".a/b",
+                                        "a/b:",
+                                        "a/b:/x",
+                                        "a/b:../x",
+                                        "a/b:x/../y",
+                                        "a/b:x y",
+                                        "a/b:$(x)",
+                                        "a b/c",
+                                        "a/b\n",
+                                        "a--b/c",
+                                        "a/b..c",
+                                        "models/m.gguf",
+                                        "ollama:",
+                                        "ollama:..",
+                                        "ollama:../x",
+                                        "ollama:a/../b",
+                                        "ollama:a:../b",
+                                        "ollama:a:b/c",
+                                        "ollama:a/b/c/d",
+                                        "ollama:/etc/passwd",
+                                        "\xc3\xa4/b"};
     for (size_t i = 0; i < sizeof paths / sizeof *paths; i++) is_path(paths[i]);
     char text[600] = "a/";
     memset(text + 2, 'b', 590);

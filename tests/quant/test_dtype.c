@@ -27,7 +27,7 @@ static double value_of(uint32_t bits, int fraction_bits, int bias) {
     int top = (1 << (15 - fraction_bits)) - 1, exponent = (int)(bits >> fraction_bits) & top;
     double fraction = (double)(bits & ((1u << fraction_bits) - 1)), one = ldexp(1, fraction_bits);
     double size = exponent == top ? (fraction > 0 ? NAN : INFINITY)
-                : exponent > 0    ? ldexp(one + fraction, exponent - bias - fraction_bits)
+                  : exponent > 0  ? ldexp(one + fraction, exponent - bias - fraction_bits)
                                   : ldexp(fraction, 1 - bias - fraction_bits);
     return bits >> 15 ? -size : size;
 }
@@ -72,8 +72,8 @@ START_TEST(bf16_rounding) {
             uint32_t bits = high << 16 | lows[i];
             float value = float_of(bits);
             uint16_t got = fr_bf16_from_f32(value);
-            bool right = isnan(value) ? isnan(value_of(got, 7, 127)) && got >> 15 == bits >> 31
-                                      : got == nearest_bf16(value);
+            bool right =
+                isnan(value) ? isnan(value_of(got, 7, 127)) && got >> 15 == bits >> 31 : got == nearest_bf16(value);
             if (!right) ck_abort_msg("%08x became %04x", bits, got);
         }
     }
@@ -81,11 +81,11 @@ START_TEST(bf16_rounding) {
 END_TEST
 
 START_TEST(bf16_landmarks) {
-    ck_assert_uint_eq(fr_bf16_from_f32(1 + 0x1p-8f), 0x3F80);              /* tie, down to even */
-    ck_assert_uint_eq(fr_bf16_from_f32(1 + 0x1p-7f + 0x1p-8f), 0x3F82);    /* tie, up to even */
-    ck_assert_uint_eq(fr_bf16_from_f32(0x1.fffffep127f), 0x7F80);          /* overflows to infinity */
+    ck_assert_uint_eq(fr_bf16_from_f32(1 + 0x1p-8f), 0x3F80);           /* tie, down to even */
+    ck_assert_uint_eq(fr_bf16_from_f32(1 + 0x1p-7f + 0x1p-8f), 0x3F82); /* tie, up to even */
+    ck_assert_uint_eq(fr_bf16_from_f32(0x1.fffffep127f), 0x7F80);       /* overflows to infinity */
     ck_assert_uint_eq(fr_bf16_from_f32(-0x1.fffffep127f), 0xFF80);
-    ck_assert_uint_eq(fr_bf16_from_f32(0x1p-133f), 0x0001);                /* the smallest denormal */
+    ck_assert_uint_eq(fr_bf16_from_f32(0x1p-133f), 0x0001); /* the smallest denormal */
     ck_assert_uint_eq(fr_bf16_from_f32(0x1p-149f), 0x0000);
     ck_assert_uint_eq(fr_bf16_from_f32(-0.0f), 0x8000);
     ck_assert(isnan(fr_f32_from_bf16(fr_bf16_from_f32(float_of(0x7F800001))))); /* its fraction is in the low half */
@@ -136,9 +136,9 @@ START_TEST(f16_landmarks) {
     ck_assert_uint_eq(fr_f16_from_f32(1 + 0x1p-11f), 0x3C00);            /* tie, down to even */
     ck_assert_uint_eq(fr_f16_from_f32(1 + 0x1p-10f + 0x1p-11f), 0x3C02); /* tie, up to even */
     ck_assert_uint_eq(fr_f16_from_f32(65519.996f), 0x7BFF);
-    ck_assert_uint_eq(fr_f16_from_f32(-65520), 0xFC00);                  /* overflows to infinity */
-    ck_assert_uint_eq(fr_f16_from_f32(0x1p-24f), 0x0001);                /* the smallest denormal */
-    ck_assert_uint_eq(fr_f16_from_f32(0x1p-25f), 0x0000);                /* tie, to zero */
+    ck_assert_uint_eq(fr_f16_from_f32(-65520), 0xFC00);   /* overflows to infinity */
+    ck_assert_uint_eq(fr_f16_from_f32(0x1p-24f), 0x0001); /* the smallest denormal */
+    ck_assert_uint_eq(fr_f16_from_f32(0x1p-25f), 0x0000); /* tie, to zero */
     ck_assert_uint_eq(fr_f16_from_f32(-0.0f), 0x8000);
     for (uint32_t bits = 0x7F800001; bits <= 0x7FFFFFFF; bits += bits < 0x7F802000 ? 1 : 0x1235) {
         uint16_t plus = fr_f16_from_f32(float_of(bits)), minus = fr_f16_from_f32(float_of(bits | 0x80000000));
@@ -155,17 +155,37 @@ START_TEST(names_and_sizes) {
         const char *name;
         size_t block, bytes;
     } rows[] = {
-        {FR_F32, "F32", 1, 4},            {FR_F16, "F16", 1, 2},            {FR_BF16, "BF16", 1, 2},
-        {FR_Q8_0, "Q8_0", 32, 34},        {FR_Q4_0, "Q4_0", 32, 18},        {FR_Q4_1, "Q4_1", 32, 20},
-        {FR_Q5_0, "Q5_0", 32, 22},        {FR_Q5_1, "Q5_1", 32, 24},        {FR_IQ4_NL, "IQ4_NL", 32, 18},
-        {FR_MXFP4, "MXFP4", 32, 17},      {FR_Q4_K, "Q4_K", 256, 144},      {FR_Q5_K, "Q5_K", 256, 176},
-        {FR_Q6_K, "Q6_K", 256, 210},      {FR_IQ4_XS, "IQ4_XS", 256, 136},  {FR_Q2_K, "Q2_K", 256, 84},
-        {FR_Q3_K, "Q3_K", 256, 110},      {FR_IQ1_S, "IQ1_S", 256, 50},     {FR_IQ1_M, "IQ1_M", 256, 56},
-        {FR_IQ2_XXS, "IQ2_XXS", 256, 66}, {FR_IQ2_XS, "IQ2_XS", 256, 74},   {FR_IQ2_S, "IQ2_S", 256, 82},
-        {FR_IQ3_XXS, "IQ3_XXS", 256, 98}, {FR_IQ3_S, "IQ3_S", 256, 110},    {FR_TQ1_0, "TQ1_0", 256, 54},
-        {FR_TQ2_0, "TQ2_0", 256, 66},     {FR_NVFP4, "NVFP4", 64, 36},      {FR_Q1_0, "Q1_0", 128, 18},
+        {FR_F32, "F32", 1, 4},
+        {FR_F16, "F16", 1, 2},
+        {FR_BF16, "BF16", 1, 2},
+        {FR_Q8_0, "Q8_0", 32, 34},
+        {FR_Q4_0, "Q4_0", 32, 18},
+        {FR_Q4_1, "Q4_1", 32, 20},
+        {FR_Q5_0, "Q5_0", 32, 22},
+        {FR_Q5_1, "Q5_1", 32, 24},
+        {FR_IQ4_NL, "IQ4_NL", 32, 18},
+        {FR_MXFP4, "MXFP4", 32, 17},
+        {FR_Q4_K, "Q4_K", 256, 144},
+        {FR_Q5_K, "Q5_K", 256, 176},
+        {FR_Q6_K, "Q6_K", 256, 210},
+        {FR_IQ4_XS, "IQ4_XS", 256, 136},
+        {FR_Q2_K, "Q2_K", 256, 84},
+        {FR_Q3_K, "Q3_K", 256, 110},
+        {FR_IQ1_S, "IQ1_S", 256, 50},
+        {FR_IQ1_M, "IQ1_M", 256, 56},
+        {FR_IQ2_XXS, "IQ2_XXS", 256, 66},
+        {FR_IQ2_XS, "IQ2_XS", 256, 74},
+        {FR_IQ2_S, "IQ2_S", 256, 82},
+        {FR_IQ3_XXS, "IQ3_XXS", 256, 98},
+        {FR_IQ3_S, "IQ3_S", 256, 110},
+        {FR_TQ1_0, "TQ1_0", 256, 54},
+        {FR_TQ2_0, "TQ2_0", 256, 66},
+        {FR_NVFP4, "NVFP4", 64, 36},
+        {FR_Q1_0, "Q1_0", 128, 18},
         {FR_Q2_0, "Q2_0", 64, 18},
-        {FR_F8_E4M3, "F8_E4M3", 1, 1},    {FR_I32, "I32", 1, 4},            {FR_I64, "I64", 1, 8},
+        {FR_F8_E4M3, "F8_E4M3", 1, 1},
+        {FR_I32, "I32", 1, 4},
+        {FR_I64, "I64", 1, 8},
         {FR_U8, "U8", 1, 1},
     };
     ck_assert_uint_eq(sizeof rows / sizeof *rows, FR_DTYPE_COUNT);
@@ -178,7 +198,7 @@ START_TEST(names_and_sizes) {
         size_t most = (size_t)1 << 48;
         ck_assert_uint_eq(fr_dtype_row_bytes(rows[i].type, most), most / rows[i].block * rows[i].bytes);
     }
-    static const char *const others[] = {"",     "f32", "F3",   "F322", "F64",  "F8_E5M2",
+    static const char *const others[] = {"",     "f32", "F3",   "F322",   "F64",  "F8_E5M2",
                                          "BOOL", "Q4",  "q4_0", "Q4_K_M", "Q8_1", "Q8_K"};
     for (size_t i = 0; i < sizeof others / sizeof *others; i++)
         ck_assert_int_eq(fr_dtype_from_name(others[i]), FR_DTYPE_COUNT);

@@ -15,9 +15,8 @@
 
 enum { COLS = 256, BYTES_MAX = COLS * 4 };
 
-static const fr_dtype block_types[] = {FR_Q8_0,   FR_Q4_0, FR_Q4_1, FR_Q5_0, FR_Q5_1,
-                                       FR_IQ4_NL, FR_MXFP4, FR_Q4_K, FR_Q5_K, FR_Q6_K,
-                                       FR_IQ4_XS, FR_Q2_K, FR_Q3_K};
+static const fr_dtype block_types[] = {FR_Q8_0, FR_Q4_0, FR_Q4_1, FR_Q5_0,   FR_Q5_1, FR_IQ4_NL, FR_MXFP4,
+                                       FR_Q4_K, FR_Q5_K, FR_Q6_K, FR_IQ4_XS, FR_Q2_K, FR_Q3_K};
 enum { TYPES = sizeof block_types / sizeof *block_types };
 
 /* What encoding makes of a row, in double; weighed where columns differ in importance. */
@@ -63,7 +62,7 @@ static void check_kind(const char *kind, const json_t *errors, const float *impo
                        size_t rows) {
     const char *name;
     json_t *error;
-    json_object_foreach((json_t *)(uintptr_t)errors, name, error) {
+    json_object_foreach ((json_t *)(uintptr_t)errors, name, error) {
         fr_dtype type = fr_dtype_from_name(name);
         double ours = 0, theirs = json_number_value(error);
         ck_assert(theirs > 0);
@@ -95,7 +94,7 @@ START_TEST(accuracy) {
     FILE *file = fopen("tests/data/blocks/encode.bf16", "rb");
     ck_assert_ptr_nonnull(file);
     const char *kind;
-    json_object_foreach(json_object_get(root, "squared_errors"), kind, errors) {
+    json_object_foreach (json_object_get(root, "squared_errors"), kind, errors) {
         ck_assert_uint_eq(fread(bits, 1, size, file), size);
         ck_assert_uint_eq(json_object_size(errors), TYPES);
         check_kind(kind, errors, NULL, bits, rows);
@@ -184,7 +183,7 @@ START_TEST(every_size) {
                 squares += (double)row[i] * row[i];
             }
             double error = squared_error(block_types[t], row);
-            double most = block_types[t] == FR_Q2_K                               ? 0.06
+            double most = block_types[t] == FR_Q2_K                                 ? 0.06
                           : block_types[t] == FR_MXFP4 || block_types[t] == FR_Q3_K ? 0.02
                                                                                     : 0.01;
             if (!(error <= squares * 1.001) || (exponent > -8 && error > squares * most))

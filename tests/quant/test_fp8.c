@@ -142,8 +142,10 @@ START_TEST(scales_follow_parts_of_a_matrix) {
     write_stack(_i, codes, scales);
     require(fr_checkpoint_open(&files, folder, true));
     require(fr_weights_open(&weights, &files));
-    if (_i) require(fr_bind_parts(&weights, "", "x", 2, PART, COLS, matrices));
-    else require(fr_bind_stack(&weights, "", "x", FR_LAYOUT_ROWS, STACK, 2, PART, COLS, matrices));
+    if (_i)
+        require(fr_bind_parts(&weights, "", "x", 2, PART, COLS, matrices));
+    else
+        require(fr_bind_stack(&weights, "", "x", FR_LAYOUT_ROWS, STACK, 2, PART, COLS, matrices));
     for (size_t i = 0; i < (_i ? 2 : 2 * STACK); i++) check_matrix(&matrices[i], i, codes, scales);
     fr_weights_close(&weights);
     fr_checkpoint_close(&files);
@@ -209,8 +211,11 @@ static const struct {
     {{0}, "{\"weight_block_size\": null, \"fmt\": null}", NULL, FR_OK},
     {{.tensor = SCALES, .rename = LAYER "x"}, NULL, Q "_scale_inv is missing", FR_INPUT},
     {{.tensor = SCALES, .rename = Q "_scale"}, NULL, "scales as " Q "_scale has them are not built", FR_UNBUILT},
-    {{.tensor = SCALES, .key = "shape", .entry = "[4, 1]"}, NULL, Q "_scale_inv has shape [4, 1], the configuration "
-     "asks for [2, 2]", FR_INPUT},
+    {{.tensor = SCALES, .key = "shape", .entry = "[4, 1]"},
+     NULL,
+     Q "_scale_inv has shape [4, 1], the configuration "
+       "asks for [2, 2]",
+     FR_INPUT},
     {{.tensor = SCALES, .key = "shape", .entry = "[4]"}, NULL, "_scale_inv has shape [4]", FR_INPUT},
     {{.tensor = SCALES, .key = "dtype", .entry = "\"I32\""}, NULL, "_scale_inv has type I32", FR_INPUT},
     {{.tensor = SCALES, .has_value = true, .value = INFINITY}, NULL, "_scale_inv has inf at index 1", FR_INPUT},

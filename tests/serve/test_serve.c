@@ -20,7 +20,7 @@
 
 #define PICTURES "-m tests/data/glm-ocr "
 
-#define INVALID  "invalid_request_error"
+#define INVALID "invalid_request_error"
 
 static fr_server server;
 
@@ -110,15 +110,15 @@ static json_t *ask_batch(const char *path, const json_t *body, int choices) {
 
 /* Of a native answer what batch has of it. */
 static void leave_common(const char *path, json_t *said, size_t choices) {
-    static const char *const own[] = {"stop", "stop_type", "tokens_predicted", "tokens_evaluated", "truncated",
-                                      "has_new_line", "stopping_word", "system_fingerprint"};
+    static const char *const own[] = {"stop",      "stop_type",    "tokens_predicted", "tokens_evaluated",
+                                      "truncated", "has_new_line", "stopping_word",    "system_fingerprint"};
     const char *key;
     json_t *choice;
     json_object_del(said, "prompt_tokens");
     json_object_del(said, "completion_tokens");
     ck_assert_uint_eq(json_object_size(said), choices);
     if (strcmp(path, NATIVE) != 0) return;
-    json_object_foreach(said, key, choice)
+    json_object_foreach (said, key, choice)
         for (size_t i = 0; i < sizeof own / sizeof *own; i++) json_object_del(choice, own[i]);
 }
 
@@ -154,7 +154,8 @@ END_TEST
 /* Drafts are made where they are asked for, and told of. */
 START_TEST(timings_count_drafts) {
     json_t *body = fr_body("{s:s, s:i, s:i, s:i}", "prompt", "import os\nimport", "n_predict", 40, "temperature", 0,
-                           "speculative.n_max", 4), *with, *without;
+                           "speculative.n_max", 4),
+           *with, *without;
     ck_assert_int_eq(fr_ask_json(server.port, NATIVE, body, &with), 200);
     json_object_set_new(body, "speculative.n_max", json_integer(0));
     ck_assert_int_eq(fr_ask_json(server.port, NATIVE, body, &without), 200);
@@ -196,8 +197,7 @@ static json_t *say(const char *path, json_t *body) {
 
 /* Values of all of these members, of a type. */
 static void has(const json_t *object, json_type type, const char *const *keys) {
-    for (; *keys; keys++)
-        ck_assert_msg(json_typeof(fr_json_get(object, *keys)) == type, "%s: another type", *keys);
+    for (; *keys; keys++) ck_assert_msg(json_typeof(fr_json_get(object, *keys)) == type, "%s: another type", *keys);
 }
 
 START_TEST(models_and_properties_are_told) {
@@ -206,8 +206,8 @@ START_TEST(models_and_properties_are_told) {
     ck_assert_str_eq(json_string_value(fr_json_get(models, "object")), "list");
     has(one, JSON_STRING, (const char *[]){"id", "object", "owned_by", NULL});
     has(one, JSON_INTEGER, (const char *[]){"created", NULL});
-    has(fr_json_get(one, "meta"), JSON_INTEGER, (const char *[]){"n_vocab", "n_ctx_train", "n_embd", "n_params", "size",
-                                                                     NULL});
+    has(fr_json_get(one, "meta"), JSON_INTEGER,
+        (const char *[]){"n_vocab", "n_ctx_train", "n_embd", "n_params", "size", NULL});
     has(fr_json_get(one, "meta"), JSON_STRING, (const char *[]){"ftype", NULL});
     static const char *const caps[] = {"supports_string_content", "supports_typed_content", "supports_system_role",
                                        "supports_tools", "supports_tool_calls"};
@@ -217,8 +217,9 @@ START_TEST(models_and_properties_are_told) {
     ck_assert_int_eq(fr_client_once(server.port, "GET", "/props", NULL, NULL, &text), 200);
     ck_assert_msg(strstr(text, "\"temperature\":0.8,") && strstr(text, "\"top_p\":0.95,"), "%s", text);
     free(text);
-    has(props, JSON_STRING, (const char *[]){"model_alias", "model_path", "chat_template", "bos_token", "eos_token",
-                                             "build_info", "model_ftype", NULL});
+    has(props, JSON_STRING,
+        (const char *[]){"model_alias", "model_path", "chat_template", "bos_token", "eos_token", "build_info",
+                         "model_ftype", NULL});
     ck_assert_int_eq(json_integer_value(fr_json_get(props, "total_slots")), 3);
     ck_assert_str_eq(json_string_value(fr_json_get(props, "bos_token")), "<bos>");
     const json_t *settings = fr_json_get(props, "default_generation_settings");
@@ -258,8 +259,8 @@ START_TEST(texts_become_tokens_and_texts_again) {
     const json_t *first = json_array_get(fr_json_get(pieces, "tokens"), 0);
     ck_assert(json_equal(fr_json_get(first, "id"), json_array_get(bare, 0)));
     ck_assert_str_eq(json_string_value(fr_json_get(first, "piece")), "The");
-    json_t *prompt = post("/apply-template",
-                          fr_body("{s:[{s:s, s:s}]}", "messages", "role", "user", "content", "Rain?"));
+    json_t *prompt =
+        post("/apply-template", fr_body("{s:[{s:s, s:s}]}", "messages", "role", "user", "content", "Rain?"));
     const char *rendered = json_string_value(fr_json_get(prompt, "prompt"));
     const char *expected = "<bos><|turn>user\nRain?<turn|>\n<|turn>model\n";
     ck_assert_msg(strncmp(rendered, expected, strlen(expected)) == 0, "%s", rendered);
@@ -306,7 +307,7 @@ START_TEST(rounds_say_whose_rows_they_had) {
     rounds = json_object_get(answer, "rounds");
     ck_assert_int_eq(json_integer_value(fr_json_get(answer, "slots")), 3);
     ck_assert_uint_eq(json_array_size(rounds), total);
-    json_array_foreach(rounds, i, round) {
+    json_array_foreach (rounds, i, round) {
         const json_t *parts = fr_json_get(round, "rows"), *part = json_array_get(parts, 0);
         ck_assert_uint_eq(json_array_size(parts), 1);
         ck_assert_int_eq(json_integer_value(json_array_get(part, 0)), 0);
@@ -340,7 +341,7 @@ static size_t rounds_beside(size_t after, size_t piece, size_t *rows) {
     snprintf(path, sizeof path, "/rounds?after=%zu", after);
     json_t *answer = get(path), *round;
     *rows = 0;
-    json_array_foreach(json_object_get(answer, "rounds"), i, round) {
+    json_array_foreach (json_object_get(answer, "rounds"), i, round) {
         const json_t *parts = fr_json_get(round, "rows");
         size_t most = 0;
         for (size_t p = 0; p < json_array_size(parts); p++) {
@@ -362,8 +363,8 @@ static size_t rounds_beside(size_t after, size_t piece, size_t *rows) {
 START_TEST(an_echoed_prompt_holds_up_no_stream) {
     enum { LONG = 300, PIECE = 16 };
     start(DEMO "-np 2 -c 2048 -ub 16 --slots --spec-type none");
-    json_t *endless = fr_body("{s:s, s:i, s:b, s:b}", "prompt", "The sea", "max_tokens", 1500, "ignore_eos", 1,
-                              "stream", 1);
+    json_t *endless =
+        fr_body("{s:s, s:i, s:b, s:b}", "prompt", "The sea", "max_tokens", 1500, "ignore_eos", 1, "stream", 1);
     for (int echoes = 0; echoes < 2; echoes++) {
         fr_events events = fr_ask_stream(server.port, COMPLETION, endless);
         for (int i = 0; i < 8; i++) json_decref(fr_events_next(&events)); /* its second token may wait for others */
@@ -403,10 +404,21 @@ static void refused(const char *method, const char *path, const char *body, int 
 }
 
 START_TEST(what_is_no_request_is_refused) {
-    static const char *const bad[] = {"", "{", "[]", "3", "\"x\"", "{\"prompt\": \"a\"} b", "{\"prompt\": \"\xff\"}",
-                                      "{}", "{\"prompt\": []}", "{\"prompt\": {}}", "{\"prompt\": [99999]}",
-                                      "{\"prompt\": \"a\", \"n\": 0}", "{\"prompt\": \"a\", \"temperature\": -1}",
-                                      "{\"prompt\": \"a\", \"stop\": 5}", "{\"prompt\": \"a\", \"stream\": 1}"};
+    static const char *const bad[] = {"",
+                                      "{",
+                                      "[]",
+                                      "3",
+                                      "\"x\"",
+                                      "{\"prompt\": \"a\"} b",
+                                      "{\"prompt\": \"\xff\"}",
+                                      "{}",
+                                      "{\"prompt\": []}",
+                                      "{\"prompt\": {}}",
+                                      "{\"prompt\": [99999]}",
+                                      "{\"prompt\": \"a\", \"n\": 0}",
+                                      "{\"prompt\": \"a\", \"temperature\": -1}",
+                                      "{\"prompt\": \"a\", \"stop\": 5}",
+                                      "{\"prompt\": \"a\", \"stream\": 1}"};
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
         refused("POST", COMPLETION, bad[i], 400, INVALID, NULL);
         refused("POST", NATIVE, bad[i], 400, INVALID, NULL);
@@ -459,10 +471,14 @@ START_TEST(tools_that_must_be_called_are) {
         ck_assert_uint_eq(json_array_size(json_object_get(one, "tool_calls")), 1);
         ck_assert_str_eq(json_string_value(name), i < 3 ? json_string_value(name) : i < 6 ? "add" : "stop");
         json_int_t n = json_integer_value(json_object_get(arguments, "n"));
-        if (strcmp(json_string_value(name), "add") == 0) ck_assert(n >= 3 && n <= 40);
-        else ck_assert_uint_eq(json_object_size(arguments), 0);
-        if (i % 3 == 0) said[i / 3] = json_deep_copy(one);
-        else check_same_call(function, said[i / 3]);
+        if (strcmp(json_string_value(name), "add") == 0)
+            ck_assert(n >= 3 && n <= 40);
+        else
+            ck_assert_uint_eq(json_object_size(arguments), 0);
+        if (i % 3 == 0)
+            said[i / 3] = json_deep_copy(one);
+        else
+            check_same_call(function, said[i / 3]);
         json_decref(arguments);
         json_decref(now);
         json_decref(body);
@@ -472,16 +488,21 @@ START_TEST(tools_that_must_be_called_are) {
 END_TEST
 
 START_TEST(what_is_not_built_is_refused_by_name) {
-    static const char *const fields[][2] = {
-        {"grammar", "\"root ::= x\""},         {"json_schema", "{\"not\": {}}"},
-        {"response_format", "{\"type\": \"structural_tag\"}"}, {"lora", "[{\"id\": 0, \"scale\": 1}]"},
-        {"tool_choice", "\"required\""},      {"echo", "true"},
-        {"t_max_predict_ms", "\"1\""},        {"accept", "\"rejection\""},
-        {"speculative.n_max", "99"}};
+    static const char *const fields[][2] = {{"grammar", "\"root ::= x\""},
+                                            {"json_schema", "{\"not\": {}}"},
+                                            {"response_format", "{\"type\": \"structural_tag\"}"},
+                                            {"lora", "[{\"id\": 0, \"scale\": 1}]"},
+                                            {"tool_choice", "\"required\""},
+                                            {"echo", "true"},
+                                            {"t_max_predict_ms", "\"1\""},
+                                            {"accept", "\"rejection\""},
+                                            {"speculative.n_max", "99"}};
     char body[512];
     for (size_t i = 0; i < sizeof fields / sizeof *fields; i++) {
-        snprintf(body, sizeof body, "{\"messages\": [{\"role\": \"user\", \"content\": \"a\"}], \"max_tokens\": 1, "
-                 "\"%s\": %s}", fields[i][0], fields[i][1]);
+        snprintf(body, sizeof body,
+                 "{\"messages\": [{\"role\": \"user\", \"content\": \"a\"}], \"max_tokens\": 1, "
+                 "\"%s\": %s}",
+                 fields[i][0], fields[i][1]);
         refused("POST", CHAT, body, 400, INVALID, fields[i][0]);
     }
     json_decref(say(COMPLETION, fr_body("{s:s, s:i, s:{s:i}, s:n}", "prompt", "a", "max_tokens", 1, "nobody_knows",
@@ -527,7 +548,7 @@ static void check_echo(const json_t *choice, const likelihoods *l, const char *t
         if (i >= l->count) continue;
         json_t *best = json_array_get(fr_json_get(logprobs, "top_logprobs"), i), *value;
         double most = -INFINITY, own = json_number_value(json_array_get(fr_json_get(logprobs, "token_logprobs"), i));
-        json_object_foreach(best, token, value) most = fmax(most, json_number_value(value));
+        json_object_foreach (best, token, value) most = fmax(most, json_number_value(value));
         ck_assert_double_eq_tol(own, l->own[i], 1e-4);
         ck_assert_double_eq_tol(most, l->best[i], 1e-4);
         ck_assert_uint_le(json_object_size(best), 2);
@@ -578,9 +599,9 @@ END_TEST
 START_TEST(probabilities_of_draws_are_told) {
     static const char *const forms[] = {NATIVE, CHAT};
     for (size_t p = 0; p < 2; p++) {
-        json_t *body = fr_body("{s:s, s:[{s:s, s:s}], s:i, s:f, s:i, s:b}", "prompt", "Once upon", "messages", "role",
-                               "user", "content", "Hi", "max_tokens", 3, "temperature", 0.0, "n_probs", 4,
-                               "post_sampling_probs", 1);
+        json_t *body =
+            fr_body("{s:s, s:[{s:s, s:s}], s:i, s:f, s:i, s:b}", "prompt", "Once upon", "messages", "role", "user",
+                    "content", "Hi", "max_tokens", 3, "temperature", 0.0, "n_probs", 4, "post_sampling_probs", 1);
         json_t *answer;
         ck_assert_int_eq(fr_ask_json(server.port, forms[p], body, &answer), 200);
         const json_t *list = json_object_get(answer, "completion_probabilities");
@@ -601,8 +622,8 @@ END_TEST
 
 /* The answer has the choices with the highest mean log-probability, the best first. */
 START_TEST(the_likeliest_choices_are_answered) {
-    json_t *body = fr_body("{s:s, s:i, s:i, s:i, s:f, s:i}", "prompt", "Once upon", "max_tokens", 6, "n", 5, "seed",
-                           11, "temperature", 1.0, "logprobs", 0);
+    json_t *body = fr_body("{s:s, s:i, s:i, s:i, s:f, s:i}", "prompt", "Once upon", "max_tokens", 6, "n", 5, "seed", 11,
+                           "temperature", 1.0, "logprobs", 0);
     json_t *all, *best;
     double mean[5] = {0};
     ck_assert_int_eq(fr_ask_json(server.port, COMPLETION, body, &all), 200);
@@ -834,7 +855,7 @@ static void check_page_file(fr_client *client, const char *path, const char *fil
     has_header(client, "Cache-Control", "no-cache");
     policy = fr_client_header(client, "Content-Security-Policy");
     static const char *const parts[] = {"default-src 'none'", "script-src 'self';", "style-src 'self';",
-                                        "connect-src 'self'",  "font-src 'self'", "frame-ancestors 'none'",
+                                        "connect-src 'self'", "font-src 'self'",    "frame-ancestors 'none'",
                                         "base-uri 'none'"};
     for (size_t i = 0; i < sizeof parts / sizeof *parts; i++)
         ck_assert_msg(policy && strstr(policy, parts[i]), "%s in %s", parts[i], policy);
@@ -858,9 +879,9 @@ static void check_page_file(fr_client *client, const char *path, const char *fil
 /* Without a key too, which the page then asks for; and nothing else without one. */
 START_TEST(the_page_is_there) {
     static const char script[] = "text/javascript; charset=utf-8";
-    static const char *const scripts[] = {"main",     "api",      "branches", "colours", "dom",      "files",
-                                          "formulas", "markdown", "messages", "pictures", "rounds",  "settings",
-                                          "store"};
+    static const char *const scripts[] = {"main",   "api",      "branches", "colours",  "dom",
+                                          "files",  "formulas", "markdown", "messages", "pictures",
+                                          "rounds", "settings", "store"};
     start(DEMO "--api-key k");
     fr_client *client = fr_client_open(server.port);
     check_page_file(client, "/", "index.html", "text/html; charset=utf-8");
@@ -923,8 +944,8 @@ static char *data_uri(const char *path) {
 
 static json_t *picture_body(const char *url) {
     return fr_body("{s:[{s:s, s:[{s:s, s:{s:s}}, {s:s, s:s}]}], s:i, s:i}", "messages", "role", "user", "content",
-                   "type", "image_url", "image_url", "url", url, "type", "text", "text", "Text Recognition:",
-                   "max_tokens", 8, "temperature", 0);
+                   "type", "image_url", "image_url", "url", url, "type", "text", "text",
+                   "Text Recognition:", "max_tokens", 8, "temperature", 0);
 }
 
 /* Chosen by its bytes, not by a name on this machine. */
@@ -937,8 +958,9 @@ START_TEST(pictures_come_as_data) {
     json_t *body = picture_body(other), *answer;
     json_object_set_new(body, "stream", json_true());
     json_decref(say(CHAT, json_incref(body)));
-    static const char *const bad[] = {"tests/data/images/png-2-8.png", "file:///etc/passwd", "http://127.0.0.1/a.png",
-                                      "data:image/png;base64,AAAA", "data:image/png;base64,=", "data:text/plain,a"};
+    static const char *const bad[] = {"tests/data/images/png-2-8.png", "file:///etc/passwd",
+                                      "http://127.0.0.1/a.png",        "data:image/png;base64,AAAA",
+                                      "data:image/png;base64,=",       "data:text/plain,a"};
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
         json_t *asked = picture_body(bad[i]);
         ck_assert_int_eq(fr_ask_json(server.port, CHAT, asked, &answer), 400);

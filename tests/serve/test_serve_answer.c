@@ -15,8 +15,8 @@
 #include "tools/serve/answer.h"
 
 #define COUNT_OF(array) (sizeof(array) / sizeof *(array))
-#define DEMO  "tools/demo/target"
-#define GEMMA "tests/data/models/gemma4-e" /* whose tokens have marks for thoughts and calls */
+#define DEMO            "tools/demo/target"
+#define GEMMA           "tests/data/models/gemma4-e" /* whose tokens have marks for thoughts and calls */
 
 /* ------------------------------------------------------------------------------------------------- an exchange kept */
 
@@ -82,8 +82,8 @@ static void open_model(const char *path, const char *drafter, int64_t context) {
     require(fr_options_set(served.loaded.options, FR_OPT_THREADS, 1));
     require(fr_model_open(path, served.loaded.options, &served.loaded.model));
     if (drafter) require(fr_drafter_open(drafter, served.loaded.model, NULL, &served.loaded.drafter));
-    require(fr_engine_open(served.loaded.model, served.loaded.drafter, served.loaded.options, 4,
-                           &served.setting.engine));
+    require(
+        fr_engine_open(served.loaded.model, served.loaded.drafter, served.loaded.options, 4, &served.setting.engine));
 }
 
 static void close_model(void) {
@@ -118,8 +118,10 @@ static void read_request(answered *a, fr_job_form form, const char *body, size_t
     for (size_t i = 0; i < n; i++) {
         char line[2048];
         const char *url = form == FR_JOB_CHAT ? "chat/completions" : "completions";
-        if (form == FR_JOB_NATIVE) snprintf(line, sizeof line, "%s", body);
-        else snprintf(line, sizeof line, "{\"custom_id\": \"x\", \"url\": \"/v1/%s\", \"body\": %s}", url, body);
+        if (form == FR_JOB_NATIVE)
+            snprintf(line, sizeof line, "%s", body);
+        else
+            snprintf(line, sizeof line, "{\"custom_id\": \"x\", \"url\": \"/v1/%s\", \"body\": %s}", url, body);
         char *seed = strstr(line, "SEED");
         if (seed) memcpy(seed, (char[]){'5', (char)('0' + i), ' ', ' '}, sizeof "SEED" - 1);
         fr_job_begin(&a->choices[i].job, &served.setting,
@@ -249,7 +251,7 @@ static void append_logprobs(json_t *choice, const json_t *logprobs) {
     json_t *list, *all = json_object_get(choice, "logprobs");
     if (json_is_null(logprobs)) return;
     if (!json_is_object(all)) json_object_set_new(choice, "logprobs", all = json_object());
-    json_object_foreach((json_t *)(uintptr_t)logprobs, key, list) append_list(all, key, list);
+    json_object_foreach ((json_t *)(uintptr_t)logprobs, key, list) append_list(all, key, list);
 }
 
 static void append_delta(json_t *choice, const json_t *delta) {
@@ -264,7 +266,7 @@ static void append_delta(json_t *choice, const json_t *delta) {
     }
     append_text(message, "content", json_object_get(delta, "content"));
     append_text(message, "reasoning_content", json_object_get(delta, "reasoning_content"));
-    json_array_foreach(calls, i, call) {
+    json_array_foreach (calls, i, call) {
         json_t *own = json_copy(call);
         ck_assert_uint_eq(count_at(own, "index"), json_array_size(json_object_get(message, "tool_calls")));
         json_object_del(own, "index");
@@ -281,14 +283,16 @@ static json_t *joined(const json_t *events, fr_job_form form, size_t index) {
     if (chat) json_object_set_new(choice, "message", json_object());
     json_object_set_new(choice, "logprobs", json_null());
     size_t i;
-    json_array_foreach(events, i, event) {
+    json_array_foreach (events, i, event) {
         const json_t *choices = json_object_get(event, "choices"), *one = json_array_get(choices, 0);
         if (!one || count_at(one, "index") != index) continue;
         ck_assert_uint_eq(json_array_size(choices), 1);
         ck_assert_str_eq(text_at(event, "object"), chat ? "chat.completion.chunk" : "text_completion");
         ck_assert_ptr_null(json_object_get(choice, "finish_reason"));
-        if (chat) append_delta(choice, get(one, "delta"));
-        else append_text(choice, "text", get(one, "text"));
+        if (chat)
+            append_delta(choice, get(one, "delta"));
+        else
+            append_text(choice, "text", get(one, "text"));
         append_logprobs(choice, get(one, "logprobs"));
         if (!json_is_null(get(one, "finish_reason")))
             json_object_set(choice, "finish_reason", json_object_get(one, "finish_reason"));
@@ -390,7 +394,7 @@ START_TEST(chunks_tell_what_was_drafted) {
     run_and_note(&a, open_memstream(&expected[0], &sizes[0]), open_memstream(&expected[1], &sizes[1]));
     json_t *events = events_of(&a.exchange);
     FILE *drafted = open_memstream(&got[0], &sizes[2]), *all = open_memstream(&got[1], &sizes[3]);
-    json_array_foreach(events, i, event) {
+    json_array_foreach (events, i, event) {
         const char *text = text_of_chunk(event);
         ck_assert_int_eq(json_is_boolean(json_object_get(event, "drafted")), *text != '\0');
         fputs(text, all);
@@ -451,8 +455,10 @@ START_TEST(streams_say_what_whole_answers_say) {
         for (int stream = 0; stream < 2; stream++) {
             json_t *answer = answer_to((size_t)_i, stream);
             if (first) check_equal(answer, first, stream ? "stream" : "drafts");
-            if (first) json_decref(answer);
-            else first = answer;
+            if (first)
+                json_decref(answer);
+            else
+                first = answer;
         }
         close_model();
     }
@@ -499,13 +505,13 @@ START_TEST(log_probabilities_come_with_their_text) {
     run(&a);
     json_t *events = events_of(&a.exchange), *event, *token;
     size_t i, j, said = 0, told = 0, held = 0;
-    json_array_foreach(events, i, event) {
+    json_array_foreach (events, i, event) {
         const json_t *choice = json_array_get(json_object_get(event, "choices"), 0);
         const json_t *tokens = json_object_get(json_object_get(choice, "logprobs"), "tokens");
         if (!choice || !json_is_null(get(choice, "finish_reason"))) continue;
         size_t before = said;
         said += strlen(text_at(choice, "text"));
-        json_array_foreach(tokens, j, token) {
+        json_array_foreach (tokens, j, token) {
             ck_assert_uint_ge(told, before);
             ck_assert_uint_lt(told, said);
             told += strlen(json_string_value(token));
@@ -524,9 +530,10 @@ END_TEST
 
 #define THOUGHT "<|channel>thought\nhm\n\nso\n<channel|>"
 #define CALL    "<|tool_call>call:f{s:<|\"|>a<|\"|>}<tool_call|>"
-#define TOOLS   ", \"tools\": [{\"type\": \"function\", \"function\": {\"name\": \"f\", \"parameters\": {\"type\": " \
-                "\"object\", \"properties\": {\"s\": {\"type\": \"string\"}}}}}]"
-#define HI      "{\"messages\": [{\"role\": \"user\", \"content\": \"Hi\"}], \"max_tokens\": 200"
+#define TOOLS                                                                                            \
+    ", \"tools\": [{\"type\": \"function\", \"function\": {\"name\": \"f\", \"parameters\": {\"type\": " \
+    "\"object\", \"properties\": {\"s\": {\"type\": \"string\"}}}}}]"
+#define HI "{\"messages\": [{\"role\": \"user\", \"content\": \"Hi\"}], \"max_tokens\": 200"
 
 static const struct {
     const char *reply, *content, *reasoning, *finish;
@@ -560,8 +567,10 @@ START_TEST(parts_are_told_apart) {
             step ? joined(events, FR_JOB_CHAT, 0) : json_incref(json_array_get(get(a.exchange.whole, "choices"), 0));
         settle(choice);
         if (first) check_equal(choice, first, replies[_i].reply);
-        if (first) json_decref(choice);
-        else first = choice;
+        if (first)
+            json_decref(choice);
+        else
+            first = choice;
         json_decref(events);
         free_request(&a);
     }
@@ -637,7 +646,7 @@ static json_t *responses_output(const json_t *events) {
                                          "response.function_call_arguments.delta"};
     json_t *output = json_array(), *event;
     size_t i;
-    json_array_foreach(events, i, event) {
+    json_array_foreach (events, i, event) {
         ck_assert_uint_eq(count_at(event, "sequence_number"), i);
         size_t last = json_array_size(output) - 1;
         json_t *item = json_array_get(output, last), *parts = json_object_get(item, "content");
@@ -664,7 +673,7 @@ static json_t *messages_content(const json_t *events) {
     static const char *const keys[] = {"text", "thinking", "partial_json"};
     json_t *content = json_array(), *event, *open = NULL;
     size_t i;
-    json_array_foreach(events, i, event) {
+    json_array_foreach (events, i, event) {
         const json_t *delta = json_object_get(event, "delta");
         if (json_object_get(event, "index"))
             ck_assert_uint_eq(count_at(event, "index") + !is_event(event, "content_block_start"),
@@ -690,7 +699,7 @@ static void check_items(const json_t *items, const fr_dialect *dialect, size_t w
     bool anthropic = dialect == &fr_dialect_messages;
     json_t *said = json_object(), *item;
     size_t calls = 0, i;
-    json_array_foreach(items, i, item) {
+    json_array_foreach (items, i, item) {
         const json_t *part = anthropic ? item : json_array_get(json_object_get(item, "content"), 0);
         bool call = is_event(item, anthropic ? "tool_use" : "function_call");
         bool thought = is_event(item, anthropic ? "thinking" : "reasoning");
@@ -698,8 +707,10 @@ static void check_items(const json_t *items, const fr_dialect *dialect, size_t w
         if (call) ck_assert_str_eq(text_at(item, "name"), "f");
         if (call && anthropic) ck_assert_str_eq(text_at(get(item, "input"), "s"), "a");
         if (call && !anthropic) ck_assert_str_eq(text_at(item, "arguments"), "{\"s\":\"a\"}");
-        if (call) ck_assert_uint_gt(strlen(text_at(item, anthropic ? "id" : "call_id")), 0);
-        else append_text(said, thought ? "thought" : "text", get(part, thought && anthropic ? "thinking" : "text"));
+        if (call)
+            ck_assert_uint_gt(strlen(text_at(item, anthropic ? "id" : "call_id")), 0);
+        else
+            append_text(said, thought ? "thought" : "text", get(part, thought && anthropic ? "thinking" : "text"));
     }
     const char *text = json_string_value(json_object_get(said, "text"));
     ck_assert_str_eq(text ? text : "", replies[which].content ? replies[which].content : "");
@@ -729,11 +740,13 @@ static void check_dialect(const fr_dialect *dialect, size_t which, size_t step, 
         output = step ? responses_output(events) : json_incref(json_object_get(a.exchange.whole, "output"));
     if (step && !anthropic) check_equal(get(get(last, "response"), "output"), output, "a stream's end");
     check_items(output, dialect, which);
-    if (*first) check_equal(output, *first, replies[which].reply);
-    else *first = json_incref(output);
+    if (*first)
+        check_equal(output, *first, replies[which].reply);
+    else
+        *first = json_incref(output);
     const json_t *end = !step ? a.exchange.whole : get(last, anthropic ? "delta" : "response");
     bool stop = strstr(replies[which].reply, "well stop") != NULL;
-    ck_assert_str_eq(reason_of(end, anthropic), !anthropic               ? "completed"
+    ck_assert_str_eq(reason_of(end, anthropic), !anthropic             ? "completed"
                                                 : replies[which].calls ? "tool_use"
                                                 : stop                 ? "stop_sequence"
                                                                        : "end_turn");
@@ -772,7 +785,7 @@ START_TEST(custom_tools_are_called_with_a_text) {
         feed(&a, CALL, 5);
         size_t at, deltas = 0, dones = 0;
         if (stream) events = named_events_of(&a.exchange);
-        json_array_foreach(events, at, event) {
+        json_array_foreach (events, at, event) {
             if (is_event(event, "response.output_item.added") && custom)
                 ck_assert_str_eq(text_at(get(event, "item"), "input"), "");
             if (is_event(event, "response.custom_tool_call_input.delta")) {
@@ -790,10 +803,14 @@ START_TEST(custom_tools_are_called_with_a_text) {
         if (!stream) item = json_incref(json_array_get(get(a.exchange.whole, "output"), 0));
         ck_assert_str_eq(text_at(item, "type"), custom ? "custom_tool_call" : "function_call");
         ck_assert_str_eq(text_at(item, "name"), custom ? "apply_patch" : "read");
-        if (custom) ck_assert_str_eq(text_at(item, "input"), "a");
-        else ck_assert_str_eq(text_at(item, "arguments"), "{\"s\":\"a\"}");
-        if (custom) ck_assert_int_eq(strncmp(text_at(item, "id"), "ctc_", 4), 0);
-        else ck_assert_str_eq(text_at(item, "namespace"), "files");
+        if (custom)
+            ck_assert_str_eq(text_at(item, "input"), "a");
+        else
+            ck_assert_str_eq(text_at(item, "arguments"), "{\"s\":\"a\"}");
+        if (custom)
+            ck_assert_int_eq(strncmp(text_at(item, "id"), "ctc_", 4), 0);
+        else
+            ck_assert_str_eq(text_at(item, "namespace"), "files");
         ck_assert_str_eq(text_at(item, "status"), "completed");
         json_decref(item);
         json_decref(events);
@@ -825,7 +842,7 @@ START_TEST(clients_run_searches_and_keep_thoughts) {
         ck_assert_str_eq(text_at(get(call, "arguments"), "s"), "a");
         ck_assert_ptr_null(json_object_get(call, "name"));
         size_t i;
-        json_array_foreach(events, i, event) ck_assert_ptr_null(strstr(text_at(event, "type"), "arguments"));
+        json_array_foreach (events, i, event) ck_assert_ptr_null(strstr(text_at(event, "type"), "arguments"));
         json_decref(events);
         free_request(&a);
     }
@@ -888,8 +905,10 @@ START_TEST(ollama_tells_lines) {
         feed(&a, replies[_i].reply, step ? step : 5);
         json_t *message =
             step ? ollama_message(&a.exchange) : json_incref(json_object_get(a.exchange.whole, "message"));
-        if (first) check_equal(message, first, replies[_i].reply);
-        else first = json_incref(message);
+        if (first)
+            check_equal(message, first, replies[_i].reply);
+        else
+            first = json_incref(message);
         json_decref(message);
         free_request(&a);
     }
@@ -929,8 +948,10 @@ START_TEST(dialects_tell_how_it_ends) {
             ck_assert_ptr_nonnull(strstr(text_at(error, "message"), "no number"));
             ck_assert(streamed == stream);
             if (anthropic) ck_assert_str_eq(text_at(whole, "type"), "error");
-            if (anthropic) ck_assert_str_eq(text_at(error, "type"), "api_error");
-            else if (streamed) ck_assert_str_eq(text_at(last, "type"), "response.failed");
+            if (anthropic)
+                ck_assert_str_eq(text_at(error, "type"), "api_error");
+            else if (streamed)
+                ck_assert_str_eq(text_at(last, "type"), "response.failed");
             if (!streamed) ck_assert_uint_eq(a.exchange.status, 500);
         } else if (!anthropic) {
             ck_assert_str_eq(text_at(whole, "status"), "incomplete");
@@ -957,7 +978,7 @@ START_TEST(chunks_are_valid_text) {
     feed(&a, "\xe2\x82\xac\xf0\x9f\x98\x80\xe2\x82", 1);
     json_t *events = events_of(&a.exchange), *event; /* each of them was valid JSON */
     size_t i, bad = 0;
-    json_array_foreach(events, i, event) {
+    json_array_foreach (events, i, event) {
         const json_t *delta = json_object_get(json_array_get(json_object_get(event, "choices"), 0), "delta");
         const char *text = json_string_value(json_object_get(delta, "content"));
         bad += text && strstr(text, "\xef\xbf\xbd");
@@ -985,7 +1006,7 @@ START_TEST(chunks_tell_how_it_goes) {
     ck_assert_str_eq(json_string_value(json_array_get(events, 0)), ": ping");
     ck_assert_str_eq(text_at(get(json_array_get(get(json_array_get(events, 1), "choices"), 0), "delta"), "role"),
                      "assistant");
-    json_array_foreach(events, i, event) {
+    json_array_foreach (events, i, event) {
         const json_t *told = json_object_get(event, "prompt_progress");
         ck_assert_ptr_null(json_object_get(event, "usage"));
         if (told) ck_assert_uint_le(count_at(told, "processed"), count_at(told, "total"));
@@ -1005,10 +1026,9 @@ START_TEST(chunks_tell_how_it_goes) {
     const json_t *timings = get(last_of(events), "timings");
     ck_assert_uint_eq(count_at(timings, "predicted_n"), 40);
     ck_assert_uint_eq(count_at(timings, "cache_n") + count_at(timings, "prompt_n"), a.choices[0].job.prompt.count);
-    static const char *const numbers[] = {"prompt_ms", "prompt_per_token_ms", "prompt_per_second", "predicted_ms",
-                                          "predicted_per_token_ms", "predicted_per_second"};
-    for (size_t n = 0; n < COUNT_OF(numbers); n++)
-        ck_assert_double_gt(json_real_value(get(timings, numbers[n])), 0);
+    static const char *const numbers[] = {"prompt_ms",    "prompt_per_token_ms",    "prompt_per_second",
+                                          "predicted_ms", "predicted_per_token_ms", "predicted_per_second"};
+    for (size_t n = 0; n < COUNT_OF(numbers); n++) ck_assert_double_gt(json_real_value(get(timings, numbers[n])), 0);
     ck_assert_double_eq_tol(39 * json_real_value(get(timings, "predicted_per_token_ms")),
                             json_real_value(get(timings, "predicted_ms")), 1e-6);
     ck_assert_int_eq(json_object_get(timings, "draft_n") != NULL, _i);
@@ -1145,7 +1165,7 @@ START_TEST(native_answers) {
     run(&stream);
     json_t *events = events_of(&stream.exchange), *event, *joint = json_pack("{s:s, s:[]}", "content", "", "tokens");
     size_t i, count = json_array_size(events);
-    json_array_foreach(events, i, event) {
+    json_array_foreach (events, i, event) {
         ck_assert_int_eq(json_is_true(get(event, "stop")), i + 1 == count);
         append_text(joint, "content", get(event, "content"));
         append_list(joint, "tokens", get(event, "tokens"));
@@ -1155,8 +1175,9 @@ START_TEST(native_answers) {
     }
     const json_t *answer = whole.exchange.whole, *last = json_array_get(events, count - 1), *member;
     const char *key;
-    json_object_foreach(joint, key, event) check_equal(event, get(answer, key), key);
-    static const char *const same[] = {"stop_type", "stopping_word", "model", "prompt", "truncated", "has_new_line",
+    json_object_foreach (joint, key, event) check_equal(event, get(answer, key), key);
+    static const char *const same[] = {"stop_type",        "stopping_word",    "model",
+                                       "prompt",           "truncated",        "has_new_line",
                                        "tokens_predicted", "tokens_evaluated", "tokens_cached"};
     for (i = 0; i < COUNT_OF(same); i++) check_equal(get(last, same[i]), get(answer, same[i]), same[i]);
     ck_assert_str_eq(text_at(answer, "stop_type"), natives[_i].stop_type);
@@ -1210,17 +1231,18 @@ START_TEST(settings_are_read_back) {
                  1, false);
     require(fr_options_set_text(a.choices[0].job.options, FR_OPT_LOGIT_BIAS, "5+1.5,7-inf,9-2"));
     run(&a);
-    json_t *expected = json_pack("{s:f, s:i, s:i, s:[s], s:f, s:[s, s], s:f, s:b, s:i, s:i, s:b}", "temperature", 0.25,
-                                 "top_k", 7, "seed", 9, "stop", "x\xc3\xa9", "typical_p", 0.5, "dry_sequence_breakers",
-                                 "a", "b", "repeat_penalty", 1.5, "ignore_eos", 1, "n_predict", 40, "n_probs", 0,
-                                 "stream", 0), *value;
+    json_t *expected =
+               json_pack("{s:f, s:i, s:i, s:[s], s:f, s:[s, s], s:f, s:b, s:i, s:i, s:b}", "temperature", 0.25, "top_k",
+                         7, "seed", 9, "stop", "x\xc3\xa9", "typical_p", 0.5, "dry_sequence_breakers", "a", "b",
+                         "repeat_penalty", 1.5, "ignore_eos", 1, "n_predict", 40, "n_probs", 0, "stream", 0),
+           *value;
     json_t *biases = json_pack("[{s:i, s:f}, {s:i, s:b}, {s:i, s:i}]", "token", 5, "bias", 1.5, "token", 7, "bias", 0,
                                "token", 9, "bias", -2);
     json_t *order = json_pack("[s, s, s, s, s, s, s, s, s]", "penalties", "dry", "top_n_sigma", "top_k", "typ_p",
                               "top_p", "min_p", "xtc", "temperature");
     const json_t *settings = get(a.exchange.whole, "generation_settings");
     const char *key;
-    json_object_foreach(expected, key, value) check_equal(get(settings, key), value, key);
+    json_object_foreach (expected, key, value) check_equal(get(settings, key), value, key);
     check_equal(get(settings, "logit_bias"), biases, "logit_bias");
     check_equal(get(settings, "samplers"), order, "samplers");
     json_decref(expected);

@@ -147,7 +147,8 @@ START_TEST(a_folders_shards_are_those_of_the_index) {
     write_text("m/w.safetensors", "weights w");
     write_text("m/a.safetensors", "weights a");
     write_text("m/other.safetensors", "x");
-    write_text("m/model.safetensors.index.json", "{\"weight_map\": {\"p\": \"w.safetensors\", \"q\": "
+    write_text("m/model.safetensors.index.json",
+               "{\"weight_map\": {\"p\": \"w.safetensors\", \"q\": "
                "\"a.safetensors\", \"r\": \"w.safetensors\", \"s\": \"../m/other.safetensors\", \"t\": 3}}");
     expect_hash("m", "386f6b402ee39c2386e29138deb12b8578b8521406b80d889ee44ee4f690c0e6");
     write_text("m/model.safetensors.index.json", "{\"weight_map\": {\"p\": \"lost.safetensors\"}}");
@@ -187,8 +188,17 @@ END_TEST
 START_TEST(what_is_no_list_of_ours_is_not_believed) {
     const char *first = "# forerun: 1048576 bytes, written at 1700000000.000000000\n";
     static const char *const rests[] = {
-        "", "\n", FORGED, FORGED "  m.gguf", FORGED "  m.gguf\n\n", FORGED "  n.gguf\n", FORGED " m.gguf\n",
-        FORGED "0  m.gguf\n", "0" FORGED "  m.gguf\n", "G" LARGE_A "  m.gguf\n", LARGE_AB "  m.gguf \n",
+        "",
+        "\n",
+        FORGED,
+        FORGED "  m.gguf",
+        FORGED "  m.gguf\n\n",
+        FORGED "  n.gguf\n",
+        FORGED " m.gguf\n",
+        FORGED "0  m.gguf\n",
+        "0" FORGED "  m.gguf\n",
+        "G" LARGE_A "  m.gguf\n",
+        LARGE_AB "  m.gguf \n",
     };
     go_to_folder();
     write_large("m.gguf", false);
@@ -208,8 +218,10 @@ END_TEST
 /* The only list in the cache folder. */
 static void expect_cached(const char *digits) {
     char command[256];
-    snprintf(command, sizeof command, "test $(ls cache/forerun | wc -l) = 1 && sha256sum --quiet -c "
-             "cache/forerun/*.sha256 && grep -q '^%s  %s/m.gguf$' cache/forerun/*.sha256", digits, folder);
+    snprintf(command, sizeof command,
+             "test $(ls cache/forerun | wc -l) = 1 && sha256sum --quiet -c "
+             "cache/forerun/*.sha256 && grep -q '^%s  %s/m.gguf$' cache/forerun/*.sha256",
+             digits, folder);
     ck_assert_int_eq(system(command), 0);
 }
 

@@ -309,8 +309,10 @@ END_TEST
  * request. */
 static void vanish(fr_client *client, bool properly) {
     usleep(400000);
-    if (properly) fr_client_close(client);
-    else fr_client_abort(client);
+    if (properly)
+        fr_client_close(client);
+    else
+        fr_client_abort(client);
 }
 
 START_TEST(who_vanishes_leaves_the_place) {

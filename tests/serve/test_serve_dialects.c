@@ -19,8 +19,8 @@
 #include "tools/serve/routes.h"
 
 #define COUNT_OF(array) (sizeof(array) / sizeof *(array))
-#define RESPONSES "/v1/responses"
-#define MESSAGES  "/v1/messages"
+#define RESPONSES       "/v1/responses"
+#define MESSAGES        "/v1/messages"
 
 /* ---------------------------------------------------------------------------------------------------------- reading */
 
@@ -44,6 +44,7 @@ enum { RESPONSE, MESSAGE, OLLAMA_CHAT, OLLAMA_GENERATE };
 static json_t *(*const readers[])(json_t *body, char *error) = {fr_responses_read, fr_messages_read,
                                                                 fr_ollama_read_chat, fr_ollama_read_generate};
 
+/* clang-format off */
 static const struct {
     int dialect;
     const char *body, *chat; /* without what every one has */
@@ -265,6 +266,7 @@ static const struct {
      "{'stream': true, 'messages': [" USER("'Hi'") ", {'role': 'assistant', " CALLED "'{}'}}]}], 'logprobs': true, "
      "'top_logprobs': 3}"},
 };
+/* clang-format on */
 
 START_TEST(requests_are_those_of_a_chat) {
     char error[FR_DIALECT_ERROR];
@@ -323,19 +325,27 @@ static const struct {
     {MESSAGE, "{'messages': [5]}", "messages[0]: a role"},
     {MESSAGE, "{'messages': [{'role': 'tool', 'content': 'a'}]}", "messages[0]: a role"},
     {MESSAGE, "{'messages': [{'role': 'user'}]}", "messages[0] has no content"},
-    {MESSAGE, "{'messages': [{'role': 'user', 'content': [{'type': 'document', 'source': {'type': 'base64', 'data': "
-              "'AA=='}}]}]}", "a document whose source is of type \"base64\""},
+    {MESSAGE,
+     "{'messages': [{'role': 'user', 'content': [{'type': 'document', 'source': {'type': 'base64', 'data': "
+     "'AA=='}}]}]}",
+     "a document whose source is of type \"base64\""},
     {MESSAGE, "{'messages': [{'role': 'user', 'content': [{'text': 'a'}]}]}", "messages[0] has a block without a type"},
     {MESSAGE, "{'messages': [{'role': 'user', 'content': [{'type': 'text'}]}]}", "messages[0] has a block of text"},
     {MESSAGE, "{'messages': [{'role': 'user', 'content': [{'type': 'image', 'source': {'type': 'file'}}]}]}", "source"},
-    {MESSAGE, "{'messages': [{'role': 'user', 'content': [{'type': 'image', 'source': {'type': 'base64', 'media_type': "
-              "99999999999999999999, 'data': 'AAAA'}}]}]}", "source"},
-    {MESSAGE, "{'messages': [{'role': 'user', 'content': [{'type': 'image', 'source': {'type': 'base64', 'media_type': "
-              "'image/png', 'data': 99999999999999999999}}]}]}", "source"},
+    {MESSAGE,
+     "{'messages': [{'role': 'user', 'content': [{'type': 'image', 'source': {'type': 'base64', 'media_type': "
+     "99999999999999999999, 'data': 'AAAA'}}]}]}",
+     "source"},
+    {MESSAGE,
+     "{'messages': [{'role': 'user', 'content': [{'type': 'image', 'source': {'type': 'base64', 'media_type': "
+     "'image/png', 'data': 99999999999999999999}}]}]}",
+     "source"},
     {MESSAGE, "{'messages': [{'role': 'user', 'content': [{'type': 'tool_result'}]}]}", "tool_use_id"},
     {MESSAGE, "{'messages': [{'role': 'user', 'content': [{'type': 'tool_use'}]}]}", "tool_use"},
-    {MESSAGE, "{'messages': [{'role': 'assistant', 'content': [{'type': 'tool_use', 'id': 'a', 'name': 'f', 'input': "
-           "'{}'}]}]}", "an object"},
+    {MESSAGE,
+     "{'messages': [{'role': 'assistant', 'content': [{'type': 'tool_use', 'id': 'a', 'name': 'f', 'input': "
+     "'{}'}]}]}",
+     "an object"},
     {MESSAGE, "{'messages': [" USER("'a'") "], 'system': 5}", "system must"},
     {MESSAGE, "{'messages': [" USER("'a'") "], 'system': [5]}", "system[0]"},
     {MESSAGE, "{'messages': [" USER("'a'") "], 'max_tokens': -1}", "max_tokens"},
@@ -377,9 +387,9 @@ END_TEST
 static fr_tokenizer *open_infilling(const char *const *tokens, size_t count) {
     json_t *value = fr_load_json("tools/demo/target/tokenizer.json"), *added = json_object_get(value, "added_tokens");
     for (size_t i = 0; i < count; i++)
-        json_array_append_new(added, fr_body("{s:i, s:s, s:b, s:b, s:b, s:b, s:b}", "id", 4096 + (int)i, "content",
-                                             tokens[i], "single_word", 0, "lstrip", 0, "rstrip", 0, "normalized", 0,
-                                             "special", 1));
+        json_array_append_new(added,
+                              fr_body("{s:i, s:s, s:b, s:b, s:b, s:b, s:b}", "id", 4096 + (int)i, "content", tokens[i],
+                                      "single_word", 0, "lstrip", 0, "rstrip", 0, "normalized", 0, "special", 1));
     fr_tokenizer *tokenizer = fr_open_value(value);
     json_decref(value);
     return tokenizer;
@@ -396,14 +406,20 @@ static const struct {
     size_t count;
     const char *body, *pieces[24];
 } infill_cases[] = {
-    {qwen, 5, "{'input_prefix': 'a = ', 'input_suffix': '\\n', 'n_predict': 3}",
+    {qwen,
+     5,
+     "{'input_prefix': 'a = ', 'input_suffix': '\\n', 'n_predict': 3}",
      {"<bos>", "<|fim_prefix|>", "a = ", "<|fim_suffix|>", "\n", "<|fim_middle|>"}},
-    {qwen, 5, "{'input_prefix': 'a = ', 'input_suffix': '', 'prompt': 'b<|fim_middle|>', 'input_extra': [{'filename': "
-              "'x.py', 'text': 'c <|file_sep|>\\n'}, {'text': 'd'}], 'n_indent': 4, 'samplers': ['top_k', 'infill']}",
+    {qwen,
+     5,
+     "{'input_prefix': 'a = ', 'input_suffix': '', 'prompt': 'b<|fim_middle|>', 'input_extra': [{'filename': "
+     "'x.py', 'text': 'c <|file_sep|>\\n'}, {'text': 'd'}], 'n_indent': 4, 'samplers': ['top_k', 'infill']}",
      {"<bos>", "<|repo_name|>", "myproject\n", "<|file_sep|>", "x.py\n", "c <|file_sep|>\n", "<|file_sep|>", "tmp\n",
       "d", "<|file_sep|>", "filename\n", "<|fim_prefix|>", "a = ", "b<|fim_middle|>", "<|fim_suffix|>",
       "<|fim_middle|>"}},
-    {santa, 3, "{'input_suffix': 'e', 'input_extra': [{'text': 'd'}]}",
+    {santa,
+     3,
+     "{'input_suffix': 'e', 'input_extra': [{'text': 'd'}]}",
      {"<bos>", "\n\n--- snippet ---\n\n", "d", "\n\n--- snippet ---\n\n", "<fim-prefix>", "<fim-suffix>", "e",
       "<fim-middle>"}},
 };
@@ -439,8 +455,8 @@ END_TEST
 
 /* A completion's suffix, after a prompt of text or ids. */
 START_TEST(a_suffix_stands_between_tokens) {
-    static const char *const pieces[] = {"<bos>", "<|fim_prefix|>", "a = <|fim_suffix|>", "<|fim_suffix|>", "\nb",
-                                         "<|fim_middle|>"};
+    static const char *const pieces[] = {"<bos>", "<|fim_prefix|>", "a = <|fim_suffix|>", "<|fim_suffix|>",
+                                         "\nb",   "<|fim_middle|>"};
     char error[FR_INFILL_ERROR] = "";
     fr_tokenizer *tokenizer = open_infilling(qwen, 5), *none = open_infilling(qwen, 2);
     json_t *expected = json_array(), *text = json_string(pieces[2]), *ids = json_array(), *suffix = json_string("\nb");
@@ -472,9 +488,12 @@ END_TEST
 
 START_TEST(what_can_not_be_filled_in_is_named) {
     static const char *const cases[][2] = {
-        {"{'input_prefix': 5}", "input_prefix"},         {"{'input_suffix': []}", "input_suffix"},
-        {"{'prompt': [5]}", "prompt"},                   {"{'input_extra': 'a'}", "input_extra must"},
-        {"{'input_extra': [5]}", "input_extra[0]"},      {"{'input_extra': [{'text': 5}]}", "input_extra[0]"},
+        {"{'input_prefix': 5}", "input_prefix"},
+        {"{'input_suffix': []}", "input_suffix"},
+        {"{'prompt': [5]}", "prompt"},
+        {"{'input_extra': 'a'}", "input_extra must"},
+        {"{'input_extra': [5]}", "input_extra[0]"},
+        {"{'input_extra': [{'text': 5}]}", "input_extra[0]"},
         {"{'input_extra': [{'text': 'a'}, {'text': 'a', 'filename': 5}]}", "input_extra[1]"}};
     char error[FR_INFILL_ERROR];
     fr_tokenizer *tokenizer = open_infilling(qwen, 5), *none = open_infilling(qwen, 2);
@@ -559,12 +578,16 @@ static char *streamed(const char *path, const char *body) {
 /* A text is the chat's, whoever asks for it. */
 START_TEST(texts_are_those_of_a_chat) {
     server = fr_server_start("-m tools/demo/target -md tools/demo/assistant -t 2 -c 512");
-    json_t *chat = asked("/v1/chat/completions", "{'messages': [{'role': 'system', 'content': 'S'}, {'role': 'user', "
-                         "'content': 'Hi'}], 'max_tokens': 24, " SETTING "}", 200);
-    json_t *response = asked(RESPONSES, "{'instructions': 'S', 'input': 'Hi', 'max_output_tokens': 24, " SETTING "}",
-                             200);
-    json_t *message = asked(MESSAGES, "{'system': 'S', 'messages': [{'role': 'user', 'content': 'Hi'}], 'max_tokens': "
-                            "24, " SETTING "}", 200);
+    json_t *chat = asked("/v1/chat/completions",
+                         "{'messages': [{'role': 'system', 'content': 'S'}, {'role': 'user', "
+                         "'content': 'Hi'}], 'max_tokens': 24, " SETTING "}",
+                         200);
+    json_t *response =
+        asked(RESPONSES, "{'instructions': 'S', 'input': 'Hi', 'max_output_tokens': 24, " SETTING "}", 200);
+    json_t *message = asked(MESSAGES,
+                            "{'system': 'S', 'messages': [{'role': 'user', 'content': 'Hi'}], 'max_tokens': "
+                            "24, " SETTING "}",
+                            200);
     const json_t *choice = json_array_get(json_object_get(chat, "choices"), 0), *usage = json_object_get(chat, "usage");
     const char *said = text_at(json_object_get(choice, "message"), "content");
     const json_t *item = json_array_get(json_object_get(response, "output"), 0);
@@ -580,8 +603,8 @@ START_TEST(texts_are_those_of_a_chat) {
     ck_assert_int_eq(strncmp(text_at(message, "id"), "msg_", 4), 0);
     ck_assert_str_eq(text_at(response, "instructions"), "S");
 
-    char *events = streamed(RESPONSES, "{'instructions': 'S', 'input': 'Hi', 'max_output_tokens': 24, 'stream': true, "
-                            SETTING "}");
+    char *events = streamed(
+        RESPONSES, "{'instructions': 'S', 'input': 'Hi', 'max_output_tokens': 24, 'stream': true, " SETTING "}");
     const char *last = strstr(events, "event: response.output_text.done\ndata: ");
     ck_assert_ptr_nonnull(last);
     json_t *done = json_loads(strchr(last, '{'), JSON_DISABLE_EOF_CHECK, NULL);
@@ -603,20 +626,25 @@ END_TEST
 /* Log-probabilities of a text, as a chat has them; in a stream each event has those of its part. */
 START_TEST(logprobs_are_those_of_a_chat) {
     server = fr_server_start("-m tools/demo/target -md tools/demo/assistant -t 2 -c 512");
-    json_t *chat = asked("/v1/chat/completions", "{'messages': [{'role': 'user', 'content': 'Hi'}], 'max_tokens': 24, "
-                         "'logprobs': true, 'top_logprobs': 2, " SETTING "}", 200);
-    const json_t *expected = json_object_get(
-        json_object_get(json_array_get(json_object_get(chat, "choices"), 0), "logprobs"), "content");
-    json_t *response = asked(RESPONSES, "{'input': 'Hi', 'max_output_tokens': 24, 'include': "
-                             "['message.output_text.logprobs'], 'top_logprobs': 2, " SETTING "}", 200);
-    const json_t *part = json_array_get(
-        json_object_get(json_array_get(json_object_get(response, "output"), 0), "content"), 0);
+    json_t *chat = asked("/v1/chat/completions",
+                         "{'messages': [{'role': 'user', 'content': 'Hi'}], 'max_tokens': 24, "
+                         "'logprobs': true, 'top_logprobs': 2, " SETTING "}",
+                         200);
+    const json_t *expected =
+        json_object_get(json_object_get(json_array_get(json_object_get(chat, "choices"), 0), "logprobs"), "content");
+    json_t *response = asked(RESPONSES,
+                             "{'input': 'Hi', 'max_output_tokens': 24, 'include': "
+                             "['message.output_text.logprobs'], 'top_logprobs': 2, " SETTING "}",
+                             200);
+    const json_t *part =
+        json_array_get(json_object_get(json_array_get(json_object_get(response, "output"), 0), "content"), 0);
     ck_assert_uint_eq(json_array_size(expected), 24);
     ck_assert(json_equal(json_object_get(part, "logprobs"), expected));
     ck_assert_int_eq(count_at(response, "top_logprobs"), 2);
 
-    char *events = streamed(RESPONSES, "{'input': 'Hi', 'max_output_tokens': 24, 'stream': true, 'top_logprobs': 2, "
-                            SETTING "}"), *at = events;
+    char *events = streamed(RESPONSES,
+                            "{'input': 'Hi', 'max_output_tokens': 24, 'stream': true, 'top_logprobs': 2, " SETTING "}"),
+         *at = events;
     json_t *joined = json_array();
     while ((at = strstr(at, "event: response.output_text.delta\ndata: "))) {
         at = strchr(at, '{');
@@ -666,8 +694,8 @@ START_TEST(ollama_says_the_same) {
     server = fr_server_start("-m tools/demo/target -md tools/demo/assistant -t 2 -c 512");
     static const char options[] = "'options': {'num_predict': 24, 'temperature': 0.9, 'seed': 11}";
     char body[512];
-    json_t *chat = asked("/v1/chat/completions", "{'messages': [" USER("'Hi'") "], 'max_tokens': 24, " SETTING "}",
-                         200);
+    json_t *chat =
+        asked("/v1/chat/completions", "{'messages': [" USER("'Hi'") "], 'max_tokens': 24, " SETTING "}", 200);
     const json_t *choice = json_array_get(json_object_get(chat, "choices"), 0);
     const char *said = text_at(json_object_get(choice, "message"), "content");
     snprintf(body, sizeof body, "{'messages': [" USER("'Hi'") "], 'stream': false, %s}", options);
@@ -755,10 +783,13 @@ START_TEST(ollama_tells_logprobs) {
     server = fr_server_start("-m tools/demo/target -t 1 -c 256");
     static const char rest[] = "'logprobs': true, 'top_logprobs': 2, 'options': {'num_predict': 12, 'temperature': 0}";
     char body[512];
-    json_t *chat = asked("/v1/chat/completions", "{'messages': [" USER("'Hi'") "], 'max_tokens': 12, 'logprobs': true, "
-                         "'top_logprobs': 2, 'temperature': 0}", 200), *joined = json_array();
-    const json_t *expected = json_object_get(
-        json_object_get(json_array_get(json_object_get(chat, "choices"), 0), "logprobs"), "content");
+    json_t *chat = asked("/v1/chat/completions",
+                         "{'messages': [" USER("'Hi'") "], 'max_tokens': 12, 'logprobs': true, "
+                                                       "'top_logprobs': 2, 'temperature': 0}",
+                         200),
+           *joined = json_array();
+    const json_t *expected =
+        json_object_get(json_object_get(json_array_get(json_object_get(chat, "choices"), 0), "logprobs"), "content");
     ck_assert_uint_eq(json_array_size(expected), 12);
     snprintf(body, sizeof body, "{'messages': [" USER("'Hi'") "], 'stream': false, %s}", rest);
     json_t *answer = asked("/api/chat", body, 200);
@@ -783,12 +814,17 @@ END_TEST
 
 /* However it is asked for, a grammar is made by a thread of its own. */
 START_TEST(grammars_are_slow) {
-    static const char *const bodies[] = {
-        "{\"grammar\": \"root ::= [a]\"}", "{\"json_schema\": {}}", "{\"regex\": \"a\"}",
-        "{\"response_format\": {\"type\": \"json_object\"}}", "{\"tool_choice\": \"required\"}",
-        "{\"text\": {\"format\": {}}}", "{\"output_config\": {\"format\": {}}}", "{\"format\": \"json\"}",
-        "{\"\\u0067rammar\": \"root ::= [a]\"}", "{\"guided_choice\": [\"a\"]}",
-        "{\"structured_outputs\": {\"json\": {}}}"};
+    static const char *const bodies[] = {"{\"grammar\": \"root ::= [a]\"}",
+                                         "{\"json_schema\": {}}",
+                                         "{\"regex\": \"a\"}",
+                                         "{\"response_format\": {\"type\": \"json_object\"}}",
+                                         "{\"tool_choice\": \"required\"}",
+                                         "{\"text\": {\"format\": {}}}",
+                                         "{\"output_config\": {\"format\": {}}}",
+                                         "{\"format\": \"json\"}",
+                                         "{\"\\u0067rammar\": \"root ::= [a]\"}",
+                                         "{\"guided_choice\": [\"a\"]}",
+                                         "{\"structured_outputs\": {\"json\": {}}}"};
     static const char plain[] = "{\"messages\": [{\"role\": \"user\", \"content\": \"Hi\"}], \"n\": 2}";
     for (size_t i = 0; i < COUNT_OF(bodies); i++)
         ck_assert_msg(fr_routes_slow(bodies[i], strlen(bodies[i])), "%s", bodies[i]);
@@ -796,15 +832,17 @@ START_TEST(grammars_are_slow) {
 }
 END_TEST
 
-#define TOOL "'name': 'add', 'description': 'd', '%s': {'type': 'object', 'properties': {'n': {'type': 'integer', " \
-             "'minimum': 3, 'maximum': 40}}, 'required': ['n']}"
+#define TOOL                                                                                               \
+    "'name': 'add', 'description': 'd', '%s': {'type': 'object', 'properties': {'n': {'type': 'integer', " \
+    "'minimum': 3, 'maximum': 40}}, 'required': ['n']}"
 
 /* Forced calls, and texts of a schema, as the dialects ask for them. */
 START_TEST(calls_and_schemas_are_forced) {
     char body[1024];
     server = fr_server_start("-m tools/demo/target -t 2 -c 512");
     for (int named = 0; named < 2; named++) {
-        snprintf(body, sizeof body, "{'input': 'Hi', 'parallel_tool_calls': false, 'tool_choice': %s, 'tools': "
+        snprintf(body, sizeof body,
+                 "{'input': 'Hi', 'parallel_tool_calls': false, 'tool_choice': %s, 'tools': "
                  "[{'type': 'function', " TOOL "}], " SETTING "}",
                  named ? "{'type': 'function', 'name': 'add'}" : "'required'", "parameters");
         json_t *answer = asked(RESPONSES, body, 200), *output = json_object_get(answer, "output");
@@ -815,8 +853,10 @@ START_TEST(calls_and_schemas_are_forced) {
         ck_assert(count_at(arguments, "n") >= 3 && count_at(arguments, "n") <= 40);
         json_decref(arguments);
         json_decref(answer);
-        snprintf(body, sizeof body, "{'messages': [" USER("'Hi'") "], 'max_tokens': 200, 'tool_choice': {'type': %s, "
-                 "'disable_parallel_tool_use': true}, 'tools': [{" TOOL "}], " SETTING "}",
+        snprintf(body, sizeof body,
+                 "{'messages': [" USER("'Hi'") "], 'max_tokens': 200, 'tool_choice': {'type': %s, "
+                                               "'disable_parallel_tool_use': true}, 'tools': [{" TOOL "}], " SETTING
+                                               "}",
                  named ? "'tool', 'name': 'add'" : "'any'", "input_schema");
         answer = asked(MESSAGES, body, 200);
         output = json_object_get(answer, "content");
@@ -827,8 +867,10 @@ START_TEST(calls_and_schemas_are_forced) {
         ck_assert(count_at(input, "n") >= 3 && count_at(input, "n") <= 40);
         json_decref(answer);
     }
-    json_t *answer = asked(RESPONSES, "{'input': 'Hi', 'text': {'format': {'type': 'json_schema', 'name': 's', "
-                           "'schema': {'enum': ['red', 'green']}}}, " SETTING "}", 200);
+    json_t *answer = asked(RESPONSES,
+                           "{'input': 'Hi', 'text': {'format': {'type': 'json_schema', 'name': 's', "
+                           "'schema': {'enum': ['red', 'green']}}}, " SETTING "}",
+                           200);
     const json_t *item = json_array_get(json_object_get(answer, "output"), 0);
     const char *text = text_at(json_array_get(json_object_get(item, "content"), 0), "text");
     ck_assert_msg(strcmp(text, "\"red\"") == 0 || strcmp(text, "\"green\"") == 0, "%s", text);
@@ -839,7 +881,7 @@ END_TEST
 
 #define LETTERS   "abcdefghijklmnopqrstuvwxyz"
 #define LONG_WORD LETTERS LETTERS LETTERS LETTERS
-#define LONG_CALL                                                                                  \
+#define LONG_CALL                                                                                \
     "'name': 'add', '%s': {'type': 'object', 'properties': {'s': {'enum': ['" LONG_WORD "']}}, " \
     "'required': ['s']}"
 
@@ -848,8 +890,10 @@ END_TEST
 START_TEST(calls_are_cut_off) {
     char body[1024];
     server = fr_server_start("-m tools/demo/target -t 2 -c 512");
-    snprintf(body, sizeof body, "{'messages': [" USER("'Hi'") "], 'max_tokens': 30, 'tool_choice': 'required', "
-             "'tools': [{'type': 'function', 'function': {" LONG_CALL "}}], " SETTING "}", "parameters");
+    snprintf(body, sizeof body,
+             "{'messages': [" USER("'Hi'") "], 'max_tokens': 30, 'tool_choice': 'required', "
+                                           "'tools': [{'type': 'function', 'function': {" LONG_CALL "}}], " SETTING "}",
+             "parameters");
     json_t *answer = asked("/v1/chat/completions", body, 200);
     const json_t *choice = json_array_get(json_object_get(answer, "choices"), 0);
     const json_t *calls = json_object_get(json_object_get(choice, "message"), "tool_calls");
@@ -858,15 +902,19 @@ START_TEST(calls_are_cut_off) {
     ck_assert_str_eq(text_at(choice, "finish_reason"), "length");
     ck_assert_msg(strlen(said) > 6 && strlen(said) < strlen(whole), "%s", said);
     ck_assert_msg(strncmp(said, whole, strlen(said)) == 0, "%s", said);
-    snprintf(body, sizeof body, "{'messages': [" USER("'Hi'") "], 'max_tokens': 30, 'tool_choice': {'type': 'any'}, "
-             "'tools': [{" LONG_CALL "}], " SETTING "}", "input_schema");
+    snprintf(body, sizeof body,
+             "{'messages': [" USER("'Hi'") "], 'max_tokens': 30, 'tool_choice': {'type': 'any'}, "
+                                           "'tools': [{" LONG_CALL "}], " SETTING "}",
+             "input_schema");
     json_t *message = asked(MESSAGES, body, 200);
     const json_t *block = json_array_get(json_object_get(message, "content"), 0);
     ck_assert_str_eq(text_at(message, "stop_reason"), "max_tokens");
     ck_assert_str_eq(text_at(block, "type"), "tool_use");
     ck_assert_str_eq(text_at(json_object_get(block, "input"), "s"), said + strlen("{\"s\":\""));
-    snprintf(body, sizeof body, "{'input': 'Hi', 'max_output_tokens': 30, 'tool_choice': 'required', 'tools': "
-             "[{'type': 'function', " LONG_CALL "}], " SETTING "}", "parameters");
+    snprintf(body, sizeof body,
+             "{'input': 'Hi', 'max_output_tokens': 30, 'tool_choice': 'required', 'tools': "
+             "[{'type': 'function', " LONG_CALL "}], " SETTING "}",
+             "parameters");
     json_t *response = asked(RESPONSES, body, 200);
     const json_t *item = json_array_get(json_object_get(response, "output"), 0);
     ck_assert_str_eq(text_at(response, "status"), "incomplete");
@@ -958,10 +1006,14 @@ START_TEST(what_is_passed_over_is_said_once) {
     for (int quiet = 0; quiet < 2; quiet++) {
         server = fr_server_start("-m tools/demo/target -t 1 -c 128%s", quiet ? " --quiet" : "");
         for (int i = 0; i < 3; i++) {
-            json_decref(asked(RESPONSES, "{'input': [{'role': 'user', 'content': 'a'}, {'type': 'ghost_snapshot'}], "
-                              "'tools': [{'type': 'web_search'}], 'fancy': 1, 'max_output_tokens': 1}", 200));
-            json_decref(asked("/v1/chat/completions", "{'messages': [" USER("'a'") "], 'fancy\\u001b': 1, "
-                              "'max_tokens': 1}", 200));
+            json_decref(asked(RESPONSES,
+                              "{'input': [{'role': 'user', 'content': 'a'}, {'type': 'ghost_snapshot'}], "
+                              "'tools': [{'type': 'web_search'}], 'fancy': 1, 'max_output_tokens': 1}",
+                              200));
+            json_decref(asked("/v1/chat/completions",
+                              "{'messages': [" USER("'a'") "], 'fancy\\u001b': 1, "
+                                                           "'max_tokens': 1}",
+                              200));
         }
         char *said = fr_server_said(&server);
         static const char *const words[] = {"\"ghost_snapshot\"", "\"web_search\"", "\"fancy\"", "\"fancy?\""};
@@ -1029,7 +1081,7 @@ START_TEST(recorded_agents_are_answered) {
     ck_assert_ptr_nonnull(recorded);
     server = fr_server_start("-m tools/demo/target -t 2 -c 4096 -np 1");
     size_t i, before = 0, cached;
-    json_array_foreach(json_object_get(recorded, "turns"), i, turn) {
+    json_array_foreach (json_object_get(recorded, "turns"), i, turn) {
         json_array_extend(list, turn);
         json_t *body = body_of_turn(recorded, list, i);
         size_t prompt = ask_turn(recorded, body, &cached);
@@ -1081,8 +1133,8 @@ START_TEST(counts_errors_and_keys) {
     ck_assert_str_eq(text_at(answer, "type"), "error");
     ck_assert_str_eq(text_at(json_object_get(answer, "error"), "type"), "invalid_request_error");
     json_decref(answer);
-    answer = asked(RESPONSES, "{'input': 'a', 'text': {'format': {'type': 'json_schema', 'schema': {'not': {}}}}}",
-                   400);
+    answer =
+        asked(RESPONSES, "{'input': 'a', 'text': {'format': {'type': 'json_schema', 'schema': {'not': {}}}}}", 400);
     ck_assert_str_eq(text_at(json_object_get(answer, "error"), "type"), "invalid_request_error");
     json_decref(answer);
     fr_server_stop(&server);

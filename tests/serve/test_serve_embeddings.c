@@ -116,8 +116,8 @@ START_TEST(texts_are_rows_beside_others) {
     size_t width = (size_t)fr_model_fact(model, FR_FACT_HIDDEN);
     float *expected = embed("tools/demo/target", ids, count, FR_POOLING_MEAN);
     server = fr_server_start(DEMO " -md tools/demo/assistant --embeddings --pooling mean");
-    json_t *body = fr_body("{s:s, s:i, s:b, s:i}", "prompt", "Once upon a time", "max_tokens", 60, "stream", 1, "seed",
-                           5);
+    json_t *body =
+        fr_body("{s:s, s:i, s:b, s:i}", "prompt", "Once upon a time", "max_tokens", 60, "stream", 1, "seed", 5);
     json_t *alone, *beside;
     fr_events events = fr_ask_stream(server.port, COMPLETION, body);
     alone = fr_events_said(&events);
@@ -136,7 +136,8 @@ START_TEST(texts_are_rows_beside_others) {
     expect_row(row_of(parts, 0), expected, width);
     json_decref(parts);
     parts = asked("{\"input\": [{\"content\": [{\"type\": \"text\", \"text\": \"a sm\"}, {\"type\": "
-                  "\"text\", \"text\": \"all dog\"}]}, {\"prompt_string\": \"a small dog\"}]}", 200);
+                  "\"text\", \"text\": \"all dog\"}]}, {\"prompt_string\": \"a small dog\"}]}",
+                  200);
     expect_row(row_of(parts, 0), expected, width);
     expect_row(row_of(parts, 1), expected, width);
     json_decref(parts);
@@ -198,8 +199,8 @@ END_TEST
 START_TEST(a_pooling_must_be_known) {
     server = fr_server_start(DEMO " --embeddings");
     json_t *answer = asked("{\"input\": \"a\"}", 501);
-    ck_assert_ptr_nonnull(strstr(json_string_value(json_object_get(json_object_get(answer, "error"), "message")),
-                                 "--pooling"));
+    ck_assert_ptr_nonnull(
+        strstr(json_string_value(json_object_get(json_object_get(answer, "error"), "message")), "--pooling"));
     json_decref(answer);
     stop();
 }
@@ -235,8 +236,10 @@ START_TEST(ollama_has_the_same_rows) {
         for (int i = 0; i < 100; i++) strncat(words, "a b ", sizeof words - strlen(words) - 1);
         snprintf(body, sizeof body, "{\"input\": \"%s\"%s}", words, cut ? "" : ", \"truncate\": false");
         answer = ask_ollama("/api/embed", body, cut ? 200 : 400);
-        if (cut) ck_assert_int_eq(json_integer_value(json_object_get(answer, "prompt_eval_count")), 64);
-        else ck_assert(json_is_string(json_object_get(answer, "error")));
+        if (cut)
+            ck_assert_int_eq(json_integer_value(json_object_get(answer, "prompt_eval_count")), 64);
+        else
+            ck_assert(json_is_string(json_object_get(answer, "error")));
         json_decref(answer);
     }
     json_decref(expected);

@@ -21,7 +21,7 @@
 #include "tools/serve/tls.h"
 
 #define JSON  "application/json; charset=utf-8"
-#define LIMIT 100000 /* bytes of a body */
+#define LIMIT 100000         /* bytes of a body */
 #define LONG  (1024 * 16384) /* more than any socket's buffer */
 
 static double now(void) {
@@ -220,8 +220,14 @@ static bool is_open(const char *path) {
 }
 
 static fr_http_setting usual(void) {
-    return (fr_http_setting){.host = "127.0.0.1", .body_limit = LIMIT, .connections = 200, .per_address = 200,
-                             .timeout = 20, .is_open = is_open, .is_slow = is_slow, .answer = answer};
+    return (fr_http_setting){.host = "127.0.0.1",
+                             .body_limit = LIMIT,
+                             .connections = 200,
+                             .per_address = 200,
+                             .timeout = 20,
+                             .is_open = is_open,
+                             .is_slow = is_slow,
+                             .answer = answer};
 }
 
 static void start(fr_http_setting setting) {
@@ -273,8 +279,10 @@ static fr_client *connect_to(void) {
 
 static void check_header(fr_client *client, const char *name, const char *value) {
     char *got = fr_client_header(client, name);
-    if (value) ck_assert_pstr_eq(got, value);
-    else ck_assert_ptr_null(got);
+    if (value)
+        ck_assert_pstr_eq(got, value);
+    else
+        ck_assert_ptr_null(got);
     free(got);
 }
 
@@ -309,8 +317,10 @@ static void check_asked(const char *method, const char *path, const char *header
                         const char *type) {
     fr_client *client = connect_to();
     fr_client_ask(client, method, path, headers, body);
-    if (type) check_refused(client, status, type);
-    else ck_assert_int_eq(fr_client_head(client), status);
+    if (type)
+        check_refused(client, status, type);
+    else
+        ck_assert_int_eq(fr_client_head(client), status);
     fr_client_close(client);
 }
 
@@ -381,8 +391,18 @@ END_TEST
 
 START_TEST(malformed_targets_are_refused) {
     start(usual());
-    static const char *const targets[] = {"/a%", "/a%1", "/a%zz", "/a%00b", "/?a=%0", "/?a%00=1", "x", "*",
-                                          "http://", "http:///a", "http://localhost/%zz", "ftp://localhost/"};
+    static const char *const targets[] = {"/a%",
+                                          "/a%1",
+                                          "/a%zz",
+                                          "/a%00b",
+                                          "/?a=%0",
+                                          "/?a%00=1",
+                                          "x",
+                                          "*",
+                                          "http://",
+                                          "http:///a",
+                                          "http://localhost/%zz",
+                                          "ftp://localhost/"};
     for (size_t i = 0; i < sizeof(targets) / sizeof(*targets); i++) {
         check_asked("GET", targets[i], NULL, NULL, 400, "invalid_request_error");
     }
@@ -398,8 +418,10 @@ END_TEST
 
 /* A target may have the server's name before its path; the name must be allowed, like that of a Host header. */
 START_TEST(targets_may_be_absolute) {
-    static const char *const targets[][2] = {{"http://localhost/a?b=c", "/a"}, {"HTTP://127.0.0.1:80/a%20b", "/a b"},
-                                             {"http://localhost", "/"}, {"https://[::1]:8080?b=c", "/"}};
+    static const char *const targets[][2] = {{"http://localhost/a?b=c", "/a"},
+                                             {"HTTP://127.0.0.1:80/a%20b", "/a b"},
+                                             {"http://localhost", "/"},
+                                             {"https://[::1]:8080?b=c", "/"}};
     start(usual());
     fr_client *client = connect_to();
     for (size_t i = 0; i < sizeof(targets) / sizeof(*targets); i++) {
@@ -465,10 +487,16 @@ START_TEST(keys_are_needed) {
     fr_http_setting setting = usual();
     setting.keys = keys;
     start(setting);
-    static const char *const wrong[] = {NULL, "X-Api-Key: \r\n", "X-Api-Key: secon\r\n", "X-Api-Key: second1\r\n",
-                                        "Authorization: second\r\n", "Authorization: Basic second\r\n",
-                                        "Authorization: Bearer\r\n", "Authorization: Bearer sk-firs\r\n",
-                                        "Authorization: Bearer sk-first,second\r\n", "X-Api-Key: secondsecond\r\n"};
+    static const char *const wrong[] = {NULL,
+                                        "X-Api-Key: \r\n",
+                                        "X-Api-Key: secon\r\n",
+                                        "X-Api-Key: second1\r\n",
+                                        "Authorization: second\r\n",
+                                        "Authorization: Basic second\r\n",
+                                        "Authorization: Bearer\r\n",
+                                        "Authorization: Bearer sk-firs\r\n",
+                                        "Authorization: Bearer sk-first,second\r\n",
+                                        "X-Api-Key: secondsecond\r\n"};
     for (size_t i = 0; i < sizeof(wrong) / sizeof(*wrong); i++) {
         check_asked("GET", "/", wrong[i], NULL, 401, "authentication_error");
     }
@@ -526,8 +554,17 @@ END_TEST
 START_TEST(other_hosts_are_refused) {
     start(usual());
     static const char *const own[] = {"localhost", "LOCALHOST:1", "127.0.0.1", "127.9.9.9:80", "[::1]", "[::1]:8080"};
-    static const char *const other[] = {"example.org", "localhost.example.org", "127.0.0.1.example.org", "127.0.0.1@x",
-                                        "128.0.0.1", "[::2]", "[::1", "[::1]x", "localhost:80x", "::1", "0.0.0.0"};
+    static const char *const other[] = {"example.org",
+                                        "localhost.example.org",
+                                        "127.0.0.1.example.org",
+                                        "127.0.0.1@x",
+                                        "128.0.0.1",
+                                        "[::2]",
+                                        "[::1",
+                                        "[::1]x",
+                                        "localhost:80x",
+                                        "::1",
+                                        "0.0.0.0"};
     char header[64];
     for (size_t i = 0; i < sizeof(own) / sizeof(*own); i++) {
         snprintf(header, sizeof(header), "Host: %s\r\n", own[i]);
@@ -560,7 +597,7 @@ END_TEST
 START_TEST(pages_of_elsewhere_are_refused) {
     static const char *const own[] = {"http://localhost", "http://localhost:3000", "https://127.0.0.1:8080",
                                       "http://[::1]:8080"};
-    static const char *const other[] = {"https://a.example", "http://localhost.a.example", "null", "", "localhost",
+    static const char *const other[] = {"https://a.example",  "http://localhost.a.example", "null",   "", "localhost",
                                         "http://192.168.0.1", "http://127.0.0.1@a.example", "file://"};
     static const char *const keys[] = {"key", NULL};
     fr_http_setting setting = usual();
@@ -781,9 +818,9 @@ END_TEST
 
 /* A client that sends part of a request and disconnects frees its connection long before the timeout. */
 START_TEST(halves_of_requests_are_let_go) {
-    static const char *const halves[] = {
-        "GET / HT", "POST / HTTP/1.1\r\nHost: localhost\r\nContent-Length: 99\r\n\r\n{", "",
-        "GET / HTTP/1.1\r\nHost: localhost\r\n"};
+    static const char *const halves[] = {"GET / HT",
+                                         "POST / HTTP/1.1\r\nHost: localhost\r\nContent-Length: 99\r\n\r\n{", "",
+                                         "GET / HTTP/1.1\r\nHost: localhost\r\n"};
     fr_http_setting setting = usual();
     setting.per_address = 4;
     start(setting);
@@ -834,9 +871,8 @@ START_TEST(slow_senders_are_cut) {
     fr_http_setting setting = usual();
     setting.timeout = 1;
     start(setting);
-    static const char *const heads[] = {
-        "GET / HT", "GET / HTTP/1.1\r\nHost: localhost\r\nX: ",
-        "POST / HTTP/1.1\r\nHost: localhost\r\nContent-Length: 99999\r\n\r\n", ""};
+    static const char *const heads[] = {"GET / HT", "GET / HTTP/1.1\r\nHost: localhost\r\nX: ",
+                                        "POST / HTTP/1.1\r\nHost: localhost\r\nContent-Length: 99999\r\n\r\n", ""};
     const char *head = heads[_i];
     fr_client *client = connect_to();
     double took = trickle(client, head, 'x');
@@ -1088,8 +1124,10 @@ END_TEST
 static int open_with(const fr_http_setting *setting) {
     fr_http *http = (fr_http *)1;
     int status = fr_http_open(setting, &http);
-    if (status) ck_assert_ptr_null(http);
-    else fr_http_close(http);
+    if (status)
+        ck_assert_ptr_null(http);
+    else
+        fr_http_close(http);
     return status;
 }
 
@@ -1220,9 +1258,7 @@ static size_t mutate(char *bytes) {
             memmove(bytes + at, bytes + at + count, length - at - count);
             length -= count;
             break;
-        default: /* doubled */
-            memmove(bytes + at + count, bytes + at, length - at);
-            length += count;
+        default: /* doubled */ memmove(bytes + at + count, bytes + at, length - at); length += count;
         }
     }
     return length;
@@ -1241,8 +1277,10 @@ START_TEST(mutated_requests_do_no_harm) {
         fr_client_send(client, bytes, length);
         unsigned way = draw(8);
         if (way == 0) fr_client_closed(client, 1);
-        if (way == 1) fr_client_abort(client);
-        else fr_client_close(client);
+        if (way == 1)
+            fr_client_abort(client);
+        else
+            fr_client_close(client);
         if (i % 1000 == 0) check_alive();
     }
     check_alive();
@@ -1254,7 +1292,7 @@ START_TEST(errors_have_their_types) {
     static const struct {
         unsigned http;
         const char *type;
-    } types[] = {{400, "invalid_request_error"}, {401, "authentication_error"}, {403, "permission_error"},
+    } types[] = {{400, "invalid_request_error"}, {401, "authentication_error"},  {403, "permission_error"},
                  {404, "not_found_error"},       {413, "invalid_request_error"}, {500, "server_error"},
                  {501, "not_supported_error"},   {503, "unavailable_error"}};
     for (size_t i = 0; i < sizeof(types) / sizeof(*types); i++) {

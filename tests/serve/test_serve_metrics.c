@@ -33,15 +33,21 @@ static char *page_of(fr_metrics *metrics, size_t running, size_t waiting) {
 
 /* As /metrics of llama-server has them, in its order, then those that only forerun has. */
 static const char *const counters[] = {
-    LLAMACPP "prompt_tokens_total", LLAMACPP "prompt_tokens_cached_total", LLAMACPP "prompt_seconds_total",
-    LLAMACPP "tokens_predicted_total", LLAMACPP "tokens_predicted_seconds_total", LLAMACPP "n_decode_total",
-    LLAMACPP "n_tokens_max", LLAMACPP "spec_decode_num_draft_tokens_total",
-    LLAMACPP "spec_decode_num_accepted_tokens_total", LLAMACPP "spec_decode_num_drafts_total",
+    LLAMACPP "prompt_tokens_total",
+    LLAMACPP "prompt_tokens_cached_total",
+    LLAMACPP "prompt_seconds_total",
+    LLAMACPP "tokens_predicted_total",
+    LLAMACPP "tokens_predicted_seconds_total",
+    LLAMACPP "n_decode_total",
+    LLAMACPP "n_tokens_max",
+    LLAMACPP "spec_decode_num_draft_tokens_total",
+    LLAMACPP "spec_decode_num_accepted_tokens_total",
+    LLAMACPP "spec_decode_num_drafts_total",
 };
 static const char *const gauges[] = {
     LLAMACPP "prompt_tokens_seconds", LLAMACPP "predicted_tokens_seconds", LLAMACPP "requests_processing",
-    LLAMACPP "requests_deferred", LLAMACPP "n_busy_slots_per_decode", OWN "kv_cache_used_bytes",
-    OWN "kv_cache_shared_bytes", OWN "kv_cache_kept_bytes",
+    LLAMACPP "requests_deferred",     LLAMACPP "n_busy_slots_per_decode",  OWN "kv_cache_used_bytes",
+    OWN "kv_cache_shared_bytes",      OWN "kv_cache_kept_bytes",
 };
 enum { COUNTERS = sizeof counters / sizeof *counters, GAUGES = sizeof gauges / sizeof *gauges };
 

@@ -103,7 +103,7 @@ static size_t count_loaded(size_t known) {
     size_t loaded = 0, i;
     ck_assert_int_eq(fr_ask_json(server.port, "/v1/models", NULL, &list), 200);
     ck_assert_uint_eq(json_array_size(fr_json_get(list, "data")), known);
-    json_array_foreach(fr_json_get(list, "data"), i, one) loaded += json_object_get(one, "meta") != NULL;
+    json_array_foreach (fr_json_get(list, "data"), i, one) loaded += json_object_get(one, "meta") != NULL;
     json_decref(list);
     return loaded;
 }
@@ -386,10 +386,10 @@ END_TEST
 
 /* ------------------------------------------------------------------------------------------------------------ slots */
 
-#define ASKED                                                                                             \
-    "Tell me what a river is, how it comes to be, where its water is from, and who lives beside it. "     \
-    "Name three rivers that you know, and what they have in common; then three that have nothing in "     \
-    "common. Say in the end why water flows down, and what would be if it flowed up instead, in a town "  \
+#define ASKED                                                                                            \
+    "Tell me what a river is, how it comes to be, where its water is from, and who lives beside it. "    \
+    "Name three rivers that you know, and what they have in common; then three that have nothing in "    \
+    "common. Say in the end why water flows down, and what would be if it flowed up instead, in a town " \
     "of many hills."
 
 static void start(void) {
@@ -498,9 +498,14 @@ END_TEST
 
 START_TEST(names_that_lead_elsewhere_are_refused) {
     static const char *const names[] = {"../x", "", "a/b", ".x", "/tmp/x", "a b", "-x", "a\\b", "..", ".", "a\nb", "é"};
-    static const char *const paths[] = {"/slots/2?action=save", "/slots/?action=save", "/slots/-1?action=save",
-                                        "/slots/0/1?action=save", "/slots/0x0?action=save", "/slots/0?action=keep",
-                                        "/slots/0", "/slots/99999999999999999999?action=save"};
+    static const char *const paths[] = {"/slots/2?action=save",
+                                        "/slots/?action=save",
+                                        "/slots/-1?action=save",
+                                        "/slots/0/1?action=save",
+                                        "/slots/0x0?action=save",
+                                        "/slots/0?action=keep",
+                                        "/slots/0",
+                                        "/slots/99999999999999999999?action=save"};
     char name[300];
     int64_t cached;
     start();

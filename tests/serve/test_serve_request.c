@@ -181,8 +181,10 @@ START_TEST(numbers_are_options) {
         double value;
         ck_assert_msg(!a->error[0], "%s", a->error);
         require(fr_option_range(numbers[_i].option, &kind, NULL, NULL));
-        if (kind == FR_OPTION_NUMBER) require(fr_options_get_number(options_of(a), numbers[_i].option, &value));
-        else value = (double)whole_of(options_of(a), numbers[_i].option);
+        if (kind == FR_OPTION_NUMBER)
+            require(fr_options_get_number(options_of(a), numbers[_i].option, &value));
+        else
+            value = (double)whole_of(options_of(a), numbers[_i].option);
         ck_assert_msg(value == numbers[_i].value, "%s: %g", numbers[_i].member, value);
         if (numbers[_i].option == FR_OPT_LOGPROBS) ck_assert_int_eq(a->choices[0].job.best, (int64_t)value);
         fr_generation_request_free(a);
@@ -929,11 +931,12 @@ static void check_chat(const char *body, const char *messages, const char *optio
     fr_generation_request_free(a);
 }
 
-#define USER  "{\"role\": \"user\", \"content\": \"Hi\"}"
-#define SAID  "{\"role\": \"assistant\", \"content\": \"Once upon\"}"
-#define SMALL_TOOL(name) "{\"type\": \"function\", \"function\": {\"name\": \"" name "\", \"description\": \"d\"}}"
-#define BIG   "{\"type\": \"function\", \"function\": {\"name\": \"f\", \"parameters\": {\"n\": 99999999999999999999}}}"
-#define CLOSE "<turn|>\n"
+#define USER        "{\"role\": \"user\", \"content\": \"Hi\"}"
+#define SAID        "{\"role\": \"assistant\", \"content\": \"Once upon\"}"
+#define SMALL(name) "{\"type\": \"function\", \"function\": {\"name\": \"" name "\", \"description\": \"d\"}}"
+#define CLOSE       "<turn|>\n"
+
+#define BIG "{\"type\": \"function\", \"function\": {\"name\": \"f\", \"parameters\": {\"n\": 99999999999999999999}}}"
 
 START_TEST(chats_are_rendered) {
     static const struct {
@@ -956,27 +959,31 @@ START_TEST(chats_are_rendered) {
         {"{\"messages\": [" USER "], \"tools\": [{\"type\": \"web_search\"}, " TOOL ", {\"type\": \"custom\", "
          "\"custom\": {\"name\": \"g\", \"description\": \"d\", \"format\": {\"type\": \"text\"}}}], "
          "\"tool_choice\": \"auto\"}",
-         "[" USER "]", "{\"tools\": [" TOOL ", {\"type\": \"function\", \"function\": {\"name\": \"g\", "
+         "[" USER "]",
+         "{\"tools\": [" TOOL ", {\"type\": \"function\", \"function\": {\"name\": \"g\", "
          "\"description\": \"d\", \"parameters\": {\"type\": \"object\", \"properties\": {\"input\": {\"type\": "
-         "\"string\"}}, \"required\": [\"input\"]}}}]}", 0},
+         "\"string\"}}, \"required\": [\"input\"]}}}]}",
+         0},
         {"{\"messages\": [" USER ", {\"role\": \"assistant\", \"content\": null, \"tool_calls\": [{\"id\": \"c\", "
          "\"type\": \"custom\", \"custom\": {\"name\": \"g\", \"input\": \"x\"}}]}, {\"role\": \"tool\", "
-         "\"tool_call_id\": \"c\", \"content\": \"7\"}]}", "[" USER ", {\"role\": \"assistant\", \"content\": \"\", "
+         "\"tool_call_id\": \"c\", \"content\": \"7\"}]}",
+         "[" USER ", {\"role\": \"assistant\", \"content\": \"\", "
          "\"tool_calls\": [{\"id\": \"c\", \"type\": \"function\", \"function\": {\"name\": \"g\", \"arguments\": "
-         "{\"input\": \"x\"}}}]}, {\"role\": \"tool\", \"tool_call_id\": \"c\", \"content\": \"7\"}]", NULL, 0},
+         "{\"input\": \"x\"}}}]}, {\"role\": \"tool\", \"tool_call_id\": \"c\", \"content\": \"7\"}]",
+         NULL, 0},
         {"{\"messages\": [" USER "], \"tools\": [" TOOL "], \"tool_choice\": \"none\", \"parallel_tool_calls\": false}",
          "[" USER "]", NULL, 0},
         {"{\"messages\": [" USER "], \"tools\": [{\"type\": \"web_search\"}, " TOOL "], \"tool_choice\": {\"type\": "
          "\"web_search\"}}",
          "[" USER "]", "{\"tools\": [" TOOL "]}", 0},
         /* A model sees the tools alone that are allowed, in both forms in which clients name them. */
-        {"{\"messages\": [" USER "], \"tools\": [" TOOL ", " SMALL_TOOL(
+        {"{\"messages\": [" USER "], \"tools\": [" TOOL ", " SMALL(
              "g") "], \"tool_choice\": {\"type\": "
                   "\"allowed_tools\", \"mode\": \"auto\", \"tools\": [{\"type\": \"function\", \"name\": \"g\"}]}}",
-         "[" USER "]", "{\"tools\": [" SMALL_TOOL("g") "]}", 0},
+         "[" USER "]", "{\"tools\": [" SMALL("g") "]}", 0},
         {"{\"messages\": [" USER "], \"tool_choice\": {\"type\": \"allowed_tools\", \"allowed_tools\": {\"mode\": "
          "\"required\", \"tools\": [{\"type\": \"function\", \"function\": {\"name\": \"f\"}}]}}, \"tools\": "
-         "[" SMALL_TOOL("g") ", " TOOL "]}",
+         "[" SMALL("g") ", " TOOL "]}",
          "[" USER "]", "{\"tools\": [" TOOL "]}", 0},
         {"{\"messages\": [" USER "], \"chat_template_kwargs\": {\"enable_thinking\": true}}", "[" USER "]",
          "{\"enable_thinking\": true}", 0},
@@ -988,8 +995,8 @@ START_TEST(chats_are_rendered) {
          "{\"enable_thinking\": false}", 0},
         {"{\"messages\": [" USER "], \"reasoning\": {\"enabled\": true, \"exclude\": false}}", "[" USER "]",
          "{\"enable_thinking\": true}", 0},
-        {"{\"messages\": [" USER "], \"reasoning_effort\": \"high\"}", "[" USER "]",
-         "{\"reasoning_effort\": \"high\"}", 0},
+        {"{\"messages\": [" USER "], \"reasoning_effort\": \"high\"}", "[" USER "]", "{\"reasoning_effort\": \"high\"}",
+         0},
         {"{\"messages\": [" USER "], \"add_generation_prompt\": false}", "[" USER "]",
          "{\"add_generation_prompt\": false}", 0},
         {"{\"messages\": [" USER "], \"parallel_tool_calls\": false, \"modalities\": [\"text\"], \"functions\": [], "
@@ -1053,22 +1060,23 @@ END_TEST
 
 /* Clients that send every field write null for an empty one: the result must be that of an empty text. */
 START_TEST(a_message_without_content_says_nothing) {
-    check_chat("{\"messages\": [{\"role\": \"system\", \"content\": null}, {\"role\": \"user\", \"content\": null, "
-               "\"name\": null}, {\"role\": \"assistant\", \"tool_calls\": null, \"refusal\": null}, {\"role\": "
-               "\"user\", \"content\": null, \"tool_calls\": null}, {\"role\": \"assistant\", \"content\": null, "
-               NAMED_CALL "}, {\"role\": \"tool\", \"content\": null, \"tool_call_id\": null}, " USER "]}",
-               "[{\"role\": \"system\", \"content\": \"\"}, {\"role\": \"user\", \"content\": \"\"}, "
-               "{\"role\": \"assistant\", \"content\": \"\"}, {\"role\": \"user\", \"content\": \"\"}, "
-               "{\"role\": \"assistant\", \"content\": \"\", " NAMED_CALL "}, {\"role\": \"tool\", \"content\": "
-               "\"\"}, " USER "]",
-               NULL, 0);
+    check_chat(
+        "{\"messages\": [{\"role\": \"system\", \"content\": null}, {\"role\": \"user\", \"content\": null, "
+        "\"name\": null}, {\"role\": \"assistant\", \"tool_calls\": null, \"refusal\": null}, {\"role\": "
+        "\"user\", \"content\": null, \"tool_calls\": null}, {\"role\": \"assistant\", \"content\": null, " NAMED_CALL
+        "}, {\"role\": \"tool\", \"content\": null, \"tool_call_id\": null}, " USER "]}",
+        "[{\"role\": \"system\", \"content\": \"\"}, {\"role\": \"user\", \"content\": \"\"}, "
+        "{\"role\": \"assistant\", \"content\": \"\"}, {\"role\": \"user\", \"content\": \"\"}, "
+        "{\"role\": \"assistant\", \"content\": \"\", " NAMED_CALL "}, {\"role\": \"tool\", \"content\": "
+        "\"\"}, " USER "]",
+        NULL, 0);
 }
 END_TEST
 
 #define CALL_OF(id) "{\"id\": \"" id "\", \"type\": \"function\", \"function\": {\"name\": \"f\", \"arguments\": {}}}"
-#define THREE                                                                                                    \
-    "{\"role\": \"assistant\", \"content\": \"\", \"tool_calls\": [" CALL_OF("a") ", " CALL_OF("b") ", " \
-    CALL_OF("c") "]}"
+#define THREE                                                                                                     \
+    "{\"role\": \"assistant\", \"content\": \"\", \"tool_calls\": [" CALL_OF("a") ", " CALL_OF("b") ", " CALL_OF( \
+        "c") "]}"
 #define RESULT_OF(id, said) \
     "{\"role\": \"tool\", \"tool_call_id\": \"" id "\", \"name\": \"f\", \"content\": \"" said "\"}"
 
@@ -1081,10 +1089,10 @@ START_TEST(results_stand_in_their_calls_order) {
         {RESULT_OF("b", "2") ", " RESULT_OF("x", "other") ", " RESULT_OF("a", "1"),
          RESULT_OF("a", "1") ", " RESULT_OF("x", "other") ", " RESULT_OF("b", "2")},
         {RESULT_OF("x", "3") ", " RESULT_OF("x", "1"), RESULT_OF("x", "3") ", " RESULT_OF("x", "1")},
-        {RESULT_OF("b", "2") ", {\"role\": \"tool\", \"name\": \"f\", \"content\": \"none\"}, " RESULT_OF("b", "3") ", "
-         RESULT_OF("a", "1"),
-         RESULT_OF("a", "1") ", {\"role\": \"tool\", \"name\": \"f\", \"content\": \"none\"}, " RESULT_OF("b", "2") ", "
-         RESULT_OF("b", "3")},
+        {RESULT_OF("b", "2") ", {\"role\": \"tool\", \"name\": \"f\", \"content\": \"none\"}, " RESULT_OF(
+             "b", "3") ", " RESULT_OF("a", "1"),
+         RESULT_OF("a", "1") ", {\"role\": \"tool\", \"name\": \"f\", \"content\": \"none\"}, " RESULT_OF(
+             "b", "2") ", " RESULT_OF("b", "3")},
         {RESULT_OF("b", "2") ", " USER ", " THREE ", " RESULT_OF("b", "5") ", " RESULT_OF("a", "4"),
          RESULT_OF("b", "2") ", " USER ", " THREE ", " RESULT_OF("a", "4") ", " RESULT_OF("b", "5")},
     };
@@ -1109,8 +1117,10 @@ START_TEST(a_doubled_first_token) {
     static const struct {
         const char *body;
         bool doubled;
-    } cases[] = {{"{\"prompt\": \"<bos>a\"}", true},         {"{\"prompt\": \"a<bos>\"}", false},
-                 {"{\"prompt\": [\"<bos>a\", 2, 2]}", true}, {"{\"prompt\": [2, 2, \"<bos>a\"]}", false},
+    } cases[] = {{"{\"prompt\": \"<bos>a\"}", true},
+                 {"{\"prompt\": \"a<bos>\"}", false},
+                 {"{\"prompt\": [\"<bos>a\", 2, 2]}", true},
+                 {"{\"prompt\": [2, 2, \"<bos>a\"]}", false},
                  {"{\"prompt\": [2, 2]}", false}};
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         fr_generation_request *a = read_well(FR_JOB_NATIVE, cases[i].body);
@@ -1151,12 +1161,13 @@ static const struct {
     {"{\"messages\": [{\"role\": \"user\", \"content\": [{\"type\": \"file\"}]}]}", FR_UNBUILT, "\"file\""},
     {"{\"messages\": [{\"role\": \"user\", \"content\": [{\"type\": \"image\"}]}]}", FR_UNBUILT, "\"image\""},
     {"{\"messages\": [{\"role\": \"user\", \"content\": [{\"type\": \"image_url\", \"image_url\": {\"url\": "
-     "\"data:image/png;base64,AAAA\"}}]}]}", FR_USAGE, "sees no pictures"},
+     "\"data:image/png;base64,AAAA\"}}]}]}",
+     FR_USAGE, "sees no pictures"},
     {"{\"messages\": [" USER ", " SAID "], \"continue_final_message\": true, \"add_generation_prompt\": true}",
      FR_USAGE, "exclude each other"},
     {"{\"messages\": [" USER ", {\"role\": \"assistant\", \"content\": \"x\", \"tool_calls\": [{\"type\": "
-     "\"function\", \"function\": {\"name\": \"f\", \"arguments\": \"{}\"}}]}]}", FR_USAGE,
-     "with tool_calls can't be gone on with"},
+     "\"function\", \"function\": {\"name\": \"f\", \"arguments\": \"{}\"}}]}]}",
+     FR_USAGE, "with tool_calls can't be gone on with"},
 };
 
 START_TEST(chats_that_are_refused) {
@@ -1186,9 +1197,11 @@ static char *encode(const char *path) {
 static fr_generation_request *show(const char *url) {
     size_t size = strlen(url) + 512;
     char *body = malloc(size);
-    snprintf(body, size, "{\"messages\": [{\"role\": \"user\", \"content\": [{\"type\": \"image_url\", \"image_url\": "
+    snprintf(body, size,
+             "{\"messages\": [{\"role\": \"user\", \"content\": [{\"type\": \"image_url\", \"image_url\": "
              "{\"url\": \"%s\"}}, {\"type\": \"text\", \"text\": \"Text Recognition:\"}]}], \"n\": 2, "
-             "\"max_tokens\": 12, \"temperature\": 0, \"ignore_eos\": true}", url);
+             "\"max_tokens\": 12, \"temperature\": 0, \"ignore_eos\": true}",
+             url);
     fr_generation_request *a = read_request(FR_JOB_CHAT, body);
     free(body);
     return a;
@@ -1208,7 +1221,7 @@ START_TEST(pictures) {
     json_t *root = fr_load_json(GLM "/reference.json"), *item;
     size_t count, text_count = 0, index;
     int32_t *prompt = fr_ids_of(json_array_get(json_object_get(root, "prompts"), 5), &count), *text = NULL;
-    json_array_foreach(json_object_get(root, "greedy"), index, item)
+    json_array_foreach (json_object_get(root, "greedy"), index, item)
         if (json_integer_value(json_object_get(item, "prompt")) == 5)
             text = fr_ids_of(json_object_get(item, "tokens"), &text_count);
     ck_assert_uint_ge(text_count, 12);
@@ -1292,7 +1305,7 @@ START_TEST(too_many_pixels) {
     size_t length;
     char *bytes = fr_load_text(GLM "/image/digits.png", &length), path[] = "/tmp/test_serve_request_XXXXXX";
     FILE *file = fdopen(mkstemp(path), "wb");
-    memcpy(bytes + 16, "\0\0\x20\0\0\0\x10\x01", 8); /* 8192 x 4097 */
+    memcpy(bytes + 16, "\0\0\x20\0\0\0\x10\x01", 8);          /* 8192 x 4097 */
     unsigned sum = checksum((unsigned char *)bytes + 12, 17); /* from the header's name on */
     for (int i = 0; i < 4; i++) bytes[29 + i] = (char)(sum >> (24 - 8 * i));
     fwrite(bytes, 1, length, file);

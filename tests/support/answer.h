@@ -12,8 +12,8 @@ typedef enum fr_test_method {
     FR_TEST_MTP, /* the drafter's own method, whatever that is */
     FR_TEST_NGRAM,
     FR_TEST_NGRAM_MTP, /* ngram where it has a long match, else the drafter */
-    FR_TEST_SCRIPTED, /* right drafts, and a wrong one at each depth in turn: rejection is forced everywhere */
-    FR_TEST_REPLACED, /* the same, in the place of what the drafter proposes, which is at work */
+    FR_TEST_SCRIPTED,  /* right drafts, and a wrong one at each depth in turn: rejection is forced everywhere */
+    FR_TEST_REPLACED,  /* the same, in the place of what the drafter proposes, which is at work */
     FR_TEST_METHODS
 } fr_test_method;
 
@@ -29,7 +29,7 @@ typedef struct fr_test_draws {
 typedef struct fr_manner {
     const char *isa;
     int threads, chunk;
-    bool some;  /* of the threads, another number of them in each run */
+    bool some; /* of the threads, another number of them in each run */
     int depth; /* FR_DRAFT_AUTO too */
     fr_test_method method;
     const char *drafts;  /* the word for the drafter's method; NULL: mtp */

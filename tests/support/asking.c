@@ -16,13 +16,22 @@ static bool is_one_of(const char *key, const char *const *words) {
 
 /* Puts a part of a choice, or of what is in it, behind what there is. */
 static void join(json_t *into, const json_t *part) {
-    static const char *const left_out[] = {"index",   "id",      "type",   "object",   "created",
-                                           "model",   "timings", "id_slot", "generation_settings",
-                                           "prompt",  "tokens_cached", NULL};
+    static const char *const left_out[] = {"index",
+                                           "id",
+                                           "type",
+                                           "object",
+                                           "created",
+                                           "model",
+                                           "timings",
+                                           "id_slot",
+                                           "generation_settings",
+                                           "prompt",
+                                           "tokens_cached",
+                                           NULL};
     static const char *const texts[] = {"content", "reasoning_content", "text", "arguments", "name", NULL};
     const char *key;
     json_t *value;
-    json_object_foreach((json_t *)(uintptr_t)part, key, value) {
+    json_object_foreach ((json_t *)(uintptr_t)part, key, value) {
         json_t *there = json_object_get(into, key);
         if (json_is_null(value) || is_one_of(key, left_out)) continue;
         if (strcmp(key, "message") == 0 || strcmp(key, "delta") == 0) {
@@ -52,9 +61,11 @@ static json_t *choice_at(json_t *said, const json_t *index) {
 static void add(json_t *said, const json_t *event) {
     const json_t *choices = json_object_get(event, "choices"), *usage = json_object_get(event, "usage"), *choice;
     size_t i;
-    if (json_object_get(event, "error")) json_object_update((json_t *)said, (json_t *)(uintptr_t)event);
-    else if (!choices) join(choice_at(said, json_object_get(event, "index")), event);
-    json_array_foreach(choices, i, choice) join(choice_at(said, json_object_get(choice, "index")), choice);
+    if (json_object_get(event, "error"))
+        json_object_update((json_t *)said, (json_t *)(uintptr_t)event);
+    else if (!choices)
+        join(choice_at(said, json_object_get(event, "index")), event);
+    json_array_foreach (choices, i, choice) join(choice_at(said, json_object_get(choice, "index")), choice);
     if (!json_is_object(usage)) return;
     json_object_set(said, "prompt_tokens", json_object_get(usage, "prompt_tokens"));
     json_object_set(said, "completion_tokens", json_object_get(usage, "completion_tokens"));
@@ -67,7 +78,7 @@ static void tidy(json_t *said) {
     json_t *value;
     json_object_foreach_safe(said, next, key, value) {
         if (json_is_object(value)) tidy(value);
-        bool empty = json_is_string(value) ? json_string_length(value) == 0
+        bool empty = json_is_string(value)  ? json_string_length(value) == 0
                      : json_is_array(value) ? json_array_size(value) == 0
                                             : json_is_object(value) && json_object_size(value) == 0;
         if (empty) json_object_del(said, key);
@@ -79,7 +90,7 @@ json_t *fr_whole_said(const json_t *answer) {
     const json_t *one;
     size_t i;
     if (!json_is_array(answer)) add(said, answer);
-    json_array_foreach(answer, i, one) add(said, one);
+    json_array_foreach (answer, i, one) add(said, one);
     tidy(said);
     return said;
 }
@@ -222,8 +233,9 @@ size_t fr_chance(uint64_t *state, size_t below) {
 }
 
 static json_t *words(uint64_t *state, size_t most) {
-    static const char *const list[] = {"the", "river", "engine", "water", "return", "if", "small", "old", "is", "page",
-                                       "in", "a", "number", "of", "north", "street", "value", "write", "é", "seven"};
+    static const char *const list[] = {"the",   "river",  "engine", "water", "return", "if",     "small",
+                                       "old",   "is",     "page",   "in",    "a",      "number", "of",
+                                       "north", "street", "value",  "write", "é",      "seven"};
     char text[2048];
     size_t count = 1 + fr_chance(state, most), length = (size_t)snprintf(text, sizeof text, "The");
     for (size_t i = 0; i < count; i++)
@@ -248,9 +260,17 @@ static void draw_sampling(uint64_t *state, json_t *body) {
     static const struct {
         const char *name;
         double value;
-    } ways[] = {{"top_k", 5}, {"top_k", 0}, {"top_p", 0.9}, {"min_p", 0.3}, {"repeat_penalty", 1.3},
-                {"presence_penalty", 0.5}, {"frequency_penalty", 1}, {"typical_p", 0.8}, {"dry_multiplier", 0.8},
-                {"xtc_probability", 0.5}, {"dynatemp_range", 0.3}};
+    } ways[] = {{"top_k", 5},
+                {"top_k", 0},
+                {"top_p", 0.9},
+                {"min_p", 0.3},
+                {"repeat_penalty", 1.3},
+                {"presence_penalty", 0.5},
+                {"frequency_penalty", 1},
+                {"typical_p", 0.8},
+                {"dry_multiplier", 0.8},
+                {"xtc_probability", 0.5},
+                {"dynatemp_range", 0.3}};
     if (fr_chance(state, 3) == 0) {
         json_object_set_new(body, "temperature", json_integer(0));
         return;
@@ -270,10 +290,14 @@ json_t *fr_ask_otherwise(uint64_t *state, const json_t *body) {
     size_t depth = fr_chance(state, 4);
     bool stream = fr_chance(state, 2);
     json_object_set_new(other, "stream", json_boolean(stream));
-    if (stream) json_object_set_new(other, "stream_options", fr_body("{s:b}", "include_usage", 1));
-    else json_object_del(other, "stream_options");
-    if (depth) json_object_set_new(other, "speculative.n_max", json_integer((json_int_t)(2 * depth - 2)));
-    else json_object_del(other, "speculative.n_max");
+    if (stream)
+        json_object_set_new(other, "stream_options", fr_body("{s:b}", "include_usage", 1));
+    else
+        json_object_del(other, "stream_options");
+    if (depth)
+        json_object_set_new(other, "speculative.n_max", json_integer((json_int_t)(2 * depth - 2)));
+    else
+        json_object_del(other, "speculative.n_max");
     return other;
 }
 
@@ -302,8 +326,9 @@ static void draw_grammar(uint64_t *state, json_t *body) {
     case 1: json_object_set_new(body, "grammar", json_string("root ::= (\"yes \" | \"no, \" [0-9]+ \" \")*")); break;
     case 6: json_object_set_new(body, "response_format", fr_body("{s:s}", "type", "json_object")); break;
     case 7:
-        json_object_set_new(body, "json_schema", fr_body("{s:s, s:{s:[s, s, s]}}", "type", "array", "items", "enum",
-                                                         "red", "green", "blue"));
+        json_object_set_new(
+            body, "json_schema",
+            fr_body("{s:s, s:{s:[s, s, s]}}", "type", "array", "items", "enum", "red", "green", "blue"));
         break;
     default: break;
     }
@@ -319,10 +344,10 @@ json_t *fr_draw_request(uint64_t *state) {
     if (strcmp(path, NATIVE) != 0 && fr_chance(state, 8) == 0) json_object_set_new(body, "n", json_integer(2));
     if (fr_chance(state, 8) == 0) json_object_set_new(body, "ignore_eos", json_true());
     if (strcmp(path, CHAT) == 0 && fr_chance(state, 6) == 0 && !json_object_get(body, "ignore_eos"))
-        json_object_update_new(body, fr_body("{s:s, s:[{s:s, s:{s:s, s:s, s:{s:{s:{s:s}}, s:[s]}}}]}", "tool_choice",
-                                             "required", "tools", "type", "function", "function", "name", "f",
-                                             "description", "d", "parameters", "properties", "a", "type", "integer",
-                                             "required", "a"));
+        json_object_update_new(body,
+                               fr_body("{s:s, s:[{s:s, s:{s:s, s:s, s:{s:{s:{s:s}}, s:[s]}}}]}", "tool_choice",
+                                       "required", "tools", "type", "function", "function", "name", "f", "description",
+                                       "d", "parameters", "properties", "a", "type", "integer", "required", "a"));
     else
         draw_grammar(state, body);
     json_t *other = fr_ask_otherwise(state, body);

@@ -123,16 +123,17 @@ void fr_fill_weights(fr_dtype type, uint8_t *row, size_t cols, fr_weight_mode mo
     size_t offsets[2], scales = scale_offsets(type, offsets);
     uint8_t extreme = extremes[fr_random_below(COUNT(extremes))];
     for (size_t done = 0; done < cols; done += cols_of_block, row += bytes) {
-        if (mode == FR_WEIGHTS_FULL) memset(row, extreme, bytes);
-        else fill_bytes(row, bytes);
+        if (mode == FR_WEIGHTS_FULL)
+            memset(row, extreme, bytes);
+        else
+            fill_bytes(row, bytes);
         if (type == FR_MXFP4) {
             if (mode != FR_WEIGHTS_NONFINITE) row[0] = (uint8_t)(115 + fr_random_below(10));
             if (mode == FR_WEIGHTS_SPECIAL) row[0] = (uint8_t)fr_random_below(4);
             continue;
         }
         if (type == FR_NVFP4) {
-            for (size_t s = 0; mode == FR_WEIGHTS_SPECIAL && s < 4; s++)
-                row[s] = e4m3[fr_random_below(COUNT(e4m3))];
+            for (size_t s = 0; mode == FR_WEIGHTS_SPECIAL && s < 4; s++) row[s] = e4m3[fr_random_below(COUNT(e4m3))];
             continue;
         }
         for (size_t s = 0; s < scales; s++) {

@@ -11,12 +11,12 @@
 #include <sys/types.h>
 
 /* Models that suites name: a reference model with its references, and the demo. */
-#define FOLDER "tests/data/models/gemma4-e"
-#define MODEL "-m " FOLDER " "
-#define DRAFTER "-md " FOLDER "/assistant "
-#define DEMO "-m tools/demo/target "
+#define FOLDER       "tests/data/models/gemma4-e"
+#define MODEL        "-m " FOLDER " "
+#define DRAFTER      "-md " FOLDER "/assistant "
+#define DEMO         "-m tools/demo/target "
 /* A greedy chat with the demo model. */
-#define TALK "chat " DEMO "--temp 0 "
+#define TALK         "chat " DEMO "--temp 0 "
 #define DEMO_DRAFTER "-md tools/demo/assistant "
 
 typedef struct fr_command {

@@ -95,7 +95,7 @@ static char *find(fr_client *client, const char *end) {
 
 char *fr_client_header(const fr_client *client, const char *name) {
     size_t length = strlen(name);
-    for (const char *line = client->head; line && (line = strstr(line, "\r\n")); ) {
+    for (const char *line = client->head; line && (line = strstr(line, "\r\n"));) {
         line += 2;
         if (strncasecmp(line, name, length) != 0 || line[length] != ':') continue;
         const char *value = line + length + 1 + strspn(line + length + 1, " ");
@@ -108,10 +108,14 @@ static void see_form(fr_client *client) {
     char *length = fr_client_header(client, "Content-Length");
     char *encoding = fr_client_header(client, "Transfer-Encoding");
     client->left = length ? strtoull(length, NULL, 10) : 0;
-    if (client->head_only || client->status == 204) client->form = FR_BODY_NONE;
-    else if (encoding) client->form = FR_BODY_CHUNKED;
-    else if (length) client->form = FR_BODY_LENGTH;
-    else client->form = FR_BODY_CLOSED;
+    if (client->head_only || client->status == 204)
+        client->form = FR_BODY_NONE;
+    else if (encoding)
+        client->form = FR_BODY_CHUNKED;
+    else if (length)
+        client->form = FR_BODY_LENGTH;
+    else
+        client->form = FR_BODY_CLOSED;
     client->ended = client->form == FR_BODY_NONE || (client->form == FR_BODY_LENGTH && client->left == 0);
     free(length);
     free(encoding);

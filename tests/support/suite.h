@@ -12,9 +12,11 @@ typedef void fr_suite_cases_fn(Suite *suite);
 /* Runs the cases that `add` adds, and gives the exit status: for a suite whose main does more than that. */
 int fr_suite_run(const char *name, fr_suite_cases_fn *add);
 
-#define FR_SUITE(name)                                                \
-    static fr_suite_cases_fn add_suite_cases;                         \
-    int main(void) { return fr_suite_run(name, add_suite_cases); }    \
+#define FR_SUITE(name)                              \
+    static fr_suite_cases_fn add_suite_cases;       \
+    int main(void) {                                \
+        return fr_suite_run(name, add_suite_cases); \
+    }                                               \
     static void add_suite_cases(Suite *suite)
 
 #endif

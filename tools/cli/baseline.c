@@ -9,9 +9,9 @@
 _Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "the file is the memory, so that must be little-endian too");
 
 #define MAGIC   "_logits_"
-#define HEADER  20      /* bytes before the ids */
-#define SCALES  4       /* uint16 that scale and least take */
-#define DEPTH   16.0f   /* below the largest logit */
+#define HEADER  20    /* bytes before the ids */
+#define SCALES  4     /* uint16 that scale and least take */
+#define DEPTH   16.0f /* below the largest logit */
 #define CODES   65535.0f
 #define LARGEST (1 << 24) /* ids a chunk, words, chunks: more is a damaged file */
 

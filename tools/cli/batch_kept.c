@@ -140,8 +140,10 @@ static int write_before(const fr_batch_kept *kept, size_t count, const char *pat
     if (code) return code;
     if (stat(path, &info) == 0) fchmod(writer.fd, info.st_mode & 0777);
     for (size_t i = 0; i < count; i++)
-        if (kept->answers[i]) fprintf(writer.file, "%s\n", kept->answers[i]);
-        else fputs(NOT_RUN, writer.file);
+        if (kept->answers[i])
+            fprintf(writer.file, "%s\n", kept->answers[i]);
+        else
+            fputs(NOT_RUN, writer.file);
     return fr_writer_close(&writer);
 }
 

@@ -30,8 +30,8 @@ static int run_on_thread(command *c) {
     if (!error) error = pthread_attr_setstacksize(&attributes, STACK_BYTES);
     if (!error) error = pthread_create(&thread, &attributes, run_there, c);
     if (error)
-        return fr_bad_input("a stack of %zu KB can't be had: %s (ulimit -s is below it: raise that)",
-                            STACK_BYTES >> 10, strerror(error));
+        return fr_bad_input("a stack of %zu KB can't be had: %s (ulimit -s is below it: raise that)", STACK_BYTES >> 10,
+                            strerror(error));
     pthread_attr_destroy(&attributes);
     pthread_join(thread, NULL);
     return c->code;

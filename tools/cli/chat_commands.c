@@ -65,8 +65,10 @@ fr_chat_command fr_chat_command_read(char *line, size_t length, const char **arg
         if (strcmp(line, c->name) != 0) continue;
         bool may = c->value && c->value[0] == '[';
         if (may || (c->value != NULL) == (**argument != '\0')) return c->command;
-        if (c->value) fr_note("%s needs a %s (/help)", c->name, c->value);
-        else fr_note("%.80s: what is this word for? %s stands alone (/help)", *argument, c->name);
+        if (c->value)
+            fr_note("%s needs a %s (/help)", c->name, c->value);
+        else
+            fr_note("%.80s: what is this word for? %s stands alone (/help)", *argument, c->name);
         return FR_CHAT_REFUSED;
     }
     return refuse_name(line);
@@ -80,5 +82,6 @@ void fr_chat_commands_print(FILE *out) {
     }
     fputs("  //...                say a line that begins with one /\n"
           "  ...\\                 go on in the next line; lines pasted at once are one turn\n"
-          "  \"\"\"...               say all lines up to one that ends in \"\"\"\n", out);
+          "  \"\"\"...               say all lines up to one that ends in \"\"\"\n",
+          out);
 }

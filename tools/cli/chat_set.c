@@ -11,14 +11,30 @@
 
 /* Options that can change in an open session, and the limit of a reply. */
 static const fr_arg settable[] = {
-    FR_ARG_TEMP,           FR_ARG_TOP_K,           FR_ARG_TOP_P,
-    FR_ARG_MIN_P,          FR_ARG_TOP_N_SIGMA,     FR_ARG_TYPICAL,
-    FR_ARG_XTC_PROBABILITY, FR_ARG_XTC_THRESHOLD,  FR_ARG_DYNATEMP_RANGE,
-    FR_ARG_DYNATEMP_EXP,   FR_ARG_MIROSTAT,        FR_ARG_MIROSTAT_LR,
-    FR_ARG_MIROSTAT_ENT,   FR_ARG_REPEAT_PENALTY,  FR_ARG_REPEAT_LAST_N,
-    FR_ARG_PRESENCE_PENALTY, FR_ARG_FREQUENCY_PENALTY, FR_ARG_DRY_MULTIPLIER,
-    FR_ARG_DRY_BASE,       FR_ARG_DRY_ALLOWED_LENGTH, FR_ARG_DRY_PENALTY_LAST_N,
-    FR_ARG_SAMPLERS,       FR_ARG_SEED,            FR_ARG_PREDICT,
+    FR_ARG_TEMP,
+    FR_ARG_TOP_K,
+    FR_ARG_TOP_P,
+    FR_ARG_MIN_P,
+    FR_ARG_TOP_N_SIGMA,
+    FR_ARG_TYPICAL,
+    FR_ARG_XTC_PROBABILITY,
+    FR_ARG_XTC_THRESHOLD,
+    FR_ARG_DYNATEMP_RANGE,
+    FR_ARG_DYNATEMP_EXP,
+    FR_ARG_MIROSTAT,
+    FR_ARG_MIROSTAT_LR,
+    FR_ARG_MIROSTAT_ENT,
+    FR_ARG_REPEAT_PENALTY,
+    FR_ARG_REPEAT_LAST_N,
+    FR_ARG_PRESENCE_PENALTY,
+    FR_ARG_FREQUENCY_PENALTY,
+    FR_ARG_DRY_MULTIPLIER,
+    FR_ARG_DRY_BASE,
+    FR_ARG_DRY_ALLOWED_LENGTH,
+    FR_ARG_DRY_PENALTY_LAST_N,
+    FR_ARG_SAMPLERS,
+    FR_ARG_SEED,
+    FR_ARG_PREDICT,
 };
 enum { SETTABLE = sizeof settable / sizeof *settable };
 
@@ -58,9 +74,12 @@ static void tell(const fr_chat *chat, fr_arg arg) {
     char text[64] = "";
     size_t size;
     fprintf(stderr, "  %-22.*s ", (int)length, name);
-    if (arg == FR_ARG_PREDICT) fprintf(stderr, "%lld\n", (long long)chat->args->number[arg]);
-    else if (fr_options_get(options, option, &whole) == FR_OK) fprintf(stderr, "%lld\n", (long long)whole);
-    else if (fr_options_get_number(options, option, &number) == FR_OK) fprintf(stderr, "%g\n", number);
+    if (arg == FR_ARG_PREDICT)
+        fprintf(stderr, "%lld\n", (long long)chat->args->number[arg]);
+    else if (fr_options_get(options, option, &whole) == FR_OK)
+        fprintf(stderr, "%lld\n", (long long)whole);
+    else if (fr_options_get_number(options, option, &number) == FR_OK)
+        fprintf(stderr, "%g\n", number);
     else if (fr_options_get_text(options, option, text, sizeof text, &size) == FR_OK)
         fprintf(stderr, "%s\n", *text ? text : "(the usual order)");
 }
@@ -83,9 +102,12 @@ static int set(fr_chat *chat, fr_arg arg, const char *value) {
     fr_status status = FR_OK;
     if (!options) return fr_bad_input("out of memory: options");
     if (arg == FR_ARG_SEED && changed.number[arg] < 0) changed.number[arg] = fr_draw_seed();
-    if (arg == FR_ARG_SAMPLERS) status = fr_options_set_text(options, row->sets, value);
-    else if (row->kind == FR_KIND_REAL) status = fr_options_set_number(options, row->sets, changed.real[arg]);
-    else if (arg != FR_ARG_PREDICT) status = fr_options_set(options, row->sets, changed.number[arg]);
+    if (arg == FR_ARG_SAMPLERS)
+        status = fr_options_set_text(options, row->sets, value);
+    else if (row->kind == FR_KIND_REAL)
+        status = fr_options_set_number(options, row->sets, changed.real[arg]);
+    else if (arg != FR_ARG_PREDICT)
+        status = fr_options_set(options, row->sets, changed.number[arg]);
     if (status == FR_OK) status = fr_session_set_options(chat->loaded.session, options);
     if (status != FR_OK) {
         fr_exit_status(status);
@@ -112,8 +134,10 @@ int fr_chat_set(fr_chat *chat, const char *argument) {
     fr_arg arg = find(argument, length);
     if (arg == FR_ARG_COUNT)
         fr_note("/set: %.*s is none of the settings, which /set alone lists", (int)fr_least(length, 40), argument);
-    else if (*value) return set(chat, arg, value);
-    else tell(chat, arg);
+    else if (*value)
+        return set(chat, arg, value);
+    else
+        tell(chat, arg);
     return 0;
 }
 
@@ -139,8 +163,10 @@ void fr_chat_set_system(fr_chat *chat, const char *text) {
     const char *system = fr_conversation_system(chat->messages);
     bool quiet = chat->args->given[FR_ARG_QUIET];
     if (!*text) {
-        if (system) fprintf(stderr, "%s\n", system);
-        else fr_note("there is no system turn (/system TEXT makes one)");
+        if (system)
+            fprintf(stderr, "%s\n", system);
+        else
+            fr_note("there is no system turn (/system TEXT makes one)");
         return;
     }
     bool none = strcmp(text, "-") == 0;

@@ -84,8 +84,10 @@ static void say_dropped(fr_chat *chat) {
     size_t count = chat->dropped;
     chat->dropped = 0;
     if (count == 0 || chat->args->given[FR_ARG_QUIET]) return;
-    if (count == 1) fr_note("the context is full: the oldest turn is dropped");
-    else fr_note("the context is full: the %zu oldest turns are dropped", count);
+    if (count == 1)
+        fr_note("the context is full: the oldest turn is dropped");
+    else
+        fr_note("the context is full: the %zu oldest turns are dropped", count);
 }
 
 /* Makes the prompt of the conversation under way, with room for `behind` ids and one more. If the whole does not fit,
@@ -101,8 +103,10 @@ static int fit(fr_chat *chat, size_t behind, fr_prompt *prompt, bool *fits) {
         code = measure(chat, chat->asked, ++dropped, prompt);
     }
     *fits = !code && prompt->count + behind < context;
-    if (*fits) drop_turns(chat, dropped);
-    else prompt->count = needed;
+    if (*fits)
+        drop_turns(chat, dropped);
+    else
+        prompt->count = needed;
     return code;
 }
 
@@ -247,8 +251,11 @@ int fr_chat_answer(fr_chat *chat, json_t *messages, bool *answered) {
     *answered = false;
     chat->asked = messages;
     bool wraps = fr_word_wrap_begin(&chat->wrap, stdout);
-    chat->text = (fr_stream){.out = stdout, .wrap = wraps ? &chat->wrap : NULL, .color = args->given[FR_ARG_COLOR],
-                             .stops = args->stops, .stop_count = args->stop_count};
+    chat->text = (fr_stream){.out = stdout,
+                             .wrap = wraps ? &chat->wrap : NULL,
+                             .color = args->given[FR_ARG_COLOR],
+                             .stops = args->stops,
+                             .stop_count = args->stop_count};
     chat->interrupted = false;
     fr_interrupt_next_answer();
     int code = prompt_session(chat, &refused);
@@ -269,8 +276,9 @@ int fr_chat_take(fr_chat *chat, json_t *messages, bool *taken) {
     chat->interrupted = false;
     fr_interrupt_next_answer();
     int code = fit(chat, 0, &prompt, taken);
-    if (!code && !*taken) fr_note("it has %zu tokens, and the context holds %zu (-c N)", prompt.count,
-                                  fr_session_context(chat->loaded.session));
+    if (!code && !*taken)
+        fr_note("it has %zu tokens, and the context holds %zu (-c N)", prompt.count,
+                fr_session_context(chat->loaded.session));
     say_dropped(chat);
     fr_status status = *taken ? run(chat, prompt.ids, prompt.count, chat->args->given[FR_ARG_QUIET]) : FR_OK;
     *taken &= status == FR_OK;

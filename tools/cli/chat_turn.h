@@ -14,17 +14,17 @@ typedef struct fr_chat {
     fr_arguments *args; /* the chat's own copy, which /set changes */
     const fr_tokenizer *tokenizer;
     json_t *messages;
-    size_t waiting;    /* of the pictures: those for the next turn, which come last */
-    size_t shown;      /* how many of the pictures the session has been shown */
-    char *read; /* the text of a file, for the next turn; NULL: none waits */
+    size_t waiting; /* of the pictures: those for the next turn, which come last */
+    size_t shown;   /* how many of the pictures the session has been shown */
+    char *read;     /* the text of a file, for the next turn; NULL: none waits */
     size_t read_length;
-    bool unseen;       /* those were more than before, and their prompt has not been run to the end */
+    bool unseen;               /* those were more than before, and their prompt has not been run to the end */
     size_t answered, left_out; /* turns of this run */
-    int64_t seed;      /* of what is drawn */
-    bool settled;      /* the last reply is all that these options give: greedy, there is no other */
-    fr_figures before; /* statistics at the start of the turn */
-    fr_stream text;    /* of the turn's reply, and its way there */
-    fr_word_wrap wrap; /* on a terminal */
+    int64_t seed;              /* of what is drawn */
+    bool settled;              /* the last reply is all that these options give: greedy, there is no other */
+    fr_figures before;         /* statistics at the start of the turn */
+    fr_stream text;            /* of the turn's reply, and its way there */
+    fr_word_wrap wrap;         /* on a terminal */
     fr_reply_view view;
     size_t dropped;   /* turns, of which nothing has been said yet */
     json_t *asked;    /* the conversation under way */

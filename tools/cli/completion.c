@@ -84,8 +84,10 @@ static void put_verb_cases(const fr_verb *verb, FILE *out) {
         fputs(" ;;\n", out);
     }
     fputs("    *)\n        case \"$cur\" in\n        -*|'')", out);
-    if (verb->bit == FR_VERB_BENCH) put_part_cases(verb, out);
-    else put_names_cases(verb, out);
+    if (verb->bit == FR_VERB_BENCH)
+        put_part_cases(verb, out);
+    else
+        put_names_cases(verb, out);
     fputs(bare ? " ;;\n        *) _forerun_words" : " ;;\n        *) _forerun_files", out);
     if (bare) put_words(bare, out);
     fputs(" ;;\n        esac ;;\n    esac ;;\n", out);
@@ -118,7 +120,8 @@ static void print_bash(const fr_verb *verbs, size_t count, FILE *out) {
           "COMPREPLY=()\n"
           "if [ \"$prev\" = = ]; then prev=${COMP_WORDS[COMP_CWORD-2]}; fi\n"
           "if [ \"$cur\" = = ]; then cur=; fi\n"
-          "if [ \"$COMP_CWORD\" = 1 ]; then\n    _forerun_words", out);
+          "if [ \"$COMP_CWORD\" = 1 ]; then\n    _forerun_words",
+          out);
     put_verbs(verbs, count, out);
     fputs("\n    return\nfi\n", out);
     put_cases(verbs, count, out);
@@ -134,7 +137,8 @@ static void print_zsh(const fr_verb *verbs, size_t count, FILE *out) {
           "local cur=$PREFIX prev=${words[CURRENT-1]} verb=${words[2]} part=${words[3]}\n"
           "if [ \"$part\" = --part ]; then part=${words[4]}; fi\n"
           "if compset -P '--*='; then prev=${IPREFIX%=} cur=$PREFIX; fi\n"
-          "if (( CURRENT == 2 )); then\n    _forerun_words", out);
+          "if (( CURRENT == 2 )); then\n    _forerun_words",
+          out);
     put_verbs(verbs, count, out);
     fputs("\n    return\nfi\n", out);
     put_cases(verbs, count, out);
@@ -190,7 +194,8 @@ static void print_fish(const fr_verb *verbs, size_t count, FILE *out) {
           "complete -c forerun -f -n __fish_use_subcommand -a help -d 'what a verb does'\n"
           "complete -c forerun -f -n __fish_use_subcommand -l help -d 'what there is'\n"
           "complete -c forerun -f -n __fish_use_subcommand -l version -d 'which version this is'\n"
-          "complete -c forerun -f -n '__fish_seen_subcommand_from help' -a '", out);
+          "complete -c forerun -f -n '__fish_seen_subcommand_from help' -a '",
+          out);
     for (size_t i = 0; i < count; i++)
         if (verbs[i].bit) fprintf(out, " %s", verbs[i].name);
     fputs("'\n", out);
@@ -212,7 +217,10 @@ static void print_fish(const fr_verb *verbs, size_t count, FILE *out) {
 }
 
 void fr_completion_print(const fr_verb *verbs, size_t count, const char *shell, FILE *out) {
-    if (strcmp(shell, "bash") == 0) print_bash(verbs, count, out);
-    else if (strcmp(shell, "zsh") == 0) print_zsh(verbs, count, out);
-    else print_fish(verbs, count, out);
+    if (strcmp(shell, "bash") == 0)
+        print_bash(verbs, count, out);
+    else if (strcmp(shell, "zsh") == 0)
+        print_zsh(verbs, count, out);
+    else
+        print_fish(verbs, count, out);
 }

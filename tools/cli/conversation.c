@@ -152,8 +152,8 @@ void fr_conversation_forget(json_t *messages) {
 /* Gives "image" or another word for a part that is seen or heard; NULL for any other part. Qwen's templates also
  * accept a picture as a member of that name. */
 static const char *medium_of(const json_t *part) {
-    static const char *const words[] = {"image", "image_url", "input_image", "video", "video_url", "input_video",
-                                        "audio", "audio_url", "input_audio", "file"};
+    static const char *const words[] = {"image",       "image_url", "input_image", "video",       "video_url",
+                                        "input_video", "audio",     "audio_url",   "input_audio", "file"};
     const json_t *type = json_object_get(part, "type");
     for (size_t i = 0; i < sizeof words / sizeof *words; i++)
         if (type ? json_is_string(type) && strcmp(json_string_value(type), words[i]) == 0

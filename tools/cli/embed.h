@@ -5,13 +5,13 @@
 #ifndef FR_TOOLS_CLI_EMBED_H
 #define FR_TOOLS_CLI_EMBED_H
 
-#define FR_EMBED(section, type, symbol, file)                                                                          \
-    __asm__(".section " section "\n"                                                                                   \
-            ".balign 16\n" #symbol ":\n"                                                                               \
-            ".incbin \"" file "\"\n" #symbol "_end:\n"                                                                 \
-            ".byte 0\n"                                                                                                \
-            ".previous\n");                                                                                            \
-    extern type symbol[] __attribute__((visibility("hidden")));                                                        \
+#define FR_EMBED(section, type, symbol, file)                   \
+    __asm__(".section " section "\n"                            \
+            ".balign 16\n" #symbol ":\n"                        \
+            ".incbin \"" file "\"\n" #symbol "_end:\n"          \
+            ".byte 0\n"                                         \
+            ".previous\n");                                     \
+    extern type symbol[] __attribute__((visibility("hidden"))); \
     extern type symbol##_end[] __attribute__((visibility("hidden")))
 
 #endif

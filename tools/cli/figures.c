@@ -83,13 +83,20 @@ static void put_counts(json_t *object, const fr_figures *figures, const fr_named
 
 static json_t *memory_json(const fr_figures *figures) {
     static const fr_named bytes[] = {
-        {"target_weights", FR_STAT_TARGET_WEIGHT_BYTES}, {"draft_weights", FR_STAT_DRAFT_WEIGHT_BYTES},
-        {"resident", FR_STAT_RESIDENT_BYTES},            {"mapped", FR_STAT_MAPPED_BYTES},
-        {"target_kv", FR_STAT_TARGET_KV_BYTES},          {"draft_kv", FR_STAT_DRAFT_KV_BYTES},
-        {"states", FR_STAT_STATE_BYTES},                 {"state_draft", FR_STAT_STATE_DRAFT_BYTES},
-        {"snapshots", FR_STAT_CHECKPOINT_BYTES},         {"scratch", FR_STAT_SCRATCH_BYTES},
-        {"kv_used", FR_STAT_KV_USED_BYTES},              {"kv_shared", FR_STAT_KV_SHARED_BYTES},
-        {"kv_cached", FR_STAT_KV_CACHED_BYTES},          {"peak", FR_STAT_PEAK_BYTES},
+        {"target_weights", FR_STAT_TARGET_WEIGHT_BYTES},
+        {"draft_weights", FR_STAT_DRAFT_WEIGHT_BYTES},
+        {"resident", FR_STAT_RESIDENT_BYTES},
+        {"mapped", FR_STAT_MAPPED_BYTES},
+        {"target_kv", FR_STAT_TARGET_KV_BYTES},
+        {"draft_kv", FR_STAT_DRAFT_KV_BYTES},
+        {"states", FR_STAT_STATE_BYTES},
+        {"state_draft", FR_STAT_STATE_DRAFT_BYTES},
+        {"snapshots", FR_STAT_CHECKPOINT_BYTES},
+        {"scratch", FR_STAT_SCRATCH_BYTES},
+        {"kv_used", FR_STAT_KV_USED_BYTES},
+        {"kv_shared", FR_STAT_KV_SHARED_BYTES},
+        {"kv_cached", FR_STAT_KV_CACHED_BYTES},
+        {"peak", FR_STAT_PEAK_BYTES},
     };
     json_t *memory = json_object();
     put_counts(memory, figures, bytes, sizeof(bytes) / sizeof(*bytes));
@@ -118,10 +125,9 @@ static json_t *depths_json(const fr_figures *figures) {
 
 static void put_phases(json_t *stats, const fr_figures *f) {
     static const fr_named seconds[] = {
-        {"vision_seconds", FR_STAT_VISION_SECONDS},   {"prefill_seconds", FR_STAT_PREFILL_SECONDS},
-        {"decode_seconds", FR_STAT_DECODE_SECONDS},
-        {"draft_seconds", FR_STAT_DRAFT_SECONDS},     {"verify_seconds", FR_STAT_VERIFY_SECONDS},
-        {"accept_seconds", FR_STAT_ACCEPT_SECONDS},
+        {"vision_seconds", FR_STAT_VISION_SECONDS}, {"prefill_seconds", FR_STAT_PREFILL_SECONDS},
+        {"decode_seconds", FR_STAT_DECODE_SECONDS}, {"draft_seconds", FR_STAT_DRAFT_SECONDS},
+        {"verify_seconds", FR_STAT_VERIFY_SECONDS}, {"accept_seconds", FR_STAT_ACCEPT_SECONDS},
     };
     for (size_t i = 0; i < sizeof(seconds) / sizeof(*seconds); i++)
         fr_json_put(stats, seconds[i].name, json_real(f->of[seconds[i].stat]));
@@ -130,10 +136,14 @@ static void put_phases(json_t *stats, const fr_figures *f) {
 
 json_t *fr_figures_json(const fr_figures *figures, const fr_session *session) {
     static const fr_named counts[] = {
-        {"prompt_tokens", FR_STAT_PROMPT_TOKENS}, {"reused_tokens", FR_STAT_REUSED_TOKENS},
-        {"rerun_tokens", FR_STAT_RERUN_TOKENS},   {"generated_tokens", FR_STAT_GENERATED_TOKENS},
-        {"target_calls", FR_STAT_TARGET_CALLS},   {"draft_calls", FR_STAT_DRAFT_CALLS},
-        {"drafted", FR_STAT_DRAFTED},             {"accepted", FR_STAT_ACCEPTED},
+        {"prompt_tokens", FR_STAT_PROMPT_TOKENS},
+        {"reused_tokens", FR_STAT_REUSED_TOKENS},
+        {"rerun_tokens", FR_STAT_RERUN_TOKENS},
+        {"generated_tokens", FR_STAT_GENERATED_TOKENS},
+        {"target_calls", FR_STAT_TARGET_CALLS},
+        {"draft_calls", FR_STAT_DRAFT_CALLS},
+        {"drafted", FR_STAT_DRAFTED},
+        {"accepted", FR_STAT_ACCEPTED},
         {"rejected", FR_STAT_REJECTED},
     };
     json_t *stats = json_object();

@@ -101,9 +101,11 @@ static int print_completion(const fr_arguments *args) {
 }
 
 static void print_overview(FILE *out) {
-    fprintf(out, "forerun %s: large language models on the CPU, with speculative decoding\n"
-                 "that gives the same text\n\n"
-                 "usage: forerun VERB [options]\n\n%s\n", fr_version(), fr_help_about);
+    fprintf(out,
+            "forerun %s: large language models on the CPU, with speculative decoding\n"
+            "that gives the same text\n\n"
+            "usage: forerun VERB [options]\n\n%s\n",
+            fr_version(), fr_help_about);
     for (int i = 0; i < VERBS; i++) {
         fprintf(out, "  %-12s%s\n", verbs[i].name, verbs[i].does);
     }
@@ -182,8 +184,10 @@ static int run_help(int count, char **words) {
     }
     const fr_verb *verb = count ? find_verb(words[0]) : NULL;
     if (count && !verb) return unknown_verb(words[0]);
-    if (verb) fr_help_print(verb, stdout);
-    else print_overview(stdout);
+    if (verb)
+        fr_help_print(verb, stdout);
+    else
+        print_overview(stdout);
     return 0;
 }
 
@@ -191,8 +195,10 @@ static int run_verb(const fr_verb *verb, int count, char **words) {
     fr_arguments args;
     int code = fr_arguments_parse(&args, verb, count, words);
     if (!code) {
-        if (args.given[FR_ARG_HELP]) fr_help_print(verb, stdout);
-        else if (args.given[FR_ARG_VERSION]) print_version();
+        if (args.given[FR_ARG_HELP])
+            fr_help_print(verb, stdout);
+        else if (args.given[FR_ARG_VERSION])
+            print_version();
         else if (!(code = fr_named_resolve(&args)) && !(code = fr_output_check_overwrites(&args)) &&
                  !(code = fr_ranks_check_arguments(verb, &args)))
             code = verb->run(&args);

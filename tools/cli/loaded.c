@@ -83,12 +83,12 @@ int fr_loaded_sample(fr_loaded *loaded, const fr_arguments *args) {
     static const struct {
         fr_arg arg;
         double otherwise; /* NAN: the library's default */
-    } settings[] = {{FR_ARG_TEMP, 0.8},           {FR_ARG_TOP_K, 40},
-                    {FR_ARG_TOP_P, 0.95},         {FR_ARG_MIN_P, 0.05},
-                    {FR_ARG_TYPICAL, NAN},        {FR_ARG_REPEAT_PENALTY, NAN},
-                    {FR_ARG_REPEAT_LAST_N, NAN},  {FR_ARG_XTC_PROBABILITY, NAN},
-                    {FR_ARG_XTC_THRESHOLD, NAN},  {FR_ARG_MIROSTAT, NAN},
-                    {FR_ARG_MIROSTAT_LR, NAN},    {FR_ARG_MIROSTAT_ENT, NAN}};
+    } settings[] = {{FR_ARG_TEMP, 0.8},          {FR_ARG_TOP_K, 40},
+                    {FR_ARG_TOP_P, 0.95},        {FR_ARG_MIN_P, 0.05},
+                    {FR_ARG_TYPICAL, NAN},       {FR_ARG_REPEAT_PENALTY, NAN},
+                    {FR_ARG_REPEAT_LAST_N, NAN}, {FR_ARG_XTC_PROBABILITY, NAN},
+                    {FR_ARG_XTC_THRESHOLD, NAN}, {FR_ARG_MIROSTAT, NAN},
+                    {FR_ARG_MIROSTAT_LR, NAN},   {FR_ARG_MIROSTAT_ENT, NAN}};
     fr_options *options = loaded->options;
     fr_status status = FR_OK;
     bool found = true;
@@ -520,8 +520,7 @@ int fr_prompt_tokenize(fr_prompt *prompt, const fr_loaded *loaded, const fr_argu
             code = fr_exit_status(fr_prompt_ids(prompt, loaded->model, loaded->pictures, loaded->picture_count,
                                                 args->given[FR_ARG_PARSE_SPECIAL]));
         if (code) return code;
-        const char *doubled =
-            prompt->rendered.text ? NULL : fr_prompt_doubled(tokenizer, prompt->ids, prompt->count);
+        const char *doubled = prompt->rendered.text ? NULL : fr_prompt_doubled(tokenizer, prompt->ids, prompt->count);
         if (doubled && !args->given[FR_ARG_QUIET]) fr_note(FR_DOUBLED_NOTE, doubled);
     }
     return prompt->count ? 0 : fr_bad_input("the prompt is empty: it has no token");

@@ -85,8 +85,9 @@ int fr_prompt_read(fr_prompt *prompt, const fr_arguments *args);
 const char *fr_prompt_doubled(const fr_tokenizer *tokenizer, const int32_t *ids, size_t count);
 
 /* The note about that token; %s is its text. */
-#define FR_DOUBLED_NOTE "the prompt begins with %s, which the tokenizer adds: it stands there twice, and replies may " \
-                        "be worse; leave it out of the text"
+#define FR_DOUBLED_NOTE                                                                            \
+    "the prompt begins with %s, which the tokenizer adds: it stands there twice, and replies may " \
+    "be worse; leave it out of the text"
 
 /* Renders the prompt with --chat or with pictures: its bytes become the user's turn of a conversation. The pictures
  * stand where the bytes have marks for them, or else before them. Without --chat, bytes with marks are left

@@ -12,9 +12,12 @@ static void put(const char *text, size_t length, FILE *out) {
     for (size_t i = 0; i < length; i++) {
         if (begins && (text[i] == '.' || text[i] == '\'')) fputs("\\&", out);
         begins = text[i] == '\n';
-        if (text[i] == '-') fputs("\\-", out);
-        else if (text[i] == '\\') fputs("\\e", out);
-        else putc(text[i], out);
+        if (text[i] == '-')
+            fputs("\\-", out);
+        else if (text[i] == '\\')
+            fputs("\\e", out);
+        else
+            putc(text[i], out);
     }
 }
 
@@ -119,15 +122,18 @@ void fr_manual_print(const fr_verb *verbs, size_t count, const char *about, FILE
     fputs(".\\\" Printed by `forerun help --man`.\n"
           ".TH FORERUN 1 \"\" \"forerun\" \"User commands\"\n.SH NAME\n"
           "forerun \\- large language models on the CPU, with speculative decoding that gives the same text\n"
-          ".SH SYNOPSIS\n.nf\n", out);
+          ".SH SYNOPSIS\n.nf\n",
+          out);
     put_usage(verbs, count, out);
     fputs(".fi\n.SH DESCRIPTION\n", out);
     put_all(about, out);
     fputs(".PP\nStandard output holds the result alone; progress, notes and statistics go to standard error.\n"
-          ".SH VERBS\n", out);
+          ".SH VERBS\n",
+          out);
     put_verbs(verbs, count, out);
     fputs(".SH OPTIONS\nA long option's value may also follow an equals sign. Behind \\-\\- no word is an option.\n"
-          "In brackets: the verbs that take it, where not all do.\n", out);
+          "In brackets: the verbs that take it, where not all do.\n",
+          out);
     put_options(verbs, count, false, out);
     fputs(".SS Measuring (bench)\nA list of numbers is 1,2,4 or 1..8,16.\n", out);
     put_options(verbs, count, true, out);
@@ -136,7 +142,8 @@ void fr_manual_print(const fr_verb *verbs, size_t count, const char *about, FILE
     fputs(".SH EXIT STATUS\n.TP\n0\nDone.\n"
           ".TP\n1\nThe input or the model is unusable; one line says which file, tensor or value.\n"
           ".TP\n2\nWrong usage, an unknown word, or a part that is not built yet.\n"
-          ".TP\n129, 130, 143\nEnded by SIGHUP, Ctrl-C or SIGTERM, as a shell has it.\n.SH EXAMPLES\n.nf\n", out);
+          ".TP\n129, 130, 143\nEnded by SIGHUP, Ctrl-C or SIGTERM, as a shell has it.\n.SH EXAMPLES\n.nf\n",
+          out);
     put_examples(verbs, count, out);
     fputs(".fi\n", out);
 }

@@ -9,8 +9,10 @@ static void expand(const char *text, fr_lab_words of, char *into, size_t size) {
     char words[FR_HELP_SIZE] = "";
     const char *place = text ? strstr(text, "{}") : NULL;
     fr_add_words(of, words, sizeof(words));
-    if (place) snprintf(into, size, "%.*s%s%s", (int)(place - text), text, words, place + 2);
-    else snprintf(into, size, "%s", text ? text : "");
+    if (place)
+        snprintf(into, size, "%.*s%s%s", (int)(place - text), text, words, place + 2);
+    else
+        snprintf(into, size, "%s", text ? text : "");
 }
 
 fr_option_help fr_arguments_help(fr_arg arg) {

@@ -17,16 +17,20 @@ typedef struct names {
 static void add(names *n, const char *word) {
     size_t room = sizeof n->list - n->length;
     int length = snprintf(n->list + n->length, room, "%s%.*s", n->length ? ", " : "", (int)strcspn(word, "="), word);
-    if (length > 0 && (size_t)length < room) n->length += (size_t)length;
-    else n->list[n->length] = '\0';
+    if (length > 0 && (size_t)length < room)
+        n->length += (size_t)length;
+    else
+        n->list[n->length] = '\0';
 }
 
 static void note_llama_cpps(const fr_arguments *args) {
     names n = {.length = 0};
     for (size_t i = 0; i < args->harmless_count; i++) {
         const char *word = args->harmless[i], *says = fr_foreign_find(args->verb, word)->says;
-        if (says) fr_note("%.*s: for llama.cpp; %s", (int)strcspn(word, "="), word, says);
-        else add(&n, word);
+        if (says)
+            fr_note("%.*s: for llama.cpp; %s", (int)strcspn(word, "="), word, says);
+        else
+            add(&n, word);
     }
     if (n.length) fr_note("%s: for llama.cpp; nothing here depends on it", n.list);
 }
@@ -92,18 +96,25 @@ static void note_off(const fr_arguments *args) {
         bool on = false;
         for (const fr_arg *arg = rows[i].any; *arg != FR_ARG_COUNT; arg++) on = on || is_on(args, *arg);
         for (const fr_arg *arg = rows[i].of; !on && *arg != FR_ARG_COUNT; arg++)
-            if (args->given[*arg] && (!fr_option_table[*arg].draws || is_hot(args)))
-                add(&n, args->name[*arg]);
+            if (args->given[*arg] && (!fr_option_table[*arg].draws || is_hot(args))) add(&n, args->name[*arg]);
         if (n.length) fr_note("%s: this changes nothing without %s", n.list, rows[i].needs);
     }
 }
 
 /* Notes options of samplers that mirostat replaces. */
 static void note_mirostat(const fr_arguments *args) {
-    static const fr_arg replaced[] = {
-        FR_ARG_TOP_K,           FR_ARG_TOP_P,          FR_ARG_MIN_P,          FR_ARG_TOP_N_SIGMA,
-        FR_ARG_TYPICAL,         FR_ARG_SAMPLERS,       FR_ARG_REPEAT_PENALTY, FR_ARG_PRESENCE_PENALTY,
-        FR_ARG_FREQUENCY_PENALTY, FR_ARG_DRY_MULTIPLIER, FR_ARG_XTC_PROBABILITY, FR_ARG_DYNATEMP_RANGE};
+    static const fr_arg replaced[] = {FR_ARG_TOP_K,
+                                      FR_ARG_TOP_P,
+                                      FR_ARG_MIN_P,
+                                      FR_ARG_TOP_N_SIGMA,
+                                      FR_ARG_TYPICAL,
+                                      FR_ARG_SAMPLERS,
+                                      FR_ARG_REPEAT_PENALTY,
+                                      FR_ARG_PRESENCE_PENALTY,
+                                      FR_ARG_FREQUENCY_PENALTY,
+                                      FR_ARG_DRY_MULTIPLIER,
+                                      FR_ARG_XTC_PROBABILITY,
+                                      FR_ARG_DYNATEMP_RANGE};
     names n = {.length = 0};
     if (args->number[FR_ARG_MIROSTAT] != 2 || !is_hot(args)) return;
     for (size_t i = 0; i < sizeof replaced / sizeof *replaced; i++)

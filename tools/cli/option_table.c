@@ -24,8 +24,8 @@ enum {
     IMATRIX = FR_VERB_IMATRIX,
     TRIM_HEAD = FR_VERB_TRIM_HEAD,
     ALL = 2 * TRIM_HEAD - 1,
-    READ = ALL - SYNTH - REPORT - COMPLETION - MODELS, /* those that are given a model */
-    TALK = GENERATE | CHAT | BATCH | FEATURES | SERVE, /* that generate text */
+    READ = ALL - SYNTH - REPORT - COMPLETION - MODELS,   /* those that are given a model */
+    TALK = GENERATE | CHAT | BATCH | FEATURES | SERVE,   /* that generate text */
     RUN = TALK | LOGITS | VERIFY | PERPLEXITY | IMATRIX, /* that run it, as they are told; bench has its own way */
 };
 

@@ -8,8 +8,14 @@
 #include "tools/cli/options.h"
 
 /* The parts of bench, as bits: an option has those of the parts that take it. */
-enum { FR_PART_MACHINE = 1, FR_PART_KERNELS = 2, FR_PART_MODEL = 4, FR_PART_NEIGHBOURS = 8, FR_PART_GRAMMAR = 16,
-       FR_PART_RANKS = 32 };
+enum {
+    FR_PART_MACHINE = 1,
+    FR_PART_KERNELS = 2,
+    FR_PART_MODEL = 4,
+    FR_PART_NEIGHBOURS = 8,
+    FR_PART_GRAMMAR = 16,
+    FR_PART_RANKS = 32
+};
 
 typedef enum fr_kind {
     FR_KIND_TEXT,    /* anything; a flag when the row names no value */
@@ -30,24 +36,24 @@ typedef enum fr_set_to {
 } fr_set_to;
 
 typedef struct fr_option_row {
-    const char *names;   /* all names; help shows the first ones, the plainest of all in front */
-    const char *value;   /* what help calls the value, NULL for a flag */
+    const char *names; /* all names; help shows the first ones, the plainest of all in front */
+    const char *value; /* what help calls the value, NULL for a flag */
     fr_kind kind;
-    unsigned verbs;      /* that take it */
-    unsigned parts;      /* of bench, which take it; 0: all */
-    bool again;          /* it may be given several times, and each counts */
-    bool draws;          /* it has an effect only if tokens are drawn */
-    bool switches;       /* a flag that may be followed by on, off or auto */
-    bool manual;         /* the manual page has it, help leaves it out */
-    fr_option sets;      /* of the library's options, */
-    fr_set_to to;        /* unless it is nothing */
-    int64_t low, high;   /* both 0 in a row that sets an option to what is given: that option's */
-    const char *words;   /* words that are built, */
-    fr_lab_words of;     /* the library's of this table, which stand in help for {}, */
-    fr_lab_words also;   /* and of this one, which don't */
-    bool any_case;       /* of those words and the unbuilt ones */
-    const char *special; /* a word beside the numbers; it leaves the number -1 */
-    const char *unbuilt; /* words that are known, for any kind, but not built yet */
+    unsigned verbs;       /* that take it */
+    unsigned parts;       /* of bench, which take it; 0: all */
+    bool again;           /* it may be given several times, and each counts */
+    bool draws;           /* it has an effect only if tokens are drawn */
+    bool switches;        /* a flag that may be followed by on, off or auto */
+    bool manual;          /* the manual page has it, help leaves it out */
+    fr_option sets;       /* of the library's options, */
+    fr_set_to to;         /* unless it is nothing */
+    int64_t low, high;    /* both 0 in a row that sets an option to what is given: that option's */
+    const char *words;    /* words that are built, */
+    fr_lab_words of;      /* the library's of this table, which stand in help for {}, */
+    fr_lab_words also;    /* and of this one, which don't */
+    bool any_case;        /* of those words and the unbuilt ones */
+    const char *special;  /* a word beside the numbers; it leaves the number -1 */
+    const char *unbuilt;  /* words that are known, for any kind, but not built yet */
     int64_t unbuilt_from; /* numbers from here on are neither; 0: all are */
     const char *help;
     const char *more; /* for the manual page alone */

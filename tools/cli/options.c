@@ -299,8 +299,8 @@ static int check_drafting(fr_arguments *args) {
     const char *words = args->text[FR_ARG_SPEC_TYPE], *asks = fr_arguments_drafting(args);
     bool zero = args->given[FR_ARG_DRAFT_MAX] && args->number[FR_ARG_DRAFT_MAX] == 0;
     bool none = words && strcmp(words, "none") == 0;
-    unsigned drafting = FR_VERB_GENERATE | FR_VERB_CHAT | FR_VERB_BATCH | FR_VERB_FEATURES | FR_VERB_SERVE |
-                        FR_VERB_VERIFY;
+    unsigned drafting =
+        FR_VERB_GENERATE | FR_VERB_CHAT | FR_VERB_BATCH | FR_VERB_FEATURES | FR_VERB_SERVE | FR_VERB_VERIFY;
     bool drafts = args->verb->bit & drafting || args->given[FR_ARG_DRAFT_STEPS];
     bool weights = fr_lab_takes_drafter(words);
     args->uses_drafter = drafts && !zero && weights;

@@ -256,15 +256,15 @@ struct fr_arguments {
     size_t harmless_count;
     int32_t *ids; /* --ids */
     size_t id_count;
-    bool uses_drafter; /* unless --spec-type says otherwise */
-    char *system; /* text of --system-prompt-file */
+    bool uses_drafter;             /* unless --spec-type says otherwise */
+    char *system;                  /* text of --system-prompt-file */
     const char *bare[FR_BARE_MAX]; /* quantize's words without an option in front */
     size_t bare_count;
-    bool bare_model; /* it is named without -m */
-    bool piped; /* no prompt was given, so it is read from standard input */
+    bool bare_model;           /* it is named without -m */
+    bool piped;                /* no prompt was given, so it is read from standard input */
     char *found[FR_NAMED_MAX]; /* paths of what was named as other programs do (named.h) */
     const char *model_name;    /* what -m named, if it was a name; NULL: it was a path */
-    bool seed_drawn; /* the number of --seed is not the command line's -1: it was drawn */
+    bool seed_drawn;           /* the number of --seed is not the command line's -1: it was drawn */
 };
 
 /* Gives the numbers of a list such as "1..8,16" in its order, with -1 for a word among them, and their count, at most

@@ -181,12 +181,13 @@ static void put_byte(void *context, char byte, bool accepted) {
 
 /* Writes the bytes [written, end). */
 static void write_until(fr_stream *text, size_t end) {
-    if (text->told && text->written < end)
-        text->told(text->context, text->bytes + text->written, end - text->written);
+    if (text->told && text->written < end) text->told(text->context, text->bytes + text->written, end - text->written);
     for (; text->out && text->written < end; text->written++) {
         char byte = text->bytes[text->written];
-        if (text->wrap) fr_word_wrap_feed(text->wrap, byte, text->accepted[text->written], put_byte, text);
-        else put_byte(text, byte, text->accepted[text->written]);
+        if (text->wrap)
+            fr_word_wrap_feed(text->wrap, byte, text->accepted[text->written], put_byte, text);
+        else
+            put_byte(text, byte, text->accepted[text->written]);
     }
     text->written = end;
 }
@@ -194,8 +195,7 @@ static void write_until(fr_stream *text, size_t end) {
 bool fr_stream_feed(fr_stream *text, const char *bytes, size_t length, bool accepted) {
     append(text, bytes, length, accepted);
     int which;
-    size_t at =
-        fr_stop_find(text->stops, text->stop_count, text->bytes, text->length, text->written, &which);
+    size_t at = fr_stop_find(text->stops, text->stop_count, text->bytes, text->length, text->written, &which);
     if (which >= 0) {
         text->stopped = text->stops[which];
         text->length = at + (text->keeps_stop ? strlen(text->stopped) : 0);
@@ -253,8 +253,10 @@ static size_t utf8_length(const unsigned char *bytes, size_t length, size_t *bad
 static void print_escaped(unsigned char c, FILE *out) {
     static const char plain[] = "\"\\\n\r\t", letters[] = "\"\\nrt";
     const char *found = c ? strchr(plain, c) : NULL;
-    if (found) fprintf(out, "\\%c", letters[found - plain]);
-    else fprintf(out, "\\x%02x", c);
+    if (found)
+        fprintf(out, "\\%c", letters[found - plain]);
+    else
+        fprintf(out, "\\x%02x", c);
 }
 
 void fr_quoted_print(const char *bytes, size_t length, FILE *out) {
@@ -263,8 +265,10 @@ void fr_quoted_print(const char *bytes, size_t length, FILE *out) {
         const unsigned char *c = (const unsigned char *)bytes + at;
         size_t bad, good = utf8_length(c, length - at, &bad);
         bool escaped = good == 0 || *c < ' ' || *c == 0x7f || *c == '"' || *c == '\\';
-        if (escaped) print_escaped(*c, out);
-        else fwrite(c, 1, good, out);
+        if (escaped)
+            print_escaped(*c, out);
+        else
+            fwrite(c, 1, good, out);
         at += escaped ? 1 : good;
     }
     putc('"', out);
@@ -438,9 +442,12 @@ int fr_writer_open(fr_writer *writer, const char *path) {
     struct stat info;
     const struct stat *existing = stat(path, &info) == 0 ? &info : NULL;
     bool standard = strcmp(path, "-") == 0;
-    if (standard) writer->fd = STDOUT_FILENO;
-    else if (in_place(path, existing)) writer->fd = open(path, O_WRONLY | O_CREAT | O_TRUNC, 0666);
-    else writer->fd = open_temporary(writer, existing);
+    if (standard)
+        writer->fd = STDOUT_FILENO;
+    else if (in_place(path, existing))
+        writer->fd = open(path, O_WRONLY | O_CREAT | O_TRUNC, 0666);
+    else
+        writer->fd = open_temporary(writer, existing);
     writer->file = open_outlet(writer->fd, standard ? "standard output" : path);
     if (writer->file) return 0;
     int code = fr_bad_input("%s: %s", path, strerror(errno));

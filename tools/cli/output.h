@@ -52,18 +52,18 @@ typedef void fr_stream_fn(void *context, const char *bytes, size_t length);
 /* A text while it is generated: it is streamed, searched for stop strings, and kept. Bytes that may begin a stop
  * string are held back until that is decided. */
 typedef struct fr_stream {
-    FILE *out;  /* NULL: nothing is streamed */
-    bool color; /* accepted drafts in green */
+    FILE *out;          /* NULL: nothing is streamed */
+    bool color;         /* accepted drafts in green */
     fr_stream_fn *told; /* called before bytes are written to out, or would be; NULL: none */
     void *context;
     const char *const *stops;
     size_t stop_count;
     const char *stopped; /* the stop string that has ended the text; NULL: none */
     bool keeps_stop;     /* the stop string stays in the text */
-    char *bytes; /* the text so far, without the stop string that ended it unless that is kept */
+    char *bytes;         /* the text so far, without the stop string that ended it unless that is kept */
     bool *accepted;
     size_t length, written, capacity;
-    bool green; /* the colour that out is in */
+    bool green;         /* the colour that out is in */
     fr_word_wrap *wrap; /* wraps lines if `out` is a terminal; NULL: no wrapping */
 } fr_stream;
 

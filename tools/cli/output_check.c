@@ -48,10 +48,17 @@ static bool ends_in(const char *name, const char *end) {
 /* Returns true if a published folder's reader opens a file of this name. In a folder without other weights a GGUF file
  * is the model. */
 static bool is_published(const char *name, bool weighs) {
-    static const char *const names[] = {"config.json", "generation_config.json", "preprocessor_config.json",
-                                        "processor_config.json", "tokenizer.json", "tokenizer_config.json",
-                                        "chat_template.jinja", "chat_template.json", "model.safetensors.index.json",
-                                        "special_tokens_map.json", "added_tokens.json"};
+    static const char *const names[] = {"config.json",
+                                        "generation_config.json",
+                                        "preprocessor_config.json",
+                                        "processor_config.json",
+                                        "tokenizer.json",
+                                        "tokenizer_config.json",
+                                        "chat_template.jinja",
+                                        "chat_template.json",
+                                        "model.safetensors.index.json",
+                                        "special_tokens_map.json",
+                                        "added_tokens.json"};
     for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++) {
         if (strcmp(name, names[i]) == 0) return true;
     }
@@ -100,8 +107,8 @@ static int check_input(const fr_target *target, fr_arg reader, const char *path)
 }
 
 static int check_target(const fr_target *target, const fr_arguments *args) {
-    static const fr_arg inputs[] = {FR_ARG_MODEL, FR_ARG_DRAFTER, FR_ARG_MMPROJ, FR_ARG_FILE, FR_ARG_PROMPT_CACHE,
-                                    FR_ARG_CHAT_TEMPLATE, FR_ARG_TOOLS};
+    static const fr_arg inputs[] = {FR_ARG_MODEL,        FR_ARG_DRAFTER,       FR_ARG_MMPROJ, FR_ARG_FILE,
+                                    FR_ARG_PROMPT_CACHE, FR_ARG_CHAT_TEMPLATE, FR_ARG_TOOLS};
     int code = 0;
     for (size_t i = 0; i < sizeof(inputs) / sizeof(*inputs) && !code; i++) {
         bool itself = inputs[i] == target->arg; /* a prompt cache is input and output */

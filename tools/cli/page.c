@@ -10,14 +10,22 @@ enum { PIECES_MAX = 20000 };
 void fr_page_text(const char *bytes, size_t length, FILE *out) {
     for (size_t i = 0; i < length; i++) {
         unsigned char c = (unsigned char)bytes[i];
-        if (c == '<') fputs("&lt;", out);
-        else if (c == '>') fputs("&gt;", out);
-        else if (c == '&') fputs("&amp;", out);
-        else if (c == '"') fputs("&quot;", out);
-        else if (c == '\'') fputs("&#39;", out);
-        else if (c == 0x7f) fputs("&#x2421;", out);
-        else if (c < ' ' && c != '\n' && c != '\t') fprintf(out, "&#x%x;", 0x2400u + c);
-        else putc(c, out);
+        if (c == '<')
+            fputs("&lt;", out);
+        else if (c == '>')
+            fputs("&gt;", out);
+        else if (c == '&')
+            fputs("&amp;", out);
+        else if (c == '"')
+            fputs("&quot;", out);
+        else if (c == '\'')
+            fputs("&#39;", out);
+        else if (c == 0x7f)
+            fputs("&#x2421;", out);
+        else if (c < ' ' && c != '\n' && c != '\t')
+            fprintf(out, "&#x%x;", 0x2400u + c);
+        else
+            putc(c, out);
     }
 }
 
@@ -56,8 +64,10 @@ static void put_head(const fr_record *record, FILE *out) {
                  "<meta http-equiv=\"Content-Security-Policy\" "
                  "content=\"default-src 'none'; style-src 'unsafe-inline'\">\n<title>");
     put_string(model, out);
-    fprintf(out, " &#183; forerun trace</title>\n<style>\n%s</style></head>\n<body><main>\n<header><p class=\"over\">"
-                 "forerun trace</p><h1>", fr_page_style);
+    fprintf(out,
+            " &#183; forerun trace</title>\n<style>\n%s</style></head>\n<body><main>\n<header><p class=\"over\">"
+            "forerun trace</p><h1>",
+            fr_page_style);
     put_string(model, out);
     fprintf(out, "</h1>\n<p class=\"facts\">");
     put_fact(record->begin, "drafter", "drafter ", " &#183; ", out);
@@ -78,8 +88,10 @@ static void put_head(const fr_record *record, FILE *out) {
 static void put_tile(FILE *out, double part, double whole, const char *format, const char *says, double n,
                      const char *of_what) {
     fprintf(out, "<div class=\"tile\"><b>");
-    if (whole > 0) fprintf(out, format, part / whole);
-    else fprintf(out, "&#8211;");
+    if (whole > 0)
+        fprintf(out, format, part / whole);
+    else
+        fprintf(out, "&#8211;");
     fprintf(out, "</b><span>%s<br>n = %.0f %s</span></div>\n", says, n, of_what);
 }
 
@@ -166,9 +178,12 @@ static void put_depths(const fr_sums *sums, FILE *out) {
 
 static void put_memory(const fr_record *record, FILE *out) {
     static const char *const rows[][2] = {
-        {"target_weights", "target's weights, MB"}, {"draft_weights", "drafter's weights, MB"},
-        {"target_kv", "target's KV, MB"},           {"draft_kv", "drafter's KV, MB"},
-        {"scratch", "scratch, MB"},                 {"peak", "peak of the process, MB"},
+        {"target_weights", "target's weights, MB"},
+        {"draft_weights", "drafter's weights, MB"},
+        {"target_kv", "target's KV, MB"},
+        {"draft_kv", "drafter's KV, MB"},
+        {"scratch", "scratch, MB"},
+        {"peak", "peak of the process, MB"},
     };
     const json_t *memory = json_object_get(record->stats, "memory");
     if (!json_is_object(memory)) return;

@@ -101,15 +101,17 @@ static void plot_over_time(const fr_record *record, const fr_sums *sums, FILE *o
     }
     fr_plot_rule_across(&plot, 100 * sums->accepted / sums->drafted);
     fr_plot_end(&plot);
-    fprintf(out, "<p class=\"foot\">%zu points of %zu rounds. Dashed: all, %.1f%%. Band: 95%% intervals, drafts "
-                 "taken as independent.</p></figure>\n", bins.count, bins.rounds, 100 * sums->accepted / sums->drafted);
+    fprintf(out,
+            "<p class=\"foot\">%zu points of %zu rounds. Dashed: all, %.1f%%. Band: 95%% intervals, drafts "
+            "taken as independent.</p></figure>\n",
+            bins.count, bins.rounds, 100 * sums->accepted / sums->drafted);
 }
 
 /* The last bin has no upper end. */
 static void plot_margins(const fr_record *record, FILE *out) {
     static const double ends[MARGIN_BINS] = {0.5, 1, 2, 4, 8, INFINITY};
-    static const char *const names[MARGIN_BINS] = {"0&#8211;0.5", "0.5&#8211;1", "1&#8211;2", "2&#8211;4",
-                                                   "4&#8211;8", "8+"};
+    static const char *const names[MARGIN_BINS] = {"0&#8211;0.5", "0.5&#8211;1", "1&#8211;2",
+                                                   "2&#8211;4",   "4&#8211;8",   "8+"};
     double n[MARGIN_BINS] = {0}, accepted[MARGIN_BINS] = {0}, all = 0;
     for (size_t i = 0; i < record->round_count; i++) {
         const fr_record_round *round = &record->rounds[i];
@@ -124,8 +126,8 @@ static void plot_margins(const fr_record *record, FILE *out) {
     }
     if (all == 0) return;
     begin_figure(out, "Acceptance by margin", "How sure the target was: its best logit minus the next.");
-    fr_plot plot = fr_plot_begin(out, "Acceptance by margin", (fr_axis){0.4, MARGIN_BINS + 0.6, "margin, logits", ""},
-                                 percent);
+    fr_plot plot =
+        fr_plot_begin(out, "Acceptance by margin", (fr_axis){0.4, MARGIN_BINS + 0.6, "margin, logits", ""}, percent);
     for (size_t bin = 0; bin < MARGIN_BINS; bin++) {
         char under[32];
         snprintf(under, sizeof(under), "n = %.0f", n[bin]);

@@ -10,7 +10,7 @@
 
 typedef struct fr_axis {
     double low, high;
-    const char *label; /* with its unit */
+    const char *label;  /* with its unit */
     const char *suffix; /* after each tick: "%", or "" */
 } fr_axis;
 

@@ -12,8 +12,8 @@ typedef struct fr_prompt {
     char *bytes;
     size_t length;
     fr_marked_text rendered; /* what a chat template made of them, if one did */
-    int32_t *tokens;   /* made from either */
-    int32_t *expanded; /* the same with the tokens of pictures; or NULL */
+    int32_t *tokens;         /* made from either */
+    int32_t *expanded;       /* the same with the tokens of pictures; or NULL */
     const int32_t *ids;
     size_t count;
 } fr_prompt;

@@ -15,7 +15,8 @@ typedef struct watched {
 static bool watch(void *context) {
     watched *w = context;
     size_t waiting = fr_session_waiting(w->session);
-    if (w->total == 0) w->total = waiting;
+    if (w->total == 0)
+        w->total = waiting;
     else if (waiting < w->total)
         fr_progress_count(&w->progress, w->total - waiting, w->total, "tokens", "");
     return w->abort(NULL);

@@ -33,7 +33,7 @@ enum { LOOK_MS = 300 }; /* in which the others of a machine look who says someth
  * the other ranks a second after one has died, so that this wait is shorter. */
 #define LATE_SECONDS 0.5
 
-static int kept = -1; /* standard error of a rank whose output is not shown */
+static int kept = -1;            /* standard error of a rank whose output is not shown */
 static int seen = STDERR_FILENO; /* what would be seen */
 static void (*before_end)(void *context);
 static void *before_end_context;
@@ -171,9 +171,8 @@ static int hide(void) {
 /* Keeps OpenMPI from loading the libraries of networks if all ranks are on one machine, because these take memory in
  * each rank. The variables are those of versions 4 and 5; values that the user has set stay. */
 static void leave_networks_out(void) {
-    static const char *const without[][2] = {{"OMPI_MCA_pml", "^ucx,cm"},
-                                             {"OMPI_MCA_btl", "^openib,ofi,uct,usnic"},
-                                             {"OMPI_MCA_osc", "^ucx"}};
+    static const char *const without[][2] = {
+        {"OMPI_MCA_pml", "^ucx,cm"}, {"OMPI_MCA_btl", "^openib,ofi,uct,usnic"}, {"OMPI_MCA_osc", "^ucx"}};
     const char *all = getenv("OMPI_COMM_WORLD_SIZE"), *here = getenv("OMPI_COMM_WORLD_LOCAL_SIZE");
     if (!all || !here || strcmp(all, here) != 0) return;
     for (size_t i = 0; i < sizeof without / sizeof *without; i++) setenv(without[i][0], without[i][1], 0);
@@ -250,8 +249,8 @@ static int deal(const char *list) {
 }
 
 int fr_ranks_check_arguments(const fr_verb *verb, fr_arguments *args) {
-    static const unsigned runs = FR_VERB_GENERATE | FR_VERB_LOGITS | FR_VERB_VERIFY | FR_VERB_BATCH |
-                                 FR_VERB_BENCH | FR_VERB_SERVE;
+    static const unsigned runs =
+        FR_VERB_GENERATE | FR_VERB_LOGITS | FR_VERB_VERIFY | FR_VERB_BATCH | FR_VERB_BENCH | FR_VERB_SERVE;
     static const fr_arg alone[] = {FR_ARG_PROMPT_CACHE, FR_ARG_RESUME, FR_ARG_MODELS, FR_ARG_SLOT_SAVE_PATH};
     static const fr_arg written[] = {FR_ARG_OUT_FILE, FR_ARG_TRACE, FR_ARG_BENCH_PLOT};
     if (args->given[FR_ARG_RANK_SHARES] && (verb->bit & runs)) {

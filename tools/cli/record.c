@@ -135,9 +135,11 @@ static void take_text(fr_reader *r, const json_t *line) {
     const json_t *pieces = array(r, line, "pieces", reply ? FR_STEP_MAX : (size_t)LARGEST);
     for (size_t i = 0; i < json_array_size(pieces) && !r->code; i++) {
         const json_t *piece = json_array_get(pieces, i);
-        if (!json_is_string(piece)) fault(r, "text: \"pieces\" must be strings");
-        else add_piece(record, reply ? origin_of(&record->rounds[record->round_count - 1], i) : FR_ORIGIN_PROMPT, i,
-                       piece);
+        if (!json_is_string(piece))
+            fault(r, "text: \"pieces\" must be strings");
+        else
+            add_piece(record, reply ? origin_of(&record->rounds[record->round_count - 1], i) : FR_ORIGIN_PROMPT, i,
+                      piece);
     }
 }
 
@@ -150,22 +152,33 @@ static void take_stats(fr_reader *r, const json_t *line) {
 
 static void take_event(fr_reader *r, json_t *line) {
     r->event = json_string_value(json_object_get(line, "event"));
-    if (!r->event) fault(r, "no \"event\"");
-    else if (strcmp(r->event, "begin") == 0) take_begin(r, line);
-    else if (!r->record->begin) fault(r, "no trace: the first line must be its begin");
-    else if (strcmp(r->event, "prompt") == 0) take_prompt(r, line);
-    else if (strcmp(r->event, "draft") == 0) take_draft(r, line);
-    else if (strcmp(r->event, "accept") == 0) take_accept(r, line);
-    else if (strcmp(r->event, "text") == 0) take_text(r, line);
-    else if (strcmp(r->event, "stats") == 0) take_stats(r, line);
+    if (!r->event)
+        fault(r, "no \"event\"");
+    else if (strcmp(r->event, "begin") == 0)
+        take_begin(r, line);
+    else if (!r->record->begin)
+        fault(r, "no trace: the first line must be its begin");
+    else if (strcmp(r->event, "prompt") == 0)
+        take_prompt(r, line);
+    else if (strcmp(r->event, "draft") == 0)
+        take_draft(r, line);
+    else if (strcmp(r->event, "accept") == 0)
+        take_accept(r, line);
+    else if (strcmp(r->event, "text") == 0)
+        take_text(r, line);
+    else if (strcmp(r->event, "stats") == 0)
+        take_stats(r, line);
 }
 
 static void take_line(fr_reader *r, const char *bytes, size_t length, bool complete) {
     json_error_t error;
     json_t *line = json_loadb(bytes, length, JSON_ALLOW_NUL | JSON_REJECT_DUPLICATES, &error);
-    if (!line && !complete) r->record->cut_off = true;
-    else if (!json_is_object(line)) fault(r, "%s", line ? "no JSON object" : error.text);
-    else take_event(r, line);
+    if (!line && !complete)
+        r->record->cut_off = true;
+    else if (!json_is_object(line))
+        fault(r, "%s", line ? "no JSON object" : error.text);
+    else
+        take_event(r, line);
     json_decref(line);
 }
 

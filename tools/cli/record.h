@@ -27,7 +27,7 @@ typedef enum fr_origin {
 
 typedef struct fr_record_piece {
     fr_origin origin;
-    size_t round, index; /* of its id among the round's */
+    size_t round, index;  /* of its id among the round's */
     size_t begin, length; /* in text */
 } fr_record_piece;
 

@@ -36,10 +36,14 @@ static fr_status take_id(fr_reply *r, int32_t id, bool accepted) {
     fr_status status = FR_OK;
     bool stopped = false;
     r->kept++;
-    if (ends_sequence(r, id)) r->end = FR_END_EOS;
-    else if (is_stop(r, id)) stopped = true;
-    else if (r->setting.view) status = fr_reply_view_feed(r->setting.view, id, accepted, &stopped);
-    else if (r->setting.text) stopped = put_text(r, id, accepted);
+    if (ends_sequence(r, id))
+        r->end = FR_END_EOS;
+    else if (is_stop(r, id))
+        stopped = true;
+    else if (r->setting.view)
+        status = fr_reply_view_feed(r->setting.view, id, accepted, &stopped);
+    else if (r->setting.text)
+        stopped = put_text(r, id, accepted);
     if (stopped) r->end = FR_END_STOP;
     return status;
 }
@@ -91,8 +95,10 @@ fr_status fr_reply_take(fr_reply *r, const int32_t *ids, size_t count, size_t ac
         if (r->end == FR_END_NONE && status == FR_OK) status = take_id(r, ids[i], i < accepted);
     }
     if (status != FR_OK || r->end != FR_END_NONE) return status;
-    if (fr_reply_room(r) == 0) r->end = FR_END_LENGTH;
-    else if (count == 0) r->end = FR_END_CONTEXT;
+    if (fr_reply_room(r) == 0)
+        r->end = FR_END_LENGTH;
+    else if (count == 0)
+        r->end = FR_END_CONTEXT;
     return FR_OK;
 }
 

@@ -9,9 +9,9 @@
 typedef enum fr_end {
     FR_END_NONE,
     FR_END_EOS,
-    FR_END_LENGTH,  /* -n tokens */
-    FR_END_CONTEXT, /* the context is full */
-    FR_END_STOP,    /* a stop string */
+    FR_END_LENGTH,    /* -n tokens */
+    FR_END_CONTEXT,   /* the context is full */
+    FR_END_STOP,      /* a stop string */
     FR_END_INTERRUPT, /* the session's abort callback said so */
 } fr_end;
 
@@ -49,9 +49,9 @@ struct fr_reply {
     fr_reply_setting setting;
     fr_decoder *decoder; /* NULL without text, or with a view */
     int32_t *ids;
-    size_t *begins;  /* of each id's text: bytes of text before it was taken */
-    size_t count;    /* on the session's timeline */
-    size_t kept;     /* up to the token that completed a stop string */
+    size_t *begins; /* of each id's text: bytes of text before it was taken */
+    size_t count;   /* on the session's timeline */
+    size_t kept;    /* up to the token that completed a stop string */
     size_t capacity;
     fr_reply_logprob *logprobs; /* with --logprobs, for each id: its own, then those of the `best` */
     size_t best;

@@ -21,8 +21,10 @@ static json_t *entry_of(const fr_reply *reply, const fr_reply_logprob *one) {
     json_t *entry = json_object();
     double value = isfinite(one->value) ? (double)one->value : -(double)FLT_MAX;
     fr_json_put(entry, "id", json_integer(one->id));
-    if (reply->setting.chances) fr_json_put(entry, "prob", json_real(exp(one->value)));
-    else fr_json_put(entry, "logprob", isnan(one->value) ? json_null() : json_real(value));
+    if (reply->setting.chances)
+        fr_json_put(entry, "prob", json_real(exp(one->value)));
+    else
+        fr_json_put(entry, "logprob", isnan(one->value) ? json_null() : json_real(value));
     put_text(reply, one->id, entry);
     return entry;
 }
@@ -66,7 +68,7 @@ static json_t *best_of(const json_t *own) {
     size_t i;
     if (json_is_null(json_object_get(own, "logprob"))) return json_null();
     best = json_object();
-    json_array_foreach(json_object_get(own, "top_logprobs"), i, entry) put_best(best, entry);
+    json_array_foreach (json_object_get(own, "top_logprobs"), i, entry) put_best(best, entry);
     put_best(best, own);
     return best;
 }
@@ -77,7 +79,7 @@ json_t *fr_reply_logprobs_lists(const fr_reply *reply, size_t from, size_t to, s
     size_t i;
     if (!all) return NULL;
     for (size_t n = 0; n < 4; n++) list[n] = json_array();
-    json_array_foreach(all, i, entry) {
+    json_array_foreach (all, i, entry) {
         json_t *token = json_object_get(entry, "token");
         json_array_append(list[0], token);
         json_array_append(list[1], json_object_get(entry, "logprob"));

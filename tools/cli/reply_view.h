@@ -16,9 +16,9 @@
 typedef struct fr_reply_screen {
     FILE *out;
     fr_word_wrap *wrap; /* of the terminal that out is; NULL: lines end where the parts say */
-    bool dim;      /* reasoning is, instead of having marks around it */
-    bool thinking; /* the part that was shown last is reasoning */
-    bool begun;    /* something was shown */
+    bool dim;           /* reasoning is, instead of having marks around it */
+    bool thinking;      /* the part that was shown last is reasoning */
+    bool begun;         /* something was shown */
 } fr_reply_screen;
 
 /* Show a piece of a part, an fr_reply_fn; and end the last part. */

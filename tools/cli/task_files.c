@@ -66,8 +66,8 @@ const char *fr_task_take_winogrande(fr_task_text *file, fr_task *task) {
     while (file->length && line.length == 0) line = take_line(file);
     if (line.length == 0) return NULL;
     if (!take_field(&line, &index) || !take_field(&line, &sentence) || !take_field(&line, &task->word[0]) ||
-        !take_field(&line, &task->word[1]) || !take_field(&line, &answer) || line.length ||
-        answer.length != 1 || (answer.bytes[0] != '1' && answer.bytes[0] != '2'))
+        !take_field(&line, &task->word[1]) || !take_field(&line, &answer) || line.length || answer.length != 1 ||
+        (answer.bytes[0] != '1' && answer.bytes[0] != '2'))
         return "not a line of index,sentence,word,word,1 or 2";
     char *gap = sentence.length ? memchr(sentence.bytes, '_', sentence.length) : NULL;
     if (!gap) return "its sentence has no _";

@@ -37,7 +37,9 @@ typedef struct tasks {
 
 /* Tokenizes a choice, with or without the text after its word. */
 static int tokenize(const tasks *all, const fr_task *read, size_t i, bool whole, int32_t **ids, size_t *count) {
-    const fr_task_text parts[] = {read->before, {(char *)read->joint, strlen(read->joint)}, read->word[i],
+    const fr_task_text parts[] = {read->before,
+                                  {(char *)read->joint, strlen(read->joint)},
+                                  read->word[i],
                                   whole ? read->after : (fr_task_text){0}};
     enum { PARTS = sizeof parts / sizeof *parts };
     size_t length = 0;

@@ -50,8 +50,10 @@ fr_status fr_tracer_text(fr_tracer *tracer, const char *of, const int32_t *ids, 
     fr_json_put(object, "event", json_string("text"));
     fr_json_put(object, "of", json_string(of));
     fr_json_put(object, "pieces", pieces);
-    if (empty) json_decref(object);
-    else write_object(tracer, object);
+    if (empty)
+        json_decref(object);
+    else
+        write_object(tracer, object);
     if (last) {
         fr_decoder_free(tracer->decoder);
         tracer->decoder = NULL;

@@ -81,10 +81,14 @@ bool fr_turn_read(fr_turn *turn, fr_line_input *input) {
     append(turn, "", 0);
     bool pasted = memchr(line, '\n', length) != NULL; /* several lines */
     turn->command = !pasted && line[0] == '/' && line[1] != '/';
-    if (turn->command || pasted) append(turn, line, length);
-    else if (strncmp(line, quotes, QUOTES) == 0) read_block(turn, input, line + QUOTES, length - QUOTES);
-    else if (line[0] == '/') read_lines(turn, input, line + 1, length - 1);
-    else read_lines(turn, input, line, length);
+    if (turn->command || pasted)
+        append(turn, line, length);
+    else if (strncmp(line, quotes, QUOTES) == 0)
+        read_block(turn, input, line + QUOTES, length - QUOTES);
+    else if (line[0] == '/')
+        read_lines(turn, input, line + 1, length - 1);
+    else
+        read_lines(turn, input, line, length);
     return true;
 }
 

@@ -19,13 +19,18 @@
 static int edit(fr_chat *chat, fr_turn *turn, fr_line_input *input) {
     char *said = fr_chat_last_said(chat);
     int code = 0;
-    if (!said) fr_note("/edit: there is no turn yet");
-    else if (chat->waiting) fr_note("/edit: pictures wait for the next turn; /undo takes them back");
-    else if (chat->read) fr_note("/edit: a text waits for the next turn; /undo takes it back");
-    else if (!fr_turn_begin_with(input, said)) fr_note("/edit: that takes a terminal; /undo takes a turn back");
+    if (!said)
+        fr_note("/edit: there is no turn yet");
+    else if (chat->waiting)
+        fr_note("/edit: pictures wait for the next turn; /undo takes them back");
+    else if (chat->read)
+        fr_note("/edit: a text waits for the next turn; /undo takes it back");
+    else if (!fr_turn_begin_with(input, said))
+        fr_note("/edit: that takes a terminal; /undo takes a turn back");
     else if (fr_turn_read(turn, input) && turn->length > 0 && turn->command)
         fr_note("/edit: that is a command: the turn is as it was");
-    else if (turn->length > 0 && !turn->command) code = fr_chat_say_instead(chat, turn->bytes, turn->length);
+    else if (turn->length > 0 && !turn->command)
+        code = fr_chat_say_instead(chat, turn->bytes, turn->length);
     free(said);
     return code;
 }
@@ -51,8 +56,10 @@ static int converse(fr_chat *chat) {
     fr_line_input_open(&input);
     while (!code && goes_on && !ended() && fr_turn_read(&turn, &input)) {
         if (ended()) break;
-        if (turn.command) code = obey(chat, &turn, &input, &goes_on);
-        else if (turn.length > 0) code = fr_chat_say(chat, turn.bytes, turn.length);
+        if (turn.command)
+            code = obey(chat, &turn, &input, &goes_on);
+        else if (turn.length > 0)
+            code = fr_chat_say(chat, turn.bytes, turn.length);
     }
     int failed = fr_line_input_close(&input);
     fr_turn_free(&turn);
@@ -132,8 +139,8 @@ static void show_screen(const fr_chat *chat) {
 
 int fr_verb_chat(const fr_arguments *given) {
     fr_arguments own = *given, *args = &own;
-    fr_chat chat = {.args = args, .messages = fr_conversation_new(args->text[FR_ARG_SYSTEM]),
-                    .seed = args->number[FR_ARG_SEED]};
+    fr_chat chat = {
+        .args = args, .messages = fr_conversation_new(args->text[FR_ARG_SYSTEM]), .seed = args->number[FR_ARG_SEED]};
     fr_output_outlive_terminal();
     int code = args->given[FR_ARG_PROMPT_CACHE] ? fr_output_check(args->text[FR_ARG_PROMPT_CACHE]) : 0;
     if (!code) code = fr_loaded_open(&chat.loaded, args);

@@ -37,8 +37,10 @@ static int print_json(const fr_reply *reply, const fr_figures *figures, const fr
     if (args->seed_drawn) fr_json_put(stats, "seed", json_integer(args->number[FR_ARG_SEED]));
     fr_json_put(object, "stats", stats);
     char *text = json_dumps(object, 0);
-    if (!text) code = fr_bad_input("out of memory: a JSON object");
-    else puts(text);
+    if (!text)
+        code = fr_bad_input("out of memory: a JSON object");
+    else
+        puts(text);
     fr_flush_output();
     free(text);
     json_decref(object);
@@ -63,8 +65,8 @@ static bool wants_abort(void *context) {
 
 /* Runs the prompt. An interrupt leaves the part that has been run in the session, and *end says so. */
 static int run_prompt(fr_loaded *loaded, const fr_arguments *args, const fr_prompt *prompt, fr_end *end) {
-    fr_status status = fr_prompt_run(loaded->session, prompt->ids, prompt->count, wants_abort,
-                                     args->given[FR_ARG_QUIET]);
+    fr_status status =
+        fr_prompt_run(loaded->session, prompt->ids, prompt->count, wants_abort, args->given[FR_ARG_QUIET]);
     if (status == FR_ABORTED) {
         *end = FR_END_INTERRUPT;
         if (!args->given[FR_ARG_QUIET]) fr_note("%s", fr_last_error());
@@ -76,8 +78,10 @@ static int run_prompt(fr_loaded *loaded, const fr_arguments *args, const fr_prom
 
 static int run(fr_loaded *loaded, const fr_arguments *args, const fr_prompt *prompt) {
     fr_form form = output_form(args);
-    fr_stream text = {.out = form == FORM_TEXT ? stdout : NULL, .color = args->given[FR_ARG_COLOR],
-                    .stops = args->stops, .stop_count = args->stop_count};
+    fr_stream text = {.out = form == FORM_TEXT ? stdout : NULL,
+                      .color = args->given[FR_ARG_COLOR],
+                      .stops = args->stops,
+                      .stop_count = args->stop_count};
     fr_reply reply = {.setting.text = &text, .end = args->number[FR_ARG_PREDICT] == 0 ? FR_END_LENGTH : FR_END_NONE};
     fr_interrupt_watch();
     int code = run_prompt(loaded, args, prompt, &reply.end);

@@ -81,8 +81,10 @@ int fr_verb_imatrix(const fr_arguments *args) {
     if (code) return code;
     code = collect(&c, &loaded, args);
     if (!code) code = write_sums(&c, &loaded, args, writer.file);
-    if (!code) code = fr_writer_close(&writer);
-    else fr_writer_abandon(&writer);
+    if (!code)
+        code = fr_writer_close(&writer);
+    else
+        fr_writer_abandon(&writer);
     fr_loaded_close(&loaded);
     fr_prompt_free(&c.text);
     return code;

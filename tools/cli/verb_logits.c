@@ -61,8 +61,10 @@ int fr_verb_logits(const fr_arguments *args) {
     if (!code) code = fr_prompt_render(&prompt, &loaded, args);
     if (!code) code = fr_prompt_tokenize(&prompt, &loaded, args);
     if (!code) code = fr_loaded_start(&loaded, args, prompt.count, args->number[FR_ARG_DRAFT_STEPS]);
-    if (!code) code = run_and_close(&loaded, args, &prompt, &writer);
-    else fr_writer_abandon(&writer);
+    if (!code)
+        code = run_and_close(&loaded, args, &prompt, &writer);
+    else
+        fr_writer_abandon(&writer);
     fr_loaded_close(&loaded);
     fr_prompt_free(&prompt);
     return code;

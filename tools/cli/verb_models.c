@@ -84,12 +84,12 @@ static void print_table(const json_t *rows) {
     int width = 4;
     size_t index;
     const json_t *row;
-    json_array_foreach(rows, index, row) {
+    json_array_foreach (rows, index, row) {
         int length = (int)strlen(text_of(row, "name"));
         if (length > width) width = length;
     }
     print_line("NAME", width, "SIZE", "FAMILY", "TYPE", "RUNS");
-    json_array_foreach(rows, index, row) {
+    json_array_foreach (rows, index, row) {
         char size[32];
         const char *why = json_string_value(json_object_get(row, "reason"));
         snprintf(size, sizeof size, "%.1f MB", (double)json_integer_value(json_object_get(row, "bytes")) / 1e6);
@@ -104,7 +104,8 @@ int fr_verb_models(const fr_arguments *args) {
     bool none = json_array_size(rows) == 0;
     if (!code && none && !json)
         fr_note("no model in the caches of Hugging Face, llama.cpp, LM Studio and ollama");
-    else if (!code && !json) print_table(rows);
+    else if (!code && !json)
+        print_table(rows);
     if (!code && json) {
         json_dumpf(rows, stdout, 0);
         putchar('\n');

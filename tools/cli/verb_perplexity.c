@@ -223,8 +223,10 @@ int fr_verb_perplexity(const fr_arguments *args) {
     if (!code && s.comparing) code = fr_baseline_open(&s.baseline, args->text[FR_ARG_BASE]);
     if (!code && s.saving) code = fr_writer_open(&s.writer, args->text[FR_ARG_BASE]);
     if (!code) code = run(&s, &loaded, args, &text);
-    if (s.saving && !code) code = fr_writer_close(&s.writer);
-    else if (s.saving) fr_writer_abandon(&s.writer);
+    if (s.saving && !code)
+        code = fr_writer_close(&s.writer);
+    else if (s.saving)
+        fr_writer_abandon(&s.writer);
     if (!code) report(&s);
     fr_baseline_close(&s.baseline);
     free(s.baseline_row);

@@ -12,8 +12,7 @@
 static int read_messages(const char *path, json_t **messages) {
     int code = fr_json_read_file(path, messages);
     if (code) return code;
-    if (json_array_size(*messages) == 0)
-        return fr_bad_input("%s: not a JSON array with at least one message", path);
+    if (json_array_size(*messages) == 0) return fr_bad_input("%s: not a JSON array with at least one message", path);
     for (size_t i = 0; i < json_array_size(*messages); i++)
         if (!fr_is_json_text(json_object_get(json_array_get(*messages, i), "role")))
             return fr_bad_input("%s: [%zu] is not an object with a \"role\"", path, i);

@@ -33,8 +33,10 @@ static int encode(const fr_tokenizer *tokenizer, const fr_prompt *prompt, const 
     size_t count = 0;
     bool add_special = !args->given[FR_ARG_NO_BOS];
     int code = fr_exit_status(fr_tokenize(tokenizer, prompt->bytes, prompt->length, add_special, true, &ids, &count));
-    if (!code && args->given[FR_ARG_PIECES]) code = print_pieces(tokenizer, ids, count);
-    else if (!code) fr_ids_print(ids, count, stdout);
+    if (!code && args->given[FR_ARG_PIECES])
+        code = print_pieces(tokenizer, ids, count);
+    else if (!code)
+        fr_ids_print(ids, count, stdout);
     fr_free(ids);
     return code;
 }
@@ -51,8 +53,7 @@ static int decode(const fr_tokenizer *tokenizer, const fr_prompt *prompt) {
 
 static int print(const fr_tokenizer *tokenizer, const fr_prompt *prompt, const fr_arguments *args) {
     if (!args->given[FR_ARG_DECODE]) return encode(tokenizer, prompt, args);
-    return args->given[FR_ARG_PIECES] ? print_pieces(tokenizer, prompt->ids, prompt->count)
-                                      : decode(tokenizer, prompt);
+    return args->given[FR_ARG_PIECES] ? print_pieces(tokenizer, prompt->ids, prompt->count) : decode(tokenizer, prompt);
 }
 
 int fr_verb_tokenize(const fr_arguments *args) {

@@ -67,8 +67,7 @@ static fr_status print_sampled(fr_loaded *loaded, const int32_t *prompt) {
     fr_session_close(loaded->session);
     loaded->session = NULL;
     fr_status status = set_sampling(loaded->options);
-    if (status == FR_OK)
-        status = fr_session_open(loaded->model, loaded->drafter, loaded->options, &loaded->session);
+    if (status == FR_OK) status = fr_session_open(loaded->model, loaded->drafter, loaded->options, &loaded->session);
     return status == FR_OK ? print_text("sampled-ids", loaded->session, prompt, SAMPLED) : status;
 }
 

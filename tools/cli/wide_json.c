@@ -19,10 +19,14 @@ static size_t write_closers(const char *text, size_t length, char *closers, size
     size_t count = 0;
     bool string = false;
     for (size_t i = 0; i < length; i++) {
-        if (string && text[i] == '\\') i++;
-        else if (text[i] == '"') string = !string;
-        else if (!string && (text[i] == '{' || text[i] == '[') && count < most) closers[count++] = text[i];
-        else if (!string && (text[i] == '}' || text[i] == ']') && count) count--;
+        if (string && text[i] == '\\')
+            i++;
+        else if (text[i] == '"')
+            string = !string;
+        else if (!string && (text[i] == '{' || text[i] == '[') && count < most)
+            closers[count++] = text[i];
+        else if (!string && (text[i] == '}' || text[i] == ']') && count)
+            count--;
     }
     for (size_t i = 0; i < count / 2; i++) {
         char other = closers[i];

@@ -172,12 +172,17 @@ json_t *fr_infill_around(const fr_tokenizer *tokenizer, const json_t *prompt, co
                          char error[FR_INFILL_ERROR]) {
     infill in = {.tokenizer = tokenizer, .prompt = json_array(), .error = error};
     bool known = tokenizer && find_tokens(&in), text = fr_is_json_text(prompt), taken = false;
-    if (!known) refuse(&in, "suffix: the model has no tokens for a text that is filled in");
-    else if (!text && !json_is_array(prompt)) refuse(&in, "prompt must be a text, or an array of ids");
-    else taken = put_text(&in, "", 0, true);
+    if (!known)
+        refuse(&in, "suffix: the model has no tokens for a text that is filled in");
+    else if (!text && !json_is_array(prompt))
+        refuse(&in, "prompt must be a text, or an array of ids");
+    else
+        taken = put_text(&in, "", 0, true);
     put(&in, in.ids[PREFIX]);
-    if (taken && text) taken = put_text(&in, json_string_value(prompt), json_string_length(prompt), false);
-    else json_array_extend(in.prompt, (json_t *)(uintptr_t)prompt);
+    if (taken && text)
+        taken = put_text(&in, json_string_value(prompt), json_string_length(prompt), false);
+    else
+        json_array_extend(in.prompt, (json_t *)(uintptr_t)prompt);
     put(&in, in.ids[SUFFIX]);
     taken = taken && put_text(&in, json_string_value(suffix), json_string_length(suffix), false);
     put(&in, in.ids[MIDDLE]);

@@ -34,8 +34,8 @@ static fr_status start(fr_job *job, const void *kept, size_t size) {
     if (status == FR_OK && job->picture_count)
         status = fr_session_show(job->session, (const fr_picture *const *)job->pictures, job->picture_count);
     if (status == FR_OK)
-        status = job->scores ? fr_job_echo_begin(job)
-                             : fr_session_put(job->session, job->prompt.ids, job->prompt.count);
+        status =
+            job->scores ? fr_job_echo_begin(job) : fr_session_put(job->session, job->prompt.ids, job->prompt.count);
     if (status == FR_OK) status = fr_job_set_grammar(job);
     if (status == FR_OK) status = fr_job_set_budget(job);
     if (status == FR_OK) status = fr_job_set_least(job);
@@ -119,9 +119,12 @@ static void read_job(fr_job *job, const fr_job_setting *setting, const fr_job_li
     job->id = read.id;
     job->row = line->row;
     if (job->ended) return;
-    if (!job->line) fr_job_refuse(job, FR_INPUT, "no JSON that can be read: %s", error.text);
-    else if (!json_is_object(job->line)) fr_job_refuse(job, FR_INPUT, "no JSON object");
-    else take_request(job);
+    if (!job->line)
+        fr_job_refuse(job, FR_INPUT, "no JSON that can be read: %s", error.text);
+    else if (!json_is_object(job->line))
+        fr_job_refuse(job, FR_INPUT, "no JSON object");
+    else
+        take_request(job);
 }
 
 void fr_job_copy(fr_job *copy, fr_job *job) {

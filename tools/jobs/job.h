@@ -29,10 +29,10 @@ typedef struct fr_job_setting {
     const fr_arguments *args;
     fr_loaded *loaded;
     fr_engine *engine;
-    const char *file; /* the name of the lines' file in errors; NULL: a server's job, which has no file */
-    int64_t context; /* positions of a session of the engine; a server's alone */
-    size_t longest;  /* bytes of the model's longest token; 0: not known */
-    const char *model; /* the model's name in answers if a request has none; a server's alone */
+    const char *file;        /* the name of the lines' file in errors; NULL: a server's job, which has no file */
+    int64_t context;         /* positions of a session of the engine; a server's alone */
+    size_t longest;          /* bytes of the model's longest token; 0: not known */
+    const char *model;       /* the model's name in answers if a request has none; a server's alone */
     const char *fingerprint; /* hash of all that decides a text besides its request; a server's alone */
 } fr_job_setting;
 
@@ -51,10 +51,10 @@ typedef struct fr_job {
     const char *member;    /* the member of the request that is being read; NULL: none */
     const json_t *request; /* its members are the settings: the line, or its "body" */
     size_t row;
-    int64_t seed; /* that was drawn for it; -1: none */
-    int64_t best; /* log-probabilities of so many ids besides each id's own, -1: none at all */
-    bool chances; /* log-probabilities are given as probabilities after the samplers */
-    json_t *settings; /* of its chat template */
+    int64_t seed;                   /* that was drawn for it; -1: none */
+    int64_t best;                   /* log-probabilities of so many ids besides each id's own, -1: none at all */
+    bool chances;                   /* log-probabilities are given as probabilities after the samplers */
+    json_t *settings;               /* of its chat template */
     struct fr_job_grammar *grammar; /* the grammar of its text (job_grammar.h); NULL: any text */
     struct fr_job_budget *budget;   /* its limit of reasoning (job_budget.h); NULL: no limit */
     bool must_call;                 /* the reply must be tool calls */
@@ -62,23 +62,23 @@ typedef struct fr_job {
     const char *tool;               /* the only one that may be called, NULL: any */
     const fr_job_setting *setting;
     fr_options *options;
-    size_t *sharers; /* how many jobs have this prompt and its pictures; NULL: no other has */
-    const char *doubled; /* the token that its prompt begins with twice, for a note; NULL: none */
-    size_t each;  /* choices that are generated (job_choices.h): "n", or "best_of" if that is more */
-    size_t shown; /* choices that the answer has, the likeliest ones; 0: all */
-    bool hides_logprobs; /* choices are ranked by log-probabilities, but the answer shows none */
+    size_t *sharers;              /* how many jobs have this prompt and its pictures; NULL: no other has */
+    const char *doubled;          /* the token that its prompt begins with twice, for a note; NULL: none */
+    size_t each;                  /* choices that are generated (job_choices.h): "n", or "best_of" if that is more */
+    size_t shown;                 /* choices that the answer has, the likeliest ones; 0: all */
+    bool hides_logprobs;          /* choices are ranked by log-probabilities, but the answer shows none */
     struct fr_job_ended *choices; /* a line's choices that have ended; NULL: none yet */
-    bool echo;    /* the answer begins with its prompt (job_echo.h) */
-    bool scores;  /* and the prompt's log-probabilities are computed, for the first choice of a prompt alone */
-    fr_reply echoed; /* the prompt's log-probabilities, as they come */
+    bool echo;                    /* the answer begins with its prompt (job_echo.h) */
+    bool scores;          /* and the prompt's log-probabilities are computed, for the first choice of a prompt alone */
+    fr_reply echoed;      /* the prompt's log-probabilities, as they come */
     const json_t *suffix; /* of /v1/completions: the text that follows the reply; NULL: none */
-    bool continues;  /* the conversation's last message is the beginning of the reply */
+    bool continues;       /* the conversation's last message is the beginning of the reply */
     fr_prompt prompt;
     fr_picture *pictures[FR_IMAGES_MAX];
     size_t picture_count;
     const char *stops[FR_STOPS_MAX];
     size_t stop_count;
-    bool keeps_stop; /* the stop string stays in the text */
+    bool keeps_stop;                /* the stop string stays in the text */
     int32_t stop_ids[FR_STOPS_MAX]; /* these ids end the text and are not part of it */
     size_t stop_id_count;
     int64_t most; /* ids at most, -1: no limit */

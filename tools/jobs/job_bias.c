@@ -11,9 +11,12 @@ static bool add_id(fr_job *job, int64_t id, const json_t *bias) {
     if (fr_job_is_served(job) && id >= vocab)
         return fr_job_refuse(job, FR_INPUT, "logit_bias: id %lld is outside the vocabulary of %lld", (long long)id,
                              (long long)vocab);
-    if (json_is_false(bias)) snprintf(text, sizeof text, "%lld-inf", (long long)id);
-    else if (json_is_number(bias)) snprintf(text, sizeof text, "%lld:%.9g", (long long)id, json_number_value(bias));
-    else return fr_job_refuse(job, FR_USAGE, "logit_bias has what is no number");
+    if (json_is_false(bias))
+        snprintf(text, sizeof text, "%lld-inf", (long long)id);
+    else if (json_is_number(bias))
+        snprintf(text, sizeof text, "%lld:%.9g", (long long)id, json_number_value(bias));
+    else
+        return fr_job_refuse(job, FR_USAGE, "logit_bias has what is no number");
     return fr_job_check(job, fr_options_set_text(job->options, FR_OPT_LOGIT_BIAS, text));
 }
 
@@ -51,7 +54,7 @@ static bool add_pair(fr_job *job, const char *key, size_t at, const json_t *pair
 bool fr_job_take_bias(fr_job *job, const char *key, const json_t *value) {
     const char *word;
     json_t *bias;
-    json_object_foreach((json_t *)(uintptr_t)value, word, bias)
+    json_object_foreach ((json_t *)(uintptr_t)value, word, bias)
         if (!add_word(job, word, bias)) return false;
     for (size_t i = 0; i < json_array_size(value); i++)
         if (!add_pair(job, key, i, json_array_get(value, i))) return false;

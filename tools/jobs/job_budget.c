@@ -8,8 +8,8 @@
 #include "tools/cli/output.h"
 
 struct fr_job_budget {
-    size_t holders, most; /* jobs; tokens */
-    bool if_built;        /* a model whose reasoning can't be ended goes without */
+    size_t holders, most;        /* jobs; tokens */
+    bool if_built;               /* a model whose reasoning can't be ended goes without */
     fr_lab_reply_budget *budget; /* NULL: not made yet, or there is nothing to hold back */
 };
 

@@ -24,8 +24,8 @@ json_t *fr_job_usage(size_t prompt, size_t cached, size_t completion) {
 
 json_t *fr_job_logprobs(const fr_job *job, size_t from, size_t to, size_t *offset) {
     bool chat = job->form == FR_JOB_CHAT;
-    json_t *all = chat ? fr_reply_logprobs(&job->reply, from, to)
-                       : fr_reply_logprobs_lists(&job->reply, from, to, offset);
+    json_t *all =
+        chat ? fr_reply_logprobs(&job->reply, from, to) : fr_reply_logprobs_lists(&job->reply, from, to, offset);
     if (!all) return json_null();
     if (!chat) return all;
     json_t *logprobs = json_object();
@@ -47,8 +47,10 @@ json_t *fr_job_choice(fr_job *job, size_t index) {
     json_t *choice = json_object();
     size_t offset = 0;
     put_integer(choice, "index", index);
-    if (job->form == FR_JOB_CHAT) fr_json_put(choice, "message", message_of(job));
-    else fr_json_put(choice, "text", fr_json_bytes(job->text.bytes, job->text.length));
+    if (job->form == FR_JOB_CHAT)
+        fr_json_put(choice, "message", message_of(job));
+    else
+        fr_json_put(choice, "text", fr_json_bytes(job->text.bytes, job->text.length));
     bool calls = json_object_get(json_object_get(choice, "message"), "tool_calls") != NULL;
     fr_json_put(choice, "logprobs", fr_job_logprobs(job, 0, job->reply.kept, &offset));
     fr_json_put(choice, "finish_reason", json_string(fr_job_finish_reason(job, calls)));

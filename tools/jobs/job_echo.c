@@ -55,7 +55,7 @@ json_t *fr_job_echo_logprobs(const fr_job *job, const fr_reply *echoed, size_t *
     if (!echoed->logprobs) return json_null();
     lists = fr_reply_logprobs_lists(echoed, 0, echoed->count, &printed);
     json_int_t more = printed > *offset ? (json_int_t)(printed - *offset) : 0;
-    json_array_foreach(json_object_get(lists, "text_offset"), i, at)
+    json_array_foreach (json_object_get(lists, "text_offset"), i, at)
         json_integer_set(at, json_integer_value(at) > more ? json_integer_value(at) - more : 0);
     return lists;
 }
@@ -67,9 +67,9 @@ void fr_job_echo_put(const fr_job *job, const fr_reply *echoed, json_t *choice) 
     fr_stream whole = {0};
     json_t *logprobs = fr_job_echo_logprobs(job, echoed, &offset), *text = fr_job_echo_text(job), *list, *at;
     json_t *more = json_object_get(choice, "logprobs");
-    json_array_foreach(json_object_get(more, "text_offset"), i, at)
+    json_array_foreach (json_object_get(more, "text_offset"), i, at)
         json_integer_set(at, json_integer_value(at) + (json_int_t)offset);
-    json_object_foreach(logprobs, name, list) json_array_extend(list, json_object_get(more, name));
+    json_object_foreach (logprobs, name, list) json_array_extend(list, json_object_get(more, name));
     fr_json_put(choice, "logprobs", logprobs);
     fr_stream_feed(&whole, json_string_value(text), json_string_length(text), false);
     fr_stream_feed(&whole, said->bytes, said->length, false);

@@ -36,8 +36,7 @@ bool fr_job_check(fr_job *job, fr_status status) {
     const fr_job_setting *setting = job->setting;
     const char *line = fr_last_error(), *rest = job->member ? behind_option(line) : line;
     const char *path = setting->file ? NULL : setting->args->text[FR_ARG_MODEL], *at = path ? strstr(rest, path) : NULL;
-    if (at)
-        return fr_job_refuse(job, status, "%.*s%s%s", (int)(at - rest), rest, setting->model, at + strlen(path));
+    if (at) return fr_job_refuse(job, status, "%.*s%s%s", (int)(at - rest), rest, setting->model, at + strlen(path));
     return fr_job_refuse(job, status, "%s%s%s", rest != line ? job->member : "", rest,
                          setting->file ? fr_failure_hint() : "");
 }

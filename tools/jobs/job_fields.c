@@ -29,8 +29,7 @@ static bool take_stop(fr_job *job, const char *key, const json_t *value) {
     if (!text) return fr_job_refuse(job, FR_USAGE, "%s must be texts", key);
     if (json_string_length(value) == 0) return true; /* some clients send "" for no stop string */
     if (strlen(text) != json_string_length(value)) return fr_job_refuse(job, FR_USAGE, "%s has a NUL in it", key);
-    if (job->stop_count == FR_STOPS_MAX)
-        return fr_job_refuse(job, FR_USAGE, "%s may have %d texts", key, FR_STOPS_MAX);
+    if (job->stop_count == FR_STOPS_MAX) return fr_job_refuse(job, FR_USAGE, "%s may have %d texts", key, FR_STOPS_MAX);
     job->stops[job->stop_count++] = text;
     return true;
 }
@@ -81,16 +80,24 @@ bool fr_job_take_fields(fr_job *job) {
     static const struct {
         const char *key;
         fr_job_take_field *take;
-    } fields[] = {{"id", fr_job_take_later},          {"prompt", fr_job_take_later},    {"ids", fr_job_take_later},
-                  {"messages", fr_job_take_later},    {"n", fr_job_take_count},         {"seed", fr_job_take_seed},
-                  {"stop", fr_job_take_stops},        {"images", fr_job_take_images},   {"tools", fr_job_take_tools},
-                  {"ignore_eos", fr_job_take_switch}, {"logprobs", fr_job_take_logprobs},
+    } fields[] = {{"id", fr_job_take_later},
+                  {"prompt", fr_job_take_later},
+                  {"ids", fr_job_take_later},
+                  {"messages", fr_job_take_later},
+                  {"n", fr_job_take_count},
+                  {"seed", fr_job_take_seed},
+                  {"stop", fr_job_take_stops},
+                  {"images", fr_job_take_images},
+                  {"tools", fr_job_take_tools},
+                  {"ignore_eos", fr_job_take_switch},
+                  {"logprobs", fr_job_take_logprobs},
                   {"logit_bias", fr_job_take_bias},
-                  {"grammar", fr_job_take_grammar},   {"regex", fr_job_take_regex},
+                  {"grammar", fr_job_take_grammar},
+                  {"regex", fr_job_take_regex},
                   {"json_schema", fr_job_take_json_schema}};
     const char *key;
     json_t *value;
-    json_object_foreach(job->line, key, value) {
+    json_object_foreach (job->line, key, value) {
         size_t i = 0, count = sizeof(fields) / sizeof(*fields);
         while (i < count && strcmp(fields[i].key, key) != 0) i++;
         bool rendered = strcmp(key, "messages") == 0 || strcmp(key, "tools") == 0;
@@ -98,9 +105,11 @@ bool fr_job_take_fields(fr_job *job) {
             return fr_job_refuse(job, FR_INPUT, "no JSON that can be read: too big integer");
         fr_job_take_field *take = i < count ? fields[i].take : fr_job_sampler(key);
         if (!take)
-            return fr_job_refuse(job, FR_USAGE, "\"%.60s\" is not known (id; prompt, ids or messages; n temp top_k "
+            return fr_job_refuse(job, FR_USAGE,
+                                 "\"%.60s\" is not known (id; prompt, ids or messages; n temp top_k "
                                  "top_p min_p seed stop ignore_eos logprobs logit_bias images tools grammar "
-                                 "json_schema regex; samplers' settings: forerun batch --help)", key);
+                                 "json_schema regex; samplers' settings: forerun batch --help)",
+                                 key);
         if (!take(job, key, value)) return false;
     }
     return true;

@@ -76,8 +76,10 @@ bool fr_job_take_response_format(fr_job *job, const char *key, const json_t *val
     if (fr_job_is_word(type, "text")) return true;
     if (fr_job_is_word(type, "json_object")) return take_any_object(job, value);
     if (!fr_job_is_word(type, "json_schema"))
-        return fr_job_refuse(job, FR_UNBUILT, "%s of type \"%.60s\" is not built: text, json_object and "
-                             "json_schema are", key, json_string_value(type));
+        return fr_job_refuse(job, FR_UNBUILT,
+                             "%s of type \"%.60s\" is not built: text, json_object and "
+                             "json_schema are",
+                             key, json_string_value(type));
     const json_t *schema = json_object_get(json_is_object(inner) ? inner : value, "schema");
     if (!schema) return fr_job_refuse(job, FR_USAGE, "%s has no json_schema.schema", key);
     return take_schema(job, inner ? "response_format.json_schema.schema" : "response_format.schema", schema);

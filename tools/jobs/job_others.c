@@ -13,9 +13,12 @@ static void put_quoted(FILE *out, const char *text, size_t length) {
     fputc('"', out);
     for (size_t i = 0; i < length; i++) {
         unsigned char c = (unsigned char)text[i];
-        if (c == '"' || c == '\\') fprintf(out, "\\%c", c);
-        else if (c < ' ' || c == 0x7f) fprintf(out, "\\x%02x", c);
-        else fputc(c, out);
+        if (c == '"' || c == '\\')
+            fprintf(out, "\\%c", c);
+        else if (c < ' ' || c == 0x7f)
+            fprintf(out, "\\x%02x", c);
+        else
+            fputc(c, out);
     }
     fputc('"', out);
 }
@@ -45,9 +48,8 @@ bool fr_job_take_guided_choice(fr_job *job, const char *key, const json_t *value
 /* Takes a JSON schema, which some clients send as a text. */
 bool fr_job_take_guided_json(fr_job *job, const char *key, const json_t *value) {
     json_error_t error;
-    json_t *read = json_is_string(value)
-                       ? fr_json_load(json_string_value(value), json_string_length(value), &error)
-                       : NULL;
+    json_t *read =
+        json_is_string(value) ? fr_json_load(json_string_value(value), json_string_length(value), &error) : NULL;
     if (json_is_string(value) && !read) return fr_job_refuse(job, FR_USAGE, "%s is no schema: %.120s", key, error.text);
     bool taken = fr_job_take_json_schema(job, key, read ? read : value);
     json_decref(read);
@@ -173,8 +175,10 @@ bool fr_job_take_thinking(fr_job *job, const char *key, const json_t *value) {
 /* Takes OpenAI's "reasoning_effort", which the chat template may heed. */
 bool fr_job_take_effort(fr_job *job, const char *key, const json_t *value) {
     if (!json_is_string(value)) return fr_job_refuse(job, FR_USAGE, "%s must be a text", key);
-    if (fr_job_is_word(value, "none")) fr_json_put(job->settings, "enable_thinking", json_false());
-    else fr_json_put(job->settings, key, json_incref((json_t *)(uintptr_t)value));
+    if (fr_job_is_word(value, "none"))
+        fr_json_put(job->settings, "enable_thinking", json_false());
+    else
+        fr_json_put(job->settings, key, json_incref((json_t *)(uintptr_t)value));
     return true;
 }
 

@@ -63,18 +63,25 @@ static bool check_parts(fr_job *job, const json_t *messages) {
     const fr_model *model = job->setting->loaded->model;
     size_t pictures = fr_conversation_pictures(messages, &other);
     if (!fr_conversation_is_parts(messages))
-        return fr_job_refuse(job, FR_USAGE, "messages have a content that is neither a text nor an array of parts "
+        return fr_job_refuse(job, FR_USAGE,
+                             "messages have a content that is neither a text nor an array of parts "
                              "with a \"type\"");
     if (other)
-        return fr_job_refuse(job, FR_USAGE, "messages have a part of type \"%s\": pictures are parts {\"type\": "
-                             "\"image\"}, with their files in \"images\", and nothing else can be shown", other);
+        return fr_job_refuse(job, FR_USAGE,
+                             "messages have a part of type \"%s\": pictures are parts {\"type\": "
+                             "\"image\"}, with their files in \"images\", and nothing else can be shown",
+                             other);
     if (pictures && fr_model_fact(model, FR_FACT_IMAGE_TOKEN) < 0)
-        return fr_job_refuse(job, FR_USAGE, "messages have parts for pictures, and %s has no vision tower: leave them "
-                             "out%s", fr_job_is_served(job) ? "the model" : job->setting->args->text[FR_ARG_MODEL],
+        return fr_job_refuse(job, FR_USAGE,
+                             "messages have parts for pictures, and %s has no vision tower: leave them "
+                             "out%s",
+                             fr_job_is_served(job) ? "the model" : job->setting->args->text[FR_ARG_MODEL],
                              fr_job_is_served(job) ? "" : ", or give its --mmproj");
     return pictures <= job->picture_count ||
-           fr_job_refuse(job, FR_USAGE, "messages have %zu parts {\"type\": \"image\"}, and \"images\" names %zu "
-                         "files: one is needed for each", pictures, job->picture_count);
+           fr_job_refuse(job, FR_USAGE,
+                         "messages have %zu parts {\"type\": \"image\"}, and \"images\" names %zu "
+                         "files: one is needed for each",
+                         pictures, job->picture_count);
 }
 
 /* Takes a text as the prompt. With pictures it becomes a user's turn. */

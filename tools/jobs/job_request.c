@@ -148,7 +148,7 @@ bool fr_job_check_wide(fr_job *job, const char *key, const json_t *value) {
 static bool take_body(fr_job *job) {
     const char *key;
     json_t *value;
-    json_object_foreach((json_t *)(uintptr_t)job->request, key, value) {
+    json_object_foreach ((json_t *)(uintptr_t)job->request, key, value) {
         if (json_is_null(value)) continue;
         fr_job_take_field *take = fr_job_member(job, key);
         if (!take) return fr_job_refuse(job, FR_UNBUILT, "\"%.60s\" in the body is not built yet", key);
@@ -162,7 +162,7 @@ static bool check_members(fr_job *job) {
     enum { KNOWN = sizeof known / sizeof *known };
     const char *key;
     json_t *value;
-    json_object_foreach(job->line, key, value) {
+    json_object_foreach (job->line, key, value) {
         size_t i = 0;
         while (i < KNOWN && strcmp(known[i], key) != 0) i++;
         if (i == KNOWN)
@@ -180,8 +180,10 @@ bool fr_job_take_request(fr_job *job) {
     if (fr_job_is_word(url, "/v1/chat/completions")) job->form = FR_JOB_CHAT;
     if (fr_job_is_word(url, "/v1/completions")) job->form = FR_JOB_COMPLETION;
     if (job->form == FR_JOB_REQUEST)
-        return fr_job_refuse(job, FR_UNBUILT, "url \"%.60s\" is not built yet: /v1/chat/completions and "
-                             "/v1/completions are", json_string_value(url));
+        return fr_job_refuse(job, FR_UNBUILT,
+                             "url \"%.60s\" is not built yet: /v1/chat/completions and "
+                             "/v1/completions are",
+                             json_string_value(url));
     job->request = json_object_get(job->line, "body");
     return json_is_object(job->request) ? take_body(job) : fr_job_refuse(job, FR_USAGE, "body must be an object");
 }

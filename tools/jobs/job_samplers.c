@@ -86,8 +86,10 @@ void fr_job_put_samplers(const fr_options *options, json_t *object) {
         int64_t whole = 0;
         double number = 0;
         if (i + 1 < NUMBERS && numbers[i + 1].option == numbers[i].option) continue;
-        if (numbers[i].whole) fr_options_get(options, numbers[i].option, &whole);
-        else fr_options_get_number(options, numbers[i].option, &number);
+        if (numbers[i].whole)
+            fr_options_get(options, numbers[i].option, &whole);
+        else
+            fr_options_get_number(options, numbers[i].option, &number);
         fr_json_put(object, numbers[i].key, numbers[i].whole ? json_integer(whole) : json_real(number));
     }
 }

@@ -9,7 +9,7 @@
 /* Figures of a choice, or of all choices of an answer. */
 typedef struct fr_timings {
     size_t prompt, cached, predicted, drafted, accepted; /* tokens */
-    size_t texts; /* the number of choices, each with a first token */
+    size_t texts;                                        /* the number of choices, each with a first token */
     struct {
         size_t drafted, accepted;
     } depth[FR_STEP_MAX - 1];
@@ -21,11 +21,11 @@ typedef enum fr_item_kind { FR_ITEM_NONE, FR_ITEM_THOUGHT, FR_ITEM_TEXT, FR_ITEM
 
 typedef struct fr_item {
     fr_item_kind kind;
-    size_t index;  /* items before it */
-    fr_stream text; /* the item's text so far */
-    json_t *call;  /* {"id", "function": {"name", "arguments"}} */
+    size_t index;            /* items before it */
+    fr_stream text;          /* the item's text so far */
+    json_t *call;            /* {"id", "function": {"name", "arguments"}} */
     json_t *logprobs, *news; /* of all ids of a text, of its newest ids; NULL: none are asked for */
-    bool last;     /* it is the reply's last item */
+    bool last;               /* it is the reply's last item */
 } fr_item;
 
 /* The state of one choice's answer: the part of the choice that the client has already been sent. */

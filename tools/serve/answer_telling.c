@@ -87,7 +87,8 @@ static void take_part(void *context, fr_reply_part part, const char *text, size_
     case FR_REPLY_REASONING:
         if (t->request->return_drafted)
             add_runs(t, part, text, length);
-        else add_text(t, part, text, length);
+        else
+            add_text(t, part, text, length);
         break;
     case FR_REPLY_ARGUMENTS: add_text(t, part, text, length); break;
     case FR_REPLY_CALL: begin_call(t, text, length); break;

@@ -9,15 +9,18 @@
 #include "tools/cli/output.h"
 
 #define USER "{\"role\": \"user\", \"content\": \"hello\"}"
-#define CALL(name) "{\"id\": \"call00001\", \"type\": \"function\", \"function\": {\"name\": \"" name "\", " \
-                   "\"arguments\": {\"a\": 1}}}"
-#define CALLS(calls) "[" USER ", {\"role\": \"assistant\", \"content\": \"\", \"tool_calls\": [" calls "]}, " \
-                     "{\"role\": \"tool\", \"tool_call_id\": \"call00001\", \"name\": \"zebra\", " \
-                     "\"content\": \"1\"}, " USER "]"
+#define CALL(name)                                                                            \
+    "{\"id\": \"call00001\", \"type\": \"function\", \"function\": {\"name\": \"" name "\", " \
+    "\"arguments\": {\"a\": 1}}}"
+#define CALLS(calls)                                                                         \
+    "[" USER ", {\"role\": \"assistant\", \"content\": \"\", \"tool_calls\": [" calls "]}, " \
+    "{\"role\": \"tool\", \"tool_call_id\": \"call00001\", \"name\": \"zebra\", "            \
+    "\"content\": \"1\"}, " USER "]"
 #define AS_IT_IS "{\"rearrange\": false}"
-#define TOOLS "{\"rearrange\": false, \"tools\": [{\"type\": \"function\", \"function\": {\"name\": \"zebra\", " \
-              "\"description\": \"d\", \"parameters\": {\"type\": \"object\", \"properties\": {\"a\": {\"type\": " \
-              "\"integer\"}}}}}]}"
+#define TOOLS                                                                                            \
+    "{\"rearrange\": false, \"tools\": [{\"type\": \"function\", \"function\": {\"name\": \"zebra\", "   \
+    "\"description\": \"d\", \"parameters\": {\"type\": \"object\", \"properties\": {\"a\": {\"type\": " \
+    "\"integer\"}}}}}]}"
 
 /* Returns true if the rendered conversation has both words. */
 static bool shows(const fr_tokenizer *tokenizer, const char *messages, const char *options, const char *one,
@@ -45,9 +48,8 @@ json_t *fr_caps_of(const fr_tokenizer *tokenizer) {
         const char *name, *messages, *options, *one, *other;
     } probes[] = {
         {"supports_string_content", "[" USER "]", AS_IT_IS, "hello", "hello"},
-        {"supports_typed_content",
-         "[{\"role\": \"user\", \"content\": [{\"type\": \"text\", \"text\": \"hello\"}]}]", AS_IT_IS, "hello",
-         "hello"},
+        {"supports_typed_content", "[{\"role\": \"user\", \"content\": [{\"type\": \"text\", \"text\": \"hello\"}]}]",
+         AS_IT_IS, "hello", "hello"},
         {"supports_system_role", "[{\"role\": \"system\", \"content\": \"quagga\"}, " USER "]", AS_IT_IS, "quagga",
          "hello"},
         {"supports_tools", "[" USER "]", TOOLS, "zebra", "hello"},
@@ -60,7 +62,8 @@ json_t *fr_caps_of(const fr_tokenizer *tokenizer) {
     };
     json_t *caps = json_object();
     for (size_t i = 0; i < sizeof probes / sizeof *probes; i++)
-        fr_json_put(caps, probes[i].name, json_boolean(shows(tokenizer, probes[i].messages, probes[i].options,
-                                                             probes[i].one, probes[i].other)));
+        fr_json_put(
+            caps, probes[i].name,
+            json_boolean(shows(tokenizer, probes[i].messages, probes[i].options, probes[i].one, probes[i].other)));
     return caps;
 }

@@ -17,8 +17,7 @@ static bool is_gguf(const char *name) {
     size_t length = strlen(name);
     const char *part = strstr(name, "-of-");
     bool later = part && part - name >= 6 && strncmp(part - 6, "-00001", 6) != 0;
-    return name[0] != '.' && length > 5 && strcmp(name + length - 5, ".gguf") == 0 && !later &&
-           !strstr(name, "mmproj");
+    return name[0] != '.' && length > 5 && strcmp(name + length - 5, ".gguf") == 0 && !later && !strstr(name, "mmproj");
 }
 
 static bool is_published(const char *folder) {
@@ -103,9 +102,12 @@ static int add_listed(fr_catalog *c, const char *name) {
     if (name[0] == '\0') return fr_wrong_usage("--models: a name is missing between commas");
     int code = fr_exit_status(fr_model_find(name, (const char *const *)environ, &path));
     if (code) return code;
-    if (access(path, R_OK) != 0) code = fr_bad_input("--models: %s: %s", path, strerror(errno));
-    else if (strcmp(name, path) != 0) add(c, path, name);
-    else add_path(c, path);
+    if (access(path, R_OK) != 0)
+        code = fr_bad_input("--models: %s: %s", path, strerror(errno));
+    else if (strcmp(name, path) != 0)
+        add(c, path, name);
+    else
+        add_path(c, path);
     fr_free(path);
     for (size_t i = 0; !code && i + 1 < c->count; i++)
         if (strcmp(c->list[i].name, c->list[c->count - 1].name) == 0)
@@ -136,8 +138,10 @@ int fr_catalog_read(fr_catalog *c, const fr_arguments *args) {
     const char *name = alias ? alias : args->model_name;
     *c = (fr_catalog){0};
     if (args->given[FR_ARG_MODELS]) return is_folder_of_models(models) ? read_folder(c, models) : read_list(c, models);
-    if (name) add(c, args->text[FR_ARG_MODEL], name);
-    else add_path(c, args->text[FR_ARG_MODEL]);
+    if (name)
+        add(c, args->text[FR_ARG_MODEL], name);
+    else
+        add_path(c, args->text[FR_ARG_MODEL]);
     return 0;
 }
 

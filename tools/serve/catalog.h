@@ -9,7 +9,7 @@
 typedef struct fr_catalog {
     struct fr_catalog_model {
         char *name, *path;
-    } *list; /* [count] a folder's by name, a list's in its order */
+    } * list; /* [count] a folder's by name, a list's in its order */
     size_t count;
 } fr_catalog;
 

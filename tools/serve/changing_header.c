@@ -36,8 +36,10 @@ static void drop_header_of_parts(json_t *message, json_t *parts) {
         json_t *part = json_array_get(parts, i), *rest = without_header(json_object_get(part, "text"));
         bool gone = rest && strspn(json_string_value(rest), " \t\r\n") == json_string_length(rest);
         dropped |= rest != NULL;
-        if (gone) json_array_remove(parts, i);
-        else if (rest) json_object_set(part, "text", rest);
+        if (gone)
+            json_array_remove(parts, i);
+        else if (rest)
+            json_object_set(part, "text", rest);
         json_decref(rest);
     }
     json_t *last = json_object_get(json_array_get(parts, 0), "text");

@@ -98,11 +98,11 @@ static bool list_weights(const fr_content_run *run, names *all) {
     json_t *index = json_load_file(path, 0, &error), *file;
     const char *tensor, *name;
     json_t *seen = json_object();
-    json_object_foreach(json_object_get(index, "weight_map"), tensor, file) {
+    json_object_foreach (json_object_get(index, "weight_map"), tensor, file) {
         name = json_string_value(file);
         if (name && !strchr(name, '/')) json_object_set_new(seen, name, json_true());
     }
-    json_object_foreach(seen, name, file) add_name(all, name);
+    json_object_foreach (seen, name, file) add_name(all, name);
     bool any = json_object_size(seen) > 0;
     json_decref(seen);
     json_decref(index);
@@ -116,9 +116,9 @@ static int by_bytes(const void *a, const void *b) {
 }
 
 static bool list_folder(const fr_content_run *run, names *all) {
-    static const char *const beside[] = {"config.json",           "generation_config.json",  "hf_quant_config.json",
-                                         "tokenizer.json",        "tokenizer_config.json",   "added_tokens.json",
-                                         "chat_template.jinja",   "special_tokens_map.json"};
+    static const char *const beside[] = {"config.json",         "generation_config.json", "hf_quant_config.json",
+                                         "tokenizer.json",      "tokenizer_config.json",  "added_tokens.json",
+                                         "chat_template.jinja", "special_tokens_map.json"};
     for (size_t i = 0; i < sizeof beside / sizeof *beside; i++)
         if (is_there(all, beside[i])) add_name(all, beside[i]);
     if (!list_weights(run, all)) return false;

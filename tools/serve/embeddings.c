@@ -27,7 +27,7 @@ typedef struct input {
 
 /* A request on its way. */
 typedef struct embedding {
-    fr_chore chore; /* first */
+    fr_chore chore;             /* first */
     fr_http_exchange *exchange; /* held once it waits */
     const fr_model_instance *model;
     dialect dialect;
@@ -39,8 +39,8 @@ typedef struct embedding {
     size_t width, kept; /* of a row, and of it that the answer has */
     bool base64;
     fr_session *session;
-    float *row;    /* [width] */
-    json_t *rows;  /* of the answer so far */
+    float *row;   /* [width] */
+    json_t *rows; /* of the answer so far */
     size_t tokens;
     unsigned fault; /* the status of an error, with its line; 0: none */
     char line[256];
@@ -48,8 +48,10 @@ typedef struct embedding {
 
 static void free_embedding(embedding *e) {
     for (size_t i = 0; i < e->count; i++) {
-        if (e->inputs[i].given) free(e->inputs[i].ids);
-        else fr_free(e->inputs[i].ids);
+        if (e->inputs[i].given)
+            free(e->inputs[i].ids);
+        else
+            fr_free(e->inputs[i].ids);
     }
     json_decref(e->rows);
     fr_session_close(e->session);
@@ -130,7 +132,8 @@ static bool take_input(embedding *e, const json_t *value) {
         fr_http_exchange_refuse(e->exchange, 400,
                                 "\"input\"[%zu] is too large: it has %zu tokens, and the context holds %lld",
                                 e->count - 1, taken->count, (long long)e->model->jobs.context);
-    else return true;
+    else
+        return true;
     return false;
 }
 
@@ -230,8 +233,8 @@ static bool run_piece(fr_chore *chore, const fr_job_setting *jobs) {
     shorten(e);
     json_t *row = value_of(e);
     json_array_append_new(e->rows, e->dialect != OPENAI ? row
-                                                     : json_pack("{s:s, s:I, s:o}", "object", "embedding", "index",
-                                                                 (json_int_t)e->done, "embedding", row));
+                                                        : json_pack("{s:s, s:I, s:o}", "object", "embedding", "index",
+                                                                    (json_int_t)e->done, "embedding", row));
     e->tokens += next->count;
     return ++e->done < e->count;
 }

@@ -63,9 +63,9 @@ static bool check_prompt(fr_generation_request *request, fr_job *job) {
 static bool take_prompt(fr_generation_request *request, fr_job *job, size_t index) {
     const json_t *prompt = prompt_at(request, index);
     bool chat = request->form == FR_JOB_CHAT;
-    bool taken = chat              ? fr_generation_request_take_messages(request, job)
-                 : job->suffix     ? fr_job_take_around(job, prompt)
-                                   : fr_job_take_text_or_ids(job, prompt);
+    bool taken = chat          ? fr_generation_request_take_messages(request, job)
+                 : job->suffix ? fr_job_take_around(job, prompt)
+                               : fr_job_take_text_or_ids(job, prompt);
     if (job->doubled) fr_notes_say(FR_DOUBLED_NOTE, job->doubled);
     request->too_long = job->too_long;
     return taken && check_prompt(request, job) && fr_job_make_grammar(job) && fr_job_make_budget(job) &&

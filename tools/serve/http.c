@@ -11,10 +11,10 @@
 #include "tools/serve/http_parts.h"
 #include "tools/serve/tls.h"
 
-#define THREADS 4             /* that read requests and write answers */
-#define MEMORY  (128 * 1024)  /* of a connection: its headers, and what is read or written at a time */
-#define LINGER  1000          /* milliseconds in which answers that are complete can be taken at the end */
-#define OTHER_FILES 256       /* open files that are no connections: models, slots, logs */
+#define THREADS     4            /* that read requests and write answers */
+#define MEMORY      (128 * 1024) /* of a connection: its headers, and what is read or written at a time */
+#define LINGER      1000         /* milliseconds in which answers that are complete can be taken at the end */
+#define OTHER_FILES 256          /* open files that are no connections: models, slots, logs */
 
 /* Keeps libmicrohttpd's last message while it starts, because it tells why a start failed. Later messages, about
  * clients' errors, are dropped. */
@@ -48,8 +48,10 @@ static struct MHD_Daemon *start(fr_http *http, bool ip6) {
         {MHD_OPTION_HTTPS_CERT_CALLBACK, 0, (void *)of_function((void (*)(void))fr_tls_retrieve)},
         {MHD_OPTION_HTTPS_PRIORITIES, 0, "NORMAL:-VERS-TLS1.0:-VERS-TLS1.1"},
         {MHD_OPTION_END, 0, NULL}};
-    if (s->key_pem) flags |= MHD_USE_TLS;
-    else tls[0].option = MHD_OPTION_END;
+    if (s->key_pem)
+        flags |= MHD_USE_TLS;
+    else
+        tls[0].option = MHD_OPTION_END;
     unsigned most = s->connections + FR_HTTP_EXCESS;
     struct MHD_OptionItem pool[] = {{MHD_OPTION_THREAD_POOL_SIZE, THREADS, NULL}, {MHD_OPTION_END, 0, NULL}};
     struct MHD_OptionItem callbacks[] = {
@@ -134,8 +136,10 @@ int fr_http_open(const fr_http_setting *setting, fr_http **opened) {
     int status = fr_http_listen(setting->host, setting->port, &http->socket, address, sizeof(address), &http->loopback);
     snprintf(http->url, sizeof(http->url), "http%s://%s", setting->key_pem ? "s" : "", status ? "" : address);
     if (status == 0) status = start_threads(http);
-    if (status == 0) *opened = http;
-    else free_http(http);
+    if (status == 0)
+        *opened = http;
+    else
+        free_http(http);
     return status;
 }
 

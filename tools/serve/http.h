@@ -19,13 +19,13 @@ typedef struct fr_http fr_http;
 typedef void fr_http_fn(void *context, fr_http_exchange *exchange);
 
 typedef struct fr_http_setting {
-    const char *host;  /* a numeric address, or "localhost" */
-    uint16_t port;     /* 0: one that is free */
+    const char *host;        /* a numeric address, or "localhost" */
+    uint16_t port;           /* 0: one that is free */
     const char *const *keys; /* a request without one gets 401; NULL-terminated, NULL: none is needed */
     const char *hosts;       /* names besides localhost that a Host header may have, with commas, "*" any; NULL: none */
     const char *origin;      /* of pages that may send requests (CORS), "*": any; NULL: none */
     const char *key_pem, *certificate_pem; /* TLS: the texts of both files; NULL: plain */
-    size_t body_limit;       /* bytes */
+    size_t body_limit;                     /* bytes */
     /* The most connections at a time, of all clients and of one address. A connection above these is kept long enough
      * for a 503 answer. */
     unsigned connections, per_address;

@@ -38,10 +38,10 @@ char *fr_http_copy_text(const char *text);
 typedef struct fr_http_exchange_origin {
     struct MHD_Connection *connection;
     int fd;
-    const char *client;        /* copied */
-    _Atomic int64_t *deadline; /* 0: none */
-    int64_t timeout;           /* for an answer to be taken, once it is whole */
-    _Atomic size_t *bodies;    /* bytes of all bodies that are held */
+    const char *client;                 /* copied */
+    _Atomic int64_t *deadline;          /* 0: none */
+    int64_t timeout;                    /* for an answer to be taken, once it is whole */
+    _Atomic size_t *bodies;             /* bytes of all bodies that are held */
     fr_http_exchange_report_fn *report; /* called once an exchange has ended; NULL: no report */
     void *context;
 } fr_http_exchange_origin;
@@ -59,13 +59,13 @@ struct fr_http_exchange {
     fr_http_exchange_report_fn *report;
     void *context;
     json_t *kept; /* the body as JSON, once it was read to that and not taken yet */
-    bool head; /* HEAD, which is answered like GET */
+    bool head;    /* HEAD, which is answered like GET */
     bool dispatched, too_large;
 
     pthread_mutex_t lock; /* of all that follows */
     unsigned holders;
-    int64_t whole; /* when the request was; 0: not yet */
-    bool stayed;   /* the client had not closed its side a moment after that */
+    int64_t whole;                     /* when the request was; 0: not yet */
+    bool stayed;                       /* the client had not closed its side a moment after that */
     struct MHD_Connection *connection; /* NULL: it has released the exchange */
     int fd;                            /* its socket, as long as it is there */
     _Atomic int64_t *deadline;         /* the connection's; 0: none */

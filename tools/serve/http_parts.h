@@ -26,13 +26,13 @@ typedef struct fr_http_link {
     struct fr_http_link *previous, *next;
     int fd;
     char client[INET6_ADDRSTRLEN]; /* the client's address; "" where the system names none */
-    bool admitted; /* it is within the limits; under the server's lock */
-    int hung_up;   /* how often in turn the watching thread found its peer gone; that thread's alone */
-    char *target;      /* of the request line that was read last */
-    uintptr_t behind;  /* where it ended in libmicrohttpd's memory */
-    fr_http_exchange *exchange; /* its request under way, under the server's lock */
-    bool dispatched;   /* that request is whole, and was handed on; likewise */
-    _Atomic int64_t deadline; /* when a request must be there, or an answer taken; 0: the client waits for us */
+    bool admitted;                 /* it is within the limits; under the server's lock */
+    int hung_up;                   /* how often in turn the watching thread found its peer gone; that thread's alone */
+    char *target;                  /* of the request line that was read last */
+    uintptr_t behind;              /* where it ended in libmicrohttpd's memory */
+    fr_http_exchange *exchange;    /* its request under way, under the server's lock */
+    bool dispatched;               /* that request is whole, and was handed on; likewise */
+    _Atomic int64_t deadline;      /* when a request must be there, or an answer taken; 0: the client waits for us */
 } fr_http_link;
 
 /* An exchange that takes long to be read and waits for a thread. */

@@ -193,7 +193,8 @@ static void add_headers(struct MHD_Response *response, const fr_http_exchange *e
                         const fr_http_setting *setting) {
     bool preflight = strcmp(exchange->method, "OPTIONS") == 0;
     MHD_add_response_header(response, "Server", "forerun");
-    if (preflight) MHD_add_response_header(response, "Allow", "GET, HEAD, POST, OPTIONS");
+    if (preflight)
+        MHD_add_response_header(response, "Allow", "GET, HEAD, POST, OPTIONS");
     else
         MHD_add_response_header(response, "Content-Type", exchange->type);
     if (setting->origin) add_origin(response, setting->origin, preflight);

@@ -69,8 +69,10 @@ static void link_free(fr_http_link *link) {
     fr_http *http = link->http;
     pthread_mutex_lock(&http->lock);
     if (link->next) link->next->previous = link->previous;
-    if (link->previous) link->previous->next = link->next;
-    else http->links = link->next;
+    if (link->previous)
+        link->previous->next = link->next;
+    else
+        http->links = link->next;
     pthread_mutex_unlock(&http->lock);
     free(link->target);
     free(link);
@@ -80,8 +82,7 @@ void fr_http_connection(void *http, struct MHD_Connection *connection, void **li
                         enum MHD_ConnectionNotificationCode what) {
     if (what == MHD_CONNECTION_NOTIFY_STARTED) {
         int fd = MHD_get_connection_info(connection, MHD_CONNECTION_INFO_CONNECTION_FD)->connect_fd;
-        const union MHD_ConnectionInfo *from =
-            MHD_get_connection_info(connection, MHD_CONNECTION_INFO_CLIENT_ADDRESS);
+        const union MHD_ConnectionInfo *from = MHD_get_connection_info(connection, MHD_CONNECTION_INFO_CLIENT_ADDRESS);
         *link = link_new(http, fd, from ? from->client_addr : NULL);
     } else if (*link) {
         link_free(*link);

@@ -34,8 +34,10 @@ static void put_printable(FILE *line, const char *text) {
     size_t length = strnlen(text, LONGEST);
     for (size_t i = 0; i < length; i++) {
         unsigned char c = (unsigned char)text[i];
-        if (c < ' ' || c >= 0x7f || c == '\\') fprintf(line, "\\x%02x", c);
-        else fputc(c, line);
+        if (c < ' ' || c >= 0x7f || c == '\\')
+            fprintf(line, "\\x%02x", c);
+        else
+            fputc(c, line);
     }
     if (text[length]) fputs("...", line);
 }
@@ -72,8 +74,7 @@ static void write_json(FILE *line, const fr_http_exchange_report *report, const 
         fr_json_put(object, "first_token_seconds", texts->first > 0 ? json_real(texts->first) : json_null());
         fr_json_put(object, "end", json_string(texts->end));
     }
-    if (*report->error)
-        fr_json_put(object, "error", fr_json_bytes(report->error, strnlen(report->error, LONGEST)));
+    if (*report->error) fr_json_put(object, "error", fr_json_bytes(report->error, strnlen(report->error, LONGEST)));
     char *text = fr_json_line(object);
     fprintf(line, "%s\n", text);
     free(text);

@@ -64,9 +64,9 @@ enum { CLASSES = 5 };
 struct fr_metrics {
     pthread_mutex_t lock; /* over all below */
     double figures[FIGURES];
-    double busy;          /* sessions of all rounds together */
-    double kept[DEPTHS];  /* accepted drafts by depth */
-    size_t depths;        /* that there were drafts at */
+    double busy;         /* sessions of all rounds together */
+    double kept[DEPTHS]; /* accepted drafts by depth */
+    size_t depths;       /* that there were drafts at */
     time_t since;
     histogram spans[SPANS];
     double exchanges[CLASSES];
@@ -136,9 +136,13 @@ void fr_metrics_add_text(fr_metrics *metrics, const fr_session *session) {
         figure figure;
         fr_stat stat;
     } stats[] = {
-        {PROMPT_TOKENS, FR_STAT_PROMPT_TOKENS}, {CACHED_TOKENS, FR_STAT_REUSED_TOKENS},
-        {PROMPT_SECONDS, FR_STAT_PREFILL_SECONDS}, {TOKENS, FR_STAT_GENERATED_TOKENS},
-        {SECONDS, FR_STAT_DECODE_SECONDS}, {DRAFTED, FR_STAT_DRAFTED}, {ACCEPTED, FR_STAT_ACCEPTED},
+        {PROMPT_TOKENS, FR_STAT_PROMPT_TOKENS},
+        {CACHED_TOKENS, FR_STAT_REUSED_TOKENS},
+        {PROMPT_SECONDS, FR_STAT_PREFILL_SECONDS},
+        {TOKENS, FR_STAT_GENERATED_TOKENS},
+        {SECONDS, FR_STAT_DECODE_SECONDS},
+        {DRAFTED, FR_STAT_DRAFTED},
+        {ACCEPTED, FR_STAT_ACCEPTED},
     };
     double length = (double)fr_session_length(session);
     pthread_mutex_lock(&metrics->lock);
@@ -183,8 +187,7 @@ static void print_head(FILE *page, const char *name, const char *type, const cha
 
 static void print_histogram(FILE *page, const char *name, const char *help, const histogram *h) {
     print_head(page, name, "histogram", help);
-    for (size_t i = 0; i < BOUNDS; i++)
-        fprintf(page, "%s_bucket{le=\"%g\"} %.0f\n", name, bounds[i], h->below[i]);
+    for (size_t i = 0; i < BOUNDS; i++) fprintf(page, "%s_bucket{le=\"%g\"} %.0f\n", name, bounds[i], h->below[i]);
     fprintf(page, "%s_bucket{le=\"+Inf\"} %.0f\n", name, h->count);
     fprintf(page, "%s_sum %.6f\n%s_count %.0f\n", name, h->sum, name, h->count);
 }
@@ -195,8 +198,7 @@ static void print_page(const fr_metrics *metrics, FILE *page) {
         fprintf(page, "%s %.*f\n", rows[i].name, rows[i].decimals, metrics->figures[i]);
     }
     print_head(page, CALLS, "counter", "Requests that were answered, by the class of their status");
-    for (size_t i = 0; i < CLASSES; i++)
-        fprintf(page, CALLS "{status=\"%zuxx\"} %.0f\n", i + 1, metrics->exchanges[i]);
+    for (size_t i = 0; i < CLASSES; i++) fprintf(page, CALLS "{status=\"%zuxx\"} %.0f\n", i + 1, metrics->exchanges[i]);
     for (size_t i = 0; i < SPANS; i++) print_histogram(page, span_rows[i].name, span_rows[i].help, &metrics->spans[i]);
     if (metrics->depths == 0) return;
     print_head(page, BY_DEPTH, "counter", "Drafted tokens that were accepted, by their place in a draft");

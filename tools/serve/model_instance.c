@@ -113,8 +113,10 @@ int fr_model_instance_load(fr_model_instance *instance, fr_metrics *metrics, voi
     bool apart = pthread_create(&thread, NULL, run_hash, &hash) == 0;
     int code = fr_loaded_open(&instance->loaded, args);
     if (!code) code = open_engine(instance);
-    if (apart) pthread_join(thread, NULL);
-    else run_hash(&hash);
+    if (apart)
+        pthread_join(thread, NULL);
+    else
+        run_hash(&hash);
     if (!code && !hash.done) code = hash.error[0] ? fr_bad_input("%s", hash.error) : 1; /* no word: the server ends */
     if (code) {
         fr_model_instance_unload(instance);

@@ -24,8 +24,8 @@ struct waiter {
 };
 
 typedef struct entry {
-    const char *name; /* the catalog's */
-    fr_arguments args; /* the command line's, with this model's path */
+    const char *name;           /* the catalog's */
+    fr_arguments args;          /* the command line's, with this model's path */
     fr_model_instance instance; /* the loader's until it is ready, then constant */
     state state;
     size_t users;  /* threads that have an exchange for it in hand */
@@ -410,8 +410,10 @@ bool fr_models_round(fr_models *m) {
     load_wanted(m);
     for (entry *e = m->entries; e < m->entries + m->count; e++) {
         state now = state_of(m, e);
-        if (now == FAILED && fr_interrupt_came(NULL)) serve_waiters(m, e, 503, going);
-        else if (now == FAILED) serve_waiters(m, e, 500, "the model \"%.100s\" can't be loaded");
+        if (now == FAILED && fr_interrupt_came(NULL))
+            serve_waiters(m, e, 503, going);
+        else if (now == FAILED)
+            serve_waiters(m, e, 500, "the model \"%.100s\" can't be loaded");
         if (now != READY) continue;
         busy |= fr_scheduler_round(e->instance.scheduler);
         let_go(m, e);
@@ -422,8 +424,7 @@ bool fr_models_round(fr_models *m) {
 bool fr_models_busy(fr_models *m) {
     bool busy = false;
     pthread_mutex_lock(&m->lock);
-    for (entry *e = m->entries; e < m->entries + m->count; e++)
-        busy |= e->state == READY && !is_idle(e);
+    for (entry *e = m->entries; e < m->entries + m->count; e++) busy |= e->state == READY && !is_idle(e);
     pthread_mutex_unlock(&m->lock);
     return busy;
 }

@@ -60,6 +60,8 @@ void fr_notes_say(const char *format, ...) {
     pthread_mutex_lock(&notes.lock);
     bool says = notes.begun && is_new(hash_of(line));
     pthread_mutex_unlock(&notes.lock);
-    if (says && notes.json) say_json(line);
-    else if (says) fr_note("%s (said once)", line);
+    if (says && notes.json)
+        say_json(line);
+    else if (says)
+        fr_note("%s (said once)", line);
 }

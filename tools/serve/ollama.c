@@ -100,7 +100,7 @@ static json_t *model_of(const json_t *told) {
 static void list(fr_http_exchange *exchange, fr_models *models, bool loaded) {
     json_t *all = fr_models_files(models), *listed = json_array(), *told;
     size_t i;
-    json_array_foreach(all, i, told) {
+    json_array_foreach (all, i, told) {
         const json_t *meta = json_object_get(told, "meta");
         if (loaded && !meta) continue;
         json_t *model = model_of(told);
@@ -200,8 +200,8 @@ bool fr_ollama_is_silent(const char *path, const json_t *body, bool *leaves) {
     const json_t *said = json_object_get(body, strcmp(path, "/api/chat") == 0 ? "messages" : "prompt");
     *leaves = is_nothing(json_object_get(body, "keep_alive"));
     if (!json_is_object(body)) return false;
-    return !said || json_is_null(said) || (json_is_string(said) ? json_string_length(said) == 0
-                                           : json_is_array(said) && json_array_size(said) == 0);
+    return !said || json_is_null(said) ||
+           (json_is_string(said) ? json_string_length(said) == 0 : json_is_array(said) && json_array_size(said) == 0);
 }
 
 /* Answers a request without a prompt. */
@@ -209,8 +209,10 @@ static void answer_silence(fr_http_exchange *exchange, const char *name, const c
     bool chat = strcmp(fr_http_exchange_path(exchange), "/api/chat") == 0;
     json_t *line = json_pack("{s:o, s:o, s:b, s:s}", "model", fr_json_bytes(name, strlen(name)), "created_at",
                              time_of(time(NULL)), "done", 1, "done_reason", reason);
-    if (chat) fr_json_put(line, "message", json_pack("{s:s, s:s}", "role", "assistant", "content", ""));
-    else fr_json_put(line, "response", json_string(""));
+    if (chat)
+        fr_json_put(line, "message", json_pack("{s:s, s:s}", "role", "assistant", "content", ""));
+    else
+        fr_json_put(line, "response", json_string(""));
     fr_http_exchange_answer_json(exchange, 200, line);
 }
 

@@ -331,7 +331,7 @@ static bool take_speculative(fr_generation_request *request, fr_job *job, const 
     const char *inner;
     json_t *one;
     if (!json_is_object(value)) return must_be(job, key, "an object");
-    json_object_foreach((json_t *)(uintptr_t)value, inner, one) {
+    json_object_foreach ((json_t *)(uintptr_t)value, inner, one) {
         snprintf(name, sizeof name, "%s.%.40s", key, inner);
         take_member *take = find_member(job, name);
         job->member = name;
@@ -358,7 +358,7 @@ bool fr_generation_request_take_members(fr_generation_request *request, fr_job *
     json_t *value;
     make_whole(request->body);
     make_whole(json_object_get(request->body, "speculative"));
-    json_object_foreach((json_t *)(uintptr_t)job->request, key, value) {
+    json_object_foreach ((json_t *)(uintptr_t)job->request, key, value) {
         if (json_is_null(value)) continue;
         take_member *own = find_member(job, key);
         fr_job_take_field *take = own ? NULL : fr_job_member(job, key);

@@ -38,7 +38,8 @@ static bool add_picture(fr_job *job, const json_t *part, size_t *pixels) {
     if (fr_model_fact(model, FR_FACT_IMAGE_TOKEN) < 0)
         return fr_job_refuse(job, FR_USAGE, "image_url: this model sees no pictures");
     if (!data)
-        return fr_job_refuse(job, FR_USAGE, "image_url must be {\"url\": \"data:image/png;base64,...\"}, or jpeg: "
+        return fr_job_refuse(job, FR_USAGE,
+                             "image_url must be {\"url\": \"data:image/png;base64,...\"}, or jpeg: "
                              "other urls and paths are not opened");
     if (job->picture_count == FR_IMAGES_MAX)
         return fr_job_refuse(job, FR_USAGE, "image_url: there are more than %d", FR_IMAGES_MAX);
@@ -81,8 +82,10 @@ static bool take_part(fr_job *job, json_t *part, size_t *pixels) {
     if (!json_is_string(type)) return fr_job_refuse(job, FR_USAGE, "messages have a part without a \"type\"");
     if (fr_job_is_word(type, "text") || take_text_part(part)) return true;
     if (!fr_job_is_word(type, "image_url"))
-        return fr_job_refuse(job, FR_UNBUILT, "messages have a part of type \"%.60s\": \"text\" and \"image_url\" are "
-                             "known", json_string_value(type));
+        return fr_job_refuse(job, FR_UNBUILT,
+                             "messages have a part of type \"%.60s\": \"text\" and \"image_url\" are "
+                             "known",
+                             json_string_value(type));
     if (!add_picture(job, part, pixels)) return false;
     set_image(part);
     return true;

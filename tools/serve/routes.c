@@ -37,7 +37,7 @@ static void get_model(const fr_routes *routes, fr_http_exchange *exchange) {
     const char *path = fr_http_exchange_path(exchange), *name = path + (strncmp(path, "/v1/", 4) == 0 ? 11 : 8);
     json_t *list = fr_models_list(routes->models), *found = NULL, *one;
     size_t i;
-    json_array_foreach(json_object_get(list, "data"), i, one)
+    json_array_foreach (json_object_get(list, "data"), i, one)
         if (fr_job_is_word(json_object_get(one, "id"), name)) found = json_incref(one);
     json_decref(list);
     if (found)
@@ -453,8 +453,8 @@ bool fr_routes_open(const char *path) {
 /* Looks for the words in the body without parsing it. A member's name with an escaped letter (\u0067) is missed; a
  * text that only contains a word is read by another thread, which does no harm. */
 bool fr_routes_slow(const char *body, size_t length) {
-    static const char *const words[] = {"grammar", "schema", "regex", "format", "tool_choice", "guided_",
-                                        "structured_outputs", "\\u"};
+    static const char *const words[] = {
+        "grammar", "schema", "regex", "format", "tool_choice", "guided_", "structured_outputs", "\\u"};
     for (size_t i = 0; body && i < sizeof words / sizeof *words; i++)
         if (memmem(body, length, words[i], strlen(words[i]))) return true;
     return false;

@@ -13,10 +13,10 @@
 typedef struct fr_slot {
     fr_generation_request *request; /* NULL: it is free */
     fr_choice *choice;
-    fr_session *kept; /* of the text before, or restored; NULL: none */
-    bool restored;    /* from a file: its pages are in no shared prefix, so that its own session must go on */
-    uint64_t used;    /* when, in texts begun */
-    bool aside;       /* its session has given up its pages to other texts */
+    fr_session *kept;     /* of the text before, or restored; NULL: none */
+    bool restored;        /* from a file: its pages are in no shared prefix, so that its own session must go on */
+    uint64_t used;        /* when, in texts begun */
+    bool aside;           /* its session has given up its pages to other texts */
     uint64_t aside_since; /* in texts ended */
 } fr_slot;
 
@@ -47,12 +47,12 @@ struct fr_scheduler {
     fr_round *rounds;
     int32_t (*ids)[FR_STEP_MAX];
     fr_history *history;
-    bool short_of_pages; /* since the last text ended */
-    uint64_t texts, ended; /* begun, and ended, so far */
+    bool short_of_pages;         /* since the last text ended */
+    uint64_t texts, ended;       /* begun, and ended, so far */
     fr_generation_request *line; /* requests of which a choice waits, by arrival; the engine thread's own */
-    sem_t away; /* 1 while that thread computes: a thread that takes it owns all of the above */
+    sem_t away;                  /* 1 while that thread computes: a thread that takes it owns all of the above */
 
-    pthread_mutex_t lock; /* of what follows */
+    pthread_mutex_t lock;                          /* of what follows */
     fr_generation_request *arrived, **arrived_end; /* not in the line yet */
     fr_errand *errands, **errands_end;
     fr_chore *chores, **chores_end;

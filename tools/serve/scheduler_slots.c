@@ -45,10 +45,10 @@ static json_t *slot_of(const fr_scheduler *scheduler, size_t index, const fr_slo
     int64_t remain = view->most < 0 || !view->busy ? -1 : view->most - (int64_t)view->decoded;
     return json_pack("{s:I, s:I, s:b, s:b, s:I, s:I, s:I, s:I, s:[{s:b, s:b, s:I, s:I}]}", "id", (json_int_t)index,
                      "n_ctx", (json_int_t)jobs->context, "speculative", drafts, "is_processing", view->busy, "id_task",
-                     view->busy ? (json_int_t)view->task : (json_int_t)-1, "n_prompt_tokens",
-                     (json_int_t)view->prompt, "n_prompt_tokens_processed", (json_int_t)run, "n_prompt_tokens_cache",
-                     (json_int_t)view->length, "next_token", "has_next_token", view->busy, "has_new_line", 0,
-                     "n_remain", (json_int_t)remain, "n_decoded", (json_int_t)view->decoded);
+                     view->busy ? (json_int_t)view->task : (json_int_t)-1, "n_prompt_tokens", (json_int_t)view->prompt,
+                     "n_prompt_tokens_processed", (json_int_t)run, "n_prompt_tokens_cache", (json_int_t)view->length,
+                     "next_token", "has_next_token", view->busy, "has_new_line", 0, "n_remain", (json_int_t)remain,
+                     "n_decoded", (json_int_t)view->decoded);
 }
 
 json_t *fr_scheduler_slots(fr_scheduler *scheduler) {

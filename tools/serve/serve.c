@@ -45,7 +45,7 @@ typedef struct server {
     char *key_pem, *certificate_pem;
     pthread_mutex_t lock;
     pthread_cond_t woken;
-    bool work; /* wake was called since the last round */
+    bool work;              /* wake was called since the last round */
     pthread_mutex_t ending; /* taken once, by the thread that ends the server */
 } server;
 
@@ -181,7 +181,8 @@ static void say_ready(const server *s) {
     if (model)
         fr_note("ready: %s, %zu slot%s with a context of %lld tokens each, %s", model->name, model->slots,
                 model->slots == 1 ? "" : "s", (long long)model->jobs.context, fr_http_url(s->http));
-    else fr_note("ready: each model is loaded once it is asked for, %s", fr_http_url(s->http));
+    else
+        fr_note("ready: each model is loaded once it is asked for, %s", fr_http_url(s->http));
 }
 
 /* ---------------------------------------------------------------------------------------------------------- opening */

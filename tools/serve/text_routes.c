@@ -47,7 +47,8 @@ static json_t *piece_of(const fr_tokenizer *tokenizer, int32_t id) {
  * refused. */
 static bool take_flag(fr_http_exchange *exchange, const json_t *body, const char *key, bool *flag) {
     const json_t *value = json_object_get(body, key);
-    if (json_is_boolean(value)) *flag = json_is_true(value);
+    if (json_is_boolean(value))
+        *flag = json_is_true(value);
     else if (value && !json_is_null(value))
         fr_http_exchange_refuse(exchange, 400, "\"%s\" must be true or false", key);
     return !value || json_is_null(value) || json_is_boolean(value);
@@ -78,8 +79,8 @@ static void answer_tokens(fr_http_exchange *exchange, const fr_model_instance *m
     json_t *tokens = json_array();
     for (size_t i = 0; i < count; i++) {
         json_t *id = json_integer(ids[i]);
-        json_array_append_new(tokens, pieces ? json_pack("{s:o, s:o}", "id", id, "piece", piece_of(tokenizer, ids[i]))
-                                             : id);
+        json_array_append_new(tokens,
+                              pieces ? json_pack("{s:o, s:o}", "id", id, "piece", piece_of(tokenizer, ids[i])) : id);
     }
     fr_free(ids);
     json_t *answer = json_pack("{s:o}", "tokens", tokens);

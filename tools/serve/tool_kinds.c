@@ -68,7 +68,8 @@ static void offer(fr_turns *t, json_t *called, const json_t *tool, const char *t
         json_t *entry = json_pack("{s:O, s:O}", "type", kind, "name", name);
         if (namespace) fr_json_put(entry, "namespace", fr_turns_share(namespace));
         fr_json_put(called, json_string_value(own), entry);
-        if (strcmp(type, "custom") == 0) offer_custom(t, own, tool);
+        if (strcmp(type, "custom") == 0)
+            offer_custom(t, own, tool);
         else
             fr_turns_tool(t, own, fr_turns_get(tool, "description"), fr_turns_get(tool, "parameters"),
                           fr_turns_get(tool, "strict"));
@@ -89,8 +90,10 @@ static bool offer_one(fr_turns *t, json_t *called, const char *what, const json_
                   json_is_object(fr_turns_get(tool, "parameters"));
     if (!json_is_object(tool) || !*type) return fr_turns_refuse(t, "%s must be an object with a \"type\"", what);
     if (named && !fr_job_plain_text(fr_turns_get(tool, "name"))) return fr_turns_refuse(t, "%s has no name", what);
-    if (named || looked) offer(t, called, tool, type, namespace);
-    else note_kind(tool);
+    if (named || looked)
+        offer(t, called, tool, type, namespace);
+    else
+        note_kind(tool);
     return true;
 }
 
@@ -114,8 +117,7 @@ static bool is_one_of(const char *word, const char *const *words) {
 json_t *fr_tool_choice(const json_t *choice) {
     static const char *const known[] = {"", "function", "custom", "allowed_tools", NULL};
     static const char *const offered[] = {"function", "custom", "tool_search", "namespace", NULL};
-    const json_t *inner = fr_turns_get(choice, "allowed_tools"),
-                 *tools = fr_turns_get(inner ? inner : choice, "tools");
+    const json_t *inner = fr_turns_get(choice, "allowed_tools"), *tools = fr_turns_get(inner ? inner : choice, "tools");
     const char *type = fr_turns_type(choice);
     bool allowed = strcmp(type, "allowed_tools") == 0 && json_array_size(tools) > 0, some = !allowed;
     for (size_t i = 0; allowed && i < json_array_size(tools); i++) {

@@ -48,15 +48,15 @@ void fr_turns_begin(fr_turns *turns, const json_t *body) {
     const char *key;
     json_t *value;
     *turns = (fr_turns){.chat = json_object(), .messages = json_array()};
-    json_object_foreach((json_t *)(uintptr_t)body, key, value) if (means_the_same(key))
-        fr_json_put(turns->chat, key, json_incref(value));
+    json_object_foreach ((json_t *)(uintptr_t)body, key, value)
+        if (means_the_same(key)) fr_json_put(turns->chat, key, json_incref(value));
     fr_json_put(turns->chat, "messages", turns->messages);
 }
 
 void fr_turns_note_others(const json_t *body, const char *path, const char *const *known, size_t count) {
     const char *key;
     json_t *value;
-    json_object_foreach((json_t *)(uintptr_t)body, key, value) {
+    json_object_foreach ((json_t *)(uintptr_t)body, key, value) {
         size_t i = 0;
         while (i < count && strcmp(known[i], key) != 0) i++;
         if (i == count && !means_the_same(key) && !json_is_null(value))

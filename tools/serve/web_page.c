@@ -36,26 +36,26 @@ EMBED(fr_web_page_highlight, "page/highlight.js");
 EMBED(fr_web_page_licences, "page/licences.txt");
 
 /* KaTeX's fonts, without the "KaTeX_" at the start of their files' names. */
-#define FONTS(USE)                                                                                                     \
-    USE(ams, "AMS-Regular")                                                                                            \
-    USE(caligraphic_bold, "Caligraphic-Bold")                                                                          \
-    USE(caligraphic, "Caligraphic-Regular")                                                                            \
-    USE(fraktur_bold, "Fraktur-Bold")                                                                                  \
-    USE(fraktur, "Fraktur-Regular")                                                                                    \
-    USE(main_bold, "Main-Bold")                                                                                        \
-    USE(main_bold_italic, "Main-BoldItalic")                                                                           \
-    USE(main_italic, "Main-Italic")                                                                                    \
-    USE(main_regular, "Main-Regular")                                                                                  \
-    USE(math_bold_italic, "Math-BoldItalic")                                                                           \
-    USE(math_italic, "Math-Italic")                                                                                    \
-    USE(sans_bold, "SansSerif-Bold")                                                                                   \
-    USE(sans_italic, "SansSerif-Italic")                                                                               \
-    USE(sans, "SansSerif-Regular")                                                                                     \
-    USE(script, "Script-Regular")                                                                                      \
-    USE(size1, "Size1-Regular")                                                                                        \
-    USE(size2, "Size2-Regular")                                                                                        \
-    USE(size3, "Size3-Regular")                                                                                        \
-    USE(size4, "Size4-Regular")                                                                                        \
+#define FONTS(USE)                            \
+    USE(ams, "AMS-Regular")                   \
+    USE(caligraphic_bold, "Caligraphic-Bold") \
+    USE(caligraphic, "Caligraphic-Regular")   \
+    USE(fraktur_bold, "Fraktur-Bold")         \
+    USE(fraktur, "Fraktur-Regular")           \
+    USE(main_bold, "Main-Bold")               \
+    USE(main_bold_italic, "Main-BoldItalic")  \
+    USE(main_italic, "Main-Italic")           \
+    USE(main_regular, "Main-Regular")         \
+    USE(math_bold_italic, "Math-BoldItalic")  \
+    USE(math_italic, "Math-Italic")           \
+    USE(sans_bold, "SansSerif-Bold")          \
+    USE(sans_italic, "SansSerif-Italic")      \
+    USE(sans, "SansSerif-Regular")            \
+    USE(script, "Script-Regular")             \
+    USE(size1, "Size1-Regular")               \
+    USE(size2, "Size2-Regular")               \
+    USE(size3, "Size3-Regular")               \
+    USE(size4, "Size4-Regular")               \
     USE(typewriter, "Typewriter-Regular")
 
 #define EMBED_FONT(symbol, name) EMBED(fr_web_page_font_##symbol, "page/fonts/KaTeX_" name ".woff2");

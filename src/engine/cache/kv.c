@@ -129,8 +129,10 @@ void fr_kv_layout(fr_kv *kv, fr_arena *arena, const fr_kv_shape *shapes, size_t 
     *kv = (fr_kv){.count = count, .window = fr_kv_window(shapes, count)};
     take_tables(kv, arena, sizes.context);
     kv->keeps = keeps(kv->window, sizes.context, sizes.batch);
-    if (kv->keeps) kv->spare = fr_smaller(sizes.checkpoints, sizes.context / kv->keeps);
-    else if (sizes.recurrent_count) kv->spare = sizes.checkpoints;
+    if (kv->keeps)
+        kv->spare = fr_smaller(sizes.checkpoints, sizes.context / kv->keeps);
+    else if (sizes.recurrent_count)
+        kv->spare = sizes.checkpoints;
     for (size_t i = 0; i < count; i++) {
         fr_kv_layer layer = place_layer(kv, &shapes[i], types);
         if (kv->layers) kv->layers[i] = layer;

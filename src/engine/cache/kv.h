@@ -71,7 +71,7 @@ typedef struct fr_kv_layer {
 typedef struct fr_kv {
     fr_kv_layer *layers;
     size_t count;
-    fr_kv_pages *pages; /* [FR_KV_KINDS] the pools that its pages come from */
+    fr_kv_pages *pages;                                      /* [FR_KV_KINDS] the pools that its pages come from */
     size_t page_bytes[FR_KV_KINDS], page_count[FR_KV_KINDS]; /* page_count: in the pool */
     /* bytes of a page with all ranks' heads, by which pages are counted, so that all ranks have equally many */
     size_t whole_bytes[FR_KV_KINDS];

@@ -28,8 +28,10 @@ void fr_kv_pages_hold(fr_kv_pages *pages, uint8_t **to, uint8_t *const *table, s
 static void drop(fr_kv_pages *pages, const uint8_t *page) {
     size_t number = fr_kv_page_number(pages, page);
     uint32_t holders = --pages->holders[number];
-    if (holders == 0) pages->free[pages->free_count++] = (uint32_t)number;
-    else if (holders == 1 && pages->keeper.left) pages->keeper.left(pages->keeper.context, pages, number);
+    if (holders == 0)
+        pages->free[pages->free_count++] = (uint32_t)number;
+    else if (holders == 1 && pages->keeper.left)
+        pages->keeper.left(pages->keeper.context, pages, number);
 }
 
 void fr_kv_pages_drop(fr_kv_pages *pages, uint8_t **table, size_t from, size_t end) {

@@ -8,8 +8,8 @@
 
 enum {
     BLOCK = FR_KV_PAGE,
-    NONE = 0,        /* node 0 is the root, which has no block */
-    ALIKE_MAX = 16,  /* the most nodes of one hash; chance makes no more, as there are twice as many hashes as nodes */
+    NONE = 0,       /* node 0 is the root, which has no block */
+    ALIKE_MAX = 16, /* the most nodes of one hash; chance makes no more, as there are twice as many hashes as nodes */
 };
 
 struct fr_kv_node {
@@ -21,7 +21,7 @@ struct fr_kv_node {
     uint8_t *drafter;            /* the drafter's page of this block; its last pair depends on the next block */
     /* the drafter's page of the parent's block; its last pair was made with this block's first id */
     uint8_t *before;
-    uint32_t parent, next;       /* next: in the hash chain, or in the list of removed nodes */
+    uint32_t parent, next; /* next: in the hash chain, or in the list of removed nodes */
     uint32_t first_child, sibling;
     uint32_t children, timelines, depth;
     uint32_t points; /* ends of prompts and branches whose window this block is in */
@@ -225,8 +225,10 @@ void fr_kv_prefixes_add_point(fr_kv_prefixes *p, const fr_kv_path *path, uint32_
     fr_kv_point *place = NULL;
     if (n == NONE || position - block * BLOCK > p->nodes[n].run) return;
     for (fr_kv_point *at = p->points; at < p->points + p->point_count; at++) {
-        if (at->node == NONE) place = at;
-        else if (at->position == position && at->node == n) return;
+        if (at->node == NONE)
+            place = at;
+        else if (at->position == position && at->node == n)
+            return;
     }
     if (!place) return;
     *place = (fr_kv_point){.node = n, .position = position, .spare = spare, .used = ++p->clock};
@@ -449,8 +451,7 @@ void fr_kv_prefixes_serve(fr_kv_prefixes *p) {
     fr_kv_pages *pools[] = {&p->pages[FR_KV_FULL], &p->pages[FR_KV_SLIDING], p->drafter, p->states};
     for (size_t i = 0; i < sizeof pools / sizeof *pools; i++)
         if (pools[i])
-            pools[i]->keeper =
-                (fr_kv_keeper){.reclaim = reclaim, .release = release, .left = left, .context = p};
+            pools[i]->keeper = (fr_kv_keeper){.reclaim = reclaim, .release = release, .left = left, .context = p};
 }
 
 /* ---------------------------------------------------------------------------------------------------- find and take */

@@ -58,11 +58,8 @@ void fr_recurrent_layout(fr_recurrent *r, fr_arena *arena, const fr_recurrent_sh
 }
 
 void fr_recurrent_layout_fork(fr_recurrent *fork, fr_arena *arena, const fr_recurrent *r) {
-    *fork = (fr_recurrent){.shapes = r->shapes,
-                           .count = r->count,
-                           .slots = r->slots,
-                           .pages = r->pages,
-                           .page_count = r->page_count};
+    *fork = (fr_recurrent){
+        .shapes = r->shapes, .count = r->count, .slots = r->slots, .pages = r->pages, .page_count = r->page_count};
     if (fork->count) take_layers(fork, arena);
 }
 

@@ -30,10 +30,10 @@ typedef struct fr_recurrent_shape {
 
 typedef struct fr_recurrent_layer {
     fr_recurrent_shape shape;
-    size_t state_at;   /* floats from a page's beginning: [heads that are kept, a head's state] */
+    size_t state_at; /* floats from a page's beginning: [heads that are kept, a head's state] */
     /* floats from a page's beginning: [conv_kernel - 1, channels], inputs before the position, the oldest first */
     size_t history_at;
-    float *ring;       /* [slots, channels + 2 * heads]: an input, its decays, its betas */
+    float *ring; /* [slots, channels + 2 * heads]: an input, its decays, its betas */
 } fr_recurrent_layer;
 
 /* A position at which a forward leaves a copy of the states, and the page for it. */
@@ -47,11 +47,11 @@ enum { FR_RECURRENT_POINTS = 6 }; /* the most points of one forward */
 typedef struct fr_recurrent {
     const fr_recurrent_shape *shapes; /* [count] kept by the caller of the layout */
     fr_recurrent_layer *layers;       /* [count] */
-    size_t count;       /* 0: there are no such layers, and the members below are empty */
-    size_t slots;       /* of a ring */
-    fr_kv_pages *pages; /* of states */
-    size_t page_count;  /* how many pages */
-    uint8_t *base;      /* NULL: no position has been run, and all states are 0 */
+    size_t count;                     /* 0: there are no such layers, and the members below are empty */
+    size_t slots;                     /* of a ring */
+    fr_kv_pages *pages;               /* of states */
+    size_t page_count;                /* how many pages */
+    uint8_t *base;                    /* NULL: no position has been run, and all states are 0 */
     size_t at, certain;
     fr_recurrent_point point[FR_RECURRENT_POINTS]; /* ascending, in (at, certain]; their pages are the timeline's */
     size_t points;

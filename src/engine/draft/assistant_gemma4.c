@@ -185,8 +185,7 @@ static fr_status check_vocabulary(fr_weights *weights, size_t vocab, const fr_mo
 }
 
 /* Opens the trunk and its head, and checks them against the target. */
-static fr_status open_trunk(fr_assistant *a, const fr_model *target, fr_trunk_spec *spec,
-                            fr_weights *weights) {
+static fr_status open_trunk(fr_assistant *a, const fr_model *target, fr_trunk_spec *spec, fr_weights *weights) {
     const char *path = weights->files->path;
     if (target) FR_TRY(check_vocabulary(weights, spec->vocab, target));
     if (spec->ple_width || fr_spec_experts(spec))

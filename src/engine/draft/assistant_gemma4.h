@@ -8,14 +8,14 @@
 #include "src/engine/draft/draft.h"
 
 typedef struct fr_assistant {
-    fr_trunk trunk;            /* its layers' kv indices point into the target's cache */
-    fr_matrix pre, post;       /* [hidden, 2 * backbone], [backbone, hidden] */
-    size_t clusters;           /* 0: plain head */
-    size_t cluster_size;       /* vocab / clusters */
-    size_t top;                /* clusters that a step scores */
-    fr_matrix centroids;       /* [clusters, hidden] */
-    const int32_t *ordering;   /* [vocab]: cluster c holds ids ordering[c * size ..] */
-    int32_t *inverted;         /* the memory of `ordering` if the file has it the other way round */
+    fr_trunk trunk;          /* its layers' kv indices point into the target's cache */
+    fr_matrix pre, post;     /* [hidden, 2 * backbone], [backbone, hidden] */
+    size_t clusters;         /* 0: plain head */
+    size_t cluster_size;     /* vocab / clusters */
+    size_t top;              /* clusters that a step scores */
+    fr_matrix centroids;     /* [clusters, hidden] */
+    const int32_t *ordering; /* [vocab]: cluster c holds ids ordering[c * size ..] */
+    int32_t *inverted;       /* the memory of `ordering` if the file has it the other way round */
 } fr_assistant;
 
 /* target NULL: checks only what can be checked without it; such an assistant can be described, not run. */

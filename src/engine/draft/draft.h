@@ -25,12 +25,12 @@ struct fr_drafter {
     const fr_model *target;
     fr_checkpoint files;
     fr_weights weights;
-    void *net;       /* the method's own */
+    void *net; /* the method's own */
     fr_aux_layers
         /* the target's layers whose rows it sees, side by side; none: it sees the row after the final norm */
         aux_layers;
     fr_draft_head head; /* the trimmed head that scores drafts; without ids: its whole head does */
-    size_t lookback; /* positions it looks back over in the target's sliding KV, the newest included; 0: none */
+    size_t lookback;    /* positions it looks back over in the target's sliding KV, the newest included; 0: none */
 };
 
 /* Gives the file or folder of the weights. */
@@ -44,17 +44,17 @@ bool fr_drafter_borrows(const fr_drafter *drafter, size_t kv);
 
 /* The view of a session that its method gets. */
 typedef struct fr_draft_view {
-    const int32_t *ids;     /* the timeline */
+    const int32_t *ids;                     /* the timeline */
     const fr_rope_position *rope_positions; /* for its positions, and for FR_STEP_MAX after them */
-    const fr_input_embeddings *embeddings; /* for its positions whose embeddings are not those of the ids */
-    size_t length;          /* >= 2; at a proposal, the target has not run the last id yet */
-    size_t seen;            /* ids before it are as at the last begin or commit, those from it on may be new */
-    fr_kv *kv;              /* the target's cache: positions below kv->length have been run and accepted */
+    const fr_input_embeddings *embeddings;  /* for its positions whose embeddings are not those of the ids */
+    size_t length;                          /* >= 2; at a proposal, the target has not run the last id yet */
+    size_t seen; /* ids before it are as at the last begin or commit, those from it on may be new */
+    fr_kv *kv;   /* the target's cache: positions below kv->length have been run and accepted */
     /* The part of the target's row of position kv->length - 1 that the drafter sees: the row after the final norm, or
      * its aux_layers. The accepted rows of the same batch lie in front of it. */
     const float *hidden;
     fr_pool *pool;
-    bool defers; /* begin and follow may leave forwards to propose, in case it is never called */
+    bool defers;                   /* begin and follow may leave forwards to propose, in case it is never called */
     const fr_token_picker *picker; /* picks from a method's logits as from the target's; NULL: the largest */
 } fr_draft_view;
 
@@ -75,18 +75,18 @@ typedef struct fr_proposal {
     /* The numbers of drafts that are wanted, up to 15. With gains, `count` is for drafts that take steps to make, and
      * `most_found` for drafts that are looked up; one of the two may be 0. */
     size_t count, most_found;
-    size_t n_min;             /* a proposal of fewer drafts is dropped */
+    size_t n_min; /* a proposal of fewer drafts is dropped */
     /* A draft with a lower chance than this ends the chain and is not part of it. Methods that give no chances ignore
      * it. */
     double p_min;
-    const fr_draft_gain *gains;  /* the gains that drafts are judged by; NULL: they are not */
-    bool ends;                   /* methods that give chances end chains by the gains */
-    float *chances;           /* out: [count] the chance of each draft, if the method gives chances; NULL: not wanted */
-    int32_t *ids;             /* out: [count, or most_found if that is more] the drafts that may follow the timeline */
+    const fr_draft_gain *gains; /* the gains that drafts are judged by; NULL: they are not */
+    bool ends;                  /* methods that give chances end chains by the gains */
+    float *chances; /* out: [count] the chance of each draft, if the method gives chances; NULL: not wanted */
+    int32_t *ids;   /* out: [count, or most_found if that is more] the drafts that may follow the timeline */
     /* out: [count, vocab] each step's scores, -infinity for ids not scored; NULL: not wanted */
     float *logits;
-    size_t proposed;          /* out: the number of ids; may be fewer than wanted, or 0 */
-    size_t made;              /* out, of a method that scores: drafts made, the one left out at the end included */
+    size_t proposed; /* out: the number of ids; may be fewer than wanted, or 0 */
+    size_t made;     /* out, of a method that scores: drafts made, the one left out at the end included */
     /* out: the drafts were looked up, as they were worth more than drafts that could be made */
     bool found;
     fr_failure failure;       /* out: the failure of this session alone */
@@ -96,8 +96,8 @@ typedef struct fr_proposal {
 /* The sizes that a method makes room for. */
 typedef struct fr_draft_sizes {
     size_t threads, context, sessions;
-    size_t rows; /* rows of the largest batch */
-    size_t pages; /* pages of the target's caches, each of FR_KV_PAGE positions */
+    size_t rows;        /* rows of the largest batch */
+    size_t pages;       /* pages of the target's caches, each of FR_KV_PAGE positions */
     size_t checkpoints; /* pages for states of recurrent layers, for each session */
     fr_kv_types kv_types;
     void *workspace; /* the workspace that the method laid out for all sessions; NULL: it has none, or is measured */

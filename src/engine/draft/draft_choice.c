@@ -16,8 +16,7 @@ static int64_t best_id(const fr_kernels *kernels, const fr_scores *scores) {
 }
 
 static void write_logits(const fr_scores *scores, size_t vocab, float *logits) {
-    for (size_t i = 0; i < vocab; i++)
-        logits[i] = scores->ids || i >= scores->count ? -INFINITY : scores->logits[i];
+    for (size_t i = 0; i < vocab; i++) logits[i] = scores->ids || i >= scores->count ? -INFINITY : scores->logits[i];
     for (size_t i = 0; scores->ids && i < scores->count; i++) logits[scores->ids[i]] = scores->logits[i];
 }
 

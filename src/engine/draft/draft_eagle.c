@@ -44,8 +44,5 @@ static void eagle_unload(fr_drafter *drafter) {
     free(drafter->net);
 }
 
-const fr_draft_method fr_draft_eagle = {.name = "eagle",
-                                        .reads = fr_is_eagle,
-                                        .load = eagle_load,
-                                        .unload = eagle_unload,
-                                        FR_PAIRS_METHOD};
+const fr_draft_method fr_draft_eagle = {
+    .name = "eagle", .reads = fr_is_eagle, .load = eagle_load, .unload = eagle_unload, FR_PAIRS_METHOD};

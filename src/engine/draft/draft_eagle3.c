@@ -64,8 +64,5 @@ static void eagle3_unload(fr_drafter *drafter) {
     free(drafter->net);
 }
 
-const fr_draft_method fr_draft_eagle3 = {.name = "eagle3",
-                                         .reads = fr_is_eagle3,
-                                         .load = eagle3_load,
-                                         .unload = eagle3_unload,
-                                         FR_PAIRS_METHOD};
+const fr_draft_method fr_draft_eagle3 = {
+    .name = "eagle3", .reads = fr_is_eagle3, .load = eagle3_load, .unload = eagle3_unload, FR_PAIRS_METHOD};

@@ -31,18 +31,18 @@
 
 typedef struct workspace {
     const fr_model *model;
-    fr_draft_head head;        /* the trimmed head that scores drafts; without ids: the model's own head */
+    fr_draft_head head;         /* the trimmed head that scores drafts; without ids: the model's own head */
     size_t vocab, target_vocab; /* ids that both models have; ids of the target */
-    fr_kv kv;     /* no session's own: the layout of their caches, and the pages of all */
-    fr_kv_prefixes prefixes;   /* texts that the model has run before, also for sessions that are closed */
+    fr_kv kv;                   /* no session's own: the layout of their caches, and the pages of all */
+    fr_kv_prefixes prefixes;    /* texts that the model has run before, also for sessions that are closed */
     void *activations;
-    size_t most;               /* rows of the largest batch */
-    fr_row *rows;              /* [most] */
-    float *hidden;             /* [most, hidden] */
-    fr_kv **timelines;         /* [sessions] */
-    fr_proposal **asks;        /* [sessions] the proposals whose rows with logits are run */
-    float *logits;             /* [sessions, features of the head] */
-    int64_t *best;             /* [threads, sessions] */
+    size_t most;        /* rows of the largest batch */
+    fr_row *rows;       /* [most] */
+    float *hidden;      /* [most, hidden] */
+    fr_kv **timelines;  /* [sessions] */
+    fr_proposal **asks; /* [sessions] the proposals whose rows with logits are run */
+    float *logits;      /* [sessions, features of the head] */
+    int64_t *best;      /* [threads, sessions] */
     size_t sessions;
 } workspace;
 
@@ -361,8 +361,10 @@ static fr_status choose_method(fr_drafter *drafter) {
         return FR_OK;
     }
     if (vocab == targets) return FR_OK;
-    return fr_fail(FR_INPUT, "%s: its vocabulary has %zu ids, the target's %zu, and one of them has no tokenizer: it "
-                             "can't draft for it", model->files.path, vocab, targets);
+    return fr_fail(FR_INPUT,
+                   "%s: its vocabulary has %zu ids, the target's %zu, and one of them has no tokenizer: it "
+                   "can't draft for it",
+                   model->files.path, vocab, targets);
 }
 
 /* Shares the model's weights over the ranks that run the target. */
@@ -370,8 +372,10 @@ static void share(fr_model *model, const fr_model *target) {
     fr_ranks *ranks = target->weights.ranks;
     if (!ranks) return;
     model->weights.ranks = ranks;
-    if (fr_trunk_share_drafter(&model->trunk, &model->weights, &target->rank_plan)) model->ranks = ranks;
-    else model->weights.ranks = NULL;
+    if (fr_trunk_share_drafter(&model->trunk, &model->weights, &target->rank_plan))
+        model->ranks = ranks;
+    else
+        model->weights.ranks = NULL;
 }
 
 /* The model uses the drafter's files, and the drafter the model's weights. */

@@ -14,11 +14,11 @@ typedef struct own {
     fr_draft base;
     fr_proposer method;
     size_t vocab;
-    float *chances; /* [FR_STEP_MAX, vocab]; NULL: they are not compared */
-    fr_draft *inner;   /* the other method's state */
-    fr_proposal asked; /* the request to the other method */
+    float *chances;                 /* [FR_STEP_MAX, vocab]; NULL: they are not compared */
+    fr_draft *inner;                /* the other method's state */
+    fr_proposal asked;              /* the request to the other method */
     int32_t suggested[FR_STEP_MAX]; /* the ids that it proposed */
-    size_t handed_on;  /* the number of its drafts with which the last proposal begins */
+    size_t handed_on;               /* the number of its drafts with which the last proposal begins */
 } own;
 
 fr_status fr_draft_own(const fr_proposer *method, size_t vocab, bool compares, fr_draft *inner, fr_draft **draft) {

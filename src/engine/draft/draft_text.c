@@ -15,10 +15,10 @@ typedef struct state {
     fr_draft base;
     fr_draft *inner; /* the state of the model's method */
     fr_same_text text;
-    fr_draft_view view;         /* the view of the other timeline */
-    fr_proposal asked;          /* the request to the model */
-    int32_t said[FR_STEP_MAX];  /* the ids that it proposed */
-    size_t length;              /* the length of the other timeline then */
+    fr_draft_view view;        /* the view of the other timeline */
+    fr_proposal asked;         /* the request to the model */
+    int32_t said[FR_STEP_MAX]; /* the ids that it proposed */
+    size_t length;             /* the length of the other timeline then */
 } state;
 
 /* Gives the view of the other timeline; its method has seen all of it then. */

@@ -31,7 +31,7 @@ static fr_status bind_own(fr_drafter *drafter) {
     const fr_model *target = drafter->target;
     if (target->mtp_layers == 0)
         return fr_fail_about(FR_OPT_SPEC_TYPE, FR_INPUT, "%s has no MTP layer: its drafter is in other files",
-                                                       target->files.path);
+                             target->files.path);
     FR_TRY(fr_weights_open(&drafter->weights, &target->files));
     drafter->method = &fr_draft_mtp;
     return drafter->method->load(drafter);

@@ -228,8 +228,7 @@ fr_status fr_eagle1_open(fr_eagle *e, const fr_eagle_config *c, fr_drafter *draf
     FR_TRY(make_trunk(&e->trunk, c));
     fr_binding b = layer_binding(weights, &e->trunk.spec);
     FR_TRY(fr_bind_matrix(weights, "", "fc.weight", hidden, 2 * hidden, FR_STREAMED, &e->fc));
-    if (fr_weights_has(weights, "", "fc.bias"))
-        FR_TRY(fr_bind_vector(weights, "", "fc.bias", hidden, &e->fc_bias));
+    if (fr_weights_has(weights, "", "fc.bias")) FR_TRY(fr_bind_vector(weights, "", "fc.bias", hidden, &e->fc_bias));
     FR_TRY(fr_tensor_names_bind(&b, narrow_names, e->trunk.layers));
     FR_TRY(fr_tensor_names_bind(&b, layer_names, e->trunk.layers));
     return finish(e, c, drafter);

@@ -20,8 +20,8 @@
 #include "src/engine/families/family.h"
 
 typedef struct fr_eagle_config {
-    fr_model_spec layer;     /* the spec of its one layer, which is not in the trunk yet; vocab: the target's */
-    size_t draft_vocab;      /* ids that its own head scores */
+    fr_model_spec layer; /* the spec of its one layer, which is not in the trunk yet; vocab: the target's */
+    size_t draft_vocab;  /* ids that its own head scores */
     size_t target_hidden;
     const char *width_key, *vocab_key; /* the keys of the target's width and of its number of ids */
     fr_aux_layers aux_layers;

@@ -82,8 +82,12 @@ static int64_t fallback_width(const fr_eagle_config *c, const fr_weights *weight
 /* Reads the layer's configuration, which is Llama's or another family's; text: the object that has it, in a folder. */
 static fr_status read_layer(fr_eagle_config *c, const fr_family *family, const json_t *text, fr_weights *weights) {
     const fr_gguf *gguf = weights->files->gguf;
-    const fr_source source = {.root = text, .text = text, .gguf = gguf, .where = gguf ? gguf->path : where,
-                              .weights = weights, .drafter = true};
+    const fr_source source = {.root = text,
+                              .text = text,
+                              .gguf = gguf,
+                              .where = gguf ? gguf->path : where,
+                              .weights = weights,
+                              .drafter = true};
     fr_status status = fr_family_read(family, &source, &c->layer);
     if (status == FR_OK) c->layer.layer = c->layer.trunk.layer[0];
     free(c->layer.trunk.layer);
@@ -199,8 +203,10 @@ static fr_status gguf_vocab(fr_eagle_config *c, const fr_weights *weights, const
     bool said = fr_gguf_find(gguf, ".vocab_size");
     c->vocab_key = said ? "eagle3.vocab_size" : "its own vocabulary";
     if (said || fallback) return fr_gguf_size(gguf, ".vocab_size", 1, IDS_MAX, fallback, &c->layer.trunk.vocab);
-    return fr_fail_about(FR_OPT_SPEC_TYPE, FR_USAGE, "%s does not say of how many ids its target is: it is "
-                                                   "opened for that", gguf->path);
+    return fr_fail_about(FR_OPT_SPEC_TYPE, FR_USAGE,
+                         "%s does not say of how many ids its target is: it is "
+                         "opened for that",
+                         gguf->path);
 }
 
 static fr_status eagle3_from_gguf(fr_eagle_config *c, fr_weights *weights, const fr_model *target) {
@@ -238,11 +244,11 @@ fr_status fr_eagle1_config_read(fr_eagle_config *c, fr_weights *weights, const f
 
 fr_status fr_eagle3_put_keys(const fr_drafter *drafter, fr_gguf_writer *w) {
     const fr_eagle *e = drafter->net;
-    const char *what = e->pairs.carries_norm               ? "norm_output"
-                       : e->pairs.spec->attention.window   ? "sliding_window"
-                                                           : NULL;
-    if (what) return fr_fail(FR_UNBUILT, "%s: %s has no key in GGUF: the drafter stays a folder", drafter->files.path,
-                             what);
+    const char *what = e->pairs.carries_norm             ? "norm_output"
+                       : e->pairs.spec->attention.window ? "sliding_window"
+                                                         : NULL;
+    if (what)
+        return fr_fail(FR_UNBUILT, "%s: %s has no key in GGUF: the drafter stays a folder", drafter->files.path, what);
     fr_gguf_put_array(w, ".target_layers", FR_GGUF_I32, drafter->aux_layers.count);
     for (size_t i = 0; i < drafter->aux_layers.count; i++) fr_gguf_add_u32(w, (uint32_t)drafter->aux_layers.layer[i]);
     fr_gguf_put_u32(w, ".target_hidden_size", (uint32_t)drafter->target->trunk.spec.hidden);

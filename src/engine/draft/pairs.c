@@ -37,15 +37,15 @@ typedef struct workspace {
     float *left;                 /* [sessions, hidden] the output row of a span's last pair */
     /* [sessions, hidden] the same row normed; `left` itself if the net passes normed rows on */
     float *normed;
-    float *scores;               /* [sessions, candidates] the scores of that pair */
+    float *scores; /* [sessions, candidates] the scores of that pair */
 } workspace;
 
 typedef struct state {
     fr_draft base;
     workspace *work;
-    fr_kv kv; /* one layer; its length is the frontier */
-    bool missed; /* rows of the target were missed because there was no page */
-    float *kept; /* [room, seen] the values that are read of the target's rows, from the frontier on */
+    fr_kv kv;             /* one layer; its length is the frontier */
+    bool missed;          /* rows of the target were missed because there was no page */
+    float *kept;          /* [room, seen] the values that are read of the target's rows, from the frontier on */
     size_t waiting, room; /* rows kept; the most that are kept */
 } state;
 
@@ -53,11 +53,11 @@ typedef struct state {
 typedef struct span {
     state *of;
     const fr_draft_view *view;
-    fr_proposal *proposal; /* the proposal that the last pair makes a draft for; NULL: none */
-    const int32_t *ids;    /* token p + 1 for each pair p; NULL: those of the timeline */
-    const float *known;    /* [count - kept, seen], or in a chain [1, hidden] */
+    fr_proposal *proposal;     /* the proposal that the last pair makes a draft for; NULL: none */
+    const int32_t *ids;        /* token p + 1 for each pair p; NULL: those of the timeline */
+    const float *known;        /* [count - kept, seen], or in a chain [1, hidden] */
     size_t first, count, kept; /* the first `kept` pairs are made of kept rows */
-    size_t at; /* the row of the first pair in the batch */
+    size_t at;                 /* the row of the first pair in the batch */
 } span;
 
 /* Spans [from, to) that the team runs; a span's number is its rows' timeline. */
@@ -113,9 +113,9 @@ static void score(const fr_team *team, const batch *b, const float *x) {
     size_t hidden = w->net->trunk->spec.hidden, count = candidates(w), begin, end;
     leave(team, b, x);
     fr_team_sync(team);
-    fr_matrix_apply(team, &w->products, head_of(w),
-                    &(fr_matrix_rows){w->scores + b->from * count, count, w->normed + b->from * hidden, hidden,
-                                      b->to - b->from});
+    fr_matrix_apply(
+        team, &w->products, head_of(w),
+        &(fr_matrix_rows){w->scores + b->from * count, count, w->normed + b->from * hidden, hidden, b->to - b->from});
     if (w->net->softcap == 0.0f) return;
     fr_part_features(team, candidates(w), &begin, &end);
     for (size_t i = b->from; i < b->to; i++)

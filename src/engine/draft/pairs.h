@@ -34,12 +34,12 @@ typedef struct fr_pair_net {
     const fr_trunk *trunk;     /* the trunk whose widths and rotary forms the layer has */
     const fr_layer_spec *spec; /* its K/V is layer 0 of a cache of its own */
     const fr_layer *layer;
-    size_t seen;        /* values that it reads of each of the target's rows */
-    size_t input_width; /* columns of the widest product at the beginning of pairs */
-    const float *norm;  /* [hidden] before the head; NULL: none */
-    bool carries_norm;  /* a pair passes its row on normed; otherwise as it is before the norm */
-    bool behind;        /* its rotary position is that of token p + 1; otherwise that of p */
-    const fr_matrix *head;    /* [candidates, hidden] */
+    size_t seen;               /* values that it reads of each of the target's rows */
+    size_t input_width;        /* columns of the widest product at the beginning of pairs */
+    const float *norm;         /* [hidden] before the head; NULL: none */
+    bool carries_norm;         /* a pair passes its row on normed; otherwise as it is before the norm */
+    bool behind;               /* its rotary position is that of token p + 1; otherwise that of p */
+    const fr_matrix *head;     /* [candidates, hidden] */
     const int32_t *candidates; /* the ids that it scores; NULL: all */
     float softcap;             /* softcap of the scores; 0: none */
     bool packed;               /* some matrix is packed */
@@ -62,9 +62,9 @@ const fr_kv *fr_pairs_workspace_kv(const void *workspace);
 void fr_pairs_close(fr_draft *draft);
 
 /* The initializers of these functions in a method. */
-#define FR_PAIRS_METHOD                                                                                               \
-    .head = fr_pairs_head, .workspace = fr_pairs_workspace, .open = fr_pairs_open, .fork = fr_pairs_fork,             \
-    .propose = fr_pairs_propose, .cut = fr_pairs_cut, .follow = fr_pairs_follow, .kv = fr_pairs_kv,                   \
+#define FR_PAIRS_METHOD                                                                                   \
+    .head = fr_pairs_head, .workspace = fr_pairs_workspace, .open = fr_pairs_open, .fork = fr_pairs_fork, \
+    .propose = fr_pairs_propose, .cut = fr_pairs_cut, .follow = fr_pairs_follow, .kv = fr_pairs_kv,       \
     .workspace_kv = fr_pairs_workspace_kv, .close = fr_pairs_close
 
 #endif

@@ -87,8 +87,10 @@ static size_t id_at(const fr_same_text *t, size_t offset) {
     size_t low = t->origin, high = t->known;
     while (low < high) {
         size_t middle = low + (high - low) / 2;
-        if (t->from_ends[middle] > offset) high = middle;
-        else low = middle + 1;
+        if (t->from_ends[middle] > offset)
+            high = middle;
+        else
+            low = middle + 1;
     }
     return low;
 }

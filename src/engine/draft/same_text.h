@@ -23,12 +23,12 @@ typedef struct fr_same_text {
     size_t *from_ends;             /* [context] the offsets at which the timeline's ids end in the text */
     size_t origin, known;          /* the text is that of the timeline's ids [origin, known) */
     size_t room;
-    int32_t *ids;                  /* [room] the other's ids */
-    size_t *ends;                  /* [room] the offsets at which they end; ids that count as one token have the same */
+    int32_t *ids; /* [room] the other's ids */
+    size_t *ends; /* [room] the offsets at which they end; ids that count as one token have the same */
     size_t count;
-    size_t begin;                  /* the number of ids with which every text begins */
-    size_t stands;                 /* ids before it have not changed since the owner last set it */
-    char *bytes;                   /* a stretch of the text */
+    size_t begin;  /* the number of ids with which every text begins */
+    size_t stands; /* ids before it have not changed since the owner last set it */
+    char *bytes;   /* a stretch of the text */
 } fr_same_text;
 
 /* Gives the room for the other's ids of a timeline of this length. */

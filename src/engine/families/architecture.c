@@ -19,8 +19,8 @@ static const char *const assistants[] = {"Gemma4AssistantForCausalLM",
                                          "gemma4_assistant",
                                          "gemma4_mtp",
                                          NULL};
-static const char *const eagles3[] = {"LlamaForCausalLMEagle3", "Eagle3LlamaForCausalLM", "Eagle3Speculator",
-                                      "Eagle3DraftModel", "eagle3", NULL};
+static const char *const eagles3[] = {
+    "LlamaForCausalLMEagle3", "Eagle3LlamaForCausalLM", "Eagle3Speculator", "Eagle3DraftModel", "eagle3", NULL};
 static const char *const eagles[] = {"LlamaForCausalLMEagle", "EagleLlamaForCausalLM", "EagleModel", "eagle", NULL};
 
 const char *fr_drafter_architecture(size_t index) {
@@ -95,8 +95,7 @@ bool fr_is_mtp(const fr_checkpoint *files) {
     if (!files->gguf || fr_is_assistant(files)) return false;
     fr_status status = fr_gguf_int(files->gguf, ".nextn_predict_layers", 0, INT64_MAX, 0, &layers);
     bool whole = false;
-    for (size_t i = 0; i < files->tensors.count; i++)
-        whole |= strncmp(files->tensors.items[i].name, "blk.0.", 6) == 0;
+    for (size_t i = 0; i < files->tensors.count; i++) whole |= strncmp(files->tensors.items[i].name, "blk.0.", 6) == 0;
     return status == FR_OK && layers > 0 && !whole;
 }
 
@@ -182,9 +181,10 @@ static fr_status check_config(const fr_checkpoint *files) {
     bool heard_of = !*architecture || fr_family_named(architecture) || fr_is_drafter(files);
     if (heard_of || has_file(files->path, "model.safetensors") || has_file(files->path, "model.safetensors.index.json"))
         return FR_OK;
-    return fr_fail(FR_INPUT, "%s: %s \"%.60s\" is not known, and there is neither model.safetensors nor "
-                   "model.safetensors.index.json", files->path,
-                   fr_checkpoint_model_type(files) ? "model_type" : "architecture", architecture);
+    return fr_fail(FR_INPUT,
+                   "%s: %s \"%.60s\" is not known, and there is neither model.safetensors nor "
+                   "model.safetensors.index.json",
+                   files->path, fr_checkpoint_model_type(files) ? "model_type" : "architecture", architecture);
 }
 
 fr_status fr_open_files(fr_checkpoint *files, const char *path, bool use_mmap) {

@@ -86,6 +86,5 @@ const fr_family fr_family_bailing_moe = {
     .rows = {own, fr_size_keys, fr_head_keys, fr_mixture_rows, mtp},
     .rope = fr_rope_one_form,
     .shape = shape,
-    .names = &(const fr_tensor_naming){.model = model_names,
-                                       .layer = {layer_names, fr_pre_norm_names, fr_mixture_names},
-                                       .mtp = mtp_names}};
+    .names = &(const fr_tensor_naming){
+        .model = model_names, .layer = {layer_names, fr_pre_norm_names, fr_mixture_names}, .mtp = mtp_names}};

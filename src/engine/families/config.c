@@ -122,8 +122,8 @@ static fr_status read_each(const fr_source *s, const fr_config_row *row, fr_mode
     int64_t numbers[FR_LAYERS_MAX];
     if (!s->gguf) return read_size(s, row, spec);
     int64_t fallback = row->required ? FR_GGUF_REQUIRED : size_without(s, row, spec);
-    FR_TRY(fr_gguf_ints(s->gguf, row->gguf, (int64_t)row->low, (int64_t)row->high, fallback, spec->trunk.layers,
-                        numbers));
+    FR_TRY(
+        fr_gguf_ints(s->gguf, row->gguf, (int64_t)row->low, (int64_t)row->high, fallback, spec->trunk.layers, numbers));
     *of_layer(&spec->layer, row) = (size_t)numbers[0];
     const fr_gguf_value *value = fr_gguf_find(s->gguf, row->gguf);
     for (size_t i = 0; spec->trunk.layer && value && value->type == FR_GGUF_ARRAY && i < spec->trunk.layers; i++)
@@ -137,8 +137,10 @@ static fr_status read_real(const fr_source *s, const fr_config_row *row, fr_mode
     if (row->null_is_none && !s->gguf && json_is_null(json_object_get(s->text, row->json))) fallback = 0;
     FR_TRY(s->gguf ? fr_gguf_real(s->gguf, row->gguf, row->low, row->high, fallback, &value)
                    : fr_json_real(s->text, row->json, row->low, row->high, fallback, s->where, &value));
-    if (row->bytes == sizeof(float)) *(float *)field = (float)value;
-    else *(double *)field = value;
+    if (row->bytes == sizeof(float))
+        *(float *)field = (float)value;
+    else
+        *(double *)field = value;
     return FR_OK;
 }
 
@@ -281,8 +283,8 @@ static void pair_as_rows_stand(fr_row_order order, fr_trunk_spec *trunk) {
 
 fr_status fr_source_of(fr_weights *weights, fr_source *source) {
     const fr_checkpoint *files = weights->files;
-    *source = (fr_source){.gguf = files->gguf, .where = files->gguf ? files->gguf->path : "config.json",
-                          .weights = weights};
+    *source =
+        (fr_source){.gguf = files->gguf, .where = files->gguf ? files->gguf->path : "config.json", .weights = weights};
     if (files->gguf) return FR_OK;
     json_t *text;
     source->root = files->config;
@@ -314,8 +316,10 @@ static float scale_in_gguf(const fr_family *family, const fr_trunk_spec *trunk, 
 /* Derives the fields that follow from those that were read. */
 static void complete(const fr_family *family, const fr_source *source, fr_model_spec *spec) {
     float *scale = &spec->layer.attention.scale;
-    if (source->gguf && family->scaled_by_hidden) *scale = scale_in_gguf(family, &spec->trunk, &spec->layer.attention);
-    else if (*scale == 0.0F) *scale = fr_rsqrt(spec->layer.attention.head_dim);
+    if (source->gguf && family->scaled_by_hidden)
+        *scale = scale_in_gguf(family, &spec->trunk, &spec->layer.attention);
+    else if (*scale == 0.0F)
+        *scale = fr_rsqrt(spec->layer.attention.head_dim);
     if (source->gguf && family->finds_biases) find_biases(source, &spec->layer);
     if (family->scales_embedding) spec->trunk.embedding_scale = (float)sqrt((double)spec->trunk.hidden);
     spec->trunk.ffn_width = spec->layer.ffn.width;
@@ -429,8 +433,10 @@ fr_status fr_family_put(const fr_family *family, const fr_trunk_spec *trunk, siz
         for (const fr_config_row *row = family->rows[t]; is_row(row); row++) {
             if (row->part && row->part->put) FR_TRY(row->part->put(trunk, mtp_layers, where, w));
             if (row->kind == FR_ROW_RSQRT) FR_TRY(check_scale(family, row, &spec, where));
-            if (row->kind == FR_ROW_KINDS) fr_layers_put_kinds(trunk, family->defaults->kinds.every, w);
-            else if (row->gguf) put_row(row, &spec, w);
+            if (row->kind == FR_ROW_KINDS)
+                fr_layers_put_kinds(trunk, family->defaults->kinds.every, w);
+            else if (row->gguf)
+                put_row(row, &spec, w);
         }
     return family->scaling_in_rows ? FR_OK : fr_rope_put(family, trunk, where, w);
 }

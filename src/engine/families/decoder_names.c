@@ -32,8 +32,7 @@ const fr_tensor_name fr_attention_names[] = {
 };
 
 const fr_tensor_name fr_pre_norm_names[] = {
-    NORM(fr_layer, pre_ffn_norm, HIDDEN, "post_attention_layernorm.weight", "ffn_norm.weight",
-         .needs = FR_IF_FFN_NORM),
+    NORM(fr_layer, pre_ffn_norm, HIDDEN, "post_attention_layernorm.weight", "ffn_norm.weight", .needs = FR_IF_FFN_NORM),
     FR_VECTOR(fr_layer, pre_ffn_norm_bias, HIDDEN, "post_attention_layernorm.bias", "ffn_norm.bias",
               .needs = FR_IF_FFN_NORM | FR_IF_NORM_BIAS),
     {0},

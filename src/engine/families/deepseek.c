@@ -93,21 +93,23 @@ static const fr_model_spec v2 = {
     .mixture = {.shared = 2, .shared_by_count = true, .normalizes = true}};
 
 /* The defaults for keys that a GGUF file lacks. */
-static const fr_model_spec of_gguf = {
-    .layer = {
-        .mixer = FR_MIXER_MLA,
-        .mla = {.eps = LATENT_EPS},
-        .ffn = {.activation = FR_SILU},
-        .experts = {.activation = FR_SILU, .scoring = FR_SCORING_SIGMOID, .score_bias = true, .routed_scaling = 1.0F}},
-    .mixture = {.any_scoring = true}};
+static const fr_model_spec of_gguf = {.layer = {.mixer = FR_MIXER_MLA,
+                                                .mla = {.eps = LATENT_EPS},
+                                                .ffn = {.activation = FR_SILU},
+                                                .experts = {.activation = FR_SILU,
+                                                            .scoring = FR_SCORING_SIGMOID,
+                                                            .score_bias = true,
+                                                            .routed_scaling = 1.0F}},
+                                      .mixture = {.any_scoring = true}};
 
 /* Refuses models in which not every layer after the dense ones is a mixture. */
 static fr_status check_router(const fr_source *source, fr_model_spec *s) {
     int64_t every;
     (void)s;
     FR_TRY(fr_json_int(source->text, "moe_layer_freq", 1, 1024, 1, source->where, &every));
-    return every == 1 ? FR_OK : fr_fail(FR_UNBUILT, "%s: moe_layer_freq %lld is not built (1 is)", source->where,
-                                        (long long)every);
+    return every == 1
+               ? FR_OK
+               : fr_fail(FR_UNBUILT, "%s: moe_layer_freq %lld is not built (1 is)", source->where, (long long)every);
 }
 
 /* Reads V2's groups of experts, if the model chooses in groups. */
@@ -122,10 +124,12 @@ static fr_status read_greedy(const fr_source *source, fr_model_spec *s) {
 }
 
 static const fr_config_part router = {.read = check_router}, greedy = {.read = read_greedy};
-static const fr_config_row own_of_v2[] = {FR_ONLY("hidden_act", "silu"), FR_WITHOUT("attention_bias"),
-                                          FR_WITHOUT("mlp_bias"), FR_PART(greedy), {0}};
-static const fr_config_row own[] = {FR_ONLY("hidden_act", "silu"), FR_WITHOUT("attention_bias"),
-                                    FR_ONLY("topk_method", "noaux_tc"), FR_PART(router),
+static const fr_config_row own_of_v2[] = {
+    FR_ONLY("hidden_act", "silu"), FR_WITHOUT("attention_bias"), FR_WITHOUT("mlp_bias"), FR_PART(greedy), {0}};
+static const fr_config_row own[] = {FR_ONLY("hidden_act", "silu"),
+                                    FR_WITHOUT("attention_bias"),
+                                    FR_ONLY("topk_method", "noaux_tc"),
+                                    FR_PART(router),
                                     FR_NONE(".attention.temperature_scale"), /* Mistral Large 3's queries grow */
                                     {0}};
 static const fr_config_row mtp[] = {FR_MTP("num_nextn_predict_layers"), {0}};
@@ -164,21 +168,43 @@ static fr_status shape(const fr_source *source, fr_model_spec *s) {
     return fr_mixture_layers(source, s, is_dense);
 }
 
-const fr_family fr_family_deepseek = {
-    .architectures = (const char *const[]){"DeepseekV3ForCausalLM", "deepseek2", NULL},
-    .gguf = "deepseek2", .tokenizer = "gpt2", .pre = "deepseek-v3", .counts_ids = true,
-    .defaults = &v3, .gguf_defaults = &of_gguf, .rows = {own, fr_size_keys, fr_latent_keys, fr_mixture_rows, mtp},
-    .rope = fr_rope_of_latents, .scaling_in_rows = true, .shape = shape, .names = &names};
+const fr_family fr_family_deepseek = {.architectures =
+                                          (const char *const[]){"DeepseekV3ForCausalLM", "deepseek2", NULL},
+                                      .gguf = "deepseek2",
+                                      .tokenizer = "gpt2",
+                                      .pre = "deepseek-v3",
+                                      .counts_ids = true,
+                                      .defaults = &v3,
+                                      .gguf_defaults = &of_gguf,
+                                      .rows = {own, fr_size_keys, fr_latent_keys, fr_mixture_rows, mtp},
+                                      .rope = fr_rope_of_latents,
+                                      .scaling_in_rows = true,
+                                      .shape = shape,
+                                      .names = &names};
 
 /* transformers reads no norm_topk_prob here, and all layers after the first dense ones are mixtures. */
-const fr_family fr_family_deepseek_v2 = {
-    .architectures = (const char *const[]){"DeepseekV2ForCausalLM", NULL},
-    .gguf = "deepseek2", .tokenizer = "gpt2", .pre = "deepseek-llm", .counts_ids = true,
-    .defaults = &v2, .gguf_defaults = &of_gguf, .rows = {own_of_v2, fr_size_keys, fr_latent_keys, fr_mixture_rows},
-    .rope = fr_rope_of_latents, .scaling_in_rows = true, .shape = shape, .names = &names};
+const fr_family fr_family_deepseek_v2 = {.architectures = (const char *const[]){"DeepseekV2ForCausalLM", NULL},
+                                         .gguf = "deepseek2",
+                                         .tokenizer = "gpt2",
+                                         .pre = "deepseek-llm",
+                                         .counts_ids = true,
+                                         .defaults = &v2,
+                                         .gguf_defaults = &of_gguf,
+                                         .rows = {own_of_v2, fr_size_keys, fr_latent_keys, fr_mixture_rows},
+                                         .rope = fr_rope_of_latents,
+                                         .scaling_in_rows = true,
+                                         .shape = shape,
+                                         .names = &names};
 
-const fr_family fr_family_glm_flash = {
-    .architectures = (const char *const[]){"Glm4MoeLiteForCausalLM", NULL},
-    .gguf = "deepseek2", .tokenizer = "gpt2", .pre = "glm4", .counts_ids = true,
-    .defaults = &flash, .gguf_defaults = &of_gguf, .rows = {own, fr_size_keys, fr_latent_keys, fr_mixture_rows, mtp},
-    .rope = fr_rope_of_latents, .scaling_in_rows = true, .shape = shape, .names = &names};
+const fr_family fr_family_glm_flash = {.architectures = (const char *const[]){"Glm4MoeLiteForCausalLM", NULL},
+                                       .gguf = "deepseek2",
+                                       .tokenizer = "gpt2",
+                                       .pre = "glm4",
+                                       .counts_ids = true,
+                                       .defaults = &flash,
+                                       .gguf_defaults = &of_gguf,
+                                       .rows = {own, fr_size_keys, fr_latent_keys, fr_mixture_rows, mtp},
+                                       .rope = fr_rope_of_latents,
+                                       .scaling_in_rows = true,
+                                       .shape = shape,
+                                       .names = &names};

@@ -51,8 +51,10 @@ static fr_status from_gguf(const fr_gguf *gguf, fr_deltanet_spec *d) {
         return fr_fail(FR_INPUT, "%s: key %s.ssm.inner_size: %zu values are not those of %zu heads of at most 4096",
                        gguf->path, gguf->architecture, inner, d->value_heads);
     if (d->value_heads % d->key_heads == 0) return FR_OK;
-    return fr_fail(FR_INPUT, "%s: key %s.ssm.time_step_rank: %zu value heads of DeltaNet are no multiple of %zu key "
-                   "heads", gguf->path, gguf->architecture, d->value_heads, d->key_heads);
+    return fr_fail(FR_INPUT,
+                   "%s: key %s.ssm.time_step_rank: %zu value heads of DeltaNet are no multiple of %zu key "
+                   "heads",
+                   gguf->path, gguf->architecture, d->value_heads, d->key_heads);
 }
 
 static fr_status read_sizes(const fr_source *source, fr_model_spec *spec) {
@@ -134,8 +136,9 @@ static fr_status put(const fr_trunk_spec *s, size_t mtp_layers, const char *wher
     const fr_deltanet_spec *d = NULL;
     for (size_t i = 0; i < s->layers; i++)
         if (s->layer[i].mixer == FR_MIXER_DELTANET) d = &s->layer[i].deltanet;
-    if (!d) return fr_fail(FR_UNBUILT, "%s: no layer is gated DeltaNet, which GGUF has numbers of: that is not built",
-                           where);
+    if (!d)
+        return fr_fail(FR_UNBUILT, "%s: no layer is gated DeltaNet, which GGUF has numbers of: that is not built",
+                       where);
     fr_gguf_put_u32(w, ".ssm.conv_kernel", (uint32_t)d->conv_kernel);
     fr_gguf_put_u32(w, ".ssm.state_size", (uint32_t)d->key_dim);
     fr_gguf_put_u32(w, ".ssm.group_count", (uint32_t)d->key_heads);

@@ -4,8 +4,8 @@
 #include "src/engine/families/family.h"
 
 static const fr_model_spec defaults = {
-    .trunk = {.vocab = 102400, .hidden = 4096, .layers = 32, .context_limit = 2048, .eps = 1e-5F,
-              .rope = {{.neox = true}}},
+    .trunk =
+        {.vocab = 102400, .hidden = 4096, .layers = 32, .context_limit = 2048, .eps = 1e-5F, .rope = {{.neox = true}}},
     .layer = {.norms = FR_NORMS_BEHIND,
               .attention = {.heads = 32, .kv_heads = 32, .window = 4096, .qk_norm = true},
               .ffn = {.width = 16384, .activation = FR_SILU}},
@@ -34,12 +34,18 @@ static const fr_config_part windows = {.read = read_window, .put = put_pattern};
 static const fr_config_row own[] = {
     FR_ONLY("hidden_act", "silu"),
     FR_SIZE(layer.attention.window, "sliding_window", ".attention.sliding_window", 0, 1 << 24, .sparse = true),
-    FR_PART(windows), {0}};
+    FR_PART(windows),
+    {0}};
 
 const fr_family fr_family_exaone4 = {
     .architectures = (const char *const[]){"Exaone4ForCausalLM", "exaone4", NULL},
-    .gguf = "exaone4", .tokenizer = "gpt2", .pre = "exaone4", .counts_ids = true,
-    .defaults = &defaults, .rows = {own, fr_size_keys, fr_head_keys}, .rope = fr_rope_whole_heads,
+    .gguf = "exaone4",
+    .tokenizer = "gpt2",
+    .pre = "exaone4",
+    .counts_ids = true,
+    .defaults = &defaults,
+    .rows = {own, fr_size_keys, fr_head_keys},
+    .rope = fr_rope_whole_heads,
     .shape = fr_layers_still_if_full,
     .put_rope_factors = fr_rope_llama3_factors,
     .names = &(const fr_tensor_naming){.layer = {fr_attention_names, fr_behind_norm_names, fr_ffn_names}}};

@@ -65,8 +65,8 @@ fr_status fr_family_refuse(const fr_checkpoint *files, const char *what) {
     list_built(built, sizeof built);
     const char *kind = fr_checkpoint_model_type(files) ? "model_type" : "architecture";
     if (!*architecture) return fr_fail(FR_INPUT, "%s names neither an architecture nor a model_type", files->path);
-    fr_status status = what ? fr_fail(FR_INPUT, "%s: architecture \"%.60s\" (%s) can't be run", files->path,
-                                      architecture, what)
-                            : fr_fail(FR_INPUT, "%s: %s \"%.60s\" is not known", files->path, kind, architecture);
+    fr_status status =
+        what ? fr_fail(FR_INPUT, "%s: architecture \"%.60s\" (%s) can't be run", files->path, architecture, what)
+             : fr_fail(FR_INPUT, "%s: %s \"%.60s\" is not known", files->path, kind, architecture);
     return fr_fail_also(status, "those that can, by their names in GGUF: %s", built);
 }

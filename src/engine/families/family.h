@@ -22,8 +22,8 @@ typedef struct fr_mixture_words {
 /* A family's settings for mixtures of experts, beside those in the layers' spec (mixture.h). */
 typedef struct fr_mixture_keys {
     const fr_mixture_words *words; /* NULL: the usual keys */
-    size_t shared;        /* the joint width of the experts that all rows share; in defaults their number */
-    size_t shared_width;  /* in defaults that width, if config.json has a key for it; 0: it has none */
+    size_t shared;                 /* the joint width of the experts that all rows share; in defaults their number */
+    size_t shared_width;           /* in defaults that width, if config.json has a key for it; 0: it has none */
     bool shared_by_count; /* no key has that width, or GGUF's is wrong: it follows from the number of shared experts */
     size_t leading_dense; /* layers before the first one that has a mixture */
     bool normalizes;      /* its routers always normalize weights, whatever a file says */
@@ -79,7 +79,7 @@ typedef enum fr_row_kind {
     FR_ROW_KINDS,
     /* a size_t, the number of MTP layers; GGUF counts them among the layers, from which they are subtracted */
     FR_ROW_MTP,
-    FR_ROW_PART,    /* keys that code reads and writes */
+    FR_ROW_PART, /* keys that code reads and writes */
 } fr_row_kind;
 
 /* Functions that read and write keys; either may be NULL. mtp_layers: the number of MTP layers. put fails with
@@ -98,9 +98,9 @@ typedef struct fr_config_row {
     size_t field, bytes; /* the offset in fr_model_spec, and the size */
     double low, high;
     const char *word;
-    size_t like;   /* another field, a size_t, whose value is the default if this field has 0 */
-    bool per_head; /* that default is hidden / heads */
-    bool required; /* GGUF must have it or `unless` */
+    size_t like;        /* another field, a size_t, whose value is the default if this field has 0 */
+    bool per_head;      /* that default is hidden / heads */
+    bool required;      /* GGUF must have it or `unless` */
     const char *unless; /* another key; if the file has it, the default is 1 */
     bool null_is_none;  /* a null in config.json is 0, not the default */
     bool sparse;        /* a size of 0 is not written, and one that GGUF lacks is 0 */
@@ -108,25 +108,32 @@ typedef struct fr_config_row {
 
 /* Lines of tables: a number by its field, both keys and its limits, more by designators; and checks for what is
  * built. */
-#define FR_NUMBER(of, at, j, g, least, most, ...)                                                         \
-    {.kind = of, .field = offsetof(fr_model_spec, at), .bytes = sizeof(((fr_model_spec *)NULL)->at),      \
-     .json = j, .gguf = g, .low = least, .high = most, __VA_ARGS__}
-#define FR_SIZE(at, ...)     FR_NUMBER(FR_ROW_SIZE, at, __VA_ARGS__)
-#define FR_EACH(at, ...)     FR_NUMBER(FR_ROW_EACH, at, __VA_ARGS__)
-#define FR_REAL(at, ...)     FR_NUMBER(FR_ROW_REAL, at, __VA_ARGS__)
-#define FR_RSQRT(at, ...)    FR_NUMBER(FR_ROW_RSQRT, at, __VA_ARGS__)
-#define FR_DIVISOR(at, ...)  FR_NUMBER(FR_ROW_DIVISOR, at, __VA_ARGS__)
-#define FR_FLAG(at, j, ...)  FR_NUMBER(FR_ROW_FLAG, at, j, __VA_ARGS__, 0, 1)
-#define FR_SAME(at, g)       FR_NUMBER(FR_ROW_SAME, at, NULL, g, 0, 0)
-#define FR_ONLY(j, built)    {.kind = FR_ROW_ONLY, .json = j, .word = built}
-#define FR_WITHOUT(j)        {.kind = FR_ROW_WITHOUT, .json = j}
-#define FR_WITH(j)           {.kind = FR_ROW_WITH, .json = j}
-#define FR_ABSENT(j)         {.kind = FR_ROW_ABSENT, .json = j}
-#define FR_NONE(g)           {.kind = FR_ROW_ABSENT, .gguf = g}
-#define FR_MTP(j)            FR_NUMBER(FR_ROW_MTP, mtp_layers, j, ".nextn_predict_layers", 0, 64, .sparse = true)
-#define FR_KINDS(j) \
-    FR_NUMBER(FR_ROW_KINDS, kinds.every, j, ".attention.sliding_window_pattern", 1, FR_LAYERS_MAX)
-#define FR_PART(of)          {.kind = FR_ROW_PART, .part = &(of)}
+#define FR_NUMBER(of, at, j, g, least, most, ...)                                                                  \
+    {                                                                                                              \
+        .kind = of, .field = offsetof(fr_model_spec, at), .bytes = sizeof(((fr_model_spec *)NULL)->at), .json = j, \
+        .gguf = g, .low = least, .high = most, __VA_ARGS__                                                         \
+    }
+#define FR_SIZE(at, ...)    FR_NUMBER(FR_ROW_SIZE, at, __VA_ARGS__)
+#define FR_EACH(at, ...)    FR_NUMBER(FR_ROW_EACH, at, __VA_ARGS__)
+#define FR_REAL(at, ...)    FR_NUMBER(FR_ROW_REAL, at, __VA_ARGS__)
+#define FR_RSQRT(at, ...)   FR_NUMBER(FR_ROW_RSQRT, at, __VA_ARGS__)
+#define FR_DIVISOR(at, ...) FR_NUMBER(FR_ROW_DIVISOR, at, __VA_ARGS__)
+#define FR_FLAG(at, j, ...) FR_NUMBER(FR_ROW_FLAG, at, j, __VA_ARGS__, 0, 1)
+#define FR_SAME(at, g)      FR_NUMBER(FR_ROW_SAME, at, NULL, g, 0, 0)
+#define FR_ONLY(j, built) \
+    { .kind = FR_ROW_ONLY, .json = j, .word = built }
+#define FR_WITHOUT(j) \
+    { .kind = FR_ROW_WITHOUT, .json = j }
+#define FR_WITH(j) \
+    { .kind = FR_ROW_WITH, .json = j }
+#define FR_ABSENT(j) \
+    { .kind = FR_ROW_ABSENT, .json = j }
+#define FR_NONE(g) \
+    { .kind = FR_ROW_ABSENT, .gguf = g }
+#define FR_MTP(j)   FR_NUMBER(FR_ROW_MTP, mtp_layers, j, ".nextn_predict_layers", 0, 64, .sparse = true)
+#define FR_KINDS(j) FR_NUMBER(FR_ROW_KINDS, kinds.every, j, ".attention.sliding_window_pattern", 1, FR_LAYERS_MAX)
+#define FR_PART(of) \
+    { .kind = FR_ROW_PART, .part = &(of) }
 
 /* Tables that families share, in the converter's order of keys: sizes; heads and one rotary form; heads, the window
  * and a rotary form for each kind of layer. The fourth is the second one for families whose norms are LayerNorm. */
@@ -153,8 +160,8 @@ struct fr_family {
     const char *gguf;                 /* the architecture that is written; NULL: GGUF is not written */
     /* a key with a number in its GGUF files, but not in those of another family of that name; NULL: not needed */
     const char *gguf_with;
-    const char *tokenizer, *pre;      /* tokenizer.ggml.model and .pre of such a file */
-    bool counts_ids;                  /* such a file has .vocab_size beside the list of tokens */
+    const char *tokenizer, *pre; /* tokenizer.ggml.model and .pre of such a file */
+    bool counts_ids;             /* such a file has .vocab_size beside the list of tokens */
     /* GGUF has no keys for biases: they are looked for among the first layer's tensors */
     bool finds_biases;
     /* GGUF has no key for the scale of scores either: in a model of this many layers it follows from hidden / heads,
@@ -165,7 +172,7 @@ struct fr_family {
 
     /* values for keys that a file lacks; gguf_defaults NULL: GGUF has the same */
     const fr_model_spec *defaults, *gguf_defaults;
-    const fr_config_row *rows[6];                  /* tables, up to NULL */
+    const fr_config_row *rows[6]; /* tables, up to NULL */
 
     /* Reads rotary positions, after the rows (rope_config.h). */
     fr_status (*rope)(const fr_source *source, fr_model_spec *spec);
@@ -175,8 +182,8 @@ struct fr_family {
     fr_status (*shape)(const fr_source *source, fr_model_spec *spec);
 
     bool scales_embedding; /* embeddings are multiplied by the root of hidden */
-    bool scaling_in_rows; /* the rows write the scaling of rotary positions; otherwise it is written after them */
-    bool sees;            /* its folders may have a vision tower that is built */
+    bool scaling_in_rows;  /* the rows write the scaling of rotary positions; otherwise it is written after them */
+    bool sees;             /* its folders may have a vision tower that is built */
 
     /* Gives fr_rope_spec.neox for this GGUF file. NULL: it is the folders' in all of the family's files, or there is
      * no MTP layer that could be in another file. */

@@ -12,16 +12,19 @@ static const fr_model_spec defaults = {
               .eps = 1e-6F,
               .ropes = FR_LAYER_KINDS,
               .rope = {[FR_SLIDING] = {.neox = true, .theta = 1e4}, [FR_FULL] = {.neox = true, .theta = 1e6}}},
-    .layer = {
-        .attention = {.heads = 8, .kv_heads = 4, .head_dim = 256, .window = 4096, .qk_norm = true, .scale = 0.0625F},
-        .ffn = {.width = 9216, .activation = FR_GELU}},
+    .layer =
+        {.attention = {.heads = 8, .kv_heads = 4, .head_dim = 256, .window = 4096, .qk_norm = true, .scale = 0.0625F},
+         .ffn = {.width = 9216, .activation = FR_GELU}},
     .kinds = {.every = 6}};
 
 static const fr_config_row own[] = {
-    FR_ONLY("hidden_activation", "gelu_pytorch_tanh"), FR_ABSENT("attn_logit_softcapping"),
-    FR_WITHOUT("attention_bias"), FR_WITHOUT("use_bidirectional_attention"),
+    FR_ONLY("hidden_activation", "gelu_pytorch_tanh"),
+    FR_ABSENT("attn_logit_softcapping"),
+    FR_WITHOUT("attention_bias"),
+    FR_WITHOUT("use_bidirectional_attention"),
     FR_REAL(trunk.softcap, "final_logit_softcapping", ".final_logit_softcapping", 0, 1e6),
-    FR_RSQRT(layer.attention.scale, "query_pre_attn_scalar", NULL, 1, 1 << 17), {0}};
+    FR_RSQRT(layer.attention.scale, "query_pre_attn_scalar", NULL, 1, 1 << 17),
+    {0}};
 
 const fr_family fr_family_gemma3 = {
     .architectures = (const char *const[]){"Gemma3ForCausalLM", "Gemma3ForConditionalGeneration", "gemma3", NULL},

@@ -126,18 +126,26 @@ static const fr_tensor_name layer_names[] = {
     FR_VECTOR(fr_layer, scalar, ONE, "layer_scalar", "layer_output_scale.weight"),
     FR_MATRIX(fr_layer, ple.gate, TOKEN, HIDDEN, "per_layer_input_gate.weight", "inp_gate.weight", .needs = FR_IF_PLE),
     FR_MATRIX(fr_layer, ple.out, HIDDEN, TOKEN, "per_layer_projection.weight", "proj.weight", .needs = FR_IF_PLE),
-    FR_VECTOR(fr_layer, ple.norm, HIDDEN, "post_per_layer_input_norm.weight", "post_norm.weight",
-              .needs = FR_IF_PLE),
+    FR_VECTOR(fr_layer, ple.norm, HIDDEN, "post_per_layer_input_norm.weight", "post_norm.weight", .needs = FR_IF_PLE),
     {0},
 };
 
 /* Tensors that nothing reads: towers for pictures and sound; projections that borrowers of K/V have and don't use; an
  * assistant's centroids if it scores all ids; the angles of full layers if there are no such layers. */
-static const char *const extras[] = {
-    "*vision*", "*audio*", "*.self_attn.[kv]_proj.weight", "*.self_attn.k_norm.weight", "blk.*.attn_[kv].weight",
-    "blk.*.attn_k_norm.weight", "masked_embedding.centroids.weight", "masked_embedding.token_ordering",
-    "masked_embd_centroids.weight", "masked_embd_ordering", "mtp[._]centroids.weight", "mtp[._]token_ordering.weight",
-    "rope_freqs.weight", NULL};
+static const char *const extras[] = {"*vision*",
+                                     "*audio*",
+                                     "*.self_attn.[kv]_proj.weight",
+                                     "*.self_attn.k_norm.weight",
+                                     "blk.*.attn_[kv].weight",
+                                     "blk.*.attn_k_norm.weight",
+                                     "masked_embedding.centroids.weight",
+                                     "masked_embedding.token_ordering",
+                                     "masked_embd_centroids.weight",
+                                     "masked_embd_ordering",
+                                     "mtp[._]centroids.weight",
+                                     "mtp[._]token_ordering.weight",
+                                     "rope_freqs.weight",
+                                     NULL};
 
 static const fr_tensor_naming names = {.model = model_names,
                                        .layer = {fr_attention_names, fr_sandwich_norm_names, fr_ffn_names, layer_names},
@@ -145,12 +153,24 @@ static const fr_tensor_naming names = {.model = model_names,
 
 const fr_family fr_family_gemma4 = {
     .architectures = (const char *const[]){"Gemma4ForCausalLM", "Gemma4ForConditionalGeneration", "gemma4", NULL},
-    .gguf = "gemma4", .tokenizer = "gemma4",
-    .defaults = &text, .rows = {own, sizes}, .rope = fr_gemma4_rope, .scales_embedding = true,
-    .shape = fr_gemma4_layers, .put_rope_factors = fr_gemma4_put_rope_factors, .names = &names};
+    .gguf = "gemma4",
+    .tokenizer = "gemma4",
+    .defaults = &text,
+    .rows = {own, sizes},
+    .rope = fr_gemma4_rope,
+    .scales_embedding = true,
+    .shape = fr_gemma4_layers,
+    .put_rope_factors = fr_gemma4_put_rope_factors,
+    .names = &names};
 
 const fr_family fr_family_gemma4_unified = {
     .architectures = (const char *const[]){"Gemma4UnifiedForCausalLM", "Gemma4UnifiedForConditionalGeneration", NULL},
-    .gguf = "gemma4", .tokenizer = "gemma4",
-    .defaults = &text, .rows = {of_12b, own, sizes}, .rope = fr_gemma4_rope, .scales_embedding = true,
-    .shape = fr_gemma4_layers, .put_rope_factors = fr_gemma4_put_rope_factors, .names = &names};
+    .gguf = "gemma4",
+    .tokenizer = "gemma4",
+    .defaults = &text,
+    .rows = {of_12b, own, sizes},
+    .rope = fr_gemma4_rope,
+    .scales_embedding = true,
+    .shape = fr_gemma4_layers,
+    .put_rope_factors = fr_gemma4_put_rope_factors,
+    .names = &names};

@@ -58,7 +58,7 @@ static fr_status override_layer(const json_t *entry, fr_attention_spec *layer, c
     if (!json_is_object(entry)) return fr_fail(FR_INPUT, "%s: a per_layer_config entry is no object", where);
     const char *key;
     json_t *value;
-    json_object_foreach((json_t *)entry, key, value) {
+    json_object_foreach ((json_t *)entry, key, value) {
         if (strcmp(key, "head_dim") != 0 && strcmp(key, "num_key_value_heads") != 0)
             return fr_fail(FR_INPUT, "%s: per_layer_config has %s, expected head_dim or num_key_value_heads", where,
                            key);
@@ -71,7 +71,7 @@ static fr_status override_layer(const json_t *entry, fr_attention_spec *layer, c
 static fr_status read_per_layer(const json_t *table, fr_trunk_spec *s, const char *where) {
     const char *key;
     json_t *entry;
-    json_object_foreach((json_t *)table, key, entry) {
+    json_object_foreach ((json_t *)table, key, entry) {
         char *end;
         unsigned long index = strtoul(key, &end, 10);
         bool numbered = *key >= '0' && *key <= '9' && *end == '\0' && index < s->layers;
@@ -94,8 +94,8 @@ static fr_status read_heads(const fr_source *source, fr_model_spec *s) {
     const fr_attention_spec *all = &s->layer.attention;
     json_t *table = NULL;
     size_t kv_heads = all->kv_heads;
-    FR_TRY(fr_json_size(source->text, "num_global_key_value_heads", 1, 4096, (int64_t)kv_heads, source->where,
-                        &kv_heads));
+    FR_TRY(
+        fr_json_size(source->text, "num_global_key_value_heads", 1, 4096, (int64_t)kv_heads, source->where, &kv_heads));
     FR_TRY(fr_json_object(source->text, "per_layer_config", source->where, &table));
     for (size_t i = 0; i < s->trunk.layers; i++) {
         fr_attention_spec *a = &s->trunk.layer[i].attention;
@@ -137,7 +137,8 @@ static fr_status share(const fr_source *source, fr_model_spec *s) {
         a->owns_kv = i < owners;
         a->k_eq_v = a->k_eq_v && a->rope == FR_FULL;
         if (source->drafter && a->window) a->window++;
-        if (a->owns_kv) seen[a->rope] = true;
+        if (a->owns_kv)
+            seen[a->rope] = true;
         else if (!source->drafter && !seen[a->rope])
             return fr_fail(FR_INPUT, "%s: layer %zu borrows a KV cache of its kind, but no earlier layer owns one",
                            source->where, i);
@@ -169,8 +170,10 @@ static fr_status find_values(const fr_source *source, fr_trunk_spec *s) {
     bool some = false;
     for (size_t i = 0; i < s->layers; i++) {
         if (s->layer[i].attention.rope != FR_FULL || !s->layer[i].attention.owns_kv) continue;
-        if (has_values(source, i)) some = true;
-        else lacking = i;
+        if (has_values(source, i))
+            some = true;
+        else
+            lacking = i;
     }
     if (lacking < s->layers && some)
         return fr_fail(FR_INPUT,

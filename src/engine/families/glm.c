@@ -6,7 +6,11 @@
 #include "src/engine/families/mtp_layer.h"
 
 static const fr_model_spec defaults = {
-    .trunk = {.vocab = 59392, .hidden = 1024, .layers = 16, .context_limit = 131072, .eps = 1e-5F,
+    .trunk = {.vocab = 59392,
+              .hidden = 1024,
+              .layers = 16,
+              .context_limit = 131072,
+              .eps = 1e-5F,
               .rope = {{.sections = {8, 12, 12}}}},
     .layer = {.attention = {.heads = 16, .kv_heads = 8}, .ffn = {.width = 4096, .activation = FR_SILU}}};
 
@@ -21,10 +25,9 @@ const fr_tensor_name fr_glm_norm_names[] = {
     {0},
 };
 
-static const fr_tensor_naming names = {
-    .layer = {fr_attention_names, fr_glm_norm_names, fr_fused_ffn_names},
-    .mtp = fr_mtp_names,
-    .rotary_rows = FR_ROWS_TO_NEOX};
+static const fr_tensor_naming names = {.layer = {fr_attention_names, fr_glm_norm_names, fr_fused_ffn_names},
+                                       .mtp = fr_mtp_names,
+                                       .rotary_rows = FR_ROWS_TO_NEOX};
 
 static bool gguf_neox(const fr_gguf *gguf) {
     return fr_gguf_find(gguf, ".rope.dimension_sections") != NULL;

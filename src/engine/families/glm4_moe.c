@@ -40,8 +40,13 @@ static fr_status shape(const fr_source *source, fr_model_spec *s) {
     return fr_mixture_behind_leading(source, s);
 }
 
-const fr_family fr_family_glm4_moe = {
-    .architectures = (const char *const[]){"Glm4MoeForCausalLM", "glm4moe", NULL},
-    .gguf = "glm4moe", .tokenizer = "gpt2", .pre = "glm4", .finds_biases = true,
-    .defaults = &defaults, .rows = {own, fr_size_keys, fr_head_keys, fr_mixture_rows, mtp}, .rope = fr_rope_one_form,
-    .shape = shape, .names = &names};
+const fr_family fr_family_glm4_moe = {.architectures = (const char *const[]){"Glm4MoeForCausalLM", "glm4moe", NULL},
+                                      .gguf = "glm4moe",
+                                      .tokenizer = "gpt2",
+                                      .pre = "glm4",
+                                      .finds_biases = true,
+                                      .defaults = &defaults,
+                                      .rows = {own, fr_size_keys, fr_head_keys, fr_mixture_rows, mtp},
+                                      .rope = fr_rope_one_form,
+                                      .shape = shape,
+                                      .names = &names};

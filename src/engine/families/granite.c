@@ -54,7 +54,7 @@ static fr_status read_hybrid(const fr_source *source, fr_model_spec *s) {
     if (json_array_size(types) != s->trunk.layers)
         return fr_fail(FR_UNBUILT, "%s: layers of Mamba are not built, which it has without layer_types",
                        source->where);
-    json_array_foreach(types, i, type) {
+    json_array_foreach (types, i, type) {
         const char *word = json_string_value(type);
         if (!word || (strcmp(word, "attention") != 0 && strcmp(word, "full_attention") != 0))
             return fr_fail(FR_UNBUILT, "%s: layer_types: %.40s is not built (attention is)", source->where,
@@ -123,18 +123,15 @@ static const fr_model_spec sparse_defaults = {
 
 static const fr_model_spec sparse_gguf_defaults = {
     .trunk = {.rope = {{.neox = true}}},
-    .layer = {.ffn = {.activation = FR_SILU},
-              .experts = {.activation = FR_SILU,
-                          .scoring = FR_SCORING_SOFTMAX,
-                          .norm_top_k = true,
-                          .routed_scaling = 1.0F}},
+    .layer =
+        {.ffn = {.activation = FR_SILU},
+         .experts = {.activation = FR_SILU, .scoring = FR_SCORING_SOFTMAX, .norm_top_k = true, .routed_scaling = 1.0F}},
     .mixture = {.shared_by_count = true, .normalizes = true, .as_wide = true}};
 
 static fr_status read_mixture(const fr_source *source, fr_model_spec *s) {
     size_t *shared = &s->mixture.shared;
     FR_TRY(fr_mixture_read(source, s));
-    if (source->gguf)
-        return fr_gguf_size(source->gguf, ".expert_shared_feed_forward_length", 0, 1 << 22, 0, shared);
+    if (source->gguf) return fr_gguf_size(source->gguf, ".expert_shared_feed_forward_length", 0, 1 << 22, 0, shared);
     return fr_json_size(source->text, "shared_intermediate_size", 0, 1 << 22, 0, source->where, shared);
 }
 

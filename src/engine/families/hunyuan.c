@@ -90,7 +90,7 @@ static fr_status read_top_k(const fr_source *source, fr_experts_spec *e) {
         return fr_json_size(source->text, "moe_topk", 1, 4096, (int64_t)e->top_k, source->where, &e->top_k);
     if (!json_is_integer(first) || json_integer_value(first) < 1 || json_integer_value(first) > 4096)
         return fr_fail(FR_INPUT, "%s: moe_topk has no number of experts", source->where);
-    json_array_foreach(list, i, number)
+    json_array_foreach (list, i, number)
         if (!json_equal(number, first))
             return fr_fail(FR_UNBUILT, "%s: moe_topk that differs by layer is not built", source->where);
     e->top_k = (size_t)json_integer_value(first);

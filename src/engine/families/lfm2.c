@@ -8,12 +8,15 @@
 
 static const char kv_key[] = ".attention.head_count_kv";
 
-static const fr_model_spec defaults = {
-    .trunk = {.vocab = 65536, .hidden = 2560, .layers = 32, .context_limit = 128000, .eps = 1e-5F,
-              .rope = {{.neox = true, .theta = 1e6}}},
-    .layer = {.attention = {.heads = 32, .kv_heads = 8, .qk_norm = true},
-              .short_conv = {.conv_kernel = 3},
-              .ffn = {.width = 12288, .activation = FR_SILU}}};
+static const fr_model_spec defaults = {.trunk = {.vocab = 65536,
+                                                 .hidden = 2560,
+                                                 .layers = 32,
+                                                 .context_limit = 128000,
+                                                 .eps = 1e-5F,
+                                                 .rope = {{.neox = true, .theta = 1e6}}},
+                                       .layer = {.attention = {.heads = 32, .kv_heads = 8, .qk_norm = true},
+                                                 .short_conv = {.conv_kernel = 3},
+                                                 .ffn = {.width = 12288, .activation = FR_SILU}}};
 
 /* ------------------------------------------------------------------------------------------------------------- keys */
 
@@ -95,7 +98,7 @@ static fr_status kinds_from_json(const fr_source *source, const fr_model_spec *s
             return fr_fail(FR_UNBUILT, "%s: layer_types has \"%.40s\" for layer %zu, expected conv or full_attention",
                            source->where, word ? word : "", i);
     }
-    json_array_foreach(has_types || !has_list ? NULL : listed, i, number) {
+    json_array_foreach (has_types || !has_list ? NULL : listed, i, number) {
         json_int_t layer = json_is_integer(number) ? json_integer_value(number) : -1;
         if (layer < 0 || (size_t)layer >= s->trunk.layers)
             return fr_fail(FR_INPUT, "%s: full_attn_idxs has something that is no layer's number", source->where);
@@ -107,8 +110,10 @@ static fr_status kinds_from_json(const fr_source *source, const fr_model_spec *s
 static fr_status shape(const fr_source *source, fr_model_spec *s) {
     int64_t heads[FR_LAYERS_MAX];
     bool attends[FR_LAYERS_MAX];
-    if (!source->gguf) FR_TRY(kinds_from_json(source, s, attends));
-    else FR_TRY(fr_gguf_ints(source->gguf, kv_key, 0, 4096, FR_GGUF_REQUIRED, s->trunk.layers, heads));
+    if (!source->gguf)
+        FR_TRY(kinds_from_json(source, s, attends));
+    else
+        FR_TRY(fr_gguf_ints(source->gguf, kv_key, 0, 4096, FR_GGUF_REQUIRED, s->trunk.layers, heads));
     FR_TRY(fr_layers_alike(source, s));
     for (size_t i = 0; i < s->trunk.layers; i++) {
         fr_layer_spec *layer = &s->trunk.layer[i];
@@ -143,10 +148,10 @@ static const fr_tensor_name layer_names[] = {
     FR_MATRIX(fr_layer, attention.o, HIDDEN, QUERIES, "self_attn.out_proj.weight", "attn_output.weight", ATTENTION),
     FR_VECTOR(fr_layer, attention.q_norm, HEAD, "self_attn.q_layernorm.weight", "attn_q_norm.weight", ATTENTION),
     FR_VECTOR(fr_layer, attention.k_norm, HEAD, "self_attn.k_layernorm.weight", "attn_k_norm.weight", ATTENTION),
-    FR_NAMED(fr_layer, short_conv.in, FR_SLOT_THIRDS, HIDDEN, HIDDEN, "conv.in_proj.weight",
-             "shortconv.in_proj.weight", CONV),
-    FR_NAMED(fr_layer, short_conv.conv, FR_SLOT_CONV, HIDDEN, CONV_KERNEL, "conv.conv.weight",
-             "shortconv.conv.weight", CONV),
+    FR_NAMED(fr_layer, short_conv.in, FR_SLOT_THIRDS, HIDDEN, HIDDEN, "conv.in_proj.weight", "shortconv.in_proj.weight",
+             CONV),
+    FR_NAMED(fr_layer, short_conv.conv, FR_SLOT_CONV, HIDDEN, CONV_KERNEL, "conv.conv.weight", "shortconv.conv.weight",
+             CONV),
     FR_MATRIX(fr_layer, short_conv.out, HIDDEN, HIDDEN, "conv.out_proj.weight", "shortconv.out_proj.weight", CONV),
     FR_MATRIX(fr_layer, ffn.gate_up[0], FFN, HIDDEN, "feed_forward.w1.weight", "ffn_gate.weight"),
     FR_MATRIX(fr_layer, ffn.gate_up[1], FFN, HIDDEN, "feed_forward.w3.weight", "ffn_up.weight"),
@@ -154,14 +159,14 @@ static const fr_tensor_name layer_names[] = {
     {0},
 };
 
-const fr_family fr_family_lfm2 = {
-    .architectures = (const char *const[]){"Lfm2ForCausalLM", "LFM2ForCausalLM", "lfm2", NULL},
-    .gguf = "lfm2",
-    .tokenizer = "gpt2",
-    .pre = "lfm2",
-    .counts_ids = true,
-    .defaults = &defaults,
-    .rows = {sizes, fr_head_keys, eps},
-    .rope = fr_rope_whole_heads,
-    .shape = shape,
-    .names = &(const fr_tensor_naming){.model = model_names, .layer = {layer_names}}};
+const fr_family fr_family_lfm2 = {.architectures =
+                                      (const char *const[]){"Lfm2ForCausalLM", "LFM2ForCausalLM", "lfm2", NULL},
+                                  .gguf = "lfm2",
+                                  .tokenizer = "gpt2",
+                                  .pre = "lfm2",
+                                  .counts_ids = true,
+                                  .defaults = &defaults,
+                                  .rows = {sizes, fr_head_keys, eps},
+                                  .rope = fr_rope_whole_heads,
+                                  .shape = shape,
+                                  .names = &(const fr_tensor_naming){.model = model_names, .layer = {layer_names}}};

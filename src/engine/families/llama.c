@@ -9,10 +9,12 @@ static const fr_model_spec defaults = {
         {.vocab = 32000, .hidden = 4096, .layers = 32, .context_limit = 2048, .eps = 1e-6F, .rope = {{.neox = true}}},
     .layer = {.attention = {.heads = 32}, .ffn = {.width = 11008, .activation = FR_SILU}}};
 
-static const fr_config_row own[] = {
-    FR_ONLY("hidden_act", "silu"), FR_NONE(".expert_count"),
-    FR_FLAG(layer.attention.qkv_bias, "attention_bias", NULL), FR_FLAG(layer.attention.o_bias, "attention_bias", NULL),
-    FR_FLAG(layer.ffn.biased, "mlp_bias", NULL), {0}};
+static const fr_config_row own[] = {FR_ONLY("hidden_act", "silu"),
+                                    FR_NONE(".expert_count"),
+                                    FR_FLAG(layer.attention.qkv_bias, "attention_bias", NULL),
+                                    FR_FLAG(layer.attention.o_bias, "attention_bias", NULL),
+                                    FR_FLAG(layer.ffn.biased, "mlp_bias", NULL),
+                                    {0}};
 
 const fr_family fr_family_llama = {
     .architectures = (const char *const[]){"LlamaForCausalLM", "llama", NULL},

@@ -116,8 +116,10 @@ static fr_status from_json(fr_model_spec *spec, const json_t *text, const char *
     const fr_mixture_words w = words_of(spec, text);
     FR_TRY(fr_json_size(text, w.count, 1, EXPERTS_MAX, (int64_t)e->count, where, &e->count));
     FR_TRY(fr_json_size(text, w.top_k, 1, EXPERTS_MAX, (int64_t)e->top_k, where, &e->top_k));
-    if (c->as_wide) e->width = spec->layer.ffn.width;
-    else FR_TRY(fr_json_size(text, w.width, 1, WIDTH_MAX, (int64_t)e->width, where, &e->width));
+    if (c->as_wide)
+        e->width = spec->layer.ffn.width;
+    else
+        FR_TRY(fr_json_size(text, w.width, 1, WIDTH_MAX, (int64_t)e->width, where, &e->width));
     FR_TRY(read_shared(spec, text, where, w.shared));
     FR_TRY(fr_json_size(text, "first_k_dense_replace", 0, FR_LAYERS_MAX, (int64_t)c->leading_dense, where,
                         &c->leading_dense));
@@ -211,7 +213,7 @@ static fr_status read_steps(const fr_source *source, bool *is_dense) {
     for (i = 0; i < FR_LAYERS_MAX; i++) is_dense[i] = (i + 1) % (size_t)step != 0;
     if (dense && !json_is_null(dense) && !json_is_array(dense))
         return fr_fail(FR_INPUT, "%s: mlp_only_layers is no list", source->where);
-    json_array_foreach(dense, i, number) {
+    json_array_foreach (dense, i, number) {
         json_int_t layer = json_is_integer(number) ? json_integer_value(number) : -1;
         if (layer < 0 || layer >= FR_LAYERS_MAX)
             return fr_fail(FR_INPUT, "%s: mlp_only_layers has something that is no layer's number", source->where);

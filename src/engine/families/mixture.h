@@ -21,7 +21,6 @@ void fr_mixture_put_counts(const fr_trunk_spec *spec, fr_gguf_writer *writer);
 /* Reads the groups of experts from config.json. */
 fr_status fr_mixture_read_groups(const json_t *text, const char *where, fr_experts_spec *experts);
 
-
 /* Makes the layers of a spec, which have a mixture except for the leading ones and those marked in `dense`. NULL: none
  * is marked. */
 fr_status fr_mixture_layers(const fr_source *source, fr_model_spec *spec, const bool *dense);

@@ -18,14 +18,14 @@
 /* An opened layer; immutable. */
 typedef struct fr_mtp_layer {
     const float *enorm, *hnorm; /* [hidden] */
-    const float *norm;   /* [hidden]: its own or the target's */
-    fr_matrix eh_proj;   /* [hidden, 2 * hidden] */
-    fr_matrix embedding; /* [vocab, hidden] if the layer has its own; otherwise the target's is used */
-    fr_matrix head;      /* [vocab, hidden]: its own or the target's */
-    bool packed;         /* some matrix is packed */
-    bool blank_first;    /* pair 0 takes zeros for its embedding, as vLLM's does */
-    bool hidden_first;   /* eh_proj's columns are hnorm's, then enorm's */
-    fr_layer_spec spec;  /* its K/V is layer 0 of a cache of its own */
+    const float *norm;          /* [hidden]: its own or the target's */
+    fr_matrix eh_proj;          /* [hidden, 2 * hidden] */
+    fr_matrix embedding;        /* [vocab, hidden] if the layer has its own; otherwise the target's is used */
+    fr_matrix head;             /* [vocab, hidden]: its own or the target's */
+    bool packed;                /* some matrix is packed */
+    bool blank_first;           /* pair 0 takes zeros for its embedding, as vLLM's does */
+    bool hidden_first;          /* eh_proj's columns are hnorm's, then enorm's */
+    fr_layer_spec spec;         /* its K/V is layer 0 of a cache of its own */
     fr_layer layer;
 } fr_mtp_layer;
 

@@ -26,8 +26,8 @@ static fr_status put_mixture(const fr_trunk_spec *s, size_t mtp_layers, const ch
 }
 
 static const fr_config_part mixture = {.read = fr_mixture_read, .put = put_mixture};
-static const fr_config_row own[] = {FR_ONLY("hidden_act", "silu"), FR_WITHOUT("attention_bias"), FR_ABSENT("clip_qkv"),
-                                    {0}};
+static const fr_config_row own[] = {
+    FR_ONLY("hidden_act", "silu"), FR_WITHOUT("attention_bias"), FR_ABSENT("clip_qkv"), {0}};
 static const fr_config_row mixtures[] = {FR_PART(mixture), {0}};
 
 const fr_family fr_family_olmoe = {

@@ -68,8 +68,11 @@ static fr_status put_mixture(const fr_trunk_spec *s, size_t mtp_layers, const ch
 
 static const fr_config_part mixture = {.read = fr_mixture_read, .put = put_mixture};
 
-static const fr_config_row own[] = {FR_ONLY("hidden_act", "silu"), FR_WITHOUT("attention_bias"),
-                                    FR_WITHOUT("mtp_use_dedicated_embeddings"), FR_WITH("attn_output_gate"), {0}};
+static const fr_config_row own[] = {FR_ONLY("hidden_act", "silu"),
+                                    FR_WITHOUT("attention_bias"),
+                                    FR_WITHOUT("mtp_use_dedicated_embeddings"),
+                                    FR_WITH("attn_output_gate"),
+                                    {0}};
 static const fr_config_row sections[] = {FR_PART(fr_sections_part), {0}};
 static const fr_config_row others[] = {FR_MTP("mtp_num_hidden_layers"), FR_PART(fr_deltanet_part), {0}};
 static const fr_config_row mixtures[] = {FR_PART(mixture), {0}};
@@ -84,13 +87,23 @@ static fr_status shape(const fr_source *source, fr_model_spec *s) {
 
 const fr_family fr_family_qwen35 = {
     .architectures = (const char *const[]){"Qwen3_5ForCausalLM", "Qwen3_5ForConditionalGeneration", "qwen35", NULL},
-    .gguf = "qwen35", .tokenizer = "gpt2", .pre = "qwen35",
-    .defaults = &defaults, .rows = {own, fr_size_keys, sections, fr_head_keys, others}, .rope = fr_rope_sections,
-    .shape = shape, .names = &names};
+    .gguf = "qwen35",
+    .tokenizer = "gpt2",
+    .pre = "qwen35",
+    .defaults = &defaults,
+    .rows = {own, fr_size_keys, sections, fr_head_keys, others},
+    .rope = fr_rope_sections,
+    .shape = shape,
+    .names = &names};
 
 const fr_family fr_family_qwen35_moe = {
-    .architectures = (const char *const[]){"Qwen3_5MoeForCausalLM", "Qwen3_5MoeForConditionalGeneration", "qwen35moe",
-                                           NULL},
-    .gguf = "qwen35moe", .tokenizer = "gpt2", .pre = "qwen35",
-    .defaults = &defaults_of_mixtures, .rows = {own, fr_size_keys, sections, fr_head_keys, others, mixtures},
-    .rope = fr_rope_sections, .shape = shape, .names = &names};
+    .architectures =
+        (const char *const[]){"Qwen3_5MoeForCausalLM", "Qwen3_5MoeForConditionalGeneration", "qwen35moe", NULL},
+    .gguf = "qwen35moe",
+    .tokenizer = "gpt2",
+    .pre = "qwen35",
+    .defaults = &defaults_of_mixtures,
+    .rows = {own, fr_size_keys, sections, fr_head_keys, others, mixtures},
+    .rope = fr_rope_sections,
+    .shape = shape,
+    .names = &names};

@@ -31,10 +31,11 @@ static fr_status put_mixture(const fr_trunk_spec *s, size_t mtp_layers, const ch
 
 static const fr_config_part mixture = {.read = read_mixture, .put = put_mixture};
 static const fr_config_row mixtures[] = {FR_PART(mixture), {0}};
-static const fr_config_row own[] = {
-    FR_ONLY("hidden_act", "silu"), FR_WITHOUT("use_sliding_window"),
-    FR_FLAG(layer.attention.qkv_bias, "attention_bias", NULL), FR_FLAG(layer.attention.o_bias, "attention_bias", NULL),
-    {0}};
+static const fr_config_row own[] = {FR_ONLY("hidden_act", "silu"),
+                                    FR_WITHOUT("use_sliding_window"),
+                                    FR_FLAG(layer.attention.qkv_bias, "attention_bias", NULL),
+                                    FR_FLAG(layer.attention.o_bias, "attention_bias", NULL),
+                                    {0}};
 
 const fr_family fr_family_qwen3_moe = {
     .architectures = (const char *const[]){"Qwen3MoeForCausalLM", "qwen3moe", NULL},

@@ -56,23 +56,22 @@ static fr_status put_mixture(const fr_trunk_spec *s, size_t mtp_layers, const ch
 
 static const fr_config_part mixture = {.read = fr_mixture_read, .put = put_mixture};
 static const fr_config_row own[] = {FR_ONLY("hidden_act", "silu"), FR_WITHOUT("attention_bias"), {0}};
-static const fr_config_row others[] = {FR_MTP("mtp_num_hidden_layers"), FR_PART(fr_deltanet_part), FR_PART(mixture),
-                                       {0}};
+static const fr_config_row others[] = {
+    FR_MTP("mtp_num_hidden_layers"), FR_PART(fr_deltanet_part), FR_PART(mixture), {0}};
 
 static fr_status shape(const fr_source *source, fr_model_spec *s) {
     s->layer.deltanet.tiled = false;
-    s->layer.deltanet.fused =
-        source->gguf ? fr_source_has(source, "blk.0.ssm_in.weight") : source->weights != NULL;
+    s->layer.deltanet.fused = source->gguf ? fr_source_has(source, "blk.0.ssm_in.weight") : source->weights != NULL;
     return fr_deltanet_layers(source, s, fr_mixture_sparse_layers);
 }
 
-const fr_family fr_family_qwen3_next = {
-    .architectures = (const char *const[]){"Qwen3NextForCausalLM", "qwen3next", NULL},
-    .gguf = "qwen3next",
-    .tokenizer = "gpt2",
-    .pre = "qwen2",
-    .defaults = &defaults,
-    .rows = {own, fr_size_keys, fr_head_keys, others},
-    .rope = fr_rope_one_form,
-    .shape = shape,
-    .names = &names};
+const fr_family fr_family_qwen3_next = {.architectures =
+                                            (const char *const[]){"Qwen3NextForCausalLM", "qwen3next", NULL},
+                                        .gguf = "qwen3next",
+                                        .tokenizer = "gpt2",
+                                        .pre = "qwen2",
+                                        .defaults = &defaults,
+                                        .rows = {own, fr_size_keys, fr_head_keys, others},
+                                        .rope = fr_rope_one_form,
+                                        .shape = shape,
+                                        .names = &names};

@@ -80,7 +80,7 @@ static fr_status read_divisors_of(const json_t *scaling, const char *key, const 
     size_t i;
     if (!json_is_array(list) || json_array_size(list) > FR_LONGROPE_ANGLES)
         return fr_fail(FR_INPUT, "%s: %s is no list of up to %d numbers", where, key, FR_LONGROPE_ANGLES);
-    json_array_foreach(list, i, number) {
+    json_array_foreach (list, i, number) {
         divisors[i] = (float)json_number_value(number);
         if (!(divisors[i] >= 1e-6F && divisors[i] <= 1e9F))
             return fr_fail(FR_INPUT, "%s: %s has something at index %zu that is no number of 1e-6 to 1e9", where, key,
@@ -268,8 +268,10 @@ fr_status fr_rope_check_longrope(const fr_rope_spec *rope, const char *where) {
     for (size_t i = 0; i < FR_LONGROPE_ANGLES; i++)
         for (int reach = FR_ROPE_NEAR; reach < FR_ROPE_REACHES; reach++)
             if ((rope->longrope[reach][i] > 0) != (i < angles))
-                return fr_fail(FR_INPUT, "%s: rope_scaling or rope_parameters of longrope has no short_factor and "
-                               "long_factor of %zu numbers, one for each angle", where, angles);
+                return fr_fail(FR_INPUT,
+                               "%s: rope_scaling or rope_parameters of longrope has no short_factor and "
+                               "long_factor of %zu numbers, one for each angle",
+                               where, angles);
     return FR_OK;
 }
 

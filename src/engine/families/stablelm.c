@@ -6,15 +6,20 @@
 #include "src/engine/families/family.h"
 
 static const fr_model_spec defaults = {
-    .trunk = {.vocab = 50304, .hidden = 2560, .layers = 32, .context_limit = 4096, .eps = 1e-5F, .layer_norm = true,
-              .norm_bias = true, .rope = {{.neox = true, .partial = 0.25}}},
+    .trunk = {.vocab = 50304,
+              .hidden = 2560,
+              .layers = 32,
+              .context_limit = 4096,
+              .eps = 1e-5F,
+              .layer_norm = true,
+              .norm_bias = true,
+              .rope = {{.neox = true, .partial = 0.25}}},
     .layer = {.attention = {.heads = 32, .kv_heads = 32}, .ffn = {.width = 6912, .activation = FR_SILU}}};
 
 /* Finds out if both parts read one norm: in GGUF they do if there is no second norm. */
 static fr_status read_norms(const fr_source *source, fr_model_spec *s) {
     bool shared = !fr_source_has(source, "blk.0.ffn_norm.weight");
-    if (!source->gguf)
-        FR_TRY(fr_json_bool(source->text, "use_parallel_residual", false, source->where, &shared));
+    if (!source->gguf) FR_TRY(fr_json_bool(source->text, "use_parallel_residual", false, source->where, &shared));
     s->layer.norms = shared ? FR_NORM_SHARED : FR_NORMS_BEFORE;
     return FR_OK;
 }
@@ -27,11 +32,19 @@ static fr_status put_norms(const fr_trunk_spec *s, size_t mtp_layers, const char
 }
 
 static const fr_config_part norms = {.read = read_norms, .put = put_norms};
-static const fr_config_row own[] = {FR_ONLY("hidden_act", "silu"), FR_WITHOUT("qk_layernorm"), FR_PART(norms),
-                                    FR_FLAG(layer.attention.qkv_bias, "use_qkv_bias", NULL), {0}};
+static const fr_config_row own[] = {FR_ONLY("hidden_act", "silu"),
+                                    FR_WITHOUT("qk_layernorm"),
+                                    FR_PART(norms),
+                                    FR_FLAG(layer.attention.qkv_bias, "use_qkv_bias", NULL),
+                                    {0}};
 
 const fr_family fr_family_stablelm = {
     .architectures = (const char *const[]){"StableLmForCausalLM", "StableLMEpochForCausalLM", "stablelm", NULL},
-    .gguf = "stablelm", .tokenizer = "gpt2", .pre = "stablelm2", .finds_biases = true,
-    .defaults = &defaults, .rows = {own, fr_size_keys, fr_layer_norm_head_keys}, .rope = fr_rope_one_form,
+    .gguf = "stablelm",
+    .tokenizer = "gpt2",
+    .pre = "stablelm2",
+    .finds_biases = true,
+    .defaults = &defaults,
+    .rows = {own, fr_size_keys, fr_layer_norm_head_keys},
+    .rope = fr_rope_one_form,
     .names = &(const fr_tensor_naming){.layer = {fr_attention_names, fr_pre_norm_names, fr_ffn_names}}};

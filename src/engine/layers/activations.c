@@ -50,8 +50,7 @@ void fr_activations_layout(fr_activations *a, const fr_trunk *trunk, const fr_ke
                            fr_arena *arena, size_t max_rows, size_t input_width, size_t threads) {
     const fr_experts_spec *experts = fr_spec_experts(&trunk->spec);
     const fr_layer_spec *recurrent = recurrent_of(&trunk->spec);
-    const fr_deltanet_spec *deltanet =
-        recurrent && recurrent->mixer == FR_MIXER_DELTANET ? &recurrent->deltanet : NULL;
+    const fr_deltanet_spec *deltanet = recurrent && recurrent->mixer == FR_MIXER_DELTANET ? &recurrent->deltanet : NULL;
     size_t head_dim, joined, widest;
     *a = (fr_activations){.trunk = trunk, .kernels = kernels};
     set_widths(a, &head_dim, &joined);
@@ -60,8 +59,10 @@ void fr_activations_layout(fr_activations *a, const fr_trunk *trunk, const fr_ke
     fr_mla_layout(a, packed, arena, max_rows, threads);
     widest = fr_larger(fr_larger(trunk->spec.hidden, joined), fr_larger(a->ffn_width, input_width));
     widest = fr_larger(widest, a->q_a_width);
-    if (deltanet) fr_deltanet_layout(a, deltanet, arena, max_rows, threads);
-    else if (recurrent) fr_short_conv_layout(a, &recurrent->short_conv, arena, max_rows);
+    if (deltanet)
+        fr_deltanet_layout(a, deltanet, arena, max_rows, threads);
+    else if (recurrent)
+        fr_short_conv_layout(a, &recurrent->short_conv, arena, max_rows);
     if (deltanet) widest = fr_larger(widest, deltanet->value_heads * deltanet->value_dim);
     fr_workspace_layout(&a->workspace, kernels, arena, packed, max_rows, widest);
     if (trunk->stages) a->lent = fr_arena_take(arena, max_rows * trunk->stages->lent_bytes, 1);

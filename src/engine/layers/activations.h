@@ -55,8 +55,8 @@ typedef struct fr_deltanet_rows {
     float *mixed; /* [rows, channels] queries, keys and values, the convolution's output */
     float *z;     /* [rows, width] gates on the outputs */
     float *seen;  /* [rows, width] the outputs of the states */
-    float *fused;        /* [rows, channels + width] inputs and z if one projection gives both; otherwise NULL */
-    float *gates;        /* [rows, 2 * value heads] b and a, if one projection gives both */
+    float *fused; /* [rows, channels + width] inputs and z if one projection gives both; otherwise NULL */
+    float *gates; /* [rows, 2 * value heads] b and a, if one projection gives both */
     size_t channels, width;
 
     float *rerun;          /* [threads, FR_STEP_MAX, rerun_width] keys and values of positions that are run again */
@@ -70,7 +70,7 @@ typedef struct fr_activations {
     const fr_kernels *kernels;
     fr_workspace workspace; /* of the products with the rows below */
     fr_batch batch;
-    size_t keep;  /* rows before it are run for their K/V alone; 0 once no later layer has K/V */
+    size_t keep;      /* rows before it are run for their K/V alone; 0 once no later layer has K/V */
     bool reads_ahead; /* memory does not hold all experts: the system is asked for chosen ones before they are read */
 
     const fr_aux_layers *aux_layers; /* NULL: none */
@@ -78,14 +78,14 @@ typedef struct fr_activations {
     /* the input of attention's projections instead of the normed stream; NULL: they read the stream */
     const float *input;
 
-    float *x;       /* [hidden] the residual stream */
-    float *normed;  /* [hidden] */
-    float *out;     /* [hidden] the output of a branch, which is added to the stream */
-    float *q;       /* [q_width] queries, each followed by its gate if there are gates */
-    float *attn;    /* [q_width] attention's output */
-    float *k, *v;   /* [kv_width] before they are stored */
-    float *q_a;     /* [q_a_width] the latents of latent attention's queries */
-    float *heads;   /* [heads_width] its heads: nope and rotary parts of the queries, later the heads' outputs */
+    float *x;         /* [hidden] the residual stream */
+    float *normed;    /* [hidden] */
+    float *out;       /* [hidden] the output of a branch, which is added to the stream */
+    float *q;         /* [q_width] queries, each followed by its gate if there are gates */
+    float *attn;      /* [q_width] attention's output */
+    float *k, *v;     /* [kv_width] before they are stored */
+    float *q_a;       /* [q_a_width] the latents of latent attention's queries */
+    float *heads;     /* [heads_width] its heads: nope and rotary parts of the queries, later the heads' outputs */
     float *gate, *up; /* [ffn_width] */
     float *token;     /* [layers * ple_width] the per-layer embeddings of the row's token */
     float *ple_table; /* [layers * ple_width] the table's row */
@@ -100,7 +100,7 @@ typedef struct fr_activations {
     fr_conv_rows *conv;         /* NULL: no layer that convolves */
     fr_deltanet_rows *deltanet; /* NULL: no layer of gated DeltaNet */
     float *gates;               /* [rows, 3 * hidden] of short convolutions */
-    uint8_t *lent; /* [rows, lent_bytes of stages] keys and values that are sent to other ranks */
+    uint8_t *lent;              /* [rows, lent_bytes of stages] keys and values that are sent to other ranks */
 } fr_activations;
 
 /* Takes room for up to max_rows rows from the arena, or measures it. input_width: columns of the widest product

@@ -215,12 +215,13 @@ static bool positions_are_better(const fr_team *team, const fr_attend_rows *a) {
     size_t queries = a->batch->count * a->heads, heads = a->kv_heads;
     if (queries >= few(team->count) || !one_chain(a->batch)) return false;
     size_t length = (size_t)(a->batch->rows[a->batch->count - 1].position + 1 - query_of(a, 0).first);
-    return queries % team->count != 0 && queries / heads <= FR_ATTEND_BATCH &&
-           heads * length >= team->count * BLOCK;
+    return queries % team->count != 0 && queries / heads <= FR_ATTEND_BATCH && heads * length >= team->count * BLOCK;
 }
 
 void fr_attend_run(const fr_team *team, const fr_attend_rows *rows) {
     if (rows->batch->count == 0 || rows->heads == 0) return;
-    if (positions_are_better(team, rows)) partition_positions(team, rows);
-    else partition_queries(team, rows);
+    if (positions_are_better(team, rows))
+        partition_positions(team, rows);
+    else
+        partition_queries(team, rows);
 }

@@ -22,9 +22,9 @@ typedef struct fr_attend_workspace {
     fr_attn_query *queries; /* [threads][FR_ATTEND_BATCH] */
     float *scratch;         /* [threads][scratch_size] */
     size_t scratch_size;
-    float *partials;        /* results of single blocks; NULL: there is one thread */
-    size_t partials_size;   /* floats */
-    float *sums;            /* [2 * threads][2]: m and l of queries whose blocks are joined split by split */
+    float *partials;      /* results of single blocks; NULL: there is one thread */
+    size_t partials_size; /* floats */
+    float *sums;          /* [2 * threads][2]: m and l of queries whose blocks are joined split by split */
 } fr_attend_workspace;
 
 /* Takes a workspace for heads of up to head_dim from the arena, or measures it. */
@@ -40,9 +40,9 @@ typedef struct fr_attend_rows {
     float *out;            /* [rows, stride]: as many outputs of its value_dim */
     size_t stride, heads;
     size_t kv_first, kv_heads; /* the KV heads that those queries read, among those that the cache keeps */
-    size_t span; /* the most positions that a row sees, 0: all */
-    float scale, softcap; /* of the scores; softcap 0: none */
-    const float *sinks;   /* [heads] the scores of attention sinks, which have no value; NULL: none */
+    size_t span;               /* the most positions that a row sees, 0: all */
+    float scale, softcap;      /* of the scores; softcap 0: none */
+    const float *sinks;        /* [heads] the scores of attention sinks, which have no value; NULL: none */
 } fr_attend_rows;
 
 /* Gives the row and head of a query by its number in the order above, whose last part runs fastest. A step that

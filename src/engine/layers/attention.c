@@ -91,8 +91,7 @@ static void project(const fr_team *team, const fr_activations *a, const fr_atten
     if (!spec->owns_kv) return;
     const fr_kv_layer *kept = kept_of(a, spec);
     size_t first = kept->first * spec->head_dim, last = first + kept->heads * spec->head_dim;
-    fr_matrix_apply_share(team, w, &weights->k, first, last,
-                          &(fr_matrix_rows){a->k, a->kv_width, input, width, rows});
+    fr_matrix_apply_share(team, w, &weights->k, first, last, &(fr_matrix_rows){a->k, a->kv_width, input, width, rows});
     if (weights->v.data)
         fr_matrix_apply_share(team, w, &weights->v, first, last,
                               &(fr_matrix_rows){a->v, a->kv_width, input, width, rows});
@@ -101,9 +100,8 @@ static void project(const fr_team *team, const fr_activations *a, const fr_atten
 /* Makes queries and keys whole rows on all ranks, for norms over all of their heads. */
 static void publish_wide(const fr_team *team, const fr_activations *a, const fr_attention_spec *spec) {
     const fr_split keys = fr_split_heads(spec->kv_heads, spec->kv_heads, spec->head_dim);
-    const fr_shared_rows rows[] = {
-        {a->q, a->q_width, a->batch.count, fr_attention_split(a, spec, query_step(spec))},
-        {a->k, a->kv_width, a->batch.count, keys}};
+    const fr_shared_rows rows[] = {{a->q, a->q_width, a->batch.count, fr_attention_split(a, spec, query_step(spec))},
+                                   {a->k, a->kv_width, a->batch.count, keys}};
     fr_publish_rows(team, rows, spec->owns_kv ? 2 : 1);
 }
 
@@ -119,8 +117,7 @@ static void norm_rows(const fr_team *team, const fr_activations *a, const fr_att
     fr_part_rows(team, a->batch.count, &begin, &end);
     for (size_t r = begin; r < end; r++) {
         norm_wide(a, a->q + r * a->q_width, weights->q_bias, weights->q_norm, spec->heads * n);
-        if (spec->owns_kv)
-            norm_wide(a, a->k + r * a->kv_width, weights->k_bias, weights->k_norm, spec->kv_heads * n);
+        if (spec->owns_kv) norm_wide(a, a->k + r * a->kv_width, weights->k_bias, weights->k_norm, spec->kv_heads * n);
     }
 }
 
@@ -164,7 +161,8 @@ static void store_kv(const fr_activations *a, const fr_attention_spec *spec, con
     if (weights->v_bias) k->add(value, weights->v_bias + head * n, n);
     if (spec->v_norm)
         k->rmsnorm(stored, value, NULL, n, a->trunk->spec.eps);
-    else if (value != stored) memcpy(stored, value, n * sizeof *value);
+    else if (value != stored)
+        memcpy(stored, value, n * sizeof *value);
     shape_head(a, spec, key, of_head(spec, weights->k_bias, head), spec->qk_norm_wide ? NULL : weights->k_norm, row);
     const fr_kv_layer *cache = &a->batch.timelines[of->timeline]->layers[spec->kv];
     k->kv_store[cache->k.type](fr_kv_slot(cache, &cache->k, head - cache->first, position), key, n);
@@ -251,9 +249,9 @@ void fr_attention_run(const fr_team *team, fr_activations *a, const fr_layer_spe
         fr_team_sync(team);
         gate_heads(team, a, spec);
     }
-    fr_publish_input(team, &a->workspace, &weights->o,
-                     &(fr_shared_rows){a->attn, a->q_width, a->batch.count,
-                                                            fr_attention_split(a, spec, spec->head_dim)});
+    fr_publish_input(
+        team, &a->workspace, &weights->o,
+        &(fr_shared_rows){a->attn, a->q_width, a->batch.count, fr_attention_split(a, spec, spec->head_dim)});
     fr_matrix_apply(team, &a->workspace, &weights->o,
                     &(fr_matrix_rows){a->out, a->trunk->spec.hidden, a->attn, a->q_width, a->batch.count});
 }

@@ -42,8 +42,10 @@ void fr_conv_collect(const fr_activations *a, const fr_recurrent *ring, const fr
     size_t conv_kernel = layer->shape.conv_kernel;
     for (size_t back = 0; back < conv_kernel; back++) {
         const float *input = NULL;
-        if (row >= 0) input = a->conv->input + (size_t)row * a->conv->width;
-        else if (position >= back) input = fr_recurrent_slot(ring, layer, position - back);
+        if (row >= 0)
+            input = a->conv->input + (size_t)row * a->conv->width;
+        else if (position >= back)
+            input = fr_recurrent_slot(ring, layer, position - back);
         inputs[conv_kernel - 1 - back] = input;
         if (row >= 0) row = a->batch.rows[row].parent;
     }

@@ -134,8 +134,8 @@ typedef struct head_run {
     const fr_recurrent *recurrent;
     const fr_recurrent_layer *states;
     size_t head, key_head;
-    float *rerun, *strip;   /* the thread's own */
-    fr_deltanet_row *rows;  /* the positions after the base, then the batch's rows */
+    float *rerun, *strip;  /* the thread's own */
+    fr_deltanet_row *rows; /* the positions after the base, then the batch's rows */
     size_t count;
 } head_run;
 
@@ -184,10 +184,8 @@ static void run_head(const fr_activations *a, const head_run *run) {
     size_t size = fr_deltanet_state(run->spec->key_dim, run->spec->value_dim), done = 0;
     size_t state_at = run->states->state_at + (run->head - run->states->shape.before) * size;
     float *state = (float *)r->base + state_at;
-    fr_deltanet part = {.state = state,
-                        .key_dim = run->spec->key_dim,
-                        .value_dim = run->spec->value_dim,
-                        .scratch = run->strip};
+    fr_deltanet part = {
+        .state = state, .key_dim = run->spec->key_dim, .value_dim = run->spec->value_dim, .scratch = run->strip};
     if (r->at == 0) memset(state, 0, size * sizeof *state);
     for (size_t i = 0; i < r->points; i++) {
         part.rows = run->rows + done;
@@ -287,16 +285,16 @@ static void project(const fr_team *team, const fr_activations *a, const fr_delta
         fr_matrix_apply_share(team, w, &weights->in_z, first * each, last * each,
                               &(fr_matrix_rows){d->z, d->width, a->normed, hidden, rows});
     if (weights->in_qkv.data)
-        fr_matrix_apply(team, w, &weights->in_qkv,
-                        &(fr_matrix_rows){a->conv->input, stride, a->normed, hidden, rows});
+        fr_matrix_apply(team, w, &weights->in_qkv, &(fr_matrix_rows){a->conv->input, stride, a->normed, hidden, rows});
     if (spec->fused) project_fused(team, a, spec, &weights->in_qkvz);
 }
 
 /* Makes the inputs of the convolution whole on each rank: value heads may need keys of any key head, and rings keep
  * all inputs. States are those of the rank's own heads alone. */
 static void publish_inputs(const fr_team *team, const fr_activations *a, const fr_matrix *in_qkv) {
-    fr_publish_rows(team, &(fr_shared_rows){a->conv->input, a->conv->width, a->batch.count,
-                                            fr_split_features(in_qkv->features)}, in_qkv->data != NULL);
+    fr_publish_rows(
+        team, &(fr_shared_rows){a->conv->input, a->conv->width, a->batch.count, fr_split_features(in_qkv->features)},
+        in_qkv->data != NULL);
 }
 
 void fr_deltanet_run(const fr_team *team, fr_activations *a, const fr_layer_spec *layer_spec, const fr_layer *layer,

@@ -61,9 +61,9 @@ void fr_experts_score(const fr_team *team, const fr_activations *a, const fr_exp
                       const fr_experts_weights *weights) {
     const fr_experts_rows *m = a->experts;
     size_t hidden = a->trunk->spec.hidden;
-    fr_matrix_apply_whole(team, spec->parallel ? &m->workspace : &a->workspace, &weights->router,
-                          &(fr_matrix_rows){m->scores, spec->count, spec->parallel ? m->routed : a->normed, hidden,
-                                            a->batch.count});
+    fr_matrix_apply_whole(
+        team, spec->parallel ? &m->workspace : &a->workspace, &weights->router,
+        &(fr_matrix_rows){m->scores, spec->count, spec->parallel ? m->routed : a->normed, hidden, a->batch.count});
 }
 
 /* Sorts all rows' pairs by expert and then row: a counting sort. */
@@ -152,8 +152,10 @@ static void expert_in(const fr_activations *a, const fr_experts_spec *spec, cons
         float *gate = inner + r * stride + begin, *up = gate + ffn;
         if (weights->gate_bias) k->add(gate, weights->gate_bias + expert * ffn + begin, end - begin);
         if (weights->up_bias) k->add(up, weights->up_bias + expert * ffn + begin, end - begin);
-        if (spec->activation == FR_CLAMPED_SWIGLU) k->clamped_swiglu(gate, gate, up, end - begin, spec->limit);
-        else fr_activate(k, spec->activation, gate, up, end - begin);
+        if (spec->activation == FR_CLAMPED_SWIGLU)
+            k->clamped_swiglu(gate, gate, up, end - begin, spec->limit);
+        else
+            fr_activate(k, spec->activation, gate, up, end - begin);
     }
 }
 
@@ -254,6 +256,8 @@ void fr_experts_join(const fr_activations *a, const fr_layer_spec *spec, const f
         k->rmsnorm(routed, routed, weights->post_norm, hidden, eps);
     }
     if (spec->experts.shared_gated && spec->ffn.width) k->scale(out, hidden, shared_weight(a, weights, row));
-    if (spec->ffn.width) k->add(out, routed, hidden);
-    else memcpy(out, routed, hidden * sizeof *out);
+    if (spec->ffn.width)
+        k->add(out, routed, hidden);
+    else
+        memcpy(out, routed, hidden * sizeof *out);
 }

@@ -44,8 +44,7 @@ void fr_ffn_gate(const fr_team *team, const fr_activations *a, const fr_ffn_spec
 
 void fr_ffn_down(const fr_team *team, const fr_activations *a, const fr_ffn_weights *weights) {
     fr_publish_input(team, &a->workspace, &weights->down,
-                     &(fr_shared_rows){a->gate, a->ffn_width, a->batch.count,
-                                                            fr_split_features(weights->down.cols)});
+                     &(fr_shared_rows){a->gate, a->ffn_width, a->batch.count, fr_split_features(weights->down.cols)});
     fr_matrix_apply(team, &a->workspace, &weights->down,
                     &(fr_matrix_rows){a->out, a->trunk->spec.hidden, a->gate, a->ffn_width, a->batch.count});
 }
@@ -59,6 +58,7 @@ void fr_ffn_join(const fr_team *team, const fr_activations *a, const fr_layer_sp
         join_row(a, layer->ffn.down_bias, layer->post_ffn_norm, r);
         if (layer->ple.gate.data)
             fr_matrix_input_row(&a->workspace, r, x, hidden);
-        else if (layer->scalar) a->kernels->scale(x, hidden, *layer->scalar);
+        else if (layer->scalar)
+            a->kernels->scale(x, hidden, *layer->scalar);
     }
 }

@@ -60,19 +60,19 @@ typedef struct fr_forward {
     const fr_model *model;
     void *activations; /* of the model */
     fr_batch batch;
-    size_t keep;           /* rows before it are run for their K/V alone */
-    float *hidden;         /* [rows, hidden] out, from row `keep` on: after the final norm */
+    size_t keep;                     /* rows before it are run for their K/V alone */
+    float *hidden;                   /* [rows, hidden] out, from row `keep` on: after the final norm */
     const fr_aux_layers *aux_layers; /* NULL: none */
     float *aux_hidden;               /* [rows, aux_layers, hidden] out, from row `keep` on */
     bool lends; /* a drafter reads keys and values of the last layers that keep any, so all ranks need them */
     size_t head_first, head_rows; /* rows whose logits are wanted, none before keep; 0: none */
-    const fr_matrix *head; /* the head that makes them; NULL: the model's own */
-    float *logits;         /* [head_rows, features of the head] out: after soft capping */
-    bool best_alone;       /* only `best` is read: if ranks run it, each then has only its own share of the logits */
+    const fr_matrix *head;        /* the head that makes them; NULL: the model's own */
+    float *logits;                /* [head_rows, features of the head] out: after soft capping */
+    bool best_alone; /* only `best` is read: if ranks run it, each then has only its own share of the logits */
     /* [threads, best_stride] out, the first head_rows of them: the largest logit's feature, -1 if any is not
      * finite. */
     int64_t *best;
-    size_t best_stride;    /* the most head_rows */
+    size_t best_stride; /* the most head_rows */
 } fr_forward;
 
 /* The head that makes logits of hidden rows. */

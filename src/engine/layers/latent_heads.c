@@ -27,10 +27,9 @@ static fr_status check_tiles(const fr_weights *weights, const char *prefix, cons
     FR_TRY(fr_checkpoint_tensor(weights->files, full, &tensor));
     if (!fr_packs(tensor->type) || (mla->nope % FR_TILE_FEATURES == 0 && mla->value_dim % FR_TILE_FEATURES == 0))
         return FR_OK;
-    return fr_fail(FR_UNBUILT,
-                   "%s: tensor %s of type %s with heads of %zu and %zu rows is not built: multiples of %d are",
-                   weights->files->path, full, fr_dtype_name(tensor->type), mla->nope, mla->value_dim,
-                   FR_TILE_FEATURES);
+    return fr_fail(
+        FR_UNBUILT, "%s: tensor %s of type %s with heads of %zu and %zu rows is not built: multiples of %d are",
+        weights->files->path, full, fr_dtype_name(tensor->type), mla->nope, mla->value_dim, FR_TILE_FEATURES);
 }
 
 /* Points k_b at each head's matrix [latent, nope] in the copy. */

@@ -43,12 +43,12 @@ typedef struct fr_mla_weights {
 } fr_mla_weights;
 
 typedef struct fr_deltanet_weights {
-    fr_matrix in_qkv, in_z; /* [queries, keys, values of all heads; hidden], [value_heads * value_dim, hidden] */
-    fr_matrix in_b, in_a;   /* [value_heads, hidden] */
-    fr_matrix in_qkvz;      /* instead of the first two: for each key head its query, key, values, and their z */
-    fr_matrix in_ba;        /* instead of the other two: for each key head b of its values, then a */
-    fr_matrix out;          /* [hidden, value_heads * value_dim] */
-    const float *conv;      /* [conv_kernel, channels of in_qkv] the oldest position's first */
+    fr_matrix in_qkv, in_z;       /* [queries, keys, values of all heads; hidden], [value_heads * value_dim, hidden] */
+    fr_matrix in_b, in_a;         /* [value_heads, hidden] */
+    fr_matrix in_qkvz;            /* instead of the first two: for each key head its query, key, values, and their z */
+    fr_matrix in_ba;              /* instead of the other two: for each key head b of its values, then a */
+    fr_matrix out;                /* [hidden, value_heads * value_dim] */
+    const float *conv;            /* [conv_kernel, channels of in_qkv] the oldest position's first */
     const float *dt_bias, *decay; /* [value_heads]; decay: -exp(A_log) */
     const float *value_norm;      /* [value_dim] */
 } fr_deltanet_weights;
@@ -73,15 +73,15 @@ typedef struct fr_ple_weights {
 /* Weights of a mixture. One tensor may fill gate and up (FR_SLOT_EXPERTS_PARTS), so these are neighbours, in this
  * order. */
 typedef struct fr_experts_weights {
-    fr_matrix router;          /* [experts, hidden] */
-    const float *router_scale; /* [hidden] */
-    const float *router_bias;  /* [experts] added to the scores that choose experts */
-    const float *product_bias; /* [experts] added to the router's products */
-    const float *scale;        /* [experts] multiplies the experts' weights */
-    const float *shared_gate;  /* [hidden] */
+    fr_matrix router;                                    /* [experts, hidden] */
+    const float *router_scale;                           /* [hidden] */
+    const float *router_bias;                            /* [experts] added to the scores that choose experts */
+    const float *product_bias;                           /* [experts] added to the router's products */
+    const float *scale;                                  /* [experts] multiplies the experts' weights */
+    const float *shared_gate;                            /* [hidden] */
     const float *pre_norm, *post_dense_norm, *post_norm; /* [hidden] if the mixture is parallel to a feed-forward */
-    fr_matrix *gate, *up, *down; /* [experts]: [width, hidden] twice, [hidden, width] */
-    const float *gate_bias, *up_bias, *down_bias; /* [experts, width] twice, [experts, hidden] */
+    fr_matrix *gate, *up, *down;                         /* [experts]: [width, hidden] twice, [hidden, width] */
+    const float *gate_bias, *up_bias, *down_bias;        /* [experts, width] twice, [experts, hidden] */
 } fr_experts_weights;
 
 _Static_assert(offsetof(fr_experts_weights, up) == offsetof(fr_experts_weights, gate) + sizeof(fr_matrix *),
@@ -103,25 +103,25 @@ typedef struct fr_layer {
 typedef struct fr_trunk {
     fr_trunk_spec spec;
     fr_layer *layers;
-    fr_matrix embedding; /* [vocab, hidden] */
-    fr_matrix head;      /* [vocab, hidden]; the embedding if they are tied */
-    bool head_sorted;    /* its rows are in another order; there is no embedding then */
+    fr_matrix embedding;           /* [vocab, hidden] */
+    fr_matrix head;                /* [vocab, hidden]; the embedding if they are tied */
+    bool head_sorted;              /* its rows are in another order; there is no embedding then */
     const float *norm, *norm_bias; /* [hidden], the final norm */
-    fr_matrix ple_table; /* [vocab, layers * ple_width] */
-    fr_matrix ple_projection; /* [layers * ple_width, hidden] */
-    const float *ple_norm;    /* [ple_width] */
+    fr_matrix ple_table;           /* [vocab, layers * ple_width] */
+    fr_matrix ple_projection;      /* [layers * ple_width, hidden] */
+    const float *ple_norm;         /* [ple_width] */
 
-    float *inverse[FR_ROPES]; /* rotary frequencies, [dims / 2] */
+    float *inverse[FR_ROPES];          /* rotary frequencies, [dims / 2] */
     float *rope_far_inverse[FR_ROPES]; /* those for texts of more than rope_near_max ids; NULL: the same */
-    size_t rope_near_max;         /* 0: all texts have the same frequencies */
-    fr_kv_shape *kv_shapes;   /* one per owning layer */
+    size_t rope_near_max;              /* 0: all texts have the same frequencies */
+    fr_kv_shape *kv_shapes;            /* one per owning layer */
     size_t kv_count;
     fr_recurrent_shape *recurrent_shapes; /* one per layer with a state */
     size_t recurrent_count;
-    size_t owners; /* layers from here on borrow their KV, and have no state */
-    bool packed;   /* some matrix is packed */
+    size_t owners;            /* layers from here on borrow their KV, and have no state */
+    bool packed;              /* some matrix is packed */
     struct fr_stages *stages; /* the layers that each rank runs (stages.h); NULL: layers are not divided among ranks */
-    bool drafts; /* it is a drafter, whose messages among ranks don't count as a target's layers */
+    bool drafts;              /* it is a drafter, whose messages among ranks don't count as a target's layers */
 } fr_trunk;
 
 #endif

@@ -24,12 +24,12 @@ typedef struct fr_rope_spec {
     size_t sections[FR_AXES];
     /* instead they follow the axes in turn; the first axis takes the turns of one that has its number */
     bool mrope_interleaved;
-    double theta, partial, factor; /* as fr_rope_frequencies takes them */
+    double theta, partial, factor;                    /* as fr_rope_frequencies takes them */
     double low_factor, high_factor, original_context; /* as fr_rope_scale takes them, with FR_ROPE_LLAMA3 */
     double beta_fast, beta_slow; /* as fr_rope_yarn takes them and `original_context`, with FR_ROPE_YARN */
     bool untruncated;            /* fr_rope_yarn doesn't truncate */
     float attention_factor;      /* multiplies cosine and sine; 0: 1 */
-    double mscale_all_dim; /* scores grow by the square of its magnitude (fr_rope_yarn_magnitude) */
+    double mscale_all_dim;       /* scores grow by the square of its magnitude (fr_rope_yarn_magnitude) */
     const float *divisors; /* [dims / 2] divisors of the frequencies; NULL: none. They live as long as the weights */
     /* [dims / 2] with FR_ROPE_LONGROPE, as fr_rope_divided takes them: for texts of up to `original_context` ids, and
      * for longer ones. */
@@ -46,23 +46,23 @@ typedef struct fr_attention_spec {
     /* it also writes that KV layer; otherwise it borrows the one of an earlier layer, or of the target */
     bool owns_kv;
     size_t latent; /* a value is the first `latent` numbers of its key, and only the key is kept; 0: both are kept */
-    bool k_eq_v;  /* values come from the key projection, before its norm */
+    bool k_eq_v;   /* values come from the key projection, before its norm */
     bool v_norm;
-    bool qk_norm; /* queries and keys are normed; for families in which not every model has these norms */
-    bool norm_after_rope; /* the norms of heads come after the rotation; otherwise before it */
-    bool no_rope;     /* its heads aren't rotated: Kazemnejad et al. 2023, arXiv:2305.19466 */
-    bool qk_norm_wide; /* these norms are over the values of all heads at once; otherwise over each head */
+    bool qk_norm;          /* queries and keys are normed; for families in which not every model has these norms */
+    bool norm_after_rope;  /* the norms of heads come after the rotation; otherwise before it */
+    bool no_rope;          /* its heads aren't rotated: Kazemnejad et al. 2023, arXiv:2305.19466 */
+    bool qk_norm_wide;     /* these norms are over the values of all heads at once; otherwise over each head */
     bool qkv_bias, o_bias; /* its projections add biases: those of the input, that of the output */
     /* q's projection gives each head's query, then its gate; sigmoid(gate) multiplies the head's output */
     bool output_gate;
-    bool sinks;  /* each head has a sink: Xiao et al. 2023, arXiv:2309.17453 */
+    bool sinks;           /* each head has a sink: Xiao et al. 2023, arXiv:2309.17453 */
     float scale, softcap; /* applied to the scores; softcap 0: none */
 } fr_attention_spec;
 
 /* Multi-head latent attention: DeepSeek-V2, arXiv:2405.04434 (mla.c). The attention spec describes its cache and its
  * scores: one key for all heads, of a latent and a rotary part; the value is the latent. */
 typedef struct fr_mla_spec {
-    size_t q_lora;    /* the size of the latent that queries are made of; 0: they are made of the row */
+    size_t q_lora; /* the size of the latent that queries are made of; 0: they are made of the row */
     /* values of a query head that are multiplied with the latent; its rotary part follows them */
     size_t nope;
     size_t value_dim; /* values of a head's output */
@@ -74,9 +74,9 @@ typedef struct fr_deltanet_spec {
     size_t key_heads, value_heads; /* the latter a multiple of the former */
     size_t key_dim, value_dim;     /* of a head */
     size_t conv_kernel;            /* positions that the short convolution reads, the row's own included */
-    bool fused;    /* one projection gives queries, keys, values and z, key head by key head; otherwise there are two */
-    bool tiled;    /* value head j reads key head j % key_heads, as GGUF has them; else j / (value_heads / key_heads) */
-    size_t state;  /* which of the trunk's recurrent layers it is */
+    bool fused;   /* one projection gives queries, keys, values and z, key head by key head; otherwise there are two */
+    bool tiled;   /* value head j reads key head j % key_heads, as GGUF has them; else j / (value_heads / key_heads) */
+    size_t state; /* which of the trunk's recurrent layers it is */
 } fr_deltanet_spec;
 
 /* A short convolution between two gates, of LFM2 (short_conv.c): out(c * conv(b * x)), of three projections. */
@@ -111,10 +111,10 @@ typedef struct fr_experts_spec {
     bool norm_top_k;           /* a row's weights are divided by their sum */
     float norm_min;            /* the least sum to divide by; 0: 1e-20 is added instead if sums may be that small */
     float routed_scaling;      /* a row's weights are multiplied by this */
-    bool biased;       /* the router's products have biases, and those of the experts' three matrices */
-    float limit;       /* of FR_CLAMPED_SWIGLU */
-    bool shared_gated; /* the feed-forward's output is multiplied by sigmoid(shared_gate . x) */
-    bool parallel;     /* router, experts and feed-forward have norms of their own, as Gemma 4's */
+    bool biased;               /* the router's products have biases, and those of the experts' three matrices */
+    float limit;               /* of FR_CLAMPED_SWIGLU */
+    bool shared_gated;         /* the feed-forward's output is multiplied by sigmoid(shared_gate . x) */
+    bool parallel;             /* router, experts and feed-forward have norms of their own, as Gemma 4's */
 } fr_experts_spec;
 
 /* The places of a layer's norms: before each part, and perhaps after it too; only after each part, which then reads
@@ -144,7 +144,7 @@ enum { FR_ROPES = 2 };
 
 typedef struct fr_trunk_spec {
     size_t vocab, hidden, layers, context_limit;
-    size_t ffn_width;      /* of layers without a mixture; files have it even if there is no such layer */
+    size_t ffn_width; /* of layers without a mixture; files have it even if there is no such layer */
     /* width of the per-layer embeddings of a row's token (per_layer_embeddings.c); 0: there are none */
     size_t ple_width;
     float embedding_scale; /* multiplies an id's row of the table */

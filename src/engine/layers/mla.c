@@ -111,14 +111,14 @@ typedef struct fr_head_rows {
 } fr_head_rows;
 
 /* Computes features [begin, end) of one head's product. */
-static void apply_head(const fr_team *team, const fr_activations *a, const fr_matrix *matrix, size_t head,
-                       size_t begin, size_t end, fr_head_rows y, fr_head_rows x) {
+static void apply_head(const fr_team *team, const fr_activations *a, const fr_matrix *matrix, size_t head, size_t begin,
+                       size_t end, fr_head_rows y, fr_head_rows x) {
     fr_workspace mine = fr_workspace_from(&a->head_products, team->index * a->head_rows);
     for (size_t r = 0; r < a->batch.count; r++)
         fr_matrix_input_row(&mine, r, x.at + r * x.stride + head * x.each, matrix->cols);
-    fr_matrix_apply_part(&mine, matrix, begin, end,
-                         &(fr_matrix_rows){y.at + head * y.each, y.stride, x.at + head * x.each, x.stride,
-                                           a->batch.count});
+    fr_matrix_apply_part(
+        &mine, matrix, begin, end,
+        &(fr_matrix_rows){y.at + head * y.each, y.stride, x.at + head * x.each, x.stride, a->batch.count});
 }
 
 /* Computes y = matrices[head](x) for every head of the rank and every row. */
@@ -173,9 +173,9 @@ void fr_mla_run(const fr_team *team, fr_activations *a, const fr_layer_spec *spe
     fr_team_sync(team);
     apply_heads(team, a, attention, layer->mla.heads.v_b, (fr_head_rows){a->heads, a->heads_width, mla->value_dim},
                 (fr_head_rows){a->attn, a->q_width, attention->latent});
-    fr_publish_input(team, &a->workspace, &layer->attention.o,
-                     &(fr_shared_rows){a->heads, a->heads_width, a->batch.count,
-                                                            fr_attention_split(a, attention, mla->value_dim)});
+    fr_publish_input(
+        team, &a->workspace, &layer->attention.o,
+        &(fr_shared_rows){a->heads, a->heads_width, a->batch.count, fr_attention_split(a, attention, mla->value_dim)});
     fr_matrix_apply(team, &a->workspace, &layer->attention.o,
                     &(fr_matrix_rows){a->out, a->trunk->spec.hidden, a->heads, a->heads_width, a->batch.count});
 }

@@ -124,8 +124,10 @@ void fr_experts_choose(const fr_activations *a, const fr_experts_spec *spec, con
     if (!all_finite(r.scores, spec->count)) scaling = NAN;
     bool one_best = spec->groups < 2 || spec->groups_by_best; /* products then rank experts and groups as scores do */
     bool products = spec->scoring == FR_SCORING_SOFTMAX && !weights->router_bias && one_best;
-    if (spec->scoring == FR_SCORING_SIGMOID) score_sigmoid(&r);
-    else if (!products) score_softmax(&r);
+    if (spec->scoring == FR_SCORING_SIGMOID)
+        score_sigmoid(&r);
+    else if (!products)
+        score_softmax(&r);
     choose(&r, weights->router_bias, chosen);
     sum = products ? weigh_products(&r, chosen, weight) : weigh_scores(&r, chosen, weight);
     for (size_t i = 0; i < spec->top_k; i++) {

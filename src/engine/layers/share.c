@@ -54,15 +54,18 @@ static void share_kv(fr_weights *weights, const fr_trunk *trunk, const fr_attent
 size_t fr_trunk_kv_owner(const fr_trunk *trunk, size_t kv) {
     size_t i = 0;
     while (fr_mixer_recurs(trunk->spec.layer[i].mixer) || !trunk->spec.layer[i].attention.owns_kv ||
-           trunk->spec.layer[i].attention.kv != kv) i++;
+           trunk->spec.layer[i].attention.kv != kv)
+        i++;
     return i;
 }
 
 /* Shares the heads of latent attention, whose two matrices may be in one tensor. */
 static void share_latent_heads(fr_weights *weights, const fr_attention_spec *spec, const fr_latent_heads *heads) {
     const fr_split split = fr_split_heads(spec->heads, spec->kv_heads, 1);
-    if (heads->kv_b) fr_weights_share_heads(weights, heads->kv_b, split);
-    else if (heads->k_b) fr_weights_share_heads(weights, heads->k_b, split);
+    if (heads->kv_b)
+        fr_weights_share_heads(weights, heads->kv_b, split);
+    else if (heads->k_b)
+        fr_weights_share_heads(weights, heads->k_b, split);
     if (!heads->kv_b && heads->v_b) fr_weights_share_heads(weights, heads->v_b, split);
 }
 
@@ -82,9 +85,9 @@ static void share_each(fr_weights *weights, const fr_matrix *matrices, size_t co
 static void share_rows(fr_trunk *trunk, fr_weights *weights) {
     for (size_t i = 0; i < trunk->spec.layers; i++) {
         const fr_layer *layer = &trunk->layers[i];
-        const fr_matrix *features[] = {&layer->attention.o,     &layer->ffn.gate_up[0],    &layer->ffn.gate_up[1],
-                                       &layer->ffn.down,        &layer->deltanet.in_qkv,   &layer->deltanet.in_qkvz,
-                                       &layer->deltanet.out,    &layer->short_conv.in[0],  &layer->short_conv.in[1],
+        const fr_matrix *features[] = {&layer->attention.o,      &layer->ffn.gate_up[0],   &layer->ffn.gate_up[1],
+                                       &layer->ffn.down,         &layer->deltanet.in_qkv,  &layer->deltanet.in_qkvz,
+                                       &layer->deltanet.out,     &layer->short_conv.in[0], &layer->short_conv.in[1],
                                        &layer->short_conv.in[2], &layer->short_conv.out};
         size_t experts = trunk->spec.layer[i].experts.count;
         share_queries(weights, trunk, &trunk->spec.layer[i].attention, &layer->attention.q);
@@ -102,8 +105,8 @@ static void share_rows(fr_trunk *trunk, fr_weights *weights) {
 /* ----------------------------------------------------------------------------------------------------------- layers */
 
 enum {
-    MATRICES_MAX = 32,  /* matrices of a layer, or arrays of them */
-    GATHERS = 4         /* exchanges in a layer that is split by rows */
+    MATRICES_MAX = 32, /* matrices of a layer, or arrays of them */
+    GATHERS = 4        /* exchanges in a layer that is split by rows */
 };
 
 typedef struct matrices {
@@ -116,15 +119,14 @@ static size_t matrices_of(const fr_trunk *trunk, size_t index, matrices *all) {
     const fr_layer *l = &trunk->layers[index];
     const fr_layer_spec *spec = &trunk->spec.layer[index];
     size_t experts = spec->experts.count, heads = spec->mixer == FR_MIXER_MLA ? spec->attention.heads : 0;
-    const matrices list[] = {{&l->attention.q, 1},      {&l->attention.k, 1},       {&l->attention.v, 1},
-                             {&l->attention.o, 1},      {&l->mla.q_a, 1},           {&l->mla.kv_a, 1},
-                             {l->mla.heads.k_b, heads}, {l->mla.heads.v_b, heads},  {l->mla.heads.kv_b, heads},
-                             {&l->deltanet.in_qkv, 1},  {&l->deltanet.in_z, 1},     {&l->deltanet.in_b, 1},
-                             {&l->deltanet.in_a, 1},    {&l->deltanet.in_qkvz, 1},  {&l->deltanet.in_ba, 1},
-                             {&l->deltanet.out, 1},     {l->short_conv.in, 3},      {&l->short_conv.out, 1},
-                             {l->ffn.gate_up, 2},       {&l->ffn.down, 1},          {&l->ple.gate, 1},
-                             {&l->ple.out, 1},          {&l->experts.router, 1},    {l->experts.gate, experts},
-                             {l->experts.up, experts},  {l->experts.down, experts}};
+    const matrices list[] = {
+        {&l->attention.q, 1},       {&l->attention.k, 1},      {&l->attention.v, 1},      {&l->attention.o, 1},
+        {&l->mla.q_a, 1},           {&l->mla.kv_a, 1},         {l->mla.heads.k_b, heads}, {l->mla.heads.v_b, heads},
+        {l->mla.heads.kv_b, heads}, {&l->deltanet.in_qkv, 1},  {&l->deltanet.in_z, 1},    {&l->deltanet.in_b, 1},
+        {&l->deltanet.in_a, 1},     {&l->deltanet.in_qkvz, 1}, {&l->deltanet.in_ba, 1},   {&l->deltanet.out, 1},
+        {l->short_conv.in, 3},      {&l->short_conv.out, 1},   {l->ffn.gate_up, 2},       {&l->ffn.down, 1},
+        {&l->ple.gate, 1},          {&l->ple.out, 1},          {&l->experts.router, 1},   {l->experts.gate, experts},
+        {l->experts.up, experts},   {l->experts.down, experts}};
     _Static_assert(sizeof list / sizeof *list <= MATRICES_MAX, "room for all");
     memcpy(all, list, sizeof list);
     return sizeof list / sizeof *list;
@@ -151,7 +153,9 @@ static double layer_read(const fr_trunk *trunk, size_t index) {
     double bytes = (double)layer_bytes(trunk, index), stacks = 0;
     if (spec->count == 0) return bytes;
     for (size_t i = 0; i < 3; i++)
-        stacks += (double)bytes_of(&(matrices){i == 0 ? experts->gate : i == 1 ? experts->up : experts->down,
+        stacks += (double)bytes_of(&(matrices){i == 0   ? experts->gate
+                                               : i == 1 ? experts->up
+                                                        : experts->down,
                                                spec->count});
     return bytes - stacks + stacks * (double)spec->top_k / (double)spec->count;
 }
@@ -193,8 +197,10 @@ static fr_status share_layers(fr_trunk *trunk, fr_weights *weights) {
 }
 
 fr_status fr_trunk_share(fr_trunk *trunk, fr_weights *weights, const fr_rank_plan *plan) {
-    if (layers_pay(trunk, weights->ranks, plan)) FR_TRY(share_layers(trunk, weights));
-    else share_rows(trunk, weights);
+    if (layers_pay(trunk, weights->ranks, plan))
+        FR_TRY(share_layers(trunk, weights));
+    else
+        share_rows(trunk, weights);
     fr_weights_share_head(weights, &trunk->head, &trunk->embedding);
     return FR_OK;
 }

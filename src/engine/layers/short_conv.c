@@ -74,6 +74,5 @@ void fr_short_conv_run(const fr_team *team, fr_activations *a, const fr_layer_sp
                      &(fr_shared_rows){seen, width, a->batch.count, fr_split_features(hidden)});
     fr_conv_save(team, &whole, spec->state);
     fr_conv_keep(team, &whole, spec->state);
-    fr_matrix_apply(team, &a->workspace, &weights->out,
-                    &(fr_matrix_rows){a->out, hidden, seen, width, a->batch.count});
+    fr_matrix_apply(team, &a->workspace, &weights->out, &(fr_matrix_rows){a->out, hidden, seen, width, a->batch.count});
 }

@@ -90,10 +90,8 @@ size_t fr_dim_size(fr_dim dim, const fr_trunk_spec *trunk, const fr_layer_spec *
     case FR_DIM_DELTA_HEADS: return delta->value_heads;
     case FR_DIM_DELTA_HEAD: return delta->value_dim;
     case FR_DIM_DELTA_VALUES: return delta->value_heads * delta->value_dim;
-    case FR_DIM_DELTA_CHANNELS:
-        return 2 * delta->key_heads * delta->key_dim + delta->value_heads * delta->value_dim;
-    case FR_DIM_DELTA_QKVZ:
-        return 2 * (delta->key_heads * delta->key_dim + delta->value_heads * delta->value_dim);
+    case FR_DIM_DELTA_CHANNELS: return 2 * delta->key_heads * delta->key_dim + delta->value_heads * delta->value_dim;
+    case FR_DIM_DELTA_QKVZ: return 2 * (delta->key_heads * delta->key_dim + delta->value_heads * delta->value_dim);
     case FR_DIM_DELTA_BA: return 2 * delta->value_heads;
     case FR_DIM_CONV_KERNEL:
         return layer->mixer == FR_MIXER_SHORT_CONV ? layer->short_conv.conv_kernel : delta->conv_kernel;
@@ -271,8 +269,7 @@ static fr_status fill(const fr_binding *b, const fr_tensor_name *name, void *fie
     case FR_SLOT_TABLE: return fr_bind_matrix(w, prefix, spelling, rows, cols, FR_LOOKED_UP, field);
     case FR_SLOT_PARTS: return fr_bind_parts(w, prefix, spelling, 2, rows, cols, field);
     case FR_SLOT_THIRDS: return fr_bind_parts(w, prefix, spelling, 3, rows, cols, field);
-    case FR_SLOT_VECTOR:
-        return fr_bind_values(w, prefix, spelling, rows, values, field);
+    case FR_SLOT_VECTOR: return fr_bind_values(w, prefix, spelling, rows, values, field);
     case FR_SLOT_ROW: return fr_bind_row(w, prefix, spelling, cols, field);
     case FR_SLOT_CONV: return fr_bind_conv(w, prefix, spelling, rows, cols, field);
     case FR_SLOT_HEADS: return fr_latent_bind_heads(w, prefix, spelling, b->layer->attention.heads, rows, cols, field);
@@ -509,9 +506,8 @@ fr_reorder fr_tensor_name_reorder(const fr_tensor_naming *naming, const fr_tenso
     if (order == FR_ROWS_ALIKE || (tiled && naming->untiled)) return (fr_reorder){0};
     const fr_deltanet_spec *delta = &layer->deltanet;
     if (!tiled)
-        return (fr_reorder){.order = order,
-                            .head = layer->attention.head_dim,
-                            .rotated = trunk->rope[layer->attention.rope].dims};
+        return (fr_reorder){
+            .order = order, .head = layer->attention.head_dim, .rotated = trunk->rope[layer->attention.rope].dims};
     return (fr_reorder){.order = order,
                         .head = name->rows == FR_DIM_DELTA_HEADS ? 1 : delta->value_dim,
                         .first = name->rows == FR_DIM_DELTA_CHANNELS ? 2 * delta->key_heads * delta->key_dim : 0,

@@ -17,7 +17,7 @@ typedef enum fr_dim {
     FR_DIM_HIDDEN,
     FR_DIM_TWICE_HIDDEN,
     FR_DIM_VOCAB,
-    FR_DIM_HEAD,           /* values of an attention head */
+    FR_DIM_HEAD, /* values of an attention head */
     FR_DIM_HEADS,
     FR_DIM_QUERIES,        /* of all heads */
     FR_DIM_QUERIES_GATED,  /* the same, each head's followed by its gate where there are gates */
@@ -48,19 +48,19 @@ typedef enum fr_dim {
 
 /* The kind of a tensor, which decides the type of its field. */
 typedef enum fr_slot {
-    FR_SLOT_MATRIX,        /* fr_matrix [rows, cols] that every step reads */
-    FR_SLOT_TABLE,         /* the same, of which a step looks up rows */
-    FR_SLOT_PARTS,         /* fr_matrix[2], [rows, cols] each, both in one tensor */
-    FR_SLOT_THIRDS,        /* fr_matrix[3], likewise */
-    FR_SLOT_VECTOR,        /* const float *, [rows] */
-    FR_SLOT_ROW,           /* a vector that is a matrix of one row, [1, cols] */
-    FR_SLOT_CONV,          /* const float *, [cols, rows]: of a convolution over positions, [rows, cols] in the file */
-    FR_SLOT_EXPERTS,       /* fr_matrix *: a matrix [rows, cols] for each expert, all in one tensor, or a tensor each */
-    FR_SLOT_HEADS,         /* fr_matrix *: a matrix [rows, cols] for each head, all in one tensor */
-    FR_SLOT_KV_B,          /* fr_latent_heads, all of it, of one tensor [rows, cols] */
-    FR_SLOT_QKV,           /* fr_matrix[3]: [rows, cols], then two of FR_DIM_KEYS rows, one tensor of all */
-    FR_SLOT_QKV_VECTOR,    /* the same for vectors */
-    FR_SLOT_QKVZ,          /* fr_matrix of DeltaNet's queries, keys, values and gates, which GGUF has apart */
+    FR_SLOT_MATRIX,     /* fr_matrix [rows, cols] that every step reads */
+    FR_SLOT_TABLE,      /* the same, of which a step looks up rows */
+    FR_SLOT_PARTS,      /* fr_matrix[2], [rows, cols] each, both in one tensor */
+    FR_SLOT_THIRDS,     /* fr_matrix[3], likewise */
+    FR_SLOT_VECTOR,     /* const float *, [rows] */
+    FR_SLOT_ROW,        /* a vector that is a matrix of one row, [1, cols] */
+    FR_SLOT_CONV,       /* const float *, [cols, rows]: of a convolution over positions, [rows, cols] in the file */
+    FR_SLOT_EXPERTS,    /* fr_matrix *: a matrix [rows, cols] for each expert, all in one tensor, or a tensor each */
+    FR_SLOT_HEADS,      /* fr_matrix *: a matrix [rows, cols] for each head, all in one tensor */
+    FR_SLOT_KV_B,       /* fr_latent_heads, all of it, of one tensor [rows, cols] */
+    FR_SLOT_QKV,        /* fr_matrix[3]: [rows, cols], then two of FR_DIM_KEYS rows, one tensor of all */
+    FR_SLOT_QKV_VECTOR, /* the same for vectors */
+    FR_SLOT_QKVZ,       /* fr_matrix of DeltaNet's queries, keys, values and gates, which GGUF has apart */
     /* Like FR_SLOT_EXPERTS, but with two matrices for each expert, into this field and the next; one tensor of all. */
     FR_SLOT_EXPERTS_PARTS,
     FR_SLOT_EXPERTS_VECTORS, /* const float *, [experts, rows] */
@@ -88,13 +88,13 @@ enum {
     FR_IF_Q_LORA = 1 << 15,     /* latent attention whose queries have a latent too */
     FR_IF_NORMED_HEADS = 16384, /* attention that norms queries and keys */
     FR_IF_O_BIAS = 1 << 16,
-    FR_IF_INPUT_NORM = 1 << 17, /* layers with a norm before their parts */
-    FR_IF_NORM_BIAS = 1 << 18,  /* models whose norms have biases */
-    FR_IF_FFN_NORM = 1 << 26,   /* layers whose feed-forward has a norm of its own before it */
-    FR_IF_SHORT_CONV = 1 << 19, /* layers that mix positions by a short convolution */
-    FR_IF_FUSED = 1 << 24,      /* gated DeltaNet whose queries, keys, values and gates are one projection */
-    FR_IF_PARTED = 1 << 25,     /* gated DeltaNet whose queries, keys, values and gates are several projections */
-    FR_IF_SINKS = 1 << 29,       /* attention with sinks */
+    FR_IF_INPUT_NORM = 1 << 17,     /* layers with a norm before their parts */
+    FR_IF_NORM_BIAS = 1 << 18,      /* models whose norms have biases */
+    FR_IF_FFN_NORM = 1 << 26,       /* layers whose feed-forward has a norm of its own before it */
+    FR_IF_SHORT_CONV = 1 << 19,     /* layers that mix positions by a short convolution */
+    FR_IF_FUSED = 1 << 24,          /* gated DeltaNet whose queries, keys, values and gates are one projection */
+    FR_IF_PARTED = 1 << 25,         /* gated DeltaNet whose queries, keys, values and gates are several projections */
+    FR_IF_SINKS = 1 << 29,          /* attention with sinks */
     FR_IF_EXPERTS_BIASED = 1 << 30, /* mixtures whose products have biases */
 };
 
@@ -129,28 +129,30 @@ typedef struct fr_tensor_name {
     unsigned needs; /* FR_IF_... */
     bool top;       /* its name in published files lacks the prefix of the model's other tensors */
     fr_row_order order;
-    bool rotary;      /* its rows are queries or keys, in the family's order (fr_tensor_naming.rotary_rows) */
-    fr_values values; /* the numbers that published files have for a vector's values */
-    bool norm;        /* a vector whose numbers in published files are those of norms (fr_tensor_naming.norms) */
+    bool rotary;            /* its rows are queries or keys, in the family's order (fr_tensor_naming.rotary_rows) */
+    fr_values values;       /* the numbers that published files have for a vector's values */
+    bool norm;              /* a vector whose numbers in published files are those of norms (fr_tensor_naming.norms) */
     fr_stack_layout layout; /* the form in which published files have a stack of experts' matrices */
 } fr_tensor_name;
 
 /* Lines of tables: the struct and its field, sizes (the part after FR_DIM_), both names, and more by designators. */
-#define FR_NAMED(of, at, kind, r, c, p, g, ...)                                                                       \
-    {.published = p, .gguf = g, .field = offsetof(of, at), .slot = kind, .rows = FR_DIM_##r, .cols = FR_DIM_##c,     \
-     __VA_ARGS__}
-#define FR_MATRIX(of, at, ...)  FR_NAMED(of, at, FR_SLOT_MATRIX, __VA_ARGS__)
-#define FR_TABLE(of, at, ...)   FR_NAMED(of, at, FR_SLOT_TABLE, __VA_ARGS__)
+#define FR_NAMED(of, at, kind, r, c, p, g, ...)                                                                     \
+    {                                                                                                               \
+        .published = p, .gguf = g, .field = offsetof(of, at), .slot = kind, .rows = FR_DIM_##r, .cols = FR_DIM_##c, \
+        __VA_ARGS__                                                                                                 \
+    }
+#define FR_MATRIX(of, at, ...)    FR_NAMED(of, at, FR_SLOT_MATRIX, __VA_ARGS__)
+#define FR_TABLE(of, at, ...)     FR_NAMED(of, at, FR_SLOT_TABLE, __VA_ARGS__)
 #define FR_VECTOR(of, at, r, ...) FR_NAMED(of, at, FR_SLOT_VECTOR, r, ONE, __VA_ARGS__)
-#define FR_EXPERTS(of, at, ...) FR_NAMED(of, at, FR_SLOT_EXPERTS, __VA_ARGS__)
+#define FR_EXPERTS(of, at, ...)   FR_NAMED(of, at, FR_SLOT_EXPERTS, __VA_ARGS__)
 
 /* A layer's queries, keys and values in one tensor, and their biases in another, as Phi's files have them and
  * llama.cpp's converter makes them with --fuse-qkv. In a table these lines come before those of separate tensors. */
-#define FR_FUSED_QKV(r, ...)                                                                                         \
+#define FR_FUSED_QKV(r, ...) \
     FR_NAMED(fr_layer, attention.q, FR_SLOT_QKV, r, HIDDEN, "self_attn.qkv_proj.weight", "attn_qkv.weight", __VA_ARGS__)
-#define FR_FUSED_QKV_BIAS                                                                                            \
-    FR_NAMED(fr_layer, attention.q_bias, FR_SLOT_QKV_VECTOR, QUERIES, ONE, "self_attn.qkv_proj.bias",                \
-             "attn_qkv.bias", .needs = FR_IF_QKV_BIAS)
+#define FR_FUSED_QKV_BIAS                                                                                              \
+    FR_NAMED(fr_layer, attention.q_bias, FR_SLOT_QKV_VECTOR, QUERIES, ONE, "self_attn.qkv_proj.bias", "attn_qkv.bias", \
+             .needs = FR_IF_QKV_BIAS)
 
 enum { FR_LAYER_TABLES = 5 };
 
@@ -168,7 +170,7 @@ typedef struct fr_tensor_naming {
     const char *const *extras;
     fr_values norms;          /* the numbers that published files have for the values of norms */
     fr_row_order rotary_rows; /* the order in GGUF of the rows of rotary lines */
-    bool untiled; /* its GGUF files have value heads in the published order, not in tiles */
+    bool untiled;             /* its GGUF files have value heads in the published order, not in tiles */
 } fr_tensor_naming;
 
 /* The table for models of an embedding, a norm and a head, which may be the embedding. */
@@ -187,7 +189,7 @@ typedef struct fr_binding {
     const fr_tensor_naming *naming;
     /* the order in which the rows of a matrix [vocab, hidden] are packed; NULL: their own */
     const int32_t *head_order;
-    bool *head_sorted;          /* out: they were packed in that order */
+    bool *head_sorted; /* out: they were packed in that order */
 } fr_binding;
 
 /* Gives the prefix of the published names of a model's tensors; multimodal models keep the text model one level
@@ -259,8 +261,8 @@ const fr_tensor_name *fr_tensor_name_of_part(const fr_tensor_name *table, const 
 /* The published places of the rows or columns of a tensor in GGUF. */
 typedef struct fr_reorder {
     fr_row_order order;
-    size_t head;    /* rows of a head, or columns */
-    size_t rotated; /* to pairs, to neox: the number of them that are rotated */
+    size_t head;                    /* rows of a head, or columns */
+    size_t rotated;                 /* to pairs, to neox: the number of them that are rotated */
     size_t first, groups, in_group; /* tiled: rows in front of the heads; key heads, and value heads of each */
     /* parted: rows of a key head's values; `head` has its query's rows, `first` those of the parts before this one */
     size_t values;

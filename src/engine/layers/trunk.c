@@ -104,8 +104,8 @@ static fr_status map_states(fr_trunk *trunk) {
         size_t state = trunk->recurrent_count;
         if (!fr_mixer_recurs(layer->mixer)) continue;
         bool short_conv = layer->mixer == FR_MIXER_SHORT_CONV;
-        trunk->recurrent_shapes[state] = short_conv ? fr_short_conv_shape(&layer->short_conv, s->hidden)
-                                                    : fr_deltanet_shape(&layer->deltanet);
+        trunk->recurrent_shapes[state] =
+            short_conv ? fr_short_conv_shape(&layer->short_conv, s->hidden) : fr_deltanet_shape(&layer->deltanet);
         *(short_conv ? &layer->short_conv.state : &layer->deltanet.state) = state;
         trunk->recurrent_count++;
         trunk->owners = fr_larger(trunk->owners, i + 1);
@@ -221,10 +221,14 @@ static const fr_matrix *first_product(const fr_trunk *trunk, size_t index) {
 void fr_layer_run(const fr_team *team, fr_activations *a, const fr_layer_spec *spec, const fr_layer *layer,
                   size_t index) {
     bool ends_rows = index + 1 >= a->trunk->owners;
-    if (spec->mixer == FR_MIXER_MLA) fr_mla_run(team, a, spec, layer, ends_rows);
-    else if (spec->mixer == FR_MIXER_DELTANET) fr_deltanet_run(team, a, spec, layer, ends_rows);
-    else if (spec->mixer == FR_MIXER_SHORT_CONV) fr_short_conv_run(team, a, spec, layer, ends_rows);
-    else fr_attention_run(team, a, spec, layer, ends_rows);
+    if (spec->mixer == FR_MIXER_MLA)
+        fr_mla_run(team, a, spec, layer, ends_rows);
+    else if (spec->mixer == FR_MIXER_DELTANET)
+        fr_deltanet_run(team, a, spec, layer, ends_rows);
+    else if (spec->mixer == FR_MIXER_SHORT_CONV)
+        fr_short_conv_run(team, a, spec, layer, ends_rows);
+    else
+        fr_attention_run(team, a, spec, layer, ends_rows);
     if (a->batch.count == 0) return;
     const fr_shared_rows out[] = {branch(a, a->out), branch(a, layer->experts.router.data ? a->experts->sum : NULL)};
     fr_publish_rows_before(team, out, 1, &layer->ffn.gate_up[0]);
@@ -272,8 +276,10 @@ static void embed_rows(const fr_team *team, const fr_activations *a) {
     fr_part_rows(team, a->batch.count, &begin, &end);
     for (size_t r = begin; r < end; r++) {
         const fr_row *row = &a->batch.rows[r];
-        if (row->embedding) memcpy(a->x + r * hidden, row->embedding, hidden * sizeof *a->x);
-        else fr_trunk_embed(a->trunk, a->kernels, row->id, a->x + r * hidden);
+        if (row->embedding)
+            memcpy(a->x + r * hidden, row->embedding, hidden * sizeof *a->x);
+        else
+            fr_trunk_embed(a->trunk, a->kernels, row->id, a->x + r * hidden);
     }
 }
 

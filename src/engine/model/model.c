@@ -34,12 +34,14 @@ fr_status fr_family_find(const fr_checkpoint *files, const fr_family **family) {
     const char *architecture = fr_checkpoint_architecture(files);
     if (fr_is_drafter(files))
         return fr_fail_about(FR_OPT_SPEC_TYPE, FR_INPUT, "%s is a drafter (%s), which is opened for its target",
-                                                       files->path, architecture);
+                             files->path, architecture);
     *family = fr_family_of(files);
     if (*family) return FR_OK;
     if (fr_is_mmproj(files))
-        return fr_fail_about(FR_OPT_MMPROJ, FR_INPUT, "%s is a vision tower (%s), which is opened with its "
-                                                    "text model", files->path, architecture);
+        return fr_fail_about(FR_OPT_MMPROJ, FR_INPUT,
+                             "%s is a vision tower (%s), which is opened with its "
+                             "text model",
+                             files->path, architecture);
     FR_TRY(fr_check_built(files));
     return fr_family_refuse(files, NULL);
 }

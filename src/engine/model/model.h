@@ -11,7 +11,7 @@
 
 #include <stdio.h>
 
-#define FR_EOS_MAX 64
+#define FR_EOS_MAX        64
 #define FR_SUPPRESSED_MAX 4096 /* converters list a whole range of an audio vocabulary: 1023 ids of Qwen3-TTS */
 
 struct fr_model {
@@ -27,12 +27,12 @@ struct fr_model {
     char pre[FR_PRE_SIZE];   /* the pre-tokenizer chosen instead of the file's own; "": the file's own */
     fr_tokenizer *tokenizer; /* NULL: the folder has none */
     fr_activation_stats_kind activation_stats; /* set before weights are bound */
-    size_t mtp_layers; /* layers in its own checkpoint that draft for it */
+    size_t mtp_layers;                         /* layers in its own checkpoint that draft for it */
     /* the file of its vision tower; NULL: the tower is in its own checkpoint, or it has none */
     struct fr_mmproj *mmproj;
     struct fr_vision *vision; /* NULL: it can't see */
     fr_pooling pooling;
-    int32_t image_token;      /* the id that stands for a row of a picture; -1: none */
+    int32_t image_token; /* the id that stands for a row of a picture; -1: none */
     int32_t eos[FR_EOS_MAX];
     size_t eos_count;
     int32_t suppressed[FR_SUPPRESSED_MAX]; /* ids that are never drawn, in the file's order, repeated as there */

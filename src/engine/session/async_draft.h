@@ -22,7 +22,7 @@ typedef enum fr_async_state {
 typedef struct fr_async_draft {
     fr_worker *worker; /* NULL until something is submitted */
     fr_async_state state;
-    fr_draft_view view;   /* of the session at the time of submitting */
+    fr_draft_view view;         /* of the session at the time of submitting */
     fr_draft_depth_part drafts; /* drafts that were asked for and proposed */
 } fr_async_draft;
 

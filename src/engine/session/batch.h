@@ -14,8 +14,8 @@
 /* Describes one session's rows of a batch. */
 typedef struct fr_batch_slice {
     fr_session *session;
-    size_t rows;  /* ids on its timeline, or drafts after it; out: without rows that got no page */
-    size_t heads; /* the last rows, whose logits are wanted; out: those of them that were run */
+    size_t rows;         /* ids on its timeline, or drafts after it; out: without rows that got no page */
+    size_t heads;        /* the last rows, whose logits are wanted; out: those of them that were run */
     size_t at, heads_at; /* out: index in the batch of the first row without logits, and with logits */
 } fr_batch_slice;
 

@@ -143,7 +143,8 @@ static size_t gather(const uint64_t *words, size_t count, const float *row, floa
 
 /* Gives for four bits of a mask four lanes: all bits are set in the lanes that stay. */
 static const uint32_t STAYS[16][4] = {
-#define LANES(bits) {-(bits & 1u), -(bits >> 1 & 1u), -(bits >> 2 & 1u), -(bits >> 3 & 1u)}
+#define LANES(bits) \
+    { -(bits & 1u), -(bits >> 1 & 1u), -(bits >> 2 & 1u), -(bits >> 3 & 1u) }
     LANES(0u), LANES(1u), LANES(2u),  LANES(3u),  LANES(4u),  LANES(5u),  LANES(6u),  LANES(7u),
     LANES(8u), LANES(9u), LANES(10u), LANES(11u), LANES(12u), LANES(13u), LANES(14u), LANES(15u),
 #undef LANES

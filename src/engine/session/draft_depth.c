@@ -7,54 +7,54 @@
 
 /* Tuned in the simulations of tests/engine/session/test_draft_depth.c, where the optimum is flat: half or double of
  * FADE, PRIOR or ALLOWANCE moves the mean of all cases by less than 0.5%. */
-#define FADE        (1.0 / 64)  /* share of what is known of drafts that each round forgets */
-#define FADE_USUAL  (1.0 / 256) /* share of the usual rate that each try forgets */
-#define PRIOR       4.0         /* a guess counts as this many tries */
-#define FIRST_GUESS 0.6         /* rate of acceptance before any try */
-#define FIRST_TRIES 8.0         /* this guess counts as so many tries */
-#define STALE       512         /* rounds after which a time may have changed */
-#define ALLOWANCE   0.0025      /* share of all time that tries may lose */
-#define START       1.0         /* tries may lose the time of this many forwards at once */
-#define LAST        64          /* largest number of rounds between tries */
-#define CHEAP       0.05        /* a try that loses at most this share of a round */
-#define LAST_CHEAP  8           /* comes again after at most so many rounds */
-#define FIRST_DEAR  1.7         /* if two drafts cost less than this many first ones, the first is dear */
-#define FOLLOWED    7           /* missed tokens that cost nothing beside a first draft */
-#define FOLLOW_ROUNDS 32.0      /* least number of rounds over which following more of them is spread */
-#define FOLLOW_GUESS (1.0 / 16) /* guess for following one of them, as a share of a draft's time */
-#define FEW         4           /* following fewer of them takes too little time to measure */
-#define ALMOST_ALONE 0.8        /* at this share of their cost alone, drafts do not share a step */
-#define LONGER      2           /* a chain that ends by its probabilities may be this many times the mean one */
-#define SHARE_MAX  2.0         /* most that drafts beside others cost, as a multiple of their cost alone */
+#define FADE          (1.0 / 64)  /* share of what is known of drafts that each round forgets */
+#define FADE_USUAL    (1.0 / 256) /* share of the usual rate that each try forgets */
+#define PRIOR         4.0         /* a guess counts as this many tries */
+#define FIRST_GUESS   0.6         /* rate of acceptance before any try */
+#define FIRST_TRIES   8.0         /* this guess counts as so many tries */
+#define STALE         512         /* rounds after which a time may have changed */
+#define ALLOWANCE     0.0025      /* share of all time that tries may lose */
+#define START         1.0         /* tries may lose the time of this many forwards at once */
+#define LAST          64          /* largest number of rounds between tries */
+#define CHEAP         0.05        /* a try that loses at most this share of a round */
+#define LAST_CHEAP    8           /* comes again after at most so many rounds */
+#define FIRST_DEAR    1.7         /* if two drafts cost less than this many first ones, the first is dear */
+#define FOLLOWED      7           /* missed tokens that cost nothing beside a first draft */
+#define FOLLOW_ROUNDS 32.0        /* least number of rounds over which following more of them is spread */
+#define FOLLOW_GUESS  (1.0 / 16)  /* guess for following one of them, as a share of a draft's time */
+#define FEW           4           /* following fewer of them takes too little time to measure */
+#define ALMOST_ALONE  0.8         /* at this share of their cost alone, drafts do not share a step */
+#define LONGER        2           /* a chain that ends by its probabilities may be this many times the mean one */
+#define SHARE_MAX     2.0         /* most that drafts beside others cost, as a multiple of their cost alone */
 
 #define UNKNOWN (-1.0)
 
 /* Describes a timeline's next draft, if all drafts before it are asked for. */
 typedef struct candidate {
-    size_t depth;          /* drafts that are asked for before it */
-    double stands, came;   /* probability that it is accepted if all before it are; that it is proposed */
-    double made;           /* probability that it is made */
-    double all_stood;      /* probability that it and all before it are accepted */
-    double gain;           /* tokens that it is expected to add */
-    double rows;           /* expected number of rows of the drafts before it */
-    double follow;         /* seconds that a first draft adds for following the text */
+    size_t depth;        /* drafts that are asked for before it */
+    double stands, came; /* probability that it is accepted if all before it are; that it is proposed */
+    double made;         /* probability that it is made */
+    double all_stood;    /* probability that it and all before it are accepted */
+    double gain;         /* tokens that it is expected to add */
+    double rows;         /* expected number of rows of the drafts before it */
+    double follow;       /* seconds that a first draft adds for following the text */
 } candidate;
 
 /* Estimates the tokens and seconds of a round for each number of drafts. */
 typedef struct outlook {
     const fr_draft_depth *draft_depth;
     const fr_draft_depth_part *parts;
-    size_t count, base; /* number of timelines; rows without any draft */
-    size_t limit;       /* drafts that may be given out */
-    size_t best;        /* number of drafts that pays most */
-    double verify[FR_DRAFT_DEPTH_ROWS + 1], draft[FR_STEP_MAX], share;        /* seconds; as in fr_draft_depth */
+    size_t count, base;                                                /* number of timelines; rows without any draft */
+    size_t limit;                                                      /* drafts that may be given out */
+    size_t best;                                                       /* number of drafts that pays most */
+    double verify[FR_DRAFT_DEPTH_ROWS + 1], draft[FR_STEP_MAX], share; /* seconds; as in fr_draft_depth */
     double tokens[FR_DRAFT_DEPTH_ROWS + 1], seconds[FR_DRAFT_DEPTH_ROWS + 1]; /* by drafts given out */
     size_t whose[FR_DRAFT_DEPTH_ROWS + 1]; /* the timeline that got the last of so many */
 
     candidate next[FR_DRAFT_DEPTH_ROWS]; /* of each timeline, while drafts are added */
-    double rows;                    /* drafts that are expected to be proposed */
-    double drafting;                /* sum of the times that drafting would take each timeline alone */
-    size_t longest;                 /* drafts in the longest chain */
+    double rows;                         /* drafts that are expected to be proposed */
+    double drafting;                     /* sum of the times that drafting would take each timeline alone */
+    size_t longest;                      /* drafts in the longest chain */
 } outlook;
 
 static double lesser(double a, double b) {

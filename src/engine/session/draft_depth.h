@@ -59,9 +59,9 @@ enum {
 /* Keeps how long work of one size took. */
 typedef struct fr_draft_depth_timing {
     double readings[FR_DRAFT_DEPTH_READINGS]; /* the latest, in a ring */
-    size_t count;                        /* readings so far, also those that were overwritten */
-    double usual;                        /* their mean, without outliers */
-    uint64_t when;                       /* round of the last reading */
+    size_t count;                             /* readings so far, also those that were overwritten */
+    double usual;                             /* their mean, without outliers */
+    uint64_t when;                            /* round of the last reading */
 } fr_draft_depth_timing;
 
 /* Holds what is known of one timeline's drafts. */
@@ -69,31 +69,31 @@ typedef struct fr_draft_depth_timeline {
     fr_draft_rate stood[FR_STEP_MAX]; /* accepted, by depth, from 1; below: proposed, and made */
     fr_draft_rate came[FR_STEP_MAX];
     fr_draft_rate made[FR_STEP_MAX];
-    fr_draft_rate usual;  /* stood[1] over a long time */
-    uint64_t drafted;     /* round in which it drafted last */
-    bool tells;           /* its method gave probabilities then */
-    size_t behind;        /* ids that it has got since that round, if its method lags */
-    size_t prompt;        /* those of them that came with a prompt */
+    fr_draft_rate usual; /* stood[1] over a long time */
+    uint64_t drafted;    /* round in which it drafted last */
+    bool tells;          /* its method gave probabilities then */
+    size_t behind;       /* ids that it has got since that round, if its method lags */
+    size_t prompt;       /* those of them that came with a prompt */
 } fr_draft_depth_timeline;
 
 /* Holds what is known of an engine. */
 typedef struct fr_draft_depth {
     fr_draft_depth_timing verify[FR_DRAFT_DEPTH_ROWS + 1]; /* seconds by rows */
-    fr_draft_depth_timing draft[FR_STEP_MAX];    /* seconds by drafts that one timeline was asked for, alone */
-    fr_draft_depth_timing share;                 /* cost of drafts beside the longest chain, as a share of it alone */
-    fr_draft_depth_timing follow;                /* seconds for each token that timelines had missed, beyond a few */
-    fr_draft_rate usual;                         /* stood[1] of all timelines, over a long time */
-    fr_calibration calibration;                  /* of every timeline's drafts */
+    fr_draft_depth_timing draft[FR_STEP_MAX]; /* seconds by drafts that one timeline was asked for, alone */
+    fr_draft_depth_timing share;              /* cost of drafts beside the longest chain, as a share of it alone */
+    fr_draft_depth_timing follow;             /* seconds for each token that timelines had missed, beyond a few */
+    fr_draft_rate usual;                      /* stood[1] of all timelines, over a long time */
+    fr_calibration calibration;               /* of every timeline's drafts */
     uint64_t round;
     uint64_t next_try; /* round from which on something else may be tried */
     uint64_t interval;
-    double allowance; /* seconds that tries may lose */
-    bool trying;      /* the last choice was a try, not the best: */
-    double loss;      /* seconds that it is expected to lose */
-    double tokens;    /* tokens that it is expected to bring */
-    double rate;      /* tokens a second of the best choice */
+    double allowance;     /* seconds that tries may lose */
+    bool trying;          /* the last choice was a try, not the best: */
+    double loss;          /* seconds that it is expected to lose */
+    double tokens;        /* tokens that it is expected to bring */
+    double rate;          /* tokens a second of the best choice */
     fr_draft_rate earned; /* recent tokens (hits) and their seconds (tries) */
-    double followed;  /* seconds of the last round that following is estimated to have taken */
+    double followed;      /* seconds of the last round that following is estimated to have taken */
 } fr_draft_depth;
 
 /* Describes a timeline's part in a round. */
@@ -101,16 +101,16 @@ typedef struct fr_draft_depth_part {
     fr_draft_depth_timeline *timeline;
     size_t limit; /* drafts that it may be asked for, below FR_STEP_MAX */
     size_t asked, drafted, accepted;
-    size_t made; /* drafts made, also one that was then dropped; 0: as many as were asked for */
-    bool tells;  /* its method gives probabilities: */
+    size_t made;                /* drafts made, also one that was then dropped; 0: as many as were asked for */
+    bool tells;                 /* its method gives probabilities: */
     float chances[FR_STEP_MAX]; /* of the drafts */
-    size_t left_out; /* last drafts that were not verified, whatever they are worth */
-    bool lags; /* its method follows the text only when it drafts, and lags in other rounds */
-    size_t most_found; /* drafts that may be looked up for it, below FR_STEP_MAX */
-    size_t found;      /* out: drafts that may be looked up now */
-    bool looked_up;    /* its drafts were looked up */
-    bool ends;             /* its chains may end early, by: */
-    fr_draft_gain gains;   /* what its drafts must be worth in this round; gains.found has `found` values */
+    size_t left_out;            /* last drafts that were not verified, whatever they are worth */
+    bool lags;                  /* its method follows the text only when it drafts, and lags in other rounds */
+    size_t most_found;          /* drafts that may be looked up for it, below FR_STEP_MAX */
+    size_t found;               /* out: drafts that may be looked up now */
+    bool looked_up;             /* its drafts were looked up */
+    bool ends;                  /* its chains may end early, by: */
+    fr_draft_gain gains;        /* what its drafts must be worth in this round; gains.found has `found` values */
 } fr_draft_depth_part;
 
 /* Counts the rows that its drafts took in the forward. */

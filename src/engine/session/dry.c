@@ -114,8 +114,7 @@ void fr_dry_close(fr_dry *d) {
 
 /* Gives the i-th token before the draw; 0 is the last one. */
 static int32_t back(const fr_past *past, size_t i) {
-    return i < past->drafted ? past->drafts[past->drafted - 1 - i]
-                             : past->ids[past->length - 1 - (i - past->drafted)];
+    return i < past->drafted ? past->drafts[past->drafted - 1 - i] : past->ids[past->length - 1 - (i - past->drafted)];
 }
 
 /* Counts the tokens that are looked back over. */

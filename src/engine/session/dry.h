@@ -28,7 +28,7 @@ typedef struct fr_dry {
     uint32_t most;          /* largest exponent; 0: any */
     size_t room;            /* tokens that it has room to look back over */
 
-    uint32_t *first;        /* [vocab] index of a tail of each token, plus one; 0: no tail; NULL: no token has one */
+    uint32_t *first; /* [vocab] index of a tail of each token, plus one; 0: no tail; NULL: no token has one */
     fr_dry_tail *tails;
     size_t tail_count, capacity;
 

@@ -21,14 +21,14 @@ struct fr_engine {
     fr_arena arena;
     fr_plan plan; /* no thread until it is claimed (cores.h) */
     fr_pool *pool;
-    pid_t process;    /* process that opened it; a child process has none of its threads */
-    size_t capacity;  /* sessions that there is room for */
-    bool shares;      /* prompts reuse what other sessions have run; never in a session opened alone */
-    size_t context;   /* positions that each session may have */
-    size_t chunk;     /* largest number of prompt rows in a forward, for which there is room */
+    pid_t process;      /* process that opened it; a child process has none of its threads */
+    size_t capacity;    /* sessions that there is room for */
+    bool shares;        /* prompts reuse what other sessions have run; never in a session opened alone */
+    size_t context;     /* positions that each session may have */
+    size_t chunk;       /* largest number of prompt rows in a forward, for which there is room */
     size_t round_chunk; /* the same in a round of several sessions */
-    size_t rows;      /* rows of the largest batch */
-    size_t head_rows; /* rows whose logits are computed at a time */
+    size_t rows;        /* rows of the largest batch */
+    size_t head_rows;   /* rows whose logits are computed at a time */
     size_t checkpoints;
     size_t kv_memory; /* bytes of pages with all heads; 0: what all sessions may need */
     bool swa_full;
@@ -37,29 +37,29 @@ struct fr_engine {
 
     fr_kv kv; /* holds no position itself: the pages of all sessions' caches, which have its layout */
     void *activations;
-    void *draft_workspace; /* memory of the drafter's method */
-    fr_row *batch;    /* [rows] of the running forward */
-    struct fr_batch_slice *slices; /* [capacity] the sessions' slices of these rows (batch.h) */
+    void *draft_workspace;            /* memory of the drafter's method */
+    fr_row *batch;                    /* [rows] of the running forward */
+    struct fr_batch_slice *slices;    /* [capacity] the sessions' slices of these rows (batch.h) */
     fr_draft_depth draft_depth;       /* chooses the number of drafts */
     fr_draft_depth_part *depth_parts; /* [capacity] of the sessions that draft_depth chooses for */
-    size_t weighing;              /* number of these in the last round */
-    fr_proposal *proposals;       /* [capacity] requests to draft methods */
-    fr_draft_view *views;         /* [capacity] what draft methods see of the sessions */
-    fr_kv **timelines; /* [capacity] caches of the sessions; NULL: no session */
-    struct fr_session **sessions; /* [capacity] the sessions */
-    float *hidden;    /* [rows, hidden] */
-    const fr_aux_layers *aux_layers; /* the drafter's; NULL: none */
-    float *aux_hidden;               /* [rows, aux_layers, hidden] */
+    size_t weighing;                  /* number of these in the last round */
+    fr_proposal *proposals;           /* [capacity] requests to draft methods */
+    fr_draft_view *views;             /* [capacity] what draft methods see of the sessions */
+    fr_kv **timelines;                /* [capacity] caches of the sessions; NULL: no session */
+    struct fr_session **sessions;     /* [capacity] the sessions */
+    float *hidden;                    /* [rows, hidden] */
+    const fr_aux_layers *aux_layers;  /* the drafter's; NULL: none */
+    float *aux_hidden;                /* [rows, aux_layers, hidden] */
     /* [rows, seen_width] what a draft method sees of the rows: the hidden rows, or their aux_layers */
     const float *seen;
     size_t seen_width;
-    size_t runs;      /* number of times that these were written: forwards, scored drafts */
-    float *logits;    /* [head_rows, vocab] */
-    int64_t *best;    /* [threads, head_rows] */
+    size_t runs;   /* number of times that these were written: forwards, scored drafts */
+    float *logits; /* [head_rows, vocab] */
+    int64_t *best; /* [threads, head_rows] */
 
-    fr_kv_prefixes prefixes; /* if `shares`: texts that were run before */
-    fr_worker *drafting; /* a session's worker that is drafting on the pool (async_draft.h); NULL: none */
-    double files_checked; /* time when its files were checked last */
+    fr_kv_prefixes prefixes;      /* if `shares`: texts that were run before */
+    fr_worker *drafting;          /* a session's worker that is drafting on the pool (async_draft.h); NULL: none */
+    double files_checked;         /* time when its files were checked last */
     size_t kv_bytes, spare_bytes; /* of the arena: pages, and those of them for checkpoints */
     size_t drafting_bytes;        /* of the arena: what drafting works in */
     struct fr_rank_leader

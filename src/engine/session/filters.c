@@ -236,8 +236,9 @@ static void filter_xtc(fr_sampler *s, fr_choices *c) {
     size_t last = c->count, kept = 0;
     for (size_t i = 0; i < c->count; i++) {
         if (!(s->weight[i] >= least) || !fr_choice_stays(c, i)) continue;
-        bool later = last < c->count && (c->logits[i] < c->logits[last] ||
-                      (c->logits[i] == c->logits[last] && fr_choice_id(c, i) > fr_choice_id(c, last)));
+        bool later =
+            last < c->count && (c->logits[i] < c->logits[last] ||
+                                (c->logits[i] == c->logits[last] && fr_choice_id(c, i) > fr_choice_id(c, last)));
         if (last == c->count || later) last = i;
     }
     if (last == c->count) return;
@@ -305,7 +306,8 @@ static const uint8_t mirostat_order[] = {FR_FILTER_TEMPERATURE, FR_FILTER_MIROST
 static bool does_something(const fr_sampler *s, fr_filter filter) {
     switch (filter) {
 #define FR_SAMPLER(id, word, letter, run, works) \
-    case FR_FILTER_##id: return works;
+    case FR_FILTER_##id:                         \
+        return works;
 #define FR_SAMPLER_INSTEAD(id, run)
 #include "base/samplers.def"
 #undef FR_SAMPLER
@@ -330,7 +332,7 @@ void fr_filters_choose(fr_sampler *s, const fr_options *options) {
 }
 
 void fr_filters_run(fr_sampler *s, fr_choices *c) {
-    typedef void filter(fr_sampler *s, fr_choices *c);
+    typedef void filter(fr_sampler * s, fr_choices * c);
     static filter *const filters[FR_FILTER_COUNT] = {
 #define FR_SAMPLER(id, word, letter, run, works) run,
 #define FR_SAMPLER_INSTEAD(id, run)              run,

@@ -11,8 +11,9 @@
 static fr_status refuse(const fr_session_bytes *bytes, size_t sessions, uint64_t weights, uint64_t limit) {
     return fr_fail_about(FR_OPT_MEMORY, FR_MEMORY,
                          "%zu session%s of %zu positions take %.1f MB beside %.1f MB of weights: memory is limited to "
-                         "%.1f MB", fr_larger(sessions, 1), sessions > 1 ? "s" : "", bytes->context,
-                         (double)bytes->all / 1e6, (double)weights / 1e6, (double)limit / 1e6);
+                         "%.1f MB",
+                         fr_larger(sessions, 1), sessions > 1 ? "s" : "", bytes->context, (double)bytes->all / 1e6,
+                         (double)weights / 1e6, (double)limit / 1e6);
 }
 
 enum { STEP = 4096 }; /* bytes of keys and values: the search ends at this accuracy */
@@ -45,8 +46,10 @@ static fr_status give_less(trial *t) {
     while (most > least + STEP) {
         size_t middle = least + (most - least) / 2;
         FR_TRY(try(t, middle, &fits));
-        if (fits) least = middle;
-        else most = middle;
+        if (fits)
+            least = middle;
+        else
+            most = middle;
     }
     return try(t, least, &fits);
 }

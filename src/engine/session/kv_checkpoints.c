@@ -107,8 +107,10 @@ static bool serves(const fr_kv_checkpoint *checkpoint, const fr_kv *kv, size_t l
 void fr_kv_checkpoints_truncate(fr_kv_checkpoints *s, fr_kv *kv, size_t length) {
     for (size_t i = s->count; i-- > 0;) {
         size_t position = fr_smaller(s->at[i].position, length);
-        if (position == 0 || !serves(&s->at[i], kv, position)) drop(s, kv, i);
-        else s->at[i].position = position;
+        if (position == 0 || !serves(&s->at[i], kv, position))
+            drop(s, kv, i);
+        else
+            s->at[i].position = position;
     }
 }
 

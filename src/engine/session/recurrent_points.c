@@ -53,8 +53,8 @@ static bool has_spare_page(const fr_session *s, size_t count) {
     bool spare = false;
     for (size_t i = 0; i < own->count; i++) spare |= own->at[i].spare;
     if (own->count == own->capacity) return spare;
-    return (s->engine->shares ? fr_kv_prefixes_spare_states(&s->engine->prefixes)
-                              : s->kv.recurrent.pages->free_count) > count;
+    return (s->engine->shares ? fr_kv_prefixes_spare_states(&s->engine->prefixes) : s->kv.recurrent.pages->free_count) >
+           count;
 }
 
 void fr_recurrent_points_plan(fr_session *s, size_t certain) {

@@ -425,8 +425,7 @@ static bool mask_row(fr_sampler *s, const fr_past *past, fr_scores *row) {
     return s->mask_status == FR_OK;
 }
 
-size_t fr_sampler_verify(fr_sampler *s, const float *logits, const int64_t *best, const fr_past *past,
-                         int32_t *token) {
+size_t fr_sampler_verify(fr_sampler *s, const float *logits, const int64_t *best, const fr_past *past, int32_t *token) {
     fr_past before = *past;
     double mu = s->mu;
     *token = -1;

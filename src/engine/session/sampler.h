@@ -31,8 +31,8 @@ typedef struct fr_sampler {
     size_t vocab;
     bool on; /* false: the largest logit is the token, and the sampler is not needed */
     bool rejection;
-    bool draws;     /* the temperature may be above 0 */
-    bool selects;   /* filters run: for draws, or because they may exclude the largest logit */
+    bool draws;   /* the temperature may be above 0 */
+    bool selects; /* filters run: for draws, or because they may exclude the largest logit */
     bool mirostat;
     bool tells;        /* the draws give their log-probabilities */
     fr_logprobs *told; /* receives those; NULL otherwise */
@@ -48,17 +48,17 @@ typedef struct fr_sampler {
     double mu;               /* mirostat's bound on surprise, in bits */
     double mus[FR_STEP_MAX]; /* the bound after each row of the last verification */
 
-    float *logits;                   /* [vocab] after penalties, bias and filters */
+    float *logits;    /* [vocab] after penalties, bias and filters */
     int32_t *ids;     /* [vocab] their ids, once a filter has left some out; greedy: NULL, as the next two */
     int32_t *scratch; /* [vocab] */
     float *weight;    /* [vocab] exp((logit - largest) / temperature) */
-    float *nearness;                 /* [vocab] of typical sampling; NULL: off */
-    uint32_t *seen;                  /* [vocab] all 0 between draws; NULL: no penalties */
-    float *bias;                     /* [vocab]; NULL: none */
-    float *drafter;                  /* [depths, vocab] the weights that drafts were drawn from */
+    float *nearness;  /* [vocab] of typical sampling; NULL: off */
+    uint32_t *seen;   /* [vocab] all 0 between draws; NULL: no penalties */
+    float *bias;      /* [vocab]; NULL: none */
+    float *drafter;   /* [depths, vocab] the weights that drafts were drawn from */
     fr_distribution drafted[FR_STEP_MAX]; /* the distributions of the last proposal */
-    size_t depths, known;            /* rows of `drafter`; valid entries of `drafted` */
-    const fr_logit_bias *biases; /* the biases of its options, valid until its layout */
+    size_t depths, known;                 /* rows of `drafter`; valid entries of `drafted` */
+    const fr_logit_bias *biases;          /* the biases of its options, valid until its layout */
     size_t bias_count;
     const int32_t *suppressed; /* ids that the model never gives, whatever the biases say */
     size_t suppressed_count;

@@ -98,7 +98,7 @@ static fr_status score(fr_session *s, const int32_t *ids, size_t count, const sc
 }
 
 fr_status fr_scoring_logits(fr_session *s, const int32_t *ids, size_t count, size_t first_row, fr_logits_fn *sink,
-                         void *context) {
+                            void *context) {
     return score(s, ids, count, &(scoring){.first_row = first_row, .logits = sink, .context = context});
 }
 
@@ -133,19 +133,18 @@ fr_status fr_scoring_ids(fr_session *s, const int32_t *ids, size_t count, fr_sco
 }
 
 fr_status fr_scoring_rows(fr_session *s, const int32_t *ids, size_t count, const fr_aux_layers *layers,
-                              fr_rows_fn *sink, void *context) {
+                          fr_rows_fn *sink, void *context) {
     if (!layers) return score(s, ids, count, &(scoring){.rows = sink, .context = context});
     size_t rows = fr_smaller(s->engine->chunk, count), width = layers->count * s->model->trunk.spec.hidden;
     float *aux = malloc(rows * width * sizeof *aux);
     if (!aux) return fr_fail_memory("inputs of layers", rows * width * sizeof *aux);
-    fr_status status =
-        score(s, ids, count, &(scoring){.rows = sink, .context = context, .layers = layers, .aux = aux});
+    fr_status status = score(s, ids, count, &(scoring){.rows = sink, .context = context, .layers = layers, .aux = aux});
     free(aux);
     return status;
 }
 
 fr_status fr_scoring_drafts(fr_session *s, const int32_t *ids, size_t count, size_t steps, fr_logits_fn *sink,
-                                void *context) {
+                            void *context) {
     int32_t drafts[FR_STEP_MAX];
     float *logits = s->engine->logits;
     s->engine->runs++;

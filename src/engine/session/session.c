@@ -31,8 +31,7 @@ static void layout(fr_session *s) {
     s->rope_positions = fr_arena_take(&s->arena, s->context + FR_STEP_MAX, sizeof *s->rope_positions);
     s->hidden = fr_arena_take(&s->arena, FR_STEP_MAX * e->seen_width, sizeof *s->hidden);
     fr_sampler_layout(&s->sampler, &s->arena, s->drafter ? s->draft_max : 0);
-    fr_logprobs_layout(&s->logprobs, &s->arena, s->logprobs_best, s->sampler.tells, model->kernels,
-                       vocab);
+    fr_logprobs_layout(&s->logprobs, &s->arena, s->logprobs_best, s->sampler.tells, model->kernels, vocab);
     fr_stats_layout(&s->stats, &s->arena, s->context);
     fr_trace_layout(&s->trace, &s->arena, model->files.path, drafter_path(s), e->rows);
 }
@@ -41,8 +40,7 @@ static void layout(fr_session *s) {
 static fr_status measure(fr_session *s) {
     layout(s);
     if (!s->arena.overflow) return FR_OK;
-    return fr_fail_about(FR_OPT_CONTEXT, FR_MEMORY, "a context of %zu does not fit this machine's memory",
-                                                 s->context);
+    return fr_fail_about(FR_OPT_CONTEXT, FR_MEMORY, "a context of %zu does not fit this machine's memory", s->context);
 }
 
 static fr_status take_memory(fr_session *s) {

@@ -22,11 +22,11 @@
 
 _Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "the file is the memory, so that must be little-endian too");
 
-#define VERSION       1 /* with nothing attached */
-#define VERSION_MORE  2
-#define VERSION_BOUND 3 /* the same, with mirostat's bound after the attached bytes */
+#define VERSION         1 /* with nothing attached */
+#define VERSION_MORE    2
+#define VERSION_BOUND   3 /* the same, with mirostat's bound after the attached bytes */
 #define CHECKPOINTS_MAX 1024
-#define IN_MEMORY     "a session in memory" /* instead of a path */
+#define IN_MEMORY       "a session in memory" /* instead of a path */
 
 typedef struct fr_session_head {
     char magic[8];
@@ -91,8 +91,10 @@ static void append(fr_sink *sink, const void *bytes, size_t size) {
 /* Writes bytes to the file or to memory, at most as many as a sink holds. */
 static void hand_on(fr_sink *sink, const void *bytes, size_t size) {
     if (sink->error) return;
-    if (!sink->file) append(sink, bytes, size);
-    else if (fwrite(bytes, 1, size, sink->file) != size) sink->error = errno;
+    if (!sink->file)
+        append(sink, bytes, size);
+    else if (fwrite(bytes, 1, size, sink->file) != size)
+        sink->error = errno;
 }
 
 static void flush(fr_sink *sink) {
@@ -144,9 +146,12 @@ static void put_head(fr_sink *sink, size_t kv, size_t head, const fr_kv_layer *l
     for (size_t p = from, run; p < end; p += run) {
         const uint8_t *slot = slot_of(layer, rows, head, p);
         run = fr_kv_run(p, end);
-        if (ranks) put_told(sink, ranks, keeper, slot, run * rows->bytes);
-        else if (slot) put(sink, slot, run * rows->bytes);
-        else put_zeros(sink, run * rows->bytes);
+        if (ranks)
+            put_told(sink, ranks, keeper, slot, run * rows->bytes);
+        else if (slot)
+            put(sink, slot, run * rows->bytes);
+        else
+            put_zeros(sink, run * rows->bytes);
     }
 }
 
@@ -362,11 +367,10 @@ static fr_status check_head(const fr_session *s, const fr_saved *saved) {
                        s->model->files.path);
     if (head->k_type != s->engine->kv_types.k || head->v_type != s->engine->kv_types.v)
         return fr_fail(FR_INPUT, "%s was saved with other types of cached keys or values than this session's %s and %s",
-                       path, fr_dtype_name(s->engine->kv_types.k),
-                       fr_dtype_name(s->engine->kv_types.v));
+                       path, fr_dtype_name(s->engine->kv_types.k), fr_dtype_name(s->engine->kv_types.v));
     if (head->length > s->context)
         return fr_fail_about(FR_OPT_CONTEXT, FR_INPUT, "%s holds %llu tokens, the context %zu", path,
-                       (unsigned long long)head->length, s->context);
+                             (unsigned long long)head->length, s->context);
     if (head->frontier > head->length || (head->length && head->frontier == head->length)) return damaged(saved);
     if (head->from > head->frontier || head->checkpoints > CHECKPOINTS_MAX) return damaged(saved);
     return FR_OK;
@@ -449,8 +453,7 @@ static const uint8_t *take_checkpoint(fr_session *s, fr_saved_bounds bounds, con
     size_t from = fr_kv_held_from(kv, (size_t)bounds.from, (size_t)bounds.position), position = (size_t)bounds.position;
     size_t last = s->kv_checkpoints.count ? s->kv_checkpoints.at[s->kv_checkpoints.count - 1].position : 0;
     bool useful = position >= last && (from == 0 || from + kv->window <= position);
-    fr_kv_checkpoint *checkpoint =
-        useful ? fr_kv_checkpoints_restore(&s->kv_checkpoints, kv, position, from) : NULL;
+    fr_kv_checkpoint *checkpoint = useful ? fr_kv_checkpoints_restore(&s->kv_checkpoints, kv, position, from) : NULL;
     if (!checkpoint) return bytes + checkpoint_bytes(kv, bounds.from, bounds.position);
     for (size_t i = 0; i < kv->count; i++) {
         if (!slides(&kv->layers[i])) continue;

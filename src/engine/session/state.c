@@ -55,8 +55,8 @@ void fr_session_share(fr_session *s, bool prompt_end) {
 
 void fr_session_offer(fr_session *s) {
     if (!fr_session_shares(s)) return;
-    uint32_t tail = fr_kv_prefixes_add_tail(&s->engine->prefixes, &s->path, &s->kv, fr_session_draft_kv(s), content(s),
-                                            s->length);
+    uint32_t tail =
+        fr_kv_prefixes_add_tail(&s->engine->prefixes, &s->path, &s->kv, fr_session_draft_kv(s), content(s), s->length);
     share_points(s, tail);
     uint8_t *states = s->kv.recurrent.count ? fr_recurrent_page(&s->kv.recurrent) : NULL;
     if (states) fr_kv_prefixes_add_point(&s->engine->prefixes, &s->path, tail, s->kv.recurrent.at, states, false);
@@ -172,8 +172,10 @@ static fr_status choose(fr_session *s, size_t drafted, size_t *stood, int32_t *t
     for (size_t r = 0; r <= *stood; r++)
         if (s->best[r] < 0) return fr_session_not_finite(s, s->length - 1 + r);
     if (*token < 0)
-        return fr_fail(FR_INPUT, "no token is left at position %zu: logit bias, a mask, a grammar or the model's "
-                                 "suppress_tokens ban all", s->length + *stood);
+        return fr_fail(FR_INPUT,
+                       "no token is left at position %zu: logit bias, a mask, a grammar or the model's "
+                       "suppress_tokens ban all",
+                       s->length + *stood);
     return FR_OK;
 }
 

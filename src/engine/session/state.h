@@ -97,9 +97,9 @@ struct fr_session {
     fr_draft *draft;
     size_t drafting_bytes; /* bytes of the arena that the methods have */
     size_t draft_max;
-    size_t draft_min;    /* a proposal of fewer drafts is dropped */
-    double draft_p_min;  /* smallest probability of a draft, or FR_DRAFT_P_AUTO */
-    bool adapts;         /* the depth controller chooses the number of drafts */
+    size_t draft_min;                    /* a proposal of fewer drafts is dropped */
+    double draft_p_min;                  /* smallest probability of a draft, or FR_DRAFT_P_AUTO */
+    bool adapts;                         /* the depth controller chooses the number of drafts */
     fr_draft_depth_timeline draft_depth; /* if `adapts`: the controller's counts of its drafts */
     fr_async_draft async;
     size_t drafter_seen; /* number of leading ids that are still as the draft method was last shown them */

@@ -387,8 +387,8 @@ fr_status fr_timeline_copy(fr_session *copy, const fr_session *s) {
     copy->ended = s->ended;
     bool unseen = copy->draft->follows && !alike; /* a method that wants all rows has seen none */
     copy->phase = s->phase == FR_PHASE_BETWEEN && !unseen ? FR_PHASE_BETWEEN
-                  : s->phase == FR_PHASE_EMPTY             ? FR_PHASE_EMPTY
-                                                           : FR_PHASE_PENDING;
+                  : s->phase == FR_PHASE_EMPTY            ? FR_PHASE_EMPTY
+                                                          : FR_PHASE_PENDING;
     if (copy->phase == FR_PHASE_PENDING)
         go_back(copy, unseen ? 0 : ran);
     else if (s->length > 0)

@@ -73,8 +73,8 @@ fr_status fr_shown_open(fr_shown *shown, size_t count) {
     return room ? FR_OK : fr_fail_memory("pictures", count);
 }
 
-fr_status fr_shown_run(fr_shown *shown, fr_pool *pool, size_t threads, const fr_picture *const *pictures,
-                       size_t count, const fr_shown_ask *ask) {
+fr_status fr_shown_run(fr_shown *shown, fr_pool *pool, size_t threads, const fr_picture *const *pictures, size_t count,
+                       const fr_shown_ask *ask) {
     fr_status status = fr_shown_open(shown, count);
     if (status == FR_OK) status = run_all(shown, pool, threads, pictures, ask);
     if (status != FR_OK) fr_shown_free(shown);

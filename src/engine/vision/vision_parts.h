@@ -22,8 +22,8 @@ typedef struct fr_vision_config {
     size_t hidden, layers, heads, ffn;
     /* a patch's side in pixels; times it is repeated in its row; a token's side in patches */
     size_t patch, frames, merge;
-    size_t out, out_ffn;         /* the embeddings' width; the merger's */
-    bool bias;                   /* the blocks' products have biases */
+    size_t out, out_ffn; /* the embeddings' width; the merger's */
+    bool bias;           /* the blocks' products have biases */
     float eps;
     double theta;
     int64_t min_pixels, max_pixels;       /* of a picture times frames, after resizing */
@@ -54,11 +54,11 @@ typedef struct fr_vision_activations {
     fr_image_grid grid;    /* tokens */
     size_t patches;
 
-    float *x;             /* [patches, hidden] the stream */
-    float *qkv;           /* [patches, 3 * hidden] */
+    float *x;                  /* [patches, hidden] the stream */
+    float *qkv;                /* [patches, 3 * hidden] */
     const uint8_t **qkv_pages; /* [patches / 64, rounded up] qkv in pages of 64 rows, as attention reads it */
-    float *attn;          /* [patches, hidden] */
-    float *cosine, *sine; /* [patches, head_dim / 2] */
+    float *attn;               /* [patches, hidden] */
+    float *cosine, *sine;      /* [patches, head_dim / 2] */
 
     float *wide, *gate, *up, *narrow; /* a chunk of rows: what a product reads; its outputs */
     size_t wide_width, gate_width, narrow_width;

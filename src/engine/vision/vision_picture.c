@@ -6,7 +6,7 @@
 #include "base/error.h"
 #include "src/engine/vision/vision_parts.h"
 
-#define LONGEST      200.0 /* times as long as wide */
+#define LONGEST     200.0 /* times as long as wide */
 #define PATCHES_MAX 65536 /* attention's work grows with their square; the published most is 30000 */
 
 static double ceiling(double x) {

@@ -109,7 +109,7 @@ static const uint8_t *lay_out(fr_weights *weights, fr_bound *bound, size_t matri
 }
 
 fr_status fr_bound_cut(fr_weights *weights, fr_bound *bound, size_t count, size_t parts, size_t features, size_t cols,
-                     fr_matrix *matrices) {
+                       fr_matrix *matrices) {
     if (bound->tensor->packed && parts > 1 && features % FR_TILE_FEATURES)
         return fr_fail(FR_INPUT, "%s: tensor %s is packed, and its parts of %zu rows are no whole tiles of %d",
                        weights->files->path, bound->tensor->name, features, FR_TILE_FEATURES);

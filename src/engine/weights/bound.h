@@ -11,8 +11,8 @@
 
 /* Finds the tensor PREFIX + NAME of an exact shape and adds it to the bound ones; *bound is valid until the next
  * call. */
-fr_status fr_bound_find(fr_weights *weights, const char *prefix, const char *name, const uint64_t *shape,
-                        uint32_t dims, fr_access access, fr_bound **bound);
+fr_status fr_bound_find(fr_weights *weights, const char *prefix, const char *name, const uint64_t *shape, uint32_t dims,
+                        fr_access access, fr_bound **bound);
 
 /* Does the same for a tensor of bytes that are codes of weights, or their exponents. */
 fr_status fr_bound_find_codes(fr_weights *weights, const char *prefix, const char *name, const uint64_t *shape,

@@ -10,8 +10,10 @@ fr_status fr_weights_load(fr_weights *weights, const fr_plan *plan, const fr_opt
     FR_TRY(fr_weights_check_memory(weights));
     FR_TRY(fr_weights_check_limit(weights, 0, (uint64_t)options->value[FR_OPT_MEMORY]));
     if (weights->exceed && options->value[FR_OPT_MLOCK])
-        return fr_fail_about(FR_OPT_MLOCK, FR_MACHINE, "%s: more weights than there is memory can't be locked "
-                                                   "in it", weights->files->path);
+        return fr_fail_about(FR_OPT_MLOCK, FR_MACHINE,
+                             "%s: more weights than there is memory can't be locked "
+                             "in it",
+                             weights->files->path);
     FR_TRY(fr_pool_open(plan, &pool));
     fr_status status = fr_weights_place(weights, pool, options->progress, options->progress_context);
     fr_pool_close(pool);

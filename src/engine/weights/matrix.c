@@ -60,8 +60,8 @@ fr_matrix fr_matrix_features(const fr_matrix *matrix, size_t begin, size_t end) 
 /* Multiplies packed tiles. A tensor of NVFP4 then has its products multiplied by its scale. */
 static void apply_packed(const fr_workspace *workspace, const fr_matrix *m, const fr_matrix_rows *rows) {
     workspace->kernels->matmul_block[m->type](&(fr_matmul_block){rows->y, rows->y_stride, workspace->blocks,
-                                                                 workspace->block_stride, rows->count, m->data,
-                                                                 m->cols, m->features});
+                                                                 workspace->block_stride, rows->count, m->data, m->cols,
+                                                                 m->features});
     for (size_t r = 0; m->scales && r < rows->count; r++)
         workspace->kernels->scale(rows->y + r * rows->y_stride, m->features, *m->scales);
 }
@@ -132,12 +132,14 @@ static void decode_packed(const fr_matrix *matrix, size_t feature, float *row) {
 }
 
 void fr_matrix_decode(const fr_matrix *matrix, size_t feature, float *row) {
-    if (matrix->packed) decode_packed(matrix, feature, row);
+    if (matrix->packed)
+        decode_packed(matrix, feature, row);
     else if (matrix->type == FR_F8_E4M3)
         fr_fp8_decode(matrix->data + feature * matrix->row_bytes,
                       matrix->scales + (matrix->first + feature) / FR_FP8_BLOCK * matrix->scale_stride, row,
                       matrix->cols);
-    else fr_dtype_decode(matrix->type, matrix->data + feature * matrix->row_bytes, row, matrix->cols);
+    else
+        fr_dtype_decode(matrix->type, matrix->data + feature * matrix->row_bytes, row, matrix->cols);
     for (size_t c = 0; matrix->type == FR_NVFP4 && matrix->scales && c < matrix->cols; c++) row[c] *= *matrix->scales;
 }
 

@@ -29,7 +29,7 @@ typedef struct fr_matrix {
     fr_dtype type;       /* a weight type */
     bool packed;
     size_t features, cols;
-    size_t row_bytes;    /* bytes of a feature's row, on average if packed */
+    size_t row_bytes; /* bytes of a feature's row, on average if packed */
 
     /* The scales of FP8 codes (quant/fp8.h): feature o has row (first + o) / 128, and rows are scale_stride floats
      * apart. The scale of NVFP4 is one float by which every product is multiplied, or NULL. Other types have none. */

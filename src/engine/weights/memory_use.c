@@ -110,15 +110,14 @@ fr_status fr_weights_check_memory(const fr_weights *weights) {
     if (own <= for_weights(weights->available)) return FR_OK;
     fr_option about = has_read_files(weights) ? FR_OPT_MMAP : FR_OPT_COUNT;
     return fr_fail_about(about, FR_MEMORY,
-                   "%s: %.1f MB of its weights would have to be copied into memory, which has %.1f MB left%s",
-                   weights->files->path, (double)own / 1e6, (double)weights->available / 1e6, advice(weights));
+                         "%s: %.1f MB of its weights would have to be copied into memory, which has %.1f MB left%s",
+                         weights->files->path, (double)own / 1e6, (double)weights->available / 1e6, advice(weights));
 }
 
 fr_status fr_weights_check_limit(const fr_weights *weights, uint64_t others, uint64_t limit) {
     uint64_t stays = weights->memory_use.stays;
     if (limit == 0 || stays + others <= limit) return FR_OK;
-    return fr_fail_about(FR_OPT_MEMORY, FR_MEMORY,
-                         "%s: %.1f MB of weights must stay in memory, which is limited to %.1f MB%s",
-                         weights->files->path, (double)stays / 1e6, (double)limit / 1e6,
-                         others ? ", its target's among them" : "");
+    return fr_fail_about(
+        FR_OPT_MEMORY, FR_MEMORY, "%s: %.1f MB of weights must stay in memory, which is limited to %.1f MB%s",
+        weights->files->path, (double)stays / 1e6, (double)limit / 1e6, others ? ", its target's among them" : "");
 }

@@ -54,9 +54,12 @@ void fr_split_share(const fr_split *split, const fr_ranks *ranks, size_t rank, s
     *begin = 0;
     *end = split->whole == rank + 1 ? split->count : 0;
     if (split->whole) return;
-    if (split->kept) share_kv_heads(split->groups, ranks, rank, begin, end);
-    else if (split->groups) share_heads(split, ranks, rank, begin, end);
-    else share_features(split, ranks, rank, begin, end);
+    if (split->kept)
+        share_kv_heads(split->groups, ranks, rank, begin, end);
+    else if (split->groups)
+        share_heads(split, ranks, rank, begin, end);
+    else
+        share_features(split, ranks, rank, begin, end);
 }
 
 size_t fr_split_owner(const fr_split *split, const fr_ranks *ranks, size_t unit) {

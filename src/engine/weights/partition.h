@@ -117,8 +117,10 @@ void fr_gather_rows(const fr_team *team, const fr_shared_rows *rows, size_t coun
  * their way between ranks, the team begins to read `next`, the weights of the next product. */
 static inline void fr_publish_rows_before(const fr_team *team, const fr_shared_rows *rows, size_t count,
                                           const fr_matrix *next) {
-    if (team->ranks && count) fr_gather_rows(team, rows, count, next);
-    else fr_team_sync(team);
+    if (team->ranks && count)
+        fr_gather_rows(team, rows, count, next);
+    else
+        fr_team_sync(team);
 }
 
 static inline void fr_publish_rows(const fr_team *team, const fr_shared_rows *rows, size_t count) {

@@ -8,7 +8,7 @@
 #include "quant/packed.h"
 #include "src/engine/weights/bound.h"
 
-#define HUGE_PAGE ((uintptr_t)2 << 20)
+#define HUGE_PAGE  ((uintptr_t)2 << 20)
 #define PIECES_MAX 4096 /* pieces of huge pages: each is a mapping of its own, of which a process has some 65,000 */
 
 /* Gives the index of the bound tensor that the matrix is in, searching from `first` on; weights->count: none. */
@@ -60,7 +60,8 @@ void fr_weights_share_heads(fr_weights *weights, const fr_matrix *matrices, fr_s
         heads.each = each;
         bound->share[0] = (fr_bound_share){0, bound->rows, heads};
         bound->shares = 1;
-    } else return;
+    } else
+        return;
     for (size_t i = 0; i < weights->transposed_count; i++)
         if (weights->transposed[i].from == matrices) weights->transposed[i].heads = heads;
 }

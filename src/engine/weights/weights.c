@@ -113,8 +113,7 @@ fr_status fr_weights_open(fr_weights *weights, const fr_checkpoint *files) {
     size_t count = files->tensors.count + 1;
     weights->bound = calloc(count, sizeof *weights->bound);
     weights->of_tensor = calloc(count, sizeof *weights->of_tensor);
-    if (!weights->bound || !weights->of_tensor)
-        return fr_fail_memory("tensor list", count * sizeof *weights->bound);
+    if (!weights->bound || !weights->of_tensor) return fr_fail_memory("tensor list", count * sizeof *weights->bound);
     FR_TRY(fr_arena_open(&weights->vectors, vector_bytes(&files->tensors), "norm weights"));
     return fr_arena_open(&weights->packed, packed_bytes(&files->tensors), "packed weights");
 }

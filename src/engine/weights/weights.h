@@ -42,16 +42,16 @@ typedef struct fr_bound {
     size_t rows;     /* the features of a matrix, which fr_part_features partitions */
     size_t matrices; /* matrices that the tensor is cut into, each partitioned by itself */
     fr_access access;
-    bool chosen;     /* an expert, or a stack of experts: a step reads the matrices that its rows chose */
-    uint8_t *packed; /* the packed copy; NULL: the tensor is used as it lies in the file */
-    const float *scales;  /* the scales of FP8 codes, or one for each matrix of NVFP4, as float32; NULL: none */
-    bool of_codes;        /* it holds the scales or exponents of another tensor */
-    fr_stack_layout layout; /* if not rows, its matrices are copies, `packed`: tiles of MXFP4 or rows of floats */
-    size_t parts;         /* matrices of an entry of such a stack */
+    bool chosen;                /* an expert, or a stack of experts: a step reads the matrices that its rows chose */
+    uint8_t *packed;            /* the packed copy; NULL: the tensor is used as it lies in the file */
+    const float *scales;        /* the scales of FP8 codes, or one for each matrix of NVFP4, as float32; NULL: none */
+    bool of_codes;              /* it holds the scales or exponents of another tensor */
+    fr_stack_layout layout;     /* if not rows, its matrices are copies, `packed`: tiles of MXFP4 or rows of floats */
+    size_t parts;               /* matrices of an entry of such a stack */
     const fr_tensor *exponents; /* exponents of MXFP4 codes */
     fr_bound_share share[FR_BOUND_SHARES]; /* once they cover all rows, a rank reads only its own rows */
     size_t shares;
-    fr_split heads; /* the split of matrices that belong to heads; count 0: there is none */
+    fr_split heads;       /* the split of matrices that belong to heads; count 0: there is none */
     const int32_t *order; /* row r of the copy is the tensor's row order[r]; NULL: the tensor's own order */
 } fr_bound;
 
@@ -60,7 +60,7 @@ typedef struct fr_bound {
 typedef struct fr_transposed {
     const fr_matrix *from; /* [count] */
     size_t count;
-    float *to; /* [count, cols, features] */
+    float *to;      /* [count, cols, features] */
     fr_split heads; /* the split that gives a rank its own; count 0: it has all */
 } fr_transposed;
 
@@ -86,14 +86,14 @@ struct fr_weights {
     bool has_packed;  /* some matrix is packed, here or in its file */
     fr_bound *bound;
     size_t count;
-    uint32_t *of_tensor; /* by the tensor's index in the checkpoint: its index in `bound`, + 1; 0: not bound */
-    uint64_t bytes; /* of all bound tensors */
+    uint32_t *of_tensor;      /* by the tensor's index in the checkpoint: its index in `bound`, + 1; 0: not bound */
+    uint64_t bytes;           /* of all bound tensors */
     fr_memory_use memory_use; /* the memory that they take, once that was compared (memory_use.h) */
-    uint64_t available;     /* the available memory then */
-    bool exceed; /* memory does not hold them all: experts stay in their files until rows choose them */
-    bool placed; /* they have been brought into memory */
-    struct fr_ranks *ranks; /* the ranks that share them (fr_weights_share); NULL: there is one process */
-    size_t sharing;         /* the index in `bound` that was shared last; the next one is near it */
+    uint64_t available;       /* the available memory then */
+    bool exceed;              /* memory does not hold them all: experts stay in their files until rows choose them */
+    bool placed;              /* they have been brought into memory */
+    struct fr_ranks *ranks;   /* the ranks that share them (fr_weights_share); NULL: there is one process */
+    size_t sharing;           /* the index in `bound` that was shared last; the next one is near it */
     fr_transposed *transposed;
     size_t transposed_count;
     uint64_t transposed_bytes;

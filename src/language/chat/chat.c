@@ -86,7 +86,7 @@ static fr_status set_own(json_t *own, json_t *given, const fr_tokenizer *tokeniz
     if (!begin && chat->family && chat->built_in) begin = chat->family->begin;
     FR_TRY(set_token(own, given, "bos_token", begin));
     FR_TRY(set_token(own, given, "eos_token", tokenizer->end));
-    json_object_foreach(tokenizer->named, name, text) {
+    json_object_foreach (tokenizer->named, name, text) {
         if (!json_object_get(own, name)) FR_TRY(set_token(own, given, name, json_string_value(text)));
     }
     return FR_OK;

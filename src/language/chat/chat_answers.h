@@ -10,9 +10,9 @@
 #include "forerun.h"
 
 enum {
-    FR_ANSWERS_MAX = 48,   /* answers for one set of variables; further questions are asked each time */
-    FR_QUESTION_MAX = 32,  /* bytes of a question's name and the role that it is about, including the NUL */
-    FR_KEPT_MAX = 8,       /* sets of variables; a new set replaces the oldest */
+    FR_ANSWERS_MAX = 48,  /* answers for one set of variables; further questions are asked each time */
+    FR_QUESTION_MAX = 32, /* bytes of a question's name and the role that it is about, including the NUL */
+    FR_KEPT_MAX = 8,      /* sets of variables; a new set replaces the oldest */
 };
 
 typedef struct fr_chat_answers {

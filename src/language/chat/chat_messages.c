@@ -134,7 +134,7 @@ static fr_status part_texts(json_t *messages, fr_chat_probe *probe) {
         if (!(text || json_is_array(content)) || !fr_chat_probe_only_parts(probe, role)) continue;
         json_t *parts = text ? json_pack("[O]", content) : json_copy(content), *part;
         size_t at;
-        json_array_foreach(parts, at, part) {
+        json_array_foreach (parts, at, part) {
             const json_t *own = fr_chat_text_of(part);
             json_t *named = own ? json_pack("{s:s, s:O}", "type", "text", "text", own) : json_incref(part);
             if (json_array_set_new(parts, at, named) == 0) continue;

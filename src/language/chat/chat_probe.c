@@ -199,15 +199,15 @@ static bool comes_through(fr_chat_probe *probe, const char *role, bool parts) {
     for (int form = 3; form >= 0 && !through; form--) {
         json_t *messages = conversation(role, probe_content(parts), form & 1), *beside;
         size_t i;
-        json_array_foreach(messages, i, beside) {
+        json_array_foreach (messages, i, beside) {
             json_t *content = json_object_get(beside, "content");
             bool own = json_is_array(content) || strstr(json_string_value(content), FIRST);
             if (!(form & 2) && !own && json_object_set_new(beside, "content", fr_chat_parted_content(content)) != 0)
                 probe->status = FR_MEMORY;
         }
         fr_marked_text text;
-        through = ask_with_system(probe, messages, &text) && has(&text, FIRST) && has(&text, SECOND) &&
-                  !has(&text, MEMBER);
+        through =
+            ask_with_system(probe, messages, &text) && has(&text, FIRST) && has(&text, SECOND) && !has(&text, MEMBER);
         fr_marked_text_free(&text);
     }
     probe->as_given = before;
@@ -394,8 +394,10 @@ static bool takes_calls(fr_chat_probe *probe, bool mapping, bool together, bool 
     json_t *silent = empty ? json_string("") : json_null();
     json_t *first = call_saying(FIRST, mapping, json_incref(silent)), *second = call_saying(SECOND, mapping, silent);
     json_t *messages = json_pack("[o, o, o]", user(), json_incref(first), result("tool", json_string("done")));
-    if (together) json_array_extend(json_object_get(first, "tool_calls"), json_object_get(second, "tool_calls"));
-    else json_array_append(messages, second);
+    if (together)
+        json_array_extend(json_object_get(first, "tool_calls"), json_object_get(second, "tool_calls"));
+    else
+        json_array_append(messages, second);
     json_array_append_new(messages, result("tool", json_string("done")));
     json_decref(first);
     json_decref(second);
@@ -418,8 +420,8 @@ bool fr_chat_probe_one_call(fr_chat_probe *probe) {
 
 static int find_refuses_orphans(fr_chat_probe *probe, const char *role) {
     json_t *first = json_pack("[o, o]", user(), result(role, json_string(FIRST)));
-    json_t *later = json_pack("[o, o, o, o]", user(), said("assistant", "Hello"), result(role, json_string(FIRST)),
-                              user());
+    json_t *later =
+        json_pack("[o, o, o, o]", user(), said("assistant", "Hello"), result(role, json_string(FIRST)), user());
     bool refuses = take(probe, first, FIRST, NULL) != FR_TAKEN;
     return take(probe, later, FIRST, NULL) != FR_TAKEN || refuses;
 }

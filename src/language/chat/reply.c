@@ -121,8 +121,10 @@ static void say(fr_reply_reader *r, fr_reply_part part, const char *text, size_t
                 r->last = text[end - 1];
             }
         }
-        if (line && !holds_lines(r, part)) put(r, part, "\n", 1);
-        else r->newlines += line != NULL;
+        if (line && !holds_lines(r, part))
+            put(r, part, "\n", 1);
+        else
+            r->newlines += line != NULL;
         at = end + (line != NULL);
     }
 }
@@ -445,9 +447,12 @@ static void on_harmony_mark(fr_reply_reader *r, fr_mark mark, const char *text, 
         r->thinking = true;
         r->state = HEADER;
     }
-    if (r->state == CALL) on_mark_in_call(r, mark, text, length);
-    else if (r->state == HEADER && mark == FR_MARK_BODY) open_message(r);
-    else if (r->state == HEADER && !ends && mark != FR_MARK_MESSAGE) take_header(r, text, length);
+    if (r->state == CALL)
+        on_mark_in_call(r, mark, text, length);
+    else if (r->state == HEADER && mark == FR_MARK_BODY)
+        open_message(r);
+    else if (r->state == HEADER && !ends && mark != FR_MARK_MESSAGE)
+        take_header(r, text, length);
     else if (r->state != HEADER && !ends && mark != FR_MARK_MESSAGE)
         say(r, r->state == REASONING ? FR_REPLY_REASONING : FR_REPLY_CONTENT, text, length);
     if (!ends && mark != FR_MARK_MESSAGE) return;
@@ -591,7 +596,8 @@ fr_status fr_reply_reader_begin(fr_reply_reader *reader, const fr_reply_format *
     fr_mark_finder_begin(&r->finder, &r->format);
     if (format->marks[FR_MARK_CHANNEL])
         begin_harmony(r, prompt, length);
-    else if (fr_reply_opens_reasoning(&r->format, prompt, length)) begin_reasoning(r);
+    else if (fr_reply_opens_reasoning(&r->format, prompt, length))
+        begin_reasoning(r);
     return FR_OK;
 }
 

@@ -18,10 +18,10 @@ enum { TITLE_MAX = 24, BEHIND_MAX = 3 };
 
 struct fr_lab_reply_budget {
     const fr_tokenizer *tokenizer;
-    bool opened;        /* the prompt has opened the reasoning */
-    int32_t begin;      /* the token that begins reasoning; -1: there is none */
-    const char *title;  /* the text that must follow that token */
-    int32_t body, end;  /* body: the token after the title, -1: none; end: the token that ends reasoning */
+    bool opened;       /* the prompt has opened the reasoning */
+    int32_t begin;     /* the token that begins reasoning; -1: there is none */
+    const char *title; /* the text that must follow that token */
+    int32_t body, end; /* body: the token after the title, -1: none; end: the token that ends reasoning */
     size_t prompt, most;
 };
 
@@ -56,8 +56,10 @@ static void add_title(thought *t, const fr_lab_reply_budget *b, int32_t id) {
 
 static void add_id(thought *t, const fr_lab_reply_budget *b, int32_t id) {
     if (t->at == INSIDE) {
-        if (id == b->end) t->at = OUTSIDE;
-        else t->tokens++;
+        if (id == b->end)
+            t->at = OUTSIDE;
+        else
+            t->tokens++;
     } else if (id == b->begin) {
         t->at = TITLE;
         t->length = 0;
@@ -134,8 +136,10 @@ fr_status fr_lab_reply_budget_open(const fr_tokenizer *tokenizer, const char *op
         options_json ? fr_json_parse_texts(options_json, strlen(options_json), "chat options", &options) : FR_OK;
     if (status == FR_OK) status = open(b, options, prompt, &marks);
     json_decref(options);
-    if (status == FR_OK && marks) *budget = b;
-    else free(b);
+    if (status == FR_OK && marks)
+        *budget = b;
+    else
+        free(b);
     return status;
 }
 

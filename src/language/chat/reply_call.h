@@ -40,23 +40,23 @@ typedef struct fr_reply_call {
     int state;
     int section; /* not 0: another call of the section may follow; it starts with this value */
     bool bare;   /* it began without its mark */
-    bool first; /* no argument has come yet */
-    bool comma; /* a comma came that was not written yet */
-    bool given; /* the arguments are complete, in forms that give them as one value */
+    bool first;  /* no argument has come yet */
+    bool comma;  /* a comma came that was not written yet */
+    bool given;  /* the arguments are complete, in forms that give them as one value */
     fr_text_buffer key, value;
     fr_value_types types; /* types of the present argument */
     /* fresh: no byte of the value has come; newline: the last byte was a line break, which is held */
     bool fresh, newline;
-    bool lines;           /* the value stands on lines of its own */
-    size_t reopen;        /* offset in raw of the mark that may have ended a value */
+    bool lines;    /* the value stands on lines of its own */
+    size_t reopen; /* offset in raw of the mark that may have ended a value */
     int field;
     bool in_field;
-    bool doubled; /* a second pair of braces surrounds the object */
-    bool listed;  /* the object stands in a list */
-    bool wrapped; /* that list, or the object, is the only member of another object */
-    bool inner;   /* the members being read are those of the object's member "function" */
-    bool fenced;  /* a fence of Markdown stands around the objects */
-    bool near;    /* the form is nearly missed, so the name must be a tool's */
+    bool doubled;        /* a second pair of braces surrounds the object */
+    bool listed;         /* the object stands in a list */
+    bool wrapped;        /* that list, or the object, is the only member of another object */
+    bool inner;          /* the members being read are those of the object's member "function" */
+    bool fenced;         /* a fence of Markdown stands around the objects */
+    bool near;           /* the form is nearly missed, so the name must be a tool's */
     const char *literal; /* text that must come next */
     fr_json_scan scan;   /* a loose scan */
     fr_json_writer writer;

@@ -10,15 +10,15 @@
 
 enum {
     BEGIN,
-    LEAD,  /* after the mark, or in a list, before the object */
-    FENCE, /* the beginning of the fence of Markdown around Command R's list, which must follow the mark */
+    LEAD,    /* after the mark, or in a list, before the object */
+    FENCE,   /* the beginning of the fence of Markdown around Command R's list, which must follow the mark */
     OPENING, /* the opening backticks of a fence that the model put around its objects */
     LANGUAGE,
     CLOSING, /* the closing backticks of that fence */
     OBJECT,
-    CLOSE, /* the second closing brace must come */
-    AFTER, /* after the object: its mark must come */
-    ENDED, /* after the list: its mark may come */
+    CLOSE,  /* the second closing brace must come */
+    AFTER,  /* after the object: its mark must come */
+    ENDED,  /* after the list: its mark may come */
     UNWRAP, /* after the list: the brace around it must close */
     METHOD_NAME,
     METHOD, /* after a method's name, before its arguments */
@@ -40,12 +40,9 @@ static int field_of(const fr_reply_call *call) {
     static const struct {
         const char *key;
         int field;
-    } fields[] = {{"name", FIELD_NAME},
-                  {"tool_name", FIELD_NAME},
-                  {"arguments", FIELD_ARGUMENTS},
-                  {"parameters", FIELD_ARGUMENTS},
-                  {"function", FIELD_FUNCTION},
-                  {"id", FIELD_ID},
+    } fields[] = {{"name", FIELD_NAME},           {"tool_name", FIELD_NAME},
+                  {"arguments", FIELD_ARGUMENTS}, {"parameters", FIELD_ARGUMENTS},
+                  {"function", FIELD_FUNCTION},   {"id", FIELD_ID},
                   {"tool_call_id", FIELD_NUMBER}};
     for (size_t i = 0; i < sizeof fields / sizeof *fields; i++)
         if (strcmp(call->key.bytes, fields[i].key) == 0) return fields[i].field;

@@ -261,8 +261,8 @@ static void append_example(const fr_call_form *form, const char *from, fr_text_b
                                             [FR_ARGUMENTS_QUOTED] = "{PARAMETER:VALUE}",
                                             [FR_ARGUMENTS_TAGGED] = "",
                                             [FR_ARGUMENTS_PYTHON] = "PARAMETER=VALUE"};
-    const char *const words[][2] = {{"$NAME", "NAME"},   {"$ARGUMENTS", arguments[form->arguments]},
-                                    {"$NUMBER", "0"},    {"$ID", "abcdefghi"},
+    const char *const words[][2] = {{"$NAME", "NAME"},     {"$ARGUMENTS", arguments[form->arguments]},
+                                    {"$NUMBER", "0"},      {"$ID", "abcdefghi"},
                                     {"$KEY", "PARAMETER"}, {"$VALUE", "VALUE"}};
     for (; *from; from++) {
         size_t word = 0;

@@ -23,7 +23,7 @@ typedef struct fr_call_form {
     const char *bare; /* bytes that a call without its opening mark may begin with; NULL: none */
     bool names;       /* such a call may also begin with the name of a tool */
     bool lists;       /* JSON objects may stand in a list */
-    bool own_token; /* a template that shows no form gets this one if the vocabulary has its opening mark */
+    bool own_token;   /* a template that shows no form gets this one if the vocabulary has its opening mark */
 
     /* A reply that must call is `before`, then calls with `between` them, then `after`. In `call`, $NAME stands for
      * the function, $ARGUMENTS for all arguments, $NUMBER for digits, and $ID for nine letters and digits. In

@@ -44,7 +44,7 @@ static fr_status check_required(const json_t *parameters) {
     size_t i;
     json_t *name;
     if (names && !json_is_array(names)) return fr_schema_fail(&place, FR_INPUT, "not a list");
-    json_array_foreach(names, i, name) {
+    json_array_foreach (names, i, name) {
         const fr_schema_path at = {&place, NULL, i};
         if (!json_is_string(name)) return fr_schema_fail(&at, FR_INPUT, "not a string");
         if (!json_object_get(all, json_string_value(name)))
@@ -65,7 +65,7 @@ static fr_status check_object(const making *m, const json_t *schema, const fr_sc
     json_t *said;
     bool chooses = false;
     if (!fr_grammar_spend(m->rules, 1 + json_object_size(schema))) return fr_schema_check(m->rules, path);
-    json_object_foreach((json_t *)schema, word, said) {
+    json_object_foreach ((json_t *)schema, word, said) {
         const fr_schema_path place = {path, word, 0};
         bool choice = fr_schema_is_word(word, CHOICES), inner = depth > 0 && strcmp(word, "unevaluatedProperties") == 0;
         if (!fr_schema_describes(word) && !choice && (inner || !fr_schema_is_word(word, KEPT)))
@@ -86,7 +86,7 @@ static fr_status check_list(const making *m, const json_t *list, const fr_schema
     size_t i;
     json_t *schema;
     if (!json_array_size(list)) return fr_schema_fail(path, FR_INPUT, "not a list of schemas");
-    json_array_foreach(list, i, schema) {
+    json_array_foreach (list, i, schema) {
         const fr_schema_path at = {path, NULL, i};
         FR_TRY(check_object(m, schema, &at, depth));
     }
@@ -105,10 +105,10 @@ static json_t *own_way(making *m, const json_t *schema) {
     const char *key;
     size_t i;
     for (size_t k = 0; k < 2; k++)
-        json_object_foreach(json_object_get(json_object_get(schema, conditional[k]), "properties"), key,
-                            item) if (!json_object_get(members, key))
-            fr_schema_set(m->rules, members, key, json_incref(item));
-    json_array_foreach(names, i, item) if (json_is_string(item)) fr_schema_add(m->rules, required, json_incref(item));
+        json_object_foreach (json_object_get(json_object_get(schema, conditional[k]), "properties"), key, item)
+            if (!json_object_get(members, key)) fr_schema_set(m->rules, members, key, json_incref(item));
+    json_array_foreach (names, i, item)
+        if (json_is_string(item)) fr_schema_add(m->rules, required, json_incref(item));
     json_t *way = fr_schema_pack(m->rules, "{s:o,s:o}", "properties", members, "required", required);
     json_t *others = json_object_get(schema, "additionalProperties");
     if (m->strict && others && !json_is_true(others)) fr_schema_set(m->rules, way, "others", json_incref(others));
@@ -127,8 +127,8 @@ static json_t *both_of(making *m, json_t *one, json_t *other) {
 static void hold_others(making *m, json_t *members, const json_t *named, json_t *others) {
     const char *key;
     json_t *value, *all = others ? fr_schema_copy(m->rules, members) : NULL;
-    json_object_foreach(all, key, value) if (!json_object_get(named, key))
-        fr_schema_set(m->rules, members, key, both_of(m, value, others));
+    json_object_foreach (all, key, value)
+        if (!json_object_get(named, key)) fr_schema_set(m->rules, members, key, both_of(m, value, others));
     json_decref(all);
 }
 
@@ -139,7 +139,7 @@ static json_t *join_ways(making *m, const json_t *one, const json_t *other, bool
     json_t *required = loose ? fr_schema_list(m->rules) : fr_schema_copy(m->rules, json_object_get(one, "required"));
     const char *key;
     size_t i;
-    json_object_foreach(json_object_get(other, "properties"), key, value) {
+    json_object_foreach (json_object_get(other, "properties"), key, value) {
         json_t *mine = json_object_get(members, key);
         bool differ = mine && !fr_schema_same(m->rules, mine, value), exact = m->strict && !loose;
         json_t *both = exact && mine ? both_of(m, mine, value)
@@ -147,9 +147,8 @@ static json_t *join_ways(making *m, const json_t *one, const json_t *other, bool
                                      : fr_schema_pack(m->rules, "{s:[O,O]}", loose ? "anyOf" : "allOf", mine, value);
         fr_schema_set(m->rules, members, key, both);
     }
-    json_array_foreach(json_object_get(other, "required"), i,
-                       name) if (!loose && !fr_schema_lists(m->rules, required, name))
-        fr_schema_add(m->rules, required, json_incref(name));
+    json_array_foreach (json_object_get(other, "required"), i, name)
+        if (!loose && !fr_schema_lists(m->rules, required, name)) fr_schema_add(m->rules, required, json_incref(name));
     json_t *ours = json_object_get(one, "others"), *theirs = json_object_get(other, "others");
     hold_others(m, members, json_object_get(one, "properties"), ours);
     hold_others(m, members, json_object_get(other, "properties"), theirs);
@@ -180,7 +179,7 @@ static bool ways_differ(making *m, const json_t *one, const json_t *other) {
     bool closed = json_is_false(json_object_get(other, "others"));
     size_t i;
     json_t *name;
-    json_array_foreach(json_object_get(one, "required"), i, name) {
+    json_array_foreach (json_object_get(one, "required"), i, name) {
         const char *key = json_string_value(name);
         const json_t *theirs = json_object_get(all, key);
         bool required = fr_schema_lists(m->rules, json_object_get(other, "required"), name);
@@ -211,8 +210,8 @@ static json_t *cross(making *m, json_t *ones, json_t *others) {
         ones = loosen(m, ones);
         others = loosen(m, others);
     }
-    json_array_foreach(ones, i, one) json_array_foreach(others, k, other)
-        fr_schema_add(m->rules, all, join_ways(m, one, other, false));
+    json_array_foreach (ones, i, one)
+        json_array_foreach (others, k, other) fr_schema_add(m->rules, all, join_ways(m, one, other, false));
     json_decref(ones);
     json_decref(others);
     return all;
@@ -235,7 +234,7 @@ static const char *only_name(const json_t *schema) {
     const json_t *names = json_object_get(schema, "required");
     const char *word;
     json_t *said;
-    json_object_foreach((json_t *)schema, word, said)
+    json_object_foreach ((json_t *)schema, word, said)
         if (!fr_schema_describes(word) && strcmp(word, "required") != 0) return NULL;
     return json_array_size(names) == 1 ? json_string_value(json_array_get(names, 0)) : NULL;
 }
@@ -246,9 +245,11 @@ static void exclude_names(making *m, const json_t *list, size_t own, json_t *way
     size_t i;
     json_t *schema;
     const char *mine = only_name(json_array_get(list, own));
-    json_array_foreach(list, i, schema) if (!only_name(schema)) return;
-    json_array_foreach(list, i, schema) if (strcmp(only_name(schema), mine) != 0)
-        fr_schema_set(m->rules, json_object_get(way, "properties"), only_name(schema), json_false());
+    json_array_foreach (list, i, schema)
+        if (!only_name(schema)) return;
+    json_array_foreach (list, i, schema)
+        if (strcmp(only_name(schema), mine) != 0)
+            fr_schema_set(m->rules, json_object_get(way, "properties"), only_name(schema), json_false());
 }
 
 static json_t *ways_of(making *m, const json_t *schema, size_t depth) {
@@ -260,14 +261,14 @@ static json_t *ways_of(making *m, const json_t *schema, size_t depth) {
     fr_schema_add(m->rules, ways, own_way(m, schema));
     if (depth == LOOKS_MAX || m->rules->status != FR_OK) return ways;
     if (target) ways = cross(m, ways, ways_of(m, target, depth + 1));
-    json_array_foreach(json_object_get(schema, "allOf"), i, item) ways = cross(m, ways, ways_of(m, item, depth + 1));
+    json_array_foreach (json_object_get(schema, "allOf"), i, item) ways = cross(m, ways, ways_of(m, item, depth + 1));
     for (size_t k = 0; k < 2; k++) {
         const json_t *list = json_object_get(schema, choices[k]);
         json_t *any = fr_schema_list(m->rules), *some, *one;
         size_t at, first = 0;
-        json_array_foreach(list, i, item) {
+        json_array_foreach (list, i, item) {
             some = ways_of(m, item, depth + 1);
-            json_array_foreach(some, at, one) {
+            json_array_foreach (some, at, one) {
                 if (k == 1 && m->strict) exclude_names(m, list, i, one);
                 for (size_t before = 0; k == 1 && m->strict && before < first; before++)
                     m->meets |= !ways_differ(m, json_array_get(any, before), one) &&
@@ -338,14 +339,14 @@ static fr_status way_arguments(making *m, const json_t *way, fr_expression *argu
     size_t i;
     fr_status status;
     all = fr_schema_copy(m->rules, json_object_get(way, "properties"));
-    json_array_foreach(names, i, name) {
+    json_array_foreach (names, i, name) {
         key = json_string_value(name);
         fr_schema_set(m->rules, required, key, json_true());
         if (!json_object_get(all, key)) fr_schema_set(m->rules, all, key, json_true());
     }
     *arguments = 0;
     status = fr_schema_check(m->rules, NULL);
-    json_object_foreach(all, key, schema) {
+    json_object_foreach (all, key, schema) {
         fr_expression one = 0;
         const fr_schema_path at = {&place, key, 0};
         bool written = *key && !strpbrk(key, never);
@@ -377,7 +378,7 @@ static fr_status keep_ways(const making *m, json_t *ways) {
         bool fits = true;
         size_t k;
         json_t *name;
-        json_array_foreach(json_object_get(way, "required"), k, name) {
+        json_array_foreach (json_object_get(way, "required"), k, name) {
             const json_t *schema = json_object_get(all, json_string_value(name));
             fits &= !json_is_false(schema) && (schema || !json_is_false(json_object_get(way, "others")));
             if (fits && !schema)
@@ -401,7 +402,7 @@ fr_status fr_tagged_arguments(const fr_reply_plan *plan, const json_t *tool, fr_
     if (status == FR_OK && strict) status = keep_ways(&m, ways);
     if (status == FR_OK && strict && !json_array_size(ways))
         status = fr_schema_fail(NULL, FR_INPUT, "no value is of this schema");
-    json_array_foreach(ways, i, way) {
+    json_array_foreach (ways, i, way) {
         fr_expression made = 0;
         if (status == FR_OK) status = way_arguments(&m, way, &made);
         *arguments = i ? fr_expression_or(rules, *arguments, made) : made;

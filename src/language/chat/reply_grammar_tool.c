@@ -16,7 +16,7 @@ static fr_status check_text(const json_t *value, const fr_schema_path *path) {
 static fr_status check_members(const json_t *object, fr_grammar_rules *rules, const fr_schema_path *path) {
     const char *key;
     json_t *member;
-    json_object_foreach((json_t *)object, key, member) {
+    json_object_foreach ((json_t *)object, key, member) {
         const fr_schema_path at = {path, key, 0};
         FR_TRY(check_values(member, rules, &at));
     }
@@ -26,7 +26,7 @@ static fr_status check_members(const json_t *object, fr_grammar_rules *rules, co
 static fr_status check_items(const json_t *array, fr_grammar_rules *rules, const fr_schema_path *path) {
     size_t i;
     json_t *item;
-    json_array_foreach(array, i, item) {
+    json_array_foreach (array, i, item) {
         const fr_schema_path at = {path, NULL, i};
         FR_TRY(check_values(item, rules, &at));
     }

@@ -43,8 +43,8 @@ static void add(const making *m, choice *all, fr_expression one) {
 static const char *other_word(const json_t *schema, const char *const *words) {
     const char *word;
     json_t *said;
-    json_object_foreach((json_t *)schema, word,
-                        said) if (!fr_schema_describes(word) && !fr_schema_is_word(word, words)) return word;
+    json_object_foreach ((json_t *)schema, word, said)
+        if (!fr_schema_describes(word) && !fr_schema_is_word(word, words)) return word;
     return NULL;
 }
 
@@ -219,7 +219,7 @@ static fr_status add_listed(const making *m, const json_t *schema, const fr_sche
     FR_TRY(check_types(schema, path));
     if (list && !json_is_array(list)) return fr_schema_fail(&place, FR_INPUT, "not a list");
     if (!list && constant && is_of_types(constant, types)) return add_constant(m, constant, &only, all);
-    json_array_foreach(list, i, value) {
+    json_array_foreach (list, i, value) {
         const fr_schema_path at = {&place, NULL, i};
         if (!fr_grammar_spend(m->parts->rules, 1)) return fr_schema_check(m->parts->rules, &at);
         if (is_of_types(value, types) && (!constant || fr_schema_same(m->parts->rules, value, constant)))
@@ -248,8 +248,8 @@ static fr_status add_other_types(const making *m, const json_t *schema, const fr
     fr_grammar_rules *rules = m->parts->rules;
     json_t *others = fr_schema_list(rules), *less = fr_schema_copy(rules, schema), *type;
     size_t i;
-    json_array_foreach(json_object_get(schema, "type"), i, type) if (strcmp(json_string_value(type), "string") != 0)
-        fr_schema_add(rules, others, json_incref(type));
+    json_array_foreach (json_object_get(schema, "type"), i, type)
+        if (strcmp(json_string_value(type), "string") != 0) fr_schema_add(rules, others, json_incref(type));
     bool some = json_array_size(others) > 0;
     fr_schema_set(rules, less, "type", others);
     fr_status status = fr_schema_check(rules, path);

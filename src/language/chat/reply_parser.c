@@ -63,8 +63,7 @@ fr_text fr_reply_written(const fr_reply_format *format, const fr_marked_text *pr
     for (size_t i = continues ? prompt->trusted_count : 0; i-- > 0;) {
         fr_span span = prompt->trusted[i];
         for (size_t at = span.end; at-- > span.begin;)
-            if (is_mark(format, prompt->text + at, span.end - at))
-                return (fr_text){prompt->text + at, span.end - at};
+            if (is_mark(format, prompt->text + at, span.end - at)) return (fr_text){prompt->text + at, span.end - at};
     }
     return end ? (fr_text){prompt->text + prompt->length - end, end} : (fr_text){"", 0};
 }
@@ -90,8 +89,8 @@ static fr_status begin(fr_reply_parser *p, const fr_marked_text *prompt, const j
     p->decoder = NULL;
     FR_TRY(fr_decoder_new(p->tokenizer, false, &p->decoder));
     if (json_is_true(json_object_get(options, "continue_final_message"))) fr_decoder_follow(p->decoder);
-    return fr_reply_reader_begin(p->reader, &format, written.bytes, written.length,
-                                 json_is_array(tools) ? tools : NULL, seed, whole_calls);
+    return fr_reply_reader_begin(p->reader, &format, written.bytes, written.length, json_is_array(tools) ? tools : NULL,
+                                 seed, whole_calls);
 }
 
 fr_status fr_reply_parser_begin(fr_reply_parser *parser, const fr_marked_text *prompt, const char *options_json,

@@ -50,8 +50,8 @@ fr_status fr_tokenizer_from_gguf(const fr_gguf *gguf, const char *chat_template,
     fr_chat_sources sources;
     *tokenizer = NULL;
     FR_TRY(fr_tokenizer_gguf_open(&source, gguf, pre));
-    fr_status status = *chat_template ? fr_chat_sources_read_file(&sources, chat_template)
-                                      : fr_chat_sources_read_gguf(&sources, gguf);
+    fr_status status =
+        *chat_template ? fr_chat_sources_read_file(&sources, chat_template) : fr_chat_sources_read_gguf(&sources, gguf);
     return open_sources(&source, &sources, status, tokenizer);
 }
 

@@ -23,8 +23,10 @@ fr_decimal fr_decimal_of(const json_t *value, bool above, bool *whole) {
     double real = json_real_value(value), bound = above ? ceil(real) : floor(real);
     *whole = !json_is_real(value) || real == bound;
     if (!digits) {
-        if (json_is_integer(value)) snprintf(text, sizeof text, "%" JSON_INTEGER_FORMAT, json_integer_value(value));
-        else snprintf(text, sizeof text, "%.0f", bound == 0 ? 0 : bound);
+        if (json_is_integer(value))
+            snprintf(text, sizeof text, "%" JSON_INTEGER_FORMAT, json_integer_value(value));
+        else
+            snprintf(text, sizeof text, "%.0f", bound == 0 ? 0 : bound);
         digits = text;
         length = strlen(text);
     }

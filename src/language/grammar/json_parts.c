@@ -8,11 +8,11 @@
 #include "formats/json.h"
 #include "formats/json_wide.h"
 
-#define INDENT_MAX    20
-#define DIGITS_MAX    18 /* digits of an integer without bounds */
-#define FRACTION_MAX 6
-#define KEY_MAX       40  /* characters of a bare key after its first */
-#define NAME_LENGTH_MAX      200 /* bytes of a name that other keys must differ from */
+#define INDENT_MAX      20
+#define DIGITS_MAX      18 /* digits of an integer without bounds */
+#define FRACTION_MAX    6
+#define KEY_MAX         40  /* characters of a bare key after its first */
+#define NAME_LENGTH_MAX 200 /* bytes of a name that other keys must differ from */
 
 fr_written_parts fr_written_parts_of(fr_grammar_rules *rules) {
     return (fr_written_parts){.rules = rules,
@@ -453,7 +453,7 @@ static fr_expression bare_object(fr_written_parts *p, const json_t *value) {
     const char *name, *comma = "";
     json_t *member;
     fr_expression all = string(p, "{");
-    json_object_foreach((json_t *)value, name, member) {
+    json_object_foreach ((json_t *)value, name, member) {
         all = then(p, then(p, all, string(p, comma)), fr_written_member(p, name, bare_literal(p, member)));
         comma = ",";
     }

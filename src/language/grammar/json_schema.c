@@ -86,11 +86,12 @@ static bool excludes(const json_t *schema, const char *type) {
     size_t i;
     json_t *value;
     bool found = false;
-    json_array_foreach(json_object_get(schema, FR_NONE_OF), i, value) found |=
-        (strcmp(type, "string") == 0 && fr_json_is_text(value)) ||
-        (strcmp(type, "number") == 0 && fr_schema_is_number(value)) ||
-        (strcmp(type, "object") == 0 && json_is_object(value)) ||
-        (strcmp(type, "array") == 0 && json_is_array(value)) || (strcmp(type, "null") == 0 && json_is_null(value));
+    json_array_foreach (json_object_get(schema, FR_NONE_OF), i, value)
+        found |= (strcmp(type, "string") == 0 && fr_json_is_text(value)) ||
+                 (strcmp(type, "number") == 0 && fr_schema_is_number(value)) ||
+                 (strcmp(type, "object") == 0 && json_is_object(value)) ||
+                 (strcmp(type, "array") == 0 && json_is_array(value)) ||
+                 (strcmp(type, "null") == 0 && json_is_null(value));
     return found;
 }
 
@@ -140,7 +141,7 @@ static fr_status read_types(reader *r, const json_t *types, const json_t *schema
     json_t *type;
     bool some = false;
     if (json_array_size(types) > TYPES_MAX) return fr_schema_fail(path, FR_INPUT, "more types than there are in JSON");
-    json_array_foreach(types, i, type) {
+    json_array_foreach (types, i, type) {
         fr_expression one = 0;
         fr_status status = read_type(r, json_string_value(type), schema, path, &one);
         if (status != FR_OK && !r->nothing) return status;
@@ -155,8 +156,8 @@ static fr_status write_constants(reader *r, json_t *values, const fr_schema_path
     size_t i;
     json_t *value;
     bool some = false, many = json_array_size(values) > VALUES_MAX;
-    json_array_foreach(values, i, value) if (!many)
-        fr_schema_or(r, fr_written_literal(r->parts, value), expression, &some);
+    json_array_foreach (values, i, value)
+        if (!many) fr_schema_or(r, fr_written_literal(r->parts, value), expression, &some);
     json_decref(values);
     if (many) return fr_schema_fail(path, FR_UNBUILT, "more than 4000 values are not built");
     return some ? FR_OK : fr_schema_nothing(r, path);
@@ -197,8 +198,8 @@ static fr_status read_plain(reader *r, const json_t *schema, const fr_schema_pat
 bool fr_schema_says_more(const json_t *schema, const char *than) {
     const char *key;
     json_t *value;
-    json_object_foreach((json_t *)schema, key,
-                        value) if (strcmp(key, than) != 0 && !fr_schema_describes(key)) return true;
+    json_object_foreach ((json_t *)schema, key, value)
+        if (strcmp(key, than) != 0 && !fr_schema_describes(key)) return true;
     return false;
 }
 
@@ -297,7 +298,7 @@ static fr_status read_all_of(reader *r, const json_t *schema, const json_t *list
     size_t i;
     json_t *one, *merged = fr_schema_without(r->parts->rules, schema, "allOf");
     fr_status status = fr_schema_check(r->parts->rules, path);
-    json_array_foreach(list, i, one) {
+    json_array_foreach (list, i, one) {
         const fr_schema_path at = {&place, NULL, i};
         if (status == FR_OK) status = merge_part(r, &merged, one, &at);
     }
@@ -312,7 +313,7 @@ static fr_status read_choice(reader *r, const json_t *schema, const char *key, c
     bool some = false, more = fr_schema_says_more(schema, key);
     size_t i;
     json_t *one;
-    json_array_foreach(list, i, one) {
+    json_array_foreach (list, i, one) {
         const fr_schema_path at = {&place, NULL, i};
         fr_expression made;
         json_t *both = more ? fr_schema_without(r->parts->rules, schema, key) : json_incref(one);
@@ -379,9 +380,9 @@ static fr_status read_leniently(reader *r, const json_t *schema, const fr_schema
     for (size_t i = r->depth > DEPTH_MAX; i < 3 && may_say_less(r, status); i++) {
         const char *key;
         json_t *value, *less = fr_schema_pack(rules, "{}");
-        json_object_foreach((json_t *)schema, key,
-                            value) if (fr_schema_is_word(key, words[i]) && fr_schema_is_formed(key, value))
-            fr_schema_set(rules, less, key, json_incref(value));
+        json_object_foreach ((json_t *)schema, key, value)
+            if (fr_schema_is_word(key, words[i]) && fr_schema_is_formed(key, value))
+                fr_schema_set(rules, less, key, json_incref(value));
         status = fr_schema_check(rules, path);
         if (status == FR_OK) status = read_plain(r, less, path, expression);
         json_decref(less);

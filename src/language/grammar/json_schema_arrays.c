@@ -162,7 +162,7 @@ static fr_status keep_different(fr_schema_reader *r, const json_t *list, const j
     fr_grammar_rules *rules = r->parts->rules;
     size_t i;
     json_t *value;
-    json_array_foreach(list, i, value) {
+    json_array_foreach (list, i, value) {
         bool holds;
         FR_TRY(fr_schema_holds(r, schema, value, path, 0, &holds));
         if (holds && !fr_schema_lists(rules, kept, value)) fr_schema_add(rules, kept, json_incref(value));
@@ -190,12 +190,13 @@ static fr_status add_values(fr_schema_reader *r, const json_t *schema, const fr_
     if (!choices) choices = json_object_get(said, "oneOf");
     FR_TRY(fr_schema_check_words(r, said, path));
     FR_TRY(fr_schema_constants(r, said, path, &listed));
-    json_array_foreach(listed, i, item) fr_schema_add(rules, list, json_incref(item));
+    json_array_foreach (listed, i, item) fr_schema_add(rules, list, json_incref(item));
     *known = listed || add_values_of_types(rules, json_object_get(said, "type"), said, list);
     json_decref(listed);
     if (*known || !choices || depth == CHOICES_MAX) return fr_schema_check(rules, path);
     *known = true;
-    json_array_foreach(choices, i, item) if (*known) FR_TRY(add_values(r, item, path, depth + 1, list, known));
+    json_array_foreach (choices, i, item)
+        if (*known) FR_TRY(add_values(r, item, path, depth + 1, list, known));
     return fr_schema_check(rules, path);
 }
 

@@ -6,11 +6,11 @@
 
 #include "src/language/grammar/json_schema_reader.h"
 
-#define DEPTH_MAX      16   /* the most denials within each other */
+#define DEPTH_MAX      16 /* the most denials within each other */
 /* the most members that others depend on: each of them may be there or not, which doubles the choices */
 #define DEPENDENTS_MAX 6
 /* the largest bound of a length that can be denied: a double holds all integers up to it */
-#define COUNT_MAX     1e15
+#define COUNT_MAX      1e15
 #define PAIRS_MAX      4096 /* the most pairs of a oneOf's schemas that may hold at the same time */
 
 /* ---------------------------------------------------------------------------------------------------------- denying */
@@ -82,17 +82,18 @@ static void deny_number(const denial *d, const char *key, const json_t *value) {
 static void deny_required(const denial *d, const json_t *names) {
     size_t i;
     json_t *name;
-    json_array_foreach(names, i, name) may_be(
-        d, fr_schema_pack(rules_of(d), "{s:s,s:{s:b}}", "type", "object", "properties", json_string_value(name), 0));
+    json_array_foreach (names, i, name)
+        may_be(d, fr_schema_pack(rules_of(d), "{s:s,s:{s:b}}", "type", "object", "properties", json_string_value(name),
+                                 0));
 }
 
 static void deny_properties(const denial *d, const json_t *properties, const fr_schema_path *path, size_t depth) {
     const char *key;
     json_t *value, *other;
     size_t i;
-    json_object_foreach((json_t *)properties, key, value) {
+    json_object_foreach ((json_t *)properties, key, value) {
         json_t *others = denied(d, value, &(fr_schema_path){path, key, 0}, depth);
-        json_array_foreach(others, i, other)
+        json_array_foreach (others, i, other)
             may_be(d, fr_schema_pack(rules_of(d), "{s:s,s:[s],s:{s:O}}", "type", "object", "required", key,
                                      "properties", key, other));
         json_decref(others);
@@ -105,7 +106,7 @@ static void deny_items(const denial *d, const json_t *schema, const json_t *item
     json_t *others, *other;
     if (json_is_array(items) || json_object_get(schema, "prefixItems")) return;
     others = denied(d, items, path, depth);
-    json_array_foreach(others, i, other)
+    json_array_foreach (others, i, other)
         may_be(d, fr_schema_pack(rules_of(d), "{s:s,s:O}", "type", "array", "contains", other));
     json_decref(others);
 }
@@ -115,7 +116,7 @@ static void deny_items(const denial *d, const json_t *schema, const json_t *item
 static void deny_any(const denial *d, const json_t *list, const fr_schema_path *path, size_t depth) {
     json_t *all = fr_schema_list(rules_of(d)), *one;
     size_t i;
-    json_array_foreach(list, i, one) {
+    json_array_foreach (list, i, one) {
         json_t *others = denied(d, one, &(fr_schema_path){path, NULL, i}, depth);
         fr_schema_add(rules_of(d), all, fr_schema_said(rules_of(d), "anyOf", others));
     }
@@ -125,7 +126,7 @@ static void deny_any(const denial *d, const json_t *list, const fr_schema_path *
 static void deny_all(const denial *d, const json_t *list, const fr_schema_path *path, size_t depth) {
     size_t i;
     json_t *one;
-    json_array_foreach(list, i, one) deny(d, one, &(fr_schema_path){path, NULL, i}, depth + 1);
+    json_array_foreach (list, i, one) deny(d, one, &(fr_schema_path){path, NULL, i}, depth + 1);
 }
 
 static void deny_pattern(const denial *d, const json_t *pattern) {
@@ -144,8 +145,7 @@ static void deny_target(const denial *d, const json_t *ref, const fr_schema_path
 static void deny_word(const denial *d, const json_t *schema, const char *key, const json_t *value,
                       const fr_schema_path *path, size_t depth) {
     if (strcmp(key, "type") == 0) deny_type(d, value);
-    if (strcmp(key, "enum") == 0)
-        may_be(d, fr_schema_said(rules_of(d), FR_NONE_OF, json_incref((json_t *)value)));
+    if (strcmp(key, "enum") == 0) may_be(d, fr_schema_said(rules_of(d), FR_NONE_OF, json_incref((json_t *)value)));
     if (strcmp(key, "const") == 0)
         may_be(d, fr_schema_said(rules_of(d), FR_NONE_OF, fr_schema_pack(rules_of(d), "[O]", value)));
     if (strcmp(key, "pattern") == 0) deny_pattern(d, value);
@@ -167,8 +167,8 @@ static void deny(const denial *d, const json_t *schema, const fr_schema_path *pa
     *d->status = fr_schema_check_words(d->r, schema, path);
     if (json_is_false(schema)) may_be(d, json_true());
     if (depth == DEPTH_MAX) return;
-    json_object_foreach((json_t *)schema, key, value) if (*d->status == FR_OK)
-        deny_word(d, schema, key, value, &(fr_schema_path){path, key, 0}, depth);
+    json_object_foreach ((json_t *)schema, key, value)
+        if (*d->status == FR_OK) deny_word(d, schema, key, value, &(fr_schema_path){path, key, 0}, depth);
 }
 
 /* Lists schemas, one of which holds if this one does not. The list is empty for true. */
@@ -179,7 +179,7 @@ static fr_status other_than(fr_schema_reader *r, const json_t *schema, const fr_
     json_t *value;
     bool says = false;
     if (*list) deny(&d, schema, path, 0);
-    json_object_foreach((json_t *)schema, key, value) says |= !fr_schema_describes(key);
+    json_object_foreach ((json_t *)schema, key, value) says |= !fr_schema_describes(key);
     if (status == FR_OK) status = fr_schema_check(r->parts->rules, path);
     if (status == FR_OK && !json_array_size(*list) && says)
         status = fr_schema_fail(path, FR_UNBUILT, "not built: what is not of this schema");
@@ -219,7 +219,7 @@ static fr_status rewrite_if(fr_schema_reader *r, json_t *schema, const fr_schema
     if (condition && (then || otherwise)) {
         FR_TRY(other_than(r, condition, &place, &others));
         json_t *list = fr_schema_pack(rules, "[o]", with(rules, condition, then));
-        json_array_foreach(others, i, other) fr_schema_add(rules, list, with(rules, other, otherwise));
+        json_array_foreach (others, i, other) fr_schema_add(rules, list, with(rules, other, otherwise));
         json_decref(others);
         add_choice(rules, schema, list);
     }
@@ -250,7 +250,7 @@ static fr_status rewrite_dependents(fr_grammar_rules *rules, json_t *schema, con
     if (!dependents) return FR_OK;
     if (json_object_size(dependents) > DEPENDENTS_MAX)
         return fr_schema_fail(&place, FR_UNBUILT, "more than 6 members that others depend on are not built");
-    json_object_foreach((json_t *)dependents, name, value) {
+    json_object_foreach ((json_t *)dependents, name, value) {
         json_t *there = fr_schema_pack(rules, "{s:[s]}", "required", name);
         json_t *needed = json_is_array(value) ? fr_schema_pack(rules, "{s:O}", "required", value) : json_incref(value);
         json_t *both = fr_schema_pack(rules, "{s:[oo]}", "allOf", there, needed);
@@ -276,7 +276,7 @@ static json_t *alone(fr_schema_reader *r, const json_t *list, size_t number, con
     const json_t *one = json_array_get(list, number);
     json_t *parts = fr_schema_pack(rules, "[O]", one), *other;
     size_t i;
-    json_array_foreach(list, i, other) {
+    json_array_foreach (list, i, other) {
         if (!fr_grammar_spend(rules, 1) || *pairs > PAIRS_MAX) break;
         if (i == number || disjoint(r, one, other, path)) continue;
         fr_schema_add(rules, parts, fr_schema_pack(rules, "{s:O}", "not", other));

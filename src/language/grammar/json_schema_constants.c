@@ -22,8 +22,8 @@ static bool is_of_types(const json_t *value, const json_t *types) {
     size_t i;
     json_t *type;
     if (json_is_string(types)) return is_of_type(value, json_string_value(types));
-    json_array_foreach(types, i,
-                       type) if (json_is_string(type) && is_of_type(value, json_string_value(type))) return true;
+    json_array_foreach (types, i, type)
+        if (json_is_string(type) && is_of_type(value, json_string_value(type))) return true;
     return false;
 }
 
@@ -71,7 +71,7 @@ static fr_status holds_pattern(const question *q, const json_t *pattern, bool *h
 static fr_status holds_properties(const question *q, const json_t *properties, bool *holds) {
     const char *key;
     json_t *schema;
-    json_object_foreach((json_t *)properties, key, schema) {
+    json_object_foreach ((json_t *)properties, key, schema) {
         const fr_schema_path at = {q->path, key, 0};
         const json_t *member = json_object_get(q->value, key);
         if (*holds && member) FR_TRY(fr_schema_holds(q->r, schema, member, &at, q->depth + 1, holds));
@@ -82,15 +82,16 @@ static fr_status holds_properties(const question *q, const json_t *properties, b
 static fr_status holds_items(const question *q, const json_t *items, bool *holds) {
     size_t i;
     json_t *item;
-    json_array_foreach(q->value, i, item) if (*holds)
-        FR_TRY(fr_schema_holds(q->r, items, item, q->path, q->depth + 1, holds));
+    json_array_foreach (q->value, i, item)
+        if (*holds) FR_TRY(fr_schema_holds(q->r, items, item, q->path, q->depth + 1, holds));
     return FR_OK;
 }
 
 static bool holds_required(const question *q, const json_t *names) {
     size_t i;
     json_t *name;
-    json_array_foreach(names, i, name) if (!json_object_get(q->value, json_string_value(name))) return false;
+    json_array_foreach (names, i, name)
+        if (!json_object_get(q->value, json_string_value(name))) return false;
     return true;
 }
 
@@ -145,7 +146,7 @@ static fr_status count_holding(const question *q, const json_t *list, size_t *co
     size_t i;
     json_t *schema;
     *count = 0;
-    json_array_foreach(list, i, schema) {
+    json_array_foreach (list, i, schema) {
         const fr_schema_path at = {q->path, NULL, i};
         bool holds;
         FR_TRY(fr_schema_holds(q->r, schema, q->value, &at, q->depth + 1, &holds));
@@ -198,7 +199,7 @@ fr_status fr_schema_holds(fr_schema_reader *r, const json_t *schema, const json_
     if (depth > DEPTH_MAX) return fr_schema_fail(path, FR_UNBUILT, "not built beside constants, so deep");
     if (!fr_grammar_spend(r->parts->rules, 1)) return fr_schema_check(r->parts->rules, path);
     FR_TRY(fr_schema_check_words(r, schema, path));
-    json_object_foreach((json_t *)schema, key, word) {
+    json_object_foreach ((json_t *)schema, key, word) {
         const fr_schema_path place = {path, key, 0};
         const question q = {r, schema, value, &place, depth};
         fr_grammar_spend(r->parts->rules, 1);
@@ -212,7 +213,7 @@ static fr_status keep_holding(fr_schema_reader *r, const json_t *schema, const j
                               json_t *kept) {
     size_t i;
     json_t *value;
-    json_array_foreach(list, i, value) {
+    json_array_foreach (list, i, value) {
         bool holds;
         FR_TRY(fr_schema_holds(r, schema, value, path, 0, &holds));
         if (holds) fr_schema_add(r->parts->rules, kept, json_incref(value));

@@ -16,11 +16,12 @@
 #define YEAR      "([0-9]{3}[1-9]|[0-9]{2}[1-9]0|[0-9][1-9]00|[1-9]000)"
 #define FOURTH    "(0[48]|[2468][048]|[13579][26])"
 #define LEAP_YEAR "([0-9]{2}" FOURTH "|" FOURTH "00)"
-#define DATE                                                                                                           \
-    "(" YEAR "-((0[13578]|1[02])-(0[1-9]|[12][0-9]|3[01])|(0[469]|11)-(0[1-9]|[12][0-9]|30)|02-(0[1-9]|1[0-9]|2[0-8]"  \
+#define DATE                                                                                                          \
+    "(" YEAR "-((0[13578]|1[02])-(0[1-9]|[12][0-9]|3[01])|(0[469]|11)-(0[1-9]|[12][0-9]|30)|02-(0[1-9]|1[0-9]|2[0-8]" \
     "))|" LEAP_YEAR "-02-29)"
 #define FRACTION "(\\.[0-9]{1,18})?"
 #define OFFSET   "([Zz]|[+-]([01][0-9]|2[0-3]):[0-5][0-9])"
+/* clang-format off */
 #define LEAP_SECONDS(hour, next, left)                                                                                 \
     hour ":(59:60" FRACTION "(\\+" next ":00|-" left ":00)|29:60" FRACTION "(\\+" hour ":30|-" left ":30)|44:60"       \
          FRACTION "\\+" hour ":45)"
@@ -34,6 +35,7 @@
     "|" LEAP_SECONDS("15", "16", "08") "|" LEAP_SECONDS("16", "17", "07") "|" LEAP_SECONDS("17", "18", "06")           \
     "|" LEAP_SECONDS("18", "19", "05") "|" LEAP_SECONDS("19", "20", "04") "|" LEAP_SECONDS("20", "21", "03")           \
     "|" LEAP_SECONDS("21", "22", "02") "|" LEAP_SECONDS("22", "23", "01") "|" LEAP_SECONDS("23", "00", "00") ")"
+/* clang-format on */
 
 /* RFC 3339, appendix A, and fractions of seconds, which ISO 8601 allows and programs write. */
 #define COUNT   "[0-9]{1,18}"
@@ -42,31 +44,30 @@
 #define DAYS    "(" COUNT "Y(" COUNT "M(" COUNT "D)?)?|" COUNT "M(" COUNT "D)?|" COUNT "D)"
 
 /* RFC 3986 and 3987. more: characters that an IRI has in addition to a URI's; private: those of its query. */
-#define HEX       "[0-9A-Fa-f]"
-#define BYTE      "(25[0-5]|2[0-4][0-9]|1[0-9]{2}|[1-9]?[0-9])"
-#define IPV4      BYTE "(\\." BYTE "){3}"
-#define PIECE     HEX "{1,4}"
-#define LAST_TWO  "(" PIECE ":" PIECE "|" IPV4 ")"
-#define UP_TO(n)  "((" PIECE ":){0," n "}" PIECE ")?::"
-#define IPV6                                                                                                           \
-    "((" PIECE ":){6}" LAST_TWO "|::(" PIECE ":){5}" LAST_TWO "|(" PIECE ")?::(" PIECE ":){4}" LAST_TWO "|" UP_TO("1") \
-    "(" PIECE ":){3}" LAST_TWO "|" UP_TO("2") "(" PIECE ":){2}" LAST_TWO "|" UP_TO("3") PIECE ":" LAST_TWO "|"         \
-    UP_TO("4") LAST_TWO "|" UP_TO("5") PIECE "|" UP_TO("6") ")"
+#define HEX      "[0-9A-Fa-f]"
+#define BYTE     "(25[0-5]|2[0-4][0-9]|1[0-9]{2}|[1-9]?[0-9])"
+#define IPV4     BYTE "(\\." BYTE "){3}"
+#define PIECE    HEX "{1,4}"
+#define LAST_TWO "(" PIECE ":" PIECE "|" IPV4 ")"
+#define UP_TO(n) "((" PIECE ":){0," n "}" PIECE ")?::"
+#define IPV6                                                                                                 \
+    "((" PIECE ":){6}" LAST_TWO "|::(" PIECE ":){5}" LAST_TWO "|(" PIECE ")?::(" PIECE ":){4}" LAST_TWO      \
+    "|" UP_TO("1") "(" PIECE ":){3}" LAST_TWO "|" UP_TO("2") "(" PIECE ":){2}" LAST_TWO "|" UP_TO("3") PIECE \
+        ":" LAST_TWO "|" UP_TO("4") LAST_TWO "|" UP_TO("5") PIECE "|" UP_TO("6") ")"
 #define NAMED              "A-Za-z0-9._~!$&'()*+,;="
 #define ESCAPED            "%" HEX "{2}"
 #define UCS                "\u00A0-\uD7FF\uF900-\uFDCF\uFDF0-\uFFEF\U00010000-\U000EFFFD"
 #define PRIVATE            "\uE000-\uF8FF\U000F0000-\U0010FFFD"
 #define MARKED(more, some) "([" NAMED some more "-]|" ESCAPED ")"
-#define AUTHORITY(more)                                                                                                \
+#define AUTHORITY(more) \
     "(" MARKED(more, ":") "*@)?(\\[(" IPV6 "|[Vv]" HEX "+\\.[" NAMED ":-]+)\\]|" MARKED(more, "") "*)(:[0-9]*)?"
-#define SEGMENTS(more) "(/" MARKED(more, ":@") "*)*"
-#define ROOTED(more)   "//" AUTHORITY(more) SEGMENTS(more) "|/(" MARKED(more, ":@") "+" SEGMENTS(more) ")?"
-#define REST(more, private)                                                                                            \
-    "(\\?(" MARKED(more, ":@/?") "|[" private "])*)?(#" MARKED(more, ":@/?") "*)?"
-#define SCHEME "[A-Za-z][A-Za-z0-9+.-]{0,62}:"
-#define ABSOLUTE(more, private)                                                                                        \
+#define SEGMENTS(more)      "(/" MARKED(more, ":@") "*)*"
+#define ROOTED(more)        "//" AUTHORITY(more) SEGMENTS(more) "|/(" MARKED(more, ":@") "+" SEGMENTS(more) ")?"
+#define REST(more, private) "(\\?(" MARKED(more, ":@/?") "|[" private "])*)?(#" MARKED(more, ":@/?") "*)?"
+#define SCHEME              "[A-Za-z][A-Za-z0-9+.-]{0,62}:"
+#define ABSOLUTE(more, private) \
     SCHEME "(" ROOTED(more) "|" MARKED(more, ":@") "+" SEGMENTS(more) ")?" REST(more, private)
-#define REFERENCE(more, private)                                                                                       \
+#define REFERENCE(more, private) \
     "(" ABSOLUTE(more, private) "|(" ROOTED(more) "|" MARKED(more, "@") "+" SEGMENTS(more) ")?" REST(more, private) ")"
 #define NO_PRIVATE "?" /* URIs have no private characters; a '?' adds nothing, because a query allows it anyway */
 
@@ -81,7 +82,7 @@
 #define WIDE_HOST    WIDE_LABEL "([.\u3002\uFF0E\uFF61]" WIDE_LABEL ")*"
 #define ATOM(more)   "[A-Za-z0-9!#$%&'*+/=?^_`{|}~" more "-]+"
 #define QUOTED(more) "\"([ !#-\\[\\]-~" more "]|\\\\[ -~])*\""
-#define MAILBOX(more, host)                                                                                            \
+#define MAILBOX(more, host) \
     "(" ATOM(more) "(\\." ATOM(more) ")*|" QUOTED(more) ")@(" host "|\\[(" IPV4 "|[Ii][Pp][Vv]6:" IPV6 ")\\])"
 
 /* JSON pointers by RFC 6901. */

@@ -46,7 +46,8 @@ static bool is_count(const json_t *value) {
 static bool is_names(const json_t *value) {
     size_t i;
     json_t *name;
-    json_array_foreach(value, i, name) if (!json_is_string(name)) return false;
+    json_array_foreach (value, i, name)
+        if (!json_is_string(name)) return false;
     return json_is_array(value);
 }
 
@@ -54,7 +55,8 @@ static bool is_names(const json_t *value) {
 static bool is_lists_by_name(const json_t *value) {
     const char *key;
     json_t *names;
-    json_object_foreach((json_t *)value, key, names) if (!json_is_array(names)) return false;
+    json_object_foreach ((json_t *)value, key, names)
+        if (!json_is_array(names)) return false;
     return json_is_object(value);
 }
 
@@ -63,7 +65,8 @@ static bool is_type(const json_t *value) {
     size_t i;
     json_t *type;
     if (json_is_string(value)) return fr_schema_is_word(json_string_value(value), types);
-    json_array_foreach(value, i, type) if (!json_is_string(type) || !is_type(type)) return false;
+    json_array_foreach (value, i, type)
+        if (!json_is_string(type) || !is_type(type)) return false;
     return json_is_array(value);
 }
 
@@ -109,7 +112,7 @@ fr_status fr_schema_check_words(fr_schema_reader *r, const json_t *schema, const
     const char *key;
     json_t *value;
     if (!is_schema(schema)) return fr_schema_fail(path, FR_INPUT, A_SCHEMA);
-    json_object_foreach((json_t *)schema, key, value) {
+    json_object_foreach ((json_t *)schema, key, value) {
         const fr_schema_path place = {path, key, 0};
         fr_grammar_spend(r->parts->rules, json_array_size(value) / 16);
         if (fr_schema_is_unbuilt(key)) return fr_schema_fail(&place, FR_UNBUILT, "not built");

@@ -20,7 +20,7 @@ static json_t *common_types(fr_grammar_rules *rules, const json_t *one, const js
     json_t *number = fr_schema_pack(rules, "s", "number"), *integer = fr_schema_pack(rules, "s", "integer");
     bool numbers = fr_schema_lists(rules, b, number), integers = fr_schema_lists(rules, b, integer);
     size_t i;
-    json_array_foreach(a, i, item) {
+    json_array_foreach (a, i, item) {
         bool is_integer = json_equal(item, integer), is_number = json_equal(item, number);
         if (fr_schema_lists(rules, b, item) || (is_integer && numbers))
             fr_schema_add(rules, both, json_incref(item));
@@ -37,16 +37,16 @@ static json_t *common_types(fr_grammar_rules *rules, const json_t *one, const js
 static json_t *common_items(fr_grammar_rules *rules, const json_t *one, const json_t *other) {
     json_t *both = fr_schema_list(rules), *item;
     size_t i;
-    json_array_foreach(one, i, item) if (fr_schema_lists(rules, other, item))
-        fr_schema_add(rules, both, json_incref(item));
+    json_array_foreach (one, i, item)
+        if (fr_schema_lists(rules, other, item)) fr_schema_add(rules, both, json_incref(item));
     return both;
 }
 
 static json_t *all_items(fr_grammar_rules *rules, const json_t *one, const json_t *other) {
     json_t *all = fr_schema_copy(rules, one), *item;
     size_t i;
-    json_array_foreach(other, i, item) if (!fr_schema_lists(rules, all, item))
-        fr_schema_add(rules, all, json_incref(item));
+    json_array_foreach (other, i, item)
+        if (!fr_schema_lists(rules, all, item)) fr_schema_add(rules, all, json_incref(item));
     return all;
 }
 
@@ -63,13 +63,14 @@ static json_t *all_pairs(fr_grammar_rules *rules, const json_t *one, const json_
     if (json_array_size(one) * json_array_size(other) > CHOICES_MAX) return NULL;
     json_t *all = fr_schema_list(rules), *a, *b;
     size_t i, k;
-    json_array_foreach(one, i, a) json_array_foreach(other, k, b) {
-        json_t *both = both_of(rules, a, b);
-        if (json_is_false(both))
-            json_decref(both);
-        else
-            fr_schema_add(rules, all, both);
-    }
+    json_array_foreach (one, i, a)
+        json_array_foreach (other, k, b) {
+            json_t *both = both_of(rules, a, b);
+            if (json_is_false(both))
+                json_decref(both);
+            else
+                fr_schema_add(rules, all, both);
+        }
     return all;
 }
 
@@ -87,7 +88,7 @@ static const json_t *said_of_others(const json_t *schema, const char *name) {
 static void add_members(fr_grammar_rules *rules, json_t *all, const json_t *one, const json_t *other) {
     const char *key;
     json_t *value;
-    json_object_foreach(json_object_get(one, "properties"), key, value) {
+    json_object_foreach (json_object_get(one, "properties"), key, value) {
         const json_t *there = json_object_get(json_object_get(other, "properties"), key);
         if (!there) there = said_of_others(other, key);
         if (!json_object_get(all, key))
@@ -105,7 +106,7 @@ static json_t *all_members(fr_grammar_rules *rules, const json_t *one, const jso
 static json_t *all_patterns(fr_grammar_rules *rules, const json_t *one, const json_t *other) {
     json_t *all = fr_schema_copy(rules, one), *value;
     const char *key;
-    json_object_foreach((json_t *)other, key, value) {
+    json_object_foreach ((json_t *)other, key, value) {
         const json_t *mine = json_object_get(one, key);
         fr_schema_set(rules, all, key, mine ? both_of(rules, mine, value) : json_incref(value));
     }
@@ -227,7 +228,7 @@ static fr_status merge_words(fr_grammar_rules *rules, const json_t *one, const j
                              const fr_schema_path *path, json_t *both) {
     const char *key;
     json_t *value;
-    json_object_foreach((json_t *)other, key, value) {
+    json_object_foreach ((json_t *)other, key, value) {
         const json_t *mine = json_object_get(both, key);
         if (strcmp(key, "properties") == 0) continue;
         if (mine && fr_schema_same(rules, mine, value)) continue;
@@ -304,7 +305,7 @@ static bool members_disjoint(fr_grammar_rules *rules, const json_t *one, const j
     const json_t *mine = json_object_get(one, "properties"), *theirs = json_object_get(other, "properties");
     if (!only_objects(one) && !only_objects(other)) return false;
     fr_grammar_spend(rules, json_array_size(json_object_get(one, "required")));
-    json_array_foreach(json_object_get(one, "required"), i, name) {
+    json_array_foreach (json_object_get(one, "required"), i, name) {
         const char *key = json_string_value(name);
         if (!key) continue;
         const json_t *their = json_object_get(theirs, key);

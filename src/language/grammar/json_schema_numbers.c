@@ -7,8 +7,8 @@
 #include "src/language/grammar/json_schema_reader.h"
 
 #define STEP_MAX   10000
-#define PLACES_MAX 6    /* digits after the point */
-#define WIDE       15   /* digits that a missing bound gets; numbers of up to 15 digits have only one spelling */
+#define PLACES_MAX 6  /* digits after the point */
+#define WIDE       15 /* digits that a missing bound gets; numbers of up to 15 digits have only one spelling */
 
 /* Reads one bound: the tighter one of two keywords. */
 static void read_bound(const json_t *schema, const char *key, const char *strict_key, bool upper, bool *has,
@@ -109,7 +109,7 @@ static fr_status narrow_by_constants(fr_grammar_rules *rules, const json_t *list
     static const fr_character_range digits[] = {{'-', '.'}, {'0', '9'}};
     json_t *texts = fr_schema_list(rules), *item;
     size_t i;
-    json_array_foreach(list, i, item) {
+    json_array_foreach (list, i, item) {
         char text[400];
         if (!fr_schema_is_number(item)) continue;
         write_number(item, text, sizeof text);

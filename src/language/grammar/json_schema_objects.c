@@ -31,7 +31,7 @@ static fr_status read_required(shape *s) {
     size_t i;
     json_t *name;
     s->required = fr_schema_pack(rules_of(s), "{}");
-    json_array_foreach(json_object_get(s->schema, "required"), i, name)
+    json_array_foreach (json_object_get(s->schema, "required"), i, name)
         fr_schema_set(rules_of(s), s->required, json_string_value(name), json_true());
     return fr_schema_check(rules_of(s), s->path);
 }
@@ -43,7 +43,7 @@ static fr_status read_patterns(shape *s) {
     s->patterns = json_object_get(s->schema, "patternProperties");
     if (json_object_size(s->patterns) > PATTERNS_MAX)
         return fr_schema_fail(&place, FR_UNBUILT, "more than 4 patterns are not built");
-    json_object_foreach((json_t *)s->patterns, pattern, value) {
+    json_object_foreach ((json_t *)s->patterns, pattern, value) {
         const fr_schema_path at = {&place, pattern, 0};
         FR_TRY(fr_schema_pattern(rules_of(s), pattern, strlen(pattern), false, &at, &s->of_pattern[s->pattern_count]));
         s->pattern_count++;
@@ -96,7 +96,7 @@ static json_t *with_patterns(const shape *s, const char *name, json_t *value) {
     json_t *all = NULL, *schema;
     const char *pattern;
     size_t i = 0;
-    json_object_foreach((json_t *)s->patterns, pattern, schema) {
+    json_object_foreach ((json_t *)s->patterns, pattern, schema) {
         if (!fr_language_has(s->of_pattern[i++], text)) continue;
         if (!all) all = value ? fr_schema_pack(rules_of(s), "[O]", value) : fr_schema_list(rules_of(s));
         fr_schema_add(rules_of(s), all, json_incref(schema));
@@ -113,9 +113,9 @@ static fr_status read_properties(shape *s) {
     size_t i;
     const fr_schema_path place = {s->path, "properties", 0};
     s->properties = fr_schema_pack(rules_of(s), "{}");
-    json_object_foreach((json_t *)given, name, value)
+    json_object_foreach ((json_t *)given, name, value)
         fr_schema_set(rules_of(s), s->properties, name, with_patterns(s, name, value));
-    json_array_foreach(json_object_get(s->schema, "required"), i, value) {
+    json_array_foreach (json_object_get(s->schema, "required"), i, value) {
         const char *required = json_string_value(value);
         if (!json_object_get(s->properties, required))
             fr_schema_set(rules_of(s), s->properties, required, with_patterns(s, required, NULL));
@@ -146,7 +146,7 @@ static fr_status any_other_name(const shape *s, fr_expression *name) {
     const char **names = malloc((count + 1) * sizeof *names), *key;
     json_t *property;
     if (!names) return fr_fail_memory("a schema", count * sizeof *names);
-    json_object_foreach(s->properties, key, property) names[i++] = key;
+    json_object_foreach (s->properties, key, property) names[i++] = key;
     *name = fr_written_other_string(s->r->parts, names, count);
     free(names);
     return FR_OK;
@@ -177,7 +177,7 @@ static fr_status names_of_set(const shape *s, uint32_t set, fr_language **names)
     json_t *list = fr_schema_list(rules);
     const char *key;
     json_t *property;
-    json_object_foreach(s->properties, key, property) fr_schema_add(rules, list, fr_schema_pack(rules, "s", key));
+    json_object_foreach (s->properties, key, property) fr_schema_add(rules, list, fr_schema_pack(rules, "s", key));
     *names = NULL;
     fr_status status = fr_schema_pattern(rules, form, strlen(form), true, s->path, names);
     if (status == FR_OK) status = fr_schema_texts(rules, list, &properties);
@@ -198,8 +198,8 @@ static json_t *values_of_set(const shape *s, uint32_t set) {
     size_t i = 0;
     if (set == 0) return s->others ? json_incref((json_t *)s->others) : json_true();
     all = fr_schema_list(rules_of(s));
-    json_object_foreach((json_t *)s->patterns, pattern, schema) if (set >> i++ & 1)
-        fr_schema_add(rules_of(s), all, json_incref(schema));
+    json_object_foreach ((json_t *)s->patterns, pattern, schema)
+        if (set >> i++ & 1) fr_schema_add(rules_of(s), all, json_incref(schema));
     if (json_array_size(all) > 1) return fr_schema_said(rules_of(s), "allOf", all);
     only = json_incref(json_array_get(all, 0));
     json_decref(all);
@@ -325,7 +325,8 @@ static fr_status read_members(const shape *s, members *all) {
     const char **names = malloc((count + 1) * sizeof *names), *key;
     json_t *value;
     fr_status status = names ? FR_OK : fr_fail_memory("a schema", count * sizeof *names);
-    if (names) json_object_foreach(s->properties, key, value) names[i++] = key;
+    if (names)
+        json_object_foreach (s->properties, key, value) names[i++] = key;
     while (status == FR_OK && i-- > 0) {
         bool required = json_object_get(s->required, names[i]);
         status = read_member(s, names[i], json_object_get(s->properties, names[i]), required, all);
@@ -342,7 +343,7 @@ static fr_status count_rules(shape *s, bool others, uint32_t *counts) {
     const fr_schema_path least = {s->path, "minProperties", 0}, most = {s->path, "maxProperties", 0};
     const char *name;
     json_t *value;
-    json_object_foreach(s->properties, name, value) required += json_object_get(s->required, name) != NULL;
+    json_object_foreach (s->properties, name, value) required += json_object_get(s->required, name) != NULL;
     if (s->least > s->most || required > s->most) return fr_schema_nothing(s->r, s->path);
     if (s->least <= required) s->least = 0;
     if (!others && s->most >= properties) s->most = FR_GRAMMAR_UNBOUND;

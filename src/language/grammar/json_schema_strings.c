@@ -7,8 +7,8 @@
 #include "formats/json_wide.h"
 #include "src/language/grammar/json_schema_reader.h"
 
-#define NAME_LENGTH_MAX       1000 /* characters; a larger bound on a name's length is dropped */
-#define MULTIPLIED_MAX 4096 /* the most states of a language multiplied by its lengths */
+#define NAME_LENGTH_MAX 1000 /* characters; a larger bound on a name's length is dropped */
+#define MULTIPLIED_MAX  4096 /* the most states of a language multiplied by its lengths */
 
 /* --------------------------------------------------------------------------------------------------------- automata */
 
@@ -62,7 +62,7 @@ fr_status fr_schema_texts(fr_grammar_rules *rules, const json_t *list, fr_langua
     fr_expression all = fr_expression_characters(&own, NULL, 0, false);
     size_t i;
     json_t *item;
-    json_array_foreach(list, i, item) {
+    json_array_foreach (list, i, item) {
         const fr_text text = {json_string_value(item), json_string_length(item)};
         if (fr_json_is_text(item)) all = fr_expression_or(&own, all, fr_expression_text(&own, text));
     }
@@ -91,7 +91,7 @@ static fr_status narrow_by_patterns(fr_grammar_rules *rules, fr_language **all, 
     const fr_schema_path place = {path, "pattern", 0};
     size_t i;
     json_t *pattern;
-    json_array_foreach(json_object_get(schema, key), i, pattern)
+    json_array_foreach (json_object_get(schema, key), i, pattern)
         FR_TRY(narrow_by_pattern(rules, all, pattern, matches, &place));
     return FR_OK;
 }

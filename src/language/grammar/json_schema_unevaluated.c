@@ -22,10 +22,11 @@ static bool denies(fr_schema_reader *r, const json_t *schema, const fr_schema_pa
     size_t i;
     if (depth == DEPTH_MAX || !fr_grammar_spend(r->parts->rules, 1) || fr_schema_has_any(schema, denying)) return true;
     for (const char *const *list = LISTS; *list; list++)
-        json_array_foreach(json_object_get(schema, *list), i, item) if (denies(r, item, path, depth + 1)) return true;
+        json_array_foreach (json_object_get(schema, *list), i, item)
+            if (denies(r, item, path, depth + 1)) return true;
     for (const char *const *named = NAMED; *named; named++)
-        json_object_foreach(json_object_get(schema, *named), key,
-                            item) if (denies(r, item, path, depth + 1)) return true;
+        json_object_foreach (json_object_get(schema, *named), key, item)
+            if (denies(r, item, path, depth + 1)) return true;
     const char *ref = json_string_value(json_object_get(schema, "$ref"));
     return ref && (fr_schema_find(r, ref, path, &target) != FR_OK || denies(r, target, path, depth + 1));
 }

@@ -54,8 +54,8 @@ json_t *fr_schema_copy(fr_grammar_rules *rules, const json_t *value) {
     const char *key;
     json_t *item, *copy = fr_schema_pack(rules, json_is_array(value) ? "[]" : "{}");
     size_t i;
-    json_array_foreach(value, i, item) fr_schema_add(rules, copy, json_incref(item));
-    json_object_foreach((json_t *)value, key, item) fr_schema_set(rules, copy, key, json_incref(item));
+    json_array_foreach (value, i, item) fr_schema_add(rules, copy, json_incref(item));
+    json_object_foreach ((json_t *)value, key, item) fr_schema_set(rules, copy, key, json_incref(item));
     return copy;
 }
 
@@ -122,7 +122,8 @@ static bool same_items(fr_grammar_rules *rules, const json_t *one, const json_t 
     size_t i;
     json_t *item;
     if (json_array_size(one) != json_array_size(other)) return false;
-    json_array_foreach(one, i, item) if (!fr_schema_same(rules, item, json_array_get(other, i))) return false;
+    json_array_foreach (one, i, item)
+        if (!fr_schema_same(rules, item, json_array_get(other, i))) return false;
     return true;
 }
 
@@ -130,8 +131,8 @@ static bool same_members(fr_grammar_rules *rules, const json_t *one, const json_
     const char *key;
     json_t *member;
     if (json_object_size(one) != json_object_size(other)) return false;
-    json_object_foreach((json_t *)one, key,
-                        member) if (!fr_schema_same(rules, member, json_object_get(other, key))) return false;
+    json_object_foreach ((json_t *)one, key, member)
+        if (!fr_schema_same(rules, member, json_object_get(other, key))) return false;
     return true;
 }
 
@@ -147,7 +148,7 @@ bool fr_schema_same(fr_grammar_rules *rules, const json_t *one, const json_t *ot
 bool fr_schema_lists(fr_grammar_rules *rules, const json_t *list, const json_t *value) {
     size_t i;
     json_t *item;
-    json_array_foreach(list, i, item) {
+    json_array_foreach (list, i, item) {
         if (fr_schema_same(rules, item, value)) return true;
         if (rules->status != FR_OK) return false;
     }

@@ -157,8 +157,10 @@ static fr_status take_escaped(reader *r, uint32_t *code) {
         size_t at = r->c.at;
         bool pair = c == 'u' && *code >= 0xD800 && *code <= 0xDBFF && fr_cursor_take(&r->c, '\\') &&
                     fr_cursor_take(&r->c, 'u') && fr_cursor_take_hex(&r->c, 4, &low) && low >= 0xDC00 && low <= 0xDFFF;
-        if (pair) *code = 0x10000 + ((*code - 0xD800) << 10) + (low - 0xDC00);
-        else r->c.at = at;
+        if (pair)
+            *code = 0x10000 + ((*code - 0xD800) << 10) + (low - 0xDC00);
+        else
+            r->c.at = at;
         bool surrogate = *code >= 0xD800 && *code <= 0xDFFF;
         return surrogate ? unbuilt(r, "halves of characters are not built: write the character") : FR_OK;
     }

@@ -41,8 +41,7 @@ static void measure_tokens(fr_token_slices *s, const fr_token_tree *tree) {
         const fr_token_node *node = &tree->nodes[i];
         if (node->id < 0) continue;
         measure_from(tree, node, 0, &s->classes[i], &s->lengths[i]);
-        if (s->classes[i] != FR_NO_CLASS)
-            add_bits(&s->origins[0], tree, node->id, s->classes[i], s->lengths[i]);
+        if (s->classes[i] != FR_NO_CLASS) add_bits(&s->origins[0], tree, node->id, s->classes[i], s->lengths[i]);
     }
     for (size_t o = 1; o < s->origin_count; o++) {
         const fr_token_node *origin = &tree->nodes[s->origins[o].node];

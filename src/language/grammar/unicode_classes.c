@@ -11,7 +11,7 @@
 #include "base/error.h"
 
 #define COUNT_OF(array) (sizeof(array) / sizeof *(array))
-#define CLASS_NAME_MAX    64
+#define CLASS_NAME_MAX  64
 
 typedef struct found {
     fr_character_range *ranges;
@@ -33,17 +33,44 @@ static void add(found *f, uint32_t low, uint32_t high) {
 
 /* Gives the short name of a general category; NULL: there is no such category. */
 static const char *category_of(const char *name) {
-    static const char *const names[][3] = {
-        {"C", "Other"}, {"Cc", "Control", "cntrl"}, {"Cf", "Format"}, {"Cn", "Unassigned"}, {"Co", "Private_Use"},
-        {"Cs", "Surrogate"}, {"L", "Letter"}, {"LC", "Cased_Letter", "L&"}, {"Ll", "Lowercase_Letter"},
-        {"Lm", "Modifier_Letter"}, {"Lo", "Other_Letter"}, {"Lt", "Titlecase_Letter"}, {"Lu", "Uppercase_Letter"},
-        {"M", "Mark", "Combining_Mark"}, {"Mc", "Spacing_Mark"}, {"Me", "Enclosing_Mark"}, {"Mn", "Nonspacing_Mark"},
-        {"N", "Number"}, {"Nd", "Decimal_Number", "digit"}, {"Nl", "Letter_Number"}, {"No", "Other_Number"},
-        {"P", "Punctuation", "punct"}, {"Pc", "Connector_Punctuation"}, {"Pd", "Dash_Punctuation"},
-        {"Pe", "Close_Punctuation"}, {"Pf", "Final_Punctuation"}, {"Pi", "Initial_Punctuation"},
-        {"Po", "Other_Punctuation"}, {"Ps", "Open_Punctuation"}, {"S", "Symbol"}, {"Sc", "Currency_Symbol"},
-        {"Sk", "Modifier_Symbol"}, {"Sm", "Math_Symbol"}, {"So", "Other_Symbol"}, {"Z", "Separator"},
-        {"Zl", "Line_Separator"}, {"Zp", "Paragraph_Separator"}, {"Zs", "Space_Separator"}};
+    static const char *const names[][3] = {{"C", "Other"},
+                                           {"Cc", "Control", "cntrl"},
+                                           {"Cf", "Format"},
+                                           {"Cn", "Unassigned"},
+                                           {"Co", "Private_Use"},
+                                           {"Cs", "Surrogate"},
+                                           {"L", "Letter"},
+                                           {"LC", "Cased_Letter", "L&"},
+                                           {"Ll", "Lowercase_Letter"},
+                                           {"Lm", "Modifier_Letter"},
+                                           {"Lo", "Other_Letter"},
+                                           {"Lt", "Titlecase_Letter"},
+                                           {"Lu", "Uppercase_Letter"},
+                                           {"M", "Mark", "Combining_Mark"},
+                                           {"Mc", "Spacing_Mark"},
+                                           {"Me", "Enclosing_Mark"},
+                                           {"Mn", "Nonspacing_Mark"},
+                                           {"N", "Number"},
+                                           {"Nd", "Decimal_Number", "digit"},
+                                           {"Nl", "Letter_Number"},
+                                           {"No", "Other_Number"},
+                                           {"P", "Punctuation", "punct"},
+                                           {"Pc", "Connector_Punctuation"},
+                                           {"Pd", "Dash_Punctuation"},
+                                           {"Pe", "Close_Punctuation"},
+                                           {"Pf", "Final_Punctuation"},
+                                           {"Pi", "Initial_Punctuation"},
+                                           {"Po", "Other_Punctuation"},
+                                           {"Ps", "Open_Punctuation"},
+                                           {"S", "Symbol"},
+                                           {"Sc", "Currency_Symbol"},
+                                           {"Sk", "Modifier_Symbol"},
+                                           {"Sm", "Math_Symbol"},
+                                           {"So", "Other_Symbol"},
+                                           {"Z", "Separator"},
+                                           {"Zl", "Line_Separator"},
+                                           {"Zp", "Paragraph_Separator"},
+                                           {"Zs", "Space_Separator"}};
     for (size_t i = 0; i < COUNT_OF(names); i++)
         for (size_t k = 0; k < 3 && names[i][k]; k++)
             if (strcmp(names[i][k], name) == 0) return names[i][0];
@@ -56,8 +83,8 @@ static void find_category(found *f, const char *category, bool except) {
     for (uint32_t code = 0; code <= FR_CODE_POINT_MAX; code++) {
         if (code == 0xD800) code = 0xE000;
         const char *own = utf8proc_category_string((utf8proc_int32_t)code);
-        bool is = cased ? own[0] == 'L' && strchr("ult", own[1])
-                        : own[0] == category[0] && (!one || own[1] == category[1]);
+        bool is =
+            cased ? own[0] == 'L' && strchr("ult", own[1]) : own[0] == category[0] && (!one || own[1] == category[1]);
         if (is != except) add(f, code, code);
     }
 }
@@ -66,16 +93,79 @@ static void find_category(found *f, const char *category, bool except) {
 
 /* Binary properties of ECMA 262. */
 static bool is_binary(const char *name) {
-    static const char *const names[] = {
-        "ASCII_Hex_Digit", "AHex", "Alphabetic", "Alpha", "Bidi_Control", "Bidi_C", "Case_Ignorable", "CI", "Cased",
-        "Dash", "Default_Ignorable_Code_Point", "DI", "Deprecated", "Dep", "Diacritic", "Dia", "Emoji",
-        "Emoji_Component", "EComp", "Emoji_Modifier", "EMod", "Emoji_Modifier_Base", "EBase", "Emoji_Presentation",
-        "EPres", "Extended_Pictographic", "ExtPict", "Extender", "Ext", "Grapheme_Base", "Gr_Base", "Grapheme_Extend",
-        "Gr_Ext", "Hex_Digit", "Hex", "ID_Continue", "IDC", "ID_Start", "IDS", "Ideographic", "Ideo", "Join_Control",
-        "Join_C", "Lowercase", "Lower", "Math", "Pattern_Syntax", "Pat_Syn", "Pattern_White_Space", "Pat_WS",
-        "Quotation_Mark", "QMark", "Radical", "Regional_Indicator", "RI", "Sentence_Terminal", "STerm",
-        "Soft_Dotted", "SD", "Terminal_Punctuation", "Term", "Unified_Ideograph", "UIdeo", "Uppercase", "Upper",
-        "Variation_Selector", "VS", "White_Space", "space", "XID_Continue", "XIDC", "XID_Start", "XIDS"};
+    static const char *const names[] = {"ASCII_Hex_Digit",
+                                        "AHex",
+                                        "Alphabetic",
+                                        "Alpha",
+                                        "Bidi_Control",
+                                        "Bidi_C",
+                                        "Case_Ignorable",
+                                        "CI",
+                                        "Cased",
+                                        "Dash",
+                                        "Default_Ignorable_Code_Point",
+                                        "DI",
+                                        "Deprecated",
+                                        "Dep",
+                                        "Diacritic",
+                                        "Dia",
+                                        "Emoji",
+                                        "Emoji_Component",
+                                        "EComp",
+                                        "Emoji_Modifier",
+                                        "EMod",
+                                        "Emoji_Modifier_Base",
+                                        "EBase",
+                                        "Emoji_Presentation",
+                                        "EPres",
+                                        "Extended_Pictographic",
+                                        "ExtPict",
+                                        "Extender",
+                                        "Ext",
+                                        "Grapheme_Base",
+                                        "Gr_Base",
+                                        "Grapheme_Extend",
+                                        "Gr_Ext",
+                                        "Hex_Digit",
+                                        "Hex",
+                                        "ID_Continue",
+                                        "IDC",
+                                        "ID_Start",
+                                        "IDS",
+                                        "Ideographic",
+                                        "Ideo",
+                                        "Join_Control",
+                                        "Join_C",
+                                        "Lowercase",
+                                        "Lower",
+                                        "Math",
+                                        "Pattern_Syntax",
+                                        "Pat_Syn",
+                                        "Pattern_White_Space",
+                                        "Pat_WS",
+                                        "Quotation_Mark",
+                                        "QMark",
+                                        "Radical",
+                                        "Regional_Indicator",
+                                        "RI",
+                                        "Sentence_Terminal",
+                                        "STerm",
+                                        "Soft_Dotted",
+                                        "SD",
+                                        "Terminal_Punctuation",
+                                        "Term",
+                                        "Unified_Ideograph",
+                                        "UIdeo",
+                                        "Uppercase",
+                                        "Upper",
+                                        "Variation_Selector",
+                                        "VS",
+                                        "White_Space",
+                                        "space",
+                                        "XID_Continue",
+                                        "XIDC",
+                                        "XID_Start",
+                                        "XIDS"};
     for (size_t i = 0; i < COUNT_OF(names); i++)
         if (strcmp(names[i], name) == 0) return true;
     return false;
@@ -168,6 +258,9 @@ fr_status fr_unicode_class(fr_text name, fr_character_range *ranges, size_t most
     }
     if (status != FR_OK) return status;
     *count = f.count;
-    return known ? FR_OK : fr_fail(FR_UNBUILT, "\\p{%.60s} is not built: it is no category, script or property that is "
-                                               "known here", fits ? own : "...");
+    return known ? FR_OK
+                 : fr_fail(FR_UNBUILT,
+                           "\\p{%.60s} is not built: it is no category, script or property that is "
+                           "known here",
+                           fits ? own : "...");
 }

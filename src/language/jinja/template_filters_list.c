@@ -259,8 +259,8 @@ static bool next_slice(fr_jinja_render *render, fr_jinja_iterator *iterator, fr_
     int64_t shortest = length / f->count, longer = length % f->count;
     int64_t begin = number * shortest + (number < longer ? number : longer);
     int64_t end = begin + shortest + (number < longer);
-    *value = fr_jinja_get_slice(render, source, fr_jinja_of_int(begin, false), fr_jinja_of_int(end, false),
-                                fr_jinja_none());
+    *value =
+        fr_jinja_get_slice(render, source, fr_jinja_of_int(begin, false), fr_jinja_of_int(end, false), fr_jinja_none());
     if (!fr_jinja_is_given(f->with) || number < longer || fr_jinja_render_failed(render)) return true;
     fr_jinja_list *list = fr_jinja_list_of(render, *value);
     fr_jinja_list_append(render, list, f->with);

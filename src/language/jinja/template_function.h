@@ -18,7 +18,7 @@ typedef fr_jinja_value fr_jinja_function_body(struct fr_jinja_render *render, co
 typedef struct fr_jinja_function {
     const char *name;
     fr_jinja_function_body *body; /* NULL: a method that would change its object, which templates may not call */
-    uint8_t required;       /* number of parameters that must be given, from the first one on */
+    uint8_t required;             /* number of parameters that must be given, from the first one on */
     bool takes_rest;
     /* the first parameter of a filter, test or method is the value that it is applied to */
     const char *parameters[FR_PARAMETERS_MAX];

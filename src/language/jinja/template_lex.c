@@ -254,8 +254,8 @@ static fr_status take_string(fr_jinja_lexer *lexer, fr_jinja_token *token) {
         e.at++;
         if (!put_escape(&e)) return fr_template_fail(lexer->template, lexer->line, "an escape that means nothing");
     }
-    *token = (fr_jinja_token){
-        .kind = FR_LEX_STRING, .line = lexer->line, .bytes = text, .length = (size_t)(e.to - text)};
+    *token =
+        (fr_jinja_token){.kind = FR_LEX_STRING, .line = lexer->line, .bytes = text, .length = (size_t)(e.to - text)};
     advance(lexer, end + 1);
     return FR_OK;
 }

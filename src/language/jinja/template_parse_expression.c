@@ -99,8 +99,8 @@ fr_jinja_node *fr_jinja_parse_primary(fr_jinja_parser *p) {
 
 /* A tuple without parentheses ends at the end of a tag, or before the word `end`. */
 static bool at_tuple_end(const fr_jinja_parser *p, const char *end) {
-    return is(p, FR_LEX_PRINT_END) || is(p, FR_LEX_BLOCK_END) || is(p, FR_LEX_RIGHT_PARENTHESIS) ||
-           is(p, FR_LEX_END) || (end && is_word(p, end));
+    return is(p, FR_LEX_PRINT_END) || is(p, FR_LEX_BLOCK_END) || is(p, FR_LEX_RIGHT_PARENTHESIS) || is(p, FR_LEX_END) ||
+           (end && is_word(p, end));
 }
 
 /* Parses a, b, c: a tuple if there is a comma, otherwise the only item. */

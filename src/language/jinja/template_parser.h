@@ -12,7 +12,7 @@ typedef struct fr_jinja_parser {
     fr_jinja_lexer lexer;
     fr_jinja_token token, ahead; /* the current token, and the one after it */
     fr_status status;
-    unsigned nesting; /* depth of the blocks and expressions that are being parsed */
+    unsigned nesting;      /* depth of the blocks and expressions that are being parsed */
     fr_jinja_name **names; /* in lists by hash */
     size_t name_count, list_count;
     fr_jinja_node broken; /* stand-ins for nodes and names that there is no memory for */

@@ -175,7 +175,7 @@ struct fr_jinja_node {
             fr_jinja_node *callee;
             fr_jinja_call_nodes *arguments;
         } call;
-        struct {              /* filters and tests */
+        struct {                    /* filters and tests */
             fr_jinja_node *subject; /* NULL in a filter block: the subject is the body's text */
             const fr_jinja_string *name;
             const struct fr_jinja_function *function; /* NULL: no filter or test has that name */
@@ -194,7 +194,7 @@ struct fr_jinja_node {
         struct {
             fr_jinja_node *target, *value;
         } set;
-        struct {                      /* set and filter blocks */
+        struct {                            /* set and filter blocks */
             fr_jinja_node *target, *filter; /* each may be NULL */
             fr_jinja_nodes body;
             fr_jinja_scope scope;

@@ -318,7 +318,7 @@ bool fr_jinja_cursor_next(fr_jinja_render *render, fr_jinja_cursor *cursor, fr_j
     case FR_KIND_RANGE:
         if (cursor->at >= cursor->over.range->count) return false;
         *value = fr_jinja_of_int(cursor->over.range->start + (int64_t)cursor->at++ * cursor->over.range->step,
-                           cursor->over.foreign);
+                                 cursor->over.foreign);
         return true;
     case FR_KIND_VIEW: return next_in_view(render, cursor, value);
     case FR_KIND_ITERATOR:

@@ -13,11 +13,11 @@ typedef struct fr_bpe {
     const fr_vocabulary *vocabulary;
     struct fr_bpe_merge *merges; /* a hash table of pairs */
     size_t merge_mask;
-    int32_t byte_ids[256];            /* the tokens <0xNN>; -1: none */
-    int32_t unknown;                  /* -1: characters without a token are dropped */
-    bool fuse_unknown;                /* a run of unknown characters becomes one token */
-    bool ignore_merges;               /* a piece that is a token stays whole */
-    bool byte_level;                  /* each byte starts as the token of the character that stands for it */
+    int32_t byte_ids[256]; /* the tokens <0xNN>; -1: none */
+    int32_t unknown;       /* -1: characters without a token are dropped */
+    bool fuse_unknown;     /* a run of unknown characters becomes one token */
+    bool ignore_merges;    /* a piece that is a token stays whole */
+    bool byte_level;       /* each byte starts as the token of the character that stands for it */
     /* inside_prefix: of symbols after the first one; end_suffix: of the last one; "": none */
     char *inside_prefix, *end_suffix;
 } fr_bpe;

@@ -13,9 +13,9 @@
 #include "base/unicode_versions.h"
 #include "src/language/tokenizer/onig_pattern.h"
 
-#define SOURCE_MAX  65536
-#define MATCH_MAX 50000000 /* backtracks from one position; the allowance ends most searches long before */
-#define HEAP_MAX  262144   /* KiB of saved backtracking points */
+#define SOURCE_MAX 65536
+#define MATCH_MAX  50000000 /* backtracks from one position; the allowance ends most searches long before */
+#define HEAP_MAX   262144   /* KiB of saved backtracking points */
 
 #define COMPILE_OPTIONS (PCRE2_UTF | PCRE2_UCP | PCRE2_NEVER_BACKSLASH_C | PCRE2_AUTO_CALLOUT)
 

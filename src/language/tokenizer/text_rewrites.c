@@ -117,7 +117,7 @@ typedef struct replacing {
     fr_text text, content;
     /* first: bytes of the text's first character; kept: bytes of the output that count as that character */
     size_t first, kept;
-    bool behind;        /* further output does not count */
+    bool behind; /* further output does not count */
     uint64_t *allowance;
     fr_text_buffer *out;
 } replacing;
@@ -152,8 +152,7 @@ static fr_status replace_stretch(void *context, size_t begin, size_t end, bool i
 
 static fr_status replace(const fr_ready_rule *rule, fr_text text, size_t *first, uint64_t *allowance,
                          fr_text_buffer *out) {
-    replacing state = {
-        .text = text, .content = rule->content, .first = *first, .allowance = allowance, .out = out};
+    replacing state = {.text = text, .content = rule->content, .first = *first, .allowance = allowance, .out = out};
     FR_TRY(fr_text_pattern_walk(&rule->pattern, text.bytes, text.length, allowance, replace_stretch, &state));
     *first = state.kept;
     return FR_OK;

@@ -42,7 +42,7 @@ struct fr_tokenizer {
     fr_printed_tokens printed;
     int32_t prefix[FR_TEMPLATE_IDS_MAX], suffix[FR_TEMPLATE_IDS_MAX];
     size_t prefix_count, suffix_count;
-    char *begin, *end;              /* bos_token, eos_token, or NULL */
+    char *begin, *end; /* bos_token, eos_token, or NULL */
     /* texts of these and other special tokens by name, such as "pad_token"; never changed */
     json_t *named;
     struct fr_chat_templates *chat; /* the caller that opened them closes them */

@@ -21,15 +21,15 @@ enum { PROMPT = 40, TEXT = 24, SESSIONS = 4, CONTEXT = 96, CHUNK = 16, DRAFTS = 
 typedef struct asked {
     const char *path;
     bool alone, mixed, first;
-    bool layers; /* each rank has some, and hands rows on behind the last of them alone */
+    bool layers;       /* each rank has some, and hands rows on behind the last of them alone */
     const char *cache; /* NULL: as the model has it */
     uint64_t logits, ids, saved, together;
 } asked;
 
-#define TRY(call)                                       \
-    do {                                                \
-        fr_status try_status = (call);                  \
-        if (try_status != FR_OK) return try_status;     \
+#define TRY(call)                                   \
+    do {                                            \
+        fr_status try_status = (call);              \
+        if (try_status != FR_OK) return try_status; \
     } while (0)
 
 static void hash(uint64_t *to, const void *bytes, size_t size) {
@@ -223,10 +223,8 @@ static char **read_flags(char **at, flags *given) {
 int main(int argc, char **argv) {
     flags given = {0};
     char **paths = read_flags(argv + (argc > 0), &given);
-    asked a = {.alone = given.alone,
-               .mixed = given.mixed,
-               .layers = given.layers || given.automatic,
-               .cache = given.cache};
+    asked a = {
+        .alone = given.alone, .mixed = given.mixed, .layers = given.layers || given.automatic, .cache = given.cache};
     fr_status status = a.alone ? FR_OK : fr_ranks_join(TIMEOUT);
     if (status == FR_OK && given.uneven) status = deal_unevenly();
     if (status == FR_OK && given.layers) status = fr_lab_ranks_split(FR_LAB_SPLIT_LAYERS, 0, 0);

@@ -28,10 +28,10 @@ typedef struct led {
     size_t given, aborted, scored; /* ids; rounds; ids that were scored */
 } led;
 
-#define TRY(call)                                       \
-    do {                                                \
-        fr_status try_status = (call);                  \
-        if (try_status != FR_OK) return try_status;     \
+#define TRY(call)                                   \
+    do {                                            \
+        fr_status try_status = (call);              \
+        if (try_status != FR_OK) return try_status; \
     } while (0)
 
 static void hash(led *l, const void *bytes, size_t size) {

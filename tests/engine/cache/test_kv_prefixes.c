@@ -484,10 +484,11 @@ static void offer(world *w, timeline *t) {
     fits = end > first + drafts && fr_smaller(end, t->kv.length) < first + PAGE && end <= first + PAGE;
     if (fits && w->kv.window) fits = t->kv.table[FR_KV_SLIDING][block] && first >= t->kv.from;
     for (fr_kv_kind kind = 0; fits && kind < FR_KV_KINDS; kind++) fits = !owner_of(w, kind, t->kv.table[kind][block]);
-    uint32_t node = fr_kv_prefixes_add_tail(&w->prefixes, &t->path, &t->kv, drafter_of(t), content_of(&t->says),
-                                            t->length);
-    if (w->full) ck_assert_msg((node != 0) == fits, "a tail of %zu positions is %s", t->kv.length - first,
-                               fits ? "left out" : "there");
+    uint32_t node =
+        fr_kv_prefixes_add_tail(&w->prefixes, &t->path, &t->kv, drafter_of(t), content_of(&t->says), t->length);
+    if (w->full)
+        ck_assert_msg((node != 0) == fits, "a tail of %zu positions is %s", t->kv.length - first,
+                      fits ? "left out" : "there");
     for (entry *e = w->entries; w->full && fits && e < w->entries + w->count; e++) {
         bool covers = e->blocks == block + 1 && shared_in(e, &t->says, end) == end - first &&
                       e->run >= fr_smaller(end, t->kv.length) - first && (!w->kv.window || e->page[FR_KV_SLIDING]) &&
@@ -908,8 +909,8 @@ START_TEST(a_point_is_for_its_next_id) {
     t->says = plain_text(0);
     run(w, t, PAGE + 10);
     uint8_t *states = fr_kv_pages_take(w->kv.recurrent.pages);
-    uint32_t tail = fr_kv_prefixes_add_tail(&w->prefixes, &t->path, &t->kv, &t->drafter, content_of(&t->says),
-                                            t->length);
+    uint32_t tail =
+        fr_kv_prefixes_add_tail(&w->prefixes, &t->path, &t->kv, &t->drafter, content_of(&t->says), t->length);
     for (size_t i = 0; i < 2; i++) {
         size_t at = i ? PAGE + 4 : LEFT_AT;
         fr_kv_prefixes_add_point(&w->prefixes, &t->path, tail, at, states, false);

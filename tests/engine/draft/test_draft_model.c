@@ -14,8 +14,8 @@
 #include "tests/support/require.h"
 #include "tests/support/suite.h"
 
-#define LLAMA FR_TEST_MODELS "llama"
-#define SMALL "tests/data/llama/q4_0.gguf"
+#define LLAMA  FR_TEST_MODELS "llama"
+#define SMALL  "tests/data/llama/q4_0.gguf"
 #define ROOMY  FR_TEST_MODELS "qwen3-moe-odd" /* its context is longer */
 #define STATES FR_TEST_MODELS "qwen35-tied"
 
@@ -212,10 +212,9 @@ END_TEST
 static void check_memory(const fr_session *session) {
     double all = (double)(session->engine->arena.used + session->arena.used);
     ck_assert_double_gt(fr_session_stat(session, FR_STAT_DRAFT_KV_BYTES), 0);
-    ck_assert_double_eq(all, fr_session_stat(session, FR_STAT_TARGET_KV_BYTES) +
-                                 fr_session_stat(session, FR_STAT_DRAFT_KV_BYTES) +
-                                 fr_session_stat(session, FR_STAT_CHECKPOINT_BYTES) +
-                                 fr_session_stat(session, FR_STAT_SCRATCH_BYTES));
+    ck_assert_double_eq(
+        all, fr_session_stat(session, FR_STAT_TARGET_KV_BYTES) + fr_session_stat(session, FR_STAT_DRAFT_KV_BYTES) +
+                 fr_session_stat(session, FR_STAT_CHECKPOINT_BYTES) + fr_session_stat(session, FR_STAT_SCRATCH_BYTES));
 }
 
 /* Sessions share the pages of one beginning, for the target and for the draft model. The last one finds no free page of
@@ -243,8 +242,7 @@ START_TEST(without_pages_nothing_is_drafted) {
         pages = &sessions[i]->draft->method->kv(sessions[i]->draft)->pages[FR_KV_FULL];
         while (i == LAST && count < 100 && (taken[count] = fr_kv_pages_take(pages))) count++;
         require(fr_session_prompt(sessions[i], ids[i], BEGINNING));
-        for (size_t n = 0; n < SAID; n += got)
-            require(fr_session_step(alone, plain[i] + n, SAID - n, &got, &accepted));
+        for (size_t n = 0; n < SAID; n += got) require(fr_session_step(alone, plain[i] + n, SAID - n, &got, &accepted));
         for (size_t n = 0; n < SAID; n += got)
             require(fr_session_step(sessions[i], ids[i] + BEGINNING + n, SAID - n, &got, &accepted));
         ck_assert_mem_eq(ids[i] + BEGINNING, plain[i], sizeof plain[i]);

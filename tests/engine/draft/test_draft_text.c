@@ -46,7 +46,7 @@ static void write_tokenizer(const fr_changed_folder *folder, bool fewer_merges) 
     json_t *file = fr_load_json(DEMO "/tokenizer.json"), *model = json_object_get(file, "model"), *id;
     json_t *vocab = json_object_get(model, "vocab"), *merges = json_object_get(model, "merges");
     const char *token;
-    json_object_foreach(vocab, token, id) json_integer_set(id, moved((int32_t)json_integer_value(id)));
+    json_object_foreach (vocab, token, id) json_integer_set(id, moved((int32_t)json_integer_value(id)));
     for (size_t i = json_array_size(merges); fewer_merges && i-- > 400;)
         if (i % 3) json_array_remove(merges, i);
     FILE *out = replace(folder, "tokenizer.json");

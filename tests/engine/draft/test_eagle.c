@@ -54,8 +54,10 @@ static void change(json_t *config, const char *changes) {
     void *next;
     ck_assert_msg(all != NULL, "%s", changes);
     json_object_foreach_safe(all, next, key, value) {
-        if (json_is_null(value)) json_object_del(config, key);
-        else json_object_set(config, key, value);
+        if (json_is_null(value))
+            json_object_del(config, key);
+        else
+            json_object_set(config, key, value);
     }
     json_decref(all);
 }
@@ -150,17 +152,26 @@ static const char *as_it_is(const char *name) {
     return whole;
 }
 
-static const char *eagle3(void) { return as_it_is("eagle3"); }
-static const char *eagle3_file(void) { return as_it_is("eagle3.gguf"); }
-static const char *eagle1(void) { return as_it_is("eagle"); }
+static const char *eagle3(void) {
+    return as_it_is("eagle3");
+}
+static const char *eagle3_file(void) {
+    return as_it_is("eagle3.gguf");
+}
+static const char *eagle1(void) {
+    return as_it_is("eagle");
+}
 
 static const struct {
     const char *(*write)(void);
     const char *reference, *method;
     bool maps; /* the reference's logits are of a draft vocabulary */
-} drafters[] = {{eagle3, "eagle3_draft", "eagle3", true},        {eagle3_file, "eagle3_draft", "eagle3", true},
-                {write_speculator, "eagle3_draft", "eagle3", true}, {write_plain, "eagle3_draft", "eagle3", true},
-                {write_nested, "eagle3_draft", "eagle3", true},  {write_file, "eagle3_draft", "eagle3", true},
+} drafters[] = {{eagle3, "eagle3_draft", "eagle3", true},
+                {eagle3_file, "eagle3_draft", "eagle3", true},
+                {write_speculator, "eagle3_draft", "eagle3", true},
+                {write_plain, "eagle3_draft", "eagle3", true},
+                {write_nested, "eagle3_draft", "eagle3", true},
+                {write_file, "eagle3_draft", "eagle3", true},
                 {eagle1, "eagle_draft", "eagle", false}};
 enum { DRAFTERS = sizeof drafters / sizeof *drafters };
 
@@ -223,7 +234,7 @@ static int32_t *text_of(const bench *b, const json_t *item, size_t n, size_t *co
     int32_t *ids = fr_ids_of(json_array_get(json_object_get(b->target, "prompts"), (size_t)prompt), count);
     json_t *greedy;
     size_t index, length;
-    json_array_foreach(json_object_get(b->target, "greedy"), index, greedy) {
+    json_array_foreach (json_object_get(b->target, "greedy"), index, greedy) {
         if (n == 0 || json_integer_value(json_object_get(greedy, "prompt")) != prompt) continue;
         int32_t *tokens = fr_ids_of(json_object_get(greedy, "tokens"), &length);
         ids = realloc(ids, (*count + n) * sizeof *ids);
@@ -276,7 +287,7 @@ START_TEST(drafts_are_the_references) {
     for (int chunk = 1; chunk <= 64; chunk += 21) {
         require(fr_options_set(b.options, FR_OPT_CHUNK, chunk));
         require(fr_session_open(b.model, b.drafter, b.options, &session));
-        json_array_foreach(json_object_get(json_object_get(b.drafts, drafters[_i].reference), "cases"), i, item)
+        json_array_foreach (json_object_get(json_object_get(b.drafts, drafters[_i].reference), "cases"), i, item)
             compare_case(&b, session, item);
         ck_assert_uint_ge(i, 8);
         fr_session_close(session);
@@ -313,10 +324,10 @@ START_TEST(odd_drafts_are_the_references) {
     require(fr_drafter_open(odd[_i].drafter, model, NULL, &drafter));
     require(fr_session_open(model, drafter, NULL, &session));
     require(fr_session_draft_logits(session, ids, count, DEPTH, fr_rows_collect, &rows));
-    json_array_foreach(json_object_get(reference, "logits"), at, step) {
+    json_array_foreach (json_object_get(reference, "logits"), at, step) {
         const float *row = got + at * VOCAB;
         double best = row[tokens[at]];
-        json_array_foreach(step, i, value) {
+        json_array_foreach (step, i, value) {
             double score = row[targets[i]];
             ck_assert_msg(fabs(score - json_number_value(value)) < BOUND, "step %zu, id %d", at, targets[i]);
             ck_assert_double_le(score, best);
@@ -356,11 +367,11 @@ START_TEST(rounds_without_drafts_change_no_later_draft) {
     fr_session *session;
     open_bench(&b, _i);
     require(fr_session_open(b.model, b.drafter, b.options, &session));
-    json_array_foreach(json_object_get(json_object_get(b.drafts, drafters[_i].reference), "loop"), i, loop) {
+    json_array_foreach (json_object_get(json_object_get(b.drafts, drafters[_i].reference), "loop"), i, loop) {
         const json_t *rounds = json_object_get(loop, "rounds");
         size_t count, before = 1;
         int32_t *prompt = text_of(&b, loop, 0, &count), ids[IDS];
-        json_array_foreach(rounds, r, round) {
+        json_array_foreach (rounds, r, round) {
             size_t stand = (size_t)json_integer_value(json_object_get(round, "accepted"));
             if (before + DEPTH > IDS) break;
             fr_session_reset(session);
@@ -387,7 +398,7 @@ START_TEST(accepted_lengths_are_the_references) {
     fr_session *session, *kept;
     open_bench(&b, _i);
     require(fr_session_open(b.model, b.drafter, b.options, &kept));
-    json_array_foreach(json_object_get(json_object_get(b.drafts, drafters[_i].reference), "loop"), i, loop) {
+    json_array_foreach (json_object_get(json_object_get(b.drafts, drafters[_i].reference), "loop"), i, loop) {
         size_t count, all;
         int32_t *ids = text_of(&b, loop, 0, &count), *text = text_of(&b, loop, IDS, &all), got[IDS];
         require(fr_session_open(b.model, b.drafter, b.options, &session));
@@ -533,8 +544,10 @@ START_TEST(conversations_draft_as_fresh_sessions) {
         void *bytes;
         size_t size;
         for (size_t i = 0; i < 160; i++) ids[i] = (int32_t)((i * i * 31 + 7 * i + 2) % 500);
-        if (time) require(fr_engine_session(engine, b.options, &session));
-        else require(fr_session_open(b.model, b.drafter, b.options, &session));
+        if (time)
+            require(fr_engine_session(engine, b.options, &session));
+        else
+            require(fr_session_open(b.model, b.drafter, b.options, &session));
         require(fr_session_set_prompt(session, ids, 90));
         size_t length = say(session, ids, 90, 20);
         check_as_fresh(&b, session, ids, length);
@@ -592,8 +605,8 @@ START_TEST(drafting_changes_no_id) {
     for (size_t i = 0; fr_lab_word(FR_LAB_ISA, i); i++) {
         if (!fr_lab_isa_here(fr_lab_word(FR_LAB_ISA, i))) continue;
         for (size_t d = 0; d < runs; d++, run++) {
-            const manner how = {pairs[which].target, pairs[which].drafter, pairs[which].words[run % 2],
-                                1 + (int)run % 3,    chunks[run % 3],      depths[run % 4],
+            const manner how = {pairs[which].target, pairs[which].drafter,      pairs[which].words[run % 2],
+                                1 + (int)run % 3,    chunks[run % 3],           depths[run % 4],
                                 temperature,         fr_lab_word(FR_LAB_ISA, i)};
             answer(&how, ids, &accepted);
             ck_assert_msg(memcmp(ids, plain, sizeof ids) == 0, "%s over %s, %d drafts, %s", how.drafter, how.target,
@@ -608,7 +621,7 @@ END_TEST
 
 static const struct {
     const char *drafter, *target, *changes;
-    damage d2t; /* index 0, value 0: none */
+    damage d2t;       /* index 0, value 0: none */
     const char *line; /* a part of it; NULL: it is taken */
 } cases[] = {
     {"eagle3", "llama", "{}", {0, 0}, NULL},
@@ -621,7 +634,10 @@ static const struct {
     {"eagle3", "llama", "{\"eagle_aux_hidden_state_layer_ids\": []}", {0, 0}, "1 to 8 layers"},
     {"eagle3", "llama", "{\"eagle_aux_hidden_state_layer_ids\": 3}", {0, 0}, "1 to 8 layers"},
     {"eagle3", "llama", "{\"eagle_config\": {\"eagle_aux_hidden_state_layer_ids\": [0, 6, 6]}}", {0, 0}, NULL},
-    {"eagle3", "llama", "{\"eagle_config\": {\"eagle_aux_hidden_state_layer_ids\": [0, 6, 7]}}", {0, 0},
+    {"eagle3",
+     "llama",
+     "{\"eagle_config\": {\"eagle_aux_hidden_state_layer_ids\": [0, 6, 7]}}",
+     {0, 0},
      "input of the target's layer 8, which has 7"},
     {"eagle3", "llama", "{\"eagle_config\": {\"eagle_aux_hidden_state_layer_ids\": [0, 6, -1]}}", {0, 0}, "index 2"},
     {"eagle3", "llama", "{\"target_hidden_size\": 512}", {0, 0}, "is 512, the target's 256"},
@@ -641,8 +657,11 @@ static const struct {
     {"eagle3", "llama", "{\"fc_norm\": true, \"norm_before_fc\": true}", {0, 0}, "exclude each other"},
     {"eagle3", "llama", "{\"attention_bias\": true}", {0, 0}, "self_attn.q_proj.bias is missing"},
     {"eagle3", "llama", "{\"hidden_act\": \"gelu\"}", {0, 0}, "hidden_act gelu is not built"},
-    {"eagle3", "llama", "{\"speculators_config\": {\"verifier\": {\"architectures\": [\"Qwen3ForCausalLM\"]}}}",
-     {0, 0}, "drafts for Qwen3ForCausalLM, the target is LlamaForCausalLM"},
+    {"eagle3",
+     "llama",
+     "{\"speculators_config\": {\"verifier\": {\"architectures\": [\"Qwen3ForCausalLM\"]}}}",
+     {0, 0},
+     "drafts for Qwen3ForCausalLM, the target is LlamaForCausalLM"},
     {"eagle3", "llama", "{}", {255, 257}, "d2t has 257 at index 255"},
     {"eagle3", "llama", "{}", {3, -4}, "d2t has -4 at index 3"},
     {"eagle3", "llama", "{}", {255, INT64_MAX}, "d2t has 9223372036854775807 at index 255"},
@@ -704,8 +723,10 @@ START_TEST(a_verifiers_architecture_may_have_another_name_in_gguf) {
         fr_drafter *drafter;
         char changes[128];
         json_t *config = config_of("eagle3");
-        snprintf(changes, sizeof changes, "{\"speculators_config\": {\"verifier\": {\"architectures\": [\"%s\"]}}, "
-                 "\"target_hidden_size\": 256}", says[i].verifier);
+        snprintf(changes, sizeof changes,
+                 "{\"speculators_config\": {\"verifier\": {\"architectures\": [\"%s\"]}}, "
+                 "\"target_hidden_size\": 256}",
+                 says[i].verifier);
         change(config, changes);
         write_folder("eagle3", config, NULL, NULL);
         require(fr_model_open(says[i].target ? says[i].target : in_folder("target.gguf"), NULL, &model));
@@ -723,11 +744,16 @@ START_TEST(words_are_the_drafters) {
     static const struct {
         const char *drafter, *words;
         fr_status status;
-    } words[] = {{LLAMA "eagle3", "eagle3", FR_OK},        {LLAMA "eagle3", "draft-eagle3", FR_OK},
-                 {LLAMA "eagle3", "eagle", FR_USAGE},      {LLAMA "eagle3", "mtp", FR_USAGE},
-                 {LLAMA "eagle", "eagle", FR_OK},          {LLAMA "eagle", "eagle3", FR_USAGE},
-                 {NULL, "eagle3", FR_USAGE},               {NULL, "eagle", FR_USAGE},
-                 {LLAMA "eagle3", "ngram,eagle3", FR_OK},  {LLAMA "eagle3", "none", FR_OK}};
+    } words[] = {{LLAMA "eagle3", "eagle3", FR_OK},
+                 {LLAMA "eagle3", "draft-eagle3", FR_OK},
+                 {LLAMA "eagle3", "eagle", FR_USAGE},
+                 {LLAMA "eagle3", "mtp", FR_USAGE},
+                 {LLAMA "eagle", "eagle", FR_OK},
+                 {LLAMA "eagle", "eagle3", FR_USAGE},
+                 {NULL, "eagle3", FR_USAGE},
+                 {NULL, "eagle", FR_USAGE},
+                 {LLAMA "eagle3", "ngram,eagle3", FR_OK},
+                 {LLAMA "eagle3", "none", FR_OK}};
     fr_model *model;
     require(fr_model_open(FR_TEST_MODELS "llama", NULL, &model));
     for (size_t i = 0; i < sizeof words / sizeof *words; i++) {

@@ -19,7 +19,7 @@
 #include "tests/support/suite.h"
 #include "tests/support/token_files.h"
 
-#define LLAMA "tests/data/llama/"
+#define LLAMA  "tests/data/llama/"
 #define TARGET FR_TEST_MODELS "llama"
 
 enum { DEPTH = 4, VOCAB = 512, SCORES = DEPTH * VOCAB };
@@ -109,9 +109,8 @@ START_TEST(every_type_is_near) {
     static const struct {
         const char *type;
         double error; /* of the scores' deviation, at most */
-    } types[] = {{"f32", 1e-5},  {"bf16", 1e-5}, {"f16", 1e-3},  {"q8_0", 0.02}, {"q6_k", 0.05},
-                 {"q5_k", 0.1}, {"q5_1", 0.1},  {"q5_0", 0.1},  {"q4_k", 0.2},  {"iq4_nl", 0.2},
-                 {"q4_1", 0.2}, {"q4_0", 0.2}};
+    } types[] = {{"f32", 1e-5}, {"bf16", 1e-5}, {"f16", 1e-3}, {"q8_0", 0.02},  {"q6_k", 0.05}, {"q5_k", 0.1},
+                 {"q5_1", 0.1}, {"q5_0", 0.1},  {"q4_k", 0.2}, {"iq4_nl", 0.2}, {"q4_1", 0.2},  {"q4_0", 0.2}};
     float expected[SCORES], got[SCORES];
     score(LLAMA "eagle3", expected);
     for (size_t i = 0; i < sizeof types / sizeof *types; i++) {
@@ -140,8 +139,10 @@ static void copy_without_ids(const fr_tensors *all, fr_gguf_writer *w, bool data
     for (size_t i = 0; i < all->count; i++) {
         const fr_tensor *t = &all->items[i];
         if (strcmp(t->name, "d2t") == 0) continue;
-        if (data) require(fr_gguf_write_data(w, t->data, t->bytes));
-        else fr_gguf_put_tensor(w, t->name, t->type, false, t->dims, t->shape);
+        if (data)
+            require(fr_gguf_write_data(w, t->data, t->bytes));
+        else
+            fr_gguf_put_tensor(w, t->name, t->type, false, t->dims, t->shape);
     }
 }
 

@@ -66,7 +66,7 @@ static char *changes_of(const char *name, const char *changes, const char *text)
         const char *key;
         ck_assert(inner && more);
         ck_assert_int_eq(json_object_update(inner, more), 0);
-        json_object_foreach(more, key, value)
+        json_object_foreach (more, key, value)
             if (json_is_null(value)) json_object_del(inner, key);
         ck_assert_int_eq(json_object_set(all, "text_config", inner), 0);
         json_decref(more);

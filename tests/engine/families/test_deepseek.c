@@ -169,8 +169,8 @@ START_TEST(values_of_another_type_are_refused) {
     static const struct {
         const char *k, *v;
         fr_status status;
-    } cases[] = {{NULL, "f16", FR_INPUT},    {"f16", "f32", FR_INPUT}, {"q8_0", "q4_0", FR_INPUT},
-                 {"q8_0", "q8_0", FR_OK},    {NULL, "f32", FR_OK},     {"bf16", NULL, FR_OK}};
+    } cases[] = {{NULL, "f16", FR_INPUT}, {"f16", "f32", FR_INPUT}, {"q8_0", "q4_0", FR_INPUT},
+                 {"q8_0", "q8_0", FR_OK}, {NULL, "f32", FR_OK},     {"bf16", NULL, FR_OK}};
     fr_model *model;
     require(fr_model_open(FLASH, NULL, &model));
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {

@@ -56,7 +56,7 @@ static void compare_logits(const fr_reference *r, const fr_model *model) {
     json_t *prompt;
     size_t p;
     require(fr_session_open(model, NULL, NULL, &session));
-    json_array_foreach(json_object_get(r->info, "prompts"), p, prompt) {
+    json_array_foreach (json_object_get(r->info, "prompts"), p, prompt) {
         size_t count, expected_count;
         int32_t *ids = fr_json_ids_of(prompt, &count);
         const float *expected = fr_reference_floats(r, &expected_count, "prompt.%zu.logits", p);
@@ -75,7 +75,7 @@ static void compare_greedy(const fr_reference *r, const fr_model *model) {
     fr_options *options = endless();
     json_t *prompts = json_object_get(r->info, "prompts"), *text;
     size_t i;
-    json_array_foreach(json_object_get(r->info, "greedy"), i, text) {
+    json_array_foreach (json_object_get(r->info, "greedy"), i, text) {
         fr_session *session;
         size_t count, expected_count, prompt = (size_t)json_integer_value(json_object_get(text, "prompt"));
         int32_t *ids = fr_json_ids_of(json_array_get(prompts, prompt), &count), got[IDS];
@@ -116,7 +116,7 @@ START_TEST(no_feature_could_be_overlooked) {
     fr_reference_open(&r, models[_i].name, NULL);
     moves = json_object_get(r.info, "overlooked");
     ck_assert_uint_ge(json_object_size(moves), models[_i].features);
-    json_object_foreach(moves, feature, move)
+    json_object_foreach (moves, feature, move)
         ck_assert_msg(json_number_value(move) > LEAST_MOVE, "%s: %s", models[_i].name, feature);
     fr_reference_close(&r);
 }

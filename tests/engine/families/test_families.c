@@ -17,7 +17,7 @@
 #define COUNT_OF(array) (sizeof(array) / sizeof *(array))
 #define KINDS(a, b, c)  "{\"layer_types\": [\"" a "_attention\", \"" b "_attention\", \"" c "_attention\", "
 
-#define FULL(type, by)  "\"full_attention\": {\"rope_type\": \"" type "\", \"factor\": " by "}"
+#define FULL(type, by) "\"full_attention\": {\"rope_type\": \"" type "\", \"factor\": " by "}"
 
 static char folder[64], file[128];
 
@@ -272,7 +272,8 @@ START_TEST(numbers_that_are_null_follow_from_others) {
     static const fr_family *const families[] = {&fr_family_seed_oss, &fr_family_ernie45, &fr_family_qwen3,
                                                 &fr_family_smollm3};
     json_t *config = json_loads("{\"hidden_size\": 60, \"num_attention_heads\": 6, \"num_hidden_layers\": 2, "
-                                "\"num_key_value_heads\": null, \"head_dim\": null}", 0, NULL);
+                                "\"num_key_value_heads\": null, \"head_dim\": null}",
+                                0, NULL);
     fr_model_spec spec;
     require(fr_family_read(families[_i], &(fr_source){.root = config, .text = config, .where = "it"}, &spec));
     ck_assert_uint_eq(spec.trunk.layer[0].attention.kv_heads, 6);
@@ -300,9 +301,12 @@ START_TEST(what_is_not_built_is_no_key_of_a_file) {
     snprintf(file, sizeof file, "%s/model.gguf", folder);
     FILE *out = fopen(file, "wb");
     fr_gguf_writer_open(&writer, out, keys[_i].architecture);
-    if (_i == 0) fr_gguf_put_f32(&writer, keys[_i].key, 0.1F);
-    else if (_i == 3) fr_gguf_put_bool(&writer, keys[_i].key, false);
-    else fr_gguf_put_u32(&writer, keys[_i].key, 8);
+    if (_i == 0)
+        fr_gguf_put_f32(&writer, keys[_i].key, 0.1F);
+    else if (_i == 3)
+        fr_gguf_put_bool(&writer, keys[_i].key, false);
+    else
+        fr_gguf_put_u32(&writer, keys[_i].key, 8);
     require(fr_gguf_write_header(&writer));
     fr_gguf_writer_close(&writer);
     fclose(out);

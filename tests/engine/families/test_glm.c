@@ -45,7 +45,7 @@ static int32_t *text_of(const fr_reference *r, size_t prompt, size_t n, size_t *
     int32_t *ids = prompt_of(r, prompt, count);
     size_t index, length;
     json_t *item;
-    json_array_foreach(json_object_get(r->info, "greedy"), index, item) {
+    json_array_foreach (json_object_get(r->info, "greedy"), index, item) {
         if ((size_t)json_integer_value(json_object_get(item, "prompt")) != prompt) continue;
         int32_t *tokens = fr_json_ids_of(json_object_get(item, "tokens"), &length);
         ids = realloc(ids, (*count + n) * sizeof *ids);
@@ -120,8 +120,10 @@ START_TEST(logits_behind_a_picture) {
     const float *expected = fr_reference_floats(&r, &expected_count, "prompt.%d.logits", PICTURE_PROMPT);
     require(fr_session_open(r.model, r.drafter, options, &session));
     for (int again = 0; again < 2; again++) {
-        if (again) show_bytes(session, &r);
-        else show(session, &r);
+        if (again)
+            show_bytes(session, &r);
+        else
+            show(session, &r);
         ck_assert_double_lt(difference(session, ids, count, 0, expected, expected_count), BOUND);
     }
     free(ids);
@@ -140,7 +142,7 @@ START_TEST(drafts_behind_a_picture) {
     require(fr_session_open(r.model, r.drafter, options, &session));
     size_t index, cases = 0;
     json_t *item;
-    json_array_foreach(json_object_get(json_object_get(r.info, "draft"), "cases"), index, item) {
+    json_array_foreach (json_object_get(json_object_get(r.info, "draft"), "cases"), index, item) {
         if (json_integer_value(json_object_get(item, "prompt")) != PICTURE_PROMPT) continue;
         size_t count, expected_count;
         int32_t *ids =
@@ -183,13 +185,13 @@ START_TEST(text_behind_a_picture) {
         const uint8_t *lengths;
         size_t rounds = fr_session_accepted_lengths(session, &lengths);
         json_t *loop, *round;
-        json_array_foreach(json_object_get(json_object_get(r.info, "draft"), "loop"), index, loop) {
+        json_array_foreach (json_object_get(json_object_get(r.info, "draft"), "loop"), index, loop) {
             if (run >= 4 || json_integer_value(json_object_get(loop, "prompt")) != PICTURE_PROMPT) continue;
             json_t *expected = json_object_get(loop, "rounds");
             size_t whole = json_array_size(expected) - 1; /* the last one stops at 48 ids, or has room for no draft */
             ck_assert(rounds == whole + 1 || rounds == whole);
-            json_array_foreach(expected, at, round) if (at < whole)
-                ck_assert_int_eq(lengths[at], json_integer_value(json_object_get(round, "accepted")));
+            json_array_foreach (expected, at, round)
+                if (at < whole) ck_assert_int_eq(lengths[at], json_integer_value(json_object_get(round, "accepted")));
         }
         fr_session_close(session);
         fr_options_free(options);

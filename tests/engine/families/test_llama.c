@@ -102,7 +102,7 @@ START_TEST(a_file_says_what_the_reference_says) {
     json_t *info = fr_load_json(MODELS "llama/reference.json"), *own = fr_load_json(GGUF ".reference.json"), *text;
     size_t i;
     require(fr_options_set(options, FR_OPT_IGNORE_EOS, 1));
-    json_array_foreach(json_object_get(own, "greedy"), i, text) {
+    json_array_foreach (json_object_get(own, "greedy"), i, text) {
         size_t count, expected_count, prompt = (size_t)json_integer_value(json_object_get(text, "prompt"));
         int32_t *ids = fr_ids_of(json_array_get(json_object_get(info, "prompts"), prompt), &count), got[IDS];
         int32_t *expected = fr_ids_of(json_object_get(text, "tokens"), &expected_count);
@@ -167,8 +167,10 @@ static void copy_scaled(const fr_tensors *all, fr_gguf_writer *w, bool data) {
     if (!data && said.older != 0) fr_gguf_put_f32(w, ".rope.scale_linear", said.older);
     for (size_t i = 0; i < all->count; i++) {
         const fr_tensor *t = &all->items[i];
-        if (data) require(fr_gguf_write_data(w, t->data, t->bytes));
-        else fr_gguf_put_tensor(w, t->name, t->type, false, t->dims, t->shape);
+        if (data)
+            require(fr_gguf_write_data(w, t->data, t->bytes));
+        else
+            fr_gguf_put_tensor(w, t->name, t->type, false, t->dims, t->shape);
     }
 }
 
@@ -257,9 +259,9 @@ START_TEST(positions_are_scaled_without_a_type) {
     static const struct {
         scaling said;
         bool scaled; /* by 4 */
-    } files[] = {{{NULL, 4, 0}, true},    {{NULL, 0, 4}, true},  {{NULL, 4, 8}, true},    {{"linear", 0, 4}, true},
-                 {{NULL, 1, 0}, false},   {{NULL, 1, 4}, false}, {{"none", 4, 0}, false}, {{"none", 0, 4}, false},
-                 {{"linear", 0, 0}, false}};
+    } files[] = {{{NULL, 4, 0}, true},     {{NULL, 0, 4}, true},    {{NULL, 4, 8}, true},
+                 {{"linear", 0, 4}, true}, {{NULL, 1, 0}, false},   {{NULL, 1, 4}, false},
+                 {{"none", 4, 0}, false},  {{"none", 0, 4}, false}, {{"linear", 0, 0}, false}};
     fr_rows plain = logits_scaled((scaling){NULL, 0, 0}), scaled = logits_scaled((scaling){"linear", 4, 0});
     ck_assert(memcmp(plain.values, scaled.values, plain.count * sizeof *plain.values) != 0);
     for (size_t i = 0; i < sizeof files / sizeof *files; i++) {
@@ -283,10 +285,10 @@ START_TEST(both_tokenizers_are_the_same) {
     for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
         int32_t *ids[2];
         size_t counts[2];
-        require(fr_tokenize(fr_model_tokenizer(folder_model), texts[i], strlen(texts[i]), true, true, &ids[0],
-                                    &counts[0]));
-        require(fr_tokenize(fr_model_tokenizer(file_model), texts[i], strlen(texts[i]), true, true, &ids[1],
-                                    &counts[1]));
+        require(
+            fr_tokenize(fr_model_tokenizer(folder_model), texts[i], strlen(texts[i]), true, true, &ids[0], &counts[0]));
+        require(
+            fr_tokenize(fr_model_tokenizer(file_model), texts[i], strlen(texts[i]), true, true, &ids[1], &counts[1]));
         ck_assert_uint_eq(counts[0], counts[1]);
         ck_assert_uint_ge(counts[0], 1);
         ck_assert_mem_eq(ids[0], ids[1], counts[0] * sizeof **ids);

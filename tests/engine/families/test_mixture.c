@@ -39,8 +39,8 @@ static void make_folder(void) {
 }
 
 static void remove_folder(void) {
-    static const char *const names[] = {"config.json", "model.safetensors", "model.gguf", "packed.gguf",
-                                        "changed.gguf", "pairs.gguf", "changed-pairs.gguf"};
+    static const char *const names[] = {"config.json",  "model.safetensors", "model.gguf",        "packed.gguf",
+                                        "changed.gguf", "pairs.gguf",        "changed-pairs.gguf"};
     for (size_t i = 0; i < sizeof names / sizeof *names; i++) unlink(in_folder(names[i]));
     ck_assert_int_eq(rmdir(folder), 0);
 }
@@ -186,8 +186,10 @@ static void copy_changed(const fr_tensors *all, fr_gguf_writer *w, bool data) {
         const char *own = strstr(t->name, "nextn.");
         if (own) snprintf(block, sizeof block, "%.*s", (int)(own - t->name), t->name);
         if (own && (strcmp(own, NORM) == 0 || strcmp(own, TABLE) == 0 || strcmp(own, HEAD) == 0)) continue;
-        if (data) require(fr_gguf_write_data(w, t->data, t->bytes));
-        else fr_gguf_put_tensor(w, t->name, t->type, false, t->dims, t->shape);
+        if (data)
+            require(fr_gguf_write_data(w, t->data, t->bytes));
+        else
+            fr_gguf_put_tensor(w, t->name, t->type, false, t->dims, t->shape);
     }
     for (size_t i = 0; i < 3; i++) {
         const fr_tensor *t = changed.from[i] ? fr_tensors_find(all, changed.from[i]) : NULL;
@@ -214,9 +216,9 @@ static void free_answer(answer *a) {
     free(a->drafts.values);
 }
 
-static const char *const with_mtp[] = {MODELS "glm4-moe-own", MODELS "qwen35-moe-odd", MODELS "qwen35-odd",
+static const char *const with_mtp[] = {MODELS "glm4-moe-own",      MODELS "qwen35-moe-odd", MODELS "qwen35-odd",
                                        MODELS "glm-4.7-flash-odd", MODELS "../deepseek-v3", MODELS "glm-ocr-odd",
-                                       MODELS "qwen3-next-odd", MODELS "ling-odd"};
+                                       MODELS "qwen3-next-odd",    MODELS "ling-odd"};
 enum { WITH_MTP = sizeof with_mtp / sizeof *with_mtp, MAY_SHARE = WITH_MTP - 1 }; /* Ling's norm is its own */
 
 /* As llama.cpp has it, for files of glm4moe, qwen35 and qwen35moe: the model's stand for them. */
@@ -238,8 +240,7 @@ START_TEST(an_mtp_layer_may_have_a_table_and_a_head) {
     answer head = answer_changed((change){{"output_norm.weight", NULL, "output.weight"}, true});
     answer table = answer_changed((change){{"output_norm.weight", "token_embd.weight", NULL}, true});
     size_t vocab = shared.drafts.count / STEPS;
-    for (size_t i = 0; i < vocab; i++)
-        ck_assert_float_eq(head.drafts.values[i], shared.drafts.values[vocab - 1 - i]);
+    for (size_t i = 0; i < vocab; i++) ck_assert_float_eq(head.drafts.values[i], shared.drafts.values[vocab - 1 - i]);
     ck_assert(memcmp(table.drafts.values, shared.drafts.values, vocab * sizeof(float)) != 0);
     fr_rows_expect_same(&head.logits, &shared.logits);
     fr_rows_expect_same(&table.logits, &shared.logits);
@@ -257,8 +258,10 @@ static void copy_alone(const fr_tensors *all, fr_gguf_writer *w, bool data) {
     for (size_t i = 0; i < all->count; i++) {
         const fr_tensor *t = &all->items[i];
         if (sscanf(t->name, "blk.%zu.", &block) == 1 && block < last) continue;
-        if (data) require(fr_gguf_write_data(w, t->data, t->bytes));
-        else fr_gguf_put_tensor(w, t->name, t->type, false, t->dims, t->shape);
+        if (data)
+            require(fr_gguf_write_data(w, t->data, t->bytes));
+        else
+            fr_gguf_put_tensor(w, t->name, t->type, false, t->dims, t->shape);
     }
 }
 

@@ -19,8 +19,7 @@
 #define FILES "tests/data/qwen35/"
 
 /* Value heads are 3, 1, 2, 2 and 2 times the key heads; the last three are of experts. */
-static const char *const names[] = {"qwen35-odd", "qwen35-tied", "qwen35-moe-odd", "qwen35-moe-tied",
-                                    "qwen3-next-odd"};
+static const char *const names[] = {"qwen35-odd", "qwen35-tied", "qwen35-moe-odd", "qwen35-moe-tied", "qwen3-next-odd"};
 
 enum { NAMES = sizeof names / sizeof *names };
 
@@ -78,8 +77,10 @@ static void compare_tensors(const fr_checkpoint *ours, const fr_checkpoint *thei
         ck_assert_msg(b != NULL, "the converter writes no %s", a->name);
         ck_assert_msg(a->type == b->type && a->dims == b->dims, "%s has another type or shape", a->name);
         ck_assert_mem_eq(a->shape, b->shape, a->dims * sizeof *a->shape);
-        if (strstr(a->name, "ssm_a")) compare_decays(a, b);
-        else ck_assert_msg(memcmp(a->data, b->data, a->bytes) == 0, "%s has other bytes", a->name);
+        if (strstr(a->name, "ssm_a"))
+            compare_decays(a, b);
+        else
+            ck_assert_msg(memcmp(a->data, b->data, a->bytes) == 0, "%s has other bytes", a->name);
     }
 }
 
@@ -175,7 +176,7 @@ static void check_against(const fr_reference *r, const fr_model *model, const fr
         free(ids);
     }
     fr_session_close(session);
-    json_array_foreach(json_object_get(r->info, "greedy"), index, text) {
+    json_array_foreach (json_object_get(r->info, "greedy"), index, text) {
         size_t count, wanted, prompt = (size_t)json_integer_value(json_object_get(text, "prompt"));
         int32_t *ids = fr_json_ids_of(json_array_get(prompts, prompt), &count);
         int32_t *expected = fr_json_ids_of(json_object_get(text, "tokens"), &wanted);

@@ -61,8 +61,10 @@ static fr_kv_layer make_layer(const batch *b) {
         memset(layer.pages[block], 0xff, 2 * half);
     }
     fill_rows(b, &layer, &layer.k);
-    if (b->latent) layer.v = (fr_kv_rows){.at = 0, .type = b->type};
-    else fill_rows(b, &layer, &layer.v);
+    if (b->latent)
+        layer.v = (fr_kv_rows){.at = 0, .type = b->type};
+    else
+        fill_rows(b, &layer, &layer.v);
     return layer;
 }
 
@@ -190,10 +192,10 @@ static void check_batch(const batch *b) {
 
 START_TEST(any_team_gives_the_same_bits) {
     static const batch batches[] = {
-        {1, 64, 1, 1, 0, 0, FR_F32, 0},      {1, 64, 1, 1, 63, 0, FR_F16, 0},     {1, 64, 4, 1, 64, 0, FR_F16, 0},
-        {1, 256, 8, 1, 700, 0, FR_F16, 0},   {1, 80, 7, 3, 1000, 0, FR_BF16, 0},  {2, 64, 4, 1, 900, 0, FR_Q8_0, 0},
-        {3, 32, 9, 2, 333, 0, FR_Q4_0, 0},   {1, 64, 4, 5, 1500, 512, FR_F16, 0}, {1, 64, 8, 1, 1000, 100, FR_F16, 0},
-        {2, 64, 6, 4, 200, 3, FR_F32, 0},    {1, 512, 8, 2, 511, 512, FR_F16, 0}, {4, 64, 4, 1, 4000, 0, FR_F16, 0},
+        {1, 64, 1, 1, 0, 0, FR_F32, 0},       {1, 64, 1, 1, 63, 0, FR_F16, 0},     {1, 64, 4, 1, 64, 0, FR_F16, 0},
+        {1, 256, 8, 1, 700, 0, FR_F16, 0},    {1, 80, 7, 3, 1000, 0, FR_BF16, 0},  {2, 64, 4, 1, 900, 0, FR_Q8_0, 0},
+        {3, 32, 9, 2, 333, 0, FR_Q4_0, 0},    {1, 64, 4, 5, 1500, 512, FR_F16, 0}, {1, 64, 8, 1, 1000, 100, FR_F16, 0},
+        {2, 64, 6, 4, 200, 3, FR_F32, 0},     {1, 512, 8, 2, 511, 512, FR_F16, 0}, {4, 64, 4, 1, 4000, 0, FR_F16, 0},
         {2, 64, 6, 4, 1500, 600, FR_BF16, 0},
     };
     for (size_t i = 0; i < sizeof batches / sizeof *batches; i++) check_batch(&batches[i]);
@@ -203,10 +205,9 @@ END_TEST
 /* Latent attention: one KV head, whose values are the beginnings of its keys. Many heads a row, more than go to the
  * kernel at once; few of them; a value that ends inside of a strip of columns. */
 START_TEST(latent_values_are_read_from_their_keys) {
-    static const batch batches[] = {
-        {1, 576, 128, 4, 300, 0, FR_F16, 512}, {1, 576, 8, 1, 700, 0, FR_BF16, 512},
-        {1, 576, 3, 2, 500, 0, FR_Q8_0, 512},
-        {1, 96, 20, 5, 130, 0, FR_Q4_0, 32},   {1, 46, 5, 1, 1000, 0, FR_F32, 36},   {1, 50, 2, 1, 4500, 0, FR_F16, 1}};
+    static const batch batches[] = {{1, 576, 128, 4, 300, 0, FR_F16, 512}, {1, 576, 8, 1, 700, 0, FR_BF16, 512},
+                                    {1, 576, 3, 2, 500, 0, FR_Q8_0, 512},  {1, 96, 20, 5, 130, 0, FR_Q4_0, 32},
+                                    {1, 46, 5, 1, 1000, 0, FR_F32, 36},    {1, 50, 2, 1, 4500, 0, FR_F16, 1}};
     for (size_t i = 0; i < sizeof batches / sizeof *batches; i++) check_batch(&batches[i]);
     check_batches((const batch[]){{1, 80, 20, 2, 70, 0, FR_F16, 64}, {1, 80, 20, 3, 5, 0, FR_F16, 64}}, 2);
 }
@@ -222,11 +223,10 @@ END_TEST
 
 /* A row's neighbours are nothing to it, be they of its timeline or of others, long or short. */
 START_TEST(timelines_side_by_side_are_as_each_alone) {
-    static const batch halves[] = {
-        {2, 64, 6, 1, 700, 0, FR_F16, 0},
-        {2, 64, 6, 4, 3, 0, FR_F16, 0},
-        {2, 64, 6, 1, 64, 0, FR_F16, 0},
-        {2, 64, 6, 3, 300, 0, FR_F16, 0}};
+    static const batch halves[] = {{2, 64, 6, 1, 700, 0, FR_F16, 0},
+                                   {2, 64, 6, 4, 3, 0, FR_F16, 0},
+                                   {2, 64, 6, 1, 64, 0, FR_F16, 0},
+                                   {2, 64, 6, 3, 300, 0, FR_F16, 0}};
     static const batch windows[] = {
         {1, 32, 4, 2, 500, 100, FR_Q8_0, 0}, {1, 32, 4, 1, 0, 100, FR_Q8_0, 0}, {1, 32, 4, 5, 127, 100, FR_Q8_0, 0}};
     static const batch same[] = {{1, 64, 1, 1, 200, 0, FR_F32, 0}, {1, 64, 1, 1, 200, 0, FR_F32, 0}};

@@ -145,8 +145,8 @@ static void generate(fr_session *session, int32_t *ids, size_t count) {
 
 /* ------------------------------------------------------------------------------------------------------------ texts */
 
-static const char *const fixtures[] = {"gemma4-e", "gemma4-e-odd", "gemma4-moe", "qwen35-odd", "deepseek-v3-odd",
-                                       "llama"};
+static const char *const fixtures[] = {"gemma4-e",   "gemma4-e-odd",    "gemma4-moe",
+                                       "qwen35-odd", "deepseek-v3-odd", "llama"};
 enum { FIXTURES = sizeof fixtures / sizeof *fixtures };
 
 /* After the prompt and each beginning of its greedy text. */
@@ -323,8 +323,10 @@ static void copy_with_list(const fr_tensors *all, fr_gguf_writer *w, bool data) 
     for (size_t i = 0; !data && i < listed_count; i++) fr_gguf_add_u32(w, (uint32_t)listed[i]);
     for (size_t i = 0; i < all->count; i++) {
         const fr_tensor *t = &all->items[i];
-        if (data) require(fr_gguf_write_data(w, t->data, t->bytes));
-        else fr_gguf_put_tensor(w, t->name, t->type, t->packed, t->dims, t->shape);
+        if (data)
+            require(fr_gguf_write_data(w, t->data, t->bytes));
+        else
+            fr_gguf_put_tensor(w, t->name, t->type, t->packed, t->dims, t->shape);
     }
 }
 

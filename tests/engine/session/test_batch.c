@@ -17,8 +17,8 @@ enum { CONTEXT = 256, ROWS = 40, TIMELINES = 4 };
 static const struct {
     const char *fixture;
     size_t threads;
-} subjects[] = {{"gemma4-e", 1},       {"gemma4-dense", 2}, {"gemma4-moe", 3}, {"gemma4-e-odd", 2},
-                {"glm-ocr-odd", 2},    {"llama", 2},        {"llama-odd", 3},  {"gemma4-dense-odd", 1},
+} subjects[] = {{"gemma4-e", 1},       {"gemma4-dense", 2}, {"gemma4-moe", 3},    {"gemma4-e-odd", 2},
+                {"glm-ocr-odd", 2},    {"llama", 2},        {"llama-odd", 3},     {"gemma4-dense-odd", 1},
                 {"gemma4-moe-odd", 2}, {"qwen35-odd", 3},   {"qwen35-moe-odd", 2}};
 
 static uint32_t state;
@@ -51,8 +51,8 @@ static void layout(engine *e, fr_arena *arena) {
                                .recurrent = trunk->recurrent_shapes,
                                .recurrent_count = trunk->recurrent_count};
     for (size_t t = 0; t < TIMELINES; t++)
-        fr_kv_layout(&e->caches[t], arena, trunk->kv_shapes, trunk->kv_count,
-                     fr_model_kv_types(e->model, e->options), sizes);
+        fr_kv_layout(&e->caches[t], arena, trunk->kv_shapes, trunk->kv_count, fr_model_kv_types(e->model, e->options),
+                     sizes);
     e->activations = fr_model_layout(e->model, arena, ROWS, threads);
     e->hidden = fr_arena_take(arena, ROWS * trunk->spec.hidden, sizeof(float));
     e->logits = fr_arena_take(arena, ROWS * trunk->spec.vocab, sizeof(float));

@@ -395,7 +395,7 @@ static const shape shapes[] = {
     {"a small useless model", 0, 0, 0, {1, 1.03, 1.05, 1.07, 1.12, 0.1}, 0, 0.2, {0.15, 0.1, 0.1, 0.1}, 0.02},
 };
 #define SHAPES     (sizeof shapes / sizeof *shapes)
-#define LAGGING    4 /* the last ones: their methods follow the text when they draft */
+#define LAGGING    4   /* the last ones: their methods follow the text when they draft */
 #define SHORT_RUNS 100 /* of each, with other clocks */
 
 static double shape_verify(const shape *s, size_t rows) {
@@ -542,8 +542,10 @@ static const teller tellers[] = {{"knows", 0.7, 1, 1.05},
 
 /* A smaller model of the same kind: a step takes a third of the target's forward. */
 static const machine third = {
-    "a third", {0, 1.00, 1.03, 1.08, 1.09, 1.14, 1.14, 1.35, 1.46, 1.54, 1.60, 1.63, 1.84, 1.90, 1.95, 1.99, 2.09},
-    0, 0.33};
+    "a third",
+    {0, 1.00, 1.03, 1.08, 1.09, 1.14, 1.14, 1.35, 1.46, 1.54, 1.60, 1.63, 1.84, 1.90, 1.95, 1.99, 2.09},
+    0,
+    0.33};
 
 /* A chain as methods make it; gives how many of its drafts stand. */
 static size_t draft_chain(const teller *t, fr_draft_depth_part *part, bool ends, uint64_t *random) {
@@ -702,8 +704,7 @@ static double between(uint64_t *random, double low, double high) {
 static world make_world(uint64_t random, size_t timelines) {
     world w = {.timelines = timelines, .batched = uniform(&random) < 0.5};
     double row = between(&random, 0.01, 1), sharp = between(&random, 1, 8);
-    for (size_t rows = 1; rows <= ROWS; rows++)
-        w.verify[rows] = pow(1 + pow(row * (double)rows, sharp), 1 / sharp);
+    for (size_t rows = 1; rows <= ROWS; rows++) w.verify[rows] = pow(1 + pow(row * (double)rows, sharp), 1 / sharp);
     for (size_t i = 0; i < timelines; i++) {
         double stands = uniform(&random) < 0.1 ? 0 : uniform(&random), decay = 1 - 0.2 * uniform(&random);
         for (size_t d = 1; d < FR_STEP_MAX; d++, stands *= decay) w.stands[i][d] = stands;

@@ -134,8 +134,10 @@ START_TEST(a_model_says_how_it_pools) {
         fputs(cases[i].text, file);
         ck_assert_int_eq(fclose(file), 0);
         ck_assert_int_eq(fr_model_open(changed.path, NULL, &model), cases[i].status);
-        if (model) ck_assert_int_eq(fr_model_fact(model, FR_FACT_POOLING), cases[i].pooling);
-        else ck_assert_msg(strstr(fr_last_error(), "1_Pooling/config.json") != NULL, "%s", fr_last_error());
+        if (model)
+            ck_assert_int_eq(fr_model_fact(model, FR_FACT_POOLING), cases[i].pooling);
+        else
+            ck_assert_msg(strstr(fr_last_error(), "1_Pooling/config.json") != NULL, "%s", fr_last_error());
         fr_model_close(model);
         unlink(path);
         rmdir(inner);

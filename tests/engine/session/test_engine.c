@@ -21,9 +21,8 @@
 
 enum { CONTEXT = 256, CHUNK = 24, MOST = 16, LONGEST = 200 };
 
-static const char *const fixtures[] = {"gemma4-e",    "gemma4-dense", "gemma4-moe",
-                                       "glm-ocr-odd", "llama",        "gemma4-e-odd",
-                                       "qwen35-odd",  "qwen35-moe-odd"};
+static const char *const fixtures[] = {"gemma4-e", "gemma4-dense", "gemma4-moe", "glm-ocr-odd",
+                                       "llama",    "gemma4-e-odd", "qwen35-odd", "qwen35-moe-odd"};
 enum { FIXTURES = sizeof fixtures / sizeof *fixtures };
 
 static uint32_t state = 1;

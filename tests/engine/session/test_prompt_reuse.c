@@ -21,10 +21,9 @@ enum { CONTEXT = 256, CHUNK = 24, SAID = 12, LEAST = 16, ROWS_THAT_WAIT = 7 };
  * cache. */
 static const struct {
     const char *name, *drafter; /* the drafter: a folder in it, "" for its own layer, NULL for none */
-} models[] = {{"llama", NULL},          {"gemma4-e", "assistant"},    {"gemma3-odd", NULL},
-              {"gpt-oss-odd", NULL},    {"deepseek-v3-own", ""},      {"glm4-moe-odd", ""},
-              {"cohere2-window", NULL}, {"qwen35-odd", ""},           {"qwen35-odd", NULL},
-              {"qwen3-next-odd", NULL}, {"lfm2-long", NULL},          {"qwen35-moe-odd", ""}};
+} models[] = {{"llama", NULL},         {"gemma4-e", "assistant"}, {"gemma3-odd", NULL},     {"gpt-oss-odd", NULL},
+              {"deepseek-v3-own", ""}, {"glm4-moe-odd", ""},      {"cohere2-window", NULL}, {"qwen35-odd", ""},
+              {"qwen35-odd", NULL},    {"qwen3-next-odd", NULL},  {"lfm2-long", NULL},      {"qwen35-moe-odd", ""}};
 enum { MODELS = sizeof models / sizeof *models };
 
 typedef struct subject {
@@ -147,9 +146,12 @@ START_TEST(a_grown_conversation_goes_on) {
     for (size_t turn = 0; turn < 5; turn++) {
         add_ids(&s, ids, &count, 8 + below(&s, 30));
         said reply = ask(&s, &places[turn % sessions], ids, count, &reused);
-        if (turn == 0) expect(&s, reused, 0, 0, "the first turn");
-        else if (s.states) expect(&s, reused, before - 1 - SAID - 1, before - 1, "a grown conversation");
-        else expect(&s, reused, before - 1 - (s.follows ? ROWS_THAT_WAIT : 0), before - 1, "a grown conversation");
+        if (turn == 0)
+            expect(&s, reused, 0, 0, "the first turn");
+        else if (s.states)
+            expect(&s, reused, before - 1 - SAID - 1, before - 1, "a grown conversation");
+        else
+            expect(&s, reused, before - 1 - (s.follows ? ROWS_THAT_WAIT : 0), before - 1, "a grown conversation");
         memcpy(ids + count, reply.ids, sizeof reply.ids);
         before = count += SAID;
     }

@@ -40,7 +40,8 @@ static subject open_subject(const char *fixture) {
     snprintf(path, sizeof path, FR_TEST_MODELS "%s", fixture);
     require(fr_model_open(path, s.options, &s.model));
     snprintf(path, sizeof path, FR_TEST_MODELS "%s/assistant", fixture);
-    if (access(path, F_OK) == 0) require(fr_drafter_open(path, s.model, s.options, &s.drafter));
+    if (access(path, F_OK) == 0)
+        require(fr_drafter_open(path, s.model, s.options, &s.drafter));
     else if (fr_model_fact(s.model, FR_FACT_MTP_LAYERS) > 0)
         require(fr_drafter_open(NULL, s.model, s.options, &s.drafter));
     for (size_t i = 0; i < LENGTH; i++) {

@@ -75,7 +75,7 @@ static fr_options *options_of(const json_t *members) {
             require(fr_options_set_number(options, keys[i].option, json_number_value(value)));
     }
     if (breakers) require(fr_options_set_text(options, FR_OPT_DRY_SEQUENCE_BREAKER, "none"));
-    json_array_foreach(breakers, i, breaker)
+    json_array_foreach (breakers, i, breaker)
         require(fr_options_set_text(options, FR_OPT_DRY_SEQUENCE_BREAKER, json_string_value(breaker)));
     const char *order = json_string_value(json_object_get(members, "samplers"));
     if (order) require(fr_options_set_text(options, FR_OPT_SAMPLERS, order));
@@ -136,8 +136,7 @@ static void check_case(const json_t *one, const fr_tokenizer *tokenizer, const c
     fr_options *options = options_of(json_object_get(one, "options"));
     fr_scores scores = {.logits = logits, .count = floats_of(json_object_get(one, "logits"), logits)};
     int32_t *ids = fr_json_ids_of(json_object_get(one, "past"), &past);
-    const fr_past before = {
-        .ids = ids, .length = past - drafted, .drafts = ids + past - drafted, .drafted = drafted};
+    const fr_past before = {.ids = ids, .length = past - drafted, .drafts = ids + past - drafted, .drafted = drafted};
     open_drawer(&d, options, scores.count, tokenizer);
     for (int again = 0; again < 2; again++) { /* nothing is left behind */
         fr_distribution p = fr_sampler_distribution(&d.sampler, &scores, &before);
@@ -151,7 +150,7 @@ static void check_case(const json_t *one, const fr_tokenizer *tokenizer, const c
 START_TEST(samplers_leave_llama_cpps_distributions) {
     size_t at;
     const json_t *one;
-    json_array_foreach(json_object_get(cases, "cases"), at, one) check_case(one, NULL, "case", at);
+    json_array_foreach (json_object_get(cases, "cases"), at, one) check_case(one, NULL, "case", at);
     ck_assert_uint_gt(at, 100);
 }
 END_TEST
@@ -161,7 +160,7 @@ START_TEST(sequences_break_where_llama_cpps_do) {
     const json_t *one;
     fr_tokenizer *tokenizer;
     require(fr_tokenizer_open(MODEL, NULL, &tokenizer));
-    json_array_foreach(json_object_get(cases, "texts"), at, one) check_case(one, tokenizer, "text", at);
+    json_array_foreach (json_object_get(cases, "texts"), at, one) check_case(one, tokenizer, "text", at);
     ck_assert_uint_eq(at, 15);
     fr_tokenizer_close(tokenizer);
 }
@@ -170,7 +169,7 @@ END_TEST
 START_TEST(mirostats_bound_is_llama_cpps_along_a_text) {
     size_t at, i;
     const json_t *series, *row;
-    json_array_foreach(json_object_get(cases, "mirostat"), at, series) {
+    json_array_foreach (json_object_get(cases, "mirostat"), at, series) {
         static drawer d;
         static float logits[VOCAB];
         fr_options *options = options_of(series);
@@ -179,7 +178,7 @@ START_TEST(mirostats_bound_is_llama_cpps_along_a_text) {
         require(fr_options_set(options, FR_OPT_TOP_K, 1));
         require(fr_options_set_number(options, FR_OPT_DRY_MULTIPLIER, 1));
         open_drawer(&d, options, 24, NULL);
-        json_array_foreach(json_object_get(series, "rows"), i, row) {
+        json_array_foreach (json_object_get(series, "rows"), i, row) {
             fr_scores scores = {.logits = logits, .count = floats_of(json_object_get(row, "logits"), logits)};
             fr_past before = {.ids = (int32_t[]){1, 1, 1, 1}, .length = 4};
             fr_distribution p = fr_sampler_distribution(&d.sampler, &scores, &before);
@@ -274,8 +273,12 @@ START_TEST(drafts_change_no_text) {
     static const struct {
         fr_test_method method;
         int depth, threads, chunk;
-    } ways[] = {{FR_TEST_MTP, 1, 2, 7},      {FR_TEST_MTP, 4, 1, 64},      {FR_TEST_NGRAM, 3, 1, 64},
-                {FR_TEST_SCRIPTED, 3, 1, 7}, {FR_TEST_SCRIPTED, 15, 2, 64}, {FR_TEST_REPLACED, 5, 1, 64},
+    } ways[] = {{FR_TEST_MTP, 1, 2, 7},
+                {FR_TEST_MTP, 4, 1, 64},
+                {FR_TEST_NGRAM, 3, 1, 64},
+                {FR_TEST_SCRIPTED, 3, 1, 7},
+                {FR_TEST_SCRIPTED, 15, 2, 64},
+                {FR_TEST_REPLACED, 5, 1, 64},
                 {FR_TEST_NGRAM_MTP, FR_DRAFT_AUTO, 2, 64}};
     for (size_t i = 0; i < sizeof ways / sizeof *ways; i++) {
         fr_manner manner = plain;
@@ -445,8 +448,7 @@ static const float target_row[FEW] = {2, 1.6F, 1.5F, 0.4F, 0.1F, -0.3F, -1, -2},
 static void spread(drawer *d, double share, double *probability) {
     fr_scores scores = {.logits = target_row, .count = FEW};
     fr_distribution p = fr_sampler_distribution(&d->sampler, &scores, &(fr_past){.ids = (int32_t[]){1}, .length = 1});
-    for (size_t i = 0; i < p.count; i++)
-        probability[p.ids ? p.ids[i] : (int32_t)i] += share * p.weight[i] / p.total;
+    for (size_t i = 0; i < p.count; i++) probability[p.ids ? p.ids[i] : (int32_t)i] += share * p.weight[i] / p.total;
 }
 
 /* Both rules, with a draft from other logits: 60000 draws against the distributions that were compared above, XTC's by

@@ -77,7 +77,7 @@ static fr_options *options_of(const json_t *params, bool rejection) {
     set_number(options, params, "presence", FR_OPT_PRESENCE_PENALTY);
     set_number(options, params, "frequency", FR_OPT_FREQUENCY_PENALTY);
     set_number(options, params, "repeat_last_n", FR_OPT_REPEAT_LAST_N);
-    json_array_foreach(json_object_get(params, "bias"), i, bias) {
+    json_array_foreach (json_object_get(params, "bias"), i, bias) {
         char text[64];
         snprintf(text, sizeof text, "%d:%g", (int)json_integer_value(json_array_get(bias, 0)),
                  json_number_value(json_array_get(bias, 1)));
@@ -116,7 +116,7 @@ static void spread(const fr_distribution *p, double *probability, size_t vocab) 
 START_TEST(philox_gives_the_published_words) {
     size_t at;
     const json_t *known;
-    json_array_foreach(json_object_get(cases, "philox"), at, known) {
+    json_array_foreach (json_object_get(cases, "philox"), at, known) {
         uint32_t counter[4], key[2], words[4], got[4];
         for (size_t i = 0; i < 4; i++) {
             counter[i] = (uint32_t)json_integer_value(json_array_get(json_object_get(known, "counter"), i));
@@ -134,7 +134,7 @@ END_TEST
 START_TEST(gumbel_noise_is_numpys_and_within_its_bounds) {
     size_t at;
     const json_t *pair;
-    json_array_foreach(json_object_get(cases, "gumbel"), at, pair) {
+    json_array_foreach (json_object_get(cases, "gumbel"), at, pair) {
         uint32_t word = (uint32_t)json_integer_value(json_array_get(pair, 0));
         double expected = json_real_value(json_array_get(pair, 1)), got = fr_gumbel(word);
         ck_assert_double_le(fabs(got - expected), 4e-15 * (1 + fabs(expected)));
@@ -181,7 +181,7 @@ static void check_probabilities(drawer *d, const fr_scores *scores, const fr_pas
 START_TEST(filters_leave_the_reference_distributions) {
     size_t at;
     const json_t *one;
-    json_array_foreach(json_object_get(distributions, "filters"), at, one) {
+    json_array_foreach (json_object_get(distributions, "filters"), at, one) {
         static drawer d;
         float logits[VOCAB];
         const json_t *params = json_object_get(one, "params"), *probs = json_object_get(one, "probs");
@@ -208,13 +208,13 @@ static int32_t *past_of(const json_t *one, fr_past *past, size_t drafted) {
 START_TEST(penalties_bias_and_draws_are_numpys) {
     size_t at, i;
     const json_t *one, *draw;
-    json_array_foreach(json_object_get(cases, "draws"), at, one) {
+    json_array_foreach (json_object_get(cases, "draws"), at, one) {
         static drawer d;
         float logits[VOCAB];
         fr_past past;
         int32_t *ids = past_of(one, &past, at % 4); /* drafts before the row count as the timeline does */
         fr_scores scores = {.logits = logits, .count = floats_of(json_object_get(one, "logits"), logits)};
-        json_array_foreach(json_object_get(one, "draws"), i, draw) {
+        json_array_foreach (json_object_get(one, "draws"), i, draw) {
             fr_options *options = options_of(json_object_get(one, "params"), false);
             require(fr_options_set(options, FR_OPT_SEED, json_integer_value(json_array_get(draw, 0))));
             open_drawer(&d, options, scores.count);
@@ -392,7 +392,7 @@ static fr_distribution distribution_of(const json_t *array, float *weight) {
 START_TEST(decisions_are_the_references) {
     size_t at;
     const json_t *one;
-    json_array_foreach(json_object_get(distributions, "exact_decisions"), at, one) {
+    json_array_foreach (json_object_get(distributions, "exact_decisions"), at, one) {
         float a[VOCAB], b[VOCAB];
         fr_distribution p = distribution_of(json_object_get(one, "p"), a);
         fr_distribution q = distribution_of(json_object_get(one, "q"), b);
@@ -419,12 +419,12 @@ static void check_residual(const fr_distribution *p, const fr_distribution *q, i
 START_TEST(acceptance_and_residual_are_the_references) {
     size_t at, i;
     const json_t *one, *chance;
-    json_array_foreach(json_object_get(distributions, "speculative"), at, one) {
+    json_array_foreach (json_object_get(distributions, "speculative"), at, one) {
         float a[VOCAB], b[VOCAB];
         const json_t *greedy = json_object_get(one, "greedy_draft");
         fr_distribution p = distribution_of(json_object_get(one, "p"), a);
         fr_distribution q = distribution_of(json_object_get(one, "q"), b);
-        json_array_foreach(json_object_get(one, "accept_prob"), i, chance) {
+        json_array_foreach (json_object_get(one, "accept_prob"), i, chance) {
             double want = json_number_value(chance), of_p = fr_probability(&p, (int32_t)i),
                    of_q = fr_probability(&q, (int32_t)i);
             if (b[i] == 0) continue; /* never drafted */
@@ -551,7 +551,7 @@ typedef float tables[13][3];
 static void read_tables(const json_t *object, tables logits) {
     const char *key;
     const json_t *row;
-    json_object_foreach((json_t *)object, key, row) {
+    json_object_foreach ((json_t *)object, key, row) {
         float p[VOCAB];
         ck_assert_uint_eq(floats_of(row, p), 3);
         for (size_t i = 0; i < 3; i++) logits[bin_of_key(key)][i] = logf(p[i]);
@@ -582,8 +582,8 @@ START_TEST(rounds_of_rejection_have_the_references_distribution) {
     size_t counts[40] = {0};
     read_tables(json_object_get(one, "target"), target);
     read_tables(json_object_get(one, "draft"), drafter);
-    json_object_foreach((json_t *)json_object_get(one, "emitted"), key, probability) expected[bin_of_key(key)] =
-        json_number_value(probability);
+    json_object_foreach ((json_t *)json_object_get(one, "emitted"), key, probability)
+        expected[bin_of_key(key)] = json_number_value(probability);
     open_drawer(&d, options_of(NULL, true), 3);
     for (uint64_t seed = 0; seed < draw_count(); seed++) {
         int32_t tokens[3];

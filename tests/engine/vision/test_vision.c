@@ -301,7 +301,7 @@ START_TEST(sizes_are_those_of_the_processor) {
     size_t i, refused = 0;
     json_t *entry;
     open_bench(&b, &subjects[0], NULL);
-    json_array_foreach(json_object_get(cases, "grids"), i, entry) {
+    json_array_foreach (json_object_get(cases, "grids"), i, entry) {
         fr_image_grid grid = {0, 0};
         fr_status status = fr_vision_grid(b.vision, at(entry, 0), at(entry, 1), &grid);
         ck_assert_msg(grid.columns == at(entry, 2) && grid.rows == at(entry, 3),
@@ -341,7 +341,7 @@ END_TEST
 START_TEST(positions_are_those_of_transformers) {
     size_t i;
     json_t *entry;
-    json_array_foreach(json_object_get(cases, "positions"), i, entry) {
+    json_array_foreach (json_object_get(cases, "positions"), i, entry) {
         int32_t places[64][FR_MROPE_AXES];
         int64_t next;
         const json_t *expected_places = json_object_get(entry, "places");

@@ -20,9 +20,10 @@
 
 /* ---------------------------------------------------------------------------------------------- the system's memory */
 
-#define INFO(kilobytes) {"proc/meminfo", "MemTotal:  9000 kB\nMemFree:  1 kB\nMemAvailable:  " kilobytes " kB\n"}
-#define V2              "sys/fs/cgroup/"
-#define V1              "sys/fs/cgroup/memory/"
+#define INFO(kilobytes) \
+    { "proc/meminfo", "MemTotal:  9000 kB\nMemFree:  1 kB\nMemAvailable:  " kilobytes " kB\n" }
+#define V2 "sys/fs/cgroup/"
+#define V1 "sys/fs/cgroup/memory/"
 
 static const struct {
     uint64_t bytes;
@@ -37,17 +38,13 @@ static const struct {
     {2048000, {INFO("2000"), {"proc/self/cgroup", "0::/a\n"}, {V2 "a/memory.max", "max\n"}}},
     {7000, {INFO("2000"), {"proc/self/cgroup", "0::/a\n"}, {V2 "a/memory.max", "7000\n"}}},
     {6000,
-     {INFO("2000"),
-      {"proc/self/cgroup", "0::/a/b\n"},
-      {V2 "a/memory.max", "6000"},
-      {V2 "a/b/memory.max", "7000"}}},
+     {INFO("2000"), {"proc/self/cgroup", "0::/a/b\n"}, {V2 "a/memory.max", "6000"}, {V2 "a/b/memory.max", "7000"}}},
     {4900,
      {INFO("2000"),
       {"proc/self/cgroup", "0::/a\n"},
       {V2 "a/memory.max", "7000"},
       {V2 "a/memory.stat", "file 500\nanon_thp 1\nanon 2100\n"}}},
-    {1,
-     {INFO("2000"), {"proc/self/cgroup", "0::/\n"}, {V2 "memory.max", "7000"}, {V2 "memory.stat", "anon 8000\n"}}},
+    {1, {INFO("2000"), {"proc/self/cgroup", "0::/\n"}, {V2 "memory.max", "7000"}, {V2 "memory.stat", "anon 8000\n"}}},
     {5900,
      {INFO("2000"),
       {"proc/self/cgroup", "4:cpu:/\n3:hugetlb,memory:/a\n"},

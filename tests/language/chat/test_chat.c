@@ -317,7 +317,7 @@ START_TEST(families_as_published) {
     fr_tokenizer *tokenizer = fr_open_value(json);
     size_t i, checked = 0;
     ck_assert_ptr_nonnull(fr_chat_note(tokenizer, false));
-    json_array_foreach(json_object_get(root, styles[_i]), i, item) {
+    json_array_foreach (json_object_get(root, styles[_i]), i, item) {
         const char *title = json_string_value(json_object_get(item, "title"));
         bool left_out = false;
         for (size_t b = 0; b < COUNT_OF(beyond); b++) left_out |= strncmp(title, beyond[b], strlen(beyond[b])) == 0;

@@ -71,9 +71,9 @@ START_TEST(sent_conversations) {
     const char *name;
     size_t index, templates = 0;
     setenv("TZ", "UTC", 1);
-    json_object_foreach(json_object_get(root, "rendered"), name, texts) {
+    json_object_foreach (json_object_get(root, "rendered"), name, texts) {
         fr_template *template = open_named(root, name);
-        json_array_foreach(texts, index, expected) check_conversation(template, root, index, name, expected);
+        json_array_foreach (texts, index, expected) check_conversation(template, root, index, name, expected);
         ck_assert_uint_eq(index, 41);
         templates++;
         fr_template_close(template);
@@ -120,8 +120,8 @@ START_TEST(who_takes_parts) {
 }
 END_TEST
 
-#define ITEMS "{% for p in m.content %}{{ p.text }};{% endfor %}"
-#define EACH(body) "{% for m in messages %}" body "{% endfor %}"
+#define ITEMS            "{% for p in m.content %}{{ p.text }};{% endfor %}"
+#define EACH(body)       "{% for m in messages %}" body "{% endfor %}"
 #define SAYS(role, text) "{\"role\": \"" role "\", \"content\": \"" text "\"}"
 
 /* A template that reads parts alone gets a text as a part, also one that was joined of several, or that stands for a
@@ -133,11 +133,12 @@ START_TEST(who_takes_parts_alone) {
                "{% for line in message['content'] %}{% if line['type'] == 'text' %}{{line['text']}}"
                "{% elif line['type'] == 'image' %}{{ '<image>' }}{% endif %}{% endfor %}<end_of_utterance>\n"
                "{% endfor %}{% if add_generation_prompt %}{{ 'Assistant:' }}{% endif %}",
-               "[" SAYS("system", "s") ", " SAYS("user", "a") ", "
-               "{\"role\": \"user\", \"content\": [{\"type\": \"input_text\", \"text\": \"b\"}]}, "
-               "{\"role\": \"assistant\", \"content\": \"\", \"tool_calls\": [{\"id\": \"c\", "
-               "\"function\": {\"name\": \"f\", \"arguments\": {}}}]}, "
-               "{\"role\": \"tool\", \"tool_call_id\": \"c\", \"content\": \"r\"}]",
+               "[" SAYS("system", "s") ", " SAYS(
+                   "user", "a") ", "
+                                "{\"role\": \"user\", \"content\": [{\"type\": \"input_text\", \"text\": \"b\"}]}, "
+                                "{\"role\": \"assistant\", \"content\": \"\", \"tool_calls\": [{\"id\": \"c\", "
+                                "\"function\": {\"name\": \"f\", \"arguments\": {}}}]}, "
+                                "{\"role\": \"tool\", \"tool_call_id\": \"c\", \"content\": \"r\"}]",
                "<|im_start|>System: s<end_of_utterance>\nUser: a<end_of_utterance>\nUser: b<end_of_utterance>\n"
                "Assistant: {\"tool_calls\": [{\"name\": \"f\", \"arguments\": {}}]}<end_of_utterance>\n"
                "User: {\"tool_response\": {\"name\": \"f\", \"content\": \"r\"}}<end_of_utterance>\n");
@@ -294,15 +295,15 @@ END_TEST
         "{{ '[image]' if p.type == 'image' else p.text | trim }}{% endfor %}{% endif %}{% endfor %}"
 
 /* Llama 3.1's template raises an error for two calls in a message. */
-#define ONE_CALL                                                                                       \
+#define ONE_CALL                                                                                                 \
     FOR "{% if m.tool_calls and m.tool_calls | length != 1 %}" RAISES "{% endif %}<{{ m.role }}>{{ m.content }}" \
         "{{ m.tool_calls[0].function.arguments | tojson if m.tool_calls }}{% endfor %}"
-#define TWO_CALLS                                                                                           \
+#define TWO_CALLS                                                                                                      \
     "{\"role\": \"assistant\", \"content\": \"so\", \"tool_calls\": [{\"id\": \"c\", \"function\": {\"name\": \"f\", " \
     "\"arguments\": {}}}, {\"id\": \"d\", \"function\": {\"name\": \"f\", \"arguments\": {\"a\": 1}}}]}"
 #define OTHER "{\"role\": \"tool\", \"tool_call_id\": \"d\", \"content\": \"s\"}"
-#define NO_ORPHANS                                                                                                  \
-    "{% set ns = namespace(called=false) %}" FOR "{% if m.role == 'tool' and not ns.called %}" RAISES "{% endif %}" \
+#define NO_ORPHANS                                                                                                   \
+    "{% set ns = namespace(called=false) %}" FOR "{% if m.role == 'tool' and not ns.called %}" RAISES "{% endif %}"  \
     "{% set ns.called = m.tool_calls is defined or (ns.called and m.role == 'tool') %}<{{ m.role }}>{{ m.content }}" \
     "{{ m.tool_calls[0].function.name if m.tool_calls }}{% endfor %}"
 #define NAMELESS "{\"role\": \"tool\", \"content\": \"n\"}"
@@ -356,10 +357,10 @@ START_TEST(orders_of_turns) {
          "<user>{\"tool_response\": {\"content\": \"r\"}}<user>hi<assistant>f<tool>r", FR_NOTE_ORPHANS},
         {NO_ORPHANS, "[" HI ", " CALLING ", " AND ", " RESULT ", " OTHER ", " YO "]",
          "<user>hi<assistant>f<user>and?<user>{\"tool_response\": {\"name\": \"f\", \"content\": \"r\"}}"
-         "<user>{\"tool_response\": {\"content\": \"s\"}}<assistant>yo", FR_NOTE_ORPHANS},
+         "<user>{\"tool_response\": {\"content\": \"s\"}}<assistant>yo",
+         FR_NOTE_ORPHANS},
         {NO_SYSTEM, "[" HI ", " RESULT ", " YO "]",
-         "<user>hi\n\n{\"tool_response\": {\"content\": \"r\"}}<assistant>yo",
-         FR_NOTE_ORPHANS | FR_NOTE_JOINED_TURNS},
+         "<user>hi\n\n{\"tool_response\": {\"content\": \"r\"}}<assistant>yo", FR_NOTE_ORPHANS | FR_NOTE_JOINED_TURNS},
         {PRINTS, "[" HI ", " RESULT "]", "<user>hi<tool>r", 0},
     };
     for (size_t i = 0; i < COUNT_OF(cases); i++) {
@@ -373,11 +374,11 @@ END_TEST
 /* If a template shows no calls, calls and results become texts in the form of llama.cpp's generic handler: a call
  * follows its message's text, and a result goes to the user's turn under the name of its call. */
 START_TEST(calls_that_a_template_leaves_out) {
-#define SPOKEN_CALLS                                                                                             \
+#define SPOKEN_CALLS                                                                                          \
     "{\"role\": \"assistant\", \"content\": \"Let me see.\", \"tool_calls\": [{\"id\": \"c\", \"function\": " \
     "{\"name\": "                                                                                             \
     "\"f\", \"arguments\": \"{\\\"a\\\": 1}\"}}, {\"id\": \"d\", \"function\": {\"name\": \"g\"}}]}"
-#define OF_G "{\"role\": \"tool\", \"tool_call_id\": \"d\", \"content\": [{\"type\": \"text\", \"text\": \"s\"}]}"
+#define OF_G    "{\"role\": \"tool\", \"tool_call_id\": \"d\", \"content\": [{\"type\": \"text\", \"text\": \"s\"}]}"
 #define UNNAMED "{\"role\": \"tool\", \"content\": \"t\"}"
     rendered_notes = 0;
     check_text(PRINTS, "[" HI ", " SPOKEN_CALLS ", " OF_G ", " RESULT ", " UNNAMED ", " YO "]",
@@ -395,13 +396,13 @@ END_TEST
 /* Mistral's templates raise an exception for ids that are not nine letters and digits; a call and its result keep one
  * id in common, and one that fits stays. */
 START_TEST(ids_of_nine_letters) {
-#define NINE                                                                                                       \
-    FOR "{% for c in m.tool_calls or [] %}{% if c.id | length != 9 %}" RAISES "{% endif %}<{{ c.id }}>"            \
-        "{{ c.function.name }}{{ c.function.arguments | tojson }}{% endfor %}{% if m.role == 'tool' %}"            \
+#define NINE                                                                                            \
+    FOR "{% for c in m.tool_calls or [] %}{% if c.id | length != 9 %}" RAISES "{% endif %}<{{ c.id }}>" \
+        "{{ c.function.name }}{{ c.function.arguments | tojson }}{% endfor %}{% if m.role == 'tool' %}" \
         "{% if m.tool_call_id | length != 9 %}" RAISES "{% endif %}<{{ m.tool_call_id }}>{% endif %}{% endfor %}"
-#define CALL_OF(id)                                                                                       \
+#define CALL_OF(id)                                                                                     \
     "{\"role\": \"assistant\", \"content\": \"\", \"tool_calls\": [{\"id\": \"" id "\", \"function\": " \
-    "{\"name\": \"f\", \"arguments\": {}}}]}, "                                                            \
+    "{\"name\": \"f\", \"arguments\": {}}}]}, "                                                         \
     "{\"role\": \"tool\", \"tool_call_id\": \"" id "\", \"content\": \"r\"}"
     check_text(NINE, "[" HI ", " CALL_OF("abcdefghi") "]", "<abcdefghi>f{}<abcdefghi>");
     check_text(FOR "{{ m.tool_calls[0].id if m.tool_calls }}{{ m.tool_call_id }}" NAME_OF "{% endfor %}",

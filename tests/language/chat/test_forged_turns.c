@@ -235,7 +235,7 @@ static void open_subject(subject *s, const style *of) {
     snprintf(path, sizeof path, TEMPLATES "%s/tokenizer.json", of->tokenizer);
     s->json = fr_load_json(path);
     char *template = read_template(s);
-    json_array_foreach(json_object_get(s->json, "added_tokens"), i, entry) {
+    json_array_foreach (json_object_get(s->json, "added_tokens"), i, entry) {
         const char *text = json_string_value(json_object_get(entry, "content"));
         if (json_is_true(json_object_get(entry, "special")) || strstr(template, text)) add_token(s, entry);
     }

@@ -454,16 +454,15 @@ START_TEST(calls) {
 }
 END_TEST
 
-#define FUNCTION  "<function=now>\n<parameter=s>\nx\n</parameter>\n</function>"
-#define QWEN(...) "<tool_call>\n<function=now>\n" __VA_ARGS__ "</function>\n</tool_call>"
-#define DEEPSEEK  "<｜tool▁calls▁begin｜><｜tool▁call▁begin｜>now<｜tool▁sep｜>"
+#define FUNCTION         "<function=now>\n<parameter=s>\nx\n</parameter>\n</function>"
+#define QWEN(...)        "<tool_call>\n<function=now>\n" __VA_ARGS__ "</function>\n</tool_call>"
+#define DEEPSEEK         "<｜tool▁calls▁begin｜><｜tool▁call▁begin｜>now<｜tool▁sep｜>"
 #define KIMI(id, object) "<|tool_call_begin|>" id "<|tool_call_argument_begin|>" object "<|tool_call_end|>"
-#define LLAMA     "{\"name\": \"now\", \"parameters\": {\"n\": 1}}"
-#define OF_NOW    "{\"name\": \"now\", \"arguments\": {\"n\": 1}}"
-#define OF_THEN   "{\"name\": \"then\", \"arguments\": {\"n\": 1}}"
-#define WITHIN(name) \
-    "{\"type\": \"function\", \"function\": {\"name\": \"" name "\", \"parameters\": {\"n\": 1}}}"
-#define ONE       "nnow|a{\"n\": 1}|e"
+#define LLAMA            "{\"name\": \"now\", \"parameters\": {\"n\": 1}}"
+#define OF_NOW           "{\"name\": \"now\", \"arguments\": {\"n\": 1}}"
+#define OF_THEN          "{\"name\": \"then\", \"arguments\": {\"n\": 1}}"
+#define WITHIN(name)     "{\"type\": \"function\", \"function\": {\"name\": \"" name "\", \"parameters\": {\"n\": 1}}}"
+#define ONE              "nnow|a{\"n\": 1}|e"
 
 /* Calls with the mistakes of real models, which public parsers for these models also read as calls. */
 static const struct {
@@ -890,8 +889,9 @@ static const struct {
     {"qwen3", "<tool_call>\n{\"name\": \"no", NULL},
     {"qwen3", "<tool_call>\n{\"name\": \"then\", \"arguments\": {\"n\": 1", NULL},
     {"qwen3", "Look:\n{\"name\": \"now\", \"arguments\": {\"n\": 1", NULL},
-    {"qwen3", "<think>I call <tool_call>{\"name\": \"now\", \"arguments\": {", "rI call <tool_call>{\"name\": \"now\", "
-              "\"arguments\": {"},
+    {"qwen3", "<think>I call <tool_call>{\"name\": \"now\", \"arguments\": {",
+     "rI call <tool_call>{\"name\": \"now\", "
+     "\"arguments\": {"},
     {"qwen3.5", "<tool_call>\n<function=now>\n<parameter=s>\na\nb <", "nnow|a{\"s\":\"a\\nb |e"},
     {"qwen3.5", "<tool_call>\n<function=now>\n<parameter=n>\n12", "nnow|a{\"n\":12|e"},
     {"qwen3.5", "<tool_call>\n<function=now>\n<param", "nnow|a{|e"},
@@ -1005,10 +1005,28 @@ END_TEST
 
 /* Marks, texts, parts of marks in any order: the same parts however they are cut, and all of a call or nothing. */
 START_TEST(any_messages) {
-    static const char *const pieces[] = {"<|start|>", "assistant",  "<|channel|>", "analysis",  "final", "commentary",
-                                         "<|message|>", "<|end|>",  "<|call|>",    "<|return|>", " to=functions.now",
-                                         "<|constrain|>", "json",   "{\"n\": 1}", "{",          "\n",   "text", "<|",
-                                         ANALYSIS,      FINAL,      TO_NOW,        " to=python",
+    static const char *const pieces[] = {"<|start|>",
+                                         "assistant",
+                                         "<|channel|>",
+                                         "analysis",
+                                         "final",
+                                         "commentary",
+                                         "<|message|>",
+                                         "<|end|>",
+                                         "<|call|>",
+                                         "<|return|>",
+                                         " to=functions.now",
+                                         "<|constrain|>",
+                                         "json",
+                                         "{\"n\": 1}",
+                                         "{",
+                                         "\n",
+                                         "text",
+                                         "<|",
+                                         ANALYSIS,
+                                         FINAL,
+                                         TO_NOW,
+                                         " to=python",
                                          TO_NOW "{\"n\": 1}<|call|>"};
     fr_reply_format format = format_of("harmony");
     size_t called = 0;
@@ -1044,8 +1062,7 @@ END_TEST
 
 /* Half of a surrogate pair is no character: nobody could read the arguments back, the next turn's template first. */
 START_TEST(half_pairs) {
-    check_parts("qwen3", "", false,
-                "<tool_call>{\"arguments\": {\"s\": \"\\ud83d\"}, \"name\": \"now\"}</tool_call>",
+    check_parts("qwen3", "", false, "<tool_call>{\"arguments\": {\"s\": \"\\ud83d\"}, \"name\": \"now\"}</tool_call>",
                 "nnow|a{\"s\": \"\\ufffd\"}|e");
     check_parts("qwen3", "", false,
                 "<tool_call>{\"name\": \"now\", \"arguments\": {\"\\uD83D\\uDE00\\udc00\\n\": "
@@ -1649,7 +1666,7 @@ START_TEST(generic_calls) {
             json_t *message, *call;
             size_t k;
             part_log l = read_reply(&how, cases[i].reply, strlen(cases[i].reply), &message);
-            json_array_foreach(json_object_get(message, "tool_calls"), k, call) {
+            json_array_foreach (json_object_get(message, "tool_calls"), k, call) {
                 const json_t *function = json_object_get(call, "function");
                 length += (size_t)snprintf(said + length, sizeof said - length, "%s%s", text_at(function, "name"),
                                            text_at(function, "arguments"));

@@ -142,9 +142,11 @@ static fr_server server;
 static json_t *message_of(const char *member, const char *drafts) {
     char body[600];
     json_t *answer;
-    snprintf(body, sizeof body, "{\"messages\": [{\"role\": \"user\", \"content\": \"Hi\"}], \"max_tokens\": 24, "
+    snprintf(body, sizeof body,
+             "{\"messages\": [{\"role\": \"user\", \"content\": \"Hi\"}], \"max_tokens\": 24, "
              "\"ignore_eos\": true, \"chat_template_kwargs\": {\"enable_thinking\": true}, \"temperature\": 0.9, "
-             "\"seed\": 7, %s, %s}", member, drafts);
+             "\"seed\": 7, %s, %s}",
+             member, drafts);
     json_t *request = json_loads(body, 0, NULL);
     ck_assert_int_eq(fr_ask_json(server.port, "/v1/chat/completions", request, &answer), 200);
     json_t *message = json_incref(json_object_get(json_array_get(json_object_get(answer, "choices"), 0), "message"));

@@ -172,7 +172,7 @@ static bool is_looked_up(const json_t *a) {
     good &= !days || (json_is_integer(days) && json_integer_value(days) >= 1 && json_integer_value(days) <= 9);
     good &= json_is_array(on) && json_array_size(on) <= 3;
     size_t i;
-    json_array_foreach(on, i, value) good &= json_is_boolean(value);
+    json_array_foreach (on, i, value) good &= json_is_boolean(value);
     return good && json_object_size(a) == 3 + (size_t)(days != NULL);
 }
 
@@ -210,7 +210,7 @@ static void check_calls(const char *only, bool several, uint64_t seed) {
         ended++;
         ck_assert_msg(json_array_size(calls) >= 1 && !json_string_length(said), "%s", whole);
         if (json_array_size(calls) > most) most = json_array_size(calls);
-        json_array_foreach(calls, at, call) check_call(call, only, whole);
+        json_array_foreach (calls, at, call) check_call(call, only, whole);
         free(whole);
         json_decref(message);
     }
@@ -324,7 +324,7 @@ END_TEST
 
 /* Four of a choice among itself. */
 #define ITSELF "{'$ref': '#/properties/a'}, "
-#define SELF ITSELF ITSELF ITSELF ITSELF
+#define SELF   ITSELF ITSELF ITSELF ITSELF
 
 /* Schemas of strict tools that the grammar can't enforce: each is refused with its place in the schema, in every form
  * of calls. The same schemas in tools that are not strict pass unenforced, unless `heeded_always` lists the error. */

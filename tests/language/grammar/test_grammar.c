@@ -96,7 +96,7 @@ START_TEST(walks) {
         fr_grammar *grammar;
         size_t number;
         require(fr_grammar_open(tree, FR_GRAMMAR_GBNF, text, strlen(text), &grammar));
-        json_array_foreach(json_object_get(one, "walks"), number, walk) check_walk(grammar, walk, number);
+        json_array_foreach (json_object_get(one, "walks"), number, walk) check_walk(grammar, walk, number);
         fr_grammar_close(grammar);
     }
     json_decref(cases);
@@ -126,7 +126,7 @@ static void check_texts(const char *path, fr_grammar_kind kind) {
         fr_grammar *grammar;
         size_t number;
         require(fr_grammar_open(tree, kind, expression, strlen(expression), &grammar));
-        json_array_foreach(texts, number, pair) {
+        json_array_foreach (texts, number, pair) {
             const json_t *text = json_array_get(pair, 0);
             bool is = matches(grammar, json_string_value(text), json_string_length(text));
             ck_assert_msg(is == json_is_true(json_array_get(pair, 1)), "/%s/ and \"%s\": %d", expression,
@@ -227,44 +227,67 @@ END_TEST
 static const struct {
     const char *format, *texts[24]; /* those that begin with '!' are none */
 } formats[] = {
-    {"date", {"1985-04-12", "2024-02-29", "2000-02-29", "0001-01-01", "9999-12-31", "!2023-02-29", "!1900-02-29",
-              "!2024-02-30", "!2026-04-31", "!2026-13-01", "!2026-00-10", "!26-01-01",
-              "!2026-1-01", "!2026-01-01Z", "!0000-01-01"}},
-    {"time", {"23:20:50.52Z", "16:39:57-08:00", "23:59:60Z", "15:59:60-08:00", "05:29:60+05:30", "00:00:00z",
-              "12:00:27.870000000123+00:20", "!24:00:00Z", "!12:60:00Z", "!12:00:61Z", "!22:59:60Z", "!12:00:00",
-              "!12:00Z", "!23:59:60+01:00"}},
-    {"date-time", {"1985-04-12T23:20:50.52Z", "1996-12-19T16:39:57-08:00", "1990-12-31T23:59:60Z",
-                   "1990-12-31T15:59:60-08:00", "1937-01-01T12:00:27.87+00:20", "2020-02-29t00:00:00z",
-                   "!2021-02-29T00:00:00Z", "!2020-01-01", "!2020-01-01 00:00:00Z", "!2020-01-01T00:00:00"}},
-    {"duration", {"P4DT12H30M5S", "P4Y", "PT0S", "P0D", "P1M", "PT1M", "PT36H", "P1DT12H", "P2W", "P1Y2M3D", "PT0.5S",
-                  "!P", "!P1", "!PT", "!P1D2H", "!P2D1Y", "!P1WT1H", "!4DT", "!P1Y1D"}},
-    {"uuid", {"2eb8aa08-aa98-11ea-b4aa-73b441d16380", "2EB8AA08-AA98-11EA-B4AA-73B441D16380",
-              "!2eb8aa08-aa98-11ea-b4aa-73b441d1638", "!2eb8aa08aa9811eab4aa73b441d16380",
-              "!2eb8aa08-aa98-11ea-b4aa-73b441d1638g"}},
+    {"date",
+     {"1985-04-12", "2024-02-29", "2000-02-29", "0001-01-01", "9999-12-31", "!2023-02-29", "!1900-02-29", "!2024-02-30",
+      "!2026-04-31", "!2026-13-01", "!2026-00-10", "!26-01-01", "!2026-1-01", "!2026-01-01Z", "!0000-01-01"}},
+    {"time",
+     {"23:20:50.52Z", "16:39:57-08:00", "23:59:60Z", "15:59:60-08:00", "05:29:60+05:30", "00:00:00z",
+      "12:00:27.870000000123+00:20", "!24:00:00Z", "!12:60:00Z", "!12:00:61Z", "!22:59:60Z", "!12:00:00", "!12:00Z",
+      "!23:59:60+01:00"}},
+    {"date-time",
+     {"1985-04-12T23:20:50.52Z", "1996-12-19T16:39:57-08:00", "1990-12-31T23:59:60Z", "1990-12-31T15:59:60-08:00",
+      "1937-01-01T12:00:27.87+00:20", "2020-02-29t00:00:00z", "!2021-02-29T00:00:00Z", "!2020-01-01",
+      "!2020-01-01 00:00:00Z", "!2020-01-01T00:00:00"}},
+    {"duration",
+     {"P4DT12H30M5S", "P4Y", "PT0S", "P0D", "P1M", "PT1M", "PT36H", "P1DT12H", "P2W", "P1Y2M3D", "PT0.5S", "!P", "!P1",
+      "!PT", "!P1D2H", "!P2D1Y", "!P1WT1H", "!4DT", "!P1Y1D"}},
+    {"uuid",
+     {"2eb8aa08-aa98-11ea-b4aa-73b441d16380", "2EB8AA08-AA98-11EA-B4AA-73B441D16380",
+      "!2eb8aa08-aa98-11ea-b4aa-73b441d1638", "!2eb8aa08aa9811eab4aa73b441d16380",
+      "!2eb8aa08-aa98-11ea-b4aa-73b441d1638g"}},
     {"ipv4", {"192.168.0.1", "0.0.0.0", "255.255.255.255", "!256.1.1.1", "!1.2.3", "!01.2.3.4", "!1.2.3.4.5"}},
-    {"ipv6", {"::1", "::", "2001:DB8::8:800:200C:417A", "1:2:3:4:5:6:7:8", "::ffff:192.168.0.1", "fe80::1:2", "1::",
-              "1:2:3:4:5:6:1.2.3.4", "::42:ff:1", "!12345::", "!1::2::3", "!1:2:3:4:5:6:7", "!:1", "!fe80::1%eth0",
-              "!1:2:3:4:5:6:7:8:9"}},
-    {"hostname", {"www.example.com", "localhost", "xn--nxasmq6b", "A-1.b", "3com.com", "a.photography", "!-a", "!a-",
-                  "!a..b", "!a_b", "!.a", "!a.", "!"}},
+    {"ipv6",
+     {"::1", "::", "2001:DB8::8:800:200C:417A", "1:2:3:4:5:6:7:8", "::ffff:192.168.0.1", "fe80::1:2",
+      "1::", "1:2:3:4:5:6:1.2.3.4", "::42:ff:1", "!12345::", "!1::2::3", "!1:2:3:4:5:6:7", "!:1", "!fe80::1%eth0",
+      "!1:2:3:4:5:6:7:8:9"}},
+    {"hostname",
+     {"www.example.com", "localhost", "xn--nxasmq6b", "A-1.b", "3com.com", "a.photography", "!-a", "!a-", "!a..b",
+      "!a_b", "!.a", "!a.", "!"}},
     {"idn-hostname", {"例え.テスト", "bücher.de", "a.b", "!-a", "!a b"}},
-    {"email", {"joe.bloggs@example.com", "te~st+x@Example.Photography", "a/b=c@localhost",
-               "\\\"joe bloggs\\\"@example.com", "joe@[127.0.0.1]", "joe@[IPv6:::1]", "!.a@b.c", "!a..b@c.d",
-               "!a@b@c", "!joe", "!a b@c.d", "!a@-b"}},
+    {"email",
+     {"joe.bloggs@example.com", "te~st+x@Example.Photography", "a/b=c@localhost", "\\\"joe bloggs\\\"@example.com",
+      "joe@[127.0.0.1]", "joe@[IPv6:::1]", "!.a@b.c", "!a..b@c.d", "!a@b@c", "!joe", "!a b@c.d", "!a@-b"}},
     {"idn-email", {"실례@실례.테스트", "a@b.c", "!2962"}},
-    {"uri", {"ftp://ftp.is.co.za/rfc/rfc1808.txt", "http://www.ietf.org/rfc/rfc2396.txt",
-             "ldap://[2001:db8::7]/c=GB?objectClass?one", "mailto:John.Doe@example.com", "news:comp.infosystems",
-             "tel:+1-816-555-1212", "telnet://192.0.2.16:80/", "urn:oasis:names:specification:docbook:dtd:xml:4.1.2",
-             "http://localhost:8080/x", "https://u:p@Example.org:8443/a%20b;v=1/(c),d?q=a/b?c#part",
-             "file:///etc/hosts",
-             "http://[v1.fe]/", "!http://a b", "!/abc", "!abc", "!//a/b", "!http://a/%2", "!1a:b", "!http://[:::1]/",
-             "!http://a:b/", "!http://a/{b}", "!http://a/#b#c"}},
-    {"uri-reference", {"/abc", "//example.org/a?b#c", "#frag", "", "abc", "a/b:c", "../x", "http://a", "?q", "!a b",
-                       "!\\\\a", "!#a#b"}},
+    {"uri",
+     {"ftp://ftp.is.co.za/rfc/rfc1808.txt",
+      "http://www.ietf.org/rfc/rfc2396.txt",
+      "ldap://[2001:db8::7]/c=GB?objectClass?one",
+      "mailto:John.Doe@example.com",
+      "news:comp.infosystems",
+      "tel:+1-816-555-1212",
+      "telnet://192.0.2.16:80/",
+      "urn:oasis:names:specification:docbook:dtd:xml:4.1.2",
+      "http://localhost:8080/x",
+      "https://u:p@Example.org:8443/a%20b;v=1/(c),d?q=a/b?c#part",
+      "file:///etc/hosts",
+      "http://[v1.fe]/",
+      "!http://a b",
+      "!/abc",
+      "!abc",
+      "!//a/b",
+      "!http://a/%2",
+      "!1a:b",
+      "!http://[:::1]/",
+      "!http://a:b/",
+      "!http://a/{b}",
+      "!http://a/#b#c"}},
+    {"uri-reference",
+     {"/abc", "//example.org/a?b#c", "#frag", "", "abc", "a/b:c", "../x", "http://a", "?q", "!a b", "!\\\\a", "!#a#b"}},
     {"iri", {"http://ƒøø.ßår/?∂éœ=πîx#πîüx", "http://a/b", "mailto:ü@x", "!/abc", "!http://a b"}},
     {"iri-reference", {"/âππ", "âππ", "#ƒrägmênt", "!a b", "!\\\\WIN"}},
-    {"uri-template", {"http://example.com/dictionary/{term:1}/{term}", "{+path,x}/here{?q*,lang}", "a", "", "{a.b}%20",
-                      "!{", "!a{b", "!{}", "!a b"}},
+    {"uri-template",
+     {"http://example.com/dictionary/{term:1}/{term}", "{+path,x}/here{?q*,lang}", "a", "", "{a.b}%20", "!{", "!a{b",
+      "!{}", "!a b"}},
     {"json-pointer", {"", "/foo/0", "/a~1b", "/m~0n", "/ ", "/k\\\"l", "!a", "!/a~2", "!/~", "!#"}},
     {"relative-json-pointer", {"0", "1/0", "2/highly/nested", "0#", "10", "0-1#", "!/a", "!-1", "!01", "!1/~"}},
     {"of-another-name", {"", "whatever"}},
@@ -643,9 +666,8 @@ END_TEST
 
 /* What a session says until its grammar takes too much to be followed; its line. */
 static size_t say_until_refused(const fr_model *model, const char *method, int64_t drafts, int32_t *ids, char *line) {
-    static const char ambiguous[] =
-        "root ::= \"☃☃☃~@\" a a a a a a a a\na ::= b b b b | \"x\"\nb ::= c c c c | \"y\"\n"
-        "c ::= [a-z ] c? | \"\"";
+    static const char ambiguous[] = "root ::= \"☃☃☃~@\" a a a a a a a a\na ::= b b b b | \"x\"\nb ::= c c c c | \"y\"\n"
+                                    "c ::= [a-z ] c? | \"\"";
     fr_options *options = fr_options_new();
     fr_token_tree *own;
     fr_grammar *grammar;
@@ -809,7 +831,7 @@ static void add_cases(Suite *suite) {
         tcase_add_test(c, empty);
         tcase_add_loop_test(c, masks_are_what_steps_allow, 0, sizeof sliced / sizeof *sliced);
         tcase_add_test(c, in_sessions);
-    tcase_add_test(c, refused_in_sessions);
+        tcase_add_test(c, refused_in_sessions);
         tcase_add_loop_test(c, rows_are_what_masks_leave, 0, sizeof rows / sizeof *rows);
         tcase_add_test(c, by_command);
         tcase_add_loop_test(c, wrong_command, 0, sizeof wrong / sizeof *wrong);

@@ -117,7 +117,7 @@ START_TEST(hashes) {
     open_oracle(&o);
     const char *name;
     json_t *item;
-    json_object_foreach(json_object_get(o.rendered, "templates"), name, item) {
+    json_object_foreach (json_object_get(o.rendered, "templates"), name, item) {
         fr_template *template = open_template(name);
         for (size_t i = 0; i < json_array_size(o.conversations); i++) check_pair(&o, template, name, item, i);
         fr_template_close(template);

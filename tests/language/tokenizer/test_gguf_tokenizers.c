@@ -64,11 +64,11 @@ static void build_settings(fr_builder *b, const json_t *of) {
     char key[64];
     const char *name;
     json_t *value;
-    json_object_foreach(json_object_get(of, "flags"), name, value) {
+    json_object_foreach (json_object_get(of, "flags"), name, value) {
         snprintf(key, sizeof key, "tokenizer.ggml.%s", name);
         fr_build_key_bool(b, key, json_is_true(value));
     }
-    json_object_foreach(json_object_get(of, "ids"), name, value) {
+    json_object_foreach (json_object_get(of, "ids"), name, value) {
         snprintf(key, sizeof key, "tokenizer.ggml.%s_token_id", name);
         fr_build_key_u32(b, key, (uint32_t)json_integer_value(value));
     }
@@ -104,7 +104,7 @@ START_TEST(ids) {
     size_t i;
     ck_assert_msg(open_case(of, _i % 2 ? FR_GGUF_I8 : FR_GGUF_U8, &tokenizer) == FR_OK, "%s: %s", name,
                   fr_last_error());
-    json_array_foreach(pairs, i, pair) {
+    json_array_foreach (pairs, i, pair) {
         const json_t *text = json_array_get(pair, 0);
         size_t count, wanted_count;
         int32_t *found, *wanted = fr_ids_of(json_array_get(pair, 1), &wanted_count);

@@ -251,8 +251,9 @@ static void open_subject(subject *s, const char *name) {
     s->json = fr_load_json(path);
     s->added = json_object_get(s->json, "added_tokens");
     memset(s->control, 0, sizeof s->control);
-    json_array_foreach(s->added, i, entry) if (json_is_true(json_object_get(entry, "special")))
-        s->control[json_integer_value(json_object_get(entry, "id"))] = true;
+    json_array_foreach (s->added, i, entry)
+        if (json_is_true(json_object_get(entry, "special")))
+            s->control[json_integer_value(json_object_get(entry, "id"))] = true;
 }
 
 static void close_subject(subject *s) {
@@ -379,7 +380,7 @@ START_TEST(trusted_whole) {
     snprintf(path, sizeof path, TOKENIZERS "%s/tokenizer_cases.json", published[_i]);
     json_t *root = fr_load_json(path), *item;
     size_t i;
-    json_array_foreach(json_object_get(root, "encode"), i, item) {
+    json_array_foreach (json_object_get(root, "encode"), i, item) {
         const json_t *text = json_object_get(item, "text");
         size_t length = json_string_length(text), middle = next_random(length + 1), count, expected_count;
         fr_span spans[] = {{0, middle}, {middle, length}};

@@ -89,7 +89,7 @@ START_TEST(reference_ids) {
     fr_tokenizer *tokenizer = open_good(&(made_file){.space_prefix = prefixes[_i].space_prefix});
     size_t i;
     ck_assert_uint_gt(json_array_size(texts), 100);
-    json_array_foreach(texts, i, text) {
+    json_array_foreach (texts, i, text) {
         size_t count, wanted_count;
         int32_t *ids, *wanted_ids = fr_ids_of(json_array_get(wanted, i), &wanted_count);
         const char *bytes = json_string_value(text);

@@ -64,7 +64,7 @@ END_TEST
 START_TEST(variants) {
     json_t *root = fr_load_json(TOKENIZERS "variants.json"), *variant;
     size_t i;
-    json_array_foreach(root, i, variant) {
+    json_array_foreach (root, i, variant) {
         fr_tokenizer *tokenizer = fr_open_value(json_object_get(variant, "tokenizer"));
         fr_check_encoding(tokenizer, json_object_get(variant, "cases"),
                           json_string_value(json_object_get(variant, "name")));
@@ -416,11 +416,18 @@ START_TEST(models_without_a_type) {
         {WORDS ",\"merges\":[\"a b\"]", "", {3, -1}, "abx"},
         {WORDS ",\"merges\":[\"#version: 0.2\",\"a b\"]", "", {3, -1}, "abx"},
         {WORDS ",\"merges\":[],\"unk_token\":\"[U]\",\"continuing_subword_prefix\":\"##\","
-               "\"max_input_chars_per_word\":100", "", {1, 4, 0}, "abx"},
-        {WORDS ",\"unk_token\":\"[U]\",\"continuing_subword_prefix\":\"##\",\"max_input_chars_per_word\":100", "",
-         {3, -1}, "ab"},
-        {WORDS ",\"unk_token\":\"[U]\",\"continuing_subword_prefix\":\"##\",\"max_input_chars_per_word\":100", "",
-         {3, 4, -1}, "abb"},
+               "\"max_input_chars_per_word\":100",
+         "",
+         {1, 4, 0},
+         "abx"},
+        {WORDS ",\"unk_token\":\"[U]\",\"continuing_subword_prefix\":\"##\",\"max_input_chars_per_word\":100",
+         "",
+         {3, -1},
+         "ab"},
+        {WORDS ",\"unk_token\":\"[U]\",\"continuing_subword_prefix\":\"##\",\"max_input_chars_per_word\":100",
+         "",
+         {3, 4, -1},
+         "abb"},
         {WORDS ",\"unk_token\":\"[U]\",\"continuing_subword_prefix\":\"##\"", "", {0, -1}, "abb"},
         {WORDS ",\"unk_token\":\"[U]\",\"max_input_chars_per_word\":100", "", {0, -1}, "abb"},
         {WORDS ",\"unk_token\":\"[U]\"", "", {3, -1}, "ab"},
@@ -634,8 +641,10 @@ START_TEST(rules_that_grow) {
     fr_tokenizer *tokenizer;
     int32_t *ids;
     size_t count;
-    snprintf(rules, sizeof rules, "[%s,%s,%s,%s,%s,%s,{\"type\":\"Replace\",\"pattern\":{\"String\":\"a\"},"
-             "\"content\":\"\"}]", grow, grow, grow, grow, grow, grow);
+    snprintf(rules, sizeof rules,
+             "[%s,%s,%s,%s,%s,%s,{\"type\":\"Replace\",\"pattern\":{\"String\":\"a\"},"
+             "\"content\":\"\"}]",
+             grow, grow, grow, grow, grow, grow);
     snprintf(rule, sizeof rule, "\"normalizer\":{\"type\":\"Sequence\",\"normalizers\":%s}", rules);
     char *text = edited("\"normalizer\":null", rule);
     ck_assert_int_eq(fr_open_text(text, strlen(text), NULL, &tokenizer), FR_OK);

@@ -85,9 +85,8 @@ static void check_continued(const fr_tokenizer *tokenizer, const int32_t *ids, s
         ck_assert_int_eq(fr_decoder_new(tokenizer, true, &next), FR_OK);
         fr_decoder_follow(next);
         for (size_t i = cut; i <= count && same; i++, end += part) {
-            ck_assert_int_eq(i < count ? fr_decoder_feed(next, ids[i], &text, &part)
-                                       : fr_decoder_finish(next, &text, &part),
-                             FR_OK);
+            ck_assert_int_eq(
+                i < count ? fr_decoder_feed(next, ids[i], &text, &part) : fr_decoder_finish(next, &text, &part), FR_OK);
             same = end + part <= length && memcmp(whole + end, text, part) == 0;
         }
         ck_assert_msg(same && end == length, "cut at token %zu of \"%s\"", cut, whole);
@@ -128,13 +127,13 @@ START_TEST(style) {
     fr_tokenizer *tokenizer = fr_open_value(json_object_get(root, "tokenizer"));
     size_t i;
     check_ids(tokenizer, styles[_i], letter, true, json_object_get(root, "around"));
-    json_array_foreach(json_object_get(root, "cases"), i, item) {
+    json_array_foreach (json_object_get(root, "cases"), i, item) {
         const json_t *text = json_array_get(item, 0), *decoded = json_array_get(item, 2);
         check_ids(tokenizer, styles[_i], text, false, json_array_get(item, 1));
         check_text(tokenizer, styles[_i], json_array_get(item, 1), true, decoded ? decoded : text);
     }
     ck_assert_uint_eq(i, 200);
-    json_array_foreach(json_object_get(root, "printed"), i, item) {
+    json_array_foreach (json_object_get(root, "printed"), i, item) {
         check_text(tokenizer, styles[_i], json_array_get(item, 0), true, json_array_get(item, 1));
         check_text(tokenizer, styles[_i], json_array_get(item, 0), false, json_array_get(item, 2));
     }
@@ -182,7 +181,7 @@ static void check_matches(const json_t *pattern, const json_t *texts, const json
 START_TEST(expressions) {
     json_t *root = fr_load_json(TOKENIZERS "patterns.json"), *item;
     size_t i;
-    json_array_foreach(json_object_get(root, "matched"), i, item)
+    json_array_foreach (json_object_get(root, "matched"), i, item)
         check_matches(json_array_get(item, 0), json_object_get(root, "texts"), json_array_get(item, 1));
     ck_assert_uint_ge(i, 75);
     json_decref(root);
@@ -193,7 +192,7 @@ END_TEST
 START_TEST(refused_expressions) {
     json_t *root = fr_load_json(TOKENIZERS "patterns.json"), *item;
     size_t i;
-    json_array_foreach(json_object_get(root, "refused"), i, item) {
+    json_array_foreach (json_object_get(root, "refused"), i, item) {
         json_t *value = replacing(item);
         char *text = json_dumps(value, 0);
         fr_tokenizer *tokenizer;

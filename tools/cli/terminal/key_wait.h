@@ -9,8 +9,8 @@
 #include <stdbool.h>
 
 enum {
-    FR_KEY_TYPED = 0,   /* there is something to read, or its end */
-    FR_KEY_NONE = -1,   /* nothing came in time */
+    FR_KEY_TYPED = 0, /* there is something to read, or its end */
+    FR_KEY_NONE = -1, /* nothing came in time */
     FR_KEY_FAILED = -2,
 };
 

@@ -31,8 +31,8 @@ struct fr_line_editor {
     EditLine *edit;
     History *history;
     char prompt[8];
-    char *initial;       /* what the line holds before the first key; NULL: nothing */
-    mbstate_t half;      /* of a character that is being read */
+    char *initial;        /* what the line holds before the first key; NULL: nothing */
+    mbstate_t half;       /* of a character that is being read */
     char again[MARK + 1]; /* bytes to be read once more: they began no mark, or no character after all */
     size_t agains;
     char *pasted;

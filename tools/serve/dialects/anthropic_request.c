@@ -45,8 +45,10 @@ static bool take_document(fr_turns *t, size_t at, const char *role, const json_t
     const json_t *source = fr_turns_get(block, "source"), *data = fr_turns_get(source, "data");
     bool text = is_of(source, "text") && json_is_string(data), blocks = is_of(source, "content");
     if (!text && !blocks)
-        return fr_turns_refuse(t, "messages[%zu] has a document whose source is of type \"%.60s\": text and content "
-                               "are known", at, fr_turns_type(source));
+        return fr_turns_refuse(t,
+                               "messages[%zu] has a document whose source is of type \"%.60s\": text and content "
+                               "are known",
+                               at, fr_turns_type(source));
     take_line(t, role, fr_turns_get(block, "title"));
     return take_content(t, at, role, text ? data : fr_turns_get(source, "content"));
 }
@@ -69,8 +71,10 @@ static bool take_said(fr_turns *t, size_t at, const char *role, const json_t *bl
     for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
         if (!is_of(block, texts[i][0])) continue;
         const json_t *text = fr_turns_get(block, texts[i][1]);
-        if (json_is_string(text)) fr_turns_text(t, role, text);
-        else if (i == 0) return fr_turns_refuse(t, "messages[%zu] has a block of text without one", at);
+        if (json_is_string(text))
+            fr_turns_text(t, role, text);
+        else if (i == 0)
+            return fr_turns_refuse(t, "messages[%zu] has a block of text without one", at);
         return true;
     }
     if (!*fr_turns_type(block)) return fr_turns_refuse(t, "messages[%zu] has a block without a type", at);
@@ -257,9 +261,9 @@ static bool take_limits(fr_turns *t, const json_t *body) {
  * owner, its price, which parts of the past may be left out, and servers of tools that Anthropic itself would call. */
 static void note_others(const json_t *body) {
     static const char *const known[] = {
-        "betas", "cache_control", "context_management", "inference_geo", "max_tokens", "messages", "metadata",
-        "output_config", "output_format", "service_tier", "speed", "stop_sequences", "system", "thinking",
-        "tool_choice", "tools", "user_profile_id"};
+        "betas",    "cache_control", "context_management", "inference_geo", "max_tokens",     "messages",
+        "metadata", "output_config", "output_format",      "service_tier",  "speed",          "stop_sequences",
+        "system",   "thinking",      "tool_choice",        "tools",         "user_profile_id"};
     fr_turns_note_others(body, "/v1/messages", known, sizeof known / sizeof *known);
 }
 

@@ -101,8 +101,8 @@ static json_t *whole(fr_telling *t) {
     json_t *said = silence(t->request), *item, *value;
     const char *key;
     size_t i;
-    json_array_foreach(t->items, i, item) {
-        json_object_foreach(item, key, value) {
+    json_array_foreach (t->items, i, item) {
+        json_object_foreach (item, key, value) {
             json_t *there = json_object_get(said, key);
             if (json_is_array(there))
                 json_array_extend(there, value);

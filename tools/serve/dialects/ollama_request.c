@@ -61,8 +61,7 @@ static bool take_calls(fr_turns *t, size_t at, const json_t *calls) {
         const json_t *given = fr_turns_get(json_array_get(calls, i), "id");
         json_t *id =
             fr_is_json_text(given) ? fr_turns_share(given) : json_sprintf("c%04zu%04zu", at % 10000, i % 10000);
-        fr_turns_call(t, id, fr_turns_get(function, "name"),
-                      arguments ? fr_turns_share(arguments) : json_object());
+        fr_turns_call(t, id, fr_turns_get(function, "name"), arguments ? fr_turns_share(arguments) : json_object());
         json_decref(id);
     }
     return true;
@@ -152,12 +151,14 @@ static bool take_logprobs(fr_turns *t, const json_t *body) {
 /* Notes the members that are unknown here. Known are those that are read, and those that mean nothing here: how a
  * model is loaded and how long it stays. */
 static void note_others(const json_t *body) {
-    static const char *const known[] = {"context", "format", "images", "keep_alive", "logprobs", "messages", "model",
-                                        "options", "prompt", "raw", "stream", "suffix", "system", "template", "think",
-                                        "tools", "top_logprobs", "truncate", "shift"};
-    static const char *const options[] = {"low_vram", "main_gpu", "num_batch", "num_ctx", "num_gpu", "num_keep",
-                                          "num_predict", "num_thread", "numa", "penalize_newline", "stop", "use_mlock",
-                                          "use_mmap", "vocab_only", "f16_kv", "logits_all"};
+    static const char *const known[] = {"context",  "format",       "images",   "keep_alive", "logprobs",
+                                        "messages", "model",        "options",  "prompt",     "raw",
+                                        "stream",   "suffix",       "system",   "template",   "think",
+                                        "tools",    "top_logprobs", "truncate", "shift"};
+    static const char *const options[] = {"low_vram", "main_gpu",         "num_batch",   "num_ctx",
+                                          "num_gpu",  "num_keep",         "num_predict", "num_thread",
+                                          "numa",     "penalize_newline", "stop",        "use_mlock",
+                                          "use_mmap", "vocab_only",       "f16_kv",      "logits_all"};
     fr_turns_note_others(body, "/api", known, sizeof known / sizeof *known);
     fr_turns_note_others(fr_turns_get(body, "options"), "/api, options", options, sizeof options / sizeof *options);
 }

@@ -97,8 +97,9 @@ static json_t *fault(fr_generation_request *request, json_t *fault) {
     const json_t *error = json_object_get(fault, "error");
     const char *code = json_string_value(json_object_get(error, "code"));
     json_t *answer = answer_of(request, "failed");
-    fr_json_put(answer, "error", json_pack("{s:s, s:O}", "code", code ? code : "server_error", "message",
-                                           json_object_get(error, "message")));
+    fr_json_put(
+        answer, "error",
+        json_pack("{s:s, s:O}", "code", code ? code : "server_error", "message", json_object_get(error, "message")));
     if (t && t->items) fr_json_put(answer, "output", json_incref(t->items));
     json_decref(fault);
     return json_pack("{s:s, s:o, s:o}", "type", "response.failed", "sequence_number", integer(t ? t->events : 0),
@@ -124,10 +125,9 @@ typedef struct call_kind {
 } call_kind;
 
 static const call_kind *kind_of(const fr_telling *t) {
-    static const call_kind kinds[] = {
-        {"function", "function_call", "fc", "arguments", "function_call_arguments"},
-        {"custom", "custom_tool_call", "ctc", "input", "custom_tool_call_input"},
-        {"tool_search", "tool_search_call", "tsc", "arguments", NULL}};
+    static const call_kind kinds[] = {{"function", "function_call", "fc", "arguments", "function_call_arguments"},
+                                      {"custom", "custom_tool_call", "ctc", "input", "custom_tool_call_input"},
+                                      {"tool_search", "tool_search_call", "tsc", "arguments", NULL}};
     const char *tool = json_string_value(json_object_get(tool_of(t), "type"));
     for (size_t i = 1; tool && i < sizeof kinds / sizeof *kinds; i++)
         if (strcmp(kinds[i].tool, tool) == 0) return &kinds[i];
@@ -170,8 +170,10 @@ static json_t *call_of(const fr_telling *t, const char *status, json_t *said) {
     json_t *name = json_object_get(tool ? tool : function, "name"), *namespace = json_object_get(tool, "namespace");
     json_t *item = json_pack("{s:o, s:s, s:s, s:O, s:o}", "id", id_of(t), "type", kind->item, "status", status,
                              "call_id", json_object_get(t->item.call, "id"), kind->key, said);
-    if (!kind->events) fr_json_put(item, "execution", json_string("client"));
-    else if (name) fr_json_put(item, "name", json_incref(name));
+    if (!kind->events)
+        fr_json_put(item, "execution", json_string("client"));
+    else if (name)
+        fr_json_put(item, "name", json_incref(name));
     if (namespace) fr_json_put(item, "namespace", json_incref(namespace));
     return item;
 }

@@ -103,8 +103,10 @@ static bool take_call(responses *r, size_t at, const json_t *item) {
 static bool take_custom_call(responses *r, size_t at, const json_t *item) {
     const json_t *name = fr_turns_get(item, "name"), *input = fr_turns_get(item, "input");
     if (!json_is_string(fr_turns_get(item, "call_id")) || !json_is_string(name) || !json_is_string(input))
-        return fr_turns_refuse(&r->turns, "input[%zu]: a custom_tool_call has a call_id, a name and an input, all "
-                               "texts", at);
+        return fr_turns_refuse(&r->turns,
+                               "input[%zu]: a custom_tool_call has a call_id, a name and an input, all "
+                               "texts",
+                               at);
     put_call(r, item, name, fr_tool_arguments(input));
     return true;
 }
@@ -161,8 +163,10 @@ static bool take_client_result(responses *r, size_t at, const json_t *item) {
 static bool offer_all(responses *r, const char *of, size_t at, const json_t *tools) {
     char what[64];
     for (size_t i = 0; i < json_array_size(tools); i++) {
-        if (of) snprintf(what, sizeof what, "%s[%zu].tools[%zu]", of, at, i);
-        else snprintf(what, sizeof what, "tools[%zu]", i);
+        if (of)
+            snprintf(what, sizeof what, "%s[%zu].tools[%zu]", of, at, i);
+        else
+            snprintf(what, sizeof what, "tools[%zu]", i);
         if (!fr_tool_offer(&r->turns, r->called, what, json_array_get(tools, i))) return false;
     }
     return true;
@@ -262,9 +266,11 @@ static bool take_choice(fr_turns *t, const json_t *body) {
     bool named = json_is_string(name) && (fr_job_is_word(fr_turns_get(choice, "type"), "custom") ||
                                           fr_job_is_word(fr_turns_get(choice, "type"), "function"));
     if (named)
-        fr_turns_put(t, "tool_choice", json_pack("{s:s, s:o}", "type", "function", "name",
-                                                 fr_tool_name(fr_turns_get(choice, "namespace"), name)));
-    else if (choice) fr_turns_put(t, "tool_choice", fr_tool_choice(choice));
+        fr_turns_put(
+            t, "tool_choice",
+            json_pack("{s:s, s:o}", "type", "function", "name", fr_tool_name(fr_turns_get(choice, "namespace"), name)));
+    else if (choice)
+        fr_turns_put(t, "tool_choice", fr_tool_choice(choice));
     if (several) fr_turns_put(t, "parallel_tool_calls", fr_turns_share(several));
     return true;
 }
@@ -305,11 +311,33 @@ static bool check_unbuilt(fr_turns *t, const json_t *body) {
 /* Notes the members that are unknown here. Known are those that are read, and those that don't change an answer: its
  * owner, its storage, its price, and what an overlong conversation may lose. */
 static void note_others(const json_t *body) {
-    static const char *const known[] = {
-        "background", "client_metadata", "context_management", "conversation", "include", "input", "instructions",
-        "max_output_tokens", "max_tool_calls", "metadata", "moderation", "parallel_tool_calls", "previous_response_id",
-        "prompt", "prompt_cache_key", "prompt_cache_retention", "reasoning", "safety_identifier", "service_tier",
-        "store", "stream_options", "text", "tool_choice", "tools", "top_logprobs", "truncation", "user"};
+    static const char *const known[] = {"background",
+                                        "client_metadata",
+                                        "context_management",
+                                        "conversation",
+                                        "include",
+                                        "input",
+                                        "instructions",
+                                        "max_output_tokens",
+                                        "max_tool_calls",
+                                        "metadata",
+                                        "moderation",
+                                        "parallel_tool_calls",
+                                        "previous_response_id",
+                                        "prompt",
+                                        "prompt_cache_key",
+                                        "prompt_cache_retention",
+                                        "reasoning",
+                                        "safety_identifier",
+                                        "service_tier",
+                                        "store",
+                                        "stream_options",
+                                        "text",
+                                        "tool_choice",
+                                        "tools",
+                                        "top_logprobs",
+                                        "truncation",
+                                        "user"};
     fr_turns_note_others(body, "/v1/responses", known, COUNT_OF(known));
 }
 
