@@ -411,7 +411,7 @@ def lines():
     seen = {"messages": [{"role": "user", "content": shown}], "max_tokens": 2}
     for name, form, body in (("chat", 0, server), ("parts", 0, parts), ("native", 2, native), ("several", 1, several),
                              ("picture", 3, seen)):
-        write("ask", name, str(form) + compact(body))
+        write("request", name, str(form) + compact(body))
     item = {"type": "function_call", "call_id": "c", "name": "f", "arguments": "{}"}
     tool = {"type": "function", "name": "f", "description": "d", "parameters": {"type": "object"}}
     response = {"instructions": "S", "input": [
@@ -482,8 +482,8 @@ def lines():
              "tool_choice": "auto", "repetition_penalty": 1.5, "stop_token_ids": [7], "min_tokens": 1,
              "include_stop_str_in_output": True, "reasoning": {"enabled": False}}
     guided = {"prompt": "Hi", "max_tokens": 2, "structured_outputs": {"choice": ["a\"", "b\n"]}}
-    write("ask", "chat-custom", "0" + compact(other))
-    write("ask", "guided", "1" + compact(guided))
+    write("request", "chat-custom", "0" + compact(other))
+    write("request", "guided", "1" + compact(guided))
     echoed = {"prompt": [[2, 5, 7], "a"], "max_tokens": 0, "echo": True, "logprobs": 1, "stop": ["", "z"]}
     ranked = {"prompt": "a", "max_tokens": 2, "n": 2, "best_of": 3, "suffix": "", "seed": 1}
     drawn = {"prompt": {"prompt_string": "a", "multimodal_data": ""}, "n_predict": 2, "n_probs": 2,
@@ -491,13 +491,13 @@ def lines():
     for name, form, body in (("echo", 1, echoed), ("best-of", 1, ranked), ("suffix", 1, {**ranked, "suffix": "b"}),
                              ("drawn", 2, drawn)):
         seed = str(form) + compact(body)
-        write("ask", name, seed + "\n" * (-len(seed) % 32))  # as many bytes as are run
+        write("request", name, seed + "\n" * (-len(seed) % 32))  # as many bytes as are run
     for name, form, body in (("response", "B", response), ("response-codex", "B", codex),
                              ("response-shell", "B", shell), ("message-claude", "T", claude), ("message", "T", message), ("message-picture", "Q", looked),
                              ("ollama-chat", "f", told), ("ollama-generate", "r", generated),
                              ("ollama-raw", "r", {**generated, "raw": True}), ("response-forced", "@", forced),
                              ("message-budget", "Q", held), ("infill", "\x7f", filled)):
-        write("ask", name, form + compact(body))
+        write("request", name, form + compact(body))
     write("options", "sampling", "21n0.9\n22i40\n23n0.95\n24n0.05\n25i7\n16n1.1\n19i64\n20t5+1.5,6-inf,7:2\n")
     write("options", "caches", "11tq8_0\n12tf16\n8i3\n14i1\n10i1\n9i-1\n13tngram,mtp\n26trejection\n27i5\n")
     write("options", "limits", "0i1\n7i4096\n13tnone\n14i1024\n6t/none\n3tscalar\n99i1\n4t\n")
