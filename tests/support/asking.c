@@ -14,7 +14,18 @@ static bool is_one_of(const char *key, const char *const *words) {
 
 /* ----------------------------------------------------------------------------------------------------- what is said */
 
-/* Puts a part of a choice, or of what is in it, behind what there is. */
+/* Appends values to an array. A stream's calls have an index, which those of a whole answer do not need. */
+static void extend(json_t *array, const json_t *values) {
+    const json_t *value;
+    size_t i;
+    json_array_foreach (values, i, value) {
+        json_t *copy = json_copy((json_t *)(uintptr_t)value);
+        if (json_is_object(copy)) json_object_del(copy, "index");
+        json_array_append_new(array, copy);
+    }
+}
+
+/* Appends a part of a choice, or of what is in it, to what there is. */
 static void join(json_t *into, const json_t *part) {
     static const char *const left_out[] = {"index",
                                            "id",
@@ -39,10 +50,9 @@ static void join(json_t *into, const json_t *part) {
         } else if (json_is_object(value)) {
             if (!there) json_object_set_new(into, key, there = json_object());
             join(there, value);
-        } else if (json_is_array(value) && there) {
-            json_array_extend(there, value);
         } else if (json_is_array(value)) {
-            json_object_set_new(into, key, json_copy(value));
+            if (!there) json_object_set_new(into, key, there = json_array());
+            extend(there, value);
         } else if (there && json_is_string(value) && is_one_of(key, texts)) {
             json_object_set_new(into, key, json_sprintf("%s%s", json_string_value(there), json_string_value(value)));
         } else {
