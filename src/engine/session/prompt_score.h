@@ -2,8 +2,8 @@
  *
  * In: parts of a forward that has run, of sessions whose prompt is scored. Out: the log-probability of each id given
  * the ids before it, in order and each once, even if a part of the prompt is run again. */
-#ifndef FR_SRC_PROMPT_SCORE_H
-#define FR_SRC_PROMPT_SCORE_H
+#ifndef FR_SRC_ENGINE_SESSION_PROMPT_SCORE_H
+#define FR_SRC_ENGINE_SESSION_PROMPT_SCORE_H
 
 #include "src/engine/session/batch.h"
 
