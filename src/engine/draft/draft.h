@@ -66,6 +66,9 @@ typedef struct fr_draft {
     bool lags;
     bool finds;      /* it, or a method that it asks, looks drafts up, which takes no time */
     bool only_finds; /* all of its drafts are looked up */
+    /* The drafts that one forward makes, all at the cost of one; 0: each draft takes a step of its own. Such a method
+     * is asked for all of them if any are worth their rows, and writes the chances of all. */
+    size_t block;
 } fr_draft;
 
 /* A request to a session's method, and the answer. */

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/error.h"
+#include "base/sizes.h"
 #include "base/word_list.h"
 
 static const struct {
@@ -256,6 +257,7 @@ fr_draft *fr_draft_list_open(const fr_draft_list *list, const fr_drafter *drafte
         state.base.lags |= state.links[i] && state.links[i]->lags;
         state.base.finds |= state.links[i] && state.links[i]->finds;
         state.base.only_finds &= state.links[i] && state.links[i]->only_finds;
+        if (state.links[i]) state.base.block = fr_larger(state.base.block, state.links[i]->block);
         whole &= state.links[i] != NULL;
     }
     if (!whole) return NULL;

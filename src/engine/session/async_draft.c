@@ -45,8 +45,11 @@ fr_status fr_async_draft_submit(fr_session *s) {
     fr_engine_settle(s->engine);
     a->view = fr_session_view(s);
     size_t limit = fr_smaller(most_drafts(s), s->draft_max);
-    a->drafts = (fr_draft_depth_part){
-        .timeline = &s->draft_depth, .limit = limit, .asked = fr_drafting_depth(s, limit), .lags = s->draft->lags};
+    a->drafts = (fr_draft_depth_part){.timeline = &s->draft_depth,
+                                      .limit = limit,
+                                      .block = s->draft->block,
+                                      .asked = fr_drafting_depth(s, limit),
+                                      .lags = s->draft->lags};
     a->state = FR_ASYNC_UNDER_WAY;
     s->engine->drafting = a->worker;
     fr_worker_start(a->worker, draft, s);

@@ -155,14 +155,24 @@ static size_t verify_times(const fr_draft_depth *draft_depth, uint64_t since, do
 }
 
 /* Fills in D by number of drafts asked for, from 0. Beyond the largest number that was measured each draft costs what
- * it does there on average; if hoped, it costs nothing. */
-static void draft_times(const fr_draft_depth *draft_depth, bool hoped, double *seconds) {
+ * it does there on average; if hoped, it costs nothing. A block costs the same for any number, which is measured as
+ * that of one draft. */
+static void draft_times(const fr_draft_depth *draft_depth, bool hoped, bool block, double *seconds) {
+    for (size_t k = 1; block && k < FR_STEP_MAX; k++) seconds[k] = draft_depth->draft[1].usual;
+    seconds[0] = 0;
+    if (block) return;
     for (size_t k = 1; k < FR_STEP_MAX; k++)
         seconds[k] = draft_depth->draft[k].count ? draft_depth->draft[k].usual : UNKNOWN;
     size_t last = complete(seconds, FR_STEP_MAX - 1);
     for (size_t k = last + 1; last && k < FR_STEP_MAX; k++)
         seconds[k] = hoped ? seconds[last] : seconds[last] * (double)k / (double)last;
-    seconds[0] = 0;
+}
+
+/* Returns true if the timelines' drafts are made in blocks. */
+static bool makes_blocks(const fr_draft_depth_part *parts, size_t count) {
+    bool any = false;
+    for (size_t i = 0; i < count; i++) any |= parts[i].block > 0;
+    return any;
 }
 
 /* Counts the missed tokens that a timeline has to follow at a cost. */
@@ -288,7 +298,7 @@ static size_t open_outlook(outlook *o, const fr_draft_depth *draft_depth, const 
     size_t largest = verify_times(draft_depth, since, o->verify);
     for (size_t r = largest + 1; largest && !hoped && r <= FR_DRAFT_DEPTH_ROWS; r++)
         o->verify[r] = o->verify[largest] * (double)r / (double)largest;
-    draft_times(draft_depth, hoped, o->draft);
+    draft_times(draft_depth, hoped, makes_blocks(parts, count), o->draft);
     o->share = is_known(&draft_depth->share, since) ? draft_depth->share.usual : !hoped;
     o->tokens[0] = (double)count;
     o->seconds[0] = o->verify[o->base];
@@ -577,6 +587,11 @@ static size_t made(const fr_draft_depth_part *part) {
     return part->made && asked(part) ? part->made : asked(part);
 }
 
+/* Counts the steps that it took to make them: a block takes one. */
+static size_t count_steps(const fr_draft_depth_part *part) {
+    return part->block ? fr_smaller(made(part), 1) : made(part);
+}
+
 static void learn_drafts(fr_draft_depth *draft_depth, const fr_draft_depth_part *part) {
     fr_draft_depth_timeline *t = part->timeline;
     size_t verified = fr_draft_depth_verified(part);
@@ -612,12 +627,12 @@ static void learn_drafting(fr_draft_depth *draft_depth, const fr_draft_depth_par
                            double seconds) {
     size_t drafting = 0, longest = 0, behind = 0;
     double times[FR_STEP_MAX], alone = 0;
-    draft_times(draft_depth, false, times);
+    draft_times(draft_depth, false, makes_blocks(parts, timelines), times);
     for (size_t i = 0; i < timelines; i++) {
         if (asked(&parts[i]) == 0) continue;
         drafting++;
-        longest = fr_larger(longest, made(&parts[i]));
-        alone += times[made(&parts[i])];
+        longest = fr_larger(longest, count_steps(&parts[i]));
+        alone += times[count_steps(&parts[i])];
         behind += rows_behind(parts[i].timeline);
     }
     double known = times[longest] + draft_depth->share.usual * (alone - times[longest]);

@@ -17,7 +17,8 @@
  * where n is the number of rows before this draft: those of its own timeline, which were all proposed if it was, and
  * the expected number of the other timelines' rows. For one timeline this is exact. D(K) is measured for one timeline
  * that drafts alone. If several draft, the longest chain costs its full time, and the others a measured share of what
- * they would cost alone: 1 if timelines draft one after the other, less if they draft in one batch.
+ * they would cost alone: 1 if timelines draft one after the other, less if they draft in one batch. A block drafter
+ * makes all its drafts in one forward, so D(K) is then the same for every K from 1 on.
  *
  * The choice. Drafts are added one at a time, first the one that gains most beyond what its time is worth; of all
  * numbers of drafts, the one with the most tokens a second is taken. All that is learned fades, because the text
@@ -100,6 +101,7 @@ typedef struct fr_draft_depth {
 typedef struct fr_draft_depth_part {
     fr_draft_depth_timeline *timeline;
     size_t limit; /* drafts that it may be asked for, below FR_STEP_MAX */
+    size_t block; /* fr_draft.block: drafts that one forward makes; the same in all parts of a round, or 0 */
     size_t asked, drafted, accepted;
     size_t made;                /* drafts made, also one that was then dropped; 0: as many as were asked for */
     bool tells;                 /* its method gives probabilities: */

@@ -168,7 +168,8 @@ size_t fr_drafting_depth(fr_session *s, size_t limit) {
     if (!fr_session_adaptive(s)) return raise_to_least(s, limit, limit);
     size_t like = fr_larger(e->weighing, 1);
     for (size_t i = 0; i < like; i++)
-        e->depth_parts[i] = (fr_draft_depth_part){.timeline = &s->draft_depth, .limit = limit};
+        e->depth_parts[i] =
+            (fr_draft_depth_part){.timeline = &s->draft_depth, .limit = limit, .block = s->draft->block};
     fr_draft_depth_choose(&e->draft_depth, e->depth_parts, like, e->head_rows - like, 0);
     return raise_to_least(s, e->depth_parts[0].asked, limit);
 }

@@ -77,8 +77,10 @@ static fr_status choose_stage(fr_round *t) {
         FR_TRY(fr_session_check_abort(s));
         size_t most = fr_smaller(s->draft_max, count_room(t) - 1);
         s->stage = FR_STAGE_VERIFY;
-        s->drafts = (fr_draft_depth_part){
-            .timeline = &s->draft_depth, .limit = fr_smaller(most, fr_timeline_drafts(s)), .lags = s->draft->lags};
+        s->drafts = (fr_draft_depth_part){.timeline = &s->draft_depth,
+                                          .limit = fr_smaller(most, fr_timeline_drafts(s)),
+                                          .block = s->draft->block,
+                                          .lags = s->draft->lags};
     }
     return FR_OK;
 }
