@@ -68,9 +68,9 @@ static fr_status add_defaults(json_t *given) {
     return failed ? fr_fail_memory("a chat", sizeof *given) : FR_OK;
 }
 
-/* Sets a variable to the text of one of the model's tokens, such as bos_token. A text that is not UTF-8 is left out,
- * as a GGUF file may name tokens that are none. If the caller's options give the same text, theirs is removed, so that
- * the text counts as the template's own. */
+/* Sets a variable to the text of one of the model's tokens, such as bos_token. A text that is not UTF-8, which a GGUF
+ * file may contain, is left out. If the caller's options give the same text, theirs is removed, so that the text
+ * counts as the template's own. */
 static fr_status set_token(json_t *own, json_t *given, const char *name, const char *text) {
     if (!text) return FR_OK;
     json_t *token = json_string(text);

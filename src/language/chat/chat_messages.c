@@ -42,8 +42,8 @@ static fr_status adapt_function_result(json_t *message, const json_t *before) {
     return put(message, "role", json_string("tool"));
 }
 
-/* Removes members that are null, and empty lists of calls, because templates that test for them or print them would
- * take them for values. A content that is null becomes an empty text. */
+/* Removes members that are null, and empty lists of calls, because some templates would print them or count them as
+ * present. A content that is null becomes an empty text. */
 static fr_status adapt_members(json_t *message) {
     const char *key;
     json_t *value;
@@ -92,7 +92,7 @@ static bool says_something(const json_t *text) {
 }
 
 /* Copies the reasoning to "thinking", the name that gpt-oss's template reads. That template fails if a message with
- * calls has both a thought and a text, so such a message gets no copy: the template takes its text for the
+ * calls has both a thought and a text, so such a message gets no copy: the template then takes its text for the
  * reasoning. */
 static fr_status adapt_thinking(json_t *message) {
     json_t *reasoning = json_object_get(message, "reasoning_content");
@@ -102,8 +102,8 @@ static fr_status adapt_thinking(json_t *message) {
     return put(message, "thinking", json_incref(reasoning));
 }
 
-/* Gives the reasoning under both usual names, "reasoning" and "reasoning_content". If a client sent both, one of them
- * may be empty. */
+/* Gives the reasoning under both usual names, "reasoning" and "reasoning_content". If a client sent both, the text of
+ * reasoning_content counts, unless it is empty. */
 static fr_status adapt_reasoning(json_t *message) {
     json_t *content = json_object_get(message, "reasoning_content"), *other = json_object_get(message, "reasoning");
     bool given = says_something(content);

@@ -24,7 +24,7 @@
 /* Choices that the caller of fr_chat_render makes in its options. */
 typedef struct fr_chat_rules {
     bool late_systems; /* a system message after other turns is always moved; see fr_chat_turns_arrange */
-    /* moves content that the template has no place for; without it such content is left to the template */
+    /* moves turns and contents that the template has no place for; false: the template gets them as they are */
     bool rearrange;
     bool strict_roles; /* refuses a role, with FR_INPUT, that is neither usual nor known to the template */
 } fr_chat_rules;

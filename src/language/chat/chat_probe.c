@@ -109,8 +109,8 @@ static fr_taken take(fr_chat_probe *probe, json_t *messages, const char *first, 
     return taken;
 }
 
-/* Answers a question about a role ("": about no role): the answer is one that was kept, or comes from `find` and is
- * kept. */
+/* Answers a question about a role ("" for a question about no role): gives the answer that was kept, or gets it from
+ * `find` and keeps it. */
 typedef int find_fn(fr_chat_probe *probe, const char *role);
 static int answer(fr_chat_probe *probe, const char *name, const char *role, find_fn *find) {
     char question[FR_QUESTION_MAX];

@@ -1,8 +1,8 @@
 /* The chat templates of a tokenizer: the checkpoint's own, or those of its family.
  *
  * In: the templates in the checkpoint (formats/chat_source.h), and the family that its tokens show. Out: templates
- * ready to render. A template that does not compile is kept as an error line, which is given once a chat is asked for:
- * a model is useful for everything else without a chat template. */
+ * ready to render. A template that does not compile is kept as an error line, which is reported only when a chat is
+ * asked for, because everything else works without a chat template. */
 #ifndef FR_SRC_LANGUAGE_CHAT_CHAT_TEMPLATES_H
 #define FR_SRC_LANGUAGE_CHAT_CHAT_TEMPLATES_H
 
@@ -19,7 +19,7 @@ typedef struct fr_chat_template {
 } fr_chat_template;
 
 typedef struct fr_chat_templates {
-    fr_chat_template any, tools;  /* tools: for conversations with tools, if the checkpoint has a template for these */
+    fr_chat_template any, tools;  /* tools: for conversations with tools, if the checkpoint has one */
     fr_chat_template pictures;    /* the family's, if `any` leaves pictures out */
     const fr_chat_family *family; /* NULL: none is known */
     bool built_in;                /* `any` is the family's */

@@ -4,9 +4,10 @@
  * the same texts, in which
  *
  *     several system messages at the head   become one, if the template takes only one
- *     a system message after other turns    is joined to the user's turn before or after it, or to the head if there is
- *                                           no such turn, if the template refuses or drops it. A turn that was sent
- *                                           before stays as it was then, so the beginning of its prompt can be reused
+ *     a system message after other turns    stays if the template takes it. Otherwise it is joined to the user's turn
+ *                                           before or after it, or to the head if there is no such turn. A turn that
+ *                                           an earlier request has sent is not changed, so that the beginning of its
+ *                                           prompt can be reused
  *     the system message                    moves to the beginning of the first user's turn, if the template takes no
  *                                           system message
  *     two turns of one role in a row        become one, if the template refuses them

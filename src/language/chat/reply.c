@@ -50,8 +50,8 @@ struct fr_reply_reader {
     reply_state state;
     fr_mark_finder finder;
     size_t newlines;     /* line breaks that are held back */
-    bool fresh;          /* after reasoning or a call: the next line breaks belong to its mark */
-    bool called;         /* it was a call */
+    bool fresh;          /* a mark just ended reasoning or a call: the next line breaks belong to it */
+    bool called;         /* that mark ended a call */
     bool said;           /* some content was given */
     char last;           /* the last byte of content */
     bool fenced;         /* inside a fence of Markdown, where calls without their mark are quotations */
@@ -158,7 +158,8 @@ static void make_id(fr_reply_reader *r, fr_text_buffer *id) {
     for (size_t i = 0; i < ID_LENGTH; i++, z /= 62) fr_text_append(id, &letters[z % 62], 1);
 }
 
-/* Starts a call. section: the value that the previous call left, if this call continues its section; else 0. */
+/* Starts a call. section: the value of `section` that the previous call left, if this call continues its section; else
+ * 0. */
 static void begin_call(fr_reply_reader *r, int section) {
     fr_reply_call *call = &r->call;
     fr_text_buffer kept[] = {call->raw, call->name, call->id, call->arguments, call->key, call->value};
@@ -229,7 +230,8 @@ static void end_call(fr_reply_reader *r) {
     if (section) begin_call(r, section);
 }
 
-/* Gives the bytes of a call that turned out to be none as content or reasoning, except for the last `behind` ones. */
+/* Gives the bytes of a text that turned out to be no call as content or reasoning, except for the last `behind`
+ * bytes. */
 static void drop_call(fr_reply_reader *r, size_t behind) {
     if (r->thinking) {
         release_held(r, behind);
@@ -257,7 +259,7 @@ static void hold(fr_reply_reader *r, fr_mark mark, const char *text, size_t leng
     fr_text_append(&r->held_pieces, &piece, sizeof piece);
 }
 
-/* Keeps bytes or a mark of the present call, in case it turns out to be no call. */
+/* Keeps bytes or a mark of the present call, which become text again if it turns out to be no call. */
 static void take_raw(fr_reply_reader *r, fr_mark mark, const char *text, size_t length) {
     fr_text_append(&r->call.raw, text, length);
     if (r->thinking) hold(r, mark, text, length);

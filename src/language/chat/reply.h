@@ -25,8 +25,8 @@ fr_status fr_reply_reader_begin(fr_reply_reader *reader, const fr_reply_format *
 /* True if a prompt ends with the mark that opens reasoning and only white space follows that mark. */
 bool fr_reply_opens_reasoning(const fr_reply_format *format, const char *prompt, size_t length);
 
-/* True if a prompt ends in the same way with the mark that ends reasoning. Templates write it so if reasoning is
- * off. */
+/* True if a prompt ends with the mark that ends reasoning, with only white space after it. Templates write that mark
+ * if reasoning is off. */
 bool fr_reply_ends_reasoning(const fr_reply_format *format, const char *prompt, size_t length);
 
 const fr_reply_format *fr_reply_reader_format(const fr_reply_reader *reader);

@@ -13,7 +13,7 @@
 #include "src/language/chat/reply.h"
 #include "src/language/chat/reply_begin.h"
 
-/* bytes; further tokens that are allowed so that a character can be completed */
+/* TITLE_MAX: bytes; BEHIND_MAX: tokens that may follow the limit so that a character can be completed */
 enum { TITLE_MAX = 24, BEHIND_MAX = 3 };
 
 struct fr_lab_reply_budget {

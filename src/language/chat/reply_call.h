@@ -56,7 +56,7 @@ typedef struct fr_reply_call {
     bool wrapped;        /* that list, or the object, is the only member of another object */
     bool inner;          /* the members being read are those of the object's member "function" */
     bool fenced;         /* a fence of Markdown stands around the objects */
-    bool near;           /* the form is nearly missed, so the name must be a tool's */
+    bool near;           /* the text is only nearly of the form, so the name must be that of a tool */
     const char *literal; /* text that must come next */
     fr_json_scan scan;   /* a loose scan */
     fr_json_writer writer;
@@ -68,7 +68,7 @@ typedef struct fr_call_reader {
     fr_call_verdict (*byte)(fr_reply_call *call, char byte);
     fr_call_verdict (*mark)(fr_reply_call *call, fr_mark mark);
     fr_call_verdict (*finish)(fr_reply_call *call); /* at a reply's end: FR_CALL_DONE if only marks are missing */
-    void (*cut)(fr_reply_call *call); /* gives the value under way as far as it came; NULL: that is given as it comes */
+    void (*cut)(fr_reply_call *call); /* gives the begun part of a value; NULL: values are given as they come */
 } fr_call_reader;
 
 extern const fr_call_reader fr_read_json_call, fr_read_llama_call, fr_read_section_call, fr_read_tagged_call,

@@ -51,8 +51,8 @@ static int field_of(const fr_reply_call *call) {
     return calls && first && call->format->form == &fr_generic_call_form ? FIELD_CALLS : FIELD_OTHER;
 }
 
-/* True if the object may have this key. Without a mark around it, an object is a call only if it has no other members
- * than a call's. */
+/* True if the object may have this key. Without a mark around it, an object is a call only if all its members are
+ * those of a call. */
 static bool key_may_be(const fr_reply_call *call) {
     bool bare = call->bare || call->reader == &fr_read_llama_call;
     return call->field != FIELD_OTHER || !bare || strcmp(call->key.bytes, "type") == 0;
@@ -75,7 +75,7 @@ static size_t field_limit(const fr_reply_call *call) {
     return call->field == FIELD_ARGUMENTS ? FR_CALL_MAX : FR_CALL_NAME_MAX + 2;
 }
 
-/* Takes a byte of a member. Arguments that are an object are given on at once; other values are collected. */
+/* Takes a byte of a member. Arguments that are an object are passed on at once; other values are collected. */
 static bool take_field(fr_reply_call *call, const fr_json_scan *before, char byte) {
     if (call->field == FIELD_OTHER || call->field == FIELD_NUMBER) return true;
     bool object = call->field == FIELD_ARGUMENTS && (call->arguments.length > 0 || byte == '{') && !call->value.length;

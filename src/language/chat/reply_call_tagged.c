@@ -58,7 +58,7 @@ static fr_call_verdict begin_value(fr_reply_call *call) {
     return go(call, VALUE);
 }
 
-/* Takes text of a value. A string is given on at once; a value that may have another type is collected. */
+/* Takes text of a value. A string is passed on at once; a value that may have another type is collected. */
 static void put_value(fr_reply_call *call, const char *text, size_t length) {
     if (call->types == FR_VALUE_STRING)
         fr_value_put_escaped(&call->arguments, text, length);

@@ -25,7 +25,7 @@ typedef struct making {
     fr_grammar_rules *rules;
     fr_written_parts parts;
     const json_t *tool, *parameters;
-    bool strict, meets, loose; /* choices of oneOf may hold at once; ways were too many to be kept apart */
+    bool strict, meets, loose; /* meets: choices of a oneOf may hold at once; loose: all ways were joined into one */
 } making;
 
 static fr_expression then(making *m, fr_expression first, fr_expression second) {
@@ -95,8 +95,8 @@ static fr_status check_list(const making *m, const json_t *list, const fr_schema
 
 /* ------------------------------------------------------------------------------------------ ways to fill the object */
 
-/* Makes the way that the schema itself describes, {"properties": {..}, "required": [..]}. Members that only hold under
- * a condition are always allowed. */
+/* Makes the way that the schema itself describes, {"properties": {..}, "required": [..]}. Members that are allowed
+ * only under a condition are allowed always. */
 static json_t *own_way(making *m, const json_t *schema) {
     static const char *const conditional[] = {"then", "else"};
     const json_t *properties = json_object_get(schema, "properties"), *names = json_object_get(schema, "required");
@@ -115,7 +115,7 @@ static json_t *own_way(making *m, const json_t *schema) {
     return way;
 }
 
-/* Makes one schema of two that both hold. */
+/* Makes one schema that holds if both of two schemas hold. */
 static json_t *both_of(making *m, json_t *one, json_t *other) {
     if (json_is_false(one) || json_is_false(other)) return json_false();
     if (!one || json_is_true(one)) return json_incref(other);
@@ -123,7 +123,8 @@ static json_t *both_of(making *m, json_t *one, json_t *other) {
     return fr_schema_pack(m->rules, "{s:[O,O]}", "allOf", one, other);
 }
 
-/* Holds the members of a way that another way doesn't name to what that way says of others. */
+/* Adds to each member that a way does not name that way's schema for further members. named: the members that the way
+ * names; others: its schema for further members. */
 static void hold_others(making *m, json_t *members, const json_t *named, json_t *others) {
     const char *key;
     json_t *value, *all = others ? fr_schema_copy(m->rules, members) : NULL;
@@ -173,7 +174,7 @@ static bool lists_differ(making *m, const json_t *one, const json_t *other) {
     return differ;
 }
 
-/* True if no object is of both ways: a member that one requires can't be in the other, or has other values there. */
+/* True if no object fits both ways: one requires a member that the other excludes or gives other values. */
 static bool ways_differ(making *m, const json_t *one, const json_t *other) {
     const json_t *all = json_object_get(other, "properties");
     bool closed = json_is_false(json_object_get(other, "others"));
@@ -217,8 +218,7 @@ static json_t *cross(making *m, json_t *ones, json_t *others) {
     return all;
 }
 
-/* True unless the schema's type excludes objects. Arguments are an object, so such a choice would be no way to fill
- * it. */
+/* True unless the schema's type excludes objects. Arguments are an object, so such a choice can't describe them. */
 static bool may_be_object(const json_t *schema) {
     const json_t *type = json_object_get(schema, "type");
     bool found = !type || (json_is_string(type) && strcmp(json_string_value(type), "object") == 0);
@@ -289,7 +289,7 @@ static bool is_python(const making *m) {
     return m->plan->format->form->arguments == FR_ARGUMENTS_PYTHON;
 }
 
-/* The arguments so far: an expression of at least one argument, and whether having none is allowed too. */
+/* The arguments so far: an expression of at least one argument, and a flag that tells if none is allowed too. */
 typedef struct arguments_made {
     fr_expression some;
     bool has_some, may_be_none;

@@ -68,7 +68,7 @@ static void put_comma(fr_text_buffer *out, fr_json_writer *w) {
     w->gap = 0;
 }
 
-/* Writes an invalid escape as plain characters, because the model meant the backslash itself. */
+/* Writes an invalid escape as plain characters, because the model meant its backslash as a character. */
 static void put_broken_escape(fr_text_buffer *out, fr_json_writer *w) {
     fr_value_end_unit(out, &w->half);
     fr_text_append_string(out, "\\\\");

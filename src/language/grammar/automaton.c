@@ -11,22 +11,22 @@
 #define STATES_MAX  (1u << 16)
 #define FRAMES_MAX  (1u << 21)
 #define PLACES_MAX  (1u << 22) /* places of all states together */
-#define AT_ONCE_MAX 4096       /* places of one state, so bytes can be read in so many ways at once */
+#define AT_ONCE_MAX 4096       /* places of one state: the number of ways in which a text may be read at once */
 #define UNKNOWN     UINT32_MAX
 #define LAST_ROUND  0xFFFEu
 
-/* Costs of work, in units of some 10 ns of a slow core. FR_AUTOMATON_MAX units take no more than half of the states
- * and places and three quarters of the frames. */
+/* Costs of work, in units of about 10 ns on a slow core. The work that FR_AUTOMATON_MAX allows fills at most half of
+ * the states and places and three quarters of the frames. */
 enum { STATE_COST = 256, LOOK_COST = 6, PLACES_A_UNIT = 8 };
 
-/* The counter of a rule: it has counted `count` things, within limits[limit - 1] of the nodes. limit 0: the rule
+/* The counter of a rule: `count` repetitions so far, bounded by limits[limit - 1] of the nodes. limit 0: the rule
  * counts nothing. */
 typedef struct counter {
     uint32_t limit, count;
 } counter;
 
-/* The return of a call: the node to continue with, the frame to which that node's rule returns, and its counter. Frame
- * 0 is the end of the text. plain: the same frame with plain counters. */
+/* The return of a call: the node to continue with, the frame to which that node's rule returns, and that rule's
+ * counter. Frame 0 is the end of the text. plain: the same frame with plain counters (see plain_of). */
 typedef struct frame {
     uint32_t node, caller;
     counter counter;
@@ -42,7 +42,7 @@ typedef struct place {
 typedef struct state {
     uint32_t first, count; /* the state's places, which are sorted */
     bool ends;
-    uint16_t round; /* the round in which it was last paid for */
+    uint16_t round; /* the round in which its cost was last counted */
 } state;
 
 struct fr_automaton {
@@ -50,17 +50,17 @@ struct fr_automaton {
     frame *frames;
     state *states;
     place *places;
-    /* [states, 256]: the next state in the low 16 bits, above it the round in which it was paid for; UNKNOWN: not
-     * taken yet */
+    /* [states, 256]: the next state in the low 16 bits, above it the round in which the step's cost was last counted;
+     * UNKNOWN: the step was not taken yet */
     uint32_t *steps;
-    uint8_t *costs;  /* [states, 256] costs of the steps that were taken, as logarithms */
-    uint32_t *plain; /* [states]: the state with plain counters; UNKNOWN: not looked for yet */
+    uint8_t *costs;  /* [states, 256] costs of these steps, as logarithms */
+    uint32_t *plain; /* [states]: the state with plain counters (see plain_of); UNKNOWN: not looked for yet */
     uint32_t round, last_round;
     size_t spent, most;
     size_t frame_count, frame_capacity, state_count, state_capacity, place_count, place_capacity;
     uint32_t *frame_table, *state_table; /* numbers + 1 by hash; 0: empty */
     size_t frame_slots, state_slots;
-    /* [AT_ONCE_MAX] places of the state that is being made; waiting: nodes that are still to be looked at */
+    /* [AT_ONCE_MAX] places of the state that is being made; waiting: places that are still to be looked at */
     place *found, *waiting;
     size_t found_count, waiting_count;
     bool found_end;
@@ -118,8 +118,8 @@ static const fr_count_limit *limit_of(const fr_automaton *a, counter c) {
     return &a->nodes.limits[c.limit - 1];
 }
 
-/* Counts one thing more; false: the count, or the count with the things that must follow, would exceed the largest
- * one. If there is no largest count, counting stops at the least one, so that there are few states. */
+/* Counts one more repetition; false: that count, or that count and the repetitions that must follow, would exceed the
+ * largest count. Without a largest count the counter stops at the least count, which keeps the states few. */
 static bool count_one(const fr_automaton *a, const fr_count_step *step, counter *c) {
     const fr_count_limit *limit = &a->nodes.limits[step->limit];
     uint64_t count = c->count + UINT64_C(1), ends = count + step->behind;
@@ -130,8 +130,8 @@ static bool count_one(const fr_automaton *a, const fr_count_step *step, counter 
     return true;
 }
 
-/* Replaces a count that is far from both bounds by the lowest such count. No token reaches a bound from either count,
- * so both allow the same tokens. */
+/* Replaces a count that is far from both bounds by the lowest such count. Far means that no token is long enough to
+ * reach a bound, so the old and the new count allow the same tokens. */
 static counter plain_of(const fr_automaton *a, counter c) {
     if (!c.limit) return c;
     const fr_count_limit *limit = limit_of(a, c);
@@ -193,8 +193,8 @@ static int by_frame(const void *one, const void *other) {
     return (a->counter.count > b->counter.count) - (a->counter.count < b->counter.count);
 }
 
-/* True if `one`, which is sorted before `other` and so has counted less, allows every text that `other` allows: the
- * least is reached, and a lower count leaves more room. */
+/* True if `one` allows every text that `other` allows. `one` is sorted before `other`, so its count is lower: once it
+ * has reached the least count, it only leaves more room below the largest. */
 static bool covers(const fr_automaton *a, const place *one, const place *other) {
     if (one->frame != other->frame || one->node != other->node || one->counter.limit != other->counter.limit)
         return false;
@@ -282,8 +282,8 @@ static fr_status reach(fr_automaton *a, uint32_t node, uint32_t frame_number, co
     return FR_OK;
 }
 
-/* Calls a rule. A call at this rule's end returns to this rule's own caller and keeps its counter; any other call has
- * a counter of its own. */
+/* Calls a rule. A call at the end of this rule returns to this rule's own caller and continues this rule's counter;
+ * any other call begins a counter of its own. */
 static fr_status call(fr_automaton *a, const fr_grammar_node *node, place p) {
     const uint32_t entry = a->nodes.entries[node->other];
     if (a->nodes.items[node->next].kind == FR_NODE_END) return reach(a, entry, p.frame, p.counter);
@@ -383,7 +383,7 @@ fr_status fr_automaton_begin(fr_automaton *a, uint32_t *number) {
     return settle(a, number);
 }
 
-/* Takes a step for the first time, and keeps its result and its cost. */
+/* Takes a step for the first time, and stores its result and its cost. */
 static fr_status find_step(fr_automaton *a, uint32_t number, uint8_t byte) {
     const state s = a->states[number];
     uint32_t next;
@@ -401,7 +401,7 @@ static fr_status find_step(fr_automaton *a, uint32_t number, uint8_t byte) {
     return FR_OK;
 }
 
-/* Takes a step and pays for it, if it was not paid for in this round. */
+/* Takes a step and counts its cost, once in a round. */
 static fr_status pay_step(fr_automaton *a, uint32_t number, uint8_t byte, uint32_t *next) {
     size_t at = (size_t)number * 256 + byte;
     if (a->steps[at] == UNKNOWN) FR_TRY(find_step(a, number, byte));
@@ -439,7 +439,8 @@ fr_status fr_automaton_spend(fr_automaton *a, size_t units) {
     return a->spent <= a->most ? FR_OK : fail_size();
 }
 
-/* Begins a round. Rounds have numbers of 16 bits: once all are used, every number is removed from steps and states. */
+/* Begins a round. Rounds have numbers of 16 bits: once all are used, the numbers are cleared from steps and states,
+ * and begin at 1 again. */
 void fr_automaton_begin_round(fr_automaton *a) {
     if (a->last_round == LAST_ROUND) {
         a->last_round = 0;
@@ -488,7 +489,7 @@ int fr_automaton_only_byte(const fr_automaton *a, uint32_t number) {
     return only;
 }
 
-/* Finds the range of places of part `index`: places that return to the same frame. */
+/* Finds the places of part `index` of a state: the places that return to the same frame. */
 static void find_part(const fr_automaton *a, const state *s, size_t index, size_t *first, size_t *end) {
     size_t last = s->first + s->count;
     for (*end = s->first;; index--) {
@@ -543,15 +544,16 @@ bool fr_automaton_is_full(const fr_automaton *a) {
     return a->state_count > STATES_MAX / 2 || a->frame_count > FRAMES_MAX / 4 || a->place_count > PLACES_MAX / 2;
 }
 
-/* Marks the frames that places return to, and those that these frames return to. A frame's number is above its
- * caller's. */
+/* Marks the frames that places return to, and all frames that these return to. One pass from the last frame suffices,
+ * because a frame's number is above its caller's. */
 static void mark_frames(const fr_automaton *a, const state *s, uint32_t *marks) {
     for (size_t i = s->first; i < s->first + s->count; i++) marks[a->places[i].frame] = 1;
     for (size_t i = a->frame_count; i-- > 1;)
         if (marks[i]) marks[a->frames[i].caller] = 1;
 }
 
-/* Makes the marked frames anew from the old ones. numbers: the marks, which are replaced by the new numbers. */
+/* Adds the marked frames again after the automaton was emptied. numbers: the marks; each is replaced by the frame's
+ * new number. */
 static fr_status keep_frames(fr_automaton *a, const frame *old, size_t count, uint32_t *numbers) {
     numbers[0] = 0;
     for (size_t i = 1; i < count; i++)

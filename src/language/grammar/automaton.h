@@ -1,9 +1,8 @@
 /* Runs rules byte by byte: tells which texts they allow, and which bytes may come next in a text.
  *
  * In: rules. Out: states and the steps between them. A state is a set of places in the rules, each with its counter
- * and the calls to which it returns. States and lists of calls are numbered as they are met, and equal ones get the
- * same number, so that a step that was taken before is only looked up. A state's number is valid until the automaton
- * is swept.
+ * and the calls to which it returns. Equal states share a number, and so do equal lists of calls, so that a step that
+ * was taken before is only looked up. A state's number is valid until the automaton is swept.
  *
  * A rule that begins with itself is refused, and so are rules that allow nothing. Thompson 1968,
  * doi:10.1145/363347.363387; Lang 1974, doi:10.1007/3-540-06841-4_65, for sets of places with shared stacks. */
@@ -31,37 +30,37 @@ fr_status fr_automaton_step(fr_automaton *automaton, uint32_t state, uint8_t byt
  * largest such byte. */
 uint8_t fr_automaton_same_until(const fr_automaton *automaton, uint32_t state, uint8_t low, uint8_t high);
 
-/* True if the bytes read so far are a complete text; true if more bytes may follow them. */
+/* The first is true if the bytes so far are a complete text, the second if more bytes may follow them. */
 bool fr_automaton_ends(const fr_automaton *automaton, uint32_t state);
 bool fr_automaton_goes_on(const fr_automaton *automaton, uint32_t state);
 
 /* Gives the only byte that can come next; -1: there are several, or the text may end here. */
 int fr_automaton_only_byte(const fr_automaton *automaton, uint32_t state);
 
-/* Gives one part of a state: the places that return to the same frame. *local: the state of these places as if they
- * returned to nothing, which many other states share. *after: the state in which the text continues when their rule
- * ends; FR_STATE_DEAD: the text ends there. After the last part *local is FR_STATE_DEAD. */
+/* Gives one part of a state: the places that return to the same frame. *local: a state of these places alone, from
+ * which their rule returns to the end of the text; many states share it. *after: the state in which the text continues
+ * once their rule ends; FR_STATE_DEAD: the text ends there. *local is FR_STATE_DEAD after the last part. */
 fr_status fr_automaton_part(fr_automaton *automaton, uint32_t state, size_t index, uint32_t *local, uint32_t *after);
 
-/* Gives a state that allows the same next tokens, with plain counts: counts that are far from both bounds are replaced
- * by the lowest such count. Many states share it. */
+/* Gives a state that allows the same next tokens, with plain counts: a count that no token can bring to either bound
+ * is replaced by the lowest such count. Many states share one plain state. */
 fr_status fr_automaton_plain(fr_automaton *automaton, uint32_t state, uint32_t *plain);
 
-/* Work is counted as if no step had been taken before, so that the point at which it is too much does not depend on
- * other requests' steps. The first sets the limit and resets the count; the second gives the count; the third adds to
- * it, and returns FR_INPUT if the limit is exceeded. */
+/* Limit, give and count the work. A step costs the same whether or not it was taken before, so that a grammar fails at
+ * the same point whatever other requests did. fr_automaton_limit sets the limit and resets the count;
+ * fr_automaton_spend gives FR_INPUT once the limit is exceeded. */
 void fr_automaton_limit(fr_automaton *automaton, size_t most);
 size_t fr_automaton_spent(const fr_automaton *automaton);
 fr_status fr_automaton_spend(fr_automaton *automaton, size_t units);
 
-/* Begins a round. Within a round each step counts once. Outside of rounds (FR_NO_ROUND) it counts each time.
- * fr_automaton_set_round gives the round before. */
+/* Begins a round. The cost of a step counts once in a round, and each time outside of rounds (FR_NO_ROUND).
+ * fr_automaton_set_round sets the round and gives the one before. */
 #define FR_NO_ROUND 0x10000u
 void fr_automaton_begin_round(fr_automaton *automaton);
 uint32_t fr_automaton_set_round(fr_automaton *automaton, uint32_t round);
 
-/* The first gives the number of states. The second is true if there may be too little room for the work that
- * FR_AUTOMATON_MAX allows. The third forgets all states but *kept, which gets another number. */
+/* Give the number of states; tell whether there may be too little room for the work that FR_AUTOMATON_MAX allows; and
+ * forget all states but *kept, which gets another number. */
 #define FR_AUTOMATON_MAX 8000000
 size_t fr_automaton_states(const fr_automaton *automaton);
 bool fr_automaton_is_full(const fr_automaton *automaton);

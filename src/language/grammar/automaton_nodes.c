@@ -10,7 +10,7 @@
 
 #define NODES_MAX (1u << 20)
 #define DEPTH_MAX 400 /* the most expressions within each other */
-#define END       0u  /* the node at which all rules end */
+#define END       0u  /* the node that ends every rule */
 
 typedef struct making {
     fr_grammar_nodes *nodes;
@@ -51,13 +51,14 @@ static uint32_t add_split(making *m, uint32_t next, uint32_t other) {
 
 /* ------------------------------------------------------------------------------------------------------- characters */
 
-/* Characters of one length whose bytes vary independently of each other. */
+/* Characters whose encodings have the same length, with a range for each byte: every combination of bytes within the
+ * ranges is one of the characters. */
 typedef struct byte_run {
     uint8_t length, low[4], high[4];
 } byte_run;
 
-/* The runs of some ranges of characters, sorted. any[n]: the node that reads the last n bytes of a character, whatever
- * they are; it is made once. */
+/* The byte runs of a class of characters, sorted. any[n]: the node that reads any n last bytes of a character, made
+ * once. */
 typedef struct characters {
     making *m;
     uint32_t next, any[4];
@@ -90,8 +91,8 @@ static void add_bytes(characters *c, uint32_t low, uint32_t high) {
     c->runs[c->count++] = run;
 }
 
-/* Adds characters whose encodings have the same length. The range is cut until its bytes vary independently: a byte
- * that varies must be followed only by bytes of the whole range. */
+/* Adds characters whose encodings have the same length. The range is cut until each part is a byte run: if a byte
+ * varies, the bytes after it must take all their values. */
 static void add_same_length(characters *c, uint32_t low, uint32_t high) {
     for (uint32_t mask = 0x3F; mask < high && mask < 0xFFFFFF; mask = mask << 6 | 0x3F) {
         if ((low & ~mask) == (high & ~mask)) continue;
@@ -120,8 +121,8 @@ static void add_range(characters *c, uint32_t low, uint32_t high) {
     }
 }
 
-/* Makes the nodes that read runs from their byte `at` on. Runs that begin alike share a node, so that few places are
- * held at once while a character of a large class is read. */
+/* Makes the nodes that read runs from their byte `at` on. Runs that begin alike share a node, so that a state has few
+ * places while a character of a large class is read. */
 static uint32_t make_runs(characters *c, const byte_run *runs, size_t count, size_t at) {
     uint32_t entry = END;
     size_t left = runs->length - at, end;
@@ -138,7 +139,7 @@ static uint32_t make_runs(characters *c, const byte_run *runs, size_t count, siz
     return entry;
 }
 
-/* Makes the nodes of a class of characters. A class without ranges becomes a node that no byte passes. */
+/* Makes the nodes of a class of characters. A class without ranges becomes a node that reads no byte at all. */
 static uint32_t make_characters(making *m, const fr_expression_node *e, uint32_t next) {
     characters c = {.m = m, .next = next};
     const fr_character_range *ranges = m->rules->ranges + e->first;
@@ -161,8 +162,8 @@ static uint32_t make_token(making *m, const fr_expression_node *e, uint32_t next
 
 /* A rule is copied to the places that refer to it, unless it is large or repeats without end. States share the part of
  * a mask that lies within a rule, so a rule for a string should stay a rule, while a rule for its characters need not.
- * A reference at the end of another rule is always a call: such a call needs no place to return to, so it costs
- * nothing, and an automaton whose rules each end with the next one keeps its few states. */
+ * A reference at the end of another rule is always a call, which needs no place to return to and so costs nothing; if
+ * each rule ends by calling the next, as the states of a language do, few states result. */
 enum { NOT_SEEN, BEING_SEEN, LARGE, SIZE_BASE };
 #define COPIED_MAX 256 /* ranges and rules of a body, with each repetition counted as often as it repeats */
 #define WIDE_RANGE 8   /* a range of characters of several bytes counts as this many of one byte */
@@ -207,8 +208,8 @@ static size_t size_of(making *m, fr_expression expression, size_t depth) {
 
 enum { UNASKED, NEVER_EMPTY, EMPTY_TOO };
 
-/* True if the expression allows the empty text. A rule met again within itself counts as not empty: it adds no empty
- * text of its own. */
+/* True if the expression allows the empty text. A rule that is met again within itself counts as not empty, because it
+ * adds no empty text of its own. */
 static bool may_be_empty(making *m, fr_expression expression, size_t depth) {
     const fr_expression_node *e = &m->rules->expressions[expression];
     if (depth >= DEPTH_MAX) return false; /* `make` refuses such a depth */
@@ -231,7 +232,7 @@ static bool may_be_empty(making *m, fr_expression expression, size_t depth) {
 
 /* ---------------------------------------------------------------------------------------------------- counted parts */
 
-/* Finds the limit with these bounds, mostly the one that was asked for last, or adds it. */
+/* Finds the limit with these bounds, or adds it. The search begins with the last one, which is mostly the one. */
 static uint32_t limit_of(making *m, uint32_t least, uint32_t most) {
     fr_grammar_nodes *n = m->nodes;
     for (size_t i = n->limit_count; i > 0 && i + 16 > n->limit_count; i--)
@@ -271,7 +272,8 @@ static uint32_t add_call(making *m, uint32_t rule, uint32_t next) {
 static uint32_t make(making *m, fr_expression expression, uint32_t next, size_t depth);
 static uint32_t make_nonempty(making *m, fr_expression expression, uint32_t next, size_t depth);
 
-/* Makes `least` copies, followed by as many optional copies as are allowed, or by a loop. */
+/* Makes `least` copies of a body, followed by as many optional copies as are allowed, or by a loop if there is no
+ * largest count. */
 static uint32_t make_copies(making *m, const fr_expression_node *e, uint32_t next, size_t depth) {
     uint32_t entry = next;
     if (e->most == FR_GRAMMAR_UNBOUND) {
@@ -290,7 +292,8 @@ static uint32_t make_copies(making *m, const fr_expression_node *e, uint32_t nex
     return entry;
 }
 
-/* Makes a loop that counts. nonempty: the body's empty text is left out, so that every count reads at least a byte. */
+/* Makes a loop that counts. nonempty: the body's empty text is left out, so that each repetition reads at least a
+ * byte. */
 static uint32_t make_loop(making *m, const fr_expression_node *e, uint32_t least, bool nonempty, uint32_t next,
                           size_t depth) {
     bool outer = m->counting;
@@ -308,7 +311,8 @@ static uint32_t make_loop(making *m, const fr_expression_node *e, uint32_t least
     return add_call(m, rule, next);
 }
 
-/* Repeats a body. Empty texts can make up any least count, so a body that may be empty has a least of 0. */
+/* Repeats a body. If the body may be empty, the least count becomes 0, because empty texts can make up the missing
+ * repetitions. */
 static uint32_t make_repeat(making *m, const fr_expression_node *e, uint32_t least, uint32_t next, size_t depth) {
     fr_expression_node copied = *e;
     size_t times = e->most == FR_GRAMMAR_UNBOUND ? least : e->most;
@@ -355,7 +359,7 @@ static uint32_t make(making *m, fr_expression expression, uint32_t next, size_t 
     }
 }
 
-/* Makes a node that no byte passes. */
+/* Makes a node that reads no byte at all, for an expression that allows nothing. */
 static uint32_t make_nothing(making *m) {
     return add(m, (fr_grammar_node){.kind = FR_NODE_BYTE, .low = 1, .high = 0});
 }
@@ -404,7 +408,8 @@ static uint32_t make_nonempty(making *m, fr_expression expression, uint32_t next
 
 /* ----------------------------------------------------------------------------------------- rules that allow nothing */
 
-/* The links that lead to each node: a node has up to two links, each in the list of the node that it leads to. */
+/* The links between nodes, listed by the node that they lead to. Link 2n leads from node n to its `next`; link 2n + 1
+ * leads to its `other`, or to the rule that it calls. */
 typedef struct links {
     uint32_t *first, *next; /* first: [nodes]; next: [2 nodes]; link + 1, 0: none */
     uint32_t *waiting;      /* [nodes] live nodes, whose incoming links are still to be followed */
@@ -422,8 +427,8 @@ static void revive(fr_grammar_nodes *n, links *l, uint32_t node) {
     l->waiting[l->waiting_count++] = node;
 }
 
-/* Finds the live nodes. A node is live if a node that it leads to is live; a call, if both its rule and the node after
- * it are. */
+/* Finds the live nodes, from which the end of their rule can be reached. A node is live if a node that it leads to is
+ * live; a call is live if both its rule and the node after it are. */
 static void find_live(fr_grammar_nodes *n, links *l) {
     for (uint32_t i = 0; i < n->count; i++) {
         const fr_grammar_node *node = &n->items[i];
@@ -469,14 +474,14 @@ typedef struct beginnings {
     size_t depth;
 } beginnings;
 
-/* True if the node can be passed without a byte. The end of a count can't if its least is above 0, because each count
- * reads a byte. */
+/* True if the node can be passed without a byte. The end of a count with a least count above 0 can't, because each
+ * repetition reads a byte. */
 static bool passes(const beginnings *b, const fr_grammar_node *node) {
     if (node->kind == FR_NODE_CALL) return b->rules[node->other] == MAY_BE_EMPTY;
     return node->kind != FR_NODE_COUNTED || b->nodes->limits[node->other].least == 0;
 }
 
-/* Finds out whether a rule allows the empty text, and refuses rules that begin with themselves. */
+/* Finds out if a rule allows the empty text, and refuses rules that begin with themselves. */
 static fr_status look_at_rule(beginnings *b, uint32_t rule, size_t bottom) {
     const fr_grammar_nodes *n = b->nodes;
     if (b->rules[rule] >= CONSUMES) return FR_OK;

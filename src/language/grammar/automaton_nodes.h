@@ -1,8 +1,8 @@
-/* The nodes over which an automaton walks: they read a byte each, or lead to others.
+/* The nodes over which an automaton walks: each reads a byte, or leads to other nodes.
  *
  * In: rules. Out: nodes. A character becomes the bytes of its UTF-8. A repetition becomes copies if they are few, and
- * otherwise a loop that counts, whatever its bounds. Each activation of a rule has one counter, so a counted loop
- * within another one becomes a rule of its own. */
+ * otherwise a loop that counts. A call of a rule has one counter, so a counted loop within another one becomes a rule
+ * of its own. */
 #ifndef FR_SRC_LANGUAGE_GRAMMAR_AUTOMATON_NODES_H
 #define FR_SRC_LANGUAGE_GRAMMAR_AUTOMATON_NODES_H
 
@@ -23,12 +23,13 @@ typedef struct fr_grammar_node {
     uint32_t next, other;
 } fr_grammar_node;
 
-/* The bounds of a count at its end. Counts that are more than `margin` away from both bounds allow the same tokens. */
+/* The bounds of a count where it ends. All counts that are more than `margin` away from both bounds allow the same
+ * tokens. */
 typedef struct fr_count_limit {
     uint32_t least, most, margin;
 } fr_count_limit;
 
-/* Counts one more thing, after which at least `behind` more must follow; exactly: precisely so many. */
+/* Counts one more repetition, after which at least `behind` more must follow; exactly: precisely so many follow. */
 typedef struct fr_count_step {
     uint32_t limit, behind;
     bool exactly;

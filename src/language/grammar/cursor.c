@@ -1,4 +1,4 @@
-/* Reads at a place in a text (cursor.h). */
+/* Reads bytes and characters of a text (cursor.h). */
 #include "src/language/grammar/cursor.h"
 
 #include <utf8proc.h>

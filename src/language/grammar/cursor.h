@@ -1,6 +1,7 @@
 /* Reads a text byte by byte or character by character, for the languages in which grammars are written.
  *
- * In: a text of any bytes. Out: bytes and characters at the present place, which moves past those that were taken. */
+ * In: a text of any bytes. Out: bytes and characters at the cursor's offset, which moves past those that were
+ * taken. */
 #ifndef FR_SRC_LANGUAGE_GRAMMAR_CURSOR_H
 #define FR_SRC_LANGUAGE_GRAMMAR_CURSOR_H
 
@@ -11,11 +12,13 @@ typedef struct fr_cursor {
     size_t at;
 } fr_cursor;
 
-/* Gives the next byte, or -1 at the end. The second is true if the next byte is this one, and then takes it. */
+/* The first gives the next byte, or -1 at the end. The second takes the next byte if it is the given one; false: it is
+ * another one. */
 int fr_cursor_peek(const fr_cursor *cursor);
 bool fr_cursor_take(fr_cursor *cursor, char byte);
 
-/* Takes a number of exactly `digits` hexadecimal digits, at most 8; false: one is missing, and the place is there. */
+/* Takes a number of exactly `digits` hexadecimal digits, at most 8. False: a digit is missing, and the cursor stands
+ * where it should be. */
 bool fr_cursor_take_hex(fr_cursor *cursor, size_t digits, uint32_t *number);
 
 /* Takes a character of UTF-8; false: there is none, and nothing is taken. */

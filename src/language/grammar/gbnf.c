@@ -14,13 +14,13 @@
 typedef struct rule_name {
     fr_text name;
     uint32_t rule;
-    size_t first; /* offset of its first mention */
+    size_t first; /* offset of the rule's first mention */
 } rule_name;
 
 typedef struct reader {
     fr_cursor c;
     fr_grammar_rules *rules;
-    rule_name *names; /* [slots] by hash */
+    rule_name *names; /* [slots] names by hash */
     size_t name_count, slots;
 } reader;
 

@@ -1,4 +1,4 @@
-/* Finds the tokens that may come next in a text of a grammar (grammar.h). */
+/* Finds the tokens that may come next in a text that follows a grammar (grammar.h). */
 #include "src/language/grammar/grammar.h"
 
 #include <stdlib.h>
@@ -8,13 +8,15 @@
 #include "src/language/grammar/readers.h"
 #include "src/language/grammar/text_runs.h"
 
-#define KEPT_BYTES_MAX ((size_t)64 << 20) /* bytes of masks */
+#define KEPT_BYTES_MAX ((size_t)64 << 20) /* the most bytes of masks */
 #define TEXT_MAX       ((size_t)1 << 20)
 #define APART_MAX      64
-/* words of a mask: a walk over so many takes as long as one node of the tree, the automaton's unit of work */
+/* Words of a mask: going through this many takes as long as visiting one node of the tree, the automaton's unit of
+ * work. */
 #define UNIT_WORDS     16
 
-/* The tokens that a state allows while its rule lasts, and the nodes of the tree at which the rule may end. */
+/* The tokens that the places of one rule allow as long as they stay in the rule, and the nodes of the tree at which
+ * the rule may end. */
 typedef struct local_mask {
     uint64_t *bits; /* NULL: not made yet */
     uint32_t *returns;
@@ -30,7 +32,7 @@ struct fr_grammar {
     size_t capacity, words, kept, sweeps;
     int32_t apart[APART_MAX]; /* tokens that count only as themselves, not as text */
     size_t apart_count;
-    uint32_t path[FR_TREE_DEPTH_MAX + 1]; /* states of the nodes above the node of a walk, by depth */
+    uint32_t path[FR_TREE_DEPTH_MAX + 1]; /* states at the nodes above the one that a walk has reached, by depth */
 };
 
 /* ----------------------------------------------------------------------------------------------------------- memory */
@@ -98,7 +100,8 @@ static fr_status note_return(local_mask *m, uint32_t node) {
     return FR_OK;
 }
 
-/* Tokens that need not be walked to: those of at most so many characters, all of one class. */
+/* Tokens that are allowed without a walk over their bytes: all that have at most `length` characters, each of the
+ * class. */
 typedef struct slice {
     int class, index; /* class -1: none */
     size_t length;
@@ -120,15 +123,15 @@ static const fr_slice_origin *origin_at(const fr_grammar *g, uint32_t node) {
     return NULL;
 }
 
-/* Arrives at a node whose text leads to a living state: allows the node's own tokens. m: also notes the node if the
- * text may end here. */
+/* Handles a node of the tree whose text leads to a living state: allows the node's own tokens. m: the node is also
+ * noted there if the text may end here; NULL: it is not. */
 static fr_status arrive(fr_grammar *g, uint32_t node, uint32_t state, uint64_t *bits, local_mask *m) {
     allow(g, bits, &g->tree->nodes[node]);
     return m && fr_automaton_ends(g->automaton, state) ? note_return(m, node) : FR_OK;
 }
 
-/* Allows all tokens below the node `from`, at which the text is in a state, except those of a slice, which are known.
- * m: notes the nodes at which the text may end; NULL: does not. */
+/* Allows all tokens below the node `from`, given the state of the text there, except those of a slice, which are
+ * allowed already. m: the nodes at which the text may end are noted there; NULL: they are not. */
 static fr_status walk(fr_grammar *g, uint32_t from, uint32_t state, slice known, uint64_t *bits, local_mask *m) {
     const fr_token_node *nodes = g->tree->nodes;
     const uint32_t end = nodes[from].end;
@@ -155,7 +158,7 @@ static fr_status walk(fr_grammar *g, uint32_t from, uint32_t state, slice known,
     return fr_automaton_spend(g->automaton, 2 + visited);
 }
 
-/* Allows a stop, and the tokens below it, beginning at the state before the stop's character. */
+/* Allows the token of a stop, and the tokens below it. state: the one before the stop's character. */
 static fr_status walk_stop(fr_grammar *g, const fr_slice_stop *stop, uint32_t state, uint64_t *bits, local_mask *m) {
     for (uint8_t i = 0; i < stop->count; i++) {
         FR_TRY(fr_automaton_step(g->automaton, state, stop->bytes[i], &state));
@@ -168,8 +171,8 @@ static fr_status walk_stop(fr_grammar *g, const fr_slice_stop *stop, uint32_t st
     return walk(g, stop->node, state, NO_SLICE, bits, m);
 }
 
-/* Allows the tokens that a slice lacks, given the states after each number of its characters: those that leave the
- * class, and those that are longer than the slice. */
+/* Allows the tokens below an origin that are not in its slice: those that leave the class, and those that are longer
+ * than the slice. states: those after each number of the slice's characters. */
 static fr_status walk_stops(fr_grammar *g, const fr_slice_stops *stops, slice known, const uint32_t *states,
                             uint64_t *bits, local_mask *m) {
     size_t most = known.length < FR_STOP_TEXTS_MAX ? known.length : FR_STOP_TEXTS_MAX;
@@ -186,7 +189,7 @@ static fr_status walk_stops(fr_grammar *g, const fr_slice_stops *stops, slice kn
     return FR_OK;
 }
 
-/* Finds the largest slice whose tokens may all come. */
+/* Finds the largest slice whose tokens are all allowed. */
 static fr_status find_slice(fr_grammar *g, uint32_t state, slice *found) {
     *found = NO_SLICE;
     for (int class = FR_SLICE_CLASSES - 1; class >= 0 && found->class < 0; class --) {
@@ -198,7 +201,7 @@ static fr_status find_slice(fr_grammar *g, uint32_t state, slice *found) {
     return FR_OK;
 }
 
-/* Allows all tokens below an origin, at which the text is in a state: first a slice, then the tokens that it lacks. */
+/* Allows all tokens below an origin, given the state of the text there: first those of a slice, then the others. */
 static fr_status walk_origin(fr_grammar *g, const fr_slice_origin *origin, uint32_t state, uint64_t *bits,
                              local_mask *m) {
     uint32_t states[FR_STOP_TEXTS_MAX + 1];
@@ -305,7 +308,7 @@ static fr_status step(fr_grammar *g, uint32_t state, fr_text bytes, uint32_t *ne
     return FR_OK;
 }
 
-/* Steps over a token. If the token may be itself or text, it counts as itself. */
+/* Steps over a token. A token that may come both as itself and as text counts as itself. */
 fr_status fr_grammar_step(fr_grammar *g, uint32_t state, int32_t id, uint32_t *next) {
     uint8_t sign[FR_TOKEN_SIZE];
     fr_text text;

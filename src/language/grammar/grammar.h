@@ -1,20 +1,21 @@
-/* Tells which tokens may come next in a text of a grammar.
+/* Tells which tokens may come next in a text that follows a grammar.
  *
  * In: a grammar and a tree of tokens. Out: states of texts, and for each state a mask: one bit for each token that may
  * come next. Masks are kept, both for a state and for a part of a state that other states share (the inside of a
- * string, wherever that string is). Of such a part only the tokens that reach beyond it are walked anew. So most steps
- * look a mask up (Dong et al. 2024, arXiv:2411.15100).
+ * string, wherever that string is). In a shared part only the tokens that reach beyond it are walked anew, so most
+ * steps only look a mask up (Dong et al. 2024, arXiv:2411.15100).
  *
- * Only one thread may use a grammar at a time. States are valid until the grammar makes room, which fr_grammar_sweeps
- * counts. */
+ * Only one thread may use a grammar at a time. A state is valid until fr_grammar_make_room forgets the states, which
+ * fr_grammar_sweeps counts. */
 #ifndef FR_SRC_LANGUAGE_GRAMMAR_GRAMMAR_H
 #define FR_SRC_LANGUAGE_GRAMMAR_GRAMMAR_H
 
 #include "src/language/grammar/automaton.h"
 #include "src/language/grammar/token_tree.h"
 
-/* The first forgets all states and masks but *state, which gets another number, if there are many: then a mask and a
- * step have room. The second counts how often that has happened. The third gives the state of an empty text. */
+/* fr_grammar_make_room makes room for a mask and a step: if there are many states or masks, it forgets all but *state,
+ * which gets another number. fr_grammar_sweeps counts how often that has happened. fr_grammar_begin gives the state of
+ * an empty text. */
 fr_status fr_grammar_make_room(fr_grammar *grammar, uint32_t *state);
 size_t fr_grammar_sweeps(const fr_grammar *grammar);
 fr_status fr_grammar_begin(fr_grammar *grammar, uint32_t *state);
@@ -26,10 +27,10 @@ fr_status fr_grammar_step(fr_grammar *grammar, uint32_t state, int32_t id, uint3
 bool fr_grammar_ends(const fr_grammar *grammar, uint32_t state);
 
 /* Gives the mask of a state: bit id % 64 of word id / 64 says whether a token may come next, for the tree's `vocab`
- * ids. FR_INPUT: finding it takes too much work, by a count that depends only on the grammar and the text. */
+ * ids. FR_INPUT: finding it takes too much work; the limit depends only on the grammar and the text. */
 fr_status fr_grammar_mask(fr_grammar *grammar, uint32_t state, const uint64_t **bits);
 
-/* Gives the bytes that must come next, at most `size`. */
+/* Gives the bytes that must come next, at most `size`, as the grammar allows no others. */
 fr_status fr_grammar_forced(fr_grammar *grammar, uint32_t state, char *bytes, size_t size, size_t *length);
 
 const fr_token_tree *fr_grammar_tree(const fr_grammar *grammar);

@@ -12,7 +12,7 @@
 #define DIGITS_MAX      18 /* digits of an integer without bounds */
 #define FRACTION_MAX    6
 #define KEY_MAX         40  /* characters of a bare key after its first */
-#define NAME_LENGTH_MAX 200 /* bytes of a name that other keys must differ from */
+#define NAME_LENGTH_MAX 200 /* bytes of a name that other keys must not equal */
 
 fr_written_parts fr_written_parts_of(fr_grammar_rules *rules) {
     return (fr_written_parts){.rules = rules,
@@ -139,7 +139,8 @@ static fr_expression by_code(fr_written_parts *p) {
     return then(p, string(p, "\\u"), fr_expression_or(p->rules, whole, lower));
 }
 
-/* Writes characters between marks. If the marks are written as text, a string has no '<', with which they begin. */
+/* Writes the characters of a string between marks. If the marks are written as text, a string has no '<', because they
+ * begin with it. */
 static fr_expression bare_characters(fr_grammar_rules *rules, const fr_character_range *ranges, size_t count,
                                      bool except) {
     fr_character_range *all = malloc((count + 2) * sizeof *all);
@@ -202,8 +203,8 @@ static uint32_t code_at(const char *text, size_t at, size_t *length) {
     return size < 1 ? 0xFFFD : (uint32_t)code;
 }
 
-/* Allows all ends of a string, up to its quote, after the first `at` bytes of some sorted names, so that the string is
- * none of the names. */
+/* Allows every way to end a string whose first `at` bytes are those of some sorted names, up to its quote, such that
+ * the string is none of the names. */
 static fr_expression other_end(fr_written_parts *p, const char *const *names, size_t count, size_t at) {
     fr_expression quote = string(p, "\"");
     fr_expression any = fr_expression_repeat(p->rules, plain_except(p->rules, NULL, 0), 0, FR_GRAMMAR_UNBOUND);
@@ -236,7 +237,7 @@ static fr_expression any_key(fr_written_parts *p);
 
 fr_expression fr_written_other_string(fr_written_parts *p, const char *const *names, size_t count) {
     const char **sorted = p->mark ? NULL : malloc((count + 1) * sizeof *sorted);
-    if (p->mark) return any_key(p); /* bare keys: there are no names */
+    if (p->mark) return any_key(p); /* bare keys are not compared with names */
     if (!sorted) {
         p->rules->status = FR_MEMORY;
         return 0;
@@ -297,8 +298,8 @@ static void add_naturals(fr_written_parts *p, fr_decimal low, fr_decimal high, c
     }
 }
 
-/* Finds the smallest and the largest integer within the bounds. A missing bound is far away: integers get at most
- * DIGITS_MAX digits, or one more than the other bound has. */
+/* Finds the smallest and the largest integer within the bounds. Without one bound, integers get at most DIGITS_MAX
+ * digits, or one more than the other bound has. */
 static void whole_bounds(const fr_written_bounds *b, fr_decimal *low, fr_decimal *high) {
     const fr_decimal far_low = fr_decimal_nines(DIGITS_MAX, true), far_high = fr_decimal_nines(DIGITS_MAX, false);
     *low = b->has_least && b->above_least ? fr_decimal_next(b->least, false) : b->has_least ? b->least : far_low;
@@ -332,8 +333,8 @@ bool fr_written_integer(fr_written_parts *p, const fr_written_bounds *bounds, fr
     return some;
 }
 
-/* Allows numbers with a fraction that is not 0. Each lies between its whole part and the next one, so bounds on whole
- * parts suffice. */
+/* Allows numbers with a fraction that is not 0. Such a number lies between two neighbouring integers, so bounds on its
+ * whole part suffice. */
 static void add_fractions(fr_written_parts *p, const fr_written_bounds *b, fr_expression *all, bool *some) {
     const fr_decimal far = fr_decimal_nines(DIGITS_MAX - 1, false);
     fr_decimal low = b->has_least ? larger(b->least, ZERO) : ZERO, high = b->has_most ? b->most : far;

@@ -19,7 +19,7 @@ typedef struct fr_written_parts {
     fr_grammar_rules *rules;
     uint32_t string, any, object, array;
     fr_expression mark; /* the mark before and after a string, for the bare form; 0: JSON's quote */
-    bool mark_is_text;  /* the mark is written as text; otherwise it is a token as itself, which no text is */
+    bool mark_is_text;  /* the mark is written as text; otherwise it is a token as itself, which no text can spell */
     bool lenient;       /* ignores parts of a schema that are not built or not valid, instead of refusing the schema */
 } fr_written_parts;
 
@@ -38,8 +38,8 @@ fr_expression fr_written_literal(fr_written_parts *parts, const json_t *value);
 fr_write_characters *fr_written_writer(const fr_written_parts *parts);
 fr_expression fr_written_quote(fr_written_parts *parts);
 
-/* Allows characters inside quotes, with the arguments of fr_write_characters; allows any `least` to `most` characters
- * between quotes. */
+/* The first allows characters inside quotes, with the arguments of fr_write_characters. The second allows any `least`
+ * to `most` characters between quotes. */
 fr_expression fr_written_write(fr_grammar_rules *rules, const fr_character_range *ranges, size_t count, bool except);
 fr_expression fr_written_string_of_length(fr_written_parts *parts, uint32_t least, uint32_t most);
 
@@ -47,11 +47,12 @@ fr_expression fr_written_string_of_length(fr_written_parts *parts, uint32_t leas
 fr_expression fr_written_other_string(fr_written_parts *parts, const char *const *names, size_t count);
 
 /* The bounds of a number. The functions allow the integers or the real numbers between them. A bound of real numbers
- * is kept only for fractions of at most six digits. False: no number between the bounds can be written here. */
+ * is kept only for fractions of at most six digits. They give false if no number between the bounds can be written in
+ * this form. */
 typedef struct fr_written_bounds {
     bool has_least, has_most;
-    bool above_least, below_most; /* the bound is a whole number that is not included */
-    fr_decimal least, most;       /* the bounds, or the whole numbers next to them that lie between them */
+    bool above_least, below_most; /* the bound is a whole number that does not belong to the range */
+    fr_decimal least, most;       /* the bounds; if a bound is no whole number, the next one within the range */
 } fr_written_bounds;
 bool fr_written_integer(fr_written_parts *parts, const fr_written_bounds *bounds, fr_expression *expression);
 bool fr_written_number(fr_written_parts *parts, const fr_written_bounds *bounds, fr_expression *expression);

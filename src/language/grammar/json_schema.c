@@ -12,7 +12,7 @@
 #define SCHEMAS_MAX 20000
 #define LOOKS_MAX   8    /* the most references that are followed in a row */
 #define TYPES_MAX   7    /* the most types of a schema; JSON Schema has no more */
-#define VALUES_MAX  4000 /* the most listed values; an automaton can't be in more places at once */
+#define VALUES_MAX  4000 /* the most listed values: each may be a place, and a state has no more places */
 
 struct fr_schema_reference {
     const json_t *schema;
@@ -53,7 +53,8 @@ fr_status fr_schema_read_some(reader *r, const json_t *schema, const fr_schema_p
 
 /* ----------------------------------------------------------------------------------------------------------- counts */
 
-/* Reads a count: `otherwise` if there is no such keyword, `beyond` if it is above what any text can reach. */
+/* Reads a count: `otherwise` if the schema does not have the keyword, `beyond` if the count is larger than any text
+ * can reach. */
 static uint32_t read_count(const json_t *schema, const char *key, uint32_t otherwise, uint32_t beyond) {
     const json_t *number = json_object_get(schema, key);
     if (!number) return otherwise;
@@ -253,7 +254,7 @@ static fr_status read_reference(reader *r, const json_t *target, const fr_schema
 
 /* ----------------------------------------------------------------------------------------------------- combinations */
 
-/* Prepares a part of a schema, so that it can be merged with the rest. */
+/* Prepares a part of a schema so that it can be merged with the rest. */
 static fr_status read_part(reader *r, const json_t *part, const fr_schema_path *path, json_t **ready) {
     const json_t *said = fr_schema_look_through(r, part, path);
     FR_TRY(fr_schema_check_words(r, said, path));
@@ -274,7 +275,7 @@ static fr_status merge_part(reader *r, json_t **rest, const json_t *part, const 
     return status;
 }
 
-/* Reads a schema merged with the rest of the schema that contains it. Takes `rest`. */
+/* Merges a schema with the rest of the schema that contains it, and reads the result. Takes `rest`. */
 static fr_status read_merged(reader *r, json_t *rest, const json_t *with, const fr_schema_path *path,
                              fr_expression *expression) {
     fr_status status = merge_part(r, &rest, with, path);
@@ -364,8 +365,8 @@ static bool may_say_less(const reader *r, fr_status status) {
     return failed && r->parts->lenient && r->parts->rules->status == FR_OK && r->schemas <= SCHEMAS_MAX;
 }
 
-/* Reads only the keywords that are always built, as far as they are valid. If that fails, reads only the type; if that
- * fails, allows any value. */
+/* Reads only the keywords that are always built and valid. If that fails, it reads only the type; if that fails too,
+ * it allows any value. */
 static fr_status read_leniently(reader *r, const json_t *schema, const fr_schema_path *path,
                                 fr_expression *expression) {
     static const char *const kept[] = {"type",       "enum",      "const",

@@ -5,8 +5,8 @@
 #include "src/language/grammar/json_parts.h"
 #include "src/language/grammar/json_schema_words.h"
 
-/* Makes an expression of a schema's values, written as the parts write them. root: the schema that references are
- * relative to. path: the place of the schema in the root; NULL: it is the root. */
+/* Makes an expression of a schema's values, in the written form that `parts` says. root: the schema that references
+ * are relative to. path: the place of the schema in the root; NULL: it is the root. */
 fr_status fr_json_schema_expression(const json_t *root, const json_t *schema, const fr_schema_path *path,
                                     fr_written_parts *parts, fr_expression *expression);
 

@@ -1,5 +1,6 @@
-/* Makes expressions of a schema's arrays (json_schema_reader.h). Lists without equal items are built if the values of
- * the items are known: a few values may come in any order, more only in the order of the schema. */
+/* Makes expressions of a schema's arrays (json_schema_reader.h). Arrays whose items must all differ are built only if
+ * the possible values of the items are known: a few values may come in any order, more only in the order of the
+ * schema. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -9,13 +10,13 @@
 #define RULES_MAX    20000 /* the most rules of values that come in the schema's order */
 #define HITS_MAX     64    /* the most items that `contains` may require */
 #define CHOICES_MAX  8     /* the most choices within each other */
-#define INTEGERS_MAX 100   /* the most integers that are listed, and only if their bounds are within BOUND_MAX */
+#define INTEGERS_MAX 100   /* the most integers that are listed; their bounds must also be within BOUND_MAX */
 #define BOUND_MAX    1000000000000000
 
 /* ----------------------------------------------------------------------------------------------------------- tuples */
 
-/* Reads the items that have schemas of their own, of which at least `least` must come. After all of them follows
- * `end`. The expression is made from the last item to the first. */
+/* Reads the items that have schemas of their own, of which at least `least` must come. `end` follows the last of them.
+ * The expression is made from the last item to the first. */
 static fr_status read_given(fr_schema_reader *r, const json_t *first, uint32_t least, uint32_t given,
                             const fr_schema_path *path, fr_expression end, fr_expression *expression) {
     const fr_schema_path place = {path, "prefixItems", 0};
@@ -36,8 +37,8 @@ static fr_status read_given(fr_schema_reader *r, const json_t *first, uint32_t l
     return FR_OK;
 }
 
-/* Reads the items that have schemas of their own, and further items of one schema after them. Further items come only
- * after all of the former. */
+/* Reads the items that have schemas of their own, and then further items that share one schema. Further items may come
+ * only once all of the former have. */
 static fr_status read_tuple(fr_schema_reader *r, const json_t *first, const json_t *rest, uint32_t least, uint32_t most,
                             const fr_schema_path *path, fr_expression *expression) {
     uint32_t given = (uint32_t)json_array_size(first);
@@ -138,8 +139,8 @@ static fr_status write_different(fr_schema_reader *r, const json_t *values, uint
     return FR_OK;
 }
 
-/* Adds all values of a type to a list: of a boolean, of null, or integers between near bounds. False: the type has more
- * values than can be listed. */
+/* Adds all values of a type to a list: those of a boolean, null, or the integers between two near bounds. False: the
+ * type has more values than can be listed. */
 static bool add_values_of_type(fr_grammar_rules *rules, const char *type, const json_t *schema, json_t *list) {
     const json_t *least = json_object_get(schema, "minimum"), *most = json_object_get(schema, "maximum");
     if (strcmp(type, "boolean") == 0) {
@@ -156,7 +157,7 @@ static bool add_values_of_type(fr_grammar_rules *rules, const char *type, const 
     return true;
 }
 
-/* Adds the values of a list that match the schema to another list, each once. */
+/* Adds the values of a list that match the schema to another list, each only once. */
 static fr_status keep_different(fr_schema_reader *r, const json_t *list, const json_t *schema,
                                 const fr_schema_path *path, json_t *kept) {
     fr_grammar_rules *rules = r->parts->rules;
@@ -200,7 +201,7 @@ static fr_status add_values(fr_schema_reader *r, const json_t *schema, const fr_
     return fr_schema_check(rules, path);
 }
 
-/* Lists the values that items may have, each once; NULL: they are not known. */
+/* Lists the values that items may have, each only once; NULL: they are not known. */
 static fr_status values_of_items(fr_schema_reader *r, const json_t *items, const fr_schema_path *path,
                                  json_t **values) {
     const fr_schema_path place = {path, "items", 0};

@@ -1,15 +1,15 @@
-/* Replaces `not`, `if` and the like by choices of schemas (json_schema_reader.h). A schema that must not hold becomes
- * a list of schemas, one of which holds whenever it does not. The list need not be complete: the grammar then allows
- * fewer of the values, but never wrong ones. */
+/* Replaces `not`, `if` and the like by choices of schemas (json_schema_reader.h). A schema that must not hold is
+ * replaced by a list of schemas, at least one of which must hold instead. The list may lack some values that the
+ * schema does not match: the grammar then allows fewer values, but never wrong ones. */
 #include <stdio.h>
 #include <string.h>
 
 #include "src/language/grammar/json_schema_reader.h"
 
 #define DEPTH_MAX      16 /* the most denials within each other */
-/* the most members that others depend on: each of them may be there or not, which doubles the choices */
+/* The most members that others depend on. Each of them may be there or not, which doubles the choices. */
 #define DEPENDENTS_MAX 6
-/* the largest bound of a length that can be denied: a double holds all integers up to it */
+/* The largest bound of a length that can be denied, because a double holds all integers up to it. */
 #define COUNT_MAX      1e15
 #define PAIRS_MAX      4096 /* the most pairs of a oneOf's schemas that may hold at the same time */
 
@@ -111,8 +111,8 @@ static void deny_items(const denial *d, const json_t *schema, const json_t *item
     json_decref(others);
 }
 
-/* Denies an anyOf, which means to deny each of its schemas. A schema can be denied in several ways, one of which must
- * hold, so the denial is an allOf with an anyOf for each schema. */
+/* Denies an anyOf by denying each of its schemas. There are several ways to deny a schema, one of which must hold, so
+ * the denial is an allOf with an anyOf for each schema. */
 static void deny_any(const denial *d, const json_t *list, const fr_schema_path *path, size_t depth) {
     json_t *all = fr_schema_list(rules_of(d)), *one;
     size_t i;
@@ -171,7 +171,8 @@ static void deny(const denial *d, const json_t *schema, const fr_schema_path *pa
         if (*d->status == FR_OK) deny_word(d, schema, key, value, &(fr_schema_path){path, key, 0}, depth);
 }
 
-/* Lists schemas, one of which holds if this one does not. The list is empty for true. */
+/* Lists schemas, at least one of which holds for each value that does not match this one. The list is empty for the
+ * schema `true`. */
 static fr_status other_than(fr_schema_reader *r, const json_t *schema, const fr_schema_path *path, json_t **list) {
     fr_status status = FR_OK;
     const denial d = {r, *list = fr_schema_list(r->parts->rules), &status};
@@ -268,8 +269,8 @@ static bool disjoint(fr_schema_reader *r, const json_t *one, const json_t *other
                                fr_schema_look_through(r, other, path));
 }
 
-/* Gives one schema of a list, with the denial of each other one that may hold at the same time. *pairs: increased by
- * the number of those. */
+/* Gives one schema of a list together with the denial of every other one that may hold at the same time, and adds the
+ * number of those to *pairs. */
 static json_t *alone(fr_schema_reader *r, const json_t *list, size_t number, const fr_schema_path *path,
                      size_t *pairs) {
     fr_grammar_rules *rules = r->parts->rules;

@@ -125,7 +125,8 @@ static fr_status holds_word(const question *q, const char *key, const json_t *wo
     return FR_OK;
 }
 
-/* True if the keyword does not limit values of this type. A format limits no constant, as it is an annotation. */
+/* True if the keyword does not limit values of this type. A format limits no constant, because it is only an
+ * annotation. */
 static bool is_silent(const char *key, const json_t *value) {
     static const char *const texts[] = {FR_ALL_PATTERNS, FR_NO_PATTERNS, NULL};
     static const char *const lists[] = {"uniqueItems", "contains",        "minContains",      "maxContains", "items",
@@ -221,7 +222,7 @@ static fr_status keep_holding(fr_schema_reader *r, const json_t *schema, const j
     return fr_schema_check(r->parts->rules, path);
 }
 
-/* Gives the values that a schema lists, if they match the rest of the schema. The keyword with the list is left out of
+/* Gives the values that a schema lists and that match the rest of the schema. The keyword with the list is left out of
  * the check, because all its values match it. */
 fr_status fr_schema_constants(fr_schema_reader *r, const json_t *schema, const fr_schema_path *path, json_t **values) {
     const json_t *list = json_object_get(schema, "enum"), *constant = json_object_get(schema, "const");

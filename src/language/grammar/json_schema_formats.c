@@ -1,18 +1,18 @@
 /* Gives the regular expressions of a schema's formats (json_schema_reader.h).
  *
  * A format is an annotation in JSON Schema 2020-12, so each expression allows all that the format's standard allows: a
- * model that copies an address or a date must be able to write it unchanged. Numbers of digits that no standard bounds
- * end at 18, and schemes of addresses at 63 characters, so that no text continues them without end. Any other format
- * is ignored. */
+ * model that copies an address or a date must be able to write it unchanged. Where a standard sets no bound, a number
+ * has at most 18 digits and the scheme of an address at most 63 characters, so that a text can't continue without end.
+ * A format without an expression is ignored. */
 #include <stdlib.h>
 #include <string.h>
 
 #include "src/language/grammar/json_schema_reader.h"
 
-/* RFC 3339, except for the year 0000, which programs refuse. The 29th of February exists in years that 4 divides, but
- * among full centuries only in those that 400 divides. A leap second is the last second of a day in UTC. It is allowed
- * at local times with offsets of whole and half hours, and of three quarters ahead of UTC, because no other offsets
- * are in use. */
+/* Dates and times by RFC 3339, except for the year 0000, which programs refuse. The 29th of February exists in years
+ * that 4 divides, but among full centuries only in those that 400 divides. A leap second is the last second of a day
+ * in UTC. It is allowed at local times whose offset is in use: whole and half hours, and three quarters of an hour
+ * ahead of UTC. */
 #define YEAR      "([0-9]{3}[1-9]|[0-9]{2}[1-9]0|[0-9][1-9]00|[1-9]000)"
 #define FOURTH    "(0[48]|[2468][048]|[13579][26])"
 #define LEAP_YEAR "([0-9]{2}" FOURTH "|" FOURTH "00)"
@@ -37,13 +37,14 @@
     "|" LEAP_SECONDS("21", "22", "02") "|" LEAP_SECONDS("22", "23", "01") "|" LEAP_SECONDS("23", "00", "00") ")"
 /* clang-format on */
 
-/* RFC 3339, appendix A, and fractions of seconds, which ISO 8601 allows and programs write. */
+/* Durations by RFC 3339, appendix A, and with fractions of seconds, which ISO 8601 allows and programs write. */
 #define COUNT   "[0-9]{1,18}"
 #define SECONDS COUNT FRACTION "S"
 #define CLOCK   "T(" COUNT "H(" COUNT "M(" SECONDS ")?)?|" COUNT "M(" SECONDS ")?|" SECONDS ")"
 #define DAYS    "(" COUNT "Y(" COUNT "M(" COUNT "D)?)?|" COUNT "M(" COUNT "D)?|" COUNT "D)"
 
-/* RFC 3986 and 3987. more: characters that an IRI has in addition to a URI's; private: those of its query. */
+/* URIs and IRIs by RFC 3986 and 3987. more: characters that an IRI has in addition to a URI's; private: those of its
+ * query. */
 #define HEX      "[0-9A-Fa-f]"
 #define BYTE     "(25[0-5]|2[0-4][0-9]|1[0-9]{2}|[1-9]?[0-9])"
 #define IPV4     BYTE "(\\." BYTE "){3}"
@@ -71,7 +72,7 @@
     "(" ABSOLUTE(more, private) "|(" ROOTED(more) "|" MARKED(more, "@") "+" SEGMENTS(more) ")?" REST(more, private) ")"
 #define NO_PRIVATE "?" /* URIs have no private characters; a '?' adds nothing, because a query allows it anyway */
 
-/* RFC 6570. Text outside of an expression in braces stands for itself. */
+/* URI templates by RFC 6570. Text outside of an expression in braces stands for itself. */
 #define VARIABLE "([A-Za-z0-9_]|" ESCAPED ")+(\\.([A-Za-z0-9_]|" ESCAPED ")+)*(:[1-9][0-9]{0,3}|\\*)?"
 #define LITERAL  "[!#$&(-;=?-\\[\\]_a-z~" UCS PRIVATE "]|" ESCAPED
 

@@ -33,7 +33,7 @@ static bool is_step(const json_t *value) {
     return fr_schema_number(value) > 0;
 }
 
-/* Allows a bool, which in draft 4 says that another bound is exclusive. */
+/* Accepts also a bool, by which draft 4 says that the bound of another keyword is exclusive. */
 static bool is_bound(const json_t *value) {
     return fr_schema_is_number(value) || json_is_boolean(value);
 }
@@ -51,7 +51,7 @@ static bool is_names(const json_t *value) {
     return json_is_array(value);
 }
 
-/* Checks only for lists. Their names are checked when the lists become `required`. */
+/* Checks only that the members are lists. Their names are checked when the lists become `required`. */
 static bool is_lists_by_name(const json_t *value) {
     const char *key;
     json_t *names;

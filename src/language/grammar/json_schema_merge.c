@@ -5,7 +5,7 @@
 #include "formats/json_wide.h"
 #include "src/language/grammar/json_schema_reader.h"
 
-#define CHOICES_MAX 256 /* the most choices that two lists of choices may become */
+#define CHOICES_MAX 256 /* the most choices in the product of two lists of choices */
 
 /* ------------------------------------------------------------------------------------------------------------ lists */
 
@@ -50,7 +50,8 @@ static json_t *all_items(fr_grammar_rules *rules, const json_t *one, const json_
     return all;
 }
 
-/* Makes a schema that requires both; if one of the two implies the other, it is that one. */
+/* Makes a schema that requires both. If one is `true`, `false` or equal to the other, the result is the stricter
+ * one. */
 static json_t *both_of(fr_grammar_rules *rules, const json_t *one, const json_t *other) {
     if (json_is_true(one) || json_is_false(other)) return json_incref((json_t *)other);
     if (json_is_true(other) || json_is_false(one)) return json_incref((json_t *)one);
@@ -76,8 +77,8 @@ static json_t *all_pairs(fr_grammar_rules *rules, const json_t *one, const json_
 
 /* ---------------------------------------------------------------------------------------------------------- members */
 
-/* Gives the schema that a schema's additionalProperties has for a member that is not one of its properties; NULL: it
- * says nothing about it. */
+/* Gives the schema that additionalProperties requires of a member that is not one of the properties; NULL:
+ * additionalProperties says nothing about this member. */
 static const json_t *said_of_others(const json_t *schema, const char *name) {
     const json_t *others = json_object_get(schema, "additionalProperties");
     if (!others || json_is_true(others) || json_object_get(json_object_get(schema, "properties"), name)) return NULL;
@@ -113,9 +114,9 @@ static json_t *all_patterns(fr_grammar_rules *rules, const json_t *one, const js
     return all;
 }
 
-/* True if the two can't be merged. One has a schema for all members that it doesn't name or match by a pattern. After
- * the merge that schema would miss names that the other's patterns match, or would also apply to members of the other
- * that match one's own patterns. */
+/* True if two schemas can't be merged because of additionalProperties: one has a schema for all members that it
+ * neither names nor matches by a pattern. After the merge, that schema would miss names that the other's patterns
+ * match, or would also apply to members of the other that match one's own patterns. */
 static bool crosses(const json_t *one, const json_t *other) {
     const json_t *others = json_object_get(one, "additionalProperties");
     if (!others || json_is_true(others)) return false;
@@ -123,13 +124,13 @@ static bool crosses(const json_t *one, const json_t *other) {
     return json_object_get(one, "patternProperties") && json_object_get(other, "properties");
 }
 
-/* True if one has a keyword that depends on the other schemas beside it. */
+/* True if one has a keyword whose meaning depends on the keywords beside it. */
 static bool looks_around(const json_t *one) {
     return json_object_get(one, "unevaluatedProperties") || json_object_get(one, "unevaluatedItems");
 }
 
-/* True if the two have different lists of first items. After a merge, one's schema for the items after its list would
- * apply to other items than before. */
+/* True if both give schemas to their first items, in lists that differ. After a merge, one's schema for the items
+ * after its list would apply to other items than before. */
 static bool lists_differ(fr_grammar_rules *rules, const json_t *one, const json_t *other) {
     static const char *const of_items[] = {"items", "prefixItems", "additionalItems", "unevaluatedItems"};
     const json_t *first = json_object_get(one, "prefixItems");
@@ -196,7 +197,7 @@ static json_t *merge_values(fr_grammar_rules *rules, const char *key, const json
 }
 
 /* Writes a second pattern or a second constant under another keyword, because one keyword can't hold both; false: the
- * keyword is neither of the two. */
+ * keyword is neither `pattern` nor `const`. */
 static bool said_otherwise(fr_grammar_rules *rules, json_t *both, const char *key, const json_t *mine,
                            const json_t *value) {
     if (strcmp(key, "pattern") == 0 && fr_json_is_text(mine) && fr_json_is_text(value)) {
@@ -211,8 +212,8 @@ static bool said_otherwise(fr_grammar_rules *rules, json_t *both, const char *ke
     return true;
 }
 
-/* True if the merge would combine one's `contains`, which requires one item if minContains is missing, with the
- * other's minContains. */
+/* True if one has `contains` without minContains, so that it requires one item, and the other has a minContains: after
+ * a merge that would change the first one's meaning. */
 static bool counts_for(const json_t *one, const json_t *other) {
     return json_object_get(one, "contains") && !json_object_get(one, "minContains") &&
            json_object_get(other, "minContains");
@@ -297,8 +298,8 @@ static bool only_objects(const json_t *schema) {
     return type && strcmp(type, "object") == 0;
 }
 
-/* True if one requires a member that the other can't have, or has with another constant or type. At least one of the
- * two must allow only objects, because other values have no members and would match both. */
+/* True if one schema requires a member that the other can't have, or has with another constant or type. At least one
+ * of the two must allow only objects, because other values have no members and might match both. */
 static bool members_disjoint(fr_grammar_rules *rules, const json_t *one, const json_t *other) {
     size_t i;
     json_t *name;

@@ -28,7 +28,8 @@ static void read_bound(const json_t *schema, const char *key, const char *strict
 
 /* ------------------------------------------------------------------------------------------------------------ steps */
 
-/* Reads a step as a whole number of units, where a unit is the last of `places` digits after the point. */
+/* Reads the number of multipleOf as a whole number of units, where a unit is the last of `places` digits after the
+ * point. */
 static fr_status read_step(const json_t *step, const fr_schema_path *path, uint32_t *units, uint32_t *places) {
     double value = (double)fr_schema_number(step), power = 1;
     for (*places = 0; *places <= PLACES_MAX; ++*places, power *= 10) {
@@ -47,9 +48,9 @@ static uint64_t power_of_ten(uint32_t exponent) {
     return power;
 }
 
-/* Makes the automaton of a step. Its states: the beginning; after a minus; then, for no point and for each number of
- * digits after the point, one state for each remainder of the digits so far; and the states directly after the
- * point. */
+/* Makes the automaton of the multiples of a step. Its states are: the beginning; after a minus; then, for no point and
+ * for each number of digits after the point, one state for each remainder of the digits so far; and the states
+ * directly after the point. */
 static fr_status make_decimals(fr_language *l, uint32_t units, uint32_t places) {
     for (uint32_t state = 0; state < 2; state++) {
         FR_TRY(fr_language_add_state(l, false));
@@ -59,7 +60,7 @@ static fr_status make_decimals(fr_language *l, uint32_t units, uint32_t places) 
     }
     for (uint32_t place = 0; place <= places; place++)
         for (uint64_t rest = 0; rest < units; rest++) {
-            uint32_t next = 2 + (place + (place > 0)) * units; /* the first state of numbers with one more digit */
+            uint32_t next = 2 + (place + (place > 0)) * units; /* the first state with one more digit after the dot */
             FR_TRY(fr_language_add_state(l, rest * power_of_ten(places - place) % units == 0));
             if (place == 0 && places > 0)
                 FR_TRY(fr_language_add_edge(l, '.', '.', 2 + (places + 1) * units + (uint32_t)rest));
@@ -92,7 +93,7 @@ static fr_status narrow_by_step(fr_grammar_rules *rules, const json_t *step, con
 
 /* ---------------------------------------------------------------------------------------------- excluding constants */
 
-/* Writes a number as it is written here: whole, or with as few places as distinguish it from other numbers. */
+/* Writes a number as the grammar writes it: whole, or with as few places as distinguish it from other numbers. */
 static void write_number(const json_t *number, char *text, size_t size) {
     double value = json_number_value(number);
     if (value == 0) value = 0; /* turns -0 into 0 */
@@ -136,13 +137,13 @@ static fr_status narrow(fr_schema_reader *r, const json_t *schema, const fr_sche
     return FR_OK;
 }
 
-/* Gives a bound that lies far on one side of the other bound, or of 0 if there is none. */
+/* Gives a bound that is far below or above the other bound, or 0 if that is missing. */
 static fr_decimal far_from(const fr_decimal *other, bool below) {
     size_t digits = other && (*other->text == '-') == below ? fr_decimal_length(other) + 1 : 0;
     return fr_decimal_nines(digits > WIDE ? digits : WIDE, below);
 }
 
-/* Refuses bounds that no number of so many digits reaches. */
+/* Refuses bounds that no number of so few digits reaches. */
 static fr_status check_reach(const json_t *schema, const fr_schema_path *path) {
     static const char *const words[] = {"minimum", "exclusiveMinimum", "maximum", "exclusiveMaximum"};
     for (size_t i = 0; i < sizeof words / sizeof *words; i++) {

@@ -4,9 +4,9 @@
 
 #include "src/language/grammar/json_schema_reader.h"
 
-#define PATTERNS_MAX 4     /* the most patterns of names: each set of them has values of its own */
+#define PATTERNS_MAX 4     /* the most patterns of names; members get a schema for each set of them */
 #define COUNTED_MAX  200   /* the most members if their number is bounded */
-#define RULES_MAX    20000 /* the most rules, one for each member and each number of members before it */
+#define RULES_MAX    20000 /* the most rules: there is one for each member and each number of members before it */
 
 /* ------------------------------------------------------------------------------------------------------- the schema */
 
@@ -14,7 +14,7 @@ typedef struct shape {
     fr_schema_reader *r;
     const json_t *schema, *patterns, *others; /* others: additionalProperties or its substitute; NULL: there is none */
     const fr_schema_path *path;
-    /* both by name; after the schema's own properties, `properties` also has the required names that are not among
+    /* both by name; `properties` has the schema's own properties first, and then the required names that are not among
      * them */
     json_t *properties, *required;
     fr_language *of_pattern[PATTERNS_MAX]; /* the language of names for each pattern */
@@ -250,7 +250,7 @@ static fr_status read_others(const shape *s, bool wanted, fr_expression *member,
 /* ---------------------------------------------------------------------------------------------------------- members */
 
 /* Rules for the rest of an object from a member on, one for each number of members before it; the last rule is for
- * that many and more. They are made from the last member to the first. */
+ * that number and all larger ones. They are made from the last member to the first. */
 typedef struct members {
     uint32_t first, counts;
 } members;
@@ -269,8 +269,8 @@ static uint32_t behind(const members *m, uint32_t count) {
     return m->first + (count + 1 < m->counts ? count + 1 : m->counts - 1);
 }
 
-/* Writes the members after all properties. Only one of them is sure to have a name that differs from the rest, so at
- * most one may be needed to reach the least number of members. */
+/* Writes the members after all properties. Only one of them is sure to have a name that differs from the others'
+ * names, so the least number of members may require at most one of them. */
 static fr_expression write_others(const shape *s, uint32_t there, fr_expression other, bool some) {
     fr_grammar_rules *rules = s->r->parts->rules;
     uint32_t lack = there < s->least ? s->least - there : 0;
@@ -337,7 +337,7 @@ static fr_status read_members(const shape *s, members *all) {
 
 /* ---------------------------------------------------------------------------------------------------------- objects */
 
-/* Finds the number of counts that need rules of their own. Drops bounds that hold in any case. */
+/* Finds the number of counts that need rules of their own, and drops bounds that always hold. */
 static fr_status count_rules(shape *s, bool others, uint32_t *counts) {
     size_t properties = json_object_size(s->properties), required = 0;
     const fr_schema_path least = {s->path, "minProperties", 0}, most = {s->path, "maxProperties", 0};

@@ -1,9 +1,11 @@
 /* Shared by the files that read a schema: finds the schemas in it and makes an expression of each.
  *
  * In: schemas in a root, with their places. Out: expressions of some of their values, or a failure. A schema that no
- * value matches fails too, and sets `nothing`: then a choice continues without it, and an optional member is left out.
+ * value matches fails too, and sets `nothing`: then a choice drops that alternative, and an optional member is left
+ * out.
  *
- * Reading takes a bounded time: work that may exceed the text's length is counted (fr_grammar_spend).
+ * The time to read a schema is bounded: work that may grow faster than the length of the text is counted
+ * (fr_grammar_spend).
  *
  * Each kind of value has a file: json_schema_strings.c (formats: json_schema_formats.c), _numbers.c, _arrays.c and
  * _objects.c. _constants.c finds the listed values that match the rest of a schema, _choices.c replaces `not` and `if`
@@ -23,7 +25,7 @@ typedef struct fr_schema_reader {
     fr_written_parts *parts;
     fr_schema_reference *references; /* schemas that became a rule, because a `$ref` leads to them */
     size_t reference_count, schemas, depth;
-    bool nothing; /* the reason of a failure: no value matches the schema, or none that can be written here */
+    bool nothing; /* the reason for a failure: no value matches the schema, or none that the grammar can write */
 } fr_schema_reader;
 
 fr_status fr_schema_read(fr_schema_reader *r, const json_t *schema, const fr_schema_path *path,
@@ -35,7 +37,8 @@ fr_status fr_schema_read_some(fr_schema_reader *r, const json_t *schema, const f
 
 fr_status fr_schema_nothing(fr_schema_reader *r, const fr_schema_path *path);
 
-/* Make a sequence of two expressions; and a choice of two, where *some is false if *all has no alternative yet. */
+/* The first makes a sequence of two expressions. The second adds an alternative to *all; *some: *all has one
+ * already. */
 fr_expression fr_schema_then(fr_schema_reader *r, fr_expression first, fr_expression second);
 void fr_schema_or(fr_schema_reader *r, fr_expression one, fr_expression *all, bool *some);
 
@@ -44,8 +47,9 @@ void fr_schema_or(fr_schema_reader *r, fr_expression one, fr_expression *all, bo
 fr_status fr_schema_find(fr_schema_reader *r, const char *pointer, const fr_schema_path *path, const json_t **found);
 const json_t *fr_schema_look_through(fr_schema_reader *r, const json_t *schema, const fr_schema_path *path);
 
-/* Fails, with the place, at the first keyword of a schema that has not the required form or is not built at all;
- * FR_INPUT also if the value is not a schema. It is called before a schema's keywords are read. */
+/* Fails at the first keyword of a schema whose value does not have the required form, or that is not built at all; the
+ * error line names its place. FR_INPUT also if the value is not a schema. It is called before a schema's keywords are
+ * read. */
 fr_status fr_schema_check_words(fr_schema_reader *r, const json_t *schema, const fr_schema_path *path);
 
 /* True if the keyword's value has the type and range that JSON Schema requires of it. */
@@ -54,7 +58,8 @@ bool fr_schema_is_formed(const char *key, const json_t *value);
 /* True if a schema has other keywords than this one, apart from annotations. */
 bool fr_schema_says_more(const json_t *schema, const char *than);
 
-/* Reads the least and the most number of something from two keywords. most_key may be NULL: there is no most. */
+/* Reads the least and the largest number of something from two keywords. most_key: NULL if there is no largest
+ * number. */
 fr_status fr_schema_read_counts(fr_schema_reader *r, const json_t *schema, const char *least_key, const char *most_key,
                                 const fr_schema_path *path, uint32_t *least, uint32_t *most);
 
@@ -72,8 +77,8 @@ fr_status fr_schema_read_object(fr_schema_reader *r, const json_t *schema, const
 const char *fr_schema_format(const json_t *schema);
 
 /* The first makes the language of a schema's strings, which may be empty; NULL: all strings. The others make the
- * language of a regular expression, with its place for failures; of the texts in a list; of all texts of an alphabet
- * that are not in a language; and of the texts in two languages. */
+ * language of a regular expression (path: its place, for error lines); of the texts in a list; of all texts of an
+ * alphabet that are not in a language; and of the texts that are in two languages. */
 fr_status fr_schema_language(fr_schema_reader *r, const json_t *schema, const fr_schema_path *path,
                              fr_language **language);
 fr_status fr_schema_pattern(fr_grammar_rules *rules, const char *pattern, size_t length, bool whole,
@@ -87,7 +92,7 @@ fr_status fr_schema_both(fr_grammar_rules *rules, const fr_language *one, const 
 /* Narrows *all (NULL: all texts) to the texts that are also in `by`. Frees both, and *all after a failure too. */
 fr_status fr_schema_narrow(fr_grammar_rules *rules, fr_language **all, fr_language *by);
 
-/* Gives the values that a schema lists, as far as they match all its keywords; NULL: it lists none. */
+/* Gives the values that a schema lists and that match all its keywords; NULL: it lists none. */
 fr_status fr_schema_constants(fr_schema_reader *r, const json_t *schema, const fr_schema_path *path, json_t **values);
 
 /* Tells whether a value matches a schema; FR_UNBUILT: the schema has a keyword that can't be checked here. */
@@ -95,12 +100,12 @@ fr_status fr_schema_holds(fr_schema_reader *r, const json_t *schema, const json_
                           size_t depth, bool *holds);
 
 /* Rewrites a schema without `not`, `if` and dependents, which become choices. as_part: also without references and
- * oneOf, so that it can be merged with others. *rewritten is NULL if the schema has none of them. */
+ * oneOf, so that it can be merged with others. *rewritten is NULL if nothing needs to be rewritten. */
 fr_status fr_schema_rewrite(fr_schema_reader *r, const json_t *schema, bool as_part, const fr_schema_path *path,
                             json_t **rewritten);
 
-/* Rewrites unevaluatedProperties and unevaluatedItems as additionalProperties and items, if everything said about the
- * same object or array is in this one schema. */
+/* Rewrites unevaluatedProperties and unevaluatedItems as additionalProperties and items. That is possible if all
+ * keywords about the same object or array are in this one schema. */
 fr_status fr_schema_rewrite_unevaluated(fr_schema_reader *r, json_t *schema, const fr_schema_path *path);
 
 /* Makes schemas such that each value of one of them matches exactly one schema of a list. */

@@ -1,5 +1,5 @@
-/* Makes expressions of a schema's strings (json_schema_reader.h). A single keyword is written directly; several become
- * one automaton. */
+/* Makes expressions of a schema's strings (json_schema_reader.h). A single keyword is written directly; several
+ * keywords become one automaton. */
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -12,7 +12,7 @@
 
 /* --------------------------------------------------------------------------------------------------------- automata */
 
-/* Adds the place in the schema to a failure of a language. */
+/* Adds the place in the schema to the error line of a language that can't be made. */
 static fr_status with_place(fr_status status, const fr_schema_path *path) {
     char line[200];
     if (status == FR_OK || status == FR_MEMORY) return status;
@@ -130,8 +130,8 @@ static fr_status narrow_by_words(fr_schema_reader *r, const json_t *schema, cons
     return other_than ? narrow_by_constants(rules, all, other_than, path) : FR_OK;
 }
 
-/* Makes the language of a schema's strings, all keywords but those of length; NULL: any string. A failure leaves
- * none. */
+/* Makes the language of a schema's strings by all keywords but those of length; NULL: any string. After a failure
+ * there is none. */
 static fr_status language_of_words(fr_schema_reader *r, const json_t *schema, const fr_schema_path *path,
                                    fr_language **language) {
     *language = NULL;
@@ -153,7 +153,7 @@ fr_status fr_schema_language(fr_schema_reader *r, const json_t *schema, const fr
     return narrow_by_lengths(r->parts->rules, language, least, most, path);
 }
 
-/* Writes the texts of a language, at least one, with least to most characters. If the states are few they are
+/* Writes the non-empty language's texts of least to most characters. If the automaton has few states, they are
  * multiplied by the lengths, which is exact; otherwise characters are counted. Takes the language. */
 static fr_status write_language(fr_grammar_rules *rules, fr_language *language, uint32_t least, uint32_t most,
                                 const fr_schema_path *path, fr_write_characters *write, fr_expression *expression,
@@ -206,13 +206,13 @@ static void write_key(const json_t *schema, uint32_t least, uint32_t most, const
     fr_text_append_string(key, how);
 }
 
-/* Counts the constraints on a text, to find out whether an automaton is needed. */
+/* Counts the keywords that limit a text: if there are several, an automaton is needed. */
 static size_t count_words(const json_t *schema, bool counted) {
     static const char *const words[] = {"pattern", FR_NONE_OF, FR_ALL_PATTERNS, FR_NO_PATTERNS};
     size_t count = counted + (fr_schema_format(schema) != NULL);
     for (size_t i = 0; i < sizeof words / sizeof *words; i++) {
         count += json_object_get(schema, words[i]) != NULL;
-        /* these always need an automaton, so they count twice */
+        /* counts twice, because these always need an automaton */
         if (i > 0 && json_object_get(schema, words[i])) count++;
     }
     return count;

@@ -1,19 +1,19 @@
-/* Handles members and items that no keyword of a schema covers (json_schema_reader.h). Once all that is said about an
- * object or array is in one schema, they are the ones that no keyword beside this one covers. */
+/* Handles members and items that no keyword of a schema covers (json_schema_reader.h). If all keywords about an object
+ * or array are in one schema, these are the members and items that no other keyword of that schema covers. */
 #include "src/language/grammar/json_schema_reader.h"
 
-#define DEPTH_MAX 32 /* the most schemas within each other for one place */
+#define DEPTH_MAX 32 /* the most nested schemas that are about the same value */
 
 static const struct {
     const char *key, *as;
 } WORDS[] = {{"unevaluatedProperties", "additionalProperties"}, {"unevaluatedItems", "items"}};
 
-/* Keywords whose schemas are about the same value, in lists or by name. */
+/* Keywords whose schemas are about the same value as the schema that contains them; in a list, or by name. */
 static const char *const LISTS[] = {"allOf", "anyOf", NULL};
 static const char *const NAMED[] = {"dependentSchemas", "dependencies", NULL};
 
-/* True if a schema that must not hold, or may not hold, says something about this value: then it is not known here
- * which members are covered. The same is true if references never end. */
+/* True if a schema that must not hold, or may not hold, constrains this value: then it is unknown which members are
+ * covered. The same is true if references never end. */
 static bool denies(fr_schema_reader *r, const json_t *schema, const fr_schema_path *path, size_t depth) {
     static const char *const denying[] = {"not", "if", "oneOf", NULL};
     const char *key;

@@ -38,7 +38,7 @@ json_t *fr_schema_pack(fr_grammar_rules *rules, const char *format, ...) {
     va_list values;
     fr_grammar_spend(rules, 4);
     va_start(values, format);
-    json_t *value = json_vpack_ex(&error, 0, format, values); /* takes its references whether it fails or not */
+    json_t *value = json_vpack_ex(&error, 0, format, values); /* takes the references even if it fails */
     va_end(values);
     return made(rules, value);
 }
@@ -49,7 +49,7 @@ json_t *fr_schema_said(fr_grammar_rules *rules, const char *key, json_t *value) 
     return object;
 }
 
-/* Copies a value as json_copy does, but notices if memory runs out for a member. */
+/* Copies a value as json_copy does, but notices if there is no memory for a member. */
 json_t *fr_schema_copy(fr_grammar_rules *rules, const json_t *value) {
     const char *key;
     json_t *item, *copy = fr_schema_pack(rules, json_is_array(value) ? "[]" : "{}");

@@ -1,8 +1,8 @@
 /* Makes and compares JSON values while a schema is read.
  *
  * In: values, which the caller keeps unless a comment says "takes". Out: other values. None of these calls fails: if
- * memory runs out, or if it would take more steps than a grammar may (rules.h), the result is NULL or left out, and
- * that stays so until fr_schema_check reports it. */
+ * memory runs out, or if the call takes more steps than a grammar may (rules.h), the result is NULL or left out, and
+ * fr_schema_check reports the failure later. */
 #ifndef FR_SRC_LANGUAGE_GRAMMAR_JSON_SCHEMA_VALUES_H
 #define FR_SRC_LANGUAGE_GRAMMAR_JSON_SCHEMA_VALUES_H
 
@@ -17,10 +17,10 @@ fr_status fr_schema_check(const fr_grammar_rules *rules, const fr_schema_path *p
 json_t *fr_schema_list(fr_grammar_rules *rules);
 json_t *fr_schema_pack(fr_grammar_rules *rules, const char *format, ...);
 
-/* Makes an object with one member, whose key may be one of our own. Takes the value. */
+/* Makes an object with one member, whose key may be one of our own keywords. Takes the value. */
 json_t *fr_schema_said(fr_grammar_rules *rules, const char *key, json_t *value);
 
-/* Copies an object or list; the values in it are the same. */
+/* Copies an object or list; the copy holds the same values, which are not copied. */
 json_t *fr_schema_copy(fr_grammar_rules *rules, const json_t *value);
 json_t *fr_schema_without(fr_grammar_rules *rules, const json_t *object, const char *key);
 
@@ -28,7 +28,7 @@ json_t *fr_schema_without(fr_grammar_rules *rules, const json_t *object, const c
 void fr_schema_add(fr_grammar_rules *rules, json_t *list, json_t *value);
 void fr_schema_set(fr_grammar_rules *rules, json_t *object, const char *key, json_t *value);
 
-/* Compares by JSON Schema's rules: numbers are equal if their values are, however they are written. */
+/* Compares by JSON Schema's rules: numbers are equal if their values are, in whatever form they are written. */
 bool fr_schema_same(fr_grammar_rules *rules, const json_t *one, const json_t *other);
 bool fr_schema_lists(fr_grammar_rules *rules, const json_t *list, const json_t *value);
 

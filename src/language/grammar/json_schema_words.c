@@ -5,7 +5,7 @@
 
 #include "base/text_buffer.h"
 
-#define SHOWN_MAX 256 /* bytes of a place that are shown in a line */
+#define SHOWN_MAX 256 /* the most bytes of a place that an error line shows */
 
 bool fr_schema_is_word(const char *key, const char *const *words) {
     for (; *words; words++)

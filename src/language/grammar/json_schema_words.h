@@ -20,15 +20,16 @@ typedef struct fr_schema_path {
     size_t index;
 } fr_schema_path;
 
-/* A failure that names the place: "schema, at #/properties/a: WHAT". */
+/* Fails with an error line that names the place: "schema, at #/properties/a: WHAT". */
 fr_status fr_schema_fail(const fr_schema_path *path, fr_status status, const char *what);
 
-/* The first is true for a keyword that does not constrain values, as all do that JSON Schema does not know. The second
- * is true for one that constrains values and is not built. */
+/* The first is true for a keyword that does not constrain values, such as every keyword that JSON Schema does not
+ * define. The second is true for one that constrains values and is not built. */
 bool fr_schema_describes(const char *key);
 bool fr_schema_is_unbuilt(const char *key);
 
-/* True if a list, ended by NULL, has a word; true if a schema has one of the list's words. */
+/* The first is true if a list, ended by NULL, has the word. The second is true if a schema has one of the list's
+ * words. */
 bool fr_schema_is_word(const char *key, const char *const *words);
 bool fr_schema_has_any(const json_t *schema, const char *const *words);
 

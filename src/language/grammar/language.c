@@ -71,8 +71,8 @@ static fr_status begin(fr_language **made) {
 
 /* --------------------------------------------------------------------------------------------------------- trimming */
 
-/* Finds the states from which an end can be reached. A state's edges mostly lead to later states, so few passes are
- * needed. */
+/* Finds the states from which an end can be reached. Edges mostly lead to later states, so few passes from the last
+ * state to the first are needed. */
 static void find_live(fr_language *l, bool *live) {
     for (bool found = true; found && l->work <= WORK_MAX;) {
         found = false;
@@ -87,7 +87,7 @@ static void find_live(fr_language *l, bool *live) {
     }
 }
 
-/* Keeps the live states, in place: they move towards the beginning. */
+/* Removes the states that are not live. The live ones move towards the beginning, in place. */
 static void keep(fr_language *l, const bool *live, uint32_t *numbers) {
     size_t kept = 0, edges = 0;
     for (size_t i = 0; i < l->state_count; i++) numbers[i] = live[i] ? (uint32_t)kept++ : 0;
@@ -224,7 +224,8 @@ fr_status fr_language_both(const fr_language *one, const fr_language *other, fr_
 
 /* ------------------------------------------------------------------------------------------------------ complements */
 
-/* Adds the edges of a complement for one range of characters: those of the state, and edges to `lost` between them. */
+/* Adds the edges of a complement for one range of characters: those that the state has, and edges to the state `lost`
+ * for the characters between them. */
 static fr_status cover(fr_language *made, const fr_language *l, fr_language_state s, fr_character_range range,
                        uint32_t lost) {
     uint32_t low = range.low;
@@ -240,8 +241,7 @@ static fr_status cover(fr_language *made, const fr_language *l, fr_language_stat
     return low <= range.high ? fr_language_add_edge(made, low, range.high, lost) : FR_OK;
 }
 
-/* Makes the complement. It has one more state after those of the language, in which texts stay that have left the
- * language. */
+/* Makes the complement. After the language's states it has one more: a text that has left the language stays in it. */
 static fr_status make_except(fr_language *made, const fr_language *l, const fr_character_range *alphabet,
                              size_t count) {
     uint32_t lost = (uint32_t)l->state_count;
@@ -293,8 +293,8 @@ bool fr_language_has(const fr_language *l, fr_text utf8) {
     return l->states[state].ends;
 }
 
-/* Collects the ranges on which a state leads to the same state as this edge. NULL: an earlier edge led there too, or
- * memory ran out. */
+/* Collects all ranges by which a state leads to the same state as this edge. NULL: an earlier edge led there too, so
+ * they are collected already, or memory ran out. */
 static fr_character_range *ranges_like(const fr_language *l, fr_language_state s, uint32_t edge, size_t *count,
                                        fr_grammar_rules *rules) {
     uint32_t to = l->edges[edge].to;
@@ -309,9 +309,9 @@ static fr_character_range *ranges_like(const fr_language *l, fr_language_state s
     return ranges;
 }
 
-/* The bounds of a text's length, and for each state two distances to an end, in characters. `shortest` is that of the
- * shortest path. `looped` is that of the shortest path through a state that leads to itself, which any number of
- * characters can lengthen. NEVER: there is no such path. */
+/* The bounds of a text's length, and for each state two distances to an end, in characters. `shortest` is the length
+ * of the shortest path. `looped` is the length of the shortest path through a state that leads to itself: such a path
+ * can be made longer by any number of characters. NEVER: there is no such path. */
 #define NEVER UINT32_MAX
 typedef struct lengths {
     uint32_t least, most, *shortest, *looped;
@@ -321,7 +321,7 @@ static uint32_t one_more(uint32_t characters) {
     return characters == NEVER ? NEVER : characters + 1;
 }
 
-/* Finds the distances. Passes run from the last state, because edges mostly lead to later states, so few are
+/* Finds the distances. Edges mostly lead to later states, so few passes from the last state to the first are
  * needed. */
 static fr_status find_lengths(const fr_language *l, const lengths *n) {
     size_t work = 0;

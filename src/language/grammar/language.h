@@ -1,5 +1,5 @@
-/* Regular languages as automata over characters: for texts that match several expressions at once, or do not match
- * one.
+/* Regular languages as automata over characters, for texts that must match several expressions at once, or must not
+ * match one.
  *
  * In: expressions without rules. Out: deterministic automata, trimmed to the states that can reach an end, and rules
  * made of them. Each call that makes an automaton reads its arguments and leaves them to the caller; after a failure
@@ -28,8 +28,8 @@ typedef struct fr_language {
 fr_status fr_language_of(const fr_grammar_rules *rules, fr_expression expression, fr_language **language);
 
 /* Makes the language of a regular expression. If its automaton is too large, upper bounds of repetitions are dropped,
- * the largest first, but not inside negative look-arounds, which would then refuse texts that are allowed. *work: the
- * work done, also after a failure. */
+ * the largest first. Bounds inside negative look-arounds stay, because without them texts that are allowed would be
+ * refused. *work: the work done, also after a failure. */
 fr_status fr_language_of_regex(fr_text text, bool whole, size_t *work, fr_language **language);
 
 /* Make the language of all texts of least to most characters; and of one text. */
@@ -43,22 +43,23 @@ fr_status fr_language_except(const fr_language *one, const fr_character_range *a
                              fr_language **others);
 void fr_language_free(fr_language *language);
 
-/* Finds the edge that a character takes from a state; NULL: it leads nowhere. */
+/* Finds the edge that a character takes from a state; NULL: the state has no such edge. */
 const fr_language_edge *fr_language_edge_at(const fr_language *language, uint32_t state, uint32_t code);
 
 bool fr_language_is_empty(const fr_language *language);
 bool fr_language_has(const fr_language *language, fr_text utf8);
 
-/* Write a language that is not empty as rules, one for each state; the second writes only its texts of least to most
- * characters, which are counted. *some: there are such texts. FR_UNBUILT: it is not known which states can reach such
- * a length, because no state leads to itself. */
+/* Write a language that is not empty as rules, one for each state. The second writes only its texts of least to most
+ * characters, by counting characters; *some: there are such texts. FR_UNBUILT: it is not known which states can reach
+ * such a length, because no state leads to itself. */
 fr_expression fr_language_expression(const fr_language *language, fr_write_characters *write, fr_grammar_rules *rules);
 fr_status fr_language_expression_of_length(const fr_language *language, uint32_t least, uint32_t most,
                                            fr_write_characters *write, fr_grammar_rules *rules,
                                            fr_expression *expression, bool *some);
 
-/* For functions that make an automaton. A state is added first and then its edges, each after the one before; edges
- * that touch and lead to the same state are joined. fr_language_trim finishes the automaton. */
+/* Add states and edges, for functions that make an automaton. A state is added first and then its edges, in the order
+ * of their characters; edges that touch and lead to the same state are joined. fr_language_trim finishes the
+ * automaton. */
 fr_status fr_language_add_state(fr_language *language, bool ends);
 fr_status fr_language_add_edge(fr_language *language, uint32_t low, uint32_t high, uint32_t to);
 fr_status fr_language_trim(fr_language *language);

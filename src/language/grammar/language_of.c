@@ -1,8 +1,8 @@
 /* Makes the automaton of an expression (language.h): first nodes that read a character or lead on without one
  * (Thompson 1968, doi:10.1145/363347.363387), then sets of nodes as states.
  *
- * A look-ahead becomes a duty: its own automaton runs beside the node that came past it, and must reach an end, or
- * must not. So a member of a set is a node with its duties. A look-behind is an automaton that runs beside all of them
+ * A look-ahead becomes a duty of the nodes after it: its own automaton runs beside them, and must reach an end, or
+ * must not. So a member of a set is a node with its duties. A look-behind is an automaton that runs beside all members
  * from the beginning of the text. */
 #include <stdlib.h>
 
@@ -24,12 +24,12 @@
 
 typedef struct node {
     enum { NODE_END, NODE_CHARACTER, NODE_SPLIT, NODE_LOOK } kind;
-    uint32_t next, other;  /* other: the second node of a split, or the number of a look */
+    uint32_t next, other;  /* other: the second node of a split, or the number of a look-around */
     uint32_t first, count; /* the ranges of a character */
 } node;
 
-/* A look-around: the language that it looks for. sure: true for a state if every text that goes on from it is in the
- * language. */
+/* A look-around: the language that it looks for. sure: true for each state of that language from which every further
+ * text stays in the language. */
 typedef struct look {
     fr_expression of;
     unsigned how;
@@ -38,12 +38,14 @@ typedef struct look {
     uint32_t behind; /* its index among the look-behinds */
 } look;
 
-/* A look-ahead that runs beside a node: its automaton's state; UINT32_MAX: the text has left its language. */
+/* A look-ahead that runs beside a node, with the state of its automaton; UINT32_MAX: the text has left its
+ * language. */
 typedef struct duty {
     uint32_t look, state;
 } duty;
 
-/* A node and its duties, sorted. Members without duties have their nodes' numbers, all others come after them. */
+/* A node and its sorted duties. A member without duties has its node's number; members with duties come after
+ * these. */
 typedef struct member {
     uint32_t node, duties, count, seen; /* seen: the last search that found it */
 } member;
@@ -106,8 +108,8 @@ static uint32_t split(making *m, uint32_t next, uint32_t other) {
 
 static uint32_t make(making *m, fr_expression expression, uint32_t next, size_t depth);
 
-/* Repeats an expression. An upper bound far above the least is dropped, because a state for each count would take the
- * room of all others. */
+/* Repeats an expression. An upper bound far above the least one is dropped, because it would take a state for each
+ * count. */
 static uint32_t make_repeat(making *m, const fr_expression_node *e, uint32_t next, size_t depth) {
     uint32_t entry = next;
     if (e->most == FR_GRAMMAR_UNBOUND || e->most - e->second > m->most_counted) {
@@ -135,7 +137,7 @@ static uint32_t make_choice(making *m, const fr_expression_node *e, uint32_t nex
     return split(m, make(m, e->first, next, depth), others);
 }
 
-/* Finds the number of a look-around, or adds it. */
+/* Finds the number of this look-around, or adds it. */
 static uint32_t find_look(making *m, const fr_expression_node *e) {
     for (uint32_t i = 0; i < m->look_count; i++)
         if (m->looks[i].of == e->first && m->looks[i].how == e->second) return i;
@@ -193,7 +195,8 @@ static void find_sure(const fr_language *l, bool *sure, size_t *work) {
     }
 }
 
-/* Makes the automaton of a look-around. Dropped bounds let it find more, so a negative one keeps its bounds. */
+/* Makes the automaton of a look-around. A negative one keeps the bounds of its repetitions, because without them it
+ * would refuse texts that are allowed. */
 static void open_look(making *m, look *l) {
     m->status = make_language(m->rules, l->of, true, l->how & FR_LOOK_NOT ? COUNTED_MAX : m->most_counted, &m->work,
                               &l->language);
@@ -262,7 +265,7 @@ static bool add_duty(making *m, duty *duties, uint32_t *count, duty d) {
     return true;
 }
 
-/* Goes past a look-around to the member after it; false: it does not hold here. */
+/* Passes a look-around, and gives the member after it; false: it does not hold here. */
 static bool pass(making *m, const members *set, uint32_t number, uint32_t *next) {
     const member one = m->members[number];
     const node *n = &m->nodes[one.node];
@@ -282,7 +285,7 @@ static bool pass(making *m, const members *set, uint32_t number, uint32_t *next)
     return m->status == FR_OK;
 }
 
-/* Steps a member's duties over one character; false: one of them has failed. */
+/* Advances a member's duties by one character; false: one of them has failed. */
 static bool step_duties(making *m, const member *one, uint32_t code, duty *duties, uint32_t *count) {
     *count = 0;
     for (uint32_t i = 0; i < one->count; i++) {
@@ -377,8 +380,8 @@ static size_t add_bounds_of(making *m, size_t count, const fr_language *l, uint3
     return count;
 }
 
-/* Lists, sorted, the characters at which the set's next state may change: where a range begins and right after it ends,
- * for its nodes and the look-arounds that run beside them. */
+/* Lists in order the characters at which the set's next state may change: the beginnings of ranges, and the characters
+ * after their ends, for its nodes and for the look-arounds that run beside them. */
 static size_t list_bounds(making *m, members set) {
     size_t count = 0, kept = 0;
     for (uint32_t i = 0; i < set.count; i++) {
@@ -414,8 +417,8 @@ static bool reads(const making *m, const node *n, uint32_t code) {
     return low < n->count && ranges[low].low <= code;
 }
 
-/* Steps the look-behinds over one character. An edge always exists, because any text may come before the one that they
- * look for. */
+/* Advances the look-behinds by one character. An edge always exists, because any text may come before the one that
+ * they look for. */
 static void step_behind(const making *m, const members *set, uint32_t code, members *next) {
     for (uint32_t i = 0; i < m->look_count; i++) {
         const look *l = &m->looks[i];

@@ -89,8 +89,7 @@ static fr_expression write_code(reader *r, uint32_t code) {
     return write_ranges(r, &r->set, false);
 }
 
-/* Replaces the last `count` ranges of the set, which are sorted, by the ranges between them. False: there is no
- * room. */
+/* Replaces the last `count` ranges of the set, which are sorted, by the gaps between them. False: there is no room. */
 static bool turn_round(ranges *set, size_t count) {
     fr_character_range *items = set->items + set->count - count;
     uint32_t low = 0;
@@ -137,7 +136,7 @@ static bool is_property(const reader *r, size_t at) {
     return at < r->c.text.length && (r->c.text.bytes[at] == 'p' || r->c.text.bytes[at] == 'P');
 }
 
-/* Takes one character after a backslash. */
+/* Takes the character that an escape stands for, after its backslash. */
 static fr_status take_escaped(reader *r, uint32_t *code) {
     static const char letters[] = "tnrfv0", codes[] = "\t\n\r\f\v";
     int c = fr_cursor_peek(&r->c);
@@ -223,8 +222,8 @@ static fr_expression any_text(reader *r) {
     return fr_expression_repeat(r->rules, r->write(r->rules, NULL, 0, true), 0, FR_GRAMMAR_UNBOUND);
 }
 
-/* Makes a look-around. It holds if the text that follows begins with the expression or, without FR_LOOK_AHEAD, if the
- * text before ends with it. */
+/* Makes a look-around. With FR_LOOK_AHEAD it holds if the text after this place begins with the expression; without
+ * it, if the text before ends with the expression. */
 static fr_expression look(reader *r, fr_expression of, unsigned how) {
     r->looks = true;
     fr_expression any = any_text(r);
@@ -232,13 +231,13 @@ static fr_expression look(reader *r, fr_expression of, unsigned how) {
     return fr_expression_look(r->rules, of, how);
 }
 
-/* Looks for the beginning of the text, or its end: no character stands there. */
+/* Makes a look-around that holds at the beginning of the text, or at its end: no character may stand there. */
 static fr_expression look_for_edge(reader *r, bool end) {
     return look(r, r->write(r->rules, NULL, 0, true), FR_LOOK_NOT | (end ? FR_LOOK_AHEAD : 0));
 }
 
-/* Looks for a word boundary: one side has a character of a word and the other has none. otherwise: looks for any other
- * place. */
+/* Makes a look-around that holds at the border of a word, where a character of a word stands on one side only.
+ * otherwise: it holds everywhere else. */
 static fr_expression look_for_border(reader *r, bool otherwise) {
     fr_expression word = r->write(r->rules, WORD, sizeof WORD / sizeof *WORD, false);
     fr_expression before = look(r, word, 0), none_before = look(r, word, FR_LOOK_NOT);
@@ -261,8 +260,8 @@ static fr_status take_name(reader *r) {
     return fail(r, "a group's name is not closed");
 }
 
-/* Reads flags such as (?i) and (?s-i: up to the colon, or up to the parenthesis, after which they hold for the rest of
- * the enclosing group. */
+/* Reads flags such as (?i) and (?s-i: up to the colon, or up to the parenthesis. After a parenthesis they hold for the
+ * rest of the enclosing group. */
 static fr_status take_flags(reader *r, bool *rest) {
     for (bool on = true; fr_cursor_peek(&r->c) != ':' && fr_cursor_peek(&r->c) != ')';) {
         if (fr_cursor_take(&r->c, '-'))
@@ -279,8 +278,8 @@ static fr_status take_flags(reader *r, bool *rest) {
     return FR_OK;
 }
 
-/* Reads the kind of group after `(?`. *how: FR_LOOK_..., with LOOKS if the group looks around; *rest: the group
- * consists of flags alone. */
+/* Reads the kind of a group after `(?`. *how: FR_LOOK_... with LOOKS added, if the group is a look-around; *rest: the
+ * group consists of flags alone. */
 enum { LOOKS = 4 };
 static fr_status take_kind(reader *r, unsigned *how, bool *rest) {
     bool behind = fr_cursor_take(&r->c, '<');
@@ -400,8 +399,8 @@ static fr_status read_repeats(reader *r, fr_expression *expression) {
     return FR_OK;
 }
 
-/* Reads a sequence. At depth 0 a choice may begin with ^ and end with $; if it does not, any text may come before or
- * after it. */
+/* Reads a sequence. At depth 0 it may begin with ^ and end with $; without them any text may come before or after
+ * it. */
 static fr_status read_sequence(reader *r, size_t depth, fr_expression *expression) {
     bool outer = depth == 0, begins = outer && fr_cursor_take(&r->c, '^'), ends = false;
     fr_expression any = outer && !r->whole ? any_text(r) : 0;

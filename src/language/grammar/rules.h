@@ -1,9 +1,9 @@
 /* A grammar as rules of expressions: what a GBNF file, a regular expression or a JSON schema becomes before it is run.
  *
  * In: expressions, made from the inside out. Out: rules with expressions as their bodies, for automaton.h. The calls
- * that make expressions report no failure. A failure (no memory, too many expressions, or too long a reading) is kept,
- * further expressions are the empty text, and fr_grammar_rules_check reports it at the end. Expressions are never
- * changed once made, so one may be used in several places. */
+ * that make expressions report no failure. A failure (no memory, too many expressions, or too many steps) is kept;
+ * after it further expressions are the empty text, and fr_grammar_rules_check reports it at the end. Expressions are
+ * never changed once made, so one may be used in several places. */
 #ifndef FR_SRC_LANGUAGE_GRAMMAR_RULES_H
 #define FR_SRC_LANGUAGE_GRAMMAR_RULES_H
 
@@ -66,8 +66,8 @@ void fr_grammar_rules_free(fr_grammar_rules *rules);
 /* FR_OK if no call has failed. */
 fr_status fr_grammar_rules_check(const fr_grammar_rules *rules);
 
-/* Counts steps, each of less than a microsecond, for all work that may take longer than the text is long. False: there
- * were too many, so stop. */
+/* Counts steps of less than a microsecond, for all work that may grow faster than the length of the text. False: there
+ * were too many, and reading must stop. */
 bool fr_grammar_spend(fr_grammar_rules *rules, size_t steps);
 
 /* Makes a character of any of the ranges, which may be in any order and overlap; except: any other character. Without
@@ -85,22 +85,22 @@ fr_expression fr_expression_repeat(fr_grammar_rules *rules, fr_expression of, ui
 fr_expression fr_expression_rule(fr_grammar_rules *rules, uint32_t rule);
 fr_expression fr_expression_token(fr_grammar_rules *rules, int32_t id);
 
-/* Looks around and reads nothing: the rest of the text, or all of it so far, must match the expression, or must not
- * (FR_LOOK_NOT). Only languages (language.h) can be made of it. */
+/* Looks around and reads nothing: the rest of the text (FR_LOOK_AHEAD), or else all of the text so far, must match the
+ * expression, or must not match it (FR_LOOK_NOT). Only languages (language.h) can be made of it. */
 enum { FR_LOOK_AHEAD = 1, FR_LOOK_NOT = 2 };
 fr_expression fr_expression_look(fr_grammar_rules *rules, fr_expression of, unsigned how);
 
-/* The first counts one thing more, and the second ends the count. A rule has one counter, and rules called at its end
- * continue it. Counting is allowed only if at least `behind` more things still fit below the largest count; `exactly`
- * means that precisely so many follow, so that they must also reach the least count. A rule that counts must end with
- * the second, which requires a count from `least` to `most`. */
+/* fr_expression_count counts one more repetition, and fr_expression_counted ends the count. A rule has one counter,
+ * and rules called at its end continue it. Counting is allowed only if at least `behind` more repetitions still fit
+ * below the largest count; `exactly` means that precisely so many follow, so that they must also reach the least
+ * count. A rule that counts must end with fr_expression_counted, which requires a count from `least` to `most`. */
 #define FR_COUNT_EXACTLY 0x80000000u
 fr_expression fr_expression_count(fr_grammar_rules *rules, uint32_t least, uint32_t most, uint32_t behind,
                                   bool exactly);
 fr_expression fr_expression_counted(fr_grammar_rules *rules, uint32_t least, uint32_t most);
 
-/* The first finds the rule that is shared under a key. The second makes a rule of a body and shares it, so that a part
- * that occurs many times is made once. */
+/* The first finds the rule that is shared under a key. The second makes a rule of a body and shares it under a key, so
+ * that a part that occurs many times is made once. */
 bool fr_grammar_find_shared(fr_grammar_rules *rules, const char *key, uint32_t *rule);
 fr_expression fr_grammar_share(fr_grammar_rules *rules, const char *key, fr_expression body);
 

@@ -43,7 +43,7 @@ static fr_status add_stop(fr_slice_stops *s, fr_slice_stop stop) {
     return FR_OK;
 }
 
-/* Adds a node after so many characters to the lists of the slices that have this length. */
+/* Adds a node that stands after this many characters to the lists of the slices of this length. */
 static fr_status add_longer(fr_slice_stops *s, uint32_t node, size_t characters) {
     for (int k = 0; k < FR_SLICE_LENGTHS; k++) {
         size_t length = LENGTHS[k] < FR_STOP_TEXTS_MAX ? LENGTHS[k] : FR_STOP_TEXTS_MAX;
@@ -78,7 +78,7 @@ static fr_status group(fr_slice_stops *s) {
 
 /* ---------------------------------------------------------------------------------------------------- characters */
 
-/* a complete character of the class; a part of a character; a character outside of the class */
+/* The outcome of a byte: it completes a character of the class, it continues one, or it leaves the class. */
 typedef enum progress { INSIDE, WITHIN, OUTSIDE } progress;
 
 static size_t length_by_lead(uint8_t byte) {
@@ -99,12 +99,12 @@ static progress look(const uint8_t *bytes, size_t count, int class) {
     return fr_cursor_take_character(&c, &code) && fr_slice_class_of(code) <= class ? INSIDE : OUTSIDE;
 }
 
-/* The characters of the class on the way to a node, and the bytes so far of the next one. */
+/* The number of characters of the class on the way to a node, and the bytes so far of the next character. */
 typedef struct place {
     uint8_t characters, count, bytes[4];
 } place;
 
-/* Steps from the parent's place to the node's, and adds stops. *next: the node to visit next. */
+/* Visits a node: steps from its parent's place to its own, and adds stops. *next: the node to visit next. */
 static fr_status visit(fr_slice_stops *s, const fr_token_node *nodes, uint32_t i, int class, const place *parent,
                        place *own, uint32_t *next) {
     *own = *parent;

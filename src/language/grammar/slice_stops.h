@@ -1,9 +1,9 @@
-/* Finds the nodes at which tokens leave the characters of a class. If a text may go on with any characters of the
- * class, only the tokens that leave it must be walked to.
+/* Finds the nodes at which tokens leave the characters of a class. If a text may continue with any characters of the
+ * class, only the tokens that leave it must be walked over.
  *
- * In: a tree of tokens, a node of it, a class of token_slices.h. Out: for the tokens below that node, the nodes at
- * which the first character outside of the class stands, with the number of the class's characters before it; and the
- * nodes that have exactly as many characters of the class as a slice, and further nodes below them. */
+ * In: a tree of tokens, a node of it, a class of token_slices.h. Out: for the tokens below that node, the nodes whose
+ * bytes leave the class, with the number of the class's characters before it; and the nodes that have exactly as many
+ * characters of the class as a slice, and further nodes below them. */
 #ifndef FR_SRC_LANGUAGE_GRAMMAR_SLICE_STOPS_H
 #define FR_SRC_LANGUAGE_GRAMMAR_SLICE_STOPS_H
 
@@ -13,8 +13,9 @@ enum { FR_SLICE_LENGTHS = 6, FR_SLICE_UNBOUND = 254, FR_STOP_TEXTS_MAX = 64 };
 
 struct fr_token_tree;
 
-/* A stop. bytes: the bytes of the character, as far as the node goes. whole: the stop stands for all tokens below it;
- * else only for its own token, which ends within a character. */
+/* A stop: a node whose bytes leave the class. bytes: those of the character outside of the class, as far as the node
+ * goes. whole: the stop stands for all tokens below the node; otherwise only for the node's own token, which ends
+ * within a character. */
 typedef struct fr_slice_stop {
     uint32_t node;
     uint8_t behind; /* characters of the class before it, fewer than FR_STOP_TEXTS_MAX */
@@ -28,8 +29,8 @@ typedef struct fr_stop_group {
     uint8_t behind, byte;
 } fr_stop_group;
 
-/* The stops of a node. `longer` lists, for each length of slices, the nodes after so many characters that have further
- * nodes below them. For lengths above FR_STOP_TEXTS_MAX it lists those after FR_STOP_TEXTS_MAX characters. */
+/* The stops of a node. `longer` lists, for each length of a slice, the nodes after that many characters that have
+ * further nodes below them; for a length above FR_STOP_TEXTS_MAX, those after FR_STOP_TEXTS_MAX characters. */
 typedef struct fr_slice_stops {
     fr_slice_stop *stops;
     fr_stop_group *groups;

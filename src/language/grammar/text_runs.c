@@ -1,4 +1,4 @@
-/* Finds how many characters may follow a state (text_runs.h). */
+/* Finds how many characters of a class may follow a state (text_runs.h). */
 #include "src/language/grammar/text_runs.h"
 
 #include <stdlib.h>
@@ -6,7 +6,7 @@
 
 #define STATES_MAX 128 /* states that a run may visit at once, and in all if it has no end */
 
-/* A sequence of byte ranges that vary independently, which together are characters. */
+/* A sequence of bytes, each with a range; every combination of bytes within the ranges is a character. */
 typedef struct bytes {
     uint8_t count;
     struct {
@@ -35,8 +35,8 @@ static const bytes SEQUENCES[FR_SLICE_CLASSES][16] = {
      {4, {{0xF4, 0xF4}, {0x80, 0x8F}, {0x80, 0xBF}, {0x80, 0xBF}}}},
 };
 
-/* Adds the states after a sequence's bytes from `at` on. Sets *all to false if some of them can't come, or if there
- * are too many states. */
+/* Adds the states after the bytes of a sequence from `at` on. Sets *all to false if some of the bytes can't come, or
+ * if there are too many states. */
 static fr_status follow(fr_automaton *a, uint32_t state, const bytes *sequence, size_t at, fr_text_step *step,
                         bool *all) {
     if (at == sequence->count) {
@@ -67,14 +67,15 @@ static fr_status look(fr_automaton *a, uint32_t state, int class, fr_text_step *
     return FR_OK;
 }
 
-/* Looks at a step and keeps it with its cost, which is counted each time the step is used. */
+/* Finds the states after one more character and keeps them with the cost, which is counted at each use so that it does
+ * not depend on earlier ones. */
 static fr_status look_and_keep(fr_automaton *a, uint32_t state, int class, fr_text_step *kept) {
     uint32_t round = fr_automaton_set_round(a, FR_NO_ROUND);
     size_t before = fr_automaton_spent(a);
     fr_status status = look(a, state, class, kept);
     fr_automaton_set_round(a, round);
     kept->cost = (uint32_t)(fr_automaton_spent(a) - before);
-    kept->looked_at = status == FR_OK; /* after a failure it is looked at again */
+    kept->looked_at = status == FR_OK; /* after a failure the step is looked at again */
     return status;
 }
 
@@ -97,7 +98,7 @@ static fr_status step_of(fr_text_runs *runs, fr_automaton *a, uint32_t state, in
     return FR_OK;
 }
 
-/* States in the order in which they are reached; [first, count) are those after the last character. */
+/* States in the order in which they are reached; [first, count) are those after the character read last. */
 typedef struct path {
     uint32_t states[STATES_MAX];
     size_t first, count;

@@ -1,4 +1,4 @@
-/* Tells how many characters of a class may follow a state, whichever they are.
+/* Tells how many characters of a class may follow a state, if each may be any character of the class.
  *
  * In: an automaton's states. Out: for a class of token_slices.h a number of characters. Results are kept for each
  * state until the automaton is swept. */
@@ -25,8 +25,8 @@ typedef struct fr_text_runs {
  * text can't end within the run. It is at most FR_RUN_MAX, or FR_SLICE_UNBOUND if there is no limit. */
 fr_status fr_text_run(fr_text_runs *runs, fr_automaton *automaton, uint32_t state, int class, size_t *characters);
 
-/* Gives the states after 0 to `characters` characters of the class. *one: after each number of characters there is one
- * state, whichever characters they are; if it is false, the states are incomplete. */
+/* Gives the states after 0 to `characters` characters of the class. *one: after each number of characters there is a
+ * single state for all characters; if it is false, the states are incomplete. */
 fr_status fr_text_path(fr_text_runs *runs, fr_automaton *automaton, uint32_t state, int class, size_t characters,
                        uint32_t *states, bool *one);
 

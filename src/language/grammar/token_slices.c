@@ -1,4 +1,4 @@
-/* Sorts out the tokens of plain characters (token_slices.h). */
+/* Groups the tokens of plain characters (token_slices.h). */
 #include "src/language/grammar/token_slices.h"
 
 #include <stdlib.h>
@@ -54,8 +54,8 @@ static void measure_tokens(fr_token_slices *s, const fr_token_tree *tree) {
     }
 }
 
-/* Gives each subtree the largest class and length of its nodes, from the leaves on. A node's children follow it, each
- * after the subtree of the one before. */
+/* Gives each subtree the largest class and length of its nodes, from the leaves up. A node's children follow it, each
+ * after the subtree of the child before. */
 static void measure_subtrees(fr_token_slices *s, const fr_token_tree *tree) {
     for (size_t i = tree->node_count; i-- > 0;)
         for (size_t child = i + 1; child < tree->nodes[i].end; child = tree->nodes[child].end) {

@@ -1,12 +1,12 @@
-/* Sorts out the tokens of plain characters in advance: if a text may go on with any characters of a class, all tokens
- * of such characters are allowed without being walked to.
+/* Groups the tokens of plain characters in advance: if a text may continue with any characters of a class, all tokens
+ * of such characters are allowed without a walk over them.
  *
- * In: a tree of tokens. Out: slices: for each class and some lengths the tokens of at most so many characters of the
- * class, one bit for each id, and the places where other tokens leave the class (slice_stops.h). They are made twice:
- * for all tokens, and for those that begin with a blank, by the characters after the blank. Also for each node the
- * class and length that cover all tokens of its subtree. Each class contains the one before it: small letters;
- * letters, digits, - and _; all characters that a JSON string has unescaped. Slices as in llguidance (Moskal et al.
- * 2025, github.com/guidance-ai/llguidance, docs/optimizations.md). */
+ * In: a tree of tokens. Out: slices: for each class and some lengths, the tokens of at most so many characters of the
+ * class, one bit for each id, and the nodes at which other tokens leave the class (slice_stops.h). They are made
+ * twice: for all tokens, and for those that begin with a blank, by the characters after the blank. For each node there
+ * is also the class and length that cover all tokens of its subtree. Each class contains the one before it: small
+ * letters; letters, digits, - and _; all characters that a JSON string has unescaped. Slices as in llguidance (Moskal
+ * et al. 2025, github.com/guidance-ai/llguidance, docs/optimizations.md). */
 #ifndef FR_SRC_LANGUAGE_GRAMMAR_TOKEN_SLICES_H
 #define FR_SRC_LANGUAGE_GRAMMAR_TOKEN_SLICES_H
 
@@ -16,7 +16,7 @@ enum { FR_SLICE_CLASSES = 3, FR_SLICE_ORIGINS = 2 };
 
 struct fr_token_tree;
 
-/* The tokens below a node, sorted out by their characters after the node. */
+/* The tokens below a node, grouped by their characters after the node. */
 typedef struct fr_slice_origin {
     uint32_t node;
     uint64_t *bits[FR_SLICE_CLASSES][FR_SLICE_LENGTHS];

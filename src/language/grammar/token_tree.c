@@ -8,7 +8,7 @@
 #include "base/text.h"
 
 typedef struct token {
-    fr_text bytes; /* NULL: the token's bytes are its sign */
+    fr_text bytes; /* NULL: the token is in the tree as itself, by its sign */
     int32_t id;
     uint8_t sign[FR_TOKEN_SIZE];
 } token;
@@ -76,7 +76,7 @@ static size_t common_length(fr_text a, fr_text b) {
     return n;
 }
 
-/* Makes the tree from sorted tokens: each is added below the bytes that it shares with the one before. */
+/* Makes the tree from sorted tokens: each token is added below the bytes that it shares with the token before it. */
 static void plant(fr_token_tree *tree, const token *tokens, size_t count) {
     uint32_t path[FR_TREE_DEPTH_MAX + 1] = {0};
     fr_text before = {NULL, 0};

@@ -4,9 +4,9 @@
  * byte that can't come skips all tokens below it. Control tokens, unknown ones, and those that print nothing or a NUL
  * are not in the tree as text.
  *
- * Added tokens and control tokens are also in the tree as themselves: under bytes that no text has, FR_TOKEN_SIGN and
- * three bytes of the id. So a grammar can require the token itself, and text that looks like it does not count. The
- * tree never changes once it is made. */
+ * Added tokens and control tokens are also in the tree as themselves: under a sign that no text contains,
+ * FR_TOKEN_SIGN and three bytes of the id. So a grammar can require the token itself, and text that looks like the
+ * token does not count. The tree never changes once it is made. */
 #ifndef FR_SRC_LANGUAGE_GRAMMAR_TOKEN_TREE_H
 #define FR_SRC_LANGUAGE_GRAMMAR_TOKEN_TREE_H
 
@@ -22,7 +22,7 @@ typedef struct fr_token_node {
     int32_t id;     /* the token that ends here, -1: none; further tokens of the same bytes: fr_token_tree.same */
     uint16_t depth; /* 1: its byte is the first of a token */
     uint8_t byte;
-    bool itself; /* the node is a token as itself, whose bytes no other token has */
+    bool itself; /* the node is part of a token's sign, whose bytes no other token has */
 } fr_token_node;
 
 struct fr_token_tree {
@@ -36,11 +36,11 @@ struct fr_token_tree {
 /* Gives the bytes that a token prints; NULL: the token is not in the tree as text. */
 const char *fr_token_tree_bytes(const fr_token_tree *tree, int32_t id, size_t *length);
 
-/* The first gives the bytes of an id as itself; the second gives the id of such bytes. */
+/* The first gives the sign of an id; the second gives the id of a sign. */
 void fr_token_sign(int32_t id, uint8_t bytes[FR_TOKEN_SIZE]);
 int32_t fr_token_signed(const uint8_t bytes[FR_TOKEN_SIZE]);
 
-/* True if the tree has the token as itself. */
+/* True if the tree has the token as itself, under its sign. */
 bool fr_token_tree_has_sign(const fr_token_tree *tree, int32_t id);
 
 #endif

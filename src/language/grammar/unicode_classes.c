@@ -1,4 +1,4 @@
-/* Looks through all characters for those of a property (unicode_classes.h). */
+/* Finds all characters that have a property (unicode_classes.h). */
 #define PCRE2_CODE_UNIT_WIDTH 8
 #include "src/language/grammar/unicode_classes.h"
 
@@ -18,7 +18,7 @@ typedef struct found {
     size_t most, count;
 } found;
 
-/* Adds characters that lie after all that were added before. */
+/* Adds characters that come after all that were added before. */
 static void add(found *f, uint32_t low, uint32_t high) {
     fr_character_range *last = f->count && f->count <= f->most ? &f->ranges[f->count - 1] : NULL;
     if (last && last->high + 1 == low) {
@@ -91,7 +91,7 @@ static void find_category(found *f, const char *category, bool except) {
 
 /* --------------------------------------------------------------------------------------- scripts, binary properties */
 
-/* Binary properties of ECMA 262. */
+/* True for a binary property of ECMA 262. */
 static bool is_binary(const char *name) {
     static const char *const names[] = {"ASCII_Hex_Digit",
                                         "AHex",
@@ -171,10 +171,11 @@ static bool is_binary(const char *name) {
     return false;
 }
 
-/* The stretches of characters in which scripts and properties have members: other planes are unassigned or private. */
+/* The ranges of characters in which scripts and properties have members: all other planes are unassigned or
+ * private. */
 static const fr_character_range PLANES[] = {{0, 0xD7FF}, {0xE000, 0x33FFF}, {0xE0000, 0xE0FFF}};
 
-/* Adds the characters of a stretch that PCRE2's expression, a run of characters, matches. */
+/* Adds the characters of a range that match PCRE2's expression, which matches runs of the property's characters. */
 static fr_status find_matches(found *f, const pcre2_code *regex, fr_character_range stretch) {
     size_t length = 0;
     uint8_t *text = malloc(4 * (size_t)(stretch.high - stretch.low + 1));
@@ -198,7 +199,7 @@ static fr_status find_matches(found *f, const pcre2_code *regex, fr_character_ra
     return status;
 }
 
-/* Adds the characters of a property by PCRE2's spelling; *known: PCRE2 knows it. */
+/* Adds the characters of a property in PCRE2's spelling; *known: PCRE2 knows the property. */
 static fr_status find_property(found *f, const char *kind, const char *name, bool *known) {
     char text[2 * CLASS_NAME_MAX];
     int error;

@@ -8,7 +8,7 @@
 
 #include "src/language/grammar/rules.h"
 
-#define FR_UNICODE_CLASS_WORK ((size_t)1 << 13) /* steps that a look through all characters takes */
+#define FR_UNICODE_CLASS_WORK ((size_t)1 << 13) /* steps counted for a search through all characters */
 
 /* Writes at most `most` ranges. *count: the number of ranges, which may be larger. FR_UNBUILT: the name is not
  * known. */

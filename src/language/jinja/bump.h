@@ -1,7 +1,7 @@
 /* Memory that is taken piece by piece and freed all at once, up to a limit.
  *
- * In: sizes. Out: zeroed pieces, aligned to 16 bytes, which never move. NULL: the limit is reached or the system has
- * no memory, as `refused` says. A zeroed struct with its limit set is ready for use. */
+ * In: sizes. Out: zeroed pieces, aligned to 16 bytes, which never move. A take gives NULL if the limit is reached or
+ * the system has no memory; `refused` says which of the two. A zeroed struct with its limit set is ready for use. */
 #ifndef FR_SRC_LANGUAGE_JINJA_BUMP_H
 #define FR_SRC_LANGUAGE_JINJA_BUMP_H
 

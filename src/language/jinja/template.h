@@ -3,7 +3,7 @@
  * In: a template's source, any bytes; variables as JSON values. Out: the text that transformers renders, byte for
  * byte, and which of its bytes the template itself wrote. A template is immutable once compiled and may be shared
  * between threads. Templates and variables are hostile: a render has limits on steps, nesting and memory, and every
- * failure is FR_INPUT with one line "NAME:LINE: what". */
+ * failure is FR_INPUT with one line "NAME:LINE: REASON". */
 #ifndef FR_SRC_LANGUAGE_JINJA_TEMPLATE_H
 #define FR_SRC_LANGUAGE_JINJA_TEMPLATE_H
 

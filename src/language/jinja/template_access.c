@@ -91,7 +91,7 @@ static fr_jinja_value character_at(fr_jinja_render *render, const fr_jinja_strin
     if (number == SIZE_MAX) return fr_jinja_missing();
     size_t begin = offset_of(render, string, number);
     int32_t codepoint;
-    if (begin >= string->length) return fr_jinja_missing(); /* after a failure */
+    if (begin >= string->length) return fr_jinja_missing(); /* the render has failed */
     size_t length = fr_jinja_decode(string->bytes + begin, string->length - begin, &codepoint);
     return fr_jinja_of_string(fr_jinja_string_part(render, string, begin, begin + length));
 }
@@ -126,7 +126,7 @@ fr_jinja_value fr_jinja_get_item(fr_jinja_render *render, fr_jinja_value object,
 
 /* ----------------------------------------------------------------------------------------------------------- slices */
 
-/* A slice: `taken` of the items, from `start` on, `step` apart. */
+/* A slice of a sequence: `taken` items, the first at `start`, each `step` after the one before. */
 typedef struct slice {
     int64_t start, step;
     size_t taken;

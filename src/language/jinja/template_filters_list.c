@@ -111,7 +111,7 @@ typedef struct each {
     fr_jinja_path path;
     bool by_path, negative;
     fr_jinja_value otherwise;          /* replaces items that the path does not find */
-    const fr_jinja_function *function; /* a filter or test; NULL: the item itself, or its truth */
+    const fr_jinja_function *function; /* a filter or test; NULL: the item itself is used */
     fr_jinja_arguments arguments;
 } each;
 
@@ -218,7 +218,7 @@ fr_jinja_value fr_jinja_filter_rejectattr(fr_jinja_render *render, const fr_jinj
 
 typedef struct filled {
     int64_t count;
-    fr_jinja_value with; /* MISSING: nothing is filled up */
+    fr_jinja_value with; /* fills up a list that is too short; MISSING: lists stay short */
 } filled;
 
 static const filled *read_filled(fr_jinja_render *render, const fr_jinja_value *arguments, const char *what) {

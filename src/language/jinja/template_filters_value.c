@@ -133,7 +133,7 @@ static reading read_int(const fr_jinja_string *string, int64_t base, int64_t *in
         begin += bytes[begin + 2] == '_' ? 3 : 2;
         break;
     }
-    if (base == 0 && end - begin > 1 && bytes[begin] == '0') base = 1; /* only zeros may follow a zero */
+    if (base == 0 && end - begin > 1 && bytes[begin] == '0') base = 1; /* as in Python, only zeros may follow a zero */
     return read_digits(bytes + begin, end - begin, base == 0 ? 10 : (int)base, negative, integer);
 }
 

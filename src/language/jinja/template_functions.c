@@ -92,8 +92,8 @@ static size_t directive_length(const char *bytes, size_t left) {
     return length;
 }
 
-/* Writes a directive as Python's datetime does. %f is microseconds, which this clock does not have; %:z is a time
- * zone, which datetime.now() does not have. */
+/* Writes a directive as Python's datetime does. %f (microseconds) is always zero, because `now` counts seconds; %:z
+ * (the time zone) is empty, as it is for datetime.now(). */
 static void put_directive(fr_jinja_render *render, const struct tm *time, const char *directive, size_t length,
                           bool foreign) {
     char format[DIRECTIVE_MAX + 1] = {0}, text[1024];
@@ -107,7 +107,7 @@ static void put_directive(fr_jinja_render *render, const struct tm *time, const 
     fr_jinja_put(render, text, written, foreign);
 }
 
-/* Gives the time of datetime.now(): local time that does not know its time zone. */
+/* Gives the time of datetime.now(): local time without a time zone. */
 static bool naive_time(int64_t now, struct tm *time) {
     time_t seconds = (time_t)now;
     if (!localtime_r(&seconds, time)) return false;

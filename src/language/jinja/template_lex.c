@@ -54,7 +54,8 @@ static const char *close_at(const fr_jinja_lexer *lexer, const char *at, const c
 
 /* ------------------------------------------------------------------------------------------------ text between tags */
 
-/* Gives the length of the text that stays before a tag that opens with this sign. */
+/* Gives the length of the text that is left before a tag after stripping. sign: the tag's - or +, or another
+ * character. */
 static size_t stripped(const fr_jinja_lexer *lexer, const char *text, size_t length, char sign, bool print) {
     if (sign == '-') return length - fr_jinja_space_suffix(text, length);
     if (sign == '+' || print) return length;
@@ -206,7 +207,7 @@ static void put_escaped_character(escape *e) {
     e->to += snprintf(e->to, 11, format, (unsigned)codepoint);
 }
 
-/* Converts an escape after its backslash. false: it has no meaning. */
+/* Converts an escape after its backslash; false: there is no such escape. */
 static bool put_escape(escape *e) {
     static const char letters[] = "abfnrtv\\'\"", meanings[] = "\a\b\f\n\r\t\v\\'\"";
     char c = *e->at;
@@ -242,7 +243,7 @@ static fr_status take_string(fr_jinja_lexer *lexer, fr_jinja_token *token) {
     const char *begin = lexer->at + 1, *end = begin;
     while (end < lexer->end && *end != *lexer->at) end += *end == '\\' && end + 1 < lexer->end ? 2 : 1;
     if (end >= lexer->end) return fr_template_fail(lexer->template, lexer->line, "a string without an end");
-    /* An escape of at least 3 bytes becomes at most 10 bytes. */
+    /* A byte of the source becomes at most 4 bytes: an escape has at least 3 bytes and becomes at most 10. */
     char *text = fr_jinja_bump_take(&lexer->template->memory, (size_t)(end - begin) * 4 + 1, 1);
     if (!text) return fr_template_fail_memory(lexer->template, lexer->line, &lexer->template->memory);
     escape e = {begin, end, text};
@@ -364,7 +365,7 @@ static const struct {
     {";", FR_LEX_SEMICOLON},
 };
 
-/* Notes brackets that open and close, because the end of a tag does not count within brackets. */
+/* Keeps a stack of open brackets, because the end of a tag does not count within brackets. */
 static fr_status balance(fr_jinja_lexer *lexer, char c) {
     static const char opening[] = "([{", closing[] = ")]}";
     const char *opens = strchr(opening, c), *closes = strchr(closing, c);

@@ -155,7 +155,7 @@ static void parse_argument(fr_jinja_parser *p, fr_jinja_call_nodes *arguments) {
     }
 }
 
-/* Parses (a, b, c=d, *e, **f). The arguments are below the node. */
+/* Parses (a, b, c=d, *e, **f). The arguments become children of the node. */
 static fr_jinja_call_nodes *parse_arguments(fr_jinja_parser *p, fr_jinja_node *node) {
     fr_jinja_call_nodes *arguments = fr_jinja_parser_take(p, 1, sizeof *arguments);
     if (!arguments) return NULL;
@@ -322,7 +322,8 @@ static fr_jinja_node *parse_filters_and_tests(fr_jinja_parser *p, fr_jinja_node 
 
 /* -------------------------------------------------------------------------------------------------------- operators */
 
-/* Parses -a and +a. Filters bind less than a sign before them, but more than any other operator. */
+/* Parses -a and +a. A filter after -a applies to the negated value: filters bind less tightly than a sign, and more
+ * tightly than all other operators. */
 static fr_jinja_node *parse_unary(fr_jinja_parser *p, bool with_filters) {
     fr_jinja_node *node = &p->broken;
     uint32_t line = p->token.line;
@@ -348,7 +349,7 @@ static fr_jinja_node *pair(fr_jinja_parser *p, fr_jinja_node_kind kind, fr_jinja
     return node;
 }
 
-/* The strength with which arithmetic operators bind: + and - least, then ~, then * and its like, then **.
+/* The order in which arithmetic operators bind, the loosest first: + and -, then ~, then * / // %, then **.
  * find_arithmetic finds the operator of a token. */
 typedef enum strength { STRENGTH_ADD, STRENGTH_CONCAT, STRENGTH_MULTIPLY, STRENGTH_POWER, STRENGTH_UNARY } strength;
 
@@ -388,7 +389,7 @@ static fr_jinja_node *parse_concat(fr_jinja_parser *p) {
     return node;
 }
 
-/* Parses operators of one strength. They bind from left to right, and so does **. */
+/* Parses operators of one strength. All of them bind from left to right, even **, as in Jinja. */
 static fr_jinja_node *parse_arithmetic(fr_jinja_parser *p, strength level) {
     if (level == STRENGTH_CONCAT) return parse_concat(p);
     if (level == STRENGTH_UNARY) return parse_unary(p, true);

@@ -95,7 +95,7 @@ static uint32_t hash_of(const char *bytes, size_t length) {
     return hash;
 }
 
-/* Makes as many lists as there are names, or up to twice as many. */
+/* Grows the hash table when it has as many names as lists, to twice as many lists. */
 static void grow_names(fr_jinja_parser *p) {
     size_t count = p->list_count ? 2 * p->list_count : 64;
     fr_jinja_name **lists = fr_jinja_parser_take(p, count, sizeof *lists);

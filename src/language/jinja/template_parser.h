@@ -15,7 +15,7 @@ typedef struct fr_jinja_parser {
     unsigned nesting;      /* depth of the blocks and expressions that are being parsed */
     fr_jinja_name **names; /* in lists by hash */
     size_t name_count, list_count;
-    fr_jinja_node broken; /* stand-ins for nodes and names that there is no memory for */
+    fr_jinja_node broken; /* `broken` and `unnamed` stand in for a node and a name that have no memory */
     fr_jinja_name unnamed;
 } fr_jinja_parser;
 

@@ -6,7 +6,7 @@
 #include "src/language/jinja/template_print.h"
 #include "src/language/jinja/template_text.h"
 
-/* the work of finding a real's digits, counted as so many bytes copied */
+/* Finding the digits of a float takes as much work as copying this many bytes, and costs as many steps. */
 #define REAL_BYTES 1024
 
 /* ------------------------------------------------------------------------------------------------------- characters */
@@ -128,7 +128,8 @@ static void put_macro(fr_jinja_render *render, const fr_jinja_macro *macro) {
     fr_jinja_put_text(render, "'>", false);
 }
 
-/* Writes a value that has no text of its own. Python writes an address, which differs each time. */
+/* Writes a value that has no text of its own as the name of its kind. Python would write its address, which differs
+ * each time. */
 static void put_object(fr_jinja_render *render, fr_jinja_value value) {
     fr_jinja_put_text(render, "<", false);
     fr_jinja_put_text(render, fr_jinja_kind_name(value.kind), false);

@@ -59,7 +59,7 @@ void *fr_jinja_render_take(fr_jinja_render *render, size_t count, size_t item) {
 
 /* ------------------------------------------------------------------------------------------------------------ texts */
 
-/* Makes room for text. Capacity doubles, so that n bytes are copied O(n) times in all. */
+/* Makes room for text. Capacity doubles, so that writing n bytes copies O(n) bytes in all. */
 static bool reserve(fr_jinja_render *render, size_t more) {
     if (!fr_jinja_render_step(render, more)) return false;
     if (more > FR_RENDER_TEXT_MAX - render->length) {

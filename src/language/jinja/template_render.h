@@ -11,7 +11,7 @@
 #include "src/language/jinja/template_function.h"
 #include "src/language/jinja/template_tree.h"
 
-/* Limits of one render. A step is one node evaluated, one turn of a loop, or FR_RENDER_STEP_BYTES of text read or
+/* Limits of one render. A step is one node evaluated, one iteration of a loop, or FR_RENDER_STEP_BYTES of text read or
  * copied. Depth counts calls, blocks and expressions within each other while they are evaluated. */
 #ifndef FR_RENDER_STEPS_MAX
 #define FR_RENDER_STEPS_MAX 10000000
@@ -37,7 +37,7 @@ typedef struct fr_jinja_render {
     size_t steps; /* steps that are still allowed */
     int64_t now;
     fr_jinja_value given, own; /* dicts */
-    /* The texts that are being written, one after the other: the last one ends at `length`. */
+    /* Texts that are being written, one within another, share this memory: the last one ends at `length`. */
     char *bytes;
     uint8_t *marks; /* 1: foreign */
     size_t length, capacity;
@@ -66,7 +66,7 @@ void *fr_jinja_render_take(fr_jinja_render *render, size_t count, size_t item);
 
 /* ---------------------------------------------------------------------------------------------------- writing texts */
 
-/* Begin a text, and end it as a string. Between the two other texts may be begun and ended. */
+/* Begin a text, and end it as a string. Other texts may be begun and ended between the two. */
 size_t fr_jinja_text_begin(const fr_jinja_render *render);
 const fr_jinja_string *fr_jinja_text_end(fr_jinja_render *render, size_t begin);
 

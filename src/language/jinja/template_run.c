@@ -58,7 +58,7 @@ static void assign(fr_jinja_render *render, fr_jinja_frame *frame, const fr_jinj
 
 /* ------------------------------------------------------------------------------------------------------------ loops */
 
-/* Gives the next item of the sequence itself. */
+/* Gives the next item of the sequence, before the loop's own `if`. */
 static bool next_item(fr_jinja_render *render, fr_jinja_loop *loop, fr_jinja_value *item) {
     if (!loop->rest) return fr_jinja_cursor_next(render, &loop->cursor, item);
     if (loop->rest_at >= loop->rest->count || !fr_jinja_render_step(render, 0)) return false;
@@ -157,8 +157,8 @@ fr_jinja_value fr_jinja_loop_attribute(fr_jinja_render *render, fr_jinja_loop *l
     return fr_jinja_missing();
 }
 
-/* Runs the turns of a loop. As in Jinja, the `else` runs if no turn was completed; turns that break or continue ended
- * are not completed. */
+/* Runs the iterations of a loop. As in Jinja, the `else` runs if no iteration was completed; one that ended by break
+ * or continue is not completed. */
 static fr_jinja_flow run_turns(fr_jinja_render *render, fr_jinja_loop *loop) {
     const fr_jinja_for_node *node = loop->node;
     bool completed = false;

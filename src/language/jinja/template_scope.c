@@ -74,8 +74,8 @@ static void search_node(void *context, fr_jinja_node *node) {
     }
 }
 
-/* Finds a name in a body. If the body reads it anywhere before it stores it, the loop or macro provides a variable of
- * that name; NULL: it does not read it. */
+/* Finds a name such as `loop` or `caller` in a body. If the body reads it before it stores it, the loop or macro must
+ * provide a variable of that name; NULL: the body does not read it. */
 static fr_jinja_name *find_read(resolver *r, const fr_jinja_nodes *body, const char *word) {
     search s = {.resolver = r, .word = word};
     fr_jinja_visit_all(body, search_node, &s);
@@ -224,7 +224,7 @@ static bool has_parameter(const fr_jinja_routine *routine, const char *name) {
     return false;
 }
 
-/* True if the routine must provide this name; then *slot is its slot. */
+/* True if the body reads this name, so that the routine must provide it; then *slot is its slot. */
 static bool provide(resolver *r, const fr_jinja_routine *routine, const char *word, uint32_t *slot) {
     fr_jinja_name *name = has_parameter(routine, word) ? NULL : find_read(r, &routine->body, word);
     if (name) *slot = declare_parameter(r, name);

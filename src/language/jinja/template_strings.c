@@ -3,7 +3,7 @@
 
 #include <utf8proc.h>
 
-/* the work of looking up a character's properties, counted as so many bytes copied */
+/* Looking up a character's properties takes as much work as copying this many bytes, and costs as many steps. */
 #define PROPERTY_BYTES 8
 
 /* A walk over the characters of a text. */
@@ -93,8 +93,8 @@ const fr_jinja_string *fr_jinja_string_in_case(fr_jinja_render *render, const fr
     return end_like(render, string, begin);
 }
 
-/* Writes the first character in title case and the others in lower case. behind_letter also holds within a word, so
- * that a sigma at its end gets the right form. */
+/* Writes the first character in title case and the others in lower case. For the others behind_letter is true, so that
+ * a sigma at the end of a word gets its final form. */
 const fr_jinja_string *fr_jinja_string_capitalize(fr_jinja_render *render, const fr_jinja_string *string) {
     size_t begin = fr_jinja_text_begin(render);
     bool behind_letter = false;

@@ -18,7 +18,7 @@ typedef struct fr_jinja_style {
     char type;                /* 0: none */
 } fr_jinja_style;
 
-/* Fails the render if the precision exceeds the one that numbers can be written with. */
+/* Fails the render if the precision exceeds the largest with which numbers are written. */
 void fr_jinja_check_precision(fr_jinja_render *render, const fr_jinja_style *s);
 
 void fr_jinja_put_styled_int(fr_jinja_render *render, const fr_jinja_style *s, int64_t integer, bool foreign);

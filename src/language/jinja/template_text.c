@@ -209,7 +209,7 @@ bool fr_jinja_read_real(const char *bytes, size_t length, double *real) {
 /* Finds the fewest digits that read back as the same number, and the place of the point: 0.d1d2d3... * 10^point. */
 static void shortest_digits(double real, char digits[24], int *point) {
     char text[40];
-    /* for a normal number 15 digits, without zeros at the end, read back as it */
+    /* for a normal number, 15 digits without zeros at the end are the shortest spelling if they read back as it */
     int fewest = fabs(real) < DBL_MIN ? 0 : 14;
     for (int precision = fewest; precision < 17; precision++) {
         snprintf(text, sizeof text, "%.*e", precision, real);

@@ -146,7 +146,7 @@ struct fr_jinja_node {
         struct {
             fr_jinja_name *name;
             fr_jinja_place place;
-            bool stored; /* a target or parameter */
+            bool stored; /* it is a target or parameter */
         } variable;
         struct {
             fr_jinja_node *left, *right;
@@ -227,7 +227,8 @@ fr_status fr_template_resolve(fr_template *template);
 fr_status fr_template_fail(const fr_template *template, uint32_t line, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 
-/* Fails because the template's or a render's memory refused a piece: its limit was reached, or the system had none. */
+/* Fails because the memory of the template or of a render refused a piece: its limit was reached, or the system had
+ * none. */
 fr_status fr_template_fail_memory(const fr_template *template, uint32_t line, const fr_jinja_bump *memory);
 
 #endif

@@ -7,7 +7,8 @@
 
 typedef void fr_jinja_visitor(void *context, fr_jinja_node *node);
 
-/* Visit the nodes below any node; below an expression or output, and none below other nodes; and below an `if`. */
+/* The first visits the children of any node, the second only those of an expression or an output, the third only those
+ * of an `if`. */
 void fr_jinja_visit_children(const fr_jinja_node *node, fr_jinja_visitor *visit, void *context);
 void fr_jinja_visit_expression(const fr_jinja_node *node, fr_jinja_visitor *visit, void *context);
 void fr_jinja_visit_if(const fr_jinja_node *node, fr_jinja_visitor *visit, void *context);

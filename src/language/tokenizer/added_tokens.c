@@ -60,7 +60,7 @@ void fr_added_tokens_close(fr_added_tokens *set) {
 
 /* --------------------------------------------------------------------------------------------------------- matching */
 
-/* Finds the first of items[low, high) whose byte number `depth` is at least `byte`. All of them are longer than
+/* Finds the first of items[low, high) whose byte at `depth` is at least `byte`. All of these items are longer than
  * `depth` and have the same first `depth` bytes. */
 static size_t lower_bound(const fr_added_token *items, size_t low, size_t high, size_t depth, unsigned byte) {
     while (low < high) {
@@ -131,7 +131,7 @@ static bool stands_alone(const unsigned char *bytes, size_t length, size_t begin
 
 /* ---------------------------------------------------------------------------------------------------------- walking */
 
-/* The control tokens in trusted runs, in order. */
+/* A search for the control tokens in trusted runs, in the order of the text. */
 typedef struct claims {
     const fr_added_tokens *set;
     const unsigned char *text;
@@ -139,8 +139,8 @@ typedef struct claims {
     size_t at;                   /* offset in the run */
     const fr_added_token *token; /* NULL: there are no more, and `begin` is the end of the text */
     size_t begin;
-    bool stands; /* false for a token of single words next to a word character, which is skipped */
-    bool none;   /* no control token can be found */
+    bool stands; /* false: a single-word token next to a word character, which is skipped */
+    bool none;   /* there are no control tokens to find */
 } claims;
 
 /* Finds the next control token in the run; false: there are no more. */
@@ -171,9 +171,10 @@ static void next_claim(claims *state, size_t length) {
     state->begin = length;
 }
 
-/* Walks over the text's tokens. The search continues after a token's own text, not after the white space that it took
- * along, because the reference implementation does so; a token of white space may then be found within that white
- * space. space_end keeps the walk linear. */
+/* Walks over the text's tokens. After a token with rstrip the search continues at the end of the token's own text, not
+ * after the white space that it took, because the reference implementation does so. A token of white space may then be
+ * found within that white space, and is skipped. space_end stores the end of the white space, so that the walk stays
+ * linear. */
 fr_status fr_added_tokens_walk(const fr_added_tokens *set, const char *text, size_t length, fr_trust trust,
                                fr_added_fn *stretch, void *context) {
     const unsigned char *bytes = (const unsigned char *)text;
@@ -201,7 +202,7 @@ fr_status fr_added_tokens_walk(const fr_added_tokens *set, const char *text, siz
             if (end >= space_end) space_end = fr_skip_space(text, end, length);
             end = space_end;
         }
-        if (begin >= end) continue; /* white space that an earlier token took along */
+        if (begin >= end) continue; /* an earlier token has taken all of it as white space */
         if (begin > done) FR_TRY(stretch(context, text + done, begin - done, -1));
         FR_TRY(stretch(context, text + begin, end - begin, token->id));
         done = end;

@@ -18,7 +18,7 @@ typedef struct fr_added_token {
     char *text;
     size_t length;
     int32_t id;
-    bool lstrip, rstrip; /* takes along the white space before (lstrip) or after (rstrip) it */
+    bool lstrip, rstrip; /* takes the white space before (lstrip) or after (rstrip) the token with it */
     bool single_word;    /* is found only if no word character is next to it */
     bool control;        /* is found only in trusted bytes */
 } fr_added_token;
@@ -30,8 +30,9 @@ typedef struct fr_added_tokens {
     bool has_control;
 } fr_added_tokens;
 
-/* Adds a token. text: the text to search for, which may be a rewritten entry->text. After the last token the set must
- * be sealed, which refuses a text that occurs twice. If equal texts have the same id, sorting it is enough. */
+/* Adds a token. text: the text to search for, which may be a rewritten entry->text. After the last token
+ * fr_added_tokens_seal must be called, which refuses a text that occurs twice. fr_added_tokens_sort is enough if equal
+ * texts always have the same id. */
 fr_status fr_added_tokens_add(fr_added_tokens *set, const fr_added_entry *entry, fr_text text, bool control,
                               const char *where);
 void fr_added_tokens_sort(fr_added_tokens *set);

@@ -191,9 +191,9 @@ static fr_text name_symbol(const fr_bpe *bpe, fr_bpe_work *work, fr_text piece, 
     return (fr_text){work->written, length + behind};
 }
 
-/* Makes the symbols of a piece. An unknown token is held back until the next known character, so that unknown ones can
- * be fused. Byte tokens in between come before it, as in the reference implementation; this shows only if a vocabulary
- * has some of the byte tokens, but not all. */
+/* Makes the symbols of a piece. An unknown token is added only when the next known character or the end comes, so that
+ * neighbouring unknown characters can be fused. As in the reference implementation, byte tokens between the two come
+ * before the unknown token; the order matters only for a vocabulary that has some of the byte tokens, but not all. */
 static void start_symbols(const fr_bpe *bpe, fr_text piece, fr_bpe_work *work) {
     bool pending = false, plain = !*bpe->inside_prefix && !*bpe->end_suffix;
     work->symbol_count = 0;

@@ -18,7 +18,8 @@ typedef struct fr_bpe {
     bool fuse_unknown;     /* a run of unknown characters becomes one token */
     bool ignore_merges;    /* a piece that is a token stays whole */
     bool byte_level;       /* each byte starts as the token of the character that stands for it */
-    /* inside_prefix: of symbols after the first one; end_suffix: of the last one; "": none */
+    /* inside_prefix stands before the name of each symbol but the first, end_suffix after the name of the last one;
+     * "": none */
     char *inside_prefix, *end_suffix;
 } fr_bpe;
 
@@ -34,9 +35,9 @@ fr_status fr_ids_append(fr_id_list *ids, const int32_t *items, size_t count);
 typedef struct fr_bpe_work {
     struct fr_bpe_symbol *symbols;
     uint64_t *heap;
-    char *written; /* a piece in the characters that stand for its bytes, or the name of a symbol */
+    char *written; /* a piece written in the characters that stand for its bytes, or the name of a symbol */
     size_t symbol_count, heap_count, capacity;
-    bool foreign; /* the present piece is foreign */
+    bool foreign; /* the piece that is being encoded is foreign */
 } fr_bpe_work;
 
 /* Finds the tokens <0xNN>; -1 for each one that does not exist, or for all if they aren't wanted. */

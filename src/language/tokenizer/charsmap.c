@@ -37,7 +37,7 @@ fr_status fr_charsmap_open(fr_charsmap *map, fr_text bytes, const char *where) {
     return FR_OK;
 }
 
-/* Finds the text for the shortest beginning of `text` that the tree has; false: it has none. */
+/* Finds the replacement of the shortest beginning of `text` that is in the tree; false: no beginning is. */
 static bool find(const fr_charsmap *map, const char *text, size_t length, fr_text *found) {
     size_t place = offset_of(unit_at(map, 0));
     for (size_t i = 0; i < length && text[i]; i++) {

@@ -15,7 +15,7 @@
 struct fr_decoder {
     const fr_tokenizer *tokenizer;
     bool print_special;
-    bool started;   /* a token has come */
+    bool started;   /* a token was fed */
     int32_t newest; /* the token whose end is printed once it is known whether another one follows; -1: none */
     unsigned form;  /* the form of that token */
     size_t strips_left;
@@ -120,7 +120,8 @@ static void append(fr_decoder *decoder, fr_text text) {
     decoder->length += text.length;
 }
 
-/* Gives the number of bytes of a token that are printed whether or not it is the last one. */
+/* Gives the number of bytes of a token that are the same whether or not it is the last one, so they can be printed at
+ * once. */
 static size_t settled(const fr_printed_tokens *printed, int32_t id, unsigned form) {
     fr_text inside = fr_printed_text(printed, form, id), last = fr_printed_text(printed, form | FR_PRINT_LAST, id);
     size_t most = inside.length < last.length ? inside.length : last.length, same = 0;

@@ -200,8 +200,8 @@ static size_t read_number(const char **at, const char *end, long *number) {
     return (size_t)(*at - begin);
 }
 
-/* Reads {n}, {n,}, {,m} or {n,m}, and moves past it. false: it is none of these, so the brace stands for itself. most:
- * -1 if there is no limit. */
+/* Reads {n}, {n,}, {,m} or {n,m}, and moves past it. False: the text is none of these, and the brace stands for
+ * itself. most: -1 if there is no limit. */
 static bool read_interval(fr_onig_reader *reader, long *least, long *most) {
     const char *at = reader->at + 1;
     size_t low = read_number(&at, reader->end, least), high = 0;
@@ -227,8 +227,8 @@ static fr_status enclose(size_t start, fr_text_buffer *out) {
     return FR_OK;
 }
 
-/* Reads a quantifier, if there is one. After an interval a + repeats it, and so does a ? after an interval of one
- * number. */
+/* Reads a quantifier, if there is one. A + after an interval is a second quantifier in Oniguruma, and so is a ? after
+ * {n}, so neither is read here. */
 static fr_status read_quantifier(fr_onig_reader *reader, size_t start, bool again, bool *found, fr_text_buffer *out) {
     char text[48];
     long least = 0, most = 0;

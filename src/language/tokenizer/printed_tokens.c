@@ -28,7 +28,7 @@ static int fallback_byte(fr_text text) {
 
 /* ------------------------------------------------------------------------------------------------------------ rules */
 
-/* Stages of a decoder: tokens by themselves; the same with bytes; one joined text; that text stripped. */
+/* Stages of a decoder: single tokens; single tokens as bytes; one joined text; that text after a Strip. */
 typedef enum decoding { TOKENS, BYTES, FUSED, STRIPPED } decoding;
 
 static fr_status fail_order(const fr_tokenizer_source *source) {

@@ -14,7 +14,7 @@
 #include "src/language/tokenizer/onig_pattern.h"
 
 #define SOURCE_MAX 65536
-#define MATCH_MAX  50000000 /* backtracks from one position; the allowance ends most searches long before */
+#define MATCH_MAX  50000000 /* backtracks from one position; the allowance mostly ends a search before */
 #define HEAP_MAX   262144   /* KiB of saved backtracking points */
 
 #define COMPILE_OPTIONS (PCRE2_UTF | PCRE2_UCP | PCRE2_NEVER_BACKSLASH_C | PCRE2_AUTO_CALLOUT)
@@ -146,7 +146,7 @@ static fr_status walk_run(pattern_walk *walk, size_t begin, size_t length, pcre2
         int code = pcre2_match(walk->pattern->regex, run, length, from, PCRE2_NO_UTF_CHECK, data, limits);
         if (code == PCRE2_ERROR_NOMATCH) break;
         if (code < 0) return fail_match(walk, code);
-        /* \K can cause that */
+        /* \K can put the beginning of a match before the search or after the match's end */
         if (match[0] < from || match[1] < match[0]) return fail_match(walk, PCRE2_ERROR_BADOFFSET);
         if (match[0] == match[1] && match[1] == behind) {
             for (from++; from < length && (run[from] & 0xC0) == 0x80;) from++;
@@ -173,8 +173,8 @@ static fr_status walk_runs(pattern_walk *walk, pcre2_match_data *data, pcre2_mat
     return hand_rest(walk);
 }
 
-/* Makes the text for PCRE2, which may be older than some characters: these are replaced by others of their category,
- * of the same number of bytes. */
+/* Makes the text for PCRE2, whose version may not know all characters of Unicode: unknown ones are replaced by
+ * characters of the same category and the same number of bytes. */
 static fr_status see_text(pattern_walk *walk, char **copy) {
     const utf8proc_uint8_t *text = (const utf8proc_uint8_t *)walk->text;
     for (size_t at = 0, step; at < walk->length; at += step) {

@@ -102,7 +102,7 @@ static void write_bytes(fr_text text, fr_text_buffer *out) {
     }
 }
 
-/* Puts content before a text. It then counts as part of the text's first character. */
+/* Puts content before a text. The content then counts as part of the text's first character. */
 static void put_before(fr_text content, fr_text text, size_t *first, fr_text_buffer *out) {
     if (*first > 0) *first += content.length;
     fr_text_append(out, content.bytes, content.length);
@@ -115,15 +115,15 @@ static bool begins_with(fr_text text, fr_text content) {
 
 typedef struct replacing {
     fr_text text, content;
-    /* first: bytes of the text's first character; kept: bytes of the output that count as that character */
+    /* first: bytes of the text's first character; kept: bytes of the output that stand for it */
     size_t first, kept;
-    bool behind; /* further output does not count */
+    bool behind; /* the first character is complete, and further output does not count */
     uint64_t *allowance;
     fr_text_buffer *out;
 } replacing;
 
-/* True for a text of at most one character. A replacement of several characters counts as the last one of them, so it
- * is the first character only if it replaces no other. */
+/* True for a text of at most one character. The replacement of a match stands for the match's last character, so it
+ * counts as the text's first character only if the match is no longer than one character. */
 static bool is_one(fr_text text) {
     return fr_first_character(text.bytes, text.length).there >= text.length;
 }

@@ -26,8 +26,8 @@ typedef struct fr_ready_rules {
 fr_status fr_rules_open(fr_ready_rules *rules, const fr_text_rules *json, const char *where);
 void fr_rules_close(fr_ready_rules *rules);
 
-/* Appends a text rewritten by one rule. *first: the number of bytes at its beginning that are the first character of a
- * whole text, 0: none; afterwards the number of output bytes that count as that character. */
+/* Appends a text rewritten by one rule. *first: the bytes of the text's first character if the text begins a whole
+ * text, otherwise 0; after the call, the bytes of the output that stand for that character. */
 fr_status fr_rule_rewrite(const fr_ready_rule *rule, fr_text text, size_t *first, uint64_t *allowance,
                           fr_text_buffer *out);
 

@@ -79,7 +79,8 @@ static fr_status mark_named(fr_tokenizer *tokenizer, const fr_tokenizer_source *
     return FR_OK;
 }
 
-/* Makes control tokens of added tokens that are not marked special, but that occur in one of the texts. */
+/* Marks added tokens as control tokens if they occur in one of the texts (the chat templates), even if they are not
+ * marked special. */
 static fr_status find_control(fr_tokenizer *tokenizer, const fr_tokenizer_source *source, const fr_text *texts,
                               size_t count) {
     fr_added_tokens plain = {0};
@@ -196,7 +197,7 @@ int32_t fr_tokenizer_end(const fr_tokenizer *tokenizer) {
 typedef struct encoding {
     const fr_tokenizer *tokenizer;
     const char *text;
-    fr_trust trust; /* the trusted run at the stages' place in the text */
+    fr_trust trust; /* the trusted run at the offset that the stages have reached */
     size_t first;   /* bytes of the present stretch that are the text's first character */
     bool foreign;   /* the present stretch has bytes that are not trusted */
     fr_rewrite_work rewrite;

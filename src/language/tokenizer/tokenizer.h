@@ -12,11 +12,11 @@
 /* Finds a token by its exact text; -1: there is none. */
 int32_t fr_tokenizer_id(const fr_tokenizer *tokenizer, const char *text);
 
-/* Gives the bytes that an id, also of a special token, prints as on its own; no bytes if it is not a token. */
+/* Gives the bytes that an id prints if it stands alone, also for special tokens; no bytes if it is not a token. */
 const char *fr_tokenizer_printed(const fr_tokenizer *tokenizer, int32_t id, size_t *length);
 
-/* True if ids mean the same in both: all but one in a thousand of the ids that are text in either are the same text in
- * the other. Control tokens, added tokens and ids without a token may differ. */
+/* True if two tokenizers give the ids the same meaning: of the ids that are text in either, at most one in a thousand
+ * may be another text in the other. Control tokens, added tokens and ids without a token may differ. */
 bool fr_tokenizers_agree(const fr_tokenizer *one, const fr_tokenizer *other);
 
 /* Gives the notes that fr_tokenizer_note returns one by one. */
@@ -28,7 +28,7 @@ const char *fr_tokenizer_begin(const fr_tokenizer *tokenizer);
 /* Gives the id of the eos_token; -1: there is none. */
 int32_t fr_tokenizer_end(const fr_tokenizer *tokenizer);
 
-/* The first gives the most bytes that one call returns. The second resets a decoder. The third copies the state of
+/* The first gives the most bytes that one call can return. The second resets a decoder. The third copies the state of
  * another decoder of the same tokenizer. */
 size_t fr_decoder_longest(const fr_decoder *decoder);
 void fr_decoder_restart(fr_decoder *decoder);

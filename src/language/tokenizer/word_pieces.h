@@ -1,4 +1,4 @@
-/* WordPiece and WordLevel: words as the longest tokens that they begin with, or as whole tokens.
+/* Encodes words as WordPiece does, by the longest tokens that fit, or as WordLevel does, as whole tokens.
  *
  * In: bytes, one word. Out: ids. WordPiece takes the longest token that the word begins with and then, again and
  * again, the longest token that the prefix ("##") and the rest of the word begin with. If there is none, or the word
