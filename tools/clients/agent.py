@@ -1,13 +1,15 @@
 #!/usr/bin/env python3
 """agent.py: an agent with three tools, by OpenAI's agents framework over /v1/responses, many times.
 
-In: --url URL of a server, --runs N, --at-once N, --api responses|chat. Out: how many runs came to an end, how many
-calls there were, and which of them were none by their tools' schemas; exit status 1 if a run did not end or a call was
-not well-formed. A run is a question; its first answer must be a call, the others are as the model likes.
+In: --url URL of a server, or --command that starts one, with {port} in it; --runs N, --at-once N, --api
+responses|chat. Out: how many runs came to an end, how many calls there were, and which of them were none by their
+tools' schemas; exit status 1 if a run did not end or a call was not well-formed. A run is a question; its first answer
+must be a call, the others are as the model likes.
 """
 import argparse
 import asyncio
 import json
+import os
 import sys
 import time
 from typing import Literal
@@ -17,6 +19,9 @@ from agents import Agent, ModelSettings, OpenAIChatCompletionsModel, OpenAIRespo
 from agents import set_tracing_disabled
 from agents.exceptions import AgentsException
 from openai import AsyncOpenAI
+
+sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+from server import Server  # noqa: E402
 
 CITIES = ["Rome", "Oslo", "Paris", "Lima", "Cairo", "Kyoto", "Quito", "Delhi", "Turin", "Perth"]
 SKIES = ["sun", "snow", "rain", "clouds", "fog"]
@@ -92,17 +97,9 @@ def fault_of(call):
     return None
 
 
-async def main():
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--url", required=True)
-    parser.add_argument("--runs", type=int, default=10)
-    parser.add_argument("--at-once", type=int, default=4)
-    parser.add_argument("--turns", type=int, default=8, help="of a run at most")
-    parser.add_argument("--api", choices=["responses", "chat"], default="responses")
-    parser.add_argument("--verbose", action="store_true", help="what each run said")
-    args = parser.parse_args()
+async def ask(url, args):
     set_tracing_disabled(True)
-    client = AsyncOpenAI(base_url=args.url + "/v1", api_key="none", timeout=3600, max_retries=0)
+    client = AsyncOpenAI(base_url=url + "/v1", api_key="none", timeout=3600, max_retries=0)
     name = (await client.models.list()).data[0].id
     kind = OpenAIResponsesModel if args.api == "responses" else OpenAIChatCompletionsModel
     model, places = kind(name, openai_client=client), asyncio.Semaphore(args.at_once)
@@ -124,5 +121,20 @@ async def main():
     return int(totals["ended"] < args.runs or totals["faults"] > 0 or totals["called"] < args.runs)
 
 
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    where = parser.add_mutually_exclusive_group(required=True)
+    where.add_argument("--url")
+    where.add_argument("--command", help="of a server, with {port} where its port goes")
+    parser.add_argument("--runs", type=int, default=10)
+    parser.add_argument("--at-once", type=int, default=4)
+    parser.add_argument("--turns", type=int, default=8, help="of a run at most")
+    parser.add_argument("--api", choices=["responses", "chat"], default="responses")
+    parser.add_argument("--verbose", action="store_true", help="what each run said")
+    args = parser.parse_args()
+    with Server(url=args.url.rstrip("/").removesuffix("/v1")) if args.url else Server(args.command) as server:
+        return asyncio.run(ask(server.url, args))
+
+
 if __name__ == "__main__":
-    sys.exit(asyncio.run(main()))
+    sys.exit(main())

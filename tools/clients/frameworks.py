@@ -78,9 +78,14 @@ def ollama_client(target):
         """
         return f"hail in {city}"
 
-    answer = client.chat(model=target.model, messages=[{"role": "user", "content": QUESTION}], tools=[get_weather],
+    # ollama's interface can't force a call, so one that was made is given, and the answer has its result.
+    called = [{"role": "user", "content": QUESTION},
+              {"role": "assistant", "content": "",
+               "tool_calls": [{"function": {"name": "get_weather", "arguments": {"city": "Paris"}}}]},
+              {"role": "tool", "tool_name": "get_weather", "content": get_weather("Paris")}]
+    answer = client.chat(model=target.model, messages=called, tools=[get_weather],
                          options={"temperature": 0, "num_predict": 64})
-    assert answer.message.content is not None or answer.message.tool_calls
+    assert "hail" in answer.message.content, answer.message
 
 
 # --------------------------------------------------------------------------------------------------------- instructor
@@ -111,21 +116,23 @@ def instructor_client(target):
 def pydantic_ai_client(target):
     need("pydantic_ai")
     from pydantic import BaseModel
-    from pydantic_ai import Agent, UnexpectedModelBehavior
+    from pydantic_ai import Agent
     from pydantic_ai.models.openai import OpenAIChatModel
     from pydantic_ai.providers.openai import OpenAIProvider
 
     class Weather(BaseModel):
+        """The weather, once it is known."""
         city: str
         degrees: int
 
     model = OpenAIChatModel(target.model, provider=OpenAIProvider(base_url=target.url + "/v1", api_key="none"))
     settings = {"temperature": 0.0, "max_tokens": 128}
-    agent = Agent(model, output_type=Weather, model_settings=settings, retries=2)
-    found = agent.run_sync("In Paris it is 17 degrees.").output
-    assert isinstance(found.degrees, int) and found.city
+    found = Agent(model, output_type=Weather, model_settings=settings).run_sync("In Paris it is 17 degrees.").output
+    assert "Paris" in found.city and found.degrees == 17, found
+
+    # As the output is a tool too, each turn must call one: no model can leave the tool out, or quote its call.
     ran = []
-    agent = Agent(model, model_settings=settings, retries=2)
+    agent = Agent(model, output_type=Weather, model_settings=settings)
 
     @agent.tool_plain
     def get_weather(city: str) -> str:
@@ -133,18 +140,15 @@ def pydantic_ai_client(target):
         ran.append(city)
         return "hail, 17 degrees"
 
-    try:
-        agent.run_sync(QUESTION)
-    except UnexpectedModelBehavior:
-        pass  # a small model calls again and again
-    assert all("Paris" in city for city in ran), ran
+    found = agent.run_sync(QUESTION).output
+    assert ran and all("Paris" in city for city in ran), ran
+    assert "Paris" in found.city and found.degrees == 17, found
 
     async def streamed():
         async with Agent(model, model_settings=settings).run_stream("Count to five.") as run:
             return [text async for text in run.stream_text(delta=True)]
 
     assert "".join(asyncio.run(streamed()))
-    if not ran: raise Skip("the model calls nothing, or quotes its call in a fence of Markdown")
 
 
 # --------------------------------------------------------------------------------------------------------- smolagents
