@@ -224,6 +224,20 @@ static const struct {
               "'media_type': 'text/plain', 'data': 'D'}}]}]}",
      "{'messages': [{'role': 'assistant', 'content': 'Before: a.', " CALLED "{}}}]}, {'role': 'tool', 'tool_call_id': "
      "'c1', 'content': 'g'}, " USER("[{'type': 'text', 'text': 'T\\n'}, {'type': 'text', 'text': 'D'}]") "]}"},
+    /* Files, and what a tool gave, are the chat's to decide about. */
+    {MESSAGE, "{'messages': [{'role': 'user', 'content': [{'type': 'tool_result', 'tool_use_id': 'c1', 'content': "
+              "[{'type': 'image', 'source': {'type': 'file', 'file_id': 'f'}}]}, {'type': 'document', 'title': 'T', "
+              "'source': {'type': 'base64', 'media_type': 'application/pdf', 'data': 'AA=='}}]}]}",
+     "{'messages': [{'role': 'tool', 'tool_call_id': 'c1', 'content': [{'type': 'image'}]}, " USER("[{'type': 'file', "
+     "'filename': 'T', 'file_data': 'data:application/pdf;base64,AA=='}]") "]}"},
+    {RESPONSE, "{'input': [{'role': 'user', 'content': [{'type': 'input_file', 'file_id': 'f'}]}, {'type': "
+               "'function_call_output', 'call_id': 'c1', 'output': [{'type': 'input_image', 'file_id': 'f'}, {'type': "
+               "'input_image', 'image_url': '" PNG "'}]}]}",
+     "{'messages': [" USER("[{'type': 'input_file', 'file_id': 'f'}]") ", {'role': 'tool', 'tool_call_id': 'c1', "
+     "'content': [{'type': 'input_image', 'file_id': 'f'}, {'type': 'image_url', 'image_url': '" PNG "'}]}]}"},
+    {OLLAMA_CHAT, "{'messages': [{'role': 'tool', 'tool_name': 'f', 'content': '7', 'images': ['iVBORw==']}]}",
+     "{'stream': true, 'messages': [{'role': 'tool', 'tool_call_id': 'f', 'name': 'f', 'content': [{'type': 'text', "
+     "'text': '7'}, {'type': 'image_url', 'image_url': 'data:image/png;base64,iVBORw=='}]}]}"},
     {OLLAMA_CHAT, "{'model': 'm', 'messages': [{'role': 'system', 'content': 'S'}, {'role': 'user', 'content': 'a', "
                   "'images': ['iVBORw=='], 'thinking': 'x'}, {'role': 'assistant', 'content': '', 'thinking': 'hm', "
                   "'tool_calls': [{'function': {'name': 'f', 'arguments': {'a': 1}}}]}, {'role': 'tool', 'tool_name': "
@@ -290,7 +304,7 @@ static const struct {
     {RESPONSE, "{'input': [5]}", "input[0]: a message's role"},
     {RESPONSE, "{'input': [{'role': 'tool', 'content': 'a'}]}", "input[0]: a message's role"},
     {RESPONSE, "{'input': [{'role': 'user'}]}", "input[0] has no content"},
-    {RESPONSE, "{'input': [{'role': 'user', 'content': [{'type': 'input_file'}]}]}", "input_file"},
+    {RESPONSE, "{'input': [{'role': 'user', 'content': [{'type': 'input_audio'}]}]}", "input_audio"},
     {RESPONSE, "{'input': [{'role': 'user', 'content': [{'type': 'input_text', 'text': 5}]}]}", "whose text is none"},
     {RESPONSE, "{'input': [{'type': 'function_call', 'call_id': 'c', 'name': 'f', 'arguments': 5}]}",
      "input[0]: a function_call"},
@@ -326,9 +340,8 @@ static const struct {
     {MESSAGE, "{'messages': [{'role': 'tool', 'content': 'a'}]}", "messages[0]: a role"},
     {MESSAGE, "{'messages': [{'role': 'user'}]}", "messages[0] has no content"},
     {MESSAGE,
-     "{'messages': [{'role': 'user', 'content': [{'type': 'document', 'source': {'type': 'base64', 'data': "
-     "'AA=='}}]}]}",
-     "a document whose source is of type \"base64\""},
+     "{'messages': [{'role': 'user', 'content': [{'type': 'document', 'data': 'AA=='}]}]}",
+     "messages[0] has a document without a source"},
     {MESSAGE, "{'messages': [{'role': 'user', 'content': [{'text': 'a'}]}]}", "messages[0] has a block without a type"},
     {MESSAGE, "{'messages': [{'role': 'user', 'content': [{'type': 'text'}]}]}", "messages[0] has a block of text"},
     {MESSAGE, "{'messages': [{'role': 'user', 'content': [{'type': 'image', 'source': {'type': 'file'}}]}]}", "source"},

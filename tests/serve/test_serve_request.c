@@ -1111,6 +1111,44 @@ START_TEST(results_stand_in_their_calls_order) {
 }
 END_TEST
 
+/* What a tool gave and the model can't see or read must not end an agent, whose next request has it again; nor must a
+ * file. */
+#define CALLED "\"tool_calls\": [" CALL_OF("a") "]"
+
+START_TEST(unreadable_results_are_told_to_the_model) {
+#define RESULT(said) "{\"role\": \"tool\", \"tool_call_id\": \"a\", \"content\": " said "}"
+    static const char *const results[][2] = {
+        {"[{\"type\": \"text\", \"text\": \"File: a.png\"}, {\"type\": \"image_url\", \"image_url\": {\"url\": "
+         "\"data:image/png;base64,AAAA\"}}]",
+         "[{\"type\": \"text\", \"text\": \"File: a.png\"}, {\"type\": \"text\", \"text\": "
+         "\"[A picture is left out: this model sees none.]\"}]"},
+        {"[{\"type\": \"image\", \"data\": \"AAAA\", \"mimeType\": \"image/png\"}]",
+         "\"[A part of type \\\"image\\\" is left out: this model can't read it.]\""},
+        {"[{\"type\": \"file\", \"file\": {\"filename\": \"a.pdf\", \"file_data\": "
+         "\"data:application/pdf;base64,AAAA\"}}]",
+         "\"[The file a.pdf is left out: this model can't read it.]\""},
+        {"[{\"type\": \"input_file\", \"file_id\": \"file-1\"}]",
+         "\"[The file is left out: this model can't read it.]\""},
+        {"[{\"type\": \"file\", \"file\": {\"filename\": \"a.txt\", \"file_data\": "
+         "\"data:text/plain;base64,SGk=\"}}]",
+         "\"a.txt\\nHi\""},
+    };
+    for (size_t i = 0; i < sizeof results / sizeof *results; i++) {
+        char body[1024], said[1024];
+        snprintf(body, sizeof body,
+                 "{\"messages\": [" USER ", {\"role\": \"assistant\", \"content\": \"\", " CALLED
+                 "}, " RESULT("%s") "]}",
+                 results[i][0]);
+        snprintf(said, sizeof said,
+                 "[" USER ", {\"role\": \"assistant\", \"content\": \"\", " CALLED "}, " RESULT("%s") "]",
+                 results[i][1]);
+        check_chat(body, said, NULL, 0);
+    }
+    check_chat("{\"messages\": [{\"role\": \"user\", \"content\": [{\"type\": \"file\"}]}]}",
+               "[{\"role\": \"user\", \"content\": \"[The file is left out: this model can't read it.]\"}]", NULL, 0);
+}
+END_TEST
+
 /* Clients that render the prompt themselves also send the token that the tokenizer adds, which is noted. Ids are not
  * noted, because their sender knows them. */
 START_TEST(a_doubled_first_token) {
@@ -1158,7 +1196,6 @@ static const struct {
     {"{\"messages\": [{\"role\": \"user\", \"content\": [{\"type\": \"input_audio\"}]}]}", FR_UNBUILT,
      "\"input_audio\""},
     {"{\"messages\": [{\"role\": \"user\", \"content\": [{\"type\": \"video_url\"}]}]}", FR_UNBUILT, "\"video_url\""},
-    {"{\"messages\": [{\"role\": \"user\", \"content\": [{\"type\": \"file\"}]}]}", FR_UNBUILT, "\"file\""},
     {"{\"messages\": [{\"role\": \"user\", \"content\": [{\"type\": \"image\"}]}]}", FR_UNBUILT, "\"image\""},
     {"{\"messages\": [{\"role\": \"user\", \"content\": [{\"type\": \"image_url\", \"image_url\": {\"url\": "
      "\"data:image/png;base64,AAAA\"}}]}]}",
@@ -1368,6 +1405,7 @@ static TCase *demo_cases(void) {
     tcase_add_test(tcase, chats_are_rendered);
     tcase_add_test(tcase, forced_calls_are_one);
     tcase_add_test(tcase, a_message_without_content_says_nothing);
+    tcase_add_test(tcase, unreadable_results_are_told_to_the_model);
     tcase_add_test(tcase, a_doubled_first_token);
     tcase_add_test(tcase, results_stand_in_their_calls_order);
     tcase_add_test(tcase, a_forged_end_is_gone_on_with);

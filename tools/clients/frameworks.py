@@ -78,13 +78,17 @@ def ollama_client(target):
         """
         return f"hail in {city}"
 
-    # ollama's interface can't force a call, so one that was made is given, and the answer has its result.
+    # ollama's interface can't force a call: the model may call or not, and then one that was made is given, whose
+    # result the answer must have.
+    answer = client.chat(model=target.model, messages=[{"role": "user", "content": QUESTION}], tools=[get_weather],
+                         options={"temperature": 0, "num_predict": 64})
+    assert answer.message.content or answer.message.tool_calls, answer.message
     called = [{"role": "user", "content": QUESTION},
               {"role": "assistant", "content": "",
                "tool_calls": [{"function": {"name": "get_weather", "arguments": {"city": "Paris"}}}]},
-              {"role": "tool", "tool_name": "get_weather", "content": get_weather("Paris")}]
-    answer = client.chat(model=target.model, messages=called, tools=[get_weather],
-                         options={"temperature": 0, "num_predict": 64})
+              {"role": "tool", "tool_name": "get_weather",
+               "content": json.dumps({"city": "Paris", "sky": "hail", "degrees": 17})}]
+    answer = client.chat(model=target.model, messages=called, options={"temperature": 0, "num_predict": 64})
     assert "hail" in answer.message.content, answer.message
 
 

@@ -1,5 +1,6 @@
 /* Reads the messages of a chat request (generation_request_parts.h). Pictures in them are data: URIs and become parts
- * {"type": "image"}, which templates know. If the last message is the assistant's, the reply continues it, as in
+ * {"type": "image"}, which templates know. What a tool gave and the model can't see or read is replaced by a short text
+ * that says so, because an agent sends such a result again with every turn. If the last message is the assistant's, the reply continues it, as in
  * llama.cpp's server, unless the request says otherwise. */
 #include <stdlib.h>
 #include <string.h>
@@ -77,15 +78,67 @@ static bool take_text_part(json_t *part) {
     return false;
 }
 
-static bool take_part(fr_job *job, json_t *part, size_t *pixels) {
-    const json_t *type = json_object_get(part, "type");
-    if (!json_is_string(type)) return fr_job_refuse(job, FR_USAGE, "messages have a part without a \"type\"");
-    if (fr_job_is_word(type, "text") || take_text_part(part)) return true;
-    if (!fr_job_is_word(type, "image_url"))
+/* Gives the text of a file that is sent as a data: URI of text or JSON, a new value; NULL if it is none. */
+static json_t *text_of_file(const json_t *file) {
+    static const char *const kinds[] = {"data:text/", "data:application/json"};
+    const json_t *data = json_object_get(file, "file_data");
+    const char *url = fr_job_plain_text(data), *begin = url ? strstr(url, ";base64,") : NULL;
+    size_t size, i = 0, count = sizeof kinds / sizeof *kinds;
+    while (begin && i < count && strncasecmp(url, kinds[i], strlen(kinds[i])) != 0) i++;
+    if (!begin || i == count) return NULL;
+    begin += strlen(";base64,");
+    unsigned char *bytes = fr_base64_read(begin, json_string_length(data) - (size_t)(begin - url), &size);
+    json_t *text = bytes ? fr_json_bytes((const char *)bytes, size) : NULL;
+    free(bytes);
+    return text;
+}
+
+/* Replaces a file by its name and text, or by a note that the model can't read it. */
+static void set_file(json_t *part) {
+    const json_t *inner = json_object_get(part, "file"), *file = inner ? inner : part;
+    const json_t *named = json_object_get(file, "filename");
+    const char *name = fr_job_plain_text(named);
+    json_t *text = text_of_file(file), *said;
+    if (text) {
+        json_t *line = name ? json_sprintf("%s\n", name) : json_string("");
+        said = fr_json_joined(line, text);
+        json_decref(line);
+    } else {
+        said = json_sprintf("[The file%s%s is left out: this model can't read it.]", name ? " " : "", name ? name : "");
+        fr_notes_say("files in messages are left out, and the model is told so: texts alone can be read");
+    }
+    json_decref(text);
+    set_text(part, said);
+}
+
+/* Replaces what a tool gave by a note if the model can't see or read it. Returns false if it can, perhaps. */
+static bool leave_out(const fr_job *job, json_t *part, const char *type) {
+    bool picture = strcmp(type, "image_url") == 0;
+    if (picture && fr_model_fact(job->setting->loaded->model, FR_FACT_IMAGE_TOKEN) >= 0) return false;
+    fr_notes_say("parts of type \"%.60s\" in the results of tools are left out, and the model is told so: it can't "
+                 "read them",
+                 type);
+    set_text(part, picture ? json_string("[A picture is left out: this model sees none.]")
+                           : json_sprintf("[A part of type \"%s\" is left out: this model can't read it.]", type));
+    return true;
+}
+
+/* Takes a part of a content. of_tool: it is a part of a tool's result. */
+static bool take_part(fr_job *job, json_t *part, bool of_tool, size_t *pixels) {
+    const json_t *named = json_object_get(part, "type");
+    if (!json_is_string(named)) return fr_job_refuse(job, FR_USAGE, "messages have a part without a \"type\"");
+    const char *type = json_string_value(named);
+    if (strcmp(type, "text") == 0 || take_text_part(part)) return true;
+    if (strcmp(type, "file") == 0 || strcmp(type, "input_file") == 0) {
+        set_file(part);
+        return true;
+    }
+    if (of_tool && leave_out(job, part, type)) return true;
+    if (strcmp(type, "image_url") != 0)
         return fr_job_refuse(job, FR_UNBUILT,
-                             "messages have a part of type \"%.60s\": \"text\" and \"image_url\" are "
+                             "messages have a part of type \"%.60s\": \"text\", \"image_url\" and \"file\" are "
                              "known",
-                             json_string_value(type));
+                             type);
     if (!add_picture(job, part, pixels)) return false;
     set_image(part);
     return true;
@@ -104,10 +157,12 @@ static void drop_thoughts(json_t *content) {
 static bool take_parts(fr_job *job, const json_t *messages) {
     size_t pixels = PIXELS_MAX;
     for (size_t i = 0; i < json_array_size(messages); i++) {
-        json_t *content = json_object_get(json_array_get(messages, i), "content");
+        const json_t *message = json_array_get(messages, i);
+        json_t *content = json_object_get(message, "content");
+        bool of_tool = fr_job_is_word(json_object_get(message, "role"), "tool");
         drop_thoughts(content);
         for (size_t part = 0; part < json_array_size(content); part++)
-            if (!take_part(job, json_array_get(content, part), &pixels)) return false;
+            if (!take_part(job, json_array_get(content, part), of_tool, &pixels)) return false;
     }
     if (job->picture_count) fr_json_put(job->settings, "pictures", json_true());
     return true;

@@ -102,7 +102,7 @@ static json_t *message_of(fr_turns *turns, const char *role) {
     return turns->message;
 }
 
-static void add_part(fr_turns *turns, const char *role, json_t *part) {
+void fr_turns_part(fr_turns *turns, const char *role, json_t *part) {
     json_t *message = message_of(turns, role);
     if (!turns->parts) fr_json_put(message, "content", turns->parts = json_array());
     json_array_append_new(turns->parts, part);
@@ -112,14 +112,14 @@ void fr_turns_text(fr_turns *turns, const char *role, const json_t *text) {
     json_t *part = json_object();
     fr_json_put(part, "type", json_string("text"));
     fr_json_put(part, "text", fr_turns_share(text));
-    add_part(turns, role, part);
+    fr_turns_part(turns, role, part);
 }
 
 void fr_turns_picture(fr_turns *turns, const char *role, json_t *url) {
     json_t *part = json_object();
     fr_json_put(part, "type", json_string("image_url"));
     fr_json_put(part, "image_url", url);
-    add_part(turns, role, part);
+    fr_turns_part(turns, role, part);
 }
 
 void fr_turns_thought(fr_turns *turns, const json_t *text) {

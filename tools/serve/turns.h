@@ -46,9 +46,10 @@ void fr_turns_put(fr_turns *turns, const char *key, json_t *value);
 void fr_turns_break(fr_turns *turns);
 
 /* Add pieces to a message of this role: to the current one, or to a new one if that has another role. A url is the
- * value of an image_url. */
+ * value of an image_url. A part is added as it is, and taken over: the chat decides about it. */
 void fr_turns_text(fr_turns *turns, const char *role, const json_t *text);
 void fr_turns_picture(fr_turns *turns, const char *role, json_t *url);
+void fr_turns_part(fr_turns *turns, const char *role, json_t *part);
 
 /* Add a thought of the assistant, or a call with its arguments, which are a text or an object. */
 void fr_turns_thought(fr_turns *turns, const json_t *text);

@@ -22,6 +22,10 @@ static bool take_picture(fr_turns *t, const char *role, const json_t *block) {
                  *data = fr_turns_get(source, "data");
     const json_t *url = is_of(source, "url") ? fr_turns_get(source, "url") : NULL;
     bool bytes = is_of(source, "base64") && fr_job_plain_text(type) && fr_job_plain_text(data);
+    if (!bytes && !url && strcmp(role, "tool") == 0) {
+        fr_turns_part(t, role, json_pack("{s:s}", "type", "image"));
+        return true;
+    }
     if (!bytes && !url)
         return fr_turns_refuse(t, "an image's source must be {\"type\": \"base64\", \"media_type\", \"data\"}");
     fr_turns_picture(t, role,
@@ -40,16 +44,21 @@ static void take_line(fr_turns *t, const char *role, const json_t *text) {
     json_decref(line);
 }
 
-/* Takes a document of plain text or text blocks. Other documents, such as a PDF, are refused. */
+/* Takes a document of plain text or text blocks. Another document, such as a PDF, is taken as a file. */
 static bool take_document(fr_turns *t, size_t at, const char *role, const json_t *block) {
-    const json_t *source = fr_turns_get(block, "source"), *data = fr_turns_get(source, "data");
+    const json_t *source = fr_turns_get(block, "source"), *data = fr_turns_get(source, "data"),
+                 *title = fr_turns_get(block, "title");
     bool text = is_of(source, "text") && json_is_string(data), blocks = is_of(source, "content");
-    if (!text && !blocks)
-        return fr_turns_refuse(t,
-                               "messages[%zu] has a document whose source is of type \"%.60s\": text and content "
-                               "are known",
-                               at, fr_turns_type(source));
-    take_line(t, role, fr_turns_get(block, "title"));
+    if (!*fr_turns_type(source)) return fr_turns_refuse(t, "messages[%zu] has a document without a source", at);
+    if (!text && !blocks) {
+        const char *kind = fr_job_plain_text(fr_turns_get(source, "media_type")), *bytes = fr_job_plain_text(data);
+        json_t *part = json_pack("{s:s}", "type", "file");
+        if (title) fr_json_put(part, "filename", fr_turns_share(title));
+        if (kind && bytes) fr_json_put(part, "file_data", json_sprintf("data:%s;base64,%s", kind, bytes));
+        fr_turns_part(t, role, part);
+        return true;
+    }
+    take_line(t, role, title);
     return take_content(t, at, role, text ? data : fr_turns_get(source, "content"));
 }
 

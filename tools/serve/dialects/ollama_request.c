@@ -13,13 +13,13 @@ enum { RESULTS_MAX = 256 }; /* of one message's calls */
 /* --------------------------------------------------------------------------------------------------------- messages */
 
 /* Takes pictures, which are plain base64. Their first bytes tell the format. */
-static bool take_pictures(fr_turns *t, const json_t *images) {
+static bool take_pictures(fr_turns *t, const char *role, const json_t *images) {
     for (size_t i = 0; i < json_array_size(images); i++) {
         const char *data = fr_job_plain_text(json_array_get(images, i));
         bool png = data && strncmp(data, "iVBOR", 5) == 0;
         if (!png && !(data && strncmp(data, "/9j/", 4) == 0))
             return fr_turns_refuse(t, "images[%zu] must be a PNG or JPEG in base64", i);
-        fr_turns_picture(t, "user", json_sprintf("data:image/%s;base64,%s", png ? "png" : "jpeg", data));
+        fr_turns_picture(t, role, json_sprintf("data:image/%s;base64,%s", png ? "png" : "jpeg", data));
     }
     return true;
 }
@@ -82,7 +82,7 @@ static bool take_message(fr_turns *t, size_t at, const json_t *message) {
     if (tool && name) fr_json_put(t->message, "name", fr_turns_share(name));
     if (assistant && json_is_string(thought) && json_string_length(thought)) fr_turns_thought(t, thought);
     if (content) fr_turns_text(t, json_string_value(role), content);
-    return take_pictures(t, fr_turns_get(message, "images")) &&
+    return take_pictures(t, tool ? "tool" : "user", fr_turns_get(message, "images")) &&
            (!assistant || take_calls(t, at, fr_turns_get(message, "tool_calls")));
 }
 
@@ -119,7 +119,7 @@ static bool take_prompt(fr_turns *t, const json_t *body) {
     }
     if (json_is_string(system) && json_string_length(system)) fr_turns_text(t, "system", system);
     fr_turns_text(t, "user", prompt);
-    return take_pictures(t, fr_turns_get(body, "images"));
+    return take_pictures(t, "user", fr_turns_get(body, "images"));
 }
 
 /* --------------------------------------------------------------------------------------------------- request fields */

@@ -42,11 +42,16 @@ static bool take_part(fr_turns *t, size_t at, const char *role, const json_t *pa
     }
     if (strcmp(type, "encrypted_content") == 0) return true;
     const json_t *url = strcmp(type, "input_image") == 0 ? fr_turns_get(part, "image_url") : NULL;
-    if (url) fr_turns_picture(t, role, fr_turns_share(url));
-    return url || fr_turns_refuse(t,
-                                  "input[%zu] has a part of type \"%.60s\": input_text, output_text and input_image "
-                                  "by its image_url are known",
-                                  at, type);
+    bool shown = strcmp(type, "input_file") == 0 || (*type && strcmp(role, "tool") == 0);
+    if (url)
+        fr_turns_picture(t, role, fr_turns_share(url));
+    else if (shown)
+        fr_turns_part(t, role, fr_turns_share(part));
+    return url || shown ||
+           fr_turns_refuse(t,
+                           "input[%zu] has a part of type \"%.60s\": input_text, output_text, input_file "
+                           "and input_image by its image_url are known",
+                           at, type);
 }
 
 static bool take_content(fr_turns *t, size_t at, const char *role, const json_t *content) {
