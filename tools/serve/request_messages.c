@@ -1,7 +1,7 @@
 /* Reads the messages of a chat request (generation_request_parts.h). Pictures in them are data: URIs and become parts
- * {"type": "image"}, which templates know. What a tool gave and the model can't see or read is replaced by a short text
- * that says so, because an agent sends such a result again with every turn. If the last message is the assistant's, the reply continues it, as in
- * llama.cpp's server, unless the request says otherwise. */
+ * {"type": "image"}, which templates know. Results of tools that the model can't see or read are replaced by a short
+ * text that says so, because an agent sends them again with every turn. If the last message is the assistant's, the
+ * reply continues it, as in llama.cpp's server, unless the request says otherwise. */
 #include <stdlib.h>
 #include <string.h>
 
