@@ -57,7 +57,7 @@ static void log_session(const fr_session *s) {
                 value[FR_STAT_SCRATCH_BYTES] / 1e6);
 }
 
-/* Checks that all ranks have the same of everything that their answers depend on. */
+/* Checks that all ranks have the same version, model and settings, because their answers depend on them. */
 static fr_status share_model(fr_model *model) {
     struct {
         char version[32];
@@ -155,7 +155,7 @@ const fr_tokenizer *fr_model_tokenizer(const fr_model *model) {
     return model ? model->tokenizer : NULL;
 }
 
-/* Compares a drafter on all ranks. One that ranks run together must be the same on all of them. */
+/* Checks that a drafter is the same on all ranks, if they run it together. */
 static fr_status compare_drafter(const fr_drafter *drafter) {
     const fr_model *model = fr_drafter_model(drafter);
     uint64_t file = 0;

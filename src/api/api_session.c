@@ -23,7 +23,7 @@ static fr_status check(const fr_session *session, const char *call) {
     return session ? fr_engine_check_process(session->engine) : fr_fail_null(call, "a session");
 }
 
-/* Checks also that the session does not lead those of other ranks, because the call is not sent to these. */
+/* Checks also that no other ranks follow this session, because this call is not sent to them. */
 static fr_status check_alone(const fr_session *session, const char *call) {
     FR_TRY(check(session, call));
     return fr_rank_leader_refuse(session->engine, call);
@@ -39,15 +39,15 @@ static fr_status check_prompt(const fr_session *session, const int32_t *ids, siz
     return check_ids(ids, count);
 }
 
-/* Checks also that there is a function for log-probabilities, and that the session computes them. */
+/* Checks also that the caller gave a function for log-probabilities, and that the session computes them. */
 static fr_status check_scores(const fr_session *session, fr_score_fn *sink, const char *call) {
     if (!sink) return fr_fail_null(call, "a function that takes log-probabilities");
     if (session->logprobs.on) return FR_OK;
     return fr_fail(FR_USAGE, "%s: the session was opened without FR_OPT_LOGPROBS", call);
 }
 
-/* Prepares a session before its timeline is run or changed: drafts that no step took are dropped, and no other session
- * of its engine drafts meanwhile. */
+/* Prepares a session for a call that runs or changes its timeline. It drops the session's submitted drafts, after
+ * waiting for all drafts that the engine is making, because all sessions take pages from the same pools. */
 static uint64_t enter(fr_session *session) {
     fr_async_draft_cancel(session);
     return fr_fpenv_enter();
@@ -408,7 +408,8 @@ const void *fr_session_attached(const fr_session *session, size_t *size) {
 /* Gives one of the three figures about the use of the engine's pages. */
 static double kv_use(const fr_session *session, fr_stat stat) {
     if (fr_engine_check_process(session->engine) != FR_OK) return NAN;
-    fr_engine_settle(session->engine); /* drafts under way take pages, and what is cached goes for them */
+    /* drafts that are being made take pages from the cached ones, so they are finished first */
+    fr_engine_settle(session->engine);
     fr_kv_use use = fr_kv_prefixes_use(&session->engine->prefixes, &session->kv);
     if (stat == FR_STAT_KV_USED_BYTES) return (double)use.used;
     return (double)(stat == FR_STAT_KV_SHARED_BYTES ? use.shared : use.cached);

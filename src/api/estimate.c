@@ -1,7 +1,7 @@
 /* Estimates the memory of a model, a drafter and an engine: see fr_model_estimate of forerun.h.
  *
- * In: paths and options. Out: bytes by their kind. Files are mapped and described; no weight is brought in, no memory
- * of an engine taken. */
+ * In: paths and options. Out: bytes by their kind. Files are mapped and described; no weight is read, and no engine's
+ * memory is allocated. */
 #include <string.h>
 
 #include "base/error.h"
@@ -34,7 +34,8 @@ static fr_status estimate(const fr_model *model, const char *drafter_path, const
     if (drafter_path) FR_TRY(fr_drafter_bind(*drafter_path ? drafter_path : NULL, model, options, &drafter));
     add_weights(bytes, &memory_use);
     if (drafter) add_weights(bytes, &drafter->weights.memory_use);
-    bool alone = sessions == 1 && options->value[FR_OPT_KV_MEMORY] == 0; /* a session alone ignores that option */
+    /* FR_OPT_KV_MEMORY has no effect on a session alone */
+    bool alone = sessions == 1 && options->value[FR_OPT_KV_MEMORY] == 0;
     fr_status status = fr_session_measure(model, drafter, options, alone ? 0 : sessions, &taken);
     if (status == FR_OK) add_sessions(bytes, &taken);
     fr_drafter_unload(drafter);

@@ -1,7 +1,8 @@
 /* Describes a model, drafter or vision tower in words, after checking that it can be used by opening it.
  *
- * In: a folder or a GGUF file, for a drafter perhaps its target's. Out: a description on a stream; the reason in
- * fr_last_error() if it can't be used. Nothing is computed: the same opening that generation does is the check. */
+ * In: a folder or a GGUF file; for a drafter perhaps its target's. Out: a description on a stream, or the reason in
+ * fr_last_error() if it can't be used. Nothing is computed: the files are opened as for generation, which checks
+ * them. */
 #include "src/api/inspect.h"
 
 #include "base/error.h"
@@ -13,7 +14,8 @@
 
 /* ------------------------------------------------------------------------------------------------------------ words */
 
-/* Prints the tensors that nothing reads, those of unread types among them: vision and audio towers, and all others. */
+/* Prints the tensors that nothing reads, including those of unknown types: first the vision and audio towers', then
+ * all others. */
 static void print_unused(const fr_inspected *what, FILE *out) {
     fr_inspected_counts counts = fr_inspected_count(what);
     if (counts.towers) fprintf(out, "skipped        %zu vision and audio tensors: text only\n", counts.towers);
@@ -81,7 +83,8 @@ static void print_memory(const fr_inspected *what, FILE *out) {
             megabytes(m->target_kv), m->context, megabytes(m->all), drafts ? ", drafting" : "");
 }
 
-/* Prints what must be in memory while the model runs. Experts of a mapped file come and go. */
+/* Prints the bytes that must be in memory while the model runs. Experts of a mapped file don't count, because the
+ * system may drop them and read them again. */
 static void print_memory_use(const fr_inspected *what, FILE *out) {
     const fr_memory_use *r = &what->memory_use;
     fprintf(out, "resident       %.1f MB of weights and %.1f MB of a session must stay in memory", megabytes(r->stays),
@@ -91,7 +94,8 @@ static void print_memory_use(const fr_inspected *what, FILE *out) {
     fprintf(out, "\n");
 }
 
-/* Prints the size of recurrent layers' states: once a timeline, and once for each position that may be rejected. */
+/* Prints the size of the recurrent layers' states: one for each timeline, and one for each position that may be
+ * rejected. */
 static void print_states(const fr_trunk *trunk, FILE *out) {
     if (trunk->recurrent_count == 0) return;
     fprintf(out, "states         %.2f MB a timeline, %.1f kB a draft\n",
@@ -99,7 +103,7 @@ static void print_states(const fr_trunk *trunk, FILE *out) {
             (double)fr_recurrent_position_bytes(trunk->recurrent_shapes, trunk->recurrent_count) / 1e3);
 }
 
-/* Prints the first suppressed ids, because a list may have thousands. */
+/* Prints only the first suppressed ids, because a list may have thousands. */
 static void print_suppressed(const fr_model *model, FILE *out) {
     size_t shown = fr_smaller(model->suppressed_count, 16);
     if (shown) fprintf(out, "\nnever said     ids");
@@ -142,7 +146,7 @@ static void print_tower(const fr_inspected *what, FILE *out) {
     fprintf(out, "fits           not checked: give its text model with -m and the tower with --mmproj\n");
 }
 
-/* Prints the target against which a drafter was checked, and the memory of a session with both. */
+/* Prints the target with which a drafter was checked, and the memory of a session with both. */
 static void print_fit(const fr_inspected *what, FILE *out) {
     if (what->how->target)
         fprintf(out, "fits           %s\n", what->how->target);
@@ -152,7 +156,7 @@ static void print_fit(const fr_inspected *what, FILE *out) {
     print_unused(what, out);
 }
 
-/* Prints which target a drafter needs that was opened without one. */
+/* Prints the target that a drafter needs, if it was opened without one. */
 static void print_needs(const fr_inspected *what, FILE *out) {
     if (what->model) return;
     fr_inspected_needs needs = fr_inspected_need(what);
@@ -187,7 +191,7 @@ static void print_eagle(const fr_inspected *what, FILE *out) {
     print_fit(what, out);
 }
 
-/* Prints an MTP layer, which follows its target's layers and has the target's widths. */
+/* Prints an MTP layer, which comes after its target's layers and has the target's widths. */
 static void print_mtp(const fr_inspected *what, FILE *out) {
     fprintf(out, "drafts         as an MTP layer behind layer %zu of its target, applied again and again\n",
             what->mtp->target->trunk.spec.layers - 1);
@@ -214,7 +218,8 @@ static void print_assistant(const fr_inspected *what, FILE *out) {
     print_fit(what, out);
 }
 
-/* Refuses, after the description, a model for which this machine has no memory, as opening it would. */
+/* Refuses a model for which this machine lacks memory, as opening it would, but only after the description was
+ * printed. */
 static fr_status check_memory(const fr_inspected *what) {
     const fr_mmproj *tower = what->model ? what->model->mmproj : NULL;
     FR_TRY(fr_weights_check_memory(what->weights));
@@ -254,7 +259,7 @@ static fr_status refuse_context(const fr_lab_inspection *how, const fr_checkpoin
     return fr_fail(FR_USAGE, "%s is no model: how much a context takes is its model's to say", files->path);
 }
 
-/* Collects what a drafter's method knows of it. */
+/* Collects the facts that a drafter's own method has about it. */
 static fr_inspected describe_drafter(const fr_drafter *drafter, const fr_lab_inspection *how) {
     fr_inspected what = {.kind = "drafter", .files = &drafter->files, .weights = &drafter->weights, .how = how};
     if (drafter->method == &fr_draft_assistant)
@@ -268,8 +273,8 @@ static fr_inspected describe_drafter(const fr_drafter *drafter, const fr_lab_ins
     return what;
 }
 
-/* Describes a drafter without its target, with all checks that need no target. The files of an MTP layer tell the
- * target's facts. */
+/* Describes a drafter without its target, with all checks that need no target. An MTP layer's files contain the
+ * target's facts, so its target is opened without weights. */
 static fr_status inspect_drafter_alone(const fr_checkpoint *files, const fr_lab_inspection *how,
                                        const fr_options *options, FILE *out) {
     fr_model *outline = NULL;
@@ -299,7 +304,7 @@ static fr_status inspect_tower(const char *path, const fr_lab_inspection *how, c
     return status;
 }
 
-/* Gives the options with the context of how->context. */
+/* Gives the options with their context replaced by how->context. */
 static fr_options at_context(const fr_inspected *what, const fr_options *options) {
     fr_options at = *options;
     size_t wanted = what->how->context, limit = what->model->trunk.spec.context_limit;
@@ -308,7 +313,8 @@ static fr_options at_context(const fr_inspected *what, const fr_options *options
     return at;
 }
 
-/* Refuses, after the description, what does not fit into FR_OPT_MEMORY, as opening a session would. */
+/* Refuses a model that needs more memory than FR_OPT_MEMORY, as opening a session would, but only after the
+ * description was printed. */
 static fr_status check_limit(const fr_inspected *what, const fr_drafter *drafter, fr_options *at) {
     uint64_t limit = (uint64_t)at->value[FR_OPT_MEMORY], target = fr_model_memory_use(what->model).stays;
     FR_TRY(fr_weights_check_limit(&what->model->weights, 0, limit));
@@ -316,7 +322,7 @@ static fr_status check_limit(const fr_inspected *what, const fr_drafter *drafter
     return fr_session_fit(what->model, drafter, 0, at);
 }
 
-/* Sums the memory of a model and of its own MTP layers; NULL: it has none. */
+/* Sums the memory of a model and of its own MTP layers. own: NULL if it has none. */
 static fr_memory_use add_memory_use(const fr_model *model, const fr_drafter *own) {
     fr_memory_use memory_use = fr_model_memory_use(model);
     return own ? fr_memory_use_sum(&memory_use, &own->weights.memory_use) : memory_use;

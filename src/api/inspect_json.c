@@ -1,7 +1,7 @@
 /* Describes a model, drafter or vision tower as one JSON object, with the figures that inspect.c gives in words.
  *
- * In: what was opened. Out: the object and a newline on a stream. Bytes and counts are whole numbers; what there is
- * none of is null or not there. */
+ * In: what was opened. Out: the object and a newline on a stream. Bytes and counts are whole numbers. A fact that does
+ * not apply is null or left out. */
 #include <ctype.h>
 #include <jansson.h>
 #include <stdlib.h>
@@ -12,7 +12,7 @@
 #include "src/language/tokenizer/tokenizer.h"
 #include "src/engine/vision/vision_parts.h"
 
-/* An object that is being filled. After a lack of memory nothing more is added. */
+/* An object that is being filled. Once memory has run out nothing more is added. */
 typedef struct object {
     json_t *json;
     bool failed;
@@ -26,7 +26,7 @@ static void put_count(object *o, const char *key, uint64_t count) {
     put(o, key, json_integer((json_int_t)count));
 }
 
-/* Makes a string. Names of files and tensors may not be UTF-8: invalid bytes become question marks. */
+/* Makes a string. Names of files and tensors may have bytes that are not UTF-8; these become question marks. */
 static json_t *text_of(const char *text) {
     json_t *value = json_string(text);
     if (value) return value;
@@ -176,8 +176,8 @@ static void put_model(object *o, const fr_inspected *what) {
     put_count(o, "numa_nodes", (uint64_t)model->plan.nodes);
 }
 
-/* Adds the target against which a drafter was checked, and the memory of a session with both; for a drafter alone, the
- * target that it needs. */
+/* Adds the target with which a drafter was checked, and the memory of a session with both; for a drafter alone, adds
+ * the target that it needs. */
 static void put_fit(object *o, const fr_inspected *what) {
     put(o, "target", what->model ? text_of(what->how->target) : json_null());
     if (what->model) {
@@ -194,7 +194,7 @@ static void put_fit(object *o, const fr_inspected *what) {
     put(o, "needs", n.json);
 }
 
-/* Gives the target's layers that the drafter reads; null: three layers that the target's depth determines. */
+/* Gives the target's layers that the drafter reads; null: the three layers that follow from the target's depth. */
 static json_t *aux_layers_of(const fr_inspected *what) {
     const fr_aux_layers *aux_layers = &what->eagle->aux_layers;
     if (!what->model && ((const fr_eagle *)what->eagle->net)->needs.default_aux_layers) return json_null();

@@ -1,6 +1,6 @@
-/* Gives options that are texts as texts: see fr_options_get_text of forerun.h.
+/* Gives the values of options as texts: see fr_options_get_text of forerun.h.
  *
- * In: options (base/options.h). Out: the word, path or list that sets them again. */
+ * In: options (base/options.h). Out: the word, path or list that sets the same value again. */
 #include <ctype.h>
 #include <stdio.h>
 #include <string.h>
@@ -15,7 +15,7 @@ static const char *kv_word(int64_t type) {
     return word ? word : "";
 }
 
-/* Adds "5+1.5". Nine digits identify every float. The decimal point is a point in every locale. */
+/* Adds a bias as "5+1.5". Nine digits identify every float. The decimal point is a dot in every locale. */
 static void add_bias(fr_text_buffer *list, const fr_logit_bias *bias) {
     char text[64], *to = text;
     snprintf(text, sizeof text, "%+.9g", (double)bias->bias);
@@ -33,13 +33,13 @@ static void add_bias(fr_text_buffer *list, const fr_logit_bias *bias) {
     fr_text_append_string(list, text);
 }
 
-/* Adds the order's letters, which set it again; nothing for the default order. */
+/* Adds the order of samplers as letters, with which it can be set again; adds nothing for the default order. */
 static void add_order(fr_text_buffer *text, const fr_options *options) {
     for (size_t i = 0; options->filters_given && i < options->filter_count; i++)
         fr_text_append(text, &fr_sampler_names[options->filters[i]].letter, 1);
 }
 
-/* Adds the breakers with a NUL between each two; nothing for the default ones. */
+/* Adds the breakers, with a NUL between each two; adds nothing for the default ones. */
 static void add_breakers(fr_text_buffer *text, const fr_breakers *breakers) {
     if (breakers->given && breakers->count == 0) fr_text_append_string(text, "none");
     for (size_t i = 0; i < breakers->count; i++) {

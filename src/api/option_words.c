@@ -74,7 +74,8 @@ static const char *read_bias(const char *text, fr_logit_bias *bias) {
     if (end == text || *text < '0' || *text > '9' || errno || id > INT32_MAX) return NULL;
     text = *end == ':' ? end + 1 : end;
     if (end == text && *text != '+' && *text != '-') return NULL;
-    if (strchr(" \t\n\v\f\r", *text)) return NULL; /* which strtod would pass by, and the end of the text */
+    /* strtod would skip white space; strchr also finds the NUL at the end of the text */
+    if (strchr(" \t\n\v\f\r", *text)) return NULL;
     double value = strtod_l(text, &end, newlocale(LC_ALL_MASK, "C", (locale_t)0));
     if (end == text || isnan(value) || value > FLT_MAX || (value < -FLT_MAX && !isinf(value))) return NULL;
     *bias = (fr_logit_bias){(int32_t)id, (float)value};
@@ -90,7 +91,7 @@ static fr_status add_biases(fr_options *options, const char *list) {
         if (!end || (*end && *end != ','))
             return fr_fail(FR_USAGE, "logit-bias %.60s: not a list such as 15+1.5,20-1,30-inf", at);
         if (count == FR_BIAS_MAX) return fr_fail(FR_USAGE, "logit-bias: at most %zu ids", FR_BIAS_MAX);
-        if ((count & (count - 1)) == 0) { /* full: the capacity is the next power of two */
+        if ((count & (count - 1)) == 0) { /* the capacity, a power of two, is used up */
             size_t room = (count ? 2 * count : 1) * sizeof bias;
             fr_logit_bias *more = realloc(options->biases, room);
             if (!more) return fr_fail_memory("logit biases", room);
@@ -106,9 +107,9 @@ static fr_status add_biases(fr_options *options, const char *list) {
 /* -------------------------------------------------------------------------------------------------------- samplers */
 
 static const struct {
-    const char *name; /* its underlines may be left out or be hyphens */
+    const char *name; /* underscores may be left out or be written as hyphens */
     char letter;
-    fr_filter filter; /* FR_FILTER_COUNT: not built */
+    fr_filter filter; /* FR_FILTER_COUNT: the sampler is not built */
 } samplers[] = {
 #define FR_SAMPLER(id, word, letter, run, works) {word, letter, FR_FILTER_##id},
 #define FR_SAMPLER_INSTEAD(id, run)
@@ -130,7 +131,7 @@ static bool is_name(const char *name, const char *text, size_t length) {
     return *name == 0;
 }
 
-/* Finds a sampler by its name, or by its letter where the text has length 1. Returns SAMPLERS if there is none. */
+/* Finds a sampler by its name, or by its letter if the text has length 1. Returns SAMPLERS if there is none. */
 static size_t find_sampler(const char *text, size_t length) {
     for (size_t i = 0; i < SAMPLERS; i++)
         if (is_name(samplers[i].name, text, length) || (length == 1 && samplers[i].letter == *text)) return i;
@@ -141,8 +142,8 @@ static const char *sampler_word(size_t index) {
     return index < FR_FILTER_NAMED ? fr_sampler_names[index].word : NULL;
 }
 
-/* Adds the next sampler of an order. Penalties and DRY must come first, because they change logits before any token is
- * removed. */
+/* Adds the next sampler to the order. Penalties and DRY must come first, because they change logits, which must happen
+ * before any token is removed. */
 static fr_status add_sampler(fr_options *options, const char *text, size_t length) {
     size_t at = find_sampler(text, length);
     int shown = length < 40 ? (int)length : 40;
@@ -161,7 +162,7 @@ static fr_status add_sampler(fr_options *options, const char *text, size_t lengt
     return FR_OK;
 }
 
-/* Reads names with ; between them, or letters. A failure changes nothing. */
+/* Sets the order of samplers by names with ; between them, or by letters. A failure changes nothing. */
 static fr_status set_samplers(fr_options *options, const char *text) {
     fr_options changed = *options;
     size_t length = strlen(text), step;

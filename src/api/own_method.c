@@ -1,7 +1,7 @@
-/* Opens sessions with a caller's own draft method, or with the lab's script, which is one.
+/* Opens sessions with a caller's own draft method, or with the lab's script, which is such a method.
  *
- * In: functions, or ids that the target is known to give and a rule that tells which are drafted right. Out: a session
- * that drafts with them. */
+ * In: functions of a method; or the ids that the target will give and a rule that tells which of them are drafted
+ * correctly. Out: a session that drafts with them. */
 #include <stdlib.h>
 #include <string.h>
 

@@ -1,8 +1,6 @@
-/* Tells the other ranks what rank 0's engine is asked: see rank_leader.h.
- *
+/* Sends the calls to rank 0's engine to the other ranks: see rank_leader.h.
  *      rank 0 -> others    a command; then its bytes, if it has any
- *
- * Sessions are called by their places in a list that is the same on all ranks. */
+ * A command names a session by its index in a list that is the same on all ranks. */
 #include "src/api/rank_leader.h"
 
 #include <stdlib.h>
@@ -16,39 +14,39 @@
 #include "src/api/ranks.h"
 #include "src/engine/session/prompt_score.h"
 
-/* Commands. The comment after each says what its number and its bytes are; other numbers are 0. */
+/* Commands. The comment after each gives its `number` (if it is not 0) and then its bytes. */
 typedef enum kind {
-    OPEN, /* options, their biases */
+    OPEN, /* options, then their biases */
     CLOSE,
     RESET,
-    PUT,    /* rank 0's status; ids */
-    SCORED, /* the same of a prompt that is scored */
-    SHOW,   /* pictures (fr_shown_pack); none: rank 0 has none either */
-    DECIDE, /* bits of fr_session.leader_decides */
-    DRAW,   /* options, their biases */
-    STOPS,  /* strings, each with its NUL */
-    TRACE,  /* whether anybody does */
+    PUT,    /* number: rank 0's status; bytes: ids */
+    SCORED, /* the same, for a prompt that is scored */
+    SHOW,   /* pictures (fr_shown_pack); no bytes: rank 0 could not show them either */
+    DECIDE, /* number: bits of fr_session.leader_decides */
+    DRAW,   /* options, then their biases */
+    STOPS,  /* number: how many; bytes: strings, each with its NUL */
+    TRACE,  /* number: 1 if the session has a trace */
     SET_ASIDE,
     TAKE_UP,
-    EMBED, /* pooling; ids */
+    EMBED, /* number: pooling; bytes: ids */
     SCORE, /* ids */
-    STEP,  /* the engine's piece; parts */
+    STEP,  /* number: the engine's round_chunk; bytes: parts */
     END
 } kind;
 
 typedef struct command {
     uint32_t kind, session;
-    uint64_t number, size; /* size: of the bytes after it */
+    uint64_t number, size; /* size: of the bytes that follow the command */
 } command;
 
-/* A session's part in a round; the number of parts follows from the bytes. */
+/* A session's part in a round. The size of the bytes gives the number of parts. */
 typedef struct part {
     uint32_t session, limit, aborts;
 } part;
 
 struct fr_rank_leader {
     fr_ranks *ranks;
-    fr_session *sessions[FR_SESSIONS_MAX]; /* NULL: the place is free */
+    fr_session *sessions[FR_SESSIONS_MAX]; /* NULL: the index is free */
 };
 
 /* ---------------------------------------------------------------------------------------------------------- leading */
@@ -63,16 +61,16 @@ static void tell(const fr_rank_leader *leader, kind what, uint32_t session, uint
                  size_t size) {
     command c = {what, session, number, size};
     fr_ranks_broadcast(leader->ranks, &c, sizeof c);
-    fr_ranks_broadcast(leader->ranks, (void *)(uintptr_t)bytes, size); /* which only reads them, on rank 0 */
+    fr_ranks_broadcast(leader->ranks, (void *)(uintptr_t)bytes, size); /* rank 0 only reads them */
 }
 
-/* Tells a command about one session. */
+/* Sends a command about one session. */
 static void tell_of(const fr_session *session, kind what, uint64_t number, const void *bytes, size_t size) {
     const fr_rank_leader *leader = session->engine->leader;
     if (leader) tell(leader, what, index_of(leader, session), number, bytes, size);
 }
 
-/* Sends options to the other ranks, without the pointers that mean nothing there; the biases follow them. */
+/* Sends options to the other ranks, without pointers, which mean nothing to them; the biases follow the options. */
 static void tell_options(const fr_session *session, kind what, const fr_options *options) {
     size_t biases = options->bias_count * sizeof *options->biases;
     if (!session->engine->leader) return;
@@ -86,7 +84,8 @@ static void tell_options(const fr_session *session, kind what, const fr_options 
         told->biases = NULL;
         if (biases) memcpy(told + 1, options->biases, biases);
     }
-    tell_of(session, what, 0, told, told ? sizeof *told + biases : 0); /* without memory the other ranks refuse it */
+    /* without memory it sends no bytes, which the other ranks refuse */
+    tell_of(session, what, 0, told, told ? sizeof *told + biases : 0);
     free(told);
 }
 
@@ -143,7 +142,8 @@ void fr_rank_leader_stops(const fr_session *session, fr_status status, const cha
     char *bytes = malloc(size + 1);
     for (size_t i = 0; bytes && i < count; at += strlen(strings[i++]) + 1)
         memcpy(bytes + at, strings[i], strlen(strings[i]) + 1);
-    tell_of(session, STOPS, count, bytes, bytes ? size : 0); /* without memory the others find that they differ */
+    /* without memory it sends no bytes, and the other ranks then fail */
+    tell_of(session, STOPS, count, bytes, bytes ? size : 0);
     free(bytes);
 }
 
@@ -190,7 +190,8 @@ void fr_rank_leader_step(const fr_engine *engine, const fr_round *rounds, size_t
 void fr_rank_leader_stepped(const fr_engine *engine, const fr_round *rounds, size_t count) {
     for (size_t i = 0; engine->leader && i < count; i++) {
         fr_session *session = rounds[i].session;
-        if (session->abort_told == FR_ABORT_YES) fr_session_cancel(session); /* it had nothing to run: the next time */
+        /* the session ran nothing in this round, so it must abort the next one */
+        if (session->abort_told == FR_ABORT_YES) fr_session_cancel(session);
         session->abort_told = FR_ABORT_ASKED;
     }
 }
@@ -220,7 +221,7 @@ typedef struct follower {
     fr_engine *engine;
     fr_session *sessions[FR_SESSIONS_MAX];
     command what;
-    uint8_t *bytes; /* that follow the command */
+    uint8_t *bytes; /* bytes that follow the command */
     size_t room;
     int32_t ids[FR_SESSIONS_MAX][FR_STEP_MAX];
 } follower;
@@ -246,7 +247,7 @@ static fr_status step(follower *f) {
     return status;
 }
 
-/* Puts a prompt. A failure that rank 0 has too, such as a prompt that is too long, is no failure of the job. */
+/* Puts a prompt. If it fails on rank 0 too, for example because the prompt is too long, the job continues. */
 static fr_status put(const follower *f, fr_session *session) {
     const int32_t *ids = (const int32_t *)f->bytes;
     size_t count = f->what.size / sizeof *ids;
@@ -263,7 +264,7 @@ static fr_status set_stops(const follower *f, fr_session *session) {
     return count == f->what.number ? fr_session_set_stops(session, strings, count) : refuse("stop strings");
 }
 
-/* Pools a text. A failure here happens on rank 0 too, which reports it. */
+/* Pools a text. If it fails here, it fails on rank 0 too, which reports the failure. */
 static fr_status embed(const follower *f, fr_session *session) {
     float *values = malloc(session->model->trunk.spec.hidden * sizeof *values);
     if (!values) return fr_fail_memory("an embedding", session->model->trunk.spec.hidden * sizeof *values);
@@ -295,8 +296,7 @@ static fr_status decide(const follower *f, fr_session *session) {
     return status;
 }
 
-/* Gives the options of a message that tell_options sent; their biases stay in the message. NULL: the message has
- * none. */
+/* Gives the options that tell_options sent; their biases stay in the message. NULL: the message has none. */
 static const fr_options *options_of(const follower *f) {
     fr_options *options = (fr_options *)(void *)f->bytes;
     if (f->what.size < sizeof *options) return NULL;

@@ -9,9 +9,9 @@
 #include "base/hash.h"
 #include "forerun_lab_ranks.h"
 
-static fr_ranks *job; /* set once, before there are threads */
+static fr_ranks *job; /* set once, before threads are started */
 static bool joined, decides_alone;
-static bool by_layers; /* the model that was opened last is */
+static bool by_layers; /* the model that was opened last is split by layers */
 static fr_rank_plan plan;
 
 fr_ranks *fr_job(void) {

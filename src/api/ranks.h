@@ -5,14 +5,14 @@
 #include "base/options.h"
 #include "base/ranks.h"
 
-/* Gives the job's ranks; NULL if this process is alone. */
+/* Gives the job's ranks; NULL if this process runs alone. */
 fr_ranks *fr_job(void);
 
-/* Return how ranks are to split models, and note how the last one was split. */
+/* The first returns how ranks are to split models; the second notes how the last model was split. */
 fr_rank_plan fr_job_plan(void);
 void fr_job_note_split(bool layers);
 
-/* Fails if a rank has other options than rank 0. Options that change only its speed may differ. */
+/* Fails if a rank has other options than rank 0. Options that change only a rank's speed may differ. */
 fr_status fr_ranks_agree_options(fr_ranks *ranks, const fr_options *options);
 
 #endif

@@ -1,9 +1,9 @@
 /* Turns a published folder into the tensors and keys of a GGUF file (export.h).
  *
- * In: a folder of any family (its text model), of an assistant, or of an EAGLE-3 drafter and its target. Out: the same
- * keys and tensors as llama.cpp's converter gives; names and the order of rows are the families' (decoder/names.h) and
- * the drafter's. That converter has no keys for an assistant's centroid head; such an assistant is written as
- * AtomicChat's fork does ("gemma4_assistant"), which keeps it: github.com/AtomicBot-ai/atomic-llama-cpp-turboquant. */
+ * In: a folder of any family (its text model), of an assistant, or of an EAGLE-3 drafter and its target. Out: the keys
+ * and tensors that llama.cpp's converter writes; names and orders of rows come from the family (decoder/names.h) or
+ * the drafter. That converter has no keys for an assistant's centroid head, so an assistant with one is written as
+ * AtomicChat's fork writes it ("gemma4_assistant"): github.com/AtomicBot-ai/atomic-llama-cpp-turboquant. */
 #include "src/convert/export.h"
 
 #include <math.h>
@@ -24,7 +24,8 @@ bool fr_export_leaves_tower(const fr_export *export) {
     return !export->eagle && export->target && export->target->vision;
 }
 
-/* Returns true for a tensor of the vision tower, which binding reads though no table of a text model names it. */
+/* Returns true for a tensor of the vision tower. Binding reads such tensors, although no table of a text model names
+ * them. */
 static bool is_tower(const fr_export *export, const fr_tensor *tensor) {
     return fr_export_leaves_tower(export) && fr_weights_bound(export->weights, tensor);
 }
@@ -36,8 +37,8 @@ static void spell(const fr_tensor_name_found *found, const char *own, char *gguf
         snprintf(gguf, size, "%s", own);
 }
 
-/* Finds the name in GGUF and the layer. Returns false if there is none. If a tensor becomes two in GGUF, the name is
- * left out. */
+/* Finds the tensor's name in GGUF, and its layer. Returns false if it has no name. If the tensor becomes two tensors
+ * in GGUF, *gguf is not written. */
 static bool translate(const fr_export *export, const char *published, char *gguf, size_t size,
                       fr_tensor_name_found *found) {
     const char *own = export->target ? NULL : fr_assistant_name(&export->drafter, published);
@@ -55,8 +56,8 @@ static bool translate(const fr_export *export, const char *published, char *gguf
     return true;
 }
 
-/* Sets how rows, columns and values change. A convolution over positions loses the dimension of its
- * channels, of which it has one. */
+/* Sets how rows, columns and values change. The kernels of a short convolution lose the dimension of the input
+ * channels, which has size 1. */
 static void set_changes(const fr_export *export, const fr_tensor_name_found *found, fr_output *output) {
     const fr_tensor_name *name = found->name;
     const fr_layer_spec *layer = found->of_layer ? fr_spec_layer(export->spec, found->layer) : NULL;
@@ -77,7 +78,7 @@ static bool is_scales(const fr_export *export, const fr_tensor *tensor) {
     return export->mtp && fr_weights_is_scales(&export->mtp->weights, tensor);
 }
 
-/* Adds the parts of a matrix that GGUF has as two, or of a stack of such matrices. */
+/* Adds a matrix, or a stack of matrices, whose halves are two tensors in GGUF. */
 static fr_status add_parts(const fr_export *export, const fr_tensor *tensor, const fr_tensor_name_found *found,
                            fr_outputs *outputs) {
     size_t dims = found->name->slot == FR_SLOT_PARTS ? 2 : 3;
@@ -97,7 +98,7 @@ static fr_status add_parts(const fr_export *export, const fr_tensor *tensor, con
     return FR_OK;
 }
 
-/* Adds kv_b. GGUF has its heads' nope parts and values as two tensors, the first one transposed. */
+/* Adds kv_b. In GGUF the keys' parts without positions and the values are two tensors, the first one transposed. */
 static fr_status add_latent_heads(const fr_export *export, const fr_tensor *tensor, const fr_tensor_name_found *found,
                                   fr_outputs *outputs) {
     const fr_layer_spec *layer = fr_spec_layer(export->spec, found->layer);
@@ -121,7 +122,7 @@ static fr_status add_latent_heads(const fr_export *export, const fr_tensor *tens
     return FR_OK;
 }
 
-/* Adds DeltaNet's single projection, whose gates are a tensor of their own in GGUF. */
+/* Adds DeltaNet's single projection, a part of which, the gates, is a tensor of its own in GGUF. */
 static fr_status add_qkvz(const fr_export *export, const fr_tensor *tensor, const fr_tensor_name_found *found,
                           fr_outputs *outputs) {
     static const char *const names[] = {"attn_qkv.weight", "attn_gate.weight"};
@@ -139,7 +140,7 @@ static fr_status add_qkvz(const fr_export *export, const fr_tensor *tensor, cons
     return FR_OK;
 }
 
-/* Adds experts' matrices that a folder does not store as rows. */
+/* Adds experts' matrices that the folder does not store as rows. */
 static fr_status add_stored(const fr_export *export, const fr_tensor *tensor, const fr_tensor_name_found *found,
                             fr_outputs *outputs) {
     bool two = fr_tensor_name_fills_two(found->name);
@@ -162,7 +163,8 @@ static fr_status add_stored(const fr_export *export, const fr_tensor *tensor, co
     return FR_OK;
 }
 
-/* Adds experts' vectors: two vectors with alternating values, split as binding splits them. */
+/* Adds experts' vectors. The folder stores the values of two vectors alternately; they are split as binding splits
+ * them. */
 static fr_status add_vector_parts(const fr_export *export, const fr_tensor *tensor, const fr_tensor_name_found *found,
                                   fr_outputs *outputs) {
     const fr_layer_spec *layer = fr_spec_layer(export->spec, found->layer);
@@ -264,8 +266,8 @@ static fr_status open_assistant(fr_export *export, fr_checkpoint *files) {
     return FR_OK;
 }
 
-/* Opens a drafter whose layers are Llama's. Facts that its own files lack, such as aux_layers and ids, are the
- * target's. */
+/* Opens a drafter, whose layers are Llama's. Facts that its own files lack, such as aux_layers and ids, are taken from
+ * the target. */
 static fr_status open_eagle(fr_export *export, fr_checkpoint *files, const char *path, const fr_options *options) {
     FR_TRY(bind_target(export, files));
     FR_TRY(fr_drafter_bind(path, export->target, options, &export->eagle));
@@ -318,8 +320,8 @@ static void print_count(double count, char *text, size_t size) {
     snprintf(text, size, "%.*f%s", count < 9.5 ? 1 : 0, count, units[unit]);
 }
 
-/* Adds the number of parameters. A mixture has "8x342K": its experts, times the parameters that run with one of
- * them. */
+/* Adds the number of parameters. For a mixture it is written as "8x342K": the number of experts, times the parameters
+ * of a model with a single expert. */
 static void put_size(const fr_export *export, const fr_outputs *outputs, fr_gguf_writer *writer) {
     const fr_experts_spec *mixture = fr_spec_experts(export->spec);
     size_t experts = mixture ? mixture->count : 0;
@@ -336,8 +338,8 @@ static void put_size(const fr_export *export, const fr_outputs *outputs, fr_gguf
     fr_gguf_put_string(writer, "general.size_label", experts ? label : count);
 }
 
-/* Writes the sampling settings that the folder's makers recommend. A value that is no number is an error; one that no
- * sampler takes, such as a top_k of -1, is left out, as it is where the folder itself is run. */
+/* Writes the sampling settings that the folder's makers recommend. A value that is not a number is an error. A value
+ * that no sampler accepts, such as a top_k of -1, is left out, as it is when the folder itself is run. */
 static fr_status put_sampling(const fr_checkpoint *files, fr_gguf_writer *writer) {
     fr_text order = fr_sampling_order(files);
     if (order.length) fr_gguf_put_text(writer, FR_SAMPLING_ORDER_KEY, order);

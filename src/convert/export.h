@@ -12,23 +12,24 @@
 #include "src/engine/model/model.h"
 
 typedef struct fr_export {
-    const fr_checkpoint *files; /* they are the target's, or the drafter's */
-    const fr_family *family;    /* whose keys they are */
+    const fr_checkpoint *files; /* of the target, or of the drafter */
+    const fr_family *family;    /* the family whose keys are written */
     const fr_tensor_naming *names;
     const fr_trunk_spec *spec;
-    size_t mtp_layers; /* after the trunk's */
+    size_t mtp_layers; /* MTP layers, numbered after the trunk's layers */
     const fr_weights *weights;
-    const char *architecture; /* of the GGUF file */
-    fr_model *target;         /* whose tokenizer it has; NULL: an assistant */
-    fr_drafter *mtp;          /* its MTP layer; NULL: it has none */
-    fr_drafter *eagle;        /* what is written, for that target; NULL: the target itself, or an assistant */
+    const char *architecture; /* the architecture's name in the GGUF file */
+    fr_model *target;         /* its tokenizer is written; NULL: an assistant is written */
+    fr_drafter *mtp;          /* the MTP layer of the target; NULL: it has none */
+    /* the drafter that is written for `target`; NULL: the target itself is written, or an assistant */
+    fr_drafter *eagle;
     fr_checkpoint drafter_files;
     fr_weights drafter_weights;
     fr_assistant drafter;
 } fr_export;
 
 /* Does all checks that running the model would do, then lists its tensors. Takes over the files. drafter: the folder
- * of an EAGLE-3 drafter, which is written instead of the model; NULL: none. */
+ * of an EAGLE-3 drafter, which is written instead of the model; NULL: the model is written. */
 fr_status fr_export_open(fr_export *export, fr_checkpoint *files, const char *drafter, const fr_options *options,
                          fr_outputs *outputs);
 void fr_export_close(fr_export *export);
@@ -39,8 +40,8 @@ bool fr_export_leaves_tower(const fr_export *export);
 /* Adds all keys except those about types. */
 fr_status fr_export_metadata(const fr_export *export, const fr_outputs *outputs, fr_gguf_writer *writer);
 
-/* In export_tokenizer.c: adds the tokenizer.* keys of the kind that the family has in GGUF, for `vocab` ids; for a
- * folder without tokenizer.json only the key that says so. */
+/* In export_tokenizer.c: adds the tokenizer.* keys of the kind that the family has in GGUF, for `vocab` ids. For a
+ * folder without tokenizer.json it adds only the key that says so. */
 fr_status fr_export_tokenizer(const fr_checkpoint *files, const fr_family *family, size_t vocab,
                               fr_gguf_writer *writer);
 

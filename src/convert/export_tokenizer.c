@@ -1,9 +1,9 @@
 /* Turns a published folder's tokenizer into GGUF metadata (formats/tokenizer_gguf.h has the keys).
  *
  * In: tokenizer.json and tokenizer_config.json, the configs' end-of-sequence ids, the chat template; the kind of
- * tokenizer that the family has in GGUF. Out: the keys that llama.cpp's converter writes, and the ids that end a text
- * as eos, eot and eom, so that all of them are kept. A tokenizer is refused if readers of that kind would mistake it
- * for another one. */
+ * tokenizer that the family has in GGUF. Out: the keys that llama.cpp's converter writes. Up to three ids that end a
+ * text are written, as eos, eot and eom. A tokenizer is refused if it differs from the kind by which readers of the
+ * file would encode. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -63,7 +63,7 @@ static fr_status collect(const fr_tokenizer_source *source, token *tokens, size_
     return FR_OK;
 }
 
-/* Adds the tokens. Merges have ranks, but llama.cpp also needs scores if pieces are no bytes. */
+/* Adds the tokens. Merges have ranks, but llama.cpp also needs scores if the pieces are not bytes. */
 static void put_tokens(const fr_tokenizer_source *source, const token *tokens, size_t vocab, fr_gguf_writer *writer) {
     fr_gguf_put_array(writer, "tokenizer.ggml.tokens", FR_GGUF_STRING, vocab);
     for (size_t id = 0; id < vocab; id++) {
@@ -103,7 +103,7 @@ static fr_status put_merges(const fr_tokenizer_source *source, fr_gguf_writer *w
 
 /* ---------------------------------------------------------------------------------------------------- single tokens */
 
-/* Gives the id of a token's text; -1 if there is none. */
+/* Gives the id of the token with this text; -1 if there is none. */
 static int64_t find_token(const token *tokens, size_t vocab, const char *text) {
     size_t length = strlen(text);
     for (size_t id = 0; id < vocab; id++)
@@ -113,7 +113,7 @@ static int64_t find_token(const token *tokens, size_t vocab, const char *text) {
     return -1;
 }
 
-/* Gives the id of KIND_token, which the files beside tokenizer.json name. */
+/* Gives the id of KIND_token, which the files beside tokenizer.json name; -1 if they name none. */
 static int64_t named_token(const fr_tokenizer_source *source, const token *tokens, size_t vocab, const char *kind) {
     char key[32];
     snprintf(key, sizeof key, "%s_token", kind);
@@ -134,7 +134,7 @@ static fr_status configured_token(const fr_checkpoint *files, size_t vocab, cons
 }
 
 /* Adds the end-of-sequence ids of all configs, the tokenizer's own first if it is one of them. A single id is written
- * as both eos and eot: readers that find no eot would add those that they know by their texts. */
+ * as both eos and eot, because readers that find no eot would guess further ids by their texts. */
 static fr_status put_ends(const fr_checkpoint *files, size_t vocab, int64_t own, fr_gguf_writer *writer) {
     static const char *const keys[ENDS_MAX] = {"tokenizer.ggml.eos_token_id", "tokenizer.ggml.eot_token_id",
                                                "tokenizer.ggml.eom_token_id"};
@@ -165,8 +165,8 @@ static bool adds(const int32_t *ids, size_t count, int64_t id) {
     return false;
 }
 
-/* Adds the special tokens. In GLM-4's kind the end of a text stands for every other one that it lacks
- * (conversion/glm.py). */
+/* Adds the special tokens. For tokenizers of GLM-4's kind, the end-of-text token is written for each one that is
+ * missing (conversion/glm.py). */
 static fr_status put_specials(const fr_checkpoint *files, const fr_tokenizer_source *source,
                               const fr_pre_tokenizer *kind, const token *tokens, size_t vocab, fr_gguf_writer *writer) {
     int64_t begin = named_token(source, tokens, vocab, "bos"), end = named_token(source, tokens, vocab, "eos");
@@ -186,7 +186,7 @@ static fr_status put_specials(const fr_checkpoint *files, const fr_tokenizer_sou
     return FR_OK;
 }
 
-/* Adds the chat templates. Those other than the default one are listed by name, as llama.cpp does. */
+/* Adds the chat templates. All but the default one are listed by name, as in llama.cpp's files. */
 static fr_status put_templates(const char *folder, const json_t *config, fr_gguf_writer *writer) {
     fr_chat_sources chat;
     FR_TRY(fr_chat_sources_read_folder(&chat, folder, config));

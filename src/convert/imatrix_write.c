@@ -16,11 +16,11 @@ void fr_lab_collect(fr_options *options, bool head) {
     options->activation_stats = head ? FR_ACTIVATION_STATS_HEAD_TOO : FR_ACTIVATION_STATS_LAYERS;
 }
 
-/* A model's tensors sorted by name, as they will be written. */
+/* A model's tensors, sorted by name for the file. */
 typedef struct sums {
     fr_watched_tensor *items;
     size_t count;
-    float *values; /* room for those of the largest */
+    float *values; /* room for the sums of the largest tensor */
 } sums;
 
 static int by_name(const void *a, const void *b) {
@@ -123,7 +123,8 @@ static void put_text(FILE *out, const char *text) {
     fwrite(text, 1, strlen(text), out);
 }
 
-/* Writes means times calls, which are the chunks begun. An expert without rows gets ones instead. */
+/* Writes the mean squares times the number of calls, which is the number of chunks that were begun. An expert through
+ * which no rows were run gets ones instead. */
 static void write_means(const sums *s, const fr_watched_tensor *watched, size_t chunk, FILE *out) {
     uint64_t most = 0;
     for (size_t m = 0; m < watched->matrices; m++) most = watched->stats[m].rows > most ? watched->stats[m].rows : most;

@@ -1,4 +1,4 @@
-/* Finds the importances of tensors that are quantized (importances.h). */
+/* Finds the importances of the columns of tensors (importances.h). */
 #include "src/convert/importances.h"
 
 #include <stdio.h>
@@ -6,7 +6,7 @@
 
 #include "base/error.h"
 
-#define TEXT_MAX 127 /* bytes that llama-quantize writes of a name */
+#define TEXT_MAX 127 /* the most bytes of a name that llama-quantize writes */
 
 fr_status fr_importances_open(fr_importances *importances, const char *path) {
     *importances = (fr_importances){0};
@@ -20,8 +20,8 @@ void fr_importances_close(fr_importances *importances) {
     *importances = (fr_importances){0};
 }
 
-/* Returns true for embeddings. Their rows are only looked up, so that no product tells how much their columns
- * matter. */
+/* Returns true for embeddings. Their rows are only looked up, never multiplied, so the importance of their columns
+ * can't be measured. */
 static bool is_embedding(const char *name) {
     return strcmp(name, "token_embd.weight") == 0 || strcmp(name, "per_layer_token_embd.weight") == 0;
 }

@@ -1,7 +1,7 @@
 /* Importances of the columns of each tensor, which quantize reads from an importance matrix (formats/imatrix.h).
  *
- * In: a file, the tensors that will be written. Out: their columns' importances, and what the written file says of
- * where they are from, as llama-quantize does. */
+ * In: a file, the tensors that will be written. Out: their columns' importances, and the keys by which the written
+ * file names their source, as llama-quantize writes them. */
 #ifndef FR_SRC_CONVERT_IMPORTANCES_H
 #define FR_SRC_CONVERT_IMPORTANCES_H
 
@@ -12,7 +12,7 @@
 #define FR_IMPORTANCES_KEYS "quantize.imatrix."
 
 typedef struct fr_importances {
-    const char *path; /* NULL: none were given, all columns are alike */
+    const char *path; /* NULL: no file was given, and all columns count equally */
     fr_imatrix matrix;
 } fr_importances;
 
@@ -20,12 +20,12 @@ typedef struct fr_importances {
 fr_status fr_importances_open(fr_importances *importances, const char *path);
 void fr_importances_close(fr_importances *importances);
 
-/* Checks that the importances belong to these tensors. FR_INPUT for one of another length, and for a file that has none
- * of them. note: NULL, or called with a line about matrices that it does not have. */
+/* Checks that the importances belong to these tensors. FR_INPUT: a tensor's importances have another length, or the
+ * file has none of the tensors. note: NULL, or called with a line about matrices that the file lacks. */
 fr_status fr_importances_check(const fr_importances *importances, const fr_outputs *outputs,
                                void (*note)(const char *line));
 
-/* Gives the columns' importances, [matrices, cols]; NULL if the columns are alike. */
+/* Gives the columns' importances, [matrices, cols]; NULL if all columns count equally. */
 const float *fr_importance_of(const fr_importances *importances, const fr_output *output);
 
 /* Writes the keys that say where the importances come from. */

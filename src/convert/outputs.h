@@ -1,43 +1,49 @@
 /* Lists the tensors of a GGUF file that is to be written.
  *
- * In: published tensors, those of another file, or only shapes. Out: a list, which other parts give types
- * (quantize_types.h) and write. */
+ * In: published tensors, those of another file, or only shapes. Out: a list of tensors, for which quantize_types.h
+ * chooses types and which quantize.c or synth.c writes. */
 #ifndef FR_SRC_CONVERT_OUTPUTS_H
 #define FR_SRC_CONVERT_OUTPUTS_H
 
 #include "formats/tensors.h"
 #include "src/engine/model/model.h"
 
-/* A published tensor, or one expert's. */
+/* A published tensor, or the matrix of one expert. */
 typedef struct fr_output_source {
     const fr_tensor *tensor;
-    const float *scales; /* of FP8 codes (quant/fp8.h); NULL: another type */
+    const float *scales; /* scales of FP8 codes (quant/fp8.h); NULL: the tensor has another type */
 } fr_output_source;
 
 typedef struct fr_output {
     char *name;
     const fr_tensor *source;
-    const void *values; /* where there is no source: float32 or integers as the type says; NULL: that is the writer's */
-    const float *scales;       /* of the source */
-    fr_output_source *experts; /* [shape[0]] what a stack is made of, the source is one of them; NULL: of the source */
-    size_t first, each;        /* of each `each` rows of the source a matrix has those from `first` on; 0: of its own */
-    const fr_weights *stored_in; /* of what `stored` is bound in: part `part` of its entries; there is no source then */
+    /* if there is no source: float32 or integers, by the type; NULL: the writer makes the values */
+    const void *values;
+    const float *scales; /* scales of the source's FP8 codes */
+    /* [shape[0]] the experts' tensors that a stack is made of, `source` being one of them; NULL: `source` is the whole
+     * stack */
+    fr_output_source *experts;
+    /* a matrix takes the source's rows from `first` on out of every `each` rows; each 0: it takes all rows */
+    size_t first, each;
+    /* if there is no source: values come from part `part` of the entries of `stored`, which is bound in these
+     * weights */
+    const fr_weights *stored_in;
     const fr_bound *stored;
     size_t part;
-    bool transposed;       /* a matrix's rows are those rows' columns */
-    fr_dtype type, wanted; /* wanted: by the rules, even if its blocks do not fill the rows */
+    bool transposed;       /* the rows taken from the source are a matrix's columns */
+    fr_dtype type, wanted; /* wanted: the type by the rules, even if its blocks do not fill the rows */
     uint32_t dims;
     uint64_t shape[FR_DIMS_MAX];
-    fr_reorder reorder; /* of its rows or columns as against the source's; of a vector its values */
-    fr_values change;   /* what the source has instead of a value */
-    bool offsets;       /* integers that count from their own index in the source, and from 0 here */
+    fr_reorder reorder; /* the order of rows or columns compared with the source's; for a vector, of its values */
+    fr_values change;   /* how the values change from the source's */
+    bool offsets;       /* each integer is relative to its own index in the source, and counts from 0 in the file */
 } fr_output;
 
 typedef struct fr_outputs {
     fr_output *items;
     size_t count, capacity;
-    size_t layers; /* of the model, MTP layers too */
-    size_t gqa;    /* attention heads that share a KV head in the first layer; 0: it has none */
+    size_t layers; /* layers of the model, including MTP layers */
+    size_t gqa;    /* heads that share a KV head in the first layer with attention; 0: the model has no attention */
     float *rope_factors;
 } fr_outputs;
 
@@ -45,23 +51,23 @@ typedef struct fr_outputs {
  * fr_outputs_shape. */
 fr_status fr_outputs_add(fr_outputs *outputs, const char *name, const fr_tensor *source);
 
-/* Adds one expert's matrix to the stack of `count` experts with that name. The first call makes the stack. */
+/* Adds one expert's matrix to the stack with that name, which has `count` experts. The first call makes the stack. */
 fr_status fr_outputs_add_expert(fr_outputs *outputs, const char *name, size_t expert, size_t count,
                                 fr_output_source source);
 
 /* Checks that all stacks have all of their experts. */
 fr_status fr_outputs_check_experts(const fr_outputs *outputs);
 
-/* Finds row `row` of an output in its source's order of rows: returns the tensor, and its row in *at. */
+/* Finds row `row` of an output in the source: returns the tensor, and the row's number there in *at. */
 fr_output_source fr_output_row(const fr_output *output, size_t row, size_t *at);
 
 /* Gives the tensor that was added last. */
 fr_output *fr_outputs_last(fr_outputs *outputs);
 
-/* Adds a vector of given values, which stay the caller's. */
+/* Adds a vector of given values, which the caller keeps. */
 fr_status fr_outputs_add_values(fr_outputs *outputs, const char *name, fr_dtype type, size_t count, const void *values);
 
-/* Adds rope_freqs.weight, if the family's files have it. */
+/* Adds rope_freqs.weight, if GGUF files of the family have it. */
 fr_status fr_outputs_add_rope_factors(fr_outputs *outputs, const fr_family *family, const fr_trunk_spec *spec);
 
 /* Returns the number of rows: the product of all dimensions but the last. */

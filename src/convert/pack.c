@@ -1,8 +1,8 @@
-/* Packs the matrices of a GGUF in the file as kernels read them from memory (fr_lab_pack).
+/* Writes a GGUF file whose matrices are packed in the layout that kernels read from memory (fr_lab_pack).
  *
  * In: a GGUF target or drafter. Out: a GGUF with the same metadata and tensors, in which every matrix that a step
  * reads whole is stored packed (FR_GGUF_PACKED). Binding the model and its MTP layer tells which matrices these are.
- * Tensors that are only looked up, float tensors and types without a kernel are unchanged. */
+ * Tensors of which only single rows are read, float tensors and types without a kernel are unchanged. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -15,20 +15,20 @@
 #include "src/engine/families/architecture.h"
 #include "src/engine/weights/bound.h"
 
-#define STEP ((size_t)4 << 20) /* bytes that are in memory at a time, but for a wider tile */
+#define STEP ((size_t)4 << 20) /* bytes that are in memory at a time, unless one tile is larger */
 
 typedef struct packing {
     const fr_checkpoint *files;
     const fr_weights *weights;
-    const fr_weights *beside; /* an MTP layer's in the same files; NULL: there is none */
+    const fr_weights *beside; /* weights of an MTP layer in the same files; NULL: there is none */
     fr_gguf_writer writer;
     fr_progress_fn *progress;
     void *context;
     uint64_t done;
 } packing;
 
-/* Gives the matrix if it is packed in the file. A stack that is cut within tiles is unchanged, because a file packs
- * each of its entries whole. */
+/* Gives the matrix if it will be packed in the file, else NULL. A stack whose entries end within a tile is unchanged,
+ * because a file packs each entry by itself. */
 static const fr_bound *packed_in_file(const packing *job, const fr_tensor *tensor) {
     const fr_bound *bound = fr_bound_of(job->weights, tensor);
     if (!bound && job->beside) bound = fr_bound_of(job->beside, tensor);
@@ -139,7 +139,7 @@ static fr_status pack_target(const char *path, const fr_options *options, FILE *
     return status;
 }
 
-/* Packs a drafter. target: NULL for an assistant, whose files need none. */
+/* Packs a drafter. target: NULL for an assistant, which can be read without one. */
 static fr_status pack_drafter(const char *path, const fr_model *target, const fr_options *options, FILE *out) {
     fr_drafter *drafter;
     FR_TRY(fr_drafter_bind(path, target, options, &drafter));

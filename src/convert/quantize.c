@@ -1,8 +1,8 @@
 /* forerun quantize: reads, encodes and writes tensors some rows at a time.
  *
- * In: a published folder or a GGUF file, types. Out: a GGUF file on a stream. A tensor's rows are divided among a team
- * of threads and written in order, so the file does not depend on the number of threads. Source pages are released
- * after they are read: only a batch of rows and the metadata stay in memory. */
+ * In: a published folder or a GGUF file, and types. Out: a GGUF file on a stream. A tensor's rows are divided among a
+ * team of threads and written in order, so the file does not depend on the number of threads. The source's pages are
+ * released once they are read, so only a batch of rows and the metadata stay in memory. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -22,7 +22,7 @@
 
 /* -------------------------------------------------------------------------------------------- what a GGUF file has */
 
-/* Returns the first of all layers' numbers, 1 where there is none. */
+/* Returns the key's number for the first layer, 1 if the key is missing. */
 static size_t first_number(const fr_gguf *gguf, const char *key) {
     const fr_gguf_value *value = fr_gguf_find(gguf, key);
     bool known = value && value->count > 0 && (value->element == FR_GGUF_U32 || value->element == FR_GGUF_I32);
@@ -30,13 +30,13 @@ static size_t first_number(const fr_gguf *gguf, const char *key) {
     return number > 0 ? (size_t)number : 0;
 }
 
-/* Gives the number of heads that share keys and values in the first layer; 0 if it has none. */
+/* Gives the number of heads that share a KV head in the first layer; 0 if it has none. */
 static size_t shared_heads(const fr_gguf *gguf) {
     size_t kv_heads = first_number(gguf, ".attention.head_count_kv");
     return kv_heads > 0 ? first_number(gguf, ".attention.head_count") / kv_heads : 0;
 }
 
-/* Refuses NVFP4's scale of a whole tensor, which only products apply. */
+/* Refuses the scale of a whole NVFP4 tensor, because only products apply it, and not decoding. */
 static fr_status check_factor(const fr_checkpoint *files, const fr_tensor *tensor) {
     static const char tail[] = ".scale";
     size_t length = strlen(tensor->name), before = length - (sizeof tail - 1);
@@ -75,7 +75,7 @@ static bool begins(fr_text key, const char *with) {
     return key.length >= length && memcmp(key.bytes, with, length) == 0;
 }
 
-/* Returns true for a key that the output writes itself, or that is no longer true of it. */
+/* Returns true for a key that the output writes itself, or that would be wrong for the output. */
 static bool is_superseded(fr_text key) {
     return fr_text_is(key, "general.architecture") || fr_text_is(key, "general.file_type") ||
            fr_text_is(key, "general.quantization_version") || fr_text_is(key, "general.alignment") ||
@@ -92,13 +92,14 @@ static void copy_metadata(const fr_gguf *gguf, fr_gguf_writer *writer) {
 /* Holds the rows that the team works on. */
 typedef struct batch {
     const fr_output *output;
-    size_t first; /* row of the output */
+    size_t first; /* the output's row that is first in the batch */
     size_t rows, cols;
-    const float *importance; /* [matrices, cols] of the columns; NULL: they are alike */
+    const float *importance; /* [matrices, cols] importances of the columns; NULL: all columns count equally */
     uint8_t *target;         /* [rows], encoded */
-    float *values;           /* [threads, 2, cols] a row, and before its columns change places */
-    size_t *bad;             /* [threads] the first row with a value that can't be written; rows: none */
-    float *bad_value;        /* [threads] that value */
+    /* [threads, 2, cols] a row of the output, and the same row before its columns change places */
+    float *values;
+    size_t *bad;      /* [threads] the first row with a value that can't be written; `rows`: there is none */
+    float *bad_value; /* [threads] that value */
 } batch;
 
 /* Gives the index of the first value that is not finite, or beyond the limit; n if there is none. */
@@ -113,20 +114,19 @@ static size_t source_of(const fr_output *output, size_t row) {
     return output->reorder.order == FR_COLS_TILED ? row : fr_row_published(&output->reorder, row);
 }
 
-/* Returns true if a row's numbers differ from the source's, or are in another order. */
+/* Returns true if a row's values differ from the source's, or are in another order. */
 static bool changes_rows(const fr_output *output) {
     return output->reorder.order == FR_COLS_TILED || output->change != FR_AS_THEY_ARE;
 }
 
-/* A row of the output as the source has it. */
+/* A row of the output, as the source stores it. */
 typedef struct stored_row {
     const uint8_t *bytes;
     fr_dtype type;
-    const float *scales; /* of the row's blocks of FP8 codes; NULL: another type */
+    const float *scales; /* scales of the row's blocks of FP8 codes; NULL: the row has another type */
 } stored_row;
 
-/* Makes a row in `bytes`, for a matrix that is not stored as rows. The tensors of which it is made are in memory
- * already. */
+/* Makes a row in `bytes`, for a matrix that the source does not store as rows, from tensors that are in memory. */
 static stored_row make_row(const fr_output *output, size_t row, uint8_t *bytes) {
     size_t rows = (size_t)output->shape[1], entry = row / rows;
     size_t at = (entry * output->stored->parts + output->part) * rows + row % rows;
@@ -134,7 +134,7 @@ static stored_row make_row(const fr_output *output, size_t row, uint8_t *bytes) 
     return (stored_row){bytes, fr_copied_type(output->stored), NULL};
 }
 
-/* Finds a row. spare: room for a row of numbers. */
+/* Finds a row in the source, or makes it. spare: room for a row of float32 values. */
 static stored_row find_row(const batch *b, size_t row, float *spare) {
     const fr_output *output = b->output;
     size_t at;
@@ -151,7 +151,7 @@ static stored_row find_row(const batch *b, size_t row, float *spare) {
     return found;
 }
 
-/* Reads the row's numbers as the output has them. */
+/* Decodes a row into float32 values, in the output's order. */
 static void read_row(const batch *b, const stored_row *source, float *values) {
     const fr_output *output = b->output;
     bool moves = output->reorder.order == FR_COLS_TILED;
@@ -165,7 +165,7 @@ static void read_row(const batch *b, const stored_row *source, float *values) {
         values[c] = fr_value_of(output->change, values[c]);
 }
 
-/* Returns the importances of the columns of a row's matrix. */
+/* Returns the importances of the columns of the matrix to which a row belongs. */
 static const float *importance_of(const batch *b, size_t row) {
     const fr_output *output = b->output;
     if (!b->importance || output->dims < 3) return b->importance;
@@ -204,7 +204,7 @@ typedef struct stream {
     fr_progress_fn *progress;
     void *progress_context;
     uint64_t done, total; /* bytes of the source */
-    bool ended;           /* by the progress callback */
+    bool ended;           /* the progress callback has ended the job */
 } stream;
 
 static void release(const stream *s, const fr_tensor *tensor, size_t begin, size_t end) {
@@ -219,7 +219,7 @@ static void advance(stream *s, size_t begin, size_t end) {
     if (s->progress) s->ended |= !s->progress(s->progress_context, s->done, s->total);
 }
 
-/* Counts rows as done. Rows that lie side by side in the source are released together. */
+/* Counts rows as done. Neighbouring rows of the source are released together. */
 static void advance_rows(stream *s, const fr_output *output, size_t row, size_t rows, size_t row_bytes) {
     advance(s, 0, rows * row_bytes);
     if (!output->source || output->values) return;
@@ -257,7 +257,7 @@ static fr_status write_rows(stream *s, batch *b, size_t rows, size_t batch_rows)
     return FR_OK;
 }
 
-/* Decodes a row of the source into numbers. */
+/* Decodes a row of the source into float32 values. */
 static void decode_source(const fr_output *output, size_t at, float *row) {
     const fr_tensor *tensor = output->source;
     size_t cols = (size_t)tensor->shape[tensor->dims - 1];
@@ -269,7 +269,7 @@ static void decode_source(const fr_output *output, size_t at, float *row) {
         fr_dtype_decode(tensor->type, bytes, row, cols);
 }
 
-/* Transposes all numbers of an output, [matrices, rows, cols]: a matrix's columns are `cols` rows of the source. */
+/* Transposes all values of an output, [matrices, rows, cols]: a matrix's columns are `cols` rows of the source. */
 static void transpose(const fr_output *output, float *row, float *values) {
     size_t matrices = (size_t)output->shape[0], rows = (size_t)output->shape[1], cols = (size_t)output->shape[2];
     for (size_t m = 0; m < matrices; m++, values += rows * cols)
@@ -279,7 +279,7 @@ static void transpose(const fr_output *output, float *row, float *values) {
         }
 }
 
-/* Writes numbers. A vector whose values change places is treated as rows of one value each. */
+/* Writes float values. A vector whose values change places is handled as rows of one value each. */
 static fr_status write_numbers(stream *s, const fr_output *output) {
     size_t cols = (size_t)output->shape[output->dims - 1], rows = fr_output_rows(output);
     if (output->reorder.order != FR_ROWS_ALIKE && output->dims == 1) {
@@ -325,7 +325,7 @@ static fr_status write_transposed(stream *s, const fr_output *output) {
     return status;
 }
 
-/* Writes integers, which are token ids, and few. */
+/* Writes integers. They are token ids, and few, so one thread does it. */
 static fr_status write_integers(stream *s, const fr_output *output) {
     const fr_tensor *source = output->source;
     size_t size = fr_dtype_row_bytes(source->type, 1), count = (size_t)(source->bytes / size);
@@ -358,7 +358,7 @@ static fr_status write_data(stream *s, const fr_outputs *outputs) {
 
 /* ------------------------------------------------------------------------------------------------------------ whole */
 
-/* Tells what a user may not expect. */
+/* Notes how many tensors are quantized a second time, which costs accuracy. */
 static void note_quantized(const fr_lab_quantization *how, const fr_outputs *outputs) {
     size_t again = 0;
     char line[160];
@@ -388,7 +388,6 @@ static uint64_t source_bytes(const fr_output *output) {
     return fr_output_rows(output) * fr_dtype_row_bytes(output->source->type, cols);
 }
 
-/* A job from end to end. */
 typedef struct job {
     const fr_lab_quantization *how;
     fr_type_choice choice;

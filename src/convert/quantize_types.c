@@ -33,8 +33,8 @@ fr_status fr_type_read(const char *word, fr_dtype *type) {
                    fr_list_words(fr_written_word).text);
 }
 
-/* The names of llama-quantize's mixtures, and their numbers in general.file_type. A type's own name means its M, or
- * its only one. */
+/* The names of llama-quantize's mixtures, and their numbers in general.file_type. The name of a type alone stands for
+ * its mixture M, or for the only one. */
 static const struct {
     const char *word;
     fr_dtype type;
@@ -108,7 +108,7 @@ uint32_t fr_file_type(const fr_type_choice *choice) {
         [FR_Q4_1] = 3,    [FR_Q5_0] = 8,  [FR_Q5_1] = 9,   [FR_IQ4_NL] = 25, [FR_Q2_K] = 10,
         [FR_IQ4_XS] = 30, [FR_Q6_K] = 18, [FR_MXFP4] = 38,
     };
-    fr_mixture mixture = choice->pure ? FR_MIXTURE_S : choice->mixture; /* pure is nearer to that */
+    fr_mixture mixture = choice->pure ? FR_MIXTURE_S : choice->mixture; /* a pure type is closest to mixture S */
     for (size_t i = 0; i < MIXTURES; i++)
         if (mixtures[i].type == choice->type && mixtures[i].mixture == mixture) return mixtures[i].number;
     return numbers[choice->type];
@@ -152,7 +152,7 @@ static bool is_table(const char *name, bool tied) {
     return tied && is_embedding(name);
 }
 
-/* Returns true for tensors that are small and that everything after them reads. */
+/* Returns true for small tensors on which all others depend, so they keep their type. */
 static bool stays(const char *name) {
     return strstr(name, "per_layer_model_proj") || strstr(name, "centroids");
 }
@@ -162,16 +162,16 @@ static bool is_v(const char *name) {
     return strstr(name, "attn_v.weight") || strstr(name, "attn_qkv.weight") || strstr(name, "attn_kv_b.weight");
 }
 
-/* Holds what the choice for one tensor depends on beyond the tensor itself. */
+/* Facts on which the choice of a tensor's type depends, besides the tensor itself. */
 typedef struct layout {
-    bool tied;               /* token_embd is the head */
-    size_t v_index, v_count; /* how many attn_v came before that no override named, and are there */
-    size_t down_index;       /* likewise of ffn_down */
-    size_t experts;          /* of a mixture; 0: none */
+    bool tied;               /* token_embd is also the head */
+    size_t v_index, v_count; /* v_index: attn_v matrices so far that no rule named; v_count: all of them */
+    size_t down_index;       /* ffn_down matrices so far that no rule named */
+    size_t experts;          /* experts of a mixture; 0: the model is no mixture */
     bool used[FR_TYPE_RULES_MAX];
 } layout;
 
-/* Returns true for mixtures of 8 experts. Their attention is small beside the experts, so that it may have more
+/* Returns true for mixtures of 8 experts. Their attention is small compared with the experts, so it may have more
  * bits. */
 static bool few_experts(const layout *l) {
     return l->experts == 8;
@@ -196,7 +196,8 @@ static fr_dtype v_type(const fr_type_choice *choice, const fr_outputs *outputs, 
         type = more ? FR_Q6_K : type;
     else if (is_iq4(type) && shared)
         type = FR_Q5_K;
-    bool wide = outputs->layers == 80 && l->experts == 0 && outputs->gqa > 1; /* 70B, by its layers */
+    /* a 70B model, by its number of layers */
+    bool wide = outputs->layers == 80 && l->experts == 0 && outputs->gqa > 1;
     return wide && (type == FR_Q3_K || type == FR_Q4_K) ? FR_Q5_K : type;
 }
 
@@ -245,7 +246,7 @@ static fr_dtype mixed_type(const fr_type_choice *choice, const fr_outputs *outpu
     return choice->type;
 }
 
-/* Gives a matrix this type or, if the type's blocks do not fill its rows, the type that llama-quantize takes
+/* Gives a matrix this type. If the type's blocks do not fill its rows, it gets the type that llama-quantize uses
  * instead. */
 static void fit(fr_output *output, fr_dtype type) {
     static const fr_dtype fallback[FR_KERNEL_TYPES] = {
@@ -300,7 +301,7 @@ static fr_status find_rule(const fr_type_choice *choice, const char *name, const
     return FR_OK;
 }
 
-/* Gives the type of a matrix that no override names. */
+/* Gives the type of a matrix that no rule names. */
 static fr_dtype matrix_type(const fr_type_choice *choice, const fr_outputs *outputs, const fr_output *output,
                             layout *l) {
     fr_dtype own = output->source ? output->source->type : FR_F32, type = choice->type;
@@ -313,7 +314,7 @@ static fr_dtype matrix_type(const fr_type_choice *choice, const fr_outputs *outp
     return eight ? FR_Q8_0 : FR_Q6_K;
 }
 
-/* Returns the type that was asked for by name for the embeddings or the head, FR_DTYPE_COUNT for none. Per-layer
+/* Returns the type that was requested for the embeddings or the head by name; FR_DTYPE_COUNT: none. Per-layer
  * embeddings may have a rule of their own. */
 static fr_dtype table_type(const fr_type_choice *choice, const char *name, const fr_type_rule *rule) {
     if (is(name, "token_embd.weight") || (is_embedding(name) && !rule)) return choice->embedding;

@@ -15,24 +15,25 @@ typedef struct fr_type_rule {
 
 #define FR_TYPE_RULES_MAX 64
 
-/* llama-quantize's mixtures of a type, where it has several. */
+/* llama-quantize's mixtures of a type, if it has several. */
 typedef enum fr_mixture { FR_MIXTURE_M, FR_MIXTURE_S, FR_MIXTURE_L } fr_mixture;
 
 typedef struct fr_type_choice {
-    fr_dtype type;                         /* of matrices */
-    bool pure;                             /* of all of them */
-    fr_mixture mixture;                    /* otherwise */
-    bool weighted;                         /* by an importance matrix, on which some mixtures depend */
-    fr_dtype output, embedding;            /* of the head and of embeddings; FR_DTYPE_COUNT: as the mixture has it */
-    fr_type_rule rules[FR_TYPE_RULES_MAX]; /* the first that matches decides */
+    fr_dtype type;      /* type of the matrices */
+    bool pure;          /* all matrices get `type` */
+    fr_mixture mixture; /* if not `pure` */
+    bool weighted;      /* an importance matrix is given, on which some mixtures depend */
+    /* types of the head and of the embeddings; FR_DTYPE_COUNT: the mixture decides */
+    fr_dtype output, embedding;
+    fr_type_rule rules[FR_TYPE_RULES_MAX]; /* the first rule that matches a name decides */
     size_t rule_count;
 } fr_type_choice;
 
-/* Reads a type's word in any case of letters. The type must be one that can be written; a mixture's name is
- * refused. */
+/* Reads the word of a type, in capital or small letters. The type must be one that can be written; the name of a
+ * mixture is refused. */
 fr_status fr_type_read(const char *word, fr_dtype *type);
 
-/* Gives the words of mixtures; NULL past the last. */
+/* Gives the words of the mixtures; NULL after the last one. */
 const char *fr_mixture_word(size_t index);
 
 /* Reads types and rules from their words. */
@@ -42,15 +43,15 @@ fr_status fr_type_choice_read(fr_type_choice *choice, const fr_lab_quantization 
  * gets the type to which llama-quantize falls back. */
 fr_status fr_choose_types(const fr_type_choice *choice, fr_outputs *outputs);
 
-/* Does the same for random weights: every matrix gets this type, except those that keep their precision, which are
- * F16. Tensors of given values have their types already. */
+/* Does the same for random weights: matrices get this type, and those that keep their precision are F16. Tensors of
+ * given values have their types already. */
 void fr_choose_plain_types(fr_dtype type, fr_outputs *outputs);
 
-/* Notes in one line how many matrices got another type than the rules give, because its blocks do not fill their rows;
- * writes nothing if all fit. */
+/* Notes in one line how many matrices got another type than the rules give, because that type's blocks do not fill
+ * their rows. Without such matrices it notes nothing. */
 void fr_note_fallbacks(const fr_outputs *outputs, void (*note)(const char *line));
 
-/* Gives general.file_type by llama.cpp's numbers. */
+/* Gives general.file_type, by llama.cpp's numbers. */
 uint32_t fr_file_type(const fr_type_choice *choice);
 
 #endif

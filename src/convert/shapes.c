@@ -1,7 +1,7 @@
 /* The shapes of which random weights are made (synth.h).
  *
- * In: a name; an order. Out: the shape's line of the one table, which is in help's order; the order's spec, which the
- * family's own reader makes of the line's config.json.
+ * In: a name; an order. Out: the shape's line of the table below, whose order is that of the help text; the order's
+ * spec, which the family's own reader makes of the line's config.json.
  *
  * Sizes: the published config.json of google/gemma-4-E2B-it, -E4B-it, -26B-A4B-it, -31B-it and each one's assistant;
  * of zai-org/GLM-OCR, GLM-4.7-Flash and GLM-4.5-Air; deepseek-ai/DeepSeek-V3; meta-llama/Llama-3.2-1B and
@@ -13,8 +13,8 @@
  * deepseek-ai/DeepSeek-V2-Lite, moonshotai/Kimi-K2-Instruct, inclusionAI/Ling-mini-2.0, MiniMaxAI/MiniMax-M2,
  * allenai/OLMoE-1B-7B-0924, mistralai/Mistral-7B-v0.3 and Ministral-3-8B-Base-2512, Qwen/Qwen3-8B, microsoft/phi-4,
  * HuggingFaceTB/SmolLM3-3B, ibm-granite/granite-3.3-2b-base and -3.1-3b-a800m-base, ByteDance-Seed/Seed-OSS-36B-Base,
- * tencent/Hunyuan-7B-Instruct and -A13B-Instruct. No published size are gemma4-1b, the widths of E2B in a dense model
- * of 18 layers, and its assistant. */
+ * tencent/Hunyuan-7B-Instruct and -A13B-Instruct. gemma4-1b and its assistant were never published: gemma4-1b is a
+ * dense model of 18 layers with the widths of E2B. */
 #include <string.h>
 
 #include "base/error.h"
@@ -23,7 +23,7 @@
 #include "src/convert/synth.h"
 #include "src/engine/families/config.h"
 
-/* The norm of an MTP layer's own head, which files may lack and published ones have. */
+/* The norm before the head of an MTP layer. Files may lack it, but published ones have it. */
 #define MTP_NORM "nextn.shared_head_norm.weight"
 
 #define GEMMA4    "\"final_logit_softcapping\": 30.0, "
@@ -59,7 +59,7 @@ static const char *const gate_up[] = {"ffn_gate_up_exps.weight", NULL};
 static const char *const experts[] = {
     "output.weight", "ffn_gate_exps.weight", "ffn_up_exps.weight", "ffn_down_exps.weight", MTP_NORM, NULL};
 
-/* The table. Orders add their own numbers to a config. sliding_window_pattern, one full layer in so many, stands for
+/* All shapes. An order adds its own numbers to the config. sliding_window_pattern n (one full layer in n) stands for
  * the layer_types that Gemma 4's files list. */
 static const fr_synth_shape shapes[] = {
     {"gemma4-e2b", &fr_synth_gemma4, 35, GEMMA_VOCAB,
@@ -266,7 +266,7 @@ fr_status fr_synth_find(const char *name, const fr_synth_shape **shape) {
 
 /* ----------------------------------------------------------------------------------------------------------- a spec */
 
-/* Completes a config.json, so that at least one layer has a mixture if the shape has any. */
+/* Completes a config.json. If the shape has mixtures, at least one layer gets one. */
 static bool complete(const fr_synth_order *order, json_t *config) {
     static const char leading[] = "first_k_dense_replace";
     bool (*own)(const fr_synth_order *, json_t *) = order->shape->family->complete;

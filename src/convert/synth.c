@@ -1,4 +1,4 @@
-/* Writes random weights of a published shape as GGUF, to time engines on sizes that need no download
+/* Writes random weights of a published shape as GGUF, to time engines on models of that size without a download
  * (fr_lab_synth).
  *
  * In: the name of a shape, a type. Out: a file as llama.cpp's converter writes it. The text of such a model is noise,
@@ -6,8 +6,9 @@
  * are made here, the shapes are in shapes.c, and their tensors in synth_tensors.c.
  *
  * Matrices are normal noise of deviation 1 / sqrt(cols). Quantizing billions of values would take minutes, so one pool
- * of blocks is quantized for each number of columns. A row is two stretches of the pool, each from a random block on.
- * With a single stretch each row of a large table would occur hundreds of times, and as many logits would be equal. */
+ * of blocks is quantized for each number of columns. A row consists of two stretches of the pool, each of which begins
+ * at a random block. With a single stretch, each row of a large table would occur hundreds of times, and as many
+ * logits would be equal. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -21,8 +22,8 @@
 #include "src/convert/synth.h"
 #include "src/engine/families/config.h"
 
-#define POOL      ((size_t)1 << 18) /* values, whole blocks of every type */
-#define POOLS_MAX 16                /* types and numbers of columns that a shape has, at most */
+#define POOL      ((size_t)1 << 18) /* values of a pool; whole blocks of every type */
+#define POOLS_MAX 16                /* the most pairs of a type and a number of columns that a shape has */
 #define BUFFER    ((size_t)1 << 20)
 
 typedef struct pool {
@@ -87,7 +88,7 @@ static void put_bytes(synth *s, const void *bytes, size_t count) {
     if (s->status == FR_OK) s->status = fr_fail_ended("a synthetic model", s->done, s->writer.data_size);
 }
 
-/* Copies the pool from a random block on, and from its beginning after its end. */
+/* Copies `count` values of the pool from a random block on; after the pool's end it continues at the beginning. */
 static void copy_stretch(synth *s, const pool *p, uint8_t *to, size_t count) {
     size_t block = fr_dtype_row_bytes(p->type, fr_dtype_block(p->type)), size = fr_dtype_row_bytes(p->type, POOL);
     size_t at = next_random(s) % (size / block) * block, first = size - at < count ? size - at : count;
@@ -160,7 +161,7 @@ static fr_status check(const fr_synth_order *order) {
     return FR_OK;
 }
 
-/* Reduces the experts to so many, in as many groups as before. */
+/* Reduces the number of experts, in as many groups as before. */
 static fr_status cut_experts(const fr_synth_order *order, fr_trunk_spec *spec) {
     const fr_experts_spec *all = fr_spec_experts(spec);
     if (order->experts == 0) return FR_OK;

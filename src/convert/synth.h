@@ -10,7 +10,7 @@
 #include "src/convert/outputs.h"
 #include "src/engine/model/model.h"
 
-/* The number of positions. It is smaller than those of published models, because some engines cache as many as a file
+/* The number of positions. Published models have more, but some engines allocate a cache for as many as a file
  * allows. */
 #define FR_SYNTH_CONTEXT 32768
 
@@ -20,36 +20,36 @@ typedef struct fr_synth_shape {
     const char *name;
     const fr_synth_family *family;
     size_t layers, vocab;   /* as published */
-    const char *config;     /* config.json without what orders say */
-    const char *const *has; /* names in GGUF, NULL-terminated: tensors that a model may lack, and this one doesn't */
+    const char *config;     /* config.json without the fields that an order sets */
+    const char *const *has; /* NULL-terminated names in GGUF of optional tensors that this model has */
 } fr_synth_shape;
 
 typedef struct fr_synth_order {
     const fr_synth_shape *shape;
     size_t layers, vocab;
-    size_t experts;                 /* of each mixture; 0: the shape's own */
-    void (*note)(const char *line); /* NULL, or called with lines about what a user may not expect */
+    size_t experts;                 /* experts of each mixture; 0: as many as the shape has */
+    void (*note)(const char *line); /* NULL, or called with lines about results that may surprise a user */
 } fr_synth_order;
 
 /* -------------------------------------------------------------------------------------------------------- tokenizer */
 
-/* Describes what a family's readers expect around a vocabulary. */
+/* The tokens that a family's readers expect in a vocabulary. */
 typedef struct fr_synth_tokenizer {
     const char *special[4]; /* ids 0 to 3 */
-    bool byte_level;        /* bytes are printable characters; otherwise "<0x0A>" and so on */
+    bool byte_level;        /* tokens of bytes are printable characters; otherwise "<0x0A>" and the like */
     bool begins;            /* texts begin with `begin` */
     uint32_t begin, end, turn_end, unknown, padding;
 } fr_synth_tokenizer;
 
-#define FR_SYNTH_LEAST_VOCAB 262 /* special tokens, bytes, and two more */
+#define FR_SYNTH_LEAST_VOCAB 262 /* the special tokens, the bytes, and two more */
 
 /* Adds a vocabulary that every reader accepts: special tokens, bytes, then "t0", "t1" and so on. */
 void fr_synth_put_tokenizer(const fr_synth_family *family, size_t vocab, fr_gguf_writer *writer);
 
 /* ----------------------------------------------------------------------------------------------------------- family */
 
-/* The mean of a vector's noise. The first entry counts whose name the vector's name ends with; without one the mean is
- * 1. */
+/* The mean of a vector's noise. The first entry whose name the vector's name ends with decides; without one the mean
+ * is 1. */
 typedef struct fr_synth_mean {
     const char *name;
     float mean;
@@ -60,25 +60,26 @@ typedef struct fr_synth_model {
     json_t *config;
     fr_trunk_spec spec;
     fr_outputs outputs;
-    void *ids; /* of a drafter's tensor */
+    void *ids; /* values of a drafter's tensor of ids */
 } fr_synth_model;
 
 struct fr_synth_family {
     const fr_family *family;
     const fr_synth_tokenizer *tokenizer;
-    const fr_synth_mean *means; /* up to one without a name; NULL: none */
+    const fr_synth_mean *means; /* ends with an entry without a name; NULL: none */
     size_t mtp_layers;
 
     /* Adds to the config.json the fields that depend on an order, besides the numbers of ids, layers and positions.
-     * Returns false if there is no memory; NULL: there are none. */
+     * Returns false if there is no memory; NULL: there are no such fields. */
     bool (*complete)(const fr_synth_order *order, json_t *config);
 
-    /* Adds a drafter's keys, in place of its family's, and its tensors besides the trunk's; NULL: it is a target. */
+    /* Adds a drafter's keys instead of its family's, and its tensors besides the trunk's; NULL: the model is a
+     * target. */
     fr_status (*add_drafter)(const fr_synth_order *order, fr_synth_model *model, fr_gguf_writer *writer);
-    const char *architecture; /* of a drafter, in GGUF; a target's is its family's */
-    size_t vocab_unit;        /* a vocabulary is a multiple of it; 0: of any size */
+    const char *architecture; /* the architecture of a drafter in GGUF; a target has its family's */
+    size_t vocab_unit;        /* the size of a vocabulary is a multiple of it; 0: any size */
     const fr_tensor_name *const
-        *layer_names; /* the tables, up to NULL, of the one layer that it is; NULL: its family's */
+        *layer_names; /* the tables of a drafter's single layer, up to NULL; NULL: the family's tables */
 };
 
 extern const fr_synth_family fr_synth_cohere2, fr_synth_ernie45, fr_synth_exaone4, fr_synth_glm4, fr_synth_lfm2,
@@ -89,26 +90,27 @@ extern const fr_synth_family fr_synth_deepseek, fr_synth_eagle3, fr_synth_gemma2
     fr_synth_gemma4_assistant, fr_synth_gemma4_centroids, fr_synth_glm, fr_synth_glm4_moe, fr_synth_glm_flash,
     fr_synth_gpt_oss, fr_synth_llama, fr_synth_qwen2, fr_synth_qwen3_moe, fr_synth_qwen35, fr_synth_qwen35_moe;
 
-/* Families of mixtures. */
+/* Families of mixtures of experts. */
 extern const fr_synth_family fr_synth_bailing_moe, fr_synth_deepseek_v2, fr_synth_ernie45_moe, fr_synth_granite_moe,
     fr_synth_hunyuan_moe, fr_synth_kimi, fr_synth_minimax_m2, fr_synth_mixtral, fr_synth_olmoe, fr_synth_qwen2_moe,
     fr_synth_qwen3_next;
 
 extern const fr_synth_tokenizer fr_synth_llama_tokenizer;
 
-/* In shapes.c: the names, NULL past the last; the shape of a name; the family's reading of an order's shape into the
- * model, whose config and spec.layer are to be freed in any case. */
+/* In shapes.c. The first gives the names of shapes, NULL after the last one. The second finds a shape by name. The
+ * third lets the family read an order's shape into the model; model->config and model->spec.layer must be freed even
+ * if it fails. */
 const char *fr_synth_shape_word(size_t index);
 fr_status fr_synth_find(const char *name, const fr_synth_shape **shape);
 fr_status fr_synth_read(const fr_synth_order *order, fr_synth_model *model);
 
-/* Sets a number of a config.json; returns false if there is no memory. */
+/* Sets a number in a config.json; returns false if there is no memory. */
 bool fr_synth_set(json_t *config, const char *key, size_t value);
 
 /* In synth_tensors.c: lists every tensor that the family's tables have for the model's spec. */
 fr_status fr_synth_list(const fr_synth_shape *shape, fr_synth_model *model);
 
-/* Adds a matrix that no table has. */
+/* Adds a matrix that is in no table. */
 fr_status fr_synth_add_matrix(fr_synth_model *model, const char *name, size_t features, size_t cols);
 
 #endif

@@ -1,7 +1,7 @@
-/* Makes an EAGLE-3 drafter for Llama of random weights (synth.h).
+/* Makes an EAGLE-3 drafter for Llama with random weights (synth.h).
  *
- * In: an order, whose layers are the target's: --layers cuts both alike. Out: the drafter's one layer, its own keys
- * and tensors. */
+ * In: an order, whose number of layers is the target's, so that --layers shortens both. Out: the drafter's one layer,
+ * its own keys and tensors. */
 #include <stdlib.h>
 
 #include "base/error.h"
@@ -15,7 +15,7 @@ static bool complete(const fr_synth_order *order, json_t *config) {
     return fr_synth_set(config, "num_hidden_layers", 1);
 }
 
-/* Adds the target's ids of a draft vocabulary, which are spread evenly over all ids. */
+/* Adds the target's id of each id of the draft vocabulary; they are spread evenly over all ids. */
 static fr_status add_ids(fr_synth_model *model, size_t count) {
     int64_t *ids = model->ids = calloc(count, sizeof *ids);
     if (!ids) return fr_fail_memory("draft vocabulary", count * sizeof *ids);
@@ -41,7 +41,7 @@ static fr_status add_drafter(const fr_synth_order *order, fr_synth_model *model,
     return FR_OK;
 }
 
-/* The drafter, which was trained on texts that need no scaling of positions. */
+/* The drafter. It has no rope scaling, because EAGLE-3 drafters are trained on short texts. */
 const fr_synth_family fr_synth_eagle3 = {
     &fr_family_llama,     &fr_synth_llama_tokenizer,  .layer_names = fr_eagle3_layer_names,
     .complete = complete, .add_drafter = add_drafter, .architecture = "eagle3"};

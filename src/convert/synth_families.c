@@ -1,6 +1,6 @@
 /* Tokenizers and vectors around a family's random weights: see synth.h.
  *
- * In: nothing. Out: for each family, as shapes.c names it, its tokenizer and the means of its vectors. */
+ * In: nothing. Out: for each family that shapes.c names, its tokenizer and the means of its vectors. */
 #include "src/convert/synth.h"
 
 /* ------------------------------------------------------------------------------------------------------- tokenizers */
@@ -13,7 +13,7 @@ static const fr_synth_tokenizer gemma3_tokenizer = {
     .unknown = 3,
 };
 
-/* <|begin_of_sentence|> and so on, with bars of full width and lower blocks. */
+/* Special tokens such as <|begin_of_sentence|>, in which the bars are U+FF5C and the underscores U+2581. */
 static const fr_synth_tokenizer deepseek_tokenizer = {
     .special = {"<\xef\xbd\x9c"
                 "begin\xe2\x96\x81of\xe2\x96\x81sentence\xef\xbd\x9c>",
@@ -110,15 +110,16 @@ static const fr_synth_tokenizer lfm2_tokenizer = {
 
 static const fr_synth_mean biases[] = {{".bias", 0.1F}, {0}};
 
-/* Biases that correct the choice of experts are smaller than scores. */
+/* Biases that correct the choice of experts are small compared with the scores. */
 static const fr_synth_mean small_biases[] = {{".bias", 0.01F}, {0}};
 
-/* A state loses about a quarter from one position to the next. */
+/* With these means, a recurrent state loses about a quarter from one position to the next. */
 static const fr_synth_mean states[] = {{"ssm_a", -1.0f}, {"ssm_dt.bias", -1.0f}, {0}};
 
 /* ----------------------------------------------------------------------------------------------------------- layers */
 
-/* Keeps those of LFM2's attention layers that the order has; if there are none, the last layer becomes one. */
+/* Keeps the attention layers of LFM2 that are among the order's layers; if there are none, the last layer becomes
+ * one. */
 static bool keep_attention(const fr_synth_order *order, json_t *config) {
     json_t *numbers = json_object_get(config, "full_attn_idxs");
     for (size_t i = json_array_size(numbers); i-- > 0;)

@@ -26,7 +26,7 @@ static json_t *layer_types(size_t layers, size_t every) {
 }
 
 /* Completes a config.json. The first layers own their caches, as many as in the published model. All layers of an
- * assistant borrow theirs, and its config has no field for that. */
+ * assistant borrow their caches, for which its config has no field. */
 static bool complete(const fr_synth_order *order, json_t *config) {
     static const char shared[] = "num_kv_shared_layers";
     size_t owners = order->shape->layers - number(config, shared);
@@ -38,8 +38,8 @@ static bool complete(const fr_synth_order *order, json_t *config) {
 
 /* ------------------------------------------------------------------------------------------------------- assistants */
 
-/* Adds the ordering, which scatters the ids over the clusters. The factor is a prime above every vocabulary, so each
- * id comes once. */
+/* Adds the ordering, which scatters the ids over the clusters. It multiplies by a prime above the size of every
+ * vocabulary, so each id occurs once. */
 static fr_status add_ordering(fr_synth_model *model, const char *name) {
     const uint64_t prime = 2654435761;
     size_t vocab = model->spec.vocab;
@@ -75,7 +75,8 @@ static const fr_synth_tokenizer tokenizer = {
 static const fr_synth_mean means[] = {
     {"attn_q_norm.weight", 0.25F}, {"attn_k_norm.weight", 0.25F}, {"layer_output_scale.weight", 0.7F}, {0}};
 
-/* A head with centroids has one for so many ids. The other is what llama.cpp's converter makes of the same. */
+/* fr_synth_gemma4_centroids has one centroid for every CLUSTER ids. fr_synth_gemma4_assistant has none, as llama.cpp's
+ * converter writes it. */
 const fr_synth_family fr_synth_gemma4 = {&fr_family_gemma4, &tokenizer, means, .complete = complete},
                       fr_synth_gemma4_assistant = {&fr_family_gemma4,
                                                    &tokenizer,

@@ -1,7 +1,7 @@
 /* Lists the tensors of a shape by its family's name tables (synth.h).
  *
  * In: a spec, and the optional tensors that the model has. Out: names and shapes, in the tables' order; if several
- * lines are about one field, the line that binding would take. */
+ * lines of a table fill one field, the line that binding would use. */
 #include <stdio.h>
 #include <string.h>
 
@@ -11,7 +11,7 @@
 typedef struct walk {
     const fr_synth_shape *shape;
     fr_synth_model *model;
-    const fr_layer_spec *layer; /* NULL: of the model as a whole */
+    const fr_layer_spec *layer; /* NULL: the tensors of no layer */
     size_t index;
 } walk;
 
@@ -21,7 +21,7 @@ static bool shape_has(const fr_synth_shape *shape, const char *name) {
     return false;
 }
 
-/* Returns true if the row `earlier` of the table already fills all that this row would. */
+/* Returns true if an earlier row of the table fills every field that this row would fill. */
 static bool covers(const fr_tensor_name *earlier, const fr_tensor_name *name) {
     bool next = fr_tensor_name_fills_two(earlier) && earlier->field + sizeof(fr_matrix *) == name->field;
     bool fused = earlier->slot == FR_SLOT_QKV || earlier->slot == FR_SLOT_QKV_VECTOR;
@@ -54,7 +54,8 @@ static void set_shape(const walk *w, const fr_tensor_name *name, fr_output *outp
     shape[output->dims++] = fr_dim_size(name->cols, &w->model->spec, w->layer);
 }
 
-/* Returns true if another table has listed the tensor already, since published files may have several names for one. */
+/* Returns true if another table has listed the tensor already, because published files may have several names for
+ * it. */
 static bool is_listed(const fr_outputs *outputs, const char *name) {
     for (size_t i = 0; i < outputs->count; i++)
         if (strcmp(outputs->items[i].name, name) == 0) return true;

@@ -54,7 +54,8 @@ static fr_status snapshot_of(const char *repository, const char *branch, char **
     return FR_OK;
 }
 
-/* Finds the snapshot of main, else of another branch, else the only one: a download by commit leaves no branch. */
+/* Finds the snapshot of the branch main, else of another branch, else the only snapshot, because a download by commit
+ * leaves no branch. */
 static fr_status find_snapshot(const char *repository, char **snapshot) {
     fr_names branches = {0}, commits = {0};
     char *refs = NULL, *snapshots = NULL;
@@ -134,7 +135,7 @@ static fr_status list_one(const char *repository, const char *name, const fr_fou
     return status;
 }
 
-/* Visits a folder: its path, its own name, and the name of the folder that contains it. */
+/* Visits a folder. own: its name; above: the name of the folder that contains it. */
 typedef fr_status visit_fn(const char *path, const char *own, const char *above, const fr_found_told *to);
 
 static fr_status each_folder(const char *folder, visit_fn *visit, const char *above, const fr_found_told *to) {

@@ -1,11 +1,9 @@
 /* Finds models in llama.cpp's own cache, which it used before it adopted Hugging Face's (stores.h).
- *
  *     ORG_NAME_FILE.gguf               a file of a repository; slashes in its name are underscores too
  *     manifest=ORG=NAME=TAG.json       the repository's files for a type: ggufFile and mmprojFile, by "rfilename"
  *     FILE.downloadInProgress          a file whose download is not finished
- *
- * Only the manifest tells which part of a file's name is the repository's; a file without a manifest is listed by its
- * path. */
+ * Only a manifest tells which part of a file's name is the name of the repository, so a file without a manifest is
+ * listed by its path. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -31,7 +29,8 @@ static char *flat_name(const char *org, const char *model, const char *file) {
     return name;
 }
 
-/* Makes the flat name of a manifest's file; the caller frees it. NULL: the manifest names none, or can't be read. */
+/* Makes the flat name of a file that the manifest names; the caller frees it. NULL: the manifest names no such file,
+ * or can't be read. */
 static char *file_of(const json_t *manifest, const char *key, const char *org, const char *model) {
     const char *file = json_string_value(json_object_get(json_object_get(manifest, key), "rfilename"));
     return file && *file ? flat_name(org, model, file) : NULL;
@@ -71,7 +70,7 @@ static fr_status find_listed(const char *folder, const fr_model_name *name, fr_f
     return status;
 }
 
-/* Lists the files of a repository, without the repository's name before theirs. */
+/* Lists the files of a repository by their names after the prefix, which is the repository's name. */
 static fr_status take_files(const fr_names *all, const char *prefix, fr_names *files) {
     size_t length = strlen(prefix);
     *files = (fr_names){0};

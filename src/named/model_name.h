@@ -1,7 +1,7 @@
 /* Splits a model's name into its parts.
  *
  * In: a text that may be a name or a path. Out: whether it is a name, and its parts. No part can lead out of a folder:
- * it has only letters, digits, single points, hyphens and underscores, and in a file's name also slashes. */
+ * it has only letters, digits, single dots, hyphens and underscores, and in a file's name also slashes. */
 #ifndef FR_SRC_NAMED_MODEL_NAME_H
 #define FR_SRC_NAMED_MODEL_NAME_H
 
@@ -17,7 +17,8 @@ typedef struct fr_model_name {
     char which[2 * FR_NAME_PART]; /* the file: a type or a file's name, "" for none; ollama's tag */
 } fr_model_name;
 
-/* Reads ORG/NAME, ORG/NAME:QUANT, ORG/NAME:FILE; ollama:NAME, ollama:NAME:TAG, ollama:HOST/NAMESPACE/NAME:TAG. */
+/* Reads ORG/NAME, ORG/NAME:TYPE, ORG/NAME:FILE; ollama:NAME, ollama:NAME:TAG, ollama:HOST/NAMESPACE/NAME:TAG. False:
+ * the text has none of these forms. */
 bool fr_model_name_read(const char *text, fr_model_name *name);
 
 /* True if a text may be a part of a path. */

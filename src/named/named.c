@@ -43,7 +43,7 @@ static fr_status refuse(const char *text, const fr_model_name *name, const fr_fo
                        text, text + strlen("ollama:"));
     size_t length = strlen(name->which), model = strlen(name->model);
     bool file = length > 5 && strcmp(name->which + length - 5, ".gguf") == 0;
-    /* A repository of GGUF files has one model in many types, one of which is enough. */
+    /* A repository of GGUF files has the model in many types, so the command shown downloads only one of them. */
     if (length == 0 && model > 5 && strcasecmp(name->model + model - 5, "-GGUF") == 0 && !found->others)
         return fr_fail(FR_INPUT,
                        "%s: there is no such path, and no model of this name in a cache; this would download the one "
@@ -55,7 +55,7 @@ static fr_status refuse(const char *text, const fr_model_name *name, const fr_fo
                    found->others ? found->others : "", name->org, name->model, before, name->which, after);
 }
 
-/* True for a path. One that ends in .gguf counts even if nothing is there, although it looks like a name. */
+/* True for a path. A text that ends in .gguf is a path even if no file is there and it looks like a name. */
 static bool is_path(const char *text) {
     struct stat info;
     size_t length = strlen(text);

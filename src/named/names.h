@@ -14,8 +14,8 @@ typedef struct fr_names {
     size_t count, capacity;
 } fr_names;
 
-/* Lists the files of a folder and of `depth` levels of folders below it, including links to files. Links to folders
- * are not followed. */
+/* Lists the files of a folder and of folders below it, down to `depth` levels. Links to files are listed; links to
+ * folders are not followed. */
 fr_status fr_names_files(const char *folder, size_t depth, fr_names *names);
 
 /* Lists the folders in a folder. */

@@ -29,8 +29,8 @@ static void add(fr_near_name *near, const char *name, bool exact) {
     snprintf(near->names + length, sizeof near->names - length, "%s%s", length ? ", " : "", name);
 }
 
-/* Compares a listed model, as an fr_found_fn. The name that is kept has the store's spelling, and the text's own file
- * or tag. */
+/* Compares a listed model with the text (an fr_found_fn). A name that matches is kept in the store's spelling, with
+ * the file or tag of the text. */
 static bool compare(void *context, const fr_found *found) {
     const comparison *c = context;
     bool ollama = strncmp(found->name, OLLAMA, strlen(OLLAMA)) == 0;
@@ -39,7 +39,7 @@ static bool compare(void *context, const fr_found *found) {
     const char *slash = memrchr(name, '/', length), *last = slash ? slash + 1 : name;
     char canonical[FR_NEAR_NAME];
     const char *which = c->text + c->length;
-    if (found->name[0] == '/') return true; /* a path */
+    if (found->name[0] == '/') return true; /* a path, as the model has no name */
     if (!is_same(name, length, c) && !is_same(last, length - (size_t)(last - name), c)) return true;
     if (ollama && *which && (!colon || strcasecmp(colon, which) != 0)) return true;
     if (ollama)

@@ -1,11 +1,9 @@
 /* Finds models in ollama's store (stores.h).
- *
  *     manifests/HOST/NAMESPACE/NAME/TAG    JSON: a list of layers, each with its mediaType, digest and size
  *     blobs/sha256-DIGEST                  their contents; sha256-DIGEST-partial during a download
- *
  * A model is one layer, a GGUF file, and a vision tower another one. Template, parameters and system prompt are layers
- * too, in ollama's own forms; they are ignored, and the file's own template is used, as for all models. An adapter,
- * which would change the weights, is refused. */
+ * too, in ollama's own forms; they are ignored, because the GGUF file has a template itself. An adapter is refused,
+ * because the weights without it are another model. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

@@ -39,7 +39,7 @@ size_t fr_repository_choose(const fr_names *names, const char *which) {
     return found;
 }
 
-/* Takes the word at the end of the name, after a hyphen or point, as its type. */
+/* Reads a type at the end of a file's name: the word after the last hyphen or dot. */
 static bool take_type(const char *name, char *type, size_t size) {
     fr_shard_name shard = fr_shard_name_of(name);
     size_t end = shard.count > 1 ? shard.stem : strlen(name) - strlen(".gguf"), begin = end;
@@ -77,7 +77,7 @@ static bool is_published(const fr_names *names) {
     return weights && find_file(names, "config.json") != SIZE_MAX;
 }
 
-/* True for a file of weights. read: only for the kinds that can be read here. */
+/* True for a file of weights. read: only if forerun reads files of that kind. */
 static bool is_weights(const char *name, bool read) {
     static const char *const endings[] = {".safetensors", ".bin", ".pth"};
     size_t length = strlen(name);

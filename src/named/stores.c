@@ -1,8 +1,9 @@
 /* Finds the folders of other programs by the environment (stores.h).
  *
- * HF_HUB_CACHE, HUGGINGFACE_HUB_CACHE, HF_HOME and XDG_CACHE_HOME are read as huggingface_hub reads them; LLAMA_CACHE
- * as llama.cpp does, whose newer versions store models there, or else in Hugging Face's cache, in Hugging Face's
- * layout; and OLLAMA_MODELS as ollama does, else the user's own folder and that of the system's service. */
+ * HF_HUB_CACHE, HUGGINGFACE_HUB_CACHE, HF_HOME and XDG_CACHE_HOME are read as huggingface_hub reads them. LLAMA_CACHE
+ * is read as llama.cpp reads it: newer versions store models there in Hugging Face's layout, and without the variable
+ * in Hugging Face's cache. OLLAMA_MODELS is read as ollama reads it; without the variable the user's own folder and
+ * that of the system's service are searched. */
 #include "src/named/stores.h"
 
 #include <stdio.h>
@@ -36,7 +37,7 @@ static fr_status add(fr_stores *stores, fr_store_kind kind, const char *const *e
     return FR_OK;
 }
 
-/* Adds Hugging Face's cache. The first of several variables that is set decides. */
+/* Adds Hugging Face's cache. Several variables may name it; the first one that is set decides. */
 static fr_status add_hub(fr_stores *stores, const char *const *environment) {
     static const struct {
         const char *variable, *rest;

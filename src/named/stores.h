@@ -23,8 +23,8 @@ typedef struct fr_stores {
 fr_status fr_stores_open(const char *const *environment, fr_stores *stores);
 void fr_stores_close(fr_stores *stores);
 
-/* A model that was found, and its vision tower; malloc'd texts. path NULL: no model has that name; then `others` may
- * list those that are there instead, "a.gguf, b.gguf". */
+/* The files of a model that was found, and of its vision tower; malloc'd texts. If path is NULL, no model has the
+ * name; `others` may then list the models that the repository has, "a.gguf, b.gguf". */
 typedef struct fr_found_files {
     char *path, *tower, *others;
 } fr_found_files;
