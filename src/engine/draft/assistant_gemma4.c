@@ -75,7 +75,8 @@ static fr_status read_backbone(const fr_checkpoint *files, const char **key, int
 
 /* ---------------------------------------------------------------------------------------------------- centroid head */
 
-/* Reads the kind of head: if it has centroids, their number, and the number of clusters that a step scores. */
+/* Reads the kind of head. If the head has centroids, it also reads their number and the number of clusters that a step
+ * scores. */
 static fr_status read_head(fr_weights *weights, int64_t vocab, bool *ordered, int64_t *clusters, int64_t *top) {
     const fr_checkpoint *files = weights->files;
     if (!files->gguf) {
@@ -106,7 +107,7 @@ static bool is_permutation(const int32_t *values, size_t n, uint8_t *seen) {
     return true;
 }
 
-/* Lists the ids of each cluster, ascending, from the cluster of each id. False: the clusters are not all of one
+/* Lists the ids of each cluster in ascending order, given the cluster of each id. False: the clusters differ in
  * size. */
 static bool invert(const fr_assistant *a, const int32_t *cluster_of, size_t vocab, size_t *next, int32_t *ids) {
     for (size_t c = 0; c < a->clusters; c++) next[c] = c * a->cluster_size;
@@ -118,8 +119,8 @@ static bool invert(const fr_assistant *a, const int32_t *cluster_of, size_t voca
     return true;
 }
 
-/* Reads the ordering of the ids, which is a permutation. ik_llama.cpp stores the cluster of each id instead, under the
- * same name. A tensor that is neither is refused. */
+/* Reads the ordering of the ids, which is a permutation. Under the same name ik_llama.cpp stores the cluster of each
+ * id instead. A tensor that is neither is refused. */
 static fr_status read_ordering(fr_assistant *a, size_t vocab, fr_weights *weights) {
     const char *name = spelled(weights, &ordering), *path = weights->files->path;
     const int32_t *values;
@@ -144,7 +145,7 @@ static fr_status read_ordering(fr_assistant *a, size_t vocab, fr_weights *weight
     return status;
 }
 
-/* Opens the centroids and the ordering of the ids, in which a packed head is stored. */
+/* Opens the centroids and the ordering of the ids. A packed head has its rows in this order. */
 static fr_status open_centroids(fr_assistant *a, const fr_trunk_spec *spec, fr_weights *weights) {
     bool ordered;
     int64_t clusters, top;
@@ -164,7 +165,7 @@ static fr_status open_centroids(fr_assistant *a, const fr_trunk_spec *spec, fr_w
 
 /* ------------------------------------------------------------------------------------------------------------ whole */
 
-/* Checks that the two vocabularies have one size. If a GGUF drafter names its special tokens, they must be the
+/* Checks that the two vocabularies have the same size. If a GGUF drafter names its special tokens, they must be the
  * target's; its file need not have the tokens' texts. */
 static fr_status check_vocabulary(fr_weights *weights, size_t vocab, const fr_model *target) {
     const fr_checkpoint *files = weights->files;

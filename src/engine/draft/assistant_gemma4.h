@@ -10,23 +10,23 @@
 typedef struct fr_assistant {
     fr_trunk trunk;          /* its layers' kv indices point into the target's cache */
     fr_matrix pre, post;     /* [hidden, 2 * backbone], [backbone, hidden] */
-    size_t clusters;         /* 0: plain head */
+    size_t clusters;         /* 0: the head has no centroids */
     size_t cluster_size;     /* vocab / clusters */
     size_t top;              /* clusters that a step scores */
     fr_matrix centroids;     /* [clusters, hidden] */
-    const int32_t *ordering; /* [vocab]: cluster c holds ids ordering[c * size ..] */
-    int32_t *inverted;       /* the memory of `ordering` if the file has it the other way round */
+    const int32_t *ordering; /* [vocab]: cluster c has the ids ordering[c * cluster_size ...] */
+    int32_t *inverted;       /* the memory of `ordering`, if the file stores the cluster of each id instead */
 } fr_assistant;
 
-/* target NULL: checks only what can be checked without it; such an assistant can be described, not run. */
+/* target NULL: checks only what can be checked without it; such an assistant can be described, but not run. */
 fr_status fr_assistant_open(fr_assistant *assistant, const fr_model *target, const fr_checkpoint *files,
                             fr_weights *weights);
 void fr_assistant_close(fr_assistant *assistant);
 
-/* The form of an assistant in GGUF: a plain head as llama.cpp's converter writes it, which drops centroids; centroids
- * as AtomicChat's fork writes them. The functions give the architecture; the name of a published tensor that is not
- * the trunk's, NULL if it has none; and write the keys, for which the trunk's spec, post.features, clusters and top
- * must be set. */
+/* The form of an assistant in GGUF. A plain head is written as llama.cpp's converter writes it, which drops centroids;
+ * a head with centroids as AtomicChat's fork writes it. The functions give the architecture; give the name in GGUF of
+ * a published tensor that is not the trunk's, or NULL if it has none; and write the keys, for which the trunk's spec,
+ * post.features, clusters and top must be set. */
 const char *fr_assistant_gguf(const fr_assistant *assistant);
 const char *fr_assistant_name(const fr_assistant *assistant, const char *published);
 fr_status fr_assistant_put_keys(const fr_assistant *assistant, const char *where, fr_gguf_writer *writer);

@@ -1,12 +1,13 @@
 /* Draft methods propose the tokens that the target then verifies.
  *
  * In: views of timelines. Out: up to K proposed ids each. A method is one table of functions in one file (draft_*.c).
- * The text never depends on a method: a proposal is only ever accepted where the target's own answer is the same id.
- * (Under rejection sampling, which a user has to ask for, it is the distribution of the text that does not depend on
- * it.)
+ * The text never depends on a method, because a draft is accepted only if it is the id that the target itself gives.
+ * (Under rejection sampling, which a user must ask for, only the distribution of the text is independent of the
+ * method.)
  *
- * An engine calls a method's workspace once, and in each session open (both twice: first measuring, then for real),
- * begin after each prompt, propose and commit in each round, and close at the end. */
+ * An engine calls a method's `workspace` once. Each session calls `open` once, `begin` after each prompt, `propose`
+ * and `commit` in each round, and `close` at the end. `workspace` and `open` are first called with an arena that only
+ * measures, and then with a real one. */
 #ifndef FR_SRC_ENGINE_DRAFT_DRAFT_H
 #define FR_SRC_ENGINE_DRAFT_DRAFT_H
 
@@ -18,19 +19,19 @@
 
 typedef struct fr_draft_method fr_draft_method;
 
-/* A drafter's weights, opened and checked against a target; immutable. files is empty if they are in the target's own
- * checkpoint. */
+/* A drafter's weights, opened and checked against a target; immutable. `files` is empty if the weights are in the
+ * target's own checkpoint. */
 struct fr_drafter {
     const fr_draft_method *method;
     const fr_model *target;
     fr_checkpoint files;
     fr_weights weights;
-    void *net; /* the method's own */
-    fr_aux_layers
-        /* the target's layers whose rows it sees, side by side; none: it sees the row after the final norm */
-        aux_layers;
-    fr_draft_head head; /* the trimmed head that scores drafts; without ids: its whole head does */
-    size_t lookback;    /* positions it looks back over in the target's sliding KV, the newest included; 0: none */
+    void *net; /* owned by the method */
+    /* the target's layers whose inputs the drafter reads, side by side; none: it reads the row after the final norm */
+    fr_aux_layers aux_layers;
+    fr_draft_head head; /* the trimmed head that scores drafts; without ids: the drafter's whole head scores them */
+    /* positions that the drafter looks back over in the target's sliding KV, the newest included; 0: none */
+    size_t lookback;
 };
 
 /* Gives the file or folder of the weights. */
@@ -39,35 +40,41 @@ const char *fr_drafter_path(const fr_drafter *drafter);
 /* Gives the model that a drafter is; NULL: it is not a model. */
 const fr_model *fr_drafter_model(const fr_drafter *drafter);
 
-/* Returns true if it reads that KV layer of the target. */
+/* Returns true if the drafter reads this KV layer of the target. */
 bool fr_drafter_borrows(const fr_drafter *drafter, size_t kv);
 
-/* The view of a session that its method gets. */
+/* A session as its method sees it. */
 typedef struct fr_draft_view {
-    const int32_t *ids;                     /* the timeline */
-    const fr_rope_position *rope_positions; /* for its positions, and for FR_STEP_MAX after them */
-    const fr_input_embeddings *embeddings;  /* for its positions whose embeddings are not those of the ids */
-    size_t length;                          /* >= 2; at a proposal, the target has not run the last id yet */
-    size_t seen; /* ids before it are as at the last begin or commit, those from it on may be new */
+    const int32_t *ids; /* the timeline */
+    /* rotary positions of the timeline's positions and of FR_STEP_MAX after them */
+    const fr_rope_position *rope_positions;
+    /* rows for the positions whose input embedding is not that of their id, as in pictures */
+    const fr_input_embeddings *embeddings;
+    /* at least 2; when `propose` is called, the target has not run the last id yet */
+    size_t length;
+    size_t seen; /* ids before this index are as they were at the last begin or commit; the others may be new */
     fr_kv *kv;   /* the target's cache: positions below kv->length have been run and accepted */
     /* The part of the target's row of position kv->length - 1 that the drafter sees: the row after the final norm, or
-     * its aux_layers. The accepted rows of the same batch lie in front of it. */
+     * its aux_layers. The accepted rows of the same batch lie before it in memory. */
     const float *hidden;
     fr_pool *pool;
-    bool defers;                   /* begin and follow may leave forwards to propose, in case it is never called */
-    const fr_token_picker *picker; /* picks from a method's logits as from the target's; NULL: the largest */
+    /* begin and follow may put off their forwards until propose, which may never be called */
+    bool defers;
+    /* picks tokens from a method's logits as the target's are picked; NULL: the method takes the largest */
+    const fr_token_picker *picker;
 } fr_draft_view;
 
 /* A method's state in one session; each method's own struct begins with it. */
 typedef struct fr_draft {
     const fr_draft_method *method;
-    bool follows; /* it wants all of the target's hidden rows */
-    /* it follows the timeline only when it proposes or begins, so it lags after rounds without a proposal */
+    bool follows; /* the method must see all of the target's hidden rows */
+    /* the method follows the timeline only in propose and begin, so it lags after rounds without a proposal */
     bool lags;
-    bool finds;      /* it, or a method that it asks, looks drafts up, which takes no time */
-    bool only_finds; /* all of its drafts are looked up */
-    /* The drafts that one forward makes, all at the cost of one; 0: each draft takes a step of its own. Such a method
-     * is asked for all of them if any are worth their rows, and writes the chances of all. */
+    bool finds;      /* the method, or one that it asks, looks drafts up, which takes no time */
+    bool only_finds; /* all drafts of the method are looked up */
+    /* The drafts that one forward makes, all at the cost of one; 0: each draft takes a step of its own. A method with
+     * a block is asked for the whole block if some of its drafts are worth their rows, and writes the chances of
+     * all. */
     size_t block;
 } fr_draft;
 
@@ -75,24 +82,25 @@ typedef struct fr_draft {
 typedef struct fr_proposal {
     fr_draft *draft;
     const fr_draft_view *view;
-    /* The numbers of drafts that are wanted, up to 15. With gains, `count` is for drafts that take steps to make, and
-     * `most_found` for drafts that are looked up; one of the two may be 0. */
+    /* The numbers of drafts that are wanted, up to 15. With gains, `count` limits drafts that take steps to make, and
+     * `most_found` drafts that are looked up; one of the two may be 0. */
     size_t count, most_found;
     size_t n_min; /* a proposal of fewer drafts is dropped */
     /* A draft with a lower chance than this ends the chain and is not part of it. Methods that give no chances ignore
-     * it. */
+     * p_min. */
     double p_min;
-    const fr_draft_gain *gains; /* the gains that drafts are judged by; NULL: they are not */
-    bool ends;                  /* methods that give chances end chains by the gains */
+    const fr_draft_gain *gains; /* the gains by which drafts are judged; NULL: drafts are not judged */
+    bool ends;                  /* a method that gives chances ends its chain by the gains */
     float *chances; /* out: [count] the chance of each draft, if the method gives chances; NULL: not wanted */
-    int32_t *ids;   /* out: [count, or most_found if that is more] the drafts that may follow the timeline */
-    /* out: [count, vocab] each step's scores, -infinity for ids not scored; NULL: not wanted */
+    int32_t *ids;   /* out: [the larger of count and most_found] the drafts, which may follow the timeline */
+    /* out: [count, vocab] the scores of each step, -infinity for ids that were not scored; NULL: not wanted */
     float *logits;
     size_t proposed; /* out: the number of ids; may be fewer than wanted, or 0 */
-    size_t made;     /* out, of a method that scores: drafts made, the one left out at the end included */
-    /* out: the drafts were looked up, as they were worth more than drafts that could be made */
+    /* out, of a method that scores: drafts made, including one that ended the chain and was left out */
+    size_t made;
+    /* out: the drafts were looked up, because they were worth more than drafts that take steps */
     bool found;
-    fr_failure failure;       /* out: the failure of this session alone */
+    fr_failure failure;       /* out: the failure of this session; the others in the list are not affected */
     struct fr_proposal *next; /* the next session's proposal while the method is called; NULL: the last */
 } fr_proposal;
 
@@ -103,59 +111,62 @@ typedef struct fr_draft_sizes {
     size_t pages;       /* pages of the target's caches, each of FR_KV_PAGE positions */
     size_t checkpoints; /* pages for states of recurrent layers, for each session */
     fr_kv_types kv_types;
-    void *workspace; /* the workspace that the method laid out for all sessions; NULL: it has none, or is measured */
+    /* memory that the method laid out for all sessions of the engine; NULL: it has none, or only measures */
+    void *workspace;
 } fr_draft_sizes;
 
 struct fr_draft_method {
     const char *name;
 
-    /* For methods with weights: returns true if a drafter's files are for this method; reads them into drafter->net
-     * and checks them against drafter->target; frees that again (also after a load that failed). */
+    /* For methods with weights. The first returns true if a drafter's files are for this method. The second reads them
+     * into drafter->net and checks them against drafter->target. The third frees drafter->net, also after a load that
+     * failed. */
     bool (*reads)(const fr_checkpoint *files);
     fr_status (*load)(fr_drafter *drafter);
     void (*unload)(fr_drafter *drafter);
 
     /* Gives the head that scores drafts, if it scores all ids of the target in their order; NULL: it does not, or
-     * nothing is bound. If drafter->head has ids, the method scores with that one instead. */
+     * nothing is bound. If drafter->head has ids, the method scores with drafter->head instead. */
     const fr_matrix *(*head)(const fr_drafter *drafter);
 
-    /* Returns true if the drafter reads that KV layer of the target's caches, which is the last sliding or the last
-     * full one; a rank then keeps all heads of the layer. NULL: it reads none. */
+    /* Returns true if the drafter reads this KV layer of the target's caches, which is the last sliding or the last
+     * full one; each rank then keeps all heads of the layer. The function is NULL if the drafter reads none. */
     bool (*borrows)(const fr_drafter *drafter, size_t kv);
 
-    /* Takes the memory that all sessions of an engine work in, one call at a time, from the arena. It returns NULL
-     * while measuring. The function is NULL if a method needs no such memory. */
+    /* Takes from the arena the memory in which all sessions of an engine work, one call at a time. It returns NULL
+     * while measuring. The function is NULL if the method needs no such memory. */
     void *(*workspace)(const fr_drafter *drafter, fr_arena *arena, const fr_draft_sizes *sizes);
 
     /* Takes a session's state from the arena; NULL while measuring. Methods without weights ignore drafter. */
     fr_draft *(*open)(const fr_drafter *drafter, fr_arena *arena, const fr_draft_sizes *sizes);
 
-    /* Gives a new state of this method the contents of another one, whose timeline it continues. NULL: begin has to do
-     * it, for a timeline that the method knows nothing of. */
+    /* Copies the contents of a state to a new one whose session continues the same timeline. The function is NULL if
+     * begin must do it, as for a timeline that the method has never seen. */
     void (*fork)(fr_draft *fork, const fr_draft *draft);
 
     /* Proposes drafts for each state in a list: all are of this method and of one engine, each of another session;
-     * nothing is proposed yet, and none has failed. No bit of a proposal depends on the other sessions in the list.
-     * Called by fr_draft_propose. */
+     * nothing is proposed yet, and no session has failed. No bit of a proposal depends on the other sessions in the
+     * list. Called by fr_draft_propose. */
     void (*propose)(fr_proposal *first);
 
-    /* The functions below may be NULL if a method has nothing to do. cut: the timeline has been cut, or its cache's
-     * frontier has moved back, so the method drops the pages past it. */
+    /* The functions below may be NULL if a method has nothing to do. cut: the timeline was cut, or the frontier of its
+     * cache moved back, so the method drops its pages after that position. */
     void (*cut)(fr_draft *draft, const fr_draft_view *view);
 
     /* Called after a prompt. The timeline may have changed since the last call; its first view->seen ids are as they
      * were. */
     void (*begin)(fr_draft *draft, const fr_draft_view *view);
 
-    /* Called if `follows` is set, when the target has run more positions and its rows are about to be overwritten:
-     * after each batch of a prompt and, with view->defers, before every forward without a propose before it. The cache
-     * may be shorter than at the last call; ids up to and including index kv->length are then still the same. */
+    /* Called if `follows` is set, when the target has run more positions and the next forward will overwrite its rows:
+     * after each batch of a prompt and, with view->defers, before every forward that no `propose` comes before. The
+     * cache may be shorter than at the last call; ids up to and including index kv->length are then still the same. */
     fr_status (*follow)(fr_draft *draft, const fr_draft_view *view);
 
     /* Tells how many drafts of the last proposal were accepted; the view is the one after acceptance. */
     void (*commit)(fr_draft *draft, const fr_draft_view *view, size_t proposed, size_t accepted);
 
-    /* Gives the state's own KV cache; and the cache whose layout those of all sessions have. */
+    /* The first gives the state's own KV cache. The second gives the cache whose layout the caches of all sessions
+     * have. */
     fr_kv *(*kv)(fr_draft *draft);
     const fr_kv *(*workspace_kv)(const void *workspace);
 
@@ -166,16 +177,16 @@ struct fr_draft_method {
 extern const fr_draft_method fr_draft_none, fr_draft_assistant, fr_draft_mtp, fr_draft_eagle3, fr_draft_eagle,
     fr_draft_model, fr_draft_ngram, fr_draft_own_method;
 
-/* A drafter of fr_draft_model changes to this method when it is loaded if the model's ids mean something else than the
- * target's. */
+/* The method to which a drafter of fr_draft_model changes when it is loaded, if ids mean something else in the drafter
+ * than in the target. */
 extern const fr_draft_method fr_draft_text;
 
-/* ngram before other methods, which draft if it has no long match. */
+/* ngram as it is used before other methods: it leaves the draft to them unless it finds a long match. */
 extern const fr_draft_method fr_draft_ngram_first;
 
-/* Proposes drafts for sessions of one engine, each at most once. Each method is called once for all its sessions, so
- * that its weights are read once for all. The first function sets `next` of an array's elements; the second takes a
- * list, which it reorders; the third takes a single proposal and returns its failure. */
+/* Propose drafts for sessions of one engine, each at most once. A method is called once for all of its sessions, so
+ * that its weights are read only once. The first function sets `next` of an array's elements; the second takes a list,
+ * which it reorders; the third takes a single proposal and returns its failure. */
 void fr_draft_propose(fr_proposal *proposals, size_t count);
 void fr_draft_propose_list(fr_proposal *first);
 fr_status fr_draft_propose_one(fr_proposal *proposal);

@@ -20,21 +20,23 @@
 #include "src/engine/draft/draft_choice.h"
 #include "src/engine/layers/parts.h"
 
-/* The memory of all chains, of which nothing is kept between proposals. There is room for a row of each session of the
- * engine; the rows of a step are the first ones, for the proposals that go on. */
+/* The memory of all chains. Nothing in it is kept between proposals. There is room for a row of each session of the
+ * engine; in a step, the chains that still go on have the first rows. */
 typedef struct mtp {
     const fr_drafter *drafter;
     fr_activations *activations;
-    fr_proposal **going;    /* [sessions] the proposals whose chains go on */
-    fr_row *rows;           /* [sessions] each reads its target's K/V, and stands at the position after them */
-    fr_kv **timelines;      /* [sessions] their targets' caches */
-    float *input;           /* [sessions, 2 * backbone]: embedding, hidden */
-    float *scores;          /* [sessions, vocab], or [sessions, top * cluster_size] beside ids */
+    fr_proposal **going; /* [sessions] the proposals whose chains go on */
+    fr_row *rows;        /* [sessions] each row reads its target's K/V, at the position after them */
+    fr_kv **timelines;   /* [sessions] their targets' caches */
+    float *input;        /* [sessions, 2 * backbone]: embedding, hidden */
+    /* [sessions, vocab] scores of all ids; with centroids [sessions, top * cluster_size], the scores of `ids` */
+    float *scores;
     float *centroid_scores; /* [sessions, clusters] */
     int32_t *chosen;        /* [sessions, top] */
     int32_t *scratch;       /* [sessions, clusters] */
-    int32_t *ids;           /* [sessions, top * cluster_size] candidates, ascending within a cluster's order */
-    float *tiles;           /* [threads, tiles_width(a)] scores of the whole tiles that a cluster lies in */
+    /* [sessions, top * cluster_size] the candidates, cluster by cluster, ascending within each */
+    int32_t *ids;
+    float *tiles; /* [threads, tiles_width(a)] scores of the whole tiles in which a cluster lies */
 } mtp;
 
 typedef struct assistant_draft {
@@ -42,7 +44,8 @@ typedef struct assistant_draft {
     mtp *workspace;
 } assistant_draft;
 
-/* Adds a unit at both ends, as a cluster may begin and end within a tile. */
+/* Gives the width of the tiles in which a cluster lies. A cluster may begin and end within a tile, so there is a unit
+ * more at both ends. */
 static size_t tiles_width(const fr_assistant *a) {
     return a->trunk.head_sorted ? a->cluster_size + 2 * FR_FEATURE_UNIT : 0;
 }
@@ -101,8 +104,8 @@ static void score_sorted(const fr_team *team, const mtp *m, const fr_activations
     for (size_t i = 0; i < a->cluster_size; i++) scores[i] = all[first - begin + i];
 }
 
-/* Scores the ids of `ordering` from `first` on, for row r. Their rows of the head lie side by side if it was packed in
- * that order. */
+/* Scores the ids of `ordering` from `first` on, for row r. A packed head may have its rows in that order, so that
+ * these ids lie side by side. */
 static void score_cluster(const fr_team *team, const mtp *m, const fr_activations *activations, size_t r, size_t first,
                           float *scores) {
     const fr_assistant *a = m->drafter->net;
@@ -223,7 +226,7 @@ static void begin_chains(mtp *m, fr_proposal *first) {
     set_rows(m, rows);
 }
 
-/* Looks up the embeddings of the ids that the rows' chains go on from. */
+/* Looks up the embeddings of the ids with which the chains continue, one for each row. */
 static void embed_rows(mtp *m) {
     const fr_model *target = m->drafter->target;
     for (size_t r = 0; r < m->activations->batch.count; r++) {

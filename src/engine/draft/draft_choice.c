@@ -5,7 +5,7 @@
 
 #include "base/sizes.h"
 
-/* Gives the best of ids [0, count), or of those listed; the lowest of equal ones. */
+/* Gives the best of the listed ids, or of ids [0, count); of equal ones the lowest. */
 static int64_t best_id(const fr_kernels *kernels, const fr_scores *scores) {
     int64_t at = kernels->argmax(scores->logits, scores->count);
     if (at < 0 || !scores->ids) return at;
@@ -42,8 +42,8 @@ static double chance_of(const fr_kernels *kernels, const fr_scores *scores, int3
     return (double)own / sum;
 }
 
-/* Judges a draft by its chance. If distributions are compared, the best id's chance counts: a chain that ended because
- * of the id that was drawn would make that id less likely in the text. */
+/* Judges a draft by its chance. If distributions are compared, the best id's chance counts instead: if a chain could
+ * end because of the id that was drawn, that id would become less likely in the text. */
 static fr_draft_gain_verdict judge(fr_proposal *p, const fr_scores *scores, const fr_kernels *kernels, int32_t best,
                                    int32_t id) {
     const fr_token_picker *picker = p->view->picker;

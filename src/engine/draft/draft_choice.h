@@ -14,9 +14,9 @@ typedef struct fr_scorer {
 } fr_scorer;
 
 /* Adds the id with the largest score, the lowest of equal ones; or, if the target's tokens are drawn, an id drawn from
- * these scores. Returns true if the chain goes on. It ends before a draft that is less likely than p->p_min or not
- * worth its row, after a draft when another one would not be worth its time, after the last one wanted, if every id is
- * banned, and on scores that are not finite, which is the proposal's failure. */
+ * these scores. Returns true if the chain goes on. The chain ends before a draft that is less likely than p_min or not
+ * worth its row; after a draft, if another one would not be worth its time or is not wanted; if every id is banned;
+ * and if scores are not finite, which fails the proposal. */
 bool fr_draft_choice_add(fr_proposal *proposal, const fr_scores *scores, const fr_scorer *scorer);
 
 #endif

@@ -7,7 +7,8 @@
 #include "src/engine/draft/eagle.h"
 #include "src/engine/layers/parts.h"
 
-/* Computes the stream, fc([embedding ; hidden]) + bias. Attention reads it without a norm if the layer has none. */
+/* Computes the stream fc([embedding ; hidden]) + bias. If the layer has no input norm, attention reads the stream
+ * itself. */
 static void begin_pairs(const fr_team *team, const fr_pair_batch *b, fr_activations *a) {
     const fr_eagle *e = b->drafter->net;
     size_t hidden = e->trunk.spec.hidden, begin, end;

@@ -8,7 +8,7 @@
 #include "src/engine/draft/eagle.h"
 #include "src/engine/layers/parts.h"
 
-/* Computes a->x = fc(aux_layers), of the target's rows as they are or normed. */
+/* Computes a->x = fc(aux_layers), from the target's rows as they are or after a norm. */
 static void fuse(const fr_team *team, const fr_pair_batch *b, const fr_activations *a, const fr_eagle *e) {
     size_t width = e->fc.cols, begin, end;
     fr_part_rows(team, b->count, &begin, &end);

@@ -1,10 +1,10 @@
 /* Decides whether to draft one more token: only while its expected gain exceeds the time of the step; and computes the
  * expected gain of a chain.
  *
- * In: how often drafts of each chance were accepted, the time of a step and of a verified row as the tokens that could
- * be made in it, and the chances that a drafter gave. Out: a verdict on the last draft: it is dropped, or kept as the
- * last, or another one follows; and the expected gain of a chain whose drafts are not made yet.
- * src/engine/session/draft_depth.c measures and fills it in, and the methods ask.
+ * In: how often drafts of each chance were accepted; the time of a step and of a verified row, expressed as the tokens
+ * that could be made in that time; and the chances that a drafter gave. Out: a verdict on the last draft: it is
+ * dropped, or it is the last one, or another one follows; and the expected gain of a chain whose drafts are not made
+ * yet. src/engine/session/draft_depth.c fills in the measured values, and the draft methods ask for verdicts.
  *
  * Let s(d) be how often a draft of its chance at depth d is accepted if all before it are. A chain is then accepted up
  * to depth d with the probability S(d) = s(1) * ... * s(d). The draft is kept if S(d) >= row(d), and another one is
@@ -22,26 +22,26 @@ enum { FR_DRAFT_GAIN_DEPTHS = 4, FR_DRAFT_GAIN_BINS = 10 };
 
 typedef struct fr_draft_gain {
     double stands[FR_DRAFT_GAIN_DEPTHS][FR_DRAFT_GAIN_BINS]; /* s, by fr_draft_gain_depth and fr_draft_gain_bin */
-    /* Indexed by the number of drafts before: how often the next one is accepted if these are, and the tokens that
-     * could be made in the time of its step, and in that of its row. */
+    /* Indexed by the number of drafts before. `next`: how often the next draft is accepted if these are; `step` and
+     * `row`: the tokens that could be made in the time of the next draft's step, and of its row. */
     double next[FR_STEP_MAX], step[FR_STEP_MAX], row[FR_STEP_MAX];
     double found[FR_STEP_MAX]; /* the same as row, for drafts that are looked up and take no step */
 } fr_draft_gain;
 
-/* Give the row of `stands` for a draft with `depth` drafts before it, the bin of a draft of this chance, and a guess
- * how often drafts of a bin are accepted. */
+/* The first gives the row of `stands` for a draft with `depth` drafts before it, the second the bin of a draft with
+ * this chance, the third a guess how often drafts of a bin are accepted. */
 size_t fr_draft_gain_depth(size_t depth);
 size_t fr_draft_gain_bin(double chance);
 double fr_draft_gain_guess(size_t bin);
 
 typedef enum fr_draft_gain_verdict { FR_DRAFT_GAIN_NONE, FR_DRAFT_GAIN_LAST, FR_DRAFT_GAIN_MORE } fr_draft_gain_verdict;
 
-/* Judges the last draft of a chain, whose chances are given: it is not worth its row, it is the last one, or another
- * one follows. */
+/* Judges the last draft of a chain, by the chances of all its drafts: it is not worth its row, it is the last one, or
+ * another one follows. */
 fr_draft_gain_verdict fr_draft_gain_judge(const fr_draft_gain *gains, const float *chances, size_t count);
 
-/* Gives the tokens that a chain of up to `count` drafts with steps is expected to gain beyond what its time is
- * worth. */
+/* Gives the tokens that a chain of up to `count` drafts that take steps is expected to gain, less those that could be
+ * made in its time. */
 double fr_draft_gain_expected(const fr_draft_gain *gains, size_t count);
 
 #endif

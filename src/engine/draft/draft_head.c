@@ -81,7 +81,7 @@ static fr_status add_chosen(const char *what, id_set *set) {
     return FR_OK;
 }
 
-/* Takes the set's ids in order, or none if the set has all ids. */
+/* Takes the set's ids in order; takes none if the set has all ids, because the head then stays whole. */
 static fr_status take_ids(fr_draft_head *head, id_set *set, const fr_model *target, const fr_matrix *whole) {
     for (size_t i = 0; i < target->eos_count; i++) add(set, (size_t)target->eos[i]);
     if (set->count >= set->vocab) return FR_OK;
@@ -98,7 +98,7 @@ static fr_status take_ids(fr_draft_head *head, id_set *set, const fr_model *targ
 
 fr_status fr_draft_head_choose(fr_draft_head *head, const char *what, const fr_model *target, const fr_matrix *whole) {
     if (!fr_draft_head_trims(what)) return FR_OK;
-    if (whole->type == FR_F8_E4M3) /* 128 neighbouring rows share their scales */
+    if (whole->type == FR_F8_E4M3) /* 128 neighbouring rows share their scales, so rows can't be gathered */
         return fr_fail(FR_UNBUILT, "draft-head %s: the drafter's head is of FP8, which can only be whole", what);
     id_set set = {.vocab = fr_smaller(whole->features, target->trunk.spec.vocab)};
     set.has = calloc(set.vocab + 1, sizeof *set.has);

@@ -20,24 +20,23 @@
 
 typedef struct fr_draft_head {
     fr_arena arena;
-    int32_t *ids;     /* [matrix.features]; NULL: the head is whole */
+    int32_t *ids;     /* [matrix.features] the ids that are scored; NULL: the head is whole */
     fr_matrix matrix; /* their rows; without data until they are gathered */
 } fr_draft_head;
 
-/* Returns true if the value asks for a part of the ids, or may do so: a number or a file can still mean all of
- * them. */
+/* Returns true if the value asks for a part of the ids. A number or a file may still turn out to mean all of them. */
 bool fr_draft_head_trims(const char *what);
 
-/* Chooses the ids of a head that scores all ids below its features; those below the target's vocabulary may be
- * drafted. A choice of all ids leaves the head whole. FR_USAGE: an invalid number of rows; FR_INPUT: a file that can't
- * be read or is no such list; FR_UNBUILT: a part of a head of FP8. fr_draft_head_free must be called also after a
+/* Chooses the ids of a head that scores all ids below its features; only ids below the target's vocabulary may be
+ * drafted. A choice of all ids leaves the head whole. FR_USAGE: an invalid number of rows; FR_INPUT: the file can't be
+ * read or is no such list; FR_UNBUILT: a part of an FP8 head. fr_draft_head_free must be called also after a
  * failure. */
 fr_status fr_draft_head_choose(fr_draft_head *head, const char *what, const fr_model *target, const fr_matrix *whole);
 
-/* Gathers their rows from the head, once that is in memory. */
+/* Gathers the rows of the chosen ids from the whole head, once that is in memory. */
 fr_status fr_draft_head_gather(fr_draft_head *head, const fr_matrix *whole);
 
-/* Gives the bytes of its matrix; 0: the head is whole. */
+/* Gives the bytes of the trimmed head's matrix; 0: the head is whole. */
 uint64_t fr_draft_head_bytes(const fr_draft_head *head);
 
 void fr_draft_head_free(fr_draft_head *head);

@@ -116,26 +116,26 @@ typedef struct chain {
     fr_draft base;
     fr_draft *links[FR_DRAFT_LIST_MAX];
     size_t count;
-    size_t spoke;      /* the link that made the last proposal */
-    fr_proposal asked; /* the proposal that a link is asked for */
+    size_t spoke;      /* the link that made the last proposal; links are the methods of the list */
+    fr_proposal asked; /* the request to the link that is asked */
 } chain;
 
 static fr_status follow(fr_draft *link, const fr_draft_view *view) {
     return link->follows ? link->method->follow(link, view) : FR_OK;
 }
 
-/* Returns true if a session's link of that index is the next to be asked, as those before it had no drafts. */
+/* Returns true if this link of the session is the next to be asked, because the links before it had no drafts. */
 static bool is_next(const fr_proposal *p, size_t link) {
     const chain *c = (const chain *)p->draft;
     return link < c->count && c->spoke == link;
 }
 
-/* Returns true if drafts that the link can give are wanted. */
+/* Returns true if drafts of the kind that the link makes are wanted. */
 static bool is_wanted(const fr_proposal *p, size_t link) {
     return p->count > 0 || ((const chain *)p->draft)->links[link]->finds;
 }
 
-/* Makes a list of the links of this index that are to be asked. */
+/* Makes a list of the sessions whose link of this index is to be asked. */
 static fr_proposal *ask_links(fr_proposal *first, size_t link) {
     fr_proposal *asked = NULL, **end = &asked;
     for (fr_proposal *p = first; p; p = p->next) {
@@ -172,7 +172,7 @@ static fr_status follow_rest(const fr_proposal *p) {
     return FR_OK;
 }
 
-/* Asks link after link, for all sessions together, so that a method is called once even if several sessions reach
+/* Asks link after link, each for all sessions together, so that a method is called once even if several sessions ask
  * it. */
 static void chain_propose(fr_proposal *first) {
     for (fr_proposal *p = first; p; p = p->next) ((chain *)p->draft)->spoke = 0;
@@ -202,7 +202,7 @@ static void chain_begin(fr_draft *draft, const fr_draft_view *view) {
         if (c->links[i]->method->begin) c->links[i]->method->begin(c->links[i], view);
 }
 
-/* For the links that did not propose, it is a round without a proposal. */
+/* Reports the round to all links; for a link that did not propose, it is a round without a proposal. */
 static void chain_commit(fr_draft *draft, const fr_draft_view *view, size_t proposed, size_t accepted) {
     chain *c = (chain *)draft;
     for (size_t i = 0; i < c->count; i++) {
@@ -212,7 +212,8 @@ static void chain_commit(fr_draft *draft, const fr_draft_view *view, size_t prop
     }
 }
 
-/* Gives the cache of the link that has one: at most one method of a session reads the drafter's weights. */
+/* Gives the cache of the link that has one. There is at most one, because only one method of a session reads the
+ * drafter's weights. */
 static fr_kv *chain_kv(fr_draft *draft) {
     chain *c = (chain *)draft;
     for (size_t i = 0; i < c->count; i++)

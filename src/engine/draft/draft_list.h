@@ -14,15 +14,16 @@ typedef struct fr_draft_list {
     size_t count;
 } fr_draft_list;
 
-/* Gives the words that help lists, and the other names of the same methods; NULL past the last. */
+/* Give the words that the help text lists, and the other names of the same methods; NULL after the last one. */
 const char *fr_draft_word(size_t index);
 const char *fr_draft_other_word(size_t index);
 
 /* words: some of these, separated by commas; "": the drafter's method, or none without a drafter. A method with
- * weights must be the drafter's. FR_USAGE: an unknown word, a method that the drafter is not of, or none beside
- * others. fr_draft_words_check looks at the words alone. */
+ * weights must be the drafter's. FR_USAGE: an unknown word, a method that is not the drafter's, or `none` beside other
+ * methods. fr_draft_words_check looks at the words alone. */
 fr_status fr_draft_words_check(const char *words);
-bool fr_draft_words_take_drafter(const char *words); /* true if one of them drafts with weights, as "" or NULL may */
+/* true if a method of the words drafts with weights; "" and NULL may do so */
+bool fr_draft_words_take_drafter(const char *words);
 fr_status fr_draft_list_choose(const char *words, const fr_drafter *drafter, fr_draft_list *list);
 
 bool fr_draft_list_has(const fr_draft_list *list, const fr_draft_method *method);

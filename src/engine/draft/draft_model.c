@@ -1,22 +1,21 @@
 /* draft: drafts with a smaller model of the target's vocabulary, token by token.
  *
  * In: the ids of the timeline. Out: the tokens that the model gives after them, a chain of drafts. The model may be of
- * any family. Its ids must mean the same as the target's, which is compared token by token; otherwise its text is
- * drafted (draft_text.c).
+ * any family. The vocabularies are compared token by token: if the model's ids mean something else than the target's,
+ * the model drafts text instead (draft_text.c).
  *
- * The model has a cache of its own, whose frontier is the number of ids that it has run and that stand:
- *
+ * The model has a cache of its own. Its frontier is the number of ids that the model has run and that are still on the
+ * timeline:
  *     prompt --> run up to the last id (begin, or the next proposal)
  *     proposal: run the new ids and the last one, whose logits give the first draft; then the drafts themselves
  *     accepted drafts but the last have been run (commit): the frontier moves over them
+ * Of a prompt, the model skips the leading whole blocks that it has run for any session (kv_prefixes.h); a model with
+ * recurrent layers begins after the last states that were kept within the common beginning. After rounds without
+ * drafts the model first runs the ids that it has missed, in as few forwards as possible.
  *
- * A prompt begins after the whole blocks of it that the model has run for any session (kv_prefixes.h), or, where it has
- * recurrent layers, after the last states that were left in what both have in common.
- * After rounds without drafts it first runs the ids that it has missed, in as few forwards as possible.
- *
- * Pictures are ids to it. Its cache has the types of the target's. Sessions of an engine work in one workspace, all in
- * one batch; each has a table of the cache's pages, of which there are enough for all. Leviathan et al. 2023,
- * arXiv:2211.17192. */
+ * The model sees only the ids of pictures. Its cache has the same types as the target's. Sessions of an engine work in
+ * one workspace, all in one batch; each has its own table of the cache's pages, of which there are enough for all.
+ * Leviathan et al. 2023, arXiv:2211.17192. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -33,8 +32,9 @@ typedef struct workspace {
     const fr_model *model;
     fr_draft_head head;         /* the trimmed head that scores drafts; without ids: the model's own head */
     size_t vocab, target_vocab; /* ids that both models have; ids of the target */
-    fr_kv kv;                   /* no session's own: the layout of their caches, and the pages of all */
-    fr_kv_prefixes prefixes;    /* texts that the model has run before, also for sessions that are closed */
+    /* belongs to no session: the layout of the sessions' caches, and the pages of all of them */
+    fr_kv kv;
+    fr_kv_prefixes prefixes; /* texts that the model has run before, also for sessions that are closed */
     void *activations;
     size_t most;        /* rows of the largest batch */
     fr_row *rows;       /* [most] */
@@ -62,11 +62,11 @@ static fr_row row_of(size_t timeline, int32_t id, size_t position, int32_t paren
         .id = id, .timeline = (int32_t)timeline, .position = at, .parent = parent, .rope_position = {{at, at, at}}};
 }
 
-/* Places rows of ids [from, to) of a timeline, from row `at` on; parent: the first row's. */
+/* Places rows for ids [from, to) of a timeline, from row `at` on. parent: that of the first row. */
 static void place(workspace *w, size_t timeline, const fr_draft_view *view, size_t from, size_t to, size_t at,
                   int32_t parent) {
     for (size_t p = from; p < to; p++, at++) {
-        bool known = (size_t)view->ids[p] < w->model->trunk.spec.vocab; /* if not, only the target has such an id */
+        bool known = (size_t)view->ids[p] < w->model->trunk.spec.vocab; /* otherwise only the target has such an id */
         w->rows[at] = row_of(timeline, known ? view->ids[p] : 0, p, parent);
         parent = (int32_t)at;
     }
@@ -88,29 +88,31 @@ static void run(workspace *w, fr_pool *pool, size_t count, size_t heads) {
     fr_forward_run(pool, &f);
 }
 
-/* Claims pages for `rows` more rows; false: there are not enough. Sessions that share the target's pages have pages of
- * their own here, so there may be too few for all. */
+/* Claims pages for `rows` more rows; false: there are not enough. Sessions may share pages of the target's cache but
+ * have their own here, so the pages may not suffice for all. */
 static bool claim(state *s, size_t rows) {
     return fr_failure_keep(fr_kv_claim(&s->kv, rows)).status == FR_OK;
 }
 
 static fr_kv_content content_of(const fr_draft_view *view) {
-    return (fr_kv_content){.ids = view->ids}; /* pictures are ids to it */
+    return (fr_kv_content){.ids = view->ids}; /* the model sees only the ids of pictures */
 }
 
-/* Shares the blocks that were run, so that other sessions' prompts can begin with them. */
+/* Shares the blocks that were run, so that prompts of other sessions can skip them. */
 static void offer(state *s, const fr_draft_view *view) {
     fr_kv_prefixes_add(&s->work->prefixes, &s->path, &s->kv, NULL, content_of(view), false);
 }
 
-/* States can't be cut: other prompts can begin where some were left. Those before the last position of a block are kept
- * at distances that grow with the position, and those at the end of what is run now. */
+/* Chooses the positions whose recurrent states are kept. States can't be cut, so other prompts can begin only at
+ * these: the last position of a block, at distances that grow with the position, and the end of the ids that are run
+ * now. */
 static bool wants_states(size_t position, size_t end) {
     size_t every = position < 4 * FR_KV_PAGE ? FR_KV_PAGE : 4 * FR_KV_PAGE;
     return position == end || position % every == every - 1;
 }
 
-/* Takes pages for states that the next forward passes, up to `to`; one is kept back for the last. Gives how many. */
+/* Takes pages for the states at the wanted positions up to `to`, which the next forward fills; one page is reserved
+ * for the last position. Gives the number of pages. */
 static size_t save_states(state *s, size_t to, size_t end, size_t *positions, uint8_t **pages) {
     fr_recurrent *r = &s->kv.recurrent;
     size_t count = 0;
@@ -122,7 +124,7 @@ static size_t save_states(state *s, size_t to, size_t end, size_t *positions, ui
     return count;
 }
 
-/* Shares the states that a forward has left, with the end of a block that is not complete. */
+/* Shares the states that a forward has stored, together with the last, incomplete block. */
 static void offer_states(state *s, const fr_draft_view *view, size_t count, const size_t *positions, uint8_t **pages) {
     fr_kv_prefixes *prefixes = &s->work->prefixes;
     offer(s, view);
@@ -151,7 +153,7 @@ static bool catch_up(state *s, const fr_draft_view *view, size_t end) {
     return true;
 }
 
-/* Begins after the ids that the model has run before for any session. */
+/* Skips the leading ids that the model has run before for any session. */
 static void find(state *s, const fr_draft_view *view) {
     fr_kv_prefixes *prefixes = &s->work->prefixes;
     size_t found = fr_kv_prefixes_find(prefixes, content_of(view), view->length, false);
@@ -161,7 +163,7 @@ static void find(state *s, const fr_draft_view *view) {
     fr_kv_prefixes_take(prefixes, &s->path, &s->kv, NULL, content_of(view), found);
 }
 
-/* Cuts the cache to the ids that are unchanged: those from view->seen on may be new. */
+/* Cuts the cache to the unchanged ids, because those from view->seen on may be new. */
 static void model_cut(fr_draft *draft, const fr_draft_view *view) {
     state *s = (state *)draft;
     size_t stands = view->length ? fr_smaller(view->seen, view->length - 1) : 0;
@@ -172,8 +174,8 @@ static void model_cut(fr_draft *draft, const fr_draft_view *view) {
 
 /* ------------------------------------------------------------------------------------------------------- one method */
 
-/* Runs a prompt at once, so that it counts as the prompt's time and not the first proposal's, unless there may be no
- * proposal. */
+/* Runs a prompt at once, so that its time counts as the prompt's and not as that of the first proposal. If there may
+ * never be a proposal, the prompt is not run yet. */
 static void model_begin(fr_draft *draft, const fr_draft_view *view) {
     state *s = (state *)draft;
     model_cut(draft, view);
@@ -188,7 +190,7 @@ static size_t behind(const fr_proposal *p) {
 }
 
 /* Prepares a session's chain: runs ids before its last one if they are more rows than there is room for, and claims
- * pages for the rest and the chain. False: it drafts nothing. */
+ * pages for the rest and for the chain. False: the session drafts nothing. */
 static bool begin_chain(fr_proposal *p, size_t room) {
     state *s = (state *)p->draft;
     size_t last = p->view->length - 1;
@@ -200,8 +202,8 @@ static bool begin_chain(fr_proposal *p, size_t room) {
     return true;
 }
 
-/* Begins the chains of all sessions that can draft. Gives their number, and in *rows the rows that they have to run
- * before their last ids. */
+/* Begins the chains of all sessions that can draft, and gives their number. *rows: the rows that they must run before
+ * their last ids. */
 static size_t begin_chains(workspace *w, fr_proposal *first, size_t *rows) {
     size_t going = 0;
     *rows = 0;
@@ -259,7 +261,7 @@ static void model_propose(fr_proposal *first) {
     place_first(w, going, rows);
     for (; going; rows = 0) {
         run(w, first->view->pool, rows + going, going);
-        if (fr_ranks_check(w->model->ranks) != FR_OK) return; /* the target's next forward will fail */
+        if (fr_ranks_check(w->model->ranks) != FR_OK) return; /* the target's next forward will fail too */
         for (size_t i = 0; i < going; i++) {
             state *s = (state *)w->asks[i]->draft;
             if (w->asks[i]->proposed == 0) fr_kv_commit(&s->kv, s->length);
@@ -278,7 +280,8 @@ static void model_commit(fr_draft *draft, const fr_draft_view *view, size_t prop
 
 /* ------------------------------------------------------------------------------------------------------------- open */
 
-/* A session may need more pages than the target's: its chain may reach past the page of the last position. */
+/* A session may need this many pages more than for the target, because its chain may reach past the page of the last
+ * position. */
 enum { OWN_PAGES = 2 };
 
 static void lay_out_cache(fr_kv *kv, fr_arena *arena, const fr_model *model, const fr_draft_sizes *sizes) {
@@ -352,7 +355,7 @@ static void model_close(fr_draft *draft) {
     fr_kv_path_cut(&s->work->prefixes, &s->path, 0);
 }
 
-/* Keeps this method if ids mean the same in both models; otherwise the text is drafted. */
+/* Keeps this method if ids mean the same in both models; otherwise changes to fr_draft_text. */
 static fr_status choose_method(fr_drafter *drafter) {
     const fr_model *model = drafter->net, *target = drafter->target;
     size_t vocab = model->trunk.spec.vocab, targets = target->trunk.spec.vocab;
@@ -378,7 +381,7 @@ static void share(fr_model *model, const fr_model *target) {
         model->weights.ranks = NULL;
 }
 
-/* The model uses the drafter's files, and the drafter the model's weights. */
+/* Loads the model. It uses the drafter's files, and the drafter uses the model's weights. */
 static fr_status model_load(fr_drafter *drafter) {
     const fr_model *target = drafter->target;
     fr_model *model = calloc(1, sizeof *model);

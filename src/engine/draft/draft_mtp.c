@@ -47,7 +47,7 @@ static void begin_pairs(const fr_team *team, const fr_pair_batch *b, fr_activati
     fr_publish_rows(team, NULL, 0);
 }
 
-/* Finds a field's tensor in the MTP layer if it is a copy of the model's; NULL: it is not, or there is none. */
+/* Finds a field's tensor in the MTP layer if it is a copy of the model's; NULL: it differs, or there is none. */
 static fr_status find_copy(const fr_binding *beside, const fr_tensor_naming *names, size_t field, size_t models,
                            const fr_tensor **copy) {
     fr_binding model = fr_binding_model(beside->weights, beside->trunk);
@@ -59,8 +59,8 @@ static fr_status find_copy(const fr_binding *beside, const fr_tensor_naming *nam
     return FR_OK;
 }
 
-/* Binds the MTP layer's tensors beside those of a layer. Published checkpoints bring copies of the model's table and
- * head, which are not kept twice. */
+/* Binds the MTP layer's tensors beside those of a decoder layer. Published checkpoints contain copies of the model's
+ * embedding table and head, which are not loaded twice. */
 static fr_status bind_beside(const fr_drafter *drafter, const fr_binding *beside, fr_mtp_layer *net) {
     const fr_trunk *trunk = &drafter->target->trunk;
     const fr_tensor_naming *names = drafter->target->family->names;
@@ -90,7 +90,7 @@ static fr_status bind(fr_drafter *drafter, fr_mtp_layer *net) {
     return FR_OK;
 }
 
-/* Checks that a file of the layer alone is of its target's architecture. */
+/* Checks that a file with only the MTP layer has its target's architecture. */
 static fr_status check_architecture(const fr_drafter *drafter) {
     const fr_model *target = drafter->target;
     const char *architecture = fr_checkpoint_architecture(&drafter->files);
@@ -99,8 +99,8 @@ static fr_status check_architecture(const fr_drafter *drafter) {
                    architecture, target->files.path, fr_checkpoint_architecture(&target->files));
 }
 
-/* Refuses tensors that are not read, but for copies of the target's own. bind_beside has found those of the layer's
- * block. */
+/* Refuses tensors that are not read, except for copies of the target's own tensors. bind_beside has found the copies
+ * in the layer's block. */
 static fr_status check_alone(const fr_drafter *drafter) {
     static const char *const copies[] = {"token_embd.weight", "output.weight", "output_norm.weight", NULL};
     fr_tensor_naming alone = *drafter->target->family->names;
@@ -108,8 +108,8 @@ static fr_status check_alone(const fr_drafter *drafter) {
     return fr_tensor_names_check_read(&drafter->weights, &alone, drafter->target->trunk.spec.layers, 1);
 }
 
-/* Takes the rotary forms of the layer's file: it may have the rows of queries and keys in another order than the
- * target. */
+/* Takes the rotary forms of the layer's own file, which may have the rows of queries and keys in another order than
+ * the target. */
 static void take_rotary_forms(const fr_drafter *drafter, fr_trunk *trunk) {
     const fr_family *family = drafter->target->family;
     *trunk = drafter->target->trunk;

@@ -1,30 +1,33 @@
-/* ngram: drafts without a model. If the end of the text occurred before, the text is likely to go on as it did there.
+/* ngram: drafts without a model. If the last ids of the text occurred before, the text is likely to continue as it did
+ * there.
  *
  * In: the ids of the timeline. Out: the ids that followed the longest suffix that occurred before, at its latest known
- * place. Past the end of the text the drafts themselves are read on, so that a text that repeats itself is drafted
- * round after round. If fewer ids match than `shortest`, there are no drafts. Source: prompt lookup decoding (Saxena
- * 2023), with a suffix automaton instead of a search.
+ * place. If the drafts reach the end of the text, they continue with the first drafts, so that a text that repeats
+ * itself is drafted again and again. If fewer ids match than `shortest`, there are no drafts. Source: prompt lookup
+ * decoding (Saxena 2023), with a suffix automaton instead of a search.
  *
- * With gains, a draft's chance is how often the id after a match of its length stood, which is learnt from every id of
- * an answer, drafted or not. The chain ends before a draft that is worth less than its row, and there is no chain if
- * drafts that take steps are expected to gain more. The match of a draft after d others is longer by d. */
+ * With gains, a draft's chance is the share of past matches of its length whose next id was right, which is learned
+ * from every id of an answer, drafted or not. The chain ends before a draft that is worth less than its row, and there
+ * is no chain if drafts that take steps are expected to gain more. A draft after d others counts as a match that is
+ * longer by d. */
 #include <string.h>
 
 #include "src/engine/draft/draft.h"
 #include "src/engine/draft/suffix_index.h"
 
-/* The ids that must match; more of them beside another method, which could not draft then. */
+/* The least number of ids that must match. It is larger if another method could draft instead. */
 #define SHORTEST       3
 #define SHORTEST_FIRST 8
 
-/* Longer matches are not told apart: of all places that agree this far back, the latest known one counts. */
+/* Matches longer than this are not distinguished: of all places where this many ids match, the latest known one
+ * counts. */
 #define LONGEST 32
 
 #define FADE  (1.0 / 256) /* the part of its counts that a bin forgets with each try */
 #define PRIOR 8.0         /* the number of tries that a guess counts for */
 
-/* Matches are put into bins by length. at_least is the shortest match of each bin; guesses is how often the id that
- * followed such a match is expected to follow again. */
+/* Matches are put into bins by length. at_least: the shortest match of each bin; guesses: how often the next id is
+ * guessed to be right after such a match. */
 enum { BINS = 9 };
 static const size_t at_least[BINS] = {SHORTEST, 4, 5, 6, SHORTEST_FIRST, 12, 16, 24, LONGEST};
 static const double guesses[BINS] = {0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.85, 0.9, 0.95};
@@ -100,7 +103,8 @@ static void ngram_begin(fr_draft *draft, const fr_draft_view *view) {
     while (n->index.count < view->length) add(n, view->ids[n->index.count]);
 }
 
-/* Gives the number of drafts that gain most, and their gain beyond the time of their rows. */
+/* Gives the number of drafts with the largest gain, and that gain: the expected tokens less those that could be made
+ * in the time of their rows. */
 static size_t worthy(const ngram *n, const fr_proposal *p, double *gain) {
     size_t count = 0;
     double all_stand = 1;
@@ -113,7 +117,7 @@ static size_t worthy(const ngram *n, const fr_proposal *p, double *gain) {
     return count;
 }
 
-/* Gives the number of ids that are proposed, of those that followed the match. */
+/* Gives the number of ids that are proposed, out of those that followed the match. */
 static size_t how_many(const ngram *n, fr_proposal *p) {
     double gain;
     if (!p->gains) return n->index.match < n->shortest ? 0 : p->count;

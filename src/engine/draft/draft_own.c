@@ -1,7 +1,8 @@
 /* own: drafts with a method of the caller's (fr_proposer of forerun.h).
  *
  * In: the timeline, and the proposal of the session's other method. Out: the drafts that the caller's functions make
- * of it, checked. The other method works as always; its drafts that were not passed on count for it as rejected. */
+ * of it, checked. The other method works as without this one; it is told that drafts which were not passed on were
+ * rejected. */
 #include "src/engine/draft/draft_own.h"
 
 #include <math.h>
@@ -14,11 +15,11 @@ typedef struct own {
     fr_draft base;
     fr_proposer method;
     size_t vocab;
-    float *chances;                 /* [FR_STEP_MAX, vocab]; NULL: they are not compared */
+    float *chances;                 /* [FR_STEP_MAX, vocab]; NULL: distributions are not compared */
     fr_draft *inner;                /* the other method's state */
     fr_proposal asked;              /* the request to the other method */
     int32_t suggested[FR_STEP_MAX]; /* the ids that it proposed */
-    size_t handed_on;               /* the number of its drafts with which the last proposal begins */
+    size_t handed_on;               /* the number of the other method's drafts with which the last proposal begins */
 } own;
 
 fr_status fr_draft_own(const fr_proposer *method, size_t vocab, bool compares, fr_draft *inner, fr_draft **draft) {
@@ -110,7 +111,7 @@ static void own_propose(fr_proposal *first) {
         s->asked = *p;
         s->asked.draft = s->inner;
         s->asked.ids = s->suggested;
-        s->asked.chances = NULL; /* the caller decides what becomes of its drafts */
+        s->asked.chances = NULL; /* the caller's method decides which of the other method's drafts are used */
         s->asked.gains = NULL;
         s->asked.ends = false;
         s->asked.next = inner;

@@ -1,15 +1,15 @@
 /* Makes a session's state of a draft method that is the caller's own: see draft_own.c.
  *
- * inner: the state of the session's other method, which the new state owns. compares: the distributions of drafts are
- * needed. After a failure the caller still owns inner and the method's context. The state is freed by its method's
- * close. */
+ * inner: the state of the session's other method, which the new state then owns. compares: the distributions of drafts
+ * are needed. After a failure the caller still owns `inner` and the method's context. The method's `close` frees the
+ * state. */
 #ifndef FR_SRC_ENGINE_DRAFT_DRAFT_OWN_H
 #define FR_SRC_ENGINE_DRAFT_DRAFT_OWN_H
 
 #include "src/engine/draft/draft.h"
 
-/* Gives the state of the session's own method beside which this one works; a state of any other method is given back
- * as it is. */
+/* Gives the state of the session's own method, which works beside the caller's method; the state of any other method
+ * is returned as it is. */
 const fr_draft *fr_draft_inner(const fr_draft *draft);
 
 fr_status fr_draft_own(const fr_proposer *method, size_t vocab, bool compares, fr_draft *inner, fr_draft **draft);

@@ -2,8 +2,8 @@
  *
  * In: the ids of the timeline. Out: the target's ids for the text with which the model continues. fr_draft_model
  * drafts over a timeline of the model's own ids (same_text.h); the text of its drafts is tokenized for the target,
- * which verifies those ids like any others. The model always takes its likeliest id, at any temperature, as it doesn't
- * score the ids that the target draws from. If there is no memory for a text, nothing is drafted. */
+ * which verifies those ids like any others. The model takes its likeliest id at any temperature, because its scores
+ * are not those of the target's ids. If there is no memory for a text, nothing is drafted. */
 #include "src/engine/draft/draft.h"
 
 #include "base/error.h"
@@ -15,13 +15,13 @@ typedef struct state {
     fr_draft base;
     fr_draft *inner; /* the state of the model's method */
     fr_same_text text;
-    fr_draft_view view;        /* the view of the other timeline */
+    fr_draft_view view;        /* the view of the model's timeline */
     fr_proposal asked;         /* the request to the model */
     int32_t said[FR_STEP_MAX]; /* the ids that it proposed */
-    size_t length;             /* the length of the other timeline then */
+    size_t length;             /* the length of the model's timeline at that proposal */
 } state;
 
-/* Gives the view of the other timeline; its method has seen all of it then. */
+/* Gives the view of the model's timeline, and notes that the method has seen all of it. */
 static const fr_draft_view *show(state *s, const fr_draft_view *view) {
     s->view = (fr_draft_view){.ids = s->text.ids,
                               .length = s->text.count,
@@ -51,7 +51,7 @@ static void text_begin(fr_draft *draft, const fr_draft_view *view) {
 
 /* -------------------------------------------------------------------------------------------------------- proposals */
 
-/* Estimates how many of the model's ids have as much text as `count` of the target's, by the text so far. */
+/* Estimates how many of the model's ids have as much text as `count` of the target's ids, by the text so far. */
 static size_t in_other_ids(const fr_same_text *text, size_t count) {
     size_t from = text->known - text->origin, to = text->count - text->begin;
     return fr_smaller((count * to + from / 2) / fr_larger(from, 1) + 1, FR_STEP_MAX - 1);
@@ -86,8 +86,8 @@ static void text_propose(fr_proposal *first) {
     }
 }
 
-/* Tells the model's method how many of its drafts the text has confirmed; it keeps the rows that it has run for
- * them. */
+/* Tells the model's method how many of its drafts are confirmed by the text, so that it keeps the rows that it has run
+ * for them. */
 static void text_commit(fr_draft *draft, const fr_draft_view *view, size_t proposed, size_t accepted) {
     state *s = (state *)draft;
     size_t stood = 0, said = s->asked.proposed;

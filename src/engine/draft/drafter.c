@@ -1,4 +1,4 @@
-/* Opens a drafter of any method: its files tell the method, which reads and checks the rest. */
+/* Opens a drafter of any method: its files show which method it is for, and that method reads and checks the rest. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -44,8 +44,8 @@ static fr_status refuse(const fr_checkpoint *files) {
                          files->path, fr_checkpoint_architecture(files), fr_list_words(fr_drafter_architecture).text);
 }
 
-/* Compares its memory with its target beside it. A draft model has done that as a model, and without a target nothing
- * is going to run. */
+/* Compares the drafter's memory, beside its target, with the machine's. A draft model has been compared when it was
+ * opened as a model; without a target the drafter will not run. */
 static void compare_memory(fr_drafter *drafter) {
     const fr_model *target = drafter->target;
     if (!target || fr_drafter_model(drafter)) return;
@@ -62,8 +62,9 @@ bool fr_drafter_borrows(const fr_drafter *drafter, size_t kv) {
     return drafter->method->borrows && drafter->method->borrows(drafter, kv);
 }
 
-/* Gives the weights that make the keys and values of a layer that the drafter reads: each rank makes those of all
- * heads itself. NULL: it doesn't read them, or gets them from the rank that makes them. */
+/* Gives the weights that compute the keys and values of a layer that the drafter reads, because each rank computes
+ * those of all heads itself. NULL: the drafter doesn't read the layer, or gets the keys and values from the rank that
+ * computes them. */
 static const fr_attention_weights *borrowed(const fr_drafter *drafter, size_t kv) {
     const fr_trunk *trunk = &drafter->target->trunk;
     if (trunk->stages || !fr_drafter_borrows(drafter, kv)) return NULL;
@@ -135,7 +136,7 @@ fr_status fr_drafter_bind(const char *path, const fr_model *target, const fr_opt
     return status;
 }
 
-/* Brings in all of a head that ranks share: the target's, and one of the drafter's own if it is trimmed. */
+/* Loads the whole of a head that the ranks share: the target's head, or the drafter's own if it is trimmed. */
 static fr_status bring_head(const fr_drafter *drafter, const fr_plan *plan, const fr_options *options) {
     const fr_matrix *head = head_of(drafter);
     if (!head) return FR_OK;

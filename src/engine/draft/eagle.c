@@ -10,7 +10,7 @@
 
 /* ------------------------------------------------------------------------------------------------ what it is called */
 
-/* The tensors of a layer like Llama's, but for the projections of its input, which is twice as wide in EAGLE-3. */
+/* The tensors of a layer like Llama's, except for the projections of its input, which is twice as wide in EAGLE-3. */
 static const fr_tensor_name layer_names[] = {
     FR_VECTOR(fr_layer, attention.q_bias, QUERIES, "self_attn.q_proj.bias", "attn_q.bias", .needs = FR_IF_QKV_BIAS,
               .order = FR_ROWS_TO_PAIRS),
@@ -43,7 +43,7 @@ static const fr_tensor_name norm_names[] = {
     {0},
 };
 
-/* EAGLE-1's layer has no norm before it in most files. */
+/* Tensors of EAGLE-1's layer, which in most files has no norm at its beginning. */
 static const fr_tensor_name narrow_names[] = {
     FR_VECTOR(fr_layer, input_norm, HIDDEN, "input_layernorm.weight", NULL, .needs = FR_IF_THERE),
     FR_MATRIX(fr_layer, attention.q, QUERIES, HIDDEN, "self_attn.q_proj.weight", NULL),
@@ -52,7 +52,7 @@ static const fr_tensor_name narrow_names[] = {
     {0},
 };
 
-/* The tensors beside the layer. */
+/* The tensors that do not belong to the layer. */
 typedef enum own { FC, FC_NORM, NORM, HEAD, EMBEDDING, IDS, OWN } own;
 
 static const struct {
@@ -70,8 +70,8 @@ static const char *own_name(const fr_weights *weights, own which) {
     return weights->files->gguf ? own_names[which].gguf : own_names[which].published;
 }
 
-/* Tensors that are not needed: the map from the target's ids, and frequencies that early checkpoints were saved
- * with. */
+/* Tensors that are not needed: the map from the target's ids, and the rotary frequencies that early checkpoints
+ * contain. */
 static const char *const extras[] = {"t2d", "*rotary_emb.inv_freq", NULL};
 const fr_tensor_naming fr_eagle_names = {.extras = extras};
 
@@ -116,7 +116,8 @@ static fr_status make_trunk(fr_trunk *trunk, const fr_eagle_config *c) {
     return trunk->layers ? FR_OK : fr_fail_memory("drafter", sizeof *trunk->layers);
 }
 
-/* Binds its own table of the target's ids; without one the target's is used, if that is as wide. */
+/* Binds the drafter's own table of the target's ids. If it has none, the target's table is used, provided that it is
+ * as wide. */
 static fr_status bind_embedding(fr_eagle *e, const fr_eagle_config *c, fr_weights *weights) {
     const char *name = own_name(weights, EMBEDDING);
     if (fr_weights_has(weights, "", name))
@@ -127,7 +128,8 @@ static fr_status bind_embedding(fr_eagle *e, const fr_eagle_config *c, fr_weight
                    weights->files->path, name, c->layer.trunk.hidden, c->target_hidden);
 }
 
-/* Binds its own head, or takes the target's if that scores all ids and is as wide. */
+/* Binds the drafter's own head. If it has none, the target's head is used, provided that it scores all ids and is as
+ * wide. */
 static fr_status bind_head(fr_eagle *e, const fr_eagle_config *c, fr_drafter *drafter) {
     fr_weights *weights = &drafter->weights;
     const char *name = own_name(weights, HEAD);
@@ -145,8 +147,8 @@ static fr_status bind_head(fr_eagle *e, const fr_eagle_config *c, fr_drafter *dr
     return FR_OK;
 }
 
-/* Binds the target's id for each of the drafter's ids: folders have differences to the drafter's ids, GGUF the ids
- * themselves. */
+/* Binds the target's id for each of the drafter's ids. Folders store the differences to the drafter's ids, GGUF the
+ * ids themselves. */
 static fr_status bind_ids(fr_eagle *e, const fr_eagle_config *c, fr_weights *weights) {
     int64_t vocab = (int64_t)c->layer.trunk.vocab;
     const char *name = own_name(weights, IDS);
@@ -171,7 +173,7 @@ static fr_eagle_needs needs_of(const fr_eagle_config *c) {
     return needs;
 }
 
-/* Does what all EAGLE drafters need, once the spec is there and the drafter's own tensors are bound. */
+/* Completes an EAGLE drafter of any kind, once its spec is read and its own tensors are bound. */
 static fr_status finish(fr_eagle *e, const fr_eagle_config *c, fr_drafter *drafter) {
     fr_weights *weights = &drafter->weights;
     FR_TRY(bind_embedding(e, c, weights));

@@ -20,43 +20,46 @@
 #include "src/engine/families/family.h"
 
 typedef struct fr_eagle_config {
-    fr_model_spec layer; /* the spec of its one layer, which is not in the trunk yet; vocab: the target's */
-    size_t draft_vocab;  /* ids that its own head scores */
+    fr_model_spec layer; /* the spec of the drafter's one layer, which is not in the trunk yet; vocab: the target's */
+    size_t draft_vocab;  /* ids that the drafter's own head scores */
     size_t target_hidden;
     const char *width_key, *vocab_key; /* the keys of the target's width and of its number of ids */
     fr_aux_layers aux_layers;
     bool norm_before_residual; /* the residual is hidden_norm(g) */
     bool norm_before_fc;       /* EAGLE-3.1 */
-    bool fc_norm;              /* each layer's input has a norm of its own before fc, instead of one for all */
-    bool norm_output;          /* a pair passes norm(x) on */
-    const char *target;        /* the architecture that it was made for; NULL: not given */
-    bool default_aux_layers;   /* its files name no layers, so they are chosen by the target's depth */
+    /* each layer's input has a norm of its own before fc, instead of one norm for all inputs */
+    bool fc_norm;
+    bool norm_output;        /* norm(x) instead of x is passed on to the next pair */
+    const char *target;      /* the architecture of the target that it was made for; NULL: its files don't say */
+    bool default_aux_layers; /* the files name no layers, so the target's depth decides */
 } fr_eagle_config;
 
-/* Reads EAGLE-3's configuration and checks it against the target. target NULL, here and below: checks only what its
- * files allow. */
+/* Reads EAGLE-3's configuration and checks it against the target. target NULL, here and below: checks only what the
+ * drafter's files allow. */
 fr_status fr_eagle3_config_read(fr_eagle_config *config, fr_weights *weights, const fr_model *target);
 
 /* Does the same for EAGLE-1. */
 fr_status fr_eagle1_config_read(fr_eagle_config *config, fr_weights *weights, const fr_model *target);
 
-/* The target that its files ask for. */
+/* The target that the drafter's files require. */
 typedef struct fr_eagle_needs {
-    size_t hidden, layers;    /* its width; the least number of its layers */
-    const char *architecture; /* NULL: not given */
+    size_t hidden, layers;    /* the target's width; the least number of its layers */
+    const char *architecture; /* NULL: the files don't say */
     bool default_aux_layers;
 } fr_eagle_needs;
 
 /* An opened drafter; immutable. */
 typedef struct fr_eagle {
     fr_pair_net pairs;
-    fr_trunk trunk; /* a trunk of one layer; its head has the draft vocabulary's rows, its embedding the target's */
-    fr_matrix fc;   /* [hidden, aux_layers * target_hidden], or [hidden, 2 * hidden] */
+    /* a trunk of one layer; its head scores the draft vocabulary, its embedding table has the target's ids */
+    fr_trunk trunk;
+    fr_matrix fc;                              /* [hidden, aux_layers * target_hidden], or [hidden, 2 * hidden] */
     const float *fc_bias;                      /* [hidden]; NULL: none */
-    const float *fc_norms[FR_AUX_LAYERS];      /* norms of fc's input, each for an equal part of it, in order */
-    size_t fc_norm_count;                      /* 0: fc takes the rows as they are */
+    const float *fc_norms[FR_AUX_LAYERS];      /* norms of fc's input, each for an equal part of the input, in order */
+    size_t fc_norm_count;                      /* 0: fc reads the rows without a norm */
     const float *embedding_norm, *hidden_norm; /* [hidden] */
-    const int32_t *ids; /* [draft_vocab] the target's id for each of its ids; NULL: they are the same */
+    /* [draft_vocab] the target's id for each of the drafter's ids; NULL: ids are the same in both */
+    const int32_t *ids;
     bool own_head, norm_before_residual;
     fr_eagle_needs needs;
 } fr_eagle;
@@ -66,10 +69,10 @@ fr_status fr_eagle3_open(fr_eagle *eagle, const fr_eagle_config *config, fr_draf
 fr_status fr_eagle1_open(fr_eagle *eagle, const fr_eagle_config *config, fr_drafter *drafter);
 void fr_eagle_close(fr_eagle *eagle);
 
-/* EAGLE-3 in GGUF, as llama.cpp's converter writes it: gives the name of a published tensor there (after "blk.0." for
- * those of the layer) and the order of its rows, false if it has no place; the tensors that are not read; and writes
- * the keys of a drafter that was opened from a folder. d2t holds the target's ids in GGUF, and differences to the
- * drafter's ids in folders. */
+/* EAGLE-3 in GGUF, as llama.cpp's converter writes it. fr_eagle3_name gives a published tensor's name there (for
+ * tensors of the layer, the name after "blk.0.") and the order of its rows; false: GGUF has no place for the tensor.
+ * The others give the tensors that are not read, and write the keys of a drafter that was opened from a folder. In
+ * GGUF d2t has the target's ids, in folders the differences to the drafter's ids. */
 bool fr_eagle3_name(const char *published, const char **gguf, fr_tensor_name_found *found);
 extern const fr_tensor_naming fr_eagle_names;
 extern const fr_tensor_name *const fr_eagle3_layer_names[]; /* the tables of its layer; up to NULL */

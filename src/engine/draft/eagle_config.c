@@ -3,10 +3,10 @@
  * A folder's config.json is flat, like Llama's with more keys (SpecForge, AngelSlim), or has the layer's keys in
  * transformer_layer_config (speculators). Keys of GGUF are llama.cpp's.
  *
- * Numbers of the target's layers mean two things. At the top of config.json (vLLM, speculators) and in GGUF they are
- * layers whose inputs the drafter reads. Within eagle_config they are layers whose outputs it reads: SpecForge and
- * Model Optimizer train so, and SGLang adds one (SpecForge algorithms/model_providers.py; SGLang models/llama.py,
- * set_eagle3_layers_to_capture). */
+ * A list of the target's layers has two meanings. At the top of config.json (vLLM, speculators) and in GGUF it names
+ * layers whose inputs the drafter reads. Within eagle_config it names layers whose outputs the drafter reads:
+ * SpecForge and Model Optimizer train in this way, and SGLang adds one to each number (SpecForge
+ * algorithms/model_providers.py; SGLang models/llama.py, set_eagle3_layers_to_capture). */
 #include "src/engine/draft/eagle.h"
 
 #include <stdlib.h>
@@ -22,7 +22,7 @@ enum { IDS_MAX = 1 << 24 };
 
 /* --------------------------------------------------------------------------------------------------------- checking */
 
-/* Checks that a number is the target's; the error line names both. */
+/* Checks that a number of the drafter equals the target's; the error line names both. */
 static fr_status check_number(const fr_weights *weights, const char *what, size_t own, size_t targets) {
     if (own == targets) return FR_OK;
     return fr_fail(FR_INPUT, "%s: %s is %zu, the target's %zu: it drafts for another model", weights->files->path, what,
@@ -70,8 +70,8 @@ static fr_status default_aux_layers(fr_eagle_config *c, const fr_weights *weight
     return FR_OK;
 }
 
-/* Gives the target's width for files without that key: without a target, fc's columns for each layer. Call it after
- * the layers are read. */
+/* Gives the target's width for files without the key: the target's own or, without a target, the columns of fc for
+ * each layer. It is called after the layers are read. */
 static int64_t fallback_width(const fr_eagle_config *c, const fr_weights *weights, const fr_model *target) {
     if (target) return (int64_t)target->trunk.spec.hidden;
     const fr_tensor *fc = fr_tensors_find(&weights->files->tensors, "fc.weight");
@@ -79,7 +79,8 @@ static int64_t fallback_width(const fr_eagle_config *c, const fr_weights *weight
     return fc && fc->dims == 2 ? (int64_t)(fc->shape[1] / aux_layers) : (int64_t)c->layer.trunk.hidden;
 }
 
-/* Reads the layer's configuration, which is Llama's or another family's; text: the object that has it, in a folder. */
+/* Reads the layer's configuration, which is Llama's or another family's. text: in a folder, the object with the
+ * layer's keys. */
 static fr_status read_layer(fr_eagle_config *c, const fr_family *family, const json_t *text, fr_weights *weights) {
     const fr_gguf *gguf = weights->files->gguf;
     const fr_source source = {.root = text,
@@ -97,7 +98,7 @@ static fr_status read_layer(fr_eagle_config *c, const fr_family *family, const j
 
 /* ------------------------------------------------------------------------------------------------------------- JSON */
 
-/* Gives the one of two objects that has a key, as the keys beside the layer's may be one level down. */
+/* Gives the one of two objects that has a key, because some files nest the keys that do not belong to the layer. */
 static const json_t *holder(const json_t *root, const json_t *below, const char *key) {
     const json_t *value = json_object_get(root, key);
     return value && !json_is_null(value) ? root : below;
@@ -119,7 +120,7 @@ static fr_status read_aux_layers(fr_eagle_config *c, const json_t *root, const j
     return FR_OK;
 }
 
-/* Reads the architecture of the verifier, which the speculators library writes. */
+/* Reads the target's architecture, which the speculators library writes as that of the verifier. */
 static fr_status read_target(fr_eagle_config *c, const json_t *root) {
     json_t *speculators, *verifier;
     FR_TRY(fr_json_object(root, "speculators_config", where, &speculators));
@@ -143,8 +144,8 @@ static fr_status read_flags(fr_eagle_config *c, const json_t *root, const json_t
     return FR_OK;
 }
 
-/* Reads the kind of layer as the speculators library names it; Qwen3's norms its heads. A window counts if layer_types
- * says that the layer slides and, for Qwen3, use_sliding_window is on. */
+/* Reads the kind of layer by the speculators library's names. Qwen3's layer norms the heads of queries and keys. A
+ * window counts if layer_types says that the layer slides and, for Qwen3, use_sliding_window is true. */
 static fr_status read_folder_layer(fr_eagle_config *c, const json_t *text, fr_weights *weights) {
     const char *type;
     size_t window;
@@ -177,7 +178,7 @@ static fr_status eagle3_from_json(fr_eagle_config *c, fr_weights *weights, const
 
 /* ------------------------------------------------------------------------------------------------------------- GGUF */
 
-/* Reads the target's layers, for which older files have another key. */
+/* Reads the list of the target's layers, which older files store under another key. */
 static fr_status gguf_aux_layers(fr_eagle_config *c, const fr_gguf *gguf) {
     const char *key = fr_gguf_find(gguf, ".target_layers") ? ".target_layers" : ".extract_layers";
     const fr_gguf_value *value = fr_gguf_find(gguf, key);
@@ -191,8 +192,8 @@ static fr_status gguf_aux_layers(fr_eagle_config *c, const fr_gguf *gguf) {
     return FR_OK;
 }
 
-/* Reads the number of the target's ids. If no key says it, a table with a row for each id does, or a head without ids
- * of its own, or else the target itself. */
+/* Reads the number of the target's ids. If no key gives it, it is the number of rows of an embedding table, or of a
+ * head without ids of its own, or else the target's own number. */
 static fr_status gguf_vocab(fr_eagle_config *c, const fr_weights *weights, const fr_model *target) {
     const fr_gguf *gguf = weights->files->gguf;
     const fr_tensors *own = &weights->files->tensors;

@@ -1,18 +1,17 @@
 /* Drafts by pairs: see pairs.h.
  *
  * The layer's KV cache has a frontier of its own, the number of pairs that were made from the target's rows:
- *
- *     the layer run over new pairs, in one batch --> frontier moves with the target's (follow, propose)
- *     a chain's pairs lie after it and are overwritten by the next real ones: rejecting costs nothing
- *
+ *     the layer runs new pairs in one batch: the frontier moves with the target's (follow, propose)
+ *     a chain's pairs lie after the frontier, where the next pairs of the target's rows overwrite them: rejecting
+ *     drafts costs nothing
  * For a timeline of L ids of which the target has run L - 1, propose first makes the pairs up to L - 2, the last of
- * which gives the first draft, and then chains. In rounds without drafts, a few of the target's rows are kept and made
- * into pairs later, so that together they read the layer's weights once.
+ * which gives the first draft, and then chains. In rounds without drafts, a few of the target's rows are stored and
+ * made into pairs later, all in one batch, which reads the layer's weights only once.
  *
  * Sessions of an engine work in one workspace, and those that propose together are run together: first all new pairs
- * of each, side by side, then a pair of each whose chain goes on. Each session has a table of the cache's pages, of
- * which there are enough for all. If a page is missing all the same, the session drafts nothing until its next
- * prompt. */
+ * of all sessions, then one pair for each session whose chain goes on. Each session has its own table of the cache's
+ * pages, of which there are enough for all. If a page is missing nevertheless, the session drafts nothing until its
+ * next prompt. */
 #include "src/engine/draft/pairs.h"
 
 #include <math.h>
@@ -25,8 +24,9 @@
 typedef struct workspace {
     const fr_drafter *drafter;
     const fr_pair_net *net;
-    fr_kv kv;                    /* no session's own: the layout of their caches, and the pages of all */
-    fr_activations *activations; /* of the layer */
+    /* belongs to no session: the layout of the sessions' caches, and the pages of all of them */
+    fr_kv kv;
+    fr_activations *activations; /* memory for running the layer */
     fr_workspace products;       /* for the products that pairs begin with, and for the head */
     size_t most;                 /* rows of the largest batch */
     fr_row *rows;                /* [most] */
@@ -34,8 +34,8 @@ typedef struct workspace {
     float *input;                /* [most, input_width] */
     struct span *spans;          /* [sessions] the spans that are run together */
     fr_kv **timelines;           /* [sessions] the layer's cache for each span */
-    float *left;                 /* [sessions, hidden] the output row of a span's last pair */
-    /* [sessions, hidden] the same row normed; `left` itself if the net passes normed rows on */
+    float *left;                 /* [sessions, hidden] the layer's output for each span's last pair */
+    /* [sessions, hidden] the same rows after the norm; the same array as `left` if the net passes normed rows on */
     float *normed;
     float *scores; /* [sessions, candidates] the scores of that pair */
 } workspace;
@@ -43,24 +43,26 @@ typedef struct workspace {
 typedef struct state {
     fr_draft base;
     workspace *work;
-    fr_kv kv;             /* one layer; its length is the frontier */
-    bool missed;          /* rows of the target were missed because there was no page */
-    float *kept;          /* [room, seen] the values that are read of the target's rows, from the frontier on */
-    size_t waiting, room; /* rows kept; the most that are kept */
+    fr_kv kv;    /* the cache of the one layer; its length is the frontier */
+    bool missed; /* some of the target's rows were not made into pairs, because there was no page */
+    /* [room, seen] stored values of the target's rows, from the frontier on, for pairs that are made later */
+    float *kept;
+    size_t waiting, room; /* rows that are stored; the most that are stored */
 } state;
 
 /* Pairs of one session that are run together, from pair `first` on. */
 typedef struct span {
     state *of;
     const fr_draft_view *view;
-    fr_proposal *proposal;     /* the proposal that the last pair makes a draft for; NULL: none */
-    const int32_t *ids;        /* token p + 1 for each pair p; NULL: those of the timeline */
-    const float *known;        /* [count - kept, seen], or in a chain [1, hidden] */
-    size_t first, count, kept; /* the first `kept` pairs are made of kept rows */
+    fr_proposal *proposal; /* the proposal that the last pair makes a draft for; NULL: none */
+    const int32_t *ids;    /* token p + 1 for each pair p; NULL: those of the timeline */
+    /* [count - kept, seen] the values of the target's rows, or in a chain [1, hidden] the output of the pair before */
+    const float *known;
+    size_t first, count, kept; /* the first `kept` pairs are made from stored rows */
     size_t at;                 /* the row of the first pair in the batch */
 } span;
 
-/* Spans [from, to) that the team runs; a span's number is its rows' timeline. */
+/* Spans [from, to), which the team runs together. The rows of a span have its index as their timeline. */
 typedef struct batch {
     const workspace *work;
     fr_pair_batch pairs;
@@ -81,14 +83,14 @@ static size_t candidates(const workspace *w) {
     return head_of(w)->features;
 }
 
-/* Counts the pairs at the front of the batch that only store their K/V: all of the first span but its last one, or all
- * pairs without a head. */
+/* Counts the pairs at the beginning of the batch that only store their K/V: all pairs of the first span but its last
+ * one, or, without a head, all pairs of the batch. */
 static size_t only_stored(const batch *b) {
     return b->head ? b->work->spans[b->from].count - 1 : b->pairs.count;
 }
 
-/* Copies the output row of each span's last pair, and norms it for the head. x: the rows after the layer, each
- * complete for the thread that owns it. */
+/* Copies the output row of each span's last pair to `left`, and norms it for the head. x: the rows after the layer,
+ * each complete for the thread that owns it. */
 static void leave(const fr_team *team, const batch *b, const float *x) {
     const workspace *w = b->work;
     size_t hidden = w->net->trunk->spec.hidden, stored = only_stored(b), begin, end;
@@ -144,7 +146,7 @@ static fr_pair pair_of(const workspace *w, const span *s, size_t index) {
                      .known = index < s->kept ? s->of->kept + index * seen : s->known + (index - s->kept) * seen};
 }
 
-/* Places a span's rows after `rows` others; gives the number of rows then. */
+/* Places a span's rows after `rows` others; gives the new number of rows. */
 static size_t place_span(workspace *w, size_t number, size_t rows) {
     span *s = &w->spans[number];
     w->timelines[number] = &s->of->kv;
@@ -172,8 +174,8 @@ static void run_spans(workspace *w, size_t count, bool chained, bool head) {
     }
 }
 
-/* Marks that the target's rows are missed because there is no page. All later pairs need them, so the other pages are
- * given back. */
+/* Notes that the target's rows are missed because there is no page. All later pairs would need them, so the session's
+ * other pages are given back. */
 static bool miss(state *c) {
     c->missed = true;
     c->waiting = 0;
@@ -181,13 +183,14 @@ static bool miss(state *c) {
     return false;
 }
 
-/* Gives the values that are read of the target's row of position p, which is not among those kept. */
+/* Gives the values of the target's row at position p that pairs are made from. The row must not be among the stored
+ * ones. */
 static const float *row_of(const state *c, const fr_draft_view *view, size_t p) {
     return view->hidden - (view->kv->length - 1 - p) * c->work->net->seen;
 }
 
-/* Makes a span of the pairs from the frontier to `end`, of the target's rows, and claims room for `more` after them;
- * false: there are not enough pages. */
+/* Makes a span of the pairs from the frontier to `end`, made from the target's rows, and claims pages for it and for
+ * `more` pairs after it; false: there are not enough pages. */
 static bool make_span(state *c, const fr_draft_view *view, size_t end, size_t more, span *s) {
     size_t first = c->kv.length, count = end - first, kept = fr_smaller(c->waiting, count);
     if (c->missed) return false;
@@ -210,7 +213,8 @@ void fr_pairs_cut(fr_draft *draft, const fr_draft_view *view) {
     c->waiting = fr_smaller(c->waiting, view->kv->length - c->kv.length);
 }
 
-/* Keeps the target's rows up to that of pair `end` - 1 for later; false: there is no room, or no reason to wait. */
+/* Stores the target's rows up to that of pair `end` - 1 for later; false: there is no room, or the pairs are to be
+ * made now. */
 static bool keep_rows(state *c, const fr_draft_view *view, size_t end) {
     size_t seen = c->work->net->seen, kept = c->kv.length + c->waiting;
     if (!view->defers || c->missed || end - c->kv.length > c->room) return false;
@@ -220,8 +224,8 @@ static bool keep_rows(state *c, const fr_draft_view *view, size_t end) {
     return true;
 }
 
-/* Makes the pairs that are known by now. The pair of position p needs token p + 1, so the target's newest row may have
- * to wait for it. */
+/* Makes the pairs that can be made by now. The pair of position p needs token p + 1, so the target's newest row may
+ * have to wait. */
 fr_status fr_pairs_follow(fr_draft *draft, const fr_draft_view *view) {
     state *c = (state *)draft;
     size_t run = view->kv->length, end = run < view->length ? run : view->length - 1;
@@ -235,7 +239,7 @@ fr_status fr_pairs_follow(fr_draft *draft, const fr_draft_view *view) {
 
 /* ---------------------------------------------------------------------------------------------------------- propose */
 
-/* Adds the next draft to a proposal, from the scores of its last pair; returns true if its chain goes on. */
+/* Adds the next draft to a proposal, by the scores of its last pair; returns true if the chain goes on. */
 static bool take_draft(const workspace *w, fr_proposal *p, const float *logits) {
     const fr_scores scores = {.logits = logits, .ids = ids_of(w), .count = candidates(w)};
     const fr_model *target = w->drafter->target;
@@ -282,12 +286,13 @@ void fr_pairs_propose(fr_proposal *first) {
 
 /* ------------------------------------------------------------------------------------------------------------- open */
 
-/* A session may need more pages than the target's: its chain may reach past the page of the last position, the two
- * frontiers may lie in different pages, one of them shared, and its text may leave another one within a page. */
+/* A session may need this many pages more than for the target: its chain may reach past the page of the last position;
+ * the two frontiers may lie in different pages, one of which may be shared; and its text may leave a shared text in
+ * the middle of a page. */
 enum { OWN_PAGES = 4 };
 
-/* The most rows that are kept: together with a round's rows they cost hardly more than a single row in a forward of
- * the layer. */
+/* The most rows that are stored. Together with the rows of a round, they take hardly longer than a single row in a
+ * forward of the layer. */
 enum { KEPT_ROWS = 7 };
 
 static void lay_out_cache(fr_kv *kv, fr_arena *arena, const fr_pair_net *net, const fr_draft_sizes *sizes) {

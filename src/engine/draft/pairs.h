@@ -3,49 +3,52 @@
  *
  * In: timelines, and the target's rows as it runs them. Out: a chain of drafts for each timeline.
  *
- * Pair p is made of values known for position p and of token p + 1, and has slot p of the layer's cache. The known
- * values are those that the drafter reads of the target's row, or in a chain the output row of the pair before. The
- * output of the last pair p gives scores for token p + 2. A drafter defines how its pairs begin, and the layer
- * (fr_pair_net); the functions below are its method's. */
+ * Pair p is made of values known for position p and of token p + 1, and its K/V lies in slot p of the layer's cache.
+ * The known values are read from the target's row; in a chain, they are the output row of the pair before. The output
+ * of the last pair p gives scores for token p + 2. A drafter defines how its pairs begin, and the layer (fr_pair_net);
+ * the functions below are its method's. */
 #ifndef FR_SRC_ENGINE_DRAFT_PAIRS_H
 #define FR_SRC_ENGINE_DRAFT_PAIRS_H
 
 #include "src/engine/draft/draft.h"
 
 typedef struct fr_pair {
-    size_t position;        /* p */
-    int32_t id;             /* token p + 1 */
-    const float *embedding; /* the input embedding if it is not that of the id; otherwise NULL */
-    const float *known;     /* the values read of the target's row, or [hidden] the output of the pair before */
+    size_t position; /* p */
+    int32_t id;      /* token p + 1 */
+    /* the token's input embedding if it differs from that of its id, as in pictures; otherwise NULL */
+    const float *embedding;
+    /* the values read from the target's row, or in a chain the [hidden] output of the pair before */
+    const float *known;
 } fr_pair;
 
 typedef struct fr_pair_batch {
     const fr_drafter *drafter;
     const fr_pair *pairs; /* [count] */
     size_t count;
-    bool chained;                 /* they follow other pairs of their chains; otherwise the target's rows */
+    /* each pair follows the pair before in its chain; otherwise pairs are made from the target's rows */
+    bool chained;
     const fr_workspace *products; /* for the products of input */
-    float *input;                 /* [count, input_width], or less wide */
+    float *input;                 /* [count, input_width]; the columns may be fewer */
 } fr_pair_batch;
 
 /* The definition of a drafter by pairs; its own struct, fr_drafter.net, begins with it. */
 typedef struct fr_pair_net {
     const char *what;          /* the owner of the logits, for error lines */
-    const fr_trunk *trunk;     /* the trunk whose widths and rotary forms the layer has */
-    const fr_layer_spec *spec; /* its K/V is layer 0 of a cache of its own */
+    const fr_trunk *trunk;     /* the trunk that gives the layer's widths and rotary forms */
+    const fr_layer_spec *spec; /* spec of the layer, whose K/V is layer 0 of a cache of its own */
     const fr_layer *layer;
-    size_t seen;               /* values that it reads of each of the target's rows */
+    size_t seen;               /* values of each of the target's rows that pairs read */
     size_t input_width;        /* columns of the widest product at the beginning of pairs */
-    const float *norm;         /* [hidden] before the head; NULL: none */
-    bool carries_norm;         /* a pair passes its row on normed; otherwise as it is before the norm */
-    bool behind;               /* its rotary position is that of token p + 1; otherwise that of p */
+    const float *norm;         /* [hidden] the norm before the head; NULL: none */
+    bool carries_norm;         /* a pair passes its output on after the norm; otherwise before it */
+    bool behind;               /* a pair has the rotary position of token p + 1; otherwise that of p */
     const fr_matrix *head;     /* [candidates, hidden] */
-    const int32_t *candidates; /* the ids that it scores; NULL: all */
+    const int32_t *candidates; /* the ids that the head scores; NULL: all */
     float softcap;             /* softcap of the scores; 0: none */
     bool packed;               /* some matrix is packed */
 
-    /* Fills a->x, and a->input if the drafter uses that, for a batch's pairs, by the whole team; on return each row is
-     * complete for its owner. */
+    /* Computes a->x, and a->input if the drafter uses that, for the pairs of a batch, by the whole team. On return
+     * each row is complete for the thread that owns it. */
     void (*begin)(const fr_team *team, const fr_pair_batch *batch, fr_activations *a);
 } fr_pair_net;
 

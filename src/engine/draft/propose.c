@@ -1,7 +1,7 @@
 /* Calls the methods of several sessions for proposals: see draft.h.
  *
- * Proposals are linked into lists, which need no memory for any number of sessions; a method that asks others makes
- * new lists. */
+ * Proposals are linked into lists, which take no memory however many sessions there are; a method that asks other
+ * methods makes lists of its own. */
 #include "src/engine/draft/draft.h"
 
 /* Takes all proposals with the first one's method out of a list, in their order; gives the list of the others. */

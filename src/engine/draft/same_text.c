@@ -1,4 +1,4 @@
-/* Keeps a text in two vocabularies: see same_text.h. */
+/* Keeps a text in the ids of a second vocabulary: see same_text.h. */
 #include "src/engine/draft/same_text.h"
 
 #include <string.h>
@@ -7,10 +7,11 @@
 #include "base/sizes.h"
 #include "src/language/tokenizer/tokenizer_parts.h"
 
-/* The bytes of a stretch that is tokenized at a time; there is room for an anchor in front of it. */
+/* The bytes that are tokenized at a time; there is room for an anchor before them. */
 enum { STRETCH = 4096, ANCHOR = 1 };
 
-/* The newest ids that are made anew as the text grows: the least, and the most to find a word's beginning. */
+/* The number of newest ids that are tokenized again as the text grows: at least AGAIN, and up to AGAIN_MAX to reach
+ * the beginning of a word. */
 enum { AGAIN = 3, AGAIN_MAX = 16 };
 
 typedef struct stretch {
@@ -20,7 +21,7 @@ typedef struct stretch {
 
 /* ----------------------------------------------------------------------------------------------------------- tokens */
 
-/* Returns true if the token stands for no part of a text. */
+/* Returns true if the token prints nothing, so that it is a mark in the text. */
 static bool is_mark(const fr_tokenizer *tokenizer, int32_t id) {
     fr_token_kind kind = fr_token_kind_of(tokenizer, id);
     return kind == FR_TOKEN_CONTROL || kind == FR_TOKEN_UNKNOWN || kind == FR_TOKEN_NONE;
@@ -36,16 +37,16 @@ static size_t length_of(const fr_tokenizer *tokenizer, int32_t id) {
     return is_mark(tokenizer, id) ? 1 : printed(tokenizer, id).length;
 }
 
-/* Counts the ids at the end that together print `length` bytes; 0 if none do. */
+/* Counts the last ids that together print `length` bytes; 0 if no number of them does. */
 static size_t printing(const fr_tokenizer *tokenizer, const int32_t *ids, size_t count, size_t length) {
     size_t bytes = 0, taken = 0;
     while (taken < count && bytes < length) bytes += printed(tokenizer, ids[count - ++taken]).length;
     return bytes == length ? taken : 0;
 }
 
-/* Tokenizes a stretch inside a text. Some tokenizers put a space before a text, which must not happen here: there the
- * stretch is tokenized after a line break, whose ids are then left out. *first: the first id that counts. The stretch
- * has ANCHOR bytes of room in front. */
+/* Tokenizes a part of a text. Some tokenizers put a space before a text, which must not happen here: for these the
+ * part is tokenized after a line break, whose ids are then left out. *first: the first id that counts. `text` has
+ * ANCHOR bytes of room before it. */
 static fr_status tokenize_inside(const fr_tokenizer *tokenizer, char *text, size_t length, int32_t **ids, size_t *first,
                                  size_t *count) {
     *first = 0;
@@ -77,12 +78,12 @@ static size_t end_of_text(const fr_same_text *t) {
     return t->known ? t->from_ends[t->known - 1] : 0;
 }
 
-/* Gives the offset up to which the other's ids reach. */
+/* Gives the offset in the text up to which the other vocabulary's ids reach. */
 static size_t reached(const fr_same_text *t) {
     return t->count > t->begin ? t->ends[t->count - 1] : start_of_text(t);
 }
 
-/* Gives the timeline's id that the byte at an offset belongs to. */
+/* Gives the index of the timeline's id to which the byte at an offset belongs. */
 static size_t id_at(const fr_same_text *t, size_t offset) {
     size_t low = t->origin, high = t->known;
     while (low < high) {
@@ -109,8 +110,8 @@ static bool append(fr_same_text *t, int32_t id, size_t end) {
     return true;
 }
 
-/* Appends the other's ids of a stretch that ends at an offset; they count as one token if they don't print the
- * stretch. */
+/* Appends the other vocabulary's ids of a part of the text that ends at an offset. If they don't print exactly that
+ * part, they count as one token. */
 static bool append_stretch(fr_same_text *t, char *bytes, size_t length, size_t end) {
     int32_t *ids;
     size_t first, count, at = 0;
@@ -129,7 +130,7 @@ static bool append_stretch(fr_same_text *t, char *bytes, size_t length, size_t e
     return room;
 }
 
-/* Gives the other's token for a mark, -1: none. The end of a text is a mark in both. */
+/* Gives the other vocabulary's token for a mark; -1: it has none. The end of a text is a mark in both. */
 static int32_t same_mark(const fr_same_text *t, int32_t id) {
     const char *text = fr_token_text(t->from, id, NULL);
     int32_t same = text ? fr_tokenizer_id(t->to, text) : -1;
@@ -141,7 +142,8 @@ static bool append_mark(fr_same_text *t, int32_t id, size_t end) {
     stretch text = printed(t->from, id);
     int32_t same = same_mark(t, id);
     bool begins = id == fr_tokenizer_bos(t->from);
-    if (begins && t->begin && t->count == t->begin) return true; /* the other's text begins with its own mark */
+    /* the other vocabulary's text has its own mark at the beginning */
+    if (begins && t->begin && t->count == t->begin) return true;
     if (same >= 0) return append(t, same, end);
     if (begins || text.length == 0 || text.length > STRETCH) return true;
     memcpy(t->bytes + ANCHOR, text.bytes, text.length);
@@ -151,7 +153,7 @@ static bool append_mark(fr_same_text *t, int32_t id, size_t end) {
     return room;
 }
 
-/* Appends the mark at an offset, or a stretch of text up to the next one, and moves the offset past it. */
+/* Appends the mark at an offset, or the text up to the next mark, and moves the offset past it. */
 static bool append_next(fr_same_text *t, const int32_t *ids, size_t *offset) {
     size_t id = id_at(t, *offset), length = 0;
     if (is_mark(t->from, ids[id])) return append_mark(t, ids[id], *offset = t->from_ends[id]);
@@ -186,7 +188,7 @@ void fr_same_text_cut(fr_same_text *t, size_t told) {
     t->stands = fr_smaller(t->stands, t->count);
 }
 
-/* Drops the newest ids, which the text that follows may change, back to the beginning of a word. */
+/* Drops the newest ids, back to the beginning of a word, because the text that follows may change them. */
 static void go_back(fr_same_text *t) {
     bool word = false, border = true;
     for (size_t gone = 0; t->count > t->begin; gone++) {

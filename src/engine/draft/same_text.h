@@ -1,16 +1,18 @@
 /* A text in the ids of another vocabulary, kept along with a timeline that grows and is cut.
  *
- * In: a timeline's ids, and the tokenizers of both vocabularies. Out: the other's ids of the same text, of which as
- * few change as possible when the text grows; and, the other way, the timeline's ids for a drafter's continuation.
+ * In: a timeline's ids, and the tokenizers of both vocabularies. Out: the other vocabulary's ids of the same text, of
+ * which as few as possible change when the text grows; and, in the other direction, the timeline's ids for a drafter's
+ * continuation.
  *
- * The text is the bytes that its tokens print; both vocabularies' ids end at offsets of it. As it grows, the other's
- * newest ids may become wrong (" hel", when the word becomes " hello"), so they are made anew from a border between
- * words. A token without bytes of its own, a control token or an id of no token, counts as one byte. It becomes the
- * other's token of the same text if there is one; otherwise its text is spelt out. If the other's ids don't print a
- * stretch as it is (the other folds letters, or has no token for one), all ids of the stretch count as one token.
+ * The text is the bytes that its tokens print; both vocabularies' ids end at offsets of it. As the text grows, the
+ * other vocabulary's newest ids may become wrong (" hel", when the word becomes " hello"), so they are tokenized again
+ * from the beginning of a word. A token without bytes of its own, a control token or an id of no token, counts as one
+ * byte. It becomes the other vocabulary's token with the same name if there is one; otherwise its name is tokenized as
+ * text. If the other vocabulary's ids don't print a part of the text unchanged (because it folds letters, or has no
+ * token for one), all ids of that part count as one token.
  *
- * A text that is too long for the room loses its first half. Tokenizing takes memory from the heap, in proportion to
- * the new text. */
+ * If a text is too long for its room, its first half is dropped. Tokenizing takes memory from the heap, in proportion
+ * to the new text. */
 #ifndef FR_SRC_ENGINE_DRAFT_SAME_TEXT_H
 #define FR_SRC_ENGINE_DRAFT_SAME_TEXT_H
 
@@ -23,30 +25,30 @@ typedef struct fr_same_text {
     size_t *from_ends;             /* [context] the offsets at which the timeline's ids end in the text */
     size_t origin, known;          /* the text is that of the timeline's ids [origin, known) */
     size_t room;
-    int32_t *ids; /* [room] the other's ids */
-    size_t *ends; /* [room] the offsets at which they end; ids that count as one token have the same */
+    int32_t *ids; /* [room] the other vocabulary's ids */
+    size_t *ends; /* [room] the offsets at which these end; ids that count as one token have the same offset */
     size_t count;
     size_t begin;  /* the number of ids with which every text begins */
-    size_t stands; /* ids before it have not changed since the owner last set it */
-    char *bytes;   /* a stretch of the text */
+    size_t stands; /* ids before this index have not changed since the owner last set it */
+    char *bytes;   /* room for a part of the text */
 } fr_same_text;
 
-/* Gives the room for the other's ids of a timeline of this length. */
+/* Gives the room for the other vocabulary's ids of a timeline of this length. */
 size_t fr_same_text_room(size_t context);
 
 /* Takes its memory, or measures it; tokenizers NULL while measuring. */
 void fr_same_text_layout(fr_same_text *text, fr_arena *arena, const fr_tokenizer *from, const fr_tokenizer *to,
                          size_t context);
 
-/* Cuts the text after the timeline has been cut: ids before `told` are as they were. */
+/* Cuts the text after the timeline was cut. The timeline's ids before `told` are unchanged. */
 void fr_same_text_cut(fr_same_text *text, size_t told);
 
-/* Makes the text that of a timeline, whose ids before `told` are as they were. Returns false if no part of it fits, or
- * if there is no memory; then the text is empty. */
+/* Makes the text that of a timeline, whose ids before `told` are unchanged. Returns false if no part of the text fits,
+ * or if there is no memory; then the text is empty. */
 bool fr_same_text_follow(fr_same_text *text, const int32_t *ids, size_t length, size_t told);
 
-/* Translates ids of the other vocabulary, said after the text, into the timeline's: at most `most`, up to the first
- * that is no text or not the text that was said. */
+/* Translates ids of the other vocabulary that continue the text into the timeline's ids: at most `most`, and only up
+ * to the first id that is no text or that can't be translated exactly. */
 size_t fr_same_text_back(fr_same_text *text, const int32_t *said, size_t count, int32_t *ids, size_t most);
 
 /* Copies a text into another one that was laid out alike. */

@@ -19,7 +19,8 @@ void fr_suffix_reset(fr_suffix_index *index) {
     index->count = index->match = index->end = index->steps = 0;
 }
 
-/* Multiplication by an odd number near 2^64 over the golden ratio; the high bits are the well mixed ones. */
+/* Finds an edge's bucket by multiplication with an odd number near 2^64 over the golden ratio, which mixes the high
+ * bits best. */
 static uint32_t *bucket_of(const fr_suffix_index *index, uint32_t state, int32_t id) {
     uint64_t key = ((uint64_t)state << 32 | (uint32_t)id) * 0x9e3779b97f4a7c15u;
     key = (key ^ key >> 29) * 0xbf58476d1ce4e5b9u;
@@ -42,7 +43,7 @@ static void add_edge(fr_suffix_index *index, uint32_t from, int32_t id, uint32_t
     index->steps++;
 }
 
-/* Splits off the substrings of `state` of up to `length` ids, as they now end at one more place than the longer
+/* Splits off the substrings of `state` of up to `length` ids, because they now end at one more place than the longer
  * ones. */
 static uint32_t split(fr_suffix_index *index, uint32_t state, uint32_t length) {
     uint32_t copy = index->state_count++;
@@ -54,7 +55,7 @@ static uint32_t split(fr_suffix_index *index, uint32_t state, uint32_t length) {
     return copy;
 }
 
-/* Adds the state of the whole text and `id`, and gives it. */
+/* Adds the state of the whole text with `id` appended, and gives the state. */
 static uint32_t extend(fr_suffix_index *index, int32_t id) {
     fr_suffix_state *states = index->states;
     uint32_t whole = index->state_count++, at = index->last;
@@ -81,8 +82,8 @@ static uint32_t extend(fr_suffix_index *index, int32_t id) {
 }
 
 /* Updates the match with a new id: the match grows by it, or shrinks to the longest suffix in the automaton, of at
- * most `longest` ids. From the old match's state the edge leads to the match's new state or one below it in the tree
- * of links, from which the loop climbs. The depth of links grows by at most one an id, so the climbs of all ids
+ * most `longest` ids. The edge from the old match's state leads to the new match's state, or to one below it in the
+ * tree of links, from which the loop climbs. The depth in that tree grows by at most one with each id, so all climbs
  * together take no more steps than there are ids. */
 static void follow(fr_suffix_index *index, int32_t id) {
     fr_suffix_state *states = index->states;
@@ -94,7 +95,7 @@ static void follow(fr_suffix_index *index, int32_t id) {
         index->steps++;
     }
     index->end = states[index->active].end;
-    states[index->active].end = (uint32_t)index->count; /* the next match of this state is found here */
+    states[index->active].end = (uint32_t)index->count; /* a later match of this state is found at this place */
 }
 
 void fr_suffix_add(fr_suffix_index *index, int32_t id) {

@@ -7,7 +7,7 @@
  * A state is a set of substrings that end at the same places of the text, the longest of them `length` ids long;
  * `link` leads to the state of the longest suffix that ends at more places. So the link of the whole text's state is
  * the longest suffix that occurred before. Source: Blumer et al. 1985, "The smallest automaton recognizing the
- * subwords of a text"; edges lie in a hash table, as there are many ids. */
+ * subwords of a text"; edges lie in a hash table, because a vocabulary has many ids. */
 #ifndef FR_SRC_ENGINE_DRAFT_SUFFIX_INDEX_H
 #define FR_SRC_ENGINE_DRAFT_SUFFIX_INDEX_H
 
@@ -32,23 +32,24 @@ typedef struct fr_suffix_index {
     fr_suffix_edge *edges;   /* [3 * capacity + 1] edge 0 is none */
     uint32_t *buckets;       /* [1 << bits] */
     unsigned bits;
-    size_t capacity, longest; /* ids that fit; longer matches than this are not told apart */
+    size_t capacity, longest; /* capacity: ids that fit; longest: matches longer than this are not distinguished */
     size_t count;             /* ids so far */
     uint32_t state_count, edge_count;
     uint32_t last;   /* the state of the whole text */
     uint32_t active; /* the state of the match */
 
     size_t match; /* the number of ids at the end of the text that occurred before, at most `longest` */
-    size_t end;   /* if match > 0: the ids before `end` of the text are such a place, end < count */
+    size_t end;   /* if match > 0: the earlier occurrence ends after `end` ids of the text, end < count */
     size_t steps; /* steps taken so far, for the tests */
 } fr_suffix_index;
 
-/* Takes its memory, 100 to 108 bytes an id; pages are touched as the text grows. capacity: below 2^30. */
+/* Takes its memory from an arena, 100 to 108 bytes for each id; pages are touched only as the text grows. capacity:
+ * below 2^30. */
 void fr_suffix_layout(fr_suffix_index *index, fr_arena *arena, size_t capacity, size_t longest);
 
 void fr_suffix_reset(fr_suffix_index *index);
 
-/* Appends one of at most `capacity` ids. */
+/* Appends an id. At most `capacity` ids fit. */
 void fr_suffix_add(fr_suffix_index *index, int32_t id);
 
 #endif

@@ -8,8 +8,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Candidate i is token ids[i], or token i if ids is NULL, and has logits[i]; -infinity: it can't be drawn. *best: the
- * index of the largest, the first of equals; -1: not all are finite; best NULL: not computed. */
+/* Candidate i is token ids[i], or token i if ids is NULL. Its score is logits[i]; -infinity means that it can't be
+ * drawn. *best: the index of the largest, the first of equals; -1: some are not finite; best NULL: not computed. */
 typedef struct fr_scores {
     const float *logits;
     const int32_t *ids;
@@ -17,20 +17,22 @@ typedef struct fr_scores {
     const int64_t *best;
 } fr_scores;
 
-/* The tokens before a draw, whose position is length + drafted. */
+/* The tokens before the one that is drawn, whose position is length + drafted. */
 typedef struct fr_past {
     const int32_t *ids, *drafts;
     size_t length, drafted;
 } fr_past;
 
-/* compares: the drafter's distributions are compared with the target's, so a proposal's length must not depend on the
- * ids that were drawn.
+/* compares: the drafter's distributions are compared with the target's, so the length of a proposal must not depend on
+ * the ids that were drawn.
  *
- * keep: the distributions of the last proposal's first `depths` drafts still count; other drafts are taken as certain.
- * tell: gives the distribution of a draft, by token, with this sum; the array must stay in place until the next
- * proposal.
+ * pick: gives the token at depth past->drafted of a proposal; -1 if none is left.
  *
- * pick: gives the token at depth past->drafted of a proposal, -1 if none is left. */
+ * keep: the distributions of the first `depths` drafts of the last proposal still count; other drafts are taken as
+ * certain.
+ *
+ * tell: gives the distribution of a draft, the weight of each token and their sum; the array must stay in place until
+ * the next proposal. */
 typedef struct fr_token_picker {
     bool compares;
     int32_t (*pick)(void *sampler, const fr_scores *scores, const fr_past *past);

@@ -13,7 +13,7 @@
 #include <stdint.h>
 
 /* Counts the accepted drafts: the longest prefix with drafts[i] == choices[i]. choices: the target's choice after each
- * of the count + 1 verified rows; row i's choice counts only if all drafts before it are accepted. */
+ * of the count + 1 verified rows. The choice of row i counts only if all drafts before it are accepted. */
 size_t fr_accept_greedy(const int64_t *choices, const int32_t *drafts, size_t count);
 
 /* A distribution: candidate i, which is token ids[i], has the probability weight[i] / total. */
@@ -30,12 +30,12 @@ double fr_probability(const fr_distribution *p, int32_t id);
 /* Returns true if a draft with the probabilities p and q is accepted: u < p / q. u is uniform in (0, 1). */
 bool fr_accept_draft(double p, double q, double u);
 
-/* Draws a token: the first candidate at which the sum of the probabilities, in their order, exceeds u; -1 if none has
- * any. */
+/* Draws a token: the first candidate at which the sum of the probabilities so far exceeds u; -1 if all probabilities
+ * are 0. */
 int32_t fr_sample(const fr_distribution *p, double u);
 
-/* Draws a token in the same way from max(p - q, 0), normalized; from p itself if nothing is left of that. q's
- * candidate i is token i. q NULL: the draft has all of q's probability. */
+/* Draws a token in the same way from max(p - q, 0), normalized, or from p itself if that is 0 everywhere. q's
+ * candidate i is token i. q NULL: the draft has probability 1 in q. */
 int32_t fr_sample_residual(const fr_distribution *p, const fr_distribution *q, int32_t draft, double u);
 
 #endif

@@ -23,7 +23,7 @@ typedef struct fr_async_draft {
     fr_worker *worker; /* NULL until something is submitted */
     fr_async_state state;
     fr_draft_view view;         /* of the session at the time of submitting */
-    fr_draft_depth_part drafts; /* drafts that were asked for and proposed */
+    fr_draft_depth_part drafts; /* drafts asked for, and drafts proposed */
 } fr_async_draft;
 
 fr_status fr_async_draft_submit(fr_session *session);
@@ -35,13 +35,13 @@ fr_status fr_async_draft_wait(fr_session *session, int32_t *ids, size_t *count);
 /* Takes the submitted drafts for a round, at most `limit` of them; afterwards there are none. */
 fr_status fr_async_draft_take(fr_session *session, size_t limit, fr_draft_depth_part *drafts);
 
-/* Drops the session's submitted drafts; fr_async_draft_close also ends the thread. Both first wait for drafts that are
- * under way, also for another session's of the engine, as all take pages from the same pools. */
+/* Drops the session's submitted drafts; fr_async_draft_close also ends the thread. Both first wait for all drafts that
+ * the engine is making, also for other sessions, because all take pages from the same pools. */
 void fr_async_draft_cancel(fr_session *session);
 void fr_async_draft_close(fr_session *session);
 
-/* Drafts up to `steps` ids at once, each the one with the largest logit, and keeps none of them. logits: NULL, or room
- * for [steps, vocab]. */
+/* Makes up to `steps` drafts at once, each the id with the largest logit, and keeps none of them. logits: NULL, or
+ * room for [steps, vocab]. */
 fr_status fr_async_draft_now(fr_session *session, size_t steps, int32_t *ids, size_t *count, float *logits);
 
 #endif

@@ -14,7 +14,8 @@ static bool same_block(const fr_session *a, const fr_session *b, size_t block) {
 /* Counts the whole blocks that both timelines begin with. */
 static size_t common_blocks(const fr_session *a, const fr_session *b) {
     size_t blocks = fr_smaller(a->length, b->length) / FR_KV_PAGE, n = fr_smaller(a->path.length, b->path.length);
-    while (n && a->path.nodes[n - 1] != b->path.nodes[n - 1]) n--; /* the same node: all before it are the same */
+    /* equal nodes mean that all nodes before them are equal */
+    while (n && a->path.nodes[n - 1] != b->path.nodes[n - 1]) n--;
     while (n < blocks && same_block(a, b, n)) n++;
     return n;
 }
@@ -33,9 +34,9 @@ static void ask_for_states(fr_session *leader, size_t position) {
     if (leader->awaited_count < FR_RECURRENT_POINTS) leader->awaited[leader->awaited_count++] = position;
 }
 
-/* Returns true if the leader will leave states that the session can begin from, and asks it to. States can't be cut,
- * so they must be left where the common part ends: before the last position of a page, where a drafter can go on as
- * well. */
+/* Returns true if the leader will store states from which the session can begin, and asks it to do so. States can't be
+ * cut, so they must be stored where the common part ends: before the last position of a page, where a drafter can
+ * continue as well. */
 static bool states_are_coming(const fr_session *s, fr_session *leader, size_t common) {
     size_t end = common * FR_KV_PAGE, ahead = leader->kv.length;
     if (end < s->kv.length + 2 || ahead < s->kv.length || ahead >= end || leader->kv.recurrent.at + 1 >= end)

@@ -1,11 +1,10 @@
 /* Lets prompts that begin alike and come together share the work: one session runs the common part, the others wait
  * for its pages.
  *
- * In: a session whose prompt waits, and the slices that a round has so far. Out: true if one of these is computing
- * pages that the session would begin with next. The session is then left out of the round, and finds the pages once
- * they are whole (fr_session_reuse). A session waits only for one that runs in the same round and comes before it
- * there, and the question is asked anew in each round: if the other session ends, fails or is left out, the next one
- * goes on after the pages that there are. */
+ * In: a session whose prompt waits, and the slices that a round has so far. Out: true if one of these slices computes
+ * the pages that the session needs next. The session is then left out of the round, and finds the pages once they are
+ * whole (fr_session_reuse). A session waits only for one that comes before it in the same round, and each round
+ * decides anew: if the other session ends, fails or is left out, the next one continues after the pages that exist. */
 #ifndef FR_SRC_ENGINE_SESSION_AWAIT_H
 #define FR_SRC_ENGINE_SESSION_AWAIT_H
 

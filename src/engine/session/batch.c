@@ -35,8 +35,8 @@ static bool is_prompt(const fr_batch_slice *slice) {
     return slice->session->phase == FR_PHASE_PENDING;
 }
 
-/* Counts the slice's rows that stay on the timeline whatever their logits say: before drafts, the row of the last id;
- * of a prompt, all but its last row, which a copy of the session runs once more. */
+/* Counts the slice's rows that stay on the timeline in any case. If drafts are verified, that is the row of the last
+ * id. Of a prompt, it is all rows but the last, which a copy of the session runs again. */
 static size_t certain_rows(const fr_batch_slice *slice) {
     return is_prompt(slice) ? slice->rows - slice->heads : 1;
 }
@@ -60,15 +60,14 @@ static void claim_far(fr_batch_slice *slice) {
     slice->heads = is_prompt(slice) ? 0 : slice->rows;
 }
 
-/* Takes pages for prompts before drafts, so that drafts take no page that a row needs which would run without
- * drafts. */
+/* Takes pages for prompts before drafts, so that no draft takes a page which a row needs that must run. */
 static void claim_pages(fr_batch_slice *slices, size_t count) {
     for (int drafts = 0; drafts < 2; drafts++)
         for (fr_batch_slice *slice = slices; slice < slices + count; slice++)
             if (is_prompt(slice) != drafts) claim_far(slice);
 }
 
-/* Places the rows without logits and returns their number. *keep: the number of these whose hidden rows are never
+/* Places the rows without logits and returns their number. *keep: how many of them have hidden rows that are never
  * read. */
 static size_t place_plain(fr_batch_slice *slices, size_t count, size_t *keep) {
     size_t rows = 0;
@@ -95,7 +94,7 @@ static size_t place_heads(fr_engine *e, fr_batch_slice *slices, size_t count, si
                       plain ? (int32_t)(slice->at + plain) - 1 : -1);
         s->logits = e->logits + (rows - first) * vocab;
         s->best = e->best + (rows - first);
-        s->run = e->runs + 1; /* the forward that comes next */
+        s->run = e->runs + 1; /* the number of the forward that comes next */
         rows += slice->heads;
     }
     return rows;

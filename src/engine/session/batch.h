@@ -14,12 +14,12 @@
 /* Describes one session's rows of a batch. */
 typedef struct fr_batch_slice {
     fr_session *session;
-    size_t rows;         /* ids on its timeline, or drafts after it; out: without rows that got no page */
-    size_t heads;        /* the last rows, whose logits are wanted; out: those of them that were run */
+    size_t rows;         /* in: ids on the timeline, or drafts after it; out: only the rows that got a page */
+    size_t heads;        /* in: the last rows, whose logits are wanted; out: how many of them were run */
     size_t at, heads_at; /* out: index in the batch of the first row without logits, and with logits */
 } fr_batch_slice;
 
-/* Takes the page of the slice's first rows. Returns FR_MEMORY if there is none: the slice can't be run. */
+/* Takes the page of the slice's first rows. Returns FR_MEMORY if there is none; then the slice can't be run. */
 fr_status fr_batch_admit(const fr_batch_slice *slice);
 
 /* Runs the slices of one engine's sessions in one forward. All must be admitted, and no session may occur twice; there
@@ -27,8 +27,8 @@ fr_status fr_batch_admit(const fr_batch_slice *slice);
  * those of its rows with logits. */
 void fr_batch_run(fr_engine *engine, fr_batch_slice *slices, size_t count);
 
-/* Gives what a draft method sees of the slice's row of that index, until the next forward. Rows without logits are
- * computed for this only if the session's method follows. */
+/* Gives the values of the slice's row of this index that a draft method reads, until the next forward. Rows without
+ * logits have such values only if the session's method follows. */
 const float *fr_batch_slice_hidden(const fr_batch_slice *slice, size_t row);
 
 /* Puts `count` ids of a session's timeline, from a position on, into the rows of its engine's batch from `at` on.

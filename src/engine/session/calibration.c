@@ -1,7 +1,7 @@
 /* Learns how often drafts of a given probability are accepted: see calibration.h. */
 #include "src/engine/session/calibration.h"
 
-#define FADE  (1.0 / 256) /* share of what a bin knows that each try makes it forget */
+#define FADE  (1.0 / 256) /* share of its counts that a bin forgets with each try */
 #define PRIOR 8.0         /* a guess counts as this many tries */
 
 void fr_calibration_learn(fr_calibration *calibration, const float *chances, size_t verified, size_t accepted) {

@@ -1,15 +1,15 @@
-/* Learns how often drafts are accepted to which the drafter itself gave a certain probability.
+/* Learns how often drafts of a given probability are accepted. The probability is the one that the drafter gave.
  *
  * In: the probabilities of drafts that were verified, and how many of these were accepted. Out: for each depth and
- * each bin of probabilities, the share of drafts that were accepted if all before them were. A bin that has seen
- * little is guessed from the same bin over all depths, and that one from its probability alone. All counts fade,
- * because the text that is drafted changes. */
+ * each bin of probabilities, the share of drafts that were accepted if all before them were. A bin with few counts is
+ * guessed from the same bin over all depths, and that one from its probability alone. Old counts fade, because the
+ * text changes. */
 #ifndef FR_SRC_ENGINE_SESSION_CALIBRATION_H
 #define FR_SRC_ENGINE_SESSION_CALIBRATION_H
 
 #include "src/engine/draft/draft_gain.h"
 
-/* Counts hits among tries; both fade. */
+/* Counts hits among tries; old counts of both fade. */
 typedef struct fr_draft_rate {
     double hits, tries;
 } fr_draft_rate;

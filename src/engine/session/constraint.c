@@ -8,8 +8,9 @@
 #include "base/error.h"
 
 #define FREE         UINT32_MAX /* the state after the end of a sequence */
-#define FORCED_BYTES 128        /* bytes that are looked ahead */
-#define FEW          8          /* if at most one id in this many is allowed, they become candidates, not a row */
+#define FORCED_BYTES 128        /* bytes that are looked ahead for forced text */
+/* if at most one id in this many is allowed, the allowed ids become a list of candidates instead of a row */
+#define FEW          8
 
 fr_status fr_constraint_set(fr_constraint *c, fr_grammar *grammar, const fr_model *model, size_t vocab, size_t room) {
     fr_constraint set = {.grammar = grammar, .model = model, .begin = SIZE_MAX, .sweeps = SIZE_MAX};
@@ -69,7 +70,7 @@ static fr_status make_room(fr_constraint *c) {
     return FR_OK;
 }
 
-/* Finds the state after past's ids and drafts. States that are known already for the same ids are not computed
+/* Finds the state after past's ids and drafts. States of the same ids that are known already are not computed
  * again. */
 static fr_status follow(fr_constraint *c, const fr_past *past, uint32_t *state) {
     size_t end = past->length + past->drafted, kept = 0;
@@ -141,7 +142,7 @@ static size_t gather(const uint64_t *words, size_t count, const float *row, floa
     return kept;
 }
 
-/* Gives for four bits of a mask four lanes: all bits are set in the lanes that stay. */
+/* Gives four masks for four bits: all bits are set in the mask of each logit that stays. */
 static const uint32_t STAYS[16][4] = {
 #define LANES(bits) \
     { -(bits & 1u), -(bits >> 1 & 1u), -(bits >> 2 & 1u), -(bits >> 3 & 1u) }
@@ -152,7 +153,7 @@ static const uint32_t STAYS[16][4] = {
 
 #define BITS_OF_NEVER 0xFF800000u /* -infinity */
 
-/* Copies 64 logits of which some are allowed; the others become -infinity. */
+/* Copies 64 logits, of which only some are allowed, and sets the others to -infinity. */
 static void put_some(uint64_t word, const float *row, float *logits) {
     uint32_t lanes[64];
     memcpy(lanes, row, sizeof lanes);
@@ -199,15 +200,17 @@ fr_status fr_constraint_cut(fr_constraint *c, const fr_past *past, size_t *allow
     bool allows = true;
     for (before.drafted = 0; allows && before.drafted < past->drafted; before.drafted += allows) {
         fr_status status = fr_constraint_allows(c, &before, past->drafts[before.drafted], &allows);
-        if (status == FR_INPUT) break; /* more work than is allowed: the target's row reports it if it is reached */
+        /* the grammar took too much work: if the target's row comes to this place, it reports the failure */
+        if (status == FR_INPUT) break;
         FR_TRY(status);
     }
     *allowed = before.drafted;
     return FR_OK;
 }
 
-/* Makes drafts of forced bytes: a token that is named by its id, or the tokens of the text before the first such
- * token. The last token of a text may go on after the forced bytes, so it is left out unless it is the only one. */
+/* Makes drafts of forced bytes: either a token that is named by its id, or the tokens of the text before the first
+ * such token. The last token of the text may be longer than the forced bytes, so it is left out unless it is the only
+ * one. */
 static fr_status take_ids(const fr_constraint *c, const char *bytes, size_t length, size_t limit, int32_t *drafts,
                           size_t *count) {
     int32_t *ids;
@@ -227,7 +230,7 @@ static fr_status take_ids(const fr_constraint *c, const char *bytes, size_t leng
     return FR_OK;
 }
 
-/* Returns true for a token that is named by its id but whose bytes are not all there. */
+/* Returns true if the bytes begin with a token that is named by its id, but end before the id is complete. */
 static bool begins_short(const char *bytes, size_t length) {
     return (uint8_t)*bytes == FR_TOKEN_SIGN && length < FR_TOKEN_SIZE;
 }

@@ -1,8 +1,8 @@
 /* Applies a grammar to a session: finds the ids that its text may go on with.
  *
  * In: the timeline's ids, drafts after them, rows of logits. Out: scores without the ids that the grammar forbids, and
- * drafts up to the first that it forbids. All of it is a function of the text's ids alone, so drafts change no token.
- * The text begins after a prompt. An id that ends a sequence is allowed where the grammar's text may end; after it
+ * drafts up to the first that it forbids. Everything depends only on the text's ids, so drafts change no token. The
+ * text begins after a prompt. An id that ends a sequence is allowed if the grammar's text may end there; after it
  * every id is allowed. */
 #ifndef FR_SRC_ENGINE_SESSION_CONSTRAINT_H
 #define FR_SRC_ENGINE_SESSION_CONSTRAINT_H
@@ -36,17 +36,17 @@ void fr_constraint_begin_at(fr_constraint *constraint, size_t position);
 /* Sets *allows to true if the id may follow. */
 fr_status fr_constraint_allows(fr_constraint *constraint, const fr_past *past, int32_t id, bool *allows);
 
-/* Reduces a whole row of scores to the ids that may follow. Few ids become candidates in `logits` and `ids`, in their
- * order. Many become a row in `logits`, with -infinity for all ids that may not follow; so do few if ids is NULL. Each
- * array has room for a row, and the row may lie in `logits`. */
+/* Reduces a whole row of scores to the ids that may follow. If these are few, they become candidates in `logits` and
+ * `ids`, in their order. If they are many, or if ids is NULL, the result is a row in `logits`, with -infinity for all
+ * ids that may not follow. Each array has room for a row, and the given row may lie in `logits`. */
 fr_status fr_constraint_mask(fr_constraint *constraint, const fr_past *past, fr_scores *scores, float *logits,
                              int32_t *ids);
 
-/* Counts the drafts that are allowed, among past->drafted, up to the first that is not. */
+/* Counts how many of past->drafted drafts are allowed, up to the first one that is not. */
 fr_status fr_constraint_cut(fr_constraint *constraint, const fr_past *past, size_t *allowed);
 
-/* Makes drafts of the bytes that must follow past->length ids, at most `limit`; there are few or none if little is
- * forced. */
+/* Makes drafts, at most `limit`, of the bytes that must follow past->length ids. There are few or none if the grammar
+ * forces few bytes. */
 fr_status fr_constraint_forced(fr_constraint *constraint, const fr_past *past, size_t limit, int32_t *drafts,
                                size_t *count);
 

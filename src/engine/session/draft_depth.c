@@ -1,4 +1,4 @@
-/* Chooses the drafts that pay: see draft_depth.h. */
+/* Chooses the number of drafts: see draft_depth.h. */
 #include "src/engine/session/draft_depth.h"
 
 #include <math.h>
@@ -7,8 +7,8 @@
 
 /* Tuned in the simulations of tests/engine/session/test_draft_depth.c, where the optimum is flat: half or double of
  * FADE, PRIOR or ALLOWANCE moves the mean of all cases by less than 0.5%. */
-#define FADE          (1.0 / 64)  /* share of what is known of drafts that each round forgets */
-#define FADE_USUAL    (1.0 / 256) /* share of the usual rate that each try forgets */
+#define FADE          (1.0 / 64)  /* share of its counts of drafts that a timeline forgets with each round */
+#define FADE_USUAL    (1.0 / 256) /* share of its counts that the usual rate forgets with each try */
 #define PRIOR         4.0         /* a guess counts as this many tries */
 #define FIRST_GUESS   0.6         /* rate of acceptance before any try */
 #define FIRST_TRIES   8.0         /* this guess counts as so many tries */
@@ -19,39 +19,43 @@
 #define CHEAP         0.05        /* a try that loses at most this share of a round */
 #define LAST_CHEAP    8           /* comes again after at most so many rounds */
 #define FIRST_DEAR    1.7         /* if two drafts cost less than this many first ones, the first is dear */
-#define FOLLOWED      7           /* missed tokens that cost nothing beside a first draft */
-#define FOLLOW_ROUNDS 32.0        /* least number of rounds over which following more of them is spread */
-#define FOLLOW_GUESS  (1.0 / 16)  /* guess for following one of them, as a share of a draft's time */
-#define FEW           4           /* following fewer of them takes too little time to measure */
-#define ALMOST_ALONE  0.8         /* at this share of their cost alone, drafts do not share a step */
-#define LONGER        2           /* a chain that ends by its probabilities may be this many times the mean one */
-#define SHARE_MAX     2.0         /* most that drafts beside others cost, as a multiple of their cost alone */
+#define FOLLOWED      7           /* missed tokens that can be followed at no cost beside a first draft */
+#define FOLLOW_ROUNDS 32.0        /* following more tokens than these is spread over at least this many rounds */
+#define FOLLOW_GUESS  (1.0 / 16)  /* guess of the time to follow one of them, as a share of a draft's time */
+#define FEW           4           /* following fewer tokens than this takes too little time to be measured */
+/* if drafts beside others cost this share of their cost alone, they do not share a step */
+#define ALMOST_ALONE  0.8
+/* a chain that ends by its probabilities may be this many times as long as the mean one */
+#define LONGER        2
+#define SHARE_MAX     2.0 /* most that drafts beside others cost, as a multiple of their cost alone */
 
 #define UNKNOWN (-1.0)
 
-/* Describes a timeline's next draft, if all drafts before it are asked for. */
+/* A timeline's next draft, given that all drafts before it are asked for. */
 typedef struct candidate {
-    size_t depth;        /* drafts that are asked for before it */
-    double stands, came; /* probability that it is accepted if all before it are; that it is proposed */
-    double made;         /* probability that it is made */
-    double all_stood;    /* probability that it and all before it are accepted */
-    double gain;         /* tokens that it is expected to add */
-    double rows;         /* expected number of rows of the drafts before it */
-    double follow;       /* seconds that a first draft adds for following the text */
+    size_t depth; /* drafts that are asked for before it */
+    /* stands: probability that it is accepted if all before it are; came: probability that it is proposed */
+    double stands, came;
+    double made;      /* probability that it is made */
+    double all_stood; /* probability that it and all before it are accepted */
+    double gain;      /* tokens that it is expected to add */
+    double rows;      /* expected number of rows of the drafts before it */
+    double follow;    /* seconds that a first draft adds for following the text */
 } candidate;
 
-/* Estimates the tokens and seconds of a round for each number of drafts. */
+/* The expected tokens and seconds of a round, for each number of drafts. */
 typedef struct outlook {
     const fr_draft_depth *draft_depth;
     const fr_draft_depth_part *parts;
-    size_t count, base;                                                /* number of timelines; rows without any draft */
-    size_t limit;                                                      /* drafts that may be given out */
-    size_t best;                                                       /* number of drafts that pays most */
-    double verify[FR_DRAFT_DEPTH_ROWS + 1], draft[FR_STEP_MAX], share; /* seconds; as in fr_draft_depth */
+    size_t count, base; /* number of timelines; rows without any draft */
+    size_t limit;       /* drafts that may be given out */
+    /* the number of drafts with the most tokens a second */
+    size_t best;
+    double verify[FR_DRAFT_DEPTH_ROWS + 1], draft[FR_STEP_MAX], share;        /* seconds; as in fr_draft_depth */
     double tokens[FR_DRAFT_DEPTH_ROWS + 1], seconds[FR_DRAFT_DEPTH_ROWS + 1]; /* by drafts given out */
-    size_t whose[FR_DRAFT_DEPTH_ROWS + 1]; /* the timeline that got the last of so many */
+    size_t whose[FR_DRAFT_DEPTH_ROWS + 1]; /* the timeline that gets the last of this many drafts */
 
-    candidate next[FR_DRAFT_DEPTH_ROWS]; /* of each timeline, while drafts are added */
+    candidate next[FR_DRAFT_DEPTH_ROWS]; /* [timelines] each one's next draft, while drafts are added one by one */
     double rows;                         /* drafts that are expected to be proposed */
     double drafting;                     /* sum of the times that drafting would take each timeline alone */
     size_t longest;                      /* drafts in the longest chain */
@@ -92,12 +96,13 @@ void fr_draft_depth_fell_behind(fr_draft_depth_timeline *timeline, size_t ids) {
 
 /* ------------------------------------------------------------------------------------------------------------ times */
 
-/* Say one reading in how many may come from a clock that was held up. Times of looked-up and of computed drafts form
- * two groups, so the larger readings among them may be right; times of forwards of as many rows form one. */
+/* Readings of a clock may be too long because the process was interrupted; at most one in this many is assumed to be.
+ * Of drafting it is one in 4: looked-up and computed drafts take different times, so the larger readings may be right.
+ * Forwards of equally many rows take similar times. */
 enum { DRAFT_HELD_UP = 4, VERIFY_HELD_UP = 2 };
 
-/* Gives the mean of the readings, with the largest ones (one in `held_up`; of two, one) replaced by the next largest.
- * If the process is held up, a clock shows too long a time, never too short a one. */
+/* Gives the mean of the readings, after replacing the largest ones (one in `held_up`; of two readings, one) by the
+ * next largest, because an interrupted process reads too long a time and never too short a one. */
 static double usual_of(const fr_draft_depth_timing *timing, size_t held_up) {
     double sorted[FR_DRAFT_DEPTH_READINGS], sum = 0;
     size_t count = fr_smaller(timing->count, FR_DRAFT_DEPTH_READINGS);
@@ -117,10 +122,9 @@ static void add_reading(fr_draft_depth_timing *timing, double reading, uint64_t 
     timing->when = round;
 }
 
-/* Fills in seconds[1 .. count] where they are UNKNOWN: between two known values, and between 0 and the first, on a
- * line; after the last, with the last. Returns the index of the last. Readings of a clock that was held up are
- * corrected by what holds of any work: less of it takes no longer, and n times as much takes at most n times as
- * long. */
+/* Fills in seconds[1 .. count] where they are UNKNOWN: on a line between two known values, and between 0 and the
+ * first; after the last known one, with the last. Returns the index of the last. Readings that are too long are
+ * corrected by two rules: less work takes no longer, and n times as much takes at most n times as long. */
 static size_t complete(double *seconds, size_t count) {
     double least = HUGE_VAL;
     for (size_t i = count; i > 0; i--) {
@@ -154,9 +158,9 @@ static size_t verify_times(const fr_draft_depth *draft_depth, uint64_t since, do
     return complete(seconds, FR_DRAFT_DEPTH_ROWS);
 }
 
-/* Fills in D by number of drafts asked for, from 0. Beyond the largest number that was measured each draft costs what
- * it does there on average; if hoped, it costs nothing. A block costs the same for any number, which is measured as
- * that of one draft. */
+/* Fills in D by the number of drafts asked for, from 0. Beyond the largest number that was measured, each draft costs
+ * as much as it does there on average; if `hoped`, it costs nothing. A block costs the same for any number of drafts,
+ * which is measured as that of one draft. */
 static void draft_times(const fr_draft_depth *draft_depth, bool hoped, bool block, double *seconds) {
     for (size_t k = 1; block && k < FR_STEP_MAX; k++) seconds[k] = draft_depth->draft[1].usual;
     seconds[0] = 0;
@@ -175,14 +179,14 @@ static bool makes_blocks(const fr_draft_depth_part *parts, size_t count) {
     return any;
 }
 
-/* Counts the missed tokens that a timeline has to follow at a cost. */
+/* Counts the missed tokens that a timeline must follow beyond those that cost nothing. */
 static size_t rows_behind(const fr_draft_depth_timeline *timeline) {
     return timeline->behind > FOLLOWED ? timeline->behind - FOLLOWED : 0;
 }
 
-/* Gives the seconds to follow one missed token. Before there are two readings it is guessed as a small share of a
- * draft, because weights are streamed once for all rows; a single reading, which may come from a clock that was held
- * up, counts only if it is lower. */
+/* Gives the seconds to follow one missed token. With fewer than two readings it is guessed as a small share of a
+ * draft, because weights are streamed once for all rows; a single reading counts only if it is lower, because it may
+ * be too long. */
 static double follow_time(const fr_draft_depth *draft_depth) {
     double guess = draft_depth->draft[1].usual * FOLLOW_GUESS, usual = draft_depth->follow.usual;
     return draft_depth->follow.count == 0 || (draft_depth->follow.count == 1 && usual > guess) ? guess : usual;
@@ -203,7 +207,7 @@ static double drafting(const outlook *o, size_t longest, double alone) {
     return o->draft[longest] + o->share * (alone - o->draft[longest]);
 }
 
-/* Moves a candidate on to the draft after it. */
+/* Changes a candidate to the draft after it. */
 static void deepen(const fr_draft_depth_timeline *timeline, candidate *c) {
     size_t depth = ++c->depth + 1;
     if (depth >= FR_STEP_MAX) return;
@@ -225,7 +229,7 @@ static candidate first_draft(const fr_draft_depth *draft_depth, const fr_draft_d
     return c;
 }
 
-/* Gives the seconds that making a candidate takes its timeline alone. */
+/* Gives the seconds that it would take a timeline alone to make a candidate. */
 static double step(const outlook *o, const candidate *c) {
     return o->draft[c->depth + 1] - o->draft[c->depth];
 }
@@ -238,8 +242,9 @@ static double cost(const outlook *o, const candidate *c) {
     return c->came * (verify_at(o, rows + 1) - verify_at(o, rows)) + (c->depth ? 0 : c->follow) + c->made * draft;
 }
 
-/* Gives the tokens that a timeline's next draft gains beyond what its time is worth, at `price` tokens a second. A
- * first draft may be dear, so it counts for the best mean of the chains that it makes possible. */
+/* Gives the tokens that a timeline's next draft gains, less those that could be made in its time at `price` tokens a
+ * second. A first draft may cost much more than further ones; then it gets the best mean gain of the chains that it
+ * makes possible. */
 static double surplus_of(const outlook *o, size_t timeline, double price) {
     candidate c = o->next[timeline];
     double surplus = c.gain - price * cost(o, &c), best = surplus, tokens = 0, verify = 0, alone = 0;
@@ -252,7 +257,8 @@ static double surplus_of(const outlook *o, size_t timeline, double price) {
         deepen(o->parts[timeline].timeline, &c);
         double draft = drafting(o, fr_larger(o->longest, c.depth), o->drafting + o->draft[c.depth]) -
                        drafting(o, o->longest, o->drafting);
-        if (o->draft[c.depth] > 0) draft *= alone / o->draft[c.depth]; /* for the share that is made */
+        /* only the share of the chain that is made costs time */
+        if (o->draft[c.depth] > 0) draft *= alone / o->draft[c.depth];
         best = greater(best, (tokens - price * (verify + draft + c.follow)) / (double)c.depth);
     }
     return best;
@@ -284,13 +290,14 @@ static void add_draft(outlook *o, size_t timeline, size_t drafts) {
     deepen(o->parts[timeline].timeline, c);
 }
 
-/* Gives the round from which on times may still be as they were. */
+/* Gives the first round whose measured times still count as recent. */
 static uint64_t lately(const fr_draft_depth *draft_depth) {
     return draft_depth->round > STALE ? draft_depth->round - STALE : 0;
 }
 
-/* Begins an outlook, before any draft. If not hoped, it uses all that was ever measured, and assumes that more costs
- * proportionally more. If hoped, it uses what was measured lately, and assumes that more costs no more. */
+/* Begins an outlook, without any draft. If not `hoped`, it uses all that was ever measured, and assumes that a number
+ * of rows beyond it costs proportionally more. If `hoped`, it uses only recent measurements, and assumes that more
+ * rows cost nothing. */
 static size_t open_outlook(outlook *o, const fr_draft_depth *draft_depth, const fr_draft_depth_part *parts,
                            size_t count, size_t taken, bool hoped) {
     uint64_t since = hoped ? lately(draft_depth) : 0;
@@ -306,7 +313,7 @@ static size_t open_outlook(outlook *o, const fr_draft_depth *draft_depth, const 
     return largest;
 }
 
-/* Holds the arguments of a choice. */
+/* The arguments of a choice. */
 typedef struct question {
     const fr_draft_depth *draft_depth;
     const fr_draft_depth_part *parts;
@@ -314,8 +321,8 @@ typedef struct question {
     bool hoped;
 } question;
 
-/* Adds drafts one by one, as many as there is room for; if hoped, at most twice as many as were ever verified beside
- * these timelines. The steps of a chain of `longest` drafts count as paid for. */
+/* Adds drafts one by one, as many as there is room for; if `hoped`, at most twice as many as were ever verified beside
+ * these timelines. The steps of a chain of `longest` drafts add no time, because they are paid for already. */
 static void grow(outlook *o, const question *q, size_t longest) {
     size_t largest = open_outlook(o, q->draft_depth, q->parts, q->count, q->taken, q->hoped);
     size_t measured = largest > o->base ? largest - o->base : 0;
@@ -334,13 +341,13 @@ static void grow(outlook *o, const question *q, size_t longest) {
     }
 }
 
-/* Gives the tokens a second of a round with so many drafts. */
+/* Gives the tokens a second of a round with this many drafts. */
 static double rate_of(const outlook *o, size_t drafts) {
     return o->tokens[drafts] / o->seconds[drafts];
 }
 
-/* Makes the outlook. If several timelines draft in one batch, one more step may be worth its time for all of them and
- * for none alone, so some depths are also tried as if their steps were paid for. */
+/* Makes the outlook. If several timelines draft in one batch, one more step may be worth its time for all of them
+ * together and for none alone, so some depths are also tried as if their steps added no time. */
 static void look(outlook *o, const question *q) {
     static const size_t depths[] = {2, 3, 4, 6, 8, 11, 15};
     grow(o, q, 0);
@@ -354,11 +361,11 @@ static void look(outlook *o, const question *q) {
 
 /* ----------------------------------------------------------------------------------------------------------- choose */
 
-/* Describes drafts that are given out to learn from, other than the known best. */
+/* Drafts that are asked for only to learn, other than the number that is known to be best. */
 typedef struct attempt {
     const size_t *whose; /* for each draft, the timeline that gets it; an array of the outlook */
     size_t drafts;       /* number of drafts */
-    size_t extra;        /* a timeline that gets one more, out of its turn; the count of timelines: none */
+    size_t extra;        /* a timeline that gets one more draft, out of its turn; the number of timelines: none does */
     uint64_t when;       /* the last round that measured this */
 } attempt;
 
@@ -367,7 +374,7 @@ static attempt attempt_of(const outlook *o, size_t drafts) {
         .whose = o->whose, .drafts = drafts, .extra = o->count, .when = o->draft_depth->verify[o->base + drafts].when};
 }
 
-/* Gives the tokens and seconds that an attempt is known to bring. */
+/* Gives the tokens and seconds that an attempt is expected to bring, by what is known. */
 static void price(const outlook *known, const attempt *a, double *tokens, double *seconds) {
     outlook o;
     size_t drafts = 0;
@@ -390,7 +397,7 @@ static size_t depth_of(const outlook *o, size_t timeline, size_t drafts) {
     return depth;
 }
 
-/* Gives the best, and one more draft: to the timeline without drafts that drafted the longest ago. */
+/* Gives the best choice with one more draft, for the timeline without drafts that drafted the longest ago. */
 static attempt attempt_other_timeline(const outlook *o) {
     attempt a = attempt_of(o, o->best);
     if (o->best == o->limit) return a;
@@ -409,8 +416,8 @@ static size_t most_promising(const outlook *o) {
     return most;
 }
 
-/* Gives one draft more or less than the best, none, twice as many, or one of another timeline: the one that was
- * measured the longest ago. Gives the best if there is nothing to try. */
+/* Gives an attempt near the best choice: one draft more or less, none, twice as many, or one for another timeline. Of
+ * these it takes the one that was measured the longest ago. It gives the best choice if there is nothing to try. */
 static attempt attempt_near(const outlook *known) {
     const size_t near[] = {known->best + 1, known->best - 1, 0, 2 * known->best + 1};
     attempt found = attempt_other_timeline(known);
@@ -429,7 +436,7 @@ static void give_out(const attempt *a, fr_draft_depth_part *parts, size_t timeli
     if (a->extra < timelines) parts[a->extra].asked++;
 }
 
-/* Chooses an attempt, and returns true, if its expected loss can be afforded. */
+/* Makes an attempt, and returns true, if its expected loss is within what tries may lose. */
 static bool try(fr_draft_depth *draft_depth, const outlook *known, const attempt *a) {
     double tokens, seconds, rate = rate_of(known, known->best);
     if (a->drafts == known->best && a->whose == known->whose && a->extra == known->count) return false;
@@ -443,9 +450,10 @@ static bool try(fr_draft_depth *draft_depth, const outlook *known, const attempt
     return true;
 }
 
-/* Tries what is hoped to be better than the best. If there is no such hope, and none of several timelines drafts, it
- * tries the most promising number of drafts, since a step that does not pay for one may pay for all. Else it tries
- * something near the best, or, if the best is no draft at all, the most promising number. */
+/* Tries the choice that would be best if all hopes came true. If that is the known best already, and none of several
+ * timelines drafts, it tries the most promising number of drafts, because a step that does not pay for one timeline
+ * may pay for all. Otherwise it tries something near the best, or the most promising number if the best is no draft at
+ * all. */
 static bool try_other(fr_draft_depth *draft_depth, const outlook *known, const outlook *hoped, attempt *tried) {
     *tried = attempt_of(hoped, hoped->best);
     if (hoped->best && hoped->best != known->best && rate_of(hoped, hoped->best) > rate_of(known, known->best))
@@ -456,7 +464,7 @@ static bool try_other(fr_draft_depth *draft_depth, const outlook *known, const o
     return try(draft_depth, known, tried);
 }
 
-/* Expresses the cost of a part's drafts as tokens at the best rate, beside all drafts that the others are asked
+/* Expresses the cost of a part's drafts as tokens at the best rate. others: drafts that the other parts are asked
  * for. */
 static void tell_worth(const outlook *known, fr_draft_depth_part *part, size_t others) {
     double rate = rate_of(known, known->best);
@@ -470,8 +478,8 @@ static void tell_worth(const outlook *known, fr_draft_depth_part *part, size_t o
     }
 }
 
-/* Tells each method at which gain its chain may end, except in a try, which is to learn more. A chain that ends by its
- * own probabilities may become longer than the one that pays on average. */
+/* Changes the holder counts of the session's own pages of a kind by -1 or, afterwards, +1 (see
+ * fr_kv_pages_recount). */
 static void tell_worths(const outlook *known, bool trying, fr_draft_depth_part *parts, size_t count, size_t room) {
     size_t all = 0;
     for (size_t i = 0; i < count; i++) all += parts[i].asked;
@@ -487,7 +495,8 @@ static void tell_worths(const outlook *known, bool trying, fr_draft_depth_part *
     }
 }
 
-/* Says how many rows a part's looked-up drafts may take, which are its alone, and what each of them costs. */
+/* Sets how many rows a part's looked-up drafts may take, besides the rows that other parts need, and what each of them
+ * costs. */
 static void tell_found(const outlook *known, fr_draft_depth_part *part, size_t others, size_t room) {
     const fr_draft_depth *draft_depth = known->draft_depth;
     double verify[FR_DRAFT_DEPTH_ROWS + 1], earned = draft_depth->earned.tries > 0 ? ratio(&draft_depth->earned) : 0;
@@ -498,7 +507,7 @@ static void tell_found(const outlook *known, fr_draft_depth_part *part, size_t o
     for (size_t d = 0; d < part->found; d++) part->gains.found[d] = rate * (verify[base + d + 1] - verify[base + d]);
 }
 
-/* Gives each part the rows that it is asked for, and its share of the rows that are left, for looked-up drafts. */
+/* Gives each part the rows that it is asked for, and a share of the rows that are left, for looked-up drafts. */
 static void tell_finds(const outlook *known, fr_draft_depth_part *parts, size_t count, size_t room) {
     size_t all = 0, finding = 0;
     for (size_t i = 0; i < count; i++) {
@@ -524,7 +533,7 @@ static void choose(fr_draft_depth *draft_depth, fr_draft_depth_part *parts, ques
     if (!draft_depth->trying) tell_finds(&known, parts, q.count, fr_smaller(rows, FR_DRAFT_DEPTH_ROWS - known.base));
 }
 
-/* Asks for one draft of each of the first `drafting` timelines that may draft. */
+/* Asks each of the first `drafting` timelines that may draft for one draft. */
 static void ask_of_first(fr_draft_depth_part *parts, size_t count, size_t drafting) {
     for (size_t i = 0; i < count && drafting; i++) {
         parts[i].asked = fr_smaller(parts[i].limit, 1);
@@ -532,8 +541,8 @@ static void ask_of_first(fr_draft_depth_part *parts, size_t count, size_t drafti
     }
 }
 
-/* Returns true if a second timeline is asked beside the first, to learn what both cost together. If it has a prompt to
- * follow, it is asked only if more than one draft is hoped to pay. */
+/* Returns true if a second timeline is asked as well, to learn what two cost together. If that timeline must first
+ * follow a prompt, it is asked only if more than one draft is hoped to pay. */
 static bool asks_second(question q) {
     outlook hoped;
     if (q.draft_depth->share.count || q.room == 1 || q.count == 1) return false;
@@ -555,7 +564,7 @@ void fr_draft_depth_choose(fr_draft_depth *draft_depth, fr_draft_depth_part *par
         most_found += parts[i].most_found;
     }
     if (room == 0 || most + most_found == 0 || count + taken >= FR_DRAFT_DEPTH_ROWS) return;
-    if (draft_depth->round < 4) { /* measures one draft and none, twice */
+    if (draft_depth->round < 4) { /* the first four rounds measure one draft and none, twice each */
         if (draft_depth->round % 2 == 0) ask_of_first(parts, count, 1);
         return;
     }
@@ -578,8 +587,8 @@ static void count(fr_draft_rate *rate, bool hit) {
     rate->tries += 1;
 }
 
-/* Count the drafts that a part was asked for, unless they were looked up instead, and those of them that took time to
- * make. */
+/* The first counts the drafts that a part was asked for, or 0 if drafts were looked up instead; the second counts
+ * those of them that took time to make. */
 static size_t asked(const fr_draft_depth_part *part) {
     return part->looked_up ? 0 : part->asked;
 }
@@ -587,7 +596,7 @@ static size_t made(const fr_draft_depth_part *part) {
     return part->made && asked(part) ? part->made : asked(part);
 }
 
-/* Counts the steps that it took to make them: a block takes one. */
+/* Counts the steps that a part's drafts took: a block takes one step. */
 static size_t count_steps(const fr_draft_depth_part *part) {
     return part->block ? fr_smaller(made(part), 1) : made(part);
 }
@@ -614,15 +623,15 @@ static void learn_drafts(fr_draft_depth *draft_depth, const fr_draft_depth_part 
     count(&draft_depth->usual, part->accepted > 0);
 }
 
-/* Learns what following took beyond drafting. One token costs no more than a draft, as it runs beside others in a
- * forward. */
+/* Learns what following took beyond drafting. A token counts as no more expensive than a draft, because it runs beside
+ * others in a forward. */
 static void learn_following(fr_draft_depth *draft_depth, size_t rows, double seconds, double draft) {
     if (rows >= FEW)
         add_reading(&draft_depth->follow, lesser(seconds / (double)rows, draft), draft_depth->round, DRAFT_HELD_UP);
     draft_depth->followed = follow_time(draft_depth) * (double)rows;
 }
 
-/* Learns what drafting took: for one timeline, or for the other chains beside the longest one. */
+/* Learns what drafting took: of one timeline alone, or of the other chains beside the longest one. */
 static void learn_drafting(fr_draft_depth *draft_depth, const fr_draft_depth_part *parts, size_t timelines,
                            double seconds) {
     size_t drafting = 0, longest = 0, behind = 0;
@@ -636,11 +645,12 @@ static void learn_drafting(fr_draft_depth *draft_depth, const fr_draft_depth_par
         behind += rows_behind(parts[i].timeline);
     }
     double known = times[longest] + draft_depth->share.usual * (alone - times[longest]);
-    if (behind && known > 0 && seconds > known) { /* if it took less, what is known was held up */
+    if (behind && known > 0 && seconds > known) { /* if it took less, the known time was too long */
         learn_following(draft_depth, behind, seconds - known, times[1]);
         return;
     }
-    bool bounds = drafting > 1 && seconds < times[longest]; /* the longest chain alone takes no longer */
+    /* the longest chain alone can't take longer than all chains */
+    bool bounds = drafting > 1 && seconds < times[longest];
     if (drafting == 1 || bounds) add_reading(&draft_depth->draft[longest], seconds, draft_depth->round, DRAFT_HELD_UP);
     if (drafting < 2 || alone <= times[longest]) return;
     double share = (seconds - times[longest]) / (alone - times[longest]);
@@ -660,9 +670,9 @@ static void learn_earned(fr_draft_depth *draft_depth, const fr_draft_depth_part 
     draft_depth->earned.tries += seconds;
 }
 
-/* Learns from a try. If it brought more than the best would have, or would have with average luck, the next try
- * follows at once; the time to follow the text does not count, as that is done now. Otherwise the next try waits
- * longer. The loss counts as no more than expected, because a clock may have been held up. */
+/* Learns from a try. If it brought more than the best choice would have, or would have with average luck, the next try
+ * follows at once; the time to follow the text does not count, because it need not be spent again. Otherwise the next
+ * try waits longer. The loss counts as no more than was expected, because the time may have been read too long. */
 static void learn_of_try(fr_draft_depth *draft_depth, const fr_draft_depth_part *parts, size_t timelines,
                          double seconds) {
     double tokens = tokens_of(parts, timelines);
@@ -676,7 +686,7 @@ static void learn_of_try(fr_draft_depth *draft_depth, const fr_draft_depth_part 
     draft_depth->next_try = draft_depth->round + draft_depth->interval;
 }
 
-/* Learns from the times of a round of so many rows. */
+/* Learns from the times of a round with this many rows. */
 static void learn_times(fr_draft_depth *draft_depth, const fr_draft_depth_part *parts, size_t timelines, size_t rows,
                         double draft_seconds, double verify_seconds) {
     if (draft_depth->round++ == 0) draft_depth->allowance = START * verify_seconds;

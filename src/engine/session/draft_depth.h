@@ -3,7 +3,7 @@
  *
  * In: for every round and timeline, how many drafts were asked for, proposed and accepted; and the seconds that
  * drafting and verifying took for all timelines together. Out: the number of drafts of each timeline, which may be 0;
- * now and then another number, to learn from. This is arithmetic on these figures alone: it reads no clock.
+ * now and then another number, to learn from. The choice is arithmetic on these figures alone, and reads no clock.
  *
  * Expected tokens. Let a(d) be the share of a timeline's drafts at depth d that were accepted if all before them were,
  * and r(d) the share of its rounds asked for d or more drafts in which d or more were proposed. A timeline that is
@@ -21,14 +21,14 @@
  * makes all its drafts in one forward, so D(K) is then the same for every K from 1 on.
  *
  * The choice. Drafts are added one at a time, first the one that gains most beyond what its time is worth; of all
- * numbers of drafts, the one with the most tokens a second is taken. All that is learned fades, because the text
- * changes, the cache grows, and other programs take memory bandwidth.
+ * numbers of drafts, the one with the most tokens a second is taken. Old measurements fade, because the text changes,
+ * the cache grows, and other programs take memory bandwidth.
  *
  * Methods that lag. A method with a cache of its own follows the text only when it drafts: it first runs the tokens
  * that its timeline got since it last drafted. A few of them cost nothing, as they stream no weight a second time;
- * each further one costs a measured time. Once the timeline drafts, that is paid, so the cost is spread over as many
- * rounds as brought these tokens, and over a fixed number of rounds at least, also for a prompt's tokens. A try pays
- * all of it.
+ * each further one costs a measured time. This cost arises once, when the timeline drafts again, so it is spread over
+ * as many rounds as brought these tokens, and over a fixed number of rounds at least, also for a prompt's tokens. A
+ * try counts the whole cost.
  *
  * Chains that end early. A method that gives the probability of each draft ends a chain where the next draft is not
  * worth its time (src/engine/draft/draft_gain.h, calibration.h); for other methods only the mean is known. D(K) is
@@ -44,9 +44,9 @@
  *
  * What is not known. A new timeline gets the rate of the engine's others, and a depth never reached the rate of the
  * depth before it. T between two measured numbers of rows lies on a line; beyond the largest it is flat, so that
- * larger numbers are tried and measured, doubling. What was known may have changed: at growing intervals another
- * number of drafts is tried, or a timeline that has none, as long as such tries cost 0.25% of the time or less. While
- * tries succeed they go on. */
+ * larger numbers are tried and measured, doubling. Known times may have changed: at growing intervals another number
+ * of drafts is tried, or a draft for a timeline that has none, as long as such tries cost 0.25% of the time or less.
+ * After a successful try the next one follows at once. */
 #ifndef FR_SRC_ENGINE_SESSION_DRAFT_DEPTH_H
 #define FR_SRC_ENGINE_SESSION_DRAFT_DEPTH_H
 
@@ -57,65 +57,68 @@ enum {
     FR_DRAFT_DEPTH_READINGS = 16,
 };
 
-/* Keeps how long work of one size took. */
+/* The measured times of work of one size. */
 typedef struct fr_draft_depth_timing {
-    double readings[FR_DRAFT_DEPTH_READINGS]; /* the latest, in a ring */
+    double readings[FR_DRAFT_DEPTH_READINGS]; /* the latest readings, in a ring */
     size_t count;                             /* readings so far, also those that were overwritten */
-    double usual;                             /* their mean, without outliers */
+    double usual;                             /* mean of the readings, without outliers */
     uint64_t when;                            /* round of the last reading */
 } fr_draft_depth_timing;
 
-/* Holds what is known of one timeline's drafts. */
+/* Facts about one timeline's drafts. */
 typedef struct fr_draft_depth_timeline {
-    fr_draft_rate stood[FR_STEP_MAX]; /* accepted, by depth, from 1; below: proposed, and made */
+    /* rates by depth, from 1 on, of drafts that were accepted, proposed and made */
+    fr_draft_rate stood[FR_STEP_MAX];
     fr_draft_rate came[FR_STEP_MAX];
     fr_draft_rate made[FR_STEP_MAX];
     fr_draft_rate usual; /* stood[1] over a long time */
     uint64_t drafted;    /* round in which it drafted last */
-    bool tells;          /* its method gave probabilities then */
+    bool tells;          /* its method gave probabilities in that round */
     size_t behind;       /* ids that it has got since that round, if its method lags */
     size_t prompt;       /* those of them that came with a prompt */
 } fr_draft_depth_timeline;
 
-/* Holds what is known of an engine. */
+/* Facts about all timelines of an engine. */
 typedef struct fr_draft_depth {
     fr_draft_depth_timing verify[FR_DRAFT_DEPTH_ROWS + 1]; /* seconds by rows */
     fr_draft_depth_timing draft[FR_STEP_MAX]; /* seconds by drafts that one timeline was asked for, alone */
-    fr_draft_depth_timing share;              /* cost of drafts beside the longest chain, as a share of it alone */
-    fr_draft_depth_timing follow;             /* seconds for each token that timelines had missed, beyond a few */
-    fr_draft_rate usual;                      /* stood[1] of all timelines, over a long time */
-    fr_calibration calibration;               /* of every timeline's drafts */
+    /* cost of the drafts beside the longest chain, as a share of their cost alone */
+    fr_draft_depth_timing share;
+    fr_draft_depth_timing follow; /* seconds for each token that timelines had missed, beyond a few */
+    fr_draft_rate usual;          /* stood[1] of all timelines, over a long time */
+    fr_calibration calibration;   /* of every timeline's drafts */
     uint64_t round;
-    uint64_t next_try; /* round from which on something else may be tried */
+    uint64_t next_try; /* the first round in which something else may be tried */
     uint64_t interval;
     double allowance;     /* seconds that tries may lose */
     bool trying;          /* the last choice was a try, not the best: */
-    double loss;          /* seconds that it is expected to lose */
-    double tokens;        /* tokens that it is expected to bring */
+    double loss;          /* seconds that the try is expected to lose */
+    double tokens;        /* tokens that the try is expected to bring */
     double rate;          /* tokens a second of the best choice */
     fr_draft_rate earned; /* recent tokens (hits) and their seconds (tries) */
-    double followed;      /* seconds of the last round that following is estimated to have taken */
+    double followed;      /* seconds of the last round that went into following the text, by estimate */
 } fr_draft_depth;
 
-/* Describes a timeline's part in a round. */
+/* A timeline's part in a round. */
 typedef struct fr_draft_depth_part {
     fr_draft_depth_timeline *timeline;
     size_t limit; /* drafts that it may be asked for, below FR_STEP_MAX */
     size_t block; /* fr_draft.block: drafts that one forward makes; the same in all parts of a round, or 0 */
     size_t asked, drafted, accepted;
     size_t made;                /* drafts made, also one that was then dropped; 0: as many as were asked for */
-    bool tells;                 /* its method gives probabilities: */
-    float chances[FR_STEP_MAX]; /* of the drafts */
-    size_t left_out;            /* last drafts that were not verified, whatever they are worth */
+    bool tells;                 /* its method gives probabilities, which are in `chances` */
+    float chances[FR_STEP_MAX]; /* probabilities of the drafts */
+    size_t left_out;            /* drafts at the end that were not verified, for example for lack of pages */
     bool lags;                  /* its method follows the text only when it drafts, and lags in other rounds */
     size_t most_found;          /* drafts that may be looked up for it, below FR_STEP_MAX */
     size_t found;               /* out: drafts that may be looked up now */
     bool looked_up;             /* its drafts were looked up */
-    bool ends;                  /* its chains may end early, by: */
-    fr_draft_gain gains;        /* what its drafts must be worth in this round; gains.found has `found` values */
+    bool ends;                  /* its chains may end early, by `gains` */
+    /* the gains by which its drafts are judged in this round; gains.found has `found` values */
+    fr_draft_gain gains;
 } fr_draft_depth_part;
 
-/* Counts the rows that its drafts took in the forward. */
+/* Counts the rows that the part's drafts took in the forward. */
 static inline size_t fr_draft_depth_verified(const fr_draft_depth_part *part) {
     return part->drafted - part->left_out;
 }
@@ -124,17 +127,17 @@ static inline size_t fr_draft_depth_verified(const fr_draft_depth_part *part) {
 void fr_draft_depth_reset(fr_draft_depth *draft_depth);
 void fr_draft_depth_join(const fr_draft_depth *draft_depth, fr_draft_depth_timeline *timeline);
 
-/* Report after a prompt that the timeline's method has followed all of it, or that it has so many ids still to
+/* Report, after a prompt, that the timeline's method has followed all of it; or that it has `ids` ids still to
  * follow. */
 void fr_draft_depth_followed(fr_draft_depth_timeline *timeline);
 void fr_draft_depth_fell_behind(fr_draft_depth_timeline *timeline, size_t ids);
 
-/* Chooses how many drafts to ask of each of `count` timelines, at most `room` in all, and what they must be worth.
- * taken: rows that the round has already, besides one for each of these timelines. */
+/* Chooses how many drafts to ask of each of `count` timelines, at most `room` in all, and by which gains they are
+ * judged. taken: rows that the round has already, besides one for each of these timelines. */
 void fr_draft_depth_choose(fr_draft_depth *draft_depth, fr_draft_depth_part *parts, size_t count, size_t room,
                            size_t taken);
 
-/* Reports the outcome of a round. Seconds of 0 teach nothing: the forward had other work too. */
+/* Reports the outcome of a round. If seconds is 0, no time is learned, because the forward had other work too. */
 void fr_draft_depth_report(fr_draft_depth *draft_depth, const fr_draft_depth_part *parts, size_t count, size_t taken,
                            double draft_seconds, double verify_seconds);
 

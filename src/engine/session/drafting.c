@@ -12,19 +12,21 @@ static bool weighs(const fr_session *s) {
     return s->stage == FR_STAGE_VERIFY && fr_session_adaptive(s) && s->async.state == FR_ASYNC_NONE;
 }
 
-/* Applies FR_OPT_DRAFT_MIN: a smaller number of drafts is raised to it if the limit allows that, and is 0 otherwise. */
+/* Applies FR_OPT_DRAFT_MIN: a smaller number of drafts is raised to that minimum if the limit allows it, and becomes 0
+ * otherwise. */
 static size_t raise_to_least(const fr_session *s, size_t asked, size_t limit) {
     if (asked == 0 || asked >= s->draft_min) return asked;
     return s->draft_min <= limit ? s->draft_min : 0;
 }
 
-/* Returns the most rows that a session's drafts can take, whether they are made (`asked`) or looked up (`found`). */
+/* Returns the most rows that a session's drafts can take, either made (`asked`) or looked up (`found`). */
 static size_t most_rows(const fr_session *s) {
     return fr_larger(s->drafts.asked, s->drafts.found);
 }
 
-/* Sets how many drafts each session is asked for. The rows with logits are limited. Sessions with a fixed number come
- * first and share them evenly; the depth controller gives the rest to those sessions where drafts pay most. */
+/* Sets how many drafts each session is asked for. The number of rows with logits is limited. Sessions with a fixed
+ * number of drafts come first and share these rows evenly; the depth controller divides the rest among the other
+ * sessions. */
 static void allot_drafts(fr_engine *e, const fr_round *rounds, size_t count) {
     size_t rows = e->head_rows, waiting = 0, fixed = 0, given = 0, weighing = 0, asked = 0;
     for (size_t i = 0; i < count; i++) {
@@ -39,7 +41,7 @@ static void allot_drafts(fr_engine *e, const fr_round *rounds, size_t count) {
         fixed++;
     }
 
-    /* A method that only looks drafts up makes none, so its limit counts for looked-up drafts. */
+    /* The limit of a method that only looks drafts up holds for its looked-up drafts. */
     for (size_t i = 0; i < count; i++) {
         const fr_session *s = rounds[i].session;
         if (!weighs(s)) continue;
@@ -54,7 +56,7 @@ static void allot_drafts(fr_engine *e, const fr_round *rounds, size_t count) {
     for (size_t i = 0; i < count; i++)
         if (weighs(rounds[i].session)) rounds[i].session->drafts = e->depth_parts[weighing++];
 
-    /* If raising a number to FR_OPT_DRAFT_MIN would take more rows than there are, the session gets no drafts. */
+    /* If there are not enough rows to raise a number to FR_OPT_DRAFT_MIN, the session gets no drafts. */
     for (size_t i = 0; i < count; i++)
         if (rounds[i].session->stage == FR_STAGE_VERIFY) asked += most_rows(rounds[i].session);
     for (size_t i = 0; i < count; i++) {
@@ -67,7 +69,7 @@ static void allot_drafts(fr_engine *e, const fr_round *rounds, size_t count) {
     }
 }
 
-/* Makes drafts of the ids that the session's grammar forces, without asking the draft method, which still follows the
+/* Makes drafts of the ids that the session's grammar forces. The draft method is not asked, but is still shown the
  * target's rows. The depth controller learns nothing from these drafts. Returns false if no id is forced. */
 static bool take_forced(fr_session *s) {
     fr_constraint *c = &s->sampler.constraint;
@@ -99,7 +101,7 @@ void fr_drafting_run(fr_engine *e, fr_round *rounds, size_t count) {
     size_t proposing = 0;
     allot_drafts(e, rounds, count);
 
-    /* Requests are collected first, so that a method runs once for all sessions that it drafts for. */
+    /* All requests are collected first, so that a method runs once for all sessions that it drafts for. */
     for (size_t i = 0; i < count; i++) {
         fr_session *s = rounds[i].session;
         if (s->stage != FR_STAGE_VERIFY) continue;
@@ -136,7 +138,8 @@ void fr_drafting_run(fr_engine *e, fr_round *rounds, size_t count) {
             s->drafts.tells = s->proposal->made && s->proposal->chances;
             s->drafts.looked_up = s->proposal->found;
             s->draft_failure = s->proposal->failure;
-            if (s->draft->follows) fr_session_share(s, false); /* to propose, the method ran the target's new rows */
+            /* the method has run the target's new rows in order to propose */
+            if (s->draft->follows) fr_session_share(s, false);
         }
         cut_forbidden(s);
         s->draft_seconds = seconds;
@@ -158,7 +161,8 @@ void fr_drafting_report(fr_engine *e, fr_round *rounds, size_t count, double sec
         drafting = s->draft_seconds;
     }
     if (weighing == 0) return;
-    double times[] = {drafting, seconds}; /* each rank measures its own times; all must decide by rank 0's */
+    /* all ranks must decide alike, so they use rank 0's times instead of their own */
+    double times[] = {drafting, seconds};
     fr_ranks_broadcast(e->model->ranks, times, sizeof times);
     fr_draft_depth_report(&e->draft_depth, e->depth_parts, weighing, taken, times[0], times[1]);
 }

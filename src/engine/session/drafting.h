@@ -9,12 +9,12 @@
 
 #include "src/engine/session/state.h"
 
-/* Sets s->drafts and s->draft_seconds of all sessions in FR_STAGE_VERIFY, and s->draft_failure of those whose drafts
+/* Sets `drafts` and `draft_seconds` of all sessions in FR_STAGE_VERIFY, and `draft_failure` of those whose drafts
  * failed. */
 void fr_drafting_run(fr_engine *engine, fr_round *rounds, size_t count);
 
-/* Tells the depth controller what became of a round's drafts. seconds: how long verifying took, or 0 if that can't be
- * said, because the same forward ran prompts. */
+/* Reports the outcome of a round's drafts to the depth controller. seconds: the time that verifying took, or 0 if it
+ * is unknown because the same forward ran prompts. */
 void fr_drafting_report(fr_engine *engine, fr_round *rounds, size_t count, double seconds);
 
 /* Returns how many drafts to submit for a session before a round. The other sessions' parts are not known yet, so it

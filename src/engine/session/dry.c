@@ -48,8 +48,7 @@ static fr_status add_tail(fr_dry *d, int32_t id, const int32_t *ids, size_t leng
     return FR_OK;
 }
 
-/* Describes a text that breaks sequences and, once they are asked for, the tokens of what is left of it after its
- * first bytes. */
+/* A text that breaks sequences and, once they are found, the tokens of the rest of the text after its first bytes. */
 typedef struct breaker {
     const fr_tokenizer *tokenizer;
     const char *text;
@@ -144,8 +143,8 @@ static size_t unbroken(const fr_dry *d, const fr_past *past, size_t n) {
     return n;
 }
 
-/* Fills shared[k] for 0 < k < n with the number of tokens before the draw that equal those before the place k tokens
- * earlier, going back. Takes linear time, because the tokens in [left, right) are known to equal the last ones. */
+/* Sets shared[k], for 0 < k < n, to the number of tokens before the draw that equal the tokens k places earlier,
+ * counted backwards. Takes linear time, because the tokens in [left, right) are known to equal the last ones. */
 static void count_shared(fr_dry *d, const fr_past *past, size_t n) {
     size_t left = 0, right = 0;
     for (size_t k = 1; k < n; k++) {

@@ -2,8 +2,8 @@
  * and others, github.com/oobabooga/text-generation-webui/pull/5677; the details are llama.cpp's.
  *
  * In: the tokens before a draw. Out: what to subtract from each token's logit: multiplier * base^(n - allowed), if the
- * last n tokens also precede an earlier occurrence of that token and n is at least `allowed`. Texts that break
- * sequences end the look back: nothing is a repetition across them, and a token that is such a text by itself gets no
+ * last n tokens also precede an earlier occurrence of that token and n is at least `allowed`. A text that breaks
+ * sequences ends the search: no repetition reaches across it, and a token that is such a text by itself gets no
  * penalty. */
 #ifndef FR_SRC_ENGINE_SESSION_DRY_H
 #define FR_SRC_ENGINE_SESSION_DRY_H
@@ -15,8 +15,8 @@
 
 #define FR_DRY_TAIL_MAX 20
 
-/* Holds the tokens that, after a first one, make up a text that breaks sequences. `next` is the index of another such
- * tail of the same first token, plus one. */
+/* The tokens that follow a first token in a text that breaks sequences. `next`: 1 + index of another such tail of the
+ * same first token. */
 typedef struct fr_dry_tail {
     uint32_t next, length;
     int32_t ids[FR_DRY_TAIL_MAX];
@@ -25,21 +25,21 @@ typedef struct fr_dry_tail {
 typedef struct fr_dry {
     double multiplier, base;
     size_t allowed, last_n; /* last_n 0: off */
-    uint32_t most;          /* largest exponent; 0: any */
-    size_t room;            /* tokens that it has room to look back over */
+    uint32_t most;          /* largest exponent; 0: no limit */
+    size_t room;            /* tokens for which there is memory to look back over */
 
-    uint32_t *first; /* [vocab] index of a tail of each token, plus one; 0: no tail; NULL: no token has one */
+    uint32_t *first; /* [vocab] 1 + index of a tail of each token, 0: it has none; NULL: no token has one */
     fr_dry_tail *tails;
     size_t tail_count, capacity;
 
-    uint32_t *shared;  /* [room] number of last tokens that also precede the place so far back */
-    uint32_t *repeats; /* [vocab] length of the repetition that a token would continue, plus one; all 0 between draws */
+    uint32_t *shared;  /* [room] by distance: number of last tokens that also end at this distance before the draw */
+    uint32_t *repeats; /* [vocab] 1 + length of the repetition that a token would continue; all 0 between draws */
 } fr_dry;
 
 /* Reads the settings; DRY is off unless they turn it on. */
 void fr_dry_set(fr_dry *dry, const fr_options *options);
 
-/* Finds the tokens that break sequences. Without a tokenizer there are none; if texts for it were given then, this
+/* Finds the tokens that break sequences. Without a tokenizer there are none; if the options then name such texts, this
  * fails with FR_INPUT. */
 fr_status fr_dry_open(fr_dry *dry, const fr_options *options, const fr_tokenizer *tokenizer, size_t vocab);
 void fr_dry_close(fr_dry *dry);

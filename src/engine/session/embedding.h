@@ -1,7 +1,7 @@
 /* Turns a text into one row: its hidden rows pooled and scaled to length 1.
  *
  * In: a session, ids. Out: [hidden] values. The rows are summed in doubles in their order, and the squares in the
- * order of the values: no chunk and no number of threads changes a bit. */
+ * order of the values, so neither the chunks nor the number of threads change a bit. */
 #ifndef FR_SRC_ENGINE_SESSION_EMBEDDING_H
 #define FR_SRC_ENGINE_SESSION_EMBEDDING_H
 

@@ -11,7 +11,8 @@
 #include "src/engine/session/batch.h"
 #include "src/engine/vision/mmproj.h"
 
-/* Limits the rows whose logits are computed at a time: more rows cost no less each, and logits take megabytes. */
+/* The most rows whose logits are computed at a time. More at a time would not save time for each row, and logits take
+ * megabytes. */
 enum { HEAD_ROWS_MAX = 64 };
 
 /* Chooses the sizes on which the engine's memory depends. */
@@ -45,14 +46,14 @@ fr_draft_sizes fr_engine_draft_sizes(const fr_engine *e) {
                             .workspace = e->draft_workspace};
 }
 
-/* Reduces a KV layer to the heads that this rank keeps: its own, or all if the drafter reads them. */
+/* Reduces a KV layer to the heads that this rank stores: its own, or all if the drafter reads the layer. */
 static void keep_heads(const fr_engine *e, size_t kv, fr_kv_shape *shape) {
     if (e->drafter && fr_drafter_borrows(e->drafter, kv)) return;
     fr_trunk_keep_heads(&e->model->trunk, e->model->ranks, kv, shape);
 }
 
-/* Gives the target's KV shapes, malloc'd: with the heads that are kept, and windows as long as the drafter looks
- * back. */
+/* Gives the target's KV shapes, malloc'd: with the heads that this rank stores, and with windows as long as the
+ * drafter looks back. */
 static fr_kv_shape *kv_shapes(const fr_engine *e) {
     const fr_trunk *trunk = &e->model->trunk;
     fr_kv_shape *shapes = malloc(trunk->kv_count * sizeof *shapes);
@@ -111,7 +112,7 @@ static fr_status measure(fr_engine *e, const fr_kv_shape *shapes) {
     return fr_fail(FR_MEMORY, "a context of %zu does not fit this machine's memory", e->context);
 }
 
-/* Finds out if sessions with these options draft with the drafter's weights, and which rows drafting sees. */
+/* Determines if sessions with these options draft with the drafter's weights, and which rows drafting reads. */
 static fr_status choose_drafting(fr_engine *e, const fr_options *options) {
     fr_draft_list methods;
     FR_TRY(fr_draft_list_choose(options->value[FR_OPT_DRAFT_MAX] ? options->spec_type : "none", e->drafter, &methods));
@@ -127,7 +128,8 @@ static fr_status take_memory(fr_engine *e, bool measure_only) {
     fr_status status = measure(e, shapes);
     if (status == FR_OK && !measure_only) {
         status = fr_arena_open(&e->arena, e->arena.used, "session");
-        if (e->model->ranks) fr_arena_small_pages(&e->arena, e->kv_bytes); /* each rank fills only a part of a row */
+        /* each rank fills only a part of each row */
+        if (e->model->ranks) fr_arena_small_pages(&e->arena, e->kv_bytes);
         if (status == FR_OK) layout(e, shapes);
         if (status == FR_OK) status = fr_arena_check(&e->arena, "session");
         if (status == FR_OK && e->shares) fr_kv_prefixes_serve(&e->prefixes);
@@ -203,7 +205,7 @@ fr_status fr_engine_check_files(fr_engine *e) {
 
 void fr_engine_destroy(fr_engine *e) {
     if (!e) return;
-    if (!is_foreign(e)) fr_pool_close(e->pool); /* a forked child has none of the threads */
+    if (!is_foreign(e)) fr_pool_close(e->pool); /* a process made by fork(2) does not have the threads */
     fr_cores_release(&e->plan);
     fr_arena_close(&e->arena);
     free(e);

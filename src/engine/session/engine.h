@@ -1,10 +1,10 @@
-/* Holds what all sessions of one model share: threads, pages of keys and values, and the memory that a forward works
- * in.
+/* Holds what all sessions of one model share: threads, pages of keys and values, and the memory in which a forward
+ * works.
  *
  * In: a model, perhaps a drafter, and options that say how many timelines of how many positions there may be. Out:
  * fr_engine. Sessions are timelines in it (session.h): each has its own tables of pages, and in a forward its rows
- * stand beside those of other sessions (batch.h). A session that was opened alone has an engine of its own. One thread
- * at a time. */
+ * stand beside those of other sessions (batch.h). A session that was opened alone has an engine of its own. Only one
+ * thread at a time may use an engine. */
 #ifndef FR_SRC_ENGINE_SESSION_ENGINE_H
 #define FR_SRC_ENGINE_SESSION_ENGINE_H
 
@@ -19,66 +19,68 @@ struct fr_engine {
     const fr_model *model;
     const fr_drafter *drafter; /* NULL: none */
     fr_arena arena;
-    fr_plan plan; /* no thread until it is claimed (cores.h) */
+    fr_plan plan; /* how threads are placed; there are none until the plan is claimed (cores.h) */
     fr_pool *pool;
-    pid_t process;      /* process that opened it; a child process has none of its threads */
+    pid_t process;      /* the process that opened the engine; a child process has none of its threads */
     size_t capacity;    /* sessions that there is room for */
-    bool shares;        /* prompts reuse what other sessions have run; never in a session opened alone */
+    bool shares;        /* prompts reuse ids that other sessions have run; never true for a session opened alone */
     size_t context;     /* positions that each session may have */
-    size_t chunk;       /* largest number of prompt rows in a forward, for which there is room */
-    size_t round_chunk; /* the same in a round of several sessions */
+    size_t chunk;       /* the most prompt rows in a forward */
+    size_t round_chunk; /* the most prompt rows in a round of several sessions */
     size_t rows;        /* rows of the largest batch */
     size_t head_rows;   /* rows whose logits are computed at a time */
     size_t checkpoints;
-    size_t kv_memory; /* bytes of pages with all heads; 0: what all sessions may need */
+    size_t kv_memory; /* bytes of pages, counted with all heads; 0: as many as all sessions may need */
     bool swa_full;
     bool drafts; /* sessions draft with the drafter's weights */
     fr_kv_types kv_types;
 
-    fr_kv kv; /* holds no position itself: the pages of all sessions' caches, which have its layout */
+    fr_kv kv; /* the pages of all sessions' caches, and the layout of these caches; it holds no position itself */
     void *activations;
     void *draft_workspace;            /* memory of the drafter's method */
     fr_row *batch;                    /* [rows] of the running forward */
     struct fr_batch_slice *slices;    /* [capacity] the sessions' slices of these rows (batch.h) */
     fr_draft_depth draft_depth;       /* chooses the number of drafts */
-    fr_draft_depth_part *depth_parts; /* [capacity] of the sessions that draft_depth chooses for */
-    size_t weighing;                  /* number of these in the last round */
+    fr_draft_depth_part *depth_parts; /* [capacity] parts of the sessions whose drafts draft_depth chooses */
+    size_t weighing;                  /* the number of these sessions in the last round */
     fr_proposal *proposals;           /* [capacity] requests to draft methods */
-    fr_draft_view *views;             /* [capacity] what draft methods see of the sessions */
+    fr_draft_view *views;             /* [capacity] the sessions as draft methods see them */
     fr_kv **timelines;                /* [capacity] caches of the sessions; NULL: no session */
     struct fr_session **sessions;     /* [capacity] the sessions */
     float *hidden;                    /* [rows, hidden] */
     const fr_aux_layers *aux_layers;  /* the drafter's; NULL: none */
     float *aux_hidden;                /* [rows, aux_layers, hidden] */
-    /* [rows, seen_width] what a draft method sees of the rows: the hidden rows, or their aux_layers */
+    /* [rows, seen_width] the values that a draft method reads of each row: the hidden rows, or their aux_layers */
     const float *seen;
     size_t seen_width;
-    size_t runs;   /* number of times that these were written: forwards, scored drafts */
+    size_t runs;   /* number of times that `logits` and `hidden` were written, by forwards and by scored drafts */
     float *logits; /* [head_rows, vocab] */
     int64_t *best; /* [threads, head_rows] */
 
-    fr_kv_prefixes prefixes;      /* if `shares`: texts that were run before */
-    fr_worker *drafting;          /* a session's worker that is drafting on the pool (async_draft.h); NULL: none */
-    double files_checked;         /* time when its files were checked last */
-    size_t kv_bytes, spare_bytes; /* of the arena: pages, and those of them for checkpoints */
-    size_t drafting_bytes;        /* of the arena: what drafting works in */
+    fr_kv_prefixes prefixes; /* if `shares`: texts that were run before */
+    fr_worker *drafting;     /* a session's worker that is drafting on the pool (async_draft.h); NULL: none */
+    double files_checked;    /* time when its files were checked last */
+    /* bytes of the arena: for pages, and for the pages among them that checkpoints use */
+    size_t kv_bytes, spare_bytes;
+    size_t drafting_bytes; /* bytes of the arena: memory in which drafting works */
     struct fr_rank_leader
-        *leader; /* tells the other ranks what the engine is asked for (src/api/rank_leader.h); NULL: none */
+        *leader; /* sends this engine's calls to the other ranks (src/api/rank_leader.h); NULL: it does not lead */
 };
 
-/* Measures an engine: reads the options and lays it out without memory; arena.used is what it would take. sessions 0:
- * the engine of a session that was opened alone, which keeps no pages of earlier texts. fr_engine_create opens it. */
+/* Measures an engine: reads the options and lays the engine out without memory, so that arena.used is the memory that
+ * it would take. sessions 0: the engine of a session that is opened alone, which stores no pages of earlier texts.
+ * fr_engine_create opens it. */
 fr_status fr_engine_measure(fr_engine *engine, const fr_model *model, const fr_drafter *drafter,
                             const fr_options *options, size_t sessions);
 fr_status fr_engine_create(const fr_model *model, const fr_drafter *drafter, const fr_options *options, size_t sessions,
                            fr_engine **engine);
 
-/* Fails with FR_LOST if a file that the model or its drafter (NULL: none) is mapped from was cut or written to since
- * it was opened. May be called from any thread. */
+/* Fails with FR_LOST if a file from which the model or its drafter (NULL: none) is mapped was truncated or written to
+ * since it was opened. May be called from any thread. */
 fr_status fr_files_check(const fr_model *model, const fr_drafter *drafter);
 
-/* Checks the files of the engine's model and drafter, at most a hundred times a second, so that short forwards take no
- * longer for it. */
+/* Checks the files of the engine's model and drafter, at most a hundred times a second, so that the checks don't slow
+ * short forwards down. */
 fr_status fr_engine_check_files(fr_engine *engine);
 
 /* Closes an engine whose sessions are all closed. NULL does nothing. */
@@ -88,10 +90,10 @@ void fr_engine_destroy(fr_engine *engine);
  * has none of its threads. */
 fr_status fr_engine_check_process(const fr_engine *engine);
 
-/* Gives the sizes that a draft method must have room for in this engine. */
+/* Gives the sizes that a draft method must have memory for in this engine. */
 fr_draft_sizes fr_engine_draft_sizes(const fr_engine *engine);
 
-/* Waits for drafts that are under way; their session asks for their status later. */
+/* Waits for drafts that are being made; the session that submitted them asks for their status later. */
 void fr_engine_settle(fr_engine *engine);
 
 #endif

@@ -9,8 +9,7 @@
 
 #define LN2 0x1.62e42fefa39efp-1
 
-/* Limits the temperature from below: at this one the largest logit is already certain, and its inverse must not
- * overflow. */
+/* The lowest temperature. At this one only the largest logit has any weight, and its inverse must not overflow. */
 #define COLDEST 1e-6
 
 /* --------------------------------------------------------------------------------------------------------- choices */
@@ -31,14 +30,14 @@ double fr_choices_weigh(const fr_sampler *s, const fr_choices *c) {
     return total;
 }
 
-/* Keeps candidate i in the sampler's arrays, after those that were kept before. This may overwrite only candidates up
- * to i, as at most i were kept before it. */
+/* Stores candidate i in the sampler's arrays, after the *kept candidates that were stored before. At most i were
+ * stored before it, so no candidate after i is overwritten. */
 static void keep(fr_sampler *s, const fr_choices *c, size_t i, size_t *kept) {
     s->ids[*kept] = fr_choice_id(c, i);
     s->logits[(*kept)++] = c->logits[i];
 }
 
-/* Makes the kept candidates all that is left. */
+/* Replaces the choices by the candidates that were stored. */
 static void become(const fr_sampler *s, fr_choices *c, size_t kept) {
     c->logits = s->logits;
     c->ids = s->ids;
@@ -53,7 +52,7 @@ static void find_largest(fr_choices *c) {
         if (c->logits[i] > c->largest) c->largest = c->logits[i];
 }
 
-/* Removes the candidates that a limit has excluded, so that the next filter does not weigh them. */
+/* Removes the candidates that a limit has excluded, so that the next filter does not count them. */
 static void settle(fr_sampler *s, fr_choices *c) {
     size_t kept = 0;
     if (c->lowest == -FLT_MAX) return;
@@ -137,7 +136,7 @@ static int32_t id_reaching(const fr_sampler *s, const fr_choices *c, size_t coun
 
 /* --------------------------------------------------------------------------------------------------------- filters */
 
-/* Keeps the logits that lie at most that many standard deviations below the largest. */
+/* Keeps the logits that are at most a number of standard deviations below the largest. */
 static void filter_top_n_sigma(fr_sampler *s, fr_choices *c) {
     double sum = 0, squares = 0;
     size_t count = 0;
@@ -154,8 +153,8 @@ static void filter_top_n_sigma(fr_sampler *s, fr_choices *c) {
     if (variance > 0) raise_limit(c, c->largest - s->top_n_sigma * fr_exp_double(0.5 * fr_log_double(variance)));
 }
 
-/* Gives the k-th largest logit. If the candidates' ids lie in the sampler's array, the kernel has no array for its own
- * ids, so the logit is found by its rank. */
+/* Gives the k-th largest logit. If the candidates' ids lie in the sampler's array, the kernel would have no array for
+ * its own ids, so the logit is found by its rank. */
 static float kth_largest(const fr_sampler *s, const fr_choices *c) {
     double before;
     if (c->ids != s->ids) {
@@ -182,7 +181,7 @@ static void filter_top_k(fr_sampler *s, fr_choices *c) {
 
 /* Keeps the fewest candidates, the most typical first, whose probabilities sum to more than the limit, and those that
  * are as typical as the last of them. A candidate is typical if the logarithm of its probability is near the mean of
- * all, -entropy. */
+ * these logarithms, which is -entropy. */
 static void filter_typical(fr_sampler *s, fr_choices *c) {
     settle(s, c);
     double total = fr_choices_weigh(s, c), factor = 1 / c->temperature, before;
@@ -202,8 +201,8 @@ static void filter_typical(fr_sampler *s, fr_choices *c) {
     find_largest(c);
 }
 
-/* Keeps the fewest candidates, best first, whose probabilities sum to at least top_p. Those that weigh less than (1 -
- * top_p) of the average can't be among them, which leaves few to look at. */
+/* Keeps the fewest candidates, best first, whose probabilities sum to at least top_p. Candidates that weigh less than
+ * (1 - top_p) of the average can't be among them, so few must be looked at. */
 static void filter_top_p(fr_sampler *s, fr_choices *c) {
     settle(s, c);
     double total = fr_choices_weigh(s, c), least = (1 - s->top_p) * total / (double)c->count, before;
@@ -227,8 +226,8 @@ static void filter_min_p(fr_sampler *s, fr_choices *c) {
     raise_limit(c, c->largest + c->temperature * fr_log_double(s->min_p));
 }
 
-/* Leaves out, if the position's random number says so, all candidates whose probability reaches the threshold but the
- * last of them, in the order of logits and then ids. */
+/* Removes, if the position's random number says so, all candidates whose probability reaches the threshold, except the
+ * last of them in the order of logits and then ids. */
 static void filter_xtc(fr_sampler *s, fr_choices *c) {
     if (fr_noise_uniform(s->seed, c->position, FR_NOISE_XTC) > s->xtc_probability) return;
     settle(s, c);
@@ -248,8 +247,8 @@ static void filter_xtc(fr_sampler *s, fr_choices *c) {
     find_largest(c);
 }
 
-/* Gives a temperature within the range, by the entropy of the candidates that are left, as a share of the largest
- * entropy that so many can have. */
+/* Gives a temperature within the range: it depends on the entropy of the remaining candidates, as a share of the
+ * largest entropy that so many candidates can have. */
 static double dynamic_temperature(fr_sampler *s, fr_choices *c) {
     double low = s->temperature > s->dynatemp_range ? s->temperature - s->dynatemp_range : 0;
     double high = s->temperature + s->dynatemp_range;
@@ -267,7 +266,7 @@ static void filter_temperature(fr_sampler *s, fr_choices *c) {
     c->temperature = t > 0 && t < COLDEST ? COLDEST : t;
 }
 
-/* Keeps the candidates that are no more surprising than the bound, in bits; at least the best one. */
+/* Keeps the candidates whose surprise, in bits, is at most the bound; at least the best one. */
 static void filter_mirostat(fr_sampler *s, fr_choices *c) {
     if (c->temperature <= 0) return;
     double lowest = c->largest + c->temperature * (fr_log_double(fr_choices_weigh(s, c)) - s->mu * LN2);
@@ -340,6 +339,7 @@ void fr_filters_run(fr_sampler *s, fr_choices *c) {
 #undef FR_SAMPLER
 #undef FR_SAMPLER_INSTEAD
     };
-    for (size_t i = 0; i < s->filter_count && c->temperature > 0; i++) /* at 0 only the largest logits are left */
+    /* at temperature 0 only the largest logits are left, so no further filter is needed */
+    for (size_t i = 0; i < s->filter_count && c->temperature > 0; i++)
         if (filters[s->filters[i]]) filters[s->filters[i]](s, c);
 }

@@ -12,7 +12,7 @@
 #define SAMPLES 4  /* samples of each tensor */
 #define SAMPLE  64 /* bytes of each sample */
 
-/* Hashes a text that comes in pieces as if it were whole: bytes wait until they fill a word. */
+/* Hashes a text that comes in pieces as if it came whole: bytes wait until they fill a word. */
 typedef struct pieces {
     uint64_t hash;
     char word[sizeof(uint64_t)];
@@ -30,8 +30,8 @@ static int add_piece(const char *bytes, size_t size, void *context) {
     return 0;
 }
 
-/* Hashes the text piece by piece rather than what json_dumps returns: if that cannot grow its text, the text has a
- * hole, and no error tells so (jansson 2.14). */
+/* Hashes the text in pieces instead of calling json_dumps, because json_dumps of jansson 2.14 can lose a part of the
+ * text when memory runs out, without an error. */
 static fr_status hash_config(const json_t *config, uint64_t *hash) {
     pieces p = {.hash = *hash};
     if (json_dump_callback(config, add_piece, &p, JSON_COMPACT | JSON_SORT_KEYS) != 0)
@@ -50,7 +50,7 @@ static void hash_metadata(const fr_gguf *gguf, uint64_t *hash) {
     }
 }
 
-/* Reads a sample from the file itself if its bytes were read into memory, because packing has freed those bytes. */
+/* Reads a sample from the file if the tensor was read into memory, because packing has freed those bytes. */
 static fr_status read_sample(const fr_map *map, size_t at, uint8_t *bytes, size_t size) {
     if (map->fd < 0) {
         memcpy(bytes, map->bytes + at, size);
@@ -79,7 +79,8 @@ static fr_status hash_tensor(const fr_checkpoint *files, const fr_tensor *tensor
 
 fr_status fr_fingerprint(const fr_model *model, uint64_t *fingerprint) {
     const fr_checkpoint *files = &model->files;
-    uint64_t hash = FR_NUMERICS_VERSION - 1; /* sessions were saved before the version was counted */
+    /* the first version adds 0, because sessions were saved before versions were counted */
+    uint64_t hash = FR_NUMERICS_VERSION - 1;
     if (files->gguf)
         hash_metadata(files->gguf, &hash);
     else

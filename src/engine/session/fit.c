@@ -18,8 +18,9 @@ static fr_status refuse(const fr_session_bytes *bytes, size_t sessions, uint64_t
 
 enum { STEP = 4096 }; /* bytes of keys and values: the search ends at this accuracy */
 
-/* Tries a number of bytes of keys and values: finds what opening takes with it, weights included, and if that fits.
- * The bytes are those of one process, so that they mean as many pages on each rank. */
+/* A number of bytes of keys and values, with the memory that opening then takes, weights included, and a flag that
+ * says if it fits. The bytes are counted as for one process alone, so that they give the same number of pages on each
+ * rank. */
 typedef struct trial {
     const fr_model *model;
     const fr_drafter *drafter;
@@ -36,7 +37,8 @@ static fr_status try(trial *t, size_t kv, bool *fits) {
     return FR_OK;
 }
 
-/* Finds by halving the most pages with which all fits: only the layout knows what else grows with a page. */
+/* Finds by halving the most pages with which everything fits, because only a layout shows what else grows with the
+ * number of pages. */
 static fr_status give_less(trial *t) {
     int64_t asked = t->options->value[FR_OPT_KV_MEMORY];
     size_t most = asked ? (size_t)asked : t->bytes.target_kv + t->bytes.foreign_kv, least = t->bytes.least_kv;
@@ -64,7 +66,7 @@ static fr_status fit(const fr_model *model, const fr_drafter *drafter, size_t se
     return sessions == 0 ? refuse(&t.bytes, sessions, t.weights, t.limit) : give_less(&t);
 }
 
-/* Gives, on all ranks, the least of their values. */
+/* Gives all ranks the smallest of their values. */
 static uint64_t least_of_ranks(fr_ranks *ranks, uint64_t own) {
     uint64_t all[FR_RANKS_MAX], least = own;
     size_t count = fr_ranks_count(ranks);

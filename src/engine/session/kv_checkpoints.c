@@ -14,8 +14,8 @@ void fr_kv_checkpoints_layout(fr_kv_checkpoints *s, fr_arena *arena, const fr_kv
     }
 }
 
-/* Picks the checkpoint whose neighbours are nearest to each other, among spare ones if there are any; `next` is the
- * position that follows the last. */
+/* Picks the checkpoint whose neighbours are closest to each other, so that its loss costs least; only among spare ones
+ * if there are any. `next` is the position after the last checkpoint. */
 static size_t least_missed(const fr_kv_checkpoints *s, size_t next) {
     size_t least = 0, least_gap = SIZE_MAX;
     for (size_t i = 0; i < s->count; i++) {
@@ -28,14 +28,14 @@ static size_t least_missed(const fr_kv_checkpoints *s, size_t next) {
     return least;
 }
 
-/* Makes a table of the sliding layers hold another table's pages of positions [from, end), and nothing more. */
+/* Makes a table of the sliding layers hold another table's pages of positions [from, end), and no others. */
 static void hold(fr_kv *kv, uint8_t **to, uint8_t *const *table, size_t from, size_t end) {
     fr_kv_pages *pages = &kv->pages[FR_KV_SLIDING];
     fr_kv_pages_drop(pages, to, 0, kv->blocks);
     fr_kv_pages_hold(pages, to, table, from / FR_KV_PAGE, fr_kv_blocks(end));
 }
 
-/* Drops a checkpoint. Its table moves to the first free place, to be used again. */
+/* Drops a checkpoint. Its table of pages becomes the first free one. */
 static void drop(fr_kv_checkpoints *s, fr_kv *kv, size_t index) {
     fr_kv_checkpoint dropped = s->at[index];
     fr_kv_pages_drop(&kv->pages[FR_KV_SLIDING], dropped.pages, 0, kv->blocks);
@@ -98,7 +98,7 @@ void fr_kv_checkpoints_note(fr_kv_checkpoints *s, fr_kv *kv, bool prompt_end) {
     hold(kv, checkpoint->pages, kv->table[FR_KV_SLIDING], checkpoint->from, checkpoint->position);
 }
 
-/* Returns true if the checkpoint holds all that rows from `length` on look back to. */
+/* Returns true if the checkpoint holds all positions that rows from `length` on look back to. */
 static bool serves(const fr_kv_checkpoint *checkpoint, const fr_kv *kv, size_t length) {
     if (checkpoint->states && checkpoint->position != length) return false;
     return checkpoint->from == 0 || checkpoint->from + kv->window <= length;

@@ -1,20 +1,20 @@
-/* Shares what masks and grammars decide about a session's text, if rank 0 alone has them: its engine leads those of
- * the other ranks (src/api/rank_leader.h), whose sessions compute all else themselves.
+/* Shares the decisions of masks and grammars about a session's text, if only rank 0 has the masks and grammars: its
+ * engine leads those of the other ranks (src/api/rank_leader.h), whose sessions compute everything else themselves.
  *
- * In: on rank 0, its decision. Out: the same decision on all ranks, which make the same calls in the same order. If no
- * mask or grammar decides a session's text, or no rank leads it, each call hands back what it was given. */
+ * In: on rank 0, its decision. Out: the same decision on all ranks, which make the same calls in the same order. If a
+ * session's text has no mask or grammar, or no rank leads, each call gives back its arguments unchanged. */
 #ifndef FR_SRC_ENGINE_SESSION_LEADER_DECISIONS_H
 #define FR_SRC_ENGINE_SESSION_LEADER_DECISIONS_H
 
 #include "src/engine/session/state.h"
 
-/* Returns true if rank 0 decides and this is another rank, which has no mask or grammar to decide by. */
+/* Returns true if rank 0 decides and this is another rank, which has no mask or grammar. */
 bool fr_leader_decisions_are_elsewhere(const fr_session *session);
 
 /* Returns true if the session's text follows a grammar, here or on rank 0. */
 bool fr_leader_decisions_have_grammar(const fr_session *session);
 
-/* Shares the drafts after the timeline, *count of them, or the failure to make them. */
+/* Shares the drafts after the timeline and their number *count, or the failure to make them. */
 fr_status fr_leader_decisions_share_drafts(fr_session *session, fr_status status, size_t *count);
 
 /* Shares the result of fr_session_choose. */

@@ -9,40 +9,39 @@
 #include "kernels/kernels.h"
 #include "src/engine/session/accept.h"
 
-/* Counts the rows of a step, and one more for an id of a text that is scored, so that the step's rows stay as they
- * are. */
+/* The rows of a step, and one more for an id of a text that is scored, so that the step's rows are not overwritten. */
 enum { FR_LOGPROBS_ROWS = FR_STEP_MAX + 1 };
 
 typedef struct fr_logprobs {
     const fr_kernels *kernels;
     size_t vocab, best; /* best: number of best tokens */
     bool on;
-    bool drawn; /* the draws give them, row by row; otherwise fr_logprobs_take computes them */
+    bool drawn; /* the draws give the log-probabilities, row by row; otherwise fr_logprobs_take computes them */
     float own[FR_LOGPROBS_ROWS];
     size_t count;     /* tokens of the last step that have log-probabilities */
     int32_t *ids;     /* [FR_LOGPROBS_ROWS, best] */
     float *values;    /* [FR_LOGPROBS_ROWS, best] */
     int32_t *scratch; /* [vocab] */
-    float *row;       /* [vocab] of one draw; NULL unless `drawn` */
+    float *row;       /* [vocab] log-probabilities of one draw; NULL unless `drawn` */
 } fr_logprobs;
 
 /* Takes its memory from the arena, or measures it. best: FR_OPT_LOGPROBS, -1 for no log-probabilities. */
 void fr_logprobs_layout(fr_logprobs *logprobs, fr_arena *arena, int64_t best, bool drawn, const fr_kernels *kernels,
                         size_t vocab);
 
-/* Takes the log-probabilities of row `row` from p, by which its token was drawn; the logits order the tokens that p
- * excludes. fr_logprobs_drew then names the token that the row gave. */
+/* Takes the log-probabilities of row `row` from p, from which its token was drawn. Tokens that p excludes are ordered
+ * by their logits. fr_logprobs_drew then names the token that the row gave. */
 void fr_logprobs_draw(fr_logprobs *logprobs, size_t row, const fr_distribution *p, const float *logits);
 void fr_logprobs_drew(fr_logprobs *logprobs, size_t row, int32_t id);
 
-/* Computes the log-probabilities of `count` tokens from the rows before them, [count, vocab], unless the draws give
- * them. */
+/* Computes the log-probabilities of `count` tokens from the rows before them, [count, vocab], unless `drawn` is
+ * set. */
 void fr_logprobs_take(fr_logprobs *logprobs, const float *logits, const int32_t *ids, size_t count);
 
 /* Computes the log-probability of an id of a text that is scored, from the row before it, and gives it to the sink. */
 fr_status fr_logprobs_score(fr_logprobs *logprobs, const float *logits, int32_t id, fr_score_fn *sink, void *context);
 
-/* Forgets the last step's log-probabilities, when a step has given no token. */
+/* Forgets the last step's log-probabilities, because a step gave no token. */
 void fr_logprobs_forget(fr_logprobs *logprobs);
 
 #endif

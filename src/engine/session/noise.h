@@ -7,13 +7,13 @@
 
 #include <stdint.h>
 
-/* Names the use of a number, so that no two uses share one. */
+/* The uses of random numbers, so that no two uses share a number. */
 typedef enum fr_noise {
     FR_NOISE_GUMBEL,   /* a number for each token id */
     FR_NOISE_DRAFT,    /* the drafter's own draw (rejection sampling) */
     FR_NOISE_ACCEPT,   /* the decision to accept a draft */
-    FR_NOISE_RESIDUAL, /* the token in place of a rejected draft; and the target's draw without a draft */
-    FR_NOISE_XTC,      /* the decision of XTC to leave tokens out */
+    FR_NOISE_RESIDUAL, /* the token in place of a rejected draft; also the target's draw without a draft */
+    FR_NOISE_XTC,      /* XTC's decision to remove tokens */
 } fr_noise;
 
 /* Runs the generator itself: 10 rounds. */
@@ -30,7 +30,7 @@ double fr_gumbel(uint32_t word);
 #define FR_GUMBEL_MIN -3.13
 #define FR_GUMBEL_MAX 22.875
 
-/* Gives a number no less than fr_gumbel(word), without a logarithm. */
+/* Gives a bound that is at least fr_gumbel(word), without a logarithm. */
 double fr_gumbel_bound(uint32_t word);
 
 #endif

@@ -6,8 +6,8 @@ enum { EVERY = 256, EVERY_AT_FIRST = 32, LEAST_MESSAGE = 16 };
 /* Reasons to keep the states after a position, the strongest last. */
 typedef enum wish { NOT_WANTED, REGULAR, MESSAGE, KEPT, AWAITED } wish;
 
-/* A drafter's pairs need the id at a point in the point's own page, so a point at a page's end moves one position
- * down. */
+/* Moves a point at the end of a page one position down, because a drafter's pairs need the id at a point in the
+ * point's own page. */
 static size_t within_page(size_t position) {
     return position - (position > 0 && position % FR_KV_PAGE == 0);
 }
@@ -23,15 +23,16 @@ static bool ends_message(const fr_session *s, size_t position) {
     return position >= LEAST_MESSAGE && position <= s->length && fr_model_is_eos(s->model, s->ids[position - 1]);
 }
 
-/* True for the end of the first message: other conversations often begin with the same one, the system message. */
+/* True for the end of the first message: other conversations often begin with the same one, which is the system
+ * message. */
 static bool ends_first_message(const fr_session *s, size_t position) {
     for (size_t p = LEAST_MESSAGE; p < position; p++)
         if (ends_message(s, p)) return false;
     return true;
 }
 
-/* True at regular distances, which grow with the position up to 256: 31, 63, 127, 191, 255, 511 and so on. So a short
- * prompt that begins as another does, for the first time, runs again at most half of what they share. */
+/* True at regular distances, which grow with the position up to 256: 31, 63, 127, 191, 255, 511 and so on. A short
+ * prompt that begins as an earlier one then runs at most half of the common part again. */
 static bool is_regular(size_t position) {
     size_t every = position < 2 * EVERY_AT_FIRST ? EVERY_AT_FIRST : position < EVERY ? FR_KV_PAGE : EVERY;
     return position % every == every - 1;
@@ -46,7 +47,7 @@ static wish wish_for(const fr_session *s, size_t position, size_t certain) {
     return is_regular(position) ? REGULAR : NOT_WANTED;
 }
 
-/* True if a page is left for one more regular point beside `count` in this forward, without giving up a point that is
+/* True if this forward has a page for one more regular point beside `count` others, without giving up a point that is
  * wanted more. */
 static bool has_spare_page(const fr_session *s, size_t count) {
     const fr_kv_checkpoints *own = &s->kv_checkpoints;
@@ -68,7 +69,7 @@ void fr_recurrent_points_plan(fr_session *s, size_t certain) {
         size_t least = 0;
         if (here == NOT_WANTED) continue;
         for (size_t i = 1; i < count; i++)
-            if (wishes[i] <= wishes[least]) least = i; /* of two equal wishes the earlier position goes */
+            if (wishes[i] <= wishes[least]) least = i; /* of two equal wishes the earlier position is given up */
         bool full = count == FR_RECURRENT_POINTS;
         if (full && here <= wishes[least]) continue;
         if (full) {

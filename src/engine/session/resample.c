@@ -1,7 +1,7 @@
 /* Changes how an open session draws: by other options, or through the caller's mask.
  *
- * In: options, or a function. Out: a sampler with memory of its own in place of the old one; a token that a prompt has
- * predicted is to be chosen anew. A failure changes nothing. */
+ * In: options, or a function. Out: a sampler with memory of its own in place of the old one. A token that a prompt has
+ * predicted is chosen again. A failure changes nothing. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -10,8 +10,8 @@
 #include "src/engine/session/session.h"
 #include "src/engine/session/timeline.h"
 
-/* Puts the session's own values back into new options where an open session can't change them: its memory was laid out
- * for these. */
+/* Copies to new options the session's own values of those that an open session can't change, because its memory was
+ * laid out for them. */
 static void keep_opened(fr_options *options, const fr_options *opened) {
     fr_options given = *options;
     *options = *opened;

@@ -18,7 +18,7 @@ static size_t count_room(const fr_round *t) {
     return s->ended ? 0 : fr_smaller(t->limit, fr_smaller(FR_STEP_MAX, s->context - s->length));
 }
 
-/* Appends to the timeline up to `count` ids that already lie behind it in s->ids, and gives them to the caller. It
+/* Appends to the timeline up to `count` ids that already lie after it in s->ids, and gives them to the caller. It
  * stops after an end of sequence or of a stop string. An end of sequence ends the text of a grammar even with
  * ignore_eos, because no rule says what could follow. */
 static void commit_ids(fr_round *t, size_t count) {
@@ -105,8 +105,9 @@ static fr_status take_slice(fr_round *t, size_t *prompt_rows, fr_batch_slice *sl
     return FR_OK;
 }
 
-/* Accepts the drafts that agree with the target's rows (fr_session_choose), and adds the target's own token after them.
- * The frontier moves over the accepted ones; the others' keys and values lie behind it and need no clearing. */
+/* Accepts the drafts that agree with the target's rows (fr_session_choose), and adds the target's own token after
+ * them. The frontier moves over the accepted drafts; the keys and values of the others lie after it in memory and need
+ * no clearing. */
 static fr_status accept_drafts(fr_round *t, const fr_batch_slice *slice, double forward_seconds) {
     fr_session *s = t->session;
     double start = fr_clock(), clock = start;
@@ -150,7 +151,7 @@ static void note_status(fr_round *t, fr_status status) {
 void fr_round_run(fr_engine *e, fr_round *rounds, size_t count) {
     fr_round *const last = rounds + count;
     fr_batch_slice *end = e->slices;
-    size_t prompt_rows = e->round_chunk; /* that prompts may still take */
+    size_t prompt_rows = e->round_chunk; /* prompt rows that are still available */
     bool prompts = false;
 
     /* 1. Wait for drafts that a session makes in the background, as they use the same threads. */

@@ -1,9 +1,9 @@
 /* Draws tokens from logits: penalties, bias, temperature, filters, then one token.
  *
- * In: a row of logits, and the tokens before it. Out: a token, which is a pure function of those, the settings, the
- * seed and the position. Order: penalties (repeat, frequency, presence; over the timeline and the drafts before the
- * row), bias and the ids that the model excludes, DRY (dry.h); then top-k (ties with the k-th stay), top-p (logits
- * descending, ids ascending), min-p, temperature, or another chain (filters.h).
+ * In: a row of logits, and the tokens before it. Out: a token, which depends only on these, the settings, the seed and
+ * the position. Order: penalties (repeat, frequency, presence; over the timeline and the drafts before the row), bias
+ * and the ids that the model excludes, DRY (dry.h); then top-k (ties with the k-th stay), top-p (logits descending,
+ * ids ascending), min-p, temperature, or another chain (filters.h).
  *
  * The only state is mirostat's bound: a function of the tokens drawn since the last prompt and of the rows they were
  * drawn from. It moves on over accepted tokens alone.
@@ -34,12 +34,12 @@ typedef struct fr_sampler {
     bool draws;   /* the temperature may be above 0 */
     bool selects; /* filters run: for draws, or because they may exclude the largest logit */
     bool mirostat;
-    bool tells;        /* the draws give their log-probabilities */
-    fr_logprobs *told; /* receives those; NULL otherwise */
+    bool tells;        /* log-probabilities are those of the draws */
+    fr_logprobs *told; /* receives them; NULL otherwise */
     double temperature, top_p, min_p, repeat, presence, frequency;
     double top_n_sigma, typical, xtc_probability, xtc_threshold, dynatemp_range, dynatemp_exponent;
     double mirostat_eta, mirostat_tau;
-    uint8_t filters[FR_FILTER_COUNT]; /* filters that do something, in order */
+    uint8_t filters[FR_FILTER_COUNT]; /* filters that have an effect, in order */
     size_t filter_count;
     size_t top_k;  /* 0: off */
     size_t last_n; /* tokens that penalties look back over */
@@ -49,65 +49,66 @@ typedef struct fr_sampler {
     double mus[FR_STEP_MAX]; /* the bound after each row of the last verification */
 
     float *logits;    /* [vocab] after penalties, bias and filters */
-    int32_t *ids;     /* [vocab] their ids, once a filter has left some out; greedy: NULL, as the next two */
+    int32_t *ids;     /* [vocab] ids of `logits`, once a filter has left some out; greedy: NULL, as the next two */
     int32_t *scratch; /* [vocab] */
     float *weight;    /* [vocab] exp((logit - largest) / temperature) */
-    float *nearness;  /* [vocab] of typical sampling; NULL: off */
-    uint32_t *seen;   /* [vocab] all 0 between draws; NULL: no penalties */
+    float *nearness;  /* [vocab] distances from the mean, for typical sampling; NULL: it is off */
+    uint32_t *seen;   /* [vocab] counts of tokens, all 0 between draws; NULL: no penalties */
     float *bias;      /* [vocab]; NULL: none */
     float *drafter;   /* [depths, vocab] the weights that drafts were drawn from */
     fr_distribution drafted[FR_STEP_MAX]; /* the distributions of the last proposal */
-    size_t depths, known;                 /* rows of `drafter`; valid entries of `drafted` */
-    const fr_logit_bias *biases;          /* the biases of its options, valid until its layout */
+    size_t depths, known;                 /* depths: rows of `drafter`; known: valid entries of `drafted` */
+    const fr_logit_bias *biases;          /* biases of the options, valid until the layout */
     size_t bias_count;
-    const int32_t *suppressed; /* ids that the model never gives, whatever the biases say */
+    const int32_t *suppressed; /* ids that the model never gives, even with a bias */
     size_t suppressed_count;
 
     fr_mask_fn *mask; /* the caller's; NULL: none */
     void *mask_context;
     fr_constraint constraint; /* a grammar's mask, applied after the caller's */
-    float *masked;            /* [vocab] a row as the masks have left it, malloc'd, */
-    int32_t *masked_ids;      /* [vocab] and its ids, if only some are left, malloc'd */
+    float *masked;            /* [vocab] malloc'd: a row after the masks */
+    int32_t *masked_ids;      /* [vocab] malloc'd: the ids of that row, if only some are left */
     fr_status mask_status;    /* status of the masks' last calls */
 } fr_sampler;
 
 /* Reads the settings. A bias for an id outside the vocabulary fails with FR_INPUT. */
 fr_status fr_sampler_set(fr_sampler *sampler, const fr_options *options, const fr_kernels *kernels, size_t vocab);
 
-/* Sets ids below the vocabulary that are never drawn. They must outlive the sampler. Called before its layout. */
+/* Sets ids below the vocabulary that are never drawn. The array must outlive the sampler. Called before the sampler's
+ * layout. */
 void fr_sampler_suppress(fr_sampler *sampler, const int32_t *ids, size_t count);
 
-/* Limits the length of the timeline. Called before its layout. */
+/* Limits the length of the timeline. Called before the sampler's layout. */
 void fr_sampler_limit(fr_sampler *sampler, size_t context);
 
-/* Prepares what needs the tokenizer: the tokens that break sequences, for DRY. */
+/* Finds the tokens that break sequences for DRY, for which a tokenizer is needed. */
 fr_status fr_sampler_open(fr_sampler *sampler, const fr_options *options, const fr_tokenizer *tokenizer);
 void fr_sampler_close(fr_sampler *sampler);
 
-/* Move mirostat's bound: to its start, as a new text begins; to that of another sampler; to a saved one; and on over
- * the first `count` of the tokens that were verified last, which were accepted. */
+/* Move mirostat's bound: to its start, when a new text begins; to that of another sampler; to a saved one; and on over
+ * the first `count` of the tokens verified last, which were accepted. */
 void fr_sampler_begin(fr_sampler *sampler);
 void fr_sampler_become(fr_sampler *sampler, const fr_sampler *of);
-void fr_sampler_restore(fr_sampler *sampler, double mu); /* NaN: it stays */
+void fr_sampler_restore(fr_sampler *sampler, double mu); /* NaN: the bound is unchanged */
 void fr_sampler_commit(fr_sampler *sampler, size_t count);
 
 /* Returns true if mirostat's bound is not at its start. */
 bool fr_sampler_moved(const fr_sampler *sampler);
 
-/* Sets a mask that the target's rows go through first; NULL: none. FR_MEMORY changes nothing. */
+/* Sets a mask that is applied first to the target's rows; NULL: none. FR_MEMORY changes nothing. */
 fr_status fr_sampler_mask(fr_sampler *sampler, fr_mask_fn *mask, void *context);
 
 /* Sets the grammar that texts of at most `room` ids follow; NULL: none. FR_MEMORY changes nothing. */
 fr_status fr_sampler_constrain(fr_sampler *sampler, fr_grammar *grammar, const fr_model *model, size_t room);
 
-/* Takes its memory, or measures it. depths: number of drafts whose distributions it can hold. */
+/* Takes the sampler's memory, or measures it. depths: number of drafts whose distributions it can hold. */
 void fr_sampler_layout(fr_sampler *sampler, fr_arena *arena, size_t depths);
 
 /* Draws the target's token; -1 if no token is left, or a logit is not a number. */
 int32_t fr_sampler_draw(fr_sampler *sampler, const fr_scores *scores, const fr_past *past);
 
-/* Draws the drafter's token at depth past->drafted; under rejection its distribution is kept. A proposal begins by
- * forgetting the distributions of the last one; drafts without a distribution count as certain. */
+/* Draws the drafter's token at depth past->drafted. Under rejection its distribution is stored. At the beginning of a
+ * proposal the distributions of the last one are forgotten; drafts without a distribution count as certain. */
 int32_t fr_sampler_draft(fr_sampler *sampler, const fr_scores *scores, const fr_past *past);
 void fr_sampler_forget(fr_sampler *sampler);
 
@@ -115,8 +116,8 @@ void fr_sampler_forget(fr_sampler *sampler);
 fr_token_picker fr_sampler_token_picker(fr_sampler *sampler);
 
 /* Counts the accepted drafts among past->drafted by the target's logits, [drafted + 1, vocab], and gives the token
- * after them (-1 as above). Rows after that token's are not read. best: [drafted + 1] index of each row's largest
- * logit; NULL: not computed. */
+ * after them (-1 as in fr_sampler_draw). Rows after that token's row are not read. best: [drafted + 1] index of each
+ * row's largest logit; NULL: not computed. */
 size_t fr_sampler_verify(fr_sampler *sampler, const float *logits, const int64_t *best, const fr_past *past,
                          int32_t *token);
 

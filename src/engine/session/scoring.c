@@ -30,18 +30,18 @@ static fr_status hand_out_logits(fr_session *s, fr_forward *f, size_t first, fr_
     return FR_OK;
 }
 
-/* Says what is handed out of a text: logits of positions from first_row on, or inputs of layers. */
+/* The values of a text that are wanted: logits of positions from first_row on, or inputs of layers. */
 typedef struct scoring {
     size_t first_row;
     fr_logits_fn *logits; /* NULL: rows are wanted */
     fr_rows_fn *rows;
     void *context;
-    const fr_aux_layers *layers; /* whose inputs are wanted; NULL: hidden rows are */
+    const fr_aux_layers *layers; /* the layers whose inputs are wanted; NULL: hidden rows are wanted */
     float *aux;                  /* [chunk, layers, hidden] */
 } scoring;
 
-/* Hands out inputs of layers or hidden rows. They are checked here, since no logits are computed of them that would
- * tell that one is not finite. */
+/* Hands out inputs of layers or hidden rows. This also checks them, because no logits are computed of which one would
+ * show that a value is not finite. */
 static fr_status hand_out_rows(fr_session *s, const fr_forward *f, const scoring *what) {
     const float *values = what->layers ? what->aux : f->hidden;
     size_t count = f->batch.count, width = (what->layers ? what->layers->count : 1) * s->model->trunk.spec.hidden;
@@ -50,7 +50,7 @@ static fr_status hand_out_rows(fr_session *s, const fr_forward *f, const scoring
     return what->rows(what->context, values, count, width);
 }
 
-/* Runs the next `count` ids and hands out what is wanted of them. */
+/* Runs the next `count` ids and hands out the values of them that are wanted. */
 static fr_status score_chunk(fr_session *s, size_t count, const scoring *what) {
     fr_engine *e = s->engine;
     size_t position = s->kv.length;
@@ -72,13 +72,13 @@ static fr_status score_chunk(fr_session *s, size_t count, const scoring *what) {
     return fr_session_see(s, hidden);
 }
 
-/* Moves the frontier back before the last id, because what the session says next needs that id's own run. */
+/* Moves the frontier back before the last id, because that id must be run again for the token after it. */
 static void retreat_before_last(fr_session *s) {
     fr_kv_rewind(&s->kv, s->length - 1);
     fr_session_retreat(s);
 }
 
-/* Runs a text on an empty timeline. Afterwards, also if it fails, the ids that were not run are pending. */
+/* Runs a text on an empty timeline. Afterwards, and also if it fails, the ids that were not run are pending. */
 static fr_status score(fr_session *s, const int32_t *ids, size_t count, const scoring *what) {
     fr_session_clear(s);
     FR_TRY(fr_timeline_extend(s, ids, count));
@@ -102,18 +102,18 @@ fr_status fr_scoring_logits(fr_session *s, const int32_t *ids, size_t count, siz
     return score(s, ids, count, &(scoring){.first_row = first_row, .logits = sink, .context = context});
 }
 
-/* Describes a text that is scored: each row gives the log-probability of the id after it. */
+/* A text that is scored: each row gives the log-probability of the id after it. */
 typedef struct likelihoods {
     fr_session *session;
-    const int32_t *ids; /* ids whose log-probabilities have not been given yet, */
-    size_t count;       /* and their number */
+    const int32_t *ids; /* ids whose log-probabilities have not been given yet */
+    size_t count;       /* the number of these ids */
     fr_score_fn *sink;
     void *context;
     fr_status status; /* first status of the sink that is not FR_OK */
 } likelihoods;
 
-/* Gives the log-probabilities of a few rows to the sink. If rank 0 leads and its sink wants no more, the other ranks
- * do not know that, so the text is run to its end. */
+/* Gives the log-probabilities of a few rows to the sink. If rank 0 leads and its sink ends the scoring, the other
+ * ranks do not know that, so the text is run to its end. */
 static fr_status hand_out_likelihoods(void *context, const float *logits, size_t rows, size_t vocab) {
     likelihoods *t = context;
     fr_session *s = t->session;
@@ -128,7 +128,7 @@ fr_status fr_scoring_ids(fr_session *s, const int32_t *ids, size_t count, fr_sco
     fr_status status = fr_scoring_logits(s, ids, count, 0, hand_out_likelihoods, &told);
     s->stats.value[FR_STAT_PREFILL_SECONDS] += fr_clock() - start;
     fr_logprobs_forget(&s->logprobs);
-    s->ran = 0; /* a prompt that goes on from here counts them as its own, not as reused */
+    s->ran = 0; /* a prompt that continues this text counts these ids as run by itself, not as reused */
     return status == FR_OK ? told.status : status;
 }
 
@@ -151,9 +151,9 @@ fr_status fr_scoring_drafts(fr_session *s, const int32_t *ids, size_t count, siz
     fr_session_clear(s);
     FR_TRY(fr_timeline_append(s, ids, count - 1));
     FR_TRY(fr_timeline_extend(s, ids + count - 1, 1));
-    s->phase = FR_PHASE_BETWEEN; /* the last id counts as one that a step gave */
+    s->phase = FR_PHASE_BETWEEN; /* treats the last id as one that a step gave */
     fr_draft_view view = fr_session_view(s);
-    view.picker = NULL; /* the largest logit goes on, whatever would be drawn */
+    view.picker = NULL; /* drafts are chosen by the largest logit, whatever the sampler would draw */
     fr_proposal proposal = {.draft = s->draft, .view = &view, .count = steps, .ids = drafts, .logits = logits};
     FR_TRY(fr_draft_propose_one(&proposal));
     return sink(context, logits, proposal.proposed, s->model->trunk.spec.vocab);

@@ -1,4 +1,4 @@
-/* Runs texts for what the model computes of them: logits, log-probabilities, inputs of layers, a drafter's logits.
+/* Runs texts for values that the model computes: logits, log-probabilities, inputs of layers, a drafter's logits.
  *
  * In: a session (state.h), whose timeline is cleared first, and ids. Out: calls of a sink with rows, in order, as many
  * rows a call as a forward has. Each function is one of forerun.h; src/api/ calls it after checking the arguments and

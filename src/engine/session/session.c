@@ -124,7 +124,7 @@ static fr_session *new_session(fr_engine *engine, const fr_options *options) {
     s->drafter = engine->drafter;
     s->embeddings = &fr_no_input_embeddings;
     s->options = *options;
-    s->options.biases = NULL; /* they are the caller's, until the session is opened */
+    s->options.biases = NULL; /* the biases belong to the caller until the session is opened */
     s->stops.which = -1;
     s->log = options->log;
     return s;
@@ -211,7 +211,7 @@ fr_status fr_session_create_alone(const fr_model *model, const fr_drafter *draft
     return status;
 }
 
-/* Gives up the session's pages and its place in the engine, if its opening came so far. */
+/* Gives up the session's pages and its index in the engine, if opening the session came that far. */
 static void let_go(fr_session *s) {
     fr_engine *e = s->engine;
     if (s->number == e->capacity || e->timelines[s->number] != &s->kv) return;

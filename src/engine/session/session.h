@@ -1,4 +1,4 @@
-/* Opens and closes a session, and measures what it takes.
+/* Opens and closes a session, and measures its memory.
  *
  * In: an engine, or a model and perhaps a drafter; options. Out: a session (state.h) with all its memory. The
  * functions are those of forerun.h without the checks and the floating-point environment of src/api/. */
@@ -7,23 +7,24 @@
 
 #include "src/engine/session/state.h"
 
-/* Gives the bytes that an engine of so many sessions would take, without taking any. sessions 0: one session alone. */
+/* Gives the bytes that an engine of this many sessions would take, without allocating any. sessions 0: one session
+ * alone. */
 typedef struct fr_session_bytes {
     size_t context;
-    size_t target_kv;   /* pages of keys and values, with states */
+    size_t target_kv;   /* pages of keys and values, and of recurrent states */
     size_t states;      /* states within target_kv */
     size_t least_kv;    /* fewest bytes of pages that an engine of several sessions needs; 0: one session */
     size_t foreign_kv;  /* further bytes of pages for the heads of other ranks; least_kv includes them */
-    size_t checkpoints; /* of sliding layers' caches and of states */
-    size_t drafting;    /* memory that drafting works in, with a drafter's own keys and values */
+    size_t checkpoints; /* checkpoints of sliding layers' caches and of recurrent states */
+    size_t drafting;    /* memory in which drafting works, including a drafter's own keys and values */
     size_t all;         /* all of these, and scratch memory */
 } fr_session_bytes;
 
 fr_status fr_session_measure(const fr_model *model, const fr_drafter *drafter, const fr_options *options,
                              size_t sessions, fr_session_bytes *bytes);
 
-/* Makes the session fit FR_OPT_MEMORY together with the weights: options get fewer pages of keys and values if that
- * makes it fit; FR_MEMORY if nothing does. */
+/* Makes the session fit FR_OPT_MEMORY together with the weights, by giving the options fewer pages of keys and values
+ * if necessary; FR_MEMORY if no number of pages fits. */
 fr_status fr_session_fit(const fr_model *model, const fr_drafter *drafter, size_t sessions, fr_options *options);
 
 /* Open a session in an engine, or alone with an engine of its own. */
@@ -35,7 +36,7 @@ fr_status fr_session_create_alone(const fr_model *model, const fr_drafter *draft
 fr_status fr_session_copy(const fr_session *session, const fr_options *options, fr_session **copy);
 void fr_session_destroy(fr_session *session);
 
-/* Checks that draft-min and rejection agree with the drafts that the session makes. */
+/* Checks that FR_OPT_DRAFT_MIN and rejection sampling agree with the drafts that the session makes. */
 fr_status fr_session_check_n_min(const fr_session *session, const fr_options *options);
 
 /* Run fr_session_set_mask, fr_session_set_grammar and fr_session_set_options of forerun.h. */
@@ -44,16 +45,16 @@ fr_status fr_session_begin_constraint(fr_session *session, size_t position);
 fr_status fr_session_mask(fr_session *session, fr_mask_fn *mask, void *context);
 fr_status fr_session_resample(fr_session *session, const fr_options *options);
 
-/* Makes the session follow rank 0's, which has a mask or a grammar from now on, or another place where its text
- * begins. */
+/* Makes the session follow the decisions of rank 0's session, which has a mask or a grammar from now on, or another
+ * place where its text begins. */
 fr_status fr_session_decide(fr_session *session, uint8_t decisions);
 
-/* Runs pictures through the tower for the next prompt; or, if another rank has run them, takes the result as
- * fr_shown_pack gives it. */
+/* Runs pictures through the tower for the next prompt. If another rank has run them, takes the result as fr_shown_pack
+ * gives it. */
 fr_status fr_session_look(fr_session *session, const fr_picture *const *pictures, size_t count);
 fr_status fr_session_be_shown(fr_session *session, const void *bytes, size_t size);
 
-/* Sets the function that gets the trace of its rounds from now on. */
+/* Sets the function that gets the trace of the session's rounds from now on. */
 void fr_session_trace(fr_session *session, fr_trace_fn *line, void *context);
 
 #endif

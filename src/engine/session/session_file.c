@@ -22,16 +22,16 @@
 
 _Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "the file is the memory, so that must be little-endian too");
 
-#define VERSION         1 /* with nothing attached */
+#define VERSION         1 /* a file with nothing attached */
 #define VERSION_MORE    2
-#define VERSION_BOUND   3 /* the same, with mirostat's bound after the attached bytes */
+#define VERSION_BOUND   3 /* with attached bytes, and mirostat's bound after them */
 #define CHECKPOINTS_MAX 1024
 #define IN_MEMORY       "a session in memory" /* instead of a path */
 
 typedef struct fr_session_head {
     char magic[8];
     uint32_t version, k_type, v_type, checkpoints;
-    uint64_t model; /* its fingerprint */
+    uint64_t model; /* the fingerprint of the model */
     uint64_t length, frontier, from;
 } fr_session_head;
 
@@ -62,19 +62,21 @@ void fr_session_replace_attached(fr_session *s, void *copy, size_t size) {
 /* ---------------------------------------------------------------------------------------------------------- writing */
 
 typedef struct fr_sink {
-    FILE *file; /* NULL: into memory, malloc'd */
+    FILE *file; /* NULL: the session is written to memory, malloc'd */
     uint8_t *memory;
     size_t length, capacity;
     uint64_t hash;
     int error;   /* error number of the first write that failed */
-    size_t held; /* bytes that wait to be hashed and written */
+    size_t held; /* bytes that still have to be hashed and written */
     uint8_t bytes[1 << 16];
-    fr_ranks *ranks; /* ranks that each write all heads; NULL: zeros for heads of other ranks */
+    /* if not NULL, ranks send each other the heads that they store, so that all heads are written; NULL: heads of
+     * other ranks are written as zeros */
+    fr_ranks *ranks;
     const fr_model *model;
     uint8_t told[1 << 14];
 } fr_sink;
 
-/* Appends bytes in memory. The capacity doubles, so that to append n bytes O(n) bytes are copied in all. */
+/* Appends bytes in memory. The capacity doubles, so that appending n bytes copies O(n) bytes in all. */
 static void append(fr_sink *sink, const void *bytes, size_t size) {
     size_t capacity = fr_larger(2 * sink->capacity, sizeof sink->bytes);
     if (sink->length + size > sink->capacity) {
@@ -88,7 +90,7 @@ static void append(fr_sink *sink, const void *bytes, size_t size) {
     sink->length += size;
 }
 
-/* Writes bytes to the file or to memory, at most as many as a sink holds. */
+/* Writes bytes to the file or to memory, at most as many as a sink holds at once. */
 static void hand_on(fr_sink *sink, const void *bytes, size_t size) {
     if (sink->error) return;
     if (!sink->file)
@@ -114,7 +116,8 @@ static void put(fr_sink *sink, const void *bytes, size_t size) {
     }
 }
 
-/* Gives the slot of a position in a head, by the head's number among all; NULL if another rank keeps the head. */
+/* Gives the slot of a position in a head, whose number counts the heads of all ranks; NULL if another rank stores the
+ * head. */
 static uint8_t *slot_of(const fr_kv_layer *layer, const fr_kv_rows *rows, size_t head, size_t position) {
     if (head < layer->first || head >= layer->first + layer->heads) return NULL;
     return fr_kv_slot(layer, rows, head - layer->first, position);
@@ -138,7 +141,7 @@ static void put_zeros(fr_sink *sink, size_t size) {
     }
 }
 
-/* Writes a head of KV layer `kv`, by its number among all. */
+/* Writes a head of KV layer `kv`. head: its number among the heads of all ranks. */
 static void put_head(fr_sink *sink, size_t kv, size_t head, const fr_kv_layer *layer, const fr_kv_rows *rows,
                      size_t from, size_t end) {
     fr_ranks *ranks = sink->ranks;
@@ -181,7 +184,8 @@ static void put_states(fr_sink *sink, const fr_recurrent *r) {
     put(sink, zeros, left);
 }
 
-/* True if keys in the cache have other rotary frequencies than the text: a file says only how long its text is. */
+/* True if the keys in the cache have other rotary frequencies than the text should have: a file says only how long its
+ * text is. */
 static bool has_other_rope(const fr_session *s) {
     size_t most = s->model->trunk.rope_near_max;
     return most && s->kv.rope_far != (s->length > most);
@@ -205,7 +209,8 @@ static void put_caches(fr_sink *sink, const fr_session *s, size_t frontier, size
 
 static void put_session(fr_sink *sink, const fr_session *s, uint64_t model) {
     size_t frontier = s->length ? fr_smaller(s->kv.length, s->length - 1) : 0;
-    if (s->kv.recurrent.count) frontier = s->kv.recurrent.at; /* positions after it are run once more */
+    /* positions after it are run again when the session is restored */
+    if (s->kv.recurrent.count) frontier = s->kv.recurrent.at;
     size_t checkpoints = s->kv_checkpoints.count;
     if (has_other_rope(s)) frontier = checkpoints = 0;
     fr_session_head head = {.version = version_of(s),
@@ -235,7 +240,7 @@ static fr_status can_not(const char *path, const char *what) {
     return fr_fail(FR_INPUT, "%s: can't be %s: %s", path, what, strerror(errno));
 }
 
-/* Writes and syncs the file before it gets its name, so that no reader meets half of one; it stays locked until
+/* Writes and syncs the file before it gets its name, so that no reader finds a part of it. It stays locked until
  * then. */
 static fr_status write_named(const fr_session *s, uint64_t model, int fd, const char *temporary, const char *path) {
     int own = dup(fd);
@@ -260,7 +265,7 @@ static fr_status check_pictures(const fr_session *s, const char *where) {
     return FR_OK;
 }
 
-/* That it can be saved; *model: its fingerprint. */
+/* Checks that the session can be saved; *model: the fingerprint of its model. */
 static fr_status check_savable(const fr_session *s, const char *where, uint64_t *model) {
     FR_TRY(check_pictures(s, where));
     if (s->model->ranks && s->kv.recurrent.count)
@@ -279,7 +284,7 @@ static fr_status write_to(const fr_session *s, uint64_t model, const char *path)
     return status;
 }
 
-/* Saves the session. A symbolic link stays one: the file that it names is replaced. */
+/* Saves the session. If the path is a symbolic link, the file that it names is replaced, and the link stays. */
 fr_status fr_session_write(const fr_session *s, const char *path) {
     struct stat info;
     uint64_t model;
@@ -293,7 +298,7 @@ fr_status fr_session_write(const fr_session *s, const char *path) {
     return status;
 }
 
-/* Saves the session to memory. told: it is complete, as a file is, with the heads that other ranks keep; else these
+/* Saves the session to memory. told: the heads that other ranks store are written too, as in a file; otherwise they
  * are zeros. */
 static fr_status write_memory(const fr_session *s, uint64_t model, bool told, void **bytes, size_t *size) {
     fr_sink sink = {.file = NULL, .ranks = told ? s->model->ranks : NULL, .model = s->model};
@@ -317,7 +322,7 @@ fr_status fr_session_write_bytes(const fr_session *s, void **bytes, size_t *size
 
 /* ---------------------------------------------------------------------------------------------------------- reading */
 
-/* Describes a file that was found to be a session of this model, with these cache types, that fits this context. */
+/* A file that was found to be a session of this model, with these cache types, that fits this context. */
 typedef struct fr_saved {
     const fr_map *map;
     fr_session_head head;
@@ -389,8 +394,8 @@ static fr_status check_rest(fr_saved *saved, size_t left) {
     return isfinite(saved->bound) ? FR_OK : damaged(saved);
 }
 
-/* Finds the parts of the file, which together with the hash must fill it. Nothing overflows: every position is below
- * the context, and caches of that many positions are in memory. */
+/* Finds the parts of the file, which together with the hash must fill it. No sum overflows, because every position is
+ * below the context, and caches of that many positions are in memory. */
 static fr_status check_sizes(const fr_session *s, fr_saved *saved) {
     const fr_session_head *head = &saved->head;
     const fr_map *map = saved->map;
@@ -428,8 +433,8 @@ static fr_status check_content(const fr_session *s, const fr_saved *saved) {
     return FR_OK;
 }
 
-/* Copies saved rows of positions [from, end) into the cache: those from `first` on, of the heads that this rank keeps.
- * Returns the address after them all. */
+/* Copies saved rows of positions [from, end) into the cache: only those from `first` on, and only the heads that this
+ * rank stores. Returns the address after all saved rows. */
 static const uint8_t *take_rows(const fr_kv_layer *layer, const fr_kv_rows *rows, size_t from, size_t first, size_t end,
                                 const uint8_t *bytes) {
     for (size_t head = 0; head < layer->all; head++, bytes += (end - from) * rows->bytes)
@@ -447,7 +452,7 @@ static const uint8_t *take_layer(const fr_kv_layer *layer, size_t from, size_t f
     return take_rows(layer, &layer->v, from, first, end, bytes);
 }
 
-/* Restores a checkpoint if it is useful with this session's window; else it is skipped. */
+/* Restores a checkpoint if it is useful with this session's window; otherwise skips it. */
 static const uint8_t *take_checkpoint(fr_session *s, fr_saved_bounds bounds, const uint8_t *bytes) {
     fr_kv *kv = &s->kv;
     size_t from = fr_kv_held_from(kv, (size_t)bounds.from, (size_t)bounds.position), position = (size_t)bounds.position;
@@ -470,7 +475,8 @@ static fr_status copy_attached(const fr_saved *saved, void **copy) {
     return fr_session_copy_attached(end - saved->attached_size, saved->attached_size, copy);
 }
 
-/* Counts the session's own pages of a kind out, or in again. */
+/* Changes the holder counts of the session's own pages of a kind by -1 or, afterwards, +1 (see
+ * fr_kv_pages_recount). */
 static void recount(fr_session *s, fr_kv_kind kind, int change) {
     fr_kv *kv = &s->kv;
     fr_kv_pages_recount(&kv->pages[kind], kv->table[kind], kv->blocks, change);
@@ -478,8 +484,8 @@ static void recount(fr_session *s, fr_kv_kind kind, int change) {
         fr_kv_pages_recount(&kv->pages[kind], s->kv_checkpoints.at[i].pages, kv->blocks, change);
 }
 
-/* Checks that there are pages for positions [from, end) of sliding layers and [0, end) of the others once the session
- * has given up its own. A session alone always has them. */
+/* Checks that there will be pages for positions [from, end) of sliding layers and [0, end) of the others, once the
+ * session has given up its own pages. A session alone always has them. */
 static fr_status check_pages(fr_session *s, const fr_saved *saved, size_t from, size_t end) {
     const fr_kv *kv = &s->kv;
     for (fr_kv_kind kind = 0; kind < FR_KV_KINDS; kind++) {
@@ -495,7 +501,7 @@ static fr_status check_pages(fr_session *s, const fr_saved *saved, size_t from, 
     return FR_OK;
 }
 
-/* Makes the session what the file says. attached: a copy of the file's attached bytes, which the session keeps. A
+/* Makes the session the one in the file. attached: a copy of the file's attached bytes, which the session then owns. A
  * failure changes nothing. */
 static fr_status take(fr_session *s, const fr_saved *saved, void *attached) {
     const fr_session_head *head = &saved->head;
@@ -510,7 +516,8 @@ static fr_status take(fr_session *s, const fr_saved *saved, void *attached) {
     s->restored = true;
     s->length = (size_t)head->length;
     s->phase = s->length ? FR_PHASE_PENDING : FR_PHASE_EMPTY;
-    s->ran = frontier + 1 < s->length ? frontier : s->length; /* the run of the last id is never saved */
+    /* the run of the last id is never saved, so that id counts as not run */
+    s->ran = frontier + 1 < s->length ? frontier : s->length;
     memcpy(s->ids, saved->ids, s->length * sizeof *s->ids);
     for (size_t i = 0; i < kv->count; i++)
         bytes = slides(&kv->layers[i]) ? take_layer(&kv->layers[i], from, held, frontier, bytes)
@@ -523,7 +530,8 @@ static fr_status take(fr_session *s, const fr_saved *saved, void *attached) {
     kv->length = frontier;
     kv->from = held;
     kv->rope_far = s->model->trunk.rope_near_max && s->length > s->model->trunk.rope_near_max;
-    /* This session may look back farther than the saved one did; and a method that wants all rows has seen none. */
+    /* This session may look back farther than the saved one did, and a method that follows has not seen the target's
+     * rows, so the frontier moves back as far as they need. */
     fr_kv_checkpoints_rewind(&s->kv_checkpoints, kv, s->draft->follows ? 0 : frontier);
     s->stats.value[FR_STAT_RERUN_TOKENS] += (double)(frontier - kv->length);
     fr_log_line(&s->log, FR_LOG_INFO, "%s: restored %zu tokens, %zu checkpoints", saved->map->path, s->length,

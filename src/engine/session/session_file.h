@@ -1,10 +1,9 @@
 /* Saves a session to a file, its timeline and its caches, and restores it.
  *
- * In: a session, or a file that one was saved to, which may hold any bytes. Out: the file, complete or not there at
- * all; a session that goes on as a fresh one would after a prompt of the same ids, bit for bit. Threads, instruction
- * set, chunk, context and drafter may differ from those of the session that was saved: caches are stored by position,
- * not as they lay in memory. Model and cache types must be the same.
- *
+ * In: a session; or a file to which one was saved, and which may hold any bytes. Out: a file that is either complete
+ * or absent; a session that continues bit for bit as a fresh one would after a prompt of the same ids. Threads,
+ * instruction set, chunk, context and drafter may differ from those of the session that was saved: caches are stored
+ * by position, not as they lay in memory. Model and cache types must be the same.
  *     header       fr_session_head
  *     ids          int32[length]
  *     bounds       fr_saved_bounds[checkpoints]
@@ -13,8 +12,8 @@
  *     checkpoints  each the same of the layers that slide, of its own bounds
  *     attached     the caller's own bytes: all that is left, in version 2; in version 1 there are none
  *     u64          hash of all that (fr_hash)
- *
- * Little-endian, no padding. The frontier is at most length - 1: the last id is run again, which gives the logits. */
+ * Little-endian, no padding. The frontier is at most length - 1, because the last id must be run again for its
+ * logits. */
 #ifndef FR_SRC_ENGINE_SESSION_SESSION_FILE_H
 #define FR_SRC_ENGINE_SESSION_SESSION_FILE_H
 
@@ -26,12 +25,13 @@ fr_status fr_session_read(fr_session *session, const char *path);
 fr_status fr_session_write_bytes(const fr_session *session, void **bytes, size_t *size);
 fr_status fr_session_read_bytes(fr_session *session, const void *bytes, size_t size);
 
-/* Swap the session out to memory that it keeps itself, and back in. It is empty until it is back, which needs pages
- * for it. A failure changes nothing. With ranks, each keeps only its own heads. */
+/* Swap the session out to memory that it owns, and in again. Between the two it is empty. Swapping in needs free
+ * pages. A failure changes nothing. With ranks, each stores only its own heads. */
 fr_status fr_session_set_aside(fr_session *session);
 fr_status fr_session_take_up(fr_session *session);
 
-/* Copy the caller's own bytes (NULL for none), and put such a copy in the place of what was attached before. */
+/* The first copies the caller's own bytes (NULL for none). The second replaces the bytes that were attached before by
+ * such a copy. */
 fr_status fr_session_copy_attached(const void *bytes, size_t size, void **copy);
 void fr_session_replace_attached(fr_session *session, void *copy, size_t size);
 

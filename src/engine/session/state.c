@@ -1,4 +1,4 @@
-/* Keeps a session between calls: see state.h. */
+/* Keeps a session's state between calls: see state.h. */
 #include "src/engine/session/state.h"
 
 #include <stdlib.h>
@@ -38,8 +38,7 @@ static fr_kv_content content(const fr_session *s) {
     return (fr_kv_content){.ids = s->ids, .digests = s->digests};
 }
 
-/* Offers every checkpoint of the recurrent layers' states as a point, so that other sessions' prompts can begin
- * there. */
+/* Offers every checkpoint with recurrent states as a point where other sessions' prompts can begin. */
 static void share_points(fr_session *s, uint32_t tail) {
     for (size_t i = 0; s->kv.recurrent.count && i < s->kv_checkpoints.count; i++) {
         const fr_kv_checkpoint *at = &s->kv_checkpoints.at[i];
@@ -69,11 +68,11 @@ void fr_session_retreat(fr_session *s) {
     s->draft->method->cut(s->draft, &view);
 }
 
-/* Limits reuse from below: running fewer tokens takes less time than taking over their pages. */
+/* The fewest tokens that are reused: running fewer takes less time than taking over their pages. */
 enum { LEAST_REUSED = 16 };
 
-/* Makes sessions that share this one's ids beyond their last complete block offer that block's tail, as it is not
- * shared yet. */
+/* If other sessions have the same ids after this one's last complete block, makes them offer the incomplete block that
+ * follows, because it is not shared yet. */
 static void ask_others(const fr_session *s) {
     for (size_t i = 0; i < s->engine->capacity; i++) {
         fr_session *other = s->engine->sessions[i];
@@ -91,7 +90,8 @@ void fr_session_reuse(fr_session *s, bool asks) {
     if (asks) ask_others(s);
     if (asks && s->kv.recurrent.count) {
         s->branch = fr_kv_prefixes_known(prefixes, content(s), s->length);
-        if (drafter && s->branch) s->branch--; /* the drafter's pair of a position needs the same next id there */
+        /* the drafter's pair of a position also depends on the next id, so that id must be the same */
+        if (drafter && s->branch) s->branch--;
     }
     size_t found = fr_kv_prefixes_find(prefixes, content(s), s->length, drafter != NULL);
     if (found <= s->kv.length || found < LEAST_REUSED) return;
@@ -142,17 +142,17 @@ fr_status fr_session_check_abort(fr_session *s) {
     FR_TRY(fr_ranks_check(s->model->ranks));
     bool told = s->abort_told != FR_ABORT_ASKED;
     if (!(told ? s->abort_told == FR_ABORT_YES : fr_session_wants_abort(s))) return fr_engine_check_files(s->engine);
-    if (told) s->abort_told = FR_ABORT_NO; /* the abort takes effect once */
+    if (told) s->abort_told = FR_ABORT_NO; /* the abort takes effect only once */
     return fr_fail(FR_ABORTED, "aborted with %zu of %zu tokens run", s->kv.length, s->length);
 }
 
 fr_status fr_session_not_finite(const fr_session *s, size_t position) {
-    FR_TRY(fr_ranks_check(s->model->ranks)); /* if ranks have failed, these are no logits */
+    FR_TRY(fr_ranks_check(s->model->ranks)); /* if ranks have failed, the logits are not valid */
     return fr_fail(FR_NUMERIC, "%s: the logits at position %zu are not finite: damaged weights?", s->model->files.path,
                    position);
 }
 
-/* A prompt's last row does not count, because the caller may ask for its logits. */
+/* A prompt's last row needs its logits, because the caller may ask for them. */
 bool fr_session_wants_best(const fr_session *s) {
     bool draws = s->sampler.on || s->sampler.mask || s->sampler.constraint.grammar;
     return s->phase != FR_PHASE_PENDING && !draws && !s->leader_decides && !s->logprobs.on && !s->trace.line;
@@ -164,7 +164,8 @@ static fr_status choose(fr_session *s, size_t drafted, size_t *stood, int32_t *t
         *stood = fr_sampler_verify(&s->sampler, s->logits, s->best, &past, token);
         bool failed = s->sampler.mask_status != FR_OK;
         if (failed && *stood == 0) return s->sampler.mask_status;
-        if (failed) *token = past.drafts[--*stood]; /* the next row then fails alone, as it does without drafts */
+        /* the failing row is then the first of the next round and fails alone, as without drafts */
+        if (failed) *token = past.drafts[--*stood];
     } else {
         *stood = fr_accept_greedy(s->best, past.drafts, drafted);
         *token = (int32_t)s->best[*stood];

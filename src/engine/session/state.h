@@ -1,23 +1,20 @@
 /* Holds a session between calls: its members by owner, and the phases that its timeline goes through.
- *
  *     EMPTY --extend--> PENDING --last slice--> PREDICTED --give_predicted--> BETWEEN --accept_drafts--> BETWEEN
- *
  *     EMPTY       length == 0                nothing is on the timeline
  *     PENDING     kv.length < length         ids from kv.length on wait for a forward, as a prompt's do
  *     PREDICTED   kv.length == length        all ids are run, and `next` is the target's next id, not given yet
  *     BETWEEN     kv.length == length - 1    all ids are run but the last one, which a step gave
+ * fr_timeline_extend, fr_timeline_finish (timeline.h) and functions of round.c make these transitions. These go back
+ * to PENDING, or to EMPTY if no id stays: fr_timeline_truncate, fr_timeline_again, fr_timeline_copy if the last row's
+ * logits are wanted, restoring from a file, a change of the rotary frequencies (fr_timeline_choose_rope), and a
+ * forward that failed after it moved recurrent states on (fr_timeline_recover). An abort leaves PENDING as it is.
  *
- * fr_timeline_extend, fr_timeline_finish (timeline.h) and functions of round.c make these transitions. These go back to
- * PENDING, or to EMPTY if no id stays: fr_timeline_truncate, fr_timeline_again, fr_timeline_copy if the last row's
- * logits are wanted, restoring from a file, a change of the rotary frequencies (fr_timeline_choose_rope), and a forward
- * that failed after it moved recurrent states on (fr_timeline_recover). An abort leaves PENDING as it is.
+ * `ended` is independent of the phase: after an end of sequence or a stop string steps give no ids. `ended` stays set
+ * if the caches are run again; further ids or a truncation clear it.
  *
- * `ended` is independent of the phase: after an end of sequence or a stop string steps give no ids. It stays set if the
- * caches are run again; further ids or a truncation clear it.
- *
- * In PREDICTED and BETWEEN, hidden[hidden_row] is the target's row of position kv.length - 1, and the rows before it in
- * `hidden` are those of the positions before, from the same round. fr_session_check_state checks the table at both ends
- * of a round. */
+ * In PREDICTED and BETWEEN, hidden[hidden_row] is the target's row of position kv.length - 1, and the rows before it
+ * in `hidden` are those of the positions before, from the same round. fr_session_check_state checks the table at both
+ * ends of a round. */
 #ifndef FR_SRC_ENGINE_SESSION_STATE_H
 #define FR_SRC_ENGINE_SESSION_STATE_H
 
@@ -43,10 +40,10 @@ typedef enum fr_abort_told { FR_ABORT_ASKED, FR_ABORT_NO, FR_ABORT_YES } fr_abor
  * not. */
 enum { FR_LEADER_HAS_MASK = 1, FR_LEADER_HAS_GRAMMAR = 2 };
 
-/* Says how far the timeline is run; drawn above. */
+/* The phase of the timeline, as drawn above. */
 typedef enum fr_phase { FR_PHASE_EMPTY, FR_PHASE_PENDING, FR_PHASE_PREDICTED, FR_PHASE_BETWEEN } fr_phase;
 
-/* Says what the session does in the round that runs. */
+/* The session's work in the round that runs. */
 typedef enum fr_stage { FR_STAGE_NOTHING, FR_STAGE_PROMPT, FR_STAGE_VERIFY } fr_stage;
 
 /* Holds the sink of a prompt that is scored while it runs (prompt_score.h). */
@@ -57,7 +54,7 @@ typedef struct fr_prompt_score {
 } fr_prompt_score;
 
 struct fr_session {
-    /* -- What it was opened with. */
+    /* -- The arguments with which it was opened. */
     const fr_model *model;
     const fr_drafter *drafter; /* NULL: none */
     fr_engine *engine;
@@ -80,14 +77,16 @@ struct fr_session {
     fr_shown shown;                        /* pictures for the next prompt */
     const fr_input_embeddings *embeddings; /* rows of the pictures, while their prompt is run */
 
-    /* -- Its caches, and what other sessions share of them (state.c, await.c, recurrent_points.c). */
+    /* -- The timeline's caches, and the parts of them that other sessions share (state.c, await.c,
+     * recurrent_points.c). */
     fr_kv kv;
     fr_kv_checkpoints kv_checkpoints;
     fr_kv_path path;       /* place of the timeline among shared prefixes, in an engine of several sessions */
     fr_kv_digest *digests; /* [blocks] of the pictures in each 64 positions; all 0: there are none */
     bool pictures_unknown; /* the digests no longer identify the pictures on the timeline: its pages are not shared */
-    bool restored;         /* its pages came from a file: they are not shared */
-    /* position up to which some session has run this prompt before, so that states there are worth keeping; 0: none */
+    bool restored;         /* the pages came from a file, so they are not shared */
+    /* the position up to which some session has run this prompt before, so that states are worth keeping there; 0:
+     * none */
     size_t branch;
     size_t awaited[FR_RECURRENT_POINTS]; /* positions whose states other sessions wait for in this round */
     size_t awaited_count;
@@ -95,14 +94,14 @@ struct fr_session {
     /* -- Drafting (drafting.c, async_draft.c). */
     fr_draft_list methods;
     fr_draft *draft;
-    size_t drafting_bytes; /* bytes of the arena that the methods have */
+    size_t drafting_bytes; /* bytes of the arena that the draft methods use */
     size_t draft_max;
     size_t draft_min;                    /* a proposal of fewer drafts is dropped */
     double draft_p_min;                  /* smallest probability of a draft, or FR_DRAFT_P_AUTO */
     bool adapts;                         /* the depth controller chooses the number of drafts */
     fr_draft_depth_timeline draft_depth; /* if `adapts`: the controller's counts of its drafts */
     fr_async_draft async;
-    size_t drafter_seen; /* number of leading ids that are still as the draft method was last shown them */
+    size_t drafter_seen; /* number of leading ids that are unchanged since the draft method saw them last */
     float *hidden;       /* [FR_STEP_MAX, seen_width] the target's rows that the method reads (fr_engine.seen) */
     size_t hidden_row;
 
@@ -110,10 +109,10 @@ struct fr_session {
     fr_stage stage;
     fr_draft_depth_part drafts; /* drafts asked for, made and accepted */
     double draft_seconds;       /* time that the drafts of all sessions took */
-    fr_proposal *proposal;      /* its request for drafts; NULL: none */
-    fr_failure draft_failure;   /* why it got no drafts */
-    fr_failure failure;         /* why its part in the round failed */
-    bool last_round_failed;     /* so no other session waits for its pages */
+    fr_proposal *proposal;      /* the request for its drafts; NULL: none */
+    fr_failure draft_failure;   /* the reason why it got no drafts */
+    fr_failure failure;         /* the reason why its part in the round failed */
+    bool last_round_failed;     /* if so, no other session waits for its pages */
 
     /* -- The last forward's results. */
     const float *logits; /* [rows, vocab], valid while `run` equals engine->runs */
@@ -122,20 +121,22 @@ struct fr_session {
 
     /* -- Sampling, and what ends a text; resample.c changes their settings. */
     fr_sampler sampler;
-    fr_arena sampler_arena; /* of a sampler that was set after opening; empty: the sampler lies in `arena` */
+    /* memory of a sampler that was set after opening; empty: the sampler's memory is in `arena` */
+    fr_arena sampler_arena;
     fr_token_picker picker; /* the sampler, as draft methods see it */
     fr_logprobs logprobs;
     int64_t logprobs_best; /* FR_OPT_LOGPROBS */
     fr_stops stops;
     fr_prompt_score score;
 
-    /* -- The caller's callbacks and figures. */
-    atomic_bool cancelled; /* set by another thread, for the next forward to see */
-    fr_abort_fn *abort;    /* NULL: never asked */
+    /* -- The caller's callbacks and statistics. */
+    atomic_bool cancelled; /* set by another thread; the next forward reads it */
+    fr_abort_fn *abort;    /* the caller's callback; NULL: none */
     void *abort_context;
     fr_abort_told abort_told; /* of the round that runs */
-    uint8_t leader_decides;   /* FR_LEADER_HAS_... (leader_decisions.h); 0: nothing, or no rank leads */
-    fr_prompt_fn *progress;   /* NULL: none */
+    /* FR_LEADER_HAS_... (leader_decisions.h); 0: no mask or grammar decides, or no rank leads */
+    uint8_t leader_decides;
+    fr_prompt_fn *progress; /* NULL: none */
     void *progress_context;
     fr_trace trace;
     fr_stats stats;
@@ -143,29 +144,29 @@ struct fr_session {
     /* -- Saving (session_file.c). */
     void *attached; /* the caller's own bytes; NULL: none */
     size_t attached_size;
-    void *swapped_out; /* the saved session, while its pages are given up for others; NULL: it has its pages */
+    void *swapped_out; /* the saved session, while its pages are given to other sessions; NULL: it has its pages */
     size_t swapped_out_size;
 };
 
-/* Checks that the phase fits length and frontier. A failure is a fault of the library. */
+/* Checks that the phase agrees with the length and the frontier. A failure is a fault of the library. */
 fr_status fr_session_check_state(const fr_session *session);
 
-/* Returns true if other sessions may share its pages and those of its draft method, because ids and digests identify
- * all of them. */
+/* Returns true if other sessions may share the session's pages and those of its draft method, because ids and digests
+ * identify their contents. */
 bool fr_session_shares(const fr_session *session);
 
-/* Returns true if its prompts skip leading tokens that the engine has run before. */
+/* Returns true if the session's prompts skip leading tokens that the engine has run before. */
 bool fr_session_reuses(const fr_session *session);
 
 /* Lets other sessions share the pages that the frontier has completed since the last call. */
 void fr_session_share(fr_session *session, bool prompt_end);
 
-/* Shares the rest of the timeline: its last block, which is not complete, and its present states. Called before the
- * timeline goes, and when another session's prompt begins alike. */
+/* Shares the rest of the timeline: its last, incomplete block and its present states. Called before the timeline is
+ * dropped, and when another session's prompt begins alike. */
 void fr_session_offer(fr_session *session);
 
-/* Called after the frontier moved back: this timeline no longer shares what lies beyond it, and the draft method drops
- * what it has cached there. */
+/* Called after the frontier moved back: the timeline no longer shares blocks after it, and the draft method drops its
+ * cache after it. */
 void fr_session_retreat(fr_session *session);
 
 /* Skips the leading tokens of the pending prompt that the engine has run before, in any session. asks: sessions
@@ -195,20 +196,21 @@ fr_status fr_session_check_abort(fr_session *session);
  * were never computed. */
 fr_status fr_session_not_finite(const fr_session *session, size_t position);
 
-/* Returns true if the session needs only the index of the largest logit of its next rows, not the logits. */
+/* Returns true if the session needs only the index of the largest logit of each of its next rows, not the logits. */
 bool fr_session_wants_best(const fr_session *session);
 
 /* Decides which drafts are accepted: gives the number *stood of those that agree with the target's rows, and the
- * target's own *token after them. The rows behind that token have no influence. */
+ * target's own *token after them. The rows after that token have no influence. */
 fr_status fr_session_choose(fr_session *session, size_t drafted, size_t *stood, int32_t *token);
 
-/* Returns what a draft method sees of the session. */
+/* Returns the session as a draft method sees it. */
 fr_draft_view fr_session_view(fr_session *session);
 
-/* A draft method that follows the target must read its rows before the next forward overwrites them. These three show
- * it the rows up to the frontier, and share what it caches of them; for other methods they do nothing. fr_session_see
- * shows the rows that end with `hidden`, fr_session_follow the rows in session->hidden. fr_session_follow_later is for
- * a round in which the method proposes nothing: it may put the work off to a later call. */
+/* A draft method that follows the target must read the target's rows before the next forward overwrites them. These
+ * three functions show it the rows up to the frontier, and share the pages that it fills with them; for other methods
+ * they do nothing. fr_session_see shows the rows that end with `hidden`, fr_session_follow those in session->hidden.
+ * fr_session_follow_later is for a round in which the method proposes nothing: the method may put the work off to a
+ * later call. */
 fr_status fr_session_see(fr_session *session, const float *hidden);
 fr_status fr_session_follow(fr_session *session);
 fr_status fr_session_follow_later(fr_session *session);

@@ -1,7 +1,7 @@
 /* Counts what a session does.
  *
- * In: rounds as they happen. Out: the figures of fr_stat. Nothing here allocates: the accepted lengths have room for a
- * round per position of the context. */
+ * In: rounds as they happen. Out: the figures of fr_stat. No call allocates memory: the accepted lengths have room for
+ * one round for each position of the context. */
 #ifndef FR_SRC_ENGINE_SESSION_STATS_H
 #define FR_SRC_ENGINE_SESSION_STATS_H
 
@@ -10,14 +10,15 @@
 typedef struct fr_stats {
     double value[FR_STAT_COUNT];
     double depth[FR_STEP_MAX - 1][FR_DEPTH_COUNT];
-    uint8_t *accepted_lengths; /* [capacity] per verify forward that carried drafts */
+    uint8_t *accepted_lengths; /* [capacity] one for each forward that verified drafts */
     size_t rounds, capacity;
 } fr_stats;
 
 void fr_stats_layout(fr_stats *stats, fr_arena *arena, size_t context);
 
-/* Counts a forward with `drafted` drafts, of which `accepted` were accepted, that gave `count` ids. asked: drafts were
- * asked for, though there may be none. Accepted drafts after an end of sequence were compared with nothing. */
+/* Counts a forward that verified `drafted` drafts, of which `accepted` were accepted, and that gave `count` ids.
+ * asked: drafts were asked for, even if there were none. Accepted drafts after an end of sequence do not count,
+ * because they were compared with nothing. */
 void fr_stats_round(fr_stats *stats, bool asked, size_t drafted, size_t accepted, size_t count);
 
 /* Adds the seconds since *clock to a total, and moves *clock to now. */

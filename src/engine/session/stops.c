@@ -9,7 +9,7 @@
 
 #define NO_TOKEN "\xef\xbf\xbd" /* U+FFFD, for an id that is no token */
 
-/* Returns true if the string begins at `at`; with in_part, also if the text ends before the string does. */
+/* Returns true if the string begins at `at`. in_part: it is also true if the text ends before the string does. */
 static bool begins(const char *string, const char *text, size_t length, size_t at, bool in_part) {
     size_t whole = strlen(string), rest = length - at, compared = in_part && rest < whole ? rest : whole;
     return compared <= rest && memcmp(text + at, string, compared) == 0;
@@ -51,7 +51,7 @@ static fr_status copy(fr_stops *s, const char *const *strings, size_t count) {
     return fr_decoder_new(s->tokenizer, false, &s->decoder);
 }
 
-/* Reserves room for all but the last byte of the longest string, and a token after it. */
+/* Reserves room for all but the last byte of the longest string, and for a token after it. */
 static fr_status reserve(fr_stops *s) {
     size_t room = fr_decoder_longest(s->decoder) + sizeof NO_TOKEN, longest = 0;
     for (size_t i = 0; i < s->count; i++) longest = fr_larger(longest, strlen(s->strings[i]));

@@ -1,8 +1,8 @@
 /* Ends a session's steps when its text comes to a stop string.
  *
  * In: the strings, ids as they are committed. Out: the id at which a string is complete, and how much of the text
- * comes before it. The text is that of the ids since the last prompt, whichever rounds gave them, so drafts change
- * nothing. */
+ * comes before the string. The text is that of all ids since the last prompt, in whatever rounds they came, so drafts
+ * change nothing. */
 #ifndef FR_SRC_ENGINE_SESSION_STOPS_H
 #define FR_SRC_ENGINE_SESSION_STOPS_H
 
@@ -15,13 +15,13 @@ typedef struct fr_stops {
     const fr_tokenizer *tokenizer;
     fr_decoder *decoder; /* NULL: no strings */
     fr_text_buffer held; /* the text from `before` on, in which a string may have begun; never grows */
-    size_t before;       /* bytes of the text before that */
-    int which;           /* index of the complete string, -1: none */
+    size_t before;       /* bytes of the text before `held` */
+    int which;           /* index of the string that is complete; -1: none */
 } fr_stops;
 
 /* Copies the strings, which replace the earlier ones. */
 fr_status fr_stops_set(fr_stops *stops, const fr_tokenizer *tokenizer, const char *const *strings, size_t count);
-/* Copies another's strings and its state in the middle of a text. */
+/* Copies another object's strings, and its state in the middle of a text. */
 fr_status fr_stops_copy(fr_stops *stops, const fr_stops *of);
 void fr_stops_close(fr_stops *stops);
 

@@ -16,8 +16,8 @@ void fr_timeline_advance(fr_session *s, size_t length, bool prompt_end) {
     fr_session_share(s, prompt_end);
 }
 
-/* Checks that a prompt's ids fit after the first `kept` ids of the timeline, of which `same` are the prompt's own
- * first ids. */
+/* Checks that a prompt's ids fit after the first `kept` ids of the timeline. same: number of those that are also the
+ * prompt's first ids. */
 static fr_status check(const fr_session *s, size_t kept, const int32_t *ids, size_t count, size_t same) {
     if (count - same > s->context - kept)
         return fr_fail_about(FR_OPT_CONTEXT, FR_INPUT, "the prompt has %zu tokens, the context has room for %zu of %zu",
@@ -35,15 +35,15 @@ static bool has_image_token(const fr_session *s, const int32_t *ids, size_t coun
     return false;
 }
 
-/* Returns true if pictures of a prompt that is still to be run are on the timeline. They are not those of the ids that
- * follow. */
+/* Returns true if the timeline has pictures of a prompt that is still to be run, so that they don't belong to the ids
+ * that follow. */
 static bool pictures_under_way(const fr_session *s) {
     return s->embeddings != &fr_no_input_embeddings;
 }
 
-/* Adds a picture to the digest of each block that its rows lie in, after the pictures before it, so that the digests
- * do not depend on the calls that brought them. A block's rotary positions follow from the pictures and ids before it,
- * and need no digest. */
+/* Adds a picture to the digest of each block in which its rows lie, after the pictures before it, so that the digests
+ * do not depend on the calls by which the pictures came. A block's rotary positions follow from the pictures and ids
+ * before it, so they need no digest. */
 static void digest(fr_session *s, const fr_input_embeddings *rows, const fr_picture_digest *picture) {
     for (size_t p = rows->first, end = rows->first + rows->count, run; p < end; p += run) {
         fr_kv_digest *block = &s->digests[p / FR_KV_PAGE];
@@ -57,8 +57,8 @@ static void digest(fr_session *s, const fr_input_embeddings *rows, const fr_pict
     }
 }
 
-/* Cuts the digests before the timeline is cut. If some pictures of a block go and others stay, the block's digest no
- * longer identifies either. */
+/* Cuts the digests before the timeline is cut. If only some pictures of a block are cut, its digest identifies neither
+ * those nor the others. */
 static void cut_digests(fr_session *s, size_t length) {
     size_t block = length / FR_KV_PAGE, first = block * FR_KV_PAGE, end = fr_smaller(first + FR_KV_PAGE, s->length);
     bool goes = has_image_token(s, s->ids + length, end - length);
@@ -68,13 +68,13 @@ static void cut_digests(fr_session *s, size_t length) {
     memset(s->digests + kept, 0, (s->kv.blocks - kept) * sizeof *s->digests);
 }
 
-/* Checks pictures against the ids that are to follow the timeline, before it is cut for them. */
+/* Checks pictures against the ids that will follow the timeline, before the timeline is cut for them. */
 static fr_status check_shown(const fr_session *s, const int32_t *ids, size_t count) {
     const fr_shown none = {0};
     return fr_shown_check(pictures_under_way(s) ? &none : &s->shown, s->model->image_token, ids, count);
 }
 
-/* Gives the ids that follow the timeline their rotary positions, if any of them is not text. */
+/* Sets the rotary positions of the ids that follow the timeline, if any of them is not text. */
 static fr_status assign_rope_positions(fr_session *s, const int32_t *ids, size_t count) {
     fr_shown none = {0}, *shown = pictures_under_way(s) ? &none : &s->shown;
     if (shown->count == 0 && !has_image_token(s, ids, count)) return FR_OK;
@@ -96,7 +96,7 @@ void fr_timeline_forget_pictures(fr_session *s) {
     fr_shown_free(&s->shown);
 }
 
-/* Counts the ids that have been run, or that a step gave: all, unless some of a prompt's ids wait. */
+/* Counts the ids that have been run, or that a step gave: all ids, unless some of a prompt are still to be run. */
 static size_t count_ran(const fr_session *s) {
     return s->phase == FR_PHASE_PENDING ? s->ran : s->length;
 }
@@ -114,8 +114,8 @@ fr_status fr_timeline_extend(fr_session *s, const int32_t *ids, size_t count) {
     return FR_OK;
 }
 
-/* Returns true if a method that runs the text itself begins with a prompt only once it is asked for drafts: among
- * several timelines such drafts are costly and seldom worth it. */
+/* Returns true if a method that runs the text itself begins with a prompt only when it is asked for drafts. Among
+ * several timelines such drafts cost much and seldom pay. */
 static bool defers(const fr_session *s) {
     return s->draft->lags && s->engine->capacity > 1 && fr_session_adaptive(s);
 }
@@ -126,14 +126,15 @@ static void begin_drafting(fr_session *s) {
     view.defers = defers(s);
     s->draft->method->begin(s->draft, &view);
     s->drafter_seen = s->length;
-    size_t ran = view.defers ? s->draft->method->kv(s->draft)->length : 0; /* an estimate, if its ids differ */
+    /* an estimate, because the cached ids may differ from the new ones */
+    size_t ran = view.defers ? s->draft->method->kv(s->draft)->length : 0;
     if (view.defers)
         fr_draft_depth_fell_behind(&s->draft_depth, s->length - fr_smaller(ran, s->length));
     else
         fr_draft_depth_followed(&s->draft_depth);
 }
 
-/* Moves the frontier back to `length` or to a point before it; what comes after is run again. */
+/* Moves the frontier back to `length` or to a point before it; the ids after it are run again. */
 static void go_back(fr_session *s, size_t length) {
     fr_kv_checkpoints_rewind(&s->kv_checkpoints, &s->kv, length);
     fr_session_retreat(s);
@@ -169,7 +170,7 @@ size_t fr_timeline_drafts(const fr_session *s) {
     return s->length <= most ? most - s->length : s->context;
 }
 
-/* Fails if an image token is to be run again whose row has gone. */
+/* Fails if an image token must be run again whose row is no longer stored. */
 static fr_status check_pictures(const fr_session *s) {
     for (size_t i = s->kv.length; i < s->length; i++)
         if (s->ids[i] == s->model->image_token && !fr_input_embedding(s->embeddings, i, s->model->trunk.spec.hidden))
@@ -189,7 +190,7 @@ fr_batch_slice fr_timeline_next_slice(fr_session *s, size_t rows) {
     return (fr_batch_slice){.session = s, .rows = fr_smaller(rows, left), .heads = rows >= left};
 }
 
-/* Shows the method the target's rows of the slice up to `end`, where the frontier is, and keeps the last one. */
+/* Shows the method the target's rows of the slice up to `end`, where the frontier is, and stores the last one. */
 static fr_status see(const fr_batch_slice *slice, size_t end) {
     fr_session *s = slice->session;
     const float *hidden = fr_batch_slice_hidden(slice, end - 1);
@@ -198,7 +199,8 @@ static fr_status see(const fr_batch_slice *slice, size_t end) {
     return FR_OK;
 }
 
-/* If a slice has failed, moves the prompt's frontier back to where its method has seen it, before its last id. */
+/* If a slice has failed, moves the prompt's frontier back to the last position that its method has seen, before its
+ * last id. */
 static fr_status give_back(fr_session *s, size_t seen, fr_status status) {
     if (status != FR_OK) go_back(s, fr_smaller(seen, s->length - 1));
     return status;
@@ -284,7 +286,7 @@ fr_status fr_timeline_again(fr_session *s) {
     return FR_OK;
 }
 
-/* Cuts the pictures of a prompt that was not run to its end. Their rows are kept as long as one of them is still to be
+/* Drops the pictures of a prompt that was not run to its end. Their rows stay as long as one of them is still to be
  * run. */
 static void cut_pictures(fr_session *s) {
     if (!pictures_under_way(s)) return;
@@ -292,7 +294,8 @@ static void cut_pictures(fr_session *s) {
     if (!has_image_token(s, s->ids + s->kv.length, s->length - s->kv.length)) fr_timeline_forget_pictures(s);
 }
 
-/* Cuts the timeline. The frontier stops before the last id, because the token after it needs that id's own run. */
+/* Cuts the timeline. The frontier stops before the last id, because that id must be run again for the token after
+ * it. */
 fr_status fr_timeline_truncate(fr_session *s, size_t length) {
     if (length == s->length) return FR_OK;
     FR_TRY(fr_session_follow(s));
@@ -317,8 +320,8 @@ fr_status fr_timeline_truncate(fr_session *s, size_t length) {
     return FR_OK;
 }
 
-/* Counts the first `kept` ids that may stay: other pictures have the same ids, and half a picture can't be run
- * again. */
+/* Counts how many of the first `kept` ids may stay. Different pictures have the same ids, so pictures must be
+ * compared, and half a picture can't be run again. */
 static size_t before_pictures(const fr_session *s, const int32_t *ids, size_t kept) {
     int32_t image = s->model->image_token;
     if (s->shown.count && !pictures_under_way(s))
@@ -344,10 +347,11 @@ fr_status fr_timeline_put(fr_session *s, const int32_t *ids, size_t count) {
         return FR_OK;
     }
     if (s->phase == FR_PHASE_PREDICTED && fr_sampler_moved(&s->sampler))
-        FR_TRY(fr_timeline_again(s)); /* the prediction was drawn with a bound of mirostat that is gone */
+        /* the prediction was drawn with another bound of mirostat, so it must be drawn again */
+        FR_TRY(fr_timeline_again(s));
     fr_session_begin_text(s);
     s->ran = count_ran(s);
-    if (s->phase != FR_PHASE_PREDICTED) s->phase = FR_PHASE_PENDING; /* else this very prompt ran last */
+    if (s->phase != FR_PHASE_PREDICTED) s->phase = FR_PHASE_PENDING; /* otherwise this same prompt ran last */
     return FR_OK;
 }
 
@@ -365,8 +369,8 @@ fr_status fr_timeline_set(fr_session *s, const int32_t *ids, size_t count) {
     return s->phase == FR_PHASE_PENDING ? fr_timeline_run(s) : FR_OK;
 }
 
-/* Copies a timeline. A token that was predicted after a prompt is chosen anew by the copy's own settings, from another
- * run of the last id. */
+/* Copies a timeline. A token that was predicted after a prompt is chosen again by the copy's own settings, after the
+ * last id is run again. */
 fr_status fr_timeline_copy(fr_session *copy, const fr_session *s) {
     const fr_draft *draft = fr_draft_inner(s->draft);
     bool alike = copy->draft->method == draft->method && memcmp(&copy->methods, &s->methods, sizeof s->methods) == 0;
@@ -385,7 +389,7 @@ fr_status fr_timeline_copy(fr_session *copy, const fr_session *s) {
     copy->length = s->length;
     copy->ran = count_ran(s);
     copy->ended = s->ended;
-    bool unseen = copy->draft->follows && !alike; /* a method that wants all rows has seen none */
+    bool unseen = copy->draft->follows && !alike; /* a method that follows has not seen the target's rows */
     copy->phase = s->phase == FR_PHASE_BETWEEN && !unseen ? FR_PHASE_BETWEEN
                   : s->phase == FR_PHASE_EMPTY            ? FR_PHASE_EMPTY
                                                           : FR_PHASE_PENDING;

@@ -2,8 +2,8 @@
  *
  * In: ids of a prompt, or how much of the timeline stays. Out: a session as it is after a fresh run of the same ids,
  * bit for bit, whatever was on the timeline before. Ids that are still in the cache are not run again: if the cache
- * holds what a frontier looks back to, the frontier is moved back; else it starts from a checkpoint
- * (kv_checkpoints.h). */
+ * holds all positions to which a frontier looks back, the frontier is moved there; otherwise it starts from a
+ * checkpoint (kv_checkpoints.h). */
 #ifndef FR_SRC_ENGINE_SESSION_TIMELINE_H
 #define FR_SRC_ENGINE_SESSION_TIMELINE_H
 
@@ -12,12 +12,12 @@
 /* Run fr_session_prompt, fr_session_put, fr_session_set_prompt and fr_session_truncate of forerun.h. */
 fr_status fr_timeline_append(fr_session *session, const int32_t *ids, size_t count);
 fr_status fr_timeline_put(fr_session *session, const int32_t *ids, size_t count);
-fr_status fr_timeline_put_anew(fr_session *session, const int32_t *ids, size_t count); /* reuses nothing */
+fr_status fr_timeline_put_anew(fr_session *session, const int32_t *ids, size_t count); /* reuses no cached ids */
 fr_status fr_timeline_set(fr_session *session, const int32_t *ids, size_t count);
 fr_status fr_timeline_truncate(fr_session *session, size_t length);
 
-/* Makes a session in which nothing was run a copy of another one of its engine, by holding its pages. Fails with
- * FR_INPUT if it would have to run pictures again that are gone. */
+/* Makes a session in which nothing was run a copy of another one of its engine, by sharing its pages. Fails with
+ * FR_INPUT if pictures that are no longer stored would have to be run again. */
 fr_status fr_timeline_copy(fr_session *copy, const fr_session *session);
 
 /* Checks ids and copies them to the end of the timeline, where they are pending. A failure changes nothing. */
@@ -31,18 +31,18 @@ fr_status fr_timeline_run(fr_session *session);
  * a position where they are known, and the ids after it wait to be run again. */
 void fr_timeline_recover(fr_session *session);
 
-/* Makes the last id pending again, so that the token after it is chosen anew by the settings of that time. Does
- * nothing if ids are pending already. Fails with FR_INPUT if the last id is an image's. */
+/* Makes the last id pending again, so that the token after it is chosen by the settings at that time. Does nothing if
+ * ids are pending already. Fails with FR_INPUT if the last id belongs to an image. */
 fr_status fr_timeline_again(fr_session *session);
 
-/* Forgets the rows of a prompt's pictures once they have been run. */
+/* Frees the rows of a prompt's pictures once they have been run. */
 void fr_timeline_forget_pictures(fr_session *session);
 
 /* Moves the frontier forward over what a forward wrote. */
 void fr_timeline_advance(fr_session *session, size_t length, bool prompt_end);
 
-/* Chooses the rotary frequencies that the length of the text asks for, before any of it is run or looked up. If the
- * keys in the cache were rotated by the other ones, all of it is run again: a cache never has both. */
+/* Chooses the rotary frequencies for the length of the text, before any of it is run or looked up. If the keys in the
+ * cache were rotated by the other frequencies, the whole text is run again, because a cache must not have both. */
 void fr_timeline_choose_rope(fr_session *session);
 
 /* Gives the largest number of drafts with which no row is rotated by other frequencies than those before it. */

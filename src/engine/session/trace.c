@@ -10,7 +10,8 @@
 
 #include "base/clock.h"
 
-/* Give the longest text of an id with its comma, of a number of seconds with its key, and of a byte (as \ufffd). */
+/* The longest text of an id with its comma, of a number of seconds with its key, of a byte (as \ufffd), and of the
+ * rest of a line. */
 enum { ID_ROOM = 12, SECONDS_ROOM = 48, BYTE_ROOM = 6, LINE_ROOM = 512 };
 
 void fr_trace_layout(fr_trace *trace, fr_arena *arena, const char *model, const char *drafter, size_t rows) {
@@ -23,7 +24,7 @@ void fr_trace_layout(fr_trace *trace, fr_arena *arena, const char *model, const 
 
 /* -------------------------------------------------------------------------------------------------- parts of a line */
 
-/* Appends to the line. Only integers and words are formatted: how printf writes a fraction depends on the caller's
+/* Appends to the line. Only integers and words are formatted, because printf writes fractions by the caller's
  * locale. */
 __attribute__((format(printf, 2, 3))) static void put(fr_trace *t, const char *format, ...) {
     va_list values;
@@ -33,9 +34,8 @@ __attribute__((format(printf, 2, 3))) static void put(fr_trace *t, const char *f
     if (length > 0 && (size_t)length < t->capacity - t->length) t->length += (size_t)length;
 }
 
-/* Appends a number to a billionth, at least 0: a total that was reset is below its value in the line before, and the
- * round after that, which gives the prompt's own id, took no time. A number that is not finite, or too large, becomes
- * null. */
+/* Appends a number to nine places, at least 0. A difference of totals may be below 0: after a reset, or in the round
+ * that gives a prompt's own id, which took no time. A number that is not finite, or too large, becomes null. */
 static void put_real(fr_trace *t, double value) {
     if (!(fabs(value) < 1e9)) {
         put(t, "null");
@@ -85,7 +85,8 @@ static void end_line(fr_trace *t) {
     t->line(t->context, t->text, t->length);
 }
 
-/* Appends the growth of a total since the line before, so that a trace's seconds add up to those of the statistics. */
+/* Appends by how much a total grew since the line before, so that a trace's seconds add up to those of the
+ * statistics. */
 static void put_phase(fr_trace *t, const char *key, const fr_stats *stats, fr_stat stat) {
     put_seconds(t, key, stats->value[stat] - t->told[stat]);
     t->told[stat] = stats->value[stat];

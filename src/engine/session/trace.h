@@ -2,7 +2,7 @@
  *
  * In: the session's work as it is done, and its running totals of seconds. Out: complete lines, handed to a function
  * of the caller's; forerun.h describes them. Lines are written into one buffer, sized when the session is opened, so
- * tracing allocates nothing. With no function set a call costs one comparison. */
+ * tracing allocates nothing. If no function is set, a call costs one comparison. */
 #ifndef FR_SRC_ENGINE_SESSION_TRACE_H
 #define FR_SRC_ENGINE_SESSION_TRACE_H
 
@@ -13,12 +13,12 @@ typedef struct fr_trace {
     void *context;
     char *text; /* [capacity] the line being written */
     size_t length, capacity;
-    double began, told[FR_STAT_COUNT]; /* clock at the first line; totals up to the last line */
+    double began, told[FR_STAT_COUNT]; /* began: the clock at the first line; told: the totals at the last line */
     size_t round;
-    double margin; /* margin of the id that was predicted last */
+    double margin; /* margin of the id that was predicted last, between its logit and the next */
 } fr_trace;
 
-/* Takes room for the longest line of a session over files of these paths (drafter NULL: none), whose prompt forwards
+/* Reserves room for the longest line of a session that uses these paths (drafter NULL: none) and whose prompt forwards
  * have up to `rows` rows. */
 void fr_trace_layout(fr_trace *trace, fr_arena *arena, const char *model, const char *drafter, size_t rows);
 
@@ -37,8 +37,8 @@ void fr_trace_begin(fr_trace *trace, const fr_stats *stats, const fr_trace_subje
 /* Writes that a prompt's forward is done: `count` ids from `position` on. */
 void fr_trace_prompt(fr_trace *trace, double seconds, size_t position, const int32_t *ids, size_t count);
 
-/* Notes the margin of the id that is given next, from the logits that it was chosen from: a round of other sessions
- * may overwrite these before it is given. */
+/* Stores the margin of the id that is given next, from the logits by which it was chosen, because a round of other
+ * sessions may overwrite these before the id is given. */
 void fr_trace_predict(fr_trace *trace, const float *logits, size_t vocab);
 
 /* Writes the ids that were proposed for the positions from `position` on. */
@@ -47,11 +47,12 @@ void fr_trace_draft(fr_trace *trace, const char *method, size_t position, const 
 /* Holds the outcome of a round. */
 typedef struct fr_trace_round {
     size_t position; /* of the first id */
-    size_t rows;     /* of the target's forward; 0: the id is that which a prompt's forward predicted */
-    size_t accepted; /* drafts among the ids, the first ones */
+    size_t rows;     /* rows of the target's forward; 0: the id was predicted by a prompt's forward */
+    size_t accepted; /* drafts among the ids, which come first */
     const int32_t *ids;
     size_t count;
-    const float *logits; /* [count, vocab]: the rows that the ids were chosen from; without rows: fr_trace_predict */
+    /* [count, vocab]: the rows by which the ids were chosen; if rows is 0: NULL, see fr_trace_predict */
+    const float *logits;
     size_t vocab;
 } fr_trace_round;
 
