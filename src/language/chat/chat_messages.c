@@ -202,6 +202,64 @@ static fr_status adapt_calls(json_t *message, fr_chat_probe *probe) {
     return silent && fr_chat_probe_text_beside_calls(probe) ? put(message, "content", json_string("")) : FR_OK;
 }
 
+/* -------------------------------------------------------------------------------------------------------- lone ids */
+
+enum { CALLS_MAX = 64 }; /* of one message; of more than that none is paired */
+
+static bool has_id(const json_t *object, const char *key) {
+    const json_t *id = json_object_get(object, key);
+    return json_is_string(id) && json_string_length(id);
+}
+
+/* Finds the call that a result answers, among those that no result has answered yet: one with its id; without an id
+ * the first one of its name, or else the first one; with an id that no call has, the first one without an id. Gives
+ * the count of the calls if there is none. */
+static size_t call_of_result(const json_t *calls, const bool *answered, const json_t *result) {
+    size_t count = json_array_size(calls), first = count;
+    const json_t *id = has_id(result, "tool_call_id") ? json_object_get(result, "tool_call_id") : NULL;
+    const json_t *name = json_object_get(result, "name");
+    for (size_t i = 0; id && i < count; i++)
+        if (json_equal(json_object_get(json_array_get(calls, i), "id"), id)) return i;
+    for (size_t i = count; i-- > 0;) {
+        const json_t *call = json_array_get(calls, i);
+        if (!answered[i] && (!id || !has_id(call, "id"))) first = i;
+    }
+    for (size_t i = 0; !id && name && i < count; i++) {
+        const json_t *function = json_object_get(json_array_get(calls, i), "function");
+        if (!answered[i] && json_equal(json_object_get(function, "name"), name)) return i;
+    }
+    return first;
+}
+
+static fr_status give_id(json_t *call, size_t message, size_t index) {
+    return has_id(call, "id") || !json_is_object(call)
+               ? FR_OK
+               : put(call, "id", json_sprintf("m%04zuc%03zu", message % 10000, index));
+}
+
+/* Gives the calls of messages[at] and the results after it the ids that are missing, so that each result has the id of
+ * its call. */
+static fr_status pair_results(json_t *messages, size_t at) {
+    const json_t *calls = json_object_get(json_array_get(messages, at), "tool_calls");
+    bool answered[CALLS_MAX] = {0};
+    size_t count = json_array_size(calls);
+    if (count > CALLS_MAX) return FR_OK;
+    for (size_t i = at + 1; count && i < json_array_size(messages); i++) {
+        json_t *result = json_array_get(messages, i), *id = json_object_get(result, "tool_call_id");
+        if (!fr_chat_is_role(result, "tool")) break;
+        size_t answers = call_of_result(calls, answered, result);
+        if (answers == count) continue;
+        json_t *call = json_array_get(calls, answers);
+        answered[answers] = true;
+        if (!json_is_object(call)) continue;
+        if (!has_id(call, "id") && has_id(result, "tool_call_id")) FR_TRY(put(call, "id", json_incref(id)));
+        FR_TRY(give_id(call, at, answers));
+        FR_TRY(put(result, "tool_call_id", json_incref(json_object_get(call, "id"))));
+    }
+    for (size_t i = 0; i < count; i++) FR_TRY(give_id(json_array_get(calls, i), at, i));
+    return FR_OK;
+}
+
 /* -------------------------------------------------------------------------------------------------------------- ids */
 
 static bool is_short_id(const char *id, size_t length) {
@@ -209,8 +267,8 @@ static bool is_short_id(const char *id, size_t length) {
     return length == 9 && strspn(id, letters) == 9;
 }
 
-static bool is_long(const json_t *id) {
-    return fr_json_is_text(id) && !is_short_id(json_string_value(id), json_string_length(id));
+static bool is_odd(const json_t *id) {
+    return !fr_json_is_text(id) || !is_short_id(json_string_value(id), json_string_length(id));
 }
 
 /* Replaces an id by nine letters and digits, the same ones wherever it stands. */
@@ -218,7 +276,7 @@ static fr_status shorten_id(json_t *object, const char *key) {
     static const char letters[] = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz";
     const json_t *id = json_object_get(object, key);
     char made[10] = {0};
-    if (!is_long(id)) return FR_OK;
+    if (!fr_json_is_text(id) || !is_odd(id)) return FR_OK;
     uint64_t hash = fr_hash(0, json_string_value(id), json_string_length(id));
     for (size_t i = 0; i < 9; i++, hash /= 62) made[i] = letters[hash % 62];
     return put(object, key, json_string(made));
@@ -233,13 +291,14 @@ static fr_status shorten_ids(json_t *messages) {
     return FR_OK;
 }
 
-static bool has_long_ids(const json_t *messages) {
+/* Returns true if some call or result has no id, or one that is not of nine letters and digits. */
+static bool have_odd_ids(const json_t *messages) {
     for (size_t i = 0; i < json_array_size(messages); i++) {
         const json_t *message = json_array_get(messages, i), *calls = json_object_get(message, "tool_calls");
-        bool found = is_long(json_object_get(message, "tool_call_id"));
+        bool odd = fr_chat_is_role(message, "tool") && is_odd(json_object_get(message, "tool_call_id"));
         for (size_t k = 0; k < json_array_size(calls); k++)
-            found |= is_long(json_object_get(json_array_get(calls, k), "id"));
-        if (found) return true;
+            odd |= is_odd(json_object_get(json_array_get(calls, k), "id"));
+        if (odd) return true;
     }
     return false;
 }
@@ -262,7 +321,10 @@ fr_status fr_chat_messages_adapt(json_t *messages, const fr_chat_rules *rules, f
         FR_TRY(adapt_content(message, probe));
         FR_TRY(adapt_calls(message, probe));
     }
-    if (rules->rearrange && has_long_ids(messages) && fr_chat_probe_short_ids(probe)) FR_TRY(shorten_ids(messages));
+    if (rules->rearrange && have_odd_ids(messages) && fr_chat_probe_short_ids(probe)) {
+        for (size_t i = 0; i < json_array_size(messages); i++) FR_TRY(pair_results(messages, i));
+        FR_TRY(shorten_ids(messages));
+    }
     if (rules->rearrange && have_calls(messages) && !fr_chat_probe_shows_calls(probe)) {
         *notes |= FR_NOTE_NO_CALLS;
         FR_TRY(fr_chat_calls_as_texts(messages));

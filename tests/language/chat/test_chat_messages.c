@@ -394,22 +394,37 @@ START_TEST(calls_that_a_template_leaves_out) {
 END_TEST
 
 /* Mistral's templates raise an exception for ids that are not nine letters and digits; a call and its result keep one
- * id in common, and one that fits stays. */
+ * id in common, and one that fits stays. Calls and results without ids get them, by their names or their order. */
 START_TEST(ids_of_nine_letters) {
 #define NINE                                                                                            \
     FOR "{% for c in m.tool_calls or [] %}{% if c.id | length != 9 %}" RAISES "{% endif %}<{{ c.id }}>" \
         "{{ c.function.name }}{{ c.function.arguments | tojson }}{% endfor %}{% if m.role == 'tool' %}" \
         "{% if m.tool_call_id | length != 9 %}" RAISES "{% endif %}<{{ m.tool_call_id }}>{% endif %}{% endfor %}"
-#define CALL_OF(id)                                                                                     \
+#define CALL_AND(id, result)                                                                            \
     "{\"role\": \"assistant\", \"content\": \"\", \"tool_calls\": [{\"id\": \"" id "\", \"function\": " \
-    "{\"name\": \"f\", \"arguments\": {}}}]}, "                                                         \
-    "{\"role\": \"tool\", \"tool_call_id\": \"" id "\", \"content\": \"r\"}"
+    "{\"name\": \"f\", \"arguments\": {}}}]}, {\"role\": \"tool\", " result "}"
+#define CALL_OF(id)     CALL_AND(id, "\"tool_call_id\": \"" id "\", \"content\": \"r\"")
+#define LONE_CALL(name) "{\"function\": {\"name\": \"" name "\", \"arguments\": {}}}"
     check_text(NINE, "[" HI ", " CALL_OF("abcdefghi") "]", "<abcdefghi>f{}<abcdefghi>");
     check_text(FOR "{{ m.tool_calls[0].id if m.tool_calls }}{{ m.tool_call_id }}" NAME_OF "{% endfor %}",
                "[" HI ", " CALL_OF("call_1") "]", "call_1fcall_1");
     check_text(FOR "{% if m.role == 'tool' and m.tool_call_id | length != 9 %}" RAISES "{% endif %}{{ m.content }}"
                    "{{ m.tool_calls[0].function.arguments | tojson if m.tool_calls }}{% endfor %}",
                "[" HI ", " RESULT "]", "hir");
+    check_text(NINE,
+               "[" HI ", {\"role\": \"assistant\", \"content\": \"\", \"tool_calls\": [" LONE_CALL("f") ", " LONE_CALL(
+                   "g") "]}, {\"role\": \"tool\", \"name\": \"g\", \"content\": \"r\"}, {\"role\": \"tool\", "
+                        "\"content\": \"s\"}]",
+               "<m0001c000>f{}<m0001c001>g{}<m0001c001><m0001c000>");
+    check_text(NINE,
+               "[" HI ", {\"role\": \"assistant\", \"content\": \"\", \"tool_calls\": [" LONE_CALL(
+                   "f") "]}, {\"role\": \"tool\", \"tool_call_id\": \"abcdefghi\", \"content\": \"r\"}]",
+               "<abcdefghi>f{}<abcdefghi>");
+    check_text(NINE,
+               "[" HI ", {\"role\": \"assistant\", \"content\": \"\", \"tool_calls\": [" LONE_CALL("f") ", " LONE_CALL(
+                   "g") "]}, {\"role\": \"tool\", \"name\": \"g\", \"content\": \"r\"}]",
+               "<m0001c000>f{}<m0001c001>g{}<m0001c001>");
+    check_text(NINE, "[" HI ", " CALL_AND("abcdefghi", "\"content\": \"r\"") "]", "<abcdefghi>f{}<abcdefghi>");
     fr_template *template = compile(NINE, strlen(NINE));
     json_t *sent = json_loads("[" HI ", " CALL_OF("call_0123456789abcdef") "]", 0, NULL), *context = json_object();
     fr_marked_text text;
