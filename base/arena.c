@@ -37,7 +37,9 @@ fr_status fr_arena_open(fr_arena *arena, size_t size, const char *what) {
     /* An empty arena has a page too: a base of NULL would make it a measuring one. */
     void *base = mmap(NULL, size ? size : 1, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     if (base == MAP_FAILED) return fr_fail_memory(what, size);
-    if (size >= HUGE_PAGE) madvise(base, size, MADV_HUGEPAGE); /* only a hint: without huge pages all works, slower */
+    if (size >= HUGE_PAGE)
+        madvise(base, size, MADV_HUGEPAGE); /* only a hint: without huge pages everything works, but
+                                                                * slower */
     *arena = (fr_arena){.base = base, .size = size};
     return FR_OK;
 }

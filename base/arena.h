@@ -1,9 +1,9 @@
-/* One block of memory for everything a session needs, sized at open, cut in pieces, never grown.
+/* One block of memory for everything a session needs: its size is found when the session opens, it is cut into pieces,
+ * and it never grows.
  *
- * In: the pieces, asked for twice: first with a measuring arena (base NULL), which only adds sizes up, then with a real
- * one. Out: pieces aligned to 64 bytes. The block is fresh pages from the system (huge pages where it gives them),
- * untouched, so that the thread that first writes a piece decides its NUMA
- * node. */
+ * In: the pieces, which the caller requests twice: first from a measuring arena (base NULL), which only adds up sizes,
+ * then from a real one. Out: pieces aligned to 64 bytes. The block consists of fresh pages (huge pages if the system
+ * gives them) that no thread has touched, so the thread that first writes to a piece decides its NUMA node. */
 #ifndef FR_BASE_ARENA_H
 #define FR_BASE_ARENA_H
 
@@ -12,7 +12,7 @@
 typedef struct fr_arena {
     uint8_t *base; /* NULL: measuring */
     size_t used, size;
-    bool overflow; /* a size exceeded size_t, or a piece the block; `used` is then at its maximum */
+    bool overflow; /* a size exceeded size_t, or a piece did not fit the block; `used` is then SIZE_MAX */
 } fr_arena;
 
 /* Gives count * item bytes (overflow-checked), aligned to 64 bytes. Returns NULL while measuring, and, with `overflow`
@@ -20,15 +20,15 @@ typedef struct fr_arena {
  * the caller need not look at the flag. */
 void *fr_arena_take(fr_arena *arena, size_t count, size_t item);
 
-/* Returns FR_MEMORY if any piece was refused. Every layout ends with this call, so that no refusal goes unseen. what:
- * names the arena in the error line. */
+/* Returns FR_MEMORY if any piece was refused. Code that lays out an arena ends with this call, so that a refusal
+ * cannot be overlooked. what: names the arena in the error line. */
 fr_status fr_arena_check(const fr_arena *arena, const char *what);
 
 /* Takes `size` bytes of pages from the system. what: names the arena in the error line. */
 fr_status fr_arena_open(fr_arena *arena, size_t size, const char *what);
 
-/* Keeps the system from using huge pages from byte `from` on, so that rows of which only a part is touched take memory
- * for that part alone. Call it before any of these bytes is touched. */
+/* Keeps the system from using huge pages from byte `from` on: then rows that are touched only in part take memory only
+ * for that part. Call it before any of these bytes is touched. */
 void fr_arena_small_pages(const fr_arena *arena, size_t from);
 void fr_arena_close(fr_arena *arena);
 

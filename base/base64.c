@@ -11,7 +11,7 @@ static int digit_value(char c) {
 
 bool fr_base64_decode(fr_text text, char *bytes, size_t *size) {
     uint32_t bits = 0;
-    unsigned count = 0; /* bits that were read and are in no byte yet */
+    unsigned count = 0; /* bits that were read but do not make up a whole byte yet */
     *size = 0;
     for (unsigned padding = 0; padding < 2 && text.length > 0 && text.bytes[text.length - 1] == '='; padding++)
         text.length--;

@@ -1,4 +1,4 @@
-/* Walking from a process's control groups up to their mounts: see cgroup.h. */
+/* Walks from the control groups of a process up to the root of their hierarchy: see cgroup.h. */
 #include "base/cgroup.h"
 
 #include <fcntl.h>

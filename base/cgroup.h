@@ -1,7 +1,7 @@
 /* Reads numbers from small files of /proc and of the control groups that this process is in.
  *
- * In: files of the system, or of a folder with a made-up /proc and /sys. Out: the tightest limit of a kind. No file is
- * trusted: text that is no number counts as no limit. */
+ * In: files of the system, or of a folder with a made-up /proc and /sys. Out: the tightest limit of a kind. The files
+ * are not trusted: text that is not a number counts as no limit. */
 #ifndef FR_BASE_CGROUP_H
 #define FR_BASE_CGROUP_H
 
@@ -14,8 +14,9 @@ bool fr_read_small(const char *folder, const char *name, char *text, size_t size
 /* Reads the limit of one group from the files of its folder; 0 means that it has none. */
 typedef uint64_t fr_cgroup_limit_fn(const char *folder);
 
-/* Gives the smallest limit of this process's groups and of the groups above them, or 0 if none has a limit. v2 reads a
- * group of the one hierarchy of version 2, v1 a group of `controller` in version 1. root: "" for this system. */
+/* Gives the smallest limit of this process's groups and of the groups above them, or 0 if none has a limit. v2 reads
+ * the limit of a group of cgroup version 2, v1 that of a group of `controller` in version 1. root: "" for this
+ * system. */
 uint64_t fr_cgroup_least(const char *root, const char *controller, fr_cgroup_limit_fn *v2, fr_cgroup_limit_fn *v1);
 
 #endif

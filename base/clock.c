@@ -1,4 +1,4 @@
-/* Seconds, and the most memory resident: see clock.h. */
+/* Reads the clock and the peak memory: see clock.h. */
 #include "base/clock.h"
 
 #include <sys/resource.h>

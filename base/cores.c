@@ -1,4 +1,4 @@
-/* Counts the pinned threads of each CPU (cores.h); counts change under a lock, and waiting threads read them without
+/* Counts the pinned threads of each CPU (cores.h). Counts change under a lock; waiting threads read them without
  * it. */
 #include "base/cores.h"
 
@@ -27,7 +27,8 @@ bool fr_core_is_shared(int cpu) {
     return cpu >= 0 && count_at(cpu) > 1;
 }
 
-/* Counts the pinned threads of each place and of its core; another process counts as one thread. */
+/* Counts the pinned threads of each place (a processing unit) and of its core; another process counts as one
+ * thread. */
 typedef struct counts {
     int on_cpu[FR_THREADS_MAX], on_core[FR_THREADS_MAX];
 } counts;
@@ -48,7 +49,8 @@ static bool count_cores(const fr_machine *machine, counts *c) {
     return any;
 }
 
-/* Finds the place of the node with the fewest threads on its core, then on itself; the first one among equals. */
+/* Finds the place of the node that has the fewest threads on its core, and among those the fewest on itself; if
+ * several are equal, the first one. */
 static size_t find_place(const fr_machine *machine, int node, bool nodes, const counts *c) {
     size_t best = machine->count;
     for (size_t i = 0; i < machine->count; i++) {

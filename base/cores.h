@@ -1,10 +1,10 @@
 /* Chooses CPUs for the threads of this process's sessions, so that sessions use different cores, and avoids cores of
  * other processes that are on record (process_registry.h).
  *
- * In: a machine and a plan for it. Out: the same plan on the CPUs of the same nodes to which the fewest threads are
- * pinned, whole cores before siblings; unchanged if no other session or process has pinned threads. There is one
- * account per process, for all of its threads. If there are more sessions than cores, the cores are shared evenly, and
- * a thread that waits lets the other sessions' threads run. */
+ * In: a machine and a plan for it. Out: the same plan, moved to those CPUs of the same nodes that have the fewest
+ * pinned threads, whole cores before siblings. The plan stays unchanged if no other session or process has pinned
+ * threads. One account per process counts the threads of all its sessions. If there are more sessions than cores, the
+ * cores are shared evenly, and a thread that waits lets the other sessions' threads run. */
 #ifndef FR_BASE_CORES_H
 #define FR_BASE_CORES_H
 
@@ -16,7 +16,8 @@ void fr_cores_claim(const fr_machine *machine, fr_plan *plan);
 /* Takes a claimed plan's CPUs from the account. */
 void fr_cores_release(const fr_plan *plan);
 
-/* Returns true if threads of several sessions are pinned to the CPU; costs one load. cpu -1 (not pinned): false. */
+/* Returns true if threads of several sessions are pinned to the CPU; costs one load. cpu -1 means not pinned, which
+ * gives false. */
 bool fr_core_is_shared(int cpu);
 
 #endif

@@ -14,20 +14,20 @@
 
 #define SLEEPER 1u
 
-/* Limits how long a waiting thread stays awake: long enough for the uneven end of a step, and for what a caller does
- * between two runs. A sleeping thread is back 20 to 80 us after its wake-up (2-core virtual machine, EPYC Zen 5).
- * Within a run the limit is lower if waits are usually shorter: a thread that waits far longer than usual waits for
- * one that has lost its core, and that may be queued for the waiting thread's own core. */
+/* Limits how long a waiting thread spins: long enough for threads that finish a step at slightly different times, and
+ * for the work that a caller does between two runs. A sleeping thread runs again 20 to 80 us after its wake-up (2-core
+ * virtual machine, EPYC Zen 5). Within a run the limit is lower if waits are usually shorter: a thread that waits far
+ * longer than usual waits for one that has lost its core, and that may be queued for the waiting thread's own core. */
 #define SPIN_NANOSECONDS 100000
 #define SPIN_LEAST       20000
 #define SPIN_USUALS      8
 #define SPINS_PER_LOOK   64 /* spins between two looks at the clock */
-#define YIELDS           4  /* with fewer it sleeps at most barriers, more gain nothing (3 and 8 threads on 2 cores) */
-#define YIELD_AFTER      10000 /* unpinned: the awaited thread may have been put on the waiting thread's own CPU */
+#define YIELDS           4 /* with fewer, threads sleep at most barriers; more gain nothing (3 or 8 threads, 2 cores) */
+#define YIELD_AFTER      10000 /* if not pinned, the awaited thread may be on the waiting thread's own CPU */
 
-/* If another program keeps the CPU busy, a yield gives it a turn of 3 ms, and since 6.18 Linux makes the thread that
- * yields pay for that time afterwards: with a yield at each barrier a team stands still. So after a yield that took
- * long, waiting threads sleep for a while instead. */
+/* Bounds for yields on a CPU that another program keeps busy. There a yield gives that program a turn of 3 ms, and
+ * since 6.18 Linux also makes the thread that yields pay for that time afterwards: a team that yields at each barrier
+ * would nearly stop. So after a yield that took this long, waiting threads sleep for a while instead of yielding. */
 #define LONG_YIELD_NANOSECONDS 500000
 #define CROWDED_FIRST          20000000
 #define CROWDED_MAX            250000000
@@ -58,7 +58,8 @@ void fr_epoch_copy(fr_epoch *epoch, fr_epoch *from) {
     atomic_store_explicit(epoch, value & ~SLEEPER, memory_order_relaxed);
 }
 
-/* Returns true if the counter has not reached the epoch. The sleeper's bit does not matter: it is below an epoch's. */
+/* Returns true if the counter has not reached the epoch. The sleeper's bit is masked off, because it does not
+ * count. */
 static bool behind(uint32_t value, uint32_t wanted) {
     return (int32_t)((value & ~SLEEPER) - wanted) < 0;
 }
@@ -67,14 +68,14 @@ static bool reached(fr_epoch *epoch, uint32_t wanted) {
     return !behind(atomic_load_explicit(epoch, memory_order_acquire), wanted);
 }
 
-/* Gives the next time for which yields are avoided: short at first, as one long yield does not yet prove that another
- * program keeps the CPU busy. */
+/* Gives the next duration for which yields are avoided. It is short at first, because one long yield does not prove
+ * that another program keeps the CPU busy. */
 static int64_t longer(int64_t crowded_for) {
     if (crowded_for == 0) return CROWDED_FIRST;
     return 2 * crowded_for < CROWDED_MAX ? 2 * crowded_for : CROWDED_MAX;
 }
 
-/* Lets the other threads of this CPU run; does nothing and returns false if a yield has taken long of late. */
+/* Lets the other threads of this CPU run. Does nothing and returns false if a yield has recently taken long. */
 static bool yielded(fr_waiter *own) {
     int64_t before = fr_epoch_nanoseconds();
     if (before < own->crowded_until) return false;
@@ -129,7 +130,8 @@ static void sleep_until(fr_epoch *epoch, uint32_t wanted) {
     }
 }
 
-/* Averages how long waits take, without those far longer than any spin: they don't tell how long to spin. */
+/* Averages how long waits take. Waits far longer than any spin are left out, because they say nothing about how long
+ * to spin. */
 static void learn(fr_waiter *own, int64_t took) {
     if (took < 2 * SPIN_NANOSECONDS) own->usual += (took - own->usual) / 16;
 }

@@ -1,11 +1,11 @@
 /* Counts epochs, which one thread advances and other threads wait for.
  *
  * In: a word with one writer. Out: the word advances; a thread that waits for an epoch goes on once it is reached, and
- * sees what was written before. A waiting thread spins first, about as long as a wait usually takes, then sleeps
- * (futex).
+ * then sees everything that was written before. A waiting thread spins first, about as long as a wait usually takes,
+ * then sleeps (futex).
  *
- * The low bit of a word says that a thread sleeps on it; the rest counts. Bit and count change in one atomic
- * operation, so no wake-up is lost and none is sent in vain. Counts wrap around: no thread waits for an epoch far
+ * The low bit of a word says that a thread sleeps on it; the other bits count. Bit and count change in one atomic
+ * operation, so no wake-up is lost and none is sent needlessly. Counts wrap around: no thread waits for an epoch far
  * ahead, so the sign of a difference tells which of two counts is ahead. */
 #ifndef FR_BASE_EPOCH_H
 #define FR_BASE_EPOCH_H
@@ -20,11 +20,12 @@ typedef _Atomic uint32_t fr_epoch;
 
 /* Describes a thread that waits, and how long its waits have taken. */
 typedef struct fr_waiter {
-    int cpu;               /* it is pinned to this; -1: not pinned */
+    int cpu;               /* the CPU that it is pinned to; -1: not pinned */
     bool oversubscribed;   /* it yields at once instead of spinning */
-    int64_t crowded_until; /* until then it does not yield, as yields take long */
-    int64_t crowded_for;   /* nanoseconds of this, after the last yield; 0: that one was short */
-    int64_t usual;         /* nanoseconds that a wait usually takes if it is not over at once */
+    int64_t crowded_until; /* until this time it does not yield, because yields take long */
+    int64_t crowded_for;   /* nanoseconds for which it does not yield, as set after the last yield; 0: that yield was
+                            * short */
+    int64_t usual;         /* nanoseconds that a wait usually takes, of those that are not over at once */
 } fr_waiter;
 
 void fr_waiter_open(fr_waiter *waiter, int cpu, bool oversubscribed);
@@ -32,12 +33,12 @@ void fr_waiter_open(fr_waiter *waiter, int cpu, bool oversubscribed);
 /* Advances the counter, which only one thread does; returns the new epoch. */
 uint32_t fr_epoch_advance(fr_epoch *epoch);
 
-/* Wait until the counter has reached the epoch `wanted`: the first within a run, while other threads work, the second
- * between two runs, while the caller does something else. */
+/* Wait until the counter has reached the epoch `wanted`. fr_epoch_await is for waits within a run, while other threads
+ * work; fr_epoch_await_run is for waits between two runs, while the caller does something else. */
 void fr_epoch_await(fr_waiter *waiter, fr_epoch *epoch, uint32_t wanted);
 void fr_epoch_await_run(fr_waiter *waiter, fr_epoch *epoch, uint32_t wanted);
 
-/* Sets a counter that no thread waits for to the epoch of another one. */
+/* Sets a counter that no thread waits for to the epoch of another counter. */
 void fr_epoch_copy(fr_epoch *epoch, fr_epoch *from);
 
 /* Reads the clock that waits are measured with. */

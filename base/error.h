@@ -10,7 +10,8 @@
 
 fr_status fr_fail(fr_status status, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
-/* Adds a second line to the thread's last error line, which must be none of the arguments; returns the status. */
+/* Adds a second line to the thread's last error line and returns the status. No argument may point into that last
+ * line. */
 fr_status fr_fail_also(fr_status status, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
 /* Fails with FR_MEMORY: "out of memory: N bytes for WHAT". */
@@ -26,7 +27,7 @@ fr_status fr_fail_no_tokenizer(const char *call);
 fr_status fr_fail_about(fr_option option, fr_status status, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 
-/* Fails with FR_ABORTED: the caller's progress function has asked to stop. */
+/* Fails with FR_ABORTED, because the caller's progress function has asked to stop. */
 fr_status fr_fail_ended(const char *path, uint64_t done, uint64_t total);
 
 /* Carries a failure to another thread, where it becomes fr_last_error(). */
@@ -39,10 +40,11 @@ typedef struct fr_failure {
 /* Copies the status that the calling thread's last call returned, and its error line. */
 fr_failure fr_failure_keep(fr_status status);
 
-/* Fails in the calling thread with that failure; FR_OK does nothing. */
+/* Makes that failure the calling thread's last one and returns its status. Does nothing if the status is FR_OK. */
 fr_status fr_failure_raise(const fr_failure *failure);
 
-/* Returns from the calling function if the call fails: a macro because a function can't return from its caller. */
+/* Returns from the calling function if the call fails. It is a macro because a function can't return from its
+ * caller. */
 #define FR_TRY(call)                                      \
     do {                                                  \
         fr_status fr_try_status = (call);                 \

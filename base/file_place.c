@@ -1,4 +1,4 @@
-/* Joining paths, and following links to what need not be there: see file_place.h. */
+/* Joins paths and follows links, also to files that do not exist: see file_place.h. */
 #include "base/file_place.h"
 
 #include <errno.h>
@@ -11,10 +11,10 @@
 #include <sys/vfs.h>
 #include <unistd.h>
 
-/* Limits the links that are followed one after another, as Linux does. */
+/* Limits how many links are followed one after another, as Linux does. */
 enum { LINKS = 40 };
 
-/* Gives the path that the link at `path` names, beginning where `path` does. */
+/* Gives the path that a link at `path` leads to. A relative link begins in the link's own folder. */
 static char *follow(const char *path, const char *named) {
     const char *slash = *named == '/' ? NULL : strrchr(path, '/');
     int folder = slash ? (int)(slash + 1 - path) : 0;
@@ -22,8 +22,8 @@ static char *follow(const char *path, const char *named) {
     return asprintf(&followed, "%.*s%s", folder, path, named) < 0 ? NULL : followed;
 }
 
-/* Follows one link: gives the path that a link at `place` names, and frees `place`; `place` itself if it is no link;
- * NULL with errno set. */
+/* Follows one link: frees `place` and returns the path that the link names. If `place` is no link, returns `place`
+ * itself. Returns NULL with errno set on failure. */
 static char *step(char *place, bool *stepped) {
     char named[PATH_MAX];
     ssize_t length = readlink(place, named, sizeof named - 1);
@@ -50,7 +50,8 @@ char *fr_file_place(const char *path) {
     return place;
 }
 
-/* True for procfs, where Linux lists a process's descriptors as links; no file is written there in any other way. */
+/* True for procfs, where Linux lists a process's descriptors as links. A file that is written there is always such a
+ * descriptor. */
 static bool is_in_procfs(const char *place) {
     struct statfs info;
     const char *slash = strrchr(place, '/');

@@ -1,5 +1,5 @@
-/* The floating-point environment on AArch64: control bits in FPCR (0: round to nearest, denormals kept, nothing traps,
- * IEEE NaNs), exception flags in FPSR. The word holds FPCR below FPSR. */
+/* The floating-point environment on AArch64: FPCR has the control bits (0: round to nearest, denormals kept, nothing
+ * traps, IEEE NaNs), FPSR the exception flags. The 64-bit word has FPCR in its lower half, FPSR in its upper half. */
 #include "base/fpenv.h"
 
 uint64_t fr_fpenv_enter(void) {

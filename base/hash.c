@@ -1,4 +1,4 @@
-/* Hashes: see hash.h. */
+/* Computes hashes: see hash.h. */
 #include "base/hash.h"
 
 #include <string.h>

@@ -1,14 +1,15 @@
 /* Computes hashes of bytes, and sizes of hash tables.
  *
  * In: bytes. Out: a number that almost always differs if the bytes do. An attacker can find different bytes with equal
- * hashes, so callers compare the items that a hash finds, and limit how far they search a table. */
+ * hashes, so callers compare the items that they find by a hash, and limit how far they search a table. */
 #ifndef FR_BASE_HASH_H
 #define FR_BASE_HASH_H
 
 #include <stddef.h>
 #include <stdint.h>
 
-/* Hashes more bytes into a hash (0 begins one). Pieces give the same as the whole where they are multiples of 8. */
+/* Adds bytes to a hash; a hash begins as 0. Hashing a text in pieces gives the same as hashing it whole if every piece
+ * but the last has a multiple of 8 bytes. */
 uint64_t fr_hash(uint64_t hash, const void *bytes, size_t size);
 
 /* The smallest power of two that is at least twice count: the size of a hash table for count items. */

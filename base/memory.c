@@ -1,4 +1,4 @@
-/* Available memory: see memory.h. */
+/* Finds available memory: see memory.h. */
 #include "base/memory.h"
 
 #include <stdlib.h>
@@ -6,7 +6,7 @@
 
 #include "base/cgroup.h"
 
-/* Reads the number that follows a name at the beginning of a line and a blank. Returns false if there is none. */
+/* Reads the number after `name` and blanks at the beginning of a line. Returns false if no line has it. */
 static bool number_of(const char *text, const char *name, uint64_t *number) {
     size_t length = strlen(name);
     for (const char *line = text; line; line = strchr(line, '\n')) {
@@ -20,7 +20,8 @@ static bool number_of(const char *text, const char *name, uint64_t *number) {
     return false;
 }
 
-/* Gives a group's limit minus the memory that the system can't reclaim from it; at least 1, as 0 means no limit. */
+/* Gives a group's limit minus the part of its memory that the system can't reclaim; at least 1, because 0 means no
+ * limit. */
 static uint64_t left_of(const char *folder, const char *limit_name, const char *taken_name) {
     char text[64], stat[8192];
     uint64_t taken = 0;
@@ -35,7 +36,7 @@ static uint64_t left_v2(const char *folder) {
     return left_of(folder, "memory.max", "anon");
 }
 
-/* Reads a group of version 1, where no limit reads as nearly 2^63: more than any machine has. */
+/* Reads a group of version 1. Without a limit its file has nearly 2^63, which is more than any machine has. */
 static uint64_t left_v1(const char *folder) {
     return left_of(folder, "memory.limit_in_bytes", "total_rss");
 }

@@ -1,7 +1,7 @@
 /* Keeps the settings in the form that the library reads.
  *
- * In: fr_options_set calls, each checked for range (those that take words: api/option_words.c). Out: plain values with
- * defaults filled in; -1 if the default depends on the model or the machine. */
+ * In: fr_options_set calls, each checked for range (api/option_words.c handles options that take words). Out: plain
+ * values with defaults filled in; -1 if the default depends on the model or the machine. */
 #ifndef FR_BASE_OPTIONS_H
 #define FR_BASE_OPTIONS_H
 
@@ -13,11 +13,11 @@ typedef struct fr_logit_bias {
     float bias;
 } fr_logit_bias;
 
-#define FR_BIAS_MAX ((size_t)1 << 20) /* more than any vocabulary has tokens */
+#define FR_BIAS_MAX ((size_t)1 << 20) /* more than the tokens of any vocabulary */
 
 enum { FR_ACCEPT_GUMBEL, FR_ACCEPT_REJECTION };
 
-/* The samplers in their default order (samplers.def). The last ones have no names. */
+/* The samplers in their default order (samplers.def). Those without a name come last. */
 typedef enum fr_filter {
 #define FR_SAMPLER(id, word, letter, run, works) FR_FILTER_##id,
 #define FR_SAMPLER_INSTEAD(id, run)              FR_FILTER_##id,
@@ -36,31 +36,31 @@ typedef struct fr_sampler_name {
 
 extern const fr_sampler_name fr_sampler_names[FR_FILTER_NAMED];
 
-/* Lists the texts that end a repetition for the DRY sampler: it does not look across them. */
+/* Lists the texts that break a repetition for the DRY sampler, which does not match sequences across them. */
 #define FR_BREAKERS_MAX     16
 #define FR_BREAKER_SIZE_MAX 40 /* bytes */
 
 typedef struct fr_breakers {
     char texts[FR_BREAKERS_MAX][FR_BREAKER_SIZE_MAX + 1];
     size_t count;
-    bool given; /* false: the usual ones are used */
+    bool given; /* false: the default ones are used */
 } fr_breakers;
 
-#define FR_PRE_SIZE 64 /* bytes of the name of a pre-tokenizer, its NUL among them */
+#define FR_PRE_SIZE 64 /* bytes of a pre-tokenizer's name, including its NUL */
 
-/* Says how ranks split a model: each layer by rows, or by whole layers. FR_SPLIT_AUTO decides by the speed of the
- * network, which is not measured for ranks of one machine: they split rows. */
+/* Says how ranks split a model: every layer by its rows, or into groups of whole layers. FR_SPLIT_AUTO decides by the
+ * speed of the network. If all ranks are on one machine that is not measured, and they split rows. */
 typedef enum fr_rank_split { FR_SPLIT_AUTO, FR_SPLIT_ROWS, FR_SPLIT_LAYERS } fr_rank_split;
 typedef struct fr_rank_plan {
     fr_rank_split split;
-    double latency;   /* seconds that a gather of few bytes takes; 0: not known */
-    double bandwidth; /* bytes of weights that all ranks together read in a second */
+    double latency;   /* seconds that a gather of few bytes takes; 0: unknown */
+    double bandwidth; /* bytes of weights that all ranks together read per second */
 } fr_rank_plan;
 
 struct fr_options {
     int64_t value[FR_OPT_COUNT];
     double number[FR_OPT_COUNT]; /* values of options that take a number */
-    /* Malloc'd, with a capacity of the next power of two. Options copied by value share them until
+    /* Malloc'd, with a capacity of the next power of two. Options that are copied by value share the biases until
      * fr_options_own_biases gives the copy its own. */
     fr_logit_bias *biases;
     size_t bias_count;
@@ -76,20 +76,21 @@ struct fr_options {
     char tokenizer_pre[FR_PRE_SIZE]; /* "" for the model file's own */
     const void *bytes;               /* the model file in memory; NULL: it is read from its path */
     size_t byte_count;
-    int activation_stats;   /* selects the products whose inputs a model sums up (src/engine/weights/weights.h) */
+    int activation_stats;   /* selects the matrix products whose inputs the model adds up
+                             * (src/engine/weights/weights.h) */
     struct fr_ranks *ranks; /* the ranks that share the model's weights (base/ranks.h), or NULL */
-    fr_rank_plan rank_plan; /* the way in which they do */
+    fr_rank_plan rank_plan; /* how they share them */
     fr_progress_fn *progress;
     void *progress_context;
     fr_log log;
 };
 
-/* Gives an option's name in error lines, and the values that it accepts. */
+/* Gives an option's name for error lines, and the values that it accepts. */
 typedef struct fr_option_bounds {
     const char *name;
     fr_option_kind kind;
     struct {
-        int64_t low, high, fallback; /* fallback: the default, also of options whose words are kept as numbers */
+        int64_t low, high, fallback; /* fallback: the default, also for options whose words are kept as numbers */
     } whole;
     struct {
         double low, high, fallback;

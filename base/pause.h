@@ -1,4 +1,4 @@
-/* One turn of a spin loop: tells the core that the other hardware thread may have the pipeline. */
+/* Pauses once in a spin loop: tells the core that its other hardware thread may use the pipeline. */
 #ifndef FR_BASE_PAUSE_H
 #define FR_BASE_PAUSE_H
 

@@ -1,22 +1,22 @@
 /* Runs the team of pool.h.
  *
  * Every thread counts its own epochs in a word that all threads may read. The barrier is a dissemination barrier: in
- * its first step a thread advances its own count and waits until the counts of three neighbours have come as far; in
- * the next step it does the same with three threads that are four times as far away and that speak for their
- * neighbours; and so on, until each thread has heard of all.
+ * its first step a thread advances its own count and waits until the counts of three neighbours are as high. In the
+ * next step it does the same with three threads that are four times as far away, and each of those has already waited
+ * for its own three neighbours. The steps go on until every thread has waited, directly or not, for all others.
  *
  *      thread t waits for    t-1  t-2  t-3        step 1: all of t-3  .. t  have arrived
  *                            t-4  t-8  t-12       step 2: all of t-15 .. t
  *                            t-16 t-32 t-48       step 3: all of t-63 .. t       (modulo the number of threads)
  *
- * A word has one writer and few readers, so none is contended, and all threads do the same at the same time: a barrier
- * of two to four threads takes the time of one cache-line transfer, while a barrier that gathers and then releases
- * takes two.
+ * A word has one writer and few readers, so none is contended, and all threads do the same at the same time. A barrier
+ * of two to four threads takes the time of one cache-line transfer; a barrier that first gathers at one thread and
+ * then releases the others takes two.
  *
- * A run begins down a tree and ends up it: thread t calls threads 4t+1 to 4t+4, if they take part, does its share, and
- * waits until they are done before it is done itself. So threads that take no part are not disturbed. Between two runs
- * a thread looks at nothing but its own call, so thread 0 may change the number of threads, and set the counts of
- * threads that join to its own. */
+ * A run is started and finished along a tree: thread t calls threads 4t+1 to 4t+4, if they take part, does its share,
+ * and waits until they are done before it is done itself. So threads that do not take part are not disturbed. Between
+ * two runs a thread reads only the word by which it is called, so thread 0 may change the number of threads, and set
+ * the counts of threads that join to its own. */
 #include "base/pool.h"
 
 #include <errno.h>
@@ -34,32 +34,34 @@
 
 #define CACHE_LINE 64
 
-#define FAN ((size_t)4) /* a thread and the three it waits for; the threads that one thread calls */
+/* The threads of a barrier's step (a thread and the three that it waits for), and the threads that one thread calls. */
+#define FAN ((size_t)4)
 
-/* Limits how often runs are watched: watching takes each thread 5 us. */
+/* Limits how often a run is watched, because watching costs each thread 5 us. */
 #define WATCH_NANOSECONDS 10000000
 
 typedef struct member {
     _Alignas(CACHE_LINE) fr_epoch epoch;  /* barriers within runs */
-    _Alignas(CACHE_LINE) fr_epoch called; /* runs that it was called to; its caller advances this */
+    _Alignas(CACHE_LINE) fr_epoch called; /* runs that it was called to; the thread that calls it advances this */
     _Alignas(CACHE_LINE) fr_epoch done;   /* runs that it has finished */
-    int64_t in_line;                      /* nanoseconds without a core, with threads that it called; -1: not known */
-    _Alignas(CACHE_LINE) fr_team team;    /* apart from the cache lines that other threads poll */
+    int64_t in_line;                      /* nanoseconds that it and the threads it called waited for a core; -1:
+                                           * unknown */
+    _Alignas(CACHE_LINE) fr_team team;    /* on another cache line than those that other threads poll */
     fr_waiter waiter;
     pthread_t thread;
 } member;
 
 struct fr_pool {
-    fr_team_fn *fn; /* thread 0 writes the members up to `taking` before it calls any thread to a run */
+    fr_team_fn *fn; /* thread 0 writes this and the members down to `taking` before it calls any thread to a run */
     void *context;
     bool stop;
     bool watched;  /* threads measure how long they wait for a core */
     size_t taking; /* number of threads that take part */
     size_t count;
-    size_t started; /* threads that run, the caller included: `count` once the pool is open */
+    size_t started; /* threads that run, including the caller: `count` once the pool is open */
     bool one_node;
     fr_team_size team_size;
-    int64_t watch_at;          /* time from which on the next run is watched */
+    int64_t watch_at;          /* time after which the next run is watched */
     fr_pool_choose_fn *choose; /* NULL: team_size decides */
     void *choose_context;
     member members[];
@@ -82,7 +84,8 @@ void fr_team_sync(const fr_team *team) {
     if (team->pool) barrier(team->pool, team->index);
 }
 
-/* Does a thread's part of a run: calls the threads below it in the tree, does its share, and waits for them. */
+/* Does a thread's part of a run: calls the threads below it in the tree, does its share, and waits for those
+ * threads. */
 static void take_part(fr_pool *pool, member *own) {
     size_t first = FAN * own->team.index + 1, count = 0;
     uint32_t calls[FAN];
@@ -125,16 +128,16 @@ static cpu_mask only(int cpu) {
     return mask;
 }
 
-/* Pins the calling thread to `cpu`. Returns false if there is nothing to undo. If the system refuses, only speed is
- * lost. */
+/* Pins the calling thread to `cpu`. Returns false if there is nothing to undo later. A refusal by the system costs
+ * only speed. */
 static bool pin_caller(int cpu, cpu_mask *before) {
     if (cpu < 0 || cpu == sched_getcpu() || sched_getaffinity(0, sizeof *before, before->sets)) return false;
     cpu_mask here = only(cpu);
     return sched_setaffinity(0, sizeof here, here.sets) == 0;
 }
 
-/* Changes the number of threads that take part. Between two runs a thread looks at nothing but its own call, so this
- * is safe. */
+/* Changes the number of threads that take part. This is safe between two runs, when a thread reads only the word by
+ * which it is called. */
 static void set_taking(fr_pool *pool, size_t taking) {
     if (taking == pool->taking) return;
     for (size_t i = pool->taking; i < taking; i++) fr_epoch_copy(&pool->members[i].epoch, &pool->members[0].epoch);
@@ -238,7 +241,7 @@ static void nothing(void *context, const fr_team *team) {
     (void)team;
 }
 
-/* Also closes a pool whose opening has failed: only the threads that were started are called. */
+/* Also closes a pool whose opening has failed, where only some threads were started. */
 void fr_pool_close(fr_pool *pool) {
     if (!pool) return;
     set_taking(pool, pool->started);

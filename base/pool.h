@@ -1,16 +1,15 @@
 /* Runs one function on a team of threads, step by step.
  *
- * In: a plan and a function. Out: the function has run once on each thread of the team, all in the default
+ * In: a plan and a function. Out: the function has run once on each thread of the team, always in the default
  * floating-point environment. Inside it, fr_team_sync is the barrier between dependent steps. Thread 0 is the caller.
- * With one thread there is no pool: fr_pool_run calls the function, fr_team_sync does nothing.
+ * With one thread there is no pool: fr_pool_run calls the function, and fr_team_sync does nothing.
  *
- * A thread that waits spins about as long as a wait usually takes, then sleeps (futex). On a core that other sessions'
- * threads are pinned to as well (cores.h) it lets them run in between; with an oversubscribed plan it yields at once
- * instead of spinning.
+ * A thread that waits spins about as long as a wait usually takes, then sleeps (futex). If threads of other sessions
+ * are pinned to the same core (cores.h), it lets them run while it waits; with an oversubscribed plan it yields at
+ * once instead of spinning.
  *
- * While other programs run, a run may have fewer threads than there are (team_size.h): the first ones take part, the
- * rest sleep. Their number is fixed when a run begins, so each run is one team, whose work is divided by its own
- * count. */
+ * While other programs run, a run may use fewer threads than the pool has (team_size.h): the first ones take part, the
+ * rest sleep. Their number is fixed when a run begins, so each run divides its work by the count of its own team. */
 #ifndef FR_BASE_POOL_H
 #define FR_BASE_POOL_H
 
@@ -20,10 +19,11 @@ typedef struct fr_pool fr_pool;
 
 /* Tells a thread its place in the team. */
 typedef struct fr_team {
-    fr_pool *pool; /* NULL when alone */
+    fr_pool *pool; /* NULL: the thread is alone */
     size_t index;  /* 0 .. count - 1 */
     size_t count;
-    struct fr_ranks *ranks; /* processes that share this work (ranks.h), set by the code that splits it; or NULL */
+    struct fr_ranks *ranks; /* the processes that share this work (ranks.h), set by the code that splits the work; or
+                             * NULL */
 } fr_team;
 
 typedef void fr_team_fn(void *context, const fr_team *team);
@@ -33,14 +33,14 @@ fr_status fr_pool_open(const fr_plan *plan, fr_pool **pool);
 void fr_pool_close(fr_pool *pool);
 
 /* Runs fn(context, team) on every thread and returns when all are done. One caller at a time. Allocates nothing. If
- * the plan pins, the caller is pinned to thread 0's CPU during the run and gets its old affinity back afterwards. A
- * caller that runs on this CPU already is not pinned: the system calls would cost a short run a tenth of its time, and
- * with the team on the other CPUs nothing drives the caller away. */
+ * the plan pins threads, the caller is pinned to thread 0's CPU during the run and gets its old affinity back
+ * afterwards. A caller that already runs on this CPU is not pinned: the system calls would cost a short run a tenth of
+ * its time, and the scheduler has no reason to move the caller while the team is on the other CPUs. */
 void fr_pool_run(fr_pool *pool, fr_team_fn *fn, void *context);
 
-/* Runs fn on as many threads of the team as are fastest at the moment. work and rows say what is done and how much of
- * it, so that times are compared with those of the same work. If threads are on several NUMA nodes all take part,
- * because the rows of a node belong to the node's own threads. */
+/* Runs fn on as many threads of the team as are fastest at the moment. work and rows say which work this is and how
+ * much, so that times are compared with those of the same work. If threads are on several NUMA nodes all of them take
+ * part, because the rows of a node belong to the node's own threads. */
 void fr_pool_run_some(fr_pool *pool, const void *work, size_t rows, fr_team_fn *fn, void *context);
 
 /* Sets a function that gives the number of threads, 1 to the plan's threads, in place of measurements. For tests. */

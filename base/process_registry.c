@@ -1,4 +1,4 @@
-/* The registry of process_registry.h: locks of an open file description (fcntl(2)), one byte a CPU. */
+/* The registry of process_registry.h: open file description locks (fcntl(2)), one byte per CPU. */
 #include "base/process_registry.h"
 
 #include <fcntl.h>
@@ -10,13 +10,15 @@
 
 #include "base/topology.h"
 
-static const char *instead; /* a folder to use in place of the user's; NULL: none is set */
+static const char *instead; /* a folder to use instead of the user's, for tests; NULL: the user's */
 static int file = -1;
-static pid_t owner;            /* opened `file`; a child inherits its parent's locks and must not touch them */
+static pid_t owner;            /* the process that opened `file`: a forked child inherits the locks and must not change
+                                * them */
 static bool mine[FR_CPUS_MAX]; /* CPUs that this process has locked */
 static int taken;              /* number of CPUs in `mine`; at 0 the file is closed */
 
-/* Opens a folder that belongs to the user and that no other user may write to; -1 if it is no such folder. */
+/* Opens a folder that belongs to the user and that no other user can write to. Returns -1 if it is not such a
+ * folder. */
 static int open_own(const char *path, bool make) {
     struct stat info;
     if (make && mkdir(path, 0700) < 0 && access(path, F_OK) < 0) return -1;
@@ -37,7 +39,7 @@ static int open_folder(void) {
     return open_own(path, true);
 }
 
-/* Opens the record, unless this process has it open. Returns true if there is one. */
+/* Opens the record, unless this process already has it open. Returns true if it is open. */
 static bool opened(void) {
     if (file >= 0 && owner == getpid()) return true;
     if (file >= 0) close(file);

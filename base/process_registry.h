@@ -1,28 +1,30 @@
 /* Records which CPUs this process has pinned threads to, so that other processes of the same user choose different
  * cores.
  *
- * In: CPUs that this process takes and drops. Out: true if another process has a CPU. The record is advisory: a lock
- * on the CPU's byte of a file in the user's runtime folder (/run/user/UID, else /tmp/forerun-UID, which must belong to
- * the user and be writable by no other user). The system releases the locks however the process ends. Without such a
- * folder the CPUs of other processes are unknown. One caller at a time. */
+ * In: CPUs that this process starts or stops using. Out: true if another process uses a CPU. The record is advisory:
+ * each CPU is a byte of a file in the user's runtime folder (/run/user/UID, else /tmp/forerun-UID, which must belong
+ * to the user and be writable by no other user), and a process locks the bytes of its CPUs. The system releases the
+ * locks however the process ends. Without such a folder the CPUs of other processes are unknown. One caller at a
+ * time. */
 #ifndef FR_BASE_PROCESS_REGISTRY_H
 #define FR_BASE_PROCESS_REGISTRY_H
 
 #include <stdbool.h>
 
-/* Keep other processes from claiming CPUs between the two calls, so that each process reads the record and takes its
- * CPUs before the next one reads it. Waits for another process a tenth of a second at most. */
+/* Keep other processes from claiming CPUs between the two calls, so that a process can read the record and record its
+ * own CPUs before another one reads it. Waits for another process for at most a tenth of a second. */
 void fr_process_registry_begin(void);
 void fr_process_registry_end(void);
 
 bool fr_process_registry_has(int cpu);
 
-/* Record that this process has a CPU, or has it no longer. Nothing is recorded if another process has the CPU
- * already. */
+/* Record that this process uses a CPU, or no longer uses it. Nothing is recorded if another process already has the
+ * CPU. */
 void fr_process_registry_take(int cpu);
 void fr_process_registry_drop(int cpu);
 
-/* Sets the record's folder in place of the user's, for tests; "" turns the record off. The string must stay valid. */
+/* Sets the folder of the record instead of the user's, for tests; "" turns the record off. The string must stay
+ * valid. */
 void fr_process_registry_use(const char *folder);
 
 #endif

@@ -1,12 +1,12 @@
-/* Connects the processes that run one model together: the ranks of a job, each with all of the program's state.
+/* Connects the processes that run one model together: the ranks of a job. Each has the whole state of the program.
  *
  * In: a job that the system started (ranks_mpi.c: MPI's; ranks_none.c: builds without MPI). Out: rows whose columns
- * different ranks have made are complete on all ranks; bytes of rank 0 reach all ranks. All ranks make the same calls
- * in the same order, each from one thread at a time; a call waits for the other ranks.
+ * were computed by different ranks become complete on all ranks; bytes of rank 0 reach all ranks. All ranks make the
+ * same calls in the same order, each from one thread at a time; a call waits for the other ranks.
  *
- * The first failure (a rank that has gone or is silent for too long) sticks: every later call returns at once and
- * leaves rows and bytes undefined, and fr_ranks_check gives the failure. So a team in the middle of a forward needs no
- * way out of its own. NULL is a process alone: it is rank 0 of 1, and never waits. */
+ * The first failure (a rank that has gone or is silent for too long) is permanent: every later call returns at once
+ * and leaves rows and bytes undefined, and fr_ranks_check gives the failure. So a team in the middle of a forward need
+ * not check for it. NULL means a process alone: it is rank 0 of 1, and never waits. */
 #ifndef FR_BASE_RANKS_H
 #define FR_BASE_RANKS_H
 
@@ -16,7 +16,7 @@
 
 typedef struct fr_ranks fr_ranks;
 
-/* Describes rows whose columns the ranks have made: rank r made bytes [bounds[r], bounds[r + 1]) of each row. */
+/* Describes rows whose columns were computed by the ranks: rank r has bytes [bounds[r], bounds[r + 1]) of each row. */
 typedef struct fr_ranks_rows {
     uint8_t *at;
     size_t stride, rows;  /* bytes from one row to the next */
@@ -35,28 +35,28 @@ typedef struct fr_ranks_traffic {
     double seconds;           /* spent in calls that wait */
 } fr_ranks_traffic;
 
-/* Numbers the places of a forward for which traffic is counted: each layer has its number, and FR_RANKS_ELSEWHERE is
- * everything else, with layers beyond the last number. */
+/* Numbers the places of a forward for which traffic is counted: each layer has its number, and FR_RANKS_ELSEWHERE
+ * counts everything else, including layers beyond the last number. */
 #define FR_RANKS_PLACES    257
 #define FR_RANKS_ELSEWHERE (FR_RANKS_PLACES - 1)
 
-/* Joins the job that this process was started in. timeout: seconds that a rank may be silent. Returns FR_UNBUILT in
+/* Joins the job in which this process was started. timeout: seconds that a rank may be silent. Returns FR_UNBUILT in
  * builds without ranks. */
 fr_status fr_ranks_open(double timeout, fr_ranks **ranks);
 
 void fr_ranks_patience(fr_ranks *ranks, double timeout);
 
-/* Sets each rank's share of the work that is split: [count] numbers, 1 to FR_RANK_PARTS_MAX, in proportion to which it
- * is divided; without this call all shares are equal. Call it with the same numbers on all ranks, before anything is
- * split. */
+/* Sets each rank's share of the work that is split: [count] numbers from 1 to FR_RANK_PARTS_MAX; the work is divided
+ * in proportion to them. Without this call all shares are equal. Call it with the same numbers on all ranks, before
+ * anything is split. */
 #define FR_RANK_PARTS_MAX 1000
 void fr_ranks_deal(fr_ranks *ranks, const uint32_t *parts);
 
 /* Delays each message by so many seconds, as a slower network would. For measurements. */
 void fr_ranks_delay(fr_ranks *ranks, double seconds);
 
-/* Gives the parts (fr_ranks_deal) that all ranks before this one have together. rank may be the number of ranks, which
- * gives the parts of all. */
+/* Gives the sum of the parts (fr_ranks_deal) of all ranks before this one. rank may be the number of ranks, which
+ * gives the sum of all. */
 uint64_t fr_ranks_before(const fr_ranks *ranks, size_t rank);
 
 size_t fr_ranks_index(const fr_ranks *ranks);
@@ -65,24 +65,23 @@ size_t fr_ranks_count(const fr_ranks *ranks);
 /* Gives the number of machines that the ranks run on. */
 size_t fr_ranks_hosts(const fr_ranks *ranks);
 
-/* Makes the columns of `count` arrays of rows complete on all ranks, with one message to each other rank. There is
- * time for other work between _begin and _end, while messages are on their way; the rows must not be touched until
- * _end returns. */
+/* Makes the columns of `count` arrays of rows complete on all ranks, with one message to each other rank. Between
+ * _begin and _end, while messages are on their way, the caller can do other work, but must not touch the rows. */
 void fr_ranks_gather(fr_ranks *ranks, const fr_ranks_rows *rows, size_t count);
 void fr_ranks_gather_begin(fr_ranks *ranks, const fr_ranks_rows *rows, size_t count);
 void fr_ranks_gather_end(fr_ranks *ranks, const fr_ranks_rows *rows, size_t count);
 
-/* Gathers one row, of which each rank has made `size` bytes. */
+/* Gathers one row, of which each rank has computed `size` bytes. */
 void fr_ranks_gather_equal(fr_ranks *ranks, void *row, size_t size);
 
 /* Copies blocks of rank `from` into those of rank `to`, or of all ranks (FR_RANKS_ALL), in one message. Other ranks do
- * nothing, and nothing is sent if there are no bytes. The receiver waits however long `from` works before it sends, as
- * in fr_ranks_meet. */
+ * nothing, and nothing is sent if there are no bytes. The receiver waits as long as `from` works before it sends,
+ * without a timeout, as in fr_ranks_meet. */
 #define FR_RANKS_ALL SIZE_MAX
 void fr_ranks_hand_on(fr_ranks *ranks, size_t from, size_t to, const fr_ranks_block *blocks, size_t count);
 
-/* Waits for all ranks after work that takes some of them longer than others, such as reading a model. A rank that
- * arrives late does not fail the job here, only one that shows no sign of life. */
+/* Waits for all ranks after work that takes some of them longer than others, such as reading a model. A rank that is
+ * late does not fail the job here; only one without any sign of life does. */
 void fr_ranks_meet(fr_ranks *ranks);
 
 /* Copies rank 0's bytes to all ranks. */
@@ -92,8 +91,8 @@ void fr_ranks_broadcast(fr_ranks *ranks, void *bytes, size_t size);
  * other threads, and never times out. */
 void fr_ranks_listen(fr_ranks *ranks, void *bytes, size_t size);
 
-/* Fails if these bytes differ from rank 0's: the ranks would do different things next. what: names the bytes, as in
- * "what is run next". */
+/* Fails if these bytes differ from rank 0's, because the ranks would then do different things. what: names the bytes
+ * in the error line, as in "what is run next". */
 fr_status fr_ranks_agree(fr_ranks *ranks, const void *bytes, size_t size, const char *what);
 
 /* Returns the job's first failure, or FR_OK. */
@@ -105,22 +104,22 @@ void fr_ranks_enter_place(fr_ranks *ranks, size_t place);
 /* Gives the traffic of a place, or of all places (FR_RANKS_PLACES). */
 fr_ranks_traffic fr_ranks_told(const fr_ranks *ranks, size_t place);
 
-/* Calls end(line) from a thread of its own if the process hasn't begun to leave the job so many seconds after the
- * job's first failure: the process hangs, and is to end at once. line: the line to print, NULL if another rank prints
- * it. */
+/* Calls end(line) from a thread of its own if, this many seconds after the job's first failure, the process hasn't
+ * begun to leave the job: it hangs, and `end` must end it at once. line: the line to print, NULL if another rank
+ * prints it. */
 typedef void fr_ranks_line_fn(const char *line);
 void fr_ranks_end_late(fr_ranks *ranks, double seconds, fr_ranks_line_fn *end);
 
-/* Handles a signal that ends the process; handlers of such signals call it. Returns true if the process ends by this
- * signal; if `pass` is true the other ranks are told, and end by it too. Returns false if the job has failed: the
- * program that started the ranks then sends this signal to those that are left. */
+/* Handles a signal that ends the process; handlers of such signals call it. Returns true if the process should end by
+ * this signal; if `pass` is true the other ranks are told, and end by it too. Returns false if the job has failed: the
+ * signal then only comes from the program that started the ranks, which sends it to those that are left. */
 bool fr_ranks_struck(fr_ranks *ranks, int signal_number, bool pass);
 
 /* Leaves the job at the end of the process. code: its exit status; line: its last error line, "" for none. If all
- * ranks end alike they leave together. If one ends and the rest do not, its line goes to rank 0, whose calls then fail
- * with it, and the job is ended. say: called with a line that this rank must report and has not failed with itself: on
- * rank 0 another rank's failure, on rank 1 that of rank 0. Returns the exit status, which is not 0 if any rank's is
- * not; it may not return. */
+ * ranks end alike they leave together. If one ends and the others do not, its line goes to rank 0, whose calls then
+ * fail with it, and the job is ended. say: called with another rank's failure line if this rank must print it and has
+ * not itself failed with it: rank 0 prints the lines of other ranks, rank 1 that of rank 0. Returns the exit status,
+ * which is not 0 if any rank's is not; it may not return. */
 int fr_ranks_leave(fr_ranks *ranks, int code, const char *line, fr_ranks_line_fn *say);
 
 #endif

@@ -42,8 +42,8 @@ void fr_ranks_take_cores(size_t index, size_t ranks) {
     sched_setaffinity(0, sizeof mask, mask);
 }
 
-/* Hashes the machine's boot id, which differs at each start of each machine, as two machines may have the same name; 0
- * if it can't be read. */
+/* Hashes the machine's boot id, which differs between machines and between starts, because two machines may have the
+ * same name. Returns 0 if it can't be read. */
 static uint64_t hash_start(void) {
     char id[64] = "";
     FILE *file = fopen("/proc/sys/kernel/random/boot_id", "r");

@@ -2,22 +2,22 @@
  *
  * In: a machine, or this one as the process may use it; the rank's number among these ranks. Out: its part of the
  * cores: as many whole cores as each other rank has, give or take one; a shared core if there are more ranks than
- * cores. Without this, the scheduler leaves ranks that wait for each other on one core, and each rank starts as many
- * threads as there are cores. */
+ * cores. Without this, the scheduler may leave ranks that wait for each other on one core, and each rank would start
+ * as many threads as there are cores. */
 #ifndef FR_BASE_RANKS_CORES_H
 #define FR_BASE_RANKS_CORES_H
 
 #include "base/topology.h"
 
-/* Sets taken[i] for each place of the machine that the rank gets; taken: [machine->count]. Pure. */
+/* Sets taken[i] for each place (processing unit) of the machine that the rank gets; taken: [machine->count]. Pure. */
 void fr_ranks_cores(const fr_machine *machine, size_t index, size_t ranks, bool *taken);
 
-/* Binds the process to its part of the cores, so that its threads are planned there from then on. If that fails it may
- * use all cores, as before. */
+/* Restricts the process to its part of the cores, so that its threads are planned there. If that fails it may use all
+ * cores, as before. */
 void fr_ranks_take_cores(size_t index, size_t ranks);
 
-/* Give keys for comparing processes. The first is equal for processes of one machine, which is identified by its name
- * and its start, as names may repeat; the second is equal if they may also use the same CPUs. */
+/* Give keys for comparing processes. The first key is equal for processes on one machine, which is identified by its
+ * name and its boot, because names may repeat. The second is equal if the processes may also use the same CPUs. */
 uint64_t fr_ranks_machine_key(const char *host);
 uint64_t fr_ranks_cores_key(uint64_t machine);
 

@@ -1,14 +1,14 @@
 /* Connects the ranks of an MPI job: see ranks.h.
  *
  * A gather is a message from each rank to each other one, sent and received without blocking and polled: MPI's own
- * collectives would wait forever for a rank that has gone. While a rank polls it also looks at what its watching
- * thread has heard of the others (ranks_watch.h). Messages between two ranks keep their order, so one tag serves all.
+ * collectives would wait forever for a rank that has gone. While a rank polls, it also checks what its watching thread
+ * has heard of the others (ranks_watch.h). Messages between two ranks keep their order, so one tag serves all.
  *
  *      rows     [own columns] -> packed ->  to every rank      packed columns of every other rank -> rows
  *      bytes    rank 0 -> every rank
  *
  * A process that ends tells the other ranks. If all of them end, MPI is finalized; else the job is aborted, by rank 0
- * if it lives. */
+ * if it is still running. */
 #include <mpi.h>
 #include <sched.h>
 #include <stdio.h>
@@ -24,38 +24,38 @@
 
 enum {
     TAG_ROWS = 1,
-    SPINS = 20,      /* polls before a waiting rank yields, as the rank that it waits for may need the core */
+    SPINS = 20,      /* polls before a waiting rank yields, because the rank that it waits for may need the core */
     BY_SIGNAL = 128, /* a shell adds this to a signal's number */
-    LOOKS = 64,      /* polls between two looks at the clock and at the others */
+    LOOKS = 64,      /* polls between two checks of the clock and of the other ranks */
 };
 
-/* Give the seconds during which a listening rank only yields its core, as between rounds; afterwards it sleeps, first
- * for short times, then for longer ones. */
+/* LISTEN_BUSY: seconds during which a listening rank only yields its core, as it does between rounds. LISTEN_WHILE:
+ * after that it sleeps for short times until these seconds have passed, then for longer ones. */
 #define LISTEN_BUSY  0.002
 #define LISTEN_WHILE 1.0
 
-/* Give the seconds that rank 0 waits for the others at the end of a failed job, and that they wait for it: rank 0 is
- * to be the one that ends the job, as it has printed the reason. */
+/* FIRST_GRACE: seconds that rank 0 waits for the others at the end of a failed job. OTHERS_GRACE: seconds that they
+ * wait for rank 0, which should be the one that ends the job, because it has printed the reason. */
 #define FIRST_GRACE     2.0
 #define OTHERS_GRACE    5.0
-#define OTHERS_PATIENCE 4 /* timeouts that they wait if no rank has failed: rank 0 may have much to write */
+#define OTHERS_PATIENCE 4 /* timeouts that they wait if no rank has failed, because rank 0 may have much to write */
 
 struct fr_ranks {
     MPI_Comm rows;
     fr_watch *watch;
     int index, count, hosts;
-    uint32_t before[FR_RANKS_MAX + 1]; /* parts that all ranks before this one have; the last: all parts */
+    uint32_t before[FR_RANKS_MAX + 1]; /* sum of the parts of all ranks before this one; last entry: of all */
     double timeout;
     uint8_t *buffer; /* own columns packed, then those of each other rank */
     size_t size;
     MPI_Request requests[2 * FR_RANKS_MAX];
     double delay; /* seconds that each message is delayed */
-    /* Describe the gather that has begun: the rank of each request, the offset of each rank's columns in the buffer,
-     * and the time when it began. */
+    /* The gather that has begun: the rank of each request, the offset of each rank's columns in the buffer, and the
+     * time when it began. */
     int peers[2 * FR_RANKS_MAX], posted;
     size_t at[FR_RANKS_MAX + 1];
     double begun;
-    bool patient; /* a call waits as long as the other ranks show signs of life */
+    bool patient; /* a call has no timeout while the other ranks show signs of life */
     size_t place;
     fr_ranks_traffic sent[FR_RANKS_PLACES];
 };
@@ -66,7 +66,7 @@ static fr_status refuse(const char *what) {
     return fr_fail(FR_MACHINE, "MPI: %s", what);
 }
 
-/* Holds what each rank tells the others when it joins. */
+/* Holds the facts that each rank sends to all others when it joins. */
 typedef struct card {
     char host[FR_WATCH_HOST];
     uint64_t machine, cores; /* ranks_cores.h */
@@ -88,7 +88,9 @@ static fr_status meet(fr_ranks *r, const card *cards) {
     fr_watch_place place;
     for (int i = 0; i < r->count; i++) memcpy(hosts + (size_t)i * FR_WATCH_HOST, cards[i].host, FR_WATCH_HOST);
     fr_status status = fr_watch_open(r->index, r->count, hosts, r->hosts == 1, r->timeout, &r->watch, &place);
-    if (status != FR_OK) memset(&place, 0, sizeof place); /* the others find no listener and end too */
+    if (status != FR_OK)
+        memset(&place, 0, sizeof place); /* sends an empty address, so that the others find no
+                                                           * listener and end too */
     MPI_Bcast(&place, sizeof place, MPI_BYTE, 0, r->rows);
     FR_TRY(status);
     return fr_watch_meet(r->watch, &place);
@@ -129,8 +131,8 @@ static fr_status join(fr_ranks *r) {
 }
 
 /* Lets OpenMPI send one token's rows to a rank of the same machine without asking that rank first. By default it asks
- * from 4 KiB on, which takes two to three times as long as copying them. The setting has one name before OpenMPI 5.0
- * and another since; a value that the user has set stays. */
+ * from 4 KiB on, which takes two to three times as long as copying the rows. The setting has one name before OpenMPI
+ * 5.0 and another since. A value that the user has set is kept. */
 static void send_rows_at_once(void) {
     setenv("OMPI_MCA_btl_vader_eager_limit", "32768", 0);
     setenv("OMPI_MCA_btl_sm_eager_limit", "32768", 0);
@@ -280,7 +282,7 @@ static void copy_columns(const fr_ranks_rows *rows, size_t count, int rank, uint
     }
 }
 
-/* Waits until the delay is over that is counted from `begun`, before the first message of a call leaves. */
+/* Waits, before the first message of a call is sent, until the delay since `begun` has passed. */
 static void be_late(fr_ranks *r, double begun) {
     if (r->delay <= 0) return;
     double start = fr_clock();
@@ -309,7 +311,7 @@ static void place_columns(fr_ranks *r, const fr_ranks_rows *rows, size_t count) 
     for (int i = 0; i < r->count; i++) r->at[i + 1] = r->at[i] + (i == r->index ? 0 : columns_of(rows, count, i));
 }
 
-/* Sends the rank's own columns, which lie in the buffer, to all other ranks. */
+/* Sends the rank's own columns, which are in the buffer, to all other ranks. */
 static void send_columns(fr_ranks *r) {
     for (int i = 1; i < r->count && r->at[0]; i++)
         r->posted = post_send(r, r->posted, r->peers, (r->index + i) % r->count, r->buffer, r->at[0]);
@@ -409,7 +411,7 @@ void fr_ranks_broadcast(fr_ranks *r, void *bytes, size_t size) {
     await(r, requests, peers);
 }
 
-/* Has no timeout of its own: if rank 0 hangs while it has nothing to send, the watching thread notices. */
+/* This has no timeout of its own: if rank 0 hangs while it has nothing to send, the watching thread notices. */
 void fr_ranks_listen(fr_ranks *r, void *bytes, size_t size) {
     int done = 0;
     if (!r || failed(r)) return;

@@ -1,4 +1,4 @@
-/* Answers for builds of one process, which have no ranks: see ranks.h. */
+/* Implements ranks.h for builds without MPI, in which a process is always alone. */
 #include "base/error.h"
 #include "base/ranks.h"
 

@@ -1,7 +1,7 @@
 /* Lets the processes of a job watch each other: see ranks_watch.h.
  *
- * Records have one size, and they are so small and few that a socket always takes them: no sender waits for a reader.
- * Only the watching thread reads. The job's failure is written once, before `failed` is set. */
+ * All records have one size. They are so small and few that a socket always takes them, so no sender waits for a
+ * reader. Only the watching thread reads. The job's failure is written once, before `failed` is set. */
 #include "base/ranks_watch.h"
 
 #include <arpa/inet.h>
@@ -32,8 +32,8 @@ enum {
     LEAVING,
     STRUCK,
     FAILED,
-    MISSES, /* leaves because another rank is gone or silent; the line names it */
-    SAID,   /* leaves because rank 0 is gone or silent; rank 1 prints that */
+    MISSES, /* leaves because another rank has gone or is silent; the line names that rank */
+    SAID,   /* leaves because rank 0 has gone or is silent, which rank 1 prints */
     ALL_LEAVE,
     LINE = 400,
     NAME = FR_WATCH_HOST + 24,
@@ -41,11 +41,11 @@ enum {
     MEET_MS = 20000,   /* for all ranks */
     HELLO_MS = 500,    /* for the first message of a rank */
     LINGER_MS = 1000,
-    LOOK_MS = 50,     /* between checks that no connection triggers: silence, failures, the parent process */
+    LOOK_MS = 50,     /* between checks of things that no connection reports: silence, failures, the parent process */
     STRUCK_LOOKS = 15 /* waits of 10 ms for a failure that explains a signal */
 };
 
-#define BEAT_MAX 2.0 /* longest time between two signs of life, in seconds; else a fifth of the timeout */
+#define BEAT_MAX 2.0 /* longest time in seconds between two signs of life; at most a fifth of the timeout */
 
 typedef struct record {
     int32_t kind, rank, code; /* rank: the sender; code: its exit status, or its signal */
@@ -53,7 +53,7 @@ typedef struct record {
 } record;
 
 typedef struct peer {
-    atomic_int fd; /* -1: not connected, or not any more */
+    atomic_int fd; /* -1: not connected yet, or no longer */
     double heard;
     bool leaving, struck;
     record in;
@@ -65,14 +65,14 @@ struct fr_watch {
     int index, count, listener;
     _Atomic double timeout, late;
     _Atomic(fr_watch_end_fn *) end;
-    pthread_mutex_t mutex; /* guards the failure while it is written, and what fr_watch_leave waits for */
+    pthread_mutex_t mutex; /* guards the failure while it is written, and the members that fr_watch_leave waits for */
     pthread_cond_t changed;
     fr_failure failure;
     atomic_bool failed, leaving;
-    atomic_int missed; /* the rank that has gone or is silent, if that is the failure; else -1 */
+    atomic_int missed; /* the rank that has gone or is silent, if that is the job's failure; else -1 */
     atomic_int signal, own_signal;
     bool settled, all_leave; /* settled: no rank is left to wait for */
-    bool told;               /* the other ranks were told the failure */
+    bool told;               /* the other ranks have been sent the failure */
     double failed_at, beat;
     pid_t starter;
     peer peers[]; /* [count]; rank 0 is connected to each rank, the others only to rank 0 */
@@ -203,7 +203,8 @@ static void take_record(fr_watch *w, int rank, record *in) {
 /* Handles the end of a connection. */
 static void lose(fr_watch *w, int rank) {
     peer *p = &w->peers[rank];
-    shutdown(p->fd, SHUT_RDWR); /* not closed: another thread may be sending, and the number must not be reused */
+    shutdown(p->fd, SHUT_RDWR); /* not closed, because another thread may be sending to it and the number must not be
+                                 * reused */
     p->fd = -1;
     if (!p->leaving && !p->struck) fr_watch_miss(w, rank, fr_fail(FR_MACHINE, "%s has gone", p->name));
     if (w->index) settle(w, w->all_leave);
@@ -242,9 +243,9 @@ static void look_for_silence(fr_watch *w, double now) {
     }
 }
 
-/* Tells that this rank leaves; rank 0 also sends its failure, as all ranks end then. The program that starts jobs ends
- * all ranks once one has ended: so if rank 0 is missed, ranks above 1 wait, and rank 1 has time to print the
- * reason. */
+/* Tells the others that this rank leaves; rank 0 also sends its failure, because all ranks then end. The program that
+ * starts jobs ends all ranks once one has ended. So if rank 0 is missing, ranks above 1 wait, which gives rank 1 time
+ * to print the reason. */
 static void say_goodbye(const fr_watch *w, int code, const char *line) {
     int missed = atomic_load(&w->missed);
     if (w->index == 0 && code) {
@@ -289,19 +290,19 @@ static void *watch(void *context) {
     for (double last = fr_clock();;) {
         listen_once(w);
         double now = fr_clock();
-        /* While this process itself was stopped it could hear no rank, so silence counts from now on. */
+        /* After this process itself was stopped, silence counts from now on, because it could not hear any rank. */
         for (int r = 0; r < w->count && now - last > 1; r++) w->peers[r].heard = now;
         last = now;
         look_for_silence(w, now);
         tell(w, now);
         if (getppid() == w->starter) continue;
-        w->starter = getppid(); /* the program that started the job has gone */
+        w->starter = getppid(); /* the program that started the job has ended, and another process is the parent now */
         kill(getpid(), SIGTERM);
     }
     return NULL;
 }
 
-/* Starts the watching thread. It blocks all signals, which the other threads handle. */
+/* Starts the watching thread. It blocks all signals, so that the other threads handle them. */
 static fr_status start_thread(fr_watch *w) {
     pthread_t thread;
     pthread_attr_t attributes;
@@ -408,7 +409,7 @@ static int connect_to(const fr_watch_place *place, const char *address) {
     return -1;
 }
 
-/* Sends the token to rank 0, which answers with it: this proves that it is rank 0 that was reached. */
+/* Sends the token to rank 0, which returns it: this proves that the connection reached rank 0. */
 static bool greet(const fr_watch *w, const fr_watch_place *place, int fd) {
     hello own = {.rank = w->index};
     uint8_t token[FR_WATCH_TOKEN];
@@ -474,7 +475,7 @@ int fr_watch_signal(const fr_watch *w) {
 }
 
 bool fr_watch_struck(fr_watch *w, int signal_number, bool pass) {
-    int before = errno; /* the interrupted code may still need it */
+    int before = errno; /* restored at the end, because the interrupted code may still need it */
     bool failed = false;
     for (int looks = 0; looks < STRUCK_LOOKS; looks++) {
         failed = fr_watch_failed(w);

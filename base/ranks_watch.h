@@ -1,14 +1,14 @@
-/* Tells the processes of a job when one of them fails, hangs or ends, apart from the messages of their work
+/* Tells the processes of a job when one of them fails, hangs or ends. It does not use the messages of their work
  * (ranks_mpi.c).
  *
- * In: the ranks' hosts, and the address of rank 0. Out: the job's first failure, told to all ranks. Every rank has a
+ * In: the ranks' hosts, and the address of rank 0. Out: the job's first failure, which all ranks get. Every rank has a
  * TCP connection to rank 0, and a thread that listens to it:
  *
- *      rank r -> 0   alive, every now and then; leaving, with its exit status and last line; struck by a signal
- *      0 -> rank r   alive; the job's failure; struck by a signal; all are leaving
+ *      rank r -> 0   alive, at intervals; leaving, with its exit status and last line; ending by a signal
+ *      0 -> rank r   alive; the job's failure; ending by a signal; all are leaving
  *
- * If a connection ends before its rank has said that it leaves or was struck by a signal, the process has gone. If a
- * rank is silent, its process or machine hangs. Both fail the job, with a line that names the rank and its host. */
+ * If a connection closes before its rank has said that it leaves or ends by a signal, the process has gone. If a rank
+ * is silent, its process or machine hangs. Both fail the job, with a line that names the rank and its host. */
 #ifndef FR_BASE_RANKS_WATCH_H
 #define FR_BASE_RANKS_WATCH_H
 
@@ -16,7 +16,7 @@
 
 #include "forerun.h"
 
-#define FR_WATCH_HOST      64 /* bytes of a host's name, its NUL among them */
+#define FR_WATCH_HOST      64 /* bytes of a host's name, including its NUL */
 #define FR_WATCH_ADDRESSES 8
 #define FR_WATCH_TOKEN     16
 
@@ -29,13 +29,13 @@ typedef struct fr_watch_place {
     uint8_t token[FR_WATCH_TOKEN];
 } fr_watch_place;
 
-/* Prepares the watch. hosts: [count] names of FR_WATCH_HOST bytes each, the same on all ranks. Rank 0 listens from
- * here on, and fills `place`, which all other ranks must be given. near: all ranks are on one machine, so rank 0
- * listens on loopback alone, where no other machine can reach it. */
+/* Prepares the watch. hosts: [count] names of FR_WATCH_HOST bytes each, the same on all ranks. From this call on rank
+ * 0 listens; it fills `place`, which all other ranks must be given. near: all ranks are on one machine, so rank 0
+ * listens on loopback only, where no other machine can reach it. */
 fr_status fr_watch_open(int index, int count, const char *hosts, bool near, double timeout, fr_watch **watch,
                         fr_watch_place *place);
 
-/* Connects the ranks; all of them call it. The watching thread runs from here on, until the process ends. */
+/* Connects the ranks; all of them call it. It starts the watching thread, which runs until the process ends. */
 fr_status fr_watch_meet(fr_watch *watch, const fr_watch_place *place);
 
 /* Sets the seconds that a rank may be silent. */
@@ -48,28 +48,29 @@ const char *fr_watch_name(const fr_watch *watch, int rank);
 bool fr_watch_failed(const fr_watch *watch);
 fr_status fr_watch_check(const fr_watch *watch);
 
-/* Makes the calling thread's last failure the job's, if it is the first. Rank 0's failure is sent to all ranks. */
+/* Makes the calling thread's last failure the job's failure, unless the job has one. Rank 0's failure is sent to all
+ * ranks. */
 void fr_watch_fail(fr_watch *watch, fr_status status);
 
-/* Does the same if the failure is that this rank has gone or is silent. */
+/* Does the same for the failure that rank `rank` has gone or is silent. */
 void fr_watch_miss(fr_watch *watch, int rank, fr_status status);
 
-/* Calls end(line) from the watching thread if the process hasn't begun to leave so many seconds after the job's
- * failure. line: the line to print, NULL if another rank prints it (fr_watch_says). */
+/* Calls end(line) from the watching thread if, this many seconds after the job's failure, the process hasn't begun to
+ * leave. line: the line to print, NULL if another rank prints it (fr_watch_says). */
 typedef void fr_watch_end_fn(const char *line);
 void fr_watch_end_late(fr_watch *watch, double seconds, fr_watch_end_fn *end);
 
-/* Returns true if this rank is to print the job's failure: rank 0, or rank 1 if rank 0 is the one that has gone. */
+/* Returns true if this rank has to print the job's failure: rank 0, or rank 1 if rank 0 is the one that has gone. */
 bool fr_watch_says(const fr_watch *watch);
 
-/* Handles a signal that ends this process, in the signal handler. After a rank has failed, the program that started
- * the job sends such a signal to those that are left, so this waits a moment for a failure to be known. Returns true
- * if the process ends by the signal, and tells the other ranks if `pass` is true (else they are told to end in another
- * way); false if it ends by the job's failure. */
+/* Handles, in a signal handler, a signal that ends this process. After a rank has failed, the program that started the
+ * job sends such a signal to those that are left, so this waits a moment for a failure to become known. Returns true
+ * if the process should end by the signal; if `pass` is true the other ranks are told. Returns false if the process
+ * should end by the job's failure. */
 bool fr_watch_struck(fr_watch *watch, int signal_number, bool pass);
 
-/* Tells the other ranks that the process is about to end with that exit status and last line, and waits for them, for
- * so many seconds at most. Returns true if all are leaving. */
+/* Tells the other ranks that the process is about to end with this exit status and last line, and waits for them for
+ * at most `seconds`. Returns true if all are leaving. */
 bool fr_watch_leave(fr_watch *watch, int code, const char *line, double seconds);
 
 /* Gives the signal that ends another rank, 0 for none. */

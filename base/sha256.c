@@ -1,4 +1,4 @@
-/* SHA-256: see sha256.h. The letters are the standard's. */
+/* SHA-256: see sha256.h. Variables have the names of the standard. */
 #include "base/sha256.h"
 
 #include <string.h>
@@ -69,7 +69,7 @@ void fr_sha256_add(fr_sha256 *hash, const void *bytes, size_t size) {
     }
 }
 
-/* Fills the last block with a bit that is set, zeros, and the number of bits, big-endian. */
+/* Pads the last block: one bit that is set, zeros, and the number of bits, big-endian. */
 void fr_sha256_end(fr_sha256 *hash, uint8_t digest[FR_SHA256_BYTES]) {
     static const uint8_t padding[FR_SHA256_BLOCK] = {0x80};
     uint8_t length[LENGTH_BYTES];

@@ -12,7 +12,7 @@ enum { FR_SHA256_BYTES = 32, FR_SHA256_BLOCK = 64 };
 
 typedef struct fr_sha256 {
     uint32_t state[8];
-    uint64_t size;                  /* bytes so far */
+    uint64_t size;                  /* bytes added so far */
     uint8_t block[FR_SHA256_BLOCK]; /* the last bytes, which do not fill a block yet */
 } fr_sha256;
 

@@ -1,4 +1,4 @@
-/* Gives the smaller or the larger of two sizes. */
+/* Returns the smaller or the larger of two sizes. */
 #ifndef FR_BASE_SIZES_H
 #define FR_BASE_SIZES_H
 

@@ -5,25 +5,25 @@
  *                                                               \---- else -----> settled as before, for longer
  *
  * A trial compares the time of its jobs with the time that the same kinds of jobs took before. It compares sums, so
- * long jobs count most. The time that threads wait for a core decides how many are parked at once: of eight threads
- * beside three busy loops, seven are no faster than eight. */
+ * long jobs count most. The time that threads wait for a core decides how many are parked at once: parking one is not
+ * always enough, for example seven threads beside three busy loops are no faster than eight. */
 #include "base/team_size.h"
 
 #define MILLISECOND  INT64_C(1000000)
-#define WATCH        (100 * MILLISECOND) /* job time after which the share of waiting is trusted: 30 turns of 3 ms */
+#define WATCH        (100 * MILLISECOND) /* job time after which the share of waiting is trusted: 30 time slices */
 #define TRIAL        (100 * MILLISECOND) /* least job time of a trial */
 #define TRIAL_JOBS   3                   /* least number of jobs of a trial */
-#define TRIAL_CLEAR  (TRIAL / 4)         /* a trial that has lost or gained this much ends early */
+#define TRIAL_CLEAR  (TRIAL / 4)         /* a trial that has lost or gained this much time ends early */
 #define TRIAL_MAX    (10 * TRIAL)        /* a trial that is undecided after this time ends */
 #define FIRST_PERIOD (250 * MILLISECOND)
 #define PERIOD_MAX   (2000 * MILLISECOND)
 #define COST_SHARE   0.04 /* share of the possible gain that trials may cost */
 #define COST_MAX     (6000.0 * MILLISECOND)
-#define FAR_SLOWER   1.15                 /* after a trial this much slower, parking more threads is not tried */
-#define PAUSE        (1000 * MILLISECOND) /* after so long without a job, the load of other programs is unknown */
+#define FAR_SLOWER   1.15                 /* after a trial this much slower, the next one parks no more threads */
+#define PAUSE        (1000 * MILLISECOND) /* after this long without a job, the load of other programs is unknown */
 
-#define CROWDED 0.1  /* share of time that threads wait for a core, from which on fewer are tried */
-#define FREE    0.05 /* share below which one more thread stays if it does no harm */
+#define CROWDED 0.1  /* share of time waiting for a core from which on fewer threads are tried */
+#define FREE    0.05 /* share below which one more thread is kept if it does no harm */
 #define FASTER  0.97
 #define AS_FAST 1.02
 
@@ -59,12 +59,12 @@ static void put_off(fr_team_size_patience *patience, int64_t now, double cost) {
     patience->period = 2 * patience->period < PERIOD_MAX ? 2 * patience->period : PERIOD_MAX;
 }
 
-/* Keeps the tried number of threads. The next step in the same direction may follow at once, a step back only after
- * the first period. */
+/* Keeps the tried number of threads. The next trial in the same direction may follow at once, one in the other
+ * direction only after the first period. */
 static void settle(fr_team_size *team_size, int64_t now) {
     double ratio = team_size->tried ? team_size->actual / team_size->expected : 1;
     bool fewer = team_size->taking < team_size->settled;
-    for (size_t i = 0; i < FR_TEAM_SIZE_KINDS; i++) { /* kinds that the trial has not seen are forgotten */
+    for (size_t i = 0; i < FR_TEAM_SIZE_KINDS; i++) { /* forgets kinds that the trial has not seen */
         fr_team_size_kind *kind = &team_size->kinds[i];
         kind->usual *= ratio;
         if (kind->used <= team_size->first) kind->times = 0;
@@ -92,8 +92,8 @@ static bool is_better(const fr_team_size *team_size) {
     return team_size->taking > team_size->settled && ratio < AS_FAST && team_size->in_line < FREE * team_size->watched;
 }
 
-/* Returns true if parked threads may come back without a comparison of times: threads hardly ever wait for a core, so
- * no other program wants it. This brings back all threads even if only unknown kinds of jobs run. */
+/* Returns true if parked threads may come back without a comparison of times, because threads hardly ever wait for a
+ * core, so no other program wants it. This brings back all threads even if only unknown kinds of jobs run. */
 static bool nobody_waits(const fr_team_size *team_size) {
     return team_size->taking > team_size->settled && team_size->watched > 0 &&
            team_size->in_line < FREE * team_size->watched;
@@ -103,8 +103,10 @@ static void look_at_trial(fr_team_size *team_size, int64_t now) {
     double cost = team_size->actual - team_size->expected;
     bool whole = team_size->expected >= (double)TRIAL && team_size->tried >= TRIAL_JOBS;
     bool clear = team_size->tried > 1 && (cost > (double)TRIAL_CLEAR || cost < -(double)TRIAL_CLEAR);
-    clear |= cost > (double)TRIAL_CLEAR && team_size->actual > 1.5 * team_size->expected; /* one job is enough */
-    bool blind = team_size->tried == 0 && now - team_size->began >= TRIAL; /* no job of a known kind has run */
+    clear |= cost > (double)TRIAL_CLEAR && team_size->actual > 1.5 * team_size->expected; /* even a single job is
+                                                                                           * enough here */
+    bool blind = team_size->tried == 0 && now - team_size->began >= TRIAL; /* no job of a known kind has run, so there
+                                                                            * is nothing to compare */
     if (!whole && !clear && !blind && now - team_size->began < TRIAL_MAX) return;
     if ((whole || clear) ? is_better(team_size) : blind && nobody_waits(team_size))
         settle(team_size, now);
@@ -112,8 +114,8 @@ static void look_at_trial(fr_team_size *team_size, int64_t now) {
         turn_back(team_size, now);
 }
 
-/* Gives the number of threads to park. A thread and another program that want the same core get half of it each, so
- * twice as many threads are in the way as wait at a time. */
+/* Gives the number of threads to park. A thread and another program that want the same core get half of it each. So
+ * the number of threads that compete with other programs is twice the number that wait at a time. */
 static size_t fewer_by(const fr_team_size *team_size) {
     size_t most = team_size->settled - 1, in_the_way = (size_t)(2 * team_size->in_line / team_size->watched + 0.5);
     size_t by = (in_the_way ? in_the_way : 1) * team_size->stride;
@@ -137,7 +139,8 @@ size_t fr_team_size_choose(fr_team_size *team_size, int64_t now) {
 
 /* ------------------------------------------------------------------------------------------------------------- jobs */
 
-/* Finds the kind's entry, or empties the entry of the kind that was not seen for longest. */
+/* Finds the kind's entry; if there is none, empties and returns the entry whose kind was not seen for the longest
+ * time. */
 static fr_team_size_kind *find_kind(fr_team_size *team_size, uint64_t kind) {
     fr_team_size_kind *oldest = team_size->kinds;
     for (size_t i = 0; i < FR_TEAM_SIZE_KINDS; i++) {
@@ -149,13 +152,14 @@ static fr_team_size_kind *find_kind(fr_team_size *team_size, uint64_t kind) {
     return oldest;
 }
 
-/* Averages the first eight jobs of a kind, then about the last eight, as a job gets longer with the context. */
+/* Averages the first eight jobs of a kind, later about the last eight, because a job gets longer as the context
+ * grows. */
 static void learn(fr_team_size_kind *kind, double took) {
     kind->times++;
     kind->usual += (took - kind->usual) / (double)(kind->times < 8 ? kind->times : 8);
 }
 
-/* Adds a job to the trial's sums, unless too few jobs of its kind were seen before to compare with. */
+/* Adds a job to the trial's sums, unless too few jobs of its kind were seen before to compare it with. */
 static void compare(fr_team_size *team_size, const fr_team_size_kind *kind, double took) {
     if (kind->times < TRIAL_JOBS) return;
     team_size->expected += kind->usual;

@@ -1,10 +1,10 @@
 /* Decides how many threads of a team take part while other programs want the same cores.
  *
- * In: the kind of each job (jobs of one kind take about as long), its time, and how long its threads waited for a core
- * while they had work. Out: the number of threads for the next job. A barrier waits for the last thread, so one thread
- * that gets half a core halves the speed of all, and without it the remaining threads are often faster. This is
+ * In: the kind of each job (jobs of one kind take about equally long), its time, and how long its threads waited for a
+ * core while they had work. Out: the number of threads for the next job. A barrier waits for the last thread, so one
+ * thread that gets half a core halves the speed of all, and without it the remaining threads are often faster. This is
  * decided by trial: if threads wait for a core, one is parked for a while, and it stays parked if the same jobs then
- * take less time. A parked thread is tried again after periods that grow. If no thread waits for a core, none is
+ * take less time. A parked thread is tried again at increasing intervals. If no thread waits for a core, none is
  * parked. Pure: it reads no clock. */
 #ifndef FR_BASE_TEAM_SIZE_H
 #define FR_BASE_TEAM_SIZE_H
@@ -18,12 +18,12 @@
 /* Times are in nanoseconds. */
 typedef struct fr_team_size_kind {
     uint64_t kind;
-    double usual;   /* its average time with `settled` threads */
-    uint64_t times; /* jobs of it that were seen; 0: the entry is empty */
+    double usual;   /* average time of its jobs with `settled` threads */
+    uint64_t times; /* number of its jobs that were seen; 0: the entry is empty */
     uint64_t used;  /* number of the last job of this kind */
 } fr_team_size_kind;
 
-/* Holds off the trials of one direction: the next one begins at `until` or later. */
+/* Delays the trials of one direction: the next one begins at `until` or later. */
 typedef struct fr_team_size_patience {
     int64_t until, period;
 } fr_team_size_patience;
@@ -34,15 +34,15 @@ typedef struct fr_team_size {
     size_t taking;  /* number that takes part now */
     fr_team_size_kind kinds[FR_TEAM_SIZE_KINDS];
     uint64_t jobs;
-    double watched, in_line; /* recent time of watched jobs, and the time that their threads waited for a core */
-    double expected, actual; /* time of the trial's jobs: as known for `settled` threads, and as measured */
+    double watched, in_line; /* recent time of watched jobs; time that their threads waited for a core */
+    double expected, actual; /* time of the trial's jobs: expected with `settled` threads; as measured */
     size_t tried;            /* number of these jobs */
     uint64_t first;          /* value of `jobs` when the trial began */
     int64_t began;           /* time when the trial began */
     int64_t ended;           /* time when the last job ended */
     fr_team_size_patience fewer, more;
-    double share;  /* share of waiting before the trial: a trial can gain no more */
-    size_t stride; /* factor on the number parked at once, which grows after trials that found too few */
+    double share;  /* share of waiting before the trial; a trial can gain no more than that */
+    size_t stride; /* factor on the number of threads parked at once; it grows after trials that parked too few */
 } fr_team_size;
 
 void fr_team_size_open(fr_team_size *team_size, size_t threads);
@@ -51,7 +51,7 @@ void fr_team_size_open(fr_team_size *team_size, size_t threads);
 size_t fr_team_size_choose(fr_team_size *team_size, int64_t now);
 
 /* Reports that this job is done. in_line: time that all its threads together waited for a core; negative if it was not
- * watched. */
+ * measured. */
 void fr_team_size_learn(fr_team_size *team_size, uint64_t kind, int64_t now, int64_t took, int64_t in_line);
 
 #endif

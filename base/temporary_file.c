@@ -15,7 +15,7 @@
 #define BEGINNING ".forerun-"
 #define ENDING    "XXXXXX"
 
-/* Counts the bytes of the path that name its folder, with the slash after it; 0: the working directory. */
+/* Counts the bytes of the path's folder, including the slash after it; 0: the working directory. */
 static int folder_length(const char *path) {
     const char *slash = strrchr(path, '/');
     return slash ? (int)(slash + 1 - path) : 0;
@@ -28,8 +28,8 @@ static int open_folder(const char *path) {
     return open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 }
 
-/* Removes a file that is our user's and that no process has locked. The process that makes one checks, once it has the
- * lock, that the file still has its name; so the name is that of the file that was locked here. */
+/* Removes a temporary file of this user that no process has locked. A process that creates one locks it and then
+ * checks that its name still refers to it, so it notices if the file was removed here before it had the lock. */
 static void remove_abandoned(int folder, const char *name) {
     struct stat info;
     int fd = openat(folder, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
@@ -58,7 +58,7 @@ int fr_temporary_open(const char *place, char *name, size_t size, mode_t mode) {
         errno = ENAMETOOLONG;
         int fd = length < 0 || (size_t)length >= size ? -1 : mkostemp(name, O_CLOEXEC);
         if (fd < 0) return -1;
-        flock(fd, LOCK_EX); /* waits for a run that has just found it without its lock, and removes it */
+        flock(fd, LOCK_EX); /* waits for another run that has just found the file without its lock and removes it */
         bool kept = fstat(fd, &info) != 0 || info.st_nlink > 0;
         if (kept) fchmod(fd, mode);
         if (kept) return fd;
@@ -66,8 +66,8 @@ int fr_temporary_open(const char *place, char *name, size_t size, mode_t mode) {
     }
 }
 
-/* Syncs the folder of a place. Filesystems that cannot sync folders, and folders that may be written but not read, are
- * left to the system. */
+/* Syncs the folder of a path. It is no failure if the filesystem cannot sync folders, or if the folder is writable but
+ * not readable. */
 static int sync_folder(const char *place) {
     int fd = open_folder(place), error = 0;
     if (fd >= 0 && fsync(fd) != 0 && errno != EINVAL && errno != EROFS && errno != ENOTSUP) error = errno;

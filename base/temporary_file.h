@@ -1,8 +1,9 @@
-/* A file that gets its name once it is complete: written under a temporary name in the same folder, synced, renamed.
+/* A file that gets its name only when it is complete: it is written under a temporary name in the same folder, synced,
+ * then renamed.
  *
- * In: the place of a file (base/file_place.h). Out: a file named ".forerun-" and six characters, locked (flock) for as
- * long as any descriptor of it is open. Runs that are killed leave such files without a lock, so the next run that
- * writes into the folder removes them. On a filesystem without locks they stay. */
+ * In: the final path of a file (base/file_place.h). Out: a file named ".forerun-" and six characters, locked (flock)
+ * for as long as any descriptor of it is open. Runs that are killed leave such files without a lock, so the next run
+ * that writes into the folder removes them. On a filesystem without locks they stay. */
 #ifndef FR_BASE_TEMPORARY_FILE_H
 #define FR_BASE_TEMPORARY_FILE_H
 
@@ -10,11 +11,12 @@
 #include <stddef.h>
 #include <sys/types.h>
 
-/* Makes a temporary file, close-on-exec, in the folder of the place; name: gets its path. -1 with errno set. */
+/* Makes a temporary file, close-on-exec, in the folder of `place`. name gets its path. Returns -1 with errno set on
+ * failure. */
 int fr_temporary_open(const char *place, char *name, size_t size, mode_t mode);
 
-/* Renames the file to its place, durably: its bytes and its folder are synced. fd stays open and keeps the file locked.
- * 0, or an errno; then the temporary name may still be there. */
+/* Renames the file to its final path, durably: its bytes and its folder are synced. fd stays open and keeps the file
+ * locked. Returns 0, or an errno; then the temporary name may still exist. */
 int fr_temporary_keep(int fd, const char *name, const char *place);
 
 #endif

@@ -7,7 +7,7 @@
 #include <stdint.h>
 #include <string.h>
 
-/* Refers to bytes that it does not own, not always NUL-terminated. */
+/* Refers to bytes that it does not own; they may lack a NUL at the end. */
 typedef struct fr_text {
     const char *bytes;
     size_t length;
@@ -24,7 +24,7 @@ static inline bool fr_text_is(fr_text text, const char *word) {
     return fr_text_same(text, (fr_text){word, strlen(word)});
 }
 
-/* Returns a number below, at or above 0, as memcmp does. */
+/* Returns a number below, equal to or above 0, as memcmp does. */
 static inline int fr_text_compare(fr_text a, fr_text b) {
     int order = memcmp(a.bytes, b.bytes, a.length < b.length ? a.length : b.length);
     return order ? order : (a.length > b.length) - (a.length < b.length);

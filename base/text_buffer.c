@@ -1,4 +1,4 @@
-/* Growing text: see text_buffer.h. */
+/* Grows a text: see text_buffer.h. */
 #include "base/text_buffer.h"
 
 #include <stdlib.h>
@@ -8,7 +8,7 @@
 
 #define FIRST_CAPACITY ((size_t)256)
 
-/* Doubles the capacity, so that to append n bytes O(n) bytes are copied in all. */
+/* Doubles the capacity, so that appending n bytes copies O(n) bytes in all. */
 static bool reserve(fr_text_buffer *buffer, size_t more) {
     if (buffer->status != FR_OK) return false;
     if (more > FR_TEXT_MAX - buffer->length) {

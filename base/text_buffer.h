@@ -1,7 +1,8 @@
 /* Grows a text as bytes are appended to it.
  *
- * In: bytes. Out: all of them, in order. Appending reports no failure: after one (no memory, or more than FR_TEXT_MAX
- * bytes) all further bytes are dropped, and one call at the end reports it. A zeroed struct is an empty text. */
+ * In: bytes. Out: all of them, in order. Appending does not report failures: after one (no memory, or more than
+ * FR_TEXT_MAX bytes) all further bytes are dropped, and one check at the end reports it. A zeroed struct is an empty
+ * text. */
 #ifndef FR_BASE_TEXT_BUFFER_H
 #define FR_BASE_TEXT_BUFFER_H
 
@@ -10,7 +11,7 @@
 #define FR_TEXT_MAX ((size_t)1 << 30)
 
 typedef struct fr_text_buffer {
-    char *bytes; /* NUL-terminated once something was appended, even if of length 0 */
+    char *bytes; /* NUL-terminated once anything was appended, even an empty text */
     size_t length, capacity;
     fr_status status;
 } fr_text_buffer;

@@ -12,8 +12,8 @@
 
 /* ------------------------------------------------------------------------------------------------------------ quota */
 
-/* Gives quota / period, rounded up. Text that does not start with a digit ("max", "-1") means no limit, as zero
- * does. */
+/* Gives quota / period, rounded up. Text that does not start with a digit ("max", "-1") means no limit, and so does
+ * 0. */
 static uint64_t whole_cpus(const char *quota, const char *period) {
     if (*quota < '0' || *quota > '9' || *period < '0' || *period > '9') return 0;
     unsigned long long time = strtoull(quota, NULL, 10), every = strtoull(period, NULL, 10);
@@ -42,16 +42,16 @@ int fr_cpu_quota(const char *root) {
 
 /* ------------------------------------------------------------------------------------------------------------- plan */
 
-/* Describes a processing unit, and its turn to get a thread. */
+/* Describes a processing unit, and the position at which it gets a thread. */
 typedef struct candidate {
     int cpu, node;
-    int sibling; /* units of its core that come before it; 0: it is the core's first */
+    int sibling; /* number of its core's units that come before it; 0: it is the core's first */
     int ordinal; /* its number among the units of its node with the same `sibling` ... */
     int of;      /* ... and how many those are */
 } candidate;
 
-/* Orders whole cores before siblings. Among them, unit i of a node's n has its turn at (i + 1/2) / n, so that for
- * every k the first k turns hold each node's share in proportion. */
+/* Orders whole cores before siblings. Within each, the units of all nodes are interleaved: unit i of a node's n is
+ * placed at (i + 1/2) / n, so that for every k the first k units hold each node's share in proportion. */
 static int compare_turns(const void *left, const void *right) {
     const candidate *a = left, *b = right;
     if (a->sibling != b->sibling) return a->sibling - b->sibling;
@@ -59,7 +59,7 @@ static int compare_turns(const void *left, const void *right) {
     return turn ? turn : a->node - b->node;
 }
 
-/* Fills one candidate for each place, in order of their turns; returns the number of whole cores. */
+/* Fills one candidate for each place, in the order in which they get threads; returns the number of whole cores. */
 static size_t order_places(const fr_machine *machine, bool numa, candidate *list) {
     size_t cores = 0;
     for (size_t i = 0; i < machine->count; i++) {
@@ -104,8 +104,8 @@ void fr_plan_make(const fr_machine *machine, size_t threads, bool pin, bool numa
 
 /* -------------------------------------------------------------------------------------------------------- partition */
 
-/* Gives the item at which unit number `at` begins. The end of the last unit is the end of the items: the product may
- * not fit size_t. */
+/* Gives the item at which unit number `at` begins. The last unit ends at the end of the items, which is returned
+ * directly because the product may not fit size_t. */
 static size_t unit_begin(size_t at, size_t units, size_t unit, size_t count) {
     return at < units ? at * unit : count;
 }

@@ -15,7 +15,7 @@
 typedef struct fr_cpu_place {
     int cpu;  /* the system's number */
     int core; /* units of one core have equal numbers */
-    int node; /* NUMA node, 0-based and dense */
+    int node; /* NUMA node, numbered from 0 without gaps */
 } fr_cpu_place;
 
 typedef struct fr_machine {

@@ -1,6 +1,6 @@
-/* Reads the machine from hwloc: processing units, cores, NUMA nodes. hwloc is asked if /sys doesn't tell.
+/* Reads the machine from hwloc: processing units, cores, NUMA nodes. hwloc is used if /sys doesn't tell.
  *
- * In: hwloc's topology (already without what the cpuset forbids), the calling thread's affinity, the CPU quota. Out:
+ * In: hwloc's topology (without the units that the cpuset forbids), the calling thread's affinity, the CPU quota. Out:
  * the usable units in hwloc's order, in which neighbours share caches, with nodes numbered in order of appearance. */
 #include "base/topology_hwloc.h"
 
@@ -9,14 +9,15 @@
 #include "base/error.h"
 #include "base/topology_sys.h"
 
-/* Gives the number of the unit's core. A unit without a core above it counts as a core, numbered below all others. */
+/* Gives the number of the unit's core. A unit without a core object counts as a core of its own, with a negative
+ * number. */
 static int core_of(hwloc_topology_t topology, hwloc_obj_t unit) {
     hwloc_obj_t core = hwloc_get_ancestor_obj_by_type(topology, HWLOC_OBJ_CORE, unit);
     return core ? (int)core->logical_index : -1 - (int)unit->logical_index;
 }
 
-/* Gives the dense number of the unit's node. Memory without CPUs (a CXL expander, say) comes later in the system's
- * numbering, so the first node is the unit's own. */
+/* Gives the unit's node, numbered without gaps. Memory without CPUs (such as a CXL expander) comes later in the
+ * system's numbering, so the first node of a unit is its own. */
 static int node_of(hwloc_obj_t unit, int *seen, int *count) {
     int node = unit->nodeset ? hwloc_bitmap_first(unit->nodeset) : 0;
     for (int i = 0; i < *count; i++) {

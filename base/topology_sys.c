@@ -19,7 +19,7 @@ typedef struct unit {
 #define CPUS   "%s/sys/devices/system/cpu/cpu%d/%s"
 #define NODES  "%s/sys/devices/system/node"
 
-/* Reads the next range of a list such as "0-3,8" and moves the list past it; returns false at its end. */
+/* Reads the next range of a list such as "0-3,8" and moves the list past it; returns false at the end of the list. */
 static bool next_range(const char **list, int *first, int *last) {
     char *end;
     long low = strtol(*list, &end, 10), high = low;
@@ -75,7 +75,7 @@ static int compare(const void *left, const void *right) {
     return a->cpu - b->cpu;
 }
 
-/* Fills the machine from sorted units, and numbers the nodes in the order in which they come. */
+/* Fills the machine from sorted units, and numbers the nodes in order of appearance. */
 static void take(const unit *units, size_t count, fr_machine *machine) {
     *machine = (fr_machine){0};
     for (size_t i = 0; i < count && machine->count < FR_THREADS_MAX; i++) {

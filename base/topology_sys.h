@@ -1,5 +1,5 @@
-/* Reads the machine from /sys: what hwloc would read there, without hwloc's memory and time, and without the
- * environment variable that may replace it (HWLOC_SYNTHETIC).
+/* Reads the machine from /sys. It gives what hwloc would read there, without hwloc's memory and time, and without the
+ * environment variable that can replace it (HWLOC_SYNTHETIC).
  *
  * In: the processing units that this process may use, /sys. Out: the machine, all but its quota, with units in the
  * order of nodes, packages, last-level caches and cores, each identified by its first unit. */

@@ -9,9 +9,9 @@
 
 #define DECOMPOSITION_MAX 18 /* U+FDFA has the longest */
 
-/* Collects the codepoints between two bytes that are no UTF-8. */
+/* Collects the codepoints between two places with invalid UTF-8. */
 typedef struct codepoint_run {
-    int32_t *items, *sorted; /* the second for sorting */
+    int32_t *items, *sorted; /* sorted: buffer for sorting */
     size_t count, capacity;
 } codepoint_run;
 
@@ -26,8 +26,8 @@ static bool reserve(codepoint_run *run, size_t more) {
     return items && sorted;
 }
 
-/* Returns true for a character that the normalizers inside tokenizers don't know yet: they neither decompose it nor
- * join it with another one. */
+/* Returns true for a character that is too new for the normalizers inside tokenizers: they neither decompose it nor
+ * combine it with another one. */
 static bool is_unknown(int32_t codepoint) {
     return fr_older_character(codepoint) != codepoint ||
            (fr_unicode_changes(codepoint) & (FR_NO_CLASS | FR_NO_DECOMPOSITION));
@@ -47,7 +47,7 @@ static void sort_marks(codepoint_run *run, size_t begin, size_t end) {
     memcpy(run->items + begin, run->sorted, (end - begin) * sizeof *run->items);
 }
 
-/* Brings marks into the canonical order: sorts those between two characters of class 0. */
+/* Brings combining marks into canonical order: sorts those between two characters of class 0. */
 static void order_marks(codepoint_run *run) {
     for (size_t begin = 0, end; begin < run->count; begin = end) {
         end = begin + 1;
@@ -111,9 +111,9 @@ void fr_unicode_form(const char *text, size_t length, bool compose, bool compati
 
 /* ------------------------------------------------------------------------------------------------------------ bytes */
 
-/* Table 3-7 of the Unicode Standard: further bytes than the second are 80 to BF. */
+/* Table 3-7 of the Unicode Standard. Bytes after the second are 80 to BF. */
 static const struct {
-    unsigned char first, last, low, high; /* the lead byte's range, the second byte's */
+    unsigned char first, last, low, high; /* range of the lead byte; range of the second byte */
     size_t whole;
 } sequences[] = {{0x00, 0x7F, 0x00, 0x00, 1}, {0xC2, 0xDF, 0x80, 0xBF, 2}, {0xE0, 0xE0, 0xA0, 0xBF, 3},
                  {0xE1, 0xEC, 0x80, 0xBF, 3}, {0xED, 0xED, 0x80, 0x9F, 3}, {0xEE, 0xEF, 0x80, 0xBF, 3},
@@ -141,7 +141,7 @@ bool fr_is_space(int32_t codepoint) {
            category == UTF8PROC_CATEGORY_ZP;
 }
 
-/* Returns true for the circled and squared Latin letters, which are alphabetic, though their category says symbol. */
+/* Returns true for the circled and squared Latin letters, which are alphabetic although their category is symbol. */
 static bool is_enclosed_letter(int32_t codepoint) {
     return (codepoint >= 0x24B6 && codepoint <= 0x24E9) || (codepoint >= 0x1F130 && codepoint <= 0x1F149) ||
            (codepoint >= 0x1F150 && codepoint <= 0x1F169) || (codepoint >= 0x1F170 && codepoint <= 0x1F189);
@@ -176,8 +176,9 @@ bool fr_is_numeric(int32_t codepoint) {
            (fr_unicode_changes(codepoint) & FR_NEW_NUMBER);
 }
 
-/* Returns true if the character's category lies between first and last in the tables of an older Unicode version.
- * not_yet and was: the flags of characters that only our tables, or only the older ones, have there. */
+/* Returns true if an older Unicode version gives the character a category from first to last. not_yet: flag of
+ * characters that have such a category only in our tables; was: flag of those that have one only in the older
+ * version. */
 static bool has_old_category(int32_t codepoint, utf8proc_category_t first, utf8proc_category_t last, unsigned not_yet,
                              unsigned was) {
     utf8proc_category_t category = utf8proc_category(codepoint);
@@ -195,7 +196,7 @@ bool fr_is_nonspacing(int32_t codepoint) {
 }
 
 bool fr_is_punctuation(int32_t codepoint) {
-    if (codepoint < 0x80) /* symbols of ASCII too */
+    if (codepoint < 0x80) /* includes the symbols of ASCII */
         return codepoint > ' ' && codepoint < 0x7F && utf8proc_category(codepoint) >= UTF8PROC_CATEGORY_PC;
     return has_old_category(codepoint, UTF8PROC_CATEGORY_PC, UTF8PROC_CATEGORY_PO, FR_NO_PUNCTUATION, FR_PUNCTUATION);
 }

@@ -1,7 +1,7 @@
 /* Normalizes text to a Unicode form (Unicode Standard Annex 15), and classifies characters.
  *
- * In: text, of which invalid UTF-8 passes unchanged. Out: its NFC, NFD, NFKC or NFKD form, appended, in O(n) however
- * long a run of combining marks is. Characters are classified as Hugging Face's tokenizers do it. */
+ * In: text, in which invalid UTF-8 passes unchanged. Out: its NFC, NFD, NFKC or NFKD form, appended, in O(n) however
+ * long a run of combining marks is. Characters are classified as in Hugging Face's tokenizers. */
 #ifndef FR_BASE_UNICODE_FORM_H
 #define FR_BASE_UNICODE_FORM_H
 
@@ -14,31 +14,31 @@ void fr_unicode_form(const char *text, size_t length, bool compose, bool compati
 bool fr_is_space(int32_t codepoint);
 bool fr_is_word(int32_t codepoint);
 
-/* Return true if the character has general category N; M; Mn; P, or in ASCII also S; Cc, Cf, Co or Cs. All but the
- * first go by the tables of older Unicode versions, for which unicode_versions.h gives the reason. */
+/* Return true if the character's general category is N; M; Mn; P (and in ASCII also S); Cc, Cf, Co or Cs. All but the
+ * first use the tables of older Unicode versions, for which unicode_versions.h gives the reason. */
 bool fr_is_numeric(int32_t codepoint);
 bool fr_is_mark(int32_t codepoint);
 bool fr_is_nonspacing(int32_t codepoint);
 bool fr_is_punctuation(int32_t codepoint);
 bool fr_is_control(int32_t codepoint);
 
-/* Gives the small letter of a capital, if it is one character; another character is returned unchanged. */
+/* Gives the lower-case letter of a capital if it is one character; any other character is returned unchanged. */
 int32_t fr_lower(int32_t codepoint);
 
-/* Decodes the character that ends, or begins, at a place of a text, and gives its length in bytes; -1 and 1 if it is
- * no UTF-8, or if there is none. */
+/* Decode the character that ends, or begins, at a place of a text, and give its length in bytes. If it is not UTF-8,
+ * or there is none, they return -1 and the length is 1. */
 int32_t fr_character_before(const char *text, size_t end, size_t *length);
 int32_t fr_character_at(const char *text, size_t at, size_t end, size_t *length);
 
-/* Give the end of the white space that begins at a place, or the beginning of the white space that ends there, without
- * crossing the limit. */
+/* Give the end of the white space that begins at a place, or the beginning of the white space that ends there, but do
+ * not go past the limit. */
 size_t fr_skip_space(const char *text, size_t at, size_t limit);
 size_t fr_skip_space_back(const char *text, size_t at, size_t limit);
 
-/* Counts the bytes of the first character of some bytes, which may lack its last ones. */
+/* Describes the first character of some bytes, whose last bytes may be missing. */
 typedef struct fr_character_bytes {
-    size_t there; /* bytes of it that are there; 0: no character begins like this */
-    size_t whole; /* bytes that it has when complete */
+    size_t there; /* number of its bytes that are present; 0: no character begins like this */
+    size_t whole; /* number of bytes of the complete character */
 } fr_character_bytes;
 
 fr_character_bytes fr_first_character(const char *text, size_t length);

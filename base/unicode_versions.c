@@ -16,7 +16,7 @@
 #define NO_CLASS         FR_NO_CLASS
 #define NEW_JOINING      FR_NEW_JOINING
 
-/* Describe ranges of characters, in order, and how they differ. */
+/* Describes a range of characters and how they differ; ranges are sorted. */
 typedef struct newer_range {
     int32_t first, last, older;
 } newer_range;
@@ -31,7 +31,7 @@ typedef struct lower_range {
 } lower_range;
 
 /* clang-format off */
-/* made by tests/references/unicode_versions.py */
+/* tests/references/unicode_versions.py wrote the tables */
 
 static const newer_range newer[] = {
     {0x897, 0x897, 0x900}, {0xCF3, 0xCF3, 0x903}, {0xECE, 0xECE, 0x900}, {0x1B4E, 0x1B4F, 0x830},
@@ -163,12 +163,12 @@ static const lower_range lowers[] = {
     {0x16EA0, 0x16EB8, 27},
 };
 
-/* made by tests/references/unicode_versions.py */
+/* end of the tables that tests/references/unicode_versions.py wrote */
 /* clang-format on */
 
 #define COUNT_OF(array) (sizeof(array) / sizeof *(array))
 
-/* Finds the last row whose first character, the int32_t that it begins with, is not above this one. */
+/* Finds the last row whose first character is not above this one; a row begins with that character as an int32_t. */
 static size_t find_row(const void *rows, size_t count, size_t size, int32_t codepoint) {
     size_t low = 0, high = count;
     while (high - low > 1) {

@@ -1,17 +1,18 @@
-/* Tells how the libraries inside Hugging Face's tokenizers know characters, as their Unicode versions are not ours.
+/* Tells how the libraries inside Hugging Face's tokenizers classify characters, since they use other Unicode versions
+ * than forerun.
  *
- * In: characters. Out: what differs. Tables list how Unicode 8 to 17 differ from Unicode 14, so that the answers are
- * those of the tokenizers package with any version of PCRE2 and utf8proc from Unicode 14 on. */
+ * In: characters. Out: the differences. Tables list how Unicode 8 to 17 differ from Unicode 14, so that the answers
+ * are those of the tokenizers package with any version of PCRE2 and utf8proc from Unicode 14 on. */
 #ifndef FR_BASE_UNICODE_VERSIONS_H
 #define FR_BASE_UNICODE_VERSIONS_H
 
 #include <stdint.h>
 
 enum {
-    FR_NEW_WORD = 1, /* of Unicode 17: a letter, mark or digit */
+    FR_NEW_WORD = 1, /* a letter, mark or digit in Unicode 17 */
     FR_NEW_NUMBER = 2,
-    FR_NO_MARK = 4, /* not yet, in Unicode 9, and the next two: in Unicode 8; or not any more in ours */
-    FR_MARK = 8,
+    FR_NO_MARK = 4, /* a mark in our version, but not in Unicode 9; the next two pairs compare with Unicode 8 */
+    FR_MARK = 8,    /* a mark in Unicode 9, but not in our version */
     FR_NO_NONSPACING = 16,
     FR_NONSPACING = 32,
     FR_NO_PUNCTUATION = 64,
@@ -19,16 +20,17 @@ enum {
     FR_NO_CONTROL = 256,
     FR_NO_DECOMPOSITION = 512,
     FR_NO_CLASS = 1024,    /* its combining class counts as 0 */
-    FR_NEW_JOINING = 2048, /* of Unicode 17: part of the grapheme before it */
+    FR_NEW_JOINING = 2048, /* in Unicode 17 it is part of the grapheme before it */
 };
 
 unsigned fr_unicode_changes(int32_t codepoint);
 
-/* Replaces a character that is new in Unicode 15 or 16, or has another category there, by one that has this category
- * in Unicode 14 and as many bytes. Other characters are returned unchanged. */
+/* Replaces a character that is new in Unicode 15 or 16, or has another category there, by a character that has this
+ * category in Unicode 14 and the same number of bytes. Other characters are returned unchanged. */
 int32_t fr_older_character(int32_t codepoint);
 
-/* Gives the small letter of a capital that is new in Unicode 15, 16 or 17. Other characters are returned unchanged. */
+/* Gives the lower-case letter of a capital that is new in Unicode 15, 16 or 17. Other characters are returned
+ * unchanged. */
 int32_t fr_newer_lower(int32_t codepoint);
 
 #endif

@@ -1,6 +1,6 @@
-/* Joins the words of a table to one text, for lines that list them.
+/* Joins the words of a table to one text, for messages that list them.
  *
- * In: a function that gives the word of an index, NULL past the end. Out: all words, with blanks between. */
+ * In: a function that gives the word of an index, NULL past the end. Out: all words, separated by blanks. */
 #ifndef FR_BASE_WORD_LIST_H
 #define FR_BASE_WORD_LIST_H
 

@@ -13,10 +13,10 @@ struct fr_worker {
     pthread_t thread;
     pthread_mutex_t mutex;
     pthread_cond_t changed;
-    fr_worker_fn *fn; /* NULL: none is running */
+    fr_worker_fn *fn; /* NULL: no function is running */
     void *context;
     bool stop;
-    fr_failure failure; /* of the last function; handed over once */
+    fr_failure failure; /* of the last function; given to the caller once */
 };
 
 static void *serve(void *argument) {
@@ -91,7 +91,7 @@ void fr_worker_start(fr_worker *e, fr_worker_fn *fn, void *context) {
     pthread_mutex_unlock(&e->mutex);
 }
 
-/* Waits for the function and gives its failure, which is then forgotten. */
+/* Waits for the function and returns its failure, which is then forgotten. */
 static fr_failure take_failure(fr_worker *e) {
     fr_worker_wait(e);
     pthread_mutex_lock(&e->mutex);

@@ -1,4 +1,4 @@
-/* Runs one function at a time in a thread, while its owner goes on.
+/* Runs one function at a time in a thread while its owner goes on.
  *
  * In: a function. Out: its status, and its error line if it failed, as if the owner had called it. Between two
  * functions the thread sleeps. One owner thread at a time. */
@@ -12,17 +12,17 @@ typedef fr_status fr_worker_fn(void *context);
 
 fr_status fr_worker_open(fr_worker **worker);
 
-/* Waits for the function that is running, drops its failure, and ends the thread. NULL does nothing. */
+/* Waits for a running function, drops its failure, and ends the thread. NULL does nothing. */
 void fr_worker_close(fr_worker *worker);
 
 /* Starts fn(context); no other function may be running. Allocates nothing. */
 void fr_worker_start(fr_worker *worker, fr_worker_fn *fn, void *context);
 
-/* Waits for the function and returns its status, once; if it failed, the caller's fr_last_error() becomes its line.
- * What the function wrote is visible afterwards. */
+/* Waits for the function and returns its status, once; if it failed, its error line becomes the caller's
+ * fr_last_error(). Everything that the function wrote is then visible to the caller. */
 fr_status fr_worker_join(fr_worker *worker);
 
-/* Waits until no function is running; fr_worker_join can give its status later. */
+/* Waits until no function is running; fr_worker_join can return its status later. */
 void fr_worker_wait(fr_worker *worker);
 
 /* Waits for the function and drops its failure: the caller's fr_last_error() stays. */

@@ -10,13 +10,13 @@
 #include "base/file_place.h"
 #include "formats/checkpoint.h"
 
-#define JSON_MAX (8 * FR_CHAT_TEMPLATE_MAX) /* bytes of a file that holds a template, with all escapes */
+#define JSON_MAX (8 * FR_CHAT_TEMPLATE_MAX) /* the largest file with a template, all characters escaped */
 #include "formats/json_wide.h"
 
 /* ------------------------------------------------------------------------------------------------------------ texts */
 
-/* Refuses a template that is not UTF-8, as all other texts of a model are refused: replacing bytes would give a prompt
- * that the model never saw in training. */
+/* Refuses a template that is not UTF-8, as every other text of a model is. Replacing the invalid bytes would give a
+ * prompt that the model never saw in training. */
 static fr_status check_text(const char *bytes, size_t length, const char *where) {
     const utf8proc_uint8_t *text = (const utf8proc_uint8_t *)bytes;
     size_t line = 1;
@@ -31,7 +31,8 @@ static fr_status check_text(const char *bytes, size_t length, const char *where)
     return FR_OK;
 }
 
-/* Stores a template; an empty text counts as none. Error lines name its place by the two parts `where` and `part`. */
+/* Stores a template; an empty text counts as none. In error lines `where` and `part` together name the place that it
+ * comes from. */
 static fr_status set(fr_chat_source *source, fr_text text, const char *where, const char *part) {
     if (text.length == 0) return FR_OK;
     size_t size = strlen(where) + strlen(part) + 3;
@@ -68,8 +69,8 @@ void fr_chat_sources_close(fr_chat_sources *sources) {
     sources->error = NULL;
 }
 
-/* Turns a failure to read the checkpoint's own templates into sources->error, so that the model opens all the same;
- * only a lack of memory stays a failure. */
+/* Stores a failure to read the checkpoint's own templates in sources->error, so that the model can still be opened.
+ * Only a lack of memory is returned as a failure. */
 static fr_status settle(fr_chat_sources *sources, fr_status status) {
     if (status == FR_OK) return FR_OK;
     fr_chat_sources_close(sources);
@@ -80,7 +81,7 @@ static fr_status settle(fr_chat_sources *sources, fr_status status) {
 
 /* ----------------------------------------------------------------------------------------------------------- places */
 
-/* Stores a template by its name. If a name comes twice, the last template counts. */
+/* Stores a template by its name. If a name occurs twice, the last template is used. */
 static fr_status set_named(fr_chat_sources *sources, const char *name, const char *text, const char *where) {
     bool any = strcmp(name, "default") == 0, tools = strcmp(name, "tool_use") == 0;
     if (!any && !tools) return FR_OK;
@@ -147,7 +148,7 @@ static fr_status read_json_beside(fr_chat_sources *sources, const char *folder, 
 }
 
 /* Reads the templates of a folder. A template file for any conversation replaces all templates in the configuration,
- * the named ones too. */
+ * including those with a name. */
 static fr_status read_folder(fr_chat_sources *sources, const char *folder, const json_t *config, const char *where) {
     if (!where) return fr_fail_memory("a path", strlen(folder));
     FR_TRY(read_beside(&sources->any, folder, "chat_template.jinja"));

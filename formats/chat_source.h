@@ -1,13 +1,13 @@
 /* Finds the chat templates of a checkpoint and gives them as text.
  *
  * In: one of
- *     chat_template.jinja in a folder, and additional_chat_templates/default.jinja, which replaces it, and
+ *     a folder with chat_template.jinja, and additional_chat_templates/default.jinja, which replaces it, and
  *     tool_use.jinja there
- *     "chat_template" in chat_template.json, where older processors keep it, else in tokenizer_config.json, else in
- *     processor_config.json: a string, or [{"name": "default" or "tool_use", "template"}, ...], or
+ *     a folder whose chat_template.json (of older processors), tokenizer_config.json or processor_config.json, in this
+ *     order, has "chat_template": a string, or [{"name": "default" or "tool_use", "template"}, ...], or
  *     {"default": a string, "tool_use": a string}
- *     GGUF's tokenizer.chat_template and tokenizer.chat_template.tool_use
- *     a file of the user's
+ *     a GGUF file with tokenizer.chat_template and tokenizer.chat_template.tool_use
+ *     a template file of the user's
  * Out: the template for any conversation, and the one for conversations with tools if they have their own. The Jinja
  * in the templates is not parsed here. */
 #ifndef FR_FORMATS_CHAT_SOURCE_H
@@ -19,20 +19,20 @@
 #define FR_CHAT_TEMPLATE_MAX ((size_t)1 << 20) /* bytes; the largest published ones have 30 thousand */
 
 typedef struct fr_chat_source {
-    char *text; /* NUL-terminated; NULL: there is none */
+    char *text; /* NUL-terminated; NULL: there is no template */
     size_t length;
     char *where; /* the file or key that it came from, for error lines */
 } fr_chat_source;
 
 typedef struct fr_chat_sources {
     fr_chat_source any, tools;
-    /* the reason why the checkpoint's templates can't be read (both are empty then); NULL: they could be read */
+    /* the reason why the checkpoint's templates can't be read (then both are empty); NULL: they were read */
     char *error;
 } fr_chat_sources;
 
-/* Reads the templates of a folder, a GGUF file or a file of the user's. `config` is the content of
- * tokenizer_config.json, NULL if there is none. Only the user's file fails with FR_INPUT if it can't be read. A
- * failure leaves nothing open. */
+/* Read the templates of a folder, a GGUF file or a file of the user's. `config` is the content of
+ * tokenizer_config.json, NULL if there is none. Only an unreadable file of the user's fails with FR_INPUT. A failure
+ * leaves nothing open. */
 fr_status fr_chat_sources_read_folder(fr_chat_sources *sources, const char *folder, const json_t *config);
 fr_status fr_chat_sources_read_gguf(fr_chat_sources *sources, const fr_gguf *gguf);
 fr_status fr_chat_sources_read_file(fr_chat_sources *sources, const char *path);

@@ -1,4 +1,4 @@
-/* Opens a model on disk: its configuration, its weight files, and the check that shards and index agree.
+/* Opens a model on disk: its configuration and its weight files; checks that shards and index agree.
  *
  * In: the name of a folder or GGUF file. Out: an fr_checkpoint, or one line that says what is wrong with it. */
 #include "formats/checkpoint.h"
@@ -70,7 +70,7 @@ static fr_status add_map(fr_checkpoint *checkpoint, const char *folder, const ch
     char *copy = strdup(name), *path;
     if (!copy) return fr_fail_memory("a file name", strlen(name) + 1);
     checkpoint->file_names[file] = copy;
-    checkpoint->file_count++; /* fr_checkpoint_close frees the name and the map from here on */
+    checkpoint->file_count++; /* from here on fr_checkpoint_close frees the name and the map */
     FR_TRY(join(folder, name, &path));
     fr_status status = fr_download_check(path);
     if (status == FR_OK) status = fr_map_open(&checkpoint->files[file], path, use_mmap);
@@ -95,8 +95,8 @@ static bool is_plain_name(const char *name) {
     return name[0] && name[0] != '.' && !strchr(name, '/');
 }
 
-/* Collects the file names that the index gives, in order of appearance: they become the keys of an object, which drops
- * repeated names. */
+/* Collects the file names in the index, in order of appearance, as keys of an object, because that drops repeated
+ * names. */
 static fr_status collect_shards(const char *folder, const json_t *weight_map, json_t *shards) {
     const char *tensor;
     json_t *value;
@@ -121,7 +121,7 @@ static fr_status add_shards(fr_checkpoint *checkpoint, json_t *shards, bool use_
     return FR_OK;
 }
 
-/* Checks that the index lists every tensor of the files, with the file that it is in. */
+/* Checks that the index lists every tensor of the files, and with the right file. */
 static fr_status check_listed(const fr_checkpoint *checkpoint, const fr_tensors *tensors, const json_t *weight_map) {
     for (size_t i = 0; i < tensors->count; i++) {
         const fr_tensor *tensor = &tensors->items[i];
@@ -137,7 +137,7 @@ static fr_status check_listed(const fr_checkpoint *checkpoint, const fr_tensors 
     return FR_OK;
 }
 
-/* Checks that every listed tensor is in some file; check_listed has seen that it is the right one. */
+/* Checks that every listed tensor is in some file; check_listed has already checked that it is the right one. */
 static fr_status check_present(const fr_checkpoint *checkpoint, const json_t *weight_map) {
     const char *name;
     json_t *file;
@@ -172,7 +172,8 @@ static fr_status read_sharded(fr_checkpoint *checkpoint, bool use_mmap) {
     return status;
 }
 
-/* Maps the weight files of a folder. A folder that has both forms is read as one file, as transformers does. */
+/* Maps the weight files of a folder. If a folder has both a single file and shards, the single file is read, as in
+ * transformers. */
 static fr_status read_weights(fr_checkpoint *checkpoint, bool use_mmap) {
     char *path;
     FR_TRY(join(checkpoint->path, "model.safetensors", &path));
@@ -209,8 +210,8 @@ fr_status fr_checkpoint_open_config(fr_checkpoint *checkpoint, const char *folde
 
 /* ------------------------------------------------------------------------------------------------------------- GGUF */
 
-/* Gives the number of shards that a file says it belongs to. A file without the key counts as one, and so does 0,
- * which llama-gguf-split leaves in a merged file. */
+/* Gives the number of shards that the file belongs to, according to its metadata. Without the key it is 1, and so it
+ * is if the key is 0, which llama-gguf-split leaves in a merged file. */
 static fr_status count_shards(const fr_gguf *gguf, int64_t *count) {
     FR_TRY(fr_gguf_int(gguf, "split.count", 0, UINT16_MAX, 1, count));
     if (*count == 0) *count = 1;
@@ -228,7 +229,7 @@ static fr_status check_shard(const fr_gguf *gguf, size_t number, size_t count) {
                    (long long)own_number + 1, (long long)own_count, number + 1, count);
 }
 
-/* Maps the next shard and reads it; only the first shard's metadata are kept. */
+/* Maps the next shard and reads it; only the first shard's metadata is kept. */
 static fr_status add_shard(fr_checkpoint *checkpoint, const char *folder, const char *name, size_t count,
                            bool use_mmap) {
     size_t file = checkpoint->file_count;
@@ -240,8 +241,8 @@ static fr_status add_shard(fr_checkpoint *checkpoint, const char *folder, const 
     return status;
 }
 
-/* Tells if the file is a whole model in spite of a shard's name, because files merged from shards often keep the first
- * shard's name. */
+/* Tells if the file is a whole model although its name is that of a shard: files merged from shards often keep the
+ * first shard's name. */
 static fr_status read_whether_whole(const char *path, bool *whole) {
     fr_map map;
     fr_gguf gguf;
@@ -260,7 +261,7 @@ static fr_status read_whether_whole(const char *path, bool *whole) {
     return status;
 }
 
-/* Lists the missing parts, as many as an error line names, and counts all of them. */
+/* Counts the missing parts, and lists as many of them as an error line can name. */
 static fr_status list_missing(const char *folder, char *name, fr_shard_name shard, fr_text_buffer *names,
                               size_t *count) {
     for (unsigned i = 1; i <= shard.count; i++) {
@@ -328,7 +329,7 @@ static fr_status open_folder(fr_checkpoint *checkpoint, const char *path, bool u
     return read_weights(checkpoint, use_mmap);
 }
 
-/* Refuses a file that is only one part of a published folder, and names the folder. */
+/* Refuses a path that is only one file of a published folder; the error names the folder to open instead. */
 static fr_status refuse_part(const char *path) {
     const char *slash = strrchr(path, '/'), *dot = strrchr(slash ? slash : path, '.');
     if (!dot || (strcmp(dot, ".safetensors") != 0 && strcmp(dot, ".json") != 0)) return FR_OK;

@@ -1,12 +1,14 @@
 /* Opens a model on disk, a published folder or a GGUF file: its description and all its tensors.
  *
- * In: a folder with config.json and model.safetensors, or model.safetensors.index.json and the shards that it names
- * (plain names inside the folder only); or a GGUF file, where NAME-00002-of-00003.gguf stands for all three if its
- * metadata say that it is one of several; or a folder that has one GGUF file (gguf_folder.h). Out: the parsed
- * config.json, and generation_config.json, hf_quant_config.json and 1_Pooling/config.json if they exist; or GGUF's
- * metadata (those of the first shard); the mapped weight files; and one directory of tensors. Every tensor of the
- * index must be in the shard that the index names, and every tensor of a shard must be in the index; every GGUF shard
- * must say which one it is. */
+ * In: one of
+ *     a folder with config.json and model.safetensors, or with model.safetensors.index.json and the shards that it
+ *     names (plain names inside the folder only)
+ *     a GGUF file; NAME-00002-of-00003.gguf stands for all three files if its metadata say that it is one of several
+ *     a folder that has one GGUF file (gguf_folder.h)
+ * Out: the parsed config.json, and generation_config.json, hf_quant_config.json and 1_Pooling/config.json if they
+ * exist, or GGUF's metadata (from the first shard); the mapped weight files; one directory of all tensors. Every
+ * tensor of the index must be in the shard that the index names, and every tensor of a shard must be in the index;
+ * every GGUF shard must say which one it is. */
 #ifndef FR_FORMATS_CHECKPOINT_H
 #define FR_FORMATS_CHECKPOINT_H
 
@@ -17,39 +19,41 @@
 
 #define FR_SHARDS_MAX 1024
 
-/* sentence-transformers writes this file into its folders. */
+/* sentence-transformers puts this file into the folders that it writes. */
 #define FR_POOLING_FILE "1_Pooling/config.json"
 
 typedef struct fr_checkpoint {
     char *path;           /* the folder, or the file as it was given */
-    fr_gguf *gguf;        /* NULL: a folder */
-    json_t *config;       /* config.json, an object; NULL: GGUF */
+    fr_gguf *gguf;        /* NULL: the checkpoint is a folder */
+    json_t *config;       /* config.json, an object; NULL: the checkpoint is a GGUF file */
     json_t *generation;   /* generation_config.json, an object, or NULL */
-    json_t *quantization; /* hf_quant_config.json, the same */
-    json_t *pooling;      /* FR_POOLING_FILE, the same */
+    json_t *quantization; /* hf_quant_config.json, an object, or NULL */
+    json_t *pooling;      /* FR_POOLING_FILE, an object, or NULL */
     fr_map *files;
     char **file_names;
     size_t file_count;
     fr_tensors tensors;
-    fr_tensors unread; /* tensors of types that forerun does not read, F8_E5M2 for instance: only names and spans */
+    fr_tensors unread; /* tensors of types that forerun does not support, such as F8_E5M2: only their names and
+                        * spans */
 } fr_checkpoint;
 
-/* Opens a folder or a GGUF file. With use_mmap false, fr_map_fill must fill the bytes of a tensor before they are read
- * (headers are filled while they are parsed). A failure leaves nothing open. */
+/* Opens a folder or a GGUF file. With use_mmap false, the caller must fill the bytes of a tensor with fr_map_fill
+ * before it reads them (headers are filled here). A failure leaves nothing open. */
 fr_status fr_checkpoint_open(fr_checkpoint *checkpoint, const char *path, bool use_mmap);
 
-/* Opens a whole GGUF file that lies in memory; the bytes stay the caller's and must outlive the checkpoint. */
+/* Opens a whole GGUF file in memory; the bytes stay the caller's and must outlive the checkpoint. */
 fr_status fr_checkpoint_open_bytes(fr_checkpoint *checkpoint, const void *bytes, size_t size, const char *name);
 void fr_checkpoint_close(fr_checkpoint *checkpoint);
 
 /* Fails with FR_INPUT if one of the files was written to since it was mapped. */
 fr_status fr_checkpoint_check(const fr_checkpoint *checkpoint);
 
-/* Gives the pages of a mapped file before its tensors back to the system. They hold metadata that have been read,
- * above all the texts of a vocabulary; a later read gets them from the file again. */
+/* Gives the pages before a mapped file's tensors back to the system. They hold metadata that has been read, mostly the
+ * texts of a vocabulary; a later access reads them from the file again. */
 void fr_checkpoint_release_head(const fr_checkpoint *checkpoint);
 
-/* Gives the tensor of that name; FR_INPUT if it is missing or of a type that is not read, and the line says which. */
+/* Gives the tensor of that name. Fails with FR_INPUT if it is missing or its type is not supported, and the line says
+ * which. */
 fr_status fr_checkpoint_tensor(const fr_checkpoint *checkpoint, const char *name, const fr_tensor **tensor);
 
 /* Opens only a folder's configuration, without weights. */

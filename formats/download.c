@@ -1,8 +1,9 @@
 /* Recognises unfinished downloads and Git LFS pointers (download.h).
  *
- * Hugging Face's downloads grow as NAME.incomplete in blobs/ of a cache, or in .cache/huggingface/download of a
- * folder; llama.cpp's as NAME.downloadInProgress; aria2 keeps NAME.aria2 beside a file that has its full size from the
- * beginning; ollama's end in -partial; browsers and others have endings of their own. */
+ * Hugging Face's downloads have the name NAME.incomplete until they are complete, in blobs/ of a cache or in
+ * .cache/huggingface/download of a folder; llama.cpp's have NAME.downloadInProgress. aria2 keeps NAME.aria2 beside a
+ * file that has its full size from the beginning. ollama's end in -partial; browsers and other programs use other
+ * endings. */
 #include "formats/download.h"
 
 #include <dirent.h>
@@ -16,7 +17,7 @@
 #include "formats/map.h"
 
 #define POINTER     "version https://git-lfs.github.com/spec/"
-#define POINTER_MAX 1024 /* bytes, the limit that Git LFS itself has */
+#define POINTER_MAX 1024 /* the limit of Git LFS itself, in bytes */
 
 static const char *const endings[] = {".incomplete", ".downloadInProgress", ".aria2",  ".part",
                                       ".partial",    ".crdownload",         "-partial"};
@@ -37,7 +38,7 @@ static fr_status refuse(const char *path, const char *rest) {
     return fr_fail(FR_INPUT, "%s: its download is not finished: there is %s", path, rest);
 }
 
-/* Fails if the path with this ending after it is an existing file, since that is its unfinished download. */
+/* Fails if the path plus this ending is an existing file, because that is its unfinished download. */
 static fr_status check_ending(const char *path, const char *ending) {
     char *rest;
     if (asprintf(&rest, "%s%s", path, ending) < 0) return fr_fail_memory("a path", strlen(path));
@@ -46,8 +47,8 @@ static fr_status check_ending(const char *path, const char *ending) {
     return status;
 }
 
-/* Fails if the folder beside the file has an unfinished download of Hugging Face's. Its name does not tell which file
- * it will become, so any of them counts. */
+/* Fails if folder `beside` near the file has an unfinished download of Hugging Face's. The name of a download does not
+ * tell which file it will become, so any of them counts. */
 static fr_status check_folder(const char *path, const char *beside) {
     const char *slash = strrchr(path, '/');
     char *folder;

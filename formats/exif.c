@@ -12,7 +12,7 @@ typedef struct tiff {
     bool big_endian;
 } tiff;
 
-/* Reads a number of 2 or 4 bytes; 0 if the bytes end before it does. */
+/* Reads a number of 2 or 4 bytes; 0 if the data end before its last byte. */
 static uint32_t number_at(const tiff *t, size_t at, size_t count) {
     uint32_t value = 0;
     if (at > t->size || t->size - at < count) return 0;
@@ -23,8 +23,8 @@ static uint32_t number_at(const tiff *t, size_t at, size_t count) {
     return value;
 }
 
-/* Gives the first value of the entry at `at`; 0 if there is none. Values of more than 4 bytes in all lie elsewhere,
- * and the entry holds their offset. */
+/* Gives the first value of the entry at `at`; 0 if there is none. If the values have more than 4 bytes in all, the
+ * entry holds their offset instead. */
 static uint32_t value_of(const tiff *t, size_t at) {
     uint32_t type = number_at(t, at + 2, 2), count = number_at(t, at + 4, 4);
     size_t each = type == SHORT || type == SIGNED_SHORT ? 2 : type == LONG || type == SIGNED_LONG ? 4 : 0;

@@ -1,7 +1,7 @@
 /* Reads the orientation that a camera writes into a photo's EXIF data.
  *
- * In: the bytes of a TIFF header and what follows it, as JPEG's APP1 segment (after "Exif", 0, 0) and PNG's eXIf chunk
- * hold them. Out: tag 0x0112, as Pillow reads it. Nothing here fails: damaged data count as no orientation. */
+ * In: the bytes of a TIFF header and everything after it, from JPEG's APP1 segment (after "Exif", 0, 0) or PNG's eXIf
+ * chunk. Out: tag 0x0112, as Pillow reads it. Nothing here fails: damaged data count as no orientation. */
 #ifndef FR_FORMATS_EXIF_H
 #define FR_FORMATS_EXIF_H
 

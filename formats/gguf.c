@@ -1,7 +1,8 @@
-/* Reads GGUF's header and checks all of it before it hands on a value or a tensor.
+/* Reads GGUF's header and checks all of it before it returns a value or a tensor.
  *
- * In: a mapped file (layout: gguf.h). Out: fr_gguf and tensors in the order of their bytes. The reader may assume that
- * every value and every tensor lies in the file and that a tensor has as many bytes as its type and shape ask for. */
+ * In: a mapped file (layout: gguf.h). Out: fr_gguf and tensors in the order of their bytes. The caller may rely on
+ * every value and every tensor being inside the file, and on a tensor having as many bytes as its type and shape
+ * need. */
 #include "formats/gguf.h"
 
 #include <stdio.h>
@@ -13,20 +14,19 @@
 
 #define NAME_LENGTH_MAX  256
 #define ARCHITECTURE_MAX 64
-#define DIM_MAX          ((uint64_t)1 << 48) /* a limit that fr_dtype_row_bytes asks for */
+#define DIM_MAX          ((uint64_t)1 << 48) /* the limit of fr_dtype_row_bytes */
 #define ALIGNMENT_MAX    ((int64_t)1 << 20)
 #define FILL_STEP        ((size_t)1 << 20)
-#define SMALLEST_KEY     (8 + 1 + 4 + 1) /* bytes of a key with a name of one byte and a value of one */
+#define SMALLEST_KEY     (8 + 1 + 4 + 1) /* bytes of a key whose name and value have one byte each */
 #define SMALLEST_TENSOR  (8 + 1 + 4 + 0 + 4 + 8)
 
 /* ----------------------------------------------------------------------------------------------- bytes in, in order */
 
-/* A reading position in the file. Bytes are filled before they are read, because a file that is not mapped needs
- * that. */
+/* A reading position in the file. Each range is filled before it is read, which a file that is not mapped needs. */
 typedef struct cursor {
     const fr_map *map;
     size_t at, filled;
-    const char *kind; /* "key" or "tensor" while one is read whose name is known; else "" */
+    const char *kind; /* "key" or "tensor" while one with a known name is read; else "" */
     fr_text name;
 } cursor;
 
@@ -207,7 +207,7 @@ uint32_t fr_gguf_type_id(fr_dtype type, bool packed) {
 typedef struct entry {
     fr_text name;
     fr_tensor tensor;
-    uint64_t offset; /* offset of the tensor's data from the first tensor's */
+    uint64_t offset; /* of the tensor's data, from the first tensor's */
     uint32_t type_id;
 } entry;
 
@@ -233,7 +233,7 @@ static fr_status take_shape(cursor *c, entry *item) {
     return FR_OK;
 }
 
-/* Computes the bytes that type and shape ask for; an overflow gives a size that no file has. */
+/* Computes the bytes that type and shape need. An overflow gives a size that no file has. */
 static fr_status measure(const char *path, entry *item) {
     fr_tensor *tensor = &item->tensor;
     uint64_t cols = tensor->dims ? tensor->shape[tensor->dims - 1] : 1;
@@ -276,7 +276,7 @@ static fr_status take_tensors(header *head, cursor *c, uint64_t count) {
     return FR_OK;
 }
 
-/* Finds where the data begin: at the next multiple of the alignment. A file without data may end before that. */
+/* Finds where the data begin: at the next multiple of the alignment. A file without tensors may end before that. */
 static void find_data(header *head, size_t at) {
     size_t begin = (at + head->alignment - 1) & ~(size_t)(head->alignment - 1);
     head->data_begin = begin < head->map->size ? begin : head->map->size;
@@ -289,8 +289,8 @@ static int by_offset(const void *left, const void *right) {
     return (a->tensor.bytes > b->tensor.bytes) - (a->tensor.bytes < b->tensor.bytes);
 }
 
-/* Sorts the tensors by offset and checks that each lies in the file, after the end of the one before it. A tensor of a
- * type that is not read has an unknown size, which counts as 0. */
+/* Sorts the tensors by offset and checks that each is inside the file and begins after the end of the one before it. A
+ * tensor of an unsupported type has an unknown size, which counts as 0. */
 static fr_status place(header *head) {
     const char *path = head->map->path;
     qsort(head->entries, head->count, sizeof *head->entries, by_offset);

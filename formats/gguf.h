@@ -4,16 +4,16 @@
  *     keys:     string key, u32 type, value          string: u64 length, bytes, no NUL
  *                                                    array: u32 element type, u64 count, elements one after the other
  *     tensors:  string name, u32 dims, u64 dim[dims] (fastest first), u32 type, u64 offset
- *     padding to a multiple of general.alignment (32 where there is none): the data begin here, offsets count from here
+ *     padding to a multiple of general.alignment (32 if missing); the data begin there, and offsets count from there
  * Source: the format's description, github.com/ggml-org/ggml docs/gguf.md.
  *
  * In: one mapped file. Out: its metadata, as values that point into the map, and its tensors, appended to a directory.
- * Checked: everything lies in the file; at most FR_GGUF_KEYS_MAX keys and FR_GGUF_TENSORS_MAX tensors, names of 1 to
- * 256 bytes without NUL, no key or tensor twice; values of known types, booleans 0 or 1, arrays of anything but
- * arrays; an alignment that is a power of two up to 2^20; at most 4 dimensions of at most 2^48, rows of whole blocks;
- * offsets that are multiples of the alignment; no two tensors overlap (gaps between them are allowed).
+ * Checked: everything is inside the file; at most FR_GGUF_KEYS_MAX keys and FR_GGUF_TENSORS_MAX tensors, names of 1 to
+ * 256 bytes without NUL, no key or tensor twice; values of known types, booleans 0 or 1, no arrays of arrays; an
+ * alignment that is a power of two up to 2^20; at most 4 dimensions of at most 2^48, rows of whole blocks; offsets
+ * that are multiples of the alignment; no two tensors overlap (gaps between them are allowed).
  *
- * Tensors of a type that is not read go to a directory of their own, as with safetensors. */
+ * Tensors of an unsupported type go to a directory of their own, as with safetensors. */
 #ifndef FR_FORMATS_GGUF_H
 #define FR_FORMATS_GGUF_H
 
@@ -52,7 +52,7 @@ typedef struct fr_gguf_value {
     fr_gguf_type type;
     fr_gguf_type element; /* the type of an array's elements; otherwise the type again */
     uint64_t count;       /* elements of an array; 1 otherwise */
-    const uint8_t *data;  /* the value as it lies in the file, at any alignment; a string without its length */
+    const uint8_t *data;  /* the value's bytes in the file, at any alignment; for a string, without its length */
     size_t bytes;
 } fr_gguf_value;
 
@@ -61,21 +61,21 @@ typedef struct fr_gguf {
     uint32_t version;
     uint64_t alignment;
     size_t data_begin;     /* the offset in the file at which the tensors' data begin */
-    char *architecture;    /* general.architecture; "" when there is none */
+    char *architecture;    /* general.architecture; "" if the file has none */
     fr_gguf_value *values; /* in file order */
     size_t count;
     uint32_t *by_key; /* [count] indices of values, sorted by key */
 } fr_gguf;
 
-/* Reads the header of a mapped file. The tensors get `file` as the number of their file. The map must outlive both
- * results. A failure leaves gguf closed. */
+/* Reads the header of a mapped file. `file` becomes the file number of the tensors. The map must outlive both results.
+ * A failure leaves gguf closed. */
 fr_status fr_gguf_read(fr_gguf *gguf, const fr_map *map, uint32_t file, fr_tensors *tensors, fr_tensors *unread);
 void fr_gguf_close(fr_gguf *gguf);
 
 /* --------------------------------------------------------------------------------------------------------- metadata */
 
-/* A key that begins with a point continues the architecture's name: ".block_count" stands for "gemma4.block_count".
- * The error lines of the functions below name the file and the key. */
+/* A key that begins with a point is completed by the architecture's name: ".block_count" stands for
+ * "gemma4.block_count". The error lines of the functions below name the file and the key. */
 
 /* Gives the bytes of a value of that type; 0 for strings and arrays. */
 size_t fr_gguf_element_bytes(fr_gguf_type type);
@@ -89,11 +89,11 @@ const fr_gguf_value *fr_gguf_find(const fr_gguf *gguf, const char *key);
 fr_status fr_gguf_int(const fr_gguf *gguf, const char *key, int64_t low, int64_t high, int64_t fallback,
                       int64_t *value);
 
-/* Does the same for counts and widths; low >= 0. */
+/* Does the same for a size_t, as counts and widths are; low >= 0. */
 fr_status fr_gguf_size(const fr_gguf *gguf, const char *key, int64_t low, int64_t high, int64_t fallback,
                        size_t *value);
 
-/* Reads n integers: an array of n, or one number that counts for all. */
+/* Reads n integers: an array of n, or one number that is used for all. */
 fr_status fr_gguf_ints(const fr_gguf *gguf, const char *key, int64_t low, int64_t high, int64_t fallback, size_t n,
                        int64_t *values);
 
@@ -103,14 +103,14 @@ fr_status fr_gguf_real(const fr_gguf *gguf, const char *key, double low, double 
 
 fr_status fr_gguf_bool(const fr_gguf *gguf, const char *key, bool fallback, bool *value);
 
-/* Reads a string as the bytes in the file; a missing key gives bytes NULL. */
+/* Reads a string, whose bytes stay in the file; a missing key gives bytes NULL. */
 fr_status fr_gguf_text(const fr_gguf *gguf, const char *key, fr_text *value);
 
 /* Reads an array of that element type; a missing key gives NULL. */
 fr_status fr_gguf_array(const fr_gguf *gguf, const char *key, fr_gguf_type element, const fr_gguf_value **array);
 
-/* Walks over an array of strings: the first call has at = 0, and each call gives one string and moves `at` on. There
- * may be at most `count` calls. */
+/* Walks over an array of strings: begin with at = 0; each call gives one string and moves `at` on. Call it at most
+ * `count` times. */
 fr_text fr_gguf_next(const fr_gguf_value *array, size_t *at);
 
 /* Read an element of an array of I32 or F32. */
@@ -119,8 +119,8 @@ float fr_gguf_f32(const fr_gguf_value *array, size_t index);
 
 /* ----------------------------------------------------------------------------------------------------- tensor types */
 
-/* Give the type that a number in the file stands for (FR_DTYPE_COUNT if it is not read), and the number of a type that
- * GGUF has. */
+/* fr_gguf_dtype gives the type of a type number in the file, or FR_DTYPE_COUNT if it is not supported. fr_gguf_type_id
+ * gives the number of a type that GGUF has. */
 fr_dtype fr_gguf_dtype(uint32_t id, bool *packed);
 uint32_t fr_gguf_type_id(fr_dtype type, bool packed);
 

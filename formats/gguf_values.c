@@ -1,7 +1,7 @@
 /* Reads GGUF's metadata by key and checks type and range (gguf.h).
  *
- * In: values that gguf.c has checked to lie in the file. Out: numbers and texts, or a line that names the file and the
- * key. */
+ * In: values that gguf.c has found to be inside the file. Out: numbers and texts, or a line that names the file and
+ * the key. */
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -24,7 +24,7 @@ size_t fr_gguf_element_bytes(fr_gguf_type type) {
     return value_types[type].bytes;
 }
 
-/* Gives the prefix of a key: the architecture if it begins with a point, otherwise nothing. */
+/* Gives the prefix of a key: the architecture's name if the key begins with a point, otherwise nothing. */
 static const char *below(const fr_gguf *gguf, const char *key) {
     return *key == '.' ? gguf->architecture : "";
 }
@@ -62,7 +62,8 @@ static bool is_integer(fr_gguf_type type) {
     return type != FR_GGUF_F32 && type != FR_GGUF_F64 && type != FR_GGUF_STRING && type != FR_GGUF_ARRAY;
 }
 
-/* Reads element `index` of integers. A value that does not fit becomes INT64_MAX, which is outside of every range. */
+/* Reads element `index` of an array of integers. A value that does not fit becomes INT64_MAX, which no range
+ * allows. */
 static int64_t integer(const fr_gguf_value *value, size_t index) {
     size_t size = value_types[value->element].bytes;
     uint64_t bits = fr_little_endian(value->data + index * size, size);

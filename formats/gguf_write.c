@@ -1,4 +1,4 @@
-/* Writes the bytes of a GGUF file in the order in which they stand in it (gguf_write.h). */
+/* Writes the bytes of a GGUF file in file order (gguf_write.h). */
 #include "formats/gguf_write.h"
 
 #include <stdlib.h>

@@ -1,10 +1,10 @@
-/* Writes GGUF version 3 (gguf.h draws the layout) from beginning to end, to files and pipes.
+/* Writes GGUF version 3 (gguf.h has the layout) from beginning to end, to files and pipes.
  *
- * In: metadata and the tensors that will come, kept in memory until fr_gguf_write_header; then the tensors' bytes, in
- * the order in which they were announced, in pieces of any size. Out: the file. Data are aligned to FR_GGUF_ALIGNMENT,
- * and the writer adds the padding.
+ * In: metadata and descriptions of the tensors, kept in memory until fr_gguf_write_header; then the tensors' bytes, in
+ * the order of their descriptions, in pieces of any size. Out: the file. Data are aligned to FR_GGUF_ALIGNMENT, and
+ * the writer adds the padding.
  *
- * A failure stays in the writer: later calls do nothing, and those that return a status return it again. */
+ * The writer remembers a failure: later calls do nothing, and those that return a status return it again. */
 #ifndef FR_FORMATS_GGUF_WRITE_H
 #define FR_FORMATS_GGUF_WRITE_H
 
@@ -19,17 +19,17 @@ typedef struct fr_bytes {
 
 typedef struct fr_gguf_writer {
     FILE *out;
-    const char *architecture; /* stands before keys that begin with a point */
-    fr_bytes keys, tensors;   /* the bytes as they will stand in the file */
+    const char *architecture; /* put before keys that begin with a point */
+    fr_bytes keys, tensors;   /* their bytes as in the file */
     uint64_t key_count, tensor_count;
-    fr_bytes sizes;                 /* one uint64_t per tensor: the bytes of its data */
-    uint64_t data_size;             /* bytes of all tensors, padding included */
-    uint64_t current, current_done; /* the tensor whose data come next, and how many bytes of them have come */
+    fr_bytes sizes;                 /* one uint64_t per tensor: bytes of its data */
+    uint64_t data_size;             /* bytes of all tensors, including padding */
+    uint64_t current, current_done; /* the tensor whose data come next, and how many of its bytes were written */
     fr_status status;
 } fr_gguf_writer;
 
-/* Begins a file. `out` and `architecture` stay the caller's and must outlive the writer. general.architecture is the
- * first key; with NULL, for a file that holds no model, that key is left out. */
+/* Begins a file. `out` and `architecture` stay the caller's and must outlive the writer. general.architecture becomes
+ * the first key; architecture NULL leaves that key out, for a file that is not a model. */
 void fr_gguf_writer_open(fr_gguf_writer *writer, FILE *out, const char *architecture);
 void fr_gguf_writer_close(fr_gguf_writer *writer);
 
@@ -40,25 +40,26 @@ void fr_gguf_put_i32(fr_gguf_writer *writer, const char *key, int32_t value);
 void fr_gguf_put_f32(fr_gguf_writer *writer, const char *key, float value);
 void fr_gguf_put_bool(fr_gguf_writer *writer, const char *key, bool value);
 
-/* Copies a value of another file as it is. */
+/* Copies a value of another file unchanged. */
 void fr_gguf_put_value(fr_gguf_writer *writer, const fr_gguf_value *value);
 
-/* Writes the head of an array; `count` elements of that type must follow, each by one of the functions below. */
+/* Writes the head of an array; `count` elements of that type must follow, each by one of the fr_gguf_add functions
+ * below. */
 void fr_gguf_put_array(fr_gguf_writer *writer, const char *key, fr_gguf_type element, uint64_t count);
 void fr_gguf_add_text(fr_gguf_writer *writer, fr_text value);
-void fr_gguf_add_u32(fr_gguf_writer *writer, uint32_t value); /* for I32 too, by its bits */
+void fr_gguf_add_u32(fr_gguf_writer *writer, uint32_t value); /* also for I32, given by its bits */
 void fr_gguf_add_f32(fr_gguf_writer *writer, float value);
 void fr_gguf_add_bool(fr_gguf_writer *writer, bool value);
 
-/* Announces a tensor of a type that GGUF has; the slowest dimension is the first of `shape`. With `packed` it is in
- * forerun's layout (FR_GGUF_PACKED). */
+/* Describes a tensor of a type that GGUF has; the first dimension of `shape` is the slowest. With `packed`, its data
+ * are in forerun's packed layout (FR_GGUF_PACKED). */
 void fr_gguf_put_tensor(fr_gguf_writer *writer, const char *name, fr_dtype type, bool packed, uint32_t dims,
                         const uint64_t *shape);
 
 /* Writes everything up to the first tensor's data. */
 fr_status fr_gguf_write_header(fr_gguf_writer *writer);
 
-/* Writes the next bytes of the tensors' data; they must not cross from one tensor into the next. */
+/* Writes the next bytes of the tensors' data. The bytes of one call must belong to one tensor. */
 fr_status fr_gguf_write_data(fr_gguf_writer *writer, const void *bytes, size_t count);
 
 /* Fails if data are missing, or if the stream could not take all of them. */

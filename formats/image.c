@@ -1,4 +1,4 @@
-/* Opens pictures of any format that is read (image.h). */
+/* Opens pictures of any supported format (image.h). */
 #include "formats/image.h"
 
 #include <stdlib.h>
@@ -8,8 +8,8 @@
 #include "base/sizes.h"
 #include "formats/image_parts.h"
 
-/* The three functions tell where an EXIF orientation has the first row and the first column: orientations 5 to 8
- * exchange rows and columns, and each axis may be mirrored. */
+/* These three functions describe an EXIF orientation: orientations 5 to 8 exchange rows and columns, and each axis may
+ * be mirrored. */
 static bool exchanges(int orientation) {
     return orientation >= 5;
 }
@@ -22,8 +22,8 @@ static bool mirrors_y(int orientation) {
     return orientation == 3 || orientation == 4 || orientation == 6 || orientation == 7;
 }
 
-/* Copies the pixels that become row y of the upright picture: it begins at the row's first pixel, and a step may go
- * backwards or down a column. */
+/* Copies the pixels that become row y of the upright picture. It starts at the pixel that becomes the row's first one;
+ * the next ones may follow backwards or along a column. */
 static void copy_row(uint8_t *to, const fr_image *from, int orientation, size_t y, size_t width) {
     bool exchanged = exchanges(orientation);
     size_t column = exchanged ? y : 0, row = exchanged ? 0 : y;

@@ -1,18 +1,17 @@
 /* Reads a picture on disk as rows of RGB bytes.
  *
  * In: a PNG or JPEG file, told apart by its first bytes. Out: 8-bit RGB, equal to Pillow's
- * ImageOps.exif_transpose(Image.open(path)).convert("RGB"): a photo is turned and mirrored as the orientation in its
- * EXIF says (exif.h; one that stands in XMP alone is not looked for); transparency is dropped, not blended; grey is
- * repeated; a palette is looked up; 16-bit colours keep their high byte, while 16-bit grey is clamped to 255; CMYK is
- * turned into RGB without a profile. Damage is an error, never a partial picture; damaged EXIF counts as no
- * orientation. */
+ * ImageOps.exif_transpose(Image.open(path)).convert("RGB"). A photo is turned and mirrored as the orientation in its
+ * EXIF says (exif.h; an orientation only in XMP is ignored). Transparency is dropped, not blended; grey is repeated;
+ * palettes are looked up; 16-bit colours keep their high byte, while 16-bit grey is clamped to 255; CMYK is converted
+ * to RGB without a profile. Damage is an error, never a partial picture; damaged EXIF counts as no orientation. */
 #ifndef FR_FORMATS_IMAGE_H
 #define FR_FORMATS_IMAGE_H
 
 #include "forerun.h"
 
-/* A file of a few bytes can claim any size, so the size is checked against these limits before memory for the pixels
- * is taken. */
+/* Limits on the size that a file claims. A file of a few bytes can claim any size, so it is checked before memory for
+ * the pixels is taken. */
 #define FR_IMAGE_SIDE_MAX ((size_t)1 << 16)
 #ifndef FR_IMAGE_PIXELS_MAX /* libFuzzer tries more pictures of fewer pixels */
 #define FR_IMAGE_PIXELS_MAX ((size_t)1 << 27)
@@ -21,13 +20,13 @@
 typedef struct fr_image {
     uint8_t *rgb; /* [height, width, 3], malloc'd */
     size_t width, height;
-    size_t most; /* pixels that the picture may have */
+    size_t most; /* limit on the number of pixels */
 } fr_image;
 
 fr_status fr_image_open(fr_image *image, const char *path);
 
-/* Opens a picture from the bytes of a file, which are not kept. Error lines call it `name`. `most` limits the pixels
- * further than the general limit does. */
+/* Opens a picture from the bytes of a file, which are not kept. Error lines call it `name`. `most` limits the number
+ * of pixels further than FR_IMAGE_PIXELS_MAX does. */
 fr_status fr_image_open_bytes(fr_image *image, const void *bytes, size_t size, const char *name, size_t most);
 void fr_image_close(fr_image *image);
 

@@ -1,7 +1,7 @@
-/* Decodes JPEG by libjpeg-turbo: grey, colour and CMYK become the RGB that Pillow makes of them.
+/* Decodes JPEG by libjpeg-turbo: grey, colour and CMYK become the same RGB as in Pillow.
  *
- * In: a mapped file. Out: RGB bytes, and the orientation in its EXIF. Four components are taken for Adobe's inverted
- * CMYK, because nearly all such files have it. */
+ * In: a mapped file. Out: RGB bytes, and the orientation in its EXIF. Four components are taken to be Adobe's inverted
+ * CMYK, because nearly all such files have that. */
 #include <setjmp.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -14,14 +14,14 @@
 #include "formats/exif.h"
 #include "formats/image_parts.h"
 
-/* A scan of a progressive file may be a few bytes long, but decoding it walks over the whole picture, so their number
- * is limited. */
+/* The number of scans is limited: a scan of a progressive file may be a few bytes long, but decoding it walks over the
+ * whole picture. */
 #define SCANS_MAX 100
 
 #define APP1 (JPEG_APP0 + 1)
 
-/* The state that libjpeg's callbacks use. It belongs to the caller of read_picture, because the callbacks jump back
- * into that function by longjmp. */
+/* The state of libjpeg's callbacks. It belongs to the caller of read_picture, because the callbacks return to that
+ * function by longjmp, after which its own variables are not reliable. */
 typedef struct reader {
     struct jpeg_decompress_struct jpeg;
     struct jpeg_error_mgr errors;
@@ -99,8 +99,8 @@ static unsigned product(unsigned x, unsigned y) {
     return (t + (t >> 8)) >> 8;
 }
 
-/* Converts a row that holds 255 - c, 255 - m, 255 - y, 255 - k: each colour keeps the light that neither its ink nor
- * the black takes away. */
+/* Converts a row of 255 - c, 255 - m, 255 - y, 255 - k: each colour is its light that neither its ink nor the black
+ * ink absorbs. */
 static void rgb_of_cmyk(uint8_t *rgb, const uint8_t *cmyk, size_t width) {
     for (size_t x = 0; x < width; x++, rgb += 3, cmyk += 4)
         for (int i = 0; i < 3; i++) rgb[i] = (uint8_t)(cmyk[3] - product(255u - cmyk[i], cmyk[3]));
@@ -112,7 +112,7 @@ static void choose_colours(reader *r) {
     r->jpeg.out_color_space = components == 4 ? JCS_CMYK : JCS_RGB;
 }
 
-/* Gives the orientation in the first segment that holds EXIF; other APP1 segments hold XMP or a maker's own data. */
+/* Gives the orientation in the first segment with EXIF; other APP1 segments hold XMP or a maker's own data. */
 static int find_orientation(const reader *r) {
     static const char name[6] = "Exif";
     for (jpeg_saved_marker_ptr m = r->jpeg.marker_list; m; m = m->next)
@@ -121,7 +121,7 @@ static int find_orientation(const reader *r) {
     return 1;
 }
 
-/* Decodes the file. After any failure libjpeg's callback jumps back to the setjmp. */
+/* Decodes the file. After any failure, libjpeg's callback returns to the setjmp. */
 static fr_status read_picture(reader *r) {
     if (setjmp(r->back)) return r->status;
     jpeg_create_decompress(&r->jpeg);

@@ -1,4 +1,4 @@
-/* Takes a picture's memory (image_parts.h). */
+/* Allocates a picture's memory (image_parts.h). */
 #include <stdlib.h>
 
 #include "base/error.h"

@@ -1,4 +1,4 @@
-/* Declares what the decoders of the picture formats share; each format is one file.
+/* Declares the functions that the decoders of the picture formats share; each format is one file.
  *
  * In: a mapped file. Out: a picture. Private to formats/image*.c. */
 #ifndef FR_FORMATS_IMAGE_PARTS_H
@@ -7,10 +7,10 @@
 #include "formats/image.h"
 #include "formats/map.h"
 
-/* Checks a size that a file claims, and takes the memory. fr_image_open frees it if the decoder fails. */
+/* Checks a size that a file claims, and allocates the memory. fr_image_open frees it if the decoder fails. */
 fr_status fr_image_take(fr_image *image, size_t width, size_t height, const char *path);
 
-/* Decode the file. `orientation` gets the number in its EXIF, 1 to 8, and stays as it is if there is none. */
+/* Decode the file. `orientation` gets the number in its EXIF, 1 to 8, and is left unchanged if there is none. */
 fr_status fr_png_decode(fr_image *image, const fr_map *file, int *orientation);
 fr_status fr_jpeg_decode(fr_image *image, const fr_map *file, int *orientation);
 

@@ -1,4 +1,4 @@
-/* Decodes PNG by libpng: every colour type becomes the RGB that Pillow makes of it.
+/* Decodes PNG by libpng: every colour type becomes the same RGB as in Pillow.
  *
  * In: a mapped file. Out: RGB bytes, and the orientation in its EXIF. */
 #include <png.h>
@@ -10,10 +10,10 @@
 #include "formats/exif.h"
 #include "formats/image_parts.h"
 
-#define CHUNK_MAX ((size_t)8 << 20) /* bytes of an unpacked profile or text; forerun uses neither */
+#define CHUNK_MAX ((size_t)8 << 20) /* bytes of an unpacked profile or text, which are not used */
 
-/* The state that libpng's callbacks use. It belongs to the caller of read_picture, because the callbacks jump back
- * into that function by longjmp. */
+/* The state of libpng's callbacks. It belongs to the caller of read_picture, because the callbacks return to that
+ * function by longjmp, after which its own variables are not reliable. */
 typedef struct reader {
     fr_image *image;
     int *orientation;
@@ -56,7 +56,8 @@ static void read_bytes(png_structp png, png_bytep to, size_t count) {
     r->at += count;
 }
 
-/* Asks libpng for RGB; 16-bit grey stays as it is, because Pillow clamps it where libpng would take its high byte. */
+/* Asks libpng for RGB. 16-bit grey is left as it is, because Pillow clamps it while libpng would take its high
+ * byte. */
 static bool ask_for_rgb(const reader *r) {
     int type = png_get_color_type(r->png, r->info), depth = png_get_bit_depth(r->png, r->info);
     if (type == PNG_COLOR_TYPE_GRAY && depth == 16) return false;
@@ -69,12 +70,12 @@ static bool ask_for_rgb(const reader *r) {
 }
 
 /* Turns a row of 16-bit grey, high byte first, into RGB in place. It begins at the row's end, so that it overwrites
- * only pixels that it has read. */
+ * only pixels that it has already read. */
 static void spread_grey(uint8_t *row, size_t width) {
     for (size_t x = width; x-- > 0;) memset(row + 3 * x, row[2 * x] ? 255 : row[2 * x + 1], 3);
 }
 
-/* Gives the orientation. The chunk may stand before or after the pixels, so this is called after all chunks. */
+/* Gives the orientation. The chunk may come before or after the pixels, so this is called after all chunks. */
 static int find_orientation(const reader *r) {
     png_uint_32 size = 0;
     png_bytep bytes = NULL;
@@ -82,7 +83,7 @@ static int find_orientation(const reader *r) {
     return there ? fr_exif_orientation(bytes, size) : 1;
 }
 
-/* Decodes the file. After any failure libpng's callback jumps back to the setjmp. */
+/* Decodes the file. After any failure, libpng's callback returns to the setjmp. */
 static fr_status read_picture(reader *r) {
     if (setjmp(png_jmpbuf(r->png))) return r->status;
     png_set_read_fn(r->png, r, read_bytes);

@@ -17,7 +17,8 @@ static float float_at(const uint8_t *bytes, size_t index) {
     return value;
 }
 
-/* Adds an entry of that name with room for `count` means, at most as many as the file has bytes. */
+/* Adds an entry of that name with room for `count` means. The caller has checked that count is at most the file's
+ * bytes. */
 static fr_status add_entry(fr_imatrix *imatrix, fr_text name, size_t count, fr_imatrix_entry **entry) {
     if (imatrix->count == imatrix->capacity) {
         size_t capacity = 2 * imatrix->capacity + 64;
@@ -32,7 +33,7 @@ static fr_status add_entry(fr_imatrix *imatrix, fr_text name, size_t count, fr_i
     return FR_OK;
 }
 
-/* Stores a mean: a sum of squares divided by the number of rows that it sums over. */
+/* Stores a mean: a sum of squares divided by `of`, the number of rows that were added. */
 static fr_status take_mean(const char *path, const fr_imatrix_entry *entry, size_t i, float sum, float of) {
     if (!(sum >= 0 && sum <= 0x1.fffffep127f))
         return fr_fail(FR_INPUT, "%s: %s has %g at index %zu, which is no sum of squares", path, entry->name,
@@ -78,7 +79,7 @@ static fr_status keep_dataset(fr_imatrix *imatrix, fr_text text) {
 
 /* ------------------------------------------------------------------------------------------------------------- GGUF */
 
-/* Gives NAME if the name is NAME + end; an empty text if it is another name. */
+/* If the name is a stem followed by `end`, returns the stem; else an empty text. */
 static fr_text stem_of(const char *name, const char *end) {
     size_t length = strlen(name), tail = strlen(end);
     bool fits = length > tail && strcmp(name + length - tail, end) == 0;
@@ -166,7 +167,7 @@ static fr_status take(cursor *c, size_t size, const uint8_t **bytes) {
     return FR_OK;
 }
 
-/* Reads a count in [low, high]; `what` names what it counts in the error line. */
+/* Reads a count in [low, high]; `what` names the counted things in the error line. */
 static fr_status take_count(cursor *c, const char *what, size_t low, size_t high, size_t *count) {
     const uint8_t *bytes = NULL;
     FR_TRY(take(c, 4, &bytes));

@@ -1,14 +1,16 @@
 /* Reads llama.cpp's importance matrices: for each tensor, the mean square of every input column.
  *
- * In: a file of either form, whichever name it has.
+ * In: a file of either form, whatever its name.
  *
  *     GGUF   imatrix.datasets (strings), imatrix.chunk_count, imatrix.chunk_size; for each tensor NAME the float32
- *            tensors NAME.in_sum2 [matrices, cols], sums of squares, and NAME.counts [matrices, 1], of how many rows
+ *            tensors NAME.in_sum2 [matrices, cols], sums of squares, and NAME.counts [matrices, 1], the number of rows
+ *            in each sum
  *     older  i32 entries; each: i32 length, name, i32 calls, i32 values, float32 value[values], means times calls;
- *            then, in files of the last years, i32 chunks, i32 length, name of the text
+ *            then, in the newer of these files, i32 chunks, i32 length, name of the text
  *
- * Out: means, in ascending order of the names. Checked: all lies in the file, names of 1 to 255 bytes without NUL and
- * none twice, sums finite and at least 0. An expert that no row chose counts as if all its columns were alike. */
+ * Out: means, in ascending order of the names. Checked: everything is inside the file, names of 1 to 255 bytes without
+ * NUL and none twice, sums finite and at least 0. For an expert that no row chose, all columns get the same
+ * importance. */
 #ifndef FR_FORMATS_IMATRIX_H
 #define FR_FORMATS_IMATRIX_H
 
@@ -18,7 +20,7 @@
 #define FR_IMATRIX_ENTRIES_MAX ((size_t)1 << 17)
 #define FR_IMATRIX_NAME_MAX    ((size_t)255)
 
-/* These are the keys and the endings of names in the GGUF form. */
+/* Keys and endings of names in the GGUF form. */
 #define FR_IMATRIX_DATASETS   "imatrix.datasets"
 #define FR_IMATRIX_CHUNKS     "imatrix.chunk_count"
 #define FR_IMATRIX_CHUNK_SIZE "imatrix.chunk_size"
@@ -34,14 +36,14 @@ typedef struct fr_imatrix_entry {
 typedef struct fr_imatrix {
     fr_imatrix_entry *entries; /* sorted by name */
     size_t count, capacity;
-    char *dataset;   /* the first text that the matrix was made from; NULL: the file doesn't say */
-    uint32_t chunks; /* the number of chunks of text; 0: the file doesn't say */
+    char *dataset;   /* the first text that the matrix was made from; NULL: unknown */
+    uint32_t chunks; /* the number of chunks of text; 0: unknown */
 } fr_imatrix;
 
-/* A failure leaves nothing open. */
+/* Opens a file. A failure leaves nothing open. */
 fr_status fr_imatrix_open(fr_imatrix *imatrix, const char *path);
 
-/* Opens it from the bytes of a file, which are not kept. Error lines call it `name`. */
+/* Opens a matrix from the bytes of a file, which are not kept. Error lines call it `name`. */
 fr_status fr_imatrix_open_bytes(fr_imatrix *imatrix, const void *bytes, size_t size, const char *name);
 void fr_imatrix_close(fr_imatrix *imatrix);
 

@@ -1,7 +1,7 @@
-/* Reads bounded JSON: a scan of the raw bytes sets limits before jansson allocates anything.
+/* Reads bounded JSON: a scan of the raw bytes enforces the limits before jansson allocates anything.
  *
- * In: the bytes of a file. Out: jansson values, checked by the getters for type and range, or a line that names the
- * text and the key. */
+ * In: the bytes of a file. Out: jansson values, whose type and range the getters check, or a line that names the text
+ * and the key. */
 #include "formats/json.h"
 
 #include <math.h>
@@ -16,7 +16,7 @@
 #include "formats/map.h"
 
 #define DEPTH_MAX  64
-#define VALUES_MAX ((size_t)1 << 23) /* 4 times a tokenizer of 262,144 tokens and 514,000 merges; some 2 GB at worst */
+#define VALUES_MAX ((size_t)1 << 23) /* 4 times a tokenizer of 262,144 tokens and 514,000 merges; at worst 2 GB */
 
 /* Checks depth and number of values. Text that isn't JSON may pass, because the parser will refuse it. */
 static fr_status check_limits(const char *text, size_t size, const char *where) {
@@ -61,8 +61,8 @@ static fr_status fail_parse(const char *text, size_t size, const char *where, co
                    error->column, FR_SHOW(key));
 }
 
-/* Writes zeros over Python's words for numbers outside of strings, so that jansson reports another fault in the text
- * and not these words. */
+/* Writes zeros over Infinity and NaN outside of strings, so that jansson does not report these words but the real
+ * fault of the text. */
 static void blank_words(char *text, size_t size) {
     static const char *const words[] = {"Infinity", "NaN"};
     bool in_string = false;
@@ -80,7 +80,7 @@ static void blank_words(char *text, size_t size) {
     }
 }
 
-/* Loads the text with jansson's own reader. For a text with Python's numbers this only finds the error, and never
+/* Loads the text with jansson's own reader. A text with Infinity or NaN comes here only to find its error, and never
  * gives a value. */
 static json_t *load(const char *text, size_t size, size_t flags, json_error_t *error) {
     if (flags & JSON_ALLOW_NUL) return fr_json_load_wide(text, size, flags, error);
@@ -96,8 +96,8 @@ static json_t *load(const char *text, size_t size, size_t flags, json_error_t *e
     return NULL;
 }
 
-/* Tells if an error is the text's and not a lack of memory. Jansson doesn't always report a lack of memory and may
- * give a wrong reason; a fault of the text comes again at the same place when it is read again. */
+/* Tells if an error is a fault of the text and not a lack of memory. Jansson doesn't always report a lack of memory
+ * and may give a wrong reason. A fault of the text is found again at the same place when the text is read again. */
 static bool had_memory(const json_error_t *first, const json_error_t *second) {
     return first->line > 0 && first->position == second->position && strcmp(first->text, second->text) == 0;
 }
@@ -134,7 +134,7 @@ static bool has_wide(const json_t *value) {
     return false;
 }
 
-/* Writes a value without blanks; false if memory ran out. */
+/* Writes a value that may have wide integers, without blanks; false if memory ran out. */
 static bool put_wide(fr_text_buffer *all, const json_t *value, size_t flags) {
     size_t i, length;
     const char *key, *comma = "", *digits = fr_json_wide_digits(value, &length);
@@ -163,7 +163,8 @@ static bool put_wide(fr_text_buffer *all, const json_t *value, size_t flags) {
     return good && all->status == FR_OK;
 }
 
-/* Does not use json_dumps, which gives a text with bytes missing if its own buffer could not grow (jansson 2.14). */
+/* json_dumps is not used, because it returns a text with bytes missing if its own buffer could not grow (jansson
+ * 2.14). */
 fr_status fr_json_dump(const json_t *value, size_t flags, const char *what, char **text, size_t *length) {
     fr_text_buffer all = {0};
     bool whole = value && (has_wide(value) ? put_wide(&all, value, JSON_COMPACT | JSON_ENCODE_ANY)
@@ -192,7 +193,7 @@ fr_status fr_json_read(const char *path, size_t limit, json_t **root) {
     return status;
 }
 
-/* Gives a member; NULL if it is missing or null, which config files use alike. */
+/* Gives a member; NULL if it is missing or null, which mean the same in configuration files. */
 static json_t *member(const json_t *object, const char *key) {
     json_t *value = json_object_get(object, key);
     return json_is_null(value) ? NULL : value;
@@ -202,14 +203,14 @@ static fr_status fail_missing(const char *where, const char *key) {
     return fr_fail(FR_INPUT, "%s: \"%s\" is missing", where, key);
 }
 
-/* Names the type that a member should have. The line quotes a number that is not finite, so that a user finds it in
- * the file. */
+/* Reports that a member has the wrong type, and which type it should have. The line quotes a number that is not
+ * finite, so that a user can find it in the file. */
 static fr_status fail_type(const json_t *json, const char *where, const char *key, const char *type) {
     const char *word = fr_json_not_finite(json);
     return fr_fail(FR_INPUT, "%s: \"%s\" is %s%s%s", where, key, word ? word : "", word ? ", " : "", type);
 }
 
-/* Gives json's value as an int64; false if it is no whole number that fits. */
+/* Gives json's value as an int64; false if it is not an integer or does not fit. */
 static bool whole(const json_t *json, int64_t *value) {
     if (json_is_integer(json)) {
         *value = json_integer_value(json);

@@ -1,10 +1,10 @@
 /* Reads JSON within limits and checks members for type and range; errors name the file and the key.
  *
- * In: bytes. Out: a jansson value (json_decref it). Depth is limited to 64, values to 2^23, duplicate keys are
- * refused. An integer beyond int64 is an error in fr_json_parse; in fr_json_read it is a real (tokenizer_config.json
- * has such a number, model_max_length, 1e30 written out); in fr_json_parse_texts it is kept (json_wide.h). NaN,
- * Infinity and -Infinity, which Python's json writes, are read by fr_json_read alone; getters refuse them wherever
- * they are used. */
+ * In: bytes. Out: a jansson value (json_decref it). Depth is limited to 64, the number of values to 2^23, and
+ * duplicate keys are refused. The three readers differ in numbers: an integer beyond int64 is an error in
+ * fr_json_parse, becomes a real in fr_json_read (tokenizer_config.json has such a number, model_max_length, which is
+ * 1e30 written out), and is kept by fr_json_parse_texts (json_wide.h). NaN, Infinity and -Infinity, which Python's
+ * json writes, are accepted only by fr_json_read, and getters refuse them when they are used. */
 #ifndef FR_FORMATS_JSON_H
 #define FR_FORMATS_JSON_H
 
@@ -16,13 +16,14 @@
 /* Parses a text. Error lines call it `where`, "config.json" for instance. */
 fr_status fr_json_parse(const char *text, size_t size, const char *where, json_t **root);
 
-/* Parses what people and models write: strings may have NULs in them (\u0000), so their length is json_string_length;
- * integers may be wide (json_wide.h); if a key comes twice, the last member counts, as for Python. */
+/* Parses text that people and models write: strings may have NULs in them (\u0000), so their length is
+ * json_string_length; integers may be wide (json_wide.h); if a key occurs twice, the last member is used, as in
+ * Python. */
 fr_status fr_json_parse_texts(const char *text, size_t size, const char *where, json_t **root);
 fr_status fr_json_read(const char *path, size_t limit, json_t **root);
 
 /* Writes a value as JSON text, malloc'd. `flags` are jansson's, but a value with wide integers is always written
- * without blanks. A value that is NULL, because it could not be made, is FR_MEMORY. */
+ * without blanks. value NULL means that making it failed, and gives FR_MEMORY. */
 fr_status fr_json_dump(const json_t *value, size_t flags, const char *what, char **text, size_t *length);
 
 /* Reads an object's integer in [low, high]. A missing or null key gives the fallback; FR_JSON_REQUIRED as the fallback
@@ -31,7 +32,7 @@ fr_status fr_json_dump(const json_t *value, size_t flags, const char *what, char
 fr_status fr_json_int(const json_t *object, const char *key, int64_t low, int64_t high, int64_t fallback,
                       const char *where, int64_t *value);
 
-/* Does the same for counts and widths; low >= 0. */
+/* Does the same for a size_t, as counts and widths are; low >= 0. */
 fr_status fr_json_size(const json_t *object, const char *key, int64_t low, int64_t high, int64_t fallback,
                        const char *where, size_t *value);
 
@@ -48,14 +49,14 @@ fr_status fr_json_text(const json_t *object, const char *key, const char *where,
 /* Reads a member object; NULL if it is missing or null. Another type is an error. */
 fr_status fr_json_object(const json_t *object, const char *key, const char *where, json_t **value);
 
-/* Reads a member that is one integer or an array of them. Those in [0, high] are appended to the set ids[*count] (no
- * duplicates, at most capacity); others are no token's id and give a note, unless `notes` is NULL. A missing or null
- * member appends nothing. */
+/* Reads a member that is one integer or an array of them. Those in [0, high] are added to the set ids[*count] (no
+ * duplicates, at most capacity). Others are not ids of tokens; they are left out, with a note unless `notes` is NULL.
+ * A missing or null member adds nothing. */
 fr_status fr_json_ids(const json_t *object, const char *key, int64_t high, const char *where, fr_notes *notes,
                       int32_t *ids, size_t capacity, size_t *count);
 
 /* Reads a member that is an array of at most `capacity` integers. Those in [0, high] become the `count` ids; others
- * are no token's id and are left out. A missing or null member gives none. */
+ * are not ids of tokens and are left out. A missing or null member gives none. */
 fr_status fr_json_id_list(const json_t *object, const char *key, int64_t high, const char *where, int32_t *ids,
                           size_t capacity, size_t *count);
 

@@ -1,7 +1,7 @@
 /* Reads members of JSON objects as texts and arrays.
  *
- * In: an object, a member's name, and the file that an error line names. Out: a text that points into the object, or an
- * array of it. */
+ * In: an object, a member's name, and the file that an error line names. Out: a text or an array that belongs to the
+ * object. */
 #ifndef FR_FORMATS_JSON_MEMBER_H
 #define FR_FORMATS_JSON_MEMBER_H
 
@@ -12,7 +12,8 @@ static inline fr_text fr_member_of(const json_t *string) {
     return (fr_text){json_string_value(string), json_string_length(string)};
 }
 
-/* Read a member string. If it is missing or null, the first one gives bytes NULL and the second one fails. */
+/* Read a string member. If it is missing or null, fr_member_text gives bytes NULL and fr_member_required_text
+ * fails. */
 fr_status fr_member_text(const json_t *object, const char *key, const char *where, fr_text *text);
 fr_status fr_member_required_text(const json_t *object, const char *key, const char *where, fr_text *text);
 

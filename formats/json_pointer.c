@@ -14,7 +14,7 @@ static int hex_digit(char byte) {
     return found ? (int)(found - digits) : -1;
 }
 
-/* Takes the next byte of the pointer; an escape such as %2F counts as the byte that it stands for. */
+/* Takes the next byte of the pointer; an escape such as %2F becomes the byte that it stands for. */
 static int take_byte(const char **at) {
     const char *in = *at;
     int high = *in == '%' ? hex_digit(in[1]) : -1, low = high >= 0 ? hex_digit(in[2]) : -1;
@@ -23,8 +23,8 @@ static int take_byte(const char **at) {
     return low >= 0 ? high << 4 | low : (unsigned char)*in;
 }
 
-/* Takes what follows a tilde: 1 means a slash and 0 a tilde, both part of the name. Without either, the tilde stands
- * for itself. */
+/* Takes the rest of an escape after a tilde: 1 stands for a slash, 0 for a tilde. Before any other byte, the tilde
+ * stands for itself. */
 static char take_escape(const char **at) {
     const char *next = *at;
     int byte = take_byte(&next);
@@ -33,7 +33,7 @@ static char take_escape(const char **at) {
     return byte == '0' ? '~' : '/';
 }
 
-/* Takes a name and the byte that ended it; false if no value can have such a name. */
+/* Takes a name and the byte that ended it; false if it is longer than any member's name. */
 static bool take_key(const char **at, char key[KEY_MAX], int *end) {
     size_t length = 0;
     for (;;) {

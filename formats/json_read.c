@@ -1,8 +1,8 @@
 /* Reads JSON without jansson's own reader (json_read.h).
  *
- * The reader of jansson 2.14 goes on when the buffer of its lexer can't grow: texts lose bytes, and it reads past the
- * end of its memory. Nearly all JSON is read here. Rare values and faulty texts still go to jansson's reader, which
- * also finds the error message. */
+ * The reader of jansson 2.14 does not stop when the buffer of its lexer can't grow: texts lose bytes, and it reads
+ * past the end of its memory. So nearly all JSON is read here. Only rare values and faulty texts go to jansson's
+ * reader, which also finds the error message. */
 #include "formats/json_read.h"
 
 #include <errno.h>
@@ -98,7 +98,7 @@ static bool make_room(reader *r, size_t needed) {
     return true;
 }
 
-/* Counts the bytes of a string as written, which bounds those of its decoded text. */
+/* Counts the bytes of a string as written, which is an upper limit for its decoded text. */
 static size_t written_length(const reader *r) {
     const char *at = r->at;
     while (at < r->end && *at != '"') at += *at == '\\' && at + 1 < r->end ? 2 : 1;
@@ -114,7 +114,7 @@ static bool is_utf8(const char *text, size_t length) {
     return true;
 }
 
-/* Reads the rest of a string after its first quote. */
+/* Reads the rest of a string after its opening quote. */
 static bool read_text(reader *r) {
     if (!make_room(r, written_length(r) + 1)) return false;
     for (r->length = 0; r->at < r->end && *r->at != '"';) {
@@ -148,8 +148,8 @@ static bool take_word(reader *r, const char *word) {
     return true;
 }
 
-/* Makes a string that no JSON text can hold (FR_JSON_WIDE and the word), because jansson has no value for NaN and
- * infinities. */
+/* Represents NaN or an infinity, for which jansson has no value, as a string that no JSON text can contain:
+ * FR_JSON_WIDE and the word. */
 static json_t *make_not_finite(reader *r, const char *word) {
     char marked[16];
     if (!(r->flags & FR_JSON_PYTHON_NUMBERS)) return NULL;

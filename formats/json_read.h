@@ -1,7 +1,8 @@
-/* Reads JSON into jansson's values and reports a lack of memory, which jansson's own reader may not.
+/* Reads JSON into jansson's values and reports a lack of memory, which jansson's own reader may not do.
  *
- * In: a text. Out: the value that jansson's own reader makes of it. There is none for a text that it refuses, and for
- * two rare kinds: integers beyond int64 (unless FR_JSON_PYTHON_NUMBERS) and keys with a NUL. */
+ * In: a text. Out: the same value as from jansson's own reader. It gives no value for a text that jansson refuses, and
+ * for two rare kinds of text: those with integers beyond int64 (unless FR_JSON_PYTHON_NUMBERS) or with keys that
+ * contain a NUL. */
 #ifndef FR_FORMATS_JSON_READ_H
 #define FR_FORMATS_JSON_READ_H
 
@@ -11,13 +12,13 @@
 
 #define FR_JSON_READ_DEPTH 512
 
-/* A flag besides jansson's: numbers are read as Python's json reads and writes them in configurations. NaN, Infinity
- * and -Infinity, and reals too large for a double, become strings of FR_JSON_WIDE and that word (fr_json_not_finite);
- * integers beyond int64 become reals. */
+/* A flag in addition to jansson's: numbers are read as Python's json reads and writes them in configurations. NaN,
+ * Infinity and -Infinity, and reals too large for a double, become strings of FR_JSON_WIDE and the word
+ * (fr_json_not_finite); integers beyond int64 become reals. */
 #define FR_JSON_PYTHON_NUMBERS ((size_t)1 << 16)
 
 /* Reads a text. `flags` may have JSON_REJECT_DUPLICATES, JSON_ALLOW_NUL, JSON_DECODE_ANY and FR_JSON_PYTHON_NUMBERS.
- * After NULL, *lost tells if memory ran out. */
+ * If NULL is returned, *lost tells if memory ran out. */
 json_t *fr_json_read_text(const char *text, size_t size, size_t flags, bool *lost);
 
 #endif

@@ -1,18 +1,18 @@
 /* Reads integers beyond int64 (json_wide.h).
  *
- * A text that jansson refuses because of such integers is read once more with a mark in the place of each one. A mark
- * is one of the largest int64 values, padded with blanks; its value tells which integer it stands for. An integer of
- * the text that could be taken for a mark gets a mark as well. So each integer is found in the tree wherever it lands,
- * even if a repeated key drops some of them. */
+ * A text that jansson refuses because of such integers is read again with a mark in place of each one. A mark is one
+ * of the largest int64 values, padded with blanks; its value is the number of the integer that it replaces. An integer
+ * of the text that could be mistaken for a mark is replaced by a mark as well. So each integer can be found anywhere
+ * in the tree, even if a repeated key has dropped some of them. */
 #include "formats/json_wide.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#define BELOW_MARKS 9223372036000000000 /* there are more marks above it than a text has values */
+#define BELOW_MARKS 9223372036000000000 /* above it there are more marks than a text has values */
 
-/* An integer of the text, for which a mark stands. */
+/* An integer of the text that a mark replaces. */
 typedef struct spot {
     const char *digits;
     size_t length;
@@ -28,8 +28,8 @@ static bool is_digit(char c) {
     return c >= '0' && c <= '9';
 }
 
-/* True if a number is an integer beyond the limit for its sign. For bytes that aren't JSON it gives false: the parser
- * will refuse them. */
+/* True if a number is an integer beyond the limit for its sign. Bytes that aren't JSON give false, since the parser
+ * will refuse them anyway. */
 static bool is_above(const char *number, size_t length, const char *positive, const char *negative) {
     bool minus = *number == '-';
     const char *digits = number + minus;
@@ -66,7 +66,7 @@ static void add_spot(spots *s, const char *digits, size_t length) {
     s->items[s->count++] = (spot){digits, length};
 }
 
-/* Puts marks into `copy`, which has the same text. A mark has as many digits as the shortest wide integer. */
+/* Puts marks into `copy`, a copy of the text. A mark has as many digits as the shortest wide integer. */
 static void put_marks(spots *s, const char *text, size_t size, char *copy) {
     bool in_string = false;
     for (size_t i = 0; i < size; i++) {
@@ -89,7 +89,7 @@ static void put_marks(spots *s, const char *text, size_t size, char *copy) {
     }
 }
 
-/* Makes the value that belongs in the place of a mark; NULL if the value is no mark and stays. */
+/* Makes the value that a mark stands for; NULL if the value is not a mark and can stay. */
 static json_t *marked_value(spots *s, const json_t *value) {
     if (json_integer_value(value) <= BELOW_MARKS) return NULL; /* 0 if it is not an integer */
     size_t at = (size_t)(INT64_MAX - json_integer_value(value));
@@ -126,8 +126,8 @@ static void put_values(spots *s, json_t *value) {
     }
 }
 
-/* Loads the marked text and puts the wide integers in. A number that is the whole text, which flags may allow, is in
- * no array or object; so it is replaced here. */
+/* Loads the marked text and replaces the marks by their integers. If the whole text is one number, which flags may
+ * allow, that number is in no array or object, so it is replaced here. */
 static json_t *load(spots *s, const char *text, size_t size, char *copy, size_t flags, json_error_t *error) {
     put_marks(s, text, size, copy);
     json_t *root = s->lost ? NULL : json_loadb(copy, size, flags, error);

@@ -1,8 +1,8 @@
 /* Keeps numbers that Python's json has and jansson does not: integers of any length, NaN, Infinity and -Infinity.
  *
- * Long integers occur as ids and amounts in conversations, the others in configurations (json_read.h). In: JSON text.
- * Out: jansson values; such a number is a string that begins with a byte that no text has (FR_JSON_WIDE) and goes on
- * with its digits or its word. Code that takes strings for texts asks fr_json_is_text. */
+ * Long integers occur as ids and amounts in conversations, the other numbers in configurations (json_read.h). In: JSON
+ * text. Out: jansson values. Such a number is a string that begins with FR_JSON_WIDE, a byte that no text contains,
+ * followed by its digits or its word. Code that expects texts in strings must ask fr_json_is_text. */
 #ifndef FR_FORMATS_JSON_WIDE_H
 #define FR_FORMATS_JSON_WIDE_H
 
@@ -12,10 +12,10 @@
 
 #define FR_JSON_WIDE '\xff'
 
-/* Works as json_loadb does. After NULL, `error` has the reason. */
+/* Works as json_loadb does. If it returns NULL, `error` has the reason. */
 json_t *fr_json_load_wide(const char *text, size_t size, size_t flags, json_error_t *error);
 
-/* Gives the digits of such an integer, after a minus if it is negative; NULL for any other value. */
+/* Gives the digits of such an integer, with a minus first if it is negative; NULL for any other value. */
 const char *fr_json_wide_digits(const json_t *value, size_t *length);
 
 /* Gives "NaN", "Infinity" or "-Infinity"; NULL for any other value. */

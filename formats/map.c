@@ -15,8 +15,8 @@
 #include "formats/download.h"
 #include "formats/mapped_files.h"
 
-/* Opens a regular file. O_NONBLOCK keeps the open of a FIFO from waiting for a writer, and changes nothing for a
- * regular file. */
+/* Opens a regular file. O_NONBLOCK keeps the open from waiting if the path is a FIFO without a writer, and changes
+ * nothing for a regular file. */
 static fr_status open_regular(const char *path, int *fd, struct stat *info) {
     *fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
     if (*fd < 0) return fr_fail(FR_INPUT, "%s: %m", path);
@@ -32,7 +32,7 @@ static fr_status open_regular(const char *path, int *fd, struct stat *info) {
     return status;
 }
 
-/* Reads all of [begin, end). A file that ends early is an error: it has shrunk since it was opened. */
+/* Reads all of [begin, end). A file that ends earlier has shrunk since it was opened, which is an error. */
 static fr_status read_range(int fd, const char *path, uint8_t *bytes, size_t begin, size_t end) {
     while (begin < end) {
         ssize_t got = pread(fd, bytes + begin, end - begin, (off_t)begin);
@@ -44,7 +44,7 @@ static fr_status read_range(int fd, const char *path, uint8_t *bytes, size_t beg
     return FR_OK;
 }
 
-/* Takes pages for the whole file: its own, or empty ones of the same size. */
+/* Maps pages for the whole file: the file's own, or anonymous ones of the same size. */
 static fr_status take_pages(const char *path, int fd, size_t size, bool use_mmap, uint8_t **bytes) {
     *bytes = NULL;
     if (size == 0) return FR_OK;
@@ -57,7 +57,7 @@ static fr_status take_pages(const char *path, int fd, size_t size, bool use_mmap
     return FR_OK;
 }
 
-/* Lists the file, so that fr_mapped_file finds its path by an address in it. A file that can't be listed is unmapped
+/* Adds the file to the list in which fr_mapped_file finds a path by an address. If that fails, the file is unmapped
  * again. */
 static fr_status enter(uint8_t *bytes, size_t size, const char *path) {
     fr_status status = fr_mapped_files_enter(bytes, size, path);
@@ -102,7 +102,7 @@ fr_status fr_map_lend(fr_map *map, const void *bytes, size_t size, const char *n
     return map->path ? FR_OK : fr_fail_memory("a name", strlen(name) + 1);
 }
 
-/* Has the system read the pages. Systems before Linux 5.14 don't know MADV_POPULATE_READ; there a read of one byte of
+/* Makes the system read the pages now. Linux before 5.14 does not know MADV_POPULATE_READ; there, reading one byte of
  * each page does the same, only slower. */
 static fr_status fault_in(const fr_map *map, size_t begin, size_t end) {
     size_t page = (size_t)sysconf(_SC_PAGESIZE), first = begin - begin % page;

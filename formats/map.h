@@ -1,19 +1,19 @@
 /* Gives a file's bytes in memory, read-only.
  *
- * In: a path. Out: bytes [0, size), mapped and used as they lie in the file, or read into anonymous memory
- * (--no-mmap). Only regular files are taken. A file that shrinks while it is mapped is outside the contract: the
- * system sends SIGBUS, and fr_mapped_file says which file it is about. A file that is written to, or cut within its
- * last page, causes no signal; only fr_map_check notices. */
+ * In: a path. Out: bytes [0, size), either mapped and used directly, or read into anonymous memory (--no-mmap). Only
+ * regular files are accepted. A file that shrinks while it is mapped is outside the contract: the system sends SIGBUS,
+ * and fr_mapped_file says which file it is. If a file is written to, or shortened within its last page, there is no
+ * signal; only fr_map_check notices. */
 #ifndef FR_FORMATS_MAP_H
 #define FR_FORMATS_MAP_H
 
 #include "forerun.h"
 
 typedef struct fr_map {
-    const uint8_t *bytes; /* NULL when size is 0 */
+    const uint8_t *bytes; /* NULL if size is 0 */
     size_t size;
-    int fd;                 /* -1 when mapped: the pages are the file's own */
-    bool lent;              /* the bytes are a caller's: nothing here frees or releases them */
+    int fd;                 /* -1 if the file is mapped */
+    bool lent;              /* the bytes are a caller's, and are never freed or released here */
     uint64_t device, inode; /* identify the file */
     int64_t written;        /* time of the last write, in nanoseconds */
     char *path;             /* for error lines */
@@ -23,26 +23,26 @@ typedef struct fr_map {
  * thread that will read a range is the first to touch it. */
 fr_status fr_map_open(fr_map *map, const char *path, bool use_mmap);
 
-/* Lets a map use a caller's bytes, which must outlive it, as if they were a file's. Error lines call it `name`. */
+/* Makes a map of a caller's bytes, which must outlive it, as if they were a file's. Error lines call it `name`. */
 fr_status fr_map_lend(fr_map *map, const void *bytes, size_t size, const char *name);
 
-/* Makes bytes [begin, end) present: reads them from the file, or has the system fault mapped pages in. Ranges of
+/* Makes bytes [begin, end) present: reads them from the file, or makes the system fault in mapped pages. Ranges of
  * different calls may share a page; calls on different ranges may run in different threads. */
 fr_status fr_map_fill(const fr_map *map, size_t begin, size_t end);
 
-/* Gives the whole pages of [begin, end) back to the system. Mapped pages are read from the file again at the next
- * access; pages of a file that was read into memory are zeros until fr_map_fill. */
+/* Gives the pages that are entirely in [begin, end) back to the system. Mapped pages are read from the file again at
+ * the next access; pages of a file that was read into memory are zeros until fr_map_fill. */
 void fr_map_release(const fr_map *map, size_t begin, size_t end);
 
-/* Tells the system that reads in [begin, end) will be scattered, so that it reads only the pages of a mapped file that
- * are asked for, and none around them. */
+/* Tells the system that reads in [begin, end) will be scattered, so that it reads only the needed pages of a mapped
+ * file and none around them. */
 void fr_map_scatter(const fr_map *map, size_t begin, size_t end);
 
-/* Has the system begin to read mapped bytes, and returns at once: a thread that reads them too early waits. */
+/* Makes the system begin to read mapped bytes, and returns at once. A thread that uses them too early waits. */
 void fr_map_ahead(const uint8_t *bytes, size_t count);
 
-/* Fails with FR_INPUT if the file of a map was written to or cut since it was opened. A new file of the same name
- * doesn't count, because the mapped one still exists. Costs a system call and no memory. */
+/* Fails with FR_INPUT if the file of a map was written to or shortened since it was opened. Replacing it by a new file
+ * of the same name doesn't count, because the mapped file still exists. Costs one system call and no memory. */
 fr_status fr_map_check(const fr_map *map);
 
 void fr_map_close(fr_map *map);

@@ -1,7 +1,6 @@
-/* Collects remarks about an opened model, for instance that a head is slower than it could be.
+/* Collects notes about an opened model, for example that a head is slower than it could be.
  *
- * In: printf formats. Out: lines, in the order in which they were written. A note is dropped if no memory is left for
- * it. */
+ * In: printf formats. Out: lines, in the order in which they were written. A note is dropped if memory runs out. */
 #ifndef FR_FORMATS_NOTES_H
 #define FR_FORMATS_NOTES_H
 
@@ -15,7 +14,7 @@ typedef struct fr_notes {
 } fr_notes;
 
 void fr_notes_add(fr_notes *notes, const char *format, ...) __attribute__((format(printf, 2, 3)));
-void fr_notes_copy(fr_notes *notes, const fr_notes *from); /* copies only lines that are not there yet */
+void fr_notes_copy(fr_notes *notes, const fr_notes *from); /* copies only lines that `notes` lacks */
 void fr_notes_free(fr_notes *notes);
 
 /* Gives a line; NULL past the last one. */

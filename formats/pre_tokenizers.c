@@ -1,12 +1,12 @@
 /* The table of pre-tokenizers (pre_tokenizers.h).
  *
- * Names are llama.cpp's. Texts are cut as llama.cpp cuts them, except where a model's own tokenizer.json differs;
- * there it counts:
+ * Names are llama.cpp's. Texts are cut as in llama.cpp, except where a model's own tokenizer.json differs; then the
+ * model's file is followed:
  *
- *     gpt-4o, tekken, kimi-k2, superbpe, deepseek-coder ...    expressions that llama.cpp has to approximate
- *     qwen2, qwen35, olmo, mpt, modern-bert, command-r         texts are brought into NFC first; llama.cpp leaves them
- *     tiny_aya, cohere2moe     digits in front of a word stay together: their \d{1,3}(?=(?:\d{3})*\b) needs an end
- *     deepseek-llm             its digits are one by one; llama.cpp's \p{N}+ is the same for what tokens it has
+ *     gpt-4o, tekken, kimi-k2, superbpe, deepseek-coder ...    expressions that llama.cpp only approximates
+ *     qwen2, qwen35, olmo, mpt, modern-bert, command-r         texts are normalized to NFC first, not so in llama.cpp
+ *     tiny_aya, cohere2moe     digits directly before a word stay together: their \d{1,3}(?=(?:\d{3})*\b) needs an end
+ *     deepseek-llm             digits are cut one by one; llama.cpp's \p{N}+ gives the same tokens with its vocabulary
  *     t5, bert                 SentencePiece's map of characters by graphemes, words of at most 100 characters
  *
  * The table also has some more names that people use: gpt2, o200k, deepseek-r1, poro, minerva. */
@@ -23,26 +23,28 @@ static fr_text text_of(const char *string) {
 
 /* ------------------------------------------------------------------------------------------------------ expressions */
 
-/* SUFFIXES are English contractions such as "'s"; BLANKS tells how the blanks after a word go together. */
+/* SUFFIXES are English contractions such as "'s". BLANKS cuts a run of blanks so that its last one goes with the next
+ * word. */
 #define SUFFIXES "(?i:'s|'t|'re|'ve|'m|'ll|'d)"
 #define BLANKS   "\\s+(?!\\S)|\\s+"
 #define LINES    "\\s*[\\r\\n]+|" BLANKS
 
 #define GPT2 "'s|'t|'re|'ve|'m|'ll|'d| ?\\p{L}+| ?\\p{N}+| ?[^\\s\\p{L}\\p{N}]+|" BLANKS
 
-/* GPT-4's expression: a word takes along one character before it. Models differ in how digits go together. */
+/* GPT-4's expression: a piece is a word with up to one other character before it. Models differ in how they cut
+ * digits. */
 #define PIECES(digits) SUFFIXES "|[^\\r\\n\\p{L}\\p{N}]?\\p{L}+|" digits "| ?[^\\s\\p{L}\\p{N}]+[\\r\\n]*|" LINES
 
-/* GPT-4o's expression: a new word may begin at a capital. `behind` matches what follows the letters and belongs to the
- * word. */
+/* GPT-4o's expression: a capital may begin a new piece. `behind` matches the characters after the letters that belong
+ * to the piece. */
 #define UPPER "[\\p{Lu}\\p{Lt}\\p{Lm}\\p{Lo}\\p{M}]"
 #define LOWER "[\\p{Ll}\\p{Lm}\\p{Lo}\\p{M}]"
 #define CASED(behind, digits)                                                                                \
     "[^\\r\\n\\p{L}\\p{N}]?" UPPER "*" LOWER "+" behind "|[^\\r\\n\\p{L}\\p{N}]?" UPPER "+" LOWER "*" behind \
     "|" digits "| ?[^\\s\\p{L}\\p{N}]+[\\r\\n/]*|" LINES
 
-/* DeepSeek's expressions: Chinese and Japanese are pieces of their own, and a punctuation character takes a word
- * along. */
+/* DeepSeek's expressions: Chinese and Japanese are pieces of their own, and a punctuation character is joined to the
+ * word after it. */
 #define CHINESE  "[\xe4\xb8\x80-\xe9\xbe\xa5\xe3\x81\x80-\xe3\x82\x9f\xe3\x82\xa0-\xe3\x83\xbf]+"
 #define MARKED   "[!\"#$%&'()*+,\\-./:;<=>?@\\[\\\\\\]^_`{|}~][A-Za-z]+|[^\\r\\n\\p{L}\\p{P}\\p{S}]?[\\p{L}\\p{M}]+|"
 #define DEEPSEEK MARKED " ?[\\p{P}\\p{S}]+[\\r\\n]*|" LINES
@@ -68,8 +70,8 @@ static fr_text text_of(const char *string) {
 #define WIDE_SIGNS "!-/:-~\\x{FF01}-\\x{FF0F}\\x{FF1A}-\\x{FF5E}\\x{2018}-\\x{201F}\\x{3000}-\\x{3002}"
 #define EASTERN    "[\xe4\xb8\x80-\xe9\xbe\xa5\xe0\xa0\x80-\xe4\xb8\x80\xea\xb0\x80-\xed\x9f\xbf]+"
 
-/* Expressions of Youtu's and Trinity's models for scripts that write no spaces, by Unicode blocks. U+8C48 is what
- * llama.cpp has in the place of U+F900. */
+/* Expressions of Youtu's and Trinity's models for scripts without spaces, by Unicode blocks. U+8C48 is what llama.cpp
+ * has where U+F900 would be expected. */
 #define YOUTU_SCRIPTS                                                                                                \
     "[\\x{AC00}-\\x{D7A3}\\x{3131}-\\x{318E}]+|"                                                                     \
     "[\\x{FF01}\\x{2026}\\x{201C}\\x{201D}\\x{2018}\\x{2019}\\x{2014}\\x{FF1A}\\x{FF1B}\\x{FF0C}\\x{3001}-\\x{303F}" \
@@ -79,11 +81,11 @@ static fr_text text_of(const char *string) {
     "\\x{2F00}-\\x{2FDF}\\x{0E40}-\\x{0EFF}\\x{1780}-\\x{17FF}\\x{1000}-\\x{109F}\\x{AA60}-\\x{AA7F}"  \
     "\\x{A9E0}-\\x{A9FF}\\x{AC00}-\\x{D7AF}\\x{1100}-\\x{11FF}]+"
 
-/* Bloom's expression: pieces end at punctuation, Arabic, Chinese and Indian too. */
+/* Bloom's expression: a piece also ends at Arabic, Chinese and Indian punctuation. */
 #define BLOOM " ?[^(\\s|.,!?\xe2\x80\xa6\xe3\x80\x82\xef\xbc\x8c\xe3\x80\x81\xe0\xa5\xa4\xdb\x94\xd8\x8c)]+"
 
-/* THREES cuts digits into threes from the right. BOUND_THREES, Cohere's, keeps the digits together if a word goes on
- * after them. Both look through each run of digits once, while the published \d{1,3}(?=(?:\d{3})*\b) would do it at
+/* THREES cuts digits into threes from the right. BOUND_THREES, Cohere's, keeps the digits together if a word follows
+ * directly. Both scan each run of digits once, while the published \d{1,3}(?=(?:\d{3})*\b) would scan it again at
  * every digit. WORD lists the characters that continue a word after a digit: Oniguruma, the reference implementation,
  * sees no \b before them. */
 #define WORD                                                                                                         \
@@ -92,8 +94,8 @@ static fr_text text_of(const char *string) {
 #define THREES(digit) "(?<!" digit ")" digit "{1,2}(?=(?:" digit "{3})*+(?!" digit "))|" digit "{3}"
 #define BOUND_THREES  "(?<!\\d)\\d++(?=" WORD ")(*SKIP)(*FAIL)|" THREES("\\d")
 
-/* THREES_ON cuts numbers where the published (?=(\d{3})+(?!\d)) does: a piece begins before each three digits and goes
- * on to the next such place, so it need not be digits only. */
+/* THREES_ON cuts numbers at the places that the published (?=(\d{3})+(?!\d)) matches: a piece begins before each group
+ * of three digits and goes on to the next such place, so it can contain other characters than digits. */
 #define HEAD      "\\d{1,2}(?=(?:\\d{3})*+(?!\\d))"
 #define THREES_ON "(?<!\\d)" HEAD "(*SKIP)(*FAIL)|\\d{3}(?:\\D++(?:" HEAD ")?)*+"
 
@@ -112,7 +114,7 @@ const char *const fr_gpt2_pieces = GPT2;
 
 /* ------------------------------------------------------------------------------------------------------------ rules */
 
-/* SentencePiece's rules for spaces: inside the tokenizer a space is U+2581. */
+/* SentencePiece writes a space as U+2581 inside the tokenizer. */
 #define LOWER_BLOCK "\xe2\x96\x81"
 
 static void space_rules(fr_tokenizer_source *source) {
@@ -138,8 +140,8 @@ static void gemma4_rules(fr_tokenizer_source *source) {
     };
 }
 
-/* Set up SentencePiece's unigram models and BERT's words. The settings that files have of their own are added in
- * tokenizer_gguf.c. */
+/* Set up SentencePiece's unigram models and BERT's words. tokenizer_gguf.c adds the settings that a file has of its
+ * own. */
 static void unigram_rules(fr_tokenizer_source *source) {
     const fr_text lower_block = text_of(LOWER_BLOCK);
     source->byte_fallback = true;
@@ -171,7 +173,7 @@ static void word_rules(fr_tokenizer_source *source) {
     };
 }
 
-/* Sets up merges inside the words between blanks; the blanks are dropped. */
+/* Sets up merges inside the words between blanks; the blanks themselves are dropped. */
 static void blank_rules(fr_tokenizer_source *source) {
     source->byte_fallback = source->loose_merges = true;
     source->pre_tokenizer = (fr_text_rules){
@@ -181,7 +183,7 @@ static void blank_rules(fr_tokenizer_source *source) {
     source->decoder = (fr_text_rules){.items = {{.kind = FR_RULE_JOIN}}, .count = 1};
 }
 
-/* Sets up the patterns that cut texts into pieces; merges then begin with the bytes of each piece. */
+/* Sets up the patterns that cut texts into pieces; merges begin with the single bytes of each piece. */
 static void byte_rules(const fr_pre_tokenizer *kind, fr_tokenizer_source *source) {
     source->byte_level = source->loose_merges = true;
     source->ignore_merges = kind->ignore_merges;
@@ -390,7 +392,7 @@ const fr_pre_tokenizer *fr_pre_tokenizer_find(fr_text model, fr_text name) {
     return of_model == 1 ? only : NULL;
 }
 
-/* True if a kind before this one, of another model, has the same name. */
+/* True if an earlier kind of the table, for another model, has the same name. */
 static bool is_repeated(size_t kind, const char *name) {
     for (size_t i = 0; i < kind; i++)
         if (has_name(&kinds[i], text_of(name))) return true;

@@ -1,7 +1,8 @@
-/* Reads the safetensors header and checks all of it before it hands on a tensor.
+/* Reads the safetensors header and checks all of it before it returns a tensor.
  *
- * In: a mapped file (layout: safetensors.h). Out: its tensors in the order of their bytes. The reader may assume that
- * every tensor's bytes lie in the file, belong to no other tensor, and are as many as its type and shape ask for. */
+ * In: a mapped file (layout: safetensors.h). Out: its tensors in the order of their bytes. The caller may rely on
+ * every tensor's bytes being inside the file, belonging to no other tensor, and being as many as its type and shape
+ * need. */
 #include "formats/safetensors.h"
 
 #include <stdlib.h>
@@ -12,17 +13,17 @@
 
 #define LENGTH_BYTES    8
 #define HEADER_MAX      ((uint64_t)100000000)
-#define NAME_LENGTH_MAX 256                   /* so that an error line has room for its reason */
-#define DIM_MAX         ((json_int_t)1 << 48) /* a limit that fr_dtype_row_bytes asks for */
+#define NAME_LENGTH_MAX 256                   /* leaves room for the reason in an error line */
+#define DIM_MAX         ((json_int_t)1 << 48) /* the limit of fr_dtype_row_bytes */
 
 typedef struct entry {
     fr_tensor tensor;
-    uint64_t begin, end; /* bytes after the header */
+    uint64_t begin, end; /* counted from the end of the header */
 } entry;
 
 typedef struct header {
     const fr_map *map;
-    uint64_t data_begin, data_size; /* the bytes after the header */
+    uint64_t data_begin, data_size; /* where the data begin in the file, and their bytes */
     entry *entries;
     size_t count;
 } header;
@@ -90,7 +91,7 @@ static fr_status read_span(const header *head, const json_t *json, entry *item) 
     return FR_OK;
 }
 
-/* Checks that the shape asks for exactly the bytes of the span. A size that overflows is larger than any span. */
+/* Checks that the shape needs exactly the bytes of the span. A size that overflows is larger than any span. */
 static fr_status check_size(const char *path, const fr_tensor *tensor) {
     uint64_t bytes = fr_dtype_row_bytes(tensor->type, 1);
     bool overflow = false;
@@ -110,7 +111,7 @@ static fr_status read_entry(const header *head, const char *name, const json_t *
     const char *type = json_string_value(json_object_get(json, "dtype"));
     if (!type) return fr_fail(FR_INPUT, "%s: tensor %s: dtype is not a string", path, name);
     item->tensor.type = fr_dtype_from_name(type);
-    /* a GGUF type, which this format doesn't have */
+    /* block types are GGUF's and unknown in this format */
     if (fr_dtype_block(item->tensor.type) > 1) item->tensor.type = FR_DTYPE_COUNT;
     item->tensor.type_name = type;
     FR_TRY(read_shape(path, json_object_get(json, "shape"), &item->tensor));
@@ -120,7 +121,7 @@ static fr_status read_entry(const header *head, const char *name, const json_t *
 
 static fr_status read_entries(header *head, json_t *root) {
     size_t count = json_object_size(root);
-    head->entries = calloc(count + 1, sizeof *head->entries); /* + 1 because a file without tensors is valid too */
+    head->entries = calloc(count + 1, sizeof *head->entries); /* + 1 because a file without tensors is valid */
     if (!head->entries) return fr_fail_memory(head->map->path, count * sizeof *head->entries);
     const char *name;
     json_t *value;

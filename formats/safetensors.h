@@ -4,20 +4,20 @@
  * {...}}, then the data; offsets count from the first byte after the JSON. Source: the format's description,
  * huggingface.co/docs/safetensors.
  *
- * In: one mapped file. Out: its tensors, appended to a directory. Checked: n within the file and below 100 MB, names
- * of at most 256 bytes, shapes of at most FR_DIMS_MAX dimensions of at most 2^48, whose product times the element size
- * equals the span, spans inside the file, in any order but never overlapping, no holes or bytes left over, no
- * duplicate names.
+ * In: one mapped file. Out: its tensors, appended to a directory. Checked: n is within the file and below 100 MB;
+ * names have at most 256 bytes; shapes have at most FR_DIMS_MAX dimensions of at most 2^48, and their product times
+ * the element size equals the span; spans are inside the file, in any order, without overlaps, gaps or bytes left
+ * over; no name occurs twice.
  *
- * Tensors of a type that is not read (a vision tower's F8, for instance) go to a directory of their own: they do no
- * harm unless one is asked for by name. */
+ * Tensors of an unsupported type (such as a vision tower's F8) go to a directory of their own: they matter only if one
+ * is asked for by name. */
 #ifndef FR_FORMATS_SAFETENSORS_H
 #define FR_FORMATS_SAFETENSORS_H
 
 #include "formats/map.h"
 #include "formats/tensors.h"
 
-/* Reads the header. The tensors get `file` as the number of their file. Tensors whose type is FR_DTYPE_COUNT go to
+/* Reads the header. `file` becomes the file number of the tensors. Tensors whose type is FR_DTYPE_COUNT go to
  * `unread`. */
 fr_status fr_safetensors_read(const fr_map *map, uint32_t file, fr_tensors *tensors, fr_tensors *unread);
 

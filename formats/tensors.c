@@ -11,19 +11,20 @@
 
 #define FIRST_CAPACITY ((size_t)256)
 
-/* Hashes a name: a polynomial in a secret point, modulo 2^61 - 1, so that any two names agree with a chance below
- * length / 2^60. The top bits of its product with a secret odd number then spread the result evenly over the index. */
+/* Hashes a name: a polynomial in a secret point, modulo 2^61 - 1, so that any two names have equal values with a
+ * probability below length / 2^60. Multiplying by a secret odd number and taking the top bits spreads the result
+ * evenly over the index. */
 static size_t slot_of(const fr_tensors *tensors, const char *name) {
     const uint64_t prime = ((uint64_t)1 << 61) - 1;
     uint64_t hash = 0;
     for (; *name; name++) {
         unsigned __int128 next = (unsigned __int128)hash * tensors->keys[0] + (unsigned char)*name;
-        hash = (uint64_t)(next & prime) + (uint64_t)(next >> 61); /* congruent to it, and below 2^62 */
+        hash = (uint64_t)(next & prime) + (uint64_t)(next >> 61); /* equal modulo the prime, and below 2^62 */
     }
     return (size_t)(hash * tensors->keys[1] >> (64 - __builtin_ctzll(tensors->index_size)));
 }
 
-/* Gives the slot that holds the name, or the empty one where it belongs. At least half of the index is empty. */
+/* Gives the slot that holds the name, or the empty slot where it would go. At least half of the index is empty. */
 static size_t find_slot(const fr_tensors *tensors, const char *name) {
     size_t slot = slot_of(tensors, name);
     while (tensors->index[slot] && strcmp(tensors->items[tensors->index[slot] - 1].name, name) != 0)
@@ -31,8 +32,8 @@ static size_t find_slot(const fr_tensors *tensors, const char *name) {
     return slot;
 }
 
-/* Chooses the secret keys. If the system has no randomness they stay fixed, and then only a hostile file would be
- * slow. */
+/* Chooses the secret keys. Without a random source they keep fixed values, with which a hostile file could make
+ * lookups slow but nothing worse. */
 static void choose_keys(fr_tensors *tensors) {
     uint64_t *keys = tensors->keys;
     if (getrandom(keys, sizeof tensors->keys, GRND_NONBLOCK) != (ssize_t)sizeof tensors->keys) {
@@ -43,7 +44,7 @@ static void choose_keys(fr_tensors *tensors) {
     keys[1] |= 1;
 }
 
-/* Doubles the list and the index; the index counts in 32 bits. */
+/* Doubles the list and the index; entries of the index have 32 bits. */
 static fr_status grow(fr_tensors *tensors) {
     size_t capacity = tensors->capacity ? 2 * tensors->capacity : FIRST_CAPACITY;
     if (capacity > UINT32_MAX / 2) return fr_fail(FR_INPUT, "more than %zu tensors", tensors->capacity);

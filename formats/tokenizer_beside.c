@@ -11,7 +11,7 @@
 #include "formats/checkpoint.h"
 #include "formats/json_wide.h"
 
-/* One of the files; the root is NULL if the file does not exist or is not read. */
+/* One of the files; root is NULL if the file does not exist or is not needed. */
 typedef struct beside_file {
     json_t *root;
     char *path;
@@ -23,7 +23,7 @@ typedef struct beside {
     const json_t *vocabulary; /* the vocabulary in tokenizer.json: text to id */
     json_t *special;          /* a set of the texts of special tokens */
     json_t *index;            /* text of an added token to its index in the source's list */
-    uint8_t *taken;           /* one bit per id that a token has; NULL: not built yet */
+    uint8_t *taken;           /* one bit per id that a token has; NULL: not made yet */
     size_t capacity;          /* room in the source's list of added tokens */
 } beside;
 
@@ -61,7 +61,7 @@ static fr_status read_files(beside *b, const char *folder) {
 
 /* ----------------------------------------------------------------------------------------------------- named tokens */
 
-/* Reads a token given as a text or as an added token, {"content": text, ...}; NULL if there is none. */
+/* Reads a token that is given as a text or as an added token, {"content": text, ...}; NULL if there is none. */
 static fr_status read_token(const json_t *value, const char *key, const char *where, const json_t **text) {
     *text = json_is_object(value) ? json_object_get(value, "content") : json_is_null(value) ? NULL : value;
     bool none = !*text && !json_is_object(value);
@@ -88,7 +88,7 @@ static bool is_name(const char *key) {
     return length > 6 && strcmp(key + length - 6, "_token") == 0;
 }
 
-/* Reads further special tokens. In an array they have no names of their own; in an object each key is a name. */
+/* Reads further special tokens. In an array they have no names; in an object each key is a name. */
 static fr_status read_list(beside *b, const beside_file *file, const char *key) {
     json_t *list = json_object_get(file->root, key), *value;
     const json_t *text;
@@ -112,8 +112,8 @@ static bool is_own_name(const char *key) {
     return is_name(key);
 }
 
-/* Reads "image_token" and any other name that a model has of its own; "add_bos_token" is no text and is left out. If
- * both files name a token, the first one counts. */
+/* Reads "image_token" and any other names of tokens that only this model has. "add_bos_token" is not a text and is
+ * left out. If both files name a token, the first file counts. */
 static fr_status read_own_names(beside *b, const beside_file *file) {
     const char *key;
     json_t *value;
@@ -165,7 +165,7 @@ static bool take(beside *b, int32_t id) {
     return was;
 }
 
-/* Tells if another token has the id already, and marks the id as taken. */
+/* Marks an id as taken; *was tells if another token already had it. */
 static fr_status take_id(beside *b, int32_t id, bool *was) {
     const fr_tokenizer_source *source = b->source;
     if (!b->taken) {
@@ -192,8 +192,8 @@ static fr_status append(beside *b, const fr_added_entry *entry) {
     return FR_OK;
 }
 
-/* Adds an added token. One that tokenizer.json has keeps its id and gets these flags; a new one keeps its own id, if
- * no other token has it. */
+/* Adds an added token. If tokenizer.json has it, it keeps its id there and gets these flags. A new one gets the id
+ * given here, unless another token has it. */
 static fr_status add(beside *b, fr_added_entry entry) {
     const json_t *place = json_object_get(b->index, entry.text.bytes);
     const json_t *known = json_object_get(b->vocabulary, entry.text.bytes);
@@ -218,7 +218,7 @@ static fr_status add(beside *b, fr_added_entry entry) {
     return FR_OK;
 }
 
-/* Reads a key "ID" of digits only. */
+/* Reads the key of added_tokens_decoder, which must be digits only. */
 static bool read_key(const char *key, int32_t *id) {
     size_t length = strspn(key, "0123456789");
     if (length == 0 || length > 8 || key[length]) return false;
@@ -227,7 +227,7 @@ static bool read_key(const char *key, int32_t *id) {
     return value <= FR_TOKEN_ID_MAX;
 }
 
-/* Reads {"content", "special", ...}; `where` names its file in error lines. An entry without a content is left out. */
+/* Reads {"content", "special", ...}; `where` names its file in error lines. An entry without "content" is ignored. */
 static fr_status read_entry(beside *b, const json_t *item, const char *where, int32_t id) {
     const json_t *text;
     fr_added_entry entry = {.id = id};
@@ -254,7 +254,7 @@ static fr_status read_decoder(beside *b) {
     return FR_OK;
 }
 
-/* Reads added_tokens.json. It has no flags, so tokens that tokenizer.json has keep theirs. */
+/* Reads added_tokens.json. It has no flags, so tokens that tokenizer.json also has keep theirs. */
 static fr_status read_old_added(beside *b) {
     const char *text;
     json_t *value;
@@ -275,7 +275,7 @@ static fr_status add_special(beside *b) {
     json_object_foreach (b->special, text, value) {
         void *known = json_object_iter_at((json_t *)b->vocabulary, text);
         if (!known || json_object_get(b->index, text)) continue;
-        /* b->special is freed before the source, so the text is the vocabulary's */
+        /* the vocabulary's own text, because b->special is freed before the source */
         const char *kept = json_object_iter_key(known);
         FR_TRY(add(b, (fr_added_entry){.text = {kept, strlen(kept)}}));
     }
@@ -291,7 +291,7 @@ static int32_t find_token(const beside *b, fr_text text) {
     return known ? (int32_t)json_integer_value(known) : -1;
 }
 
-/* Applies the flag `key`, which tells if this token is among the ids before or after each text. */
+/* Applies the flag `key`, which says whether this token is put before, or after, each text. */
 static fr_status heed_flag(const beside *b, const char *key, fr_text token, int32_t *ids, size_t *count, bool before) {
     const json_t *flag = json_object_get(b->config.root, key);
     int32_t id = token.bytes ? find_token(b, token) : -1;

@@ -2,8 +2,8 @@
  *
  * In: a folder's
  *
- *   tokenizer_config.json    {"bos_token": text or {"content": text}, and so eos, unk, sep, pad, cls and mask_token,
- *                             "image_token", or any other "..._token" that is a text, likewise,
+ *   tokenizer_config.json    {"bos_token": text or {"content": text}, likewise eos, unk, sep, pad, cls and mask_token,
+ *                             "image_token", or any other "..._token" that is a text,
  *                             "model_specific_special_tokens": {"image_token": text, ...},
  *                             "extra_special_tokens": {"image_token": text, ...} or [text, ...],
  *                             "additional_special_tokens": [text, ...],
@@ -14,11 +14,12 @@
  *   added_tokens.json        {text: id, ...}
  *
  * The last two come from older releases: they are read if the configuration has no added_tokens_decoder or does not
- * exist. Out: named tokens; further added tokens, and other flags for known ones; the tokens around a text.
+ * exist. Out: named tokens; further added tokens, and changed flags of known ones; the tokens before and after a text.
  *
- * A flag decides if bos_token comes before texts and eos_token after them, whatever the post-processor of
- * tokenizer.json has; an absent or null flag changes nothing. llama.cpp's converter does so, and so do the classes
- * that transformers 4 has for Llama, Gemma and others. transformers 5 reads no flag beside a tokenizer.json. */
+ * "add_bos_token" and "add_eos_token" decide if bos_token comes before texts and eos_token after them, whatever the
+ * post-processor of tokenizer.json says; an absent or null flag changes nothing. llama.cpp's converter does so, and so
+ * do the classes that transformers 4 has for Llama, Gemma and others. transformers 5 ignores these flags if there is a
+ * tokenizer.json. */
 #ifndef FR_FORMATS_TOKENIZER_BESIDE_H
 #define FR_FORMATS_TOKENIZER_BESIDE_H
 
@@ -27,7 +28,7 @@
 
 #define FR_TOKENIZER_FILE_MAX ((size_t)256 << 20) /* eight times the largest published one */
 
-/* Adds what the files have to a source whose tokenizer.json has been read. */
+/* Adds the contents of these files to a source whose tokenizer.json has been read. */
 fr_status fr_tokenizer_beside_read(fr_tokenizer_source *source, const char *folder);
 
 #endif

@@ -1,6 +1,6 @@
-/* Reads the tokenizer in GGUF metadata; the header lists its keys.
+/* Reads the tokenizer in GGUF metadata; tokenizer_gguf.h lists the keys.
  *
- * In: metadata that formats/gguf.c has checked to lie in the file. Out: lists. Merges point into the file; the texts
+ * In: metadata that formats/gguf.c has found to be inside the file. Out: lists. Merges point into the file; the texts
  * of tokens are copied into one block, because each needs a NUL after it. */
 #include "formats/tokenizer_gguf.h"
 
@@ -29,7 +29,7 @@ static int shown(fr_text text) {
     return text.length < 99 ? (int)text.length : 99;
 }
 
-/* Tells if the file has one of the tokens that end a turn in files of the kind. */
+/* Tells if the file has one of the tokens that end a turn in files of this kind. */
 static fr_status has_ends(const fr_gguf *gguf, const fr_pre_tokenizer *kind, bool *has) {
     const fr_gguf_value *tokens;
     size_t at = 0;
@@ -47,8 +47,8 @@ static bool is_of(const fr_pre_tokenizer *kind, fr_text model, fr_text architect
     return false;
 }
 
-/* Chooses the kind for a file without tokenizer.ggml.pre by its architecture. The tokens must agree too, because
- * deepseek2 is two families, and models of other makers are called llama as well. */
+/* Chooses a kind by the architecture for a file without tokenizer.ggml.pre. The kind's tokens must be in the file too,
+ * because deepseek2 is two families, and models of other makers are called llama as well. */
 static fr_status assume_kind(const fr_gguf *gguf, fr_text model, const fr_pre_tokenizer **kind, fr_notes *notes) {
     for (size_t i = 0; (*kind = fr_pre_tokenizer_at(i)); i++) {
         bool has;
@@ -67,7 +67,7 @@ static fr_status assume_kind(const fr_gguf *gguf, fr_text model, const fr_pre_to
                          gguf->path, gguf->architecture);
 }
 
-/* Reports that no kind of the model has that name, and lists the names that it has. */
+/* Reports that the model has no kind of that name, and lists the names that it has. */
 static fr_status fail_pre(fr_text model, const char *format, const char *where, fr_text pre) {
     char built[256];
     fr_pre_tokenizer_list(model, built, sizeof built);
@@ -98,10 +98,10 @@ static fr_status fail_list(const fr_gguf *gguf, size_t count) {
 
 /* -------------------------------------------------------------------------------------------------------- the lists */
 
-enum { SPELLING = sizeof "[EMPTY_16777215]" }; /* bytes that a spelling may add, with the NUL after it */
+enum { SPELLING = sizeof "[EMPTY_16777215]" }; /* bytes that this spelling needs at most, including the NUL */
 
-/* Writes a token as it is published. For WordPiece llama.cpp's converter puts U+2581 before the tokens that begin
- * words and leaves those inside words plain, so this is undone. A token without a text gets the name that llama.cpp
+/* Writes a token as it is published. For WordPiece, llama.cpp's converter puts U+2581 before tokens that begin words
+ * and writes tokens inside words without "##"; this is undone. A token without a text gets the name that llama.cpp
  * gives it. */
 static fr_text spell(fr_text text, size_t id, bool of_words, char *copy) {
     if (text.length == 0) return (fr_text){copy, (size_t)snprintf(copy, SPELLING, "[EMPTY_%zu]", id)};
@@ -141,16 +141,16 @@ static fr_status read_tokens(fr_tokenizer_source *source, const fr_gguf *gguf, c
     return FR_OK;
 }
 
-/* The types of tokens in the file, and a count of those that were corrected. */
+/* The types of tokens in the file, and a count of those that are corrected. */
 typedef struct token_types {
     const fr_gguf_value *list; /* NULL: the file has no types */
     const fr_pre_tokenizer *kind;
-    size_t retyped; /* tokens of turns that the file types as ordinary ones */
+    size_t retyped; /* tokens of turns that the file gives as normal ones */
     int32_t first;
 } token_types;
 
-/* True if a token is looked for in texts before anything else. *special is set if it is a control token. Tokens that
- * are known to open or close a turn count as such, whatever their type in the file is. */
+/* True if a token is searched for in texts before they are cut into pieces. *special is set if it is a control token.
+ * Tokens that are known to open or close a turn count as control tokens, whatever type the file gives them. */
 static bool is_added(token_types *types, fr_text text, int32_t id, bool *special) {
     int32_t type = types->list ? fr_gguf_i32(types->list, (size_t)id) : NORMAL;
     fr_turn_token turn = fr_turn_token_of(text);
@@ -173,8 +173,8 @@ static void note_types(fr_tokenizer_source *source, const token_types *types) {
         shown(text), text.bytes, types->first, types->retyped);
 }
 
-/* Sets which added tokens take the blanks beside them along, because these files don't have those flags: all but three
- * of Phi-3 take the blanks after them, and the mask of XLM-RoBERTa those before it. */
+/* Sets which added tokens include the blanks beside them, because GGUF files don't have those flags: in Phi-3 all
+ * tokens but three include the blanks after them, and in XLM-RoBERTa the mask includes those before it. */
 static void set_strips(fr_added_entry *entry, const fr_gguf *gguf, const fr_pre_tokenizer *kind) {
     static const char *const exact[] = {"<s>", "<unk>", "<|endoftext|>", NULL};
     bool phi3 = kind->pieces == FR_MODEL_SCORED_BPE && strcmp(gguf->architecture, "phi3") == 0;
@@ -200,8 +200,8 @@ static fr_status read_added(fr_tokenizer_source *source, const fr_gguf *gguf, co
     return FR_OK;
 }
 
-/* Reads the merges. The first space after a merge's first byte separates the two parts, because the left part may
- * begin with a space itself. */
+/* Reads the merges. The two parts of a merge are separated by the first space after its first byte, because the left
+ * part may itself begin with a space. */
 static fr_status read_merges(fr_tokenizer_source *source, const fr_gguf *gguf) {
     const fr_gguf_value *merges;
     FR_TRY(fr_gguf_array(gguf, "tokenizer.ggml.merges", FR_GGUF_STRING, &merges));
@@ -256,7 +256,7 @@ fr_status fr_tokenizer_gguf_id(const fr_gguf *gguf, const char *key, size_t coun
     return FR_OK;
 }
 
-/* Reads an id; if the key is missing, it is the fallback for kinds that have default ids. */
+/* Reads an id. If the key is missing, kinds that have default ids use the fallback. */
 static fr_status read_id(const fr_gguf *gguf, const fr_pre_tokenizer *kind, const char *key, int32_t fallback,
                          size_t count, fr_notes *notes, int32_t *id) {
     bool unsaid = kind->ids.some && !fr_gguf_find(gguf, key);
@@ -265,8 +265,8 @@ static fr_status read_id(const fr_gguf *gguf, const fr_pre_tokenizer *kind, cons
     return FR_OK;
 }
 
-/* Makes the token that the file names as the beginning or end of texts a control token, whatever its type is, if its
- * text is one that people don't write by chance. -1: there is none. */
+/* Makes the token that the file names as bos or eos a control token, whatever its type in the file is, unless people
+ * might write its text by chance. id -1: there is no such token. */
 static void add_control(fr_tokenizer_source *source, int32_t id) {
     fr_text text = id < 0 ? (fr_text){"", 0} : source->vocabulary[id].text;
     size_t at = 0;
@@ -276,7 +276,7 @@ static void add_control(fr_tokenizer_source *source, int32_t id) {
     source->added[at].special = true;
 }
 
-/* Names tokens for templates, as a folder does. An id without a token or with a text that is not UTF-8 is left out. */
+/* Names tokens for templates, as a folder does. An id without a token, or whose text is not UTF-8, is left out. */
 static fr_status name_tokens(fr_tokenizer_source *source, const fr_gguf *gguf) {
     static const char *const keys[][2] = {{"pad_token", "tokenizer.ggml.padding_token_id"},
                                           {"sep_token", "tokenizer.ggml.seperator_token_id"},
@@ -295,8 +295,8 @@ static fr_status name_tokens(fr_tokenizer_source *source, const fr_gguf *gguf) {
     return FR_OK;
 }
 
-/* Reads the ids of single tokens and those around a text. Like llama.cpp it puts a bos before every Gemma 4 text
- * whatever the file says, because early conversions said false by mistake. */
+/* Reads the ids of single tokens and those put before and after a text. Like llama.cpp it puts a bos before every
+ * Gemma 4 text whatever the file says, because early conversions said false by mistake. */
 static fr_status read_ids(fr_tokenizer_source *source, const fr_gguf *gguf, const fr_pre_tokenizer *kind) {
     int32_t begin, end, unknown, part;
     bool add_begin, add_end;
@@ -325,17 +325,17 @@ static void put(fr_text_rules *rules, fr_text_rule rule) {
     rules->items[rules->count++] = rule;
 }
 
-/* Adds rules that remove blanks at both ends and make each run of blanks one. */
+/* Adds rules that remove blanks at both ends and reduce each run of blanks to one. */
 static void put_blanks(fr_text_rules *rules) {
     put(rules, (fr_text_rule){.kind = FR_RULE_TRIM, .left = true, .right = true});
     put(rules,
         (fr_text_rule){.kind = FR_RULE_REPLACE, .pattern = text_of(" {2,}"), .regex = true, .content = text_of(" ")});
 }
 
-/* Adds the space before each text, which is removed again from the output. llama.cpp does so for SentencePiece's texts
- * unless the file says no; for tokenizers whose pieces are bytes it does not read the key. It keeps runs of blanks in
- * SentencePiece's texts whatever the file says; here they become one blank if the file says so, as in
- * SentencePiece. */
+/* Adds the rule that puts a space before each text, and the one that removes it from the output. llama.cpp does so for
+ * SentencePiece unless the file says no; it ignores the key for tokenizers whose pieces are bytes. It always keeps
+ * runs of blanks in SentencePiece's texts; here they become one blank if the file says so, as in SentencePiece
+ * itself. */
 static fr_status read_spaces(fr_tokenizer_source *source, const fr_gguf *gguf, const fr_pre_tokenizer *kind) {
     bool adds, removes, scored = kind->pieces == FR_MODEL_SCORED_BPE;
     fr_text_rules before = {0}, *behind = &source->decoder;
@@ -366,8 +366,8 @@ static fr_status read_charsmap(fr_tokenizer_source *source, const fr_gguf *gguf)
     return FR_OK;
 }
 
-/* Sets up the pieces: if extra blanks are removed, words that each begin with U+2581; otherwise the whole text with
- * each blank as U+2581. */
+/* Sets up the pieces. If the file removes extra blanks, they are words that each begin with U+2581; otherwise the
+ * piece is the whole text with U+2581 for each blank. */
 static fr_status read_unigram(fr_tokenizer_source *source, const fr_gguf *gguf) {
     fr_text_rules *rules = &source->pre_tokenizer;
     const fr_text_rule mark = rules->items[0];
@@ -450,8 +450,8 @@ static fr_status add_end(const end_list *ends, int32_t id) {
     return FR_OK;
 }
 
-/* The tokens that hand a reply on. In vocabularies that have them (gpt-oss, Solar), "<|end|>" ends only a part of a
- * reply. */
+/* Says which tokens that end a message other than "<|end|>" a vocabulary has. If it has them (gpt-oss, Solar),
+ * "<|end|>" ends only a part of a reply, not the text. */
 typedef struct handing_on {
     bool returns, calls, flushes;
 } handing_on;
@@ -466,8 +466,8 @@ static void see(handing_on *seen, fr_text text) {
     seen->flushes |= fr_text_is(text, "<|flush|>");
 }
 
-/* True for an "</s>" that ends texts. Some vocabularies have "</s>" for struck out text, so only one that is typed as
- * a control token counts. */
+/* True for an "</s>" that ends texts. Some vocabularies have "</s>" for struck-out text, so it counts only if its type
+ * is control. */
 static bool is_typed_end(const fr_gguf_value *types, size_t id, fr_text text) {
     return types && id < types->count && fr_text_is(text, "</s>") && fr_gguf_i32(types, id) == CONTROL;
 }

@@ -1,25 +1,25 @@
-/* The tokenizer in GGUF metadata as plain data, the ids that end a text, and those that are kept out.
+/* The tokenizer in GGUF metadata as plain data, the ids that end a text, and the ids that must not be generated.
  *
- *     tokenizer.ggml.model, .pre    the kind of tokenizer, and how it cuts texts (pre_tokenizers.h); kinds that are not
- *                                   built are refused by name; without a .pre, one that fits general.architecture and
- *                                   the tokens is assumed, with a note, or the file is refused
+ *     tokenizer.ggml.model, .pre    the kind of tokenizer, and how it cuts texts (pre_tokenizers.h); unsupported kinds
+ *                                   are refused by name. Without a .pre, the kind that fits general.architecture and
+ *                                   the tokens is assumed, with a note; if none fits, the file is refused
  *     tokenizer.ggml.tokens         texts by id; no NUL in them
- *     tokenizer.ggml.token_type     2 unknown, 3 control, 4 user-defined: looked for before anything else, like the
+ *     tokenizer.ggml.token_type     2 unknown, 3 control, 4 user-defined: searched for before a text is cut, like the
  *                                   added tokens of a tokenizer.json; 1 normal, 5 unused, 6 byte. Tokens that are
- *                                   known to open or end turns (turn_tokens.h), bos and eos are looked for in any
- *                                   case; a note tells if the file types them otherwise or has no types
- *     tokenizer.ggml.merges         "left right", the first one ranks first
+ *                                   known to open or end turns (turn_tokens.h), bos and eos are always searched
+ *                                   for; a note says so if the file gives them another type or has no types
+ *     tokenizer.ggml.merges         "left right", the first one has the highest rank
  *     tokenizer.ggml.KIND_token_id  bos, eos, eot, eom, unknown, seperator (so spelled), padding, cls, mask, and
- *                                   fim_pad, fim_rep, fim_sep, which end texts too
+ *                                   fim_pad, fim_rep, fim_sep, which also end texts
  *     tokenizer.ggml.add_bos_token, .add_eos_token
  *     tokenizer.ggml.scores         of each token, in models that use scores ("llama", "t5"); else not needed
- *     tokenizer.ggml.add_space_prefix   for the models "llama" (true if it is missing) and "t5"; ignored if pieces are
- *                                   bytes, not built for others
+ *     tokenizer.ggml.add_space_prefix   for the models "llama" (true if missing) and "t5"; ignored if pieces are bytes,
+ *                                   refused for others
  *     tokenizer.ggml.remove_extra_whitespaces, .precompiled_charsmap    of SentencePiece's normalizer
  *     tokenizer.ggml.normalizer.lowercase, .strip_accents    for the models "bert" (both true if missing) and
  *                                   "whitespace"
- *     tokenizer.ggml.suppress_tokens  ids that a text must never go on with
- * Model "llama" has no merges. If its file names no ids, it has those of SentencePiece: unknown 0, bos 1, eos 2. */
+ *     tokenizer.ggml.suppress_tokens  ids that must never be generated
+ * Model "llama" has no merges. If its file gives no ids, it has those of SentencePiece: unknown 0, bos 1, eos 2. */
 #ifndef FR_FORMATS_TOKENIZER_GGUF_H
 #define FR_FORMATS_TOKENIZER_GGUF_H
 
@@ -27,30 +27,30 @@
 #include "formats/pre_tokenizers.h"
 #include "formats/tokenizer_source.h"
 
-/* True if the file carries the token strings; a drafter's file may leave them out. */
+/* True if the file has the texts of tokens; a drafter's file may leave them out. */
 bool fr_tokenizer_gguf_has(const fr_gguf *gguf);
 
 /* Reads the tokenizer of a file. The metadata must outlive the source. `pre` replaces the name of the pre-tokenizer in
  * the file; "" keeps it. A failure leaves nothing open. */
 fr_status fr_tokenizer_gguf_open(fr_tokenizer_source *source, const fr_gguf *gguf, const char *pre);
 
-/* Reads the id under a key. It is -1 if there is none, or, with a note, if it is not below `count` (some files write
- * 4294967295). */
+/* Reads the id under a key. It is -1 if the key is missing, or, with a note, if the id is not below `count` (some
+ * files have 4294967295). */
 fr_status fr_tokenizer_gguf_id(const fr_gguf *gguf, const char *key, size_t count, fr_notes *notes, int32_t *id);
 
-/* Gives the ids below `vocab` that end a text, at most `capacity`: eos, eot and eom as the file names them, and its
- * tokens that pad or separate files when code is filled in; tokens that end texts by their own text (turn_tokens.h);
- * and if the file names no eot, those that its kind of tokenizer has besides. `pre` as above. */
+/* Gives the ids below `vocab` that end a text, at most `capacity`: the file's eos, eot and eom, and its tokens that
+ * pad or separate files when code is filled in; tokens whose text says that they end a text (turn_tokens.h); and if
+ * the file has no eot, further ones that its kind of tokenizer has. `pre` as above. */
 fr_status fr_tokenizer_gguf_ends(const fr_gguf *gguf, const char *pre, size_t vocab, fr_notes *notes, int32_t *ids,
                                  size_t capacity, size_t *count);
 
-/* Gives the ids below `vocab` that the file lists as never to be generated; other numbers in the list are no token's
- * id and are left out. A list of more than `capacity` is FR_INPUT. */
+/* Gives the ids below `vocab` that the file lists as never to be generated; other numbers in the list are not ids of
+ * tokens and are left out. A list of more than `capacity` is FR_INPUT. */
 fr_status fr_tokenizer_gguf_suppressed(const fr_gguf *gguf, size_t vocab, int32_t *ids, size_t capacity, size_t *count);
 #define FR_KEY_SUPPRESSED "tokenizer.ggml.suppress_tokens"
 
-/* Finds the kind of that model whose files cut texts as the source says; NULL if there is none. `pre` is preferred to
- * others that cut alike; NULL: any of them. */
+/* Finds the kind of that model whose files cut texts as the source does; NULL if there is none. If several do, the one
+ * named `pre` is preferred; NULL: any of them. */
 const fr_pre_tokenizer *fr_tokenizer_gguf_suits(const fr_tokenizer_source *source, const char *model, const char *pre);
 
 #endif

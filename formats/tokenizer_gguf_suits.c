@@ -1,4 +1,4 @@
-/* Finds the kind of a GGUF file's tokenizer that cuts texts as a source says (tokenizer_gguf.h).
+/* Finds the kind of a GGUF file's tokenizer that cuts texts as a source does (tokenizer_gguf.h).
  *
  * In: the rules of a tokenizer.json. Out: a row of the table of kinds whose rules are the same, even if they are
  * written differently. */

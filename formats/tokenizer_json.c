@@ -1,4 +1,4 @@
-/* Reads tokenizer.json; the header shows its shape.
+/* Reads tokenizer.json; tokenizer_json.h shows its structure.
  *
  * In: JSON trees from formats/json.h. Out: lists whose texts point into these trees. */
 #include "formats/tokenizer_json.h"
@@ -64,7 +64,7 @@ static fr_status read_merges(fr_tokenizer_source *json, const json_t *merges) {
     json_t *item;
     json_array_foreach (merges, i, item) {
         const char *line = json_string_value(item);
-        /* the first line of a merges.txt; the tokenizers library drops it too */
+        /* this is the first line of a merges.txt, which the tokenizers library drops too */
         if (line && strncmp(line, "#version", 8) == 0) continue;
         if (!read_merge(item, &json->merges[json->merge_count++]))
             return fr_fail(FR_INPUT, "%s: merge %zu is neither [\"a\", \"b\"] nor \"a b\"", json->path, i);
@@ -72,7 +72,7 @@ static fr_status read_merges(fr_tokenizer_source *json, const json_t *merges) {
     return FR_OK;
 }
 
-/* Reads [["token", score], ...]; a token's id is its place in the list. */
+/* Reads [["token", score], ...]; a token's id is its index in the list. */
 static fr_status read_scored(fr_tokenizer_source *json, const json_t *list) {
     size_t count = json_array_size(list), i;
     json_t *item;
@@ -147,8 +147,8 @@ static const struct {
     {"WordLevel", FR_MODEL_WORD_LEVEL, read_words},
 };
 
-/* Guesses the type that old files leave out: the first kind whose members are all there, as the tokenizers library
- * does. */
+/* Guesses the type if it is missing, as in old files. As in the tokenizers library, it is the first type whose members
+ * are all there. */
 static const char *guess_type(const json_t *model) {
     if (json_is_array(json_object_get(model, "vocab"))) return "Unigram";
     if (json_object_get(model, "merges")) return "BPE";
@@ -188,8 +188,9 @@ static bool is_same(const fr_added_entry *a, const fr_added_entry *b) {
            a->single_word == b->single_word && a->normalized == b->normalized;
 }
 
-/* Reads the list of added tokens. A repeated one counts once, as in the tokenizers library; one repeated with other
- * flags stays, and the tokenizer refuses it. `places` gets the place of each text in the list. */
+/* Reads the list of added tokens. A token that is repeated exactly is added once, as in the tokenizers library; one
+ * that is repeated with other flags is added again, and the tokenizer refuses it. `places` gets the index of each text
+ * in the list. */
 static fr_status read_added_list(fr_tokenizer_source *json, const json_t *list, json_t *places) {
     size_t i;
     json_t *item;

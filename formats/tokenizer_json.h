@@ -1,7 +1,7 @@
 /* Reads tokenizer.json, and the files beside it, as plain data.
  *
- * In: a folder with tokenizer.json as Hugging Face publishes it. Out: what it says, and the files beside it
- * (tokenizer_beside.h). Kinds of model, of normalizer and so on that forerun does not implement are refused by name.
+ * In: a folder with tokenizer.json as Hugging Face publishes it. Out: the contents of it and of the files beside it
+ * (tokenizer_beside.h). Types of models, normalizers and so on that forerun does not implement are refused by name.
  *
  *   {"added_tokens":   [{"id", "content", "special", "lstrip", "rstrip", "single_word", "normalized"}, ...],
  *    "normalizer":     null, or a rule: {"type": "Replace", ...}, or {"type": "Sequence", "normalizers": [rule, ...]}
@@ -15,7 +15,7 @@
 #include "formats/json.h"
 #include "formats/tokenizer_source.h"
 
-/* A failure leaves nothing open. */
+/* Reads the folder. A failure leaves nothing open. */
 fr_status fr_tokenizer_json_open(fr_tokenizer_source *source, const char *folder);
 
 #endif

@@ -1,6 +1,6 @@
-/* Declares the readers of a tokenizer.json's stages, a file each.
+/* Declares the readers of a tokenizer.json's stages, one file each.
  *
- * In: the JSON of a source's root. Out: the same source with what the stage says. */
+ * In: the JSON of a source's root. Out: the same source with the stage added. */
 #ifndef FR_FORMATS_TOKENIZER_JSON_PARTS_H
 #define FR_FORMATS_TOKENIZER_JSON_PARTS_H
 
@@ -8,7 +8,7 @@
 #include "formats/tokenizer_source.h"
 
 /* Reads the members "normalizer", "pre_tokenizer" and "decoder" of a source's root (tokenizer_json_rules.c). The model
- * must have been read before. */
+ * must have been read already. */
 fr_status fr_tokenizer_json_rules(fr_tokenizer_source *source);
 
 /* Reads "post_processor" (tokenizer_json_processor.c). */

@@ -22,8 +22,8 @@ static fr_status add_id(const json_t *value, const char *where, fr_text name, si
     return FR_OK;
 }
 
-/* Adds ids around the text. A later processor of a sequence sees the result of the ones before it, so its ids are
- * farther from the text. */
+/* Adds ids before and after the text. A later processor of a sequence gets the result of the earlier ones, so its ids
+ * are farther from the text. */
 static fr_status add_around(fr_tokenizer_source *source, const side *before, const side *behind) {
     size_t prefix = source->prefix_count + before->count, suffix = source->suffix_count + behind->count;
     if (prefix > FR_TEMPLATE_IDS_MAX || suffix > FR_TEMPLATE_IDS_MAX)
@@ -88,7 +88,7 @@ static fr_status read_around(fr_tokenizer_source *source, const json_t *processo
     return add_around(source, &before, &behind);
 }
 
-/* Reads one processor. ByteLevel only changes the offsets of tokens in the text and adds no ids. */
+/* Reads one processor. A ByteLevel adds no ids; it only changes the offsets of tokens in the text. */
 static fr_status read_processor(fr_tokenizer_source *source, const json_t *processor) {
     json_t *sequence, *item;
     fr_text type;

@@ -1,8 +1,8 @@
-/* Reads the stages of a tokenizer.json that are made of rules: normalizer, pre_tokenizer and decoder.
+/* Reads the stages of a tokenizer.json that consist of rules: normalizer, pre_tokenizer and decoder.
  *
- * In: JSON objects {"type": ..., members}, and "Sequence" of them. Out: each stage's rules in one flat list, of the
- * few kinds that there are (tokenizer_source.h). A type that does several things at once becomes several rules. A type
- * or a setting that no rule can express is refused by name. */
+ * In: JSON objects {"type": ..., members}, and a "Sequence" of them. Out: each stage's rules in one flat list, each of
+ * one of the few kinds in tokenizer_source.h. A type that does several things at once becomes several rules. A type or
+ * a setting that no rule can express is refused by name. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -23,8 +23,8 @@ typedef struct stage {
 
 typedef struct rule_type {
     const char *name;
-    fr_rule_kind kind;                               /* the one rule of a type without members */
-    fr_status (*read)(stage *s, const json_t *json); /* adds the rules of a type with members; else NULL */
+    fr_rule_kind kind;                               /* for a type without members: its only rule */
+    fr_status (*read)(stage *s, const json_t *json); /* for a type with members: adds its rules; else NULL */
 } rule_type;
 
 static fr_text text_of(const char *string) {
@@ -120,7 +120,7 @@ static fr_status read_bert_normalizer(stage *s, const json_t *json) {
     return lowers ? add_kind(s, FR_RULE_LOWERCASE) : FR_OK;
 }
 
-/* Reads the map of characters; the source keeps its bytes. */
+/* Reads the map of characters; the source owns its bytes. */
 static fr_status read_precompiled(stage *s, const json_t *json) {
     fr_text text;
     size_t size;
@@ -160,7 +160,7 @@ static fr_status read_split(stage *s, const json_t *json) {
     return add_rule(s, rule);
 }
 
-/* Splits off runs of digits, or each digit. */
+/* Splits off runs of digits, or single digits. */
 static fr_status read_digits(stage *s, const json_t *json) {
     bool each;
     FR_TRY(fr_json_bool(json, "individual_digits", false, s->where, &each));
@@ -178,7 +178,7 @@ static fr_status read_whitespace_split(stage *s, const json_t *json) {
     return add_split(s, FR_CHARACTERS_SPACE, FR_SPLIT_REMOVED);
 }
 
-/* Splits into runs of word characters, and runs of characters that are neither these nor white space. */
+/* Splits into runs of word characters and runs of other characters that are not white space. */
 static fr_status read_whitespace(stage *s, const json_t *json) {
     FR_TRY(read_whitespace_split(s, json));
     return add_split(s, FR_CHARACTERS_WORD, FR_SPLIT_CONTIGUOUS);
@@ -213,7 +213,7 @@ static fr_status read_scheme(stage *s, const json_t *json, prepend_scheme *schem
         for (*scheme = 0; *scheme < SCHEMES && !fr_text_is(name, names[*scheme]);) ++*scheme;
     if (*scheme == SCHEMES)
         return fr_fail(FR_INPUT, "%s: \"prepend_scheme\": \"%s\" is not known", s->where, name.bytes);
-    FR_TRY(fr_json_bool(json, "add_prefix_space", true, s->where, &adds)); /* older files have this */
+    FR_TRY(fr_json_bool(json, "add_prefix_space", true, s->where, &adds)); /* older files have it here */
     if (!adds && name.bytes && *scheme != NEVER)
         return fr_fail(FR_INPUT, "%s: add_prefix_space does not go with prepend_scheme", s->where);
     if (!adds) *scheme = NEVER;
@@ -261,8 +261,8 @@ static const rule_type pre_tokenizers[] = {
     {NULL, 0, NULL},
 };
 
-/* Lets BPE work on bytes if the last rule turns bytes into characters and no other rule does: then it need not look at
- * the characters that stand for them. */
+/* Lets BPE work on bytes if the last rule turns bytes into characters and no other rule does. BPE then does not need
+ * the characters that stand for the bytes. */
 static void take_bytes(fr_tokenizer_source *source) {
     fr_text_rules *rules = &source->pre_tokenizer;
     bool last = rules->count > 0 && rules->items[rules->count - 1].kind == FR_RULE_BYTE_CHARACTERS;
@@ -331,7 +331,7 @@ static const rule_type decoders[] = {
 
 /* ----------------------------------------------------------------------------------------------------------- stages */
 
-/* Reads one rule, or a sequence of them. Its depth is limited because that of the JSON is. */
+/* Reads one rule, or a sequence of them. The limit on the depth of JSON also limits this recursion. */
 static fr_status read_rule(stage *s, const json_t *json) {
     fr_text name;
     if (!json_is_object(json)) return fr_fail(FR_INPUT, "%s: a \"%s\" is not an object", s->where, s->key);

@@ -1,9 +1,9 @@
 /* Describes a tokenizer as plain data, whatever file it came from.
  *
- * In: tokenizer.json (tokenizer_json.h) or GGUF metadata (tokenizer_gguf.h). Out: lists of what the file says, in its
+ * In: tokenizer.json (tokenizer_json.h) or GGUF metadata (tokenizer_gguf.h). Out: the lists in the file, in their
  * order, each value of the right type and range. The code that builds a tokenizer checks that tokens, merges and ids
- * fit together. Texts of tokens and rules are NUL-terminated and have no other NUL; for texts of merges neither
- * holds. */
+ * fit together. Texts of tokens and rules end with their only NUL; texts of merges may have NULs in them and none at
+ * the end. */
 #ifndef FR_FORMATS_TOKENIZER_SOURCE_H
 #define FR_FORMATS_TOKENIZER_SOURCE_H
 
@@ -17,12 +17,12 @@
 #define FR_TEXT_RULES_MAX   32
 #define FR_TEMPLATE_IDS_MAX 64
 
-/* The ways in which a piece of text becomes tokens. */
+/* The way in which a piece of text becomes tokens. */
 typedef enum fr_model_kind {
     FR_MODEL_BPE,        /* merges pairs by a list of merges */
-    FR_MODEL_SCORED_BPE, /* merges pairs by the scores of the merged tokens, SentencePiece's way */
+    FR_MODEL_SCORED_BPE, /* merges the pair whose result has the best score, as SentencePiece does */
     FR_MODEL_UNIGRAM,    /* chooses the tokens with the largest sum of scores */
-    FR_MODEL_WORD_PIECE, /* takes the longest token again and again */
+    FR_MODEL_WORD_PIECE, /* takes the longest token that fits, again and again */
     FR_MODEL_WORD_LEVEL  /* takes whole words only */
 } fr_model_kind;
 
@@ -35,17 +35,17 @@ typedef enum fr_rule_kind {
     FR_RULE_LOWERCASE,
     FR_RULE_DROP_MARKS,      /* drops all combining marks */
     FR_RULE_DROP_NONSPACING, /* drops combining marks of category Mn */
-    FR_RULE_NMT,             /* drops control characters, turns spaces of other kinds into one */
+    FR_RULE_NMT,             /* drops control characters, turns other kinds of spaces into a plain space */
     FR_RULE_CLEAN,           /* drops control characters and turns white space into spaces, as BERT does */
     FR_RULE_SPACE_CHINESE,   /* puts a space before and after each Chinese character */
-    FR_RULE_TRIM,            /* removes white space at the left or right end or both */
-    FR_RULE_PRECOMPILED,     /* applies SentencePiece's map of characters, in content */
+    FR_RULE_TRIM,            /* removes white space at the left or right end, or both */
+    FR_RULE_PRECOMPILED,     /* applies SentencePiece's map of characters, which is in `content` */
     /* turns bytes into the characters that stand for them (src/language/tokenizer/byte_level.h) */
     FR_RULE_BYTE_CHARACTERS,
-    FR_RULE_PREPEND, /* puts content before a text that isn't empty */
-    /* puts content before a piece that doesn't begin with it; `first`: only before the first piece */
+    FR_RULE_PREPEND, /* puts `content` before a text that isn't empty */
+    /* puts `content` before a piece that doesn't begin with it; `first`: only before the first piece */
     FR_RULE_PREFIX,
-    FR_RULE_REPLACE, /* replaces each match of the pattern by content */
+    FR_RULE_REPLACE, /* replaces each match of the pattern by `content` */
     /* rules that cut pieces */
     FR_RULE_SPLIT,
     FR_RULE_CHUNK, /* cuts after every `length` characters */
@@ -53,16 +53,16 @@ typedef enum fr_rule_kind {
     FR_RULE_BYTE_FALLBACK, /* turns <0xNN> into the byte NN */
     FR_RULE_BYTE_LEVEL,    /* turns characters into the bytes that they stand for */
     FR_RULE_FUSE,
-    /* removes content, one character, up to `start` times from the beginning and `stop` times from the end */
+    /* removes `content`, one character, up to `start` times from the beginning and `stop` times from the end */
     FR_RULE_STRIP,
     FR_RULE_METASPACE, /* turns the pattern into a space; with `first`, removes it from the first token */
-    /* removes content from the beginning of a token, or puts a space before it; the first token stays as it is */
+    /* removes `content` from the beginning of a token, else puts a space before it; leaves the first token as it is */
     FR_RULE_WORD_PIECE,
     FR_RULE_WORD_ENDS, /* turns the pattern into a space, and removes it from the last token */
     FR_RULE_JOIN       /* puts a space between tokens */
 } fr_rule_kind;
 
-/* The classes of characters that a Split finds, each character by itself. */
+/* The class of characters that a Split matches; each character is a match. */
 typedef enum fr_character_class {
     FR_CHARACTERS_OF_PATTERN, /* no class: the pattern is used */
     FR_CHARACTERS_SPACE,
@@ -71,7 +71,7 @@ typedef enum fr_character_class {
     FR_CHARACTERS_PUNCTUATION
 } fr_character_class;
 
-/* Tells what a Split makes of the matches and of the stretches between them. */
+/* Says what a Split does with the matches and with the text between them. */
 typedef enum fr_split_behavior {
     FR_SPLIT_REMOVED, /* the matches are dropped */
     FR_SPLIT_ISOLATED,
@@ -84,16 +84,16 @@ typedef struct fr_text_rule {
     fr_rule_kind kind;
     fr_text content;
     fr_text pattern;
-    bool regex; /* the pattern is a regular expression; otherwise a text to find as it is, never empty */
-    bool own;   /* the expression is forerun's own and may use what files may not */
+    bool regex; /* the pattern is a regular expression; otherwise a text to be found literally, never empty */
+    bool own;   /* the expression is forerun's own, and may use syntax that files may not */
     fr_character_class characters;
     fr_split_behavior behavior;
-    bool invert; /* Split: matches and the stretches between them change places */
+    bool invert; /* Split: matches count as the text between, and the text between as matches */
     bool first, cleanup, left, right;
     size_t start, stop, length;
 } fr_text_rule;
 
-/* The rules of one stage; sequences in sequences are flattened. */
+/* The rules of one stage. Sequences inside sequences are flattened. */
 typedef struct fr_text_rules {
     fr_text_rule items[FR_TEXT_RULES_MAX];
     size_t count;
@@ -118,28 +118,29 @@ typedef struct fr_tokenizer_source {
     char *path; /* the file's path, for error lines */
     fr_vocabulary_entry *vocabulary;
     size_t vocabulary_count;
-    fr_merge_entry *merges; /* the first one ranks first */
+    fr_merge_entry *merges; /* the first one has the highest rank */
     size_t merge_count;
     fr_model_kind model;
-    double *scores; /* the scores of the vocabulary's entries, never NaN, in models that use them; else NULL */
+    double *scores; /* one for each entry of the vocabulary, never NaN, in models that use scores; else NULL */
     fr_added_entry *added;
     size_t added_count;
-    fr_text unknown;    /* bytes NULL: there is no unk_token */
+    fr_text unknown;    /* bytes NULL: the file has no unk_token */
     fr_text begin, end; /* bos_token and eos_token, for chat templates; bytes NULL: none */
     bool fuse_unknown, byte_fallback, ignore_merges;
-    /* beginning of tokens inside words, and end of tokens at a word's end; bytes NULL: none */
+    /* begins the tokens inside words; ends the tokens at a word's end; bytes NULL: none */
     fr_text inside_prefix, end_suffix;
-    size_t max_word_characters; /* WordPiece: a longer word is unknown */
-    bool byte_level;            /* pieces are bytes, and tokens are written with a character for each */
+    size_t max_word_characters; /* WordPiece: a longer word becomes the unknown token */
+    bool byte_level;            /* pieces are bytes, and the file writes tokens with one character for each byte */
     /* a merge whose parts or result are not in the vocabulary is skipped, as in llama.cpp */
     bool loose_merges;
     fr_text_rules normalizer, pre_tokenizer, decoder;
     int32_t prefix[FR_TEMPLATE_IDS_MAX], suffix[FR_TEMPLATE_IDS_MAX]; /* ids that the post-processor adds */
     size_t prefix_count, suffix_count;
-    fr_notes notes;        /* assumptions that were made, and entries of the file that were left out */
-    json_t *named;         /* texts of special tokens by their names in templates, "pad_token"; NULL: none */
-    const json_t *config;  /* tokenizer_config.json; NULL: there is none */
-    json_t *root, *beside; /* the JSON trees and the bytes that the texts above point into */
+    fr_notes notes;        /* assumptions made, and entries of the file that were left out */
+    json_t *named;         /* texts of special tokens by the names that templates use, such as "pad_token"; NULL:
+                            * none */
+    const json_t *config;  /* tokenizer_config.json; NULL: the folder has none */
+    json_t *root, *beside; /* own the JSON and the bytes that the texts above point into */
     char *texts, *charsmap;
 } fr_tokenizer_source;
 

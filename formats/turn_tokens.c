@@ -1,7 +1,7 @@
-/* Recognises the tokens of turns (turn_tokens.h). */
+/* Recognises the special tokens of conversation turns (turn_tokens.h). */
 #include "formats/turn_tokens.h"
 
-/* FULLWIDTH VERTICAL LINE and LOWER ONE EIGHTH BLOCK, which DeepSeek's tokens have in their texts. */
+/* FULLWIDTH VERTICAL LINE and LOWER ONE EIGHTH BLOCK, which occur in the texts of DeepSeek's tokens. */
 #define BAR   "\xef\xbd\x9c"
 #define BLANK "\xe2\x96\x81"
 
@@ -194,8 +194,8 @@ static bool is_one_of(fr_text text, const char *const *words, size_t count) {
     return false;
 }
 
-/* Looks at the first byte before anything else, because vocabularies have hundreds of thousands of texts that begin
- * with another one. */
+/* Looks at the first byte before anything else, because vocabularies have hundreds of thousands of texts, most of
+ * which begin with another byte. */
 fr_turn_token fr_turn_token_of(fr_text text) {
     if (text.length < 4 || !strchr("<[]_", text.bytes[0])) return FR_TURN_NONE;
     if (is_one_of(text, control, sizeof control / sizeof *control)) return FR_TURN_CONTROL;
@@ -212,8 +212,8 @@ static bool is_between(fr_text text, const char *open, const char *close) {
            memcmp(text.bytes + text.length - behind, close, behind) == 0 && !memchr(text.bytes, ' ', text.length);
 }
 
-/* True for a text with a bar on one side only. It must have a single word of letters inside, because programs have
- * operators made of these signs. */
+/* True for a text with a bar on one side only, such as <|so>. It must have a single word of letters inside, because
+ * programming languages have operators made of these signs. */
 static bool is_word_between(fr_text text, const char *open, const char *close) {
     if (!is_between(text, open, close)) return false;
     for (size_t i = strlen(open); i < text.length - strlen(close); i++) {

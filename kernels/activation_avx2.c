@@ -1,4 +1,4 @@
-/* exp, tanh and what is made of them. Contracts fr_exp_fn, fr_tanh_fn, fr_gelu_mul_fn, fr_silu_mul_fn,
+/* exp, tanh and the activations computed with them. Contracts fr_exp_fn, fr_tanh_fn, fr_gelu_mul_fn, fr_silu_mul_fn,
  * fr_clamped_swiglu_fn, fr_sigmoid_mul_fn and fr_softcap_fn in kernels.h. */
 #include "kernels/simd_avx2.h"
 
@@ -31,7 +31,7 @@ FR_INLINE __m256 silu_mul(__m256 a, __m256 b, __m256 factor) {
     return _mm256_mul_ps(sigmoid8(a, a), b);
 }
 
-/* A NaN passes: where one of the arguments is, a minimum is the second. */
+/* A NaN passes through, because min and max return their second argument if either is NaN. */
 FR_INLINE __m256 clamped_swiglu(__m256 a, __m256 b, __m256 factor) {
     __m256 one = _mm256_set1_ps(1.0f), least = _mm256_sub_ps(_mm256_setzero_ps(), factor);
     __m256 gate = _mm256_min_ps(factor, a), up = _mm256_max_ps(least, _mm256_min_ps(factor, b));

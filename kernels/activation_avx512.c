@@ -1,4 +1,4 @@
-/* exp, tanh and what is made of them. Contracts fr_exp_fn, fr_tanh_fn, fr_gelu_mul_fn, fr_silu_mul_fn,
+/* exp, tanh and the activations computed with them. Contracts fr_exp_fn, fr_tanh_fn, fr_gelu_mul_fn, fr_silu_mul_fn,
  * fr_clamped_swiglu_fn, fr_sigmoid_mul_fn and fr_softcap_fn in kernels.h. */
 #include "kernels/simd_avx512.h"
 
@@ -31,7 +31,7 @@ FR_INLINE __m512 silu_mul(__m512 a, __m512 b, __m512 factor) {
     return _mm512_mul_ps(sigmoid16(a, a), b);
 }
 
-/* A NaN passes: where one of the arguments is, a minimum is the second. */
+/* A NaN passes through, because min and max return their second argument if either is NaN. */
 FR_INLINE __m512 clamped_swiglu(__m512 a, __m512 b, __m512 factor) {
     __m512 one = _mm512_set1_ps(1.0f), least = _mm512_sub_ps(_mm512_setzero_ps(), factor);
     __m512 gate = _mm512_min_ps(factor, a), up = _mm512_max_ps(least, _mm512_min_ps(factor, b));

@@ -1,4 +1,4 @@
-/* exp, tanh and what is made of them. Contracts fr_exp_fn, fr_tanh_fn, fr_gelu_mul_fn, fr_silu_mul_fn,
+/* exp, tanh and the activations computed with them. Contracts fr_exp_fn, fr_tanh_fn, fr_gelu_mul_fn, fr_silu_mul_fn,
  * fr_clamped_swiglu_fn, fr_sigmoid_mul_fn and fr_softcap_fn in kernels.h. */
 #include "kernels/simd_neon.h"
 
@@ -33,7 +33,7 @@ FR_INLINE float32x4_t silu_mul(float32x4_t a, float32x4_t b, float32x4_t factor)
 
 FR_INLINE float32x4_t clamped_swiglu(float32x4_t a, float32x4_t b, float32x4_t factor) {
     float32x4_t least = vnegq_f32(factor), gate = vbslq_f32(vcgtq_f32(a, factor), factor, a);
-    float32x4_t up = vbslq_f32(vcgtq_f32(b, factor), factor, b); /* vminq_f32 would order zeros by their signs */
+    float32x4_t up = vbslq_f32(vcgtq_f32(b, factor), factor, b); /* not vminq_f32, which orders -0 before +0 */
     up = vbslq_f32(vcltq_f32(up, least), least, up);
     float32x4_t grown = vmulq_f32(vdupq_n_f32(FR_SWIGLU_ALPHA), gate);
     return vmulq_f32(sigmoid4(gate, grown), vaddq_f32(up, vdupq_n_f32(1.0f)));

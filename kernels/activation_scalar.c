@@ -1,4 +1,4 @@
-/* exp, tanh and what is made of them: the definition. Contracts fr_exp_fn, fr_tanh_fn, fr_gelu_mul_fn,
+/* exp, tanh and the activations computed with them: the definition. Contracts fr_exp_fn, fr_tanh_fn, fr_gelu_mul_fn,
  * fr_gelu_erf_fn, fr_silu_mul_fn, fr_clamped_swiglu_fn, fr_sigmoid_mul_fn and fr_softcap_fn in kernels.h. */
 #include "kernels/scalar.h"
 
@@ -23,7 +23,7 @@ void FR_SCALAR(gelu_mul)(float *y, const float *gate, const float *up, size_t n)
     for (size_t i = 0; i < n; i++) y[i] = gelu(gate[i]) * up[i];
 }
 
-/* The normal distribution's part below -w. */
+/* Returns the probability that a standard normal variable is below -w. */
 static inline float tail(float w) {
     float t = 1.0f / fmaf(FR_TAIL_STEP, w, 1.0f), sum = FR_TAIL_T7;
     sum = fmaf(sum, t, FR_TAIL_T6);

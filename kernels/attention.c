@@ -1,12 +1,13 @@
 /* The walk of SIMD flash attention through the cache: see attention.h.
  *
- * Blocks of 64 positions are the outer loop, so that K and V come from memory once for all queries. Within a block,
- * eight positions of K stay in the L1 cache while every query takes its scores of them, four at a time; then each
- * query's weights are made; then a strip of V's columns stays there while every query adds them up, in registers over
- * the 64 positions. What an instruction set does not multiply as it lies, or not for so many queries, is decoded on the
- * way, once for all, into a tile that is as small. Neighbouring queries that see the same of a block take a step
- * together, so that one load of K or V serves several sums. Memory is asked for what comes next: for V while scores are
- * taken, for the next block's K while V is added up. */
+ * Blocks of 64 positions are the outer loop, so that K and V are read from memory once for all queries. Within a
+ * block, three steps follow each other. First, eight positions of K stay in the L1 cache while every query computes
+ * its scores with them, four positions at a time. Then each query's scores become weights. Last, a strip of V's
+ * columns stays in L1 while every query adds up the 64 positions in registers. A type that the instruction set cannot
+ * multiply directly, or not fast enough for so many queries, is first decoded, once for all queries, into a tile of
+ * the same small size. Neighbouring queries that see the same positions of a block take a step together, so that one
+ * load of K or V serves several sums. Meanwhile memory is prefetched: V during the scores, the next block's K while V
+ * is added up. */
 #include "kernels/attention.h"
 
 #include "kernels/compiler.h"
@@ -18,12 +19,12 @@ typedef struct walk {
     float *tile;
     fr_attn_state *states; /* [attn->count] */
     const uint8_t *k, *v;  /* of the block's first position */
-    const uint8_t *next_k; /* of the next block's; NULL: nobody sees any of it */
-    bool asked;            /* for k, while the block before was added up */
-    uint64_t seen;         /* bit i: some query sees position i of the block */
+    const uint8_t *next_k; /* of the next block's first position; NULL: no query sees any of that block */
+    bool asked;            /* k was prefetched during the block before */
+    uint64_t seen;         /* bit i: at least one query sees position i of the block */
 } walk;
 
-/* Bits from <= i < to. */
+/* Returns a mask of bits from to to - 1. */
 static uint64_t bits(int32_t from, int32_t to) {
     return from < to ? UINT64_MAX >> (FR_ATTN_BLOCK - (to - from)) << from : 0;
 }
@@ -32,8 +33,8 @@ static bool alike(const fr_attn_state *a, const fr_attn_state *b) {
     return a->from == b->from && a->to == b->to && a->first == b->first;
 }
 
-/* Groups neighbouring queries that see the same positions, so that each step serves a whole group; the groups are as
- * even as they can be. */
+/* Groups neighbouring queries that see the same positions, so that each step serves a whole group. Groups are made as
+ * equal in size as possible. */
 static void group_queries(const walk *w) {
     size_t most = w->steps->together;
     for (size_t j = 0, end; j < w->attn->count; j = end) {
@@ -72,8 +73,8 @@ static bool as_it_lies(const walk *w, fr_dtype type) {
     return !w->steps->decode[type] || w->attn->count <= w->steps->undecoded[type];
 }
 
-/* Columns [d, d + width) of positions [from, from + count) of the block: where they lie, or decoded into the tile.
- * Positions that nobody sees stay unread. */
+/* Returns columns [d, d + width) of positions [from, from + count) of the block, either in the cache itself or decoded
+ * into the tile. Positions that no query sees are not read. */
 static fr_attn_rows rows_of(const walk *w, fr_dtype type, const uint8_t *block, size_t stride, int32_t from,
                             int32_t count, size_t d, size_t width) {
     const uint8_t *data = block + (size_t)from * stride + fr_dtype_row_bytes(type, d);
@@ -84,15 +85,16 @@ static fr_attn_rows rows_of(const walk *w, fr_dtype type, const uint8_t *block, 
     return (fr_attn_rows){FR_F32, w->tile, width * sizeof(float)};
 }
 
-/* Parts [begin, end) of so many of `bytes` bytes that will be needed: a share for each step. */
+/* Returns the bytes to prefetch during steps [begin, end) if `bytes` bytes are spread over `parts` steps. */
 static fr_attn_ahead part_of(const uint8_t *from, size_t bytes, size_t begin, size_t end, size_t parts) {
     size_t at = (bytes * begin / parts + 63) / 64 * 64;
     return (fr_attn_ahead){from + at, from + bytes * end / parts};
 }
 
-/* Reads a line after the other of the K that is seen. Processors stream what is read in order: from memory this and the
- * scores behind it are 2.5 times as fast as scores that find nothing in the caches (Zen 5), and asking ahead without
- * reading doesn't set it going. Many queries compute for longer than what they ask for is on its way. */
+/* Reads one value of each line of the K that is visible, in order, which makes the processor's prefetchers stream it.
+ * From memory, this and the scores after it are 2.5 times as fast as scores that miss the caches (Zen 5); prefetch
+ * hints do not start such a stream. With many queries, computing takes longer than the prefetched lines need to
+ * arrive, so this is not needed. */
 static void stream_keys(const walk *w) {
     const fr_attn *attn = w->attn;
     size_t row_bytes = fr_dtype_row_bytes(attn->k_type, attn->head_dim);
@@ -103,8 +105,8 @@ static void stream_keys(const walk *w) {
     }
 }
 
-/* Scores of the j-th query and those together with it for the tile of K that begins with position `first`. Meanwhile V
- * is asked for, where it isn't the beginning of K. */
+/* Computes the scores of the j-th query and of those grouped with it, for the tile of K that begins with position
+ * `first`. Meanwhile V is prefetched, unless it is the beginning of K. */
 static void score_tile(const walk *w, size_t j, fr_attn_rows k, int32_t first) {
     const fr_attn *attn = w->attn;
     fr_attn_state *state = &w->states[j];
@@ -128,7 +130,7 @@ static void score_block(const walk *w) {
     }
 }
 
-/* All outputs; meanwhile the next block's K is asked for. */
+/* Adds the block to all outputs; meanwhile the next block's K is prefetched. */
 static void add_block(const walk *w) {
     const fr_attn *attn = w->attn;
     size_t n = attn->value_dim, bytes = FR_ATTN_BLOCK * attn->k_stride, asked = 0, end;
@@ -145,7 +147,7 @@ static void add_block(const walk *w) {
     }
 }
 
-/* The block's partial result: its m and l behind its o, the next one's place behind both. */
+/* Stores the block's partial result, m and l after o, and moves `out` on to where the next block's result goes. */
 static void store_partial(const walk *w) {
     const fr_attn *attn = w->attn;
     for (size_t j = 0; j < attn->count; j++) {

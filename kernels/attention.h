@@ -1,5 +1,5 @@
-/* Flash attention of one KV head as every SIMD instruction set runs it: the walk that they share (attention.c), and the
- * steps that each of them brings.
+/* Flash attention of one KV head as every SIMD instruction set runs it: the walk that they share (attention.c), and
+ * the steps that each of them implements.
  *
  * In: fr_attn. Out: the queries' outputs, as kernels.h defines them. The scratch holds a tile, then a state for each
  * query. */
@@ -13,7 +13,7 @@
 
 enum {
     FR_ATTN_BLOCK = 64, /* positions */
-    FR_ATTN_SCORES = 4, /* positions whose scores a query takes in one step */
+    FR_ATTN_SCORES = 4, /* positions for which a step computes a query's scores */
     FR_ATTN_TILE = 8,   /* positions of K that are decoded at a time */
     FR_ATTN_STRIP = 64  /* columns of V in one step, at most */
 };
@@ -23,64 +23,69 @@ typedef struct fr_attn_state {
     alignas(64) const float *q;
     float *out;
     float m, l;
-    float a, b;                   /* how this block joins: o = fma(o, a, o_b * b), or o_b where it is the first */
+    float a, b;                   /* joins this block: o = fma(o, a, o_b * b); if it is the first block, o = o_b */
     int32_t from, to;             /* positions of this block that the query sees, from <= i < to */
-    bool first;                   /* nothing was seen before this block */
-    uint32_t together;            /* queries from this one on that take a step together, where it is their first */
-    float weights[FR_ATTN_BLOCK]; /* scores, then e, of this block */
+    bool first;                   /* no block before this one had a position that the query sees */
+    uint32_t together;            /* set for the first query of a group: the number of queries that take a step
+                                   * together */
+    float weights[FR_ATTN_BLOCK]; /* scores of this block's positions, later their e */
 } fr_attn_state;
 
 _Static_assert(sizeof(fr_attn_state) == FR_ATTN_STATE * sizeof(float), "fr_attn_scratch makes room for it");
 
-/* Rows of a cache, as they lie or decoded to float32, `stride` bytes apart. */
+/* Rows of a cache, `stride` bytes apart, either in the cache itself or decoded to float32. */
 typedef struct fr_attn_rows {
     fr_dtype type;
     const void *data;
     size_t stride;
 } fr_attn_rows;
 
-/* Lines of memory that a step asks for while it computes, because they are needed soon: a few at a time, for as many as
- * a core can wait for at once are soon asked for, and whoever comes then waits too. */
+/* The cache lines that a step prefetches while it computes, because a later step needs them. Each step asks for a few
+ * lines only: a core can wait for a limited number at once, and when it has asked for that many, its own loads wait
+ * too. */
 typedef struct fr_attn_ahead {
-    const uint8_t *at, *end; /* line by line */
+    const uint8_t *at, *end; /* goes on line by line */
 } fr_attn_ahead;
 
-/* The steps of an instruction set. `count` is 1 to `together`: queries that see the same positions of the block. */
+/* The steps that an instruction set implements. `count` is 1 to `together`: queries that see the same positions of the
+ * block. */
 typedef struct fr_attn_steps {
     size_t together, strip; /* strip: a multiple of 32, at most FR_ATTN_STRIP */
 
-    /* n values of a cache as float32; n is a multiple of the type's block. NULL for types that `scores` and `add` read
-     * as they lie for any number of queries, FR_F32 among them. */
+    /* Decodes n values of the cache to float32; n is a multiple of the type's block. It is NULL for the types, FR_F32
+     * among them, that `scores` and `add` read directly for any number of queries. */
     void (*decode[FR_KV_TYPES])(float *y, const void *x, size_t n);
 
-    /* For up to so many queries in all they read a type as it lies; for more, decoding it once for all is faster. */
+    /* Up to this many queries in all, `scores` and `add` read the type directly; with more, decoding it once for all
+     * is faster. */
     size_t undecoded[FR_KV_TYPES];
 
-    /* weights[first + i] = dot(q, k row i) * scale, i < FR_ATTN_SCORES. Some of these positions are seen; one that is
-     * not takes its nearest seen neighbour's row, because its own is not to be read. */
+    /* weights[first + i] = dot(q, k row i) * scale for i < FR_ATTN_SCORES. At least one of these positions is visible.
+     * For one that is not, the row of the nearest visible one is read instead, because its own must not be read. */
     void (*scores)(fr_attn_state *states, size_t count, fr_attn_rows k, int32_t first, size_t head_dim, float scale,
                    fr_attn_ahead ahead);
 
-    /* weights from scores to e; the block's m and l join the query's; a and b. */
+    /* Turns a block's scores into e, joins the block's m and l to the query's, and sets a and b. */
     void (*weigh)(fr_attn_state *state);
 
-    /* o_b of columns [d, d + width), and how it joins o; v row i, from its column d, is position i of the block. */
+    /* Computes o_b of columns [d, d + width) and joins it to o. Row i of v is position i of the block and begins at
+     * column d. */
     void (*add)(const fr_attn_state *states, size_t count, fr_attn_rows v, size_t d, size_t width, fr_attn_ahead ahead);
 
-    fr_softcap_fn *softcap; /* of a block's scores, where there is one */
+    fr_softcap_fn *softcap; /* applied to a block's scores if there is a cap */
     fr_exp_fn *exp;
     fr_div_fn *divide;
 } fr_attn_steps;
 
-/* Attention by these steps. */
+/* Computes attention with these steps. */
 void fr_attend(const fr_attn *attn, const fr_attn_steps *steps);
 
-/* Asks for up to so many lines more. Inline always: gcc drops calls of functions that only ask. */
+/* Prefetches up to `lines` more lines. It must be inlined: gcc removes calls of a function that only prefetches. */
 FR_INLINE void fr_attn_ask(fr_attn_ahead *ahead, size_t lines) {
     for (; lines > 0 && ahead->at < ahead->end; lines--, ahead->at += 64) __builtin_prefetch(ahead->at, 0, 2);
 }
 
-/* Row i of four scores' K rows: its place, or its nearest seen neighbour's. */
+/* Returns the K row of position first + i, or of the nearest position that the query sees. */
 static inline const void *fr_attn_seen_row(const fr_attn_state *state, fr_attn_rows k, int32_t first, int32_t i) {
     int32_t at = first + i < state->from ? state->from : first + i < state->to ? first + i : state->to - 1;
     return (const uint8_t *)k.data + (size_t)(at - first) * k.stride;

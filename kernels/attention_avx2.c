@@ -1,5 +1,5 @@
 /* The steps of flash attention (attention.h) on registers of 8 floats. Up to three queries go together: 12 sums in
- * flight for each four loads of K or V, and three of q or e. */
+ * flight need four loads of K or V and three of q or e. */
 #include "kernels/attention.h"
 #include "kernels/simd_avx2.h"
 
@@ -7,7 +7,7 @@
 
 enum { TOGETHER = 3, COLUMNS = 4, STRIP = 8 * COLUMNS };
 
-/* The first `count` 16-bit values, all 8 from 8 on; zeros behind them. */
+/* Loads the first `count` 16-bit values, at most 8; the other lanes are 0. */
 FR_INLINE __m128i load_halves(const void *x, size_t count) {
     if (count >= 8) return _mm_loadu_si128(x);
     uint16_t values[8] = {0};
@@ -23,7 +23,7 @@ FR_INLINE __m256 bf16_of(__m128i halves) {
     return _mm256_castsi256_ps(_mm256_slli_epi32(_mm256_cvtepu16_epi32(halves), 16));
 }
 
-/* d of a block, in all lanes. */
+/* Returns d of a block, in all lanes. */
 FR_INLINE __m256 scale_of(const uint8_t *block) {
     uint16_t half;
     memcpy(&half, block, sizeof half);
@@ -56,7 +56,7 @@ static void decode_q4_0(float *y, const void *x, size_t n) {
     }
 }
 
-/* sum16 of four positions, from the sums of p[i] + p[i + 8]. */
+/* Finishes sum16 for four positions, from registers of p[i] + p[i + 8]. */
 FR_INLINE __m128 sum8_of_4(const __m256 *eight) {
     __m128 four[4];
     for (int i = 0; i < 4; i++)
@@ -66,7 +66,7 @@ FR_INLINE __m128 sum8_of_4(const __m256 *eight) {
     return _mm_add_ps(_mm_shuffle_ps(two_01, two_23, 0x88), _mm_shuffle_ps(two_01, two_23, 0xdd));
 }
 
-/* Values d.. of a row as it lies: the first `left`, all 8 from 8 on; zeros behind them. */
+/* Loads values of a row of the cache from index d on: `left` of them, at most 8; the other lanes are 0. */
 typedef __m256 load_fn(const void *row, size_t d, size_t left);
 
 FR_INLINE __m256 load_f32(const void *row, size_t d, size_t left) {
@@ -81,8 +81,8 @@ FR_INLINE __m256 load_bf16(const void *row, size_t d, size_t left) {
     return bf16_of(load_halves((const uint16_t *)row + d, left));
 }
 
-/* Eight of the 16 partial sums of four positions for `count` queries, a constant: those of columns d.. d + 7, d + 16 ..
- * Sums of twelve registers and what is multiplied just fit the 16 that there are. */
+/* Computes eight of the 16 partial sums of four positions for `count` queries, a constant: those of columns d to d +
+ * 7, d + 16 to d + 23, and so on. Twelve registers of sums and their operands just fit the 16 registers. */
 FR_INLINE void half_sums(load_fn *load, const fr_attn_state *states, size_t count, const void *const *rows, size_t d,
                          size_t head_dim, __m256 p[TOGETHER][FR_ATTN_SCORES], fr_attn_ahead *ahead) {
     FR_UNROLLED_FOR (size_t j = 0; j < count; j++)
@@ -138,7 +138,7 @@ static void scores(fr_attn_state *states, size_t count, fr_attn_rows k, int32_t 
     }
 }
 
-/* Takes a block's m_b and l_b into m and l, and prepares a and b for its o_b. */
+/* Merges a block's m_b and l_b into m and l, and sets the factors a and b for its o_b. */
 FR_INLINE void merge(fr_attn_state *state, float m_b, float l_b) {
     if (state->first) {
         state->m = m_b;
@@ -154,12 +154,12 @@ FR_INLINE void merge(fr_attn_state *state, float m_b, float l_b) {
     state->m = higher;
 }
 
-/* Lanes of positions i..i + 7 that are seen. */
+/* Returns the mask of those of the positions i to i + 7 that are visible. */
 FR_INLINE __m256 seen_lanes(const fr_attn_state *state, int32_t i) {
     return _mm256_andnot_ps(lane_mask(state->from - i), lane_mask(state->to - i));
 }
 
-/* A NaN score is no maximum, but its e is NaN. */
+/* A NaN score is ignored in the maximum, but its e is NaN, so the result is too. */
 static void weigh(fr_attn_state *state) {
     __m256 highest = _mm256_set1_ps(-INFINITY), p[2] = {_mm256_setzero_ps(), _mm256_setzero_ps()};
     for (int32_t i = 0; i < FR_ATTN_BLOCK; i += 8) {
@@ -179,8 +179,8 @@ static void weigh(fr_attn_state *state) {
     merge(state, m_b, sum16(p[0], p[1]));
 }
 
-/* `width` registers of columns for `count` queries, both constants: columns c.. of v, columns d.. of the queries;
- * `left` columns are left. */
+/* Adds up `width` registers of columns for `count` queries, both constants: from column c of v on, which is column d
+ * of the queries' outputs; `left` columns are left. */
 FR_INLINE void columns(load_fn *load, const fr_attn_state *states, size_t count, fr_attn_rows v, size_t c, size_t d,
                        size_t width, size_t left, fr_attn_ahead *ahead) {
     __m256 sum[TOGETHER][COLUMNS], e[TOGETHER];

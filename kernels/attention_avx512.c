@@ -1,6 +1,6 @@
 /* The steps of flash attention (attention.h) on registers of 16 floats. Up to six queries go together: 24 sums in
- * flight for four loads of K or V, and six of q or e. Converting halves takes as long as multiplying: many queries do
- * it once for all. */
+ * flight need four loads of K or V and six of q or e. Converting float16 takes as long as multiplying, so with many
+ * queries it is done once for all. */
 #include "kernels/attention.h"
 #include "kernels/simd_avx512.h"
 
@@ -11,8 +11,8 @@ enum {
     TOGETHER = 6,
     COLUMNS = 4,
     STRIP = 16 * COLUMNS,
-    UNDECODED = 8, /* queries for which halves are converted each time */
-    LINES = 2      /* asked for with each register of K and each position of V */
+    UNDECODED = 8, /* queries up to which float16 is converted for each */
+    LINES = 2      /* prefetched with each register of K and each position of V */
 };
 
 FR_INLINE __m512 f16_of(__m256i halves) {
@@ -23,7 +23,7 @@ FR_INLINE __m512 bf16_of(__m256i halves) {
     return _mm512_castsi512_ps(_mm512_slli_epi32(_mm512_cvtepu16_epi32(halves), 16));
 }
 
-/* d of a block, in all lanes. */
+/* Returns d of a block, in all lanes. */
 FR_INLINE __m512 scale_of(const uint8_t *block) {
     uint16_t half;
     memcpy(&half, block, sizeof half);
@@ -54,7 +54,7 @@ static void decode_q4_0(float *y, const void *x, size_t n) {
     }
 }
 
-/* Values d.. of a row as it lies, those that the mask has. */
+/* Loads values of a row of the cache from index d on, only those of the mask. */
 typedef __m512 load_fn(const void *row, size_t d, __mmask16 mask);
 
 FR_INLINE __m512 load_f32(const void *row, size_t d, __mmask16 mask) {
@@ -83,7 +83,7 @@ static void decode_bf16(float *y, const void *x, size_t n) {
     decode(load_bf16, y, x, n);
 }
 
-/* One register of columns for `count` queries, a constant. */
+/* Multiplies one register of columns for `count` queries, a constant. */
 FR_INLINE void score_step(load_fn *load, __m512 p[][FR_ATTN_SCORES], const fr_attn_state *states, size_t count,
                           const void *const *rows, size_t d, __mmask16 mask) {
     __m512 values[FR_ATTN_SCORES];
@@ -95,7 +95,7 @@ FR_INLINE void score_step(load_fn *load, __m512 p[][FR_ATTN_SCORES], const fr_at
     }
 }
 
-/* sum16 of the 16 registers of four queries and four positions: lanes 4 j.. are query j's. */
+/* Computes sum16 of the 16 registers of four queries and four positions: lanes 4 j to 4 j + 3 are query j's. */
 FR_INLINE __m512 sum16_of_16(__m512 p[][FR_ATTN_SCORES]) {
     __m512 four[FR_ATTN_SCORES], two[2];
     FR_UNROLLED_FOR (size_t i = 0; i < FR_ATTN_SCORES; i++) {
@@ -112,7 +112,7 @@ FR_INLINE __m512 sum16_of_16(__m512 p[][FR_ATTN_SCORES]) {
     return _mm512_add_ps(_mm512_shuffle_ps(two[0], two[1], 0x88), _mm512_shuffle_ps(two[0], two[1], 0xdd));
 }
 
-/* Whole registers are not masked: a masked load is an operation more. */
+/* Full registers are loaded without a mask, because a masked load is one operation more. */
 FR_INLINE void score(load_fn *load, fr_attn_state *states, size_t count, fr_attn_rows k, int32_t first, size_t head_dim,
                      float scale, fr_attn_ahead ahead) {
     __m512 p[TOGETHER][FR_ATTN_SCORES];
@@ -161,7 +161,7 @@ static void scores(fr_attn_state *states, size_t count, fr_attn_rows k, int32_t 
     }
 }
 
-/* Takes a block's m_b and l_b into m and l, and prepares a and b for its o_b. */
+/* Merges a block's m_b and l_b into m and l, and sets the factors a and b for its o_b. */
 FR_INLINE void merge(fr_attn_state *state, float m_b, float l_b) {
     if (state->first) {
         state->m = m_b;
@@ -177,7 +177,7 @@ FR_INLINE void merge(fr_attn_state *state, float m_b, float l_b) {
     state->m = higher;
 }
 
-/* A NaN score is no maximum, but its e is NaN. */
+/* A NaN score is ignored in the maximum, but its e is NaN, so the result is too. */
 static void weigh(fr_attn_state *state) {
     uint64_t mask = (UINT64_MAX >> (FR_ATTN_BLOCK - state->to)) & (UINT64_MAX << state->from);
     __m512 highest = _mm512_set1_ps(-INFINITY), p = _mm512_setzero_ps();
@@ -194,7 +194,8 @@ static void weigh(fr_attn_state *state) {
     merge(state, m_b, sum16(p));
 }
 
-/* `width` registers of columns for `count` queries, both constants: columns c.. of v, columns d.. of the queries. */
+/* Adds up `width` registers of columns for `count` queries, both constants: from column c of v on, which is column d
+ * of the queries' outputs. */
 FR_INLINE void columns(load_fn *load, const fr_attn_state *states, size_t count, fr_attn_rows v, size_t c, size_t d,
                        size_t width, __mmask16 mask, fr_attn_ahead *ahead) {
     __m512 sum[TOGETHER][COLUMNS], values[COLUMNS];

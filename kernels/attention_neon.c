@@ -1,5 +1,5 @@
-/* The steps of flash attention (attention.h) on registers of 4 floats, a query at a time: four positions' 16 registers
- * of partial sums, or 16 registers of columns, are in flight. */
+/* The steps of flash attention (attention.h) on registers of 4 floats, one query at a time, with 16 registers in
+ * flight: the partial sums of four positions, or sums of columns. */
 #include "kernels/attention.h"
 #include "kernels/simd_neon.h"
 
@@ -7,7 +7,7 @@
 
 enum { COLUMNS = 16, STRIP = 4 * COLUMNS };
 
-/* The first `count` 16-bit values, all 4 from 4 on; zeros behind them. */
+/* Loads the first `count` 16-bit values, at most 4; the other lanes are 0. */
 FR_INLINE uint16x4_t load_halves(const void *x, size_t count) {
     uint16_t values[4] = {0};
     memcpy(values, x, (count < 4 ? count : 4) * sizeof *values);
@@ -28,7 +28,7 @@ static void decode_bf16(float *y, const void *x, size_t n) {
     }
 }
 
-/* d of a block. */
+/* Returns d of a block. */
 FR_INLINE float scale_of(const uint8_t *block) {
     return vgetq_lane_f32(vcvt_f32_f16(vreinterpret_f16_u16(load_halves(block, 1))), 0);
 }
@@ -72,7 +72,7 @@ static void scores(fr_attn_state *states, size_t count, fr_attn_rows k, int32_t 
     vst1q_f32(s, vmulq_n_f32(vld1q_f32(s), scale));
 }
 
-/* Takes a block's m_b and l_b into m and l, and prepares a and b for its o_b. */
+/* Merges a block's m_b and l_b into m and l, and sets the factors a and b for its o_b. */
 FR_INLINE void merge(fr_attn_state *state, float m_b, float l_b) {
     if (state->first) {
         state->m = m_b;
@@ -88,13 +88,13 @@ FR_INLINE void merge(fr_attn_state *state, float m_b, float l_b) {
     state->m = higher;
 }
 
-/* Lanes of positions i..i + 3 that are seen. */
+/* Returns the mask of those of the positions i to i + 3 that are visible. */
 FR_INLINE uint32x4_t seen_lanes(const fr_attn_state *state, size_t i) {
     return vbicq_u32(lanes_below(i, (size_t)state->to), lanes_below(i, (size_t)state->from));
 }
 
-/* A NaN score is no maximum, but its e is NaN. A sum of e is never -0: adding 0 for a position that is not seen leaves
- * it as it is. */
+/* A NaN score is ignored in the maximum, but its e is NaN, so the result is too. A sum of e is never -0, so adding 0
+ * for a position that is not visible does not change it. */
 static void weigh(fr_attn_state *state) {
     float32x4_t highest = vdupq_n_f32(-INFINITY), p[4] = {{0}};
     for (size_t i = 0; i < FR_ATTN_BLOCK; i += 4) {
@@ -111,7 +111,7 @@ static void weigh(fr_attn_state *state) {
     merge(state, m_b, sum16(p));
 }
 
-/* `width` registers of columns from d on, a constant; `left` columns are left. */
+/* Adds up `width` registers of columns from d on, a constant; `left` columns are left. */
 FR_INLINE void columns(const fr_attn_state *state, const char *v, size_t stride, size_t d, size_t width, size_t left) {
     float32x4_t sum[COLUMNS] = {{0}};
     float *o = state->out + d;

@@ -3,7 +3,7 @@
 
 enum { BLOCK = 64 };
 
-/* Key and value of a position as float32, in `scratch`. */
+/* Decodes the key of a position into `scratch` as float32. */
 static const float *key_of(const fr_attn *attn, int64_t position, float *scratch) {
     const uint8_t *keys = attn->k_pages[position / BLOCK] + attn->k_at;
     fr_dtype_decode(attn->k_type, keys + (size_t)(position % BLOCK) * attn->k_stride, scratch, attn->head_dim);
@@ -16,7 +16,8 @@ static const float *value_of(const fr_attn *attn, int64_t position, float *scrat
     return scratch;
 }
 
-/* e = exp(s - m), by position in the block, of positions from..last; gives m, and l by the tree of dot. */
+/* Computes e = exp(s - m) of positions from..last, indexed by their position in the block. Gives m, and l, summed in
+ * dot's order. */
 static void block_weights(const fr_attn *attn, const float *q, int64_t from, int64_t last, float *scratch, float *e,
                           float *m, float *l) {
     float p[16] = {0};

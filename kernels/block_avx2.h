@@ -1,15 +1,17 @@
-/* Shared parts of the kernels for packed weights in registers of 8 features: unpacking, scales, the walk over a matrix.
+/* Shared parts of the kernels for packed weights in registers of 8 features: unpacking, scales, the walk over a
+ * matrix.
  *
- * In: packed tiles (quant/packed.h), quantized rows. Out: y, as fr_matmul_block_fn has it. A file of an instruction set
- * gives each format its `dot`, which adds a run of 32 columns to the chains, and takes the rest from here.
+ * In: packed tiles (quant/packed.h), quantized rows. Out: y, as fr_matmul_block_fn has it. The file of an instruction
+ * set gives each format a `dot` function, which adds a run of 32 columns to the chains; everything else is here.
  *
- * A line of a tile is two registers: features 0..7 and 8..15, 4 columns each. Both take the same broadcast of
- * activations, and up to 4 rows take the same unpacked weights: 8 integer sums, 4 registers of codes, and two or three
- * to work with. More rows take a chunk of 256 columns again, while it is in the L1 cache. Chains wait in memory in
- * between.
+ * A line of a tile is two registers: features 0..7 and 8..15, 4 columns each. Both are multiplied with the same
+ * broadcast of activations, and up to 4 rows share the same unpacked weights: that takes 8 registers of integer sums,
+ * 4 of codes, and two or three to work with. With more rows, each chunk of 256 columns is unpacked again for the next
+ * rows while it is in the L1 cache. Between two chunks, the chains are kept in memory.
  *
- * AHEAD was measured on one core of Zen 5, which reads 41 GB/s: one row at 38 to 42 GB/s for 8192 bytes, a few less for
- * 16384, 35 to 39 for 4096. Prefetching a run at a time instead of a chunk at a time is worth 5 to 15 percent. */
+ * AHEAD was measured on one core of Zen 5, which reads 41 GB/s: one row reads 38 to 42 GB/s with 8192 bytes, slightly
+ * less with 16384, and 35 to 39 with 4096. Prefetching once per run instead of once per chunk gains 5 to 15
+ * percent. */
 #ifndef FR_KERNELS_BLOCK_AVX2_H
 #define FR_KERNELS_BLOCK_AVX2_H
 
@@ -19,25 +21,25 @@
 #include "quant/packed.h"
 
 enum {
-    RUN = 32,        /* columns that are summed in integers */
-    CHUNK = 8,       /* runs: a block of 256 columns, or that many blocks of 32 */
-    HALF = 8,        /* features */
-    LINE = 64,       /* bytes */
-    STEPS = 4,       /* in which a run is unpacked */
-    ROWS = 8,        /* rows that share a walk over the weights */
-    SHARING = 4,     /* rows that share unpacked ones */
-    AHEAD = 8192,    /* bytes from weights in use to those that are prefetched */
-    GROUP = 1 << 17, /* bytes of weights that wait in the L2 cache for the next rows */
+    RUN = 32,        /* columns whose products are summed as integers */
+    CHUNK = 8,       /* runs in a chunk: one block of 256 columns, or 8 blocks of 32 */
+    HALF = 8,        /* features in a register */
+    LINE = 64,       /* bytes of 4 columns of a tile */
+    STEPS = 4,       /* steps in which a run is unpacked */
+    ROWS = 8,        /* rows that are multiplied in one walk over the weights */
+    SHARING = 4,     /* rows that share unpacked weights */
+    AHEAD = 8192,    /* distance in bytes from the weights in use to those that are prefetched */
+    GROUP = 1 << 17, /* bytes of weights that stay in the L2 cache for the next rows */
 };
 
-/* A register in which a sum stands. Without this, compilers add up the products of a whole run in a tree, and for that
- * put most of them in memory. */
+/* Keeps a sum in a register at this point. Without it, compilers rearrange the additions of a whole run into a tree,
+ * and then have to keep most of the products in memory. */
 FR_INLINE __m256i settled(__m256i sum) {
     __asm__("" : "+x"(sum));
     return sum;
 }
 
-/* One for each half of a tile. */
+/* One register for each half of a tile's features. */
 typedef struct pair {
     __m256i half[2];
 } pair;
@@ -51,7 +53,7 @@ FR_INLINE pair load_line(const uint8_t *codes, size_t line) {
     return (pair){{_mm256_loadu_si256(w), _mm256_loadu_si256(w + 1)}};
 }
 
-/* 8 bytes as 32-bit numbers. */
+/* Loads 8 bytes as 32-bit numbers. */
 FR_INLINE __m256i load_bytes(const uint8_t *bytes) {
     return _mm256_cvtepu8_epi32(_mm_loadl_epi64((const __m128i *)(const void *)bytes));
 }
@@ -65,14 +67,14 @@ FR_INLINE __m256 load_halves(const uint8_t *halves) {
  * A step of a run unpacks two groups of 4 columns, one byte a column, unsigned: groups step and step + 4 for codes that
  * share bytes, or 2 step and 2 step + 1. */
 
-/* The first group of a step of which the second is `apart` groups away. */
+/* Returns the first group of a step; the step's second group is `apart` groups after it. */
 FR_INLINE size_t group_of(size_t step, size_t apart) {
     return apart == 1 ? 2 * step : step;
 }
 
 typedef void unpack_fn(pair *first, pair *second, const uint8_t *codes, size_t step);
 
-/* Bits from bit `from` on of each byte, moved to bit `to`. */
+/* Takes the bits from bit `from` on out of each byte and moves them to bit `to`. */
 FR_INLINE __m256i move_bits(__m256i bytes, size_t from, size_t to, int mask) {
     if (from > to) bytes = _mm256_srli_epi16(bytes, (int)(from - to));
     if (from < to) bytes = _mm256_slli_epi16(bytes, (int)(to - from));
@@ -96,7 +98,7 @@ FR_INLINE void unpack_5_bits(pair *first, pair *second, const uint8_t *codes, si
     }
 }
 
-/* Groups 2 step and 2 step + 1, so that both have the same scale. */
+/* Unpacks groups 2 step and 2 step + 1, so that both have the same scale. */
 FR_INLINE void unpack_6_bits(pair *first, pair *second, const uint8_t *codes, size_t step) {
     size_t columns = step / 2, j = step % 2 * 2;
     pair one = load_line(codes, j), two = load_line(codes, j + 1), high = load_line(codes, 4 + columns);
@@ -108,7 +110,8 @@ FR_INLINE void unpack_6_bits(pair *first, pair *second, const uint8_t *codes, si
     }
 }
 
-/* Two bits of each column: bits 2j, 2j + 1 of a line for each half of a run. Steps and groups as above. */
+/* Unpacks two bits per column: each half of a run has one line, with group j in bits 2j and 2j + 1. Steps and groups
+ * as above. */
 FR_INLINE void unpack_2_bits(pair *first, pair *second, const uint8_t *codes, size_t step) {
     size_t j = step % 2 * 2;
     pair line = load_line(codes, step / 2);
@@ -118,7 +121,7 @@ FR_INLINE void unpack_2_bits(pair *first, pair *second, const uint8_t *codes, si
     }
 }
 
-/* A bit of each column, doubled: bit g of a line's byte is of group g. Groups as above. */
+/* Unpacks one bit per column, times 2: group g is bit g of a line's bytes. Groups as above. */
 FR_INLINE void unpack_1_bit(pair *first, pair *second, const uint8_t *codes, size_t step) {
     pair line = load_line(codes, 0);
     FR_UNROLLED_FOR (size_t half = 0; half < 2; half++) {
@@ -127,7 +130,7 @@ FR_INLINE void unpack_1_bit(pair *first, pair *second, const uint8_t *codes, siz
     }
 }
 
-/* Bit `bit` of a half byte, moved to bit 2. */
+/* Moves bit `bit` of each 4-bit value to bit 2. */
 FR_INLINE __m256i third_of(__m256i halves, size_t bit) {
     static const uint8_t fours[4][16] = {{0, 4, 0, 4, 0, 4, 0, 4, 0, 4, 0, 4, 0, 4, 0, 4},
                                          {0, 0, 4, 4, 0, 0, 4, 4, 0, 0, 4, 4, 0, 0, 4, 4},
@@ -137,7 +140,8 @@ FR_INLINE __m256i third_of(__m256i halves, size_t bit) {
     return _mm256_shuffle_epi8(_mm256_broadcastsi128_si256(table), halves);
 }
 
-/* The third bits by look-ups: shifts wait for each other where there is one unit for them. */
+/* Gets the third bits by table look-ups, because shifts would wait for each other on processors with one shift
+ * unit. */
 FR_INLINE void unpack_3_bits(pair *first, pair *second, const uint8_t *codes, size_t step) {
     pair thirds = load_line(codes, 0);
     unpack_2_bits(first, second, codes + LINE, step);
@@ -155,19 +159,20 @@ FR_INLINE void unpack_8_bits(pair *first, pair *second, const uint8_t *codes, si
 
 /* ------------------------------------------------------------------------------------------ scales of 16 features */
 
-/* Holds the scales of a block of 256 columns for its runs, for 16 features. */
+/* Holds the scales of the 8 runs of a block of 256 columns, for 16 features. */
 typedef struct head {
     float d[FR_TILE_FEATURES], m[FR_TILE_FEATURES]; /* m: -dmin */
-    __m256i values;                                 /* of codes that are looked up */
-    /* One for each run, or for each half of a run. */
+    __m256i values;                                 /* table in which codes are looked up */
+    /* One row for each run, or for each half of a run. */
     uint8_t scale[2 * CHUNK][FR_TILE_FEATURES], minimum[2 * CHUNK][FR_TILE_FEATURES];
 } head;
 
-/* A run: where its codes are, and what multiplies their sum (d) and the row's (m); of NVFP4 the sums of its halves. */
+/* A run: where its codes are, and the factors of its integer sum (d) and of the row's sum of activations (m). For
+ * NVFP4, d and m are the factors of the run's two halves. */
 typedef struct run {
-    const uint8_t *codes, *scales, *minima; /* the latter: of its halves, two rows, where these have their own */
+    const uint8_t *codes, *scales, *minima; /* scales, minima: two rows if the halves of a run have their own */
     float_pair d, m;
-    bool looked_up; /* codes are, among values */
+    bool looked_up; /* codes are indices into `values` */
     __m256i values;
 } run;
 
@@ -188,7 +193,7 @@ FR_INLINE void scales_d_m(run *w, const head *h, const uint8_t *block, size_t in
     w->m.half[half] = load_halves(block + 2 * FR_TILE_FEATURES + 16 * half);
 }
 
-/* 2^(e - 128), denormal where e < 2. */
+/* Sets d = 2^(e - 128), a denormal if e < 2. */
 FR_INLINE void scales_exponent(run *w, const head *h, const uint8_t *block, size_t index, size_t half) {
     (void)h, (void)index;
     __m256i one = _mm256_set1_epi32(1), e = load_bytes(block + HALF * half);
@@ -197,7 +202,7 @@ FR_INLINE void scales_exponent(run *w, const head *h, const uint8_t *block, size
     w->d.half[half] = _mm256_castsi256_ps(_mm256_blendv_epi8(small, normal, _mm256_cmpgt_epi32(e, one)));
 }
 
-/* Scales of the halves of a run: E4M3 without a sign, moved to where a float16 has its exponent and fraction. */
+/* Loads the scales of half a run: E4M3 without a sign, moved to where a float16 has its exponent and fraction. */
 FR_INLINE __m256 load_e4m3(const uint8_t *bytes) {
     __m128i wide = _mm_cvtepu8_epi16(_mm_loadl_epi64((const __m128i *)(const void *)bytes));
     return _mm256_mul_ps(_mm256_cvtph_ps(_mm_slli_epi16(wide, 7)), _mm256_set1_ps(fr_code_unit(FR_NVFP4)));
@@ -221,13 +226,13 @@ FR_INLINE void head_d_m(head *h, const uint8_t *block) {
     _mm256_storeu_ps(h->m + HALF, _mm256_xor_ps(load_halves(block + 48), minus));
 }
 
-/* Two rows of 16 bytes. */
+/* Stores two rows of 16 bytes. */
 FR_INLINE void store_rows(uint8_t (*rows)[FR_TILE_FEATURES], __m256i bytes) {
     _mm256_storeu_si256((__m256i *)(void *)rows, bytes);
 }
 
-/* The two numbers of 6 bits that runs 2p (lower half of a register) and 2p + 1 have: these share a row of high bits,
- * of which the first has the low half of each byte. */
+/* Unpacks the two 6-bit numbers of runs 2p (lower half of a register) and 2p + 1 (upper half). Both runs share one row
+ * of high bits: run 2p has the low 4 bits of each byte. */
 FR_INLINE void six_bits(__m256i *first, __m256i *second, const uint8_t *rows, size_t p) {
     const uint8_t *low_rows = rows + 32 * p, *high_rows = rows + CHUNK * FR_TILE_FEATURES + 16 * p;
     __m256i nibble = _mm256_set1_epi8(15), two = _mm256_set1_epi8(0x30);
@@ -250,7 +255,7 @@ FR_INLINE void head_k(head *h, const uint8_t *block) {
     }
 }
 
-/* Scales of halves: signed bytes. */
+/* Unpacks the scales of half runs as signed bytes. */
 FR_INLINE void head_q3(head *h, const uint8_t *block) {
     head_d(h, block);
     FR_UNROLLED_FOR (size_t p = 0; p < CHUNK / 2; p++) {
@@ -318,12 +323,12 @@ FR_INLINE void head_units(head *h, const uint8_t *block, fr_dtype type) {
     _mm256_storeu_ps(h->d + HALF, _mm256_mul_ps(load_halves(block + 16), unit));
 }
 
-/* IQ1's and IQ2's is 1/8. */
+/* The unit of IQ1's and IQ2's scales is 1/8. */
 FR_INLINE void head_eighths(head *h, const uint8_t *block) {
     head_units(h, block, FR_IQ2_S);
 }
 
-/* 2 scale + 1 of halves: bytes. */
+/* Unpacks the factors of half runs, 2 scale + 1, as bytes. */
 FR_INLINE void head_eighths_halves(head *h, const uint8_t *block) {
     __m256i one = _mm256_set1_epi8(1);
     head_eighths(h, block);
@@ -341,7 +346,7 @@ FR_INLINE void head_iq3_xxs(head *h, const uint8_t *block) {
     head_units(h, block, FR_IQ3_XXS);
 }
 
-/* 2 scale + 1 */
+/* The factor of a run is 2 scale + 1. */
 FR_INLINE void scales_iq(run *w, const head *h, const uint8_t *block, size_t index, size_t half) {
     const uint8_t *row = block + (2 + index / 2) * FR_TILE_FEATURES + HALF * half;
     __m256i scale = _mm256_and_si256(_mm256_srli_epi32(load_bytes(row), (int)(index % 2 * 4)), _mm256_set1_epi32(15));
@@ -351,7 +356,7 @@ FR_INLINE void scales_iq(run *w, const head *h, const uint8_t *block, size_t ind
 
 /* ----------------------------------------------------------------------------------------------------- the product */
 
-/* Rows that share unpacked weights: their blocks of a run, and their chains. */
+/* Rows that share unpacked weights: their quantized blocks of the current run, and their chains. */
 typedef struct chains {
     const fr_qblock *x;
     size_t stride;
@@ -372,7 +377,7 @@ FR_INLINE float_pair floats(pair sums) {
     return (float_pair){{_mm256_cvtepi32_ps(sums.half[0]), _mm256_cvtepi32_ps(sums.half[1])}};
 }
 
-/* A step's codes, or the values that they stand for. */
+/* Unpacks a step's codes, and looks up their values if the type has a table. */
 FR_INLINE void unpack_step(unpack_fn *unpack, pair *first, pair *second, const run *w, size_t step) {
     unpack(first, second, w->codes, step);
     if (!w->looked_up) return;
@@ -382,7 +387,7 @@ FR_INLINE void unpack_step(unpack_fn *unpack, pair *first, pair *second, const r
     }
 }
 
-/* The sums of a run join the chains of a row. */
+/* Joins the integer sums of a run to the chains of a row. */
 typedef void join_fn(chains *c, size_t row, const run *w, float_pair isum);
 
 FR_INLINE void join(chains *c, size_t row, const run *w, float_pair isum) {
@@ -411,20 +416,20 @@ FR_INLINE void join_with_minimum(chains *c, size_t row, const run *w, float_pair
         c->acc[row].half[half] = _mm256_fmadd_ps(w->m.half[half], dsum, c->acc[row].half[half]);
 }
 
-/* 8 signed bytes of each of two rows, side by side in 16 bits. */
+/* Interleaves 8 signed bytes of each of two rows as 16-bit numbers. */
 FR_INLINE __m256i scale_pairs(const uint8_t *first, const uint8_t *second) {
     __m128i low = _mm_loadl_epi64((const __m128i *)(const void *)first);
     __m128i high = _mm_loadl_epi64((const __m128i *)(const void *)second);
     return _mm256_cvtepi8_epi16(_mm_unpacklo_epi8(low, high));
 }
 
-/* The sums of activations of the two halves of a run, side by side in 16 bits. */
+/* Returns the sums of activations of both halves of a run, side by side as 16-bit numbers. */
 FR_INLINE __m256i sums_of_halves(const fr_qblock *x) {
     uint32_t first = (uint16_t)x->half, second = (uint32_t)(x->sum - x->half);
     return _mm256_set1_epi32((int32_t)(first | second << 16));
 }
 
-/* The same where the halves of a run have minima of their own. */
+/* Joins a run whose halves have minima of their own. */
 FR_INLINE void join_with_minima(chains *c, size_t row, const run *w, float_pair isum) {
     __m256 xd = _mm256_set1_ps(block_of(c, row)->d);
     __m256i sums = sums_of_halves(block_of(c, row));
@@ -437,23 +442,24 @@ FR_INLINE void join_with_minima(chains *c, size_t row, const run *w, float_pair 
     }
 }
 
-/* Adds a run to the chains of `rows` rows, a constant. */
+/* Adds a run to the chains of `rows` rows; rows is a constant. */
 typedef void dot_fn(chains *c, const run *w, size_t rows);
 
-/* A type: runs of a block; bytes before a block's codes, of a run's codes and what else lies between two runs. */
+/* A type: the runs of a block, the bytes of a block's head, and the bytes of a run. */
 typedef struct format {
     size_t runs, head_bytes, run_bytes;
     head_fn *head;
     scales_fn *scales;
     dot_fn *dot;
-    fr_dtype table; /* the type whose values codes stand for, `offset` added; 0: they are values themselves */
+    fr_dtype table; /* the type whose table holds the values, to which `offset` is added; 0: codes are values
+                     * themselves */
     int offset;
 } format;
 
 /* The sizes of a format, for its initializer. */
 #define FR_SIZES(word) FR_RUNS_##word, FR_HEAD_BYTES_##word, FR_RUN_BYTES_##word
 
-/* `count` runs, up to 256 columns, for rows that share unpacked weights; rows is a constant. */
+/* Adds `count` runs, up to 256 columns, for rows that share unpacked weights; rows is a constant. */
 FR_INLINE void add_chunk(format f, float_pair *acc, const head *h, const uint8_t *block, const fr_qblock *x,
                          size_t x_stride, size_t count, size_t rows, fr_prefetch_hint how) {
     size_t stride = f.run_bytes + (f.runs == 1 ? f.head_bytes : 0);
@@ -471,7 +477,7 @@ FR_INLINE void add_chunk(format f, float_pair *acc, const head *h, const uint8_t
     FR_UNROLLED_FOR (size_t r = 0; r < rows; r++) acc[r] = c.acc[r];
 }
 
-/* Up to 8 rows, in even parts. */
+/* Adds a chunk for up to 8 rows. More than 4 are split into two even parts. */
 FR_INLINE void add_rows(format f, float_pair *acc, head *h, const uint8_t *block, const fr_qblock *x, size_t x_stride,
                         size_t count, size_t rows, fr_prefetch_hint how) {
     f.head(h, block);
@@ -487,7 +493,7 @@ FR_INLINE void add_rows(format f, float_pair *acc, head *h, const uint8_t *block
     }
 }
 
-/* A tile for up to 8 rows. */
+/* Computes the outputs of one tile for up to 8 rows. */
 FR_INLINE void compute_tile(format f, const fr_matmul_block *job, __m256i values, size_t row, size_t feature,
                             size_t rows, fr_prefetch_hint how) {
     size_t block_bytes = f.head_bytes + f.runs * f.run_bytes, chunk_bytes = CHUNK / f.runs * block_bytes;
@@ -508,14 +514,14 @@ FR_INLINE void compute_tile(format f, const fr_matmul_block *job, __m256i values
     }
 }
 
-/* Loads the values that codes are looked up in, into both halves of a register. */
+/* Loads the table in which codes are looked up, into both halves of a register. */
 FR_INLINE __m256i values_of(format f) {
     if (f.table == 0) return _mm256_setzero_si256();
     __m128i values = _mm_loadu_si128((const __m128i *)(const void *)fr_code_values(f.table));
     return _mm256_broadcastsi128_si256(_mm_add_epi8(values, _mm_set1_epi8((char)f.offset)));
 }
 
-/* A group of tiles for all rows, then the next. The first rows prefetch the weights. */
+/* Computes a group of tiles for all rows, then the next group. Only the first rows prefetch the weights. */
 FR_INLINE void matmul(format f, fr_matmul_block job) {
     __m256i values = values_of(f);
     fr_prefetch_hint how = fr_prefetch_hint_here();

@@ -1,36 +1,39 @@
-/* Packed block-quantized weights times quantized rows on zmm registers: what the AVX-512 files share, with VNNI and
- * without. Contract fr_matmul_block_fn in kernels.h.
+/* Packed block-quantized weights times quantized rows on zmm registers: the code that the AVX-512 files with and
+ * without VNNI share. Contract fr_matmul_block_fn in kernels.h.
  *
- * A lane is an output, so that a row's integer sums, its scale and its chain stay in their lane. The zero point of
- * codes is not taken off them but off the sums, which begin with a correction: -offset times the sum of their
- * activations. Codes of a run of 32 columns are unpacked once, into 8 registers a tile, for all rows of a part.
+ * A lane is an output, so a row's integer sums, its scale and its chain all stay in that lane. The zero point is not
+ * subtracted from each code but once from the sum: sums begin with a correction, -offset times the sum of the
+ * activations. The codes of a run of 32 columns are unpacked once, into 8 registers per tile, for all rows of a part.
  *
- * A call walks, from the outside in: parts of the rows; chunks of columns, whose activations are packed into a panel
- * first, those of one run side by side, with the corrections of their sums; tiles of 16 outputs or pairs of them;
- * blocks; runs; rows.
- * Between two chunks, chains wait in y. Weights are prefetched AHEAD bytes before use, of each tile of a pair half as
- * many: more pushes the activations out of the L1 cache. What pages begin with is prefetched PAGES_AHEAD bytes before
- * use, as that is all the start that the processor's prefetchers need (Zen 4: 1 and 3 KB do as well, 4 KB worse). What
- * Intel's fewest rows ask of L2 they ask FEW_AHEAD bytes before use, of each tile. (A step's time over that of reading,
- * one row, 2, 3, 4 and 6 KB: Q4_0 1.05, 0.99, 1.04, 1.09; Q4_K 1.05, 1.01, 1.07, 1.15.)
+ * A call walks, from the outside in: parts of the rows; chunks of columns; tiles of 16 outputs or pairs of tiles;
+ * blocks; runs; rows. The activations of a chunk are first packed into a panel, those of one run side by side, with
+ * the corrections of their sums. Between two chunks, chains are kept in y.
  *
- * Memory is fast where it is read in order. So a pair's tiles are not neighbours but half of the outputs apart, and
- * each half is read from its start to its end; and a chunk is as long as the panel's size allows. (Two cores of
- * Zen 5: neighbours gave 1, 2 or 4 rows 83 to 90% of a single tile's speed, halves 95 to 103%; chunks that fit the L1
- * cache with their activations gave 4 rows of 6144 columns 86%.)
+ * Weights are prefetched AHEAD bytes before use; for a pair, half as far ahead in each tile, because more pushes the
+ * activations out of the L1 cache. With FR_PREFETCH_PAGES the beginning of a page is prefetched PAGES_AHEAD bytes
+ * before use: that is enough of a start for the processor's prefetchers (Zen 4: 1 and 3 KB do as well, 4 KB worse).
+ * One or two rows on Intel, prefetched into L2, use FEW_AHEAD bytes in each tile. (Time of a step over the time of
+ * reading, one row, with 2, 3, 4 and 6 KB: Q4_0 1.05, 0.99, 1.04, 1.09; Q4_K 1.05, 1.01, 1.07, 1.15.)
  *
- * Up to 8 rows are multiplied together by a register of codes just after it was unpacked. One or two wait for memory
- * whatever is done, and take a tile at a time; a pair where the processor's prefetchers do most of the work, which look
- * further ahead in two streams (Zen 4, 2 rows of Q8_0: 5 to 25%), and two rows where hints ask for L2 (Q4_0 1.05 and
- * 1.00 times the time of reading, Q4_K 1.11 and 1.00). From 3 on they take a pair: each broadcast of
- * activations is a load and meets two registers of codes, where one alone may be bound by loads, and twice as many
- * chains of products hide each other's latency (4 rows from the caches of Zen 4: 1.03 to 1.09 times a single tile's
- * speed). Q6_K alone has more to unpack and to scale than registers to do it for two tiles.
+ * Memory is fastest when it is read in order. So the two tiles of a pair are not neighbours but half of the outputs
+ * apart, and each half is read from its start to its end; and a chunk is as long as the panel's size allows. (Two
+ * cores of Zen 5, 1, 2 or 4 rows: neighbours reach 83 to 90% of a single tile's speed, halves 95 to 103%; chunks short
+ * enough to fit the L1 cache with their activations reach 86% with 4 rows of 6144 columns.)
  *
- * More rows wait for products. A part is up to 64 of them, which meet a run of a pair of tiles one after the other:
- * their chains are loaded and stored each time, which the ports have time for, where fewer rows in registers need the
- * codes unpacked and read again for each 8 (Q6_K: 59% of the dot peak, 52% so). Activations come from the L2 cache.
- */
+ * Up to 8 rows are multiplied with a register of codes just after it was unpacked. One or two rows wait for memory in
+ * any case and take one tile at a time, with two exceptions that take a pair: rows for which the processor's own
+ * prefetchers do most of the work, since these look further ahead in two streams (Zen 4, 2 rows of Q8_0: 5 to 25%),
+ * and two rows with hints for L2 (Q4_0 1.05 and 1.00 times the time of reading, Q4_K 1.11 and 1.00). 3 to 8 rows take
+ * a pair: each broadcast of activations is a load that serves two registers of codes, while a single tile may be
+ * limited by loads, and twice as many chains of products hide each other's latency (4 rows from the caches of Zen 4:
+ * 1.03 to 1.09 times a single tile's speed). Only Q6_K takes single tiles, because unpacking and scaling two of its
+ * tiles needs too many registers.
+ *
+ * With more than 8 rows, the products are the limit. A part then has up to 64 rows, which are multiplied one after the
+ * other with the unpacked run of a pair of tiles. Loading and storing each row's chains every time costs nothing,
+ * because the load and store ports are idle; keeping fewer rows in registers would mean unpacking and reading the
+ * codes again for every 8 rows (Q6_K: 59% of the peak of dot products this way, 52% that way). Activations come from
+ * the L2 cache. */
 #ifndef FR_KERNELS_BLOCK_AVX512_H
 #define FR_KERNELS_BLOCK_AVX512_H
 
@@ -43,13 +46,13 @@
 
 enum {
     RUN = 32,
-    GROUPS = RUN / 4, /* registers of codes that hold a run of a tile */
-    FEWEST = 2,       /* rows that mostly take a tile at a time */
-    FEW = 8,          /* rows that are multiplied together */
+    GROUPS = RUN / 4, /* registers that hold a run of codes of a tile */
+    FEWEST = 2,       /* rows that usually take one tile at a time */
+    FEW = 8,          /* rows that are multiplied together, at most */
     MANY = 64,
     PAIR = 2,
-    PANEL = 4096, /* runs of rows in a chunk: 192 KB, on the stack */
-    AHEAD = 8192, /* bytes, as the next three */
+    PANEL = 4096, /* quantized blocks of 32 columns in a chunk, over all its rows: 192 KB, on the stack */
+    AHEAD = 8192, /* in bytes, as are the next three */
     FEW_AHEAD = 3072,
     PAGES_AHEAD = 2048,
     SKEW = 320
@@ -58,15 +61,15 @@ enum {
 /* Holds what the runs of a block share. */
 typedef struct block {
     __m512 d, m;
-    __m512i values; /* of codes that are looked up, plus the offset */
+    __m512i values; /* table in which codes are looked up, with the offset added */
     uint8_t scales[8 * FR_TILE_FEATURES], mins[8 * FR_TILE_FEATURES];
 } block;
 
-/* A run, unpacked: register g has columns 4g .. 4g + 3. */
+/* An unpacked run: register g of `codes` has columns 4g to 4g + 3. */
 typedef struct run {
     __m512i codes[GROUPS];
-    __m512 d, m;      /* of the run: its scale and minimum are in */
-    __m512 low, high; /* scales of its halves, where these have their own */
+    __m512 d, m;      /* of the block times the scale and minimum of the run */
+    __m512 low, high; /* scales of the run's halves, if these have their own */
     __m512 low_min, high_min;
 } run;
 
@@ -74,31 +77,34 @@ typedef void open_fn(block *b, const uint8_t *bytes);
 typedef void scale_fn(run *r, const block *b, const uint8_t *bytes, size_t index);
 typedef __m512i code_fn(const block *b, const uint8_t *bytes, size_t index, size_t g);
 
-/* HALVES: those of a run have scales of their own, and in HALVES_MIN minima; APART: as floats, each joins by itself. */
+/* Says how the sums of a run join a chain. HALVES: the halves of a run have integer scales of their own, with
+ * HALVES_MIN also minima. APART: the halves have float scales, and each joins the chain by itself. */
 typedef enum joining { PLAIN, PLUS_MIN, MINUS_MIN, HALVES, HALVES_MIN, APART } joining;
 
 typedef struct format {
     fr_dtype type;
-    size_t bytes, runs; /* of a block of a tile */
-    unsigned bits;      /* of a code, once looked up */
+    size_t bytes, runs; /* of a block of one tile */
+    unsigned bits;      /* bits of a value; if codes are looked up, of the table's values */
     int offset;
     joining joining;
-    open_fn *open;   /* a block */
-    scale_fn *scale; /* its run `index` */
-    code_fn *code;   /* codes g of its run `index` */
+    open_fn *open;   /* unpacks the scales of a block */
+    scale_fn *scale; /* gives the scales of run `index` of the block */
+    code_fn *code;   /* gives register g of the codes of run `index` */
 } format;
 
 /* The sizes of a format, for its initializer. */
 #define FR_SIZES(word) FR_TILE_BYTES_##word, FR_RUNS_##word
 
-/* Adds to each lane of `sum` the products of its codes, unsigned and of `bits` bits, four in each of `groups`
- * registers, with the activations q. shared: they are worth a register, as another tile's codes meet them too. */
+/* Adds to each lane of `sum` the products of its unsigned codes of `bits` bits, four in each of `groups` registers,
+ * with the activations q. shared: the same activations are also multiplied with another tile's codes, so it pays to
+ * keep them in a register. */
 typedef __m512i dot_fn(__m512i sum, const __m512i *codes, const int8_t *q, size_t groups, unsigned bits, bool shared);
 
-/* Says how an instruction set multiplies, and how many groups of columns it adds up at a time by the bits of a code. */
+/* Says how an instruction set multiplies, and how many groups of 4 columns it adds up at a time, by the bits of a
+ * code. */
 typedef struct products {
     dot_fn *dot;
-    uint8_t groups[9]; /* 7: codes up to 86 */
+    uint8_t groups[9]; /* entry 7: codes up to 86 */
 } products;
 
 /* -------------------------------------------------------------------------------------------------------- unpacking */
@@ -127,24 +133,24 @@ FR_INLINE __m512i high_nibbles(__m512i bytes) {
     return _mm512_and_si512(_mm512_srli_epi16(bytes, 4), _mm512_set1_epi8(15));
 }
 
-/* a | (b & mask), bytes. */
+/* Returns a | (b & mask) for each byte. */
 FR_INLINE __m512i or_bits(__m512i a, __m512i b, char mask) {
     return _mm512_ternarylogic_epi64(a, b, _mm512_set1_epi8(mask), 0xf8);
 }
 
-/* Four neighbouring activations in each lane. */
+/* Broadcasts four neighbouring activations to every lane. */
 FR_INLINE __m512i spread(const int8_t *q) {
     int32_t four;
     memcpy(&four, q, sizeof four);
     return _mm512_set1_epi32(four);
 }
 
-/* Bits that are about to be masked, moved `up` within their bytes. */
+/* Moves bits `up` within their bytes. Bits of neighbouring bytes come in, which the caller masks off. */
 FR_INLINE __m512i moved(__m512i bits, int up) {
     return up >= 0 ? _mm512_slli_epi16(bits, (unsigned)up) : _mm512_srli_epi16(bits, (unsigned)-up);
 }
 
-/* Group g of a run. */
+/* Returns group g of a run of 4-bit codes. */
 FR_INLINE __m512i nibbles(const uint8_t *codes, size_t g) {
     return g < GROUPS / 2 ? low_nibbles(line(codes + 64 * g)) : high_nibbles(line(codes + 64 * (g - GROUPS / 2)));
 }
@@ -161,7 +167,7 @@ FR_INLINE __m512i twos(const uint8_t *codes, size_t g) {
     return _mm512_and_si512(moved(line(codes + 64 * (g / 4)), -2 * (int)(g % 4)), _mm512_set1_epi8(3));
 }
 
-/* A bit of each column, doubled. */
+/* Returns group g of 1-bit codes, times 2. */
 FR_INLINE __m512i ones(const uint8_t *codes, size_t g) {
     return _mm512_and_si512(moved(line(codes), 1 - (int)g), _mm512_set1_epi8(2));
 }
@@ -181,7 +187,7 @@ FR_INLINE void open_d_m(block *b, const uint8_t *bytes) {
     b->m = halves(bytes + 32);
 }
 
-/* 2^(e - 128), as scalar has it: the table's values are doubled. */
+/* Sets d = 2^(e - 128), as the scalar kernel does, because the table's values are doubled. */
 FR_INLINE void open_exponent(block *b, const uint8_t *bytes) {
     __m512i e = _mm512_cvtepu8_epi32(_mm_loadu_si128((const __m128i *)bytes));
     __m512i normal = _mm512_slli_epi32(_mm512_sub_epi32(e, _mm512_set1_epi32(1)), 23);
@@ -200,7 +206,7 @@ FR_INLINE void scale_d_m(run *r, const block *b, const uint8_t *bytes, size_t in
     r->m = b->m;
 }
 
-/* E4M3 without a sign, moved to where a float16 has its exponent and fraction. */
+/* Reads E4M3 without a sign, moved to where a float16 has its exponent and fraction. */
 FR_INLINE __m512 floats_of_e4m3(const uint8_t *bytes) {
     __m256i wide = _mm256_cvtepu8_epi16(_mm_loadu_si128((const __m128i *)bytes));
     return _mm512_mul_ps(_mm512_cvtph_ps(_mm256_slli_epi16(wide, 7)), _mm512_set1_ps(fr_code_unit(FR_NVFP4)));
@@ -242,7 +248,7 @@ FR_INLINE __m512i code_q1_0(const block *b, const uint8_t *bytes, size_t index, 
     return ones(bytes + 32, g);
 }
 
-/* Q2_0's only run, or one of TQ2_0. */
+/* Returns codes of Q2_0's only run, or of a run of TQ2_0. */
 FR_INLINE __m512i code_q2_0(const block *b, const uint8_t *bytes, size_t index, size_t g) {
     (void)b;
     return twos(bytes + 32 + FR_RUN_BYTES_q2_0 * index, g);
@@ -265,17 +271,18 @@ FR_INLINE __m512i code_nvfp4(const block *b, const uint8_t *bytes, size_t index,
 
 /* -------------------------------------------------------------------------------------------- blocks of 256 columns */
 
-/* Rows of four neighbouring scales each: low nibbles, and two high bits that `up` rotates to bits 4 and 5. */
+/* Joins low nibbles with two high bits each, which `up` rotates to bits 4 and 5. A lane has the scales of four
+ * neighbouring features. */
 FR_INLINE __m512i joined(__m512i nibbles, __m512i high, __m512i up) {
     return or_bits(nibbles, _mm512_rolv_epi32(high, up), 48);
 }
 
-/* A number for each row of 16 bytes. */
+/* Makes a register with one number for each row of 16 bytes. */
 FR_INLINE __m512i by_row(int a, int b, int c, int d) {
     return _mm512_set_epi32(d, d, d, d, c, c, c, c, b, b, b, b, a, a, a, a);
 }
 
-/* The two numbers of 6 bits of all 8 runs at once, as scales and minima: four rows of 16 features in a register. */
+/* Unpacks the two 6-bit numbers of all 8 runs, as scales and minima. A register holds four rows of 16 features. */
 FR_INLINE void open_six_bits(block *b, const uint8_t *rows) {
     __m512i high = line(rows + 128);
     FR_UNROLLED_FOR (size_t half = 0; half < 2; half++) {
@@ -291,8 +298,7 @@ FR_INLINE void open_k(block *b, const uint8_t *bytes) {
     open_six_bits(b, bytes + 64);
 }
 
-/* Unpacks a block's scales: those of each run's first half are put among the scales, those of its second half among the
- * minima. */
+/* Unpacks a block's scales: those of each run's first half into `scales`, those of its second half into `mins`. */
 FR_INLINE void open_q3_k(block *b, const uint8_t *bytes) {
     open_d(b, bytes);
     open_six_bits(b, bytes + 32);
@@ -309,8 +315,8 @@ FR_INLINE void open_iq4_xs(block *b, const uint8_t *bytes) {
     }
 }
 
-/* Prefetches all scales at once: read along with the codes they'd be a second stream in the same pages, and the
- * processor's prefetchers follow neither well. (Zen 4, one row alone: 2 to 3% faster.) */
+/* Prefetches all scales of a block at once. Reading them along with the codes would be a second stream in the same
+ * pages, and the processor's prefetchers follow two such streams badly. (Zen 4, one row alone: 2 to 3% faster.) */
 FR_INLINE void open_q6_k(block *b, const uint8_t *bytes) {
     b->d = halves(bytes);
     fr_prefetch(FR_PREFETCH_L1, bytes + 64, 256);
@@ -337,7 +343,7 @@ FR_INLINE void scale_q3_k(run *r, const block *b, const uint8_t *bytes, size_t i
     r->high = _mm512_sub_ps(floats_of_u8(b->mins + FR_TILE_FEATURES * index), zero);
 }
 
-/* A row's scales in the low halves of its bytes, its minima in the high ones. */
+/* Unpacks a row of bytes: scales are in the low 4 bits, minima in the high 4 bits. */
 FR_INLINE void scale_and_minimum(__m512 *scale, __m512 *minimum, const uint8_t *row) {
     __m512i bytes = _mm512_cvtepu8_epi32(_mm_loadu_si128((const __m128i *)row));
     *scale = _mm512_cvtepi32_ps(_mm512_and_si512(bytes, _mm512_set1_epi32(15)));
@@ -387,7 +393,7 @@ FR_INLINE __m512i code_q3_k(const block *b, const uint8_t *bytes, size_t index, 
     return threes(bytes + FR_HEAD_BYTES_q3_k + FR_RUN_BYTES_q3_k * index, g);
 }
 
-/* IQ1's and IQ2's unit is 1/8. */
+/* The unit of IQ1's and IQ2's scales is 1/8. */
 FR_INLINE void open_eighths(block *b, const uint8_t *bytes) {
     b->d = _mm512_mul_ps(halves(bytes), _mm512_set1_ps(fr_code_unit(FR_IQ2_S)));
 }
@@ -396,7 +402,7 @@ FR_INLINE void open_iq3_xxs(block *b, const uint8_t *bytes) {
     b->d = _mm512_mul_ps(halves(bytes), _mm512_set1_ps(fr_code_unit(FR_IQ3_XXS)));
 }
 
-/* 2 scale + 1 of the low (high) half of each byte. */
+/* Returns 2 scale + 1 for the low or the high 4 bits of each byte. */
 FR_INLINE __m512 odd_scales(const uint8_t *row, size_t high) {
     __m128i both = _mm_loadu_si128((const __m128i *)row);
     __m128i scale = _mm_and_si128(_mm_srl_epi16(both, _mm_cvtsi32_si128((int)(4 * high))), _mm_set1_epi8(15));
@@ -415,7 +421,7 @@ FR_INLINE void scale_iq_halves(run *r, const block *b, const uint8_t *bytes, siz
     r->high = odd_scales(row, 1);
 }
 
-/* Serves IQ1_S too; IQ1_M has the next one. */
+/* Returns codes of IQ2_XXS and IQ1_S; IQ1_M uses the next function. */
 FR_INLINE __m512i code_iq2_xxs(const block *b, const uint8_t *bytes, size_t index, size_t g) {
     return _mm512_shuffle_epi8(b->values, threes(bytes + FR_HEAD_BYTES_iq2_xxs + FR_RUN_BYTES_iq2_xxs * index, g));
 }
@@ -456,19 +462,20 @@ FR_INLINE bool halved(const format *f) {
     return f->joining == HALVES || f->joining == HALVES_MIN || f->joining == APART;
 }
 
-/* Returns up to how many rows most lines are left to the processor's prefetchers where hints would ask for L2. These
- * rows use up a line of codes in so few instructions that the core itself looks far enough ahead, and hints for every
- * line would only take buffers from it. (Zen 4, shares of the bandwidth that whole steps reach, with no hints and with
- * those for pages: one row of Q8_0 where memory reads 30 GB/s 97 and 99%, where it reads 46 81 and 93%; one of Q4_0 89
- * and 93%; 4 rows of Q8_0 85 with all hints and 89%. But one of Q4_K at 46 GB/s 80 with all and 73%.) */
+/* Returns the largest number of rows for which the processor's prefetchers should fetch most lines, on a processor
+ * whose hints go to L2. So few rows use up a line of codes in so few instructions that the core looks far enough ahead
+ * by itself, and hints for every line would only occupy buffers that it needs. (Zen 4, share of the memory's bandwidth
+ * that a whole step reaches. One row, without hints and with hints for pages: Q8_0 97 and 99% at 30 GB/s, 81 and 93%
+ * at 46 GB/s; Q4_0 89 and 93%. With all hints and with hints for pages: 4 rows of Q8_0 85 and 89%, but one row of Q4_K
+ * at 46 GB/s 80 and 73%.) */
 FR_INLINE size_t rows_paged(const format *f) {
     return f->runs > 1 ? 0 : f->code == code_q8_0 ? 4 : 1;
 }
 
 /* ---------------------------------------------------------------------------------------- a run of one or two tiles */
 
-/* Says where a run lies in each tile. Its unpacked codes are not part of the struct, because clang would keep all of a
- * struct in memory that is initialized only in part. */
+/* Says where a run lies in each tile. The unpacked run is not part of this struct but pointed to, because clang keeps
+ * the whole of a struct in memory if it is initialized only in part. */
 typedef struct tiles_run {
     const block *blocks;
     const uint8_t *bytes[PAIR];
@@ -478,12 +485,12 @@ typedef struct tiles_run {
 
 typedef __m512i sums[FEW][PAIR];
 
-/* Adds groups from..to - 1 of rows x to their sums. Codes are unpacked just before they are used first: a burst of
- * unpacking would take the ports from the products.
+/* Adds groups from..to - 1 of rows x to their sums. Codes are unpacked just before their first use: unpacking them all
+ * at once would keep the products waiting for the execution ports.
  *
- * A pair's tiles share a register of activations, but not where the core is to look far ahead, which it does by
- * instructions. (Zen 4, Q8_0, 1 to 4 rows: whole steps 1 to 3% faster without that register; Q4_0, Q4_K: no
- * difference.) */
+ * The tiles of a pair share a register of activations, except where the core itself has to look far ahead: how far it
+ * sees is counted in instructions, and loading from memory takes fewer. (Zen 4, Q8_0, 1 to 4 rows: whole steps 1 to 3%
+ * faster without that register; Q4_0, Q4_K: no difference.) */
 FR_INLINE void add_groups(const format *f, const products *by, tiles_run *p, const fr_qblock *x, sums sum, size_t rows,
                           size_t tiles, size_t from, size_t to, bool unpack) {
     size_t step = by->groups[f->bits] < to - from ? by->groups[f->bits] : to - from;
@@ -500,15 +507,18 @@ FR_INLINE void add_groups(const format *f, const products *by, tiles_run *p, con
     }
 }
 
-/* With which a sum begins. Where a panel has sums for minima instead, codes have no offset. */
+/* Returns the value that a sum begins with. With HALVES_MIN it is 0: codes have no offset, and the panel holds the
+ * sums for the minima instead. */
 FR_INLINE __m512i correction(const format *f, int32_t from_panel) {
     return f->joining == HALVES_MIN ? _mm512_setzero_si512() : _mm512_set1_epi32(from_panel);
 }
 
-/* The integer sums of up to FEW rows, as floats. x: of a panel, with corrections for sums.
+/* Computes the integer sums of a run for up to FEW rows, and returns them as floats. x is in the panel, so its sums
+ * are corrections.
  *
- * Q6_K's are below 2 * 128 * 16 * 32 * 127 < 2^24, exact in floats too: two conversions, a product and an fma cost no
- * more ports than two vpmulld here, and half as many where vpmulld is two operations. */
+ * The scaled sums of Q6_K are below 2 * 128 * 16 * 32 * 127 < 2^24, so floats hold them exactly too. Two conversions,
+ * a product and an fma take no more ports than two vpmulld here, and half as many on processors where vpmulld is two
+ * operations. */
 FR_INLINE void sum_run(const format *f, const products *by, tiles_run *p, const fr_qblock *x, __m512 isum[][PAIR],
                        size_t rows, size_t tiles, bool unpack) {
     size_t end = halved(f) ? GROUPS / 2 : GROUPS;
@@ -530,14 +540,14 @@ FR_INLINE void sum_run(const format *f, const products *by, tiles_run *p, const 
         }
 }
 
-/* Integers below 2^24, exact in floats: the halves' sums of activations, times their minima. */
+/* Returns the sums of activations of both halves, times their minima: integers below 2^24, exact in floats. */
 FR_INLINE __m512 minima(const run *r, const fr_qblock *x) {
     __m512 first = _mm512_cvtepi32_ps(_mm512_set1_epi32(x->half));
     __m512 second = _mm512_cvtepi32_ps(_mm512_set1_epi32(x->sum));
     return _mm512_fmadd_ps(r->low_min, first, _mm512_mul_ps(r->high_min, second));
 }
 
-/* Adds a run whose halves have scales of their own, so that each half joins the chains by itself. */
+/* Adds a run whose halves have float scales of their own: each half joins the chains by itself. */
 FR_INLINE void add_apart(const format *f, const products *by, tiles_run *p, const fr_qblock *x, __m512 acc[][PAIR],
                          size_t rows, size_t tiles, bool unpack) {
     FR_UNROLLED_FOR (size_t half = 0; half < 2; half++) {
@@ -555,7 +565,7 @@ FR_INLINE void add_apart(const format *f, const products *by, tiles_run *p, cons
     }
 }
 
-/* A run of up to FEW rows joins their chains. */
+/* Adds a run to the chains of up to FEW rows. */
 FR_INLINE void add_run(const format *f, const products *by, tiles_run *p, const fr_qblock *x, __m512 acc[][PAIR],
                        size_t rows, size_t tiles, bool unpack) {
     __m512 isum[FEW][PAIR];
@@ -587,14 +597,14 @@ typedef struct product {
     size_t blocks, features;
 } product;
 
-/* Columns and rows that are multiplied at a time, with all tiles. */
+/* The columns and rows that are multiplied at a time, with all tiles. */
 typedef struct chunk {
     size_t from, to; /* blocks */
     size_t row, rows;
     fr_prefetch_hint how;
-    bool few_to_l2; /* these rows are so few that L2 serves them, though more are not */
+    bool few_to_l2; /* there are so few rows that hints for L2 are faster, although L1 is for more rows */
     __m512i values;
-    fr_qblock panel[PANEL]; /* of a run: the rows, then the next run's */
+    fr_qblock panel[PANEL]; /* for each run, the blocks of all rows side by side */
 } chunk;
 
 FR_INLINE void choose_hint(const format *f, chunk *c) {
@@ -604,12 +614,13 @@ FR_INLINE void choose_hint(const format *f, chunk *c) {
     c->how = c->few_to_l2 ? FR_PREFETCH_L2 : paged ? FR_PREFETCH_PAGES : here;
 }
 
-/* A chunk of one tile or of a pair. */
+/* The part of one tile, or of a pair of tiles, that a chunk covers. */
 typedef struct place {
-    const uint8_t *bytes, *end; /* of its blocks; of a pair the first tile's */
-    const uint8_t *next;        /* what is read after them */
+    const uint8_t *bytes, *end; /* of its blocks; in a pair, those of the first tile */
+    const uint8_t *next;        /* weights that are read after these */
     size_t apart;               /* bytes from a tile to its partner */
-    size_t partner;             /* the same; 0: a tile without one is its own, whose results are dropped */
+    size_t partner;             /* the same, or 0 if the tile has no partner: it is then computed twice, and the second
+                                 * result dropped */
     float *y[PAIR];
     size_t y_stride;
     __mmask16 stored[PAIR];
@@ -617,8 +628,8 @@ typedef struct place {
     size_t ahead; /* bytes */
 } place;
 
-/* Returns the number of steps that take `tiles` tiles each. The two tiles of a pair are this many apart, so that both
- * are read in the order of memory from one pair to the next. */
+/* Returns the number of steps that take `tiles` tiles each. The two tiles of a pair are this many tiles apart, so that
+ * going from one pair to the next reads both halves of the matrix in memory order. */
 FR_INLINE size_t steps(const product *job, size_t tiles) {
     return (job->features + tiles * FR_TILE_FEATURES - 1) / (tiles * FR_TILE_FEATURES);
 }
@@ -641,8 +652,9 @@ FR_INLINE place place_of(const format *f, const product *job, const chunk *c, si
     return at;
 }
 
-/* Prefetches a run's worth ahead of bytes, of each tile. Into L2 the second one SKEW bytes further: two streams that
- * are in step within their pages get in each other's way there (4 rows of a pair: 82% of the bandwidth, 93% so). */
+/* Prefetches one run's bytes of each tile, `ahead` bytes before their use. For L2, the second tile is prefetched SKEW
+ * bytes further ahead, because two streams at the same offset within their pages slow each other down there (4 rows of
+ * a pair: 82% of the bandwidth without it, 93% with it). */
 FR_INLINE void prefetch(const place *at, const uint8_t *bytes, size_t step, size_t tiles) {
     const uint8_t *ahead = bytes + at->ahead;
     if (ahead >= at->end) ahead = at->next + (ahead - at->end);
@@ -660,7 +672,7 @@ FR_INLINE void store_chains(const place *at, const __m512 acc[PAIR], size_t row,
         _mm512_mask_storeu_ps(at->y[t] + row * at->y_stride, at->stored[t], acc[t]);
 }
 
-/* Up to FEW rows with tile `tile`, or with it and its partner. */
+/* Computes up to FEW rows of a chunk with tile `tile`, or with it and its partner. */
 FR_INLINE void compute_few(const format *f, const products *by, const product *job, const chunk *c, size_t tile,
                            size_t rows, size_t tiles) {
     place at = place_of(f, job, c, tile, tiles);
@@ -682,8 +694,9 @@ FR_INLINE void compute_few(const format *f, const products *by, const product *j
     FR_UNROLLED_FOR (size_t row = 0; row < rows; row++) store_chains(&at, acc[row], row, tiles);
 }
 
-/* Up to MANY rows with tile `tile` and its partner, one row at a time; two where a minimum makes a row's work so long
- * that the core does not see enough of the next one, unless five bits take the registers for that. */
+/* Computes up to MANY rows of a chunk with tile `tile` and its partner, one row at a time. Types of 4 bits with a
+ * minimum take two rows at a time: the work of a row is so long that the core would see too little of the next one.
+ * With 5 bits the registers do not suffice for that. */
 FR_INLINE void compute_many(const format *f, const products *by, const product *job, const chunk *c, size_t tile) {
     place at = place_of(f, job, c, tile, PAIR);
     bool minimum = f->joining == PLUS_MIN || f->joining == MINUS_MIN;
@@ -714,8 +727,9 @@ FR_INLINE void compute_many(const format *f, const products *by, const product *
 
 /* ----------------------------------------------------------------------------------------------------- a whole call */
 
-/* A row's block with the zero-point corrections of its integer sums in place of the sums of its activations: of the
- * second half in `sum`, of the first in `half`, where a run has two. Where these have minima, the sums stay. */
+/* Packs a row's block: the sums of its activations are replaced by the corrections of the integer sums. If the halves
+ * of a run are summed apart, `half` gets the correction of the first and `sum` that of the second. If they have
+ * minima, the sums of each half are kept instead. */
 FR_INLINE void pack_block(const format *f, fr_qblock *to, const fr_qblock *x) {
     __m128i tail = _mm_loadu_si128((const __m128i *)&x->d);
     if (halved(f)) tail = _mm_mask_sub_epi32(tail, 4, tail, _mm_shuffle_epi32(tail, 0xff));
@@ -724,7 +738,8 @@ FR_INLINE void pack_block(const format *f, fr_qblock *to, const fr_qblock *x) {
     _mm_storeu_si128((__m128i *)&to->d, tail);
 }
 
-/* A few rows at a time: 64 that lie a power of two apart would meet in the same lines of the L1 cache. */
+/* Packs a few rows at a time, because 64 rows whose stride is a power of two would compete for the same sets of the L1
+ * cache. */
 FR_INLINE void pack_panel(const format *f, const product *job, chunk *c) {
     size_t from = c->from * f->runs, runs = c->to * f->runs - from;
     for (size_t first = 0, last; first < c->rows; first = last) {
@@ -735,13 +750,13 @@ FR_INLINE void pack_panel(const format *f, const product *job, chunk *c) {
     }
 }
 
-/* rows: as the chunk has them, a constant. */
+/* Computes all tiles of a chunk; rows is c->rows as a constant. */
 FR_INLINE void compute_tiles(const format *f, const products *by, const product *job, const chunk *c, size_t rows,
                              size_t tiles) {
     for (size_t tile = 0; tile < steps(job, tiles); tile++) compute_few(f, by, job, c, tile, rows, tiles);
 }
 
-/* One row or two. What is known when this is compiled is asked first. */
+/* Computes one row or two. The conditions begin with constants, so that the compiler can drop unused calls. */
 FR_INLINE void compute_fewest(const format *f, const products *by, const product *job, const chunk *c, size_t rows) {
     bool paged = rows <= rows_paged(f) && c->how == FR_PREFETCH_PAGES;
     bool two_streams = rows == FEWEST && !halved(f) && c->few_to_l2;
@@ -752,7 +767,7 @@ FR_INLINE void compute_fewest(const format *f, const products *by, const product
 }
 
 FR_INLINE void compute_chunk(const format *f, const products *by, const product *job, const chunk *c) {
-    size_t tiles = halved(f) ? 1 : PAIR; /* of 3 rows or more */
+    size_t tiles = halved(f) ? 1 : PAIR; /* for 3 to 8 rows */
     switch (c->rows) {
     case 1: compute_fewest(f, by, job, c, 1); break;
     case 2: compute_fewest(f, by, job, c, 2); break;
@@ -767,7 +782,7 @@ FR_INLINE void compute_chunk(const format *f, const products *by, const product 
     }
 }
 
-/* The columns of some rows, in chunks of equal length. */
+/* Computes a part of the rows, its columns in chunks of equal length. */
 FR_INLINE void compute_part(const format *f, const products *by, const product *job, chunk *c) {
     size_t most = PANEL / (c->rows > FEW ? MANY : c->rows) / f->runs;
     size_t chunks = (job->blocks + most - 1) / most, length = (job->blocks + chunks - 1) / chunks;

@@ -1,19 +1,19 @@
 /* Shared parts of the block-quantized kernels of neon, dotprod and i8mm: everything but the dot product itself.
  *
- * In: packed tiles (quant/packed.h) and quantized rows. Out: products, as fr_matmul_block_fn has them. A register is
- * 4 features x 4 columns of codes, a quarter of a tile's line; a lane of sums is one output feature. The codes of 8
- * features x 32 columns are unpacked into 16 registers, and every row is multiplied with these while its chains lie in
- * the L1 cache. So rows need no registers of their own: one loop serves 5 to 16 of them, and for 1 to 4, as in a verify
- * step, it is unrolled.
+ * In: packed tiles (quant/packed.h) and quantized rows. Out: products, as fr_matmul_block_fn has them. A register
+ * holds 4 features x 4 columns of codes, a quarter of a tile's line; a lane of sums is one output feature. The codes
+ * of 8 features x 32 columns are unpacked into 16 registers, and every row is multiplied with these while its chains
+ * are in the L1 cache. So rows need no registers of their own: one loop serves 5 to 16 rows, and for the 1 to 4 rows
+ * of a verify step it is unrolled.
  *
- * Work goes in chunks of 8 runs of 32 columns, so that all of it fits the L1 cache (22 KB), however long the rows are.
- * A chunk's rows, up to 16, are laid out for the dot product once for a group of tiles (`panel`), a tile's scales
- * become floats once for all rows (`scales`). The second tile of rows and later ones find a group's weights in L2.
+ * Work is done in chunks of 8 runs of 32 columns, so that all of it fits the L1 cache (22 KB), however long the rows
+ * are. For each chunk, up to 16 rows are laid out for the dot product once per group of tiles (`panel`), and a tile's
+ * scales are converted to floats once for these rows (`scales`). Later rows find the group's weights in L2.
  *
- * No machine of this architecture was at hand to take times. The forms were chosen by counting instructions, all
- * included, under an emulator: the _neon, _dotprod and _i8mm files say how many 16 features x 32 columns take (gcc 12,
- * -O2). The chains of 8 rows in registers, for twice the code, would take as many on i8mm, about a tenth less on
- * dotprod, and more on neon, where the registers do not suffice. */
+ * No machine of this architecture was available for timing. The forms were chosen by counting all instructions under
+ * an emulator: the _neon, _dotprod and _i8mm files say how many 16 features x 32 columns take (gcc 12, -O2). Keeping
+ * the chains of 8 rows in registers would double the code; it would take as many instructions on i8mm, about a tenth
+ * less on dotprod, and more on neon, where the registers do not suffice. */
 #ifndef FR_KERNELS_BLOCK_NEON_H
 #define FR_KERNELS_BLOCK_NEON_H
 
@@ -23,8 +23,8 @@
 
 enum {
     RUN = 32,                    /* columns */
-    RUNS = 8,                    /* of a chunk */
-    ROWS = 16,                   /* of a tile of rows */
+    RUNS = 8,                    /* runs in a chunk */
+    ROWS = 16,                   /* rows that are computed together, at most */
     FEATURES = FR_TILE_FEATURES, /* of a tile of features */
     LINE = 4 * FEATURES,         /* bytes */
     PARTS = 2,                   /* registers of a line that are unpacked together */
@@ -35,12 +35,15 @@ enum {
 typedef struct format {
     fr_dtype type;
     int bits;                      /* of a code */
-    int offset;                    /* value = code - offset, where there is no table */
+    int offset;                    /* value = code - offset, if there is no table */
     bool table;                    /* values are those of the type's table */
-    bool mins, halves;             /* has minima; has scales, and minima, of halves of a run */
-    bool apart;                    /* halves of a run join one after the other, scaled by d and m */
-    int most;                      /* largest magnitude of what is multiplied: a code, or a value of the table */
-    size_t columns, block, header; /* of a block; bytes of a tile's block; and of these, before the first run */
+    bool mins, halves;             /* mins: there are minima; halves: each half of a run has its own scale (and
+                                    * minimum) */
+    bool apart;                    /* the halves of a run join one after the other, with factors d and m */
+    int most;                      /* the largest magnitude that is multiplied: of a code, or of a value of the
+                                    * table */
+    size_t columns, block, header; /* columns of a block; bytes of a tile's block; those of them before the first
+                                    * run */
 } format;
 
 /* The sizes of a format, for its initializer. */
@@ -76,10 +79,10 @@ typedef struct scales {
     int32_t halves[RUNS][2][FEATURES], minima[RUNS][2][FEATURES];
 } scales;
 
-/* Rows of a chunk, by run and row. q: the halves of a run, 4 columns a lane; where rows come in pairs, rows 2p and
- * 2p + 1 together have four registers, each with 8 columns of the first and the same of the second. correction:
- * the zero point's, with which a sum of codes begins: -offset times the sum of q, of the run or of its halves; where
- * halves have minima, and codes no offset, those sums themselves. */
+/* The rows of a chunk, by run and row. q is activations of each half of a run, 4 columns a lane; if rows are taken in
+ * pairs, rows 2p and 2p + 1 share four registers, each with 8 columns of the first and the same 8 of the second.
+ * correction is what an integer sum begins with, for the zero point: -offset times the sum of q over the run, or over
+ * each half. If halves have minima, codes have no offset, and it is those sums themselves. */
 typedef struct panel {
     int32_t q[RUNS][ROWS][2][4], correction[RUNS][2][ROWS];
     float d[RUNS][ROWS], dsum[RUNS][ROWS];
@@ -87,25 +90,25 @@ typedef struct panel {
 
 typedef struct chunk {
     panel panel;
-    scales scales; /* of the tile at work */
+    scales scales; /* of the current tile */
 } chunk;
 
-/* Codes, or values of a table, of a run: by quarter and group of 4 columns. Where rows come in pairs two groups become
- * their 8 columns of a quarter's features 0 and 1, then of its features 2 and 3. */
+/* The codes of a run, or their values from a table, by quarter and group of 4 columns. If rows are taken in pairs, two
+ * groups are rearranged: first 8 columns of a quarter's features 0 and 1, then of its features 2 and 3. */
 typedef uint8x16_t run_values[PARTS][RUN / 4];
 
-/* Sums of a row, or two. */
+/* The sums of one row or of two. */
 typedef int32x4_t row_sums[2][PARTS];
 
-/* An instruction set. */
+/* Says how an instruction set multiplies. */
 typedef struct level {
-    bool pairs;     /* two rows or more come in pairs */
-    bool all_bytes; /* multiplies codes up to 255; where not, codes of 8 bits become signed values, without offset */
+    bool pairs;     /* two rows or more are taken in pairs */
+    bool all_bytes; /* can multiply codes up to 255; if not, 8-bit codes become signed values without an offset */
 } level;
 
-/* Adds values * q over half `half` of a run to the sums of one row or a pair of rows. Each instruction set's file
- * defines it. A pair's sums are by features 0 and 1, then 2 and 3 of a quarter, in lanes of rows 0, 1, 0, 1. half and
- * pair are constants. */
+/* Adds values * q over half `half` of a run to the sums of one row or a pair of rows. The file of each instruction set
+ * defines it. A pair's first sums are those of a quarter's features 0 and 1, its second those of features 2 and 3; in
+ * each, lanes alternate between the two rows. half and pair are constants. */
 FR_INLINE void multiply(format f, row_sums sums, run_values values, size_t half, const int32_t (*q)[4], bool pair);
 
 /* ----------------------------------------------------------------------------------------------------------- scales */
@@ -115,7 +118,7 @@ FR_INLINE void load_d(float *d, const uint8_t *w) {
         vst1q_f32(d + i, vcvt_f32_f16(vreinterpret_f16_u8(vld1_u8(w + 2 * i))));
 }
 
-/* 2^(e - 128): from e = 2 on with e - 1 as exponent, below it a denormal. */
+/* Returns 2^(e - 128): e - 1 is the exponent if e >= 2, else the result is a denormal. */
 FR_INLINE float32x4_t powers(uint32x4_t e) {
     uint32x4_t normal = vshlq_n_u32(vqsubq_u32(e, vdupq_n_u32(1)), 23);
     uint32x4_t small = vshlq_u32(vdupq_n_u32(0x00200000), vreinterpretq_s32_u32(vminq_u32(e, vdupq_n_u32(2))));
@@ -130,7 +133,7 @@ FR_INLINE void load_exponents(float *d, const uint8_t *w) {
     }
 }
 
-/* E4M3 without a sign, moved to where a float16 has its exponent and fraction. */
+/* Loads E4M3 without a sign, moved to where a float16 has its exponent and fraction. */
 FR_INLINE void load_e4m3(float *d, const uint8_t *w) {
     FR_UNROLLED_FOR (size_t i = 0; i < FEATURES; i += 8) {
         uint16x8_t bits = vshll_n_u8(vld1_u8(w + i), 7);
@@ -163,7 +166,7 @@ FR_INLINE void scale_bytes(float *scaled, const float *factor, int8x16_t bytes) 
         vst1q_f32(scaled + 4 * i, vmulq_f32(vld1q_f32(factor + 4 * i), vcvtq_f32_s32(values[i])));
 }
 
-/* Bits of `high`, shifted left (right, if negative) to where the mask is, join those of `low`. */
+/* Inserts into `low`, at the bits of the mask, bits of `high` shifted left (right if `left` is negative). */
 FR_INLINE uint8x16_t joined(uint8x16_t low, uint8x16_t high, int left, uint8_t mask) {
     return vbslq_u8(vdupq_n_u8(mask), vshlq_u8(high, vdupq_n_s8((int8_t)left)), low);
 }
@@ -176,7 +179,7 @@ FR_INLINE uint8x16_t high_nibbles(uint8x16_t bytes) {
     return vshrq_n_u8(bytes, 4);
 }
 
-/* The two numbers of 6 bits that run `run` has. */
+/* Unpacks the two 6-bit numbers of run `run`. */
 FR_INLINE void six_bits(uint8x16_t *first, uint8x16_t *second, const uint8_t *rows, size_t run) {
     uint8x16_t low = vld1q_u8(rows + run * FEATURES), high = vld1q_u8(rows + (RUNS + run / 2) * FEATURES);
     int odd = run % 2 * 4;
@@ -184,13 +187,13 @@ FR_INLINE void six_bits(uint8x16_t *first, uint8x16_t *second, const uint8_t *ro
     *second = joined(high_nibbles(low), high, 2 - odd, 0x30);
 }
 
-/* Minima are negated here: they are subtracted. */
+/* Loads minima negated, because they are subtracted. */
 FR_INLINE void load_negative(float *negative, const uint8_t *w) {
     load_d(negative, w);
     FR_UNROLLED_FOR (size_t i = 0; i < FEATURES; i += 4) vst1q_f32(negative + i, vnegq_f32(vld1q_f32(negative + i)));
 }
 
-/* Q4_K and Q5_K. */
+/* Loads the scales and minima of Q4_K and Q5_K. */
 FR_INLINE void load_k_scales(scales *s, const uint8_t *w) {
     float d[FEATURES], negative[FEATURES];
     load_d(d, w);
@@ -215,7 +218,7 @@ FR_INLINE void load_xs_scales(scales *s, const uint8_t *w) {
     }
 }
 
-/* 2 scale + 1 */
+/* Returns 2 scale + 1. */
 FR_INLINE int8x16_t odd(uint8x16_t scale) {
     return vreinterpretq_s8_u8(vaddq_u8(vaddq_u8(scale, scale), vdupq_n_u8(1)));
 }
@@ -316,7 +319,7 @@ FR_INLINE void load_scales(format f, scales *s, const uint8_t *w, size_t runs) {
 
 /* ------------------------------------------------------------------------------------------------------------- rows */
 
-/* The registers of two rows become those of a pair. */
+/* Interleaves the registers of two rows into those of a pair. */
 FR_INLINE void mix(int32_t (*q)[4]) {
     int64x2_t a[2], b[2];
     FR_UNROLLED_FOR (size_t half = 0; half < 2; half++) {
@@ -347,7 +350,7 @@ FR_INLINE void pack_panel(format f, panel *p, const fr_qblock *x, size_t x_strid
 
 /* ------------------------------------------------------------------------------------------------------------ a run */
 
-/* Group `group` of 4 columns of a quarter that begins at w in the run's first line. */
+/* Unpacks group `group` of 4 columns of a quarter; w is the quarter's place in the run's first line. */
 FR_INLINE uint8x16_t unpack(format f, const uint8_t *w, size_t group, int8x16_t table) {
     if (f.bits == 8) {
         uint8x16_t codes = vld1q_u8(w + group * LINE);
@@ -386,7 +389,7 @@ FR_INLINE void start_sums(format f, row_sums sums, const int32_t *correction, bo
     FR_UNROLLED_FOR (size_t i = 0; i < PARTS; i++) sums[0][i] = sums[1][i] = from;
 }
 
-/* A pair's sums, by row. */
+/* Separates a pair's sums by row. */
 FR_INLINE void part_sums(row_sums sums) {
     FR_UNROLLED_FOR (size_t i = 0; i < PARTS; i++) {
         int32x4_t low = sums[0][i], high = sums[1][i];
@@ -395,7 +398,8 @@ FR_INLINE void part_sums(row_sums sums) {
     }
 }
 
-/* The sums of run `run` of row r, or rows r and r + 1, by row; feature is the first in its tile. */
+/* Computes the sums of run `run` for row r, or for rows r and r + 1; `feature` is the index in the tile of the first
+ * feature. */
 FR_INLINE void sum_run(format f, row_sums sums, run_values values, const chunk *c, size_t run, size_t r, size_t feature,
                        bool pair) {
     const panel *p = &c->panel;
@@ -415,7 +419,7 @@ FR_INLINE void sum_run(format f, row_sums sums, run_values values, const chunk *
     }
 }
 
-/* Sums of a run join the chains of a row. */
+/* Joins the sums of a run to the chains of a row. */
 FR_INLINE void join(format f, float *chain, const int32x4_t *sums, const float32x4_t *d, const float32x4_t *m, float xd,
                     float dsum) {
     FR_UNROLLED_FOR (size_t i = 0; i < PARTS; i++) {
@@ -426,7 +430,7 @@ FR_INLINE void join(format f, float *chain, const int32x4_t *sums, const float32
     }
 }
 
-/* Minima of a run's halves join the chains of row r. */
+/* Joins the minima of a run's halves to the chains of row r. */
 FR_INLINE void join_minima(float *chain, const float32x4_t *m, const chunk *c, size_t run, size_t r, size_t feature) {
     const panel *p = &c->panel;
     FR_UNROLLED_FOR (size_t i = 0; i < PARTS; i++) {
@@ -439,7 +443,7 @@ FR_INLINE void join_minima(float *chain, const float32x4_t *m, const chunk *c, s
     }
 }
 
-/* The same where the halves of a run join one after the other. */
+/* Adds a run whose halves join the chains one after the other. */
 FR_INLINE void add_apart(format f, float (*chains)[FEATURES], run_values values, const float32x4_t *d,
                          const float32x4_t *m, const chunk *c, size_t run, size_t r, size_t feature, bool pair) {
     const panel *p = &c->panel;
@@ -453,7 +457,7 @@ FR_INLINE void add_apart(format f, float (*chains)[FEATURES], run_values values,
     }
 }
 
-/* Run `run` of row r, or rows r and r + 1. */
+/* Adds run `run` to the chains of row r, or of rows r and r + 1. */
 FR_INLINE void add_run(format f, float (*chains)[FEATURES], run_values values, const float32x4_t *d,
                        const float32x4_t *m, const chunk *c, size_t run, size_t r, size_t feature, bool pair) {
     const panel *p = &c->panel;
@@ -472,8 +476,8 @@ FR_INLINE void add_run(format f, float (*chains)[FEATURES], run_values values, c
 
 /* -------------------------------------------------------------------------------------------------------- all of it */
 
-/* The chains of 4 * PARTS features, from `feature` of a tile on, and of all rows go on through a chunk whose first
- * block is at w. */
+/* Continues the chains of 4 * PARTS features, from `feature` of a tile on, and of all rows, through a chunk whose
+ * first block is at w. */
 FR_INLINE void walk(format f, float (*chains)[FEATURES], const chunk *c, const uint8_t *w, size_t feature, size_t runs,
                     size_t rows, bool few, bool pairs) {
     size_t together = pairs ? 2 : 1;
@@ -497,8 +501,8 @@ FR_INLINE void walk(format f, float (*chains)[FEATURES], const chunk *c, const u
     }
 }
 
-/* `rows` rows from `row` on x a group of tiles from tile `first` on; where rows are few their number is a constant. A
- * row that only makes up a pair is not stored. */
+/* Computes `rows` rows from `row` on with a group of tiles from tile `first` on. `few` says that `rows` is a constant.
+ * A row that only completes a pair is not stored. */
 FR_INLINE void compute(format f, const fr_matmul_block *job, chunk *c, size_t first, size_t row, size_t rows, bool few,
                        bool pairs) {
     size_t left = (job->features + FEATURES - 1) / FEATURES - first, tiles = left < GROUP ? left : GROUP;
@@ -523,7 +527,7 @@ FR_INLINE void compute(format f, const fr_matmul_block *job, chunk *c, size_t fi
     }
 }
 
-/* Rows are split evenly over as few tiles as can be. */
+/* Splits the rows evenly over as few parts of up to ROWS as possible. */
 FR_INLINE void matmul(level l, format f, fr_matmul_block job) {
     chunk c = {0};
     if (f.bits == 8 && !l.all_bytes) f.offset = 0;
@@ -542,7 +546,7 @@ FR_INLINE void matmul(level l, format f, fr_matmul_block job) {
     }
 }
 
-/* A function of the contract for each type. */
+/* Defines the kernel of each type. */
 #define FR_BLOCK_KERNEL(id, type, bits, runs, head, level)        \
     void fr_matmul_##type##_##level(const fr_matmul_block *job) { \
         matmul(level, type, *job);                                \

@@ -1,4 +1,5 @@
-/* Finds what an AArch64 processor can run, from the hardware-capability words that the kernel hands every process. */
+/* Finds the levels that an AArch64 processor can run, from the hardware-capability words that the kernel gives every
+ * process. */
 #include "kernels/cpu.h"
 
 #include <asm/hwcap.h>

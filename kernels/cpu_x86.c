@@ -1,4 +1,5 @@
-/* Finds what an x86-64 processor can run and its operating system saves on a context switch, from CPUID and XCR0. */
+/* Finds the levels that an x86-64 processor can run, from CPUID, and whose registers its operating system saves on a
+ * context switch, from XCR0. */
 #include "kernels/cpu.h"
 
 #include <cpuid.h>
@@ -8,14 +9,14 @@ typedef struct cpuid_leaf {
     unsigned eax, ebx, ecx, edx;
 } cpuid_leaf;
 
-/* All zero where the processor has no such leaf. */
+/* Returns a leaf of CPUID, all zero if the processor does not have it. */
 static cpuid_leaf cpuid(unsigned leaf, unsigned subleaf) {
     cpuid_leaf r = {0, 0, 0, 0};
     __get_cpuid_count(leaf, subleaf, &r.eax, &r.ebx, &r.ecx, &r.edx);
     return r;
 }
 
-/* The register sets that the system saves. Only with OSXSAVE. */
+/* Returns the register sets that the operating system saves. The caller must have checked OSXSAVE. */
 static uint64_t saved_state(void) {
     uint32_t low, high;
     __asm__ volatile("xgetbv" : "=a"(low), "=d"(high) : "c"(0));
@@ -27,7 +28,7 @@ static bool has(uint64_t word, uint64_t bits) {
 }
 
 unsigned fr_cpu_levels(void) {
-    const uint64_t ymm = 0x6, zmm = 0xe6; /* of XCR0 */
+    const uint64_t ymm = 0x6, zmm = 0xe6; /* bits of XCR0 */
     unsigned levels = 1u << FR_ISA_SCALAR;
     cpuid_leaf one = cpuid(1, 0), seven = cpuid(7, 0), seven_one = cpuid(7, 1);
     bool osxsave = one.ecx & bit_OSXSAVE;

@@ -1,11 +1,12 @@
-/* Strips of a gated DeltaNet head, some at a time, through rows: see deltanet.h. */
+/* Takes the strips of a gated DeltaNet head through the rows, some strips at a time: see deltanet.h. */
 #include "kernels/deltanet.h"
 
 #include <string.h>
 
 enum { STRIP = FR_DELTANET_STRIP };
 
-/* Holds a row's columns: in the row's own arrays, or in these where they are fewer than a step takes. */
+/* Holds a row's value and output columns: in the row's own arrays, or in these buffers if fewer columns are left than
+ * a step takes. */
 typedef struct columns {
     size_t first, count;
     bool whole;
@@ -17,7 +18,7 @@ static const float *value_of(columns *c, const fr_deltanet_row *row) {
     return memcpy(c->value, row->value + c->first, c->count * sizeof *c->value);
 }
 
-/* A row without a query has its o in nobody's array. */
+/* Returns where o goes. Rows without a query still produce an output; it goes to scratch. */
 static float *out_of(columns *c, const fr_deltanet_row *row) {
     return c->whole && row->query ? row->out + c->first : c->out;
 }

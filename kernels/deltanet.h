@@ -1,10 +1,11 @@
 /* Gated DeltaNet's state as every SIMD instruction set runs it: the walk over strips and rows that they share
- * (deltanet.c), and the two steps that each of them brings.
+ * (deltanet.c), and the two steps that each of them implements.
  *
- * In: fr_deltanet. Out: the rows' results and the state, as kernels.h defines them. Between two rows a strip holds what
- * the later one begins with, s * decay, whose m is already summed: so a row is one walk over its strip, a load and a
- * store an element, with two chains a column in flight, and a strip stays in the L1 cache over all rows. No cache holds
- * the states of all heads and layers, so the last row prefetches the strips behind its own. */
+ * In: fr_deltanet. Out: the rows' results and the state, as kernels.h defines them. Between two rows, a strip already
+ * holds s * decay of the later row, and that row's m is already summed. So a row is one walk over its strip, one load
+ * and one store per element, with two chains per column in flight, and the strip stays in the L1 cache over all rows.
+ * The states of all heads and layers do not fit any cache, so the last row of a strip prefetches the strips that come
+ * next. */
 #ifndef FR_KERNELS_DELTANET_H
 #define FR_KERNELS_DELTANET_H
 
@@ -12,33 +13,35 @@
 
 enum { FR_DELTANET_COLUMNS_MAX = FR_DELTANET_TOGETHER * FR_DELTANET_STRIP };
 
-/* One row over strips side by side, key_dim * FR_DELTANET_STRIP floats apart. value and out have all their columns. */
+/* One row over strips that lie key_dim * FR_DELTANET_STRIP floats apart. value and out have all columns of these
+ * strips. */
 typedef struct fr_deltanet_step {
     size_t key_dim;
     const float *key, *query, *value;
     float beta;
     const float *from; /* s * decay */
-    float *kept;       /* takes s behind the row; NULL: nobody wants it, there is a next row */
-    float *next;       /* takes the next row's s * decay; NULL: this is the last row */
+    float *kept;       /* gets s after this row; NULL: not needed, and there is a next row */
+    float *next;       /* gets the next row's s * decay; NULL: this is the last row */
     const float *next_key;
     float next_decay;
-    float *m;           /* this row's; replaced by the next one's */
+    float *m;           /* this row's m; replaced by the next row's */
     float *out;         /* o */
-    const float *ahead; /* what the last row prefetches: as many strips, behind these or past the state */
+    const float *ahead; /* the strips that the last row prefetches: the next ones of the state, or memory after its
+                         * end */
 } fr_deltanet_step;
 
 typedef struct fr_deltanet_steps {
-    size_t together; /* strips that a step takes, at most FR_DELTANET_TOGETHER */
+    size_t together; /* number of strips that a step takes, at most FR_DELTANET_TOGETHER */
 
-    /* The first row's beginning: to = from * decay, and m. to may be from. */
+    /* Begins the first row: to = from * decay, and m. to may be from. */
     void (*begin)(float *to, const float *from, const float *key, float decay, size_t key_dim, float *m);
 
-    /* The rest of a row, and the beginning of the next. from may be kept or next, which differ. */
+    /* Finishes a row and begins the next. from may be kept or next; kept and next differ. */
     void (*advance)(const fr_deltanet_step *step);
 } fr_deltanet_steps;
 
-/* Takes strips through the rows by these steps, as long as there are as many as these take, the last one perhaps in
- * part. Gives the strip where it stopped; begins at strip `strip`. */
+/* Takes strips from `strip` on through all rows with these steps, while at least steps->together strips are left (the
+ * last may be partly filled). Returns the strip after the last one taken. */
 size_t fr_deltanet_advance(const fr_deltanet *run, const fr_deltanet_steps *steps, size_t strip);
 
 #endif

@@ -35,7 +35,7 @@ void fr_deltanet_avx2(const fr_deltanet *run) {
     run_strips(run);
 }
 
-/* `count` channels from c on, all 8 from 8 on. */
+/* Convolves `count` channels from c on, at most 8. */
 FR_INLINE void convolve(float *y, const float *const *rows, const float *w, size_t w_stride, size_t conv_kernel,
                         size_t c, size_t count) {
     __m256 acc = _mm256_setzero_ps();

@@ -3,13 +3,13 @@
 
 #include "kernels/double_math.h"
 
-/* Beyond these float32 has only 0 and infinity for exp, and 0 for its reciprocal. */
+/* Beyond these limits, exp is only 0 or infinity in float32, and its reciprocal 0. */
 static const double LEAST = -110, MOST = 110;
 
-/* torch's: from here on log(1 + exp(x)) is x to ten digits. */
+/* torch's limit: from here on log(1 + exp(x)) equals x to ten digits. */
 static const double LINEAR_FROM = 20;
 
-/* A NaN, which no integer stands for, comes back as it is. */
+/* Returns exp(x). A NaN is returned as it is, because the reduction could not convert it to an integer. */
 static double exponential(double x) {
     if (!(x >= LEAST)) return x < LEAST ? 0 : x;
     return fr_exp_double_brief(x > MOST ? MOST : x);

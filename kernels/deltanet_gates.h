@@ -1,18 +1,18 @@
-/* Gated DeltaNet's two gates of a head: how much of the state stays, how much of a row's correction is written.
+/* Gated DeltaNet's two gates of a head: how much of the state stays, and how much of a row's correction is written.
  *
- * In: what the projections of a row gave, a value a head; the layer's two constants a head. Out: float32, the nearest
- * to the exact value but for rare near ties; the same bits on every machine (no libm, no fused operation). Compiled
- * once for all instruction sets. */
+ * In: one projected value per row and head, and the layer's two constants per head. Out: float32, rounded to nearest
+ * except in rare near ties; the same bits on every machine (no libm, no fused operation). The file is compiled once
+ * for all instruction sets. */
 #ifndef FR_KERNELS_DELTANET_GATES_H
 #define FR_KERNELS_DELTANET_GATES_H
 
 #include <stddef.h>
 
-/* decay[h] = exp(slope[h] * softplus(a[h] + bias[h])), softplus(x) = x where x > 20, else log(1 + exp(x)). A layer's
+/* decay[h] = exp(slope[h] * softplus(a[h] + bias[h])), softplus(x) = x if x > 20, else log(1 + exp(x)). A layer's
  * slope is -exp(A_log), below 0. decay may be a. */
 void fr_deltanet_decay(float *decay, const float *a, const float *bias, const float *slope, size_t heads);
 
-/* -exp(A_log), as a checkpoint that isn't GGUF has it. slope may be a_log. */
+/* slope[h] = -exp(a_log[h]). Checkpoints other than GGUF store A_log instead of the slope. slope may be a_log. */
 void fr_deltanet_slope(float *slope, const float *a_log, size_t heads);
 
 /* beta[h] = 1 / (1 + exp(-b[h])); beta may be b. */

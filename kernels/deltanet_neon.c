@@ -35,7 +35,7 @@ void fr_deltanet_neon(const fr_deltanet *run) {
     run_strips(run);
 }
 
-/* `count` channels from c on, all 4 from 4 on. */
+/* Convolves `count` channels from c on, at most 4. */
 FR_INLINE void convolve(float *y, const float *const *rows, const float *w, size_t w_stride, size_t conv_kernel,
                         size_t c, size_t count) {
     float32x4_t acc = vdupq_n_f32(0);

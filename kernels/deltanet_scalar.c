@@ -1,10 +1,11 @@
-/* Gated DeltaNet's recurrent state over rows, and the short convolution in front of it: the definition. Contracts
+/* Gated DeltaNet's recurrent state over rows, and the short convolution that precedes it: the definition. Contracts
  * fr_deltanet_fn and fr_short_conv_fn in kernels.h. */
 #include "kernels/scalar.h"
 
 enum { STRIP = FR_DELTANET_STRIP };
 
-/* A strip's columns over one row. What value has past the head's columns is 0, and is not written to out. */
+/* Advances the columns of a strip by one row. A strip that reaches past the head's columns has value 0 there, and
+ * those are not written to out. */
 static void advance(float *strip, size_t key_dim, const fr_deltanet_row *row, size_t first, size_t columns) {
     float m[STRIP] = {0}, delta[STRIP] = {0}, o[STRIP] = {0};
     memcpy(delta, row->value + first, columns * sizeof *delta);

@@ -1,6 +1,6 @@
 /* The steps of gated DeltaNet (deltanet.h), written once for registers of any width.
  *
- * In, from the file that includes this: `vector` of LANES floats, and load, store, spread (one value to all lanes),
+ * In: the including file defines `vector` of LANES floats, and load, store, spread (one value to all lanes),
  * difference, product, multiply_add (a * b + c, rounded once). Out: run_strips, the whole kernel. */
 #ifndef FR_KERNELS_DELTANET_WALK_H
 #define FR_KERNELS_DELTANET_WALK_H
@@ -30,7 +30,7 @@ FR_INLINE void begin(float *to, const float *from, const float *key, float decay
     FR_UNROLLED_FOR (size_t i = 0; i < strips * A_STRIP; i++) store(m + i * LANES, sum[i]);
 }
 
-/* keeps, goes_on: step->kept and step->next are there; constants. */
+/* keeps and goes_on are constants: whether step->kept and step->next are given. */
 FR_INLINE void walk(const fr_deltanet_step *step, size_t strips, bool keeps, bool goes_on) {
     const float *from = step->from, *key = step->key, *query = step->query, *next_key = goes_on ? step->next_key : key;
     float *kept = step->kept, *next = step->next;
@@ -86,7 +86,8 @@ static void advance_one(const fr_deltanet_step *step) {
     advance(step, 1);
 }
 
-/* Strips two by two: an FMA waits for the one before it in its chain, and one strip has few. An odd one comes last. */
+/* Takes strips two by two, because an FMA waits for the one before it in its chain, and one strip has too few chains.
+ * An odd strip comes last. */
 FR_INLINE void run_strips(const fr_deltanet *run) {
     static const fr_deltanet_steps pair = {2, begin_pair, advance_pair}, one = {1, begin_one, advance_one};
     fr_deltanet_advance(run, &one, fr_deltanet_advance(run, &pair, 0));

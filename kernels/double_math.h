@@ -1,15 +1,16 @@
-/* exp and log in double: + - * / and bit moves only, so that no machine's libm has a say, and one build for all
- * instruction sets. Good to about 1e-15. For what is computed once a row or a token, not once an element. */
+/* exp and log in double, with + - * / and bit moves only: so the result does not depend on a machine's libm, and one
+ * build serves all instruction sets. The relative error is about 1e-15. They are meant for values computed once a row
+ * or a token, not once an element. */
 #ifndef FR_KERNELS_DOUBLE_MATH_H
 #define FR_KERNELS_DOUBLE_MATH_H
 
 #include <stdint.h>
 #include <string.h>
 
-/* Added to x, |x| < 2^51, rounds it to an integer. */
+/* Adding this to x, |x| < 2^51, and taking it away again rounds x to an integer. */
 #define FR_DOUBLE_SHIFT 0x1.8p52
 
-/* ln 2: 32 bits, the rest. */
+/* ln 2 as its first 32 bits and the rest. */
 #define FR_DOUBLE_LN2_HIGH 0x1.62e42fee00000p-1
 #define FR_DOUBLE_LN2_LOW  0x1.a39ef35793c76p-33
 
@@ -30,7 +31,7 @@ static inline double fr_log_double(double x) {
     return (double)n * FR_DOUBLE_LN2_HIGH + ((double)n * FR_DOUBLE_LN2_LOW + 2 * (s + s * sum));
 }
 
-/* x = n ln 2 + r, |x| < 700; gives 2^n. */
+/* Splits x = n ln 2 + r, |x| < 700; returns 2^n. */
 static inline double fr_reduce_double(double x, double *r) {
     double n = x * (1 / (FR_DOUBLE_LN2_HIGH + FR_DOUBLE_LN2_LOW)) + FR_DOUBLE_SHIFT - FR_DOUBLE_SHIFT, power;
     *r = (x - n * FR_DOUBLE_LN2_HIGH) - n * FR_DOUBLE_LN2_LOW;
@@ -39,14 +40,15 @@ static inline double fr_reduce_double(double x, double *r) {
     return power;
 }
 
-/* |x| < 700. */
+/* Returns e^x for |x| < 700. */
 static inline double fr_exp_double(double x) {
     double r, power = fr_reduce_double(x, &r), sum = 1;
     for (int k = 14; k >= 1; k--) sum = 1 + sum * r / k;
     return sum * power;
 }
 
-/* The same to about 1e-12, without a quotient a term: for what is rounded to float32 and wanted for every head. */
+/* The same to about 1e-12, without a division per term: fast enough for a value per head, and precise enough to be
+ * rounded to float32. */
 static inline double fr_exp_double_brief(double x) {
     static const double inverse_factorials[] = {1.0 / 3628800, 1.0 / 362880, 1.0 / 40320, 1.0 / 5040, 1.0 / 720,
                                                 1.0 / 120,     1.0 / 24,     1.0 / 6,     0.5,        1};

@@ -1,15 +1,15 @@
-/* Every operation's contract, and the table that holds one implementation of each.
+/* Defines each operation's contract, and the table that holds one implementation of each.
  *
  * In: plain arrays. Out: plain arrays. No kernel allocates, fails, locks or knows a model. The _scalar file of an
- * operation is the definition of its result (quant/NUMERICS.md has the formulas); every other instruction set gives the
- * same bits, for any number of rows computed together, and never touches memory outside the arrays it is given: no
- * over-read (a prefetch hint may point outside), no over-write. Floats lie as floats do, weights at any byte. Values
- * are finite; where a NaN comes in, a NaN comes out (its payload is free). Arrays don't overlap unless stated. rows,
- * features, count and the n of operations element by element may be 0; other lengths are at least 1. Operations of many
- * operands take them as a struct, of which the faster kernels make a copy first: for all that a compiler knows, what
- * they store might change the caller's.
+ * operation is the definition of its result (quant/NUMERICS.md has the formulas). Every other instruction set gives
+ * the same bits, for any number of rows computed together. No kernel writes or reads outside the arrays that it is
+ * given (a prefetch hint may point outside). Float arrays are aligned as floats are; weights may begin at any byte.
+ * Values are finite; if an input is NaN, the output is NaN too (its payload is free). Arrays don't overlap unless
+ * stated. rows, features, count and the n of elementwise operations may be 0; other lengths are at least 1. Operations
+ * with many operands take them as a struct. The faster kernels first copy that struct to a local one, because a
+ * compiler must assume that storing results could change the caller's struct, and would load its members again.
  *
- * "row" is a row of activations (one token), "feature" an output feature: one row of the weight matrix. */
+ * A "row" is a row of activations (one token), a "feature" is an output feature: one row of the weight matrix. */
 #ifndef FR_KERNELS_KERNELS_H
 #define FR_KERNELS_KERNELS_H
 
@@ -19,10 +19,11 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* y[r * y_stride + o] = dot(w_o, x_r), r < rows, o < features, where w_o is `cols` values of the kernel's type at byte
- * o * w_stride of w, and x_r = x + r * x_stride. Strides of x and y in floats, of w in bytes.
- * dot: 16 partial sums p[i] = 0; p[i % 16] = fma(w[i], x[i], p[i % 16]) for ascending i < cols; then p[i] += p[i + 8],
- * i < 8; then 4, 2, 1. Past cols nothing is added to a partial sum, not even 0. */
+/* y[r * y_stride + o] = dot(w_o, x_r) for r < rows, o < features. w_o is `cols` values of the kernel's type, beginning
+ * at byte o * w_stride of w; x_r = x + r * x_stride. Strides of x and y are in floats, that of w is in bytes.
+ *
+ * dot: 16 partial sums p[i] = 0; p[i % 16] = fma(w[i], x[i], p[i % 16]) for ascending i < cols; then p[i] += p[i + 8]
+ * for i < 8, and the same with 4, 2 and 1. Nothing is added to a partial sum for columns past cols, not even 0. */
 typedef struct fr_matmul {
     float *y;
     size_t y_stride;
@@ -34,10 +35,10 @@ typedef struct fr_matmul {
 
 typedef void fr_matmul_fn(const fr_matmul *job);
 
-/* The same of FP8 weights in scaled blocks (quant/fp8.h): weight i of w_o is the value of code i, the byte at
- * o * w_stride + i of w, times scales[(first + o) / 128 * scale_stride + i / 128], one rounded product; first is where
- * output 0 stands in its matrix, or in a block of it. No code is NaN, and scales are as fp8.h has them. Denormal codes,
- * products and scales count as what they are. */
+/* The same product with FP8 weights in scaled blocks (quant/fp8.h). Weight i of w_o is the value of its code, the byte
+ * at o * w_stride + i of w, times scales[(first + o) / 128 * scale_stride + i / 128]: one rounded product. `first` is
+ * the index of output 0 in its matrix, modulo a block if the scales begin at that block. No code is NaN, and fp8.h
+ * says which scales are valid. Denormal codes, products and scales keep their value: none is flushed to 0. */
 typedef struct fr_matmul_fp8 {
     float *y;
     size_t y_stride;
@@ -51,7 +52,8 @@ typedef struct fr_matmul_fp8 {
 
 typedef void fr_matmul_fp8_fn(const fr_matmul_fp8 *job);
 
-/* y[j] = dot(w_{ids[j]}, x), j < count: scattered weight rows (the centroid head), same dot. ids may repeat. */
+/* y[j] = dot(w_{ids[j]}, x) for j < count, with the dot above. It multiplies scattered weight rows, which the centroid
+ * head needs. ids may repeat. */
 typedef struct fr_gather {
     float *y;
     const float *x;
@@ -63,22 +65,23 @@ typedef struct fr_gather {
 
 typedef void fr_gather_fn(const fr_gather *job);
 
-/* Activations of a row, quantized in blocks of 32 columns: what block-quantized weights are multiplied with. */
+/* 32 columns of a row of activations, quantized. Block-quantized weights are multiplied with these. */
 typedef struct fr_qblock {
     int8_t q[32];
     float d;           /* value of column i is about d * q[i] */
     float dsum;        /* d * (float)sum */
-    int32_t sum, half; /* of all q, of the first 16 */
+    int32_t sum, half; /* of all q; of the first 16 */
 } fr_qblock;
 
-/* Quantizes a row: ceil(cols / 32) blocks; columns past the end count as 0. m = largest |x| of the block, by bit
- * pattern. m not finite: d = NaN, q = 0. m below 2^-100: d = 0, q = 0. Else d = m / 127, r = 127 / m,
- * q = clamp(rint(x * r), -127, 127). */
+/* Quantizes a row into ceil(cols / 32) blocks; columns past the end count as 0. m is the largest |x| of the block,
+ * compared by bit pattern. If m is not finite, d = NaN and q = 0. If m is below 2^-100, d = 0 and q = 0. Else d = m /
+ * 127, r = 127 / m, q = clamp(rint(x * r), -127, 127). */
 typedef void fr_quantize_fn(fr_qblock *q, const float *x, size_t cols);
 
-/* y[r * y_stride + o] = product of packed weight row o (quant/packed.h) and quantized row r, r < rows, o < features;
- * x_r is x + r * x_stride blocks; w is the first tile. cols is a multiple of the type's block. One chain an output,
- * ascending in blocks of 32 columns, from acc = +0; isum = sum over the block of code * q, exact:
+/* y[r * y_stride + o] = product of packed weight row o (quant/packed.h) and quantized row r, for r < rows, o <
+ * features. x_r is x + r * x_stride blocks; w is the first tile. cols is a multiple of the type's block. Each output
+ * is one chain over the blocks of 32 columns in ascending order, beginning with acc = +0; isum = sum over the block of
+ * code * q, exact:
  *     Q8_0 Q4_0 Q5_0 IQ4_NL MXFP4   acc = fma(d * xd, (float)isum, acc)
  *     Q1_0 Q2_0 TQ1_0 TQ2_0         the same
  *     Q4_1 Q5_1                     the same, then acc = fma(m, dsum, acc)
@@ -91,9 +94,9 @@ typedef void fr_quantize_fn(fr_qblock *q, const float *x, size_t cols);
  *     IQ1_S IQ2_XXS IQ3_XXS IQ3_S   acc = fma((unit * d * (2 * scale + 1)) * xd, (float)isum, acc)
  *     IQ1_M IQ2_XS IQ2_S            as Q6_K, with unit * d and 2 * scale + 1
  *     NVFP4                         acc = fma((unit * scale0) * xd, (float)isum0, acc), then the same of half 1
- * codes: Q8_0 the value; Q1_0 2 * bit - 1; Q2_0 TQ1_0 TQ2_0 bits - 1; Q4_0 bits - 8; Q5_0 bits - 16; Q4_1 Q5_1 Q2_K
- * Q4_K Q5_K bits; Q3_K bits - 4; Q6_K bits - 32; others the value of the type's table (fr_code_values), in units of
- * fr_code_unit. */
+ * A code is: Q8_0 the value; Q1_0 2 * bit - 1; Q2_0 TQ1_0 TQ2_0 bits - 1; Q4_0 bits - 8; Q5_0 bits - 16; Q4_1 Q5_1
+ * Q2_K Q4_K Q5_K bits; Q3_K bits - 4; Q6_K bits - 32; of other types the entry of the type's table (fr_code_values),
+ * in units of fr_code_unit. */
 typedef struct fr_matmul_block {
     float *y;
     size_t y_stride;
@@ -105,19 +108,20 @@ typedef struct fr_matmul_block {
 
 typedef void fr_matmul_block_fn(const fr_matmul_block *job);
 
-/* y[i] = (x[i] * r) * weight[i], r = 1 / sqrt(s / n + eps), s = dot(x, x) as above. weight NULL: y[i] = x[i] * r.
- * y may be x. Zhang and Sennrich 2019, arXiv:1910.07467. */
+/* y[i] = (x[i] * r) * weight[i], r = 1 / sqrt(s / n + eps), s = dot(x, x) as above. If weight is NULL, y[i] = x[i] *
+ * r. y may be x. Zhang and Sennrich 2019, arXiv:1910.07467. */
 typedef void fr_rmsnorm_fn(float *y, const float *x, const float *weight, size_t n, float eps);
 
-/* y[i] = fma(c[i] * r, weight[i], bias[i]), c[i] = x[i] - mean, mean = s / n, s = the x[i] in 16 partial sums by
- * i mod 16, ascending from 0, and the tree of dot; r = 1 / sqrt(dot(c, c) / n + eps). bias NULL: of zeros. y may be x.
- * Ba, Kiros and Hinton 2016, arXiv:1607.06450. */
+/* y[i] = fma(c[i] * r, weight[i], bias[i]), c[i] = x[i] - mean, mean = s / n, r = 1 / sqrt(dot(c, c) / n + eps). s is
+ * the sum of the x[i], added in dot's order: 16 partial sums by i mod 16, ascending, from 0, then the tree. A NULL
+ * bias stands for zeros. y may be x. Ba, Kiros and Hinton 2016, arXiv:1607.06450. */
 typedef void fr_layernorm_fn(float *y, const float *x, const float *weight, const float *bias, size_t n, float eps);
 
 /* Rotates one head in place; cosine and sine have n / 2 values; n is even. Su et al. 2021, arXiv:2104.09864.
- * half form (pairs i and i + n/2):  a = x[i], b = x[i + n/2];   x[i] = fma(-b, sine[i], a * cosine[i]),
- *                                   x[i + n/2] = fma(a, sine[i], b * cosine[i]).
- * pair form: the same with a = x[2i], b = x[2i + 1]. */
+ *
+ *     half form (pairs i and i + n/2):  a = x[i], b = x[i + n/2];   x[i] = fma(-b, sine[i], a * cosine[i]),
+ *                                       x[i + n/2] = fma(a, sine[i], b * cosine[i])
+ *     pair form: the same with a = x[2i], b = x[2i + 1] */
 typedef void fr_rope_fn(float *x, const float *cosine, const float *sine, size_t n);
 
 /* y[i] = gelu_tanh(gate[i]) * up[i]; y may be gate or up.
@@ -125,28 +129,29 @@ typedef void fr_rope_fn(float *x, const float *cosine, const float *sine, size_t
  * arXiv:1606.08415. */
 typedef void fr_gelu_mul_fn(float *y, const float *gate, const float *up, size_t n);
 
-/* y[i] = x[i] times the normal distribution's part below x[i]: fma(-w, tail, x[i] or 0 if that is less), w = |x[i]|,
- * tail = exp(-0.5 * (w * w)) * t * P(t), t = 1 / fma(STEP, w, 1); quant/NUMERICS.md has the polynomial. y may be x. */
+/* y[i] = x[i] times the probability that a standard normal variable is below x[i]: fma(-w, tail, max(x[i], 0)), w =
+ * |x[i]|, tail = exp(-0.5 * (w * w)) * t * P(t), t = 1 / fma(STEP, w, 1); quant/NUMERICS.md has the polynomial P. y
+ * may be x. */
 typedef void fr_gelu_erf_fn(float *y, const float *x, size_t n);
 
 /* y[i] = (gate[i] / (1 + exp(-gate[i]))) * up[i]; y may be gate or up. Elfwing, Uchibe and Doya 2017,
  * arXiv:1702.03118. */
 typedef void fr_silu_mul_fn(float *y, const float *gate, const float *up, size_t n);
 
-/* y[i] = (g / (1 + exp(-(1.702 * g)))) * (u + 1), g = gate[i], `limit` at most, u = up[i], from -limit to limit; y may
- * be gate or up. The gated feed-forward of gpt-oss: OpenAI 2025, arXiv:2508.10925. */
+/* y[i] = (g / (1 + exp(-(1.702 * g)))) * (u + 1), where g is gate[i] but at most `limit`, and u is up[i] clamped to
+ * -limit..limit. y may be gate or up. This is the gated feed-forward of gpt-oss: OpenAI 2025, arXiv:2508.10925. */
 typedef void fr_clamped_swiglu_fn(float *y, const float *gate, const float *up, size_t n, float limit);
 
 /* y[i] = x[i] / (1 + exp(-gate[i])); y may be x or gate. */
 typedef void fr_sigmoid_mul_fn(float *y, const float *x, const float *gate, size_t n);
 
-/* The most positions that such a convolution reads; models that say more are refused. */
+/* The largest conv_kernel of the short convolution below; models with a larger one are refused. */
 #define FR_CONV_KERNEL_MAX 16
 
-/* A short causal convolution of n channels, and silu: y[c] = acc / (1 + exp(-acc)), acc = fma(w[t * w_stride + c],
- * rows[t][c], acc) over the conv_kernel t ascending, from +0. rows[t] is the input of t + 1 - conv_kernel rows ago;
- * NULL stands for one in front of the text: its tap is left out. w_stride in floats, conv_kernel at least 1. y may be
- * one of the rows. */
+/* A short causal convolution of n channels, then silu: y[c] = acc / (1 + exp(-acc)), acc = fma(w[t * w_stride + c],
+ * rows[t][c], acc) for t from 0 to conv_kernel - 1, from +0. The last of the rows is the current one, rows[t] is the
+ * input conv_kernel - 1 - t rows before it; NULL stands for a row before the text begins, and its tap is skipped.
+ * w_stride is in floats, conv_kernel is at least 1. y may be one of the rows. */
 typedef void fr_short_conv_fn(float *y, const float *const *rows, const float *w, size_t w_stride, size_t conv_kernel,
                               size_t n);
 
@@ -168,39 +173,49 @@ typedef void fr_mul_fn(float *y, const float *x, size_t n);
 /* y[i] = fma(x[i], factor, y[i]): an expert's weighted output joins the sum. */
 typedef void fr_axpy_fn(float *y, const float *x, size_t n, float factor);
 
-/* Index of the largest of n >= 1 values, the lowest index of equals (0.0 equals -0.0); -1 if any value is NaN or
- * infinite. */
+/* Returns the index of the largest of n >= 1 values, the lowest index if several are equal (0.0 equals -0.0), or -1 if
+ * any value is NaN or infinite. */
 typedef int64_t fr_argmax_fn(const float *x, size_t n);
 
-/* ids[0..k) = indices of the k largest of n values (1 <= k <= n), largest first, the lowest index first of equals. NaN
- * counts as less than everything. n < 2^31. scratch holds n int32, for implementations that want it. */
+/* ids[0..k) = indices of the k largest of n values (1 <= k <= n), largest first; of equal values the lowest index
+ * comes first. NaN counts as less than everything. n < 2^31. scratch holds n int32; an implementation need not use
+ * it. */
 typedef void fr_topk_fn(const float *x, size_t n, size_t k, int32_t *ids, int32_t *scratch);
 
-/* The types that keys and values may be cached in: F32 F16 BF16 Q8_0 Q4_0, the first of fr_dtype. */
+/* The number of types that keys and values may be cached in: F32 F16 BF16 Q8_0 Q4_0, the first values of fr_dtype. */
 #define FR_KV_TYPES (FR_Q4_0 + 1)
 
-/* Stores a row of keys or values in the cache: slot[i] = x[i] in the kernel's type, in GGUF's layout; quant/NUMERICS.md
- * has the formulas of Q8_0 and Q4_0. n is a multiple of the type's block; the slot may lie at any byte. */
+/* Stores a row of keys or values in the cache: slot[i] = x[i], converted to the kernel's type in GGUF's layout;
+ * quant/NUMERICS.md has the formulas of Q8_0 and Q4_0. n is a multiple of the type's block; the slot may begin at any
+ * byte. */
 typedef void fr_kv_store_fn(void *slot, const float *x, size_t n);
 
-/* Flash attention of one KV head for `count` queries (rows times the heads that share it). Dao 2022, arXiv:2205.14135.
- * Position p lies in pages p / 64, whose bytes k_at + p % 64 * k_stride on are its key and v_at + p % 64 * v_stride on
- * its value: head_dim values of k_type and value_dim, at most as many, of v_type, any two of FR_KV_TYPES, read as the
- * float32 that fr_dtype_decode gives; each is a multiple of its type's block. A value may be the beginning of its key
- * (latent attention). A query sees positions first..last (0 <= first <= last, both inclusive); nothing else is read,
- * nor the pointer of a page of which nothing is seen. Positions are taken in blocks of 64 counted from position 0. Per
- * query, a block alone: s = dot(q, k_p) * scale of its visible positions, then fr_softcap_fn's where there is a cap,
- * m_b their maximum, e = exp(s - m_b), l_b = 16 partial sums of e by p mod 16 and the tree of dot, o_b[d] = one
- * ascending fma(e, v_p[d], o_b[d]) chain from 0. The first block is copied to (m, l, o); then, ascending, M = max(m,
- * m_b), a = exp(m - M), b = exp(m_b - M), l = fma(l, a, l_b * b), o = fma(o, a, o_b * b), m = M. At last l = l +
- * exp(sink - m) where the query has a sink; out = o / l. With `partial_stride` blocks' partial results are left for the
- * caller to join, and the sink: o_b, m_b and l_b of a query's i-th block, counted from the one that `first` is in, are
- * the value_dim + 2 floats at out + i * partial_stride (the sign of a zero m_b is free). */
+/* Flash attention of one KV head for `count` queries (rows times the query heads that share the KV head). Dao 2022,
+ * arXiv:2205.14135.
+ *
+ * Position p is in page p / 64. Its key begins at byte k_at + p % 64 * k_stride of k_pages[p / 64], its value at byte
+ * v_at + p % 64 * v_stride of v_pages[p / 64]. A key has head_dim values of k_type, a value has value_dim <= head_dim
+ * values of v_type, any two of FR_KV_TYPES, read as the float32 that fr_dtype_decode gives; each length is a multiple
+ * of its type's block. A value may be the beginning of its key (latent attention). A query sees positions first..last
+ * (0 <= first <= last, both inclusive). Other positions are not read, and neither is the pointer of a page of which no
+ * query sees a position.
+ *
+ * Positions are taken in blocks of 64 counted from position 0. Per query, each block is first computed alone: s =
+ * dot(q, k_p) * scale of its visible positions, then fr_softcap_fn if there is a cap; m_b = the largest s; e = exp(s -
+ * m_b); l_b = the sum of e, in 16 partial sums by p mod 16 and the tree of dot; o_b[d] = one ascending fma(e, v_p[d],
+ * o_b[d]) chain from 0. The first block is copied to (m, l, o). Later ones join in ascending order: M = max(m, m_b), a
+ * = exp(m - M), b = exp(m_b - M), l = fma(l, a, l_b * b), o = fma(o, a, o_b * b), m = M. At the end l = l + exp(sink -
+ * m) if the query has a sink, and out = o / l.
+ *
+ * If `partial_stride` is not 0, the blocks are not joined; the caller joins them, and the sink. Then o_b, m_b and l_b
+ * of a query's i-th block, counted from the block that contains `first`, are the value_dim + 2 floats at out + i *
+ * partial_stride (the sign of a zero m_b is free). */
 typedef struct fr_attn_query {
     const float *q;      /* [head_dim] */
     float *out;          /* [value_dim] */
     int64_t first, last; /* visible positions */
-    const float *sink;   /* the score of something that has no value: Xiao et al. 2023, arXiv:2309.17453; NULL: none */
+    const float *sink;   /* the score of an extra position that has no value: Xiao et al. 2023, arXiv:2309.17453; NULL:
+                          * none */
 } fr_attn_query;
 
 typedef struct fr_attn {
@@ -217,7 +232,8 @@ typedef struct fr_attn {
 
 typedef void fr_attn_fn(const fr_attn *attn);
 
-/* Scratch that any implementation may use, in floats, whole cache lines: decoded rows, and a state for each query. */
+/* Scratch that any implementation may use, in floats, rounded up to whole cache lines: a tile of decoded rows, and
+ * then a state of FR_ATTN_STATE floats for each query. */
 #define FR_ATTN_STATE 80
 static inline size_t fr_attn_tile(size_t head_dim) {
     return (8 * head_dim + 64 * 64 + 15) / 16 * 16;
@@ -227,13 +243,14 @@ static inline size_t fr_attn_scratch(size_t head_dim, size_t count) {
 }
 
 /* One value head of a gated DeltaNet layer over rows in their order. Yang, Kautz and Hatamizadeh 2024,
- * arXiv:2412.06464. The state is strips of 16 value columns, [strips][key_dim][16], strip s of columns 16 s on; columns
- * past value_dim are 0 and stay so. Per column, row after row:
+ * arXiv:2412.06464. The state is strips of 16 value columns, [strips][key_dim][16]; strip s has columns 16 s to 16 s +
+ * 15. Columns past value_dim are 0 and stay 0. Per column, row after row:
  *     s[k] = s[k] * decay;  m = fma(s[k], key[k], m)                        ascending k, from m = +0
  *     delta = (value - m) * beta
  *     s[k] = fma(key[k], delta, s[k]);  o = fma(s[k], query[k], o)          ascending k, from o = +0;  out = o
- * The state is left as it is behind the first `keeps` rows; those behind them go on from it, and what they would leave
- * is lost: rejecting a draft costs nothing. A row without a query has no output: it is replayed. out may be value. */
+ * The state is left as it is after the first `keeps` rows. Later rows are computed from there, but what they change is
+ * dropped: so rejecting drafts costs nothing. A row without a query is only replayed into the state and has no output.
+ * out may be value. */
 typedef struct fr_deltanet_row {
     const float *key, *query; /* [key_dim]; query NULL: no output */
     const float *value;       /* [value_dim] */
@@ -242,7 +259,7 @@ typedef struct fr_deltanet_row {
 } fr_deltanet_row;
 
 typedef struct fr_deltanet {
-    float *state; /* fr_deltanet_state(key_dim, value_dim) floats, best aligned to 64 bytes, as is scratch */
+    float *state; /* fr_deltanet_state(key_dim, value_dim) floats; fastest if aligned to 64 bytes, as is scratch */
     size_t key_dim, value_dim;
     const fr_deltanet_row *rows;
     size_t count, keeps; /* keeps <= count */
@@ -251,7 +268,7 @@ typedef struct fr_deltanet {
 
 typedef void fr_deltanet_fn(const fr_deltanet *run);
 
-/* Value columns of a strip, and the strips that an implementation may take through the rows together. */
+/* The value columns of a strip, and how many strips an implementation may take through the rows together. */
 enum { FR_DELTANET_STRIP = 16, FR_DELTANET_TOGETHER = 2 };
 
 static inline size_t fr_deltanet_state(size_t key_dim, size_t value_dim) {
@@ -264,7 +281,8 @@ static inline size_t fr_deltanet_scratch(size_t key_dim) {
 /* y[i] = exp(x[i]); y may be x. exp(0) = 1, exp(-inf) = 0, overflow gives inf. */
 typedef void fr_exp_fn(float *y, const float *x, size_t n);
 
-/* l of a query's blocks, joined by its sink: for attention and for those who join partial results. */
+/* Returns l of a query's joined blocks, with its sink added. Attention uses it, and so does code that joins partial
+ * results. */
 static inline float fr_attn_with_sink(fr_exp_fn *exp, const fr_attn_query *query, float m, float l) {
     if (!query->sink) return l;
     float rest = *query->sink - m;
@@ -281,7 +299,7 @@ typedef struct fr_kernels {
     fr_gather_fn *gather[FR_FLOAT_TYPES];
     fr_matmul_fp8_fn *matmul_fp8;
     fr_quantize_fn *quantize;
-    fr_matmul_block_fn *matmul_block[FR_KERNEL_TYPES]; /* of block types */
+    fr_matmul_block_fn *matmul_block[FR_KERNEL_TYPES]; /* by type; only block types have one */
     fr_rmsnorm_fn *rmsnorm;
     fr_layernorm_fn *layernorm;
     fr_rope_fn *rope_neox;

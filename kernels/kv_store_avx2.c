@@ -1,11 +1,11 @@
-/* Rows of keys and values as the cache holds them. Contract fr_kv_store_fn in kernels.h. */
+/* Stores rows of keys and values in the types of the cache. Contract fr_kv_store_fn in kernels.h. */
 #include "kernels/simd_avx2.h"
 
 #include <math.h>
 
 enum { BLOCK = 32, INFINITE = 0x7f800000 };
 
-/* Stores the first `count` halves, all 8 from 8 on. */
+/* Stores the first `count` halves, at most 8. */
 FR_INLINE void store_halves(void *y, size_t count, __m128i halves) {
     if (count >= 8) {
         _mm_storeu_si128(y, halves);
@@ -36,7 +36,7 @@ void fr_kv_store_bf16_avx2(void *slot, const float *x, size_t n) {
     }
 }
 
-/* Largest magnitude of a block, as bits; whether it is there with a plus. */
+/* Returns the largest magnitude of a block, as bits; *positive says whether a positive value has it. */
 FR_INLINE int32_t largest_magnitude(const float *x, bool *positive) {
     __m256i all = _mm256_setzero_si256(), same = all, magnitude = _mm256_set1_epi32(0x7fffffff);
     for (size_t i = 0; i < BLOCK; i += 8)
@@ -58,7 +58,7 @@ FR_INLINE float float_of(int32_t bits) {
     return value;
 }
 
-/* Writes d as float16; gives 1 / d of what was written. */
+/* Writes d as float16; returns 1 / d of the value written. */
 FR_INLINE float store_scale(uint8_t *block, float d) {
     uint16_t half = _cvtss_sh(d, _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC);
     memcpy(block, &half, sizeof half);
@@ -66,7 +66,7 @@ FR_INLINE float store_scale(uint8_t *block, float d) {
     return fabsf(stored) > 0 ? 1 / stored : 0;
 }
 
-/* 32 of rint(x * r), saturated to bytes. */
+/* Returns rint(x * r) of 32 values, saturated to bytes. */
 FR_INLINE __m256i codes_of(const float *x, float r) {
     __m256i whole[4];
     for (size_t i = 0; i < 4; i++)

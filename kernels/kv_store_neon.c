@@ -1,11 +1,11 @@
-/* Rows of keys and values as the cache holds them. Contract fr_kv_store_fn in kernels.h. */
+/* Stores rows of keys and values in the types of the cache. Contract fr_kv_store_fn in kernels.h. */
 #include "kernels/simd_neon.h"
 
 #include <math.h>
 
 enum { BLOCK = 32, INFINITE = 0x7f800000 };
 
-/* Stores the first `count` halves, all 4 from 4 on. */
+/* Stores the first `count` halves, at most 4. */
 FR_INLINE void store_halves(void *y, size_t count, uint16x4_t halves) {
     uint16_t values[4];
     vst1_u16(values, halves);
@@ -34,7 +34,7 @@ FR_INLINE uint32x4_t load_bits(const float *x) {
     return vreinterpretq_u32_f32(vld1q_f32(x));
 }
 
-/* Largest magnitude of a block, as bits; whether it is there with a plus. */
+/* Returns the largest magnitude of a block, as bits; *positive says whether a positive value has it. */
 FR_INLINE uint32_t largest_magnitude(const float *x, bool *positive) {
     uint32x4_t all = vdupq_n_u32(0), same = all;
     for (size_t i = 0; i < BLOCK; i += 4) all = vmaxq_u32(all, vandq_u32(load_bits(x + i), vdupq_n_u32(0x7fffffff)));
@@ -50,7 +50,7 @@ FR_INLINE float float_of(uint32_t bits) {
     return value;
 }
 
-/* Writes d as float16; gives 1 / d of what was written. */
+/* Writes d as float16; returns 1 / d of the value written. */
 FR_INLINE float store_scale(uint8_t *block, float d) {
     float16x4_t half = vcvt_f16_f32(vdupq_n_f32(d));
     store_halves(block, 1, vreinterpret_u16_f16(half));
@@ -58,7 +58,7 @@ FR_INLINE float store_scale(uint8_t *block, float d) {
     return fabsf(stored) > 0 ? 1 / stored : 0;
 }
 
-/* 16 of rint(x * r), saturated to bytes. */
+/* Returns rint(x * r) of 16 values, saturated to bytes. */
 FR_INLINE int8x16_t codes_of(const float *x, float r) {
     int16x4_t whole[4];
     FR_UNROLLED_FOR (size_t i = 0; i < 4; i++) {
@@ -83,7 +83,7 @@ void fr_kv_store_q8_0_neon(void *slot, const float *x, size_t n) {
     }
 }
 
-/* Codes of 4 bits, counted from -8. */
+/* Returns 4-bit codes, 8 added to each so that they are not negative. */
 FR_INLINE uint8x16_t nibbles_of(const float *x, float r) {
     int8x16_t codes = vminq_s8(vmaxq_s8(codes_of(x, r), vdupq_n_s8(-8)), vdupq_n_s8(7));
     return vreinterpretq_u8_s8(vaddq_s8(codes, vdupq_n_s8(8)));

@@ -1,10 +1,10 @@
-/* Rows of keys and values as the cache holds them: the definition. Contract fr_kv_store_fn in kernels.h. */
+/* Stores rows of keys and values in the types of the cache: the definition. Contract fr_kv_store_fn in kernels.h. */
 #include "kernels/scalar.h"
 
 enum { BLOCK = 32, INFINITE = 0x7f800000 };
 
 void FR_SCALAR(kv_store_f32)(void *slot, const float *x, size_t n) {
-    if (n > 0) memcpy(slot, x, n * sizeof *x); /* an empty row may be NULL */
+    if (n > 0) memcpy(slot, x, n * sizeof *x); /* x may be NULL if the row is empty */
 }
 
 void FR_SCALAR(kv_store_f16)(void *slot, const float *x, size_t n) {
@@ -36,7 +36,7 @@ static bool holds(const float *x, uint32_t bits) {
     return found;
 }
 
-/* Writes d as float16; gives 1 / d of what was written. */
+/* Writes d as float16; returns 1 / d of the value written. */
 static float store_scale(uint8_t *block, float d) {
     uint16_t half = fr_f16_from_f32(d);
     memcpy(block, &half, sizeof half);

@@ -3,11 +3,11 @@
 #ifndef FR_KERNELS_MATH_CONSTANTS_H
 #define FR_KERNELS_MATH_CONSTANTS_H
 
-/* exp is inf above the first and 0 below the second: clamping there keeps the exponent arithmetic in range. */
+/* exp is inf above FR_EXP_MAX and 0 below FR_EXP_MIN. Clamping x to these keeps the exponent arithmetic in range. */
 #define FR_EXP_MAX 89.0f
 #define FR_EXP_MIN -105.0f
 
-/* tanh is 1 in float32 from 9.02 on. */
+/* The clamp of |x| in tanh, which is 1 in float32 from 9.02 on. */
 #define FR_TANH_MAX 10.0f
 
 #define FR_LOG2E 0x1.715476p+0f
@@ -15,11 +15,11 @@
 /* The factor of the clamped swiglu's gate before its sigmoid. */
 #define FR_SWIGLU_ALPHA 1.702f
 
-/* Added to t, |t| < 2^22, leaves rint(t) in the low bits of the sum. */
+/* Adding this to t, |t| < 2^22, leaves rint(t) in the low bits of the sum. */
 #define FR_ROUND_SHIFT      0x1.8p+23f
 #define FR_ROUND_SHIFT_BITS 0x4b400000u
 
-/* ln 2 in two pieces; n * FR_LN2_HIGH taken from x by an fma is exact for the n that occur. */
+/* ln 2 in two pieces: x - n * FR_LN2_HIGH by an fma is exact for every n that occurs. */
 #define FR_LN2_HIGH 0x1.62e43p-1f
 #define FR_LN2_LOW  -0x1.05c61p-29f
 
@@ -31,8 +31,8 @@
 #define FR_EXPM1_C6 0x1.6d4c1p-10f
 #define FR_EXPM1_C7 0x1.9c5054p-13f
 
-/* The normal distribution's part below -w, w >= 0: exp(-w^2 / 2) t (T0 + T1 t + ... + T7 t^7), t = 1 / (1 + STEP w),
- * relative error 2^-22.5. */
+/* The probability that a standard normal variable is below -w, w >= 0: exp(-w^2 / 2) t (T0 + T1 t + ... + T7 t^7), t =
+ * 1 / (1 + STEP w), relative error 2^-22.5. */
 #define FR_TAIL_STEP 0x1.333334p-2f
 #define FR_TAIL_T0   0x1.ea0342p-4f
 #define FR_TAIL_T1   0x1.ee6fdap-4f

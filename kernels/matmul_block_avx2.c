@@ -1,17 +1,17 @@
-/* Packed weights times quantized rows without VNNI: exact sums by way of 16 bits. Contract fr_matmul_block_fn in
- * kernels.h; the walk is in block_avx2.h.
+/* Packed weights times quantized rows without VNNI: products are added in 16 bits, and no sum overflows. Contract
+ * fr_matmul_block_fn in kernels.h; the walk is in block_avx2.h.
  *
- * vpmaddubsw multiplies unsigned bytes with signed ones and adds two products into 16 bits, saturating. Activations are
- * in -127..127: a sum of two never saturates where weights are at most 129, and n such sums may be added in 16 bits
- * where weights are at most 129 / n: 8 of codes up to 15 (30480), 4 of up to 31 (31496), 2 of up to 63 (32004).
- * Weights of 8 bits go in as |w|, and the activation takes their sign. */
+ * vpmaddubsw multiplies unsigned bytes with signed ones and adds two products into 16 bits, saturating. Activations
+ * are in -127..127. So a sum of two products never saturates if weights are at most 129, and n such sums may be added
+ * in 16 bits if weights are at most 129 / n: 8 sums of codes up to 15 (30480), 4 of codes up to 31 (31496), 2 of codes
+ * up to 63 (32004). 8-bit weights are multiplied as |w|, and the activation takes their sign. */
 #include "kernels/block_avx2.h"
 #include "quant/block_types.h"
 
-/* All values of a table and its zero below 128. MXFP4's are NVFP4's. */
+/* Offsets that make all values of a table positive and keep value 0 below 128. MXFP4's table is also NVFP4's. */
 enum { MXFP4_OFFSET = 12, IQ1_OFFSET = 9, IQ2_OFFSET = 43, IQ3_XXS_OFFSET = 31, IQ3_S_OFFSET = 15 };
 
-/* isum += what the 16-bit sums are times the 16-bit numbers in `factor`. */
+/* isum += the 16-bit sums times the 16-bit numbers in `factor`. */
 FR_INLINE void widen(__m256i *isum, __m256i sums, __m256i factor) {
     *isum = settled(_mm256_add_epi32(*isum, _mm256_madd_epi16(sums, factor)));
 }
@@ -20,15 +20,16 @@ FR_INLINE pair zeros(void) {
     return (pair){{_mm256_setzero_si256(), _mm256_setzero_si256()}};
 }
 
-/* sums += products of pairs, in 16 bits. */
+/* sums += products with the codes of a group, in 16 bits. */
 FR_INLINE void add_products(pair *sums, pair code, const fr_qblock *x, size_t group) {
     __m256i q = broadcast_group(x, group);
     FR_UNROLLED_FOR (size_t half = 0; half < 2; half++)
         sums->half[half] = settled(_mm256_add_epi16(sums->half[half], _mm256_maddubs_epi16(code.half[half], q)));
 }
 
-/* Codes of at most 15 that stand for code - offset: all products of a run are added in 16 bits. |sum of q| < 2^15, and
- * the high half of what it is multiplied with is 0. */
+/* Multiplies codes of at most 15 that stand for code - offset: all products of a run are added in 16 bits. For the
+ * offset, the sum of q, which is below 2^15 in magnitude, is multiplied with -offset; the 16 bits above it meet a
+ * factor of 0. */
 FR_INLINE void dot_small(chains *c, const run *w, size_t rows, unpack_fn *unpack, size_t apart, int offset,
                          join_fn *joins) {
     __m256i one = _mm256_set1_epi16(1);
@@ -70,8 +71,8 @@ FR_INLINE void dot_q2_0(chains *c, const run *w, size_t rows) {
     dot_small(c, w, rows, unpack_2_bits, 1, 1, join);
 }
 
-/* Codes of at most 63, a step at a time; what a step's sum is multiplied with is one or its columns' scale. isum has
- * what belongs to the codes' offset. */
+/* Multiplies codes of at most 63, one step at a time. A step's sums are multiplied with its columns' scale, or with 1.
+ * isum already has the part for the codes' offset. */
 FR_INLINE void dot_steps(chains *c, const run *w, size_t rows, unpack_fn *unpack, size_t apart, pair *isum,
                          const pair *scale, join_fn *joins) {
     pair first, second;
@@ -89,7 +90,7 @@ FR_INLINE void dot_steps(chains *c, const run *w, size_t rows, unpack_fn *unpack
     FR_UNROLLED_FOR (size_t r = 0; r < rows; r++) joins(c, r, w, floats(isum[r]));
 }
 
-/* Codes of at most 31 that stand for code - offset. */
+/* Multiplies codes of at most 31 that stand for code - offset. */
 FR_INLINE void dot_unsigned(chains *c, const run *w, size_t rows, unpack_fn *unpack, size_t apart, int offset,
                             join_fn *joins) {
     __m256i one = _mm256_set1_epi16(1);
@@ -113,7 +114,7 @@ FR_INLINE void dot_mxfp4(chains *c, const run *w, size_t rows) {
     dot_unsigned(c, w, rows, unpack_4_bits, 4, MXFP4_OFFSET, join);
 }
 
-/* The halves of a run one after the other: the low halves of a line's bytes, then the high ones. */
+/* Multiplies the halves of a run one after the other: first the low 4 bits of a line's bytes, then the high ones. */
 FR_INLINE void dot_nvfp4(chains *c, const run *w, size_t rows) {
     __m256i one = _mm256_set1_epi16(1), offset = _mm256_set1_epi32(-MXFP4_OFFSET & 0xffff);
     pair sums[SHARING], value[2];
@@ -147,7 +148,7 @@ FR_INLINE void dot_iq3_s(chains *c, const run *w, size_t rows) {
     dot_unsigned(c, w, rows, unpack_4_bits, 4, IQ3_S_OFFSET, join);
 }
 
-/* 8 bytes of a row, each twice, in 16 bits. Where they are no signed ones a shuffle does it. */
+/* Widens 8 bytes of a row to 16 bits and duplicates each. For unsigned bytes a shuffle does both. */
 FR_INLINE __m256i scale_twice(const uint8_t *row, size_t half, bool is_signed) {
     static const int8_t places[2][32] = {{0, -1, 0, -1, 1, -1, 1, -1, 2, -1, 2, -1, 3, -1, 3, -1,
                                           4, -1, 4, -1, 5, -1, 5, -1, 6, -1, 6, -1, 7, -1, 7, -1},
@@ -158,7 +159,7 @@ FR_INLINE __m256i scale_twice(const uint8_t *row, size_t half, bool is_signed) {
     return _mm256_shuffle_epi8(bytes, _mm256_loadu_si256((const __m256i *)(const void *)places[half]));
 }
 
-/* The scales of both halves of a run multiply in 16 bits. */
+/* Loads the scales of both halves of a run as 16-bit factors. */
 FR_INLINE void load_scales(pair scale[2], const run *w, bool is_signed) {
     FR_UNROLLED_FOR (size_t half = 0; half < 2; half++) {
         scale[0].half[half] = scale_twice(w->scales, half, is_signed);
@@ -166,7 +167,8 @@ FR_INLINE void load_scales(pair scale[2], const run *w, bool is_signed) {
     }
 }
 
-/* So they multiply -offset times the halves' sums of activations, for the codes' offset. */
+/* Starts the sums with the part for the codes' offset: -offset times the scales times the halves' sums of
+ * activations. */
 FR_INLINE void start_halves(pair *isum, const chains *c, const pair scale[2], size_t rows, int offset) {
     pair of_sums;
     FR_UNROLLED_FOR (size_t half = 0; half < 2; half++) {
@@ -187,8 +189,8 @@ FR_INLINE void dot_q6_k(chains *c, const run *w, size_t rows) {
     dot_steps(c, w, rows, unpack_6_bits, 1, isum, scale, join);
 }
 
-/* Codes of at most 31 whose halves of runs have scales: a half's products are added in 16 bits. isum has what belongs
- * to the codes' offset. */
+/* Multiplies codes of at most 31 if each half of a run has its own scale: the products of a half are added in 16 bits.
+ * isum already has the part for the codes' offset. */
 FR_INLINE void dot_halves(chains *c, const run *w, size_t rows, unpack_fn *unpack, pair *isum, const pair scale[2],
                           join_fn *joins) {
     pair sums[SHARING], first, second;
@@ -227,8 +229,9 @@ FR_INLINE void dot_iq1_m(chains *c, const run *w, size_t rows) {
     dot_halves(c, w, rows, unpack_3_bits, isum, scale, join);
 }
 
-/* IQ2's values + 43 are at most 86, so that no two products' sums are added in 16 bits. What widens them is one, or the
- * scale of the half of the run that they are in. isum has what belongs to the offset. */
+/* Multiplies IQ2's values + 43. They are at most 86, so sums of pairs must be widened before they are added. They are
+ * widened by a multiplication with the scale of their half of the run, or with 1. isum already has the part for the
+ * offset. */
 FR_INLINE void dot_iq2(chains *c, const run *w, size_t rows, const pair *scale, pair *isum) {
     pair value[2];
     FR_UNROLLED_FOR (size_t step = 0; step < STEPS; step++) {
@@ -259,7 +262,7 @@ FR_INLINE void dot_iq2_xs(chains *c, const run *w, size_t rows) {
     dot_iq2(c, w, rows, scale, isum);
 }
 
-/* isum += products with signed values in -128 .. 127, of one group. */
+/* isum += products of one group with signed values in -128..127. */
 FR_INLINE void add_signed(pair *isum, pair value, const chains *c, size_t group, size_t rows) {
     __m256i one = _mm256_set1_epi16(1);
     pair magnitude = {{_mm256_abs_epi8(value.half[0]), _mm256_abs_epi8(value.half[1])}};

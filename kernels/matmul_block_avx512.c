@@ -1,11 +1,11 @@
-/* Packed block-quantized weights times quantized rows by vpmaddubsw. Contract fr_matmul_block_fn in kernels.h; how:
- * block_avx512.h.
+/* Packed block-quantized weights times quantized rows by vpmaddubsw. Contract fr_matmul_block_fn in kernels.h;
+ * block_avx512.h explains the walk.
  *
- * vpmaddubsw adds two products to 16 bits and saturates, so no more groups are summed there than provably fit: 8 of
- * up to 4 bits: 8 * 2 * 15 * 127 = 30480; 4 of 5 bits: 31496; 2 of 6 bits: 32004; 1 of up to 86. Codes of 8 bits are
- * taken as two of 4: the high ones' sums count 16 times. No more than 4 groups of them are summed at once, so that what
- * a register of codes is split into serves all rows from registers (Zen 4, from L2: 2 rows 1.33, 8 rows 1.56 times as
- * fast as with 8). */
+ * vpmaddubsw adds two products into 16 bits and saturates, so only as many groups are summed in 16 bits as cannot
+ * overflow: 8 groups of codes up to 4 bits (8 * 2 * 15 * 127 = 30480), 4 of 5 bits (31496), 2 of 6 bits (32004), 1 of
+ * values up to 86. An 8-bit code is split into two of 4 bits; the sums of the high ones count 16 times. Not more than
+ * 4 groups of those are summed at once, so that the registers made by splitting can be kept for all rows (Zen 4,
+ * weights in L2: 2 rows 1.33, 8 rows 1.56 times as fast as with 8 groups). */
 #include "kernels/block_avx512.h"
 #include "quant/block_types.h"
 
@@ -23,7 +23,7 @@ FR_INLINE __m512i dot(__m512i sum, const __m512i *codes, const int8_t *q, size_t
 
 static const products by_bytes = {dot, {[2] = 8, [3] = 8, [4] = 8, [5] = 4, [6] = 2, [7] = 1, [8] = 4}};
 
-/* One kernel a type: a function of the contract that hands its format on. */
+/* Defines the kernel of each type: it calls matmul_block with the type's format. */
 #define FR_MATMUL_BLOCK(id, name, ...)                           \
     void fr_matmul_##name##_avx512(const fr_matmul_block *job) { \
         matmul_block(&name, &by_bytes, job);                     \

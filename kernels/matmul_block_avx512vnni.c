@@ -1,11 +1,12 @@
-/* Packed block-quantized weights times quantized rows by vpdpbusd. Contract fr_matmul_block_fn in kernels.h; how:
- * block_avx512.h. */
+/* Packed block-quantized weights times quantized rows by vpdpbusd. Contract fr_matmul_block_fn in kernels.h;
+ * block_avx512.h explains the walk. */
 #include "kernels/block_avx512.h"
 #include "quant/block_types.h"
 
-/* Four activations against every lane's four codes. Unless they are worth a register, the instruction itself reads and
- * spreads them, which halves the instructions; the compiler's intrinsics offer that form for products of floats only.
- * (Zen 4, Q6_K from memory: 8 rows 1.09 to 1.12 times as fast.) */
+/* Multiplies four activations with the four codes of every lane. Activations that are used only once are read and
+ * broadcast by the instruction itself, which halves the number of instructions. This takes inline assembly, because
+ * the compiler uses that form only for products of floats. (Zen 4, Q6_K from memory: 8 rows 1.09 to 1.12 times as
+ * fast.) */
 FR_INLINE __m512i add_products(__m512i sum, __m512i codes, const int8_t *q, bool shared) {
     const int8_t(*four)[4] = (const int8_t(*)[4])q;
     if (shared) return _mm512_dpbusd_epi32(sum, codes, spread(q));
@@ -21,7 +22,7 @@ FR_INLINE __m512i dot(__m512i sum, const __m512i *codes, const int8_t *q, size_t
 
 static const products vnni = {dot, {[2] = 1, [3] = 1, [4] = 1, [5] = 1, [6] = 1, [7] = 1, [8] = 1}};
 
-/* One kernel a type: a function of the contract that hands its format on. */
+/* Defines the kernel of each type: it calls matmul_block with the type's format. */
 #define FR_MATMUL_BLOCK(id, name, ...)                               \
     void fr_matmul_##name##_avx512vnni(const fr_matmul_block *job) { \
         matmul_block(&name, &vnni, job);                             \

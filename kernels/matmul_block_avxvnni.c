@@ -1,14 +1,15 @@
 /* Packed weights times quantized rows with vpdpbusd, which adds four products of unsigned and signed bytes into 32
  * bits, exactly. Contract fr_matmul_block_fn in kernels.h; the walk is in block_avx2.h.
  *
- * Codes go in as they are stored, without a sign; sums begin with the zero-point correction. Codes of a table are its
- * values + 128. */
+ * Codes are multiplied unsigned, as they are stored, and sums begin with the zero-point correction. If a type has a
+ * table, its values + 128 are multiplied. */
 #include "kernels/block_avx2.h"
 #include "quant/block_types.h"
 
 enum { TABLE_OFFSET = 128 };
 
-/* The zero-point correction: sums (below 2^15) times -offset. The high half of the factor is 0. */
+/* Returns the zero-point correction: sums of activations, below 2^15 in magnitude, times -offset. The 16 bits above
+ * each sum meet a factor of 0. */
 FR_INLINE pair correction_of(__m256i sum, int offset) {
     __m256i correction = _mm256_madd_epi16(sum, _mm256_set1_epi32(-offset & 0xffff));
     return (pair){{correction, correction}};
@@ -20,7 +21,7 @@ FR_INLINE void add_products(pair *isum, pair code, const fr_qblock *x, size_t gr
     isum->half[1] = _mm256_dpbusd_avx_epi32(isum->half[1], code.half[1], q);
 }
 
-/* Steps from..to - 1 of a run. */
+/* Adds steps from..to - 1 of a run. */
 FR_INLINE void add_steps(pair *isum, const chains *c, const run *w, size_t rows, unpack_fn *unpack, size_t apart,
                          size_t from, size_t to) {
     pair first, second;
@@ -98,7 +99,7 @@ FR_INLINE __m256 load_scales(const uint8_t *scales) {
     return _mm256_cvtepi32_ps(_mm256_cvtepi8_epi32(_mm_loadl_epi64((const __m128i *)(const void *)scales)));
 }
 
-/* The halves of a run have scales of their own. Scaled and added they are integers below 2^24, which floats hold
+/* Multiplies a run whose halves have scales of their own. The scaled sums are integers below 2^24, which floats hold
  * exactly. */
 FR_INLINE void dot_halves(chains *c, const run *w, size_t rows, unpack_fn *unpack, int offset, join_fn *joins) {
     float_pair scaled[SHARING];
@@ -122,7 +123,7 @@ FR_INLINE void dot_halves(chains *c, const run *w, size_t rows, unpack_fn *unpac
     FR_UNROLLED_FOR (size_t r = 0; r < rows; r++) joins(c, r, w, scaled[r]);
 }
 
-/* The halves of a run one after the other: the low halves of a line's bytes, then the high ones. */
+/* Multiplies the halves of a run one after the other: first the low 4 bits of a line's bytes, then the high ones. */
 FR_INLINE void dot_nvfp4(chains *c, const run *w, size_t rows) {
     pair isum[SHARING], value[2];
     FR_UNROLLED_FOR (size_t columns = 0; columns < 2; columns++) {

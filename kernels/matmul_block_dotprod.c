@@ -1,7 +1,7 @@
 /* Packed block-quantized weights times quantized rows with sdot by lane. Contract fr_matmul_block_fn in kernels.h.
  *
- * Codes below 128 are multiplied as they are, sums begin with the zero-point correction. Instructions for 16
- * features x 32 columns, of which 32 a row are sdot (block_neon.h says how they were counted):
+ * Codes below 128 are multiplied as they are stored, and sums begin with the zero-point correction. Instructions for
+ * 16 features x 32 columns, of which 32 per row are sdot (block_neon.h says how they were counted):
  *
  *     rows      1     2     4     8    16
  *     Q8_0    143   200   355   671  1241

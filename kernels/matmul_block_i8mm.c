@@ -1,8 +1,8 @@
 /* Packed block-quantized weights times quantized rows: one row with sdot or usdot by lane, pairs of rows with smmla or
  * usmmla, products of 2 features x 8 columns and 8 columns x 2 rows. Contract fr_matmul_block_fn in kernels.h.
  *
- * An odd row makes up a pair with whatever lies beside it. Instructions for 16 features x 32 columns, of which 32 a row
- * or pair of rows multiply (block_neon.h says how they were counted):
+ * An odd row is paired with whatever the panel has after it, and that result is dropped. Instructions for 16 features
+ * x 32 columns, of which 32 per row or pair of rows multiply (block_neon.h says how they were counted):
  *
  *     rows      1     2     4     8    16
  *     Q8_0    130   187   310   569  1029
@@ -11,7 +11,7 @@
  *     Q6_K    266   351   575   874  1495 */
 #include "kernels/block_neon.h"
 
-/* Values of tables are signed, codes are not. */
+/* Multiplies 2 features with 2 rows. Values of tables are signed, codes are unsigned. */
 FR_INLINE int32x4_t two_by_two(format f, int32x4_t sum, uint8x16_t values, int8x16_t columns) {
     return f.table ? vmmlaq_s32(sum, vreinterpretq_s8_u8(values), columns) : vusmmlaq_s32(sum, values, columns);
 }

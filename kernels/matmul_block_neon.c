@@ -1,6 +1,7 @@
-/* Packed block-quantized weights times quantized rows on ARMv8.0: products of 16 bits. Contract fr_matmul_block_fn.
+/* Packed block-quantized weights times quantized rows on ARMv8.0, with products of 16 bits. Contract
+ * fr_matmul_block_fn.
  *
- * Instructions for 16 features x 32 columns, of which 64 a row multiply (block_neon.h says how they were counted):
+ * Instructions for 16 features x 32 columns, of which 64 per row multiply (block_neon.h says how they were counted):
  *
  *     rows      1     2     4     8    16
  *     Q8_0    267   452   974  1962  3783
@@ -9,8 +10,9 @@
  *     Q6_K    371   544  1102  2085  3888 */
 #include "kernels/block_neon.h"
 
-/* A lane of 16 bits collects the products of as many groups as keep the sum of two such lanes within 16 bits too: no
- * product exceeds most * 127, so two of each group make 254 * most, which is 32512 for 128. */
+/* Collects the products of several groups in lanes of 16 bits, before pairs of lanes are added, in 16 bits too. A
+ * product is at most most * 127 in magnitude, so each group adds at most 254 * most to such a pair, which is 32512 for
+ * most = 128: `room` is the number of groups that fit. */
 FR_INLINE void multiply(format f, row_sums sums, run_values values, size_t half, const int32_t (*q)[4], bool pair) {
     (void)pair;
     size_t room = 32767 / (254 * (size_t)f.most), span = room < 2 ? 1 : room < 4 ? 2 : 4;

@@ -7,8 +7,8 @@ enum { RUN = 32 };
 /* Says which value a code stands for, and how the sums of a run join an output's chain. */
 typedef struct format {
     fr_dtype type;
-    int offset;           /* value = code - offset, where there are no values */
-    const int8_t *values; /* by code; or NULL */
+    int offset;           /* value = code - offset, if there is no table */
+    const int8_t *values; /* table of values by code, or NULL */
 } format;
 
 static int32_t code_sum(const format *f, const uint8_t *codes, const int8_t *q, size_t count) {
@@ -17,17 +17,17 @@ static int32_t code_sum(const format *f, const uint8_t *codes, const int8_t *q, 
     return sum;
 }
 
-/* MXFP4's scale counts halves, since its table counts them double: 2^(e - 128). */
+/* Returns MXFP4's scale, 2^(e - 128) instead of 2^(e - 127), because the table's values are doubled. */
 static float exponent_scale(uint16_t e) {
     return e < 2 ? float_of(0x00200000u << e) : float_of((uint32_t)(e - 1) << 23);
 }
 
-/* Scales of IQ1 to IQ3, in units that the values' has in it. */
+/* Returns the scale of IQ1 to IQ3 as an integer, in the unit that fr_code_unit has. */
 static int odd(uint8_t scale) {
     return 2 * scale + 1;
 }
 
-/* The scale of columns 16h .. 16h + 15. */
+/* Returns the scale of columns 16h to 16h + 15. */
 static int32_t scale_of(const format *f, const fr_block_parts *parts, size_t h) {
     switch (f->type) {
     case FR_Q6_K: return (int8_t)parts->scales[h];
@@ -41,7 +41,7 @@ static bool halved(fr_dtype type) {
     return type == FR_Q2_K || type == FR_Q3_K || type == FR_Q6_K || type == FR_IQ2_XS || type == FR_IQ1_M;
 }
 
-/* The halves of NVFP4's only run join one after the other: their scales are far apart. */
+/* Joins the halves of NVFP4's only run one after the other, because each has a float scale. */
 static float add_nvfp4(const format *f, const fr_block_parts *parts, const fr_qblock *x, float acc) {
     for (size_t h = 0; h < 2; h++) {
         uint16_t bits = (uint16_t)(parts->scales[h] << 7);
@@ -51,7 +51,7 @@ static float add_nvfp4(const format *f, const fr_block_parts *parts, const fr_qb
     return acc;
 }
 
-/* Run `run` of a block joins the chain. */
+/* Joins run `run` of a block to the chain. */
 static float add_run(const format *f, const fr_block_parts *parts, size_t run, const fr_qblock *x, float acc) {
     const uint8_t *codes = parts->codes + run * RUN;
     if (f->type == FR_NVFP4) return add_nvfp4(f, parts, x, acc);
@@ -100,7 +100,7 @@ static void matmul(const format *f, const fr_matmul_block *job) {
 
 static const int8_t signs[] = {-1, 1};
 
-/* One kernel a type: a function of the contract that hands its format on. */
+/* Defines the kernel of each type: it calls matmul with the type's format. */
 #define FR_MATMUL_BLOCK(name, ...)                              \
     void FR_SCALAR(matmul_##name)(const fr_matmul_block *job) { \
         matmul(&(format){__VA_ARGS__}, job);                    \

@@ -1,9 +1,9 @@
 /* Float weights times rows, 16 partial sums in two registers. Contracts fr_matmul_fn and fr_gather_fn in kernels.h.
  *
  * A tile is 4 outputs x 1 row, or 2 outputs x 2 or 3 rows: at least 8 sums in flight, as the latency of a multiply-add
- * asks for, and at most 12 + 2 + 1 of the 16 registers. Where no cache holds the weights, a tile prefetches the next
- * one's while it works, in the order in which they lie in memory. A group of outputs is done for one tile of rows after
- * the other: the rows stay in the L1 cache, and the group's weights in L2. */
+ * requires, and at most 12 + 2 + 1 of the 16 registers. If the weights fit no cache, each tile prefetches the weights
+ * of the next one, in memory order. A group of outputs is computed for one tile of rows after the other: the rows stay
+ * in the L1 cache, and the group's weights in L2. */
 #include "kernels/prefetch_x86.h"
 #include "kernels/simd_avx2.h"
 
@@ -11,10 +11,10 @@ enum {
     FEATURES = 4,
     ROWS = 3,
     GROUP = 32,         /* outputs */
-    STREAMED = 1 << 20, /* bytes of weights from which on a call prefetches ahead */
+    STREAMED = 1 << 20, /* bytes of weights from which on a call prefetches */
 };
 
-/* 8 weights as floats, from the i-th on. */
+/* Loads 8 weights as floats, from the i-th on. */
 typedef __m256 load_fn(const char *w, size_t i);
 
 FR_INLINE __m256 load_f32(const char *w, size_t i) {
@@ -30,7 +30,7 @@ FR_INLINE __m256 load_bf16(const char *w, size_t i) {
     return _mm256_castsi256_ps(_mm256_slli_epi32(_mm256_cvtepu16_epi32(half), 16));
 }
 
-/* A weight type: how to load it, and its bytes. */
+/* A weight type: the function that loads it, and its size in bytes. */
 typedef struct weights {
     load_fn *load;
     size_t size;
@@ -38,7 +38,7 @@ typedef struct weights {
 
 static const weights f32 = {load_f32, 4}, f16 = {load_f16, 2}, bf16 = {load_bf16, 2};
 
-/* A tile from `row` and `feature` on: its weight rows, and how the next tile's are prefetched. Outputs past the end
+/* A tile from `row` and `feature` on: its weight rows, and those of the next tile to prefetch. Outputs past the end
  * repeat the last weight row and are not stored. */
 typedef struct tile {
     size_t row, feature;
@@ -52,10 +52,10 @@ typedef struct operands {
     size_t x_stride, rows, features;
 } operands;
 
-/* Half h of 16 columns has its own register. */
+/* Each half of 16 columns has its own register. */
 typedef __m256 sums[ROWS][FEATURES][2];
 
-/* 16 columns from i on, of which the first `count` are used. */
+/* Multiplies 16 columns from i on, of which only the first `count` are added. */
 FR_INLINE void step(load_fn *load, sums p, const char *const *w, operands of, size_t i, size_t count) {
     FR_UNROLLED_FOR (size_t h = 0; h < 2; h++) {
         __m256 mask = lane_mask((int)count - 8 * (int)h), wide[FEATURES];
@@ -70,7 +70,7 @@ FR_INLINE void step(load_fn *load, sums p, const char *const *w, operands of, si
     }
 }
 
-/* The last columns, from i on, copied to where 16 can be read. */
+/* Multiplies the last columns, from i on, after copying them to a buffer from which 16 can be read. */
 FR_INLINE void last_step(weights type, sums p, const tile *t, operands of, size_t i, size_t count) {
     float values[ROWS][16] = {0};
     char copies[FEATURES][64] = {0};
@@ -80,8 +80,8 @@ FR_INLINE void last_step(weights type, sums p, const tile *t, operands of, size_
     step(type.load, p, w, (operands){values[0], 16, of.rows, of.features}, 0, count);
 }
 
-/* All columns of a tile. While the first of `features` parts of them is computed, the next tile's first weight row is
- * prefetched, and so on: in the order of memory. */
+/* Multiplies all columns of a tile, in `features` parts. During the first part the next tile's first weight row is
+ * prefetched, during the second its second, and so on, which is memory order. */
 FR_INLINE void walk(weights type, sums p, const tile *t, operands of, size_t cols) {
     size_t i = 0, part = (cols / of.features + 15) / 16 * 16;
     for (size_t o = 0; o < of.features; o++) {
@@ -96,7 +96,7 @@ FR_INLINE void walk(weights type, sums p, const tile *t, operands of, size_t col
     if (i < cols) last_step(type, p, t, of, i, cols - i);
 }
 
-/* `rows` rows x `features` outputs, both constants. */
+/* Computes a tile of `rows` rows x `features` outputs, both constants. */
 FR_INLINE void compute_tile(weights type, const fr_matmul *job, const tile *t, size_t rows, size_t features) {
     sums p;
     FR_UNROLLED_FOR (size_t r = 0; r < rows; r++)
@@ -109,7 +109,7 @@ FR_INLINE void compute_tile(weights type, const fr_matmul *job, const tile *t, s
         }
 }
 
-/* The outputs of a group, or up to the last, for one tile of rows. */
+/* Computes a group's outputs, or those up to the last, for one tile of rows. */
 FR_INLINE void compute_group(weights type, const fr_matmul *job, tile t, size_t rows, size_t features) {
     size_t end = t.feature + GROUP;
     for (; t.feature < end && t.feature < job->features; t.feature += features) {
@@ -122,8 +122,8 @@ FR_INLINE void compute_group(weights type, const fr_matmul *job, tile t, size_t 
     }
 }
 
-/* Rows are split evenly over as few tiles as can be; of two or more, none is left over. The first tile prefetches; the
- * others find a group's weights in the L2 cache. */
+/* Splits the rows evenly over as few tiles as possible, so that no single row is left over if there are two or more.
+ * The first tile of rows prefetches; the others find a group's weights in the L2 cache. */
 FR_INLINE void matmul(weights type, fr_matmul job) {
     bool streamed = job.features * job.w_stride >= STREAMED;
     for (size_t group = 0; group < job.features; group += GROUP) {
@@ -142,7 +142,7 @@ FR_INLINE void matmul(weights type, fr_matmul job) {
     }
 }
 
-/* One row by scattered weight rows: each tile prefetches the next one's. */
+/* Multiplies one row with scattered weight rows; each tile prefetches the next one's. */
 FR_INLINE void gather(weights type, fr_gather of) {
     fr_matmul job = {.y = of.y, .x = of.x, .rows = 1, .cols = of.cols, .features = of.count};
     tile t = {.row = 0, .how = fr_prefetch_hint_here()};

@@ -1,19 +1,19 @@
 /* Float weights times rows, 16 partial sums a register. Contracts fr_matmul_fn and fr_gather_fn in kernels.h.
  *
  * A tile is 4 outputs x up to 6 rows: each weight register is converted once and used for every row, each activation
- * register for 4 outputs. With 6 rows a step of 16 columns is 24 multiply-adds on 10 loads, in 24 + 4 + 1 registers.
+ * register for 4 outputs. With 6 rows, a step of 16 columns is 24 multiply-adds on 10 loads, in 24 + 4 + 1 registers.
  *
- * Weights that no cache holds are what decode and verify wait for, so a tile prefetches the next one's weights while it
- * works, in the order in which they lie in memory. That pays if the L1 cache holds all of it: the tile's weights, the
- * next one's, the rows. Wide matrices are therefore taken in chunks of columns, and their partial sums wait in memory
- * in between; two rows, which leave time, take them in tiles of 2 outputs, and one row goes its own way (stream). A
- * group of outputs takes a chunk for many rows before the next chunk begins, a tile of rows after the other: that tile
- * stays in the L1 cache, and the chunk of all these rows and of the group's weights in L2. The order of additions is
- * the same whichever way.
+ * Decode and verify wait for weights that fit no cache. So each tile prefetches the weights of the next one, in memory
+ * order. That pays if the L1 cache holds the tile's weights, the next one's, and the rows. Wide matrices are therefore
+ * taken in chunks of columns, and partial sums are kept in memory between chunks. Two rows take their chunks in tiles
+ * of 2 outputs, because they have time to spare, and one row has a function of its own (stream). A group of outputs
+ * computes a chunk for many rows, one tile of rows after the other, before the next chunk begins: the tile stays in
+ * the L1 cache, the chunk of all these rows and of the group's weights in L2. The order of additions is the same in
+ * every case.
  *
  * The constants were measured on Zen 5 (48 KB of L1, 1 MB of L2, one core reads 41 GB/s): BF16 weights stream at 33 to
- * 38 GB/s for one row and 30 to 31 for four, against 23 and 18 without prefetching; 64 rows run at 190 of 255
- * GFLOP/s. Half or twice of any constant costs about a tenth. */
+ * 38 GB/s for one row and 30 to 31 for four, against 23 and 18 without prefetching; 64 rows run at 190 of 255 GFLOP/s.
+ * Halving or doubling any constant costs about a tenth. */
 #include "kernels/prefetch_x86.h"
 #include "kernels/simd_avx512.h"
 
@@ -23,15 +23,16 @@ enum {
     FEATURES = 4,
     ROWS = 6,
     GROUP = 64,         /* outputs */
-    TILES = 8,          /* of rows that take a chunk in turn */
-    CHUNK = 2048,       /* columns, at most where rows are packed into a panel */
-    WAY = 4096,         /* bytes from which on lines meet in the same set of the L1 cache again */
-    AHEAD = 8192,       /* bytes */
-    STREAMED = 1 << 17, /* bytes of weights from which on a call prefetches ahead */
-    LARGE = 4 << 20     /* from which on they come from memory; L3 may hold a drafter, whose matrices are smaller */
+    TILES = 8,          /* tiles of rows that take a chunk in turn */
+    CHUNK = 2048,       /* columns, at most, of rows that are packed into a panel */
+    WAY = 4096,         /* bytes after which addresses map to the same set of the L1 cache again */
+    AHEAD = 8192,       /* bytes between weights in use and prefetched ones */
+    STREAMED = 1 << 17, /* bytes of weights from which on a call prefetches */
+    LARGE = 4 << 20     /* bytes from which on weights come from memory; smaller matrices, as of a drafter, may be in
+                         * L3 */
 };
 
-/* 16 weights as floats, of which only the lanes of the mask are read. */
+/* Loads 16 weights as floats; only the lanes of the mask are read. */
 typedef __m512 load_fn(const char *w, size_t i, __mmask16 mask);
 
 FR_INLINE __m512 load_f32(const char *w, size_t i, __mmask16 mask) {
@@ -47,7 +48,7 @@ FR_INLINE __m512 load_bf16(const char *w, size_t i, __mmask16 mask) {
     return _mm512_castsi512_ps(_mm512_slli_epi32(_mm512_cvtepu16_epi32(half), 16));
 }
 
-/* A weight type: how to load it, and its bytes. */
+/* A weight type: the function that loads it, and its size in bytes. */
 typedef struct weights {
     load_fn *load;
     size_t size;
@@ -55,10 +56,10 @@ typedef struct weights {
 
 static const weights f32 = {load_f32, 4}, f16 = {load_f16, 2}, bf16 = {load_bf16, 2};
 
-/* A tile of up to ROWS rows from `row` on, and FEATURES or fewer outputs from `feature` on, over columns from..to - 1:
- * where these columns of its rows and weight rows lie, and what of the next tile's to prefetch and how. Outputs past
- * the end repeat the last weight row and are not stored. Sums that wait for other columns do so by output, from `group`
- * on, and row. */
+/* A tile of up to ROWS rows from `row` on, and up to FEATURES outputs from `feature` on, over columns from..to - 1:
+ * where these columns of its rows and weight rows are, and what to prefetch of the next tile. Outputs past the end
+ * repeat the last weight row and are not stored. Between chunks, partial sums wait in an array indexed by output, from
+ * `group` on, and row. */
 typedef struct tile {
     size_t row, feature, from, to;
     const float *x;
@@ -71,7 +72,7 @@ typedef struct tile {
 
 typedef __m512 sums[ROWS][FEATURES];
 
-/* Up to 16 columns, from i on. */
+/* Multiplies up to 16 columns, from i on. */
 FR_INLINE void step(weights type, sums p, const tile *t, size_t rows, size_t features, size_t i, __mmask16 mask) {
     __m512 wide[FEATURES];
     FR_UNROLLED_FOR (size_t o = 0; o < features; o++) wide[o] = type.load(t->w[o], i, mask);
@@ -82,8 +83,8 @@ FR_INLINE void step(weights type, sums p, const tile *t, size_t rows, size_t fea
     }
 }
 
-/* All columns of a tile. While the first of `features` parts of them is computed, the next tile's first weight row is
- * prefetched, and so on: in the order of memory. */
+/* Multiplies all columns of a tile, in `features` parts. During the first part the next tile's first weight row is
+ * prefetched, during the second its second, and so on, which is memory order. */
 FR_INLINE void walk(weights type, sums p, const tile *t, size_t rows, size_t features) {
     size_t i = 0, cols = t->to - t->from, part = (cols / features + 31) / 32 * 32;
     for (size_t o = 0; o < features; o++) {
@@ -104,7 +105,7 @@ FR_INLINE float *waiting_sum(const tile *t, size_t r, size_t o) {
     return t->waiting + 16 * ((t->feature - t->group + o) * ROWS + r);
 }
 
-/* `rows` rows x `features` outputs, both constants. */
+/* Computes a tile of `rows` rows x `features` outputs, both constants. */
 FR_INLINE void compute_tile(weights type, const fr_matmul *job, const tile *t, size_t rows, size_t features) {
     sums p;
     FR_UNROLLED_FOR (size_t r = 0; r < rows; r++)
@@ -127,8 +128,8 @@ FR_INLINE const char *weight_row(const fr_matmul *job, size_t o) {
     return (const char *)job->w + (o < job->features ? o : job->features - 1) * job->w_stride;
 }
 
-/* The outputs of a group for one tile of rows and one chunk of columns. After a chunk's last tile comes the first one
- * of the next chunk, and after the last chunk the next group. */
+/* Computes a group's outputs for one tile of rows and one chunk of columns. The tile after a chunk's last one is the
+ * first of the next chunk, and after the last chunk the first of the next group. */
 FR_INLINE void compute_group(weights type, const fr_matmul *job, tile *t, size_t rows, size_t features) {
     size_t end = t->group + GROUP < job->features ? t->group + GROUP : job->features;
     for (t->feature = t->group; t->feature < end; t->feature += features) {
@@ -159,8 +160,8 @@ FR_INLINE void compute_rows(weights type, const fr_matmul *job, tile *t, size_t 
     }
 }
 
-/* All columns if the L1 cache holds them for these rows and two tiles' weights; else even parts of them that it holds,
- * a multiple of 32. */
+/* Returns all columns if the L1 cache holds them for these rows and two tiles' weights; else the length of equal
+ * chunks that it holds, a multiple of 32. */
 static size_t chunk_length(size_t cols, size_t rows) {
     size_t whole = rows <= 2 ? 2048 : 1536, part = rows <= 2 ? 2048 : 1024;
     if (cols <= whole) return cols;
@@ -168,8 +169,8 @@ static size_t chunk_length(size_t cols, size_t rows) {
     return ((cols + chunks - 1) / chunks + 31) / 32 * 32;
 }
 
-/* One row by `side` outputs from `feature` on: p[0] gets their sums, 16 partial ones each. Memory is prefetched in its
- * own order, so that the last of these outputs finds its weights as far ahead as a single one does. */
+/* Multiplies one row with `side` outputs from `feature` on; p[0] gets their sums, 16 partial ones each. Prefetching
+ * goes in memory order, so the last of these outputs finds its weights as far ahead as a single output does. */
 FR_INLINE void stream_features(weights type, const fr_matmul *job, size_t feature, sums p, size_t side) {
     tile t = {.x = job->x};
     FR_UNROLLED_FOR (size_t o = 0; o < side; o++) {
@@ -187,10 +188,11 @@ FR_INLINE void stream_features(weights type, const fr_matmul *job, size_t featur
     for (; i < job->cols; i += 16) step(type, p, &t, 1, side, i, lanes(job->cols - i < 16 ? job->cols - i : 16));
 }
 
-/* One row, prefetched AHEAD bytes before it is used. While weights come from memory, output after output, so that they
- * are read in memory's order too: one chain of sums at a time is enough, for the next output's begins before it ends,
- * and gets 62 GB/s where four side by side get 54 (two cores of Zen 5, which read 75). From L3 one chain is not enough,
- * the longer the less: 38 to 60 GB/s a core, and four get 60 to 75. The sums of four outputs share a tree. */
+/* Multiplies one row; weights are prefetched AHEAD bytes before use. If they come from memory, outputs are computed
+ * one after the other, so that weights are also read in memory order. One chain of sums at a time is then enough,
+ * since the next output's begins before it ends: it reads 62 GB/s, and four chains side by side 54 (two cores of Zen
+ * 5, which read 75). From L3, one chain is too slow, and the more so the longer it is: 38 to 60 GB/s a core against 60
+ * to 75 with four. The sums of four outputs are added in one tree. */
 FR_INLINE void stream(weights type, const fr_matmul *job, size_t side) {
     for (size_t feature = 0; feature < job->features; feature += FEATURES) {
         __m512 p[FEATURES];
@@ -208,15 +210,15 @@ static size_t row_tiles(const fr_matmul *job) {
     return (job->rows + ROWS - 1) / ROWS;
 }
 
-/* Returns true if the same columns of all rows map to one set of the L1 cache, which has fewer ways than a tile has
+/* Returns true if the same column of all rows maps to one set of the L1 cache, which has fewer ways than a tile has
  * rows. */
 static bool rows_meet(const fr_matmul *job) {
     return job->rows > 1 && job->x_stride * sizeof(float) % WAY == 0;
 }
 
-/* Sets where a tile's rows begin: in place, or copied into a panel, where they do not share a set of the cache. (Zen 4,
- * two cores, float32: 512 rows of 6144 columns 84 to 104 and 154 GFLOP/s, 6 rows of 4096 75 and 106; groups of 32
- * outputs, copied for twice as often, 125 and 83.) */
+/* Sets where a tile's rows begin: in place, or, if they would share a set of the cache, in a panel that they are
+ * copied to. (Zen 4, two cores, float32, in place and copied: 512 rows of 6144 columns 84 to 104 and 154 GFLOP/s, 6
+ * rows of 4096 75 and 106. With groups of 32 outputs, which copy twice as often, 125 and 83 when copied.) */
 FR_INLINE void place_rows(const fr_matmul *job, tile *t, size_t rows, float panel[ROWS][CHUNK + 16]) {
     t->x = job->x + t->row * job->x_stride + t->from;
     t->x_stride = job->x_stride;
@@ -226,8 +228,8 @@ FR_INLINE void place_rows(const fr_matmul *job, tile *t, size_t rows, float pane
     t->x_stride = CHUNK + 16;
 }
 
-/* A group's outputs for TILES tiles of rows or fewer, from tile `first` on, over a chunk of columns. Rows are split
- * evenly over as few tiles as can be. The first tile prefetches; the others find the chunk's weights in L2. */
+/* Computes a group's outputs over a chunk of columns for up to TILES tiles of rows, from tile `first` on. Rows are
+ * split evenly over as few tiles as possible. The first tile prefetches; the others find the chunk's weights in L2. */
 FR_INLINE void compute_chunk(weights type, const fr_matmul *job, tile *t, size_t first, fr_prefetch_hint how,
                              bool packed, float waiting[TILES][GROUP * ROWS * 16]) {
     size_t tiles = row_tiles(job), last = first + TILES < tiles ? first + TILES : tiles;
@@ -265,8 +267,8 @@ FR_INLINE void matmul(weights type, fr_matmul job) {
             }
 }
 
-/* One row by scattered weight rows, prefetched AHEAD bytes before they are used: each comes from somewhere else in
- * memory, and takes as long as memory does. */
+/* Multiplies one row with scattered weight rows, prefetched AHEAD bytes before they are used. Each row comes from a
+ * different place in memory, so this is limited by memory's latency. */
 FR_INLINE void gather(weights type, fr_gather of) {
     fr_matmul job = {.y = of.y, .x = of.x, .rows = 1, .cols = of.cols, .features = of.count};
     tile t = {.to = of.cols, .x = of.x, .how = fr_prefetch_hint_here()};

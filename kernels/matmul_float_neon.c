@@ -1,8 +1,8 @@
 /* Float weights times rows, 16 partial sums in 4 registers. Contracts fr_matmul_fn and fr_gather_fn in kernels.h.
  *
- * A tile is 2 outputs x up to 3 rows: a step of 4 columns is 6 multiply-adds on 5 loads and 2 conversions, in 24
- * registers of sums, 2 of weights and the rest for rows. Both weight rows of a tile are read once from memory, by the
- * first tile of rows; later ones find them in the L1 cache. */
+ * A tile is 2 outputs x up to 3 rows. A step of 4 columns is 6 multiply-adds on 5 loads and 2 conversions; 24
+ * registers hold sums, 2 hold weights, the others rows. Both weight rows of a tile are read once from memory, by the
+ * first tile of rows; later tiles find them in the L1 cache. */
 #include "kernels/simd_neon.h"
 
 enum { FEATURES = 2, ROWS = 3, GATHERED = 4 };
@@ -16,7 +16,7 @@ FR_INLINE float32x4_t load_bf16(const char *w) {
     return vreinterpretq_f32_u32(vshll_n_u16(half, 16));
 }
 
-/* `rows` rows from `row` on by FEATURES outputs, or the last, from `feature` on. */
+/* Makes a tile of `rows` rows from `row` on, and FEATURES outputs, or as many as are left, from `feature` on. */
 FR_INLINE dots_job tile_of(const fr_matmul *job, size_t row, size_t feature, const char *const *w, size_t rows) {
     size_t left = job->features - feature;
     return (dots_job){.y = job->y + row * job->y_stride + feature,
@@ -30,7 +30,7 @@ FR_INLINE dots_job tile_of(const fr_matmul *job, size_t row, size_t feature, con
                       .cols = job->cols};
 }
 
-/* Rows are split evenly over as few tiles as can be. */
+/* Splits the rows evenly over as few tiles as possible. */
 FR_INLINE void matmul(load_fn *load, size_t width, fr_matmul job) {
     for (size_t o = 0; o < job.features; o += FEATURES) {
         size_t kept = job.features - o < FEATURES ? job.features - o : FEATURES;

@@ -1,14 +1,15 @@
 /* FP8 weights in scaled blocks times rows, 16 partial sums in two registers. Contract fr_matmul_fp8_fn in kernels.h.
  *
- * A code becomes the upper half of a float32, 2^-120 of what it stands for, by moving its fields; its product with
- * 2^120 times the scale is the weight, rounded once. Denormal codes are denormal factors, which cost no bit, but some
- * time where a processor is slow with them; of 10,000 weights of a block one or two are such. (By way of float16, which
- * knows nothing of the kind, one row takes 13.0 us instead of 9.4 on Zen 3, 64 outputs of 2048 columns in L2.)
+ * Moving a code's fields makes the upper half of a float32 that is 2^-120 times the code's value; its product with
+ * 2^120 times the scale is the weight, rounded once. A denormal code becomes a denormal factor, which costs no
+ * precision, but time on a processor that is slow with denormals; one or two of the 10,000 weights of a block are
+ * denormal. (Going by way of float16 would avoid denormals, but one row takes 13.0 us instead of 9.4 on Zen 3, 64
+ * outputs of 2048 columns in L2.)
  *
- * Up to 6 rows take their weights as they are decoded, in tiles of 2 outputs x 1 row, or 1 x 2 to 4 of them. They take
- * columns in chunks, so that the L1 cache holds them; sums wait in memory in between. More rows find weights decoded in
- * a panel: GROUP outputs by CHUNK columns in the L1 cache, which BATCH rows pass by, three at a time, while the next
- * panel's codes are prefetched. The order of additions is the same whichever way. */
+ * Up to 6 rows use weights directly as they are decoded, in tiles of 2 outputs x 1 row, or 1 x 2 to 4 rows. They take
+ * columns in chunks that fit the L1 cache; sums are kept in memory between chunks. More rows use a panel of decoded
+ * weights: GROUP outputs by CHUNK columns in the L1 cache, with which BATCH rows are multiplied, three at a time,
+ * while the next panel's codes are prefetched. The order of additions is the same in every case. */
 #include "kernels/prefetch_x86.h"
 #include "kernels/simd_avx2.h"
 #include "quant/fp8.h"
@@ -16,18 +17,18 @@
 enum {
     FEATURES = 2,
     ROWS = 4,
-    DIRECT = 6,         /* rows, at most, that take weights as they are decoded */
-    TOGETHER = 16,      /* outputs that they take a chunk of columns of, one after the other */
-    GROUP = 8,          /* outputs of a panel */
-    CHUNK = 512,        /* columns of it */
-    BATCH = 48,         /* rows that pass by it */
-    STREAMED = 1 << 20, /* bytes of weights from which on a call prefetches ahead */
+    DIRECT = 6,         /* rows, at most, that use weights directly as they are decoded */
+    TOGETHER = 16,      /* outputs that these rows compute, one after the other, from a chunk of columns */
+    GROUP = 8,          /* outputs in a panel */
+    CHUNK = 512,        /* columns in a panel */
+    BATCH = 48,         /* rows that are multiplied with a panel before the next one */
+    STREAMED = 1 << 20, /* bytes of weights from which on a call prefetches */
 };
 
-/* Half h of 16 columns has its own register. */
+/* Each half of 16 columns has its own register. */
 typedef __m256 sums[ROWS][FEATURES][2];
 
-/* Outputs past the end repeat the last one and are not stored. */
+/* Returns the output to compute as o: outputs past the end repeat the last one and are not stored. */
 FR_INLINE size_t output(const fr_matmul_fp8 *job, size_t o) {
     return o < job->features ? o : job->features - 1;
 }
@@ -40,14 +41,15 @@ FR_INLINE const float *scale_row(const fr_matmul_fp8 *job, size_t o) {
     return job->scales + (job->first + output(job, o)) / FR_FP8_BLOCK * job->scale_stride;
 }
 
-/* A block's scale, times what codes as they are moved are too small by. */
+/* Returns a block's scale times 2^120, because codes whose fields are moved are 2^-120 times their value. */
 FR_INLINE __m256 wide_scale(float scale) {
     return _mm256_set1_ps(scale * 0x1p120f);
 }
 
-/* The upper halves of 16 floats, 2^-120 of what codes stand for: words 0 to 3 of a lane are of columns 0 to 7, words 4
- * to 7 of columns 8 to 15. The product's upper half is a shift to the right by 4, on a port that has less to do than
- * that of shifts; a code's sign, shifted in, stands in four bits too many. */
+/* Returns the upper halves of 16 floats that are 2^-120 times the values of 16 codes. In each 128-bit lane, words 0 to
+ * 3 are of columns 0 to 7, words 4 to 7 of columns 8 to 15. The upper half of a product shifts right by 4, on a port
+ * that is less busy than that of shifts. The shift copies a code's sign into four bits too many, which are masked
+ * off. */
 FR_INLINE __m256i halves_of(const uint8_t *codes) {
     const __m256i places = _mm256_setr_epi8(-1, 0, -1, 1, -1, 2, -1, 3, -1, 8, -1, 9, -1, 10, -1, 11, /* a lane */
                                             -1, 4, -1, 5, -1, 6, -1, 7, -1, 12, -1, 13, -1, 14, -1, 15);
@@ -56,7 +58,7 @@ FR_INLINE __m256i halves_of(const uint8_t *codes) {
     return _mm256_and_si256(words, _mm256_set1_epi16((short)0x87f0));
 }
 
-/* 8 of them as weights. */
+/* Returns 8 of them as weights. */
 FR_INLINE __m256 decode(__m256i halves, size_t h, __m256 scale) {
     __m256i zero = _mm256_setzero_si256();
     __m256i bits = h ? _mm256_unpackhi_epi16(zero, halves) : _mm256_unpacklo_epi16(zero, halves);
@@ -67,8 +69,9 @@ FR_INLINE __m256 kept(__m256 old, __m256 sum, size_t h, size_t count) {
     return count == 16 ? sum : _mm256_blendv_ps(old, sum, lane_mask((int)count - 8 * (int)h));
 }
 
-/* 16 columns, of which the first `count` are used, of weights in both halves; the x of row r begin at x + r * x_stride.
- * Row by row: with both halves of one behind another a compiler makes a pointer for each half, and has no room. */
+/* Multiplies 16 columns of decoded weights, of which the first `count` are used; the x of row r begins at x + r *
+ * x_stride. Each row does both halves before the next row, because with one loop per half compilers keep a pointer for
+ * each half and run out of registers. */
 FR_INLINE void step(sums p, __m256 (*w)[2], const float *x, size_t x_stride, size_t rows, size_t features,
                     size_t count) {
     FR_UNROLLED_FOR (size_t r = 0; r < rows; r++) {
@@ -87,7 +90,7 @@ static fr_prefetch_hint hint(const fr_matmul_fp8 *job) {
 
 /* --------------------------------------------------------------------------------------------------------- few rows */
 
-/* 16 columns from i on. */
+/* Multiplies 16 columns from i on. */
 FR_INLINE void direct_step(sums p, const uint8_t *const *codes, const __m256 *scale, size_t i, const float *x,
                            size_t x_stride, size_t rows, size_t features, size_t count) {
     __m256 w[FEATURES][2];
@@ -99,15 +102,15 @@ FR_INLINE void direct_step(sums p, const uint8_t *const *codes, const __m256 *sc
     step(p, w, x, x_stride, rows, features, count);
 }
 
-/* Columns from..to - 1 of a tile, of which the sums of those before wait, and these will, if they are not the last.
- * While a block of columns is computed, as much of the next tile is prefetched. */
+/* Columns from..to - 1 of a tile. The sums over earlier columns are in `waiting`, and these go there too unless they
+ * are the last. While a block of columns is computed, as many bytes of the next tile are prefetched. */
 typedef struct tile {
     size_t row, feature, from, to;
-    float (*waiting)[16]; /* [features][rows], an output's rows behind one another */
+    float (*waiting)[16]; /* [features][rows]: the rows of an output side by side */
     fr_prefetch_hint how;
 } tile;
 
-/* The columns of it that are whole steps; the first that is not. */
+/* Multiplies the tile's whole steps of 16 columns; returns the first column after them. */
 FR_INLINE size_t whole_steps(const fr_matmul_fp8 *job, const tile *t, sums p, const uint8_t *const *codes,
                              const float *const *scales, size_t rows, size_t features) {
     const float *x = job->x + t->row * job->x_stride;
@@ -159,7 +162,8 @@ FR_INLINE void direct_tile(const fr_matmul_fp8 *job, const tile *t, size_t rows,
         }
 }
 
-/* All rows, split evenly over as few tiles as can be: what they take of a weight's row stays in the L1 cache. */
+/* Computes all rows, split evenly over as few tiles as possible; the part of a weight row that they use stays in the
+ * L1 cache. */
 FR_INLINE void direct_rows(const fr_matmul_fp8 *job, tile *t, float (*waiting)[16]) {
     size_t tiles = (job->rows + ROWS - 1) / ROWS;
     fr_prefetch_hint how = t->how;
@@ -177,7 +181,8 @@ FR_INLINE void direct_rows(const fr_matmul_fp8 *job, tile *t, float (*waiting)[1
     t->how = how;
 }
 
-/* Columns of a chunk, so many that the rows' lie in the L1 cache; one row's all, in the order of memory. */
+/* Returns how many columns a chunk has: so many that those of the rows fit the L1 cache. One row takes all columns,
+ * which is memory order. */
 static size_t chunk_length(const fr_matmul_fp8 *job) {
     size_t chunk = job->rows > ROWS ? 512 : 1024;
     return job->rows == 1 || job->cols <= chunk * 3 / 2 ? job->cols : chunk;
@@ -202,13 +207,13 @@ static void direct(const fr_matmul_fp8 *job) {
 
 /* -------------------------------------------------------------------------------------------------------- many rows */
 
-/* A chunk of columns of a group of outputs, decoded. */
+/* The decoded weights of a chunk of columns, for a group of outputs. */
 typedef struct panel {
     float w[GROUP][CHUNK];
-    float sums[BATCH][GROUP][16]; /* of rows that wait for the next chunk */
+    float sums[BATCH][GROUP][16]; /* of rows between two chunks */
 } panel;
 
-/* count columns from `from` on, behind them zeros up to 16. */
+/* Decodes `count` columns from `from` on into the panel, and fills up to 16 with zeros. */
 FR_INLINE void fill(const fr_matmul_fp8 *job, panel *at, size_t group, size_t from, size_t count) {
     for (size_t o = 0; o < GROUP && group + o < job->features; o++) {
         const uint8_t *codes = weight_row(job, group + o) + from;
@@ -222,7 +227,8 @@ FR_INLINE void fill(const fr_matmul_fp8 *job, panel *at, size_t group, size_t fr
     }
 }
 
-/* 16 columns of decoded outputs. Half by half: 12 sums leave room for few weights. */
+/* Multiplies 16 columns of two decoded outputs, one half after the other, because 12 registers of sums leave few for
+ * weights. */
 FR_INLINE void panel_step(sums p, const float *w, const float *x, size_t x_stride, size_t rows, size_t count) {
     FR_UNROLLED_FOR (size_t h = 0; h < 2; h++) {
         __m256 first = _mm256_loadu_ps(w + 8 * h), second = _mm256_loadu_ps(w + CHUNK + 8 * h);
@@ -234,8 +240,9 @@ FR_INLINE void panel_step(sums p, const float *w, const float *x, size_t x_strid
     }
 }
 
-/* The codes that the next panel is filled with: outputs from `group` on, columns from `from` on. They are prefetched an
- * output a pass of rows, a line every so many columns, for a burst of lines would keep the rows waiting. */
+/* The codes that the next panel is filled with: outputs from `group` on, columns from `from` on. Each pass of rows
+ * prefetches one output's codes, one line every so many columns, because many lines at once would keep the rows
+ * waiting. */
 typedef struct coming {
     fr_prefetch_hint how;
     size_t group, from, output;
@@ -245,7 +252,7 @@ FR_INLINE void prefetch_line(const fr_matmul_fp8 *job, const coming *next, size_
     fr_prefetch(next->how, weight_row(job, next->group + next->output) + next->from + at, 64);
 }
 
-/* Rows from `row` of a batch on by the outputs o and o + 1 of the group, over a chunk. */
+/* Multiplies rows from `row` of a batch on with outputs o and o + 1 of the group, over a chunk. */
 FR_INLINE void pass(const fr_matmul_fp8 *job, panel *at, const coming *next, const float *x, size_t row, size_t o,
                     size_t from, size_t count, size_t rows) {
     sums p;
@@ -268,7 +275,7 @@ FR_INLINE void pass(const fr_matmul_fp8 *job, panel *at, const coming *next, con
             FR_UNROLLED_FOR (size_t h = 0; h < 2; h++) _mm256_storeu_ps(at->sums[row + r][o + f] + 8 * h, p[r][f][h]);
 }
 
-/* All rows of a batch, three at a time. */
+/* Multiplies all rows of a batch with the panel, three at a time. */
 FR_INLINE void pass_rows(const fr_matmul_fp8 *job, panel *at, coming next, size_t batch, size_t rows, size_t from,
                          size_t count) {
     size_t tiles = (rows + 2) / 3;
@@ -289,7 +296,7 @@ FR_INLINE void pass_rows(const fr_matmul_fp8 *job, panel *at, coming next, size_
 static void by_panels(const fr_matmul_fp8 *job) {
     panel at;
     fr_prefetch_hint how = hint(job);
-    memset(at.w, 0, sizeof at.w); /* outputs past the end, which are computed too */
+    memset(at.w, 0, sizeof at.w); /* outputs past the end are computed too */
     for (size_t group = 0; group < job->features; group += GROUP)
         for (size_t batch = 0, rows; batch < job->rows; batch += rows) {
             rows = job->rows - batch < BATCH ? job->rows - batch : BATCH;

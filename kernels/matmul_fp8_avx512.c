@@ -1,14 +1,14 @@
 /* FP8 weights in scaled blocks times rows, 16 partial sums a register. Contract fr_matmul_fp8_fn in kernels.h.
  *
- * A code becomes a float16 by moving its fields, 2^-8 of what it stands for, denormals included, and that a float32;
- * its product with 256 times the scale is the weight, rounded once. (By way of float32's own fields, 2^-120 of it, is
- * two instructions fewer, but denormal codes would be denormal factors, which some processors take a hundred cycles
- * for.)
+ * Moving a code's fields makes a float16 that is 2^-8 times the code's value, denormals included. That is converted to
+ * float32; its product with 256 times the scale is the weight, rounded once. (Moving the fields into a float32
+ * directly, 2^-120 times the value, takes two instructions fewer, but denormal codes would become denormal factors,
+ * for which some processors take a hundred cycles.)
  *
- * Up to 24 rows take their weights as they are decoded, in tiles of up to 6 rows by 4 outputs or 8 by 3. More rows find
- * them decoded in a panel: GROUP outputs by CHUNK columns in the L1 cache, which BATCH rows pass by, six at a time;
- * their sums wait in memory between chunks, and the next panel's codes are prefetched. The order of additions is the
- * same whichever way. */
+ * Up to 24 rows use weights directly as they are decoded, in tiles of up to 6 rows by 4 outputs or 8 by 3. More rows
+ * use a panel of decoded weights: GROUP outputs by CHUNK columns in the L1 cache, with which BATCH rows are
+ * multiplied, six at a time. Their sums are kept in memory between chunks, and the next panel's codes are prefetched.
+ * The order of additions is the same in every case. */
 #include "kernels/prefetch_x86.h"
 #include "kernels/simd_avx512.h"
 #include "quant/fp8.h"
@@ -17,18 +17,18 @@
 
 enum {
     FEATURES = 4,
-    FEW = 24,           /* rows, at most, that take weights as they are decoded */
-    DIRECT = 8,         /* how many of those do so together */
-    ROWS = 6,           /* that pass by a panel together */
-    GROUP = 8,          /* outputs of a panel */
-    CHUNK = 512,        /* columns of it */
-    BATCH = 48,         /* rows that pass by it */
-    STREAMED = 1 << 17, /* bytes of weights from which on a call prefetches ahead */
+    FEW = 24,           /* rows, at most, that use weights directly as they are decoded */
+    DIRECT = 8,         /* rows of those in a tile, at most */
+    ROWS = 6,           /* rows that are multiplied with a panel together */
+    GROUP = 8,          /* outputs in a panel */
+    CHUNK = 512,        /* columns in a panel */
+    BATCH = 48,         /* rows that are multiplied with a panel before the next one */
+    STREAMED = 1 << 17, /* bytes of weights from which on a call prefetches */
 };
 
 typedef __m512 sums[DIRECT][FEATURES];
 
-/* Outputs past the end repeat the last one and are not stored. */
+/* Returns the output to compute as o: outputs past the end repeat the last one and are not stored. */
 FR_INLINE size_t output(const fr_matmul_fp8 *job, size_t o) {
     return o < job->features ? o : job->features - 1;
 }
@@ -42,15 +42,15 @@ FR_INLINE __m512 block_scale(const fr_matmul_fp8 *job, size_t o, size_t block) {
     return _mm512_set1_ps(row[block] * 256.0f);
 }
 
-/* The weights of the mask; those of others are 0. A code's sign, extended, is bit 15 and also bit 14, where it is taken
- * away. */
+/* Returns the weights of the mask's lanes; the other lanes are 0. Extending a code's sign sets bit 15 and also bit 14,
+ * so bit 14 is cleared. */
 FR_INLINE __m512 decode(const uint8_t *codes, __m512 scale, __mmask16 mask) {
     __m256i wide = _mm256_cvtepi8_epi16(_mm_maskz_loadu_epi8(mask, codes));
     __m256i halves = _mm256_and_si256(_mm256_slli_epi16(wide, 7), _mm256_set1_epi16((short)0xbfff));
     return _mm512_mul_ps(_mm512_cvtph_ps(halves), scale);
 }
 
-/* Up to 16 columns: the x of row r begin at x + r * x_stride. */
+/* Multiplies up to 16 columns; the x of row r begins at x + r * x_stride. */
 FR_INLINE void step(sums p, const __m512 *w, const float *x, size_t x_stride, size_t rows, size_t features,
                     __mmask16 mask) {
     FR_UNROLLED_FOR (size_t r = 0; r < rows; r++) {
@@ -61,7 +61,7 @@ FR_INLINE void step(sums p, const __m512 *w, const float *x, size_t x_stride, si
 
 /* --------------------------------------------------------------------------------------------------------- few rows */
 
-/* The columns of a block of scales, from `from` on. */
+/* Multiplies the columns of one block of scales, from `from` on. */
 FR_INLINE void direct_block(const fr_matmul_fp8 *job, sums p, const float *x, size_t feature, size_t from, size_t rows,
                             size_t features) {
     const uint8_t *codes[FEATURES];
@@ -84,7 +84,8 @@ static fr_prefetch_hint hint(const fr_matmul_fp8 *job) {
     return job->features * job->w_stride >= STREAMED ? fr_prefetch_hint_here() : FR_PREFETCH_NONE;
 }
 
-/* While a block of columns is computed, as much of the next outputs is prefetched, in the order of memory. */
+/* Computes a tile. While a block of columns is computed, as many bytes of the next outputs are prefetched, in memory
+ * order. */
 FR_INLINE void direct_tile(const fr_matmul_fp8 *job, fr_prefetch_hint how, size_t row, size_t feature, size_t rows,
                            size_t features) {
     sums p;
@@ -102,7 +103,8 @@ FR_INLINE void direct_tile(const fr_matmul_fp8 *job, fr_prefetch_hint how, size_
                            sum16_of_4(p[r][0], p[r][1], p[r][2], p[r][3]));
 }
 
-/* All rows, split evenly over as few tiles as can be: those behind the first find the weights in the L1 cache. */
+/* Computes all rows, split evenly over as few tiles as possible: those after the first find the weights in the L1
+ * cache. */
 static void direct(const fr_matmul_fp8 *job) {
     size_t tiles = (job->rows + DIRECT - 1) / DIRECT, most = (job->rows + tiles - 1) / tiles;
     size_t features = most > 6 ? 3 : 4;
@@ -132,13 +134,13 @@ static void direct(const fr_matmul_fp8 *job) {
 
 /* -------------------------------------------------------------------------------------------------------- many rows */
 
-/* A chunk of columns of a group of outputs, decoded. */
+/* The decoded weights of a chunk of columns, for a group of outputs. */
 typedef struct panel {
     float w[GROUP][CHUNK];
-    float sums[BATCH][GROUP][16]; /* of rows that wait for the next chunk */
+    float sums[BATCH][GROUP][16]; /* of rows between two chunks */
 } panel;
 
-/* count columns from `from` on, behind them zeros up to 16. */
+/* Decodes `count` columns from `from` on into the panel, and fills up to 16 with zeros. */
 FR_INLINE void fill(const fr_matmul_fp8 *job, panel *at, size_t group, size_t from, size_t count) {
     for (size_t o = 0; o < GROUP && group + o < job->features; o++) {
         const uint8_t *codes = weight_row(job, group + o) + from;
@@ -149,8 +151,9 @@ FR_INLINE void fill(const fr_matmul_fp8 *job, panel *at, size_t group, size_t fr
     }
 }
 
-/* The codes that the next panel is filled with: outputs from `group` on, columns from `from` on. They are prefetched
- * two outputs a pass of rows, a line of each every so many columns, for a burst of lines would keep rows waiting. */
+/* The codes that the next panel is filled with: outputs from `group` on, columns from `from` on. Each pass of rows
+ * prefetches two outputs' codes, a line of each every so many columns, because many lines at once would keep the rows
+ * waiting. */
 typedef struct coming {
     fr_prefetch_hint how;
     size_t group, from, output;
@@ -161,7 +164,7 @@ FR_INLINE void prefetch_line(const fr_matmul_fp8 *job, const coming *next, size_
         fr_prefetch(next->how, weight_row(job, next->group + next->output + o) + next->from + at, 64);
 }
 
-/* Rows from `row` of a batch on by outputs from `o` of the group on, over a chunk. */
+/* Multiplies rows from `row` of a batch on with outputs from `o` of the group on, over a chunk. */
 FR_INLINE void pass(const fr_matmul_fp8 *job, panel *at, const coming *next, const float *x, size_t row, size_t o,
                     size_t from, size_t count, size_t rows) {
     sums p;
@@ -181,7 +184,7 @@ FR_INLINE void pass(const fr_matmul_fp8 *job, panel *at, const coming *next, con
         FR_UNROLLED_FOR (size_t f = 0; f < FEATURES; f++) _mm512_storeu_ps(at->sums[row + r][o + f], p[r][f]);
 }
 
-/* All rows of a batch, split evenly over as few tiles as can be. */
+/* Multiplies all rows of a batch with the panel, split evenly over as few tiles as possible. */
 FR_INLINE void pass_rows(const fr_matmul_fp8 *job, panel *at, coming next, size_t batch, size_t rows, size_t from,
                          size_t count) {
     size_t tiles = (rows + ROWS - 1) / ROWS;
@@ -202,7 +205,7 @@ FR_INLINE void pass_rows(const fr_matmul_fp8 *job, panel *at, coming next, size_
 static void by_panels(const fr_matmul_fp8 *job) {
     panel at;
     fr_prefetch_hint how = hint(job);
-    memset(at.w, 0, sizeof at.w); /* outputs past the end, which are computed too */
+    memset(at.w, 0, sizeof at.w); /* outputs past the end are computed too */
     for (size_t group = 0; group < job->features; group += GROUP)
         for (size_t batch = 0, rows; batch < job->rows; batch += rows) {
             rows = job->rows - batch < BATCH ? job->rows - batch : BATCH;

@@ -1,27 +1,27 @@
 /* FP8 weights in scaled blocks times rows, 16 partial sums in 4 registers. Contract fr_matmul_fp8_fn in kernels.h.
  *
- * A code becomes a float16 by moving its fields, 2^-8 of what it stands for, denormals included, and that a float32;
- * its product with 256 times the scale is the weight, rounded once.
+ * Moving a code's fields makes a float16 that is 2^-8 times the code's value, denormals included. That is converted to
+ * float32; its product with 256 times the scale is the weight, rounded once.
  *
- * Up to 4 rows take their weights as they are decoded, in tiles of 2 outputs x up to 3 rows, or 1 x 4: 24 registers of
- * sums or fewer. More rows find them decoded in a panel: GROUP outputs by CHUNK columns in the L1 cache, which BATCH
- * rows pass by, three at a time; their sums wait in memory between chunks. The order of additions is the same whichever
- * way. */
+ * Up to 4 rows use weights directly as they are decoded, in tiles of 2 outputs x up to 3 rows, or 1 x 4: at most 24
+ * registers of sums. More rows use a panel of decoded weights: GROUP outputs by CHUNK columns in the L1 cache, with
+ * which BATCH rows are multiplied, three at a time; their sums are kept in memory between chunks. The order of
+ * additions is the same in every case. */
 #include "kernels/simd_neon.h"
 #include "quant/fp8.h"
 
 enum {
     FEATURES = 2,
     ROWS = 4,
-    GROUP = 8,   /* outputs of a panel */
-    CHUNK = 512, /* columns of it */
-    BATCH = 48,  /* rows that pass by it */
+    GROUP = 8,   /* outputs in a panel */
+    CHUNK = 512, /* columns in a panel */
+    BATCH = 48,  /* rows that are multiplied with a panel before the next one */
 };
 
-/* A quarter of 16 columns has its own register. */
+/* Each quarter of 16 columns has its own register. */
 typedef float32x4_t sums[ROWS][FEATURES][4];
 
-/* Outputs past the end repeat the last one and are not stored. */
+/* Returns the output to compute as o: outputs past the end repeat the last one and are not stored. */
 FR_INLINE size_t output(const fr_matmul_fp8 *job, size_t o) {
     return o < job->features ? o : job->features - 1;
 }
@@ -35,7 +35,7 @@ FR_INLINE float32x4_t block_scale(const fr_matmul_fp8 *job, size_t o, size_t blo
     return vdupq_n_f32(row[block] * 256.0f);
 }
 
-/* 8 codes as float16. A code's sign, extended, is bit 15 and also bit 14, where it is taken away. */
+/* Returns 8 codes as float16. Extending a code's sign sets bit 15 and also bit 14, so bit 14 is cleared. */
 FR_INLINE float16x8_t halves_of(int8x8_t codes) {
     uint16x8_t wide = vreinterpretq_u16_s16(vshll_n_s8(codes, 7));
     return vreinterpretq_f16_u16(vbicq_u16(wide, vdupq_n_u16(0x4000)));
@@ -50,7 +50,7 @@ FR_INLINE void decode(const uint8_t *codes, float32x4_t scale, float32x4_t *w) {
     w[3] = vmulq_f32(vcvt_f32_f16(vget_high_f16(high)), scale);
 }
 
-/* 16 columns, of which the first `count` are used; the x of row r begin at x + r * x_stride. */
+/* Multiplies 16 columns, of which the first `count` are used; the x of row r begins at x + r * x_stride. */
 FR_INLINE void step(sums p, float32x4_t (*w)[4], const float *x, size_t x_stride, size_t rows, size_t features,
                     size_t count) {
     FR_UNROLLED_FOR (size_t c = 0; c < 4; c++) {
@@ -66,7 +66,7 @@ FR_INLINE void step(sums p, float32x4_t (*w)[4], const float *x, size_t x_stride
 
 /* --------------------------------------------------------------------------------------------------------- few rows */
 
-/* The columns of a block of scales, from `from` on. */
+/* Multiplies the columns of one block of scales, from `from` on. */
 FR_INLINE void direct_block(const fr_matmul_fp8 *job, sums p, size_t feature, size_t from, size_t rows,
                             size_t features) {
     const float *x = job->x;
@@ -104,13 +104,13 @@ FR_INLINE void direct(const fr_matmul_fp8 *job, size_t rows, size_t features) {
 
 /* -------------------------------------------------------------------------------------------------------- many rows */
 
-/* A chunk of columns of a group of outputs, decoded. */
+/* The decoded weights of a chunk of columns, for a group of outputs. */
 typedef struct panel {
     float w[GROUP][CHUNK];
-    float sums[BATCH][GROUP][16]; /* of rows that wait for the next chunk */
+    float sums[BATCH][GROUP][16]; /* of rows between two chunks */
 } panel;
 
-/* count columns from `from` on, behind them zeros up to 16. */
+/* Decodes `count` columns from `from` on into the panel, and fills up to 16 with zeros. */
 FR_INLINE void fill(const fr_matmul_fp8 *job, panel *at, size_t group, size_t from, size_t count) {
     for (size_t o = 0; o < GROUP && group + o < job->features; o++) {
         const uint8_t *codes = weight_row(job, group + o) + from;
@@ -124,7 +124,7 @@ FR_INLINE void fill(const fr_matmul_fp8 *job, panel *at, size_t group, size_t fr
     }
 }
 
-/* Rows from `row` of a batch on by outputs from `o` of the group on, over a chunk. */
+/* Multiplies rows from `row` of a batch on with outputs from `o` of the group on, over a chunk. */
 FR_INLINE void pass(const fr_matmul_fp8 *job, panel *at, const float *x, size_t row, size_t o, size_t from,
                     size_t count, size_t rows) {
     sums p;
@@ -150,7 +150,7 @@ FR_INLINE void pass(const fr_matmul_fp8 *job, panel *at, const float *x, size_t 
             FR_UNROLLED_FOR (size_t c = 0; c < 4; c++) vst1q_f32(at->sums[row + r][o + f] + 4 * c, p[r][f][c]);
 }
 
-/* All rows of a batch, three at a time. */
+/* Multiplies all rows of a batch with the panel, three at a time. */
 FR_INLINE void pass_rows(const fr_matmul_fp8 *job, panel *at, size_t batch, size_t rows, size_t from, size_t count) {
     size_t tiles = (rows + 2) / 3;
     for (size_t row = 0, taken; row < rows; row += taken, tiles--) {
@@ -169,7 +169,7 @@ FR_INLINE void pass_rows(const fr_matmul_fp8 *job, panel *at, size_t batch, size
 
 static void by_panels(const fr_matmul_fp8 *job) {
     panel at;
-    memset(at.w, 0, sizeof at.w); /* outputs past the end, which are computed too */
+    memset(at.w, 0, sizeof at.w); /* outputs past the end are computed too */
     for (size_t group = 0; group < job->features; group += GROUP)
         for (size_t batch = 0, rows; batch < job->rows; batch += rows) {
             rows = job->rows - batch < BATCH ? job->rows - batch : BATCH;

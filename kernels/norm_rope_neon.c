@@ -27,7 +27,7 @@ void fr_rmsnorm_neon(float *y, const float *x, const float *weight, size_t n, fl
         map(scale, y, x, NULL, n, r);
 }
 
-/* Lanes behind the end are 0, and add nothing to a sum that begins with 0. */
+/* Lanes past the end are 0; adding 0 does not change a partial sum, because it began with +0. */
 static float sum_of_values(const float *x, size_t n) {
     float32x4_t p[4] = {{0}};
     for (size_t i = 0; i < n; i += 4) p[i / 4 % 4] = vaddq_f32(p[i / 4 % 4], load_lanes(x + i, n - i));
@@ -67,7 +67,8 @@ void fr_rope_neox_neon(float *x, const float *cosine, const float *sine, size_t 
     }
 }
 
-/* Four pairs lie in two registers; even lanes are gathered to a, odd ones to b, and put back. */
+/* Four pairs are in two registers: the even lanes are gathered into a, the odd ones into b, and put back after the
+ * rotation. */
 void fr_rope_pairs_neon(float *x, const float *cosine, const float *sine, size_t n) {
     for (size_t i = 0; i < n / 2; i += 4) {
         size_t count = n / 2 - i, low = 2 * count, high = count > 2 ? 2 * count - 4 : 0;

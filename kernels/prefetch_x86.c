@@ -1,11 +1,11 @@
-/* Tells processors apart as far as prefetching differs: see prefetch_x86.h. */
+/* Tells apart the processors on which different prefetch hints are fastest: see prefetch_x86.h. */
 #include "kernels/prefetch_x86.h"
 
 #include <cpuid.h>
 #include <stdatomic.h>
 
-/* Holds what CPUID tells of a processor in its leaves 0, 1 and 7 (AMD64 Architecture Programmer's Manual 3, appendix
- * E; Intel 64 and IA-32 Architectures Software Developer's Manual 2, CPUID). */
+/* Holds what CPUID reports in its leaves 0, 1 and 7 (AMD64 Architecture Programmer's Manual 3, appendix E; Intel 64
+ * and IA-32 Architectures Software Developer's Manual 2, CPUID). */
 typedef struct processor {
     bool amd, intel;
     unsigned family;
@@ -24,7 +24,7 @@ static processor this_processor(void) {
     return p;
 }
 
-/* Asked once: 0 as long as nobody did, else 1 + the answer. */
+/* Returns the answer of `ask`, which runs only once: *known is 0 before that, then 1 + the answer. */
 static int answer(atomic_int *known, int (*ask)(const processor *)) {
     int here = atomic_load_explicit(known, memory_order_relaxed);
     if (here == 0) {

@@ -5,7 +5,7 @@
 
 enum { BLOCK = 32, REGISTERS = BLOCK / 8 };
 
-/* The largest magnitude, by bit pattern. */
+/* Returns the largest magnitude, compared by bit pattern. */
 FR_INLINE float largest(const __m256 *x) {
     __m256 magnitude = _mm256_castsi256_ps(_mm256_set1_epi32(0x7fffffff));
     __m256i most = _mm256_setzero_si256();
@@ -22,7 +22,7 @@ FR_INLINE int32_t sum_of(__m256i values) {
     return _mm_cvtsi128_si32(_mm_add_epi32(two, _mm_shuffle_epi32(two, 1)));
 }
 
-/* x r is at most 127 and half a unit in the last place: rounding to integers never leaves -127..127. */
+/* |x r| is at most 127 and half a unit in the last place, so rounding to integers never leaves -127..127. */
 FR_INLINE void quantize_block(fr_qblock *block, const __m256 *x) {
     float m = largest(x);
     if (!(m < INFINITY)) {
@@ -37,7 +37,7 @@ FR_INLINE void quantize_block(fr_qblock *block, const __m256 *x) {
     __m256i q[REGISTERS];
     FR_UNROLLED_FOR (size_t i = 0; i < REGISTERS; i++) q[i] = _mm256_cvtps_epi32(_mm256_mul_ps(x[i], r));
     __m256i half = _mm256_add_epi32(q[0], q[1]), sum = _mm256_add_epi32(half, _mm256_add_epi32(q[2], q[3]));
-    /* Packing works within 128 bits: fours of bytes come out in the order 0 2 4 6 1 3 5 7. */
+    /* Packing works within 128 bits: groups of four bytes come out in the order 0 2 4 6 1 3 5 7. */
     __m256i bytes = _mm256_packs_epi16(_mm256_packs_epi32(q[0], q[1]), _mm256_packs_epi32(q[2], q[3]));
     bytes = _mm256_permutevar8x32_epi32(bytes, _mm256_setr_epi32(0, 4, 1, 5, 2, 6, 3, 7));
     _mm256_storeu_si256((__m256i *)(void *)block->q, bytes);

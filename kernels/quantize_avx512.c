@@ -1,11 +1,11 @@
 /* Rows of activations to int8 in blocks of 32. Contract fr_quantize_fn in kernels.h.
  *
- * Four blocks at a time, so that what a block has only one of (its maximum, its two divisions, its sums) costs a
- * quarter. Those live in registers of four lanes of 128 bits, lane k for block k:
+ * Four blocks are taken at a time, so that the work done once per block (its maximum, two divisions, the sums) costs a
+ * quarter. These values are in registers of four 128-bit lanes, lane k for block k:
  *
- *     m m m m  ->  d d r r  ->  . sum sum half  ->  d dsum sum half, as fr_qblock ends
+ *     m m m m  ->  d d r r  ->  . sum sum half  ->  d dsum sum half, the last 16 bytes of fr_qblock
  *
- * 1536 columns on one core of a Zen 5: 270 ns block by block, 190 ns so. */
+ * 1536 columns on one core of a Zen 5: 270 ns block by block, 190 ns this way. */
 #include "kernels/simd_avx512.h"
 
 #include <stddef.h>
@@ -18,7 +18,7 @@ _Static_assert(offsetof(fr_qblock, dsum) == offsetof(fr_qblock, d) + 4 &&
                    offsetof(fr_qblock, half) == offsetof(fr_qblock, d) + 12,
                "a lane is stored as the end of a block");
 
-/* In each 32 bits of lane k the largest |x| of block k, by bit pattern. */
+/* Returns in every 32 bits of lane k the largest |x| of block k, compared by bit pattern. */
 FR_INLINE __m512i largest_of_4(const __m512 *x) {
     __m512i all = _mm512_set1_epi32(0x7fffffff), m[GROUP];
     FR_UNROLLED_FOR (size_t k = 0; k < GROUP; k++)
@@ -31,20 +31,22 @@ FR_INLINE __m512i largest_of_4(const __m512 *x) {
     return _mm512_max_epu32(abcd, _mm512_shuffle_epi32(abcd, 0xb1));
 }
 
-/* The bytes of two blocks, x times their r. |x r| is at most 127 and a rounding error, so nothing is left to clamp; a
- * value that is not finite becomes -128 (its r is 0), which no other does, and then 0. */
+/* Returns the bytes of two blocks, x times their r. |x r| is at most 127 and a rounding error, so nothing needs to be
+ * clamped. A block with a value that is not finite has r = 0, so that value becomes -128, which no other does, and is
+ * then replaced by 0. */
 FR_INLINE __m512i rounded(const __m512 *x, __m512 r_a, __m512 r_b) {
     __m512i a =
         _mm512_packs_epi32(_mm512_cvtps_epi32(_mm512_mul_ps(x[0], r_a)), _mm512_cvtps_epi32(_mm512_mul_ps(x[1], r_a)));
     __m512i b =
         _mm512_packs_epi32(_mm512_cvtps_epi32(_mm512_mul_ps(x[2], r_b)), _mm512_cvtps_epi32(_mm512_mul_ps(x[3], r_b)));
-    /* Packing works within lanes: fours of bytes come out as a0 a4 b0 b4, a1 a5 b1 b5, ... */
+    /* Packing works within lanes: groups of four bytes come out as a0 a4 b0 b4, a1 a5 b1 b5, ... */
     __m512i order = _mm512_setr_epi32(0, 4, 8, 12, 1, 5, 9, 13, 2, 6, 10, 14, 3, 7, 11, 15);
     __m512i q = _mm512_permutexvar_epi32(order, _mm512_packs_epi16(a, b));
     return _mm512_maskz_mov_epi8(_mm512_cmpneq_epi8_mask(q, _mm512_set1_epi8(-128)), q);
 }
 
-/* Lane k: anything, sum, sum, half of block k. vpsadbw adds bytes without a sign: each comes with 128 too much. */
+/* Returns in lane k: any value, sum, sum, half of block k. vpsadbw adds unsigned bytes, so 128 is added to each byte
+ * before and subtracted from the sums after. */
 FR_INLINE __m512i sums(__m512i q_ab, __m512i q_cd) {
     __m512i sign = _mm512_set1_epi8(-128), zero = _mm512_setzero_si512();
     __m512i ab = _mm512_sad_epu8(_mm512_xor_si512(q_ab, sign), zero);
@@ -53,7 +55,7 @@ FR_INLINE __m512i sums(__m512i q_ab, __m512i q_cd) {
     first = _mm512_add_epi32(first, _mm512_shuffle_epi32(first, 0x4e));
     second = _mm512_add_epi32(second, _mm512_shuffle_epi32(second, 0x4e));
     __m512i extra = _mm512_set4_epi32(HALF * 128, BLOCK * 128, BLOCK * 128, 0);
-    return _mm512_sub_epi32(_mm512_add_epi32(_mm512_shuffle_epi32(first, 0), /* their low 32 bits, four times */
+    return _mm512_sub_epi32(_mm512_add_epi32(_mm512_shuffle_epi32(first, 0), /* the low 32 bits, four times */
                                              _mm512_maskz_shuffle_epi32(0x6666, second, 0)),
                             extra);
 }
@@ -83,7 +85,7 @@ FR_INLINE void quantize_group(fr_qblock *q, const float *values) {
     _mm_storeu_si128((__m128i *)(void *)&q[3].d, _mm512_extracti64x2_epi64(ends, 3));
 }
 
-/* Fills the last group up with zeros, which change no maximum and no sum. */
+/* Fills the last group of blocks with zeros, which change no maximum and no sum. */
 void fr_quantize_avx512(fr_qblock *q, const float *x, size_t cols) {
     for (; cols >= GROUP * BLOCK; cols -= GROUP * BLOCK, x += GROUP * BLOCK, q += GROUP) quantize_group(q, x);
     if (cols) {

@@ -12,8 +12,7 @@ FR_INLINE float largest_magnitude(const float32x4_t *x) {
     return m;
 }
 
-/* 16 values. Rounding to nearest even is what the conversion does; |x * r| is at most 127 and a rounding error, so that
- * nothing is left to clamp. */
+/* Rounds 16 values to nearest even. |x * r| is at most 127 and a rounding error, so nothing needs to be clamped. */
 FR_INLINE int8x16_t round16(const float32x4_t *x, float r) {
     int16x8_t half[2];
     FR_UNROLLED_FOR (size_t i = 0; i < 2; i++) {
@@ -42,7 +41,7 @@ FR_INLINE void quantize_block(fr_qblock *block, const float *values) {
     block->dsum = d * (float)block->sum;
 }
 
-/* A last short block is filled up with zeros, which change no maximum and no sum. */
+/* Fills a last short block with zeros, which change no maximum and no sum. */
 void fr_quantize_neon(fr_qblock *q, const float *x, size_t cols) {
     for (; cols >= BLOCK; cols -= BLOCK, x += BLOCK) quantize_block(q++, x);
     if (cols) {

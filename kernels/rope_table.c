@@ -1,12 +1,12 @@
-/* Rotary angles in double arithmetic: + - * / and bit moves only, so that no machine's libm has a say. The functions
- * here are good to about 1e-15, far below half a unit of float32. */
+/* Rotary angles in double arithmetic, with + - * / and bit moves only: so the result does not depend on a machine's
+ * libm. The functions here have a relative error of about 1e-15, far below half a unit of float32. */
 #include "kernels/rope_table.h"
 
 #include <math.h>
 
 #include "kernels/double_math.h"
 
-/* pi / 2 in pieces of 26, 26 and 53 bits: n times the first two is exact for n < 2^27. */
+/* pi / 2 in pieces of 26, 26 and 53 bits: n times each of the first two is exact for n < 2^27. */
 static const double HALF_PI_1 = 0x1.921fb50000000p+0, HALF_PI_2 = 0x1.110b460000000p-26,
                     HALF_PI_3 = 0x1.1a62633145c07p-54;
 static const double TWO_OVER_PI = 0x1.45f306dc9c883p-1;
@@ -50,7 +50,7 @@ void fr_rope_scale(float *inverse, size_t n, double factor, double low, double h
     }
 }
 
-/* The number, a real one, of the pair that makes so many rotations within the trained positions. */
+/* Returns the index of the pair that makes `rotations` rotations within the trained positions, as a real number. */
 static double find_pair(double rotations, size_t n, double theta, double trained) {
     const double two_pi = 0x1.921fb54442d18p+2;
     return (double)n * fr_log_double(trained / (two_pi * rotations)) / fr_log_double(theta);
@@ -77,7 +77,7 @@ double fr_rope_yarn_magnitude(double factor, double weight) {
     return factor > 1 ? 0.1 * weight * fr_log_double(factor) + 1 : 1;
 }
 
-/* Taylor, |r| <= pi / 4: the first term left out is below 2e-14. */
+/* Taylor series of sine for |r| <= pi / 4: the first term left out is below 2e-14. */
 static inline double sine_reduced(double r) {
     double square = r * r, sum = 1.0 / 6227020800;
     sum = sum * square - 1.0 / 39916800;

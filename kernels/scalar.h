@@ -1,7 +1,7 @@
-/* Shared parts of the _scalar files: the definition of every rounding that the other instruction sets reproduce.
+/* Shared parts of the _scalar files. They define every rounding that the other instruction sets must reproduce.
  *
  * In and out: single values. On x86 each _scalar file is compiled twice, plain (fmaf is libm's) and with -mfma
- * -DFR_SCALAR_FMA (fmaf is one instruction); FR_SCALAR names the functions of the two builds apart. */
+ * -DFR_SCALAR_FMA (fmaf is one instruction); FR_SCALAR gives the functions of the two builds different names. */
 #ifndef FR_KERNELS_SCALAR_H
 #define FR_KERNELS_SCALAR_H
 
@@ -34,7 +34,7 @@ static inline float float_of(uint32_t bits) {
     return value;
 }
 
-/* Value i of a row of weights, which may lie at any address. */
+/* Returns value i of a row of weights; the row may begin at any address. */
 typedef float load_fn(const void *row, size_t i);
 
 static inline float load_f32(const void *row, size_t i) {
@@ -49,7 +49,8 @@ static inline float load_bf16(const void *row, size_t i) {
     return float_of((uint32_t)half << 16);
 }
 
-/* Moving the fields into place leaves the exponent 112 too small; the product is exact, denormals included. */
+/* Moves the float16 fields to where a float32 has them, which leaves the exponent 112 too small. The product that
+ * corrects it is exact, denormals included. */
 static inline float load_f16(const void *row, size_t i) {
     uint16_t half;
     memcpy(&half, (const char *)row + i * sizeof half, sizeof half);
@@ -59,14 +60,14 @@ static inline float load_f16(const void *row, size_t i) {
     return float_of(bits_of(magnitude) | special | sign);
 }
 
-/* The tree over 16 partial sums; p is used up. */
+/* Adds 16 partial sums as a tree; overwrites p. */
 static inline float sum16(float *p) {
     for (size_t half = 8; half; half /= 2)
         for (size_t i = 0; i < half; i++) p[i] += p[i + half];
     return p[0];
 }
 
-/* Sixteen at a time, which a compiler makes vectors of where fmaf is an instruction. */
+/* Takes 16 columns at a time, so that a compiler can vectorize the loop where fmaf is an instruction. */
 FR_INLINE float dot(load_fn *load, const void *w, const float *x, size_t n) {
     float p[16] = {0};
     size_t i = 0;
@@ -76,7 +77,7 @@ FR_INLINE float dot(load_fn *load, const void *w, const float *x, size_t n) {
     return sum16(p);
 }
 
-/* e^r - 1 for |r| <= ln(2) / 2. */
+/* Returns e^r - 1 for |r| <= ln(2) / 2. */
 static inline float expm1_reduced(float r) {
     float c = FR_EXPM1_C7;
     c = fmaf(c, r, FR_EXPM1_C6);
@@ -87,7 +88,7 @@ static inline float expm1_reduced(float r) {
     return fmaf(r * r, c, r);
 }
 
-/* x = n ln 2 + r, n an integer. *shifted has n in its low bits, above those of FR_ROUND_SHIFT. */
+/* Returns r of x = n ln 2 + r, n an integer. *shifted is n added to the bits of FR_ROUND_SHIFT. */
 static inline float reduce(float x, uint32_t *shifted) {
     float t = fmaf(x, FR_LOG2E, FR_ROUND_SHIFT);
     float n = t - FR_ROUND_SHIFT;
@@ -100,8 +101,8 @@ static inline float power_of_two(uint32_t n) {
     return float_of((n - 1) << 23);
 }
 
-/* 2^n is applied in two halves: the first product is exact, so that the result is rounded once, denormals included.
- * The comparisons let a NaN through. */
+/* Multiplies by 2^n as two powers, one after the other. The first product is exact, so the result is rounded once,
+ * denormals included. The comparisons are written so that a NaN passes through. */
 static inline float scalar_exp(float x) {
     x = x > FR_EXP_MAX ? FR_EXP_MAX : x;
     x = x < FR_EXP_MIN ? FR_EXP_MIN : x;

@@ -1,13 +1,13 @@
 /* The largest value. Contract fr_argmax_fn in kernels.h; top-k is left to the scalar file. */
 #include "kernels/simd_avx2.h"
 
-/* All bits set where the exponent is that of NaN and infinity. */
+/* Sets all bits of lanes whose exponent is that of NaN and infinity. */
 FR_INLINE __m256i not_finite(__m256 x) {
     __m256i exponent = _mm256_set1_epi32(0x7f800000);
     return _mm256_cmpeq_epi32(_mm256_and_si256(_mm256_castps_si256(x), exponent), exponent);
 }
 
-/* The index of the first of n values that equals `maximum`, which one of them does. */
+/* Returns the index of the first of n values that equals `maximum`; one of them does. */
 static int64_t first_equal(const float *x, size_t n, float maximum) {
     size_t i = 0;
     for (; i + 8 <= n; i += 8) {
@@ -19,8 +19,8 @@ static int64_t first_equal(const float *x, size_t n, float maximum) {
     return (int64_t)i;
 }
 
-/* One pass for the maximum and whether all are finite, a second one for its place. The last 8 values are taken together
- * even where some of them were taken before. */
+/* The first pass finds the maximum and any value that is not finite, the second the maximum's index. The last 8 values
+ * are always taken as a whole register, even if it overlaps values already taken. */
 int64_t fr_argmax_avx2(const float *x, size_t n) {
     if (n < 8) return fr_argmax_scalar_fma(x, n);
     __m256 best = _mm256_loadu_ps(x + n - 8);

@@ -1,9 +1,9 @@
 /* The largest value. Contract fr_argmax_fn in kernels.h; top-k is left to the scalar file. */
 #include "kernels/simd_avx512.h"
 
-enum { NOT_FINITE = 0x99 }; /* vfpclassps: quiet and signalling NaN, both infinities */
+enum { NOT_FINITE = 0x99 }; /* categories of vfpclassps: quiet and signalling NaN, both infinities */
 
-/* One pass for the maximum and whether all are finite, a second one for the first place where it stands. */
+/* The first pass finds the maximum and any value that is not finite, the second the first index of the maximum. */
 int64_t fr_argmax_avx512(const float *x, size_t n) {
     __m512 best = _mm512_set1_ps(x[0]);
     __mmask16 bad = 0;

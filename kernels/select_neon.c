@@ -1,10 +1,10 @@
 /* The largest value. Contract fr_argmax_fn in kernels.h; top-k is left to the scalar file. */
 #include "kernels/simd_neon.h"
 
-enum { INFINITE = 0x7f800000 }; /* the bits of a magnitude from which on it is no number */
+enum { INFINITE = 0x7f800000 }; /* magnitudes with these bits or more are infinite or NaN */
 
-/* One pass for the maximum and whether all are finite, a second one for the first place where it stands. Lanes past the
- * end repeat x[0]. */
+/* The first pass finds the maximum and any value that is not finite, the second the first index of the maximum. Lanes
+ * past the end repeat x[0]. */
 int64_t fr_argmax_neon(const float *x, size_t n) {
     float32x4_t best = vdupq_n_f32(x[0]);
     uint32x4_t magnitude = vdupq_n_u32(0);

@@ -17,7 +17,8 @@ static inline bool before(const float *x, int32_t a, int32_t b) {
     return equal && a < b;
 }
 
-/* A heap whose root is the last of its ids in the order of the result: moves the id at `hole` to its place. */
+/* Moves the id at `hole` down to its place in a heap whose root is the id that comes last in the order of the
+ * result. */
 static void sift_down(const float *x, int32_t *heap, size_t size, size_t hole) {
     int32_t id = heap[hole];
     for (size_t child; (child = 2 * hole + 1) < size; hole = child) {
@@ -28,7 +29,7 @@ static void sift_down(const float *x, int32_t *heap, size_t size, size_t hole) {
     heap[hole] = id;
 }
 
-/* The best k so far are kept in a heap, which is then sorted in place. scratch is not needed here. */
+/* Keeps the best k ids so far in a heap, then sorts it in place. scratch is not needed here. */
 void FR_SCALAR(topk)(const float *x, size_t n, size_t k, int32_t *ids, int32_t *scratch) {
     (void)scratch;
     for (size_t i = 0; i < k; i++) ids[i] = (int32_t)i;

@@ -1,7 +1,7 @@
 /* Shared parts of the _avx2 files: short loads and stores, the tree over 16 partial sums, exp and tanh on 8 values.
  *
- * Two registers are the 16 partial sums of scalar.h's dot, low p[0..7], high p[8..15]. Where fewer than 8 values are
- * left they go through a buffer: a masked load may touch the memory behind it. */
+ * Two registers hold the 16 partial sums of scalar.h's dot: low has p[0..7], high has p[8..15]. When fewer than 8
+ * values are left, they are copied through a buffer, because a masked load may touch the memory after them. */
 #ifndef FR_KERNELS_SIMD_AVX2_H
 #define FR_KERNELS_SIMD_AVX2_H
 
@@ -12,7 +12,7 @@
 #include <immintrin.h>
 #include <string.h>
 
-/* The first `count` values, all 8 from 8 on; zeros behind them. */
+/* Loads the first `count` values, at most 8; the other lanes are 0. */
 FR_INLINE __m256 load_lanes(const float *x, size_t count) {
     if (count >= 8) return _mm256_loadu_ps(x);
     float values[8] = {0};
@@ -46,7 +46,7 @@ FR_INLINE void map(map_fn *f, float *y, const float *a, const float *b, size_t n
     }
 }
 
-/* p[i] += p[i + 8], then 4, 2, 1. */
+/* Adds 16 partial sums as a tree: p[i] += p[i + 8], then 4, 2, 1. */
 FR_INLINE float sum16(__m256 low, __m256 high) {
     __m256 eight = _mm256_add_ps(low, high);
     __m128 four = _mm_add_ps(_mm256_castps256_ps128(eight), _mm256_extractf128_ps(eight, 1));
@@ -54,7 +54,7 @@ FR_INLINE float sum16(__m256 low, __m256 high) {
     return _mm_cvtss_f32(_mm_add_ss(two, _mm_movehdup_ps(two)));
 }
 
-/* e^r - 1 for |r| <= ln(2) / 2. */
+/* Returns e^r - 1 for |r| <= ln(2) / 2. */
 FR_INLINE __m256 expm1_reduced(__m256 r) {
     __m256 c = _mm256_set1_ps(FR_EXPM1_C7);
     c = _mm256_fmadd_ps(c, r, _mm256_set1_ps(FR_EXPM1_C6));
@@ -65,7 +65,7 @@ FR_INLINE __m256 expm1_reduced(__m256 r) {
     return _mm256_fmadd_ps(_mm256_mul_ps(r, r), c, r);
 }
 
-/* x = n ln 2 + r; the integer n comes back plus `bias`. */
+/* Returns r of x = n ln 2 + r; *n is the integer n plus `bias`. */
 FR_INLINE __m256 reduce(__m256 x, int bias, __m256i *n) {
     __m256 shift = _mm256_set1_ps(FR_ROUND_SHIFT);
     __m256 t = _mm256_fmadd_ps(x, _mm256_set1_ps(FR_LOG2E), shift), whole = _mm256_sub_ps(t, shift);
@@ -79,7 +79,7 @@ FR_INLINE __m256 power_of_two(__m256i n) {
     return _mm256_castsi256_ps(_mm256_slli_epi32(_mm256_sub_epi32(n, _mm256_set1_epi32(1)), 23));
 }
 
-/* min and max with the constant first hand a NaN on. */
+/* min and max have the constant as their first argument, because they return the second if either is NaN. */
 FR_INLINE __m256 exp8(__m256 x) {
     __m256i n;
     x = _mm256_max_ps(_mm256_set1_ps(FR_EXP_MIN), _mm256_min_ps(_mm256_set1_ps(FR_EXP_MAX), x));
@@ -99,7 +99,7 @@ FR_INLINE __m256 tanh8(__m256 x) {
     return _mm256_or_ps(_mm256_div_ps(e, _mm256_add_ps(e, _mm256_set1_ps(2.0f))), sign);
 }
 
-/* a / (1 + exp(-x)): silu where a is x. */
+/* Returns a / (1 + exp(-x)), which is silu if a is x. */
 FR_INLINE __m256 sigmoid8(__m256 a, __m256 x) {
     __m256 decay = exp8(_mm256_xor_ps(x, _mm256_set1_ps(-0.0f)));
     return _mm256_div_ps(a, _mm256_add_ps(_mm256_set1_ps(1.0f), decay));

@@ -1,7 +1,7 @@
 /* Shared parts of the _avx512 files: masks, the tree over 16 partial sums, exp and tanh on 16 values.
  *
- * A register is the 16 partial sums of scalar.h's dot, lane i for p[i]. Lengths that are no multiple of 16 end with a
- * masked step; lanes without a value are neither read nor changed. */
+ * A register holds the 16 partial sums of scalar.h's dot: lane i is p[i]. If a length is no multiple of 16, the last
+ * step is masked; lanes without a value are neither read nor changed. */
 #ifndef FR_KERNELS_SIMD_AVX512_H
 #define FR_KERNELS_SIMD_AVX512_H
 
@@ -11,7 +11,7 @@
 
 #include <immintrin.h>
 
-/* The first `count` lanes, all of them from 16 on. */
+/* Returns the mask of the first `count` lanes, at most 16. */
 FR_INLINE __mmask16 lanes(size_t count) {
     return (__mmask16)(count >= 16 ? 0xffff : (1u << count) - 1);
 }
@@ -34,7 +34,7 @@ FR_INLINE void map(map_fn *f, float *y, const float *a, const float *b, size_t n
     if (i < n) map_step(f, y + i, a + i, b ? b + i : NULL, factor, lanes(n - i));
 }
 
-/* p[i] += p[i + 8], then 4, 2, 1: the first step leaves 8 lanes, and so on. */
+/* Adds 16 partial sums as a tree: p[i] += p[i + 8], which leaves 8 lanes, then 4, 2, 1. */
 FR_INLINE float sum16(__m512 p) {
     __m256 eight = _mm256_add_ps(_mm512_castps512_ps256(p), _mm512_extractf32x8_ps(p, 1));
     __m128 four = _mm_add_ps(_mm256_castps256_ps128(eight), _mm256_extractf128_ps(eight, 1));
@@ -42,9 +42,9 @@ FR_INLINE float sum16(__m512 p) {
     return _mm_cvtss_f32(_mm_add_ss(two, _mm_movehdup_ps(two)));
 }
 
-/* The same additions on four registers at once. The last step is on 128-bit registers, so that a masked store of the
- * result is a vmovups: of the low end of a zmm gcc 12 makes a masked vextractf32x4, which faults on memory outside the
- * mask. */
+/* Does the same additions on four registers at once. The last step uses 128-bit registers, so that a masked store of
+ * the result is a vmovups. For the low part of a zmm register gcc 12 would emit a masked vextractf32x4, which faults
+ * on memory outside the mask. */
 FR_INLINE __m128 sum16_of_4(__m512 a, __m512 b, __m512 c, __m512 d) {
     __m512 ac = _mm512_add_ps(_mm512_shuffle_f32x4(a, c, 0x44), _mm512_shuffle_f32x4(a, c, 0xee));
     __m512 bd = _mm512_add_ps(_mm512_shuffle_f32x4(b, d, 0x44), _mm512_shuffle_f32x4(b, d, 0xee));
@@ -55,7 +55,7 @@ FR_INLINE __m128 sum16_of_4(__m512 a, __m512 b, __m512 c, __m512 d) {
     return _mm_add_ps(_mm_shuffle_ps(two_ab, two_cd, 0x88), _mm_shuffle_ps(two_ab, two_cd, 0xdd));
 }
 
-/* e^r - 1 for |r| <= ln(2) / 2. */
+/* Returns e^r - 1 for |r| <= ln(2) / 2. */
 FR_INLINE __m512 expm1_reduced(__m512 r) {
     __m512 c = _mm512_set1_ps(FR_EXPM1_C7);
     c = _mm512_fmadd_ps(c, r, _mm512_set1_ps(FR_EXPM1_C6));
@@ -66,7 +66,7 @@ FR_INLINE __m512 expm1_reduced(__m512 r) {
     return _mm512_fmadd_ps(_mm512_mul_ps(r, r), c, r);
 }
 
-/* x = n ln 2 + r, n an integer. */
+/* Returns r of x = n ln 2 + r, n an integer. */
 FR_INLINE __m512 reduce(__m512 x, __m512 *n) {
     __m512 shift = _mm512_set1_ps(FR_ROUND_SHIFT);
     *n = _mm512_sub_ps(_mm512_fmadd_ps(x, _mm512_set1_ps(FR_LOG2E), shift), shift);
@@ -74,8 +74,8 @@ FR_INLINE __m512 reduce(__m512 x, __m512 *n) {
     return _mm512_fmadd_ps(*n, _mm512_set1_ps(-FR_LN2_LOW), r);
 }
 
-/* scalef multiplies by 2^n with one rounding, as the two exact halves of scalar_exp do. min and max with the constant
- * first hand a NaN on. */
+/* scalef multiplies by 2^n with one rounding, so it gives the same bits as the two products of scalar_exp. min and max
+ * have the constant as their first argument, because they return the second if either is NaN. */
 FR_INLINE __m512 exp16(__m512 x) {
     __m512 n;
     x = _mm512_max_ps(_mm512_set1_ps(FR_EXP_MIN), _mm512_min_ps(_mm512_set1_ps(FR_EXP_MAX), x));
@@ -92,7 +92,7 @@ FR_INLINE __m512 tanh16(__m512 x) {
     return _mm512_or_ps(_mm512_div_ps(e, _mm512_add_ps(e, _mm512_set1_ps(2.0f))), sign);
 }
 
-/* a / (1 + exp(-x)): silu where a is x. */
+/* Returns a / (1 + exp(-x)), which is silu if a is x. */
 FR_INLINE __m512 sigmoid16(__m512 a, __m512 x) {
     __m512 decay = exp16(_mm512_xor_ps(x, _mm512_set1_ps(-0.0f)));
     return _mm512_div_ps(a, _mm512_add_ps(_mm512_set1_ps(1.0f), decay));

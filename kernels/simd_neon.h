@@ -1,7 +1,8 @@
 /* Shared parts of the _neon files: ends shorter than a register, the dot product, exp and tanh on 4 values. ARMv8.0.
  *
- * The 16 partial sums of scalar.h's dot are four registers, lane i of register c for p[4 c + i]. Where a length is no
- * multiple of a step, the end is copied to where a whole step may be read; lanes without a value are not changed. */
+ * Four registers hold the 16 partial sums of scalar.h's dot: lane i of register c is p[4 c + i]. If a length is no
+ * multiple of a step, the remainder is copied to a buffer from which a whole step may be read; lanes without a value
+ * are not changed. */
 #ifndef FR_KERNELS_SIMD_NEON_H
 #define FR_KERNELS_SIMD_NEON_H
 
@@ -12,7 +13,7 @@
 #include <arm_neon.h>
 #include <string.h>
 
-/* The first `count` lanes, all of them from 4 on; the others are 0. */
+/* Loads the first `count` values, at most 4; the other lanes are 0. */
 FR_INLINE float32x4_t load_lanes(const float *x, size_t count) {
     if (count >= 4) return vld1q_f32(x);
     float values[4] = {0};
@@ -30,7 +31,7 @@ FR_INLINE void store_lanes(float *y, float32x4_t lanes, size_t count) {
     memcpy(y, values, count * sizeof *y);
 }
 
-/* All ones in the lanes whose index, counted from `first`, is below count. */
+/* Sets all bits in the lanes whose index, counted from `first`, is below count. */
 FR_INLINE uint32x4_t lanes_below(size_t first, size_t count) {
     static const uint32_t index[4] = {0, 1, 2, 3};
     return vcltq_u32(vaddq_u32(vld1q_u32(index), vdupq_n_u32((uint32_t)first)), vdupq_n_u32((uint32_t)count));
@@ -50,13 +51,13 @@ FR_INLINE void map(map_fn *f, float *y, const float *a, const float *b, size_t n
     if (i < n) map_step(f, y + i, a + i, b ? b + i : NULL, factor, n - i);
 }
 
-/* p[i] += p[i + 8], then 4, 2, 1. */
+/* Adds 16 partial sums as a tree: p[i] += p[i + 8], then 4, 2, 1. */
 FR_INLINE float sum16(const float32x4_t p[4]) {
     float32x4_t four = vaddq_f32(vaddq_f32(p[0], p[2]), vaddq_f32(p[1], p[3]));
     return vpadds_f32(vadd_f32(vget_low_f32(four), vget_high_f32(four)));
 }
 
-/* Four weights as floats. */
+/* Loads four weights as floats. */
 typedef float32x4_t load_fn(const char *w);
 
 FR_INLINE float32x4_t load_f32(const char *w) {
@@ -65,9 +66,9 @@ FR_INLINE float32x4_t load_f32(const char *w) {
 
 enum { DOTS_MAX = 6 };
 
-/* y[r * y_stride + o] = dot(w_o, x_r), r < rows, o < kept; w_o = w[o], x_r = x + r * x_stride. rows and features are
- * constants; rows x features <= 6, so that 24 registers hold the sums. w has `features` rows, of which the last may
- * stand for rows that there aren't: kept <= features. */
+/* y[r * y_stride + o] = dot(w_o, x_r) for r < rows, o < kept; w_o = w[o], x_r = x + r * x_stride. rows and features
+ * are constants; rows x features <= 6, so that 24 registers hold the sums. w has `features` pointers; if there are
+ * only `kept` rows, the others repeat the last one. */
 typedef struct dots_job {
     float *y;
     size_t y_stride;
@@ -77,7 +78,7 @@ typedef struct dots_job {
     size_t features, kept, cols;
 } dots_job;
 
-/* 16 columns, of which the first `count` are added. */
+/* Multiplies 16 columns, of which only the first `count` are added to the sums. */
 FR_INLINE void dots_step(load_fn *load, size_t width, float32x4_t (*p)[4], dots_job job, size_t count) {
     FR_UNROLLED_FOR (size_t c = 0; c < 4; c++) {
         float32x4_t weights[4];
@@ -92,7 +93,7 @@ FR_INLINE void dots_step(load_fn *load, size_t width, float32x4_t (*p)[4], dots_
     }
 }
 
-/* A weight is `width` bytes, a constant. */
+/* Computes the products of a job; `width` is the bytes of a weight, a constant. */
 FR_INLINE void dots(load_fn *load, size_t width, dots_job job) {
     float32x4_t p[DOTS_MAX][4] = {{{0}}};
     const char *at[4];
@@ -120,7 +121,7 @@ FR_INLINE void dots(load_fn *load, size_t width, dots_job job) {
     }
 }
 
-/* e^r - 1 for |r| <= ln(2) / 2. */
+/* Returns e^r - 1 for |r| <= ln(2) / 2. */
 FR_INLINE float32x4_t expm1_reduced(float32x4_t r) {
     float32x4_t c = vdupq_n_f32(FR_EXPM1_C7);
     c = vfmaq_f32(vdupq_n_f32(FR_EXPM1_C6), c, r);
@@ -131,7 +132,7 @@ FR_INLINE float32x4_t expm1_reduced(float32x4_t r) {
     return vfmaq_f32(r, vmulq_f32(r, r), c);
 }
 
-/* x = n ln 2 + r. Gives r; n + bias, an integer, in *n. */
+/* Returns r of x = n ln 2 + r; *n is the integer n plus `bias`. */
 FR_INLINE float32x4_t reduce(float32x4_t x, uint32_t bias, uint32x4_t *n) {
     float32x4_t shift = vdupq_n_f32(FR_ROUND_SHIFT);
     float32x4_t t = vfmaq_f32(shift, x, vdupq_n_f32(FR_LOG2E)), whole = vsubq_f32(t, shift);
@@ -145,7 +146,7 @@ FR_INLINE float32x4_t power_of_two(uint32x4_t n) {
     return vreinterpretq_f32_u32(vshlq_n_u32(vsubq_u32(n, vdupq_n_u32(1)), 23));
 }
 
-/* fmin and fmax hand a NaN on. */
+/* vminq and vmaxq return NaN if an argument is NaN. */
 FR_INLINE float32x4_t exp4(float32x4_t x) {
     uint32x4_t n;
     x = vmaxq_f32(vminq_f32(x, vdupq_n_f32(FR_EXP_MAX)), vdupq_n_f32(FR_EXP_MIN));
@@ -165,7 +166,7 @@ FR_INLINE float32x4_t tanh4(float32x4_t x) {
     return vreinterpretq_f32_u32(vorrq_u32(vreinterpretq_u32_f32(magnitude), sign));
 }
 
-/* a / (1 + exp(-x)): silu where a is x. */
+/* Returns a / (1 + exp(-x)), which is silu if a is x. */
 FR_INLINE float32x4_t sigmoid4(float32x4_t a, float32x4_t x) {
     return vdivq_f32(a, vaddq_f32(vdupq_n_f32(1.0f), exp4(vnegq_f32(x))));
 }

@@ -1,10 +1,10 @@
-/* The block types with a packed form and integer kernels: the one list of them, and of the sizes of their tiles.
+/* The block types that have a packed form and integer kernels: the one list of them, with the sizes of their tiles.
  *
- * In: a macro. Out: its expansion for each type, EACH(type, word, bits, runs, head, ...): FR_Q4_0, q4_0; the bits of a
- * code; the runs of 32 columns that a tile's block has; the bytes of it before its first run, d and other scales
- * (packed.h has what lies there); and what else was given. FR_TILE_TYPES leaves out types whose tiles are another's in
- * form and meaning, so that they have its kernels: FR_TWIN_TYPES lists them with that one's word in the place of
- * theirs. */
+ * In: a macro EACH. Out: its expansion for each type, EACH(type, word, bits, runs, head, ...): for example FR_Q4_0,
+ * q4_0; the bits of a code; the number of runs of 32 columns in a tile's block; the bytes of the block before its
+ * first run, which hold d and other scales (packed.h has their layout); and any further arguments. FR_TWIN_TYPES lists
+ * the types whose tiles have the same form and meaning as those of another type: they use its kernels, and `word` is
+ * that type's word. FR_TILE_TYPES lists all other types. */
 #ifndef FR_QUANT_BLOCK_TYPES_H
 #define FR_QUANT_BLOCK_TYPES_H
 
@@ -39,7 +39,8 @@
 
 #define FR_BLOCK_TYPES(EACH, ...) FR_TILE_TYPES(EACH, __VA_ARGS__) FR_TWIN_TYPES(EACH, __VA_ARGS__)
 
-/* The same as constants of each word: FR_BITS_q4_0 and so on. A run of a tile is 64 bytes for each bit of a code. */
+/* Defines the same numbers as constants named after the word: FR_BITS_q4_0 and so on. A run of a tile is 64 bytes for
+ * each bit of a code. */
 #define FR_TILE_SIZES(type, word, bits, runs, head, ...)                                                        \
     FR_BITS_##word = bits, FR_RUNS_##word = runs, FR_HEAD_BYTES_##word = head, FR_RUN_BYTES_##word = 64 * bits, \
     FR_TILE_BYTES_##word = head + runs * 64 * bits,

@@ -1,7 +1,7 @@
 /* Decodes block types to float32: one function a type, for one block.
  *
  * In: the bytes of a block as GGUF stores them, at any address. Out: its values (fr_dtype_block(type) of them) in
- * ascending order of columns. Every function computes in float32 what its formula says, in that order; nothing else
+ * ascending order of columns. Every function computes its formula in float32, in the order written; nothing else
  * rounds. Only dtype.c, which knows a type's sizes, calls these. */
 #ifndef FR_QUANT_DECODE_H
 #define FR_QUANT_DECODE_H
@@ -12,21 +12,21 @@
 
 typedef void fr_decode_fn(const uint8_t *block, float *y);
 
-/* decode_simple.c: a scale for the block, and perhaps a minimum */
+/* decode_simple.c: one scale a block, and for some types a minimum */
 fr_decode_fn fr_decode_q8_0, fr_decode_q4_0, fr_decode_q4_1, fr_decode_q5_0, fr_decode_q5_1, fr_decode_q1_0;
 fr_decode_fn fr_decode_q2_0;
 
-/* decode_codebook.c: codes of 4 bits that stand for one of 16 values */
+/* decode_codebook.c: 4-bit codes, each an index into a table of 16 values */
 fr_decode_fn fr_decode_iq4_nl, fr_decode_iq4_xs, fr_decode_mxfp4, fr_decode_nvfp4;
 
-/* decode_k.c: blocks of 256 with a scale for each 16 or 32, itself scaled */
+/* decode_k.c: blocks of 256; every 16 or 32 values have a small integer scale, which the block's d multiplies */
 fr_decode_fn fr_decode_q2_k, fr_decode_q3_k, fr_decode_q4_k, fr_decode_q5_k, fr_decode_q6_k;
 
-/* decode_grid.c: 4 or 8 neighbouring values are a point of a grid */
+/* decode_grid.c: one index stands for 4 or 8 neighbouring values, a point of a grid */
 fr_decode_fn fr_decode_iq1_s, fr_decode_iq1_m, fr_decode_iq2_xxs, fr_decode_iq2_xs, fr_decode_iq2_s;
 fr_decode_fn fr_decode_iq3_xxs, fr_decode_iq3_s;
 
-/* decode_ternary.c: -1, 0, 1 */
+/* decode_ternary.c: values -1, 0, 1 */
 fr_decode_fn fr_decode_tq1_0, fr_decode_tq2_0;
 
 static inline unsigned load_u16(const uint8_t *bytes) {
@@ -37,7 +37,7 @@ static inline uint32_t load_u32(const uint8_t *bytes) {
     return load_u16(bytes) | (uint32_t)load_u16(bytes + 2) << 16;
 }
 
-/* A scale: the float16 at `bytes`. */
+/* Reads a scale, the float16 at `bytes`. */
 static inline float load_scale(const uint8_t *bytes) {
     return fr_f32_from_f16((uint16_t)load_u16(bytes));
 }

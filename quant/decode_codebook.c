@@ -1,20 +1,21 @@
-/* Blocks whose codes of 4 bits stand for one of 16 values of a table: value = d * table[code].
+/* Blocks whose 4-bit codes are indices into a table of 16 values: value = d * table[code].
  *
- * In: a block's bytes. Out: its values. The tables also belong to the kernels of these types (fr_code_values). */
+ * In: a block's bytes. Out: its values. The kernels of these types use the same tables (fr_code_values). */
 #include "quant/decode.h"
 
 enum { RUN = 32 };
 
-/* Denser towards 0, as weights are. */
+/* These values are denser towards 0, as weights are. */
 static const int8_t nonlinear[16] = {-127, -104, -83, -65, -49, -35, -22, -10, 1, 13, 25, 38, 53, 69, 89, 113};
 
-/* The 4-bit float E2M1 of the OCP Microscaling Formats specification 1.0, doubled, which makes it whole. */
+/* The 4-bit float E2M1 of the OCP Microscaling Formats specification 1.0, doubled so that all values are integers. */
 static const int8_t doubled_e2m1[16] = {0, 1, 2, 3, 4, 6, 8, 12, 0, -1, -2, -3, -4, -6, -8, -12};
 
-/* Coordinates of the grids' points (decode_grid.c), with a bit for minus on top; scales count from 1/2 in halves. */
+/* Coordinates of the grids' points (decode_grid.c); the code's highest bit negates. The scales of these types are
+ * multiples of 1/2, beginning at 1/2. */
 static const int8_t iq2[16] = {8, 25, 43, 0, -8, -25, -43};
 static const int8_t iq3_xxs[16] = {2, 6, 10, 14, 18, 22, 26, 31, -2, -6, -10, -14, -18, -22, -26, -31};
-/* Eighths: -1, 0, 1 and a delta of 1/8, above it one of -1/8. */
+/* In eighths: -1, 0, 1 plus a delta of 1/8, or of -1/8 if the code's bit 2 is set. */
 static const int8_t iq1[16] = {-7, 1, 9, 0, -9, -1, 7};
 static const int8_t iq3_s[16] = {1, 3, 5, 7, 9, 11, 13, 15, -1, -3, -5, -7, -9, -11, -13, -15};
 
@@ -48,7 +49,7 @@ float fr_code_unit(fr_dtype type) {
     }
 }
 
-/* `count` bytes: byte i holds column i in its low half, column count + i in its high half. */
+/* Decodes `count` bytes: byte i has column i in its low 4 bits and column count + i in its high 4 bits. */
 static void decode_codes(const uint8_t *codes, size_t count, const int8_t *table, float d, float *y) {
     for (size_t i = 0; i < count; i++) {
         y[i] = d * (float)table[codes[i] & 15];
@@ -56,13 +57,13 @@ static void decode_codes(const uint8_t *codes, size_t count, const int8_t *table
     }
 }
 
-/* d, 16 bytes of codes. */
+/* Layout: d, then 16 bytes of codes. */
 void fr_decode_iq4_nl(const uint8_t *block, float *y) {
     decode_codes(block + 2, RUN / 2, nonlinear, load_scale(block), y);
 }
 
-/* d; 2 bytes with the high two bits and 4 bytes with the low four of 8 scales that count from -32; then for each run
- * of 32 columns 16 bytes of codes. */
+/* Layout: d; 8 scales of 6 bits, to which -32 is added: 2 bytes with their high two bits, then 4 bytes with their low
+ * four; then 16 bytes of codes for each run of 32 columns. */
 void fr_decode_iq4_xs(const uint8_t *block, float *y) {
     float d = load_scale(block);
     unsigned high = load_u16(block + 2);
@@ -72,7 +73,7 @@ void fr_decode_iq4_xs(const uint8_t *block, float *y) {
     }
 }
 
-/* 2^(e - 127), halved because the table is doubled; a denormal where e < 2. */
+/* Returns 2^(e - 127), halved because the table is doubled; a denormal if e < 2. */
 static float half_of_e8m0(uint8_t e) {
     uint32_t bits = e < 2 ? 0x00200000u << e : (uint32_t)(e - 1) << 23;
     float value;
@@ -80,19 +81,20 @@ static float half_of_e8m0(uint8_t e) {
     return value;
 }
 
-/* A byte of scale, then 16 bytes of codes. */
+/* Layout: one byte of scale, then 16 bytes of codes. */
 void fr_decode_mxfp4(const uint8_t *block, float *y) {
     decode_codes(block + 1, RUN / 2, doubled_e2m1, half_of_e8m0(block[0]), y);
 }
 
-/* The unsigned float E4M3 (bias 7, bit 7 ignored), halved. 0x7F, its NaN, counts as 0; 0xFF counts as a number. */
+/* Returns the unsigned float E4M3 (bias 7, bit 7 ignored), halved. 0x7F, its NaN, is read as 0, but 0xFF as a
+ * number. */
 static float half_of_ue4m3(uint8_t bits) {
     unsigned exponent = bits >> 3 & 15, fraction = bits & 7;
     if (bits == 0x7F) return 0.0f;
     return exponent == 0 ? (float)fraction * 0x1p-10f : (float)((8 + fraction) << exponent) * 0x1p-11f;
 }
 
-/* 4 scales of a byte each, then for each run of 16 columns 8 bytes of codes. */
+/* Layout: 4 scales of one byte each, then 8 bytes of codes for each run of 16 columns. */
 void fr_decode_nvfp4(const uint8_t *block, float *y) {
     for (size_t run = 0; run < 4; run++)
         decode_codes(block + 4 + 8 * run, 8, doubled_e2m1, half_of_ue4m3(block[run]), y + 16 * run);

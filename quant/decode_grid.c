@@ -1,8 +1,8 @@
-/* The IQ types of 1 to 3 bits: a code names a point of a grid, whose 8 or 4 coordinates are the magnitudes of
- * neighbouring columns (for IQ1: their values); signs and scales come beside it.
+/* The IQ types of 1 to 3 bits. A code is the index of a point of a grid; the point's 8 or 4 coordinates are the
+ * magnitudes of neighbouring columns (for IQ1: their values). Signs and scales are stored separately.
  *
- * In: a block's bytes. Out: 256 values: scale * sign * coordinate, or scale * (coordinate + delta) for IQ1. "octet" is
- * 8 neighbouring columns, which share a byte of signs, bit i for column i. */
+ * In: a block's bytes. Out: 256 values: scale * sign * coordinate, or scale * (coordinate + delta) for IQ1. An "octet"
+ * is 8 neighbouring columns, which share a byte of signs, bit i for column i. */
 #include "quant/decode.h"
 #include "quant/iq_grids.h"
 
@@ -12,18 +12,19 @@ static const int8_t iq2_values[4] = {8, 25, 43};
 static const int8_t iq3_xxs_values[8] = {4, 12, 20, 28, 36, 44, 52, 62};
 static const int8_t iq3_s_values[8] = {1, 3, 5, 7, 9, 11, 13, 15};
 
-/* Four bits of each byte, the low ones first: the scales of 16 or 32 columns. */
+/* Returns 4-bit number i of a byte array, low 4 bits first: the scale of 16 or 32 columns. */
 static float half_byte(const uint8_t *bytes, size_t i) {
     return (float)(bytes[i / 2] >> i % 2 * 4 & 15);
 }
 
-/* Signs of octet `i` of 4 that a word holds with 7 bits each: the eighth makes the number of minuses even. */
+/* Returns the signs of octet `i` of the 4 in a word, which stores 7 bits for each. The eighth is set so that the
+ * number of minus signs is even. */
 static unsigned even_signs(uint32_t word, size_t i) {
     unsigned seven = word >> 7 * i & 127;
     return seven | (unsigned)__builtin_parity(seven) << 7;
 }
 
-/* Without a branch that nobody could predict. */
+/* Multiplies instead of branching, because a branch on random signs cannot be predicted. */
 static float signed_value(int8_t magnitude, unsigned minus) {
     return (float)(magnitude * (1 - 2 * (int)(minus & 1)));
 }
@@ -32,7 +33,7 @@ static void octet_of_iq2(float scale, unsigned point, unsigned signs, float *y) 
     for (size_t i = 0; i < 8; i++) y[i] = scale * signed_value(iq2_values[point >> 2 * i & 3], signs >> i);
 }
 
-/* Two points of 4 columns each. */
+/* Decodes an octet of IQ3: two points of 4 columns each. */
 static void octet_of_iq3(float scale, const int8_t *values, unsigned first, unsigned second, unsigned signs, float *y) {
     uint32_t points = first | (uint32_t)second << 16;
     for (size_t i = 0; i < 8; i++) y[i] = scale * signed_value(values[points >> 4 * i & 7], signs >> i);
@@ -43,7 +44,8 @@ static void octet_of_iq1(float scale, unsigned point, bool lower, float *y) {
     for (size_t i = 0; i < 8; i++) y[i] = scale * ((float)((int)(point >> 2 * i & 3) - 1) + delta);
 }
 
-/* d; for each run of 32 columns 4 bytes of points, then a word: 4 x 7 bits of signs, 4 bits of scale. */
+/* Layout: d; for each run of 32 columns 4 bytes of point indices, then a word with 4 x 7 sign bits and 4 bits of
+ * scale. */
 void fr_decode_iq2_xxs(const uint8_t *block, float *y) {
     float d = load_scale(block);
     for (size_t run = 0; run < RUNS; run++) {
@@ -54,7 +56,7 @@ void fr_decode_iq2_xxs(const uint8_t *block, float *y) {
     }
 }
 
-/* d; for each octet 9 bits of point and 7 of signs; 4 bits of scale for each two octets. */
+/* Layout: d; for each octet 9 bits of point index and 7 of signs; 4 bits of scale for every two octets. */
 void fr_decode_iq2_xs(const uint8_t *block, float *y) {
     float d = load_scale(block);
     for (size_t octet = 0; octet < OCTETS; octet++, y += 8) {
@@ -64,8 +66,8 @@ void fr_decode_iq2_xs(const uint8_t *block, float *y) {
     }
 }
 
-/* d; 32 bytes with the low 8 bits of points; 32 bytes of signs; 8 bytes with the high 2 bits of points; scales as in
- * IQ2_XS. */
+/* Layout: d; 32 bytes with the low 8 bits of point indices; 32 bytes of signs; 8 bytes with the high 2 bits of
+ * indices; scales as in IQ2_XS. */
 void fr_decode_iq2_s(const uint8_t *block, float *y) {
     float d = load_scale(block);
     for (size_t octet = 0; octet < OCTETS; octet++, y += 8) {
@@ -75,7 +77,7 @@ void fr_decode_iq2_s(const uint8_t *block, float *y) {
     }
 }
 
-/* d; 64 bytes of points; for each run a word of signs and scale as in IQ2_XXS. */
+/* Layout: d; 64 bytes of point indices; for each run a word of signs and scale as in IQ2_XXS. */
 void fr_decode_iq3_xxs(const uint8_t *block, float *y) {
     float d = load_scale(block);
     const uint8_t *points = block + 2;
@@ -87,7 +89,8 @@ void fr_decode_iq3_xxs(const uint8_t *block, float *y) {
     }
 }
 
-/* d; 64 bytes with the low 8 bits of points; 8 bytes with their ninth; 32 bytes of signs; 4 bits of scale a run. */
+/* Layout: d; 64 bytes with the low 8 bits of point indices; 8 bytes with their ninth bits; 32 bytes of signs; 4 bits
+ * of scale for each run. */
 void fr_decode_iq3_s(const uint8_t *block, float *y) {
     float d = load_scale(block);
     const uint8_t *low = block + 2;
@@ -99,8 +102,8 @@ void fr_decode_iq3_s(const uint8_t *block, float *y) {
     }
 }
 
-/* d; 32 bytes with the low 8 bits of points; for each run a word: 4 x 3 high bits, 3 bits of scale, the sign of the
- * run's delta. */
+/* Layout: d; 32 bytes with the low 8 bits of point indices; for each run a word: 4 x 3 high bits of indices, 3 bits of
+ * scale, the sign of the run's delta. */
 void fr_decode_iq1_s(const uint8_t *block, float *y) {
     float d = load_scale(block);
     for (size_t octet = 0; octet < OCTETS; octet++, y += 8) {
@@ -110,8 +113,8 @@ void fr_decode_iq1_s(const uint8_t *block, float *y) {
     }
 }
 
-/* 32 bytes with the low 8 bits of points; for each octet 3 high bits and the delta's sign; 4 words: each has 3 bits of
- * scale for 4 x 16 columns and, on top, 4 bits of d, the lowest first. */
+/* Layout: 32 bytes with the low 8 bits of point indices; for each octet their 3 high bits and the sign of its delta; 4
+ * words of 16 bits, each with 3 bits of scale for 4 x 16 columns and, on top, 4 bits of d, the lowest first. */
 void fr_decode_iq1_m(const uint8_t *block, float *y) {
     const uint8_t *words = block + 48;
     unsigned d_bits = 0;

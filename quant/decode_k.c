@@ -1,13 +1,13 @@
-/* The K types: blocks of 256 in runs of 32 or 16, each with a scale (and a minimum) of few bits that d (and dmin), of
- * float16, multiply: value = (d * scale) * code, or (d * scale) * code - dmin * minimum.
+/* The K types: blocks of 256 in runs of 32 or 16. Each run has a scale (and for some types a minimum) of few bits,
+ * which the block's float16 d (and dmin) multiply: value = (d * scale) * code, or (d * scale) * code - dmin * minimum.
  *
  * In: a block's bytes. Out: 256 values. */
 #include "quant/decode.h"
 
 enum { COLS = 256, RUN = 32, RUNS = COLS / RUN, HALF = RUN / 2 };
 
-/* 16 bytes with a scale (low half) and a minimum (high half) for each 16 columns; 64 bytes of codes of 2 bits: bits
- * 2j, 2j + 1 of byte i of 32 are column 32j + i of 128; d, dmin. */
+/* Layout: 16 bytes, each with the scale (low 4 bits) and minimum (high 4 bits) of 16 columns; 64 bytes of 2-bit codes,
+ * 32 for each 128 columns: bits 2j and 2j + 1 of byte i are column 32j + i of these; d, dmin. */
 void fr_decode_q2_k(const uint8_t *block, float *y) {
     const uint8_t *scales = block, *codes = block + 16;
     float d = load_scale(block + 80), dmin = load_scale(block + 82);
@@ -19,14 +19,15 @@ void fr_decode_q2_k(const uint8_t *block, float *y) {
     }
 }
 
-/* Scale h of 16: the low four bits are in byte h % 8 of 12, low half first; the high two in byte 8 + h % 4. */
+/* Returns scale h of 16, minus 32. Its low four bits are in byte h % 8 of 12 (in the low half for h < 8), its high two
+ * in byte 8 + h % 4. */
 static int q3_k_scale(const uint8_t *scales, size_t h) {
     unsigned low = scales[h % 8] >> h / 8 * 4 & 15, high = scales[8 + h % 4] >> h / 4 * 2 & 3;
     return (int)(low | high << 4) - 32;
 }
 
-/* 32 bytes whose bit j of byte i is the third bit of column 32j + i; 64 bytes with the lower two, as in Q2_K; 12 bytes
- * of scales; d. Codes count from -4. */
+/* Layout: 32 bytes, where bit j of byte i is the third bit of column 32j + i; 64 bytes with the lower two bits, as in
+ * Q2_K; 12 bytes of scales; d. A value's code is its three bits minus 4. */
 void fr_decode_q3_k(const uint8_t *block, float *y) {
     float d = load_scale(block + 108);
     for (size_t h = 0; h < COLS / HALF; h++) {
@@ -40,8 +41,9 @@ void fr_decode_q3_k(const uint8_t *block, float *y) {
     }
 }
 
-/* Scale and minimum of a run from 12 bytes: those of runs 0 to 3 are the low 6 bits of bytes 0..3 and 4..7; those of
- * runs 4 to 7 have their low 4 bits in the halves of bytes 8..11 and their high 2 bits on top of the former. */
+/* Reads the scale and minimum of a run from 12 bytes. For runs 0 to 3 they are the low 6 bits of bytes 0..3 and 4..7.
+ * For runs 4 to 7 their low 4 bits are the two halves of bytes 8..11, and their high 2 bits are the highest bits of
+ * bytes 0..3 and 4..7. */
 static void scale_and_minimum(const uint8_t *bytes, size_t run, unsigned *scale, unsigned *minimum) {
     if (run < 4) {
         *scale = bytes[run] & 63;
@@ -52,7 +54,8 @@ static void scale_and_minimum(const uint8_t *bytes, size_t run, unsigned *scale,
     }
 }
 
-/* d, dmin, scales; 128 bytes: for each pair of runs 32 bytes, the first run in their low halves. */
+/* Layout: d, dmin, scales; then for each pair of runs 32 bytes, the first run in their low 4 bits, the second in their
+ * high 4 bits. */
 void fr_decode_q4_k(const uint8_t *block, float *y) {
     float d = load_scale(block), dmin = load_scale(block + 2);
     for (size_t run = 0; run < RUNS; run++) {
@@ -64,8 +67,8 @@ void fr_decode_q4_k(const uint8_t *block, float *y) {
     }
 }
 
-/* d, dmin, scales; 32 bytes whose bit `run` of byte i is the fifth bit of column i of that run; the lower four as in
- * Q4_K. */
+/* Layout: d, dmin, scales; 32 bytes, where bit `run` of byte i is the fifth bit of column i of that run; the lower
+ * four bits as in Q4_K. */
 void fr_decode_q5_k(const uint8_t *block, float *y) {
     float d = load_scale(block), dmin = load_scale(block + 2);
     const uint8_t *fifths = block + 16;
@@ -81,8 +84,9 @@ void fr_decode_q5_k(const uint8_t *block, float *y) {
     }
 }
 
-/* For each 128 columns 64 bytes with the low 4 bits (runs 0 and 1 in low halves, 2 and 3 in high ones); for each 128
- * columns 32 bytes with the high two (bits 2j, 2j + 1 belong to run j); 16 signed scales; d. Codes count from -32. */
+/* Layout: 64 bytes with the low 4 bits for each 128 columns (runs 0 and 1 in the low halves, 2 and 3 in the high
+ * ones); then 32 bytes with the high two bits for each 128 columns (bits 2j and 2j + 1 belong to run j); 16 signed
+ * scales; d. A value's code is its six bits minus 32. */
 void fr_decode_q6_k(const uint8_t *block, float *y) {
     const int8_t *scales = (const int8_t *)block + 192;
     float d = load_scale(block + 208);

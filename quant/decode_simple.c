@@ -1,18 +1,18 @@
-/* Blocks with one scale d, and perhaps a minimum m, both float16: value = d * code, or d * code + m.
+/* Blocks with one float16 scale d, and for some types a float16 minimum m: value = d * code, or d * code + m.
  *
- * In: a block's bytes. Out: 32 values (Q1_0: 128; Q2_0: 64). Codes of 4 bits lie as in most types of GGUF: byte i holds
- * column i in its low half and column i + 16 in its high half. */
+ * In: a block's bytes. Out: 32 values (Q1_0: 128; Q2_0: 64). 4-bit codes are laid out as in most GGUF types: byte i
+ * has column i in its low half and column i + 16 in its high half. */
 #include "quant/decode.h"
 
 enum { COLS = 32, HALF = COLS / 2 };
 
-/* d, then a signed byte a column. */
+/* Layout: d, then a signed byte for each column. */
 void fr_decode_q8_0(const uint8_t *block, float *y) {
     float d = load_scale(block);
     for (size_t i = 0; i < COLS; i++) y[i] = d * (float)(int8_t)block[2 + i];
 }
 
-/* d, 16 bytes of codes that count from -8. */
+/* Layout: d, then 16 bytes of codes, to which -8 is added. */
 void fr_decode_q4_0(const uint8_t *block, float *y) {
     float d = load_scale(block);
     const uint8_t *codes = block + 2;
@@ -22,7 +22,7 @@ void fr_decode_q4_0(const uint8_t *block, float *y) {
     }
 }
 
-/* d, m, 16 bytes of codes. */
+/* Layout: d, m, then 16 bytes of codes. */
 void fr_decode_q4_1(const uint8_t *block, float *y) {
     float d = load_scale(block), m = load_scale(block + 2);
     const uint8_t *codes = block + 4;
@@ -32,7 +32,7 @@ void fr_decode_q4_1(const uint8_t *block, float *y) {
     }
 }
 
-/* Codes of 5 bits: 4 bytes whose bit i is the fifth of column i, then 16 bytes with the lower four. */
+/* Unpacks 5-bit codes: 4 bytes whose bit i is the fifth bit of column i, then 16 bytes with the lower four. */
 static void unpack_5_bits(const uint8_t *packed, int32_t *codes) {
     uint32_t fifths = load_u32(packed);
     const uint8_t *low = packed + 4;
@@ -42,7 +42,7 @@ static void unpack_5_bits(const uint8_t *packed, int32_t *codes) {
     }
 }
 
-/* d, codes of 5 bits that count from -16. */
+/* Layout: d, then 5-bit codes, to which -16 is added. */
 void fr_decode_q5_0(const uint8_t *block, float *y) {
     float d = load_scale(block);
     int32_t codes[COLS];
@@ -50,7 +50,7 @@ void fr_decode_q5_0(const uint8_t *block, float *y) {
     for (size_t i = 0; i < COLS; i++) y[i] = d * (float)(codes[i] - 16);
 }
 
-/* d, m, codes of 5 bits. */
+/* Layout: d, m, then 5-bit codes. */
 void fr_decode_q5_1(const uint8_t *block, float *y) {
     float d = load_scale(block), m = load_scale(block + 2);
     int32_t codes[COLS];
@@ -58,13 +58,13 @@ void fr_decode_q5_1(const uint8_t *block, float *y) {
     for (size_t i = 0; i < COLS; i++) y[i] = d * (float)codes[i] + m;
 }
 
-/* d, then a bit a column, lowest first: set for d, clear for -d. */
+/* Layout: d, then one bit for each column, lowest first: 1 stands for d, 0 for -d. */
 void fr_decode_q1_0(const uint8_t *block, float *y) {
     float d = load_scale(block);
     for (size_t i = 0; i < 128; i++) y[i] = d * (float)((block[2 + i / 8] >> i % 8 & 1) * 2 - 1);
 }
 
-/* d, then two bits a column, lowest first, that count from -1. */
+/* Layout: d, then two bits for each column, lowest first, to which -1 is added. */
 void fr_decode_q2_0(const uint8_t *block, float *y) {
     float d = load_scale(block);
     for (size_t i = 0; i < 64; i++) y[i] = d * (float)((block[2 + i / 4] >> i % 4 * 2 & 3) - 1);

@@ -1,10 +1,11 @@
-/* Blocks of 256 values that are -1, 0 or 1, times one scale d of float16.
+/* Blocks of 256 values that are -1, 0 or 1, times one float16 scale d.
  *
  * In: a block's bytes. Out: 256 values. */
 #include "quant/decode.h"
 
-/* `count` bytes of `digits` base-3 digits each: digit j of byte i is column count * j + i. A byte is its digits read as
- * a fraction, times 256 and rounded up: three times the fraction has the digit in front of the point. */
+/* Decodes `count` bytes of `digits` base-3 digits each: digit j of byte i is column count * j + i. A byte is its
+ * digits read as a base-3 fraction, times 256 and rounded up, so the next digit is the integer part of three times the
+ * fraction. */
 static float *decode_digits(const uint8_t *bytes, size_t count, size_t digits, float d, float *y) {
     uint8_t power = 1;
     for (size_t j = 0; j < digits; j++, power = (uint8_t)(power * 3))
@@ -15,7 +16,7 @@ static float *decode_digits(const uint8_t *bytes, size_t count, size_t digits, f
     return y;
 }
 
-/* 32 and 16 bytes of 5 digits, 4 bytes of 4, d. */
+/* Layout: 32 and 16 bytes of 5 digits each, 4 bytes of 4 digits, d. */
 void fr_decode_tq1_0(const uint8_t *block, float *y) {
     float d = load_scale(block + 52);
     y = decode_digits(block, 32, 5, d, y);
@@ -23,7 +24,8 @@ void fr_decode_tq1_0(const uint8_t *block, float *y) {
     decode_digits(block + 48, 4, 4, d, y);
 }
 
-/* 64 bytes: bits 2j, 2j + 1 of byte i of 32 are column 32j + i of 128; d. A code of 3 stands for 2. */
+/* Layout: 64 bytes, 32 for each 128 columns: bits 2j and 2j + 1 of byte i are column 32j + i of these; then d. A code
+ * of 3 has the value 2. */
 void fr_decode_tq2_0(const uint8_t *block, float *y) {
     float d = load_scale(block + 64);
     for (size_t run = 0; run < 8; run++)

@@ -1,14 +1,14 @@
 /* The table of number types, and conversions of single values and rows.
  *
- * In: little-endian bytes. Out: float32. What converts single values does everything that rounds or could meet a
- * denormal in integers, so that the caller's floating-point environment has no say; what decodes blocks multiplies in
+ * In: little-endian bytes. Out: float32. Conversions of single values use integer arithmetic wherever they round or
+ * meet a denormal, so they do not depend on the caller's floating-point environment. Decoding a block multiplies in
  * that environment. */
 #include "quant/decode.h"
 
 static const struct {
     const char *name;
-    uint16_t block, bytes; /* of a block */
-    fr_decode_fn *decode;  /* of block types */
+    uint16_t block, bytes; /* values of a block; its bytes */
+    fr_decode_fn *decode;  /* for block types */
 } types[FR_DTYPE_COUNT] = {
     [FR_F32] = {"F32", 1, 4, NULL},
     [FR_F16] = {"F16", 1, 2, NULL},
@@ -84,17 +84,20 @@ uint16_t fr_bf16_from_f32(float value) {
     uint32_t bits;
     memcpy(&bits, &value, sizeof bits);
     bool nan = (bits & 0x7FFFFFFF) > 0x7F800000;
-    if (nan) return (uint16_t)(bits >> 16 | 0x40); /* its fraction may lie in the lower half alone */
+    if (nan)
+        return (uint16_t)(bits >> 16 | 0x40); /* sets the quiet bit, because the lower half that is cut off may
+                                                    * hold the whole fraction */
     return (uint16_t)((bits + 0x7FFF + (bits >> 16 & 1)) >> 16);
 }
 
-/* Moving the fields of a float16 into place leaves a step of 13 bits to round away. Below 2^-14 the step grows with the
- * distance, and the leading one, which a float16 denormal doesn't imply, joins the fraction. */
+/* Moving the fields to where a float16 has them leaves 13 bits to round off. Below 2^-14 more bits are rounded off,
+ * the more the smaller the value is, and the leading 1 is stored as part of the fraction, because a float16 denormal
+ * does not imply it. */
 uint16_t fr_f16_from_f32(float value) {
     uint32_t bits;
     memcpy(&bits, &value, sizeof bits);
     uint32_t sign = bits >> 16 & 0x8000, size = bits & 0x7FFFFFFF, exponent = size >> 23, step = 13;
-    if (size > 0x7F800000) return (uint16_t)(sign | 0x7E00 | (size >> 13 & 0x3FF)); /* NaN, quiet */
+    if (size > 0x7F800000) return (uint16_t)(sign | 0x7E00 | (size >> 13 & 0x3FF)); /* NaN becomes a quiet NaN */
     if (size >= 0x47800000) return (uint16_t)(sign | 0x7C00);                       /* 2^16 and more */
     if (size < 0x33000000) return (uint16_t)sign;                                   /* less than half of 2^-24 */
     if (size >= 0x38800000) {

@@ -1,8 +1,8 @@
 /* Types of a tensor's numbers: name, size, and how a row of them becomes float32.
  *
- * In: raw little-endian bytes of a type. Out: float32 values: exact for the float types, and for the block types those
- * that the gguf Python package computes, bit for bit (Q1_0, Q2_0: llama.cpp). A block type stores a run of 32 to 256
- * neighbouring values of a row together, with scales of their own; rows are whole blocks. */
+ * In: raw little-endian bytes of a type. Out: float32 values. They are exact for the float types; for the block types
+ * they are bit for bit the values that the gguf Python package computes (Q1_0 and Q2_0: llama.cpp's). A block type
+ * stores 32 to 256 neighbouring values of a row together with their scales; a row is a whole number of blocks. */
 #ifndef FR_QUANT_DTYPE_H
 #define FR_QUANT_DTYPE_H
 
@@ -14,7 +14,7 @@ typedef enum fr_dtype {
     FR_F32,
     FR_F16,
     FR_BF16,
-    FR_FLOAT_TYPES, /* count of the types that float matmul kernels take */
+    FR_FLOAT_TYPES, /* number of types that the float matmul kernels take */
 
     /* Block types that integer matmul kernels take, packed (quant/packed.h). Blocks of 32 values: */
     FR_Q8_0 = FR_FLOAT_TYPES,
@@ -24,9 +24,9 @@ typedef enum fr_dtype {
     FR_Q5_1,
     FR_IQ4_NL,
     FR_MXFP4,
-    FR_Q1_0, /* blocks of 128, d and a bit a column */
-    FR_Q2_0, /* of 64, d and two bits */
-    /* blocks of 256: */
+    FR_Q1_0, /* blocks of 128 values: d and one bit for each */
+    FR_Q2_0, /* blocks of 64 values: d and two bits for each */
+    /* Blocks of 256 values: */
     FR_Q4_K,
     FR_Q5_K,
     FR_Q6_K,
@@ -42,12 +42,12 @@ typedef enum fr_dtype {
     FR_IQ1_M,
     FR_TQ1_0,
     FR_TQ2_0,
-    FR_NVFP4,        /* of 64, a scale for each 16 */
-    FR_KERNEL_TYPES, /* count of the types whose bytes are values of weights by themselves */
+    FR_NVFP4,        /* blocks of 64 values, a scale for every 16 */
+    FR_KERNEL_TYPES, /* number of types whose bytes alone give the weights' values */
 
-    FR_F8_E4M3 = FR_KERNEL_TYPES, /* codes of weights: their scales are a tensor of its own (quant/fp8.h) */
+    FR_F8_E4M3 = FR_KERNEL_TYPES, /* 8-bit codes of weights; their scales are in another tensor (quant/fp8.h) */
 
-    FR_I32, /* from here on integers */
+    FR_I32, /* this and the following types are integers */
     FR_I64,
     FR_U8,
     FR_DTYPE_COUNT
@@ -55,33 +55,34 @@ typedef enum fr_dtype {
 
 #define FR_MX_BLOCK 32 /* values of a block of MXFP4 */
 
-/* "F32", "BF16", ... as safetensors spells them, "Q4_0", "Q4_K", ... as GGUF does. */
+/* Returns a type's name: "F32", "BF16", ... as safetensors spells them, "Q4_0", "Q4_K", ... as GGUF does. */
 const char *fr_dtype_name(fr_dtype type);
 
-/* FR_DTYPE_COUNT for a name that is none of them. */
+/* Returns FR_DTYPE_COUNT if no type has this name. */
 fr_dtype fr_dtype_from_name(const char *name);
 
-/* Values a block holds: 1 for types that are not in blocks. Rows are multiples of it. */
+/* Returns the number of values in a block, 1 for types without blocks. A row's length is a multiple of it. */
 size_t fr_dtype_block(fr_dtype type);
 
-/* Bytes of one row of `cols` values, a multiple of the type's block. cols is at most 2^48: no overflow. */
+/* Returns the bytes of one row of `cols` values, a multiple of the type's block. cols is at most 2^48, so nothing
+ * overflows. */
 size_t fr_dtype_row_bytes(fr_dtype type, size_t cols);
 
 /* Decodes cols values of a weight type (below FR_KERNEL_TYPES). source needs no alignment. */
 void fr_dtype_decode(fr_dtype type, const void *source, float *target, size_t cols);
 
-/* The 16 values that packed codes of IQ4_NL, IQ4_XS, MXFP4, NVFP4 and IQ1 to IQ3 stand for, in units of fr_code_unit;
- * NULL for other types. */
+/* Returns the table of 16 values in which the packed codes of IQ4_NL, IQ4_XS, MXFP4, NVFP4 and IQ1 to IQ3 are looked
+ * up, in units of fr_code_unit; NULL for other types. */
 const int8_t *fr_code_values(fr_dtype type);
 
-/* A power of two, which makes them whole; 1 where they are, and for types without. */
+/* Returns the unit of the table's values, a power of two that makes them integers; 1 if the type needs none. */
 float fr_code_unit(fr_dtype type);
 
 /* Exact conversions of one value; NaN stays NaN. */
 float fr_f32_from_bf16(uint16_t bits);
 float fr_f32_from_f16(uint16_t bits);
 
-/* Rounded to nearest even in integers, denormals kept. */
+/* Round to nearest even, using integers only; denormals are kept. */
 uint16_t fr_bf16_from_f32(float value);
 uint16_t fr_f16_from_f32(float value);
 

@@ -1,4 +1,4 @@
-/* The types that are written, and rows of them. */
+/* Lists the types that can be written, and encodes rows of them. */
 #include "quant/encode.h"
 
 #include <math.h>
@@ -8,7 +8,7 @@
 static const struct {
     fr_dtype type;
     const char *word;
-    fr_encode_fn *encode; /* of block types */
+    fr_encode_fn *encode; /* for block types */
 } written[] = {
     {FR_Q4_0, "q4_0", fr_encode_q4_0},
     {FR_Q4_1, "q4_1", fr_encode_q4_1},
@@ -47,7 +47,7 @@ float fr_encode_limit(fr_dtype type) {
     }
 }
 
-#define BLOCK_MAX 256 /* values of a block of any type that is written */
+#define BLOCK_MAX 256 /* the largest block of the types that can be written */
 
 static fr_encode_fn *encoder_of(fr_dtype type) {
     size_t i = 0;
@@ -63,11 +63,12 @@ static void encode_float(fr_dtype type, float value, uint8_t *bytes) {
     bytes[1] = (uint8_t)(bits >> 8);
 }
 
-/* The least weight of a column. A column whose importance is 0 still gets codes, the nearest that the other columns
- * allow. */
+/* The smallest weight of a column. It gives a column of importance 0 the codes nearest to its values, as far as the
+ * scales that the other columns determine allow. */
 #define LEAST_WEIGHT 0x1p-20
 
-/* Makes weights, about 1, of the importances of a block's columns; returns true if they differ. */
+/* Turns the importances of a block's columns into weights of about 1. Returns false if all importances are 0, so that
+ * the columns count alike. */
 static bool weigh_block(fr_dtype type, const float *x, const float *importance, size_t n, float *weights) {
     double mean = 0, square = 0;
     for (size_t i = 0; i < n; i++) {

@@ -1,9 +1,9 @@
-/* Fitting a line to numbers: x ~ scale * code + offset, where codes are few.
+/* Fits a line to numbers: x ~ scale * code + offset, with few possible codes.
  *
- * In: n values (a multiple of 4), what an error of each weighs, or NULL: all alike; a rule that snaps a real number to
- * the nearest code. Out: sums over the codes, from which the least-squares line follows, and the squared error. Four
- * lanes at a time in one fixed order; everything is inlined, so that the rule, n and whether there are weights are
- * constants. */
+ * In: n values (a multiple of 4); the weight of each value's error, or NULL if all are equal; a rule that snaps a real
+ * number to the nearest code. Out: sums over the codes, from which the least-squares line follows, and the squared
+ * error. Four lanes are summed at a time in one fixed order. Everything is inlined, so that the rule, n and whether
+ * there are weights are constants. */
 #ifndef FR_QUANT_ENCODE_FIT_H
 #define FR_QUANT_ENCODE_FIT_H
 
@@ -22,16 +22,16 @@ typedef struct line {
 } line;
 
 typedef struct fit {
-    float error;                 /* squared, of the line's nearest codes */
-    float codes, squares, cross; /* sums of code, code^2, code * x; weighted, as the error is */
+    float error;                 /* the squared error of the line with each value's nearest code */
+    float codes, squares, cross; /* sums of code, code^2, code * x; weighted like the error */
 } fit;
 
-/* Sums over values: of their weights, each 1 where there are none, and of what they weigh. */
+/* Sums over values: of the weights (1 each if there are none), and of weight * value. */
 typedef struct mass {
     float weight, total;
 } mass;
 
-/* The value of the code nearest to each lane; a NaN snaps to some code. */
+/* Returns for each lane the value of the nearest code; a NaN snaps to some code. */
 typedef lanes snap_fn(lanes t);
 
 FR_INLINE lanes splat(float value) {
@@ -44,7 +44,7 @@ FR_INLINE lanes load_lanes(const float *x) {
     return value;
 }
 
-/* 1 / scale, and 0 for the scale of a block of zeros. */
+/* Returns 1 / scale, or 0 if the scale is 0, as in a block of zeros. */
 FR_INLINE float inverse_of(float scale) {
     return scale != 0 ? 1 / scale : 0;
 }
@@ -54,7 +54,7 @@ FR_INLINE lanes select_lanes(lane_bits chosen, lanes a, lanes b) {
     return (lanes)((chosen & (lane_bits)a) | (~chosen & (lane_bits)b));
 }
 
-/* The nearest integer in [low, high], ties to even: sums with 1.5 * 2^23 have no room for a fraction. */
+/* Returns the nearest integer in [low, high], ties to even. Adding 1.5 * 2^23 leaves no bits for a fraction. */
 FR_INLINE lanes snap_integer(lanes t, float low, float high) {
     t = select_lanes(t > splat(low), t, splat(low));
     t = select_lanes(t < splat(high), t, splat(high));
@@ -97,7 +97,8 @@ FR_INLINE float mean_of(mass m) {
     return m.weight > 0 ? m.total / m.weight : 0;
 }
 
-/* The error of zeros, which values too small for their float16 scales are best encoded as. */
+/* Returns the error of encoding all values as 0. That is the best encoding if the values are too small for a float16
+ * scale. */
 FR_INLINE float error_of_zeros(const float *x, const float *weights, size_t n) {
     lanes sum = splat(0);
     for (size_t i = 0; i < n; i += 4) {
@@ -107,13 +108,13 @@ FR_INLINE float error_of_zeros(const float *x, const float *weights, size_t n) {
     return sum_of(sum);
 }
 
-/* The best line for the codes, and by how much it lessens the sum of squares. */
+/* A least-squares line for given codes, and by how much it reduces the sum of squares. */
 typedef struct answer {
     line l;
     float worth;
 } answer;
 
-/* Through the origin. */
+/* Returns the best line through the origin. */
 FR_INLINE answer ray_of(fit f) {
     if (!(f.squares > 0)) return (answer){0};
     float scale = f.cross / f.squares;
@@ -127,14 +128,14 @@ FR_INLINE answer line_of(fit f, mass m) {
     return (answer){{scale, (m.total - scale * f.codes) / m.weight}, m.total * m.total / m.weight + scale * together};
 }
 
-/* With a scale that is positive and an offset that is not, as far as the codes allow. */
+/* Returns the best line if its scale is positive and its offset is not, else the best line through the origin. */
 FR_INLINE answer falling_line_of(fit f, mass m) {
     answer a = line_of(f, m);
     return a.l.scale > 0 && a.l.offset <= 0 ? a : ray_of(f);
 }
 
-/* The values of IQ4_NL's and IQ4_XS's 16 codes: the first, and what is added where t lies above the middle of two
- * neighbours. */
+/* Returns the nearest of the 16 values of IQ4_NL and IQ4_XS: starts with the first, and adds the step to the next
+ * value for every midpoint between neighbours that t is above. */
 FR_INLINE lanes snap_iq4_nl(lanes t) {
     static const float values[16] = {-127, -104, -83, -65, -49, -35, -22, -10, 1, 13, 25, 38, 53, 69, 89, 113};
     lanes value = splat(values[0]);
@@ -145,7 +146,7 @@ FR_INLINE lanes snap_iq4_nl(lanes t) {
     return value;
 }
 
-/* Values of codes, counted from `zero`, to those codes, which number them in ascending order. */
+/* Replaces values by their codes, which number the values in ascending order. The values are stored plus `zero`. */
 static inline void number_iq4_nl(uint8_t *codes, size_t n, int zero) {
     const int8_t *values = fr_code_values(FR_IQ4_NL);
     for (size_t i = 0; i < n; i++) {
@@ -155,7 +156,8 @@ static inline void number_iq4_nl(uint8_t *codes, size_t n, int zero) {
     }
 }
 
-/* The nearest float16; beyond its range an infinity, whose error no search takes for the least. */
+/* Rounds to the nearest float16. Beyond its range that is an infinity, whose error is never the smallest in a
+ * search. */
 static inline float half_of(float value) {
     return fr_f32_from_f16(fr_f16_from_f32(value));
 }
@@ -166,7 +168,8 @@ static inline void store_half(uint8_t *bytes, float value) {
     bytes[1] = (uint8_t)(bits >> 8);
 }
 
-/* The low two bits of 256 codes: bits 2j, 2j + 1 of byte i of 32 are column 32j + i of 128. */
+/* Packs the low two bits of 256 codes into 64 bytes, 32 for each 128 columns: bits 2j and 2j + 1 of byte i are column
+ * 32j + i of these. */
 static inline void pack_2_bits(uint8_t *bytes, const uint8_t *codes) {
     for (size_t i = 0; i < 64; i++) {
         const uint8_t *own = codes + i / 32 * 128 + i % 32;

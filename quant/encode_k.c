@@ -1,15 +1,16 @@
-/* The K types with minima, Q2_K, Q4_K and Q5_K: blocks of 256 in runs with a scale and a minimum of few bits, which d
- * and dmin, of float16, multiply (the layouts: decode_k.c).
+/* The K types with minima, Q2_K, Q4_K and Q5_K: blocks of 256 in runs. Each run has a scale and a minimum of few bits,
+ * which the block's float16 d and dmin multiply (decode_k.c has the layouts).
  *
- * In: 256 values, and what their errors weigh or NULL. Out: a block's bytes. First every run gets the best line of its
- * own. Then, in rounds: the pair of small integers for each run that fits d and dmin best, and for those and the codes
- * they give the least-squares d and dmin; as long as the error of the block falls. */
+ * In: 256 values, and the weights of their errors or NULL. Out: a block's bytes. First the best line of every run is
+ * found on its own. Then rounds follow: each run gets the pair of small integers that fits best with the current d and
+ * dmin, and from these and the codes the least-squares d and dmin are computed. The rounds end when the block's error
+ * no longer falls. */
 #include "quant/encode.h"
 #include "quant/encode_fit.h"
 
 enum { COLS = 256, RUN = 32, RUNS = COLS / RUN, HALF = 16, HALVES = COLS / HALF };
 
-/* Rounds over a block, and steps of descent from one starting point of a run. */
+/* ROUNDS: the rounds over a block, at most. STEPS: the improvements of a run's line from one starting point. */
 #define ROUNDS 6
 #define STEPS  3
 
@@ -25,7 +26,7 @@ FR_INLINE lanes snap_q5_k(lanes t) {
     return snap_integer(t, 0, 31);
 }
 
-/* A block to encode, and its type: runs of `run` values, codes of 0 to top, scales and minima of 0 to limit. */
+/* A block to encode, and its type: runs of `run` values, codes from 0 to top, scales and minima from 0 to limit. */
 typedef struct task {
     const float *x, *weights;
     size_t run;
@@ -43,13 +44,14 @@ typedef struct plan {
     uint8_t scales[HALVES], minimums[HALVES];
 } plan;
 
-/* A run by itself. Offsets are not positive: minima are subtracted. */
+/* The best line of a run on its own. Its offset is never positive, because minima are subtracted. */
 typedef struct run_fit {
     float scale, minimum;
     mass m;
 } run_fit;
 
-/* Starting points: the values' range takes a little more or less than the codes' range. */
+/* Fits a run's line, starting from scales that map the values' range to slightly more or less than the codes'
+ * range. */
 FR_INLINE run_fit fit_run(const task *t, size_t run, snap_fn *snap) {
     const float *x = t->x + run * t->run, *weights = weights_at(t, run);
     float low = 0, high = x[0];
@@ -67,7 +69,7 @@ FR_INLINE run_fit fit_run(const task *t, size_t run, snap_fn *snap) {
     return (run_fit){best.l.scale, -best.l.offset, m};
 }
 
-/* n / d as one of the numbers that scales and minima have. */
+/* Rounds n / d to an integer that a scale or minimum can store. */
 static int small_integer(float n, float d, int limit) {
     float t = d > 0 ? n / d + 0.5F : 0;
     return t < (float)limit ? (int)t : limit;
@@ -78,7 +80,7 @@ typedef struct choice {
     int scale, minimum;
 } choice;
 
-/* The neighbours of the run's own line, as integers. */
+/* Chooses the best pair of integers among the neighbours of the run's own line. */
 FR_INLINE choice choose(const task *t, size_t run, const run_fit *own, float d, float dmin, snap_fn *snap) {
     int scale = small_integer(own->scale, d, t->limit), minimum = small_integer(own->minimum, dmin, t->limit);
     choice best = {0};
@@ -95,7 +97,7 @@ FR_INLINE choice choose(const task *t, size_t run, const run_fit *own, float d, 
     return best;
 }
 
-/* Normal equations of value = d * (scale * code) - dmin * minimum over the block. */
+/* The normal equations of value = d * (scale * code) - dmin * minimum, summed over the block. */
 typedef struct normal {
     double dd, dm, mm, xd, xm;
 } normal;
@@ -119,7 +121,7 @@ static void solve(const normal *n, float *d, float *dmin) {
     }
 }
 
-/* Rounds from one pair of d and dmin. */
+/* Runs rounds, starting with d and dmin; replaces *best whenever the error is smaller. */
 FR_INLINE void improve(const task *t, const run_fit *runs, float d, float dmin, snap_fn *snap, plan *best) {
     float last = 0;
     for (int round = 0; round < ROUNDS; round++) {
@@ -155,7 +157,7 @@ FR_INLINE plan search(const task *t, snap_fn *snap) {
     return best;
 }
 
-/* codes[i] for each column, and the plan that they are codes of. */
+/* Sets codes[i] for each column; returns the plan that they belong to. */
 FR_INLINE plan encode_columns(const task *t, snap_fn *snap, uint8_t *codes) {
     plan p = search(t, snap);
     for (size_t i = 0; i < COLS; i += 4) {
@@ -180,7 +182,7 @@ void fr_encode_q2_k(const float *x, const float *weights, uint8_t *block) {
 
 /* ------------------------------------------------------------------------------------------------------- Q4_K, Q5_K */
 
-/* d, dmin, and scales and minima in 12 bytes: decode_k.c says where the bits are. */
+/* Stores d, dmin, and scales and minima in 12 bytes: decode_k.c has the layout. */
 static void store_header(const plan *p, uint8_t *block) {
     uint8_t *bytes = block + 4;
     store_half(block, p->d);
@@ -193,7 +195,7 @@ static void store_header(const plan *p, uint8_t *block) {
     }
 }
 
-/* For each pair of runs 32 bytes, the first run in their low halves. */
+/* Packs 32 bytes for each pair of runs, the first run in their low halves. */
 static void pack_low_bits(uint8_t *bytes, const uint8_t *codes) {
     for (size_t i = 0; i < COLS / 2; i++) {
         const uint8_t *pair = codes + i / RUN * 2 * RUN + i % RUN;

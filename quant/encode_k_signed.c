@@ -1,9 +1,9 @@
-/* The types of blocks of 256 without minima, Q3_K, Q6_K and IQ4_XS: runs with a scale of few bits and a sign, which d,
- * of float16, multiplies (the layouts: decode_k.c, decode_codebook.c).
+/* The types of blocks of 256 without minima, Q3_K, Q6_K and IQ4_XS: each run has a signed scale of few bits, which the
+ * block's float16 d multiplies (decode_k.c and decode_codebook.c have the layouts).
  *
- * In: 256 values, and what their errors weigh or NULL. Out: a block's bytes. First every run gets the best scale of its
- * own. Then, in rounds: the integer for each run that fits d best, and for those and the codes they give the
- * least-squares d; as long as the error of the block falls. */
+ * In: 256 values, and the weights of their errors or NULL. Out: a block's bytes. First the best scale of every run is
+ * found on its own. Then rounds follow: each run gets the integer scale that fits best with the current d, and from
+ * these and the codes the least-squares d is computed. The rounds end when the block's error no longer falls. */
 #include "quant/encode.h"
 #include "quant/encode_fit.h"
 
@@ -19,8 +19,8 @@ FR_INLINE lanes snap_q6_k(lanes t) {
     return snap_integer(t, -32, 31);
 }
 
-/* A block to encode, and its type: runs of `run` values; a run's extreme value is tried at codes' values from first to
- * last; scales of -limit to limit - 1. */
+/* A block to encode, and its type. A run has `run` values. Its starting scales map its largest value to a code's value
+ * from `first` to `last` in steps of `step`. Stored scales are from -limit to limit - 1. */
 typedef struct task {
     const float *x, *weights;
     size_t run;
@@ -38,7 +38,7 @@ typedef struct plan {
     int8_t scales[HALVES];
 } plan;
 
-/* The best scale of a run by itself. */
+/* Returns the best scale of a run on its own. */
 FR_INLINE float fit_run(const task *t, size_t run, snap_fn *snap) {
     const float *x = t->x + run * t->run;
     float extreme = 0, magnitude = 0;
@@ -63,7 +63,8 @@ static int small_integer(float n, float d, int limit) {
     return t > (float)(limit - 1) ? limit - 1 : t > (float)-limit ? (int)t : -limit;
 }
 
-/* Rounds from one d; own: the runs' scales by themselves. */
+/* Runs rounds, starting with d; replaces *best whenever the error is smaller. own: the best scale of each run on its
+ * own. */
 FR_INLINE void improve(const task *t, const float *own, float d, snap_fn *snap, plan *best) {
     float last = 0;
     for (int round = 0; round < ROUNDS; round++) {
@@ -104,7 +105,7 @@ FR_INLINE plan search(const task *t, snap_fn *snap) {
     return best;
 }
 
-/* codes[i] for each column, counted from -zero, and the plan that they are codes of. */
+/* Sets codes[i] for each column, stored plus `zero`; returns the plan that they belong to. */
 FR_INLINE plan encode_columns(const task *t, float zero, snap_fn *snap, uint8_t *codes) {
     plan p = search(t, snap);
     for (size_t i = 0; i < COLS; i += 4) {
@@ -117,7 +118,8 @@ FR_INLINE plan encode_columns(const task *t, float zero, snap_fn *snap, uint8_t 
 
 /* ------------------------------------------------------------------------------------------------------------- Q3_K */
 
-/* Scale h of 16, 6 bits: the low four in byte h % 8 of 12, low half first; the high two in byte 8 + h % 4. */
+/* Packs 16 scales of 6 bits. Scale h has its low four bits in byte h % 8 of 12 (in the low half for h < 8), its high
+ * two in byte 8 + h % 4. */
 static void pack_q3_k_scales(const int8_t *scales, uint8_t *bytes) {
     memset(bytes, 0, 12);
     for (size_t h = 0; h < HALVES; h++) {
@@ -142,7 +144,7 @@ void fr_encode_q3_k(const float *x, const float *weights, uint8_t *block) {
 
 /* ------------------------------------------------------------------------------------------------------------- Q6_K */
 
-/* For each 128 columns 64 bytes of low 4 bits and 32 of high 2 bits. */
+/* Packs for each 128 columns 64 bytes of low 4 bits and 32 bytes of high 2 bits. */
 static void pack_6_bits(const uint8_t *codes, uint8_t *block) {
     for (size_t wide = 0; wide < 2; wide++, codes += 4 * RUN) {
         uint8_t *low = block + wide * 64, *high = block + 128 + wide * RUN;
@@ -166,8 +168,8 @@ void fr_encode_q6_k(const float *x, const float *weights, uint8_t *block) {
 
 /* ----------------------------------------------------------------------------------------------------------- IQ4_XS */
 
-/* d; scales of 6 bits, their high two in two bytes, their low four in halves of four; codes, a run's first 16 in the
- * low halves of its bytes. */
+/* Layout: d; 6-bit scales, their high two bits in two bytes, their low four in four bytes; codes, a run's first 16 in
+ * the low halves of its bytes. */
 void fr_encode_iq4_xs(const float *x, const float *weights, uint8_t *block) {
     uint8_t codes[COLS];
     plan p = weights ? encode_columns(&(task){x, weights, RUN, 80, 140, 5, 32}, 127, snap_iq4_nl, codes)

@@ -1,6 +1,7 @@
-/* Blocks of 32 with one scale, and perhaps a minimum, both float16 (the layouts: decode_simple.c, decode_codebook.c).
+/* Blocks of 32 with one float16 scale, and for some types a float16 minimum (decode_simple.c and decode_codebook.c
+ * have the layouts).
  *
- * In: 32 values, and what their errors weigh or NULL. Out: a block's bytes. */
+ * In: 32 values, and the weights of their errors or NULL. Out: a block's bytes. */
 #include <math.h>
 #include <string.h>
 
@@ -9,7 +10,7 @@
 
 enum { COLS = 32, HALF = COLS / 2 };
 
-/* Steps of descent from one starting point. Most settle after two. */
+/* The improvements of a line from one starting point, at most. Most lines no longer change after two. */
 #define STEPS 3
 
 FR_INLINE lanes snap_q8_0(lanes t) {
@@ -32,7 +33,7 @@ FR_INLINE lanes snap_q5_1(lanes t) {
     return snap_integer(t, 0, 31);
 }
 
-/* The value of the largest magnitude, the first of equals. */
+/* Returns the value of the largest magnitude, the first one if several are equal. */
 static float extreme_of(const float *x) {
     float extreme = 0, magnitude = 0;
     for (size_t i = 0; i < COLS; i++) {
@@ -45,7 +46,7 @@ static float extreme_of(const float *x) {
     return extreme;
 }
 
-/* Improves a line: rounds it, takes the best line for its codes, and repeats this as long as the error falls. */
+/* Improves a line: rounds it, takes the best line for its codes, and repeats this while the error falls. */
 FR_INLINE line descend(const float *x, const float *weights, line l, mass m, bool ray, snap_fn *snap) {
     line best = {0, ray ? 0 : half_of(mean_of(m))};
     float error = fit_codes(x, weights, COLS, best, snap).error;
@@ -60,8 +61,9 @@ FR_INLINE line descend(const float *x, const float *weights, line l, mass m, boo
     return best;
 }
 
-/* Searches a scale without an offset. The starting points put the value of the largest magnitude at each step between
- * first and last, and at its negative. The descent begins at the one whose codes are worth most. */
+/* Searches for a scale without an offset. The starting scales map the value of the largest magnitude to each step
+ * between `first` and `last`, and to its negative. The descent begins with the scale whose codes reduce the error
+ * most. */
 FR_INLINE line search_ray(const float *x, const float *weights, float first, float last, float step, snap_fn *snap) {
     float extreme = extreme_of(x);
     answer best = {0};
@@ -74,9 +76,9 @@ FR_INLINE line search_ray(const float *x, const float *weights, float first, flo
     return descend(x, weights, best.l, (mass){0}, true, snap);
 }
 
-/* Searches a scale and an offset. The codes go from 0 to top. The starting points spread the values' range over a few
- * steps more or fewer than that, and put it at the lower end of the codes, in their middle or at their upper end. The
- * descent begins at the one whose codes are worth most. */
+/* Searches for a scale and an offset; codes go from 0 to top. The starting scales spread the values' range over a few
+ * codes more or fewer than that, placed at the lower end of the codes, in their middle or at their upper end. The
+ * descent begins with the line whose codes reduce the error most. */
 FR_INLINE line search_line(const float *x, const float *weights, float top, snap_fn *snap) {
     float low = x[0], high = x[0];
     mass m = mass_of(x, weights, COLS);
@@ -96,7 +98,7 @@ FR_INLINE line search_line(const float *x, const float *weights, float top, snap
     return descend(x, weights, best.l, m, false, snap);
 }
 
-/* codes[i] = the nearest code of x[i], from 0 up. */
+/* Sets codes[i] to the nearest code of x[i], plus `zero` so that it is not negative. */
 FR_INLINE void take_codes(const float *x, line l, float zero, snap_fn *snap, uint8_t *codes) {
     for (size_t i = 0; i < COLS; i += 4) {
         lanes code = snap((load_lanes(x + i) - splat(l.offset)) * splat(inverse_of(l.scale)));
@@ -104,7 +106,7 @@ FR_INLINE void take_codes(const float *x, line l, float zero, snap_fn *snap, uin
     }
 }
 
-/* Byte i: column i low, column i + 16 high. */
+/* Packs column i into the low half of byte i, column i + 16 into its high half. */
 static void pack_low_bits(uint8_t *bytes, const uint8_t *codes) {
     for (size_t i = 0; i < HALF; i++) bytes[i] = (uint8_t)((codes[i] & 15) | codes[i + HALF] << 4);
 }
@@ -116,7 +118,7 @@ static void pack_5_bits(uint8_t *bytes, const uint8_t *codes) {
     pack_low_bits(bytes + 4, codes);
 }
 
-/* Eight bits are enough for every value alike. */
+/* Ignores the weights: with eight bits every value is precise enough. */
 void fr_encode_q8_0(const float *x, const float *weights, uint8_t *block) {
     (void)weights;
     line l = search_ray(x, NULL, 126, 128, 0.25F, snap_q8_0);
@@ -191,7 +193,7 @@ void fr_encode_iq4_nl(const float *x, const float *weights, uint8_t *block) {
     pack_low_bits(block + 2, codes);
 }
 
-/* MXFP4's values without their sign, and its codes: the nearest, the even one of two that are as near. */
+/* Returns the MXFP4 code without its sign that is nearest to a magnitude, the even one if two are equally near. */
 static uint8_t e2m1_of(float magnitude) {
     static const float middles[] = {0.25F, 0.75F, 1.25F, 1.75F, 2.5F, 3.5F, 5};
     uint8_t code = 0;
@@ -199,7 +201,7 @@ static uint8_t e2m1_of(float magnitude) {
     return code;
 }
 
-/* Codes for a scale of 2^exponent; gives their squared error, in units of it. */
+/* Chooses the codes for a scale of 2^exponent. Returns their squared error in units of that scale. */
 static float take_e2m1(const float *x, int exponent, uint8_t *codes) {
     static const float values[] = {0, 0.5F, 1, 1.5F, 2, 3, 4, 6};
     float error = 0;
@@ -213,15 +215,15 @@ static float take_e2m1(const float *x, int exponent, uint8_t *codes) {
     return error;
 }
 
-/* The power of two at or below a magnitude; that of 2^-127 for what is smaller. */
+/* Returns the exponent of the largest power of two that is not above |value|, but at least -127. */
 static int exponent_of(float value) {
     uint32_t bits;
     memcpy(&bits, &value, sizeof bits);
     return (int)(bits >> 23 & 255) - 127;
 }
 
-/* Encodes with both powers of two that suit the largest value, rounded down or not, and keeps the one with the smaller
- * error over all values. */
+/* Encodes with the two powers of two that suit the largest value, one that may clip it and the next larger one, and
+ * keeps the one with the smaller error over all values. */
 void fr_encode_mxfp4(const float *x, const float *weights, uint8_t *block) {
     (void)weights;
     uint8_t codes[2][COLS];

@@ -1,4 +1,5 @@
-/* See grid_codes.h. An octet is 8 neighbouring columns; decode_grid.c says where a block has what. */
+/* Converts points of a grid to one code per column, and back: see grid_codes.h. An octet is 8 neighbouring columns;
+ * decode_grid.c has the layout of blocks. */
 #include "quant/grid_codes.h"
 
 #include "quant/decode.h"
@@ -16,12 +17,12 @@ static void store_u32(uint8_t *bytes, uint32_t value) {
     store_u16(bytes + 2, value >> 16);
 }
 
-/* Seven signs and an eighth that makes the number of minuses even. */
+/* Adds an eighth sign to seven, so that the number of minus signs is even. */
 static unsigned even_signs(unsigned seven) {
     return seven | (unsigned)__builtin_parity(seven) << 7;
 }
 
-/* The index of a point; grids are sorted. */
+/* Returns the index of a point by binary search, since grids are sorted. */
 static unsigned index_of(const uint16_t *grid, size_t count, unsigned point) {
     size_t low = 0;
     for (size_t step = count / 2; step > 0; step /= 2)
@@ -29,7 +30,7 @@ static unsigned index_of(const uint16_t *grid, size_t count, unsigned point) {
     return (unsigned)low;
 }
 
-/* Coordinates of `width` bits and signs of 8 columns to codes, or back. */
+/* Converts coordinates of `width` bits and signs of 8 columns to codes. */
 static void spread(uint8_t *codes, uint32_t points, unsigned width, unsigned signs) {
     unsigned mask = (1u << (width == 2 ? 2 : 3)) - 1;
     for (unsigned i = 0; i < 8; i++) codes[i] = (uint8_t)((points >> width * i & mask) | (signs >> i & 1) * (mask + 1));
@@ -123,12 +124,12 @@ static void put_signed(fr_dtype type, uint8_t *block, const uint8_t *codes, cons
     if (type == FR_IQ3_S) put_nibbles(block + 106, scales, RUNS);
 }
 
-/* IQ1: 8 columns have one delta, IQ1_S's 32. */
+/* Reads IQ1's codes. In IQ1_M 8 columns share a delta, in IQ1_S 32. */
 static void take_deltas(fr_dtype type, const uint8_t *block, uint8_t *codes, uint8_t *scales) {
     for (size_t octet = 0; octet < OCTETS; octet++, codes += 8) {
         size_t run = octet / 4, i = octet % 4;
         unsigned word = load_u16(block + (type == FR_IQ1_S ? 34 + 2 * run : 48 + octet / 8 * 2));
-        unsigned four = block[32 + octet / 2] >> octet % 2 * 4 & 15; /* of IQ1_M */
+        unsigned four = block[32 + octet / 2] >> octet % 2 * 4 & 15; /* used for IQ1_M */
         unsigned high = type == FR_IQ1_S ? word >> 3 * i & 7 : four & 7;
         bool lower = type == FR_IQ1_S ? word >> 15 : four >> 3;
         unsigned low = block[type == FR_IQ1_S ? 2 + octet : octet];

@@ -1,16 +1,17 @@
-/* The IQ1, IQ2 and IQ3 types with a code a column: what packing makes of points of a grid and their signs or deltas.
+/* The IQ1, IQ2 and IQ3 types with one code per column, for packing: converts points of a grid, with their signs or
+ * deltas, to codes and back.
  *
- * In: a block as GGUF stores it. Out: 256 codes, a coordinate of the grid (2 bits of IQ1 and IQ2, 3 of IQ3) and above
- * it a bit that is set for minus; the block's scales of 3 or 4 bits, 8 or 16; d's bits; and the inverse. */
+ * In: a block as GGUF stores it. Out: 256 codes, each a coordinate of the grid (2 bits for IQ1 and IQ2, 3 for IQ3),
+ * with one more bit above it that is set for minus; the block's 8 or 16 scales of 3 or 4 bits; the bits of d. */
 #ifndef FR_QUANT_GRID_CODES_H
 #define FR_QUANT_GRID_CODES_H
 
 #include "quant/dtype.h"
 
-/* type: FR_IQ2_XXS to FR_IQ1_M. */
+/* Reads a block. type: FR_IQ2_XXS to FR_IQ1_M. */
 void fr_grid_take(fr_dtype type, const uint8_t *block, uint16_t *d, uint8_t *codes, uint8_t *scales);
 
-/* Adds what they say to a block of zeros. Codes that are no point of the grid give its next one. */
+/* Writes a block, whose bytes must be 0 before. Codes that are no point of the grid give the grid's next point. */
 void fr_grid_put(fr_dtype type, uint8_t *block, uint16_t d, const uint8_t *codes, const uint8_t *scales);
 
 #endif

@@ -1,9 +1,9 @@
-/* Between GGUF's blocks and packed tiles: see packed.h.
+/* Converts between GGUF's blocks and packed tiles: see packed.h.
  *
- * In: blocks of one output feature. Out: the same bits in their places of a tile, or back. On the way a block is its
- * feature's lane of the tile: the 32-bit words that the tile's lines hold for it, and its scales. For each type there
- * is one description of its tile (block_types.h, and `scalings`), and one function that moves a block between the
- * file's form and the lane, in both directions. */
+ * In: blocks of one output feature. Out: the same bits at their places in a tile, or back. In between, a block is held
+ * as a `lane`, its feature's part of the tile: the 32-bit words that the tile's lines have for the feature, and its
+ * scales. Each type has one description of its tile (block_types.h, and `scalings`), and one function that moves a
+ * block between the file's form and the lane, in both directions. */
 #include "quant/packed.h"
 
 #include <stddef.h>
@@ -12,12 +12,12 @@
 #include "quant/block_types.h"
 #include "quant/grid_codes.h"
 
-/* Both directions of a walk over the same bits become straight-line code of their own. */
+/* Inlining makes straight-line code of each direction of a function that walks over the bits in both. */
 #define FR_INLINE static inline __attribute__((always_inline))
 
 enum { RUN = 32, RUNS = 8, HALVES = 2 * FR_TILE_FEATURES, SCALE_ROWS = 8, LINE = 64 };
 
-/* Ways to scale the values of a block. d is the factor of all its scales, m that of its minima. */
+/* The ways to scale the values of a block. d is the factor of all its scales, m that of its minima. */
 typedef enum scaling {
     PLAIN,      /* d alone */
     WITH_MIN,   /* d and m */
@@ -39,8 +39,8 @@ static const scaling scalings[FR_KERNEL_TYPES] = {
 };
 
 static const struct shape {
-    uint8_t bits;  /* of a code */
-    uint8_t runs;  /* of a block */
+    uint8_t bits;  /* bits of a code */
+    uint8_t runs;  /* runs of a block */
     uint16_t head; /* bytes of a tile's block before its runs */
 } shapes[FR_KERNEL_TYPES] = {
 #define SHAPE(type, word, bits, runs, head, ...) [type] = {bits, runs, head},
@@ -56,7 +56,7 @@ size_t fr_tile_block(fr_dtype type) {
     return (size_t)shapes[type].runs * RUN;
 }
 
-/* Bytes of a block of a tile. */
+/* Returns the bytes of a block of a tile. */
 FR_INLINE size_t tile_block_bytes(fr_dtype type) {
     return shapes[type].head + (size_t)shapes[type].runs * shapes[type].bits * LINE;
 }
@@ -69,7 +69,7 @@ size_t fr_packed_bytes(fr_dtype type, size_t features, size_t cols) {
     return (features + FR_TILE_FEATURES - 1) / FR_TILE_FEATURES * FR_TILE_FEATURES * fr_packed_row_bytes(type, cols);
 }
 
-/* A block of one output feature as its lane of a tile. */
+/* Holds a block of one output feature: its part of a tile. */
 typedef struct lane {
     uint16_t d, m;
     uint8_t scales[2 * RUNS], mins[2 * RUNS];
@@ -97,7 +97,7 @@ FR_INLINE void join32(uint8_t *bytes, uint32_t bits) {
     memcpy(bytes, &word, sizeof word);
 }
 
-/* Moves `width` bits between a byte of the file, at `shift`, and a scale, at `at`. */
+/* Moves `width` bits between a byte of the file, from bit `shift` on, and a scale, from bit `at` on. */
 FR_INLINE void move(way direction, uint8_t *file, unsigned shift, uint8_t *scale, unsigned at, unsigned width) {
     unsigned mask = (1u << width) - 1;
     if (direction == TAKE)
@@ -120,12 +120,14 @@ FR_INLINE void move32(way direction, uint8_t *file, uint32_t *word) {
         join32(file, *word);
 }
 
-/* 16 bytes whose low halves are columns 0..15 of a run and whose high halves 16..31 lie in the tile as they are. */
+/* Moves the codes of a run whose 16 bytes are the same in the tile: columns 0..15 in low halves, 16..31 in high
+ * halves. */
 FR_INLINE void move_codes(way direction, uint8_t *file, uint32_t *words) {
     for (size_t j = 0; j < 4; j++) move32(direction, file + 4 * j, words + j);
 }
 
-/* The low (half 0) or high halves of 32 bytes are the codes of a run, column by column. */
+/* Moves the codes of a run that are the low halves (half 0) or the high halves (half 1) of 32 bytes, one column a
+ * byte. */
 FR_INLINE void move_halves(way direction, uint8_t *file, size_t half, uint32_t *words) {
     for (size_t j = 0; j < 4; j++) {
         uint8_t *first = file + 4 * j, *second = file + RUN / 2 + 4 * j;
@@ -139,8 +141,8 @@ FR_INLINE void move_halves(way direction, uint8_t *file, size_t half, uint32_t *
     }
 }
 
-/* `width` bits at `shift` of each byte of `count` words of the file; in the lane's word those of word g stand at width
- * * g. */
+/* Moves `width` bits, from bit `shift` on, of each byte of `count` words of the file. In the bytes of the lane's word,
+ * those of word g begin at bit width * g. */
 FR_INLINE void move_bits(way direction, uint8_t *file, unsigned shift, unsigned width, size_t count, uint32_t *word) {
     uint32_t mask = width == 1 ? ONES : PAIRS;
     for (unsigned g = 0; g < count; g++)
@@ -150,7 +152,7 @@ FR_INLINE void move_bits(way direction, uint8_t *file, unsigned shift, unsigned 
             join32(file + 4 * g, (*word >> width * g & mask) << shift);
 }
 
-/* Bit 4g + i of the file's word is bit g of byte i of the lane's. */
+/* Moves fifth bits: bit 4g + i of the file's word is bit g of byte i of the lane's. */
 FR_INLINE void move_fifths(way direction, uint8_t *file, uint32_t *word) {
     uint32_t bits = direction == TAKE ? load32(file) : 0;
     for (unsigned g = 0; g < 8; g++)
@@ -161,7 +163,8 @@ FR_INLINE void move_fifths(way direction, uint8_t *file, uint32_t *word) {
     if (direction == PUT) join32(file, bits);
 }
 
-/* Bits 2i, 2i + 1 of byte j of the file's word are bits 2j, 2j + 1 of byte i of the lane's. */
+/* Transposes 2-bit codes: bits 2i and 2i + 1 of byte j of the file's word are bits 2j and 2j + 1 of byte i of the
+ * lane's. */
 FR_INLINE void move_turned(way direction, uint8_t *file, uint32_t *word) {
     uint32_t from = direction == TAKE ? load32(file) : *word, to = 0;
     for (unsigned i = 0; i < 4; i++)
@@ -172,7 +175,7 @@ FR_INLINE void move_turned(way direction, uint8_t *file, uint32_t *word) {
         join32(file, to);
 }
 
-/* Run `part` of a file's block. */
+/* Moves run `part` of a Q1_0 or Q2_0 block. */
 FR_INLINE void few_bits(way direction, fr_dtype type, uint8_t *file, size_t part, lane *block) {
     uint32_t *words = block->words[0];
     move16(direction, file, &block->d);
@@ -183,8 +186,9 @@ FR_INLINE void few_bits(way direction, fr_dtype type, uint8_t *file, size_t part
     for (size_t h = 0; h < 2; h++) move_turned(direction, file + 2 + 8 * part + 4 * h, words + h);
 }
 
-/* Bit 7 of a scale is ignored and 0x7f is a 0, but 0xff, as numbers go on, 480; 8 bytes have the codes of 16 columns,
- * the first 8 in their low halves. */
+/* Moves two halves of an NVFP4 block of 64 columns. Bit 7 of a scale is ignored; 0x7f means 0, but 0xff means 480, the
+ * next number of the format, and is 0x7f in the tile. 8 bytes have the codes of 16 columns, the first 8 in their low
+ * halves. */
 FR_INLINE void nvfp4_block(way direction, uint8_t *file, size_t part, lane *block) {
     for (size_t h = 0; h < 2; h++) {
         uint8_t *scale = file + 2 * part + h, *codes = file + 4 + 16 * part + 8 * h;
@@ -234,8 +238,8 @@ FR_INLINE void small_block(way direction, fr_dtype type, uint8_t *file, lane *bl
     move_codes(direction, file, words);
 }
 
-/* Scales and minima of Q4_K and Q5_K: the first four of each in 6 bits; the last four's low halves share a byte, their
- * high bits stand above those of the first. */
+/* Moves scales and minima of Q4_K and Q5_K. The first four of each have 6 bits of a byte; the low 4 bits of the last
+ * four share bytes, and their high 2 bits are above those of the first four. */
 FR_INLINE void k_scales(way direction, uint8_t *file, lane *block) {
     for (size_t s = 0; s < 4; s++) {
         move(direction, file + s, 0, block->scales + s, 0, 6);
@@ -247,7 +251,8 @@ FR_INLINE void k_scales(way direction, uint8_t *file, lane *block) {
     }
 }
 
-/* Halves of 32 bytes are two neighbouring runs; bit s of byte i of the fifth bits belongs to run s. */
+/* Moves Q4_K or Q5_K. The low and high halves of 32 bytes are two neighbouring runs; in the bytes of fifth bits, bit s
+ * of byte i belongs to column i of run s. */
 FR_INLINE void k_block(way direction, fr_dtype type, uint8_t *file, lane *block) {
     bool fifths = type == FR_Q5_K;
     uint8_t *codes = file + (fifths ? 48 : 16);
@@ -261,12 +266,13 @@ FR_INLINE void k_block(way direction, fr_dtype type, uint8_t *file, lane *block)
     }
 }
 
-/* Two bits of each column of a run, of which four share a byte: 32 bytes for four runs. */
+/* Moves the 2-bit codes of a run. A byte has those of four runs, so 32 bytes hold four runs. */
 FR_INLINE void move_pairs(way direction, uint8_t *file, unsigned run, uint32_t *words) {
     for (size_t h = 0; h < 2; h++) move_bits(direction, file + run / 4 * RUN + h * 16, run % 4 * 2, 2, 4, words + h);
 }
 
-/* Each half of the block: 64 bytes of halves (runs 0, 1 low, then 2, 3 high), 32 bytes of two bits for each run. */
+/* Moves Q6_K. For each 128 columns, 64 bytes have the low 4 bits (runs 0 and 1 in low halves, 2 and 3 in high ones),
+ * and 32 bytes have two high bits for each run. */
 FR_INLINE void q6_block(way direction, uint8_t *file, lane *block) {
     uint8_t *scales = file + 192;
     for (unsigned run = 0; run < RUNS; run++) {
@@ -297,7 +303,8 @@ FR_INLINE void q2_block(way direction, uint8_t *file, lane *block) {
     move16(direction, file + 82, &block->m);
 }
 
-/* Bit s of byte i of the first 32 belongs to column i of run s. Scales: decode_k.c. */
+/* Moves Q3_K. Bit s of byte i of the first 32 bytes belongs to column i of run s; decode_k.c has the layout of
+ * scales. */
 FR_INLINE void q3_block(way direction, uint8_t *file, lane *block) {
     uint8_t *scales = file + 96;
     for (unsigned run = 0; run < RUNS; run++) {
@@ -311,12 +318,12 @@ FR_INLINE void q3_block(way direction, uint8_t *file, lane *block) {
     move16(direction, file + 108, &block->d);
 }
 
-/* The low two bits of 32 bytes, one a column. */
+/* Moves the low two bits of 32 bytes, one byte a column. */
 FR_INLINE void pairs_of_codes(way direction, uint8_t *codes, uint32_t *words) {
     for (size_t h = 0; h < 2; h++) move_bits(direction, codes + h * 16, 0, 2, 4, words + h);
 }
 
-/* A byte a column in between. */
+/* Moves an IQ1, IQ2 or IQ3 block by way of one byte per column. */
 FR_INLINE void grid_block(way direction, fr_dtype type, uint8_t *file, lane *block) {
     uint8_t codes[RUNS * RUN] = {0};
     if (direction == TAKE) fr_grid_take(type, file, &block->d, codes, block->scales);
@@ -333,8 +340,8 @@ FR_INLINE void grid_block(way direction, fr_dtype type, uint8_t *file, lane *blo
     if (direction == PUT) fr_grid_put(type, file, block->d, codes, block->scales);
 }
 
-/* A byte's digits in base 3 are those of the fraction byte / 256, rounded up (decode_ternary.c). Bytes that no fifth
- * digit needs have a 0 there. */
+/* Moves the base-3 digits of a byte, which is their fraction times 256, rounded up (decode_ternary.c). Bytes with only
+ * four digits have 0 as their fifth. */
 FR_INLINE void move_digits(way direction, uint8_t *byte, unsigned digits, uint8_t *codes, size_t apart) {
     static const uint8_t powers[] = {1, 3, 9, 27, 81};
     unsigned sum = 0;
@@ -352,7 +359,7 @@ FR_INLINE void all_digits(way direction, uint8_t *file, uint8_t *codes) {
     for (size_t i = 0; i < 4; i++) move_digits(direction, file + 48 + i, 4, codes + 240 + i, 4);
 }
 
-/* A byte a column in between. */
+/* Moves a TQ1_0 block by way of one byte per column. */
 FR_INLINE void tq1_block(way direction, uint8_t *file, lane *block) {
     uint8_t codes[RUNS * RUN] = {0};
     if (direction == TAKE) all_digits(direction, file, codes);
@@ -366,7 +373,7 @@ FR_INLINE void tq2_block(way direction, uint8_t *file, lane *block) {
     move16(direction, file + 64, &block->d);
 }
 
-/* part: of a file's block that is several of a tile. */
+/* Moves a block of any type. part: which of the tile's blocks, if the file's block is several of them. */
 FR_INLINE void file_block(way direction, fr_dtype type, uint8_t *file, size_t part, lane *block) {
     switch (type) {
     case FR_Q1_0:
@@ -395,7 +402,7 @@ FR_INLINE void file_block(way direction, fr_dtype type, uint8_t *file, size_t pa
  *
  * As above, with the tile in the file's place. */
 
-/* Two numbers of 6 bits that run s has. */
+/* Moves the two 6-bit numbers of run s. */
 FR_INLINE void six_bits(way direction, uint8_t *own, unsigned s, uint8_t *first, uint8_t *second) {
     uint8_t *low = own + s * FR_TILE_FEATURES, *high = own + (SCALE_ROWS + s / 2) * FR_TILE_FEATURES;
     move(direction, low, 0, first, 0, 4);
@@ -404,7 +411,7 @@ FR_INLINE void six_bits(way direction, uint8_t *own, unsigned s, uint8_t *first,
     move(direction, high, s % 2 * 4 + 2, second, 4, 2);
 }
 
-/* The rows of scales behind d and m; returns what comes after them. */
+/* Moves the rows of scales that follow d and m; returns the address after them. */
 FR_INLINE uint8_t *tile_scales(way direction, scaling kind, uint8_t *rows, size_t feature, lane *block) {
     uint8_t *own = rows + feature;
     switch (kind) {
@@ -473,12 +480,12 @@ FR_INLINE void tile_block(way direction, fr_dtype type, uint8_t *tile, size_t fe
 
 /* ------------------------------------------------------------------------------------------------------ whole tiles */
 
-/* Zeros as far as the type's runs go. */
+/* Clears a lane, its words only as far as the type has runs. */
 FR_INLINE void clear(fr_dtype type, lane *block) {
     memset(block, 0, offsetof(lane, words) + shapes[type].runs * sizeof block->words[0]);
 }
 
-/* Blocks of a tile that a file's block is. */
+/* Returns the number of a tile's blocks that one of the file's blocks becomes. */
 FR_INLINE size_t parts_of(fr_dtype type) {
     return fr_dtype_block(type) / fr_tile_block(type);
 }
@@ -498,8 +505,8 @@ FR_INLINE void pack_tile(fr_dtype type, uint8_t *tile, const uint8_t *rows, size
         }
 }
 
-/* Loading a model waits for this function, so pack_tile is compiled once for each type: a core of a Zen 5 then packs
- * 16 GB/s of Q4_0 instead of 0.65, and 3.1 of Q4_K instead of 1.8. */
+/* pack_tile is compiled once for each type, because loading a model waits for it: a core of a Zen 5 then packs 16 GB/s
+ * of Q4_0 instead of 0.65, and 3.1 of Q4_K instead of 1.8. */
 void fr_pack_tile(fr_dtype type, uint8_t *tile, const uint8_t *rows, size_t row_bytes, size_t features, size_t cols) {
 #define PACK(id, word, ...) \
     case id: pack_tile(id, tile, rows, row_bytes, features, cols); break;
@@ -525,12 +532,12 @@ void fr_unpack_row(fr_dtype type, uint8_t *row, const uint8_t *tile, size_t feat
     }
 }
 
-/* Byte i of a lane's word. */
+/* Returns byte i of a word of a lane. */
 static unsigned byte_of(const uint32_t *words, size_t line, size_t i) {
     return words[line] >> 8 * i & 0xff;
 }
 
-/* Two bits of column c of a run. */
+/* Returns the two bits of column c of a run. */
 static unsigned pair_of(const uint32_t *words, unsigned c) {
     return byte_of(words, c / 16, c % 4) >> c % 16 / 4 * 2 & 3;
 }

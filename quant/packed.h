@@ -1,15 +1,15 @@
-/* The packed layouts that integer matmul kernels stream: 16 outputs side by side, as many bytes as in the file, but for
- * IQ1 to IQ3, whose points of a grid become codes of a column each, TQ1_0, whose digits do, and Q1_0 and Q2_0, whose d
- * is repeated.
+/* The packed layouts that integer matmul kernels read: 16 outputs side by side, in as many bytes as in the file. Three
+ * kinds of types take more: in IQ1 to IQ3 each point of a grid becomes a code for each column, and so do the digits of
+ * TQ1_0; Q1_0 and Q2_0 repeat their d.
  *
  * In: rows of a block type as GGUF stores them. Out: tiles. A tile is 16 neighbouring rows of a matrix ("features"),
- * their blocks in ascending order of columns; a matrix of `features` rows is its tiles one after the other. Where
- * features is no multiple of 16 the last tile's missing rows are zero bytes.
- * One output is one SIMD lane of 32 bits: a 64-byte line of values is a zmm, two ymm or four NEON registers of features
- * 0..15, and lane o holds four values of feature o whose columns are neighbours ("group" g of a run of 32: columns 4g
- * .. 4g + 3).
+ * their blocks in ascending order of columns; a matrix of `features` rows is its tiles one after the other. If
+ * features is not a multiple of 16, the last tile's missing rows are zero bytes. One output is one SIMD lane of 32
+ * bits: a 64-byte line of values is a zmm, two ymm or four NEON registers of features 0..15, and lane o holds four
+ * values of feature o whose columns are neighbours ("group" g of a run of 32: columns 4g to 4g + 3).
  *
- * d, m, dmin are the file's 16-bit floats, one for each feature. Lines hold 16 features x 4 bytes, byte 4 * o + i.
+ * d, m, dmin are the file's 16-bit floats, one for each feature. Lines hold 16 features x 4 bytes; byte (o, i) is byte
+ * 4 * o + i of a line.
  *
  *     "codes" (256 bytes, 32 columns x 4 bits): 4 lines; byte (o, i) of line j has column 4j + i in its low half and
  *         column 16 + 4j + i in its high half
@@ -38,58 +38,58 @@
  *               then 2 rows: bits 2j, 2j + 1 of byte o of row u are the high bits of scale 4u + j
  *     Q2_K      d[16], dmin[16], 16 rows: byte o of row h is the scale of columns 16h .. 16h + 15 | their minimum << 4;
  *               then for each run: pairs
- *     Q3_K      d[16], scales as Q4_K has them, where the scale of a run's first half takes the place of the scale and
- *               that of its second half the minimum's; then for each run: thirds (laid out as fifths are), pairs
- *     IQ3_XXS   d[16], scales, then for each run: codes (fr_code_values: a coordinate, minus on top)
+ *     Q3_K      d[16], scales as in Q4_K, but with the scale of a run's first half instead of a scale and that of its
+ *               second half instead of a minimum; then for each run: thirds (third bits, laid out as fifths), pairs
+ *     IQ3_XXS   d[16], scales, then for each run: codes (fr_code_values: a coordinate, and the highest bit negates)
  *     IQ3_S     the same
  *               scales (64 bytes): 4 rows: byte o of row t is scale 2t | scale 2t + 1 << 4
- *     IQ2_XXS   d[16], scales as of IQ3, then for each run: thirds (minus), pairs (a coordinate)
- *     IQ2_XS    d[16], scales (128 bytes): 8 rows as above, of 16 scales; then for each run: the same
+ *     IQ2_XXS   d[16], scales as in IQ3, then for each run: thirds (1: minus), pairs (a coordinate)
+ *     IQ2_XS    d[16], scales (128 bytes): 8 such rows for 16 scales; then for each run: the same
  *     IQ2_S     the same
- *     IQ1_S     as IQ2_XXS; thirds are the deltas that are below 0
- *     IQ1_M     as IQ2_XS; thirds as of IQ1_S
+ *     IQ1_S     as IQ2_XXS; thirds are 1 if the delta is negative
+ *     IQ1_M     as IQ2_XS; thirds as in IQ1_S
  *     TQ2_0     d[16], for each run: pairs
  *     TQ1_0     the same
  *     Q2_0      d[16], pairs; a file's block of 64 columns is two of a tile
  *     Q1_0      d[16], a line of bits (as fifths); a file's block of 128 columns is four of a tile
  *     NVFP4     2 rows of 16 scales (bytes; row h scales columns 16h .. 16h + 15), codes; a file's block of 64 columns
- *               is two of a tile. A scale is its number as E4M3: 0 to 0x7e, 0x7f for the file's 0xff; so its bits
- *               shifted left by 7 are a float16, 2^-8 of it */
+ *               is two of a tile. A scale is an E4M3 number without a sign: 0 to 0x7e, and 0x7f for the file's 0xff. So
+ *               its bits shifted left by 7 are a float16 of 2^-8 times the number. */
 #ifndef FR_QUANT_PACKED_H
 #define FR_QUANT_PACKED_H
 
 #include "quant/dtype.h"
 
 #define FR_TILE_FEATURES   16
-#define FR_BLOCK_BYTES_MAX 256 /* a block of any type that packs is shorter */
+#define FR_BLOCK_BYTES_MAX 256 /* no type that can be packed has a longer block */
 
 /* Returns true if a type has a packed layout: FR_FLOAT_TYPES <= type < FR_KERNEL_TYPES. */
 bool fr_packs(fr_dtype type);
 
-/* Columns of a block of a tile: a file's block or a part of it. */
+/* Returns the columns of a block of a tile, which is a file's block or a part of one. */
 size_t fr_tile_block(fr_dtype type);
 
-/* Bytes of a row of `cols` values in its tile. */
+/* Returns the bytes that a row of `cols` values takes in its tile. */
 size_t fr_packed_row_bytes(fr_dtype type, size_t cols);
 
-/* Bytes of `features` rows of `cols` values, packed. */
+/* Returns the bytes of `features` packed rows of `cols` values. */
 size_t fr_packed_bytes(fr_dtype type, size_t features, size_t cols);
 
-/* Packs one tile: `features` (1 to 16) rows of cols values that lie row_bytes apart. */
+/* Packs one tile: `features` (1 to 16) rows of cols values, which are row_bytes apart. */
 void fr_pack_tile(fr_dtype type, uint8_t *tile, const uint8_t *rows, size_t row_bytes, size_t features, size_t cols);
 
-/* The inverse for row `feature` (0 to 15) of a tile: the bytes as GGUF stores them. */
+/* Unpacks row `feature` (0 to 15) of a tile to the bytes that GGUF stores. */
 void fr_unpack_row(fr_dtype type, uint8_t *row, const uint8_t *tile, size_t feature, size_t cols);
 
-/* One block of a tile, of one output feature, taken apart. What a type does not have is zero. */
+/* A block of one output feature, unpacked from a tile. Parts that its type does not have are zero. */
 typedef struct fr_block_parts {
     uint16_t d, m;      /* float16 bits; m: dmin of the K types; MXFP4: d is its exponent byte */
     uint8_t scales[16]; /* Q2_K, Q3_K, IQ2_XS, IQ2_S, IQ1_M and Q6_K: 16, Q6_K's signed; NVFP4: 2; others: 8 */
     uint8_t mins[16];   /* Q2_K: 16; others: 8 */
-    uint8_t codes[256]; /* as stored: unsigned, before an offset or table gives them their value */
+    uint8_t codes[256]; /* as stored: unsigned, without the offset or table that gives them their value */
 } fr_block_parts;
 
-/* Block `block` (from 0) of row `feature` of a tile. */
+/* Reads block `block` (from 0) of row `feature` of a tile. */
 void fr_tile_parts(fr_dtype type, fr_block_parts *parts, const uint8_t *tile, size_t block, size_t feature);
 
 #endif
