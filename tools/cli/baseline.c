@@ -10,10 +10,10 @@ _Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "the file is the memor
 
 #define MAGIC   "_logits_"
 #define HEADER  20    /* bytes before the ids */
-#define SCALES  4     /* uint16 that scale and least take */
-#define DEPTH   16.0f /* below the largest logit */
+#define SCALES  4     /* uint16 words that scale and least take */
+#define DEPTH   16.0f /* codes reach this far below the largest logarithm */
 #define CODES   65535.0f
-#define LARGEST (1 << 24) /* ids a chunk, words, chunks: more is a damaged file */
+#define LARGEST (1 << 24) /* the most ids, words or chunks; a larger number means a damaged file */
 
 static size_t row_length(const fr_baseline *baseline) {
     return SCALES + (baseline->vocab + 1) / 2 * 2;

@@ -2,17 +2,15 @@
  * compared.
  *
  * The form is that of llama-perplexity's, so that the two programs read each other's files. Little-endian:
- *
  *     8 bytes  "_logits_"
- *     int32    n: ids a chunk
+ *     int32    n: ids of a chunk
  *     int32    vocab
  *     int32    chunks
  *     int32    [chunks * n] the ids
  *     rows     (n - 1 - n / 2) for each chunk: predictions of the ids after positions n / 2 .. n - 2
- *
- * A row is float32 scale, float32 least, and a uint16 code for each id of the vocabulary (one more if that is odd): the
- * natural logarithm of its probability is least + scale * code. The codes span the 16 below the largest; what lies
- * deeper is least. */
+ * A row is float32 scale, float32 least, and a uint16 code for each id of the vocabulary (one more if that is odd):
+ * the natural logarithm of its probability is least + scale * code. The codes span the 16 below the largest logarithm;
+ * smaller ones are stored as least. */
 #ifndef FR_TOOLS_CLI_BASELINE_H
 #define FR_TOOLS_CLI_BASELINE_H
 
@@ -20,10 +18,10 @@
 
 typedef struct fr_baseline {
     FILE *file;
-    bool reading; /* fr_baseline_open opened it */
+    bool reading; /* the file was opened by fr_baseline_open, for reading */
     size_t chunk, vocab, chunks;
-    int32_t *ids;  /* [chunks * chunk], when reading */
-    uint16_t *row; /* a row as it lies in the file */
+    int32_t *ids;  /* [chunks * chunk] when reading */
+    uint16_t *row; /* a row as it is stored in the file */
 } fr_baseline;
 
 /* Gives the first position of a chunk that has a row, and the number of rows of a chunk. */
@@ -42,10 +40,10 @@ int fr_baseline_open(fr_baseline *baseline, const char *path);
 void fr_baseline_begin(fr_baseline *baseline, FILE *file, const int32_t *ids, size_t chunk, size_t vocab,
                        size_t chunks);
 
-/* Writes the next row. log_sum: the logarithm of the sum of the logits' exponentials. */
+/* Writes the next row. log_sum: the logarithm of the sum of exp(logit). */
 void fr_baseline_write(fr_baseline *baseline, const float *logits, double log_sum);
 
-/* Reads the next row's logarithms of probabilities, [vocab]; returns false if the file can't be read. */
+/* Reads the next row: the logarithms of probabilities, [vocab]. Returns false if the file can't be read. */
 bool fr_baseline_read(fr_baseline *baseline, float *log_probabilities);
 
 /* Closes a file that fr_baseline_open opened; frees the rest. */

@@ -10,15 +10,16 @@
 #include "tools/cli/output.h"
 #include "tools/jobs/job_line.h"
 
-/* The first row of each OUT.before: its first line is answered in OUT, or not at all. */
+/* The row of OUT.before for a line that has no answer there, because its answer is in OUT or it was never run. The
+ * first row is always this one. */
 #define NOT_RUN "{\"error\": \"not run yet\"}\n"
 
 typedef struct reader {
     fr_batch_kept *kept;
     const char *path;
     FILE *file;
-    bool before; /* it is OUT.before */
-    size_t row;  /* of the answers, from 1 */
+    bool before; /* the file is OUT.before, not OUT */
+    size_t row;  /* number of the row in the file, from 1 */
 } reader;
 
 static bool is_stop(const json_t *answer, const char *word) {
@@ -26,7 +27,7 @@ static bool is_stop(const json_t *answer, const char *word) {
     return stop && strcmp(stop, word) == 0;
 }
 
-/* Returns true for an answer, of either form, that is no error and was not cut off by an interrupt. */
+/* Returns true for an answer, in either form, that is neither an error nor cut off by an interrupt. */
 static bool is_finished(const fr_job_text *answer) {
     const json_t *error = json_object_get(answer->value, "error");
     return (!error || json_is_null(error)) && !is_stop(answer->value, "interrupt");
@@ -121,7 +122,7 @@ int fr_batch_kept_read(fr_batch_kept *kept, const char *path, fr_batch_input *in
     struct stat info;
     bool found = stat(path, &info) == 0;
     if (!found && errno == ENOENT) return 0;
-    /* Not opened: that of a pipe would wait for its writer. */
+    /* Such a path is not opened, because a pipe would wait for its writer. */
     if (found && !S_ISREG(info.st_mode)) return fr_bad_input("%s: --resume needs a regular file", path);
     int code = read_file(&(reader){.kept = kept, .path = path}, input);
     char *before = before_of(path);

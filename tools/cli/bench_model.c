@@ -54,7 +54,8 @@ static int check_rows(fr_bench_list *rows) {
 static int take_lists(fr_bench_model_plan *plan, const fr_arguments *args) {
     static const int64_t prompts[] = {512}, generate[] = {128}, depths[] = {0, 4096, 16384};
     static const int64_t rows[] = {1, 2, 3, 4, 5, 6, 7, 8, 16}, drafts[] = {1, 2, 3, 4, FR_DRAFT_AUTO};
-    bool sweep = args->given[FR_ARG_BENCH_SYNTH_RATES]; /* of depths; else auto alone */
+    /* rates are given for each depth; otherwise only `auto` is measured */
+    bool sweep = args->given[FR_ARG_BENCH_SYNTH_RATES];
     int code = take_list(&plan->threads, args, FR_ARG_BENCH_THREADS, NULL, 0);
     if (!code) code = take_list(&plan->prompts, args, FR_ARG_BENCH_PROMPT, prompts, 1);
     if (!code) code = take_list(&plan->generate, args, FR_ARG_BENCH_GENERATE, generate, 1);
@@ -85,7 +86,7 @@ static void take_isas(fr_bench_model_plan *plan, const char *list) {
     }
 }
 
-/* Gives the tokens of a text. Without -n they are fewer than the 128 of tg128, because each text runs many times. */
+/* Gives the number of tokens of a text. Without -n it is below the 128 of tg128, because each text runs many times. */
 static size_t text_tokens(const fr_bench_model_plan *plan, const fr_arguments *args) {
     int64_t most = 0;
     for (size_t i = 0; i < plan->generate.count; i++)
@@ -131,7 +132,7 @@ static const char style[] = "<style>text{font-family:system-ui,sans-serif;fill:#
                             ".limits{fill:#b86e00}</style>\n"
                             "<rect width=\"380\" height=\"284\" fill=\"#fff\"/>\n";
 
-/* Collects the points of one of the curve's figures; those that were left out have none. */
+/* Collects the points of one of the curve's figures; values that were left out become no points. */
 static size_t points_of(const fr_bench_curve *curve, const double *figure, double *x, double *y) {
     size_t count = 0;
     for (size_t i = 0; i < curve->count; i++) {

@@ -1,7 +1,7 @@
 /* Reads the commands of a chat: lines that begin with a slash, which are for forerun and not for the model.
  *
- * In: such a line, of any bytes. Out: the command and its argument; or one line on standard error with the reason why
- * it is no command. */
+ * In: such a line, of any bytes. Out: the command and its argument; or one line on standard error that says why the
+ * line is no command. */
 #ifndef FR_TOOLS_CLI_CHAT_COMMANDS_H
 #define FR_TOOLS_CLI_CHAT_COMMANDS_H
 

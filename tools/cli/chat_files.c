@@ -28,7 +28,7 @@ static bool write_messages(const json_t *messages, FILE *out) {
     return written;
 }
 
-/* Gives the conversation in a file's bytes; NULL if there is none, with the reason in `why`. */
+/* Gives the conversation in a file's bytes; NULL if there is none, and then `why` has the reason. */
 static json_t *take_messages(const fr_prompt *file, const char *path, char *why, size_t size) {
     json_error_t error;
     json_t *read = fr_json_load(file->bytes ? file->bytes : "", file->length, &error);
@@ -41,8 +41,8 @@ static json_t *take_messages(const fr_prompt *file, const char *path, char *why,
     return taken;
 }
 
-/* Returns true if the file holds something else than a conversation, such as a model or tools whose name was typed by
- * mistake. It is then not overwritten. */
+/* Returns true if the file exists and is not a conversation, but for example a model whose name was typed by mistake.
+ * Such a file is not overwritten. */
 static bool is_another_file(const char *path) {
     struct stat info;
     char why[512];

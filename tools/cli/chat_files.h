@@ -1,4 +1,4 @@
-/* Keeps conversations as files of messages in JSON, in the OpenAI form.
+/* Writes conversations to files as messages in JSON, in the OpenAI form, and reads them.
  *
  * In: a path. Out: [{"role", "content", ...}, ...], written or read; {"messages": [...]} is read too. */
 #ifndef FR_TOOLS_CLI_CHAT_FILES_H

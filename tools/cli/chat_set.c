@@ -49,7 +49,8 @@ static const char *name_of(fr_arg arg, size_t *length) {
     return "";
 }
 
-/* Finds a settable option by its name, with or without dashes in front, and with "_" for "-". FR_ARG_COUNT: none. */
+/* Finds a settable option by its name, which may have dashes before it and "_" for "-". FR_ARG_COUNT: there is
+ * none. */
 static fr_arg find(const char *name, size_t length) {
     char word[64];
     while (length && *name == '-') name++, length--;

@@ -10,7 +10,7 @@
  * pictures. */
 json_t *fr_chat_settings(const fr_arguments *args, const json_t *tools, bool pictures);
 
-/* Gives the tools of --tools, or NULL without the option. Gives the exit status. */
+/* Reads the tools of --tools; *tools is NULL without the option. Gives the exit status. */
 int fr_chat_tools(const fr_arguments *args, json_t **tools);
 
 /* Reads a file of JSON. Gives the exit status. */

@@ -25,14 +25,15 @@ static void take_back(fr_chat *chat) {
 }
 
 void fr_chat_keep_pictures(fr_chat *chat, size_t count) {
-    if (count < chat->loaded.picture_count) chat->shown = SIZE_MAX; /* the timeline may have had the others */
+    /* the timeline may have rows of the pictures that were dropped */
+    if (count < chat->loaded.picture_count) chat->shown = SIZE_MAX;
     fr_loaded_keep_pictures(&chat->loaded, count);
     chat->waiting = 0;
 }
 
 /* ------------------------------------------------------------------------------------------- what the context holds */
 
-/* Makes the ids of a conversation without its oldest turns. */
+/* Makes the ids of a conversation without its `dropped` oldest turns. */
 static int measure(const fr_chat *chat, const json_t *messages, size_t dropped, fr_prompt *prompt) {
     json_t *kept = json_copy((json_t *)messages);
     fr_loaded view = chat->loaded;
@@ -56,7 +57,8 @@ int fr_chat_measure(fr_chat *chat, size_t *count) {
     return code;
 }
 
-/* Gives the least room that turns are dropped for: that of a reply, or of the rest of one. */
+/* Gives the number of ids that dropping turns must make room for: a quarter of the context, or what -n leaves of the
+ * reply if that is less. */
 static size_t wanted_room(const fr_chat *chat, size_t behind) {
     size_t quarter = fr_session_context(chat->loaded.session) / 4;
     int64_t most = chat->args->number[FR_ARG_PREDICT];
@@ -65,8 +67,8 @@ static size_t wanted_room(const fr_chat *chat, size_t behind) {
     return room ? room : 1;
 }
 
-/* Drops the oldest turns. They are dropped from the conversation before this turn too, if it is the same one, so that
- * they stay dropped when the turn is taken back. */
+/* Drops the oldest turns of the conversation under way. If the conversation before this turn begins with the same
+ * messages, they are dropped there too, so that they stay dropped when the turn is taken back. */
 static void drop_turns(fr_chat *chat, size_t count) {
     bool same = json_array_get(chat->messages, 0) == json_array_get(chat->asked, 0);
     if (same) fr_conversation_drop(chat->messages, count);
@@ -90,8 +92,8 @@ static void say_dropped(fr_chat *chat) {
         fr_note("the context is full: the %zu oldest turns are dropped", count);
 }
 
-/* Makes the prompt of the conversation under way, with room for `behind` ids and one more. If the whole does not fit,
- * --context-shift drops as many of its oldest turns as make enough room. *fits: the prompt has that room. */
+/* Makes the prompt of the conversation under way, with room for `behind` ids of the reply and one more. If it does not
+ * fit, --context-shift drops as many of the oldest turns as necessary. *fits: the prompt has that room. */
 static int fit(fr_chat *chat, size_t behind, fr_prompt *prompt, bool *fits) {
     size_t context = fr_session_context(chat->loaded.session), turns = fr_conversation_turns(chat->asked);
     int code = measure(chat, chat->asked, 0, prompt);
@@ -126,8 +128,8 @@ static void say_full(const fr_chat *chat, size_t count) {
 
 /* ------------------------------------------------------------------------------------------------------- the prompt */
 
-/* Shows the session its pictures. Pictures come first on the timeline, so if they have changed it is run again as a
- * whole, and also if showing them was interrupted. */
+/* Shows the session its pictures. Pictures come first on the timeline, so the whole timeline is run again if they have
+ * changed, or if showing them was interrupted. */
 static int show_pictures(fr_chat *chat) {
     fr_loaded *loaded = &chat->loaded;
     if (chat->shown != loaded->picture_count) {
@@ -135,7 +137,7 @@ static int show_pictures(fr_chat *chat) {
         if (code) return code;
         chat->shown = loaded->picture_count;
         chat->unseen = chat->shown > 0;
-        chat->before = fr_figures_take(loaded->session); /* which begin anew with the timeline */
+        chat->before = fr_figures_take(loaded->session); /* the figures begin anew with the timeline */
     } else if (chat->unseen && fr_session_length(loaded->session) > 0) {
         fr_session_reset(loaded->session);
     }
@@ -191,7 +193,7 @@ static int prompt_session(fr_chat *chat, bool *refused) {
 
 /* -------------------------------------------------------------------------------------------------------- the reply */
 
-/* Makes room in a full context with --context-shift, so that the reply can continue; an fr_make_room_fn. */
+/* Makes room in a full context with --context-shift, so that the reply can continue (an fr_make_room_fn). */
 static fr_status make_room(void *context, const fr_reply *reply, bool *made) {
     fr_chat *chat = context;
     fr_prompt prompt;

@@ -14,28 +14,28 @@ typedef struct fr_chat {
     fr_arguments *args; /* the chat's own copy, which /set changes */
     const fr_tokenizer *tokenizer;
     json_t *messages;
-    size_t waiting; /* of the pictures: those for the next turn, which come last */
-    size_t shown;   /* how many of the pictures the session has been shown */
-    char *read;     /* the text of a file, for the next turn; NULL: none waits */
+    size_t waiting; /* pictures for the next turn, which are the last ones */
+    size_t shown;   /* number of pictures that the session has been shown */
+    char *read;     /* the text of a file for the next turn; NULL: there is none */
     size_t read_length;
-    bool unseen;               /* those were more than before, and their prompt has not been run to the end */
-    size_t answered, left_out; /* turns of this run */
-    int64_t seed;              /* of what is drawn */
-    bool settled;              /* the last reply is all that these options give: greedy, there is no other */
+    bool unseen;               /* the pictures became more, and their prompt has not been run to its end */
+    size_t answered, left_out; /* turns of this run that were answered, and that were left out */
+    int64_t seed;              /* seed of the next reply */
+    bool settled;              /* another reply would be the same as the last one, because sampling is greedy */
     fr_figures before;         /* statistics at the start of the turn */
-    fr_stream text;            /* of the turn's reply, and its way there */
-    fr_word_wrap wrap;         /* on a terminal */
+    fr_stream text;            /* the turn's reply, and its way to standard output */
+    fr_word_wrap wrap;         /* wraps the reply on a terminal */
     fr_reply_view view;
-    size_t dropped;   /* turns, of which nothing has been said yet */
+    size_t dropped;   /* turns that were dropped, and not yet noted */
     json_t *asked;    /* the conversation under way */
-    bool interrupted; /* it was, before its answer began */
+    bool interrupted; /* the conversation under way was interrupted before its answer began */
 } fr_chat;
 
-/* Answers these messages, which the chat takes over: they become the conversation with the reply, or are dropped.
- * *answered: there is a reply. Gives the exit status. */
+/* Answers these messages, which the chat takes over: they become the conversation together with the reply, or are
+ * dropped. *answered: there is a reply. Gives the exit status. */
 int fr_chat_answer(fr_chat *chat, json_t *messages, bool *answered);
 
-/* Makes these messages the conversation and runs them, so that the next turn runs only its own ids. *taken: it was
+/* Makes these messages the conversation and runs them, so that the next turn only runs its own ids. *taken: this was
  * done; otherwise an error line was written, and nothing has changed. Gives the exit status. */
 int fr_chat_take(fr_chat *chat, json_t *messages, bool *taken);
 

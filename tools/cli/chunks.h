@@ -1,4 +1,4 @@
-/* Cuts a text into chunks, each of which is run alone, by -c and --chunks.
+/* Cuts a text into chunks, each of which is run by itself, by -c and --chunks.
  *
  * In: a model, the command line, the number of a text's ids. Out: the ids of a chunk and the number of chunks; or the
  * exit status after an error line. */
@@ -7,8 +7,8 @@
 
 #include "tools/cli/loaded.h"
 
-/* Gives the ids of a chunk: those of -c (0: all of the model's positions), else 512, or fewer if the model has
- * fewer. */
+/* Gives the number of ids of a chunk: -c (0: all of the model's positions), else 512, or fewer if the model has fewer
+ * positions. */
 size_t fr_chunks_ids(const fr_loaded *loaded, const fr_arguments *args);
 
 /* Check that the model has enough positions for a chunk, and that the text of -f is at least one chunk long. Give the

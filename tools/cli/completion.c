@@ -1,5 +1,5 @@
-/* Prints completions for shells (completion.h). After an option come its words, or a file's name; after a verb its
- * options, and after a part of the bench that part's options. bash and zsh get the same tree of cases, which calls two
+/* Prints completions for shells (completion.h). An option is followed by its words, or by the name of a file; a verb
+ * by its options; a part of the bench by that part's options. bash and zsh get the same tree of cases, which calls two
  * functions that each shell defines in its own way. */
 #include "tools/cli/completion.h"
 
@@ -24,7 +24,7 @@ static bool has_words(const fr_option_row *row) {
     return row->words || row->of || row->special;
 }
 
-/* "-m|--model" */
+/* Prints the names of an option as alternatives: "-m|--model". */
 static void put_alternatives(const char *names, FILE *out) {
     for (; *names; names++) putc(*names == ' ' ? '|' : *names, out);
 }
@@ -108,7 +108,7 @@ static void put_verbs(const fr_verb *verbs, size_t count, FILE *out) {
     fputs(" help --help --version", out);
 }
 
-/* Prints the script for bash, where an equals sign is a word of its own. */
+/* Prints the script for bash, which treats an equals sign as a word of its own. */
 static void print_bash(const fr_verb *verbs, size_t count, FILE *out) {
     fputs("# Printed by `forerun completion bash`.\n"
           "_forerun_words() { COMPREPLY=($(compgen -W \"$*\" -- \"$cur\")); }\n"

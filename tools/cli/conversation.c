@@ -149,8 +149,8 @@ void fr_conversation_forget(json_t *messages) {
         json_array_remove(messages, json_array_size(messages) - 1);
 }
 
-/* Gives "image" or another word for a part that is seen or heard; NULL for any other part. Qwen's templates also
- * accept a picture as a member of that name. */
+/* Gives "image" or another word for a part that is a picture, sound or video; NULL for any other part. Qwen's
+ * templates also accept a picture as a member of that name. */
 static const char *medium_of(const json_t *part) {
     static const char *const words[] = {"image",       "image_url", "input_image", "video",       "video_url",
                                         "input_video", "audio",     "audio_url",   "input_audio", "file"};
@@ -197,7 +197,7 @@ char *fr_conversation_write(const json_t *messages, size_t *length) {
     return bytes;
 }
 
-/* Returns true if the content is a text or a list of text parts, or if it is missing beside calls. */
+/* Returns true if the content is a text, a list of text parts, or missing in a message that has calls. */
 static bool is_said(const json_t *message) {
     const json_t *content = json_object_get(message, "content");
     if (!content || json_is_null(content)) return json_array_size(json_object_get(message, "tool_calls")) > 0;

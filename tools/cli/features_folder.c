@@ -48,7 +48,7 @@ static int write_kind(const char *path, const fr_features_kind *kind) {
     return fr_writer_close(&writer);
 }
 
-/* Checks that the folder is of this kind. *there: it names a kind, which is this one. */
+/* Checks that a folder with features is of this kind. *there: it has features of this kind. */
 static int check_kind(const fr_features_folder *folder, const char *path, const fr_features_kind *kind, bool *there) {
     json_t *read = json_load_file(path, JSON_REJECT_DUPLICATES, NULL);
     *there = false;
@@ -64,8 +64,8 @@ static int check_kind(const fr_features_folder *folder, const char *path, const 
 
 /* ------------------------------------------------------------------------------------------------------------ index */
 
-/* Returns true if the line is that of the next text and all rows of the text are stored. *rows: the rows of all texts
- * up to it. */
+/* Returns true if the line is that of the next text, and all rows of that text are stored. *rows: the number of rows
+ * of all texts up to this one. */
 static bool is_next(const fr_features_folder *folder, const char *line, size_t length, uint64_t stored,
                     uint64_t *rows) {
     json_t *text = json_loadb(line, length, JSON_REJECT_DUPLICATES, NULL);
@@ -152,8 +152,8 @@ void fr_features_close(fr_features_folder *folder) {
 
 /* ---------------------------------------------------------------------------------------------------------- writing */
 
-/* Rounds to nearest, ties to even. The values are finite; one that rounds beyond the largest becomes infinite, as in
- * IEEE 754. */
+/* Rounds to the nearest value, ties to even. Values are finite; one that would round beyond the largest becomes
+ * infinite, as in IEEE 754. */
 static uint16_t bfloat16_of(float value) {
     enum { KEPT = 16 };
     uint32_t bits;

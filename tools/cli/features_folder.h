@@ -18,7 +18,7 @@
 
 #include "forerun.h"
 
-/* The kind of a folder, which two runs must have in common. */
+/* The kind of a folder, which must be the same in a run and in the run that it continues. */
 typedef struct fr_features_kind {
     int64_t hidden, vocab, model_layers;
     size_t layers[FR_ROWS_LAYERS_MAX], layer_count;
@@ -27,10 +27,10 @@ typedef struct fr_features_kind {
 typedef struct fr_features_folder {
     const char *path;
     FILE *rows, *index;
-    uint64_t row_count; /* that are in the folder, whole */
+    uint64_t row_count; /* complete rows in the folder */
     size_t texts;
-    uint16_t *half; /* [width] of the row that is written */
-    char line[256]; /* of errors */
+    uint16_t *half; /* [width] the row that is being written */
+    char line[256]; /* text of an error */
 } fr_features_folder;
 
 /* Makes the folder, or opens one that has no features. A run that resumes may also open one of the same kind with at
@@ -42,8 +42,7 @@ int fr_features_open(fr_features_folder *folder, const char *path, const fr_feat
  * folder->line has the reason. */
 fr_status fr_features_take(void *context, const float *values, size_t rows, size_t width);
 
-/* Writes the text's line, which makes its rows count. If the text has an error it has no rows. Gives the exit
- * status. */
+/* Writes the text's line, after which its rows count. A text with an error has no rows. Gives the exit status. */
 int fr_features_end_text(fr_features_folder *folder, const char *line, size_t rows);
 void fr_features_close(fr_features_folder *folder);
 

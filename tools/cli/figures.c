@@ -37,7 +37,7 @@ static double acceptance(const fr_figures *f) {
     return ratio(f->of[FR_STAT_ACCEPTED], f->of[FR_STAT_DRAFTED]);
 }
 
-/* Gives the tokens of each target call. The first token does not count, because the prompt's own forward gives it. */
+/* Gives the tokens for each target call. The first token does not count, because the prompt's own forward gives it. */
 static double tokens_per_call(const fr_figures *f) {
     return ratio(f->of[FR_STAT_GENERATED_TOKENS] - 1, f->of[FR_STAT_TARGET_CALLS]);
 }
@@ -51,19 +51,19 @@ static double tokens_per_second(const fr_figures *f) {
     return ratio(f->of[FR_STAT_GENERATED_TOKENS] - 1, f->of[FR_STAT_DECODE_SECONDS]);
 }
 
-/* Gives the tokens of whole prompts, including those that were on the timeline already. */
+/* Gives the tokens of whole prompts, including tokens that were on the timeline already. */
 static double prompt_tokens(const fr_figures *f) {
     return f->of[FR_STAT_PROMPT_TOKENS] + f->of[FR_STAT_REUSED_TOKENS];
 }
 
-/* Gives the time of decoding that none of its phases accounts for. */
+/* Gives the time of decoding that belongs to none of its phases. */
 static double other_seconds(const fr_figures *f) {
     const double *of = f->of;
     return fmax(0, of[FR_STAT_DECODE_SECONDS] - of[FR_STAT_DRAFT_SECONDS] - of[FR_STAT_VERIFY_SECONDS] -
                        of[FR_STAT_ACCEPT_SECONDS]);
 }
 
-/* Counts the depths at which there were drafts. */
+/* Gives the largest depth at which there were drafts. */
 static size_t deepest(const fr_figures *f) {
     size_t depths = FR_STEP_MAX - 1;
     while (depths > 0 && f->depth[depths - 1][FR_DEPTH_DRAFTED] == 0) depths--;
@@ -164,7 +164,7 @@ static double megabytes(const fr_figures *f, fr_stat stat) {
     return f->of[stat] / 1e6;
 }
 
-/* Prints the prompt's line. If nothing of the prompt was new there is no rate, because only its last token was run
+/* Prints the prompt's line. If nothing of the prompt was new, no rate is printed, because only the last token was run
  * again. */
 static void print_prompt(const fr_figures *f, FILE *out) {
     const double *of = f->of;

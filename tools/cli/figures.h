@@ -12,7 +12,7 @@ typedef struct fr_figures {
     double depth[FR_STEP_MAX - 1][FR_DEPTH_COUNT];
 } fr_figures;
 
-/* Takes the session's current figures. Those of memory are levels; all others are counts and times, which only
+/* Takes the session's current figures. Figures of memory are levels; all others are counts and times, which only
  * grow. */
 fr_figures fr_figures_take(const fr_session *session);
 

@@ -4,7 +4,7 @@
 #include "forerun_lab_ranks.h"
 #include "tools/cli/output.h"
 
-/* Counts the layers up to the last one that has sent anything. */
+/* Counts the layers up to the last one for which ranks have sent messages. */
 static size_t layers_told(void) {
     size_t layers = FR_LAB_RANKS_ELSEWHERE;
     while (layers > 0 && fr_lab_ranks_sent(layers - 1).messages == 0) layers--;
@@ -39,7 +39,7 @@ static void print_span(FILE *out, double least, double most, int digits) {
     if (most > least) fprintf(out, " to %.*f", digits, most);
 }
 
-/* Prints the messages and bytes of a layer, from the layer that sent least to the one that sent most. */
+/* Prints the messages and bytes of a layer: from the smallest number of any layer to the largest. */
 static void print_layers(FILE *out) {
     fr_lab_traffic least = {UINT64_MAX, UINT64_MAX, 0}, most = {0};
     size_t layers = layers_told();

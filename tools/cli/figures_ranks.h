@@ -1,7 +1,7 @@
 /* Gives the traffic and the memory of the ranks of a job, for the statistics.
  *
- * In: this rank's peak, in bytes. All ranks must call these functions alike, because they exchange their figures. Out:
- * JSON, or two lines, on rank 0. */
+ * In: this rank's peak of memory, in bytes. All ranks must make the same calls, because they exchange their figures.
+ * Out: JSON, or two lines, on rank 0. */
 #ifndef FR_TOOLS_CLI_FIGURES_RANKS_H
 #define FR_TOOLS_CLI_FIGURES_RANKS_H
 

@@ -1,7 +1,8 @@
 /* Options of llama.cpp's programs that forerun does not have under their names.
  *
- * In: a name. Out: it is accepted with a note, because nothing here depends on it, or refused with the name of
- * forerun's own option for it. Options that forerun has under the same name stand in option_table.c. */
+ * In: a name. Out: either the option is accepted with a note, because it means nothing to forerun, or it is refused
+ * with the name of forerun's own option for it. Options that forerun has under the same name stand in
+ * option_table.c. */
 #ifndef FR_TOOLS_CLI_FOREIGN_OPTIONS_H
 #define FR_TOOLS_CLI_FOREIGN_OPTIONS_H
 
@@ -19,10 +20,10 @@ typedef struct fr_foreign_option {
     const char *names;
     fr_foreign_kind kind;
     unsigned taken;   /* verbs that accept it with a note; all others refuse it */
-    const char *says; /* what forerun has instead; NULL: nothing here depends on it */
+    const char *says; /* forerun's own option for it; NULL: it means nothing to forerun */
 } fr_foreign_option;
 
-/* Finds the row of a name, with or without "=VALUE": the one for this verb if there is one, else any. NULL: none. */
+/* Finds the row of a name, with or without "=VALUE". A row for this verb comes before others. NULL: there is none. */
 const fr_foreign_option *fr_foreign_find(const fr_verb *verb, const char *name);
 
 /* Print the table in Markdown, and as a part of the manual page. */

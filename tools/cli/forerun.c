@@ -18,10 +18,10 @@
 
 static int print_completion(const fr_arguments *args);
 
-/* Help is cut into its parts in place (read_help), so that its bytes are writable. */
+/* read_help cuts the help text into its parts in place, so its bytes are writable. */
 #define HELP(symbol, name) FR_EMBED(".data", char, fr_help_##symbol, "tools/cli/help/" name ".txt")
 
-/* The bytes of each verb's help, and of what the overview says of the command. */
+/* The bytes of each verb's help text, and of the overview. */
 HELP(generate, "generate");
 HELP(chat, "chat");
 HELP(logits, "logits");
@@ -171,7 +171,8 @@ static void print_version(void) {
     printf("forerun %s\n", fr_version());
 }
 
-/* Runs forerun help [VERB], or --help [VERB]. --man is for make install, --llama.cpp for docs/options.md. */
+/* Runs forerun help [VERB], or --help [VERB]. `make install` uses --man, and docs/options.md is made with
+ * --llama.cpp. */
 static int run_help(int count, char **words) {
     if (count > 1) return fr_wrong_usage("%s: what is this word for? (forerun help VERB)", words[1]);
     if (count && strcmp(words[0], "--man") == 0) {

@@ -11,13 +11,13 @@
 #include "forerun_lab_ranks.h"
 #include "tools/cli/output.h"
 
-enum { SIGNALS = 3, SAME_HANGUP = 200 }; /* milliseconds */
+enum { SIGNALS = 3, SAME_HANGUP = 200 }; /* SAME_HANGUP: milliseconds within which two SIGHUP count as one */
 static const int signals[SIGNALS] = {SIGINT, SIGTERM, SIGHUP};
 static struct sigaction before[SIGNALS];
 
-/* These are atomic and need no lock, because any thread may take a signal, and any may read them, also in a
+/* These are atomic and need no lock, because any thread may receive a signal and any may read them, also in a
  * handler. */
-static atomic_int came;         /* which signal that ends the command, 0 for none */
+static atomic_int came;         /* the signal that ends the command; 0: none came */
 static atomic_int answered;     /* SIGINT came, and ends an answer */
 static atomic_int reload;       /* set by SIGHUP: files are to be read again */
 static _Atomic int64_t hung_up; /* when SIGHUP came, in milliseconds of the monotonic clock */
@@ -32,9 +32,9 @@ static int64_t now(void) {
     return (int64_t)at.tv_sec * 1000 + at.tv_nsec / 1000000;
 }
 
-/* Takes a second SIGHUP. A terminal that is closed sends SIGHUP twice: the kernel sends it when the terminal hangs up,
- * and again when the shell, which leads the session, ends by the first one. This second signal is ignored. One that
- * comes later ends the command at once, as any second signal does. */
+/* Takes a second SIGHUP. A closed terminal sends SIGHUP twice: the kernel sends it when the terminal hangs up, and
+ * again when the shell, as the leader of the session, ends because of the first one. A second SIGHUP that comes soon
+ * after the first is therefore ignored. A later one ends the command at once, as any second signal does. */
 static void note_hangup_again(int signal_number) {
     if (now() - hung_up < SAME_HANGUP) return;
     step_aside();
@@ -65,12 +65,12 @@ static void watch(int flags) {
 }
 
 void fr_interrupt_watch(void) {
-    /* A write that waits for its reader is continued, because later output must follow it. */
+    /* A write that waits for its reader must continue, because later output follows it. */
     watch(SA_RESTART);
 }
 
 void fr_interrupt_watch_answers(void) {
-    /* There is no SA_RESTART, so that any of these signals ends the reading of a line that is no terminal's. */
+    /* Without SA_RESTART, any of these signals ends the reading of a line, if that is not read from a terminal. */
     struct sigaction action = {.sa_handler = note_answer};
     watch(0);
     sigaction(SIGINT, &action, NULL);

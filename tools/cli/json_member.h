@@ -1,4 +1,4 @@
-/* Finds a member of a JSON object as it was written, with numbers of any length and with its blanks. */
+/* Finds a member of a JSON object in its original text, so that numbers of any length and blanks are unchanged. */
 #ifndef FR_TOOLS_CLI_JSON_MEMBER_H
 #define FR_TOOLS_CLI_JSON_MEMBER_H
 

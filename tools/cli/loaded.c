@@ -20,13 +20,13 @@
 
 /* ---------------------------------------------------------------------------------------------------------- options */
 
-/* Gives the number of drafts of a preset: its blocks, without the one token that is the target's own. */
+/* Gives the number of drafts of a preset: the size of its blocks less one token, which is the target's own. */
 static int64_t preset_drafts(const char *preset) {
     return strcmp(preset, "throughput") == 0 ? 1 : strcmp(preset, "balanced") == 0 ? 2 : 3;
 }
 
-/* Sets every text of an option that may be given several times. Escapes are replaced in one that is a piece of
- * text. */
+/* Sets every text of an option that may be given several times. If the texts are pieces of text, their escapes are
+ * replaced. */
 static fr_status set_texts(fr_options *options, const fr_arguments *args, fr_arg arg) {
     bool breakers = arg == FR_ARG_DRY_SEQUENCE_BREAKER;
     const char *const *texts = breakers ? args->breakers : args->biases;
@@ -43,7 +43,7 @@ static fr_status set_texts(fr_options *options, const fr_arguments *args, fr_arg
     return status;
 }
 
-/* Sets one option of the library by the row of an option that was given. */
+/* Sets the library's option that the row of a given option names. */
 static fr_status set_option(fr_options *options, const fr_arguments *args, fr_arg arg) {
     const fr_option_row *row = &fr_option_table[arg];
     if (row->to != FR_SET_GIVEN) return fr_options_set(options, row->sets, row->to == FR_SET_ON);
@@ -82,7 +82,7 @@ static fr_status set_value(fr_options *options, fr_option option, double value) 
 int fr_loaded_sample(fr_loaded *loaded, const fr_arguments *args) {
     static const struct {
         fr_arg arg;
-        double otherwise; /* NAN: the library's default */
+        double otherwise; /* the default here; NAN: the library's default */
     } settings[] = {{FR_ARG_TEMP, 0.8},          {FR_ARG_TOP_K, 40},
                     {FR_ARG_TOP_P, 0.95},        {FR_ARG_MIN_P, 0.05},
                     {FR_ARG_TYPICAL, NAN},       {FR_ARG_REPEAT_PENALTY, NAN},
@@ -175,8 +175,8 @@ int fr_loaded_tokenizer_alone(fr_tokenizer **tokenizer, const fr_arguments *args
     return fr_exit_status(status);
 }
 
-/* Returns true if a session of this context leaves half of the memory that is free besides the weights to other
- * programs. With --memory that limit decides instead. */
+/* Returns true if a session with this context leaves half of the memory that is free besides the weights to other
+ * programs. With --memory, that limit decides instead. */
 static bool context_fits(const fr_loaded *loaded, const fr_arguments *args, int64_t context) {
     uint64_t bytes[FR_ESTIMATE_COUNT];
     const char *drafter = args->uses_drafter ? args->text[FR_ARG_DRAFTER] : NULL;
@@ -187,7 +187,8 @@ static bool context_fits(const fr_loaded *loaded, const fr_arguments *args, int6
     fr_options_free(options);
     if (status != FR_OK) return false;
     if (args->given[FR_ARG_MEMORY]) return bytes[FR_ESTIMATE_TOTAL] <= (uint64_t)args->number[FR_ARG_MEMORY];
-    uint64_t taken = bytes[FR_ESTIMATE_TOTAL] - bytes[FR_ESTIMATE_RESIDENT]; /* the weights are there already */
+    /* without the weights, which are in memory already */
+    uint64_t taken = bytes[FR_ESTIMATE_TOTAL] - bytes[FR_ESTIMATE_RESIDENT];
     uint64_t beside = bytes[FR_ESTIMATE_AVAILABLE] - fr_least(bytes[FR_ESTIMATE_AVAILABLE], bytes[FR_ESTIMATE_MAPPED]);
     return taken <= beside / 2;
 }
@@ -201,7 +202,7 @@ int64_t fr_loaded_context(const fr_loaded *loaded, const fr_arguments *args, siz
                     (long long)limit);
         }
     } else if (args->verb->bit & (FR_VERB_PERPLEXITY | FR_VERB_IMATRIX)) {
-        wanted = (int64_t)prompt; /* a chunk, which nothing follows */
+        wanted = (int64_t)prompt; /* the prompt is a chunk, and no ids follow it */
     } else if (args->verb->bit == FR_VERB_CHAT) {
         if (context_fits(loaded, args, limit)) wanted = limit;
     } else if (more >= 0) {
@@ -212,8 +213,8 @@ int64_t fr_loaded_context(const fr_loaded *loaded, const fr_arguments *args, siz
     return wanted < limit ? wanted : limit;
 }
 
-/* Counts the threads of this process. An emulator may have some of its own, so only differences between two counts
- * have a meaning. */
+/* Counts the threads of this process. An emulator may add threads of its own, so only the difference between two
+ * counts has a meaning. */
 static int count_threads(void) {
     int count = 0;
     DIR *tasks = opendir("/proc/self/task");
@@ -261,8 +262,8 @@ fr_status fr_loaded_tokens(fr_loaded *loaded, const fr_token_tree **tree) {
     return FR_OK;
 }
 
-/* Makes the grammar of a text, or of a chat's reply whose content has this grammar, after reasoning and calls if there
- * are any. */
+/* Makes the grammar of a text; or, for a chat's reply, the grammar of a reply with reasoning and calls whose content
+ * has this grammar. */
 static fr_status make_grammar(fr_loaded *loaded, const fr_arguments *args, const fr_token_tree *tree,
                               fr_grammar_kind kind, const char *text, size_t length) {
     if (!loaded->answers) return fr_grammar_open(tree, kind, text, length, &loaded->grammar);
@@ -302,8 +303,8 @@ static int open_grammar(fr_loaded *loaded, const fr_arguments *args) {
     return 0;
 }
 
-/* Checks the drafter of a run without drafts. The plain run of a comparison may name the drafter that it does not use,
- * but it must be one. */
+/* Checks a drafter that a run without drafts names. A comparison may run with and without drafts by the same command
+ * line, but the drafter must be valid in both. */
 static int check_unused(fr_loaded *loaded, const fr_arguments *args) {
     fr_drafter *drafter;
     fr_status status = fr_drafter_open(args->text[FR_ARG_DRAFTER], loaded->model, loaded->options, &drafter);
@@ -339,8 +340,8 @@ static bool lacks_context(fr_status status) {
     return status == FR_INPUT && fr_last_error_option() == FR_OPT_CONTEXT;
 }
 
-/* Takes the conversation that is attached to a saved session which is longer than the context. The session is restored
- * in larger and larger contexts until it fits. */
+/* Takes the conversation that is attached to a saved session whose text is longer than the context. The session is
+ * restored in larger and larger contexts until one is large enough. */
 static fr_status restore_attached(const fr_loaded *loaded, const char *path, int64_t context) {
     int64_t limit = fr_model_fact(loaded->model, FR_FACT_CONTEXT_LIMIT), larger = context;
     fr_status status = FR_INPUT;
@@ -359,8 +360,8 @@ static fr_status restore_attached(const fr_loaded *loaded, const char *path, int
     return status == FR_OK && size == 0 ? fr_session_restore(loaded->session, path) : status;
 }
 
-/* Restores the session of --prompt-cache. If a conversation is longer than the context and its oldest turns may be
- * dropped, only the conversation is restored: the turns that are left are run again. */
+/* Restores the session of --prompt-cache. If its conversation is longer than the context and --context-shift allows
+ * dropping turns, only the conversation is restored, and its remaining turns are run again. */
 static fr_status restore(const fr_loaded *loaded, const fr_arguments *args, int64_t context) {
     const char *path = args->text[FR_ARG_PROMPT_CACHE];
     fr_status status = fr_session_restore(loaded->session, path);
@@ -368,8 +369,8 @@ static fr_status restore(const fr_loaded *loaded, const fr_arguments *args, int6
     return shifts ? restore_attached(loaded, path, context) : status;
 }
 
-/* Returns true if a session was saved to the file. An empty file counts as none: mktemp makes empty files, and so does
- * a run that is killed before it saves. */
+/* Returns true if the file has a saved session. An empty file has none: mktemp makes empty files, and so does a run
+ * that is killed before it saves. */
 static bool is_saved(const char *path) {
     struct stat file;
     return stat(path, &file) == 0 && !(S_ISREG(file.st_mode) && file.st_size == 0);
@@ -389,7 +390,7 @@ int fr_loaded_start(fr_loaded *loaded, const fr_arguments *args, size_t prompt, 
         if (code) return code;
         int before = count_threads();
         status = fr_session_open(loaded->model, loaded->drafter, loaded->options, &loaded->session);
-        loaded->threads = 1 + count_threads() - before; /* the caller's own computes too */
+        loaded->threads = 1 + count_threads() - before; /* 1 for the calling thread, which computes too */
     }
     if (status == FR_OK && loaded->grammar) status = fr_session_set_grammar(loaded->session, loaded->grammar);
     if (status == FR_OK && loaded->picture_count) status = show(loaded);

@@ -20,21 +20,21 @@ static size_t append(char *line, size_t length, size_t size, const char *text) {
 static void end_with_line(const char *path) {
     static const char what[] = ": it got shorter while it was open, or can't be read any more";
     char line[PATH_MAX + sizeof what];
-    if (atomic_flag_test_and_set(&told)) /* by another thread, which ends this one too */
+    if (atomic_flag_test_and_set(&told)) /* another thread prints the line and ends the process */
         for (;;) pause();
     size_t length = append(line, 0, sizeof line - 1, "forerun: ");
     length = append(line, length, sizeof line - sizeof what, path);
     length = append(line, length, sizeof line - 1, what);
     line[length++] = '\n';
-    fr_writer_remove(); /* first, because the write may block if its reader does not read */
+    fr_writer_remove(); /* before the write, which may block if its reader does not read */
     ssize_t unused = write(STDERR_FILENO, line, length);
     (void)unused;
     _exit(1);
 }
 
-/* Handles the signal if it is about a mapped file. Otherwise the earlier handler is restored: a byte that can't be read
- * is read again when the handler returns, and ends the command as it would have without it; a signal that was sent is
- * sent again. */
+/* Handles the signal if it is about a mapped file. Otherwise it restores the earlier handler: a byte that can't be
+ * read is then read again and raises the signal again, with its usual effect; a signal that a process sent is sent
+ * again. */
 static void take(int signal_number, siginfo_t *info, void *context) {
     (void)context;
     bool sent = info->si_code <= 0;

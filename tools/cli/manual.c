@@ -25,7 +25,7 @@ static void put_all(const char *text, FILE *out) {
     put(text, strlen(text), out);
 }
 
-/* Prints words in bold that are typed as they stand. */
+/* Prints words that are typed as they stand, in bold. */
 static void put_bold(const char *text, size_t length, FILE *out) {
     fputs("\\fB", out);
     put(text, length, out);
@@ -72,10 +72,11 @@ static void put_options(const fr_verb *verbs, size_t count, bool bench, FILE *ou
     }
 }
 
-/* Columns that a page of 80 has for lines as they are. */
+/* COLUMNS: columns for unwrapped lines on a page of 80. */
 enum { COLUMNS = 72, CONTINUED = 4 };
 
-/* Prints a line with its end, in several if it is wider than the page. mark: the end of each of these but the last. */
+/* Prints a line with its end. If it is wider than the page, it becomes several lines, each of which but the last ends
+ * with `mark`. */
 static void put_line(const char *line, size_t length, const char *mark, FILE *out) {
     size_t most = COLUMNS - strlen(mark);
     for (size_t part; (part = fr_line_part(line, length, most)) < length; most = COLUMNS - strlen(mark) - CONTINUED) {

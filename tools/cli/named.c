@@ -1,4 +1,4 @@
-/* Replaces models' names by paths (named.h). */
+/* Replaces names of models by paths (named.h). */
 #include "tools/cli/named.h"
 
 #include <string.h>

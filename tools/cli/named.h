@@ -1,6 +1,6 @@
-/* Replaces names of models that other programs use, ORG/NAME:QUANT, by paths.
+/* Replaces names of models that other programs use, such as ORG/NAME:TYPE, by paths.
  *
- * In: the command line. Out: the same with paths, and the name of -m, kept for output that shows it. */
+ * In: the command line. Out: the command line with paths, and the name that -m had, for output that shows it. */
 #ifndef FR_TOOLS_CLI_NAMED_H
 #define FR_TOOLS_CLI_NAMED_H
 

@@ -4,7 +4,7 @@
 #include "tools/cli/option_table.h"
 #include "tools/cli/words.h"
 
-/* Copies a text of a row, with the library's words in the place of {}. */
+/* Copies a text of a row, with {} replaced by the library's words. */
 static void expand(const char *text, fr_lab_words of, char *into, size_t size) {
     char words[FR_HELP_SIZE] = "";
     const char *place = text ? strstr(text, "{}") : NULL;
@@ -23,10 +23,11 @@ fr_option_help fr_arguments_help(fr_arg arg) {
     return help;
 }
 
-enum { COLUMN = 27, COLUMNS = 80, CONTINUED = 4 }; /* where options' texts begin; as wide as lines may be */
+/* the column at which an option's text begins; the width of a line */
+enum { COLUMN = 27, COLUMNS = 80, CONTINUED = 4 };
 
-/* Prints a text in wrapped lines. The cursor is at the given column. After a line of the text that ends a sentence a
- * new line begins. */
+/* Prints a text in wrapped lines, from the given column on. A line of the text that ends a sentence also ends a
+ * printed line. */
 static void print_wrapped(const char *text, int column, FILE *out) {
     int width = column;
     for (size_t length; *text; text += length) {

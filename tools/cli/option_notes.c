@@ -8,7 +8,7 @@
 #include "tools/cli/option_table.h"
 #include "tools/cli/output.h"
 
-/* "-ngl, --jinja", as they were given. */
+/* The names of options as they were given: "-ngl, --jinja". */
 typedef struct names {
     char list[512];
     size_t length;
@@ -35,8 +35,8 @@ static void note_llama_cpps(const fr_arguments *args) {
     if (n.length) fr_note("%s: for llama.cpp; nothing here depends on it", n.list);
 }
 
-/* Notes environment variables that llama.cpp's programs read: a script that relies on them would otherwise run with
- * other settings and not say so. */
+/* Notes environment variables that llama.cpp's programs read, because a script that relies on them would otherwise run
+ * with other settings without a word. */
 static void note_environment(const fr_arguments *args) {
     static const char prefix[] = "LLAMA_ARG_";
     names n = {.length = 0};
@@ -46,7 +46,7 @@ static void note_environment(const fr_arguments *args) {
     if (n.length) fr_note("%s: environment of llama.cpp, which forerun does not read: give the options", n.list);
 }
 
-/* Returns true if the temperature is above 0. chat and serve have one by default. */
+/* Returns true if the temperature is above 0, as it is by default for chat and serve. */
 static bool is_hot(const fr_arguments *args) {
     bool usual = args->verb->bit & (FR_VERB_CHAT | FR_VERB_SERVE) && !args->given[FR_ARG_TEMP];
     return usual || args->real[FR_ARG_TEMP] > 0;
@@ -57,8 +57,8 @@ static bool is_drawn(const fr_arguments *args) {
     return is_hot(args) || args->real[FR_ARG_DYNATEMP_RANGE] > 0 || args->real[FR_ARG_XTC_PROBABILITY] > 0;
 }
 
-/* Notes sampling options that have no effect because nothing is drawn. With --temp 0 there is no note, since that is
- * no mistake. */
+/* Notes sampling options that have no effect because nothing is drawn at random. --temp 0 itself is not noted, because
+ * it is no mistake. */
 static void note_draws(const fr_arguments *args) {
     names n = {.length = 0};
     if (args->given[FR_ARG_TEMP] || is_drawn(args)) return;
@@ -74,11 +74,11 @@ static bool is_on(const fr_arguments *args, fr_arg arg) {
     return args->real[arg] != 0;
 }
 
-/* Notes settings of samplers that are off. Those of samplers that draw were noted already if nothing is drawn. */
+/* Notes settings of samplers that are off. If nothing is drawn, note_draws has noted those of samplers that draw. */
 static void note_off(const fr_arguments *args) {
     static const struct {
-        fr_arg of[5];  /* COUNT past the last */
-        fr_arg any[4]; /* one of these switches it on */
+        fr_arg of[5];  /* ends with COUNT */
+        fr_arg any[4]; /* each of these options switches the sampler on */
         const char *needs;
     } rows[] = {
         {{FR_ARG_DRY_BASE, FR_ARG_DRY_ALLOWED_LENGTH, FR_ARG_DRY_PENALTY_LAST_N, FR_ARG_DRY_SEQUENCE_BREAKER,
@@ -125,7 +125,8 @@ static void note_mirostat(const fr_arguments *args) {
 void fr_option_note_threads(const fr_arguments *args) {
     long processors = sysconf(_SC_NPROCESSORS_ONLN);
     if (args->given[FR_ARG_QUIET] || !args->given[FR_ARG_THREADS] || processors < 1) return;
-    fr_lab_range range = fr_option_row_range(&fr_option_table[FR_ARG_THREADS]); /* beyond it is an error itself */
+    /* a number outside of it is an error, not a note */
+    fr_lab_range range = fr_option_row_range(&fr_option_table[FR_ARG_THREADS]);
     if (args->number[FR_ARG_THREADS] > 2 * processors && args->number[FR_ARG_THREADS] <= range.high)
         fr_note("-t %lld: this machine has %ld processor%s, and more threads than that wait for each other",
                 (long long)args->number[FR_ARG_THREADS], processors, processors > 1 ? "s" : "");
@@ -136,7 +137,8 @@ void fr_option_notes(const fr_arguments *args) {
     fr_option_note_threads(args);
     note_llama_cpps(args);
     note_environment(args);
-    if (args->verb->bit & (FR_VERB_BATCH | FR_VERB_FEATURES)) return; /* its lines may have settings of their own */
+    /* each line of the batch may have settings of its own */
+    if (args->verb->bit & (FR_VERB_BATCH | FR_VERB_FEATURES)) return;
     note_draws(args);
     note_off(args);
     note_mirostat(args);

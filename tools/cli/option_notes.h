@@ -5,10 +5,10 @@
 
 #include "tools/cli/options.h"
 
-/* Prints nothing with --quiet. */
+/* Prints the notes; nothing with --quiet. */
 void fr_option_notes(const fr_arguments *args);
 
-/* Notes far more threads than the machine has processors. This note is also printed after an error about a wrong
+/* Notes a number of threads far above the machine's processors. This note is also printed after an error about a wrong
  * option. */
 void fr_option_note_threads(const fr_arguments *args);
 

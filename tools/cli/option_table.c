@@ -24,9 +24,10 @@ enum {
     IMATRIX = FR_VERB_IMATRIX,
     TRIM_HEAD = FR_VERB_TRIM_HEAD,
     ALL = 2 * TRIM_HEAD - 1,
-    READ = ALL - SYNTH - REPORT - COMPLETION - MODELS,   /* those that are given a model */
-    TALK = GENERATE | CHAT | BATCH | FEATURES | SERVE,   /* that generate text */
-    RUN = TALK | LOGITS | VERIFY | PERPLEXITY | IMATRIX, /* that run it, as they are told; bench has its own way */
+    READ = ALL - SYNTH - REPORT - COMPLETION - MODELS, /* verbs that are given a model */
+    TALK = GENERATE | CHAT | BATCH | FEATURES | SERVE, /* verbs that generate text */
+    /* verbs that run a model by the common options; bench has its own */
+    RUN = TALK | LOGITS | VERIFY | PERPLEXITY | IMATRIX,
 };
 
 /* The parts of bench that need an idle machine. */

@@ -27,36 +27,37 @@ typedef enum fr_kind {
     FR_KIND_IDS,     /* comma list of token ids */
 } fr_kind;
 
-/* The value to which a row sets the library's option that it names. */
+/* The way in which a row sets the library's option that it names. */
 typedef enum fr_set_to {
-    FR_SET_NOTHING, /* none is named, or not by the row alone */
-    FR_SET_GIVEN,   /* the value that is given */
-    FR_SET_ON,      /* 1 */
-    FR_SET_OFF,     /* 0 */
+    FR_SET_NOTHING, /* the row names no option, or other code sets it */
+    FR_SET_GIVEN,   /* the option is set to the given value */
+    FR_SET_ON,      /* the option is set to 1 */
+    FR_SET_OFF,     /* the option is set to 0 */
 } fr_set_to;
 
 typedef struct fr_option_row {
-    const char *names; /* all names; help shows the first ones, the plainest of all in front */
-    const char *value; /* what help calls the value, NULL for a flag */
+    const char *names; /* all names; help shows the first ones, the most common one first */
+    const char *value; /* name of the value in help; NULL for a flag */
     fr_kind kind;
-    unsigned verbs;       /* that take it */
-    unsigned parts;       /* of bench, which take it; 0: all */
-    bool again;           /* it may be given several times, and each counts */
-    bool draws;           /* it has an effect only if tokens are drawn */
-    bool switches;        /* a flag that may be followed by on, off or auto */
-    bool manual;          /* the manual page has it, help leaves it out */
-    fr_option sets;       /* of the library's options, */
-    fr_set_to to;         /* unless it is nothing */
-    int64_t low, high;    /* both 0 in a row that sets an option to what is given: that option's */
-    const char *words;    /* words that are built, */
-    fr_lab_words of;      /* the library's of this table, which stand in help for {}, */
-    fr_lab_words also;    /* and of this one, which don't */
-    bool any_case;        /* of those words and the unbuilt ones */
-    const char *special;  /* a word beside the numbers; it leaves the number -1 */
-    const char *unbuilt;  /* words that are known, for any kind, but not built yet */
-    int64_t unbuilt_from; /* numbers from here on are neither; 0: all are */
+    unsigned verbs; /* verbs that take the option */
+    unsigned parts; /* parts of bench that take it; 0: all */
+    bool again;     /* it may be given several times, and every one counts */
+    bool draws;     /* it has an effect only if tokens are drawn */
+    bool switches;  /* a flag that may be followed by on, off or auto */
+    bool manual;    /* the manual page has it, help leaves it out */
+    fr_option sets; /* the library's option that it sets */
+    fr_set_to to;   /* the value to which it sets that option */
+    /* both 0 in a row that sets the library's option to the given value: that option's limits hold */
+    int64_t low, high;
+    const char *words;    /* words that are built */
+    fr_lab_words of;      /* a table of the library's words, which replace {} in the help text */
+    fr_lab_words also;    /* a second table of the library's words, which the help text does not list */
+    bool any_case;        /* words may be written in capital or small letters */
+    const char *special;  /* a word that may stand for a number; the number is then -1 */
+    const char *unbuilt;  /* words, for any kind, that are known but not built yet */
+    int64_t unbuilt_from; /* numbers from here on are known but not built; 0: all are built */
     const char *help;
-    const char *more; /* for the manual page alone */
+    const char *more; /* further text for the manual page only */
 } fr_option_row;
 
 extern const fr_option_row fr_option_table[FR_ARG_COUNT];
@@ -64,16 +65,16 @@ extern const fr_option_row fr_option_table[FR_ARG_COUNT];
 /* Returns true if a verb takes an option. */
 bool fr_verb_takes(const fr_verb *verb, const fr_option_row *row);
 
-/* Adds the library's words of a table to a list, with blanks between. */
+/* Adds the words of one of the library's tables to a list, with blanks between them. */
 void fr_add_words(fr_lab_words of, char *list, size_t size);
 
-/* Gives all built words of a row, with blanks between. */
+/* Gives all built words of a row, with blanks between them. */
 void fr_option_row_words(const fr_option_row *row, char *words, size_t size);
 
 /* Gives the range of a row's numbers, whole or real. */
 fr_lab_range fr_option_row_range(const fr_option_row *row);
 
-/* Reads an option's value, or none. Gives 0, or the exit status after an error line. */
+/* Reads the value of an option. text: NULL if it has none. Gives 0, or the exit status after an error line. */
 int fr_option_take(fr_arguments *args, fr_arg arg, const char *name, const char *text);
 
 #endif

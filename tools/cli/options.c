@@ -24,7 +24,7 @@ bool fr_verb_takes(const fr_verb *verb, const fr_option_row *row) {
 
 /* ----------------------------------------------------------------------------------------------------------- lookup */
 
-/* Finds the row with this name: one that the verb takes, else any other; FR_ARG_COUNT if there is none. */
+/* Finds the row with this name: one that the verb takes comes first; FR_ARG_COUNT if there is none. */
 static fr_arg find_row(const fr_verb *verb, const char *name, size_t length) {
     int found = FR_ARG_COUNT;
     for (int arg = 0; arg < FR_ARG_COUNT; arg++) {
@@ -54,8 +54,8 @@ static int unknown_option(const fr_verb *verb, const char *name) {
     return fr_wrong_usage("unknown option %s (forerun %s --help lists them)", name, verb->name);
 }
 
-/* Gives the option that a word without an option in front stands for. For verbs that write a model it is the output
- * file, for report the trace, for bench its part, for completion the shell, for all others the model. */
+/* Gives the option whose value a word without an option is. For verbs that write a model it is the output file, for
+ * report the trace, for bench the part, for completion the shell, for all others the model. */
 static fr_arg bare_word_of(const fr_arguments *args) {
     unsigned verb = args->verb->bit;
     if (verb == FR_VERB_BENCH) return FR_ARG_BENCH_PART;
@@ -72,7 +72,8 @@ static bool is_switch(const char *list) {
     return true;
 }
 
-/* Takes a flag. llama.cpp has some as switches: "off" clears such a flag, and "auto" lets the terminal decide. */
+/* Takes a flag. Some flags are switches in llama.cpp: then "off" clears the flag, and "auto" lets the terminal
+ * decide. */
 static int take_flag(fr_arguments *args, fr_arg arg, const char *name, const char *equals, int count, char **words,
                      int *at) {
     const char *value = equals ? equals + 1 : *at < count ? words[*at] : "";
@@ -83,7 +84,7 @@ static int take_flag(fr_arguments *args, fr_arg arg, const char *name, const cha
     return 0;
 }
 
-/* Accepts or refuses an option of llama.cpp's that forerun has under another name, or not at all. */
+/* Accepts or refuses an option of llama.cpp's that forerun does not have under that name. */
 static int take_foreign(fr_arguments *args, const fr_foreign_option *row, const char *name, const char *word, int count,
                         char **words, int *at) {
     const char *equals = strncmp(word, "--", 2) == 0 ? strchr(word, '=') : NULL;
@@ -121,10 +122,10 @@ static int refuse_option(const fr_verb *verb, const fr_option_row *row, const ch
     return fr_wrong_usage("%s takes no %s; %s do%s", verb->name, name, takers, count > 1 ? "" : "es");
 }
 
-/* Takes a word without an option in front. */
+/* Takes a word that no option stands before. */
 static int take_bare(fr_arguments *args, const char *word) {
     fr_arg arg = bare_word_of(args);
-    bool places = args->verb->bit == FR_VERB_QUANTIZE; /* see place_bare */
+    bool places = args->verb->bit == FR_VERB_QUANTIZE; /* place_bare decides later what it is */
     if (places && args->bare_count < FR_BARE_MAX) {
         args->bare[args->bare_count++] = word;
         return 0;
@@ -136,8 +137,8 @@ static int take_bare(fr_arguments *args, const char *word) {
     return fr_option_take(args, arg, fr_option_table[arg].names, word);
 }
 
-/* Assigns the words of quantize in llama-quantize's order, MODEL FILE TYPE THREADS. Options may have given MODEL and
- * TYPE already. */
+/* Assigns quantize's words without an option, in llama-quantize's order: MODEL FILE TYPE THREADS. Options may have
+ * given MODEL and TYPE already. */
 static int place_bare(fr_arguments *args) {
     static const fr_arg order[FR_BARE_MAX] = {FR_ARG_MODEL, FR_ARG_OUT_FILE, FR_ARG_TYPE, FR_ARG_THREADS};
     size_t next = 0;
@@ -146,7 +147,8 @@ static int place_bare(fr_arguments *args) {
         return fr_wrong_usage("quantize needs the file to write: quantize %s FILE %s", args->bare[0], args->bare[1]);
     for (size_t i = 0; i < args->bare_count; i++, next++) {
         while (next < FR_BARE_MAX && args->given[order[next]]) next++;
-        bool threads = next < FR_BARE_MAX && order[next] == FR_ARG_THREADS; /* only after the other three */
+        /* THREADS may be given only after the other three */
+        bool threads = next < FR_BARE_MAX && order[next] == FR_ARG_THREADS;
         if (next == FR_BARE_MAX || (threads && args->bare_count < FR_BARE_MAX))
             return fr_wrong_usage("%s: what is this word for? (forerun quantize --help)", args->bare[i]);
         args->given[order[next]] = true;
@@ -215,7 +217,7 @@ static int check_prompt(fr_arguments *args) {
     return fr_arguments_lack_prompt(args);
 }
 
-/* Refuses options that the chosen part of the bench does not take. */
+/* Refuses options that the chosen part of bench does not take. */
 static int check_part(const fr_arguments *args) {
     static const char *const words[] = {"machine", "kernels", "model", "neighbours", "grammar", "ranks"};
     size_t part = 0;
@@ -232,7 +234,7 @@ static int check_part(const fr_arguments *args) {
     return 0;
 }
 
-/* Checks that the template's variables are an object and contradict no other option. */
+/* Checks that the template's variables are an object and don't contradict another option. */
 static int check_kwargs(const fr_arguments *args) {
     json_error_t error;
     const char *text = args->text[FR_ARG_CHAT_KWARGS];
@@ -250,7 +252,7 @@ static int check_kwargs(const fr_arguments *args) {
     return 0;
 }
 
-/* Refuses a chat's options for a generate that is given no chat. */
+/* Refuses options of a chat if generate is not used for a chat. */
 static int check_chat(const fr_arguments *args) {
     static const struct {
         fr_arg arg;
@@ -304,7 +306,8 @@ static int check_drafting(fr_arguments *args) {
     bool drafts = args->verb->bit & drafting || args->given[FR_ARG_DRAFT_STEPS];
     bool weights = fr_lab_takes_drafter(words);
     args->uses_drafter = drafts && !zero && weights;
-    /* The plain run of a comparison is often the other's line with this added. */
+    /* No note here, because the plain run of a comparison is often the other run's command line with this option
+     * added. */
     if (asks && (none || zero) && !args->given[FR_ARG_QUIET])
         fr_note("%s is for drafts, and %s makes none", asks, none ? "--spec-type none" : "--draft-max 0");
     if (!weights && !none && args->given[FR_ARG_DRAFT_P_MIN] && args->real[FR_ARG_DRAFT_P_MIN] > 0)
@@ -317,14 +320,14 @@ uint32_t fr_draw_seed(void) {
     return getrandom(&drawn, sizeof(drawn), 0) == sizeof(drawn) ? drawn : (uint32_t)time(NULL);
 }
 
-/* Draws the seed here if it is -1, once, so that all its users get the same. */
+/* If the seed is -1, draws it here, once, so that all its users get the same one. */
 static void draw_seed(fr_arguments *args) {
     args->seed_drawn = args->given[FR_ARG_SEED] && args->number[FR_ARG_SEED] < 0;
     if (args->seed_drawn) args->number[FR_ARG_SEED] = fr_draw_seed();
 }
 
-/* Replaces escapes if --escape was given. --system and --stop are changed here in place; the prompt is changed when
- * its copy is made. A NUL is refused, because it would end the text. */
+/* Replaces escapes if --escape was given. The texts of --system and --stop are changed in place; the prompt is changed
+ * when its copy is made. A NUL is refused, because it would end the text. */
 static int read_escapes(fr_arguments *args) {
     if (args->given[FR_ARG_ESCAPE] && args->given[FR_ARG_NO_ESCAPE])
         return fr_wrong_usage("--escape and --no-escape: which of them?");
@@ -337,7 +340,7 @@ static int read_escapes(fr_arguments *args) {
     memcpy(texts, args->stops, count * sizeof *texts);
     if (system) texts[count++] = args->text[FR_ARG_SYSTEM];
     for (size_t i = 0; i < count; i++) {
-        char *text = (char *)(uintptr_t)texts[i]; /* argv's own, which the program may change */
+        char *text = (char *)(uintptr_t)texts[i]; /* argv's own memory, which the program may change */
         size_t length = fr_escapes_read(text, strlen(text));
         text[length] = '\0';
         if (strlen(text) != length) return fr_wrong_usage("--escape: \\x00 can't be in --system or --stop");
@@ -427,8 +430,8 @@ static int check_rules(fr_arguments *args) {
     return code;
 }
 
-/* Notes too many threads after the error line of a wrong option, so that both can be corrected at once. -t may stand
- * after the wrong option, so all words are searched for it. */
+/* Notes too many threads after the error line of a wrong option, so that both mistakes can be corrected at once. All
+ * words are searched for -t, because it may come after the wrong option. */
 static void note_threads_behind(fr_arguments *args, int count, char **words) {
     for (int i = 0; i + 1 < count && !args->given[FR_ARG_THREADS]; i++) {
         if (!fr_has_word(fr_option_table[FR_ARG_THREADS].names, words[i], strlen(words[i]))) continue;
@@ -440,7 +443,7 @@ static void note_threads_behind(fr_arguments *args, int count, char **words) {
 
 int fr_arguments_parse(fr_arguments *args, const fr_verb *verb, int count, char **words) {
     *args = (fr_arguments){.verb = verb};
-    bool options = true; /* until -- */
+    bool options = true; /* words may be options, until -- comes */
     for (int at = 0; at < count;) {
         bool ends = options && strcmp(words[at], "--") == 0;
         options = options && !ends;

@@ -40,12 +40,12 @@ typedef struct fr_arguments fr_arguments;
 typedef struct fr_verb {
     const char *name;
     unsigned bit; /* one of FR_VERB_* */
-    char *help;   /* the bytes of tools/cli/help/NAME.txt; its parts are below once it was read */
-    int (*run)(const fr_arguments *args); /* gives the exit status */
+    char *help;   /* the bytes of tools/cli/help/NAME.txt; the members below point to its parts once it was read */
+    int (*run)(const fr_arguments *args); /* runs the verb and gives the exit status */
     const char *usage, *does, *notes, *examples;
 } fr_verb;
 
-/* Lists all verbs, so that an error can name those which have an option. */
+/* Stores all verbs, so that an error line can name the verbs that have an option. */
 void fr_arguments_know(const fr_verb *verbs, size_t count);
 
 /* All options, in the order of the help text. */
@@ -236,7 +236,7 @@ typedef enum fr_arg {
 struct fr_arguments {
     const fr_verb *verb;
     bool given[FR_ARG_COUNT];
-    const char *name[FR_ARG_COUNT]; /* the name by which it was given, perhaps with =value */
+    const char *name[FR_ARG_COUNT]; /* the name by which each option was given, perhaps with =value */
     const char *text[FR_ARG_COUNT];
     int64_t number[FR_ARG_COUNT];
     double real[FR_ARG_COUNT];
@@ -252,35 +252,36 @@ struct fr_arguments {
     size_t breaker_count;
     const char *images[FR_IMAGES_MAX]; /* every --image */
     size_t image_count;
-    const char *harmless[FR_HARMLESS_MAX]; /* names of llama.cpp's options that mean nothing here */
+    /* names of llama.cpp's options that were given and mean nothing to forerun */
+    const char *harmless[FR_HARMLESS_MAX];
     size_t harmless_count;
     int32_t *ids; /* --ids */
     size_t id_count;
-    bool uses_drafter;             /* unless --spec-type says otherwise */
+    bool uses_drafter;             /* drafts are made with a drafter, unless --spec-type says otherwise */
     char *system;                  /* text of --system-prompt-file */
-    const char *bare[FR_BARE_MAX]; /* quantize's words without an option in front */
+    const char *bare[FR_BARE_MAX]; /* quantize's words without an option */
     size_t bare_count;
-    bool bare_model;           /* it is named without -m */
+    bool bare_model;           /* the model was named without -m */
     bool piped;                /* no prompt was given, so it is read from standard input */
-    char *found[FR_NAMED_MAX]; /* paths of what was named as other programs do (named.h) */
-    const char *model_name;    /* what -m named, if it was a name; NULL: it was a path */
-    bool seed_drawn;           /* the number of --seed is not the command line's -1: it was drawn */
+    char *found[FR_NAMED_MAX]; /* paths of models that were named as other programs name them (named.h) */
+    const char *model_name;    /* the name of a model that -m was given; NULL: -m was given a path */
+    bool seed_drawn;           /* the seed was drawn, because --seed is -1 or not given */
 };
 
-/* Gives the numbers of a list such as "1..8,16" in its order, with -1 for a word among them, and their count, at most
- * `most`. 0: the option was not given. */
+/* Gives the numbers of a list such as "1..8,16" in its order, with -1 for a word among them, and returns their count,
+ * at most `most`. 0: the option was not given. */
 size_t fr_arguments_numbers(const fr_arguments *args, fr_arg arg, int64_t *numbers, size_t most);
 
 /* Parses the words. Gives 0, or the exit status after one line on standard error. --help and --version end the parsing
- * where they stand. */
+ * at once. */
 int fr_arguments_parse(fr_arguments *args, const fr_verb *verb, int count, char **words);
 void fr_arguments_free(fr_arguments *args);
 
 /* Prints that the verb was given no prompt. Gives the exit status. */
 int fr_arguments_lack_prompt(const fr_arguments *args);
 
-/* Gives an option that asks for more than decoding without drafts; NULL if none was given. Values that ask for
- * nothing, such as --draft-max 0 or --accept gumbel, do not count, nor does a preset that --draft-max overrides. */
+/* Gives an option that requires drafts; NULL if none was given. Values that mean no drafts, such as --draft-max 0 or
+ * --accept gumbel, do not count, nor does a preset that --draft-max overrides. */
 const char *fr_arguments_drafting(const fr_arguments *args);
 
 /* Draws a random seed, for a seed of -1. */
@@ -288,7 +289,7 @@ uint32_t fr_draw_seed(void);
 
 #define FR_HELP_SIZE 2048 /* bytes of a text with the words that it lists */
 
-/* An option as help shows it. more: text for the manual page alone, "" if there is none. */
+/* An option as help shows it. more: further text for the manual page, "" if there is none. */
 typedef struct fr_option_help {
     const char *names, *value;
     char help[FR_HELP_SIZE], more[FR_HELP_SIZE];

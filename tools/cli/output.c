@@ -19,8 +19,8 @@
 
 /* ------------------------------------------------------------------------------------------------------ diagnostics */
 
-/* Writes one line whatever the text holds. File names and words of the command line may have control characters in
- * them, which are escaped. */
+/* Writes one line, whatever the text contains. Names of files and words of the command line may contain control
+ * characters, which are escaped. */
 static void write_line(const char *format, va_list values) {
     char line[1024];
     vsnprintf(line, sizeof(line), format, values);
@@ -30,7 +30,7 @@ static void write_line(const char *format, va_list values) {
     fprintf(stderr, "forerun: %s\n", line);
 }
 
-static atomic_bool failed; /* a line has said how */
+static atomic_bool failed; /* an error line was written */
 
 bool fr_has_failed(void) {
     return failed;
@@ -94,8 +94,8 @@ void *fr_resize(void *memory, size_t count, size_t size) {
     exit(1);
 }
 
-/* Opens each standard stream that is closed on something that fails. Otherwise the next file that is opened would get
- * its number, and output would go into that file. */
+/* Opens each standard stream that is closed, on a file that can't be used. Otherwise the next file that is opened
+ * would get the stream's number, and output would go into that file. */
 static void hold_streams(void) {
     for (int stream = STDIN_FILENO; stream <= STDERR_FILENO; stream++) {
         int fails = stream == STDIN_FILENO ? O_WRONLY : O_RDONLY;
@@ -137,7 +137,7 @@ bool fr_output_gone(void) {
     return gone;
 }
 
-/* Replaces a terminal that has gone away, to which a write fails with EIO, by a sink that takes everything. */
+/* Replaces a terminal that has gone away, to which writes fail with EIO, by one that accepts everything. */
 static bool drop_output(void) {
     if (!outlives || errno != EIO) return false;
     int nowhere = open("/dev/null", O_WRONLY);
@@ -207,7 +207,7 @@ bool fr_stream_feed(fr_stream *text, const char *bytes, size_t length, bool acce
 
 void fr_stream_flush(fr_stream *text) {
     if (!text->out) return;
-    set_green(text, false); /* others write to the terminal too */
+    set_green(text, false); /* other programs write to the terminal too */
     fr_flush_output();
 }
 
@@ -327,8 +327,8 @@ typedef struct outlet {
     char name[];
 } outlet;
 
-/* Writes a stream's bytes. The first write that fails ends the command; bytes that are flushed on the way out are
- * dropped. */
+/* Writes a stream's bytes. The first write that fails ends the command; bytes that are flushed while the command ends
+ * are dropped. */
 static ssize_t take_bytes(void *cookie, const char *bytes, size_t size) {
     outlet *out = cookie;
     for (size_t done = 0; done < size && !out->failed;) {
@@ -356,7 +356,7 @@ static FILE *open_outlet(int fd, const char *name) {
     return fopencookie(out, "w", (cookie_io_functions_t){.write = take_bytes, .close = close_outlet});
 }
 
-static char temporary_path[PATH_MAX]; /* "" when there is none */
+static char temporary_path[PATH_MAX]; /* "": there is none */
 
 void fr_writer_remove(void) {
     if (*temporary_path) unlink(temporary_path);
@@ -375,7 +375,7 @@ bool fr_signal_ends(int signal_number) {
 static void end_by_signal(int signal_number) {
     if (!fr_signal_ends(signal_number)) return;
     fr_writer_remove();
-    raise(signal_number); /* its default action again, by SA_RESETHAND */
+    raise(signal_number); /* SA_RESETHAND has restored the default action */
 }
 
 /* Watches the signals that end the command. Those that were ignored when it started (nohup) stay ignored. */
@@ -389,8 +389,8 @@ static void watch_for_end(void) {
     atexit(fr_writer_remove);
 }
 
-/* Makes the temporary file with signals blocked, so that the handler sees either no name or the name of our own
- * file. */
+/* Makes the temporary file with signals blocked, so that the handler sees either no name or the name of this command's
+ * own file. */
 static int make_temporary(const char *path, mode_t mode) {
     sigset_t all, before;
     sigfillset(&all);
@@ -408,7 +408,8 @@ static mode_t new_mode(void) {
     return 0666 & ~mask;
 }
 
-/* Opens the temporary file. A link stays a link: the file to which it leads is replaced, or made if it is missing. */
+/* Opens the temporary file. If the path is a link, the link stays, and the file to which it leads is replaced or
+ * made. */
 static int open_temporary(fr_writer *writer, const struct stat *existing) {
     char *place = fr_lab_file_place(writer->path);
     if (!place) return -1;
@@ -419,8 +420,8 @@ static int open_temporary(fr_writer *writer, const struct stat *existing) {
     return make_temporary(writer->path, existing ? existing->st_mode & 0777 : new_mode());
 }
 
-/* Returns true if the path must be written in place: /dev/stdout and /dev/fd/N are no names of files, even if they
- * lead to one. */
+/* Returns true if the path must be written in place, because /dev/stdout and /dev/fd/N are open descriptors, even if
+ * they lead to a file. */
 static bool in_place(const char *path, const struct stat *info) {
     return fr_lab_file_is_descriptor(path) || (info && !S_ISREG(info->st_mode));
 }

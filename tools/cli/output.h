@@ -13,12 +13,12 @@
 
 /* ------------------------------------------------------------------------------------------------------ diagnostics */
 
-/* Each writes one line "forerun: ..." to standard error. The first returns exit status 2, the second 1; the third is a
- * note without a status. */
+/* Write one line "forerun: ..." to standard error. The first returns exit status 2, the second 1; the third writes a
+ * note and has no status. */
 int fr_wrong_usage(const char *format, ...) __attribute__((format(printf, 1, 2)));
 int fr_bad_input(const char *format, ...) __attribute__((format(printf, 1, 2)));
 void fr_note(const char *format, ...) __attribute__((format(printf, 1, 2)));
-void fr_note_line(const char *line); /* as a callback for the library */
+void fr_note_line(const char *line); /* fr_note as a callback for the library */
 
 /* Gives advice about the command line for the library's last failure, such as ": raise -c"; "" if there is none. */
 const char *fr_failure_hint(void);
@@ -29,18 +29,18 @@ int fr_exit_status(fr_status status);
 /* Resizes memory to `count` elements, as realloc does. If there is no memory the command ends with exit status 1. */
 void *fr_resize(void *memory, size_t count, size_t size);
 
-/* Makes a closed pipe, and a file larger than is allowed, a failed write instead of a signal; so is a write to a
- * standard stream that was closed when the command started. Call it first. */
+/* Makes writes to a closed pipe, to a file larger than allowed, and to a standard stream that was closed at the start
+ * fail with an error instead of a signal. Call it first. */
 void fr_output_begin(void);
 
-/* Flushes standard output. If not everything could be written (a full disk), prints why and exits with status 1. If the
- * reader has gone (| head), ends silently by SIGPIPE, as other programs do. Call it after all output, before a long
- * computation. */
+/* Flushes standard output. If a write fails (a full disk), prints the reason and exits with status 1. If the reader
+ * has gone (| head), the command ends by SIGPIPE without a line, as other programs do. Call it after all output,
+ * before a long computation. */
 void fr_flush_output(void);
 
-/* The first function makes a command survive a terminal that goes away (a lost connection), so that it can still save
- * its work: output to the terminal is dropped from then on. Call it before anything takes long, because a terminal
- * that has gone can't be told from a pipe. The second returns true if one has gone. */
+/* The first makes a command survive the loss of its terminal (a lost connection), so that it can still save its work:
+ * output to the terminal is dropped from then on. Call it before any long work, because a terminal that has gone can't
+ * be distinguished from a pipe. The second returns true if the terminal has gone. */
 void fr_output_outlive_terminal(void);
 bool fr_output_gone(void);
 
@@ -49,21 +49,21 @@ bool fr_output_gone(void);
 /* Receives the next bytes of a text. */
 typedef void fr_stream_fn(void *context, const char *bytes, size_t length);
 
-/* A text while it is generated: it is streamed, searched for stop strings, and kept. Bytes that may begin a stop
- * string are held back until that is decided. */
+/* A text while it is generated: it is streamed, searched for stop strings, and stored. Bytes that may begin a stop
+ * string are held back until later bytes decide. */
 typedef struct fr_stream {
     FILE *out;          /* NULL: nothing is streamed */
     bool color;         /* accepted drafts in green */
-    fr_stream_fn *told; /* called before bytes are written to out, or would be; NULL: none */
+    fr_stream_fn *told; /* called before bytes are written to `out`, also if `out` is NULL; NULL: none */
     void *context;
     const char *const *stops;
     size_t stop_count;
     const char *stopped; /* the stop string that has ended the text; NULL: none */
     bool keeps_stop;     /* the stop string stays in the text */
-    char *bytes;         /* the text so far, without the stop string that ended it unless that is kept */
+    char *bytes;         /* the text so far, without the stop string that ended it, unless keeps_stop is set */
     bool *accepted;
     size_t length, written, capacity;
-    bool green;         /* the colour that out is in */
+    bool green;         /* `out` is set to green */
     fr_word_wrap *wrap; /* wraps lines if `out` is a terminal; NULL: no wrapping */
 } fr_stream;
 
@@ -88,16 +88,18 @@ void fr_ids_print(const int32_t *ids, size_t count, FILE *out);
 void fr_quoted_print(const char *bytes, size_t length, FILE *out);
 
 /* Makes a JSON string of any bytes. Bytes that are not UTF-8 become U+FFFD, one for each maximal part of a character
- * (the Unicode Standard, 3.9). */
+ * (Unicode Standard, 3.9). */
 json_t *fr_json_bytes(const char *bytes, size_t length);
 
-/* Makes an array of numbers of the bytes, because a token that is part of a character can't be told by its text. */
+/* Makes an array of numbers of the bytes, because the text of a token that is part of a character does not identify
+ * it. */
 json_t *fr_json_byte_numbers(const char *bytes, size_t length);
 
 /* Counts the characters of a JSON string. */
 size_t fr_json_characters(const json_t *text);
 
-/* Gives a value as text on one line, to be freed. If there is no memory the command ends with exit status 1. */
+/* Gives a value as text on one line, which the caller frees. If there is no memory the command ends with exit status
+ * 1. */
 char *fr_json_line(const json_t *value);
 
 /* Adds a new value to an object, which takes it over. */
@@ -105,20 +107,20 @@ void fr_json_put(json_t *object, const char *key, json_t *value);
 
 /* ------------------------------------------------------------------------------------------------------------ files */
 
-/* Checks that a regular file can get that name later: its folder exists and allows new files. For output that is
- * written after a long time. Makes and changes nothing; gives the exit status. */
+/* Checks that a regular file can be written under that name later: its folder exists and allows new files. It is for
+ * output that comes after a long time. It changes nothing and gives the exit status. */
 int fr_output_check(const char *path);
 
 /* A file that gets its name only when it is complete. It is written under a temporary name in the same folder, synced
  * and renamed, and then the folder is synced. "-" is standard output. An existing path that is no regular file (a
- * pipe, a device) is written in place, and so is an open descriptor (/dev/stdout). If the command ends otherwise, also
- * by SIGINT, SIGTERM or SIGHUP, the temporary file is removed; after SIGKILL the next run that writes there removes
- * it. One writer at a time. The first write that fails ends the command with exit status 1, after a line that names
- * the file and the reason. */
+ * pipe, a device) is written in place, and so is an open descriptor (/dev/stdout). If the command ends in another way,
+ * also by SIGINT, SIGTERM or SIGHUP, the temporary file is removed; after SIGKILL the next run that writes there
+ * removes it. There may be one writer at a time. The first write that fails ends the command with exit status 1, after
+ * a line that names the file and the reason. */
 typedef struct fr_writer {
     FILE *file;
     int fd;
-    char *path; /* what the complete file will be called */
+    char *path; /* the name of the complete file */
     bool temporary;
 } fr_writer;
 
@@ -133,11 +135,11 @@ void fr_writer_abandon(fr_writer *writer);
 /* Removes the temporary file, if there is one. For a signal handler that ends the command. */
 void fr_writer_remove(void);
 
-/* Returns true if one of the lines that give an exit status has been written. */
+/* Returns true if an error line has been written. */
 bool fr_has_failed(void);
 
-/* The first function sets a callback that decides if a signal ends the command. Signal handlers call the second; it
- * returns true if no callback is set. */
+/* The first sets a callback that decides if a signal ends the command. Signal handlers call the second, which returns
+ * true if no callback is set. */
 void fr_signal_ask(bool (*ends)(int signal_number));
 bool fr_signal_ends(int signal_number);
 

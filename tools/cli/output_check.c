@@ -1,5 +1,5 @@
-/* Compares every file that a verb writes with every file that its options make it read, and with the others that it
- * writes (output_check.h). */
+/* Compares every file that a verb writes with every file that its options make it read, and with the other files that
+ * it writes (output_check.h). */
 #include "tools/cli/output_check.h"
 
 #include <dirent.h>
@@ -17,7 +17,7 @@ typedef struct fr_target {
     fr_arg arg;
     const char *path;
     bool exists;
-    struct stat info; /* where it does */
+    struct stat info; /* status of the file, if it exists */
 } fr_target;
 
 /* Gives the length of the name that help shows first. */
@@ -45,8 +45,8 @@ static bool ends_in(const char *name, const char *end) {
     return length >= tail && strcmp(name + length - tail, end) == 0;
 }
 
-/* Returns true if a published folder's reader opens a file of this name. In a folder without other weights a GGUF file
- * is the model. */
+/* Returns true if the reader of a published folder opens files of this name. A GGUF file is the model of a folder
+ * without other weights. */
 static bool is_published(const char *name, bool weighs) {
     static const char *const names[] = {"config.json",
                                         "generation_config.json",
@@ -75,7 +75,7 @@ static bool is_other_shard(const char *name, const char *of) {
            strcmp(name + stem + DIGITS, of + stem + DIGITS) == 0;
 }
 
-/* Checks a folder's files: those of a published model, or if a shard is named those of its series. */
+/* Checks the files of a folder: those of a published model or, if a shard is named, those of its series. */
 static int check_folder(const fr_target *target, fr_arg reader, const char *folder, const char *shard) {
     DIR *entries = opendir(folder);
     int code = 0;
@@ -92,7 +92,7 @@ static int check_folder(const fr_target *target, fr_arg reader, const char *fold
     return code;
 }
 
-/* Checks a file that is read. A file that can't be examined is left to its reader, which reports the error. */
+/* Checks a file that is read. A file whose status can't be read is left to its reader, which reports the error. */
 static int check_input(const fr_target *target, fr_arg reader, const char *path) {
     struct stat info;
     char copy[PATH_MAX];
@@ -111,7 +111,7 @@ static int check_target(const fr_target *target, const fr_arguments *args) {
                                     FR_ARG_PROMPT_CACHE, FR_ARG_CHAT_TEMPLATE, FR_ARG_TOOLS};
     int code = 0;
     for (size_t i = 0; i < sizeof(inputs) / sizeof(*inputs) && !code; i++) {
-        bool itself = inputs[i] == target->arg; /* a prompt cache is input and output */
+        bool itself = inputs[i] == target->arg; /* a prompt cache is both read and written */
         if (args->given[inputs[i]] && !itself) code = check_input(target, inputs[i], args->text[inputs[i]]);
     }
     for (size_t i = 0; i < args->image_count && !code; i++) code = check_input(target, FR_ARG_IMAGE, args->images[i]);
@@ -126,8 +126,8 @@ static bool find_folder(const char *path, struct stat *folder) {
     return stat(dirname(copy), folder) == 0;
 }
 
-/* Returns true if two names are the same file, or will be. A file that does not exist yet is identified by its folder
- * and its last name. */
+/* Returns true if two names stand for the same file, or will. A file that does not exist yet is identified by its
+ * folder and its last name. */
 static bool is_same(const fr_target *a, const fr_target *b) {
     struct stat left, right;
     if (a->exists || b->exists) return a->exists && b->exists && is_target(a, &b->info);

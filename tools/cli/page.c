@@ -4,7 +4,7 @@
 #include <math.h>
 #include <string.h>
 
-/* The most pieces of text on a page. Browsers get slow with more. */
+/* The most pieces of text on a page, because browsers get slow with more. */
 enum { PIECES_MAX = 20000 };
 
 void fr_page_text(const char *bytes, size_t length, FILE *out) {
@@ -46,7 +46,7 @@ static const char *base_name(const char *path) {
     return slash && slash[1] ? slash + 1 : path;
 }
 
-/* Writes ", NAME VALUE" for a member, if it is there. */
+/* Writes ", NAME VALUE" for a member of the first line, if it is there. */
 static void put_fact(const json_t *begin, const char *key, const char *before, const char *after, FILE *out) {
     const json_t *value = json_object_get(begin, key);
     if (json_is_string(value)) {
@@ -109,7 +109,7 @@ static void put_tiles(const fr_sums *sums, FILE *out) {
 static const char *const classes[FR_ORIGIN_COUNT] = {"p", "d", "t", "c"};
 
 static void put_tip(const fr_record *record, const fr_record_piece *piece, FILE *out) {
-    if (piece->origin == FR_ORIGIN_PROMPT) return; /* which may stand before the first round */
+    if (piece->origin == FR_ORIGIN_PROMPT) return; /* prompt pieces may stand before the first round */
     const fr_record_round *round = &record->rounds[piece->round];
     if (piece->index >= round->count) return;
     fprintf(out, " title=\"round %zu, ", piece->round);

@@ -1,7 +1,7 @@
 /* Writes a trace as one HTML page: plots, the text in its colours, a table of the figures.
  *
  * Everything from the trace is treated as data: it is escaped, and the page has no script and a policy that forbids it
- * to load anything. The caller checks for a write that failed. */
+ * to load anything. The caller checks if a write has failed. */
 #ifndef FR_TOOLS_CLI_PAGE_H
 #define FR_TOOLS_CLI_PAGE_H
 
@@ -9,7 +9,7 @@
 
 void fr_page_write(const fr_record *record, FILE *out);
 
-/* The page's style sheet. */
+/* The style sheet of the page. */
 extern const char fr_page_style[];
 
 /* Writes text for HTML or an attribute: markup is escaped, and control characters become pictures of them. */

@@ -64,7 +64,7 @@ static size_t bin_end(const fr_record *record, size_t from) {
     return end < record->round_count ? end : record->round_count;
 }
 
-/* Splits the rounds into stretches of equal length. Rounds that drafted nothing are left out. */
+/* Splits the rounds into bins of equally many. Rounds without drafts are left out. */
 static fr_bins bin_rounds(const fr_record *record) {
     fr_bins bins = {0};
     double tokens = 0;
@@ -169,7 +169,7 @@ static int compare_doubles(const void *a, const void *b) {
     return (x > y) - (x < y);
 }
 
-/* Collects the milliseconds of the forwards with so many rows, sorted; gives their number. */
+/* Collects the milliseconds of the forwards with this many rows, sorted; gives their number. */
 static size_t collect(const fr_record *record, size_t rows, double *milliseconds) {
     size_t count = 0;
     for (size_t i = 0; i < record->round_count; i++)
@@ -183,7 +183,7 @@ typedef struct fr_cost {
     double quarter, median, three_quarters;
 } fr_cost;
 
-/* Computes medians and quartiles for each number of rows; gives how many such numbers there are. */
+/* Computes medians and quartiles for each number of rows; gives the number of these. */
 static size_t take_costs(const fr_record *record, fr_cost costs[FR_STEP_MAX]) {
     size_t count = 0;
     double *sorted = fr_resize(NULL, record->round_count, sizeof(*sorted));
@@ -229,7 +229,7 @@ typedef struct fr_phase {
 
 enum { PHASES = 5 };
 
-/* Writes a duration with at least three digits, in the unit that puts them before the point. */
+/* Writes a duration with at least three digits, in the unit that puts them before the decimal point. */
 static void put_duration(double seconds, FILE *out) {
     double value = seconds >= 1 ? seconds : seconds >= 1e-3 ? 1e3 * seconds : 1e6 * seconds;
     const char *unit = seconds >= 1 ? "s" : seconds >= 1e-3 ? "ms" : "&#181;s";

@@ -1,5 +1,5 @@
-/* The style sheet of a trace's page (page.h). It follows the reader's light or dark setting, and has one column on a
- * phone. */
+/* The style sheet of a trace's page (page.h). It follows the reader's light or dark setting, and has a single column
+ * on a phone. */
 #include "tools/cli/page.h"
 
 const char fr_page_style[] =

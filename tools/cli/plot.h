@@ -10,7 +10,7 @@
 
 typedef struct fr_axis {
     double low, high;
-    const char *label;  /* with its unit */
+    const char *label;  /* name of the axis, with its unit */
     const char *suffix; /* after each tick: "%", or "" */
 } fr_axis;
 
@@ -26,10 +26,10 @@ void fr_plot_end(fr_plot *plot);
 
 void fr_plot_x_ticks(const fr_plot *plot);
 
-/* Writes a name under x, and a smaller line under that, "" for none. */
+/* Writes a name under x, and a smaller line below it; "": no line. */
 void fr_plot_x_name(const fr_plot *plot, double x, const char *name, const char *under);
 
-/* Draws a bar from 0 up to y, `width` wide around x. tip: the text that a pointer on it shows. */
+/* Draws a bar from 0 to y, `width` wide around x. tip: the text that a pointer over the bar shows. */
 void fr_plot_bar(const fr_plot *plot, const char *class, double x, double width, double y, const char *tip);
 
 /* Draws an interval at x. */
@@ -41,7 +41,7 @@ void fr_plot_band(const fr_plot *plot, const char *class, const double *x, const
                   size_t count);
 void fr_plot_dot(const fr_plot *plot, const char *class, double x, double y, const char *tip);
 
-/* Draw dashed lines: one up at x, one across at y. */
+/* Draw dashed lines: the first upwards at x, the second across at y. */
 void fr_plot_rule_up(const fr_plot *plot, double x);
 void fr_plot_rule_across(const fr_plot *plot, double y);
 

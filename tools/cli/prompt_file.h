@@ -7,13 +7,13 @@
 
 #include "forerun.h"
 
-/* A prompt as it was given, bytes or ids, and the forms that were made of it. */
+/* A prompt as it was given, bytes or ids, and the forms made of it. */
 typedef struct fr_prompt {
     char *bytes;
     size_t length;
-    fr_marked_text rendered; /* what a chat template made of them, if one did */
-    int32_t *tokens;         /* made from either */
-    int32_t *expanded;       /* the same with the tokens of pictures; or NULL */
+    fr_marked_text rendered; /* the text that a chat template made of the bytes, if one did */
+    int32_t *tokens;         /* ids made of the bytes or of the rendered text */
+    int32_t *expanded;       /* the same ids with the tokens of pictures repeated; or NULL */
     const int32_t *ids;
     size_t count;
 } fr_prompt;

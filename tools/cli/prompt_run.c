@@ -7,11 +7,11 @@ typedef struct watched {
     const fr_session *session;
     fr_abort_fn *abort;
     fr_progress progress;
-    size_t total; /* ids that waited when the first piece began; 0: it has not */
+    size_t total; /* ids that waited when the first piece began; 0: it has not begun */
 } watched;
 
-/* Shows the progress before each piece. A prompt of one piece shows nothing, because it ends before the line could be
- * read. */
+/* Shows the progress before each piece. A prompt of one piece shows no line, because it would vanish before it could
+ * be read. */
 static bool watch(void *context) {
     watched *w = context;
     size_t waiting = fr_session_waiting(w->session);

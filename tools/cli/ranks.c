@@ -1,7 +1,7 @@
 /* Runs the command as a rank of a job (ranks.h).
  *
  * Every rank runs the same command with the same arguments. The standard output of all ranks but the first is dropped.
- * Their standard error is kept, because rank 0 prints its last line if one of them fails. */
+ * Their standard error goes to a file of which rank 0 prints the last line if one of them fails. */
 #include "tools/cli/ranks.h"
 
 #include <errno.h>
@@ -27,19 +27,19 @@
 #include "tools/cli/verbs.h"
 
 enum { SILENT_SECONDS = 30, LINE = 400 };
-enum { LOOK_MS = 300 }; /* in which the others of a machine look who says something */
+enum { LOOK_MS = 300 }; /* other processes of this machine call first_to_say within this time */
 
-/* A rank that computes a long prompt does not hear of a failure for as long. The program that started the job kills
- * the other ranks a second after one has died, so that this wait is shorter. */
+/* Time for rank 0 to learn of a failure while it computes a long prompt. It must be short, because the program that
+ * started the job kills the other ranks a second after one has died. */
 #define LATE_SECONDS 0.5
 
-static int kept = -1;            /* standard error of a rank whose output is not shown */
-static int seen = STDERR_FILENO; /* what would be seen */
+static int kept = -1;            /* gets the standard error of a rank whose output is not shown; -1: it is shown */
+static int seen = STDERR_FILENO; /* the standard error that the user sees */
 static void (*before_end)(void *context);
 static void *before_end_context;
 
-/* Returns true if the environment names several ranks: that of OpenMPI's mpirun, of Slurm's srun --mpi=pmix, or of
- * other programs that start such jobs. */
+/* Returns true if the environment says that there are several ranks: by OpenMPI's mpirun, by Slurm's srun --mpi=pmix,
+ * or by other programs that start such jobs. */
 static bool has_other_ranks(void) {
     static const char *const sizes[] = {"OMPI_COMM_WORLD_SIZE", "PMI_SIZE", "MPI_LOCALNRANKS"};
     for (size_t i = 0; i < sizeof(sizes) / sizeof(*sizes); i++) {
@@ -50,7 +50,7 @@ static bool has_other_ranks(void) {
     return tasks && strtol(tasks, NULL, 10) > 1;
 }
 
-/* Reads the last line that was kept, without the command's name in front. */
+/* Reads the last line that was kept, without the command's name before it. */
 static void read_last_line(char *line) {
     static const char name[] = "forerun: ";
     char bytes[2 * LINE] = "";
@@ -76,9 +76,9 @@ static void write_words(const char *line) {
 
 /* ------------------------------------------------------------------------------------------------ before, and after */
 
-/* Returns true for the job's first process on this machine that has something to print. The process takes a socket's
- * name that only one living process can have. It returns true once at most: a second call means that the line was
- * printed, or is another process's to print. */
+/* Returns true for the first process of the job on this machine that has a line to print. To find out, the process
+ * takes a socket's name, which only one living process can have. Further calls return false, because the line was
+ * printed, or another process prints it. */
 static bool first_to_say(void) {
     static atomic_flag asked = ATOMIC_FLAG_INIT;
     struct sockaddr_un name = {.sun_family = AF_UNIX};
@@ -93,8 +93,8 @@ static bool first_to_say(void) {
     return one >= 0 && bind(one, (struct sockaddr *)&name, size) == 0;
 }
 
-/* Ends a rank that learns of a failure while ranks join or leave. They may not know yet of the rank that has ended;
- * the program that started them then ends all. */
+/* Ends a rank that learns of a failure while ranks join or leave. The ranks may not know at that time which rank has
+ * ended, so the program that started them ends them all. */
 static void end_unknown(int signal_number) {
     if (!fr_lab_ranks_struck(signal_number)) return;
     if (first_to_say()) {
@@ -121,13 +121,13 @@ static int fail_to_join(fr_status status) {
 
 /* --------------------------------------------------------------------------------------------------------- failures */
 
-/* Prints rank 0's line, or the line that rank 1 reports about it, unless other ranks that had not joined yet have
+/* Prints rank 0's line, or the line that rank 1 reports about rank 0, unless another rank that had not joined yet has
  * printed it. */
 static void say(const char *line) {
     if (fr_rank() == 0 || first_to_say()) write_words(line);
 }
 
-/* Ends a process that still computes, from the thread that watches the other ranks. */
+/* Ends a process that is still computing, from the thread that watches the other ranks. */
 static void end_late(const char *line) {
     if (before_end) before_end(before_end_context);
     fr_writer_remove();
@@ -144,7 +144,7 @@ static bool struck(int signal_number) {
     return fr_lab_ranks_struck(signal_number);
 }
 
-/* Runs when a process exits, wherever that happens, and tells the job its exit status. */
+/* Runs when the process exits, in whatever way, and sends the exit status to the job. */
 static void leave(int code, void *nothing) {
     (void)nothing;
     char line[LINE] = "";
@@ -168,8 +168,8 @@ static int hide(void) {
     return 0;
 }
 
-/* Keeps OpenMPI from loading the libraries of networks if all ranks are on one machine, because these take memory in
- * each rank. The variables are those of versions 4 and 5; values that the user has set stay. */
+/* Keeps OpenMPI from loading libraries for networks if all ranks are on one machine, because these take memory in each
+ * rank. The variables are those of versions 4 and 5; values that the user has set stay. */
 static void leave_networks_out(void) {
     static const char *const without[][2] = {
         {"OMPI_MCA_pml", "^ucx,cm"}, {"OMPI_MCA_btl", "^openib,ofi,uct,usnic"}, {"OMPI_MCA_osc", "^ucx"}};
@@ -178,7 +178,7 @@ static void leave_networks_out(void) {
     for (size_t i = 0; i < sizeof without / sizeof *without; i++) setenv(without[i][0], without[i][1], 0);
 }
 
-/* Returns true if mpirun was given a binding of ranks to cores, by the variables of OpenMPI 4. */
+/* Returns true if mpirun was told how to bind ranks to cores, by the variables of OpenMPI 4. */
 static bool binding_was_chosen(void) {
     static const char *const names[] = {"OMPI_MCA_hwloc_base_binding_policy", "OMPI_MCA_hwloc_base_cpu_set",
                                         "OMPI_MCA_rmaps_base_cpus_per_rank", "OMPI_MCA_orte_rankfile"};
@@ -189,9 +189,9 @@ static bool binding_was_chosen(void) {
     return strcasestr(mapping, "PE=") || (strncmp(mapping, "slot", 4) != 0 && strncmp(mapping, "node", 4) != 0);
 }
 
-/* Removes mpirun's default binding. It binds each of two ranks to a core, and each of more ranks to a socket, so that
- * a rank alone on its machine would leave all other cores idle. A rank gets the cores of the process that started it;
- * ranks of one machine divide these among themselves. */
+/* Removes mpirun's default binding, which binds each of two ranks to a core, and each of more ranks to a socket: a
+ * rank alone on its machine would leave all other cores idle. Instead a rank gets the cores of the process that
+ * started it, and ranks of one machine divide these. */
 static void undo_binding(void) {
     cpu_set_t usable[8];
     if (!getenv("OMPI_MCA_orte_bound_at_launch") || binding_was_chosen()) return;
@@ -213,8 +213,8 @@ int fr_ranks_enter(void) {
     return fr_rank() > 0 ? hide() : 0;
 }
 
-/* Divides the model among the ranks, by rows or layers, as --rank-split says or as is faster. Machines that differ get
- * shares by their speed; on one machine nothing is measured. */
+/* Divides the model among the ranks by rows or by layers, as --rank-split says, or in the faster way. Different
+ * machines get shares by their speed; on one machine nothing is measured. */
 static int split(const fr_arguments *args) {
     static const char *const words[] = {"auto", "rows", "layers"};
     uint32_t parts[FR_LAB_MOST_RANKS];
@@ -231,7 +231,7 @@ static int split(const fr_arguments *args) {
     return fr_exit_status(fr_lab_ranks_split((fr_lab_split)how, speed.latency, speed.bandwidth));
 }
 
-/* Takes shares such as "3,1". */
+/* Sets the ranks' shares from a list such as "3,1". */
 static int deal(const char *list) {
     uint32_t parts[FR_LAB_MOST_RANKS];
     size_t count = 0;

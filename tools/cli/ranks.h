@@ -5,16 +5,16 @@
 
 #include "tools/cli/options.h"
 
-/* Joins the job in which the process was started, if that has several processes. Call it before anything else. From
- * then on the output of all ranks but the first is dropped, and a process that exits leaves the job. Gives the exit
- * status. */
+/* Joins the job in which the process was started, if that job has several processes. Call it before anything else.
+ * From then on the output of all ranks but the first is dropped, and a process leaves the job when it exits. Gives the
+ * exit status. */
 int fr_ranks_enter(void);
 
 /* Sets a callback that runs before a failure of the job ends this process in the middle of its work. It runs in a
  * thread of its own and has some tenths of a second. NULL: none. */
 void fr_ranks_before_end(void (*act)(void *context), void *context);
 
-/* Checks a verb's arguments before it runs: refuses those that ranks don't support, and lets rank 0 alone write
+/* Checks a verb's arguments before it runs: refuses those that ranks don't support, and makes only rank 0 write
  * files. */
 int fr_ranks_check_arguments(const fr_verb *verb, fr_arguments *args);
 

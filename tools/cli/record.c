@@ -6,14 +6,14 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define LARGEST ((json_int_t)1 << 40) /* of a count or position */
-#define LONGEST 1e9                   /* seconds */
+#define LARGEST ((json_int_t)1 << 40) /* the largest count or position */
+#define LONGEST 1e9                   /* the most seconds */
 
 typedef struct fr_reader {
     fr_record *record;
     const char *path, *event;
     size_t line;
-    size_t drafted; /* of the draft line that waits for its accept line */
+    size_t drafted; /* drafts of the draft line whose accept line has not come yet */
     int code;
 } fr_reader;
 
@@ -120,7 +120,7 @@ static void add_piece(fr_record *record, fr_origin origin, size_t index, const j
     record->pieces[record->piece_count++] = piece;
 }
 
-/* Tells if an id of a round is an accepted draft, a correction or the target's own. */
+/* Tells if an id of a round is an accepted draft, a correction, or the target's own token. */
 static fr_origin origin_of(const fr_record_round *round, size_t index) {
     if (index < round->accepted) return FR_ORIGIN_DRAFT;
     return round->accepted < round->drafted ? FR_ORIGIN_CORRECTION : FR_ORIGIN_TARGET;

@@ -11,28 +11,28 @@
 #include "tools/cli/output.h"
 
 typedef struct fr_record_round {
-    size_t rows; /* of the target's forward; 0: the id that a prompt's forward predicted */
+    size_t rows; /* rows of the target's forward; 0: the id was predicted by a prompt's forward */
     size_t drafted, accepted, count;
     double draft, verify, accept, seconds;
-    double margins[FR_STEP_MAX]; /* of each id, NAN where unknown */
+    double margins[FR_STEP_MAX]; /* margin of each id, NAN if it is unknown */
 } fr_record_round;
 
 typedef enum fr_origin {
     FR_ORIGIN_PROMPT,
     FR_ORIGIN_DRAFT,      /* an accepted draft */
-    FR_ORIGIN_TARGET,     /* the target's own */
-    FR_ORIGIN_CORRECTION, /* the target's own, where a draft was rejected */
+    FR_ORIGIN_TARGET,     /* the target's own token */
+    FR_ORIGIN_CORRECTION, /* the target's own token in place of a rejected draft */
     FR_ORIGIN_COUNT
 } fr_origin;
 
 typedef struct fr_record_piece {
     fr_origin origin;
-    size_t round, index;  /* of its id among the round's */
-    size_t begin, length; /* in text */
+    size_t round, index;  /* round of its id, and the id's index in that round */
+    size_t begin, length; /* its range in `text` */
 } fr_record_piece;
 
 typedef struct fr_record {
-    json_t *begin, *stats; /* the first line; the last line of stats, NULL if there is none */
+    json_t *begin, *stats; /* begin: the first line; stats: the last line of statistics, NULL if there is none */
     fr_record_round *rounds;
     size_t round_count, round_capacity;
     fr_record_piece *pieces;
@@ -44,13 +44,13 @@ typedef struct fr_record {
     bool cut_off;
 } fr_record;
 
-/* The sums over target calls, which are all forwards except a prompt's own. */
+/* Sums over target calls, which are all forwards except those of prompts. */
 typedef struct fr_sums {
-    double calls, tokens; /* that they gave */
+    double calls, tokens; /* the calls, and the tokens that they gave */
     double drafting;      /* calls that carried drafts */
     double drafted, accepted, draft, verify, accept, seconds;
     double at_depth[FR_STEP_MAX - 1][FR_DEPTH_COUNT];
-    double given[FR_STEP_MAX + 1]; /* calls that gave so many tokens */
+    double given[FR_STEP_MAX + 1]; /* calls by the number of tokens that they gave */
 } fr_sums;
 
 /* Sums up the rounds [from, to). */

@@ -19,8 +19,8 @@ static bool is_stop(const fr_reply *r, int32_t id) {
     return false;
 }
 
-/* Adds an id's text. An id that is no token, since a model may have more rows than its vocabulary has words, becomes
- * U+FFFD. */
+/* Adds an id's text. An id without a token becomes U+FFFD; there may be such ids, because a model may have more rows
+ * than its vocabulary has tokens. */
 static bool put_text(fr_reply *r, int32_t id, bool accepted) {
     const char *bytes;
     size_t length;
@@ -48,7 +48,8 @@ static fr_status take_id(fr_reply *r, int32_t id, bool accepted) {
     return status;
 }
 
-/* Makes room for the log-probabilities of as many tokens as the reply has room for, if they are wanted. */
+/* Makes room for the log-probabilities of as many tokens as the reply has room for, if log-probabilities are
+ * wanted. */
 static fr_reply_logprob *grow_logprobs(fr_reply *r) {
     int64_t best = r->setting.best, vocab = fr_model_fact(r->setting.model, FR_FACT_VOCAB);
     if (best < 0) return NULL;
@@ -79,7 +80,8 @@ size_t fr_reply_room(const fr_reply *r) {
     return most - r->count < FR_STEP_MAX ? most - r->count : FR_STEP_MAX;
 }
 
-/* Adds the ids of a step. The first id that ends the reply decides the reason, whichever step it came in. */
+/* Adds the ids of a step. The first id that ends the reply gives the reason, even if several ids of the step would end
+ * it. */
 fr_status fr_reply_take(fr_reply *r, const int32_t *ids, size_t count, size_t accepted) {
     fr_status status = FR_OK;
     if (r->capacity - r->count < count) {
@@ -102,7 +104,7 @@ fr_status fr_reply_take(fr_reply *r, const int32_t *ids, size_t count, size_t ac
     return FR_OK;
 }
 
-/* Ends the text: adds the bytes that the decoder still holds of an incomplete character. */
+/* Ends the text: adds the bytes of an incomplete character that the decoder still holds. */
 fr_status fr_reply_finish(fr_reply *r) {
     fr_stream *text = r->setting.text;
     if (!text) return FR_OK;
@@ -160,7 +162,7 @@ static fr_status run_step(fr_reply *reply, fr_tracer *trace) {
     return status;
 }
 
-/* Makes room in a full context, if that is possible, so that the reply can continue. */
+/* Makes room in a full context, if possible, so that the reply can continue. */
 static fr_status go_on(fr_reply *reply, const fr_reply_shift *shift) {
     bool made = false;
     if (!shift || reply->end != FR_END_CONTEXT) return FR_OK;

@@ -1,4 +1,4 @@
-/* Collects one continuation: takes the ids of a session's steps, gives ids and text, and the reason why it ended. */
+/* Collects one continuation: takes the ids of a session's steps; gives ids, text, and the reason why it ended. */
 #ifndef FR_TOOLS_CLI_REPLY_H
 #define FR_TOOLS_CLI_REPLY_H
 
@@ -9,10 +9,10 @@
 typedef enum fr_end {
     FR_END_NONE,
     FR_END_EOS,
-    FR_END_LENGTH,    /* -n tokens */
+    FR_END_LENGTH,    /* -n tokens were generated */
     FR_END_CONTEXT,   /* the context is full */
-    FR_END_STOP,      /* a stop string */
-    FR_END_INTERRUPT, /* the session's abort callback said so */
+    FR_END_STOP,      /* a stop string was found */
+    FR_END_INTERRUPT, /* the session's abort callback ended it */
 } fr_end;
 
 typedef struct fr_reply_logprob {
@@ -24,20 +24,21 @@ typedef struct fr_reply_logprob {
 typedef struct fr_reply_setting {
     const fr_model *model;
     fr_session *session;
-    int64_t most; /* ids at most, below 1: no limit */
-    int64_t best; /* log-probabilities of so many beside each id's own, -1: none at all */
-    bool chances; /* given as probabilities, "prob" and "top_probs" */
+    int64_t most; /* the most ids; below 1: no limit */
+    /* number of best tokens whose log-probabilities are given beside each id's own; -1: no log-probabilities */
+    int64_t best;
+    bool chances; /* log-probabilities are given as probabilities, "prob" and "top_probs" */
     bool ignore_eos;
     const int32_t *stop_ids; /* further ids that end the reply, like a stop string; NULL: none */
     size_t stop_id_count;
     fr_stream *text;     /* NULL: only ids are wanted */
-    fr_reply_view *view; /* NULL, or what takes a chat's reply apart before it goes there */
+    fr_reply_view *view; /* splits a chat's reply into parts before `text`; NULL: the reply is not split */
 } fr_reply_setting;
 
 typedef struct fr_reply fr_reply;
 
-/* Makes room in a full context. *made: there is room again, and the reply's ids follow the part of the conversation
- * that is left. */
+/* Makes room in a full context. *made: there is room again, and the reply's ids follow the remaining part of the
+ * conversation. */
 typedef fr_status fr_make_room_fn(void *context, const fr_reply *reply, bool *made);
 
 typedef struct fr_reply_shift {
@@ -49,17 +50,17 @@ struct fr_reply {
     fr_reply_setting setting;
     fr_decoder *decoder; /* NULL without text, or with a view */
     int32_t *ids;
-    size_t *begins; /* of each id's text: bytes of text before it was taken */
-    size_t count;   /* on the session's timeline */
-    size_t kept;    /* up to the token that completed a stop string */
+    size_t *begins; /* for each id, the bytes of text before it */
+    size_t count;   /* ids that are on the session's timeline */
+    size_t kept;    /* ids up to the token that completed a stop string */
     size_t capacity;
-    fr_reply_logprob *logprobs; /* with --logprobs, for each id: its own, then those of the `best` */
+    fr_reply_logprob *logprobs; /* with --logprobs, for each id: its own, then those of the `best` tokens */
     size_t best;
     fr_end end;
 };
 
-/* In order: begin an empty reply, whose text needs the model's tokenizer; add each step's ids, at most as many as
- * there is room for, until it has ended; finish its text. */
+/* Called in this order: begin an empty reply, whose text needs the model's tokenizer; add each step's ids, at most as
+ * many as there is room for, until the reply has ended; finish its text. */
 fr_status fr_reply_begin(fr_reply *reply, const fr_reply_setting *setting);
 size_t fr_reply_room(const fr_reply *reply);
 fr_status fr_reply_take(fr_reply *reply, const int32_t *ids, size_t count, size_t accepted);
@@ -80,15 +81,15 @@ json_t *fr_reply_ids(const fr_reply *reply, size_t from, size_t to);
 json_t *fr_reply_logprobs(const fr_reply *reply, size_t from, size_t to);
 json_t *fr_reply_logprobs_lists(const fr_reply *reply, size_t from, size_t to, size_t *offset);
 
-/* Does all of the above for the session that the command line opened. shift: NULL if a full context ends the reply.
- * Gives the exit status. */
+/* Does all of this for the session that the command line opened. shift: NULL if a full context ends the reply. Gives
+ * the exit status. */
 int fr_reply_run(fr_reply *reply, fr_loaded *loaded, const fr_arguments *args, fr_stream *text, fr_reply_view *view,
                  const fr_reply_shift *shift);
 
 /* Gives "eos", "length", "context", "stop" or "interrupt". */
 const char *fr_end_name(fr_end end);
 
-/* Notes an end that the caller may not have expected, after the text was written; writes nothing with --quiet. */
+/* Notes an end that the caller may not have expected, after the text was written. Writes nothing with --quiet. */
 void fr_reply_remark(const fr_reply *reply, const fr_loaded *loaded, const fr_arguments *args);
 
 #endif

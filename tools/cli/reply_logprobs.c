@@ -5,7 +5,7 @@
 
 #include "tools/cli/reply.h"
 
-/* Adds "token" and "bytes"; an id that is no token gets U+FFFD and null. */
+/* Adds "token" and "bytes"; an id without a token gets U+FFFD and null. */
 static void put_text(const fr_reply *reply, int32_t id, json_t *entry) {
     const fr_tokenizer *tokenizer = fr_model_tokenizer(reply->setting.model);
     size_t length;
@@ -15,8 +15,8 @@ static void put_text(const fr_reply *reply, int32_t id, json_t *entry) {
     fr_json_put(entry, "bytes", bytes ? fr_json_byte_numbers(bytes, length) : json_null());
 }
 
-/* Writes the lowest float for -infinity, which JSON lacks, as llama.cpp's server does. An id with nothing before it has
- * no log-probability: null. */
+/* Writes the lowest float for -infinity, which JSON lacks, as llama.cpp's server does. An id with no ids before it has
+ * no log-probability, but null. */
 static json_t *entry_of(const fr_reply *reply, const fr_reply_logprob *one) {
     json_t *entry = json_object();
     double value = isfinite(one->value) ? (double)one->value : -(double)FLT_MAX;

@@ -7,7 +7,7 @@
 #define DIM   "\033[2m"
 #define PLAIN "\033[0m"
 
-/* An fr_wrap_put. */
+/* Writes a byte to the screen (an fr_wrap_put). */
 static void put_byte(void *context, char byte, bool accepted) {
     (void)accepted;
     putc(byte, context);

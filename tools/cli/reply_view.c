@@ -5,14 +5,14 @@
 #include <string.h>
 #include <unistd.h>
 
-/* Passes on content in which no stop string begins; an fr_stream_fn. */
+/* Passes on content in which no stop string begins (an fr_stream_fn). */
 static void tell_content(void *context, const char *text, size_t length) {
     fr_reply_view *view = context;
     if (view->told) view->told(view->context, FR_REPLY_CONTENT, text, length);
 }
 
-/* Takes a piece of a part. No stop string reaches across a part of another kind, so content that was held back before
- * it is passed on first. */
+/* Takes a piece of a part. No stop string reaches across parts of different kinds, so content that was held back is
+ * passed on before a piece of another kind. */
 static void take_part(void *context, fr_reply_part part, const char *text, size_t length) {
     fr_reply_view *view = context;
     if (view->stopped) return;
@@ -69,7 +69,7 @@ fr_status fr_reply_view_finish(fr_reply_view *view, bool cut, bool *stopped) {
     return status;
 }
 
-/* Keeps one call. A step may have had more of them than are wanted. */
+/* Keeps only the first call, because a step may bring more calls than are wanted. */
 static void keep_one(json_t *calls) {
     while (json_array_size(calls) > 1) json_array_remove(calls, json_array_size(calls) - 1);
 }

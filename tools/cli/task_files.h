@@ -15,16 +15,16 @@ typedef struct fr_task_text {
     size_t length;
 } fr_task_text;
 
-/* A task. A choice's text is before, joint, word and after, joined in this order. */
+/* A task. The text of a choice is `before`, `joint`, `word` and `after`, joined in this order. */
 typedef struct fr_task {
-    const char *joint; /* a blank or nothing */
+    const char *joint; /* a blank, or "" */
     fr_task_text before, word[FR_TASK_CHOICES], after;
     bool right[FR_TASK_CHOICES];
-    size_t count; /* of choices, 1 or more */
+    size_t count; /* number of choices, at least 1 */
 } fr_task;
 
-/* Takes the next task from the file. NULL: it was well formed, or the file has no more tasks and count is 0; else the
- * text of the fault. */
+/* Takes the next task from the file. NULL: the task was well formed; or, if its count is 0, the file has no more
+ * tasks. Otherwise gives the text of the fault. */
 typedef const char *fr_task_take(fr_task_text *file, fr_task *task);
 
 /* Reads a task of six lines: the context, the index of the right ending, four endings. */

@@ -17,7 +17,7 @@
 
 typedef struct choice {
     int32_t *ids;
-    size_t count, from, to; /* scored are the ids in [from, to) */
+    size_t count, from, to; /* ids [from, to) are scored */
     bool right;
 } choice;
 
@@ -28,7 +28,7 @@ typedef struct task {
 
 typedef struct tasks {
     task *at;
-    size_t count, capacity, longest; /* longest: ids of a choice */
+    size_t count, capacity, longest; /* longest: ids of the longest choice */
     const fr_tokenizer *tokenizer;
     const char *path;
 } tasks;
@@ -52,8 +52,8 @@ static int tokenize(const tasks *all, const fr_task *read, size_t i, bool whole,
     return code;
 }
 
-/* Counts the ids that all choices begin with. The first id is always among them, because nothing predicts it; a
- * choice's last id never is. */
+/* Counts the ids that all choices begin with. The first id is always counted, because no row predicts it; a choice's
+ * last id never is. */
 static size_t shared_ids(const task *t) {
     for (size_t i = 0;; i++)
         for (size_t c = 0; c < t->count; c++)
@@ -61,7 +61,7 @@ static size_t shared_ids(const task *t) {
 }
 
 /* Chooses the ids that are scored. In Winogrande these are the ids after the word if the choices are long enough, else
- * the word too; never the last token, a full stop, unless it is the only one. */
+ * also those of the word. The last token, a full stop, is never scored unless it is the only one. */
 static int choose_scored(const tasks *all, const fr_task *read, task *t, size_t shared) {
     enum { SHORT = 3 };
     int code = 0;
@@ -131,11 +131,11 @@ static int read_tasks(tasks *all, fr_task_text file, fr_task_take *take, size_t 
 
 typedef struct scoring {
     const choice *choice;
-    size_t row; /* the next one is that of this id */
+    size_t row; /* index of the id whose row comes next */
     double sum;
 } scoring;
 
-/* Adds the log-probabilities of rows; an fr_logits_fn. */
+/* Adds the log-probabilities of rows (an fr_logits_fn). */
 static fr_status add_rows(void *context, const float *logits, size_t rows, size_t vocab) {
     scoring *s = context;
     for (size_t r = 0; r < rows; r++, s->row++, logits += vocab) {

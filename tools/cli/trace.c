@@ -26,8 +26,9 @@ static void write_object(fr_tracer *tracer, json_t *object) {
     json_decref(object);
 }
 
-/* Decodes ids into pieces, apart from the text that the command shows, because a trace shows special tokens. An id
- * that is no token, since a vocabulary may have fewer than the model has rows, is an empty piece. */
+/* Decodes ids into pieces. This is not the text that the command shows, because a trace shows special tokens. An id
+ * without a token is an empty piece; there may be such ids, because a vocabulary may have fewer tokens than the model
+ * has rows. */
 static json_t *take_pieces(fr_tracer *tracer, const int32_t *ids, size_t count, bool last) {
     const char *bytes;
     size_t length;

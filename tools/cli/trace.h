@@ -1,10 +1,8 @@
-/* --trace FILE: a session's lines (fr_session_set_trace), and between them what only the command knows:
- *
+/* --trace FILE: a session's lines (fr_session_set_trace), and between them these lines of the command:
  *     {"event":"text", "of", "pieces"}     of "prompt" after a prompt's lines, of "reply" after an accept line: a text
  *                                          for each id; at the end perhaps one more, of a character never completed
  *     {"event":"stats", "stop", "stats"}   after a reply, as --output json has them
- *
- * The file gets its name when it is complete. Of a tracer without a file every call does nothing. */
+ * The file gets its name when it is complete. If a tracer has no file, every call does nothing. */
 #ifndef FR_TOOLS_CLI_TRACE_H
 #define FR_TOOLS_CLI_TRACE_H
 
@@ -12,7 +10,7 @@
 #include "tools/cli/output.h"
 
 typedef struct fr_tracer {
-    fr_writer writer; /* file NULL: no trace */
+    fr_writer writer; /* if its file is NULL there is no trace */
     const fr_tokenizer *tokenizer;
     fr_decoder *decoder; /* NULL: the model has no tokenizer */
 } fr_tracer;
@@ -22,7 +20,7 @@ int fr_tracer_open(fr_tracer *tracer, const char *path);
 
 void fr_tracer_follow(fr_tracer *tracer, fr_session *session, const fr_tokenizer *tokenizer);
 
-/* Writes the text of ids that have just run. of: "prompt" or "reply". last: no more of that text comes. */
+/* Writes the text of ids that have just been run. of: "prompt" or "reply". last: no more of that text comes. */
 fr_status fr_tracer_text(fr_tracer *tracer, const char *of, const int32_t *ids, size_t count, bool last);
 
 /* Writes the statistics at a reply's end. */

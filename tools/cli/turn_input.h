@@ -16,16 +16,16 @@
 #include "tools/cli/terminal/line_input.h"
 
 typedef struct fr_turn {
-    char *bytes; /* NUL-terminated, whatever NULs it has */
+    char *bytes; /* NUL-terminated; it may also contain NULs */
     size_t length, capacity;
-    bool command; /* the bytes are those of its line */
+    bool command; /* the turn is a command, and the bytes are its line */
 } fr_turn;
 
 /* Puts this text into the next turn, to be edited. Returns false if lines can't be edited. */
 bool fr_turn_begin_with(fr_line_input *input, const char *text);
 
-/* Reads the next turn, which replaces the last one. It is empty if one of its lines is dropped. Returns false if the
- * input ends before it; a turn that the end of the input cuts short still counts. */
+/* Reads the next turn, which replaces the last one. The turn is empty if one of its lines is dropped. Returns false if
+ * the input ends before a turn begins; a turn that the end of input cuts off still counts. */
 bool fr_turn_read(fr_turn *turn, fr_line_input *input);
 void fr_turn_free(fr_turn *turn);
 

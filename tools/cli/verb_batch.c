@@ -14,9 +14,9 @@ enum { USUAL_JOBS = 4 };
 
 typedef struct batch {
     fr_job_places places;
-    fr_batch_kept kept; /* what an earlier run has answered; answers: [input.total] NULL: not there yet, or written */
-    size_t done, written, failed, cut; /* cut: by an interrupt */
-    bool told_doubled;                 /* a prompt that begins with a token twice was noted: one is enough */
+    fr_batch_kept kept; /* answers of an earlier run; answers: [input.total] NULL: not there yet, or written */
+    size_t done, written, failed, cut; /* cut: texts that an interrupt cut off */
+    bool told_doubled;                 /* a prompt that begins with a token twice was noted, which is done once */
     FILE *out;
     fr_progress progress;
 } batch;
@@ -37,7 +37,7 @@ static bool needs(void *owner, const fr_job_line *line) {
 
 /* ---------------------------------------------------------------------------------------------------------- answers */
 
-/* Counts the ids of prompts under way that are still to be run. */
+/* Counts the ids of prompts that are being run and still wait for it. */
 static size_t waiting_of(const batch *b) {
     size_t waiting = 0;
     for (size_t place = 0; place < b->places.count; place++)
@@ -54,8 +54,8 @@ static void show_progress(batch *b) {
     fr_progress_count(&b->progress, b->done, total, total == 1 ? "line" : "lines", so_far);
 }
 
-/* Writes the answers that follow those in the file. A write that fails within fprintf leaves nothing to flush, so that
- * errors of both calls are checked. */
+/* Writes the answers that follow those in the file. Both fprintf and fflush are checked, because nothing is left to
+ * flush after a write that fails within fprintf. */
 static int write_answers(batch *b) {
     bool failed = false;
     for (; !failed && b->written < b->places.begun && b->kept.answers[b->written]; b->written++) {
@@ -84,7 +84,7 @@ static void end_job(void *owner, size_t place) {
 
 /* ----------------------------------------------------------------------------------------------------------- rounds */
 
-/* Answers a line without running it. */
+/* Skips a line that an earlier run has answered. */
 static void pass_over(batch *b, const fr_job_line *line) {
     b->places.lines[0] = *line;
     fr_job_pass_over(&b->places.jobs[0], &b->places.setting, line);
@@ -98,8 +98,8 @@ static size_t behind_answers(const batch *b) {
     return last;
 }
 
-/* Stops the batch: lines under way are answered with their text so far. Lines without an answer that were swapped out,
- * or that stand before kept answers, are answered without a text, so that every answer keeps its line's place. */
+/* Stops the batch. Lines that are being run are answered with their text so far. Lines without an answer are answered
+ * without a text if they were swapped out or stand before kept answers, so that every answer keeps its place. */
 static int stop_here(batch *b) {
     for (size_t place = 0; place < b->places.count; place++) {
         if (!b->places.jobs[place].setting) continue;
@@ -185,7 +185,7 @@ static void note_interrupt(const batch *b) {
 static int run_batch(batch *b, fr_loaded *loaded) {
     const fr_arguments *args = b->places.setting.args;
     const char *path = args->text[FR_ARG_OUT_FILE];
-    /* This takes over the signals, so it must come first. */
+    /* First, because it takes over the signals that end the command. */
     int code = args->given[FR_ARG_RESUME] ? fr_batch_kept_save(&b->kept, b->places.input.total, path) : 0;
     if (code) return code;
     fr_interrupt_watch();
@@ -195,7 +195,7 @@ static int run_batch(batch *b, fr_loaded *loaded) {
     if (!args->given[FR_ARG_RESUME]) fr_batch_kept_drop(path);
     fr_job_places_take(&b->places);
     code = run(b);
-    /* All of it is in the file again: on the disk. */
+    /* OUT.before is dropped once all answers are on the disk again. */
     if (!code && args->given[FR_ARG_RESUME] && fsync(fileno(b->out)) == 0) fr_batch_kept_drop(path);
     return code;
 }

@@ -35,7 +35,7 @@ static int edit(fr_chat *chat, fr_turn *turn, fr_line_input *input) {
     return code;
 }
 
-/* Runs a command. *goes_on: the conversation continues. */
+/* Runs a command. *goes_on: the conversation continues after it. */
 static int obey(fr_chat *chat, fr_turn *turn, fr_line_input *input, bool *goes_on) {
     const char *argument;
     fr_chat_command command = fr_chat_command_read(turn->bytes, turn->length, &argument);
@@ -108,7 +108,7 @@ static int save(fr_chat *chat) {
     return code ? code : fr_loaded_save(&chat->loaded, chat->args);
 }
 
-/* Holds the conversation to its end. SIGTERM, SIGHUP or a terminal that goes away still write the files. */
+/* Runs the conversation to its end. After SIGTERM, SIGHUP or the loss of the terminal its files are still written. */
 static int hold(fr_chat *chat) {
     fr_loaded_note_chat(&chat->loaded, chat->args);
     chat->waiting = chat->shown = chat->loaded.picture_count;
@@ -117,11 +117,12 @@ static int hold(fr_chat *chat) {
     int code = converse(chat);
     if (!code) code = fr_tracer_close(&chat->loaded.trace);
     if (!code) code = save(chat);
-    return !code && chat->left_out && !chat->answered ? 1 : code; /* an error line has given the reason */
+    /* 1 if every turn was left out; an error line has given the reason */
+    return !code && chat->left_out && !chat->answered ? 1 : code;
 }
 
-/* Prints the first screen, on a terminal only: the model, its context, the sampling, and the keys that stop and
- * leave. */
+/* Prints the first screen, on a terminal only: the model, its context, the sampling, and the keys that stop a reply
+ * and leave the chat. */
 static void show_screen(const fr_chat *chat) {
     const fr_arguments *args = chat->args;
     long long context = (long long)fr_session_context(chat->loaded.session);

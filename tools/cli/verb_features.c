@@ -12,18 +12,18 @@
 
 enum { USUAL_JOBS = 4 };
 
-/* A line that has been answered and waits until the lines before it are written. */
+/* A line that was answered, whose text waits until the texts of all lines before it are written. */
 typedef struct answered {
-    char *line; /* of the index; NULL: it is not there yet */
+    char *line; /* its line of the index; NULL: it is not answered yet */
     int32_t *ids;
-    size_t count; /* 0: it could not be run */
+    size_t count; /* 0: the line could not be run */
 } answered;
 
 typedef struct features {
     fr_job_places places;
     fr_features_kind kind;
     fr_features_folder folder;
-    fr_session *session; /* that texts are run through once more */
+    fr_session *session; /* runs texts a second time */
     answered *texts;     /* [input.total] */
     size_t failed;
     fr_progress progress;
@@ -37,7 +37,7 @@ static void put_ids(json_t *line, const answered *text) {
     fr_json_put(line, "ids", ids);
 }
 
-/* Keeps the ids of the whole text. The position of its rows is added when its turn to be written has come. */
+/* Stores the ids of the whole text. The position of its rows is added later, when the text is written. */
 static void end_job(void *owner, size_t place) {
     features *f = owner;
     fr_job *job = &f->places.jobs[place];
@@ -63,7 +63,7 @@ static void end_job(void *owner, size_t place) {
     fr_job_end(job);
 }
 
-/* Gives the line with "at" before its closing brace, to be freed. */
+/* Gives the line with "at" added before its closing brace; the caller frees it. */
 static char *with_place(const char *line, uint64_t at) {
     size_t length = strlen(line), size = length + 64;
     char *placed = fr_resize(NULL, size, 1);
@@ -78,7 +78,7 @@ static int run_text(features *f, const answered *text) {
     return fr_exit_status(status);
 }
 
-/* Writes the texts whose turn has come. */
+/* Writes the texts that come next in the order of the lines. */
 static int write_texts(features *f) {
     int code = 0;
     while (!code && f->folder.texts < f->places.begun && f->texts[f->folder.texts].line) {
@@ -150,8 +150,8 @@ static int choose_layers(features *f) {
     return 0;
 }
 
-/* Opens the engine with one more session than there are texts under way. Texts are run once more in that one, without
- * a drafter, which would need rows of its own. */
+/* Opens the engine with one more session than there are texts at a time. In that session texts are run a second time,
+ * without a drafter, which would need rows of its own. */
 static int open_engine(features *f, fr_loaded *loaded) {
     int64_t usual, context;
     int code = fr_job_places_context(&f->places, loaded, &usual, &context);
@@ -209,7 +209,7 @@ int fr_verb_features(const fr_arguments *args) {
                              .needs = needs,
                              .ended = end_job}};
     if (args->given[FR_ARG_PARALLEL]) f.places.count = (size_t)args->number[FR_ARG_PARALLEL];
-    if (f.places.count == FR_SESSIONS_MAX) f.places.count--; /* one is for the rows */
+    if (f.places.count == FR_SESSIONS_MAX) f.places.count--; /* one session is needed for the second runs */
     int code = fr_job_places_read(&f.places, args);
     if (!code) code = fr_loaded_open(&loaded, args);
     f.progress = fr_progress_begin("running", args->given[FR_ARG_QUIET]);

@@ -19,7 +19,7 @@ static fr_form output_form(const fr_arguments *args) {
     return word && strcmp(word, "json") == 0 ? FORM_JSON : FORM_TEXT;
 }
 
-/* Returns true if the reply's text is needed. Ids alone need no tokenizer, unless a stop string must be found in their
+/* Returns true if the reply's text is needed. Ids alone need no tokenizer, unless stop strings must be found in their
  * text. */
 static bool needs_text(const fr_arguments *args) {
     return output_form(args) != FORM_IDS || args->stop_count > 0;
@@ -58,7 +58,7 @@ static int run_reply(fr_reply *reply, fr_loaded *loaded, const fr_arguments *arg
     return status != FR_OK ? fr_exit_status(status) : fr_reply_run(reply, loaded, args, text, view, NULL);
 }
 
-/* Returns true to stop: for a signal, or when the output's reader has gone. */
+/* Returns true if generation must stop, because of a signal or because the output's reader has gone. */
 static bool wants_abort(void *context) {
     return fr_interrupt_came(context) || fr_lab_ranks_decide(fr_output_gone());
 }
@@ -105,9 +105,9 @@ static int run(fr_loaded *loaded, const fr_arguments *args, const fr_prompt *pro
     return code;
 }
 
-/* Notes that the model has a chat template which this prompt does not use. Not for a prompt with control tokens,
- * because its author knows the template, nor for a template of forerun's own, which the model may not have been trained
- * for. */
+/* Notes that the model has a chat template which this prompt does not use. There is no note for a prompt with control
+ * tokens, because its author knows the template, nor if the template is forerun's own, because the model may not have
+ * been trained for it. */
 static void note_template(const fr_loaded *loaded, const fr_arguments *args, const fr_prompt *prompt) {
     const fr_tokenizer *tokenizer = fr_model_tokenizer(loaded->model);
     bool asked = args->given[FR_ARG_CHAT] || args->given[FR_ARG_NO_CHAT] || args->given[FR_ARG_IDS];

@@ -1,8 +1,9 @@
-/* forerun imatrix: measures with a text how much the columns of each matrix matter, and writes that as llama-imatrix
- * does.
+/* forerun imatrix: measures on a text how much the columns of each matrix matter, and writes the result as
+ * llama-imatrix does.
  *
- * The text is cut into chunks of N ids (-c, 512 unless given); an incomplete last one is left out. Each is run alone,
- * its first id replaced by the one that the tokenizer puts before a text, if any. The library sums up. */
+ * The text is cut into chunks of N ids (-c, 512 unless given); an incomplete last chunk is left out. Each chunk is run
+ * by itself, with its first id replaced by the one that the tokenizer puts before a text, if there is one. The library
+ * adds the sums up. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -15,7 +16,7 @@
 typedef struct collecting {
     fr_prompt text;
     size_t chunk, chunks;
-    int32_t front; /* the id that replaces each chunk's first one; -1: none does */
+    int32_t front; /* the id that replaces the first one of each chunk; -1: none */
 } collecting;
 
 static fr_status drop_rows(void *context, const float *logits, size_t rows, size_t vocab) {

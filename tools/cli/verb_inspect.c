@@ -1,4 +1,4 @@
-/* forerun inspect: describes a model or drafter folder and tells if it can be used, in words or as one JSON object. */
+/* forerun inspect: describes a model or a drafter, in words or as one JSON object, and tells if it can be used. */
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
@@ -12,8 +12,8 @@ static bool wants_json(const fr_arguments *args) {
     return args->given[FR_ARG_INSPECT_FORM] && strcmp(args->text[FR_ARG_INSPECT_FORM], "json") == 0;
 }
 
-/* Gives the object that the library writes; it writes one also for a model that does not fit into memory. NULL after
- * any other failure, whose exit status is in *code. */
+/* Gives the object that the library writes, which it also does for a model that does not fit into memory. NULL after
+ * any other failure, with its exit status in *code. */
 static json_t *describe(const char *path, const fr_lab_inspection *how, const fr_options *options, int *code) {
     char *text = NULL;
     size_t length = 0;

@@ -1,13 +1,14 @@
-/* forerun perplexity: measures how well the model predicts a text, and how far its predictions are from a
- * baseline's.
+/* forerun perplexity: measures how well the model predicts a text, and how far its predictions are from a baseline's.
  *
- * The text is cut into chunks of N ids (-c, 512 unless given); an incomplete last one is left out. Each is run alone,
- * its first id replaced by the one that the tokenizer puts before a text, if any. Scored are the ids after the
- * positions N / 2 .. N - 2: perplexity = exp(mean of -log p(id)). With --ppl-stride S chunks begin S ids apart, and
- * each scores its last S ids, without any replacement. Both are llama-perplexity's definitions.
+ * The text is cut into chunks of N ids (-c, 512 unless given); an incomplete last one is left out. Each chunk is run
+ * by itself, with its first id replaced by the one that the tokenizer puts before a text, if there is one. The ids
+ * after the positions N / 2 .. N - 2 are scored: perplexity = exp(mean of -log p(id)). With --ppl-stride S, chunks
+ * begin S ids apart, the last S ids of each are scored, and no id is replaced. Both are llama-perplexity's
+ * definitions.
  *
  * Against a baseline: D = sum over ids of p_base * (log p_base - log p), the Kullback-Leibler divergence of a row,
- * over ids whose log p_base is above -16 (what the file resolves); and how often both have the same most likely id. */
+ * over ids whose log p_base is above -16 (smaller ones are not in the file); and the share of rows in which both have
+ * the same most likely id. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -17,7 +18,7 @@
 #include "tools/cli/tasks.h"
 #include "tools/cli/verbs.h"
 
-#define SHALLOW (-16.0f) /* logarithms of probabilities that the baseline's file resolves are above it */
+#define SHALLOW (-16.0f) /* the baseline's file stores only logarithms of probabilities above this one */
 
 /* The sums from which a mean is computed. */
 typedef struct tally {
@@ -43,14 +44,14 @@ static double error(const tally *t) {
 }
 
 typedef struct scoring {
-    size_t chunk, step, first; /* ids a chunk; from chunk to chunk; the first row that is scored */
+    size_t chunk, step, first; /* ids of a chunk; ids from one chunk to the next; the first row that is scored */
     size_t chunks;
-    const int32_t *ids;  /* of the text */
-    int32_t front;       /* what stands in a chunk's first place, -1: the text's own id */
-    const int32_t *next; /* the id that the next row is scored by */
+    const int32_t *ids;  /* ids of the text */
+    int32_t front;       /* the id in a chunk's first place; -1: the text's own */
+    const int32_t *next; /* the id by which the next row is scored */
     fr_baseline baseline;
     bool saving, comparing;
-    fr_writer writer;    /* of the baseline, when saving */
+    fr_writer writer;    /* writes the baseline if `saving` */
     float *baseline_row; /* [vocab] */
     tally own, theirs;   /* -log p(id), of the model and of the baseline */
     tally divergence;

@@ -44,7 +44,8 @@ int fr_verb_template(const fr_arguments *args) {
     if (!code) code = fr_chat_tools(args, &tools);
     if (!code) code = fr_loaded_tokenizer_alone(&tokenizer, args);
     json_t *settings = fr_chat_settings(args, tools, false);
-    /* A file of messages can be put right, so what its author wrote out of place is told as the template's error. */
+    /* A file of messages can be corrected, so a system message in a wrong place is reported as the template's
+     * error. */
     if (!json_object_get(settings, "late_systems")) fr_json_put(settings, "late_systems", json_false());
     if (!code && !args->given[FR_ARG_QUIET] && fr_chat_note(tokenizer, false))
         fr_note("%s", fr_chat_note(tokenizer, false));

@@ -4,8 +4,8 @@
 #include "tools/cli/output.h"
 #include "tools/cli/verbs.h"
 
-/* Prints an id with the text that it adds after the id before it. NULL: it is the first, where some tokenizers leave
- * out a blank. */
+/* Prints an id with the text that it adds after the id before it. before: NULL if the id is the first, for which some
+ * tokenizers leave out a blank. */
 static int print_piece(const fr_tokenizer *tokenizer, const int32_t *before, int32_t id) {
     int32_t both[2] = {before ? *before : id, id};
     char *first = NULL, *all = NULL;

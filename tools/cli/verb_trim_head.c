@@ -44,7 +44,7 @@ static int write_list(const char *path, const counted *found, size_t count) {
     return fr_writer_close(&writer);
 }
 
-/* Notes the number of ids, and the share of the text that the written ones make up. */
+/* Notes the number of ids, and the share of the text that the written ids make up. */
 static void tell(const counted *found, size_t different, size_t kept, size_t all) {
     size_t covered = 0;
     for (size_t i = 0; i < kept; i++) covered += found[i].times;

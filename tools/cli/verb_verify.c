@@ -1,10 +1,10 @@
 /* forerun verify: prints hashes of a model's results for a fixed prompt, which are the same on every machine.
  *
  * The prompt is 64 ids from the middle half of the vocabulary, away from the special tokens at both ends: id i is
- * vocab/4 + 7919 * i mod (vocab/2 + 1). Hashed are the bytes of the float32 logits of every row, of the drafter's
- * logits at 4 chained steps, and of the int32 ids of 64 greedy and of 400 sampled tokens, all little-endian. The
- * sampling is that of --temp 1 --top-k 64 --top-p 0.95 --min-p 0.001 --repeat-penalty 1.1 --seed 1. Before the hashes
- * stands the version of the numerics: only hashes of the same version can be compared. */
+ * vocab/4 + 7919 * i mod (vocab/2 + 1). The hashes are over the bytes of the float32 logits of every row, of the
+ * drafter's logits at 4 chained steps, and of the int32 ids of 64 greedy and of 400 sampled tokens, all little-endian.
+ * The sampling is that of --temp 1 --top-k 64 --top-p 0.95 --min-p 0.001 --repeat-penalty 1.1 --seed 1. The version of
+ * the numerics is printed before the hashes: only hashes of the same version can be compared. */
 #include "tools/cli/loaded.h"
 #include "tools/cli/output.h"
 #include "tools/cli/verbs.h"
@@ -41,7 +41,7 @@ static fr_status print_text(const char *name, fr_session *session, const int32_t
         status = fr_session_step(session, ids, room < FR_STEP_MAX ? room : FR_STEP_MAX, &count, &accepted);
         if (status == FR_OK) hash_bytes(&hash, ids, count * sizeof(*ids));
     }
-    /* This is printed with --quiet too, because a hash of fewer ids differs from the usual one. */
+    /* This is printed even with --quiet, because a hash of fewer ids differs from the usual one. */
     if (status == FR_OK && done < length)
         fr_note("%s: the context of %zu has room for %zu of %zu, and the hash is of these", name,
                 fr_session_context(session), done, length);
@@ -93,7 +93,7 @@ static fr_status run(fr_loaded *loaded) {
 int fr_verb_verify(const fr_arguments *args) {
     fr_loaded loaded = {0};
     int code = fr_loaded_open(&loaded, args);
-    /* The number of tokens is fixed, whatever they are. */
+    /* End-of-sequence ids are ignored, so that the number of tokens is fixed. */
     if (!code) code = fr_exit_status(fr_options_set(loaded.options, FR_OPT_IGNORE_EOS, 1));
     if (!code) code = fr_loaded_start(&loaded, args, PROMPT, SAMPLED);
     if (!code && !args->given[FR_ARG_QUIET]) {

@@ -10,22 +10,23 @@
 #include <stdbool.h>
 #include <stdio.h>
 
-/* Loads JSON. Duplicate keys are refused, NULs in strings are not. NULL: it is no JSON, and `error` has the reason. */
+/* Loads JSON. Duplicate keys are refused, NULs in strings are allowed. NULL: the text is not JSON, and `error` has the
+ * reason. */
 json_t *fr_json_load(const char *text, size_t length, json_error_t *error);
 
-/* Loads an object whose text may have been cut off: as much of it as can be closed. NULL: it is no object. */
+/* Loads an object whose text may have been cut off, as much of it as can be closed. NULL: the text is no object. */
 json_t *fr_json_load_cut(const char *text, size_t length);
 
-/* Returns true if a string is a text, and no such integer. */
+/* Returns true for a string that is a text, and not a wide integer. */
 bool fr_is_json_text(const json_t *value);
 
-/* Returns true if there is such an integer anywhere in a value. */
+/* Returns true if a value contains a wide integer anywhere. */
 bool fr_json_has_wide(const json_t *value);
 
-/* Gives both texts joined, as a new value; if that fails, the first one alone. */
+/* Gives both texts joined as a new value; if that fails, the first text alone. */
 json_t *fr_json_joined(const json_t *text, const json_t *more);
 
-/* Writes a value on one line. Returns false if it is no JSON, or there is no memory. */
+/* Writes a value on one line. Returns false if it can't be written as JSON, or if there is no memory. */
 bool fr_json_write(const json_t *value, FILE *out);
 
 #endif

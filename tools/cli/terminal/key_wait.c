@@ -11,12 +11,13 @@ enum { SIGNALS = 6 };
 static const int signals[SIGNALS] = {SIGINT, SIGWINCH, SIGCONT, SIGTSTP, SIGTERM, SIGHUP};
 static struct sigaction before[SIGNALS];
 static int noted[2];
-static int ending; /* SIGTERM or SIGHUP, once it was returned; 0: none */
+static int ending; /* SIGTERM or SIGHUP, once fr_key_wait has given it; 0: none */
 
 static void note(int signal_number) {
     int error = errno;
     unsigned char byte = (unsigned char)signal_number;
-    while (write(noted[1], &byte, 1) < 0 && errno == EINTR) continue; /* if it is full of signals, they do as well */
+    /* a full pipe is no loss, because it already has signals to read */
+    while (write(noted[1], &byte, 1) < 0 && errno == EINTR) continue;
     errno = error;
 }
 
@@ -36,7 +37,7 @@ bool fr_key_wait_begin(void) {
     return true;
 }
 
-/* Ends the watch. A signal that came at the very end is still in the pipe, and is sent again. */
+/* Ends the watch. A SIGTERM or SIGHUP that is still in the pipe is sent again. */
 void fr_key_wait_end(void) {
     unsigned char byte;
     for (int i = 0; i < SIGNALS; i++) sigaction(signals[i], &before[i], NULL);

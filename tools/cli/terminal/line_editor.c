@@ -16,13 +16,14 @@
 #include "tools/cli/output.h"
 #include "tools/cli/terminal/key_wait.h"
 
-enum { REMEMBERED = 1000, FOR_EVER = -1, REST_OF_KEY = 50 /* milliseconds: what a terminal sends comes together */ };
+enum { REMEMBERED = 1000, FOR_EVER = -1, REST_OF_KEY = 50 /* milliseconds within which the bytes of one key come */ };
 
-/* Bracketed paste: with these sequences a terminal puts marks around pasted text. */
+/* Bracketed paste: after PASTE_ON a terminal puts marks around pasted text. */
 #define PASTE_ON  "\033[?2004h"
 #define PASTE_OFF "\033[?2004l"
 
-/* A character that no keyboard sends. Sent after text was inserted, it makes libedit show the line. */
+/* A character that no keyboard sends. It is given to libedit after text was inserted, so that libedit shows the
+ * line. */
 #define SHOW_CHANGED L'\x80'
 static const char paste_begin[] = "\033[200~", paste_end[] = "\033[201~";
 enum { MARK = sizeof paste_begin - 1 };
@@ -31,9 +32,10 @@ struct fr_line_editor {
     EditLine *edit;
     History *history;
     char prompt[8];
-    char *initial;        /* what the line holds before the first key; NULL: nothing */
-    mbstate_t half;       /* of a character that is being read */
-    char again[MARK + 1]; /* bytes to be read once more: they began no mark, or no character after all */
+    char *initial;  /* text of the line before the first key; NULL: none */
+    mbstate_t half; /* state of a character that is being read */
+    /* bytes that are read again, because they turned out not to begin a paste mark or a character */
+    char again[MARK + 1];
     size_t agains;
     char *pasted;
     size_t length, capacity;
@@ -54,15 +56,15 @@ static void leave_terminal(fr_line_editor *editor) {
 
 /* ---------------------------------------------------------------------------------------------- between the lines */
 
-static volatile sig_atomic_t bracketed; /* what is pasted between the lines */
+static volatile sig_atomic_t bracketed; /* bracketed paste is on between the lines */
 
 static struct termios cooked; /* the terminal's settings outside the editor */
 
-/* Keeps all keys that are typed between two lines for the next line, and does not show them within a reply. */
+/* Stores all keys that are typed between two lines for the next line, so that they are not shown within a reply. */
 static void hush(bool on) {
     struct termios hushed = cooked;
     hushed.c_lflag &= ~(tcflag_t)(ICANON | ECHO);
-    if (tcgetpgrp(STDIN_FILENO) != getpgrp()) return; /* another program has the terminal */
+    if (tcgetpgrp(STDIN_FILENO) != getpgrp()) return; /* another program uses the terminal */
     tcsetattr(STDIN_FILENO, TCSADRAIN, on ? &hushed : &cooked);
 }
 
@@ -79,8 +81,7 @@ static void stop_bracketing(void) {
     bracketed = false;
 }
 
-/* Handles Ctrl-Z between the lines: the terminal is restored for the program that uses it while this one is
- * stopped. */
+/* Handles Ctrl-Z between the lines: restores the terminal for the program that uses it while this one is stopped. */
 static void step_aside(int signal_number) {
     struct sigaction own, usual = {.sa_handler = SIG_DFL};
     sigset_t only;
@@ -90,14 +91,14 @@ static void step_aside(int signal_number) {
     sigaddset(&only, signal_number);
     sigaction(signal_number, &usual, &own);
     raise(signal_number);
-    pthread_sigmask(SIG_UNBLOCK, &only, NULL); /* here it stops */
+    pthread_sigmask(SIG_UNBLOCK, &only, NULL); /* the process stops here */
     pthread_sigmask(SIG_BLOCK, &only, NULL);
     sigaction(signal_number, &own, NULL);
     bracket(true);
     errno = error;
 }
 
-/* Starts bracketed paste between lines, so that text pasted before the next prompt becomes one turn there. */
+/* Turns on bracketed paste between lines, so that text pasted before the next prompt becomes one turn. */
 static void begin_bracketing(void) {
     fflush(stderr);
     bracketed = tcgetattr(STDIN_FILENO, &cooked) == 0;
@@ -111,14 +112,14 @@ static void watch_stops(void) {
     atexit(stop_bracketing);
 }
 
-/* Handles Ctrl-Z within a line: the terminal is restored for the program that uses it while this one is stopped. */
+/* Handles Ctrl-Z within a line: restores the terminal for the program that uses it while this one is stopped. */
 static void stop(fr_line_editor *editor) {
     leave_terminal(editor);
     fr_key_wait_stop();
     prepare_terminal(editor);
 }
 
-/* Shows the line again in the place of the text on the terminal's line. */
+/* Erases the terminal's line and shows the edited line there again. */
 static void show_again(fr_line_editor *editor) {
     fputs("\r\033[J", stderr);
     el_set(editor->edit, EL_REFRESH);
@@ -137,8 +138,8 @@ static bool go_on_after(fr_line_editor *editor, int signal_number) {
 
 /* ------------------------------------------------------------------------------------------------------------- keys */
 
-/* Reads the next byte within so many milliseconds. Gives 1; 0 at the end of input or of the time; -1 on an error or if
- * the line ends here. */
+/* Reads the next byte within this many milliseconds. Gives 1; 0 at the end of input, or if no byte came in time; -1
+ * after an error, or if the line ends here. */
 static int next_byte(fr_line_editor *editor, char *byte, int milliseconds) {
     for (;;) {
         int came = fr_key_wait(milliseconds);
@@ -153,15 +154,17 @@ static int next_byte(fr_line_editor *editor, char *byte, int milliseconds) {
     }
 }
 
-/* Gives the character that replaces invalid bytes. libedit aborts at a character that the locale can't write. */
+/* Gives the character that replaces invalid bytes. It must be one that the locale can write, because libedit aborts at
+ * any other. */
 static wchar_t replacement(void) {
     char bytes[MB_LEN_MAX];
     mbstate_t state = {0};
     return wcrtomb(bytes, 0xfffd, &state) == (size_t)-1 ? L'?' : (wchar_t)0xfffd;
 }
 
-/* Adds a byte to a character. Invalid bytes are replaced: one that begins no character, or all that began one. Returns
- * false if the character continues in the next byte. *again: this byte may begin the next character. */
+/* Adds a byte to a character. Invalid bytes are replaced by one character: a byte that begins no character, or all
+ * bytes that began one. Returns false if the character continues in the next byte. *again: this byte may begin the
+ * next character. */
 static bool take_byte(mbstate_t *half, char byte, wchar_t *character, bool *again) {
     bool begun = !mbsinit(half);
     size_t length = mbrtowc(character, &byte, 1, half);
@@ -195,7 +198,7 @@ static void put_text(fr_line_editor *editor, const char *bytes, size_t length) {
     size_t count = 0;
     for (size_t i = 0; i < length;) {
         bool again, whole = take_byte(&half, bytes[i], &text[count], &again);
-        if (whole && text[count]) count++; /* a NUL ends what libedit inserts */
+        if (whole && text[count]) count++; /* a NUL would end the inserted text */
         i += !again;
     }
     if (!mbsinit(&half)) text[count++] = replacement();
@@ -227,8 +230,8 @@ static int paste(fr_line_editor *editor) {
     }
 }
 
-/* Reads the rest of a paste mark after its first byte, an escape. Gives 1 if it is the mark; 0 if not, and its bytes
- * are then read again; -1 if the line ends here. */
+/* Reads the rest of a paste mark after its first byte, an escape. Gives 1 if it is the mark; 0 if it is not, and its
+ * bytes are then read again; -1 if the line ends here. */
 static int begins_paste(fr_line_editor *editor) {
     char bytes[MARK];
     size_t count = 1;
@@ -265,7 +268,7 @@ static void forget_initial(fr_line_editor *editor) {
     editor->initial = NULL;
 }
 
-/* Gives libedit the next character; an el_rfunc_t. */
+/* Gives libedit the next character (an el_rfunc_t). */
 static int next_character(EditLine *edit, wchar_t *character) {
     fr_line_editor *editor;
     el_get(edit, EL_CLIENTDATA, &editor);
@@ -320,10 +323,10 @@ fr_line_editor *fr_line_editor_open(void) {
     el_set(editor->edit, EL_GETCFN, next_character);
     el_set(editor->edit, EL_PROMPT, prompt_of);
     el_set(editor->edit, EL_EDITOR, "emacs");
-    el_set(editor->edit, EL_BIND, "^I", "ed-insert", NULL); /* what is pasted may have tabs */
+    el_set(editor->edit, EL_BIND, "^I", "ed-insert", NULL); /* pasted text may have tabs */
     el_set(editor->edit, EL_HIST, history, editor->history);
-    el_source(editor->edit, NULL); /* the user's own ~/.editrc */
-    /* SHOW_CHANGED, in both maps that users of vi have. */
+    el_source(editor->edit, NULL); /* reads the user's own ~/.editrc */
+    /* Binds SHOW_CHANGED in both maps of keys that users of vi have. */
     el_set(editor->edit, EL_BIND, "\\200", "ed-redisplay", NULL);
     el_set(editor->edit, EL_BIND, "-a", "\\200", "ed-redisplay", NULL);
     watch_stops();
@@ -354,7 +357,7 @@ fr_line fr_line_editor_read(fr_line_editor *editor, const char *prompt, const ch
     editor->agains = 0;
     if (!fr_key_wait_begin()) return FR_LINE_END;
     bracketed = false;
-    prepare_terminal(editor); /* before the prompt: what is typed at it is typed here */
+    prepare_terminal(editor); /* before the prompt, so that keys typed at the prompt belong to this line */
     *line = el_gets(editor->edit, &count);
     leave_terminal(editor);
     fr_key_wait_end();

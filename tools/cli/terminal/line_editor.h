@@ -11,25 +11,25 @@
 
 typedef struct fr_line_editor fr_line_editor;
 
-/* Opens an editor. NULL if there is nothing to edit on: standard input or error is no terminal, or one that can't move
- * its cursor. */
+/* Opens an editor. NULL if lines can't be edited: standard input or error is not a terminal, or a terminal that can't
+ * move its cursor. */
 fr_line_editor *fr_line_editor_open(void);
 void fr_line_editor_close(fr_line_editor *editor);
 
 typedef enum fr_line {
     FR_LINE_TYPED,
     FR_LINE_DROPPED, /* Ctrl-C */
-    FR_LINE_END,     /* Ctrl-D at the beginning of a line, no terminal any more, SIGTERM or SIGHUP */
+    FR_LINE_END,     /* Ctrl-D at the beginning of a line, a lost terminal, SIGTERM or SIGHUP */
 } fr_line;
 
 /* Puts this text into the next line before its first key. */
 void fr_line_editor_begin_with(fr_line_editor *editor, const char *text);
 
-/* Reads a line. *line, with the line end that was typed, belongs to the editor until the next call. prompt: at most 7
- * characters. */
+/* Reads a line. *line includes the line end that was typed, and belongs to the editor until the next call. prompt: at
+ * most 7 characters. */
 fr_line fr_line_editor_read(fr_line_editor *editor, const char *prompt, const char **line, size_t *length);
 
-/* Keeps a line, so that it can be recalled. */
+/* Stores a line, so that it can be recalled. */
 void fr_line_editor_remember(fr_line_editor *editor, const char *line);
 
 #endif

@@ -1,7 +1,7 @@
 /* Reads lines of standard input one at a time, of any bytes and any length. On a terminal they can be edited.
  *
  * In: a prompt, which is shown on a terminal only. Out: a line without its end, which belongs to the input until the
- * next call. Several lines that were pasted at once on a terminal are one line with line ends in it. */
+ * next call. If several lines are pasted at once on a terminal, they are one line with line ends in it. */
 #ifndef FR_TOOLS_CLI_TERMINAL_LINE_INPUT_H
 #define FR_TOOLS_CLI_TERMINAL_LINE_INPUT_H
 
@@ -11,10 +11,10 @@
 #include "tools/cli/terminal/line_editor.h"
 
 typedef struct fr_line_input {
-    char *line; /* NUL-terminated, whatever NULs it has */
+    char *line; /* NUL-terminated; it may also contain NULs */
     size_t length, capacity;
     bool terminal;
-    fr_line_editor *editor; /* NULL: lines are read as they come */
+    fr_line_editor *editor; /* NULL: lines are not edited */
 } fr_line_input;
 
 void fr_line_input_open(fr_line_input *input);
@@ -25,7 +25,7 @@ bool fr_line_input_begin_with(fr_line_input *input, const char *text);
 /* Reads the next line. A signal ends the input; on a terminal it drops the line instead. */
 fr_line fr_line_input_read(fr_line_input *input, const char *prompt);
 
-/* Closes the input. Gives the exit status, because reading may have ended by an error of the device. */
+/* Closes the input. Gives the exit status, which is 1 if a read has failed. */
 int fr_line_input_close(fr_line_input *input);
 
 #endif

@@ -7,7 +7,7 @@
 #include <unistd.h>
 #include <wchar.h>
 
-enum { NARROWEST = 20, TAB = 8, CHARACTER = 4 /* bytes at most */ };
+enum { NARROWEST = 20, TAB = 8, CHARACTER = 4 /* CHARACTER: the most bytes of a character */ };
 
 bool fr_word_wrap_begin(fr_word_wrap *wrap, FILE *out) {
     struct winsize size;
@@ -45,8 +45,8 @@ static void end_line(fr_word_wrap *wrap, fr_wrap_put *put, void *context) {
     wrap->column = 0;
 }
 
-/* Makes room for the character at the end of the word. The last column stays free, because terminals differ in the
- * place of the cursor after it. */
+/* Makes room for the character at the end of the word. The last column stays free, because terminals place the cursor
+ * after it in different ways. */
 static void break_line(fr_word_wrap *wrap, fr_wrap_put *put, void *context) {
     size_t shown = wrap->character;
     bool whole_line = wrap->width == wrap->column;
@@ -77,7 +77,7 @@ static void add_blank(fr_word_wrap *wrap, char byte, bool accepted, fr_wrap_put 
     }
 }
 
-/* Writes the end of the word: a character, or the beginning of one. */
+/* Writes the last character of the word, which may be incomplete. */
 static void put_character(fr_word_wrap *wrap, fr_wrap_put *put, void *context) {
     for (size_t i = wrap->character; i < wrap->length; i++) put(context, wrap->word[i], wrap->accepted[i]);
 }
@@ -103,11 +103,11 @@ void fr_word_wrap_feed(fr_word_wrap *wrap, char byte, bool accepted, fr_wrap_put
     }
     wrap->word[wrap->length] = byte;
     wrap->accepted[wrap->length++] = accepted;
-    if (wrap->missing > 0) return; /* a character is written whole */
+    if (wrap->missing > 0) return; /* a character is written only as a whole */
     size_t width = measure(wrap);
     if (wrap->column + width >= wrap->columns) break_line(wrap, put, context);
     put_character(wrap, put, context);
     wrap->column += width;
     wrap->width += width;
-    if (width == 2) forget_word(wrap); /* lines of Chinese and Japanese end between any two characters */
+    if (width == 2) forget_word(wrap); /* lines of Chinese and Japanese may end between any two characters */
 }
