@@ -891,6 +891,52 @@ START_TEST(calls_and_schemas_are_forced) {
 }
 END_TEST
 
+/* OpenAI's older form of tools: a call is answered as one, whole and in a stream, and goes into the next turn. */
+START_TEST(functions_are_called) {
+    char body[1024];
+    server = fr_server_start("-m tools/demo/target -t 2 -c 512");
+    for (int form = 0; form < 2; form++) {
+        snprintf(body, sizeof body,
+                 "{'messages': [" USER("'Hi'") ", {'role': 'assistant', 'content': null, 'function_call': {'name': "
+                                               "'add', 'arguments': '{\\'n\\': 7}'}}, {'role': 'function', 'name': "
+                                               "'add', 'content': '8'}], 'functions': [{" TOOL
+                                               "}], 'function_call': {'name': 'add'}, 'max_tokens': 99, "
+                                               "'stream': %s, " SETTING "}",
+                 "parameters", form ? "true" : "false");
+        json_t *choice, *said;
+        if (form) {
+            char *events = streamed("/v1/chat/completions", body);
+            ck_assert_msg(!strstr(events, "tool_calls"), "%s", events);
+            ck_assert_msg(strstr(events, "\"finish_reason\":\"function_call\"") != NULL, "%s", events);
+            char *begin = strstr(events, "\"function_call\":{");
+            ck_assert_msg(begin != NULL, "%s", events);
+            begin += strlen("\"function_call\":");
+            said = json_loads(begin, JSON_DISABLE_EOF_CHECK, NULL);
+            choice = NULL;
+            free(events);
+        } else {
+            json_t *answer = asked("/v1/chat/completions", body, 200);
+            choice = json_incref(json_array_get(json_object_get(answer, "choices"), 0));
+            ck_assert_str_eq(text_at(choice, "finish_reason"), "function_call");
+            ck_assert_ptr_null(json_object_get(json_object_get(choice, "message"), "tool_calls"));
+            said = json_incref(json_object_get(json_object_get(choice, "message"), "function_call"));
+            json_decref(answer);
+        }
+        ck_assert_str_eq(text_at(said, "name"), "add");
+        json_t *arguments = value_of(text_at(said, "arguments"));
+        ck_assert(count_at(arguments, "n") >= 3 && count_at(arguments, "n") <= 40);
+        json_decref(arguments);
+        json_decref(said);
+        json_decref(choice);
+    }
+    json_decref(asked("/v1/chat/completions",
+                      "{'messages': [" USER("'Hi'") "], 'functions': [{'name': 'f'}], 'tools': [{'type': 'function', "
+                                                    "'function': {'name': 'f'}}], 'max_tokens': 1}",
+                      400));
+    fr_server_stop(&server);
+}
+END_TEST
+
 #define LETTERS   "abcdefghijklmnopqrstuvwxyz"
 #define LONG_WORD LETTERS LETTERS LETTERS LETTERS
 #define LONG_CALL                                                                                \
@@ -1181,6 +1227,7 @@ FR_SUITE("serve_dialects") {
     tcase_add_test(tests, ollama_tells_logprobs);
     tcase_add_test(tests, grammars_are_slow);
     tcase_add_test(tests, calls_and_schemas_are_forced);
+    tcase_add_test(tests, functions_are_called);
     tcase_add_test(tests, calls_are_cut_off);
     tcase_add_test(tests, a_changing_header_is_left_out);
     tcase_add_test(tests, a_full_context_is_told_in_known_words);

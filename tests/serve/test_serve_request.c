@@ -481,7 +481,7 @@ static const struct {
      "\"tool_choice\": \"required\", \"tools\": [{\"type\": \"function\", \"function\": {\"name\": \"f\", "
      "\"description\": \"d\", \"strict\": true, \"parameters\": {\"properties\": {\"a\": {\"$dynamicRef\": \"#\"}}}}}]",
      FR_UNBUILT, "tool_choice: tools[0].function.parameters: schema, at #/properties/a/$dynamicRef: not built"},
-    {CHAT, "\"functions\": [{}]", FR_UNBUILT, "\"functions\" is not built"},
+    {CHAT, "\"functions\": [{}], \"tools\": [{}]", FR_UNBUILT, "\"functions\" is not built"},
     {CHAT, "\"tools\": [{\"type\": \"custom\", \"custom\": {}}]", FR_USAGE, "tools[0] has no name"},
     {CHAT, "\"chat_template\": \"x\"", FR_UNBUILT, "\"chat_template\" is not built"},
     {ALL, "\"bad_words\": [\"x\"]", FR_UNBUILT, "\"bad_words\" is not built"},
@@ -955,6 +955,13 @@ START_TEST(chats_are_rendered) {
         {"{\"messages\": [" USER "], \"tools\": [" TOOL "]}", "[" USER "]", "{\"tools\": [" TOOL "]}", 0},
         {"{\"messages\": [" USER "], \"tools\": [" BIG "]}", "[" USER "]", "{\"tools\": [" BIG "]}", 0},
         {"{\"messages\": [" USER "], \"tools\": [" TOOL "], \"tool_choice\": \"none\"}", "[" USER "]", NULL, 0},
+        {"{\"messages\": [" USER "], \"top_logprobs\": 0}", "[" USER "]", NULL, 0},
+        /* OpenAI's older form of tools. */
+        {"{\"messages\": [" USER "], \"functions\": [{\"name\": \"g\", \"description\": \"d\"}], \"function_call\": "
+         "\"auto\"}",
+         "[" USER "]", "{\"tools\": [" SMALL("g") "]}", 0},
+        {"{\"messages\": [" USER "], \"functions\": [{\"name\": \"g\"}], \"function_call\": \"none\"}", "[" USER "]",
+         NULL, 0},
         /* Tools that are no functions: a custom one takes a text, others are run elsewhere. */
         {"{\"messages\": [" USER "], \"tools\": [{\"type\": \"web_search\"}, " TOOL ", {\"type\": \"custom\", "
          "\"custom\": {\"name\": \"g\", \"description\": \"d\", \"format\": {\"type\": \"text\"}}}], "

@@ -44,8 +44,8 @@ static bool take_logprobs(fr_job *job, const char *key, const json_t *value) {
 }
 
 static bool take_top_logprobs(fr_job *job, const char *key, const json_t *value) {
-    (void)value;
-    return json_is_true(json_object_get(job->request, "logprobs")) ||
+    bool none = json_is_integer(value) && json_integer_value(value) == 0;
+    return none || json_is_true(json_object_get(job->request, "logprobs")) ||
            fr_job_refuse(job, FR_USAGE, "%s goes with \"logprobs\": true", key);
 }
 

@@ -87,8 +87,12 @@ static void take_whole(const fr_generation_request *request, fr_choice *choice, 
     size_t index = (size_t)(choice - request->choices);
     const fr_reply *echoed = &request->choices[choice->prompt * request->each].job.echoed;
     t->whole = fr_job_whole_choice(&choice->job, echoed, index, &t->likely);
-    json_t *calls = json_object_get(json_object_get(t->whole, "message"), "tool_calls");
+    json_t *message = json_object_get(t->whole, "message"), *calls = json_object_get(message, "tool_calls");
     for (size_t i = 0; i < json_array_size(calls); i++) fr_tool_call_of_chat(request->called, json_array_get(calls, i));
+    if (!request->functions || !calls) return;
+    fr_function_call_of_chat(message);
+    if (fr_job_is_word(json_object_get(t->whole, "finish_reason"), "tool_calls"))
+        fr_json_put(t->whole, "finish_reason", json_string("function_call"));
 }
 
 void fr_answer_step(fr_generation_request *request, fr_choice *choice) {

@@ -86,6 +86,7 @@ static json_t *chunk_of(fr_telling *t, json_t *delta, size_t ids, bool end) {
     bool news = t->ids < ids && job->best >= 0;
     json_t *logprobs = news ? fr_job_logprobs(job, t->ids, ids, &t->offset) : json_null();
     const char *finish = end ? fr_job_finish_reason(job, t->calls > 0) : NULL;
+    if (finish && t->request->functions && strcmp(finish, "tool_calls") == 0) finish = "function_call";
     json_t *chunk = object_of(t->request, choice_of(t, delta ? delta : empty_delta(t->request), logprobs, finish));
     put_drafted(t, chunk);
     if (t->request->timings_per_token || (end && !t->request->include_usage))

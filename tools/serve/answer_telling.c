@@ -73,6 +73,7 @@ static void end_call(fr_telling *t) {
     json_array_append_new(calls, t->call);
     t->call = NULL;
     fr_json_put(delta, "tool_calls", calls);
+    if (t->request->functions) fr_function_call_of_chat(delta);
     fr_chunk_send(t, delta, t->known, false);
 }
 

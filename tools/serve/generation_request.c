@@ -124,10 +124,11 @@ static void end_choices(fr_generation_request *request) {
     request->count = 0;
 }
 
-/* Turns tools of other kinds into functions. */
+/* Turns tools of other kinds and forms into functions. */
 static bool take_tools(fr_generation_request *request, fr_job *members) {
     char error[FR_DIALECT_ERROR];
     request->called = json_object();
+    request->functions = fr_functions_of_chat(request->body);
     return fr_tools_of_chat(request->body, request->called, error, sizeof error) ||
            fr_job_refuse(members, FR_USAGE, "%s", error);
 }

@@ -34,6 +34,7 @@ struct fr_generation_request {
     const struct fr_dialect *dialect; /* of its answer; NULL: the form's own (fr_answer_in) */
     json_t *dialect_body;             /* the body in that dialect, of which answers repeat members */
     json_t *called;                   /* a chat's tools that are no functions (tool_kinds.h); NULL: it is no chat */
+    bool functions;                   /* its tools are in OpenAI's older form, and its calls are answered so */
     const char *model;                /* the name that the request has for it, else the server's own */
     bool stream, include_usage;
     bool return_tokens, return_progress, return_drafted, timings_per_token;

@@ -159,7 +159,8 @@ static bool take_parts(fr_job *job, const json_t *messages) {
     for (size_t i = 0; i < json_array_size(messages); i++) {
         const json_t *message = json_array_get(messages, i);
         json_t *content = json_object_get(message, "content");
-        bool of_tool = fr_job_is_word(json_object_get(message, "role"), "tool");
+        const json_t *role = json_object_get(message, "role");
+        bool of_tool = fr_job_is_word(role, "tool") || fr_job_is_word(role, "function");
         drop_thoughts(content);
         for (size_t part = 0; part < json_array_size(content); part++)
             if (!take_part(job, json_array_get(content, part), of_tool, &pixels)) return false;

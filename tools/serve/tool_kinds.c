@@ -204,3 +204,31 @@ void fr_tool_call_of_chat(const json_t *called, json_t *call) {
     fr_json_put(call, "custom", custom);
     json_object_del(call, "function");
 }
+
+/* --------------------------------------------------------------------------------------------- OpenAI's older form */
+
+bool fr_functions_of_chat(json_t *body) {
+    const json_t *functions = json_object_get(body, "functions"), *choice = json_object_get(body, "function_call");
+    if (json_array_size(functions) == 0 || json_array_size(json_object_get(body, "tools")) > 0) return false;
+    json_t *tools = json_array();
+    for (size_t i = 0; i < json_array_size(functions); i++)
+        json_array_append_new(tools,
+                              json_pack("{s:s, s:O}", "type", "function", "function", json_array_get(functions, i)));
+    if (json_is_object(choice))
+        fr_json_put(body, "tool_choice", json_pack("{s:s, s:O}", "type", "function", "function", choice));
+    else if (choice)
+        fr_json_put(body, "tool_choice", fr_turns_share(choice));
+    fr_json_put(body, "tools", tools);
+    fr_json_put(body, "parallel_tool_calls", json_false());
+    json_object_del(body, "functions");
+    json_object_del(body, "function_call");
+    return true;
+}
+
+void fr_function_call_of_chat(json_t *message) {
+    json_t *call = json_array_get(json_object_get(message, "tool_calls"), 0),
+           *function = json_object_get(call, "function");
+    if (!function) return;
+    fr_json_put(message, "function_call", json_incref(function));
+    json_object_del(message, "tool_calls");
+}

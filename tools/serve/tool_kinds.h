@@ -36,4 +36,10 @@ json_t *fr_tool_input(const char *arguments, size_t length);
 bool fr_tools_of_chat(json_t *body, json_t *called, char *error, size_t size);
 void fr_tool_call_of_chat(const json_t *called, json_t *call);
 
+/* The same for OpenAI's older form of tools, "functions" and "function_call". The first function turns a request's body
+ * into one of tools, of which one is called at most; it returns true if the body had that form. The second turns the
+ * calls of an answer's message, or of a piece of it, into the "function_call" of that form. */
+bool fr_functions_of_chat(json_t *body);
+void fr_function_call_of_chat(json_t *message);
+
 #endif
