@@ -102,15 +102,16 @@ const char *fr_version(void);
 
 /* ---------------------------------------------------------------------------------------------------------- objects */
 
-typedef struct fr_options fr_options;           /* settings, by name */
+typedef struct fr_options fr_options;           /* settings, each with a name */
 typedef struct fr_model fr_model;               /* the target: weights, configuration, tokenizer */
 typedef struct fr_tokenizer fr_tokenizer;       /* text to ids and back, chat template */
-typedef struct fr_decoder fr_decoder;           /* ids to text as they come */
-typedef struct fr_drafter fr_drafter;           /* weights that propose ids for the target to verify */
+typedef struct fr_decoder fr_decoder;           /* converts ids to text as they are generated */
+typedef struct fr_drafter fr_drafter;           /* model or layers that propose ids for the target to verify */
 typedef struct fr_session fr_session;           /* one text: its ids, keys and values, sampling, statistics */
-typedef struct fr_engine fr_engine;             /* what sessions share, so that one forward computes rows of all */
+typedef struct fr_engine fr_engine;             /* resources that sessions share, so that one forward computes the rows
+                                                 * of all */
 typedef struct fr_reply_parser fr_reply_parser; /* a chat's reply: content, reasoning, calls of tools */
-typedef struct fr_picture fr_picture;           /* a picture, made ready for one model */
+typedef struct fr_picture fr_picture;           /* a picture, prepared for one model */
 typedef struct fr_token_tree fr_token_tree;     /* a tokenizer's tokens, arranged for grammars */
 typedef struct fr_grammar fr_grammar;           /* a language that a text has to follow */
 
@@ -122,10 +123,10 @@ typedef enum fr_status {
     FR_USAGE = 2,   /* an argument or an option's value makes no sense */
     FR_MEMORY = 3,  /* the system gave no memory */
     FR_NUMERIC = 4, /* the weights gave a logit that is not finite */
-    FR_MACHINE = 5, /* this machine lacks what was asked for, such as an instruction set */
+    FR_MACHINE = 5, /* this machine lacks something that was asked for, such as an instruction set */
     FR_UNBUILT = 6, /* the library knows the feature (a family, a drafter, a conversion) but does not have it yet */
     FR_ABORTED = 7, /* an abort callback or a cancellation ended the call */
-    FR_LOST = 8,    /* a file that weights are mapped from was cut or written to: open the model again */
+    FR_LOST = 8,    /* a file that weights are mapped from was shortened or written to: open the model again */
 } fr_status;
 
 /* Returns "input", "usage" and so on. The text is static. */
@@ -140,10 +141,10 @@ const char *fr_last_error(void);
 void fr_free(void *memory);
 
 /* Finds the mapped weights file that contains this address, and returns its path as it was opened, or NULL. A program
- * calls it in a handler of SIGBUS with si_addr: reading a mapped file that has become shorter, or whose disk fails,
- * ends a program with that signal, and the library installs no handlers. (A file that was only written to, or cut by
- * less than a page, is reported as FR_INPUT instead.) Async-signal-safe. The path is valid as long as the object that
- * opened the file. */
+ * can call it in a handler of SIGBUS with si_addr: the system sends that signal if a mapped file that is being read
+ * has become shorter, or if its disk fails, and the library installs no handlers. (A file that was only written to, or
+ * shortened by less than a page, is reported as FR_INPUT instead.) Async-signal-safe. The path is valid as long as the
+ * object that opened the file. */
 const char *fr_mapped_file(const void *address);
 
 /* ------------------------------------------------------------------------------------------------------------ model */
@@ -151,15 +152,15 @@ const char *fr_mapped_file(const void *address);
 /* Opens a model for reading.
  *
  * path: a folder as published, with config.json, safetensors files (with their index if there are several) and
- * tokenizer.json; or a GGUF file, any one of its shards. A model without a tokenizer opens too, for programs that work
- * with ids. options: see "options" for those that are read. *model out: it must outlive the drafters and sessions that
- * are opened on it. */
+ * tokenizer.json; or a GGUF file, any one of its shards. A model without a tokenizer can be opened too, for programs
+ * that work with ids. options: see "options" for those that are read. *model must outlive the drafters and sessions
+ * that are opened on it. */
 fr_status fr_model_open(const char *path, const fr_options *options, fr_model **model);
 void fr_model_close(fr_model *model);
 
-/* Opens a GGUF file that is in memory already. The bytes are used in place: they must start at a multiple of 32 (or the
- * call returns FR_USAGE), and stay unchanged as long as the model is open. name: the model's name in error lines. (An
- * open file descriptor has a path, "/proc/self/fd/N", so fr_model_open takes it.) */
+/* Opens a GGUF file that is already in memory. The bytes are used in place: they must start at a multiple of 32
+ * (otherwise the call returns FR_USAGE), and stay unchanged as long as the model is open. name: the model's name in
+ * error lines. (To open a file descriptor, give fr_model_open its path, "/proc/self/fd/N".) */
 fr_status fr_model_open_bytes(const void *bytes, size_t size, const char *name, const fr_options *options,
                               fr_model **model);
 
@@ -167,32 +168,32 @@ typedef enum fr_fact {
     FR_FACT_VOCAB,         /* rows of the LM head, each of which gives one logit */
     FR_FACT_HIDDEN,        /* width of a hidden row */
     FR_FACT_LAYERS,        /* layers of the model itself */
-    FR_FACT_MTP_LAYERS,    /* layers in its checkpoint that draft for it: fr_drafter_open with path NULL uses them */
+    FR_FACT_MTP_LAYERS,    /* layers in its checkpoint that draft for it; fr_drafter_open with path NULL uses them */
     FR_FACT_IMAGE_TOKEN,   /* id that stands for one row of a picture, -1 if the model sees no pictures */
     FR_FACT_WINDOW,        /* positions that sliding layers look back over, 0 if no layer slides */
     FR_FACT_CONTEXT_LIMIT, /* positions that the model was trained for */
     FR_FACT_WEIGHT_BYTES,  /* bytes of the tensors that are used */
-    FR_FACT_POOLING,       /* fr_pooling by which its makers embed texts, FR_POOLING_NONE if they don't say */
+    FR_FACT_POOLING,       /* fr_pooling that its makers use for embeddings, FR_POOLING_NONE if they don't say */
     FR_FACT_COUNT
 } fr_fact;
 
 /* Returns a fact about the model. */
 int64_t fr_model_fact(const fr_model *model, fr_fact fact);
 
-/* Returns the number of end-of-sequence ids: those of generation_config.json and config.json together, or those that
- * the GGUF file's metadata name. *ids belongs to the model. */
+/* Returns the number of end-of-sequence ids: those of generation_config.json and config.json together, or those in the
+ * GGUF file's metadata. *ids belongs to the model. */
 size_t fr_model_eos(const fr_model *model, const int32_t **ids);
 
-/* Returns the number of ids that the model's makers exclude from its texts: suppress_tokens of generation_config.json,
- * or tokenizer.ggml.suppress_tokens of a GGUF file, without those that are no ids of the vocabulary. Sessions never
- * give them. *ids belongs to the model. */
+/* Returns the number of ids that the model's makers exclude from generation: suppress_tokens of
+ * generation_config.json, or tokenizer.ggml.suppress_tokens of a GGUF file, without those outside the vocabulary.
+ * Sessions never generate them. *ids belongs to the model. */
 size_t fr_model_suppressed(const fr_model *model, const int32_t **ids);
 
 /* Returns the instruction set that the model's kernels use: "avx512", "neon" and so on, the words of FR_OPT_ISA. */
 const char *fr_model_isa(const fr_model *model);
 
-/* Returns a remark about an opened model, such as a weight type that is slow, one line for each index from 0; NULL
- * after the last. The lines belong to the model. */
+/* Returns note `index` about an opened model, such as a weight type that is slow, as one line; NULL after the last.
+ * Indices begin at 0. The lines belong to the model. */
 const char *fr_model_note(const fr_model *model, size_t index);
 
 /* -------------------------------------------------------------------------------------------------------- tokenizer */
@@ -201,18 +202,19 @@ const char *fr_model_note(const fr_model *model, size_t index);
 const fr_tokenizer *fr_model_tokenizer(const fr_model *model);
 
 /* Opens a tokenizer without its model. path: a folder with tokenizer.json (and tokenizer_config.json and
- * chat_template.jinja where there are such files), or a GGUF file. Of the options FR_OPT_CHAT_TEMPLATE and
- * FR_OPT_TOKENIZER_PRE are read. */
+ * chat_template.jinja if they exist), or a GGUF file. The call reads the options FR_OPT_CHAT_TEMPLATE and
+ * FR_OPT_TOKENIZER_PRE. */
 fr_status fr_tokenizer_open(const char *path, const fr_options *options, fr_tokenizer **tokenizer);
 void fr_tokenizer_close(fr_tokenizer *tokenizer);
 
-/* Converts bytes to ids; any bytes are accepted. add_special: adds what the tokenizer's post-processor adds, such as
- * <bos>. parse_special: control tokens written in the text become their ids. Without it no text gives a control token's
- * id, except <unk> for a character that the vocabulary has no other way to write. *ids: free it with fr_free.
+/* Converts bytes to ids; any bytes are accepted. add_special: adds the ids that the tokenizer's post-processor adds,
+ * such as <bos>. parse_special: control tokens written in the text become their ids. Without it no text gives a
+ * control token's id, except <unk> for a character that the vocabulary has no other way to write. *ids: free it with
+ * fr_free.
  *
- * Control tokens open and close what is not text: tokens marked special in tokenizer.json or CONTROL in GGUF, and other
- * added tokens that the chat template writes, such as <think>. In a prompt for a base model they have their meaning; in
- * a chat's message they must not have it. Added tokens that only abbreviate text, such as a run of line breaks, are
+ * Control tokens mark structure, not text: tokens marked special in tokenizer.json or CONTROL in GGUF, and other added
+ * tokens that the chat template writes, such as <think>. In a prompt for a base model they have their meaning; in a
+ * chat's message they must not have it. Added tokens that only abbreviate text, such as a run of line breaks, are
  * recognized in any text. */
 fr_status fr_tokenize(const fr_tokenizer *tokenizer, const char *text, size_t length, bool add_special,
                       bool parse_special, int32_t **ids, size_t *count);
@@ -226,20 +228,20 @@ fr_status fr_detokenize(const fr_tokenizer *tokenizer, const int32_t *ids, size_
 fr_status fr_decoder_new(const fr_tokenizer *tokenizer, bool print_special, fr_decoder **decoder);
 void fr_decoder_free(fr_decoder *decoder);
 
-/* Tells a new decoder that the ids continue a text, such as a prompt: many tokenizers print the first token of a text
- * without the blank in front of it, which would be missing between the prompt and its continuation. */
+/* Tells a new decoder that the ids continue a text, such as a prompt. Many tokenizers print the first token of a text
+ * without the blank before it; in a continuation that blank must be printed. */
 void fr_decoder_follow(fr_decoder *decoder);
 
 /* Gives the text that one more id completes. *text belongs to the decoder until its next call; *length may be 0. */
 fr_status fr_decoder_feed(fr_decoder *decoder, int32_t id, const char **text, size_t *length);
 
-/* Gives what the decoder still holds back at the end of a text: the bytes of an incomplete character as they are. */
+/* Gives the bytes that the decoder still holds back at the end of a text, those of an incomplete character. */
 fr_status fr_decoder_finish(fr_decoder *decoder, const char **text, size_t *length);
 
 /* Returns one more than the largest id. */
 size_t fr_tokenizer_count(const fr_tokenizer *tokenizer);
 
-/* Return the ids of begin of sequence, end of sequence and unknown; -1 for one that the tokenizer does not have. */
+/* Return the ids of beginning of sequence, end of sequence and unknown; -1 if the tokenizer does not have it. */
 int32_t fr_tokenizer_bos(const fr_tokenizer *tokenizer);
 int32_t fr_tokenizer_eos(const fr_tokenizer *tokenizer);
 int32_t fr_tokenizer_unk(const fr_tokenizer *tokenizer);
@@ -247,36 +249,36 @@ int32_t fr_tokenizer_unk(const fr_tokenizer *tokenizer);
 typedef enum fr_token_kind {
     FR_TOKEN_NONE,    /* no token has this id */
     FR_TOKEN_TEXT,    /* belongs to the model's own vocabulary */
-    FR_TOKEN_ADDED,   /* was added to the vocabulary and stands for text; found before the text is cut */
-    FR_TOKEN_CONTROL, /* opens or closes what is not text, see fr_tokenize; found before the text is cut */
+    FR_TOKEN_ADDED,   /* was added to the vocabulary and stands for text; found before the text is cut into pieces */
+    FR_TOKEN_CONTROL, /* marks structure, see fr_tokenize; found before the text is cut into pieces */
     FR_TOKEN_BYTE,    /* stands for one byte of a character that the vocabulary lacks */
-    FR_TOKEN_UNKNOWN, /* stands for what the vocabulary has no other way to write */
+    FR_TOKEN_UNKNOWN, /* stands for text that the vocabulary has no other way to write */
 } fr_token_kind;
 
 /* Returns the kind of token that has this id. */
 fr_token_kind fr_token_kind_of(const fr_tokenizer *tokenizer, int32_t id);
 
 /* Return a token's text as the vocabulary writes it ("<0x0A>", "<bos>"), and the bytes that it prints (a line feed,
- * "<bos>"), which may be part of a character. NULL and a length of 0 for no token. Both belong to the tokenizer; the
- * bytes have no NUL after them. */
+ * "<bos>"), which may be part of a character. If there is no such token they return NULL and a length of 0. Both
+ * belong to the tokenizer; the bytes have no NUL after them. */
 const char *fr_token_text(const fr_tokenizer *tokenizer, int32_t id, size_t *length);
 const char *fr_token_bytes(const fr_tokenizer *tokenizer, int32_t id, size_t *length);
 
-/* Returns a remark about an opened tokenizer, such as an assumption about what its file leaves out, one line for each
- * index from 0; NULL after the last. The lines belong to the tokenizer. fr_model_note gives those of a model's own
- * tokenizer too. */
+/* Returns note `index` about an opened tokenizer, such as an assumption where its file leaves something out, as one
+ * line; NULL after the last. Indices begin at 0. The lines belong to the tokenizer. fr_model_note includes the notes
+ * of a model's own tokenizer. */
 const char *fr_tokenizer_note(const fr_tokenizer *tokenizer, size_t index);
 
 /* ---------------------------------------------------------------------------------------------------------- drafter */
 
 /* Opens a drafter for a target, and checks that the two fit: architecture, widths, vocabulary. A drafter proposes ids
- * cheaply; the target verifies them all in one forward. path: a drafter's or a small model's folder or GGUF file, or
- * NULL for the MTP layers in the target's own checkpoint. A small model with another vocabulary drafts by way of its
- * text. */
+ * cheaply; the target verifies them all in one forward. path: the folder or GGUF file of a drafter or a small model,
+ * or NULL for the MTP layers in the target's own checkpoint. If a small model has another vocabulary, its drafts are
+ * converted by way of their text. */
 fr_status fr_drafter_open(const char *path, const fr_model *target, const fr_options *options, fr_drafter **drafter);
 void fr_drafter_close(fr_drafter *drafter);
 
-/* Returns a remark about an opened drafter, such as a head that could be faster, as fr_model_note does. */
+/* Returns a note about an opened drafter, such as a head that could be faster, in the same way as fr_model_note. */
 const char *fr_drafter_note(const fr_drafter *drafter, size_t index);
 
 /* ---------------------------------------------------------------------------------------------------------- session */
@@ -291,37 +293,38 @@ fr_status fr_session_open(const fr_model *model, const fr_drafter *drafter, cons
 void fr_session_close(fr_session *session);
 
 /* Appends ids to the timeline and runs them. count: at least 1. Ids outside the vocabulary or beyond the context are
- * FR_INPUT and change nothing. A prompt may follow steps: what they gave is part of the timeline already, so do not
- * append it again. */
+ * FR_INPUT and change nothing. A prompt may follow steps: the ids that these gave are already on the timeline, so do
+ * not append them again. */
 fr_status fr_session_prompt(fr_session *session, const int32_t *ids, size_t count);
 
 /* Runs one round: draft, verify in one forward, accept. Gives 1 to FR_STEP_MAX ids in order.
  *
- * limit: room in ids, at least 1; the round drafts no more than fits. *accepted: how many of the ids, the first ones,
- * were drafts that the target accepted; the one after them, if there is one, is the target's own choice. May be NULL.
- * The first step after a prompt gives the one id that the prompt's forward predicted. *count is 0 once the text has
- * ended: after an end of sequence (which is given, as the last id), or when the context is full. After a failure both
- * are 0 and the timeline is as before the call, so that the next step tries again. */
+ * limit: room in ids, at least 1; the round does not draft more than fits. *accepted: how many of the first ids were
+ * drafts that the target accepted; the id after them, if there is one, is the target's own choice. May be NULL. The
+ * first step after a prompt gives the one id that the prompt's forward predicted. *count is 0 once the text has ended:
+ * after an end of sequence (which is given as the last id), or when the context is full. After a failure both are 0
+ * and the timeline is as before the call, so that the next step can try again. */
 fr_status fr_session_step(fr_session *session, int32_t *ids, size_t limit, size_t *count, size_t *accepted);
 
-/* Makes these ids the whole timeline, as a conversation does each turn: keeps the beginning that they share with the
- * present timeline, cuts the rest off, and runs only what is new. Conditions as for fr_session_prompt. */
+/* Makes these ids the whole timeline, which suits each turn of a conversation: keeps the beginning that they share
+ * with the present timeline, removes the rest, and runs only the new ids. The conditions are those of
+ * fr_session_prompt. */
 fr_status fr_session_set_prompt(fr_session *session, const int32_t *ids, size_t count);
 
 /* Makes these ids the whole timeline as fr_session_set_prompt does, but runs nothing yet: the next step runs them, or
- * rounds of an engine do, in pieces beside the rows of other sessions. */
+ * the rounds of an engine do so in pieces, together with the rows of other sessions. */
 fr_status fr_session_put(fr_session *session, const int32_t *ids, size_t count);
 
-/* Returns how many ids of the timeline have to be run before the session can give any. */
+/* Returns how many ids of the timeline must still be run before the session can generate. */
 size_t fr_session_waiting(const fr_session *session);
 
 /* Cuts the timeline to its first `length` tokens, 0 to its present length. Afterwards everything (logits, ids, drafts)
- * is as after a prompt of these tokens. Runs nothing: the next prompt or step runs again what it must, which is the
- * last token, or everything after the nearest checkpoint where the cut is older than what the caches of sliding or
- * recurrent layers hold (FR_OPT_CTX_CHECKPOINTS). FR_STAT_RERUN_TOKENS counts these tokens. */
+ * is as after a prompt of these tokens. The call itself runs nothing. The next prompt or step runs some tokens again:
+ * usually the last one; if the cut is older than the caches of sliding or recurrent layers reach, all tokens after the
+ * nearest checkpoint (FR_OPT_CTX_CHECKPOINTS). FR_STAT_RERUN_TOKENS counts these tokens. */
 fr_status fr_session_truncate(fr_session *session, size_t length);
 
-/* Empties the timeline. Memory, threads, the memory figures, and pictures that wait for their prompt stay. */
+/* Empties the timeline. Memory, threads, the memory figures, and pictures that wait for their prompt are kept. */
 void fr_session_reset(fr_session *session);
 
 /* Return the number of tokens on the timeline, and how many there is room for. */
@@ -331,49 +334,51 @@ size_t fr_session_context(const fr_session *session);
 /* Returns the timeline's length and the timeline itself, which belongs to the session until its next call. */
 size_t fr_session_ids(const fr_session *session, const int32_t **ids);
 
-/* The callback is asked before each forward whether to abort, inside a long prompt every FR_OPT_CHUNK tokens. Once it
- * returns true the call returns FR_ABORTED. The session stays usable: its timeline and the ids that were given stay,
- * and the next prompt or step runs what was left (truncate the timeline to drop it). NULL: nothing is asked. The
- * callback may call fr_session_waiting, nothing else of the session. */
+/* The callback decides before each forward whether to abort; in a long prompt that is every FR_OPT_CHUNK tokens. If it
+ * returns true the call returns FR_ABORTED. The session stays usable: its timeline and the ids already given are kept,
+ * and the next prompt or step runs the rest (truncate the timeline to drop it). NULL removes the callback. It may call
+ * fr_session_waiting, but nothing else of the session. */
 typedef bool fr_abort_fn(void *context);
 void fr_session_set_abort(fr_session *session, fr_abort_fn *abort, void *context);
 
-/* Makes the session's running call, or else its next one that would run a forward, return FR_ABORTED before that
- * forward, once. May be called from any thread. The session stays usable, as after an abort. */
+/* Makes one call of the session return FR_ABORTED before its next forward: the call that is running, else the next one
+ * that would run a forward. May be called from any thread. The session stays usable, as after an abort. */
 void fr_session_cancel(fr_session *session);
 
-/* The callback is told after each forward over part of a prompt how many of how many ids have been run. NULL: none. */
+/* After each forward over part of a prompt, the callback gets the number of prompt ids run so far and in total. NULL
+ * removes it. */
 typedef void fr_prompt_fn(void *context, size_t done, size_t total);
 void fr_session_set_progress(fr_session *session, fr_prompt_fn *progress, void *context);
 
-/* Sets texts that end the session's steps as an end of sequence does: the ids stop at the one whose text completes any
- * of them, counted from the last prompt on, no matter which drafts were accepted. count: up to FR_STOPS_MAX, none of
- * them empty; 0 removes them. A fork inherits them. */
+/* Sets texts that end the session's steps as an end of sequence does: the last id is the one whose text completes any
+ * of them. Only text since the last prompt counts, and the result does not depend on which drafts were accepted.
+ * count: up to FR_STOPS_MAX, none of them empty; 0 removes them. A fork inherits them. */
 fr_status fr_session_set_stops(fr_session *session, const char *const *strings, size_t count);
 #define FR_STOPS_MAX 16
 
-/* Returns the index of the text that ended the steps, -1 if none did. *before, which may be NULL: bytes of the
- * generated text before that stop; while no stop is complete, bytes before the first one that may have begun, which can
- * be shown. */
+/* Returns the index of the text that ended the steps, -1 if none did. *before, which may be NULL: the bytes of
+ * generated text before that stop. While no stop is complete, it is the bytes before the first place where a stop may
+ * have begun; these can be shown. */
 int fr_session_stopped(const fr_session *session, size_t *before);
 
-/* Finds the first complete stop in text[from .. length) and returns where it begins, with its index in *which. If there
- * is none, *which is -1 and the result is where a stop may have begun whose rest is still to come, or `length`. Of
- * stops that begin at the same place the first of the list counts. */
+/* Finds the first complete stop in text[from .. length) and returns where it begins, with its index in *which. If
+ * there is none, *which is -1 and the result is where a stop may have begun that is not yet complete, or `length`. If
+ * several stops begin at the same place, the first of the list is taken. */
 size_t fr_stop_find(const char *const *strings, size_t count, const char *text, size_t length, size_t from, int *which);
 
 /* Gives log-probabilities of the last step's id at this index: natural logarithms of the target's own distribution
  * before penalties, bias, temperature and filters (but see FR_OPT_LOGPROBS_DRAWN), the same with and without drafting.
- * *own: that of the id itself. Returns how many of the best ids there are, FR_OPT_LOGPROBS or the size of the
- * vocabulary, best first, the lower id first where they are equal. *ids and *values belong to the session until its
- * next call. Without FR_OPT_LOGPROBS, or for an index beyond the last step, *own is NaN and the result 0. */
+ * *own: that of the id itself. Returns the number of best ids, FR_OPT_LOGPROBS or the size of the vocabulary; they are
+ * sorted best first, equal ones by ascending id. *ids and *values belong to the session until its next call. Without
+ * FR_OPT_LOGPROBS, or for an index beyond the last step, *own is NaN and the result 0. */
 size_t fr_session_logprobs(const fr_session *session, size_t index, float *own, const int32_t **ids,
                            const float **values);
 #define FR_LOGPROBS_MAX 100
 
 /* Replaces the session's sampling options (a group of the list below), IGNORE_EOS, DRAFT_MIN and DRAFT_P_MIN from the
- * next token on; other options are not read. The id that a prompt predicted is chosen again. A failure changes nothing.
- * A session with a draft method of the program's own can't change between gumbel and rejection (FR_USAGE). */
+ * next token on; other options are not read. If a prompt has already predicted an id, it is chosen again. A failure
+ * changes nothing. A session with a draft method of the program's own can't change between gumbel and rejection
+ * (FR_USAGE). */
 fr_status fr_session_set_options(fr_session *session, const fr_options *options);
 
 /* ---------------------------------------------------------------------------------------------------------- options */
@@ -382,26 +387,27 @@ fr_status fr_session_set_options(fr_session *session, const fr_options *options)
  * call reads the groups of the list that concern it and ignores the rest:
  *
  *     fr_model_open        threads, memory and files; FR_OPT_MEMORY; progress, log
- *     fr_drafter_open      THREADS PIN NUMA MMAP MLOCK MEMORY DRAFT_HEAD; progress, log; kernels are the model's
+ *     fr_drafter_open      THREADS PIN NUMA MMAP MLOCK MEMORY DRAFT_HEAD; progress, log; it uses the model's kernels
  *     fr_tokenizer_open    CHAT_TEMPLATE TOKENIZER_PRE
  *     fr_engine_open       room; SPEC_TYPE, DRAFT_MAX
  *     fr_engine_session    drafting, sampling, ends; PROMPT_REUSE; log
- *     fr_session_open      what the last two read
+ *     fr_session_open      the options that the last two read
  *
- * The numbers of enumerators stay as they are; the list is ordered by subject. */
+ * Enumerators keep their numbers; the list is ordered by subject. */
 typedef enum fr_option {
     /* -- Threads, memory and files. */
 
     /* Threads, 1 to 1024. Default: the cores that the process may use, by affinity and CPU quota. */
     FR_OPT_THREADS = 0,
-    /* 1 pins threads to cores (a session's to those that others leave free), 0 does not. Default -1: pins where threads
-     * are spread over several NUMA nodes; on one node the system can move threads away from other programs. */
+    /* 1 pins threads to cores (a session's threads to cores that other sessions leave free), 0 does not. Default -1:
+     * pins if threads are spread over several NUMA nodes; on one node it is better that the system can move threads
+     * away from other programs. */
     FR_OPT_PIN = 1,
     /* 1 (default) spreads threads over NUMA nodes and places memory by first touch, 0 does not. */
     FR_OPT_NUMA = 2,
     /* Text, the instruction set: scalar avx2 avxvnni avx512 avx512vnni neon dotprod i8mm. Default: the best one. */
     FR_OPT_ISA = 3,
-    /* 1 (default) uses weights in the mapped file where their layout allows it, 0 reads them into memory. */
+    /* 1 (default) uses weights directly in the mapped file if their layout allows it, 0 reads them into memory. */
     FR_OPT_MMAP = 4,
     /* 1 locks weights in memory, FR_MACHINE if the system refuses. Default 0. */
     FR_OPT_MLOCK = 5,
@@ -409,9 +415,9 @@ typedef enum fr_option {
     FR_OPT_MMPROJ = 6,
     /* Text, the path of a Jinja chat template that replaces the model's own. */
     FR_OPT_CHAT_TEMPLATE = 7,
-    /* Text, how texts are cut before tokens are merged, by llama.cpp's names (llama-bpe, qwen2, gpt-2 and so on).
-     * Replaces tokenizer.ggml.pre of the model's GGUF file and of a draft model's; a tokenizer.json says it itself.
-     * Default: the file's own. */
+    /* Text, the way in which texts are cut before tokens are merged, by llama.cpp's names (llama-bpe, qwen2, gpt-2 and
+     * so on). Replaces tokenizer.ggml.pre of the GGUF files of the model and of a draft model. A tokenizer.json has
+     * its own rules, which this does not change. Default: the file's own. */
     FR_OPT_TOKENIZER_PRE = 49,
 
     /* -- Room. */
@@ -419,76 +425,81 @@ typedef enum fr_option {
     /* Positions that a session can hold, 1 to 2^24. Default: 4096, or the model's own limit if that is less. */
     FR_OPT_CONTEXT = 8,
     /* Prompt rows in one forward, 1 to 4096. Default: 64, or 256 for a mixture of experts in a session with its own
-     * engine. Aborts, cancellations and progress happen between forwards, so fewer rows react sooner and run slower. */
+     * engine. Aborts, cancellations and progress happen between forwards, so fewer rows react sooner but run
+     * slower. */
     FR_OPT_CHUNK = 9,
     /* Text, the type of cached keys: f32 f16 bf16 q8_0 q4_0; the last two need head widths that are multiples of 32.
-     * Default: f32, or f16 where the weights are quantized. */
+     * Default: f32, or f16 if the weights are quantized. */
     FR_OPT_KV_K = 10,
-    /* Text, the type of cached values, likewise. Latent attention caches one row as both, in the keys' type. */
+    /* Text, the type of cached values, with the same words. Latent attention caches one row as both key and value, in
+     * the keys' type. */
     FR_OPT_KV_V = 11,
     /* Bytes for the target's keys and values in an engine, which its sessions share as they need them. Default 0: as
-     * much as all sessions may need. Pages that no session needs keep earlier prompts for reuse. When all pages are in
-     * use, a call that needs more returns FR_MEMORY and loses nothing: once pages are free, a prompt goes on where it
-     * stopped. Drafts that have no room are left out. A drafter's own cache is not counted; a session without a page of
-     * it drafts nothing. With ranks: the bytes of all heads together, of which each rank takes its share. */
+     * much as all sessions may need. Pages that no session needs keep earlier prompts for reuse. If all pages are in
+     * use, a call that needs more returns FR_MEMORY and loses nothing: once pages are free, a prompt continues where
+     * it stopped. Drafts for which there is no room are left out. A drafter's own cache is not counted; a session that
+     * gets no page of it drafts nothing. With ranks, these are the bytes of all heads together, of which each rank
+     * takes its share. */
     FR_OPT_KV_MEMORY = 12,
-    /* Checkpoints of sliding layers' caches and recurrent layers' states that a session may keep, 0 to 1024, default 8.
-     * fr_session_truncate returns to them where the caches hold too little. */
+    /* Checkpoints of sliding layers' caches and recurrent layers' states that a session may keep, 0 to 1024, default
+     * 8. fr_session_truncate returns to one if the caches do not reach back far enough. */
     FR_OPT_CTX_CHECKPOINTS = 13,
-    /* 1 keeps every position of sliding layers, which then need no checkpoints. Default 0. */
+    /* 1 keeps every position of sliding layers, so that they need no checkpoints. Default 0. */
     FR_OPT_SWA_FULL = 14,
-    /* Bytes that a model, its drafter and one engine (or a session with its own) may keep in memory together. Default
-     * 0: what the system has. More is FR_MEMORY before it is taken; an engine for several sessions first takes less for
-     * keys and values, as FR_OPT_KV_MEMORY does. fr_model_estimate tells the need. */
+    /* Bytes that a model, its drafter and one engine (or a session with its own engine) may keep in memory together.
+     * Default 0: as much as the system has. If they need more, the call returns FR_MEMORY before it takes any; an
+     * engine for several sessions first reduces its room for keys and values, as with FR_OPT_KV_MEMORY.
+     * fr_model_estimate gives the need. */
     FR_OPT_MEMORY = 15,
-    /* 1 (default): a session skips the leading tokens of a prompt that its engine has run before, in any session. 0: it
-     * runs the whole prompt, and other sessions may still reuse that. */
+    /* 1 (default): a session skips the leading tokens of a prompt that any session of its engine has run before. 0: it
+     * runs the whole prompt; other sessions may still reuse that. */
     FR_OPT_PROMPT_REUSE = 51,
 
     /* -- Drafting, which never changes the text (but see FR_OPT_ACCEPT). */
 
-    /* Text, the draft methods: none mtp eagle eagle3 draft ngram, or several with commas between. The first one that
-     * proposes something wins, except that under FR_DRAFT_AUTO ngram must gain more than the next. All but none and
-     * ngram are kinds of the session's drafter. Default: the drafter, of whatever kind it is, or none. */
+    /* Text, the draft methods: none mtp eagle eagle3 draft ngram, or several separated by commas. In each step the
+     * first one that proposes something is used; but under FR_DRAFT_AUTO ngram is used only if it gains more than the
+     * next. All except none and ngram are kinds of drafters, and need a drafter of that kind. Default: the drafter, of
+     * whatever kind it is, or none. */
     FR_OPT_SPEC_TYPE = 16,
-    /* Drafts a step, 0 to 15. Default FR_DRAFT_AUTO. */
+    /* Drafts per step, 0 to 15. Default FR_DRAFT_AUTO. */
     FR_OPT_DRAFT_MAX = 17,
-    /* A step with fewer drafts than this has none, 0 to 15 and at most FR_OPT_DRAFT_MAX. Default 0. Not with rejection,
-     * whose distribution it would change. */
+    /* If a step has fewer drafts than this, it uses none; 0 to 15 and at most FR_OPT_DRAFT_MAX. Default 0. Not allowed
+     * with rejection, whose distribution it would change. */
     FR_OPT_DRAFT_MIN = 18,
-    /* Number 0 to 1: a draft to which the drafter gives a smaller probability (before temperature and filters) is not
-     * proposed, nor is what would follow it; under rejection the best draft's probability counts. ngram gives none.
-     * Default FR_DRAFT_P_AUTO. */
+    /* Number 0 to 1: drafting stops at a draft to which the drafter gives a smaller probability than this (before
+     * temperature and filters); under rejection the best draft's probability counts. ngram has no probabilities, so it
+     * ignores this. Default FR_DRAFT_P_AUTO. */
     FR_OPT_DRAFT_P_MIN = 19,
-    /* Text, read by fr_drafter_open: the ids that a drafter scores whose head has them all; other ids are never
+    /* Text, read by fr_drafter_open: which ids a drafter scores if its head has all of them. Other ids are never
      * drafted. all or whole (default): every id; N: the first N; or the path of a list that `forerun trim-head` wrote.
      * A drafter with its own list keeps that. */
     FR_OPT_DRAFT_HEAD = 20,
 
-    /* -- Sampling: how a token is drawn from the target's logits, in the order of FR_OPT_SAMPLERS. Penalties see all
-     * tokens of the timeline, the prompt's too. */
+    /* -- Sampling: how a token is drawn from the target's logits, in the order of FR_OPT_SAMPLERS. Penalties count all
+     * tokens of the timeline, including the prompt's. */
 
-    /* Number 0 to 100. Default 0: greedy, which takes the largest logit, of equal ones the lowest id. */
+    /* Number 0 to 100. Default 0: greedy, which takes the largest logit, and of equal ones the lowest id. */
     FR_OPT_TEMPERATURE = 26,
-    /* Keeps the k largest logits, and all that equal the last of them. Default 0: all. */
+    /* Keeps the k largest logits, and all that equal the smallest of these. Default 0: all. */
     FR_OPT_TOP_K = 27,
     /* Number 0 to 1: keeps the fewest tokens, best first, whose probabilities sum to this. Default 1: all. */
     FR_OPT_TOP_P = 28,
     /* Number 0 to 1: keeps tokens whose probability is at least this share of the best one's. Default 0: all. */
     FR_OPT_MIN_P = 29,
-    /* Number 0 to 1: keeps the fewest tokens whose probabilities sum to more than this, those first whose surprise is
-     * nearest to the entropy. Default 1: all. */
+    /* Number 0 to 1: sorts tokens by how near their surprise is to the entropy, and keeps the fewest, nearest first,
+     * whose probabilities sum to more than this. Default 1: all. */
     FR_OPT_TYPICAL_P = 40,
     /* Number -1 to 1000: keeps logits at most this many standard deviations below the largest. Default -1, like 0: all.
      */
     FR_OPT_TOP_N_SIGMA = 39,
-    /* Number 0 to 1, default 0: how often, drawn for each position, XTC leaves out all tokens that reach its threshold
-     * except the least probable of them. */
+    /* Number 0 to 1, default 0: the probability, drawn for each position, that XTC is applied. It leaves out all
+     * tokens that reach its threshold except the least probable of them. */
     FR_OPT_XTC_PROBABILITY = 41,
-    /* Number 0 to 1, default 0.1: XTC's threshold. Above 0.5 nothing is left out. */
+    /* Number 0 to 1, default 0.1: XTC's threshold. Above 0.5 no token is left out. */
     FR_OPT_XTC_THRESHOLD = 42,
-    /* Number 0 to 100, default 0: off. The temperature varies by this much below and above its value, with (entropy /
-     * largest possible entropy) ^ exponent of the tokens that are left. */
+    /* Number 0 to 100, default 0: off. The temperature varies from this much below its value to this much above, in
+     * proportion to (entropy / largest possible entropy) ^ exponent of the tokens that are left. */
     FR_OPT_DYNATEMP_RANGE = 43,
     /* Number 0 to 100, default 1: the exponent of FR_OPT_DYNATEMP_RANGE. */
     FR_OPT_DYNATEMP_EXPONENT = 44,
@@ -501,11 +512,11 @@ typedef enum fr_option {
     FR_OPT_PRESENCE_PENALTY = 23,
     /* Tokens that these three penalties look back over. Default 64; -1: all. */
     FR_OPT_REPEAT_LAST_N = 24,
-    /* Text, "id+x,id-x,id:x": adds x to ids' logits; -inf bans an id. Adds to what is set already, up to 256 ids. The
-     * ids of fr_model_suppressed stay banned. */
+    /* Text, "id+x,id-x,id:x": adds x to ids' logits; -inf bans an id. It is added to biases that are already set, up
+     * to 256 ids. The ids of fr_model_suppressed stay banned. */
     FR_OPT_LOGIT_BIAS = 25,
     /* Number 0 to 1000, default 0: off. DRY subtracts multiplier * base ^ (n - allowed length) from the logit of a
-     * token that would continue a repetition of n tokens, where n is at least the allowed length. */
+     * token that would continue a repetition of n tokens, if n is at least the allowed length. */
     FR_OPT_DRY_MULTIPLIER = 34,
     /* Number 1 to 1000, default 1.75: DRY's base. */
     FR_OPT_DRY_BASE = 35,
@@ -513,46 +524,47 @@ typedef enum fr_option {
     FR_OPT_DRY_ALLOWED_LENGTH = 36,
     /* Tokens that DRY looks back over. Default 64; -1: all. */
     FR_OPT_DRY_PENALTY_LAST_N = 37,
-    /* Text of up to 40 bytes that no repetition extends across. Adds to those set before, up to 16; "none" removes them
-     * all. Default: line feed, colon, double quote and asterisk, where the model has a tokenizer. */
+    /* Text of up to 40 bytes that breaks repetitions: none is counted across it. It is added to those set before, up
+     * to 16; "none" removes them all. Default: line feed, colon, double quote and asterisk, if the model has a
+     * tokenizer. */
     FR_OPT_DRY_SEQUENCE_BREAKER = 38,
-    /* 2: mirostat 2 after the temperature, without penalties and other filters. Its bound starts anew with each prompt;
-     * a fork and a restored session keep theirs. Default 0: off. 1 is FR_UNBUILT. */
+    /* 2: mirostat 2 after the temperature, without penalties and other filters. Its bound is reset at each prompt; a
+     * fork and a restored session keep theirs. Default 0: off. 1 is FR_UNBUILT. */
     FR_OPT_MIROSTAT = 45,
     /* Number 0 to 100, default 0.1: mirostat's learning rate, eta. */
     FR_OPT_MIROSTAT_LR = 46,
     /* Number 0 to 100, default 5: mirostat's target surprise in bits, tau. */
     FR_OPT_MIROSTAT_ENT = 47,
-    /* Text, the order of the filters: penalties;dry;top_n_sigma;top_k;typ_p;top_p;min_p;xtc;temperature, or the letters
-     * edskypmxt. The first two come first in any order. Default: all of them, in llama.cpp's order, which is this one.
-     */
+    /* Text, the order of the filters: penalties;dry;top_n_sigma;top_k;typ_p;top_p;min_p;xtc;temperature, or the
+     * letters edskypmxt. penalties and dry always run before the others. Default: all of them, in llama.cpp's order,
+     * which is the one above. */
     FR_OPT_SAMPLERS = 48,
     /* The seed of the noise, 0 to 2^63 - 1, default 0. The same seed gives the same text. */
     FR_OPT_SEED = 30,
-    /* Text. gumbel (default): a draft is accepted where it is the token that the target draws itself, so the text does
+    /* Text. gumbel (default): a draft is accepted if it is the token that the target draws itself, so the text does
      * not depend on drafts. rejection: a draft is accepted with probability min(1, p / q), which keeps the target's
      * distribution, but the text depends on drafter and depth. */
     FR_OPT_ACCEPT = 31,
 
-    /* -- Ends, and what is told with the ids. */
+    /* -- Ends of texts, and figures that come with the ids. */
 
-    /* 1: goes on after an end of sequence, except one that ends a grammar's text. Default 0. */
+    /* 1: generation goes on after an end of sequence, except one that ends a grammar's text. Default 0. */
     FR_OPT_IGNORE_EOS = 32,
-    /* Log-probabilities of each id and of this many best ones, 0 to 100. Default -1: none. */
+    /* Gives log-probabilities of each id and of this many best ones, 0 to 100. Default -1: none. */
     FR_OPT_LOGPROBS = 33,
     /* 1: log-probabilities are those of the draw, after masks, penalties, bias, filters and temperature; tokens that
-     * these exclude have -INFINITY and are ordered by the model's own logits. Default 0: the model's own. */
+     * these exclude have -INFINITY and are sorted by the model's own logits. Default 0: the model's own. */
     FR_OPT_LOGPROBS_DRAWN = 50,
 
     FR_OPT_COUNT = 52
 } fr_option;
 
-/* FR_OPT_DRAFT_MAX: each step drafts as many tokens as pay, by the measured time of forwards and drafts and by the
- * share of drafts that were accepted; none at all where that is faster. */
+/* FR_OPT_DRAFT_MAX: each step drafts as many tokens as save time, by the measured time of forwards and drafts and by
+ * the share of drafts that were accepted; it drafts none if that is faster. */
 #define FR_DRAFT_AUTO (-1)
 
-/* FR_OPT_DRAFT_P_MIN: where the depth is FR_DRAFT_AUTO, drafting stops as soon as a next draft, by its probability and
- * by how often such drafts were accepted, does not pay for its time. With a fixed depth it is 0. */
+/* FR_OPT_DRAFT_P_MIN: if the depth is FR_DRAFT_AUTO, drafting stops as soon as one more draft would not pay for its
+ * time, by its probability and by how often such drafts were accepted. With a fixed depth this means 0. */
 #define FR_DRAFT_P_AUTO (-1.0)
 
 /* Return new options with the defaults, or a copy; NULL when the system has no memory. */
@@ -565,45 +577,45 @@ fr_status fr_options_set(fr_options *options, fr_option option, int64_t value);
 fr_status fr_options_set_number(fr_options *options, fr_option option, double value);
 fr_status fr_options_set_text(fr_options *options, fr_option option, const char *value);
 
-/* Sets a sampling option to what the model's makers recommend: temperature, top_k, top_p, min_p, typical_p and
- * repetition_penalty of generation_config.json, whose do_sample false means temperature 0, or the general.sampling keys
- * of a GGUF file. *found is false, and the option unchanged, where they recommend nothing or a value that the option
- * does not take. */
+/* Sets a sampling option to the value that the model's makers recommend: temperature, top_k, top_p, min_p, typical_p
+ * and repetition_penalty of generation_config.json, where do_sample false means temperature 0, or the general.sampling
+ * keys of a GGUF file. *found is false, and the option unchanged, if they recommend nothing or a value that the option
+ * does not accept. */
 fr_status fr_options_recommend(fr_options *options, const fr_model *model, fr_option option, bool *found);
 
-/* Give the value of an option, or its default where nothing is set; -1 for a whole number whose default depends on
- * model or machine. FR_USAGE for an option of another kind. options may be NULL. */
+/* Give the value of an option, or its default if none is set; -1 for a whole number whose default depends on model or
+ * machine. FR_USAGE for an option of another kind. options may be NULL. */
 fr_status fr_options_get(const fr_options *options, fr_option option, int64_t *value);
 fr_status fr_options_get_number(const fr_options *options, fr_option option, double *value);
 
-/* Gives a text's value, or "" where the default depends on model or machine. text has room for `size` bytes, the NUL
- * included; *length is the whole text's without it. A text that does not fit is FR_USAGE, so text NULL with size 0 asks
- * for the length. The text sets the option again as it is, except that several of FR_OPT_DRY_SEQUENCE_BREAKER have a
- * NUL between them. */
+/* Gives the value of a text option, or "" if the default depends on model or machine. text has room for `size` bytes,
+ * including the NUL; *length is that of the whole text, without the NUL. A text that does not fit is FR_USAGE, so text
+ * NULL with size 0 asks for the length. Setting the option to this text again gives the same value, except that
+ * several texts of FR_OPT_DRY_SEQUENCE_BREAKER are separated by NULs. */
 fr_status fr_options_get_text(const fr_options *options, fr_option option, char *text, size_t size, size_t *length);
 
 typedef enum fr_option_kind { FR_OPTION_WHOLE, FR_OPTION_NUMBER, FR_OPTION_TEXT } fr_option_kind;
 
-/* Tells an option's kind and range, as doubles (whole numbers beyond 2^53 are rounded). kind, low and high may be NULL.
- * A text has an empty range. */
+/* Gives an option's kind and range, as doubles (whole numbers beyond 2^53 are rounded). kind, low and high may be
+ * NULL. A text has an empty range. */
 fr_status fr_option_range(fr_option option, fr_option_kind *kind, double *low, double *high);
 
-/* Returns an option's name in error lines ("temperature", "top-k"), NULL for a number that is no option. */
+/* Returns an option's name in error lines ("temperature", "top-k"), or NULL if there is no such option. */
 const char *fr_option_name(fr_option option);
 
-/* Returns the option that the calling thread's last failure is about, such as FR_OPT_CONTEXT where a prompt is too
- * long: another value of it would help. FR_OPT_COUNT: none. */
+/* Returns the option that the calling thread's last failure is about, if another value of it would help: for example
+ * FR_OPT_CONTEXT if a prompt is too long. FR_OPT_COUNT: none. */
 fr_option fr_last_error_option(void);
 
-/* The callback is told while weights are loaded that `done` of `total` bytes are. It returns true to go on; false ends
- * fr_model_open or fr_drafter_open with FR_ABORTED. */
+/* While weights are loaded, the callback gets the number of bytes loaded so far and in total. It returns true to go
+ * on; false ends fr_model_open or fr_drafter_open with FR_ABORTED. */
 typedef bool fr_progress_fn(void *context, uint64_t done, uint64_t total);
 void fr_options_set_progress(fr_options *options, fr_progress_fn *progress, void *context);
 
-/* The callback gets lines without a line feed about what the library did: opened, restored, will run again, and as
- * FR_LOG_WARN what could be faster (fr_model_note). A line is valid until the callback returns. Models, drafters and
- * sessions keep the callback that the options had when they were opened. Failures are not logged: fr_last_error has
- * them. */
+/* The callback gets lines, without a line feed, about what the library did (opened, restored, tokens to run again),
+ * and as FR_LOG_WARN about things that could be faster (fr_model_note). A line is valid until the callback returns.
+ * Models, drafters and sessions keep the callback that the options had when they were opened. Failures are not logged:
+ * fr_last_error has them. */
 typedef enum fr_log_level { FR_LOG_DEBUG = 0, FR_LOG_INFO = 1, FR_LOG_WARN = 2 } fr_log_level;
 typedef void fr_log_fn(void *context, fr_log_level level, const char *line);
 void fr_options_set_log(fr_options *options, fr_log_fn *log, void *context);
@@ -615,8 +627,8 @@ typedef struct fr_span {
     size_t begin, end;
 } fr_span;
 
-/* A text of which some spans are trusted: those that a chat template wrote itself. All other bytes came from messages,
- * tools or variables, where no control token is meant. The spans ascend and do not touch each other. */
+/* A text with trusted spans: those that a chat template wrote itself. All other bytes come from messages, tools or
+ * variables, in which nothing is a control token. The spans ascend and do not touch each other. */
 typedef struct fr_marked_text {
     char *text; /* ends with a NUL that length does not count */
     size_t length;
@@ -624,125 +636,127 @@ typedef struct fr_marked_text {
     size_t trusted_count;
 } fr_marked_text;
 
-/* Frees what the text holds and leaves it empty. */
+/* Frees the memory of the text and makes it empty. */
 void fr_marked_text_free(fr_marked_text *text);
 
-/* Renders a conversation into the prompt that the model was trained on: its chat template over messages in OpenAI's
- * form.
+/* Renders a conversation into the prompt form that the model was trained on: applies its chat template to messages in
+ * OpenAI's form.
  *
- * The template is the one of FR_OPT_CHAT_TEMPLATE; or else the checkpoint's: chat_template.jinja, "chat_template" in
- * chat_template.json, tokenizer_config.json or processor_config.json, or tokenizer.chat_template of a GGUF file. Where
+ * The template is the one of FR_OPT_CHAT_TEMPLATE, or else the checkpoint's: chat_template.jinja, "chat_template" in
+ * chat_template.json, tokenizer_config.json or processor_config.json, or tokenizer.chat_template of a GGUF file. If
  * tools are given, a template named "tool_use" among these or in additional_chat_templates is preferred. A checkpoint
  * without a template gets one from the library if its tokens show a known family. Templates are Jinja, rendered byte
  * for byte as transformers renders them, and limited in steps, depth and memory. A template that can't be parsed is
  * FR_INPUT here and nowhere else.
  *
- * messages_json: a JSON array of at least one {"role", "content", ...}, in any form that clients send: the arguments of
- * calls as JSON text or objects, contents as texts or lists of text parts (joined by line breaks), thoughts as
- * reasoning_content or reasoning. The library finds out beforehand which form the template takes and converts to it;
- * fr_chat_change tells of larger changes.
+ * messages_json: a JSON array of at least one {"role", "content", ...}, in any form that clients send: the arguments
+ * of calls as JSON text or objects, contents as texts or lists of text parts (joined by line breaks), thoughts as
+ * reasoning_content or reasoning. The library finds out which form the template accepts and converts the messages to
+ * it; fr_chat_change reports larger changes.
  *
  * options_json: NULL, or a JSON object with variables of the template:
  *
  *     add_generation_prompt   true (default): the text ends where the model begins to answer
  *     enable_thinking         default: the template's own
  *     tools                   functions that the model may call, in OpenAI's form; default null
- * pictures                true: messages have parts {"type": "image"}, and the model sees them; a template that writes
- *                             no token for pictures then gives way to one of the library's own; default false
- * continue_final_message  true: the last message is the assistant's, and the text ends inside it, after its content or,
- *                             if it has only a thought, after that, so that the model continues it; default false
- *     late_systems            true (default): a system message after other turns moves to where the template takes it;
- *                             false: the template gets it as it is, and may refuse it
- * rearrange               true (default): what the template has no place for (tools, calls, system messages, two turns
- *                             of one role in a row) is put where it takes it; false: it is left to the template
- * strict_roles            true: a role that neither OpenAI's API nor the template knows is FR_INPUT; default false: a
- *                             template that prints any role prints it
- *     ...                     other names reach the template as variables, instead of the model's own of that name
+ *     pictures                true: messages have parts {"type": "image"}, and the model sees them; if the template has
+ *                             no token for pictures, one of the library's own is used instead; default false
+ *     continue_final_message  true: the last message is the assistant's, and the text ends inside it so that the model
+ *                             continues it: after its content, or after its thought if it has no content; default false
+ *     late_systems            true (default): a system message after other turns is moved to a place that the template
+ *                             accepts; false: the template gets it as it is, and may refuse it
+ *     rearrange               true (default): parts that the template does not support where they are (tools, calls,
+ *                             system messages, two turns of one role in a row) are moved to where it does; false: the
+ *                             template gets them as they are
+ *     strict_roles            true: a role that neither OpenAI's API nor the template knows is FR_INPUT; default
+ *                             false: a template that prints any role prints it
+ *     ...                     other names reach the template as variables and replace the model's own of that name
  *                             (bos_token, eos_token); their text is not trusted unless it equals the model's own
  *
- * *text: the template's own <bos> included; convert it with fr_tokenize_marked, so that no message can end its turn.
+ * *text includes the template's own <bos>. Convert it with fr_tokenize_marked, so that no message can end its turn.
  * Free it with fr_marked_text_free; it is empty after a failure. */
 fr_status fr_chat_render(const fr_tokenizer *tokenizer, const char *messages_json, const char *options_json,
                          fr_marked_text *text);
 
-/* Converts a marked text to ids. A control token is found only where every byte of it is trusted, and bytes that are
- * not trusted have no influence on which ones are found. All else is as for fr_tokenize without parse_special: the end
- * of a trusted span does not cut a token. Nothing is added, because the template has written <bos>. Spans that overlap
- * or reach beyond the text are FR_USAGE. *ids: free it with fr_free. */
+/* Converts a marked text to ids. A control token is found only if all of its bytes are trusted, and bytes that are not
+ * trusted have no influence on which control tokens are found. Everything else is as in fr_tokenize without
+ * parse_special: the end of a trusted span does not cut a token. Nothing is added, because the template has written
+ * <bos>. Spans that overlap or reach beyond the text are FR_USAGE. *ids: free it with fr_free. */
 fr_status fr_tokenize_marked(const fr_tokenizer *tokenizer, const fr_marked_text *text, int32_t **ids, size_t *count);
 
-/* Returns the source, with a NUL after it, of the template that renders a conversation without tools and pictures; NULL
+/* Returns the source of the template that renders a conversation without tools and pictures, with a NUL after it; NULL
  * if there is none, or none that can be used. It belongs to the tokenizer. */
 const char *fr_chat_template_text(const fr_tokenizer *tokenizer, size_t *length);
 
 /* Returns a line about a change that fr_chat_render made to messages because the template would have refused them or
- * left them out; NULL if there is no new one. Each tokenizer gives one line for each kind of change once, to the thread
- * that asks first. The lines belong to the library. */
+ * left them out; NULL if there is no new one. A tokenizer gives the line for each kind of change only once, to the
+ * thread that asks first. The lines belong to the library. */
 const char *fr_chat_change(const fr_tokenizer *tokenizer);
 
-/* Returns a remark for the user of a chat with this model, with pictures or without, such as that the template is one
- * of the library's own; NULL if there is none. It belongs to the tokenizer. */
+/* Returns a note for the user of a chat with this model, with pictures or without, for example that the template is
+ * the library's; NULL if there is none. It belongs to the tokenizer. */
 const char *fr_chat_note(const fr_tokenizer *tokenizer, bool pictures);
 
 /* ---------------------------------------------------------------------------------------------------------- replies */
 
-/* The parts of a reply, told in their order. The first two and the arguments may come in several pieces. */
+/* The parts of a reply, in their order. Content, reasoning and arguments may come in several pieces. */
 typedef enum fr_reply_part {
     FR_REPLY_CONTENT,   /* the answer */
-    FR_REPLY_REASONING, /* the thought before the answer, without the marks around it */
+    FR_REPLY_REASONING, /* the thought before the answer, without the tokens that mark it */
     FR_REPLY_CALL,      /* a call of a tool begins; the text is its id */
-    FR_REPLY_NAME,      /* the function's name, whole */
+    FR_REPLY_NAME,      /* the function's name, in one piece */
     FR_REPLY_ARGUMENTS, /* JSON text of an object */
     FR_REPLY_CALL_END,  /* the call is complete */
-    FR_REPLY_CALL_VOID, /* instead of FR_REPLY_CALL_END: it was no call; all of it comes again as content */
+    FR_REPLY_CALL_VOID, /* instead of FR_REPLY_CALL_END: it was not a call; all of its text comes again as content */
 } fr_reply_part;
 
 typedef void fr_reply_fn(void *context, fr_reply_part part, const char *text, size_t length);
 
 /* Makes a parser, which separates reasoning and calls of tools from the content of a reply while it is generated. It
- * goes by the marks that the model's chat template writes around past ones: tokens where the vocabulary has them, so
- * that no text that looks like them counts. The parts do not depend on the pieces that the reply comes in. Text that
- * only looks like a call is content, byte for byte; what could still become a mark is held back; line breaks next to a
- * mark belong to it. tokenizer: the model's, which must outlive the parser. part: NULL where only the message is
- * wanted. */
+ * recognizes the marks that the model's chat template writes around them in past replies. If a mark is a token of the
+ * vocabulary, only that token counts, and not text that looks like it. The parts do not depend on how the reply is
+ * split into pieces. Text that only looks like a call is content, byte for byte; text that could still become a mark
+ * is held back; line breaks next to a mark belong to it. tokenizer: the model's, which must outlive the parser. part:
+ * NULL if only the message is wanted. */
 fr_status fr_reply_parser_new(const fr_tokenizer *tokenizer, fr_reply_fn *part, void *context,
                               fr_reply_parser **parser);
 void fr_reply_parser_free(fr_reply_parser *parser);
 
-/* Begins a reply. prompt: the text that it answers, from fr_chat_render, which may have opened the reasoning; NULL if
- * it has not. options_json: what the prompt was rendered with, or NULL. Only "tools" is read: with the template it
- * selects the form of calls, and its schemas give the types of arguments that the model writes as plain text.
- * whole_calls: true tells of a call once it is whole, so none is void; false tells of arguments as they are generated.
- * seed: ids of calls are made from it where the model writes none. */
+/* Begins a reply. prompt: the text from fr_chat_render that is answered, because it may end with an opened reasoning;
+ * NULL if it does not. options_json: the options that the prompt was rendered with, or NULL. Only "tools" is read:
+ * with the template it selects the form of calls, and its schemas give the types of arguments that the model writes as
+ * plain text. whole_calls: true reports a call when it is complete, so none becomes void; false reports arguments
+ * while they are generated. seed: ids of calls are made from it if the model does not write any. */
 fr_status fr_reply_parser_begin(fr_reply_parser *parser, const fr_marked_text *prompt, const char *options_json,
                                 bool whole_calls, uint64_t seed);
 
-/* Give the parser the next id of the reply, or a piece of text that is no token. FR_USAGE before a reply has begun.
- * Special tokens that are no marks are left out. */
+/* Give the parser the next id of the reply, or a piece of text that has no token. FR_USAGE before a reply has begun.
+ * Special tokens that are not marks are left out. */
 fr_status fr_reply_parser_feed(fr_reply_parser *parser, int32_t id);
 fr_status fr_reply_parser_feed_text(fr_reply_parser *parser, const char *text, size_t length);
 
-/* Ends the reply: tells of all that was held back. A parser that ran out of memory returns FR_MEMORY from then on,
- * until the next reply begins. */
+/* Ends the reply: reports everything that was held back. A parser that ran out of memory returns FR_MEMORY from then
+ * on, until the next reply begins. */
 fr_status fr_reply_parser_finish(fr_reply_parser *parser);
 
-/* Ends a reply that was cut off at a limit, in place of fr_reply_parser_finish. A call under way, of one of the tools,
- * is told of with its arguments so far, which may be no whole JSON; otherwise it would be content. */
+/* Ends a reply that was cut off at a limit; it is called instead of fr_reply_parser_finish. An unfinished call of one
+ * of the tools is reported with its arguments so far, which may be incomplete JSON; fr_reply_parser_finish would
+ * report it as content. */
 fr_status fr_reply_parser_cut(fr_reply_parser *parser);
 
 /* Gives the reply so far as a message in OpenAI's form, JSON text: {"role": "assistant", "content"}, with
- * "reasoning_content" and "tool_calls" where there are any. Bytes that are not UTF-8 become U+FFFD. *json: free it with
+ * "reasoning_content" and "tool_calls" if it has any. Bytes that are not UTF-8 become U+FFFD. *json: free it with
  * fr_free. */
 fr_status fr_reply_parser_message(const fr_reply_parser *parser, char **json, size_t *length);
 
 /* --------------------------------------------------------------------------------------------------------- pictures */
 
-/* Opens a PNG or JPEG file and makes it ready for a model that sees, which must outlive it. */
+/* Opens a PNG or JPEG file and prepares it for a model that sees; the model must outlive the picture. */
 fr_status fr_picture_open(const char *path, const fr_model *model, fr_picture **picture);
 
 /* Opens a picture from a file's bytes, which are not kept. name: the picture's name in error lines. pixels: NULL, or
- * how many pixels may still be decoded, from which the picture's are subtracted. A file of a few bytes can claim any
- * size, so a picture with more pixels is FR_INPUT before any memory is taken for them. */
+ * the number of pixels that may still be decoded; the picture's are subtracted from it. A file of a few bytes can
+ * claim any size, so a picture with more pixels is FR_INPUT before any memory is taken for them. */
 fr_status fr_picture_open_bytes(const void *bytes, size_t size, const char *name, size_t *pixels, const fr_model *model,
                                 fr_picture **picture);
 void fr_picture_close(fr_picture *picture);
@@ -752,8 +766,8 @@ void fr_picture_close(fr_picture *picture);
 size_t fr_picture_tokens(const fr_picture *picture);
 
 /* Runs the vision tower over pictures, for the image tokens of the session's next prompt (or next call for logits) in
- * their order. Asks the abort callback before each picture. The pictures may be closed afterwards. The prompt is
- * FR_INPUT if its image tokens are not as many as its pictures need. */
+ * their order. Calls the abort callback before each picture. The pictures may be closed afterwards. The prompt is
+ * FR_INPUT if the number of its image tokens is not the number that its pictures need. */
 fr_status fr_session_show(fr_session *session, const fr_picture *const *pictures, size_t count);
 
 /* ----------------------------------------------------------------------------------------------------------- engine */
@@ -761,336 +775,347 @@ fr_status fr_session_show(fr_session *session, const fr_picture *const *pictures
 /* Opens an engine: threads, cache pages and working memory that sessions of one model share. One forward computes the
  * rows of all of them, which costs hardly more than one row. The text of a session never depends on its neighbours. A
  * prompt that begins like an earlier one of the same engine reuses the pages of that beginning as long as the engine
- * keeps them; of several such prompts in one round, one runs the common beginning for all.
+ * keeps them. If several such prompts are in one round, one of them runs the common beginning for all.
  *
- * sessions: how many there is room for, 1 to FR_SESSIONS_MAX. drafter: may be NULL. Model and drafter must outlive the
- * engine. The example engine.c is a whole program. */
+ * sessions: the number of sessions that it has room for, 1 to FR_SESSIONS_MAX. drafter: may be NULL. Model and drafter
+ * must outlive the engine. The example engine.c is a whole program. */
 fr_status fr_engine_open(const fr_model *model, const fr_drafter *drafter, const fr_options *options, size_t sessions,
                          fr_engine **engine);
 #define FR_SESSIONS_MAX 256
 
-/* Closes an engine whose sessions are closed. */
+/* Closes an engine. All its sessions must be closed before. */
 void fr_engine_close(fr_engine *engine);
 
-/* Opens a session of an engine, which must outlive it. The session can do all that any session can. One more than there
- * is room for is FR_USAGE. */
+/* Opens a session of an engine, which must outlive it. All functions of sessions work with it. FR_USAGE if the engine
+ * has no room for one more. */
 fr_status fr_engine_session(fr_engine *engine, const fr_options *options, fr_session **session);
 
 /* Opens a session with the same timeline in the same engine, so that the text can go on in two ways. options: NULL for
- * those of the first. Nothing is copied except the page at the timeline's end, once either writes to it. The fork has
- * the stops of the first; no abort, progress, mask, grammar, trace, draft method of the program's own or attached
- * bytes; and statistics from 0. FR_USAGE while pictures of the first wait for their prompt. FR_INPUT where the fork
- * would have to run pictures again: its last id is an image's, or it drafts by a method that follows all rows and the
- * first does not. */
+ * those of the first session. Nothing is copied except the page at the timeline's end, once either session writes to
+ * it. The fork inherits the stops. It does not inherit abort, progress, mask, grammar, trace, a draft method of the
+ * program's own or attached bytes, and its statistics begin at 0. FR_USAGE while pictures of the first session wait
+ * for their prompt. FR_INPUT if the fork would have to run pictures again: because its last id is an image's, or
+ * because it drafts by a method that needs all rows and the first session does not. */
 fr_status fr_session_fork(const fr_session *session, const fr_options *options, fr_session **fork);
 
 /* One session's share of a round. */
 typedef struct fr_round {
     fr_session *session;
     int32_t *ids;           /* room for `limit` ids */
-    size_t limit;           /* FR_STEP_MAX is always enough; 0: a waiting prompt is run, and no id is given */
-    size_t count, accepted; /* out: as of fr_session_step; 0 also while a prompt is being run */
-    fr_status status;       /* out: this session's own, FR_ABORTED where it was stopped; the others go on */
-    const char *error;      /* out: its line if it failed, valid until the session's next call */
+    size_t limit;           /* FR_STEP_MAX is always enough; 0: only runs a waiting prompt, and gives no id */
+    size_t count, accepted; /* out: as in fr_session_step; also 0 while a prompt is being run */
+    fr_status status;       /* out: of this session; FR_ABORTED if it was stopped, while the others go on */
+    const char *error;      /* out: the session's error line if it failed, valid until its next call */
 } fr_round;
 
-/* Runs one round of sessions of this engine, each at most once: a forward over the next ids of all, pieces of prompts
- * that wait (those of earlier sessions first), and drafts. Returns a failure of the call itself only; failures of
- * sessions are in their rounds. */
+/* Runs one round of sessions of this engine, each at most once: one forward over the next ids of all of them, pieces
+ * of waiting prompts (earlier sessions of the list first) and drafts. Returns only a failure of the call itself;
+ * failures of sessions are in their rounds. */
 fr_status fr_engine_step(fr_engine *engine, fr_round *rounds, size_t count);
 
-/* Limits the prompt rows of a round, over all sessions, from the next round on, so that sessions that step beside
- * prompts wait less. 0, or more than FR_OPT_CHUNK, means FR_OPT_CHUNK. Returns the limit that holds. */
+/* Limits the prompt rows of a round, over all sessions, from the next round on, so that sessions that generate beside
+ * prompts wait less. 0, or more than FR_OPT_CHUNK, means FR_OPT_CHUNK. Returns the limit that is now in force. */
 size_t fr_engine_set_piece(fr_engine *engine, size_t rows);
 
 /* =============================================================================================== PART TWO: advanced */
 
 /* --------------------------------------------------------------------------------------------------------- grammars */
 
-/* A grammar makes a session's text a text of a language. It does so by masks that are a function of the text's ids
- * alone, so the text is the same with and without drafting. Drafts that the grammar forbids are not verified, and ids
- * that it forces are drafted without asking a method. The text begins after the prompt, at the next token; an end of
- * sequence is allowed where a text of the grammar may end. Penalties, bias, temperature and filters apply after the
+/* A grammar restricts a session's text to a language. It does so by masks that depend only on the text's ids, so the
+ * text is the same with and without drafting. Drafts that the grammar forbids are not verified, and ids that it forces
+ * are drafted without calling a draft method. The restricted text begins after the prompt, at the next token; an end
+ * of sequence is allowed where a text of the grammar may end. Penalties, bias, temperature and filters apply after the
  * mask.
  *
- * Opens the tree of a tokenizer's tokens that grammars walk; the tokenizer must outlive it. */
+ * Opens the tree of a tokenizer's tokens in which grammars search; the tokenizer must outlive it. */
 fr_status fr_token_tree_open(const fr_tokenizer *tokenizer, fr_token_tree **tree);
 void fr_token_tree_close(fr_token_tree *tree);
 
 typedef enum fr_grammar_kind {
-    FR_GRAMMAR_GBNF,  /* llama.cpp's language without tokens as terminals; the text is one of the rule `root` */
+    FR_GRAMMAR_GBNF,  /* llama.cpp's grammar language, without tokens as terminals; the text must match the rule
+                       * `root` */
     FR_GRAMMAR_REGEX, /* a regular expression that matches the whole text */
-    /* A JSON schema, drafts 4 to 2020-12. The text is one of its values, with members in the order of `properties`. A
-     * keyword that is not built is FR_UNBUILT, and the line names its place (#/properties/a/not); keywords that JSON
-     * Schema does not know are ignored. The formats of 2020-12 except `regex` are enforced as wide as their standards
-     * define them; other formats are ignored. */
+    /* A JSON schema, drafts 4 to 2020-12. The text is one of its values, with members in the order of `properties`. An
+     * unsupported keyword is FR_UNBUILT, and the line names its place (#/properties/a/not); keywords that JSON Schema
+     * does not know are ignored. The formats of 2020-12 except `regex` are enforced exactly as their standards define
+     * them; other formats are ignored. */
     FR_GRAMMAR_JSON_SCHEMA,
 } fr_grammar_kind;
 
 /* Opens a grammar, UTF-8 text of at most 1 MiB. FR_INPUT, with the place, if it can't be parsed, is too large, has a
- * rule that begins with itself, or allows no text; FR_UNBUILT for what is not built or would take seconds to prepare. A
- * grammar remembers masks, up to about 100 MB. Sessions of one engine may share one. The tree must outlive it. */
+ * rule that begins with itself, or allows no text; FR_UNBUILT if it uses unsupported features or would take seconds to
+ * prepare. A grammar caches masks, up to about 100 MB. Sessions of one engine may share one. The tree must outlive
+ * it. */
 fr_status fr_grammar_open(const fr_token_tree *tree, fr_grammar_kind kind, const char *text, size_t length,
                           fr_grammar **grammar);
 void fr_grammar_close(fr_grammar *grammar);
 
 typedef enum fr_reply_calls { FR_REPLY_CALLS_NONE, FR_REPLY_CALLS_MAY, FR_REPLY_CALLS_MUST } fr_reply_calls;
 
-/* Describes a chat's whole reply: after reasoning, which may come, either calls of tools or a content with a grammar of
- * its own. Marks around calls and reasoning are the model's own tokens where it has them, and no text that looks like
- * them. Arguments follow the tools' schemas, in the form of calls that the model's template has. */
+/* Describes a chat's whole reply: optional reasoning, then either calls of tools or a content with a grammar of its
+ * own. If the model has tokens that mark calls and reasoning, only these tokens count as marks, and not text that
+ * looks like them. Arguments follow the tools' schemas, in the form of calls that the model's template has. */
 typedef struct fr_reply_rule {
-    const fr_marked_text *prompt; /* what it answers, from fr_chat_render; NULL if the reasoning is not open */
-    const char *options_json;     /* what the prompt was rendered with, for its tools */
-    fr_reply_calls calls;         /* whether the reply may or must call */
+    const fr_marked_text *prompt; /* the text from fr_chat_render that is answered; NULL if it does not end with an
+                                   * opened reasoning */
+    const char *options_json;     /* the options that the prompt was rendered with, for their tools */
+    fr_reply_calls calls;         /* says whether the reply may call tools, or must */
     const char *tool;             /* the only tool that may be called; NULL: any */
-    bool several;                 /* a reply may have several calls, where the model writes several */
+    bool several;                 /* a reply may have several calls, if the model can write several */
     fr_grammar_kind kind;         /* kind of the content's grammar */
     const char *text;             /* the content's grammar, read unless the reply must call */
     size_t length;                /* of text, in bytes */
 } fr_reply_rule;
 
-/* Opens a grammar of whole replies. Everything else is as for fr_grammar_open. */
+/* Opens a grammar of whole replies. Everything else is as in fr_grammar_open. */
 fr_status fr_grammar_open_reply(const fr_token_tree *tree, const fr_reply_rule *rule, fr_grammar **grammar);
 
-/* Gives the ids that may follow these ids of a text, for samplers of the program's own and for tests. *bits: bit id %
- * 64 of word id / 64 for each of fr_tokenizer_count ids, valid until the next call for the grammar or a session that
- * has it. *ends: true where the text may end. An id that is not allowed where it stands is FR_INPUT. */
+/* Gives the ids that may follow these ids of a text, for samplers of the program's own and for tests. *bits: one bit
+ * for each of fr_tokenizer_count ids, bit id % 64 of word id / 64, valid until the next call for the grammar or for a
+ * session that uses it. *ends: true if the text may end here. FR_INPUT if one of the given ids is not allowed at its
+ * place. */
 fr_status fr_grammar_allowed(fr_grammar *grammar, const int32_t *ids, size_t count, const uint64_t **bits, bool *ends);
 
-/* Gives a session a grammar, or none (NULL, as a new session). The id that a prompt predicted is chosen again. The
- * grammar has the model's own tokenizer (else FR_USAGE) and must stay open until the session is closed or has another.
- * Forks and saved sessions do not have it. */
+/* Gives a session a grammar, or none (NULL, as in a new session). If a prompt has already predicted an id, it is
+ * chosen again. The grammar must be for the model's own tokenizer (else FR_USAGE) and stay open until the session is
+ * closed or has another grammar. Forks and saved sessions do not have it. */
 fr_status fr_session_set_grammar(fr_session *session, fr_grammar *grammar);
 
-/* Sets the position on the timeline, from 0, at which the text of the session's grammar begins: for a session that was
- * restored with part of the text on it. */
+/* Sets the position on the timeline, from 0, at which the text of the session's grammar begins. A session that was
+ * restored with part of that text needs this. */
 fr_status fr_session_begin_grammar(fr_session *session, size_t position);
 
 /* ------------------------------------------------------------------------------------ samplers of the program's own */
 
-/* Gives the raw logits of the next token, [vocab] float32 after soft capping. After a prompt they are those that the
- * predicted id is chosen from; after a step the last id's row is run for them, and the next step gives the id that it
- * predicts, without drafts. *logits belongs to the engine until the next call for any of its sessions. A sampler of the
- * program's own is a loop of this and fr_session_prompt with the id that it chose. The timeline does not change; an
- * empty one is FR_USAGE. */
+/* Gives the raw logits of the next token, [vocab] float32 after soft capping. After a prompt they are those from which
+ * the predicted id is chosen. After a step, the last id's row is run for them, and the next step gives the id that it
+ * predicts, without drafts. *logits belongs to the engine until the next call for any of its sessions. A sampler of
+ * the program's own calls this and then fr_session_prompt with the id that it chose, in a loop. The timeline does not
+ * change; an empty one is FR_USAGE. */
 fr_status fr_session_next_logits(fr_session *session, const float **logits);
 
-/* The callback changes logits before a token is chosen from them, for instance to -INFINITY to ban an id. It is called
- * for each position that a token is chosen for, with the ids before it (drafts that may be rejected among them) and a
- * copy of the raw logits. Penalties, bias, temperature and filters apply afterwards. Its effect must be a function of
- * the ids alone; then the text is the same with and without drafting, although drafters do not see it. Any status but
- * FR_OK fails the round with that status, and the timeline stays as before it. */
+/* The callback changes logits before a token is chosen from them, for example to -INFINITY to ban an id. It is called
+ * for each position at which a token is chosen, with the ids before it (including drafts that may be rejected) and a
+ * copy of the raw logits. Penalties, bias, temperature and filters apply afterwards. Its effect must depend only on
+ * the ids; then the text is the same with and without drafting, although drafters do not see the mask. A status other
+ * than FR_OK makes the round fail with that status, and the timeline stays as before it. */
 typedef fr_status fr_mask_fn(void *context, const int32_t *ids, size_t length, float *logits, size_t vocab);
 
-/* Gives a session a mask, or none (NULL, as a new session). The id that a prompt predicted is chosen again. A fork does
- * not have it. */
+/* Gives a session a mask, or none (NULL, as in a new session). If a prompt has already predicted an id, it is chosen
+ * again. A fork does not have it. */
 fr_status fr_session_set_mask(fr_session *session, fr_mask_fn *mask, void *context);
 
 /* ---------------------------------------------------------------------------------- logits, hidden rows, embeddings */
 
-/* Runs a text and gives its raw logits, [count, vocab] float32 after soft capping, to the sink, some rows at a time and
- * in order. first_row: rows before it are run but not given (count - 1 gives the last row alone). Resets the timeline
- * first. A sink that returns anything but FR_OK ends the call with that status. */
+/* Runs a text and gives its raw logits, [count, vocab] float32 after soft capping, to the sink, some rows at a time
+ * and in order. first_row: rows before it are run but not given (count - 1 gives only the last row). Resets the
+ * timeline first. If the sink returns anything but FR_OK, the call ends with that status. */
 typedef fr_status fr_logits_fn(void *context, const float *logits, size_t rows, size_t vocab);
 fr_status fr_session_logits(fr_session *session, const int32_t *ids, size_t count, size_t first_row, fr_logits_fn *sink,
                             void *context);
 
-/* Runs a text and gives for each id at index 1 to count - 1, one at a time and in order, its log-probability after the
- * ids before it, and the best ids in its place as fr_session_logprobs has them. The sink's arguments are valid until it
- * returns. Resets the timeline first; the text stays on it. The sink may end the call as that of fr_session_logits.
- * FR_USAGE without FR_OPT_LOGPROBS. */
+/* Runs a text and gives the sink, for each id at index 1 to count - 1, one at a time and in order, its log-probability
+ * after the ids before it, and the best ids at its place as fr_session_logprobs does. The sink's arguments are valid
+ * until it returns. Resets the timeline first; the text stays on it. The sink can end the call, as in
+ * fr_session_logits. FR_USAGE without FR_OPT_LOGPROBS. */
 typedef fr_status fr_score_fn(void *context, int32_t id, float own, const int32_t *ids, const float *values,
                               size_t best);
 fr_status fr_session_score(fr_session *session, const int32_t *ids, size_t count, fr_score_fn *sink, void *context);
 
-/* Makes these ids the whole timeline as fr_session_put does, and gives the sink what fr_session_score would while
- * rounds or steps run them, piece by piece. The whole timeline is run anew: nothing of it is reused. Ids after the
- * prompt come as after any prompt. A sink that returns anything but FR_OK fails the round or step with that status, and
- * ends the scoring, not the prompt. FR_USAGE without FR_OPT_LOGPROBS. */
+/* Makes these ids the whole timeline as fr_session_put does, and gives the sink the same values as fr_session_score
+ * while rounds or steps run the ids, piece by piece. The whole timeline is run anew: nothing of it is reused. Ids
+ * after the prompt are generated as after any prompt. If the sink returns anything but FR_OK, the round or step fails
+ * with that status, and the scoring ends, but not the prompt. FR_USAGE without FR_OPT_LOGPROBS. */
 fr_status fr_session_put_scored(fr_session *session, const int32_t *ids, size_t count, fr_score_fn *sink,
                                 void *context);
 
-/* Runs a text and gives hidden rows, some at a time and in order: what drafters are trained on. layers: up to
- * FR_ROWS_LAYERS_MAX numbers, each 0 to FR_FACT_LAYERS; the rows are [layer_count, hidden] float32 side by side, the
- * inputs of these layers, where FR_FACT_LAYERS stands for the last layer's output before the final norm. width:
- * layer_count * hidden. The bits are those that a drafter sees while the text is generated. layers NULL: rows after the
- * final norm, as the head reads them, [hidden]. Resets the timeline first. The sink may end the call as that of
- * fr_session_logits. A session that drafts with weights is FR_USAGE where layers are given. */
+/* Runs a text and gives hidden rows, which drafters are trained on, some at a time and in order. layers: up to
+ * FR_ROWS_LAYERS_MAX numbers from 0 to FR_FACT_LAYERS. The rows are [layer_count, hidden] float32 side by side, the
+ * inputs of these layers; FR_FACT_LAYERS stands for the last layer's output before the final norm. width: layer_count
+ * * hidden. They have the same bits as the rows that a drafter reads while the text is generated. layers NULL: rows
+ * after the final norm, as the head reads them, [hidden]. Resets the timeline first. The sink can end the call, as in
+ * fr_session_logits. FR_USAGE if layers are given and the session drafts with weights. */
 #define FR_ROWS_LAYERS_MAX 8
 typedef fr_status fr_rows_fn(void *context, const float *values, size_t rows, size_t width);
 fr_status fr_session_rows(fr_session *session, const int32_t *ids, size_t count, const size_t *layers,
                           size_t layer_count, fr_rows_fn *sink, void *context);
 
-/* Names a way to make one row of a text's rows. The numbers are those of a GGUF file's .pooling_type; a folder says it
- * in sentence-transformers' 1_Pooling/config.json. */
+/* The ways to combine all rows of a text into one. The numbers are those of a GGUF file's .pooling_type; a folder has
+ * them in sentence-transformers' 1_Pooling/config.json. */
 typedef enum fr_pooling {
     FR_POOLING_NONE = 0,
     FR_POOLING_MEAN = 1, /* the mean of all rows */
     FR_POOLING_CLS = 2,  /* the first row */
     FR_POOLING_LAST = 3, /* the last row */
-    FR_POOLING_RANK = 4, /* a classifier's score, which is not built */
+    FR_POOLING_RANK = 4, /* a classifier's score, which is not supported */
 } fr_pooling;
 
-/* Makes one row of FR_FACT_HIDDEN float32 of a text: its rows after the final norm, pooled and scaled to length 1. ids:
- * from fr_tokenize with add_special, since models that pool the last row end a text with a special token. Resets the
- * timeline first. FR_USAGE for FR_POOLING_NONE and FR_POOLING_RANK. */
+/* Combines a text's rows after the final norm into one row of FR_FACT_HIDDEN float32 by the pooling, and scales it to
+ * length 1. ids: from fr_tokenize with add_special, because models that pool the last row end a text with a special
+ * token. Resets the timeline first. FR_USAGE for FR_POOLING_NONE and FR_POOLING_RANK. */
 fr_status fr_session_embed(fr_session *session, const int32_t *ids, size_t count, fr_pooling pooling, float *values);
 
 /* --------------------------------------------------------------------------------------------------------- drafting */
 
 /* Starts drafting for the next step in a thread of the session's own and returns at once, so that the caller can write
  * out the last ids meanwhile. The next fr_session_step waits for these drafts and verifies them. Ids never depend on
- * it. One submission at a time: a second one, or fr_draft_now, is FR_USAGE until the first is taken. Where there is
- * nothing to draft from (before the first step after a prompt, after an end of sequence) no drafts come. Calls that
- * change the timeline in another way wait for the drafts and drop them, as fr_draft_cancel does. fr_draft_wait or the
- * step reports a failure to draft. FR_UNBUILT for a draft model that ranks run together. */
+ * this. Only one submission at a time: a second one, or fr_draft_now, is FR_USAGE until the drafts of the first are
+ * used. If there is nothing to draft from (before the first step after a prompt, after an end of sequence), there are
+ * no drafts. Calls that change the timeline in another way wait for the drafts and drop them, as fr_draft_cancel does.
+ * fr_draft_wait or the step reports a failure to draft. FR_UNBUILT for a draft model that ranks run together. */
 fr_status fr_draft_submit(fr_session *session);
 
 /* Waits for submitted drafts and gives them. ids: room for FR_STEP_MAX - 1. FR_USAGE if none were submitted since the
  * last step. */
 fr_status fr_draft_wait(fr_session *session, int32_t *ids, size_t *count);
 
-/* Drops submitted drafts, after waiting for them. */
+/* Waits for submitted drafts and drops them. */
 void fr_draft_cancel(fr_session *session);
 
 /* Drafts up to `steps` ids, 1 to FR_STEP_MAX - 1, after the timeline, in the calling thread. Each is the drafter's
- * best; no step takes them. logits: NULL, or room for the drafter's own, [steps, vocab] float32, -infinity for ids that
- * it did not score. */
+ * best one; steps of the session do not use them. logits: NULL, or room for the drafter's own, [steps, vocab] float32,
+ * -infinity for ids that it did not score. */
 fr_status fr_draft_now(fr_session *session, size_t steps, int32_t *ids, size_t *count, float *logits);
 
-/* Runs ids (at least 2; the target runs all but the last) and gives the drafter's logits of each chained step after
- * them, [steps, vocab] float32, -infinity for ids that it did not score. An engine whose pages for drafts are all in
- * use gives no steps. Resets the timeline first. */
+/* Runs ids (at least 2; the target runs all but the last), then drafts `steps` ids in a chain and gives the drafter's
+ * logits of each, [steps, vocab] float32, -infinity for ids that it did not score. If all of the engine's pages for
+ * drafts are in use, it gives none. Resets the timeline first. */
 fr_status fr_session_draft_logits(fr_session *session, const int32_t *ids, size_t count, size_t steps,
                                   fr_logits_fn *sink, void *context);
 
-/* Returns true where the depth of drafting follows the clock (FR_DRAFT_AUTO, with something to draft with). The number
- * of drafts in a step may then differ between runs; the ids do not. */
+/* Returns true if the depth of drafting depends on measured times (FR_DRAFT_AUTO, with something to draft with). The
+ * number of drafts in a step may then differ between runs; the ids do not. */
 bool fr_session_adapts(const fr_session *session);
 
-/* Shows a draft method of the program's own the timeline, and takes its drafts. */
+/* Shows the timeline to a draft method of the program's own, and takes its drafts. */
 typedef struct fr_drafting {
     const int32_t *ids; /* the timeline */
     size_t length;      /* of the timeline */
-    size_t count;       /* most drafts that can be used, 1 to FR_STEP_MAX - 1 */
-    double least;       /* FR_OPT_DRAFT_P_MIN, 0 where that is FR_DRAFT_P_AUTO */
-    /* Drafts of the session's drafter or n-grams, to pass on or to change; none in a session without them. */
+    size_t count;       /* the most drafts that can be used, 1 to FR_STEP_MAX - 1 */
+    double least;       /* FR_OPT_DRAFT_P_MIN; 0 if that is FR_DRAFT_P_AUTO */
+    /* Drafts of the session's drafter or n-grams, which the method may pass on or change; none if the session has
+     * neither. */
     const int32_t *suggested;
     size_t suggestions;
 
     int32_t *drafts; /* out: room for `count` ids that may follow, in order */
-    /* NULL, or with rejection sampling room for [count, vocab], all 0. Out, optional: the distribution that each draft
-     * was drawn from, up to a factor. */
+    /* NULL, or with rejection sampling room for [count, vocab], all 0. Out, optional: the distribution from which each
+     * draft was drawn, up to a factor. */
     float *chances;
     /* Out: true if `chances` was filled in. If not, the drafts count as certain. A suggestion that is passed on needs
-     * no distribution, but whether it is passed on must not depend on its id. */
+     * no distribution, but the decision to pass it on must not depend on its id. */
     bool tells_chances;
 } fr_drafting;
 
-/* A draft method of the program's own, for a program that knows what may come next: a grammar, a cache of answers,
- * another model. The target verifies its drafts, so the text is the same whatever it proposes, and comes faster where
- * it is right. The example own_method.c is a whole one. */
+/* A draft method of the program's own, for a program that knows which ids are likely next: from a grammar, a cache of
+ * answers, another model. The target verifies its drafts, so the text is the same whatever it proposes, but comes
+ * faster if it is right. The example own_method.c is a complete one. */
 typedef struct fr_proposer {
     /* Returns how many drafts it wrote, 0 to count. */
     size_t (*propose)(void *context, fr_drafting *drafting);
-    /* Called after each round with the timeline and how many of how many drafts were accepted. May be NULL. */
+    /* Called after each round with the timeline, the number of drafts proposed and the number accepted. May be
+     * NULL. */
     void (*commit)(void *context, const int32_t *ids, size_t length, size_t proposed, size_t accepted);
-    /* Called when the session is closed, also where another method replaced this one before. May be NULL. */
+    /* Called when the session is closed, even if another method has replaced this one. May be NULL. */
     void (*close)(void *context);
     void *context;
 } fr_proposer;
 
-/* Makes it the session's draft method. What drafted before, a method of the program's own too, now makes the
+/* Makes it the session's draft method. The method used before, which may also be the program's own, now makes the
  * suggestions. The struct is copied. Its functions are called in the thread that calls the step, or after
  * fr_draft_submit in the session's own thread, and must not call into the session. An id outside the vocabulary, too
- * many drafts or an impossible distribution fails the round with FR_USAGE and changes nothing. Forks do not have the
- * method. After a failure of this call the context is still the caller's. */
+ * many drafts or an impossible distribution make the round fail with FR_USAGE and change nothing. Forks do not have
+ * the method. If this call fails, the context still belongs to the caller. */
 fr_status fr_session_set_proposer(fr_session *session, const fr_proposer *method);
 
 /* ----------------------------------------------------------------------------------------------------------- saving */
 
-/* Writes the session to a file: its timeline, and the caches of what has been run. The file gets its name once it is
- * complete, replacing one of that name (or the one that a link of that name leads to). Only its owner may read it,
- * because it holds the conversation. */
+/* Writes the session to a file: its timeline, and the caches of the ids that have been run. The file gets its name
+ * once it is complete. It replaces a file of that name; if the name is a link, it replaces the file that the link
+ * leads to. Only its owner may read it, because it holds the conversation. */
 fr_status fr_session_save(const fr_session *session, const char *path);
 
 /* Replaces the timeline by a saved session's. Everything is then as after a prompt of its tokens, except that
  * mirostat's state continues. Nothing is run; the next prompt or step runs the last token again. Threads, instruction
- * set, chunk, context and drafter may differ from those of the session that was saved. FR_INPUT for a damaged file or
- * one of another model, other cache types or more tokens than the context holds, FR_MEMORY where the engine has no
- * pages for it; both change nothing. */
+ * set, chunk, context and drafter may differ from those of the session that was saved. FR_INPUT for a damaged file, or
+ * one of another model, of other cache types or with more tokens than the context holds; FR_MEMORY if the engine has
+ * no pages for it. Neither changes anything. */
 fr_status fr_session_restore(fr_session *session, const char *path);
 
-/* Save to memory (*bytes: free it with fr_free) and restore from it: the bytes are those of the file. */
+/* Save to memory (*bytes: free it with fr_free) and restore from it. The bytes are the same as in the file. */
 fr_status fr_session_save_bytes(const fr_session *session, void **bytes, size_t *size);
 fr_status fr_session_restore_bytes(fr_session *session, const void *bytes, size_t size);
 
-/* Attaches a copy of the caller's bytes, which go into the session's file and come back with it: something that ids do
- * not tell, such as a conversation's messages. Size 0 detaches them. Restoring a session replaces them by the file's.
- */
+/* Attaches a copy of the caller's bytes, which are written to the session's file and restored with it: data that ids
+ * cannot express, such as a conversation's messages. Size 0 removes them. Restoring a session replaces them by those
+ * of the file. */
 fr_status fr_session_attach(fr_session *session, const void *bytes, size_t size);
 
-/* Returns the attached bytes, which belong to the session until they are replaced; NULL and a size of 0 for none. */
+/* Returns the attached bytes, which belong to the session until they are replaced; NULL and a size of 0 if there are
+ * none. */
 const void *fr_session_attached(const fr_session *session, size_t *size);
 
 /* ---------------------------------------------------------------------------------------------------------- figures */
 
 typedef enum fr_stat {
-    FR_STAT_PROMPT_TOKENS,    /* prompt tokens run for the first time; after an abort the rest counts once it is run */
-    FR_STAT_REUSED_TOKENS,    /* tokens of fr_session_set_prompt that the timeline had already, run */
+    FR_STAT_PROMPT_TOKENS,    /* prompt tokens run for the first time; after an abort, the rest is counted once it is
+                               * run */
+    FR_STAT_REUSED_TOKENS,    /* tokens of fr_session_set_prompt that were already on the timeline and had been run */
     FR_STAT_RERUN_TOKENS,     /* tokens run again because a truncation dropped their caches */
     FR_STAT_GENERATED_TOKENS, /* tokens that steps gave */
     FR_STAT_TARGET_CALLS,     /* decode and verify forwards, without forwards of prompts */
-    FR_STAT_DRAFT_CALLS,      /* rounds that asked for drafts, also where all were too unlikely to come */
+    FR_STAT_DRAFT_CALLS,      /* rounds that asked for drafts, including those whose drafts were all too unlikely */
     FR_STAT_DRAFTED,          /* drafts that were verified */
     FR_STAT_ACCEPTED,         /* drafts that the target accepted */
-    FR_STAT_REJECTED,         /* drafts that it did not */
-    FR_STAT_PREFILL_SECONDS,  /* prompts, up to and with the first token */
+    FR_STAT_REJECTED,         /* drafts that the target rejected */
+    FR_STAT_PREFILL_SECONDS,  /* prompts, including their first token */
     FR_STAT_DECODE_SECONDS,   /* everything after the first token */
     FR_STAT_DRAFT_SECONDS,    /* of decoding: proposing drafts */
-    FR_STAT_VERIFY_SECONDS,   /* of decoding: the target's forwards, head included */
+    FR_STAT_VERIFY_SECONDS,   /* of decoding: the target's forwards, including the head */
     FR_STAT_ACCEPT_SECONDS,   /* of decoding: comparing, committing, informing the drafter */
     FR_STAT_VISION_SECONDS,   /* pictures in the vision tower */
     FR_STAT_TARGET_WEIGHT_BYTES,
     FR_STAT_DRAFT_WEIGHT_BYTES,
-    FR_STAT_RESIDENT_BYTES,    /* weights of both that must stay in memory: copies, and what every token reads */
-    FR_STAT_MAPPED_BYTES,      /* weights of both that are used in mapped files, where pages come and go */
+    FR_STAT_RESIDENT_BYTES,    /* weights of model and drafter that must stay in memory: copies, and weights that every
+                                * token reads */
+    FR_STAT_MAPPED_BYTES,      /* weights of model and drafter that are used in mapped files, whose pages the system
+                                * can drop */
     FR_STAT_TARGET_KV_BYTES,   /* room for keys and values of all sessions of the engine */
     FR_STAT_DRAFT_KV_BYTES,    /* room for a drafter's keys and values */
     FR_STAT_STATE_BYTES,       /* of TARGET_KV_BYTES: states of recurrent layers for a timeline */
-    FR_STAT_STATE_DRAFT_BYTES, /* of TARGET_KV_BYTES: states of each position that is not certain, such as a draft's */
-    FR_STAT_CHECKPOINT_BYTES,  /* room for checkpoints of sliding layers' caches and of states, used as they are made */
+    FR_STAT_STATE_DRAFT_BYTES, /* of TARGET_KV_BYTES: states of positions that are not yet certain, such as drafts */
+    FR_STAT_CHECKPOINT_BYTES,  /* room for checkpoints of sliding layers' caches and of states; memory is used as they
+                                * are made */
     FR_STAT_SCRATCH_BYTES,     /* working memory of forwards */
-    FR_STAT_KV_USED_BYTES,     /* whole pages of the engine that sessions and their checkpoints hold */
-    FR_STAT_KV_SHARED_BYTES,   /* of these, pages that have more than one holder */
-    FR_STAT_KV_CACHED_BYTES,   /* pages kept for prompts that begin alike, until they are needed */
+    FR_STAT_KV_USED_BYTES,     /* pages of the engine that sessions and their checkpoints hold, each counted whole */
+    FR_STAT_KV_SHARED_BYTES,   /* of these, pages with more than one holder */
+    FR_STAT_KV_CACHED_BYTES,   /* pages kept for prompts that begin in the same way, until they are needed */
     FR_STAT_PEAK_BYTES,        /* peak of the whole process, as the system counts it */
     FR_STAT_COUNT
 } fr_stat;
 
-/* Returns one figure of a session. Counts and bytes are whole numbers below 2^53. Figures of pages wait for drafts that
- * are being made. */
+/* Returns one figure of a session. Counts and bytes are whole numbers below 2^53. For figures about pages, the call
+ * waits for drafts that are being made. */
 double fr_session_stat(const fr_session *session, fr_stat stat);
 
 /* Returns the number of verify forwards that had drafts, and how many drafts each of them accepted. *lengths belongs to
  * the session until its next call. */
 size_t fr_session_accepted_lengths(const fr_session *session, const uint8_t **lengths);
 
-/* Counts that are kept for the drafts of each depth. */
+/* Counts for the drafts of each depth. */
 typedef enum fr_depth_stat {
     FR_DEPTH_DRAFTED,  /* proposed */
-    FR_DEPTH_COMPARED, /* compared with the target's own id, because every draft before was accepted */
+    FR_DEPTH_COMPARED, /* compared with the target's own id, because all drafts before it were accepted */
     FR_DEPTH_ACCEPTED,
-    FR_DEPTH_REJECTED, /* not accepted, compared or not */
+    FR_DEPTH_REJECTED, /* not accepted, whether compared or not */
     FR_DEPTH_COUNT
 } fr_depth_stat;
 
-/* Returns a figure of drafts at a depth, 0 (the first draft of a round) to FR_STEP_MAX - 2. */
+/* Returns a count of the drafts at a depth, from 0 (the first draft of a round) to FR_STEP_MAX - 2. */
 double fr_session_depth_stat(const fr_session *session, size_t depth, fr_depth_stat stat);
 
-/* The callback gets one JSON object a line, its line feed included, for each event of a session. The text belongs to
- * the session.
+/* The callback gets one JSON object on one line, including its line feed, for each event of a session. The text
+ * belongs to the session.
  *
  *     {"event":"begin", "at", "trace":1, "version", "model", "drafter", "method", "draft_max", "threads", "isa",
  *      "context"}                                              once, from fr_session_set_trace
@@ -1099,11 +1124,11 @@ double fr_session_depth_stat(const fr_session *session, size_t depth, fr_depth_s
  *     {"event":"accept", "at", "round", "position", "rows", "accepted", "ids", "margins", "draft_seconds",
  *      "verify_seconds", "accept_seconds", "seconds"}          every step
  *
- * at: seconds since the trace began. position: the first id's on the timeline. rows: those of the target's forward,
- * drafts + 1, or fewer where pages were missing; 0 where the id is the one that a prompt's forward predicted. accepted:
- * how many of the ids, the first ones, were drafts. margins: for each id, the largest logit of the row that it was
- * chosen from minus the second largest, null where that is not finite. seconds: the whole step, which is more than its
- * three phases. Later versions may add keys and events. */
+ * at: seconds since the trace began. position: that of the first id on the timeline. rows: rows of the target's
+ * forward, drafts + 1, or fewer if pages were missing; 0 if the id is the one that a prompt's forward predicted.
+ * accepted: how many of the first ids were drafts. margins: for each id, the largest logit of the row from which it
+ * was chosen minus the second largest, null if that is not finite. seconds: the whole step, which is more than the sum
+ * of its three phases. Later versions may add keys and events. */
 typedef void fr_trace_fn(void *context, const char *text, size_t length);
 
 /* Starts a trace, or ends it (line NULL). It allocates nothing. */
@@ -1112,64 +1137,68 @@ void fr_session_set_trace(fr_session *session, fr_trace_fn *line, void *context)
 /* ----------------------------------------------------------------------------- memory, and stores of other programs */
 
 typedef enum fr_estimate {
-    FR_ESTIMATE_RESIDENT,    /* weights that must stay in memory: copies, and what every token reads */
-    FR_ESTIMATE_MAPPED,      /* weights that are used in mapped files, where pages come and go */
+    FR_ESTIMATE_RESIDENT,    /* weights that must stay in memory: copies, and weights that every token reads */
+    FR_ESTIMATE_MAPPED,      /* weights that are used in mapped files, whose pages the system can drop */
     FR_ESTIMATE_KV,          /* the target's keys and values, of all sessions */
-    FR_ESTIMATE_KV_LEAST,    /* smallest FR_OPT_KV_MEMORY that this engine can be opened with; 0 where it has no use */
+    FR_ESTIMATE_KV_LEAST,    /* smallest FR_OPT_KV_MEMORY with which this engine can be opened; 0 if it has no keys and
+                              * values */
     FR_ESTIMATE_STATES,      /* states of recurrent layers, of all timelines */
     FR_ESTIMATE_CHECKPOINTS, /* checkpoints of sliding layers' caches and of states */
     FR_ESTIMATE_DRAFTING,    /* a drafter's keys and values, and working memory for drafting */
-    FR_ESTIMATE_SCRATCH,     /* working memory of forwards, logits, and what else sessions hold */
+    FR_ESTIMATE_SCRATCH,     /* working memory of forwards, logits, and everything else that sessions hold */
     FR_ESTIMATE_TOTAL,       /* the sum of all above except MAPPED and KV_LEAST, which FR_OPT_MEMORY limits */
-    FR_ESTIMATE_AVAILABLE,   /* what the system has for this process now */
+    FR_ESTIMATE_AVAILABLE,   /* memory that the system has for this process now */
     FR_ESTIMATE_COUNT
 } fr_estimate;
 
-/* Estimates the memory that a model, perhaps its drafter, and an engine of so many sessions would take, without loading
- * them. drafter: a path, "" for the MTP layers in the model's own checkpoint, NULL for none. One session without
- * FR_OPT_KV_MEMORY is one that fr_session_open opens; an engine of one takes a few bytes more for each position, to
- * find prompts again. bytes: room for FR_ESTIMATE_COUNT numbers. Files that can't be opened fail as they would; an
- * estimate that exceeds memory or FR_OPT_MEMORY is no failure. */
+/* Estimates the memory that a model, its drafter if any, and an engine for this number of sessions would take, without
+ * loading them. drafter: a path, "" for the MTP layers in the model's own checkpoint, NULL for none. One session
+ * without FR_OPT_KV_MEMORY means a session that fr_session_open opens; an engine for one session takes a few bytes
+ * more for each position, with which it finds earlier prompts. bytes: room for FR_ESTIMATE_COUNT numbers. Files that
+ * can't be opened fail as in fr_model_open; an estimate that exceeds memory or FR_OPT_MEMORY is no failure. */
 fr_status fr_model_estimate(const char *path, const char *drafter, const fr_options *options, size_t sessions,
                             uint64_t *bytes);
 
-/* Finds the path of a model that another program has downloaded, by its name. Nothing is fetched. environment: texts
- * NAME=VALUE and a NULL, like POSIX's environ, which say where the stores are; NULL: none. Names:
+/* Finds the path of a model that another program has downloaded, by its name. Nothing is downloaded. environment:
+ * texts NAME=VALUE and a NULL, like POSIX's environ, which say where the stores are; NULL: none. Names:
  *
  *     ORG/NAME          a repository in Hugging Face's cache (HF_HUB_CACHE, HF_HOME), llama.cpp's (LLAMA_CACHE) or LM
- *                       Studio's folder: the folder as published, or its GGUF file of type Q4_K_M, Q8_0, else the first
+ *                       Studio's folder: the folder as published, or its GGUF file of type Q4_K_M or Q8_0, or its
+ *                       first GGUF file
  *     ORG/NAME:TYPE     its first GGUF file of a type, such as Q5_K_M
  *     ORG/NAME:FILE     its GGUF file of that name
  *     ollama:NAME:TAG   a model in ollama's store (OLLAMA_MODELS)
  *
- * Upper and lower case may differ, and ORG/ and ollama: may be left out, where only one model fits. A path of an
- * existing file, and a text that is no name, is given back as it is; an address is FR_INPUT. FR_INPUT where no model
- * has the name, with the command that would download it in the line. *path: free it with fr_free. */
+ * If only one model fits, upper and lower case may differ, and ORG/ and ollama: may be left out. The path of an
+ * existing file, and a text that is not a name, are returned as they are; a web address is FR_INPUT. If no model has
+ * the name, the call returns FR_INPUT, and the line has a command that would download it. *path: free it with
+ * fr_free. */
 fr_status fr_model_find(const char *name, const char *const *environment, char **path);
 
 /* A model in one of these stores. */
 typedef struct fr_found {
     const char *name;    /* a name for fr_model_find, or a path */
-    const char *path;    /* its place, which fr_model_open takes unless there is a problem */
+    const char *path;    /* its path, which fr_model_open accepts unless there is a problem */
     const char *tower;   /* a vision tower beside it, or NULL */
     const char *store;   /* "Hugging Face", "llama.cpp", "LM Studio" or "ollama" */
-    const char *problem; /* why it can't be opened, as far as that is known; NULL if it can */
+    const char *problem; /* the reason why it can't be opened, if one is known; NULL if it can */
     uint64_t bytes;      /* size of its files */
 } fr_found;
 
-/* Tells of all models in these stores, one after another, until `told` returns false (FR_ABORTED). What it gets is
- * valid until it returns. It may open the model. */
+/* Calls `told` for each model in these stores until it returns false (FR_ABORTED). Its argument is valid until it
+ * returns. It may open the model. */
 typedef bool fr_found_fn(void *context, const fr_found *found);
 fr_status fr_model_list(const char *const *environment, fr_found_fn *told, void *context);
 
 /* ------------------------------------------------------------------------------------------------------------ ranks */
 
-/* Joins the ranks of an MPI job, processes on one machine or more that run one model together. Builds without RANKS=mpi
- * return FR_UNBUILT. Call it once, before any model is opened, while the process has one thread. Each rank then makes
- * the same calls with the same arguments and gets the answers that one process would give; it takes its part of cores
- * that several ranks may use. Draft models run on all ranks together; drafters that read the target's rows, and vision
- * towers, run whole on each. A rank that is silent for timeout_seconds, has gone or makes another call is FR_MACHINE
- * from then on, on all ranks. A job of one process is no job. */
+/* Joins the ranks of an MPI job, processes on one or more machines that run one model together. Builds without
+ * RANKS=mpi return FR_UNBUILT. Call it once, before any model is opened, while the process has one thread. From then
+ * on each rank makes the same calls with the same arguments and gets the answers that one process would give. If
+ * several ranks may use the same cores, each takes its part of them. Draft models run on all ranks together; drafters
+ * that read the target's rows, and vision towers, run whole on each rank. If a rank is silent for timeout_seconds, has
+ * gone or makes another call, all calls on all ranks return FR_MACHINE from then on. A job of one process counts as no
+ * job. */
 fr_status fr_ranks_join(int timeout_seconds);
 
 /* Return this process's rank and the number of ranks, 0 and 1 without a job. */
@@ -1178,8 +1207,8 @@ size_t fr_rank_count(void);
 
 /* Leaves the job, before the process ends with exit status `code`. line: its last error line, "" for none; rank 0 gets
  * it and fails with it. If the other ranks do not end too, the whole job is ended and the call does not return. say,
- * which may be NULL, gets a line on rank 0 about a rank that failed after rank 0 was done, and on rank 1 about the end
- * of rank 0. Returns the exit status to use, which is not 0 if `code` is not 0 or another rank failed. */
+ * which may be NULL, is called with a line: on rank 0, if another rank failed after rank 0 was done; on rank 1, about
+ * the end of rank 0. Returns the exit status to use, which is not 0 if `code` is not 0 or another rank failed. */
 int fr_ranks_part(int code, const char *line, void (*say)(const char *line));
 
 #pragma GCC visibility pop
