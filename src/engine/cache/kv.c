@@ -1,4 +1,4 @@
-/* Lays out and moves the key/value cache: see kv.h. */
+/* Lays out the key/value cache and moves its frontier: see kv.h. */
 #include "src/engine/cache/kv.h"
 
 #include <string.h>
@@ -25,7 +25,7 @@ static fr_status check_rows(const char *what, fr_dtype type, size_t width) {
                    what, words[type], fr_dtype_block(type), width);
 }
 
-/* Latent values are stored in the keys' rows, so they have the keys' type. */
+/* Latent values are read from the keys' rows, so only the keys' type is checked for them. */
 fr_status fr_kv_check(const fr_kv_shape *shapes, size_t count, fr_kv_types types) {
     for (size_t i = 0; i < count; i++) {
         size_t latent = shapes[i].latent;
@@ -44,8 +44,8 @@ static size_t round_up(size_t n, size_t to) {
     return (n + to - 1) / to * to;
 }
 
-/* Places a layer's rows after those that the page holds already. *page grows by the rows kept here, *whole by the rows
- * of all heads. */
+/* Places a layer's rows after those that are already in the page. *page grows by the rows kept on this rank, *whole by
+ * the rows of all heads. */
 static fr_kv_rows place_rows(const fr_kv_layer *layer, fr_dtype type, size_t *page, size_t *whole) {
     fr_kv_rows rows = {.at = *page, .type = type, .bytes = fr_dtype_row_bytes(type, layer->head_dim)};
     *page += round_up(layer->heads * FR_KV_PAGE * rows.bytes, LINE);
@@ -54,13 +54,14 @@ static fr_kv_rows place_rows(const fr_kv_layer *layer, fr_dtype type, size_t *pa
 }
 
 /* Gives how many positions before a forward's last row the sliding layers must hold, in whole pages, so that each of
- * its rows finds its window. 0: they hold all positions. */
+ * the forward's rows finds its window. 0 means that they hold all positions. */
 static size_t keeps(size_t window, size_t context, size_t batch) {
     size_t all = round_up(context, FR_KV_PAGE), few = round_up(window + batch, FR_KV_PAGE);
     return window && few + FR_KV_PAGE < all ? few : 0;
 }
 
-/* Gives the most pages of a kind that one table points to: those kept, and the one of the last position. */
+/* Gives the most pages of a kind that one table points to: those that it must hold, and the page of the last
+ * position. */
 static size_t table_pages(const fr_kv *kv, fr_kv_kind kind) {
     return kind == FR_KV_SLIDING && kv->keeps ? kv->keeps / FR_KV_PAGE + 1 : kv->blocks;
 }
@@ -72,8 +73,8 @@ static void take_tables(fr_kv *kv, fr_arena *arena, size_t context) {
         kv->table[kind] = fr_arena_take(arena, kv->blocks, sizeof *kv->table[kind]);
 }
 
-/* Counts the pages of each kind: as many as all timelines may need, or, if a number of bytes is given, both kinds
- * scaled alike to fill it. */
+/* Counts the pages of each kind: as many as all timelines may need. If a number of bytes is given, both kinds are
+ * scaled by the same factor to fill it. */
 static void choose_page_counts(fr_kv *kv, const fr_kv_sizes *sizes) {
     double all = 0, fewest = 0; /* fewest: the share of a kind's pages that a timeline needs */
     for (fr_kv_kind kind = 0; kind < FR_KV_KINDS; kind++) {
@@ -112,8 +113,8 @@ static fr_kv_layer place_layer(fr_kv *kv, const fr_kv_shape *shape, fr_kv_types 
     return layer;
 }
 
-/* A rank that keeps no heads of a kind counts its pages all the same, as the other ranks do. Such a page takes a cache
- * line, because pages are identified by their addresses. */
+/* A rank that keeps no heads of a kind still counts its pages, because all ranks must have the same number. Such a
+ * page takes one cache line, because pages are identified by their addresses. */
 static void take_pools(fr_kv *kv, fr_arena *arena, const fr_kv_sizes *sizes) {
     kv->pages = fr_arena_take(arena, FR_KV_KINDS, sizeof *kv->pages);
     choose_page_counts(kv, sizes);
@@ -168,7 +169,7 @@ size_t fr_kv_bytes(const fr_kv *kv) {
 }
 
 size_t fr_kv_spare_bytes(const fr_kv *kv) {
-    size_t tables = 1 + kv->spare; /* of each timeline */
+    size_t tables = 1 + kv->spare; /* tables of a timeline: its own, and one for each checkpoint */
     return kv->page_count[FR_KV_SLIDING] * kv->spare / tables * kv->page_bytes[FR_KV_SLIDING] +
            kv->recurrent.page_count * kv->spare / tables *
                fr_recurrent_page_bytes(kv->recurrent.shapes, kv->recurrent.count);
@@ -191,7 +192,8 @@ size_t fr_kv_pool_bytes(const fr_kv *kv) {
 
 /* --------------------------------------------------------------------------------------------------------- claiming */
 
-/* Makes the block's page the timeline's own before it is written. A shared page is copied if it has accepted rows. */
+/* Makes this timeline the only holder of the block's page before it is written. A shared page that has accepted rows
+ * is copied. */
 static fr_status own(fr_kv *kv, fr_kv_kind kind, size_t block) {
     fr_kv_pages *pages = &kv->pages[kind];
     uint8_t *page = kv->table[kind][block];
@@ -218,14 +220,14 @@ size_t fr_kv_held_from(const fr_kv *kv, size_t from, size_t end) {
     return fr_larger(from, (end - 1) / FR_KV_PAGE * FR_KV_PAGE - kv->keeps);
 }
 
-/* Gives the first block after the frontier's that has no page. */
+/* Gives the first block after that of the frontier that has no page. */
 static size_t held_end(const fr_kv *kv, fr_kv_kind kind) {
     size_t block = fr_kv_blocks(kv->length);
     while (block < kv->blocks && kv->table[kind][block]) block++;
     return block;
 }
 
-/* Drops the pages past the frontier, beginning with this block of each kind. */
+/* Drops the pages after the frontier, from block from[kind] on. */
 static void give_back(fr_kv *kv, const size_t from[FR_KV_KINDS]) {
     for (fr_kv_kind kind = 0; kind < FR_KV_KINDS; kind++)
         fr_kv_pages_drop(&kv->pages[kind], kv->table[kind], from[kind], held_end(kv, kind));

@@ -1,9 +1,9 @@
 /* Pages of keys and values, and the counts of their holders.
  *
- * A page has room for 64 consecutive positions (attention's own block) of all layers of one kind, those whose readers
- * look back equally far. Every pointer to a page is a holder: a timeline's table, its checkpoints, other timelines
- * with the same beginning. A page with several holders is never written; a timeline that wants to write it takes a
- * page of its own first (kv.h). A page without holders is free, and its contents mean nothing.
+ * A page has room for 64 consecutive positions (the same as attention's block) of all layers of one kind, those whose
+ * rows look back equally far. Every pointer to a page is a holder: a timeline's table, its checkpoints, other
+ * timelines with the same beginning. A page with several holders is never written; a timeline that wants to write it
+ * takes a page of its own first (kv.h). A page without holders is free, and its contents mean nothing.
  *
  * In: the bytes of a page, the number of pages. Out: pages, from an arena's memory that is not touched before the page
  * is first written. */
@@ -18,10 +18,10 @@ typedef struct fr_kv_pages fr_kv_pages;
 
 /* A holder that can give up its pages when the pool runs out of free ones (kv_prefixes.h). */
 typedef struct fr_kv_keeper {
-    void (*reclaim)(void *context, fr_kv_pages *pages); /* no page is free: frees one if it can */
+    void (*reclaim)(void *context, fr_kv_pages *pages); /* called when no page is free; frees one if it can */
     /* Lets go of that page if the keeper and one other are its only holders. */
     void (*release)(void *context, fr_kv_pages *pages, const uint8_t *page);
-    /* all holders of that page but one have let go */
+    /* called when all holders of that page but one have dropped it */
     void (*left)(void *context, const fr_kv_pages *pages, size_t page);
     void *context;
 } fr_kv_keeper;
@@ -38,27 +38,27 @@ struct fr_kv_pages {
 /* Takes the pages from the arena, or measures them. */
 fr_kv_pages fr_kv_pages_layout(fr_arena *arena, size_t bytes, size_t count);
 
-/* Takes a free page, which then has one holder; NULL: all pages are held. */
+/* Takes a free page, which then has one holder. NULL if all pages are held. */
 uint8_t *fr_kv_pages_take(fr_kv_pages *pages);
 
-/* Asks the keeper to let go of a page. Returns true if the caller is its only holder then. */
+/* Asks the keeper to drop a page. Returns true if the caller is then its only holder. */
 bool fr_kv_page_release(fr_kv_pages *pages, const uint8_t *page);
 
 static inline size_t fr_kv_page_number(const fr_kv_pages *pages, const uint8_t *page) {
     return (size_t)(page - pages->data) / pages->bytes;
 }
 
-/* Counts the table entries of the first `positions`: a table has a page, or NULL, for each 64 of them. */
+/* Counts the table entries of the first `positions` positions: one for every 64, with a page or NULL. */
 static inline size_t fr_kv_blocks(size_t positions) {
     return positions / FR_KV_PAGE + (positions % FR_KV_PAGE != 0);
 }
 
-/* Copies entries [from, end) of a table to another one, which has no pages there, and holds their pages too; or drops
- * the pages of these entries and empties them. */
+/* fr_kv_pages_hold copies entries [from, end) of a table to another one, which has no pages there, and also holds
+ * their pages. fr_kv_pages_drop drops the pages of these entries and empties them. */
 void fr_kv_pages_hold(fr_kv_pages *pages, uint8_t **to, uint8_t *const *table, size_t from, size_t end);
 void fr_kv_pages_drop(fr_kv_pages *pages, uint8_t **table, size_t from, size_t end);
 
-/* Changes the holder counts of a table's pages by -1 or, afterwards, +1, so that the caller can count in between which
+/* Changes the holder counts of a table's pages by -1, and later by +1, so that the caller can count in between which
  * pages would be free without the table. */
 void fr_kv_pages_recount(fr_kv_pages *pages, uint8_t *const *table, size_t blocks, int change);
 

@@ -9,26 +9,27 @@
 enum {
     BLOCK = FR_KV_PAGE,
     NONE = 0,       /* node 0 is the root, which has no block */
-    ALIKE_MAX = 16, /* the most nodes of one hash; chance makes no more, as there are twice as many hashes as nodes */
+    ALIKE_MAX = 16, /* the most nodes with one hash; more do not occur by chance, because there are twice as many
+                     * hashes as nodes */
 };
 
 struct fr_kv_node {
     int32_t ids[BLOCK];
-    uint32_t count; /* ids that are known; a tail with a drafter's pairs also has the id after its positions */
-    uint32_t run;   /* positions whose rows its pages hold; a tail has fewer than BLOCK, and no children */
+    uint32_t count; /* known ids; if a tail has a drafter's pairs, that includes the id after its positions */
+    uint32_t run;   /* positions whose rows are in its pages; a tail has fewer than BLOCK, and no children */
     fr_kv_digest digest;
     uint8_t *pages[FR_KV_KINDS]; /* NULL: not held */
     uint8_t *drafter;            /* the drafter's page of this block; its last pair depends on the next block */
-    /* the drafter's page of the parent's block; its last pair was made with this block's first id */
+    /* the drafter's page of the parent's block, whose last pair was made with this block's first id */
     uint8_t *before;
     uint32_t parent, next; /* next: in the hash chain, or in the list of removed nodes */
     uint32_t first_child, sibling;
     uint32_t children, timelines, depth;
-    uint32_t points; /* ends of prompts and branches whose window this block is in */
+    uint32_t points; /* ends of prompts and branches that have this block in their window */
     bool ends_prompt;
-    uint64_t used[FR_KV_UNUSED];  /* when the last timeline left the node, and its sliding page */
+    uint64_t used[FR_KV_UNUSED];  /* when the last timeline left the node; when it left the node's sliding page */
     uint32_t place[FR_KV_UNUSED]; /* position in the heap; 0: it is not there */
-    uint32_t aside;               /* the next leaf that was passed over */
+    uint32_t aside;               /* the next leaf in the list of leaves taken out of the heap */
 };
 
 /* ----------------------------------------------------------------------------------------------------------- layout */
@@ -93,7 +94,7 @@ static bool is_unused(const fr_kv_prefixes *p, fr_kv_unused which, const fr_kv_n
     return page && !fr_kv_page_shared(&p->pages[FR_KV_SLIDING], page);
 }
 
-/* Puts the node into a heap of unused nodes, moves it there, or takes it out, after its use has changed. */
+/* After the node's use has changed: puts it into a heap of unused nodes, moves it there, or takes it out. */
 static void settle(fr_kv_prefixes *p, fr_kv_unused which, uint32_t n) {
     fr_kv_node *node = &p->nodes[n];
     if (n == NONE) return;
@@ -115,8 +116,8 @@ static uint32_t *chain_of(const fr_kv_prefixes *p, uint32_t parent, const int32_
     return &p->first[hash & (p->buckets - 1)];
 }
 
-/* Finds the child whose block is the content's. NONE: there is none, and *chain is the hash chain that it belongs in,
- * or NULL if that chain is full. */
+/* Finds the child whose block is equal to the content's. NONE if there is none; then *chain is the hash chain to which
+ * it would belong, or NULL if that chain is full. */
 static uint32_t look_up(const fr_kv_prefixes *p, uint32_t parent, fr_kv_content content, uint32_t **chain) {
     size_t block = parent == NONE ? 0 : p->nodes[parent].depth, alike = 0;
     const int32_t *ids = content.ids + block * BLOCK;
@@ -138,7 +139,7 @@ static uint32_t child_of(const fr_kv_prefixes *p, uint32_t parent, fr_kv_content
 }
 
 /* Adds `change` (1 or -1) to the points of the blocks in the window of a row at the end of this block, or at its last
- * position: prompts may begin there, so the sliding pages of these blocks are worth keeping. */
+ * position. Prompts may begin there, so the sliding pages of these blocks are worth keeping. */
 static void mark_window(fr_kv_prefixes *p, uint32_t n, int change) {
     size_t blocks = p->window ? fr_kv_blocks(p->window + 1) : 0;
     for (size_t i = 0; i < blocks && n != NONE; i++, n = p->nodes[n].parent) {
@@ -147,7 +148,7 @@ static void mark_window(fr_kv_prefixes *p, uint32_t n, int change) {
     }
 }
 
-/* Counts the ids that the block and a text of `count` ids have in common; 0 where their pictures differ, as the rows
+/* Counts the ids that the block and a text of `count` ids have in common; 0 if their pictures differ, because the rows
  * then differ too. */
 static size_t shared_ids(const fr_kv_prefixes *p, uint32_t n, fr_kv_content content, size_t count) {
     const fr_kv_node *node = &p->nodes[n];
@@ -183,8 +184,8 @@ static void drop_points_in(fr_kv_prefixes *p, uint32_t n) {
         if (p->points[i].node == n) drop_point(p, &p->points[i]);
 }
 
-/* Returns true if the prompt has all ids before the point, and the id at it if a drafter's pairs need that. The caller
- * has checked the ids up to the node's parent. */
+/* Returns true if the prompt has all ids before the point, and, if a drafter's pairs need it, the id at the point. The
+ * caller has checked the ids up to the node's parent. */
 static bool leads_to(const fr_kv_prefixes *p, const fr_kv_point *point, fr_kv_content content, size_t count,
                      bool drafter) {
     const fr_kv_node *node = &p->nodes[point->node];
@@ -193,7 +194,8 @@ static bool leads_to(const fr_kv_prefixes *p, const fr_kv_point *point, fr_kv_co
            shared_ids(p, point->node, content, count) >= ids;
 }
 
-/* Finds the farthest point in the children of this node from which the prompt can begin; NULL: there is none. */
+/* Among the points in the children of this node, finds the farthest one from which the prompt can begin; NULL if there
+ * is none. */
 static fr_kv_point *best_point(const fr_kv_prefixes *p, uint32_t parent, fr_kv_content content, size_t count,
                                bool drafter) {
     fr_kv_point *best = NULL;
@@ -204,7 +206,7 @@ static fr_kv_point *best_point(const fr_kv_prefixes *p, uint32_t parent, fr_kv_c
     return best;
 }
 
-/* Finds the farthest point of all from which the prompt can begin; NULL: there is none. With a drafter, every block
+/* Finds the farthest of all points from which the prompt can begin; NULL if there is none. With a drafter, every block
  * after the first must have the drafter's page of the block before it. */
 static fr_kv_point *find_point(const fr_kv_prefixes *p, fr_kv_content content, size_t count, bool drafter) {
     fr_kv_point *found = NULL;
@@ -240,7 +242,7 @@ static bool is_in(const fr_kv_point *point, const uint8_t *page) {
 }
 
 /* Returns true if all holders of the page are points, except for at most `others`. If several texts branch off after
- * one position, each branch has a point there with the same page. */
+ * one position, each branch has a point there, all with the same page. */
 static bool points_hold(const fr_kv_prefixes *p, const uint8_t *page, size_t others) {
     size_t holders = p->states->holders[fr_kv_page_number(p->states, page)];
     for (size_t i = 0; holders > others && i < p->point_count; i++) holders -= is_in(&p->points[i], page);
@@ -252,8 +254,8 @@ static void drop_points_with(fr_kv_prefixes *p, const uint8_t *page) {
         if (is_in(&p->points[i], page)) drop_point(p, &p->points[i]);
 }
 
-/* Picks the point to give up among those whose page no timeline holds: a spare one if there is any, then the longest
- * unused. NULL: none. */
+/* Chooses the point to give up among those whose page no timeline holds: a spare one if there is any, and among these
+ * the one unused for the longest time. NULL if there is none. */
 static const fr_kv_point *point_to_drop(const fr_kv_prefixes *p) {
     const fr_kv_point *first = NULL;
     for (const fr_kv_point *at = p->points; at < p->points + p->point_count; at++) {
@@ -284,15 +286,15 @@ static void unlink_node(fr_kv_prefixes *p, uint32_t n) {
     uint32_t *link = &p->nodes[node->parent].first_child;
     while (*link != n) link = &p->nodes[*link].sibling;
     *link = node->sibling;
-    if (is_tail(node)) return; /* a tail is only found among its parent's children */
+    if (is_tail(node)) return; /* a tail is in no hash chain; it is found only among its parent's children */
     link = chain_of(p, node->parent, node->ids, &node->digest);
     while (*link != n) link = &p->nodes[*link].next;
     *link = node->next;
 }
 
-/* Updates the parent of a removed node. A drafter's page that the parent got from this node goes too if the parent has
- * other children, so that no parent holds a page that none of its children has; the next timeline that passes gives it
- * another one (hold_before). */
+/* Updates the parent of a removed node. A drafter's page that the parent got from this node is dropped too if the
+ * parent has other children, because a parent must not hold a page that none of its children has. The next timeline
+ * that passes gives it another one (hold_before). */
 static void leave_parent(fr_kv_prefixes *p, const fr_kv_node *node, bool gave_page) {
     fr_kv_node *parent = &p->nodes[node->parent];
     if (node->parent == NONE) return;
@@ -319,8 +321,8 @@ static void remove_node(fr_kv_prefixes *p, uint32_t n) {
     p->free = n;
 }
 
-/* Gives a node for new contents, and removes the longest unused leaf if none is free. NONE: a timeline ends in each
- * leaf. */
+/* Gives a node for new contents; if none is free, removes the leaf unused for the longest time. NONE if a timeline
+ * ends in each leaf. */
 static uint32_t free_node(fr_kv_prefixes *p) {
     if (p->free == NONE && p->fresh < p->capacity) return p->fresh++;
     if (p->free == NONE && p->unused[FR_KV_LEAVES].count) remove_node(p, p->unused[FR_KV_LEAVES].nodes[1]);
@@ -329,7 +331,8 @@ static uint32_t free_node(fr_kv_prefixes *p) {
     return n;
 }
 
-/* Makes a child with the content's next `count` ids, of which `run` positions have been run; NONE: there is no room. */
+/* Adds a child with the content's next `count` ids, of which `run` positions have been run; NONE if there is no
+ * room. */
 static uint32_t add_child(fr_kv_prefixes *p, uint32_t parent, fr_kv_content content, size_t count, size_t run) {
     size_t block = parent == NONE ? 0 : p->nodes[parent].depth;
     uint32_t n = free_node(p);
@@ -347,7 +350,7 @@ static uint32_t add_child(fr_kv_prefixes *p, uint32_t parent, fr_kv_content cont
     return n;
 }
 
-/* Removes the tails that the node extends: it has all their ids, and their points become its own. */
+/* Removes the tails that the node extends, since it has all their ids; their points become its own. */
 static void remove_tails(fr_kv_prefixes *p, uint32_t n) {
     const fr_kv_node *node = &p->nodes[n];
     for (uint32_t c = p->nodes[node->parent].first_child, next; c != NONE; c = next) {
@@ -362,8 +365,8 @@ static void remove_tails(fr_kv_prefixes *p, uint32_t n) {
     }
 }
 
-/* Gives the child whose block is the content's, making it if need be, and counts the timeline among those in it; NONE:
- * there is no room. */
+/* Gives the child whose block is equal to the content's, adding it if necessary, and counts the timeline as one of
+ * those in it. NONE if there is no room. */
 static uint32_t enter_child(fr_kv_prefixes *p, uint32_t parent, fr_kv_content content) {
     uint32_t *chain, n = look_up(p, parent, content, &chain);
     if (n == NONE && chain && (n = add_child(p, parent, content, BLOCK, BLOCK)) != NONE) {
@@ -380,7 +383,7 @@ static uint32_t enter_child(fr_kv_prefixes *p, uint32_t parent, fr_kv_content co
 
 /* -------------------------------------------------------------------------------------------------- giving up pages */
 
-/* Returns true if removing the leaf frees a page of this pool, one that has no other holder. */
+/* Returns true if removing the leaf would free a page of this pool, because the page has no other holder. */
 static bool frees(const fr_kv_prefixes *p, const fr_kv_node *node, const fr_kv_pages *pool) {
     const uint8_t *pages[] = {node->pages[FR_KV_FULL], node->before, node->drafter};
     bool drafter = pool == p->drafter;
@@ -389,8 +392,8 @@ static bool frees(const fr_kv_prefixes *p, const fr_kv_node *node, const fr_kv_p
     return false;
 }
 
-/* Finds the longest unused leaf that frees a page; NONE: there is none. Leaves that free none are taken out of the
- * heap during the search. */
+/* Finds the leaf, unused for the longest time, whose removal frees a page; NONE if there is none. Leaves whose removal
+ * frees none are taken out of the heap during the search. */
 static uint32_t leaf_that_frees(fr_kv_prefixes *p, const fr_kv_pages *pool) {
     fr_kv_heap *leaves = &p->unused[FR_KV_LEAVES];
     uint32_t aside = NONE, n = NONE;
@@ -405,7 +408,8 @@ static uint32_t leaf_that_frees(fr_kv_prefixes *p, const fr_kv_pages *pool) {
 }
 
 /* Frees a page of the pool. The sliding pool gives up a single page; for any other pool a leaf is removed with all its
- * pages. A drafter's pages may be held by inner nodes, so for its pool leaves are removed until a page comes free. */
+ * pages. A drafter's pages may also be held by inner nodes, so for its pool leaves are removed until a page becomes
+ * free. */
 static void reclaim(void *context, fr_kv_pages *pool) {
     fr_kv_prefixes *p = context;
     const fr_kv_heap *leaves = &p->unused[FR_KV_LEAVES], *windows = &p->unused[FR_KV_WINDOWS];
@@ -456,21 +460,21 @@ void fr_kv_prefixes_serve(fr_kv_prefixes *p) {
 
 /* ---------------------------------------------------------------------------------------------------- find and take */
 
-/* Gives the first block of the unbroken row of blocks, this one the last, that have their sliding pages. */
+/* Gives the first of the consecutive blocks, up to this one, that all have their sliding pages. */
 static size_t window_from(const fr_kv_prefixes *p, uint32_t n) {
     size_t from = p->nodes[n].depth;
     for (; n != NONE && p->nodes[n].pages[FR_KV_SLIDING]; n = p->nodes[n].parent) from--;
     return from;
 }
 
-/* Returns true if a tail or block still has its page of every kind that the prompt needs; a prompt can't begin there
- * otherwise. */
+/* Returns true if a tail or block still has its page of every kind that the prompt needs; otherwise a prompt can't
+ * begin there. */
 static bool has_pages(const fr_kv_prefixes *p, const fr_kv_node *node, bool drafter) {
     if (p->window && !node->pages[FR_KV_SLIDING]) return false;
     return !drafter || (node->drafter && (node->parent == NONE || node->before));
 }
 
-/* Gives the position up to which a prompt can begin in the node's pages; 0: it can't begin there. */
+/* Gives the position at which a prompt can begin with the node's pages; 0 if it can't. */
 static size_t reach(const fr_kv_prefixes *p, uint32_t n, fr_kv_content content, size_t count, bool drafter) {
     const fr_kv_node *node = &p->nodes[n];
     size_t shared = shared_ids(p, n, content, count);
@@ -478,7 +482,7 @@ static size_t reach(const fr_kv_prefixes *p, uint32_t n, fr_kv_content content, 
     return fr_smaller((node->depth - 1) * BLOCK + fr_smaller(shared - drafter, node->run), count - 1);
 }
 
-/* Finds the node in whose pages a prompt can begin at the highest position; NONE and 0 if there is none. */
+/* Finds the node with whose pages a prompt can begin at the highest position; NONE and 0 if there is none. */
 static uint32_t find_node(const fr_kv_prefixes *p, fr_kv_content content, size_t count, bool drafter, size_t *found) {
     uint32_t n = NONE, best = NONE;
     *found = 0;
@@ -533,7 +537,8 @@ static void hold_drafter_page(const fr_kv_prefixes *p, fr_kv *drafter, size_t bl
     if (drafter) fr_kv_pages_hold(p->drafter, drafter->table[FR_KV_FULL] + block, page, 0, 1);
 }
 
-/* Holds the drafter's page of the block before this one. The parent takes it too if it has lost its own. */
+/* Holds the drafter's page of the block before this one, and gives it to the parent too if the parent has lost its
+ * own. */
 static void hold_before(const fr_kv_prefixes *p, uint32_t n, fr_kv *drafter) {
     fr_kv_node *node = &p->nodes[n], *parent = &p->nodes[node->parent];
     if (!drafter || node->parent == NONE) return;
@@ -541,8 +546,8 @@ static void hold_before(const fr_kv_prefixes *p, uint32_t n, fr_kv *drafter) {
     if (!parent->drafter) fr_kv_pages_hold(p->drafter, &parent->drafter, &node->before, 0, 1);
 }
 
-/* The timeline enters all blocks before the one with its frontier. It does not enter that one, as it will write it:
- * its pages are copied first, so the node need not stay. */
+/* The timeline enters all blocks before the one with its frontier. It will write that one, whose pages are copied
+ * first, so it does not enter it and the node need not be kept for it. */
 void fr_kv_prefixes_take(fr_kv_prefixes *p, fr_kv_path *path, fr_kv *kv, fr_kv *drafter, fr_kv_content content,
                          size_t length) {
     size_t found;
@@ -571,7 +576,7 @@ void fr_kv_prefixes_take(fr_kv_prefixes *p, fr_kv_path *path, fr_kv *kv, fr_kv *
 
 /* -------------------------------------------------------------------------------------------------------------- add */
 
-/* Lets the node and the timeline hold the same page: the node's if it has one, otherwise the timeline's. */
+/* Makes the node and the timeline hold the same page: the node's if it has one, otherwise the timeline's. */
 static void share_page(fr_kv_pages *pool, uint8_t **held, uint8_t **own) {
     if (!*own) return;
     if (!*held) {
@@ -597,14 +602,14 @@ static void share_block(fr_kv_prefixes *p, uint32_t n, fr_kv *kv, fr_kv *drafter
     uint8_t **own = &drafter->table[FR_KV_FULL][block];
     if (!node->drafter && !node->children) fr_kv_pages_hold(p->drafter, &node->drafter, own, 0, 1);
     if (node->parent == NONE) return;
-    uint8_t **ends = &p->nodes[node->parent].drafter; /* any whole page of the parent's block will do there */
+    uint8_t **ends = &p->nodes[node->parent].drafter; /* any complete page of the parent's block will do there */
     share_page(p->drafter, &node->before, own - 1);
     fr_kv_pages_drop(p->drafter, ends, 0, 1);
     fr_kv_pages_hold(p->drafter, ends, &node->before, 0, 1);
 }
 
-/* Marks the node at which a prompt ends once the path has reached it. With a drafter a node is added only after its
- * pairs, which may come later than the target's rows. */
+/* Marks the node at which a prompt ends once the path has reached it. With a drafter, a node is added only when its
+ * pairs are complete, which may be later than the target's rows. */
 static void mark_prompt(fr_kv_prefixes *p, fr_kv_path *path) {
     if (path->prompt == 0 || path->length < path->prompt) return;
     uint32_t end = path->nodes[path->prompt - 1];
@@ -625,13 +630,13 @@ void fr_kv_prefixes_add(fr_kv_prefixes *p, fr_kv_path *path, fr_kv *kv, fr_kv *d
         uint32_t n = enter_child(p, block ? path->nodes[block - 1] : NONE, content);
         if (n == NONE) return;
         path->nodes[path->length++] = n;
-        remove_tails(p, n); /* before sharing: the block's page may be a tail's, and a page has one owner */
+        remove_tails(p, n); /* before sharing, because the block's page may be a tail's, and a page has one owner */
         share_block(p, n, kv, drafter, block);
     }
     mark_prompt(p, path);
 }
 
-/* Finds the shortest child that has all ids of a text's tail, and pages of them; NONE: there is none. */
+/* Finds the shortest child that has all ids of a text's tail, and their pages; NONE if there is none. */
 static uint32_t covering_child(const fr_kv_prefixes *p, uint32_t parent, fr_kv_content content, size_t first,
                                size_t count, size_t run, bool drafter) {
     uint32_t best = NONE;
@@ -649,7 +654,7 @@ uint32_t fr_kv_prefixes_add_tail(fr_kv_prefixes *p, const fr_kv_path *path, fr_k
     size_t count = end - first, run = fr_smaller(count, kv->length - first);
     if (end <= first + (drafter != NULL) || run >= BLOCK || count > BLOCK) return NONE;
     if (p->window && (!kv->table[FR_KV_SLIDING][block] || first < kv->from)) return NONE;
-    /* a page of a node has not been written since the node was added, so there is nothing new */
+    /* if a node already holds the page, it has not been written since, so there is nothing to add */
     for (fr_kv_kind kind = 0; kind < FR_KV_KINDS; kind++)
         if (kv->table[kind][block] && p->owner[kind][number_of(p, kind, kv->table[kind][block])] != NONE) return NONE;
     uint32_t parent = block ? path->nodes[block - 1] : NONE;
@@ -661,7 +666,9 @@ uint32_t fr_kv_prefixes_add_tail(fr_kv_prefixes *p, const fr_kv_path *path, fr_k
         mark_window(p, n, 1);
         remove_tails(p, n);
     }
-    if (n == NONE || !is_tail(&p->nodes[n]) || p->nodes[n].count > count) return n; /* a longer tail covers this text */
+    if (n == NONE || !is_tail(&p->nodes[n]) || p->nodes[n].count > count)
+        return n; /* a longer tail already covers
+                                                                                     * this text */
     p->nodes[n].used[FR_KV_LEAVES] = ++p->clock;
     settle(p, FR_KV_LEAVES, n);
     return n;

@@ -1,31 +1,35 @@
-/* Shared prefixes: a tree of ids finds the pages that earlier texts with the same beginning have filled.
+/* Shared prefixes: a tree of ids, in which a new text finds the pages that earlier texts with the same beginning have
+ * filled.
  *
- * A node of the tree is a block of 64 consecutive ids that follow its parent's, so that it stands for all ids up to its
- * end; its pages are those of a timeline with these ids, of the target's cache and of a drafter's own. Two blocks are
- * equal if they have the same parent and equal ids and digests, which are compared, not only hashed. A page enters once
- * the frontier has passed its last position; from then on no timeline writes it (kv.h). Pages that were read from a
- * file must not enter, as no forward here has computed them.
+ * A node of the tree is a block of 64 consecutive ids that follow its parent's, so it stands for all ids up to its
+ * end. Its pages are those of a timeline with these ids, in the target's cache and in a drafter's own. Two blocks are
+ * equal if they have the same parent and equal ids and digests, which are compared, not only hashed. A page enters the
+ * tree once the frontier has passed its last position; from then on no timeline writes it (kv.h). Pages that were read
+ * from a file must not enter, because no forward here has computed them.
  *
- * A text that ends within a block leaves a tail there: a node of fewer ids, which has no children. A node with all of
- * its ids and more replaces it (fr_kv_prefixes_add_tail).
+ * A text that ends within a block leaves a tail there: a node with fewer ids and no children. It is replaced by a node
+ * that has all of its ids and more (fr_kv_prefixes_add_tail).
  *
- * A prompt begins where it leaves all texts that are there, or earlier, where the sliding layers still have a whole
- * window: they have given up most pages. Within a block it begins in a copy of another text's page, which takes less
- * time than running a single row. A drafter's pair of a position depends on the id after it, so a page's last pair
- * depends on the next block. Each node therefore also keeps its parent block's drafter page as it is before this block,
- * and a prompt that goes back runs the last position again to make its pair again.
+ * A prompt begins at the position where it first differs from all known texts, or earlier, at one where the sliding
+ * layers still have a whole window, because they give up most pages. Within a block it begins with a copy of another
+ * text's page, which takes less time than running a single row. A drafter's pair at a position depends on the id after
+ * it, so a page's last pair depends on the next block. Each node therefore also keeps its parent block's drafter page
+ * as it is before this block, and a prompt that goes back runs the last position again to make its pair again.
  *
- * States of recurrent layers can't be cut, so there a prompt begins at points: positions whose states a timeline left
- * in a page. A point belongs to the block or tail that holds the position before it. It is found if the prompt has the
- * ids before it, and with a drafter's pairs the id at it. The pages that are cut there are copied before they are
- * written. Without a free page the longest unused point is given up, those at regular distances first.
+ * States of recurrent layers can't be cut at a position, so with such layers a prompt begins at points: positions
+ * whose states a timeline has left in a page. A point belongs to the block or tail that contains the position before
+ * it. It can be used if the prompt has the ids before it, and with a drafter's pairs also the id at it. The pages that
+ * are cut there are copied before they are written. If no page is free, the point unused for the longest time is given
+ * up, but first those at regular distances.
  *
- * Timelines keep the nodes in which they stand. All other nodes are cache: the longest unused is given up when a pool
- * has no free page. Sliding layers give up pages that no timeline holds, first those in the window of no prompt's end
- * and no branch. For all other layers a leaf is given up with all its pages, which also frees the rest of a window with
- * a hole. Finding takes one comparison for each block, giving up a page one walk down a heap.
+ * Timelines keep the nodes in which they are. All other nodes are a cache: when a pool has no free page, the one
+ * unused for the longest time is given up. Sliding layers give up pages that no timeline holds, first those in no
+ * window of a prompt's end or a branch. For all other layers a leaf is given up with all its pages, which also frees
+ * the rest of a window that has a hole. Finding takes one comparison for each block, giving up a page one walk down a
+ * heap.
  *
- * Calls must not overlap. A thread that makes drafts claims pages too, for which pages of any kind may be given up.
+ * Calls must not overlap. A thread that makes drafts also claims pages, and for these pages of any kind may be given
+ * up.
  *
  * In: timelines and their ids. Out: the same pages in other timelines. */
 #ifndef FR_SRC_ENGINE_CACHE_KV_PREFIXES_H
@@ -35,19 +39,20 @@
 
 typedef struct fr_kv_node fr_kv_node;
 
-/* A digest of what a block holds beside its ids: pictures, and places on the rotary axes; all 0: nothing. Equal
- * digests are taken for equal contents, so it must be infeasible to make two contents with one digest. */
+/* A digest of the other contents of a block besides its ids: pictures, and positions on the rotary axes; all 0 if
+ * there are none. Equal digests are taken to mean equal contents, so it must be infeasible to make two contents with
+ * the same digest. */
 typedef struct fr_kv_digest {
     uint8_t bytes[32];
 } fr_kv_digest;
 
-/* The ids of a timeline, and what its blocks hold beside them. */
+/* The ids of a timeline, and the digests of its blocks. */
 typedef struct fr_kv_content {
     const int32_t *ids;
-    const fr_kv_digest *digests; /* of each whole block; NULL: nothing but ids */
+    const fr_kv_digest *digests; /* one for each whole block; NULL: the blocks have only ids */
 } fr_kv_content;
 
-/* A heap of nodes, the longest unused first. */
+/* A heap of nodes, the one unused for the longest time first. */
 typedef struct fr_kv_heap {
     uint32_t *nodes; /* [1 + count] from 1 on */
     size_t count;
@@ -56,12 +61,12 @@ typedef struct fr_kv_heap {
 /* The two heaps: leaves in which no timeline ends, and nodes that are the only holders of their sliding page. */
 typedef enum fr_kv_unused { FR_KV_LEAVES, FR_KV_WINDOWS, FR_KV_UNUSED } fr_kv_unused;
 
-/* A position from which recurrent layers can go on. */
+/* A position from which recurrent layers can continue. */
 typedef struct fr_kv_point {
-    uint32_t node; /* the block of the position before it; 0: this entry is free */
+    uint32_t node; /* the block with the position before it; 0: this entry is free */
     size_t position;
-    uint8_t *states; /* a page */
-    bool spare;      /* it lies at a regular distance, and is given up before the others */
+    uint8_t *states; /* the page with the states */
+    bool spare;      /* made at a regular distance, and given up before other points */
     uint64_t used;
 } fr_kv_point;
 
@@ -71,10 +76,10 @@ typedef struct fr_kv_prefixes {
     uint32_t *owner[FR_KV_KINDS]; /* [pages of the pool] the node that holds the page; 0: none */
     fr_kv_heap unused[FR_KV_UNUSED];
     size_t capacity, buckets;
-    uint32_t free, fresh; /* the first removed node; the first node never used */
+    uint32_t free, fresh; /* the first removed node; the first node that was never used */
     uint64_t clock;
     fr_kv_pages *pages;   /* [FR_KV_KINDS] the target's pools */
-    fr_kv_pages *drafter; /* a drafter's pool; NULL: it has none */
+    fr_kv_pages *drafter; /* the drafter's pool; NULL: there is no drafter with a cache of its own */
     size_t window;        /* positions that a row of a sliding layer may look back to */
     fr_kv_pages *states;  /* the pool of recurrent states; NULL: there are none */
     fr_kv_point *points;  /* [point_count] one for each page of states */
@@ -85,10 +90,10 @@ typedef struct fr_kv_prefixes {
 typedef struct fr_kv_path {
     uint32_t *nodes; /* [blocks] */
     size_t length;
-    size_t prompt; /* blocks before the end of a prompt that is not marked yet; 0: none */
+    size_t prompt; /* number of blocks before the end of a prompt that is not yet marked; 0: none */
 } fr_kv_path;
 
-/* Takes room for all blocks that the cache has pages for from the arena, or measures it. drafter: NULL, or its
+/* Takes from the arena, or measures, room for all blocks for which the cache has pages. drafter: NULL, or its
  * cache. */
 void fr_kv_prefixes_layout(fr_kv_prefixes *prefixes, fr_arena *arena, const fr_kv *kv, const fr_kv *drafter);
 void fr_kv_path_layout(fr_kv_path *path, fr_arena *arena, const fr_kv *kv);
@@ -96,8 +101,8 @@ void fr_kv_path_layout(fr_kv_path *path, fr_arena *arena, const fr_kv *kv);
 /* Makes the tree the keeper of the pools, so that they ask it for pages. */
 void fr_kv_prefixes_serve(fr_kv_prefixes *prefixes);
 
-/* Counts the leading positions of a prompt of `count` ids that need not be run. They are fewer than all, so that one is
- * left to give logits; with a drafter's cache one less still; and with recurrent layers they end at a point. */
+/* Counts the leading positions of a prompt of `count` ids that need not be run. They are fewer than all, so that one
+ * is left to give logits; with a drafter's cache one less; and with recurrent layers they end at a point. */
 size_t fr_kv_prefixes_find(const fr_kv_prefixes *prefixes, fr_kv_content content, size_t count, bool drafter);
 
 /* Counts the leading ids that some text in the tree shares, even if its pages and states have been given up. */
@@ -108,27 +113,28 @@ size_t fr_kv_prefixes_known(const fr_kv_prefixes *prefixes, fr_kv_content conten
 void fr_kv_prefixes_take(fr_kv_prefixes *prefixes, fr_kv_path *path, fr_kv *kv, fr_kv *drafter, fr_kv_content content,
                          size_t length);
 
-/* Adds the timeline's complete blocks that are not in its path yet. If an equal block is there already, its pages
+/* Adds the timeline's complete blocks that are not in its path yet. If an equal block already exists, its pages
  * replace the timeline's, so no thread may be reading those during the call. prompt_end: a prompt ends here. */
 void fr_kv_prefixes_add(fr_kv_prefixes *prefixes, fr_kv_path *path, fr_kv *kv, fr_kv *drafter, fr_kv_content content,
                         bool prompt_end);
 
 /* Makes a tail of the timeline's last block, so that other prompts can begin with it. The block is incomplete, or the
- * drafter has not been given its last pairs yet. The timeline copies the page when it goes on. length: ids of the
- * timeline, run or not. Gives the node; 0: no tail could be made. */
+ * drafter does not have its last pairs yet. The timeline copies the page when it continues. length: number of ids of
+ * the timeline, run or not. Returns the node; 0 if no tail could be made. */
 uint32_t fr_kv_prefixes_add_tail(fr_kv_prefixes *prefixes, const fr_kv_path *path, fr_kv *kv, fr_kv *drafter,
                                  fr_kv_content content, size_t length);
 
-/* Adds a point, from which recurrent layers can go on. It belongs to the block that holds the position before it, which
- * must be in the timeline's path or be that tail; otherwise nothing is added. spare: it is given up before points that
- * are not. */
+/* Adds a point, from which recurrent layers can continue. It belongs to the block that contains the position before
+ * it. That block must be in the timeline's path or be the given tail; otherwise nothing is added. spare: it is given
+ * up before points that are not spare. */
 void fr_kv_prefixes_add_point(fr_kv_prefixes *prefixes, const fr_kv_path *path, uint32_t tail, size_t position,
                               uint8_t *states, bool spare);
 
-/* Counts the pages for states that are free or held by spare points alone. */
+/* Counts the pages for states that are free or held only by spare points. */
 size_t fr_kv_prefixes_spare_states(const fr_kv_prefixes *prefixes);
 
-/* Takes a timeline out of the nodes past its first `length` positions, when it is cut to these; 0: it is closed. */
+/* Takes a timeline out of the nodes after its first `length` positions, because it is cut to these; 0: it is
+ * closed. */
 void fr_kv_path_cut(fr_kv_prefixes *prefixes, fr_kv_path *path, size_t length);
 
 /* The bytes of a cache's pages that timelines hold, that several timelines hold, and that only the tree holds. */

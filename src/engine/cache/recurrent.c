@@ -33,7 +33,7 @@ size_t fr_recurrent_position_bytes(const fr_recurrent_shape *shapes, size_t coun
     return bytes;
 }
 
-/* Takes the layers, placed one after the other in a page, and the timeline's own rings. */
+/* Lays out the layers, one after the other in a page, and takes the timeline's own rings from the arena. */
 static void take_layers(fr_recurrent *r, fr_arena *arena) {
     size_t page = 0;
     r->layers = fr_arena_take(arena, r->count, sizeof *r->layers);
@@ -86,7 +86,7 @@ fr_status fr_recurrent_claim(fr_recurrent *r, size_t position) {
 }
 
 void fr_recurrent_certain(fr_recurrent *r, size_t position) {
-    if (r->count) r->certain = position; /* without such layers nothing holds the frontier back */
+    if (r->count) r->certain = position; /* without recurrent layers nothing limits the frontier */
 }
 
 uint8_t *fr_recurrent_save(fr_recurrent *r, size_t position) {
@@ -112,8 +112,8 @@ void fr_recurrent_reset(fr_recurrent *r) {
     r->at = r->certain = r->points = 0;
 }
 
-/* Copies inputs between the ring and a page. Decays and betas are left out, as no row before a base reads them
- * again. */
+/* Copies inputs between the ring and a page. Decays and betas are left out, because no row needs those from before a
+ * base again. */
 static void copy_history(const fr_recurrent *r, const fr_recurrent_layer *layer, uint8_t *page, bool to_page) {
     const fr_recurrent_shape *shape = &layer->shape;
     float *history = (float *)page + layer->history_at;
@@ -129,7 +129,7 @@ uint8_t *fr_recurrent_page(const fr_recurrent *r) {
     return r->at ? r->base : NULL;
 }
 
-/* Sets the position that the base stands for, and fills the rings with the inputs that its page keeps. */
+/* Sets the position of the base, and fills the rings with the inputs in its page. */
 static void stand_at(fr_recurrent *r, size_t position) {
     r->at = r->certain = position;
     for (size_t i = 0; i < r->count; i++) copy_history(r, &r->layers[i], r->base, false);

@@ -1,18 +1,19 @@
 /* The states that recurrent layers have instead of keys and values, and the inputs of the positions before them.
  *
- * A state can't be cut back, so it stands for fewer positions than the frontier, without those that may be rejected:
+ * A state can't be cut back to an earlier position. So the stored state covers fewer positions than the frontier: not
+ * those that may still be rejected.
  *
  *     base    in a page, the states of all layers after the first `at` positions, all of which are accepted
  *     ring    inputs of the positions from at - (conv_kernel - 1) on, at slot = position; they are overwritten like
  *             slots of keys and values, so that rejecting costs nothing
  *
- * A forward first runs the positions between `at` and its rows once more, from the ring, and then its rows. It moves
- * the base on up to `certain`, which fr_recurrent_claim sets and fr_recurrent_certain raises; the positions after that
- * run on a copy in scratch. The bits are those of plain decoding: the same operations in the same order.
+ * A forward first runs the positions between `at` and its rows again, with inputs from the ring, and then its rows. It
+ * moves the base forward to `certain`, which fr_recurrent_claim sets and fr_recurrent_certain raises; the positions
+ * after that run on a copy in scratch. The bits are those of plain decoding: the same operations in the same order.
  *
- * Every pointer to a page holds it: a fork copies nothing, and a timeline that moves a shared state on copies it first.
- * Checkpoints are pages that a forward fills when it passes their positions (points): states and the last inputs before
- * the position, so that a timeline can go on from there.
+ * Every pointer to a page holds it: a fork copies nothing, and a timeline copies a shared state before it changes it.
+ * Checkpoints are pages that a forward fills when it passes their positions (points), with states and the last inputs
+ * before the position, so that a timeline can continue from there.
  *
  * In: shapes of layers, the number of timelines. Out: memory taken from an arena. deltanet.c reads and writes it. */
 #ifndef FR_SRC_ENGINE_CACHE_RECURRENT_H
@@ -23,14 +24,15 @@
 
 /* The shape of one recurrent layer. */
 typedef struct fr_recurrent_shape {
-    size_t heads, key_dim, value_dim; /* a head's state as fr_deltanet has it */
-    size_t before, behind;            /* the first and the last of these heads, whose states other ranks keep */
-    size_t channels, conv_kernel;     /* the values of an input that are convolved, and over how many positions */
+    size_t heads, key_dim, value_dim; /* a head's state has fr_deltanet's layout */
+    size_t before, behind;            /* heads before the first and after the last of these, whose states other ranks
+                                       * keep */
+    size_t channels, conv_kernel;     /* the values of an input that are convolved; over how many positions */
 } fr_recurrent_shape;
 
 typedef struct fr_recurrent_layer {
     fr_recurrent_shape shape;
-    size_t state_at; /* floats from a page's beginning: [heads that are kept, a head's state] */
+    size_t state_at; /* floats from a page's beginning: [kept heads, a head's state] */
     /* floats from a page's beginning: [conv_kernel - 1, channels], inputs before the position, the oldest first */
     size_t history_at;
     float *ring; /* [slots, channels + 2 * heads]: an input, its decays, its betas */
@@ -47,53 +49,56 @@ enum { FR_RECURRENT_POINTS = 6 }; /* the most points of one forward */
 typedef struct fr_recurrent {
     const fr_recurrent_shape *shapes; /* [count] kept by the caller of the layout */
     fr_recurrent_layer *layers;       /* [count] */
-    size_t count;                     /* 0: there are no such layers, and the members below are empty */
+    size_t count;                     /* 0: there are no recurrent layers, and the members below are empty */
     size_t slots;                     /* of a ring */
     fr_kv_pages *pages;               /* of states */
     size_t page_count;                /* how many pages */
     uint8_t *base;                    /* NULL: no position has been run, and all states are 0 */
     size_t at, certain;
-    fr_recurrent_point point[FR_RECURRENT_POINTS]; /* ascending, in (at, certain]; their pages are the timeline's */
+    fr_recurrent_point point[FR_RECURRENT_POINTS]; /* ascending, in (at, certain]; the timeline owns their pages */
     size_t points;
 } fr_recurrent;
 
-/* Gives the bytes that all layers keep of a timeline, and those of each position after its base. */
+/* fr_recurrent_page_bytes gives the bytes of a page, the states of all layers. fr_recurrent_position_bytes gives those
+ * of each position after the base. */
 size_t fr_recurrent_page_bytes(const fr_recurrent_shape *shapes, size_t count);
 size_t fr_recurrent_position_bytes(const fr_recurrent_shape *shapes, size_t count);
 
-/* Takes an empty timeline's states and `pages` pages from the arena, or measures them; a fork shares another's
- * pages. */
+/* Takes an empty timeline's states and `pages` pages from the arena, or measures them. A fork uses the pages of the
+ * other timeline. */
 void fr_recurrent_layout(fr_recurrent *recurrent, fr_arena *arena, const fr_recurrent_shape *shapes, size_t count,
                          size_t pages);
 void fr_recurrent_layout_fork(fr_recurrent *fork, fr_arena *arena, const fr_recurrent *recurrent);
 
-/* Prepares a forward of rows from `position` on: the base becomes this timeline's alone. FR_MEMORY: no page was
- * left. */
+/* Prepares a forward of rows from `position` on: makes this timeline the only holder of the base. FR_MEMORY if no page
+ * was left. */
 fr_status fr_recurrent_claim(fr_recurrent *recurrent, size_t position);
 
-/* Tells that all positions before `position` stay accepted after that forward, so that it may move the base there. */
+/* Says that all positions before `position` will stay accepted after that forward, so that it may move the base
+ * there. */
 void fr_recurrent_certain(fr_recurrent *recurrent, size_t position);
 
-/* Lets the forward leave a copy of the states at a position. Positions must ascend from call to call, up to `certain`.
- * Gives the page of the copy, which the caller owns from then on, and which is complete once the forward has run;
- * NULL: no page was left. */
+/* Makes the forward leave a copy of the states at a position. Positions must ascend from call to call, up to
+ * `certain`. Returns the page of the copy, which the caller owns from then on and which is complete once the forward
+ * has run; NULL if no page was left. */
 uint8_t *fr_recurrent_save(fr_recurrent *recurrent, size_t position);
 
-/* Tells that the forward has run, which has moved the base up to `certain`. */
+/* Says that the forward has run, which has moved the base to `certain`. */
 void fr_recurrent_ran(fr_recurrent *recurrent);
 
-/* Returns true if the frontier can move there without going back to a page. */
+/* Returns true if the frontier can move there without restoring a page. */
 bool fr_recurrent_holds(const fr_recurrent *recurrent, size_t position);
 
-/* Goes back to no position; or to the position of a page, which it then holds. */
+/* fr_recurrent_reset goes back to no position. fr_recurrent_return goes back to the position of a page, which it then
+ * holds. */
 void fr_recurrent_reset(fr_recurrent *recurrent);
 void fr_recurrent_return(fr_recurrent *recurrent, uint8_t *page, size_t position);
 
 /* Completes the page of the base with the last inputs before `at`, so that other timelines can continue from it there,
- * and gives it. NULL: no position has been run. */
+ * and returns it. NULL if no position has been run. */
 uint8_t *fr_recurrent_page(const fr_recurrent *recurrent);
 
-/* Goes to a position whose states are these bytes, in a page of its own. FR_MEMORY: no page was left. */
+/* Goes to a position whose states are these bytes, which are copied to a page. FR_MEMORY if no page was left. */
 fr_status fr_recurrent_restore(fr_recurrent *recurrent, const uint8_t *bytes, size_t position);
 
 /* Makes a fork hold what another timeline holds up to its frontier. */

@@ -1,14 +1,14 @@
-/* Activation statistics: chooses the tensors whose products have their inputs summed up, and takes room for the sums.
+/* Activation statistics: chooses the tensors for whose products the inputs are summed up, and allocates the sums.
  *
- * In: tensors as they are bound. Out: sums in their matrices (matrix.h), a list of them in the weights. */
+ * In: tensors as they are bound. Out: sums in their matrices (matrix.h), and a list of them in the weights. */
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/error.h"
 #include "src/engine/weights/bound.h"
 
-/* Returns true for the tensors of layers, and for the head if that is wanted. Tables are left out, and so are latent
- * attention's heads, which are applied in another order than the file's. */
+/* Returns true for the tensors of layers, and for the head if its inputs are wanted too. Tables are left out, and so
+ * are latent attention's heads, because they are applied in another order than the file's. */
 static bool is_watched(const fr_weights *weights, const fr_bound *bound) {
     const char *name = bound->tensor->name;
     bool heads = strstr(name, "attn_k_b.") || strstr(name, "attn_v_b.") || strstr(name, "attn_kv_b.");

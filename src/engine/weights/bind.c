@@ -6,8 +6,7 @@
 #include "quant/packed.h"
 #include "src/engine/weights/bound.h"
 
-/* Finds a stack that is not stored as rows: the tensor of codes and that of their exponents, or the tensor of
- * columns. */
+/* Finds a stack that is not stored as rows: the tensors of its codes and their exponents, or the tensor of columns. */
 static fr_status find_copied(fr_weights *weights, const char *prefix, const char *name, fr_stack_layout layout,
                              size_t count, size_t rows, size_t cols, fr_bound **bound) {
     const uint64_t shape[] = {count, rows, cols / FR_MX_BLOCK, FR_MX_BLOCK / 2}, turned[] = {count, cols, rows};
@@ -71,13 +70,13 @@ fr_status fr_bind_rows(fr_weights *weights, const char *prefix, const char *name
                            weights->files->path, bound->tensor->name, p, FR_TILE_FEATURES);
         matrices[p] = whole;
         matrices[p].features = features[p];
-        if (p > 0) matrices[p].stats = NULL; /* the parts read the same rows, so only the first one has the sums */
+        if (p > 0) matrices[p].stats = NULL; /* all parts read the same rows, so only the first one has sums */
         matrices[p].data += whole.packed ? fr_packed_bytes(whole.type, first, cols) : first * whole.row_bytes;
     }
     return FR_OK;
 }
 
-/* Tells if the file says that this tensor's rows are in an order other than their own. */
+/* Tells if the file says that this tensor's rows are stored in another order. */
 static fr_status sorted_in_file(const fr_weights *weights, const char *name, bool *sorted) {
     fr_text value = {0};
     if (weights->files->gguf) FR_TRY(fr_gguf_text(weights->files->gguf, FR_KEY_SORTED, &value));

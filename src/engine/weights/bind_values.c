@@ -1,5 +1,5 @@
-/* Binds tensors whose values are copied at once: norms, biases, indices, frames. See weights.h. Their bytes are needed
- * before anything is placed. */
+/* Binds tensors whose values are copied at once: norms, biases, indices, frames (see weights.h). The arena of these
+ * copies is filled before any weights are placed. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -51,7 +51,7 @@ static fr_status check_finite(const fr_weights *weights, const fr_tensor *tensor
     return FR_OK;
 }
 
-/* Brings a float tensor of n values in, and takes room for a copy. */
+/* Reads a float tensor of n values into memory, and allocates its copy. */
 static fr_status take_floats(fr_weights *weights, const fr_tensor *tensor, size_t n, float **copy) {
     FR_TRY(fr_bound_check_float(weights, tensor));
     FR_TRY(fr_bound_fill(weights, tensor, 0, tensor->bytes));
@@ -112,7 +112,7 @@ fr_status fr_bind_conv(fr_weights *weights, const char *prefix, const char *name
                        const float **turned) {
     fr_bound *bound;
     float *out, row[FR_CONV_KERNEL_MAX];
-    uint32_t dims = weights->files->gguf ? 2 : 3; /* published as convolutions of one channel each */
+    uint32_t dims = weights->files->gguf ? 2 : 3; /* published as a convolution with one channel per group */
     const uint64_t shape[] = {channels, dims == 2 ? conv_kernel : 1, conv_kernel};
     FR_TRY(fr_bound_find(weights, prefix, name, shape, dims, FR_STREAMED, &bound));
     FR_TRY(take_floats(weights, bound->tensor, channels * conv_kernel, &out));
@@ -138,7 +138,7 @@ static int64_t integer_at(const fr_tensor *tensor, size_t index) {
     return narrow;
 }
 
-/* step: the tensor has values that are smaller by step * index, so a value grows by that much here. */
+/* step: the tensor stores value - step * index, so step * index is added here. */
 static fr_status bind_integers(fr_weights *weights, const char *prefix, const char *name, size_t n, int64_t limit,
                                int64_t step, const int32_t **indices) {
     fr_bound *bound;

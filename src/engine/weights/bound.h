@@ -1,13 +1,13 @@
-/* One bound tensor: the functions that binding matrices (bind.c), binding values (bind_values.c) and placing (place.c)
- * share.
+/* One bound tensor: the functions shared by the files that bind matrices (bind.c), bind values (bind_values.c) and
+ * place tensors (place.c).
  *
- * In: a checkpoint's tensor. Out: its entry in the weights, the matrices that it is cut into. */
+ * In: a checkpoint's tensor. Out: its entry in the weights, and the matrices that it is cut into. */
 #ifndef FR_SRC_ENGINE_WEIGHTS_BOUND_H
 #define FR_SRC_ENGINE_WEIGHTS_BOUND_H
 
 #include "src/engine/weights/weights.h"
 
-#define FR_TENSOR_NAME 256 /* bytes of a name, the NUL counted */
+#define FR_TENSOR_NAME 256 /* bytes of a name, including the NUL */
 
 /* Finds the tensor PREFIX + NAME of an exact shape and adds it to the bound ones; *bound is valid until the next
  * call. */
@@ -18,24 +18,24 @@ fr_status fr_bound_find(fr_weights *weights, const char *prefix, const char *nam
 fr_status fr_bound_find_codes(fr_weights *weights, const char *prefix, const char *name, const uint64_t *shape,
                               uint32_t dims, fr_access access, fr_bound **bound);
 
-/* Gives the entry of a bound tensor; NULL: it is not bound. */
+/* Gives the entry of a bound tensor; NULL if it is not bound. */
 fr_bound *fr_bound_of(const fr_weights *weights, const fr_tensor *tensor);
 
-/* bound_fp8.c: finds the scales of a bound tensor of FP8 codes, checked, as float32. */
+/* bound_fp8.c: finds the scales of a bound tensor of FP8 codes, checks them, and converts them to float32. */
 fr_status fr_bound_scales(fr_weights *weights, fr_bound *bound);
 
-/* bound_factor.c: finds the factors of a bound tensor of NVFP4, one for all values of each matrix, as its scales. */
+/* bound_factor.c: finds the factors of a bound tensor of NVFP4, one for each matrix, and stores them as its scales. */
 fr_status fr_bound_factors(fr_weights *weights, fr_bound *bound);
 
-/* Returns true if binding a tensor as streamed makes a packed copy of it. */
+/* Returns true if the tensor is copied in packed form when it is bound as streamed. */
 bool fr_bound_packs(const fr_tensor *tensor);
 
-/* Cuts a tensor into `count` matrices; the file has it as stacks of `parts`. */
+/* Cuts a tensor into `count` matrices. Each entry of the file's stack has `parts` of them. */
 fr_status fr_bound_cut(fr_weights *weights, fr_bound *bound, size_t count, size_t parts, size_t features, size_t cols,
                        fr_matrix *matrices);
 
-/* activation_stats.c: gives the matrices of a tensor their sums, if its inputs are summed up. Of `parts` that read the
- * same rows only the first has them. */
+/* activation_stats.c: gives the matrices of a tensor their sums, if its inputs are to be summed up. If `parts`
+ * matrices read the same rows, only the first has sums. */
 fr_status fr_bound_watch_activations(fr_weights *weights, const fr_bound *bound, size_t count, size_t parts,
                                      fr_matrix *matrices);
 void fr_activation_stats_free(fr_weights *weights);
@@ -44,27 +44,29 @@ void fr_activation_stats_free(fr_weights *weights);
 fr_status fr_copied_bind(fr_weights *weights, fr_bound *bound, size_t count, size_t features, size_t cols,
                          fr_matrix *matrices);
 
-/* Gives the type of its matrices. */
+/* Gives the type of the matrices in such a stack. */
 fr_dtype fr_copied_type(const fr_bound *bound);
 
-/* Reads all its bytes into memory, if the file isn't mapped. */
+/* Reads all bytes of the stack into memory, if the file isn't mapped. */
 fr_status fr_copied_fill(const fr_weights *weights, const fr_bound *bound);
 
-/* Writes rows [begin, end) of the matrices, counted one matrix after the other, as GGUF's blocks or as floats. */
+/* Writes rows [begin, end) of the matrices, numbered from one matrix to the next, as GGUF's blocks or as floats. */
 fr_status fr_copied_rows(const fr_weights *weights, const fr_bound *bound, size_t begin, size_t end, uint8_t *rows);
 
 /* Copies a thread's share of the stack. */
 fr_status fr_copied_place(const fr_weights *weights, const fr_bound *bound, const fr_team *team);
 
-/* Gives the bytes that `rows` rows of a copy take; and measures the room for the copy of a checkpoint's tensor. */
+/* fr_copied_rows_bytes gives the bytes that `rows` rows of a copy take. fr_copied_measure measures the room for the
+ * copy of a checkpoint's tensor. */
 size_t fr_copied_rows_bytes(const fr_bound *bound, size_t rows);
 void fr_copied_measure(const fr_tensor *tensor, fr_arena *measure);
 
-/* Checks that its values are floats; FR_INPUT if not. */
+/* Checks that the tensor's values are floats; FR_INPUT if not. */
 fr_status fr_bound_check_float(const fr_weights *weights, const fr_tensor *tensor);
 
-/* Gives the address of its matrices, which follow one another, in a copy or in the file; their number; the bytes of
- * the first `rows` rows of one, counted from the beginning of a tile; and the bytes of all. */
+/* fr_bound_data gives the address of the tensor's matrices, one after another, in a copy or in the file. The next
+ * functions give the number of matrices; the bytes of the first `rows` rows of one, where rows is a whole number of
+ * tiles; and the bytes of all matrices. */
 static inline const uint8_t *fr_bound_data(const fr_bound *bound) {
     return bound->packed ? bound->packed : bound->tensor->data;
 }
@@ -72,33 +74,34 @@ size_t fr_bound_matrices(const fr_bound *bound);
 size_t fr_bound_rows_bytes(const fr_bound *bound, size_t rows);
 size_t fr_bound_bytes(const fr_bound *bound);
 
-/* place.c: brings a thread's share of the tensor into memory; and locks the rank's part of it there. */
+/* place.c: fr_bound_place reads a thread's share of the tensor into memory. fr_bound_lock locks the rank's part of it
+ * there. */
 fr_status fr_bound_place(const fr_weights *weights, const fr_bound *bound, const fr_team *team);
 fr_status fr_bound_lock(const fr_weights *weights, const fr_bound *bound);
 
-/* rank_share.c: returns true if ranks share the tensor. */
+/* rank_share.c: returns true if the tensor is divided among ranks. */
 bool fr_bound_has_rank_share(const fr_bound *bound);
 
-/* Gives the shared tensor that a matrix is in; NULL: ranks don't share it. */
+/* Gives the tensor that contains the matrix, if it is divided among ranks; else NULL. */
 const fr_bound *fr_bound_find_rank_share(const fr_weights *weights, const fr_matrix *matrix);
 
-/* Gives a copy of a shared tensor's entry for a reader on this rank that needs all of it. */
+/* Gives a copy of a divided tensor's entry, changed so that a reader on this rank gets all of the tensor. */
 fr_bound fr_bound_whole(const fr_bound *shared);
 
-/* A rank has some of a shared tensor's matrices, and of each of them one or several runs of rows, numbered from 0. A
- * thread brings in its part of a run, in whole tiles. A rank has all of a tensor that is not shared. */
+/* A rank has some of a divided tensor's matrices, and in each of them one or several runs of rows, numbered from 0.
+ * Each thread places its part of a run, in whole tiles. A rank has all of a tensor that is not divided. */
 void fr_bound_own_matrices(const fr_weights *weights, const fr_bound *bound, size_t *first, size_t *last);
 size_t fr_bound_runs(const fr_bound *bound);
 void fr_bound_own_rows(const fr_weights *weights, const fr_bound *bound, size_t run, const fr_team *team, size_t *begin,
                        size_t *end);
 
-/* Gives the bytes of the rows that other ranks have. */
+/* Gives the bytes of the rows that belong to other ranks. */
 uint64_t fr_bound_foreign_bytes(const fr_weights *weights, const fr_bound *bound);
 
 /* Gives the transposed matrices that this rank has. */
 void fr_transposed_own(const fr_weights *weights, const fr_transposed *transposed, size_t *first, size_t *last);
 
-/* Asks for huge pages for the copies of this rank's own rows only. */
+/* Requests huge pages for the copies, only for this rank's own rows. */
 void fr_weights_separate(const fr_weights *weights);
 
 /* Reads bytes [begin, end) of a tensor into memory, if the file isn't mapped. */

@@ -1,8 +1,8 @@
-/* Finds the factor that all values of an NVFP4 matrix are multiplied by: see bound.h.
+/* Finds the factor by which all values of an NVFP4 matrix are multiplied: see bound.h.
  *
- * In: a GGUF tensor NAME.weight of NVFP4, a matrix or a stack of them; a tensor NAME.scale of a float for each, or
- * none, where all are 1. Out: the floats. NAME.input_scale, which is meant for activations of 4 bits, counts as read
- * but is not used. */
+ * In: a GGUF tensor NAME.weight of NVFP4, a matrix or a stack of them; a tensor NAME.scale with one float for each
+ * matrix; without it all factors are 1. Out: the floats. NAME.input_scale, which is meant for 4-bit activations,
+ * counts as read but is not used. */
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -10,7 +10,8 @@
 #include "base/error.h"
 #include "src/engine/weights/bound.h"
 
-/* Makes the name NAME.`other` of NAME.weight; false: the tensor is not called so, or there is no such other tensor. */
+/* Makes the name NAME.`other` from NAME.weight. Returns false if the tensor's name has another ending, or if there is
+ * no such other tensor. */
 static bool has_other(const fr_weights *weights, const fr_tensor *tensor, const char *other, char *name, size_t size) {
     static const char tail[] = ".weight";
     size_t length = strlen(tensor->name), before = length - (sizeof tail - 1);
@@ -19,7 +20,7 @@ static bool has_other(const fr_weights *weights, const fr_tensor *tensor, const 
     return fr_tensors_find(&weights->files->tensors, name) != NULL;
 }
 
-/* Refuses a scale that is not positive and finite, which only a damaged file has. */
+/* Refuses a scale that is not positive and finite, which occurs only in a damaged file. */
 static fr_status check(const fr_weights *weights, const fr_tensor *tensor, const float *scales) {
     for (uint64_t i = 0; i < tensor->shape[0]; i++)
         if (!(isfinite(scales[i]) && scales[i] > 0))

@@ -1,8 +1,8 @@
 /* Finds the scales of FP8 codes: see quant/fp8.h, and bound.h.
  *
- * In: a tensor NAME of codes, a tensor NAME_scale_inv of a float for each block of 128 rows by 128 columns (the last
- * blocks may be smaller), and what config.json says of them. Out: float32. Codes without scales, and scales for whole
- * tensors or rows (NAME_scale), are refused. */
+ * In: a tensor NAME of codes, a tensor NAME_scale_inv with one float for each block of 128 rows by 128 columns (the
+ * last blocks may be smaller), and the description of both in config.json. Out: float32. Codes without scales, and
+ * scales for whole tensors or rows (NAME_scale), are refused. */
 #include <stdio.h>
 #include <string.h>
 
@@ -11,7 +11,7 @@
 #include "quant/fp8.h"
 #include "src/engine/weights/bound.h"
 
-/* Checks config.json's description of the codes, if there is one: only one kind is built. */
+/* Checks config.json's description of the codes, if there is one, because only one kind is supported. */
 static fr_status check_config(const fr_checkpoint *files) {
     static const char where[] = "config.json";
     json_t *how;
@@ -21,14 +21,14 @@ static fr_status check_config(const fr_checkpoint *files) {
     if (format && strcmp(format, "e4m3") != 0)
         return fr_fail(FR_UNBUILT, "%s: FP8 weights of fmt %s are not built (e4m3 is)", where, format);
     const json_t *block = how ? json_object_get(how, "weight_block_size") : NULL;
-    if (!block || json_is_null(block)) return FR_OK; /* the shapes are checked instead */
+    if (!block || json_is_null(block)) return FR_OK; /* then only the shapes are checked */
     for (size_t i = 0; i < 2; i++)
         if (json_array_size(block) != 2 || json_integer_value(json_array_get(block, i)) != FR_FP8_BLOCK)
             return fr_fail(FR_UNBUILT, "%s: weight_block_size is not [128, 128], which alone is built", where);
     return FR_OK;
 }
 
-/* Finds the tensor of scales and checks all but its values. */
+/* Finds the tensor of scales and checks everything except its values. */
 static fr_status find_scales(fr_weights *weights, const fr_tensor *codes, fr_bound **scales) {
     char name[FR_TENSOR_NAME], other[FR_TENSOR_NAME];
     uint64_t shape[FR_DIMS_MAX];
@@ -45,7 +45,7 @@ static fr_status find_scales(fr_weights *weights, const fr_tensor *codes, fr_bou
 
 fr_status fr_bound_scales(fr_weights *weights, fr_bound *bound) {
     fr_bound *found;
-    if (bound->scales) return FR_OK; /* an embedding table that is also the LM head */
+    if (bound->scales) return FR_OK; /* already found: the tensor is an embedding table and also the LM head */
     FR_TRY(check_config(weights->files));
     FR_TRY(find_scales(weights, bound->tensor, &found));
     const fr_tensor *tensor = found->tensor;

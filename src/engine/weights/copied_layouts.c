@@ -1,8 +1,8 @@
-/* Copies the matrices of a stack that a file does not have as rows, when they are placed. See bound.h.
+/* Copies the matrices of a stack that a file does not store as rows, when they are placed. See bound.h.
  *
- * In: MXFP4 as gpt-oss is published, nibbles and exponents in tensors of their own; or float matrices as transformers
- * keeps gpt-oss's, [inputs, outputs]. If an entry holds two matrices, gate and up, their rows alternate. Out: packed
- * tiles of GGUF's blocks; or rows of the same floats. */
+ * In: MXFP4 as gpt-oss is published, with codes and exponents in separate tensors; or float matrices stored as
+ * [inputs, outputs], as in transformers' gpt-oss. If an entry holds two matrices, gate and up, their rows alternate.
+ * Out: packed tiles of GGUF's blocks; or rows of the same floats. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -12,7 +12,7 @@
 #include "src/engine/weights/bound.h"
 #include "src/engine/weights/partition.h"
 
-enum { MX_BYTES = 1 + FR_MX_BLOCK / 2 }; /* bytes of GGUF's block: an exponent, then codes */
+enum { MX_BYTES = 1 + FR_MX_BLOCK / 2 }; /* bytes of GGUF's block: an exponent, then 4-bit codes */
 
 fr_dtype fr_copied_type(const fr_bound *bound) {
     return bound->layout == FR_LAYOUT_MX ? FR_MXFP4 : bound->tensor->type;
@@ -23,15 +23,15 @@ static size_t cols_of(const fr_bound *bound) {
     return bound->layout == FR_LAYOUT_MX ? (size_t)shape[2] * FR_MX_BLOCK : (size_t)shape[1];
 }
 
-/* Counts from the first row of a tile. */
+/* The rows are counted from the first row of a tile. */
 size_t fr_copied_rows_bytes(const fr_bound *bound, size_t rows) {
     size_t cols = cols_of(bound);
     if (bound->layout == FR_LAYOUT_MX) return fr_packed_bytes(FR_MXFP4, rows, cols);
     return rows * fr_dtype_row_bytes(bound->tensor->type, cols);
 }
 
-/* Takes padding into account: each of the two parts of a matrix may have up to a tile of it. The names tell which
- * float tensors will be turned. */
+/* Includes padding: each of the two parts of a matrix may have up to a tile of it. The names show which float tensors
+ * will be transposed. */
 void fr_copied_measure(const fr_tensor *t, fr_arena *measure) {
     static const char *const turned[] = {".experts.gate_up_proj", ".experts.down_proj"};
     size_t length = strlen(t->name);
@@ -78,7 +78,7 @@ static void block_of(const uint8_t *codes, uint8_t exponent, uint8_t *block) {
     }
 }
 
-/* Gives the number in the file of row `row`, counted one matrix after the other. */
+/* Gives the file's row number of row `row`; `row` is numbered from one matrix to the next. */
 static size_t row_in_file(const fr_bound *bound, size_t row) {
     size_t matrix = row / bound->rows, entry = matrix / bound->parts;
     return (entry * bound->rows + row % bound->rows) * bound->parts + matrix % bound->parts;
@@ -98,7 +98,7 @@ static fr_status mx_rows(const fr_weights *weights, const fr_bound *bound, size_
     return FR_OK;
 }
 
-/* Writes rows [begin, end), which are of one matrix, from the file's columns. */
+/* Writes rows [begin, end) of one matrix from the file's columns. */
 static fr_status turned_rows(const fr_weights *weights, const fr_bound *bound, size_t begin, size_t end,
                              uint8_t *rows) {
     const fr_tensor *tensor = bound->tensor;
@@ -117,8 +117,8 @@ fr_status fr_copied_rows(const fr_weights *weights, const fr_bound *bound, size_
                                          : turned_rows(weights, bound, begin, end, rows);
 }
 
-/* Gives back the pages of an entry after its last part has been copied: those of the rows that this thread has read,
- * as other threads may still read the rest. */
+/* Gives pages of an entry back to the system after its last part has been copied: only those of the rows that this
+ * thread has read, because other threads may still read the rest. */
 static void release(const fr_weights *weights, const fr_bound *bound, size_t matrix, size_t begin, size_t end) {
     const fr_tensor *tensor = bound->tensor;
     const fr_map *map = &weights->files->files[tensor->file];
@@ -128,7 +128,7 @@ static void release(const fr_weights *weights, const fr_bound *bound, size_t mat
     fr_map_release(map, at + (first + begin) * bound->parts * row_bytes, at + (first + end) * bound->parts * row_bytes);
 }
 
-/* Copies a tile, or as many rows of floats. */
+/* Copies one tile, or the same number of rows of floats. */
 static fr_status copy_tile(const fr_weights *weights, const fr_bound *bound, size_t begin, size_t end, uint8_t *rows,
                            uint8_t *to) {
     size_t cols = cols_of(bound);

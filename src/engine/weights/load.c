@@ -1,4 +1,4 @@
-/* Loads bound weights into memory, by threads of its own: see weights.h. */
+/* Loads bound weights into memory with a thread pool that exists only for this: see weights.h. */
 #include <stdlib.h>
 
 #include "base/error.h"

@@ -1,4 +1,4 @@
-/* Applies weight matrices by a team: see matrix.h. */
+/* Applies weight matrices with a team: see matrix.h. */
 #include "src/engine/weights/matrix.h"
 
 #include <string.h>
@@ -24,8 +24,8 @@ void fr_matrix_input_row(const fr_workspace *workspace, size_t r, const float *x
     if (workspace->blocks) workspace->kernels->quantize(workspace->blocks + r * workspace->block_stride, x, cols);
 }
 
-/* Partitions the columns, not the rows: a thread then quantizes columns that it or its neighbour has written, and a
- * single wide row is shared too. */
+/* Partitions the columns, not the rows: each thread then quantizes columns that it or its neighbour has written, and
+ * the work for a single wide row is divided too. */
 void fr_matrix_input_rows(const fr_team *team, const fr_workspace *workspace, const float *x, size_t x_stride,
                           size_t cols, size_t rows) {
     if (!workspace->blocks) return;
@@ -57,7 +57,7 @@ fr_matrix fr_matrix_features(const fr_matrix *matrix, size_t begin, size_t end) 
     return view;
 }
 
-/* Multiplies packed tiles. A tensor of NVFP4 then has its products multiplied by its scale. */
+/* Multiplies packed tiles. The products of an NVFP4 tensor are then multiplied by its scale. */
 static void apply_packed(const fr_workspace *workspace, const fr_matrix *m, const fr_matrix_rows *rows) {
     workspace->kernels->matmul_block[m->type](&(fr_matmul_block){rows->y, rows->y_stride, workspace->blocks,
                                                                  workspace->block_stride, rows->count, m->data, m->cols,
@@ -119,7 +119,7 @@ void fr_matrix_apply_whole(const fr_team *team, const fr_workspace *workspace, c
     fr_matrix_apply_share(team, workspace, matrix, 0, matrix->features, rows);
 }
 
-/* Puts a packed row together again, block by block. */
+/* Reads a packed row back into GGUF's blocks, one at a time, and decodes them. */
 static void decode_packed(const fr_matrix *matrix, size_t feature, float *row) {
     size_t block = fr_dtype_block(matrix->type), tile_block = fr_packed_bytes(matrix->type, FR_TILE_FEATURES, block);
     size_t first = feature / FR_TILE_FEATURES * FR_TILE_FEATURES; /* the first feature of the tile */

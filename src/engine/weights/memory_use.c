@@ -32,7 +32,7 @@ static fr_memory_use sum_memory_use(const fr_weights *weights, fr_mixture_size e
         bool mapped = !bound->packed && is_mapped(weights, bound);
         bool every = !bound->chosen && bound->access == FR_STREAMED;
         uint64_t foreign = fr_bound_foreign_bytes(weights, bound), bytes = fr_bound_bytes(bound) - foreign;
-        all.own -= bound->packed ? foreign : 0; /* the whole copies were counted above */
+        all.own -= bound->packed ? foreign : 0; /* other ranks' rows were included above */
         all.mapped += mapped ? bytes : 0;
         all.own += mapped || bound->packed ? 0 : bytes;
         all.experts += bound->chosen ? bytes : 0;
@@ -53,7 +53,7 @@ fr_memory_use fr_memory_use_sum(const fr_memory_use *a, const fr_memory_use *b) 
                            .token = a->token + b->token};
 }
 
-/* Leaves a part of the available memory to sessions. */
+/* Gives the part of the available memory that weights may use; the rest is left to sessions. */
 static uint64_t for_weights(uint64_t available) {
     return available - available / SESSIONS_PART;
 }
@@ -74,8 +74,8 @@ static void note(fr_weights *weights, uint64_t beside) {
                  how, (double)(r->every + r->token) / 1e6, rest);
 }
 
-/* The copies that `beside` has made already are no longer part of what is available, so only copies that it is still
- * to make are subtracted. */
+/* If the weights of `beside` are placed, the system no longer counts their copies as available. So only copies that
+ * will still be made are subtracted. */
 void fr_weights_compare(fr_weights *weights, fr_mixture_size experts, const fr_weights *beside, uint64_t available) {
     uint64_t to_come = beside && !beside->placed ? beside->memory_use.own : 0;
     uint64_t mapped = beside ? beside->memory_use.mapped : 0;

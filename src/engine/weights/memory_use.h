@@ -1,9 +1,9 @@
 /* Counts the bytes of weights in the process's own memory and in mapped files, and decides what happens if memory
  * doesn't hold all of them.
  *
- * In: bound weights, the available memory. Out: bytes; a verdict, which the weights keep. A file's pages come and go
- * as they are read. The process's own pages have to stay, so a model that needs more of them than there is memory is
- * refused, before the system kills a process. */
+ * In: bound weights, the available memory. Out: bytes; a decision, which the weights keep. The system can drop pages
+ * of a mapped file and read them again. The process's own pages have to stay, so a model that needs more of them than
+ * there is memory is refused before the system would kill the process. */
 #ifndef FR_SRC_ENGINE_WEIGHTS_MEMORY_USE_H
 #define FR_SRC_ENGINE_WEIGHTS_MEMORY_USE_H
 
@@ -17,11 +17,11 @@ typedef struct fr_matrix fr_matrix;
 typedef struct fr_weights fr_weights;
 
 typedef struct fr_memory_use {
-    uint64_t own;     /* copies: packed, transposed, decoded to float32, or read because nothing is mapped */
-    uint64_t mapped;  /* read from mapped files as it lies there */
-    uint64_t every;   /* the part of both that every token reads: all but experts and tables */
-    uint64_t stays;   /* the part that must stay in memory: `own`, and what every token reads */
-    uint64_t experts; /* the part of both that is experts, of which a token chooses some */
+    uint64_t own;     /* copies: packed, transposed, decoded to float32, or read because the file is not mapped */
+    uint64_t mapped;  /* used directly in mapped files */
+    uint64_t every;   /* the part of both that every token reads: all except experts and tables */
+    uint64_t stays;   /* the part that must stay in memory: `own`, and the mapped weights that every token reads */
+    uint64_t experts; /* the part of both that consists of experts, of which a token uses only some */
     uint64_t token;   /* the part of the experts that a token reads */
 } fr_memory_use;
 
@@ -34,20 +34,20 @@ typedef struct fr_mixture_size {
 } fr_mixture_size;
 
 /* Compares bound weights with `available` bytes of memory. Sets weights->memory_use, ->available and ->exceed, and
- * adds a note if memory doesn't hold them. beside: other weights that have been compared and stay in use, such as a
- * drafter's target; NULL: none. */
+ * adds a note if memory doesn't hold them. beside: other weights that are used at the same time and have been
+ * compared, such as a drafter's target; NULL: none. */
 void fr_weights_compare(fr_weights *weights, fr_mixture_size experts, const fr_weights *beside, uint64_t available);
 
-/* Adds the memory for the rest of a matrix that ranks share and these weights read whole: see
+/* Adds the memory for the other ranks' rows of a divided matrix, if these weights read it whole: see
  * fr_weights_bring_rest. */
 void fr_weights_count_rest(fr_weights *weights, const fr_weights *of, const fr_matrix *matrix);
 
-/* Checks that the weights that must stay in memory fit the limit beside `others` bytes; FR_MEMORY if not. limit 0:
- * none. */
+/* Checks that the weights that must stay in memory, together with `others` bytes, fit the limit; FR_MEMORY if not.
+ * limit 0: none. */
 fr_status fr_weights_check_limit(const fr_weights *weights, uint64_t others, uint64_t limit);
 
-/* Checks that memory holds the process's own part; FR_MEMORY if not, with a line that names both sizes and what to
- * do. */
+/* Checks that there is memory for the process's own copies; FR_MEMORY if not, with a line that names both sizes and
+ * what to do. */
 fr_status fr_weights_check_memory(const fr_weights *weights);
 
 #endif

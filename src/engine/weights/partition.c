@@ -1,7 +1,7 @@
-/* Computes the shares of ranks, and exchanges rows until they are whole: see partition.h.
+/* Computes the shares of ranks, and exchanges rows until all ranks have them whole: see partition.h.
  *
- * Rows that only a product of integer kernels reads are sent as quantized blocks: a block depends on its own columns
- * alone, so any rank may quantize it. All other rows are sent as float32. */
+ * Rows that are only the input of an integer kernel are sent as quantized blocks: a block depends only on its own
+ * columns, so any rank may quantize it. All other rows are sent as float32. */
 #include "src/engine/weights/partition.h"
 
 #include "base/sizes.h"
@@ -10,17 +10,17 @@ enum {
     ARRAYS_MAX = 4, /* arrays that are exchanged at once */
     BLOCK = 32,
     LINE = 64,
-    AHEAD = 1 << 17 /* bytes of weights that a thread reads ahead, few enough to stay in a core's own cache */
+    AHEAD = 1 << 17 /* bytes of weights that a thread reads in advance, few enough to stay in a core's own cache */
 };
 
-/* Gives the first of `count` units that belongs to `rank` when ranks [first, last) divide them: the unit nearest to
- * the rank's part of the whole. */
+/* Gives the first of `count` units that belongs to `rank` if ranks [first, last) divide them: the unit nearest to the
+ * sum of the shares of the ranks before it. */
 static size_t units_before(const fr_ranks *ranks, size_t count, size_t rank, size_t first, size_t last) {
     uint64_t from = fr_ranks_before(ranks, first), all = fr_ranks_before(ranks, last) - from;
     return (size_t)((2 * count * (fr_ranks_before(ranks, rank) - from) + all) / (2 * all));
 }
 
-/* Deals KV heads to ranks; if there are fewer KV heads than ranks, it deals ranks to KV heads. */
+/* Assigns KV heads to ranks. If there are fewer KV heads than ranks, it assigns ranks to KV heads. */
 static void share_kv_heads(size_t kv_heads, const fr_ranks *ranks, size_t rank, size_t *begin, size_t *end) {
     size_t count = fr_ranks_count(ranks);
     bool enough = kv_heads >= count;
@@ -28,7 +28,7 @@ static void share_kv_heads(size_t kv_heads, const fr_ranks *ranks, size_t rank, 
     *end = enough ? units_before(ranks, kv_heads, rank + 1, 0, count) : *begin + 1;
 }
 
-/* A rank has all query heads of its KV heads. If several ranks have the same KV head, each has a part of its query
+/* Gives a rank all query heads of its KV heads. If several ranks have the same KV head, each gets a part of its query
  * heads. */
 static void share_heads(const fr_split *split, const fr_ranks *ranks, size_t rank, size_t *begin, size_t *end) {
     size_t group = split->count / split->groups, count = fr_ranks_count(ranks), kv_head;
@@ -69,7 +69,7 @@ size_t fr_split_owner(const fr_split *split, const fr_ranks *ranks, size_t unit)
     return rank;
 }
 
-/* Finds the columns at which the ranks' shares end; the shares lie in the order of the ranks. */
+/* Finds the columns at which the ranks' shares end; the shares are in the order of the ranks. */
 static void find_bounds(const fr_split *split, const fr_ranks *ranks, size_t *bounds) {
     size_t begin;
     bounds[0] = 0;
@@ -83,9 +83,9 @@ static void scale_bounds(size_t *bounds, size_t ranks, size_t item, size_t bytes
     for (size_t r = 0; r <= ranks; r++) bounds[r] = (bounds[r] + item - 1) / item * bytes;
 }
 
-/* Reads the first of the thread's weights of the next product into its cache. Ranks on one machine exchange rows too
- * fast for this to pay: a forward of one row took 1% longer on a Zen 1, and 2% less with messages that were 50 us
- * late. */
+/* Reads the first of the thread's weights for the next product into its cache while rows are on their way. Ranks on
+ * one machine exchange rows too fast for this to pay: on a Zen 1, a forward of one row took 1% longer there, and 2%
+ * less if messages were 50 us late. */
 static void read_ahead(const fr_team *team, const fr_matrix *matrix) {
     size_t begin, end;
     if (!matrix || !matrix->data || fr_ranks_hosts(team->ranks) == 1) return;
@@ -95,7 +95,7 @@ static void read_ahead(const fr_team *team, const fr_matrix *matrix) {
     for (size_t at = 0; at < bytes; at += LINE) __builtin_prefetch(part.data + at, 0, 2);
 }
 
-/* The whole team calls this after a barrier, and leaves it through another one. */
+/* Exchanges rows. The whole team calls this after a barrier; it ends with another barrier. */
 static void gather(const fr_team *team, const fr_ranks_rows *rows, size_t count, const fr_matrix *next) {
     if (team->index == 0) fr_ranks_gather_begin(team->ranks, rows, count);
     read_ahead(team, next);
@@ -118,7 +118,7 @@ void fr_gather_rows(const fr_team *team, const fr_shared_rows *rows, size_t coun
     gather(team, to, count, next);
 }
 
-/* Returns true if each rank's share is of whole blocks; the last block may be short. */
+/* Returns true if each rank's share consists of whole blocks; the last block may be short. */
 static bool whole_blocks(const size_t *bounds, size_t ranks) {
     for (size_t r = 1; r < ranks; r++)
         if (bounds[r] % BLOCK && bounds[r] < bounds[ranks]) return false;

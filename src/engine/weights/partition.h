@@ -1,16 +1,16 @@
-/* Divides a forward's work among ranks and threads, and makes rows whole that ranks have computed in shares.
+/* Divides a forward's work among ranks and threads, and completes rows of which each rank has computed a share.
  *
  * In: a thread's place in its team, the amount of work. Out: its part, [begin, end), the same one each time; a
  * barrier.
  *
- * A team is the threads of one process. If ranks run a model (team->ranks, base/ranks.h), each rank has all rows and a
- * share of the features and heads; its threads have parts of that share. So a step whose results other ranks read too
- * ends with fr_publish_..., which makes the rows whole on all ranks; after any other barrier (fr_team_sync) a rank
- * reads only its own rows and features. Work that is too small to be split is done whole by each rank
- * (fr_matrix_apply_share of all features). Keys and values are made and kept by the ranks that read them: a rank has
- * the KV heads of its heads, and if there are fewer KV heads than ranks, several ranks have the same one. Nothing is
- * ever added up across ranks: one rank computes the whole chain of sums of an output, so the bits are those of one
- * process. After a run its caller may read everything but keys and values. */
+ * A team is the threads of one process. If ranks run a model together (team->ranks, base/ranks.h), each rank has all
+ * rows and a share of the features and heads, and its threads have parts of that share. So a step whose results other
+ * ranks read too ends with fr_publish_..., which completes the rows on all ranks; after any other barrier
+ * (fr_team_sync) a rank reads only its own rows and features. Work that is too small to be divided is done completely
+ * by each rank (fr_matrix_apply_share of all features). Keys and values are computed and kept by the ranks that read
+ * them: a rank has the KV heads of its query heads, and if there are fewer KV heads than ranks, several ranks have the
+ * same one. Nothing is ever added up across ranks: one rank computes the whole chain of sums of an output, so the bits
+ * are the same as in one process. After a run, its caller may read everything except keys and values. */
 #ifndef FR_SRC_ENGINE_WEIGHTS_PARTITION_H
 #define FR_SRC_ENGINE_WEIGHTS_PARTITION_H
 
@@ -19,17 +19,17 @@
 
 /* ----------------------------------------------------------------------------------------------------- among ranks */
 
-/* The way in which columns of rows are split over ranks: in units of FR_RANK_UNIT features; or by heads, where a rank
- * has heads of one KV head, or all heads of several. */
+/* How the columns of rows are divided among ranks: in units of FR_RANK_UNIT features; or by heads, where a rank has
+ * some query heads of one KV head, or all query heads of several. */
 typedef struct fr_split {
     size_t count;  /* features, or heads */
-    size_t groups; /* KV heads; 0: count is of features */
+    size_t groups; /* KV heads; 0: count is a number of features */
     size_t each;   /* columns of a head */
     size_t whole;  /* 1 + the rank that has all of them; 0: they are divided */
-    bool kept;     /* count is of KV heads, and all ranks whose heads read one have it */
+    bool kept;     /* count is a number of KV heads, and each rank has all those that its query heads read */
 } fr_split;
 
-/* The features of a unit, which are a quantized block of the product that reads them. */
+/* The features of a unit: the size of a quantized block of the product that reads them. */
 #define FR_RANK_UNIT 32
 
 static inline fr_split fr_split_features(size_t features) {
@@ -48,13 +48,13 @@ static inline fr_split fr_split_kv_heads(size_t kv_heads, size_t each) {
     return (fr_split){.count = kv_heads, .groups = kv_heads, .each = each, .kept = true};
 }
 
-/* Gives the features or heads of one of the ranks. */
+/* Gives the features or heads that one rank has. */
 void fr_split_share(const fr_split *split, const fr_ranks *ranks, size_t rank, size_t *begin, size_t *end);
 
 /* Gives the rank that has a feature or head. */
 size_t fr_split_owner(const fr_split *split, const fr_ranks *ranks, size_t unit);
 
-/* Gives those of the team's own rank: all of them if there is only one. */
+/* Gives the features or heads of the team's own rank: all of them if there is only one rank. */
 static inline void fr_part_rank(const fr_team *team, fr_split split, size_t *begin, size_t *end) {
     *begin = 0;
     *end = split.count;
@@ -69,12 +69,12 @@ static inline size_t fr_kv_heads_of(const fr_split *heads, size_t begin, size_t 
 
 /* --------------------------------------------------------------------------------------------------- among threads */
 
-/* Divides the rows of a batch, for steps that work row by row, which each rank does for all rows. */
+/* Divides the rows of a batch among the threads, for steps that work row by row; each rank does these for all rows. */
 static inline void fr_part_rows(const fr_team *team, size_t rows, size_t *begin, size_t *end) {
     fr_partition(rows, 1, team->index, team->count, begin, end);
 }
 
-/* Divides the output features of the rank's share, in whole units. */
+/* Divides the output features of the rank's share among the threads, in whole units. */
 static inline void fr_part_features(const fr_team *team, size_t features, size_t *begin, size_t *end) {
     size_t from, to;
     fr_part_rank(team, fr_split_features(features), &from, &to);
@@ -83,8 +83,8 @@ static inline void fr_part_features(const fr_team *team, size_t features, size_t
     *end += from;
 }
 
-/* Divides the heads that the rank has, with `items` items each (rows, tiles of features, timelines); a head's items
- * stay side by side. */
+/* Divides the rank's heads among the threads, with `items` items each (rows, tiles of features, timelines). A head's
+ * items stay adjacent. */
 static inline void fr_part_heads(const fr_team *team, size_t heads, size_t items, size_t *begin, size_t *end) {
     fr_partition(heads * items, 1, team->index, team->count, begin, end);
 }
@@ -94,27 +94,27 @@ static inline void fr_part_blocks(const fr_team *team, size_t blocks, size_t *be
     fr_partition(blocks, 1, team->index, team->count, begin, end);
 }
 
-/* Divides pairs of a row and an expert or cluster of ids that was chosen for it; or the chosen ones themselves, or
- * their costs. */
+/* Divides pairs among the threads: a row with an expert, or with a cluster of ids, that was chosen for it. It also
+ * divides the chosen experts or clusters themselves, or their costs. */
 static inline void fr_part_pairs(const fr_team *team, size_t pairs, size_t *begin, size_t *end) {
     fr_partition(pairs, 1, team->index, team->count, begin, end);
 }
 
 /* ----------------------------------------------------------------------------------------------------- handing on */
 
-/* Float rows of which each rank has made its share, and each of its threads a part of that. Each KV head is sent by
- * one rank only, so `split` is then fr_split_heads of as many heads. */
+/* Float rows of which each rank has computed its share, and each of its threads a part of that. Only one rank sends
+ * each KV head, so for KV heads `split` is fr_split_heads with as many heads. */
 typedef struct fr_shared_rows {
     float *at;
     size_t stride, rows; /* floats from row to row */
     fr_split split;
 } fr_shared_rows;
 
-/* partition.c: a barrier after which the rows of all ranks are whole. next: as below, or NULL. */
+/* partition.c: a barrier after which the rows are complete on all ranks. next: as below, or NULL. */
 void fr_gather_rows(const fr_team *team, const fr_shared_rows *rows, size_t count, const fr_matrix *next);
 
-/* Makes float rows whole on all ranks: `count` arrays of them, 0 if each rank has made them all. While they are on
- * their way between ranks, the team begins to read `next`, the weights of the next product. */
+/* Completes `count` arrays of float rows on all ranks; count is 0 if each rank has computed the rows completely. While
+ * they are sent between ranks, the team begins to read `next`, the weights of the next product. */
 static inline void fr_publish_rows_before(const fr_team *team, const fr_shared_rows *rows, size_t count,
                                           const fr_matrix *next) {
     if (team->ranks && count)
@@ -127,11 +127,11 @@ static inline void fr_publish_rows(const fr_team *team, const fr_shared_rows *ro
     fr_publish_rows_before(team, rows, count, NULL);
 }
 
-/* partition.c: a barrier after which rows are the input of a product with `matrix` on all ranks. */
+/* partition.c: a barrier after which the rows are prepared on all ranks as the input of a product with `matrix`. */
 void fr_gather_input(const fr_team *team, const fr_workspace *workspace, const fr_matrix *matrix,
                      const fr_shared_rows *x);
 
-/* Makes rows whole that become the input of a product with `matrix`, and quantizes them if weights are packed. */
+/* Completes rows that become the input of a product with `matrix`, and quantizes them if weights are packed. */
 static inline void fr_publish_input(const fr_team *team, const fr_workspace *workspace, const fr_matrix *matrix,
                                     const fr_shared_rows *x) {
     if (team->ranks) {
@@ -142,7 +142,7 @@ static inline void fr_publish_input(const fr_team *team, const fr_workspace *wor
     fr_matrix_input_rows(team, workspace, x->at, x->stride, x->split.count * x->split.each, x->rows);
 }
 
-/* Does the same for rows that each rank has made whole itself. */
+/* Does the same for rows that each rank has computed completely itself. */
 static inline void fr_publish_own_input(const fr_team *team, const fr_workspace *workspace, const float *x,
                                         size_t x_stride, size_t cols, size_t rows) {
     fr_team_sync(team);

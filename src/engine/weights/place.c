@@ -12,7 +12,7 @@
 #include "src/engine/weights/bound.h"
 #include "src/engine/weights/partition.h"
 
-#define PACK_STEP ((size_t)1 << 20) /* bytes of a file that are read, packed and given back at a time */
+#define PACK_STEP ((size_t)1 << 20) /* bytes that are read and packed before their pages are given back */
 
 typedef struct placing {
     const fr_weights *weights;
@@ -22,9 +22,10 @@ typedef struct placing {
     atomic_bool ended;    /* the progress function has asked to stop */
 } placing;
 
-/* Returns true if a load should bring this tensor in. Some parts of a mapped file come in later: look-up tables row by
- * row as they are used, experts as they are chosen if memory doesn't hold all of them, and tensors packed in the file
- * with the first step, so that such a file can start at once. FP8 is read whole, because its codes are checked. */
+/* Returns true if loading should read this tensor now. Some parts of a mapped file are read later: look-up tables row
+ * by row when they are used; experts when they are chosen, if memory doesn't hold all of them; and tensors that are
+ * packed in the file during the first step, so that such a model can start at once. FP8 is read now, because its codes
+ * are checked. */
 static bool wanted_now(const fr_weights *weights, const fr_bound *bound) {
     bool mapped = weights->files->files[bound->tensor->file].fd < 0;
     if (mapped && !bound->packed && bound->chosen && weights->exceed && bound->tensor->type != FR_F8_E4M3) return false;
@@ -39,8 +40,8 @@ static fr_status check_codes(const fr_weights *weights, const fr_tensor *tensor,
     return fr_fail(FR_INPUT, "%s: tensor %s has a NaN at index %zu", weights->files->path, tensor->name, at);
 }
 
-/* Brings in a thread's share of a run of rows of a tensor that is used as it lies in the file: the rows that it will
- * read, of each matrix of a stack. */
+/* Reads a thread's share of a run of rows of a tensor that is used directly in the file: the rows that it will need,
+ * of each matrix of a stack. */
 static fr_status place_in_file(const fr_weights *weights, const fr_bound *bound, size_t run, const fr_team *team) {
     const fr_tensor *tensor = bound->tensor;
     size_t begin, end, first, last, bytes = fr_bound_rows_bytes(bound, bound->rows);
@@ -60,8 +61,8 @@ static void release_tensor(const fr_weights *weights, const fr_tensor *tensor) {
     fr_map_release(map, at, at + tensor->bytes);
 }
 
-/* Packs rows in another order than the tensor's, gathering a tile at a time. The file's pages are given back when all
- * tensors are done, as any tile may read any page. */
+/* Packs rows in another order than the tensor's, collecting one tile at a time. The file's pages are given back when
+ * all tensors are done, because any tile may read any page. */
 static fr_status pack_sorted(const fr_weights *weights, const fr_bound *bound, size_t begin, size_t end,
                              uint8_t *tiles) {
     const fr_tensor *tensor = bound->tensor;
@@ -99,7 +100,8 @@ fr_status fr_bound_pack(const fr_weights *weights, const fr_bound *bound, size_t
     return FR_OK;
 }
 
-/* Packs a thread's share of a run of rows of a tensor: the tiles that it will read, of each of its matrices. */
+/* Packs a thread's share of a run of rows of a tensor: the tiles that it will need, of each of the tensor's
+ * matrices. */
 static fr_status place_packed(const fr_weights *weights, const fr_bound *bound, size_t run, const fr_team *team) {
     const fr_tensor *tensor = bound->tensor;
     size_t cols = tensor->shape[tensor->dims - 1], row_bytes = fr_dtype_row_bytes(tensor->type, cols), begin, end;
@@ -115,7 +117,7 @@ static fr_status place_packed(const fr_weights *weights, const fr_bound *bound, 
         }
     }
     bool mapped = weights->files->files[tensor->file].fd < 0;
-    /* the system also read the pages around this rank's rows */
+    /* the system has also read the pages around this rank's rows */
     if (fr_bound_has_rank_share(bound) && mapped) release_tensor(weights, tensor);
     return FR_OK;
 }
@@ -187,8 +189,8 @@ void fr_weights_release(const fr_weights *weights, const fr_tensor *tensor) {
     if (bound && bound->packed) release_tensor(weights, tensor);
 }
 
-/* Turns off reading ahead around experts that don't stay in memory: a whole one is asked for when it is chosen
- * (experts.c), so nothing around it is wanted. */
+/* Turns off read-ahead around experts that don't stay in memory: when an expert is chosen, all of it is requested
+ * (experts.c), and the bytes around it are not needed. */
 static void scatter_experts(const fr_weights *weights) {
     for (size_t i = 0; i < weights->count && weights->exceed; i++) {
         const fr_tensor *tensor = weights->bound[i].tensor;

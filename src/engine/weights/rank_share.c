@@ -1,7 +1,8 @@
-/* Finds the part of a matrix that a rank has if ranks share it: see weights.h and bound.h.
+/* Finds the part of a matrix that a rank has if the matrix is divided among ranks: see weights.h and bound.h.
  *
- * A shared matrix has addresses for all its rows, and the pages with other ranks' rows are never touched. Copies lie
- * in huge pages, which would span the rows of several ranks, so only pages that are wholly a rank's own stay huge. */
+ * A divided matrix has addresses for all its rows, and the pages with other ranks' rows are never touched. Copies use
+ * huge pages, which would contain the rows of several ranks, so only pages that are entirely a rank's own stay
+ * huge. */
 #include <sys/mman.h>
 
 #include "base/sizes.h"
@@ -9,7 +10,7 @@
 #include "src/engine/weights/bound.h"
 
 #define HUGE_PAGE  ((uintptr_t)2 << 20)
-#define PIECES_MAX 4096 /* pieces of huge pages: each is a mapping of its own, of which a process has some 65,000 */
+#define PIECES_MAX 4096 /* limit on ranges of huge pages: each is a mapping, of which a process may have some 65,000 */
 
 /* Gives the index of the bound tensor that the matrix is in, searching from `first` on; weights->count: none. */
 static size_t find_bound(const fr_weights *weights, const fr_matrix *matrix, size_t first) {
@@ -26,7 +27,7 @@ static void own_part(const fr_weights *weights, fr_split split, size_t *begin, s
     fr_part_rank(&(fr_team){.ranks = weights->ranks}, split, begin, end);
 }
 
-/* Gives the bound tensor of a matrix, searching first where the last one was found; NULL: there is none. */
+/* Gives the bound tensor of a matrix; the search begins where the last one was found. NULL: there is none. */
 static fr_bound *bound_of(fr_weights *weights, const fr_matrix *matrix) {
     size_t at = find_bound(weights, matrix, weights->sharing);
     if (at == weights->count) return NULL;
@@ -34,7 +35,7 @@ static fr_bound *bound_of(fr_weights *weights, const fr_matrix *matrix) {
     return &weights->bound[at];
 }
 
-/* Gives the number of the matrix's first row in the bound tensor's matrix that it is part of. */
+/* Gives the index of the matrix's first row within the tensor's matrix that it is part of. */
 static size_t first_row(const fr_bound *bound, const fr_matrix *matrix) {
     size_t unit = matrix->packed ? FR_TILE_FEATURES : 1;
     size_t bytes = fr_bound_rows_bytes(bound, bound->rows), at = (size_t)(matrix->data - fr_bound_data(bound));
@@ -46,7 +47,9 @@ void fr_weights_share(fr_weights *weights, const fr_matrix *matrix, fr_split spl
     if (!bound || split.count * split.each != matrix->features || bound->order) return;
     fr_bound_share share = {first_row(bound, matrix), matrix->features, split};
     for (size_t i = 0; i < bound->shares; i++)
-        if (bound->share[i].first == share.first) return; /* another matrix of the tensor has told it before */
+        if (bound->share[i].first == share.first)
+            return; /* another matrix of the tensor has already added this
+                                                           * share */
     if (bound->shares < FR_BOUND_SHARES) bound->share[bound->shares++] = share;
 }
 
@@ -55,7 +58,7 @@ void fr_weights_share_heads(fr_weights *weights, const fr_matrix *matrices, fr_s
     if (!bound) return;
     size_t each = bound->rows / heads.count;
     if (fr_bound_matrices(bound) == heads.count) bound->heads = heads;
-    /* heads of one float matrix, one behind the other */
+    /* heads of one float matrix, one after another */
     else if (fr_bound_matrices(bound) == 1 && each * heads.count == bound->rows) {
         heads.each = each;
         bound->share[0] = (fr_bound_share){0, bound->rows, heads};
@@ -93,7 +96,7 @@ void fr_weights_share_head(fr_weights *weights, const fr_matrix *head, fr_matrix
     fr_weights_share(weights, head, fr_split_features(head->features));
 }
 
-/* Returns true if the shares told so far cover all rows of the tensor. */
+/* Returns true if the shares added so far cover all rows of the tensor. */
 static bool shares_rows(const fr_bound *bound) {
     size_t rows = 0;
     for (size_t i = 0; i < bound->shares; i++) rows += bound->share[i].rows;
@@ -155,14 +158,15 @@ uint64_t fr_bound_foreign_bytes(const fr_weights *weights, const fr_bound *bound
     return all - fr_smaller((last - first) * own, all);
 }
 
-/* Asks for huge pages wholly between the two addresses; gives the number of mappings made, 0 or 1. */
+/* Requests huge pages for the range that they can fill between the two addresses; gives the number of mappings made, 0
+ * or 1. */
 static size_t want_huge(uint8_t *from, uint8_t *to) {
     uintptr_t begin = ((uintptr_t)from + HUGE_PAGE - 1) / HUGE_PAGE * HUGE_PAGE;
     uintptr_t end = (uintptr_t)to / HUGE_PAGE * HUGE_PAGE;
     return end > begin && madvise((void *)begin, end - begin, MADV_HUGEPAGE) == 0;
 }
 
-/* Asks for huge pages for one run of the rank's rows, in all of its matrices. Gives the number of mappings that this
+/* Requests huge pages for one run of the rank's rows, in all of its matrices. Gives the number of mappings that this
  * made, at most `most`. */
 static size_t separate(const fr_weights *weights, const fr_bound *bound, size_t run, size_t most) {
     size_t pieces = 0, begin, end, first, last;

@@ -18,8 +18,8 @@ static bool is_vectors(const fr_tensor *tensor) {
            strcmp(tensor->name + length - 4, "bias") == 0;
 }
 
-/* Measures room for the float32 copies at 4 bytes a value: of every tensor of one dimension, indices too, every one
- * that may be a frame's convolution, and the scales of FP8. */
+/* Measures room for the float32 copies, at 4 bytes a value: of every tensor of one dimension (including indices), of
+ * every one that may be a frame's convolution, and of the scales of FP8. */
 static size_t vector_bytes(const fr_tensors *tensors) {
     fr_arena measure = {0};
     for (size_t i = 0; i < tensors->count; i++) {
@@ -58,8 +58,8 @@ static size_t packed_bytes(const fr_tensors *tensors) {
 #define INSTEAD \
     "not built (fp8 in blocks is, and gpt-oss's mxfp4): take the folder that they were made of, or a GGUF file of it"
 
-/* Refuses a folder whose files name a quantization that is not built. ModelOpt names it in config.json, or only in a
- * file of its own. */
+/* Refuses a folder whose files name an unsupported quantization. ModelOpt names it in config.json, or only in a file
+ * of its own. */
 static fr_status check_said(const fr_checkpoint *files) {
     const struct {
         const json_t *root;
@@ -80,7 +80,7 @@ static fr_status check_said(const fr_checkpoint *files) {
     return FR_OK;
 }
 
-/* Returns true for the names that only ModelOpt, GPTQ or AWQ, and compressed-tensors give codes and scales. */
+/* Returns true for names of codes and scales that only ModelOpt, GPTQ or AWQ, and compressed-tensors use. */
 static bool is_foreign(const char *name) {
     static const char *const ends[] = {".weight_scale_2", ".input_scale", ".qweight", ".weight_packed"};
     size_t length = strlen(name);
@@ -153,7 +153,7 @@ bool fr_weights_has_any(const fr_weights *weights, const char *prefix) {
     return false;
 }
 
-/* Gives back the compared bytes. A mapped file's pages come back when they are read again, but bytes that were read
+/* Gives the compared bytes back. A mapped file's pages are read again at the next access, but bytes that were read
  * into memory and are in use must stay. */
 static void release_compared(const fr_weights *weights, const fr_tensor *tensor, size_t begin, size_t end, bool used) {
     const fr_map *map = &weights->files->files[tensor->file];
@@ -185,7 +185,7 @@ bool fr_weights_quantized(const fr_weights *weights) {
         const fr_bound *bound = &weights->bound[i];
         fr_dtype type = bound->tensor->type;
         bool matrix = bound->access == FR_STREAMED && bound->tensor->dims > 1;
-        if (matrix && type != FR_F8_E4M3 && type >= FR_FLOAT_TYPES) return true; /* this includes the codes of MXFP4 */
+        if (matrix && type != FR_F8_E4M3 && type >= FR_FLOAT_TYPES) return true; /* includes the codes of MXFP4 */
     }
     return false;
 }

@@ -1,9 +1,9 @@
-/* Binds tensors by name, once, with their shapes checked; from then on they are fields of structs.
+/* Binds tensors by name, once, and checks their shapes; from then on they are fields of structs.
  *
  * In: a checkpoint's tensor directory. Out: matrices that point into the mapped files or at packed copies, and small
- * vectors (norms, scales) as float32 of the model's own. Binding is followed by placing: each thread brings in the
- * rows that it will read. It makes the packed copies then and gives the file's pages back at once, so that loading
- * takes little more memory than the model. */
+ * vectors (norms, scales) as the model's own float32 copies. Binding is followed by placing, in which each thread
+ * reads the rows that it will need. It makes the packed copies and gives the file's pages back at once, so that
+ * loading takes little more memory than the model. */
 #ifndef FR_SRC_ENGINE_WEIGHTS_WEIGHTS_H
 #define FR_SRC_ENGINE_WEIGHTS_WEIGHTS_H
 
@@ -21,33 +21,36 @@ typedef enum fr_access {
     FR_LOOKED_UP /* a step reads a few rows, so a mapped tensor stays in the file until then */
 } fr_access;
 
-/* The form in which a file has the matrices of a stack (copied_layouts.c). If an entry is two matrices, FR_LAYOUT_ROWS
- * has all rows of one before those of the other; in the other forms their rows alternate. */
+/* How a file stores the matrices of a stack (copied_layouts.c). If an entry has two matrices, FR_LAYOUT_ROWS has all
+ * rows of one before those of the other; in the other layouts their rows alternate. */
 typedef enum fr_stack_layout {
     FR_LAYOUT_ROWS,    /* rows of a type of weights */
-    FR_LAYOUT_MX,      /* rows of MXFP4, codes and exponents apart, as gpt-oss has them: OCP Microscaling Formats */
+    FR_LAYOUT_MX,      /* rows of MXFP4, with codes and exponents in separate tensors, as in gpt-oss: OCP Microscaling
+                        * Formats */
     FR_LAYOUT_COLUMNS, /* floats; a matrix's rows are the file's columns */
 } fr_stack_layout;
 
-/* Rows of each matrix of a tensor that a product of its own reads, and how they are split over ranks. */
+/* Rows, in each matrix of a tensor, that one product reads, and how they are divided among ranks. */
 typedef struct fr_bound_share {
     size_t first, rows;
     fr_split split;
 } fr_bound_share;
 
-enum { FR_BOUND_SHARES = 3 }; /* a tensor of queries, keys and values has the most */
+enum { FR_BOUND_SHARES = 3 }; /* a tensor of queries, keys and values needs the most */
 
 typedef struct fr_bound {
     const fr_tensor *tensor;
     size_t rows;     /* the features of a matrix, which fr_part_features partitions */
-    size_t matrices; /* matrices that the tensor is cut into, each partitioned by itself */
+    size_t matrices; /* matrices that the tensor is cut into, each partitioned separately */
     fr_access access;
-    bool chosen;                /* an expert, or a stack of experts: a step reads the matrices that its rows chose */
-    uint8_t *packed;            /* the packed copy; NULL: the tensor is used as it lies in the file */
+    bool chosen;                /* an expert, or a stack of experts: a step reads only the matrices that its rows have
+                                 * chosen */
+    uint8_t *packed;            /* the packed copy; NULL: the tensor is used directly in the file */
     const float *scales;        /* the scales of FP8 codes, or one for each matrix of NVFP4, as float32; NULL: none */
     bool of_codes;              /* it holds the scales or exponents of another tensor */
-    fr_stack_layout layout;     /* if not rows, its matrices are copies, `packed`: tiles of MXFP4 or rows of floats */
-    size_t parts;               /* matrices of an entry of such a stack */
+    fr_stack_layout layout;     /* if not FR_LAYOUT_ROWS, its matrices are copied to `packed`, as tiles of MXFP4 or
+                                 * rows of floats */
+    size_t parts;               /* matrices in an entry of such a stack */
     const fr_tensor *exponents; /* exponents of MXFP4 codes */
     fr_bound_share share[FR_BOUND_SHARES]; /* once they cover all rows, a rank reads only its own rows */
     size_t shares;
@@ -55,45 +58,46 @@ typedef struct fr_bound {
     const int32_t *order; /* row r of the copy is the tensor's row order[r]; NULL: the tensor's own order */
 } fr_bound;
 
-/* Matrices that are needed transposed, as float32. They are made after placing, each by the thread that will read it,
- * provided that the threads get equally many of them. */
+/* Matrices that are also needed transposed, as float32. The copies are made after placing, each by the thread that
+ * will read it, if the matrices can be divided evenly among the threads. */
 typedef struct fr_transposed {
     const fr_matrix *from; /* [count] */
     size_t count;
     float *to;      /* [count, cols, features] */
-    fr_split heads; /* the split that gives a rank its own; count 0: it has all */
+    fr_split heads; /* says which of them a rank has; count 0: all */
 } fr_transposed;
 
-/* The products whose inputs are summed up. */
+/* The products for which inputs are summed up. */
 typedef enum fr_activation_stats_kind {
     FR_ACTIVATION_STATS_NONE,
     FR_ACTIVATION_STATS_LAYERS,
     FR_ACTIVATION_STATS_HEAD_TOO
 } fr_activation_stats_kind;
 
-/* A tensor whose inputs are summed up, with sums for each of its matrices. */
+/* A tensor for which inputs are summed up, with sums for each of its matrices. */
 typedef struct fr_watched_tensor {
     const fr_tensor *tensor;
     size_t matrices, cols;
-    fr_activation_stats
-        *stats; /* [matrices]; their squares lie behind each other: stats[0].squares has [matrices, cols] */
+    fr_activation_stats *stats; /* [matrices]; their squares are in one array: stats[0].squares has [matrices, cols] */
 } fr_watched_tensor;
 
 struct fr_weights {
     const fr_checkpoint *files;
     fr_arena vectors; /* float32 copies */
     fr_arena packed;  /* packed copies */
-    bool has_packed;  /* some matrix is packed, here or in its file */
+    bool has_packed;  /* at least one matrix is packed, here or in its file */
     fr_bound *bound;
     size_t count;
-    uint32_t *of_tensor;      /* by the tensor's index in the checkpoint: its index in `bound`, + 1; 0: not bound */
+    uint32_t *of_tensor;      /* maps a tensor's index in the checkpoint to 1 + its index in `bound`; 0: not bound */
     uint64_t bytes;           /* of all bound tensors */
-    fr_memory_use memory_use; /* the memory that they take, once that was compared (memory_use.h) */
-    uint64_t available;       /* the available memory then */
+    fr_memory_use memory_use; /* the memory that they take, once compared (memory_use.h) */
+    uint64_t available;       /* the memory that was available at that time */
     bool exceed;              /* memory does not hold them all: experts stay in their files until rows choose them */
     bool placed;              /* they have been brought into memory */
-    struct fr_ranks *ranks;   /* the ranks that share them (fr_weights_share); NULL: there is one process */
-    size_t sharing;           /* the index in `bound` that was shared last; the next one is near it */
+    struct fr_ranks *ranks;   /* the ranks among which they are divided (fr_weights_share); NULL: there is one
+                               * process */
+    size_t sharing;           /* the index in `bound` that was found last in the search for divided tensors; the next
+                               * one is near it */
     fr_transposed *transposed;
     size_t transposed_count;
     uint64_t transposed_bytes;
@@ -103,73 +107,75 @@ struct fr_weights {
     size_t watched_count;
 };
 
-/* Makes room for every tensor of the checkpoint, which must outlive the weights. */
+/* Allocates an entry for every tensor of the checkpoint, which must outlive the weights. */
 fr_status fr_weights_open(fr_weights *weights, const fr_checkpoint *files);
 void fr_weights_close(fr_weights *weights);
 
-/* Returns true if the checkpoint has the tensor PREFIX + NAME, of any type; a tensor of a type that is not read fails
- * when it is bound. */
+/* Returns true if the checkpoint has the tensor PREFIX + NAME, of any type. If its type is not supported, binding it
+ * fails. */
 bool fr_weights_has(const fr_weights *weights, const char *prefix, const char *name);
 
-/* Returns true if it has any tensor whose name begins so. */
+/* Returns true if the checkpoint has any tensor whose name begins with `prefix`. */
 bool fr_weights_has_any(const fr_weights *weights, const char *prefix);
 
-/* Tells if two tensors of the checkpoint are the same, byte by byte. The second tensor may be in use, so its bytes
- * stay in memory. */
+/* Tells if two tensors of the checkpoint have equal bytes. The second tensor may be in use, so its bytes stay in
+ * memory. */
 fr_status fr_weights_same(const fr_weights *weights, const fr_tensor *copy, const fr_tensor *tensor, bool *same);
 
 bool fr_weights_bound(const fr_weights *weights, const fr_tensor *tensor);
 
 /* Binds the tensor PREFIX + NAME of shape [features, cols]. A tensor that is both looked up and streamed must be bound
- * as streamed first, so that both uses read its packed form. Here and below, a tensor that is missing, or of another
- * shape or type, is FR_INPUT, and the error line names it. */
+ * as streamed first, so that both uses read its packed form. In this and the following functions, a tensor that is
+ * missing, or has another shape or type, is FR_INPUT, and the error line names it. */
 fr_status fr_bind_matrix(fr_weights *weights, const char *prefix, const char *name, size_t features, size_t cols,
                          fr_access access, fr_matrix *matrix);
 
-/* The key of a packed GGUF file that names the one tensor whose rows are in an order other than their own: a drafter's
- * head, in the order of its clusters. */
+/* The key of a packed GGUF file that names the one tensor whose rows are stored in another order: a drafter's head, in
+ * the order of its clusters. */
 #define FR_KEY_SORTED "forerun.sorted_tensor"
 
-/* Binds the tensor PREFIX + NAME of shape [features, cols] in sorted order: row order[r] becomes row r, if its type
- * packs, here or in its file, and *sorted is set. Otherwise it is bound as looked up, in its own order. order must
- * outlive fr_weights_place. A tensor packed in a file that does not name the order is an error. */
+/* Binds the tensor PREFIX + NAME of shape [features, cols] in sorted order: row order[r] becomes row r, and *sorted is
+ * set. That is done only if the tensor is packed, here or in its file; otherwise it is bound as looked up, in its own
+ * order. order must outlive fr_weights_place. It is an error if the file has packed the tensor but does not name it as
+ * sorted. */
 fr_status fr_bind_sorted(fr_weights *weights, const char *prefix, const char *name, const int32_t *order,
                          size_t features, size_t cols, fr_matrix *matrix, bool *sorted);
 
 /* Binds the tensor PREFIX + NAME of shape [count, parts * features, cols] as count * parts matrices [features, cols]:
- * part p of entry i is matrices[i * parts + p]. Stored as columns, its shape is [count, cols, parts * features].
- * Stored as MXFP4, NAME ends in _blocks, its shape is [count, parts * features, cols / 32, 16] bytes, and a tensor
- * whose name ends in _scales instead holds an exponent for each 16 of them. */
+ * part p of entry i is matrices[i * parts + p]. With FR_LAYOUT_COLUMNS its shape is [count, cols, parts * features].
+ * With FR_LAYOUT_MX, NAME ends in _blocks, its shape is [count, parts * features, cols / 32, 16] bytes, and the tensor
+ * whose name ends in _scales instead has one exponent for every 16 of these bytes. */
 fr_status fr_bind_stack(fr_weights *weights, const char *prefix, const char *name, fr_stack_layout layout, size_t count,
                         size_t parts, size_t features, size_t cols, fr_matrix *matrices);
 
-/* Does the same for a stack of which every step reads all matrices. */
+/* Does the same for a stack whose matrices are all read in every step. */
 fr_status fr_bind_heads(fr_weights *weights, const char *prefix, const char *name, size_t count, size_t features,
                         size_t cols, fr_matrix *matrices);
 
-/* Binds the tensor PREFIX + NAME of shape [features, cols] of one expert, which is read when it is chosen, like an
- * entry of a stack. */
+/* Binds the tensor PREFIX + NAME of shape [features, cols] of one expert. It is read when the expert is chosen, like
+ * an entry of a stack. */
 fr_status fr_bind_expert(fr_weights *weights, const char *prefix, const char *name, size_t features, size_t cols,
                          fr_matrix *matrix);
 
-/* Binds the tensor PREFIX + NAME of shape [parts * features, cols] as matrices [features, cols]. parts is 1 or 2, or
- * features are whole tiles if the tensor packs. */
+/* Binds the tensor PREFIX + NAME of shape [parts * features, cols] as matrices [features, cols]. If the tensor is
+ * packed, parts is 1 or 2, or features is a whole number of tiles. */
 fr_status fr_bind_parts(fr_weights *weights, const char *prefix, const char *name, size_t parts, size_t features,
                         size_t cols, fr_matrix *matrices);
 
-/* Does the same for matrices of different numbers of features. The tensor is placed as one, so on several NUMA nodes a
- * part's rows may lie at another thread's node. If it packs, all parts but the last must be whole tiles. */
+/* Does the same for matrices with different numbers of features. The tensor is placed as one, so on several NUMA nodes
+ * some rows of a part may be on another node than the thread that reads them. If the tensor is packed, all parts but
+ * the last must be whole tiles. */
 fr_status fr_bind_rows(fr_weights *weights, const char *prefix, const char *name, const size_t *features, size_t parts,
                        size_t cols, fr_matrix *matrices);
 
-/* Binds the weights of a convolution whose step equals its kernel, a float tensor PREFIX + NAME of `dims` dimensions,
- * as the matrix [shape[0], product of all other dimensions]. */
+/* Binds the weights of a convolution whose stride equals its kernel's size, a float tensor PREFIX + NAME of `dims`
+ * dimensions, as the matrix [shape[0], product of all other dimensions]. */
 fr_status fr_bind_convolution(fr_weights *weights, const char *prefix, const char *name, const uint64_t *shape,
                               uint32_t dims, fr_matrix *matrix);
 
-/* Does the same for a convolution over frames that is stored as one for each frame: float tensors PREFIX + names[t] of
- * shape [features, channels, side, side] are joined into the matrix [features, channels * frames * side * side], a
- * float32 copy. */
+/* Does the same for a convolution over frames that is stored as one tensor for each frame: float tensors PREFIX +
+ * names[t] of shape [features, channels, side, side] are joined into the matrix [features, channels * frames * side *
+ * side], a float32 copy. */
 fr_status fr_bind_frames(fr_weights *weights, const char *prefix, const char *const *names, size_t frames,
                          const uint64_t *shape, fr_matrix *matrix);
 
@@ -179,13 +185,13 @@ fr_status fr_bind_vector(fr_weights *weights, const char *prefix, const char *na
 /* Does the same for a vector that some writers of GGUF keep as a matrix of one row, [1, n]. */
 fr_status fr_bind_row(fr_weights *weights, const char *prefix, const char *name, size_t n, const float **vector);
 
-/* The number that a file has for a value x: x; x - 1; log(-x). */
+/* What a file stores for a value x: x; x - 1; log(-x). */
 typedef enum fr_values { FR_AS_THEY_ARE, FR_LESS_ONE, FR_LOG_OF_MINUS } fr_values;
 
-/* Gives the value for which a file has `written`. */
+/* Gives the value for which the file stores `written`. */
 float fr_value_of(fr_values values, float written);
 
-/* Binds a vector as fr_bind_vector does, whose file has other numbers than the values. */
+/* Binds a vector as fr_bind_vector does, from a file that stores other numbers than the values. */
 fr_status fr_bind_values(fr_weights *weights, const char *prefix, const char *name, size_t n, fr_values values,
                          const float **vector);
 
@@ -194,8 +200,8 @@ fr_status fr_bind_values(fr_weights *weights, const char *prefix, const char *na
 fr_status fr_bind_vectors(fr_weights *weights, const char *prefix, const char *name, size_t count, size_t n,
                           size_t parts, const float **vectors);
 
-/* Binds the weights of a convolution over positions, each channel by itself: the float tensor PREFIX + NAME of shape
- * [channels, conv_kernel] or [channels, 1, conv_kernel] is decoded as [conv_kernel, channels]; conv_kernel <=
+/* Binds the weights of a convolution over positions, separate for each channel: the float tensor PREFIX + NAME of
+ * shape [channels, conv_kernel] or [channels, 1, conv_kernel] is decoded as [conv_kernel, channels]; conv_kernel <=
  * FR_CONV_KERNEL_MAX. */
 fr_status fr_bind_conv(fr_weights *weights, const char *prefix, const char *name, size_t channels, size_t conv_kernel,
                        const float **turned);
@@ -204,58 +210,59 @@ fr_status fr_bind_conv(fr_weights *weights, const char *prefix, const char *name
 fr_status fr_bind_indices(fr_weights *weights, const char *prefix, const char *name, size_t n, int64_t limit,
                           const int32_t **indices);
 
-/* Does the same for a tensor that has, for each value, its difference to its own index. */
+/* Does the same for a tensor that stores each value minus its own index. */
 fr_status fr_bind_offsets(fr_weights *weights, const char *prefix, const char *name, size_t n, int64_t limit,
                           const int32_t **indices);
 
-/* Gives the scales of a bound tensor of FP8 codes, a row of them for each 128 rows of each of its matrices, NULL for
- * other types; and returns true if a tensor holds another one's scales. */
+/* fr_weights_scales gives the scales of a bound tensor of FP8 codes, a row of them for every 128 rows of each of its
+ * matrices, NULL for other types. fr_weights_is_scales returns true if a tensor holds another one's scales. */
 const float *fr_weights_scales(const fr_weights *weights, const fr_tensor *codes);
 bool fr_weights_is_scales(const fr_weights *weights, const fr_tensor *tensor);
 
-/* Packs rows [begin, end) of a bound tensor, as a matrix of its own, to `tiles`. It reads them from the file and gives
+/* Packs rows [begin, end) of a bound tensor into `tiles`, as a separate matrix. It reads them from the file and gives
  * the file's pages back. begin is the first row of a tile. */
 fr_status fr_bound_pack(const fr_weights *weights, const fr_bound *bound, size_t begin, size_t end, uint8_t *tiles);
 
-/* Returns true if any streamed matrix is of a block type. FP8 is not one, as its rows are float32. */
+/* Returns true if any streamed matrix has a block type. FP8 does not count, because its rows are decoded to
+ * float32. */
 bool fr_weights_quantized(const fr_weights *weights);
 
-/* Adds a note of the memory that transposed matrices take beside what was bound, if there are any. */
+/* Adds a note about the memory of transposed copies, if there are any. */
 void fr_weights_note_transposed(fr_weights *weights);
 
-/* Asks that `count` bound matrices of one shape be transposed into `to` when they are placed. */
+/* Requests that `count` bound matrices of one shape be transposed into `to` when they are placed. */
 fr_status fr_weights_transpose(fr_weights *weights, const fr_matrix *from, size_t count, float *to);
 
-/* rank_share.c, if ranks share weights: tells that a product with this bound matrix is split over the ranks, so that
- * only the rank's own rows are brought in. For a tensor of several matrices this holds once it was told of all of
+/* rank_share.c, if weights are divided among ranks: says that a product with this bound matrix is split, so that only
+ * the rank's own rows are placed. For a tensor with several matrices this takes effect once it was called for all of
  * them. */
 void fr_weights_share(fr_weights *weights, const fr_matrix *matrix, fr_split split);
 
-/* Tells that these matrices belong to heads, one matrix a head, so that a rank has those of its own heads, and the
- * same part of their transposed copies. */
+/* Says that these matrices belong to heads, one matrix per head. A rank then has the matrices of its own heads, and
+ * only their transposed copies. */
 void fr_weights_share_heads(fr_weights *weights, const fr_matrix *matrices, fr_split heads);
 
-/* Tells that all products with this bound matrix, and with all else in its tensor, are one rank's. */
+/* Says that one rank computes all products with this bound matrix, and with the rest of its tensor. */
 void fr_weights_assign(fr_weights *weights, const fr_matrix *matrix, size_t rank);
 
-/* Shares an LM head over the ranks by ids. If the embedding table is the same tensor, it is looked up in the mapped
- * file; if the file is not mapped, both stay whole. */
+/* Divides an LM head among the ranks by ids. If the embedding table is the same tensor, rows of it are looked up in
+ * the mapped file; if the file is not mapped, both stay whole. */
 void fr_weights_share_head(fr_weights *weights, const fr_matrix *head, fr_matrix *table);
 
-/* Gives back the pages of a mapped file that were read again after loading, if the tensor is packed. */
+/* Gives back pages of a mapped file that were read again after loading, if the tensor is packed. */
 void fr_weights_release(const fr_weights *weights, const fr_tensor *tensor);
 
-/* Brings what was bound into memory, each row by the thread that will read it. progress may be NULL. */
+/* Reads all bound tensors into memory, each row by the thread that will need it. progress may be NULL. */
 fr_status fr_weights_place(fr_weights *weights, fr_pool *pool, fr_progress_fn *progress, void *context);
 
-/* Locks what was bound in memory; FR_MACHINE when the system refuses. */
+/* Locks the bound tensors in memory; FR_MACHINE if the system refuses. */
 fr_status fr_weights_lock(const fr_weights *weights);
 
-/* Places and locks the weights as the options ask, by threads of its own. */
+/* Places and locks the weights according to the options, with threads of its own. */
 fr_status fr_weights_load(fr_weights *weights, const fr_plan *plan, const fr_options *options);
 
-/* Does the same for the rest of a matrix that ranks share, if this is one, when something on each rank reads it whole.
- * It must be called while nothing runs. */
+/* Places the other ranks' rows of a divided matrix too, because something on each rank reads the matrix whole. Does
+ * nothing for a matrix that is not divided. It must be called while nothing runs. */
 fr_status fr_weights_bring_rest(const fr_weights *weights, const fr_matrix *matrix, const fr_plan *plan,
                                 const fr_options *options);
 
