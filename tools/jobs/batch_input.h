@@ -8,16 +8,16 @@
 #include "tools/jobs/job.h"
 
 typedef struct fr_batch_input {
-    fr_prompt file; /* its bytes */
+    fr_prompt file; /* the bytes of the file */
     const char *name;
-    size_t at, row, number; /* bytes, lines, and lines that are not blank, that have been read */
-    size_t total;           /* of the latter there are */
+    size_t at, row, number; /* numbers of bytes, of lines, and of lines that are not blank, that were read so far */
+    size_t total;           /* number of lines in the file that are not blank */
 } fr_batch_input;
 
-/* Gives the exit status. */
+/* Opens the file and counts its lines. Gives the exit status. */
 int fr_batch_input_open(fr_batch_input *input, const char *path);
 
-/* Gives the next line; false if there is none. The second function starts again at the first line. */
+/* The first gives the next line; false if there is none. The second starts again at the first line. */
 bool fr_batch_input_next(fr_batch_input *input, fr_job_line *line);
 void fr_batch_input_rewind(fr_batch_input *input);
 

@@ -14,7 +14,7 @@
 #include "tools/cli/wide_json.h"
 #include "tools/jobs/job_parts.h"
 
-#define BAR   "\xef\xbd\x9c" /* as in DeepSeek's tokens */
+#define BAR   "\xef\xbd\x9c" /* the bar in DeepSeek's tokens */
 #define BLANK "\xe2\x96\x81"
 
 enum { PREFIX, SUFFIX, MIDDLE, REPOSITORY, SEPARATOR, TOKENS };
@@ -32,7 +32,7 @@ static const char *const spellings[][TOKENS] = {
 
 typedef struct infill {
     const fr_tokenizer *tokenizer;
-    int32_t ids[TOKENS]; /* -1: the model has none */
+    int32_t ids[TOKENS]; /* -1: the model has no such token */
     json_t *prompt;
     char *error;
 } infill;
@@ -59,8 +59,7 @@ static int32_t token_of(const fr_tokenizer *tokenizer, const char *text) {
     return own && length == strlen(text) && memcmp(own, text, length) == 0 ? id : -1;
 }
 
-/* Finds the first family whose three necessary tokens the model has, and the other tokens of that family which it
- * has. */
+/* Finds the first family whose three necessary tokens the model has, and which of the family's other tokens it has. */
 static bool find_tokens(infill *in) {
     size_t best = 0;
     for (size_t i = 0; i < sizeof spellings / sizeof *spellings; i++) {
@@ -98,8 +97,8 @@ static bool put_member(infill *in, const json_t *body, const char *key) {
     return put_text(in, json_string_value(text), json_string_length(text), false);
 }
 
-/* Adds a file's name as a line. If the model has no token for a name, a separator that is rare in code stands in its
- * place. */
+/* Adds a file's name as a line. If the model has no token for a name, a separator that is rare in code is added
+ * instead. */
 static bool put_name(infill *in, const char *name) {
     static const char cut[] = "\n\n--- snippet ---\n\n";
     if (in->ids[SEPARATOR] < 0) return put_text(in, cut, strlen(cut), false);
@@ -117,8 +116,8 @@ static bool put_file(infill *in, size_t at, const json_t *file) {
     return put_name(in, name ? name : "tmp") && put_member(in, file, "text");
 }
 
-/* Adds the other files. A request names neither the repository nor the file that is edited, so llama.cpp's names are
- * used. */
+/* Adds the other files. A request names neither the repository nor the file that is edited, so they get the names that
+ * llama.cpp gives them. */
 static bool put_files(infill *in, const json_t *files) {
     static const char repository[] = "myproject\n";
     if (files && !json_is_null(files) && !json_is_array(files)) return refuse(in, "input_extra must be an array");
@@ -143,7 +142,7 @@ static bool put_all(infill *in, const json_t *body) {
 /* ------------------------------------------------------------------------------------------------------------- body */
 
 /* Removes members that editors send for llama.cpp and that are not built: a sampler that joins tokens with a common
- * beginning, and limits of lines and time. The text then follows the other members alone, and may be as long as
+ * beginning, and limits of lines and time. Only the other members then decide the text, which may be as long as
  * n_predict. */
 static void drop_hints(json_t *body) {
     static const char *const keys[] = {"input_prefix", "input_suffix", "input_extra", "n_indent", "t_max_prompt_ms"};

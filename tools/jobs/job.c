@@ -73,8 +73,8 @@ fr_status fr_job_leave(const fr_job *job) {
     return status == FR_OK && job->grammar ? fr_session_set_grammar(job->session, NULL) : status;
 }
 
-/* Reads the request in the job's form: the settings first, then the prompt, because a conversation is rendered with
- * "settings". */
+/* Reads the request by the job's form: first the settings, then the prompt, because a conversation is rendered with
+ * the settings. */
 static bool take_request(fr_job *job) {
     bool plain = job->form == FR_JOB_PLAIN;
     if (!(plain ? fr_job_take_fields(job) : fr_job_take_request(job))) return false;
@@ -107,7 +107,7 @@ static void drop_nulls(json_t *object) {
     json_object_foreach_safe(object, next, key, value) if (json_is_null(value)) json_object_del(object, key);
 }
 
-/* Reads everything of a job but does not open its session: that needs an engine, whose size depends on all lines. */
+/* Reads all of a job but does not open its session, because that needs an engine, whose size depends on all lines. */
 static void read_job(fr_job *job, const fr_job_setting *setting, const fr_job_line *line) {
     json_error_t error;
     fr_job_text read = fr_job_text_read(line->text, line->length, &error);
@@ -166,7 +166,8 @@ void fr_job_pass_over(fr_job *job, const fr_job_setting *setting, const fr_job_l
 }
 
 fr_round fr_job_round(const fr_job *job, int32_t *ids) {
-    size_t limit = job->most == 0 ? 0 : fr_reply_room(&job->reply); /* 0: its prompt alone is wanted, scored */
+    /* 0: only the prompt is wanted, with its log-probabilities */
+    size_t limit = job->most == 0 ? 0 : fr_reply_room(&job->reply);
     return (fr_round){.session = job->session, .ids = ids, .limit = limit};
 }
 

@@ -8,14 +8,14 @@
 #include "tools/cli/output.h"
 
 struct fr_job_budget {
-    size_t holders, most;        /* jobs; tokens */
-    bool if_built;               /* a model whose reasoning can't be ended goes without */
-    fr_lab_reply_budget *budget; /* NULL: not made yet, or there is nothing to hold back */
+    size_t holders, most;        /* number of jobs; number of tokens */
+    bool if_built;               /* a model whose reasoning can't be ended gets no budget, instead of an error */
+    fr_lab_reply_budget *budget; /* NULL: not made yet, or the model has no reasoning */
 };
 
-#define IF_BUILT "reasoning_budget_if_built" /* of clients that have to name one */
+#define IF_BUILT "reasoning_budget_if_built" /* for clients that must send a budget */
 
-/* Takes a budget; if several names are given, the last one counts. Only a chat has reasoning. */
+/* Takes a budget. If several members give one, the last one counts. Only a chat has reasoning. */
 bool fr_job_take_budget(fr_job *job, const char *key, const json_t *value) {
     if (!fr_job_whole(value, -1, INT32_MAX))
         return fr_job_refuse(job, FR_USAGE, "%s must be a whole number of tokens, or -1", key);

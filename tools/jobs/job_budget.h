@@ -8,10 +8,10 @@
 
 #include "tools/jobs/job_parts.h"
 
-/* Makes the budget if one is asked for, after the prompt was read. Returns false if it is refused. */
+/* Makes the budget, if a member asked for one, after the prompt was read. Returns false if the budget is refused. */
 bool fr_job_make_budget(fr_job *job);
 
-/* Set the budget in the job's session if there is one, and remove it. */
+/* The first sets the budget in the job's session, if there is one; the second removes it. */
 fr_status fr_job_set_budget(const fr_job *job);
 fr_status fr_job_lift_budget(const fr_job *job);
 

@@ -12,17 +12,17 @@
  * the job gets an error. */
 json_t *fr_job_choice(fr_job *job, size_t index);
 
-/* Gives "tool_calls" if the reply has calls, "stop", or "length"; an interrupted text is incomplete, so it gets
- * "length" too. */
+/* Gives "tool_calls" if the reply has calls, "stop" if it is complete, or else "length", also for a text that was
+ * interrupted. */
 const char *fr_job_finish_reason(const fr_job *job, bool calls);
 
-/* Makes the "logprobs" of a choice for the ids [from, to); null if none were asked for. *offset: the number of
- * characters before them, for a completion's. */
+/* Makes the "logprobs" of a choice for the ids [from, to); null if none were requested. *offset: for a completion, the
+ * number of characters before these ids. */
 json_t *fr_job_logprobs(const fr_job *job, size_t from, size_t to, size_t *offset);
 
 json_t *fr_job_usage(size_t prompt, size_t cached, size_t completion);
 
-/* Gives the session's figures as they are now; of the reply's ids only those that are kept count. */
+/* Gives the session's current figures, in which only those of the reply's ids count that are kept. */
 fr_figures fr_job_figures(const fr_job *job);
 
 /* Returns true if the job can't be run because its prompt fills the context. */

@@ -48,7 +48,8 @@ bool fr_job_take_suffix(fr_job *job, const char *key, const json_t *value) {
     return true;
 }
 
-/* Generates best_of choices if that is more than n; the answer has the n with the highest mean log-probability. */
+/* Sets the number of choices that are generated: best_of if that is more than n. The answer has the n choices with the
+ * highest mean log-probability. */
 bool fr_job_settle_choices(fr_job *job, bool streams) {
     size_t most = job->shown, n = job->each;
     job->shown = 0;
@@ -92,7 +93,7 @@ size_t fr_job_nth_likeliest(const double *likely, size_t count, size_t nth) {
             before += likely[other] > likely[i] || (likely[other] == likely[i] && other < i);
         if (before == nth) return i;
     }
-    return 0; /* a likelihood is no number */
+    return 0; /* the mean log-probability is NaN */
 }
 
 /* ------------------------------------------------------------------------------------------------ choices of a line */
@@ -102,7 +103,7 @@ struct fr_job_ended {
     json_t *wholes[FR_CHOICES_MAX];
     double likely[FR_CHOICES_MAX];
     size_t count, ids;
-    fr_figures figures; /* of the sessions before the last one */
+    fr_figures figures; /* figures of the sessions of all choices but the last */
 };
 
 static void keep_choice(fr_job *job) {
@@ -116,7 +117,7 @@ static void keep_choice(fr_job *job) {
     ended->ids += job->reply.kept;
 }
 
-/* Adds up the figures of all choices. The prompt counts once, with the figures of the first choice. */
+/* Adds up the figures of all choices. The prompt counts once, by the figures of the first choice. */
 fr_figures fr_job_choices_figures(const fr_job *job) {
     fr_figures figures = fr_job_figures(job);
     const struct fr_job_ended *ended = job->choices;

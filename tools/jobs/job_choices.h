@@ -1,39 +1,40 @@
 /* Handles several choices of one request: "n", and "best_of", which generates more and shows the likeliest.
  *
- * In: members of a body; jobs that have ended. Out: the number of choices to generate and to show, and each as a JSON
- * value. A server runs the choices together, a batch one after the other in its line's slot: their seeds are the same,
- * and so are the texts. */
+ * In: members of a body; jobs that have ended. Out: the number of choices to generate and to show, and each choice as
+ * a JSON value. A server runs the choices together, a batch one after the other in the slot of its line. The texts are
+ * the same, because the seeds are. */
 #ifndef FR_TOOLS_JOBS_JOB_CHOICES_H
 #define FR_TOOLS_JOBS_JOB_CHOICES_H
 
 #include "tools/jobs/job_choice.h"
 
-/* Choices that one request may have. */
+/* The most choices that one request may have. */
 #define FR_CHOICES_MAX 128
 
-/* Compares "best_of" with "n" once all members were read. streams: the answer is a stream, which can't wait for the
- * best choice. Returns false if it is refused. */
+/* Compares "best_of" with "n" after all members were read. streams: the answer is a stream, which can't wait for the
+ * best choice. Returns false if the request is refused. */
 bool fr_job_settle_choices(fr_job *job, bool streams);
 
-/* Adds `by` to the job's seed, which wraps from the largest to the least. Returns false if it is refused. */
+/* Adds `by` to the job's seed, which wraps from the largest to the smallest. Returns false if the request is
+ * refused. */
 bool fr_job_move_seed(fr_job *job, size_t by);
 
-/* Makes a choice for a whole answer, with its prompt before it if that is echoed (job_echo.h). *likely: the mean
+/* Makes a choice for a whole answer, with the prompt before it if that is echoed (job_echo.h). *likely: the mean
  * log-probability of its ids, if they have any. */
 json_t *fr_job_whole_choice(fr_job *job, const fr_reply *echoed, size_t index, double *likely);
 
 /* Gives the index of the nth likeliest choice; of equal choices the earlier comes first. */
 size_t fr_job_nth_likeliest(const double *likely, size_t count, size_t nth);
 
-/* For a batch: keeps the choice that has ended and begins the next one. Returns false if that was the last choice, or
+/* For a batch: stores the choice that has ended and begins the next one. Returns false if there is no next one, or if
  * the job has failed or was interrupted. */
 bool fr_job_next_choice(fr_job *job);
 
-/* For a batch: gives all choices that are shown, the one that has just ended included, and in *ids the number of all
- * ids generated. */
+/* For a batch: gives all choices that are shown, including the one that has just ended. *ids: the number of all ids
+ * generated. */
 json_t *fr_job_choices(fr_job *job, size_t *ids);
 
-/* Gives the figures of all choices of a batch's line. */
+/* Gives the figures of all choices of a line. */
 fr_figures fr_job_choices_figures(const fr_job *job);
 
 void fr_job_drop_choices(fr_job *job);

@@ -1,25 +1,25 @@
 /* Puts the prompt before its answer: "echo" of /v1/completions, with the log-probabilities of the prompt's tokens if
  * the request has "logprobs". All choices of a prompt use the log-probabilities that the first choice computed.
  *
- * In: jobs of that form. Out: JSON values, each new. */
+ * In: jobs of /v1/completions. Out: JSON values, each new. */
 #ifndef FR_TOOLS_JOBS_JOB_ECHO_H
 #define FR_TOOLS_JOBS_JOB_ECHO_H
 
 #include "tools/jobs/job.h"
 
-/* Gives the prompt of a job that needs its log-probabilities to the job's session. Rounds compute them while they run
- * the prompt; they are complete in job->echoed once none of the prompt waits. */
+/* Puts the job's prompt into its session so that its log-probabilities are computed. Rounds compute them while they
+ * run the prompt; job->echoed has all of them once the whole prompt has been run. */
 fr_status fr_job_echo_begin(fr_job *job);
 
 /* Gives the prompt as a text. */
 json_t *fr_job_echo_text(const fr_job *job);
 
-/* Makes the "logprobs" of the prompt's tokens as /v1/completions has them; null if none were asked for. echoed:
- * those of the prompt's first choice. *offset: the number of the prompt's characters, from which the reply's offsets
- * count. */
+/* Makes the "logprobs" of the prompt's tokens in the form of /v1/completions; null if none were requested. echoed:
+ * those that the prompt's first choice has computed. *offset: the number of the prompt's characters, after which the
+ * offsets of the reply begin. */
 json_t *fr_job_echo_logprobs(const fr_job *job, const fr_reply *echoed, size_t *offset);
 
-/* Puts both before the text and the "logprobs" of a choice. */
+/* Puts the prompt's text and log-probabilities before those of a choice. */
 void fr_job_echo_put(const fr_job *job, const fr_reply *echoed, json_t *choice);
 
 #endif

@@ -18,7 +18,7 @@ bool fr_job_refuse(fr_job *job, fr_status why, const char *format, ...) {
     return false;
 }
 
-/* Skips the option's name at the beginning of a line ("top-k must be ..."). A line that begins with no such name is
+/* Skips the name of an option at the beginning of an error line ("top-k must be ..."). A line without such a name is
  * returned whole. */
 static const char *behind_option(const char *line) {
     size_t length = strcspn(line, " :");
@@ -29,8 +29,8 @@ static const char *behind_option(const char *line) {
     return line;
 }
 
-/* Replaces the option's name by the member's, and the model's path by its name, because the client of a server knows
- * neither options nor paths. */
+/* In the error line, the option's name is replaced by the member's, and the model's path by its name, because the
+ * client of a server knows neither options nor paths. */
 bool fr_job_check(fr_job *job, fr_status status) {
     if (status == FR_OK) return true;
     const fr_job_setting *setting = job->setting;

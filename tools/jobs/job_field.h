@@ -1,4 +1,4 @@
-/* Helps to read one field of a line or a request: tests of its value, and its refusal.
+/* Helps to read one field of a line or a request: checks its value, and refuses it.
  *
  * In: a job and a JSON value. Out: true; or false, and then the job has ended with an error line. These helpers know
  * no particular field: the files that read fields include this header, and it includes none of theirs. */

@@ -5,8 +5,8 @@
 #include <string.h>
 
 struct fr_job_grammar {
-    size_t holders;     /* jobs */
-    const char *member; /* that asked for it */
+    size_t holders;     /* number of jobs that share it */
+    const char *member; /* the member that asked for it */
     fr_grammar_kind kind;
     char *text;
     size_t length;
@@ -15,7 +15,7 @@ struct fr_job_grammar {
 
 /* ---------------------------------------------------------------------------------------------------------- members */
 
-/* Keeps the grammar's source. Takes over `text`. */
+/* Stores the grammar's source. Takes over `text`. */
 static bool keep(fr_job *job, const char *member, fr_grammar_kind kind, char *text, size_t length) {
     if (job->grammar) {
         free(text);
@@ -58,8 +58,7 @@ bool fr_job_take_json_schema(fr_job *job, const char *key, const json_t *value) 
     return take_schema(job, "json_schema", value);
 }
 
-/* Takes the type "json_object": any object, or, as in llama.cpp's server, one of the schema that stands beside the
- * type. */
+/* Takes the type "json_object": any object, or an object of the schema beside the type, as in llama.cpp's server. */
 static bool take_any_object(fr_job *job, const json_t *format) {
     const json_t *schema = json_object_get(format, "schema");
     if (schema && !json_is_null(schema)) return take_schema(job, "response_format.schema", schema);
@@ -91,14 +90,15 @@ static const char *name_of(const json_t *tool) {
     return fr_job_plain_text(json_object_get(inner ? inner : tool, "name"));
 }
 
-/* Gives the object with "mode" and "tools" of a choice of type "allowed_tools": the choice itself or its member of
- * that name. NULL for any other choice. */
+/* Gives the object with "mode" and "tools" of a choice of type "allowed_tools", which is the choice itself or its
+ * member "allowed_tools". NULL for any other choice. */
 static const json_t *allowed_tools(const json_t *choice) {
     const json_t *inner = json_object_get(choice, "allowed_tools");
     return !fr_job_is_word(json_object_get(choice, "type"), "allowed_tools") ? NULL : inner ? inner : choice;
 }
 
-/* Forces calls. The reply ends after the first one unless several are asked for, because many clients read only one. */
+/* Forces calls. The reply ends after the first call unless several were requested, because many clients read only
+ * one. */
 static bool must_call(fr_job *job) {
     job->must_call = true;
     job->one_call = !job->several;
@@ -150,8 +150,8 @@ static bool may_call(const fr_job *job) {
     return json_array_size(json_object_get(job->settings, "tools")) > 0;
 }
 
-/* Reads "parallel_tool_calls". With false the reply ends with its first call, even if the model may choose to make
- * none. */
+/* Reads "parallel_tool_calls". If it is false, the reply ends with its first call, even if the model need not call a
+ * tool. */
 bool fr_job_take_parallel(fr_job *job, const char *key, const json_t *value) {
     if (!json_is_boolean(value)) return fr_job_refuse(job, FR_USAGE, "%s must be true or false", key);
     job->several = json_is_true(value);
@@ -178,8 +178,8 @@ static fr_status open_reply(const fr_job *job, fr_job_grammar *g, const fr_token
     return status;
 }
 
-/* Opens the grammar, and makes its first mask too. That may take some milliseconds, and this thread, unlike the
- * engine's, has no texts to run. */
+/* Opens the grammar and makes its first mask. That may take some milliseconds, which this thread can spare, while the
+ * engine's thread has texts to run. */
 static fr_status open(const fr_job *job, fr_job_grammar *g, const fr_token_tree *tree) {
     const uint64_t *bits;
     bool ends, reply = job->prompt.rendered.text && !job->continues;

@@ -2,8 +2,8 @@
  *
  * In: the members "grammar", "json_schema", "regex" and "response_format" of a line or a body, "tool_choice" and
  * "parallel_tool_calls" of a chat, as job_parts.h reads them; a prompt. Out: a grammar for the job's session. A job
- * has at most one, which its copies share. For a chat the grammar covers the whole reply: the restricted text begins
- * after the reasoning, if there is any, and tools may be called instead. */
+ * has at most one grammar, which its copies share. For a chat the grammar covers the whole reply: the restricted text
+ * begins after the reasoning, if there is any, and the reply may call tools instead. */
 #ifndef FR_TOOLS_JOBS_JOB_GRAMMAR_H
 #define FR_TOOLS_JOBS_JOB_GRAMMAR_H
 
@@ -16,13 +16,13 @@ typedef struct fr_job_grammar fr_job_grammar;
 bool fr_job_make_grammar(fr_job *job);
 
 /* Gives in *kept the request's tools that "tool_choice" allows; the caller frees the list. Returns false if an allowed
- * name is no tool's. */
+ * name is not that of a tool. */
 bool fr_job_keep_allowed_tools(fr_job *job, const json_t *tools, json_t **kept);
 
 /* Sets the grammar in the job's session, if there is one. */
 fr_status fr_job_set_grammar(const fr_job *job);
 
-/* Count a copy of the job that shares the grammar, and release the share of a job that ends. */
+/* The first counts a copy of the job that shares the grammar; the second releases the grammar for a job that ends. */
 void fr_job_hold_grammar(fr_job *job);
 void fr_job_drop_grammar(fr_job *job);
 

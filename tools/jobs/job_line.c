@@ -1,4 +1,4 @@
-/* Reads a line and keeps the text of its id (job_line.h). */
+/* Reads a line and stores the text of its id (job_line.h). */
 #include "tools/jobs/job_line.h"
 
 #include <regex.h>
@@ -51,7 +51,8 @@ static char *keep_id(const char *id, size_t size, json_error_t *error) {
     return NULL;
 }
 
-/* Parses a line. A line with a NUL is refused first, because jansson ignores a NUL after a number. */
+/* Parses a line. A line with a NUL is refused first, because jansson ignores text after a NUL that follows a
+ * number. */
 fr_job_text fr_job_text_read(const char *line, size_t length, json_error_t *error) {
     fr_job_text read = {0};
     const char *id;

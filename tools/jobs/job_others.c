@@ -1,5 +1,5 @@
-/* Reads fields of other services whose settings have another name here, or none (job_parts.h): vLLM's fields, and the
- * fields by which DeepSeek, Qwen and OpenRouter switch reasoning off. */
+/* Reads fields of other services whose settings have another name here, or no name (job_parts.h): vLLM's fields, and
+ * the fields by which DeepSeek, Qwen and OpenRouter switch reasoning off. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -87,8 +87,8 @@ bool fr_job_take_structured_outputs(fr_job *job, const char *key, const json_t *
 
 /* ----------------------------------------------------------------------------------------------------------- tokens */
 
-/* Takes vLLM's repetition penalty. It counts all tokens, the prompt's too, unless the request also has llama.cpp's
- * limit. */
+/* Takes vLLM's repetition penalty. It counts all tokens, including the prompt's, unless the request also limits them
+ * by llama.cpp's member. */
 bool fr_job_take_repetition(fr_job *job, const char *key, const json_t *value) {
     const json_t *last = json_object_get(job->request, "repeat_last_n");
     if (!json_is_number(value)) return fr_job_refuse(job, FR_USAGE, "%s must be a number", key);
@@ -125,7 +125,7 @@ bool fr_job_take_least(fr_job *job, const char *key, const json_t *value) {
 
 /* -------------------------------------------------------------------------------------------------- tokens at least */
 
-/* Bans the ids that would end the reply until it has enough ids; a mask of the job's session. */
+/* Bans the ids that would end the reply until it has enough ids (a mask of the job's session). */
 static fr_status hold_end_back(void *context, const int32_t *ids, size_t length, float *logits, size_t vocab) {
     const fr_job *job = context;
     const int32_t *eos;
@@ -155,7 +155,7 @@ fr_status fr_job_lift_least(const fr_job *job) {
 
 /* -------------------------------------------------------------------------------------------------------- reasoning */
 
-/* Takes Qwen's "enable_thinking", which stands beside the messages and not in "chat_template_kwargs". */
+/* Takes Qwen's "enable_thinking", which stands beside the messages instead of in "chat_template_kwargs". */
 bool fr_job_take_enable_thinking(fr_job *job, const char *key, const json_t *value) {
     if (!json_is_boolean(value)) return fr_job_refuse(job, FR_USAGE, "%s must be true or false", key);
     fr_json_put(job->settings, "enable_thinking", json_incref((json_t *)(uintptr_t)value));
@@ -172,7 +172,7 @@ bool fr_job_take_thinking(fr_job *job, const char *key, const json_t *value) {
     return true;
 }
 
-/* Takes OpenAI's "reasoning_effort", which the chat template may heed. */
+/* Takes OpenAI's "reasoning_effort", which some chat templates use. */
 bool fr_job_take_effort(fr_job *job, const char *key, const json_t *value) {
     if (!json_is_string(value)) return fr_job_refuse(job, FR_USAGE, "%s must be a text", key);
     if (fr_job_is_word(value, "none"))

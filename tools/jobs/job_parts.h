@@ -5,13 +5,14 @@
 
 #include "tools/jobs/job_field.h"
 
-/* The second half of the error for a prompt that is too long, and OpenAI's code for it. It has the phrases of
- * llama.cpp's and OpenAI's servers that agents search for before they shorten a conversation. %lld is the context. */
+/* The second half of the error line for a prompt that is too long, and OpenAI's code for it. Agents search for these
+ * phrases of llama.cpp's and OpenAI's servers to find out that they must shorten a conversation. %lld is the
+ * context. */
 #define FR_JOB_TOO_LONG \
     "exceeds the available context size: the maximum context length is %lld tokens, the answer's among them"
 #define FR_JOB_TOO_LONG_CODE "context_length_exceeded"
 
-/* Returns true for a job of a server, which has no line of a file. */
+/* Returns true for a job of a server, whose request is not a line of a file. */
 static inline bool fr_job_is_served(const fr_job *job) {
     return !job->setting->file;
 }
@@ -26,34 +27,35 @@ fr_job_take_field fr_job_take_count, fr_job_take_seed, fr_job_take_switch, fr_jo
     fr_job_take_thinking, fr_job_take_effort, fr_job_take_reasoning, fr_job_take_choices, fr_job_take_best_of,
     fr_job_take_echo, fr_job_take_suffix, fr_job_take_later;
 
-/* Find the function that reads a member: the first one for a sampling setting, the second one for any member of a body
- * in the job's form. NULL: there is no such member. */
+/* The first finds the function that reads a sampling setting, the second the one that reads any member of a body in
+ * the job's form. NULL: there is no such member. */
 fr_job_take_field *fr_job_sampler(const char *key);
 fr_job_take_field *fr_job_member(const fr_job *job, const char *key);
 
-/* Returns true if no integer in a member exceeds 64 bits; only members that a template renders may have such integers.
- * Otherwise the job is refused. */
+/* Returns true if no integer in a member exceeds 64 bits, or if the member is one that a template renders, which may
+ * have such integers. Otherwise the job is refused. */
 bool fr_job_check_wide(fr_job *job, const char *key, const json_t *value);
 
 /* Adds the values of all numeric sampling settings to the object. */
 void fr_job_put_samplers(const fr_options *options, json_t *object);
 
-/* Read all members: of a line in forerun's own form, and of one in OpenAI's form, whose "url" tells the form of its
- * body. */
+/* The first reads all members of a line in forerun's own form. The second reads those of a line in OpenAI's form,
+ * whose "url" gives the form of its body. */
 bool fr_job_take_fields(fr_job *job);
 bool fr_job_take_request(fr_job *job);
 
-/* Makes the ids of the prompt. It comes from the line's members; for a server from the messages, or from one of the
- * request's prompts: a text, ids, texts and ids in turn, or an object with one of these as its "prompt_string". */
+/* Makes the ids of the prompt: for a batch from the line's members; for a server from the messages, or from one of the
+ * request's prompts, which is a text, ids, texts and ids in turn, or an object with one of these as its
+ * "prompt_string". */
 bool fr_job_take_prompt(fr_job *job);
 bool fr_job_take_messages(fr_job *job, const json_t *messages);
 bool fr_job_take_text_or_ids(fr_job *job, const json_t *prompt);
 
-/* Makes a prompt of a text or ids, so that the reply is filled in between it and the job's suffix. */
+/* Makes a prompt of a text or ids so that the model fills in the text between them and the job's suffix. */
 bool fr_job_take_around(fr_job *job, const json_t *prompt);
 
-/* Handle the least number of ids: check that it is possible, set its mask in the job's session, after those of the
- * grammar and the budget, and remove it. */
+/* Handle the least number of ids: the first checks that it is possible; the second sets its mask in the job's session,
+ * after those of the grammar and the budget; the third removes the mask. */
 bool fr_job_check_least(fr_job *job);
 fr_status fr_job_set_least(fr_job *job);
 fr_status fr_job_lift_least(const fr_job *job);

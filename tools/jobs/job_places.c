@@ -84,8 +84,8 @@ void fr_job_places_fill(fr_job_places *p) {
     }
 }
 
-/* Swaps out the last line because no line under way has found a page: it gives up its pages and begins again later.
- * The first line is never swapped out, and if it runs alone it has all pages. */
+/* Swaps out the last line, because no line that is being run has found a page: the line gives up its pages and begins
+ * again later. The first line is never swapped out; when it is the only one left, all pages are free for it. */
 static void set_aside(fr_job_places *p, const size_t *places, size_t count) {
     size_t last = places[0];
     for (size_t i = 1; i < count; i++)
@@ -97,7 +97,7 @@ static void set_aside(fr_job_places *p, const size_t *places, size_t count) {
     p->crowded = true;
 }
 
-/* Runs one round. A line that finds no page waits, if another line can end and free some. */
+/* Runs one round. A line that finds no page waits if another line can end and free pages. */
 int fr_job_places_round(fr_job_places *p, size_t *under_way) {
     size_t count = 0, waiting = 0, places[FR_SESSIONS_MAX];
     for (size_t place = 0; place < p->count; place++) {

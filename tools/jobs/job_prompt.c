@@ -6,7 +6,7 @@
 #include "tools/jobs/infill.h"
 #include "tools/jobs/job_parts.h"
 
-#define NORMALIZED 4 /* times: no normalizer makes a text shorter than this */
+#define NORMALIZED 4 /* no normalizer makes a text more than this many times shorter */
 
 static bool take_ids(fr_job *job, const char *key, const json_t *ids) {
     fr_prompt *prompt = &job->prompt;
@@ -22,7 +22,8 @@ static bool take_ids(fr_job *job, const char *key, const json_t *ids) {
     return true;
 }
 
-/* Refuses a prompt that exceeds the context by far by its bytes alone, because tokenizing it could take seconds. */
+/* Refuses a prompt that by its bytes alone is far too long for the context, because tokenizing it could take
+ * seconds. */
 static bool check_bytes(fr_job *job, size_t bytes) {
     const fr_job_setting *setting = job->setting;
     size_t least = setting->longest ? bytes / (NORMALIZED * setting->longest) : 0;
@@ -56,8 +57,8 @@ static bool converse(fr_job *job, const json_t *messages) {
     return tokenize(job);
 }
 
-/* Refuses messages with unknown parts. A template leaves out parts that it does not know, so the reply would answer
- * another conversation. */
+/* Refuses messages with unknown parts. A template would leave such parts out, and the reply would then answer another
+ * conversation. */
 static bool check_parts(fr_job *job, const json_t *messages) {
     const char *other;
     const fr_model *model = job->setting->loaded->model;
@@ -133,7 +134,7 @@ static bool check_count(fr_job *job) {
     return job->prompt.count > 0 || fr_job_refuse(job, FR_INPUT, "the prompt is empty: it has no token");
 }
 
-/* Appends ids to a prompt. *room: the number of ids for which memory is allocated. */
+/* Appends ids to a prompt. *room: number of ids for which memory is allocated. */
 static void append(fr_prompt *prompt, const int32_t *ids, size_t count, size_t *room) {
     while (*room - prompt->count < count) *room = 2 * *room + 64;
     prompt->ids = prompt->expanded = fr_resize(prompt->expanded, *room, sizeof(*prompt->expanded));

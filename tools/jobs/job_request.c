@@ -1,7 +1,7 @@
 /* Reads a line in the form of OpenAI's batches (job_parts.h): {"custom_id", "method": "POST", "url", "body"}. The body
  * is that of a request to the url, and a server reads its requests' members here too (tools/serve/request_fields.c). A
- * member that is null counts as missing. A member that would change the reply is obeyed or refused; only members about
- * the owner or the storage of a request are ignored. */
+ * member that is null counts as missing. A member that would change the reply is either applied or refused; only
+ * members about the owner or the storage of a request are ignored. */
 #include <string.h>
 
 #include "tools/cli/wide_json.h"
@@ -17,8 +17,8 @@ static bool take_model(fr_job *job, const char *key, const json_t *value) {
     return json_is_string(value) || fr_job_refuse(job, FR_USAGE, "%s must be a name", key);
 }
 
-/* Takes the largest number of ids. Of its names, llama.cpp's overrides the others, and OpenAI's newer name overrides
- * max_tokens. */
+/* Takes the most ids of a reply. If several members give it, llama.cpp's overrides the others, and OpenAI's newer name
+ * overrides max_tokens. */
 bool fr_job_take_most(fr_job *job, const char *key, const json_t *value) {
     static const char *const names[] = {"n_predict", "max_completion_tokens", "max_tokens"};
     bool passed_over = false;
@@ -49,7 +49,7 @@ static bool take_top_logprobs(fr_job *job, const char *key, const json_t *value)
            fr_job_refuse(job, FR_USAGE, "%s goes with \"logprobs\": true", key);
 }
 
-/* Takes the tools. Those that "tool_choice" does not allow (with "none" all of them) are hidden from the model, so
+/* Takes the tools. Those that "tool_choice" does not allow (all of them if it is "none") are hidden from the model, so
  * that it can't call them. */
 static bool take_tools(fr_job *job, const char *key, const json_t *value) {
     json_t *kept;
@@ -137,7 +137,7 @@ fr_job_take_field *fr_job_member(const fr_job *job, const char *key) {
     return i < count ? fields[i].take : fr_job_sampler(key);
 }
 
-/* Members that a template renders may have integers of any size. */
+/* Members that a template renders may have integers of any size, because they are written unchanged. */
 bool fr_job_check_wide(fr_job *job, const char *key, const json_t *value) {
     static const char *const keys[] = {"messages", "tools", "chat_template_kwargs"};
     for (size_t i = 0; i < sizeof keys / sizeof *keys; i++)

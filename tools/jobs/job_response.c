@@ -1,12 +1,13 @@
-/* Writes the answer to a line in the form of OpenAI's batches (job_parts.h). If the line can't be run, the reason
- * stands in the body's error, with the HTTP status that a server would give, and again in the line's error. */
+/* Writes the answer to a line in the form of OpenAI's batches (job_parts.h). If the line can't be run, the body has an
+ * error with the reason and the HTTP status that a server would give, and the line's own error has the reason
+ * again. */
 #include <string.h>
 #include <time.h>
 
 #include "tools/jobs/job_choices.h"
 #include "tools/jobs/job_parts.h"
 
-/* Adds a name such as "batch_req_17". It is made of the line's number, so that it is the same in every run. */
+/* Adds a name such as "batch_req_17". It contains the line's number, so that it is the same in every run. */
 static void put_name(json_t *object, const char *key, const char *kind, const fr_job *job) {
     char name[64];
     snprintf(name, sizeof name, "%s%zu", kind, job->row);

@@ -32,7 +32,7 @@ static const struct {
                {"dry_penalty_last_n", FR_OPT_DRY_PENALTY_LAST_N, true}};
 enum { NUMBERS = sizeof(numbers) / sizeof(*numbers) };
 
-/* Gives the index of a numeric setting; NUMBERS if there is none of that name. */
+/* Gives the index of a numeric setting; NUMBERS if there is none with this name. */
 static size_t find_number(const char *key) {
     size_t i = 0;
     while (i < NUMBERS && strcmp(numbers[i].key, key) != 0) i++;
@@ -80,7 +80,7 @@ static bool take_breakers(fr_job *job, const char *key, const json_t *value) {
     return true;
 }
 
-/* Adds each setting once. If an option has two names, the second is used. */
+/* Adds each setting once. If an option has two names, the second one is used. */
 void fr_job_put_samplers(const fr_options *options, json_t *object) {
     for (size_t i = 0; i < NUMBERS; i++) {
         int64_t whole = 0;

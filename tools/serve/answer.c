@@ -12,7 +12,7 @@
 
 /* ----------------------------------------------------------------------------------------------------------- errors */
 
-/* The error as the whole answer, or as the last event of a stream. */
+/* Sends the error as the whole answer, or as the last event of a stream. */
 static void fail(fr_generation_request *request, unsigned http, json_t *fault) {
     if (request->dialect) fault = request->dialect->fault(request, fault);
     if (request->streaming) {
@@ -27,8 +27,8 @@ static void fail(fr_generation_request *request, unsigned http, json_t *fault) {
     request->answered = true;
 }
 
-/* Answers with an error. too_long is the number of prompt ids if the prompt exceeds the context, else 0; the error's
- * code is then a word in OpenAI's interface and the HTTP status in llama.cpp's. */
+/* Answers with an error. too_long: the number of the prompt's ids if the prompt exceeds the context, else 0. The
+ * error's code is then a word in OpenAI's form and the HTTP status in llama.cpp's. */
 static void fail_by(fr_generation_request *request, fr_status why, const char *message, size_t too_long,
                     size_t context) {
     unsigned http = fr_fault_http(why);
@@ -70,7 +70,8 @@ void fr_answer_began(fr_generation_request *request, fr_choice *choice) {
     if (choice->began == 0) choice->began = fr_seconds();
     fr_timings_take(t);
     if (request->stream || request->dialect) fr_telling_begin(t);
-    if (choice->job.session && !choice->job.ended) fr_answer_progress(request, choice); /* nothing of it has been run */
+    /* no part of the prompt has been run yet */
+    if (choice->job.session && !choice->job.ended) fr_answer_progress(request, choice);
 }
 
 void fr_answer_progress(fr_generation_request *request, fr_choice *choice) {
@@ -137,7 +138,7 @@ static json_t *choices_of(const fr_generation_request *request) {
     return choices;
 }
 
-/* Gives the answer of a request that is no stream. In llama.cpp's form a single choice is the object itself, not a
+/* Gives the answer of a request that does not stream. In llama.cpp's form a single choice is the answer itself, not a
  * list of one. */
 static json_t *whole_of(const fr_generation_request *request) {
     if (request->dialect) return request->dialect->whole(request->choices[0].telling);
@@ -155,7 +156,7 @@ static json_t *whole_of(const fr_generation_request *request) {
     return answer;
 }
 
-/* Returns true if the answer has all of each choice. A server that stops may leave some of them out. */
+/* Returns true if the answer has every choice. A server that stops may leave some out. */
 static bool is_whole(const fr_generation_request *request) {
     for (size_t i = 0; i < request->count; i++)
         if (!request->choices[i].finished) return false;

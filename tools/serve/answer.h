@@ -1,35 +1,36 @@
 /* Writes the answer to a request for text while its choices run: one JSON object, or a stream of server-sent events,
  * in the form that the request asked for.
  *
- * In: a request whose jobs are run. Out: bytes to its exchange. By the engine's thread alone. */
+ * In: a request whose jobs are run. Out: bytes for its exchange. Only the engine's thread calls these functions. */
 #ifndef FR_TOOLS_SERVE_ANSWER_H
 #define FR_TOOLS_SERVE_ANSWER_H
 
 #include "tools/serve/generation_request.h"
 
-/* A dialect is the form of another API in which a request with one choice may be answered: OpenAI's /v1/responses,
+/* A dialect is the form of another API for requests with one choice and their answers: OpenAI's /v1/responses,
  * Anthropic's /v1/messages, ollama's /api/chat and /api/generate. */
 typedef struct fr_dialect fr_dialect;
 extern const fr_dialect fr_dialect_responses, fr_dialect_messages, fr_dialect_ollama_chat, fr_dialect_ollama_generate;
 
-/* Sets the dialect of the answer; call it before anything is answered. dialect_body is the body in that dialect, and
- * the request takes it over. */
+/* Sets the dialect of the answer; call it before any part of the answer is sent. dialect_body: the body in that
+ * dialect, which the request takes over. */
 void fr_answer_in(fr_generation_request *request, const fr_dialect *dialect, json_t *dialect_body);
 
-/* A choice's session has begun, and no ids have come yet; parts of its prompt have been run; it has new ids, or has
- * ended: then its session is still open, and may be closed afterwards. A job that has failed has its error, which is
- * the answer, or ends the stream, and request->answered says so: the other choices are not wanted any more. */
+/* Report the progress of a choice: fr_answer_began when its session has begun and has no ids yet; fr_answer_progress
+ * when a part of its prompt has been run; fr_answer_step when it has new ids or has ended, while its session is still
+ * open. If the job has failed, its error becomes the answer or ends the stream; request->answered is then set, and the
+ * other choices are no longer wanted. */
 void fr_answer_began(fr_generation_request *request, fr_choice *choice);
 void fr_answer_progress(fr_generation_request *request, fr_choice *choice);
 void fr_answer_step(fr_generation_request *request, fr_choice *choice);
 
-/* All choices have ended: the whole answer, or the stream's end. */
+/* Reports that all choices have ended: sends the whole answer, or the end of the stream. */
 void fr_answer_end(fr_generation_request *request);
 
-/* Nothing was begun: request->error is the answer. */
+/* Answers a request of which no choice has begun with request->error. */
 void fr_answer_refuse(fr_generation_request *request);
 
-/* A sign of life in a stream that has been silent. */
+/* Sends a ping in a stream that has been silent. */
 void fr_answer_ping(fr_generation_request *request);
 
 /* Frees the state that the answer keeps for a choice. Called when the choice's request is freed. */

@@ -1,6 +1,6 @@
 /* Writes the events of a stream (answer_parts.h).
  *
- * Choices of one answer take turns in it as their ids come; each chunk is one choice's. */
+ * The choices of an answer take turns in the stream as their ids come; each chunk belongs to one choice. */
 #include <string.h>
 
 #include "tools/jobs/job_echo.h"
@@ -24,7 +24,7 @@ json_t *fr_answer_object(const fr_generation_request *request, const char *objec
 
 /* ---------------------------------------------------------------------------------------------------------- a chunk */
 
-/* Makes the object of an event that has this choice, or no choice if it is NULL. */
+/* Makes the object of an event for this choice; NULL: for no choice. */
 static json_t *object_of(const fr_generation_request *request, json_t *choice) {
     json_t *choices = json_array();
     if (choice) json_array_append_new(choices, choice);
@@ -34,7 +34,7 @@ static json_t *object_of(const fr_generation_request *request, json_t *choice) {
     return chunk;
 }
 
-/* finish: NULL while the choice goes on. */
+/* Makes a choice of a chunk. finish: NULL while the choice continues. */
 static json_t *choice_of(const fr_telling *t, json_t *delta, json_t *logprobs, const char *finish) {
     bool chat = t->request->form == FR_JOB_CHAT;
     json_t *choice = json_object();
@@ -52,7 +52,7 @@ static json_t *role(void) {
     return delta;
 }
 
-/* Every stream of a chat begins with the role. */
+/* Sends the role, with which every stream of a chat begins. */
 static void begin(fr_telling *t) {
     if (t->begun) return;
     t->begun = true;
@@ -60,7 +60,8 @@ static void begin(fr_telling *t) {
         fr_answer_send(t->request, object_of(t->request, choice_of(t, role(), json_null(), NULL)));
 }
 
-/* A prompt that is echoed goes before the first text, once it has been run: its log-probabilities are known then. */
+/* Sends an echoed prompt before the first text. It is sent once the prompt has been run, because its log-probabilities
+ * are known only then. */
 static void send_echo(fr_telling *t) {
     const fr_job *job = &t->choice->job;
     const fr_reply *echoed = &t->request->choices[t->choice->prompt * t->request->each].job.echoed;
@@ -74,13 +75,13 @@ static json_t *empty_delta(const fr_generation_request *request) {
     return request->form == FR_JOB_CHAT ? json_object() : json_string("");
 }
 
-/* Adds "drafted" to a chunk with text if the request asked for it: true if accepted drafts gave the text. */
+/* Adds "drafted" to a chunk with text, if the request asked for it: true if the text came from accepted drafts. */
 static void put_drafted(const fr_telling *t, json_t *chunk) {
     if (t->request->return_drafted && t->text.length && !t->call)
         fr_json_put(chunk, "drafted", json_boolean(t->drafted));
 }
 
-/* Makes a chunk in OpenAI's form. It has no usage if a usage chunk for all choices follows at the end. */
+/* Makes a chunk in OpenAI's form. It has no usage if a chunk with the usage of all choices follows at the end. */
 static json_t *chunk_of(fr_telling *t, json_t *delta, size_t ids, bool end) {
     const fr_job *job = &t->choice->job;
     bool news = t->ids < ids && job->best >= 0;

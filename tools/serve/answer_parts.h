@@ -13,7 +13,8 @@ typedef struct fr_timings {
     struct {
         size_t drafted, accepted;
     } depth[FR_STEP_MAX - 1];
-    double began, first, ended; /* fr_seconds: a session's start, its first id, its end or now; 0: not yet */
+    /* fr_seconds of the start of the session, of its first id, and of its end (or now); 0: not yet */
+    double began, first, ended;
 } fr_timings;
 
 /* The part of a reply that an answer in another dialect is sending now (answer_dialect.h). */
@@ -21,10 +22,10 @@ typedef enum fr_item_kind { FR_ITEM_NONE, FR_ITEM_THOUGHT, FR_ITEM_TEXT, FR_ITEM
 
 typedef struct fr_item {
     fr_item_kind kind;
-    size_t index;            /* items before it */
+    size_t index;            /* number of items before it */
     fr_stream text;          /* the item's text so far */
     json_t *call;            /* {"id", "function": {"name", "arguments"}} */
-    json_t *logprobs, *news; /* of all ids of a text, of its newest ids; NULL: none are asked for */
+    json_t *logprobs, *news; /* logprobs: of all ids of a text; news: of its newest ids; NULL: not requested */
     bool last;               /* it is the reply's last item */
 } fr_item;
 
@@ -33,24 +34,24 @@ typedef struct fr_telling {
     fr_generation_request *request;
     fr_choice *choice;
     fr_timings timings;
-    json_t *whole; /* the ended choice of an answer that is no stream */
+    json_t *whole; /* the choice after it has ended, for an answer that is not a stream */
     double likely; /* the mean log-probability of its ids, if they have any */
 
     fr_reply_part part; /* the part to which the text below belongs */
     fr_stream text;     /* taken from the reply and not sent yet */
-    bool drafted;       /* it came from accepted drafts, if the request asks for that */
+    bool drafted;       /* the text came from accepted drafts; set only if the request asks for it */
     size_t known;       /* ids whose text was taken from the reply */
-    size_t ids;         /* ids that the stream was sent */
-    size_t offset;      /* characters of the texts of these */
-    size_t calls;       /* tool calls that the stream was sent */
-    json_t *call;       /* the call that is under way */
-    bool begun;         /* the stream has had its first chunk */
-    bool echoed;        /* the stream has had the prompt */
-    bool progressed;    /* the stream was told that all of the prompt has been run */
+    size_t ids;         /* ids that were sent to the stream */
+    size_t offset;      /* characters in the texts of these ids */
+    size_t calls;       /* tool calls that were sent to the stream */
+    json_t *call;       /* the call that is being sent */
+    bool begun;         /* the first chunk was sent */
+    bool echoed;        /* the prompt was sent */
+    bool progressed;    /* the stream got the message that the whole prompt has been run */
 
-    fr_item item;   /* of an answer in another dialect */
-    json_t *items;  /* ended items, as whole answers have them; NULL: none */
-    size_t events;  /* that the stream was sent */
+    fr_item item;   /* for an answer in another dialect: the item that is being sent */
+    json_t *items;  /* the items that have ended, as a whole answer has them; NULL: none */
+    size_t events;  /* events that were sent to the stream */
     size_t thought; /* ids of the thought */
 } fr_telling;
 
@@ -65,15 +66,15 @@ void fr_timings_take(fr_telling *telling);
  * choice's start to the last one's end. */
 fr_timings fr_timings_of_request(const fr_generation_request *request);
 
-/* {"cache_n", "prompt_n", ..., "predicted_n", ...} as llama.cpp's server has them, and "draft_by_depth": [[drafted,
- * accepted], ...]. */
+/* Makes {"cache_n", "prompt_n", ..., "predicted_n", ...} in the form of llama.cpp's server, and "draft_by_depth":
+ * [[drafted, accepted], ...]. */
 json_t *fr_timings_json(const fr_timings *timings);
 json_t *fr_timings_usage(const fr_timings *timings);
 
-/* {"total", "cache", "processed", "time_ms"} of a prompt that is being run. */
+/* Makes {"total", "cache", "processed", "time_ms"} for a prompt that is being run. */
 json_t *fr_timings_progress(const fr_telling *telling);
 
-/* The timings of a prompt that is being run: its tokens and time so far. */
+/* Makes the timings of a prompt that is being run: its tokens and time so far. */
 json_t *fr_timings_so_far(const fr_telling *telling);
 
 /* ----------------------------------------------------------------------------------------------------------- events */
@@ -87,11 +88,11 @@ void fr_answer_send_line(fr_generation_request *request, const char *line);
 
 /* ----------------------------------------------------------------------------------------------------------- chunks */
 
-/* Sends a chunk of the choice with what is new. delta: a chat's delta or a text. ids: the chunk covers the ids from
+/* Sends a chunk with the new part of the choice. delta: a chat's delta or a text. ids: the chunk covers the ids from
  * telling->ids up to this one. end: it is the choice's last chunk. */
 void fr_chunk_send(fr_telling *telling, json_t *delta, size_t ids, bool end);
 
-/* Sends how much of the prompt has been run. */
+/* Sends the number of the prompt's ids that have been run. */
 void fr_chunk_send_progress(fr_telling *telling);
 
 /* Sends the usage of all choices as the last chunk, if the request asked for it. */
@@ -102,12 +103,12 @@ void fr_chunk_send_usage(fr_generation_request *request);
 /* Starts to send the job's reply to the stream as it grows. */
 void fr_telling_begin(fr_telling *telling);
 
-/* Sends what is new of the reply. With `end` it also sends text that was held back, and the last chunk. */
+/* Sends the new part of the reply. end: also sends text that was held back, and the last chunk. */
 void fr_telling_send(fr_telling *telling, bool end);
 
 /* ----------------------------------------------------------------------------------------------------------- native */
 
-/* The choice as llama.cpp's /completion has it: as a whole, or the end of a stream. */
+/* Makes the choice in the form of llama.cpp's /completion: the whole choice, or the end of a stream. */
 json_t *fr_native_whole(fr_telling *telling);
 json_t *fr_native_end(fr_telling *telling);
 

@@ -1,12 +1,12 @@
 /* Sends a job's reply to a stream (answer_parts.h).
  *
- * In: pieces of its parts, as the job's reply is fed with ids. Out: chunks, one for all pieces of a part that a step
- * gave, each with the ids whose text begins in it, or has no text of its own: an id whose text is held back, since a
- * stop string or a character may be begun, comes with the chunk that has the text. */
+ * In: pieces of the reply's parts, as ids are fed to it. Out: chunks, one for all pieces of a part that a step gave. A
+ * chunk has the ids whose text begins in it. If the text of an id is held back, because it may begin a stop string or
+ * a character, the id comes with the chunk that has the text. */
 #include "tools/serve/answer_parts.h"
 #include "tools/serve/tool_kinds.h"
 
-/* Counts the reply's ids whose text begins within so many bytes of the content. */
+/* Counts the reply's ids whose text begins within this many bytes of the content. */
 static size_t ids_within(const fr_telling *t, size_t content) {
     const fr_reply *reply = &t->choice->job.reply;
     size_t ids = t->known;
@@ -22,7 +22,7 @@ static json_t *delta_of(const fr_telling *t) {
     return delta;
 }
 
-/* Sends the text that was taken from the reply. It does not end inside a character. */
+/* Sends the text that was taken from the reply, except for an incomplete character at its end. */
 static void send_text(fr_telling *t) {
     if (t->text.length == 0) return;
     fr_chunk_send(t, delta_of(t), t->known, false);
@@ -41,7 +41,7 @@ static bool is_drafted(const fr_telling *t, fr_reply_part part, size_t at) {
     return part == FR_REPLY_CONTENT ? job->text.accepted[job->text.written + at] : job->view.accepted;
 }
 
-/* Adds a text, split so that each chunk came from accepted drafts as a whole or not at all. */
+/* Adds a text, split so that accepted drafts give either all of a chunk or none of it. */
 static void add_runs(fr_telling *t, fr_reply_part part, const char *text, size_t length) {
     for (size_t at = 0, end; at < length; at = end) {
         bool drafted = is_drafted(t, part, at);
@@ -77,7 +77,7 @@ static void end_call(fr_telling *t) {
     fr_chunk_send(t, delta, t->known, false);
 }
 
-/* Takes a piece of the reply; an fr_reply_fn. A completion with pictures is run as a chat, and only its content is
+/* Takes a piece of the reply (an fr_reply_fn). A completion with pictures is run as a chat, and only its content is
  * sent. */
 static void take_part(void *context, fr_reply_part part, const char *text, size_t length) {
     fr_telling *t = context;
@@ -100,7 +100,7 @@ static void take_part(void *context, fr_reply_part part, const char *text, size_
     t->known = part == FR_REPLY_CONTENT ? ids_within(t, job->text.written + length) : job->reply.kept;
 }
 
-/* An fr_stream_fn of a text that has no other parts. */
+/* Takes a piece of a text that has no other parts (an fr_stream_fn). */
 static void take_content(void *context, const char *text, size_t length) {
     take_part(context, FR_REPLY_CONTENT, text, length);
 }
@@ -116,7 +116,7 @@ void fr_telling_begin(fr_telling *t) {
     job->text.context = t;
 }
 
-/* Sends what is new of the reply. A model without a tokenizer gives no text, so that its ids alone are sent. */
+/* Sends the new part of the reply. A model without a tokenizer gives no text, so only its ids are sent. */
 void fr_telling_send(fr_telling *t, bool end) {
     const fr_reply *reply = &t->choice->job.reply;
     if (!t->call) send_text(t);

@@ -1,14 +1,15 @@
-/* Base64 of RFC 4648, section 4: with padding, and without any other characters between the digits. */
+/* Reads and writes base64 by RFC 4648, section 4: with padding, and without any other characters. */
 #ifndef FR_TOOLS_SERVE_BASE64_H
 #define FR_TOOLS_SERVE_BASE64_H
 
 #include <stdbool.h>
 #include <stddef.h>
 
-/* Gives the bytes that a text stands for, to be freed. NULL: the text is no base64, or stands for no bytes. */
+/* Gives the bytes that a text stands for, which the caller frees. NULL: the text is not base64, or stands for no
+ * bytes. */
 unsigned char *fr_base64_read(const char *text, size_t length, size_t *size);
 
-/* Gives the base64 text of the bytes with a NUL at its end, to be freed. */
+/* Gives the base64 text of the bytes with a NUL at its end; the caller frees it. */
 char *fr_base64_write(const unsigned char *bytes, size_t size);
 
 #endif

@@ -11,8 +11,8 @@
 
 #include "tools/cli/output.h"
 
-/* Returns true for a GGUF file that is a model by its name: no hidden file, no vision part, and of several shards only
- * the first. */
+/* Returns true for a GGUF file that is a model by its name: not a hidden file, not a vision tower, and of several
+ * shards only the first. */
 static bool is_gguf(const char *name) {
     size_t length = strlen(name);
     const char *part = strstr(name, "-of-");
@@ -27,7 +27,7 @@ static bool is_published(const char *folder) {
     return stat(config, &file) == 0;
 }
 
-/* The path of the only GGUF file of a folder, which is allocated; NULL: there is none, or more than one. */
+/* Gives the path of the only GGUF file of a folder, which the caller frees; NULL: there is none, or more than one. */
 static char *only_gguf(const char *folder) {
     DIR *names = opendir(folder);
     char *only = NULL;
@@ -45,7 +45,7 @@ static char *only_gguf(const char *folder) {
     return NULL;
 }
 
-/* Adds a model. A folder with one GGUF file is stored as that file's path, because the model is identified by the
+/* Adds a model. If a folder has only one GGUF file, that file's path is stored, because the model is identified by the
  * file's bytes. */
 static void add(fr_catalog *c, const char *path, const char *name) {
     char *file = is_published(path) ? NULL : only_gguf(path);

@@ -1,4 +1,4 @@
-/* Removes a line that differs in each request (changing_header.h). */
+/* Removes a line that is different in each request (changing_header.h). */
 #include "tools/serve/changing_header.h"
 
 #include <stdlib.h>
@@ -6,11 +6,12 @@
 
 #include "tools/jobs/job_parts.h"
 
-/* Claude Code begins the system text with a line for its maker's accounts, which has a hash of the request. The model
- * does not need it, and with it no prompt would begin like the one before. */
+/* The beginning of the line. Claude Code begins the system text with this line, which is for its maker's accounts and
+ * contains a hash of the request. The model does not need it, and because of it no prompt would begin like the one
+ * before. */
 #define HEADER "x-anthropic-billing-header:"
 
-/* Gives the text without such lines, new; NULL: it has none. */
+/* Gives the text without such lines, as a new value; NULL: it has none. */
 static json_t *without_header(const json_t *text) {
     size_t length = json_string_length(text), kept = 0;
     const char *from = json_string_value(text);
@@ -28,8 +29,8 @@ static json_t *without_header(const json_t *text) {
     return rest;
 }
 
-/* Removes parts that have nothing but such a line. If one text is left, it becomes the content itself, as it would be
- * without the line. */
+/* Removes parts that consist only of such lines. If a single text is left, it becomes the content itself, as if the
+ * line had never been there. */
 static void drop_header_of_parts(json_t *message, json_t *parts) {
     bool dropped = false;
     for (size_t i = json_array_size(parts); i-- > 0;) {

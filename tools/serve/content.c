@@ -14,7 +14,7 @@
 
 /* Names of files of one folder. */
 typedef struct names {
-    char *folder; /* "": where we are; else with a slash at its end */
+    char *folder; /* "": the current folder; otherwise it ends with a slash */
     char **items;
     size_t count;
 } names;
@@ -32,7 +32,7 @@ static void free_names(names *all) {
     free(all->folder);
 }
 
-/* Gives the path of a file, to be freed. */
+/* Gives the path of a file; the caller frees it. */
 static char *path_of(const names *all, const char *name) {
     size_t size = strlen(all->folder) + strlen(name) + 1;
     char *path = fr_resize(NULL, size, 1);
@@ -53,8 +53,8 @@ static bool is_there(const names *all, const char *name) {
 #define SHARD_SUFFIX_LENGTH 20
 #define SHARDS_MAX          1024
 
-/* Gives the number of shards that a shard's name states, or 1 for any other name. *stem is the length of the part that
- * all shards' names begin with. */
+/* Gives the number of shards that a shard's name states, or 1 for any other name. *stem: the length of the beginning
+ * that all shards' names share. */
 static unsigned count_shards(const char *name, size_t *stem) {
     unsigned number, count;
     char again[2 * SHARD_SUFFIX_LENGTH];
@@ -66,8 +66,8 @@ static unsigned count_shards(const char *name, size_t *stem) {
     return strcmp(again, name + *stem) == 0 && count <= SHARDS_MAX ? count : 1;
 }
 
-/* Lists all shards of a file. If the other shards are missing, the file was merged under a shard's name, and it alone
- * is the model. */
+/* Lists all shards of a file. If the other shards are missing, the shards were merged into this file, and it alone is
+ * the model. */
 static void list_shards(names *all, const char *name) {
     size_t stem = 0;
     unsigned count = count_shards(name, &stem);
@@ -87,7 +87,7 @@ static void list_shards(names *all, const char *name) {
 
 /* ----------------------------------------------------------------------------------------------------------- folder */
 
-/* Lists the weights of a folder: model.safetensors if it is there, else each file that the index names, once. */
+/* Lists the weights of a folder: model.safetensors if it exists, otherwise each file that the index names, once. */
 static bool list_weights(const fr_content_run *run, names *all) {
     if (is_there(all, "model.safetensors")) {
         add_name(all, "model.safetensors");
@@ -128,7 +128,7 @@ static bool list_folder(const fr_content_run *run, names *all) {
 
 /* -------------------------------------------------------------------------------------------------------------- all */
 
-/* Lists the files of the model at that path. */
+/* Lists the files of the model at a path. */
 static bool list_files(const fr_content_run *run, const char *path, names *all) {
     struct stat info;
     if (stat(path, &info) != 0) return fr_content_fail(run, "%s: %s", path, strerror(errno));

@@ -1,10 +1,8 @@
 /* Identifies a model's weights by a hash of all bytes of its files.
  *
- * In: a model's path, as fr_model_open takes it. Out: a SHA-256 hash. For one file it is what sha256sum prints. For
- * several files (shards, or those of a folder) it is the hash of the lines that sha256sum prints for them:
- *
+ * In: a model's path, as fr_model_open takes it. Out: a SHA-256 hash. For one file it is the hash that sha256sum
+ * prints. For several files (shards, or those of a folder) it is the hash of the lines that sha256sum prints for them:
  *     sha256sum NAME... | sha256sum
- *
  * run in their folder, with the names in the order of their bytes. A folder's files are the configuration, the
  * tokenizer and the weights that are read. */
 #ifndef FR_TOOLS_SERVE_CONTENT_H
@@ -16,8 +14,8 @@
 #define FR_CONTENT_ERROR 256
 
 /* Writes the hash as lower-case hexadecimal digits. Returns false if a file can't be read, with a line in `error`,
- * which has room for FR_CONTENT_ERROR bytes. `stop` is called now and then: if it returns true, the hash ends early,
- * and the function returns false without a line. */
+ * which has room for FR_CONTENT_ERROR bytes. `stop` is called from time to time: if it returns true, hashing ends, and
+ * the function returns false without a line. */
 bool fr_content_hash(const char *path, char hash[FR_CONTENT_SIZE], char *error, bool (*stop)(void *), void *context);
 
 #endif

@@ -1,4 +1,4 @@
-/* Hashes one file, or reads the hash that was kept for it (content_file.h). */
+/* Hashes one file, or reads the hash that was stored for it (content_file.h). */
 #include "tools/serve/content_file.h"
 
 #include <errno.h>
@@ -16,7 +16,7 @@
 #include "forerun_lab.h"
 #include "tools/cli/output.h"
 
-/* LIST: the longest list of ours, a path's length and two short lines. */
+/* LIST: the most bytes of a list that forerun writes: a path and two short lines. */
 enum { DIGEST = 32, PIECE = 1 << 20, SMALL = 1 << 20, LIST = PATH_MAX + 256 };
 
 bool fr_content_fail(const fr_content_run *run, const char *format, ...) {
@@ -40,7 +40,7 @@ bool fr_content_bytes(const fr_content_run *run, const void *bytes, size_t size,
     return code == 0 || fr_content_fail(run, "SHA-256: %s", gnutls_strerror(code));
 }
 
-/* A file's size and time of change. If they differ from those that were kept, the kept hash is not used. */
+/* A file's size and time of change. If they differ from the stored ones, the stored hash is not used. */
 typedef struct stamp {
     intmax_t size, seconds;
     long nanoseconds;
@@ -105,7 +105,7 @@ static bool hash_file(const fr_content_run *run, const char *path, stamp *at, ch
 
 /* ------------------------------------------------------------------------------------------------------------- kept */
 
-/* A file where a hash may be kept, and what the file is called there. */
+/* A file in which a hash may be stored, and the name that the hashed file has in it. */
 typedef struct sum_file {
     char *list, *name;
 } sum_file;
@@ -135,8 +135,8 @@ static char *cache_folder(void) {
     return home && home[0] == '/' ? text_of("%s/.cache/forerun", home) : NULL;
 }
 
-/* Gives the list of a file in the cache folder. Files of all folders have their lists there, so that each is named by
- * a hash of its file's path. */
+/* Gives the list of a file in the cache folder. The name of a list there is a hash of its file's path, because files
+ * of all folders have their lists in this one. */
 static sum_file sum_file_in_cache(const fr_content_run *run, const char *path) {
     char *folder = cache_folder(), *whole = realpath(path, NULL), hash[FR_CONTENT_SIZE];
     sum_file cache = {0};
@@ -168,8 +168,8 @@ static char *first_line(const stamp *at) {
     return text_of(OURS "%jd bytes, written at %jd.%09ld\n", at->size, at->seconds, at->nanoseconds);
 }
 
-/* Gives the text of a list, NUL-terminated, or NULL if there is no file. It reads at most as many bytes as our own
- * lists can have. */
+/* Gives the text of a list, NUL-terminated, or NULL if there is no file. It reads at most as many bytes as a list of
+ * forerun can have. */
 static char *read_list(const char *path) {
     FILE *file = fopen(path, "re");
     if (!file) return NULL;
@@ -179,7 +179,8 @@ static char *read_list(const char *path) {
     return text;
 }
 
-/* Returns true if the text is a complete list that we wrote for a file of this size and time, and copies its hash. */
+/* Returns true if the text is a complete list that forerun wrote for a file with this size and time, and copies its
+ * hash. */
 static bool believe(const char *text, const char *name, const stamp *at, char hash[FR_CONTENT_SIZE]) {
     char *first = first_line(at);
     size_t length = strlen(first), digits = FR_CONTENT_SIZE - 1;
@@ -199,7 +200,7 @@ static bool is_kept(const sum_file *p, const stamp *at, char hash[FR_CONTENT_SIZ
     return kept;
 }
 
-/* Returns true if another program wrote a list of that name. Such a list is left unchanged. */
+/* Returns true if another program wrote a list under that name. Such a list is left unchanged. */
 static bool is_theirs(const char *path) {
     char *text = read_list(path);
     bool theirs = text && strncmp(text, OURS, strlen(OURS)) != 0;
@@ -214,7 +215,7 @@ static bool write_list(int fd, const sum_file *p, const stamp *at, const char *h
     return written;
 }
 
-/* Writes the list under another name first and renames it then, so that no other process reads half of it. */
+/* Writes the list under another name first and then renames it, so that no other process reads an incomplete one. */
 static bool keep(const sum_file *p, const stamp *at, const char *hash) {
     if (strpbrk(p->name, "\\\n") || is_theirs(p->list)) return false;
     char temporary[PATH_MAX];

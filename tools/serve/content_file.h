@@ -1,9 +1,9 @@
-/* Gives one file's SHA-256, and keeps it, because gigabytes take seconds to read.
+/* Gives the SHA-256 of one file and stores it, because it takes seconds to read gigabytes.
  *
- * In: a file. Out: its hash. It is kept beside the file in FILE.sha256 or, if that can't be written or was written by
- * another program, in the user's cache folder ($XDG_CACHE_HOME/forerun, ~/.cache/forerun). The kept list, which
- * sha256sum -c can read, also has the file's size and time: the hash is used while both are unchanged. Small files are
- * hashed each time. */
+ * In: a file. Out: its hash. The hash is stored beside the file in FILE.sha256 or, if that can't be written or was
+ * written by another program, in the user's cache folder ($XDG_CACHE_HOME/forerun, ~/.cache/forerun). The stored list,
+ * which sha256sum -c can read, also has the file's size and time: the hash is used while both are unchanged. Small
+ * files are hashed each time. */
 #ifndef FR_TOOLS_SERVE_CONTENT_FILE_H
 #define FR_TOOLS_SERVE_CONTENT_FILE_H
 
@@ -15,7 +15,7 @@
 typedef struct fr_content_run {
     bool (*stop)(void *context); /* NULL: it is not called */
     void *context;
-    char *error; /* FR_CONTENT_ERROR bytes, "" as it begins */
+    char *error; /* room for FR_CONTENT_ERROR bytes, "" at first */
 } fr_content_run;
 
 bool fr_content_file(const fr_content_run *run, const char *path, char hash[FR_CONTENT_SIZE]);

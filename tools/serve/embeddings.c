@@ -11,24 +11,24 @@
 #include "tools/serve/seconds.h"
 #include "tools/serve/text_routes.h"
 
-enum { INPUTS_MAX = 2048 }; /* OpenAI's */
+enum { INPUTS_MAX = 2048 }; /* the most inputs of a request, as in OpenAI's API */
 
 typedef enum dialect {
     OPENAI,       /* {"object": "list", "data": [{"embedding"}], "usage"} */
-    OLLAMA,       /* {"model", "embeddings": [[...]]} of "input" */
-    OLLAMA_OLDER, /* {"embedding": [...]} of "prompt", one text */
+    OLLAMA,       /* {"model", "embeddings": [[...]]}, for "input" */
+    OLLAMA_OLDER, /* {"embedding": [...]}, for "prompt", one text */
 } dialect;
 
 typedef struct input {
-    int32_t *ids; /* the library's, or ours */
+    int32_t *ids; /* allocated by the library or, if `given`, here */
     size_t count;
-    bool given; /* as ids */
+    bool given; /* the input was given as ids */
 } input;
 
-/* A request on its way. */
+/* A request that is being answered. */
 typedef struct embedding {
-    fr_chore chore;             /* first */
-    fr_http_exchange *exchange; /* held once it waits */
+    fr_chore chore;             /* must be the first member */
+    fr_http_exchange *exchange; /* held while the request waits */
     const fr_model_instance *model;
     dialect dialect;
     double arrived;
@@ -36,13 +36,13 @@ typedef struct embedding {
     input *inputs;
     size_t count, done;
     fr_pooling pooling;
-    size_t width, kept; /* of a row, and of it that the answer has */
+    size_t width, kept; /* width: numbers of a row; kept: how many of them the answer has */
     bool base64;
     fr_session *session;
     float *row;   /* [width] */
-    json_t *rows; /* of the answer so far */
+    json_t *rows; /* rows of the answer so far */
     size_t tokens;
-    unsigned fault; /* the status of an error, with its line; 0: none */
+    unsigned fault; /* the HTTP status of an error, whose text is in `line`; 0: none */
     char line[256];
 } embedding;
 
@@ -71,7 +71,7 @@ static bool tokenize(embedding *e, const json_t *text, bool begins, int32_t **id
     return status == FR_OK;
 }
 
-/* Reads a list of ids, which may have texts in between. */
+/* Reads a list of ids, which may have texts between them. */
 static bool take_ids(embedding *e, const json_t *pieces, input *taken) {
     taken->given = true;
     for (size_t i = 0; i < json_array_size(pieces); i++) {
@@ -105,8 +105,8 @@ static json_t *joined(const json_t *parts) {
     return value;
 }
 
-/* Gives the text or the ids of an input, a new reference. An object's text is in "content", in llama.cpp's
- * "prompt_string", or in "text" as in a part of a content. */
+/* Gives the text or the ids of an input, as a new reference. In an object, the text is in "content", in llama.cpp's
+ * "prompt_string", or in "text", as in a part of a content. */
 static json_t *plain_of(const json_t *value) {
     const json_t *content = json_object_get(value, "content"), *text = json_object_get(value, "prompt_string");
     if (content) return joined(content);
@@ -201,7 +201,7 @@ static json_t *value_of(const embedding *e) {
     return value;
 }
 
-/* Scales a shortened row to length 1 again. */
+/* Scales a row that was shortened to length 1 again. */
 static void shorten(embedding *e) {
     double squares = 0;
     if (e->kept == e->width) return;

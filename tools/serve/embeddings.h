@@ -1,8 +1,8 @@
 /* Answers POST /v1/embeddings, and ollama's /api/embed and /api/embeddings: it gives a row of numbers for each text.
  *
  * In: OpenAI's "input" (a text, an array of texts, ids, or arrays of ids), "encoding_format" (float or base64) and
- * "dimensions". Out: a list of rows of length 1 in the order of the inputs, and the number of tokens. A text is run
- * between two rounds of the texts that are being generated. */
+ * "dimensions". Out: a list of rows of length 1 in the order of the inputs, and the number of tokens. The engine runs
+ * a text between two rounds of generation. */
 #ifndef FR_TOOLS_SERVE_EMBEDDINGS_H
 #define FR_TOOLS_SERVE_EMBEDDINGS_H
 
@@ -10,7 +10,7 @@
 
 void fr_embeddings_answer(fr_http_exchange *exchange, const fr_model_instance *model);
 
-/* The same in ollama's form: texts that are too long are cut unless "truncate" is false. The older path takes one
+/* Answers in ollama's form: texts that are too long are cut, unless "truncate" is false. The older path takes one
  * text, "prompt". */
 void fr_embeddings_answer_ollama(fr_http_exchange *exchange, const fr_model_instance *model);
 void fr_embeddings_answer_ollama_older(fr_http_exchange *exchange, const fr_model_instance *model);

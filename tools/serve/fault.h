@@ -1,7 +1,7 @@
 /* Makes errors in the form that a server's clients expect.
  *
- * In: an HTTP status, or a status of the library. Out: {"error": {"code", "message", "type"}} of OpenAI's and
- * llama.cpp's servers, or Anthropic's; which type goes with a status. */
+ * In: an HTTP status, or a status of the library. Out: {"error": {"code", "message", "type"}} as in OpenAI's and
+ * llama.cpp's servers, or Anthropic's form; the type that belongs to a status. */
 #ifndef FR_TOOLS_SERVE_FAULT_H
 #define FR_TOOLS_SERVE_FAULT_H
 
@@ -25,7 +25,7 @@ json_t *fr_fault_of_anthropic(json_t *fault);
 /* Turns it into ollama's form: {"error": message}. */
 json_t *fr_fault_of_ollama(json_t *fault);
 
-/* Makes an error in the form of the API that has this path (NULL: the path is not known yet). */
+/* Makes an error in the form of the API to which the path belongs (NULL: the path is not known yet). */
 json_t *fr_fault_at(const char *path, unsigned http, const char *message);
 
 #endif

@@ -1,4 +1,4 @@
-/* Reads a request for text (generation_request.h): its members and each of its prompts once, and makes a job for each
+/* Reads a request for text (generation_request.h): its members and each of its prompts once. It makes a job for each
  * choice of each prompt. */
 #include "tools/serve/generation_request.h"
 
@@ -29,8 +29,8 @@ static void name_request(fr_generation_request *request) {
 
 /* ---------------------------------------------------------------------------------------------------------- prompts */
 
-/* Returns true if the prompt is a list of prompts. The rule is llama.cpp's: an array with an id in it is one prompt,
- * any other array has a prompt in each element. */
+/* Returns true if the prompt is a list of prompts. As in llama.cpp, an array that contains an id is one prompt; in any
+ * other array each element is a prompt. */
 static bool has_several(const json_t *prompt) {
     for (size_t i = 0; i < json_array_size(prompt); i++)
         if (json_is_integer(json_array_get(prompt, i))) return false;
@@ -47,7 +47,7 @@ static const json_t *prompt_at(const fr_generation_request *request, size_t inde
     return has_several(prompt) ? json_array_get(prompt, index) : prompt;
 }
 
-/* Checks the prompt's length and ids. The engine would refuse both too, but only when the request's turn comes. */
+/* Checks the prompt's length and ids. The engine would refuse both too, but only when it begins the request. */
 static bool check_prompt(fr_generation_request *request, fr_job *job) {
     int64_t context = request->setting->context, vocab = fr_model_fact(request->setting->loaded->model, FR_FACT_VOCAB);
     size_t count = job->prompt.count;
@@ -84,7 +84,7 @@ static bool settle_seed(fr_job *job) {
     return fr_job_check(job, fr_options_set(job->options, FR_OPT_SEED, job->seed));
 }
 
-/* Reads the choices. Returns the job that was refused; NULL if all were taken. */
+/* Reads the choices. Returns the job that was refused; NULL if none was. */
 static const fr_job *take_choices(fr_generation_request *request, fr_job *members) {
     for (size_t i = 0; i < request->count; i++) {
         fr_choice *choice = &request->choices[i];
@@ -124,7 +124,7 @@ static void end_choices(fr_generation_request *request) {
     request->count = 0;
 }
 
-/* Turns tools of other kinds and forms into functions. */
+/* Turns tools that are not functions, or not in the form of "tools", into functions. */
 static bool take_tools(fr_generation_request *request, fr_job *members) {
     char error[FR_DIALECT_ERROR];
     request->called = json_object();

@@ -1,12 +1,12 @@
-/* Declares the parts of generation_request.c: one reads a body's members, the other its messages. */
+/* Declares the parts of generation_request.c, of which one reads a body's members and the other its messages. */
 #ifndef FR_TOOLS_SERVE_GENERATION_REQUEST_PARTS_H
 #define FR_TOOLS_SERVE_GENERATION_REQUEST_PARTS_H
 
 #include "tools/jobs/job_parts.h"
 #include "tools/serve/generation_request.h"
 
-/* Reads all members of a body except its prompts. The job gets what its session needs, the request gets what concerns
- * the answer. Returns false if the job is refused. */
+/* Reads all members of a body except its prompts. The job gets the settings of its session, and the request gets those
+ * of the answer. Returns false if the job is refused. */
 bool fr_generation_request_take_members(fr_generation_request *request, fr_job *job);
 
 /* Reads the messages of a chat, with their pictures, as the job's prompt. Returns false if they are refused. */

@@ -1,7 +1,7 @@
 /* Records the last rounds of a scheduler (history.h).
  *
- * The rows that a session ran in a round follow from its figures. While its prompt is run these are the ids that no
- * longer wait and were not found in the cache; after that, one row and one for each draft. */
+ * The number of rows that a session ran in a round follows from its figures. While its prompt is run, these are the
+ * ids that no longer wait and were not found in the cache; afterwards it is one row, and one for each draft. */
 #include "tools/serve/history.h"
 
 #include <pthread.h>
@@ -12,7 +12,7 @@
 
 typedef struct part {
     uint16_t slot, rows, ids;
-    bool prompt; /* the rows are */
+    bool prompt; /* the rows belong to a prompt */
 } part;
 
 typedef struct round_kept {
@@ -30,9 +30,9 @@ typedef struct figures {
 struct fr_history {
     size_t slots;
     figures *before; /* [slots] */
-    round_kept now;  /* being run; the engine thread's own, as is all above */
+    round_kept now;  /* the round that is being run; only the engine's thread uses it and the members above */
 
-    pthread_mutex_t lock; /* of what follows */
+    pthread_mutex_t lock; /* protects the members below */
     unsigned long long total;
     round_kept rounds[FR_HISTORY_ROUNDS]; /* round n at (n - 1) % FR_HISTORY_ROUNDS */
 };

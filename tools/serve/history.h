@@ -16,17 +16,18 @@ typedef struct fr_history fr_history;
 fr_history *fr_history_new(size_t slots);
 void fr_history_free(fr_history *history);
 
-/* Gives the number of a prompt's ids that the session has still to run or to find in the cache. A round reduces it by
- * both. */
+/* Gives the number of a prompt's ids that the session must still run or find in the cache. Both reduce it. */
 double fr_history_left(const fr_session *session);
 
-/* Records the session of a slot before a round and, in the same order, after it; the third call ends the round. */
+/* The first records the session of a slot before a round, the second records it after the round, in the same order of
+ * slots, and the third ends the round. */
 void fr_history_before(fr_history *history, size_t slot, const fr_round *round);
 void fr_history_behind(fr_history *history, size_t slot, const fr_round *round);
 void fr_history_end(fr_history *history, double seconds);
 
-/* Gives the rounds after round `after`, the oldest first, a new value: {"slots", "total", "rounds": [{"ms", "rows":
- * [[slot, rows, ids, prompt], ...]}, ...]}. prompt: the rows were of a prompt; total: the number of the last round. */
+/* Gives the rounds after round number `after`, the oldest first, as a new value: {"slots", "total", "rounds": [{"ms",
+ * "rows": [[slot, rows, ids, prompt], ...]}, ...]}. prompt: the rows belong to a prompt; total: the number of the last
+ * round. */
 json_t *fr_history_json(fr_history *history, unsigned long long after);
 
 #endif

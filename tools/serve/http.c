@@ -11,12 +11,14 @@
 #include "tools/serve/http_parts.h"
 #include "tools/serve/tls.h"
 
-#define THREADS     4            /* that read requests and write answers */
-#define MEMORY      (128 * 1024) /* of a connection: its headers, and what is read or written at a time */
-#define LINGER      1000         /* milliseconds in which answers that are complete can be taken at the end */
-#define OTHER_FILES 256          /* open files that are no connections: models, slots, logs */
+#define THREADS     4 /* threads that read requests and write answers */
+/* bytes for each connection: its headers, and the data that is read or written at a time */
+#define MEMORY      (128 * 1024)
+/* milliseconds in which clients can still read complete answers when the server ends */
+#define LINGER      1000
+#define OTHER_FILES 256 /* open files that are not connections: models, slots, logs */
 
-/* Keeps libmicrohttpd's last message while it starts, because it tells why a start failed. Later messages, about
+/* Stores libmicrohttpd's last message while it starts, because it says why a start failed. Later messages, about
  * clients' errors, are dropped. */
 static void keep_message(void *context, const char *format, va_list values) {
     fr_http *http = context;
@@ -67,13 +69,13 @@ static struct MHD_Daemon *start(fr_http *http, bool ip6) {
                             MHD_OPTION_END);
 }
 
-/* Raises the limit of open files: each connection is one, and many systems allow only 1,024 by default. */
+/* Raises the limit of open files, because each connection is one, and many systems allow only 1,024 by default. */
 static void allow_open_files(const fr_http_setting *setting) {
     struct rlimit files;
     rlim_t wanted = (rlim_t)setting->connections + FR_HTTP_EXCESS + OTHER_FILES;
     if (getrlimit(RLIMIT_NOFILE, &files) != 0 || files.rlim_cur >= wanted) return;
     files.rlim_cur = files.rlim_max < wanted ? files.rlim_max : wanted;
-    setrlimit(RLIMIT_NOFILE, &files); /* if that is refused, new connections wait until old ones close */
+    setrlimit(RLIMIT_NOFILE, &files); /* if this fails, new connections wait until old ones are closed */
 }
 
 static bool start_helpers(fr_http *http) {

@@ -1,5 +1,5 @@
-/* Implements an exchange, a request over HTTP with its answer: its holders, and the bytes that are written and not yet
- * taken (http_exchange_parts.h). */
+/* Implements an exchange, which is a request over HTTP and its answer: its holders, and the bytes that were written
+ * and not taken yet (http_exchange_parts.h). */
 #include <poll.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -48,9 +48,9 @@ static void free_pairs(fr_http_exchange_pairs *pairs) {
     free(pairs->list);
 }
 
-#define CLIENT_GONE 499 /* the status that nginx logs where a client has closed before its answer began */
+#define CLIENT_GONE 499 /* nginx logs this status if a client has closed the connection before its answer began */
 
-/* Reports an exchange when its last holder releases it, so that its figures are complete. */
+/* Reports an exchange when its last holder releases it, because its figures are complete only then. */
 static void report_exchange(const fr_http_exchange *exchange) {
     fr_http_exchange_report report = {.client = exchange->client,
                                       .method = exchange->method ? exchange->method : "",
@@ -80,7 +80,7 @@ static void free_exchange(fr_http_exchange *exchange) {
     free(exchange);
 }
 
-/* Resumes a suspended connection, because it has something to do. Call it under the lock. */
+/* Resumes a suspended connection, because there is something to send. Call it under the lock. */
 static void wake(fr_http_exchange *exchange) {
     if (!exchange->suspended) return;
     exchange->suspended = false;
@@ -178,7 +178,7 @@ void fr_http_exchange_answer(fr_http_exchange *exchange, unsigned status, const 
     pthread_mutex_unlock(&exchange->lock);
 }
 
-/* Keeps the message of an error of any dialect for the log: {"error": {"message": ...}}, or ollama's {"error":
+/* Stores the message of an error of any dialect for the log: {"error": {"message": ...}}, or ollama's {"error":
  * ...}. */
 static void keep_error(fr_http_exchange *exchange, const json_t *value) {
     const json_t *error = json_object_get(value, "error"), *message = json_object_get(error, "message");
@@ -273,10 +273,10 @@ ssize_t fr_http_exchange_read(void *context, uint64_t position, char *bytes, siz
 
 /* ------------------------------------------------------------------------------------------------------- its client */
 
-#define STAYS 50 /* milliseconds */
+#define STAYS 50 /* milliseconds within which a client that closes only its sending side does so */
 
 /* TCP can't distinguish a client that closed only its sending side from one that has gone. A client that only closes
- * its side, as `nc -N` does, does so with the last byte of its request, so one that closes later has gone. */
+ * its side, as `nc -N` does, does it with the last byte of its request; one that closes later has gone. */
 bool fr_http_exchange_gone(fr_http_exchange *exchange) {
     pthread_mutex_lock(&exchange->lock);
     bool gone = !exchange->connection;

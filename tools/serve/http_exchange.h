@@ -14,8 +14,8 @@
 typedef struct fr_http_exchange fr_http_exchange;
 
 /* Give the parts of the request, which are valid as long as the exchange. The path has no query, and its %XX are
- * decoded. fr_http_exchange_query gives the value of a key of the query: "" for a key without a value, NULL for a key
- * that is missing. */
+ * decoded. fr_http_exchange_query gives the value of a key of the query: "" if the key has no value, NULL if there is
+ * no such key. */
 const char *fr_http_exchange_method(const fr_http_exchange *exchange);
 const char *fr_http_exchange_path(const fr_http_exchange *exchange);
 const char *fr_http_exchange_query(const fr_http_exchange *exchange, const char *key);
@@ -24,9 +24,8 @@ const char *fr_http_exchange_body(const fr_http_exchange *exchange, size_t *leng
 /* Gives the tags of the versions that the client has already (If-None-Match); NULL if it sent none. */
 const char *fr_http_exchange_has(const fr_http_exchange *exchange);
 
-/* Figures of an exchange's texts for its line in the log: tokens of its prompts, how many of these were found in
- * the cache, tokens generated, seconds until the first one, and the reason why the texts ended. `end` is a constant
- * text. */
+/* Figures of an exchange's texts for its line in the log: tokens of its prompts, how many of these were in the cache,
+ * tokens generated, seconds until the first token, and the reason why the texts ended. `end` is a constant text. */
 typedef struct fr_http_exchange_texts {
     size_t prompt, cached, generated;
     double first;
@@ -35,8 +34,8 @@ typedef struct fr_http_exchange_texts {
 
 void fr_http_exchange_note_texts(fr_http_exchange *exchange, const fr_http_exchange_texts *texts);
 
-/* An exchange that has ended: the status of its answer (499: the client left before it began), an error's message ("":
- * no error), the seconds since its request began, and its texts (NULL: it asked for none). */
+/* An exchange that has ended: the status of its answer (499: the client left before the answer began), the message of
+ * an error ("": none), the seconds since the request began, and its texts (NULL: it had none). */
 typedef struct fr_http_exchange_report {
     const char *client, *method, *path, *error;
     unsigned status;
@@ -46,13 +45,13 @@ typedef struct fr_http_exchange_report {
 
 typedef void fr_http_exchange_report_fn(void *context, const fr_http_exchange_report *report);
 
-/* Keep the body that was parsed as JSON, and give it back (NULL: none is kept), so that it is not parsed twice; both
- * pass ownership. One thread at a time, before the answer. */
+/* Store the body that was parsed as JSON, and take it out again (NULL: none is stored), so that it is not parsed
+ * twice. Both calls pass ownership. Only one thread at a time may call them, before the answer. */
 void fr_http_exchange_keep(fr_http_exchange *exchange, json_t *body);
 json_t *fr_http_exchange_kept(fr_http_exchange *exchange);
 
 /* Add a holder, and release one. Each holder releases an exchange once. If only the connection still holds an exchange
- * without a complete answer, the exchange is cut off. */
+ * that has no complete answer, the exchange is cut off. */
 void fr_http_exchange_hold(fr_http_exchange *exchange);
 void fr_http_exchange_release(fr_http_exchange *exchange);
 
@@ -77,7 +76,7 @@ void fr_http_exchange_end(fr_http_exchange *exchange);
 /* Returns true if the client has gone, so that the answer can be dropped. Looks at the connection. */
 bool fr_http_exchange_gone(fr_http_exchange *exchange);
 
-/* Give the number of bytes that were written and not yet read by the client, and the seconds since the last write. */
+/* Give the number of bytes that were written and not read by the client yet, and the seconds since the last write. */
 size_t fr_http_exchange_unread(fr_http_exchange *exchange);
 double fr_http_exchange_silent(fr_http_exchange *exchange);
 

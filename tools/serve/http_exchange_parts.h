@@ -31,58 +31,58 @@ int64_t fr_http_clock(void);
 
 char *fr_http_copy_text(const char *text);
 
-/* Bytes per millisecond: a client that is at least this fast is never cut off, however much it sends or reads. */
+/* The slowest speed at which a client is never cut off, in bytes per millisecond, however much it sends or reads. */
 #define FR_HTTP_BYTES_PER_MS 16
 
-/* The connection on which exchanges come, and the state that all exchanges of a server share. */
+/* The connection to which an exchange belongs, and the state that all exchanges of a server share. */
 typedef struct fr_http_exchange_origin {
     struct MHD_Connection *connection;
     int fd;
-    const char *client;                 /* copied */
-    _Atomic int64_t *deadline;          /* 0: none */
-    int64_t timeout;                    /* for an answer to be taken, once it is whole */
-    _Atomic size_t *bodies;             /* bytes of all bodies that are held */
+    const char *client;                 /* the exchange copies it */
+    _Atomic int64_t *deadline;          /* time when the connection is cut; 0: never */
+    int64_t timeout;                    /* milliseconds in which a complete answer must be read */
+    _Atomic size_t *bodies;             /* bytes of all bodies that are stored */
     fr_http_exchange_report_fn *report; /* called once an exchange has ended; NULL: no report */
     void *context;
 } fr_http_exchange_origin;
 
 struct fr_http_exchange {
-    /* The request: of the connection's thread until it is dispatched, then constant. */
+    /* The request. Only the connection's thread uses it until it is dispatched; afterwards it is constant. */
     char *method, *path;
     char *has; /* If-None-Match; NULL: there is none */
     fr_http_exchange_pairs query;
     char *body;
     size_t length, capacity;
-    int64_t begun; /* when its request did */
+    int64_t begun; /* time when the request began */
     char *client;
     _Atomic size_t *bodies;
     fr_http_exchange_report_fn *report;
     void *context;
-    json_t *kept; /* the body as JSON, once it was read to that and not taken yet */
-    bool head;    /* HEAD, which is answered like GET */
+    json_t *kept; /* the body as JSON, between fr_http_exchange_keep and fr_http_exchange_kept */
+    bool head;    /* the method is HEAD, which is answered like GET */
     bool dispatched, too_large;
 
-    pthread_mutex_t lock; /* of all that follows */
+    pthread_mutex_t lock; /* protects the members below */
     unsigned holders;
-    int64_t whole;                     /* when the request was; 0: not yet */
-    bool stayed;                       /* the client had not closed its side a moment after that */
-    struct MHD_Connection *connection; /* NULL: it has released the exchange */
-    int fd;                            /* its socket, as long as it is there */
-    _Atomic int64_t *deadline;         /* the connection's; 0: none */
-    int64_t timeout;                   /* for an answer to be taken, once it is whole */
+    int64_t whole;                     /* time when the request was complete; 0: not yet */
+    bool stayed;                       /* the client had not closed its side a moment after that time */
+    struct MHD_Connection *connection; /* NULL: the connection has released the exchange */
+    int fd;                            /* the connection's socket, as long as there is a connection */
+    _Atomic int64_t *deadline;         /* the connection's; 0: never */
+    int64_t timeout;                   /* milliseconds in which a complete answer must be read */
     bool suspended;
     enum { FR_EXCHANGE_OPEN, FR_EXCHANGE_WHOLE, FR_EXCHANGE_STREAM } answer;
-    bool ended; /* a stream has all its bytes */
-    bool cut;   /* it gets no answer, or no more of its answer */
+    bool ended; /* all bytes of a stream were written */
+    bool cut;   /* the exchange gets no answer, or no more of its answer */
     unsigned status;
     char *type;
     fr_http_exchange_pairs headers;
     char *error; /* the message, if the answer is an error; else NULL */
     fr_http_exchange_texts texts;
     bool has_texts;
-    char *bytes; /* [taken, size) has not gone to the connection */
+    char *bytes; /* bytes of the answer; [taken, size) were not given to the connection yet */
     size_t taken, size, room;
-    int64_t written; /* when anything was last */
+    int64_t written; /* time of the last write */
 };
 
 /* Makes an exchange with one holder, its connection. The objects to which the origin points must outlive it. */

@@ -1,4 +1,4 @@
-/* Reads the request of an exchange: its method, path, query and body, as they come from a connection
+/* Reads the request of an exchange: its method, path, query and body, as a connection receives them
  * (http_exchange_parts.h). */
 #include <stdlib.h>
 #include <string.h>

@@ -16,7 +16,7 @@ typedef union address {
     struct sockaddr_in6 ip6;
 } address;
 
-/* Reads an address and gives its length; 0 if it is no address. */
+/* Reads an address and gives its length; 0 if the text is not an address. */
 static socklen_t read_address(address *at, const char *host, uint16_t port) {
     *at = (address){0};
     if (strcmp(host, "localhost") == 0) host = "127.0.0.1";
@@ -50,7 +50,7 @@ static void write_address(const address *at, char *text, size_t size) {
 }
 
 /* Opens a socket that listens. Connections of a server that ended just before keep its port for a minute, unless
- * SO_REUSEADDR is set. The address "::" means all addresses, those of IPv4 too. */
+ * SO_REUSEADDR is set. The address "::" means all addresses, including those of IPv4. */
 static int open_socket(const address *at, socklen_t length) {
     int fd = socket(at->any.sa_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
     if (fd < 0) return -1;

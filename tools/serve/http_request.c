@@ -2,7 +2,7 @@
  * the answer from the exchange to libmicrohttpd (http_parts.h).
  *
  * libmicrohttpd calls fr_http_request once with the headers, then with each piece of a body, then until there is an
- * answer. Another thread may give the answer: the connection is suspended until then. */
+ * answer. If another thread gives the answer, the connection is suspended until then. */
 #include <arpa/inet.h>
 #include <errno.h>
 #include <netinet/in.h>
@@ -13,8 +13,9 @@
 #include "tools/serve/http_parts.h"
 #include "tools/serve/keys.h"
 
-#define BLOCK  16384 /* of a stream at a time */
-#define BODIES 64    /* bodies of the largest size that there is memory for: beyond them no request is begun */
+#define BLOCK  16384 /* bytes of a stream that are sent at a time */
+/* memory is limited to this many bodies of the largest size; no request begins if it would need more */
+#define BODIES 64
 
 static const char *header(struct MHD_Connection *connection, const char *name) {
     return MHD_lookup_connection_value(connection, MHD_HEADER_KIND, name);
@@ -26,7 +27,7 @@ static fr_http_link *link_of(struct MHD_Connection *connection) {
 
 /* ------------------------------------------------------------------------------------------------- the request line */
 
-/* Keeps the target as the client sent it, because libmicrohttpd removes its NULs and its query. */
+/* Stores the target as the client sent it, because libmicrohttpd removes its NULs and its query. */
 void *fr_http_see_target(void *http, const char *target, struct MHD_Connection *connection) {
     fr_http_link *link = link_of(connection);
     free(link->target);
@@ -43,8 +44,7 @@ size_t fr_http_keep_escapes(void *http, struct MHD_Connection *connection, char 
     return strlen(text);
 }
 
-/* Returns true if a NUL hides the end of the target. The version then does not follow the target directly on the same
- * line. */
+/* Returns true if a NUL hides the end of the target, so that the version does not follow the target directly. */
 static bool is_hidden(const fr_http_link *link, const char *version) {
     uintptr_t at = (uintptr_t)version;
     return at > link->behind + 1 && at - link->behind < 1 << 20;
@@ -78,8 +78,8 @@ static bool is_listed(const char *list, const char *name) {
     return false;
 }
 
-/* Returns true if a Host header names this machine ("localhost:8080") or a host that the setting allows. A foreign
- * page whose domain resolves to a loopback address still sends its own domain, and is refused by this. */
+/* Returns true if a Host header names this machine ("localhost:8080") or a host that the setting allows. This refuses
+ * a foreign page whose domain resolves to a loopback address, because its browser still sends the foreign domain. */
 static bool names_this(const fr_http *http, const char *host) {
     char name[256];
     size_t bracket = *host == '[', length = strcspn(host + bracket, bracket ? "]" : ":");
@@ -111,8 +111,9 @@ static const char *other_host(const fr_http *http, struct MHD_Connection *connec
     return names_this(http, authority) ? NULL : target;
 }
 
-/* Returns true if the request comes from another site's page. A browser sends the page's origin, "https://a.example",
- * or "null" if it has none. The page could not read the answer, but its request would still be run. */
+/* Returns true if the request comes from a page of another site. A browser sends the page's origin,
+ * "https://a.example", or "null" if it has none. The page could not read the answer, but its request would still be
+ * run. */
 static bool is_elsewhere(const fr_http *http, struct MHD_Connection *connection) {
     const char *origin = header(connection, "Origin"), *allowed = http->setting.origin;
     if (!http->loopback || http->keyed || !origin) return false;
@@ -135,7 +136,7 @@ static size_t header_bytes(struct MHD_Connection *connection) {
     return MHD_get_connection_info(connection, MHD_CONNECTION_INFO_REQUEST_HEADER_SIZE)->header_size;
 }
 
-/* Refuses a request for reasons that are known before its body arrives. An exchange that passes has no answer
+/* Refuses a request for reasons that are known before its body arrives. Otherwise the exchange has no answer
  * afterwards. */
 static void admit(fr_http *http, struct MHD_Connection *connection, fr_http_exchange *exchange, bool line) {
     const char *other = other_host(http, connection);
@@ -207,8 +208,8 @@ static void add_headers(struct MHD_Response *response, const fr_http_exchange *e
     }
 }
 
-/* Makes the response of an answer that is complete or has begun. Call it under the exchange's lock. For HEAD a stream
- * is answered without content, because libmicrohttpd would send the stream's last chunk. */
+/* Makes the response of an answer that is complete or has begun. Call it under the exchange's lock. For HEAD, a stream
+ * becomes an answer without content, because libmicrohttpd would send the stream's last chunk. */
 static struct MHD_Response *make_response(fr_http_exchange *exchange) {
     if (exchange->answer == FR_EXCHANGE_STREAM && exchange->head) {
         return MHD_create_response_from_buffer(0, NULL, MHD_RESPMEM_PERSISTENT);
@@ -251,8 +252,8 @@ static bool has_body(struct MHD_Connection *connection) {
     return header(connection, "Transfer-Encoding") || (length && strtoull(length, NULL, 10) > 0);
 }
 
-/* Handles the headers of a request. A request is refused before its body is read; if it has no body the connection
- * stays open. */
+/* Handles the headers of a request. A request may be refused before its body is read; if it has no body, the
+ * connection stays open. */
 static enum MHD_Result begin(fr_http *http, struct MHD_Connection *connection, const char *method, const char *version,
                              void **context) {
     fr_http_link *link = link_of(connection);
@@ -274,8 +275,8 @@ static enum MHD_Result begin(fr_http *http, struct MHD_Connection *connection, c
     return exchange->answer != FR_EXCHANGE_OPEN && has_body(connection) ? respond(http, exchange, connection) : MHD_YES;
 }
 
-/* Adds a piece of a body. A body that is too large is read for as many bytes again, so that the client gets to see the
- * answer. */
+/* Adds a piece of a body. Of a body that is too large, as many bytes again are read and dropped, so that the client
+ * gets to read the answer. */
 static enum MHD_Result take_body(fr_http *http, fr_http_exchange *exchange, const char *bytes, size_t *length) {
     size_t limit = http->setting.body_limit;
     atomic_fetch_add(exchange->deadline, (int64_t)*length / FR_HTTP_BYTES_PER_MS);

@@ -1,8 +1,8 @@
 /* Keeps the list of an HTTP server's connections and cuts those that take too long (http_parts.h).
  *
- * libmicrohttpd's own timeout counts silence alone, so that a client could stay for ever with a byte now and then.
- * Here each connection has a deadline by which its request must have arrived, or its answer have been read. After that
- * its socket is shut down, and libmicrohttpd finds it closed. */
+ * libmicrohttpd's own timeout counts only silence, so a client could stay for ever by sending a byte from time to
+ * time. Here each connection has a deadline by which its request must have arrived, or its answer must have been read.
+ * After the deadline its socket is shut down, and libmicrohttpd finds it closed. */
 #include <arpa/inet.h>
 #include <poll.h>
 #include <stdlib.h>
@@ -18,9 +18,10 @@ static int64_t from_now(const fr_http *http) {
     return fr_http_clock() + (int64_t)http->setting.timeout * 1000;
 }
 
-#define EXCESS_TIME 5000 /* milliseconds in which a client that is one too many can ask, and so be told why not */
-#define STEP        100  /* milliseconds between looks at all connections */
-#define HUNG_UP     5    /* looks in turn that find a peer gone: its request may be on its way to libmicrohttpd */
+#define EXCESS_TIME 5000 /* milliseconds in which a client above the limits can send its request and get the answer */
+#define STEP        100  /* milliseconds between two checks of all connections */
+/* checks in a row that must find a peer gone, because its request may still be on its way to libmicrohttpd */
+#define HUNG_UP     5
 
 /* Admits the connection if it is within the limits for its address and for all. Call it under the lock. */
 static void admit_link(fr_http_link *link) {
@@ -140,13 +141,13 @@ static bool has_hung_up(const fr_http_link *link) {
 }
 
 /* Shuts the sockets whose deadline has passed, and those whose peer has gone before its request was complete, because
- * libmicrohttpd 0.9.75 keeps an incomplete request until its timeout. Call it under the lock, so that no socket is
- * closed at the same time and its number reused. */
+ * libmicrohttpd 0.9.75 waits for the rest of an incomplete request until its timeout. Call it under the lock, so that
+ * no socket is closed at the same time and its number reused. */
 static void shut_late(fr_http *http) {
     int64_t now = fr_http_clock();
     for (fr_http_link *link = http->links; link; link = link->next) {
         int64_t deadline = atomic_load(&link->deadline);
-        if (link->dispatched) fr_http_exchange_gone(link->exchange); /* it notes whether the client stays */
+        if (link->dispatched) fr_http_exchange_gone(link->exchange); /* notes if the client stays */
         link->hung_up = !link->dispatched && has_hung_up(link) ? link->hung_up + 1 : 0;
         if ((deadline && deadline < now) || link->hung_up >= HUNG_UP) shutdown(link->fd, SHUT_RDWR);
     }
@@ -164,7 +165,7 @@ void *fr_http_watch(void *context) {
     return NULL;
 }
 
-/* Waits until all answers have been taken. Call it under the lock. */
+/* Waits until clients have read all answers. Call it under the lock. */
 static void wait_taken(fr_http *http, int64_t until) {
     for (int64_t now; http->under_way && (now = fr_http_clock()) < until;) wait_changed(http, until - now);
 }

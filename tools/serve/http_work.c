@@ -1,6 +1,6 @@
 /* Threads for requests that take long to be read (http_parts.h). Megabytes of a prompt, pictures and grammars take
- * seconds, in which the thread that received them must go on serving other connections. These threads run at a lower
- * priority, so that they take the smaller part of a core that they share with texts under way. */
+ * seconds, during which the thread that received them must serve other connections. These threads run at a lower
+ * priority, so that they take the smaller part of a core that they share with the engine's threads. */
 #include <stdlib.h>
 #include <sys/resource.h>
 #include <unistd.h>
@@ -8,12 +8,12 @@
 #include "tools/cli/output.h"
 #include "tools/serve/http_parts.h"
 
-#define SHORT 16384 /* bytes of a body that is answered where it has arrived */
-#define NICE  5     /* a third of what a thread of the engine gets */
+#define SHORT 16384 /* the most bytes of a body that the receiving thread itself handles */
+#define NICE  5     /* with it a thread gets a third of the time that a thread of the engine gets */
 
 struct fr_http_task {
     fr_http_task *next;
-    fr_http_exchange *exchange; /* held */
+    fr_http_exchange *exchange; /* held by the task */
 };
 
 /* Queues a task. If the server is closing the task is dropped, and its connection ends. */
@@ -60,7 +60,8 @@ static void end_task(fr_http_task *task) {
 
 void *fr_http_work(void *context) {
     fr_http *http = context;
-    setpriority(PRIO_PROCESS, (id_t)gettid(), NICE); /* of a thread, in Linux; as it was where that is refused */
+    /* in Linux the priority of a thread; if this fails, the priority is unchanged */
+    setpriority(PRIO_PROCESS, (id_t)gettid(), NICE);
     for (fr_http_task *task; (task = take_task(http));) {
         http->setting.answer(http->setting.context, task->exchange);
         end_task(task);

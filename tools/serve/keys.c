@@ -29,7 +29,7 @@ static bool add(char ***keys, size_t *count, const char *bytes, size_t length) {
     return true;
 }
 
-/* Adds the keys of a list that was given with `option`. The list must have at least one. */
+/* Adds the keys of the list that an option was given. The list must have at least one key. */
 static int add_list(char ***keys, size_t *count, const char *option, const char *list) {
     size_t before = *count;
     for (const char *at = list; *at;) {
@@ -87,7 +87,7 @@ void fr_keys_free(char **keys) {
     free(keys);
 }
 
-/* Counts differences between two keys. It takes as many steps as the given key has bytes, so that its time tells
+/* Counts differences between two keys. It takes as many steps as the given key has bytes, so that its time reveals
  * nothing about the server's key. */
 static unsigned differ(const char *key, const char *given, size_t length) {
     size_t own = strlen(key);

@@ -8,9 +8,9 @@
 
 #include <stdbool.h>
 
-/* Reads the keys. list: keys with commas between, NULL: none. path: a file with a key on each line, NULL: none. The
- * result ends with NULL; it is NULL itself if no keys were given. An option without any key in it is an error, because
- * its user wants the server to be closed. Gives the exit status. */
+/* Reads the keys. list: keys with commas between them; NULL: none. path: a file with a key on each line; NULL: none.
+ * *keys ends with NULL; it is NULL itself if no keys were given. An option without any key is an error, because its
+ * user wants the server to require one. Gives the exit status. */
 int fr_keys_read(const char *list, const char *path, char ***keys);
 void fr_keys_free(char **keys);
 

@@ -62,11 +62,11 @@ static const struct {
 enum { CLASSES = 5 };
 
 struct fr_metrics {
-    pthread_mutex_t lock; /* over all below */
+    pthread_mutex_t lock; /* protects all members below */
     double figures[FIGURES];
-    double busy;         /* sessions of all rounds together */
+    double busy;         /* sum over rounds of their sessions */
     double kept[DEPTHS]; /* accepted drafts by depth */
-    size_t depths;       /* that there were drafts at */
+    size_t depths;       /* depths at which there were drafts */
     time_t since;
     histogram spans[SPANS];
     double exchanges[CLASSES];

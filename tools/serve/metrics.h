@@ -1,7 +1,8 @@
 /* Counts what a server has done, for /metrics.
  *
  * In: rounds and texts, from engines' threads, and exchanges that have ended. Out: a page in Prometheus' text format,
- * with llama.cpp's names where it has one and vLLM's for the histograms, for any thread. */
+ * with llama.cpp's names for the figures that it has too, and vLLM's for the histograms. Any thread may call these
+ * functions. */
 #ifndef FR_TOOLS_SERVE_METRICS_H
 #define FR_TOOLS_SERVE_METRICS_H
 
@@ -19,16 +20,16 @@ void fr_metrics_free(fr_metrics *metrics);
 /* Gives the time when the server started, in seconds since 1970. */
 time_t fr_metrics_since(const fr_metrics *metrics);
 
-/* Counts a round in which so many sessions took part. */
+/* Counts a round in which this many sessions took part. */
 void fr_metrics_add_round(fr_metrics *metrics, size_t busy);
 
-/* Counts a text that has ended, complete or not, by its session's figures since the text's beginning. */
+/* Counts a text that has ended, complete or not, by the figures of its session since the text began. */
 void fr_metrics_add_text(fr_metrics *metrics, const fr_session *session);
 
 /* Counts an exchange that has ended: its status and the times of its texts. */
 void fr_metrics_add_http_exchange(fr_metrics *metrics, const fr_http_exchange_report *report);
 
-/* Gives the page, to be freed. running and waiting: the requests under way and in the queue right now. */
+/* Gives the page, which the caller frees. running, waiting: the requests that are being run and those in the queue. */
 char *fr_metrics_page(fr_metrics *metrics, size_t running, size_t waiting, size_t *length);
 
 /* The content type of the page. */

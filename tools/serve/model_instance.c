@@ -26,8 +26,8 @@ static void *run_hash(void *context) {
     return NULL;
 }
 
-/* Hashes a text into a hash of earlier texts by FNV-1a, which suffices because a forged collision would be of no
- * use. */
+/* Hashes a text together with a hash of earlier texts by FNV-1a, which suffices because a forged collision would be of
+ * no use. */
 static uint64_t hash_text(uint64_t hash, const char *text) {
     for (; text && *text; text++) hash = (hash ^ (unsigned char)*text) * 0x100000001b3u;
     return hash;
@@ -38,8 +38,8 @@ static void put_type(char *word, size_t size, const fr_options *options, fr_opti
     if (fr_options_get_text(options, option, word, size, &length) != FR_OK || !*word) snprintf(word, size, "auto");
 }
 
-/* Makes the fingerprint: a hash of everything that decides the text of a request with a seed, settings that a request
- * leaves out included. Two hosts with the same fingerprint give the same texts. */
+/* Makes the fingerprint: a hash of everything that decides the text of a request with a seed, including the settings
+ * that a request leaves out. Two hosts with the same fingerprint give the same texts. */
 static void put_fingerprint(fr_model_instance *instance, const char *hash) {
     char k[16], v[16];
     put_type(k, sizeof k, instance->loaded.options, FR_OPT_KV_K);
@@ -117,7 +117,8 @@ int fr_model_instance_load(fr_model_instance *instance, fr_metrics *metrics, voi
         pthread_join(thread, NULL);
     else
         run_hash(&hash);
-    if (!code && !hash.done) code = hash.error[0] ? fr_bad_input("%s", hash.error) : 1; /* no word: the server ends */
+    /* without a line, because the server was told to end */
+    if (!code && !hash.done) code = hash.error[0] ? fr_bad_input("%s", hash.error) : 1;
     if (code) {
         fr_model_instance_unload(instance);
         return code;

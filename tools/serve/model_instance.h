@@ -1,16 +1,16 @@
-/* Loads a model into memory for a server, and removes it from memory (models.h). */
+/* Loads a model of a server into memory, and removes it from memory (models.h). */
 #ifndef FR_TOOLS_SERVE_MODEL_INSTANCE_H
 #define FR_TOOLS_SERVE_MODEL_INSTANCE_H
 
 #include "tools/serve/models.h"
 
-/* Opens model, drafter, engine and scheduler, and hashes the weights at the same time. `instance` has its name, path
- * and arguments. Gives the exit status, after a line on standard error. */
+/* Opens model, drafter, engine and scheduler, and hashes the weights at the same time. The name, path and arguments of
+ * `instance` must be set. Gives the exit status, after a line on standard error if that is not 0. */
 int fr_model_instance_load(fr_model_instance *instance, fr_metrics *metrics, void (*wake)(void *), void *context);
 void fr_model_instance_unload(fr_model_instance *instance);
 
-/* Loads the model on a rank that serves no clients, without a scheduler, and runs the rounds of rank 0 until those
- * end. */
+/* Loads the model on a rank that serves no clients, without a scheduler, and runs the rounds of rank 0 until rank 0
+ * ends. */
 int fr_model_instance_follow(fr_model_instance *instance);
 
 /* Returns true if the model's estimated size fits into the memory that is available. */

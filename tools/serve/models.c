@@ -1,4 +1,4 @@
-/* Keeps the models of a server: loads them, removes them from memory, and keeps the exchanges that wait for one
+/* Keeps the models of a server: loads them, removes them from memory, and stores the exchanges that wait for a model
  * (models.h). */
 #include "tools/serve/models.h"
 
@@ -19,36 +19,36 @@ typedef enum state { AWAY, WANTED, LOADING, READY, FAILED } state;
 typedef struct waiter waiter;
 struct waiter {
     waiter *next;
-    fr_http_exchange *exchange; /* held */
+    fr_http_exchange *exchange; /* held by the waiter */
     fr_models_fn *then;
 };
 
 typedef struct entry {
-    const char *name;           /* the catalog's */
-    fr_arguments args;          /* the command line's, with this model's path */
-    fr_model_instance instance; /* the loader's until it is ready, then constant */
+    const char *name;           /* the name in the catalog */
+    fr_arguments args;          /* the command line's arguments, with this model's path */
+    fr_model_instance instance; /* only its loader uses it until it is ready; then it is constant */
     state state;
-    size_t users;  /* threads that have an exchange for it in hand */
-    uint64_t used; /* when, in exchanges */
+    size_t users;  /* threads that handle an exchange for the model */
+    uint64_t used; /* number of exchanges at its last use */
     waiter *waiters;
     pthread_t loader;
-    bool joins;  /* a loader was started, and may be done; the engine's thread alone uses this */
-    bool loaded; /* it is done, and has answered the exchanges that waited */
-    bool lost;   /* a file of it was cut or changed since, which was noted */
-    bool leaves; /* remove it from memory once it is idle */
+    bool joins;  /* a loader was started and must be joined; only the engine's thread uses this */
+    bool loaded; /* the loader is done, and has answered the exchanges that waited */
+    bool lost;   /* a file of the model was truncated or changed after it was opened, and a note says so */
+    bool leaves; /* remove the model from memory once it is idle */
     int code;    /* the exit status of a load that failed */
     fr_models *models;
 } entry;
 
 struct fr_models {
     entry *entries;
-    size_t count, most; /* most: in memory at once */
+    size_t count, most; /* most: models that may be in memory at once */
     fr_catalog catalog;
     bool on_demand; /* models are loaded when a request asks for them */
     fr_metrics *metrics;
     void (*wake)(void *context);
     void *context;
-    pthread_mutex_t lock; /* of what follows, and of entries' fields but instance */
+    pthread_mutex_t lock; /* protects the members below, and those of the entries except `instance` */
     uint64_t exchanges;
     bool closing;
 };
@@ -110,8 +110,8 @@ static waiter *take_waiters(fr_models *m, entry *e) {
     return waiters;
 }
 
-/* Answers the exchanges that waited: the model is ready, or it can't be loaded, for the reason in status and
- * message. */
+/* Answers the exchanges that waited for a model: it is ready, or it can't be loaded, and then status and message give
+ * the reason. */
 static void serve_waiters(fr_models *m, entry *e, unsigned status, const char *message) {
     for (waiter *w = take_waiters(m, e), *next; w; w = next) {
         next = w->next;
@@ -125,7 +125,7 @@ static void serve_waiters(fr_models *m, entry *e, unsigned status, const char *m
 }
 
 /* Loads a model in a thread of its own. The same thread then reads the requests that waited, so that the engine's
- * thread can continue its texts; the model counts as in use meanwhile. */
+ * thread can continue with its texts; meanwhile the model counts as in use. */
 static void *run_load(void *context) {
     entry *e = context;
     fr_models *m = e->models;
@@ -156,8 +156,7 @@ static state state_of(fr_models *m, const entry *e) {
     return now;
 }
 
-/* Returns true if no thread has an exchange for the model in hand and its scheduler is empty. Call it under the
- * lock. */
+/* Returns true if no thread handles an exchange for the model, and its scheduler is empty. Call it under the lock. */
 static bool is_idle(const entry *e) {
     size_t waiting, running;
     fr_scheduler_busy(e->instance.scheduler, &waiting, &running);
@@ -245,8 +244,8 @@ bool fr_model_is_called(const char *own, const char *name) {
     return strncmp(name, own, length) == 0 && (!name[length] || strcmp(name + length, ":latest") == 0);
 }
 
-/* Finds a model by its name. A server with one model accepts any name or none, because many clients send a fixed
- * name. */
+/* Finds a model by its name. A server with one model accepts any name or none, because many clients always send the
+ * same name. */
 static entry *find(fr_models *m, const char *name) {
     if (m->count == 1) return &m->entries[0];
     for (size_t i = 0; name && i < m->count; i++)
@@ -264,8 +263,8 @@ static void wait_for(fr_models *m, entry *e, fr_http_exchange *exchange, fr_mode
     m->wake(m->context);
 }
 
-/* Returns true if a file of the model was cut or changed while open, and notes it once. The model must be ready and in
- * use by this thread. */
+/* Returns true if a file of the model was truncated or changed after it was opened, and notes it once. The model must
+ * be ready and in use by this thread. */
 static bool is_lost(fr_models *m, entry *e) {
     bool lost = fr_lab_files_check(e->instance.loaded.model, e->instance.loaded.drafter) == FR_LOST;
     pthread_mutex_lock(&m->lock);
@@ -394,7 +393,7 @@ void fr_models_count(fr_models *m, size_t *waiting, size_t *running) {
 
 /* ----------------------------------------------------------------------------------------------------------- rounds */
 
-/* Frees a model that was released, if it is idle. */
+/* Removes a model that a client has asked to remove from memory, if it is idle. */
 static void let_go(fr_models *m, entry *e) {
     pthread_mutex_lock(&m->lock);
     bool goes = e->leaves && e->state == READY && is_idle(e);

@@ -1,8 +1,8 @@
 /* The models of a server: one that is loaded at the start, or several (catalog.h), each loaded when a request first
  * asks for it.
  *
- * In: the command line. Out: the model for a request, ready to run. The models in memory are limited in number and by
- * the system's memory: the least recently used idle model is removed for a new one. */
+ * In: the command line. Out: the model for a request, ready to run. The number of models in memory is limited, and so
+ * is their memory: for a new model the idle one is removed that was used the longest ago. */
 #ifndef FR_TOOLS_SERVE_MODELS_H
 #define FR_TOOLS_SERVE_MODELS_H
 
@@ -27,15 +27,16 @@ typedef struct fr_models fr_models;
  * already. */
 typedef void fr_models_fn(fr_http_exchange *exchange, const fr_model_instance *model);
 
-/* Lists the models. wake: called when the engine's thread has something to do. Gives the exit status. */
+/* Lists the models. wake: called when there is work for the engine's thread. Gives the exit status. */
 int fr_models_open(fr_models **models, const fr_arguments *args, fr_metrics *metrics, void (*wake)(void *),
                    void *context);
 void fr_models_close(fr_models *models);
 
-/* Loads the model of -m, or stops at a signal. Does nothing for several models. Gives the exit status. */
+/* Loads the model of -m; a signal ends the loading. Does nothing if there are several models. Gives the exit
+ * status. */
 int fr_models_load_first(fr_models *models);
 
-/* Gives the model of -m; NULL if there are several. The second function returns true while a model is loading, which
+/* The first gives the model of -m; NULL if there are several. The second returns true while a model is loading, which
  * can't be interrupted. */
 const fr_model_instance *fr_models_first(const fr_models *models);
 bool fr_models_loading(fr_models *models);
@@ -44,37 +45,38 @@ bool fr_models_loading(fr_models *models);
  * exit status. */
 int fr_models_follow(fr_models *models);
 
-/* Returns true if a client's name means the model of this name: ollama's clients may add ":latest". */
+/* Returns true if the name that a client sent means the model `own`; ollama's clients may add ":latest". */
 bool fr_model_is_called(const char *own, const char *name);
 
-/* Calls `then` with the model of that name (NULL: the only one, or the first): in this thread if it is ready,
- * otherwise in another one when it has been loaded. If it can't be loaded the exchange is answered with the reason.
- * Any thread. */
+/* Calls `then` with the model of that name (NULL: the only one, or the first). It is called in this thread if the
+ * model is ready, otherwise in another thread once it has been loaded. If it can't be loaded, the exchange is answered
+ * with the reason. May be called from any thread. */
 void fr_models_with(fr_models *models, fr_http_exchange *exchange, const char *name, fr_models_fn *then);
 
-/* The first function returns true if requests can be answered, for /health. The second returns true if a file of a
- * loaded model was cut or changed: its requests then get 500 until the server is restarted. */
+/* The first returns true if requests can be answered, for /health. The second returns true if a file of a loaded model
+ * was truncated or changed: its requests then get 500 until the server is restarted. */
 bool fr_models_ready(fr_models *models);
 bool fr_models_lost(fr_models *models);
 
-/* Lists all known models as {"id", ...} for /v1/models, a new value. */
+/* Lists all models as {"id", ...} for /v1/models, as a new value. */
 json_t *fr_models_list(fr_models *models);
 
-/* Lists them with their files, {"name", "path"}; a model in memory also has "meta", as in that list, and "context". */
+/* Lists all models with their files, {"name", "path"}. A model in memory also has "meta", as in fr_models_list, and
+ * "context". */
 json_t *fr_models_files(fr_models *models);
 
-/* Removes a model from memory once it is idle, except the model of -m. Gives the model's own name; NULL: unknown. Any
- * thread. */
+/* Removes a model from memory once it is idle, but never the model of -m. Gives the model's own name; NULL: there is
+ * no such model. May be called from any thread. */
 const char *fr_models_release(fr_models *models, const char *name);
 
-/* Runs a round of every model, in the engine's thread. Returns false if no model had anything to run. */
+/* Runs a round of every model, in the engine's thread. Returns false if no model had work. */
 bool fr_models_round(fr_models *models);
 
-/* Counts the requests that wait and those that are under way, of all models. Any thread. */
+/* Counts the requests of all models that wait, and those that are being run. May be called from any thread. */
 void fr_models_count(fr_models *models, size_t *waiting, size_t *running);
 
-/* The first function returns true if texts are under way or wait, not counting those that wait for a load; the others
- * end them (fr_scheduler_interrupt, fr_scheduler_abandon). */
+/* The first returns true if texts are being run or wait, not counting those that wait for a model to load. The others
+ * end these texts (fr_scheduler_interrupt, fr_scheduler_abandon). */
 bool fr_models_busy(fr_models *models);
 void fr_models_interrupt(fr_models *models, fr_status status);
 void fr_models_abandon(fr_models *models, fr_status status);

@@ -15,7 +15,7 @@ enum { NOTES_MAX = 128, LINE_BYTES_MAX = 320 };
 static struct {
     pthread_mutex_t lock;
     bool begun, json;
-    uint64_t said[NOTES_MAX]; /* hashes of lines */
+    uint64_t said[NOTES_MAX]; /* hashes of the lines that were written */
     size_t count;
 } notes = {.lock = PTHREAD_MUTEX_INITIALIZER};
 

@@ -1,7 +1,7 @@
 /* Writes notes about parts of requests that the server ignores: once for each kind, however many requests have it.
  *
- * In: lines, some with words of clients in them. Out: each on standard error the first time, "forerun: LINE"; when
- * there are too many different lines, only the first ones are written. Any thread. */
+ * In: lines, some of which contain words from clients. Out: each line on standard error the first time, "forerun:
+ * LINE". After a number of different lines no more are written. Any thread may call these functions. */
 #ifndef FR_TOOLS_SERVE_NOTES_H
 #define FR_TOOLS_SERVE_NOTES_H
 

@@ -15,7 +15,7 @@
 #include "tools/jobs/infill.h"
 #include "tools/serve/text_routes.h"
 
-#define OLLAMA_VERSION "0.12.11" /* the first whose texts have log-probabilities, as these do */
+#define OLLAMA_VERSION "0.12.11" /* the first version of ollama that gives log-probabilities, as this server does */
 
 /* ------------------------------------------------------------------------------------------------------------ files */
 
@@ -75,7 +75,7 @@ static json_t *size_word(json_int_t parameters) {
     return millions < 1000 ? json_sprintf("%.1fM", millions) : json_sprintf("%.1fB", millions / 1000);
 }
 
-/* Gives the details of a model. Its type and its number of parameters are known only once it is loaded. */
+/* Gives the details of a model. Its type and its number of parameters are known only once it was loaded. */
 static json_t *details_of(const char *path, const json_t *meta) {
     const json_t *type = json_object_get(meta, "ftype");
     size_t length = strlen(path);
@@ -86,7 +86,7 @@ static json_t *details_of(const char *path, const json_t *meta) {
                      json_is_string(type) ? json_string_value(type) : "");
 }
 
-/* Makes a model's entry. told: its element of fr_models_files. */
+/* Makes the entry of a model. told: its element of fr_models_files. */
 static json_t *model_of(const json_t *told) {
     const char *path = json_string_value(json_object_get(told, "path"));
     files f = files_of(path);
@@ -96,7 +96,7 @@ static json_t *model_of(const json_t *told) {
                      details_of(path, json_object_get(told, "meta")));
 }
 
-/* Lists models. loaded: only those in memory, with their sizes; they have no time of removal. */
+/* Lists models. loaded: only those in memory, with their sizes. They have no time at which they will be removed. */
 static void list(fr_http_exchange *exchange, fr_models *models, bool loaded) {
     json_t *all = fr_models_files(models), *listed = json_array(), *told;
     size_t i;
@@ -150,7 +150,7 @@ static json_t *abilities_of(const fr_model_instance *model) {
     return can;
 }
 
-/* Lists what the model can do, and its context, which clients look for under the name of an architecture. */
+/* Lists the features of the model, and its context, which clients look for under the name of an architecture. */
 static void answer_shown(fr_http_exchange *exchange, const fr_model_instance *model) {
     const fr_model *weights = model->loaded.model;
     size_t length = 0;
@@ -169,7 +169,7 @@ static void answer_shown(fr_http_exchange *exchange, const fr_model_instance *mo
     fr_http_exchange_answer_json(exchange, 200, shown);
 }
 
-/* Gives the model's name from "model" or, as older clients call it, "name"; NULL if the body has neither. */
+/* Gives the model's name from "model" or, for older clients, from "name"; NULL if the body has neither. */
 static const char *name_in(const json_t *body) {
     const json_t *named = json_object_get(body, "model"), *older = json_object_get(body, "name");
     return fr_job_plain_text(named && !json_is_null(named) ? named : older);
@@ -204,7 +204,7 @@ bool fr_ollama_is_silent(const char *path, const json_t *body, bool *leaves) {
            (json_is_string(said) ? json_string_length(said) == 0 : json_is_array(said) && json_array_size(said) == 0);
 }
 
-/* Answers a request without a prompt. */
+/* Answers a request that has no prompt. */
 static void answer_silence(fr_http_exchange *exchange, const char *name, const char *reason) {
     bool chat = strcmp(fr_http_exchange_path(exchange), "/api/chat") == 0;
     json_t *line = json_pack("{s:o, s:o, s:b, s:s}", "model", fr_json_bytes(name, strlen(name)), "created_at",

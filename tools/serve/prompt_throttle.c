@@ -6,14 +6,14 @@ enum { FIRST = 8 };
 /* The share of a round's own time that prompts may add. It is less than 1 because times vary. */
 #define SHARE 0.8
 
-/* Averages the readings. A slow one counts for less, because another program may have caused it. */
+/* Averages the readings. A slow reading counts for less, because another program may have slowed it down. */
 static double mean(double usual, double reading) {
     double weight = reading > usual ? 0.1 : 0.3;
     return usual == 0 ? reading : usual + weight * (reading - usual);
 }
 
-/* Gives at most twice as many rows as last time, because the time of many more rows can't be told from that of a
- * few. */
+/* Gives at most twice as many rows as in the last round, because the time of many more rows can't be predicted from
+ * that of a few. */
 size_t fr_prompt_throttle_rows(const fr_prompt_throttle *throttle, size_t texts) {
     if (texts == 0) return 0;
     if (throttle->plain == 0 || throttle->row == 0) return FIRST;

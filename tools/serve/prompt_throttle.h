@@ -10,12 +10,12 @@
 #include <stdint.h>
 
 typedef struct fr_prompt_throttle {
-    double plain; /* seconds of a round without prompts; 0: none was measured yet */
+    double plain; /* seconds of a round without prompts; 0: not measured yet */
     double row;   /* seconds that a row of a prompt adds */
-    size_t last;  /* rows of the last round that had both; 0: none */
+    size_t last;  /* prompt rows of the last round that had both texts and prompts; 0: none */
 } fr_prompt_throttle;
 
-/* Gives the prompt rows, at least one, for a round in which so many texts get ids. 0: no limit. */
+/* Gives the number of prompt rows, at least one, for a round in which `texts` texts get ids. 0: no limit. */
 size_t fr_prompt_throttle_rows(const fr_prompt_throttle *throttle, size_t texts);
 
 /* Learns from a round that has run: its seconds, its texts and its prompt rows. */
@@ -23,13 +23,13 @@ void fr_prompt_throttle_learn(fr_prompt_throttle *throttle, double seconds, size
 
 /* A text that has its first id. */
 typedef struct fr_prompt_throttle_first {
-    double began, ready; /* seconds: when its prompt was begun, and it had that id */
-    uint64_t behind;     /* the last request that had arrived by then */
+    double began, ready; /* seconds when its prompt was begun, and when it had its first id */
+    uint64_t behind;     /* the last request that had arrived when it had its first id */
 } fr_prompt_throttle_first;
 
-/* Returns true if the text should wait for the given prompts that arrived before it had its first id. Prompts take
- * less time when they are run at once than in pieces beside this text, so that all texts of a burst are finished
- * sooner. It waits no longer than one prompt for each slot would take. */
+/* Returns true if the text should wait for the given prompts, which arrived before it had its first id. Prompts take
+ * less time if they are run at once than in pieces beside this text, so all texts of a burst are finished sooner. The
+ * text waits at most as long as one prompt for each slot would take. */
 bool fr_prompt_throttle_waits(const fr_prompt_throttle_first *text, double now, size_t slots, const uint64_t *prompts,
                               size_t count);
 

@@ -1,9 +1,9 @@
-/* Reads the members of a request's body that only a server has (generation_request_parts.h); those that a batch's line
- * has too are in tools/jobs/job_request.c.
+/* Reads the members of a request's body that only a server has (generation_request_parts.h); tools/jobs/job_request.c
+ * reads those that a batch's line has too.
  *
- * A member that would have to change the answer and is not built is refused by name, unless its value asks for
- * nothing. A member that changes nothing here (the use of a cache, the part to keep when a context overflows, which
- * none does) is checked and ignored. Unknown members are ignored, as clients expect, and noted once (notes.h). */
+ * A member that would change the answer and is not built is refused by name, unless its value means no change. A
+ * member that has no effect here (the use of a cache; the part to keep when a context overflows, which can't happen
+ * here) is checked and ignored. Unknown members are ignored, as clients expect, and noted once (notes.h). */
 #include <math.h>
 #include <string.h>
 
@@ -30,10 +30,10 @@ static bool is_given(const fr_job *job, const char *key) {
 
 #define REUSE "cache_prompt"
 
-/* Flags about the answer, with their offsets in the request, and one of the session. */
+/* Flags that concern the answer, with their offsets in the request, and one that concerns the session. */
 static const struct {
     const char *key;
-    size_t offset; /* 0: it is the session's */
+    size_t offset; /* 0: it concerns the session */
 } flags[] = {{"stream", offsetof(fr_generation_request, stream)},
              {"return_tokens", offsetof(fr_generation_request, return_tokens)},
              {"return_progress", offsetof(fr_generation_request, return_progress)},
@@ -42,7 +42,7 @@ static const struct {
              {REUSE, 0}};
 enum { FLAGS = sizeof flags / sizeof *flags };
 
-/* Gives the index of a flag; FLAGS if there is none of that name. */
+/* Gives the index of a flag; FLAGS if there is none with this name. */
 static size_t find_flag(const char *key) {
     size_t i = 0;
     while (i < FLAGS && strcmp(flags[i].key, key) != 0) i++;
@@ -56,7 +56,7 @@ static bool take_flag(fr_generation_request *request, fr_job *job, const char *k
     return offset || fr_job_check(job, fr_options_set(job->options, FR_OPT_PROMPT_REUSE, json_is_true(value)));
 }
 
-/* Numbers that mean nothing here, with the smallest and the largest value for which that is true. */
+/* Numbers that have no effect here, with the smallest and the largest value for which that is true. */
 static const struct {
     const char *key;
     double low, built;
@@ -68,7 +68,7 @@ static const struct {
                {"adaptive_target", -HUGE_VAL, -1e-30}};
 enum { NUMBERS = sizeof numbers / sizeof *numbers };
 
-/* Gives the index of such a number; NUMBERS if there is none of that name. */
+/* Gives the index of such a number; NUMBERS if there is none with this name. */
 static size_t find_number(const char *key) {
     size_t i = 0;
     while (i < NUMBERS && strcmp(numbers[i].key, key) != 0) i++;
@@ -84,7 +84,7 @@ static bool take_number(fr_generation_request *request, fr_job *job, const char 
     return json_number_value(value) <= numbers[i].built || fr_job_unbuilt(job, key);
 }
 
-/* Takes a switch for something that is not built: only false, which asks for nothing, is accepted. */
+/* Takes a switch of a feature that is not built: only false is accepted. */
 static bool take_false(fr_generation_request *request, fr_job *job, const char *key, const json_t *value) {
     (void)request;
     if (!json_is_boolean(value)) return must_be(job, key, "true or false");
@@ -97,7 +97,7 @@ static bool take_empty(fr_generation_request *request, fr_job *job, const char *
     return empty || fr_job_unbuilt(job, key);
 }
 
-/* Leaves this field to request_messages.c, which reads it with the end of the messages. */
+/* Accepts this member without reading it: request_messages.c reads it together with the last message. */
 static bool take_end(fr_generation_request *request, fr_job *job, const char *key, const json_t *value) {
     (void)request;
     return fr_job_take_later(job, key, value);
@@ -125,8 +125,8 @@ static bool take_stream_options(fr_generation_request *request, fr_job *job, con
     return true;
 }
 
-/* Takes the names of members that the answer shall have; those of inner objects are paths with slashes. An empty list
- * means all members. */
+/* Takes the names of the members that the answer must have; names of members of inner objects are paths with slashes.
+ * An empty list means all members. */
 static bool take_fields(fr_generation_request *request, fr_job *job, const char *key, const json_t *value) {
     size_t count = json_array_size(value), texts = 0;
     while (texts < count && fr_job_plain_text(json_array_get(value, texts))) texts++;
@@ -147,14 +147,14 @@ static bool take_ping(fr_generation_request *request, fr_job *job, const char *k
     return true;
 }
 
-/* Takes a limit of time, which editors send for code that is filled in. Below 1 there is no limit. */
+/* Takes a limit of time, which editors send for code that is filled in. A value below 1 means no limit. */
 static bool take_time(fr_generation_request *request, fr_job *job, const char *key, const json_t *value) {
     if (!fr_job_whole(value, INT32_MIN, INT32_MAX)) return must_be(job, key, "a whole number of milliseconds");
     request->most = json_integer_value(value) > 0 ? (double)json_integer_value(value) / 1e3 : 0;
     return true;
 }
 
-/* Takes the form of reasoning. Reasoning is always separated from the content, so that only those values are
+/* Takes the form of reasoning. Reasoning is always separated from the content, so only the values for that are
  * accepted. */
 static bool take_reasoning_format(fr_generation_request *request, fr_job *job, const char *key, const json_t *value) {
     (void)request;
@@ -177,8 +177,8 @@ static bool take_most(fr_generation_request *request, fr_job *job, const char *k
     return fr_job_take_most(job, key, value);
 }
 
-/* Takes llama.cpp's "n_probs", also named "logprobs" there; 0 asks for none. It overrides OpenAI's "logprobs", with
- * which 0 asks for the tokens' own; in a chat OpenAI's member overrides it. */
+/* Takes llama.cpp's "n_probs", which llama.cpp also calls "logprobs"; 0 means none. It overrides OpenAI's "logprobs",
+ * for which 0 means the tokens' own; in a chat OpenAI's member overrides it. */
 static bool take_probs(fr_generation_request *request, fr_job *job, const char *key, const json_t *value) {
     (void)request;
     bool own = strcmp(key, "n_probs") == 0;
@@ -192,7 +192,7 @@ static bool take_probs(fr_generation_request *request, fr_job *job, const char *
     return fr_job_check(job, fr_options_set(job->options, FR_OPT_LOGPROBS, job->best));
 }
 
-/* Gives the probabilities after the samplers instead of the model's log-probabilities. */
+/* Takes the switch that gives the probabilities after the samplers instead of the model's log-probabilities. */
 static bool take_chances(fr_generation_request *request, fr_job *job, const char *key, const json_t *value) {
     (void)request;
     if (!json_is_boolean(value)) return must_be(job, key, "true or false");
@@ -208,7 +208,7 @@ static bool take_top_k(fr_generation_request *request, fr_job *job, const char *
     return fr_job_check(job, fr_options_set(job->options, FR_OPT_TOP_K, top_k));
 }
 
-/* Takes "mirostat". The session would refuse version 1 too, but only once it begins. */
+/* Takes "mirostat". Version 1 is refused here, because the session would refuse it only when it begins. */
 static bool take_mirostat(fr_generation_request *request, fr_job *job, const char *key, const json_t *value) {
     (void)request;
     if (fr_job_whole(value, 1, 1)) return fr_job_unbuilt(job, key);
@@ -315,7 +315,7 @@ static const struct {
     {"reasoning_control", ALL, take_false},
 };
 
-/* Finds the function that reads a member; NULL if it is none of these. */
+/* Finds the function that reads a member; NULL if this file has none. */
 static take_member *find_member(const fr_job *job, const char *key) {
     unsigned form = job->form == FR_JOB_CHAT ? CHAT : job->form == FR_JOB_COMPLETION ? COMPLETION : NATIVE;
     if (find_flag(key) < FLAGS) return take_flag;
@@ -325,7 +325,7 @@ static take_member *find_member(const fr_job *job, const char *key) {
     return NULL;
 }
 
-/* Takes the drafting members that stand in an object of their own. */
+/* Takes the members about drafting that are in an object of their own. */
 static bool take_speculative(fr_generation_request *request, fr_job *job, const char *key, const json_t *value) {
     char name[64];
     const char *inner;
@@ -342,8 +342,8 @@ static bool take_speculative(fr_generation_request *request, fr_job *job, const 
     return true;
 }
 
-/* Turns whole numbers that are written as 2.0 into integers. JSON has one kind of number, and some clients write them
- * all with a point. */
+/* Turns whole numbers that are written as 2.0 into integers, because JSON has only one kind of number, and some
+ * clients write all of them with a decimal point. */
 static void make_whole(json_t *body) {
     for (void *at = json_object_iter(body); at; at = json_object_iter_next(body, at)) {
         const json_t *value = json_object_iter_value(at);

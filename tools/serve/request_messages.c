@@ -1,7 +1,8 @@
 /* Reads the messages of a chat request (generation_request_parts.h). Pictures in them are data: URIs and become parts
  * {"type": "image"}, which templates know. Results of tools that the model can't see or read are replaced by a short
- * text that says so, because an agent sends them again with every turn. If the last message is the assistant's, the
- * reply continues it, as in llama.cpp's server, unless the request says otherwise. */
+ * text that says so; refusing them would end the conversation, because an agent sends them again with every turn. If
+ * the last message is the assistant's, the reply continues it, as in llama.cpp's server, unless the request says
+ * otherwise. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -12,12 +13,12 @@
 #include "tools/serve/generation_request_parts.h"
 #include "tools/serve/notes.h"
 
-/* The most pixels of all pictures of a request together, which take 100 MB. */
+/* The most pixels of all pictures of a request together; this many take 100 MB. */
 #define PIXELS_MAX ((size_t)1 << 25)
 
 /* --------------------------------------------------------------------------------------------------------- pictures */
 
-/* Gives the text after "data:image/png;base64,"; NULL if the url does not begin so. */
+/* Gives the text after "data:image/png;base64,"; NULL if the url does not begin in this way. */
 static const char *data_of(const char *url) {
     static const char *const begins[] = {"data:image/png;base64,", "data:image/jpeg;base64,", "data:image/jpg;base64,"};
     for (size_t i = 0; i < sizeof begins / sizeof *begins; i++)
@@ -66,7 +67,8 @@ static void set_text(json_t *part, json_t *text) {
     fr_json_put(part, "text", text);
 }
 
-/* Makes a part of type text of a text under another name, as other interfaces and refused answers have it. */
+/* Turns a part with a text under another name, as other interfaces and refused answers have it, into a part of type
+ * text. */
 static bool take_text_part(json_t *part) {
     static const char *const words[][2] = {{"refusal", "refusal"}, {"output_text", "text"}, {"input_text", "text"}};
     for (size_t i = 0; i < sizeof words / sizeof *words; i++) {
@@ -78,7 +80,8 @@ static bool take_text_part(json_t *part) {
     return false;
 }
 
-/* Gives the text of a file that is sent as a data: URI of text or JSON, a new value; NULL if it is none. */
+/* Gives the text of a file that is sent as a data: URI of text or JSON, as a new value; NULL if it is not such a
+ * file. */
 static json_t *text_of_file(const json_t *file) {
     static const char *const kinds[] = {"data:text/", "data:application/json"};
     const json_t *data = json_object_get(file, "file_data");
@@ -111,7 +114,8 @@ static void set_file(json_t *part) {
     set_text(part, said);
 }
 
-/* Replaces what a tool gave by a note if the model can't see or read it. Returns false if it can, perhaps. */
+/* Replaces a part of a tool's result by a note if the model can't see or read it. Returns false if the model may be
+ * able to. */
 static bool leave_out(const fr_job *job, json_t *part, const char *type) {
     bool picture = strcmp(type, "image_url") == 0;
     if (picture && fr_model_fact(job->setting->loaded->model, FR_FACT_IMAGE_TOKEN) >= 0) return false;
@@ -175,8 +179,7 @@ static bool is_assistant(const json_t *message) {
     return fr_job_is_word(json_object_get(message, "role"), "assistant");
 }
 
-/* Decides if the reply continues the last message. The request may say so; otherwise it does if that message is the
- * assistant's. */
+/* Decides if the reply continues the last message: as the request says, or else if that message is the assistant's. */
 static bool choose_end(fr_job *job, const json_t *messages, bool *goes_on) {
     const json_t *continues = json_object_get(job->request, "continue_final_message");
     const json_t *opens = json_object_get(job->request, "add_generation_prompt");
@@ -200,7 +203,8 @@ static bool is_nothing(const json_t *text) {
     return json_is_string(text) && strspn(json_string_value(text), " \t\r\n") == json_string_length(text);
 }
 
-/* Returns true if a message has neither text nor thought. Such a last message of the assistant's is ignored. */
+/* Returns true if a message has neither text nor thought. If the last message is such a message of the assistant, it
+ * is ignored. */
 static bool is_silent(const json_t *message) {
     static const char *const members[] = {"content", "reasoning", "reasoning_content", "thinking"};
     for (size_t i = 0; i < sizeof members / sizeof *members; i++)
@@ -222,7 +226,7 @@ static bool check_contents(fr_job *job, const json_t *messages) {
 
 /* ---------------------------------------------------------------------------------------------------------- results */
 
-enum { RESULTS_MAX = 256 }; /* of one message's calls; of more than that the order stays */
+enum { RESULTS_MAX = 256 }; /* the most results of one message's calls; the order of more results is unchanged */
 
 /* Finds the call with this id; -1: none has it. */
 static int find_call(const json_t *calls, const json_t *id) {
@@ -231,8 +235,8 @@ static int find_call(const json_t *calls, const json_t *id) {
     return -1;
 }
 
-/* Sorts the results after messages[at] into the order of its calls. Many templates write results without ids, so that
- * the model would match them to the wrong calls. A result whose id no call has keeps its place. */
+/* Sorts the results after messages[at] into the order of its calls. Many templates write results without ids, so the
+ * model would otherwise match them to the wrong calls. A result whose id no call has keeps its place. */
 static void order_results(json_t *messages, size_t at) {
     const json_t *calls = json_object_get(json_array_get(messages, at), "tool_calls");
     struct {

@@ -32,7 +32,7 @@ static void get_models(const fr_routes *routes, fr_http_exchange *exchange) {
     fr_http_exchange_answer_json(exchange, 200, fr_models_list(routes->models));
 }
 
-/* Answers for the rest of the path, because a model's name may have slashes. */
+/* Answers for the model that the rest of the path names, because a model's name may contain slashes. */
 static void get_model(const fr_routes *routes, fr_http_exchange *exchange) {
     const char *path = fr_http_exchange_path(exchange), *name = path + (strncmp(path, "/v1/", 4) == 0 ? 11 : 8);
     json_t *list = fr_models_list(routes->models), *found = NULL, *one;
@@ -90,7 +90,7 @@ static void list_slots(fr_http_exchange *exchange, const fr_model_instance *mode
         fr_http_exchange_answer_json(exchange, 200, fr_scheduler_slots(model->scheduler));
 }
 
-/* Answers a request that only a server with --slots allows. */
+/* Answers a request that is allowed only with --slots. */
 static void show(const fr_routes *routes, fr_http_exchange *exchange, fr_models_fn *then) {
     if (routes->args->given[FR_ARG_SLOTS])
         fr_models_with(routes->models, exchange, fr_http_exchange_query(exchange, "model"), then);
@@ -126,8 +126,8 @@ static bool slot_number(const char *path, size_t slots, size_t *slot) {
     return *slot < slots;
 }
 
-/* Gives the path of the file that the body names, in the folder of --slot-save-path, to be freed. NULL: the exchange
- * has been refused. */
+/* Gives the path of the file that the body names, in the folder of --slot-save-path; the caller frees it. NULL: the
+ * exchange was refused. */
 static char *file_of(fr_http_exchange *exchange, const fr_model_instance *model) {
     const char *folder = model->args->text[FR_ARG_SLOT_SAVE_PATH];
     json_t *body = fr_json_body(exchange);
@@ -233,8 +233,8 @@ static void answer_infill(fr_http_exchange *exchange, const fr_model_instance *m
 
 typedef json_t *read_fn(json_t *body, char error[FR_DIALECT_ERROR]);
 
-/* Gives the exchange's body as that of a chat, and the body itself. NULL: it can't be read, and the exchange has been
- * refused. */
+/* Gives the exchange's body as that of a chat, and in *body the body itself. NULL: it can't be read, and the exchange
+ * was refused. */
 static json_t *read_chat(fr_http_exchange *exchange, read_fn *read, json_t **body) {
     char error[FR_DIALECT_ERROR];
     *body = fr_json_body(exchange);
@@ -261,8 +261,8 @@ static void answer_in_dialect(fr_http_exchange *exchange, const fr_model_instanc
     if (chat) queue_in_dialect(exchange, model, dialect, body, chat);
 }
 
-/* Answers with the number of tokens of a request, {"input_tokens": N}, and `object` if it is given. The prompt may
- * exceed the context. */
+/* Answers with the number of tokens of a request's prompt, {"input_tokens": N}, and with `object` if it is given. The
+ * prompt may be longer than the context. */
 static void count_in(fr_http_exchange *exchange, const fr_model_instance *model, read_fn *read, const char *object) {
     fr_job_setting setting = model->jobs;
     json_t *body, *chat = read_chat(exchange, read, &body);
@@ -365,8 +365,8 @@ static void post_ollama_generate(const fr_routes *routes, fr_http_exchange *exch
 
 static const struct route {
     const char *method, *path;
-    route_fn *answer;   /* of the server itself; or */
-    fr_models_fn *then; /* of a model, with the request's body */
+    route_fn *answer;   /* answers for the server itself; or NULL */
+    fr_models_fn *then; /* answers for a model, with the request's body */
 } routes_table[] = {
     {"GET", "/", get_web_page, NULL},
     {"GET", FR_WEB_PAGE_FOLDER, get_web_page, NULL},
@@ -424,7 +424,7 @@ static bool fits(const struct route *route, const char *path) {
 void fr_routes_answer(void *context, fr_http_exchange *exchange) {
     const fr_routes *routes = context;
     const char *path = fr_http_exchange_path(exchange), *allowed = NULL;
-    if (fr_lab_ranks_check() != FR_OK) { /* the server is about to end */
+    if (fr_lab_ranks_check() != FR_OK) { /* another rank has failed, and the server is about to end */
         fr_http_exchange_refuse(exchange, 503, "%s", fr_last_error());
         return;
     }
@@ -450,8 +450,8 @@ bool fr_routes_open(const char *path) {
     return strcmp(path, "/health") == 0 || strcmp(path, "/v1/health") == 0 || fr_web_page_has(path);
 }
 
-/* Looks for the words in the body without parsing it. A member's name with an escaped letter (\u0067) is missed; a
- * text that only contains a word is read by another thread, which does no harm. */
+/* Looks for the words in the body without parsing it. A member whose name has an escaped letter (\u0067) is missed; if
+ * a text happens to contain a word, another thread reads the body, which does no harm. */
 bool fr_routes_slow(const char *body, size_t length) {
     static const char *const words[] = {
         "grammar", "schema", "regex", "format", "tool_choice", "guided_", "structured_outputs", "\\u"};

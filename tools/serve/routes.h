@@ -12,14 +12,14 @@ typedef struct fr_routes {
     fr_metrics *metrics;
 } fr_routes;
 
-/* Answers an exchange; an fr_http_fn whose context is an fr_routes. */
+/* Answers an exchange (an fr_http_fn whose context is an fr_routes). */
 void fr_routes_answer(void *context, fr_http_exchange *exchange);
 
 /* Returns true for a path that is answered without a key. */
 bool fr_routes_open(const char *path);
 
-/* Returns true if a body may ask for a grammar, which takes long to build: one of the words in such members' names
- * stands in it. */
+/* Returns true if a body may ask for a grammar, which takes long to build: the body contains one of the words in the
+ * names of such members. */
 bool fr_routes_slow(const char *body, size_t length);
 
 #endif

@@ -10,7 +10,7 @@
 #include "tools/serve/scheduler_parts.h"
 #include "tools/serve/seconds.h"
 
-/* Bytes that a client may leave unread; beyond these its texts pause until it reads on. */
+/* The most bytes that a client may leave unread; above it its texts pause until it reads them. */
 #define UNREAD_MAX ((size_t)4 << 20)
 
 /* Nanoseconds that another thread waits for the engine's thread to begin computing. */
@@ -20,7 +20,7 @@ static fr_engine *engine_of(const fr_scheduler *scheduler) {
     return scheduler->setting.jobs->engine;
 }
 
-/* The engine's thread calls go_away before it computes, perhaps for long, and come_back after it. */
+/* The engine's thread calls go_away before it computes, perhaps for long, and come_back afterwards. */
 static void go_away(fr_scheduler *scheduler) {
     sem_post(&scheduler->away);
 }
@@ -84,8 +84,8 @@ static void unlink_request(fr_scheduler *scheduler, const fr_generation_request 
     if (*at) *at = request->next;
 }
 
-/* Returns true if the request's client has gone or has been sent an error, so that the remaining choices are not
- * wanted any more. */
+/* Returns true if the request's client has gone or was sent an error, so that its other choices are no longer
+ * wanted. */
 static bool is_unwanted(const fr_generation_request *request) {
     return request->answered || fr_http_exchange_gone(request->exchange);
 }
@@ -114,7 +114,7 @@ static size_t shared_with(const fr_slot *slot, const fr_prompt *prompt) {
 }
 
 /* Finds a free slot for a choice: the slot that the request names, else one whose restored session begins like the
- * prompt, else the slot that has been unused for longest. NULL: none is free. */
+ * prompt, else the slot that was used the longest ago. NULL: none is free. */
 static fr_slot *find_free_slot(fr_scheduler *scheduler, const fr_generation_request *request, const fr_choice *choice) {
     fr_slot *best = NULL;
     size_t most = 0;
@@ -132,7 +132,7 @@ static fr_slot *find_free_slot(fr_scheduler *scheduler, const fr_generation_requ
     return best;
 }
 
-/* Begins a text in a slot. Its session continues from the slot's restored session if both begin alike. */
+/* Begins a text in a slot. Its session continues from the slot's restored session if that begins like the prompt. */
 static void begin_session(fr_slot *slot, fr_job *job) {
     void *bytes = NULL;
     size_t size = 0;
@@ -159,7 +159,7 @@ static void begin(fr_scheduler *scheduler, fr_generation_request *request, fr_sl
     }
     count(scheduler, &scheduler->taken, 1);
     choice->began = fr_seconds();
-    go_away(scheduler); /* a picture takes its time */
+    go_away(scheduler); /* because running a picture takes long */
     begin_session(slot, &choice->job);
     come_back(scheduler);
     fr_answer_began(request, choice);
@@ -235,7 +235,7 @@ static void drop_unwanted(fr_scheduler *scheduler) {
 
 /* ----------------------------------------------------------------------------------------------------------- memory */
 
-/* Closes the sessions of texts that have ended, to free their pages. Returns false if there were none. */
+/* Closes the sessions of texts that have ended, in order to free their pages. Returns false if there were none. */
 static bool forget_kept(fr_scheduler *scheduler) {
     bool any = false;
     for (fr_slot *slot = scheduler->slots; slot < scheduler->slots + scheduler->setting.slots; slot++) {
@@ -245,8 +245,8 @@ static bool forget_kept(fr_scheduler *scheduler) {
     return any;
 }
 
-/* Swaps out a text because no text under way has found a page: it gives up its pages, and continues later. A text with
- * pictures can't be saved, so that it fails. */
+/* Swaps out a text because no text has found a page: the text gives up its pages, and continues later. A text with
+ * pictures can't be saved, so it fails. */
 static void set_aside(fr_scheduler *scheduler, fr_slot *slot) {
     fr_session *session = slot->choice->job.session;
     slot->aside = fr_lab_session_set_aside(session) == FR_OK;
@@ -257,7 +257,7 @@ static void set_aside(fr_scheduler *scheduler, fr_slot *slot) {
     end_choice(scheduler, slot);
 }
 
-/* Gives a swapped-out text its pages back if there are enough. It is tried once another text has ended, or if no other
+/* Gives a swapped-out text pages again if there are enough. It is tried when another text has ended, or if no other
  * text runs (alone): then all pages are free, and a failure is final. */
 static bool take_up(fr_scheduler *scheduler, fr_slot *slot, bool alone) {
     if (!slot->aside) return true;
@@ -273,8 +273,8 @@ static bool take_up(fr_scheduler *scheduler, fr_slot *slot, bool alone) {
     return true;
 }
 
-/* Frees pages for the texts that found none. count: those texts; ran: the texts that ran. Once pages are short, no
- * text keeps its pages while it waits for the prompts of other texts. */
+/* Frees pages for texts that found none. count: the number of these texts; ran: the number of texts that ran. While
+ * pages are short, no text that waits for other texts' prompts keeps its pages. */
 static void make_room(fr_scheduler *scheduler, fr_slot *const *hungry, size_t count, size_t ran) {
     bool known = scheduler->short_of_pages;
     scheduler->short_of_pages |= count > 0;
@@ -314,8 +314,8 @@ static bool waits_for_others(const fr_scheduler *scheduler, fr_slot *slot) {
     return fr_prompt_throttle_waits(&first, now, scheduler->setting.slots, prompts, list_prompts(scheduler, prompts));
 }
 
-/* Collects the slots that take part in a round: those whose client reads and whose session has pages. Gives their
- * number, and in *texts how many of them are past their prompt. */
+/* Collects the slots that take part in a round: their client reads, and their session has pages. Gives their number;
+ * *texts: how many of them are past their prompt. */
 static size_t assemble(fr_scheduler *scheduler, fr_slot **slots, size_t *texts) {
     size_t count = 0;
     *texts = 0;
@@ -340,7 +340,7 @@ static double left_of(fr_slot *const *slots, size_t count) {
     return left;
 }
 
-/* Returns true if the text has used up its time and its last line is complete. */
+/* Returns true if the time of the text is over and its last line is complete. */
 static bool is_late(const fr_generation_request *request, const fr_choice *choice) {
     const fr_stream *text = &choice->job.text;
     bool over = request->most > 0 && choice->first > 0 && fr_seconds() - choice->first > request->most;
@@ -390,7 +390,7 @@ static bool run_round(fr_scheduler *scheduler) {
     return true;
 }
 
-/* Ends jobs that were over before any round: those that could not start, and those that ask for no new ids. */
+/* Ends jobs that are over before any round: those that could not start, and those that want no new ids. */
 static void end_refused(fr_scheduler *scheduler) {
     for (size_t i = scheduler->running_count; i-- > 0;) {
         fr_slot *slot = scheduler->running[i];

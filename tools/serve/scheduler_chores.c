@@ -4,7 +4,8 @@
 bool fr_scheduler_add_chore(fr_scheduler *scheduler, fr_chore *chore) {
     chore->next = NULL;
     pthread_mutex_lock(&scheduler->lock);
-    bool fits = !scheduler->closed && scheduler->chore_count < scheduler->setting.queue + 1; /* one is under way */
+    /* one more than may wait, because one is being run */
+    bool fits = !scheduler->closed && scheduler->chore_count < scheduler->setting.queue + 1;
     if (fits) {
         *scheduler->chores_end = chore;
         scheduler->chores_end = &chore->next;
@@ -27,7 +28,7 @@ static fr_chore *first_of(fr_scheduler *scheduler) {
     return first;
 }
 
-/* Ends the first chore. It is taken off the queue before its client sees the answer. */
+/* Ends the first chore. It is removed from the queue before its client sees the answer. */
 static void end_first(fr_scheduler *scheduler) {
     pthread_mutex_lock(&scheduler->lock);
     fr_chore *first = scheduler->chores;

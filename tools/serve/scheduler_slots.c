@@ -95,7 +95,7 @@ static void answer_no_file(const fr_errand *errand) {
     fr_http_exchange_refuse(errand->exchange, 400, "\"filename\" is of no regular file");
 }
 
-/* Answers an errand. names: those of the members for the ids, the bytes and the milliseconds since `start`. */
+/* Answers an errand. names: the members for the number of ids, of bytes, and of milliseconds since `start`. */
 static void answer_done(const fr_errand *errand, const char *const names[3], size_t ids, off_t bytes, double start) {
     fr_http_exchange_answer_json(errand->exchange, 200,
                                  json_pack("{s:I, s:s, s:I, s:I, s:{s:f}}", "id_slot", (json_int_t)errand->slot,
@@ -123,7 +123,7 @@ static void save(fr_slot *slot, const fr_errand *errand) {
     answer_done(errand, names, fr_session_length(slot->kept), file.st_size, start);
 }
 
-/* Restores a session from a file. If the file can't be restored the slot keeps its session. */
+/* Restores a session from a file. If the file can't be restored, the slot's session is unchanged. */
 static void restore(fr_scheduler *scheduler, fr_slot *slot, const fr_errand *errand) {
     const fr_job_setting *jobs = scheduler->setting.jobs;
     double start = fr_seconds();
@@ -163,7 +163,7 @@ static void run_errand(fr_scheduler *scheduler, fr_errand *errand) {
     free(errand);
 }
 
-/* Takes the first errand whose slot has no text under way from the queue; NULL if there is none. */
+/* Takes from the queue the first errand whose slot has no text; NULL if there is none. */
 static fr_errand *next_errand(fr_scheduler *scheduler) {
     pthread_mutex_lock(&scheduler->lock);
     fr_errand **at = &scheduler->errands;

@@ -24,19 +24,20 @@
 
 enum { USUAL_PORT = 8080, USUAL_BODY = 1 << 24, USUAL_CONNECTIONS = 1024, ALL_CONNECTIONS = 4096, USUAL_TIMEOUT = 60 };
 
-/* Seconds that requests under way have once the server is to end, and where several ranks are, as what has started them
- * kills them a second after it was told to end; and that the engine's thread sleeps at most, as it is
- * not woken by signals, nor where a client goes or a stream wants a ping. */
+/* GRACE: seconds in which requests may end after the server was told to end. RANKS_GRACE: the same with several ranks,
+ * because the program that started them kills them a second after it told them to end. SLEEP: the most seconds that
+ * the engine's thread sleeps, because neither signals, nor clients that leave, nor pings that are due wake it. */
 #define GRACE       10.0
 #define RANKS_GRACE 0.5
 #define SLEEP       0.1
 
-/* Milliseconds in which clients are told that the job has failed, while the engine's thread still computes. */
+/* The most milliseconds in which clients are told that the job has failed, while the engine's thread still
+ * computes. */
 #define TELL_MAX 300
 
 typedef struct server {
     const fr_arguments *args;
-    char **keys; /* NULL: no request needs one */
+    char **keys; /* NULL: requests need no key */
     fr_metrics *metrics;
     fr_models *models;
     fr_routes routes;
@@ -102,7 +103,8 @@ static int read_certificate(server *s) {
     return code ? code : read_text(args->text[FR_ARG_SSL_CERT], &s->certificate_pem);
 }
 
-/* Reads keys and certificate again. If one can't be used, an error line says so and the old one stays. */
+/* Reads keys and certificate again. If one of them can't be used, an error line says so, and the old one stays in
+ * use. */
 static void reload(server *s) {
     const fr_arguments *args = s->args;
     char **keys, *key_pem = NULL, *certificate_pem = NULL, error[128];
@@ -124,7 +126,7 @@ static void reload(server *s) {
 
 /* -------------------------------------------------------------------------------------------------------------- run */
 
-/* Runs rounds until the server is to end. Gives the status of another rank's failure, if one has failed. */
+/* Runs rounds until the server is told to end. Gives the status of another rank's failure, if one has failed. */
 static fr_status serve(server *s) {
     fr_status status;
     while ((status = fr_lab_ranks_check()) == FR_OK && !fr_interrupt_came(NULL)) {
@@ -137,13 +139,13 @@ static fr_status serve(server *s) {
 /* Ends the streams with an error, because no text can continue. New requests get the same error (fr_routes_answer). */
 static int fail(server *s, fr_status status) {
     int code = fr_exit_status(status);
-    fr_lab_ranks_check(); /* the thread's last failure, again */
+    fr_lab_ranks_check(); /* sets the thread's last failure again */
     fr_models_interrupt(s->models, status);
     return code;
 }
 
-/* Does the same from the thread that watches the ranks, if the engine's thread does not come back from a round. The
- * process ends after this. */
+/* Does the same from the thread that watches the ranks, if the engine's thread does not return from a round. The
+ * process ends afterwards. */
 static void fail_late(void *context) {
     server *s = context;
     fr_status status = fr_lab_ranks_check();
@@ -152,12 +154,12 @@ static void fail_late(void *context) {
     until.tv_nsec += TELL_MAX * 1000000;
     until.tv_sec += until.tv_nsec / 1000000000;
     until.tv_nsec %= 1000000000;
-    if (pthread_mutex_timedlock(&s->ending, &until) != 0) return; /* it tells them itself */
+    if (pthread_mutex_timedlock(&s->ending, &until) != 0) return; /* the engine's thread itself informs the clients */
     fr_models_abandon(s->models, status);
     fr_http_drain(s->http, TELL_MAX);
 }
 
-/* Lets the requests under way finish, and cuts them off after some seconds. */
+/* Lets the requests that have begun end, and cuts them off after some seconds. */
 static void wind_down(server *s) {
     double until = fr_seconds() + (fr_rank_count() > 1 ? RANKS_GRACE : GRACE);
     fr_http_refuse_new(s->http);
@@ -249,7 +251,7 @@ static void close_all(server *s) {
     pthread_mutex_destroy(&s->lock);
 }
 
-/* Runs a rank that serves no clients. Rank 0 tells it when to end. */
+/* Runs a rank that serves no clients. It ends when rank 0 tells it to. */
 static int follow(const fr_arguments *args) {
     fr_models *models;
     signal(SIGTERM, SIG_IGN);
@@ -263,7 +265,7 @@ static int follow(const fr_arguments *args) {
 }
 
 int fr_verb_serve(const fr_arguments *args) {
-    static server s; /* a thread that ends the process may still look at it */
+    static server s; /* static, because a thread that ends the process may still use it */
     s = (server){.args = args};
     if (fr_rank() > 0) return follow(args);
     if (fr_rank_count() > 1) fr_lab_ranks_decide_alone();
@@ -278,12 +280,13 @@ int fr_verb_serve(const fr_arguments *args) {
         if (!code) say_ready(&s);
         fr_ranks_before_end(fail_late, &s);
         fr_status status = code ? FR_OK : serve(&s);
-        if (code && fr_interrupt_came(NULL)) code = 0; /* it ends well, though the model never was there */
+        /* the server was told to end, even if its model was not loaded yet */
+        if (code && fr_interrupt_came(NULL)) code = 0;
         if (status == FR_OK) wind_down(&s);
         pthread_mutex_lock(&s.ending);
         if (status != FR_OK) code = fail(&s, status);
     }
-    if (s.models && fr_models_loading(s.models)) { /* it can't be stopped half way: it ends with the process */
+    if (s.models && fr_models_loading(s.models)) { /* loading can't be interrupted, so the process ends at once */
         fr_http_drain(s.http, TELL_MAX);
         _exit(code);
     }

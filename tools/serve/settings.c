@@ -19,7 +19,7 @@ static double number_of(const fr_options *options, fr_option option) {
     return value;
 }
 
-/* Gives an option's text, to be freed; *length does not count the NUL at its end. */
+/* Gives an option's text, which the caller frees; *length does not count the NUL at its end. */
 static char *text_of(const fr_options *options, fr_option option, size_t *length) {
     fr_options_get_text(options, option, NULL, 0, length);
     char *text = fr_resize(NULL, *length + 1, 1);
@@ -34,7 +34,7 @@ static void put_text(json_t *settings, const char *key, const fr_options *option
     free(text);
 }
 
-/* Gives the samplers as names, in the order that the library runs them. */
+/* Gives the samplers as names, in the order in which the library runs them. */
 static json_t *samplers_of(const fr_options *options) {
     json_t *samplers = json_array();
     const char *word;
@@ -56,8 +56,8 @@ static json_t *breakers_of(const fr_options *options) {
     return breakers;
 }
 
-/* Gives "5+1.5,7-inf" as [{"token", "bias"}, ...]. A ban is false, as in a request, because JSON has no infinite
- * number. */
+/* Gives biases such as "5+1.5,7-inf" as [{"token", "bias"}, ...]. A ban is false, as in a request, because JSON has no
+ * infinite number. */
 static json_t *biases_of(const fr_options *options) {
     size_t length;
     char *text = text_of(options, FR_OPT_LOGIT_BIAS, &length), *at = text;

@@ -1,7 +1,7 @@
 /* Lists the settings of a text in the form of llama.cpp's server: "generation_settings" of an answer, "params" of
  * /slots and of /props' "default_generation_settings".
  *
- * In: options, or a job that was read. Out: a new JSON object with the values in effect, by the names that requests
+ * In: options, or a job that was read. Out: a new JSON object with the values in effect, under the names that requests
  * use. */
 #ifndef FR_TOOLS_SERVE_SETTINGS_H
 #define FR_TOOLS_SERVE_SETTINGS_H
@@ -10,7 +10,7 @@
 
 json_t *fr_settings_of_options(const fr_options *options);
 
-/* Adds the settings of the job itself: its limit and its stop strings. */
+/* Lists the job's options, and its own settings: its limit and its stop strings. */
 json_t *fr_settings_of_job(const fr_job *job);
 
 #endif

@@ -26,7 +26,7 @@ json_t *fr_json_body(fr_http_exchange *exchange) {
     return NULL;
 }
 
-/* Gives the model's tokenizer; NULL if it has none, and the exchange has been refused. */
+/* Gives the model's tokenizer; NULL if it has none, and the exchange was refused. */
 static const fr_tokenizer *tokenizer_of(fr_http_exchange *exchange, const fr_model_instance *model) {
     const fr_tokenizer *tokenizer = fr_model_tokenizer(model->loaded.model);
     if (!tokenizer) fr_http_exchange_refuse(exchange, 501, "the model has no tokenizer: only ids can be run");
@@ -54,7 +54,7 @@ static bool take_flag(fr_http_exchange *exchange, const json_t *body, const char
     return !value || json_is_null(value) || json_is_boolean(value);
 }
 
-/* Tokenizes a text. llama.cpp's body has it as "content". vLLM's body has it as "prompt", and special tokens are added
+/* Tokenizes a text. In llama.cpp's form it is "content"; in vLLM's form it is "prompt", and special tokens are added
  * unless the body says otherwise. */
 static void answer_tokens(fr_http_exchange *exchange, const fr_model_instance *model, const fr_tokenizer *tokenizer,
                           const json_t *body) {
@@ -130,7 +130,7 @@ void fr_text_routes_apply_template(fr_http_exchange *exchange, const fr_model_in
     json_t *body = fr_json_body(exchange);
     fr_job_setting setting = model->jobs;
     if (!body) return;
-    setting.context = 0; /* it is not run, however long it is */
+    setting.context = 0; /* no limit, because the prompt is not run */
     fr_generation_request *request = fr_generation_request_read(exchange, &setting, FR_JOB_CHAT, body);
     const fr_marked_text *prompt = request->count ? &request->choices[0].job.prompt.rendered : NULL;
     if (!prompt || !prompt->text)
@@ -149,7 +149,7 @@ static json_t *token_text(const fr_tokenizer *tokenizer, int32_t id) {
     return text ? fr_json_bytes(text, length) : json_string("");
 }
 
-/* Tokenizes in vLLM's form, which lm-eval uses. */
+/* Describes the tokenizer in vLLM's form, which lm-eval uses. */
 void fr_text_routes_tokenizer_info(fr_http_exchange *exchange, const fr_model_instance *model) {
     const fr_tokenizer *tokenizer = tokenizer_of(exchange, model);
     size_t length;

@@ -1,5 +1,5 @@
-/* Answers requests that need a model but no forward: tokens of a text and back, a rendered conversation, the model's
- * properties.
+/* Answers requests that need a model but no forward: tokens of a text and the reverse, a rendered conversation, the
+ * model's properties.
  *
  * In: exchanges, whose bodies are JSON objects. Out: their answers. Each function is an fr_models_fn. */
 #ifndef FR_TOOLS_SERVE_TEXT_ROUTES_H
@@ -7,24 +7,24 @@
 
 #include "tools/serve/models.h"
 
-/* Gives an exchange's body, a JSON object; NULL if it is none, and the exchange has been refused. */
+/* Gives an exchange's body, a JSON object; NULL if it is not one, and the exchange was refused. */
 json_t *fr_json_body(fr_http_exchange *exchange);
 
-/* {"content", "add_special": false, "parse_special": true, "with_pieces": false}: {"tokens": [ID, ...]}, or with pieces
- * [{"id", "piece": TEXT or [BYTE, ...]}, ...]. And vLLM's {"prompt", "add_special_tokens": true}: {"tokens", "count",
- * "max_model_len"}. */
+/* Reads {"content", "add_special": false, "parse_special": true, "with_pieces": false} and answers {"tokens": [ID,
+ * ...]}, or with pieces [{"id", "piece": TEXT or [BYTE, ...]}, ...]. For vLLM's {"prompt", "add_special_tokens": true}
+ * it answers {"tokens", "count", "max_model_len"}. */
 void fr_text_routes_tokenize(fr_http_exchange *exchange, const fr_model_instance *model);
 
-/* {"tokens": [...]}: {"content"}, and the same as vLLM's "prompt". */
+/* Reads {"tokens": [...]} and answers {"content"}, and the same text as vLLM's "prompt". */
 void fr_text_routes_detokenize(fr_http_exchange *exchange, const fr_model_instance *model);
 
-/* {"tokenizer_class", "bos_token", "eos_token", "chat_template"}, null where there is none. */
+/* Answers {"tokenizer_class", "bos_token", "eos_token", "chat_template"}, with null for those that the model lacks. */
 void fr_text_routes_tokenizer_info(fr_http_exchange *exchange, const fr_model_instance *model);
 
-/* {"messages", "tools", "chat_template_kwargs", "add_generation_prompt"}: {"prompt"}. */
+/* Reads {"messages", "tools", "chat_template_kwargs", "add_generation_prompt"} and answers {"prompt"}. */
 void fr_text_routes_apply_template(fr_http_exchange *exchange, const fr_model_instance *model);
 
-/* {"default_generation_settings", "total_slots", "model_alias", "model_path", ...}. */
+/* Answers {"default_generation_settings", "total_slots", "model_alias", "model_path", ...}. */
 void fr_text_routes_props(fr_http_exchange *exchange, const fr_model_instance *model);
 
 #endif

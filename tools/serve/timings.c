@@ -53,7 +53,7 @@ static void add(fr_timings *sum, const fr_timings *one, bool same_prompt) {
     if (one->ended > sum->ended) sum->ended = one->ended;
 }
 
-/* Adds up the choices of a request. Choices of one prompt stand next to each other. */
+/* Adds up the choices of a request. Choices of one prompt are next to each other. */
 fr_timings fr_timings_of_request(const fr_generation_request *request) {
     fr_timings sum = {0};
     for (size_t i = 0; i < request->count; i++) {
@@ -89,7 +89,8 @@ json_t *fr_timings_json(const fr_timings *t) {
     put_rate(timings, t->prompt - t->cached, prompt, "prompt_per_token_ms", "prompt_per_second");
     fr_json_put(timings, "predicted_n", json_integer((json_int_t)t->predicted));
     fr_json_put(timings, "predicted_ms", json_real(1e3 * predicted));
-    size_t later = t->predicted > t->texts ? t->predicted - t->texts : 0; /* the prompt's forward gives the first */
+    /* without the first token of each text, which the prompt's forward gives */
+    size_t later = t->predicted > t->texts ? t->predicted - t->texts : 0;
     put_rate(timings, later, predicted, "predicted_per_token_ms", "predicted_per_second");
     if (t->drafted == 0) return timings;
     fr_json_put(timings, "draft_n", json_integer((json_int_t)t->drafted));

@@ -11,14 +11,15 @@
 enum { CHAIN_MAX = 16 };
 
 typedef struct identity {
-    struct identity *before; /* a handshake may still use it, so that it lives as long as the server */
+    /* an older pair that a handshake may still use, so it is freed only when the server ends */
+    struct identity *before;
     gnutls_pcert_st chain[CHAIN_MAX];
     unsigned length;
     gnutls_privkey_t key;
 } identity;
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-static identity *current; /* under the lock */
+static identity *current; /* protected by the lock */
 
 static void free_identity(identity *id) {
     for (unsigned i = 0; i < id->length; i++) gnutls_pcert_deinit(&id->chain[i]);
@@ -26,7 +27,7 @@ static void free_identity(identity *id) {
     free(id);
 }
 
-/* GnuTLS checks that key and certificate match only when both are put into credentials. */
+/* Puts certificate and key into credentials, because only then GnuTLS checks that they match. */
 static int check_pair(const gnutls_datum_t *certificate, const gnutls_datum_t *key) {
     gnutls_certificate_credentials_t credentials;
     int code = gnutls_certificate_allocate_credentials(&credentials);

@@ -15,7 +15,7 @@ json_t *fr_tool_name(const json_t *namespace, const json_t *name) {
     if (!length) return fr_turns_share(name);
     bool parted = json_string_value(namespace)[length - 1] == '_';
     json_t *joined = json_sprintf("%s%s%s", json_string_value(namespace), parted ? "" : "__", json_string_value(name));
-    return joined ? joined : fr_turns_share(name); /* bytes that are no text: it is refused further on */
+    return joined ? joined : fr_turns_share(name); /* the name has bytes that are no text, which is refused later */
 }
 
 /* ---------------------------------------------------------------------------------------------------- custom tools */
@@ -24,7 +24,7 @@ json_t *fr_tool_name(const json_t *namespace, const json_t *name) {
 static json_t *describe_custom(const json_t *tool) {
     const json_t *format = fr_turns_get(tool, "format"), *own = fr_turns_get(tool, "description"),
                  *inner = fr_turns_get(format, "grammar");
-    const json_t *grammar = inner ? inner : format; /* in a chat it is in an object of its own */
+    const json_t *grammar = inner ? inner : format; /* in a chat the grammar is in an object of its own */
     const char *syntax = fr_job_plain_text(fr_turns_get(grammar, "syntax")),
                *rules = fr_job_plain_text(fr_turns_get(grammar, "definition"));
     const char *text = fr_job_plain_text(own);
@@ -46,8 +46,8 @@ json_t *fr_tool_arguments(const json_t *input) {
     return json_pack("{s:O}", INPUT, input);
 }
 
-/* Gives the input from a call's arguments. A model that was not forced may give its text another name, or write it
- * without JSON. */
+/* Gives the input from a call's arguments. A model that is not forced may give the text under another name, or without
+ * JSON. */
 json_t *fr_tool_input(const char *arguments, size_t length) {
     json_t *object = fr_json_load_cut(arguments, length);
     const json_t *input = json_object_get(object, INPUT);
@@ -59,7 +59,7 @@ json_t *fr_tool_input(const char *arguments, size_t length) {
 
 /* -------------------------------------------------------------------------------------------------------- all kinds */
 
-/* Records the tool under its function's name, unless that name is taken. */
+/* Records the tool under the name of its function, unless that name is taken. */
 static void offer(fr_turns *t, json_t *called, const json_t *tool, const char *type, const json_t *namespace) {
     json_t *kind = json_string(type);
     const json_t *named = fr_turns_get(tool, "name"), *name = named ? named : kind;

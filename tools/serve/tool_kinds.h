@@ -1,10 +1,10 @@
-/* Turns tools of other kinds into functions, because models know only functions.
+/* Turns tools that are not functions into functions, because models know only these.
  *
  * In: tools as OpenAI's APIs have them. A custom tool, whose input is free text, becomes a function with that text as
  * its only parameter. The tools of a namespace get its name as a prefix. A search for tools that the client runs
- * becomes a function too. Tools that only OpenAI's own service runs, such as a web search, are ignored. Out: functions
- * of a chat; and for answers, an object that maps each function's name to the tool as the client offered it: {"type":
- * "function", "custom" or "tool_search", "name", "namespace"}. */
+ * becomes a function too. Tools that only OpenAI's own service runs, such as a web search, are ignored. Out: the
+ * functions for a chat; and, for the answer, an object that maps each function's name to the tool as the client
+ * offered it: {"type": "function", "custom" or "tool_search", "name", "namespace"}. */
 #ifndef FR_TOOLS_SERVE_TOOL_KINDS_H
 #define FR_TOOLS_SERVE_TOOL_KINDS_H
 
@@ -17,21 +17,21 @@
  * tool is refused. */
 bool fr_tool_offer(fr_turns *turns, json_t *called, const char *what, const json_t *tool);
 
-/* Gives the name of a tool's function, a new text: the tool's name, after the namespace unless that is NULL or no
- * text. */
+/* Gives the name of a tool's function, as a new text: the tool's name, with the namespace before it unless that is
+ * NULL or not a text. */
 json_t *fr_tool_name(const json_t *namespace, const json_t *name);
 
-/* Gives a choice of tools, a new value. A tool that another service runs can't be forced, so that the choice of one
- * becomes "auto", and a choice among such tools alone becomes "none". */
+/* Gives a choice of tools, as a new value. A tool that another service runs can't be forced: the choice of one becomes
+ * "auto", and a choice among only such tools becomes "none". */
 json_t *fr_tool_choice(const json_t *choice);
 
-/* The first function gives the arguments of a call that has this input for a custom tool, a new object; the second
- * gives the input from such arguments, a new text. */
+/* The first gives the arguments, as a new object, of a call that has this input for a custom tool. The second gives
+ * the input, as a new text, from such arguments. */
 json_t *fr_tool_arguments(const json_t *input);
 json_t *fr_tool_input(const char *arguments, size_t length);
 
-/* The same for a chat, where a custom tool, its calls and tool_choice have a member "custom". The first function turns
- * a request's body into one of functions; it returns false, with a line, if it is refused. The second turns a call of
+/* The same for a chat, where a custom tool, its calls and tool_choice have a member "custom". The first turns these in
+ * a request's body into functions; false: the body is refused, and `error` has the reason. The second turns a call of
  * an answer back into the form in which the client offered the tool. */
 bool fr_tools_of_chat(json_t *body, json_t *called, char *error, size_t size);
 void fr_tool_call_of_chat(const json_t *called, json_t *call);

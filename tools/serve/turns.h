@@ -1,7 +1,7 @@
 /* Builds a chat's body from the pieces of a conversation in another API's form.
  *
- * In: texts, pictures, calls and their results, in order. Out: the body of a request to /v1/chat/completions, or a
- * line with the reason why there is none. Values are shared, not copied. */
+ * In: texts, pictures, calls and their results, in order. Out: the body of a request to /v1/chat/completions, or an
+ * error line. Values are shared, not copied. */
 #ifndef FR_TOOLS_SERVE_TURNS_H
 #define FR_TOOLS_SERVE_TURNS_H
 
@@ -9,23 +9,23 @@
 #include <stdbool.h>
 
 typedef struct fr_turns {
-    json_t *chat;     /* the body */
-    json_t *messages; /* of it */
-    json_t *message;  /* which pieces go to; NULL: the next one begins a message */
-    json_t *parts;    /* of it that are its content */
-    char error[320];  /* "": all is well */
+    json_t *chat;     /* the body of the chat */
+    json_t *messages; /* its messages */
+    json_t *message;  /* the message to which pieces are added; NULL: the next piece begins one */
+    json_t *parts;    /* the parts of that message's content */
+    char error[320];  /* "": there is no error */
 } fr_turns;
 
-/* The beginning of a thought's "encrypted_content", which a client sends back. */
+/* The beginning of "encrypted_content" in thoughts that this server wrote and a client sends back. */
 #define FR_SEALED "forerun:"
 
-/* Help to read such a conversation: a member, or NULL if it is missing or null; a value's "type", or "" if it has
- * none; the same value with one more reference. */
+/* Help to read such a conversation. The first gives a member, or NULL if it is missing or null; the second a value's
+ * "type", or "" if it has none; the third the same value with one more reference. */
 const json_t *fr_turns_get(const json_t *object, const char *key);
 const char *fr_turns_type(const json_t *value);
 json_t *fr_turns_share(const json_t *value);
 
-/* Begins a chat with those members of the body that mean the same there: sampling and drafting, the model's name,
+/* Begins a chat with the members of the body that mean the same in a chat: sampling and drafting, the model's name,
  * streaming. */
 void fr_turns_begin(fr_turns *turns, const json_t *body);
 
@@ -45,8 +45,8 @@ void fr_turns_put(fr_turns *turns, const char *key, json_t *value);
 /* Ends the current message, so that the next piece begins a new one. */
 void fr_turns_break(fr_turns *turns);
 
-/* Add pieces to a message of this role: to the current one, or to a new one if that has another role. A url is the
- * value of an image_url. A part is added as it is, and taken over: the chat decides about it. */
+/* Add pieces to a message of this role: to the current message, or to a new one if the current one has another role. A
+ * url is the value of an image_url. A part is added unchanged, and taken over; the reader of the chat checks it. */
 void fr_turns_text(fr_turns *turns, const char *role, const json_t *text);
 void fr_turns_picture(fr_turns *turns, const char *role, json_t *url);
 void fr_turns_part(fr_turns *turns, const char *role, json_t *part);

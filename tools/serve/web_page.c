@@ -7,8 +7,8 @@
 
 #include "tools/cli/embed.h"
 
-/* Embeds a file as read-only data. Files of foreign libraries are taken from the build folder, where make puts them;
- * one that the system lacks is empty. */
+/* Embeds a file as read-only data. Files of foreign libraries come from the build folder, where make puts them; if the
+ * system lacks a library, its file is empty. */
 #define EMBED(symbol, file) FR_EMBED(".rodata", const char, symbol, file)
 
 #define OWN(symbol, file) EMBED(fr_web_page_##symbol, "tools/serve/page/" file)
@@ -35,7 +35,7 @@ EMBED(fr_web_page_katex_style, "page/katex.css");
 EMBED(fr_web_page_highlight, "page/highlight.js");
 EMBED(fr_web_page_licences, "page/licences.txt");
 
-/* KaTeX's fonts, without the "KaTeX_" at the start of their files' names. */
+/* KaTeX's fonts, without "KaTeX_" at the beginning of the files' names. */
 #define FONTS(USE)                            \
     USE(ams, "AMS-Regular")                   \
     USE(caligraphic_bold, "Caligraphic-Bold") \

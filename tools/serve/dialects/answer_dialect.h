@@ -1,4 +1,5 @@
-/* Declares the answers in other APIs' forms (answer_parts.h), for requests that have a dialect, and so one choice.
+/* Declares the answers in other APIs' forms (answer_parts.h), for requests that have a dialect and therefore one
+ * choice.
  *
  * A reply is sent as a sequence of items: a thought, a text or a call. answer_items.c finds where each begins and
  * ends. A dialect sends its own events for them, and makes the whole answer of the same items. */
@@ -8,23 +9,24 @@
 #include "tools/serve/answer_parts.h"
 
 struct fr_dialect {
-    const char *names; /* the prefix of its answers' ids */
+    const char *names; /* the prefix of the answers' ids */
     const char *type;  /* the content type of a stream */
 
-    /* In order: a stream begins; the item telling->item begins; it has more text (of a call, more of its arguments);
-     * it has ended, which gives its form in a whole answer. Events that are sent while no stream is wanted are
-     * dropped. */
+    /* Called in this order: `begin` when a stream begins; `open` when telling->item begins; `more` when that item has
+     * more text (a call: more of its arguments); `close` when it has ended, which gives the item's form in a whole
+     * answer. Events that these functions send are dropped if the answer is not a stream. */
     void (*begin)(fr_telling *telling);
     void (*open)(fr_telling *telling);
     void (*more)(fr_telling *telling, const json_t *text);
     json_t *(*close)(fr_telling *telling);
 
-    /* The choice has ended: gives the whole answer, or sends a stream's last events. */
+    /* Called when the choice has ended: the first gives the whole answer, the second sends the last events of a
+     * stream. */
     json_t *(*whole)(fr_telling *telling);
     void (*end)(fr_telling *telling);
 
-    /* Makes an error of {"error": {"code", "message", "type"}}, which it takes over. The error is the whole answer or
-     * the last event of a stream. */
+    /* Turns an error {"error": {"code", "message", "type"}}, which it takes over, into the dialect's form. The error
+     * is the whole answer or the last event of a stream. */
     json_t *(*fault)(fr_generation_request *request, json_t *fault);
 
     /* Sends an event in the stream's own format. */
@@ -34,8 +36,8 @@ struct fr_dialect {
     void (*ping)(fr_generation_request *request);
 };
 
-/* Adds a chat's delta, or a text, to the items and takes it over; NULL: nothing is new. ids: the number of ids before
- * its end. end: it is the last delta. */
+/* Adds a chat's delta, or a text, to the items and takes it over; NULL: there is no new one. ids: the number of ids
+ * before its end. end: it is the last delta. */
 void fr_items_take(fr_telling *telling, json_t *delta, size_t ids, bool end);
 
 /* Gives the text of the item so far. Bytes that are not UTF-8 become U+FFFD. */
@@ -44,12 +46,12 @@ json_t *fr_item_text(const fr_telling *telling);
 /* Gives a call's arguments, whose text is JSON, as an object. */
 json_t *fr_item_object(const fr_telling *telling);
 
-/* Sends an event as server-sent events have it, with its "type" as the event's name. The second function sends a line
- * of JSON. */
+/* The first sends an event in the form of server-sent events, with its "type" as the event's name. The second sends it
+ * as a line of JSON. */
 void fr_items_send(fr_generation_request *request, json_t *event);
 void fr_items_send_line(fr_generation_request *request, json_t *event);
 
-/* Returns true if the reply was cut off by a limit or an interrupt before it ended by itself. */
+/* Returns true if the reply was cut off by a limit or an interrupt. */
 bool fr_items_cut(const fr_telling *telling);
 
 #endif

@@ -1,4 +1,4 @@
-/* Answers of Anthropic's /v1/messages (answer_dialect.h). */
+/* Writes answers of Anthropic's /v1/messages (answer_dialect.h). */
 #include <string.h>
 
 #include "tools/serve/dialects/answer_dialect.h"
@@ -10,7 +10,7 @@ static json_t *integer(size_t value) {
 
 /* ------------------------------------------------------------------------------------------------------- the answer */
 
-/* Makes the usage. This API counts tokens that were computed apart from those that were found in the cache. */
+/* Makes the usage. This API counts tokens that were computed separately from tokens that were found in the cache. */
 static json_t *usage_of(const fr_telling *t) {
     const fr_timings *took = &t->timings;
     return json_pack("{s:o, s:i, s:o, s:o}", "input_tokens", integer(took->prompt - took->cached),
@@ -24,7 +24,7 @@ static const char *reason_of(const fr_telling *t) {
     return t->choice->job.text.stopped ? "stop_sequence" : "end_turn";
 }
 
-/* {"stop_reason", "stop_sequence"}. */
+/* Makes {"stop_reason", "stop_sequence"}. */
 static json_t *end_of(const fr_telling *t) {
     const char *reason = reason_of(t), *stopped = t->choice->job.text.stopped;
     bool stop = strcmp(reason, "stop_sequence") == 0;
@@ -76,7 +76,7 @@ static json_t *call_of(const fr_telling *t, json_t *input) {
                      json_object_get(json_object_get(call, "function"), "name"), "input", input);
 }
 
-/* Takes the text. */
+/* Makes the block of the item. text: the item's text, which is taken over. */
 static json_t *block_of(const fr_telling *t, json_t *text) {
     if (t->item.kind == FR_ITEM_TEXT) return json_pack("{s:s, s:o}", "type", "text", "text", text);
     return json_pack("{s:s, s:o, s:s}", "type", "thinking", "thinking", text, "signature", "");

@@ -16,7 +16,8 @@ static bool is_of(const json_t *value, const char *type) {
 
 /* ----------------------------------------------------------------------------------------------------------- blocks */
 
-/* Takes a picture: {"type": "base64", "media_type", "data"}, or a url. The chat refuses urls other than data: urls. */
+/* Takes a picture: {"type": "base64", "media_type", "data"}, or a url. The chat that is made of it refuses all urls
+ * but data: urls. */
 static bool take_picture(fr_turns *t, const char *role, const json_t *block) {
     const json_t *source = fr_turns_get(block, "source"), *type = fr_turns_get(source, "media_type"),
                  *data = fr_turns_get(source, "data");
@@ -69,7 +70,7 @@ static bool take_found(fr_turns *t, size_t at, const char *role, const json_t *b
     return take_content(t, at, role, fr_turns_get(block, "content"));
 }
 
-/* Takes a block that may stand in messages and in results. Blocks of tools that another service ran are ignored,
+/* Takes a block that may occur in messages and in results. Blocks of tools that another service ran are ignored,
  * because the model can't read them. */
 static bool take_said(fr_turns *t, size_t at, const char *role, const json_t *block) {
     static const char *const texts[][2] = {
@@ -141,7 +142,7 @@ static bool take_message(fr_turns *t, size_t at, const json_t *message) {
     if (!assistant && !system && !fr_job_is_word(role, "user"))
         return fr_turns_refuse(t, "messages[%zu]: a role is user, assistant, system or developer", at);
     fr_turns_break(t);
-    if (assistant && !content) return true; /* it says nothing */
+    if (assistant && !content) return true; /* the message is empty */
     if (system) return take_content(t, at, "system", content);
     if (!json_is_array(content)) return take_content(t, at, json_string_value(role), content);
     for (size_t i = 0; i < json_array_size(content); i++)
@@ -174,7 +175,7 @@ static bool take_messages(fr_turns *t, const json_t *body) {
 
 /* --------------------------------------------------------------------------------------------------- request fields */
 
-/* Returns true for a tool of another kind than the client's own functions. */
+/* Returns true for a tool that is not one of the client's own functions. */
 static bool is_hosted(const json_t *tool) {
     return fr_turns_get(tool, "type") && !is_of(tool, "custom");
 }
@@ -227,8 +228,8 @@ static bool take_choice(fr_turns *t, const json_t *body) {
     return true;
 }
 
-/* Takes the budget of thinking. Clients of this API must send one, so that it is ignored for a model that has no
- * reasoning, or whose marks of reasoning are no single tokens. */
+/* Takes the budget of thinking. Clients of this API must send one, so the budget is ignored for a model without
+ * reasoning, or whose marks of reasoning are not single tokens. */
 static bool take_thinking(fr_turns *t, const json_t *body) {
     const json_t *thinking = fr_turns_get(body, "thinking");
     bool on = is_of(thinking, "enabled") || is_of(thinking, "adaptive") || is_of(thinking, "between_tools");
@@ -246,7 +247,7 @@ static bool take_thinking(fr_turns *t, const json_t *body) {
     return true;
 }
 
-/* Takes {"format": {"type": "json_schema", "schema"}, "effort"}; the format may also stand under its older name. */
+/* Takes {"format": {"type": "json_schema", "schema"}, "effort"}; the format may also be sent under its older name. */
 static bool take_output(fr_turns *t, const json_t *body) {
     const json_t *config = fr_turns_get(body, "output_config"), *older = fr_turns_get(body, "output_format");
     const json_t *format = fr_turns_get(config, "format") ? fr_turns_get(config, "format") : older,
@@ -266,8 +267,9 @@ static bool take_limits(fr_turns *t, const json_t *body) {
     return true;
 }
 
-/* Notes the members that are unknown here. Known are those that are read, and those that don't change an answer: its
- * owner, its price, which parts of the past may be left out, and servers of tools that Anthropic itself would call. */
+/* Notes the members that are unknown here. Known members are those that are read, and those that don't change an
+ * answer: its owner, its price, the parts of the past that may be left out, and servers of tools that Anthropic itself
+ * would call. */
 static void note_others(const json_t *body) {
     static const char *const known[] = {
         "betas",    "cache_control", "context_management", "inference_geo", "max_tokens",     "messages",

@@ -9,8 +9,8 @@ static void put_integer(json_t *object, const char *key, size_t value) {
     fr_json_put(object, key, json_integer((json_int_t)value));
 }
 
-/* Gives the word for the end of a text. A text that an interrupt ended gets "limit" too, since the form has no word
- * for it. */
+/* Gives the word for the end of a text. A text that was interrupted gets "limit", because the form has no word for
+ * it. */
 static const char *stop_type(const fr_job *job) {
     switch (job->reply.end) {
     case FR_END_EOS: return "eos";
@@ -51,8 +51,8 @@ static json_t *begin(const fr_telling *t, json_t *content, json_t *tokens, bool 
     return answer;
 }
 
-/* Adds the members of a choice's end. "truncated" is true if the text would have continued in a larger context, or had
- * the server not stopped. Ids that a step gave after the end count neither as text nor as cached. */
+/* Adds the members of a choice's end. "truncated" is true if the text would have continued in a larger context, or if
+ * the server had not stopped. Ids that a step gave after the end count neither as text nor as cached. */
 static void put_end(const fr_telling *t, json_t *answer) {
     const fr_job *job = &t->choice->job;
     const char *fingerprint = t->request->setting->fingerprint, *stopped = job->text.stopped ? job->text.stopped : "";
@@ -83,7 +83,7 @@ static json_t *member_at(json_t *object, const char *path) {
     return object;
 }
 
-/* Keeps only the members that "response_fields" asks for, each under the path by which it was asked for. */
+/* Keeps only the members that "response_fields" lists, each under the path by which it was listed. */
 static json_t *chosen_of(const fr_telling *t, json_t *answer) {
     const json_t *fields = t->request->fields;
     if (!fields) return answer;

@@ -1,5 +1,5 @@
-/* Writes answers of ollama's /api/chat and /api/generate (answer_dialect.h). A stream is lines of JSON: each has the
- * form of the whole answer, with only what is new. */
+/* Writes answers of ollama's /api/chat and /api/generate (answer_dialect.h). A stream consists of lines of JSON: each
+ * has the form of the whole answer, but only its new part. */
 #include <string.h>
 #include <time.h>
 
@@ -22,7 +22,7 @@ static json_t *now(void) {
 }
 
 /* Makes one line. said: the members of the message, or of the generated text, which it takes over. Log-probabilities
- * in it are moved out, because they are no part of a message. */
+ * in it are moved out, because they do not belong in a message. */
 static json_t *line_of(const fr_generation_request *request, json_t *said, bool done) {
     json_t *line = json_object(), *logprobs = json_object_get(said, "logprobs");
     if (logprobs) fr_json_put(line, "logprobs", json_incref(logprobs));
@@ -96,7 +96,7 @@ static json_t *close(fr_telling *t) {
     return calls;
 }
 
-/* Makes the whole answer: all texts of one kind are joined, and all calls are listed. */
+/* Makes the whole answer: all texts of a kind are joined, and all calls are listed. */
 static json_t *whole(fr_telling *t) {
     json_t *said = silence(t->request), *item, *value;
     const char *key;

@@ -11,7 +11,7 @@ static json_t *integer(size_t value) {
 
 /* ------------------------------------------------------------------------------------------------------- the answer */
 
-/* Repeats a field of the request, or its usual value if the request has none. */
+/* Repeats a field of the request, or its default value if the request has none. */
 static void put_requested(const fr_generation_request *request, json_t *answer, const char *key, json_t *usual) {
     json_t *asked = json_object_get(request->dialect_body, key);
     bool given = asked && !json_is_null(asked);
@@ -89,7 +89,7 @@ static void end(fr_telling *t) {
     send_answer(t, fr_items_cut(t) ? "response.incomplete" : "response.completed", whole(t));
 }
 
-/* Makes the error. A whole answer has the same error as other paths; a stream gets a last event with the answer so
+/* Makes the error. A whole answer has the same error as on other paths; a stream gets a last event with the answer so
  * far, because the stream and its choice have begun. */
 static json_t *fault(fr_generation_request *request, json_t *fault) {
     if (!request->streaming) return fault;
@@ -112,13 +112,14 @@ static void ping(fr_generation_request *request) {
 
 /* ------------------------------------------------------------------------------------------------------------ items */
 
-/* Gives the called tool in the form in which the client offered it (tool_kinds.h); NULL: a function of that name. */
+/* Gives the called tool in the form in which the client offered it (tool_kinds.h); NULL: it is a function with that
+ * name. */
 static const json_t *tool_of(const fr_telling *t) {
     const char *name = json_string_value(json_object_get(json_object_get(t->item.call, "function"), "name"));
     return name ? json_object_get(json_object_get(t->request->dialect_body, "called"), name) : NULL;
 }
 
-/* One row for each kind of tool: the type of its call items, the beginning of their ids, the field with the call's
+/* The kinds of tools. Each row has the type of the call's items, the beginning of their ids, the field with the call's
  * text, and the name of the text's events (NULL: no events). */
 typedef struct call_kind {
     const char *tool, *item, *id, *key, *events;
@@ -150,13 +151,12 @@ static json_t *text_of(const fr_telling *t) {
     return strcmp(tool, "tool_search") == 0 ? fr_item_object(t) : fr_item_text(t);
 }
 
-/* Gives the log-probabilities of a text's tokens: an empty list if the request asked for none. */
+/* Gives the log-probabilities of a text's tokens; an empty list if none were requested. */
 static json_t *logprobs_of(json_t *list) {
     return list ? json_incref(list) : json_array();
 }
 
-/* Makes the only part of an item, which holds the text of a thought or a text so far. It is empty when the item
- * begins. */
+/* Makes the only part of an item, with the text of a thought or a text so far, which is empty when the item begins. */
 static json_t *part_of(const fr_telling *t, json_t *text) {
     if (t->item.kind == FR_ITEM_THOUGHT) return json_pack("{s:s, s:o}", "type", "reasoning_text", "text", text);
     return json_pack("{s:s, s:o, s:[], s:o}", "type", "output_text", "text", text, "annotations", "logprobs",
@@ -178,8 +178,8 @@ static json_t *call_of(const fr_telling *t, const char *status, json_t *said) {
     return item;
 }
 
-/* Adds the thought's text as "encrypted_content" if the request includes that, because some clients send back nothing
- * else of a thought. It is not encrypted. */
+/* Adds the thought's text as "encrypted_content" if the request asks for it, because some clients send back only that.
+ * It is not encrypted. */
 static void put_sealed(const fr_telling *t, json_t *item) {
     const json_t *include = json_object_get(t->request->dialect_body, "include");
     json_t *text = fr_item_text(t);
@@ -191,7 +191,7 @@ static void put_sealed(const fr_telling *t, json_t *item) {
     json_decref(text);
 }
 
-/* Makes an item. content: its part, or NULL if it has none yet; for a call its text. */
+/* Makes an item. content: its part, or NULL if it has none yet; for a call, its text. */
 static json_t *item_of(const fr_telling *t, const char *status, json_t *content) {
     if (t->item.kind == FR_ITEM_CALL) {
         if (!content) content = kind_of(t)->events ? json_string("") : json_object();
@@ -229,7 +229,7 @@ static void open(fr_telling *t) {
     if (t->item.kind != FR_ITEM_CALL) send_part(t, "response.content_part.added", "part", part_of(t, json_string("")));
 }
 
-/* Sends an event of the text: a "delta", or that it is "done". */
+/* Sends an event of the text. when: "delta" for more text, "done" for its end. */
 static void send_text(fr_telling *t, const char *when, const char *key, json_t *text) {
     static const char *const kinds[] = {"", "reasoning_text", "output_text"};
     const char *kind = t->item.kind == FR_ITEM_CALL ? kind_of(t)->events : kinds[t->item.kind];

@@ -2,9 +2,9 @@
  * in "input".
  *
  * Its items are messages, calls, results and thoughts. A thought, a text and calls that follow each other become one
- * message of the assistant's, as templates expect it. Calls of tools that are no functions are read as calls of
- * functions (tool_kinds.h), and so are calls that a client runs itself, such as a shell's. Items that a model could
- * not read are ignored: references, encrypted thoughts, and calls that another service has run. */
+ * message of the assistant's, as templates expect it. Calls of tools that are not functions become calls of functions
+ * (tool_kinds.h), and so do calls that a client runs itself, such as a shell's. Items that a model could not read are
+ * ignored: references, encrypted thoughts, and calls that another service has run. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -18,8 +18,8 @@
 
 typedef struct responses {
     fr_turns turns;
-    json_t *called; /* of the body, for its answers (tool_kinds.h) */
-    json_t *run;    /* by the client: ids of calls that take_client_call has put, as keys */
+    json_t *called; /* the offered tools, from the body, for the answer (tool_kinds.h) */
+    json_t *run;    /* ids of the calls that take_client_call has added, as keys */
 } responses;
 
 static bool was_run(const responses *r, const json_t *id) {
@@ -82,7 +82,7 @@ static bool take_message(responses *r, size_t at, const json_t *item) {
     for (size_t i = 0; i < COUNT_OF(roles); i++) {
         if (!fr_job_is_word(role, roles[i])) continue;
         if (i != 1) fr_turns_break(&r->turns);
-        if (i == 1 && !fr_turns_get(item, "content")) return true; /* it says nothing */
+        if (i == 1 && !fr_turns_get(item, "content")) return true; /* the message is empty */
         return take_content(&r->turns, at, roles[i], fr_turns_get(item, "content"));
     }
     return fr_turns_refuse(&r->turns, "input[%zu]: a message's role is user, assistant, system or developer", at);
@@ -116,8 +116,9 @@ static bool take_custom_call(responses *r, size_t at, const json_t *item) {
     return true;
 }
 
-/* Takes a call of a tool of OpenAI's that the client ran: it becomes a call of a function with the kind as its name and
- * one field of the item as its arguments. A call that can't be shown is ignored, and so is its result. */
+/* Takes a call of one of OpenAI's tools that the client ran. It becomes a call of a function, whose name is the kind
+ * of tool and whose arguments are one field of the item. A call that can't be shown is ignored, and so is its
+ * result. */
 static bool take_client_call(responses *r, size_t at, const json_t *item) {
     static const char *const kinds[][3] = {{"local_shell_call", "local_shell", "action"},
                                            {"shell_call", "shell", "action"},
@@ -135,7 +136,7 @@ static bool take_client_call(responses *r, size_t at, const json_t *item) {
     return true;
 }
 
-/* Takes a result. It is a text or parts of a message; any other value is written as JSON. */
+/* Takes a result, which is a text or parts of a message. Any other value is written as JSON. */
 static bool take_output(fr_turns *t, size_t at, const json_t *output) {
     const json_t *first = json_array_get(output, 0);
     bool parts = json_is_array(output) && (!first || *fr_turns_type(first));
@@ -154,8 +155,8 @@ static bool take_result(responses *r, size_t at, const json_t *item) {
     return taken;
 }
 
-/* Takes the result of a call from take_client_call. Some clients give a local shell's result the id of the call as its
- * own id. */
+/* Takes the result of a call that take_client_call has added. For a local shell, some clients send the call's id as
+ * the id of the result. */
 static bool take_client_result(responses *r, size_t at, const json_t *item) {
     const json_t *named = fr_turns_get(item, "call_id"), *id = named ? named : fr_turns_get(item, "id");
     if (!was_run(r, id)) return true;
@@ -177,7 +178,7 @@ static bool offer_all(responses *r, const char *of, size_t at, const json_t *too
     return true;
 }
 
-/* Offers tools that an item of the conversation lists, like those of the request. */
+/* Offers the tools that an item of the conversation lists, like those of the request. */
 static bool take_tools_item(responses *r, size_t at, const json_t *item) {
     return offer_all(r, "input", at, fr_turns_get(item, "tools"));
 }
@@ -199,8 +200,8 @@ static bool take_search_result(responses *r, size_t at, const json_t *item) {
     return take_tools_item(r, at, item);
 }
 
-/* Takes a thought: its full text, the text in "encrypted_content" if this server wrote it, or its summary. A thought
- * that another server encrypted, or that has no text, is ignored. */
+/* Takes a thought: its full text, or the text in "encrypted_content" if this server wrote it, or its summary. A
+ * thought that another server encrypted, or that has no text, is ignored. */
 static bool take_thought(responses *r, size_t at, const json_t *item) {
     (void)at;
     const json_t *content = fr_turns_get(item, "content"), *summary = fr_turns_get(item, "summary");
@@ -264,7 +265,7 @@ static bool take_tools(responses *r, const json_t *body) {
     return offer_all(r, NULL, 0, tools);
 }
 
-/* Forces a tool of another kind through the function that stands for it. */
+/* Forces a tool that is not a function by the function that stands for it. */
 static bool take_choice(fr_turns *t, const json_t *body) {
     const json_t *choice = fr_turns_get(body, "tool_choice"), *several = fr_turns_get(body, "parallel_tool_calls"),
                  *name = fr_turns_get(choice, "name");
@@ -288,7 +289,7 @@ static bool take_text(fr_turns *t, const json_t *body) {
     return true;
 }
 
-/* Takes the settings of reasoning. A summary is not made: the answer has the thought in full. */
+/* Takes the settings of reasoning. No summary is made, because the answer has the whole thought. */
 static bool take_reasoning(fr_turns *t, const json_t *body) {
     const json_t *reasoning = fr_turns_get(body, "reasoning"), *effort = fr_turns_get(reasoning, "effort");
     if (reasoning && !json_is_object(reasoning)) return fr_turns_refuse(t, "reasoning must be an object");
@@ -304,7 +305,7 @@ static bool take_most(fr_turns *t, const json_t *body) {
     return true;
 }
 
-/* Refuses fields that need earlier answers, because the server keeps none. */
+/* Refuses fields that refer to earlier answers, because the server stores none. */
 static bool check_unbuilt(fr_turns *t, const json_t *body) {
     static const char *const keys[] = {"previous_response_id", "conversation", "prompt"};
     for (size_t i = 0; i < COUNT_OF(keys); i++)
@@ -313,8 +314,8 @@ static bool check_unbuilt(fr_turns *t, const json_t *body) {
     return !json_is_true(fr_turns_get(body, "background")) || fr_turns_refuse(t, "\"background\" is not built");
 }
 
-/* Notes the members that are unknown here. Known are those that are read, and those that don't change an answer: its
- * owner, its storage, its price, and what an overlong conversation may lose. */
+/* Notes the members that are unknown here. Known members are those that are read, and those that don't change an
+ * answer: its owner, its storage, its price, and how an overlong conversation may be shortened. */
 static void note_others(const json_t *body) {
     static const char *const known[] = {"background",
                                         "client_metadata",
@@ -346,7 +347,8 @@ static void note_others(const json_t *body) {
     fr_turns_note_others(body, "/v1/responses", known, COUNT_OF(known));
 }
 
-/* Takes the log-probabilities. A request for the likeliest tokens also gets those of the chosen tokens. */
+/* Takes the log-probabilities. A request for the likeliest tokens also gets the log-probabilities of the chosen
+ * ones. */
 static bool take_logprobs(fr_turns *t, const json_t *body) {
     const json_t *include = fr_turns_get(body, "include"), *best = fr_turns_get(body, "top_logprobs");
     bool wanted = best && json_integer_value(best) > 0;

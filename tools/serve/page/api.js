@@ -1,12 +1,12 @@
 // The server: its model's properties, its rounds, and a chat's answer as a stream.
 //
-// In: paths of this origin, bodies. Out: JSON, or events one by one; an error has the server's own words. A key, where
-// the server wants one, stays in this tab's session storage.
+// In: paths of this origin, bodies. Out: JSON, or events one by one; an error has the server's own message. If the
+// server requires a key, the key stays in this tab's session storage.
 
 const KEY = "forerun.key";
 let keyWanted = null;
 
-/** `ask` is called where the server wants a key, and gives one, or "" to leave it. */
+/** Sets the function that is called if the server requires a key. `ask` gives a key, or "" if the user enters none. */
 export function onKeyWanted(ask) {
     keyWanted = ask;
 }
@@ -31,7 +31,7 @@ async function errorOf(response) {
     return new ServerError(response.status, message);
 }
 
-/** A request; one that lacks a key is made again with what the user gives. */
+/** Sends a request. If a key is missing, it asks the user for one and sends the request again. */
 async function request(path, options = {}) {
     for (let asked = false; ; asked = true) {
         let response;
@@ -54,7 +54,7 @@ const get = async (path) => (await request(path)).json();
 const named = (path, model) => (model ? `${path}${path.includes("?") ? "&" : "?"}model=${encodeURIComponent(model)}`
                                       : path);
 
-/** Without a key; false while the model is being loaded. */
+/** Asks, without a key, if the server is ready; false while the model is being loaded. */
 export async function isReady() {
     try {
         return (await fetch("health", {cache: "no-store"})).ok;
@@ -67,7 +67,7 @@ export const listModels = async () => (await get("v1/models")).data;
 export const properties = (model) => get(named("props", model));
 export const roundsAfter = (after, model) => get(named(`rounds?after=${after}`, model));
 
-/** Events of a body that is text/event-stream, each the JSON behind "data: ". */
+/** Reads the events of a text/event-stream body; each is the JSON after "data: ". */
 async function* eventsOf(body) {
     const reader = body.pipeThrough(new TextDecoderStream()).getReader();
     let rest = "";
@@ -89,7 +89,7 @@ async function* eventsOf(body) {
     }
 }
 
-/** A chat's answer, chunk by chunk; `signal` stops it. */
+/** Sends a chat and reads its answer chunk by chunk; `signal` stops it. */
 export async function* chat(body, signal) {
     const response = await request("v1/chat/completions", {
         method: "POST",

@@ -1,7 +1,8 @@
 // Branches of a conversation: if a message is edited or answered again, the page keeps the old version.
 //
-// A conversation's "messages" are the branch that is open. A message at which others begin too has "branches", the rest
-// of the conversation in each of the others, in the order in which they came, and "branch", its own place among them.
+// A conversation's "messages" are the branch that is open. A message at which other branches begin too has "branches",
+// the rest of the conversation in each of the others, in the order of their creation, and "branch", its own position
+// among them.
 
 const take = (message) => {
     const {branches = [], branch = 0} = message;
@@ -10,8 +11,8 @@ const take = (message) => {
     return {branches, branch};
 };
 
-/** Sets the messages from `at` on aside as a branch; the next message begins the newest branch there. Gives what that
- *  message needs. */
+/** Stores the messages from `at` on as a branch; the next message begins a new branch there. Gives the members for
+ *  that message. */
 export function setAside(conversation, at) {
     const rest = conversation.messages.splice(at);
     if (rest.length === 0) return {};

@@ -1,12 +1,12 @@
 // Colours code by highlight.js, which the page loads from its own server when the first code appears.
 //
-// In: code, its language, and how a stretch of it is put into an element. Out: those stretches in spans of the kinds
-// that highlight.js names; false, and nothing is put, where the language is unknown, the code very long, or the server
-// was built without highlight.js.
+// In: code, its language, and a function that puts a part of the code into an element. Out: all parts, in spans whose
+// classes highlight.js names; false, and no part is put, if the language is unknown, the code is very long, or the
+// server was built without highlight.js.
 
 import {el} from "./dom.js";
 
-const LONGEST = 50000; // characters
+const LONGEST = 50000; // the most characters of code that is coloured
 
 let library = null, loading = null;
 
@@ -22,8 +22,8 @@ export const hasColours = () => library !== null;
 
 const ENTITIES = {"&amp;": "&", "&lt;": "<", "&gt;": ">", "&quot;": '"', "&#x27;": "'", "&#39;": "'"};
 
-/** highlight.js answers with HTML of spans with classes, and nothing else: it is read here, not parsed by the browser,
- *  so that nothing in it can become anything but a span or text. */
+/** Puts code into an element with the spans of highlight.js. highlight.js gives HTML that has only spans with classes:
+ *  it is read here and not parsed by the browser, so that everything in it becomes a span or text. */
 export function putColoured(parent, code, language, put) {
     if (!library?.getLanguage(language) || code.length > LONGEST) return false;
     const html = library.highlight(language, code, true).value, open = [el("span")];

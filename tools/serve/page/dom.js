@@ -1,11 +1,11 @@
-// Small helpers for building the page: elements, icons, the clipboard, and what a screen reader is told.
+// Small helpers for building the page: elements, icons, the clipboard, and announcements for screen readers.
 //
-// Text goes into the page as text nodes alone: nothing here, or elsewhere, parses markup.
+// Text goes into the page only as text nodes: no code here or elsewhere parses markup.
 
 const SVG = "http://www.w3.org/2000/svg";
 
-/** An element: el("button.quiet", {type: "button"}, "Save", icon("check")). Members of `set` that are functions are
- *  listeners, true and false are boolean attributes, others attributes. */
+/** Makes an element: el("button.quiet", {type: "button"}, "Save", icon("check")). Members of `set` that are functions
+ *  become listeners, true and false become boolean attributes, and others attributes. */
 export function el(what, set = {}, ...children) {
     const [name, ...classes] = what.split(".");
     const element = document.createElement(name);
@@ -19,7 +19,7 @@ export function el(what, set = {}, ...children) {
     return element;
 }
 
-/** One of the symbols in index.html. */
+/** Makes one of the symbols in index.html. */
 export function icon(name) {
     const svg = document.createElementNS(SVG, "svg");
     const use = document.createElementNS(SVG, "use");
@@ -30,20 +30,20 @@ export function icon(name) {
     return svg;
 }
 
-/** A button that is an icon, with its meaning as label and hint. */
+/** Makes a button that is an icon, with its meaning as label and tooltip. */
 export function iconButton(name, label, pressed) {
     return el("button.icon-button", {type: "button", title: label, "aria-label": label, click: pressed}, icon(name));
 }
 
 export const byId = (id) => document.getElementById(id);
 
-/** An id that no other conversation or message has. (randomUUID is there for secure origins alone.) */
+/** Makes an id that no other conversation or message has. (Only secure origins have randomUUID.) */
 export function newId() {
     const bytes = crypto.getRandomValues(new Uint8Array(12));
     return Array.from(bytes, (byte) => byte.toString(16).padStart(2, "0")).join("");
 }
 
-/** Copies a text; gives whether it could. (Only secure origins have a clipboard of their own.) */
+/** Copies a text; true if that worked. (Only secure origins have navigator.clipboard.) */
 export async function copyText(text) {
     try {
         await navigator.clipboard.writeText(text);
@@ -61,7 +61,7 @@ export async function copyText(text) {
     }
 }
 
-/** A button that copies what `text` gives, and shows for a moment that it has. */
+/** Makes a button that copies the text that `text` gives, and shows for a moment that it was copied. */
 export function copyButton(label, text) {
     const button = iconButton("copy", label, async () => {
         const copied = await copyText(text());
@@ -72,7 +72,7 @@ export function copyButton(label, text) {
     return button;
 }
 
-/** Says it to a screen reader. */
+/** Announces a text to screen readers. */
 export function announce(text) {
     byId("status").textContent = text;
 }
@@ -84,7 +84,7 @@ export function download(name, type, text) {
     setTimeout(() => URL.revokeObjectURL(url), 10000);
 }
 
-/** Asks by one of the dialogs in index.html; the value of the button that closed it, "" for none. */
+/** Opens one of the dialogs in index.html; gives the value of the button that closed it, or "" if none did. */
 export function ask(dialog) {
     return new Promise((resolve) => {
         dialog.returnValue = "";
@@ -93,7 +93,7 @@ export function ask(dialog) {
     });
 }
 
-/** Asks whether to go on with something that can't be undone. */
+/** Asks the user to confirm an action that can't be undone. */
 export async function confirmed(title, text, action) {
     byId("confirm-title").textContent = title;
     byId("confirm-text").textContent = text;

@@ -1,11 +1,11 @@
 // Text files for the next message: chosen, dropped, or made from a long pasted text.
 //
-// In: files. Out: {name, text} each, and how they are written into a message for the model.
+// In: files. Out: {name, text} for each, and the message for the model with the files in it.
 
 import {byId, el, iconButton} from "./dom.js";
 
-const MOST = 16, LARGEST = 1 << 20; // files, and bytes of one
-const LONG_PASTE = 4000; // characters of a pasted text from which it becomes a file
+const MOST = 16, LARGEST = 1 << 20; // the most files, and the most bytes of one
+const LONG_PASTE = 4000; // a pasted text of at least this many characters becomes a file
 
 let waiting = [];
 
@@ -54,7 +54,7 @@ export function takePaste(text) {
     return true;
 }
 
-/** Gives the message with its files before it, each in a fence that none of its lines can close. */
+/** Gives the message with its files before it, each in a fence that none of the file's lines can close. */
 export function withFiles(content, list) {
     const parts = list.map(({name, text}) => {
         const longest = Math.max(2, ...[...text.matchAll(/`{3,}/g)].map(([ticks]) => ticks.length));

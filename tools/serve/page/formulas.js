@@ -1,7 +1,8 @@
 // Draws the TeX formulas of models by KaTeX, which the page loads from its own server when the first one appears.
 //
-// In: the source between its marks, and whether it stands on lines of its own. Out: an element, which shows the source
-// until KaTeX is there, and stays so where the server was built without it or the source is no TeX.
+// In: the source between its marks, and a flag that tells if it has lines of its own. Out: an element, which shows the
+// source until KaTeX is loaded. It continues to show the source if the server was built without KaTeX or the source is
+// not TeX.
 
 import {el} from "./dom.js";
 

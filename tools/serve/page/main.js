@@ -1,7 +1,7 @@
-// The chat page: conversations, the one that is open, and answers under way.
+// The chat page: all conversations, the one that is open, and the answers that are being streamed.
 //
-// In: what the user does, and the server's answers (api.js). Out: the page, and what the browser keeps (store.js). Each
-// conversation may have one answer under way, whichever is open.
+// In: the user's actions, and the server's answers (api.js). Out: the page, and the browser's stored data (store.js).
+// Each conversation may have one answer that is being streamed, also if another one is open.
 
 import {chat, isReady, listModels, onKeyWanted, properties} from "./api.js";
 import {setAside, turnTo} from "./branches.js";
@@ -46,7 +46,7 @@ async function readProperties() {
     if (settings.showRounds) showRounds(true, props?.endpoint_slots === true, model());
 }
 
-/** Shows how many tokens of the context the conversation fills, by the counts of its last answer. */
+/** Shows how much of the context the conversation fills, by the token counts of its last answer. */
 function showContext() {
     const most = props?.default_generation_settings?.n_ctx ?? 0;
     const figures = current?.messages.findLast((message) => message.figures?.tokens)?.figures;
@@ -170,7 +170,7 @@ function itemOf(conversation) {
 const holds = (messages, word) => messages.some((message) => message.content.toLowerCase().includes(word) ||
     message.branches?.some((rest) => holds(rest, word)));
 
-/** Lists all conversations, or those with the searched text in their name or messages. */
+/** Lists all conversations, or those whose names or messages contain the searched text. */
 function listConversations() {
     const word = byId("search").value.trim().toLowerCase();
     const found = conversations.filter((one) => !word || one.title.toLowerCase().includes(word) ||
@@ -178,7 +178,7 @@ function listConversations() {
     byId("conversations").replaceChildren(...found.map(itemOf));
 }
 
-/** Opens a conversation, or, null, a new one. */
+/** Opens a conversation; null: a new one. */
 function show(conversation) {
     current = conversation;
     closeMenu();
@@ -231,7 +231,7 @@ function append(conversation, message) {
     return view;
 }
 
-/** Keeps the first `count` messages and sets the rest aside as a branch. Gives what the next message needs. */
+/** Keeps the first `count` messages and stores the others as a branch. Gives the members for the next message. */
 function branchOff(conversation, count) {
     const branches = setAside(conversation, count);
     if (conversation === current) for (const view of views.splice(count)) view.element.remove();
@@ -267,7 +267,7 @@ async function again(conversation, message) {
     await answer(conversation, branchOff(conversation, at));
 }
 
-/** Continues an answer that was stopped or cut. */
+/** Continues an answer that was stopped or cut off. */
 async function goOn(conversation, message) {
     if (running.has(conversation.id) || conversation.messages.at(-1) !== message) return;
     const body = bodyOf(conversation), begun = body.messages.at(-1);
@@ -293,7 +293,7 @@ function bodyOf(conversation) {
     return body;
 }
 
-/** More of a part of the answer, and whether that came from accepted drafts. */
+/** Appends text to a part of the answer. drafted: the text came from accepted drafts. */
 function grow(message, part, marks, text, drafted) {
     const from = message[part].length, ranges = message[marks];
     message[part] += text;
@@ -319,7 +319,8 @@ function take(message, chunk) {
     };
 }
 
-/** Shows an answer as it grows, once a frame, where its conversation is open; and keeps it now and then. */
+/** Shows an answer while it grows, once for each frame, if its conversation is open; and stores it from time to
+ *  time. */
 class Growth {
     constructor(conversation, message) {
         Object.assign(this, {conversation, message, frame: 0, kept: performance.now()});
@@ -587,7 +588,7 @@ document.querySelector(".skip").addEventListener("click", (event) => {
     input.focus();
 });
 
-/** What lies over the page goes first, but an answer that is under way ends before all else. */
+/** Handles the Escape key: an answer that is being streamed ends first; otherwise the topmost overlay is closed. */
 function escape() {
     if (running.has(current?.id)) {
         stop(current);
@@ -634,7 +635,7 @@ async function begin() {
     show(asked ? null : conversations.find((one) => one.id === location.hash.slice(1)) ?? null);
     await connect();
     if (!asked) return;
-    input.value = asked; // of ?q=, which a browser's search field fills in
+    input.value = asked; // from ?q=, which a browser's search field fills in
     fit();
     await send();
 }

@@ -1,18 +1,17 @@
-// Markdown as models write it, built as elements: paragraphs, headings, lists with tasks, quotes, tables, code,
-// formulas, rules; code spans, emphasis, links. What is none of these is text, HTML among it. Pictures become links, as
-// nothing is loaded from elsewhere, and links lead to http, https and mailto alone.
+// Builds elements from Markdown as models write it: paragraphs, headings, lists with tasks, quotes, tables, code,
+// formulas, rules; code spans, emphasis, links. Anything else is text, including HTML. Pictures become links, because
+// nothing is loaded from other origins; links lead only to http, https and mailto.
 //
-// In: the source, and which stretches of it came from accepted drafts, as [from, to, from, to, ...]. Out: elements in a
-// container, in which those stretches are <span class="drafted">; of a text that has grown only the blocks that are
-// new.
+// In: the source, and the ranges of it that came from accepted drafts, as [from, to, from, to, ...]. Out: elements in
+// a container, in which these ranges are <span class="drafted">. If a text has grown, only its new blocks are built.
 
 import {coloursLoaded, hasColours, putColoured} from "./colours.js";
 import {copyButton, el} from "./dom.js";
 import {formula} from "./formulas.js";
 
-const DEEPEST = 12; // of blocks in blocks, and of emphasis in emphasis: what is deeper is text
+const DEEPEST = 12; // the most nested blocks, and the most nested emphases; deeper ones are text
 
-/** A flag for each character of the source. */
+/** Makes a flag for each character of the source: 1 if it came from an accepted draft. */
 function flagsOf(length, drafted) {
     const flags = new Uint8Array(length);
     for (let i = 0; i + 1 < drafted.length; i += 2) flags.fill(1, drafted[i], drafted[i + 1]);
@@ -21,8 +20,8 @@ function flagsOf(length, drafted) {
 
 // ------------------------------------------------------------------------------------------------------------- blocks
 
-// A line is {text, at}: its text, and where in the source that is. What stands before it (a quote's mark, a list's
-// indentation) has been taken off, so that it is one stretch of the source still.
+// A line is {text, at}: its text, and the text's offset in the source. The marks before it (of a quote, or a list's
+// indentation) were removed, so the text is one continuous part of the source.
 
 function linesOf(source) {
     const lines = [];
@@ -40,7 +39,7 @@ const indentOf = (line) => line.text.length - line.text.trimStart().length;
 
 const FENCE = /^ {0,3}(`{3,}|~{3,})\s*([^`]*)$/, HEADING = /^ {0,3}(#{1,6})(\s+|$)/, QUOTE = /^ {0,3}> ?/;
 const RULE = /^ {0,3}([-*_])(\s*\1){2,}\s*$/, ITEM = /^(\s*)([-*+]|\d{1,9}[.)])(\s+|$)/;
-const TEX = /^ {0,3}(\$\$|\\\[)/, TEX_LINES = 200; // a formula on lines of its own, and how many it has at most
+const TEX = /^ {0,3}(\$\$|\\\[)/, TEX_LINES = 200; // a formula on lines of its own, and the most lines of one
 const TASK = /^\[([ xX])\]\s+/;
 const DELIMITERS = /^\s*\|?\s*:?-+:?\s*(\|\s*:?-+:?\s*)*\|?\s*$/;
 
@@ -54,7 +53,7 @@ function isTable(lines, i) {
         DELIMITERS.test(lines[i + 1].text) && cellsOf(lines[i]).length === cellsOf(lines[i + 1]).length;
 }
 
-/** {kind, ..., next}: the block at a line that is not blank, and the line behind it. */
+/** Gives the block at a line that is not blank, {kind, ..., next}; next: the line after the block. */
 function blockAt(lines, i) {
     const line = lines[i];
     let match;
@@ -70,7 +69,7 @@ function blockAt(lines, i) {
     return {kind: "paragraph", lines: lines.slice(i, next).map((l) => cut(l, indentOf(l))), next};
 }
 
-/** Up to the fence that closes it, or the end: it is still being written then. */
+/** Reads code up to the fence that closes it, or to the end if that is still being written. */
 function fencedAt(lines, i, [, fence, info]) {
     const indent = indentOf(lines[i]), closing = new RegExp(`^\\s{0,3}${fence[0]}{${fence.length},}\\s*$`);
     let next = i + 1;
@@ -80,7 +79,7 @@ function fencedAt(lines, i, [, fence, info]) {
             next: Math.min(next + 1, lines.length)};
 }
 
-/** Reads a formula up to its closing mark at the end of a line; null: not closed, or not yet. */
+/** Reads a formula up to its closing mark at the end of a line; null: it is not closed, or not yet. */
 function formulaAt(lines, i, match) {
     const mark = match[1] === "$$" ? "$$" : "\\]";
     for (let next = i; next < Math.min(lines.length, i + TEX_LINES); next++) {
@@ -106,7 +105,7 @@ function quoteAt(lines, i) {
     return {kind: "quote", inner, next: i};
 }
 
-/** Items of one kind; what is indented as far as an item's text is in it. */
+/** Reads list items of one kind. Lines that are indented as far as an item's text belong to the item. */
 function listAt(lines, i) {
     const [, , mark] = ITEM.exec(lines[i].text), ordered = /\d/.test(mark), kind = mark.at(-1), items = [];
     const outer = indentOf(lines[i]);
@@ -138,7 +137,7 @@ function listAt(lines, i) {
     return {kind: "list", start: ordered ? parseInt(mark, 10) : null, items, loose, next: i};
 }
 
-/** Stretches of a table's line. A bar behind a backslash, or in a code span, is text. */
+/** Splits a table's line into cells. A bar after a backslash, or in a code span, is text. */
 function cellsOf(line) {
     const cells = [];
     let from = 0, code = false;
@@ -174,7 +173,7 @@ function tableAt(lines, i) {
 
 // ----------------------------------------------------------------------------------------------------------- elements
 
-/** Where the text of an inline parse comes from: `at[i]` is character i's place in the source. */
+/** The text of a run of inline elements. flags[i]: character i came from an accepted draft. */
 class Text {
     constructor(lines, flags) {
         this.text = lines.map((line) => line.text).join("\n");
@@ -188,7 +187,7 @@ class Text {
         this.dead = new Map();
     }
 
-    /** Appends [from, to), drafted stretches in spans of their own. */
+    /** Appends the text [from, to), with drafted parts in spans. */
     put(parent, from, to) {
         for (let at = from, end; at < to; at = end) {
             end = at + 1;
@@ -288,7 +287,7 @@ const WRAP = {"*": "em", "_": "em", "**": "strong", "__": "strong", "~~": "del"}
 const SPECIAL = /[\\`*_~[!<\n$]|https?:\/\//g;
 const isWord = (c) => c !== undefined && /[\p{L}\p{N}]/u.test(c);
 
-/** Where `mark` stands again behind `from` and before `to`, closing what it opened; -1: nowhere. */
+/** Finds `mark` after `from` and before `to`, where it closes what it opened; -1: it is not there. */
 function closing(t, mark, from, to) {
     const key = `${mark} ${to}`;
     if (t.dead.has(key)) return -1;
@@ -304,7 +303,7 @@ function closing(t, mark, from, to) {
     return -1;
 }
 
-/** Emphasis at `at`; gives what is behind it, or `at` where there is none. */
+/** Puts an emphasis that begins at `at`; gives the offset after it, or `at` if there is none. */
 function putEmphasis(parent, t, at, to, depth) {
     const mark = MARKS.find((m) => t.text.startsWith(m, at));
     if (!mark || depth >= DEEPEST) return at;
@@ -364,7 +363,7 @@ function putFormula(parent, t, at, to) {
     return at;
 }
 
-/** An address that a link may lead to, or null. */
+/** Gives the address that a link may lead to, or null. */
 function target(text) {
     try {
         const url = new URL(text);
@@ -376,7 +375,7 @@ function target(text) {
 
 const linkTo = (href) => el("a", {href, title: href, target: "_blank", rel: "noopener noreferrer"});
 
-/** [text](address), or a picture's ![text](address). */
+/** Puts a link [text](address), or a link for a picture ![text](address). */
 function putLink(parent, t, at, to, depth) {
     const open = t.text[at] === "!" ? at + 1 : at, key = `[ ${to}`;
     if (t.text[open] !== "[" || depth >= DEEPEST || t.dead.has(key)) return at;
@@ -396,7 +395,7 @@ function putLink(parent, t, at, to, depth) {
     return end + 1;
 }
 
-/** http://..., as it stands or in <>. */
+/** Puts an address http://..., with or without <> around it. */
 function putAddress(parent, t, at, to) {
     const from = at + (t.text[at] === "<");
     const match = /^https?:\/\/[^\s<>"`]{1,2000}/.exec(t.text.slice(from, Math.min(to, from + 2100)));
@@ -453,7 +452,7 @@ function putInline(parent, t, from, to, depth) {
 
 const built = new WeakMap(); // container -> [{key, element}]
 
-/** Shows the source in the container; blocks that are as they were stay. */
+/** Shows the source in the container. Blocks that did not change are left as they are. */
 export function renderMarkdown(container, source, drafted) {
     const flags = flagsOf(source.length, drafted), lines = linesOf(source), before = built.get(container) ?? [];
     const blocks = [];
@@ -477,7 +476,7 @@ export function renderMarkdown(container, source, drafted) {
     built.set(container, blocks);
 }
 
-/** Shows a text as it is, drafted stretches in spans. */
+/** Shows a text without Markdown, with drafted parts in spans. */
 export function renderPlain(container, source, drafted) {
     const text = new Text([{text: source, at: 0}], flagsOf(source.length, drafted));
     container.replaceChildren();

@@ -1,7 +1,7 @@
-// One message as it is shown: a user's bubble, or an answer with its thoughts folded, its text, how it ended, what can
-// be done with it, and its figures.
+// Shows one message: a user's bubble, or an answer with its thoughts folded, its text, the reason why it ended,
+// buttons, and its figures.
 //
-// In: a message (store.js) and what its buttons do. Out: an element that is brought up to date as the message grows.
+// In: a message (store.js) and the actions of its buttons. Out: an element that is updated while the message grows.
 
 import {placeOf} from "./branches.js";
 import {copyButton, el, iconButton} from "./dom.js";
@@ -11,7 +11,8 @@ import {renderMarkdown, renderPlain} from "./markdown.js";
 const number = (value, digits) => value.toLocaleString("en", {maximumFractionDigits: digits,
                                                                 minimumFractionDigits: digits});
 
-/** Tokens a second behind the first, whose wait is apart; tokens for each forward of the model, and how many. */
+/** Gives the figures of an answer as texts: tokens a second after the first token (whose wait is shown separately),
+ *  tokens for each forward of the model, and the number of tokens. */
 export function figuresOf(figures) {
     if (!figures?.tokens) return [];
     const {tokens, seconds, accepted = 0, drafted = 0} = figures, shown = [];
@@ -29,7 +30,7 @@ function hintOf(figures) {
 }
 
 export class MessageView {
-    /** actions: {edit(message, text), again(message), goOn(message), turn(message, by)}. */
+    /** Makes the element. actions: {edit(message, text), again(message), goOn(message), turn(message, by)}. */
     constructor(message, actions) {
         this.message = message;
         this.actions = actions;
@@ -83,7 +84,7 @@ export class MessageView {
         this.update(false);
     }
 
-    /** Shows the message as it is now; streaming: it still grows. */
+    /** Shows the present state of the message; streaming: it is still growing. */
     update(streaming) {
         const {message} = this, thinks = Boolean(message.reasoning);
         this.element.setAttribute("aria-busy", streaming ? "true" : "false");
@@ -140,7 +141,7 @@ export class MessageView {
     }
 }
 
-const LONGEST = 200000; // characters beyond which a text is shown as it is
+const LONGEST = 200000; // a text of more characters is shown without Markdown
 
 function renderPlainOrMarkdown(container, source, drafted) {
     if (source.length > LONGEST) renderPlain(container, source, drafted);

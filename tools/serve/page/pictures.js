@@ -1,6 +1,6 @@
 // Pictures that go with the next message: chosen, pasted or dropped.
 //
-// In: files. Out: data URLs of PNG and JPEG files as they are; what else the browser can show is made a PNG.
+// In: files. Out: data URLs. PNG and JPEG files are unchanged; other pictures that the browser can show become PNG.
 
 import {byId, el, iconButton} from "./dom.js";
 
@@ -36,7 +36,7 @@ export function setPictures(urls) {
     show();
 }
 
-/** Adds pictures; gives what keeps one of them out, or "". */
+/** Adds pictures; gives the reason why one of them can't be added, or "". */
 export async function addPictures(files) {
     for (const file of files) {
         if (waiting.length === MOST) return `A message takes ${MOST} pictures.`;

@@ -1,26 +1,26 @@
-// Rounds as they are run: how many rows each forward of the model had, whose they were, and how many of them were given
-// as text.
+// Shows the rounds while they are run: the number of rows in each forward of the model, the slots to which they
+// belong, and how many of them were given as text.
 //
-// In: the server's /rounds, asked for while the view is open and the page is seen. Out: a chart of the last rounds and
-// a table of slots.
+// In: the server's /rounds, which is asked for while the view is open and the page is visible. Out: a chart of the
+// last rounds and a table of slots.
 
 import {roundsAfter} from "./api.js";
 import {byId, el} from "./dom.js";
 
 const KEPT = 128, COLOURS = 8, GAP = 1, COLUMN = 4;
-const FAST = 250, SLOW = 1000; // milliseconds between questions, while there is something new and otherwise
+const FAST = 250, SLOW = 1000; // milliseconds between questions: FAST while there are new rounds, otherwise SLOW
 
 let rounds = [], slots = 0, total = 0, timer = null, open = false, model = "", offered = true, stamps = [];
 
 const colourOf = (slot) => `var(--slot-${slot % COLOURS})`;
 const isPrompt = ([, , , prompt]) => prompt;
 
-/** Those parts first that are text, so that prompts, which are long, are on top. */
+/** Sorts the parts of a round: those of texts come first, so that prompts, which are long, are on top. */
 function partsOf(round) {
     return [...round.rows].sort((a, b) => isPrompt(a) - isPrompt(b));
 }
 
-/** Rows that fill the chart's height: prompts beyond are cut. */
+/** Gives the number of rows that fill the chart's height. Longer prompts are cut. */
 function scaleOf(shown) {
     const textRows = (round) => round.rows.filter((part) => !isPrompt(part)).reduce((n, [, rows]) => n + rows, 0);
     const sums = shown.map(textRows);
@@ -68,7 +68,7 @@ function draw() {
 
 const mean = (values) => (values.length ? values.reduce((a, b) => a + b, 0) / values.length : 0);
 
-/** Rounds a second, by when the server was asked. */
+/** Gives the rounds a second, by the times when the server was asked. */
 function pace() {
     const first = stamps[0], last = stamps.at(-1);
     return stamps.length > 1 && last.at > first.at ? (1000 * (last.total - first.total)) / (last.at - first.at) : 0;
@@ -102,7 +102,7 @@ function list(news) {
     byId("rounds-slots").hidden = slots === 0;
 }
 
-/** Asks, shows, and comes back later. */
+/** Asks the server, shows the rounds, and schedules the next question. */
 async function look() {
     let news = 0;
     try {
@@ -117,11 +117,11 @@ async function look() {
             draw();
             list(news > 0);
         }
-    } catch { /* a server that is gone says so where it is asked for text */ }
+    } catch { /* if the server is gone, the next request for text reports it */ }
     if (open) timer = setTimeout(look, news ? FAST : SLOW);
 }
 
-/** Opens or closes the view; offers: whether the server tells of its rounds. */
+/** Opens or closes the view. offers: the server reports its rounds. */
 export function showRounds(shown, offers, of) {
     offered = offers;
     if (of !== model) [rounds, total, stamps, model] = [[], 0, [], of];

@@ -1,9 +1,10 @@
-// The settings' dialog, light and dark, and what of the settings goes into a request.
+// The settings' dialog, the light and dark theme, and the settings as members of a request.
 
 import {ask, byId, el} from "./dom.js";
 import {writeSettings} from "./store.js";
 
-// Texts of numbers: id, member, from, to, whole, what the server calls it. Those that are "more" stand folded.
+// Makes a field for a number: its id, its name, its limits, and its member in the server's API (sent). Fields with
+// "more" are in a folded section.
 const number = (key, sent, name, low, high, set = {}) => ({id: `set-${sent.replaceAll("_", "-")}`, key, name, low, high,
                                                           sent, ...set});
 const FIELDS = [
@@ -42,7 +43,7 @@ export function buildSettings() {
     }
 }
 
-/** What is wrong with a field's text, or "". */
+/** Gives the reason why a field's text is not valid, or "". */
 function wrong(field, text) {
     const value = Number(text);
     if (text === "") return "";
@@ -70,7 +71,8 @@ function save(settings) {
     return true;
 }
 
-/** Opens the dialog on the settings, which it changes if they are saved; defaults: the server's, to be hinted at. */
+/** Opens the dialog with the settings, which change if the user saves them. defaults: the server's values, shown as
+ *  hints. */
 export async function editSettings(settings, defaults) {
     for (const field of FIELDS) {
         byId(field.id).value = settings[field.key];
@@ -89,7 +91,7 @@ export async function editSettings(settings, defaults) {
     await ask(byId("settings"));
 }
 
-/** The server's own values, as texts. */
+/** Gives the server's own values as texts. */
 export function defaultsOf(props) {
     const params = props?.default_generation_settings?.params ?? {};
     const short = (value) => (Number.isFinite(value) ? String(Number(value.toFixed(4))) : "");
@@ -102,7 +104,7 @@ export function defaultsOf(props) {
     };
 }
 
-/** Members of a request. */
+/** Gives the settings as members of a request. */
 export function requestOf(settings) {
     const body = {};
     for (const field of FIELDS) if (settings[field.key] !== "") body[field.sent] = Number(settings[field.key]);
@@ -114,7 +116,7 @@ export function requestOf(settings) {
 
 const THEMES = {auto: ["auto", "Light or dark as the system is"], light: ["sun", "Light"], dark: ["moon", "Dark"]};
 
-/** Shows the theme, and what the button has. */
+/** Shows the theme, and the button's icon for it. */
 export function showTheme(settings, icon) {
     const [name, label] = THEMES[settings.theme] ?? THEMES.auto, button = byId("theme");
     document.documentElement.dataset.theme = settings.theme;

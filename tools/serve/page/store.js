@@ -1,9 +1,11 @@
-// What the browser keeps: conversations in IndexedDB, as pictures can be large, and settings in local storage.
+// Stores the page's data in the browser: conversations in IndexedDB, because pictures can be large, and settings in
+// local storage.
 //
-// A conversation is {id, title, named, created, changed, messages}; a message {id, role, content, ...}: of a user
-// "pictures", data URLs, and "files", {name, text}; of the assistant "reasoning", "drafted" and "reasoningDrafted"
-// (from and to of each stretch of accepted drafts, one behind the other), "figures", "note" for how it ended, "error",
-// and "more": it may be gone on with. Of either "branches" and "branch" (branches.js).
+// A conversation is {id, title, named, created, changed, messages}; a message is {id, role, content, ...}. A user's
+// message has "pictures", data URLs, and "files", {name, text}. The assistant's has "reasoning"; "drafted" and
+// "reasoningDrafted" (from and to of each range of accepted drafts, one after the other); "figures"; "note", the
+// reason why it ended; "error"; and "more", if it may be continued. Both may have "branches" and "branch"
+// (branches.js).
 
 const NAME = "forerun", STORE = "conversations", SETTINGS = "forerun.settings";
 let opened = null;
@@ -28,7 +30,7 @@ async function run(mode, work) {
     });
 }
 
-/** All of them, the one that was changed last first. */
+/** Gives all conversations, the last changed one first. */
 export async function allConversations() {
     const all = await run("readonly", (store) => store.getAll());
     return all.sort((a, b) => b.changed - a.changed);
@@ -46,13 +48,13 @@ export const usual = {
     drafting: true, theme: "auto", showDrafts: false, showRounds: false, model: "",
 };
 
-/** Settings as they were left; what is not among the usual ones, or of another type, is passed over. */
+/** Gives the stored settings. Unknown ones, and those of another type, are ignored. */
 export function readSettings() {
     const settings = {...usual};
     try {
         const kept = JSON.parse(localStorage.getItem(SETTINGS)) ?? {};
         for (const key of Object.keys(usual)) if (typeof kept[key] === typeof usual[key]) settings[key] = kept[key];
-    } catch { /* what can't be read is as if it weren't there */ }
+    } catch { /* settings that can't be read count as missing */ }
     return settings;
 }
 
@@ -60,8 +62,8 @@ export function writeSettings(settings) {
     localStorage.setItem(SETTINGS, JSON.stringify(settings));
 }
 
-/** Conversations as a file, and back: what is no conversation is passed over, what remains has the members above and
- *  no others. */
+/** Writes conversations as a file, and reads them from one. Anything in the file that is not a conversation is
+ *  ignored, and the rest has the members above and no others. */
 export function toFile(conversations) {
     return JSON.stringify({format: "forerun conversations 1", conversations}, null, 1);
 }
@@ -74,7 +76,7 @@ const isPicture = (value) => /^data:image\/(png|jpeg);base64,[A-Za-z0-9+/=]*$/.t
 const filesOf = (value) => (Array.isArray(value) ? value : []).filter((file) => text(file?.name) && text(file.text))
     .map(({name, text: said}) => ({name, text: said}));
 
-const DEEPEST = 64; // branches within branches
+const DEEPEST = 64; // the most nested branches
 
 const messagesOf = (values, depth) => values.map((value) => messageOf(value, depth)).filter((m) => m !== null);
 
