@@ -25,8 +25,7 @@
 /* The shape of one recurrent layer. */
 typedef struct fr_recurrent_shape {
     size_t heads, key_dim, value_dim; /* a head's state has fr_deltanet's layout */
-    size_t before, behind;            /* heads before the first and after the last of these, whose states other ranks
-                                       * keep */
+    size_t before, behind;            /* how many of the first and of the last heads other ranks keep */
     size_t channels, conv_kernel;     /* the values of an input that are convolved; over how many positions */
 } fr_recurrent_shape;
 

@@ -19,8 +19,8 @@
 
 /* ----------------------------------------------------------------------------------------------------- among ranks */
 
-/* How the columns of rows are divided among ranks: in units of FR_RANK_UNIT features; or by heads, where a rank has
- * some query heads of one KV head, or all query heads of several. */
+/* Says how the columns of rows are divided among ranks: in units of FR_RANK_UNIT features; or by heads, where a rank
+ * has some query heads of one KV head, or all query heads of several. */
 typedef struct fr_split {
     size_t count;  /* features, or heads */
     size_t groups; /* KV heads; 0: count is a number of features */

@@ -21,8 +21,8 @@ typedef enum fr_access {
     FR_LOOKED_UP /* a step reads a few rows, so a mapped tensor stays in the file until then */
 } fr_access;
 
-/* How a file stores the matrices of a stack (copied_layouts.c). If an entry has two matrices, FR_LAYOUT_ROWS has all
- * rows of one before those of the other; in the other layouts their rows alternate. */
+/* Says how a file stores the matrices of a stack (copied_layouts.c). If an entry has two matrices, FR_LAYOUT_ROWS has
+ * all rows of one before those of the other; in the other layouts their rows alternate. */
 typedef enum fr_stack_layout {
     FR_LAYOUT_ROWS,    /* rows of a type of weights */
     FR_LAYOUT_MX,      /* rows of MXFP4, with codes and exponents in separate tensors, as in gpt-oss: OCP Microscaling
@@ -185,7 +185,7 @@ fr_status fr_bind_vector(fr_weights *weights, const char *prefix, const char *na
 /* Does the same for a vector that some writers of GGUF keep as a matrix of one row, [1, n]. */
 fr_status fr_bind_row(fr_weights *weights, const char *prefix, const char *name, size_t n, const float **vector);
 
-/* What a file stores for a value x: x; x - 1; log(-x). */
+/* Says what a file stores for a value x: x; x - 1; log(-x). */
 typedef enum fr_values { FR_AS_THEY_ARE, FR_LESS_ONE, FR_LOG_OF_MINUS } fr_values;
 
 /* Gives the value for which the file stores `written`. */
