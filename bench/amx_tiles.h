@@ -1,11 +1,11 @@
-/* Lays out AMX's tiles while they are timed: all eight have 16 rows of 64 bytes (peaks.h). */
+/* Configures AMX's tiles for the loops that are timed: all eight have 16 rows of 64 bytes (peaks.h). */
 #ifndef FR_BENCH_AMX_TILES_H
 #define FR_BENCH_AMX_TILES_H
 
 #include <immintrin.h>
 #include <stdint.h>
 
-enum { SUMS = 6 }; /* of 8 tiles; the other two are the operands, all zero */
+enum { SUMS = 6 }; /* sums in six of the 8 tiles; the other two are the operands, which are zero */
 
 typedef struct tile_shapes {
     uint8_t palette, start_row, reserved[14];

@@ -1,8 +1,8 @@
-/* Measures --draft-max auto: on the demo against every fixed depth, and on 1.1 GB of weights against no drafts, with
- * drafts accepted as on the demo's prose and on its code.
+/* Measures --draft-max auto: on the demo against every fixed depth; and on 1.1 GB of weights against no drafts, with
+ * drafts that are accepted as often as on the demo's prose and code.
  *
  * In: the parts to run, demo, big (both if none is named); or "record mtp|ngram", which prints the demo's drafts for
- * tests/data/depth. The big model's weights are those of bench_float, which writes them. Out: markdown. */
+ * tests/data/depth. The big model has the weights that bench_float writes. Out: markdown. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -17,20 +17,20 @@
 #define BIG_IDS  120
 #define CONTEXT  128
 #define MOST     (FR_STEP_MAX - 1)
-#define LARGEST  8 /* fixed depth that is tried */
+#define LARGEST  8 /* the largest fixed depth that is measured */
 
 static const char *const prompts[] = {"1-parser", "2-lock", "3-modules", "4-iterators", "5-collector"};
 #define PROMPTS (sizeof prompts / sizeof *prompts)
 
 /* ----------------------------------------------------------------------------------------------------------- record */
 
-/* Counts the drafts that came and were accepted at each position of a text after a prompt. */
+/* Counts of the drafts that were made and accepted at each position of a text after a prompt. */
 typedef struct drafts_at {
     uint8_t stood[TEXT_IDS], came[TEXT_IDS];
 } drafts_at;
 
-/* Records a text: it is written with drafts first, then step by step, and at each step drafts are made but not
- * taken. */
+/* Records a text. The text is first written with drafts, and then step by step; at each step drafts are made but not
+ * used. */
 static void record(const fr_bench_engine *e, const char *words, const char *name, drafts_at *out) {
     int32_t text[TEXT_IDS + FR_STEP_MAX], drafts[FR_STEP_MAX], id;
     size_t count;
@@ -71,8 +71,8 @@ static void print_record(const char *words) {
 
 /* ------------------------------------------------------------------------------------------------------------- demo */
 
-/* Measures tokens per second of each manner over the prompts: 0 to LARGEST drafts, and auto. Each manner has one
- * session, as a user's run has. */
+/* Measures the tokens per second of each setting over the prompts: 0 to LARGEST drafts, and auto. Each setting has one
+ * session for all prompts, as a user would. */
 static void bench_demo(void) {
     enum { MANNERS = LARGEST + 2, AUTO = LARGEST + 1 };
     static int32_t text[TEXT_IDS], first[TEXT_IDS];

@@ -1,8 +1,9 @@
-/* Times our float32 products beside OpenBLAS's in one run: the yardstick for float weights.
+/* Times forerun's float32 products and OpenBLAS's in one run, to judge products with float weights.
  *
  * In: perhaps "-o json"; perhaps another OpenBLAS than the system's, as a shared library whose names may begin with
  * scipy_. Out: a table. The matrices are those of Gemma 4 E2B's feed-forward network, with a prompt of 512 rows and
- * with fewer. OpenBLAS may add in any order and blocks for the caches; ours keeps the one answer. */
+ * with fewer. OpenBLAS may add in any order, and blocks for the caches; forerun's products always give the same
+ * bits. */
 #include <dlfcn.h>
 #include <math.h>
 #include <stdio.h>
@@ -58,7 +59,7 @@ typedef struct product {
     fr_pool *pool;
     blas blas;
     size_t rows, cols, features;
-    float *x, *w, *y, *z; /* ours, OpenBLAS's */
+    float *x, *w, *y, *z; /* y: forerun's result; z: OpenBLAS's */
 } product;
 
 static void multiply(void *context, const fr_team *team) {
@@ -75,7 +76,7 @@ static double used_seconds(void) {
     return (double)used.tv_sec + 1e-9 * (double)used.tv_nsec;
 }
 
-/* Waits until the threads of the other library sleep, because they spin for a while after their work. */
+/* Waits until the threads of the other library sleep, because they keep spinning for a while after their work. */
 static void wait_for_sleep(void) {
     double before;
     do {
@@ -93,7 +94,7 @@ static void multiply_by_blas(product *p) {
     p->blas.sgemm(ROW_MAJOR, NO_TRANS, TRANS, m, n, k, 1, p->x, k, p->w, k, 0, p->z, n);
 }
 
-/* Gives the seconds of one of several products in a row, of which the first is not timed. */
+/* Gives the seconds of one product, as the mean of several in a row, before which one is run untimed. */
 static double time_products(product *p, void (*product_fn)(product *)) {
     size_t count = 0;
     wait_for_sleep();

@@ -1,8 +1,10 @@
 /* The float path against this machine's limits, in one run: decode bandwidth, the price of verifying rows, the
- * centroid head, and what speculation gains where weights come from memory and where they lie in the cache.
+ * centroid head, and and the gain of speculation for weights that come from memory and for weights that lie in the
+ * cache.
  *
- * In: the parts to run, demo, head, big (all if none is named). It writes about 2.3 GB of random weights to build/bench
- * on its first run. Out: markdown on standard output; a line has the figure, the target, and what it is a share of. */
+ * In: the parts to run, demo, head, big (all if none is named). It writes about 2.3 GB of random weights to
+ * build/bench on its first run. Out: markdown on standard output; each line has the figure, the target, and the limit
+ * of which the figure is a share. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -23,7 +25,7 @@
 #define PAIRS    FR_BENCH_PAIRS
 #define DEMO_IDS 400
 #define BIG_IDS  120
-#define CONTEXT  128 /* positions before the timed rows */
+#define CONTEXT  128 /* positions before the rows that are timed */
 
 /* A shape of about 1 GB of BF16: the published dense shapes with fewer layers. */
 static const fr_synth_target big = {.vocab = 16384,
@@ -87,7 +89,7 @@ static double time_draft_step(fr_session *s) {
 
 /* ------------------------------------------------------------------------------------------------------ speculation */
 
-/* Counts how often each depth was reached, and how often its draft was accepted. */
+/* Counts how often each depth was reached, and how often the draft there was accepted. */
 typedef struct tally {
     size_t reached[FR_STEP_MAX], stood[FR_STEP_MAX];
 } tally;
@@ -108,7 +110,7 @@ static void run_text(fr_session *session, const int32_t *prompt, size_t count, i
     fr_bench_generate(session, text, DEMO_IDS);
 }
 
-/* Compares one depth with no drafts, pair by pair over the prompts: gives the median ratio of tokens per second. */
+/* Compares a depth with no drafts, prompt by prompt: gives the median ratio of tokens per second. */
 static double bench_demo_depth(const fr_bench_engine *e, int depth, tally *rounds) {
     static int32_t plain[DEMO_IDS], text[DEMO_IDS];
     double ratios[PAIRS], calls = 0;
@@ -151,8 +153,8 @@ static void bench_demo(fr_bench_replay *measured) {
     fr_bench_engine_close(&e);
 }
 
-/* Compares scripted drafts at the demo's rates with no drafts, and with the limit that T(K) / T(1), in t, and the
- * draft step set. */
+/* Compares scripted drafts, accepted at the demo's rates, with no drafts, and with the limit that follows from T(K) /
+ * T(1), in t, and the time of the draft step. */
 static void bench_speculation(const fr_bench_engine *e, const fr_bench_replay *measured, const double *t, double one,
                               double draft_step) {
     int32_t script[CONTEXT + BIG_IDS], text[BIG_IDS];
@@ -210,7 +212,7 @@ static void bench_big(const fr_bench_replay *measured) {
     fr_bench_engine_close(&e);
 }
 
-/* Runs one row through a head alone by the team, as a draft step does after its layers. */
+/* The work of running one row through the head alone by the team, as a draft step does after its layers. */
 typedef struct head_job {
     const fr_assistant *assistant;
     const fr_kernels *kernels;
@@ -288,7 +290,7 @@ static void bench_centroids(void) {
            bytes[0] / 1e6, bytes[1] / 1e6, bytes[1] / bytes[0]);
 }
 
-/* Returns true if a part was asked for; all are if none is named. */
+/* Returns true if a part was named; if none was named, all parts are wanted. */
 static bool wanted(int argc, char **argv, const char *part) {
     for (int i = 1; i < argc; i++)
         if (strcmp(argv[i], part) == 0) return true;
@@ -296,7 +298,7 @@ static bool wanted(int argc, char **argv, const char *part) {
 }
 
 int main(int argc, char **argv) {
-    fr_bench_replay measured = {.at = {0.75, 0.75, 0.75}, .random = 1}; /* unless the demo says better */
+    fr_bench_replay measured = {.at = {0.75, 0.75, 0.75}, .random = 1}; /* used if the demo part is not run */
     setvbuf(stdout, NULL, _IOLBF, 0);
     write_models();
     printf("# forerun, float path\n");

@@ -1,14 +1,14 @@
 /* Quantized models against this machine's limits, in one run: decode against the read bandwidth, verifying K rows
  * against decode, prompts against the peak of the int8 dot product.
  *
- * In: GGUF files; with none, the shapes and types that the targets are about, each written as random weights to
- * build/bench (up to 5 GB), measured and removed. Words in front pick parts: decode, avx2, context, prompt. Out:
- * markdown on standard output, limits and targets beside each figure.
+ * In: GGUF files. If none is given, the shapes and types that have targets are used, each written as random weights to
+ * build/bench (up to 5 GB), measured and removed. Words before the files choose parts: decode, avx2, context, prompt.
+ * Out: markdown on standard output, limits and targets beside each figure.
  *
- * Of a row count K: stream time = bytes of the weights that a step of K rows reads / bandwidth, of a mixture those of
- * the experts that the rows chose; dot time = its multiply-adds / (e * dot peak), where e is how much of the peak
- * unpacking leaves to the dot product; L(K) = max(stream time of K, dot time of K) / stream time of 1 is what
- * T(K) / T(1) would be if nothing but reading and multiplying took time. */
+ * For K rows, the stream time is the bytes of the weights that a step of K rows reads (of a mixture, those of the
+ * experts that the rows chose) / bandwidth. The dot time is the step's multiply-adds / (e * dot peak), where e is the
+ * share of the peak that unpacking leaves to the dot product. L(K) = max(stream time of K, dot time of K) / stream
+ * time of 1: T(K) / T(1) would be L(K) if only reading and multiplying took time. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -25,19 +25,20 @@
 #include "src/engine/weights/partition.h"
 
 #define ROWS_MAX 8
-#define SHORT    128  /* positions before the timed rows */
-#define LONG     4096 /* the same, where attention counts */
+#define SHORT    128  /* positions before the rows that are timed */
+#define LONG     4096 /* the same, for a context in which attention counts */
 #define PROMPT   512
 #define PROMPTS  15   /* runs of a prompt */
-#define DECODE   0.90 /* of the bandwidth, at least */
+#define DECODE   0.90 /* the least share of the bandwidth that decode must reach */
 
-/* The share of the dot peak that a prompt's products reach at least. */
+/* The least share of the dot peak that a prompt's products must reach. */
 static const struct {
     fr_dtype type;
     double prompt;
 } expectations[] = {{FR_Q4_0, 0.60}, {FR_Q8_0, 0.60}, {FR_Q4_K, 0.50}, {FR_Q6_K, 0.50}};
 
-static const double vnni_limits[ROWS_MAX + 1] = {[2] = 1.08, [4] = 1.15, [8] = 1.15}; /* of T(K) / T(1) over L(K) */
+/* the most that T(K) / T(1) may be over L(K) */
+static const double vnni_limits[ROWS_MAX + 1] = {[2] = 1.08, [4] = 1.15, [8] = 1.15};
 static const double avx2_limits[ROWS_MAX + 1] = {[4] = 1.30};
 
 static int met, missed;
@@ -57,14 +58,14 @@ typedef struct bench {
     fr_options *options;
     fr_model *model;
     fr_session *session;
-    fr_dtype type; /* of most of the bytes that a step reads */
+    fr_dtype type; /* type of most of the bytes that a step reads */
     double prompt_share;
-    fr_bench_cost one; /* a step of one row */
-    double decode;     /* seconds of a step */
+    fr_bench_cost one; /* cost of a step of one row */
+    double decode;     /* seconds of a decode step */
     size_t again;      /* pairs that were measured again */
 } bench;
 
-/* isa: NULL for the best. */
+/* Opens a model. isa: NULL for the best instruction set. */
 static bench open_bench(const char *path, const char *isa) {
     bench b = {.options = fr_options_new()};
     fr_bench_require(fr_options_set(b.options, FR_OPT_CONTEXT, LONG + FR_STEP_MAX));
@@ -139,7 +140,8 @@ static void bench_decode(bench *b, const double *limits, bool judge) {
     printf(". Memory changed its speed within %zu pairs, which were measured again.\n\n", b->again);
 }
 
-/* Returns the share of T(rows) at LONG that is gone at position 0, where there is nothing to attend to. */
+/* Returns the share of T(rows) at LONG that attention takes: the part that is missing at position 0, where a row
+ * attends to no other. */
 static double attention_share(fr_session *session, size_t rows) {
     double shares[FR_BENCH_PAIRS];
     for (size_t pair = 0; pair < FR_BENCH_PAIRS; pair++)
@@ -157,13 +159,14 @@ static void bench_context(bench *b) {
 
 /* --------------------------------------------------------------------------------------------------------- a prompt */
 
-/* The products of a prompt alone, on any numbers that the activations hold, and their multiply-adds. */
+/* The products of a prompt without the rest of the forward, on the numbers that the activations happen to hold, and
+ * their multiply-adds. */
 typedef struct products {
     fr_session *session;
     double macs;
 } products;
 
-/* Applies the output features [begin, end) of a matrix, divided among the team as a whole. */
+/* Applies the output features [begin, end) of a matrix, which are divided among the team. */
 static void apply_part(products *p, const fr_team *team, const fr_workspace *workspace, const fr_matrix *m,
                        size_t begin, size_t end, float *y, const float *x, size_t rows) {
     size_t from, to;
@@ -184,7 +187,7 @@ static void prepare(const fr_team *team, const fr_workspace *workspace, const fr
     fr_publish_own_input(team, workspace, x, m->cols, m->cols, rows);
 }
 
-/* Runs the products of a layer: queries, keys and values of kv_rows rows, and all others of `rows` rows. */
+/* Runs the products of a layer: kv_rows rows for queries, keys and values, and `rows` rows for all others. */
 static void layer_products(products *p, const fr_team *team, const fr_activations *a, const fr_layer *l, size_t kv_rows,
                            size_t rows) {
     const fr_workspace *w = &a->workspace;
@@ -206,7 +209,7 @@ static void layer_products(products *p, const fr_team *team, const fr_activation
     apply(p, team, w, &l->ple.out, a->out, a->gate, rows);
 }
 
-/* Runs the products of a prompt's forward: layers that borrow KV run for the last row alone. */
+/* Runs the products of a prompt's forward. Layers that borrow KV run only for the last row. */
 static void run_products(void *context, const fr_team *team) {
     products *p = context;
     const fr_engine *e = p->session->engine;
@@ -230,8 +233,8 @@ static void run_products(void *context, const fr_team *team) {
     apply(p, team, &a->workspace, &trunk->head, e->logits, e->hidden, 1);
 }
 
-/* Times the limit and the products in turn, and compares the best of each. Other programs on a shared machine take its
- * caches above all, so they slow the products down, but hardly a loop on registers. */
+/* Times the limit and the products in turn, and compares the best time of each. On a shared machine, other programs
+ * mostly take up caches, so they slow the products down, but hardly a loop on registers. */
 static void bench_prompt(bench *b) {
     static int32_t ids[PROMPT];
     double whole[PROMPTS], alone[PROMPTS], macs = 0, peak = 0;
@@ -250,7 +253,7 @@ static void bench_prompt(bench *b) {
         macs = p.macs;
     }
     double seconds = fr_bench_median(whole, PROMPTS), middle = fr_bench_median(alone, PROMPTS);
-    double share = macs / alone[0] / peak; /* sorted by now */
+    double share = macs / alone[0] / peak; /* of the best time: the times are sorted */
     printf("Prompt of %d in chunks of %zu: %.0f tokens/s; %.1f GMAC of products at **%.1f%%** of the dot peak (%.0f "
            "GMAC/s)",
            PROMPT, b->session->engine->chunk, PROMPT / seconds, macs / 1e9, 100 * share, peak / 1e9);
@@ -286,7 +289,7 @@ static unsigned part_named(const char *word) {
     return 0;
 }
 
-/* Measures a model of random weights: it is written, measured and removed. */
+/* Measures a model with random weights, which is written for this and removed afterwards. */
 static void bench_shape(const char *shape, const char *type, unsigned parts) {
     char path[128];
     mkdir("build", 0777);

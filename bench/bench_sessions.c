@@ -1,10 +1,11 @@
-/* Measures several sessions in one forward: an engine's rounds without drafts beside forwards of as many rows,
- * and with drafts, accepted at known rates, beside none; and what their common beginnings cost: a fork of a long
- * timeline, and a prompt that begins as another did.
+/* Measures several sessions in one forward: an engine's rounds without drafts compared with forwards of as many rows;
+ * rounds with drafts, accepted at known rates, compared with rounds without; and the cost of a fork of a long
+ * timeline, and of a prompt that begins as another one did.
  *
- * In: a target and its drafter (FILE FILE), or the 1.1 GB that bench_float writes. Out: markdown. Sessions have prompts
- * of their own and write what the target says; drafts cost what the drafter's do, and stand at .80, .62 and .47 of the
- * first three depths. Both manners of a number of sessions run in turn, pair after pair. */
+ * In: a target and its drafter (FILE FILE), or the 1.1 GB that bench_float writes. Out: markdown. Sessions have
+ * prompts of their own and write the target's text; drafts cost as much as the drafter's, and .80, .62 and .47 of them
+ * are accepted at the first three depths. For each number of sessions the two settings run in turn, pair after
+ * pair. */
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -19,20 +20,20 @@ enum {
     PAIRS = 7,
     SESSIONS = 8,
     PROMPT = 64,
-    SCRIPT = 160,   /* ids that drafts are made of */
-    IDS = 80,       /* that a session writes, more or less */
-    FORKED = 16384, /* positions of the timeline that is forked, at most */
+    SCRIPT = 160,   /* ids of which drafts are made */
+    IDS = 80,       /* the approximate number of ids that a session writes */
+    FORKED = 16384, /* the most positions of the timeline that is forked */
     FORKS = 15,
-    COMMON = 4096, /* ids that two prompts begin with, at most */
+    COMMON = 4096, /* the most ids with which two prompts begin alike */
     PROMPTS = 3,   /* pairs of prompts */
-    GOING_ON = 64, /* positions after that */
+    GOING_ON = 64, /* positions after the common ids */
 };
 
 typedef struct bench {
     fr_bench_engine models;
     fr_engine *engine;
-    int32_t texts[SESSIONS][PROMPT + SCRIPT]; /* prompts, and what the target says after them */
-    double round;                             /* seconds of one without drafts */
+    int32_t texts[SESSIONS][PROMPT + SCRIPT]; /* prompts, and the target's text after them */
+    double round;                             /* seconds of a round without drafts */
 } bench;
 
 static fr_session *open_session(const bench *b, bool drafts) {
@@ -42,8 +43,8 @@ static fr_session *open_session(const bench *b, bool drafts) {
     return session;
 }
 
-/* Runs rounds of all sessions until they have written so many ids together. Gives the number of ids, and in *rounds
- * that of rounds. out: NULL, or room for the ids. */
+/* Runs rounds of all sessions until they have written `wanted` ids together. Gives the number of ids, and in *rounds
+ * the number of rounds. out: NULL, or room for the ids. */
 static size_t write_ids(const bench *b, fr_session *const *sessions, size_t count, size_t wanted, size_t *rounds,
                         int32_t (*out)[PROMPT + SCRIPT]) {
     int32_t ids[SESSIONS][FR_STEP_MAX];
@@ -63,7 +64,7 @@ static size_t write_ids(const bench *b, fr_session *const *sessions, size_t coun
     return written;
 }
 
-/* Writes the target's text after each prompt, one id a round. */
+/* Writes the target's text after each prompt, one id in each round. */
 static void write_scripts(bench *b) {
     fr_session *sessions[SESSIONS];
     size_t rounds;
@@ -76,7 +77,7 @@ static void write_scripts(bench *b) {
     for (size_t i = 0; i < SESSIONS; i++) fr_session_close(sessions[i]);
 }
 
-/* Gives the tokens per second of so many sessions. */
+/* Gives the tokens per second of `count` sessions. */
 static double rate(bench *b, size_t count, bool drafts, size_t pair) {
     fr_session *sessions[SESSIONS] = {0};
     fr_bench_replay replays[SESSIONS];
@@ -99,7 +100,7 @@ static double rate(bench *b, size_t count, bool drafts, size_t pair) {
     return (double)written / seconds;
 }
 
-/* Measures pairs in turn and prints the median. */
+/* Measures the two settings in turn and prints the median. */
 static void bench_count(bench *b, size_t count, double *one) {
     double none[PAIRS], gains[PAIRS], over[PAIRS], single;
     fr_session *alone = fr_bench_engine_session(&b->models, "none", 0);
@@ -112,7 +113,7 @@ static void bench_count(bench *b, size_t count, double *one) {
     fr_session_close(alone);
     double middle = fr_bench_median(none, PAIRS), over_forward = fr_bench_median(over, PAIRS);
     if (count == 1) *one = middle;
-    double gain = fr_bench_median(gains, PAIRS); /* which sorts them */
+    double gain = fr_bench_median(gains, PAIRS); /* sorts them */
     printf("| %zu | %.3f | %.1f | %.2f | **%.2f** (%.2f to %.2f) |\n", count, over_forward, middle, middle / *one, gain,
            gains[0], gains[PAIRS - 1]);
 }
@@ -129,7 +130,7 @@ static void say_one(fr_session *session) {
     fr_bench_require(fr_session_step(session, &id, 1, &count, &accepted));
 }
 
-/* Times forks of one timeline, and counts the pages that they take: none, until both timelines have continued. */
+/* Times forks of one timeline, and counts the pages that they take: none, until both timelines continue. */
 static void bench_forks(const bench *b, int32_t *ids, size_t length) {
     double seconds[FORKS], before, forked, gone;
     fr_session *session = open_session(b, false), *fork;

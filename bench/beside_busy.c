@@ -13,9 +13,10 @@
 
 enum { SETTINGS = 64, REPETITIONS = 1000 };
 
-#define WARM_UP 0.33 /* of a turn's seconds, before those: the default learns who else is there */
+/* a share of a turn's seconds that is run before these, so that the default can notice the other programs */
+#define WARM_UP 0.33
 
-/* A setting of threads and pinning. threads 0: the default, pin -1: the default. */
+/* A number of threads (0: the default) and a pinning (-1: the default). */
 typedef struct setting {
     int64_t threads, pin;
 } setting;
@@ -26,7 +27,7 @@ typedef struct bench {
     size_t cpus;
     setting settings[SETTINGS]; /* the default first */
     size_t count;
-    double rates[SETTINGS][REPETITIONS]; /* tokens a second, by turn */
+    double rates[SETTINGS][REPETITIONS]; /* tokens a second, by repetition */
 } bench;
 
 /* --------------------------------------------------------------------------------------------------------- settings */
@@ -83,7 +84,7 @@ static fr_status take_turn(const bench *b, fr_bench_decoder *decoder, const sett
     return status;
 }
 
-/* Runs all settings in turn. Each round begins with another setting. */
+/* Runs all settings in turn. Each repetition begins with another setting. */
 static fr_status take_turns(bench *b, fr_bench_decoder *decoder) {
     for (size_t round = 0; round < b->plan->repetitions; round++) {
         for (size_t i = 0; i < b->count; i++) {
@@ -96,7 +97,7 @@ static fr_status take_turns(bench *b, fr_bench_decoder *decoder) {
 
 /* ---------------------------------------------------------------------------------------------------------- a table */
 
-/* Gives the median of `count` ratios a / b, turn by turn. */
+/* Gives the median of `count` ratios a / b of the same repetition. */
 static double ratio_of(const double *a, const double *b, size_t count) {
     double ratios[REPETITIONS];
     for (size_t i = 0; i < count; i++) ratios[i] = a[i] / b[i];

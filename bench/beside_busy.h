@@ -1,8 +1,8 @@
 /* Measures decoding beside other programs: compares the default number of threads with every fixed one.
  *
  * In: a model, and fixed numbers of threads. Out: a table for each load (none, one busy loop, one on each CPU, another
- * forerun with the same model), with tokens per second of the default and of each fixed number, pinned and not, and
- * the default's share of the best fixed one. */
+ * forerun with the same model), with the tokens per second of the default and of each fixed number, pinned and not
+ * pinned, and the default's speed as a share of the best fixed number's. */
 #ifndef FR_BENCH_BESIDE_BUSY_H
 #define FR_BENCH_BESIDE_BUSY_H
 
@@ -10,13 +10,13 @@
 
 typedef struct fr_bench_beside_busy_plan {
     const char *model;
-    const int64_t *threads; /* none: 1, 2, 4 .. and all cores */
+    const int64_t *threads; /* numbers of threads; none given: 1, 2, 4 .. and all cores */
     size_t thread_count;
-    size_t repetitions;                             /* at least 1; all settings take turns in each */
-    double seconds;                                 /* of a turn that are counted */
-    double max_spread;                              /* per cent: a figure that spread more is left out */
-    fr_options *options;                            /* the model's; threads and pinning are set here */
-    void (*doing)(void *context, const char *what); /* NULL as `what`: nothing any more */
+    size_t repetitions;                             /* at least 1; in each, all settings take turns */
+    double seconds;                                 /* seconds of a turn that count */
+    double max_spread;                              /* per cent: a figure with a larger spread is left out */
+    fr_options *options;                            /* options for the model; threads and pinning are set here */
+    void (*doing)(void *context, const char *what); /* called before each measurement; what NULL: there are no more */
     void *context;
 } fr_bench_beside_busy_plan;
 

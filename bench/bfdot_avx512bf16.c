@@ -1,4 +1,4 @@
-/* The peak of AVX-512 BF16: pairs of products added to 16 sums, 32 multiply-adds an instruction (peaks.h). */
+/* The peak of AVX-512 BF16: an instruction adds pairs of products to 16 sums, which is 32 multiply-adds (peaks.h). */
 #include <immintrin.h>
 
 #include "bench/peaks.h"

@@ -6,7 +6,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#define SHORTEST 0.3 /* seconds that can be told about */
+#define SHORTEST 0.3 /* the shortest time, in seconds, for which a share can be given */
 
 static double seconds_of(clockid_t clock) {
     struct timespec t;
@@ -14,8 +14,8 @@ static double seconds_of(clockid_t clock) {
     return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
 }
 
-/* The first line of /proc/stat: user, nice, system, idle, waiting for input, interrupts, soft interrupts, stolen, in
- * ticks of all CPUs together. */
+/* Gives the sum of the first line of /proc/stat, in seconds of all CPUs together. Its numbers are ticks of: user,
+ * nice, system, idle, waiting for input, interrupts, soft interrupts, stolen. */
 static double all_seconds(void) {
     enum { COLUMNS = 8, IDLE = 3, WAITING = 4 };
     unsigned long long ticks[COLUMNS], sum = 0;

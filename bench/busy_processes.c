@@ -1,4 +1,4 @@
-/* Runs other programs to measure beside (busy_processes.h). */
+/* Runs other programs during a measurement (busy_processes.h). */
 #include "bench/busy_processes.h"
 
 #include <errno.h>
@@ -10,7 +10,7 @@
 
 #include "base/error.h"
 
-/* Makes a process; *pid is 0 in the new one. It ends together with its parent, however that ends. */
+/* Makes a process; *pid is 0 in the new one. The new process ends when its parent does, in whatever way. */
 static fr_status make_process(fr_bench_busy_processes *busy, pid_t *pid) {
     pid_t parent = getpid();
     *pid = busy->count < FR_BENCH_BUSY_PROCESSES_MAX ? fork() : (errno = EAGAIN, -1);
@@ -37,7 +37,7 @@ fr_status fr_bench_busy_processes_add_loops(fr_bench_busy_processes *busy, size_
     return FR_OK;
 }
 
-/* Writes a byte when decoding has begun, and decodes without end; ends if it can't decode. */
+/* Decodes without end, and writes a byte when it has begun; ends if it can't decode. */
 static void decode_for_ever(const char *path, const fr_options *options, int ready) {
     fr_bench_decoder decoder = {.session = NULL};
     fr_status status = fr_model_open(path, options, &decoder.model);

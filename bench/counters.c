@@ -19,8 +19,8 @@ static fr_bench_event read_misses(uint64_t cache) {
     return (fr_bench_event){PERF_TYPE_HW_CACHE, config};
 }
 
-/* Gives the L2 cache's misses by the maker's own number: L2_RQSTS.MISS of Intel's cores, "L2 cache misses from L1" of
- * AMD's Zen, L2D_CACHE_REFILL of the Arm architecture. */
+/* Gives the L2 cache's misses under the maker's own number: L2_RQSTS.MISS of Intel's cores, "L2 cache misses from L1"
+ * of AMD's Zen, L2D_CACHE_REFILL of the Arm architecture. */
 static fr_bench_event l2_misses(void) {
 #ifdef __x86_64__
     unsigned most, b, c, d;
@@ -70,12 +70,12 @@ void fr_bench_counting_start(const fr_bench_counting *counting) {
     }
 }
 
-/* Reads the counters. A reset does not clear the times, so that their ratio is that of the event's whole life. */
+/* Reads the counters. A reset does not clear the times, so their ratio is that of the counter's whole life. */
 void fr_bench_counting_stop(const fr_bench_counting *counting, double counts[FR_BENCH_COUNTERS]) {
     for (int i = 0; i < FR_BENCH_COUNTERS; i++)
         if (counting->files[i] >= 0) ioctl(counting->files[i], PERF_EVENT_IOC_DISABLE, 0);
     for (int i = 0; i < FR_BENCH_COUNTERS; i++) {
-        uint64_t got[3]; /* the count, nanoseconds wanted, nanoseconds counted */
+        uint64_t got[3]; /* the count, nanoseconds in which the counter was wanted, nanoseconds in which it counted */
         bool told = counting->files[i] >= 0 && read(counting->files[i], got, sizeof got) == sizeof got && got[2] > 0;
         counts[i] = told ? (double)got[0] * (double)got[1] / (double)got[2] : NAN;
     }

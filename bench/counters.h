@@ -1,8 +1,8 @@
 /* Reads the processor's own counters, if the kernel and the machine provide them: perf_event_open(2).
  *
- * In: a list of events. Out: how often each happened in a thread between start and stop, without the kernel's own
- * work. An event that the machine does not have is NaN. If counters are shared in time, their counts are scaled to the
- * whole time. */
+ * In: a list of events. Out: how often each event happened in a thread between start and stop, without the kernel's
+ * own work. The count of an event that the machine does not have is NaN. If several events take turns on a counter,
+ * their counts are scaled to the whole time. */
 #ifndef FR_BENCH_COUNTERS_H
 #define FR_BENCH_COUNTERS_H
 
@@ -11,23 +11,23 @@
 typedef enum fr_bench_counter {
     FR_BENCH_CYCLES,
     FR_BENCH_INSTRUCTIONS,
-    FR_BENCH_L1_MISSES,  /* of the level 1 data cache's reads */
-    FR_BENCH_L2_MISSES,  /* of known processors alone: there is no event of this name that all have */
-    FR_BENCH_LLC_MISSES, /* of the last level's reads */
+    FR_BENCH_L1_MISSES,  /* read misses of the level 1 data cache */
+    FR_BENCH_L2_MISSES,  /* only of known processors, because there is no common event for it */
+    FR_BENCH_LLC_MISSES, /* read misses of the last level */
     FR_BENCH_COUNTERS
 } fr_bench_counter;
 
-/* A counter's event in the form that perf_event_open takes. */
+/* An event in the form that perf_event_open takes. */
 typedef struct fr_bench_event {
     uint32_t type;
     uint64_t config;
 } fr_bench_event;
 
-/* Gives the events by which this processor counts. */
+/* Gives the events under this processor's numbers. */
 void fr_bench_events(fr_bench_event events[FR_BENCH_COUNTERS]);
 
 typedef struct fr_bench_counting {
-    int files[FR_BENCH_COUNTERS]; /* -1: not there */
+    int files[FR_BENCH_COUNTERS]; /* -1: the event can't be counted */
 } fr_bench_counting;
 
 /* Opens the counters of the calling thread. Gives 0, or the reason (errno) why the first event can't be counted. */

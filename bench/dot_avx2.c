@@ -1,5 +1,5 @@
-/* The peak of AVX2: 32 multiply-adds in three instructions, which form pairs of products, pairs of pairs, and
- * sums (peaks.h). */
+/* The peak of AVX2: three instructions do 32 multiply-adds; they form pairs of products, pairs of pairs, and sums
+ * (peaks.h). */
 #include <immintrin.h>
 
 #include "bench/peaks.h"
@@ -20,7 +20,7 @@ double fr_bench_dot_avx2(size_t rounds) {
     for (size_t r = 0; r < rounds; r++) {
 #pragma GCC unroll 10
         for (int s = 0; s < SUMS; s++) {
-            FR_BENCH_OPAQUE(a); /* or the product would be taken out of the loop */
+            FR_BENCH_OPAQUE(a); /* otherwise the compiler would move the product out of the loop */
             __m256i pairs = _mm256_maddubs_epi16(a, b);
             sum[s] = _mm256_add_epi32(sum[s], _mm256_madd_epi16(pairs, ones));
         }

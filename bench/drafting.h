@@ -1,7 +1,7 @@
-/* Shared parts of the programs that judge speculation: a target with its drafter, texts that they write, drafts that
- * stand at known rates.
+/* Shared parts of the programs that judge speculation: a target with its drafter, the texts that they write, and
+ * drafts that are accepted at known rates.
  *
- * In: folders. Out: sessions, ids, tokens per second. What fails ends the program with the library's line. */
+ * In: folders. Out: sessions, ids, tokens per second. A failure ends the program with the library's error line. */
 #ifndef FR_BENCH_DRAFTING_H
 #define FR_BENCH_DRAFTING_H
 
@@ -10,7 +10,7 @@
 typedef struct fr_bench_engine {
     fr_model *model;
     fr_drafter *drafter;
-    fr_options *options; /* 1024 positions, past ends of sequence */
+    fr_options *options; /* 1024 positions; texts continue after an end of sequence */
 } fr_bench_engine;
 
 fr_bench_engine fr_bench_engine_open(const char *target, const char *assistant);
@@ -22,13 +22,14 @@ fr_session *fr_bench_engine_session(const fr_bench_engine *engine, const char *w
 /* Runs steps until there are `count` ids. */
 void fr_bench_generate(fr_session *session, int32_t *ids, size_t count);
 
-/* Returns the speed of what the session generated after its first token. */
+/* Returns the speed at which the session generated the tokens after its first one. */
 double fr_bench_tokens_per_second(const fr_session *session);
 
-/* Gives the ids of a demo prompt such as "1-parser"; free them by fr_free. */
+/* Gives the ids of a demo prompt such as "1-parser"; the caller frees them with fr_free. */
 int32_t *fr_bench_demo_prompt(const fr_model *model, const char *name, size_t *count);
 
-/* Accepts drafts at random, for fr_lab_session_script: at[d] of the rounds that reach depth d accept it. */
+/* Accepts drafts at random, for fr_lab_session_script. at[d]: the share of the rounds that reach depth d which accept
+ * the draft there. */
 typedef struct fr_bench_replay {
     double at[FR_STEP_MAX];
     uint64_t random;

@@ -12,7 +12,7 @@
 #include "base/topology.h"
 
 #ifdef __clang__
-#define COMPILER __VERSION__ /* names itself */
+#define COMPILER __VERSION__ /* contains the compiler's name */
 #else
 #define COMPILER "gcc " __VERSION__
 #endif
@@ -24,8 +24,8 @@ static const struct {
              {"CPU implementer", ""}, {"CPU part", " part "},      {"flags", ""}};
 enum { PARTS = sizeof parts / sizeof *parts, FLAGS = PARTS - 1, TEXT = 128 };
 
-/* Reads the first processor's values. The others' are the same, or belong to a kind of core that is not asked
- * about. */
+/* Reads the values of the first processor. Other processors have the same values, or belong to another kind of core,
+ * which is not reported. */
 static void read_values(FILE *file, char values[PARTS][TEXT]) {
     char *line = NULL;
     size_t capacity = 0;
@@ -56,7 +56,7 @@ static void cpu_name(char *name, size_t size) {
     if (!name[0]) snprintf(name, size, "unknown");
 }
 
-/* Counts the cores. The hardware threads of one core have the same number and stand next to each other. */
+/* Counts the cores. The hardware threads of a core have the same number and are next to each other. */
 static size_t count_cores(const fr_machine *machine) {
     size_t cores = 0;
     for (size_t i = 0; i < machine->count; i++)

@@ -13,21 +13,21 @@
 
 enum {
     REPETITIONS = 1000,
-    LEAST = 64, /* bytes of a rank */
+    LEAST = 64, /* the fewest bytes of a rank */
     MOST = 1 << 20,
-    TOGETHER = 200, /* gathers that are timed at once; fewer of many bytes */
+    TOGETHER = 200, /* gathers that are timed together; fewer if they are large */
     TOGETHER_BYTES = 1 << 23,
 };
 
 typedef struct bench {
     fr_ranks *ranks;
-    size_t count, own; /* ranks, and which one this is */
+    size_t count, own; /* number of ranks; number of this rank */
     uint8_t *row;      /* [count][MOST] */
     double seconds[REPETITIONS];
 } bench;
 
-/* Checks one gather: each rank's bytes are its number, and before the gather the others' bytes are a different
- * value. */
+/* Checks one gather: each rank sends bytes of its own number; before the gather, the places of the others' bytes have
+ * another value. */
 static fr_status check_gather(const bench *b, size_t bytes) {
     for (size_t r = 0; r < b->count; r++) memset(b->row + r * bytes, (int)(r == b->own ? r : ~r & 0xff), bytes);
     fr_ranks_gather_equal(b->ranks, b->row, bytes);

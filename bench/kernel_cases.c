@@ -13,21 +13,23 @@
 
 enum {
     RUN = 32,               /* columns of a block of activations */
-    WIDEST = 10240,         /* columns of a shape */
-    CUT = 64,               /* features that stay together, as attention's positions do */
-    CACHED_BYTES = 1 << 18, /* weights of a thread that stay in its L2 cache */
-    DISTINCT = 7,    /* tiles of weights that differ; prime, so that no walk meets the same one again and again */
-    GATHERED = 4096, /* rows of a table: what the centroid head of Gemma 4's assistant looks at */
-    BEST = 32,       /* its clusters */
-    HEADS = 8,       /* that share a KV head */
+    WIDEST = 10240,         /* the most columns of a shape */
+    CUT = 64,               /* features that are not divided, and positions in attention */
+    CACHED_BYTES = 1 << 18, /* bytes of a thread's weights that stay in its L2 cache */
+    /* number of different tiles of weights; prime, so that no walk meets the same one again and again */
+    DISTINCT = 7,
+    GATHERED = 4096, /* rows of a table that are looked at, as by the centroid head of Gemma 4's assistant */
+    BEST = 32,       /* clusters of that head */
+    HEADS = 8,       /* heads that share a KV head */
     TOKENS = 64,     /* rows of a call of DeltaNet */
-    TAPS = 4,        /* of its convolution */
+    TAPS = 4,        /* taps of DeltaNet's convolution */
     POSITIONS_MAX = 4096
 };
 
-/* Says how the kernels of a contract are called. Contracts on plain arrays share one way; apply is theirs. */
+/* Describes how the kernels of a contract are called. Kernels on plain arrays share one function, which calls
+ * `apply`. */
 struct fr_bench_kind {
-    size_t first_slot; /* of slots by type; SIZE_MAX: there is one slot */
+    size_t first_slot; /* the first of the slots by type; SIZE_MAX: the contract has a single slot */
     const fr_bench_shape *shapes;
     size_t shape_count;
     void (*size)(fr_bench_case *c);
@@ -36,7 +38,7 @@ struct fr_bench_kind {
     void (*call)(const fr_bench_case *c, fr_bench_function *function, const fr_bench_operands *o, size_t first,
                  size_t units);
     void (*apply)(fr_bench_function *function, float *y, const float *a, const float *b, size_t n);
-    size_t arrays; /* read and written, of apply */
+    size_t arrays; /* arrays that `apply` reads and writes */
 };
 
 /* --------------------------------------------------------------------------------------------------- random numbers */
@@ -68,7 +70,7 @@ static void fill_float_row(fr_dtype type, uint8_t *row, size_t cols, uint64_t *s
     }
 }
 
-/* Fills a block with random bytes, drawn again until its values are like those of weights. */
+/* Fills a block with random bytes, which are drawn again until the values are like those of weights. */
 static void fill_block(fr_dtype type, uint8_t *block, uint64_t *state) {
     float values[256], most;
     size_t n = fr_dtype_block(type), bytes = fr_dtype_row_bytes(type, n);
@@ -88,7 +90,7 @@ static void fill_row(fr_dtype type, uint8_t *row, size_t cols, uint64_t *state) 
         for (size_t i = 0; i < cols / block; i++) fill_block(type, row + i * bytes, state);
 }
 
-/* Fills rows. Some of them differ, and the others repeat these. */
+/* Fills rows. The first ones are different, and the others repeat them. */
 static void fill_rows(fr_dtype type, uint8_t *rows, size_t count, size_t cols) {
     size_t bytes = fr_dtype_row_bytes(type, cols), distinct = DISTINCT * FR_TILE_FEATURES;
     uint64_t state = 1;
@@ -159,12 +161,12 @@ static void call_matmul_fp8(const fr_bench_case *c, fr_bench_function *function,
 
 static void size_matmul_block(fr_bench_case *c) {
     size_products(c);
-    c->stream_bytes = fr_packed_bytes(c->type, c->features, c->cols); /* of low-bit types more than the file's */
+    c->stream_bytes = fr_packed_bytes(c->type, c->features, c->cols); /* more than in the file for low-bit types */
     c->bytes = (double)c->stream_bytes;
     c->input_bytes = c->rows * (c->cols / RUN) * sizeof(fr_qblock);
 }
 
-/* Fills tiles. Some of them differ, and the others repeat these. */
+/* Fills tiles. The first ones are different, and the others repeat them. */
 static void fill_tiles(const fr_bench_case *c, uint8_t *stream) {
     size_t row_bytes = fr_dtype_row_bytes(c->type, c->cols), tile = fr_packed_bytes(c->type, FR_TILE_FEATURES, c->cols);
     static uint8_t rows[FR_TILE_FEATURES * WIDEST * sizeof(float)];
@@ -192,8 +194,8 @@ static void call_matmul_block(const fr_bench_case *c, fr_bench_function *functio
                            o->stream + fr_packed_bytes(c->type, feature, c->cols), c->cols, units * FR_TILE_FEATURES});
 }
 
-/* Sizes products with a table's rows by number. The input is the row that they are multiplied with, then the
- * numbers. */
+/* Sizes products with selected rows of a table. The input is the row that they are multiplied with, then the numbers
+ * of the table's rows. */
 static void size_gather(fr_bench_case *c) {
     c->stream_bytes = c->features * fr_dtype_row_bytes(c->type, c->cols);
     c->input_bytes = c->cols * sizeof(float) + GATHERED * sizeof(int32_t);
@@ -218,7 +220,7 @@ static void call_gather(const fr_bench_case *c, fr_bench_function *function, con
 
 /* -------------------------------------------------------------------------------------------------------- attention */
 
-/* Sizes attention with one KV head, whose positions `features` counts: keys, then values. */
+/* Sizes attention with one KV head; `features` is the number of its positions. The stream is keys, then values. */
 static void size_attn(fr_bench_case *c) {
     size_t queries = c->rows * HEADS;
     c->stream_bytes = 2 * c->features * fr_dtype_row_bytes(c->type, c->cols);
@@ -233,7 +235,7 @@ static void fill_cache(const fr_bench_case *c, uint8_t *stream) {
     fill_rows(c->type, stream, 2 * c->features, c->cols);
 }
 
-/* Calls attention. The last row sees all positions, each row before it one less. */
+/* Calls attention. The last row sees all positions; each row before it sees one less. */
 static void call_attn(const fr_bench_case *c, fr_bench_function *function, const fr_bench_operands *o, size_t first,
                       size_t units) {
     (void)first, (void)units;
@@ -271,7 +273,7 @@ static void size_array(fr_bench_case *c) {
     c->bytes = (double)(c->kind->arrays * c->cols * sizeof(float));
 }
 
-/* Fills operands that repeated calls multiply with again and again: their magnitude is 1, so that nothing vanishes. */
+/* Fills operands by which repeated calls multiply again and again: their magnitude is 1, so that no value vanishes. */
 static void fill_signs(const fr_bench_case *c, void *input) {
     uint64_t state = 2;
     for (size_t i = 0; i < c->input_bytes / sizeof(float); i++) ((float *)input)[i] = random_bits(&state) & 1 ? 1 : -1;
@@ -319,7 +321,7 @@ static void apply_axpy(fr_bench_function *function, float *y, const float *a, co
     ((fr_axpy_fn *)function)(y, a, n, 0.5f);
 }
 
-/* Fills cosines, then sines, of half the columns each; the input's second array is not used. */
+/* Fills half of the columns with cosines, and half with sines; the second array of the input is not used. */
 static void fill_angles(const fr_bench_case *c, void *input) {
     size_t half = c->cols / 2;
     for (size_t i = 0; i < half; i++) {
@@ -387,8 +389,8 @@ static void call_topk(const fr_bench_case *c, fr_bench_function *function, const
 
 /* --------------------------------------------------------------------------------------------------------- DeltaNet */
 
-/* Sizes one head of DeltaNet over TOKENS rows. The input is their keys, queries and values, the output their results
- * and the state. */
+/* Sizes one head of DeltaNet over TOKENS rows. The input is the keys, queries and values of the rows; the output is
+ * their results and the state. */
 static void size_deltanet(fr_bench_case *c) {
     size_t row = 2 * c->cols + c->features, state = fr_deltanet_state(c->cols, c->features);
     c->input_bytes = TOKENS * row * sizeof(float);
@@ -420,7 +422,7 @@ static void call_deltanet(const fr_bench_case *c, fr_bench_function *function, c
         .state = state, .key_dim = c->cols, .value_dim = c->features, .rows = rows, .count = TOKENS, .keeps = TOKENS});
 }
 
-/* Sizes the convolution: TAPS rows, then the weights. */
+/* Sizes the convolution. The input is TAPS rows, then the weights. */
 static void size_short_conv(fr_bench_case *c) {
     c->input_bytes = 2 * TAPS * c->cols * sizeof(float);
     c->output_bytes = c->cols * sizeof(float);
@@ -438,7 +440,7 @@ static void call_short_conv(const fr_bench_case *c, fr_bench_function *function,
 
 /* ----------------------------------------------------------------------------------------------------------- shapes */
 
-/* Gemma 4 E2B's gate and E4B's down projection; and as many features of 1536 columns as the cache holds. */
+/* Gemma 4 E2B's gate, and E4B's down projection; and as many features of 1536 columns as the cache holds. */
 static const fr_bench_shape products[] = {
     {FR_BENCH_STREAMED, 6144, 1536, SIZE_MAX, 0},
     {FR_BENCH_STREAMED, 2560, 10240, SIZE_MAX, 0},
@@ -454,7 +456,7 @@ static const fr_bench_shape fp8_products[] = {
 /* A part of the assistant's table of 262144 x 256. */
 static const fr_bench_shape tables[] = {{FR_BENCH_STREAMED, 16384, 256, 0, 0}};
 
-/* E2B's full attention: 8 heads share the one KV head; rows beyond the batch are calls of their own. */
+/* E2B's full attention, in which 8 heads share the one KV head. Rows beyond the largest batch are in further calls. */
 #define CACHE(type, positions) \
     { FR_BENCH_ATTENTION, positions, 512, FR_ATTEND_BATCH / HEADS, type }
 static const fr_bench_shape caches[] = {CACHE(FR_F32, 128),  CACHE(FR_F32, POSITIONS_MAX), CACHE(FR_F16, 128),
@@ -464,13 +466,14 @@ static const fr_bench_shape caches[] = {CACHE(FR_F32, 128),  CACHE(FR_F32, POSIT
 #undef CACHE
 
 static const fr_bench_shape hidden[] = {{FR_BENCH_ARRAYS, 1, 1536, 0, 0}};   /* E2B's hidden row */
-static const fr_bench_shape inner[] = {{FR_BENCH_ARRAYS, 1, 6144, 0, 0}};    /* its feed-forward's */
-static const fr_bench_shape logits[] = {{FR_BENCH_ARRAYS, 1, 262144, 0, 0}}; /* its vocabulary */
-static const fr_bench_shape head[] = {{FR_BENCH_ARRAYS, 1, 512, 0, 0}};      /* of full attention */
-static const fr_bench_shape clusters[] = {{FR_BENCH_ARRAYS, 1, 2048, 0, 0}}; /* the assistant's */
+static const fr_bench_shape inner[] = {{FR_BENCH_ARRAYS, 1, 6144, 0, 0}};    /* E2B's feed-forward row */
+static const fr_bench_shape logits[] = {{FR_BENCH_ARRAYS, 1, 262144, 0, 0}}; /* E2B's vocabulary */
+static const fr_bench_shape head[] = {{FR_BENCH_ARRAYS, 1, 512, 0, 0}};      /* E2B's head in full attention */
+static const fr_bench_shape clusters[] = {{FR_BENCH_ARRAYS, 1, 2048, 0, 0}}; /* the clusters of E2B's assistant */
 
-static const fr_bench_shape delta_head[] = {{FR_BENCH_ARRAYS, 128, 128, 0, 0}}; /* Qwen3.5's: values, keys */
-static const fr_bench_shape channels[] = {{FR_BENCH_ARRAYS, 1, 8192, 0, 0}};    /* its 4B's queries, keys and values */
+static const fr_bench_shape delta_head[] = {{FR_BENCH_ARRAYS, 128, 128, 0, 0}}; /* Qwen3.5's values and keys */
+/* Qwen3.5 4B's queries, keys and values together */
+static const fr_bench_shape channels[] = {{FR_BENCH_ARRAYS, 1, 8192, 0, 0}};
 
 /* ------------------------------------------------------------------------------------------------------ the kernels */
 
@@ -523,7 +526,7 @@ static const fr_bench_kind kind_tanh = ARRAY(inner, fill_numbers, apply_one, 2);
 const fr_bench_kernel fr_bench_kernels[] = {
 #define FR_KERNEL(level, kind, slot, function) \
     {#function, level, (fr_bench_function *)(function), offsetof(fr_kernels, slot), &kind_##kind},
-#define FR_TWIN_KERNEL(...) /* it is there already */
+#define FR_TWIN_KERNEL(...) /* a twin has its line already */
 #include "kernels/kernels.def"
 #include "kernels/block_kernels.def"
 #undef FR_KERNEL
@@ -577,7 +580,7 @@ void fr_bench_fill_input(const fr_bench_case *c, void *input) {
     c->kind->fill_input(c, input);
 }
 
-/* Fills the output too, for kernels that work in place. A product's output is overwritten in any case. */
+/* Fills the output, for kernels that work in place. A product overwrites it anyway. */
 void fr_bench_fill_output(const fr_bench_case *c, void *output) {
     if (c->units == 1)
         fill_floats(output, c->output_bytes / sizeof(float), 4);
@@ -590,7 +593,8 @@ void fr_bench_call(const fr_bench_case *c, fr_bench_function *function, const fr
     c->kind->call(c, function, o, first, units);
 }
 
-/* Gives the distance between the units that are compared, so that the definition takes only a moment. */
+/* Gives the distance between the units that are compared, which is large enough that the definition takes only a
+ * moment. */
 static size_t stride_of(const fr_bench_case *c) {
     double affordable = 4e6 / (c->macs / (double)c->units);
     return affordable >= (double)c->units ? 1 : affordable < 1 ? c->units : (size_t)((double)c->units / affordable);

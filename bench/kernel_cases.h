@@ -1,8 +1,8 @@
 /* Lists every kernel, and makes the operands of its calls: shapes of real models with random numbers. It makes one
  * call, and compares its bits with those of the scalar definition.
  *
- * In: kernels.def and block_kernels.def, which have a line for each kernel. Out: cases, each a kernel's contract on
- * one shape, as one thread runs it, with the bytes and the multiply-adds of a call. The numbers are ordinary ones
+ * In: kernels.def and block_kernels.def, which have a line for each kernel. Out: cases. A case is a kernel's contract
+ * on one shape, as one thread runs it, with the bytes and the multiply-adds of a call. The numbers are ordinary ones
  * (uniform in -1 .. 1, random codes); tests/kernels/check_kernels.c and check_blocks.c use hostile ones. The same case
  * has the same numbers every time. */
 #ifndef FR_BENCH_KERNEL_CASES_H
@@ -15,10 +15,10 @@ typedef void fr_bench_function(void);
 typedef struct fr_bench_kind fr_bench_kind;
 
 typedef struct fr_bench_kernel {
-    const char *name; /* the function's */
+    const char *name; /* name of the function */
     fr_isa_level level;
     fr_bench_function *function;
-    size_t slot; /* its offset in fr_kernels: kernels of one slot do the same */
+    size_t slot; /* its offset in fr_kernels; kernels of one slot compute the same */
     const fr_bench_kind *kind;
 } fr_bench_kernel;
 
@@ -26,7 +26,7 @@ typedef struct fr_bench_kernel {
 extern const fr_bench_kernel fr_bench_kernels[];
 extern const size_t fr_bench_kernel_count;
 
-/* Subjects of the tables. */
+/* The groups of the tables. */
 typedef enum fr_bench_group {
     FR_BENCH_STREAMED, /* products with weights from memory */
     FR_BENCH_CACHED,   /* products with weights that lie in the L2 cache */
@@ -39,7 +39,7 @@ typedef struct fr_bench_shape {
     fr_bench_group group;
     size_t features, cols;
     size_t most_rows; /* 0: the contract has no rows */
-    fr_dtype type;    /* of a kernel that takes several */
+    fr_dtype type;    /* for a kernel that takes several types */
 } fr_bench_shape;
 
 size_t fr_bench_shapes(const fr_bench_kernel *kernel, const fr_bench_shape **shapes);
@@ -48,25 +48,24 @@ typedef struct fr_bench_case {
     const fr_bench_kind *kind;
     fr_dtype type;
     size_t rows, features, cols;
-    size_t units; /* what a call may be cut into: tiles of 16 features of a product; else 1 */
+    size_t units; /* parts into which a call may be divided: a product's tiles of 16 features; otherwise 1 */
     size_t stream_bytes, input_bytes, output_bytes, scratch_bytes;
-    /* Totals of a call: bytes of weights, of cached keys and values, of table rows, or of all arrays where there is
-     * nothing like that; multiply-adds, 0 where that is not what is done; weights, cached values or values of an array.
-     */
+    /* Totals of a call. bytes: of weights, of cached keys and values, of table rows, or else of all arrays; macs:
+     * multiply-adds, 0 if the kernel does others; values: of weights, of cached rows, or of an array. */
     double bytes, macs, values;
 } fr_bench_case;
 
-/* Makes the case of a shape on one of so many threads that share a product's features. The features are cut if the
- * weights would take more than `room` bytes, which is at least FR_BENCH_LEAST_ROOM. */
+/* Makes the case of a shape for one of `threads` threads that share a product's features. The number of features is
+ * reduced if the weights would take more than `room` bytes, which is at least FR_BENCH_LEAST_ROOM. */
 #define FR_BENCH_LEAST_ROOM ((size_t)4 << 20)
 fr_bench_case fr_bench_case_make(const fr_bench_kernel *kernel, const fr_bench_shape *shape, size_t rows,
                                  size_t threads, size_t room);
 
-/* Writes a case's name: "6144 x 1536", of `units` units on so many threads. */
+/* Writes a case's name: "6144 x 1536", for `units` units on `threads` threads. */
 void fr_bench_case_name(const fr_bench_case *c, size_t units, size_t threads, char *text, size_t size);
 
-/* Arrays that a call reads and writes, aligned to 64 bytes. stream: weights, or the cache; input: rows; NULL where a
- * case has 0 bytes of it. */
+/* Arrays that a call reads and writes, aligned to 64 bytes. stream: weights or the cache; input: rows. An array of
+ * which the case has 0 bytes is NULL. */
 typedef struct fr_bench_operands {
     uint8_t *stream;
     void *input, *output, *scratch;
@@ -74,14 +73,14 @@ typedef struct fr_bench_operands {
 
 void fr_bench_fill_stream(const fr_bench_case *c, uint8_t *stream);
 void fr_bench_fill_input(const fr_bench_case *c, void *input);
-void fr_bench_fill_output(const fr_bench_case *c, void *output); /* some kernels work in place */
+void fr_bench_fill_output(const fr_bench_case *c, void *output); /* for kernels that work in place */
 
-/* Makes one call, on the units [first, first + units). */
+/* Makes one call, for the units [first, first + units). */
 void fr_bench_call(const fr_bench_case *c, fr_bench_function *function, const fr_bench_operands *o, size_t first,
                    size_t units);
 
-/* Computes the expected outputs by the definition, into `expected` of output_bytes: those of the units that are
- * compared, which are only some if the product is large. */
+/* Computes the expected outputs by the definition, into `expected` of output_bytes. Of a large product only some units
+ * are computed and compared. */
 void fr_bench_define(const fr_bench_case *c, const fr_bench_kernel *kernel, const fr_bench_operands *o, void *expected);
 
 /* Returns true if a call on the first `units` units gives the definition's bits. */

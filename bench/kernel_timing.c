@@ -11,9 +11,9 @@
 #include "bench/caches.h"
 
 static const size_t least_memory = (size_t)1 << 28;
-static const double batch_seconds = 0.004; /* of a timing, at least */
-/* A product that takes longer is cut. The limit is smaller for kernels without a peak to compare with, such as scalar
- * ones. */
+static const double batch_seconds = 0.004; /* the least seconds of a timing */
+/* The seconds above which a product is made smaller. The limit is lower for kernels without a peak to compare with,
+ * such as scalar ones. */
 static const double slow_seconds = 0.2, slow_scalar_seconds = 0.004;
 
 /* Memory for operands, of zero pages at first. */
@@ -25,19 +25,20 @@ typedef struct area {
 struct fr_bench_bed {
     fr_pool *pool;
     size_t threads, repetitions;
-    size_t cache_bytes; /* of the last level, for all threads together */
+    size_t cache_bytes; /* bytes of the last-level caches of all threads together */
     fr_bench_memory memory;
     area streams, input, outputs, scratch, expected;
-    size_t slice;                /* of the streams, a thread's */
+    size_t slice;                /* bytes of the streams that belong to a thread */
     fr_bench_counting *counting; /* [threads] */
     int no_counters;
     double *samples; /* [5][repetitions] */
 
-    const fr_bench_case *c; /* that is loaded */
+    const fr_bench_case *c; /* the case that is loaded */
     size_t copies;
-    fr_bench_function *function;         /* that the team calls */
-    size_t units, rounds, turn;          /* of a batch; turn: calls so far, each with the next copy */
-    double (*counts)[FR_BENCH_COUNTERS]; /* [threads] of a batch */
+    fr_bench_function *function; /* the function that the team calls */
+    /* of a batch: units of a call; calls; turn: calls so far, each with the next copy */
+    size_t units, rounds, turn;
+    double (*counts)[FR_BENCH_COUNTERS]; /* [threads] counts of a batch */
 };
 
 /* --------------------------------------------------------------------------------------------------------- operands */
@@ -69,8 +70,8 @@ static fr_bench_operands operands_of(const fr_bench_bed *bed, size_t thread) {
                                .scratch = bed->scratch.bytes + thread * pages(bed->c->scratch_bytes)};
 }
 
-/* Each thread makes its copies itself, so that they lie in memory near to it. The first thread's first copy is there
- * already. */
+/* Copies a thread's streams by the thread itself, so that they lie in memory near it. The first thread's first copy
+ * exists already. */
 static void copy_streams(void *context, const fr_team *team) {
     const fr_bench_bed *bed = context;
     uint8_t *to = operands_of(bed, team->index).stream;
@@ -125,7 +126,7 @@ static double run_batch(fr_bench_bed *bed) {
     return seconds;
 }
 
-/* Chooses the number of tiles, by doubling, so that a call takes the given time. */
+/* Chooses the number of tiles, by doubling, with which a call takes the given time. */
 static void choose_units(fr_bench_bed *bed, double moment) {
     bed->rounds = 1;
     for (bed->units = 1; bed->units < bed->c->units; bed->units *= 2)
@@ -133,12 +134,12 @@ static void choose_units(fr_bench_bed *bed, double moment) {
     bed->units = bed->c->units;
 }
 
-/* Chooses the number of calls in a batch. Trying them also warms up. */
+/* Chooses the number of calls in a batch. Finding it also warms up. */
 static void choose_rounds(fr_bench_bed *bed) {
     for (bed->rounds = 1; run_batch(bed) < batch_seconds;) bed->rounds *= 2;
 }
 
-/* Gives the least seconds of a call that the limits allow: the larger one of reading and multiplying. */
+/* Gives the least seconds that a call can take by the limits: the larger one of reading and multiplying. */
 static double limit_seconds(fr_bench_timing *timing, double bandwidth, double peak) {
     if (timing->macs == 0 || isnan(peak)) return NAN;
     double reading = timing->from_memory ? timing->bytes / bandwidth : 0, multiplying = timing->macs / peak;
@@ -189,7 +190,7 @@ void fr_bench_bed_time(fr_bench_bed *bed, const fr_bench_kernel *kernel, fr_benc
 
 /* ---------------------------------------------------------------------------------------------------------- the bed */
 
-/* Returns what the last-level caches hold in which threads have a share. */
+/* Returns the bytes of all last-level caches that the threads use. */
 static size_t last_caches(size_t threads) {
     fr_bench_cache caches[FR_BENCH_CACHES];
     size_t count = fr_bench_caches(caches);

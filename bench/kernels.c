@@ -26,15 +26,15 @@ typedef struct bench {
     unsigned levels;
     fr_machine machine;
 
-    /* For the present number of threads: */
+    /* the members below are for the present number of threads */
     size_t threads;
     fr_bench_bed *bed;
     fr_bench_roofline *roofline;                         /* NULL: no picture */
-    fr_bench_roof roofs[DOMAINS][FR_ISA_SCALAR_FMA + 1]; /* of kernels that are wanted */
-    bool counted;                                        /* the processor's counters are there */
+    fr_bench_roof roofs[DOMAINS][FR_ISA_SCALAR_FMA + 1]; /* roofs of the instruction sets whose kernels are wanted */
+    bool counted;                                        /* the processor's counters can be read */
 
     size_t done, total;
-    size_t wrong, doubtful; /* doubtful: cells of a table */
+    size_t wrong, doubtful; /* kernels with wrong bits; cells of a table with a spread that is too large */
 } bench;
 
 /* ---------------------------------------------------------------------------------------------------- what is asked */
@@ -52,7 +52,7 @@ static bool wanted(const bench *b, const fr_bench_kernel *kernel) {
     return (b->levels >> kernel->level & 1) && regexec(&b->filter, kernel->name, 0, NULL, 0) == 0;
 }
 
-/* Gives the next wanted kernel of a slot; NULL after the last. */
+/* Gives the next kernel of a slot that is wanted; NULL after the last. */
 static const fr_bench_kernel *next_build(const bench *b, size_t slot, const fr_bench_kernel *build) {
     const fr_bench_kernel *end = fr_bench_kernels + fr_bench_kernel_count;
     for (build = build ? build + 1 : fr_bench_kernels; build < end; build++)
@@ -60,7 +60,7 @@ static const fr_bench_kernel *next_build(const bench *b, size_t slot, const fr_b
     return NULL;
 }
 
-/* Adds an instruction set by its word. `scalar` has two builds on x86. */
+/* Adds an instruction set by its word. `scalar` has two kinds of kernels on x86. */
 static fr_status add_level(bench *b, const char *word, size_t length) {
     unsigned here = fr_cpu_levels();
     for (fr_isa_level level = 0; fr_isa_word(level); level++) {
@@ -100,7 +100,7 @@ static void tell_limit(bench *b, const char *name, const char *isa, double gb, d
     fr_bench_number(b->report, gmac);
 }
 
-/* Makes a roof with as many rounds as take a millisecond or two. */
+/* Makes a roof whose rounds take a millisecond or two. */
 static fr_bench_roof make_roof(fr_pool *pool, const fr_bench_peak *peak) {
     fr_bench_roof roof = {peak, 1000};
     for (double start, took = 0; took < 1e-3; roof.rounds *= 2) {
@@ -153,7 +153,7 @@ static void measure_limits(bench *b, fr_pool *pool) {
 
 /* ------------------------------------------------------------------------------------------------------------- rows */
 
-/* The columns. Figures are of one call of every thread. Columns for programs alone tell how the others were
+/* The columns. All figures are of one call of every thread. Columns that only programs get tell how the others were
  * computed. */
 static const fr_bench_column columns[] = {
     {"kernel", "kernel", 0},
@@ -219,7 +219,7 @@ static void tell_figures(bench *b, const fr_bench_timing *t) {
     tell_counts(b, t, told ? blocks : NAN);
 }
 
-/* Draws a result that comes from memory and has a roof to lie under. */
+/* Draws a result whose operands come from memory, if there is a roof for it. */
 static void draw(bench *b, const fr_bench_kernel *kernel, const fr_bench_case *c, const fr_bench_timing *t) {
     char shape[64], series[128], tip[160];
     if (!b->roofline || !t->same_bits || !t->from_memory || !t->limit ||
@@ -255,7 +255,7 @@ static void time_kernel(bench *b, const fr_bench_kernel *kernel, const fr_bench_
 
 typedef fr_status shape_fn(bench *b, const fr_bench_kernel *definition, const fr_bench_shape *shape);
 
-/* Visits the shapes of a group, of every slot with a wanted kernel. */
+/* Calls `visit` for the shapes of a group, for every slot with a wanted kernel. */
 static fr_status each_shape(bench *b, fr_bench_group group, shape_fn *visit) {
     for (size_t k = 0; k < fr_bench_kernel_count; k++) {
         const fr_bench_kernel *definition = &fr_bench_kernels[k];
@@ -268,7 +268,8 @@ static fr_status each_shape(bench *b, fr_bench_group group, shape_fn *visit) {
     return FR_OK;
 }
 
-/* Gives the number of rows at index i of a shape's list, 0 after its end. A shape without rows has the list 1. */
+/* Gives the number of rows at index i of a shape's list; 0 after the list's end. A shape without rows has the list
+ * 1. */
 static size_t rows_at(const bench *b, const fr_bench_shape *shape, size_t i) {
     if (shape->most_rows == 0) return i == 0;
     return (size_t)b->plan->rows[i] <= shape->most_rows ? (size_t)b->plan->rows[i] : 0;

@@ -1,7 +1,7 @@
-/* This machine's limits, measured now, by which every other figure is divided.
+/* This machine's limits, by which all other figures are divided.
  *
- * In: a plan of threads. Out: bytes read and int8 multiply-adds done per second. Machines are shared and drift, so
- * measure right before what is compared. */
+ * In: a plan of threads. Out: bytes read and int8 multiply-adds done per second. Machines are shared and their speed
+ * changes, so measure the limits right before the figures that are compared with them. */
 #ifndef FR_BENCH_LIMITS_H
 #define FR_BENCH_LIMITS_H
 
@@ -13,17 +13,17 @@
  * `bytes` of new memory, in small and in huge pages. 0: no memory. */
 double fr_bench_read_bandwidth(fr_pool *pool, size_t bytes, int repeats);
 
-/* Opens memory that is read between other measurements (fr_bench_memory_read), in small or huge pages, whichever was
- * read faster. bytes NULL: no memory. */
+/* Opens memory that is read between other measurements (fr_bench_memory_read), in small or huge pages, whichever is
+ * read faster. bytes NULL: there is no memory. */
 fr_bench_memory fr_bench_memory_open(fr_pool *pool, size_t size);
 
-/* Gives the loop with the peak of the operation that an instruction set's kernels use; NULL for a word without one
- * (scalar), or one that this machine lacks. */
+/* Gives the loop that reaches the peak of the operation by which an instruction set's kernels multiply; NULL for a
+ * word without such a loop (scalar), or one that this machine lacks. */
 const fr_bench_peak *fr_bench_peak_of(fr_bench_operation operation, const char *isa);
 
 /* Give the multiply-adds per second that the pool's threads do together on registers alone, with the int8 dot product
- * or the float32 product that an instruction set's kernels use: the best of several runs. 0 for a word without one
- * (scalar), or one that this machine lacks. */
+ * (the first) or the float32 product (the second) that an instruction set's kernels use. It is the best of several
+ * runs; 0 for a word without a loop (scalar), or one that this machine lacks. */
 double fr_bench_dot_peak(fr_pool *pool, const char *isa);
 double fr_bench_fma_peak(fr_pool *pool, const char *isa);
 

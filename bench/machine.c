@@ -12,8 +12,9 @@
 #include "bench/limits.h"
 
 #define PAGE         ((size_t)4096)
-#define LEAST_MEMORY ((size_t)512 << 20) /* to be read, where there is four times as much */
-#define A_WHILE      0.003               /* seconds of one timing: short, so that few meet another program */
+#define LEAST_MEMORY ((size_t)512 << 20) /* the least memory that is read, if the machine has four times as much */
+/* seconds of one timing; it is short, so that few timings meet another program */
+#define A_WHILE      0.003
 #define COUNT(array) (sizeof(array) / sizeof *(array))
 
 typedef struct bench {
@@ -22,23 +23,24 @@ typedef struct bench {
     fr_machine machine;
     size_t threads[FR_THREADS_MAX], thread_count;
     fr_pool *one, *all;
-    size_t most; /* threads of `all` */
+    size_t most; /* number of threads of `all` */
     fr_bench_cache caches[FR_BENCH_CACHES];
     size_t cache_count, memory_bytes;
-    const fr_bench_reader *reader;    /* the widest loop that the options allow */
-    double bandwidth;                 /* the most that was read from memory, bytes per second; 0 before */
+    const fr_bench_reader *reader; /* the widest loop that the options allow */
+    /* the highest rate at which memory was read so far, in bytes per second; 0: not read yet */
+    double bandwidth;
     double *values, *cycles, *clocks; /* [repetitions] */
 } bench;
 
 /* --------------------------------------------------------------------------------------------------------- sampling */
 
-/* Describes what is timed, how often, and by which pool. */
+/* A task that is timed, the pool that runs it, and its number of rounds. */
 typedef struct timing {
     fr_pool *pool;
     size_t count;
     const fr_bench_memory *memory;
     const fr_bench_peak *peak;
-    const void **at; /* the line of a ring where loads go on */
+    const void **at; /* the line of the ring at which the loads continue */
 } timing;
 
 typedef double measure_fn(const timing *task);
@@ -54,7 +56,7 @@ static double shortest(measure_fn *measure, const timing *task) {
     return least;
 }
 
-/* Chooses a count that takes long enough to be timed. Finding it also warms up. */
+/* Chooses a number of rounds that takes long enough to be timed. Finding it also warms up. */
 static void calibrate(measure_fn *measure, timing *task) {
     double took = 0;
     for (task->count = 1; (took = shortest(measure, task)) < A_WHILE / 4;) task->count *= 2;
@@ -77,7 +79,7 @@ typedef struct core_figures {
     fr_bench_figure value, cycles, clock;
 } core_figures;
 
-/* Samples one core. A rate becomes what is done in a cycle, a time becomes a number of cycles. */
+/* Samples one core. A rate becomes the amount done in a cycle; a time becomes a number of cycles. */
 static core_figures sample_core(bench *b, measure_fn *measure, timing *task, bool rates) {
     calibrate(measure, task);
     for (size_t i = 0; i < b->options->repetitions; i++) {
@@ -106,7 +108,7 @@ static void put_from(bench *b, const fr_bench_figure *baseline, const fr_bench_f
     put_both(b, baseline, figure, figure->middle * factor);
 }
 
-/* Adds two cells: a figure and its spread. */
+/* Adds two cells, a figure and its spread. */
 static void put(bench *b, const fr_bench_figure *figure, double factor) {
     put_alone(b, figure, factor);
     fr_bench_number(b->report, figure->spread);
@@ -144,7 +146,7 @@ static fr_bench_memory take_bytes(const bench *b, fr_pool *pool, size_t bytes, f
     return memory;
 }
 
-/* Takes memory. *given is false if the system has no such pages. */
+/* Takes memory. *given: false if the system has no pages of this kind. */
 static fr_status take(const bench *b, fr_pool *pool, fr_bench_pages pages, fr_bench_memory *memory, bool *given) {
     *memory = take_bytes(b, pool, b->memory_bytes, pages);
     *given = pages == FR_BENCH_SMALL || memory->huge;
@@ -268,8 +270,9 @@ static double seconds_of_load(const timing *task) {
     return (fr_clock() - start) / (double)task->count;
 }
 
-/* Gives the bytes to read for a cache level: half of a core's share of the cache, and as much as the caches nearer to
- * the core hold, so that little is found in those, whether or not this cache also has copies of their lines. */
+/* Gives the number of bytes to read for a cache level: half of a core's share of the cache, and as much as the caches
+ * nearer to the core hold, so that few lines are found in those, whether or not this cache also has copies of their
+ * lines. */
 static size_t working_set(const fr_bench_cache *caches, size_t level) {
     size_t nearer = level ? caches[level - 1].bytes / caches[level - 1].cores : 0;
     return (nearer + caches[level].bytes / caches[level].cores / 2) / PAGE * PAGE;
@@ -291,7 +294,7 @@ static const fr_bench_column cache_columns[] = {
     {"latency_cycles", "cycles", 0},
 };
 
-/* Adds the last cells of a row: one core reads and chases `alone` bytes, and each of all cores reads `each`. */
+/* Adds the last cells of a row: one core reads and chases `alone` bytes, and each of all cores reads `each` bytes. */
 static fr_status put_level(bench *b, size_t alone, size_t each) {
     fr_bench_memory own = take_bytes(b, b->one, alone, FR_BENCH_HUGE),
                     shared = take_bytes(b, b->all, each * b->most, FR_BENCH_HUGE);
@@ -369,7 +372,7 @@ static void put_peak(bench *b, const fr_bench_peak *peak) {
     put_from(b, &one.value, &one.clock, 1e-9);
     put(b, &all, 1e-9);
     put_both(b, &one.value, &all, all.middle / one.value.middle);
-    put_alone(b, &all, 1 / b->bandwidth); /* not finite where that is not known */
+    put_alone(b, &all, 1 / b->bandwidth); /* not finite if the bandwidth is unknown */
 }
 
 static void peak_table(bench *b) {
@@ -436,7 +439,7 @@ static fr_status barrier_table(bench *b) {
 
 /* -------------------------------------------------------------------------------------------------------- the whole */
 
-/* Returns how many bytes to read so that no cache holds them, within reason. */
+/* Returns a number of bytes that no cache holds, but not more than the machine can spare. */
 static size_t memory_to_read(const bench *b) {
     size_t bytes = LEAST_MEMORY, installed = (size_t)sysconf(_SC_PHYS_PAGES) * (size_t)sysconf(_SC_PAGESIZE);
     if (b->cache_count) {

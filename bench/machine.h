@@ -1,18 +1,20 @@
-/* Measures this machine's limits: reading memory and caches, multiplying, meeting at barriers.
+/* Measures this machine's limits: reading memory and caches, multiplying, and waiting at barriers.
  *
- * In: how to measure. Out: a report's tables (table.h), each figure the median of repetitions, with its spread. */
+ * In: how to measure. Out: a report's tables (table.h), in which each figure is the median of repetitions, with its
+ * spread. */
 #ifndef FR_BENCH_MACHINE_H
 #define FR_BENCH_MACHINE_H
 
 #include "bench/facts.h"
 
 typedef struct fr_bench_machine_options {
-    const int64_t *threads; /* numbers of threads to measure; none: 1, 2, 4 .. and all cores. The largest is "all" */
+    /* numbers of threads to measure; none given: 1, 2, 4 .. and all cores. The largest is "all" */
+    const int64_t *threads;
     size_t thread_count;
-    const char *isas; /* comma list of instruction-set words; NULL: all that run here */
+    const char *isas; /* words of instruction sets, separated by commas; NULL: all that run here */
     bool pin, numa;
     size_t repetitions; /* at least 1 */
-    double max_spread;  /* per cent: a figure that spread more is left out */
+    double max_spread;  /* per cent: a figure with a larger spread is left out */
 } fr_bench_machine_options;
 
 fr_status fr_bench_machine(fr_bench_report *report, const fr_bench_machine_options *options);

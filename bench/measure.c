@@ -25,8 +25,8 @@ void fr_bench_prompt(const fr_model *model, int32_t *ids, size_t count, size_t n
     }
 }
 
-/* Gives each position up to `end` a page, a shared one if no other is left. Positions come in any order here, also
- * those that sliding layers have dropped; any contents serve. */
+/* Gives each position up to `end` a page, a shared one if there are no more. Positions come in any order here,
+ * including ones that sliding layers have dropped; their contents do not matter. */
 static void reach(fr_kv *kv, size_t end) {
     for (fr_kv_kind kind = 0; kind < FR_KV_KINDS; kind++)
         for (size_t block = 0; kv->page_bytes[kind] && block < fr_kv_blocks(end); block++) {
@@ -38,8 +38,8 @@ static void reach(fr_kv *kv, size_t end) {
         }
 }
 
-/* Moves the states of recurrent layers to a position, with any contents. The first row advances them, or the rows
- * whose logits are not wanted. */
+/* Moves the states of recurrent layers to a position; their contents do not matter. The first row advances them, or
+ * the rows whose logits are not wanted. */
 static void reach_states(fr_recurrent *r, size_t position, size_t certain) {
     if (r->count == 0) return;
     fr_bench_require(fr_recurrent_claim(r, position));
@@ -47,7 +47,7 @@ static void reach_states(fr_recurrent *r, size_t position, size_t certain) {
     fr_recurrent_certain(r, position + (certain ? certain : 1));
 }
 
-/* Runs a batch of the timeline's ids. Logits are computed for the last `head_rows`; the other rows run for their
+/* Runs a batch of the timeline's ids. Logits are computed for the last `head_rows`; the other rows run only for their
  * K/V. */
 static void run_batch(fr_session *s, size_t rows, size_t position, size_t head_rows) {
     reach(&s->kv, position + rows);
@@ -95,8 +95,8 @@ static void copy_rows(const fr_kv_layer *layer, const fr_kv_rows *rows, size_t f
             memcpy(fr_kv_slot(layer, rows, head, position), fr_kv_slot(layer, rows, head, position % RUN), rows->bytes);
 }
 
-/* Each thread writes as many positions of a block as in a prompt, so that pages lie near the same threads as a
- * prompt's. */
+/* Each thread writes as many positions of a block as it would in a prompt, so that the pages lie near the same
+ * threads. */
 static void fill_positions(void *context, const fr_team *team) {
     const filling *f = context;
     const fr_kv *kv = &f->session->kv;
@@ -144,7 +144,7 @@ static double bytes_of(const fr_matrix *matrix) {
     return (double)matrix->features * (double)matrix->row_bytes;
 }
 
-/* Gives the bytes of some weights that a step streams, with the share `chosen` of a mixture's experts. */
+/* Gives the bytes of weights that a step streams. chosen: the share of a mixture's experts that it uses. */
 static double streamed(const fr_weights *weights, double chosen) {
     double bytes = 0;
     for (size_t i = 0; i < weights->count; i++) {
@@ -163,12 +163,12 @@ static bool is_bound(const fr_weights *weights, const fr_matrix *matrix) {
     return false;
 }
 
-/* Gives the share of a mixture's experts that a row chooses; spec NULL: the model is no mixture. */
+/* Gives the share of a mixture's experts that a row uses; spec NULL: the model is not a mixture. */
 static double chosen_experts(const fr_experts_spec *spec) {
     return spec && spec->count ? (double)spec->top_k / (double)spec->count : 1;
 }
 
-/* Gives the bytes of an assistant's step. Of a centroid head these are the rows of the clusters that a step scores. */
+/* Gives the bytes of an assistant's step. A centroid head reads only the rows of the clusters that a step scores. */
 static double assistant_bytes(const fr_drafter *drafter) {
     const fr_assistant *a = drafter->net;
     const fr_matrix *head = &a->trunk.head;
@@ -178,12 +178,12 @@ static double assistant_bytes(const fr_drafter *drafter) {
     return bytes + (double)(a->top * a->cluster_size) * (double)head->row_bytes;
 }
 
-/* Returns the bytes of EAGLE-3's fc, which the target's rows go through and those of a chain do not; 0 without one. */
+/* Returns the bytes of EAGLE-3's fc, which reads the target's rows, but not those of a chain; 0 without fc. */
 static double target_row_bytes(const fr_drafter *drafter) {
     return drafter->method == &fr_draft_eagle3 ? bytes_of(&((const fr_eagle *)drafter->net)->fc) : 0;
 }
 
-/* Gives the bytes of a step, with the target's head if the drafter has none of its own. */
+/* Gives the bytes of a step, including the target's head if the drafter has none of its own. */
 static double pairs_bytes(const fr_drafter *drafter) {
     const fr_pair_net *net = drafter->net;
     double bytes = streamed(&drafter->weights, chosen_experts(&net->spec->experts));
@@ -225,7 +225,7 @@ static double state_bytes(const fr_trunk *trunk) {
     return 2 * bytes;
 }
 
-/* Gives the cost of a forward that used experts in this way; a model that is no mixture uses none. */
+/* Gives the cost of a forward that used experts in this way; a model that is not a mixture uses none. */
 static fr_bench_cost cost_with(const fr_model *model, size_t rows, const fr_expert_use *use) {
     double read = use->all ? (double)use->read / (double)use->all : 1;
     double chosen = use->all ? (double)use->pairs / (double)use->all : (double)rows;
@@ -243,8 +243,8 @@ static fr_bench_cost cost_with(const fr_model *model, size_t rows, const fr_expe
     return cost;
 }
 
-/* Adds the cost of attention over latents. Every head of a row multiplies each latent that the row sees twice: the
- * whole as a key, and all but the rotary part as a value. */
+/* Adds the cost of attention over latents. Each head of a row multiplies every latent that the row sees twice: the
+ * whole latent as a key, and all but its rotary part as a value. */
 static void add_latents(fr_bench_cost *cost, const fr_session *session, size_t rows, size_t position) {
     const fr_trunk *trunk = &session->model->trunk;
     double seen = 0;
@@ -269,8 +269,8 @@ fr_bench_cost fr_bench_cost_of(fr_session *session, size_t rows, size_t position
     return cost;
 }
 
-/* Reads memory after a pair. *bandwidth: the rate before it, then the one after it. Returns true if the pair counts:
- * memory kept its speed, or too many pairs were measured again already. */
+/* Reads memory after a pair. *bandwidth: in: the rate before the pair; out: the rate after it. Returns true if the
+ * pair counts, because memory has kept its speed or too many pairs were measured again already. */
 static bool counts(fr_session *session, const fr_bench_memory *memory, double *bandwidth, size_t *again) {
     double before = *bandwidth, after = fr_bench_memory_read(session->engine->pool, memory);
     bool steady = fmax(before, after) * 6 <= fmin(before, after) * 7;
@@ -354,7 +354,7 @@ fr_bench_verify fr_bench_verify_limited(fr_session *session, const fr_bench_memo
     for (size_t pair = 0; pair < FR_BENCH_PAIRS; pair += counts(session, memory, &bandwidth, &again)) {
         fr_bench_limits now = fr_bench_limits_now(session, bandwidth);
         limits[pair] = fr_bench_row_limit(&one_cost, &cost, &now);
-        fr_bench_forward(session, rows, position); /* so that both find what a step leaves in the caches */
+        fr_bench_forward(session, rows, position); /* so that both find in the caches what a step leaves there */
         double one = fr_bench_forward(session, 1, position);
         ratios[pair] = fr_bench_forward(session, rows, position) / one;
         overs[pair] = ratios[pair] / limits[pair];

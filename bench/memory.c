@@ -20,7 +20,7 @@ typedef struct reading {
 
 /* ----------------------------------------------------------------------------------------------------------- taking */
 
-/* Returns how much of this process's memory is in huge pages, as the system says; 0 where it does not. */
+/* Returns the bytes of this process's memory that are in huge pages; 0 if the system does not report them. */
 static size_t huge_bytes(void) {
     char line[256];
     size_t kilobytes = 0;
@@ -38,7 +38,7 @@ static void touch(void *context, const fr_team *team) {
     memset((uint8_t *)job->bytes + begin, (int)team->index + 1, end - begin);
 }
 
-/* Maps memory aligned to huge pages: one page more is mapped, and the parts outside are released. */
+/* Maps memory aligned to huge pages: maps one page more, and releases the parts outside. */
 static uint8_t *map(size_t size) {
     uint8_t *bytes = mmap(NULL, size + HUGE_PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     if (bytes == MAP_FAILED) return NULL;

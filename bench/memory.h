@@ -1,7 +1,7 @@
-/* Times reading memory: by a team of threads, each its own part, as often as timing needs it; and by one thread alone,
- * with each load waiting for the one before.
+/* Times reading memory: by a team of threads, each of which reads its own part as often as timing needs it; and by one
+ * thread, where each load waits for the one before.
  *
- * In: a pool, sizes. Out: bytes per second, seconds a load. */
+ * In: a pool, sizes. Out: bytes per second, seconds of a load. */
 #ifndef FR_BENCH_MEMORY_H
 #define FR_BENCH_MEMORY_H
 
@@ -10,22 +10,22 @@
 
 typedef enum fr_bench_pages { FR_BENCH_SMALL, FR_BENCH_HUGE } fr_bench_pages;
 
-/* Memory of which each page is first touched by the thread that will read it. */
+/* Memory each page of which is first touched by the thread that will read it. */
 typedef struct fr_bench_memory {
     const uint8_t *bytes;
     size_t size;
-    size_t mapped;                 /* bytes that the system was asked for: whole huge pages */
+    size_t mapped;                 /* bytes that the system was asked for, in whole huge pages */
     bool huge;                     /* the system has put most of it in huge pages */
-    const fr_bench_reader *reader; /* the loop that reads it; at first the widest that this machine has */
+    const fr_bench_reader *reader; /* the loop that reads it; at first the widest loop that this machine has */
 } fr_bench_memory;
 
 /* Takes memory; size is rounded down to whole pages. bytes NULL: there was no memory. */
 fr_bench_memory fr_bench_memory_take(fr_pool *pool, size_t size, fr_bench_pages pages);
 void fr_bench_memory_close(fr_bench_memory *memory);
 
-/* Give the bytes per second of one reading by all threads, and of several in a row; if the memory fits a cache, all
- * but the first of these come from there. The threads read the parts that they touched, if the pool has as many
- * threads. */
+/* The first gives the bytes per second of one reading by all threads, the second those of several readings in a row,
+ * of which all but the first come from a cache if the memory fits into one. Threads read the parts that they touched,
+ * if the pool has as many threads as then. */
 double fr_bench_memory_read(fr_pool *pool, const fr_bench_memory *memory);
 double fr_bench_memory_reread(fr_pool *pool, const fr_bench_memory *memory, size_t passes);
 

@@ -61,7 +61,7 @@ static void model_facts(const fr_bench_run *run) {
     kv_fact(report, "type_v", "cached values", kv.v);
 }
 
-/* Checks a drafter that --spec-type does not use: it must be one all the same. */
+/* Checks a drafter that --spec-type does not use, because it must be a drafter in any case. */
 static fr_status check_unused(const fr_bench_run *run) {
     fr_drafter *drafter;
     FR_TRY(fr_drafter_open(run->plan->drafter, run->model, run->plan->options, &drafter));

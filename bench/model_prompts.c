@@ -10,9 +10,9 @@
 #include "base/file_place.h"
 #include "formats/checkpoint.h"
 
-#define LONGEST ((size_t)1 << 20) /* bytes of a prompt */
+#define LONGEST ((size_t)1 << 20) /* the most bytes of a prompt */
 
-/* Our own texts. Each ends where the next words are as certain as its class has them. */
+/* The built-in texts. Each ends where the next words are as predictable as its class should have them. */
 static const struct {
     const char *class, *text;
 } own[] = {

@@ -1,6 +1,6 @@
 /* Gives the texts on which speculation is measured, by class, because acceptance depends on the kind of text.
  *
- * In: a folder of CLASS.txt and CLASS-NAME.txt files, or none: then five classes of our own, prose, code, chat,
+ * In: a folder of CLASS.txt and CLASS-NAME.txt files; without one there are five built-in classes, prose, code, chat,
  * repetitive and hard, with a text each. Out: the texts, ordered by file name. */
 #ifndef FR_BENCH_MODEL_PROMPTS_H
 #define FR_BENCH_MODEL_PROMPTS_H
@@ -17,7 +17,7 @@ typedef struct fr_bench_prompts {
     size_t count;
 } fr_bench_prompts;
 
-/* Opens the texts. folder NULL: our own. A folder without such a file is FR_INPUT. */
+/* Opens the texts. folder NULL: the built-in texts. A folder without such a file is FR_INPUT. */
 fr_status fr_bench_prompts_open(const char *folder, fr_bench_prompts *prompts);
 void fr_bench_prompts_close(fr_bench_prompts *prompts);
 

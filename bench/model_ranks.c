@@ -1,7 +1,8 @@
-/* Tables of what ranks send each other in a forward, layer by layer.
+/* Tables of the messages that ranks send each other in a forward, layer by layer.
  *
- * In: a model that ranks run. Out: a table: for each number of rows, what this rank sends in each run of layers that
- * send alike, and elsewhere (the head, and who has the best id); how long it waits there, in the middle forward. */
+ * In: a model that ranks run. Out: a table: for each number of rows, the bytes that this rank sends in each run of
+ * layers that send equally much, and elsewhere (the head, and the search for the best id); and how long it waits
+ * there, in the median forward. */
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -11,10 +12,10 @@
 #include "bench/model_run.h"
 #include "src/api/ranks.h"
 
-/* Counts a forward's traffic by place. */
+/* Counts of a forward's messages by place. */
 typedef struct traffic {
     uint64_t messages[FR_RANKS_PLACES], bytes[FR_RANKS_PLACES];
-    double seconds[FR_RANKS_PLACES][FR_BENCH_PAIRS]; /* of each of some forwards */
+    double seconds[FR_RANKS_PLACES][FR_BENCH_PAIRS]; /* seconds in each of several forwards */
 } traffic;
 
 static void count_forward(const fr_bench_run *run, size_t rows, traffic *t, size_t pair) {

@@ -1,4 +1,4 @@
-/* The tables of a model's bench: cells that all rows begin with, and figures kept back (model_run.h). */
+/* The tables of a model's bench: the cells with which all rows begin, and figures that are left out (model_run.h). */
 #include <ctype.h>
 #include <math.h>
 #include <string.h>
@@ -6,7 +6,7 @@
 #include "bench/measure.h"
 #include "bench/model_run.h"
 
-/* Under llama-bench's names where it has one. */
+/* The common columns, under llama-bench's names if it has them. */
 static const fr_bench_column common[] = {
     {"test", "test", 0},     {"isa", NULL, 0},           {"n_threads", NULL, 0},     {"n_prompt", NULL, 0},
     {"n_gen", NULL, 0},      {"n_depth", NULL, 0},       {"median_ns", NULL, 0},     {NULL, "ms", 3},
@@ -16,7 +16,7 @@ static const fr_bench_column common[] = {
 };
 enum { COMMON = sizeof common / sizeof *common };
 
-#define NOTABLE 3 /* per cent of the CPUs, taken by others */
+#define NOTABLE 3 /* per cent of the CPUs that others must take to be noted */
 
 void fr_bench_begin(fr_bench_run *run, const char *name, const char *title, const fr_bench_column *own, size_t count) {
     static fr_bench_column columns[FR_BENCH_COLUMNS];
@@ -41,7 +41,7 @@ void fr_bench_put(fr_bench_run *run, const fr_bench_figure *figure, double value
     fr_bench_from(run->report, figure, value, run->plan->max_spread);
 }
 
-/* Gives the mean and the standard deviation of a sample; a single value has the deviation 0, as in llama-bench. */
+/* Gives the mean and the standard deviation of a sample. A single value has the deviation 0, as in llama-bench. */
 static void mean_of(const double *values, size_t n, double *mean, double *deviation) {
     double sum = 0, squares = 0;
     for (size_t i = 0; i < n; i++) sum += values[i];
@@ -50,7 +50,7 @@ static void mean_of(const double *values, size_t n, double *mean, double *deviat
     *deviation = n > 1 ? sqrt(squares / (double)(n - 1)) : *mean - *mean;
 }
 
-/* Puts the share of the CPUs that other programs took during the row. */
+/* Adds the share of the CPUs that other programs took during the row. */
 static void put_others(fr_bench_run *run) {
     double others = fr_bench_busy_others(&run->busy);
     run->others = fmax(run->others, others);

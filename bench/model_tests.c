@@ -1,7 +1,7 @@
-/* Prompts and decode, the tests that llama-bench has: pp512 runs 512 ids from the context's depth on, tg128 runs 128
- * ids one after the other, pp512+tg128 both in one timing.
+/* Prompts and decode, the tests that llama-bench has. At each depth of the context, pp512 runs 512 ids at once, tg128
+ * runs 128 ids one after the other, and pp512+tg128 times both together.
  *
- * In: an opened model, lengths, depths. Out: a table. A prompt is warm after one run of it, decode after one id. */
+ * In: an opened model, lengths, depths. Out: a table. One untimed prompt, or one untimed id, warms up. */
 #include "bench/measure.h"
 #include "bench/model_run.h"
 

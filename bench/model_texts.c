@@ -1,9 +1,9 @@
 /* Speculation end to end, on texts of several classes, or with drafts that are right at chosen rates.
  *
- * In: an opened model, who drafts. Out: a table: for each class and manner (drafts a round) the speed with and without,
- * what became of drafts by depth, and a verdict. The first run of a manner is not timed: it warms up, and its ids and
- * every logit that they were chosen from are compared, by hash, with those of plain decoding. Where anything differs no
- * speed is told. Then plain decoding and the manner take turns. */
+ * In: an opened model, a draft method. Out: a table: for each class and setting (drafts a round) the speed with and
+ * without drafts, the shares of drafts that were accepted by depth, and a verdict. The first run of a setting is not
+ * timed: it warms up, and its ids and every logit that they were chosen from are compared, by hash, with those of
+ * plain decoding. If any of them differ, no speed is reported. Then plain decoding and the setting take turns. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -29,11 +29,12 @@ typedef struct text_class {
     const char *name;
     passage *texts;
     size_t count;
-    size_t tokens;  /* that follow each prompt; the first comes from the prompt's own forward, the others are timed */
-    size_t context; /* of its sessions */
+    /* tokens after each prompt; the first comes from the prompt's own forward, only the others are timed */
+    size_t tokens;
+    size_t context; /* context of the sessions */
 } text_class;
 
-/* Counts what became of drafts, by depth and in all. */
+/* Counts of drafts that were made and accepted, by depth and in all. */
 typedef struct draft_counts {
     double compared[DRAFTS_MAX], accepted[DRAFTS_MAX], drafted, stood, generated, calls;
 } draft_counts;
@@ -42,14 +43,14 @@ typedef struct draft_counts {
 typedef struct outcome {
     double seconds[FR_BENCH_TIMINGS], plain[FR_BENCH_TIMINGS], ratio[FR_BENCH_TIMINGS];
     size_t count;
-    draft_counts drafts; /* of the timed runs, or, if none was timed, of the run that differed */
+    draft_counts drafts; /* drafts of the timed runs or, if none was timed, of the run that differed */
     uint64_t ids_hash, logits_hash;
     bool same;
 } outcome;
 
 /* -------------------------------------------------------------------------------------------------- a run of a text */
 
-/* Holds a run's text; hashes only if asked for. */
+/* The text of a run, and hashes if requested. */
 typedef struct said {
     int32_t *ids; /* [tokens] */
     bool hashed;
@@ -82,8 +83,8 @@ static void count_drafts(const fr_session *session, draft_counts *o) {
     o->calls += fr_session_stat(session, FR_STAT_TARGET_CALLS);
 }
 
-/* Runs every text of the class once; *seconds are those of the timed tokens. The counts of drafts are added to
- * `drafts`, unless that is NULL. */
+/* Runs every text of the class once. *seconds: the time of the timed tokens. Counts of drafts are added to `drafts`,
+ * unless that is NULL. */
 static fr_status run_class(fr_session *session, const text_class *class, int32_t *ids, double *seconds, bool *same,
                            draft_counts *drafts) {
     said answer = {.ids = ids};
@@ -100,12 +101,12 @@ static fr_status run_class(fr_session *session, const text_class *class, int32_t
 
 /* ------------------------------------------------------------------------------------------------- synthetic drafts */
 
-/* Makes drafts right at given rates. They are spread evenly instead of drawn, so that short texts have these rates
- * too. */
+/* Makes drafts that are right at given rates. The right ones are spread evenly instead of drawn, so that short texts
+ * have these rates too. */
 typedef struct synthetic {
     const fr_bench_model_plan *plan;
     double owed[DRAFTS_MAX];
-    bool stands; /* all drafts of this round so far */
+    bool stands; /* all drafts of this round so far are right */
 } synthetic;
 
 static bool accept_at_rates(void *context, size_t round, size_t depth) {
@@ -200,14 +201,14 @@ static void put_acceptance(fr_bench_run *run, const draft_counts *o) {
     fr_bench_numbers(run->report, rates, depths);
 }
 
-/* Predicts the speed that T(K + 1) and the draft step allow: the tokens of a round over its cost in decode steps. */
+/* Predicts the speed from T(K + 1) and the draft step: the tokens of a round over its cost in decode steps. */
 static double foretell(const fr_bench_run *run, int64_t drafts, double tokens_a_call) {
     if (drafts == FR_DRAFT_AUTO) return NAN;
     double draft = run->drafter ? (run->draft_start + (double)drafts * run->draft_step) / run->one : 0;
     return tokens_a_call / (run->ratio[drafts + 1] + draft);
 }
 
-/* Adds a row. seconds: the row's own; drafts 0: plain decoding. */
+/* Adds a row. seconds: the row's timings; drafts 0: plain decoding. */
 static void put_row(fr_bench_run *run, const text_class *class, int64_t drafts, const double *seconds,
                     const outcome *o) {
     char name[64], words[24] = "none";
@@ -272,7 +273,7 @@ static fr_status bench_manner(fr_bench_run *run, fr_session *plain, const text_c
     return status;
 }
 
-/* Writes the texts by plain decoding and keeps them; the same session decodes plainly from here on. */
+/* Writes the texts by plain decoding and stores them. The same session decodes plainly in all later runs. */
 static fr_status write_texts(fr_session *plain, text_class *class) {
     for (size_t t = 0; t < class->count; t++) {
         passage *text = &class->texts[t];
@@ -304,7 +305,7 @@ static void free_class(text_class *class) {
     free(class->texts);
 }
 
-/* Adds a text, with room for a prompt of `count` ids and the ids after it. */
+/* Adds a text, with room for a prompt of `count` ids and the tokens after it. */
 static fr_status add_text(text_class *class, const int32_t *ids, size_t count) {
     passage *text = &class->texts[class->count];
     text->ids = malloc((count + class->tokens) * sizeof *ids);
@@ -361,7 +362,7 @@ bool fr_bench_drafts_at_all(const fr_bench_run *run) {
     return run->plan->rate_count || run->drafter || (words && strstr(words, "ngram"));
 }
 
-/* Returns true if texts were asked for and something drafts. */
+/* Returns true if texts are wanted and there is a draft method. */
 static bool are_asked(const fr_bench_run *run) {
     return run->plan->text_tokens && run->plan->drafts.count && fr_bench_drafts_at_all(run);
 }

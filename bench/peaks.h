@@ -1,9 +1,9 @@
 /* Loops on registers alone that multiply and add as fast as an instruction set can, one file for each operation and
  * instruction set: dot_ (int8 into int32), fma_ (float32), bfdot_ (BF16 into float32).
  *
- * In: how many rounds. Out: how many multiply-adds that were. Each loop has as many independent sums as hide the
- * instruction's latency; its operands never change, so nothing is loaded. peaks_x86.c and peaks_aarch64.c list those
- * of their architecture, the Makefile compiles one. */
+ * In: a number of rounds. Out: the number of multiply-adds that they did. Each loop has enough independent sums to
+ * hide the instruction's latency; its operands never change, so it loads nothing. peaks_x86.c and peaks_aarch64.c list
+ * the loops of their architecture; the Makefile compiles one of these files. */
 #ifndef FR_BENCH_PEAKS_H
 #define FR_BENCH_PEAKS_H
 
@@ -22,21 +22,23 @@ typedef enum fr_bench_operation { FR_BENCH_INT8, FR_BENCH_FP32, FR_BENCH_BF16, F
 
 typedef struct fr_bench_peak {
     fr_bench_operation operation;
-    fr_isa_level level;      /* it needs that, ... */
-    const char *isa;         /* ... and this feature, mostly of its name; AMX has no level, as no kernel uses it */
-    const char *instruction; /* that does it */
-    bool kernels;            /* the engine's kernels of the level use it */
+    fr_isa_level level; /* the level that the loop needs */
+    /* the feature that it needs, mostly of that name; AMX has no level, because no kernel uses it */
+    const char *isa;
+    const char *instruction; /* the instruction that it times */
+    bool kernels;            /* the engine's kernels of the level use the instruction */
     fr_bench_loop *loop;
 } fr_bench_peak;
 
-/* The peaks of this architecture by operation, the weakest first. */
+/* The peaks of this architecture by operation, the slowest first. */
 extern const fr_bench_peak fr_bench_peaks[];
 extern const size_t fr_bench_peak_count;
 
-/* Returns true if this machine runs it; asks the system for its registers where it must (AMX). */
+/* Returns true if this machine can run the loop. For AMX it asks the system for the registers. */
 bool fr_bench_peak_runs(const fr_bench_peak *peak);
 
-/* A register whose value the optimizer may not know, so that it keeps every sum apart. A macro, for any vector type. */
+/* Hides a register's value from the optimizer, so that every sum stays separate. It is a macro because it must work
+ * for any vector type. */
 #ifdef __x86_64__
 #define FR_BENCH_OPAQUE(value) __asm__ volatile("" : "+v"(value))
 #else

@@ -12,7 +12,7 @@ bool fr_bench_listed(const char *list, const char *word) {
     return !list;
 }
 
-/* Gives the levels that the words allow: each word's own level and all below it. */
+/* Gives the levels that the words allow: the level of each word, and all below it. */
 static unsigned allowed(const char *words) {
     unsigned levels = 1u << FR_ISA_SCALAR;
     for (size_t i = 0; fr_isa_word(i); i++)

@@ -1,5 +1,5 @@
-/* Reads by loads of 8 bytes, with prefetches (read.h): a line takes so many loads that a core sees too few lines ahead
- * to keep memory busy. */
+/* Reads by loads of 8 bytes, with prefetches (read.h). A cache line takes so many of these loads that a core would see
+ * too few lines ahead to keep memory busy. */
 #include "bench/read.h"
 
 enum { SUMS = 8, AHEAD = 1024 };

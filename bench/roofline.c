@@ -8,7 +8,7 @@
 
 enum { WIDTH = 960, HEIGHT = 600, LEFT = 76, RIGHT = 24, TOP = 48, BOTTOM = 56, CLASSES = 8 };
 
-/* Colours that can be told apart without red and green: Okabe and Ito. */
+/* Colours that can be distinguished without seeing red and green: Okabe and Ito. */
 static const char *const colours[CLASSES] = {"#0072b2", "#d55e00", "#009e73", "#cc79a7",
                                              "#e69f00", "#56b4e9", "#666666", "#000000"};
 
@@ -56,7 +56,8 @@ void fr_bench_roofline_point(fr_bench_roofline *r, const char *class, const char
 }
 
 void fr_bench_roofline_peak(fr_bench_roofline *r, const char *class, const char *name, double macs) {
-    fr_bench_roofline_point(r, class, "", name, macs / r->bandwidth, macs); /* where it meets the bandwidth */
+    /* the point at which the roof meets the bandwidth */
+    fr_bench_roofline_point(r, class, "", name, macs / r->bandwidth, macs);
 }
 
 /* ---------------------------------------------------------------------------------------------------------- drawing */
@@ -74,7 +75,7 @@ static double at_y(const frame *f, double y) {
     return HEIGHT - BOTTOM - log(y / f->y_low) / log(f->y_high / f->y_low) * (HEIGHT - TOP - BOTTOM);
 }
 
-/* Chooses axes from whole powers of two and of ten around all marks. */
+/* Chooses axes of whole powers of two and of ten around all marks. */
 static frame frame_of(const fr_bench_roofline *r, FILE *out) {
     frame f = {out, 0.5, 8, 1e9, 1e10};
     for (size_t i = 0; i < r->count; i++) {
@@ -120,7 +121,8 @@ static size_t class_of(const fr_bench_roofline *r, const mark *m) {
     return number % CLASSES;
 }
 
-/* Draws a roof. Names stand at the right above their lines; one that would meet an earlier name moves to the left. */
+/* Draws a roof. Names stand at the right above their lines; a name that would overlap an earlier one moves to the
+ * left. */
 static void draw_peak(const frame *f, const fr_bench_roofline *r, size_t index) {
     enum { NAME_WIDTH = 160, NAME_HEIGHT = 14 };
     const mark *m = &r->marks[index];

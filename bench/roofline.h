@@ -1,8 +1,9 @@
 /* Draws a roofline (Williams, Waterman and Patterson 2009, doi:10.1145/1498765.1498785): the speed that a machine
  * allows for each number of multiply-adds per byte, and the measured speeds under it, as an SVG that stands alone.
  *
- * In: roofs and points, in any order. Out: a picture with two logarithmic axes. Each class, for kernels an instruction
- * set, has a colour; points of one series are joined in the order in which they were added. Texts are copied. */
+ * In: roofs and points, in any order. Out: a picture with two logarithmic axes. Each class (for kernels, an
+ * instruction set) has a colour; points of one series are joined in the order in which they were added. Texts are
+ * copied. */
 #ifndef FR_BENCH_ROOFLINE_H
 #define FR_BENCH_ROOFLINE_H
 
@@ -14,7 +15,7 @@ typedef struct fr_bench_roofline fr_bench_roofline;
 fr_bench_roofline *fr_bench_roofline_open(const char *title, double bandwidth);
 void fr_bench_roofline_close(fr_bench_roofline *roofline);
 
-/* Add a roof or a point, in multiply-adds per second. If there is no memory it is left out. */
+/* The first adds a roof, the second a point, in multiply-adds per second. If there is no memory, nothing is added. */
 void fr_bench_roofline_peak(fr_bench_roofline *roofline, const char *class, const char *name, double macs);
 void fr_bench_roofline_point(fr_bench_roofline *roofline, const char *class, const char *series, const char *tip,
                              double macs_per_byte, double macs);

@@ -1,8 +1,8 @@
 /* Gives repeated timings as one figure: their median, and their spread.
  *
- * In: values of one measurement, repeated. Out: the median, and the spread: the distance between the quartiles in per
- * cent of the median, so that one disturbed timing of five changes neither. For two values it is their distance; a
- * single value has no spread, and its figure is always left out. */
+ * In: values of one measurement, repeated. Out: the median; and the spread, which is the distance between the
+ * quartiles in per cent of the median, so that a single disturbed timing of five changes neither. For two values the
+ * spread is their distance; a single value has no spread, so its figure is always left out. */
 #ifndef FR_BENCH_SAMPLE_H
 #define FR_BENCH_SAMPLE_H
 
@@ -11,7 +11,7 @@
 
 typedef struct fr_bench_figure {
     double middle, least, most;
-    double spread; /* per cent; NaN of one value, which can't tell */
+    double spread; /* per cent; NaN for a single value */
 } fr_bench_figure;
 
 /* Gives the median of n values, which are sorted in place. */
@@ -20,8 +20,8 @@ double fr_bench_median(double *values, size_t n);
 /* Gives the figure of n >= 1 values, which are sorted in place. */
 fr_bench_figure fr_bench_figure_of(double *values, size_t n);
 
-/* Returns true if the spread exceeds the limit, in per cent, or is unknown because there is one value only: other work
- * on the machine may have disturbed it. */
+/* Returns true if the spread exceeds the limit, in per cent, or is unknown because there is only one value, which
+ * other work on the machine may have disturbed. */
 bool fr_bench_is_doubtful(const fr_bench_figure *figure, double max_spread);
 
 #endif

@@ -11,7 +11,7 @@
 
 #include "quant/dtype.h"
 
-/* A safetensors file that is being written: the header is made by one walk over the tensors, the data by a second. */
+/* A safetensors file that is being written. One walk over the tensors makes the header, and a second one the data. */
 typedef struct writer {
     FILE *file;
     char *header;
@@ -89,7 +89,7 @@ static void norm(writer *w, size_t layer, const char *name, size_t n) {
     tensor(w, 0, n, 1, 0.1f, "model.layers.%zu.%s.weight", layer, name);
 }
 
-/* Writes what target and assistant layers have in common; kv_heads 0: queries only. */
+/* Writes the tensors that the layers of a target and of an assistant both have. kv_heads 0: queries only. */
 static void layer(writer *w, size_t index, size_t hidden, size_t heads, size_t kv_heads, size_t head_dim, size_t ffn) {
     norm(w, index, "input_layernorm", hidden);
     norm(w, index, "post_attention_layernorm", hidden);
@@ -135,7 +135,7 @@ static void walk_assistant(writer *w, const void *shape, const void *target) {
 }
 
 /* Writes the ordering: a permutation of the ids (their count is a power of two, the stride odd) that scatters each
- * cluster over the table. It is the last tensor. */
+ * cluster over the table. This is the last tensor. */
 static void write_ordering(writer *w, size_t vocab) {
     size_t stride = (size_t)(0.618 * (double)vocab) | 1;
     for (size_t i = 0; i < vocab; i++) {
@@ -146,7 +146,7 @@ static void write_ordering(writer *w, size_t vocab) {
 
 typedef void walk_fn(writer *w, const void *shape, const void *target);
 
-/* ordering: length of the token ordering that follows the float tensors, 0 for none. */
+/* Writes all tensors. ordering: length of the token ordering that follows the float tensors; 0: none. */
 static bool write_tensors(const char *folder, walk_fn *walk, const void *shape, const void *target, size_t ordering) {
     char path[512];
     snprintf(path, sizeof path, "%s/model.safetensors", folder);

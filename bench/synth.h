@@ -1,5 +1,5 @@
-/* Writes random weights of a given shape in the published folder form, to time engines on sizes that need no
- * download.
+/* Writes random weights of a given shape in the published folder form, to time engines on models of that size without
+ * a download.
  *
  * In: a shape. Out: FOLDER/config.json and FOLDER/model.safetensors, BF16. The text of such a model is noise, but its
  * speed and memory are those of the shape. */
@@ -11,13 +11,13 @@
 typedef struct fr_synth_target {
     size_t vocab; /* a power of two */
     size_t hidden, layers, heads, kv_heads, head_dim, global_head_dim, ffn, window;
-    size_t full_every; /* each such layer is full, and the last */
+    size_t full_every; /* one layer in this many is full, and so is the last one */
 } fr_synth_target;
 
 typedef struct fr_synth_assistant {
     size_t hidden, layers, heads, ffn; /* the last layer is full, the others sliding */
-    size_t clusters, top;              /* of the centroid head */
-    bool plain;                        /* config.json asks for the plain head instead */
+    size_t clusters, top;              /* clusters of the centroid head, and how many of them a step scores */
+    bool plain;                        /* config.json asks for the plain head instead of the centroid head */
 } fr_synth_assistant;
 
 /* Write a folder. Return false, with a line on standard error, if the files can't be written. */

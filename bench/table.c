@@ -16,9 +16,9 @@ struct fr_bench_report {
     const char *table;
     const fr_bench_column *columns;
     size_t count, filled;
-    json_t *facts; /* an object; a row begins as its copy */
+    json_t *facts; /* an object; each row begins as a copy of it */
     json_t *row;
-    size_t rows; /* written, of all tables */
+    size_t rows; /* rows that were written, of all tables */
     size_t table_rows;
 };
 
@@ -72,7 +72,7 @@ static void print_heads(const fr_bench_report *report, const char *title) {
     fprintf(report->out, "\n");
 }
 
-/* Prints a cell. A column for programs alone prints nothing. */
+/* Prints a cell. A column that only programs get prints nothing. */
 static void print_cell(const fr_bench_report *report, const char *text) {
     if (report->filled == 0) fprintf(report->out, "|");
     if (report->columns[report->filled].head) fprintf(report->out, " %s |", text);
@@ -124,7 +124,7 @@ static void print_csv(const fr_bench_report *report, bool names) {
 
 /* -------------------------------------------------------------------------------------------------------------- SQL */
 
-/* Prints the names of columns; with `types` also their types, as the row has them. */
+/* Prints the names of columns; with `types` also their types, as in the first row. */
 static void print_columns(const fr_bench_report *report, bool types) {
     const char *key, *comma = "";
     json_t *value;

@@ -1,10 +1,10 @@
-/* Prints measurements as tables, for people and for programs: markdown, CSV, JSON, a JSON object on each line, or
- * SQL.
+/* Prints measurements as tables, for people and for programs: markdown, CSV, JSON, a JSON object on each line, or SQL.
  *
  * In: facts of the run (the machine, the model), then tables, row by row, cell by cell. Out: in markdown the facts
  * once and each table under its title. The other forms have flat rows, each with every fact and the name of its table,
- * so that a row stands alone: JSON is one array of such objects, CSV begins each table with a line of names, and SQL
- * makes a table forerun_NAME before its first row. The caller must check by ferror that the stream was written. */
+ * so that a row is complete by itself: JSON is one array of such objects, CSV begins each table with a line of names,
+ * and SQL creates a table forerun_NAME before its first row. The caller must check by ferror that the stream was
+ * written. */
 #ifndef FR_BENCH_TABLE_H
 #define FR_BENCH_TABLE_H
 
@@ -16,9 +16,9 @@
 typedef enum fr_bench_form { FR_BENCH_MD, FR_BENCH_CSV, FR_BENCH_JSON, FR_BENCH_JSONL, FR_BENCH_SQL } fr_bench_form;
 
 typedef struct fr_bench_column {
-    const char *name; /* for programs; NULL: for people alone */
-    const char *head; /* for people, with the unit; NULL: for programs alone */
-    int digits;       /* after a number's point, for people; programs get nine in all */
+    const char *name; /* name for programs; NULL: only people get the column */
+    const char *head; /* heading for people, with the unit; NULL: only programs get the column */
+    int digits;       /* digits after the decimal point, for people; programs get nine digits in all */
 } fr_bench_column;
 
 typedef struct fr_bench_report fr_bench_report;
@@ -27,8 +27,8 @@ typedef struct fr_bench_report fr_bench_report;
 fr_bench_report *fr_bench_report_open(FILE *out, fr_bench_form form);
 void fr_bench_report_close(fr_bench_report *report);
 
-/* Add facts, before the first table. Text is copied; name and head are those of a column. A number that is not finite
- * is null for programs, and left out for people. */
+/* Add facts, before the first table. Text is copied; name and head are as in a column. A number that is not finite is
+ * null for programs, and left out for people. */
 void fr_bench_fact_text(fr_bench_report *report, const char *name, const char *head, const char *value);
 void fr_bench_fact_number(fr_bench_report *report, const char *name, const char *head, double value);
 
@@ -37,16 +37,16 @@ void fr_bench_fact_number(fr_bench_report *report, const char *name, const char 
 void fr_bench_table(fr_bench_report *report, const char *name, const char *title, const fr_bench_column *columns,
                     size_t count);
 
-/* Add the next cell of the row; the last column's cell ends the row. A number that is not finite is an empty cell,
- * null in JSON; so is a NULL text. */
+/* Add the next cell of the row; the cell of the last column ends the row. A number that is not finite, or a NULL text,
+ * is an empty cell, and null in JSON. */
 void fr_bench_text(fr_bench_report *report, const char *value);
 void fr_bench_number(fr_bench_report *report, double value);
-/* Adds a value that was computed from a figure. For people a ? stands after it if the figure is doubtful; programs
- * read the spread beside it. */
+/* Adds a value that was computed from a figure. If the figure is doubtful, people see a ? after the value; programs
+ * get the spread in its own column. */
 void fr_bench_from(fr_bench_report *report, const fr_bench_figure *figure, double value, double max_spread);
 void fr_bench_numbers(fr_bench_report *report, const double *values, size_t count);
 
-/* Adds a line below the table, for people alone. */
+/* Adds a line below the table, which only people get. */
 void fr_bench_remark(fr_bench_report *report, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
 #endif

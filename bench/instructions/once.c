@@ -1,10 +1,10 @@
-/* Calls kernels for a tool that counts instructions: each that runs here once, for callgrind (count), or one as often
- * as asked, for perf stat (perf_stat).
+/* Calls kernels for a tool that counts instructions: each kernel that runs here once, for callgrind (count), or one
+ * kernel as often as requested, for perf stat (perf_stat).
  *
- * In: nothing, or a kernel's name and a number of calls. Out: a line a kernel: its name, its shape, blocks: the values
- * that the shape has, by 32. Called once, products have 4 rows and 64 features of 1536 columns, attention one row and
- * 128 positions of float16. A product that is called more often has the 4 rows and the shape that `bench kernels -t 1`
- * keeps in the L2 cache. */
+ * In: nothing, or a kernel's name and a number of calls. Out: a line for each kernel: its name, its shape, and blocks,
+ * which is the number of values of the shape divided by 32. In a single call, products have 4 rows and 64 features of
+ * 1536 columns, attention one row and 128 positions of float16. In repeated calls, a product has 4 rows and the shape
+ * that `bench kernels -t 1` keeps in the L2 cache. */
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -12,7 +12,7 @@
 
 #include "bench/kernel_cases.h"
 
-enum { ROWS = 4, THREADS = 96 /* that share 6144 features */, BLOCK = 32 };
+enum { ROWS = 4, THREADS = 96 /* THREADS: number of threads that share 6144 features */, BLOCK = 32 };
 
 /* Takes memory from the beginning, in whole cache lines. */
 static void *take(size_t bytes) {

@@ -1,8 +1,8 @@
 /* Prints llama.cpp's logits of ids, for logits.py; build.sh links this with its library.
  *
- * usage: peer-logits MODEL f32|f16 ID,ID,...
- * In: a GGUF file, the type of cached keys and values, ids that the file's vocabulary has. Out: on standard output the
- * logits of every id, float32 [ids, vocab]. All ids are one batch, by one thread. */
+ * usage: peer-logits MODEL f32|f16 ID,ID,... In: a GGUF file, the type of cached keys and values, ids of the file's
+ * vocabulary. Out: on standard output the logits of every id, float32 [ids, vocab]. All ids are one batch, by one
+ * thread. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -30,7 +30,7 @@ static struct llama_context *open_context(struct llama_model *model, enum ggml_t
     params.n_ctx = params.n_batch = params.n_ubatch = count < 64 ? 64 : count;
     params.n_threads = params.n_threads_batch = 1;
     params.type_k = params.type_v = kv;
-    /* Its flash attention rounds float32 keys and values to float16. */
+    /* llama.cpp's flash attention rounds float32 keys and values to float16. */
     if (kv == GGML_TYPE_F32) params.flash_attn_type = LLAMA_FLASH_ATTN_TYPE_DISABLED;
     return llama_init_from_model(model, params);
 }

@@ -1,10 +1,10 @@
 /* Times in llama.cpp a forward of K rows with all their logits, as verifying K - 1 drafts needs it, for results.py.
  * build.sh links this with its library.
  *
- * usage: peer-rows MODEL THREADS DEPTH PAIRS K...
- * In: a GGUF file; DEPTH ids are run first. Out: JSON as llama-bench's, for each K an object with "rows" and
- * "samples_ns". Each of the PAIRS timings of K rows follows one row at the same position, as in forerun bench model;
- * what a forward adds to the cache is taken away again, untimed. */
+ * usage: peer-rows MODEL THREADS DEPTH PAIRS K... In: a GGUF file; DEPTH ids are run first. Out: JSON as
+ * llama-bench's, for each K an object with "rows" and "samples_ns". Each of the PAIRS timings of K rows follows one
+ * row at the same position, as in forerun bench model; the entries that a forward adds to the cache are removed again,
+ * untimed. */
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -24,7 +24,7 @@ static void silence(enum ggml_log_level level, const char *text, void *context) 
     (void)level, (void)text, (void)context;
 }
 
-/* Reads a number from 1 to most; 0 if it is none. */
+/* Reads a number from 1 to most; 0 if the text is not one. */
 static int32_t number(const char *text, long most) {
     char *end;
     long value = strtol(text, &end, 10);
@@ -53,7 +53,7 @@ static bool forward(run *r, int32_t position, int32_t rows, bool all) {
     return true;
 }
 
-/* Gives the nanoseconds of rows after the context; negative if llama.cpp refused them. */
+/* Gives the nanoseconds that the rows after the context take; negative if llama.cpp refused them. */
 static int64_t time_rows(run *r, int32_t rows) {
     int64_t start = nanoseconds();
     bool done = forward(r, r->depth, rows, true);

@@ -1,8 +1,7 @@
 /* Prints the ids that llama.cpp makes of lines, for tools/real/tokens.py; build.sh links this with its library.
  *
- * usage: peer-tokens MODEL < LINES
- * In: a GGUF file, of which only the vocabulary is read; lines, each as long as it likes. Out: for each a line of ids
- * with blanks between: special tokens are taken from the text, and none is added. */
+ * usage: peer-tokens MODEL < LINES In: a GGUF file, of which only the vocabulary is read; lines of any length. Out:
+ * for each line its ids with blanks between them. Special tokens in the text are recognized, and none are added. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
