@@ -24,15 +24,7 @@ const fr_option_bounds fr_options_bounds[FR_OPT_COUNT] = {
     [FR_OPT_SPEC_TYPE] = {"spec-type", .kind = FR_OPTION_TEXT},
     [FR_OPT_CTX_CHECKPOINTS] = {"ctx-checkpoints", FR_OPTION_WHOLE, .whole = {0, 1024, 8}},
     [FR_OPT_SWA_FULL] = {"swa-full", FR_OPTION_WHOLE, .whole = {0, 1, 0}},
-    [FR_OPT_REPEAT_PENALTY] = {"repeat-penalty", FR_OPTION_NUMBER, .number = {0.01, 100, 1}},
-    [FR_OPT_FREQUENCY_PENALTY] = {"frequency-penalty", FR_OPTION_NUMBER, .number = {-1000, 1000, 0}},
-    [FR_OPT_PRESENCE_PENALTY] = {"presence-penalty", FR_OPTION_NUMBER, .number = {-1000, 1000, 0}},
-    [FR_OPT_REPEAT_LAST_N] = {"repeat-last-n", FR_OPTION_WHOLE, .whole = {-1, INT32_MAX, 64}},
     [FR_OPT_LOGIT_BIAS] = {"logit-bias", .kind = FR_OPTION_TEXT},
-    [FR_OPT_TEMPERATURE] = {"temperature", FR_OPTION_NUMBER, .number = {0, 100, 0}},
-    [FR_OPT_TOP_K] = {"top-k", FR_OPTION_WHOLE, .whole = {0, INT32_MAX, 0}},
-    [FR_OPT_TOP_P] = {"top-p", FR_OPTION_NUMBER, .number = {0, 1, 1}},
-    [FR_OPT_MIN_P] = {"min-p", FR_OPTION_NUMBER, .number = {0, 1, 0}},
     [FR_OPT_SEED] = {"seed", FR_OPTION_WHOLE, .whole = {0, INT64_MAX, 0}},
     [FR_OPT_ACCEPT] = {"accept", FR_OPTION_TEXT, .whole.fallback = FR_ACCEPT_GUMBEL},
     [FR_OPT_LOGPROBS] = {"logprobs", FR_OPTION_WHOLE, .whole = {-1, FR_LOGPROBS_MAX, -1}},
@@ -43,31 +35,20 @@ const fr_option_bounds fr_options_bounds[FR_OPT_COUNT] = {
     [FR_OPT_DRAFT_P_MIN] = {"draft-p-min", FR_OPTION_NUMBER, .number = {0, 1, FR_DRAFT_P_AUTO}},
     [FR_OPT_DRAFT_HEAD] = {"draft-head", .kind = FR_OPTION_TEXT},
     [FR_OPT_DRAFT_MIN] = {"draft-min", FR_OPTION_WHOLE, .whole = {0, FR_STEP_MAX - 1, 0}},
-    [FR_OPT_DRY_ALLOWED_LENGTH] = {"dry-allowed-length", FR_OPTION_WHOLE, .whole = {0, INT32_MAX, 2}},
-    [FR_OPT_DRY_PENALTY_LAST_N] = {"dry-penalty-last-n", FR_OPTION_WHOLE, .whole = {-1, INT32_MAX, 64}},
     [FR_OPT_DRY_SEQUENCE_BREAKER] = {"dry-sequence-breaker", .kind = FR_OPTION_TEXT},
-    [FR_OPT_MIROSTAT] = {"mirostat", FR_OPTION_WHOLE, .whole = {0, 2, 0}},
     [FR_OPT_SAMPLERS] = {"samplers", .kind = FR_OPTION_TEXT},
-    [FR_OPT_DRY_MULTIPLIER] = {"dry-multiplier", FR_OPTION_NUMBER, .number = {0, 1000, 0}},
-    [FR_OPT_DRY_BASE] = {"dry-base", FR_OPTION_NUMBER, .number = {1, 1000, 1.75}},
-    [FR_OPT_TOP_N_SIGMA] = {"top-nsigma", FR_OPTION_NUMBER, .number = {-1, 1000, -1}},
-    [FR_OPT_TYPICAL_P] = {"typical-p", FR_OPTION_NUMBER, .number = {0, 1, 1}},
-    [FR_OPT_XTC_PROBABILITY] = {"xtc-probability", FR_OPTION_NUMBER, .number = {0, 1, 0}},
-    [FR_OPT_XTC_THRESHOLD] = {"xtc-threshold", FR_OPTION_NUMBER, .number = {0, 1, 0.1}},
-    [FR_OPT_DYNATEMP_RANGE] = {"dynatemp-range", FR_OPTION_NUMBER, .number = {0, 100, 0}},
-    [FR_OPT_DYNATEMP_EXPONENT] = {"dynatemp-exp", FR_OPTION_NUMBER, .number = {0, 100, 1}},
-    [FR_OPT_MIROSTAT_LR] = {"mirostat-lr", FR_OPTION_NUMBER, .number = {0, 100, 0.1}},
     [FR_OPT_TOKENIZER_PRE] = {"tokenizer-pre", .kind = FR_OPTION_TEXT},
     [FR_OPT_PROMPT_REUSE] = {"prompt-reuse", FR_OPTION_WHOLE, .whole = {0, 1, 1}},
-    [FR_OPT_MIROSTAT_ENT] = {"mirostat-ent", FR_OPTION_NUMBER, .number = {0, 100, 5}},
+#define FR_SAMPLER_NUMBER(id, key, low, high, usual, name, ...) \
+    [FR_OPT_##id] = {name, FR_OPTION_NUMBER, .number = {low, high, usual}},
+#define FR_SAMPLER_WHOLE(id, key, low, high, usual, name, ...) \
+    [FR_OPT_##id] = {name, FR_OPTION_WHOLE, .whole = {low, high, usual}},
+#include "samplers.def"
 };
 
 const fr_sampler_name fr_sampler_names[FR_FILTER_NAMED] = {
-#define FR_SAMPLER(id, word, letter, run, works) {word, letter},
-#define FR_SAMPLER_INSTEAD(id, run)
-#include "base/samplers.def"
-#undef FR_SAMPLER
-#undef FR_SAMPLER_INSTEAD
+#define FR_SAMPLER(id, word, letter, run, drops_best, works) {word, letter},
+#include "samplers.def"
 };
 
 fr_options fr_options_resolve(const fr_options *options) {
@@ -78,6 +59,14 @@ fr_options fr_options_resolve(const fr_options *options) {
         defaults.number[i] = fr_options_bounds[i].number.fallback;
     }
     return defaults;
+}
+
+fr_sampler_settings fr_options_sampling(const fr_options *options) {
+    return (fr_sampler_settings){
+#define FR_SAMPLER_NUMBER(id, key, low, high, usual, name, ...) .key = options->number[FR_OPT_##id],
+#define FR_SAMPLER_WHOLE(id, key, low, high, usual, name, ...)  .key = options->value[FR_OPT_##id],
+#include "samplers.def"
+    };
 }
 
 fr_options *fr_options_new(void) {

@@ -19,22 +19,26 @@ enum { FR_ACCEPT_GUMBEL, FR_ACCEPT_REJECTION };
 
 /* The samplers in their default order (samplers.def). Those without a name come last. */
 typedef enum fr_filter {
-#define FR_SAMPLER(id, word, letter, run, works) FR_FILTER_##id,
-#define FR_SAMPLER_INSTEAD(id, run)              FR_FILTER_##id,
-#include "base/samplers.def"
-#undef FR_SAMPLER
-#undef FR_SAMPLER_INSTEAD
+#define FR_SAMPLER(id, word, letter, run, drops_best, works) FR_FILTER_##id,
+#define FR_SAMPLER_INSTEAD(id, run)                          FR_FILTER_##id,
+#include "samplers.def"
     FR_FILTER_COUNT,
     FR_FILTER_NAMED = FR_FILTER_MIROSTAT
 } fr_filter;
 
 /* The names by which an order lists a sampler. */
 typedef struct fr_sampler_name {
-    const char *word;
-    char letter;
+    const char *word, *letter;
 } fr_sampler_name;
 
 extern const fr_sampler_name fr_sampler_names[FR_FILTER_NAMED];
+
+/* Holds the settings of samplers that are numbers, as the options have them (samplers.def). */
+typedef struct fr_sampler_settings {
+#define FR_SAMPLER_NUMBER(id, key, low, high, usual, name, ...) double key;
+#define FR_SAMPLER_WHOLE(id, key, low, high, usual, name, ...)  int64_t key;
+#include "samplers.def"
+} fr_sampler_settings;
 
 /* Lists the texts that break a repetition for the DRY sampler, which does not match sequences across them. */
 #define FR_BREAKERS_MAX     16
@@ -102,6 +106,9 @@ extern const fr_option_bounds fr_options_bounds[];
 
 /* Copies the options; NULL gives the defaults. */
 fr_options fr_options_resolve(const fr_options *options);
+
+/* Gives the numbers of the samplers by their names. */
+fr_sampler_settings fr_options_sampling(const fr_options *options);
 
 /* Gives options that were copied by value their own copy of the biases, which is freed with them. If it fails with
  * FR_MEMORY they have no biases. */

@@ -36,7 +36,7 @@ static void add_bias(fr_text_buffer *list, const fr_logit_bias *bias) {
 /* Adds the order of samplers as letters, with which it can be set again; adds nothing for the default order. */
 static void add_order(fr_text_buffer *text, const fr_options *options) {
     for (size_t i = 0; options->filters_given && i < options->filter_count; i++)
-        fr_text_append(text, &fr_sampler_names[options->filters[i]].letter, 1);
+        fr_text_append(text, fr_sampler_names[options->filters[i]].letter, 1);
 }
 
 /* Adds the breakers, with a NUL between each two; adds nothing for the default ones. */

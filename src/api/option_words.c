@@ -108,16 +108,13 @@ static fr_status add_biases(fr_options *options, const char *list) {
 
 static const struct {
     const char *name; /* underscores may be left out or be written as hyphens */
-    char letter;
+    const char *letter;
     fr_filter filter; /* FR_FILTER_COUNT: the sampler is not built */
 } samplers[] = {
-#define FR_SAMPLER(id, word, letter, run, works) {word, letter, FR_FILTER_##id},
-#define FR_SAMPLER_INSTEAD(id, run)
-#include "base/samplers.def"
-#undef FR_SAMPLER
-#undef FR_SAMPLER_INSTEAD
-    {"infill", 'i', FR_FILTER_COUNT},    {"adaptive_p", 'a', FR_FILTER_COUNT}, {"typ", 0, FR_FILTER_TYPICAL},
-    {"typical_p", 0, FR_FILTER_TYPICAL}, {"nucleus", 0, FR_FILTER_TOP_P},      {"temp", 0, FR_FILTER_TEMPERATURE},
+#define FR_SAMPLER(id, word, letter, run, drops_best, works) {word, letter, FR_FILTER_##id},
+#include "samplers.def"
+    {"infill", "i", FR_FILTER_COUNT},     {"adaptive_p", "a", FR_FILTER_COUNT}, {"typ", "", FR_FILTER_TYPICAL},
+    {"typical_p", "", FR_FILTER_TYPICAL}, {"nucleus", "", FR_FILTER_TOP_P},     {"temp", "", FR_FILTER_TEMPERATURE},
 };
 enum { SAMPLERS = sizeof samplers / sizeof *samplers };
 
@@ -134,7 +131,7 @@ static bool is_name(const char *name, const char *text, size_t length) {
 /* Finds a sampler by its name, or by its letter if the text has length 1. Returns SAMPLERS if there is none. */
 static size_t find_sampler(const char *text, size_t length) {
     for (size_t i = 0; i < SAMPLERS; i++)
-        if (is_name(samplers[i].name, text, length) || (length == 1 && samplers[i].letter == *text)) return i;
+        if (is_name(samplers[i].name, text, length) || (length == 1 && *samplers[i].letter == *text)) return i;
     return SAMPLERS;
 }
 

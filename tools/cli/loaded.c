@@ -83,12 +83,10 @@ int fr_loaded_sample(fr_loaded *loaded, const fr_arguments *args) {
     static const struct {
         fr_arg arg;
         double otherwise; /* the default here; NAN: the library's default */
-    } settings[] = {{FR_ARG_TEMP, 0.8},          {FR_ARG_TOP_K, 40},
-                    {FR_ARG_TOP_P, 0.95},        {FR_ARG_MIN_P, 0.05},
-                    {FR_ARG_TYPICAL, NAN},       {FR_ARG_REPEAT_PENALTY, NAN},
-                    {FR_ARG_REPEAT_LAST_N, NAN}, {FR_ARG_XTC_PROBABILITY, NAN},
-                    {FR_ARG_XTC_THRESHOLD, NAN}, {FR_ARG_MIROSTAT, NAN},
-                    {FR_ARG_MIROSTAT_LR, NAN},   {FR_ARG_MIROSTAT_ENT, NAN}};
+    } settings[] = {
+#define FR_SAMPLER_PUBLISHED(id, gguf, json, chat) {FR_ARG_##id, chat},
+#include "samplers.def"
+    };
     fr_options *options = loaded->options;
     fr_status status = FR_OK;
     bool found = true;

@@ -48,8 +48,8 @@ static void note_environment(const fr_arguments *args) {
 
 /* Returns true if the temperature is above 0, as it is by default for chat and serve. */
 static bool is_hot(const fr_arguments *args) {
-    bool usual = args->verb->bit & (FR_VERB_CHAT | FR_VERB_SERVE) && !args->given[FR_ARG_TEMP];
-    return usual || args->real[FR_ARG_TEMP] > 0;
+    bool usual = args->verb->bit & (FR_VERB_CHAT | FR_VERB_SERVE) && !args->given[FR_ARG_TEMPERATURE];
+    return usual || args->real[FR_ARG_TEMPERATURE] > 0;
 }
 
 /* Returns true if tokens are drawn at random: by a temperature, or by a sampler that draws without one. */
@@ -61,7 +61,7 @@ static bool is_drawn(const fr_arguments *args) {
  * it is no mistake. */
 static void note_draws(const fr_arguments *args) {
     names n = {.length = 0};
-    if (args->given[FR_ARG_TEMP] || is_drawn(args)) return;
+    if (args->given[FR_ARG_TEMPERATURE] || is_drawn(args)) return;
     for (int arg = 0; arg < FR_ARG_COUNT; arg++)
         if (args->given[arg] && fr_option_table[arg].draws) add(&n, args->name[arg]);
     if (n.length) fr_note("%s: nothing is drawn without --temp above 0, so that this changes nothing", n.list);
@@ -86,7 +86,7 @@ static void note_off(const fr_arguments *args) {
          {FR_ARG_DRY_MULTIPLIER, FR_ARG_COUNT},
          "--dry-multiplier above 0"},
         {{FR_ARG_XTC_THRESHOLD, FR_ARG_COUNT}, {FR_ARG_XTC_PROBABILITY, FR_ARG_COUNT}, "--xtc-probability above 0"},
-        {{FR_ARG_DYNATEMP_EXP, FR_ARG_COUNT}, {FR_ARG_DYNATEMP_RANGE, FR_ARG_COUNT}, "--dynatemp-range above 0"},
+        {{FR_ARG_DYNATEMP_EXPONENT, FR_ARG_COUNT}, {FR_ARG_DYNATEMP_RANGE, FR_ARG_COUNT}, "--dynatemp-range above 0"},
         {{FR_ARG_MIROSTAT_LR, FR_ARG_MIROSTAT_ENT, FR_ARG_COUNT}, {FR_ARG_MIROSTAT, FR_ARG_COUNT}, "--mirostat 2"},
         {{FR_ARG_REPEAT_LAST_N, FR_ARG_COUNT},
          {FR_ARG_REPEAT_PENALTY, FR_ARG_PRESENCE_PENALTY, FR_ARG_FREQUENCY_PENALTY, FR_ARG_COUNT},
@@ -107,7 +107,7 @@ static void note_mirostat(const fr_arguments *args) {
                                       FR_ARG_TOP_P,
                                       FR_ARG_MIN_P,
                                       FR_ARG_TOP_N_SIGMA,
-                                      FR_ARG_TYPICAL,
+                                      FR_ARG_TYPICAL_P,
                                       FR_ARG_SAMPLERS,
                                       FR_ARG_REPEAT_PENALTY,
                                       FR_ARG_PRESENCE_PENALTY,

@@ -145,7 +145,7 @@ int fr_verb_chat(const fr_arguments *given) {
     fr_output_outlive_terminal();
     int code = args->given[FR_ARG_PROMPT_CACHE] ? fr_output_check(args->text[FR_ARG_PROMPT_CACHE]) : 0;
     if (!code) code = fr_loaded_open(&chat.loaded, args);
-    bool greedy = args->given[FR_ARG_TEMP] && args->real[FR_ARG_TEMP] == 0;
+    bool greedy = args->given[FR_ARG_TEMPERATURE] && args->real[FR_ARG_TEMPERATURE] == 0;
     if (!code && !greedy) code = fr_loaded_sample(&chat.loaded, args);
     if (!code) code = fr_loaded_tokenizer(&chat.loaded, args, &chat.tokenizer);
     if (!code) code = check_template(&chat);

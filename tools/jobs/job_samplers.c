@@ -8,28 +8,12 @@ static const struct {
     const char *key;
     fr_option option;
     bool whole;
-} numbers[] = {{"temp", FR_OPT_TEMPERATURE, false},
-               {"temperature", FR_OPT_TEMPERATURE, false},
-               {"top_k", FR_OPT_TOP_K, true},
-               {"top_p", FR_OPT_TOP_P, false},
-               {"min_p", FR_OPT_MIN_P, false},
-               {"top_n_sigma", FR_OPT_TOP_N_SIGMA, false},
-               {"typical_p", FR_OPT_TYPICAL_P, false},
-               {"xtc_probability", FR_OPT_XTC_PROBABILITY, false},
-               {"xtc_threshold", FR_OPT_XTC_THRESHOLD, false},
-               {"dynatemp_range", FR_OPT_DYNATEMP_RANGE, false},
-               {"dynatemp_exponent", FR_OPT_DYNATEMP_EXPONENT, false},
-               {"mirostat", FR_OPT_MIROSTAT, true},
-               {"mirostat_eta", FR_OPT_MIROSTAT_LR, false},
-               {"mirostat_tau", FR_OPT_MIROSTAT_ENT, false},
-               {"repeat_penalty", FR_OPT_REPEAT_PENALTY, false},
-               {"repeat_last_n", FR_OPT_REPEAT_LAST_N, true},
-               {"presence_penalty", FR_OPT_PRESENCE_PENALTY, false},
-               {"frequency_penalty", FR_OPT_FREQUENCY_PENALTY, false},
-               {"dry_multiplier", FR_OPT_DRY_MULTIPLIER, false},
-               {"dry_base", FR_OPT_DRY_BASE, false},
-               {"dry_allowed_length", FR_OPT_DRY_ALLOWED_LENGTH, true},
-               {"dry_penalty_last_n", FR_OPT_DRY_PENALTY_LAST_N, true}};
+} numbers[] = {
+    {"temp", FR_OPT_TEMPERATURE, false},
+#define FR_SAMPLER_NUMBER(id, key, low, high, usual, name, ...) {#key, FR_OPT_##id, false},
+#define FR_SAMPLER_WHOLE(id, key, low, high, usual, name, ...)  {#key, FR_OPT_##id, true},
+#include "samplers.def"
+};
 enum { NUMBERS = sizeof(numbers) / sizeof(*numbers) };
 
 /* Gives the index of a numeric setting; NUMBERS if there is none with this name. */

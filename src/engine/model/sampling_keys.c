@@ -7,18 +7,8 @@
 #include "formats/json.h"
 
 const fr_sampling_key fr_sampling_keys[FR_SAMPLING_KEYS] = {
-    {FR_OPT_TOP_K, "general.sampling.top_k", "top_k"},
-    {FR_OPT_TOP_P, "general.sampling.top_p", "top_p"},
-    {FR_OPT_MIN_P, "general.sampling.min_p", "min_p"},
-    {FR_OPT_TYPICAL_P, "general.sampling.typical_p", "typical_p"},
-    {FR_OPT_XTC_PROBABILITY, "general.sampling.xtc_probability", "xtc_probability"},
-    {FR_OPT_XTC_THRESHOLD, "general.sampling.xtc_threshold", "xtc_threshold"},
-    {FR_OPT_TEMPERATURE, "general.sampling.temp", "temperature"},
-    {FR_OPT_REPEAT_LAST_N, "general.sampling.penalty_last_n", "penalty_last_n"},
-    {FR_OPT_REPEAT_PENALTY, "general.sampling.penalty_repeat", "repetition_penalty"},
-    {FR_OPT_MIROSTAT, "general.sampling.mirostat", "mirostat"},
-    {FR_OPT_MIROSTAT_ENT, "general.sampling.mirostat_tau", "mirostat_tau"},
-    {FR_OPT_MIROSTAT_LR, "general.sampling.mirostat_eta", "mirostat_eta"},
+#define FR_SAMPLER_PUBLISHED(id, gguf, json, chat) {FR_OPT_##id, "general.sampling." gguf, json},
+#include "samplers.def"
 };
 
 /* transformers decodes greedily if do_sample is false, so the temperature is then 0, whatever the file says. */

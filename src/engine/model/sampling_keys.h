@@ -14,7 +14,11 @@ typedef struct fr_sampling_key {
     const char *name; /* in generation_config.json */
 } fr_sampling_key;
 
-enum { FR_SAMPLING_KEYS = 12 };
+enum {
+#define FR_SAMPLER_PUBLISHED(id, gguf, json, chat) FR_SAMPLING_KEY_##id,
+#include "samplers.def"
+    FR_SAMPLING_KEYS
+};
 extern const fr_sampling_key fr_sampling_keys[FR_SAMPLING_KEYS];
 
 /* The keys of the samplers' order, which is a text. */

@@ -10,13 +10,12 @@
 
 #define FLOAT_MAX_LOG 88.7228391 /* the largest exponent keeps base^exponent within float32 */
 
-void fr_dry_set(fr_dry *d, const fr_options *options) {
-    int64_t last_n = options->value[FR_OPT_DRY_PENALTY_LAST_N];
-    *d = (fr_dry){.multiplier = options->number[FR_OPT_DRY_MULTIPLIER],
-                  .base = options->number[FR_OPT_DRY_BASE],
-                  .allowed = (size_t)options->value[FR_OPT_DRY_ALLOWED_LENGTH]};
+void fr_dry_set(fr_dry *d, const fr_sampler_settings *settings) {
+    *d = (fr_dry){.multiplier = settings->dry_multiplier,
+                  .base = settings->dry_base,
+                  .allowed = (size_t)settings->dry_allowed_length};
     if (d->multiplier <= 0) return;
-    d->last_n = d->room = last_n < 0 ? SIZE_MAX : (size_t)last_n;
+    d->last_n = d->room = settings->dry_penalty_last_n < 0 ? SIZE_MAX : (size_t)settings->dry_penalty_last_n;
     if (d->base > 1.000001) d->most = (uint32_t)(FLOAT_MAX_LOG / fr_log_double(d->base));
 }
 

@@ -37,7 +37,7 @@ typedef struct fr_dry {
 } fr_dry;
 
 /* Reads the settings; DRY is off unless they turn it on. */
-void fr_dry_set(fr_dry *dry, const fr_options *options);
+void fr_dry_set(fr_dry *dry, const fr_sampler_settings *settings);
 
 /* Finds the tokens that break sequences. Without a tokenizer there are none; if the options then name such texts, this
  * fails with FR_INPUT. */

@@ -150,7 +150,7 @@ static void filter_top_n_sigma(fr_sampler *s, fr_choices *c) {
     for (size_t i = 0; i < c->count; i++)
         if (c->logits[i] >= -FLT_MAX) squares += (c->logits[i] - mean) * (c->logits[i] - mean);
     double variance = squares / (double)count;
-    if (variance > 0) raise_limit(c, c->largest - s->top_n_sigma * fr_exp_double(0.5 * fr_log_double(variance)));
+    if (variance > 0) raise_limit(c, c->largest - s->set.top_n_sigma * fr_exp_double(0.5 * fr_log_double(variance)));
 }
 
 /* Gives the k-th largest logit. If the candidates' ids lie in the sampler's array, the kernel would have no array for
@@ -158,21 +158,21 @@ static void filter_top_n_sigma(fr_sampler *s, fr_choices *c) {
 static float kth_largest(const fr_sampler *s, const fr_choices *c) {
     double before;
     if (c->ids != s->ids) {
-        s->kernels->topk(c->logits, c->count, s->top_k, s->ids, s->scratch);
-        return c->logits[s->ids[s->top_k - 1]];
+        s->kernels->topk(c->logits, c->count, (size_t)s->set.top_k, s->ids, s->scratch);
+        return c->logits[s->ids[s->set.top_k - 1]];
     }
     for (size_t i = 0; i < c->count; i++) {
         s->scratch[i] = (int32_t)i;
         s->weight[i] = 1;
     }
-    return key_of(rank_reaching(s, c->logits, c->count, (double)s->top_k, &before));
+    return key_of(rank_reaching(s, c->logits, c->count, (double)s->set.top_k, &before));
 }
 
 /* Keeps the k largest logits and those that equal the last of them. */
 static void filter_top_k(fr_sampler *s, fr_choices *c) {
     size_t kept = 0;
     settle(s, c);
-    if (s->top_k >= c->count) return;
+    if ((size_t)s->set.top_k >= c->count) return;
     float least = kth_largest(s, c);
     for (size_t i = 0; i < c->count; i++)
         if (c->logits[i] >= least) keep(s, c, i, &kept);
@@ -193,7 +193,7 @@ static void filter_typical(fr_sampler *s, fr_choices *c) {
         s->nearness[i] = (float)(off < 0 ? off : -off);
         s->scratch[count++] = (int32_t)i;
     }
-    double more = s->typical * total * (1 + 0x1p-52);
+    double more = s->set.typical_p * total * (1 + 0x1p-52);
     float least = key_of(rank_reaching(s, s->nearness, count, more, &before));
     for (size_t i = 0; i < c->count; i++)
         if (s->weight[i] > 0 && s->nearness[i] >= least) keep(s, c, i, &kept);
@@ -205,33 +205,33 @@ static void filter_typical(fr_sampler *s, fr_choices *c) {
  * (1 - top_p) of the average can't be among them, so few must be looked at. */
 static void filter_top_p(fr_sampler *s, fr_choices *c) {
     settle(s, c);
-    double total = fr_choices_weigh(s, c), least = (1 - s->top_p) * total / (double)c->count, before;
+    double total = fr_choices_weigh(s, c), least = (1 - s->set.top_p) * total / (double)c->count, before;
     size_t count = 0, equal = 0, wanted = 1;
     for (size_t i = 0; i < c->count; i++) {
         s->scratch[count] = (int32_t)i;
         count += s->weight[i] >= least;
     }
-    float logit = key_of(rank_reaching(s, c->logits, count, s->top_p * total, &before)), weight = 0;
+    float logit = key_of(rank_reaching(s, c->logits, count, s->set.top_p * total, &before)), weight = 0;
     for (size_t i = 0; i < count; i++) {
         if (c->logits[s->scratch[i]] != logit) continue;
         weight = s->weight[s->scratch[i]];
         equal++;
     }
-    while (wanted < equal && before + (double)wanted * weight < s->top_p * total) wanted++;
+    while (wanted < equal && before + (double)wanted * weight < s->set.top_p * total) wanted++;
     c->lowest = logit;
     if (wanted < equal) c->last = id_reaching(s, c, count, logit, wanted);
 }
 
 static void filter_min_p(fr_sampler *s, fr_choices *c) {
-    raise_limit(c, c->largest + c->temperature * fr_log_double(s->min_p));
+    raise_limit(c, c->largest + c->temperature * fr_log_double(s->set.min_p));
 }
 
 /* Removes, if the position's random number says so, all candidates whose probability reaches the threshold, except the
  * last of them in the order of logits and then ids. */
 static void filter_xtc(fr_sampler *s, fr_choices *c) {
-    if (fr_noise_uniform(s->seed, c->position, FR_NOISE_XTC) > s->xtc_probability) return;
+    if (fr_noise_uniform(s->seed, c->position, FR_NOISE_XTC) > s->set.xtc_probability) return;
     settle(s, c);
-    double least = s->xtc_threshold * fr_choices_weigh(s, c);
+    double least = s->set.xtc_threshold * fr_choices_weigh(s, c);
     size_t last = c->count, kept = 0;
     for (size_t i = 0; i < c->count; i++) {
         if (!(s->weight[i] >= least) || !fr_choice_stays(c, i)) continue;
@@ -250,18 +250,18 @@ static void filter_xtc(fr_sampler *s, fr_choices *c) {
 /* Gives a temperature within the range: it depends on the entropy of the remaining candidates, as a share of the
  * largest entropy that so many candidates can have. */
 static double dynamic_temperature(fr_sampler *s, fr_choices *c) {
-    double low = s->temperature > s->dynatemp_range ? s->temperature - s->dynatemp_range : 0;
-    double high = s->temperature + s->dynatemp_range;
+    double low = s->set.temperature > s->set.dynatemp_range ? s->set.temperature - s->set.dynatemp_range : 0;
+    double high = s->set.temperature + s->set.dynatemp_range;
     settle(s, c);
     if (c->count < 2) return 1;
     double share = entropy(s, c, fr_choices_weigh(s, c)) / fr_log_double((double)c->count);
-    double power = share > 0x1p-1000 ? s->dynatemp_exponent * fr_log_double(share) : -1000;
-    if (s->dynatemp_exponent == 0) return high;
+    double power = share > 0x1p-1000 ? s->set.dynatemp_exponent * fr_log_double(share) : -1000;
+    if (s->set.dynatemp_exponent == 0) return high;
     return low + (high - low) * (power > -700 ? fr_exp_double(power) : 0);
 }
 
 static void filter_temperature(fr_sampler *s, fr_choices *c) {
-    double t = s->dynatemp_range > 0 ? dynamic_temperature(s, c) : s->temperature;
+    double t = s->set.dynatemp_range > 0 ? dynamic_temperature(s, c) : s->set.temperature;
     if (t <= 0) raise_limit(c, c->largest);
     c->temperature = t > 0 && t < COLDEST ? COLDEST : t;
 }
@@ -287,35 +287,28 @@ double fr_mirostat_next(const fr_sampler *s, const fr_choices *c, int32_t id) {
     for (size_t i = 0; i < c->count; i++)
         if (fr_choice_stays(c, i)) total += s->weight[i];
     double surprise = (fr_log_double(total) - (c->logits[id] - c->largest) * factor) / LN2;
-    return s->mu - s->mirostat_eta * (surprise - s->mirostat_tau);
+    return s->mu - s->set.mirostat_eta * (surprise - s->set.mirostat_tau);
 }
 
 /* ------------------------------------------------------------------------------------------------------- the chain */
 
 /* samplers.def lists the samplers in the default order. Mirostat has an order of its own. */
 static const uint8_t usual_order[] = {
-#define FR_SAMPLER(id, word, letter, run, works) FR_FILTER_##id,
-#define FR_SAMPLER_INSTEAD(id, run)
-#include "base/samplers.def"
-#undef FR_SAMPLER
-#undef FR_SAMPLER_INSTEAD
+#define FR_SAMPLER(id, word, letter, run, drops_best, works) FR_FILTER_##id,
+#include "samplers.def"
 };
 static const uint8_t mirostat_order[] = {FR_FILTER_TEMPERATURE, FR_FILTER_MIROSTAT};
 
-static bool does_something(const fr_sampler *s, fr_filter filter) {
-    switch (filter) {
-#define FR_SAMPLER(id, word, letter, run, works) \
-    case FR_FILTER_##id:                         \
-        return works;
-#define FR_SAMPLER_INSTEAD(id, run)
-#include "base/samplers.def"
-#undef FR_SAMPLER
-#undef FR_SAMPLER_INSTEAD
-    default: return true;
-    }
-}
-
 void fr_filters_choose(fr_sampler *s, const fr_options *options) {
+    static const bool drops_best[FR_FILTER_COUNT] = {
+#define FR_SAMPLER(id, word, letter, run, drops_best, works) drops_best,
+#include "samplers.def"
+    };
+    const bool does_something[FR_FILTER_COUNT] = {
+#define FR_SAMPLER(id, word, letter, run, drops_best, works) works,
+#define FR_SAMPLER_INSTEAD(id, run)                          true,
+#include "samplers.def"
+    };
     const uint8_t *order = usual_order;
     size_t count = sizeof usual_order;
     if (options->filters_given) {
@@ -326,18 +319,20 @@ void fr_filters_choose(fr_sampler *s, const fr_options *options) {
         order = mirostat_order;
         count = sizeof mirostat_order;
     }
-    for (size_t i = 0; i < count; i++)
-        if (does_something(s, order[i])) s->filters[s->filter_count++] = order[i];
+    s->selects = s->draws;
+    for (size_t i = 0; i < count; i++) {
+        if (!does_something[order[i]]) continue;
+        s->filters[s->filter_count++] = order[i];
+        s->selects |= drops_best[order[i]];
+    }
 }
 
 void fr_filters_run(fr_sampler *s, fr_choices *c) {
     typedef void filter(fr_sampler * s, fr_choices * c);
     static filter *const filters[FR_FILTER_COUNT] = {
-#define FR_SAMPLER(id, word, letter, run, works) run,
-#define FR_SAMPLER_INSTEAD(id, run)              run,
-#include "base/samplers.def"
-#undef FR_SAMPLER
-#undef FR_SAMPLER_INSTEAD
+#define FR_SAMPLER(id, word, letter, run, drops_best, works) run,
+#define FR_SAMPLER_INSTEAD(id, run)                          run,
+#include "samplers.def"
     };
     /* at temperature 0 only the largest logits are left, so no further filter is needed */
     for (size_t i = 0; i < s->filter_count && c->temperature > 0; i++)

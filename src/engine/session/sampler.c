@@ -14,60 +14,36 @@
 /* ------------------------------------------------------------------------------------------------- settings, memory */
 
 static bool penalizes(const fr_sampler *s) {
-    return s->last_n && (s->repeat != 1 || s->presence != 0 || s->frequency != 0);
+    return s->last_n && (s->set.repeat_penalty != 1 || s->set.presence_penalty != 0 || s->set.frequency_penalty != 0);
 }
 
 static bool has(const fr_sampler *s, fr_filter filter) {
     return memchr(s->filters, filter, s->filter_count) != NULL;
 }
 
-/* Reads mirostat's settings. Mirostat replaces all other filters but the temperature. */
-static void set_mirostat(fr_sampler *s, const fr_options *options) {
-    s->mirostat = options->value[FR_OPT_MIROSTAT] && s->temperature > 0;
-    s->mirostat_eta = options->number[FR_OPT_MIROSTAT_LR];
-    s->mirostat_tau = options->number[FR_OPT_MIROSTAT_ENT];
-    if (s->mirostat) s->dynatemp_range = 0;
-    fr_sampler_begin(s);
-}
-
 static void set_filters(fr_sampler *s, const fr_options *options) {
-    const double *number = options->number;
-    int64_t top_k = options->value[FR_OPT_TOP_K];
-    s->top_k = (size_t)top_k < s->vocab ? (size_t)top_k : 0;
-    s->top_p = number[FR_OPT_TOP_P];
-    s->min_p = number[FR_OPT_MIN_P];
-    s->top_n_sigma = number[FR_OPT_TOP_N_SIGMA];
-    s->typical = number[FR_OPT_TYPICAL_P];
-    s->xtc_probability = number[FR_OPT_XTC_PROBABILITY];
-    s->xtc_threshold = number[FR_OPT_XTC_THRESHOLD];
-    s->dynatemp_range = number[FR_OPT_DYNATEMP_RANGE];
-    s->dynatemp_exponent = number[FR_OPT_DYNATEMP_EXPONENT];
-    set_mirostat(s, options);
+    s->mirostat = s->set.mirostat && s->set.temperature > 0;
+    if (s->mirostat) s->set.dynatemp_range = 0; /* it replaces all other filters but the temperature */
+    fr_sampler_begin(s);
+    s->draws = s->set.temperature > 0 || s->set.dynatemp_range > 0;
     fr_filters_choose(s, options);
-    s->draws = s->temperature > 0 || s->dynatemp_range > 0;
-    s->selects = s->draws || has(s, FR_FILTER_TYPICAL) || has(s, FR_FILTER_XTC);
-    fr_dry_set(&s->dry, options);
+    fr_dry_set(&s->dry, &s->set);
     if (!has(s, FR_FILTER_DRY)) s->dry.last_n = 0;
     if (!has(s, FR_FILTER_PENALTIES)) s->last_n = 0;
 }
 
 fr_status fr_sampler_set(fr_sampler *s, const fr_options *options, const fr_kernels *kernels, size_t vocab) {
-    const double *number = options->number;
-    int64_t last_n = options->value[FR_OPT_REPEAT_LAST_N];
     *s = (fr_sampler){.kernels = kernels,
                       .vocab = vocab,
-                      .temperature = number[FR_OPT_TEMPERATURE],
-                      .repeat = number[FR_OPT_REPEAT_PENALTY],
-                      .presence = number[FR_OPT_PRESENCE_PENALTY],
-                      .frequency = number[FR_OPT_FREQUENCY_PENALTY],
-                      .last_n = last_n < 0 ? SIZE_MAX : (size_t)last_n,
+                      .set = fr_options_sampling(options),
                       .seed = (uint64_t)options->value[FR_OPT_SEED],
                       .biases = options->biases,
                       .bias_count = options->bias_count};
     for (size_t i = 0; i < s->bias_count; i++)
         if ((size_t)s->biases[i].id >= vocab)
             return fr_fail(FR_INPUT, "logit bias: id %d is outside the vocabulary of %zu", s->biases[i].id, vocab);
-    if (options->value[FR_OPT_MIROSTAT] == 1) return fr_fail(FR_UNBUILT, "mirostat 1 is not built: take 2");
+    s->last_n = s->set.repeat_last_n < 0 ? SIZE_MAX : (size_t)s->set.repeat_last_n;
+    if (s->set.mirostat == 1) return fr_fail(FR_UNBUILT, "mirostat 1 is not built: take 2");
     set_filters(s, options);
     s->rejection = s->draws && options->value[FR_OPT_ACCEPT] == FR_ACCEPT_REJECTION;
     s->tells = options->value[FR_OPT_LOGPROBS_DRAWN] && options->value[FR_OPT_LOGPROBS] >= 0;
@@ -88,7 +64,7 @@ void fr_sampler_close(fr_sampler *s) {
 }
 
 void fr_sampler_begin(fr_sampler *s) {
-    s->mu = 2 * s->mirostat_tau;
+    s->mu = 2 * s->set.mirostat_tau;
 }
 
 void fr_sampler_become(fr_sampler *s, const fr_sampler *of) {
@@ -100,7 +76,7 @@ void fr_sampler_restore(fr_sampler *s, double mu) {
 }
 
 bool fr_sampler_moved(const fr_sampler *s) {
-    return s->mirostat && s->mu != 2 * s->mirostat_tau;
+    return s->mirostat && s->mu != 2 * s->set.mirostat_tau;
 }
 
 void fr_sampler_commit(fr_sampler *s, size_t count) {
@@ -170,8 +146,8 @@ static void count_past(fr_sampler *s, const fr_past *past, bool count) {
 static float adjusted(const fr_sampler *s, float logit, uint32_t seen, int32_t id) {
     double x = logit;
     if (seen) {
-        x = x > 0 ? x / s->repeat : x * s->repeat;
-        x -= seen * s->frequency + s->presence;
+        x = x > 0 ? x / s->set.repeat_penalty : x * s->set.repeat_penalty;
+        x -= seen * s->set.frequency_penalty + s->set.presence_penalty;
     }
     if (s->bias) x += s->bias[id];
     if (s->dry.repeats) x -= fr_dry_penalty(&s->dry, id);
@@ -401,7 +377,7 @@ static bool verify_row(fr_sampler *s, const fr_scores *row, const float *model, 
 /* Applies the caller's mask, which gets a whole row, and then the grammar's. Filters that count candidates also get a
  * whole row. */
 static fr_status apply_masks(fr_sampler *s, const fr_past *past, fr_scores *scores) {
-    bool counts = s->mirostat || s->dynatemp_range > 0;
+    bool counts = s->mirostat || s->set.dynatemp_range > 0;
     if (s->mask) {
         memcpy(s->masked, scores->logits, s->vocab * sizeof *s->masked);
         FR_TRY(s->mask(s->mask_context, past->ids, past->length + past->drafted, s->masked, s->vocab));

@@ -31,17 +31,14 @@ typedef struct fr_sampler {
     size_t vocab;
     bool on; /* false: the largest logit is the token, and the sampler is not needed */
     bool rejection;
-    bool draws;   /* the temperature may be above 0 */
-    bool selects; /* filters run: for draws, or because they may exclude the largest logit */
-    bool mirostat;
-    bool tells;        /* log-probabilities are those of the draws */
-    fr_logprobs *told; /* receives them; NULL otherwise */
-    double temperature, top_p, min_p, repeat, presence, frequency;
-    double top_n_sigma, typical, xtc_probability, xtc_threshold, dynatemp_range, dynatemp_exponent;
-    double mirostat_eta, mirostat_tau;
+    bool draws;                       /* the temperature may be above 0 */
+    bool selects;                     /* filters run: for draws, or because they may exclude the largest logit */
+    bool mirostat;                    /* mirostat is on, and something is drawn */
+    bool tells;                       /* log-probabilities are those of the draws */
+    fr_logprobs *told;                /* receives them; NULL otherwise */
+    fr_sampler_settings set;          /* as the options have them, except that mirostat's temperature has no range */
     uint8_t filters[FR_FILTER_COUNT]; /* filters that have an effect, in order */
     size_t filter_count;
-    size_t top_k;  /* 0: off */
     size_t last_n; /* tokens that penalties look back over */
     uint64_t seed;
     fr_dry dry;

@@ -463,12 +463,12 @@ START_TEST(drafted_draws_have_the_samplers_distributions) {
     require(fr_options_set_number(options, FR_OPT_XTC_THRESHOLD, 0.1));
     if (_i % 2) require(fr_options_set_text(options, FR_OPT_ACCEPT, "rejection"));
     open_drawer(&d, options, FEW, NULL);
-    double coin = d.sampler.xtc_probability;
-    d.sampler.xtc_probability = 1;
+    double coin = d.sampler.set.xtc_probability;
+    d.sampler.set.xtc_probability = 1;
     spread(&d, coin > 0 ? coin : 1, expected);
-    d.sampler.xtc_probability = 0;
+    d.sampler.set.xtc_probability = 0;
     if (coin > 0) spread(&d, 1 - coin, expected);
-    d.sampler.xtc_probability = coin;
+    d.sampler.set.xtc_probability = coin;
     for (uint64_t seed = 0; seed < draws; seed++) {
         float rows[2 * FEW];
         int32_t token, draft;

@@ -188,7 +188,7 @@ START_TEST(filters_leave_the_reference_distributions) {
         fr_scores scores = {.logits = logits, .count = floats_of(json_object_get(one, "logits"), logits)};
         const fr_past past = {0};
         open_drawer(&d, options_of(params, false), scores.count);
-        if (d.sampler.temperature > 0)
+        if (d.sampler.set.temperature > 0)
             check_probabilities(&d, &scores, &past, probs);
         else
             ck_assert(!d.sampler.on); /* greedy: the session asks argmax */
@@ -221,7 +221,7 @@ START_TEST(penalties_bias_and_draws_are_numpys) {
             int32_t want = (int32_t)json_integer_value(json_array_get(draw, 1));
             ck_assert_int_eq(fr_sampler_draw(&d.sampler, &scores, &past), want);
             ck_assert_int_eq(fr_sampler_draw(&d.sampler, &scores, &past), want); /* nothing is left behind */
-            if (d.sampler.temperature > 0) check_probabilities(&d, &scores, &past, json_object_get(one, "probs"));
+            if (d.sampler.set.temperature > 0) check_probabilities(&d, &scores, &past, json_object_get(one, "probs"));
             fr_arena_close(&d.arena);
         }
         free(ids);
