@@ -103,22 +103,10 @@ static void note_off(const fr_arguments *args) {
 
 /* Notes options of samplers that mirostat replaces. */
 static void note_mirostat(const fr_arguments *args) {
-    static const fr_arg replaced[] = {FR_ARG_TOP_K,
-                                      FR_ARG_TOP_P,
-                                      FR_ARG_MIN_P,
-                                      FR_ARG_TOP_N_SIGMA,
-                                      FR_ARG_TYPICAL_P,
-                                      FR_ARG_SAMPLERS,
-                                      FR_ARG_REPEAT_PENALTY,
-                                      FR_ARG_PRESENCE_PENALTY,
-                                      FR_ARG_FREQUENCY_PENALTY,
-                                      FR_ARG_DRY_MULTIPLIER,
-                                      FR_ARG_XTC_PROBABILITY,
-                                      FR_ARG_DYNATEMP_RANGE};
     names n = {.length = 0};
     if (args->number[FR_ARG_MIROSTAT] != 2 || !is_hot(args)) return;
-    for (size_t i = 0; i < sizeof replaced / sizeof *replaced; i++)
-        if (args->given[replaced[i]]) add(&n, args->name[replaced[i]]);
+    for (int arg = 0; arg < FR_ARG_COUNT; arg++)
+        if (args->given[arg] && fr_option_table[arg].replaced) add(&n, args->name[arg]);
     if (n.length) fr_note("%s: this changes nothing beside --mirostat 2, which is in its place", n.list);
 }
 

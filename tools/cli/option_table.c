@@ -326,6 +326,7 @@ const fr_option_row fr_option_table[FR_ARG_COUNT] = {
                                      .more = "Default: line breaks, colons, double quotes and asterisks. \\n, \\t, "
                                              "\\r, \\\" and \\\\ are read as what they stand for"},
     [FR_ARG_SAMPLERS] = {.names = "--samplers --sampler-seq --sampling-seq", .value = "LIST", .verbs = TALK,
+                         .replaced = true,
                          .sets = FR_OPT_SAMPLERS, .to = FR_SET_GIVEN,
                          .help = "just these, in this order; ; between names, or letters: "
 #define FR_SAMPLER(id, word, letter, run, drops_best, works) letter

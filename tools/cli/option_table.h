@@ -43,6 +43,7 @@ typedef struct fr_option_row {
     unsigned parts; /* parts of bench that take it; 0: all */
     bool again;     /* it may be given several times, and every one counts */
     bool draws;     /* it has an effect only if tokens are drawn */
+    bool replaced;  /* it has no effect beside mirostat */
     bool switches;  /* a flag that may be followed by on, off or auto */
     bool manual;    /* the manual page has it, help leaves it out */
     fr_option sets; /* the library's option that it sets */
