@@ -1,23 +1,24 @@
 /* The activations of a batch in a trunk: each is [rows, width], all are in one arena, and the team shares them.
  *
- * In: a trunk, the most rows. Out: memory for them. Each thread runs with a copy of the struct of its own, whose
- * pointers all point at the same rows. */
+ * In: a trunk, the maximum number of rows. Out: memory for them. Each thread runs with its own copy of the struct; all
+ * copies point at the same rows. */
 #ifndef FR_SRC_ENGINE_LAYERS_ACTIVATIONS_H
 #define FR_SRC_ENGINE_LAYERS_ACTIVATIONS_H
 
 #include "src/engine/layers/attend.h"
 #include "src/engine/layers/layer.h"
 
-/* Counts of the experts that a mixture's forwards chose since its activations were made, summed over the layers. */
+/* Counts of the experts that a mixture's forwards have used since its activations were made, summed over the
+ * layers. */
 typedef struct fr_expert_use {
-    uint64_t all;   /* experts of the layers that ran */
+    uint64_t all;   /* experts of the layers that were run */
     uint64_t read;  /* experts that at least one row chose, whose weights were read */
-    uint64_t pairs; /* pairs of a row and an expert that it chose */
+    uint64_t pairs; /* pairs of a row and an expert chosen for it */
 } fr_expert_use;
 
-/* A mixture's activations: a pair is one row sent to one expert. */
+/* A mixture's activations. A pair is one row that is sent to one expert. */
 typedef struct fr_experts_rows {
-    fr_workspace workspace; /* of the products with the rows below */
+    fr_workspace workspace; /* for the products with the rows below */
     float *scores;          /* [rows, experts] the router's products, then the scores */
     float *routed;          /* [rows, hidden] the router's input, if the mixture is parallel to the feed-forward */
     float *normed;          /* [rows, hidden] the experts' input, in the same case */
@@ -30,12 +31,12 @@ typedef struct fr_experts_rows {
     size_t *first;          /* [experts + 1] first pair of each expert */
     int32_t *chosen;        /* [rows, top] */
     float *chosen_weight;   /* [rows, top] */
-    float *choices;         /* [threads, 2, experts] scores that choose experts, and scores of groups */
+    float *choices;         /* [threads, 2, experts] scores by which experts are chosen, and scores of groups */
     int32_t *scratch;       /* [threads, 2, experts] for top-k, and for groups */
-    fr_expert_use use;      /* so far */
+    fr_expert_use use;      /* counted so far */
 } fr_experts_rows;
 
-/* The rows of a batch that belong to one timeline, a chain after its earlier positions. */
+/* The rows of a batch that belong to one timeline: a chain that follows the timeline's earlier positions. */
 typedef struct fr_conv_span {
     fr_kv *kv;
     int32_t last;    /* the last row; the earlier ones are its parents */
@@ -44,16 +45,17 @@ typedef struct fr_conv_span {
 
 /* A batch's rows for layers that convolve over positions (conv_inputs.c). */
 typedef struct fr_conv_rows {
-    float *input; /* [rows, width] inputs of the convolution, and all else that a timeline's ring keeps of a position */
+    float *input; /* [rows, width] inputs of the convolution, and the other values that a timeline's ring keeps of a
+                   * position */
     size_t width;
-    fr_conv_span *spans; /* [rows] the batch's rows by timeline, span_count of them */
+    fr_conv_span *spans; /* [rows] the batch's rows grouped by timeline, span_count groups */
     size_t span_count;
 } fr_conv_rows;
 
 /* Activations of gated DeltaNet. */
 typedef struct fr_deltanet_rows {
     float *mixed; /* [rows, channels] queries, keys and values, the convolution's output */
-    float *z;     /* [rows, width] gates on the outputs */
+    float *z;     /* [rows, width] gates of the outputs */
     float *seen;  /* [rows, width] the outputs of the states */
     float *fused; /* [rows, channels + width] inputs and z if one projection gives both; otherwise NULL */
     float *gates; /* [rows, 2 * value heads] b and a, if one projection gives both */
@@ -68,14 +70,14 @@ typedef struct fr_deltanet_rows {
 typedef struct fr_activations {
     const fr_trunk *trunk;
     const fr_kernels *kernels;
-    fr_workspace workspace; /* of the products with the rows below */
+    fr_workspace workspace; /* for the products with the rows below */
     fr_batch batch;
-    size_t keep;      /* rows before it are run for their K/V alone; 0 once no later layer has K/V */
-    bool reads_ahead; /* memory does not hold all experts: the system is asked for chosen ones before they are read */
+    size_t keep;      /* rows before this one are run only for their K/V; 0 once no later layer has K/V */
+    bool reads_ahead; /* memory does not hold all experts, so the system is asked to read chosen ones in advance */
 
     const fr_aux_layers *aux_layers; /* NULL: none */
-    float *aux_hidden;               /* [aux_layers, hidden] those layers' inputs */
-    /* the input of attention's projections instead of the normed stream; NULL: they read the stream */
+    float *aux_hidden;               /* [aux_layers, hidden] the inputs of those layers */
+    /* the input of attention's projections, if it is not the normed stream; NULL: it is */
     const float *input;
 
     float *x;         /* [hidden] the residual stream */
@@ -84,8 +86,9 @@ typedef struct fr_activations {
     float *q;         /* [q_width] queries, each followed by its gate if there are gates */
     float *attn;      /* [q_width] attention's output */
     float *k, *v;     /* [kv_width] before they are stored */
-    float *q_a;       /* [q_a_width] the latents of latent attention's queries */
-    float *heads;     /* [heads_width] its heads: nope and rotary parts of the queries, later the heads' outputs */
+    float *q_a;       /* [q_a_width] the latents of queries, in latent attention */
+    float *heads;     /* [heads_width] its heads: first the nope and rotary parts of queries, later the heads'
+                       * outputs */
     float *gate, *up; /* [ffn_width] */
     float *token;     /* [layers * ple_width] the per-layer embeddings of the row's token */
     float *ple_table; /* [layers * ple_width] the table's row */
@@ -93,18 +96,18 @@ typedef struct fr_activations {
     size_t q_width, kv_width, q_a_width, heads_width, ffn_width;
 
     fr_attend_workspace attend;
-    /* for the products of latent attention's heads: a thread has head_rows rows of its own */
+    /* for the products of latent attention's heads; each thread has head_rows rows of its own */
     fr_workspace head_products;
     size_t head_rows;
-    fr_experts_rows *experts;   /* NULL: no mixture */
-    fr_conv_rows *conv;         /* NULL: no layer that convolves */
-    fr_deltanet_rows *deltanet; /* NULL: no layer of gated DeltaNet */
-    float *gates;               /* [rows, 3 * hidden] of short convolutions */
+    fr_experts_rows *experts;   /* NULL: there is no mixture */
+    fr_conv_rows *conv;         /* NULL: no layer convolves */
+    fr_deltanet_rows *deltanet; /* NULL: there is no layer of gated DeltaNet */
+    float *gates;               /* [rows, 3 * hidden] for short convolutions */
     uint8_t *lent;              /* [rows, lent_bytes of stages] keys and values that are sent to other ranks */
 } fr_activations;
 
 /* Takes room for up to max_rows rows from the arena, or measures it. input_width: columns of the widest product
- * outside the layers that uses the same workspace, 0 if none is wider than the stream. packed: some matrix is
+ * outside the layers that uses the same workspace, 0 if none is wider than the stream. packed: at least one matrix is
  * packed. */
 void fr_activations_layout(fr_activations *a, const fr_trunk *trunk, const fr_kernels *kernels, bool packed,
                            fr_arena *arena, size_t max_rows, size_t input_width, size_t threads);

@@ -15,7 +15,7 @@ static size_t partial_size(size_t head_dim) {
     return (head_dim + 2 + 15) / 16 * 16;
 }
 
-/* Positions are partitioned only for fewer queries than this. */
+/* Positions are partitioned only if there are fewer queries than this. */
 static size_t few(size_t threads) {
     return threads > 1 ? 2 * threads : 0;
 }
@@ -36,8 +36,8 @@ static const fr_kv_layer *cache_of(const fr_attend_rows *a, size_t row) {
     return &a->batch->timelines[a->batch->rows[row].timeline]->layers[a->layer];
 }
 
-/* Fills in the kernel's arguments for a KV head, by its number among those of the queries; the caller adds the
- * queries. */
+/* Fills in the kernel's arguments for a KV head, given by its index among the KV heads that the queries read. The
+ * caller adds the queries. */
 static fr_attn of_head(const fr_team *team, const fr_attend_rows *a, const fr_kv_layer *cache, size_t kv_head) {
     const uint8_t *const *pages = (const uint8_t *const *)cache->pages;
     size_t v_bytes = cache->v.bytes ? cache->v.bytes : cache->k.bytes; /* latent values begin their keys' rows */
@@ -94,12 +94,12 @@ static void partition_queries(const fr_team *team, const fr_attend_rows *a) {
 
 /* ---------------------------------------------------------------------------------------------------- by positions */
 
-/* Positions low..high of all KV heads, which are partitioned at once; the partial results in the workspace begin with
- * block low / BLOCK. */
+/* One split: positions low..high of all KV heads, which are partitioned together. The partial results in the workspace
+ * begin with block low / BLOCK. */
 typedef struct split {
     const fr_attend_rows *rows;
     int64_t low, high;
-    size_t queries, stride; /* stride: floats of a partial result */
+    size_t queries, stride; /* stride: floats from one partial result to the next */
 } split;
 
 static float *partial_of(const split *s, int64_t position, size_t query) {
@@ -107,7 +107,7 @@ static float *partial_of(const split *s, int64_t position, size_t query) {
     return s->rows->workspace->partials + (block * s->queries + query) * s->stride;
 }
 
-/* Cuts a query to positions low..high; false: it has none there. */
+/* Restricts a query to positions low..high; returns false if it sees none of them. */
 static bool within(const fr_attend_rows *a, size_t number, int64_t low, int64_t high, fr_attn_query *query) {
     *query = query_of(a, number);
     if (query->first < low) query->first = low;
@@ -115,7 +115,7 @@ static bool within(const fr_attend_rows *a, size_t number, int64_t low, int64_t 
     return query->first <= query->last;
 }
 
-/* Runs attention over positions low..high of one KV head, for all its queries. */
+/* Runs attention over positions low..high of one KV head for all its queries. */
 static void attend_partial(const fr_team *team, const split *s, size_t kv_head, int64_t low, int64_t high) {
     const fr_attend_rows *a = s->rows;
     fr_attn_query *queries = a->workspace->queries + team->index * FR_ATTEND_BATCH, query;
@@ -131,7 +131,8 @@ static void attend_partial(const fr_team *team, const split *s, size_t kv_head, 
     if (attn.count > 0) a->kernels->attn(&attn);
 }
 
-/* Gives the end of a thread's share, as a KV head and a position: shares are equal, but no block is divided. */
+/* Gives the end of a thread's share, as a KV head and a position. Shares are equal, except that no block is
+ * divided. */
 static void share_end(const split *s, size_t part, size_t parts, size_t *kv_head, int64_t *position) {
     size_t length = (size_t)(s->high - s->low + 1), at = length * s->rows->kv_heads * part / parts;
     int64_t exact = s->low + (int64_t)(at % length), rounded = (exact + BLOCK / 2) / BLOCK * BLOCK;
@@ -149,8 +150,8 @@ static void attend_share(const fr_team *team, const split *s) {
     if (from < to) attend_partial(team, s, head, from, to - 1);
 }
 
-/* Joins a query's blocks of this split to those of earlier splits, as the kernel's definition says. A block's partial
- * result becomes the sum up to it. */
+/* Joins a query's blocks of this split to those of earlier splits, as the kernel's definition says. Each block's
+ * partial result is replaced by the result up to that block. */
 static void join_query(const split *s, size_t number) {
     const fr_kernels *k = s->rows->kernels;
     size_t n = cache_of(s->rows, 0)->value_dim;
@@ -207,10 +208,10 @@ static bool one_chain(const fr_batch *batch) {
     return true;
 }
 
-/* Returns true if partitioning positions is better than partitioning queries: there are fewer than two queries a
+/* Returns true if partitioning positions is faster than partitioning queries: if there are fewer than two queries per
  * thread, which can't be divided evenly, and enough positions to give every thread a block. With as many queries as
- * threads, or several for each, it costs nothing measurable that threads share a head's cache, but joining partial
- * results does cost time. */
+ * threads, or several for each, queries are better: several threads then read the same head's cache, which costs
+ * nothing measurable, while joining partial results takes time. */
 static bool positions_are_better(const fr_team *team, const fr_attend_rows *a) {
     size_t queries = a->batch->count * a->heads, heads = a->kv_heads;
     if (queries >= few(team->count) || !one_chain(a->batch)) return false;

@@ -1,28 +1,29 @@
 /* Attention of a batch of rows over one layer of their timelines' caches, by a team of threads.
  *
- * In: rows of queries, the caches. Out: rows of attention's output. The work is partitioned in one of two ways, to
- * the same bits:
+ * In: rows of queries, the caches. Out: rows of attention's output. The work is partitioned in one of two ways, which
+ * give the same bits:
  *
  *     queries     in the order KV head, row, head of the group: neighbours share a KV head, so a block of a timeline's
  *                 cache is read once for up to FR_ATTEND_BATCH of them.
- *     positions   in blocks, each for all queries that see it; a block's result stays partial, and after a barrier the
- *                 queries' blocks are joined in their order: split-KV (Dao et al. 2023, "Flash-Decoding"). For decoding
- *                 with about as many threads as heads or more, which queries would leave idle. */
+ *     positions   in blocks, each for all queries that see it. A block's result stays partial, and after a barrier the
+ *                 queries' blocks are joined in their order: split-KV (Dao et al. 2023, "Flash-Decoding"). This is for
+ *                 decoding with at least about as many threads as heads, where partitioning queries would leave
+ *                 threads idle. */
 #ifndef FR_SRC_ENGINE_LAYERS_ATTEND_H
 #define FR_SRC_ENGINE_LAYERS_ATTEND_H
 
 #include "base/pool.h"
 #include "src/engine/layers/forward.h"
 
-/* Queries handed to the attention kernel at once. */
+/* Queries given to the attention kernel at once. */
 #define FR_ATTEND_BATCH 64
 
-/* The memory that the threads work in; the team shares one for each stream of rows that runs at a time. */
+/* Memory for the threads; the team shares one workspace for each stream of rows that runs at a time. */
 typedef struct fr_attend_workspace {
     fr_attn_query *queries; /* [threads][FR_ATTEND_BATCH] */
     float *scratch;         /* [threads][scratch_size] */
     size_t scratch_size;
-    float *partials;      /* results of single blocks; NULL: there is one thread */
+    float *partials;      /* results of single blocks; NULL: there is only one thread */
     size_t partials_size; /* floats */
     float *sums;          /* [2 * threads][2]: m and l of queries whose blocks are joined split by split */
 } fr_attend_workspace;
@@ -34,19 +35,20 @@ typedef struct fr_attend_rows {
     const fr_kernels *kernels;
     const fr_attend_workspace *workspace;
     const fr_batch *batch; /* a row sees its timeline's positions up to its own */
-    size_t layer;          /* of the caches */
+    size_t layer;          /* layer of the caches */
     const float *q;        /* [rows, stride]: `heads` queries of the cache's head_dim each */
     size_t q_step;         /* values from one query to the next */
-    float *out;            /* [rows, stride]: as many outputs of its value_dim */
+    float *out;            /* [rows, stride]: `heads` outputs of the cache's value_dim each */
     size_t stride, heads;
-    size_t kv_first, kv_heads; /* the KV heads that those queries read, among those that the cache keeps */
-    size_t span;               /* the most positions that a row sees, 0: all */
+    size_t kv_first, kv_heads; /* the KV heads that those queries read, counted among the heads that the cache keeps */
+    size_t span;               /* the most positions that a row sees; 0: all */
     float scale, softcap;      /* of the scores; softcap 0: none */
-    const float *sinks;        /* [heads] the scores of attention sinks, which have no value; NULL: none */
+    const float *sinks;        /* [heads] the scores of attention sinks, extra positions without a value; NULL: none */
 } fr_attend_rows;
 
-/* Gives the row and head of a query by its number in the order above, whose last part runs fastest. A step that
- * prepares queries partitions them by this too, so that a thread finds its own. */
+/* Gives the row and head of query `number` in the order above (KV head, row, head of the group; the last runs
+ * fastest). A step that prepares queries partitions them by this too, so that each thread reads queries that it wrote
+ * itself. */
 void fr_attend_place(size_t number, size_t rows, size_t heads, size_t kv_heads, size_t *row, size_t *head);
 
 /* The whole team calls this; it needs a barrier before and after it. */

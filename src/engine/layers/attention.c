@@ -1,7 +1,7 @@
 /* Runs attention: projections, norms, rotation, the cache, scores, the output's projection. See parts.h.
  *
- * In: the stream. Out: out, what attention adds to it. In phases with barriers between, in which a thread computes the
- * rows, the weight's features or the heads that it owns:
+ * In: the stream. Out: out, which is added to the stream. The work is done in phases with barriers between them; in
+ * each, a thread computes the rows, the weight's features or the heads that it owns:
  *
  *     rows      normed = input_norm(x), or a->input instead
  *     features  q, k, v = projections of normed
@@ -11,15 +11,15 @@
  *     heads     attn = attn * sigmoid(gate), if there are gates; each follows its head's query
  *     features  out = o(attn)
  *
- * With packed weights the rows of a product are quantized before it: whole rows by the thread that made them, others in
- * a phase of their own (fr_publish_input). */
+ * If weights are packed, the input rows of a product are quantized before it: by the thread that computed them if it
+ * computed whole rows, otherwise in a phase of their own (fr_publish_input). */
 #include <math.h>
 #include <string.h>
 
 #include "kernels/double_math.h"
 #include "src/engine/layers/parts.h"
 
-/* Gives the axis that an angle follows if the axes alternate. */
+/* Gives the axis that an angle belongs to if the axes alternate. */
 static size_t axis_of(const fr_rope_spec *rope, size_t angle) {
     size_t axis = angle % FR_AXES;
     return angle < FR_AXES * rope->sections[axis] ? axis : 0;
@@ -51,7 +51,7 @@ void fr_rotations(const fr_team *team, const fr_activations *a) {
         for (size_t r = begin; r < end; r++) row_angles(a, i, r);
 }
 
-/* Gives the input rows of the projections, which are as wide as these. */
+/* Gives the input rows of the projections; their stride is that of these activations. */
 static const float *input_of(const fr_activations *a) {
     return a->input ? a->input : a->normed;
 }
@@ -64,12 +64,13 @@ void fr_input_norm(const fr_team *team, const fr_activations *a, const fr_layer 
     for (size_t r = begin; r < end; r++) fr_matrix_input_row(&a->workspace, r, input_of(a) + r * width, width);
 }
 
-/* Counts the values from a head's query to the next one's. */
+/* Counts the values from one head's query to the next. */
 static size_t query_step(const fr_attention_spec *spec) {
     return (spec->output_gate ? 2 : 1) * spec->head_dim;
 }
 
-/* Gives the layer that this one reads, in one of the caches of the batch's timelines, which are all alike. */
+/* Gives the KV layer that this layer reads, in one of the caches of the batch's timelines, which all have the same
+ * shape. */
 static const fr_kv_layer *kept_of(const fr_activations *a, const fr_attention_spec *spec) {
     return &a->batch.timelines[a->batch.rows->timeline]->layers[spec->kv];
 }
@@ -78,8 +79,8 @@ fr_split fr_attention_split(const fr_activations *a, const fr_attention_spec *sp
     return fr_split_heads(spec->heads, a->batch.count ? kept_of(a, spec)->all : spec->kv_heads, each);
 }
 
-/* Computes the projections. Keys and values are computed for the heads that are kept: those of the rank's queries, or
- * all of them if a drafter reads them. */
+/* Computes the projections. Keys and values are computed for the heads that this rank keeps: those that its queries
+ * read, or all of them if a drafter reads them. */
 static void project(const fr_team *team, const fr_activations *a, const fr_attention_spec *spec,
                     const fr_attention_weights *weights) {
     const fr_workspace *w = &a->workspace;
@@ -97,7 +98,7 @@ static void project(const fr_team *team, const fr_activations *a, const fr_atten
                               &(fr_matrix_rows){a->v, a->kv_width, input, width, rows});
 }
 
-/* Makes queries and keys whole rows on all ranks, for norms over all of their heads. */
+/* Completes rows of queries and keys on all ranks, for norms over all of their heads. */
 static void publish_wide(const fr_team *team, const fr_activations *a, const fr_attention_spec *spec) {
     const fr_split keys = fr_split_heads(spec->kv_heads, spec->kv_heads, spec->head_dim);
     const fr_shared_rows rows[] = {{a->q, a->q_width, a->batch.count, fr_attention_split(a, spec, query_step(spec))},
@@ -105,7 +106,7 @@ static void publish_wide(const fr_team *team, const fr_activations *a, const fr_
     fr_publish_rows(team, rows, spec->owns_kv ? 2 : 1);
 }
 
-/* Norms all heads of one row at once, in place. */
+/* Norms all heads of one row together, in place. */
 static void norm_wide(const fr_activations *a, float *heads, const float *bias, const float *norm, size_t width) {
     if (bias) a->kernels->add(heads, bias, width);
     a->kernels->rmsnorm(heads, heads, norm, width, a->trunk->spec.eps);
@@ -121,7 +122,7 @@ static void norm_rows(const fr_team *team, const fr_activations *a, const fr_att
     }
 }
 
-/* Gives a head's part of a vector for all heads; NULL: there is none, or norm_rows has used it already. */
+/* Gives a head's part of a vector for all heads; NULL if there is none, or if norm_rows has already used it. */
 static const float *of_head(const fr_attention_spec *spec, const float *bias, size_t head) {
     return bias && !spec->qk_norm_wide ? bias + head * spec->head_dim : NULL;
 }
@@ -141,7 +142,7 @@ static void shape_head(const fr_activations *a, const fr_attention_spec *spec, f
     if (norm && spec->norm_after_rope) k->rmsnorm(head, head, norm, spec->head_dim, a->trunk->spec.eps);
 }
 
-/* Scales a query that is past the positions the model was trained on: transformers 5.17, model ministral3. */
+/* Scales a query at a position past those that the model was trained on: transformers 5.17, model ministral3. */
 static void scale_query(const fr_activations *a, const fr_attention_spec *spec, float *query, size_t row) {
     const fr_rope_spec *rope = &a->trunk->spec.rope[spec->rope];
     if (rope->query_beta == 0.0) return;
@@ -150,8 +151,8 @@ static void scale_query(const fr_activations *a, const fr_attention_spec *spec, 
     a->kernels->scale(query, spec->head_dim, (float)(1 + rope->query_beta * fr_log_double(1 + times)));
 }
 
-/* Finishes one key head and its value head of one row, and stores them at slot = position. The value may be made of
- * the raw key, so it comes first. */
+/* Finishes one key head and its value head of one row, and stores them at slot = position. The value comes first,
+ * because it may be made from the raw key. */
 static void store_kv(const fr_activations *a, const fr_attention_spec *spec, const fr_attention_weights *weights,
                      size_t row, size_t head) {
     const fr_kernels *k = a->kernels;
@@ -169,8 +170,8 @@ static void store_kv(const fr_activations *a, const fr_attention_spec *spec, con
     k->kv_store[cache->v.type](fr_kv_slot(cache, &cache->v, head - cache->first, position), stored, n);
 }
 
-/* Shapes queries and stores keys and values. Queries are partitioned as in attention, and keys and values by heads
- * too, so that a thread reads mostly what it has written itself. */
+/* Finishes queries, and stores keys and values. Queries are partitioned as in attention, and keys and values also by
+ * heads, so that a thread mostly reads data that it has written itself. */
 static void shape_and_store(const fr_team *team, const fr_activations *a, const fr_attention_spec *spec,
                             const fr_attention_weights *weights) {
     const float *norm = spec->qk_norm_wide ? NULL : weights->q_norm;

@@ -1,15 +1,15 @@
-/* Gated DeltaNet: a short convolution, and a state that each position rewrites in part and reads. See parts.h.
+/* Gated DeltaNet: a short convolution, and a state that each position partly rewrites and then reads. See parts.h.
  *
- * In: the stream. Out: out, what the layer adds to it. In phases with barriers between, in which a thread computes the
- * rows, the weight's features or the heads that it owns:
+ * In: the stream. Out: out, which is added to the stream. The work is done in phases with barriers between them; in
+ * each, a thread computes the rows, the weight's features or the heads that it owns:
  *
  *     rows      normed = input_norm(x)
  *     features  inputs of the convolution, z, and for each value head a and b: projections of normed
- *     rows      the parts of inputs and z, if one projection gives both key head by key head
+ *     rows      separate inputs and z, if one projection gives both, key head by key head
  *     heads     mixed = silu(convolution of this and earlier inputs); queries and keys of length 1; decay, beta
- *     heads     positions after the base once more, then the rows (recurrent.h): seen = outputs of the states;
+ *     heads     run the positions after the base again, then the rows (recurrent.h): seen = outputs of the states;
  *               norm(seen) * silu(z)
- *     features  out = o(seen); the rows' inputs stay in the ring
+ *     features  out = o(seen); the rows' inputs are kept in the ring
  *
  * Yang, Kautz and Hatamizadeh 2024, arXiv:2412.06464; quant/NUMERICS.md has the operations in their order. */
 #include <math.h>
@@ -38,7 +38,7 @@ fr_split fr_deltanet_split(const fr_deltanet_spec *spec, size_t each) {
 
 /* ----------------------------------------------------------------------------------------------------------- memory */
 
-/* Takes the memory of each thread: positions that it runs once more, a strip, and the rows of a head. */
+/* Allocates the memory of each thread: positions that it runs again, a strip, and the rows of a head. */
 static void take_threads(fr_deltanet_rows *d, const fr_deltanet_spec *spec, fr_arena *arena, size_t max_rows,
                          size_t threads) {
     d->rerun_width = spec->key_dim + spec->value_dim;
@@ -66,7 +66,7 @@ void fr_deltanet_layout(fr_activations *a, const fr_deltanet_spec *spec, fr_aren
 
 /* ------------------------------------------------------------------------------------------------------ convolution */
 
-/* Gives a row's decays, which are followed by its betas. They come after the inputs of the convolution, as in the ring
+/* Gives a row's decays; its betas follow them. Both come after the inputs of the convolution, as in the ring
  * (recurrent.h). */
 static float *gates_of(const fr_activations *a, size_t row) {
     return a->conv->input + row * a->conv->width + a->deltanet->channels;
@@ -80,14 +80,14 @@ static void convolve(const fr_activations *a, const fr_deltanet_weights *weights
     a->kernels->short_conv(out, at, weights->conv + from, a->deltanet->channels, conv_kernel, n);
 }
 
-/* Scales a head's key to the length 1, and a query to 1 over the root of its dimension. */
+/* Scales a head's key to length 1, and a query to length 1 / sqrt(dimension). */
 static void make_unit(const fr_activations *a, const fr_deltanet_spec *spec, float *head, bool query) {
     size_t n = spec->key_dim;
     a->kernels->rmsnorm(head, head, NULL, n, 1e-6f / (float)n);
     a->kernels->scale(head, n, (float)(query ? 1.0 / (double)n : 1.0 / sqrt((double)n)));
 }
 
-/* Makes one head of a row's queries, keys or values, by its number among them all. */
+/* Computes one head of a row's queries, keys or values; `head` numbers all of these. */
 static void mix_head(const fr_activations *a, const fr_deltanet_spec *spec, const fr_deltanet_weights *weights,
                      size_t row, size_t head) {
     const fr_row *of = &a->batch.rows[row];
@@ -101,7 +101,7 @@ static void mix_head(const fr_activations *a, const fr_deltanet_spec *spec, cons
     if (head < keys) make_unit(a, spec, mixed, head < spec->key_heads);
 }
 
-/* Separates b and a, which are together for each key head's values, into those of all value heads. */
+/* Separates b and a, which are stored together for the value heads of each key head, into those of all value heads. */
 static void part_gates(const fr_deltanet_spec *spec, const float *gates, float *b, float *a) {
     size_t each = spec->value_heads / spec->key_heads, bytes = each * sizeof *gates;
     for (size_t g = 0; g < spec->key_heads; g++) {
@@ -139,7 +139,7 @@ typedef struct head_run {
     size_t count;
 } head_run;
 
-/* Makes the key and value of a position in the ring once more. */
+/* Computes the key and value of a position in the ring again. */
 static void rerun_position(const fr_activations *a, head_run *run, size_t position, size_t index) {
     const fr_deltanet_spec *spec = run->spec;
     const float *inputs[FR_CONV_KERNEL_MAX], *slot = fr_recurrent_slot(run->recurrent, run->states, position);
@@ -155,7 +155,8 @@ static void rerun_position(const fr_activations *a, head_run *run, size_t positi
         .key = key, .value = value, .decay = slot[run->head], .beta = slot[spec->value_heads + run->head]};
 }
 
-/* Makes the kernel's row of a batch's row. If timelines share a row, only its own timeline writes an output for it. */
+/* Fills in the kernel's row for a row of the batch. If timelines share a row, only its own timeline writes an output
+ * for it. */
 static fr_deltanet_row row_of(const fr_activations *a, const head_run *run, size_t row) {
     const fr_deltanet_spec *spec = run->spec;
     const fr_deltanet_rows *d = a->deltanet;
@@ -178,7 +179,7 @@ static void collect_rows(const fr_activations *a, head_run *run) {
         run->rows[(size_t)a->batch.rows[r].position - at] = row_of(a, run, (size_t)r);
 }
 
-/* Runs a head over its rows, in slices if copies of the state are to be left on the way. */
+/* Runs a head over its rows. If copies of the state must be left at certain positions, it stops at each of them. */
 static void run_head(const fr_activations *a, const head_run *run) {
     const fr_recurrent *r = run->recurrent;
     size_t size = fr_deltanet_state(run->spec->key_dim, run->spec->value_dim), done = 0;
@@ -213,7 +214,7 @@ static void gate_outputs(const fr_activations *a, const head_run *run) {
 }
 
 /* Runs the rank's heads. They are partitioned in the same way for all timelines, so that a long prompt of one of them
- * occupies all threads. */
+ * uses all threads. */
 static void run_heads(const fr_team *team, const fr_activations *a, const fr_deltanet_spec *spec,
                       const fr_deltanet_weights *weights) {
     const fr_deltanet_rows *d = a->deltanet;
@@ -240,7 +241,7 @@ static void run_heads(const fr_team *team, const fr_activations *a, const fr_del
 
 /* ------------------------------------------------------------------------------------------------------------ layer */
 
-/* Separates a row's products, which are together for each key head, into the convolution's inputs and z. */
+/* Separates a row's products, which are stored together for each key head, into the convolution's inputs and z. */
 static void part_row(const fr_deltanet_spec *spec, const float *fused, float *input, float *z) {
     size_t keys = spec->key_heads * spec->key_dim, values = spec->value_heads / spec->key_heads * spec->value_dim;
     for (size_t g = 0; g < spec->key_heads; g++, fused += 2 * (spec->key_dim + values)) {
@@ -289,8 +290,8 @@ static void project(const fr_team *team, const fr_activations *a, const fr_delta
     if (spec->fused) project_fused(team, a, spec, &weights->in_qkvz);
 }
 
-/* Makes the inputs of the convolution whole on each rank: value heads may need keys of any key head, and rings keep
- * all inputs. States are those of the rank's own heads alone. */
+/* Completes the inputs of the convolution on each rank: value heads may need keys of any key head, and rings keep all
+ * inputs. A rank keeps states only of its own heads. */
 static void publish_inputs(const fr_team *team, const fr_activations *a, const fr_matrix *in_qkv) {
     fr_publish_rows(
         team, &(fr_shared_rows){a->conv->input, a->conv->width, a->batch.count, fr_split_features(in_qkv->features)},

@@ -1,16 +1,16 @@
 /* A mixture of experts: the routed branch of a feed-forward. See parts.h; router.c chooses the experts.
  *
  * In: the rows that the feed-forward reads, or the stream before it. Out: experts->sum, the weighted outputs of each
- * row's chosen experts, added per element in ascending expert id by one fma chain from 0 (quant/NUMERICS.md), whichever
- * thread computed them. In phases with barriers between:
+ * row's chosen experts, added per element in ascending expert id by one fma chain from 0 (quant/NUMERICS.md),
+ * whichever thread computed them. The work is done in phases with barriers between them:
  *
- *     features  the router's products with all rows
- *     rows      each row's experts and weights
- *     alone     pairs of a row and an expert, sorted by expert
- *     experts   if memory doesn't hold all experts, the system is told which ones are read next
- *     pairs     each pair's input, so that an expert's rows lie side by side
- *     tiles     activation(gate) * up of every pair: tiles of the chosen experts, dealt to threads by what they cost
- *     features  down of every pair, and the chain
+ *     features    the router's products with all rows
+ *     rows        each row's experts and weights
+ *     one thread  pairs of a row and an expert, sorted by expert
+ *     experts     if memory doesn't hold all experts, the system is told which ones are read next
+ *     pairs       each pair's input, so that an expert's rows are adjacent
+ *     tiles       activation(gate) * up of every pair; tiles of the chosen experts are divided among threads by cost
+ *     features    down of every pair, and the chain
  *
  * A router of Gemma 4 reads r = (rmsnorm(x) * scale) / sqrt(hidden), and its experts have a norm of their own. */
 #include <math.h>
@@ -20,7 +20,7 @@
 #include "formats/map.h"
 #include "src/engine/layers/parts.h"
 
-/* Up to this many rows of an expert take the time of one, which is that of reading its bytes. */
+/* Up to this many rows of an expert take as long as one row, because reading the weights takes most of the time. */
 enum { BYTES_BOUND = 4 };
 
 void fr_experts_layout(fr_activations *a, const fr_experts_spec *spec, bool packed, fr_arena *arena, size_t max_rows,
@@ -66,7 +66,7 @@ void fr_experts_score(const fr_team *team, const fr_activations *a, const fr_exp
         &(fr_matrix_rows){m->scores, spec->count, spec->parallel ? m->routed : a->normed, hidden, a->batch.count});
 }
 
-/* Sorts all rows' pairs by expert and then row: a counting sort. */
+/* Sorts the pairs of all rows by expert and then row: a counting sort. */
 static void sort_pairs(const fr_activations *a, const fr_experts_spec *spec) {
     fr_experts_rows *m = a->experts;
     size_t pairs = a->batch.count * spec->top_k, *first = m->first;
@@ -78,20 +78,20 @@ static void sort_pairs(const fr_activations *a, const fr_experts_spec *spec) {
         m->row[at] = (int32_t)(i / spec->top_k);
         m->weight[at] = m->chosen_weight[i];
     }
-    for (size_t e = spec->count; e > 0; e--) first[e] = first[e - 1]; /* the fill moved each start to its end */
+    for (size_t e = spec->count; e > 0; e--) first[e] = first[e - 1]; /* filling has moved each start to its end */
     first[0] = 0;
     m->use.all += spec->count;
     m->use.pairs += pairs;
     for (size_t e = 0; e < spec->count; e++) m->use.read += first[e + 1] > first[e];
 }
 
-/* A stretch of bytes that the system is asked for in one call. */
+/* A range of bytes that the system is asked to read in one call. */
 typedef struct stretch {
     const uint8_t *begin;
     size_t bytes;
 } stretch;
 
-/* Adds a matrix to the stretch if it begins where the stretch ends. Otherwise asks the system for the stretch, and
+/* Adds a matrix to the range if it begins where the range ends. Otherwise asks the system to read the range, and
  * begins another one. */
 static void prefetch(stretch *s, const fr_matrix *matrix) {
     size_t bytes = fr_matrix_bytes(matrix);
@@ -103,7 +103,7 @@ static void prefetch(stretch *s, const fr_matrix *matrix) {
     *s = (stretch){matrix->data, bytes};
 }
 
-/* Asks for the thread's share of the chosen experts, in the order in which they are read. */
+/* Asks the system to read the thread's share of the chosen experts, in the order in which they are used. */
 static void read_ahead(const fr_team *team, const fr_activations *a, const fr_experts_spec *spec,
                        const fr_experts_weights *weights) {
     const size_t *first = a->experts->first;
@@ -121,7 +121,7 @@ static void read_ahead(const fr_team *team, const fr_activations *a, const fr_ex
     fr_map_ahead(s.begin, s.bytes);
 }
 
-/* Puts each expert's rows side by side, so that one product serves them all. */
+/* Copies each expert's rows side by side, so that one product serves all of them. */
 static void gather(const fr_team *team, const fr_activations *a, const fr_experts_spec *spec) {
     const fr_experts_rows *m = a->experts;
     size_t hidden = a->trunk->spec.hidden, begin, end;
@@ -159,19 +159,21 @@ static void expert_in(const fr_activations *a, const fr_experts_spec *spec, cons
     }
 }
 
-/* Gives the cost of a tile of an expert with `rows` rows; if they are few, the cost is that of its bytes. */
+/* Gives the cost of a tile of an expert with `rows` rows; with few rows it is the cost of reading the tile's bytes. */
 static size_t tile_cost(size_t rows) {
     return rows == 0 ? 0 : rows < BYTES_BOUND ? BYTES_BOUND : rows;
 }
 
-/* Gives the first of an expert's tiles that begins at or after `cost`; first: the cost before the expert's tiles. */
+/* Gives the first of an expert's tiles whose cost begins at or after `cost`. first: the cost of all tiles before the
+ * expert's. */
 static size_t tile_at(size_t cost, size_t first, size_t each, size_t tiles) {
     size_t tile = cost > first ? (cost - first + each - 1) / each : 0;
     return tile < tiles ? tile : tiles;
 }
 
-/* Divides the tiles of all experts into stretches of equal cost, one for each thread, as an expert may be narrower
- * than a team and have any number of rows. The tiles are those of the rank's share of each expert's features. */
+/* Divides the tiles of all experts into runs of equal cost, one for each thread, because a single expert may be too
+ * narrow for a team and may have any number of rows. The tiles are those of the rank's share of each expert's
+ * features. */
 static void experts_in(const fr_team *team, const fr_activations *a, const fr_experts_spec *spec,
                        const fr_experts_weights *weights) {
     const size_t *first = a->experts->first;

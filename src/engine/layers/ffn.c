@@ -1,7 +1,8 @@
 /* Runs the gated feed-forward, and adds branches to the stream: see parts.h. */
 #include "src/engine/layers/parts.h"
 
-/* Computes x += scale * norm(out + bias), by the row's owner; a norm or scale that there is none of is left out. */
+/* Computes x += scale * norm(out + bias), in the thread that owns the row. A norm, bias or scale that the layer does
+ * not have is left out. */
 static void join_row(const fr_activations *a, const float *bias, const float *norm, size_t row) {
     const fr_kernels *k = a->kernels;
     size_t hidden = a->trunk->spec.hidden;
@@ -18,14 +19,14 @@ void fr_ffn_prepare(const fr_team *team, const fr_activations *a, const fr_layer
     for (size_t r = begin; r < end; r++) {
         float *normed = a->normed + r * hidden;
         join_row(a, layer->attention.o_bias, layer->post_attn_norm, r);
-        if (spec->norms != FR_NORM_SHARED) /* otherwise it still has the input's norm */
+        if (spec->norms != FR_NORM_SHARED) /* with a shared norm, normed still holds the input's norm */
             fr_norm_row(a, normed, a->x + r * hidden, layer->pre_ffn_norm, layer->pre_ffn_norm_bias);
         fr_matrix_input_row(&a->workspace, r, normed, hidden);
         if (spec->experts.parallel && spec->experts.count) fr_experts_prepare(a, &layer->experts, r);
     }
 }
 
-/* A thread's gate and up features are the same range, so the activation needs no barrier. */
+/* A thread's gate features and up features are the same range, so no barrier is needed before the activation. */
 void fr_ffn_gate(const fr_team *team, const fr_activations *a, const fr_ffn_spec *spec, const fr_ffn_weights *weights) {
     const fr_kernels *k = a->kernels;
     size_t begin, end, hidden = a->trunk->spec.hidden, rows = a->batch.count;

@@ -1,7 +1,7 @@
-/* The arguments and results of a forward, in which a batch of rows goes through a model.
+/* The arguments and results of a forward, which runs a batch of rows through a model.
  *
- * In: rows of timelines. Out: hidden rows, logits. The trunk fills the hidden rows (trunk.h), the head makes logits of
- * them (head.h). */
+ * In: rows of timelines. Out: hidden rows, logits. The trunk fills the hidden rows (trunk.h), the head computes logits
+ * from them (head.h). */
 #ifndef FR_SRC_ENGINE_LAYERS_FORWARD_H
 #define FR_SRC_ENGINE_LAYERS_FORWARD_H
 
@@ -21,7 +21,7 @@ typedef struct fr_input_embeddings {
     const float *rows; /* [count, hidden] */
 } fr_input_embeddings;
 
-/* Gives a position's input embedding, NULL if there is none. spans end with one that has no rows. */
+/* Gives a position's input embedding, NULL if there is none. The list `spans` ends with one that has no rows. */
 static inline const float *fr_input_embedding(const fr_input_embeddings *spans, size_t position, size_t hidden) {
     for (; spans->count; spans++)
         if (position >= spans->first && position - spans->first < spans->count)
@@ -32,24 +32,25 @@ static inline const float *fr_input_embedding(const fr_input_embeddings *spans, 
 /* A row of a batch: a token and its place. */
 typedef struct fr_row {
     int32_t id;
-    int32_t timeline; /* the timeline whose cache it reads, by its number in the batch */
-    int32_t position; /* in its timeline: the slot of its K/V; it sees that slot and those before it */
+    int32_t timeline; /* the timeline whose cache it reads, as an index in the batch */
+    int32_t position; /* position in its timeline, which is the slot of its K/V; it sees that slot and those before
+                       * it */
     /* the row of the same batch that it follows; -1: it follows the positions that are in the cache */
     int32_t parent;
     fr_rope_position rope_position;
-    const float *embedding; /* [hidden] its input embedding if that is not the id's; otherwise NULL */
+    const float *embedding; /* [hidden] its input embedding if it is not that of the id; otherwise NULL */
 } fr_row;
 
-/* Rows that go through a model together. A prompt is a chain of many rows, decode one row, verify a chain of K + 1;
- * several timelines lie side by side. */
+/* Rows that are run through a model together. A prompt is a chain of many rows, decoding is one row, verifying a chain
+ * of K + 1; a batch may have rows of several timelines. */
 typedef struct fr_batch {
     const fr_row *rows;
     size_t count;
-    fr_kv *const *timelines; /* their caches: written at slot = position; not committed here */
+    fr_kv *const *timelines; /* their caches: a forward writes them at slot = position, but does not commit */
 } fr_batch;
 
-/* Layers whose inputs a forward returns beside its hidden rows. The number of all layers stands for the output of the
- * last one, before the final norm. */
+/* Layers whose inputs a forward returns in addition to its hidden rows. The number of layers stands for the output of
+ * the last layer, before the final norm. */
 enum { FR_AUX_LAYERS = 8 };
 typedef struct fr_aux_layers {
     size_t count, layer[FR_AUX_LAYERS];
@@ -58,24 +59,24 @@ typedef struct fr_aux_layers {
 /* One forward: rows in; hidden rows and, for some rows, logits out. */
 typedef struct fr_forward {
     const fr_model *model;
-    void *activations; /* of the model */
+    void *activations; /* fr_activations of the model */
     fr_batch batch;
-    size_t keep;                     /* rows before it are run for their K/V alone */
+    size_t keep;                     /* rows before this one are run only for their K/V */
     float *hidden;                   /* [rows, hidden] out, from row `keep` on: after the final norm */
     const fr_aux_layers *aux_layers; /* NULL: none */
     float *aux_hidden;               /* [rows, aux_layers, hidden] out, from row `keep` on */
-    bool lends; /* a drafter reads keys and values of the last layers that keep any, so all ranks need them */
-    size_t head_first, head_rows; /* rows whose logits are wanted, none before keep; 0: none */
-    const fr_matrix *head;        /* the head that makes them; NULL: the model's own */
+    bool lends; /* a drafter reads keys and values of the last layers that keep their own, so all ranks need them */
+    size_t head_first, head_rows; /* rows whose logits are wanted, none before `keep`; 0: none */
+    const fr_matrix *head;        /* the head that computes them; NULL: the model's own */
     float *logits;                /* [head_rows, features of the head] out: after soft capping */
-    bool best_alone; /* only `best` is read: if ranks run it, each then has only its own share of the logits */
-    /* [threads, best_stride] out, the first head_rows of them: the largest logit's feature, -1 if any is not
-     * finite. */
+    bool best_alone; /* the caller reads only `best`, so with ranks each needs only its own share of the logits */
+    /* [threads, best_stride] out: the first head_rows entries are, for each row, the feature with the largest logit,
+     * or -1 if any logit is not finite */
     int64_t *best;
-    size_t best_stride; /* the most head_rows */
+    size_t best_stride; /* the maximum of head_rows */
 } fr_forward;
 
-/* The head that makes logits of hidden rows. */
+/* The head that computes logits from hidden rows. */
 typedef struct fr_head {
     const fr_matrix *matrix; /* [vocab, hidden] */
     const fr_workspace *workspace;

@@ -1,8 +1,8 @@
 /* Runs the LM head of a batch: see head.h.
  *
- * Logits of a batch are megabytes. So each thread takes its features in pieces that stay in a core's cache from the
- * product over the soft cap to the comparison: 8 rows of 262144 logits would otherwise be written once and read four
- * times. */
+ * The logits of a batch are megabytes. So each thread processes its features in pieces that stay in a core's cache
+ * from the product through the soft cap to the comparison. Otherwise 8 rows of 262144 logits would be written once and
+ * read four times. */
 #include "src/engine/layers/head.h"
 
 #include <string.h>
@@ -17,7 +17,7 @@ enum {
     TOGETHER = 16 /* rows whose best ids ranks exchange at once */
 };
 
-/* Gives the one of two ids that has the larger logit; a is the smaller id and wins if they are equal. */
+/* Gives the one of two ids that has the larger logit; a is the smaller id, so it is taken if they are equal. */
 static int64_t larger(const float *logits, int64_t a, int64_t b) {
     if (a == NOTHING || b == NOT_FINITE) return b;
     if (b == NOTHING || a == NOT_FINITE) return a;
@@ -44,7 +44,7 @@ static void run_piece(fr_forward *f, const fr_head *head, size_t begin, size_t e
     }
 }
 
-/* Gives the best of the threads' best ids of a row; features are in the order of the threads. */
+/* Gives the best of all threads' best ids of a row; threads have their features in ascending order. */
 static int64_t best_of_row(const fr_team *team, const fr_forward *f, size_t vocab, size_t r) {
     int64_t best = NOTHING;
     for (size_t t = 0; t < team->count; t++)
@@ -67,8 +67,8 @@ static int64_t larger_of_ranks(const rank_best *best, size_t ranks, size_t strid
     return found.at;
 }
 
-/* Exchanges the ranks' best ids of rows `first` on, at most TOGETHER of them; features are in the order of the ranks.
- * One thread calls it. */
+/* Exchanges the ranks' best ids of at most TOGETHER rows, from row `first` on; ranks have their features in ascending
+ * order. One thread calls it. */
 static void join_ranks(fr_ranks *ranks, const fr_forward *f, size_t vocab, size_t first) {
     rank_best all[FR_RANKS_MAX * TOGETHER];
     size_t count = fr_ranks_count(ranks), rows = fr_smaller(TOGETHER, f->head_rows - first);
@@ -93,7 +93,7 @@ void fr_head_rows(const fr_team *team, const fr_head *head, fr_forward *f) {
         to = end - begin < piece ? end : begin + piece;
         run_piece(f, head, begin, to, best);
     }
-    /* Now each thread has the best of its features; the logits of others are needed to compare them. */
+    /* Each thread now has the best id of its features; to compare them, the logits of the other ranks are needed. */
     fr_publish_rows(team, &(fr_shared_rows){f->logits, vocab, f->head_rows, fr_split_features(vocab)}, !f->best_alone);
     fr_part_rows(team, f->head_rows, &begin, &end);
     for (; begin < end; begin++) f->best[begin] = best_of_row(team, f, vocab, begin);

@@ -6,8 +6,8 @@
 
 #include "src/engine/layers/forward.h"
 
-/* Computes the logits of hidden rows [head_first, head_first + head_rows), 1 to best_stride of them, by the whole
- * team. Any thread may have made the rows; `best` is complete when the run ends. */
+/* Computes the logits of hidden rows [head_first, head_first + head_rows), 1 to best_stride of them, with the whole
+ * team. Any thread may have computed the rows; `best` is complete when the run ends. */
 void fr_head_rows(const fr_team *team, const fr_head *head, fr_forward *forward);
 
 #endif

@@ -1,7 +1,7 @@
 /* A decoder's bound weights: tensor_names.c fills the fields, and the parts of a layer read them.
  *
- * In: a spec (layer_spec.h), a checkpoint. Out: fr_trunk, immutable. A tensor that a model doesn't have is NULL, or a
- * matrix without data: a part without a norm, bias or projection leaves that step out. */
+ * In: a spec (layer_spec.h), a checkpoint. Out: fr_trunk, immutable. If a model doesn't have a tensor, its field is
+ * NULL or a matrix without data, and the parts leave that norm, bias or projection out. */
 #ifndef FR_SRC_ENGINE_LAYERS_LAYER_H
 #define FR_SRC_ENGINE_LAYERS_LAYER_H
 
@@ -11,15 +11,15 @@
 
 /* The matrices of latent attention's heads: k_b [latent, nope] multiplies a query's nope part, v_b [value_dim, latent]
  * the weighted sum of latents. If a file has both in one tensor, [nope + value_dim, latent] for each head, k_b is a
- * transposed copy of the nope parts, as float32. */
+ * transposed float32 copy of the nope parts. */
 typedef struct fr_latent_heads {
     fr_matrix *k_b, *v_b; /* [heads] */
     fr_matrix *kv_b;      /* [heads] the nope parts of that tensor; NULL: the file has no such tensor */
     float *copy;          /* [heads, latent, nope] */
 } fr_latent_heads;
 
-/* Weights of attention; latent attention has `q` and `o` too. One tensor may fill q, k and v, another one their biases
- * (FR_SLOT_QKV, FR_SLOT_QKV_VECTOR), so these are neighbours, in this order. */
+/* Weights of attention; latent attention also uses `q` and `o`. One tensor may fill q, k and v, and another one their
+ * biases (FR_SLOT_QKV, FR_SLOT_QKV_VECTOR), so these members are adjacent and in this order. */
 typedef struct fr_attention_weights {
     fr_matrix q, k, v, o; /* [heads * d, hidden], [kv_heads * d, hidden] twice, [hidden, heads * d] */
     const float *q_bias, *k_bias, *v_bias, *o_bias;
@@ -35,7 +35,7 @@ _Static_assert(offsetof(fr_attention_weights, k_bias) == offsetof(fr_attention_w
                        offsetof(fr_attention_weights, q_bias) + 2 * sizeof(float *),
                "one tensor fills their biases");
 
-/* Further weights of latent attention, whose attention.q is [heads * (nope + rotary), q_lora]. */
+/* Further weights of latent attention; with these, attention.q is [heads * (nope + rotary), q_lora]. */
 typedef struct fr_mla_weights {
     fr_matrix q_a, kv_a;               /* [q_lora, hidden], [latent + rotary, hidden] */
     const float *q_a_norm, *kv_a_norm; /* [q_lora], [latent] */
@@ -45,20 +45,22 @@ typedef struct fr_mla_weights {
 typedef struct fr_deltanet_weights {
     fr_matrix in_qkv, in_z;       /* [queries, keys, values of all heads; hidden], [value_heads * value_dim, hidden] */
     fr_matrix in_b, in_a;         /* [value_heads, hidden] */
-    fr_matrix in_qkvz;            /* instead of the first two: for each key head its query, key, values, and their z */
-    fr_matrix in_ba;              /* instead of the other two: for each key head b of its values, then a */
+    fr_matrix in_qkvz;            /* instead of in_qkv and in_z: for each key head its query, key, values, and their
+                                   * z */
+    fr_matrix in_ba;              /* instead of in_b and in_a: for each key head b of its values, then a */
     fr_matrix out;                /* [hidden, value_heads * value_dim] */
-    const float *conv;            /* [conv_kernel, channels of in_qkv] the oldest position's first */
+    const float *conv;            /* [conv_kernel, channels of in_qkv], the oldest position first */
     const float *dt_bias, *decay; /* [value_heads]; decay: -exp(A_log) */
     const float *value_norm;      /* [value_dim] */
 } fr_deltanet_weights;
 
 typedef struct fr_short_conv_weights {
-    fr_matrix in[3], out; /* [hidden, hidden] each: the projections for b, c and x, in one tensor; and the output's */
-    const float *conv;    /* [conv_kernel, hidden] the oldest position's first */
+    fr_matrix in[3], out; /* [hidden, hidden] each: the projections for b, c and x, in one tensor; the output's
+                           * projection */
+    const float *conv;    /* [conv_kernel, hidden], the oldest position first */
 } fr_short_conv_weights;
 
-/* A layer's feed-forward, or the experts that all rows share beside a mixture. */
+/* The feed-forward of a layer, or of the experts that all rows share in a mixture. */
 typedef struct fr_ffn_weights {
     fr_matrix gate_up[2], down; /* [ffn, hidden] each, [hidden, ffn] */
     const float *gate_bias, *up_bias, *down_bias;
@@ -70,12 +72,13 @@ typedef struct fr_ple_weights {
     const float *norm;   /* [hidden], applied after `out` */
 } fr_ple_weights;
 
-/* Weights of a mixture. One tensor may fill gate and up (FR_SLOT_EXPERTS_PARTS), so these are neighbours, in this
- * order. */
+/* Weights of a mixture. One tensor may fill gate and up (FR_SLOT_EXPERTS_PARTS), so these members are adjacent and in
+ * this order. */
 typedef struct fr_experts_weights {
     fr_matrix router;                                    /* [experts, hidden] */
     const float *router_scale;                           /* [hidden] */
-    const float *router_bias;                            /* [experts] added to the scores that choose experts */
+    const float *router_bias;                            /* [experts] added to the scores by which experts are
+                                                          * chosen */
     const float *product_bias;                           /* [experts] added to the router's products */
     const float *scale;                                  /* [experts] multiplies the experts' weights */
     const float *shared_gate;                            /* [hidden] */
@@ -105,23 +108,23 @@ typedef struct fr_trunk {
     fr_layer *layers;
     fr_matrix embedding;           /* [vocab, hidden] */
     fr_matrix head;                /* [vocab, hidden]; the embedding if they are tied */
-    bool head_sorted;              /* its rows are in another order; there is no embedding then */
+    bool head_sorted;              /* its rows are in another order; such a model has no embedding */
     const float *norm, *norm_bias; /* [hidden], the final norm */
     fr_matrix ple_table;           /* [vocab, layers * ple_width] */
     fr_matrix ple_projection;      /* [layers * ple_width, hidden] */
     const float *ple_norm;         /* [ple_width] */
 
     float *inverse[FR_ROPES];          /* rotary frequencies, [dims / 2] */
-    float *rope_far_inverse[FR_ROPES]; /* those for texts of more than rope_near_max ids; NULL: the same */
+    float *rope_far_inverse[FR_ROPES]; /* the frequencies for texts of more than rope_near_max ids; NULL: the same */
     size_t rope_near_max;              /* 0: all texts have the same frequencies */
-    fr_kv_shape *kv_shapes;            /* one per owning layer */
+    fr_kv_shape *kv_shapes;            /* one for each layer that owns K/V */
     size_t kv_count;
-    fr_recurrent_shape *recurrent_shapes; /* one per layer with a state */
+    fr_recurrent_shape *recurrent_shapes; /* one for each layer with a state */
     size_t recurrent_count;
-    size_t owners;            /* layers from here on borrow their KV, and have no state */
-    bool packed;              /* some matrix is packed */
+    size_t owners;            /* layers from here on borrow their K/V, and have no state */
+    bool packed;              /* at least one matrix is packed */
     struct fr_stages *stages; /* the layers that each rank runs (stages.h); NULL: layers are not divided among ranks */
-    bool drafts;              /* it is a drafter, whose messages among ranks don't count as a target's layers */
+    bool drafts;              /* it is a drafter; its messages among ranks are not counted with the target's layers */
 } fr_trunk;
 
 #endif

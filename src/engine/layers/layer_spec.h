@@ -1,7 +1,7 @@
 /* A decoder described as data: its layers, its rotary positions, its widths.
  *
- * In: a family's configuration, which fills this. Out: the description that the parts (attention.c, mla.c, ffn.c,
- * experts.c, per_layer_embeddings.c) and the loop over layers (trunk.c) read; no part asks for the family that it
+ * In: a family's configuration, which fills this. Out: the description that the parts of a layer (attention.c, mla.c,
+ * ffn.c, experts.c, per_layer_embeddings.c) and the loop over layers (trunk.c) read; no part knows which family it
  * runs. Sizes count values. */
 #ifndef FR_SRC_ENGINE_LAYERS_LAYER_SPEC_H
 #define FR_SRC_ENGINE_LAYERS_LAYER_SPEC_H
@@ -10,8 +10,7 @@
 #include "src/engine/layers/forward.h"
 #include "src/engine/weights/memory_use.h"
 
-/* LongRoPE's two sets of divisors, for short texts and for long ones; and the most angles that they have divisors
- * for. */
+/* LongRoPE's two sets of divisors, for short texts and for long ones; the largest number of angles with divisors. */
 typedef enum fr_rope_reach { FR_ROPE_NEAR, FR_ROPE_FAR, FR_ROPE_REACHES } fr_rope_reach;
 enum { FR_LONGROPE_ANGLES = 128 };
 
@@ -19,73 +18,83 @@ enum { FR_LONGROPE_ANGLES = 128 };
 typedef struct fr_rope_spec {
     fr_rope_kind kind;
     size_t dims; /* the first `dims` values of a head are rotated */
-    bool neox;   /* value i is rotated with i + dims / 2; otherwise neighbours are, 2i and 2i + 1 */
-    /* the number of the dims / 2 angles that follow each axis, in this order; they add up to all */
+    bool neox;   /* value i is rotated with i + dims / 2; if false, with its neighbour: 2i and 2i + 1 */
+    /* how many of the dims / 2 angles belong to each axis, in this order; together they are all */
     size_t sections[FR_AXES];
-    /* instead they follow the axes in turn; the first axis takes the turns of one that has its number */
+    /* the axes alternate instead; once an axis has its number of angles, its turns go to the first axis */
     bool mrope_interleaved;
-    double theta, partial, factor;                    /* as fr_rope_frequencies takes them */
-    double low_factor, high_factor, original_context; /* as fr_rope_scale takes them, with FR_ROPE_LLAMA3 */
-    double beta_fast, beta_slow; /* as fr_rope_yarn takes them and `original_context`, with FR_ROPE_YARN */
-    bool untruncated;            /* fr_rope_yarn doesn't truncate */
-    float attention_factor;      /* multiplies cosine and sine; 0: 1 */
-    double mscale_all_dim;       /* scores grow by the square of its magnitude (fr_rope_yarn_magnitude) */
-    const float *divisors; /* [dims / 2] divisors of the frequencies; NULL: none. They live as long as the weights */
-    /* [dims / 2] with FR_ROPE_LONGROPE, as fr_rope_divided takes them: for texts of up to `original_context` ids, and
-     * for longer ones. */
+    double theta, partial, factor;                    /* arguments of fr_rope_frequencies */
+    double low_factor, high_factor, original_context; /* arguments of fr_rope_scale, with FR_ROPE_LLAMA3 */
+    double beta_fast, beta_slow; /* with `original_context`, arguments of fr_rope_yarn, with FR_ROPE_YARN */
+    bool untruncated;            /* fr_rope_yarn does not truncate */
+    float attention_factor;      /* multiplies cosine and sine; 0 means 1 */
+    double mscale_all_dim;       /* scores are multiplied by the square of its magnitude (fr_rope_yarn_magnitude) */
+    const float *divisors;       /* [dims / 2] divisors of the frequencies, valid as long as the weights; NULL: none */
+    /* [dims / 2] with FR_ROPE_LONGROPE, the arguments of fr_rope_divided: for texts of up to `original_context` ids,
+     * and for longer ones. */
     float longrope[FR_ROPE_REACHES][FR_LONGROPE_ANGLES];
-    double query_beta; /* queries grow by 1 + this * log(1 + floor(position / original_context)); 0: they don't */
+    double query_beta; /* queries are multiplied by 1 + this * log(1 + floor(position / original_context)); 0: they are
+                        * not */
 } fr_rope_spec;
 
 /* Attention: Vaswani et al. 2017, arXiv:1706.03762; key/value heads shared: Ainslie et al. 2023, arXiv:2305.13245. */
 typedef struct fr_attention_spec {
     size_t heads, kv_heads, head_dim;
-    size_t window; /* the most positions that a row sees, its own included; 0: all */
-    size_t rope;   /* its rotary form, by its number in the trunk */
+    size_t window; /* the most positions that a row sees, including its own; 0: all */
+    size_t rope;   /* its rotary form, as an index in the trunk */
     size_t kv;     /* the KV layer that it reads */
-    /* it also writes that KV layer; otherwise it borrows the one of an earlier layer, or of the target */
+    /* it also writes that KV layer; if false, it borrows that of an earlier layer, or of the target */
     bool owns_kv;
-    size_t latent; /* a value is the first `latent` numbers of its key, and only the key is kept; 0: both are kept */
-    bool k_eq_v;   /* values come from the key projection, before its norm */
+    size_t latent; /* a value is the first `latent` numbers of its key, and only the key is stored; 0: both are
+                    * stored */
+    bool k_eq_v;   /* values are the output of the key projection, before its norm */
     bool v_norm;
-    bool qk_norm;          /* queries and keys are normed; for families in which not every model has these norms */
-    bool norm_after_rope;  /* the norms of heads come after the rotation; otherwise before it */
+    bool qk_norm;          /* queries and keys are normed; read only for families in which some models lack these
+                            * norms */
+    bool norm_after_rope;  /* the norms of heads come after the rotation; if false, before it */
     bool no_rope;          /* its heads aren't rotated: Kazemnejad et al. 2023, arXiv:2305.19466 */
-    bool qk_norm_wide;     /* these norms are over the values of all heads at once; otherwise over each head */
-    bool qkv_bias, o_bias; /* its projections add biases: those of the input, that of the output */
-    /* q's projection gives each head's query, then its gate; sigmoid(gate) multiplies the head's output */
+    bool qk_norm_wide;     /* these norms are over the values of all heads at once; if false, over each head */
+    bool qkv_bias, o_bias; /* biases are added: in the projections of q, k and v; in that of the output */
+    /* q's projection gives each head's query, then its gate; the head's output is multiplied by sigmoid(gate) */
     bool output_gate;
     bool sinks;           /* each head has a sink: Xiao et al. 2023, arXiv:2309.17453 */
     float scale, softcap; /* applied to the scores; softcap 0: none */
 } fr_attention_spec;
 
 /* Multi-head latent attention: DeepSeek-V2, arXiv:2405.04434 (mla.c). The attention spec describes its cache and its
- * scores: one key for all heads, of a latent and a rotary part; the value is the latent. */
+ * scores: all heads share one key, which consists of a latent and a rotary part; the value is the latent. */
 typedef struct fr_mla_spec {
-    size_t q_lora; /* the size of the latent that queries are made of; 0: they are made of the row */
-    /* values of a query head that are multiplied with the latent; its rotary part follows them */
+    size_t q_lora; /* the size of the latent from which queries are made; 0: they are made from the row */
+    /* values of a query head that multiply the latent; its rotary part follows them */
     size_t nope;
     size_t value_dim; /* values of a head's output */
-    float eps;        /* used in both latents' norms */
+    float eps;        /* for the norms of both latents */
 } fr_mla_spec;
 
 /* Gated DeltaNet: Yang, Kautz and Hatamizadeh 2024, arXiv:2412.06464 (deltanet.c). */
 typedef struct fr_deltanet_spec {
-    size_t key_heads, value_heads; /* the latter a multiple of the former */
+    size_t key_heads, value_heads; /* value_heads is a multiple of key_heads */
     size_t key_dim, value_dim;     /* of a head */
-    size_t conv_kernel;            /* positions that the short convolution reads, the row's own included */
-    bool fused;   /* one projection gives queries, keys, values and z, key head by key head; otherwise there are two */
-    bool tiled;   /* value head j reads key head j % key_heads, as GGUF has them; else j / (value_heads / key_heads) */
-    size_t state; /* which of the trunk's recurrent layers it is */
+    size_t conv_kernel;            /* positions that the short convolution reads, including the row's own */
+    bool fused;   /* one projection gives queries, keys, values and z, key head by key head; if false, there are two
+                   * projections */
+    bool tiled;   /* value head j reads key head j % key_heads, as in GGUF; if false, j / (value_heads / key_heads) */
+    size_t state; /* its index among the trunk's recurrent layers */
 } fr_deltanet_spec;
 
-/* A short convolution between two gates, of LFM2 (short_conv.c): out(c * conv(b * x)), of three projections. */
+/* LFM2's short convolution between two gates (short_conv.c): out(c * conv(b * x)); b, c and x are three
+ * projections. */
 typedef struct fr_short_conv_spec {
-    size_t conv_kernel; /* positions that it reads, the row's own included */
-    size_t state;       /* which of the trunk's recurrent layers it is */
+    size_t conv_kernel; /* positions that it reads, including the row's own */
+    size_t state;       /* its index among the trunk's recurrent layers */
 } fr_short_conv_spec;
 
-typedef enum fr_activation { FR_GELU, FR_SILU, FR_CLAMPED_SWIGLU } fr_activation; /* the last: kernels.h */
+typedef enum fr_activation {
+    FR_GELU,
+    FR_SILU,
+    FR_CLAMPED_SWIGLU
+} fr_activation; /* fr_clamped_swiglu_fn in kernels.h
+                                                                                   * describes the last one */
 
 /* A feed-forward is down(activation(gate(x)) * up(x)): Shazeer 2020, arXiv:2002.05202. */
 typedef struct fr_ffn_spec {
@@ -94,37 +103,40 @@ typedef struct fr_ffn_spec {
     bool biased;
 } fr_ffn_spec;
 
-/* The function that makes scores of a router's products: softmax, exp(x) over a sum of such, or sigmoid, 1 / (1 +
- * exp(-x)). */
+/* The function that turns a router's products into scores: softmax, exp(x) over the sum of all exp(x), or sigmoid, 1 /
+ * (1 + exp(-x)). */
 typedef enum fr_scoring { FR_SCORING_SOFTMAX, FR_SCORING_SIGMOID } fr_scoring;
 
-/* A mixture of experts (experts.c): Shazeer et al. 2017, arXiv:1701.06538; count 0: none. The layer's feed-forward is
- * added to it: the experts that all rows share, as one of their joint width; a dense one if it is parallel; or none
- * (width 0). */
+/* A mixture of experts (experts.c): Shazeer et al. 2017, arXiv:1701.06538; count 0: none. The output of the layer's
+ * feed-forward is added to it. That feed-forward is the experts that all rows share, as one of their joint width; or a
+ * dense one, if the mixture is parallel to it; or none (width 0). */
 typedef struct fr_experts_spec {
     size_t count, top_k, width;
     fr_activation activation;
     fr_scoring scoring;
-    bool score_bias;           /* a bias is added to the scores that choose, and to no weight */
-    size_t groups, top_groups; /* groups of neighbouring experts: a row chooses in its best groups; 0: no groups */
-    bool groups_by_best;       /* a group is as good as its best expert; otherwise as its two best ones together */
+    bool score_bias;           /* a bias is added to the scores by which experts are chosen, but not to the weights */
+    size_t groups, top_groups; /* experts are divided into groups of neighbours, and a row chooses experts only in its
+                                * best groups; 0: no groups */
+    bool groups_by_best;       /* a group is rated by its best expert; if false, by the sum of its two best */
     bool norm_top_k;           /* a row's weights are divided by their sum */
-    float norm_min;            /* the least sum to divide by; 0: 1e-20 is added instead if sums may be that small */
+    float norm_min;            /* the smallest divisor; 0: instead, 1e-20 is added to sums that may be that small */
     float routed_scaling;      /* a row's weights are multiplied by this */
-    bool biased;               /* the router's products have biases, and those of the experts' three matrices */
-    float limit;               /* of FR_CLAMPED_SWIGLU */
+    bool biased;               /* biases are added to the router's products, and to those of the experts' three
+                                * matrices */
+    float limit;               /* for FR_CLAMPED_SWIGLU */
     bool shared_gated;         /* the feed-forward's output is multiplied by sigmoid(shared_gate . x) */
-    bool parallel;             /* router, experts and feed-forward have norms of their own, as Gemma 4's */
+    bool parallel;             /* router, experts and feed-forward each have norms of their own, as in Gemma 4 */
 } fr_experts_spec;
 
-/* The places of a layer's norms: before each part, and perhaps after it too; only after each part, which then reads
- * the stream as it is; or before both parts, which read one norm and add to the stream together. */
+/* The places of a layer's norms. BEFORE: before each part, and for some families after it too. BEHIND: only after each
+ * part, which reads the stream without a norm. SHARED: both parts read the same norm of the input, and their outputs
+ * are added to the stream together. */
 typedef enum fr_norm_placement { FR_NORMS_BEFORE, FR_NORMS_BEHIND, FR_NORM_SHARED } fr_norm_placement;
 
 /* The part of a layer that mixes positions. */
 typedef enum fr_mixer { FR_MIXER_ATTENTION, FR_MIXER_DELTANET, FR_MIXER_SHORT_CONV, FR_MIXER_MLA } fr_mixer;
 
-/* Returns true if the mixer carries inputs or a state on from position to position, and has no keys and values. */
+/* Returns true if the mixer carries inputs or a state from position to position, and has no keys and values. */
 static inline bool fr_mixer_recurs(fr_mixer mixer) {
     return mixer == FR_MIXER_DELTANET || mixer == FR_MIXER_SHORT_CONV;
 }
@@ -132,7 +144,7 @@ static inline bool fr_mixer_recurs(fr_mixer mixer) {
 typedef struct fr_layer_spec {
     fr_mixer mixer;
     fr_norm_placement norms;
-    fr_attention_spec attention; /* also that of MLA */
+    fr_attention_spec attention; /* used by latent attention too */
     fr_deltanet_spec deltanet;
     fr_short_conv_spec short_conv;
     fr_mla_spec mla;
@@ -144,16 +156,16 @@ enum { FR_ROPES = 2 };
 
 typedef struct fr_trunk_spec {
     size_t vocab, hidden, layers, context_limit;
-    size_t ffn_width; /* of layers without a mixture; files have it even if there is no such layer */
+    size_t ffn_width; /* for layers without a mixture; files have it even if there is no such layer */
     /* width of the per-layer embeddings of a row's token (per_layer_embeddings.c); 0: there are none */
     size_t ple_width;
     float embedding_scale; /* multiplies an id's row of the table */
-    float eps;             /* of all norms */
-    float residual_scale;  /* multiplies the outputs of attention and feed-forward; 0: 1 */
-    float logit_scale;     /* multiplies the logits, before softcap; 0: 1 */
+    float eps;             /* for all norms */
+    float residual_scale;  /* multiplies the outputs of attention and feed-forward; 0 means 1 */
+    float logit_scale;     /* multiplies the logits, before softcap; 0 means 1 */
     bool layer_norm;       /* norms of hidden rows subtract the row's mean first (arXiv:1607.06450) */
     bool norm_bias;        /* these norms add a bias */
-    float softcap;         /* of the logits; 0: none */
+    float softcap;         /* for the logits; 0: none */
     fr_rope_spec rope[FR_ROPES];
     size_t ropes;
     bool embeds;          /* it has a table of ids; a drafter with a sorted head doesn't */
@@ -161,24 +173,24 @@ typedef struct fr_trunk_spec {
     fr_layer_spec mtp;    /* the MTP layers after them, if the family has any (families/mtp_layer.h) */
 } fr_trunk_spec;
 
-/* Gives one of its layers by its number; the MTP layers follow the trunk's. */
+/* Gives the layer with this number; MTP layers are numbered after the trunk's. */
 const fr_layer_spec *fr_spec_layer(const fr_trunk_spec *spec, size_t index);
 
 /* Gives the attention of the first layer that has it, or that of the MTP layer. */
 const fr_attention_spec *fr_spec_attention(const fr_trunk_spec *spec);
 
-/* Gives the widest window of its layers, as configured: sliding layers of a drafter without a cache of its own see one
- * position more (families/gemma4_layers.c). 0: no layer slides. */
+/* Gives the widest window of the layers, as configured; 0 if no layer slides. (Sliding layers of a drafter without a
+ * cache of its own see one position more: families/gemma4_layers.c.) */
 size_t fr_spec_window(const fr_trunk_spec *spec);
 
-/* Gives the mixture of its layers, or of the MTP layer; all layers with a mixture have the same sizes. NULL: none has
- * one. */
+/* Gives the mixture of the layers, or of the MTP layer; all layers with a mixture have the same sizes. NULL if no
+ * layer has one. */
 const fr_experts_spec *fr_spec_experts(const fr_trunk_spec *spec);
 
-/* Gives the mixture's sizes, on which the memory of weights depends. */
+/* Gives the numbers of the mixture that the memory of weights depends on. */
 fr_mixture_size fr_spec_mixture_size(const fr_trunk_spec *spec);
 
-/* Gives the trunk layers that are all alike, MTP layers too. */
+/* Makes all layers of the trunk, including MTP layers, copies of this one. */
 fr_status fr_spec_repeat(fr_trunk_spec *spec, const fr_layer_spec *layer);
 
 #endif

@@ -1,20 +1,20 @@
-/* Runs multi-head latent attention, absorbed: projections, norms, rotation, the latent cache, scores, the output's
- * projection. See parts.h; quant/NUMERICS.md, 10, has the formulas.
+/* Runs multi-head latent attention in the absorbed form: projections, norms, rotation, the latent cache, scores, the
+ * output's projection. See parts.h; section 10 of quant/NUMERICS.md has the formulas.
  *
- * In: the stream. Out: out, what attention adds to it. In phases with barriers between, in which a thread computes the
- * rows, the weight's features or the heads that it owns:
+ * In: the stream. Out: out, which is added to the stream. The work is done in phases with barriers between them; in
+ * each, a thread computes the rows, the weight's features or the heads that it owns:
  *
  *     rows      normed = input_norm(x)
- *     features  q_a, k = projections of normed; without q_a the heads' queries
- *     rows      q_a: norm; k: the latent's norm, the rotary part rotated, stored
- *     features  heads = q(q_a), each a nope and a rotary part
- *     heads     q = [k_b(nope part) ; rotary part, rotated]: queries among latents
- *     heads     attn = attention(q, cache): sums of latents, one cached row a position for all heads
+ *     features  q_a, k = projections of normed; without q_a, the heads' queries
+ *     rows      q_a: norm; k: norm of the latent, rotate the rotary part, store
+ *     features  heads = q(q_a), each with a nope and a rotary part
+ *     heads     q = [k_b(nope part) ; rotary part, rotated]: queries that are compared with latents
+ *     heads     attn = attention(q, cache): weighted sums of latents; one cached row per position serves all heads
  *     heads     heads = v_b(attn)
  *     features  out = o(heads)
  *
- * The two products of a head are partitioned by heads and tiles of their features. A row's part is quantized for each
- * head by itself, by every thread that has tiles of it, so that no barrier is needed. */
+ * The two products of a head are partitioned by heads and by tiles of their features. A row's part is quantized
+ * separately for each head, by every thread that has tiles of that head, so that no barrier is needed. */
 #include <string.h>
 
 #include "base/sizes.h"
@@ -57,7 +57,7 @@ static void make_heads(const fr_team *team, const fr_activations *a, const fr_la
                           &(fr_matrix_rows){a->heads, a->heads_width, x, x_stride, a->batch.count});
 }
 
-/* Computes q_a and the latents, which all heads share: each rank makes them for itself. */
+/* Computes q_a and the latents, which all heads share, so each rank computes all of them. */
 static void project(const fr_team *team, const fr_activations *a, const fr_layer_spec *spec, const fr_layer *layer) {
     const fr_mla_spec *mla = &spec->mla;
     size_t hidden = a->trunk->spec.hidden, rows = a->batch.count;
@@ -104,7 +104,7 @@ static void norm_and_store(const fr_team *team, const fr_activations *a, const f
     }
 }
 
-/* Heads of rows, `each` floats apart from head to head. */
+/* Heads of rows; `each` floats from one head to the next. */
 typedef struct fr_head_rows {
     float *at;
     size_t stride, each;

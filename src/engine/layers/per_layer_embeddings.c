@@ -1,12 +1,12 @@
-/* Per-layer embeddings: each layer gets an embedding of the row's token, beside the stream. See parts.h.
+/* Per-layer embeddings: each layer gets an embedding of the row's token, in addition to the stream. See parts.h.
  *
  * Source: transformers 5.17, models gemma3n and gemma4. */
 #include <math.h>
 
 #include "src/engine/layers/parts.h"
 
-/* Computes projection(embedding) for rows `first` on: features [from, to) of the per-layer embeddings. All products
- * here are small, so each rank computes them whole. */
+/* Computes projection(embedding) for rows from `first` on, features [from, to) of the per-layer embeddings. All
+ * products here are small, so each rank computes them completely. */
 static void project(const fr_team *team, const fr_activations *a, size_t first, size_t from, size_t to) {
     const fr_trunk_spec *s = &a->trunk->spec;
     size_t width = s->layers * s->ple_width;
@@ -31,8 +31,8 @@ static void finish_row(const fr_activations *a, size_t row, size_t layers) {
     k->scale(token, layers * each, (float)sqrt(0.5));
 }
 
-/* Rows that are run for their K/V alone never reach the layers after the owners, so they need no embeddings for
- * them. */
+/* Rows that are run only for their K/V never reach the layers that borrow K/V, so they need no embeddings for
+ * those. */
 void fr_ple_inputs(const fr_team *team, const fr_activations *a) {
     const fr_trunk_spec *s = &a->trunk->spec;
     size_t width = s->layers * s->ple_width, owners = a->trunk->owners, begin, end;

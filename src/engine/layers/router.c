@@ -1,18 +1,18 @@
-/* Chooses the experts that a row is sent to, and their weights. See parts.h.
+/* Chooses the experts to which a row is sent, and their weights. See parts.h.
  *
- * In: the router's products with a row, one an expert. Out: the ids of its experts, the one with the largest choosing
- * score first, the lowest id first of equals; their weights (quant/NUMERICS.md, 11).
+ * In: the router's products with a row, one for each expert. Out: the ids of its experts, sorted by the score that
+ * chooses, largest first, of equal ones the lowest id first; their weights (section 11 of quant/NUMERICS.md).
  *
- * Scores are those of softmax or of sigmoid. If a bias corrects them, as in DeepSeek-AI 2024, arXiv:2412.19437, and in
- * ERNIE 4.5, the corrected scores choose, and weights are made of the uncorrected ones. For softmax without a bias the
- * products choose, which are in the same order. If experts have groups, a row chooses in its best groups, by the sum
- * of a group's two best scores or by its best one (DeepSeek-V2, arXiv:2405.04434). If a product of a row is not
- * finite, its weights are NaN, and so are all results of them. */
+ * Scores are softmax or sigmoid of the products. If a bias corrects them, as in DeepSeek-AI 2024, arXiv:2412.19437,
+ * and in ERNIE 4.5, experts are chosen by the corrected scores, but weights are made from the uncorrected ones. For
+ * softmax without a bias, experts are chosen by the products, which have the same order. If experts have groups, a row
+ * chooses only in its best groups, rated by the sum of a group's two best scores or by its best one (DeepSeek-V2,
+ * arXiv:2405.04434). If a product of a row is not finite, the row's weights are NaN, and so is its result. */
 #include <math.h>
 
 #include "src/engine/layers/parts.h"
 
-/* The memory for one row's routing, which is the calling thread's own. */
+/* The memory for one row's routing; the calling thread has its own. */
 typedef struct routing {
     const fr_kernels *kernels;
     const fr_experts_spec *spec;
@@ -27,7 +27,7 @@ static bool all_finite(const float *values, size_t n) {
     return finite;
 }
 
-/* Makes weights of products, not normalized yet. Gives the sum to divide them by: over the chosen experts if
+/* Makes weights, not yet normalized, from products. Returns the sum to divide them by: over the chosen experts if
  * norm_top_k is set, otherwise over all experts. */
 static float weigh_products(const routing *r, const int32_t *chosen, float *weight) {
     const fr_experts_spec *spec = r->spec;
@@ -59,7 +59,8 @@ static void score_softmax(const routing *r) {
     for (size_t e = 0; e < r->spec->count; e++) r->scores[e] /= sum;
 }
 
-/* Takes scores as weights. Gives their sum, which keeps away from 0 as in the published code of each family. */
+/* Uses scores as weights. Returns their sum, kept away from 0 in the same way as in the published code of each
+ * family. */
 static float weigh_scores(const routing *r, const int32_t *chosen, float *weight) {
     float sum = 0.0f;
     for (size_t i = 0; i < r->spec->top_k; i++) weight[i] = r->scores[chosen[i]];
@@ -122,7 +123,8 @@ void fr_experts_choose(const fr_activations *a, const fr_experts_spec *spec, con
     float *weight = m->chosen_weight + row * spec->top_k, sum, scaling = spec->routed_scaling;
     if (weights->product_bias) a->kernels->add(r.scores, weights->product_bias, spec->count);
     if (!all_finite(r.scores, spec->count)) scaling = NAN;
-    bool one_best = spec->groups < 2 || spec->groups_by_best; /* products then rank experts and groups as scores do */
+    bool one_best = spec->groups < 2 || spec->groups_by_best; /* then products rank experts and groups in the same
+                                                               * order as scores */
     bool products = spec->scoring == FR_SCORING_SOFTMAX && !weights->router_bias && one_best;
     if (spec->scoring == FR_SCORING_SIGMOID)
         score_sigmoid(&r);

@@ -1,5 +1,5 @@
-/* Divides matrices, keys, values and states among ranks: see trunk.h. The division is that of the parts of a layer,
- * queries, keys and values by heads and all else by features; or it is by whole layers. */
+/* Divides matrices, keys, values and states among ranks: see trunk.h. Either all layers are divided, queries, keys and
+ * values by heads and all else by features, or each rank gets whole layers. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -21,7 +21,7 @@ static void share_queries(fr_weights *weights, const fr_trunk *trunk, const fr_a
     if (kv_heads) fr_weights_share(weights, q, fr_split_heads(spec->heads, kv_heads, q->features / spec->heads));
 }
 
-/* Gives the split by which ranks keep the heads of a KV layer, of `each` columns. */
+/* Gives the split that says which heads of a KV layer, with `each` columns, a rank keeps. */
 static fr_split kept_heads(const fr_trunk *trunk, size_t kv, size_t each) {
     return fr_split_kv_heads(trunk->kv_shapes[kv].heads, each);
 }
@@ -59,7 +59,7 @@ size_t fr_trunk_kv_owner(const fr_trunk *trunk, size_t kv) {
     return i;
 }
 
-/* Shares the heads of latent attention, whose two matrices may be in one tensor. */
+/* Divides the heads of latent attention among ranks; their two matrices may be in one tensor. */
 static void share_latent_heads(fr_weights *weights, const fr_attention_spec *spec, const fr_latent_heads *heads) {
     const fr_split split = fr_split_heads(spec->heads, spec->kv_heads, 1);
     if (heads->kv_b)
@@ -69,7 +69,7 @@ static void share_latent_heads(fr_weights *weights, const fr_attention_spec *spe
     if (!heads->kv_b && heads->v_b) fr_weights_share_heads(weights, heads->v_b, split);
 }
 
-/* Shares gated DeltaNet's gates on the outputs of value heads, and the heads' states. */
+/* Divides the value heads of gated DeltaNet among ranks: the gates of their outputs, and their states. */
 static void share_values(fr_weights *weights, fr_trunk *trunk, const fr_deltanet_spec *spec, const fr_matrix *z) {
     fr_recurrent_shape *shape = &trunk->recurrent_shapes[spec->state];
     size_t end;
@@ -114,7 +114,7 @@ typedef struct matrices {
     size_t count;
 } matrices;
 
-/* Lists all matrices of a layer; gives the number of arrays. */
+/* Lists all matrices of a layer; returns the number of arrays. */
 static size_t matrices_of(const fr_trunk *trunk, size_t index, matrices *all) {
     const fr_layer *l = &trunk->layers[index];
     const fr_layer_spec *spec = &trunk->spec.layer[index];
@@ -146,7 +146,7 @@ static uint64_t layer_bytes(const fr_trunk *trunk, size_t index) {
     return bytes;
 }
 
-/* Counts the bytes that a token reads of a layer. */
+/* Counts the bytes of a layer that a token reads. */
 static double layer_read(const fr_trunk *trunk, size_t index) {
     const fr_experts_spec *spec = &trunk->spec.layer[index].experts;
     const fr_experts_weights *experts = &trunk->layers[index].experts;
@@ -160,12 +160,12 @@ static double layer_read(const fr_trunk *trunk, size_t index) {
     return bytes - stacks + stacks * (double)spec->top_k / (double)spec->count;
 }
 
-/* Returns true if a token takes less time when ranks have whole layers. By rows all ranks read the weights at once, in
- * bytes / bandwidth, and wait for each other four times in each layer: before and after attention's output, before and
- * after the feed-forward's. By layers one rank reads after the other, which takes `ranks` times as long, and a message
- * goes to each. Ranks on one machine exchange messages in microseconds, and no latency is given for them: rows are
- * taken. Measurements agree (bench/ranks/README.md): a model of 28 layers that a machine reads in 60 ms gains on two
- * ranks by rows if messages take less than 0.25 ms. */
+/* Returns true if a token takes less time when ranks have whole layers. If ranks divide rows, they all read weights at
+ * the same time, which takes bytes / bandwidth, and wait for each other four times in each layer: before and after
+ * attention's output, before and after the feed-forward's. If they have whole layers, one rank reads after the other,
+ * which takes `ranks` times as long, and one message goes to each. For ranks on one machine, which exchange messages
+ * in microseconds, no latency is given, and rows are divided. Measurements agree (bench/ranks/README.md): two ranks
+ * with rows gain on a model of 28 layers, which one machine reads in 60 ms, if messages take less than 0.25 ms. */
 static bool layers_pay(const fr_trunk *trunk, const fr_ranks *ranks, const fr_rank_plan *plan) {
     double bytes = 0, count = (double)fr_ranks_count(ranks), layers = (double)trunk->spec.layers;
     if (plan->split != FR_SPLIT_AUTO) return plan->split == FR_SPLIT_LAYERS;
@@ -175,7 +175,7 @@ static bool layers_pay(const fr_trunk *trunk, const fr_ranks *ranks, const fr_ra
     return count * (reading + plan->latency) < reading + GATHERS * layers * plan->latency;
 }
 
-/* Assigns a layer to a rank, which alone keeps its states. */
+/* Assigns a layer to a rank; only that rank keeps its states. */
 static void assign_layer(fr_trunk *trunk, fr_weights *weights, size_t index, size_t rank) {
     const fr_layer_spec *spec = &trunk->spec.layer[index];
     matrices all[MATRICES_MAX];

@@ -1,19 +1,19 @@
 /* Runs a short convolution between two gates. See parts.h.
  *
- * In: the stream. Out: out, what the layer adds to it. In phases with barriers between, in which a thread computes the
- * rows or the weight's features that it owns; features are channels, so that one goes from its projections through the
- * convolution on one thread:
+ * In: the stream. Out: out, which is added to the stream. The work is done in phases with barriers between them; in
+ * each, a thread computes the rows or the weight's features that it owns. Features are channels, so one thread takes a
+ * channel from its projections through the convolution:
  *
  *     rows      normed = input_norm(x)
  *     features  b, c, x = projections of normed; input = b * x; seen = c * convolution of this and earlier inputs
- *     features  out = out(seen); the rows' inputs stay in the ring
+ *     features  out = out(seen); the rows' inputs are kept in the ring
  *
  * Liquid AI 2025, LFM2 technical report, arXiv:2511.23404; quant/NUMERICS.md has the operations in their order. */
 #include <string.h>
 
 #include "src/engine/layers/parts.h"
 
-enum { B, C, TAP, PARTS }; /* parts of a row's gates; TAP holds the products of one tap during the convolution */
+enum { B, C, TAP, PARTS }; /* the parts of a row's gates; during the convolution, TAP holds the products of one tap */
 
 fr_recurrent_shape fr_short_conv_shape(const fr_short_conv_spec *spec, size_t hidden) {
     return (fr_recurrent_shape){.channels = hidden, .conv_kernel = spec->conv_kernel};

@@ -1,4 +1,4 @@
-/* Deals layers to ranks: see stages.h. */
+/* Assigns layers to ranks: see stages.h. */
 #include "src/engine/layers/stages.h"
 
 #include <stdlib.h>
@@ -13,7 +13,7 @@ enum { LEAST_PIECE = 32, PIECES_A_RANK = 2 };
 
 /* ---------------------------------------------------------------------------------------------------------- dealing */
 
-/* Finds the layer before which the sum of bytes is nearest to `wanted`. */
+/* Finds the layer for which the bytes of all layers before it come nearest to `wanted`. */
 static size_t layer_behind(const uint64_t *bytes, size_t layers, double wanted) {
     double before = 0;
     size_t i = 0;
@@ -54,7 +54,7 @@ static fr_lent find_readers(const fr_trunk *trunk, size_t owner) {
     return lent;
 }
 
-/* Gives the most bytes of a row's keys and values: no type takes more than float32. */
+/* Gives the most bytes that a row's keys and values can take: float32 is the largest type. */
 static size_t most_bytes(const fr_kv_shape *shape) {
     return 2 * shape->heads * shape->head_dim * sizeof(float);
 }
@@ -95,7 +95,7 @@ bool fr_stages_keeps(const fr_trunk *trunk, size_t rank, size_t kv) {
     return lent.drafted || (lent.owner < s->first[rank + 1] && lent.last >= s->first[rank]);
 }
 
-/* Copies the keys or values of one position, from their slots or to them. */
+/* Copies the keys or values of one position, out of their slots (pack) or into them. */
 static uint8_t *copy_slots(const fr_kv_layer *cache, const fr_kv_rows *rows, size_t position, uint8_t *at, bool pack) {
     for (size_t h = 0; h < cache->heads; h++, at += rows->bytes) {
         uint8_t *slot = fr_kv_slot(cache, rows, h, position);
@@ -104,7 +104,7 @@ static uint8_t *copy_slots(const fr_kv_layer *cache, const fr_kv_rows *rows, siz
     return at;
 }
 
-/* Copies the lent keys and values of a batch's rows; gives the end of the copy. */
+/* Copies the lent keys and values of a batch's rows; returns the end of the copy. */
 static uint8_t *copy_lent(const fr_batch *batch, const fr_lent *lent, uint8_t *at, bool pack) {
     for (size_t r = 0; r < batch->count; r++) {
         const fr_row *row = &batch->rows[r];
@@ -122,7 +122,7 @@ static size_t bytes_of(const fr_batch *batch, const fr_lent *lent) {
 
 /* ---------------------------------------------------------------------------------------------------------- borders */
 
-/* Returns true if the lent keys and values are made before a border and read after it. */
+/* Returns true if the lent keys and values are computed before a border and read after it. */
 static bool crosses(const fr_lent *lent, size_t border) {
     return lent->owner < border && lent->last >= border;
 }
@@ -141,8 +141,8 @@ static void copy_crossing(const fr_activations *a, const fr_batch *batch, size_t
         if (crosses(&s->lent[i], border)) at = copy_lent(batch, &s->lent[i], at, pack);
 }
 
-/* Sends or receives the stream's rows over the border after rank `from`, with the lent keys and values of all rows of
- * `batch`. One thread calls it. */
+/* Sends or receives the stream's rows across the border after rank `from`, with the lent keys and values of all rows
+ * of `batch`. One thread calls it. */
 static void cross(const fr_activations *a, const fr_batch *batch, size_t from) {
     const fr_stages *s = a->trunk->stages;
     size_t border = s->first[from + 1], row = a->trunk->spec.hidden * sizeof *a->x;
@@ -217,9 +217,9 @@ void fr_stages_finish(const fr_team *team, const fr_forward *f) {
     fr_team_sync(team);
 }
 
-/* P slices of a forward that one process runs in the time T take (P + ranks - 1) / P of T / ranks, if a slice's time
- * is proportional to its rows. For few rows it is not: reading the weights takes as long as for one. Recurrent states
- * are moved over all rows of a forward at once, so such a forward is not divided. */
+/* If one process runs a forward in the time T, ranks run it in P slices in (P + ranks - 1) / P of T / ranks, provided
+ * that a slice's time is proportional to its rows. For few rows it is not, because reading the weights takes as long
+ * as for one. Recurrent states are moved over all rows of a forward at once, so a forward with them is not divided. */
 size_t fr_stages_pieces(const fr_trunk *trunk, size_t rows) {
     size_t most = PIECES_A_RANK * fr_ranks_count(trunk->stages->ranks);
     return trunk->recurrent_count ? 1 : fr_larger(fr_smaller(rows / LEAST_PIECE, most), 1);

@@ -1,12 +1,14 @@
-/* Deals layers to ranks, and passes rows from one rank to the next.
+/* Assigns layers to ranks, and passes rows from one rank to the next.
  *
- * In: a trunk whose tensors are bound, ranks. Out: a run of layers for each rank. Between two runs the rows of the
- * stream are passed on, with the keys and values that later layers borrow; after a forward all ranks get its results.
- * A rank has no part of another rank's layers: neither their weights, nor their keys, values and states.
+ * In: a trunk whose tensors are bound, ranks. Out: a run of consecutive layers for each rank. From one rank to the
+ * next the rows of the stream are passed on, with the keys and values that later layers borrow; after a forward all
+ * ranks get its results. A rank has nothing of another rank's layers: neither their weights, nor their keys, values
+ * and states.
  *
  *     ids -> rank 0: layers -> rows -> rank 1: layers -> ... -> last rank: layers, norm -> hidden rows, to all
  *
- * Each rank looks up the embeddings of ids itself, per-layer embeddings too, and computes rotary angles itself. */
+ * Each rank looks up the embeddings of ids itself, including per-layer embeddings, and computes rotary angles
+ * itself. */
 #ifndef FR_SRC_ENGINE_LAYERS_STAGES_H
 #define FR_SRC_ENGINE_LAYERS_STAGES_H
 
@@ -15,9 +17,9 @@
 
 /* A layer's keys and values that other layers or a drafter read. */
 typedef struct fr_lent {
-    size_t kv;          /* their KV layer */
-    size_t owner, last; /* the layer that makes them; the last one that reads them */
-    bool drafted;       /* a drafter may read them: no later layer of their kind keeps any */
+    size_t kv;          /* the KV layer that holds them */
+    size_t owner, last; /* the layer that computes them; the last layer that reads them */
+    bool drafted;       /* a drafter may read them, because no later layer of their kind owns any */
 } fr_lent;
 
 typedef struct fr_stages {
@@ -28,31 +30,33 @@ typedef struct fr_stages {
     size_t lent_bytes; /* the most bytes of a row */
 } fr_stages;
 
-/* Deals layers, whose bytes are given, [layers], by the ranks' parts of the whole (fr_ranks_before). Each rank gets at
- * least one, if there are enough. */
+/* Assigns layers to ranks in proportion to the ranks' parts (fr_ranks_before); bytes: [layers], those of each layer.
+ * Each rank gets at least one layer, if there are enough. */
 fr_status fr_stages_open(const fr_trunk *trunk, struct fr_ranks *ranks, const uint64_t *bytes, fr_stages **stages);
 
 /* stages may be NULL. */
 void fr_stages_close(fr_stages *stages);
 
-/* Gives the rank that runs a layer; for the number of all layers, the last rank. */
+/* Gives the rank that runs a layer. For the number of layers, which is past the last one, it is the last rank. */
 size_t fr_stages_of(const fr_stages *stages, size_t layer);
 
-/* Returns true if a rank keeps those keys and values: its own layers', those that it is lent or passes on, and those
- * that a drafter may read. */
+/* Returns true if a rank keeps these keys and values: those of its own layers, those that it is lent or passes on, and
+ * those that a drafter may read. */
 bool fr_stages_keeps(const fr_trunk *trunk, size_t rank, size_t kv);
 
-/* Receives the stream for this rank's first layer, and sends it after its last one; `batch` is the batch as it began.
- * If no later layer reads the other rows, the stream has only the rows that go on to the head. All threads of the team
- * call these functions, which have barriers of their own, one of them at the end. */
+/* fr_stages_receive receives the stream for this rank's first layer; fr_stages_send sends it after the rank's last
+ * layer. `batch` is the batch as it was at the beginning. If no later layer reads the other rows, the stream has only
+ * the rows that the head needs. All threads of the team call these functions, which have barriers of their own, one of
+ * them at the end. */
 void fr_stages_receive(const fr_team *team, fr_activations *a);
 void fr_stages_send(const fr_team *team, const fr_activations *a, const fr_batch *batch);
 
 /* Gives all ranks the results of a forward: hidden rows, aux hidden rows, and the keys and values that drafters
- * borrow. It has the same barriers. */
+ * borrow. It also has barriers of its own, one of them at the end. */
 void fr_stages_finish(const fr_team *team, const fr_forward *forward);
 
-/* Gives the number of slices in which a forward's rows go through the ranks, one after the other. */
+/* Gives the number of slices into which a forward's rows are cut; slices go through the ranks one after the other, so
+ * that ranks work at the same time. */
 size_t fr_stages_pieces(const fr_trunk *trunk, size_t rows);
 
 #endif

@@ -9,7 +9,7 @@
 #include "base/error.h"
 #include "src/engine/layers/latent_heads.h"
 
-enum { FR_EXPERT_NAME = 128 }; /* bytes of the name of an expert's tensor */
+enum { FR_EXPERT_NAME = 128 }; /* bytes of the name of one expert's tensor */
 
 const fr_tensor_name fr_model_names[] = {
     FR_MATRIX(fr_trunk, head, VOCAB, HIDDEN, "lm_head.weight", "output.weight", .top = true),
@@ -24,8 +24,8 @@ const fr_tensor_name *fr_naming_model(const fr_tensor_naming *naming) {
     return naming->model ? naming->model : fr_model_names;
 }
 
-/* The prefixes of the text model in multimodal checkpoints. transformers saves the first since version 5, and saved
- * the second before, with a part of it for tensors beside the text model. */
+/* The prefixes of the text model in multimodal checkpoints. transformers saves `nested` since version 5, and saved
+ * `older` before; tensors outside of the text model had `older_top`. */
 static const char nested[] = "model.language_model.";
 static const char older[] = "language_model.model.", older_top[] = "language_model.";
 
@@ -33,7 +33,7 @@ const char *fr_tensor_names_prefix(const fr_weights *weights) {
     if (weights->files->gguf) return "";
     if (fr_weights_has_any(weights, older)) return older;
     if (fr_weights_has_any(weights, nested)) return nested;
-    /* a decoder saved without a head, to embed texts */
+    /* a decoder saved without a head, for embedding texts, has no prefix */
     return fr_weights_has_any(weights, "layers.0.") ? "" : "model.";
 }
 
@@ -156,7 +156,7 @@ static const char *spelled(const fr_binding *b, const fr_tensor_name *name) {
     return spelling_of(name, b->weights->files->gguf);
 }
 
-/* Returns true if both lines are about one field, but different tensors. */
+/* Returns true if both lines fill the same field, but from different tensors. */
 static bool alternatives(const fr_tensor_name *name, const fr_tensor_name *other, bool gguf) {
     const char *mine = spelling_of(name, gguf), *its = spelling_of(other, gguf);
     return other->field == name->field && its && mine && strcmp(mine, its) != 0;
@@ -182,7 +182,7 @@ static const char *prefix_of(const fr_binding *b, const fr_tensor_name *name) {
     return name->top && !b->weights->files->gguf ? fr_names_top(b->weights) : b->prefix;
 }
 
-/* Returns true if the file has the tensor. One expert's tensor means that those of all experts should be there. */
+/* Returns true if the file has the tensor. If it has one expert's tensor, those of all experts should be there. */
 static bool is_there(const fr_binding *b, const fr_tensor_name *name) {
     const char *spelling = spelled(b, name);
     char expert[FR_EXPERT_NAME];
@@ -211,7 +211,7 @@ static bool is_filled(const fr_tensor_name *name, const void *field) {
     return matrix ? ((const fr_matrix *)field)->data != NULL : *(void *const *)field != NULL;
 }
 
-/* Binds each expert's tensor by itself. */
+/* Binds the separate tensor of each expert. */
 static fr_status bind_each(const fr_binding *b, const fr_tensor_name *name, size_t rows, size_t cols,
                            fr_matrix **field) {
     size_t count = b->layer->experts.count;
@@ -285,7 +285,7 @@ static fr_status fill(const fr_binding *b, const fr_tensor_name *name, void *fie
     return FR_OK;
 }
 
-/* Finds an earlier line about the same field that this kind of file may have instead; NULL: there is none. */
+/* Finds an earlier line for the same field from which this kind of file may fill it instead; NULL if there is none. */
 static const fr_tensor_name *line_before(const fr_binding *b, const fr_tensor_name *names, const fr_tensor_name *name) {
     for (const fr_tensor_name *line = names; line < name; line++)
         if (alternatives(name, line, b->weights->files->gguf) && fr_tensor_name_needed(line, b->trunk, b->layer))
@@ -329,7 +329,8 @@ fr_status fr_tensor_names_bind_layer(const fr_binding *b, const fr_tensor_naming
 
 /* --------------------------------------------------------------------------------------- tensors that nothing reads */
 
-/* Gives the rest of a name after a layer's number, "layers.12." or "blk.12."; NULL: the name is no layer's. */
+/* Gives the rest of a name after a layer's number, "layers.12." or "blk.12."; NULL if the name does not begin with
+ * one. */
 static const char *behind_layer(const char *name, const char *word, size_t *layer) {
     size_t length = strlen(word);
     if (strncmp(name, word, length) != 0 || name[length] < '0' || name[length] > '9') return NULL;
@@ -344,7 +345,7 @@ bool fr_tensor_names_extra(const fr_tensor_naming *naming, const char *tensor) {
     return false;
 }
 
-/* Returns true if a name is spelled so; *expert: the number in place of the star. */
+/* Returns true if a name matches the spelling; *expert gets the number that the name has instead of the star. */
 static bool is_spelled(const char *spelling, const char *name, size_t *expert) {
     char again[FR_EXPERT_NAME], *end;
     if (!is_per_expert(spelling)) return strcmp(spelling, name) == 0;
@@ -364,7 +365,8 @@ static bool lists(const fr_tensor_name *names, bool gguf, const char *name) {
     return false;
 }
 
-/* Gives the name of the codes for a tensor with the scales of FP8 codes, and any other name as it is. */
+/* For a tensor that holds the scales of FP8 codes, gives the name of the codes; any other name is returned
+ * unchanged. */
 static const char *without_scale(const char *name, char *codes, size_t size) {
     static const char tail[] = "_scale_inv";
     size_t length = strlen(name), before = length - (sizeof tail - 1);
@@ -380,15 +382,15 @@ static bool lists_of_layer(const fr_tensor_naming *naming, bool gguf, const char
     return false;
 }
 
-/* Gives the rest of a published name after an MTP layer's prefix; NULL: it has none. */
+/* Gives the rest of a published name after an MTP layer's prefix; NULL if it has no such prefix. */
 static const char *below_mtp(const fr_tensor_naming *naming, const char *published) {
     for (const char *const *prefix = naming->mtp_prefixes; prefix && *prefix; prefix++)
         if (strncmp(published, *prefix, strlen(*prefix)) == 0) return published + strlen(*prefix);
     return NULL;
 }
 
-/* Returns true if a tensor that is not bound is allowed: one of the family's extras, or one of an MTP layer after the
- * last layer, which the drafter reads. */
+/* Returns true if it is allowed that nothing binds this tensor: because it is one of the family's extras, or belongs
+ * to an MTP layer after the last layer, which the drafter reads. */
 static bool is_extra(const fr_weights *weights, const fr_tensor_naming *naming, const char *tensor, size_t layers,
                      size_t mtp_layers) {
     bool gguf = weights->files->gguf;
@@ -442,8 +444,8 @@ bool fr_tensor_name_fills_two(const fr_tensor_name *name) {
            name->slot == FR_SLOT_KV_B || (name->slot == FR_SLOT_PARTS && !name->gguf);
 }
 
-/* Finds the line of a published name. A tensor that becomes two in GGUF has a line without a name for GGUF
- * (fr_tensor_name_of_part). */
+/* Finds the line of a published name. A tensor that becomes two in GGUF has a line without a GGUF name
+ * (fr_tensor_name_of_part gives those). */
 static bool find_line(const fr_tensor_name *names, const char *published, bool top, fr_tensor_name_found *found) {
     for (const fr_tensor_name *name = names; name && (name->published || name->gguf); name++) {
         bool has = name->top == top && name->published && (name->gguf || fr_tensor_name_fills_two(name));
@@ -515,7 +517,7 @@ fr_reorder fr_tensor_name_reorder(const fr_tensor_naming *naming, const fr_tenso
                         .in_group = delta->value_heads / delta->key_heads};
 }
 
-/* Gives the published row or column of one in the order of tiles, for value heads of `head` rows or columns. */
+/* For a row (or column) in tiled order, gives its published index. A value head has `head` rows or columns. */
 static size_t from_tiles(const fr_reorder *r, size_t row) {
     if (row < r->first) return row;
     size_t head = (row - r->first) / r->head, at = (row - r->first) % r->head;
@@ -533,8 +535,8 @@ fr_reorder fr_tensor_name_parted(const fr_layer_spec *layer, bool gates) {
                         .values = values};
 }
 
-/* Gives the published row, which is among those of its key head, of a row of separate queries, keys, values and
- * gates. */
+/* For a row of separate queries, keys, values or gates, gives its published index, which is among the rows of its key
+ * head. */
 static size_t from_parts(const fr_reorder *r, size_t row) {
     size_t keys = r->groups * r->head, values = r->groups * r->values, each = 2 * (r->head + r->values);
     row += r->first;

@@ -73,8 +73,9 @@ fr_kv_shape fr_attention_kv_shape(const fr_attention_spec *spec) {
         .heads = spec->kv_heads, .head_dim = spec->head_dim, .window = spec->window, .latent = spec->latent};
 }
 
-/* Gives each layer that owns keys and values a KV layer of the cache. A borrower reads that of the last owner before
- * it of its own kind, with a window or without. (A drafter's layers, which all borrow, are mapped by its target.) */
+/* Gives each layer that owns keys and values a KV layer of the cache. A layer that borrows reads the KV layer of the
+ * last owner before it of its own kind, with or without a window. (For a drafter, whose layers all borrow, the target
+ * does this.) */
 static fr_status map_kv(fr_trunk *trunk) {
     const fr_trunk_spec *s = &trunk->spec;
     size_t last[2] = {0};
@@ -113,7 +114,7 @@ static fr_status map_states(fr_trunk *trunk) {
     return FR_OK;
 }
 
-/* Checks that a borrower's heads fit the cache that it reads. */
+/* Checks that the heads of a layer that borrows fit the cache that it reads. */
 static fr_status check_borrowers(const fr_trunk *trunk, const char *path) {
     for (size_t i = 0; i < trunk->spec.layers && trunk->kv_count; i++) {
         const fr_attention_spec *a = &trunk->spec.layer[i].attention;
@@ -207,7 +208,7 @@ void fr_trunk_close(fr_trunk *trunk) {
 
 /* ---------------------------------------------------------------------------------------------------------- running */
 
-/* Gives the rows of a branch, which are added to the stream. */
+/* Describes the rows of a branch, which are added to the stream, so that they can be completed on all ranks. */
 static fr_shared_rows branch(const fr_activations *a, float *rows) {
     size_t hidden = a->trunk->spec.hidden;
     return (fr_shared_rows){rows, hidden, a->batch.count, fr_split_features(hidden)};
@@ -283,8 +284,8 @@ static void embed_rows(const fr_team *team, const fr_activations *a) {
     }
 }
 
-/* Runs all layers, or the rank's own ones between receiving and sending the stream. Returns true if the rows have
- * passed the last layer. */
+/* Runs all layers, or only the rank's own ones, between receiving and sending the stream. Returns true if the rows
+ * have passed the last layer. */
 static bool run_own_layers(const fr_team *team, fr_activations *a) {
     const fr_stages *stages = a->trunk->stages;
     const fr_batch batch = a->batch;
@@ -318,8 +319,8 @@ static void run_rows(const fr_team *team, const fr_forward *f) {
         fr_norm_row(&a, out + r * hidden, a.x + r * hidden, a.trunk->norm, a.trunk->norm_bias);
 }
 
-/* Gives the forward of one slice of the rows, which go through the ranks one after the other. A row's parent may be
- * before the slice; only recurrent layers look for parents, and with those a forward is not divided. */
+/* Gives the forward of one slice of the rows; slices go through the ranks one after the other. A row's parent may be
+ * before the slice, but only recurrent layers look for parents, and forwards with those are not divided. */
 static fr_forward piece_of(const fr_forward *f, const fr_trunk *trunk, size_t index, size_t pieces) {
     fr_forward piece = *f;
     size_t begin, end, hidden = trunk->spec.hidden;

@@ -8,52 +8,55 @@
 #include "src/engine/layers/activations.h"
 #include "src/engine/layers/tensor_names.h"
 
-/* Takes the spec over (spec->layer is freed at close), binds all tensors, derives rotary and KV tables. head_order:
- * [vocab] the order in which the head's rows are packed, which must outlive the trunk; NULL: their own. */
+/* Takes over the spec (spec->layer is freed at close), binds all tensors, and computes the rotary and KV tables.
+ * head_order: [vocab] the order in which the head's rows are packed, which must outlive the trunk; NULL: unchanged. */
 fr_status fr_trunk_open(fr_trunk *trunk, fr_trunk_spec *spec, const fr_tensor_naming *naming, fr_weights *weights,
                         const int32_t *head_order);
 void fr_trunk_close(fr_trunk *trunk);
 
-/* Derives the rotary and KV tables of a trunk whose tensors are bound already, by its spec. path: for error lines. */
+/* Computes the rotary and KV tables of a trunk whose tensors are already bound, from its spec. path: for error
+ * lines. */
 fr_status fr_trunk_derive(fr_trunk *trunk, const char *path);
 
 /* Gives the shape of the keys and values of a layer with that attention. */
 fr_kv_shape fr_attention_kv_shape(const fr_attention_spec *spec);
 
-/* Frees the memory that binding a layer took. */
+/* Frees the memory that was allocated when the layer was bound. */
 void fr_layer_close(fr_layer *layer);
 
-/* Runs one layer over a->x, in place. The whole team calls it, synchronized before; on return the stream is complete
- * for each row's owner (fr_part_rows), and for other threads after the next barrier. a is the thread's own copy. Rows
- * before `keep` end in the last layer that owns K/V, and in any layer that is not the trunk's. */
+/* Runs one layer over a->x, in place. The whole team calls it, after a barrier; on return the stream is complete for
+ * each row's owner (fr_part_rows), and for other threads after the next barrier. a is the thread's own copy. Rows
+ * before `keep` end in the last layer that owns K/V, and in any layer that is not one of the trunk's. */
 void fr_layer_run(const fr_team *team, fr_activations *a, const fr_layer_spec *spec, const fr_layer *layer,
                   size_t index);
 
 /* Runs all layers of the trunk, in the order of the spec. */
 void fr_layers_run(const fr_team *team, fr_activations *a);
 
-/* Runs a batch from tokens to hidden rows, by the whole team; forward->activations is a fr_activations. It needs no
- * barrier before it, but one after it. The second function gives the head for the hidden rows. */
+/* fr_trunk_run runs a batch from tokens to hidden rows, with the whole team; forward->activations is an
+ * fr_activations. It needs no barrier before it, but one after it. fr_trunk_head gives the head for the hidden
+ * rows. */
 void fr_trunk_run(const fr_team *team, fr_forward *forward);
 fr_head fr_trunk_head(const fr_forward *forward, const fr_trunk *trunk);
 
 /* Writes the scaled input embedding of a token, [hidden]. */
 void fr_trunk_embed(const fr_trunk *trunk, const fr_kernels *kernels, int32_t id, float *row);
 
-/* share.c. Tells the weights which matrices a rank reads only its share of: the head, and those of layers whose
- * outputs it doesn't compute whole; or all of its own layers, if layers are divided. Cuts the shapes of states to the
- * heads that the rank keeps. A table that is also the head is looked up in the file from then on. */
+/* share.c: tells the weights of which matrices a rank reads only its share: the head, and those of layers whose
+ * outputs it doesn't compute completely; or, if ranks have whole layers, those of its own layers. Reduces the shapes
+ * of states to the heads that the rank keeps. If the embedding table is also the head, it is looked up in the file
+ * from then on. */
 fr_status fr_trunk_share(fr_trunk *trunk, fr_weights *weights, const fr_rank_plan *plan);
 
-/* Does the same for a model that drafts for a target that ranks run: by rows, and its KV shapes too, which only this
- * model reads. If messages take so long that rows don't pay, it is not shared, and each rank runs it whole. Returns
- * true if it is shared. */
+/* Does the same for a model that drafts for a target that ranks run together. It is always divided by rows, and so are
+ * its KV shapes, which only this model reads. If messages take so long that this does not pay, it is not divided, and
+ * each rank runs it completely. Returns true if it is divided. */
 bool fr_trunk_share_drafter(fr_trunk *trunk, fr_weights *weights, const fr_rank_plan *plan);
 
-/* Reduces a KV layer's shape, as the trunk has it, to the heads that this rank makes and keeps: those of its own query
- * heads if nothing on the rank reads all heads; if ranks run whole layers, all heads or none; without ranks, all. No
- * other function decides this: a forward finds the result in its caches' layers (fr_kv_shape). The second function
- * gives a rank that keeps a head. */
+/* fr_trunk_keep_heads reduces a KV layer's shape, which has all heads, to the heads that this rank computes and keeps.
+ * These are the heads that its own query heads read, or all if something on the rank reads all heads; if ranks run
+ * whole layers, all heads or none; without ranks, all. No other function decides this: a forward finds the result in
+ * its caches' layers (fr_kv_shape). fr_trunk_head_keeper gives a rank that keeps a head. */
 void fr_trunk_keep_heads(const fr_trunk *trunk, const struct fr_ranks *ranks, size_t kv, fr_kv_shape *shape);
 size_t fr_trunk_head_keeper(const fr_trunk *trunk, const struct fr_ranks *ranks, size_t kv, size_t head);
 
