@@ -11,8 +11,8 @@
 #include "formats/map.h"
 #include "src/engine/families/families.h"
 
-/* The names of Gemma 4's assistants: published ones, then those of llama.cpp, AtomicChat's fork and ik_llama.cpp; and
- * of EAGLE's drafters: published ones, then llama.cpp's. */
+/* The names of drafters. Gemma 4's assistants: the published names, then those of llama.cpp, AtomicChat's fork and
+ * ik_llama.cpp. EAGLE's drafters: the published names, then llama.cpp's. */
 static const char *const assistants[] = {"Gemma4AssistantForCausalLM",
                                          "Gemma4UnifiedAssistantForCausalLM",
                                          "gemma4-assistant",
@@ -31,7 +31,7 @@ const char *fr_drafter_architecture(size_t index) {
     return NULL;
 }
 
-/* Gives the first of config.json's "architectures"; NULL: there is none. */
+/* Gives the first of config.json's "architectures"; NULL if there is none. */
 static const char *first_architecture(const json_t *config) {
     const char *name = json_string_value(json_array_get(json_object_get(config, "architectures"), 0));
     return name && *name ? name : NULL;
@@ -83,7 +83,7 @@ bool fr_is_eagle3(const fr_checkpoint *files) {
            has(files, "midlayer.hidden_norm.weight") || has(files, "layers.0.hidden_norm.weight");
 }
 
-/* A decoder saved without its head has such layers too, but also a norm after them, which EAGLE-1 lacks. */
+/* A decoder saved without its head has such layers too, but it also has a norm after them, which EAGLE-1 lacks. */
 bool fr_is_eagle(const fr_checkpoint *files) {
     if (fr_is_eagle3(files)) return false;
     return fr_architecture_in(eagles, fr_checkpoint_architecture(files)) || has(files, "fc.weight") ||
@@ -103,8 +103,8 @@ bool fr_is_drafter(const fr_checkpoint *files) {
     return fr_is_assistant(files) || fr_is_eagle3(files) || fr_is_eagle(files) || fr_is_mtp(files);
 }
 
-/* Models that are known but not built yet; a line goes when its model comes. Names in config.json come first, then
- * those in GGUF, separated by blanks. A folder of such a model is refused before its weights are looked at. */
+/* Models that are known but not supported yet; a line is removed when its model is added. Names in config.json come
+ * first, then those in GGUF, separated by blanks. A folder of such a model is refused before its weights are read. */
 static const struct {
     const char *names, *what;
 } known[] = {
@@ -173,8 +173,8 @@ static bool has_file(const char *folder, const char *name) {
     return there;
 }
 
-/* Refuses a folder by its config.json alone if its architecture is not built, or if it is unknown and the folder has
- * no weights that could tell more. */
+/* Refuses a folder by its config.json alone if its architecture is not supported, or if it is unknown and the folder
+ * has no weights that could tell more. */
 static fr_status check_config(const fr_checkpoint *files) {
     const char *architecture = fr_checkpoint_architecture(files);
     FR_TRY(fr_check_built(files));

@@ -1,7 +1,7 @@
 /* Cohere 2 (Command R7B, Command A): config.json of Cohere2ForCausalLM, GGUF "cohere2". Source: transformers 5.17,
  * model cohere2; for GGUF github.com/ggml-org/llama.cpp, conversion/command_r.py and src/models/cohere2.cpp, which
- * knows no biases. Both parts of a layer read one LayerNorm without a bias. Three sliding layers, whose heads are
- * rotated in pairs of neighbours, are followed by a full one, whose heads aren't rotated. */
+ * does not support biases. Both parts of a layer read the same LayerNorm, without a bias. Three sliding layers, whose
+ * heads are rotated in pairs of neighbours, are followed by a full one, whose heads aren't rotated. */
 #include "base/error.h"
 #include "src/engine/families/family.h"
 

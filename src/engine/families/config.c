@@ -12,8 +12,8 @@
 
 enum { VOCAB_MAX = 1 << 24, HIDDEN_MAX = 1 << 17, FFN_MAX = 1 << 22, HEADS_MAX = 4096, HEAD_DIM_MAX = 4096 };
 
-/* A GGUF file's vocabulary is the length of its table of ids. One key makes an encoder of a decoder, which is
- * refused. */
+/* A GGUF file's vocabulary is the length of its table of ids. Causal attention set to false would make the decoder an
+ * encoder, which is refused. */
 const fr_config_row fr_size_keys[] = {
     {.kind = FR_ROW_WITH, .json = "is_causal", .gguf = ".attention.causal"},
     FR_SIZE(trunk.vocab, "vocab_size", NULL, 1, VOCAB_MAX),
@@ -21,7 +21,7 @@ const fr_config_row fr_size_keys[] = {
     FR_SIZE(trunk.context_limit, "max_position_embeddings", ".context_length", 1, 1 << 24, .required = true),
     FR_SIZE(trunk.hidden, "hidden_size", ".embedding_length", 1, HIDDEN_MAX, .required = true),
     FR_SIZE(layer.ffn.width, "intermediate_size", ".feed_forward_length", 1, FFN_MAX, .required = true,
-            .unless = ".expert_count"), /* there may be no dense layer */
+            .unless = ".expert_count"), /* a model may have no dense layer */
     FR_SIZE(layer.attention.heads, "num_attention_heads", ".attention.head_count", 1, HEADS_MAX, .required = true),
     FR_SIZE(layer.attention.kv_heads, "num_key_value_heads", ".attention.head_count_kv", 1, HEADS_MAX,
             .like = offsetof(fr_model_spec, layer.attention.heads)),
@@ -65,9 +65,9 @@ static double real_at(const void *field, size_t bytes) {
     return bytes == sizeof(float) ? (double)*(const float *)field : *(const double *)field;
 }
 
-/* Gives the number for a file without the key. In GGUF heads then fill the hidden size, whatever config.json's default
- * is. They also do if config.json says null, and all of them have keys then, as transformers 5.17 completes
- * configurations. */
+/* Gives the number for a file without the key. In GGUF, heads then fill the hidden size, whatever config.json's
+ * default is. They also do if config.json has the key with null, because transformers 5.17 completes configurations
+ * so, and then all of them have the key. */
 static int64_t size_without(const fr_source *s, const fr_config_row *row, fr_model_spec *spec) {
     bool follows = s->gguf ? row->per_head : json_is_null(json_object_get(s->text, row->json));
     bool complete = follows && (row->per_head || row->like);
@@ -82,7 +82,7 @@ static fr_status lacks_both(const fr_gguf *gguf, const fr_config_row *row) {
     return fr_fail(FR_INPUT, "%s: key %s%s is missing, and so is %s%s", gguf->path, of, row->gguf, of, row->unless);
 }
 
-/* Reads a number that the file has for each layer, if it is the same for all. */
+/* Reads a number that the file has for each layer; all layers must have the same. */
 static fr_status read_alike(const fr_gguf *gguf, const fr_config_row *row, const fr_model_spec *spec, size_t *field) {
     int64_t numbers[FR_LAYERS_MAX];
     size_t count = spec->trunk.layers;
@@ -117,7 +117,8 @@ static size_t *of_layer(fr_layer_spec *layer, const fr_config_row *row) {
     return (size_t *)(void *)((char *)layer + (row->field - offsetof(fr_model_spec, layer)));
 }
 
-/* Reads the first layer's number; once there are layers, reads the number of each if the file has an array. */
+/* Reads the first layer's number. If the layers have already been made and the file has an array, reads that of each
+ * layer. */
 static fr_status read_each(const fr_source *s, const fr_config_row *row, fr_model_spec *spec) {
     int64_t numbers[FR_LAYERS_MAX];
     if (!s->gguf) return read_size(s, row, spec);
@@ -229,7 +230,7 @@ static fr_status read_rows(const fr_family *family, const fr_source *s, fr_model
     return FR_OK;
 }
 
-/* Reads GGUF's arrays into the layers, once there are layers. */
+/* Reads GGUF's arrays into the layers, once these have been made. */
 static fr_status read_arrays(const fr_family *family, const fr_source *s, fr_model_spec *spec) {
     for (size_t t = 0; s->gguf && t < sizeof family->rows / sizeof *family->rows && family->rows[t]; t++)
         for (const fr_config_row *row = family->rows[t]; is_row(row); row++)
@@ -276,7 +277,7 @@ static fr_status check(const fr_model_spec *spec, const char *where) {
     return FR_OK;
 }
 
-/* In GGUF the order of the family's rows of queries and keys decides which values are rotated together. */
+/* In GGUF, the order of the family's rows of queries and keys determines which values are rotated together. */
 static void pair_as_rows_stand(fr_row_order order, fr_trunk_spec *trunk) {
     for (size_t i = 0; i < trunk->ropes && order != FR_ROWS_ALIKE; i++) trunk->rope[i].neox = order == FR_ROWS_TO_NEOX;
 }
@@ -293,14 +294,15 @@ fr_status fr_source_of(fr_weights *weights, fr_source *source) {
     return FR_OK;
 }
 
-/* Reads what tensors tell, not keys: a folder's head, and GGUF's table of ids, whose length is the vocabulary. */
+/* Reads two things from tensors instead of keys: if a folder has a head of its own, and GGUF's table of ids, whose
+ * length is the vocabulary. */
 static fr_status read_tensors(const fr_source *source, fr_model_spec *spec) {
     if (!source->weights || source->drafter) return FR_OK;
     if (!source->gguf) return fr_config_head(source->text, source->where, source->weights);
     return fr_config_vocabulary(source->weights->files, spec->trunk.hidden, &spec->trunk.vocab);
 }
 
-/* Finds the biases of the first layer of a GGUF file. */
+/* Finds out, by the first layer's tensors in a GGUF file, which projections have biases. */
 static void find_biases(const fr_source *source, fr_layer_spec *layer) {
     layer->attention.qkv_bias =
         fr_source_has(source, "blk.0.attn_q.bias") || fr_source_has(source, "blk.0.attn_qkv.bias");
@@ -308,12 +310,12 @@ static void find_biases(const fr_source *source, fr_layer_spec *layer) {
     layer->ffn.biased = fr_source_has(source, "blk.0.ffn_gate.bias");
 }
 
-/* Gives the scale of scores that a GGUF file means, which has no key for it. */
+/* Gives the scale of scores that readers assume for a GGUF file, which has no key for it. */
 static float scale_in_gguf(const fr_family *family, const fr_trunk_spec *trunk, const fr_attention_spec *a) {
     return fr_rsqrt(trunk->layers == family->scaled_by_hidden ? trunk->hidden / a->heads : a->head_dim);
 }
 
-/* Derives the fields that follow from those that were read. */
+/* Computes the fields that follow from those that were read. */
 static void complete(const fr_family *family, const fr_source *source, fr_model_spec *spec) {
     float *scale = &spec->layer.attention.scale;
     if (source->gguf && family->scaled_by_hidden)
@@ -381,7 +383,7 @@ static void put_each(const fr_config_row *row, fr_model_spec *spec, fr_gguf_writ
     for (size_t i = 0; i < trunk->layers; i++) fr_gguf_add_u32(w, (uint32_t)*of_layer(&trunk->layer[i], row));
 }
 
-/* Readers want some window even if no layer slides, so a size is at least the row's lower limit. */
+/* Readers require a window even if no layer slides, so the size written is at least the row's lower limit. */
 static void put_size(const fr_config_row *row, size_t value, fr_gguf_writer *w) {
     if (value || !row->sparse) fr_gguf_put_u32(w, row->gguf, (uint32_t)fr_larger(value, (size_t)row->low));
 }
@@ -416,7 +418,8 @@ static fr_status check_scale(const fr_family *family, const fr_config_row *row, 
     return fr_fail(FR_INPUT, "%s: GGUF has no key for its %s", where, row->json);
 }
 
-/* Makes a spec for the rows of a trunk. The MTP layer's spec, which has attention, stands for all layers. */
+/* Makes a spec from a trunk, for writing its rows. The MTP layer's spec, which has attention, represents all
+ * layers. */
 static fr_model_spec spec_of(const fr_trunk_spec *trunk, size_t mtp_layers) {
     fr_model_spec spec = {.trunk = *trunk, .mtp_layers = mtp_layers, .layer = *fr_spec_layer(trunk, trunk->layers)};
     for (size_t i = 0; i < trunk->layers; i++) spec.borrowers += !trunk->layer[i].attention.owns_kv;

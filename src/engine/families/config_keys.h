@@ -1,4 +1,4 @@
-/* Reads keys that configurations of several families have, and refuses values that are not built.
+/* Reads keys that configurations of several families have, and refuses values that are not supported.
  *
  * In: an object of config.json, or a GGUF file. Out: FR_OK; or a line that names the key, or the tensor. */
 #ifndef FR_SRC_ENGINE_FAMILIES_CONFIG_KEYS_H
@@ -9,26 +9,27 @@
 #include "src/engine/layers/layer_spec.h"
 #include "src/engine/weights/weights.h"
 
-/* Checks a key of which one value is built; another value is FR_UNBUILT. The key may be missing. */
+/* Checks a key for which only one value is supported; another value is FR_UNBUILT. The key may be missing. */
 fr_status fr_config_only(const json_t *object, const char *key, const char *built, const char *where);
 
 /* Checks that a key is not true. */
 fr_status fr_config_without(const json_t *object, const char *key, const char *where);
 
-/* Checks that a published file has a head of its own, unless the text model's part of its configuration or the whole
+/* Checks that a published file has a head of its own, unless its configuration (the text model's part or the whole)
  * says that the embeddings are the head. */
 fr_status fr_config_head(const json_t *object, const char *where, const fr_weights *weights);
 
-/* Reads mrope_section, which is beside the other parameters of rotary positions: the number of angles that follow each
+/* Reads mrope_section, which is next to the other parameters of rotary positions: the number of angles for each
  * axis. */
 fr_status fr_config_sections(const json_t *text, const size_t *fallback, const char *where, size_t *sections);
 
-/* Reads the same from GGUF metadata, which must have it; and writes it there. */
+/* fr_config_gguf_sections reads the same from GGUF metadata, which must have it. fr_config_put_sections writes it
+ * there. */
 fr_status fr_config_gguf_sections(const fr_gguf *gguf, size_t *sections);
 void fr_config_put_sections(const fr_rope_spec *rope, fr_gguf_writer *writer);
 
-/* Reads the number of MTP layers after a model's own: from a key, or the fallback; in GGUF they are counted among
- * `layers`, which becomes the number of the model's own. More than one is FR_UNBUILT. */
+/* Read the number of MTP layers after a model's own layers. fr_config_mtp reads it from a key, or uses the fallback.
+ * GGUF counts MTP layers among `layers`, so fr_config_gguf_mtp subtracts them there. More than one is FR_UNBUILT. */
 fr_status fr_config_mtp(const json_t *text, const char *key, int64_t fallback, const char *where, size_t *mtp);
 fr_status fr_config_gguf_mtp(const fr_gguf *gguf, size_t *layers, size_t *mtp);
 

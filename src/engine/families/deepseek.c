@@ -1,7 +1,7 @@
 /* DeepSeek-V3 (R1, V3.1), and GLM-4.7-Flash, which has the same layers: config.json of DeepseekV3ForCausalLM and
  * Glm4MoeLiteForCausalLM, GGUF "deepseek2" for both. Source: the published checkpoints and transformers 5.17, models
  * deepseek_v3 and glm4_moe_lite; for GGUF github.com/ggml-org/llama.cpp, conversion/deepseek.py. GGUF files have k_b
- * and v_b apart, k_b's matrices transposed; older files have kv_b as it is published. */
+ * and v_b in separate tensors, with k_b's matrices transposed; older files have kv_b as it is published. */
 #include <string.h>
 
 #include "base/error.h"
@@ -30,11 +30,11 @@ static const fr_tensor_name layer_names[] = {
 static const fr_tensor_naming names = {
     .layer = {layer_names, fr_mixture_names},
     .mtp = fr_mtp_names,
-    .extras = (const char *const[]){"*rotary_emb.inv_freq", NULL}}; /* frequencies of early checkpoints */
+    .extras = (const char *const[]){"*rotary_emb.inv_freq", NULL}}; /* rotary frequencies, in early checkpoints */
 
 /* ---------------------------------------------------------------------------------------------------- configuration */
 
-#define LATENT_EPS 1e-6F /* eps of both latents' norms in the published modules, whatever rms_norm_eps is */
+#define LATENT_EPS 1e-6F /* eps of both latents' norms in the published modules, which ignore rms_norm_eps */
 
 static const fr_model_spec v3 = {
     .trunk =
@@ -102,7 +102,7 @@ static const fr_model_spec of_gguf = {.layer = {.mixer = FR_MIXER_MLA,
                                                             .routed_scaling = 1.0F}},
                                       .mixture = {.any_scoring = true}};
 
-/* Refuses models in which not every layer after the dense ones is a mixture. */
+/* Refuses models in which some layer after the dense ones is not a mixture. */
 static fr_status check_router(const fr_source *source, fr_model_spec *s) {
     int64_t every;
     (void)s;
@@ -130,11 +130,12 @@ static const fr_config_row own[] = {FR_ONLY("hidden_act", "silu"),
                                     FR_WITHOUT("attention_bias"),
                                     FR_ONLY("topk_method", "noaux_tc"),
                                     FR_PART(router),
-                                    FR_NONE(".attention.temperature_scale"), /* Mistral Large 3's queries grow */
+                                    FR_NONE(".attention.temperature_scale"), /* for Mistral Large 3, whose queries are
+                                                                              * scaled by position */
                                     {0}};
 static const fr_config_row mtp[] = {FR_MTP("num_nextn_predict_layers"), {0}};
 
-/* Reads the kind of each layer, "dense" or "sparse", which newer files list. */
+/* Reads the list of each layer's kind, "dense" or "sparse", which newer files have. */
 static fr_status read_layer_types(const fr_source *source, fr_model_spec *s, bool *is_dense) {
     const json_t *list = json_object_get(source->text, "mlp_layer_types");
     size_t leading = 0;
@@ -153,7 +154,7 @@ static fr_status read_layer_types(const fr_source *source, fr_model_spec *s, boo
     return FR_OK;
 }
 
-/* Finds the scores of a GGUF file. V2's are softmax's without a correction, but older files have no key for that. */
+/* Finds the scoring of a GGUF file. V2 uses softmax without a correction, but older files have no key that says so. */
 static void find_scoring(const fr_source *source, fr_model_spec *s) {
     fr_experts_spec *e = &s->layer.experts;
     e->score_bias = fr_source_layer_has(source, s, "exp_probs_b.bias");
@@ -182,7 +183,7 @@ const fr_family fr_family_deepseek = {.architectures =
                                       .shape = shape,
                                       .names = &names};
 
-/* transformers reads no norm_topk_prob here, and all layers after the first dense ones are mixtures. */
+/* transformers ignores norm_topk_prob here, and all layers after the first dense ones are mixtures. */
 const fr_family fr_family_deepseek_v2 = {.architectures = (const char *const[]){"DeepseekV2ForCausalLM", NULL},
                                          .gguf = "deepseek2",
                                          .tokenizer = "gpt2",

@@ -1,12 +1,13 @@
-/* ERNIE 4.5, its mixtures: config.json of Ernie4_5_MoeForCausalLM, GGUF "ernie4_5-moe". Source: the published
- * checkpoints and transformers 5.17, model ernie4_5_moe; for GGUF github.com/ggml-org/llama.cpp, conversion/ernie.py
- * and src/models/ernie4-5-moe.cpp, which has no key for the last mixture, and a key for the shared experts' width that
- * is right for published sizes only. Scores are softmax's, and a bias corrects the choice of experts; heads are
- * rotated in pairs of neighbours. The MTP layers have a form of their own, which is not built, so they are ignored. */
+/* ERNIE 4.5, mixtures: config.json of Ernie4_5_MoeForCausalLM, GGUF "ernie4_5-moe". Source: the published checkpoints
+ * and transformers 5.17, model ernie4_5_moe; for GGUF github.com/ggml-org/llama.cpp, conversion/ernie.py and
+ * src/models/ernie4-5-moe.cpp, which has no key for the last layer with a mixture, and a key for the shared experts'
+ * width that is right only for published sizes. Scores are softmax, and a bias corrects the choice of experts; heads
+ * are rotated in pairs of neighbours. The MTP layers have a form of their own that is not supported, so they are
+ * ignored. */
 #include "base/error.h"
 #include "src/engine/families/mixture.h"
 
-#define LEAST_SUM 1e-12F /* the least sum that weights are divided by */
+#define LEAST_SUM 1e-12F /* weights are divided by at least this sum */
 #define INTERVAL  ".interleave_moe_layer_step"
 
 static const fr_mixture_words words = {"moe_num_experts", "moe_k", "moe_intermediate_size", "moe_num_shared_experts"};
@@ -31,7 +32,8 @@ static const fr_model_spec defaults = {
                           .routed_scaling = 1.0F}},
     .mixture = {.words = &words, .shared = 2, .shared_by_count = true, .normalizes = true}};
 
-/* Finds the dense layers: every `interval`th layer has a mixture, from the first that may to the last. */
+/* Finds the dense layers. Every `interval`th layer has a mixture, from the first to the last that the configuration
+ * allows. */
 static fr_status read_dense(const fr_source *source, const fr_model_spec *s, bool *is_dense) {
     int64_t first = (int64_t)s->mixture.leading_dense, last = -1, interval;
     if (source->gguf) {
@@ -53,7 +55,7 @@ static fr_status shape(const fr_source *source, fr_model_spec *s) {
     return fr_mixture_layers(source, s, is_dense);
 }
 
-/* Writes the first layer with a mixture, and the interval of mixtures from there to the end. */
+/* Writes the first layer with a mixture, and the interval of the mixtures after it, which must go on to the end. */
 static fr_status put_layers(const fr_trunk_spec *s, const char *where, fr_gguf_writer *w) {
     size_t first = 0, interval = 1;
     while (first < s->layers && !s->layer[first].experts.count) first++;

@@ -1,6 +1,6 @@
 /* EXAONE 4: config.json of Exaone4ForCausalLM, GGUF "exaone4". Source: transformers 5.17, model exaone4; for GGUF
  * github.com/ggml-org/llama.cpp, conversion/exaone.py and src/models/exaone4.cpp, which has windows only in models of
- * 64 layers. Norms come only after each part; if some layers slide, the heads of full ones aren't rotated. */
+ * 64 layers. Norms come only after each part. If some layers slide, the heads of full layers aren't rotated. */
 #include "src/engine/families/family.h"
 
 static const fr_model_spec defaults = {
@@ -11,8 +11,8 @@ static const fr_model_spec defaults = {
               .ffn = {.width = 16384, .activation = FR_SILU}},
     .kinds = {.every = 4}};
 
-/* Reads the window, which may be null in config.json, and the pattern. If the pattern is letters, layer_types lists
- * the kinds. */
+/* Reads the window, which may be null in config.json, and the pattern. If the pattern consists of letters, layer_types
+ * has the kinds. */
 static fr_status read_window(const fr_source *source, fr_model_spec *s) {
     static const char pattern[] = "sliding_window_pattern";
     const json_t *window = json_object_get(source->text, "sliding_window");

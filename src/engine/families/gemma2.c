@@ -1,6 +1,6 @@
 /* Gemma 2: config.json of Gemma2ForCausalLM, GGUF "gemma2". Source: transformers 5.17, model gemma2; for GGUF
  * github.com/ggml-org/llama.cpp, conversion/gemma.py and src/models/gemma2.cpp. Sliding and full layers alternate,
- * with one rotary form. Norms come before and after each part, and published files have their weights less one; scores
+ * with one rotary form. Norms come before and after each part, and published files store their weights minus 1; scores
  * and logits have soft caps. */
 #include "src/engine/families/family.h"
 
@@ -31,7 +31,7 @@ const fr_family fr_family_gemma2 = {
     .architectures = (const char *const[]){"Gemma2ForCausalLM", "gemma2", NULL},
     .gguf = "gemma2",
     .tokenizer = "llama",
-    .scaled_by_hidden = 46, /* the 27B */
+    .scaled_by_hidden = 46, /* the number of layers of the 27B */
     .defaults = &defaults,
     .rows = {own, fr_size_keys, fr_head_keys},
     .rope = fr_rope_one_form,

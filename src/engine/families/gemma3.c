@@ -1,7 +1,7 @@
 /* Gemma 3, text: config.json of Gemma3ForCausalLM and the text half of Gemma3ForConditionalGeneration, GGUF "gemma3".
  * Source: transformers 5.17, model gemma3; for GGUF github.com/ggml-org/llama.cpp, conversion/gemma.py and
  * src/models/gemma3.cpp. Five sliding layers are followed by a full one. Norms come before and after each part, and
- * published files have their weights less one. */
+ * published files store their weights minus 1. */
 #include "src/engine/families/family.h"
 
 static const fr_model_spec defaults = {
@@ -30,7 +30,7 @@ const fr_family fr_family_gemma3 = {
     .architectures = (const char *const[]){"Gemma3ForCausalLM", "Gemma3ForConditionalGeneration", "gemma3", NULL},
     .gguf = "gemma3",
     .tokenizer = "llama",
-    .scaled_by_hidden = 62, /* the 27B */
+    .scaled_by_hidden = 62, /* the number of layers of the 27B */
     .defaults = &defaults,
     .rows = {own, fr_size_keys, fr_kind_keys},
     .rope = fr_rope_by_kind,

@@ -35,7 +35,7 @@ static fr_status put_kinds(const fr_trunk_spec *s, size_t mtp_layers, const char
     return FR_OK;
 }
 
-/* Sets those defaults of Gemma4UnifiedTextConfig that are different. */
+/* Sets the defaults in which Gemma4UnifiedTextConfig differs. */
 static fr_status be_unified(const fr_source *source, fr_model_spec *s) {
     (void)source;
     s->trunk.context_limit = 262144;
@@ -130,8 +130,8 @@ static const fr_tensor_name layer_names[] = {
     {0},
 };
 
-/* Tensors that nothing reads: towers for pictures and sound; projections that borrowers of K/V have and don't use; an
- * assistant's centroids if it scores all ids; the angles of full layers if there are no such layers. */
+/* Tensors that nothing reads: towers for pictures and sound; projections that layers with borrowed K/V have and don't
+ * use; an assistant's centroids if it scores all ids; the angles of full layers if there are no such layers. */
 static const char *const extras[] = {"*vision*",
                                      "*audio*",
                                      "*.self_attn.[kv]_proj.weight",

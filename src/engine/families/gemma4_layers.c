@@ -1,5 +1,5 @@
-/* Makes Gemma 4's layers: see gemma4_layers.h. Two things that GGUF's metadata leave out are found by the tensors: the
- * rotary factor, and full layers that take their values from the key projection. */
+/* Makes Gemma 4's layers: see gemma4_layers.h. Two facts are not in GGUF's metadata and are found from the tensors:
+ * the rotary factor, and whether full layers take their values from the key projection. */
 #include "src/engine/families/gemma4_layers.h"
 
 #include <math.h>
@@ -11,13 +11,14 @@
 #include "base/sizes.h"
 #include "src/engine/families/config_keys.h"
 
-/* The least number that the converter writes for an angle that is not rotated; its table's other entries are 1. */
+/* The converter writes a number of at least this for an angle that is not rotated; all other entries of its table are
+ * 1. */
 #define STANDING 1e29f
 
 /* ------------------------------------------------------------------------------------------------- rotary positions */
 
-/* Reads rope_freqs.weight, which divides the full layers' frequencies: ones, then entries for angles that are not
- * rotated. */
+/* Reads rope_freqs.weight, the divisors of the full layers' frequencies: ones, followed by entries for angles that are
+ * not rotated. */
 static fr_status read_rope_table(const fr_source *source, fr_rope_spec *full) {
     const float *table;
     size_t rotated = 0, angles = full->dims / 2;
@@ -27,7 +28,7 @@ static fr_status read_rope_table(const fr_source *source, fr_rope_spec *full) {
         if (table[i] < STANDING)
             return fr_fail(FR_INPUT, "%s: tensor rope_freqs.weight has %g at index %zu, expected ones, then 1e30",
                            source->where, (double)table[i], i);
-    /* half an angle is added, so that rounding the quotient doesn't lose an angle */
+    /* half an angle is added, so that rounding the quotient down doesn't lose an angle */
     full->partial = rotated < angles ? ((double)rotated + 0.5) / (double)angles : 1.0;
     return FR_OK;
 }
@@ -42,7 +43,7 @@ fr_status fr_gemma4_rope(const fr_source *source, fr_model_spec *s) {
     return FR_OK;
 }
 
-/* Writes 1 for angles that are rotated, 1e30 for the others. */
+/* Writes 1 for rotated angles, 1e30 for the others. */
 size_t fr_gemma4_put_rope_factors(const fr_trunk_spec *s, float *factors) {
     const fr_rope_spec *rope = &s->rope[FR_FULL];
     size_t angles = rope->dims / 2, rotated = angles;
@@ -89,7 +90,7 @@ static fr_status read_per_layer(const json_t *table, fr_trunk_spec *s, const cha
 }
 
 /* Reads the heads of layers: from per_layer_config if there is one; otherwise full layers have global_head_dim and
- * num_global_key_value_heads (which counts only with attention_k_eq_v). */
+ * num_global_key_value_heads (the latter is used only with attention_k_eq_v). */
 static fr_status read_heads(const fr_source *source, fr_model_spec *s) {
     const fr_attention_spec *all = &s->layer.attention;
     json_t *table = NULL;
@@ -106,7 +107,7 @@ static fr_status read_heads(const fr_source *source, fr_model_spec *s) {
     return table ? read_per_layer(table, &s->trunk, source->where) : FR_OK;
 }
 
-/* Checks that layers of one kind have one head_dim, as there is one row of angles for each kind. */
+/* Checks that all layers of a kind have the same head_dim, because each kind has one row of angles. */
 static fr_status set_angles(const fr_source *source, fr_trunk_spec *s) {
     bool seen[FR_LAYER_KINDS] = {false};
     for (size_t i = 0; i < s->layers; i++) {
@@ -124,7 +125,7 @@ static fr_status set_angles(const fr_source *source, fr_trunk_spec *s) {
 
 /* -------------------------------------------------------------------------------------------------- K/V, and values */
 
-/* Lets the last layers, or all of an assistant's, borrow K/V; each must find a cache to borrow. An assistant's row
+/* Makes the last layers, or all of an assistant's, borrow K/V; each must find a cache to borrow. An assistant's row
  * sees its target's K/V but none of its own, so its window is one position wider. */
 static fr_status share(const fr_source *source, fr_model_spec *s) {
     size_t layers = s->trunk.layers, owners = source->drafter ? 0 : layers - fr_smaller(s->borrowers, layers);
@@ -146,7 +147,7 @@ static fr_status share(const fr_source *source, fr_model_spec *s) {
     return FR_OK;
 }
 
-/* Doubles the feed-forward's width in layers that borrow, if the model says so. */
+/* Doubles the feed-forward's width in layers that borrow K/V, if the model says so. */
 static fr_status widen(const fr_source *source, fr_trunk_spec *s) {
     bool wide;
     FR_TRY(fr_json_bool(source->text, "use_double_wide_mlp", false, source->where, &wide));
@@ -155,7 +156,7 @@ static fr_status widen(const fr_source *source, fr_trunk_spec *s) {
     return FR_OK;
 }
 
-/* Returns true if a layer has a value projection, by itself or in one tensor with queries and keys. */
+/* Returns true if a layer has a value projection, as a separate tensor or in one with queries and keys. */
 static bool has_values(const fr_source *source, size_t layer) {
     char alone[48], fused[48];
     snprintf(alone, sizeof alone, "blk.%zu.attn_v.weight", layer);
@@ -163,8 +164,8 @@ static bool has_values(const fr_source *source, size_t layer) {
     return fr_source_has(source, alone) || fr_source_has(source, fused);
 }
 
-/* Finds out if full layers take values from the keys: in GGUF they do if none of those that own a KV cache has a value
- * projection. */
+/* Finds out if full layers take values from the keys. In GGUF they do if no full layer that owns a KV cache has a
+ * value projection. */
 static fr_status find_values(const fr_source *source, fr_trunk_spec *s) {
     size_t lacking = s->layers;
     bool some = false;
@@ -186,8 +187,8 @@ static fr_status find_values(const fr_source *source, fr_trunk_spec *s) {
 
 /* ----------------------------------------------------------------------------------------------------------- checks */
 
-/* Checks the numbers of experts. Published dense models have these keys too, and a key that says that experts are
- * off. */
+/* Checks the numbers of experts. Published dense models have these keys too, and another key that says that there are
+ * no experts. */
 static fr_status check_experts(const fr_source *source, fr_experts_spec *e) {
     bool there = e->count > 0;
     if (!source->gguf) FR_TRY(fr_json_bool(source->text, "enable_moe_block", false, source->where, &there));
@@ -197,7 +198,7 @@ static fr_status check_experts(const fr_source *source, fr_experts_spec *e) {
                    e->count, e->width);
 }
 
-/* Checks that the per-layer embeddings are those of the same ids. */
+/* Checks that the per-layer embeddings are for the same ids. */
 static fr_status check_tokens(const fr_source *source, const fr_trunk_spec *s) {
     size_t vocab = s->vocab;
     if (s->ple_width == 0) return FR_OK;
@@ -207,8 +208,8 @@ static fr_status check_tokens(const fr_source *source, const fr_trunk_spec *s) {
                    s->vocab);
 }
 
-/* Checks the vocabulary: it is as long as the embedding, and a key and the list of tokens, if they are there, must
- * agree. */
+/* Checks the vocabulary: its size is the length of the embedding table; a key and the list of tokens must agree with
+ * it if they exist. */
 static fr_status check_vocabulary(const fr_source *source, fr_trunk_spec *s) {
     const fr_gguf_value *tokens;
     int64_t listed;

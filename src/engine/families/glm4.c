@@ -1,5 +1,5 @@
-/* GLM-4, dense: config.json of Glm4ForCausalLM, whose GGUF "glm4" glm.c reads, and of GlmForCausalLM before it, GGUF
- * "chatglm". Source: the published checkpoints and transformers 5.17, models glm4 and glm; for GGUF
+/* GLM-4, dense: config.json of Glm4ForCausalLM, whose GGUF "glm4" glm.c reads; and its predecessor GlmForCausalLM,
+ * GGUF "chatglm". Source: the published checkpoints and transformers 5.17, models glm4 and glm; for GGUF
  * github.com/ggml-org/llama.cpp, conversion/glm.py and chatglm.py. Half of a head is rotated, in pairs of neighbours;
  * gate and up are one tensor; Glm4ForCausalLM has norms before and after each part. */
 #include "src/engine/families/family.h"
@@ -14,7 +14,7 @@ static const fr_model_spec defaults = {
     .layer = {.attention = {.heads = 32, .kv_heads = 2, .head_dim = 128, .qkv_bias = true},
               .ffn = {.width = 13696, .activation = FR_SILU}}};
 
-/* In GGUF heads fill the hidden size. */
+/* In GGUF the heads together are as wide as the hidden size. */
 static const fr_model_spec gguf_defaults = {.trunk = {.rope = {{.partial = 0.5}}},
                                             .layer = {.ffn = {.activation = FR_SILU}}};
 
@@ -32,8 +32,8 @@ const fr_family fr_family_glm4 = {
     .rope = fr_rope_one_form,
     .names = &(const fr_tensor_naming){.layer = {fr_attention_names, fr_glm_norm_names, fr_fused_ffn_names}}};
 
-/* GGUF keeps neither its eps nor its rotary base (conversion/chatglm.py): a file has the numbers that the converter
- * writes. */
+/* The converter writes its own constants for the eps and the rotary base instead of the model's
+ * (conversion/chatglm.py), so GGUF loses both. */
 const fr_family fr_family_chatglm = {
     .architectures = (const char *const[]){"GlmForCausalLM", "chatglm", NULL},
     .gguf = "chatglm",

@@ -1,4 +1,4 @@
-/* GLM-4.5, and the models of its shape that came after it (4.5-Air, 4.6, 4.7): config.json of Glm4MoeForCausalLM, GGUF
+/* GLM-4.5, and later models with the same layers (4.5-Air, 4.6, 4.7): config.json of Glm4MoeForCausalLM, GGUF
  * "glm4moe". Source: the published checkpoints and transformers 5.17, model glm4_moe; for GGUF
  * github.com/ggml-org/llama.cpp, conversion/glm.py; for the MTP layer mtp_layer.h. Queries, keys and values have
  * biases, the output has none. */
@@ -34,7 +34,7 @@ static const fr_config_row mtp[] = {FR_MTP("num_nextn_predict_layers"), {0}};
 static const fr_tensor_naming names = {.layer = {fr_attention_names, fr_post_norm_names, fr_mixture_names},
                                        .mtp = fr_mtp_names};
 
-/* In GGUF there are norms of heads if the tensors are there. */
+/* In GGUF, heads have norms if the tensors exist. */
 static fr_status shape(const fr_source *source, fr_model_spec *s) {
     if (source->gguf) s->layer.attention.qk_norm = fr_source_layer_has(source, s, "attn_q_norm.weight");
     return fr_mixture_behind_leading(source, s);

@@ -1,9 +1,9 @@
 /* Granite, dense: config.json of GraniteForCausalLM, and of GraniteMoeHybridForCausalLM if all of its layers have
- * attention and none has experts (4.0 micro, 1b, 350m); GGUF "granite". Its mixtures: GraniteMoeForCausalLM and
+ * attention and none has experts (4.0 micro, 1b, 350m); GGUF "granite". Granite, mixtures: GraniteMoeForCausalLM and
  * GraniteMoeSharedForCausalLM; GGUF "granitemoe". Source: the published checkpoints and transformers 5.17, models
  * granite, granitemoehybrid, granitemoe and granitemoeshared; for GGUF github.com/ggml-org/llama.cpp,
- * conversion/granite.py and src/models/granite.cpp. There are four multipliers. Except in the first, gate and up are
- * one tensor, which GGUF divides. */
+ * conversion/granite.py and src/models/granite.cpp. There are four multipliers. Except in GraniteForCausalLM, gate and
+ * up are one tensor, which GGUF divides. */
 #include <string.h>
 
 #include "base/error.h"
@@ -14,7 +14,7 @@ static const fr_model_spec defaults = {
         {.vocab = 32000, .hidden = 4096, .layers = 32, .context_limit = 2048, .eps = 1e-6F, .rope = {{.neox = true}}},
     .layer = {.attention = {.heads = 32, .scale = 1}, .ffn = {.width = 11008, .activation = FR_SILU}}};
 
-/* In GGUF scores are scaled as usual if there is no key. */
+/* In GGUF, scores have the usual scale if there is no key for it. */
 static const fr_model_spec gguf_defaults = {.trunk = {.rope = {{.neox = true}}},
                                             .layer = {.ffn = {.activation = FR_SILU}}};
 
@@ -28,7 +28,7 @@ static const fr_config_row own[] = {FR_ONLY("hidden_act", "silu"),
                                     FR_DIVISOR(trunk.logit_scale, "logits_scaling", ".logit_scale", 0, 1e6),
                                     {0}};
 
-/* Reads from GGUF if heads have rotary positions; by default they do. */
+/* Reads from GGUF if heads have rotary positions; by default they have. */
 static fr_status read_uses_rope(const fr_source *source, fr_model_spec *s) {
     bool uses_rope = true;
     if (source->gguf) FR_TRY(fr_gguf_bool(source->gguf, ".rope.scaling.finetuned", true, &uses_rope));

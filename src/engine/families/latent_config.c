@@ -10,7 +10,7 @@ enum { WIDTH_MAX = 4096, LATENT_MAX = 1 << 16 };
 
 /* ------------------------------------------------------------------------------------------------------------ sizes */
 
-/* Reads q_lora_rank; null: queries are made of the row. */
+/* Reads q_lora_rank; null means that queries are made from the row. */
 static fr_status read_q_lora(const fr_source *source, size_t *q_lora) {
     const json_t *value = json_object_get(source->text, "q_lora_rank");
     int64_t fallback = value && json_is_null(value) ? 0 : (int64_t)*q_lora;
@@ -34,8 +34,8 @@ static fr_status from_json(const fr_source *source, fr_model_spec *s) {
     return FR_OK;
 }
 
-/* Reads the sizes. Files with kv_b as one tensor have the heads' own lengths under the keys that have the cache's
- * lengths in other files. */
+/* Reads the sizes. Files with kv_b as one tensor have the lengths of the heads under the keys that hold the lengths of
+ * the cache in other files. */
 static fr_status from_gguf(const fr_gguf *gguf, fr_model_spec *s) {
     fr_mla_spec *mla = &s->layer.mla;
     size_t query, *dims = &s->trunk.rope[0].dims;
@@ -54,7 +54,7 @@ static fr_status from_gguf(const fr_gguf *gguf, fr_model_spec *s) {
     return FR_OK;
 }
 
-/* The cache has a single head, of a latent and a rotary part. */
+/* The cache has a single head, which consists of a latent and a rotary part. */
 static fr_status read_latents(const fr_source *source, fr_model_spec *s) {
     FR_TRY(source->gguf ? from_gguf(source->gguf, s) : from_json(source, s));
     s->layer.attention.kv_heads = 1;
@@ -93,7 +93,7 @@ static fr_status rope_from_json(const fr_source *source, fr_model_spec *s) {
     return FR_OK;
 }
 
-/* Reads the scaling. GGUF's multiplier is a tenth of mscale_all_dim, which mscale then equals. */
+/* Reads the scaling. GGUF's multiplier is a tenth of mscale_all_dim, and mscale is then equal to mscale_all_dim. */
 static fr_status rope_from_gguf(const fr_gguf *gguf, fr_rope_spec *rope) {
     double weight;
     FR_TRY(fr_rope_scaling_from_gguf(rope, gguf));
@@ -117,7 +117,7 @@ fr_status fr_rope_of_latents(const fr_source *source, fr_model_spec *s) {
     return FR_OK;
 }
 
-/* Writes the scaling. GGUF has one number for scores and angles, mscale_all_dim, so mscale must be the same. */
+/* Writes the scaling. GGUF has only mscale_all_dim, for scores and angles, so mscale must have the same value. */
 static fr_status put_scaling(const fr_trunk_spec *s, size_t mtp_layers, const char *where, fr_gguf_writer *w) {
     fr_rope_spec rope = s->rope[0];
     (void)mtp_layers;

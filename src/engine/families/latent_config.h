@@ -1,14 +1,14 @@
 /* Reads the sizes and rotary positions of multi-head latent attention from configurations.
  *
- * In: config.json, or GGUF metadata as llama.cpp's converter writes it. Out: a spec's layer.mla and layer.attention,
- * which describes the cache: one key for all heads, of a latent and a rotary part; or the converter's keys of a
- * spec. */
+ * In: config.json, or GGUF metadata as llama.cpp's converter writes it. Out: a spec's layer.mla, and layer.attention,
+ * which describes the cache: one key for all heads, with a latent and a rotary part; or a spec's keys as the converter
+ * writes them. */
 #ifndef FR_SRC_ENGINE_FAMILIES_LATENT_CONFIG_H
 #define FR_SRC_ENGINE_FAMILIES_LATENT_CONFIG_H
 
 #include "src/engine/families/family.h"
 
-/* The rows of scaling, base, eps and lengths. */
+/* The rows for scaling, base, eps and lengths. */
 extern const fr_config_row fr_latent_keys[];
 
 /* Reads rotary positions, after these rows. */

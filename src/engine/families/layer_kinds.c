@@ -1,7 +1,7 @@
-/* Finds the layers of a model that slide and those that are full: see family.h.
+/* Finds out which layers of a model slide and which are full: see family.h.
  *
- * In: layer_types of config.json, by transformers' words; in GGUF llama.cpp's sliding_window_pattern, a flag for each
- * layer or the interval of full layers; otherwise the fallback. */
+ * In: layer_types of config.json, in transformers' words; in GGUF llama.cpp's sliding_window_pattern, a flag for each
+ * layer or the interval of full layers; without these the fallback. */
 #include <string.h>
 
 #include "base/error.h"

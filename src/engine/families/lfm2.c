@@ -1,6 +1,6 @@
 /* LFM2, dense: config.json of Lfm2ForCausalLM, GGUF "lfm2". Source: the published checkpoints and transformers 5.17,
- * model lfm2; for GGUF github.com/ggml-org/llama.cpp, conversion/lfm2.py and src/models/lfm2.cpp. Layers have
- * attention or a short convolution; in GGUF the latter have no key/value heads. */
+ * model lfm2; for GGUF github.com/ggml-org/llama.cpp, conversion/lfm2.py and src/models/lfm2.cpp. A layer has either
+ * attention or a short convolution; in GGUF, layers with a convolution have no key/value heads. */
 #include <string.h>
 
 #include "base/error.h"
@@ -20,8 +20,9 @@ static const fr_model_spec defaults = {.trunk = {.vocab = 65536,
 
 /* ------------------------------------------------------------------------------------------------------------- keys */
 
-/* Reads the feed-forward's width from config.json: the number as it is, or, if it is to be adjusted, two thirds of it,
- * multiplied by a factor and rounded up; if the factor is null it is not rounded. */
+/* Reads the feed-forward's width from config.json. If the number is to be adjusted, the width is two thirds of it,
+ * multiplied by a factor and rounded up; if the factor is null it is not rounded. Otherwise it is the number
+ * itself. */
 static fr_status read_width(const fr_source *source, fr_model_spec *s) {
     const json_t *text = source->text;
     const char *where = source->where;

@@ -1,7 +1,7 @@
-/* Llama, and models of its form (SmolLM2, ...): config.json of LlamaForCausalLM, GGUF "llama". Source: the published
- * checkpoints and transformers 5.17, model llama; for GGUF github.com/ggml-org/llama.cpp, conversion/llama.py, which
- * writes rows of queries and keys in another order and llama3's scaling of rotary positions as a tensor. An EAGLE
- * drafter's layer is one of these (src/engine/draft/eagle.c). */
+/* Llama, and models with the same layers (such as SmolLM2): config.json of LlamaForCausalLM, GGUF "llama". Source: the
+ * published checkpoints and transformers 5.17, model llama; for GGUF github.com/ggml-org/llama.cpp,
+ * conversion/llama.py, which writes rows of queries and keys in another order, and llama3's scaling of rotary
+ * positions as a tensor. The layer of an EAGLE drafter is a Llama layer (src/engine/draft/eagle.c). */
 #include "src/engine/families/family.h"
 
 static const fr_model_spec defaults = {
@@ -30,4 +30,4 @@ const fr_family fr_family_llama = {
     .names = &(const fr_tensor_naming){
         .layer = {fr_attention_names, fr_pre_norm_names, fr_ffn_names},
         .rotary_rows = FR_ROWS_TO_PAIRS,
-        .extras = (const char *const[]){"*rotary_emb.inv_freq", NULL}}}; /* early checkpoints' frequencies */
+        .extras = (const char *const[]){"*rotary_emb.inv_freq", NULL}}}; /* rotary frequencies, in early checkpoints */

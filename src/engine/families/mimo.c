@@ -1,6 +1,6 @@
-/* MiMo-7B: config.json of MiMoForCausalLM. Source: the published checkpoints' own modeling_mimo.py, a Qwen2 with an
- * MTP layer, for which neither transformers 5.17 nor llama.cpp has a form. The MTP layer's input begins with the
- * hidden row. */
+/* MiMo-7B: config.json of MiMoForCausalLM. Source: the published checkpoints' own modeling_mimo.py. It is a Qwen2 with
+ * an MTP layer, which neither transformers 5.17 nor llama.cpp supports. The MTP layer's input begins with the hidden
+ * row. */
 #include "src/engine/families/mtp_layer.h"
 
 static const fr_model_spec defaults = {

@@ -1,7 +1,7 @@
 /* MiniMax-M2: config.json of MiniMaxM2ForCausalLM, GGUF "minimax-m2". Source: the published checkpoints and
  * transformers 5.17, model minimax_m2; for GGUF github.com/ggml-org/llama.cpp, conversion/minimax.py. Scores are
- * sigmoid's, corrected by a bias; norms are over the queries and the keys of all heads; a part of a head is rotated,
- * whose length published files give. No published file has its MTP layers. */
+ * sigmoid, corrected by a bias; norms are over the queries and the keys of all heads; only a part of a head is
+ * rotated, and published files give its length. No published file has its MTP layers. */
 #include "base/error.h"
 #include "src/engine/families/mixture.h"
 
@@ -23,8 +23,8 @@ static const fr_model_spec defaults = {
                           .routed_scaling = 1.0F}},
     .mixture = {.as_wide = true, .normalizes = true}};
 
-/* Reads the rotated part of a head for files without partial_rotary_factor, the only key that transformers reads. Half
- * a value is added, so that rounding the quotient doesn't lose a value. */
+/* Reads the number of rotated values of a head, for files without partial_rotary_factor, which is the only key that
+ * transformers reads. Half a value is added, so that rounding the quotient down doesn't lose a value. */
 static fr_status read_rotary(const fr_source *source, fr_model_spec *s) {
     size_t width = s->layer.attention.head_dim, dims;
     FR_TRY(fr_json_size(source->text, "rotary_dim", 2, (int64_t)width, (int64_t)width, source->where, &dims));

@@ -2,7 +2,7 @@
  * half of Mistral3ForConditionalGeneration, which may be Ministral 3's, and Ministral3ForCausalLM, GGUF "mistral3".
  * Source: the published checkpoints and transformers 5.17, models mistral, mistral3 and ministral3; for GGUF
  * github.com/ggml-org/llama.cpp, conversion/llama.py and mistral3.py. All layers have the window, for which GGUF has
- * no key. Queries of Ministral 3 grow with their position. */
+ * no key. Ministral 3 scales queries by their position. */
 #include <math.h>
 #include <string.h>
 
@@ -30,7 +30,7 @@ static const char usual_rope[] =
     "\"beta_slow\": 1, \"original_max_position_embeddings\": 16384, \"mscale_all_dim\": 1, \"mscale\": 1, "
     "\"llama_4_scaling_beta\": 0.1}}";
 
-/* Finds out if the text model is Ministral 3's. Without a model_type, the text half of a model with a tower is
+/* Finds out if the text model is Ministral 3's. If a model with a tower has no model_type for its text half, that is
  * Mistral's. */
 static fr_status is_ministral(const fr_source *s, bool *is) {
     const char *type;
@@ -53,7 +53,7 @@ static fr_status read_kind(const fr_source *s, fr_model_spec *spec) {
     return FR_OK;
 }
 
-/* Reads the scaling that Ministral 3 adds; llama.cpp takes mscale for 1. */
+/* Reads the scaling that Ministral 3 adds. llama.cpp assumes that mscale is 1. */
 static fr_status gguf_rope(const fr_gguf *gguf, fr_rope_spec *rope) {
     double all;
     FR_TRY(fr_gguf_real(gguf, ".rope.scaling.yarn_log_multiplier", 0, 1e3, 0, &all));

@@ -6,8 +6,8 @@
 #include "base/error.h"
 #include "src/engine/families/config_keys.h"
 
-/* Published files have each expert's matrices as tensors of their own, or, as transformers saves them since version 5,
- * those of all experts in one tensor, with gate's rows before up's. */
+/* Published files have a separate tensor for each matrix of each expert; or, as transformers saves them since version
+ * 5, one tensor for all experts, with gate's rows before up's. */
 const fr_tensor_name fr_mixture_names[] = {
     FR_MATRIX(fr_layer, ffn.gate_up[0], FFN, HIDDEN, "mlp.gate_proj.weight", "ffn_gate.weight", .needs = FR_IF_DENSE),
     FR_MATRIX(fr_layer, ffn.gate_up[1], FFN, HIDDEN, "mlp.up_proj.weight", "ffn_up.weight", .needs = FR_IF_DENSE),
@@ -70,7 +70,7 @@ static const char *key_there(const json_t *text, const char *const *keys) {
     return keys[0];
 }
 
-/* Gives config.json's keys, the family's own before the usual ones. */
+/* Gives the keys in config.json: the family's own where it has them, otherwise the usual ones. */
 static fr_mixture_words words_of(const fr_model_spec *spec, const json_t *text) {
     static const char *const counts[] = {"num_experts", "num_local_experts", "n_routed_experts", NULL};
     fr_mixture_words w = {0};
@@ -99,7 +99,7 @@ fr_status fr_mixture_read_groups(const json_t *text, const char *where, fr_exper
                         &e->top_groups);
 }
 
-/* Reads the width of shared experts: from a key of its own if there is one, otherwise it follows from their number. */
+/* Reads the width of shared experts from a key of its own if there is one; otherwise computes it from their number. */
 static fr_status read_shared(fr_model_spec *spec, const json_t *text, const char *where, const char *count) {
     static const char width[] = "shared_expert_intermediate_size";
     fr_mixture_keys *c = &spec->mixture;
@@ -126,7 +126,7 @@ static fr_status from_json(fr_model_spec *spec, const json_t *text, const char *
     return read_router(spec, text, where);
 }
 
-/* Reads the scoring: 1 is softmax, 2 is sigmoid, 0 or no key is the family's. */
+/* Reads the scoring: 1 is softmax, 2 is sigmoid; 0 or no key means the family's. */
 static fr_status read_scoring(const fr_gguf *gguf, bool any, fr_scoring *scoring) {
     int64_t number, built = *scoring == FR_SCORING_SIGMOID ? 2 : 1;
     FR_TRY(fr_gguf_int(gguf, ".expert_gating_func", 0, 255, 0, &number));
@@ -143,13 +143,13 @@ static fr_status read_gguf_router(fr_model_spec *spec, const fr_gguf *gguf) {
     FR_TRY(read_scoring(gguf, spec->mixture.any_scoring, &e->scoring));
     if (!spec->mixture.normalizes) FR_TRY(fr_gguf_bool(gguf, ".expert_weights_norm", e->norm_top_k, &e->norm_top_k));
     FR_TRY(fr_gguf_real(gguf, ".expert_weights_scale", 0, 1e6, (double)e->routed_scaling, &scaling));
-    if (scaling > 0) e->routed_scaling = (float)scaling; /* 0 is written for none */
+    if (scaling > 0) e->routed_scaling = (float)scaling; /* files without a scaling have 0 */
     if (e->scoring != FR_SCORING_SIGMOID && !spec->mixture.any_scoring) return FR_OK;
     FR_TRY(fr_gguf_size(gguf, ".expert_group_count", 0, EXPERTS_MAX, 0, &e->groups));
     return fr_gguf_size(gguf, ".expert_group_used_count", 0, EXPERTS_MAX, 0, &e->top_groups);
 }
 
-/* Reads GGUF's keys. Files have no key for the experts' width if that is the width of the feed-forward. */
+/* Reads GGUF's keys. Files have no key for the experts' width if it is the width of the feed-forward. */
 static fr_status from_gguf(fr_model_spec *spec, const fr_gguf *gguf) {
     fr_experts_spec *e = &spec->layer.experts;
     fr_mixture_keys *c = &spec->mixture;
@@ -203,7 +203,7 @@ fr_status fr_mixture_layers(const fr_source *source, fr_model_spec *spec, const 
     return FR_OK;
 }
 
-/* Finds the dense layers: every decoder_sparse_step-th layer has a mixture, but for those in mlp_only_layers. GGUF has
+/* Finds the dense layers: every decoder_sparse_step-th layer has a mixture, except those in mlp_only_layers. GGUF has
  * no key for either. */
 static fr_status read_steps(const fr_source *source, bool *is_dense) {
     const json_t *dense = json_object_get(source->text, "mlp_only_layers"), *number;

@@ -1,38 +1,40 @@
 /* Reads and writes mixtures of experts, which several families have: keys, layers, and names of tensors.
  *
  * In: the text model's part of config.json, or GGUF metadata as llama.cpp's converter writes it. Out: checked numbers
- * in a spec, and layers that have a mixture; or the converter's keys of these. */
+ * in a spec, and layers that have a mixture; or a spec's keys as the converter writes them. */
 #ifndef FR_SRC_ENGINE_FAMILIES_MIXTURE_H
 #define FR_SRC_ENGINE_FAMILIES_MIXTURE_H
 
 #include "src/engine/families/family.h"
 
-/* Reads the keys into spec->layer.experts and spec->mixture, whose values before the call are the defaults; they also
- * decide the kind of a family's routers (scores, corrections, gates), for which there are no keys. The rows also write
- * the keys, with all that GGUF has for a router. It has no key for a layer without a mixture after one with a
- * mixture. */
+/* Reads the keys into spec->layer.experts and spec->mixture. Their values before the call are the defaults, which also
+ * determine what no key says: the kind of a family's routers (scores, corrections, gates). The rows also write the
+ * keys, with everything that GGUF has for a router. GGUF has no key for a layer without a mixture that comes after one
+ * with a mixture. */
 extern const fr_config_row fr_mixture_rows[];
 fr_status fr_mixture_read(const fr_source *source, fr_model_spec *spec);
 
-/* Writes fewer keys: sizes, if all layers have a mixture; or just the numbers of experts and of chosen ones. */
+/* Write fewer keys: fr_mixture_put_keys the sizes, if all layers have a mixture; fr_mixture_put_counts only the number
+ * of experts and the number chosen. */
 fr_status fr_mixture_put_keys(const fr_trunk_spec *spec, const char *where, fr_gguf_writer *writer);
 void fr_mixture_put_counts(const fr_trunk_spec *spec, fr_gguf_writer *writer);
 
 /* Reads the groups of experts from config.json. */
 fr_status fr_mixture_read_groups(const json_t *text, const char *where, fr_experts_spec *experts);
 
-/* Makes the layers of a spec, which have a mixture except for the leading ones and those marked in `dense`. NULL: none
- * is marked. */
+/* Makes the layers of a spec. All have a mixture except the leading ones and those marked in `dense`. NULL: none is
+ * marked. */
 fr_status fr_mixture_layers(const fr_source *source, fr_model_spec *spec, const bool *dense);
 
-/* Does the same with `dense` NULL. */
+/* Does the same with `dense` NULL, so only the leading layers have no mixture. */
 fr_status fr_mixture_behind_leading(const fr_source *source, fr_model_spec *spec);
 
-/* Does the same by decoder_sparse_step and mlp_only_layers of Qwen's configurations. */
+/* Does the same for the layers that decoder_sparse_step and mlp_only_layers of Qwen's configurations select. */
 fr_status fr_mixture_sparse_layers(const fr_source *source, fr_model_spec *spec);
 
-/* The names of a layer's feed-forward: dense, or a mixture and its shared experts; fields of fr_layer. The second
- * table has those of Mixtral's published files, and must come before the first in a family's list. */
+/* The names of a layer's feed-forward: dense, or a mixture and its shared experts; fields of fr_layer.
+ * fr_block_sparse_names has those of Mixtral's published files, and must come before fr_mixture_names in a family's
+ * list. */
 extern const fr_tensor_name fr_mixture_names[], fr_block_sparse_names[];
 
 #endif

@@ -1,4 +1,4 @@
-/* The names of an MTP layer's tensors, beside those of a layer: see mtp_layer.h. */
+/* The names of the tensors that an MTP layer has in addition to those of a layer: see mtp_layer.h. */
 #include "src/engine/families/mtp_layer.h"
 
 #define NORM(of, at, ...) FR_VECTOR(of, at, __VA_ARGS__, .norm = true)

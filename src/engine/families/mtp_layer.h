@@ -1,11 +1,12 @@
 /* The tensors of a chained MTP layer: one decoder layer that drafts, applied again and again.
  *
- * Pair p is (the target's hidden row of position p after its final norm, the embedding of token p + 1):
+ * Pair p is (the target's hidden row of position p after its final norm, the embedding of token p + 1). The layer
+ * computes
  *
  *     x = eh_proj([enorm(embedding) ; hnorm(hidden)]); x through the layer; n = norm(x); logits = head(n)
  *
- * which predict token p + 2. The layer has a KV cache of its own, with pair p at slot p, and its rotary position is
- * that of token p + 1. In a chain the next pair is (n, the draft).
+ * and the logits predict token p + 2. The layer has a KV cache of its own, with pair p at slot p, and its rotary
+ * position is that of token p + 1. In a chain the next pair is (n, the draft).
  *
  * A family with such a layer in its checkpoints (GLM, DeepSeek, Qwen3.5) names its tensors (fr_tensor_naming.mtp, and
  * those of a layer after the last one); draft_mtp.c does the rest. */
@@ -22,21 +23,21 @@ typedef struct fr_mtp_layer {
     fr_matrix eh_proj;          /* [hidden, 2 * hidden] */
     fr_matrix embedding;        /* [vocab, hidden] if the layer has its own; otherwise the target's is used */
     fr_matrix head;             /* [vocab, hidden]: its own or the target's */
-    bool packed;                /* some matrix is packed */
-    bool blank_first;           /* pair 0 takes zeros for its embedding, as vLLM's does */
-    bool hidden_first;          /* eh_proj's columns are hnorm's, then enorm's */
-    fr_layer_spec spec;         /* its K/V is layer 0 of a cache of its own */
+    bool packed;                /* at least one matrix is packed */
+    bool blank_first;           /* pair 0 uses zeros as its embedding, as in vLLM */
+    bool hidden_first;          /* eh_proj's first columns are for hnorm, then for enorm */
+    fr_layer_spec spec;         /* its K/V is layer 0 of its own cache */
     fr_layer layer;
 } fr_mtp_layer;
 
-/* The names that GLM and DeepSeek have for fields of fr_mtp_layer. A table, a head and the norm before it may be the
- * model's, as in llama.cpp (src/models/glm4-moe.cpp, qwen35.cpp). */
+/* The names that GLM and DeepSeek have for fields of fr_mtp_layer. The table, the head and the norm before it may be
+ * the model's, as in llama.cpp (src/models/glm4-moe.cpp, qwen35.cpp). */
 extern const fr_tensor_name fr_mtp_names[];
 
-/* The names of Qwen3-Next and Qwen3.5, whose norms are stored like the model's. */
+/* The names of Qwen3-Next and Qwen3.5, whose norms are stored like those of the model. */
 extern const fr_tensor_name fr_qwen_mtp_names[];
 
-/* Sets spec->mtp_layers to 0 if the files have no such layer, though their configuration announces it: the program
+/* Sets spec->mtp_layers to 0 if the configuration announces such a layer but the files have none, because the program
  * that saved them may have dropped it. */
 void fr_mtp_keep(const fr_source *source, const fr_tensor_naming *naming, fr_model_spec *spec);
 

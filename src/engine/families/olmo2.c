@@ -1,7 +1,7 @@
 /* OLMo 2 and OLMo 3: config.json of Olmo2ForCausalLM and Olmo3ForCausalLM, GGUF "olmo2" for both. Source: transformers
  * 5.17, models olmo2 and olmo3; for GGUF github.com/ggml-org/llama.cpp, conversion/olmo.py and src/models/olmo2.cpp.
- * Norms come only after each part; those of queries and keys are over all heads at once. In OLMo 3 three sliding
- * layers are followed by a full one, and only full layers scale their rotary positions. */
+ * Norms come only after each part; those of queries and keys are over all heads at once. In OLMo 3, three sliding
+ * layers are followed by a full one, and only full layers have scaled rotary positions. */
 #include "src/engine/families/family.h"
 
 #define ATTENTION .heads = 32, .qk_norm = true, .qk_norm_wide = true
@@ -26,7 +26,7 @@ static const fr_config_row own[] = {FR_ONLY("hidden_act", "silu"),
 
 static const fr_tensor_naming names = {.layer = {fr_attention_names, fr_behind_norm_names, fr_ffn_names}};
 
-/* In GGUF sliding layers have the base of full ones if there is no key for theirs. */
+/* In GGUF, sliding layers have the base of full ones if there is no key for theirs. */
 static fr_status rope(const fr_source *source, fr_model_spec *s) {
     if (source->gguf && !fr_gguf_find(source->gguf, ".rope.freq_base_swa"))
         s->trunk.rope[FR_SLIDING].theta = s->trunk.rope[FR_FULL].theta;

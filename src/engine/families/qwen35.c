@@ -1,8 +1,8 @@
-/* Qwen3.5, and of the same architecture Qwen3.6 and the dense Qwen3.8: config.json of Qwen3_5ForCausalLM,
+/* Qwen3.5, and models of the same architecture, Qwen3.6 and the dense Qwen3.8: config.json of Qwen3_5ForCausalLM,
  * Qwen3_5MoeForCausalLM and the text half of models with a vision tower, GGUF "qwen35" and "qwen35moe". Source: the
- * published checkpoints and transformers 5.17, models qwen3_5 and qwen3_5_moe; for GGUF, and for the changes on the
- * way there, github.com/ggml-org/llama.cpp, conversion/qwen.py. Published norms have their weights less one, except
- * the norm of DeltaNet's output. */
+ * published checkpoints and transformers 5.17, models qwen3_5 and qwen3_5_moe; for GGUF, and for the changes that
+ * conversion makes, github.com/ggml-org/llama.cpp, conversion/qwen.py. Published files store the weights of norms
+ * minus 1, except those of the norm of DeltaNet's output. */
 #include "base/error.h"
 #include "src/engine/families/mtp_layer.h"
 #include "src/engine/families/deltanet_config.h"
@@ -25,7 +25,8 @@ static const fr_tensor_naming names = {
     .mtp = fr_qwen_mtp_names,
     .mtp_prefixes = (const char *const[]){"mtp.", "model.mtp.", NULL},
     .norms = FR_LESS_ONE,
-    .extras = (const char *const[]){"model.visual.*", "visual.*", NULL}}; /* its tower, which is not built */
+    .extras = (const char *const[]){"model.visual.*", "visual.*", NULL}}; /* the vision tower, which is not
+                                                                           * supported */
 
 /* ---------------------------------------------------------------------------------------------------- configuration */
 
@@ -40,7 +41,7 @@ static const fr_model_spec defaults = {
               .deltanet = {.key_heads = 16, .value_heads = 32, .key_dim = 128, .value_dim = 128, .conv_kernel = 4},
               .ffn = {.width = 12288, .activation = FR_SILU}}};
 
-/* The defaults of mixtures, in which all layers have one. */
+/* The defaults of mixtures, in which every layer has one. */
 static const fr_model_spec defaults_of_mixtures = {
     .trunk = {.vocab = 248320,
               .hidden = 2048,

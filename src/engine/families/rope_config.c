@@ -1,7 +1,8 @@
 /* Reads and writes rotary positions in configurations: see rope_config.h.
  *
- * Keys of config.json: transformers 5.17, modeling_rope_utils.py; of GGUF: github.com/ggml-org/llama.cpp,
- * conversion/base.py, src/llama-context.cpp and, for missing keys, src/llama-model.cpp. */
+ * Sources. For keys of config.json: transformers 5.17, modeling_rope_utils.py. For keys of GGUF:
+ * github.com/ggml-org/llama.cpp, conversion/base.py, src/llama-context.cpp and, for missing keys,
+ * src/llama-model.cpp. */
 #include "src/engine/families/rope_config.h"
 
 #include <math.h>
@@ -36,7 +37,7 @@ static fr_status read_llama3(const json_t *scaling, fr_rope_spec *rope, const ch
                    rope->high_factor);
 }
 
-/* The kinds of scaling, by their names in config.json and in GGUF; NULL: GGUF has no name for it. */
+/* The kinds of scaling, with their names in config.json and in GGUF; NULL: GGUF has no name for it. */
 static const struct {
     const char *config, *gguf;
     fr_rope_kind kind;
@@ -57,7 +58,7 @@ static const char *gguf_word(size_t index) {
     return NULL;
 }
 
-/* Reads YaRN's keys. The magnitude of cosines and sines follows from mscale and mscale_all_dim if both are there, or
+/* Reads YaRN's keys. The magnitude of cosines and sines follows from mscale and mscale_all_dim if both are given, else
  * from the factor; attention_factor overrides it. */
 static fr_status read_yarn(const json_t *scaling, fr_rope_spec *rope, const char *where) {
     double mscale, all = rope->mscale_all_dim, amplitude;
@@ -89,8 +90,8 @@ static fr_status read_divisors_of(const json_t *scaling, const char *key, const 
     return FR_OK;
 }
 
-/* Reads the rest of LongRoPE, once the number of positions is known beyond which a text is long. most: the model's
- * largest context. */
+/* Reads the rest of LongRoPE, once it is known from how many positions on a text is long. most: the model's largest
+ * context. */
 static fr_status complete_longrope(const json_t *scaling, fr_rope_spec *rope, double most, const char *where) {
     double amplitude;
     FR_TRY(read_divisors_of(scaling, "short_factor", where, rope->longrope[FR_ROPE_NEAR]));
@@ -142,13 +143,13 @@ fr_status fr_rope_from_json(fr_rope_spec *rope, const json_t *text, size_t train
     FR_TRY(fr_json_real(parameters, "partial_rotary_factor", 0.0, 1.0, *partial, inside, partial));
     FR_TRY(read_scaling(parameters, rope, inside));
     FR_TRY(fr_json_real(text, "original_max_position_embeddings", 2, 1 << 24, rope->original_context, where,
-                        &rope->original_context)); /* this overrides the one inside the object */
+                        &rope->original_context)); /* overrides the key of that name inside the object */
     return rope->kind == FR_ROPE_LONGROPE ? complete_longrope(parameters, rope, (double)trained, inside) : FR_OK;
 }
 
 /* ------------------------------------------------------------------------------------------------------------- GGUF */
 
-/* Reads the factor, for which older files have another key. */
+/* Reads the factor; older files have another key for it. */
 static fr_status read_gguf_factor(fr_rope_spec *rope, const fr_gguf *gguf, double fallback) {
     static const char newer[] = ".rope.scaling.factor", older[] = ".rope.scale_linear";
     bool is_older = !fr_gguf_find(gguf, newer) && fr_gguf_find(gguf, older);
@@ -156,7 +157,7 @@ static fr_status read_gguf_factor(fr_rope_spec *rope, const fr_gguf *gguf, doubl
 }
 
 /* Reads YaRN's keys. yarn_attn_factor, which the converter writes for config.json's attention_factor, is the whole
- * magnitude; llama.cpp doesn't read that key. */
+ * magnitude. llama.cpp doesn't read that key. */
 static fr_status read_gguf_yarn(fr_rope_spec *rope, const fr_gguf *gguf) {
     double more;
     rope->kind = FR_ROPE_YARN;
@@ -194,7 +195,7 @@ fr_status fr_rope_scaling_from_gguf(fr_rope_spec *rope, const fr_gguf *gguf) {
                    (int)(type.length < 40 ? type.length : 40), type.bytes, fr_list_words(gguf_word).text);
 }
 
-/* The divisors are written as tensors (fr_outputs_add_rope_factors). */
+/* Writes only keys; the divisors are written as tensors (fr_outputs_add_rope_factors). */
 static fr_status put_longrope(const fr_rope_spec *rope, fr_gguf_writer *w) {
     fr_gguf_put_string(w, ".rope.scaling.type", "longrope");
     fr_gguf_put_u32(w, ".rope.scaling.original_context_length", (uint32_t)rope->original_context);
@@ -224,20 +225,21 @@ fr_status fr_rope_put(const fr_family *family, const fr_trunk_spec *s, const cha
     bool divided = rope->kind == FR_ROPE_LLAMA3 || rope->kind == FR_ROPE_PROPORTIONAL;
     if (s->ropes > 1 && s->rope[FR_SLIDING].kind != FR_ROPE_DEFAULT)
         return fr_fail(FR_INPUT, "%s: GGUF has no key for sliding layers whose rotary positions are scaled", where);
-    /* A family with put_rope_factors writes such a scaling as a tensor, and needs no key. */
+    /* A family with put_rope_factors writes such a scaling as a tensor, so it needs no key. */
     return divided && family->put_rope_factors ? FR_OK : fr_rope_put_scaling(rope, where, w);
 }
 
 /* --------------------------------------------------------------------------------------------------- of whole specs */
 
-/* Sets the number of rotated values of a head, with all angles along one axis. */
+/* Sets the number of rotated values of a head, and assigns all angles to one axis. */
 static void set_dims(fr_rope_spec *rope, size_t dims) {
     rope->dims = dims;
     memset(rope->sections, 0, sizeof rope->sections);
     rope->sections[0] = dims / 2;
 }
 
-/* Reads LongRoPE's divisors from two tensors; the converter doesn't write the key of its kind (conversion/phi.py). */
+/* Reads LongRoPE's divisors from two tensors. No key says that it is LongRoPE, because the converter does not write
+ * that key (conversion/phi.py). */
 static fr_status read_longrope(const fr_source *source, fr_rope_spec *rope) {
     static const char *const names[] = {
         [FR_ROPE_NEAR] = "rope_factors_short.weight", [FR_ROPE_FAR] = "rope_factors_long.weight"};
@@ -275,7 +277,7 @@ fr_status fr_rope_check_longrope(const fr_rope_spec *rope, const char *where) {
     return FR_OK;
 }
 
-/* Reads rope_freqs.weight, which divides the frequencies; the converter writes llama3's scaling so. */
+/* Reads rope_freqs.weight, the divisors of the frequencies, in which form the converter writes llama3's scaling. */
 static fr_status read_divisors(const fr_source *source, fr_rope_spec *rope) {
     if (!fr_source_has(source, "rope_freqs.weight")) return FR_OK;
     return fr_bind_vector(source->weights, "", "rope_freqs.weight", rope->dims / 2, &rope->divisors);
@@ -309,7 +311,7 @@ fr_status fr_rope_one_form(const fr_source *source, fr_model_spec *spec) {
     return FR_OK;
 }
 
-/* transformers does read partial_rotary_factor if positions are scaled, and then fails if it is not 1. */
+/* If positions are scaled, transformers does read partial_rotary_factor, and fails if it is not 1. */
 fr_status fr_rope_whole_heads(const fr_source *source, fr_model_spec *spec) {
     fr_rope_spec *rope = &spec->trunk.rope[0];
     size_t width = spec->layer.attention.head_dim;
@@ -353,14 +355,14 @@ static fr_status put_sections(const fr_trunk_spec *spec, size_t mtp_layers, cons
 
 const fr_config_part fr_sections_part = {.put = put_sections};
 
-/* Reads positions of which only a part of the angles is rotated. */
+/* Reads the kind of positions in which only a part of the angles is rotated. */
 static fr_status read_proportional(const json_t *entry, fr_rope_spec *rope, const char *where) {
     rope->kind = FR_ROPE_PROPORTIONAL;
     FR_TRY(fr_json_real(entry, "partial_rotary_factor", 0.0, 1.0, 1.0, where, &rope->partial));
     return fr_json_real(entry, "factor", 1e-6, 1e6, 1.0, where, &rope->factor);
 }
 
-/* Reads a kind's entry of rope_parameters, which replaces all defaults but theta's. */
+/* Reads the entry of rope_parameters for one kind of layer. It replaces all defaults except theta's. */
 static fr_status read_entry(const json_t *entry, fr_rope_spec *rope, const char *where) {
     const char *type;
     double partial;
@@ -371,12 +373,12 @@ static fr_status read_entry(const json_t *entry, fr_rope_spec *rope, const char 
     if (type && strcmp(type, "proportional") == 0) return read_proportional(entry, rope, where);
     FR_TRY(read_scaling(entry, rope, where));
     FR_TRY(fr_json_real(entry, "partial_rotary_factor", 0.0, 1.0, 1.0, where, &partial));
-    /* as in transformers, which reads it for other types only */
+    /* as in transformers, which reads it only for other types */
     if (rope->kind == FR_ROPE_DEFAULT || partial == 1.0) return FR_OK;
     return fr_fail(FR_UNBUILT, "%s: partial_rotary_factor %g is not built with rope_type %s", where, partial, type);
 }
 
-/* Reads a kind's entry, or, for full layers of older files, rope_scaling. */
+/* Reads the entry for one kind of layer, or, for full layers in older files, rope_scaling. */
 static fr_status read_kind(const fr_source *source, const char *kind, bool older, fr_rope_spec *rope) {
     char inside[128];
     json_t *table, *entry = NULL, *scaling = NULL;

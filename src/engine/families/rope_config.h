@@ -1,8 +1,9 @@
 /* Reads and writes the rotary positions of decoders, in configurations with one form of them.
  *
  * In: the text model's part of config.json, or GGUF metadata as llama.cpp's converter writes it. Out: a checked base
- * and scaling; or the converter's keys of a spec. Default, linear, llama3, yarn and longrope are built. The family
- * decides how many values of a head are rotated, which of them together, and along which axes. */
+ * and scaling; or a spec's keys as the converter writes them. Default, linear, llama3, yarn and longrope are
+ * supported. The family decides how many values of a head are rotated, which of them together, and along which
+ * axes. */
 #ifndef FR_SRC_ENGINE_FAMILIES_ROPE_CONFIG_H
 #define FR_SRC_ENGINE_FAMILIES_ROPE_CONFIG_H
 
@@ -10,25 +11,25 @@
 #include "formats/json.h"
 #include "src/engine/families/family.h"
 
-/* Gives the object of config.json with the scaling of rotary positions, and its key: rope_scaling if that is not
- * empty, as in older files and in transformers' order, otherwise rope_parameters; NULL: there is none. */
+/* Gives the object of config.json with the scaling of rotary positions, and its key. In transformers' order this is
+ * rope_scaling if it is not empty, as in older files, otherwise rope_parameters. NULL if there is none. */
 fr_status fr_rope_parameters(const json_t *text, const char *where, const json_t **parameters, const char **key);
 
-/* Gives the name of the key for the kind of scaling in such an object; it has another name in older files. */
+/* Gives the key for the kind of scaling in such an object; older files have another name for it. */
 const char *fr_rope_type_key(const json_t *parameters);
 
-/* Sets the whole spec by config.json; theta's default is read from it, and no values are rotated yet. *partial: the
- * default for the part of a head that is rotated, then the part. trained: the default for the trained positions of
- * llama3's and yarn's scaling. */
+/* Sets the whole spec from config.json, except the number of rotated values, which stays 0. theta must have its
+ * default before the call. *partial: in, the default for the rotated part of a head; out, that part. trained: the
+ * default for the trained positions of llama3's and yarn's scaling. */
 fr_status fr_rope_from_json(fr_rope_spec *rope, const json_t *text, size_t trained, const char *where, double *partial);
 
-/* Sets the scaling of a spec of the default kind: none, yarn, or linear, which a file with only a factor means. */
+/* Sets the scaling of a spec of the default kind: none, yarn, or linear. A file with only a factor means linear. */
 fr_status fr_rope_scaling_from_gguf(fr_rope_spec *rope, const fr_gguf *gguf);
 
-/* Checks that LongRoPE has one divisor for each rotated angle: all entries after them are 0. */
+/* Checks that LongRoPE has one divisor for each rotated angle: the entries after these must be 0. */
 fr_status fr_rope_check_longrope(const fr_rope_spec *rope, const char *where);
 
-/* Writes the keys of a spec's scaling: that of its one form, or of the full layers. */
+/* Writes the keys of a spec's scaling: that of its only form, or that of the full layers. */
 fr_status fr_rope_put(const fr_family *family, const fr_trunk_spec *spec, const char *where, fr_gguf_writer *writer);
 
 /* Writes the keys of a scaling; llama3's has none. */

@@ -1,7 +1,7 @@
 /* StableLM 2 (1.6B, 3B): config.json of StableLmForCausalLM, GGUF "stablelm". Source: transformers 5.17, model
  * stablelm; for GGUF github.com/ggml-org/llama.cpp, conversion/stablelm.py, which writes no rotary base. Norms are
- * LayerNorm with biases; a quarter of a head is rotated. The 12B's norms of heads, a LayerNorm for each, are not
- * built. */
+ * LayerNorm with biases; a quarter of a head is rotated. The 12B, in which each head has a LayerNorm of its own, is
+ * not supported. */
 #include "base/error.h"
 #include "src/engine/families/family.h"
 
@@ -16,7 +16,7 @@ static const fr_model_spec defaults = {
               .rope = {{.neox = true, .partial = 0.25}}},
     .layer = {.attention = {.heads = 32, .kv_heads = 32}, .ffn = {.width = 6912, .activation = FR_SILU}}};
 
-/* Finds out if both parts read one norm: in GGUF they do if there is no second norm. */
+/* Finds out if both parts read the same norm: in GGUF they do if there is no second norm. */
 static fr_status read_norms(const fr_source *source, fr_model_spec *s) {
     bool shared = !fr_source_has(source, "blk.0.ffn_norm.weight");
     if (!source->gguf) FR_TRY(fr_json_bool(source->text, "use_parallel_residual", false, source->where, &shared));
