@@ -91,8 +91,10 @@ typedef struct fr_proposal {
     double p_min;
     const fr_draft_gain *gains; /* the gains by which drafts are judged; NULL: drafts are not judged */
     bool ends;                  /* a method that gives chances ends its chain by the gains */
-    float *chances; /* out: [count] the chance of each draft, if the method gives chances; NULL: not wanted */
-    int32_t *ids;   /* out: [the larger of count and most_found] the drafts, which may follow the timeline */
+    /* out: [the larger of count and most_found] the chance of each draft, if the method gives chances; NULL: not
+     * wanted */
+    float *chances;
+    int32_t *ids; /* out: [the larger of count and most_found] the drafts, which may follow the timeline */
     /* out: [count, vocab] the scores of each step, -infinity for ids that were not scored; NULL: not wanted */
     float *logits;
     size_t proposed; /* out: the number of ids; may be fewer than wanted, or 0 */

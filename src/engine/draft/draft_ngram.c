@@ -104,13 +104,15 @@ static void ngram_begin(fr_draft *draft, const fr_draft_view *view) {
 }
 
 /* Gives the number of drafts with the largest gain, and that gain: the expected tokens less those that could be made
- * in the time of their rows. */
+ * in the time of their rows. Writes the chances of the drafts. */
 static size_t worthy(const ngram *n, const fr_proposal *p, double *gain) {
     size_t count = 0;
     double all_stand = 1;
     for (*gain = 0; count < p->most_found; count++) {
         size_t bin = bin_of(n->index.match + count);
-        all_stand *= n->bins[bin].hits / n->bins[bin].tries;
+        double stands = n->bins[bin].hits / n->bins[bin].tries;
+        if (p->chances) p->chances[count] = (float)stands;
+        all_stand *= stands;
         if (all_stand < p->gains->found[count]) break;
         *gain += all_stand - p->gains->found[count];
     }

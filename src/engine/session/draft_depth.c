@@ -359,6 +359,14 @@ static void look(outlook *o, const question *q) {
     }
 }
 
+double fr_draft_depth_rate(const fr_draft_depth *draft_depth) {
+    return greater(draft_depth->rate, draft_depth->earned.tries > 0 ? ratio(&draft_depth->earned) : 0);
+}
+
+size_t fr_draft_depth_lately(const fr_draft_depth *draft_depth, double seconds[FR_DRAFT_DEPTH_ROWS + 1]) {
+    return verify_times(draft_depth, lately(draft_depth), seconds);
+}
+
 /* ----------------------------------------------------------------------------------------------------------- choose */
 
 /* Drafts that are asked for only to learn, other than the number that is known to be best. */
@@ -446,7 +454,6 @@ static bool try(fr_draft_depth *draft_depth, const outlook *known, const attempt
     draft_depth->trying = true;
     draft_depth->loss = loss;
     draft_depth->tokens = tokens;
-    draft_depth->rate = rate;
     return true;
 }
 
@@ -478,8 +485,8 @@ static void tell_worth(const outlook *known, fr_draft_depth_part *part, size_t o
     }
 }
 
-/* Changes the holder counts of the session's own pages of a kind by -1 or, afterwards, +1 (see
- * fr_kv_pages_recount). */
+/* Tells each method at which gain its chain may end, except in a try, which is to learn more. A chain that ends by its
+ * own probabilities may become longer than the one that pays on average. A block is made whole anyway. */
 static void tell_worths(const outlook *known, bool trying, fr_draft_depth_part *parts, size_t count, size_t room) {
     size_t all = 0;
     for (size_t i = 0; i < count; i++) all += parts[i].asked;
@@ -489,7 +496,7 @@ static void tell_worths(const outlook *known, bool trying, fr_draft_depth_part *
         if (!part->ends) continue;
         tell_worth(known, part, all - part->asked);
         size_t most = fr_smaller(fr_smaller(part->limit, LONGER * part->asked), part->asked + room - all);
-        if (!part->timeline->tells) continue;
+        if (!part->timeline->tells || part->block) continue;
         all += most - part->asked;
         part->asked = most;
     }
@@ -498,10 +505,8 @@ static void tell_worths(const outlook *known, bool trying, fr_draft_depth_part *
 /* Sets how many rows a part's looked-up drafts may take, besides the rows that other parts need, and what each of them
  * costs. */
 static void tell_found(const outlook *known, fr_draft_depth_part *part, size_t others, size_t room) {
-    const fr_draft_depth *draft_depth = known->draft_depth;
-    double verify[FR_DRAFT_DEPTH_ROWS + 1], earned = draft_depth->earned.tries > 0 ? ratio(&draft_depth->earned) : 0;
-    double rate = greater(rate_of(known, known->best), earned);
-    size_t base = known->base + others, largest = verify_times(draft_depth, lately(draft_depth), verify);
+    double verify[FR_DRAFT_DEPTH_ROWS + 1], rate = fr_draft_depth_rate(known->draft_depth);
+    size_t base = known->base + others, largest = fr_draft_depth_lately(known->draft_depth, verify);
     size_t hoped = largest > base ? 2 * (largest - base) + 1 : 1;
     part->found = fr_smaller(fr_smaller(part->most_found, room), hoped);
     for (size_t d = 0; d < part->found; d++) part->gains.found[d] = rate * (verify[base + d + 1] - verify[base + d]);
@@ -523,6 +528,7 @@ static void choose(fr_draft_depth *draft_depth, fr_draft_depth_part *parts, ques
     outlook known, hoped;
     look(&known, &q);
     attempt best = attempt_of(&known, known.best), tried;
+    draft_depth->rate = known.seconds[0] > 0 ? rate_of(&known, known.best) : 0;
     if (q.room && draft_depth->round >= draft_depth->next_try) {
         q.hoped = true;
         look(&hoped, &q);
@@ -552,8 +558,8 @@ static bool asks_second(question q) {
     return hoped.best > 1;
 }
 
-void fr_draft_depth_choose(fr_draft_depth *draft_depth, fr_draft_depth_part *parts, size_t count, size_t room,
-                           size_t taken) {
+static void choose_counts(fr_draft_depth *draft_depth, fr_draft_depth_part *parts, size_t count, size_t room,
+                          size_t taken) {
     size_t most = 0, most_found = 0;
     draft_depth->trying = false;
     draft_depth->loss = 0;
@@ -575,6 +581,18 @@ void fr_draft_depth_choose(fr_draft_depth *draft_depth, fr_draft_depth_part *par
         choose(draft_depth, parts, q, room);
 }
 
+/* A block is asked for whole, as it costs no more; which of its drafts are verified is decided once their chances are
+ * known (draft_cut.h), but not if the draws of distributions that are compared could decide it. */
+void fr_draft_depth_choose(fr_draft_depth *draft_depth, fr_draft_depth_part *parts, size_t count, size_t room,
+                           size_t taken) {
+    choose_counts(draft_depth, parts, count, room, taken);
+    for (size_t i = 0; i < count; i++) {
+        fr_draft_depth_part *part = &parts[i];
+        part->planned = part->asked;
+        if (part->block && part->asked && !part->compares) part->asked = part->limit;
+    }
+}
+
 /* ----------------------------------------------------------------------------------------------------------- report */
 
 static void fade(fr_draft_rate *rate, double share) {
@@ -585,6 +603,20 @@ static void fade(fr_draft_rate *rate, double share) {
 static void count(fr_draft_rate *rate, bool hit) {
     rate->hits += hit;
     rate->tries += 1;
+}
+
+/* Counts the drafts of a part that were left out as if they had been verified: by the probabilities that they are
+ * accepted, if those before them were. The likely drafts are verified, so without the others the shares were too
+ * high. */
+static void count_left_out(fr_draft_depth_timeline *t, const fr_draft_depth_part *part) {
+    size_t verified = fr_draft_depth_verified(part);
+    double all_stand = 1;
+    for (size_t d = verified + 1; d <= part->drafted && part->accepted == verified; d++) {
+        double stands = (double)part->stands[d - 1];
+        t->stood[d].hits += all_stand * stands;
+        t->stood[d].tries += all_stand;
+        all_stand *= stands;
+    }
 }
 
 /* The first counts the drafts that a part was asked for, or 0 if drafts were looked up instead; the second counts
@@ -613,6 +645,7 @@ static void learn_drafts(fr_draft_depth *draft_depth, const fr_draft_depth_part 
         if (d <= part->asked) count(&t->made[d], d <= made(part));
         if (d <= verified && d <= part->accepted + 1) count(&t->stood[d], d <= part->accepted);
     }
+    if (part->tells) count_left_out(t, part);
     if (part->asked) t->drafted = draft_depth->round;
     if (part->drafted) t->tells = part->tells;
     if (part->tells) fr_calibration_learn(&draft_depth->calibration, part->chances, verified, part->accepted);

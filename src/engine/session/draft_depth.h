@@ -105,10 +105,14 @@ typedef struct fr_draft_depth_part {
     size_t limit; /* drafts that it may be asked for, below FR_STEP_MAX */
     size_t block; /* fr_draft.block: drafts that one forward makes; the same in all parts of a round, or 0 */
     size_t asked, drafted, accepted;
+    /* out: the drafts of `asked` that the choice is meant for; more are asked for if a whole block costs no more */
+    size_t planned;
     size_t made;                /* drafts made, also one that was then dropped; 0: as many as were asked for */
     bool tells;                 /* its method gives probabilities, which are in `chances` */
-    float chances[FR_STEP_MAX]; /* probabilities of the drafts */
-    size_t left_out;            /* drafts at the end that were not verified, for example for lack of pages */
+    float chances[FR_STEP_MAX]; /* probabilities of the drafts, as the method gave them */
+    float stands[FR_STEP_MAX];  /* the same as corrected by what became of such drafts (draft_cut.h) */
+    bool compares;              /* how many drafts are verified may not depend on the ids that were drawn */
+    size_t left_out;            /* drafts at the end that are not verified: not worth a row, or for lack of pages */
     bool lags;                  /* its method follows the text only when it drafts, and lags in other rounds */
     size_t most_found;          /* drafts that may be looked up for it, below FR_STEP_MAX */
     size_t found;               /* out: drafts that may be looked up now */
@@ -136,6 +140,13 @@ void fr_draft_depth_fell_behind(fr_draft_depth_timeline *timeline, size_t ids);
  * judged. taken: rows that the round has already, besides one for each of these timelines. */
 void fr_draft_depth_choose(fr_draft_depth *draft_depth, fr_draft_depth_part *parts, size_t count, size_t room,
                            size_t taken);
+
+/* Gives the tokens a second of the best choice, or those of late if they are more. */
+double fr_draft_depth_rate(const fr_draft_depth *draft_depth);
+
+/* Fills in T by rows, as measured lately; beyond the largest number that was measured, which is returned, T is
+ * flat. */
+size_t fr_draft_depth_lately(const fr_draft_depth *draft_depth, double seconds[FR_DRAFT_DEPTH_ROWS + 1]);
 
 /* Reports the outcome of a round. If seconds is 0, no time is learned, because the forward had other work too. */
 void fr_draft_depth_report(fr_draft_depth *draft_depth, const fr_draft_depth_part *parts, size_t count, size_t taken,

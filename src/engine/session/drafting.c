@@ -4,6 +4,7 @@
 #include "base/clock.h"
 #include "base/ranks.h"
 #include "base/sizes.h"
+#include "src/engine/session/draft_cut.h"
 #include "src/engine/session/leader_decisions.h"
 
 /* Returns true if the depth controller chooses how many drafts the session gets in this round. Otherwise their number
@@ -19,9 +20,9 @@ static size_t raise_to_least(const fr_session *s, size_t asked, size_t limit) {
     return s->draft_min <= limit ? s->draft_min : 0;
 }
 
-/* Returns the most rows that a session's drafts can take, either made (`asked`) or looked up (`found`). */
+/* Returns the most rows that are planned for a session's drafts, whether they are made or looked up (`found`). */
 static size_t most_rows(const fr_session *s) {
-    return fr_larger(s->drafts.asked, s->drafts.found);
+    return fr_larger(s->drafts.planned, s->drafts.found);
 }
 
 /* Sets how many drafts each session is asked for. The number of rows with logits is limited. Sessions with a fixed
@@ -36,7 +37,7 @@ static void allot_drafts(fr_engine *e, const fr_round *rounds, size_t count) {
     for (size_t i = 0; i < count; i++) {
         fr_session *s = rounds[i].session;
         if (s->stage != FR_STAGE_VERIFY || weighs(s)) continue;
-        s->drafts.asked = fr_smaller(s->drafts.limit, (rows - given) / waiting--);
+        s->drafts.planned = s->drafts.asked = fr_smaller(s->drafts.limit, (rows - given) / waiting--);
         given += s->drafts.asked;
         fixed++;
     }
@@ -49,6 +50,8 @@ static void allot_drafts(fr_engine *e, const fr_round *rounds, size_t count) {
         *part = s->drafts;
         if (s->draft->finds) part->most_found = part->limit;
         if (s->draft->only_finds) part->limit = 0;
+        if (part->block) part->limit = fr_smaller(part->limit, part->block);
+        part->compares = s->sampler.on && s->picker.compares;
     }
     e->weighing = weighing;
     fr_draft_depth_choose(&e->draft_depth, e->depth_parts, weighing, rows - given, fixed + given);
@@ -62,9 +65,10 @@ static void allot_drafts(fr_engine *e, const fr_round *rounds, size_t count) {
     for (size_t i = 0; i < count; i++) {
         fr_session *s = rounds[i].session;
         if (s->stage != FR_STAGE_VERIFY) continue;
-        size_t others = asked - most_rows(s), enough = raise_to_least(s, s->drafts.asked, s->drafts.limit);
+        size_t others = asked - most_rows(s), enough = raise_to_least(s, s->drafts.planned, s->drafts.limit);
         if (others + fr_larger(enough, s->drafts.found) > rows) enough = 0;
-        s->drafts.asked = enough;
+        s->drafts.asked = enough ? fr_larger(enough, s->drafts.asked) : 0;
+        s->drafts.planned = enough;
         asked = others + most_rows(s);
     }
 }
@@ -94,6 +98,29 @@ static void cut_forbidden(fr_session *s) {
         .ids = s->ids, .length = s->length, .drafts = s->ids + s->length, .drafted = s->drafts.drafted};
     fr_status status = c->grammar ? fr_constraint_cut(c, &past, &s->drafts.drafted) : FR_OK;
     s->draft_failure = fr_failure_keep(fr_leader_decisions_share_drafts(s, status, &s->drafts.drafted));
+}
+
+/* Leaves out drafts of the sessions whose numbers the depth controller chooses, so that the rows of the others bring
+ * the most. A session that is then left with fewer than FR_OPT_DRAFT_MIN gets none. */
+static void cut_tails(fr_engine *e, const fr_round *rounds, size_t count) {
+    size_t rows = e->head_rows, taken = 0, weighing = 0;
+    for (size_t i = 0; i < count; i++) {
+        const fr_session *s = rounds[i].session;
+        rows -= s->stage != FR_STAGE_NOTHING;
+        if (s->stage != FR_STAGE_VERIFY) continue;
+        if (s->proposal && fr_session_adaptive(s))
+            e->depth_parts[weighing++] = s->drafts;
+        else
+            taken += 1 + s->drafts.drafted, rows -= s->drafts.drafted;
+    }
+    fr_draft_cut(&e->draft_depth, e->depth_parts, weighing, rows, taken);
+    weighing = 0;
+    for (size_t i = 0; i < count; i++) {
+        fr_session *s = rounds[i].session;
+        if (s->stage != FR_STAGE_VERIFY || !s->proposal || !fr_session_adaptive(s)) continue;
+        s->drafts = e->depth_parts[weighing++];
+        if (fr_draft_depth_verified(&s->drafts) < s->draft_min) s->drafts.left_out = s->drafts.drafted;
+    }
 }
 
 void fr_drafting_run(fr_engine *e, fr_round *rounds, size_t count) {
@@ -135,7 +162,7 @@ void fr_drafting_run(fr_engine *e, fr_round *rounds, size_t count) {
         if (s->proposal) {
             s->drafts.drafted = s->proposal->proposed;
             s->drafts.made = s->proposal->made;
-            s->drafts.tells = s->proposal->made && s->proposal->chances;
+            s->drafts.tells = s->proposal->chances && (s->proposal->made || s->proposal->found);
             s->drafts.looked_up = s->proposal->found;
             s->draft_failure = s->proposal->failure;
             /* the method has run the target's new rows in order to propose */
@@ -144,7 +171,13 @@ void fr_drafting_run(fr_engine *e, fr_round *rounds, size_t count) {
         cut_forbidden(s);
         s->draft_seconds = seconds;
         s->stats.value[FR_STAT_DRAFT_SECONDS] += seconds;
-        fr_trace_draft(&s->trace, s->draft->method->name, s->length, s->ids + s->length, s->drafts.drafted);
+    }
+    cut_tails(e, rounds, count);
+    for (size_t i = 0; i < count; i++) {
+        fr_session *s = rounds[i].session;
+        if (s->stage != FR_STAGE_VERIFY) continue;
+        fr_trace_draft(&s->trace, s->draft->method->name, s->length, s->ids + s->length,
+                       fr_draft_depth_verified(&s->drafts));
     }
 }
 
@@ -175,5 +208,5 @@ size_t fr_drafting_depth(fr_session *s, size_t limit) {
         e->depth_parts[i] =
             (fr_draft_depth_part){.timeline = &s->draft_depth, .limit = limit, .block = s->draft->block};
     fr_draft_depth_choose(&e->draft_depth, e->depth_parts, like, e->head_rows - like, 0);
-    return raise_to_least(s, e->depth_parts[0].asked, limit);
+    return raise_to_least(s, e->depth_parts[0].planned, limit);
 }

@@ -91,7 +91,8 @@ static fr_status take_slice(fr_round *t, size_t *prompt_rows, fr_batch_slice *sl
     fr_session *s = t->session;
     if (s->stage == FR_STAGE_VERIFY) {
         FR_TRY(fr_failure_raise(&s->draft_failure));
-        *slice = (fr_batch_slice){.session = s, .rows = s->drafts.drafted + 1, .heads = s->drafts.drafted + 1};
+        size_t rows = fr_draft_depth_verified(&s->drafts) + 1;
+        *slice = (fr_batch_slice){.session = s, .rows = rows, .heads = rows};
         return fr_batch_admit(slice);
     }
     bool waits = fr_await_pages(s, s->engine->slices, slice);
@@ -114,7 +115,7 @@ static fr_status accept_drafts(fr_round *t, const fr_batch_slice *slice, double 
     size_t drafted = slice->rows - 1, stood;
     int32_t token;
     s->stats.value[FR_STAT_VERIFY_SECONDS] += forward_seconds;
-    s->drafts.left_out = s->drafts.drafted - drafted; /* drafts whose rows got no page */
+    s->drafts.left_out = s->drafts.drafted - drafted; /* also drafts whose rows got no page */
     FR_TRY(fr_session_choose(s, drafted, &stood, &token));
     s->ids[s->length + stood] = token;
     commit_ids(t, stood + 1);

@@ -348,11 +348,11 @@ static fr_draft *open_b(const fr_drafter *drafter, fr_arena *arena, const fr_dra
 }
 
 START_TEST(a_method_is_asked_once) {
-    noting states[] = {{{&method_a, false, false, false, false}, 'p', true, false},
-                       {{&method_b, false, false, false, false}, 'q', true, false},
-                       {{&method_a, false, false, false, false}, 'r', false, true},
-                       {{&method_b, false, false, false, false}, 's', false, false},
-                       {{&method_a, false, false, false, false}, 't', true, false}};
+    noting states[] = {{{.method = &method_a}, 'p', true, false},
+                       {{.method = &method_b}, 'q', true, false},
+                       {{.method = &method_a}, 'r', false, true},
+                       {{.method = &method_b}, 's', false, false},
+                       {{.method = &method_a}, 't', true, false}};
     int32_t ids[5];
     fr_proposal asked[5];
     for (size_t i = 0; i < 5; i++)

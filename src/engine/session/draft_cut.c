@@ -1,0 +1,80 @@
+/* Leaves out the drafts that are not worth their rows: see draft_cut.h. */
+#include "src/engine/session/draft_cut.h"
+
+#include "base/sizes.h"
+
+/* Describes a chain while drafts are given rows. */
+typedef struct chain {
+    fr_draft_depth_part *part;
+    size_t rows;      /* drafts that have got one */
+    double all_stand; /* probability that all of these are accepted */
+} chain;
+
+/* Fills in the probabilities of a part's drafts, each if those before it are accepted. The chances of looked-up drafts
+ * are shares that their method has counted itself. */
+static void fill_stands(const fr_draft_depth *draft_depth, fr_draft_depth_part *part) {
+    fr_draft_gain gains;
+    bool corrects = part->tells && !part->looked_up;
+    if (corrects) fr_calibration_tell(&draft_depth->calibration, &gains);
+    for (size_t d = 0; d < part->drafted; d++) {
+        double chance = (double)part->chances[d];
+        if (corrects) chance = gains.stands[fr_draft_gain_depth(d)][fr_draft_gain_bin(chance)];
+        part->stands[d] = part->tells ? (float)chance : (float)part->gains.next[d];
+    }
+}
+
+/* Returns how many of a part's drafts are verified whatever they are worth; FR_STEP_MAX: their worth decides. */
+static size_t count_certain(const fr_draft_depth *draft_depth, const fr_draft_depth_part *part) {
+    if (part->looked_up) return part->tells ? FR_STEP_MAX : part->drafted;
+    if (part->ends && !part->compares && !draft_depth->trying) return FR_STEP_MAX;
+    return fr_smaller(part->drafted, part->planned);
+}
+
+/* Gives the chain whose next draft is the likeliest, and its probability; `count` if no draft is left. */
+static size_t find_likeliest(const chain *chains, size_t count, double *likeliest) {
+    size_t found = count;
+    for (size_t i = 0; i < count; i++) {
+        const chain *c = &chains[i];
+        if (c->rows == c->part->drafted) continue;
+        double all_stand = c->all_stand * (double)c->part->stands[c->rows];
+        if (found < count && all_stand <= *likeliest) continue;
+        found = i;
+        *likeliest = all_stand;
+    }
+    return found;
+}
+
+void fr_draft_cut(const fr_draft_depth *draft_depth, fr_draft_depth_part *parts, size_t count, size_t room,
+                  size_t taken) {
+    chain chains[FR_DRAFT_DEPTH_ROWS];
+    fr_draft_depth_part *order[FR_DRAFT_DEPTH_ROWS];
+    double seconds[FR_DRAFT_DEPTH_ROWS + 1], all_stand = 0, gain = 0, most = 0;
+    double rate = fr_draft_depth_rate(draft_depth);
+    size_t going = 0, certain = 0, chosen = 0;
+    for (size_t i = 0; i < count; i++) {
+        fr_draft_depth_part *part = &parts[i];
+        size_t kept = count_certain(draft_depth, part);
+        fill_stands(draft_depth, part);
+        part->left_out = kept < FR_STEP_MAX ? part->drafted - kept : part->drafted;
+        certain += part->drafted - part->left_out;
+        if (kept == FR_STEP_MAX && part->drafted && going < FR_DRAFT_DEPTH_ROWS)
+            chains[going++] = (chain){.part = part, .all_stand = 1};
+    }
+
+    size_t base = count + taken + certain, largest = fr_draft_depth_lately(draft_depth, seconds);
+    if (base >= FR_DRAFT_DEPTH_ROWS || room <= certain) return;
+    size_t hoped = largest > base ? 2 * (largest - base) + 1 : 1;
+    size_t limit = fr_smaller(fr_smaller(room - certain, FR_DRAFT_DEPTH_ROWS - base), hoped);
+    for (size_t n = 1; n <= limit; n++) {
+        size_t next = find_likeliest(chains, going, &all_stand);
+        if (next == going) break;
+        chains[next].rows++;
+        chains[next].all_stand = all_stand;
+        order[n - 1] = chains[next].part;
+        gain += all_stand - rate * (seconds[base + n] - seconds[base + n - 1]);
+        if (gain <= most) continue;
+        most = gain;
+        chosen = n;
+    }
+    for (size_t n = 0; n < chosen; n++) order[n]->left_out--;
+}
