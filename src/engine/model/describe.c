@@ -1,7 +1,8 @@
 /* Describes a decoder in words, for inspect: see model.h. */
 #include "src/engine/model/model.h"
 
-/* Prints the feed-forward widths of layers without experts, and of those that run it in parallel to their experts. */
+/* Prints the feed-forward widths of layers without experts, and of those whose feed-forward is parallel to their
+ * experts. */
 static void describe_feed_forward(const fr_trunk_spec *s, FILE *out) {
     size_t first = 0, last = 0;
     for (size_t i = 0; i < s->layers; i++) {
@@ -14,7 +15,7 @@ static void describe_feed_forward(const fr_trunk_spec *s, FILE *out) {
     if (last != first) fprintf(out, " to %zu", last);
 }
 
-/* A feed-forward beside experts is their shared experts, unless the layer runs it in parallel. */
+/* In a layer with experts, the feed-forward is that of the shared experts, unless it is parallel to the mixture. */
 static void describe_experts(const fr_trunk_spec *s, FILE *out) {
     const fr_experts_spec *experts = fr_spec_experts(s);
     const fr_layer_spec *last = &s->layer[s->layers - 1];
@@ -49,7 +50,7 @@ static attention_kinds count_attention(const fr_trunk_spec *s) {
     return kinds;
 }
 
-/* Finds the first recurrent layer; NULL: there is none. */
+/* Finds the first recurrent layer; NULL if there is none. */
 static const fr_layer_spec *recurrent_of(const fr_trunk_spec *s) {
     for (size_t i = 0; i < s->layers; i++)
         if (fr_mixer_recurs(s->layer[i].mixer)) return &s->layer[i];

@@ -22,14 +22,14 @@ static fr_status read_eos(fr_model *model) {
     return FR_OK;
 }
 
-/* Takes the tokenizer's end token if no configuration names one, as vLLM and llama.cpp's converter do. */
+/* Uses the tokenizer's end token if no configuration names one, as vLLM and llama.cpp's converter do. */
 static void add_tokenizer_eos(fr_model *model) {
     int32_t id = model->tokenizer && model->eos_count == 0 ? fr_tokenizer_end(model->tokenizer) : -1;
     if (id >= 0 && (size_t)id < model->trunk.spec.vocab) model->eos[model->eos_count++] = id;
 }
 
-/* Ids past the vocabulary are ignored, as in transformers, which compares the listed ids with those of the vocabulary:
- * a model whose vocabulary was cut keeps the list of the whole one. */
+/* Ids past the vocabulary are ignored, because a model whose vocabulary was cut keeps the list of the whole one.
+ * transformers has the same effect, since it compares the listed ids with those of the vocabulary. */
 static fr_status read_suppressed(fr_model *model) {
     size_t vocab = model->trunk.spec.vocab, *count = &model->suppressed_count;
     if (model->files.gguf)

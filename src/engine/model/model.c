@@ -58,7 +58,7 @@ static fr_status open_tokenizer(fr_model *model, const char *chat_template) {
     return there ? fr_tokenizer_from_folder(model->files.path, chat_template, model->pre, &model->tokenizer) : FR_OK;
 }
 
-/* Opens the vision tower in a file of its own beside a GGUF text model. */
+/* Opens the vision tower of a GGUF text model, which is in a file of its own. */
 static fr_status open_mmproj(fr_model *model, const fr_options *options) {
     const char *token = model->family->picture;
     if (!token)

@@ -12,7 +12,7 @@
 #include <stdio.h>
 
 #define FR_EOS_MAX        64
-#define FR_SUPPRESSED_MAX 4096 /* converters list a whole range of an audio vocabulary: 1023 ids of Qwen3-TTS */
+#define FR_SUPPRESSED_MAX 4096 /* a list may cover a range of an audio vocabulary: 1023 ids of Qwen3-TTS */
 
 struct fr_model {
     fr_checkpoint files;
@@ -21,21 +21,21 @@ struct fr_model {
     fr_trunk trunk;
     const fr_kernels *kernels;
     fr_machine machine;
-    struct fr_ranks *ranks; /* the ranks that run it together (base/ranks.h); NULL: it runs alone */
-    fr_rank_plan rank_plan; /* how weights.ranks share its weights */
-    fr_plan plan; /* the threads that weights were placed for; a session's plan may use other cores of the same nodes */
-    char pre[FR_PRE_SIZE];   /* the pre-tokenizer chosen instead of the file's own; "": the file's own */
-    fr_tokenizer *tokenizer; /* NULL: the folder has none */
+    struct fr_ranks *ranks; /* the ranks that run it together (base/ranks.h); NULL: it runs in one process */
+    fr_rank_plan rank_plan; /* how the weights are divided among the ranks */
+    fr_plan plan; /* the threads that weights were placed for; a session may use other cores of the same nodes */
+    char pre[FR_PRE_SIZE];                     /* the pre-tokenizer that the options name; "": the file's own */
+    fr_tokenizer *tokenizer;                   /* NULL: the model has none */
     fr_activation_stats_kind activation_stats; /* set before weights are bound */
     size_t mtp_layers;                         /* layers in its own checkpoint that draft for it */
-    /* the file of its vision tower; NULL: the tower is in its own checkpoint, or it has none */
+    /* the file of its vision tower; NULL: the tower is in its own checkpoint, or it has no tower */
     struct fr_mmproj *mmproj;
-    struct fr_vision *vision; /* NULL: it can't see */
+    struct fr_vision *vision; /* NULL: the model has no vision tower */
     fr_pooling pooling;
     int32_t image_token; /* the id that stands for a row of a picture; -1: none */
     int32_t eos[FR_EOS_MAX];
     size_t eos_count;
-    int32_t suppressed[FR_SUPPRESSED_MAX]; /* ids that are never drawn, in the file's order, repeated as there */
+    int32_t suppressed[FR_SUPPRESSED_MAX]; /* ids that are never drawn, in the file's order, including repeated ones */
     size_t suppressed_count;
 };
 
@@ -43,37 +43,37 @@ struct fr_model {
  * that names the file. */
 fr_status fr_model_load(const char *path, const fr_options *options, fr_model **model);
 
-/* Opens a model without loading its weights: it is checked and described, but not ready to run. */
+/* Opens a model without loading its weights: it is checked and can be described, but not run. */
 fr_status fr_model_bind(const char *path, const fr_options *options, fr_model **model);
 
-/* Does the part of fr_model_bind that follows once files, kernels, plan and `pre` are set: family, weights, ends of
+/* Does the part of fr_model_bind after files, kernels, plan and `pre` have been set: family, weights, ends of
  * sequences, tokenizer. chat_template replaces the checkpoint's own, "" keeps it
  * (src/language/tokenizer/tokenizer.h). */
 fr_status fr_model_bind_files(fr_model *model, const char *chat_template);
 
-/* Reads the family and sizes of the target from a file that holds its MTP layer alone. No weights are bound, as there
+/* Reads the target's family and sizes from a file that holds only its MTP layer. No weights are bound, because there
  * is nothing to run. */
 fr_status fr_model_outline(const char *path, const fr_options *options, fr_model **model);
 
 /* model may be NULL. */
 void fr_model_unload(fr_model *model);
 
-/* Prints the layers and widths in words, a line each. */
+/* Prints the layers and widths in words, one line each. */
 void fr_trunk_describe(const fr_trunk_spec *spec, FILE *out);
 
-/* Takes activations for batches of up to max_rows from the arena (NULL while measuring). */
+/* Takes activations for batches of up to max_rows rows from the arena; returns NULL while measuring. */
 void *fr_model_layout(const fr_model *model, fr_arena *arena, size_t max_rows, size_t threads);
 
 /* Writes the scaled input embedding of a token, [hidden], which drafters read. */
 void fr_model_embed(const fr_model *model, int32_t id, float *row);
 
-/* Gives the experts' use in all forwards with these activations so far. */
+/* Gives the number of experts used in all forwards with these activations so far. */
 fr_expert_use fr_model_expert_use(const void *activations);
 
-/* Gives the bytes of all bound tensors, its vision tower's too. */
+/* Gives the bytes of all bound tensors, including those of its vision tower. */
 uint64_t fr_model_bytes(const fr_model *model);
 
-/* Gives the memory that all of them take; a drafter is not counted. */
+/* Gives the memory that all bound tensors take; a drafter is not counted. */
 fr_memory_use fr_model_memory_use(const fr_model *model);
 
 bool fr_model_is_eos(const fr_model *model, int32_t id);
@@ -81,27 +81,27 @@ bool fr_model_is_eos(const fr_model *model, int32_t id);
 /* Finds the family of a target's files; if they belong to none, the error line says what they are. */
 fr_status fr_family_find(const fr_checkpoint *files, const fr_family **family);
 
-/* Returns true if `architecture` is a name of the model's architecture, in folders or in GGUF. In GGUF two families
- * may share a name (GLM-4.7-Flash has DeepSeek's): a GGUF file with it is of both, a folder of one. */
+/* Returns true if `architecture` is a name of the model's architecture, in folders or in GGUF. Two families may share
+ * a name in GGUF (GLM-4.7-Flash has DeepSeek's): a GGUF file with that name belongs to both, a folder to only one. */
 bool fr_model_is_of(const fr_model *model, const char *architecture);
 
 /* Reads the machine, and chooses the threads that a model or drafter loads and runs with. */
 fr_status fr_plan_from_options(const fr_options *options, fr_machine *machine, fr_plan *plan);
 
-/* Gives the types that a session of this model caches keys and values as, by the options. The defaults are f32 if the
- * weights are floats and f16 if they are quantized. Latents, which are both, have the keys' type. */
+/* Gives the types in which a session of this model caches keys and values, by the options. The defaults are f32 if the
+ * weights are floats and f16 if they are quantized. A latent serves as key and value, and has the keys' type. */
 fr_kv_types fr_model_kv_types(const fr_model *model, const fr_options *options);
 
-/* Gives the rows of a prompt that a forward runs, by the options; alone: no other session waits for it. */
+/* Gives the number of prompt rows in a forward, by the options. alone: no other session waits for it. */
 size_t fr_model_chunk(const fr_model *model, const fr_options *options, bool alone);
 
-/* Checks that its cache can be of these types; FR_INPUT if not. */
+/* Checks that the model's cache can have these types; FR_INPUT if not. */
 fr_status fr_model_check_kv_types(const fr_model *model, fr_kv_types types);
 
-/* Runs the batch, head included, on the pool. */
+/* Runs the batch, including the head, on the pool. */
 void fr_forward_run(fr_pool *pool, fr_forward *forward);
 
-/* Runs the head alone, over hidden rows that a run has left. */
+/* Runs only the head, over hidden rows that a run has left. */
 void fr_head_run(fr_pool *pool, fr_forward *forward);
 
 #endif

@@ -1,4 +1,4 @@
-/* Chooses what the options leave open: a model's threads, the types of its cache, the rows of a forward. See
+/* Makes the choices that the options leave open: a model's threads, the types of its cache, the rows of a forward. See
  * model.h. */
 #include "base/error.h"
 #include "src/engine/model/model.h"
@@ -25,9 +25,10 @@ fr_kv_types fr_model_kv_types(const fr_model *model, const fr_options *options) 
     return types;
 }
 
-/* A forward reads each expert that any of its rows chose: with 64 rows most are read for a few of them, with 256 for
- * four times as many. GLM-4.7-Flash's shape, Q4_K: 272 tokens/s with 64, 317 with 128, 332 with 256, 334 with 512,
- * which takes 100 MB more again (one core of a Xeon with VNNI). */
+/* The default number of prompt rows in a forward. A forward reads each expert that any of its rows has chosen: with 64
+ * rows it reads most experts for only a few rows each, with 256 rows for four times as many. (GLM-4.7-Flash's shape,
+ * Q4_K, one core of a Xeon with VNNI: 272 tokens/s with 64, 317 with 128, 332 with 256, 334 with 512, which takes 100
+ * MB more again.) */
 enum { USUAL_CHUNK = 64, MIXTURE_CHUNK = 256 };
 
 size_t fr_model_chunk(const fr_model *model, const fr_options *options, bool alone) {

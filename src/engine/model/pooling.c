@@ -1,10 +1,10 @@
-/* Reads a model's pooling from GGUF's key or from the file of sentence-transformers beside it: see pooling.h. */
+/* Reads a model's pooling from GGUF's key or from the file of sentence-transformers in its folder: see pooling.h. */
 #include "src/engine/model/pooling.h"
 
 #include "base/error.h"
 
-/* The modes of sentence-transformers; FR_POOLING_NONE: not built. If several are true, it concatenates their rows,
- * which is not built either. */
+/* The modes of sentence-transformers; FR_POOLING_NONE: not supported. If several are true, it concatenates their rows,
+ * which is not supported either. */
 static const struct {
     const char *key;
     fr_pooling pooling;
@@ -15,7 +15,8 @@ static const struct {
              {"pooling_mode_mean_sqrt_len_tokens", FR_POOLING_NONE},
              {"pooling_mode_weightedmean_tokens", FR_POOLING_NONE}};
 
-/* A mode that is not built gives FR_POOLING_NONE and no error, as the model may be wanted for its texts only. */
+/* A mode that is not supported gives FR_POOLING_NONE and no error, because the model may be used only to generate
+ * text. */
 static fr_status read_modes(const json_t *modes, fr_pooling *pooling) {
     size_t found = 0;
     fr_pooling last = FR_POOLING_NONE;

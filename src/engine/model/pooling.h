@@ -1,4 +1,4 @@
-/* Reads how a model's makers pool its rows into the embedding of a text.
+/* Reads how a model's makers combine (pool) its rows into the embedding of a text.
  *
  * In: an opened model's files. Out: its pooling, FR_POOLING_NONE if they have none; or an error line. */
 #ifndef FR_SRC_ENGINE_MODEL_POOLING_H

@@ -37,7 +37,7 @@ static void run_forward(void *context, const fr_team *team) {
     if (f->head_rows) run_head(f, team);
 }
 
-/* A summary of a forward that ranks compare: which rows it runs, in which order. */
+/* A summary of a forward, which ranks compare: the rows that it runs, and their order. */
 typedef struct outline {
     uint64_t rows, keep, head_first, head_rows, best_alone, hash;
 } outline;
@@ -53,8 +53,8 @@ static outline outline_of(const fr_forward *f) {
 }
 
 /* Returns true if all ranks are about to run the same rows; otherwise their messages would not fit together. The
- * session learns of the failure before its next round (fr_session_check_abort), or when it looks at the logits, none
- * of which are finite. */
+ * session learns of the failure before its next round (fr_session_check_abort), or from the logits, none of which are
+ * finite. */
 static bool ranks_agree(const fr_forward *f) {
     if (!f->model->ranks) return true;
     outline o = outline_of(f);
@@ -66,8 +66,8 @@ static void spoil_if_failed(const fr_forward *f) {
     for (size_t r = 0; r < f->head_rows; r++) f->best[r] = -1;
 }
 
-/* A row of logits counts as this many rows of a batch in the size by which the pool compares forwards: it keeps
- * forwards apart that take different times. */
+/* The pool compares the times of forwards of equal size (fr_pool_run_some). In that size, a row of logits counts as
+ * this many rows of a batch, so that forwards with different numbers of logits are not compared. */
 enum { HEAD_ROW = 1 << 16 };
 
 void fr_forward_run(fr_pool *pool, fr_forward *forward) {

@@ -1,7 +1,7 @@
 /* Sampling settings that a model's makers publish with it, and the keys that hold them in its files.
  *
- * In: an opened folder or file, which may say anything. Out: the number of a setting. llama.cpp's converter reads the
- * same names of generation_config.json and writes the same keys of GGUF. */
+ * In: an opened folder or file, which is not trusted. Out: the number of a setting. llama.cpp's converter reads the
+ * same names from generation_config.json and writes the same keys to GGUF. */
 #ifndef FR_SRC_ENGINE_MODEL_SAMPLING_KEYS_H
 #define FR_SRC_ENGINE_MODEL_SAMPLING_KEYS_H
 
@@ -21,15 +21,15 @@ enum {
 };
 extern const fr_sampling_key fr_sampling_keys[FR_SAMPLING_KEYS];
 
-/* The keys of the samplers' order, which is a text. */
+/* The keys for the order of samplers, which is a text. */
 #define FR_SAMPLING_ORDER_KEY  "general.sampling.sequence"
 #define FR_SAMPLING_ORDER_NAME "sequence"
 
-/* Gives the number that the file or folder has for the setting; NAN: it has none, or one that the option does not
- * take. */
+/* Gives the number that the file or folder has for the setting; NAN if it has none, or one that the option does not
+ * accept. */
 double fr_sampling_number(const fr_checkpoint *files, const fr_sampling_key *key);
 
-/* Gives the order of the samplers, without bytes if there is none. */
+/* Gives the order of the samplers; an empty text if there is none. */
 fr_text fr_sampling_order(const fr_checkpoint *files);
 
 #endif

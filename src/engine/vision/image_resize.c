@@ -9,8 +9,8 @@
 
 enum { CHANNELS = 3, WEIGHT_BITS = 22 };
 
-/* The weights that make one side's pixels: new pixel i is the sum of weights[i * taps + j] * old pixel first[i] + j,
- * for j < count[i]. */
+/* The weights that make the pixels of one side: new pixel i is the sum of weights[i * taps + j] * old pixel first[i] +
+ * j, for j < count[i]. */
 typedef struct taps {
     size_t taps;
     size_t *first, *count;
@@ -25,8 +25,8 @@ static double cubic(double x) {
     return 0.0;
 }
 
-/* Computes new pixel i's weights: real numbers, scaled to the sum 1, then rounded to whole ones. `real` has room for
- * them. */
+/* Computes new pixel i's weights: real numbers, scaled so that their sum is 1, then rounded to integers. `real` is a
+ * buffer for them. */
 static void weigh(taps *t, size_t i, size_t from, double scale, double *real) {
     double stretch = scale < 1.0 ? 1.0 : scale, reach = 2.0 * stretch, centre = ((double)i + 0.5) * scale, sum = 0.0;
     double begin = centre - reach + 0.5, end = centre + reach + 0.5;
@@ -63,13 +63,13 @@ static fr_status make_taps(taps *t, size_t from, size_t to) {
     return taken ? FR_OK : fr_fail_memory("a picture's weights", to * t->taps * sizeof *t->weights);
 }
 
-/* Sums stay below 2^31, as the weights' magnitudes add up to less than 1.5. */
+/* Sums stay below 2^31, because the magnitudes of the weights add up to less than 1.5. */
 static uint8_t to_byte(int32_t sum) {
     int32_t value = sum < 0 ? 0 : sum >> WEIGHT_BITS;
     return (uint8_t)(value > 255 ? 255 : value);
 }
 
-/* Makes one new pixel of `channels` bytes from old ones that are `step` bytes apart. */
+/* Computes one new pixel of `channels` bytes from old ones that are `step` bytes apart. */
 static void blend(uint8_t *to, const uint8_t *from, size_t step, const taps *t, size_t i, size_t channels) {
     const int32_t *weights = t->weights + i * t->taps;
     from += t->first[i] * step;
@@ -85,7 +85,7 @@ static fr_status take(fr_image *image, size_t width, size_t height) {
     return image->rgb ? FR_OK : fr_fail_memory("a resized picture", width * height * CHANNELS);
 }
 
-/* Gives the picture with rows of another length or, if `tall`, with columns of another length. */
+/* Makes a picture whose rows or, if `tall`, whose columns have another length. */
 static fr_status resize_side(const fr_image *image, size_t to, bool tall, fr_image *resized) {
     taps t = {0};
     size_t row = image->width * CHANNELS;

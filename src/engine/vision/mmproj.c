@@ -10,8 +10,8 @@ bool fr_is_mmproj(const fr_checkpoint *files) {
     return files->gguf && strcmp(files->gguf->architecture, "clip") == 0;
 }
 
-/* Refuses a file with a tensor that this tower does not read, such as embeddings of positions or a norm: without it
- * the answers would be different. */
+/* Refuses a file with a tensor that this tower does not read, such as position embeddings or a norm, because the
+ * answers would be wrong without it. */
 static fr_status check_all_bound(const fr_weights *weights) {
     const fr_tensors *tensors = &weights->files->tensors, *unread = &weights->files->unread;
     const char *name = unread->count ? unread->items[0].name : NULL;

@@ -1,8 +1,8 @@
-/* A vision tower in a file of its own, beside a GGUF text model.
+/* A vision tower in a file of its own, for a GGUF text model.
  *
- * In: a file that llama.cpp's converter writes with --mmproj: a GGUF file of architecture "clip", its projector
- * "glm4v" (or the tower is refused by name). Out: its fr_vision, bound to the file's tensors. A file with tensors that
- * this tower does not read holds another tower and is refused. */
+ * In: a file that llama.cpp's converter writes with --mmproj: a GGUF file of architecture "clip" with the projector
+ * "glm4v" (another projector is refused by name). Out: its fr_vision, bound to the file's tensors. A file with tensors
+ * that this tower does not read holds another tower and is refused. */
 #ifndef FR_SRC_ENGINE_VISION_MMPROJ_H
 #define FR_SRC_ENGINE_VISION_MMPROJ_H
 
@@ -17,7 +17,7 @@ typedef struct fr_mmproj {
 /* Returns true if the checkpoint is such a file, with any projector. */
 bool fr_is_mmproj(const fr_checkpoint *files);
 
-/* Weights are placed later. hidden: as for fr_vision_open. *mmproj: NULL after a failure. */
+/* Opens the file; weights are placed later. hidden: as in fr_vision_open. *mmproj is NULL after a failure. */
 fr_status fr_mmproj_open(const char *path, bool use_mmap, const fr_kernels *kernels, size_t hidden, fr_mmproj **mmproj);
 void fr_mmproj_close(fr_mmproj *mmproj);
 

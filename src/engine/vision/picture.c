@@ -1,4 +1,4 @@
-/* Makes pictures into rows of a prompt: see picture.h. */
+/* Turns pictures into rows of a prompt: see picture.h. */
 #include "src/engine/vision/picture.h"
 
 #include <stdlib.h>

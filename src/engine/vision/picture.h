@@ -10,7 +10,7 @@
 #include "src/engine/layers/forward.h"
 #include "src/engine/vision/vision.h"
 
-/* A digest of a picture's size and pixels, on which alone its rows depend for one model. */
+/* A digest of a picture's size and pixels. With a given model, the picture's rows depend on nothing else. */
 typedef struct fr_picture_digest {
     uint8_t bytes[FR_SHA256_BYTES];
 } fr_picture_digest;
@@ -22,7 +22,7 @@ struct fr_picture {
     fr_picture_digest digest;
 };
 
-/* Makes a picture of an opened image, which belongs to the picture from here on, even if this fails. */
+/* Makes a picture from an opened image. The picture owns the image from here on, even if this fails. */
 fr_status fr_picture_load(fr_image *image, const fr_vision *vision, fr_picture **picture);
 void fr_picture_unload(fr_picture *picture);
 
@@ -35,7 +35,7 @@ typedef struct fr_shown {
     size_t count;
 } fr_shown;
 
-/* A prompt of text: every embedding is that of its id. */
+/* For a prompt of text only: every embedding is that of its id. */
 extern const fr_input_embeddings fr_no_input_embeddings;
 
 /* Called before each picture; a failure ends the run with its error. */
@@ -44,20 +44,20 @@ typedef struct fr_shown_ask {
     void *context;
 } fr_shown_ask;
 
-/* Runs pictures through the tower; they replace the earlier ones. */
+/* Runs pictures through the tower; they replace those that `shown` had before. */
 fr_status fr_shown_run(fr_shown *shown, fr_pool *pool, size_t threads, const fr_picture *const *pictures, size_t count,
                        const fr_shown_ask *ask);
 void fr_shown_free(fr_shown *shown);
 
-/* Packs the rows into bytes (malloc'd) for another rank, where they replace the earlier ones. hidden: a row's
- * floats. */
+/* fr_shown_pack packs the rows into bytes (malloc'd) for another rank. There fr_shown_unpack stores them, instead of
+ * those that `shown` had before. hidden: floats of a row. */
 fr_status fr_shown_pack(const fr_shown *shown, size_t hidden, void **bytes, size_t *size);
 fr_status fr_shown_unpack(fr_shown *shown, size_t hidden, const void *bytes, size_t size);
 
-/* Makes room for `count` pictures in place of the earlier ones. */
+/* Makes room for `count` pictures, which replace those that `shown` had before. */
 fr_status fr_shown_open(fr_shown *shown, size_t count);
 
-/* Assigns rotary positions to the ids from position `first` on, beginning with *next, which moves past them; and
+/* Assigns rotary positions to the ids from position `first` on, beginning with *next, which is moved past them, and
  * assigns to each picture the image tokens that its rows stand for. FR_INPUT if image tokens and pictures don't
  * match. */
 fr_status fr_pictures_assign(fr_shown *shown, int32_t image_token, const int32_t *ids, size_t count, size_t first,
@@ -66,7 +66,7 @@ fr_status fr_pictures_assign(fr_shown *shown, int32_t image_token, const int32_t
 /* Checks that image tokens and pictures match. */
 fr_status fr_shown_check(const fr_shown *shown, int32_t image_token, const int32_t *ids, size_t count);
 
-/* Keeps only those rows of assigned pictures that stand before position `end`. */
+/* Keeps only those rows of assigned pictures that are before position `end`. */
 void fr_shown_cut(fr_shown *shown, size_t end);
 
 #endif

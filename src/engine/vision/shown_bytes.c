@@ -1,6 +1,6 @@
 /* Packs the pictures that one rank has run for the other ranks: see picture.h.
  *
- *     each    its grid, its digest, a row of floats for each token */
+ *     each picture    its grid, its digest, a row of floats for each token */
 #include <stdlib.h>
 #include <string.h>
 
@@ -31,7 +31,8 @@ fr_status fr_shown_pack(const fr_shown *shown, size_t hidden, void **bytes, size
     return FR_OK;
 }
 
-/* Reads the next picture's head and its size in bytes; false: no picture fits in the bytes that are left. */
+/* Reads the next picture's head, and computes the picture's size in bytes; false if the bytes that are left are too
+ * few. */
 static bool read_head(const uint8_t *bytes, size_t left, size_t hidden, head *h, size_t *size) {
     if (left < sizeof *h) return false;
     memcpy(h, bytes, sizeof *h);

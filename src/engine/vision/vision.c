@@ -1,6 +1,6 @@
 /* Binds the vision tower's tensors, and runs a picture through it.
  *
- * In: a checkpoint, a picture. Out: embeddings for the picture's tokens. All of a picture's activations lie in one
+ * In: a checkpoint, a picture. Out: embeddings for the picture's tokens. All of a picture's activations are in one
  * arena that is measured for the picture's size. */
 #include "src/engine/vision/vision.h"
 
@@ -60,7 +60,7 @@ static fr_status bind_layer(fr_weights *weights, const fr_vision_config *c, size
     return bind_product(&b, "mlp.down_proj", "ffn_down", d, c->ffn, &l->down, bias ? &l->down_bias : NULL);
 }
 
-/* GGUF has no convolution over time, so its converter cuts this one into two, one for each frame. */
+/* GGUF has no convolution over time, so its converter cuts this one into two tensors, one for each frame. */
 static fr_status bind_patches(const binder *b, fr_vision *v) {
     static const char *const frames[FR_VISION_GGUF_FRAMES] = {"v.patch_embd.weight", "v.patch_embd.weight.1"};
     const fr_vision_config *c = &v->config;
@@ -202,8 +202,8 @@ void fr_vision_embed(const fr_team *team, const fr_vision_activations *a) {
     }
 }
 
-/* Makes a chunk's tokens into rows: the normed streams of a token's patches, interleaved as the convolution's weights
- * are. */
+/* Makes one row for each token of a chunk: the normed streams of a token's patches, interleaved like the convolution's
+ * weights. */
 static void gather_tokens(const fr_team *team, const fr_vision_activations *a, size_t first, size_t rows) {
     const fr_vision_config *c = &a->vision->config;
     size_t parts = c->merge * c->merge, begin, end;

@@ -1,7 +1,7 @@
 /* The vision tower of GLM-OCR turns a picture into the rows that stand for its image tokens in a prompt.
  *
- * In: a checkpoint's tensors model.visual.*, vision_config of its config.json, its picture processor's limits, or
- * llama.cpp's mmproj file (mmproj.h); a picture as formats/image.h gives it. Out: an embedding for every 2 x 2
+ * In: a checkpoint's tensors model.visual.*, vision_config of its config.json and the limits of its picture processor,
+ * or llama.cpp's mmproj file (mmproj.h); a picture as formats/image.h gives it. Out: an embedding for every 2 x 2
  * patches, as wide as the text model. No row depends on the number of threads or the instruction set. */
 #ifndef FR_SRC_ENGINE_VISION_VISION_H
 #define FR_SRC_ENGINE_VISION_VISION_H
@@ -14,35 +14,36 @@
 
 typedef struct fr_vision fr_vision;
 
-/* Returns true if the checkpoint, which has a text model, has a vision tower too. */
+/* Returns true if the checkpoint of a text model also has a vision tower. */
 bool fr_vision_exists(const fr_weights *weights);
 
-/* Reads the configuration and binds the weights; fr_weights_place comes after. hidden: the text model's width, 0 where
- * there is none to fit. */
+/* Reads the configuration and binds the weights; fr_weights_place must follow. hidden: the text model's width, which
+ * the tower must have; 0: there is no text model. */
 fr_status fr_vision_open(fr_weights *weights, const fr_kernels *kernels, size_t hidden, fr_vision **vision);
 void fr_vision_close(fr_vision *vision);
 
-/* Prints the tower's layers and widths in words, and the pictures it takes. */
+/* Prints the tower's layers and widths in words, and the sizes of pictures that it accepts. */
 void fr_vision_describe(const fr_vision *vision, FILE *out);
 
-/* Gives the grid of tokens that a picture of this size becomes: a prompt needs rows * columns image tokens for it.
- * FR_INPUT for a picture more than 200 times as long as it is wide. */
+/* Gives the grid of tokens for a picture of this size: a prompt needs rows * columns image tokens for it. FR_INPUT for
+ * a picture whose longer side is more than 200 times the shorter one. */
 fr_status fr_vision_grid(const fr_vision *vision, size_t width, size_t height, fr_image_grid *grid);
 
-/* The rows that a picture became. */
+/* The rows that the tower has computed for a picture. */
 typedef struct fr_vision_rows {
     float *rows; /* [grid.rows * grid.columns, hidden] */
     size_t count, hidden;
     fr_image_grid grid;
-    fr_arena memory; /* holds rows */
+    fr_arena memory; /* contains `rows` */
 } fr_vision_rows;
 
-/* Resizes, normalises and runs a picture on the pool, which has `threads` threads. It takes its working memory from
- * the system and gives it back, so it is meant for prompts, not for the steps of generation. */
+/* Resizes and normalises a picture and runs it on the pool, which has `threads` threads. It takes its working memory
+ * from the system and gives it back, so it is meant for prompts, not for the steps of generation. */
 fr_status fr_vision_run(const fr_vision *vision, fr_pool *pool, size_t threads, const fr_image *image,
                         fr_vision_rows *rows);
 
-/* Takes memory for `count` rows of `hidden` floats, which fr_vision_run fills, or another rank's rows. */
+/* Takes memory for `count` rows of `hidden` floats, which fr_vision_run fills, or into which another rank's rows are
+ * copied. */
 fr_status fr_vision_rows_open(fr_vision_rows *rows);
 void fr_vision_rows_close(fr_vision_rows *rows);
 

@@ -1,4 +1,4 @@
-/* Runs a block of the vision tower by a team of threads.
+/* Runs a block of the vision tower with a team of threads.
  *
  * In: activations whose stream x holds the block's input. Out: x holds its output. Every patch attends to every patch:
  *
@@ -7,7 +7,7 @@
  *     heads            attn = attention(q, k, v)
  *     chunks of rows   x += proj(attn); wide = norm2(x); gate = silu(gate(wide)) * up(wide); x += down(gate)
  *
- * Keys and values are read where the product left them: to the attention kernel they are a cache in float32. */
+ * Keys and values are read where the product has written them: for the attention kernel they are a float32 cache. */
 #include "src/engine/vision/vision_parts.h"
 
 #include <math.h>
@@ -49,7 +49,7 @@ static void norm_rows(const fr_team *team, const fr_vision_activations *a, const
     fr_team_sync(team);
 }
 
-/* Adds narrow to the stream's rows from `first` on. */
+/* Adds `narrow` to the stream's rows from `first` on. */
 static void join(const fr_team *team, const fr_vision_activations *a, size_t first, size_t rows) {
     size_t hidden = a->vision->config.hidden, begin, end;
     fr_publish_rows(team, NULL, 0);

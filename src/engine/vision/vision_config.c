@@ -1,10 +1,9 @@
 /* Reads the configuration of the vision tower and of its picture processor from JSON or GGUF metadata into checked
  * numbers.
  *
- * In: vision_config of config.json; image_processor of processor_config.json beside it, or preprocessor_config.json;
- * or a GGUF file of architecture "clip" as llama.cpp's converter writes it for a GLM tower. Out: fr_vision_config.
- * Keys left out take the defaults of transformers' classes; a setting that would change the answer and is not built is
- * refused. */
+ * In: vision_config of config.json, and image_processor of processor_config.json, or preprocessor_config.json; or a
+ * GGUF file of architecture "clip" as llama.cpp's converter writes it for a GLM tower. Out: fr_vision_config. Missing
+ * keys get the defaults of transformers' classes; an unsupported setting that would change the answer is refused. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -18,22 +17,23 @@
 #define PROCESSORS "processor_config.json"
 #define NESTED     "image_processor" /* an object in processor_config.json */
 
-/* The limits of a picture's pixels times its frames. */
+/* The limits on a picture's pixels times its frames. */
 #define MIN_PIXELS (112 * 112)
 #define PIXELS_MAX (28 * 28 * 15000)
 
-#define BUILT "glm4v" /* the projector that is built; llama.cpp names towers after it */
+#define BUILT "glm4v" /* the only supported projector; llama.cpp names towers after it */
 
 /* ------------------------------------------------------------------------------------------------------------- both */
 
-/* Checks the heads' width: a head's rotary pairs are split into halves for rows and columns. */
+/* Checks the heads' width: a head's rotary pairs are divided into one half for rows and one for columns. */
 static fr_status check(const fr_vision_config *c, const char *where) {
     if (c->hidden % c->heads == 0 && c->hidden / c->heads % 4 == 0) return FR_OK;
     return fr_fail(FR_INPUT, "%s: a vision tower of width %zu with %zu heads: a head's width must be a multiple of 4",
                    where, c->hidden, c->heads);
 }
 
-/* Tabulates every byte of every channel, rescaled and normalised with the roundings of the published processor. */
+/* Makes a table of every byte of every channel, rescaled and normalised with the roundings of the published
+ * processor. */
 static void normalize_bytes(fr_vision_config *c, double factor, const double *mean, const double *deviation) {
     for (size_t i = 0; i < FR_VISION_CHANNELS; i++)
         for (int byte = 0; byte < 256; byte++)
@@ -79,13 +79,13 @@ static fr_status read_tower(const json_t *root, fr_vision_config *c) {
     return check(c, MODEL);
 }
 
-/* The picture processor's settings, in one of two files. */
+/* The picture processor's settings, which are in one of two files. */
 typedef struct processor {
-    json_t *file, *root; /* root: the object in it with the settings */
+    json_t *file, *root; /* root: the object in the file that has the settings */
     const char *where;
 } processor;
 
-/* Reads three numbers, or takes the defaults; low is the lowest value allowed. */
+/* Reads three numbers, or uses the defaults; low is the lowest value allowed. */
 static fr_status read_three(const processor *p, const char *key, double low, const double *defaults, double *values) {
     const json_t *array = json_object_get(p->root, key);
     memcpy(values, defaults, FR_VISION_CHANNELS * sizeof *values);
@@ -137,7 +137,7 @@ static fr_status read_processor(const processor *p, fr_vision_config *c) {
     return read_values(p, c);
 }
 
-/* Reads a file's object; NULL: there is no such file. */
+/* Reads a file's object; NULL if there is no such file. */
 static fr_status read_file(const fr_checkpoint *files, const char *name, json_t **root) {
     char *path = fr_path_join(files->path, name);
     *root = NULL;
@@ -148,8 +148,8 @@ static fr_status read_file(const fr_checkpoint *files, const char *name, json_t 
     return status;
 }
 
-/* Opens image_processor of processor_config.json, as newer checkpoints are saved, or else preprocessor_config.json, if
- * either is there. */
+/* Opens image_processor of processor_config.json, which newer checkpoints have, or else preprocessor_config.json, if
+ * either exists. */
 static fr_status open_processor(const fr_checkpoint *files, processor *p) {
     FR_TRY(read_file(files, PROCESSORS, &p->file));
     FR_TRY(fr_json_object(p->file, NESTED, PROCESSORS, &p->root));
@@ -173,8 +173,8 @@ static fr_status from_json(fr_vision_config *c, const fr_checkpoint *files) {
 
 /* ------------------------------------------------------------------------------------------------------------- GGUF */
 
-/* Refuses towers of other models, which have another projector's name, and towers with another activation, for which
- * there is a flag. */
+/* Refuses towers of other models, which have the name of another projector, and towers with another activation, for
+ * which there is a flag. */
 static fr_status refuse_others(const fr_gguf *gguf) {
     fr_text type;
     bool silu;

@@ -1,8 +1,8 @@
-/* The vision tower as data, and the activations of one picture in it: private to vision*.c and its suite.
+/* The vision tower as data, and the activations of one picture in it: private to vision*.c and its test suite.
  *
  * In: config.json and (pre)processor_config.json, tensors model.visual.*; or llama.cpp's mmproj file. Out: fr_vision
- * (immutable), fr_vision_activations (one picture in work). Source of the architecture: the published checkpoint and
- * transformers 5.17, models glm_ocr and glm46v. */
+ * (immutable), fr_vision_activations (for one picture at a time). Source of the architecture: the published checkpoint
+ * and transformers 5.17, models glm_ocr and glm46v. */
 #ifndef FR_SRC_ENGINE_VISION_VISION_PARTS_H
 #define FR_SRC_ENGINE_VISION_VISION_PARTS_H
 
@@ -15,18 +15,18 @@
 /* The number of times that a patch is repeated in its row if the tower comes from GGUF. */
 #define FR_VISION_GGUF_FRAMES 2
 
-/* Rows that go through products together: enough to use each weight well, few enough for the caches. */
+/* Rows that are multiplied together: enough that each weight serves many, few enough for the caches. */
 #define FR_VISION_CHUNK 256
 
 typedef struct fr_vision_config {
     size_t hidden, layers, heads, ffn;
-    /* a patch's side in pixels; times it is repeated in its row; a token's side in patches */
+    /* a patch's side in pixels; how many times it is repeated in its row; a token's side in patches */
     size_t patch, frames, merge;
-    size_t out, out_ffn; /* the embeddings' width; the merger's */
+    size_t out, out_ffn; /* width of the embeddings; width inside the merger */
     bool bias;           /* the blocks' products have biases */
     float eps;
     double theta;
-    int64_t min_pixels, max_pixels;       /* of a picture times frames, after resizing */
+    int64_t min_pixels, max_pixels;       /* limits on a picture's pixels times its frames, after resizing */
     float value[FR_VISION_CHANNELS][256]; /* a channel's byte, normalised */
 } fr_vision_config;
 
@@ -42,30 +42,30 @@ struct fr_vision {
     fr_vision_layer *layers;
     float *inverse;                 /* [head_dim / 4] rotary frequencies, for height and for width */
     fr_matrix embed, downsample;    /* [hidden, a patch's values], [out, merge * merge * hidden] */
-    fr_matrix proj, gate, up, down; /* of the merger */
+    fr_matrix proj, gate, up, down; /* weights of the merger */
     const float *embed_bias, *downsample_bias, *norm, *merger_norm, *merger_bias;
-    bool packed; /* some matrix is packed */
+    bool packed; /* at least one matrix is packed */
 };
 
-/* The activations of one picture. Patches are ordered by token: those of a token lie side by side. */
+/* The activations of one picture. Patches are ordered by token: those of one token are adjacent. */
 typedef struct fr_vision_activations {
     const fr_vision *vision;
     const fr_image *image; /* resized */
-    fr_image_grid grid;    /* tokens */
+    fr_image_grid grid;    /* grid of tokens */
     size_t patches;
 
     float *x;                  /* [patches, hidden] the stream */
     float *qkv;                /* [patches, 3 * hidden] */
-    const uint8_t **qkv_pages; /* [patches / 64, rounded up] qkv in pages of 64 rows, as attention reads it */
+    const uint8_t **qkv_pages; /* [patches / 64, rounded up] qkv as pages of 64 rows, for attention */
     float *attn;               /* [patches, hidden] */
     float *cosine, *sine;      /* [patches, head_dim / 2] */
 
-    float *wide, *gate, *up, *narrow; /* a chunk of rows: what a product reads; its outputs */
+    float *wide, *gate, *up, *narrow; /* rows of a chunk: the input of a product (wide), and outputs */
     size_t wide_width, gate_width, narrow_width;
     fr_workspace workspace;
     fr_attend_workspace attend;
-    float *merged; /* [tokens, out] before the merger */
-    float *rows;   /* [tokens, out] after it */
+    float *merged; /* [tokens, out] the merger's input */
+    float *rows;   /* [tokens, out] the merger's output */
 } fr_vision_activations;
 
 /* Reads the checkpoint's JSON files or GGUF metadata. */
@@ -74,23 +74,23 @@ fr_status fr_vision_config_read(fr_vision_config *config, const fr_weights *weig
 /* Gives the row and column of a patch in the picture's grid of patches. */
 void fr_vision_place(const fr_vision_config *config, fr_image_grid grid, size_t patch, size_t *row, size_t *column);
 
-/* Writes a patch's normalised values, by channel, time, row and column. */
+/* Writes a patch's normalised values, ordered by channel, time, row and column. */
 void fr_vision_patch(const fr_vision_config *config, const fr_image *image, size_t row, size_t column, float *values);
 
 /* Takes a picture's activations from the arena, or measures them. */
 void fr_vision_activations_layout(fr_vision_activations *a, fr_arena *arena, size_t threads);
 
-/* Counts the rows of the chunk that begins at `first`, out of `count` rows. */
+/* Counts the rows of the chunk that begins at `first`, if there are `count` rows in all. */
 static inline size_t fr_vision_chunk(size_t first, size_t count) {
     return count - first < FR_VISION_CHUNK ? count - first : FR_VISION_CHUNK;
 }
 
-/* The whole team calls these one after the other; barriers are inside. */
+/* The whole team calls these one after another; they contain their barriers. */
 void fr_vision_embed(const fr_team *team, const fr_vision_activations *a);
 void fr_vision_block(const fr_team *team, const fr_vision_activations *a, size_t layer);
 void fr_vision_merge(const fr_team *team, const fr_vision_activations *a);
 
-/* y = matrix(x) + bias for the thread's own features; bias may be NULL. */
+/* Computes y = matrix(x) + bias for the thread's own features; bias may be NULL. */
 void fr_vision_apply(const fr_team *team, const fr_vision_activations *a, const fr_matrix *matrix, const float *bias,
                      const fr_matrix_rows *rows);
 

@@ -1,4 +1,4 @@
-/* Chooses the size that a picture is given, and reads its patches as normalised numbers for the vision tower.
+/* Chooses the size to which a picture is resized, and reads its patches as normalised numbers for the vision tower.
  *
  * In: a picture, the configuration. Out: the grid of its tokens; a patch's values. */
 #include <math.h>
@@ -6,8 +6,8 @@
 #include "base/error.h"
 #include "src/engine/vision/vision_parts.h"
 
-#define LONGEST     200.0 /* times as long as wide */
-#define PATCHES_MAX 65536 /* attention's work grows with their square; the published most is 30000 */
+#define LONGEST     200.0 /* largest ratio of the longer side to the shorter one */
+#define PATCHES_MAX 65536 /* attention's work grows with the square; published models allow at most 30000 */
 
 static double ceiling(double x) {
     return -floor(-x);
@@ -17,8 +17,8 @@ static double at_least(double low, double x) {
     return x < low ? low : x;
 }
 
-/* Rounds the size to whole tokens. If that is too much or too little, the sides are scaled alike and rounded down or
- * up. The order of the roundings is that of the published processor, which counts in doubles. */
+/* Rounds the size to whole tokens. If that is above or below the limits, both sides are scaled by the same factor and
+ * rounded down or up. The order of the roundings is that of the published processor, which computes in doubles. */
 fr_status fr_vision_grid(const fr_vision *vision, size_t width, size_t height, fr_image_grid *grid) {
     const fr_vision_config *c = &vision->config;
     double unit = (double)(c->patch * c->merge), frames = (double)c->frames, w = (double)width, h = (double)height;
