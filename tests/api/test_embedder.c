@@ -1,5 +1,5 @@
-/* What a program does with the library beyond prompts and steps: it reads ids and logits, masks them, changes how a
- * session draws, asks for memory beforehand, ends a load, makes child processes, and passes NULL. */
+/* Tests of the library's calls beyond prompts and steps: a program reads ids and logits, masks them, changes how a
+ * session samples, asks how much memory a model will take, ends a load, forks child processes, and passes NULL. */
 #include <check.h>
 #include <fcntl.h>
 #include <math.h>

@@ -1,4 +1,5 @@
-/* base/arena: what is measured fits, pieces are aligned and apart, no size overflows. */
+/* Tests of base/arena: a block of the measured size has room for all pieces, pieces are aligned and don't overlap, and
+ * no size overflows. */
 #include "base/arena.h"
 
 #include <check.h>

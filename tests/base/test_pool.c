@@ -1,5 +1,5 @@
-/* base/pool: everyone runs once, nobody passes a barrier early, sleepers wake, callers and their settings
- * survive. */
+/* Tests of base/pool: every thread runs each job once, no thread passes a barrier early, sleeping threads wake, and
+ * the calling thread keeps its own settings. */
 /* suite: threads alone native */
 #include "base/pool.h"
 

@@ -1,5 +1,5 @@
-/* SHA-256 of texts whose digests the standard's examples give, in pieces of any size, and of every length around a
- * block's end against Python's hashlib. */
+/* Tests of SHA-256: the examples of the standard, texts given in pieces of any size, and every length around the end
+ * of a block, compared with Python's hashlib. */
 #include <check.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,7 +1,9 @@
-/* base/team_size: how many threads take part, on made series of jobs beside made neighbours.
+/* Tests of base/team_size, which chooses how many threads take part in a job, on simulated series of jobs beside
+ * simulated other programs.
  *
- * A series is a machine that says what a job takes with so many threads, at a given time, and what of it threads stood
- * in line. The best that a fixed number of threads would have done in the same series is what it is held to. */
+ * A series is a simulated machine: it says how long a job takes with a given number of threads at a given time, and
+ * how much of that time threads waited for a core. The choice is compared with the best fixed number of threads in the
+ * same series. */
 #include "base/team_size.h"
 
 #include <check.h>

@@ -1,5 +1,6 @@
-/* base/topology: the partition, plans for made-up machines, the CPU quota of made-up cgroup trees, and this
- * machine; base/cores, the account of what plans were claimed; and base/ranks_cores, cores of ranks. */
+/* Tests of base/topology (the partition of work, plans for invented machines, CPU quotas from invented cgroup trees,
+ * and this machine), of base/cores, which records the cores that plans have claimed, and of base/ranks_cores, which
+ * shares out cores among ranks. */
 /* suite: native */
 #include "base/process_registry.h"
 #include "base/cores.h"

@@ -1,5 +1,5 @@
-/* base/topology_hwloc: hwloc's synthetic machines of one, two and four nodes become ours, inside an affinity mask.
- * Not part of builds without hwloc. */
+/* Tests of base/topology_hwloc: hwloc's synthetic machines of one, two and four nodes are read as such, also inside an
+ * affinity mask. Builds without hwloc leave this suite out. */
 /* suite: needs=hwloc */
 #include "base/topology_hwloc.h"
 

@@ -1,5 +1,5 @@
-/* What characters are made of, byte by byte: utf8proc, asked about every text of four bytes whose third and fourth are
- * at a bound, says which of its beginnings are whole characters, and so which begin one. */
+/* Tests which byte sequences are whole UTF-8 characters, and which can begin one, against utf8proc: for every text of
+ * four bytes whose third and fourth byte are at a bound. */
 #include <check.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,4 +1,4 @@
-/* Threads that work for others: a failure reaches the one who asks for it, once, and nobody else. */
+/* Tests of worker threads: a failure in one is reported once, to the thread that asks for it, and to no other. */
 /* suite: threads */
 #include <check.h>
 #include <stdio.h>

@@ -1,7 +1,8 @@
-/* Each allocation of a run fails once, whoever makes it: the library, jansson, PCRE2, the C library. The call says that
- * there was no memory, or does without; nothing is kept of it; and the same run once more gives what it gave.
+/* Tests that each allocation of a run may fail, whether the library, jansson, PCRE2 or the C library makes it: the
+ * call reports that there was no memory, or does without; nothing leaks; and the same run afterwards gives the same
+ * result.
  *
- * A part of them, spread over the whole; with FULL all, in parts. */
+ * By default a sample of the allocations fails, spread over the whole run; with FULL all of them do, in parts. */
 /* suite: native */
 #include <check.h>
 #include <stdio.h>

@@ -1,14 +1,15 @@
-/* Stored answers: `forerun verify` prints on every machine, at every instruction set, what tests/data/answers says.
+/* Tests that `forerun verify` prints the answers stored in tests/data/answers, on every machine and at every
+ * instruction set.
  *
  * A line there is a case's name and four hashes: logits, draft logits (- without a drafter), greedy ids, sampled ids.
- * The first line is the version of the numerics that they belong to. Cases are the fixtures and the demo, each with its
- * drafter; a model of each type that weights may have (floats: the fixture converted; blocks: noise); each type of
- * cached keys and values. Every case runs at the best level, every other level has every FEW-th case, another one than
- * its neighbour; under an emulator each has half as many, and of each case just the logits. FULL in the environment:
- * all of every case at every level.
+ * The first line is the version of the numerics that they belong to. Cases are the fixtures and the demo model, each
+ * with its drafter; a model of each type that weights may have (float types: the fixture converted; block types:
+ * noise); and each type of cached keys and values. Every case runs at the best level; each other level runs every
+ * FEW-th case, starting at a different one; under an emulator each runs half as many, and only the logits of each
+ * case. With FULL in the environment every level runs all of every case.
  *
- * test_answers --write writes the file: a change of numerics is a change of it and of FR_NUMERICS_VERSION (make
- * answers). */
+ * `test_answers --write` writes the file: whoever changes the numerics changes the file and FR_NUMERICS_VERSION with
+ * it (make answers). */
 /* suite: hosts neon no-valgrind */
 #include <check.h>
 #include <ctype.h>

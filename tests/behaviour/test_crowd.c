@@ -1,10 +1,12 @@
-/* A crowd: 16 sessions of one engine through hundreds of random calls - prompts put, rounds of some of them, cuts,
- * forks with options of their own, timelines saved and restored elsewhere or later, sessions closed and opened - and of
- * each the whole life once more, alone: all its ids and their log-probabilities are equal to the last bit.
+/* Tests 16 sessions of one engine through hundreds of random calls: prompts, rounds of some of the sessions,
+ * truncations, forks with options of their own, timelines saved and restored elsewhere or later, sessions closed and
+ * opened. Then each session's whole life is run again alone, and all its ids and their log-probabilities must be equal
+ * to the last bit.
  *
- * Fixtures: dense, sliding and recurrent layers, latent attention, mixtures; with drafters of their own and without;
- * with pages for all, and with so few that calls are refused. A life is a list of events, so that it can be repeated:
- * of a fork it begins with the ids that it was forked with. FULL in the environment: more of it. */
+ * The fixtures have dense, sliding and recurrent layers, latent attention and mixtures of experts; drafters of their
+ * own and none; pages for all sessions, and so few that calls are refused. A life is stored as a list of events, so
+ * that it can be repeated; a fork's begins with the ids that it was forked with. FULL in the environment makes the
+ * test longer. */
 #include <check.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,5 +1,6 @@
-/* Pages that hardly suffice: whoever drafts needs none that is not needed without drafts, and says the same. The pools'
- * other pages are held here, so that each case has exactly as many left as it says. */
+/* Tests sessions that have just enough pages: a session that drafts needs no more pages than one that doesn't, and
+ * gives the same ids. The test itself takes all other pages of the pools, so that each case has exactly as many left
+ * as it states. */
 #include <check.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,5 +1,6 @@
-/* Calls that mean nothing: NULL where something is needed, counts beyond what there is, ids that are none, numbers in a
- * locale with commas. Each is a status and a line that says which; none is a crash. */
+/* Tests calls with meaningless arguments: NULL where something is needed, counts beyond what there is, invalid ids,
+ * numbers in a locale with decimal commas. Each gives a status and a line that says which argument is wrong; none
+ * crashes. */
 #include <check.h>
 #include <locale.h>
 #include <math.h>

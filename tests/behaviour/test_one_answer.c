@@ -1,20 +1,20 @@
-/* One answer: the same ids and the same logits, bit for bit, in whatever manner they are computed, with drafters of
- * every kind.
+/* Tests that the same ids and the same logits result, bit for bit, however they are computed, with drafters of every
+ * kind.
  *
- * Factors: instruction set, threads, prompt chunk, draft method, draft depth, types of the KV cache. Over 96 ids a base
- * run is compared with a run for every value of each factor, and with a pairwise cover (tests/support/pairs.h) in which
- * 8 of the 15 depths are, and the one that follows the clock. The cache's types belong to the question, so each pair of
- * them has a base of its own. So is the way tokens are drawn: at two temperatures, with top-p and a penalty, every
- * value of every factor (but of the depths four) must give the base's text; under rejection, where text may depend on
- * method and depth, every value of the others. The negative control breaks one rounding in one kernel and must be told
- * apart.
+ * The factors are the instruction set, the threads, the prompt chunk, the draft method, the draft depth and the types
+ * of the KV cache. Over 96 ids a base run is compared with a run for every value of each factor, and with a pairwise
+ * cover (tests/support/pairs.h) that takes 8 of the 15 depths and the depth that is chosen by the clock. The cache's
+ * types change the answer, so each pair of types has a base run of its own. So does the way in which tokens are
+ * sampled: at two temperatures, with top-p and a penalty, every value of every factor (only four of the depths) must
+ * give the base run's text; under rejection sampling, where the text may depend on method and depth, every value of
+ * the other factors. As a negative control one rounding in one kernel is broken, and the comparison must notice it.
  *
- * FULL=1 in the environment compares 400 ids, without the cover: the case "product", which is in parts
+ * FULL=1 in the environment compares 400 ids, without the cover: the case "product", which is split into parts
  * (tests/support/parts.h), takes every combination.
  *
  * Under an emulator (FORERUN_EMULATOR is set), where a run takes fifty times as long, one model writes 16 ids, depths
- * and drawn text have fewer values, and there is no cover; with FULL tests/neon.sh compares 400 ids of the demo with
- * the native ones. FORERUN_BRIEF makes that model the last one, which takes a fifth of the time. */
+ * and sampled text have fewer values, and there is no cover; with FULL tests/neon.sh compares 400 ids of the demo
+ * model with the native ones. FORERUN_BRIEF makes that one model the last, which takes a fifth of the time. */
 /* suite: threads alone hosts-hour neon no-valgrind */
 #include <check.h>
 #include <stdio.h>

@@ -1,10 +1,10 @@
-/* One answer over block-quantized weights: test_one_answer.c's question for every type that has a kernel.
+/* Tests with block-quantized weights what test_one_answer.c tests, for every type that has a kernel.
  *
- * The models are tiny ones of tests/data, quantized here, target and drafter, all matrices in the type: what is
- * compared is forerun with itself. (How right the numbers are is asked in test_gguf_models.c.) A base run, plain
- * decoding on one thread with the best instruction set, against a run of each instruction set whose threads, chunk,
- * draft method and depth change along, against rejection at several depths, and against the packed file. Over 96 ids;
- * with FULL in the environment over 400. */
+ * The models are tiny ones of tests/data, quantized here, target and drafter, with all matrices in the type. Forerun
+ * is compared with itself only; test_gguf_models.c tests how right the numbers are. The base run decodes without
+ * drafts on one thread with the best instruction set. It is compared with a run at each instruction set, in which
+ * threads, chunk, draft method and depth differ too, with rejection at several depths, and with the packed file. It
+ * writes 96 ids; with FULL in the environment 400. */
 /* suite: alone no-valgrind */
 #include <check.h>
 #include <stdio.h>

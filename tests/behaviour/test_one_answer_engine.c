@@ -1,15 +1,17 @@
-/* One answer in an engine: a text of 400 ids and those of its neighbours, to the last bit of their logits, whoever
- * stands beside it, in whatever order, wherever its pages came from.
+/* Tests that a text of 400 ids in an engine, and the texts of its neighbours, are the same to the last bit of their
+ * logits, whatever neighbours it has, in whatever order they run, and wherever its pages came from.
  *
- * Factors: whose model and drafter it is, how ids are drawn, how many neighbours (with other prompts, of which some
- * begin alike, and other ends), the order in which rounds name them, whether the prompt was run before and is found
- * again, or was evicted meanwhile and is run again, method (drafts right and wrong at each depth in turn among them, in
- * the place of a drafter's too), depth, threads, chunk, instruction set. The reference is plain decoding, each text in
- * a session alone; other suites hold those against transformers. A pairwise cover of all; each drafter with rejection
- * at every depth, greedy and drawn; and a wrong rounding that must be told apart. GLM's texts are about pictures.
+ * The factors are: the model and drafter; how ids are sampled; how many neighbours there are (with other prompts, some
+ * of which begin alike, and other ends); the order in which rounds name them; whether the prompt was run before and is
+ * found again, or was evicted meanwhile and is run again; the draft method (including drafts that are right and wrong
+ * at each depth in turn, also in place of a drafter's); depth, threads, chunk and instruction set. The reference is
+ * decoding without drafts, each text in a session alone; other suites compare those with transformers. The runs are a
+ * pairwise cover of all factors; each drafter with rejection at every depth, greedy and sampled; and a wrong rounding
+ * that the comparison must notice. GLM's texts are about pictures.
  *
- * Without vectors texts are shorter, as these take much longer. The case "product", which is in parts
- * (tests/support/parts.h), takes all combinations of the first six factors, each with some of the others. */
+ * Texts are shorter without vector instructions, as they take much longer there. The case "product", which is split
+ * into parts (tests/support/parts.h), takes all combinations of the first six factors, each with some of the
+ * others. */
 /* suite: alone native no-valgrind */
 #include <check.h>
 #include <stdio.h>

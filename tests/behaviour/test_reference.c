@@ -1,6 +1,6 @@
-/* The engine against transformers: logits of prompts, greedy text, drafts, accepted lengths, for every fixture.
+/* Tests the engine against transformers for every fixture: logits of prompts, greedy text, drafts, accepted lengths.
  *
- * Bounds are the issue's: every logit within 1e-3, greedy ids equal wherever the reference's margin exceeds 2e-3. */
+ * The bounds are: every logit within 1e-3, and greedy ids equal wherever the reference's margin exceeds 2e-3. */
 /* suite: quick */
 #include <check.h>
 #include <math.h>

@@ -1,9 +1,11 @@
-/* Memory that is refused, piece by piece: each fr_arena_take of a model, a drafter, a session, a picture, an engine and
- * its sessions in turn gives nothing, and what was being opened ends with FR_MEMORY and one line; and each fr_kv_claim
- * of two sessions' rounds, whose session goes on as if nothing had been. Only a page that a round can't do without is
- * told of: a drafter's is not, whose session drafts nothing then, nor one behind that of the frontier.
+/* Tests that memory may be refused anywhere. Each fr_arena_take of a model, a drafter, a session, a picture, an engine
+ * and its sessions in turn gives nothing, and the call that opens them ends with FR_MEMORY and one line. Each
+ * fr_kv_claim in the rounds of two sessions fails too, and the session goes on unharmed. Only a page that a round
+ * needs is reported: a session whose drafter gets no page does not draft, and a page beyond the frontier is not needed
+ * yet.
  *
- * The linker puts the functions below in those' places (wraps= below). Measuring is not refused. */
+ * The linker replaces fr_arena_take and fr_kv_claim by the functions below (wraps= below). Measuring is not
+ * refused. */
 /* suite: wraps=fr_arena_take wraps=fr_kv_claim */
 #include <check.h>
 #include <string.h>

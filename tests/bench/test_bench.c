@@ -1,4 +1,5 @@
-/* tools/, bench/: forerun bench machine as users call it: tables in four forms, which hold the same. */
+/* Tests of `forerun bench machine` as users call it: its tables are printed in four forms, which hold the same
+ * values. */
 /* suite: native no-valgrind links=bench */
 #include <check.h>
 #include <stdbool.h>

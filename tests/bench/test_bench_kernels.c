@@ -1,5 +1,6 @@
-/* forerun bench kernels: its figures follow from the bytes and multiply-adds of each shape, which are counted here by
- * hand; every kernel is there; a kernel with other bits is caught. And the counters that it reads. */
+/* Tests of `forerun bench kernels`: its figures follow from the bytes and multiply-adds of each shape, which are
+ * counted here by hand; every kernel is listed; a kernel that gives other bits is caught. Also tests the hardware
+ * counters that it reads. */
 /* suite: native no-valgrind links=bench */
 #include <check.h>
 #include <errno.h>

@@ -1,7 +1,8 @@
-/* forerun bench model: what it writes, what it refuses, and that it tells no speed of an answer that drafts changed.
+/* Tests of `forerun bench model`: its output, the arguments that it refuses, and that it gives no speed for an answer
+ * that drafts changed.
  *
- * This program is linked with a wrapper around fr_accept_greedy, which can take one draft too many: speculation as it
- * must not be. */
+ * This program is linked with a wrapper around fr_accept_greedy that can accept one draft too many, which makes
+ * speculation wrong on purpose. */
 /* suite: threads alone native no-valgrind links=bench wraps=fr_accept_greedy */
 #include <check.h>
 #include <math.h>

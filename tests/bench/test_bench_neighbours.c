@@ -1,5 +1,5 @@
-/* The bench of neighbours: that it measures every setting beside every load, and ends its busy processes. Its figures
- * are not judged: tests run on busy machines. */
+/* Tests of the bench of neighbours: it measures every setting beside every load, and ends its busy processes. Its
+ * times are not checked, because tests run on busy machines. */
 /* suite: native no-valgrind links=bench */
 #include <check.h>
 #include <errno.h>

@@ -1,5 +1,5 @@
-/* bench/: what it says of this machine agrees with what a hand calculates: cycles, instructions and lanes. One thread;
- * the best of many short timings, for other programs only slow them down. */
+/* Tests that the bench's figures of this machine agree with a calculation by hand from cycles, instructions and lanes.
+ * It uses one thread, and the best of many short timings, because other programs can only make them slower. */
 /* suite: speed links=bench */
 #include <check.h>
 #include <math.h>

@@ -1,5 +1,5 @@
-/* tools/: --prompt-cache, and the options of a session's memory, as users call them: the text is the same, and less is
- * run. */
+/* Tests of --prompt-cache and of the options of a session's memory, as users call them: the text is the same, and
+ * fewer tokens are run. */
 /* suite: native */
 #include <check.h>
 #include <stdio.h>

@@ -1,4 +1,4 @@
-/* tools/: the chat template in generate, and conversations, as users call them. */
+/* Tests of the chat template in generate, and of conversations, as users call them. */
 /* suite: threads native */
 #include <check.h>
 #include <fcntl.h>

@@ -1,6 +1,6 @@
-/* tools/: what a chat does with its conversation: another reply, files of messages, a full context that is made room
- * in, tools; and models named without -m, or without a template. What is said after any of it is what a fresh
- * conversation of the same turns is answered. */
+/* Tests of chat's commands on its conversation: another reply, files of messages, making room in a full context,
+ * tools; and models named without -m, or without a template. After any of these the model answers what it answers in a
+ * fresh conversation with the same turns. */
 #include <check.h>
 #include <stdbool.h>
 #include <stdio.h>

@@ -1,4 +1,4 @@
-/* tools/: logits, inspect and verify as users call them, and how files are written. */
+/* Tests of logits, inspect and verify as users call them, and of how files are written. */
 /* suite: hostile native */
 #include <check.h>
 #include <dirent.h>

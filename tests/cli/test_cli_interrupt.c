@@ -1,8 +1,8 @@
-/* tools/: generate and batch, interrupted: what there is of the text is told, written and kept, and a second signal
- * ends it all.
+/* Tests of generate and batch when they are interrupted: the text so far is reported, written and kept, and a second
+ * signal ends the program at once.
  *
- * No test depends on speed: what the command writes goes into a pipe that holds less than all of it, so that it waits
- * for its reader before it can have come to its end. */
+ * No test depends on speed: the command writes into a pipe that holds less than all its output, so that it waits for
+ * the reader before it can be done. */
 /* suite: threads native */
 #include <check.h>
 #include <dirent.h>

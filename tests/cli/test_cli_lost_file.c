@@ -1,8 +1,8 @@
-/* tools/: a weights file that gets shorter while the command has it open, or is written to, ends it with a line that
- * names the file.
+/* Tests that a weights file which is truncated or written to while the command has it open ends the command with a
+ * line that names the file.
  *
- * No test depends on speed: what the command writes goes into a pipe that holds less than all of it, so that it waits
- * for its reader, before whom the file is cut. */
+ * No test depends on speed: the command writes into a pipe that holds less than all its output, so that it waits for
+ * the reader, and the file is truncated before anything is read. */
 /* suite: native */
 #include <check.h>
 #include <fcntl.h>

@@ -1,4 +1,4 @@
-/* tools/: models by the names that they have in other programs' caches, and forerun models. */
+/* Tests of models that are given by the names they have in other programs' caches, and of `forerun models`. */
 /* suite: native */
 #include <check.h>
 #include <jansson.h>

@@ -1,5 +1,5 @@
-/* tools/: options that users bring from llama.cpp: its escapes in texts, and what means nothing here, which is taken
- * with one line that says so. */
+/* Tests of options that users know from llama.cpp: its escapes in texts, and options that have no effect here, which
+ * are accepted with one line that says so. */
 #include <check.h>
 #include <stdio.h>
 #include <stdlib.h>

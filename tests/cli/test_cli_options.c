@@ -1,4 +1,5 @@
-/* tools/: options of llama.cpp's programs: each one is built, taken with a note, or refused with forerun's word.
+/* Tests of the options of llama.cpp's programs: each one is built, accepted with a note, or refused with the name of
+ * forerun's own option.
  *
  * The names are llama.cpp's own (tests/data/options/make_names.py). */
 /* suite: links=command */

@@ -1,8 +1,8 @@
-/* tools/: a picture in, text out, with the drafter that lies in the model's own checkpoint: the published folder, and
- * the pair of GGUF files.
+/* Tests that generate describes a picture, with the drafter that is in the model's own checkpoint, from the published
+ * folder and from the pair of GGUF files.
  *
- * Expected ids are transformers' (tests/data/glm-ocr/reference.json); its prompt 5 is that of the picture, and so says
- * what the command must make of a text and a picture. */
+ * Expected ids are transformers' (tests/data/glm-ocr/reference.json). Its prompt 5 is that of the picture, so it shows
+ * which ids the command must make of a text and a picture. */
 #include <check.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,5 +1,5 @@
-/* tools/: replies of models that think, in generate and chat. The model's weights are random, so the template opens the
- * reasoning, and all of the reply is that. */
+/* Tests of replies of models that reason, in generate and chat. The model's weights are random, so that it never
+ * closes the reasoning that the template opens: all of the reply is reasoning. */
 #include <check.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,4 +1,4 @@
-/* tools/: the verb template, and what generate and chat make of control tokens that somebody writes.
+/* Tests of the verb template, and of control tokens that a user writes into a text for generate and chat.
  *
  * Expected texts are transformers' (tests/data/chat). */
 #include <check.h>

@@ -1,5 +1,5 @@
-/* tools/: a chat on a terminal: keys that edit a line, lines that come back, what is pasted, what Ctrl-C, Ctrl-Z and
- * Ctrl-D end, and what is saved whatever ends it. */
+/* Tests of chat on a terminal: keys that edit a line, the history of lines, pasted text, what Ctrl-C, Ctrl-Z and
+ * Ctrl-D do, and what is saved however the chat ends. */
 /* suite: native */
 #include <check.h>
 #include <fcntl.h>

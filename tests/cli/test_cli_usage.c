@@ -1,4 +1,4 @@
-/* tools/: what the command accepts and refuses, with which exit status and line, before any model is opened. */
+/* Tests which arguments the command accepts and refuses before it opens a model, with which exit status and line. */
 /* suite: quick */
 #include <check.h>
 #include <stdbool.h>

@@ -1,5 +1,6 @@
-/* The verb features and fr_session_rows: rows against transformers' of the same weights (tests/references/
- * layer_rows.py), one folder in every manner of running, and what is left of one that was cut off. */
+/* Tests of the verb features and of fr_session_rows: rows are compared with transformers' from the same weights
+ * (tests/references/layer_rows.py); all manners of running give the same folder; and a run that was interrupted can be
+ * continued in its folder. */
 #include <check.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,5 +1,5 @@
-/* tools/cli/verb_perplexity.c and tools/cli/tasks.c: their numbers are those that transformers' logits give
- * (tests/data/perplexity, tests/data/tasks), and what can't be scored is refused. */
+/* Tests of tools/cli/verb_perplexity.c and tools/cli/tasks.c: their numbers are those that transformers' logits give
+ * (tests/data/perplexity, tests/data/tasks), and files that can't be scored are refused. */
 /* suite: native */
 #include <check.h>
 #include <math.h>

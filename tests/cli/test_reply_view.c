@@ -1,4 +1,4 @@
-/* tools/reply_view: the parts of a reply as a chat shows them. */
+/* Tests of tools/reply_view, which shows the parts of a reply in a chat. */
 /* suite: links=command */
 #include <check.h>
 #include <stdio.h>

@@ -1,4 +1,4 @@
-/* tools/: --trace as users call it, and report, on good traces and on bytes that anybody may have written. */
+/* Tests of --trace as users call it, and of the verb report, on valid traces and on arbitrary bytes. */
 /* suite: hostile native */
 #include <check.h>
 #include <ctype.h>

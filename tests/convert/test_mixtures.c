@@ -1,6 +1,7 @@
-/* Which type quantize gives each tensor: as llama-quantize does, for its mixtures, by layer and by option.
+/* Tests which type quantize gives each tensor: the one that llama-quantize gives, for each of its mixtures, by layer
+ * and by option.
  *
- * tests/data/mixtures.json has what llama-quantize says it would make of a model of 28 layers
+ * tests/data/mixtures.json has the types that llama-quantize reports for a model of 28 layers
  * (tests/references/quantize_mixtures.py): names and row lengths of its matrices, and their types by mixture and
  * options. */
 #include <check.h>

@@ -1,8 +1,8 @@
-/* Drafters that are packed beside their target, an MTP layer in a file of its own and EAGLE-3: the packed file's drafts
- * are the unpacked one's, bit for bit.
+/* Tests of drafters that are packed together with their target, an MTP layer in a file of its own and EAGLE-3: the
+ * packed file's drafts are those of the unpacked files, bit for bit.
  *
- * The MTP layer's file is cut out of a whole one as llama.cpp's converter writes it with --mtp: its block, the table,
- * the norm and the head. */
+ * The MTP layer's file is cut out of a whole one, with the tensors that llama.cpp's converter writes with --mtp: the
+ * layer's block, the embedding table, the norm and the head. */
 #include <check.h>
 #include <stdio.h>
 #include <stdlib.h>

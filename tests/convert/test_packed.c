@@ -1,8 +1,8 @@
-/* Packed files: targets whose rows fill no whole tiles, and assistants whose head is packed in the order of its
- * clusters, give the logits that they have unpacked.
+/* Tests that packed files give the logits of the unpacked ones: targets whose rows fill no whole tiles, and assistants
+ * whose head is packed in the order of its clusters.
  *
- * The models are made here by the library's own quantizer and packer. A cluster's draft logits are those that the same
- * weights have where the file says that it has no clusters. */
+ * The models are made here by the library's own quantizer and packer. The draft logits of an assistant with clusters
+ * are compared with those of the same weights in a file that declares no clusters. */
 /* suite: quick hostile threads */
 #include <check.h>
 #include <math.h>

@@ -1,8 +1,9 @@
-/* GGUF files as they are written: the writer by itself, and forerun quantize, whose keys, tensors and types must be
- * those of llama.cpp.
+/* Tests of the writer of GGUF files by itself, and of forerun quantize, whose keys, tensors and types must be those of
+ * llama.cpp.
  *
- * tests/data/gguf_lists.json has what llama.cpp's converter and llama-quantize make of the same folders
- * (tests/references/gguf_lists.py). Files are read back with the library's own reader, which has tests of its own. */
+ * tests/data/gguf_lists.json has the keys, tensors and types that llama.cpp's converter and llama-quantize make of the
+ * same folders (tests/references/gguf_lists.py). Files are read back with the library's own reader, which has tests of
+ * its own. */
 /* suite: hostile threads native */
 #include <check.h>
 #include <dirent.h>

@@ -1,8 +1,9 @@
-/* Several texts at once, in C99 that is C++17 too: sessions of one engine, whose rows go through the model in one
- * forward, and a fork that goes on where another was. Each says what it says alone.
+/* An example of several texts at once, in C99 that is C++17 too: the sessions of one engine, whose rows go through the
+ * model in one forward, and a fork that continues another session's text. Each session gives the ids that it gives
+ * alone.
  *
- * In: MODEL DRAFTER, or nothing for the library's version. Out: three prompts' ids, a line each, and once
- * more the first one's, of which the second half is a fork's that was saved to memory and restored. */
+ * In: MODEL DRAFTER, or nothing for the library's version. Out: three prompts' ids, a line each, then the first
+ * prompt's again, the second half of which comes from a fork that was saved to memory and restored. */
 #include <forerun.h>
 #include <stdio.h>
 

@@ -1,7 +1,9 @@
-/* A draft method of one's own, in C99 that is C++17 too: an answer that was given before is proposed when the question
- * comes again, and the target says whether it still holds. The ids are those of a plain run, in fewer forwards.
+/* An example of a draft method written by the caller, in C99 that is C++17 too: it proposes an answer that was given
+ * before when the same question comes again, and the target accepts as much of it as still holds. The ids are those of
+ * a run without drafts, in fewer forwards.
  *
- * In: MODEL. Out: the ids of both runs, equal, and the forwards that each took: "ID,... 12 forwards, then 3". */
+ * In: MODEL. Out: the ids of both runs, which are equal, and the forwards that each took: "ID,... 12 forwards, then
+ * 3". */
 #include <forerun.h>
 #include <stdio.h>
 

@@ -1,7 +1,7 @@
-/* A library that is preloaded, in which one call of the system's fails: see tests/failing_calls/run.
+/* A preloaded library that makes one call of the system fail: see tests/failing_calls/run.
  *
- * In: FR_FAIL=NAME:N, the N-th call of that name from 1; FR_FAIL_COUNTS=PATH, where at the end stands for each name how
- * many calls there were. Out: that call gives what the system gives where it has nothing, with errno set. */
+ * In: FR_FAIL=NAME:N, the N-th call of that name, from 1; FR_FAIL_COUNTS=PATH, a file that lists at the end how many
+ * calls of each name there were. Out: that call returns what the system's call returns on failure, with errno set. */
 #include <dirent.h>
 #include <dlfcn.h>
 #include <errno.h>

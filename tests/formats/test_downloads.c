@@ -1,5 +1,5 @@
-/* Files that have not come whole, folders as downloads leave them: each opened, or refused in one line that says what
- * it is. */
+/* Tests of incomplete files and of folders as downloads leave them: each is opened, or refused in one line that says
+ * what is missing. */
 #include <check.h>
 #include <stdio.h>
 #include <stdlib.h>

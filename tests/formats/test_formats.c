@@ -1,8 +1,8 @@
-/* Weight files and JSON: every valid form, every error with its line, and damaged files that must never be more than an
- * error.
+/* Tests of weight files and JSON: every valid form, every error with its line, and damaged files, which must never do
+ * more than give an error.
  *
- * Files are written by the tests themselves, into a temporary folder. Their data bytes follow a pattern, so that a
- * tensor's pointer can be checked through the bytes it gives. */
+ * The tests write the files themselves, into a temporary folder. Their data bytes follow a pattern, so that a tensor's
+ * pointer can be checked by the bytes that it points to. */
 /* suite: quick hostile */
 #include <check.h>
 #include <dirent.h>

@@ -1,6 +1,6 @@
-/* The GGUF reader: what a well-formed file says, and every lie a header can tell.
+/* Tests of the GGUF reader: the contents of well-formed files, and every wrong value that a header can have.
  *
- * Files are written by the suite itself, piece by piece; those of other programs are in test_gguf_models.c. */
+ * The suite writes the files itself, piece by piece; test_gguf_models.c tests those of other programs. */
 /* suite: quick hostile */
 #include <check.h>
 #include <math.h>

@@ -1,7 +1,7 @@
-/* Pictures: every kind of PNG and JPEG as Pillow reads it, sizes as Pillow's bicubic makes them, and damage as an
- * error.
+/* Tests of pictures: every kind of PNG and JPEG gives the pixels that Pillow reads, resizing gives those of Pillow's
+ * bicubic filter, and damage gives an error.
  *
- * The cases are Pillow's own (tests/data/images/make_cases.py). */
+ * Pillow makes the cases (tests/data/images/make_cases.py). */
 /* suite: hostile */
 #include <check.h>
 #include <stdio.h>

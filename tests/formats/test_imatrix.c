@@ -1,6 +1,6 @@
-/* Importance matrices: read in both forms, of which llama-imatrix wrote those in tests/data/imatrix
- * (tests/references/imatrix.py), and refused where they are damaged; files that are quantized by them; and what
- * forerun imatrix collects, beside those. */
+/* Tests of importance matrices: both file formats are read, and refused where they are damaged; llama-imatrix wrote
+ * the files in tests/data/imatrix (tests/references/imatrix.py). Also tests files that are quantized by them, and what
+ * forerun imatrix collects, against those. */
 #include <check.h>
 #include <math.h>
 #include <stdio.h>

@@ -1,6 +1,6 @@
-/* formats/json_read makes of texts what jansson's own reader makes of them, or nothing: of every JSON file that the
- * suites have, of texts at the edges of the grammar, and of all beginnings of one. Numbers that Python
- * alone reads are its own. */
+/* Tests that formats/json_read gives the same values as jansson's own reader, or refuses the text: for every JSON file
+ * of the suites, for texts at the edges of the grammar, and for all prefixes of one text. Numbers that Python reads
+ * and jansson refuses are tested by themselves. */
 #include "formats/json_read.h"
 
 #include <check.h>

@@ -1,5 +1,5 @@
-/* Pre-tokenizers of GGUF files: each kind of the table cuts texts as Hugging Face's tokenizers does by the expressions
- * of that kind's models (tests/data/tokenizers/make_pre_tokenizers.py), under each of its names. */
+/* Tests of the pre-tokenizers of GGUF files: each kind of the table cuts texts as Hugging Face's tokenizers do with
+ * the expressions of that kind's models (tests/data/tokenizers/make_pre_tokenizers.py), under each of its names. */
 #include <check.h>
 #include <stdio.h>
 #include <stdlib.h>

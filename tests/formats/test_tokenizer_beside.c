@@ -1,5 +1,6 @@
-/* Files beside tokenizer.json: what transformers makes of them (tests/data/tokenizers/make_beside.py), ids that it
- * makes up and we don't, files that lie, and a model whose end only the tokenizer's files name. */
+/* Tests of the files beside tokenizer.json: they are read as transformers reads them
+ * (tests/data/tokenizers/make_beside.py), except for ids that transformers invents and we don't; wrong files are
+ * refused; and the end token of one model is named only by the tokenizer's files. */
 #include <check.h>
 #include <stdio.h>
 #include <stdlib.h>

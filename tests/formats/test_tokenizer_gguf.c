@@ -1,6 +1,6 @@
-/* Tokenizers in GGUF metadata: what their keys leave out, and what they say that means nothing.
+/* Tests of tokenizers in GGUF metadata: keys that are left out, and keys with meaningless values.
  *
- * Files are made of the tokenizer.json files of tests/data/tokenizers, whose expected ids are Hugging Face's. */
+ * The files are made of the tokenizer.json files of tests/data/tokenizers, whose expected ids are Hugging Face's. */
 /* suite: hostile */
 #include <check.h>
 #include <stdio.h>

@@ -1,5 +1,6 @@
-/* Tokens of turns in GGUF files that type them as ordinary ones, or say nothing of types, as those of early converters:
- * prompts have the ids that they have with the types of the model's own folder, and nobody's message can forge them. */
+/* Tests of the tokens of turns in GGUF files that type them as ordinary tokens, or have no types, as files of early
+ * converters do: prompts have the ids that they have with the types of the model's own folder, and no message can
+ * forge these tokens. */
 #include <check.h>
 #include <stdio.h>
 #include <stdlib.h>

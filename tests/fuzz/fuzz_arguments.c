@@ -1,4 +1,4 @@
-/* libFuzzer's target for the command line: a verb, then a word of its options, a line each.
+/* libFuzzer's target for the command line: each line of the input is a word, first the verb and then its options.
  *
  * In: lines. Out: nothing, unless the sanitizers find something. */
 /* suite: links=command */

@@ -1,5 +1,5 @@
-/* libFuzzer's target for a baseline's predictions, what perplexity compares with: any bytes as the file, read to its
- * end.
+/* libFuzzer's target for the file of a baseline's predictions, with which the verb perplexity compares: the input is
+ * the file, which is read to its end.
  *
  * In: bytes. Out: nothing, unless the sanitizers find something. */
 /* suite: links=command */

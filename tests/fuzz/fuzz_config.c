@@ -1,4 +1,5 @@
-/* libFuzzer's target for the config.json of every family: any bytes, before the weights of one model after the other.
+/* libFuzzer's target for the config.json of every family: the input is the configuration of each of several models in
+ * turn, whose weights stay as they are.
  *
  * In: bytes. Out: nothing, unless the sanitizers find something. Weights that fit the configuration are run: a prompt
  * and some steps, with the MTP layer where there is one. */

@@ -1,4 +1,5 @@
-/* libFuzzer's target for what comes with a chat's session: any bytes, read as a conversation, changed and written.
+/* libFuzzer's target for the conversation that is saved with a chat's session: the input is read as one, changed and
+ * written.
  *
  * In: bytes. Out: nothing, unless the sanitizers find something. */
 /* suite: links=command */

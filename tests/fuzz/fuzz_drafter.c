@@ -1,4 +1,5 @@
-/* libFuzzer's target for the config.json of drafters: any bytes, before the weights of one drafter after the other.
+/* libFuzzer's target for the config.json of drafters: the input is the configuration of each of several drafters in
+ * turn, whose weights stay as they are.
  *
  * In: bytes. Out: nothing, unless the sanitizers find something. Weights that fit the configuration draft for their
  * target. */

@@ -1,4 +1,4 @@
-/* libFuzzer's target for generation_config.json: any bytes, beside a model.
+/* libFuzzer's target for generation_config.json: the input is that file beside a model.
  *
  * In: bytes. Out: nothing, unless the sanitizers find something. */
 #include "tests/fuzz/harness.h"

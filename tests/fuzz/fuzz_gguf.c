@@ -1,8 +1,8 @@
-/* libFuzzer's target for GGUF: any bytes as a file, through the parser and all that reads its metadata.
+/* libFuzzer's target for GGUF: the input is a file, for the parser and for everything that reads its metadata.
  *
- * In: bytes; a GGUF file, or the part before its tensors' data, which are then a fixture's. Out: nothing, unless the
- * sanitizers find something. What parses is walked: every value by the getters, the configuration and tensors of a
- * model, of a drafter, of a vision tower. */
+ * In: a GGUF file, or the part before its tensors' data, which a fixture's data then complete. Out: nothing, unless
+ * the sanitizers find something. A file that parses is read as a whole: every value by the getters, and the
+ * configuration and tensors of a model, of a drafter and of a vision tower. */
 #include "src/engine/draft/assistant_gemma4.h"
 #include "tests/fuzz/harness.h"
 

@@ -1,6 +1,7 @@
-/* libFuzzer's target for grammars: behind a byte that says which language, a text in it.
+/* libFuzzer's target for grammars: the first byte chooses the language, and the rest is a text in it.
  *
- * In: bytes. Out: nothing, unless the sanitizers find something, or a token that a mask allows is not allowed. */
+ * In: bytes. Out: nothing, unless the sanitizers find something, or the grammar refuses a token that its mask
+ * allows. */
 #include "base/hash.h"
 #include "tests/fuzz/grammar_walk.h"
 #include "tests/fuzz/harness.h"

@@ -1,7 +1,7 @@
-/* libFuzzer's target for pictures: any bytes as a PNG or JPEG, down to the vision tower.
+/* libFuzzer's target for pictures: the input is read as a PNG or JPEG and goes through the vision tower.
  *
- * In: bytes; of a PNG that is refused also the same with its checksums right. Out: nothing, unless the sanitizers find
- * something. */
+ * In: bytes; a PNG that is refused is tried again with its checksums corrected. Out: nothing, unless the sanitizers
+ * find something. */
 #include "src/engine/vision/image_resize.h"
 #include "tests/fuzz/harness.h"
 #include "tests/fuzz/png.h"

@@ -1,6 +1,6 @@
-/* libFuzzer's target for importance matrices: any bytes as a file of either form.
+/* libFuzzer's target for importance matrices: the input is read as a file in both formats.
  *
- * In: bytes. Out: nothing, unless the sanitizers find something, or a mean is none. */
+ * In: bytes. Out: nothing, unless the sanitizers find something, or a mean is negative or not finite. */
 #include <math.h>
 
 #include "formats/imatrix.h"

@@ -1,4 +1,4 @@
-/* libFuzzer's target for the index of a sharded model: any bytes as model.safetensors.index.json.
+/* libFuzzer's target for the index of a sharded model: the input is model.safetensors.index.json.
  *
  * In: bytes. Out: nothing, unless the sanitizers find something. Beside the index lie two shards, first.safetensors
  * with tensors a and b, second.safetensors with tensor c and one of a type that is not read, d. */

@@ -1,7 +1,8 @@
-/* libFuzzer's target for lines of a batch: any bytes as one, put to a session, run for some rounds, answered.
+/* libFuzzer's target for lines of a batch: the input is one line, which is read, given to a session, run for some
+ * rounds and answered.
  *
- * In: bytes. Out: nothing, unless the sanitizers find something or the answer is no object with ids or an error, or in
- * OpenAI's form with a response. */
+ * In: bytes. Out: nothing, unless the sanitizers find something or the answer is not an object with ids or an error
+ * (in OpenAI's form: with a response). */
 /* suite: links=command */
 #include "tests/fuzz/harness.h"
 #include "tools/jobs/job.h"

@@ -1,8 +1,8 @@
-/* libFuzzer's target for texts of two hands: any bytes, of which any may be trusted.
+/* libFuzzer's target for texts that are trusted in part: any bytes of the input may be trusted or foreign.
  *
- * In: a first line whose bytes are the lengths of foreign and trusted runs in turn, then the text; where the first byte
- * is '!', the others are begins and ends of spans, as they come. Out: nothing, unless the sanitizers find something, or
- * control tokens other than those of each trusted run by itself. */
+ * In: a first line whose bytes are the lengths of foreign and trusted runs in turn, then the text; where the first
+ * byte is '!', the other bytes of the line are starts and ends of spans instead, in any order. Out: nothing, unless
+ * the sanitizers find something, or control tokens are found other than those of each trusted run by itself. */
 #include "src/language/tokenizer/tokenizer_parts.h"
 #include "tests/fuzz/harness.h"
 

@@ -1,7 +1,8 @@
-/* libFuzzer's target for models by name: any bytes as a name, and behind a NUL as all that a cache's files say: a
- * branch's commit, llama.cpp's manifest, ollama's.
+/* libFuzzer's target for models by name: the input is a name and, after a NUL, the contents of every file of the
+ * caches: a branch's commit, llama.cpp's manifest, ollama's.
  *
- * In: bytes. Out: nothing, unless the sanitizers find something. What is found lies in the caches' folder. */
+ * In: bytes. Out: nothing, unless the sanitizers find something. Every file that a name can find is in the caches'
+ * folder. */
 #include <stdlib.h>
 
 #include "base/error.h"

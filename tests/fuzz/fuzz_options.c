@@ -1,7 +1,7 @@
-/* libFuzzer's target for the library's options: a setting a line, then a session that has them.
+/* libFuzzer's target for the library's options: each line sets one, then a session is opened with them.
  *
- * In: lines, the number of an option, one of "i", "n" and "t" for the function that sets it, and the value: "21n0.8".
- * Out: nothing, unless the sanitizers find something. A session that would take long is not opened. */
+ * In: lines of the number of an option, one of "i", "n" and "t" for the function that sets it, and the value:
+ * "21n0.8". Out: nothing, unless the sanitizers find something. A session that would take long is not opened. */
 #include "tests/fuzz/harness.h"
 
 #define MODEL "tests/data/models/gemma4-e-odd"

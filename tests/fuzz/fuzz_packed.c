@@ -1,7 +1,7 @@
-/* libFuzzer's target for packed files: any bytes before the data of a packed model, or of a packed drafter.
+/* libFuzzer's target for packed files: the input stands before the data of a packed model, or of a packed drafter.
  *
- * In: bytes, as the file up to where its tensors' data begin; those that name an assistant get the drafter's data
- * behind them. Out: nothing, unless the sanitizers find something. What opens is run. */
+ * In: a file up to where its tensors' data begin; an input that names an assistant gets the drafter's data, any other
+ * the model's. Out: nothing, unless the sanitizers find something. A model that opens is run. */
 #include <unistd.h>
 
 #include "forerun_lab.h"

@@ -1,4 +1,5 @@
-/* libFuzzer's target for (pre)processor_config.json: any bytes, beside a vision tower, which is then shown a picture.
+/* libFuzzer's target for (pre)processor_config.json: the input is that file beside a vision tower, which then reads a
+ * picture.
  *
  * In: bytes. Out: nothing, unless the sanitizers find something. */
 #include "tests/fuzz/harness.h"

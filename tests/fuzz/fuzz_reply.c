@@ -1,8 +1,8 @@
-/* libFuzzer's target for replies: any bytes in any pieces, in each form of calls.
+/* libFuzzer's target for replies: any bytes in pieces of any size, in each format of calls.
  *
- * In: a digit for the form, a letter for how it is read, then the reply; 0xff cuts it, and a piece that begins with
- * 0xfe is a control token. Out: nothing, unless the sanitizers find something, the parts depend on the cuts, bytes are
- * lost where nothing was found, or arguments are no JSON. */
+ * In: a digit that chooses the format, a letter that chooses how the reply is read, then the reply; 0xff ends a piece,
+ * and a piece that begins with 0xfe is a control token. Out: nothing, unless the sanitizers find something, the parts
+ * depend on where pieces end, bytes are lost where nothing was found, or arguments are not JSON. */
 #include "base/text_buffer.h"
 #include "src/language/chat/reply.h"
 #include "tests/fuzz/harness.h"

@@ -1,9 +1,9 @@
-/* libFuzzer's target for requests to a server: any bytes as a body, in one of three forms, in another dialect of chats,
- * or with code to be filled in, read, put to sessions, run for some rounds.
+/* libFuzzer's target for requests to a server: the input is a body, in one of three formats, in another dialect of
+ * chats, or with code to be filled in, which is read, given to sessions and run for some rounds.
  *
- * In: a byte that says which form, and whether the model sees, then the body; forwards take a hundred times what
- * reading does, so that only what has a multiple of RUN_EVERY bytes is run. Out: nothing, unless the sanitizers find
- * something, or a request has neither an error nor choices that can be run. */
+ * In: a byte that chooses the format and whether the model reads pictures, then the body. Forwards take a hundred
+ * times as long as reading, so that only inputs whose size is a multiple of RUN_EVERY are run. Out: nothing, unless
+ * the sanitizers find something, or a request has neither an error nor choices that can be run. */
 /* suite: links=command */
 #include "tests/fuzz/harness.h"
 #include "tools/cli/wide_json.h"

@@ -1,8 +1,9 @@
-/* libFuzzer's target for safetensors: a header, and what is bound of the tensors that it names.
+/* libFuzzer's target for safetensors: the header, and the binding of the tensors that it names.
  *
- * In: a safetensors file; once as it is, and once with a first word that says where the header's last brace is, which
- * damage to the header moves. Out: nothing, unless the sanitizers find something. Every tensor that is read has the
- * bytes that its shape and type take, and is bound as what its shape allows: a matrix, a vector, indices. */
+ * In: a safetensors file. It is read as it is, and once more with its first word corrected to where the header's last
+ * brace is, because damage to the header moves that. Out: nothing, unless the sanitizers find something. Every tensor
+ * that is read has as many bytes as its shape and type take, and is bound as each kind that its shape allows: a
+ * matrix, a vector, indices. */
 #include "formats/safetensors.h"
 #include "tests/fuzz/harness.h"
 

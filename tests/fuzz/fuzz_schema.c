@@ -1,6 +1,7 @@
-/* libFuzzer's target for JSON schemas that are well-formed: each is made of bytes.
+/* libFuzzer's target for well-formed JSON schemas, which are made of the input's bytes.
  *
- * In: bytes. Out: nothing, unless the sanitizers find something, or a token that a mask allows is not allowed. */
+ * In: bytes. Out: nothing, unless the sanitizers find something, or the grammar refuses a token that its mask
+ * allows. */
 #include <stdlib.h>
 
 #include "base/hash.h"

@@ -1,8 +1,8 @@
-/* libFuzzer's target for saved sessions: any bytes as the file, restored into a session that then goes on.
+/* libFuzzer's target for saved sessions: the input is the file, which is restored into a session that then continues.
  *
- * In: bytes; a file that is refused also with its model, its length and its hash put right, which would hide most
- * damage otherwise: as many caches as it speaks of, zeros where they are missing, and behind them what is attached
- * where the version says so. Out: nothing, unless the sanitizers find something. */
+ * In: bytes. A file that is refused is tried again with its model, its length and its hash corrected, which would hide
+ * most damage otherwise: it gets as many caches as it names, filled up with zeros, and an attachment where the version
+ * has one. Out: nothing, unless the sanitizers find something. */
 #include "base/hash.h"
 #include "src/engine/session/fingerprint.h"
 #include "src/engine/session/state.h"

@@ -1,8 +1,8 @@
-/* libFuzzer's target for chat templates: an input is a template, or what a template is given.
+/* libFuzzer's target for chat templates: an input is a template, or the variables of one.
  *
- * In: bytes. Where they begin with '{' and '"', a JSON object of messages, tools and more, rendered by each template of
- * tests/data/chat/templates; otherwise a template, rendered over one rich context. Out: nothing, unless the sanitizers
- * find something, or the marks of a text lie outside it. */
+ * In: bytes. If they begin with '{' and '"' they are a JSON object of messages, tools and more, which each template of
+ * tests/data/chat/templates renders; otherwise they are a template, which is rendered with one rich set of variables.
+ * Out: nothing, unless the sanitizers find something, or the marks of a text lie outside it. */
 #include <jansson.h>
 
 #include "formats/json.h"

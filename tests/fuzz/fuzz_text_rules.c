@@ -1,7 +1,7 @@
-/* libFuzzer's target for what tokenizers do to a text before they cut it: behind each other, a NUL between, a regular
- * expression of Oniguruma's, a text, and SentencePiece's map of characters, all of any bytes.
+/* libFuzzer's target for a tokenizer's changes to a text before it is cut: the input is a regular expression of
+ * Oniguruma's, a text, and SentencePiece's map of characters, separated by NULs.
  *
- * In: bytes. Out: nothing, unless the sanitizers find something, or stretches don't make up the text. */
+ * In: bytes. Out: nothing, unless the sanitizers find something, or the stretches do not make up the text. */
 #include "src/language/tokenizer/charsmap.h"
 #include "src/language/tokenizer/text_pattern.h"
 #include "tests/fuzz/harness.h"

@@ -1,5 +1,5 @@
-/* libFuzzer's target for a published tokenizer: any bytes as tokenizer.json, and behind a NUL each as
- * tokenizer_config.json, special_tokens_map.json and added_tokens.json; then texts to ids and back.
+/* libFuzzer's target for a published tokenizer: the input is tokenizer.json and, each after a NUL,
+ * tokenizer_config.json, special_tokens_map.json and added_tokens.json; then texts are turned to ids and back.
  *
  * In: bytes. Out: nothing, unless the sanitizers find something. */
 #include "tests/fuzz/harness.h"

@@ -1,4 +1,5 @@
-/* libFuzzer's target for tools' parameters: behind a byte that says in which form calls are written, JSON of any kind.
+/* libFuzzer's target for tools' parameters: the first byte chooses the format of calls, and the rest is JSON of any
+ * kind.
  *
  * In: bytes. Out: nothing, unless the sanitizers find something, or a reply that the grammar of calls allows is not
  * read as calls of the tool, each with an object. */

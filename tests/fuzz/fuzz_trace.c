@@ -1,6 +1,6 @@
-/* libFuzzer's target for traces: any bytes as what --trace wrote, down to the page that report makes of them.
+/* libFuzzer's target for traces: the input is read as a file that --trace wrote, and made into report's page.
  *
- * In: bytes. Out: nothing, unless the sanitizers find something, or a page says something that a browser would run. */
+ * In: bytes. Out: nothing, unless the sanitizers find something, or the page has text that a browser would run. */
 /* suite: links=command */
 #include "tests/fuzz/harness.h"
 #include "tools/cli/page.h"

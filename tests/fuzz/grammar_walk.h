@@ -1,6 +1,7 @@
 /* Walks through grammars that a fuzzer has made.
  *
- * In: a text in one of their languages. Out: whether it was read; abort() if a token that a mask allows is not. */
+ * In: a text in one of their languages. Out: whether it was read; abort() if the grammar refuses a token that its mask
+ * allows. */
 #ifndef FR_TESTS_FUZZ_GRAMMAR_WALK_H
 #define FR_TESTS_FUZZ_GRAMMAR_WALK_H
 

@@ -1,4 +1,4 @@
-/* Files in memory, folders of links, models on files that stay open: see harness.h. */
+/* Files in memory, folders of links, and models whose files stay open: see harness.h. */
 #include "kernels/dispatch.h"
 #include "tests/fuzz/harness.h"
 

@@ -1,7 +1,8 @@
-/* What the fuzz_ targets share: inputs as files in memory, folders around them, models that run on what was read.
+/* Shared by the fuzz_ targets: inputs as files in memory, folders around them, and models that run with the files that
+ * were read.
  *
- * In: the bytes that libFuzzer or replay.c brings. Out: a path that opens as that file; a folder with it; a model or a
- * drafter opened on files that are kept from input to input. Nothing of an input reaches the disk. */
+ * In: the bytes from libFuzzer or replay.c. Out: a path that opens as that file; a folder with it; a model or a
+ * drafter whose other files stay open from input to input. Nothing of an input is written to disk. */
 #ifndef FR_TESTS_FUZZ_HARNESS_H
 #define FR_TESTS_FUZZ_HARNESS_H
 

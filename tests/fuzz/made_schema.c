@@ -1,4 +1,5 @@
-/* Schemas of bytes: see made_schema.h. Each byte says what comes next; behind the last one all that is open ends. */
+/* Makes schemas of bytes: see made_schema.h. Each byte chooses the next piece; at the end of the bytes everything open
+ * is closed. */
 #include "tests/fuzz/made_schema.h"
 
 #include <jansson.h>

@@ -1,6 +1,7 @@
-/* JSON schemas made of any bytes: what a fuzzer that changes bytes seldom comes to, as most of its texts are no JSON.
+/* Makes JSON schemas of any bytes, because a fuzzer that changes the bytes of a text seldom arrives at one that is
+ * valid JSON.
  *
- * In: bytes. Out: a schema of them, whose keywords have values that they may have, but for some; from malloc. */
+ * In: bytes. Out: a schema made of them, in memory from malloc; most of its keywords have values of the right type. */
 #ifndef FR_TESTS_FUZZ_MADE_SCHEMA_H
 #define FR_TESTS_FUZZ_MADE_SCHEMA_H
 

@@ -1,4 +1,4 @@
-/* Tables of model files taken apart and put together: see model_tables.h. */
+/* Takes apart the tables of model files and puts them together: see model_tables.h. */
 #include "tests/fuzz/model_tables.h"
 
 #include <jansson.h>

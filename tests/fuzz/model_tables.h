@@ -1,7 +1,8 @@
-/* A model file's table of tensors and its metadata, taken apart, so that one entry can be changed, and put together.
+/* Takes apart a model file's table of tensors and its metadata, so that one entry can be changed, and puts them
+ * together again.
  *
- * In: a safetensors file or a GGUF file that is right. Out: its entries, as the file has them; a file of entries. The
- * data stay as they are. What is not right with a file ends the program with a line. */
+ * In: a valid safetensors or GGUF file. Out: its entries, as the file has them; a file made of entries. The data stay
+ * as they are. A file that is not valid ends the program with a line. */
 #ifndef FR_TESTS_FUZZ_MODEL_TABLES_H
 #define FR_TESTS_FUZZ_MODEL_TABLES_H
 

@@ -1,8 +1,8 @@
-/* Damaged pictures, and damaged vision towers: mutated again and again, in one process.
+/* Damages pictures and the files of vision towers again and again, in one process, and reads them.
  *
- * In: how many mutations a file (default 100) and a seed (default 1). Out: exit 0 if everything damaged was either used
- * or refused with one clear line; a crash, a hang, a sanitizer's report or a bad error line is the failure. Meant to be
- * built with -fsanitize=address,undefined. */
+ * In: how many mutations per file (default 100) and a seed (default 1). Out: exit 0 if everything damaged was either
+ * used or refused with one clear line; a crash, a hang, a sanitizer's report or a bad error line is the failure. Build
+ * it with -fsanitize=address,undefined. */
 #include <dirent.h>
 #include <unistd.h>
 

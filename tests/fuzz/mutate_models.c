@@ -1,9 +1,9 @@
-/* Damaged models: every file of a small target and its drafter, folders and GGUF files, mutated again and again, in one
- * process.
+/* Damages every file of a small target and its drafter, in folders and as GGUF, again and again, in one process, and
+ * runs them.
  *
- * In: how many mutations a file (default 100) and a seed (default 1). Out: exit 0 if every damaged model was either
+ * In: how many mutations per file (default 100) and a seed (default 1). Out: exit 0 if every damaged model was either
  * opened and run, or refused with one clear line; a crash, a hang, a sanitizer's report or a bad error line is the
- * failure. Meant to be built with -fsanitize=address,undefined. */
+ * failure. Build it with -fsanitize=address,undefined. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,10 +1,10 @@
-/* Damaged name tables and configurations: every tensor, every key of config.json and every key of GGUF metadata of a
- * model of each family, changed one at a time in every way that is listed here, in one process.
+/* Changes every tensor's entry, every key of config.json and every key of GGUF metadata of a model of each family, one
+ * at a time, in every way that is listed here, in one process, and opens the result.
  *
- * In: how many changes a file at most (default 30, drawn evenly; as many as there are: each once) and a seed (default
- * 1). Out: exit 0 if each changed model was either opened and run, where that may be, or refused by one line, with the
- * exit status of bad input or of what is not built, that names the tensor or the key. Meant to be built with
- * -fsanitize=address,undefined. */
+ * In: how many changes are made per file at most (default 30, spread evenly; a number at least as large as there are
+ * makes each once) and a seed (default 1). Out: exit 0 if each changed model was either opened and run, where the
+ * change allows that, or refused by one line that names the tensor or the key, with the exit status of bad input or of
+ * a model that is not built. Build it with -fsanitize=address,undefined. */
 #include <fnmatch.h>
 #include <jansson.h>
 

@@ -1,6 +1,6 @@
-/* Damage to files, the same again from the same seed: what the mutate_ programs share.
+/* Damages files, in the same way for the same seed: shared by the mutate_ programs.
  *
- * In: a file's bytes. Out: other bytes; whether what came of them was a refusal in one line. */
+ * In: a file's bytes. Out: other bytes; whether a run with them ended in a refusal of one line. */
 #ifndef FR_TESTS_FUZZ_MUTATION_H
 #define FR_TESTS_FUZZ_MUTATION_H
 

@@ -1,6 +1,6 @@
-/* PNG's checksums put right, which would hide most damage otherwise.
+/* Corrects the checksums of a damaged PNG, because wrong ones would hide most damage.
  *
- * In: the bytes of a PNG, damaged or not. Out: the same with the checksum of each chunk that is whole. */
+ * In: the bytes of a PNG, damaged or not. Out: the same with a right checksum in each chunk that is whole. */
 #ifndef FR_TESTS_FUZZ_PNG_H
 #define FR_TESTS_FUZZ_PNG_H
 

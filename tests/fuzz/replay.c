@@ -1,8 +1,9 @@
-/* A main for libFuzzer's targets where libFuzzer is not: stored inputs, and some damages of each.
+/* The main function of libFuzzer's targets in builds without libFuzzer: it runs stored inputs, and some mutations of
+ * each.
  *
- * In: folders of inputs, behind the number of mutations that each file is put through, the same ones every time. Out:
- * a line with how many inputs were run; exit 1 where there is no input, or none that the target reads to its end; what
- * the sanitizers find otherwise. */
+ * In: the number of mutations of each file, the same ones every time, then folders of inputs. Out: a line with how
+ * many inputs were run; exit 1 where there is no input, or none that the target reads to its end; otherwise the
+ * reports of the sanitizers. */
 #include <dirent.h>
 
 #include "tests/fuzz/harness.h"

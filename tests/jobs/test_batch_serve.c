@@ -1,6 +1,6 @@
-/* A body says the same in a line of a batch as in a request to a server: the same choices, byte for byte, and the same
- * counts of tokens. What only requests of several choices and of /v1/completions have is in these bodies: "n",
- * "best_of", "echo" and "suffix". */
+/* Tests that a body gives the same in a line of a batch as in a request to a server: the same choices, byte for byte,
+ * and the same counts of tokens. The bodies include what only requests for several choices and /v1/completions have:
+ * "n", "best_of", "echo" and "suffix". */
 #include <check.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,4 +1,4 @@
-/* tools/: the verb batch. Its ids and texts are those that generate gives for each line alone, whatever -np is and
+/* Tests of the verb batch: its ids and texts are those that generate gives for each line alone, whatever -np is and
  * whatever the other lines are. */
 #include <check.h>
 #include <stdio.h>

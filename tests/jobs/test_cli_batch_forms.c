@@ -1,5 +1,5 @@
-/* tools/: forms that batch reads and writes: OpenAI's, log-probabilities, a byte order mark, and lines named by their
- * numbers. The members of OpenAI's objects are those of its reference ("The request output object", "The chat
+/* Tests of the formats that batch reads and writes: OpenAI's, log-probabilities, a byte order mark, and lines named by
+ * their numbers. The members of OpenAI's objects are those of its reference ("The request output object", "The chat
  * completion object", "The completion object"). */
 #include <check.h>
 #include <stdbool.h>

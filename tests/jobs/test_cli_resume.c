@@ -1,4 +1,5 @@
-/* tools/: batch --resume: answers that are there are kept as they are, the other lines are run. */
+/* Tests of batch --resume: answers that the output file already has are kept as they are, and the other lines are
+ * run. */
 /* suite: native */
 #include <check.h>
 #include <fcntl.h>

@@ -1,13 +1,12 @@
-/* Every kernel of block-quantized weights, of every instruction set that runs here, against the scalar definition, bit
- * for bit; the definition against sums over blocks as the file has them; packing forth and back.
- *
+/* Checks every kernel of block-quantized weights, at every instruction set of this machine, against the scalar
+ * definition, bit for bit; the definition against sums over blocks in the file's own layout; and packing there and
+ * back.
  *     check_blocks [--quick] [--either-zero] [--filter TEXT] [--isa WORD] [--seed N]
- *
  * The list is block_kernels.def: a kernel is checked because it has a line there (and timed, by bench/kernels.c). The
- * plain scalar build gives the answer, and every other build must give the same bits (one NaN is as good as another,
- * and with --either-zero, for valgrind, -0 as 0: check_kernels.c says why). Arrays end where a page without access
- * begins, or begin where one ends: a kernel that reads or writes one byte past its arrays dies there, and the handler
- * says which. One line a kernel; exit status 1 if any differs. */
+ * plain scalar build gives the expected bits, and every other build must give the same (any NaN equals any other, and
+ * with --either-zero, for valgrind, -0 equals 0: check_kernels.c says why). Arrays end where a page without access
+ * begins, or begin where one ends: a kernel that reads or writes one byte past its arrays gets a signal, whose handler
+ * prints the kernel. Prints one line per kernel; exit status 1 if any differs. */
 /* suite: neon */
 #include "kernels/cpu.h"
 #include "kernels/kernels.h"

@@ -1,13 +1,11 @@
-/* Every kernel of every instruction set that runs here against the scalar definition, bit for bit.
- *
+/* Checks every kernel of every instruction set of this machine against the scalar definition, bit for bit.
  *     check_kernels [--quick] [--either-zero] [--filter TEXT] [--isa WORD] [--seed N]
- *
  * The list is kernels.def: a kernel is checked because it has a line there (and timed, by bench/kernels.c). For each
- * slot of the table a case is made from random numbers, the plain scalar build gives the answer, and every other build
- * must give the same bits (one NaN is as good as another, and with --either-zero, -0 as 0: valgrind imitates a negated
- * multiply-add by negating the sum, which makes -0 of 0). Arrays end where a page without access begins, or begin
- * where one ends; a kernel that reads or writes one byte past its arrays dies there, and the handler says which. One
- * line a kernel; exit status 1 if any differs. */
+ * slot of the table a case is made of random numbers; the plain scalar build gives the expected bits, and every other
+ * build must give the same (any NaN equals any other, and with --either-zero -0 equals 0, because valgrind emulates a
+ * negated multiply-add by negating the sum, which turns 0 into -0). Arrays end where a page without access begins, or
+ * begin where one ends: a kernel that reads or writes one byte past its arrays gets a signal, whose handler prints the
+ * kernel. Prints one line per kernel; exit status 1 if any differs. */
 /* suite: neon */
 #include "kernels/cpu.h"
 #include "kernels/kernels.h"

@@ -1,6 +1,7 @@
-/* Gated DeltaNet's operations against references that are not ours: the recurrence, the gates and the convolution in
- * double, with libm; and what transformers 5.17 gives: qwen3_5's torch_recurrent_gated_delta_rule, silu of conv1d. The
- * kernels are those of this machine's best instruction set: check_kernels shows that the others give the same bits. */
+/* Tests of Gated DeltaNet's operations against references from elsewhere: the recurrence, the gates and the
+ * convolution in double, with libm; and the values of transformers 5.17 (qwen3_5's torch_recurrent_gated_delta_rule,
+ * and silu of conv1d). The kernels are those of this machine's best instruction set; check_kernels shows that the
+ * others give the same bits. */
 /* suite: neon */
 #include <check.h>
 #include <math.h>

@@ -1,4 +1,4 @@
-/* Instruction-set words, the kernel table of each, and the floating-point environment. */
+/* Tests of the words for instruction sets, the kernel table of each, and the floating-point environment. */
 /* suite: hosts no-valgrind */
 #include <check.h>
 #include <fenv.h>

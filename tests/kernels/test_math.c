@@ -1,5 +1,5 @@
-/* exp, tanh, gelu and the rotary tables against references that are not ours: libm in double, and values that
- * transformers 5.17 computed with torch. The kernels are those of this machine's best instruction set: check_kernels
+/* Tests of exp, tanh, gelu and the rotary tables against references from elsewhere: libm in double, and values that
+ * transformers 5.17 computed with torch. The kernels are those of this machine's best instruction set; check_kernels
  * shows that the others give the same bits. */
 /* suite: quick neon */
 #include <check.h>

@@ -1,7 +1,7 @@
-/* Matrix products of every instruction set here against OpenBLAS, over random shapes: float types within the error that
- * either order of a sum can have, block types within what rounding a row to 8 bits can do.
+/* Tests of the matrix products of every instruction set of this machine against OpenBLAS, over random shapes: float
+ * types within the error of either order of summation, block types within the error of rounding a row to 8 bits.
  *
- * OpenBLAS is an oracle and nothing else: forerun neither needs it nor links it. */
+ * OpenBLAS serves only as the reference here: forerun itself neither needs it nor links it. */
 /* suite: needs=openblas */
 #include <cblas.h>
 #include <check.h>

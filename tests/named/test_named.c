@@ -1,5 +1,6 @@
-/* Models by name, in caches made up as Hugging Face's programs, llama.cpp, LM Studio and ollama leave them
- * (huggingface_hub 1.x, llama.cpp 0.5 and of 2025, ollama 0.x): what a name finds, what none may find. */
+/* Tests of models by name, in invented caches like those that Hugging Face's programs, llama.cpp, LM Studio and ollama
+ * leave (huggingface_hub 1.x, llama.cpp 0.5 and of 2025, ollama 0.x): which file a name finds, and which files no name
+ * may find. */
 #include <check.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,4 +1,5 @@
-/* Every block type of GGUF against what the gguf Python package decodes (tests/references/block_types.py), bit for bit.
+/* Tests that every block type of GGUF is decoded as by the gguf Python package (tests/references/block_types.py), bit
+ * for bit.
  *
  * tests/data/blocks/TYPE.bin: u32 count; u32 length; u64 hash; `count` blocks; their values, float32. The hash is over
  * the values of `length` further blocks made of noise. Any NaN equals any other. */

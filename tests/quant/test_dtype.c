@@ -1,7 +1,7 @@
-/* Number types: names, sizes, and every 16-bit value against arithmetic done another way.
+/* Tests of number types: names, sizes, and every 16-bit value against arithmetic done another way.
  *
- * The references use ldexp and double comparisons, no bit tricks: float16 and bfloat16 values and their midpoints are
- * exact in double. */
+ * The references use ldexp and comparisons of doubles, and no bit operations: values of float16 and bfloat16 and their
+ * midpoints are exact in double. */
 #include <check.h>
 #include <math.h>
 #include <stdlib.h>

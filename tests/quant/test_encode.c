@@ -1,7 +1,8 @@
-/* Encoding to block types: never less accurate than llama-quantize on the same weights, and sound on every input.
+/* Tests of encoding to block types: the error is never larger than llama-quantize's on the same weights, and every
+ * input gives valid blocks.
  *
- * tests/data/blocks/encode.json has the squared errors of llama.cpp's quantizers on the weights in encode.bf16, and by
- * an importance matrix (tests/references/encode.py). Decoding is checked elsewhere (test_block_types.c). */
+ * tests/data/blocks/encode.json has the squared errors of llama.cpp's quantizers on the weights in encode.bf16,
+ * without and with an importance matrix (tests/references/encode.py). test_block_types.c tests decoding. */
 /* suite: hostile */
 #include <check.h>
 #include <jansson.h>

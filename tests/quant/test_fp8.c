@@ -1,8 +1,8 @@
-/* FP8 weights: what codes stand for, scales of blocks wherever a matrix is cut, what quantize and inspect make of them,
- * and what is refused.
+/* Tests of FP8 weights: the values of codes, the scales of blocks wherever a matrix is cut, how quantize and inspect
+ * treat them, and which files are refused.
  *
- * That a model of them computes what transformers does is test_reference's to see (llama-fp8), that every instruction
- * set does test_llama's and check_kernels'. Values of codes are torch's, from its reference.json. */
+ * test_reference.c tests that a model with such weights computes what transformers does (llama-fp8), test_llama.c and
+ * check_kernels that every instruction set does. Values of codes are torch's, from that model's reference.json. */
 #include <check.h>
 #include <jansson.h>
 #include <math.h>

@@ -1,8 +1,9 @@
-/* tools/serve: the server as a program. Its answers are what batch gives, whole or as a stream, drafted for or not; its
- * routes say what clients of llama.cpp's and OpenAI's servers read; what it can't do it says by name.
+/* Tests of the server as a program. Its answers are those of batch, whole or as a stream, with drafts or without; its
+ * routes give what clients of llama.cpp's and OpenAI's servers read; a request that it can't serve is refused by the
+ * name of the member.
  *
- * What happens where many ask at once is in test_serve_crowd.c, several models and saved sessions in
- * test_serve_models.c, its end in test_serve_ends.c. */
+ * test_serve_crowd.c tests many clients at once, test_serve_models.c several models and saved sessions,
+ * test_serve_ends.c the server's end. */
 /* suite: threads native */
 #include <check.h>
 #include <math.h>

@@ -1,6 +1,6 @@
-/* tools/serve/answer*: what clients get of choices under way, through an exchange that keeps it. The members of objects
- * are those of OpenAI's API reference ("The chat completion object", "The chat completion chunk object", "The
- * completion object") and of llama.cpp's server. */
+/* Tests of tools/serve/answer*: the answers to choices that are still running, through an exchange that stores them.
+ * The members of objects are those of OpenAI's API reference ("The chat completion object", "The chat completion chunk
+ * object", "The completion object") and of llama.cpp's server. */
 /* suite: links=server-answer */
 #include <check.h>
 #include <math.h>

@@ -1,5 +1,5 @@
-/* A model's hash: the standard's digests and those of sha256sum, files of which models consist, and what is kept and
- * believed of large files. */
+/* Tests of a model's hash: the digests of the standard's examples and of sha256sum, the files that a model consists
+ * of, and which stored hashes of large files are used again. */
 /* suite: links=command */
 #include <check.h>
 #include <fcntl.h>

@@ -1,6 +1,6 @@
-/* tools/serve: many who ask at once. Each answer is what it is alone, also where not all texts find memory at a time;
- * who comes beyond the queue is told so; who goes away leaves the place to others; neither a slow reader nor a long
- * prompt holds anybody up. */
+/* Tests of many clients of the server at once. Each answer is the one that the request gets alone, also where there is
+ * not enough memory for all texts at a time; a request beyond the queue is refused with a line; the place of a client
+ * that disconnects goes to the next; neither a slow reader nor a long prompt delays others. */
 /* suite: threads native */
 #include <check.h>
 #include <pthread.h>

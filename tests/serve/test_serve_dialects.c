@@ -1,6 +1,6 @@
-/* /v1/responses, /v1/messages, ollama's routes, /infill: requests read into those of a chat or a completion, as their
- * clients send them; and over HTTP, where they must say what the same chat says. How answers are told part by part is
- * in test_serve_answer.c. */
+/* Tests of /v1/responses, /v1/messages, ollama's routes and /infill: requests as their clients send them are read as
+ * those of a chat or a completion; and over HTTP they give what the same chat gives. test_serve_answer.c tests how
+ * answers are sent part by part. */
 /* suite: threads native links=command */
 #include <check.h>
 #include <stdio.h>

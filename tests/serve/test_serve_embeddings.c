@@ -1,4 +1,5 @@
-/* /v1/embeddings: rows as fr_session_embed gives them, whoever is served beside; what is refused. */
+/* Tests of /v1/embeddings: the rows are those of fr_session_embed, whatever else the server does meanwhile; wrong
+ * requests are refused. */
 /* suite: threads native links=command */
 #include <check.h>
 #include <math.h>

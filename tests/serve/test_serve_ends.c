@@ -1,5 +1,5 @@
-/* tools/serve: its end. A signal lets what was asked come to its end, for 10 seconds, and nothing new in; a second one
- * ends it at once. */
+/* Tests of the server's end. After a signal it refuses new requests and lets running ones finish, for at most 10
+ * seconds; a second signal ends it at once. */
 /* suite: threads native */
 #include <check.h>
 #include <signal.h>

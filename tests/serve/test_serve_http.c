@@ -1,5 +1,6 @@
-/* tools/serve/http and http_exchange: requests over sockets, against a server whose answers are a toy's; who may ask,
- * how much and how long; answers from other threads; clients that break the rules, stop or vanish. */
+/* Tests of tools/serve/http and http_exchange: requests over sockets, against a server with trivial answers; which
+ * clients may connect, how much they may send and how long they may take; answers from other threads; clients that
+ * break the rules, stop or vanish. */
 /* suite: hostile threads native links=command */
 #include <check.h>
 #include <fcntl.h>

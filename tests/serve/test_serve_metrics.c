@@ -1,5 +1,5 @@
-/* The page of counts: names and types that llama.cpp's server has, in Prometheus' text format, and what they count of
- * rounds and of sessions. */
+/* Tests of the page of counts: it has the names and types of llama.cpp's server, in Prometheus' text format, and
+ * counts rounds and sessions. */
 /* suite: links=command */
 #include <check.h>
 #include <pthread.h>

@@ -1,5 +1,5 @@
-/* tools/serve: several models, each loaded once somebody asks for it; and sessions that are saved to files, restored in
- * another server, and erased. */
+/* Tests of a server with several models, each of which is loaded at its first request; and of sessions that are saved
+ * to files, restored in another server, and erased. */
 /* suite: threads native */
 #include <check.h>
 #include <dirent.h>

@@ -1,4 +1,5 @@
-/* Pieces of prompts beside texts under way, by made-up machines whose rounds take so long and rows so much more. */
+/* Tests in simulation how large the pieces are in which prompts run beside running texts: an invented machine says how
+ * long a round takes and how much longer each row makes it. */
 /* suite: links=command */
 #include <check.h>
 #include <stdlib.h>

@@ -1,8 +1,9 @@
-/* tools/serve/generation_request: requests read, member by member, in OpenAI's forms and llama.cpp's own.
+/* Tests of tools/serve/generation_request: requests are read member by member, in OpenAI's formats and llama.cpp's
+ * own.
  *
- * What members are called and mean is what OpenAI's reference and llama.cpp's server (tools/server/README.md) say; ids
- * and texts are compared with what the library gives to the same options, the picture's ids with transformers'
- * (tests/data/glm-ocr/reference.json). */
+ * Names and meanings of members are those of OpenAI's reference and of llama.cpp's server (tools/server/README.md).
+ * Ids and texts are compared with those that the library gives with the same options, the picture's ids with
+ * transformers' (tests/data/glm-ocr/reference.json). */
 /* suite: hostile threads links=command */
 #include <check.h>
 #include <pthread.h>

@@ -1,4 +1,4 @@
-/* Counting allocations: see alloc_guard.h. The C library's own allocator does the work, under its second names. */
+/* Counts allocations: see alloc_guard.h. The C library's own allocator does the work, under its second names. */
 #include "tests/support/alloc_guard.h"
 
 #include <errno.h>

@@ -1,6 +1,6 @@
 /* Counts the allocations that this process makes: malloc and its kin are replaced in every suite.
  *
- * In: the calls themselves. Out: how many there were; one of them fails where that is asked for. Under a sanitizer the
+ * In: the calls themselves. Out: how many there were; a suite can make one of them fail. Under a sanitizer the
  * sanitizer's own allocator must stay, so nothing is counted and fr_alloc_counted() says so. */
 #ifndef FR_TESTS_ALLOC_GUARD_H
 #define FR_TESTS_ALLOC_GUARD_H

@@ -1,4 +1,4 @@
-/* The fr_lab_accept_fn of a script whose drafts are all right. */
+/* The fr_lab_accept_fn of a script whose drafts are all accepted. */
 #ifndef FR_TESTS_ALWAYS_H
 #define FR_TESTS_ALWAYS_H
 

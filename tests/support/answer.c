@@ -1,4 +1,4 @@
-/* An answer as one number: see answer.h. */
+/* Runs a model and hashes its answer: see answer.h. */
 #include "tests/support/answer.h"
 
 #include <check.h>

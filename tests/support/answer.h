@@ -1,6 +1,6 @@
-/* An answer as one number: what the one-answer suite compares.
+/* Runs a model and gives its answer as one number, which the one-answer suite compares.
  *
- * In: a model, a drafter, and how to run them. Out: a hash over the bytes of what came out. */
+ * In: a model, a drafter, and how to run them. Out: a hash over the bytes of the logits and ids. */
 #ifndef FR_TESTS_ANSWER_H
 #define FR_TESTS_ANSWER_H
 

@@ -1,4 +1,4 @@
-/* Requests for text and what was said (asking.h). */
+/* Sends requests for text and reads the answers: see asking.h. */
 #include "tests/support/asking.h"
 
 #include <check.h>

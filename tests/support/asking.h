@@ -1,8 +1,8 @@
-/* What a server of texts is asked, and what its answers say, in one form for whole answers and streams.
+/* Sends requests to a server of texts and reads its answers, in one form for whole answers and streams.
  *
- * In: paths and bodies. Out: of an answer everything that must be the same whenever it is asked again: texts, ids,
- * log-probabilities, reasons, counts. Ids of answers, times and what the cache had are left out, and so is what is
- * empty. */
+ * In: paths and bodies. Out: everything of an answer that must be the same whenever the request is repeated: texts,
+ * ids, log-probabilities, finish reasons, counts. An answer's own id, times and the number of cached tokens are left
+ * out, and so are empty values. */
 #ifndef FR_TESTS_ASKING_H
 #define FR_TESTS_ASKING_H
 

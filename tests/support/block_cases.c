@@ -1,4 +1,4 @@
-/* See block_cases.h: random numbers, then rows, weights, memory and time. */
+/* Makes cases for the checks of block-quantized kernels: see block_cases.h. */
 #include "tests/support/block_cases.h"
 
 #include <math.h>

@@ -1,7 +1,8 @@
-/* What the checks of block-quantized kernels are made of: random and hostile weights and rows, arrays at the edge of
- * memory that nobody may touch, time.
+/* Makes cases for the checks of block-quantized kernels: random and hostile weights and rows, arrays at the edge of
+ * memory that must not be touched, and times.
  *
- * In: a seed. Out: blocks as GGUF stores them, rows of floats, guarded memory. The same seed gives the same numbers. */
+ * In: a seed. Out: blocks as GGUF stores them, rows of floats, guarded memory. The same seed gives the same
+ * numbers. */
 #ifndef FR_TESTS_BLOCK_CASES_H
 #define FR_TESTS_BLOCK_CASES_H
 

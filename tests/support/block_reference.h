@@ -1,8 +1,8 @@
-/* One output of a block-quantized matrix product, from a row of weights as a GGUF file has it: what the contract of
- * fr_matmul_block_fn (kernels/kernels.h) says, taken from the file's layout alone. Nothing of quant/packed.c or
- * quant/decode_*.c is used, but for the tables of fr_code_values, so that an error of theirs shows.
+/* Computes one output of a block-quantized matrix product from a row of weights as a GGUF file has it: the contract of
+ * fr_matmul_block_fn (kernels/kernels.h), applied to the file's layout. It uses nothing of quant/packed.c or
+ * quant/decode_*.c except the tables of fr_code_values, so that an error in those shows.
  *
- * In: a row's bytes and a row of quantized activations, cols a multiple of the type's block. Out: *y. */
+ * In: a row's bytes and a row of quantized activations; cols is a multiple of the type's block. Out: *y. */
 #ifndef FR_TESTS_BLOCK_REFERENCE_H
 #define FR_TESTS_BLOCK_REFERENCE_H
 

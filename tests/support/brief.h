@@ -1,7 +1,8 @@
-/* The short form of suites that take hours under valgrind or an emulator: FORERUN_BRIEF in the environment asks for it.
+/* Shortens suites that take hours under valgrind or an emulator: FORERUN_BRIEF in the environment asks for it.
  *
- * In: a loop test, how often it runs, and how often in the short form. Out: the case has all its runs, or so few of
- * them, spread over the whole. What repeats the same code for the sake of numbers is left out of the short form. */
+ * In: a loop test, how often it runs, and how often in the short form. Out: the case has all its runs, or as few of
+ * them as asked, spread over the whole. Runs that repeat the same code with other numbers are left out of the short
+ * form. */
 #ifndef FR_TESTS_BRIEF_H
 #define FR_TESTS_BRIEF_H
 

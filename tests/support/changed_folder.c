@@ -1,4 +1,4 @@
-/* A published folder with another config.json: see changed_folder.h. */
+/* Copies a published folder with another config.json: see changed_folder.h. */
 #include "tests/support/changed_folder.h"
 
 #include <check.h>

@@ -1,4 +1,5 @@
-/* A published folder with another config.json, whose other files are links: a fixture with room for longer texts, say.
+/* Copies a published folder with another config.json; the other files are links. It makes, for example, a fixture with
+ * room for longer texts.
  *
  * In: a folder, members that replace those of its config.json, and texts that replace other files. Out: a folder in
  * /tmp. Ends the test on any failure. */

@@ -1,4 +1,4 @@
-/* posix_spawn with files for the standard streams, and what suites need to look at the results (command.h). */
+/* Starts commands with posix_spawn, with files for the standard streams, and looks at the results: see command.h. */
 #include "tests/support/command.h"
 
 #include <check.h>

@@ -1,7 +1,7 @@
 /* Runs the forerun command as a user's shell would.
  *
- * It lies beside the folder of the test program itself, or where the environment variable FORERUN says;
- * FORERUN_EMULATOR goes in front of it. Command lines are split at blanks; 'single quotes' keep blanks and empty
+ * The command is in the parent folder of the test program's, or where the environment variable FORERUN says;
+ * FORERUN_EMULATOR is put before it. Command lines are split at blanks; 'single quotes' keep blanks and empty
  * words. */
 #ifndef FR_TESTS_COMMAND_H
 #define FR_TESTS_COMMAND_H

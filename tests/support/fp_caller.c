@@ -1,4 +1,4 @@
-/* An unfriendly floating-point environment: see fp_caller.h. */
+/* Sets an unfriendly floating-point environment: see fp_caller.h. */
 #include "tests/support/fp_caller.h"
 
 #ifdef __x86_64__

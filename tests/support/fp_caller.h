@@ -1,6 +1,7 @@
-/* A caller with an unfriendly floating-point environment: flush to zero, denormals as zero, rounding down.
+/* Sets the floating-point environment of a caller to an unfriendly one: flush to zero, denormals as zero, rounding
+ * down.
  *
- * In: nothing. Out: the control word as it was, so that a suite can see that the library gave it back. */
+ * In: nothing. Out: the control word before, so that a suite can check that the library restores it. */
 #ifndef FR_TESTS_FP_CALLER_H
 #define FR_TESTS_FP_CALLER_H
 

@@ -1,4 +1,4 @@
-/* GGUF files written piece by piece: see gguf_builder.h. */
+/* Writes GGUF files piece by piece: see gguf_builder.h. */
 #include "tests/support/gguf_builder.h"
 
 #include <check.h>

@@ -1,4 +1,4 @@
-/* GGUF files for suites, written piece by piece, so that every piece can lie.
+/* Writes GGUF files for suites piece by piece, so that every piece can be wrong.
  *
  * In: numbers and texts. Out: bytes in memory, or a file. Nothing is checked here. */
 #ifndef FR_TESTS_GGUF_BUILDER_H

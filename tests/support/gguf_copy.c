@@ -1,4 +1,4 @@
-/* GGUF files made of others: see gguf_copy.h. */
+/* Copies GGUF files with other tensors: see gguf_copy.h. */
 #include "tests/support/gguf_copy.h"
 
 #include <check.h>

@@ -1,6 +1,6 @@
-/* GGUF files for suites, made of others: the same values, other tensors.
+/* Copies GGUF files for suites: the same metadata, with other tensors.
  *
- * In: a file, what puts tensors. Out: a file. All functions end the test on any failure. */
+ * In: a file, and a function that adds the tensors. Out: a file. All functions end the test on any failure. */
 #ifndef FR_TESTS_GGUF_COPY_H
 #define FR_TESTS_GGUF_COPY_H
 

@@ -1,4 +1,4 @@
-/* A small HTTP/1.1 client of suites (http_client.h). */
+/* A small HTTP/1.1 client for suites: see http_client.h. */
 #include "tests/support/http_client.h"
 
 #include <arpa/inet.h>

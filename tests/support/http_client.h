@@ -1,6 +1,7 @@
-/* A small HTTP/1.1 client of suites, over a socket of its own: blocking, and free to break the rules.
+/* A small HTTP/1.1 client for suites, over a socket of its own: it blocks, and can break the protocol's rules.
  *
- * In: a port of 127.0.0.1. Out: what the server sent, whole or piece by piece. Nothing waits longer than 30 seconds. */
+ * In: a port of 127.0.0.1. Out: what the server sent, whole or piece by piece. Nothing waits longer than 30
+ * seconds. */
 #ifndef FR_TESTS_HTTP_CLIENT_H
 #define FR_TESTS_HTTP_CLIENT_H
 

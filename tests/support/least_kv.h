@@ -1,4 +1,5 @@
-/* How few bytes of keys and values an engine takes: in: what it is opened with; out: --kv-memory's least. */
+/* Finds the least number of bytes of keys and values with which an engine opens. In: the model, drafter and options of
+ * the engine. Out: the number that --kv-memory must be at least. */
 #ifndef FR_TESTS_LEAST_KV_H
 #define FR_TESTS_LEAST_KV_H
 

@@ -1,4 +1,4 @@
-/* A made-up system: see made_root.h. */
+/* Writes an invented system's files: see made_root.h. */
 #include "tests/support/made_root.h"
 
 #include <check.h>

@@ -1,4 +1,4 @@
-/* A folder with files made up: a /proc and /sys for what reads those of a system, caches of other programs.
+/* Writes a folder of invented files: a /proc and /sys for code that reads a system's, or caches of other programs.
  *
  * In: paths and texts. Out: fr_made_root, a folder of the test's own. */
 #ifndef FR_TESTS_MADE_ROOT_H

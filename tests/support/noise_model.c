@@ -1,4 +1,4 @@
-/* GGUF files with noise for weights: see noise_model.h. */
+/* Writes GGUF files with noise as weights: see noise_model.h. */
 #include "tests/support/noise_model.h"
 
 #include <check.h>

@@ -1,4 +1,4 @@
-/* Runs over several factors: see pairs.h. */
+/* Chooses runs over several factors: see pairs.h. */
 #include "tests/support/pairs.h"
 
 #include <check.h>

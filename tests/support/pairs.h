@@ -1,5 +1,5 @@
-/* Runs over several factors: all combinations of their values, or a pairwise cover, in which every two values of two
- * factors meet, far fewer.
+/* Chooses runs over several factors: all combinations of their values, or a pairwise cover, in which every two values
+ * of two factors meet and which has far fewer runs.
  *
  * In: how many values each factor has. Out: runs, a value for each factor; the same ones every time. */
 #ifndef FR_TESTS_PAIRS_H

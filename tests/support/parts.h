@@ -1,7 +1,7 @@
-/* The full form of suites that take hours, in parts that each fit a suite's limit and run side by side.
+/* Splits the full form of suites that take hours into parts that each fit a suite's time limit and run side by side.
  *
  * In: FULL in the environment, and SHARD=i/n, the i-th of n parts. Out: which of the numbers 0, 1, 2 ... of a loop are
- * this part's: first, first + step, first + 2 step ... Without SHARD a suite runs what is not in parts. */
+ * this part's: first, first + step, first + 2 step ... Without SHARD a suite runs the cases that are not split. */
 #ifndef FR_TESTS_PARTS_H
 #define FR_TESTS_PARTS_H
 

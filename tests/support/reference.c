@@ -1,4 +1,4 @@
-/* Reference fixtures for suites: see reference.h. */
+/* Opens reference fixtures for suites: see reference.h. */
 #include "tests/support/reference.h"
 
 #include <check.h>

@@ -1,5 +1,5 @@
-/* Reference fixtures for suites: tests/data/models/NAME (or beside them), as transformers computed them
- * (tests/references).
+/* Opens reference fixtures for suites: tests/data/models/NAME (or a folder beside models), with the values that
+ * transformers computed (tests/references).
  *
  * In: a fixture's name. Out: its reference.json, its reference tensors, its model and drafter opened. */
 #ifndef FR_TESTS_REFERENCE_H

@@ -1,5 +1,5 @@
-/* What a suite's set-up may not fail at. In: a status of the library. Out: nothing; the test ends with the library's
- * line unless it is FR_OK. */
+/* Ends a test with the library's line unless a call of its set-up gave FR_OK. In: a status of the library. Out:
+ * nothing. */
 #ifndef FR_TESTS_REQUIRE_H
 #define FR_TESTS_REQUIRE_H
 

@@ -1,4 +1,4 @@
-/* The server as a child (server.h). */
+/* Runs the server as a child process: see server.h. */
 #include "tests/support/server.h"
 
 #include <check.h>

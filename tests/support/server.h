@@ -1,6 +1,6 @@
-/* Runs `forerun serve` as a child, on a port that is free; a test that fails takes it along.
+/* Runs `forerun serve` as a child process, on a free port; a test that fails ends it too.
  *
- * In: the rest of its command line, as fr_command_start takes it. Out: where it listens. */
+ * In: the rest of its command line, as fr_command_start takes it. Out: its address. */
 #ifndef FR_TESTS_SERVER_H
 #define FR_TESTS_SERVER_H
 

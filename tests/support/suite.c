@@ -1,4 +1,4 @@
-/* Suites as programs: see suite.h. */
+/* The main function of suites: see suite.h. */
 #include "tests/support/suite.h"
 
 int fr_suite_run(const char *name, fr_suite_cases_fn *add) {

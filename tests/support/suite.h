@@ -1,7 +1,7 @@
-/* A Check suite is a program of its own, whose main FR_SUITE writes.
+/* Makes a program of a Check suite: FR_SUITE writes its main function.
  *
  * In: the suite's name, and a body that adds its cases to `suite`. Out: exit 0 where all cases pass, else 1. The
- * environment's CK_RUN_CASE, CK_VERBOSITY, CK_TIMEOUT_MULTIPLIER and CK_FORK do what Check says of them. */
+ * environment's CK_RUN_CASE, CK_VERBOSITY, CK_TIMEOUT_MULTIPLIER and CK_FORK work as Check documents them. */
 #ifndef FR_TESTS_SUITE_H
 #define FR_TESTS_SUITE_H
 

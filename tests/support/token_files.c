@@ -1,4 +1,4 @@
-/* Tokenizers for tests: see token_files.h. */
+/* Opens tokenizers for tests: see token_files.h. */
 #include "tests/support/token_files.h"
 
 #include <check.h>

@@ -1,4 +1,4 @@
-/* Tokenizers for tests: opened from tests/data or from JSON text, checked against a list of cases.
+/* Opens tokenizers for tests, from tests/data or from JSON text, and checks them against a list of cases.
  *
  * All functions end the test on any failure. */
 #ifndef FR_TESTS_TOKEN_FILES_H

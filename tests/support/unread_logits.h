@@ -1,4 +1,4 @@
-/* The fr_logits_fn of a text that is only run: nobody reads its logits. */
+/* An fr_logits_fn for a text that is only run: it ignores the logits. */
 #ifndef FR_TESTS_UNREAD_LOGITS_H
 #define FR_TESTS_UNREAD_LOGITS_H
 

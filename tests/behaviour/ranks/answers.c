@@ -1,12 +1,14 @@
-/* What models answer, a line each: hashes of logits and of what layers are given, of ids that a session says with
- * drafts, of that session's bytes and of what it says once it is restored from them, and of four texts beside each
- * other. In a job of several processes (mpirun) they run each model together; rank 0 prints.
+/* Prints what models answer, one line per model: hashes of the logits and of the layers' inputs, of the ids that a
+ * session gives with drafts, of that session's saved bytes and of its ids once it is restored from them, and of four
+ * texts that run beside each other. In a job of several processes (mpirun) all of them run each model together, and
+ * rank 0 prints.
  *
- * In: answers [--alone | --mixed | --uneven | --layers | --auto]... [--cache TYPE] MODEL[,DRAFTER]... --alone: one
- * process with two threads; else every second rank has two, the others one; --mixed: and no instruction sets;
- * --uneven: and three times as much as others. --layers: they split models by layers; --auto: so they do where a
- * network is said to be slow. --cache: keys and values as that. A comma without a drafter: the model's own. Out: the
- * lines; exit 1 behind one that says why. */
+ * In: answers [--alone | --mixed | --uneven | --layers | --auto]... [--cache TYPE] MODEL[,DRAFTER]... With --alone one
+ * process runs with two threads; otherwise every second rank has two threads and the others have one. With --mixed
+ * every second rank uses the scalar instruction set, with --uneven it takes three times as large a share of the work
+ * as the others. With --layers ranks split models by layers; with --auto they do so where the network is declared
+ * slow. --cache is the type of cached keys and values. A comma without a drafter behind it stands for the model's own.
+ * Out: the lines; exit 1 after a line that says why. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,8 +1,9 @@
-/* What an engine that rank 0 alone is asked of answers: all that rank 0 tells the other ranks, in one text of three
- * sessions beside each other. In a job of several processes (mpirun) rank 0 leads; it prints.
+/* Prints what an engine answers whose calls are all made on rank 0: everything that rank 0 sends to the other ranks
+ * occurs in one text of three sessions beside each other. In a job of several processes (mpirun) rank 0 leads, and
+ * prints.
  *
- * In: led [--alone] MODEL[,DRAFTER]... --alone: one process. Out: a line for each model, statuses and ids of each step
- * hashed; exit 1 behind one that says why. */
+ * In: led [--alone] MODEL[,DRAFTER]... With --alone there is one process. Out: a line for each model, with a hash of
+ * the statuses and ids of each step; exit 1 after a line that says why. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

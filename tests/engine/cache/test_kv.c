@@ -1,5 +1,5 @@
-/* The key/value cache: what each type keeps of a number, on every instruction set; how much room it takes; which models
- * it refuses; and how near its logits stay to those of a float32 cache. */
+/* Tests of the key/value cache: how exactly each type stores a number, on every instruction set; how much memory it
+ * takes; which models it refuses; and how near its logits stay to those of a float32 cache. */
 /* suite: quick */
 #include "src/engine/cache/kv.h"
 

@@ -1,6 +1,6 @@
-/* Pages of keys and values, their table and their checkpoints: whatever a timeline goes through, every position that it
- * says it holds has what was last written there, every page has as many holders as point to it, and none is lost. What
- * was written is kept beside it, position by position. */
+/* Tests of the pages of keys and values, their table and their checkpoints: after any calls every position of a
+ * timeline holds the values that were last written to it, every page has as many holders as timelines that point to
+ * it, and no page is lost. The test keeps its own list of the values written to each position. */
 #include <check.h>
 #include <stdlib.h>
 #include <string.h>

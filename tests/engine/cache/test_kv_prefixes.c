@@ -1,11 +1,12 @@
-/* Shared prefixes: whatever timelines share, lose and find again, they find all that is there and nothing else.
+/* Tests of shared prefixes: whatever timelines share, lose and find again, a search finds everything that is stored
+ * and nothing else.
  *
- * Beside the index stands a model of it that knows no tree, no hash and no order of its own: a list of texts, each with
- * the pages that it came in with. What the index gave up the model learns from the pools alone: a page that fewer hold
- * than point to it. After every call each page must have as many holders as are known, what was given up must have been
- * unused, and longer than what is left, and what is found is what a search through the list finds. Every row holds a
- * digest of all ids up to there, so that a page of another text is noticed. Pools are so small that pages are given up
- * all the time. */
+ * The index is compared with a model of it that has no tree, no hash and no order: a list of texts, each with the
+ * pages that were stored with it. The model learns only from the pools which pages the index gave up: a page that has
+ * fewer holders than the model counts. After every call each page must have as many holders as the model counts; a
+ * text that was given up must have been unused, and longer than what is left of it; and a search in the index finds
+ * what a search through the list finds. Every row holds a digest of all ids up to it, so that a page of another text
+ * is noticed. Pools are so small that pages are given up all the time. */
 #include <check.h>
 #include <stdlib.h>
 #include <string.h>

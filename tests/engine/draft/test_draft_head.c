@@ -1,6 +1,6 @@
-/* Trimmed draft heads: the ids that a drafter scores get the bits that its whole head gives them, no other is ever
- * drafted, and the text is the target's at every size of head, greedy and drawn; what is no list of ids is refused in a
- * line. */
+/* Tests of trimmed draft heads: the ids that a drafter scores get the same bits as from its whole head, no other id is
+ * ever drafted, and the text is the target's at every size of head, greedy and sampled; a file that is no list of ids
+ * is refused in a line. */
 #include <check.h>
 #include <math.h>
 #include <stdio.h>

@@ -1,9 +1,9 @@
-/* Drafts that are not worth a row: a chain ends in front of a draft less likely than FR_OPT_DRAFT_P_MIN, fewer drafts
- * than FR_OPT_DRAFT_MIN are none, and the text is what it is without drafting.
+/* Tests of the limits below which a draft is not used: a chain ends before a draft less likely than
+ * FR_OPT_DRAFT_P_MIN, a chain shorter than FR_OPT_DRAFT_MIN is dropped, and the text is the same as without drafting.
  *
- * As many as are worth their time, by FR_DRAFT_P_AUTO, the text is the same too.
+ * With FR_DRAFT_P_AUTO, where the measured times decide how many drafts are worth it, the text is the same too.
  *
- * How likely a draft is follows here from the drafter's logits, in double precision. */
+ * The expected probability of a draft is calculated here from the drafter's logits, in double precision. */
 #include <check.h>
 #include <math.h>
 #include <stdlib.h>

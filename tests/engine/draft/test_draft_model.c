@@ -1,7 +1,8 @@
-/* A smaller model that drafts: its proposals are what it says itself after the same ids, however the timeline came to
- * be; the target's text is the same with it; what can't draft for a target is refused in a line.
+/* Tests of a smaller model that drafts: its proposals are the ids that it generates itself after the same ids, however
+ * the timeline came about; the target's text is the same with it; a model that can't draft for a target is refused in
+ * a line.
  *
- * The reference is a session of the draft model on its own, whose logits other suites hold against transformers. */
+ * The reference is a session of the draft model on its own, whose logits other suites compare with transformers. */
 #include <check.h>
 #include <stdlib.h>
 #include <string.h>

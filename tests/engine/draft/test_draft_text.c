@@ -1,7 +1,9 @@
-/* Drafts across vocabularies: a text kept in another vocabulary's ids is what its tokenizer makes of it whole; a model
- * that is the target under other ids drafts what the target says; the target's text is the same with any drafter.
+/* Tests of drafts across vocabularies: a text that is kept in another vocabulary's ids equals the ids that its
+ * tokenizer gives for the whole text; a model that is the target with renumbered ids drafts what the target generates;
+ * the target's text is the same with any drafter.
  *
- * The trained model of tools/demo drafts for itself, under ids in another order, and cut by fewer merges. */
+ * The trained model of tools/demo drafts for itself, once with its ids in another order and once with fewer merges in
+ * its tokenizer. */
 #include <check.h>
 #include <fcntl.h>
 #include <stdio.h>

@@ -1,9 +1,10 @@
-/* EAGLE drafters: their logits at each chained step, drafts and accepted lengths against the reference, in every
- * published spelling; one answer in every manner of drafting; and what does not fit its target, or is damaged.
+/* Tests of EAGLE drafters: their logits at each chained step, drafts and accepted lengths against the reference, in
+ * every published form of configuration; one answer in every manner of drafting; and the refusal of drafters that
+ * don't fit their target or are damaged.
  *
  * Expected values are those of tests/data/llama/drafts.json and drafts.safetensors, computed in torch beside
  * transformers' Llama (tests/data/models/llama); eagle3.gguf is llama.cpp's conversion of the folder eagle3. Those of
- * eagle3-odd, eagle3-qwen and eagle-odd are tests/references/eagle.py's. */
+ * eagle3-odd, eagle3-qwen and eagle-odd are made by tests/references/eagle.py. */
 #include <check.h>
 #include <jansson.h>
 #include <math.h>

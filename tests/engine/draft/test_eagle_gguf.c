@@ -1,8 +1,9 @@
-/* EAGLE-3 drafters that forerun quantize wrote as GGUF: what they score, against the folders that they were made of.
+/* Tests of EAGLE-3 drafters that forerun quantize wrote as GGUF: they give the scores of the folders that they were
+ * made of.
  *
- * That the files are as llama.cpp's converter writes them is test_quantize's to see, that a file's drafts are the
- * reference's test_eagle's. Here are a drafter of odd dims, with biases and whatever else a folder may have; every
- * type; and what can't be written. */
+ * test_quantize.c tests that the files are as llama.cpp's converter writes them, test_eagle.c that a file's drafts are
+ * the reference's. This suite has a drafter of odd dimensions, with biases and everything else that a folder may have;
+ * every type; and drafters that can't be written. */
 #include <check.h>
 #include <jansson.h>
 #include <limits.h>

@@ -1,5 +1,5 @@
-/* Drafts looked up in the text: the index against a search that tries every suffix at every place, what it costs, what
- * the method proposes after prompts and rejections, and methods in combination. */
+/* Tests of drafts that are looked up in the text: the index is compared with a search that tries every suffix at every
+ * place; then its cost, the method's proposals after prompts and rejections, and methods in combination. */
 /* suite: native */
 #include <check.h>
 #include <stdlib.h>

@@ -1,6 +1,7 @@
-/* A draft method of the caller's own: whatever it proposes the text is the target's; what is handed on counts as the
- * drafter's; nonsense is one line and an unharmed session. And under rejection sampling the text's law is the target's,
- * whoever drafts: pairs of ids are counted against the target's own logits. */
+/* Tests of a draft method of the caller's own: whatever it proposes, the text is the target's; drafts that it passes
+ * on from the drafter count as the drafter's; an invalid proposal gives one line and leaves the session unharmed. And
+ * under rejection sampling the text has the target's distribution, whoever drafts: pairs of ids are counted against
+ * the target's own logits. */
 #include <check.h>
 #include <math.h>
 #include <stdlib.h>

@@ -1,6 +1,7 @@
-/* Sessions that propose together: each has the drafts and the logits that it has when it is asked alone, whoever is
- * asked with it, whatever became of them. The reference is a session of its own to which the same was done; other
- * suites hold those against transformers. And methods that count how often they are asked. */
+/* Tests of sessions that propose together: each has the drafts and the logits that it has when it proposes alone,
+ * whichever sessions propose with it and whatever happens to those. The reference is a session of its own that went
+ * through the same calls; other suites compare such sessions with transformers. Also tests how often methods are
+ * called. */
 /* suite: threads alone */
 #include <check.h>
 #include <math.h>

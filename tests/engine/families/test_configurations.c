@@ -1,7 +1,8 @@
-/* Configurations that say in another spelling what a fixture's own says, or leave out what transformers has a default
- * for: the numbers are still transformers' (reference.safetensors). Spellings: transformers 5.17,
- * RotaryEmbeddingConfigMixin and PreTrainedModel.tie_weights. And such that scale rotary positions otherwise than the
- * fixture's, with what transformers computes then (tests/data/configurations, tests/references/configurations.py). */
+/* Tests of configurations that state a fixture's values in another form, or leave out members for which transformers
+ * has a default: the numbers are still transformers' (reference.safetensors). The forms are those of transformers
+ * 5.17, RotaryEmbeddingConfigMixin and PreTrainedModel.tie_weights. Also tests configurations that scale rotary
+ * positions differently from the fixture's, with the numbers that transformers computes then
+ * (tests/data/configurations, tests/references/configurations.py). */
 #include <check.h>
 #include <glob.h>
 #include <stdio.h>

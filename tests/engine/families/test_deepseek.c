@@ -1,8 +1,8 @@
-/* DeepSeek-V3 beyond what test_reference.c asks of every family: the forms of files that latent attention has, its
+/* Tests of DeepSeek-V3 beyond what test_reference.c tests of every family: the file formats of latent attention, its
  * cache, one answer from quantized heads, configurations.
  *
  * Expected values are those of tests/data/deepseek-v3: transformers' (reference.safetensors, reference.json);
- * model-bf16.gguf is llama.cpp's converter's. */
+ * model-bf16.gguf is written by llama.cpp's converter. */
 #include <check.h>
 #include <math.h>
 #include <stdio.h>

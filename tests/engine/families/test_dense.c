@@ -1,8 +1,9 @@
-/* Dense decoders against transformers (tests/references/dense.py): logits of prompts and greedy text, of folders and of
- * llama.cpp's GGUF of them, and one answer in every manner of running. A family is rows of tables.
+/* Tests of dense decoders against transformers (tests/references/dense.py): logits of prompts and greedy text, of
+ * folders and of llama.cpp's GGUF files of them, and one answer in every manner of running. A family is rows of
+ * tables.
  *
- * That a window, a bias, a norm were left out would move logits by a hundred times the bound and more: each reference
- * says so of itself, and is held to it here. */
+ * A window, a bias or a norm that is left out would move logits by a hundred times the bound or more: each reference
+ * records how far its own do, and this suite checks that. */
 #include <check.h>
 #include <jansson.h>
 #include <stdio.h>

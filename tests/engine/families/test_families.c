@@ -1,5 +1,6 @@
-/* Families in rows (src/engine/families/config.c): what configurations must not say, and that a folder written as GGUF
- * is the same model, layer kinds and rotary forms included, or is refused. (Against transformers: test_dense.c.) */
+/* Tests of families in rows of tables (src/engine/families/config.c): which configurations are refused, and that a
+ * folder written as GGUF is the same model, layer kinds and rotary forms included, or is refused. test_dense.c
+ * compares them with transformers. */
 #include <check.h>
 #include <jansson.h>
 #include <math.h>

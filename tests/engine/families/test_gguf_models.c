@@ -1,5 +1,5 @@
-/* Gemma 4 from GGUF files that other programs wrote (tests/data/gguf/make_fixtures.py says which): the same logits, ids
- * and drafts as from the published folders, bit for bit where the weights are the same.
+/* Tests of Gemma 4 from GGUF files that other programs wrote (tests/data/gguf/make_fixtures.py says which): logits,
+ * ids and drafts are those of the published folders, bit for bit where the weights are the same.
  *
  * Wrong files are made of right ones by changing bytes in place. */
 /* suite: hostile */

@@ -1,8 +1,8 @@
-/* GLM-OCR beyond what test_reference.c asks of every family: prompts with a picture, the GGUF forms, the MTP layer's
- * own KV cache.
+/* Tests of GLM-OCR beyond what test_reference.c tests of every family: prompts with a picture, the GGUF files, the MTP
+ * layer's own KV cache.
  *
- * Expected values are those of tests/data/glm-ocr: transformers' (reference.safetensors, reference.json), and of the
- * quantized file as make_quantized.py there says. */
+ * Expected values are those of tests/data/glm-ocr: transformers' (reference.safetensors, reference.json); those of the
+ * quantized file are explained in make_quantized.py there. */
 /* suite: threads native */
 #include <check.h>
 #include <math.h>

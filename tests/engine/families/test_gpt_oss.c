@@ -1,9 +1,9 @@
-/* gpt-oss whose experts are MXFP4 (tests/references/gpt_oss_mx.py): codes and exponents in tensors of their own, as it
- * is published, and llama.cpp's GGUF of that. test_dense.c has it in floats.
+/* Tests of gpt-oss with experts in MXFP4 (tests/references/gpt_oss_mx.py): the published form, which has codes and
+ * exponents in separate tensors, and llama.cpp's GGUF file of it. test_dense.c tests it with float experts.
  *
- * Rows of activations are quantized for such weights, so logits are a hundredth or so from transformers'. That each
- * nibble stands where it should is seen in the same weights decoded to float32, which are held to the bound of all
- * float models, and in the two files, whose logits are the same bits. */
+ * Rows of activations are quantized for such weights, so logits are about a hundredth away from transformers'. Two
+ * tests show that each nibble is in its place: the same weights decoded to float32 stay within the bound of all float
+ * models, and the logits of the two files are the same bits. */
 #include <check.h>
 #include <math.h>
 #include <stdio.h>

@@ -1,5 +1,6 @@
-/* Llama: GGUF files of llama.cpp against transformers with the same weights, one answer in every manner of running, and
- * what configurations and tensors must not be. (Folders against transformers: test_reference.c.) */
+/* Tests of Llama: GGUF files of llama.cpp against transformers with the same weights, one answer in every manner of
+ * running, and the configurations and tensors that are refused. test_reference.c compares folders with
+ * transformers. */
 /* suite: threads */
 #include <check.h>
 #include <jansson.h>

@@ -1,5 +1,6 @@
-/* Mixtures of experts: folders as GGUF are the same models, one answer in every manner of running, and what routers,
- * names and configurations must not be. (Folders against transformers: test_reference.c.) */
+/* Tests of mixtures of experts: folders and their GGUF files are the same models, there is one answer in every manner
+ * of running, and wrong routers, names and configurations are refused. test_reference.c compares folders with
+ * transformers. */
 #include <check.h>
 #include <jansson.h>
 #include <math.h>

@@ -1,10 +1,12 @@
-/* Quantized files against llama.cpp on the same files (tests/data/quantized, by tests/references/quantized_logits.py):
- * Qwen3.5, its mixture, DeepSeek-V3, GLM-4.5 and Qwen3-MoE in Q8_0, Q4_0 and Q4_K.
+/* Tests of quantized files against llama.cpp on the same files (tests/data/quantized, by
+ * tests/references/quantized_logits.py): Qwen3.5, its mixture, DeepSeek-V3, GLM-4.5 and Qwen3-MoE in Q8_0, Q4_0 and
+ * Q4_K.
  *
- * Both engines quantize rows of activations, each in its way. So three logits are compared: ours, llama.cpp's, and
- * those of the same weights decoded to float32, which test_reference.c compares with transformers. Ours may be as far
- * from these as llama.cpp's are. Rows whose roundings choose another expert are left out by taking the middle row, and
- * the ids are some with which neither engine's do so early, which all rows behind would see. */
+ * Both engines quantize rows of activations, each in its own way. So three sets of logits are compared: ours,
+ * llama.cpp's, and those of the same weights decoded to float32, which test_reference.c compares with transformers.
+ * Ours may be as far from the last as llama.cpp's are. In some rows roundings choose another expert; the middle row is
+ * compared, so that these don't count. The ids were chosen so that this happens in neither engine at an early row, as
+ * it would change all rows after it. */
 #include <check.h>
 #include <math.h>
 #include <stdio.h>

@@ -1,6 +1,7 @@
-/* Qwen3.5 and Qwen3-Next: folders against the files that llama.cpp's converter makes of them, tensor by tensor, and
- * those files against transformers; MTP layers in files of their own; what configurations, names and files must not be.
- * (Folders against transformers: test_reference.c. The files: tests/references/converted.py.) */
+/* Tests of Qwen3.5 and Qwen3-Next: folders are compared tensor by tensor with the files that llama.cpp's converter
+ * makes of them, and those files with transformers; MTP layers are read from files of their own; wrong configurations,
+ * names and files are refused. test_reference.c compares folders with transformers. tests/references/converted.py
+ * makes the files. */
 #include <check.h>
 #include <stdio.h>
 #include <stdlib.h>

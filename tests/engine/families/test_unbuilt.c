@@ -1,5 +1,6 @@
-/* src/engine/families/architecture.c and families.c: a model of an architecture that is not built is refused with exit
- * status 1, and a second line says which are; a drafter that is not built is FR_UNBUILT and 2. */
+/* Tests of src/engine/families/architecture.c and families.c: a model of an architecture that is not built is refused
+ * with exit status 1, and a second line lists the built ones; a drafter that is not built is refused with FR_UNBUILT
+ * and exit status 2. */
 /* suite: native */
 #include <check.h>
 #include <stdio.h>

@@ -1,6 +1,6 @@
-/* Attention partitioned over a team: the same bits however many threads share it, by queries or by positions, in one
- * split or several. One thread, which joins blocks in the kernel (tests/kernels/check_kernels.c has its definition), is
- * the reference. */
+/* Tests of attention that is partitioned over a team: the bits are the same however many threads share the work, by
+ * queries or by positions, in one split or several. The reference is one thread, whose kernel joins the blocks
+ * (tests/kernels/check_kernels.c has its definition). */
 /* suite: quick threads neon */
 #include <check.h>
 #include <math.h>

@@ -1,6 +1,7 @@
-/* The LM head over a team and in pieces: every logit is made and capped once, and best is the first of the largest,
- * wherever pieces and threads meet; a logit that is not finite spoils its row alone. The logits are known without
- * multiplying: a row asks for twice one column of the matrix. */
+/* Tests of the LM head over a team and in pieces: every logit is computed and capped once; the best id is the first of
+ * the largest logits, wherever pieces and threads meet; a logit that is not finite invalidates only its own row. The
+ * expected logits are known without a matrix product, as each row of activations picks twice one column of the
+ * matrix. */
 /* suite: quick threads neon */
 #include <check.h>
 #include <math.h>

@@ -1,7 +1,9 @@
-/* Ids that a model must never say: generation_config.json's suppress_tokens, GGUF's tokenizer.ggml.suppress_tokens.
+/* Tests of ids that a model must never generate: generation_config.json's suppress_tokens, and GGUF's
+ * tokenizer.ggml.suppress_tokens.
  *
- * The truth is transformers' logits in the fixtures: where an id is kept out, the best of the others comes. With every
- * id of a reference's greedy text kept out at once, each of its positions has another answer. */
+ * The reference is transformers' logits in the fixtures: where an id is suppressed, the best of the others is
+ * generated. When every id of a reference's greedy text is suppressed at once, each of its positions has another
+ * answer. */
 #include <check.h>
 #include <math.h>
 #include <stdio.h>

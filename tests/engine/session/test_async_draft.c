@@ -1,8 +1,9 @@
-/* Asynchronous drafting: the ids are those of plain decoding whatever is submitted, awaited, cancelled and cut in
- * between, a second submit is refused, and what a thread of the session's own does, no other thread sees half done.
+/* Tests of asynchronous drafting: the ids are those of decoding without drafts, whatever is submitted, awaited,
+ * cancelled and truncated in between; a second submit is refused; and no other thread sees a half-done state of the
+ * session's own thread.
  *
- * What is right is plain decoding of the same model. ThreadSanitizer's build does 10,000 random interleavings, others
- * fewer, and with FORERUN_BRIEF in the environment (valgrind) 75. */
+ * The reference is decoding the same model without drafts. The build for ThreadSanitizer runs 10,000 random
+ * interleavings, other builds fewer, and with FORERUN_BRIEF in the environment (valgrind) 75 are run. */
 /* suite: threads native */
 #include <check.h>
 #include <math.h>

@@ -1,6 +1,6 @@
-/* Rows of several timelines in one forward: each row's logits are, bit for bit, those of its own timeline run alone,
- * whatever stands beside it and however it was cut in batches. The reference is a session of that timeline;
- * tests/behaviour/test_reference.c holds those against transformers. */
+/* Tests of rows of several timelines in one forward: each row's logits are, bit for bit, those of its own timeline run
+ * alone, whichever rows are in the batch and however the timeline was cut into batches. The reference is a session of
+ * that timeline; tests/behaviour/test_reference.c compares those with transformers. */
 /* suite: threads */
 #include <check.h>
 #include <stdlib.h>

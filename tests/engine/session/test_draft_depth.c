@@ -1,14 +1,16 @@
-/* Who drafts how much, in simulation.
+/* Tests in simulation of the choice of how many drafts each session makes.
  *
- * One timeline: recorded times and recorded or made-up texts, against the best fixed number of drafts in hindsight. A
- * text is, for each of its positions, how many drafts would come there and how many of them would stand; then any way
- * of choosing K can be followed exactly. tests/data/depth/README.md says where the recorded texts are from.
+ * One timeline: recorded times and recorded or invented texts, against the best fixed number of drafts in hindsight. A
+ * text lists for each of its positions how many drafts would be made there and how many of them would be accepted, so
+ * that any way of choosing K can be followed exactly. tests/data/depth/README.md says where the recorded texts are
+ * from.
  *
- * Short texts of one timeline, where learning weighs, and mixtures, whose forwards cost more with each row.
+ * Short texts of one timeline, where the cost of learning counts, and mixtures of experts, whose forwards cost more
+ * with each row.
  *
- * Chances: a drafter that tells how sure it is, with chains that end by that and without.
+ * Probabilities: a drafter that reports how sure it is, with chains that end by that and without.
  *
- * Several timelines: random costs and acceptances, against an oracle that knows them. */
+ * Several timelines: random costs and acceptance rates, against an oracle that knows them. */
 /* suite: native no-valgrind */
 #include <check.h>
 #include <math.h>

@@ -1,5 +1,5 @@
-/* Texts as one row: fr_session_embed against transformers (tests/references/embeddings.py), what a model says of
- * pooling, and one answer whoever computes it. */
+/* Tests of texts that are embedded as one row: fr_session_embed against transformers (tests/references/embeddings.py),
+ * the pooling that a model declares, and the same row in whatever manner it is computed. */
 #include <check.h>
 #include <math.h>
 #include <stdio.h>

@@ -1,6 +1,6 @@
-/* Sessions in one engine: each says what it says alone, to the last bit of its logits, whoever its neighbours are, in
- * whatever order they are called, and whatever becomes of them. The reference is a session of its own; other suites
- * hold those against transformers. */
+/* Tests of sessions in one engine: each gives the ids that it gives alone, with the same bits of its logits, whatever
+ * its neighbours are, in whatever order they are called, and whatever happens to them. The reference is a session of
+ * its own; other suites compare those with transformers. */
 /* suite: threads alone */
 #include <check.h>
 #include <stdio.h>

@@ -1,5 +1,5 @@
-/* Prompts that are used again: whatever was said before, and in however many sessions, a prompt begins behind the ids
- * that it shares with another, and says what it says in a session of its own, to the last bit of its logits. */
+/* Tests of prompts that are used again: whatever ran before, and in however many sessions, a prompt skips the ids that
+ * it shares with another, and the text is that of a session of its own, to the last bit of its logits. */
 #include <check.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,6 +1,7 @@
-/* Prompts that are scored while rounds run them: the log-probabilities are those of fr_session_score, to the bit and
- * each once, and the texts are those without it, in whatever pieces, beside whichever neighbours, and whatever happens
- * to the prompt meanwhile. test_sampling.c holds fr_session_score against transformers. */
+/* Tests of prompts that are scored while rounds run them: each log-probability is given once and is that of
+ * fr_session_score, bit for bit, and texts are those without scoring; in whatever pieces the prompt runs, beside
+ * whichever neighbours, and whatever happens to it meanwhile. test_sampling.c compares fr_session_score with
+ * transformers. */
 #include <check.h>
 #include <stdlib.h>
 #include <string.h>

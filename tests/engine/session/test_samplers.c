@@ -1,7 +1,6 @@
-/* llama.cpp's samplers: DRY, XTC, typical, top-n-sigma, mirostat 2, dynamic temperature, and orders of them, against
- * the distributions that llama.cpp's own functions leave (tests/data/sampling/samplers.json, made by
- * tests/references/samplers.cpp); then that drafts and neighbours change no text, and mirostat's state along a
- * timeline. */
+/* Tests of llama.cpp's samplers: DRY, XTC, typical, top-n-sigma, mirostat 2, dynamic temperature, and orders of them,
+ * against the distributions that llama.cpp's own functions give (tests/data/sampling/samplers.json, made by
+ * tests/references/samplers.cpp). Drafts and neighbours change no text, and mirostat's state follows a timeline. */
 #include <check.h>
 #include <math.h>
 #include <stdio.h>

@@ -1,6 +1,6 @@
-/* What is drawn: the generator, noise, filters, penalties, decisions and distributions against values that numpy
- * computed (tests/data/sampling, whose scripts lie beside them), and log-probabilities against those of transformers'
- * logits. Distributions are tried with 200,000 draws a case in both modes: chi-square, at a level of 1e-5. */
+/* Tests of sampling: the generator, noise, filters, penalties, decisions and distributions against values that numpy
+ * computed (tests/data/sampling, which has the scripts too), and log-probabilities against those of transformers'
+ * logits. Distributions are tested with 200,000 draws a case in both modes by a chi-square test at a level of 1e-5. */
 #include <check.h>
 #include <math.h>
 #include <stdio.h>

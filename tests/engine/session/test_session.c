@@ -1,5 +1,5 @@
-/* The cycle: what a step gives, where it ends, what a rejected draft leaves behind, what it allocates, and the
- * floating-point environment it works in. */
+/* Tests of a session's steps: what a step gives, where it ends, the state after a rejected draft, its allocations, and
+ * the floating-point environment in which it computes. */
 /* suite: quick threads */
 #include <check.h>
 #include <math.h>

@@ -1,5 +1,5 @@
-/* Saved sessions: what comes back goes on as a fresh run would, bit for bit, under any other manner of running; and
- * what is no session of this model is refused with one line that changes nothing. */
+/* Tests of saved sessions: a restored session continues as a fresh run would, bit for bit, in any other manner of
+ * running; and a file that is no session of this model is refused with one line and changes nothing. */
 /* suite: hostile native */
 #include <check.h>
 #include <stdio.h>

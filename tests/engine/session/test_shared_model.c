@@ -1,5 +1,5 @@
-/* One model and its drafter, shared by sessions in threads of their own: each says what it says alone, on cores of its
- * own. */
+/* Tests of one model and its drafter that are shared by sessions in threads of their own: each gives the text that it
+ * gives alone, on cores of its own. */
 /* suite: threads native */
 #include <check.h>
 #include <pthread.h>

@@ -1,5 +1,6 @@
-/* Stop strings of sessions: steps end at the id whose text completes one, with drafts and without, on forks too; what
- * can be shown meanwhile is told. Expected is what a search through the decoded text finds. */
+/* Tests of the stop strings of sessions: a step ends at the id whose text completes a stop string, with drafts and
+ * without, on forks too; meanwhile the session reports how much of the text can be shown. The reference is a search
+ * through the decoded text. */
 #include <check.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,5 +1,5 @@
-/* src/engine/session/trace.c, src/engine/session/stats.c: what a session tells of its rounds, and what it counts,
- * against transformers' own loop. */
+/* Tests of src/engine/session/trace.c and src/engine/session/stats.c: what a session reports of its rounds, and what
+ * it counts, against transformers' own loop. */
 /* suite: quick hostile native */
 #include <check.h>
 #include <limits.h>

@@ -1,5 +1,5 @@
-/* Going back on a timeline: after any truncation, abort or changed prompt a session is what a fresh one is after the
- * same ids, bit for bit. And what that costs: which tokens are run again. */
+/* Tests of going back on a timeline: after any truncation, abort or changed prompt a session equals a fresh one after
+ * the same ids, bit for bit. Also tests the cost: which tokens are run again. */
 /* suite: native */
 #include <check.h>
 #include <stdlib.h>

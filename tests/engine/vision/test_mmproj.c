@@ -1,7 +1,8 @@
-/* A GGUF text model that sees, by the vision tower that llama.cpp's converter put into a file of its own.
+/* Tests of a GGUF text model with a vision tower in a file of its own, as llama.cpp's converter writes it.
  *
- * tests/data/glm-ocr/mmproj-bf16.gguf has the tower of model.safetensors there (make_mmproj.py), so what transformers
- * computed from that is expected of it too. Wrong files are made of right ones by changing bytes in place. */
+ * tests/data/glm-ocr/mmproj-bf16.gguf has the tower of model.safetensors there (make_mmproj.py), so the values that
+ * transformers computed from that are expected of it too. Wrong files are made of right ones by changing bytes in
+ * place. */
 /* suite: hostile */
 #include <check.h>
 #include <math.h>

@@ -1,8 +1,8 @@
-/* The vision tower against transformers: from a picture's bytes to embeddings, step by step; one answer for any number
- * of threads and any instruction set; the positions of prompts with pictures.
+/* Tests of the vision tower against transformers: from a picture's bytes to embeddings, step by step; one answer for
+ * any number of threads and any instruction set; the positions of prompts with pictures.
  *
- * Two towers: that of the GLM-OCR reference, as published and as llama.cpp converts it, and one of odd widths whose
- * pictures shrink, grow and stay (tests/data/vision/make_cases.py). */
+ * There are two towers: that of the GLM-OCR reference, as published and as llama.cpp converts it, and one of odd
+ * widths, whose pictures are shrunk, enlarged and left alone (tests/data/vision/make_cases.py). */
 /* suite: hostile threads */
 #include <check.h>
 #include <limits.h>

@@ -1,8 +1,9 @@
-/* Queries, keys and values in one tensor, as llama.cpp's converter makes them with --fuse-qkv: the bits of the file
- * that has them apart, in every family and however the matrices are stored; what can't be cut is refused.
+/* Tests of queries, keys and values in one tensor, as llama.cpp's converter writes them with --fuse-qkv: the logits
+ * are bit for bit those of the file that has them in separate tensors, in every family and however the matrices are
+ * stored; a tensor that can't be cut is refused.
  *
- * tests/data/qwen35/tied-fused.gguf is the converter's; the others are made here in its way: rows one behind the
- * other, biases too. */
+ * tests/data/qwen35/tied-fused.gguf was written by the converter; the other files are made here in the same way: the
+ * rows one after the other, and biases too. */
 #include <check.h>
 #include <stdio.h>
 #include <stdlib.h>

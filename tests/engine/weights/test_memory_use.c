@@ -1,5 +1,5 @@
-/* Models and memory: how much of it there is by made-up systems, what weights take of it by the form of their file,
- * what is said and refused where it is too little, and that reading ahead changes no bit. */
+/* Tests of models and memory: how much memory invented systems have, how much of it weights take by the format of
+ * their file, the notes and refusals where there is too little, and that reading ahead changes no bit. */
 #include <check.h>
 #include <stdio.h>
 #include <stdlib.h>

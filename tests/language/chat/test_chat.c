@@ -1,8 +1,8 @@
-/* Chat templates: what the published ones give in transformers, byte for byte, where they come from, and messages of
- * the wrong shape.
+/* Tests of chat templates: the published ones give the texts that they give in transformers, byte for byte; where a
+ * model's template is found; and messages of the wrong shape.
  *
- * Expected texts are in tests/data/chat; how they were made stands in make_cases.py there. Templates beside tokenizers
- * are the published ones. */
+ * Expected texts are in tests/data/chat, whose make_cases.py makes them. Templates beside tokenizers are the published
+ * ones. */
 /* suite: quick hostile */
 #include <check.h>
 #include <stdio.h>

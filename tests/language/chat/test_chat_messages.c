@@ -1,8 +1,8 @@
-/* Messages as clients send them, under templates that take other forms: arguments as text, parts, thoughts by their
- * other name.
+/* Tests of messages as clients send them, under templates that expect another form: arguments as text, contents in
+ * parts, reasoning under another member's name.
  *
- * Expected texts are transformers', of the same messages in each template's form, which tests/references/
- * adapted_cases.py knows by hand; here nothing but the template tells it. */
+ * Expected texts are transformers', from the same messages in each template's form, which
+ * tests/references/adapted_cases.py lists by hand; the library must find the form in the template itself. */
 /* suite: hostile */
 #include <check.h>
 #include <stdio.h>

@@ -1,10 +1,11 @@
-/* Conversations that try to write control tokens, through the templates of six families: the ids of control tokens are
- * those that the template wrote, all of them and no others.
+/* Tests of conversations that try to write control tokens, through the templates of six families: the control tokens
+ * among the ids are those that the template wrote, all of them and no others.
  *
- * What the template wrote is found without marks: everything said in a conversation has each token between two brackets
- * that no template writes, and a letter at both ends. So a token that stands between brackets was said, and any other
- * was the template's. Only of a mark that a template looks for in what is said ("</think>", to cut off a thought) it
- * may write one that then stands in the same place: of those as many count as stand outside of brackets, or more. */
+ * The test finds the template's tokens without the marks of trusted text: in everything that a message says, each
+ * token stands between two brackets that no template writes, and a letter stands at both ends. So a token between
+ * brackets was said, and any other was written by the template. There is one exception: a template may look for a mark
+ * in a message ("</think>", to cut off reasoning) and then write one in the same place. Of such marks at least as many
+ * must be control tokens as stand outside of brackets. */
 /* suite: no-valgrind */
 #include <check.h>
 #include <stdio.h>

@@ -1,8 +1,8 @@
-/* Replies taken apart: calls as the published templates write them, whatever way a reply is cut, and what only looks
- * like a mark or a call.
+/* Tests of the parts of replies: calls as the published templates write them, however a reply is cut into pieces, and
+ * texts that only look like a mark or a call.
  *
- * tests/data/replies/calls.json has what those templates render for messages with calls, with the messages; how it was
- * made stands in tests/references/replies.py. JSON is compared with jansson. */
+ * tests/data/replies/calls.json has messages with calls, and the texts that those templates render for them
+ * (tests/references/replies.py makes it). JSON is compared with jansson. */
 /* suite: hostile */
 #include <check.h>
 #include <stdio.h>

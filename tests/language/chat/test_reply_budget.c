@@ -1,5 +1,5 @@
-/* How much a reply may reason (fr_lab_reply_budget): where in texts of published models' tokens the end of reasoning is
- * forced; and over HTTP, where a budget changes a text as one mask does, whoever drafts. */
+/* Tests of the limit on a reply's reasoning (fr_lab_reply_budget): where the end of reasoning is forced in texts of
+ * published models' tokens; and over HTTP, where a limit changes a text as one mask does, whoever drafts. */
 #include <check.h>
 #include <jansson.h>
 #include <math.h>

@@ -1,8 +1,9 @@
-/* The grammar of whole replies (fr_grammar_open_reply), by templates and tokenizers of published models: whatever it
- * allows is read as calls of the tools that may be called, with arguments of their schemas, or as a content of its own
- * grammar, behind reasoning or not; marks are tokens of their own, and no text that looks like them.
+/* Tests of the grammar of whole replies (fr_grammar_open_reply), with templates and tokenizers of published models:
+ * every reply that it allows is read as calls of the tools that may be called, with arguments of their schemas, or as
+ * a content that follows its own grammar, after reasoning or without it. Marks are tokens of their own, never texts
+ * that look like them.
  *
- * Walks choose tokens by chance, and now and then try to end what may go on for ever. */
+ * Walks choose tokens at random, and now and then try to end a text that could go on for ever. */
 #include <check.h>
 #include <jansson.h>
 #include <stdio.h>

@@ -1,5 +1,5 @@
-/* Replies as ids, through the tokenizers and templates of published models: marks are their tokens, and nothing that
- * looks like them. */
+/* Tests of replies as ids, with the tokenizers and templates of published models: marks are their tokens, never texts
+ * that look like them. */
 #include <check.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,9 +1,10 @@
-/* Grammars: which tokens they allow, step by step, as llama.cpp says (tests/references/grammars.cpp); what regular
- * expressions match, as Python says, and schemas, as its jsonschema says (tests/references/schemas.py); which are
- * refused. In a session the text is of the grammar, the same with any drafts, greedy or not.
+/* Tests of grammars: which tokens they allow, step by step, compared with llama.cpp (tests/references/grammars.cpp);
+ * which texts regular expressions match, compared with Python, and schemas, compared with its jsonschema
+ * (tests/references/schemas.py); and which grammars are refused. A session's text follows the grammar, and is the same
+ * with any drafts, greedy or not.
  *
- * In: nothing, or a file of walks made from other grammars (--whole), to be compared alone, as far as tokens end where
- * a character does. */
+ * In: nothing, or a file of walks that were made from other grammars (--whole), which are then the only ones compared,
+ * as far as tokens end where a character does. */
 #include <check.h>
 #include <jansson.h>
 #include <math.h>

@@ -1,7 +1,8 @@
-/* Grammars from hostile hands: each is read, or refused in one line, within a bounded time and a bounded memory. One
- * whose reading lacks memory is not read: nothing of what it says is left out.
+/* Tests of grammars from hostile users: each is read, or refused in one line, within a bounded time and a bounded
+ * memory. If memory is missing while one is read, it is refused: no part of it is left out silently.
  *
- * In: nothing; the grammars are made here, of a head, so many of a part, a middle, so many of another, a tail. */
+ * In: nothing. The grammars are made here, of a head, a number of copies of one part, a middle, a number of copies of
+ * another, and a tail. */
 #include <check.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,7 +1,7 @@
-/* What the demo model writes of 40 of the schemas of tests/schemas: the texts that tests/schemas/check.py stored, which
- * Python's jsonschema took, without drafts and with the model's drafter.
+/* Tests the texts that the demo model writes for 40 of the schemas of tests/schemas: they are those that
+ * tests/schemas/check.py stored, which Python's jsonschema accepted, without drafts and with the model's drafter.
  *
- * In: tests/data/grammars/outputs.jsonl, a job and its text a line. */
+ * In: tests/data/grammars/outputs.jsonl, a job and its text per line. */
 #include <check.h>
 #include <jansson.h>
 #include <stdio.h>

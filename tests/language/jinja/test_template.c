@@ -1,7 +1,9 @@
-/* Templates: what Jinja renders, byte for byte; whose hand each byte is of; hostile templates and variables.
+/* Tests of templates: they render what Jinja renders, byte for byte; each byte is marked as the template's or the
+ * message's; and hostile templates and variables are refused.
  *
  * Expected texts are Python's: those of tests/data/chat/reference.json came with the reference fixtures and are what
- * transformers makes of published templates, those of template_cases.json are tests/references/template_cases.py's. */
+ * transformers renders from published templates; tests/references/template_cases.py makes those of
+ * template_cases.json. */
 /* suite: hostile */
 #include <check.h>
 #include <pthread.h>

@@ -1,8 +1,9 @@
-/* Chat templates in the ways of published ones, against what Python's Jinja2 makes of them.
+/* Tests of chat templates in the style of published ones, against Python's Jinja2.
  *
- * tests/data/templates has 41 templates, 30 conversations and, for each of the 1230 pairs, the length and hash of what
- * Jinja2 renders in transformers' configuration, or null where it raises; and which control tokens of the text the
- * template itself wrote, as far as that could be told. tests/references/templates.py made them. */
+ * tests/data/templates has 41 templates, 30 conversations and, for each of the 1230 pairs, the length and hash of the
+ * text that Jinja2 renders in transformers' configuration, or null where it raises an exception; and which control
+ * tokens of the text the template itself wrote, as far as that could be determined. tests/references/templates.py
+ * makes them. */
 #include <check.h>
 #include <inttypes.h>
 #include <stdio.h>

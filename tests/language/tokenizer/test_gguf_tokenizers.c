@@ -1,6 +1,6 @@
-/* Tokenizers of GGUF files that are not made of merges of bytes: unigram models, WordPiece, merges between blanks. Ids
- * are those of Hugging Face's tokenizers (tests/data/tokenizers/make_gguf_models.py); lists and maps that lie are
- * refused. */
+/* Tests of tokenizers of GGUF files other than byte-level BPE: unigram models, WordPiece, merges of the characters
+ * between blanks. Ids are those of Hugging Face's tokenizers (tests/data/tokenizers/make_gguf_models.py); wrong lists
+ * and maps are refused. */
 /* suite: hostile */
 #include <check.h>
 #include <stdio.h>

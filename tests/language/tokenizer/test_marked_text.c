@@ -1,7 +1,8 @@
-/* Texts of two hands: control tokens are found in trusted bytes alone, and nothing foreign makes, hides or moves one.
+/* Tests of texts that are trusted in part: control tokens are found in trusted bytes alone, and foreign bytes neither
+ * make, hide nor move one.
  *
- * Expected ids are those of small tokenizers that can be followed by hand; of published ones, those that Hugging Face's
- * tokenizers give for each trusted run by itself (test_tokenizer holds fr_tokenize to that). */
+ * Expected ids of small tokenizers were worked out by hand; those of published ones are the ids that Hugging Face's
+ * tokenizers give for each trusted run by itself (test_tokenizer compares fr_tokenize with them). */
 /* suite: hostile */
 #include <check.h>
 #include <stdio.h>

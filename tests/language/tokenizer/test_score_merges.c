@@ -1,5 +1,6 @@
-/* Tokenizers of GGUF files that merge by scores: ids of Hugging Face's tokenizers, given the merges that the scores
- * stand for (tests/data/tokenizers/make_scores.py), equal scores, what such files leave unsaid, and lists that lie. */
+/* Tests of tokenizers of GGUF files that merge by scores: the ids are those of Hugging Face's tokenizers with the
+ * merges that the scores stand for (tests/data/tokenizers/make_scores.py); equal scores, keys that such files leave
+ * out, and wrong lists are tested too. */
 #include <check.h>
 #include <math.h>
 #include <stdio.h>

@@ -1,6 +1,6 @@
-/* Tokenizers: ids and texts of Hugging Face's tokenizers, any bytes, and files that lie.
+/* Tests of tokenizers: ids and texts of Hugging Face's tokenizers, texts of any bytes, and wrong files.
  *
- * Expected values are in tests/data/tokenizers; how they were made stands in make_cases.py there. */
+ * Expected values are in tests/data/tokenizers, whose make_cases.py makes them. */
 /* suite: hostile native */
 #include <check.h>
 #include <stdio.h>

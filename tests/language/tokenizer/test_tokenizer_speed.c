@@ -1,7 +1,9 @@
-/* Tokenizers at real size: a generated one with 262,144 tokens and 514,000 merges, and texts of ten million bytes.
+/* Tests of tokenizers of real size: a generated one with 262,144 tokens and 514,000 merges, and texts of ten million
+ * bytes.
  *
- * Times are the processor time of this process, so that other programs on the machine don't matter; they are limits for
- * -O2. Under a sanitizer, or under the emulator that FORERUN_EMULATOR names, texts are shorter and times unchecked. */
+ * Times are the processor time of this process, so that other programs on the machine don't matter; the limits are for
+ * -O2. Under a sanitizer, or under the emulator that FORERUN_EMULATOR names, texts are shorter and times are not
+ * checked. */
 /* suite: speed */
 #include <check.h>
 #include <stdio.h>

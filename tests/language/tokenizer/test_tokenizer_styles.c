@@ -1,8 +1,9 @@
-/* Tokenizers in the styles that are published: ids, and texts printed whole and token by token, as Hugging Face's
- * tokenizers have them; and regular expressions of Oniguruma's, what they match and which are refused.
+/* Tests of tokenizers in the styles that are published: ids, and texts printed whole and token by token, are those of
+ * Hugging Face's tokenizers. Also tests which texts Oniguruma's regular expressions match and which expressions are
+ * refused.
  *
- * tests/data/tokenizers/styles has the tokenizers and what the package says; tests/references/tokenizer_styles.py makes
- * it, and compares more. */
+ * tests/data/tokenizers/styles has the tokenizers and the results of Hugging Face's package;
+ * tests/references/tokenizer_styles.py makes it, and compares more. */
 #include <check.h>
 #include <stdio.h>
 #include <stdlib.h>
