@@ -78,7 +78,7 @@ static void print_files(const fr_inspected *what, FILE *out) {
 
 static void print_memory(const fr_inspected *what, FILE *out) {
     const fr_session_bytes *m = &what->memory;
-    bool drafts = what->own || what->assistant || what->eagle || what->mtp || what->draft_model;
+    bool drafts = what->own || what->assistant || what->eagle || what->block || what->mtp || what->draft_model;
     fprintf(out, "memory         %.1f MB of KV for %zu positions, %.1f MB a session in all%s\n",
             megabytes(m->target_kv), m->context, megabytes(m->all), drafts ? ", drafting" : "");
 }
@@ -166,12 +166,7 @@ static void print_needs(const fr_inspected *what, FILE *out) {
     fprintf(out, "\n");
 }
 
-static void print_aux_layers(const fr_eagle *e, const fr_aux_layers *aux_layers, bool alone, FILE *out) {
-    if (alone && e->needs.default_aux_layers) {
-        fprintf(out, "sees           inputs of %zu of the target's layers: an early, a middle and a late one",
-                aux_layers->count);
-        return;
-    }
+static void print_aux_layers(const fr_aux_layers *aux_layers, FILE *out) {
     if (aux_layers->count)
         fprintf(out, "sees           inputs of the target's layers");
     else
@@ -183,10 +178,31 @@ static void print_eagle(const fr_inspected *what, FILE *out) {
     const fr_eagle *e = what->eagle->net;
     size_t rows = e->own_head ? e->trunk.head.features : e->trunk.spec.vocab;
     fr_trunk_describe(&e->trunk.spec, out);
-    print_aux_layers(e, &what->eagle->aux_layers, !what->model, out);
+    if (!what->model && e->needs.default_aux_layers)
+        fprintf(out, "sees           inputs of %zu of the target's layers: an early, a middle and a late one",
+                what->eagle->aux_layers.count);
+    else
+        print_aux_layers(&what->eagle->aux_layers, out);
     fprintf(out, "\nembeddings     %s\n", e->trunk.embedding.data ? "its own" : "the target's");
     fprintf(out, "head           %s, %zu rows a draft, of %zu ids\n", e->own_head ? "its own" : "the target's", rows,
             e->trunk.spec.vocab);
+    print_needs(what, out);
+    print_fit(what, out);
+}
+
+static void print_block(const fr_inspected *what, FILE *out) {
+    const fr_block_net *net = what->block->net;
+    const fr_block_config *c = &net->config;
+    size_t sliding = 0;
+    for (size_t i = 0; i < net->trunk.spec.layers; i++) sliding += c->slides[i];
+    fr_trunk_describe(&net->trunk.spec, out);
+    if (sliding && c->sight.window)
+        fprintf(out, "slides         %zu of its layers, over %zu positions\n", sliding, c->sight.window);
+    fprintf(out, "drafts         %zu at once, in a block of %zu rows (%s)\n", c->block - !c->from_anchor, c->block,
+            what->block->method->name);
+    print_aux_layers(&c->aux_layers, out);
+    fprintf(out, "\nembeddings     %s\n", net->trunk.embedding.data ? "its own" : "the target's");
+    fprintf(out, "head           %s, of %zu ids\n", net->own_head ? "its own" : "the target's", c->draft_vocab);
     print_needs(what, out);
     print_fit(what, out);
 }
@@ -233,6 +249,8 @@ static void print_words(const fr_inspected *what, FILE *out) {
         print_assistant(what, out);
     else if (what->eagle)
         print_eagle(what, out);
+    else if (what->block)
+        print_block(what, out);
     else if (what->mtp)
         print_mtp(what, out);
     else if (what->draft_model)
@@ -268,8 +286,10 @@ static fr_inspected describe_drafter(const fr_drafter *drafter, const fr_lab_ins
         what.draft_model = drafter;
     else if (drafter->method == &fr_draft_mtp)
         what.mtp = drafter;
-    else
+    else if (drafter->method == &fr_draft_eagle || drafter->method == &fr_draft_eagle3)
         what.eagle = drafter;
+    else
+        what.block = drafter;
     return what;
 }
 

@@ -7,6 +7,7 @@
 
 #include "forerun_lab.h"
 #include "src/engine/draft/assistant_gemma4.h"
+#include "src/engine/draft/block.h"
 #include "src/engine/draft/eagle.h"
 #include "src/engine/session/session.h"
 #include "src/engine/vision/mmproj.h"
@@ -20,6 +21,7 @@ typedef struct fr_inspected {
     const fr_drafter *own;         /* the MTP layer in the checkpoint of a model; NULL: it has none */
     const fr_assistant *assistant; /* the drafter, if it is Gemma 4's assistant; else NULL */
     const fr_drafter *eagle;       /* the drafter, if it is of EAGLE's kind; else NULL */
+    const fr_drafter *block;       /* the drafter, if it drafts whole blocks; else NULL */
     const fr_drafter *draft_model; /* the drafter, if it is a whole model; else NULL */
     const fr_drafter *mtp;         /* the drafter, if it is a target's MTP layer; else NULL */
     const fr_vision *vision;       /* the tower, or the tower of a model; NULL: there is none */
@@ -41,7 +43,7 @@ const char *fr_weights_main_type(const fr_weights *weights);
 
 fr_inspected_counts fr_inspected_count(const fr_inspected *what);
 
-/* The target that the files of an EAGLE drafter or of an MTP layer require. */
+/* The target that the files of an EAGLE drafter, a block drafter or an MTP layer require. */
 typedef struct fr_inspected_needs {
     const char *architecture; /* NULL: the files don't say */
     size_t hidden, vocab, layers;

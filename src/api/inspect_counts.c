@@ -1,6 +1,7 @@
 /* Counts the parameters of a model or drafter, and gives the target that a drafter needs (inspect.h). */
 #include <string.h>
 
+#include "base/sizes.h"
 #include "src/api/inspect.h"
 #include "src/engine/families/architecture.h"
 
@@ -66,6 +67,13 @@ fr_inspected_needs fr_inspected_need(const fr_inspected *what) {
                                     .hidden = spec->hidden,
                                     .vocab = spec->vocab,
                                     .layers = spec->layers};
+    }
+    if (what->block) {
+        const fr_block_config *c = &((const fr_block_net *)what->block->net)->config;
+        fr_inspected_needs needs = {
+            .architecture = c->target, .hidden = c->spec.trunk.hidden, .vocab = c->spec.trunk.vocab, .deeper = true};
+        for (size_t i = 0; i < c->aux_layers.count; i++) needs.layers = fr_larger(needs.layers, c->aux_layers.layer[i]);
+        return needs;
     }
     const fr_eagle *e = what->eagle->net;
     return (fr_inspected_needs){.architecture = e->needs.architecture,

@@ -196,8 +196,9 @@ static void put_fit(object *o, const fr_inspected *what) {
 
 /* Gives the target's layers that the drafter reads; null: the three layers that follow from the target's depth. */
 static json_t *aux_layers_of(const fr_inspected *what) {
-    const fr_aux_layers *aux_layers = &what->eagle->aux_layers;
-    if (!what->model && ((const fr_eagle *)what->eagle->net)->needs.default_aux_layers) return json_null();
+    const fr_drafter *drafter = what->eagle ? what->eagle : what->block;
+    const fr_aux_layers *aux_layers = &drafter->aux_layers;
+    if (what->eagle && !what->model && ((const fr_eagle *)drafter->net)->needs.default_aux_layers) return json_null();
     json_t *layers = json_array();
     for (size_t i = 0; i < aux_layers->count; i++)
         json_array_append_new(layers, json_integer((json_int_t)aux_layers->layer[i]));
@@ -211,6 +212,19 @@ static void put_eagle(object *o, const fr_inspected *what) {
     put_count(o, "hidden", e->trunk.spec.hidden);
     put_count(o, "vocabulary", e->trunk.spec.vocab);
     put_count(o, "rows_a_draft", e->own_head ? e->trunk.head.features : e->trunk.spec.vocab);
+    put(o, "target_layers", aux_layers_of(what));
+    put_fit(o, what);
+}
+
+static void put_block(object *o, const fr_inspected *what) {
+    const fr_block_net *net = what->block->net;
+    put(o, "method", json_string(what->block->method->name));
+    put_count(o, "layers", net->trunk.spec.layers);
+    put_count(o, "hidden", net->trunk.spec.hidden);
+    put_count(o, "vocabulary", net->trunk.spec.vocab);
+    put_count(o, "rows_a_draft", net->config.draft_vocab);
+    put_count(o, "block", net->config.block);
+    put_count(o, "drafts", net->config.block - !net->config.from_anchor);
     put(o, "target_layers", aux_layers_of(what));
     put_fit(o, what);
 }
@@ -253,6 +267,8 @@ fr_status fr_inspected_print_json(const fr_inspected *what, FILE *out) {
         put_drafter(&o, what);
     else if (what->eagle)
         put_eagle(&o, what);
+    else if (what->block)
+        put_block(&o, what);
     else if (what->mtp)
         put_mtp(&o, what);
     else if (what->draft_model)

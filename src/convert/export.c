@@ -21,7 +21,7 @@
 /* ---------------------------------------------------------------------------------------------------------- tensors */
 
 bool fr_export_leaves_tower(const fr_export *export) {
-    return !export->eagle && export->target && export->target->vision;
+    return !export->written && export->target && export->target->vision;
 }
 
 /* Returns true for a tensor of the vision tower. Binding reads such tensors, although no table of a text model names
@@ -44,8 +44,9 @@ static bool translate(const fr_export *export, const char *published, char *gguf
     const char *own = export->target ? NULL : fr_assistant_name(&export->drafter, published);
     *found = (fr_tensor_name_found){0};
     if (own) return snprintf(gguf, size, "%s", own) > 0;
-    if (export->eagle) {
-        if (!fr_eagle3_name(published, &own, found)) return false;
+    if (export->written) {
+        bool eagle = export->written->method == &fr_draft_eagle3;
+        if (!(eagle ? fr_eagle3_name : fr_block_name)(published, &own, found)) return false;
     } else {
         if (!fr_tensor_names_find(export->names, fr_tensor_names_prefix(export->weights), published,
                                   export->spec->layers, export->mtp_layers, found))
@@ -198,7 +199,7 @@ static fr_status add_tensor(const fr_export *export, const fr_tensor *tensor, co
     FR_TRY(fr_outputs_add(outputs, name, tensor));
     if (found->name) set_changes(export, found, fr_outputs_last(outputs));
     fr_outputs_last(outputs)->scales = scales;
-    fr_outputs_last(outputs)->offsets = export->eagle && tensor->type >= FR_I32;
+    fr_outputs_last(outputs)->offsets = export->written && tensor->type >= FR_I32;
     return FR_OK;
 }
 
@@ -251,11 +252,12 @@ static fr_status open_assistant(fr_export *export, fr_checkpoint *files) {
     export->drafter_files = *files;
     *files = (fr_checkpoint){0};
     export->files = &export->drafter_files;
-    if (fr_is_eagle3(export->files))
+    bool block = fr_is_block_drafter(export->files);
+    if (block || fr_is_eagle3(export->files))
         return fr_fail(FR_USAGE,
-                       "%s: an EAGLE-3 drafter is written with what its target says: give it with -md, and "
+                       "%s: %s drafter is written with what its target says: give it with -md, and "
                        "the target with -m",
-                       export->files->path);
+                       export->files->path, block ? "a block" : "an EAGLE-3");
     if (fr_is_eagle(export->files)) return refuse_eagle1(export->files->path);
     FR_TRY(fr_weights_open(&export->drafter_weights, export->files));
     FR_TRY(fr_assistant_open(&export->drafter, NULL, export->files, &export->drafter_weights));
@@ -266,22 +268,22 @@ static fr_status open_assistant(fr_export *export, fr_checkpoint *files) {
     return FR_OK;
 }
 
-/* Opens a drafter, whose layers are Llama's. Facts that its own files lack, such as aux_layers and ids, are taken from
- * the target. */
-static fr_status open_eagle(fr_export *export, fr_checkpoint *files, const char *path, const fr_options *options) {
+/* Opens a drafter that is written for a target. Facts that its own files lack, such as aux_layers and ids, are the
+ * target's. */
+static fr_status open_written(fr_export *export, fr_checkpoint *files, const char *path, const fr_options *options) {
     FR_TRY(bind_target(export, files));
-    FR_TRY(fr_drafter_bind(path, export->target, options, &export->eagle));
-    const fr_drafter *d = export->eagle;
+    FR_TRY(fr_drafter_bind(path, export->target, options, &export->written));
+    const fr_drafter *d = export->written;
+    bool eagle = d->method == &fr_draft_eagle3;
     if (d->method == &fr_draft_eagle) return refuse_eagle1(path);
-    if (d->method != &fr_draft_eagle3 || d->files.gguf)
-        return fr_fail(FR_USAGE, "%s is no folder of an EAGLE-3 drafter: give it with -m alone", path);
-    const fr_eagle *e = d->net;
+    if (d->files.gguf || !(eagle || fr_is_block_drafter(&d->files)))
+        return fr_fail(FR_USAGE, "%s is no folder of an EAGLE-3 drafter or a block drafter: give it with -m alone", path);
     export->files = &d->files;
-    export->family = &fr_family_llama;
-    export->names = &fr_eagle_names;
-    export->spec = &e->trunk.spec;
+    export->family = eagle ? &fr_family_llama : &fr_family_block;
+    export->names = eagle ? &fr_eagle_names : &fr_block_names;
+    export->spec = eagle ? &((const fr_eagle *)d->net)->trunk.spec : &((const fr_block_net *)d->net)->trunk.spec;
     export->weights = &d->weights;
-    export->architecture = "eagle3";
+    export->architecture = eagle ? "eagle3" : fr_family_block.gguf;
     return FR_OK;
 }
 
@@ -289,7 +291,7 @@ fr_status fr_export_open(fr_export *export, fr_checkpoint *files, const char *dr
                          fr_outputs *outputs) {
     *export = (fr_export){0};
     if (drafter)
-        FR_TRY(open_eagle(export, files, drafter, options));
+        FR_TRY(open_written(export, files, drafter, options));
     else
         FR_TRY(fr_is_drafter(files) ? open_assistant(export, files) : open_target(export, files));
     if (!drafter) export->names = export->family->names;
@@ -301,7 +303,7 @@ fr_status fr_export_open(fr_export *export, fr_checkpoint *files, const char *dr
 }
 
 void fr_export_close(fr_export *export) {
-    fr_drafter_unload(export->eagle);
+    fr_drafter_unload(export->written);
     fr_drafter_unload(export->mtp);
     fr_model_unload(export->target);
     fr_assistant_close(&export->drafter);
@@ -396,8 +398,9 @@ static fr_status put_targets_tokenizer(const fr_export *export, fr_gguf_writer *
 fr_status fr_export_metadata(const fr_export *export, const fr_outputs *outputs, fr_gguf_writer *writer) {
     const char *where = export->files->path;
     FR_TRY(put_general(export, outputs, writer));
-    if (export->eagle) {
-        FR_TRY(fr_eagle3_put_keys(export->eagle, writer));
+    if (export->written) {
+        bool eagle = export->written->method == &fr_draft_eagle3;
+        FR_TRY((eagle ? fr_eagle3_put_keys : fr_block_put_keys)(export->written, writer));
         return put_targets_tokenizer(export, writer);
     }
     if (export->target) {

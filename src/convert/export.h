@@ -8,6 +8,7 @@
 #include "formats/gguf_write.h"
 #include "src/convert/outputs.h"
 #include "src/engine/draft/assistant_gemma4.h"
+#include "src/engine/draft/block.h"
 #include "src/engine/draft/eagle.h"
 #include "src/engine/model/model.h"
 
@@ -21,15 +22,16 @@ typedef struct fr_export {
     const char *architecture; /* the architecture's name in the GGUF file */
     fr_model *target;         /* its tokenizer is written; NULL: an assistant is written */
     fr_drafter *mtp;          /* the MTP layer of the target; NULL: it has none */
-    /* the drafter that is written for `target`; NULL: the target itself is written, or an assistant */
-    fr_drafter *eagle;
+    /* the drafter of EAGLE-3's or a block drafter's kind that is written for `target`; NULL: the target itself is
+     * written, or an assistant */
+    fr_drafter *written;
     fr_checkpoint drafter_files;
     fr_weights drafter_weights;
     fr_assistant drafter;
 } fr_export;
 
 /* Does all checks that running the model would do, then lists its tensors. Takes over the files. drafter: the folder
- * of an EAGLE-3 drafter, which is written instead of the model; NULL: the model is written. */
+ * of an EAGLE-3 drafter or a block drafter, which is written instead of the model; NULL: the model is written. */
 fr_status fr_export_open(fr_export *export, fr_checkpoint *files, const char *drafter, const fr_options *options,
                          fr_outputs *outputs);
 void fr_export_close(fr_export *export);

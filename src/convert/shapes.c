@@ -32,6 +32,8 @@
 #define LARGE                                                                                  \
     ASSISTANT "\"hidden_size\": 1024, \"intermediate_size\": 8192, \"sliding_window\": 1024, " \
               "\"attention_k_eq_v\": true, "
+#define DRAFTS_35                                                                                               \
+    "\"num_attention_heads\": 32, \"num_key_value_heads\": 8, \"head_dim\": 128, \"rope_theta\": 1e7, "
 #define LLAMA "\"rope_theta\": 500000, \"rms_norm_eps\": 1e-5, \"num_key_value_heads\": 8, "
 #define LLAMA3                                                                     \
     "\"rope_type\": \"llama3\", \"low_freq_factor\": 1, \"high_freq_factor\": 4, " \
@@ -221,6 +223,14 @@ static const fr_synth_shape shapes[] = {
      "{\"hidden_size\": 4096, \"num_attention_heads\": 16, \"num_key_value_heads\": 4, "
      "\"intermediate_size\": 12288, \"linear_num_value_heads\": 32, \"rope_theta\": 1e7}",
      head_and_norm},
+    {"qwen3.5-4b-dflash", &fr_synth_dflash, 32, QWEN35_VOCAB,
+     "{" DRAFTS_35 "\"hidden_size\": 2560, \"intermediate_size\": 9728}", NULL},
+    {"qwen3.5-4b-dflash2", &fr_synth_dflash2, 32, QWEN35_VOCAB,
+     "{" DRAFTS_35 "\"hidden_size\": 2560, \"intermediate_size\": 9728}", NULL},
+    {"qwen3.5-4b-dspark", &fr_synth_dspark, 32, QWEN35_VOCAB,
+     "{" DRAFTS_35 "\"hidden_size\": 2560, \"intermediate_size\": 9728}", NULL},
+    {"qwen3.5-9b-dflash", &fr_synth_dflash, 32, QWEN35_VOCAB,
+     "{" DRAFTS_35 "\"hidden_size\": 4096, \"intermediate_size\": 12288}", NULL},
     {"qwen3.6-27b", &fr_synth_qwen35, 64, QWEN35_VOCAB,
      "{\"hidden_size\": 5120, \"num_attention_heads\": 24, \"num_key_value_heads\": 4, "
      "\"intermediate_size\": 17408, \"linear_num_value_heads\": 48, \"rope_theta\": 1e7}",

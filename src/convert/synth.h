@@ -1,5 +1,5 @@
 /* Makes random weights of a shape: the shapes (shapes.c), the facts of each family (synth_families.c, synth_gemma4.c,
- * synth_eagle3.c), and the file.
+ * synth_eagle3.c, synth_block.c), and the file.
  *
  * In: an order: a shape, the number of its layers, the number of ids. Out: a GGUF file as llama.cpp's converter writes
  * it. Its tensors are those of the family's name tables (synth_tensors.c), its keys the family's; synth.c makes the
@@ -86,7 +86,7 @@ extern const fr_synth_family fr_synth_cohere2, fr_synth_ernie45, fr_synth_exaone
     fr_synth_olmo2, fr_synth_olmo3, fr_synth_stablelm;
 extern const fr_synth_family fr_synth_granite, fr_synth_hunyuan, fr_synth_mistral, fr_synth_mistral3, fr_synth_phi3,
     fr_synth_qwen3, fr_synth_seed_oss, fr_synth_smollm3;
-extern const fr_synth_family fr_synth_deepseek, fr_synth_eagle3, fr_synth_gemma2, fr_synth_gemma3, fr_synth_gemma4,
+extern const fr_synth_family fr_synth_deepseek, fr_synth_dflash, fr_synth_dflash2, fr_synth_dspark, fr_synth_eagle3, fr_synth_gemma2, fr_synth_gemma3, fr_synth_gemma4,
     fr_synth_gemma4_assistant, fr_synth_gemma4_centroids, fr_synth_glm, fr_synth_glm4_moe, fr_synth_glm_flash,
     fr_synth_gpt_oss, fr_synth_llama, fr_synth_qwen2, fr_synth_qwen3_moe, fr_synth_qwen35, fr_synth_qwen35_moe;
 
@@ -95,7 +95,7 @@ extern const fr_synth_family fr_synth_bailing_moe, fr_synth_deepseek_v2, fr_synt
     fr_synth_hunyuan_moe, fr_synth_kimi, fr_synth_minimax_m2, fr_synth_mixtral, fr_synth_olmoe, fr_synth_qwen2_moe,
     fr_synth_qwen3_next;
 
-extern const fr_synth_tokenizer fr_synth_llama_tokenizer;
+extern const fr_synth_tokenizer fr_synth_llama_tokenizer, fr_synth_qwen_tokenizer;
 
 /* In shapes.c. The first gives the names of shapes, NULL after the last one. The second finds a shape by name. The
  * third lets the family read an order's shape into the model; model->config and model->spec.layer must be freed even

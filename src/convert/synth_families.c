@@ -49,7 +49,7 @@ static const fr_synth_tokenizer gpt_oss_tokenizer = {
     .padding = 1,
 };
 
-static const fr_synth_tokenizer qwen_tokenizer = {
+const fr_synth_tokenizer fr_synth_qwen_tokenizer = {
     .special = {"<|endoftext|>", "<|im_start|>", "<|im_end|>", "<|object_ref_start|>"},
     .byte_level = true,
     .turn_end = 2,
@@ -129,25 +129,25 @@ static bool keep_attention(const fr_synth_order *order, json_t *config) {
 
 /* --------------------------------------------------------------------------------------------------------- families */
 
-const fr_synth_family fr_synth_bailing_moe = {&fr_family_bailing_moe, &qwen_tokenizer, .means = small_biases},
+const fr_synth_family fr_synth_bailing_moe = {&fr_family_bailing_moe, &fr_synth_qwen_tokenizer, .means = small_biases},
                       fr_synth_deepseek_v2 = {&fr_family_deepseek_v2, .tokenizer = &deepseek_tokenizer},
                       fr_synth_ernie45_moe = {&fr_family_ernie45_moe, &ernie_tokenizer, .means = small_biases},
-                      fr_synth_granite_moe = {&fr_family_granite_moe, .tokenizer = &qwen_tokenizer},
-                      fr_synth_hunyuan_moe = {&fr_family_hunyuan_moe, .tokenizer = &qwen_tokenizer},
+                      fr_synth_granite_moe = {&fr_family_granite_moe, .tokenizer = &fr_synth_qwen_tokenizer},
+                      fr_synth_hunyuan_moe = {&fr_family_hunyuan_moe, .tokenizer = &fr_synth_qwen_tokenizer},
                       fr_synth_kimi = {&fr_family_deepseek, &deepseek_tokenizer, .means = small_biases},
-                      fr_synth_minimax_m2 = {&fr_family_minimax_m2, &qwen_tokenizer, .means = small_biases},
+                      fr_synth_minimax_m2 = {&fr_family_minimax_m2, &fr_synth_qwen_tokenizer, .means = small_biases},
                       fr_synth_mixtral = {&fr_family_mixtral, .tokenizer = &pieces_tokenizer},
-                      fr_synth_olmoe = {&fr_family_olmoe, .tokenizer = &qwen_tokenizer},
-                      fr_synth_qwen2_moe = {&fr_family_qwen2_moe, &qwen_tokenizer, .means = biases},
-                      fr_synth_qwen3_next = {&fr_family_qwen3_next, &qwen_tokenizer, .means = states, .mtp_layers = 1};
+                      fr_synth_olmoe = {&fr_family_olmoe, .tokenizer = &fr_synth_qwen_tokenizer},
+                      fr_synth_qwen2_moe = {&fr_family_qwen2_moe, &fr_synth_qwen_tokenizer, .means = biases},
+                      fr_synth_qwen3_next = {&fr_family_qwen3_next, &fr_synth_qwen_tokenizer, .means = states, .mtp_layers = 1};
 
-const fr_synth_family fr_synth_granite = {&fr_family_granite, .tokenizer = &qwen_tokenizer},
-                      fr_synth_hunyuan = {&fr_family_hunyuan, .tokenizer = &qwen_tokenizer},
+const fr_synth_family fr_synth_granite = {&fr_family_granite, .tokenizer = &fr_synth_qwen_tokenizer},
+                      fr_synth_hunyuan = {&fr_family_hunyuan, .tokenizer = &fr_synth_qwen_tokenizer},
                       fr_synth_mistral = {&fr_family_mistral, .tokenizer = &pieces_tokenizer},
-                      fr_synth_mistral3 = {&fr_family_mistral3, .tokenizer = &qwen_tokenizer},
-                      fr_synth_phi3 = {&fr_family_phi3, .tokenizer = &qwen_tokenizer},
-                      fr_synth_qwen3 = {&fr_family_qwen3, .tokenizer = &qwen_tokenizer},
-                      fr_synth_seed_oss = {&fr_family_seed_oss, &qwen_tokenizer, .means = biases},
+                      fr_synth_mistral3 = {&fr_family_mistral3, .tokenizer = &fr_synth_qwen_tokenizer},
+                      fr_synth_phi3 = {&fr_family_phi3, .tokenizer = &fr_synth_qwen_tokenizer},
+                      fr_synth_qwen3 = {&fr_family_qwen3, .tokenizer = &fr_synth_qwen_tokenizer},
+                      fr_synth_seed_oss = {&fr_family_seed_oss, &fr_synth_qwen_tokenizer, .means = biases},
                       fr_synth_smollm3 = {&fr_family_smollm3, .tokenizer = &fr_synth_llama_tokenizer};
 
 const fr_synth_family fr_synth_cohere2 = {&fr_family_cohere2, .tokenizer = &cohere_tokenizer},
@@ -155,9 +155,9 @@ const fr_synth_family fr_synth_cohere2 = {&fr_family_cohere2, .tokenizer = &cohe
                       fr_synth_exaone4 = {&fr_family_exaone4, .tokenizer = &exaone_tokenizer},
                       fr_synth_glm4 = {&fr_family_glm4, .tokenizer = &glm_tokenizer},
                       fr_synth_lfm2 = {&fr_family_lfm2, .tokenizer = &lfm2_tokenizer, .complete = keep_attention},
-                      fr_synth_olmo2 = {&fr_family_olmo2, .tokenizer = &qwen_tokenizer},
-                      fr_synth_olmo3 = {&fr_family_olmo3, .tokenizer = &qwen_tokenizer},
-                      fr_synth_stablelm = {&fr_family_stablelm, .tokenizer = &qwen_tokenizer, .means = biases};
+                      fr_synth_olmo2 = {&fr_family_olmo2, .tokenizer = &fr_synth_qwen_tokenizer},
+                      fr_synth_olmo3 = {&fr_family_olmo3, .tokenizer = &fr_synth_qwen_tokenizer},
+                      fr_synth_stablelm = {&fr_family_stablelm, .tokenizer = &fr_synth_qwen_tokenizer, .means = biases};
 
 const fr_synth_family fr_synth_deepseek = {&fr_family_deepseek, &deepseek_tokenizer, .means = small_biases,
                                            .mtp_layers = 1},
@@ -169,8 +169,8 @@ const fr_synth_family fr_synth_deepseek = {&fr_family_deepseek, &deepseek_tokeni
                                             .mtp_layers = 1},
                       fr_synth_gpt_oss = {&fr_family_gpt_oss, &gpt_oss_tokenizer, .means = biases},
                       fr_synth_llama = {&fr_family_llama, .tokenizer = &fr_synth_llama_tokenizer},
-                      fr_synth_qwen2 = {&fr_family_qwen2, &qwen_tokenizer, .means = biases},
-                      fr_synth_qwen3_moe = {&fr_family_qwen3_moe, .tokenizer = &qwen_tokenizer},
+                      fr_synth_qwen2 = {&fr_family_qwen2, &fr_synth_qwen_tokenizer, .means = biases},
+                      fr_synth_qwen3_moe = {&fr_family_qwen3_moe, .tokenizer = &fr_synth_qwen_tokenizer},
                       fr_synth_qwen35 = {&fr_family_qwen35, &qwen35_tokenizer, .means = states, .mtp_layers = 1},
                       fr_synth_qwen35_moe = {&fr_family_qwen35_moe, &qwen35_tokenizer, .means = states,
                                              .mtp_layers = 1};

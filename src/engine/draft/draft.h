@@ -85,6 +85,7 @@ typedef struct fr_proposal {
     /* The numbers of drafts that are wanted, up to 15. With gains, `count` limits drafts that take steps to make, and
      * `most_found` drafts that are looked up; one of the two may be 0. */
     size_t count, most_found;
+    size_t depth; /* the most drafts that a round of the session may want, by which a block is cut; 0: count */
     size_t n_min; /* a proposal of fewer drafts is dropped */
     /* A draft with a lower chance than this ends the chain and is not part of it. Methods that give no chances ignore
      * p_min. */
@@ -177,7 +178,7 @@ struct fr_draft_method {
 };
 
 extern const fr_draft_method fr_draft_none, fr_draft_assistant, fr_draft_mtp, fr_draft_eagle3, fr_draft_eagle,
-    fr_draft_model, fr_draft_ngram, fr_draft_own_method;
+    fr_draft_dflash, fr_draft_dflash2, fr_draft_dspark, fr_draft_model, fr_draft_ngram, fr_draft_own_method;
 
 /* The method to which a drafter of fr_draft_model changes when it is loaded, if ids mean something else in the drafter
  * than in the target. */

@@ -188,7 +188,7 @@ static fr_scores scores_of(const mtp *m, size_t r) {
 static bool take_draft(const mtp *m, size_t r) {
     const fr_scores scores = scores_of(m, r);
     const fr_model *target = m->drafter->target;
-    const fr_scorer scorer = {target->kernels, target->trunk.spec.vocab, m->drafter->files.path, "the drafter's"};
+    const fr_scorer scorer = {target->kernels, target->trunk.spec.vocab, m->drafter->files.path, "the drafter's", NULL};
     return fr_draft_choice_add(m->going[r], &scores, &scorer);
 }
 

@@ -44,11 +44,12 @@ static double chance_of(const fr_kernels *kernels, const fr_scores *scores, int3
 
 /* Judges a draft by its chance. If distributions are compared, the best id's chance counts instead: if a chain could
  * end because of the id that was drawn, that id would become less likely in the text. */
-static fr_draft_gain_verdict judge(fr_proposal *p, const fr_scores *scores, const fr_kernels *kernels, int32_t best,
+static fr_draft_gain_verdict judge(fr_proposal *p, const fr_scores *scores, const fr_scorer *scorer, int32_t best,
                                    int32_t id) {
     const fr_token_picker *picker = p->view->picker;
     if (p->p_min <= 0 && !p->chances) return FR_DRAFT_GAIN_MORE;
-    double chance = chance_of(kernels, scores, best, picker && picker->compares ? best : id);
+    if (picker && picker->compares) id = best;
+    double chance = scorer->chance && id == best ? *scorer->chance : chance_of(scorer->kernels, scores, best, id);
     if (chance < p->p_min) return FR_DRAFT_GAIN_NONE;
     if (!p->chances) return FR_DRAFT_GAIN_MORE;
     p->chances[p->proposed] = (float)chance;
@@ -69,8 +70,7 @@ bool fr_draft_choice_add(fr_proposal *p, const fr_scores *scores, const fr_score
         id = view->picker->pick(view->picker->sampler, scores, &past);
     }
     p->made = p->proposed + 1;
-    fr_draft_gain_verdict verdict =
-        id < 0 ? FR_DRAFT_GAIN_NONE : judge(p, scores, scorer->kernels, (int32_t)best, (int32_t)id);
+    fr_draft_gain_verdict verdict = id < 0 ? FR_DRAFT_GAIN_NONE : judge(p, scores, scorer, (int32_t)best, (int32_t)id);
     if (verdict == FR_DRAFT_GAIN_NONE) return false;
     p->ids[p->proposed++] = (int32_t)id;
     return verdict == FR_DRAFT_GAIN_MORE && p->proposed < p->count;

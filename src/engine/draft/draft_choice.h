@@ -11,6 +11,8 @@ typedef struct fr_scorer {
     size_t vocab;     /* of the target */
     const char *path; /* the drafter's file, for error lines */
     const char *what; /* the owner of the logits, for error lines */
+    /* the chance that the drafter itself gives its best id; NULL: the chance follows from the scores */
+    const double *chance;
 } fr_scorer;
 
 /* Adds the id with the largest score, the lowest of equal ones; or, if the target's tokens are drawn, an id drawn from

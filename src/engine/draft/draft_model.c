@@ -241,7 +241,7 @@ static fr_scores scores_of(const workspace *w, size_t row) {
 /* Adds a draft from each of the first `count` rows to its proposal. Gives the number of chains that go on, whose next
  * rows are then the first ones. */
 static size_t take_drafts(workspace *w, size_t count) {
-    const fr_scorer scorer = {w->model->kernels, w->target_vocab, w->model->files.path, "the draft model's"};
+    const fr_scorer scorer = {w->model->kernels, w->target_vocab, w->model->files.path, "the draft model's", NULL};
     size_t going = 0;
     for (size_t i = 0; i < count; i++) {
         fr_proposal *p = w->asks[i];

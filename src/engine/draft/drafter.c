@@ -9,8 +9,8 @@
 #include "src/engine/families/architecture.h"
 
 /* fr_draft_model takes any model, so it comes last. */
-static const fr_draft_method *const methods[] = {&fr_draft_assistant, &fr_draft_eagle3, &fr_draft_eagle, &fr_draft_mtp,
-                                                 &fr_draft_model};
+static const fr_draft_method *const methods[] = {&fr_draft_assistant, &fr_draft_dflash, &fr_draft_eagle3,
+                                                 &fr_draft_eagle,     &fr_draft_mtp,    &fr_draft_model};
 
 static const fr_draft_method *find_method(const fr_checkpoint *files) {
     for (size_t i = 0; i < sizeof methods / sizeof *methods; i++)

@@ -1,12 +1,8 @@
 /* Drafts by pairs: see pairs.h.
  *
- * The layer's KV cache has a frontier of its own, the number of pairs that were made from the target's rows:
- *     the layer runs new pairs in one batch: the frontier moves with the target's (follow, propose)
- *     a chain's pairs lie after the frontier, where the next pairs of the target's rows overwrite them: rejecting
- *     drafts costs nothing
- * For a timeline of L ids of which the target has run L - 1, propose first makes the pairs up to L - 2, the last of
- * which gives the first draft, and then chains. In rounds without drafts, a few of the target's rows are stored and
- * made into pairs later, all in one batch, which reads the layer's weights only once.
+ * The layer's KV cache (drafter_cache.h) counts the pairs that were made from the target's rows. For a timeline of L
+ * ids of which the target has run L - 1, propose first makes the pairs up to L - 2, the last of which gives the first
+ * draft, and then chains.
  *
  * Sessions of an engine work in one workspace, and those that propose together are run together: first all new pairs
  * of all sessions, then one pair for each session whose chain goes on. Each session has its own table of the cache's
@@ -19,6 +15,7 @@
 
 #include "base/sizes.h"
 #include "src/engine/draft/draft_choice.h"
+#include "src/engine/draft/drafter_cache.h"
 #include "src/engine/layers/parts.h"
 
 typedef struct workspace {
@@ -43,11 +40,7 @@ typedef struct workspace {
 typedef struct state {
     fr_draft base;
     workspace *work;
-    fr_kv kv;    /* the cache of the one layer; its length is the frontier */
-    bool missed; /* some of the target's rows were not made into pairs, because there was no page */
-    /* [room, seen] stored values of the target's rows, from the frontier on, for pairs that are made later */
-    float *kept;
-    size_t waiting, room; /* rows that are stored; the most that are stored */
+    fr_drafter_cache cache; /* of one layer */
 } state;
 
 /* Pairs of one session that are run together, from pair `first` on. */
@@ -56,10 +49,8 @@ typedef struct span {
     const fr_draft_view *view;
     fr_proposal *proposal; /* the proposal that the last pair makes a draft for; NULL: none */
     const int32_t *ids;    /* token p + 1 for each pair p; NULL: those of the timeline */
-    /* [count - kept, seen] the values of the target's rows, or in a chain [1, hidden] the output of the pair before */
-    const float *known;
-    size_t first, count, kept; /* the first `kept` pairs are made from stored rows */
-    size_t at;                 /* the row of the first pair in the batch */
+    fr_followed_rows rows; /* the target's rows that pairs are made of, or in a chain the output of the pair before */
+    size_t at;             /* the row of the first pair in the batch */
 } span;
 
 /* Spans [from, to), which the team runs together. The rows of a span have its index as their timeline. */
@@ -86,7 +77,7 @@ static size_t candidates(const workspace *w) {
 /* Counts the pairs at the beginning of the batch that only store their K/V: all pairs of the first span but its last
  * one, or, without a head, all pairs of the batch. */
 static size_t only_stored(const batch *b) {
-    return b->head ? b->work->spans[b->from].count - 1 : b->pairs.count;
+    return b->head ? b->work->spans[b->from].rows.count - 1 : b->pairs.count;
 }
 
 /* Copies the output row of each span's last pair to `left`, and norms it for the head. x: the rows after the layer,
@@ -96,7 +87,7 @@ static void leave(const fr_team *team, const batch *b, const float *x) {
     size_t hidden = w->net->trunk->spec.hidden, stored = only_stored(b), begin, end;
     fr_part_rows(team, b->pairs.count - stored, &begin, &end);
     for (size_t i = b->from; i < b->to; i++) {
-        size_t last = w->spans[i].at + w->spans[i].count - 1 - stored;
+        size_t last = w->spans[i].at + w->spans[i].rows.count - 1 - stored;
         const float *row = x + last * hidden;
         float *normed = w->normed + i * hidden;
         if (last < begin || last >= end) continue;
@@ -139,24 +130,24 @@ static void run_pairs(void *context, const fr_team *team) {
 }
 
 static fr_pair pair_of(const workspace *w, const span *s, size_t index) {
-    size_t position = s->first + index, width = w->drafter->target->trunk.spec.hidden, seen = w->net->seen;
+    size_t position = s->rows.first + index, width = w->drafter->target->trunk.spec.hidden;
     return (fr_pair){.position = position,
                      .id = s->ids ? s->ids[index] : s->view->ids[position + 1],
                      .embedding = s->ids ? NULL : fr_input_embedding(s->view->embeddings, position + 1, width),
-                     .known = index < s->kept ? s->of->kept + index * seen : s->known + (index - s->kept) * seen};
+                     .known = fr_followed_row(&s->rows, index)};
 }
 
 /* Places a span's rows after `rows` others; gives the new number of rows. */
 static size_t place_span(workspace *w, size_t number, size_t rows) {
     span *s = &w->spans[number];
-    w->timelines[number] = &s->of->kv;
+    w->timelines[number] = &s->of->cache.kv;
     s->at = rows;
-    for (size_t i = 0; i < s->count; i++, rows++) {
+    for (size_t i = 0; i < s->rows.count; i++, rows++) {
         w->pairs[rows] = pair_of(w, s, i);
         w->rows[rows] = (fr_row){.timeline = (int32_t)number,
-                                 .position = (int32_t)(s->first + i),
+                                 .position = (int32_t)(s->rows.first + i),
                                  .parent = i ? (int32_t)rows - 1 : -1,
-                                 .rope_position = s->view->rope_positions[s->first + i + w->net->behind]};
+                                 .rope_position = s->view->rope_positions[s->rows.first + i + w->net->behind]};
     }
     return rows;
 }
@@ -168,60 +159,21 @@ static void run_spans(workspace *w, size_t count, bool chained, bool head) {
     for (batch b = {.work = w, .pairs = pairs, .head = head}; b.to < count;) {
         b.from = b.to;
         b.pairs.count = 0;
-        while (b.to < count && b.pairs.count + w->spans[b.to].count <= w->most)
+        while (b.to < count && b.pairs.count + w->spans[b.to].rows.count <= w->most)
             b.pairs.count = place_span(w, b.to++, b.pairs.count);
         fr_pool_run_some(w->spans[b.from].view->pool, w, b.pairs.count, run_pairs, &b);
     }
 }
 
-/* Notes that the target's rows are missed because there is no page. All later pairs would need them, so the session's
- * other pages are given back. */
-static bool miss(state *c) {
-    c->missed = true;
-    c->waiting = 0;
-    fr_kv_reset(&c->kv);
-    return false;
-}
-
-/* Gives the values of the target's row at position p that pairs are made from. The row must not be among the stored
- * ones. */
-static const float *row_of(const state *c, const fr_draft_view *view, size_t p) {
-    return view->hidden - (view->kv->length - 1 - p) * c->work->net->seen;
-}
-
-/* Makes a span of the pairs from the frontier to `end`, made from the target's rows, and claims pages for it and for
- * `more` pairs after it; false: there are not enough pages. */
+/* Makes a span of the pairs from the frontier to `end`, of the target's rows, with room for `more` after them; false:
+ * there are not enough pages. */
 static bool make_span(state *c, const fr_draft_view *view, size_t end, size_t more, span *s) {
-    size_t first = c->kv.length, count = end - first, kept = fr_smaller(c->waiting, count);
-    if (c->missed) return false;
-    if (fr_failure_keep(fr_kv_claim(&c->kv, count + more)).status != FR_OK) return miss(c);
-    *s = (span){.of = c, .view = view, .first = first, .count = count, .kept = kept};
-    if (kept < count) s->known = row_of(c, view, first + kept);
-    return true;
-}
-
-/* Moves the frontier after the pairs up to `end` have been run. */
-static void advance(state *c, size_t end) {
-    fr_kv_commit(&c->kv, end);
-    c->waiting = 0;
+    *s = (span){.of = c, .view = view};
+    return fr_drafter_cache_take(&c->cache, view, end, more, &s->rows);
 }
 
 void fr_pairs_cut(fr_draft *draft, const fr_draft_view *view) {
-    state *c = (state *)draft;
-    if (c->kv.length > view->kv->length) fr_kv_rewind(&c->kv, view->kv->length);
-    if (c->kv.length == view->kv->length) c->missed = false;
-    c->waiting = fr_smaller(c->waiting, view->kv->length - c->kv.length);
-}
-
-/* Stores the target's rows up to that of pair `end` - 1 for later; false: there is no room, or the pairs are to be
- * made now. */
-static bool keep_rows(state *c, const fr_draft_view *view, size_t end) {
-    size_t seen = c->work->net->seen, kept = c->kv.length + c->waiting;
-    if (!view->defers || c->missed || end - c->kv.length > c->room) return false;
-    if (end <= kept) return true;
-    memcpy(c->kept + c->waiting * seen, row_of(c, view, kept), (end - kept) * seen * sizeof *c->kept);
-    c->waiting = end - c->kv.length;
-    return true;
+    fr_drafter_cache_cut(&((state *)draft)->cache, view);
 }
 
 /* Makes the pairs that can be made by now. The pair of position p needs token p + 1, so the target's newest row may
@@ -230,10 +182,10 @@ fr_status fr_pairs_follow(fr_draft *draft, const fr_draft_view *view) {
     state *c = (state *)draft;
     size_t run = view->kv->length, end = run < view->length ? run : view->length - 1;
     fr_pairs_cut(draft, view);
-    if (end <= c->kv.length || keep_rows(c, view, end)) return FR_OK;
+    if (end <= c->cache.kv.length || fr_drafter_cache_keep(&c->cache, view, end)) return FR_OK;
     if (!make_span(c, view, end, 0, c->work->spans)) return FR_OK;
     run_spans(c->work, 1, false, false);
-    advance(c, end);
+    fr_drafter_cache_advance(&c->cache, end);
     return FR_OK;
 }
 
@@ -243,7 +195,8 @@ fr_status fr_pairs_follow(fr_draft *draft, const fr_draft_view *view) {
 static bool take_draft(const workspace *w, fr_proposal *p, const float *logits) {
     const fr_scores scores = {.logits = logits, .ids = ids_of(w), .count = candidates(w)};
     const fr_model *target = w->drafter->target;
-    const fr_scorer scorer = {target->kernels, target->trunk.spec.vocab, fr_drafter_path(w->drafter), w->net->what};
+    const fr_scorer scorer = {target->kernels, target->trunk.spec.vocab, fr_drafter_path(w->drafter), w->net->what,
+                              NULL};
     return fr_draft_choice_add(p, &scores, &scorer);
 }
 
@@ -254,13 +207,12 @@ static size_t take_drafts(workspace *w, size_t count) {
     for (size_t i = 0; i < count; i++) {
         fr_proposal *p = w->spans[i].proposal;
         if (!take_draft(w, p, w->scores + i * candidates(w))) continue;
-        w->spans[going++] = (span){.of = w->spans[i].of,
-                                   .view = p->view,
-                                   .proposal = p,
-                                   .ids = p->ids + p->proposed - 1,
-                                   .known = w->left + i * hidden,
-                                   .first = p->view->length - 2 + p->proposed,
-                                   .count = 1};
+        w->spans[going++] =
+            (span){.of = w->spans[i].of,
+                   .view = p->view,
+                   .proposal = p,
+                   .ids = p->ids + p->proposed - 1,
+                   .rows = {.first = p->view->length - 2 + p->proposed, .count = 1, .rest = w->left + i * hidden}};
     }
     return going;
 }
@@ -269,7 +221,7 @@ static size_t take_drafts(workspace *w, size_t count) {
 static bool begin_chain(fr_proposal *p, span *s) {
     state *c = (state *)p->draft;
     size_t end = p->view->length - 1;
-    if (c->kv.length >= end) advance(c, end - 1); /* a second proposal runs the last pair again */
+    if (c->cache.kv.length >= end) fr_drafter_cache_advance(&c->cache, end - 1); /* runs the last pair again */
     if (!make_span(c, p->view, end, p->count - 1, s)) return false;
     s->proposal = p;
     return true;
@@ -280,27 +232,15 @@ void fr_pairs_propose(fr_proposal *first) {
     size_t going = 0;
     for (fr_proposal *p = first; p; p = p->next) going += begin_chain(p, &w->spans[going]);
     run_spans(w, going, false, true);
-    for (size_t i = 0; i < going; i++) advance(w->spans[i].of, w->spans[i].view->length - 1);
+    for (size_t i = 0; i < going; i++) fr_drafter_cache_advance(&w->spans[i].of->cache, w->spans[i].view->length - 1);
     while ((going = take_drafts(w, going))) run_spans(w, going, true, true);
 }
 
 /* ------------------------------------------------------------------------------------------------------------- open */
 
-/* A session may need this many pages more than for the target: its chain may reach past the page of the last position;
- * the two frontiers may lie in different pages, one of which may be shared; and its text may leave a shared text in
- * the middle of a page. */
-enum { OWN_PAGES = 4 };
-
-/* The most rows that are stored. Together with the rows of a round, they take hardly longer than a single row in a
- * forward of the layer. */
-enum { KEPT_ROWS = 7 };
-
-static void lay_out_cache(fr_kv *kv, fr_arena *arena, const fr_pair_net *net, const fr_draft_sizes *sizes) {
+static void lay_out_pages(fr_kv *kv, fr_arena *arena, const fr_pair_net *net, const fr_draft_sizes *sizes) {
     const fr_kv_shape shape = fr_attention_kv_shape(&net->spec->attention);
-    size_t context = sizes->context + FR_STEP_MAX;
-    size_t pages = sizes->pages + OWN_PAGES * sizes->sessions;
-    fr_kv_layout(kv, arena, &shape, 1, sizes->kv_types,
-                 (fr_kv_sizes){.context = context, .batch = context, .timelines = sizes->sessions, .pages = pages});
+    fr_drafter_cache_lay_out_pages(kv, arena, &shape, 1, sizes);
 }
 
 /* Takes the memory that pairs are run in, and the rows of each session. */
@@ -323,7 +263,7 @@ void *fr_pairs_workspace(const fr_drafter *drafter, fr_arena *arena, const fr_dr
     workspace work = {.drafter = drafter, .net = net, .most = sizes->rows};
     workspace *place = fr_arena_take(arena, 1, sizeof *place);
     fr_activations activations;
-    lay_out_cache(&work.kv, arena, net, sizes);
+    lay_out_pages(&work.kv, arena, net, sizes);
     work.activations = fr_arena_take(arena, 1, sizeof *work.activations);
     fr_activations_layout(&activations, net->trunk, kernels, net->packed, arena, sizes->rows,
                           net->layer->attention.q.cols, sizes->threads);
@@ -339,29 +279,23 @@ void *fr_pairs_workspace(const fr_drafter *drafter, fr_arena *arena, const fr_dr
 
 fr_draft *fr_pairs_open(const fr_drafter *drafter, fr_arena *arena, const fr_draft_sizes *sizes) {
     workspace *work = sizes->workspace;
+    const fr_pair_net *net = drafter->net;
     fr_kv measured;
-    if (!work) lay_out_cache(&measured, &(fr_arena){0}, drafter->net, sizes);
+    if (!work) lay_out_pages(&measured, &(fr_arena){0}, net, sizes);
     state opened = {.base = {.method = drafter->method, .follows = true}, .work = work};
     state *place = fr_arena_take(arena, 1, sizeof *place);
-    fr_kv_layout_fork(&opened.kv, arena, work ? &work->kv : &measured);
-    if (sizes->rows >= KEPT_ROWS + FR_STEP_MAX) opened.room = KEPT_ROWS;
-    opened.kept = fr_arena_take(arena, opened.room * ((const fr_pair_net *)drafter->net)->seen, sizeof *opened.kept);
+    fr_drafter_cache_lay_out(&opened.cache, arena, work ? &work->kv : &measured, net->seen, sizes);
     if (!place || arena->overflow) return NULL;
     *place = opened;
     return &place->base;
 }
 
 void fr_pairs_fork(fr_draft *fork, const fr_draft *draft) {
-    const state *of = (const state *)draft;
-    state *to = (state *)fork;
-    fr_kv_fork(&to->kv, &of->kv);
-    to->missed = of->missed;
-    to->waiting = of->waiting;
-    if (of->waiting) memcpy(to->kept, of->kept, of->waiting * of->work->net->seen * sizeof *of->kept);
+    fr_drafter_cache_fork(&((state *)fork)->cache, &((const state *)draft)->cache);
 }
 
 void fr_pairs_close(fr_draft *draft) {
-    fr_kv_reset(&((state *)draft)->kv);
+    fr_kv_reset(&((state *)draft)->cache.kv);
 }
 
 const fr_matrix *fr_pairs_head(const fr_drafter *drafter) {
@@ -370,7 +304,7 @@ const fr_matrix *fr_pairs_head(const fr_drafter *drafter) {
 }
 
 fr_kv *fr_pairs_kv(fr_draft *draft) {
-    return &((state *)draft)->kv;
+    return &((state *)draft)->cache.kv;
 }
 
 const fr_kv *fr_pairs_workspace_kv(const void *work) {

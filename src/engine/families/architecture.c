@@ -21,10 +21,22 @@ static const char *const assistants[] = {"Gemma4AssistantForCausalLM",
                                          NULL};
 static const char *const eagles3[] = {
     "LlamaForCausalLMEagle3", "Eagle3LlamaForCausalLM", "Eagle3Speculator", "Eagle3DraftModel", "eagle3", NULL};
+static const char *const block_drafters[] = {"DFlashDraftModel",
+                                             "DFlashSpeculator",
+                                             "DFlash2DraftModel",
+                                             "DFlash2Speculator",
+                                             "DSparkDraftModel",
+                                             "DSparkSpeculator",
+                                             "Qwen3DSparkModel",
+                                             "Lfm2DSparkDraftModel",
+                                             "LingDSparkModel",
+                                             "MiniCPMDSparkModel",
+                                             "dflash",
+                                             NULL};
 static const char *const eagles[] = {"LlamaForCausalLMEagle", "EagleLlamaForCausalLM", "EagleModel", "eagle", NULL};
 
 const char *fr_drafter_architecture(size_t index) {
-    static const char *const *const kinds[] = {assistants, eagles3, eagles};
+    static const char *const *const kinds[] = {assistants, eagles3, eagles, block_drafters};
     for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++)
         for (const char *const *name = kinds[i]; *name; name++)
             if (index-- == 0) return *name;
@@ -78,14 +90,19 @@ static bool has(const fr_checkpoint *files, const char *tensor) {
     return fr_tensors_find(&files->tensors, tensor) || fr_tensors_find(&files->unread, tensor);
 }
 
+bool fr_is_block_drafter(const fr_checkpoint *files) {
+    return fr_architecture_in(block_drafters, fr_checkpoint_architecture(files));
+}
+
 bool fr_is_eagle3(const fr_checkpoint *files) {
+    if (fr_is_block_drafter(files)) return false;
     return fr_architecture_in(eagles3, fr_checkpoint_architecture(files)) ||
            has(files, "midlayer.hidden_norm.weight") || has(files, "layers.0.hidden_norm.weight");
 }
 
 /* A decoder saved without its head has such layers too, but it also has a norm after them, which EAGLE-1 lacks. */
 bool fr_is_eagle(const fr_checkpoint *files) {
-    if (fr_is_eagle3(files)) return false;
+    if (fr_is_eagle3(files) || fr_is_block_drafter(files)) return false;
     return fr_architecture_in(eagles, fr_checkpoint_architecture(files)) || has(files, "fc.weight") ||
            (has(files, "layers.0.self_attn.q_proj.weight") && !has(files, "norm.weight"));
 }
@@ -100,7 +117,8 @@ bool fr_is_mtp(const fr_checkpoint *files) {
 }
 
 bool fr_is_drafter(const fr_checkpoint *files) {
-    return fr_is_assistant(files) || fr_is_eagle3(files) || fr_is_eagle(files) || fr_is_mtp(files);
+    return fr_is_assistant(files) || fr_is_block_drafter(files) || fr_is_eagle3(files) || fr_is_eagle(files) ||
+           fr_is_mtp(files);
 }
 
 /* Models that are known but not supported yet; a line is removed when its model is added. Names in config.json come
@@ -160,8 +178,9 @@ fr_status fr_check_built(const fr_checkpoint *files) {
     const char *architecture = fr_checkpoint_architecture(files);
     for (size_t i = 0; i < sizeof known / sizeof *known; i++)
         if (lists(known[i].names, architecture)) return fr_family_refuse(files, known[i].what);
-    if (lists("DFlashDraftModel dflash", architecture))
-        return fr_fail(FR_UNBUILT, "%s: architecture \"%s\" (the drafter DFlash) is not built yet", files->path,
+    if (lists("Gemma4DSparkModel XPressSpeculator XPressDraftModel Qwen3XPressModel PEagleSpeculator PEagleDraftModel",
+              architecture))
+        return fr_fail(FR_UNBUILT, "%s: architecture \"%s\" is a drafter that is not built yet", files->path,
                        architecture);
     return FR_OK;
 }

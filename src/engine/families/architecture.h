@@ -27,6 +27,9 @@ bool fr_is_assistant(const fr_checkpoint *files);
 bool fr_is_eagle3(const fr_checkpoint *files);
 bool fr_is_eagle(const fr_checkpoint *files);
 
+/* Returns true if the files are of a block drafter: DFlash, DFlash2 or DSpark. */
+bool fr_is_block_drafter(const fr_checkpoint *files);
+
 /* Returns true for a folder of Gemma 4's 12B or of its assistant, whose configurations have different defaults. */
 bool fr_is_gemma4_unified(const fr_checkpoint *files);
 

@@ -79,6 +79,7 @@ typedef struct fr_activations {
     float *aux_hidden;               /* [aux_layers, hidden] the inputs of those layers */
     /* the input of attention's projections, if it is not the normed stream; NULL: it is */
     const float *input;
+    const fr_sight *sights; /* [rows] the positions that attention sees; NULL: those up to the row's own */
 
     float *x;         /* [hidden] the residual stream */
     float *normed;    /* [hidden] */

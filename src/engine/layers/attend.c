@@ -63,16 +63,21 @@ void fr_attend_place(size_t number, size_t rows, size_t heads, size_t kv_heads, 
     *head = number / per_kv_head * group + number % group;
 }
 
+static fr_sight sight_of(const fr_attend_rows *a, size_t row) {
+    int64_t span = (int64_t)a->span, last = a->batch->rows[row].position;
+    return a->sights ? a->sights[row] : (fr_sight){span && last >= span ? last - span + 1 : 0, last};
+}
+
 static fr_attn_query query_of(const fr_attend_rows *a, size_t number) {
     const fr_kv_layer *cache = cache_of(a, 0);
     size_t row, head;
     fr_attend_place(number, a->batch->count, a->heads, a->kv_heads, &row, &head);
     size_t q_at = row * a->stride + head * a->q_step, out_at = row * a->stride + head * cache->value_dim;
-    int64_t span = (int64_t)a->span, last = a->batch->rows[row].position;
+    const fr_sight sight = sight_of(a, row);
     return (fr_attn_query){.q = a->q + q_at,
                            .out = a->out + out_at,
-                           .first = span && last >= span ? last - span + 1 : 0,
-                           .last = last,
+                           .first = sight.first,
+                           .last = sight.last,
                            .sink = a->sinks ? a->sinks + head : NULL};
 }
 
@@ -188,9 +193,9 @@ static void join_share(const fr_team *team, const split *s) {
 static void partition_positions(const fr_team *team, const fr_attend_rows *a) {
     size_t rows = a->batch->count;
     split s = {.rows = a, .queries = rows * a->heads, .stride = partial_size(cache_of(a, 0)->head_dim)};
-    int64_t last = a->batch->rows[rows - 1].position;
+    int64_t last = sight_of(a, rows - 1).last;
     int64_t blocks = (int64_t)(a->workspace->partials_size / (s.queries * s.stride));
-    for (s.low = query_of(a, 0).first; s.low <= last; s.low = s.high + 1) {
+    for (s.low = sight_of(a, 0).first; s.low <= last; s.low = s.high + 1) {
         s.high = (s.low / BLOCK + blocks) * BLOCK - 1;
         if (s.high >= last) s.high = last;
         attend_share(team, &s);
@@ -215,7 +220,7 @@ static bool one_chain(const fr_batch *batch) {
 static bool positions_are_better(const fr_team *team, const fr_attend_rows *a) {
     size_t queries = a->batch->count * a->heads, heads = a->kv_heads;
     if (queries >= few(team->count) || !one_chain(a->batch)) return false;
-    size_t length = (size_t)(a->batch->rows[a->batch->count - 1].position + 1 - query_of(a, 0).first);
+    size_t length = (size_t)(sight_of(a, a->batch->count - 1).last + 1 - sight_of(a, 0).first);
     return queries % team->count != 0 && queries / heads <= FR_ATTEND_BATCH && heads * length >= team->count * BLOCK;
 }
 

@@ -34,14 +34,17 @@ void fr_attend_layout(fr_attend_workspace *workspace, fr_arena *arena, size_t he
 typedef struct fr_attend_rows {
     const fr_kernels *kernels;
     const fr_attend_workspace *workspace;
-    const fr_batch *batch; /* a row sees its timeline's positions up to its own */
+    const fr_batch *batch;
+    /* [rows] the positions of its timeline that each row sees; NULL: those up to its own. Within a timeline the first
+     * and the last ones ascend from row to row, and `span` does not count. */
+    const fr_sight *sights;
     size_t layer;          /* layer of the caches */
     const float *q;        /* [rows, stride]: `heads` queries of the cache's head_dim each */
     size_t q_step;         /* values from one query to the next */
     float *out;            /* [rows, stride]: `heads` outputs of the cache's value_dim each */
     size_t stride, heads;
     size_t kv_first, kv_heads; /* the KV heads that those queries read, counted among the heads that the cache keeps */
-    size_t span;               /* the most positions that a row sees; 0: all */
+    size_t span;               /* the most positions that a row without a sight sees; 0: all */
     float scale, softcap;      /* of the scores; softcap 0: none */
     const float *sinks;        /* [heads] the scores of attention sinks, extra positions without a value; NULL: none */
 } fr_attend_rows;

@@ -79,17 +79,13 @@ fr_split fr_attention_split(const fr_activations *a, const fr_attention_spec *sp
     return fr_split_heads(spec->heads, a->batch.count ? kept_of(a, spec)->all : spec->kv_heads, each);
 }
 
-/* Computes the projections. Keys and values are computed for the heads that this rank keeps: those that its queries
- * read, or all of them if a drafter reads them. */
-static void project(const fr_team *team, const fr_activations *a, const fr_attention_spec *spec,
-                    const fr_attention_weights *weights) {
+/* Computes the projections of keys and values, for the heads that are kept: those of the rank's queries, or all of them
+ * if a drafter reads them. */
+static void project_kv(const fr_team *team, const fr_activations *a, const fr_attention_spec *spec,
+                       const fr_attention_weights *weights) {
     const fr_workspace *w = &a->workspace;
     const float *input = input_of(a);
-    size_t width = weights->q.cols, rows = a->batch.count, each = query_step(spec), head, end;
-    fr_part_rank(team, fr_attention_split(a, spec, each), &head, &end);
-    fr_matrix_apply_share(team, w, &weights->q, head * each, end * each,
-                          &(fr_matrix_rows){a->q, a->q_width, input, width, rows});
-    if (!spec->owns_kv) return;
+    size_t width = weights->k.cols, rows = a->batch.count;
     const fr_kv_layer *kept = kept_of(a, spec);
     size_t first = kept->first * spec->head_dim, last = first + kept->heads * spec->head_dim;
     fr_matrix_apply_share(team, w, &weights->k, first, last, &(fr_matrix_rows){a->k, a->kv_width, input, width, rows});
@@ -98,6 +94,17 @@ static void project(const fr_team *team, const fr_activations *a, const fr_atten
                               &(fr_matrix_rows){a->v, a->kv_width, input, width, rows});
 }
 
+/* Computes all projections; queries are those of the rank's heads. */
+static void project(const fr_team *team, const fr_activations *a, const fr_attention_spec *spec,
+                    const fr_attention_weights *weights) {
+    const fr_workspace *w = &a->workspace;
+    const float *input = input_of(a);
+    size_t width = weights->q.cols, rows = a->batch.count, each = query_step(spec), head, end;
+    fr_part_rank(team, fr_attention_split(a, spec, each), &head, &end);
+    fr_matrix_apply_share(team, w, &weights->q, head * each, end * each,
+                          &(fr_matrix_rows){a->q, a->q_width, input, width, rows});
+    if (spec->owns_kv) project_kv(team, a, spec, weights);
+}
 /* Completes rows of queries and keys on all ranks, for norms over all of their heads. */
 static void publish_wide(const fr_team *team, const fr_activations *a, const fr_attention_spec *spec) {
     const fr_split keys = fr_split_heads(spec->kv_heads, spec->kv_heads, spec->head_dim);
@@ -170,8 +177,16 @@ static void store_kv(const fr_activations *a, const fr_attention_spec *spec, con
     k->kv_store[cache->v.type](fr_kv_slot(cache, &cache->v, head - cache->first, position), stored, n);
 }
 
-/* Finishes queries, and stores keys and values. Queries are partitioned as in attention, and keys and values also by
- * heads, so that a thread mostly reads data that it has written itself. */
+/* Shapes and stores keys and values, partitioned by heads, so that a thread reads mostly what it has written itself. */
+static void store_heads(const fr_team *team, const fr_activations *a, const fr_attention_spec *spec,
+                        const fr_attention_weights *weights) {
+    const fr_kv_layer *kept = kept_of(a, spec);
+    size_t rows = a->batch.count, begin, end;
+    fr_part_heads(team, kept->heads, rows, &begin, &end);
+    for (size_t item = begin; item < end; item++) store_kv(a, spec, weights, item % rows, kept->first + item / rows);
+}
+
+/* Shapes queries, which are partitioned as in attention, and keys and values. */
 static void shape_and_store(const fr_team *team, const fr_activations *a, const fr_attention_spec *spec,
                             const fr_attention_weights *weights) {
     const float *norm = spec->qk_norm_wide ? NULL : weights->q_norm;
@@ -187,10 +202,14 @@ static void shape_and_store(const fr_team *team, const fr_activations *a, const 
         shape_head(a, spec, query, of_head(spec, weights->q_bias, head), norm, row);
         scale_query(a, spec, query, row);
     }
-    if (!spec->owns_kv) return;
-    const fr_kv_layer *kept = kept_of(a, spec);
-    fr_part_heads(team, kept->heads, rows, &begin, &end);
-    for (size_t item = begin; item < end; item++) store_kv(a, spec, weights, item % rows, kept->first + item / rows);
+    if (spec->owns_kv) store_heads(team, a, spec, weights);
+}
+
+void fr_attention_store(const fr_team *team, const fr_activations *a, const fr_layer_spec *spec,
+                        const fr_layer *layer) {
+    project_kv(team, a, &spec->attention, &layer->attention);
+    fr_team_sync(team);
+    store_heads(team, a, &spec->attention, &layer->attention);
 }
 
 void fr_attention_attend(const fr_team *team, const fr_activations *a, const fr_attention_spec *spec,
@@ -203,6 +222,7 @@ void fr_attention_attend(const fr_team *team, const fr_activations *a, const fr_
     const fr_attend_rows rows = {.kernels = a->kernels,
                                  .workspace = &a->attend,
                                  .batch = &a->batch,
+                                 .sights = a->sights,
                                  .layer = spec->kv,
                                  .q = a->q + first * query_step(spec),
                                  .q_step = query_step(spec),

@@ -41,6 +41,11 @@ typedef struct fr_row {
     const float *embedding; /* [hidden] its input embedding if it is not that of the id; otherwise NULL */
 } fr_row;
 
+/* The positions that a row sees, both ends included, if they are not those up to its own. */
+typedef struct fr_sight {
+    int64_t first, last;
+} fr_sight;
+
 /* Rows that are run through a model together. A prompt is a chain of many rows, decoding is one row, verifying a chain
  * of K + 1; a batch may have rows of several timelines. */
 typedef struct fr_batch {

@@ -30,6 +30,10 @@ void fr_input_norm(const fr_team *team, const fr_activations *a, const fr_layer 
 void fr_attention_run(const fr_team *team, fr_activations *a, const fr_layer_spec *spec, const fr_layer *layer,
                       bool ends_rows);
 
+/* Stores K/V of rows that go no further, made of a->input, whose rows are prepared. It needs barriers before and after
+ * it. The layer's norms of keys are over each head. */
+void fr_attention_store(const fr_team *team, const fr_activations *a, const fr_layer_spec *spec, const fr_layer *layer);
+
 /* Gives the split among ranks of heads with `each` columns, according to the cache that the batch reads. */
 fr_split fr_attention_split(const fr_activations *a, const fr_attention_spec *spec, size_t each);
 

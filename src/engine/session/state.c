@@ -235,6 +235,7 @@ void fr_session_ask(fr_session *s, const fr_draft_view *view, size_t count, fr_p
     *proposal = (fr_proposal){.draft = s->draft,
                               .view = view,
                               .count = count,
+                              .depth = s->draft_max,
                               .n_min = s->draft_min,
                               .p_min = s->draft_p_min > 0 ? s->draft_p_min : 0,
                               .ids = s->ids + view->length};

@@ -75,18 +75,25 @@ fr_status fr_bind_vector(fr_weights *weights, const char *prefix, const char *na
     return fr_bind_values(weights, prefix, name, n, FR_AS_THEY_ARE, vector);
 }
 
-fr_status fr_bind_row(fr_weights *weights, const char *prefix, const char *name, size_t n, const float **vector) {
-    char full[FR_TENSOR_NAME];
+fr_status fr_bind_array(fr_weights *weights, const char *prefix, const char *name, const uint64_t *shape, uint32_t dims,
+                        const float **values) {
+    size_t n = 1;
     fr_bound *bound;
     float *copy;
+    for (uint32_t d = 0; d < dims; d++) n *= shape[d];
+    FR_TRY(fr_bound_find(weights, prefix, name, shape, dims, FR_STREAMED, &bound));
+    FR_TRY(take_floats(weights, bound->tensor, n, &copy));
+    fr_dtype_decode(bound->tensor->type, bound->tensor->data, copy, n);
+    *values = copy;
+    return check_finite(weights, bound->tensor, copy, n);
+}
+
+fr_status fr_bind_row(fr_weights *weights, const char *prefix, const char *name, size_t n, const float **vector) {
+    char full[FR_TENSOR_NAME];
     snprintf(full, sizeof full, "%s%s", prefix, name);
     const fr_tensor *tensor = fr_tensors_find(&weights->files->tensors, full);
     if (tensor && tensor->dims == 1) return fr_bind_vector(weights, prefix, name, n, vector);
-    FR_TRY(fr_bound_find(weights, prefix, name, (uint64_t[]){1, n}, 2, FR_STREAMED, &bound));
-    FR_TRY(take_floats(weights, bound->tensor, n, &copy));
-    fr_dtype_decode(bound->tensor->type, bound->tensor->data, copy, n);
-    *vector = copy;
-    return check_finite(weights, bound->tensor, copy, n);
+    return fr_bind_array(weights, prefix, name, (uint64_t[]){1, n}, 2, vector);
 }
 
 fr_status fr_bind_vectors(fr_weights *weights, const char *prefix, const char *name, size_t count, size_t n,

@@ -182,6 +182,10 @@ fr_status fr_bind_frames(fr_weights *weights, const char *prefix, const char *co
 /* Binds the float tensor PREFIX + NAME of shape [n], decoded; a value that is not finite is an error. */
 fr_status fr_bind_vector(fr_weights *weights, const char *prefix, const char *name, size_t n, const float **vector);
 
+/* Does the same for a tensor of `dims` dimensions, whose values stay in the file's order. */
+fr_status fr_bind_array(fr_weights *weights, const char *prefix, const char *name, const uint64_t *shape, uint32_t dims,
+                        const float **values);
+
 /* Does the same for a vector that some writers of GGUF keep as a matrix of one row, [1, n]. */
 fr_status fr_bind_row(fr_weights *weights, const char *prefix, const char *name, size_t n, const float **vector);
 

@@ -1,0 +1,136 @@
+/* Block drafters: DFlash, DFlash2 and DSpark make all drafts of a round in one forward.
+ *
+ * In: a checkpoint of such a drafter, a folder in one of the published spellings or llama.cpp's GGUF, and the target
+ * that it drafts for. Out: fr_block_net, checked against the target; forwards of its context and of its blocks.
+ *
+ * Sources: github.com/z-lab/dflash 0.1.0, dflash/model.py (DFlash, DFlash2); speculators 0.9.0, models/dflash, dflash2
+ * and dspark (all three, in its own folders); llama.cpp src/models/dflash.cpp (GGUF).
+ *
+ * Context. For each position that the target has run, the outputs of some of its layers, side by side, are taps. From
+ * c = norm(fc(taps)) each layer makes that position's key and value, k = k_norm(k_proj c), rotated, and v = v_proj c.
+ *
+ * Block. For a timeline of L ids of which the target has run L - 1, the drafter runs rows of the ids [last id, mask,
+ * mask, ...] at positions L - 1, L, ...: embeddings by the target's table, then layers of Qwen3 whose rows also see the
+ * rows after them (fr_block_sight). Each mask's row scores the token at its own position; in a drafter that `samples
+ * from the anchor` each row, the first one too, scores the token after its position. The head is the target's, or one
+ * of the drafter's own ids.
+ *
+ * DFlash takes the best id of each row. DFlash2 convolves the inputs and outputs of attention and feed-forward over the
+ * rows (block_layers.c), and chooses among each row's best ids by how well they follow the draft before (block_pick.c).
+ * DSpark adds to each row's scores a bias for the draft before, and a head of its own says how sure each draft is. */
+#ifndef FR_SRC_ENGINE_DRAFT_BLOCK_H
+#define FR_SRC_ENGINE_DRAFT_BLOCK_H
+
+#include "src/engine/draft/draft.h"
+#include "src/engine/families/family.h"
+
+typedef enum fr_block_kind { FR_BLOCK_DFLASH, FR_BLOCK_DFLASH2, FR_BLOCK_DSPARK, FR_BLOCK_KINDS } fr_block_kind;
+
+/* Gives the method's name for a kind. */
+const char *fr_block_word(fr_block_kind kind);
+
+/* The sight of a block's rows. Full layers see all of the context. Sliding layers see the last `window` positions of
+ * it: before each row's own position, that one counted, or, if the window is shared, before the block's first row for
+ * all of its rows. Within the block a row sees all rows, or, if causal, those up to its own; a window that is not
+ * shared limits that too. */
+typedef struct fr_block_sight {
+    bool full_causal, sliding_causal;
+    size_t window; /* 0: sliding layers see all of the context */
+    bool shared;
+} fr_block_sight;
+
+typedef struct fr_block_config {
+    fr_block_kind kind;
+    fr_model_spec spec; /* its layers; vocab: the target's */
+    size_t block;       /* rows of a whole block */
+    bool from_anchor;   /* it samples from the anchor */
+    int32_t mask;
+    size_t draft_vocab; /* ids that its own head scores */
+    fr_aux_layers aux_layers;
+    fr_block_sight sight;
+    bool slides[FR_LAYERS_MAX];
+    /* multiplies rows of the target's table; with target_scale the target's own scale does too */
+    float embedding_scale;
+    bool target_scale;
+    float multiplier, softcap;    /* of the scores; softcap 0: none */
+    size_t conv_taps, conv_group; /* DFlash2 */
+    size_t rank, top_k;           /* of DFlash2's selector; rank of DSpark's bias, 0: it has none */
+    bool confidence, confidence_sees_draft;
+    const char *target; /* the architecture that it was made for; NULL: not given */
+    const char *mask_key;
+} fr_block_config;
+
+/* Reads the configuration and checks it against the target. target NULL: only what the files allow is checked. */
+fr_status fr_block_config_read(fr_block_config *config, fr_weights *weights, const fr_model *target);
+
+/* A convolution of DFlash2 around a part of a layer. side 0 is for the part's input, side 1 for its output. Tap t of
+ * a row's channel c multiplies the row t rows before with base[side][t][c] + kernel(input)[side][t][c / group]. */
+typedef struct fr_block_conv {
+    const float *base; /* [2, taps, hidden] */
+    fr_matrix kernel;  /* [2 * taps * hidden / group, hidden] */
+} fr_block_conv;
+
+typedef enum fr_block_part { FR_BLOCK_ATTENTION, FR_BLOCK_FFN, FR_BLOCK_PARTS } fr_block_part;
+
+/* An opened drafter; immutable. */
+typedef struct fr_block_net {
+    fr_block_config config;
+    fr_trunk trunk;            /* its layers; embedding without data: the target's; head: its own or the target's */
+    fr_matrix fc;              /* [hidden, aux_layers * hidden] */
+    const float *context_norm; /* [hidden] of fc's rows */
+    const float *mask_row;     /* [hidden] the masks' embedding; NULL: that of the mask's id */
+    const int32_t *ids;        /* [draft_vocab] the target's id for each of its ids; NULL: they are the same */
+    bool own_head;
+    bool packed;                            /* some matrix is packed */
+    fr_block_conv (*convs)[FR_BLOCK_PARTS]; /* [layers]; NULL: there are none */
+    size_t conv_width;                      /* features of a convolution's kernel */
+    fr_matrix before, after, selector;      /* DFlash2: codebooks [vocab, rank] twice; [rank, hidden] */
+    fr_matrix bias_before, bias_after;      /* DSpark: [vocab, rank], [draft_vocab, rank] */
+    const float *confidence;                /* [hidden, + rank where it sees the draft] DSpark; NULL: there is none */
+    float confidence_bias;
+} fr_block_net;
+
+/* Binds all tensors. drafter->weights and ->target must be set; target NULL: what is the target's stays empty. */
+fr_status fr_block_open(fr_block_net *net, const fr_block_config *config, fr_drafter *drafter);
+void fr_block_close(fr_block_net *net);
+
+/* ------------------------------------------------------------------------------------------------------------- rows */
+
+/* Memory that the drafter's rows are run in. */
+typedef struct fr_block_rows {
+    const fr_block_net *net;
+    const fr_model *target;
+    fr_activations *activations;
+    size_t most;                /* rows of the largest batch */
+    fr_row *rows;               /* [most] */
+    fr_sight *full, *sliding;   /* [most] what rows of a block see in either kind of layer */
+    float *input;               /* [most, aux_layers * hidden] taps of context rows */
+    float *kernels, *convolved; /* [most, conv_width], [most, hidden]; NULL: there are no convolutions */
+    float *hidden;              /* [most, hidden] out: a block's rows after the final norm */
+} fr_block_rows;
+
+/* Takes the memory for batches of up to `rows` rows from the arena, or measures it. */
+void fr_block_rows_layout(fr_block_rows *rows, const fr_drafter *drafter, fr_arena *arena, size_t count,
+                          size_t threads);
+
+/* Stores the keys and values of `count` context rows, whose taps are in input, for all layers. */
+void fr_block_run_context(const fr_team *team, const fr_block_rows *rows, const fr_batch *batch);
+
+/* Runs blocks side by side through all layers and the final norm. Rows with `id` -1 are masks. */
+void fr_block_run_layers(const fr_team *team, const fr_block_rows *rows, const fr_batch *batch);
+
+/* Sets what `count` rows of one block see, whose first position is `position`. */
+void fr_block_set_sights(const fr_block_sight *sight, size_t position, size_t count, fr_sight *full, fr_sight *sliding);
+
+/* ------------------------------------------------------------------------------------------------------------- GGUF */
+
+/* Gives the name in GGUF of a published tensor (after "blk.N." if it is a layer's); false: it has no place. writes the
+ * keys of a drafter that was opened from a folder. */
+bool fr_block_name(const char *published, const char **gguf, fr_tensor_name_found *found);
+extern const fr_tensor_naming fr_block_names;
+extern const fr_family fr_family_block; /* its layers are read and written as this family's */
+/* Gives `count` of a target's layers that are spread evenly, as z-lab's folders choose those that they tap. */
+fr_aux_layers fr_block_spread_layers(size_t count, size_t targets);
+fr_status fr_block_put_keys(const fr_drafter *drafter, fr_gguf_writer *writer);
+
+#endif

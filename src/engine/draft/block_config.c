@@ -1,0 +1,470 @@
+/* Reads the configuration of block drafters: see block.h.
+ *
+ * A folder of z-lab's has the layers' keys at the top of config.json and its own below "dflash_config"; folders of
+ * DSpark have all at the top, or theirs below "dspark_config". The speculators library has the layers' keys in
+ * transformer_layer_config and all others at the top. It is told by speculators_model_type, since it shares names of
+ * architectures with z-lab and yet counts the target's layers from their inputs. Keys of GGUF are llama.cpp's. */
+#include "src/engine/draft/block.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/error.h"
+#include "base/sizes.h"
+#include "src/engine/families/architecture.h"
+#include "src/engine/families/config.h"
+
+static const char where[] = "config.json";
+
+enum { IDS_MAX = 1 << 24, WINDOW_MAX = 1 << 24, DEFAULT_BLOCK = 16, BLOCK_MAX = 1 << 12 };
+
+const char *fr_block_word(fr_block_kind kind) {
+    static const char *const words[] = {"dflash", "dflash2", "dspark"};
+    return words[kind];
+}
+
+/* ------------------------------------------------------------------------------------------------------- its layers */
+
+/* The rows of sizes begin with a key that refuses attention in both directions, which these layers have. */
+static const fr_model_spec defaults = {
+    .trunk =
+        {.vocab = 151936, .hidden = 4096, .layers = 5, .context_limit = 32768, .eps = 1e-6F, .rope = {{.neox = true}}},
+    .layer = {.attention = {.heads = 32, .kv_heads = 32, .head_dim = 128, .qk_norm = true},
+              .ffn = {.width = 22016, .activation = FR_SILU}}};
+
+static const fr_config_row own_rows[] = {FR_ONLY("hidden_act", "silu"),
+                                         FR_FLAG(layer.attention.qkv_bias, "attention_bias", NULL),
+                                         FR_FLAG(layer.attention.o_bias, "attention_bias", NULL),
+                                         {0}};
+
+const fr_family fr_family_block = {.architectures = (const char *const[]){"dflash", NULL},
+                                   .gguf = "dflash",
+                                   .tokenizer = "gpt2",
+                                   .pre = "qwen2",
+                                   .finds_biases = true,
+                                   .defaults = &defaults,
+                                   .rows = {own_rows, fr_size_keys + 1, fr_head_keys},
+                                   .rope = fr_rope_whole_heads,
+                                   .shape = fr_layers_alike,
+                                   .names = &fr_block_names};
+
+/* Reads the layers' configuration; text: the object that has it, in a folder. */
+static fr_status read_layers(fr_block_config *c, const json_t *text, fr_weights *weights) {
+    const fr_gguf *gguf = weights->files->gguf;
+    const fr_source source = {.root = text,
+                              .text = text,
+                              .gguf = gguf,
+                              .where = gguf ? gguf->path : where,
+                              .weights = weights,
+                              .drafter = true};
+    return fr_family_read(&fr_family_block, &source, &c->spec);
+}
+
+/* ------------------------------------------------------------------------------------------------------------- JSON */
+
+/* The objects of a config.json: keys beside those of the layers are below, or else at the top. */
+typedef struct folder {
+    const json_t *root, *text;
+    json_t *below;
+    const fr_weights *weights;
+    bool speculators;
+} folder;
+
+/* Gives the object that has one of a drafter's own keys. */
+static const json_t *holder(const folder *f, const char *key) {
+    const json_t *value = json_object_get(f->below, key);
+    return value && !json_is_null(value) ? f->below : f->root;
+}
+
+static fr_status read_size(const folder *f, const char *key, int64_t low, int64_t high, int64_t fallback,
+                           size_t *value) {
+    return fr_json_size(holder(f, key), key, low, high, fallback, where, value);
+}
+
+static fr_status read_flag(const folder *f, const char *key, bool fallback, bool *value) {
+    return fr_json_bool(holder(f, key), key, fallback, where, value);
+}
+
+static fr_status read_real(const folder *f, const char *key, double low, double high, double fallback, float *value) {
+    double real;
+    FR_TRY(fr_json_real(holder(f, key), key, low, high, fallback, where, &real));
+    *value = (float)real;
+    return FR_OK;
+}
+
+static bool said(const folder *f, const char *key) {
+    const json_t *value = json_object_get(holder(f, key), key);
+    return value && !json_is_null(value);
+}
+
+static fr_status open_folder(fr_block_config *c, folder *f, const fr_weights *weights) {
+    static const char *const types[] = {"dflash", "dflash2", "dspark"};
+    const char *type, *architecture = fr_checkpoint_architecture(weights->files);
+    json_t *nested;
+    *f = (folder){.root = weights->files->config, .weights = weights};
+    FR_TRY(fr_json_text(f->root, "speculators_model_type", where, &type));
+    FR_TRY(fr_json_object(f->root, "transformer_layer_config", where, &nested));
+    FR_TRY(fr_json_object(f->root, "dflash_config", where, &f->below));
+    if (!f->below) FR_TRY(fr_json_object(f->root, "dspark_config", where, &f->below));
+    f->speculators = type != NULL;
+    f->text = nested ? nested : f->root;
+    c->kind = strstr(architecture, "DSpark")    ? FR_BLOCK_DSPARK
+              : strstr(architecture, "DFlash2") ? FR_BLOCK_DFLASH2
+                                                : FR_BLOCK_DFLASH;
+    for (fr_block_kind kind = 0; type && kind < FR_BLOCK_KINDS; kind++)
+        if (strcmp(type, types[kind]) == 0) c->kind = kind;
+    return FR_OK;
+}
+
+/* The layers lie between the second one and the last but three, rounded half to even; a single one is in the middle. */
+fr_aux_layers fr_block_spread_layers(size_t count, size_t targets) {
+    fr_aux_layers layers = {.count = count, .layer = {targets / 2 + 1}};
+    for (size_t i = 0; count > 1 && i < count; i++) {
+        size_t far = i * (targets - 4), whole = 1 + far / (count - 1), twice = 2 * (far % (count - 1));
+        bool up = twice > count - 1 || (twice == count - 1 && whole % 2);
+        layers.layer[i] = whole + up + 1;
+    }
+    return layers;
+}
+
+/* Reads the target's layers that are tapped, as the numbers of their inputs. z-lab counts layers by their outputs. */
+static fr_status read_taps(fr_block_config *c, const folder *f, const fr_model *target) {
+    const char *key = f->speculators ? "aux_hidden_state_layer_ids" : "target_layer_ids";
+    const json_t *list = json_object_get(holder(f, key), key);
+    size_t targets, step = f->speculators ? 0 : 1;
+    FR_TRY(
+        read_size(f, "num_target_layers", 1, FR_LAYERS_MAX, target ? (int64_t)target->trunk.spec.layers : 0, &targets));
+    c->aux_layers.count = json_array_size(list);
+    if (!list || json_is_null(list)) {
+        if (targets < 5)
+            return fr_fail(FR_INPUT, "%s: \"%s\" is missing, and the target's %zu layers are too few to choose from",
+                           where, key, targets);
+        if (f->speculators) {
+            c->aux_layers = (fr_aux_layers){3, {2, targets / 2, targets - 3}};
+        } else if (c->spec.trunk.layers <= FR_AUX_LAYERS) {
+            c->aux_layers = fr_block_spread_layers(c->spec.trunk.layers, targets);
+        }
+        return FR_OK;
+    }
+    if (c->aux_layers.count == 0 || c->aux_layers.count > FR_AUX_LAYERS)
+        return fr_fail(FR_INPUT, "%s: \"%s\" is no array of 1 to %d layers", where, key, FR_AUX_LAYERS);
+    for (size_t i = 0; i < c->aux_layers.count; i++) {
+        json_int_t layer = json_integer_value(json_array_get(list, i));
+        if (!json_is_integer(json_array_get(list, i)) || layer < 0 || layer >= FR_LAYERS_MAX)
+            return fr_fail(FR_INPUT, "%s: \"%s\" has no layer at index %zu", where, key, i);
+        c->aux_layers.layer[i] = (size_t)layer + step;
+    }
+    return FR_OK;
+}
+
+/* Reads which layers slide. A window counts where use_sliding_window is on, as in transformers' Qwen3 configuration,
+ * or use_swa below dflash_config. */
+static fr_status read_sliding(fr_block_config *c, const folder *f) {
+    const json_t *types = json_object_get(f->text, "layer_types");
+    bool windowed, below;
+    if (types && !json_is_null(types) && json_array_size(types) != c->spec.trunk.layers)
+        return fr_fail(FR_INPUT, "%s: layer_types is no array of num_hidden_layers = %zu kinds", where,
+                       c->spec.trunk.layers);
+    for (size_t i = 0; i < c->spec.trunk.layers && json_array_size(types); i++) {
+        const char *word = json_string_value(json_array_get(types, i));
+        c->slides[i] = word && strcmp(word, "sliding_attention") == 0;
+        if (!c->slides[i] && (!word || strcmp(word, "full_attention") != 0))
+            return fr_fail(FR_INPUT,
+                           "%s: layer_types has \"%.40s\" for layer %zu, expected sliding_attention or "
+                           "full_attention",
+                           where, word ? word : "", i);
+    }
+    FR_TRY(fr_json_bool(f->text, "use_sliding_window", false, where, &windowed));
+    FR_TRY(fr_json_bool(f->below, "use_swa", false, where, &below));
+    if (below)
+        return fr_json_size(f->below, "swa_window_size", 1, WINDOW_MAX, FR_JSON_REQUIRED, where, &c->sight.window);
+    if (!windowed || json_is_null(json_object_get(f->text, "sliding_window"))) return FR_OK;
+    return fr_json_size(f->text, "sliding_window", 1, WINDOW_MAX, 4096, where, &c->sight.window);
+}
+
+/* Reads whether rows of a block see later ones. In z-lab's folders one key may say it for all layers. */
+static fr_status read_sight(fr_block_config *c, const folder *f) {
+    bool flag;
+    FR_TRY(read_sliding(c, f));
+    c->sight.shared = f->speculators;
+    c->sight.sliding_causal = true;
+    if (f->speculators) {
+        FR_TRY(read_flag(f, "sliding_window_non_causal", c->kind == FR_BLOCK_DFLASH2, &flag));
+        c->sight.sliding_causal = !flag;
+        return FR_OK;
+    }
+    const char *key = said(f, "is_causal") ? "is_causal" : "causal";
+    if (!said(f, key)) return FR_OK;
+    FR_TRY(read_flag(f, key, false, &flag));
+    c->sight.full_causal = c->sight.sliding_causal = flag;
+    return FR_OK;
+}
+
+/* Reads the keys of DFlash2's convolutions and selector, and of DSpark's heads. */
+static fr_status read_kind(fr_block_config *c, const folder *f) {
+    size_t hidden = c->spec.trunk.hidden;
+    const char *head;
+    if (c->kind == FR_BLOCK_DFLASH2) {
+        FR_TRY(read_size(f, "conv_kernel_size", 1, FR_STEP_MAX, 2, &c->conv_taps));
+        FR_TRY(read_size(f, "conv_group_size", 1, (int64_t)hidden, 16, &c->conv_group));
+        FR_TRY(read_size(f, "selector_rank", 1, 1 << 16, 256, &c->rank));
+        FR_TRY(read_size(f, "selector_top_k", 1, 1 << 10, 16, &c->top_k));
+    }
+    if (c->kind != FR_BLOCK_DSPARK) return FR_OK;
+    FR_TRY(read_size(f, "markov_rank", 0, 1 << 16, 256, &c->rank));
+    FR_TRY(fr_json_text(holder(f, "markov_head_type"), "markov_head_type", where, &head));
+    if (head && strcmp(head, "vanilla") != 0)
+        return fr_fail(FR_UNBUILT, "%s: markov_head_type \"%.40s\" is not built, only \"vanilla\"", where, head);
+    FR_TRY(read_flag(f, "enable_confidence_head", true, &c->confidence));
+    return read_flag(f, "confidence_head_with_markov", true, &c->confidence_sees_draft);
+}
+
+/* Reads the architecture of the verifier, which the speculators library writes. */
+static fr_status read_verifier(fr_block_config *c, const folder *f) {
+    json_t *speculators, *verifier;
+    FR_TRY(fr_json_object(f->root, "speculators_config", where, &speculators));
+    FR_TRY(fr_json_object(speculators, "verifier", where, &verifier));
+    c->target = json_string_value(json_array_get(json_object_get(verifier, "architectures"), 0));
+    return FR_OK;
+}
+
+/* Refuses keys that change the computation and are not built. */
+static fr_status check_rest(const folder *f) {
+    bool sinks;
+    float scale;
+    FR_TRY(read_flag(f, "attention_sink_bias", false, &sinks));
+    if (sinks) return fr_fail(FR_UNBUILT, "%s: attention_sink_bias is not built", where);
+    FR_TRY(read_real(f, "attention_value_scale", -1e6, 1e6, 1, &scale));
+    return scale == 1.0F ? FR_OK
+                         : fr_fail(FR_UNBUILT, "%s: attention_value_scale %g is not built", where, (double)scale);
+}
+
+static fr_status from_json(fr_block_config *c, fr_weights *weights, const fr_model *target) {
+    folder f;
+    int64_t mask;
+    bool neox;
+    FR_TRY(open_folder(c, &f, weights));
+    FR_TRY(read_layers(c, f.text, weights));
+    FR_TRY(fr_json_bool(f.text, "rope_is_neox_style", true, where, &neox));
+    c->spec.trunk.rope[0].neox = neox;
+    FR_TRY(read_size(&f, "block_size", 2, BLOCK_MAX,
+                     f.speculators                ? 8
+                     : c->kind == FR_BLOCK_DSPARK ? 7
+                                                  : DEFAULT_BLOCK,
+                     &c->block));
+    c->mask_key = "mask_token_id";
+    FR_TRY(fr_json_int(holder(&f, c->mask_key), c->mask_key, 0, INT32_MAX, FR_JSON_REQUIRED, where, &mask));
+    c->mask = (int32_t)mask;
+    FR_TRY(read_flag(&f, "sample_from_anchor", c->kind == FR_BLOCK_DSPARK, &c->from_anchor));
+    FR_TRY(read_size(&f, "draft_vocab_size", 1, IDS_MAX, (int64_t)c->spec.trunk.vocab, &c->draft_vocab));
+    FR_TRY(read_taps(c, &f, target));
+    FR_TRY(read_sight(c, &f));
+    FR_TRY(read_real(&f, "input_embedding_scale", -1e6, 1e6, 1, &c->embedding_scale));
+    c->target_scale = !f.speculators;
+    FR_TRY(read_real(&f, "output_multiplier", -1e6, 1e6, 1, &c->multiplier));
+    FR_TRY(read_real(&f, "final_logit_softcapping", 0, 1e6, 0, &c->softcap));
+    FR_TRY(read_kind(c, &f));
+    FR_TRY(check_rest(&f));
+    return read_verifier(c, &f);
+}
+
+/* ------------------------------------------------------------------------------------------------------------- GGUF */
+
+/* Reads the number of the target's ids: that of a table with a row for each, or the target's own. */
+static fr_status gguf_vocab(fr_block_config *c, const fr_weights *weights, const fr_model *target) {
+    static const char *const tables[] = {"token_embd.weight", "markov_w1.weight", "selector_predecessor.weight"};
+    const fr_gguf_value *tokens = fr_gguf_find(weights->files->gguf, "tokenizer.ggml.tokens");
+    size_t vocab = target ? target->trunk.spec.vocab : tokens ? tokens->count : 0;
+    for (size_t i = 0; i < sizeof tables / sizeof *tables; i++) {
+        const fr_tensor *table = fr_tensors_find(&weights->files->tensors, tables[i]);
+        if (table && table->dims == 2 && table->shape[0] <= IDS_MAX) vocab = table->shape[0];
+    }
+    c->spec.trunk.vocab = vocab;
+    if (vocab && vocab <= IDS_MAX) return FR_OK;
+    return fr_fail_about(FR_OPT_SPEC_TYPE, FR_USAGE,
+                         "%s does not say of how many ids its target is: open it with its target",
+                         weights->files->path);
+}
+
+static fr_status gguf_taps(fr_block_config *c, const fr_gguf *gguf) {
+    static const char key[] = ".target_layers";
+    const fr_gguf_value *value = fr_gguf_find(gguf, key);
+    int64_t layers[FR_AUX_LAYERS];
+    if (!value || value->count == 0 || value->count > FR_AUX_LAYERS)
+        return fr_fail(FR_INPUT, "%s: key dflash%s is no array of 1 to %d layers", gguf->path, key, FR_AUX_LAYERS);
+    FR_TRY(fr_gguf_ints(gguf, key, 0, FR_LAYERS_MAX, FR_GGUF_REQUIRED, value->count, layers));
+    c->aux_layers.count = value->count;
+    for (size_t i = 0; i < value->count; i++) c->aux_layers.layer[i] = (size_t)layers[i];
+    return FR_OK;
+}
+
+static fr_status gguf_sight(fr_block_config *c, const fr_gguf *gguf) {
+    static const char pattern[] = ".attention.sliding_window_pattern";
+    int64_t slides[FR_LAYERS_MAX] = {0};
+    bool causal;
+    FR_TRY(fr_gguf_size(gguf, ".attention.sliding_window", 0, WINDOW_MAX, 0, &c->sight.window));
+    if (fr_gguf_find(gguf, pattern)) FR_TRY(fr_gguf_ints(gguf, pattern, 0, 1, 0, c->spec.trunk.layers, slides));
+    for (size_t i = 0; i < c->spec.trunk.layers; i++) c->slides[i] = slides[i] != 0;
+    c->sight.sliding_causal = true;
+    if (!fr_gguf_find(gguf, ".attention.causal")) return FR_OK;
+    FR_TRY(fr_gguf_bool(gguf, ".attention.causal", false, &causal));
+    c->sight.full_causal = c->sight.sliding_causal = causal;
+    return FR_OK;
+}
+
+static fr_status gguf_real(const fr_gguf *gguf, const char *key, double fallback, float *value) {
+    double real;
+    FR_TRY(fr_gguf_real(gguf, key, -1e6, 1e6, fallback, &real));
+    *value = (float)real;
+    return FR_OK;
+}
+
+static fr_status gguf_kind(fr_block_config *c, const fr_weights *weights) {
+    const fr_gguf *gguf = weights->files->gguf;
+    const fr_tensor *w1 = fr_tensors_find(&weights->files->tensors, "markov_w1.weight");
+    c->kind = w1                                                                    ? FR_BLOCK_DSPARK
+              : fr_tensors_find(&weights->files->tensors, "selector_hidden.weight") ? FR_BLOCK_DFLASH2
+                                                                                    : FR_BLOCK_DFLASH;
+    if (c->kind == FR_BLOCK_DFLASH2) {
+        FR_TRY(fr_gguf_size(gguf, ".conv_kernel_size", 1, FR_STEP_MAX, 2, &c->conv_taps));
+        FR_TRY(fr_gguf_size(gguf, ".conv_group_size", 1, (int64_t)c->spec.trunk.hidden, 16, &c->conv_group));
+        FR_TRY(fr_gguf_size(gguf, ".selector_rank", 1, 1 << 16, 256, &c->rank));
+        FR_TRY(fr_gguf_size(gguf, ".selector_top_k", 1, 1 << 10, 16, &c->top_k));
+    }
+    if (c->kind != FR_BLOCK_DSPARK) return FR_OK;
+    c->rank = w1->dims == 2 && w1->shape[1] <= 1 << 16 ? w1->shape[1] : 0;
+    const fr_tensor *confidence = fr_tensors_find(&weights->files->tensors, "conf_proj.weight");
+    size_t width = confidence ? confidence->shape[confidence->dims - 1] : 0;
+    c->confidence = confidence != NULL;
+    c->confidence_sees_draft = width != c->spec.trunk.hidden;
+    return FR_OK;
+}
+
+static fr_status from_gguf(fr_block_config *c, fr_weights *weights, const fr_model *target) {
+    const fr_gguf *gguf = weights->files->gguf;
+    const fr_tensor *head = fr_tensors_find(&weights->files->tensors, "output.weight");
+    int64_t mask;
+    float value_scale, scale;
+    FR_TRY(read_layers(c, NULL, weights));
+    FR_TRY(gguf_vocab(c, weights, target));
+    FR_TRY(fr_gguf_size(gguf, ".block_size", 2, BLOCK_MAX, DEFAULT_BLOCK, &c->block));
+    c->mask_key = "tokenizer.ggml.mask_token_id";
+    FR_TRY(fr_gguf_int(gguf, c->mask_key, 0, INT32_MAX, FR_GGUF_REQUIRED, &mask));
+    c->mask = (int32_t)mask;
+    FR_TRY(gguf_taps(c, gguf));
+    FR_TRY(gguf_sight(c, gguf));
+    FR_TRY(gguf_kind(c, weights));
+    FR_TRY(fr_gguf_bool(gguf, ".sample_from_anchor", c->kind == FR_BLOCK_DSPARK, &c->from_anchor));
+    FR_TRY(gguf_real(gguf, ".embedding_scale", 1, &c->embedding_scale));
+    FR_TRY(gguf_real(gguf, ".logit_scale", 1, &c->multiplier));
+    if (c->multiplier == 0.0F) c->multiplier = 1;
+    FR_TRY(gguf_real(gguf, ".final_logit_softcapping", 0, &c->softcap));
+    FR_TRY(gguf_real(gguf, ".attention.scale", 0, &scale));
+    for (size_t i = 0; i < c->spec.trunk.layers && scale > 0; i++) c->spec.trunk.layer[i].attention.scale = scale;
+    FR_TRY(gguf_real(gguf, ".attention.value_scale", 1, &value_scale));
+    c->draft_vocab = head && head->dims == 2 ? head->shape[0] : c->spec.trunk.vocab;
+    if (value_scale == 1.0F) return FR_OK;
+    return fr_fail(FR_UNBUILT, "%s: key dflash.attention.value_scale: %g is not built", gguf->path,
+                   (double)value_scale);
+}
+
+/* --------------------------------------------------------------------------------------------------------- checking */
+
+/* Checks that a number is the target's; the error line names both. */
+static fr_status check_number(const fr_weights *weights, const char *what, size_t own, size_t targets) {
+    if (own == targets) return FR_OK;
+    return fr_fail(FR_INPUT, "%s: %s is %zu, the target's %zu: it drafts for another model", weights->files->path, what,
+                   own, targets);
+}
+
+static fr_status check_target(const fr_block_config *c, const fr_weights *weights, const fr_model *target) {
+    const fr_trunk_spec *spec = &target->trunk.spec;
+    const char *path = weights->files->path;
+    bool gguf = weights->files->gguf;
+    if (c->target && !fr_model_is_of(target, c->target))
+        return fr_fail(FR_INPUT, "%s: by its verifier's architectures it drafts for %s, the target is %s", path,
+                       c->target, fr_checkpoint_architecture(&target->files));
+    FR_TRY(check_number(weights, gguf ? "dflash.embedding_length" : "hidden_size", c->spec.trunk.hidden, spec->hidden));
+    FR_TRY(check_number(weights, gguf ? "its own vocabulary" : "vocab_size", c->spec.trunk.vocab, spec->vocab));
+    for (size_t i = 0; i < c->aux_layers.count; i++)
+        if (c->aux_layers.layer[i] > spec->layers)
+            return fr_fail(FR_INPUT,
+                           "%s: it reads the input of the target's layer %zu, which has %zu: it drafts for "
+                           "another model",
+                           path, c->aux_layers.layer[i], spec->layers);
+    return FR_OK;
+}
+
+static fr_status check(const fr_block_config *c, const fr_weights *weights, const fr_model *target) {
+    const char *path = weights->files->path;
+    size_t hidden = c->spec.trunk.hidden, vocab = c->spec.trunk.vocab;
+    if (target) FR_TRY(check_target(c, weights, target));
+    if (c->aux_layers.count == 0)
+        return fr_fail(FR_INPUT, "%s: it names none of the target's layers, and has too many of its own to choose by",
+                       path);
+    if ((size_t)c->mask >= vocab)
+        return fr_fail(FR_INPUT, "%s: %s is %d, the target's ids end at %zu", path, c->mask_key, c->mask, vocab - 1);
+    if (c->draft_vocab > vocab)
+        return fr_fail(FR_INPUT, "%s: its draft vocabulary of %zu ids is larger than the target's of %zu", path,
+                       c->draft_vocab, vocab);
+    if (c->kind != FR_BLOCK_DFLASH2) return FR_OK;
+    if (hidden % c->conv_group)
+        return fr_fail(FR_INPUT, "%s: conv_group_size %zu does not divide the width of %zu", path, c->conv_group,
+                       hidden);
+    if (c->top_k > c->draft_vocab)
+        return fr_fail(FR_INPUT, "%s: selector_top_k %zu is more than the %zu ids that are scored", path, c->top_k,
+                       c->draft_vocab);
+    return c->draft_vocab == vocab
+               ? FR_OK
+               : fr_fail(FR_UNBUILT, "%s: DFlash2 with a draft vocabulary of its own is not built", path);
+}
+
+fr_status fr_block_config_read(fr_block_config *c, fr_weights *weights, const fr_model *target) {
+    *c = (fr_block_config){0};
+    fr_status status = weights->files->gguf ? from_gguf(c, weights, target) : from_json(c, weights, target);
+    if (status == FR_OK) status = check(c, weights, target);
+    if (status == FR_OK) return FR_OK;
+    free(c->spec.trunk.layer);
+    c->spec.trunk.layer = NULL;
+    return status;
+}
+
+/* ---------------------------------------------------------------------------------------------------------- writing */
+
+fr_status fr_block_put_keys(const fr_drafter *drafter, fr_gguf_writer *w) {
+    const fr_block_net *net = drafter->net;
+    const fr_block_config *c = &net->config;
+    fr_gguf_put_u32(w, ".block_size", (uint32_t)c->block);
+    fr_gguf_put_array(w, ".target_layers", FR_GGUF_I32, c->aux_layers.count);
+    for (size_t i = 0; i < c->aux_layers.count; i++) fr_gguf_add_u32(w, (uint32_t)c->aux_layers.layer[i]);
+    if (c->kind == FR_BLOCK_DFLASH2) {
+        fr_gguf_put_u32(w, ".conv_kernel_size", (uint32_t)c->conv_taps);
+        fr_gguf_put_u32(w, ".conv_group_size", (uint32_t)c->conv_group);
+        fr_gguf_put_u32(w, ".selector_rank", (uint32_t)c->rank);
+        fr_gguf_put_u32(w, ".selector_top_k", (uint32_t)c->top_k);
+    }
+    if (c->kind == FR_BLOCK_DSPARK) {
+        fr_gguf_put_bool(w, ".sample_from_anchor", c->from_anchor);
+        fr_gguf_put_bool(w, ".has_confidence_head", c->confidence);
+    }
+    bool slides = false;
+    for (size_t i = 0; i < c->spec.trunk.layers; i++) slides |= c->slides[i];
+    if (slides && c->sight.shared)
+        return fr_fail(FR_UNBUILT,
+                       "%s: sliding layers of the speculators library have no form in GGUF: the drafter "
+                       "stays a folder",
+                       drafter->files.path);
+    if (slides) {
+        fr_gguf_put_u32(w, ".attention.sliding_window", (uint32_t)c->sight.window);
+        fr_gguf_put_array(w, ".attention.sliding_window_pattern", FR_GGUF_BOOL, c->spec.trunk.layers);
+        for (size_t i = 0; i < c->spec.trunk.layers; i++) fr_gguf_add_bool(w, c->slides[i]);
+    }
+    if (c->sight.full_causal == c->sight.sliding_causal) fr_gguf_put_bool(w, ".attention.causal", c->sight.full_causal);
+    float scale = c->embedding_scale;
+    if (c->target_scale && drafter->target) scale *= drafter->target->trunk.spec.embedding_scale;
+    if (scale != 1.0F) fr_gguf_put_f32(w, ".embedding_scale", scale);
+    if (c->multiplier != 1.0F) fr_gguf_put_f32(w, ".logit_scale", c->multiplier);
+    if (c->softcap != 0.0F) fr_gguf_put_f32(w, ".final_logit_softcapping", c->softcap);
+    fr_gguf_put_u32(w, "tokenizer.ggml.mask_token_id", (uint32_t)c->mask);
+    return fr_family_put(&fr_family_block, &net->trunk.spec, 0, drafter->files.path, w);
+}

@@ -1,0 +1,465 @@
+/* dflash, dflash2, dspark: draft with a block drafter: see block.h.
+ *
+ * In: timelines, and the target's rows as it runs them. Out: the drafts of a block for each timeline.
+ *
+ * The drafter's cache (drafter_cache.h) holds context: keys and values of the positions that the target has run. A
+ * proposal first adds the rows that are new, and then runs the block, whose keys and values lie after the context and
+ * are overwritten by the next round's: a rejected block leaves nothing.
+ *
+ * A depth below the block's size cuts the block to as many masks, as the published code does. It is run whole where
+ * fewer drafts are wanted in a round because the text ends or more rows are not worth their time: its cost is the same
+ * for any number of drafts, and masks that it was trained with make better ones.
+ *
+ * Sessions of an engine work in one workspace, and the blocks of those that propose together go side by side through
+ * the layers and the head. Then each chooses its drafts row by row, as DFlash2's and DSpark's choice of a draft depends
+ * on the draft before. */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/error.h"
+#include "base/sizes.h"
+#include "src/engine/draft/block.h"
+#include "src/engine/draft/draft_choice.h"
+#include "src/engine/draft/drafter_cache.h"
+#include "src/engine/families/architecture.h"
+#include "src/engine/layers/parts.h"
+
+/* The most rows that are scored together; each has a row of scores as wide as the vocabulary. */
+enum { SCORED_ROWS = 64 };
+
+typedef struct workspace {
+    const fr_drafter *drafter;
+    const fr_block_net *net;
+    fr_kv kv; /* no session's own: the layout of their caches, and the pages of all */
+    fr_block_rows rows;
+    fr_kv **timelines;         /* [sessions] */
+    struct block *asks;        /* [sessions] the blocks of a proposal */
+    size_t scored;             /* the most rows that are scored together */
+    float *heads;              /* [scored, hidden] the rows that are scored */
+    float *scores;             /* [scored, candidates] */
+    float *selected;           /* [scored, rank] DFlash2: the selector's products of the rows */
+    float *codes;              /* [top_k, rank] DFlash2: the codes of a row's best ids */
+    float *best;               /* [top_k] their scores */
+    int32_t *best_ids, *order; /* [top_k] and [candidates] for the choice of them */
+    float *befores, *biases;   /* [sessions, rank] and [sessions, candidates] DSpark: of the drafts before */
+    float *row;                /* [rank] */
+} workspace;
+
+typedef struct state {
+    fr_draft base;
+    workspace *work;
+    fr_drafter_cache cache;
+} state;
+
+/* The block of one session's proposal. */
+typedef struct block {
+    state *of;
+    fr_proposal *proposal;
+    fr_followed_rows context; /* the target's rows that are new */
+    size_t count;             /* rows of the block */
+    size_t scored;            /* the first one of its rows among those that are scored */
+} block;
+
+static const fr_matrix *head_of(const workspace *w) {
+    return w->drafter->head.ids ? &w->drafter->head.matrix : &w->net->trunk.head;
+}
+
+static const int32_t *ids_of(const workspace *w) {
+    return w->drafter->head.ids ? w->drafter->head.ids : w->net->ids;
+}
+
+/* Counts the rows of a block in front of the first one that scores a draft. */
+static size_t unscored(const fr_block_net *net) {
+    return net->config.from_anchor ? 0 : 1;
+}
+
+/* Gives the most drafts of a block. */
+static size_t most_drafts(const fr_block_net *net) {
+    return fr_smaller(net->config.block - unscored(net), FR_STEP_MAX - 1);
+}
+
+/* ---------------------------------------------------------------------------------------------------------- context */
+
+/* Rows of context that the team stores. */
+typedef struct context_run {
+    const fr_block_rows *rows;
+    fr_batch batch;
+} context_run;
+
+static void store_context(void *context, const fr_team *team) {
+    const context_run *run = context;
+    fr_block_run_context(team, run->rows, &run->batch);
+}
+
+static void place_row(workspace *w, size_t at, size_t timeline, size_t position, int32_t id, bool first) {
+    int32_t p = (int32_t)position;
+    w->rows.rows[at] = (fr_row){.id = id,
+                                .timeline = (int32_t)timeline,
+                                .position = p,
+                                .parent = first ? -1 : (int32_t)at - 1,
+                                .rope_position = {{p, p, p}}};
+}
+
+static void run_context_rows(workspace *w, fr_pool *pool, size_t count) {
+    context_run run = {&w->rows, {.rows = w->rows.rows, .count = count, .timelines = w->timelines}};
+    if (count) fr_pool_run_some(pool, w, count, store_context, &run);
+}
+
+/* Runs the context of blocks [0, count) that is new, in as many batches as it needs, and moves the frontiers. */
+static void run_contexts(workspace *w, fr_pool *pool, size_t count) {
+    size_t rows = 0, width = w->net->fc.cols;
+    for (size_t b = 0; b < count; b++) {
+        const fr_followed_rows *context = &w->asks[b].context;
+        w->timelines[b] = &w->asks[b].of->cache.kv;
+        for (size_t i = 0; i < context->count; i++) {
+            if (rows == w->rows.most) {
+                run_context_rows(w, pool, rows);
+                rows = 0;
+            }
+            memcpy(w->rows.input + rows * width, fr_followed_row(context, i), width * sizeof(float));
+            place_row(w, rows, b, context->first + i, 0, i == 0 || rows == 0);
+            rows++;
+        }
+    }
+    run_context_rows(w, pool, rows);
+    for (size_t b = 0; b < count; b++) {
+        const fr_followed_rows *context = &w->asks[b].context;
+        fr_drafter_cache_advance(&w->asks[b].of->cache, context->first + context->count);
+    }
+}
+
+static void block_cut(fr_draft *draft, const fr_draft_view *view) {
+    fr_drafter_cache_cut(&((state *)draft)->cache, view);
+}
+
+static fr_status block_follow(fr_draft *draft, const fr_draft_view *view) {
+    state *s = (state *)draft;
+    size_t end = view->kv->length;
+    fr_drafter_cache_cut(&s->cache, view);
+    if (end <= s->cache.kv.length || fr_drafter_cache_keep(&s->cache, view, end)) return FR_OK;
+    s->work->asks[0] = (block){.of = s};
+    if (fr_drafter_cache_take(&s->cache, view, end, 0, &s->work->asks[0].context)) run_contexts(s->work, view->pool, 1);
+    return FR_OK;
+}
+
+/* -------------------------------------------------------------------------------------------------------- the block */
+
+/* Blocks [from, to) that the team runs. */
+typedef struct block_run {
+    const workspace *work;
+    fr_batch batch;
+    size_t from, to, scored;
+} block_run;
+
+/* Copies the rows that are scored side by side, by their owners, as the head's input. */
+static void gather_heads(const fr_team *team, const block_run *run) {
+    const workspace *w = run->work;
+    size_t hidden = w->net->trunk.spec.hidden, skipped = unscored(w->net), begin, end, at = 0;
+    fr_part_rows(team, run->batch.count, &begin, &end);
+    for (size_t b = run->from; b < run->to; b++)
+        for (size_t i = 0; i < w->asks[b].count; i++, at++) {
+            if (i < skipped || at < begin || at >= end) continue;
+            size_t scored = w->asks[b].scored + i - skipped;
+            memcpy(w->heads + scored * hidden, w->rows.hidden + at * hidden, hidden * sizeof(float));
+            fr_matrix_input_row(&w->rows.activations->workspace, scored, w->heads + scored * hidden, hidden);
+        }
+}
+
+static void run_blocks(void *context, const fr_team *team) {
+    const block_run *run = context;
+    const workspace *w = run->work;
+    const fr_block_config *c = &w->net->config;
+    const fr_workspace *products = &w->rows.activations->workspace;
+    const fr_kernels *k = w->rows.activations->kernels;
+    size_t hidden = w->net->trunk.spec.hidden, count = head_of(w)->features, begin, end;
+    fr_block_run_layers(team, &w->rows, &run->batch);
+    gather_heads(team, run);
+    fr_team_sync(team);
+    fr_matrix_apply(team, products, head_of(w), &(fr_matrix_rows){w->scores, count, w->heads, hidden, run->scored});
+    if (w->selected)
+        fr_matrix_apply(team, products, &w->net->selector,
+                        &(fr_matrix_rows){w->selected, c->rank, w->heads, hidden, run->scored});
+    fr_part_features(team, count, &begin, &end);
+    for (size_t r = 0; r < run->scored && begin < end; r++) {
+        float *scores = w->scores + r * count + begin;
+        if (c->multiplier != 1.0F) k->scale(scores, end - begin, c->multiplier);
+        if (c->softcap != 0.0F) k->softcap(scores, end - begin, c->softcap);
+    }
+}
+
+/* --------------------------------------------------------------------------------------------------------- choosing */
+
+/* Gives the id before a block's next draft. */
+static int32_t id_before(const block *b) {
+    const fr_proposal *p = b->proposal;
+    return p->proposed ? p->ids[p->proposed - 1] : p->view->ids[p->view->length - 1];
+}
+
+/* Gives DFlash2's scores of a row: of its best ids, each with the head's score and how well it follows the id before,
+ * the sum over ranks of before[id before] * selected * after[id]. */
+static fr_scores select_best(const workspace *w, const block *b, size_t row) {
+    const fr_block_net *net = w->net;
+    const fr_kernels *k = w->rows.activations->kernels;
+    size_t rank = net->config.rank, count = head_of(w)->features, top = fr_smaller(net->config.top_k, count);
+    const float *scores = w->scores + row * count;
+    const int32_t *ids = ids_of(w);
+    k->topk(scores, count, top, w->best_ids, w->order);
+    fr_matrix_row(k, &net->before, (size_t)id_before(b), 1.0f, w->row);
+    k->mul(w->row, w->selected + row * rank, rank);
+    for (size_t i = 0; i < top; i++) {
+        size_t at = (size_t)w->best_ids[i];
+        if (ids) w->best_ids[i] = ids[at];
+        fr_matrix_row(k, &net->after, (size_t)w->best_ids[i], 1.0f, w->codes + i * rank);
+        w->order[i] = (int32_t)at;
+    }
+    k->matmul[FR_F32](&(fr_matmul){.y = w->best,
+                                   .y_stride = top,
+                                   .x = w->row,
+                                   .x_stride = rank,
+                                   .rows = 1,
+                                   .w = w->codes,
+                                   .w_stride = rank * sizeof(float),
+                                   .cols = rank,
+                                   .features = top});
+    for (size_t i = 0; i < top; i++) w->best[i] += scores[w->order[i]];
+    return (fr_scores){.logits = w->best, .ids = w->best_ids, .count = top};
+}
+
+/* Gives the chance that DSpark's confidence head gives a row's draft. before: the code of the id before it. */
+static double confidence_of(const workspace *w, size_t row, const float *before) {
+    const fr_block_net *net = w->net;
+    const fr_kernels *k = w->rows.activations->kernels;
+    size_t hidden = net->trunk.spec.hidden;
+    float parts[2] = {0}, sure;
+    const struct {
+        const float *x;
+        size_t n;
+    } inputs[] = {{w->heads + row * hidden, hidden},
+                  {before, net->config.confidence_sees_draft ? net->config.rank : 0}};
+    for (size_t i = 0; i < 2; i++) {
+        fr_matmul product = {.y = &parts[i],
+                             .y_stride = 1,
+                             .x = inputs[i].x,
+                             .x_stride = inputs[i].n,
+                             .rows = 1,
+                             .w = net->confidence + i * hidden,
+                             .w_stride = inputs[i].n * sizeof(float),
+                             .cols = inputs[i].n,
+                             .features = 1};
+        if (inputs[i].n) k->matmul[FR_F32](&product);
+    }
+    sure = -(parts[0] + parts[1] + net->confidence_bias);
+    k->exp(&sure, &sure, 1);
+    return 1.0 / (1.0 + (double)sure);
+}
+
+/* Adds the next draft of a block to its proposal; returns true if another one may follow. number: the block's, among
+ * those whose biases were computed. */
+static bool choose(const workspace *w, const block *b, size_t number) {
+    const fr_block_net *net = w->net;
+    const fr_model *target = w->drafter->target;
+    size_t row = b->scored + b->proposal->proposed, count = head_of(w)->features;
+    fr_scores scores = {.logits = w->scores + row * count, .ids = ids_of(w), .count = count};
+    fr_scorer scorer = {target->kernels, target->trunk.spec.vocab, fr_drafter_path(w->drafter), "the block drafter's",
+                        NULL};
+    double sure;
+    if (w->selected) scores = select_best(w, b, row);
+    if (net->confidence) {
+        sure = confidence_of(w, row, w->befores + number * net->config.rank);
+        scorer.chance = &sure;
+    }
+    return fr_draft_choice_add(b->proposal, &scores, &scorer);
+}
+
+/* Adds DSpark's biases to the scores of the next rows of blocks [from, to). */
+static void add_biases(void *context, const fr_team *team) {
+    const block_run *run = context;
+    const workspace *w = run->work;
+    size_t rank = w->net->config.rank, count = w->net->bias_after.features, begin, end;
+    fr_matrix_apply(team, &w->rows.activations->workspace, &w->net->bias_after,
+                    &(fr_matrix_rows){w->biases, count, w->befores, rank, run->to - run->from});
+    fr_part_features(team, count, &begin, &end);
+    for (size_t b = run->from; b < run->to && begin < end; b++) {
+        size_t row = w->asks[b].scored + w->asks[b].proposal->proposed;
+        w->rows.activations->kernels->add(w->scores + row * count + begin, w->biases + (b - run->from) * count + begin,
+                                          end - begin);
+    }
+}
+
+/* Chooses the drafts of blocks [from, to), one of each at a time. Blocks that are done leave the list. */
+static void choose_drafts(workspace *w, fr_pool *pool, size_t from, size_t to) {
+    size_t rank = w->net->config.rank;
+    while (from < to) {
+        const block_run run = {.work = w, .from = from, .to = to};
+        size_t going = from;
+        for (size_t b = from; b < to && w->befores; b++) {
+            float *before = w->befores + (b - from) * rank;
+            fr_matrix_row(w->rows.activations->kernels, &w->net->bias_before, (size_t)id_before(&w->asks[b]), 1.0f,
+                          before);
+            fr_matrix_input_row(&w->rows.activations->workspace, b - from, before, rank);
+        }
+        if (w->befores) fr_pool_run_some(pool, w->biases, to - from, add_biases, (void *)&run);
+        for (size_t b = from; b < to; b++) {
+            const block *ask = &w->asks[b];
+            bool more = choose(w, ask, b - from) && ask->proposal->proposed + unscored(w->net) < ask->count;
+            if (more) w->asks[going++] = *ask;
+        }
+        to = going;
+    }
+}
+
+/* Prepares a session's block, and claims pages for it and for the context that is new; false: it drafts nothing. */
+static bool begin_block(fr_proposal *p, block *b) {
+    state *s = (state *)p->draft;
+    const fr_block_net *net = s->work->net;
+    size_t drafts = fr_smaller(most_drafts(net), p->depth ? p->depth : p->count), end = p->view->length - 1;
+    *b = (block){.of = s, .proposal = p, .count = drafts + unscored(net)};
+    return p->count && fr_drafter_cache_take(&s->cache, p->view, end, b->count, &b->context);
+}
+
+/* Places the rows of a block from row `at` on. */
+static void place_block(workspace *w, size_t number, size_t at) {
+    const block *b = &w->asks[number];
+    const fr_draft_view *view = b->proposal->view;
+    size_t position = view->length - 1;
+    w->timelines[number] = &b->of->cache.kv;
+    for (size_t i = 0; i < b->count; i++)
+        place_row(w, at + i, number, position + i, i ? -1 : view->ids[position], i == 0);
+    fr_block_set_sights(&w->net->config.sight, position, b->count, w->rows.full + at, w->rows.sliding + at);
+}
+
+static void block_propose(fr_proposal *first) {
+    workspace *w = ((state *)first->draft)->work;
+    fr_pool *pool = first->view->pool;
+    size_t count = 0;
+    for (fr_proposal *p = first; p; p = p->next) count += begin_block(p, &w->asks[count]);
+    run_contexts(w, pool, count);
+    for (block_run run = {.work = w}; run.to < count;) {
+        run.from = run.to;
+        run.scored = run.batch.count = 0;
+        while (run.to < count && run.batch.count + w->asks[run.to].count <= fr_smaller(w->rows.most, w->scored)) {
+            place_block(w, run.to, run.batch.count);
+            w->asks[run.to].scored = run.scored;
+            run.scored += w->asks[run.to].count - unscored(w->net);
+            run.batch.count += w->asks[run.to++].count;
+        }
+        run.batch.rows = w->rows.rows;
+        run.batch.timelines = w->timelines;
+        fr_pool_run_some(pool, &w->rows, run.batch.count, run_blocks, &run);
+        choose_drafts(w, pool, run.from, run.to);
+    }
+}
+
+/* ------------------------------------------------------------------------------------------------------------- open */
+
+static void lay_out_pages(fr_kv *kv, fr_arena *arena, const fr_drafter *drafter, const fr_draft_sizes *sizes) {
+    const fr_trunk *trunk = &((const fr_block_net *)drafter->net)->trunk;
+    fr_drafter_cache_lay_out_pages(kv, arena, trunk->kv_shapes, trunk->kv_count, sizes);
+}
+
+static void take_scores(workspace *w, fr_arena *arena, const fr_draft_sizes *sizes) {
+    const fr_block_config *c = &w->net->config;
+    size_t hidden = w->net->trunk.spec.hidden, candidates = head_of(w)->features;
+    w->scored = fr_smaller(sizes->sessions * FR_STEP_MAX, SCORED_ROWS);
+    w->heads = fr_arena_take(arena, w->scored * hidden, sizeof(float));
+    w->scores = fr_arena_take(arena, w->scored * candidates, sizeof(float));
+    w->row = fr_arena_take(arena, c->rank, sizeof(float));
+    if (c->kind == FR_BLOCK_DFLASH2) {
+        w->selected = fr_arena_take(arena, w->scored * c->rank, sizeof(float));
+        w->codes = fr_arena_take(arena, c->top_k * c->rank, sizeof(float));
+        w->best = fr_arena_take(arena, c->top_k, sizeof(float));
+        w->best_ids = fr_arena_take(arena, c->top_k, sizeof(int32_t));
+        w->order = fr_arena_take(arena, candidates, sizeof(int32_t));
+    }
+    if (c->kind == FR_BLOCK_DSPARK && c->rank) {
+        w->befores = fr_arena_take(arena, sizes->sessions * c->rank, sizeof(float));
+        w->biases = fr_arena_take(arena, sizes->sessions * candidates, sizeof(float));
+    }
+}
+
+static void *block_workspace(const fr_drafter *drafter, fr_arena *arena, const fr_draft_sizes *sizes) {
+    workspace work = {.drafter = drafter, .net = drafter->net};
+    workspace *place = fr_arena_take(arena, 1, sizeof *place);
+    lay_out_pages(&work.kv, arena, drafter, sizes);
+    fr_block_rows_layout(&work.rows, drafter, arena, fr_larger(sizes->rows, FR_STEP_MAX), sizes->threads);
+    work.timelines = fr_arena_take(arena, sizes->sessions, sizeof(fr_kv *));
+    work.asks = fr_arena_take(arena, sizes->sessions, sizeof *work.asks);
+    take_scores(&work, arena, sizes);
+    if (!place || arena->overflow) return NULL;
+    *place = work;
+    return place;
+}
+
+static fr_draft *block_open(const fr_drafter *drafter, fr_arena *arena, const fr_draft_sizes *sizes) {
+    workspace *work = sizes->workspace;
+    fr_kv measured;
+    if (!work) lay_out_pages(&measured, &(fr_arena){0}, drafter, sizes);
+    const fr_block_net *net = drafter->net;
+    state opened = {.base = {.method = drafter->method, .follows = true, .block = most_drafts(net)}, .work = work};
+    state *place = fr_arena_take(arena, 1, sizeof *place);
+    fr_drafter_cache_lay_out(&opened.cache, arena, work ? &work->kv : &measured, net->fc.cols, sizes);
+    if (!place || arena->overflow) return NULL;
+    *place = opened;
+    return &place->base;
+}
+
+static void block_fork(fr_draft *fork, const fr_draft *draft) {
+    fr_drafter_cache_fork(&((state *)fork)->cache, &((const state *)draft)->cache);
+}
+
+static fr_kv *block_kv(fr_draft *draft) {
+    return &((state *)draft)->cache.kv;
+}
+
+static const fr_kv *workspace_kv(const void *work) {
+    return &((const workspace *)work)->kv;
+}
+
+static void block_close(fr_draft *draft) {
+    fr_kv_reset(&((state *)draft)->cache.kv);
+}
+
+/* ------------------------------------------------------------------------------------------------------------- load */
+
+static bool reads(const fr_checkpoint *files) {
+    return fr_is_block_drafter(files);
+}
+
+/* The files tell the kind, and with it the method. */
+static fr_status load(fr_drafter *drafter) {
+    static const fr_draft_method *const methods[] = {&fr_draft_dflash, &fr_draft_dflash2, &fr_draft_dspark};
+    fr_block_config *config = calloc(1, sizeof *config);
+    fr_block_net *net = drafter->net = calloc(1, sizeof *net);
+    fr_status status = config && net ? fr_block_config_read(config, &drafter->weights, drafter->target)
+                                     : fr_fail_memory("drafter", sizeof *config + sizeof *net);
+    if (status == FR_OK) {
+        drafter->method = methods[config->kind];
+        drafter->aux_layers = config->aux_layers;
+        status = fr_block_open(net, config, drafter);
+    }
+    free(config);
+    return status;
+}
+
+static void unload(fr_drafter *drafter) {
+    if (drafter->net) fr_block_close(drafter->net);
+    free(drafter->net);
+}
+
+/* Gives the head if nothing beside it has a row for each id that it scores: DSpark's biases have. */
+static const fr_matrix *head(const fr_drafter *drafter) {
+    const fr_block_net *net = drafter->net;
+    return net->ids || net->bias_after.data ? NULL : &net->trunk.head;
+}
+
+#define BLOCK_METHOD(word)                                                                                          \
+    {                                                                                                               \
+        .name = word, .reads = reads, .load = load, .unload = unload, .head = head, .workspace = block_workspace,   \
+        .open = block_open, .fork = block_fork, .propose = block_propose, .cut = block_cut, .follow = block_follow, \
+        .kv = block_kv, .workspace_kv = workspace_kv, .close = block_close                                          \
+    }
+
+const fr_draft_method fr_draft_dflash = BLOCK_METHOD("dflash");
+const fr_draft_method fr_draft_dflash2 = BLOCK_METHOD("dflash2");
+const fr_draft_method fr_draft_dspark = BLOCK_METHOD("dspark");

@@ -1,0 +1,79 @@
+/* A drafter's own KV cache: see drafter_cache.h. */
+#include "src/engine/draft/drafter_cache.h"
+
+#include <string.h>
+
+#include "base/error.h"
+#include "base/sizes.h"
+
+/* A session may need more pages than the target's: its drafts may reach past the page of the last position, the two
+ * frontiers may lie in different pages, one of them shared, and its text may leave another one within a page. */
+enum { OWN_PAGES = 4 };
+
+/* The most rows that are kept: together with a round's rows they cost hardly more than a single row in a forward of
+ * the drafter. */
+enum { KEPT_ROWS = 7 };
+
+void fr_drafter_cache_lay_out_pages(fr_kv *kv, fr_arena *arena, const fr_kv_shape *shapes, size_t count,
+                                    const fr_draft_sizes *sizes) {
+    size_t context = sizes->context + FR_STEP_MAX;
+    size_t pages = sizes->pages + OWN_PAGES * sizes->sessions;
+    fr_kv_layout(kv, arena, shapes, count, sizes->kv_types,
+                 (fr_kv_sizes){.context = context, .batch = context, .timelines = sizes->sessions, .pages = pages});
+}
+
+void fr_drafter_cache_lay_out(fr_drafter_cache *cache, fr_arena *arena, const fr_kv *all, size_t seen,
+                              const fr_draft_sizes *sizes) {
+    *cache = (fr_drafter_cache){.seen = seen};
+    fr_kv_layout_fork(&cache->kv, arena, all);
+    if (sizes->rows >= KEPT_ROWS + FR_STEP_MAX) cache->room = KEPT_ROWS;
+    cache->kept = fr_arena_take(arena, cache->room * seen, sizeof *cache->kept);
+}
+
+void fr_drafter_cache_fork(fr_drafter_cache *fork, const fr_drafter_cache *cache) {
+    fr_kv_fork(&fork->kv, &cache->kv);
+    fork->missed = cache->missed;
+    fork->waiting = cache->waiting;
+    if (cache->waiting) memcpy(fork->kept, cache->kept, cache->waiting * cache->seen * sizeof *cache->kept);
+}
+
+void fr_drafter_cache_cut(fr_drafter_cache *c, const fr_draft_view *view) {
+    if (c->kv.length > view->kv->length) fr_kv_rewind(&c->kv, view->kv->length);
+    if (c->kv.length == view->kv->length) c->missed = false;
+    c->waiting = fr_smaller(c->waiting, view->kv->length - c->kv.length);
+}
+
+/* Gives the values that are read of the target's row of position p, which is not among those kept. */
+static const float *row_of(const fr_drafter_cache *c, const fr_draft_view *view, size_t p) {
+    return view->hidden - (view->kv->length - 1 - p) * c->seen;
+}
+
+bool fr_drafter_cache_keep(fr_drafter_cache *c, const fr_draft_view *view, size_t end) {
+    size_t kept = c->kv.length + c->waiting;
+    if (!view->defers || c->missed || end - c->kv.length > c->room) return false;
+    if (end <= kept) return true;
+    memcpy(c->kept + c->waiting * c->seen, row_of(c, view, kept), (end - kept) * c->seen * sizeof *c->kept);
+    c->waiting = end - c->kv.length;
+    return true;
+}
+
+bool fr_drafter_cache_take(fr_drafter_cache *c, const fr_draft_view *view, size_t end, size_t more,
+                           fr_followed_rows *rows) {
+    size_t first = c->kv.length, count = end - first, kept = fr_smaller(c->waiting, count);
+    if (c->missed) return false;
+    if (fr_failure_keep(fr_kv_claim(&c->kv, count + more)).status != FR_OK) {
+        /* The target's rows are missed. All later ones need them, so the other pages are given back. */
+        c->missed = true;
+        c->waiting = 0;
+        fr_kv_reset(&c->kv);
+        return false;
+    }
+    *rows = (fr_followed_rows){.first = first, .count = count, .seen = c->seen, .kept = c->kept, .kept_count = kept};
+    if (kept < count) rows->rest = row_of(c, view, first + kept);
+    return true;
+}
+
+void fr_drafter_cache_advance(fr_drafter_cache *c, size_t end) {
+    fr_kv_commit(&c->kv, end);
+    c->waiting = 0;
+}

@@ -1,0 +1,64 @@
+/* A drafter's own KV cache in one session, which follows the target's rows.
+ *
+ * In: the target's rows, as a session runs them. Out: the rows that are not in the cache yet, for the drafter to run.
+ *
+ * The cache's frontier is the number of positions that were run from the target's rows:
+ *
+ *     new rows run in one batch --> frontier moves with the target's (fr_drafter_cache_take, _advance)
+ *     rows of drafts lie after it and are overwritten by the next ones: rejecting costs nothing
+ *
+ * In rounds without drafts, a few of the target's rows are kept and run later, so that together they read the drafter's
+ * weights once. Sessions of an engine share pages, of which there are enough for all. If a page is missing all the
+ * same, the session drafts nothing until its next prompt. */
+#ifndef FR_SRC_ENGINE_DRAFT_DRAFTER_CACHE_H
+#define FR_SRC_ENGINE_DRAFT_DRAFTER_CACHE_H
+
+#include "src/engine/draft/draft.h"
+
+typedef struct fr_drafter_cache {
+    fr_kv kv;
+    size_t seen;          /* values that the drafter reads of each of the target's rows */
+    bool missed;          /* rows of the target were missed because there was no page */
+    float *kept;          /* [room, seen] values of rows, from the frontier on */
+    size_t waiting, room; /* rows kept; the most that are kept */
+} fr_drafter_cache;
+
+/* The target's rows of positions `first` on that are run together. */
+typedef struct fr_followed_rows {
+    size_t first, count, seen;
+    const float *kept; /* the first `kept_count` of them */
+    size_t kept_count;
+    const float *rest; /* the others */
+} fr_followed_rows;
+
+/* Gives the values of one of them. */
+static inline const float *fr_followed_row(const fr_followed_rows *rows, size_t index) {
+    if (index < rows->kept_count) return rows->kept + index * rows->seen;
+    return rows->rest + (index - rows->kept_count) * rows->seen;
+}
+
+/* Takes the layout and the pages of all sessions' caches from the arena, or measures them. */
+void fr_drafter_cache_lay_out_pages(fr_kv *kv, fr_arena *arena, const fr_kv_shape *shapes, size_t count,
+                                    const fr_draft_sizes *sizes);
+
+/* Takes a session's cache from the arena, or measures it. all: what the function above has laid out. */
+void fr_drafter_cache_lay_out(fr_drafter_cache *cache, fr_arena *arena, const fr_kv *all, size_t seen,
+                              const fr_draft_sizes *sizes);
+
+void fr_drafter_cache_fork(fr_drafter_cache *fork, const fr_drafter_cache *cache);
+
+/* Moves the frontier back to the target's if that was cut. */
+void fr_drafter_cache_cut(fr_drafter_cache *cache, const fr_draft_view *view);
+
+/* Keeps the target's rows up to that of position `end` - 1 for later; false: there is no room, or no reason to wait. */
+bool fr_drafter_cache_keep(fr_drafter_cache *cache, const fr_draft_view *view, size_t end);
+
+/* Gives the rows from the frontier to `end`, which may be none, and claims pages for them and for `more` after them;
+ * false: there are not enough pages. */
+bool fr_drafter_cache_take(fr_drafter_cache *cache, const fr_draft_view *view, size_t end, size_t more,
+                           fr_followed_rows *rows);
+
+/* Moves the frontier after the rows before `end` have been run. */
+void fr_drafter_cache_advance(fr_drafter_cache *cache, size_t end);
+
+#endif
