@@ -457,10 +457,10 @@ typedef enum fr_option {
 
     /* -- Drafting, which never changes the text (but see FR_OPT_ACCEPT). */
 
-    /* Text, the draft methods: none mtp eagle eagle3 draft ngram, or several separated by commas. In each step the
-     * first one that proposes something is used; but under FR_DRAFT_AUTO ngram is used only if it gains more than the
-     * next. All except none and ngram are kinds of drafters, and need a drafter of that kind. Default: the drafter, of
-     * whatever kind it is, or none. */
+    /* Text, the draft methods: none mtp eagle eagle3 dflash dflash2 dspark draft ngram, or several separated by commas.
+     * In each step the first one that proposes something is used; but under FR_DRAFT_AUTO ngram is used only if it
+     * gains more than the next. All except none and ngram are kinds of drafters, and need a drafter of that kind.
+     * Default: the drafter, of whatever kind it is, or none. */
     FR_OPT_SPEC_TYPE = 16,
     /* Drafts per step, 0 to 15. Default FR_DRAFT_AUTO. */
     FR_OPT_DRAFT_MAX = 17,

@@ -277,7 +277,8 @@ static fr_status open_written(fr_export *export, fr_checkpoint *files, const cha
     bool eagle = d->method == &fr_draft_eagle3;
     if (d->method == &fr_draft_eagle) return refuse_eagle1(path);
     if (d->files.gguf || !(eagle || fr_is_block_drafter(&d->files)))
-        return fr_fail(FR_USAGE, "%s is no folder of an EAGLE-3 drafter or a block drafter: give it with -m alone", path);
+        return fr_fail(FR_USAGE, "%s is no folder of an EAGLE-3 drafter or a block drafter: give it with -m alone",
+                       path);
     export->files = &d->files;
     export->family = eagle ? &fr_family_llama : &fr_family_block;
     export->names = eagle ? &fr_eagle_names : &fr_block_names;

@@ -32,9 +32,8 @@
 #define LARGE                                                                                  \
     ASSISTANT "\"hidden_size\": 1024, \"intermediate_size\": 8192, \"sliding_window\": 1024, " \
               "\"attention_k_eq_v\": true, "
-#define DRAFTS_35                                                                                               \
-    "\"num_attention_heads\": 32, \"num_key_value_heads\": 8, \"head_dim\": 128, \"rope_theta\": 1e7, "
-#define LLAMA "\"rope_theta\": 500000, \"rms_norm_eps\": 1e-5, \"num_key_value_heads\": 8, "
+#define DRAFTS_35 "\"num_attention_heads\": 32, \"num_key_value_heads\": 8, \"head_dim\": 128, \"rope_theta\": 1e7, "
+#define LLAMA     "\"rope_theta\": 500000, \"rms_norm_eps\": 1e-5, \"num_key_value_heads\": 8, "
 #define LLAMA3                                                                     \
     "\"rope_type\": \"llama3\", \"low_freq_factor\": 1, \"high_freq_factor\": 4, " \
     "\"original_max_position_embeddings\": 8192"

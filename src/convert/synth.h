@@ -86,9 +86,10 @@ extern const fr_synth_family fr_synth_cohere2, fr_synth_ernie45, fr_synth_exaone
     fr_synth_olmo2, fr_synth_olmo3, fr_synth_stablelm;
 extern const fr_synth_family fr_synth_granite, fr_synth_hunyuan, fr_synth_mistral, fr_synth_mistral3, fr_synth_phi3,
     fr_synth_qwen3, fr_synth_seed_oss, fr_synth_smollm3;
-extern const fr_synth_family fr_synth_deepseek, fr_synth_dflash, fr_synth_dflash2, fr_synth_dspark, fr_synth_eagle3, fr_synth_gemma2, fr_synth_gemma3, fr_synth_gemma4,
-    fr_synth_gemma4_assistant, fr_synth_gemma4_centroids, fr_synth_glm, fr_synth_glm4_moe, fr_synth_glm_flash,
-    fr_synth_gpt_oss, fr_synth_llama, fr_synth_qwen2, fr_synth_qwen3_moe, fr_synth_qwen35, fr_synth_qwen35_moe;
+extern const fr_synth_family fr_synth_deepseek, fr_synth_dflash, fr_synth_dflash2, fr_synth_dspark, fr_synth_eagle3,
+    fr_synth_gemma2, fr_synth_gemma3, fr_synth_gemma4, fr_synth_gemma4_assistant, fr_synth_gemma4_centroids,
+    fr_synth_glm, fr_synth_glm4_moe, fr_synth_glm_flash, fr_synth_gpt_oss, fr_synth_llama, fr_synth_qwen2,
+    fr_synth_qwen3_moe, fr_synth_qwen35, fr_synth_qwen35_moe;
 
 /* Families of mixtures of experts. */
 extern const fr_synth_family fr_synth_bailing_moe, fr_synth_deepseek_v2, fr_synth_ernie45_moe, fr_synth_granite_moe,

@@ -139,7 +139,8 @@ const fr_synth_family fr_synth_bailing_moe = {&fr_family_bailing_moe, &fr_synth_
                       fr_synth_mixtral = {&fr_family_mixtral, .tokenizer = &pieces_tokenizer},
                       fr_synth_olmoe = {&fr_family_olmoe, .tokenizer = &fr_synth_qwen_tokenizer},
                       fr_synth_qwen2_moe = {&fr_family_qwen2_moe, &fr_synth_qwen_tokenizer, .means = biases},
-                      fr_synth_qwen3_next = {&fr_family_qwen3_next, &fr_synth_qwen_tokenizer, .means = states, .mtp_layers = 1};
+                      fr_synth_qwen3_next = {&fr_family_qwen3_next, &fr_synth_qwen_tokenizer, .means = states,
+                                             .mtp_layers = 1};
 
 const fr_synth_family fr_synth_granite = {&fr_family_granite, .tokenizer = &fr_synth_qwen_tokenizer},
                       fr_synth_hunyuan = {&fr_family_hunyuan, .tokenizer = &fr_synth_qwen_tokenizer},

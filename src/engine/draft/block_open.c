@@ -58,10 +58,10 @@ static const struct {
 
 /* Tensors that are not needed: the map from the target's ids, tables that are the target's, and the target's norm. */
 static const char *const extras[] = {"t2d", "model.t2d", "*rotary_emb.inv_freq", "verifier_*", NULL};
-static const fr_tensor_name model_names[] = {FR_VECTOR(fr_trunk, norm, HIDDEN, "norm.weight", "output_norm.weight"), {0}};
-const fr_tensor_naming fr_block_names = {.model = model_names,
-                                         .layer = {fr_attention_names, fr_pre_norm_names, fr_ffn_names},
-                                         .extras = extras};
+static const fr_tensor_name model_names[] = {FR_VECTOR(fr_trunk, norm, HIDDEN, "norm.weight", "output_norm.weight"),
+                                             {0}};
+const fr_tensor_naming fr_block_names = {
+    .model = model_names, .layer = {fr_attention_names, fr_pre_norm_names, fr_ffn_names}, .extras = extras};
 
 /* Gives the prefix of all published names: files have "model." or none. */
 static const char *prefix_of(const fr_weights *weights) {

@@ -393,7 +393,7 @@ START_TEST(words_choose_methods) {
     ck_assert_int_eq(fr_draft_list_choose("mtp", NULL, &list), FR_USAGE);
     ck_assert_int_eq(fr_draft_list_choose("ngram,eagle", NULL, &list), FR_USAGE);
     ck_assert_int_eq(fr_draft_words_check("ngrams"), FR_USAGE);
-    ck_assert_ptr_nonnull(strstr(fr_last_error(), "none mtp eagle eagle3 draft ngram"));
+    ck_assert_ptr_nonnull(strstr(fr_last_error(), "none mtp eagle eagle3 dflash dflash2 dspark draft ngram"));
     ck_assert_int_eq(fr_draft_words_check("ngram,"), FR_USAGE);
     ck_assert_int_eq(fr_draft_words_check("eagle2"), FR_USAGE);
 }
