@@ -38,10 +38,10 @@ typedef struct fr_attend_rows {
     /* [rows] the positions of its timeline that each row sees; NULL: those up to its own. Within a timeline the first
      * and the last ones ascend from row to row, and `span` does not count. */
     const fr_sight *sights;
-    size_t layer;          /* layer of the caches */
-    const float *q;        /* [rows, stride]: `heads` queries of the cache's head_dim each */
-    size_t q_step;         /* values from one query to the next */
-    float *out;            /* [rows, stride]: `heads` outputs of the cache's value_dim each */
+    size_t layer;   /* layer of the caches */
+    const float *q; /* [rows, stride]: `heads` queries of the cache's head_dim each */
+    size_t q_step;  /* values from one query to the next */
+    float *out;     /* [rows, stride]: `heads` outputs of the cache's value_dim each */
     size_t stride, heads;
     size_t kv_first, kv_heads; /* the KV heads that those queries read, counted among the heads that the cache keeps */
     size_t span;               /* the most positions that a row without a sight sees; 0: all */
