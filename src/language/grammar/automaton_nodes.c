@@ -75,7 +75,7 @@ static uint32_t any_end(characters *c, size_t bytes) {
     return c->any[bytes];
 }
 
-static size_t encode(uint32_t code, uint8_t *bytes) {
+size_t fr_utf8_encode(uint32_t code, uint8_t *bytes) {
     if (code < 0x80) return bytes[0] = (uint8_t)code, 1;
     size_t length = code < 0x800 ? 2 : code < 0x10000 ? 3 : 4;
     for (size_t i = length; i-- > 1; code >>= 6) bytes[i] = (uint8_t)(0x80 | (code & 0x3F));
@@ -86,8 +86,8 @@ static size_t encode(uint32_t code, uint8_t *bytes) {
 static void add_bytes(characters *c, uint32_t low, uint32_t high) {
     byte_run run;
     if (!make_room(c->m, &c->runs, sizeof run, c->count, &c->capacity)) return;
-    run.length = (uint8_t)encode(low, run.low);
-    encode(high, run.high);
+    run.length = (uint8_t)fr_utf8_encode(low, run.low);
+    fr_utf8_encode(high, run.high);
     c->runs[c->count++] = run;
 }
 

@@ -3,7 +3,6 @@
  * built is refused, with its place. */
 #include <stdlib.h>
 
-#include "formats/json_pointer.h"
 #include "formats/json_read.h"
 #include "formats/json_wide.h"
 #include "src/language/grammar/json_schema_reader.h"
@@ -202,13 +201,6 @@ bool fr_schema_says_more(const json_t *schema, const char *than) {
     json_object_foreach ((json_t *)schema, key, value)
         if (strcmp(key, than) != 0 && !fr_schema_describes(key)) return true;
     return false;
-}
-
-fr_status fr_schema_find(reader *r, const char *pointer, const fr_schema_path *path, const json_t **found) {
-    fr_grammar_spend(r->parts->rules, 1 + strlen(pointer) / 16);
-    if (*pointer != '#') return fr_schema_fail(path, FR_UNBUILT, "references to other schemas are not built");
-    *found = fr_json_refer(r->root, pointer);
-    return *found ? FR_OK : fr_schema_fail(path, FR_INPUT, "this leads nowhere");
 }
 
 const json_t *fr_schema_look_through(reader *r, const json_t *schema, const fr_schema_path *path) {

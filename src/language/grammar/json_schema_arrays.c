@@ -1,9 +1,10 @@
 /* Makes expressions of a schema's arrays (json_schema_reader.h). Arrays whose items must all differ are built only if
  * the possible values of the items are known: a few values may come in any order, more only in the order of the
- * schema. */
+ * schema. No automaton can compare strings of any kind with each other, so these are refused. */
 #include <stdlib.h>
 #include <string.h>
 
+#include "src/language/grammar/automaton_nodes.h"
 #include "src/language/grammar/json_schema_reader.h"
 
 #define SHUFFLED_MAX 8     /* the most values that may come in any order */
@@ -12,6 +13,8 @@
 #define CHOICES_MAX  8     /* the most choices within each other */
 #define INTEGERS_MAX 100   /* the most integers that are listed; their bounds must also be within BOUND_MAX */
 #define BOUND_MAX    1000000000000000
+#define TEXTS_MAX    100 /* the most strings that are listed, each of LENGTH_MAX bytes at most */
+#define LENGTH_MAX   64
 
 /* ----------------------------------------------------------------------------------------------------------- tuples */
 
@@ -157,6 +160,42 @@ static bool add_values_of_type(fr_grammar_rules *rules, const char *type, const 
     return true;
 }
 
+/* Adds the texts of a language that begin with `text` and go on from a state. False: there are too many, or they are
+ * too long. */
+static bool add_texts_from(fr_grammar_rules *rules, const fr_language *language, uint32_t at, char *text, size_t length,
+                           json_t *list) {
+    const fr_language_state *state = &language->states[at];
+    if (json_array_size(list) >= TEXTS_MAX || length + 4 > LENGTH_MAX || !fr_grammar_spend(rules, 1)) return false;
+    if (state->ends) fr_schema_add(rules, list, json_stringn(text, length));
+    for (uint32_t i = 0; i < state->count; i++) {
+        const fr_language_edge *edge = &language->edges[state->first + i];
+        for (uint32_t code = edge->low; code <= edge->high; code++) {
+            size_t more = fr_utf8_encode(code, (uint8_t *)text + length);
+            if (!add_texts_from(rules, language, edge->to, text, length + more, list)) return false;
+        }
+    }
+    return true;
+}
+
+/* Adds the strings of a schema whose pattern, or format, allows only a few. */
+static fr_status add_texts(fr_schema_reader *r, const json_t *schema, const fr_schema_path *path, json_t *list,
+                           bool *known) {
+    fr_language *language;
+    char text[LENGTH_MAX];
+    json_t *texts = fr_schema_list(r->parts->rules), *one;
+    size_t i;
+    fr_status status = fr_schema_check(r->parts->rules, path);
+    if (status == FR_OK) status = fr_schema_language(r, schema, path, &language);
+    if (status == FR_OK && language) {
+        *known = fr_language_is_empty(language) || add_texts_from(r->parts->rules, language, 0, text, 0, texts);
+        fr_language_free(language);
+    }
+    json_array_foreach (texts, i, one)
+        if (*known) fr_schema_add(r->parts->rules, list, json_incref(one));
+    json_decref(texts);
+    return status == FR_OK ? fr_schema_check(r->parts->rules, path) : status;
+}
+
 /* Adds the values of a list that match the schema to another list, each only once. */
 static fr_status keep_different(fr_schema_reader *r, const json_t *list, const json_t *schema,
                                 const fr_schema_path *path, json_t *kept) {
@@ -194,6 +233,8 @@ static fr_status add_values(fr_schema_reader *r, const json_t *schema, const fr_
     json_array_foreach (listed, i, item) fr_schema_add(rules, list, json_incref(item));
     *known = listed || add_values_of_types(rules, json_object_get(said, "type"), said, list);
     json_decref(listed);
+    const char *type = json_string_value(json_object_get(said, "type"));
+    if (!*known && type && strcmp(type, "string") == 0 && !choices) return add_texts(r, said, path, list, known);
     if (*known || !choices || depth == CHOICES_MAX) return fr_schema_check(rules, path);
     *known = true;
     json_array_foreach (choices, i, item)
@@ -240,7 +281,8 @@ static fr_status read_different(fr_schema_reader *r, const json_t *items, uint32
     FR_TRY(values_of_items(r, items, path, &values));
     if (!values)
         return fr_schema_fail(&place, FR_UNBUILT,
-                              "not built but for items of an enum, constants, booleans and integers between bounds");
+                              "not built but for items of an enum, constants, booleans, integers between bounds and "
+                              "strings of a pattern that a few match");
     fr_status status = write_different(r, values, least, most, path, expression);
     json_decref(values);
     return status;

@@ -9,8 +9,8 @@
  *
  * Each kind of value has a file: json_schema_strings.c (formats: json_schema_formats.c), _numbers.c, _arrays.c and
  * _objects.c. _constants.c finds the listed values that match the rest of a schema, _choices.c replaces `not` and `if`
- * by choices, _unevaluated.c handles members and items that no keyword covers, and _forms.c checks types and ranges of
- * keywords' values. */
+ * by choices, _unevaluated.c handles members and items that no keyword covers, _references.c finds what a $ref leads
+ * to, and _forms.c checks types and ranges of keywords' values. */
 #ifndef FR_SRC_LANGUAGE_GRAMMAR_JSON_SCHEMA_READER_H
 #define FR_SRC_LANGUAGE_GRAMMAR_JSON_SCHEMA_READER_H
 
@@ -42,9 +42,9 @@ fr_status fr_schema_nothing(fr_schema_reader *r, const fr_schema_path *path);
 fr_expression fr_schema_then(fr_schema_reader *r, fr_expression first, fr_expression second);
 void fr_schema_or(fr_schema_reader *r, fr_expression one, fr_expression *all, bool *some);
 
-/* The first finds the schema that a pointer leads to. The second follows references, as long as a schema has nothing
- * but the reference. */
-fr_status fr_schema_find(fr_schema_reader *r, const char *pointer, const fr_schema_path *path, const json_t **found);
+/* The first finds the schema that a reference leads to (json_schema_references.c). The second follows references, as
+ * long as a schema has nothing but the reference. */
+fr_status fr_schema_find(fr_schema_reader *r, const char *reference, const fr_schema_path *path, const json_t **found);
 const json_t *fr_schema_look_through(fr_schema_reader *r, const json_t *schema, const fr_schema_path *path);
 
 /* Fails at the first keyword of a schema whose value does not have the required form, or that is not built at all; the

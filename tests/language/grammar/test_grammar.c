@@ -319,6 +319,35 @@ START_TEST(formats_beside_constants) {
 }
 END_TEST
 
+/* References by anchors and by a schema's own $id, absolute or relative to the document's; names and constants that
+ * look like them are none. Each schema allows 7 alone. */
+START_TEST(references_within_a_document) {
+#define SEVEN "\"const\": 7"
+#define DECOY \
+    "\"default\": {\"$anchor\": \"a\", \"const\": 1}, \"enum\": [7, {\"$id\": \"https://x.org/s/b\", \"const\": 1}], "
+    static const char *const documents[] = {
+        "{" DECOY "\"$ref\": \"#a\", \"$defs\": {\"default\": {\"$anchor\": \"a\", " SEVEN "}}}",
+        "{\"$ref\": \"#a\", \"definitions\": {\"b\": {\"$id\": \"#a\", " SEVEN "}}}",
+        "{\"$id\": \"https://x.org/s/a.json\", \"$ref\": \"https://x.org/s/a.json#/$defs/b\", \"$defs\": {\"b\": "
+        "{" SEVEN "}}}",
+        "{\"$id\": \"https://x.org/s/a.json\", \"$ref\": \"a.json#b\", \"$defs\": {\"c\": {\"$anchor\": \"b\", " SEVEN
+        "}}}",
+        "{" DECOY "\"$id\": \"https://x.org/s/a\", \"$ref\": \"b\", \"$defs\": {\"c\": {\"$id\": \"/s/b\", " SEVEN
+        "}}}",
+        "{\"$ref\": \"urn:x:b#/c/0\", \"$defs\": {\"b\": {\"$id\": \"urn:x:b\", \"c\": [{" SEVEN "}]}}}",
+        "{\"$ref\": \"b.json\", \"$defs\": {\"b\": {\"$id\": \"b.json#\", " SEVEN "}}}",
+    };
+    for (size_t i = 0; i < sizeof documents / sizeof *documents; i++) {
+        fr_grammar *grammar;
+        ck_assert_msg(fr_grammar_open(tree, FR_GRAMMAR_JSON_SCHEMA, documents[i], strlen(documents[i]), &grammar) ==
+                          FR_OK,
+                      "%s: %s", documents[i], fr_last_error());
+        ck_assert_msg(matches(grammar, "7", 1) && !matches(grammar, "1", 1), "%s", documents[i]);
+        fr_grammar_close(grammar);
+    }
+}
+END_TEST
+
 /* Lists of a few values without two equal items, in any order, for each way in which a schema can list the values. */
 START_TEST(small_sets) {
     static const char *const items[] = {
@@ -350,6 +379,35 @@ START_TEST(small_sets) {
             ck_assert_msg(matches(grammar, lists[i].text, strlen(lists[i].text)) == lists[i].is, "%s: %s", schema,
                           lists[i].text);
         fr_grammar_close(grammar);
+    }
+}
+END_TEST
+
+/* Sets of strings that few texts match: by a pattern, by lengths, or by both; and of strings that can't be listed. */
+START_TEST(sets_of_strings) {
+    static const char *const items[] = {"\"pattern\": \"^(rot|gr(ü|ue)n|blau|)$\"",
+                                        "\"pattern\": \"^(rot|grün|gruen|blau|lila)?$\", \"maxLength\": 5",
+                                        "\"pattern\": \"^[a-z]*$\"", "\"maxLength\": 2", "\"minLength\": 1"};
+    static const char *const lists[] = {"[]",
+                                        "[\"blau\",\"\",\"rot\"]",
+                                        "[\"grün\",\"gruen\"]",
+                                        "!([\"rot\",\"rot\"]",
+                                        "![\"rot\",\"rot\"]",
+                                        "![\"\",\"\"]",
+                                        "![\"gelb\"]"};
+    for (size_t k = 0; k < sizeof items / sizeof *items; k++) {
+        char schema[400];
+        fr_grammar *grammar;
+        snprintf(schema, sizeof schema,
+                 "{\"items\": {\"type\": \"string\", %s}, \"uniqueItems\": true, \"type\": \"array\"}", items[k]);
+        fr_status status = fr_grammar_open(tree, FR_GRAMMAR_JSON_SCHEMA, schema, strlen(schema), &grammar);
+        ck_assert_msg(status == (k < 2 ? FR_OK : FR_UNBUILT), "%s: %s", schema, fr_last_error());
+        for (size_t i = 0; status == FR_OK && i < sizeof lists / sizeof *lists; i++) {
+            bool none = *lists[i] == '!';
+            ck_assert_msg(matches(grammar, lists[i] + none, strlen(lists[i] + none)) != none, "%s: %s", schema,
+                          lists[i]);
+        }
+        if (status == FR_OK) fr_grammar_close(grammar);
     }
 }
 END_TEST
@@ -459,6 +517,9 @@ static const struct refusal {
     {FR_GRAMMAR_JSON_SCHEMA, "{\"format\": 5}", FR_INPUT, "#/format: not a string"},
     {FR_GRAMMAR_JSON_SCHEMA, "{\"prefixItems\": {}}", FR_INPUT, "#/prefixItems: not a list"},
     {FR_GRAMMAR_JSON_SCHEMA, "{\"$ref\": \"other.json\"}", FR_UNBUILT, "#/$ref: references to other"},
+    {FR_GRAMMAR_JSON_SCHEMA, "{\"$id\": \"https://x.org/a\", \"$ref\": \"https://x.org/b#\"}", FR_UNBUILT,
+     "#/$ref: references to other"},
+    {FR_GRAMMAR_JSON_SCHEMA, "{\"$ref\": \"#b\", \"$defs\": {\"b\": {}}}", FR_INPUT, "#/$ref: this leads nowhere"},
     {FR_GRAMMAR_JSON_SCHEMA, "{\"$ref\": \"#\"}", FR_INPUT, "no text at all"},
     {FR_GRAMMAR_JSON_SCHEMA, "{\"pattern\": \"\\\\p{Klingon}\"}", FR_UNBUILT, "\\p{Klingon} is not built"},
     {FR_GRAMMAR_JSON_SCHEMA, "{\"pattern\": \"\\\\p{Script=Klingon}\"}", FR_UNBUILT,
@@ -824,7 +885,9 @@ static void add_cases(Suite *suite) {
         tcase_add_test(c, schemas);
         tcase_add_loop_test(c, formats_are_as_wide_as_their_standards, 0, sizeof formats / sizeof *formats);
         tcase_add_test(c, formats_beside_constants);
+        tcase_add_test(c, references_within_a_document);
         tcase_add_test(c, small_sets);
+        tcase_add_test(c, sets_of_strings);
         tcase_add_loop_test(c, counts_are_kept, 0, sizeof counted / sizeof *counted);
         tcase_add_loop_test(c, masks_of_counts_are_what_steps_allow, 0, 3);
         tcase_add_loop_test(c, refused, 0, sizeof refusals / sizeof *refusals);
