@@ -140,9 +140,9 @@ const char *fr_last_error(void);
 /* Frees memory that a function of this file allocated for its caller. */
 void fr_free(void *memory);
 
-/* Finds the mapped weights file that contains this address, and returns its path as it was opened, or NULL. A program
- * can call it in a handler of SIGBUS with si_addr: the system sends that signal if a mapped file that is being read
- * has become shorter, or if its disk fails, and the library installs no handlers. (A file that was only written to, or
+/* Finds the mapped weights file that contains this address, and returns its path as it was opened, or NULL. The system
+ * sends SIGBUS if a mapped file that is being read has become shorter, or if its disk fails. The library installs no
+ * handler for it; a program's own handler can call this function with si_addr. (A file that was only written to, or
  * shortened by less than a page, is reported as FR_INPUT instead.) Async-signal-safe. The path is valid as long as the
  * object that opened the file. */
 const char *fr_mapped_file(const void *address);
@@ -431,8 +431,8 @@ typedef enum fr_option {
     /* Text, the type of cached keys: f32 f16 bf16 q8_0 q4_0; the last two need head widths that are multiples of 32.
      * Default: f32, or f16 if the weights are quantized. */
     FR_OPT_KV_K = 10,
-    /* Text, the type of cached values, with the same words. Latent attention caches one row as both key and value, in
-     * the keys' type. */
+    /* Text, the type of cached values: one of those of FR_OPT_KV_K. Latent attention caches one row as both key and
+     * value, in the keys' type. */
     FR_OPT_KV_V = 11,
     /* Bytes for the target's keys and values in an engine, which its sessions share as they need them. Default 0: as
      * much as all sessions may need. Pages that no session needs keep earlier prompts for reuse. If all pages are in
@@ -914,9 +914,9 @@ typedef fr_status fr_logits_fn(void *context, const float *logits, size_t rows, 
 fr_status fr_session_logits(fr_session *session, const int32_t *ids, size_t count, size_t first_row, fr_logits_fn *sink,
                             void *context);
 
-/* Runs a text and gives the sink, for each id at index 1 to count - 1, one at a time and in order, its log-probability
- * after the ids before it, and the best ids at its place as fr_session_logprobs does. The sink's arguments are valid
- * until it returns. Resets the timeline first; the text stays on it. The sink can end the call, as in
+/* Runs a text, and calls the sink for each id at index 1 to count - 1, in order: with the log-probability of the id
+ * after the ids before it, and with the best ids at its place as fr_session_logprobs gives them. The sink's arguments
+ * are valid until it returns. Resets the timeline first; the text stays on it. The sink can end the call, as in
  * fr_session_logits. FR_USAGE without FR_OPT_LOGPROBS. */
 typedef fr_status fr_score_fn(void *context, int32_t id, float own, const int32_t *ids, const float *values,
                               size_t best);
@@ -1185,8 +1185,8 @@ typedef struct fr_found {
     uint64_t bytes;      /* size of its files */
 } fr_found;
 
-/* Calls `told` for each model in these stores until it returns false (FR_ABORTED). Its argument is valid until it
- * returns. It may open the model. */
+/* Calls `told` for each model in these stores. `told` may open the model; its argument is valid until it returns. If
+ * it returns false, the call ends with FR_ABORTED. */
 typedef bool fr_found_fn(void *context, const fr_found *found);
 fr_status fr_model_list(const char *const *environment, fr_found_fn *told, void *context);
 

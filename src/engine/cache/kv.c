@@ -220,7 +220,7 @@ size_t fr_kv_held_from(const fr_kv *kv, size_t from, size_t end) {
     return fr_larger(from, (end - 1) / FR_KV_PAGE * FR_KV_PAGE - kv->keeps);
 }
 
-/* Gives the first block after that of the frontier that has no page. */
+/* Gives the first block without a page after the block of the frontier. */
 static size_t held_end(const fr_kv *kv, fr_kv_kind kind) {
     size_t block = fr_kv_blocks(kv->length);
     while (block < kv->blocks && kv->table[kind][block]) block++;

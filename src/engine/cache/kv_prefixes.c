@@ -15,7 +15,7 @@ enum {
 
 struct fr_kv_node {
     int32_t ids[BLOCK];
-    uint32_t count; /* known ids; if a tail has a drafter's pairs, that includes the id after its positions */
+    uint32_t count; /* ids known here: its positions'; in a tail with a drafter's pairs also the id after them */
     uint32_t run;   /* positions whose rows are in its pages; a tail has fewer than BLOCK, and no children */
     fr_kv_digest digest;
     uint8_t *pages[FR_KV_KINDS]; /* NULL: not held */
@@ -392,8 +392,8 @@ static bool frees(const fr_kv_prefixes *p, const fr_kv_node *node, const fr_kv_p
     return false;
 }
 
-/* Finds the leaf, unused for the longest time, whose removal frees a page; NONE if there is none. Leaves whose removal
- * frees none are taken out of the heap during the search. */
+/* Among the leaves whose removal frees a page, finds the one unused for the longest time; NONE if there is none.
+ * During the search, leaves that free none are out of the heap. */
 static uint32_t leaf_that_frees(fr_kv_prefixes *p, const fr_kv_pages *pool) {
     fr_kv_heap *leaves = &p->unused[FR_KV_LEAVES];
     uint32_t aside = NONE, n = NONE;
@@ -486,7 +486,7 @@ static size_t reach(const fr_kv_prefixes *p, uint32_t n, fr_kv_content content, 
 static uint32_t find_node(const fr_kv_prefixes *p, fr_kv_content content, size_t count, bool drafter, size_t *found) {
     uint32_t n = NONE, best = NONE;
     *found = 0;
-    for (size_t depth = 0, from = 0; depth * BLOCK < count; depth++) { /* from: as window_from */
+    for (size_t depth = 0, from = 0; depth * BLOCK < count; depth++) { /* from: the value of window_from */
         for (uint32_t c = p->nodes[n].first_child; c != NONE; c = p->nodes[c].sibling) {
             size_t length = reach(p, c, content, count, drafter);
             if (length <= *found || (p->window && from && from * BLOCK + p->window > length)) continue;
@@ -546,8 +546,8 @@ static void hold_before(const fr_kv_prefixes *p, uint32_t n, fr_kv *drafter) {
     if (!parent->drafter) fr_kv_pages_hold(p->drafter, &parent->drafter, &node->before, 0, 1);
 }
 
-/* The timeline enters all blocks before the one with its frontier. It will write that one, whose pages are copied
- * first, so it does not enter it and the node need not be kept for it. */
+/* Enters all blocks before the one with the frontier. The timeline does not enter that one, whose node need not be
+ * kept for it: it will write there, so the pages are copied first. */
 void fr_kv_prefixes_take(fr_kv_prefixes *p, fr_kv_path *path, fr_kv *kv, fr_kv *drafter, fr_kv_content content,
                          size_t length) {
     size_t found;
@@ -654,7 +654,7 @@ uint32_t fr_kv_prefixes_add_tail(fr_kv_prefixes *p, const fr_kv_path *path, fr_k
     size_t count = end - first, run = fr_smaller(count, kv->length - first);
     if (end <= first + (drafter != NULL) || run >= BLOCK || count > BLOCK) return NONE;
     if (p->window && (!kv->table[FR_KV_SLIDING][block] || first < kv->from)) return NONE;
-    /* if a node already holds the page, it has not been written since, so there is nothing to add */
+    /* if a node already holds the page, the page has not been written since, so there is nothing to add */
     for (fr_kv_kind kind = 0; kind < FR_KV_KINDS; kind++)
         if (kv->table[kind][block] && p->owner[kind][number_of(p, kind, kv->table[kind][block])] != NONE) return NONE;
     uint32_t parent = block ? path->nodes[block - 1] : NONE;

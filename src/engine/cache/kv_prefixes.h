@@ -10,23 +10,24 @@
  * A text that ends within a block leaves a tail there: a node with fewer ids and no children. It is replaced by a node
  * that has all of its ids and more (fr_kv_prefixes_add_tail).
  *
- * A prompt begins at the position where it first differs from all known texts, or earlier, at one where the sliding
- * layers still have a whole window, because they give up most pages. Within a block it begins with a copy of another
- * text's page, which takes less time than running a single row. A drafter's pair at a position depends on the id after
- * it, so a page's last pair depends on the next block. Each node therefore also keeps its parent block's drafter page
- * as it is before this block, and a prompt that goes back runs the last position again to make its pair again.
+ * A prompt begins at the position where it first differs from all known texts. With sliding layers, which give up most
+ * pages, it may have to begin earlier, where they still have a whole window. Within a block it begins with a copy of
+ * another text's page, which takes less time than running a single row. A drafter's pair at a position depends on the
+ * id after it, so a page's last pair depends on the next block. Each node therefore also keeps its parent block's
+ * drafter page as it is before this block, and a prompt that goes back runs the last position again to make its pair
+ * again.
  *
  * States of recurrent layers can't be cut at a position, so with such layers a prompt begins at points: positions
  * whose states a timeline has left in a page. A point belongs to the block or tail that contains the position before
  * it. It can be used if the prompt has the ids before it, and with a drafter's pairs also the id at it. The pages that
- * are cut there are copied before they are written. If no page is free, the point unused for the longest time is given
- * up, but first those at regular distances.
+ * are cut there are copied before they are written. If no page is free, points are given up: those at regular
+ * distances before all others, and among these the one unused for the longest time.
  *
  * Timelines keep the nodes in which they are. All other nodes are a cache: when a pool has no free page, the one
- * unused for the longest time is given up. Sliding layers give up pages that no timeline holds, first those in no
- * window of a prompt's end or a branch. For all other layers a leaf is given up with all its pages, which also frees
- * the rest of a window that has a hole. Finding takes one comparison for each block, giving up a page one walk down a
- * heap.
+ * unused for the longest time is given up. Sliding layers give up pages that no timeline holds, first those outside
+ * the windows of all prompts' ends and branches. For all other layers a leaf is given up with all its pages, which
+ * also frees the rest of a window that has a hole. Finding takes one comparison for each block, giving up a page one
+ * walk down a heap.
  *
  * Calls must not overlap. A thread that makes drafts also claims pages, and for these pages of any kind may be given
  * up.

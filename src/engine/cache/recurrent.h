@@ -88,8 +88,8 @@ void fr_recurrent_ran(fr_recurrent *recurrent);
 /* Returns true if the frontier can move there without restoring a page. */
 bool fr_recurrent_holds(const fr_recurrent *recurrent, size_t position);
 
-/* fr_recurrent_reset goes back to no position. fr_recurrent_return goes back to the position of a page, which it then
- * holds. */
+/* fr_recurrent_reset goes back to before the first position. fr_recurrent_return goes back to the position of a page,
+ * which it then holds. */
 void fr_recurrent_reset(fr_recurrent *recurrent);
 void fr_recurrent_return(fr_recurrent *recurrent, uint8_t *page, size_t position);
 

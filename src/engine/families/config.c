@@ -12,8 +12,8 @@
 
 enum { VOCAB_MAX = 1 << 24, HIDDEN_MAX = 1 << 17, FFN_MAX = 1 << 22, HEADS_MAX = 4096, HEAD_DIM_MAX = 4096 };
 
-/* A GGUF file's vocabulary is the length of its table of ids. Causal attention set to false would make the decoder an
- * encoder, which is refused. */
+/* A GGUF file's vocabulary is the length of its table of ids, so no key is read for it. A file that sets causal
+ * attention to false is an encoder and is refused. */
 const fr_config_row fr_size_keys[] = {
     {.kind = FR_ROW_WITH, .json = "is_causal", .gguf = ".attention.causal"},
     FR_SIZE(trunk.vocab, "vocab_size", NULL, 1, VOCAB_MAX),
@@ -65,9 +65,9 @@ static double real_at(const void *field, size_t bytes) {
     return bytes == sizeof(float) ? (double)*(const float *)field : *(const double *)field;
 }
 
-/* Gives the number for a file without the key. In GGUF, heads then fill the hidden size, whatever config.json's
- * default is. They also do if config.json has the key with null, because transformers 5.17 completes configurations
- * so, and then all of them have the key. */
+/* Gives the number for a file without the key: the field's default, or, if that is 0, the value that the row says
+ * (`like`, `per_head`). If the row says one, the default is ignored when config.json has the key with null, because
+ * transformers 5.17 then computes the number in this way. In GGUF it is ignored for `per_head` rows. */
 static int64_t size_without(const fr_source *s, const fr_config_row *row, fr_model_spec *spec) {
     bool follows = s->gguf ? row->per_head : json_is_null(json_object_get(s->text, row->json));
     bool complete = follows && (row->per_head || row->like);

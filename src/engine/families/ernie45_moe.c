@@ -7,7 +7,7 @@
 #include "base/error.h"
 #include "src/engine/families/mixture.h"
 
-#define LEAST_SUM 1e-12F /* weights are divided by at least this sum */
+#define LEAST_SUM 1e-12F /* weights are divided by their sum, or by this if the sum is smaller */
 #define INTERVAL  ".interleave_moe_layer_step"
 
 static const fr_mixture_words words = {"moe_num_experts", "moe_k", "moe_intermediate_size", "moe_num_shared_experts"};

@@ -139,9 +139,8 @@ typedef struct fr_config_row {
 #define FR_PART(of) \
     { .kind = FR_ROW_PART, .part = &(of) }
 
-/* Tables that families share, in the converter's order of keys: sizes; heads and one rotary form; heads, the window
- * and a rotary form for each kind of layer; and heads and one rotary form again, for families whose norms are
- * LayerNorm. */
+/* Tables that families share, in the converter's order of keys: sizes; heads and one rotary form; heads, the window,
+ * and a rotary form for each kind of layer; heads and one rotary form, for families whose norms are LayerNorm. */
 extern const fr_config_row fr_size_keys[], fr_head_keys[], fr_kind_keys[], fr_layer_norm_head_keys[];
 
 /* Writes the sections of rotary positions; fr_rope_sections reads them. */
@@ -151,7 +150,7 @@ extern const fr_config_part fr_sections_part;
  * key for it, so no layer slides there, and a model with a window is not written. */
 extern const fr_config_part fr_window_part;
 
-/* Does the same for a window of all layers; a folder may say null, which means none. Families whose GGUF has a key for
+/* Reads a window that all layers have; null in config.json means that there is none. Families whose GGUF has a key for
  * it use only the function. */
 fr_status fr_window_of_all(const fr_source *source, fr_model_spec *spec);
 extern const fr_config_part fr_window_of_all_part;
@@ -250,10 +249,10 @@ bool fr_source_layer_has(const fr_source *source, const fr_model_spec *spec, con
 
 /* ---------------------------------------------------------------------------------------- names that families share */
 
-/* The names of fields of fr_layer. Attention: its input norm, projections, biases and norms of heads. Norms: one
- * before the feed-forward, which GGUF names ffn_norm (pre) or post_attention_norm (post); norms before and after each
- * part (sandwich); norms only after each part (behind, FR_NORMS_BEHIND); norms before and after each part with GLM-4's
- * names. The feed-forward: gate and up in one tensor (fused) or in two. */
+/* The names of fields of fr_layer. Attention: its input norm, projections, biases and norms of heads. Norms: pre has
+ * one before the feed-forward, which GGUF names ffn_norm; post has the same one, which GGUF names post_attention_norm;
+ * sandwich has norms before and after each part; behind has them only after each part (FR_NORMS_BEHIND); glm is like
+ * sandwich, with GLM-4's names. The feed-forward: gate and up in one tensor (fused) or in two. */
 extern const fr_tensor_name fr_attention_names[], fr_pre_norm_names[], fr_post_norm_names[], fr_sandwich_norm_names[],
     fr_behind_norm_names[], fr_glm_norm_names[], fr_fused_ffn_names[], fr_ffn_names[];
 

@@ -10,7 +10,7 @@ enum { WIDTH_MAX = 4096, LATENT_MAX = 1 << 16 };
 
 /* ------------------------------------------------------------------------------------------------------------ sizes */
 
-/* Reads q_lora_rank; null means that queries are made from the row. */
+/* Reads q_lora_rank; null means that queries are projected directly from the row. */
 static fr_status read_q_lora(const fr_source *source, size_t *q_lora) {
     const json_t *value = json_object_get(source->text, "q_lora_rank");
     int64_t fallback = value && json_is_null(value) ? 0 : (int64_t)*q_lora;
@@ -34,8 +34,8 @@ static fr_status from_json(const fr_source *source, fr_model_spec *s) {
     return FR_OK;
 }
 
-/* Reads the sizes. Files with kv_b as one tensor have the lengths of the heads under the keys that hold the lengths of
- * the cache in other files. */
+/* Reads the sizes. In files with kv_b as one tensor, key_length and value_length are the lengths of the heads. In
+ * other files they are those of the cache, and *_length_mla are those of the heads. */
 static fr_status from_gguf(const fr_gguf *gguf, fr_model_spec *s) {
     fr_mla_spec *mla = &s->layer.mla;
     size_t query, *dims = &s->trunk.rope[0].dims;

@@ -1,7 +1,7 @@
 /* Finds out which layers of a model slide and which are full: see family.h.
  *
- * In: layer_types of config.json, in transformers' words; in GGUF llama.cpp's sliding_window_pattern, a flag for each
- * layer or the interval of full layers; without these the fallback. */
+ * In: config.json's layer_types, in transformers' words; or GGUF's sliding_window_pattern, which is a flag for each
+ * layer or the interval of full layers. If a file has neither, the fallback is used. */
 #include <string.h>
 
 #include "base/error.h"

@@ -1,6 +1,6 @@
 /* MiniMax-M2: config.json of MiniMaxM2ForCausalLM, GGUF "minimax-m2". Source: the published checkpoints and
  * transformers 5.17, model minimax_m2; for GGUF github.com/ggml-org/llama.cpp, conversion/minimax.py. Scores are
- * sigmoid, corrected by a bias; norms are over the queries and the keys of all heads; only a part of a head is
+ * sigmoid, corrected by a bias; one norm covers the queries of all heads, and one the keys; only a part of a head is
  * rotated, and published files give its length. No published file has its MTP layers. */
 #include "base/error.h"
 #include "src/engine/families/mixture.h"

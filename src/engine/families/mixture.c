@@ -64,7 +64,7 @@ const fr_tensor_name fr_block_sparse_names[] = {
 
 enum { EXPERTS_MAX = 4096, WIDTH_MAX = 1 << 22, SHARED_MAX = 64 };
 
-/* Gives the first of several spellings of a key that is there, or the last one if none is. */
+/* Gives the first spelling of a key that the object has, or the last spelling if it has none of them. */
 static const char *key_there(const json_t *text, const char *const *keys) {
     while (keys[1] && !json_object_get(text, keys[0])) keys++;
     return keys[0];

@@ -7,15 +7,15 @@
 
 #include "src/engine/families/family.h"
 
-/* Reads the keys into spec->layer.experts and spec->mixture. Their values before the call are the defaults, which also
- * determine what no key says: the kind of a family's routers (scores, corrections, gates). The rows also write the
- * keys, with everything that GGUF has for a router. GGUF has no key for a layer without a mixture that comes after one
- * with a mixture. */
+/* Reads the keys into spec->layer.experts and spec->mixture. The values before the call are the defaults. They also
+ * set the kind of the routers (scores, corrections, gates), for which there are no keys. The rows also write the keys,
+ * with everything that GGUF has for a router. A model in which a layer without a mixture comes after one with a
+ * mixture is not written, because GGUF has no key for that. */
 extern const fr_config_row fr_mixture_rows[];
 fr_status fr_mixture_read(const fr_source *source, fr_model_spec *spec);
 
-/* Write fewer keys: fr_mixture_put_keys the sizes, if all layers have a mixture; fr_mixture_put_counts only the number
- * of experts and the number chosen. */
+/* Write fewer keys: fr_mixture_put_keys writes the sizes, if all layers have a mixture; fr_mixture_put_counts writes
+ * only the number of experts and the number chosen. */
 fr_status fr_mixture_put_keys(const fr_trunk_spec *spec, const char *where, fr_gguf_writer *writer);
 void fr_mixture_put_counts(const fr_trunk_spec *spec, fr_gguf_writer *writer);
 

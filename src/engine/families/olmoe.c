@@ -1,6 +1,6 @@
 /* OLMoE: config.json of OlmoeForCausalLM, GGUF "olmoe". Source: the published checkpoints and transformers 5.17, model
  * olmoe; for GGUF github.com/ggml-org/llama.cpp, conversion/olmo.py. GGUF has no key for normalized router weights, so
- * a model with these is not written. Norms are over the queries and the keys of all heads; every layer is a
+ * a model with these is not written. One norm covers the queries of all heads, and one the keys; every layer is a
  * mixture. */
 #include "base/error.h"
 #include "src/engine/families/mixture.h"

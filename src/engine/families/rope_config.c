@@ -277,7 +277,7 @@ fr_status fr_rope_check_longrope(const fr_rope_spec *rope, const char *where) {
     return FR_OK;
 }
 
-/* Reads rope_freqs.weight, the divisors of the frequencies, in which form the converter writes llama3's scaling. */
+/* Reads rope_freqs.weight, the divisors of the frequencies. The converter writes llama3's scaling in this form. */
 static fr_status read_divisors(const fr_source *source, fr_rope_spec *rope) {
     if (!fr_source_has(source, "rope_freqs.weight")) return FR_OK;
     return fr_bind_vector(source->weights, "", "rope_freqs.weight", rope->dims / 2, &rope->divisors);

@@ -1,7 +1,7 @@
 /* Finds the inputs of convolutions over positions, and keeps those that later forwards need. See parts.h.
  *
- * In: the rows' inputs, timelines' rings (recurrent.h). Out: inputs by position; rings, and copies in checkpoints,
- * filled. */
+ * In: the rows' inputs, timelines' rings (recurrent.h). Out: inputs by position; filled rings and checkpoint
+ * copies. */
 #include <string.h>
 
 #include "base/sizes.h"

@@ -87,7 +87,7 @@ static void make_unit(const fr_activations *a, const fr_deltanet_spec *spec, flo
     a->kernels->scale(head, n, (float)(query ? 1.0 / (double)n : 1.0 / sqrt((double)n)));
 }
 
-/* Computes one head of a row's queries, keys or values; `head` numbers all of these. */
+/* Computes one head of a row's queries, keys or values; `head` counts through all three. */
 static void mix_head(const fr_activations *a, const fr_deltanet_spec *spec, const fr_deltanet_weights *weights,
                      size_t row, size_t head) {
     const fr_row *of = &a->batch.rows[row];

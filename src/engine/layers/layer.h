@@ -45,9 +45,10 @@ typedef struct fr_mla_weights {
 typedef struct fr_deltanet_weights {
     fr_matrix in_qkv, in_z;       /* [queries, keys, values of all heads; hidden], [value_heads * value_dim, hidden] */
     fr_matrix in_b, in_a;         /* [value_heads, hidden] */
-    fr_matrix in_qkvz;            /* instead of in_qkv and in_z: for each key head its query, key, values, and their
-                                   * z */
-    fr_matrix in_ba;              /* instead of in_b and in_a: for each key head b of its values, then a */
+    fr_matrix in_qkvz;            /* instead of in_qkv and in_z: one key head after the other, each with its query,
+                                   * key, values and z */
+    fr_matrix in_ba;              /* instead of in_b and in_a: one key head after the other, each with b and then a of
+                                   * its value heads */
     fr_matrix out;                /* [hidden, value_heads * value_dim] */
     const float *conv;            /* [conv_kernel, channels of in_qkv], the oldest position first */
     const float *dt_bias, *decay; /* [value_heads]; decay: -exp(A_log) */

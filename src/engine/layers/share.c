@@ -164,8 +164,9 @@ static double layer_read(const fr_trunk *trunk, size_t index) {
  * the same time, which takes bytes / bandwidth, and wait for each other four times in each layer: before and after
  * attention's output, before and after the feed-forward's. If they have whole layers, one rank reads after the other,
  * which takes `ranks` times as long, and one message goes to each. For ranks on one machine, which exchange messages
- * in microseconds, no latency is given, and rows are divided. Measurements agree (bench/ranks/README.md): two ranks
- * with rows gain on a model of 28 layers, which one machine reads in 60 ms, if messages take less than 0.25 ms. */
+ * in microseconds, no latency is given, and rows are divided. Measurements agree (bench/ranks/README.md): dividing
+ * rows between two ranks speeds up a model of 28 layers, which one machine reads in 60 ms, if messages take less than
+ * 0.25 ms. */
 static bool layers_pay(const fr_trunk *trunk, const fr_ranks *ranks, const fr_rank_plan *plan) {
     double bytes = 0, count = (double)fr_ranks_count(ranks), layers = (double)trunk->spec.layers;
     if (plan->split != FR_SPLIT_AUTO) return plan->split == FR_SPLIT_LAYERS;

@@ -37,7 +37,7 @@ fr_status fr_stages_open(const fr_trunk *trunk, struct fr_ranks *ranks, const ui
 /* stages may be NULL. */
 void fr_stages_close(fr_stages *stages);
 
-/* Gives the rank that runs a layer. For the number of layers, which is past the last one, it is the last rank. */
+/* Gives the rank that runs a layer. `layer` may also be the number of layers, which gives the last rank. */
 size_t fr_stages_of(const fr_stages *stages, size_t layer);
 
 /* Returns true if a rank keeps these keys and values: those of its own layers, those that it is lent or passes on, and

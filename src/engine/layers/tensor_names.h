@@ -133,8 +133,7 @@ typedef struct fr_tensor_name {
     bool rotary;            /* its rows are queries or keys, reordered as in the family
                              * (fr_tensor_naming.rotary_rows) */
     fr_values values;       /* what published files store for a vector's values */
-    bool norm;              /* a vector for which published files store what they store for norms
-                             * (fr_tensor_naming.norms) */
+    bool norm;              /* a vector that published files store in the same way as norms (fr_tensor_naming.norms) */
     fr_stack_layout layout; /* the layout in which published files have a stack of experts' matrices */
 } fr_tensor_name;
 
@@ -269,10 +268,11 @@ const fr_tensor_name *fr_tensor_name_of_part(const fr_tensor_name *table, const 
 typedef struct fr_reorder {
     fr_row_order order;
     size_t head;                    /* rows, or columns, of a head */
-    size_t rotated;                 /* for FR_ROWS_TO_PAIRS and FR_ROWS_TO_NEOX: how many of them are rotated */
-    size_t first, groups, in_group; /* for tiled orders: rows before the heads; key heads; value heads of each */
-    /* for FR_ROWS_PARTED: rows of a key head's values; then `head` is the rows of its query, `first` those of the
-     * parts before this one */
+    size_t rotated;                 /* for FR_ROWS_TO_PAIRS and FR_ROWS_TO_NEOX: rows of a head that are rotated */
+    size_t first, groups, in_group; /* for tiled orders: rows before the heads; number of key heads; value heads for
+                                     * each */
+    /* for FR_ROWS_PARTED: rows of a key head's values; `head` is then the number of rows of its query, and `first`
+     * that of the parts before this one */
     size_t values;
 } fr_reorder;
 
@@ -287,7 +287,7 @@ fr_reorder fr_tensor_name_parted(const fr_layer_spec *layer, bool gates);
 /* Says what published files store for a line's vector. */
 fr_values fr_name_values(const fr_tensor_naming *naming, const fr_tensor_name *name);
 
-/* Gives the published index of row, or column, `row` in GGUF. */
+/* Gives the published index of the row (or column) that has the index `row` in GGUF. */
 size_t fr_row_published(const fr_reorder *reorder, size_t row);
 
 #endif

@@ -42,7 +42,7 @@ fr_head fr_trunk_head(const fr_forward *forward, const fr_trunk *trunk);
 /* Writes the scaled input embedding of a token, [hidden]. */
 void fr_trunk_embed(const fr_trunk *trunk, const fr_kernels *kernels, int32_t id, float *row);
 
-/* share.c: tells the weights of which matrices a rank reads only its share: the head, and those of layers whose
+/* share.c: marks in the weights the matrices of which a rank reads only its share: the head, and those of layers whose
  * outputs it doesn't compute completely; or, if ranks have whole layers, those of its own layers. Reduces the shapes
  * of states to the heads that the rank keeps. If the embedding table is also the head, it is looked up in the file
  * from then on. */

@@ -92,7 +92,7 @@ fr_status fr_plan_from_options(const fr_options *options, fr_machine *machine, f
  * weights are floats and f16 if they are quantized. A latent serves as key and value, and has the keys' type. */
 fr_kv_types fr_model_kv_types(const fr_model *model, const fr_options *options);
 
-/* Gives the number of prompt rows in a forward, by the options. alone: no other session waits for it. */
+/* Gives the number of prompt rows in a forward, by the options. alone: no other session waits for the forward. */
 size_t fr_model_chunk(const fr_model *model, const fr_options *options, bool alone);
 
 /* Checks that the model's cache can have these types; FR_INPUT if not. */

@@ -1,4 +1,4 @@
-/* Copies the matrices of a stack that a file does not store as rows, when they are placed. See bound.h.
+/* When a stack is placed whose matrices the file does not store as rows, this copies them. See bound.h.
  *
  * In: MXFP4 as gpt-oss is published, with codes and exponents in separate tensors; or float matrices stored as
  * [inputs, outputs], as in transformers' gpt-oss. If an entry holds two matrices, gate and up, their rows alternate.

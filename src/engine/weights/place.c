@@ -22,10 +22,10 @@ typedef struct placing {
     atomic_bool ended;    /* the progress function has asked to stop */
 } placing;
 
-/* Returns true if loading should read this tensor now. Some parts of a mapped file are read later: look-up tables row
- * by row when they are used; experts when they are chosen, if memory doesn't hold all of them; and tensors that are
- * packed in the file during the first step, so that such a model can start at once. FP8 is read now, because its codes
- * are checked. */
+/* Returns true if loading should read this tensor now. Some parts of a mapped file are read later: rows of look-up
+ * tables, when they are used; experts, when they are chosen, if memory doesn't hold all of them; and tensors that the
+ * file stores in packed form, during the first step, so that such a model can start at once. FP8 is read now, because
+ * its codes are checked. */
 static bool wanted_now(const fr_weights *weights, const fr_bound *bound) {
     bool mapped = weights->files->files[bound->tensor->file].fd < 0;
     if (mapped && !bound->packed && bound->chosen && weights->exceed && bound->tensor->type != FR_F8_E4M3) return false;
@@ -234,7 +234,7 @@ static bool lock_run(const fr_weights *weights, const fr_bound *bound, size_t ru
     return locked;
 }
 
-/* Locks the rank's own rows of a shared tensor, or all of any other tensor at once. */
+/* Locks the rank's own rows of a tensor that ranks divide, or any other tensor completely. */
 fr_status fr_bound_lock(const fr_weights *weights, const fr_bound *bound) {
     bool shared = fr_bound_has_rank_share(bound), locked = shared || lock(fr_bound_data(bound), fr_bound_bytes(bound));
     for (size_t run = 0; shared && run < fr_bound_runs(bound); run++) locked &= lock_run(weights, bound, run);

@@ -36,7 +36,7 @@ typedef struct fr_bound_share {
     fr_split split;
 } fr_bound_share;
 
-enum { FR_BOUND_SHARES = 3 }; /* a tensor of queries, keys and values needs the most */
+enum { FR_BOUND_SHARES = 3 }; /* the most that a tensor needs: one each for queries, keys and values */
 
 typedef struct fr_bound {
     const fr_tensor *tensor;
@@ -238,12 +238,12 @@ void fr_weights_note_transposed(fr_weights *weights);
 fr_status fr_weights_transpose(fr_weights *weights, const fr_matrix *from, size_t count, float *to);
 
 /* rank_share.c, if weights are divided among ranks: says that a product with this bound matrix is split, so that only
- * the rank's own rows are placed. For a tensor with several matrices this takes effect once it was called for all of
- * them. */
+ * the rank's own rows are placed. For a tensor with several matrices this takes effect once it has been called for all
+ * of them. */
 void fr_weights_share(fr_weights *weights, const fr_matrix *matrix, fr_split split);
 
-/* Says that these matrices belong to heads, one matrix per head. A rank then has the matrices of its own heads, and
- * only their transposed copies. */
+/* Says that these matrices belong to heads, one matrix per head. A rank then places only the matrices of its own
+ * heads, and their transposed copies. */
 void fr_weights_share_heads(fr_weights *weights, const fr_matrix *matrices, fr_split heads);
 
 /* Says that one rank computes all products with this bound matrix, and with the rest of its tensor. */
