@@ -32,7 +32,9 @@ static size_t vector_bytes(const fr_tensors *tensors) {
         if (codes) fr_arena_take(&measure, fr_fp8_scales(t->shape, t->dims), sizeof(float));
         bool conv_kernel =
             (t->dims == 2 || t->dims == 3) && t->type < FR_FLOAT_TYPES && t->shape[t->dims - 1] <= FR_CONV_KERNEL_MAX;
-        if (convolution || conv_kernel)
+        /* the two sides of a convolution over the rows of a block (src/engine/draft/block.h) */
+        bool sides = t->dims == 3 && t->type < FR_FLOAT_TYPES && t->shape[0] == 2 && t->shape[1] <= FR_CONV_KERNEL_MAX;
+        if (convolution || conv_kernel || sides)
             fr_arena_take(&measure, t->bytes / fr_dtype_row_bytes(t->type, 1), sizeof(float));
     }
     return measure.used;
