@@ -1,6 +1,7 @@
 /* Recognizes architectures by their names: see architecture.h. */
 #include "src/engine/families/architecture.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -207,17 +208,50 @@ static fr_status check_config(const fr_checkpoint *files) {
                    files->path, fr_checkpoint_model_type(files) ? "model_type" : "architecture", architecture);
 }
 
-fr_status fr_open_files(fr_checkpoint *files, const char *path, bool use_mmap) {
+/* Describes the target that a folder's config.json says a drafter is for: by name, or by its width and number of ids.
+ * The text is empty if it says neither. */
+static void describe_target(const fr_checkpoint *files, char *text, size_t size) {
+    const json_t *config = files->config, *layers = json_object_get(config, "transformer_layer_config");
+    const json_t *verifier = json_object_get(json_object_get(config, "speculators_config"), "verifier");
+    const char *name = json_string_value(json_object_get(verifier, "name_or_path"));
+    const json_t *from = layers ? layers : config;
+    json_int_t width = json_integer_value(json_object_get(from, "hidden_size"));
+    json_int_t ids = json_integer_value(json_object_get(from, "vocab_size"));
+    *text = 0;
+    if (name && *name)
+        snprintf(text, size, ", %.100s", name);
+    else if (fr_is_block_drafter(files) && width > 0 && ids > 0)
+        snprintf(text, size, ", a model of width %lld with %lld ids", (long long)width, (long long)ids);
+}
+
+fr_status fr_refuse_drafter(const fr_checkpoint *files) {
+    char target[160] = "";
+    if (!fr_is_drafter(files)) return FR_OK;
+    if (!files->gguf) describe_target(files, target, sizeof target);
+    return fr_fail_about(FR_OPT_SPEC_TYPE, FR_INPUT, "%s is a drafter (%s), which is opened for its target%s",
+                         files->path, fr_checkpoint_architecture(files), target);
+}
+
+static fr_status open_files(fr_checkpoint *files, const char *path, bool use_mmap, bool as_model) {
     char *place;
     struct stat info;
     FR_TRY(fr_gguf_folder_place(path, &place));
     fr_status status = FR_OK;
     if (stat(place, &info) == 0 && S_ISDIR(info.st_mode)) {
         status = fr_checkpoint_open_config(files, place);
+        if (status == FR_OK && as_model) status = fr_refuse_drafter(files);
         if (status == FR_OK) status = check_config(files);
         fr_checkpoint_close(files);
     }
     if (status == FR_OK) status = fr_checkpoint_open(files, place, use_mmap);
     free(place);
     return status;
+}
+
+fr_status fr_open_files(fr_checkpoint *files, const char *path, bool use_mmap) {
+    return open_files(files, path, use_mmap, false);
+}
+
+fr_status fr_open_model_files(fr_checkpoint *files, const char *path, bool use_mmap) {
+    return open_files(files, path, use_mmap, true);
 }

@@ -32,9 +32,7 @@ bool fr_model_is_of(const fr_model *model, const char *architecture) {
 
 fr_status fr_family_find(const fr_checkpoint *files, const fr_family **family) {
     const char *architecture = fr_checkpoint_architecture(files);
-    if (fr_is_drafter(files))
-        return fr_fail_about(FR_OPT_SPEC_TYPE, FR_INPUT, "%s is a drafter (%s), which is opened for its target",
-                             files->path, architecture);
+    FR_TRY(fr_refuse_drafter(files));
     *family = fr_family_of(files);
     if (*family) return FR_OK;
     if (fr_is_mmproj(files))
@@ -116,7 +114,7 @@ fr_status fr_model_bind_files(fr_model *model, const char *chat_template) {
 }
 
 static fr_status open_files(fr_model *model, const char *path, const fr_options *options) {
-    if (!options->bytes) return fr_open_files(&model->files, path, options->value[FR_OPT_MMAP] != 0);
+    if (!options->bytes) return fr_open_model_files(&model->files, path, options->value[FR_OPT_MMAP] != 0);
     return fr_checkpoint_open_bytes(&model->files, options->bytes, options->byte_count, path);
 }
 
