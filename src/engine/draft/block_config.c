@@ -62,6 +62,13 @@ static fr_status read_layers(fr_block_config *c, const json_t *text, fr_weights 
 
 /* ------------------------------------------------------------------------------------------------------------- JSON */
 
+/* Checks that a number is the target's; the error line names both. */
+static fr_status check_number(const fr_weights *weights, const char *what, size_t own, size_t targets) {
+    if (own == targets) return FR_OK;
+    return fr_fail(FR_INPUT, "%s: %s is %zu, the target's %zu: it drafts for another model", weights->files->path, what,
+                   own, targets);
+}
+
 /* The objects of a config.json: keys beside those of the layers are below, or else at the top. */
 typedef struct folder {
     const json_t *root, *text;
@@ -98,7 +105,6 @@ static bool said(const folder *f, const char *key) {
 }
 
 static fr_status open_folder(fr_block_config *c, folder *f, const fr_weights *weights) {
-    static const char *const types[] = {"dflash", "dflash2", "dspark"};
     const char *type, *architecture = fr_checkpoint_architecture(weights->files);
     json_t *nested;
     *f = (folder){.root = weights->files->config, .weights = weights};
@@ -111,9 +117,12 @@ static fr_status open_folder(fr_block_config *c, folder *f, const fr_weights *we
     c->kind = strstr(architecture, "DSpark")    ? FR_BLOCK_DSPARK
               : strstr(architecture, "DFlash2") ? FR_BLOCK_DFLASH2
                                                 : FR_BLOCK_DFLASH;
-    for (fr_block_kind kind = 0; type && kind < FR_BLOCK_KINDS; kind++)
-        if (strcmp(type, types[kind]) == 0) c->kind = kind;
-    return FR_OK;
+    for (fr_block_kind kind = 0; type && kind < FR_BLOCK_KINDS; kind++) {
+        if (strcmp(type, fr_block_word(kind)) != 0) continue;
+        c->kind = kind;
+        return FR_OK;
+    }
+    return type ? fr_fail(FR_UNBUILT, "%s: speculators_model_type \"%.40s\" is not built", where, type) : FR_OK;
 }
 
 /* The layers lie between the second one and the last but three, rounded half to even; a single one is in the middle. */
@@ -134,6 +143,7 @@ static fr_status read_taps(fr_block_config *c, const folder *f, const fr_model *
     size_t targets, step = f->speculators ? 0 : 1;
     FR_TRY(
         read_size(f, "num_target_layers", 1, FR_LAYERS_MAX, target ? (int64_t)target->trunk.spec.layers : 0, &targets));
+    if (target) FR_TRY(check_number(f->weights, "num_target_layers", targets, target->trunk.spec.layers));
     c->aux_layers.count = json_array_size(list);
     if (!list || json_is_null(list)) {
         if (targets < 5)
@@ -369,13 +379,6 @@ static fr_status from_gguf(fr_block_config *c, fr_weights *weights, const fr_mod
 }
 
 /* --------------------------------------------------------------------------------------------------------- checking */
-
-/* Checks that a number is the target's; the error line names both. */
-static fr_status check_number(const fr_weights *weights, const char *what, size_t own, size_t targets) {
-    if (own == targets) return FR_OK;
-    return fr_fail(FR_INPUT, "%s: %s is %zu, the target's %zu: it drafts for another model", weights->files->path, what,
-                   own, targets);
-}
 
 static fr_status check_target(const fr_block_config *c, const fr_weights *weights, const fr_model *target) {
     const fr_trunk_spec *spec = &target->trunk.spec;
