@@ -165,6 +165,18 @@ void fr_job_pass_over(fr_job *job, const fr_job_setting *setting, const fr_job_l
     job->reply = (fr_reply){.setting.text = &job->text, .end = FR_END_INTERRUPT};
 }
 
+bool fr_job_next_choice(fr_job *job) {
+    if (!fr_job_keep_choice(job)) return false;
+    fr_reply_view_close(&job->view);
+    fr_reply_free(&job->reply);
+    fr_stream_free(&job->text);
+    fr_session_close(job->session);
+    job->session = NULL;
+    job->scores = job->ended = false;
+    if (!job->error[0] && fr_job_move_seed(job, 1)) fr_job_start(job, NULL, 0);
+    return true;
+}
+
 fr_round fr_job_round(const fr_job *job, int32_t *ids) {
     /* 0: only the prompt is wanted, with its log-probabilities */
     size_t limit = job->most == 0 ? 0 : fr_reply_room(&job->reply);

@@ -103,6 +103,10 @@ bool fr_job_measure(const fr_job_setting *setting, const fr_job_line *line, size
  * its answer has the reason. */
 void fr_job_begin(fr_job *job, const fr_job_setting *setting, const fr_job_line *line);
 
+/* For a batch: stores the choice of the line that has ended (job_choices.h) and begins the next one. Returns false if
+ * there is no next one, or if the job has failed or was interrupted. */
+bool fr_job_next_choice(fr_job *job);
+
 /* Opens a server's job for the body of a request, with the command line's settings. The body must outlive the job.
  * After this call the members and the prompt are read, and the job is started. The setting is not changed, so several
  * threads may open jobs at the same time. */

@@ -106,7 +106,7 @@ struct fr_job_ended {
     fr_figures figures; /* figures of the sessions of all choices but the last */
 };
 
-static void keep_choice(fr_job *job) {
+static void add_choice(fr_job *job) {
     struct fr_job_ended *ended = job->choices;
     if (!ended) {
         job->choices = ended = fr_resize(NULL, 1, sizeof *ended);
@@ -129,25 +129,18 @@ fr_figures fr_job_choices_figures(const fr_job *job) {
     return figures;
 }
 
-bool fr_job_next_choice(fr_job *job) {
+bool fr_job_keep_choice(fr_job *job) {
     size_t ended = job->choices ? job->choices->count : 0;
     if (job->error[0] || job->reply.end == FR_END_INTERRUPT || ended + 1 >= job->each) return false;
     fr_figures figures = fr_job_choices_figures(job);
-    keep_choice(job);
+    add_choice(job);
     job->choices->figures = figures;
-    fr_reply_view_close(&job->view);
-    fr_reply_free(&job->reply);
-    fr_stream_free(&job->text);
-    fr_session_close(job->session);
-    job->session = NULL;
-    job->scores = job->ended = false;
-    if (!job->error[0] && fr_job_move_seed(job, 1)) fr_job_start(job, NULL, 0);
     return true;
 }
 
 json_t *fr_job_choices(fr_job *job, size_t *ids) {
     json_t *choices = json_array();
-    keep_choice(job);
+    add_choice(job);
     const struct fr_job_ended *ended = job->choices;
     for (size_t i = 0; i < (job->shown ? job->shown : ended->count); i++) {
         json_t *whole = ended->wholes[job->shown ? fr_job_nth_likeliest(ended->likely, ended->count, i) : i];

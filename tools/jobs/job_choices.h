@@ -26,9 +26,9 @@ json_t *fr_job_whole_choice(fr_job *job, const fr_reply *echoed, size_t index, d
 /* Gives the index of the nth likeliest choice; of equal choices the earlier comes first. */
 size_t fr_job_nth_likeliest(const double *likely, size_t count, size_t nth);
 
-/* For a batch: stores the choice that has ended and begins the next one. Returns false if there is no next one, or if
- * the job has failed or was interrupted. */
-bool fr_job_next_choice(fr_job *job);
+/* For a batch: stores the choice that has ended, before the next one begins. Returns false if there is no next one, or
+ * if the job has failed or was interrupted. */
+bool fr_job_keep_choice(fr_job *job);
 
 /* For a batch: gives all choices that are shown, including the one that has just ended. *ids: the number of all ids
  * generated. */

@@ -5,7 +5,6 @@
 #include <string.h>
 
 #include "tools/cli/interrupt.h"
-#include "tools/jobs/job_choices.h"
 
 /* ---------------------------------------------------------------------------------------------------------- opening */
 
