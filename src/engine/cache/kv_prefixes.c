@@ -546,8 +546,8 @@ static void hold_before(const fr_kv_prefixes *p, uint32_t n, fr_kv *drafter) {
     if (!parent->drafter) fr_kv_pages_hold(p->drafter, &parent->drafter, &node->before, 0, 1);
 }
 
-/* Enters all blocks before the one with the frontier. The timeline does not enter that one, whose node need not be
- * kept for it: it will write there, so the pages are copied first. */
+/* Enters all blocks before the one with the frontier. The timeline will write in that one, and copies its pages first,
+ * so it need not keep the node. */
 void fr_kv_prefixes_take(fr_kv_prefixes *p, fr_kv_path *path, fr_kv *kv, fr_kv *drafter, fr_kv_content content,
                          size_t length) {
     size_t found;

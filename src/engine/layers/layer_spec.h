@@ -24,14 +24,14 @@ typedef struct fr_rope_spec {
     /* the axes alternate instead; once an axis has its number of angles, its turns go to the first axis */
     bool mrope_interleaved;
     double theta, partial, factor;                    /* arguments of fr_rope_frequencies */
-    double low_factor, high_factor, original_context; /* arguments of fr_rope_scale, with FR_ROPE_LLAMA3 */
-    double beta_fast, beta_slow; /* with `original_context`, arguments of fr_rope_yarn, with FR_ROPE_YARN */
+    double low_factor, high_factor, original_context; /* for FR_ROPE_LLAMA3: arguments of fr_rope_scale */
+    double beta_fast, beta_slow; /* for FR_ROPE_YARN: arguments of fr_rope_yarn, like original_context */
     bool untruncated;            /* fr_rope_yarn does not truncate */
     float attention_factor;      /* multiplies cosine and sine; 0 means 1 */
     double mscale_all_dim;       /* scores are multiplied by the square of its magnitude (fr_rope_yarn_magnitude) */
     const float *divisors;       /* [dims / 2] divisors of the frequencies, valid as long as the weights; NULL: none */
-    /* [dims / 2] with FR_ROPE_LONGROPE, the arguments of fr_rope_divided: for texts of up to `original_context` ids,
-     * and for longer ones. */
+    /* [dims / 2] for FR_ROPE_LONGROPE: arguments of fr_rope_divided, for texts of up to `original_context` ids and for
+     * longer ones */
     float longrope[FR_ROPE_REACHES][FR_LONGROPE_ANGLES];
     double query_beta; /* queries are multiplied by 1 + this * log(1 + floor(position / original_context)); 0: they are
                         * not */
@@ -108,8 +108,9 @@ typedef struct fr_ffn_spec {
 typedef enum fr_scoring { FR_SCORING_SOFTMAX, FR_SCORING_SIGMOID } fr_scoring;
 
 /* A mixture of experts (experts.c): Shazeer et al. 2017, arXiv:1701.06538; count 0: none. The output of the layer's
- * feed-forward is added to it. That feed-forward is the experts that all rows share, as one of their joint width; or a
- * dense one, if the mixture is parallel to it; or none (width 0). */
+ * feed-forward is added to it. That feed-forward consists of the experts that all rows share, joined into a single
+ * wide one. If the mixture is parallel to a dense feed-forward, it is the dense one. Its width is 0 if the layer has
+ * neither. */
 typedef struct fr_experts_spec {
     size_t count, top_k, width;
     fr_activation activation;
@@ -119,7 +120,7 @@ typedef struct fr_experts_spec {
                                 * best groups; 0: no groups */
     bool groups_by_best;       /* a group is rated by its best expert; if false, by the sum of its two best */
     bool norm_top_k;           /* a row's weights are divided by their sum */
-    float norm_min;            /* the smallest divisor; 0: instead, 1e-20 is added to sums that may be that small */
+    float norm_min;            /* the smallest divisor; 0: none, but 1e-20 is added to a sum of scores */
     float routed_scaling;      /* a row's weights are multiplied by this */
     bool biased;               /* biases are added to the router's products, and to those of the experts' three
                                 * matrices */

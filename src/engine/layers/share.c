@@ -1,5 +1,5 @@
-/* Divides matrices, keys, values and states among ranks: see trunk.h. Either all layers are divided, queries, keys and
- * values by heads and all else by features, or each rank gets whole layers. */
+/* Divides matrices, keys, values and states among ranks: see trunk.h. Either all layers are divided (queries, keys and
+ * values by heads, all else by features), or each rank gets whole layers. */
 #include <stdlib.h>
 #include <string.h>
 

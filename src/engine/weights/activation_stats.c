@@ -1,4 +1,4 @@
-/* Activation statistics: chooses the tensors for whose products the inputs are summed up, and allocates the sums.
+/* Activation statistics: chooses the tensors whose inputs are summed up, and allocates the sums.
  *
  * In: tensors as they are bound. Out: sums in their matrices (matrix.h), and a list of them in the weights. */
 #include <stdlib.h>

@@ -102,8 +102,8 @@ static inline void fr_part_pairs(const fr_team *team, size_t pairs, size_t *begi
 
 /* ----------------------------------------------------------------------------------------------------- handing on */
 
-/* Float rows of which each rank has computed its share, and each of its threads a part of that. Only one rank sends
- * each KV head, so for KV heads `split` is fr_split_heads with as many heads. */
+/* Float rows of which each rank has computed its share, and each of its threads a part of that. For KV heads, `split`
+ * is fr_split_heads with as many query heads as KV heads, so that only one rank sends each of them. */
 typedef struct fr_shared_rows {
     float *at;
     size_t stride, rows; /* floats from row to row */

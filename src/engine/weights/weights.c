@@ -41,7 +41,8 @@ static size_t vector_bytes(const fr_tensors *tensors) {
 }
 
 /* Measures room for packed copies of all tensors that could need one; pages that are never touched cost nothing. A
- * matrix, or each entry of a stack, may be cut in two, each part with up to a tile of padding less one row. */
+ * matrix, or each entry of a stack, may be cut in two, and each part may need padding of up to one row less than a
+ * tile. */
 static size_t packed_bytes(const fr_tensors *tensors) {
     fr_arena measure = {0};
     for (size_t i = 0; i < tensors->count; i++) {
