@@ -47,8 +47,8 @@ const fr_option_row fr_option_table[FR_ARG_COUNT] = {
                         .value = "DRAFTER",
                         .verbs = TALK | LOGITS | INSPECT | VERIFY | BENCH | QUANTIZE | PACK, .parts = FR_PART_MODEL,
                         .help = "the model's drafter, a folder or a GGUF file",
-                        .more = "An assistant, EAGLE's, a smaller model, or its MTP layer in a file of its own. A "
-                                "model of another vocabulary drafts by its text"},
+                        .more = "An assistant, EAGLE's, a block drafter (DFlash, DSpark), a smaller model, or its MTP "
+                                "layer in a file of its own. A model of another vocabulary drafts by its text"},
     [FR_ARG_MMPROJ] = {.names = "--mmproj -mm", .value = "FILE", .verbs = TALK | LOGITS | INSPECT,
                        .sets = FR_OPT_MMPROJ, .to = FR_SET_GIVEN,
                        .help = "a GGUF model's vision tower, in the file that llama.cpp's converter makes of it"},
