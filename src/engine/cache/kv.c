@@ -36,6 +36,11 @@ fr_status fr_kv_check(const fr_kv_shape *shapes, size_t count, fr_kv_types types
     return FR_OK;
 }
 
+fr_kv_types fr_kv_drafter_types(const fr_kv_shape *shapes, size_t count, fr_kv_types types) {
+    bool fits = fr_failure_keep(fr_kv_check(shapes, count, types)).status == FR_OK;
+    return fits ? types : (fr_kv_types){FR_F16, FR_F16};
+}
+
 /* ---------------------------------------------------------------------------------------------------------- layout */
 
 enum { LINE = 64 }; /* bytes; each layer's rows begin at a multiple of it */

@@ -92,6 +92,10 @@ typedef struct fr_kv {
 /* Checks that a head of these shapes is a whole number of blocks of these types; FR_INPUT if not. */
 fr_status fr_kv_check(const fr_kv_shape *shapes, size_t count, fr_kv_types types);
 
+/* Gives the types for the cache of a drafter, whose target is to be cached in `types`: F16 if its own heads are no
+ * whole blocks of these. */
+fr_kv_types fr_kv_drafter_types(const fr_kv_shape *shapes, size_t count, fr_kv_types types);
+
 /* The sizes for which a cache is laid out. */
 typedef struct fr_kv_sizes {
     size_t context;

@@ -288,8 +288,7 @@ static void lay_out_cache(fr_kv *kv, fr_arena *arena, const fr_model *model, con
     const fr_trunk *trunk = &model->trunk;
     size_t context = sizes->context + FR_STEP_MAX;
     size_t pages = sizes->pages + OWN_PAGES * sizes->sessions;
-    bool fits = fr_kv_check(trunk->kv_shapes, trunk->kv_count, sizes->kv_types) == FR_OK;
-    fr_kv_types types = fits ? sizes->kv_types : (fr_kv_types){FR_F16, FR_F16};
+    fr_kv_types types = fr_kv_drafter_types(trunk->kv_shapes, trunk->kv_count, sizes->kv_types);
     fr_kv_layout(kv, arena, trunk->kv_shapes, trunk->kv_count, types,
                  (fr_kv_sizes){.context = context,
                                .batch = context,
