@@ -7,6 +7,7 @@
 
 #define MODELS "tests/data/models/"
 #define LLAMA  "tests/data/llama/"
+#define DFLASH "tests/data/dflash/"
 
 static const struct {
     const char *target, *drafter;
@@ -14,7 +15,11 @@ static const struct {
                {MODELS "gemma4-dense-odd", MODELS "gemma4-dense-odd/assistant"},
                {MODELS "llama", LLAMA "eagle3"},
                {MODELS "llama", LLAMA "eagle3-odd"},
-               {MODELS "llama", LLAMA "eagle"}};
+               {MODELS "llama", LLAMA "eagle"},
+               {DFLASH "llama-sliding", DFLASH "llama-sliding/drafter"},
+               {DFLASH "v2-qwen3.5", DFLASH "v2-qwen3.5/drafter"},
+               {DFLASH "dspark-qwen3", DFLASH "dspark-qwen3/drafter"},
+               {DFLASH "dspark-dense-qwen3", DFLASH "dspark-dense-qwen3/drafter"}};
 enum { PAIRS = sizeof folders / sizeof *folders };
 
 typedef struct pair {

@@ -48,7 +48,7 @@ static void remove_root(void) {
 }
 
 const char *fuzz_folder(void) {
-    static char names[8][sizeof root + 8];
+    static char names[16][sizeof root + 8];
     static size_t count;
     const char *temporary = getenv("TMPDIR");
     if (!*root) {

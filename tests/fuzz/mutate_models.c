@@ -17,6 +17,7 @@
 #define GGUF      "tests/data/gguf"
 #define GLM       "tests/data/glm-ocr"
 #define LLAMA     "tests/data/llama"
+#define DFLASH    "tests/data/dflash/"
 #define FILES_MAX 16
 
 /* A folder that is copied to where its files may be damaged; a target and a drafter in it. */
@@ -56,6 +57,13 @@ static const subject subjects[] = {
     {LLAMA, "q4_0.gguf", "eagle3-odd", {"eagle3-odd/config.json", "eagle3-odd/model.safetensors"}, NULL},
     {LLAMA, "q4_0.gguf", "eagle3.gguf", {"eagle3.gguf"}, NULL},
     {LLAMA, "q4_0.gguf", "eagle", {"eagle/config.json", "eagle/model.safetensors"}, NULL},
+    {DFLASH "qwen3", "", "drafter", {"drafter/config.json", "drafter/model.safetensors"}, NULL},
+    {DFLASH "llama-sliding", "", "drafter.gguf", {"drafter.gguf"}, NULL},
+    {DFLASH "spec-llama", "", "drafter", {"drafter/config.json", "drafter/model.safetensors"}, NULL},
+    {DFLASH "v2-qwen3.5", "", "drafter", {"drafter/config.json", "drafter/model.safetensors"}, NULL},
+    {DFLASH "v2-qwen3", "", "drafter.gguf", {"drafter.gguf"}, NULL},
+    {DFLASH "dspark-qwen3", "", "drafter", {"drafter/config.json", "drafter/model.safetensors"}, NULL},
+    {DFLASH "dspark-qwen3", "", "drafter.gguf", {"drafter.gguf"}, NULL},
     {"tests/data", "models/llama", "llama/q4_0.gguf", {"llama/q4_0.gguf"}, NULL}, /* a model that drafts for another */
     {GLM, "model-q4_0.gguf", NULL, {"model-q4_0.gguf"}, NULL},
     {GLM, "model-q4_0.gguf", NULL, {"mmproj-bf16.gguf"}, "mmproj-bf16.gguf"},

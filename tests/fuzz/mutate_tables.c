@@ -18,6 +18,7 @@
 #define GGUF     "tests/data/gguf"
 #define LLAMA    "tests/data/llama"
 #define QWEN35   "tests/data/qwen35"
+#define DFLASH   "tests/data/dflash/"
 
 /* An MTP layer without a norm before its head has the model's. */
 #define MTP_NORM   "*@(shared_head|mtp).norm.weight"
@@ -89,6 +90,18 @@ static const subject subjects[] = {
     {LLAMA, "q4_0.gguf", "eagle3-odd", NULL, "eagle3-odd/model.safetensors", "t2d"},
     {LLAMA, "q4_0.gguf", "eagle", NULL, "eagle/config.json", ""},
     {LLAMA, "q4_0.gguf", "eagle", NULL, "eagle/model.safetensors", "@(fc.bias|embed_tokens.weight)"},
+    {DFLASH "qwen3", "", "drafter", NULL, "drafter/config.json", ""},
+    {DFLASH "qwen3", "", "drafter", NULL, "drafter/model.safetensors", ""},
+    {DFLASH "llama-sliding", "", "drafter.gguf", NULL, "drafter.gguf", ""},
+    {DFLASH "spec-llama", "", "drafter", NULL, "drafter/config.json", ""},
+    {DFLASH "spec-llama", "", "drafter", NULL, "drafter/model.safetensors", "t2d"},
+    {DFLASH "v2-qwen3.5", "", "drafter", NULL, "drafter/config.json", ""},
+    {DFLASH "v2-qwen3.5", "", "drafter", NULL, "drafter/model.safetensors", ""},
+    {DFLASH "v2-qwen3", "", "drafter.gguf", NULL, "drafter.gguf", ""},
+    {DFLASH "dspark-qwen3", "", "drafter", NULL, "drafter/config.json", ""},
+    {DFLASH "dspark-qwen3", "", "drafter", NULL, "drafter/model.safetensors", "@(t2d|confidence_head.proj.bias)"},
+    {DFLASH "dspark-qwen3", "", "drafter.gguf", NULL, "drafter.gguf", "conf_proj.*"},
+    {DFLASH "dspark-dense-qwen3", "", "drafter", NULL, "drafter/config.json", ""},
 };
 
 /* ---------------------------------------------------------------------------------------------------- one at a time */

@@ -14,6 +14,9 @@ for type in q4_0 q4_k q8_0 bf16; do
 done
 few+=(tests/data/models/llama,tests/data/llama/{eagle,eagle3-odd} tests/data/llama/q4_0.gguf,tests/data/models/llama)
 few+=("$folder/q4_k.gguf",$demo)
+for block in qwen3 spec-llama v2-qwen3.5 dspark-qwen3; do
+    few+=("tests/data/dflash/$block,tests/data/dflash/$block/drafter")
+done
 few+=(tests/data/models/{qwen35-odd,glm4-moe-odd}, tests/data/gguf/moe-odd.gguf,tests/data/gguf/moe-odd-assistant.gguf
     "$folder/q4_k.gguf" $demo,tools/demo/assistant "$folder/q4_0.gguf,tools/demo/assistant")
 models+=("${few[@]: -2}")

@@ -140,6 +140,8 @@ def configurations():
         write("drafter", name, compact(json.loads(read(f"models/{name}/assistant/config.json"))))
     for name in ("eagle3", "eagle3-odd", "eagle3-qwen", "eagle"):
         write("drafter", name, compact(json.loads(read(f"llama/{name}/config.json"))))
+    for name in ("qwen3", "llama-sliding", "spec-llama", "v2-qwen3.5", "dspark-qwen3", "dspark-dense-qwen3"):
+        write("drafter", f"dflash-{name}", compact(json.loads(read(f"dflash/{name}/drafter/config.json"))))
     for name in ("vision/tower", "glm-ocr"):
         write("preprocessor", name.replace("/", "-"), compact(json.loads(read(f"{name}/preprocessor_config.json"))))
     write("preprocessor", "none", "{}")

@@ -4,6 +4,7 @@
  * the target's own logits. */
 #include <check.h>
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -12,7 +13,8 @@
 #include "tests/support/require.h"
 #include "tests/support/suite.h"
 
-#define LLAMA FR_TEST_MODELS "llama"
+#define LLAMA  FR_TEST_MODELS "llama"
+#define DFLASH "tests/data/dflash/"
 
 enum { PROMPT = 20, TEXT = 80 };
 
@@ -262,7 +264,13 @@ static const struct {
             {LLAMA, NULL, 1, false},
             {LLAMA, NULL, 2, false},
             {LLAMA, "tests/data/llama/eagle3", 2, false},
-            {LLAMA, "tests/data/llama/eagle3", 3, false}};
+            {LLAMA, "tests/data/llama/eagle3", 3, false},
+            {DFLASH "qwen3", DFLASH "qwen3/drafter", 0, false},
+            {DFLASH "qwen3", DFLASH "qwen3/drafter", 0, true},
+            {DFLASH "v2-qwen3", DFLASH "v2-qwen3/drafter", 0, false},
+            {DFLASH "v2-qwen3.5", DFLASH "v2-qwen3.5/drafter", 3, false},
+            {DFLASH "dspark-qwen3", DFLASH "dspark-qwen3/drafter", 0, false},
+            {DFLASH "dspark-dense-qwen3", DFLASH "dspark-dense-qwen3/drafter.gguf", 0, false}};
 
 /* The target's three likeliest ids behind some, and their chances, in double precision. */
 typedef struct choices {
@@ -339,8 +347,10 @@ static size_t index_of(const choices *c, int32_t id) {
 }
 
 /* The reference's prompt that all drafters have something to say to. */
-static size_t read_prompt(int32_t *ids) {
-    json_t *all = json_load_file(LLAMA "/reference.json", 0, NULL);
+static size_t read_prompt(const char *target, int32_t *ids) {
+    char path[128];
+    snprintf(path, sizeof path, "%s/reference.json", target);
+    json_t *all = json_load_file(path, 0, NULL);
     const json_t *prompt = json_array_get(json_object_get(all, "prompts"), 2);
     size_t count;
     int32_t *read = fr_json_ids_of(json_is_array(prompt) ? prompt : json_object_get(prompt, "ids"), &count);
@@ -351,9 +361,9 @@ static size_t read_prompt(int32_t *ids) {
 }
 
 /* Ids behind which a draft of the second id that follows stood, when the likeliest were taken. */
-static size_t find_place(const subject *s, int32_t *ids) {
+static size_t find_place(const subject *s, const char *target, int32_t *ids) {
     fr_session *session = open_session(s, 1);
-    size_t count = read_prompt(ids), first = count, got, accepted;
+    size_t count = read_prompt(target, ids), first = count, got, accepted;
     require(fr_session_prompt(session, ids, count));
     do {
         ck_assert_uint_lt(count, first + TEXT);
@@ -368,7 +378,7 @@ static size_t find_place(const subject *s, int32_t *ids) {
 START_TEST(rejection_has_the_targets_law) {
     subject s = open_subject(laws[_i].target, laws[_i].drafter);
     int32_t ids[PROMPT + TEXT + FR_STEP_MAX];
-    size_t length = find_place(&s, ids);
+    size_t length = find_place(&s, laws[_i].target, ids);
     require(fr_options_set(s.options, FR_OPT_TOP_K, TOP));
     choices first = after(&s, ids, length), second[TOP];
     for (size_t k = 0; k < TOP; k++) {

@@ -1,0 +1,507 @@
+/* Block drafters (DFlash, DFlash2, DSpark): their scores and drafts after a text, whole blocks and cut ones, and how
+ * many of them stand in each round, against the reference, from folders and from llama.cpp's GGUF; and that their
+ * drafts are those of a fresh session after a saved session, a cut, a fork, another conversation or rounds without
+ * drafts.
+ *
+ * The reference is what the packages dflash 0.1.0 and speculators 0.9.0 compute with their own classes beside
+ * transformers' targets, in float32 (tests/data/dflash; tests/references/README.md). */
+/* suite: quick */
+#include <check.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "formats/safetensors.h"
+#include "tests/support/brief.h"
+#include "tests/support/reference.h"
+#include "tests/support/require.h"
+#include "tests/support/suite.h"
+
+enum { MOST = FR_STEP_MAX - 1, IDS = 48, VOCAB = 320 };
+
+static const struct {
+    const char *name, *drafter, *method, *scores; /* scores: the tensor that drafts are picked from */
+} subjects[] = {{"qwen3", "drafter", "dflash", "logits"},
+                {"qwen3", "drafter.gguf", "dflash", "logits"},
+                {"llama-sliding", "drafter", "dflash", "logits"},
+                {"llama-sliding", "drafter.gguf", "dflash", "logits"},
+                {"spec-llama", "drafter", "dflash", "logits"},     /* the converter does not take it */
+                {"v2-spec-qwen3", "drafter", "dflash2", "scores"}, /* nor this */
+                {"v2-qwen3", "drafter", "dflash2", "scores"},
+                {"v2-qwen3", "drafter.gguf", "dflash2", "scores"},
+                {"v2-qwen3.5", "drafter", "dflash2", "scores"},
+                {"v2-qwen3.5", "drafter.gguf", "dflash2", "scores"},
+                {"dspark-qwen3", "drafter", "dspark", "biased"},
+                {"dspark-qwen3", "drafter.gguf", "dspark", "biased"},
+                {"dspark-dense-qwen3", "drafter", "dspark", "biased"},
+                {"dspark-dense-qwen3", "drafter.gguf", "dspark", "biased"}};
+enum { DENSE = 12, SUBJECTS = sizeof subjects / sizeof *subjects }; /* DENSE: the first of dspark-dense-qwen3 */
+
+/* ---------------------------------------------------------------------------------------------------- the reference */
+
+typedef struct bench {
+    fr_reference r;
+    fr_drafter *drafter;
+    fr_options *options;
+    const char *scores;
+    size_t first;       /* the row of the reference's logits that the first draft is picked from */
+    int32_t ids[VOCAB]; /* the target's id of each of the draft vocabulary */
+    size_t scored;      /* ids in it */
+} bench;
+
+static void read_draft_vocabulary(bench *b) {
+    char path[320];
+    fr_map map;
+    fr_tensors tensors = {0}, unread = {0};
+    b->scored = VOCAB;
+    for (int32_t i = 0; i < VOCAB; i++) b->ids[i] = i;
+    snprintf(path, sizeof path, "%s/drafter/model.safetensors", b->r.folder);
+    require(fr_map_open(&map, path, true));
+    require(fr_safetensors_read(&map, 0, &tensors, &unread));
+    const fr_tensor *d2t = fr_tensors_find(&tensors, "d2t");
+    for (size_t i = 0; d2t && i < d2t->shape[0]; i++) b->ids[i] += (int32_t)((const int64_t *)d2t->data)[i];
+    if (d2t) b->scored = d2t->shape[0];
+    fr_tensors_free(&tensors);
+    fr_tensors_free(&unread);
+    fr_map_close(&map);
+}
+
+/* drafter NULL: the subject's own. */
+static void open_bench_with(bench *b, int which, const char *drafter) {
+    char name[64], path[320];
+    *b = (bench){.options = fr_options_new(), .scores = subjects[which].scores};
+    require(fr_options_set(b->options, FR_OPT_IGNORE_EOS, 1));
+    require(fr_options_set(b->options, FR_OPT_THREADS, 1));
+    require(fr_options_set(b->options, FR_OPT_DRAFT_MAX, MOST));
+    require(fr_options_set_text(b->options, FR_OPT_SPEC_TYPE, subjects[which].method));
+    snprintf(name, sizeof name, "../dflash/%s", subjects[which].name);
+    fr_reference_open(&b->r, name, b->options);
+    snprintf(path, sizeof path, "%s/%s", b->r.folder, subjects[which].drafter);
+    require(fr_drafter_open(drafter ? drafter : path, b->r.model, b->options, &b->drafter));
+    ck_assert_int_eq(fr_model_fact(b->r.model, FR_FACT_VOCAB), VOCAB);
+    b->first = (size_t)json_integer_value(json_object_get(json_object_get(b->r.info, "drafter"), "first_draft_row"));
+    read_draft_vocabulary(b);
+}
+
+static void open_bench(bench *b, int which) {
+    open_bench_with(b, which, NULL);
+}
+
+static void close_bench(bench *b) {
+    fr_drafter_close(b->drafter);
+    fr_reference_close(&b->r);
+    fr_options_free(b->options);
+}
+
+static fr_session *open_session(const bench *b) {
+    fr_session *session;
+    require(fr_session_open(b->r.model, b->drafter, b->options, &session));
+    return session;
+}
+
+static size_t integer(const json_t *item, const char *key) {
+    const json_t *value = json_object_get(item, key);
+    ck_assert_msg(json_is_integer(value), "%s", key);
+    return (size_t)json_integer_value(value);
+}
+
+/* A prompt of the reference and the first n ids of its greedy text; malloc'd. */
+static int32_t *text_of(const bench *b, size_t prompt, size_t n, size_t *count) {
+    int32_t *ids = fr_json_ids_of(json_array_get(json_object_get(b->r.info, "prompts"), prompt), count);
+    json_t *greedy;
+    size_t index, length;
+    json_array_foreach (json_object_get(b->r.info, "greedy"), index, greedy) {
+        if (n == 0 || integer(greedy, "prompt") != prompt) continue;
+        int32_t *tokens = fr_json_ids_of(json_object_get(greedy, "tokens"), &length);
+        ck_assert_uint_ge(length, n);
+        ids = realloc(ids, (*count + n) * sizeof *ids);
+        memcpy(ids + *count, tokens, n * sizeof *ids);
+        *count += n;
+        n = 0;
+        free(tokens);
+    }
+    ck_assert_uint_eq(n, 0);
+    return ids;
+}
+
+/* The scores of all ids as the drafts were picked by them, [drafts, VOCAB]. */
+static void expect_scores(const bench *b, const char *name, size_t drafts, float *expected) {
+    size_t count, width;
+    const float *scores = fr_reference_floats(&b->r, &count, "%s.%s", name, b->scores);
+    for (size_t i = 0; i < drafts * VOCAB; i++) expected[i] = -INFINITY;
+    if (strcmp(b->scores, "scores") == 0) {
+        char key[64];
+        snprintf(key, sizeof key, "%s.candidates", name);
+        const fr_tensor *candidates = fr_tensors_find(&b->r.tensors, key);
+        ck_assert_msg(candidates && candidates->shape[0] == drafts, "%s", key);
+        width = candidates->shape[1];
+        ck_assert_uint_eq(count, drafts * width);
+        for (size_t i = 0; i < count; i++) {
+            int64_t id = candidates->type == FR_I64 ? ((const int64_t *)candidates->data)[i]
+                                                    : (int64_t)((const int32_t *)candidates->data)[i];
+            expected[i / width * VOCAB + (size_t)id] = scores[i];
+        }
+        return;
+    }
+    bool rows = strcmp(b->scores, "logits") == 0; /* of the whole block */
+    ck_assert_uint_eq(count, (drafts + (rows ? b->first : 0)) * b->scored);
+    if (rows) scores += b->first * b->scored;
+    for (size_t d = 0; d < drafts; d++)
+        for (size_t i = 0; i < b->scored; i++) expected[d * VOCAB + (size_t)b->ids[i]] = scores[d * b->scored + i];
+}
+
+/* The same ids are scored, and each score is within 5e-5 of the largest of them. */
+static void compare_scores(const float *got, const float *expected, size_t count, const char *name) {
+    float scale = 0;
+    for (size_t i = 0; i < count; i++)
+        if (!isinf(expected[i])) scale = fmaxf(scale, fabsf(expected[i]));
+    for (size_t i = 0; i < count; i++)
+        ck_assert_msg(isinf(expected[i]) ? got[i] == expected[i] : fabsf(got[i] - expected[i]) <= 5e-5F * scale,
+                      "%s: draft %zu, id %zu has %g, not %g", name, i / VOCAB, i % VOCAB, (double)got[i],
+                      (double)expected[i]);
+}
+
+static size_t best_of(const float *scores) {
+    size_t best = 0;
+    for (size_t i = 1; i < VOCAB; i++)
+        if (scores[i] > scores[best]) best = i;
+    return best;
+}
+
+static void compare_case(const bench *b, fr_session *session, const json_t *item) {
+    static float got[MOST * VOCAB], expected[MOST * VOCAB];
+    const char *name = json_string_value(json_object_get(item, "case"));
+    size_t count, drafts;
+    int32_t *ids = text_of(b, integer(item, "prompt"), integer(item, "n_generated"), &count);
+    int32_t *tokens = fr_json_ids_of(json_object_get(item, "tokens"), &drafts);
+    ck_assert_uint_eq(drafts + b->first, integer(item, "rows"));
+    expect_scores(b, name, drafts, expected);
+    fr_rows rows = {got, 0, MOST * VOCAB};
+    require(fr_session_draft_logits(session, ids, count, drafts, fr_rows_collect, &rows));
+    ck_assert_uint_eq(rows.count, drafts * VOCAB);
+    compare_scores(got, expected, drafts * VOCAB, name);
+    for (size_t d = 0; d < drafts; d++)
+        ck_assert_msg(best_of(got + d * VOCAB) == (size_t)tokens[d], "%s: draft %zu is %zu, not %d", name, d,
+                      best_of(got + d * VOCAB), tokens[d]);
+    free(tokens);
+    free(ids);
+}
+
+static size_t compare_cases(const bench *b, fr_session *session, const char *list) {
+    json_t *item;
+    size_t i;
+    json_array_foreach (json_object_get(json_object_get(b->r.info, "draft"), list), i, item)
+        compare_case(b, session, item);
+    return i;
+}
+
+/* Whole blocks and cut ones, after prompts that are run in pieces. */
+START_TEST(drafts_are_the_references) {
+    bench b;
+    open_bench(&b, _i);
+    for (int chunk = 1; chunk <= 64; chunk += 21) {
+        require(fr_options_set(b.options, FR_OPT_CHUNK, chunk));
+        fr_session *session = open_session(&b);
+        ck_assert_uint_eq(compare_cases(&b, session, "cases"), 12);
+        ck_assert_uint_eq(compare_cases(&b, session, "cut"), 6);
+        fr_session_close(session);
+    }
+    close_bench(&b);
+}
+END_TEST
+
+/* Puts the rows of each head, of `size` bytes each, in the order in which neighbours turn together. */
+static void interleave(uint8_t *bytes, size_t count, size_t head_dim, size_t size) {
+    uint8_t *head = malloc(head_dim * size);
+    for (size_t at = 0; at < count; at += head_dim * size) {
+        memcpy(head, bytes + at, head_dim * size);
+        for (size_t i = 0; i < head_dim; i++)
+            memcpy(bytes + at + i * size, head + (i / 2 + i % 2 * (head_dim / 2)) * size, size);
+    }
+    free(head);
+}
+
+/* A drafter of subject `which` whose rotations turn neighbours, as those for LFM2 are published, in a folder. */
+static void write_interleaved(int which, const char *folder) {
+    char path[320];
+    fr_map map;
+    fr_tensors tensors = {0}, unread = {0};
+    snprintf(path, sizeof path, "tests/data/dflash/%s/drafter/config.json", subjects[which].name);
+    json_t *config = json_load_file(path, 0, NULL);
+    size_t head_dim = (size_t)json_integer_value(json_object_get(config, "head_dim"));
+    json_object_set_new(config, "rope_is_neox_style", json_false());
+    snprintf(path, sizeof path, "%s/config.json", folder);
+    ck_assert_int_eq(json_dump_file(config, path, 0), 0);
+    json_decref(config);
+    snprintf(path, sizeof path, "tests/data/dflash/%s/drafter/model.safetensors", subjects[which].name);
+    require(fr_map_open(&map, path, true));
+    uint8_t *bytes = malloc(map.size);
+    memcpy(bytes, map.bytes, map.size);
+    require(fr_safetensors_read(&map, 0, &tensors, &unread));
+    for (size_t i = 0; i < tensors.count; i++) {
+        const fr_tensor *tensor = &tensors.items[i];
+        bool norm = strstr(tensor->name, "q_norm") || strstr(tensor->name, "k_norm");
+        if (norm || strstr(tensor->name, "q_proj") || strstr(tensor->name, "k_proj"))
+            interleave(bytes + ((const uint8_t *)tensor->data - map.bytes), tensor->bytes, head_dim,
+                       norm ? 2 : 2 * tensor->shape[1]);
+    }
+    snprintf(path, sizeof path, "%s/model.safetensors", folder);
+    FILE *out = fopen(path, "wb");
+    ck_assert_uint_eq(fwrite(bytes, 1, map.size, out), map.size);
+    ck_assert_int_eq(fclose(out), 0);
+    fr_tensors_free(&tensors);
+    fr_tensors_free(&unread);
+    fr_map_close(&map);
+    free(bytes);
+}
+
+START_TEST(an_interleaved_drafter_scores_the_same) {
+    static const char *const files[] = {"config.json", "model.safetensors"};
+    bench b;
+    char folder[64], path[128];
+    snprintf(folder, sizeof folder, "%s/forerun-dflash-XXXXXX", P_tmpdir);
+    ck_assert_ptr_nonnull(mkdtemp(folder));
+    write_interleaved(_i, folder);
+    open_bench_with(&b, _i, folder);
+    fr_session *session = open_session(&b);
+    ck_assert_uint_eq(compare_cases(&b, session, "cases"), 12);
+    fr_session_close(session);
+    close_bench(&b);
+    for (size_t i = 0; i < 2; i++) {
+        snprintf(path, sizeof path, "%s/%s", folder, files[i]);
+        unlink(path);
+    }
+    ck_assert_int_eq(rmdir(folder), 0);
+}
+END_TEST
+
+/* ---------------------------------------------------------------------------------------------------------- rounds */
+
+static const json_t *loops_of(const bench *b) {
+    const json_t *loops = json_object_get(json_object_get(b->r.info, "draft"), "loop");
+    ck_assert_uint_eq(json_array_size(loops), 3);
+    return loops;
+}
+
+/* Rounds from the prompt on draft and accept as the reference's. The reference knows too little of the text to say how
+ * much of the last round's drafts stands. asks: each round's drafts are asked for before the round makes them again. */
+static void follow_rounds(const bench *b, fr_session *session, const json_t *loop, bool asks) {
+    const json_t *rounds = json_object_get(loop, "rounds");
+    int32_t said[IDS + 2 * FR_STEP_MAX], drafts[MOST];
+    size_t count, length, got, accepted, at = 0, r, proposed;
+    json_t *round;
+    int32_t *text = text_of(b, integer(loop, "prompt"), IDS, &count);
+    require(fr_session_step(session, said, FR_STEP_MAX, &at, &accepted));
+    ck_assert_uint_eq(at, 1);
+    json_array_foreach (rounds, r, round) {
+        int32_t *wanted = fr_json_ids_of(json_object_get(round, "drafted"), &length);
+        size_t stood = integer(round, "accepted");
+        ck_assert_uint_eq(at, integer(round, "n_generated"));
+        if (asks) {
+            require(fr_draft_now(session, length, drafts, &proposed, NULL));
+            ck_assert_uint_eq(proposed, length);
+            ck_assert_msg(memcmp(drafts, wanted, length * sizeof *drafts) == 0, "round %zu: other drafts", r);
+        }
+        require(fr_session_step(session, said + at, FR_STEP_MAX, &got, &accepted));
+        ck_assert_msg(r + 1 == json_array_size(rounds) ? accepted >= stood : accepted == stood,
+                      "round %zu: %zu drafts stood, not %zu", r, accepted, stood);
+        ck_assert_uint_eq(got, accepted + 1);
+        at += got;
+        free(wanted);
+    }
+    ck_assert_uint_ge(at, IDS);
+    ck_assert_mem_eq(said, text + count - IDS, IDS * sizeof *said);
+    ck_assert_double_eq(fr_session_stat(session, FR_STAT_TARGET_CALLS), (double)r);
+    free(text);
+}
+
+/* In a session of its own; in one whose drafts are asked for on the way; and in one that had the prompt before, of
+ * which half is cut off. */
+START_TEST(accepted_lengths_are_the_references) {
+    bench b;
+    json_t *loop;
+    size_t i, count;
+    open_bench(&b, _i);
+    json_array_foreach (loops_of(&b), i, loop) {
+        int32_t *prompt = text_of(&b, integer(loop, "prompt"), 0, &count);
+        for (int way = 0; way < 3; way++) {
+            fr_session *session = open_session(&b);
+            require(fr_session_prompt(session, prompt, count));
+            if (way == 2) {
+                require(fr_session_truncate(session, count / 2));
+                require(fr_session_prompt(session, prompt + count / 2, count - count / 2));
+            }
+            follow_rounds(&b, session, loop, way == 1);
+            fr_session_close(session);
+        }
+        free(prompt);
+    }
+    close_bench(&b);
+}
+END_TEST
+
+/* Each round of the reference's after rounds without drafts: as many drafts stand. */
+START_TEST(rounds_without_drafts_change_no_later_draft) {
+    bench b;
+    json_t *loop, *round;
+    size_t i, r, got, accepted;
+    open_bench(&b, _i);
+    fr_session *session = open_session(&b);
+    json_array_foreach (loops_of(&b), i, loop) {
+        const json_t *rounds = json_object_get(loop, "rounds");
+        size_t count;
+        int32_t *prompt = text_of(&b, integer(loop, "prompt"), 0, &count), ids[FR_STEP_MAX];
+        json_array_foreach (rounds, r, round) {
+            if (r + 1 == json_array_size(rounds)) break;
+            fr_session_reset(session);
+            require(fr_session_prompt(session, prompt, count));
+            for (size_t made = 0; made < integer(round, "n_generated"); made += got)
+                require(fr_session_step(session, ids, 1, &got, &accepted));
+            require(fr_session_step(session, ids, FR_STEP_MAX, &got, &accepted));
+            ck_assert_msg(accepted == integer(round, "accepted"), "round %zu: %zu stood", r, accepted);
+        }
+        ck_assert_uint_gt(r, 3);
+        free(prompt);
+    }
+    fr_session_close(session);
+    close_bench(&b);
+}
+END_TEST
+
+/* --------------------------------------------------------------------------------------------------- conversations */
+
+/* Rounds until the session has said `count` ids more; gives the timeline's length. */
+static size_t say(fr_session *session, int32_t *ids, size_t length, size_t count) {
+    for (size_t end = length + count, got, accepted; length < end; length += got)
+        require(fr_session_step(session, ids + length, end - length, &got, &accepted));
+    return length;
+}
+
+/* Ends the test unless a session drafts next what it drafts after a prompt of all its ids, bit for bit. */
+static void check_as_fresh(const bench *b, fr_session *session, const int32_t *ids, size_t count) {
+    static float scores[2][4 * VOCAB];
+    int32_t drafts[2][FR_STEP_MAX];
+    size_t proposed[2], made, accepted;
+    fr_session *fresh = open_session(b);
+    require(fr_session_prompt(fresh, ids, count - 1));
+    require(fr_session_step(fresh, drafts[0], 1, &made, &accepted));
+    ck_assert_int_eq(drafts[0][0], ids[count - 1]);
+    require(fr_draft_now(fresh, 4, drafts[0], &proposed[0], scores[0]));
+    require(fr_draft_now(session, 4, drafts[1], &proposed[1], scores[1]));
+    ck_assert_uint_eq(proposed[0], 4);
+    ck_assert_uint_eq(proposed[1], 4);
+    ck_assert_mem_eq(drafts[0], drafts[1], 4 * sizeof **drafts);
+    ck_assert_mem_eq(scores[0], scores[1], sizeof *scores);
+    fr_session_close(fresh);
+}
+
+/* Another conversation, longer than the one that is restored after it. */
+static void digress(fr_session *session) {
+    int32_t ids[256];
+    for (size_t i = 0; i < 170; i++) ids[i] = (int32_t)((7 * i * i + i) % 300);
+    require(fr_session_set_prompt(session, ids, 170));
+    say(session, ids, 170, 9);
+}
+
+static void fill(int32_t *ids, size_t from, size_t to, size_t step) {
+    for (size_t i = from; i < to; i++) ids[i] = (int32_t)((i * i * 31 + step * i + 2) % 300);
+}
+
+/* Prompts, replies, another prompt that begins alike, a cut, a fork, a session saved and restored after another
+ * conversation. Alone, and in an engine, where it then comes again and is found. */
+START_TEST(conversations_draft_as_fresh_sessions) {
+    bench b;
+    fr_engine *engine;
+    open_bench(&b, _i);
+    require(fr_options_set(b.options, FR_OPT_CHUNK, 24));
+    require(fr_options_set(b.options, FR_OPT_CONTEXT, 256));
+    require(fr_engine_open(b.r.model, b.drafter, b.options, 3, &engine));
+    for (size_t time = 0; time < 3; time++) {
+        int32_t ids[256];
+        fr_session *session, *fork;
+        void *bytes;
+        size_t size;
+        if (time)
+            require(fr_engine_session(engine, b.options, &session));
+        else
+            session = open_session(&b);
+        fill(ids, 0, 90, 7);
+        require(fr_session_set_prompt(session, ids, 90));
+        size_t length = say(session, ids, 90, 20);
+        check_as_fresh(&b, session, ids, length);
+        fill(ids, 100, 140, 3);
+        require(fr_session_set_prompt(session, ids, 140));
+        length = say(session, ids, 140, 9);
+        check_as_fresh(&b, session, ids, length);
+        require(fr_session_truncate(session, 130));
+        length = say(session, ids, 130, 12);
+        check_as_fresh(&b, session, ids, length);
+        require(fr_session_save_bytes(session, &bytes, &size));
+        if (time) {
+            ck_assert(time == 1 || fr_session_stat(session, FR_STAT_REUSED_TOKENS) > 60);
+            require(fr_session_fork(session, NULL, &fork));
+            length = say(fork, ids, length, 1);
+            check_as_fresh(&b, fork, ids, length);
+            fr_session_close(fork);
+        }
+        digress(session);
+        require(fr_session_restore_bytes(session, bytes, size));
+        length = say(session, ids, time ? length - 1 : length, 7);
+        check_as_fresh(&b, session, ids, length);
+        fr_free(bytes);
+        fr_session_close(session);
+    }
+    fr_engine_close(engine);
+    close_bench(&b);
+}
+END_TEST
+
+/* A session saved amid its text, with the drafter's own keys and values, goes on elsewhere as after a prompt of all
+ * that. */
+START_TEST(a_restored_session_drafts_as_before) {
+    enum { HALF = IDS / 2 };
+    bench b;
+    json_t *loop;
+    size_t i;
+    open_bench(&b, _i);
+    json_array_foreach (loops_of(&b), i, loop) {
+        size_t count, size, rounds[2];
+        int32_t *ids = text_of(&b, integer(loop, "prompt"), HALF, &count), got[2][IDS];
+        fr_session *sessions[2] = {open_session(&b), open_session(&b)};
+        const uint8_t *lengths[2];
+        void *bytes;
+        require(fr_session_prompt(sessions[0], ids, count - HALF));
+        say(sessions[0], got[0], 0, HALF);
+        ck_assert_mem_eq(got[0], ids + count - HALF, HALF * sizeof *ids);
+        require(fr_session_save_bytes(sessions[0], &bytes, &size));
+        require(fr_session_restore_bytes(sessions[1], bytes, size));
+        fr_session_reset(sessions[0]);
+        require(fr_session_prompt(sessions[0], ids, count));
+        for (size_t s = 0; s < 2; s++) {
+            say(sessions[s], got[s], 0, HALF);
+            rounds[s] = fr_session_accepted_lengths(sessions[s], &lengths[s]);
+        }
+        ck_assert_mem_eq(got[0], got[1], HALF * sizeof **got);
+        ck_assert_uint_eq(rounds[0], rounds[1]);
+        ck_assert_mem_eq(lengths[0], lengths[1], rounds[1]);
+        for (size_t s = 0; s < 2; s++) fr_session_close(sessions[s]);
+        fr_free(bytes);
+        free(ids);
+    }
+    close_bench(&b);
+}
+END_TEST
+
+FR_SUITE("dflash") {
+    TCase *tests = tcase_create("dflash");
+    tcase_set_timeout(tests, 120);
+    fr_test_add_loop(tests, drafts_are_the_references, SUBJECTS, 4);
+    tcase_add_loop_test(tests, an_interleaved_drafter_scores_the_same, DENSE, DENSE + 1);
+    fr_test_add_loop(tests, accepted_lengths_are_the_references, SUBJECTS, 4);
+    fr_test_add_loop(tests, rounds_without_drafts_change_no_later_draft, SUBJECTS, 4);
+    fr_test_add_loop(tests, a_restored_session_drafts_as_before, SUBJECTS, 4);
+    fr_test_add_loop(tests, conversations_draft_as_fresh_sessions, SUBJECTS, 4);
+    suite_add_tcase(suite, tests);
+}
