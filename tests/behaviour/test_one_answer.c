@@ -1,20 +1,20 @@
 /* Tests that the same ids and the same logits result, bit for bit, however they are computed, with drafters of every
  * kind.
  *
- * The factors are the instruction set, the threads, the prompt chunk, the draft method, the draft depth and the types
- * of the KV cache. Over 96 ids a base run is compared with a run for every value of each factor, and with a pairwise
- * cover (tests/support/pairs.h) that takes 8 of the 15 depths and the depth that is chosen by the clock. The cache's
- * types change the answer, so each pair of types has a base run of its own. So does the way in which tokens are
- * sampled: at two temperatures, with top-p and a penalty, every value of every factor (only four of the depths) must
- * give the base run's text; under rejection sampling, where the text may depend on method and depth, every value of
- * the other factors. As a negative control one rounding in one kernel is broken, and the comparison must notice it.
+ * The factors are the model with its drafter, the instruction set, the threads, the prompt chunk, the draft method, the
+ * draft depth and the question. A question is a pair of types of the KV cache, or a way in which tokens are sampled, so
+ * each has a base run of its own: plain decoding by one thread. A pairwise cover of all factors (tests/support/pairs.h)
+ * is compared with the base runs over 64 ids; it takes 8 of the 15 depths and the depth that is chosen by the clock.
+ * Tokens are sampled at two temperatures, with top-p and a penalty, and under rejection sampling, where the text may
+ * depend on method and depth, so that these stay as they are in its base run. Beside the cover, rejection is forced at
+ * each of 15 depths. As a negative control one rounding in one kernel is broken, and the comparison must notice it.
  *
- * FULL=1 in the environment compares 400 ids, without the cover: the case "product", which is split into parts
- * (tests/support/parts.h), takes every combination.
+ * FULL=1 in the environment compares 400 ids and forces rejection with chains of every depth; its case "product", which
+ * is split into parts (tests/support/parts.h), takes every combination.
  *
- * Under an emulator (FORERUN_EMULATOR is set), where a run takes fifty times as long, one model writes 16 ids, depths
- * and sampled text have fewer values, and there is no cover; with FULL tests/neon.sh compares 400 ids of the demo
- * model with the native ones. FORERUN_BRIEF makes that one model the last, which takes a fifth of the time. */
+ * Under an emulator, where a run takes fifty times as long, the smallest model writes 16 ids, and there are fewer
+ * depths, methods and ways of sampling; with FULL it is the first model, and tests/neon.sh compares 400 ids of the demo
+ * model with the native ones. FORERUN_BRIEF keeps the smallest model there too. */
 /* suite: threads alone hosts-hour neon no-valgrind */
 #include <check.h>
 #include <stdio.h>
@@ -29,21 +29,37 @@
 #include "tests/support/parts.h"
 #include "tests/support/suite.h"
 
-#define COUNT      400
-#define FACTORS    6
-#define VALUES_MAX 16
+enum { COUNT = 400, VALUES_MAX = FR_PAIRS_VALUES };
 
-static const int threads[] = {1, 2, 3}, chunks[] = {1, 7, 64, 512},
-                 depths[] = {1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, FR_DRAFT_AUTO};
+typedef enum factor { WHO, WORD, THREADS, CHUNK, METHOD, DEPTH, QUESTION, FACTORS } factor;
 
-/* Types of cached keys and values; the last three need heads that are multiples of 32 wide. */
+/* Beside other programs each forward and each draft may be run by another number of threads: the last value is some of
+ * five. Depth 0 is that of runs without drafts. */
+static const int threads[] = {1, 2, 3, 5}, chunks[] = {1, 7, 64, 512},
+                 every_depth[] = {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, FR_DRAFT_AUTO},
+                 some_depths[] = {0, 1, 2, 3, 4, 7, 8, 12, 15, FR_DRAFT_AUTO},
+                 few_depths[] = {0, 1, 3, 15, FR_DRAFT_AUTO};
+enum { SOME_THREADS = 3 };
+
+/* Types of cached keys and values, for text that is greedy; the last three need heads that are multiples of 32 wide. */
 static const char *const caches[][2] = {{"f32", "f32"},   {"f16", "f16"},   {"bf16", "f16"},
                                         {"q8_0", "q8_0"}, {"q4_0", "q4_0"}, {"q8_0", "q4_0"}};
-#define CACHES (sizeof caches / sizeof *caches)
+enum { CACHES = sizeof caches / sizeof *caches };
+
+/* The questions after those of caches: they have the first cache. */
+static const fr_test_draws draws[] = {{.temperature = 0.8, .top_p = 0.95},
+                                      {.temperature = 0.8, .top_p = 0.95, .repeat = 1.1, .rejection = true},
+                                      {.temperature = 1.3, .top_p = 0.9, .repeat = 1.1}};
+enum { DRAWS = sizeof draws / sizeof *draws, FEW_DRAWS = 2, REJECTION = 1 };
+
+static const fr_test_method every_method[] = {FR_TEST_NONE,      FR_TEST_MTP,      FR_TEST_NGRAM,
+                                              FR_TEST_NGRAM_MTP, FR_TEST_SCRIPTED, FR_TEST_REPLACED},
+                            few_methods[] = {FR_TEST_NONE, FR_TEST_MTP, FR_TEST_REPLACED};
+enum { NO_DRAFTS, MTP }; /* their places in either list */
 
 typedef struct subject {
     const char *target, *assistant; /* NULL: an MTP layer in the target */
-    bool covered;                   /* also the pairwise cover */
+    bool product;                   /* FULL takes every combination */
     size_t caches;                  /* that it can have, the first of the list */
     const char *drafts;             /* the word of its drafter's method; NULL: mtp */
 } subject;
@@ -66,223 +82,175 @@ static const subject subjects[] = {
 };
 enum { SUBJECTS = sizeof subjects / sizeof *subjects };
 
-static bool emulated(void) {
-    return getenv("FORERUN_EMULATOR") != NULL;
-}
+/* The models of this run: all, or one. */
+static size_t first_subject, end_subject;
 
 static size_t text_length(void) {
-    if (emulated()) return 16;
-    return fr_test_full() ? COUNT : 96;
+    if (fr_test_emulated()) return 16;
+    return fr_test_full() ? COUNT : 64;
 }
 
-/* The instruction-set words that this machine runs. */
-static size_t words_here(const char **words) {
-    size_t count = 0;
+static const char *words[VALUES_MAX];
+static const fr_test_method *methods;
+static const int *depths;
+static size_t depth_3; /* its place among them */
+static size_t cached;  /* questions of caches: the most that a model here can have */
+static size_t values[FACTORS] = {[THREADS] = 4, [CHUNK] = 4};
+
+static void find_values(void) {
+    bool brief = fr_test_emulated() && (fr_test_brief() || !fr_test_full());
     for (size_t i = 0; fr_lab_word(FR_LAB_ISA, i); i++)
-        if (fr_lab_isa_here(fr_lab_word(FR_LAB_ISA, i))) words[count++] = fr_lab_word(FR_LAB_ISA, i);
-    return count;
+        if (fr_lab_isa_here(fr_lab_word(FR_LAB_ISA, i))) words[values[WORD]++] = fr_lab_word(FR_LAB_ISA, i);
+    first_subject = brief ? SUBJECTS - 1 : 0;
+    end_subject = fr_test_emulated() ? first_subject + 1 : SUBJECTS;
+    values[WHO] = end_subject - first_subject;
+    for (size_t i = first_subject; i < end_subject; i++)
+        if (subjects[i].caches > cached) cached = subjects[i].caches;
+    values[QUESTION] = cached + (fr_test_emulated() ? FEW_DRAWS : DRAWS);
+    methods = fr_test_emulated() ? few_methods : every_method;
+    values[METHOD] = fr_test_emulated() ? sizeof few_methods / sizeof *few_methods : FR_TEST_METHODS;
+    depths = fr_test_emulated() ? few_depths : fr_test_full() ? every_depth : some_depths;
+    while (depths[depth_3] != 3) depth_3++;
+    while (depths[values[DEPTH]] != FR_DRAFT_AUTO) values[DEPTH]++;
+    values[DEPTH]++; /* that of the clock too */
 }
 
-typedef struct space {
-    const char *words[VALUES_MAX];
-    size_t values[FACTORS]; /* how many each factor has: isa, threads, chunk, method, depth, cache */
-    const char *drafts;
-    fr_test_draws draws;
-} space;
-
-static space make_space(const subject *who) {
-    space s = {.values = {0, 3, 4, FR_TEST_METHODS, 16, who->caches}, .drafts = who->drafts};
-    s.values[0] = words_here(s.words);
-    return s;
+/* Two values exclude each other that one answer says nothing of, or that mean nothing together. */
+static bool may_meet(size_t f, size_t a, size_t g, size_t b) {
+    if (f == METHOD && g == DEPTH) return (a == NO_DRAFTS) == (b == 0);
+    if (f == WHO && g == QUESTION) return b < subjects[first_subject + a].caches || b >= cached;
+    if (g != QUESTION || b != cached + REJECTION) return true;
+    if (f == METHOD) return a == MTP;
+    return f != DEPTH || a == depth_3;
 }
 
-static fr_manner manner_of(const space *s, const size_t *at) {
-    return (fr_manner){.isa = s->words[at[0]],
-                       .threads = threads[at[1]],
-                       .chunk = chunks[at[2]],
-                       .method = (fr_test_method)at[3],
-                       .depth = depths[at[4]],
-                       .drafts = s->drafts,
-                       .k = caches[at[5]][0],
-                       .v = caches[at[5]][1],
-                       .draws = s->draws};
+static fr_manner manner_of(const size_t *at) {
+    bool drawn = at[QUESTION] >= cached;
+    const char *const *cache = caches[drawn ? 0 : at[QUESTION]];
+    return (fr_manner){.isa = words[at[WORD]],
+                       .threads = threads[at[THREADS]],
+                       .some = at[THREADS] == SOME_THREADS,
+                       .chunk = chunks[at[CHUNK]],
+                       .method = methods[at[METHOD]],
+                       .depth = at[METHOD] == NO_DRAFTS ? 1 : depths[at[DEPTH]],
+                       .drafts = subjects[first_subject + at[WHO]].drafts,
+                       .k = cache[0],
+                       .v = cache[1],
+                       .draws = drawn ? draws[at[QUESTION] - cached] : (fr_test_draws){0}};
 }
 
-typedef struct comparison {
-    const subject *who;
-    size_t length; /* of the texts */
-    struct base {
-        fr_answer answer;
-        int32_t text[COUNT];
-    } bases[CACHES];
-} comparison;
+typedef struct base {
+    fr_answer answer;
+    int32_t text[COUNT];
+} base;
 
-/* Values by factor, as in `space`. */
-static void compare(const comparison *c, const space *s, const size_t *at) {
-    fr_manner manner = manner_of(s, at);
-    const struct base *base = &c->bases[at[5]];
-    fr_answer got = fr_answer_of(c->who->target, c->who->assistant, &manner, c->length, base->text, NULL, false);
-    ck_assert_msg(got.ids == base->answer.ids && got.logits == base->answer.logits,
-                  "%s: isa %s, %d threads, chunk %d, method %d, depth %d, cache %s %s gives other %s", c->who->target,
-                  manner.isa, manner.threads, manner.chunk, manner.method, manner.depth, manner.k, manner.v,
-                  got.ids == base->answer.ids ? "logits" : "ids");
+/* Compares a run with the base of its question. */
+static void compare(const base *bases, size_t length, const size_t *at) {
+    const subject *who = &subjects[first_subject + at[WHO]];
+    const base *right = &bases[at[QUESTION]];
+    fr_manner manner = manner_of(at);
+    fr_answer got = fr_answer_of(who->target, who->assistant, &manner, length, right->text, NULL, false);
+    ck_assert_msg(got.ids == right->answer.ids && got.logits == right->answer.logits,
+                  "%s: isa %s, %s%d threads, chunk %d, method %d, depth %d, cache %s %s, %s gives other %s",
+                  who->target, manner.isa, manner.some ? "some of " : "", manner.threads, manner.chunk, manner.method,
+                  manner.depth, manner.k, manner.v, at[QUESTION] < cached ? "greedy" : "drawn",
+                  got.ids == right->answer.ids ? "logits" : "ids");
 }
 
-/* Plain decoding, one thread, the best instruction set. */
-static fr_manner base_manner(const space *s, size_t cache) {
-    return manner_of(s, (size_t[]){s->values[0] - 1, 0, 2, FR_TEST_NONE, 0, cache});
+/* Plain decoding, one thread, the best instruction set; under rejection drafts are part of the question. */
+static void base_run(size_t *at, size_t who, size_t question) {
+    const size_t plain[FACTORS] = {
+        [WHO] = who, [WORD] = values[WORD] - 1, [CHUNK] = 2, [METHOD] = NO_DRAFTS, [QUESTION] = question};
+    memcpy(at, plain, sizeof plain);
+    if (question != cached + REJECTION) return;
+    at[METHOD] = MTP;
+    at[DEPTH] = depth_3;
 }
 
-/* The bases of the first `count` caches; no two of them give the same answer, so each type is really used. */
-static comparison bases_of_length(const space *s, const subject *who, size_t count, size_t length) {
-    comparison c = {.who = who, .length = length};
-    for (size_t cache = 0; cache < count; cache++) {
-        fr_manner manner = base_manner(s, cache);
-        struct base *base = &c.bases[cache];
-        base->answer = fr_answer_of(who->target, who->assistant, &manner, length, NULL, base->text, false);
-        for (size_t other = 0; other < cache; other++)
-            ck_assert_msg(base->answer.logits != c.bases[other].answer.logits, "%s: cache %s %s is no other than %s %s",
-                          who->target, caches[cache][0], caches[cache][1], caches[other][0], caches[other][1]);
+/* The bases of the first `count` questions that the model has; no two of them give the same answer, so each type of
+ * cache is really used, and each way to draw. */
+static base *make_bases(size_t who, size_t count, size_t length) {
+    const subject *whose = &subjects[first_subject + who];
+    base *bases = calloc(values[QUESTION], sizeof *bases);
+    ck_assert_ptr_nonnull(bases);
+    for (size_t question = 0; question < count; question++) {
+        size_t at[FACTORS];
+        if (!may_meet(WHO, who, QUESTION, question)) continue;
+        base_run(at, who, question);
+        fr_manner manner = manner_of(at);
+        base *b = &bases[question];
+        b->answer = fr_answer_of(whose->target, whose->assistant, &manner, length, NULL, b->text, false);
+        for (size_t other = 0; other < question; other++)
+            ck_assert_msg(b->answer.logits != bases[other].answer.logits, "%s: questions %zu and %zu have one answer",
+                          whose->target, question, other);
     }
-    return c;
+    return bases;
 }
 
-static comparison bases_of(const space *s, const subject *who, size_t count) {
-    return bases_of_length(s, who, count, text_length());
-}
-
-START_TEST(every_value_of_every_factor) {
-    space s = make_space(&subjects[_i]);
-    comparison c = bases_of(&s, &subjects[_i], subjects[_i].caches);
-    const size_t usual[FACTORS] = {s.values[0] - 1, 1, 2, FR_TEST_MTP, 2, 0};
-    for (size_t factor = 0; factor < FACTORS; factor++)
-        for (size_t value = 0; value < s.values[factor]; value += emulated() && factor == 4 ? 7 : 1) {
-            size_t at[FACTORS];
-            memcpy(at, usual, sizeof at);
-            at[factor] = value;
-            compare(&c, &s, at);
-        }
+START_TEST(every_two_values_together) {
+    static fr_pairs_run runs[FR_PAIRS_RUNS];
+    size_t count = fr_pairs_cover(values, FACTORS, may_meet, runs);
+    base *bases = make_bases((size_t)_i, values[QUESTION], text_length());
+    for (size_t i = 0; i < count; i++)
+        if (runs[i][WHO] == (size_t)_i) compare(bases, text_length(), runs[i]);
+    free(bases);
 }
 END_TEST
 
-/* Beside other programs each forward and each draft may be run by another number of threads. */
-START_TEST(any_number_of_the_threads) {
-    static const fr_test_method methods[] = {FR_TEST_NONE, FR_TEST_MTP, FR_TEST_REPLACED};
-    const subject *who = &subjects[_i];
-    space s = make_space(who);
-    comparison c = bases_of(&s, who, 1);
-    for (size_t i = 0; i < sizeof methods / sizeof *methods; i++) {
-        fr_manner manner = manner_of(&s, (size_t[]){s.values[0] - 1, 0, i, methods[i], 2 + i, 0});
-        manner.threads = i ? 3 : 5;
-        manner.some = true;
-        fr_answer got = fr_answer_of(who->target, who->assistant, &manner, c.length, c.bases[0].text, NULL, false);
-        ck_assert_msg(got.ids == c.bases[0].answer.ids && got.logits == c.bases[0].answer.logits,
-                      "%s: changing numbers of threads, method %d, give another answer", who->target, manner.method);
-    }
-}
-END_TEST
-
-/* Small models have no heads for the caches of blocks, so the cover leaves these out. */
-START_TEST(every_cache_on_every_instruction_set) {
-    space s = make_space(&subjects[_i]);
-    comparison c = bases_of(&s, &subjects[_i], subjects[_i].caches);
-    for (size_t cache = 1; cache < s.values[5]; cache++)
-        for (size_t word = 0; word < s.values[0]; word++)
-            compare(&c, &s, (size_t[]){word, 1, 2, FR_TEST_MTP, 2, cache});
-}
-END_TEST
-
+/* Rounds' drafts are wrong at depth 0, 1, 2 ... in turn, so these say 1, 2, 3 ... ids: with chains of 15, each depth
+ * has had its turn after 136. */
 START_TEST(rejection_at_every_depth) {
-    space s = make_space(&subjects[_i]);
-    comparison c = bases_of(&s, &subjects[_i], 1);
-    for (size_t depth = 0; depth < s.values[4]; depth += emulated() ? 7 : fr_test_full() ? 1 : 2)
-        for (size_t method = FR_TEST_SCRIPTED; method <= FR_TEST_REPLACED; method++)
-            compare(&c, &s, (size_t[]){s.values[0] - 1, 1, 2, method, depth, 0});
-}
-END_TEST
-
-static const fr_test_draws draws[] = {{.temperature = 0.8, .top_p = 0.95},
-                                      {.temperature = 1.3, .top_p = 0.9, .repeat = 1.1}};
-#define DRAWS (sizeof draws / sizeof *draws)
-
-/* All factors change from run to run, each in its own cycle. The last depth is the one that follows the clock. */
-static void compare_in_turn(const comparison *c, const space *s, size_t runs, bool methods) {
-    static const size_t some_depths[] = {0, 2, 14, 15};
-    for (size_t run = 0; run < runs; run++)
-        compare(c, s,
-                (size_t[]){run % s->values[0], run % s->values[1], run % s->values[2],
-                           methods ? run % FR_TEST_METHODS : FR_TEST_MTP, methods ? some_depths[run % 4] : 2, 0});
-}
-
-/* So many, and each instruction set at least once. */
-static size_t runs_in_turn(const space *s, size_t runs) {
-    return s->values[0] > runs ? s->values[0] : runs;
-}
-
-START_TEST(drawn_text_is_the_same_however_it_is_computed) {
-    const subject *who = &subjects[_i / (int)DRAWS];
-    space s = make_space(who);
-    comparison greedy = bases_of(&s, who, 1);
-    s.draws = draws[_i % (int)DRAWS];
-    comparison c = bases_of(&s, who, 1);
-    ck_assert_msg(c.bases[0].answer.ids != greedy.bases[0].answer.ids, "%s: greedy text was drawn", who->target);
-    compare_in_turn(&c, &s, runs_in_turn(&s, fr_test_full() ? 12 : emulated() || !who->covered ? 4 : 8), true);
-}
-END_TEST
-
-/* The same random numbers, drafter and depth: nothing else has a say. */
-START_TEST(rejection_draws_the_same_on_any_machine) {
-    space s = make_space(&subjects[_i]);
-    comparison c = {.who = &subjects[_i], .length = text_length()};
-    s.draws = (fr_test_draws){.temperature = 0.8, .top_p = 0.95, .repeat = 1.1, .rejection = true};
-    fr_manner manner = manner_of(&s, (size_t[]){s.values[0] - 1, 0, 2, FR_TEST_MTP, 2, 0});
-    c.bases[0].answer = fr_answer_of(c.who->target, c.who->assistant, &manner, text_length(), NULL, NULL, false);
-    compare_in_turn(&c, &s, runs_in_turn(&s, fr_test_full() ? 5 : 3), false);
+    size_t length = fr_test_full() || fr_test_emulated() ? text_length() : 136;
+    base *bases = make_bases((size_t)_i, 1, length);
+    for (size_t depth = fr_test_full() ? 1 : values[DEPTH] - 2; depth < values[DEPTH]; depth++)
+        for (size_t method = 0; method < values[METHOD]; method++) {
+            if (methods[method] < FR_TEST_SCRIPTED) continue;
+            size_t at[FACTORS];
+            base_run(at, (size_t)_i, 0);
+            at[THREADS] = 1;
+            at[METHOD] = method;
+            at[DEPTH] = depth;
+            compare(bases, length, at);
+        }
+    free(bases);
 }
 END_TEST
 
 /* The widest instruction set says more; the others' texts have been compared at that length in other cases. */
-static void full_product(const space *s, const comparison *widest, const comparison *others) {
-    fr_test_part part = fr_test_part_here();
-    for (size_t run = part.first; run < fr_pairs_combinations(s->values, FACTORS); run += part.step) {
-        size_t at[FACTORS];
-        fr_pairs_combination(run, s->values, FACTORS, at);
-        compare(at[0] + 1 == s->values[0] ? widest : others, s, at);
-    }
-}
-
-START_TEST(every_two_values_together) {
-    const subject *who = &subjects[_i];
-    space s = make_space(who);
-    comparison c = bases_of(&s, who, who->caches);
-    static const size_t some_depths[] = {0, 1, 2, 3, 6, 7, 11, 14, 15};
-    size_t values[FACTORS];
-    fr_pairs_run runs[FR_PAIRS_RUNS];
-    memcpy(values, s.values, sizeof values);
-    values[4] = sizeof some_depths / sizeof *some_depths;
-    size_t count = fr_pairs_cover(values, FACTORS, runs);
-    for (size_t i = 0; i < count; i++) {
-        runs[i][4] = some_depths[runs[i][4]];
-        compare(&c, &s, runs[i]);
-    }
-}
-END_TEST
-
 START_TEST(every_combination) {
-    space s = make_space(&subjects[_i]);
-    comparison widest = bases_of(&s, &subjects[_i], subjects[_i].caches);
-    comparison others = bases_of_length(&s, &subjects[_i], subjects[_i].caches, 64);
-    full_product(&s, &widest, &others);
+    enum { OTHERS_LENGTH = 64 };
+    fr_test_part part = fr_test_part_here();
+    base *widest = make_bases((size_t)_i, cached, text_length()),
+         *others = make_bases((size_t)_i, cached, OTHERS_LENGTH);
+    size_t of_one[FACTORS];
+    memcpy(of_one, values, sizeof of_one);
+    of_one[WHO] = 1;
+    of_one[QUESTION] = cached;
+    for (size_t run = part.first; run < fr_pairs_combinations(of_one, FACTORS); run += part.step) {
+        size_t at[FACTORS];
+        fr_pairs_combination(run, of_one, FACTORS, at);
+        at[WHO] = (size_t)_i;
+        bool fit = true;
+        for (size_t f = 0; f < FACTORS; f++)
+            for (size_t g = f + 1; g < FACTORS; g++) fit = fit && may_meet(f, at[f], g, at[g]);
+        if (!fit) continue;
+        bool wide = at[WORD] + 1 == values[WORD];
+        compare(wide ? widest : others, wide ? text_length() : OTHERS_LENGTH, at);
+    }
+    free(widest);
+    free(others);
 }
 END_TEST
 
 START_TEST(one_rounding_more_is_told_apart) {
-    space s = make_space(&subjects[_i]);
-    comparison c = bases_of(&s, &subjects[_i], 1);
-    fr_manner manner = base_manner(&s, 0);
-    fr_answer got = fr_answer_of(c.who->target, c.who->assistant, &manner, text_length(), NULL, NULL, true);
-    ck_assert_msg(got.logits != c.bases[0].answer.logits, "%s: a wrong rounding in a kernel went unnoticed",
-                  c.who->target);
+    const subject *who = &subjects[first_subject + (size_t)_i];
+    base *bases = make_bases((size_t)_i, 1, text_length());
+    size_t at[FACTORS];
+    base_run(at, (size_t)_i, 0);
+    fr_manner manner = manner_of(at);
+    fr_answer got = fr_answer_of(who->target, who->assistant, &manner, text_length(), NULL, NULL, true);
+    ck_assert_msg(got.logits != bases[0].answer.logits, "%s: a wrong rounding in a kernel went unnoticed", who->target);
+    free(bases);
 }
 END_TEST
 
@@ -295,23 +263,18 @@ static void remove_llama(void) {
 }
 
 FR_SUITE("one answer") {
-    int first = emulated() && fr_test_brief() ? SUBJECTS - 1 : 0, end = emulated() ? first + 1 : SUBJECTS;
-    int others = first; /* than the covered ones */
-    while (others < end && subjects[others].covered) others++;
+    find_values();
+    int count = (int)values[WHO], products = 0;
+    while (products < count && subjects[first_subject + (size_t)products].product) products++;
     TCase *matrix = tcase_create("matrix");
     tcase_add_unchecked_fixture(matrix, make_llama, remove_llama);
     tcase_set_timeout(matrix, 0);
-    tcase_add_loop_test(matrix, every_value_of_every_factor, first, end);
-    tcase_add_loop_test(matrix, any_number_of_the_threads, first, end);
-    tcase_add_loop_test(matrix, every_cache_on_every_instruction_set, others, end);
-    tcase_add_loop_test(matrix, rejection_at_every_depth, first, end);
-    tcase_add_loop_test(matrix, drawn_text_is_the_same_however_it_is_computed, first * (int)DRAWS, end * (int)DRAWS);
-    tcase_add_loop_test(matrix, rejection_draws_the_same_on_any_machine, first, end);
-    tcase_add_loop_test(matrix, every_two_values_together, first, emulated() || fr_test_full() ? first : others);
-    tcase_add_loop_test(matrix, one_rounding_more_is_told_apart, first, end);
+    tcase_add_loop_test(matrix, every_two_values_together, 0, count);
+    tcase_add_loop_test(matrix, rejection_at_every_depth, 0, count);
+    tcase_add_loop_test(matrix, one_rounding_more_is_told_apart, 0, count);
     suite_add_tcase(suite, matrix);
     TCase *product = tcase_create("product");
     tcase_set_timeout(product, 0);
-    tcase_add_loop_test(product, every_combination, first, fr_test_in_parts() ? others : first);
+    tcase_add_loop_test(product, every_combination, 0, fr_test_in_parts() ? products : 0);
     suite_add_tcase(suite, product);
 }

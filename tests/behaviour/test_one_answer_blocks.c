@@ -13,6 +13,7 @@
 
 #include "forerun_lab.h"
 #include "tests/support/answer.h"
+#include "tests/support/brief.h"
 #include "tests/support/parts.h"
 #include "tests/support/suite.h"
 
@@ -34,12 +35,8 @@ static const subject subjects[] = {
 
 static char target[64], assistant[64], packed[64];
 
-static bool emulated(void) {
-    return getenv("FORERUN_EMULATOR") != NULL;
-}
-
 static size_t text_length(void) {
-    if (emulated()) return 24;
+    if (fr_test_emulated()) return 24;
     return fr_test_full() ? COUNT : 96;
 }
 
@@ -142,7 +139,7 @@ START_TEST(low_bits_give_one_answer) {
 END_TEST
 
 static void add_cases(Suite *suite) {
-    int count = emulated() ? 2 : sizeof subjects / sizeof *subjects;
+    int count = fr_test_emulated() ? 2 : sizeof subjects / sizeof *subjects;
     TCase *matrix = tcase_create("matrix");
     tcase_set_timeout(matrix, 0);
     tcase_add_loop_test(matrix, every_type_gives_one_answer, 0, count);

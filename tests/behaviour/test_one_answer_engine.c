@@ -387,7 +387,7 @@ static size_t try_run(const size_t *at, const texts *of, bool control) {
 START_TEST(every_two_values_together) {
     static fr_pairs_run runs[FR_PAIRS_RUNS];
     texts *of[] = {texts_of((size_t)_i, false), texts_of((size_t)_i, true)};
-    size_t count = fr_pairs_cover(values, FACTORS, runs);
+    size_t count = fr_pairs_cover(values, FACTORS, NULL, runs);
     for (size_t i = 0; i < count; i++)
         if (runs[i][WHO] == (size_t)_i) try_run(runs[i], of[runs[i][DRAWN]], false);
     free(of[0]);

@@ -1,4 +1,5 @@
 /* Shortens suites that take hours under valgrind or an emulator: FORERUN_BRIEF in the environment asks for it.
+ * FORERUN_EMULATOR tells that an emulator runs the suite, fifty times as slowly.
  *
  * In: a loop test, how often it runs, and how often in the short form. Out: the case has all its runs, or as few of
  * them as asked, spread over the whole. Runs that repeat the same code with other numbers are left out of the short
@@ -12,6 +13,10 @@
 
 static inline bool fr_test_brief(void) {
     return getenv("FORERUN_BRIEF") != NULL;
+}
+
+static inline bool fr_test_emulated(void) {
+    return getenv("FORERUN_EMULATOR") != NULL;
 }
 
 static inline void fr_test_add_loop(TCase *cases, const TTest *test, int count, int few) {

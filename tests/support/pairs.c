@@ -2,52 +2,100 @@
 #include "tests/support/pairs.h"
 
 #include <check.h>
-#include <stdbool.h>
 #include <stdint.h>
 #include <string.h>
 
-enum { TRIALS = 200, STALE = 10 };
+enum { TRIALS = 40, NO_VALUE = FR_PAIRS_VALUES };
 
-/* met[f][a][g][b]: value a of factor f has run together with value b of factor g. */
-typedef bool met_table[FR_PAIRS_FACTORS][FR_PAIRS_VALUES][FR_PAIRS_FACTORS][FR_PAIRS_VALUES];
+typedef struct cover {
+    const size_t *values;
+    size_t factors;
+    fr_pairs_fit *fit;
+    uint32_t random;
+    /* met[f][a][g][b]: value a of factor f has run together with value b of factor g. */
+    bool met[FR_PAIRS_FACTORS][FR_PAIRS_VALUES][FR_PAIRS_FACTORS][FR_PAIRS_VALUES];
+} cover;
 
-static size_t new_pairs(met_table met, const size_t *run, size_t factors, bool mark) {
-    size_t count = 0;
-    for (size_t f = 0; f < factors; f++)
-        for (size_t g = f + 1; g < factors; g++) {
-            count += !met[f][run[f]][g][run[g]];
-            if (mark) met[f][run[f]][g][run[g]] = true;
-        }
-    return count;
+static size_t draw_below(cover *c, size_t limit) {
+    c->random = c->random * 1664525u + 1013904223u;
+    return (c->random >> 8) % limit;
 }
 
-static uint32_t next_random(uint32_t *state) {
-    *state = *state * 1664525u + 1013904223u;
-    return *state >> 8;
+static bool may_meet(const cover *c, size_t f, size_t a, size_t g, size_t b) {
+    if (!c->fit) return true;
+    return f < g ? c->fit(f, a, g, b) : c->fit(g, b, f, a);
 }
 
-/* Each the best of many random ones, until many in a row bring nothing new. */
-size_t fr_pairs_cover(const size_t *values, size_t factors, fr_pairs_run runs[FR_PAIRS_RUNS]) {
-    static met_table met;
-    uint32_t state = 1;
-    size_t count = 0;
-    memset(met, 0, sizeof met);
-    for (size_t stale = 0; stale < STALE;) {
-        fr_pairs_run best = {0}, run = {0};
-        size_t best_pairs = 0;
-        for (size_t trial = 0; trial < TRIALS; trial++) {
-            for (size_t f = 0; f < factors; f++) run[f] = next_random(&state) % values[f];
-            size_t pairs = new_pairs(met, run, factors, false);
-            if (pairs <= best_pairs) continue;
-            best_pairs = pairs;
-            memcpy(best, run, sizeof best);
-        }
-        stale = best_pairs ? 0 : stale + 1;
-        if (best_pairs == 0) continue;
-        ck_assert_uint_lt(count, FR_PAIRS_RUNS);
-        new_pairs(met, best, factors, true);
-        memcpy(runs[count++], best, sizeof best);
+/* Counts the pairs that a run would add by value a of factor f; -1 where another value of the run excludes it. */
+static int count_added(const cover *c, const size_t *run, size_t f, size_t a) {
+    int added = 0;
+    for (size_t g = 0; g < c->factors; g++) {
+        if (g == f || run[g] == NO_VALUE) continue;
+        if (!may_meet(c, f, a, g, run[g])) return -1;
+        added += !c->met[f][a][g][run[g]];
     }
+    return added;
+}
+
+/* Gives each factor without a value, in a random order, the value that adds most pairs, the first of several from a
+ * random one on. Returns how many pairs are added, or -1 where a factor has no value that fits. */
+static int complete_run(cover *c, size_t *run) {
+    size_t order[FR_PAIRS_FACTORS];
+    int pairs = 0;
+    for (size_t i = 0; i < c->factors; i++) {
+        size_t j = draw_below(c, i + 1);
+        order[i] = order[j];
+        order[j] = i;
+    }
+    for (size_t i = 0; i < c->factors; i++) {
+        size_t f = order[i], start = draw_below(c, c->values[f]), best = NO_VALUE;
+        int most = -1;
+        if (run[f] != NO_VALUE) continue;
+        for (size_t v = 0; v < c->values[f]; v++) {
+            size_t a = (start + v) % c->values[f];
+            int added = count_added(c, run, f, a);
+            if (added <= most) continue;
+            most = added;
+            best = a;
+        }
+        if (best == NO_VALUE) return -1;
+        run[f] = best;
+        pairs += most;
+    }
+    return pairs;
+}
+
+/* Adds the best of several runs that have these two values. */
+static void add_run_with(cover *c, size_t f, size_t a, size_t g, size_t b, size_t *best) {
+    int most = -1;
+    for (size_t trial = 0; trial < TRIALS; trial++) {
+        fr_pairs_run run;
+        for (size_t i = 0; i < c->factors; i++) run[i] = NO_VALUE;
+        run[f] = a;
+        run[g] = b;
+        int pairs = complete_run(c, run);
+        if (pairs <= most) continue;
+        most = pairs;
+        memcpy(best, run, sizeof run);
+    }
+    ck_assert_msg(most >= 0, "no run has values %zu and %zu of factors %zu and %zu", a, b, f, g);
+    for (size_t i = 0; i < c->factors; i++)
+        for (size_t j = 0; j < c->factors; j++) c->met[i][best[i]][j][best[j]] = true;
+}
+
+/* Goes over all pairs and makes a run for each that has not met yet, so at the end all of them have. */
+size_t fr_pairs_cover(const size_t *values, size_t factors, fr_pairs_fit *fit, fr_pairs_run runs[FR_PAIRS_RUNS]) {
+    static cover c;
+    size_t count = 0;
+    c = (cover){.values = values, .factors = factors, .fit = fit, .random = 1};
+    for (size_t f = 0; f < factors; f++)
+        for (size_t g = f + 1; g < factors; g++)
+            for (size_t a = 0; a < values[f]; a++)
+                for (size_t b = 0; b < values[g]; b++) {
+                    if (c.met[f][a][g][b] || !may_meet(&c, f, a, g, b)) continue;
+                    ck_assert_uint_lt(count, FR_PAIRS_RUNS);
+                    add_run_with(&c, f, a, g, b, runs[count++]);
+                }
     return count;
 }
 
