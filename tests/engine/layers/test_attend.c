@@ -9,6 +9,7 @@
 
 #include "kernels/dispatch.h"
 #include "src/engine/layers/attend.h"
+#include "tests/support/brief.h"
 #include "tests/support/suite.h"
 
 /* A layer of `kv_heads` heads of `head_dim`, and a batch of rows that sees it: row r up to position last + r, and
@@ -114,8 +115,7 @@ typedef struct side_by_side {
     fr_attend_rows attend;
 } side_by_side;
 
-/* capped: scores have a cap, and heads have sinks. */
-static void open_side_by_side(side_by_side *s, const batch *batches, size_t count, bool capped) {
+static void open_side_by_side(side_by_side *s, const batch *batches, size_t count) {
     *s = (side_by_side){.batch = {.rows = s->rows, .timelines = s->timelines}};
     for (size_t t = 0; t < count; t++) {
         s->layers[t] = make_layer(&batches[t]);
@@ -136,9 +136,7 @@ static void open_side_by_side(side_by_side *s, const batch *batches, size_t coun
                                  .heads = batches->heads,
                                  .kv_heads = batches->kv_heads,
                                  .span = batches->span,
-                                 .scale = 0.125f,
-                                 .softcap = capped ? 0.5f : 0.0f,
-                                 .sinks = capped ? s->sinks : NULL};
+                                 .scale = 0.125f};
     fill(s->sinks, batches->heads);
 }
 
@@ -157,33 +155,37 @@ static void run_alone(const side_by_side *s, size_t first, size_t count, float *
 }
 
 /* All timelines in one batch, by teams, against each timeline's rows alone. */
-static void check_scores(const batch *batches, size_t count, bool capped) {
-    static const size_t teams[] = {1, 2, 3, 5, 8, 13};
-    side_by_side s;
-    open_side_by_side(&s, batches, count, capped);
-    size_t size = s.batch.count * s.attend.stride;
+static void check_teams(side_by_side *s, const batch *batches, size_t count) {
+    static const size_t teams[] = {3, 8, 1, 2, 5, 13}; /* under an emulator two of them */
+    size_t size = s->batch.count * s->attend.stride, some = fr_test_emulated() ? 2 : sizeof teams / sizeof *teams;
     float *alone = malloc(size * sizeof *alone), *shared = malloc(size * sizeof *shared);
-    size_t written = batches->heads * s.layers[0].value_dim; /* of a row */
+    size_t written = batches->heads * s->layers[0].value_dim; /* of a row */
     memset(alone, 0xff, size * sizeof *alone);
     for (size_t t = 0, first = 0; t < count; first += batches[t++].rows)
-        run_alone(&s, first, batches[t].rows, alone + first * s.attend.stride);
-    for (size_t i = 0; i < size; i++) ck_assert(isfinite(alone[i]) == (i % s.attend.stride < written));
-    for (size_t t = 0; t < sizeof teams / sizeof *teams; t++) {
+        run_alone(s, first, batches[t].rows, alone + first * s->attend.stride);
+    for (size_t i = 0; i < size; i++) ck_assert(isfinite(alone[i]) == (i % s->attend.stride < written));
+    for (size_t t = 0; t < some; t++) {
         const batch *b = &batches[0];
         memset(shared, 0xff, size * sizeof *shared);
-        run(&s.attend, teams[t], shared);
+        run(&s->attend, teams[t], shared);
         ck_assert_msg(memcmp(shared, alone, size * sizeof *shared) == 0,
-                      "%zu threads, %zu timelines: %zu rows, %zu heads of %zu on %zu, to position %lld, span %zu",
-                      teams[t], count, b->rows, b->heads, b->head_dim, b->kv_heads, (long long)b->last, b->span);
+                      "%zu threads, %zu timelines: %zu rows, %zu heads of %zu on %zu, to position %lld, span %zu%s",
+                      teams[t], count, b->rows, b->heads, b->head_dim, b->kv_heads, (long long)b->last, b->span,
+                      s->attend.sinks ? ", a cap and sinks" : "");
     }
     free(alone);
     free(shared);
-    close_side_by_side(&s, batches, count);
 }
 
+/* Then the same with a cap on scores and with sinks for heads. */
 static void check_batches(const batch *batches, size_t count) {
-    check_scores(batches, count, false);
-    check_scores(batches, count, true);
+    side_by_side s;
+    open_side_by_side(&s, batches, count);
+    check_teams(&s, batches, count);
+    s.attend.softcap = 0.5f;
+    s.attend.sinks = s.sinks;
+    check_teams(&s, batches, count);
+    close_side_by_side(&s, batches, count);
 }
 
 static void check_batch(const batch *b) {
@@ -215,8 +217,8 @@ END_TEST
 
 /* More blocks than there is room for at a time. */
 START_TEST(long_contexts_are_joined_split_by_split) {
-    check_batch(&(batch){1, 32, 16, 1, 20000, 0, FR_F16, 0});
-    check_batch(&(batch){1, 32, 24, 1, 30040, 22001, FR_F16, 0});
+    if (!fr_test_emulated()) check_batch(&(batch){1, 32, 16, 1, 20000, 0, FR_F16, 0});
+    if (!fr_test_emulated()) check_batch(&(batch){1, 32, 24, 1, 30040, 22001, FR_F16, 0});
     check_batch(&(batch){3, 64, 3, 1, 9000, 0, FR_BF16, 0});
 }
 END_TEST
