@@ -14,6 +14,7 @@
 #include "forerun_lab.h"
 #include "tests/support/always.h"
 #include "tests/support/gguf_copy.h"
+#include "tests/support/parts.h"
 #include "tests/support/reference.h"
 #include "tests/support/require.h"
 #include "tests/support/suite.h"
@@ -209,6 +210,7 @@ static void text_of(const char *path, const char *isa, int threads, int chunk, c
     fr_options_free(options);
 }
 
+/* Each instruction set has one of the six manners; another one with the next model, so all meet. FULL: all six. */
 START_TEST(every_manner_of_running_gives_one_answer) {
     static const char *const methods[] = {"none", "ngram"};
     static const int chunks[CHUNKS] = {1, 7, 64};
@@ -218,14 +220,15 @@ START_TEST(every_manner_of_running_gives_one_answer) {
     snprintf(path, sizeof path, FR_TEST_MODELS "%s", models[_i].name);
     for (size_t i = 0; fr_lab_word(FR_LAB_ISA, i); i++) {
         const char *isa = fr_lab_word(FR_LAB_ISA, i);
-        for (int c = 0; fr_lab_isa_here(isa) && c < CHUNKS; c++)
-            for (size_t m = 0; m < 2; m++) {
-                text_of(path, isa, c + 1, chunks[c], methods[m], begun ? ids : first);
-                if (begun)
-                    ck_assert_msg(memcmp(ids, first, sizeof ids) == 0, "%s: %s, %d threads, %s", path, isa, c + 1,
-                                  methods[m]);
-                begun = true;
-            }
+        for (size_t manner = 0; fr_lab_isa_here(isa) && manner < 2 * CHUNKS; manner++) {
+            size_t c = manner % CHUNKS, m = manner / CHUNKS;
+            if (!fr_test_full() && manner != (i + (size_t)_i) % (2 * CHUNKS)) continue;
+            text_of(path, isa, (int)c + 1, chunks[c], methods[m], begun ? ids : first);
+            if (begun)
+                ck_assert_msg(memcmp(ids, first, sizeof ids) == 0, "%s: %s, %zu threads, %s", path, isa, c + 1,
+                              methods[m]);
+            begun = true;
+        }
     }
     ck_assert(begun);
 }
