@@ -2,8 +2,8 @@
 # Models run together by other numbers of ranks than two and four, by ranks that differ in instruction set and size,
 # with 8-bit caches, and long prompts by layers: the answers are those of one process, bit for bit.
 #
-# In: what tests/behaviour/ranks/jobs.sh says; FULL: more numbers of ranks. Out: exit 0, or 1 after saying what is
-# wrong.
+# In: what tests/behaviour/ranks/jobs.sh says; FULL: more numbers of ranks, and more models. Out: exit 0, or 1 after
+# saying what is wrong.
 # suite: alone
 set -uo pipefail
 
@@ -14,20 +14,32 @@ trap 'rm -rf "$folder"' EXIT
 alone few "${few[@]}"
 for count in 1 3 8; do same "$count ranks" "$folder/few" "$count" "${few[@]}"; done
 same "8 ranks by layers" "$folder/few" 8 --layers "${few[@]}"
-alone all "${models[@]}"
-same "3 ranks by layers" "$folder/all" 3 --layers "${models[@]}"
-for count in ${FULL:+3 8}; do same "$count ranks" "$folder/all" "$count" "${models[@]}"; done
-[ -z "${FULL:-}" ] || same "8 ranks by layers" "$folder/all" 8 --layers "${models[@]}"
+same "3 ranks by layers" "$folder/few" 3 --layers "${few[@]}"
+if [ -n "${FULL:-}" ]; then
+    alone all "${models[@]}"
+    for count in 3 8; do
+        same "$count ranks, all models" "$folder/all" "$count" "${models[@]}"
+        same "$count ranks by layers, all models" "$folder/all" "$count" --layers "${models[@]}"
+    done
+fi
 
-small=("${few[@]:0:${#few[@]}-1}") # the last takes scalar kernels minutes
-head -n "${#small[@]}" "$folder/few" > "$folder/small"
+# Scalar kernels take minutes for the last model, and most of the time for all of the demo's.
+if [ -n "${FULL:-}" ]; then
+    small=("${few[@]:0:${#few[@]}-1}")
+else
+    small=("${few[@]:1:2}" tests/data/models/llama,tests/data/llama/eagle3-odd
+        tests/data/gguf/moe-odd.gguf,tests/data/gguf/moe-odd-assistant.gguf)
+fi
+for model in "${small[@]}"; do grep -F "$model " "$folder/few"; done > "$folder/small"
 same "ranks of two instruction sets that differ in size" "$folder/small" 2 --mixed --uneven "${small[@]}"
 same "ranks of two instruction sets, by layers" "$folder/small" 3 --layers --mixed --uneven "${small[@]}"
 [ -z "${FULL:-}" ] || same "ranks that differ in size" "$folder/few" 3 --uneven "${few[@]}"
 
 alone eighths --cache q8_0 "${eighths[@]}"
 ! grep -qxFf "$folder/few" "$folder/eighths" || fail "8-bit caches answer like others: $(cat "$folder/eighths")"
-for count in 2 3; do same "$count ranks with 8-bit caches" "$folder/eighths" "$count" --cache q8_0 "${eighths[@]}"; done
+for count in ${FULL:+2} 3; do
+    same "$count ranks with 8-bit caches" "$folder/eighths" "$count" --cache q8_0 "${eighths[@]}"
+done
 
 same "ranks of a network that is said to be slow" <(head -n 1 "$folder/few") 2 --auto "${few[0]}"
 
