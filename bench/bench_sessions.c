@@ -2,12 +2,14 @@
  * rounds with drafts, accepted at known rates, compared with rounds without; and the cost of a fork of a long
  * timeline, and of a prompt that begins as another one did.
  *
- * In: a target and its drafter (FILE FILE), or the 1.1 GB that bench_float writes. Out: markdown. Sessions have
- * prompts of their own and write the target's text; drafts cost as much as the drafter's, and .80, .62 and .47 of them
- * are accepted at the first three depths. For each number of sessions the two settings run in turn, pair after
- * pair. */
+ * In: a target and its drafter, shares of drafts that are accepted and the most sessions (FILE FILE [RATES [COUNT]]),
+ * or the 1.1 GB that bench_float writes. Out: markdown. Sessions have prompts of their own and write the target's text;
+ * drafts cost as much as the drafter's. RATES are, for each depth, the share of the drafts reached there that is
+ * accepted, the last one for all further depths; without them .80, .775 and .758. For each number of sessions the two
+ * settings run in turn, pair after pair. */
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/clock.h"
 #include "base/sizes.h"
@@ -34,6 +36,7 @@ typedef struct bench {
     fr_engine *engine;
     int32_t texts[SESSIONS][PROMPT + SCRIPT]; /* prompts, and the target's text after them */
     double round;                             /* seconds of a round without drafts */
+    double rates[FR_STEP_MAX];                /* the share of drafts that are accepted, by depth */
 } bench;
 
 static fr_session *open_session(const bench *b, bool drafts) {
@@ -83,8 +86,8 @@ static double rate(bench *b, size_t count, bool drafts, size_t pair) {
     fr_bench_replay replays[SESSIONS];
     size_t rounds;
     for (size_t i = 0; i < count; i++) {
-        replays[i] = (fr_bench_replay){.at = {.80, .62 / .80, .47 / .62}, .random = SESSIONS * pair + i + 1};
-        for (size_t d = 3; d < FR_STEP_MAX; d++) replays[i].at[d] = replays[i].at[2];
+        replays[i] = (fr_bench_replay){.random = SESSIONS * pair + i + 1};
+        memcpy(replays[i].at, b->rates, sizeof b->rates);
         sessions[i] = open_session(b, drafts);
         if (drafts)
             fr_bench_require(
@@ -191,21 +194,33 @@ static void bench_beginnings(bench *b) {
     fr_engine_close(b->engine);
 }
 
+static void read_rates(bench *b, const char *list) {
+    double rate = 0;
+    char *end;
+    for (size_t d = 0; d < FR_STEP_MAX; d++) {
+        if (*list) rate = strtod(list, &end);
+        if (*list) list = *end ? end + 1 : end;
+        b->rates[d] = rate;
+    }
+}
+
 int main(int argc, char **argv) {
     static bench b;
     double one = 0;
-    const char *target = argc == 3 ? argv[1] : "build/bench/target";
+    const char *target = argc >= 3 ? argv[1] : "build/bench/target";
+    size_t most = argc >= 5 ? fr_smaller(SESSIONS, strtoul(argv[4], NULL, 10)) : SESSIONS;
     setvbuf(stdout, NULL, _IOLBF, 0);
-    b.models = fr_bench_engine_open(target, argc == 3 ? argv[2] : "build/bench/assistant");
+    read_rates(&b, argc >= 4 ? argv[3] : ".80,.775,.758");
+    b.models = fr_bench_engine_open(target, argc >= 3 ? argv[2] : "build/bench/assistant");
     fr_bench_require(fr_engine_open(b.models.model, b.models.drafter, b.models.options, SESSIONS, &b.engine));
     write_scripts(&b);
     printf("# forerun, sessions in one forward\n\n%d pairs in turn, %d ids a session\n\n"
            "| sessions | a round over a forward | tokens/s | over one | auto over none |\n"
            "| --- | --- | --- | --- | --- |\n",
            PAIRS, IDS);
-    for (size_t count = 1; count <= SESSIONS; count *= 2) bench_count(&b, count, &one);
+    for (size_t count = 1; count <= most; count *= 2) bench_count(&b, count, &one);
     fr_engine_close(b.engine);
-    bench_beginnings(&b);
+    if (argc < 4) bench_beginnings(&b);
     fr_bench_engine_close(&b.models);
     return 0;
 }
