@@ -27,7 +27,11 @@
 #define ALMOST_ALONE  0.8
 /* a chain that ends by its probabilities may be this many times as long as the mean one */
 #define LONGER        2
-#define SHARE_MAX     2.0 /* most that drafts beside others cost, as a multiple of their cost alone */
+#define SHARE_MAX     2.0  /* most that drafts beside others cost, as a multiple of their cost alone */
+#define HOPE          0.5  /* rows that were never measured are hoped to cost this share of others */
+#define DEBT          2.0  /* looked-up drafts may lose the time of this many forwards */
+#define CREDIT        4.0  /* they may lose again what they have won, up to this many */
+#define REPAID        0.01 /* share of a forward that each round takes off such a loss */
 
 #define UNKNOWN (-1.0)
 
@@ -364,7 +368,12 @@ double fr_draft_depth_rate(const fr_draft_depth *draft_depth) {
 }
 
 size_t fr_draft_depth_lately(const fr_draft_depth *draft_depth, double seconds[FR_DRAFT_DEPTH_ROWS + 1]) {
-    return verify_times(draft_depth, lately(draft_depth), seconds);
+    uint64_t since = lately(draft_depth);
+    size_t largest = verify_times(draft_depth, since, seconds), least = 1;
+    while (least < largest && !is_known(&draft_depth->verify[least], since)) least++;
+    double row = least < largest ? HOPE * (seconds[largest] - seconds[least]) / (double)(largest - least) : 0;
+    for (size_t r = largest + 1; r <= FR_DRAFT_DEPTH_ROWS; r++) seconds[r] = seconds[r - 1] + row;
+    return largest;
 }
 
 /* ----------------------------------------------------------------------------------------------------------- choose */
@@ -503,12 +512,17 @@ static void tell_worths(const outlook *known, bool trying, fr_draft_depth_part *
 }
 
 /* Sets how many rows a part's looked-up drafts may take, besides the rows that other parts need, and what each of them
- * costs. */
+ * costs. If such drafts have lost more than they won, a few rows must do until they win again. */
 static void tell_found(const outlook *known, fr_draft_depth_part *part, size_t others, size_t room) {
+    if (known->draft_depth->finds_won < -DEBT) return;
     double verify[FR_DRAFT_DEPTH_ROWS + 1], rate = fr_draft_depth_rate(known->draft_depth);
     size_t base = known->base + others, largest = fr_draft_depth_lately(known->draft_depth, verify);
     size_t hoped = largest > base ? 2 * (largest - base) + 1 : 1;
     part->found = fr_smaller(fr_smaller(part->most_found, room), hoped);
+    if (known->draft_depth->finds_won < 0) {
+        double most = REPAID * LAST * verify[base];
+        while (part->found > 1 && verify[base + part->found] - verify[base] > most) part->found--;
+    }
     for (size_t d = 0; d < part->found; d++) part->gains.found[d] = rate * (verify[base + d + 1] - verify[base + d]);
 }
 
@@ -698,9 +712,24 @@ static double tokens_of(const fr_draft_depth_part *parts, size_t timelines) {
 
 static void learn_earned(fr_draft_depth *draft_depth, const fr_draft_depth_part *parts, size_t timelines,
                          double seconds) {
+    if (draft_depth->earning != timelines) draft_depth->earned = (fr_draft_rate){0}; /* fewer texts earn less */
+    draft_depth->earning = timelines;
     fade(&draft_depth->earned, FADE);
     draft_depth->earned.hits += tokens_of(parts, timelines);
     draft_depth->earned.tries += seconds;
+}
+
+/* Accounts for what looked-up drafts won, beyond what the round's time is worth. Their chances are estimates, so
+ * without this account a text could lose more than it may. */
+static void learn_finds(fr_draft_depth *draft_depth, const fr_draft_depth_part *parts, size_t timelines, size_t rows) {
+    double seconds[FR_DRAFT_DEPTH_ROWS + 1];
+    bool found = false;
+    for (size_t i = 0; i < timelines; i++) found |= parts[i].looked_up && fr_draft_depth_verified(&parts[i]);
+    if (draft_depth->finds_won < 0) draft_depth->finds_won += REPAID;
+    if (!found || rows > FR_DRAFT_DEPTH_ROWS) return;
+    fr_draft_depth_lately(draft_depth, seconds);
+    double won = tokens_of(parts, timelines) - draft_depth->rate * seconds[rows];
+    draft_depth->finds_won = lesser(CREDIT, draft_depth->finds_won + won / (double)timelines);
 }
 
 /* Learns from a try. If it brought more than the best choice would have, or would have with average luck, the next try
@@ -726,6 +755,7 @@ static void learn_times(fr_draft_depth *draft_depth, const fr_draft_depth_part *
     if (rows <= FR_DRAFT_DEPTH_ROWS)
         add_reading(&draft_depth->verify[rows], verify_seconds, draft_depth->round, VERIFY_HELD_UP);
     learn_drafting(draft_depth, parts, timelines, draft_seconds);
+    learn_finds(draft_depth, parts, timelines, rows);
     learn_earned(draft_depth, parts, timelines, draft_seconds + verify_seconds);
     draft_depth->allowance += ALLOWANCE * (draft_seconds + verify_seconds);
     if (draft_depth->trying) learn_of_try(draft_depth, parts, timelines, draft_seconds + verify_seconds);

@@ -39,8 +39,9 @@
  * Looked-up drafts take no time to make, so only the time of their rows is learned from them. As many as there is room
  * for may be found in place of the drafts asked for. The method that looks them up knows how often they are accepted;
  * it is told what their rows are worth (fr_draft_gain.found), at the best choice's tokens a second, or at the recent
- * rate if that is higher. Numbers of rows that were never measured are hoped to cost nothing more, up to twice as many
- * at a time.
+ * rate if that is higher. Rows beyond the largest measured number are hoped to cost half as much as others, up to twice
+ * as many rows at a time. What such drafts won or lost is added up: after a loss of 2 forwards none are looked up until
+ * rounds have made up for it, each by 1% of its time, and until they win again a few rows must do.
  *
  * What is not known. A new timeline gets the rate of the engine's others, and a depth never reached the rate of the
  * depth before it. T between two measured numbers of rows lies on a line; beyond the largest it is flat, so that
@@ -96,6 +97,8 @@ typedef struct fr_draft_depth {
     double tokens;        /* tokens that the try is expected to bring */
     double rate;          /* tokens a second of the best choice */
     fr_draft_rate earned; /* recent tokens (hits) and their seconds (tries) */
+    size_t earning;       /* number of timelines that earned it */
+    double finds_won;     /* what looked-up drafts won lately, in forwards' worth of tokens */
     double followed;      /* seconds of the last round that went into following the text, by estimate */
 } fr_draft_depth;
 
@@ -144,8 +147,8 @@ void fr_draft_depth_choose(fr_draft_depth *draft_depth, fr_draft_depth_part *par
 /* Gives the tokens a second of the best choice, or those of late if they are more. */
 double fr_draft_depth_rate(const fr_draft_depth *draft_depth);
 
-/* Fills in T by rows, as measured lately; beyond the largest number that was measured, which is returned, T is
- * flat. */
+/* Fills in T by rows, as measured lately; beyond the largest number that was measured, which is returned,
+ * further rows are hoped to cost half as much as those measured. */
 size_t fr_draft_depth_lately(const fr_draft_depth *draft_depth, double seconds[FR_DRAFT_DEPTH_ROWS + 1]);
 
 /* Reports the outcome of a round. If seconds is 0, no time is learned, because the forward had other work too. */

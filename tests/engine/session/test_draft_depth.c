@@ -654,11 +654,11 @@ START_TEST(rows_of_finds_are_hoped_then_known) {
     for (int round = 0; round < 4; round++) ck_assert_uint_eq(find_round(&one, 0, 0, 0).found, 0);
     fr_draft_depth_part part = find_round(&one, 0, 15, 0);
     ck_assert(part.found == 1 && part.gains.found[0] == 0); /* two rows were never measured */
-    part = find_round(&one, 0, 15, 0);
+    part = find_round(&one, 0, 15, 15);
     ck_assert_uint_eq(part.found, 3);
     ck_assert_double_eq_tol(part.gains.found[0], 0.2, 1e-9); /* 5 tokens in 5.2 seconds are fewer than 1 a second */
-    ck_assert_double_eq(part.gains.found[1], 0);
-    ck_assert_uint_eq(find_round(&one, 0, 15, 0).found, 7);
+    ck_assert_double_eq_tol(part.gains.found[1], 0.1, 1e-9); /* never measured: hoped to cost half of another */
+    ck_assert_uint_eq(find_round(&one, 0, 15, 15).found, 7);
     ck_assert_uint_eq(find_round(&one, 0, 15, 0).found, MOST);
     for (int round = 0; round < 200; round++) part = find_round(&one, 0, 4, 4);
     ck_assert_double_gt(part.gains.found[0], 0.2 * 0.95 * 5 / 1.8); /* at the rate of late */
@@ -672,7 +672,7 @@ START_TEST(finds_teach_nothing_of_what_is_made) {
     size_t found = 0, tried = 0;
     for (int round = 0; round < 300; round++) {
         const single before = one;
-        fr_draft_depth_part part = find_round(&one, MOST, MOST, 0);
+        fr_draft_depth_part part = find_round(&one, MOST, MOST, MOST);
         found += part.found > 0;
         tried += before.draft_depth.round >= before.draft_depth.next_try && part.found == 0;
         if (part.found == 0) continue;
@@ -680,6 +680,23 @@ START_TEST(finds_teach_nothing_of_what_is_made) {
         ck_assert_mem_eq(one.draft_depth.draft, before.draft_depth.draft, sizeof one.draft_depth.draft);
     }
     ck_assert_msg(found > 200 && tried > 1, "%zu rounds found, %zu tried", found, tried);
+}
+END_TEST
+
+/* Drafts that are looked up whenever they may be, of which none is accepted for a time, and then all: they may lose 2
+ * forwards and 1 % of the time, and the three rounds that learn the time of more rows; they come back once they pay. */
+START_TEST(finds_that_lose_are_given_up_for_a_time) {
+    single one;
+    double seconds = 0;
+    reset(&one);
+    for (int round = 0; round < 1000; round++) {
+        fr_draft_depth_part part = find_round(&one, 0, MOST, 0);
+        seconds += 1 + 0.2 * (double)part.drafted;
+    }
+    ck_assert_msg(seconds < 1000 + 2 + 10 + 3 * 3, "%.1f seconds for 1000 tokens", seconds);
+    double tokens = 0;
+    for (int round = 0; round < 300; round++) tokens += 1 + (double)find_round(&one, 0, 4, 4).accepted;
+    ck_assert_double_gt(tokens, 4.5 * 300);
 }
 END_TEST
 
@@ -951,6 +968,7 @@ FR_SUITE("draft_depth") {
     tcase_add_test(cases, bins_are_what_became_of_their_drafts);
     tcase_add_test(cases, rows_of_finds_are_hoped_then_known);
     tcase_add_test(cases, finds_teach_nothing_of_what_is_made);
+    tcase_add_test(cases, finds_that_lose_are_given_up_for_a_time);
     tcase_add_loop_test(cases, within_5_percent_of_an_oracle, 0, TIMELINES);
     tcase_add_loop_test(cases, a_crowd_is_never_slower_by_3_percent, 0, 3);
     tcase_add_test(cases, a_new_timeline_is_guessed_to_be_like_the_others);
