@@ -315,7 +315,7 @@ def crowd(target):
 
 # ---------------------------------------------------------------------------------------------------------------- all
 
-def run(target, only):
+def run(target, only, must):
     bad = 0
     for name, function in CASES:
         if only not in name: continue
@@ -324,7 +324,7 @@ def run(target, only):
             function(target)
             word, why = "ok", ""
         except Skip as reason:
-            word, why = "-", str(reason)
+            word, why = "FAIL" if name.partition(":")[0] in must else "-", str(reason)
         except Exception as error:  # a client may fail with anything
             at = traceback.extract_tb(error.__traceback__)
             line = next((frame for frame in reversed(at) if frame.name == function.__name__), at[-1])
@@ -340,10 +340,11 @@ def main():
     parser.add_argument("--forerun")
     parser.add_argument("--url")
     parser.add_argument("--only", default="")
+    parser.add_argument("--must", action="append", default=[], help="a client whose cases may not be passed over")
     args = parser.parse_args()
     command = f"{args.forerun} serve -m {args.model} -np 4 -c 4096 --port {{port}}"
     with Server(url=args.url.rstrip("/").removesuffix("/v1")) if args.url else Server(command) as server:
-        return run(Target(server.url), args.only)
+        return run(Target(server.url), args.only, args.must)
 
 
 if __name__ == "__main__":
