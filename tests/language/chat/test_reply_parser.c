@@ -179,6 +179,7 @@ START_TEST(one_after_another) {
     ck_assert_int_eq(fr_reply_parser_begin(parser, NULL, "[]", true, 1), FR_INPUT);
     ck_assert_int_eq(fr_reply_parser_begin(parser, NULL, "{\"tools\": 3}", true, 1), FR_INPUT);
     ck_assert_int_eq(fr_reply_parser_begin(parser, NULL, "{", true, 1), FR_INPUT);
+    fr_reply_parser_free(parser);
     ck_assert_int_eq(fr_reply_parser_new(NULL, NULL, NULL, &parser), FR_INPUT);
     ck_assert_ptr_null(parser);
     fr_tokenizer_close(tokenizer);
