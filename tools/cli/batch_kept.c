@@ -22,15 +22,11 @@ typedef struct reader {
     size_t row;  /* number of the row in the file, from 1 */
 } reader;
 
-static bool is_stop(const json_t *answer, const char *word) {
-    const char *stop = json_string_value(json_object_get(answer, "stop"));
-    return stop && strcmp(stop, word) == 0;
-}
-
 /* Returns true for an answer, in either form, that is neither an error nor cut off by an interrupt. */
 static bool is_finished(const fr_job_text *answer) {
     const json_t *error = json_object_get(answer->value, "error");
-    return (!error || json_is_null(error)) && !is_stop(answer->value, "interrupt");
+    const char *stop = json_string_value(json_object_get(answer->value, "stop"));
+    return (!error || json_is_null(error)) && !(stop && strcmp(stop, "interrupt") == 0);
 }
 
 /* Returns true if the answer has the line's id. Ids are compared as they were written. */

@@ -9,14 +9,6 @@
 
 enum { LIST = 64, REPETITIONS = 5, SPREAD = 20 };
 
-static int check(const fr_arguments *args) {
-    int64_t rows[LIST];
-    size_t row_count = fr_arguments_numbers(args, FR_ARG_BENCH_ROWS, rows, LIST);
-    for (size_t i = 0; i < row_count; i++)
-        if (rows[i] == 0) return fr_wrong_usage("bench kernels takes --rows from 1");
-    return 0;
-}
-
 /* Rewrites one line of progress, on a terminal only. The line stays until the next kernel's replaces it. */
 static void show_kernel(void *context, const char *kernel, size_t done, size_t total) {
     const bool *shown = context;
@@ -55,8 +47,11 @@ static int run(const fr_arguments *args, fr_bench_report *report, FILE *plot) {
 int fr_bench_kernels_part(const fr_arguments *args, fr_bench_report *report) {
     bool draws = args->given[FR_ARG_BENCH_PLOT];
     fr_writer picture = {.file = NULL};
-    int code = check(args);
-    if (!code && draws) code = fr_writer_open(&picture, args->text[FR_ARG_BENCH_PLOT]);
+    int64_t rows[LIST];
+    size_t row_count = fr_arguments_numbers(args, FR_ARG_BENCH_ROWS, rows, LIST);
+    for (size_t i = 0; i < row_count; i++)
+        if (rows[i] == 0) return fr_wrong_usage("bench kernels takes --rows from 1");
+    int code = draws ? fr_writer_open(&picture, args->text[FR_ARG_BENCH_PLOT]) : 0;
     if (code) return code;
     code = run(args, report, picture.file);
     if (!draws) return code;

@@ -40,17 +40,6 @@ static int take_list(fr_bench_list *list, const fr_arguments *args, fr_arg arg, 
     return 0;
 }
 
-/* Checks the rows. --rows 0 asks for none. */
-static int check_rows(fr_bench_list *rows) {
-    size_t kept = 0;
-    for (size_t i = 0; i < rows->count; i++) {
-        if (rows->at[i] > FR_STEP_MAX) return fr_wrong_usage("bench model takes --rows up to %d", FR_STEP_MAX);
-        if (rows->at[i] > 0) rows->at[kept++] = rows->at[i];
-    }
-    rows->count = kept;
-    return 0;
-}
-
 static int take_lists(fr_bench_model_plan *plan, const fr_arguments *args) {
     static const int64_t prompts[] = {512}, generate[] = {128}, depths[] = {0, 4096, 16384};
     static const int64_t rows[] = {1, 2, 3, 4, 5, 6, 7, 8, 16}, drafts[] = {1, 2, 3, 4, FR_DRAFT_AUTO};
@@ -62,7 +51,13 @@ static int take_lists(fr_bench_model_plan *plan, const fr_arguments *args) {
     if (!code) code = take_list(&plan->depths, args, FR_ARG_BENCH_DEPTH, depths, 3);
     if (!code) code = take_list(&plan->drafts, args, FR_ARG_BENCH_DRAFTS, sweep ? drafts : drafts + 4, sweep ? 5 : 1);
     if (!code) code = take_list(&plan->rows, args, FR_ARG_BENCH_ROWS, rows, 9);
-    return code ? code : check_rows(&plan->rows);
+    size_t kept = 0; /* --rows 0 asks for none */
+    for (size_t i = 0; !code && i < plan->rows.count; i++) {
+        if (plan->rows.at[i] > FR_STEP_MAX) return fr_wrong_usage("bench model takes --rows up to %d", FR_STEP_MAX);
+        if (plan->rows.at[i] > 0) plan->rows.at[kept++] = plan->rows.at[i];
+    }
+    plan->rows.count = kept;
+    return code;
 }
 
 static int take_rates(fr_bench_model_plan *plan, const char *text) {
@@ -76,14 +71,6 @@ static int take_rates(fr_bench_model_plan *plan, const char *text) {
         item = *end ? end + 1 : NULL;
     }
     return 0;
-}
-
-static void take_isas(fr_bench_model_plan *plan, const char *list) {
-    while (list && plan->isa_count < FR_BENCH_LIST) {
-        size_t length = strcspn(list, ",");
-        snprintf(plan->isas[plan->isa_count++], sizeof plan->isas[0], "%.*s", (int)length, list);
-        list = list[length] ? list + length + 1 : NULL;
-    }
 }
 
 /* Gives the number of tokens of a text. Without -n it is below the 128 of tg128, because each text runs many times. */
@@ -107,20 +94,17 @@ static int make_plan(fr_bench_model_plan *plan, const fr_arguments *args) {
                                   .max_spread = 20};
     if (args->given[FR_ARG_BENCH_REPETITIONS]) plan->repetitions = (size_t)args->number[FR_ARG_BENCH_REPETITIONS];
     if (args->given[FR_ARG_BENCH_SPREAD]) plan->max_spread = args->real[FR_ARG_BENCH_SPREAD];
-    take_isas(plan, args->text[FR_ARG_BENCH_ISA]);
+    for (const char *list = args->text[FR_ARG_BENCH_ISA]; list && plan->isa_count < FR_BENCH_LIST;) {
+        size_t length = strcspn(list, ",");
+        snprintf(plan->isas[plan->isa_count++], sizeof plan->isas[0], "%.*s", (int)length, list);
+        list = list[length] ? list + length + 1 : NULL;
+    }
     for (size_t i = 0; i < args->pair_count; i++)
         plan->both[plan->both_count++] = (fr_bench_both){(size_t)args->pairs[i][0], (size_t)args->pairs[i][1]};
     int code = take_lists(plan, args);
     if (!code) code = take_rates(plan, args->text[FR_ARG_BENCH_SYNTH_RATES]);
     plan->text_tokens = text_tokens(plan, args);
     return code;
-}
-
-static int check(const fr_arguments *args) {
-    if (!args->given[FR_ARG_MODEL]) return fr_wrong_usage("bench model needs -m MODEL");
-    if (args->given[FR_ARG_BENCH_PROMPTS] && args->given[FR_ARG_BENCH_SYNTH_RATES])
-        return fr_wrong_usage("--prompts and --spec-synth-rates exclude each other: rates need no text");
-    return 0;
 }
 
 /* -------------------------------------------------------------------------------------------------------- a picture */
@@ -210,8 +194,10 @@ int fr_bench_model_part(const fr_arguments *args, fr_bench_report *report) {
     fr_bench_curve curve;
     fr_writer picture;
     bool draws = args->given[FR_ARG_BENCH_PLOT];
-    int code = check(args);
-    if (!code) code = make_plan(&plan, args);
+    if (!args->given[FR_ARG_MODEL]) return fr_wrong_usage("bench model needs -m MODEL");
+    if (args->given[FR_ARG_BENCH_PROMPTS] && args->given[FR_ARG_BENCH_SYNTH_RATES])
+        return fr_wrong_usage("--prompts and --spec-synth-rates exclude each other: rates need no text");
+    int code = make_plan(&plan, args);
     if (!code && draws) code = fr_writer_open(&picture, args->text[FR_ARG_BENCH_PLOT]);
     if (code) return code;
     code = run(args, &plan, report, &curve);

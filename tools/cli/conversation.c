@@ -21,14 +21,6 @@ static void add_part(json_t *parts, const char *type, json_t *text) {
     json_array_append_new(parts, part);
 }
 
-/* Makes a content with pictures before a text: [{"type": "image"}, ..., {"type": "text", "text": ...}]. */
-static json_t *behind_pictures(json_t *text, size_t pictures) {
-    json_t *parts = json_array();
-    for (size_t i = 0; i < pictures; i++) add_part(parts, "image", NULL);
-    add_part(parts, "text", text);
-    return parts;
-}
-
 static void add_message(json_t *messages, const char *role, json_t *content) {
     json_t *message = json_object();
     fr_json_put(message, "role", json_string(role));
@@ -37,8 +29,10 @@ static void add_message(json_t *messages, const char *role, json_t *content) {
 }
 
 void fr_conversation_add(json_t *messages, const char *role, const char *bytes, size_t length, size_t pictures) {
-    json_t *text = fr_json_bytes(bytes, length);
-    add_message(messages, role, pictures ? behind_pictures(text, pictures) : text);
+    json_t *text = fr_json_bytes(bytes, length), *content = pictures ? json_array() : text;
+    for (size_t i = 0; i < pictures; i++) add_part(content, "image", NULL);
+    if (pictures) add_part(content, "text", text);
+    add_message(messages, role, content);
 }
 
 void fr_conversation_add_placed(json_t *messages, const char *bytes, size_t length, const char *mark) {
@@ -177,16 +171,14 @@ size_t fr_conversation_pictures(const json_t *messages, const char **other) {
     return pictures;
 }
 
-static bool is_part(const json_t *part) {
-    return json_is_string(json_object_get(part, "type")) || medium_of(part);
-}
-
 bool fr_conversation_is_parts(const json_t *messages) {
     for (size_t i = 0; i < json_array_size(messages); i++) {
         const json_t *content = json_object_get(json_array_get(messages, i), "content");
         if (content && !fr_is_json_text(content) && !json_is_array(content) && !json_is_null(content)) return false;
-        for (size_t part = 0; part < json_array_size(content); part++)
-            if (!is_part(json_array_get(content, part))) return false;
+        const json_t *part;
+        size_t at;
+        json_array_foreach (content, at, part)
+            if (!json_is_string(json_object_get(part, "type")) && !medium_of(part)) return false;
     }
     return true;
 }

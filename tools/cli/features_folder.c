@@ -115,13 +115,6 @@ static int keep_whole(fr_features_folder *folder, const char *index_path, const 
 
 /* ---------------------------------------------------------------------------------------------------------- opening */
 
-static int open_files(fr_features_folder *folder, const char *index_path, const char *rows_path) {
-    folder->rows = fopen(rows_path, "ab");
-    if (!folder->rows) return refuse_file(folder, "rows.bf16", strerror(errno));
-    folder->index = fopen(index_path, "ab");
-    return folder->index ? 0 : refuse_file(folder, "index.jsonl", strerror(errno));
-}
-
 int fr_features_open(fr_features_folder *folder, const char *path, const fr_features_kind *kind, bool resumes,
                      size_t most) {
     char kind_path[PATH_MAX], index_path[PATH_MAX], rows_path[PATH_MAX];
@@ -139,9 +132,12 @@ int fr_features_open(fr_features_folder *folder, const char *path, const fr_feat
     int code = check_kind(folder, kind_path, kind, &there);
     if (!code && !there) code = write_kind(kind_path, kind);
     if (!code) code = keep_whole(folder, index_path, rows_path, width, most);
-    if (!code) code = open_files(folder, index_path, rows_path);
     folder->half = fr_resize(NULL, width, sizeof *folder->half);
-    return code;
+    if (code) return code;
+    folder->rows = fopen(rows_path, "ab");
+    if (!folder->rows) return refuse_file(folder, "rows.bf16", strerror(errno));
+    folder->index = fopen(index_path, "ab");
+    return folder->index ? 0 : refuse_file(folder, "index.jsonl", strerror(errno));
 }
 
 void fr_features_close(fr_features_folder *folder) {

@@ -42,18 +42,8 @@ static double tokens_per_call(const fr_figures *f) {
     return ratio(f->of[FR_STAT_GENERATED_TOKENS] - 1, f->of[FR_STAT_TARGET_CALLS]);
 }
 
-/* Gives the rows of all forwards that carried drafts: in each, one row for the certain id and one for each draft. */
-static double verified_rows(const fr_figures *f) {
-    return f->of[FR_STAT_DRAFT_CALLS] + f->of[FR_STAT_DRAFTED];
-}
-
 static double tokens_per_second(const fr_figures *f) {
     return ratio(f->of[FR_STAT_GENERATED_TOKENS] - 1, f->of[FR_STAT_DECODE_SECONDS]);
-}
-
-/* Gives the tokens of whole prompts, including tokens that were on the timeline already. */
-static double prompt_tokens(const fr_figures *f) {
-    return f->of[FR_STAT_PROMPT_TOKENS] + f->of[FR_STAT_REUSED_TOKENS];
 }
 
 /* Gives the time of decoding that belongs to none of its phases. */
@@ -103,14 +93,6 @@ static json_t *memory_json(const fr_figures *figures) {
     return memory;
 }
 
-static json_t *accepted_lengths_json(const fr_session *session) {
-    const uint8_t *lengths;
-    size_t count = fr_session_accepted_lengths(session, &lengths);
-    json_t *list = json_array();
-    for (size_t i = 0; i < count; i++) json_array_append_new(list, json_integer(lengths[i]));
-    return list;
-}
-
 static json_t *depths_json(const fr_figures *figures) {
     static const char *const names[FR_DEPTH_COUNT] = {"drafted", "compared", "accepted", "rejected"};
     json_t *list = json_array();
@@ -148,11 +130,17 @@ json_t *fr_figures_json(const fr_figures *figures, const fr_session *session) {
     };
     json_t *stats = json_object();
     put_counts(stats, figures, counts, sizeof(counts) / sizeof(*counts));
-    fr_json_put(stats, "rows", json_integer((json_int_t)verified_rows(figures)));
+    /* rows of all forwards that carried drafts: in each, one row for the certain id and one for each draft */
+    double rows = figures->of[FR_STAT_DRAFT_CALLS] + figures->of[FR_STAT_DRAFTED];
+    fr_json_put(stats, "rows", json_integer((json_int_t)rows));
     fr_json_put(stats, "acceptance", json_real(acceptance(figures)));
     fr_json_put(stats, "tokens_per_target_call", json_real(tokens_per_call(figures)));
     fr_json_put(stats, "tokens_per_second", json_real(tokens_per_second(figures)));
-    fr_json_put(stats, "accepted_lengths", accepted_lengths_json(session));
+    const uint8_t *lengths;
+    size_t count = fr_session_accepted_lengths(session, &lengths);
+    json_t *accepted = json_array();
+    for (size_t i = 0; i < count; i++) json_array_append_new(accepted, json_integer(lengths[i]));
+    fr_json_put(stats, "accepted_lengths", accepted);
     fr_json_put(stats, "depths", depths_json(figures));
     put_phases(stats, figures);
     fr_json_put(stats, "memory", memory_json(figures));
@@ -170,18 +158,11 @@ static void print_prompt(const fr_figures *f, FILE *out) {
     const double *of = f->of;
     double seconds = of[FR_STAT_PREFILL_SECONDS];
     double reused = of[FR_STAT_REUSED_TOKENS], rerun = of[FR_STAT_RERUN_TOKENS], fresh = of[FR_STAT_PROMPT_TOKENS];
-    fprintf(out, "prompt      %8.0f tokens  %9.3f s", prompt_tokens(f), seconds);
+    fprintf(out, "prompt      %8.0f tokens  %9.3f s", fresh + reused, seconds);
     if (fresh > 0) fprintf(out, "  %9.1f tokens/s", ratio(fresh + rerun, seconds));
     if (fresh > 0 && reused > 0) fprintf(out, " of the %.0f that were run", fresh + rerun);
     fprintf(out, "\n");
     if (reused > 0) fprintf(out, "reused      %8.0f tokens  %9.0f of them run again\n", reused, rerun);
-}
-
-static void print_depths(const fr_figures *f, FILE *out) {
-    fprintf(out, "by depth   ");
-    for (size_t d = 0; d < deepest(f); d++)
-        fprintf(out, " %.0f/%.0f", f->depth[d][FR_DEPTH_ACCEPTED], f->depth[d][FR_DEPTH_DRAFTED]);
-    fprintf(out, " accepted of drafted\n");
 }
 
 void fr_figures_print(const fr_figures *f, FILE *out) {
@@ -198,7 +179,12 @@ void fr_figures_print(const fr_figures *f, FILE *out) {
         fprintf(out, "drafts      %8.0f tokens  %9.3f s  %.0f accepted, %.0f rejected, acceptance %.3f\n",
                 of[FR_STAT_DRAFTED], of[FR_STAT_DRAFT_SECONDS], of[FR_STAT_ACCEPTED], of[FR_STAT_REJECTED],
                 acceptance(f));
-        if (of[FR_STAT_DRAFTED] > 0) print_depths(f, out);
+        if (of[FR_STAT_DRAFTED] > 0) {
+            fprintf(out, "by depth   ");
+            for (size_t d = 0; d < deepest(f); d++)
+                fprintf(out, " %.0f/%.0f", f->depth[d][FR_DEPTH_ACCEPTED], f->depth[d][FR_DEPTH_DRAFTED]);
+            fprintf(out, " accepted of drafted\n");
+        }
     }
     fprintf(out, "seconds     draft %.3f, verify %.3f, accept %.3f, other %.3f\n", of[FR_STAT_DRAFT_SECONDS],
             of[FR_STAT_VERIFY_SECONDS], of[FR_STAT_ACCEPT_SECONDS], other_seconds(f));

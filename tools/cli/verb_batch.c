@@ -37,17 +37,11 @@ static bool needs(void *owner, const fr_job_line *line) {
 
 /* ---------------------------------------------------------------------------------------------------------- answers */
 
-/* Counts the ids of prompts that are being run and still wait for it. */
-static size_t waiting_of(const batch *b) {
-    size_t waiting = 0;
-    for (size_t place = 0; place < b->places.count; place++)
-        if (b->places.jobs[place].setting) waiting += fr_session_waiting(b->places.jobs[place].session);
-    return waiting;
-}
-
 static void show_progress(batch *b) {
     char so_far[96];
-    size_t waiting = waiting_of(b);
+    size_t waiting = 0; /* ids of prompts that are being run */
+    for (size_t place = 0; place < b->places.count; place++)
+        if (b->places.jobs[place].setting) waiting += fr_session_waiting(b->places.jobs[place].session);
     int length = snprintf(so_far, sizeof(so_far), ", %zu tokens", b->places.tokens);
     if (waiting) snprintf(so_far + length, sizeof(so_far) - (size_t)length, ", %zu of prompts to read", waiting);
     size_t total = b->places.input.total;
@@ -91,13 +85,6 @@ static void pass_over(batch *b, const fr_job_line *line) {
     end_job(b, 0);
 }
 
-/* Gives the position after the last line that has an answer. */
-static size_t behind_answers(const batch *b) {
-    size_t last = b->places.input.total;
-    while (last > b->places.begun && !b->kept.answers[last - 1]) last--;
-    return last;
-}
-
 /* Stops the batch. Lines that are being run are answered with their text so far. Lines without an answer are answered
  * without a text if they were swapped out or stand before kept answers, so that every answer keeps its place. */
 static int stop_here(batch *b) {
@@ -107,7 +94,8 @@ static int stop_here(batch *b) {
         end_job(b, place);
     }
     for (; b->places.aside_count; b->places.aside_count--) pass_over(b, &b->places.aside[b->places.aside_count - 1]);
-    size_t last = behind_answers(b);
+    size_t last = b->places.input.total; /* the position after the last line that has an answer */
+    while (last > b->places.begun && !b->kept.answers[last - 1]) last--;
     for (fr_job_line line; b->places.begun < last && fr_batch_input_next(&b->places.input, &line); b->places.begun++)
         if (!is_kept(b, &line)) pass_over(b, &line);
     return write_answers(b);
@@ -166,13 +154,6 @@ static int read_input(batch *b) {
     return fr_batch_kept_read(&b->kept, args->text[FR_ARG_OUT_FILE], &b->places.input);
 }
 
-static void close_batch(batch *b) {
-    for (size_t i = 0; b->kept.answers && i < b->places.input.total; i++) free(b->kept.answers[i]);
-    if (b->out && b->out != stdout) fclose(b->out);
-    fr_job_places_close(&b->places);
-    free(b->kept.answers);
-}
-
 /* Notes an interrupt, and how to resume. Answers on standard output can't be resumed. */
 static void note_interrupt(const batch *b) {
     const fr_arguments *args = b->places.setting.args;
@@ -215,7 +196,10 @@ int fr_verb_batch(const fr_arguments *args) {
     b.progress = fr_progress_begin("running", args->given[FR_ARG_QUIET]);
     if (!code) code = run_batch(&b, &loaded);
     if (!code) note_interrupt(&b);
-    close_batch(&b);
+    for (size_t i = 0; b.kept.answers && i < b.places.input.total; i++) free(b.kept.answers[i]);
+    if (b.out && b.out != stdout) fclose(b.out);
+    fr_job_places_close(&b.places);
+    free(b.kept.answers);
     fr_loaded_close(&loaded);
     if (!code) fr_interrupt_repeat();
     return !code && b.failed ? fr_job_places_failed(&b.places, b.failed) : code;

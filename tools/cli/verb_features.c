@@ -31,12 +31,6 @@ typedef struct features {
 
 /* ------------------------------------------------------------------------------------------------------------ texts */
 
-static void put_ids(json_t *line, const answered *text) {
-    json_t *ids = json_array();
-    for (size_t i = 0; i < text->count; i++) json_array_append_new(ids, json_integer(text->ids[i]));
-    fr_json_put(line, "ids", ids);
-}
-
 /* Stores the ids of the whole text. The position of its rows is added later, when the text is written. */
 static void end_job(void *owner, size_t place) {
     features *f = owner;
@@ -54,7 +48,9 @@ static void end_job(void *owner, size_t place) {
             memcpy(text->ids + job->prompt.count, job->reply.ids, job->reply.count * sizeof *text->ids);
         fr_json_put(rest, "prompt", json_integer((json_int_t)job->prompt.count));
         fr_json_put(rest, "stop", json_string(fr_end_name(job->reply.end)));
-        put_ids(rest, text);
+        json_t *ids = json_array();
+        for (size_t i = 0; i < text->count; i++) json_array_append_new(ids, json_integer(text->ids[i]));
+        fr_json_put(rest, "ids", ids);
     }
     char begin[64];
     snprintf(begin, sizeof begin, "{\"line\":%zu,\"id\":", f->places.lines[place].number);
@@ -71,19 +67,17 @@ static char *with_place(const char *line, uint64_t at) {
     return placed;
 }
 
-static int run_text(features *f, const answered *text) {
-    fr_status status = fr_session_rows(f->session, text->ids, text->count, f->kind.layers, f->kind.layer_count,
-                                       fr_features_take, &f->folder);
-    if (status != FR_OK && f->folder.line[0]) return fr_bad_input("%s/%s", f->folder.path, f->folder.line);
-    return fr_exit_status(status);
-}
-
 /* Writes the texts that come next in the order of the lines. */
 static int write_texts(features *f) {
     int code = 0;
     while (!code && f->folder.texts < f->places.begun && f->texts[f->folder.texts].line) {
         answered *text = &f->texts[f->folder.texts];
-        if (text->count) code = run_text(f, text);
+        if (text->count) {
+            fr_status status = fr_session_rows(f->session, text->ids, text->count, f->kind.layers, f->kind.layer_count,
+                                               fr_features_take, &f->folder);
+            bool told = status != FR_OK && f->folder.line[0];
+            code = told ? fr_bad_input("%s/%s", f->folder.path, f->folder.line) : fr_exit_status(status);
+        }
         char *line = text->count ? with_place(text->line, f->folder.row_count) : strdup(text->line);
         if (!line) return fr_bad_input("out of memory: a line of the index");
         if (!code) code = fr_features_end_text(&f->folder, line, text->count);
@@ -102,12 +96,6 @@ static bool needs(void *owner, const fr_job_line *line) {
     return line->number >= f->folder.texts;
 }
 
-static void show_progress(features *f) {
-    char so_far[96];
-    snprintf(so_far, sizeof so_far, ", %llu rows", (unsigned long long)f->folder.row_count);
-    fr_progress_count(&f->progress, f->folder.texts, f->places.input.total, "lines", so_far);
-}
-
 static int run(features *f) {
     size_t under_way = 1;
     int code = 0;
@@ -115,7 +103,9 @@ static int run(features *f) {
         fr_job_places_fill(&f->places);
         code = fr_job_places_round(&f->places, &under_way);
         if (!code) code = write_texts(f);
-        show_progress(f);
+        char so_far[96];
+        snprintf(so_far, sizeof so_far, ", %llu rows", (unsigned long long)f->folder.row_count);
+        fr_progress_count(&f->progress, f->folder.texts, f->places.input.total, "lines", so_far);
     }
     fr_progress_end(&f->progress);
     fr_job_places_end(&f->places);
@@ -168,12 +158,6 @@ static int open_engine(features *f, fr_loaded *loaded) {
     return fr_exit_status(status);
 }
 
-static void take_places(features *f) {
-    fr_job_places_take(&f->places);
-    f->texts = fr_resize(NULL, f->places.input.total, sizeof(*f->texts));
-    memset(f->texts, 0, f->places.input.total * sizeof(*f->texts));
-}
-
 static void close_features(features *f) {
     for (size_t i = 0; f->texts && i < f->places.input.total; i++) {
         free(f->texts[i].line);
@@ -193,7 +177,9 @@ static int run_features(features *f, fr_loaded *loaded) {
     fr_interrupt_watch();
     if (!code) code = open_engine(f, loaded);
     if (code) return code;
-    take_places(f);
+    fr_job_places_take(&f->places);
+    f->texts = fr_resize(NULL, f->places.input.total, sizeof(*f->texts));
+    memset(f->texts, 0, f->places.input.total * sizeof(*f->texts));
     code = run(f);
     if (!code && fr_interrupt_came(NULL) && !args->given[FR_ARG_QUIET])
         fr_note("interrupted: %s has %zu of %zu texts; the same command with --resume goes on from there", path,

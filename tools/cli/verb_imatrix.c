@@ -42,20 +42,15 @@ static int run_chunks(const collecting *c, const fr_loaded *loaded, const fr_arg
     return fr_exit_status(status);
 }
 
-static int cut(collecting *c, const fr_loaded *loaded, const fr_arguments *args) {
-    c->chunk = fr_chunks_ids(loaded, args);
-    int code = fr_chunks_check_model(loaded, c->chunk);
-    if (!code) code = fr_chunks_check_text(args, c->text.count, c->chunk);
-    c->chunks = fr_chunks_most(args, c->text.count / c->chunk);
-    return code;
-}
-
 static int collect(collecting *c, fr_loaded *loaded, const fr_arguments *args) {
     int code = fr_prompt_read(&c->text, args);
     if (!code) code = fr_loaded_open(loaded, args);
     if (!code) code = fr_prompt_tokenize(&c->text, loaded, args);
     if (!code) code = fr_prompt_front(loaded, args, &c->front);
-    if (!code) code = cut(c, loaded, args);
+    if (!code) c->chunk = fr_chunks_ids(loaded, args);
+    if (!code) code = fr_chunks_check_model(loaded, c->chunk);
+    if (!code) code = fr_chunks_check_text(args, c->text.count, c->chunk);
+    if (!code) c->chunks = fr_chunks_most(args, c->text.count / c->chunk);
     if (!code) code = fr_loaded_start(loaded, args, c->chunk, 0);
     return code ? code : run_chunks(c, loaded, args);
 }

@@ -3,14 +3,6 @@
 #include "tools/cli/page.h"
 #include "tools/cli/verbs.h"
 
-static int write_page(const fr_record *record, const char *path) {
-    fr_writer writer;
-    int code = fr_writer_open(&writer, path);
-    if (code) return code;
-    fr_page_write(record, writer.file);
-    return fr_writer_close(&writer);
-}
-
 int fr_verb_report(const fr_arguments *args) {
     const char *trace = args->text[FR_ARG_FILE], *page = args->text[FR_ARG_OUT_FILE];
     if (!trace) return fr_wrong_usage("report needs a trace: forerun report TRACE -o FILE");
@@ -21,7 +13,12 @@ int fr_verb_report(const fr_arguments *args) {
     if (!code) code = fr_record_read(&record, trace, file.bytes, file.length);
     if (!code && record.cut_off && !args->given[FR_ARG_QUIET])
         fr_note("%s: the last line is not complete and was left out", trace);
-    if (!code) code = write_page(&record, page);
+    fr_writer writer;
+    if (!code) code = fr_writer_open(&writer, page);
+    if (!code) {
+        fr_page_write(&record, writer.file);
+        code = fr_writer_close(&writer);
+    }
     fr_record_free(&record);
     fr_prompt_free(&file);
     return code;

@@ -51,11 +51,6 @@ static int decode(const fr_tokenizer *tokenizer, const fr_prompt *prompt) {
     return code;
 }
 
-static int print(const fr_tokenizer *tokenizer, const fr_prompt *prompt, const fr_arguments *args) {
-    if (!args->given[FR_ARG_DECODE]) return encode(tokenizer, prompt, args);
-    return args->given[FR_ARG_PIECES] ? print_pieces(tokenizer, prompt->ids, prompt->count) : decode(tokenizer, prompt);
-}
-
 int fr_verb_tokenize(const fr_arguments *args) {
     bool decoding = args->given[FR_ARG_DECODE];
     if (decoding && !args->given[FR_ARG_IDS]) return fr_wrong_usage("--decode needs --ids LIST");
@@ -66,7 +61,11 @@ int fr_verb_tokenize(const fr_arguments *args) {
     fr_prompt prompt;
     int code = fr_prompt_read(&prompt, args);
     if (!code) code = fr_loaded_tokenizer_alone(&tokenizer, args);
-    if (!code) code = print(tokenizer, &prompt, args);
+    if (!code && !decoding)
+        code = encode(tokenizer, &prompt, args);
+    else if (!code)
+        code =
+            args->given[FR_ARG_PIECES] ? print_pieces(tokenizer, prompt.ids, prompt.count) : decode(tokenizer, &prompt);
     fr_tokenizer_close(tokenizer);
     fr_prompt_free(&prompt);
     return code;

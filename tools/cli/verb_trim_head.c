@@ -44,13 +44,6 @@ static int write_list(const char *path, const counted *found, size_t count) {
     return fr_writer_close(&writer);
 }
 
-/* Notes the number of ids, and the share of the text that the written ids make up. */
-static void tell(const counted *found, size_t different, size_t kept, size_t all) {
-    size_t covered = 0;
-    for (size_t i = 0; i < kept; i++) covered += found[i].times;
-    fr_note("%zu of %zu ids, %.2f%% of %zu tokens", kept, different, 100.0 * (double)covered / (double)all, all);
-}
-
 static int trim(const fr_tokenizer *tokenizer, const fr_prompt *prompt, const fr_arguments *args) {
     int32_t *ids = NULL;
     size_t count = 0;
@@ -65,7 +58,11 @@ static int trim(const fr_tokenizer *tokenizer, const fr_prompt *prompt, const fr
     if (args->given[FR_ARG_MOST_IDS] && (size_t)args->number[FR_ARG_MOST_IDS] < kept)
         kept = (size_t)args->number[FR_ARG_MOST_IDS];
     code = write_list(args->text[FR_ARG_OUT_FILE], found, kept);
-    if (!code && !args->given[FR_ARG_QUIET]) tell(found, different, kept, count);
+    size_t covered = 0; /* tokens of the text whose ids are written */
+    for (size_t i = 0; i < kept; i++) covered += found[i].times;
+    if (!code && !args->given[FR_ARG_QUIET])
+        fr_note("%zu of %zu ids, %.2f%% of %zu tokens", kept, different, 100.0 * (double)covered / (double)count,
+                count);
     free(found);
     fr_free(ids);
     return code;

@@ -60,20 +60,17 @@ static volatile sig_atomic_t bracketed; /* bracketed paste is on between the lin
 
 static struct termios cooked; /* the terminal's settings outside the editor */
 
-/* Stores all keys that are typed between two lines for the next line, so that they are not shown within a reply. */
-static void hush(bool on) {
-    struct termios hushed = cooked;
-    hushed.c_lflag &= ~(tcflag_t)(ICANON | ECHO);
-    if (tcgetpgrp(STDIN_FILENO) != getpgrp()) return; /* another program uses the terminal */
-    tcsetattr(STDIN_FILENO, TCSADRAIN, on ? &hushed : &cooked);
-}
-
+/* Turns bracketed paste on or off between two lines, and the echo of keys with it: keys that are typed meanwhile are
+ * stored for the next line and not shown within a reply. */
 static void bracket(bool on) {
     const char *asks = on ? PASTE_ON : PASTE_OFF;
+    struct termios hushed = cooked;
     if (!bracketed) return;
     ssize_t unused = write(STDERR_FILENO, asks, strlen(asks));
     (void)unused;
-    hush(on);
+    hushed.c_lflag &= ~(tcflag_t)(ICANON | ECHO);
+    if (tcgetpgrp(STDIN_FILENO) != getpgrp()) return; /* another program uses the terminal */
+    tcsetattr(STDIN_FILENO, TCSADRAIN, on ? &hushed : &cooked);
 }
 
 static void stop_bracketing(void) {
@@ -98,41 +95,21 @@ static void step_aside(int signal_number) {
     errno = error;
 }
 
-/* Turns on bracketed paste between lines, so that text pasted before the next prompt becomes one turn. */
-static void begin_bracketing(void) {
-    fflush(stderr);
-    bracketed = tcgetattr(STDIN_FILENO, &cooked) == 0;
-    bracket(true);
-}
-
-static void watch_stops(void) {
-    struct sigaction before, action = {.sa_handler = step_aside, .sa_flags = SA_RESTART};
-    sigaction(SIGTSTP, NULL, &before);
-    if (before.sa_handler == SIG_DFL) sigaction(SIGTSTP, &action, NULL);
-    atexit(stop_bracketing);
-}
-
-/* Handles Ctrl-Z within a line: restores the terminal for the program that uses it while this one is stopped. */
-static void stop(fr_line_editor *editor) {
-    leave_terminal(editor);
-    fr_key_wait_stop();
-    prepare_terminal(editor);
-}
-
-/* Erases the terminal's line and shows the edited line there again. */
-static void show_again(fr_line_editor *editor) {
-    fputs("\r\033[J", stderr);
-    el_set(editor->edit, EL_REFRESH);
-}
-
-/* Handles a signal. Returns true if the line continues. SIGCONT comes after SIGTSTP has stopped the process. */
+/* Handles a signal within a line. Returns true if the line continues. While Ctrl-Z stops this program, another one has
+ * the terminal as it was; SIGCONT comes afterwards, and the edited line is shown again. */
 static bool go_on_after(fr_line_editor *editor, int signal_number) {
     if (signal_number == SIGINT) editor->dropped = true;
     if (signal_number == SIGINT || signal_number == SIGTERM || signal_number == SIGHUP) return false;
     if (signal_number == SIGWINCH) el_resize(editor->edit);
-    if (signal_number == SIGTSTP) stop(editor);
+    if (signal_number == SIGTSTP) {
+        leave_terminal(editor);
+        fr_key_wait_stop();
+        prepare_terminal(editor);
+        return true;
+    }
     if (signal_number == SIGCONT) prepare_terminal(editor);
-    if (signal_number != SIGTSTP) show_again(editor);
+    fputs("\r\033[J", stderr);
+    el_set(editor->edit, EL_REFRESH);
     return true;
 }
 
@@ -183,12 +160,6 @@ static void put_again(fr_line_editor *editor, const char *bytes, size_t count) {
     editor->agains += count;
 }
 
-static char take_again(fr_line_editor *editor) {
-    char byte = editor->again[0];
-    memmove(editor->again, editor->again + 1, --editor->agains);
-    return byte;
-}
-
 /* --------------------------------------------------------------------------------------------- what is put in whole */
 
 /* Inserts any bytes at the cursor as they are; a line end is one character. */
@@ -207,22 +178,18 @@ static void put_text(fr_line_editor *editor, const char *bytes, size_t length) {
     free(text);
 }
 
-/* Adds a pasted byte. Terminals send Enter for the end of a pasted line, so it is kept as a line end. */
-static void keep_pasted(fr_line_editor *editor, char byte) {
-    if (editor->length == editor->capacity) {
-        editor->capacity = 2 * editor->capacity + 256;
-        editor->pasted = fr_resize(editor->pasted, editor->capacity, 1);
-    }
-    editor->pasted[editor->length++] = byte == '\r' ? '\n' : byte;
-}
-
 /* Reads pasted text up to the mark after it. Gives 1, or the reason why the reading ended. */
 static int paste(fr_line_editor *editor) {
     for (editor->length = 0;;) {
         char byte;
         int got = next_byte(editor, &byte, FOR_EVER);
         if (got <= 0) return got;
-        keep_pasted(editor, byte);
+        if (editor->length == editor->capacity) {
+            editor->capacity = 2 * editor->capacity + 256;
+            editor->pasted = fr_resize(editor->pasted, editor->capacity, 1);
+        }
+        /* terminals send Enter for the end of a pasted line */
+        editor->pasted[editor->length++] = byte == '\r' ? '\n' : byte;
         if (editor->length < MARK || memcmp(editor->pasted + editor->length - MARK, paste_end, MARK) != 0) continue;
         editor->length -= MARK;
         put_text(editor, editor->pasted, editor->length);
@@ -252,7 +219,8 @@ static int begins_paste(fr_line_editor *editor) {
 static int next_key(fr_line_editor *editor, char *byte, bool *pasted) {
     *pasted = false;
     if (editor->agains) {
-        *byte = take_again(editor);
+        *byte = editor->again[0];
+        memmove(editor->again, editor->again + 1, --editor->agains);
         return 1;
     }
     int got = next_byte(editor, byte, FOR_EVER);
@@ -297,11 +265,6 @@ static char *prompt_of(EditLine *edit) {
     return editor->prompt;
 }
 
-/* Makes characters UTF-8 even if the user's locale has another encoding or none. */
-static void use_utf8(void) {
-    if (!setlocale(LC_CTYPE, "") || MB_CUR_MAX == 1) setlocale(LC_CTYPE, "C.UTF-8");
-}
-
 static bool can_edit(void) {
     const char *kind = getenv("TERM");
     return isatty(STDIN_FILENO) && isatty(STDERR_FILENO) && kind && *kind && strcmp(kind, "dumb") != 0;
@@ -310,7 +273,8 @@ static bool can_edit(void) {
 fr_line_editor *fr_line_editor_open(void) {
     HistEvent event;
     if (!can_edit()) return NULL;
-    use_utf8();
+    /* characters are UTF-8 even if the user's locale has another encoding or none */
+    if (!setlocale(LC_CTYPE, "") || MB_CUR_MAX == 1) setlocale(LC_CTYPE, "C.UTF-8");
     fr_line_editor *editor = fr_resize(NULL, 1, sizeof(*editor));
     *editor = (fr_line_editor){.edit = el_init("forerun", stdin, stderr, stderr), .history = history_init()};
     if (!editor->edit || !editor->history) {
@@ -329,7 +293,10 @@ fr_line_editor *fr_line_editor_open(void) {
     /* Binds SHOW_CHANGED in both maps of keys that users of vi have. */
     el_set(editor->edit, EL_BIND, "\\200", "ed-redisplay", NULL);
     el_set(editor->edit, EL_BIND, "-a", "\\200", "ed-redisplay", NULL);
-    watch_stops();
+    struct sigaction before, action = {.sa_handler = step_aside, .sa_flags = SA_RESTART};
+    sigaction(SIGTSTP, NULL, &before);
+    if (before.sa_handler == SIG_DFL) sigaction(SIGTSTP, &action, NULL);
+    atexit(stop_bracketing);
     return editor;
 }
 
@@ -363,7 +330,9 @@ fr_line fr_line_editor_read(fr_line_editor *editor, const char *prompt, const ch
     fr_key_wait_end();
     forget_initial(editor);
     if (!editor->dropped && (!*line || count <= 0)) return FR_LINE_END;
-    begin_bracketing();
+    fflush(stderr);
+    bracketed = tcgetattr(STDIN_FILENO, &cooked) == 0;
+    bracket(true); /* text that is pasted before the next prompt becomes one turn */
     if (editor->dropped) fputc('\n', stderr);
     if (editor->dropped) return FR_LINE_DROPPED;
     *length = (size_t)count;
