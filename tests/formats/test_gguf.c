@@ -507,6 +507,24 @@ START_TEST(whole_file_by_a_shards_name) {
 }
 END_TEST
 
+/* Weights under a rotation would be run as if they had none. */
+START_TEST(rotated_weights_are_refused) {
+    fr_builder b = {0};
+    fr_checkpoint files;
+    fr_build_header(&b, 1, 2);
+    fr_build_key_string(&b, "general.architecture", "qwen35");
+    fr_build_key_u32(&b, "prism.hadamard.block", 128);
+    fr_build_tensor(&b, "a", 1, (uint64_t[]){8}, F32_ID, 0);
+    fr_build_align(&b, 32);
+    fr_build_zeros(&b, 32);
+    fr_build_write(&b, in_folder("a.gguf"));
+    ck_assert_int_eq(fr_checkpoint_open(&files, in_folder("a.gguf"), true), FR_UNBUILT);
+    ck_assert_ptr_nonnull(strstr(fr_last_error(), "prism.hadamard.block: rotated weights are not built"));
+    ck_assert_int_eq(fr_checkpoint_open_bytes(&files, b.bytes, b.size, "memory"), FR_UNBUILT);
+    fr_build_free(&b);
+}
+END_TEST
+
 FR_SUITE("gguf") {
     TCase *tests = tcase_create("gguf");
     tcase_add_checked_fixture(tests, set_up, tear_down);
@@ -523,5 +541,6 @@ FR_SUITE("gguf") {
     tcase_add_test(tests, tensor_pairs);
     tcase_add_test(tests, shards);
     tcase_add_loop_test(tests, whole_file_by_a_shards_name, 0, 16);
+    tcase_add_test(tests, rotated_weights_are_refused);
     suite_add_tcase(suite, tests);
 }

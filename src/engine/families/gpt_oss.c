@@ -1,11 +1,14 @@
 /* gpt-oss, 20b and 120b: config.json of GptOssForCausalLM, GGUF "gpt-oss". Source: the published checkpoints and
- * transformers 5.17, model gpt_oss (it reads no key for the experts' limit; swiglu_limit has the same number); for
- * GGUF github.com/ggml-org/llama.cpp, conversion/gpt_oss.py and src/models/openai-moe.cpp. Sliding and full layers
- * alternate; heads have sinks; all products have biases. llama.cpp truncates YaRN's ramp, and GGUF has no key for
- * that. Published models do not truncate it, so neither kind of file is read as truncated. */
+ * transformers 5.24, model gpt_oss, which reads swiglu_limit and swiglu_alpha; for GGUF github.com/ggml-org/llama.cpp,
+ * conversion/gpt_oss.py and src/models/openai-moe.cpp. Sliding and full layers alternate; heads have sinks; all
+ * products have biases. llama.cpp truncates YaRN's ramp, and GGUF has no key for that. Published models do not truncate
+ * it, so neither kind of file is read as truncated. */
 #include "base/error.h"
 #include "src/engine/families/mixture.h"
 #include "src/engine/families/rope_config.h"
+
+/* The limit of the published models, the only one that llama.cpp knows. */
+#define LIMIT 7.0F
 
 static const fr_model_spec defaults = {.trunk = {.vocab = 201088,
                                                  .hidden = 2880,
@@ -25,14 +28,33 @@ static const fr_model_spec defaults = {.trunk = {.vocab = 201088,
                                                              .top_k = 4,
                                                              .width = 2880,
                                                              .activation = FR_CLAMPED_SWIGLU,
-                                                             .limit = 7,
+                                                             .limit = LIMIT,
                                                              .scoring = FR_SCORING_SOFTMAX,
                                                              .norm_top_k = true,
                                                              .routed_scaling = 1,
                                                              .biased = true}},
                                        .kinds = {.every = 2}};
 
+/* Reads the experts' activation: a folder may say its limit, while its factor is always the published models'. */
+static fr_status read_swiglu(const fr_source *source, fr_model_spec *spec) {
+    double limit, alpha;
+    if (source->gguf) return FR_OK;
+    FR_TRY(fr_json_real(source->text, "swiglu_limit", 1e-3, 1e6, (double)LIMIT, source->where, &limit));
+    FR_TRY(fr_json_real(source->text, "swiglu_alpha", -1e6, 1e6, 1.702, source->where, &alpha));
+    spec->layer.experts.limit = (float)limit;
+    return alpha == 1.702 ? FR_OK : fr_fail(FR_UNBUILT, "%s: swiglu_alpha %g is not built", source->where, alpha);
+}
+
+static fr_status put_swiglu(const fr_trunk_spec *spec, size_t mtp_layers, const char *where, fr_gguf_writer *writer) {
+    (void)mtp_layers, (void)writer;
+    if (fr_spec_experts(spec)->limit == LIMIT) return FR_OK;
+    return fr_fail(FR_INPUT, "%s: GGUF has no key for its swiglu_limit", where);
+}
+
+static const fr_config_part swiglu = {.read = read_swiglu, .put = put_swiglu};
+
 static const fr_config_row own[] = {
+    FR_PART(swiglu),
     FR_ONLY("hidden_act", "silu"),
     FR_FLAG(layer.attention.qkv_bias, "attention_bias", NULL),
     FR_FLAG(layer.attention.o_bias, "attention_bias", NULL),

@@ -163,6 +163,33 @@ START_TEST(damaged_experts_are_refused) {
 }
 END_TEST
 
+/* transformers 5.24 reads both keys. A limit below the published one clamps, so it changes the logits. */
+START_TEST(the_activation_is_as_the_folder_says) {
+    static const struct {
+        const char *keys;
+        fr_status status;
+        bool same;
+    } cases[] = {{"{\"swiglu_limit\": 7.0, \"swiglu_alpha\": 1.702}", FR_OK, true},
+                 {"{\"swiglu_limit\": 0.01}", FR_OK, false},
+                 {"{\"swiglu_alpha\": 1.5}", FR_UNBUILT, false}};
+    fr_changed_folder changed;
+    fr_model *model;
+    fr_changed_folder_make(&changed, FOLDER, cases[_i].keys);
+    fr_status status = fr_model_open(changed.path, NULL, &model);
+    ck_assert_msg(status == cases[_i].status, "%s", fr_last_error());
+    if (status == FR_OK) {
+        fr_model_close(model);
+        fr_rows usual = logits_of(FOLDER, NULL, 1, 8), got = logits_of(changed.path, NULL, 1, 8);
+        ck_assert_int_eq(memcmp(usual.values, got.values, usual.count * sizeof *got.values) == 0, cases[_i].same);
+        free(usual.values);
+        free(got.values);
+    } else {
+        ck_assert_ptr_nonnull(strstr(fr_last_error(), "swiglu_alpha"));
+    }
+    fr_changed_folder_remove(&changed);
+}
+END_TEST
+
 FR_SUITE("gpt_oss") {
     TCase *tests = tcase_create("gpt_oss");
     tcase_set_timeout(tests, 120);
@@ -170,6 +197,7 @@ FR_SUITE("gpt_oss") {
     tcase_add_loop_test(tests, decoded_weights_have_the_references_logits, 0, 2);
     tcase_add_test(tests, a_folder_is_the_file);
     tcase_add_test(tests, every_instruction_set_gives_one_answer);
+    tcase_add_loop_test(tests, the_activation_is_as_the_folder_says, 0, 3);
     tcase_add_loop_test(tests, damaged_experts_are_refused, 0, sizeof damages / sizeof *damages);
     suite_add_tcase(suite, tests);
 }
