@@ -1072,9 +1072,18 @@ START_TEST(what_is_passed_over_is_said_once) {
                               "{'messages': [" USER("'a'") "], 'fancy\\u001b': 1, "
                                                            "'max_tokens': 1}",
                               200));
+            json_decref(asked(
+                MESSAGES,
+                "{'max_tokens': 1, 'messages': [" USER(
+                    "'a'") ", {'role': 'assistant', 'content': "
+                           "[{'type': 'tool_use', 'id': 'c', 'name': 'f', 'input': {}}]}, {'role': 'user', "
+                           "'content': [{'type': 'tool_result', 'tool_use_id': 'c', 'content': [{'type': 'image', "
+                           "'source': {'type': 'base64', 'media_type': 'image/png', 'data': 'AA=='}}]}]}]}",
+                200));
         }
         char *said = fr_server_said(&server);
-        static const char *const words[] = {"\"ghost_snapshot\"", "\"web_search\"", "\"fancy\"", "\"fancy?\""};
+        static const char *const words[] = {"\"ghost_snapshot\"", "\"web_search\"", "\"fancy\"", "\"fancy?\"",
+                                            "\"image_url\" in the results"};
         for (size_t i = 0; i < COUNT_OF(words); i++) {
             const char *first = strstr(said, words[i]);
             ck_assert_msg(quiet ? !first : first && !strstr(first + 1, words[i]), "%s: %s", words[i], said);
