@@ -55,7 +55,9 @@ static const struct {
     const char *target, *drafter; /* NULL: the target's own */
 } models[] = {{FR_TEST_MODELS "gemma4-e", FR_TEST_MODELS "gemma4-e/assistant"},
               {"tests/data/llama/q4_0.gguf", "tests/data/llama/eagle3.gguf"},
-              {FR_TEST_MODELS "qwen35-tied", NULL}};
+              {FR_TEST_MODELS "qwen35-tied", NULL},
+              {"tests/data/dflash/v2-qwen3", "tests/data/dflash/v2-qwen3/drafter"},
+              {"tests/data/dflash/dspark-qwen3", "tests/data/dflash/dspark-qwen3/drafter.gguf"}};
 enum { MODELS = sizeof models / sizeof *models };
 
 /* A session that drafts, saved to memory and to a file, and restored from both. */

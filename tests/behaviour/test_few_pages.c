@@ -17,10 +17,11 @@ static const struct {
     const char *target, *drafter; /* drafter NULL: the target's own layer */
 } subjects[] = {{FR_TEST_MODELS "glm4-moe-own", NULL},
                 {FR_TEST_MODELS "llama", "tests/data/llama/eagle3"},
+                {"tests/data/dflash/llama-sliding", "tests/data/dflash/llama-sliding/drafter"},
                 {FR_TEST_MODELS "gemma4-e-odd", FR_TEST_MODELS "gemma4-e-odd/assistant"},
                 {FR_TEST_MODELS "llama", "tests/data/llama/q4_0.gguf"},
                 {FR_TEST_MODELS "qwen35-odd", NULL}};
-enum { SUBJECTS = sizeof subjects / sizeof *subjects, FOLLOWERS = 2 }; /* FOLLOWERS: those that see the target's rows */
+enum { SUBJECTS = sizeof subjects / sizeof *subjects, FOLLOWERS = 3 }; /* FOLLOWERS: those that see the target's rows */
 
 typedef struct subject {
     fr_options *options;

@@ -23,7 +23,9 @@ static const struct {
                 {FR_TEST_MODELS "llama", "tests/data/llama/eagle3"},
                 {FR_TEST_MODELS "llama", "tests/data/llama/eagle"},
                 {FR_TEST_MODELS "llama", "tests/data/llama/q4_0.gguf"},
-                {FR_TEST_MODELS "glm-ocr-odd", NULL}};
+                {FR_TEST_MODELS "glm-ocr-odd", NULL},
+                {"tests/data/dflash/qwen3", "tests/data/dflash/qwen3/drafter"},
+                {"tests/data/dflash/v2-qwen3.5", "tests/data/dflash/v2-qwen3.5/drafter"}};
 
 /* Chance, and how few are none. */
 static const struct {

@@ -27,11 +27,12 @@ typedef struct pair {
     bool mapped;
 } pair;
 
-#define E     FR_TEST_MODELS "gemma4-e"
-#define DENSE FR_TEST_MODELS "gemma4-dense"
-#define MOE   FR_TEST_MODELS "gemma4-moe-odd"
-#define GLM   FR_TEST_MODELS "../glm-ocr"
-#define LLAMA FR_TEST_MODELS "llama"
+#define E      FR_TEST_MODELS "gemma4-e"
+#define DENSE  FR_TEST_MODELS "gemma4-dense"
+#define MOE    FR_TEST_MODELS "gemma4-moe-odd"
+#define GLM    FR_TEST_MODELS "../glm-ocr"
+#define LLAMA  FR_TEST_MODELS "llama"
+#define DFLASH "tests/data/dflash/"
 
 static const pair pairs[] = {{E, E "/assistant", NULL, 1, true},
                              {E "-odd", E "-odd/assistant", NULL, 3, true},
@@ -46,7 +47,13 @@ static const pair pairs[] = {{E, E "/assistant", NULL, 1, true},
                              {LLAMA, "tests/data/llama/eagle3-odd", NULL, 1, true},
                              {LLAMA, "tests/data/llama/eagle3-qwen", NULL, 1, true},
                              {LLAMA, "tests/data/llama/eagle3.gguf", "q8_0", 3, true},
-                             {LLAMA, "tests/data/llama/eagle", NULL, 3, true}};
+                             {LLAMA, "tests/data/llama/eagle", NULL, 3, true},
+                             {DFLASH "llama-sliding", DFLASH "llama-sliding/drafter", NULL, 2, true},
+                             {DFLASH "spec-llama", DFLASH "spec-llama/drafter", NULL, 1, false},
+                             {DFLASH "v2-qwen3.5", DFLASH "v2-qwen3.5/drafter", NULL, 3, true},
+                             {DFLASH "v2-qwen3", DFLASH "v2-qwen3/drafter.gguf", "q8_0", 2, true},
+                             {DFLASH "dspark-qwen3", DFLASH "dspark-qwen3/drafter", NULL, 2, true},
+                             {DFLASH "dspark-dense-qwen3", DFLASH "dspark-dense-qwen3/drafter.gguf", NULL, 3, true}};
 enum { PAIRS = sizeof pairs / sizeof *pairs };
 
 /* What drafts in the sessions, in turn; mtp stands for what the drafter is. Scripted: over it, so that known numbers of
