@@ -131,6 +131,7 @@ struct fr_draft_method {
     /* Gives the head that scores drafts, if it scores all ids of the target in their order; NULL: it does not, or
      * nothing is bound. If drafter->head has ids, the method scores with drafter->head instead. */
     const fr_matrix *(*head)(const fr_drafter *drafter);
+    bool whole_head; /* this head can't be trimmed: drafter->head has no ids */
 
     /* Returns true if the drafter reads this KV layer of the target's caches, which is the last sliding or the last
      * full one; each rank then keeps all heads of the layer. The function is NULL if the drafter reads none. */

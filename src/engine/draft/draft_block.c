@@ -447,19 +447,19 @@ static void unload(fr_drafter *drafter) {
     free(drafter->net);
 }
 
-/* Gives the head if nothing beside it has a row for each id that it scores: DSpark's biases have. */
 static const fr_matrix *head(const fr_drafter *drafter) {
     const fr_block_net *net = drafter->net;
-    return net->ids || net->bias_after.data ? NULL : &net->trunk.head;
+    return net->ids ? NULL : &net->trunk.head;
 }
 
-#define BLOCK_METHOD(word)                                                                                          \
+/* DSpark's biases have a row for each id that its head scores, so the head stays whole. */
+#define BLOCK_METHOD(word, whole)                                                                                   \
     {                                                                                                               \
         .name = word, .reads = reads, .load = load, .unload = unload, .head = head, .workspace = block_workspace,   \
         .open = block_open, .fork = block_fork, .propose = block_propose, .cut = block_cut, .follow = block_follow, \
-        .kv = block_kv, .workspace_kv = workspace_kv, .close = block_close                                          \
+        .kv = block_kv, .workspace_kv = workspace_kv, .close = block_close, .whole_head = whole                     \
     }
 
-const fr_draft_method fr_draft_dflash = BLOCK_METHOD("dflash");
-const fr_draft_method fr_draft_dflash2 = BLOCK_METHOD("dflash2");
-const fr_draft_method fr_draft_dspark = BLOCK_METHOD("dspark");
+const fr_draft_method fr_draft_dflash = BLOCK_METHOD("dflash", false);
+const fr_draft_method fr_draft_dflash2 = BLOCK_METHOD("dflash2", false);
+const fr_draft_method fr_draft_dspark = BLOCK_METHOD("dspark", true);

@@ -96,9 +96,9 @@ static fr_status bring_borrowed(const fr_drafter *drafter, const fr_plan *plan, 
 static fr_status choose_head(fr_drafter *drafter, const fr_options *options) {
     const fr_matrix *whole = head_of(drafter);
     if (!options || !drafter->target) return FR_OK;
-    if (!whole && fr_draft_head_trims(options->draft_head))
-        return fr_fail_about(FR_OPT_DRAFT_HEAD, FR_USAGE, "%s scores ids of its own choice: its head can't be trimmed",
-                             fr_drafter_path(drafter));
+    if ((!whole || drafter->method->whole_head) && fr_draft_head_trims(options->draft_head))
+        return fr_fail_about(FR_OPT_DRAFT_HEAD, FR_USAGE, "%s %s: its head can't be trimmed", fr_drafter_path(drafter),
+                             whole ? "adds a value to each id's score" : "scores ids of its own choice");
     if (!whole) return FR_OK;
     FR_TRY(fr_draft_head_choose(&drafter->head, options->draft_head, drafter->target, whole));
     fr_weights_count_rest(&drafter->weights, &drafter->target->weights, whole);
