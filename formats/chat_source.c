@@ -37,7 +37,7 @@ static fr_status set(fr_chat_source *source, fr_text text, const char *where, co
     if (text.length == 0) return FR_OK;
     size_t size = strlen(where) + strlen(part) + 3;
     if (text.length > FR_CHAT_TEMPLATE_MAX)
-        return fr_fail(FR_INPUT, "%s: a chat template of %zu bytes, and at most %zu", where, text.length,
+        return fr_fail(FR_INPUT, "%s: the chat template has %zu bytes, and at most %zu are read", where, text.length,
                        FR_CHAT_TEMPLATE_MAX);
     source->text = malloc(text.length + 1);
     source->where = malloc(size);

@@ -121,7 +121,8 @@ static fr_status take_tensors(fr_imatrix *imatrix, const char *path, const fr_te
         if (sums.length > 0) FR_TRY(take_sums(imatrix, path, tensors, sums, tensor));
         if (counts.length == 0) continue;
         snprintf(other, sizeof other, "%.*s" FR_IMATRIX_SUMS, FR_SHOW(counts));
-        if (!fr_tensors_find(tensors, other)) return fr_fail(FR_INPUT, "%s has %s alone", path, tensor->name);
+        if (!fr_tensors_find(tensors, other))
+            return fr_fail(FR_INPUT, "%s has %s without its sums", path, tensor->name);
     }
     return FR_OK;
 }

@@ -36,7 +36,8 @@ static uint64_t read_u64(const uint8_t *bytes) {
 
 static fr_status read_header(const fr_map *map, header *head, json_t **root) {
     const char *path = map->path;
-    if (map->size < LENGTH_BYTES) return fr_fail(FR_INPUT, "%s: %zu bytes are no safetensors file", path, map->size);
+    if (map->size < LENGTH_BYTES)
+        return fr_fail(FR_INPUT, "%s: %zu bytes are too few for a safetensors file", path, map->size);
     FR_TRY(fr_map_fill(map, 0, LENGTH_BYTES));
     uint64_t length = read_u64(map->bytes);
     if (length > map->size - LENGTH_BYTES)
@@ -97,7 +98,7 @@ static fr_status check_size(const char *path, const fr_tensor *tensor) {
     bool overflow = false;
     for (uint32_t i = 0; i < tensor->dims; i++) overflow |= __builtin_mul_overflow(bytes, tensor->shape[i], &bytes);
     if (!overflow && bytes == tensor->bytes) return FR_OK;
-    return fr_fail(FR_INPUT, "%s: tensor %s: its shape of %s is not the %llu bytes of its data_offsets", path,
+    return fr_fail(FR_INPUT, "%s: tensor %s: its shape in %s does not take the %llu bytes of its data_offsets", path,
                    tensor->name, tensor->type_name, (unsigned long long)tensor->bytes);
 }
 

@@ -168,8 +168,9 @@ static void note_types(fr_tokenizer_source *source, const token_types *types) {
     fr_text text = source->vocabulary[types->first].text;
     fr_notes_add(
         &source->notes,
-        "%s: tokens that open or end turns are %s, \"%.*s\" (%d) the first of %zu: they are taken as ones that do",
-        source->path, types->list ? "not typed so" : "of no type, as key tokenizer.ggml.token_type is missing",
+        "%s: tokens that open or end turns are %s: \"%.*s\" (%d) is the first of %zu. They are taken as control tokens",
+        source->path,
+        types->list ? "not typed as control tokens" : "of no type, as key tokenizer.ggml.token_type is missing",
         shown(text), text.bytes, types->first, types->retyped);
 }
 

@@ -79,7 +79,7 @@ static fr_status read_scored(fr_tokenizer_source *json, const json_t *list) {
     json->vocabulary = calloc(count + 1, sizeof *json->vocabulary);
     json->scores = malloc((count + 1) * sizeof *json->scores);
     if (!json->vocabulary || !json->scores) return fail_list(json, count);
-    if (count > FR_TOKEN_ID_MAX) return fr_fail(FR_INPUT, "%s: %zu tokens", json->path, count);
+    if (count > FR_TOKEN_ID_MAX) return fr_fail(FR_INPUT, "%s: %zu tokens, which are too many", json->path, count);
     json_array_foreach (list, i, item) {
         const json_t *text = json_array_get(item, 0), *score = json_array_get(item, 1);
         if (json_array_size(item) != 2 || !fr_json_is_text(text) || !json_is_number(score))

@@ -101,7 +101,7 @@ fr_status fr_model_open_bytes(const void *bytes, size_t size, const char *name, 
     if (!bytes || !name || !model)
         return fr_fail_null("fr_model_open_bytes", "a file's bytes, a name and a place for the model");
     if ((uintptr_t)bytes % FR_GGUF_ALIGNMENT)
-        return fr_fail(FR_USAGE, "%s: its bytes begin at no multiple of %d", name, FR_GGUF_ALIGNMENT);
+        return fr_fail(FR_USAGE, "%s: its bytes must begin at a multiple of %d", name, FR_GGUF_ALIGNMENT);
     fr_options resolved = fr_options_resolve(options);
     resolved.bytes = bytes;
     resolved.byte_count = size;

@@ -209,7 +209,7 @@ fr_status fr_rank_leader_refuse(const fr_engine *engine, const char *call) {
 
 fr_status fr_lab_engine_lead(fr_engine *engine) {
     engine->leader = calloc(1, sizeof *engine->leader);
-    if (!engine->leader) return fr_fail_memory("what ranks are told", sizeof *engine->leader);
+    if (!engine->leader) return fr_fail_memory("commands for ranks", sizeof *engine->leader);
     engine->leader->ranks = fr_job();
     return FR_OK;
 }
@@ -227,7 +227,7 @@ typedef struct follower {
 } follower;
 
 static fr_status refuse(const char *what) {
-    return fr_fail(FR_MACHINE, "it has no %s that rank 0 has", what);
+    return fr_fail(FR_MACHINE, "this rank lacks the %s that rank 0 has", what);
 }
 
 static fr_status step(follower *f) {
@@ -254,7 +254,7 @@ static fr_status put(const follower *f, fr_session *session) {
     fr_status status = f->what.kind == SCORED ? fr_session_put_scored(session, ids, count, fr_prompt_score_drop, NULL)
                                               : fr_session_put(session, ids, count);
     if (status == (fr_status)f->what.number) return FR_OK;
-    return status == FR_OK ? fr_fail(FR_MACHINE, "it takes a prompt that rank 0 doesn't") : status;
+    return status == FR_OK ? fr_fail(FR_MACHINE, "this rank accepted a prompt that rank 0 refused") : status;
 }
 
 static fr_status set_stops(const follower *f, fr_session *session) {
@@ -320,7 +320,7 @@ static fr_status follow_session(const follower *f, fr_session *session) {
     case TAKE_UP: return fr_lab_session_take_up(session);
     case EMBED: return embed(f, session);
     case SCORE: return score(f, session);
-    default: return refuse("such command");
+    default: return refuse("command");
     }
 }
 
@@ -328,7 +328,7 @@ static fr_status follow(follower *f) {
     if (f->what.kind == STEP) return step(f);
     if (f->what.kind == END) return FR_OK;
     if (f->what.session >= FR_SESSIONS_MAX) return refuse("room for sessions");
-    if ((f->what.kind == OPEN || f->what.kind == DRAW) && !options_of(f)) return refuse("such options");
+    if ((f->what.kind == OPEN || f->what.kind == DRAW) && !options_of(f)) return refuse("options");
     fr_session **session = &f->sessions[f->what.session];
     if (f->what.kind == OPEN) return fr_engine_session(f->engine, options_of(f), session);
     if (!*session) return refuse("session");
@@ -343,7 +343,7 @@ static fr_status hear(follower *f) {
     FR_TRY(fr_ranks_check(f->ranks));
     if (f->what.size > f->room) {
         uint8_t *larger = realloc(f->bytes, f->what.size);
-        if (!larger) return fr_fail_memory("what rank 0 tells", f->what.size);
+        if (!larger) return fr_fail_memory("a command of rank 0", f->what.size);
         f->bytes = larger;
         f->room = f->what.size;
     }
@@ -353,7 +353,7 @@ static fr_status hear(follower *f) {
 
 fr_status fr_lab_engine_follow(fr_engine *engine) {
     follower *f = calloc(1, sizeof *f);
-    if (!f) return fr_fail_memory("what rank 0 tells", sizeof *f);
+    if (!f) return fr_fail_memory("commands of rank 0", sizeof *f);
     f->ranks = fr_job();
     f->engine = engine;
     fr_status status;

@@ -19,7 +19,8 @@ fr_ranks *fr_job(void) {
 }
 
 fr_status fr_ranks_join(int timeout_seconds) {
-    if (timeout_seconds < 1) return fr_fail(FR_USAGE, "fr_ranks_join: %d seconds are no time", timeout_seconds);
+    if (timeout_seconds < 1)
+        return fr_fail(FR_USAGE, "fr_ranks_join: the timeout must be 1 second or more, not %d", timeout_seconds);
     if (joined) return fr_fail(FR_USAGE, "fr_ranks_join: this process has joined its job already");
     joined = true;
     return fr_ranks_open(timeout_seconds, &job);
@@ -31,13 +32,13 @@ void fr_lab_ranks_timeout(int seconds) {
 
 fr_status fr_lab_ranks_deal(const uint32_t *parts, size_t count) {
     if (count != fr_ranks_count(job))
-        return fr_fail(FR_USAGE, "shares for %zu rank%s: there %s %zu", count, count == 1 ? "" : "s",
-                       fr_ranks_count(job) == 1 ? "is" : "are", fr_ranks_count(job));
+        return fr_fail(FR_USAGE, "there are shares for %zu rank%s, but the job has %zu rank%s", count,
+                       count == 1 ? "" : "s", fr_ranks_count(job), fr_ranks_count(job) == 1 ? "" : "s");
     for (size_t i = 0; i < count; i++)
         if (parts[i] < 1 || parts[i] > FR_RANK_PARTS_MAX)
-            return fr_fail(FR_USAGE, "a rank's share of %u: from 1 to %d", parts[i], FR_RANK_PARTS_MAX);
+            return fr_fail(FR_USAGE, "a rank's share is %u, and must be from 1 to %d", parts[i], FR_RANK_PARTS_MAX);
     uint64_t hash = fr_hash(0, parts, count * sizeof *parts);
-    FR_TRY(fr_ranks_agree(fr_job(), &hash, sizeof hash, "how shares are dealt"));
+    FR_TRY(fr_ranks_agree(fr_job(), &hash, sizeof hash, "its list of shares"));
     fr_ranks_deal(fr_job(), parts);
     return FR_OK;
 }
@@ -53,7 +54,7 @@ _Static_assert(FR_LAB_SPLIT_AUTO == (int)FR_SPLIT_AUTO && FR_LAB_SPLIT_ROWS == (
 fr_status fr_lab_ranks_split(fr_lab_split split, double latency, double bandwidth) {
     fr_rank_plan own = {(fr_rank_split)split, latency, bandwidth};
     uint64_t hash = fr_hash(fr_hash(split, &latency, sizeof latency), &bandwidth, sizeof bandwidth);
-    FR_TRY(fr_ranks_agree(fr_job(), &hash, sizeof hash, "how it splits models"));
+    FR_TRY(fr_ranks_agree(fr_job(), &hash, sizeof hash, "its way of splitting models"));
     plan = own;
     return FR_OK;
 }
@@ -95,7 +96,7 @@ fr_status fr_ranks_agree_options(fr_ranks *ranks, const fr_options *options) {
     hash = fr_hash(hash, options->filters, options->filter_count);
     for (size_t i = 0; i < options->breakers.count; i++) hash = hash_text(hash, options->breakers.texts[i]);
     hash = hash_text(hash, options->spec_type);
-    return fr_ranks_agree(ranks, &hash, sizeof hash, "what it is told to do, or has room for,");
+    return fr_ranks_agree(ranks, &hash, sizeof hash, "its set of options, or the memory that it may use,");
 }
 
 void fr_lab_ranks_decide_alone(void) {

@@ -62,7 +62,8 @@ static void note_missing(const sums *s, void (*note)(const char *line)) {
         for (size_t m = 0; m < s->items[i].matrices; m++) missing += s->items[i].stats[m].rows == 0;
     }
     if (missing == 0 || !note) return;
-    snprintf(line, sizeof line, "of %zu matrices %zu are of experts that no row of the text has chosen", all, missing);
+    snprintf(line, sizeof line, "of %zu matrices %zu belong to experts that no row of the text has chosen", all,
+             missing);
     note(line);
 }
 
@@ -156,7 +157,7 @@ fr_status fr_lab_write_importances(const fr_model *model, const fr_lab_importanc
         return fr_fail(FR_USAGE, "fr_lab_write_importances: a model, a text, its chunks and a stream are needed");
     if (!model->files.gguf)
         return fr_fail(FR_INPUT,
-                       "%s is no GGUF file, by whose names of tensors importances go: quantize --type bf16 "
+                       "%s is not a GGUF file, and importances go by GGUF's tensor names: quantize --type bf16 "
                        "makes one",
                        model->files.path);
     fr_status status = list_sums(&s, &model->weights);

@@ -62,11 +62,11 @@ fr_status fr_importances_check(const fr_importances *importances, const fr_outpu
         missing++;
     }
     if (found == 0 && missing > 0)
-        return fr_fail(FR_INPUT, "%s has none of the model's tensors, of which %s is one", importances->path, first);
+        return fr_fail(FR_INPUT, "%s has none of the model's tensors, such as %s", importances->path, first);
     if (missing == 0 || !note) return FR_OK;
     snprintf(line, sizeof line,
-             "the importance matrix doesn't have %zu of the matrices, %.200s %s: all columns of %s "
-             "count alike",
+             "the importance matrix lacks %zu of the matrices, %.200s %s: all columns of %s "
+             "count the same",
              missing, first, missing == 1 ? "alone" : "among them", missing == 1 ? "it" : "these");
     note(line);
     return FR_OK;

@@ -29,8 +29,7 @@
 fr_status fr_type_read(const char *word, fr_dtype *type) {
     *type = fr_written_from_word(word);
     if (*type < FR_DTYPE_COUNT) return FR_OK;
-    return fr_fail(FR_USAGE, "type %.40s is none of a tensor that is written: %s are", word,
-                   fr_list_words(fr_written_word).text);
+    return fr_fail(FR_USAGE, "type %.40s can't be written: %s can", word, fr_list_words(fr_written_word).text);
 }
 
 /* The names of llama-quantize's mixtures, and their numbers in general.file_type. The name of a type alone stands for

@@ -77,11 +77,12 @@ static fr_status refuse_address(const char *text) {
     int parts = sscanf(rest, "%127[^/]/%127[^/?#]/%*[^/]/%*[^/]/%255[^?#]", org, model, file);
     bool plain = parts >= 2 && fr_model_name_part(org, strlen(org)) && fr_model_name_part(model, strlen(model));
     if (plain && parts == 3 && !strpbrk(file, "' \\"))
-        return fr_fail(FR_INPUT, "%s: nothing is fetched: hf download %s/%s %s, then -m %s/%s:%s", text, org, model,
-                       file, org, model, file);
+        return fr_fail(FR_INPUT, "%s: forerun downloads nothing: run hf download %s/%s %s, then give -m %s/%s:%s", text,
+                       org, model, file, org, model, file);
     if (plain)
-        return fr_fail(FR_INPUT, "%s: nothing is fetched: -m %s/%s names it once it is in a cache", text, org, model);
-    return fr_fail(FR_INPUT, "%s: nothing is fetched: curl -LO %s, then -m FILE", text, text);
+        return fr_fail(FR_INPUT, "%s: forerun downloads nothing: give -m %s/%s once it is in a cache", text, org,
+                       model);
+    return fr_fail(FR_INPUT, "%s: forerun downloads nothing: run curl -LO %s, then give -m FILE", text, text);
 }
 
 /* Searches for a name that differs only in case or lacks its ORG, after no store had the exact name. */

@@ -91,9 +91,10 @@ static const struct {
      "this would download the one file: hf download Qwen/Qwen2.5-0.5B-Instruct-GGUF --include "
      "'*[Qq]4_[Kk]_[Mm].gguf'\n"},
     {"chat -m https://huggingface.co/a/b-GGUF/resolve/main/x/b-Q8_0.gguf?download=true",
-     "nothing is fetched: hf download a/b-GGUF x/b-Q8_0.gguf, then -m a/b-GGUF:x/b-Q8_0.gguf\n"},
-    {"chat -m https://huggingface.co/a/b", "nothing is fetched: -m a/b names it"},
-    {"chat -m http://example.org/m.gguf", "nothing is fetched: curl -LO http://example.org/m.gguf, then -m FILE\n"},
+     "forerun downloads nothing: run hf download a/b-GGUF x/b-Q8_0.gguf, then give -m a/b-GGUF:x/b-Q8_0.gguf\n"},
+    {"chat -m https://huggingface.co/a/b", "forerun downloads nothing: give -m a/b once"},
+    {"chat -m http://example.org/m.gguf",
+     "forerun downloads nothing: run curl -LO http://example.org/m.gguf, then give -m FILE\n"},
     {"chat -m org/m-gguf:Q3_K_S", "there are m-BF16.gguf, m-Q2_K.gguf, m-Q4_0.gguf"},
     {"chat -m e", "forerun: e could be any of these: Org/E, ollama:e:2b\n"},
     {"chat -m nothing", "forerun: nothing: No such file or directory"},

@@ -144,7 +144,8 @@ static const struct {
     {1, DEMO TEXT "-c 1000000", "beyond the model's"},
     {1, DEMO "-f no/such/file", "no/such/file"},
     {1, DEMO "--kl-divergence --kl-divergence-base no/such/file", "no/such/file"},
-    {1, DEMO "--kl-divergence --kl-divergence-base tools/demo/target/config.json", "no file of a base's logits"},
+    {1, DEMO "--kl-divergence --kl-divergence-base tools/demo/target/config.json",
+     "not a file of a base model's logits"},
 };
 
 START_TEST(what_makes_no_sense_is_refused) {

@@ -710,13 +710,13 @@ static const struct {
     {T("\"U8\"", "[9223372036854775808]", "[0,2]"), 2, "too big"},
     {T("\"U8\"", "[281474976710657]", "[0,2]"), 2, "tensor t: dimension 0 is no whole number"},
     {T("\"U8\"", "[2,1,1,1,1,1,1,1,1]", "[0,2]"), 2, "tensor t: 9 dimensions"},
-    {T("\"U8\"", "[281474976710656,65536]", "[0,0]"), 0, "tensor t: its shape of U8 is not the 0 bytes"},
-    {T("\"U8\"", "[281474976710656,65536,2]", "[0,0]"), 0, "tensor t: its shape of U8 is not the 0 bytes"},
-    {T("\"F32\"", "[65536,281474976710656]", "[0,0]"), 0, "tensor t: its shape of F32 is not the 0 bytes"},
-    {T("\"U8\"", "[3]", "[0,2]"), 2, "tensor t: its shape of U8 is not the 2 bytes"},
-    {T("\"F16\"", "[2]", "[0,2]"), 2, "tensor t: its shape of F16 is not the 2 bytes"},
-    {T("\"F16\"", "[0]", "[0,2]"), 2, "tensor t: its shape of F16 is not the 2 bytes"},
-    {T("\"F16\"", "[]", "[0,0]"), 0, "tensor t: its shape of F16 is not the 0 bytes"},
+    {T("\"U8\"", "[281474976710656,65536]", "[0,0]"), 0, "tensor t: its shape in U8 does not take the 0 bytes"},
+    {T("\"U8\"", "[281474976710656,65536,2]", "[0,0]"), 0, "tensor t: its shape in U8 does not take the 0 bytes"},
+    {T("\"F32\"", "[65536,281474976710656]", "[0,0]"), 0, "tensor t: its shape in F32 does not take the 0 bytes"},
+    {T("\"U8\"", "[3]", "[0,2]"), 2, "tensor t: its shape in U8 does not take the 2 bytes"},
+    {T("\"F16\"", "[2]", "[0,2]"), 2, "tensor t: its shape in F16 does not take the 2 bytes"},
+    {T("\"F16\"", "[0]", "[0,2]"), 2, "tensor t: its shape in F16 does not take the 2 bytes"},
+    {T("\"F16\"", "[]", "[0,0]"), 0, "tensor t: its shape in F16 does not take the 0 bytes"},
     {T("\"U8\"", "[2]", "0"), 2, "tensor t: data_offsets are not two"},
     {T("\"U8\"", "[2]", "[0]"), 2, "tensor t: data_offsets are not two"},
     {T("\"U8\"", "[2]", "[0,2,2]"), 2, "tensor t: data_offsets are not two"},
@@ -777,8 +777,8 @@ START_TEST(header_lengths) {
         size_t size;
         const char *words;
     } rows[] = {
-        {"", 0, "0 bytes are no safetensors file"},
-        {"\2\0\0\0\0\0\0", 7, "7 bytes are no safetensors file"},
+        {"", 0, "0 bytes are too few for a safetensors file"},
+        {"\2\0\0\0\0\0\0", 7, "7 bytes are too few for a safetensors file"},
         {"\0\0\0\0\0\0\0\0", 8, "the header is not a JSON object"},
         {"\1\0\0\0\0\0\0\0", 8, "a header of 1 bytes in a file of 8"},
         {"\3\0\0\0\0\0\0\0{}", 10, "a header of 3 bytes in a file of 10"},
@@ -816,7 +816,8 @@ static const struct {
     {"{\"a\":\"s1\",\"b\":\"s2\",\"v\":\"s2\",\"c\":\"s1\"}", "tensor c is not in s1, where the index has it"},
     {"{\"a\":\"s1\",\"b\":\"s1\",\"v\":\"s2\"}", "tensor b is in s2, and the index says s1"},
     {"{\"a\":\"s1\",\"b\":\"s2\",\"v\":\"s1\"}", "tensor v is in s2, and the index says s1"},
-    {"{\"a\":\"s1\",\"b\":\"s2\",\"v\":\"s2\",\"d\":\"config.json\"}", "/config.json: 2 bytes are no safetensors file"},
+    {"{\"a\":\"s1\",\"b\":\"s2\",\"v\":\"s2\",\"d\":\"config.json\"}",
+     "/config.json: 2 bytes are too few for a safetensors file"},
 };
 
 START_TEST(index_errors) {

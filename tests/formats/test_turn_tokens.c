@@ -110,9 +110,10 @@ START_TEST(notes) {
     const char *note = fr_tokenizer_note(tokenizer, 0);
     bool missing = types[_i] == NO_TYPES;
     snprintf(line, sizeof line,
-             "%s: tokens that open or end turns are %s, \"<|im_start|>\" (%d) the first of %d: they are taken as ones "
-             "that do",
-             folder.file, missing ? "of no type, as key tokenizer.ggml.token_type is missing" : "not typed so",
+             "%s: tokens that open or end turns are %s: \"<|im_start|>\" (%d) is the first of %d. They are taken as "
+             "control tokens",
+             folder.file,
+             missing ? "of no type, as key tokenizer.ggml.token_type is missing" : "not typed as control tokens",
              IM_START, types[_i] == USER_DEFINED ? 2 : 4);
     ck_assert((note != NULL) == (types[_i] != CONTROL));
     if (note) ck_assert_str_eq(note, line);

@@ -142,7 +142,7 @@ static const struct {
     {CHAT("{" HI ", \"max_tokens\": 1.5}"), 400, "max_tokens must be"},
     {CHAT("{" HI ", \"max_tokens\": \"x\", \"max_completion_tokens\": 5}"), 400, "max_tokens must be"},
     {CHAT("{" HI ", \"logit_bias\": {\"1+5,2\": 1}}"), 400, "is no id"},
-    {CHAT("{" HI ", \"logit_bias\": {\"5\": \"x\"}}"), 400, "logit_bias has what is no number"},
+    {CHAT("{" HI ", \"logit_bias\": {\"5\": \"x\"}}"), 400, "logit_bias has a value that is not a number"},
     {CHAT("{" HI ", \"logit_bias\": 5}"), 400, "logit_bias must be"},
     {CHAT("{" HI ", \"tools\": {}}"), 400, "tools must be an array"},
     {CHAT("{" HI ", \"chat_template_kwargs\": 3}"), 400, "chat_template_kwargs must be an object"},

@@ -168,8 +168,8 @@ static const struct {
 } others[] = {
     {"{\"id\":1.10,\"ids\":[]}\n{\"id\":\"c\",\"ids\":[]}\n", "out.jsonl:2: its id is not that of "},
     {"{\"id\":1.1,\"ids\":[]}\n", "in.jsonl:1: these are another batch's answers"},
-    {"{\"id\":1.10,\"ids\":[]}\n\n", "out.jsonl:2: no JSON object"},
-    {"Dear diary,\n", "out.jsonl:1: no JSON object"},
+    {"{\"id\":1.10,\"ids\":[]}\n\n", "out.jsonl:2: this is no JSON object"},
+    {"Dear diary,\n", "out.jsonl:1: this is no JSON object"},
     {CUT CUT CUT CUT CUT CUT CUT, "out.jsonl:7: "},
 };
 

@@ -285,10 +285,10 @@ END_TEST
 
 /* Nothing is fetched: the line has the command that does it. */
 START_TEST(addresses_are_refused) {
-    refused("https://huggingface.co/a/b", "-m a/b names it once it is in a cache");
-    refused("https://huggingface.co/a/b/blob/main/c.gguf", "hf download a/b c.gguf, then -m a/b:c.gguf");
+    refused("https://huggingface.co/a/b", "give -m a/b once it is in a cache");
+    refused("https://huggingface.co/a/b/blob/main/c.gguf", "hf download a/b c.gguf, then give -m a/b:c.gguf");
     refused("https://huggingface.co/a/../../c", "curl -LO https://huggingface.co/a/../../c");
-    refused("HTTP://host/x.gguf", "curl -LO HTTP://host/x.gguf, then -m FILE");
+    refused("HTTP://host/x.gguf", "curl -LO HTTP://host/x.gguf, then give -m FILE");
 }
 END_TEST
 

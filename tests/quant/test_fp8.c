@@ -210,7 +210,7 @@ static const struct {
     {{0}, NULL, NULL, FR_OK},
     {{0}, "{\"weight_block_size\": null, \"fmt\": null}", NULL, FR_OK},
     {{.tensor = SCALES, .rename = LAYER "x"}, NULL, Q "_scale_inv is missing", FR_INPUT},
-    {{.tensor = SCALES, .rename = Q "_scale"}, NULL, "scales as " Q "_scale has them are not built", FR_UNBUILT},
+    {{.tensor = SCALES, .rename = Q "_scale"}, NULL, "the scales of " Q "_scale are not built", FR_UNBUILT},
     {{.tensor = SCALES, .key = "shape", .entry = "[4, 1]"},
      NULL,
      Q "_scale_inv has shape [4, 1], the configuration "

@@ -305,7 +305,7 @@ static const struct {
     {RESPONSE, "{'input': [{'role': 'tool', 'content': 'a'}]}", "input[0]: a message's role"},
     {RESPONSE, "{'input': [{'role': 'user'}]}", "input[0] has no content"},
     {RESPONSE, "{'input': [{'role': 'user', 'content': [{'type': 'input_audio'}]}]}", "input_audio"},
-    {RESPONSE, "{'input': [{'role': 'user', 'content': [{'type': 'input_text', 'text': 5}]}]}", "whose text is none"},
+    {RESPONSE, "{'input': [{'role': 'user', 'content': [{'type': 'input_text', 'text': 5}]}]}", "is not a text"},
     {RESPONSE, "{'input': [{'type': 'function_call', 'call_id': 'c', 'name': 'f', 'arguments': 5}]}",
      "input[0]: a function_call"},
     {RESPONSE, "{'input': [{'type': 'function_call_output', 'output': 'f'}]}", "call_id"},
@@ -342,7 +342,7 @@ static const struct {
     {MESSAGE, "{'messages': [{'role': 'user', 'content': [{'type': 'document', 'data': 'AA=='}]}]}",
      "messages[0] has a document without a source"},
     {MESSAGE, "{'messages': [{'role': 'user', 'content': [{'text': 'a'}]}]}", "messages[0] has a block without a type"},
-    {MESSAGE, "{'messages': [{'role': 'user', 'content': [{'type': 'text'}]}]}", "messages[0] has a block of text"},
+    {MESSAGE, "{'messages': [{'role': 'user', 'content': [{'type': 'text'}]}]}", "messages[0] has a text block"},
     {MESSAGE, "{'messages': [{'role': 'user', 'content': [{'type': 'image', 'source': {'type': 'file'}}]}]}", "source"},
     {MESSAGE,
      "{'messages': [{'role': 'user', 'content': [{'type': 'image', 'source': {'type': 'base64', 'media_type': "

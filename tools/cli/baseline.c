@@ -45,7 +45,7 @@ static int read_header(fr_baseline *baseline, const char *path) {
     int32_t sizes[3];
     if (fread(magic, 1, 8, baseline->file) != 8 || memcmp(magic, MAGIC, 8) != 0 ||
         fread(sizes, sizeof(*sizes), 3, baseline->file) != 3) {
-        return fr_bad_input("%s is no file of a base's logits", path);
+        return fr_bad_input("%s is not a file of a base model's logits", path);
     }
     for (int i = 0; i < 3; i++) {
         if (sizes[i] < (i ? 1 : 4) || sizes[i] > LARGEST) return fr_bad_input("%s: damaged header", path);

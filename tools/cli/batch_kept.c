@@ -59,7 +59,8 @@ static int take_answer(reader *r, fr_batch_input *input, const fr_job_line *line
     bool object = json_is_object(answer.value), finished = object && is_finished(&answer);
     bool fits = !finished || answers_line(&answer, line);
     fr_job_text_free(&answer);
-    if (!object) return fr_bad_input("%s:%zu: no JSON object, so no answer to go on behind", r->path, r->row);
+    if (!object)
+        return fr_bad_input("%s:%zu: this is no JSON object, so --resume can't continue after it", r->path, r->row);
     if (!fits)
         return fr_bad_input("%s:%zu: its id is not that of %s:%zu: these are another batch's answers", r->path, r->row,
                             input->name, line->row);

@@ -106,22 +106,22 @@ static const fr_foreign_option table[] = {
     /* The model. */
     {"--rope-scaling --rope-scale --rope-freq-base --rope-freq-scale --yarn-orig-ctx --yarn-ext-factor "
      "--yarn-attn-factor --yarn-beta-slow --yarn-beta-fast",
-     VALUE, 0, "not built: the model's own file says how its positions turn"},
+     VALUE, 0, "not built: the model's own file says how its positions are rotated"},
     {"--override-kv", VALUE, 0, "not built: --tokenizer-pre and --chat-template-file replace what is most often wrong"},
     {"--check-tensors", FLAG, 0, "forerun inspect checks a model's tensors"},
     {"--lora --lora-scaled", VALUE, 0, "not built yet: adapters have to be merged into the model"},
     {"--lora-init-without-apply", FLAG, 0, "not built yet: adapters have to be merged into the model"},
     {"--control-vector --control-vector-scaled --control-vector-layer-range", VALUE, 0, "not built"},
-    {"-mu --model-url", VALUE, 0, "nothing is fetched: curl -LO URL, then -m FILE"},
-    {"-mmu --mmproj-url", VALUE, 0, "nothing is fetched: curl -LO URL, then --mmproj FILE"},
-    {"-dr --docker-repo", VALUE, 0, "nothing is fetched: -m FILE, or -m ORG/NAME of what is in a cache"},
+    {"-mu --model-url", VALUE, 0, "forerun downloads nothing: curl -LO URL, then -m FILE"},
+    {"-mmu --mmproj-url", VALUE, 0, "forerun downloads nothing: curl -LO URL, then --mmproj FILE"},
+    {"-dr --docker-repo", VALUE, 0, "forerun downloads nothing: -m FILE, or -m ORG/NAME of a model in a cache"},
     {"-hff --hf-file", VALUE, 0, "-m ORG/NAME:FILE"},
-    {"-hft --hf-token", VALUE, RUN, "nothing is fetched"},
-    {"--mtp --dflash --eagle3", FLAG, 0, "nothing is fetched: -md DRAFTER names it, --spec-type how it drafts"},
+    {"-hft --hf-token", VALUE, RUN, "forerun downloads nothing"},
+    {"--mtp --dflash --eagle3", FLAG, 0, "forerun downloads nothing: -md DRAFTER names it, --spec-type how it drafts"},
     {"--embd-gemma-default --fim-qwen-1.5b-default --fim-qwen-3b-default --fim-qwen-7b-default --fim-qwen-7b-spec "
      "--fim-qwen-14b-spec --fim-qwen-30b-default --gpt-oss-20b-default --gpt-oss-120b-default "
      "--vision-gemma-4b-default --vision-gemma-12b-default",
-     FLAG, 0, "nothing is fetched: -m MODEL names a file, a folder or what is in a cache"},
+     FLAG, 0, "forerun downloads nothing: -m MODEL names a file, a folder or a model in a cache"},
 
     /* Pictures. */
     {"--mmproj-auto --no-mmproj-auto --no-mmproj", FLAG, RUN, "--mmproj FILE alone opens a vision tower"},

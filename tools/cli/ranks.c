@@ -161,7 +161,7 @@ static int hide(void) {
     kept = memfd_create("forerun-rank", MFD_CLOEXEC);
     seen = fcntl(STDERR_FILENO, F_DUPFD_CLOEXEC, 0);
     if (nowhere < 0 || kept < 0 || seen < 0)
-        return fr_bad_input("rank %zu has no place for what it would print", fr_rank());
+        return fr_bad_input("rank %zu can't open a place for its output: %m", fr_rank());
     dup2(nowhere, STDOUT_FILENO);
     dup2(kept, STDERR_FILENO);
     close(nowhere);

@@ -16,7 +16,7 @@ static bool add_id(fr_job *job, int64_t id, const json_t *bias) {
     else if (json_is_number(bias))
         snprintf(text, sizeof text, "%lld:%.9g", (long long)id, json_number_value(bias));
     else
-        return fr_job_refuse(job, FR_USAGE, "logit_bias has what is no number");
+        return fr_job_refuse(job, FR_USAGE, "logit_bias has a value that is not a number");
     return fr_job_check(job, fr_options_set_text(job->options, FR_OPT_LOGIT_BIAS, text));
 }
 

@@ -255,7 +255,7 @@ static void end(fr_chore *chore) {
     if (e->fault)
         fr_http_exchange_refuse(e->exchange, e->fault, "%s", e->line);
     else if (e->done < e->count)
-        fr_http_exchange_refuse(e->exchange, 503, "the server is going");
+        fr_http_exchange_refuse(e->exchange, 503, "the server is stopping");
     else
         fr_http_exchange_answer_json(e->exchange, 200, answer_of(e));
     fr_http_exchange_release(e->exchange);

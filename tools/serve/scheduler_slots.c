@@ -92,7 +92,7 @@ static void answer_status(const fr_errand *errand, fr_status status) {
 
 /* Refuses a file that is not a regular one: a pipe or a device could block all texts, or be overwritten. */
 static void answer_no_file(const fr_errand *errand) {
-    fr_http_exchange_refuse(errand->exchange, 400, "\"filename\" is of no regular file");
+    fr_http_exchange_refuse(errand->exchange, 400, "\"filename\" names something that is not a regular file");
 }
 
 /* Answers an errand. names: the members for the number of ids, of bytes, and of milliseconds since `start`. */

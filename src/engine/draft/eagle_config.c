@@ -205,8 +205,8 @@ static fr_status gguf_vocab(fr_eagle_config *c, const fr_weights *weights, const
     c->vocab_key = said ? "eagle3.vocab_size" : "its own vocabulary";
     if (said || fallback) return fr_gguf_size(gguf, ".vocab_size", 1, IDS_MAX, fallback, &c->layer.trunk.vocab);
     return fr_fail_about(FR_OPT_SPEC_TYPE, FR_USAGE,
-                         "%s does not say of how many ids its target is: it is "
-                         "opened for that",
+                         "%s does not say how many ids its target's vocabulary has: "
+                         "it can only be opened with its target",
                          gguf->path);
 }
 

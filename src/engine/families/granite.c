@@ -52,13 +52,13 @@ static fr_status read_hybrid(const fr_source *source, fr_model_spec *s) {
     if (experts)
         return fr_fail(FR_UNBUILT, "%s: num_local_experts %zu is not built here (0 is)", source->where, experts);
     if (json_array_size(types) != s->trunk.layers)
-        return fr_fail(FR_UNBUILT, "%s: layers of Mamba are not built, which it has without layer_types",
+        return fr_fail(FR_UNBUILT, "%s: without layer_types its layers are Mamba's, which are not built",
                        source->where);
     json_array_foreach (types, i, type) {
         const char *word = json_string_value(type);
         if (!word || (strcmp(word, "attention") != 0 && strcmp(word, "full_attention") != 0))
             return fr_fail(FR_UNBUILT, "%s: layer_types: %.40s is not built (attention is)", source->where,
-                           word ? word : "what is no word");
+                           word ? word : "an element that is not a text");
     }
     FR_TRY(fr_json_text(source->text, "position_embedding_type", source->where, &positions));
     s->layer.attention.no_rope = !positions || strcmp(positions, "rope") != 0;

@@ -14,7 +14,7 @@ static fr_status set_kind(const fr_source *source, fr_model_spec *spec, size_t l
     a->window = kind == FR_SLIDING ? spec->layer.attention.window : 0;
     a->rope = spec->trunk.ropes > 1 ? (size_t)kind : 0;
     if (kind == FR_FULL || a->window) return FR_OK;
-    return fr_fail(FR_INPUT, "%s: layer %zu slides, and no window is said", source->where, layer);
+    return fr_fail(FR_INPUT, "%s: layer %zu has sliding attention, but the window is missing", source->where, layer);
 }
 
 static fr_status set_pattern(const fr_source *source, fr_model_spec *spec, fr_kind_pattern pattern) {

@@ -305,7 +305,7 @@ fr_status fr_rope_one_form(const fr_source *source, fr_model_spec *spec) {
     FR_TRY(read_one_form(source, spec));
     if (rope->kind == FR_ROPE_LONGROPE && source->weights)
         fr_notes_add(&source->weights->notes,
-                     "%s: positions of texts of more than %.0f tokens turn otherwise: a text "
+                     "%s: texts of more than %.0f tokens have other rotary angles: a text "
                      "that becomes so long is run again from its beginning",
                      source->where, rope->original_context);
     return FR_OK;

@@ -56,8 +56,8 @@ static fr_status check_uses_rope(const fr_trunk_spec *s, size_t mtp_layers, cons
     for (size_t i = 0; i < s->layers; i++)
         if (s->layer[i].attention.no_rope != ((i + 1) % EVERY_IN_GGUF == 0))
             return fr_fail(FR_INPUT,
-                           "%s: GGUF has no key for which layers have rotary positions, and layer %zu is "
-                           "another than its readers think",
+                           "%s: GGUF has no key for the layers that have rotary positions, and layer %zu "
+                           "differs from what its readers assume",
                            where, i);
     return FR_OK;
 }

@@ -411,7 +411,7 @@ static bool is_extra(const fr_weights *weights, const fr_tensor_naming *naming, 
 }
 
 static fr_status fail_unread(const fr_weights *weights, const fr_tensor *tensor) {
-    return fr_fail(FR_INPUT, "%s: nothing reads tensor %s: this is no such model as its configuration says",
+    return fr_fail(FR_INPUT, "%s: nothing reads tensor %s: the weights don't fit the configuration",
                    weights->files->path, tensor->name);
 }
 

@@ -40,7 +40,7 @@ size_t fr_model_chunk(const fr_model *model, const fr_options *options, bool alo
 fr_status fr_model_check_kv_types(const fr_model *model, fr_kv_types types) {
     const fr_trunk *trunk = &model->trunk;
     if (has_latents(model) && types.v != types.k)
-        return fr_fail(FR_INPUT, "%s caches latents, keys and values in one: of type %s, cache-type-v can't be %s",
+        return fr_fail(FR_INPUT, "%s caches latents, which are keys and values in one, as %s: cache-type-v can't be %s",
                        model->files.path, fr_dtype_name(types.k), fr_dtype_name(types.v));
     return fr_kv_check(trunk->kv_shapes, trunk->kv_count, types);
 }

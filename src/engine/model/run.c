@@ -58,7 +58,7 @@ static outline outline_of(const fr_forward *f) {
 static bool ranks_agree(const fr_forward *f) {
     if (!f->model->ranks) return true;
     outline o = outline_of(f);
-    return fr_ranks_agree(f->model->ranks, &o, sizeof o, "what is run next") == FR_OK;
+    return fr_ranks_agree(f->model->ranks, &o, sizeof o, "its next forward") == FR_OK;
 }
 
 static void spoil_if_failed(const fr_forward *f) {

@@ -29,7 +29,7 @@ bool fr_leader_decisions_have_grammar(const fr_session *s) {
 /* Fails if rank 0 has failed, so that all ranks end the same text. */
 static fr_status heed(const fr_session *s, int32_t status) {
     FR_TRY(fr_ranks_check(s->model->ranks));
-    return status == FR_OK ? FR_OK : fr_fail((fr_status)status, "rank 0 can't go on with the text");
+    return status == FR_OK ? FR_OK : fr_fail((fr_status)status, "rank 0 has failed in this text");
 }
 
 fr_status fr_leader_decisions_share_drafts(fr_session *s, fr_status status, size_t *count) {

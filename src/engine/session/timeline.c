@@ -159,7 +159,8 @@ void fr_timeline_choose_rope(fr_session *s) {
         s->kv.rope_far = rope_far;
         s->stats.value[FR_STAT_RERUN_TOKENS] += (double)ran;
         if (ran)
-            fr_log_line(&s->log, FR_LOG_INFO, "a text of %s than %zu tokens turns otherwise: %zu are run again",
+            fr_log_line(&s->log, FR_LOG_INFO,
+                        "a text of %s than %zu tokens has other rotary angles: %zu tokens are run again",
                         rope_far ? "more" : "no more", most, ran);
     }
     if (other || s->phase == FR_PHASE_PENDING) mark_rope_in_digests(s);

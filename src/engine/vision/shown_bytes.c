@@ -60,7 +60,7 @@ fr_status fr_shown_unpack(fr_shown *shown, size_t hidden, const void *bytes, siz
         at += one;
         count++;
     }
-    if (at != end) return fr_fail(FR_MACHINE, "pictures came as %zu bytes, which they are not", size);
+    if (at != end) return fr_fail(FR_MACHINE, "the %zu bytes received for pictures can't be read", size);
     fr_status status = fr_shown_open(shown, count);
     at = bytes;
     for (size_t i = 0; i < count && status == FR_OK; i++, at += one) {

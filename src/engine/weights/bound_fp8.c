@@ -37,7 +37,7 @@ static fr_status find_scales(fr_weights *weights, const fr_tensor *codes, fr_bou
     snprintf(name, sizeof name, "%s_scale_inv", codes->name);
     snprintf(other, sizeof other, "%s_scale", codes->name);
     if (!fr_weights_has(weights, "", name) && fr_weights_has(weights, "", other))
-        return fr_fail(FR_UNBUILT, "%s: FP8 weights with scales as %s has them are not built: in blocks, %s, they are",
+        return fr_fail(FR_UNBUILT, "%s: FP8 weights with the scales of %s are not built: scales of blocks (%s) are",
                        weights->files->path, other, name);
     FR_TRY(fr_bound_find(weights, "", name, shape, codes->dims, FR_LOOKED_UP, scales));
     return fr_bound_check_float(weights, (*scales)->tensor);

@@ -120,7 +120,8 @@ static fr_status open(fr_lab_reply_budget *b, const json_t *options, const fr_ma
     take_marks(b, &format);
     b->opened = fr_reply_opens_reasoning(&format, written.bytes, written.length);
     bool tokens = b->end >= 0 && (b->begin >= 0 || b->opened);
-    return tokens ? FR_OK : fr_fail(FR_UNBUILT, "what marks this model's reasoning is no token: not built");
+    return tokens ? FR_OK
+                  : fr_fail(FR_UNBUILT, "the marks of this model's reasoning are not tokens of their own: not built");
 }
 
 fr_status fr_lab_reply_budget_open(const fr_tokenizer *tokenizer, const char *options_json,

@@ -48,7 +48,8 @@ static fr_status check_required(const json_t *parameters) {
         const fr_schema_path at = {&place, NULL, i};
         if (!json_is_string(name)) return fr_schema_fail(&at, FR_INPUT, "not a string");
         if (!json_object_get(all, json_string_value(name)))
-            return fr_schema_fail(&at, FR_UNBUILT, "what is no property is not built in this model's calls");
+            return fr_schema_fail(&at, FR_UNBUILT,
+                                  "a name that is not in properties is not built in this model's calls");
     }
     return FR_OK;
 }
@@ -70,9 +71,11 @@ static fr_status check_object(const making *m, const json_t *schema, const fr_sc
         bool choice = fr_schema_is_word(word, CHOICES), inner = depth > 0 && strcmp(word, "unevaluatedProperties") == 0;
         if (!fr_schema_describes(word) && !choice && (inner || !fr_schema_is_word(word, KEPT)))
             return fr_schema_fail(&place, FR_UNBUILT, "not built in this model's calls");
-        if (choice && depth == LOOKS_MAX) return fr_schema_fail(&place, FR_UNBUILT, "not built so deep");
+        if (choice && depth == LOOKS_MAX)
+            return fr_schema_fail(&place, FR_UNBUILT, "not built for schemas nested so deep");
         const json_t *target = fr_json_refer(m->parameters, json_string_value(said));
-        if (choice && *word == '$' && !target) return fr_schema_fail(&place, FR_INPUT, "leads nowhere");
+        if (choice && *word == '$' && !target)
+            return fr_schema_fail(&place, FR_INPUT, "this refers to nothing in the schema");
         if (choice && *word == '$') FR_TRY(check_object(m, target, &place, depth + 1));
         if (choice && *word != '$') FR_TRY(check_list(m, said, &place, depth + 1));
         chooses |= choice;
@@ -371,7 +374,8 @@ static fr_status way_arguments(making *m, const json_t *way, fr_expression *argu
 static fr_status keep_ways(const making *m, json_t *ways) {
     const fr_schema_path one_of = {NULL, "oneOf", 0}, required = {NULL, "required", 0};
     if (m->meets)
-        return fr_schema_fail(&one_of, FR_UNBUILT, "choices that may hold at once are not built in this model's calls");
+        return fr_schema_fail(&one_of, FR_UNBUILT,
+                              "choices that may match the same value are not built in this model's calls");
     if (m->loose) return fr_schema_fail(NULL, FR_UNBUILT, "so many choices are not built in this model's calls");
     for (size_t i = json_array_size(ways); i-- > 0;) {
         const json_t *way = json_array_get(ways, i), *all = json_object_get(way, "properties");
@@ -382,7 +386,8 @@ static fr_status keep_ways(const making *m, json_t *ways) {
             const json_t *schema = json_object_get(all, json_string_value(name));
             fits &= !json_is_false(schema) && (schema || !json_is_false(json_object_get(way, "others")));
             if (fits && !schema)
-                return fr_schema_fail(&required, FR_UNBUILT, "what is no property is not built in this model's calls");
+                return fr_schema_fail(&required, FR_UNBUILT,
+                                      "a name that is not in properties is not built in this model's calls");
         }
         if (!fits) json_array_remove(ways, i);
     }
@@ -401,7 +406,7 @@ fr_status fr_tagged_arguments(const fr_reply_plan *plan, const json_t *tool, fr_
     fr_status status = fr_schema_check(rules, NULL);
     if (status == FR_OK && strict) status = keep_ways(&m, ways);
     if (status == FR_OK && strict && !json_array_size(ways))
-        status = fr_schema_fail(NULL, FR_INPUT, "no value is of this schema");
+        status = fr_schema_fail(NULL, FR_INPUT, "this schema allows no value");
     json_array_foreach (ways, i, way) {
         fr_expression made = 0;
         if (status == FR_OK) status = way_arguments(&m, way, &made);

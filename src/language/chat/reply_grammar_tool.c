@@ -9,7 +9,7 @@ static fr_status check_values(const json_t *value, fr_grammar_rules *rules, cons
 
 static fr_status check_text(const json_t *value, const fr_schema_path *path) {
     if (strlen(json_string_value(value)) < json_string_length(value))
-        return fr_schema_fail(path, FR_INPUT, "a text with a NUL can't be heeded");
+        return fr_schema_fail(path, FR_INPUT, "a text with a NUL can't be matched");
     return FR_OK;
 }
 

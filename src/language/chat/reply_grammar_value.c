@@ -93,7 +93,7 @@ static fr_status check_types(const json_t *schema, const fr_schema_path *path) {
         const char *name = json_string_value(list ? json_array_get(types, i) : types);
         good = name && fr_schema_is_word(name, names);
     }
-    return good ? FR_OK : fr_schema_fail(&place, FR_INPUT, "no type of JSON");
+    return good ? FR_OK : fr_schema_fail(&place, FR_INPUT, "this is not a type of JSON");
 }
 
 /* Gives the type that the keywords of a schema without a type imply, as the reader of JSON schemas does; NULL:
@@ -146,7 +146,7 @@ static bool is_free(const making *m, const json_t *schema, size_t depth) {
 }
 
 static fr_status too_deep(const fr_schema_path *choices) {
-    return fr_schema_fail(choices, FR_UNBUILT, "choices in choices are not built so deep");
+    return fr_schema_fail(choices, FR_UNBUILT, "choices nested so deep are not built");
 }
 
 /* Refuses further keywords in a schema that admits any text: the reader may read such a text as a value of any allowed
@@ -204,7 +204,7 @@ static fr_status add_constant(const making *m, const json_t *value, const fr_sch
     const fr_text written = {dumped ? dumped : json_string_value(value), length};
     if (status == FR_OK) status = reads_back(m, value, written, &same);
     if (status == FR_OK && !same && (m->strict || holds_end(m, written)))
-        status = fr_schema_fail(at, FR_UNBUILT, "this model's calls can't tell this value from others");
+        status = fr_schema_fail(at, FR_UNBUILT, "this value would be read as another one in this model's calls");
     if (status == FR_OK) add(m, all, fr_expression_text(m->parts->rules, written));
     free(dumped);
     return status;
@@ -317,7 +317,7 @@ fr_status fr_tagged_value(const fr_reply_plan *plan, const json_t *tool, const c
     fr_status status = free          ? check_free(&m, schema, path, 0)
                        : may_be_text ? add_values(&m, schema, path, 0, &all)
                                      : add_json(&m, schema, path, &all);
-    if (status == FR_OK && !free && !all.some) status = fr_schema_fail(path, FR_INPUT, "no value is of this schema");
+    if (status == FR_OK && !free && !all.some) status = fr_schema_fail(path, FR_INPUT, "this schema allows no value");
     bool less = !m.strict && (status == FR_UNBUILT || status == FR_INPUT) && parts->rules->status == FR_OK;
     if (!less) FR_TRY(status);
     if (free || (less && may_be_text)) {

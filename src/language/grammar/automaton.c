@@ -75,7 +75,7 @@ struct fr_automaton {
 /* ----------------------------------------------------------------------------------------------------------- memory */
 
 static fr_status fail_size(void) {
-    return fr_fail(FR_INPUT, "the grammar is too ambiguous or too large to be followed");
+    return fr_fail(FR_INPUT, "the grammar is too large or too ambiguous: a text can be read in too many ways");
 }
 
 static fr_status make_room(void *items, size_t size, size_t count, size_t more, size_t limit, size_t *capacity) {

@@ -350,7 +350,7 @@ static uint32_t make(making *m, fr_expression expression, uint32_t next, size_t 
         return make_count(m, limit_of(m, e->first, e->second), e->most & ~FR_COUNT_EXACTLY, e->most & FR_COUNT_EXACTLY,
                           next);
     case FR_EXPRESSION_COUNTED: return make_counted(m, limit_of(m, e->first, e->second), next);
-    case FR_EXPRESSION_LOOK: m->status = fr_fail(FR_UNBUILT, "looking around is not built here"); return END;
+    case FR_EXPRESSION_LOOK: m->status = fr_fail(FR_UNBUILT, "look-around is not built here"); return END;
     case FR_EXPRESSION_RULE:
         if (next != END && size_of_rule(m, e->first, depth) <= COPIED_MAX)
             return make(m, m->rules->bodies[e->first], next, depth + 1);

@@ -36,7 +36,7 @@ static fr_schema_path below(const fr_schema_path *path, const char *key) {
 
 fr_status fr_schema_nothing(reader *r, const fr_schema_path *path) {
     r->nothing = true;
-    return fr_schema_fail(path, FR_INPUT, "no value is of this schema, or none that can be written here");
+    return fr_schema_fail(path, FR_INPUT, "this schema allows no value, or none that fits in here");
 }
 
 fr_status fr_schema_read_some(reader *r, const json_t *schema, const fr_schema_path *path, fr_expression *expression,
@@ -113,7 +113,7 @@ static fr_status read_type_of(reader *r, const char *type, const json_t *schema,
                               fr_expression *expression) {
     bool composed = strcmp(type, "object") == 0 || strcmp(type, "array") == 0;
     if (composed && excludes(schema, type))
-        return fr_schema_fail(path, FR_UNBUILT, "objects and arrays other than given ones are not built");
+        return fr_schema_fail(path, FR_UNBUILT, "excluding given objects or arrays is not built");
     if (strcmp(type, "object") == 0) return fr_schema_read_object(r, schema, path, expression);
     if (strcmp(type, "array") == 0) return fr_schema_read_array(r, schema, path, expression);
     if (strcmp(type, "string") == 0) return fr_schema_read_string(r, schema, path, expression);
@@ -140,7 +140,8 @@ static fr_status read_types(reader *r, const json_t *types, const json_t *schema
     size_t i;
     json_t *type;
     bool some = false;
-    if (json_array_size(types) > TYPES_MAX) return fr_schema_fail(path, FR_INPUT, "more types than there are in JSON");
+    if (json_array_size(types) > TYPES_MAX)
+        return fr_schema_fail(path, FR_INPUT, "there are more types here than JSON has");
     json_array_foreach (types, i, type) {
         fr_expression one = 0;
         fr_status status = read_type(r, json_string_value(type), schema, path, &one);

@@ -281,7 +281,7 @@ static fr_status read_different(fr_schema_reader *r, const json_t *items, uint32
     FR_TRY(values_of_items(r, items, path, &values));
     if (!values)
         return fr_schema_fail(&place, FR_UNBUILT,
-                              "not built but for items of an enum, constants, booleans, integers between bounds and "
+                              "built only for items of an enum, constants, booleans, integers between bounds and "
                               "strings of a pattern that a few match");
     fr_status status = write_different(r, values, least, most, path, expression);
     json_decref(values);

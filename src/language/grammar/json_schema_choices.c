@@ -183,7 +183,7 @@ static fr_status other_than(fr_schema_reader *r, const json_t *schema, const fr_
     json_object_foreach ((json_t *)schema, key, value) says |= !fr_schema_describes(key);
     if (status == FR_OK) status = fr_schema_check(r->parts->rules, path);
     if (status == FR_OK && !json_array_size(*list) && says)
-        status = fr_schema_fail(path, FR_UNBUILT, "not built: what is not of this schema");
+        status = fr_schema_fail(path, FR_UNBUILT, "the negation of this schema is not built");
     if (status == FR_OK) return FR_OK;
     json_decref(*list);
     *list = NULL;
@@ -297,7 +297,7 @@ fr_status fr_schema_one_of(fr_schema_reader *r, const json_t *list, const fr_sch
         fr_schema_add(rules, all, alone(r, list, i, path, &pairs));
     fr_status status = fr_schema_check(rules, path);
     if (status == FR_OK && pairs > PAIRS_MAX)
-        status = fr_schema_fail(path, FR_UNBUILT, "not built for so many schemas that may hold at once");
+        status = fr_schema_fail(path, FR_UNBUILT, "not built for so many schemas that may match the same value");
     if (status != FR_OK) json_decref(all);
     *schemas = status == FR_OK ? all : NULL;
     return status;

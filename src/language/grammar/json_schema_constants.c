@@ -197,7 +197,8 @@ fr_status fr_schema_holds(fr_schema_reader *r, const json_t *schema, const json_
     const char *key;
     json_t *word;
     *holds = !json_is_false(schema);
-    if (depth > DEPTH_MAX) return fr_schema_fail(path, FR_UNBUILT, "not built beside constants, so deep");
+    if (depth > DEPTH_MAX)
+        return fr_schema_fail(path, FR_UNBUILT, "not built beside constants that are nested so deep");
     if (!fr_grammar_spend(r->parts->rules, 1)) return fr_schema_check(r->parts->rules, path);
     FR_TRY(fr_schema_check_words(r, schema, path));
     json_object_foreach ((json_t *)schema, key, word) {

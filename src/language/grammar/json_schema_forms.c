@@ -76,7 +76,7 @@ static const struct form {
     bool (*is)(const json_t *value);
     const char *otherwise, *words[12];
 } FORMS[] = {
-    {is_type, "no type of JSON", {"type"}},
+    {is_type, "this is not a type of JSON", {"type"}},
     {is_text, "not a string", {"$ref", "pattern", "format"}},
     {is_count,
      "not a count",

@@ -236,7 +236,8 @@ static fr_status merge_words(fr_grammar_rules *rules, const json_t *one, const j
         if (mine && said_otherwise(rules, both, key, mine, value)) continue;
         json_t *made = !mine || fr_schema_describes(key) ? json_incref(value) : merge_values(rules, key, mine, value);
         if (!made && rules->status == FR_OK)
-            return fr_schema_fail(&(fr_schema_path){path, key, 0}, FR_UNBUILT, "two of these at once are not built");
+            return fr_schema_fail(&(fr_schema_path){path, key, 0}, FR_UNBUILT,
+                                  "two of these for one value are not built");
         fr_schema_set(rules, both, key, made);
     }
     if (json_object_get(one, "properties") || json_object_get(other, "properties"))
@@ -251,8 +252,9 @@ fr_status fr_schema_merge(fr_grammar_rules *rules, const json_t *one, const json
     if (!*merged && (json_is_true(other) || json_is_false(one))) *merged = json_incref((json_t *)one);
     if (*merged) return FR_OK;
     if (!can_merge(rules, one, other))
-        return fr_schema_fail(path, FR_UNBUILT,
-                              "schemas together of which one speaks of what the other leaves over are not built");
+        return fr_schema_fail(
+            path, FR_UNBUILT,
+            "a combination of schemas where one names members that the other calls additional is not built");
     json_t *both = fr_schema_copy(rules, one);
     fr_grammar_spend(rules, json_object_size(other));
     fr_status status = both ? merge_words(rules, one, other, path, both) : fr_schema_check(rules, path);

@@ -56,7 +56,8 @@ static fr_status check_names(const json_t *schema, const fr_schema_path *path) {
     static const char *const choices[] = {"anyOf", "oneOf", "allOf", "not", "if", "$ref"};
     for (size_t i = 0; i < sizeof choices / sizeof *choices; i++)
         if (json_object_get(schema, choices[i]))
-            return fr_schema_fail(path, FR_UNBUILT, "not built but for patterns, lengths, formats and constants");
+            return fr_schema_fail(path, FR_UNBUILT,
+                                  "names can only have patterns, lengths, formats and constants: others are not built");
     return FR_OK;
 }
 
@@ -212,7 +213,8 @@ static fr_status read_set(const shape *s, uint32_t set, const fr_schema_path *pl
     fr_expression value;
     bool there = false;
     fr_status status = names_of_set(s, set, &names);
-    if (status == FR_UNBUILT) status = fr_schema_fail(place, status, "names of too large an automaton: not built");
+    if (status == FR_UNBUILT)
+        status = fr_schema_fail(place, status, "these names take too large an automaton: not built");
     if (status == FR_OK && !fr_language_is_empty(names)) {
         json_t *schema = values_of_set(s, set);
         status = fr_schema_check(rules_of(s), place);
@@ -348,7 +350,8 @@ static fr_status count_rules(shape *s, bool others, uint32_t *counts) {
     if (s->least <= required) s->least = 0;
     if (!others && s->most >= properties) s->most = FR_GRAMMAR_UNBOUND;
     if (s->least > properties + 1)
-        return fr_schema_fail(&least, FR_UNBUILT, "not built for more than one member that is no property");
+        return fr_schema_fail(&least, FR_UNBUILT,
+                              "not built where more than one member must be named outside properties");
     if (s->least > properties && !others) return fr_schema_nothing(s->r, s->path);
     /* Other members come after the properties, so only the properties before them need to be counted. With many
      * properties, a bound that they can't reach is dropped. */
@@ -357,7 +360,8 @@ static fr_status count_rules(shape *s, bool others, uint32_t *counts) {
     if (s->most != FR_GRAMMAR_UNBOUND) wanted = s->most;
     *counts = 1 + (wanted < before ? wanted : before);
     if (*counts > COUNTED_MAX || (properties + 1) * *counts > RULES_MAX)
-        return fr_schema_fail(s->most != FR_GRAMMAR_UNBOUND ? &most : &least, FR_UNBUILT, "not built for so many");
+        return fr_schema_fail(s->most != FR_GRAMMAR_UNBOUND ? &most : &least, FR_UNBUILT,
+                              "not built for so many members");
     return FR_OK;
 }
 

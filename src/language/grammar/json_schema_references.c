@@ -80,5 +80,5 @@ fr_status fr_schema_find(fr_schema_reader *r, const char *reference, const fr_sc
         bool fits = snprintf(s.wanted, sizeof s.wanted, "%s", fragment + 1) < URI_MAX;
         *found = fits ? find_below(&s, *found, false, 0) : NULL;
     }
-    return *found ? FR_OK : fr_schema_fail(path, FR_INPUT, "this leads nowhere");
+    return *found ? FR_OK : fr_schema_fail(path, FR_INPUT, "this refers to nothing in the schema");
 }

@@ -22,7 +22,7 @@ static json_t *made(fr_grammar_rules *rules, json_t *value) {
 
 fr_status fr_schema_check(const fr_grammar_rules *rules, const fr_schema_path *path) {
     if (rules->status == FR_UNBUILT)
-        return fr_schema_fail(path, FR_UNBUILT, "what the schema says until here takes too long to look at: not built");
+        return fr_schema_fail(path, FR_UNBUILT, "the schema up to here takes too many steps to read: not built");
     if (rules->status == FR_INPUT) return fr_schema_fail(path, FR_INPUT, "the schema is too large");
     return fr_grammar_rules_check(rules);
 }

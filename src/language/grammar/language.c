@@ -15,7 +15,7 @@
 /* ----------------------------------------------------------------------------------------------------------- making */
 
 fr_status fr_language_fail_size(void) {
-    return fr_fail(FR_UNBUILT, "what is said at once takes too large an automaton: not built");
+    return fr_fail(FR_UNBUILT, "the constraints that hold together take too large an automaton: not built");
 }
 
 static fr_status room(void *items, size_t size, size_t count, size_t limit, size_t *capacity) {

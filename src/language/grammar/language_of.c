@@ -143,8 +143,7 @@ static uint32_t find_look(making *m, const fr_expression_node *e) {
         if (m->looks[i].of == e->first && m->looks[i].how == e->second) return i;
     bool ahead = e->second & FR_LOOK_AHEAD;
     if (m->status != FR_OK) return 0;
-    if (!ahead && m->inner)
-        m->status = fr_fail(FR_UNBUILT, "looking behind from within what is looked for is not built");
+    if (!ahead && m->inner) m->status = fr_fail(FR_UNBUILT, "a look-behind inside a look-around is not built");
     if (m->look_count == LOOKS_MAX || (!ahead && m->behind_count == BEHIND_MAX)) m->status = fr_language_fail_size();
     if (m->status != FR_OK) return 0;
     m->looks[m->look_count] = (look){e->first, e->second, NULL, NULL, ahead ? 0 : m->behind_count++};

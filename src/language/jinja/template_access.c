@@ -137,7 +137,8 @@ static int64_t bound(fr_jinja_render *render, fr_jinja_value value, int64_t miss
                      size_t count) {
     if (!fr_jinja_is_given(value) || value.kind == FR_KIND_NONE) return missing;
     if (value.kind != FR_KIND_INT && value.kind != FR_KIND_BOOL) {
-        fr_jinja_render_fail(render, "a slice has integers, not '%s'", fr_jinja_kind_name(value.kind));
+        fr_jinja_render_fail(render, "the bounds of a slice must be integers, not '%s'",
+                             fr_jinja_kind_name(value.kind));
         return missing;
     }
     int64_t at = fr_jinja_int_of(value);
@@ -149,7 +150,7 @@ static slice slice_of(fr_jinja_render *render, size_t count, fr_jinja_value star
                       fr_jinja_value step) {
     slice s = {.step = bound(render, step, 1, -INT64_MAX, INT64_MAX, 0)};
     int64_t length = (int64_t)count, low = s.step < 0 ? -1 : 0, high = s.step < 0 ? length - 1 : length;
-    if (s.step == 0) fr_jinja_render_fail(render, "a slice in steps of 0");
+    if (s.step == 0) fr_jinja_render_fail(render, "the step of a slice is 0");
     if (fr_jinja_render_failed(render)) return s;
     s.start = bound(render, start, s.step < 0 ? high : low, low, high, count);
     int64_t end = bound(render, stop, s.step < 0 ? low : high, low, high, count);
@@ -225,7 +226,7 @@ fr_jinja_value fr_jinja_get_slice(fr_jinja_render *render, fr_jinja_value object
     if (object.kind == FR_KIND_UNDEFINED) return fr_jinja_render_fail_undefined(render, object);
     bool list = object.kind == FR_KIND_LIST || object.kind == FR_KIND_TUPLE;
     if (!list && object.kind != FR_KIND_STRING && object.kind != FR_KIND_RANGE)
-        return fr_jinja_render_fail(render, "a slice of a '%s'", fr_jinja_kind_name(object.kind));
+        return fr_jinja_render_fail(render, "a '%s' can't be sliced", fr_jinja_kind_name(object.kind));
     size_t count = fr_jinja_length(render, object);
     slice s = slice_of(render, count, start, stop, step);
     if (fr_jinja_render_failed(render)) return fr_jinja_none();

@@ -202,7 +202,8 @@ fr_jinja_value fr_jinja_negative(fr_jinja_render *render, fr_jinja_value value) 
     if (value.kind == FR_KIND_FLOAT) return fr_jinja_of_real(-value.real, value.foreign);
     if (value.kind == FR_KIND_WIDE) return fr_wide_negative(render, value);
     if (value.kind == FR_KIND_UNDEFINED) return fr_jinja_render_fail_undefined(render, value);
-    if (!is_whole(value)) return fr_jinja_render_fail(render, "a sign before a '%s'", fr_jinja_kind_name(value.kind));
+    if (!is_whole(value))
+        return fr_jinja_render_fail(render, "a '%s' can't have a sign", fr_jinja_kind_name(value.kind));
     if (fr_jinja_int_of(value) == INT64_MIN) return too_large(render);
     return fr_jinja_of_int(-fr_jinja_int_of(value), value.foreign);
 }

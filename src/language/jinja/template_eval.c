@@ -145,12 +145,12 @@ static void add_keyword(fr_jinja_render *render, fr_jinja_dict *keywords, const 
 
 static void add_keywords_of(fr_jinja_render *render, fr_jinja_dict *keywords, fr_jinja_value mapping) {
     if (mapping.kind != FR_KIND_DICT) {
-        fr_jinja_render_fail(render, "** of a '%s', which is no mapping", fr_jinja_kind_name(mapping.kind));
+        fr_jinja_render_fail(render, "a '%s' after ** is not a mapping", fr_jinja_kind_name(mapping.kind));
         return;
     }
     for (size_t i = 0; i < mapping.dict->count && fr_jinja_render_step(render, 0); i++) {
         const fr_jinja_entry *entry = &mapping.dict->entries[i];
-        if (entry->key.kind != FR_KIND_STRING) fr_jinja_render_fail(render, "a keyword that is no string");
+        if (entry->key.kind != FR_KIND_STRING) fr_jinja_render_fail(render, "a keyword after ** is not a string");
         if (!fr_jinja_render_failed(render)) add_keyword(render, keywords, entry->key.string, entry->value);
     }
 }

@@ -58,7 +58,8 @@ static bool is_reversible(fr_jinja_value value) {
 fr_jinja_value fr_jinja_filter_last(fr_jinja_render *render, const fr_jinja_value *arguments) {
     fr_jinja_value value = arguments[0];
     if (value.kind == FR_KIND_UNDEFINED) return fr_jinja_undefined(FR_REASON_EMPTY, NULL);
-    if (!is_reversible(value)) return fr_jinja_render_fail(render, "last: of a '%s'", fr_jinja_kind_name(value.kind));
+    if (!is_reversible(value))
+        return fr_jinja_render_fail(render, "last: a '%s' has no last item", fr_jinja_kind_name(value.kind));
     if (value.kind != FR_KIND_DICT && value.kind != FR_KIND_VIEW) {
         fr_jinja_value last = fr_jinja_get_item(render, value, fr_jinja_of_int(-1, false));
         return last.kind == FR_KIND_UNDEFINED && fr_jinja_length(render, value) == 0
@@ -91,7 +92,7 @@ static bool next_item_pair(fr_jinja_render *render, fr_jinja_iterator *iterator,
     fr_jinja_value mapping = iterator->source.over;
     if (mapping.kind == FR_KIND_UNDEFINED) return false;
     if (mapping.kind != FR_KIND_DICT) {
-        fr_jinja_render_fail(render, "items: of a '%s', which is no mapping", fr_jinja_kind_name(mapping.kind));
+        fr_jinja_render_fail(render, "items: a '%s' is not a mapping", fr_jinja_kind_name(mapping.kind));
         return false;
     }
     if (iterator->count >= mapping.dict->count) return false;
@@ -145,7 +146,7 @@ static void read_function(fr_jinja_render *render, const fr_jinja_function_table
     const fr_jinja_list *rest = arguments[1].list;
     if (at >= rest->count) return;
     if (rest->items[at].kind == FR_KIND_STRING) e->function = fr_jinja_function_find(table, rest->items[at].string);
-    if (!e->function) fr_jinja_render_fail(render, "no filter or test of the name that is given");
+    if (!e->function) fr_jinja_render_fail(render, "there is no filter or test of the given name");
     e->arguments = (fr_jinja_arguments){rest->items + at + 1, rest->count - at - 1, arguments[2].dict->entries,
                                         arguments[2].dict->count};
 }
@@ -176,7 +177,7 @@ fr_jinja_value fr_jinja_filter_map(fr_jinja_render *render, const fr_jinja_value
                    otherwise = named(render, arguments[2], "default");
     if (arguments[1].list->count == 0 && fr_jinja_is_given(attribute)) {
         if (arguments[2].dict->count > 1 + (size_t)fr_jinja_is_given(otherwise))
-            return fr_jinja_render_fail(render, "map: an argument beside attribute and default");
+            return fr_jinja_render_fail(render, "map: attribute takes only a default beside it");
         e.by_path = true;
         e.path = fr_jinja_path_of(render, attribute);
         e.otherwise = otherwise.kind == FR_KIND_NONE ? fr_jinja_missing() : otherwise;
@@ -270,7 +271,7 @@ static bool next_slice(fr_jinja_render *render, fr_jinja_iterator *iterator, fr_
 
 fr_jinja_value fr_jinja_filter_slice(fr_jinja_render *render, const fr_jinja_value *arguments) {
     const filled *f = read_filled(render, arguments, "slice: the number of slices");
-    if (f && f->count == 0) return fr_jinja_render_fail(render, "slice: into 0 slices");
+    if (f && f->count == 0) return fr_jinja_render_fail(render, "slice: the number of slices is 0");
     fr_jinja_value list =
         fr_jinja_of_list(fr_jinja_list_of(render, arguments[0]), fr_jinja_value_foreign(arguments[0]));
     return fr_jinja_iterator_new(render, next_slice, list, f);
@@ -326,10 +327,10 @@ fr_jinja_value fr_jinja_filter_dictsort(fr_jinja_render *render, const fr_jinja_
     bool by_value = arguments[2].kind == FR_KIND_STRING && fr_jinja_string_is(arguments[2].string, "value");
     bool by_key = arguments[2].kind == FR_KIND_STRING && fr_jinja_string_is(arguments[2].string, "key");
     if (fr_jinja_is_given(arguments[2]) && !by_value && !by_key)
-        return fr_jinja_render_fail(render, "dictsort: by key or value");
+        return fr_jinja_render_fail(render, "dictsort: by must be key or value");
     if (mapping.kind == FR_KIND_UNDEFINED) return fr_jinja_render_fail_undefined(render, mapping);
     if (mapping.kind != FR_KIND_DICT)
-        return fr_jinja_render_fail(render, "dictsort: of a '%s'", fr_jinja_kind_name(mapping.kind));
+        return fr_jinja_render_fail(render, "dictsort: a '%s' is not a mapping", fr_jinja_kind_name(mapping.kind));
     size_t count = mapping.dict->count;
     fr_jinja_list *items = fr_jinja_list_new(render, count);
     fr_jinja_value *keys = fr_jinja_render_take(render, count, sizeof *keys);
@@ -435,7 +436,7 @@ fr_jinja_value fr_jinja_filter_unique(fr_jinja_render *render, const fr_jinja_va
 fr_jinja_value fr_jinja_filter_sum(fr_jinja_render *render, const fr_jinja_value *arguments) {
     fr_jinja_path path = fr_jinja_path_of(render, arguments[1]);
     fr_jinja_value sum = fr_jinja_is_given(arguments[2]) ? arguments[2] : fr_jinja_of_int(0, false);
-    if (sum.kind == FR_KIND_STRING) return fr_jinja_render_fail(render, "sum: of strings; join them");
+    if (sum.kind == FR_KIND_STRING) return fr_jinja_render_fail(render, "sum: strings can't be summed: join them");
     fr_jinja_cursor cursor = fr_jinja_cursor_new(render, arguments[0]);
     for (fr_jinja_value item; fr_jinja_cursor_next(render, &cursor, &item);)
         sum = fr_jinja_arithmetic(render, FR_OPERATOR_ADD, sum, fr_jinja_path_get(render, &path, item));

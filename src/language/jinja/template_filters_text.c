@@ -112,7 +112,7 @@ fr_jinja_value fr_jinja_filter_join(fr_jinja_render *render, const fr_jinja_valu
  * line. */
 fr_jinja_value fr_jinja_filter_indent(fr_jinja_render *render, const fr_jinja_value *arguments) {
     if (arguments[0].kind == FR_KIND_UNDEFINED) return fr_jinja_render_fail_undefined(render, arguments[0]);
-    if (arguments[0].kind != FR_KIND_STRING) return fr_jinja_render_fail(render, "indent: of what is no string");
+    if (arguments[0].kind != FR_KIND_STRING) return fr_jinja_render_fail(render, "indent: the value is not a string");
     const fr_jinja_string *string = arguments[0].string, *indent = NULL;
     if (arguments[1].kind == FR_KIND_STRING) indent = arguments[1].string;
     if (!indent) indent = blanks(render, fr_jinja_argument_int(render, arguments[1], 4, "indent: the width"));
@@ -142,9 +142,10 @@ fr_jinja_value fr_jinja_filter_truncate(fr_jinja_render *render, const fr_jinja_
     int64_t more = fr_jinja_argument_int(render, leeway, 5, "truncate: the leeway");
     int64_t count = (int64_t)fr_jinja_length(render, arguments[0]),
             end_count = (int64_t)fr_jinja_length(render, fr_jinja_of_string(end));
-    if (length < end_count || more < 0) return fr_jinja_render_fail(render, "truncate: a length below that of the end");
+    if (length < end_count || more < 0)
+        return fr_jinja_render_fail(render, "truncate: the length is below that of the end");
     if (count <= length || count - length <= more) return arguments[0];
-    if (arguments[0].kind != FR_KIND_STRING) return fr_jinja_render_fail(render, "truncate: of what is no string");
+    if (arguments[0].kind != FR_KIND_STRING) return fr_jinja_render_fail(render, "truncate: the value is not a string");
     fr_jinja_value kept = fr_jinja_get_slice(render, arguments[0], fr_jinja_none(),
                                              fr_jinja_of_int(length - end_count, false), fr_jinja_none());
     if (fr_jinja_render_failed(render)) return fr_jinja_none();
@@ -189,7 +190,7 @@ static void read_separators(fr_jinja_render *render, fr_jinja_value separators, 
     bool two = list && separators.list->count == 2 && separators.list->items[0].kind == FR_KIND_STRING &&
                separators.list->items[1].kind == FR_KIND_STRING;
     if (!two) {
-        fr_jinja_render_fail(render, "tojson: the separators are two strings");
+        fr_jinja_render_fail(render, "tojson: the separators must be two strings");
         return;
     }
     style->between = separators.list->items[0].string;
@@ -315,7 +316,7 @@ static void put_url(fr_jinja_render *render, fr_jinja_value value, bool in_query
 static void put_query_pair(fr_jinja_render *render, fr_jinja_value pair) {
     const fr_jinja_list *list = fr_jinja_list_of(render, pair);
     if (list->count != 2) {
-        fr_jinja_render_fail(render, "urlencode: of what are no pairs");
+        fr_jinja_render_fail(render, "urlencode: the items are not pairs");
         return;
     }
     put_url(render, list->items[0], true);

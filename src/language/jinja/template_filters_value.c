@@ -36,7 +36,7 @@ fr_jinja_value fr_jinja_filter_length(fr_jinja_render *render, const fr_jinja_va
 
 /* Gives an attribute, but never an item of that name. */
 fr_jinja_value fr_jinja_filter_attr(fr_jinja_render *render, const fr_jinja_value *arguments) {
-    if (arguments[1].kind != FR_KIND_STRING) return fr_jinja_render_fail(render, "attr: the name is no string");
+    if (arguments[1].kind != FR_KIND_STRING) return fr_jinja_render_fail(render, "attr: the name is not a string");
     fr_jinja_value undefined = fr_jinja_undefined(FR_REASON_ATTRIBUTE, arguments[1].string);
     undefined.of = arguments[0].kind;
     if (arguments[0].kind == FR_KIND_DICT &&
@@ -53,7 +53,7 @@ fr_jinja_value fr_jinja_filter_abs(fr_jinja_render *render, const fr_jinja_value
     if (value.kind == FR_KIND_UNDEFINED) return fr_jinja_render_fail_undefined(render, value);
     if (value.kind == FR_KIND_WIDE) return fr_wide_is_negative(value) ? fr_wide_negative(render, value) : value;
     if (!fr_jinja_is_numeric(value))
-        return fr_jinja_render_fail(render, "abs: of a '%s'", fr_jinja_kind_name(value.kind));
+        return fr_jinja_render_fail(render, "abs: a '%s' is not a number", fr_jinja_kind_name(value.kind));
     return fr_jinja_int_of(value) < 0 ? fr_jinja_negative(render, value)
                                       : fr_jinja_of_int(fr_jinja_int_of(value), value.foreign);
 }
@@ -84,7 +84,7 @@ fr_jinja_value fr_jinja_filter_float(fr_jinja_render *render, const fr_jinja_val
     double real;
     if (arguments[0].kind == FR_KIND_UNDEFINED) return fr_jinja_render_fail_undefined(render, arguments[0]);
     if (arguments[0].kind == FR_KIND_WIDE && isinf(fr_wide_real(arguments[0])))
-        return fr_jinja_render_fail(render, "float: an integer that is too large");
+        return fr_jinja_render_fail(render, "float: the integer is too large");
     if (real_of(arguments[0], &real)) return fr_jinja_of_real(real, fr_jinja_value_foreign(arguments[0]));
     return fr_jinja_is_given(arguments[1]) ? arguments[1] : fr_jinja_of_real(0, false);
 }
@@ -160,7 +160,7 @@ fr_jinja_value fr_jinja_filter_int(fr_jinja_render *render, const fr_jinja_value
     }
     if (!real_of(value, &real) || isnan(real)) return otherwise;
     if (!isinf(real)) return int_of_real(render, real, foreign);
-    return value.kind == FR_KIND_STRING ? otherwise : fr_jinja_render_fail(render, "int: of an infinite number");
+    return value.kind == FR_KIND_STRING ? otherwise : fr_jinja_render_fail(render, "int: the number is infinite");
 }
 
 /* Rounds the exact decimal value to `digits` places after the point, halves to even. */
@@ -214,10 +214,11 @@ fr_jinja_value fr_jinja_filter_round(fr_jinja_render *render, const fr_jinja_val
     bool up = fr_jinja_string_is(method, "ceil"),
          known = up || fr_jinja_string_is(method, "floor") || fr_jinja_string_is(method, "common");
     if (!known || (fr_jinja_is_given(arguments[2]) && arguments[2].kind != FR_KIND_STRING))
-        return fr_jinja_render_fail(render, "round: the method is common, ceil or floor");
+        return fr_jinja_render_fail(render, "round: the method must be common, ceil or floor");
     if (value.kind == FR_KIND_UNDEFINED) return fr_jinja_render_fail_undefined(render, value);
-    if (!fr_is_number(value)) return fr_jinja_render_fail(render, "round: of a '%s'", fr_jinja_kind_name(value.kind));
-    if (digits < -400 || digits > 400) return fr_jinja_render_fail(render, "round: a precision of more than 400");
+    if (!fr_is_number(value))
+        return fr_jinja_render_fail(render, "round: a '%s' is not a number", fr_jinja_kind_name(value.kind));
+    if (digits < -400 || digits > 400) return fr_jinja_render_fail(render, "round: the precision is more than 400");
     if (value.kind == FR_KIND_WIDE) return round_wide(render, value, fr_jinja_string_is(method, "common"), digits);
     if (fr_jinja_string_is(method, "common")) {
         if (value.kind != FR_KIND_FLOAT) return round_int(render, fr_jinja_int_of(value), digits, value.foreign);
@@ -232,7 +233,7 @@ fr_jinja_value fr_jinja_filter_filesizeformat(fr_jinja_render *render, const fr_
     static const char *const binary[] = {"KiB", "MiB", "GiB", "TiB", "PiB", "EiB", "ZiB", "YiB"};
     bool twos = fr_jinja_argument_truth(render, arguments[1]);
     double size, base = twos ? 1024 : 1000, unit = base;
-    if (!real_of(arguments[0], &size)) return fr_jinja_render_fail(render, "filesizeformat: of what is no number");
+    if (!real_of(arguments[0], &size)) return fr_jinja_render_fail(render, "filesizeformat: the value is not a number");
     bool foreign = fr_jinja_value_foreign(arguments[0]);
     char text[64];
     if (size == 1) {

@@ -36,9 +36,9 @@ static fr_jinja_value first_value(braces *b, const fr_jinja_string *word) {
     b->counted = b->counted || word->length == 0;
     b->numbered = b->numbered || word->length > 0;
     if (b->counted && b->numbered)
-        return fr_jinja_render_fail(b->render, "format: some places have numbers, others none");
+        return fr_jinja_render_fail(b->render, "format: some fields have numbers, others none");
     if ((size_t)number < b->positional->count) return b->positional->items[number];
-    return fr_jinja_render_fail(b->render, "format: more places than values");
+    return fr_jinja_render_fail(b->render, "format: more fields than values");
 }
 
 /* Evaluates name.attribute[index]. */
@@ -98,7 +98,7 @@ static fr_jinja_style parse_style(fr_jinja_render *render, const fr_jinja_string
         if (s.precision < 0) fr_jinja_render_fail(render, "format: a precision without digits");
     }
     if (at < end) s.type = bytes[at++];
-    if (at < end) fr_jinja_render_fail(render, "format: a specification that means nothing");
+    if (at < end) fr_jinja_render_fail(render, "format: an unknown specification");
     return s;
 }
 
@@ -118,7 +118,7 @@ static void put_styled(fr_jinja_render *render, fr_jinja_value value, fr_jinja_s
     } else if (fr_jinja_is_whole(value) && (s->type == 0 || strchr("dboxX", s->type)) && s->precision < 0) {
         fr_jinja_put_styled_int(render, s, fr_jinja_int_of(value), value.foreign);
     } else {
-        fr_jinja_render_fail(render, "format: a specification that is not for a '%s'", fr_jinja_kind_name(value.kind));
+        fr_jinja_render_fail(render, "format: the specification does not fit a '%s'", fr_jinja_kind_name(value.kind));
     }
 }
 
@@ -141,11 +141,11 @@ static void put_field(braces *b, const fr_jinja_string *field, int nesting) {
             fr_jinja_put_str(b->render, value);
         value = fr_jinja_of_string(fr_jinja_text_end(b->render, begin));
         if (conversion != 'r' && conversion != 's')
-            fr_jinja_render_fail(b->render, "format: a conversion but !r and !s");
+            fr_jinja_render_fail(b->render, "format: a conversion other than !r and !s");
         at += 2;
     }
     if (at < field->length && field->bytes[at] != ':')
-        fr_jinja_render_fail(b->render, "format: a place that means nothing");
+        fr_jinja_render_fail(b->render, "format: a field that can't be read");
     const fr_jinja_string *spec =
         fr_jinja_string_part(b->render, field, at < field->length ? at + 1 : at, field->length);
     if (spec->length > 0) spec = format_part(b, spec, nesting + 1);
@@ -171,7 +171,7 @@ static size_t end_of_field(const fr_jinja_string *format, size_t at) {
 
 static const fr_jinja_string *format_part(braces *b, const fr_jinja_string *format, int nesting) {
     size_t begin = fr_jinja_text_begin(b->render), plain = 0;
-    if (nesting > 2) fr_jinja_render_fail(b->render, "format: places nested too deep");
+    if (nesting > 2) fr_jinja_render_fail(b->render, "format: fields nested too deep");
     for (size_t at = 0; at < format->length && !fr_jinja_render_failed(b->render); at++) {
         char c = format->bytes[at];
         if (c != '{' && c != '}') continue;
@@ -180,7 +180,7 @@ static const fr_jinja_string *format_part(braces *b, const fr_jinja_string *form
         plain = at + 1;
         if (twice) continue;
         size_t end = end_of_field(format, at + 1);
-        if (c == '}' || end >= format->length) fr_jinja_render_fail(b->render, "format: a brace without its other one");
+        if (c == '}' || end >= format->length) fr_jinja_render_fail(b->render, "format: a brace without its match");
         if (fr_jinja_render_failed(b->render)) break;
         put_field(b, fr_jinja_string_part(b->render, format, at + 1, end), nesting);
         at = end;

@@ -14,7 +14,7 @@ typedef struct percent {
 static fr_jinja_value next_value(percent *p) {
     bool tuple = p->values.kind == FR_KIND_TUPLE;
     size_t count = tuple ? p->values.list->count : 1, number = p->used++;
-    if (number >= count) return fr_jinja_render_fail(p->render, "a format with more places than values");
+    if (number >= count) return fr_jinja_render_fail(p->render, "a format with more fields than values");
     return tuple ? p->values.list->items[number] : p->values;
 }
 
@@ -26,8 +26,7 @@ static fr_jinja_value named_value(percent *p) {
         if (p->format->bytes[p->at] == ')' && --depth == 0) break;
     }
     if (p->at >= p->format->length) return fr_jinja_render_fail(p->render, "a format with a name without an end");
-    if (p->values.kind != FR_KIND_DICT)
-        return fr_jinja_render_fail(p->render, "a format with names asks for a mapping");
+    if (p->values.kind != FR_KIND_DICT) return fr_jinja_render_fail(p->render, "a format with names needs a mapping");
     const fr_jinja_string *name = fr_jinja_string_part(p->render, p->format, begin, p->at++);
     const fr_jinja_entry *entry = fr_jinja_dict_find_string(p->render, p->values.dict, name);
     return entry ? entry->value : fr_jinja_render_fail(p->render, "a format with a name that the mapping lacks");
@@ -38,7 +37,7 @@ static int64_t read_width(percent *p) {
         return fr_jinja_read_count(p->format->bytes, p->format->length, &p->at);
     p->at++;
     fr_jinja_value value = next_value(p);
-    if (!fr_jinja_is_whole(value)) fr_jinja_render_fail(p->render, "a format whose * is no integer");
+    if (!fr_jinja_is_whole(value)) fr_jinja_render_fail(p->render, "the value for * in a format is not an integer");
     return fr_jinja_is_whole(value) ? fr_jinja_int_of(value) : -1;
 }
 
@@ -100,7 +99,7 @@ static void put_percent_character(percent *p, fr_jinja_style *s, fr_jinja_value 
         text = fr_jinja_string_new(p->render, bytes, fr_jinja_encode((int32_t)fr_jinja_int_of(value), bytes),
                                    value.foreign);
     if (!text || fr_jinja_length(p->render, fr_jinja_of_string(text)) != 1)
-        fr_jinja_render_fail(p->render, "%%c of what is no character");
+        fr_jinja_render_fail(p->render, "%%c needs one character");
     else
         fr_jinja_put_styled_string(p->render, s, text);
 }
@@ -113,7 +112,7 @@ static void put_percent_int(percent *p, fr_jinja_style *s, fr_jinja_value value)
     else if (fr_jinja_is_whole(value) || real)
         fr_jinja_put_styled_int(p->render, s, real ? (int64_t)value.real : fr_jinja_int_of(value), value.foreign);
     else
-        fr_jinja_render_fail(p->render, "%%%c of a '%s'", s->type, fr_jinja_kind_name(value.kind));
+        fr_jinja_render_fail(p->render, "%%%c can't format a '%s'", s->type, fr_jinja_kind_name(value.kind));
 }
 
 static void put_percent_real(percent *p, fr_jinja_style *s, fr_jinja_value value) {
@@ -121,7 +120,7 @@ static void put_percent_real(percent *p, fr_jinja_style *s, fr_jinja_value value
     if (fr_jinja_is_numeric(value))
         fr_jinja_put_styled_real(p->render, s, fr_jinja_real_of(value), value.foreign);
     else
-        fr_jinja_render_fail(p->render, "%%%c of a '%s'", s->type, fr_jinja_kind_name(value.kind));
+        fr_jinja_render_fail(p->render, "%%%c can't format a '%s'", s->type, fr_jinja_kind_name(value.kind));
 }
 
 /* Writes a value by its directive, which begins after the %. */
@@ -162,6 +161,6 @@ const fr_jinja_string *fr_jinja_format_percent(fr_jinja_render *render, const fr
     bool counted = values.kind <= FR_KIND_STRING && values.kind != FR_KIND_UNDEFINED;
     size_t count = values.kind == FR_KIND_TUPLE ? values.list->count : 1;
     if ((counted || values.kind == FR_KIND_TUPLE) && p.used < count)
-        fr_jinja_render_fail(render, "a format with fewer places than values");
+        fr_jinja_render_fail(render, "a format with fewer fields than values");
     return fr_jinja_string_as_markup(render, fr_jinja_text_end(render, begin), format->markup);
 }

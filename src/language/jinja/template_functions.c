@@ -16,7 +16,7 @@ static fr_jinja_dict *dict_of(fr_jinja_render *render, const fr_jinja_value *arg
         fr_jinja_cursor cursor = fr_jinja_cursor_new(render, source);
         for (fr_jinja_value item; fr_jinja_cursor_next(render, &cursor, &item);) {
             const fr_jinja_list *pair = fr_jinja_list_of(render, item);
-            if (pair->count != 2) fr_jinja_render_fail(render, "%s: of what are no pairs", what);
+            if (pair->count != 2) fr_jinja_render_fail(render, "%s: the items are not pairs", what);
             if (!fr_jinja_render_failed(render)) fr_jinja_dict_set(render, dict, pair->items[0], pair->items[1]);
         }
     }
@@ -48,10 +48,10 @@ static fr_jinja_value call_range(fr_jinja_render *render, const fr_jinja_value *
     range->start = one ? 0 : fr_jinja_argument_int(render, arguments[0], 0, "range: the start");
     range->stop = fr_jinja_argument_int(render, arguments[one ? 0 : 1], 0, "range: the end");
     range->step = fr_jinja_argument_int(render, arguments[2], 1, "range: the step");
-    if (range->step == 0) return fr_jinja_render_fail(render, "range: in steps of 0");
+    if (range->step == 0) return fr_jinja_render_fail(render, "range: the step is 0");
     uint64_t count = range_count(range->start, range->stop, range->step);
     if (count > FR_RENDER_RANGE_MAX)
-        return fr_jinja_render_fail(render, "range: of more than %d numbers", FR_RENDER_RANGE_MAX);
+        return fr_jinja_render_fail(render, "range: more than %d numbers", FR_RENDER_RANGE_MAX);
     for (int i = 0; i < 3; i++) foreign = foreign || arguments[i].foreign;
     range->count = (size_t)count;
     return (fr_jinja_value){.kind = FR_KIND_RANGE, .foreign = foreign, .range = range};
@@ -118,10 +118,10 @@ static bool naive_time(int64_t now, struct tm *time) {
 
 static fr_jinja_value call_strftime_now(fr_jinja_render *render, const fr_jinja_value *arguments) {
     if (arguments[0].kind != FR_KIND_STRING)
-        return fr_jinja_render_fail(render, "strftime_now: the format is no string");
+        return fr_jinja_render_fail(render, "strftime_now: the format is not a string");
     const fr_jinja_string *format = arguments[0].string;
     struct tm time;
-    if (!naive_time(render->now, &time)) return fr_jinja_render_fail(render, "strftime_now: a time that is no date");
+    if (!naive_time(render->now, &time)) return fr_jinja_render_fail(render, "strftime_now: the time has no date");
     size_t begin = fr_jinja_text_begin(render);
     for (size_t at = 0, length; at < format->length && !fr_jinja_render_failed(render); at += length) {
         const char *bytes = format->bytes + at;

@@ -253,7 +253,7 @@ static fr_status take_string(fr_jinja_lexer *lexer, fr_jinja_token *token) {
             continue;
         }
         e.at++;
-        if (!put_escape(&e)) return fr_template_fail(lexer->template, lexer->line, "an escape that means nothing");
+        if (!put_escape(&e)) return fr_template_fail(lexer->template, lexer->line, "an unknown escape in a string");
     }
     *token =
         (fr_jinja_token){.kind = FR_LEX_STRING, .line = lexer->line, .bytes = text, .length = (size_t)(e.to - text)};

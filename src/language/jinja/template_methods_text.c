@@ -15,7 +15,7 @@ static const fr_jinja_string *string_of(fr_jinja_render *render, fr_jinja_value 
     if (argument.kind == FR_KIND_UNDEFINED)
         fr_jinja_render_fail_undefined(render, argument);
     else
-        fr_jinja_render_fail(render, "%s: a '%s' where a string is asked for", what, fr_jinja_kind_name(argument.kind));
+        fr_jinja_render_fail(render, "%s: a '%s', and a string is needed", what, fr_jinja_kind_name(argument.kind));
     return &empty;
 }
 
@@ -281,7 +281,7 @@ static fr_jinja_value align(fr_jinja_render *render, const fr_jinja_value *argum
         fr_jinja_is_given(arguments[2]) ? string_of(render, arguments[2], "the filling") : &blank;
     int64_t width = fr_jinja_argument_int(render, arguments[1], 0, "the width");
     if (fr_jinja_length(render, fr_jinja_of_string(fill)) != 1)
-        return fr_jinja_render_fail(render, "the filling is one character");
+        return fr_jinja_render_fail(render, "the filling must be one character");
     size_t begin = fr_jinja_text_begin(render);
     fr_jinja_put_aligned(render, self_of(arguments), width, fill, side);
     return fr_jinja_of_string(
@@ -337,7 +337,8 @@ static fr_jinja_value string_format(fr_jinja_render *render, const fr_jinja_valu
 }
 
 static fr_jinja_value string_format_map(fr_jinja_render *render, const fr_jinja_value *arguments) {
-    if (arguments[1].kind != FR_KIND_DICT) return fr_jinja_render_fail(render, "format_map: of what is no mapping");
+    if (arguments[1].kind != FR_KIND_DICT)
+        return fr_jinja_render_fail(render, "format_map: the argument is not a mapping");
     return fr_jinja_of_string(
         fr_jinja_format_braces(render, self_of(arguments), fr_jinja_list_new(render, 0), arguments[1].dict));
 }

@@ -40,7 +40,8 @@ static void check_target(fr_jinja_parser *p, fr_jinja_node *node) {
         node->variable.stored = true;
         return;
     }
-    if (node->kind != FR_NODE_TUPLE) fr_jinja_parser_refuse(p, node->line, "an assignment to what is no variable");
+    if (node->kind != FR_NODE_TUPLE)
+        fr_jinja_parser_refuse(p, node->line, "the target of an assignment is not a variable");
     for (size_t i = 0; ok(p) && i < node->items.count; i++) check_target(p, node->items.items[i]);
 }
 
@@ -164,7 +165,7 @@ static fr_jinja_node *parse_call_block(fr_jinja_parser *p, uint32_t line) {
     routine->name = &caller;
     if (is(p, FR_LEX_LEFT_PARENTHESIS)) parse_signature(p, node, routine);
     node->macro.call = fr_jinja_parser_below(p, node, fr_jinja_parse_expression(p));
-    if (node->macro.call->kind != FR_NODE_CALL) fr_jinja_parser_refuse(p, line, "a call block that calls nothing");
+    if (node->macro.call->kind != FR_NODE_CALL) fr_jinja_parser_refuse(p, line, "a call block must call a macro");
     routine->body = parse_whole_block(p, node, "endcall");
     return node;
 }

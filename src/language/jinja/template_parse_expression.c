@@ -137,7 +137,7 @@ static void append_keyword(fr_jinja_parser *p, fr_jinja_call_nodes *arguments) {
 }
 
 static void parse_argument(fr_jinja_parser *p, fr_jinja_call_nodes *arguments) {
-    const char *order = "arguments in an order that means nothing";
+    const char *order = "positional arguments must come before keyword arguments";
     uint32_t line = p->token.line;
     if (skip(p, FR_LEX_MULTIPLY)) {
         if (arguments->star || arguments->star_star) fr_jinja_parser_refuse(p, line, order);

@@ -52,7 +52,7 @@ static void assign(fr_jinja_render *render, fr_jinja_frame *frame, const fr_jinj
         if (object.kind == FR_KIND_NAMESPACE)
             fr_jinja_dict_set(render, object.dict, fr_jinja_of_string(target->member.attribute), value);
         else
-            fr_jinja_render_fail(render, "an attribute is set of what is no namespace");
+            fr_jinja_render_fail(render, "only a namespace() has attributes that can be set");
     }
 }
 

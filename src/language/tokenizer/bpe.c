@@ -117,7 +117,8 @@ static void find_level_ids(fr_bpe *bpe) {
 
 static fr_status copy_affix(fr_text affix, const char *where, char **copy) {
     if (affix.length > AFFIX_MAX)
-        return fr_fail(FR_INPUT, "%s: a prefix or suffix of words of %zu bytes", where, affix.length);
+        return fr_fail(FR_INPUT, "%s: a prefix or suffix of words has %zu bytes, which is too long", where,
+                       affix.length);
     *copy = strndup(affix.bytes ? affix.bytes : "", affix.length);
     return *copy ? FR_OK : fr_fail_memory(where, affix.length);
 }

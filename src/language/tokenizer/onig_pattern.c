@@ -44,7 +44,7 @@ static fr_status read_flags(fr_onig_reader *reader) {
         case 'i': reader->caseless = on; break;
         case 'm': reader->dot_all = on; break;
         case 'x': reader->extended = on; break;
-        default: return fr_onig_refuse(reader, "such a group");
+        default: return fr_onig_refuse(reader, "a group of this kind");
         }
     }
     return at_end(reader) ? fr_onig_fail(reader, "a group that has no end") : FR_OK;
@@ -125,9 +125,9 @@ static bool folds_together(char before, int32_t codepoint) {
 /* Appends a literal. before: the literal before it in the same run, 0: none. */
 static fr_status append_literal(fr_onig_reader *reader, int32_t codepoint, char *before, fr_text_buffer *out) {
     if (reader->caseless && codepoint >= 0x80)
-        return fr_onig_refuse(reader, "a letter of no ASCII whose case doesn't count");
+        return fr_onig_refuse(reader, "a letter outside ASCII whose case is ignored");
     if (reader->caseless && folds_together(*before, codepoint))
-        return fr_onig_refuse(reader, "letters whose case doesn't count and that a ligature has");
+        return fr_onig_refuse(reader, "letters whose case is ignored and that a ligature would match");
     *before = codepoint < 0x80 ? (char)codepoint : 0;
     fr_onig_literal(codepoint, out);
     return FR_OK;
@@ -292,6 +292,6 @@ fr_status fr_onig_pattern(fr_text pattern, bool own, const char *where, fr_text_
     reader.own = own;
     if (memchr(pattern.bytes, 0, pattern.length)) return fr_onig_refuse(&reader, "a zero byte");
     FR_TRY(read_alternatives(&reader, 0, out));
-    if (!at_end(&reader)) return fr_onig_fail(&reader, "a parenthesis too many");
+    if (!at_end(&reader)) return fr_onig_fail(&reader, "a closing parenthesis too many");
     return fr_text_check(out, "a pattern");
 }

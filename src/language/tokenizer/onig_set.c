@@ -46,7 +46,7 @@ fr_status fr_onig_fail(const fr_onig_reader *reader, const char *reason) {
 
 fr_status fr_onig_character(fr_onig_reader *reader, int32_t *codepoint) {
     utf8proc_ssize_t step = utf8proc_iterate((const utf8proc_uint8_t *)reader->at, reader->end - reader->at, codepoint);
-    if (step <= 0) return fr_onig_fail(reader, "bytes that are no UTF-8");
+    if (step <= 0) return fr_onig_fail(reader, "bytes that are not UTF-8");
     reader->at += step;
     return FR_OK;
 }
@@ -78,10 +78,10 @@ static fr_status read_hex_escape(fr_onig_reader *reader, int32_t *codepoint) {
     if (reader->at < reader->end && *reader->at == '{') {
         reader->at++;
         if (read_hex(reader, 7, codepoint) == 0 || reader->at == reader->end || *reader->at != '}')
-            return fr_onig_refuse(reader, "\\x{} of anything but one character");
+            return fr_onig_refuse(reader, "\\x{} with anything but one character");
         reader->at++;
         bool valid = *codepoint <= 0x10FFFF && (*codepoint < 0xD800 || *codepoint > 0xDFFF);
-        return valid ? FR_OK : fr_onig_fail(reader, "a number that is no character");
+        return valid ? FR_OK : fr_onig_fail(reader, "a number that is not a character's");
     }
     if (read_hex(reader, 2, codepoint) == 0) return fr_onig_refuse(reader, "\\x without digits");
     return *codepoint < 0x80 ? FR_OK : fr_onig_refuse(reader, "\\x of a byte above 7F");
@@ -359,7 +359,7 @@ static fr_status read_member(fr_onig_reader *reader, int32_t *codepoint) {
     } else if (strchr("dDwWsShHpP", *reader->at)) {
         reader->at = from;
     } else {
-        return fr_onig_refuse(reader, "such an escape in a set");
+        return fr_onig_refuse(reader, "an escape of this kind in a set");
     }
     return FR_OK;
 }
@@ -370,11 +370,10 @@ static fr_status add_range(fr_onig_reader *reader, int32_t first, set *to) {
     if (reader->end - dash > 1 && *dash == '-' && dash[1] != ']') {
         reader->at++;
         FR_TRY(read_member(reader, &last));
-        if (last < 0) return fr_onig_refuse(reader, "a range that ends in a set");
+        if (last < 0) return fr_onig_refuse(reader, "a range whose end is a set");
         if (last < first) return fr_onig_fail(reader, "a range that ends before it begins");
     }
-    if (reader->caseless && last >= 0x80)
-        return fr_onig_refuse(reader, "a letter of no ASCII whose case doesn't count");
+    if (reader->caseless && last >= 0x80) return fr_onig_refuse(reader, "a letter outside ASCII whose case is ignored");
     fr_onig_literal(first, &to->singles);
     if (last == first) return FR_OK;
     fr_text_append_string(&to->singles, "-");
@@ -428,7 +427,7 @@ static fr_status read_parts(fr_onig_reader *reader, size_t depth, fr_text_buffer
 
 /* Reads a set after its bracket. */
 static fr_status read_set(fr_onig_reader *reader, size_t depth, fr_text_buffer *out) {
-    if (depth > DEPTH_MAX) return fr_onig_refuse(reader, "sets in sets beyond any use");
+    if (depth > DEPTH_MAX) return fr_onig_refuse(reader, "sets nested too deep");
     bool negated = reader->at < reader->end && *reader->at == '^', several = false;
     if (negated) reader->at++;
     fr_text_buffer all = {0};

@@ -52,7 +52,8 @@ fr_status fr_text_pattern_open(fr_text_pattern *pattern, fr_text source, bool re
     memcpy(pattern->source, source.bytes, source.length);
     pattern->source[source.length] = 0;
     if (!regex) return FR_OK;
-    if (source.length > SOURCE_MAX) return fr_fail(FR_INPUT, "%s: a pattern of %zu bytes", where, source.length);
+    if (source.length > SOURCE_MAX)
+        return fr_fail(FR_INPUT, "%s: the pattern has %zu bytes, which is too long", where, source.length);
     fr_text_buffer written = {0};
     fr_status status = fr_onig_pattern(source, own, where, &written);
     if (status == FR_OK) status = compile(pattern, &written, where);

@@ -143,7 +143,7 @@ static fr_status replace_stretch(void *context, size_t begin, size_t end, bool i
     if (is_match) {
         stretch = state->content;
         if (stretch.length > *state->allowance)
-            return fr_fail(FR_INPUT, "what a tokenizer puts in the place of parts of a text makes it too long");
+            return fr_fail(FR_INPUT, "the tokenizer's replacements in a text make it too long");
         *state->allowance -= stretch.length;
     }
     fr_text_append(state->out, stretch.bytes, stretch.length);

@@ -34,11 +34,12 @@ ends() { # WHAT LINE STATUS COMMAND...: what mpirun runs ends with that status, 
 }
 
 ends "a wrong option" "--nothing" 2 "${job[@]}" -n 2 "$forerun" verify --nothing
-ends "shares of three" "shares for 3 ranks: there are 2" 2 \
+ends "shares of three" "there are shares for 3 ranks, but the job has 2 ranks" 2 \
     "${job[@]}" -n 2 "$forerun" verify --rank-shares 1,2,3 -m $demo
-ends "a share of none" "a rank's share of 0" 2 "${job[@]}" -n 2 "$forerun" verify --rank-shares 1,0 -m $demo
+ends "a share of none" "a rank's share is 0" 2 "${job[@]}" -n 2 "$forerun" verify --rank-shares 1,0 -m $demo
 ends "shares of nobody" "rank-shares rubbish: whole numbers" 2 "$build/forerun" verify --rank-shares rubbish -m $demo
-ends "shares of others" "shares for 2 ranks: there is 1" 2 "$build/forerun" verify --rank-shares 3,1 -m $demo
+ends "shares of others" "there are shares for 2 ranks, but the job has 1 rank" 2 \
+    "$build/forerun" verify --rank-shares 3,1 -m $demo
 ends "a verb without ranks" "tokenize does not run as several ranks" 2 \
     "${job[@]}" -n 2 "$forerun" tokenize -m $demo -p x
 ends "a server of several models" "--models is not for several ranks" 2 \
@@ -48,12 +49,13 @@ ends "a model of rank 1 alone" "rank 1 (.*): its model is not rank 0's" 1 \
     "${job[@]}" -n 1 "$forerun" verify --quiet -m $demo : -n 1 "$forerun" verify -m "$folder/q8_0.gguf"
 ends "rank 1 has no model" "rank 1 (.*): .*no-such-model" 1 \
     "${job[@]}" -n 1 "$forerun" verify --quiet -m $demo : -n 1 "$forerun" verify -m no-such-model
-ends "other options at rank 1" "rank 1 (.*): what is run next is not rank 0's" 1 \
+ends "other options at rank 1" "rank 1 (.*): its next forward is not rank 0's" 1 \
     "${job[@]}" -n 1 "$forerun" "${text[@]}" -p one -n 9 : -n 1 "$forerun" "${text[@]}" -p two -n 9
-ends "a trace of rank 0 alone" "rank 1 (.*): what is run next is not rank 0's" 1 "${job[@]}" \
+ends "a trace of rank 0 alone" "rank 1 (.*): its next forward is not rank 0's" 1 "${job[@]}" \
     -n 1 "$forerun" "${text[@]}" -p one -n 9 --trace "$folder/trace" : \
     -n 1 "$forerun" "${text[@]}" -p one -n 9
-ends "other keys at rank 1" "rank 1 (.*): what it is told to do, or has room for, is not rank 0's" 1 "${job[@]}" \
+ends "other keys at rank 1" \
+    "rank 1 (.*): its set of options, or the memory that it may use, is not rank 0's" 1 "${job[@]}" \
     -n 1 "$forerun" "${text[@]}" -p one -n 9 : -n 1 "$forerun" "${text[@]}" -p one -n 9 -ctk f16
 cp "$folder/q4_0.gguf" "$folder/other.gguf" # as large, of the same tensors; its last 64 bytes are of one of them
 truncate -s -64 "$folder/other.gguf"

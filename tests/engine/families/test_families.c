@@ -56,7 +56,7 @@ static const struct {
     {"qwen2-window", "{\"layer_types\": [\"full_attention\"]}", FR_INPUT, "layer_types"},
     {"qwen2-window", KINDS("full", "linear", "full") "\"full_attention\"]}", FR_INPUT, "linear_attention"},
     {"qwen2-window", KINDS("full", "full", "full") "\"sliding_attention\"], \"use_sliding_window\": false}", FR_INPUT,
-     "layer 3 slides"},
+     "layer 3 has sliding attention"},
     {"mistral-window", "{\"hidden_act\": \"gelu\"}", FR_UNBUILT, "hidden_act gelu"},
     {"ministral3-odd", "{\"hidden_act\": \"gelu\"}", FR_UNBUILT, "hidden_act gelu"},
     {"gemma3-odd", "{}", FR_OK, ""},

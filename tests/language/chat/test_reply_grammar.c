@@ -367,8 +367,8 @@ static const struct {
     {TAGGED, TOOL("{'properties': {'a': {}}, 'if': {'required': ['a']}, 'then': {}}"), "#/if: "},
     {TAGGED, TOOL("{'$ref': '#/$defs/x', '$defs': {'x': {'const': {}}}}"), "#/$ref/const: "},
     {TAGGED, TOOL("{'properties': {'a': {}, 'b': {}}, 'oneOf': [{'required': ['a']}, {'required': ['b', 'a']}]}"),
-     "#/oneOf: choices that may hold at once"},
-    {TAGGED, TOOL("{'anyOf': [{'required': ['b']}]}"), "#/required: what is no property"},
+     "#/oneOf: choices that may match"},
+    {TAGGED, TOOL("{'anyOf': [{'required': ['b']}]}"), "#/required: a name that is not in properties"},
     {TAGGED, TOOL("{'properties': {'a': {'type': 'string', 'enum': []}}}"), "#/properties/a: "},
     {TAGGED, TOOL("{'properties': {'a': {'type': 'string', 'enum': ['x'], 'const': 'y'}}}"), "#/properties/a: "},
     {TAGGED, TOOL("{'properties': {'a': {'anyOf': [{'enum': ['null']}, {'type': 'null'}]}}}"),
@@ -391,7 +391,7 @@ static char *with_quotes(const char *text) {
 }
 
 /* Errors that are refused in tools that are not strict, too. */
-static const char *const heeded_always[] = {"with a NUL", "parameters are", "too long to look at"};
+static const char *const heeded_always[] = {"with a NUL", "parameters are", "too many steps to read"};
 
 START_TEST(refused_by_place) {
     const struct model *model = &models[_i];

@@ -47,10 +47,10 @@ typedef struct hostile {
 #define LISTS(head, part, count, middle, other, more, tail) head, part, middle, other, tail, count, more, false
 #define ROW(head, part, count, tail)                        head, part, NULL, NULL, tail, count, 0, true
 #define ROWS(head, part, count, middle, other, more, tail)  head, part, middle, other, tail, count, more, true
-#define LONG                                                "takes too long to look at: not built"
+#define LONG                                                "takes too many steps to read: not built"
 #define LARGE                                               "too large"
 #define AT_ONCE                                             "#/oneOf: not built for so many"
-#define AUTOMATA                                            "takes too large an automaton"
+#define AUTOMATA                                            "take too large an automaton"
 
 static const hostile CASES[] = {
     /* Choices of which exactly one holds. */
@@ -60,10 +60,13 @@ static const hostile CASES[] = {
     {SCHEMA, FR_UNBUILT, LONG, LIST("{\"oneOf\":[", "{\"const\":$}", 40000, "]}")},
     {SCHEMA, FR_OK, NULL, LIST("{\"oneOf\":[", "{\"const\":$}", 1000, "]}")},
     /* What is not to hold, through references. */
-    {SCHEMA, FR_UNBUILT, "#/not: what", LIST("{\"not\":{\"allOf\":[", "{\"$ref\":\"#/not\"}", 10, "]}}")},
-    {SCHEMA, FR_UNBUILT, "#/not: what", LIST("{\"not\":{\"anyOf\":[", "{\"$ref\":\"#/not\"}", 10, "]}}")},
-    {SCHEMA, FR_UNBUILT, "#/not: what", LIST("{\"not\":{\"properties\":{", "\"p$\":{\"$ref\":\"#/not\"}", 10, "}}}")},
-    {SCHEMA, FR_UNBUILT, "#/if: what",
+    {SCHEMA, FR_UNBUILT, "#/not: the schema up to here",
+     LIST("{\"not\":{\"allOf\":[", "{\"$ref\":\"#/not\"}", 10, "]}}")},
+    {SCHEMA, FR_UNBUILT, "#/not: the schema up to here",
+     LIST("{\"not\":{\"anyOf\":[", "{\"$ref\":\"#/not\"}", 10, "]}}")},
+    {SCHEMA, FR_UNBUILT, "#/not: the schema up to here",
+     LIST("{\"not\":{\"properties\":{", "\"p$\":{\"$ref\":\"#/not\"}", 10, "}}}")},
+    {SCHEMA, FR_UNBUILT, "#/if: the schema up to here",
      LIST("{\"then\":{\"minimum\":1},\"if\":{\"allOf\":[", "{\"$ref\":\"#/if\"}", 10, "]}}")},
     /* Constants, through references. */
     {SCHEMA, FR_UNBUILT, LONG,
@@ -88,7 +91,7 @@ static const hostile CASES[] = {
     {SCHEMA, FR_UNBUILT, "#/allOf/8/anyOf",
      LIST("{\"allOf\":[", "{\"anyOf\":[{\"minimum\":$},{\"maximum\":$}]}", 9000, "]}")},
     {SCHEMA, FR_INPUT, LARGE, LIST("{\"anyOf\":[", "{\"type\":\"string\"}", 50000, "]}")},
-    {SCHEMA, FR_UNBUILT, "names of too large an automaton",
+    {SCHEMA, FR_UNBUILT, "these names take too large an automaton",
      LISTS("{\"properties\":{", "\"p$\":{}", 60000, "},\"patternProperties\":{", "\"p$(a|b)*c\":{}", 4, "}}")},
     {SCHEMA, FR_UNBUILT, "not built for so many",
      LISTS("{\"properties\":{", "\"p$\":true", 9000, "},\"required\":[", "\"q$\"", 80000, "]}")},
@@ -100,7 +103,7 @@ static const hostile CASES[] = {
     {SCHEMA, FR_INPUT, "64 deep", ROWS("", "{\"items\":", 100, "{}", "}", 100, "")},
     {SCHEMA, FR_OK, NULL, ROWS("", "{\"items\":", 60, "{}", "}", 60, "")},
     {SCHEMA, FR_INPUT, "not JSON", ROWS("{\"const\":", "[", 500000, "", "]", 500000, "}")},
-    {SCHEMA, FR_INPUT, "leads nowhere", ROW("{\"allOf\":[{\"$ref\":\"#", "/allOf/0", 100000, "\"}]}")},
+    {SCHEMA, FR_INPUT, "refers to nothing", ROW("{\"allOf\":[{\"$ref\":\"#", "/allOf/0", 100000, "\"}]}")},
     {SCHEMA, FR_UNBUILT, LONG, LIST("{\"allOf\":[", "{\"$ref\":\"#\"}", 50000, "]}")},
     {SCHEMA, FR_INPUT, "64 deep", LIST("{\"allOf\":[", "{\"$ref\":\"#\"}", 5, "]}")},
     {SCHEMA, FR_OK, NULL, ROWS("", "{\"minItems\":99999,\"maxItems\":1e15,\"items\":", 60, "true", "}", 60, "")},

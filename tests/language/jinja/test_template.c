@@ -246,7 +246,7 @@ static const struct {
     {"{{ 'a' | upper(1) }}", "t:1: upper: more than 0 arguments"},
     {"{{ 'a' | tojson(y=1) }}", "t:1: tojson: no argument 'y'"},
     {"{{ 'a' | default('b', default_value='c') }}", "t:1: default: argument 'default_value' twice"},
-    {"{{ '\\ud800' }}", "t:1: an escape that means nothing"},
+    {"{{ '\\ud800' }}", "t:1: an unknown escape in a string"},
     {"{{ {}['a' }}", "t:1: unexpected '}'"},
     /* integers of 64 bits */
     {"{{ 9223372036854775807 + 1 }}", "t:1: an integer of more than 64 bits"},
@@ -290,7 +290,7 @@ static const struct {
      "ns.x|list }}",
      "nested deeper than"},
     {"{% set ns = namespace() %}{% set ns.x = ns %}{{ ns }}", "nested deeper than"},
-    {"{{ range(100001) }}", "range: of more than 100000 numbers"},
+    {"{{ range(100001) }}", "range: more than 100000 numbers"},
     {"{{ range(99999)|map('string')|join('x' * 1000) }}", "more than 64 MiB of text"},
     {"{% set t = 'a' * 4000000 %}{% for i in range(99999) %}{{ t.rfind('ab') }}{% endfor %}",
      "more than 10000000 steps"},

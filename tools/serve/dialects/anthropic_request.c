@@ -84,7 +84,7 @@ static bool take_said(fr_turns *t, size_t at, const char *role, const json_t *bl
         if (json_is_string(text))
             fr_turns_text(t, role, text);
         else if (i == 0)
-            return fr_turns_refuse(t, "messages[%zu] has a block of text without one", at);
+            return fr_turns_refuse(t, "messages[%zu] has a text block without a text", at);
         return true;
     }
     if (!*fr_turns_type(block)) return fr_turns_refuse(t, "messages[%zu] has a block without a type", at);

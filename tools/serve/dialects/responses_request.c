@@ -36,7 +36,7 @@ static bool take_part(fr_turns *t, size_t at, const char *role, const json_t *pa
     for (size_t i = 0; i < COUNT_OF(texts); i++) {
         const json_t *text = strcmp(texts[i][0], type) == 0 ? fr_turns_get(part, texts[i][1]) : NULL;
         if (!text) continue;
-        if (!json_is_string(text)) return fr_turns_refuse(t, "input[%zu] has a part whose text is none", at);
+        if (!json_is_string(text)) return fr_turns_refuse(t, "input[%zu] has a part whose \"text\" is not a text", at);
         fr_turns_text(t, role, text);
         return true;
     }
