@@ -23,8 +23,8 @@ static void require(fr_status status) {
 static const int32_t prompt[] = {2, 100, 200, 300, 400, 50, 60, 70, 80, 90};
 enum { PROMPT = sizeof prompt / sizeof *prompt };
 
-/* Models whose sessions go back in three ways: sliding layers with a drafter beside; EAGLE-3, which follows all rows;
- * recurrent states with an MTP layer of their own. */
+/* Models whose sessions go back in three ways: sliding layers, with a drafter of its own; EAGLE-3, whose drafter keeps
+ * a row for each of the target's; recurrent states, with an MTP layer. */
 static const struct {
     const char *target, *drafter; /* "": the target's own; NULL: none */
 } pairs[] = {{FR_TEST_MODELS "gemma4-e", FR_TEST_MODELS "gemma4-e/assistant"},
@@ -61,7 +61,7 @@ static fr_session *open_session(const engine *e, bool drafts) {
     return session;
 }
 
-/* Prompts of a model with a small vocabulary too. */
+/* The ids fit the smallest vocabulary too. */
 static void begin(const engine *e, fr_session *session) {
     int32_t ids[PROMPT], vocab = (int32_t)fr_model_fact(e->model, FR_FACT_VOCAB);
     for (size_t i = 0; i < PROMPT; i++) ids[i] = prompt[i] % vocab;
@@ -89,7 +89,8 @@ static void expect_ids(const int32_t *got, const int32_t *expected, size_t count
 
 /* --------------------------------------------------------------------------------------------------- ids and logits */
 
-/* The same ids put again are a new text, whatever was looked at before: mirostat's bound begins anew. */
+/* Prompting the same ids again starts a new text, so mirostat's bound starts at its initial value, whatever logits
+ * were read before. */
 START_TEST(a_look_at_logits_leaves_no_bound_behind) {
     engine e = open_engine(_i);
     require(fr_options_set_number(e.options, FR_OPT_TEMPERATURE, 1));
@@ -138,7 +139,7 @@ START_TEST(a_restored_timeline_tells_its_ids) {
 }
 END_TEST
 
-/* What a prompt of the whole timeline has for its last row, in a session of its own. */
+/* Compares the session's next logits with those of a new session whose prompt is the whole timeline. */
 static void expect_next_logits(const engine *e, fr_session *session) {
     const int32_t *ids;
     const float *logits;
@@ -174,7 +175,8 @@ START_TEST(logits_of_the_next_token_are_those_of_its_prompt) {
 }
 END_TEST
 
-/* The largest of them, appended as a prompt, is what the session says by itself. */
+/* Appending the id of the largest logit as a prompt, again and again, gives the ids that the session generates by
+ * itself. */
 START_TEST(a_sampler_of_ones_own_is_a_loop) {
     engine e = open_engine(_i);
     int32_t expected[COUNT];
@@ -199,7 +201,8 @@ START_TEST(a_sampler_of_ones_own_is_a_loop) {
 }
 END_TEST
 
-/* Logits lie in the engine: a neighbour's forward takes their place, and they are run again. */
+/* Logits are kept in the engine's memory. A neighbour's forward overwrites them, and reading them runs the last row
+ * again. */
 START_TEST(logits_outlive_a_neighbour) {
     engine e = open_engine(0);
     fr_engine *shared;
@@ -242,7 +245,7 @@ static void draw_by(fr_options *options, bool samples, const char *accept) {
     require(fr_options_set_text(options, FR_OPT_ACCEPT, accept));
 }
 
-/* A mask that bans ids is a logit bias of -inf for them: greedy and drawn, with and without drafts. */
+/* A mask that bans ids is a logit bias of -inf for them: greedy and sampled, with and without drafts. */
 START_TEST(a_mask_bans_what_a_bias_bans) {
     engine e = open_engine(_i / 2);
     int32_t first[8], expected[COUNT], got[COUNT];
@@ -270,7 +273,8 @@ START_TEST(a_mask_bans_what_a_bias_bans) {
 }
 END_TEST
 
-/* Set behind a prompt it counts for what that predicted, and a failing one leaves the timeline as it was. */
+/* A mask that is set after a prompt applies to the logits which the prompt gave, and a mask that fails leaves the
+ * timeline as it was. */
 START_TEST(a_mask_comes_and_goes) {
     engine e = open_engine(_i);
     int32_t expected[COUNT], got[COUNT];
@@ -300,8 +304,8 @@ START_TEST(a_mask_comes_and_goes) {
 }
 END_TEST
 
-/* Noise is of seed, position and token: options that come in the middle of a text give what they give to a session that
- * is opened with them and prompted with the text so far. */
+/* Noise depends on seed, position and token only: a session that gets new options in the middle of a text continues
+ * like one that is opened with them and prompted with the text so far. */
 START_TEST(a_session_draws_by_new_options) {
     engine e = open_engine(_i / 2);
     int32_t got[COUNT], expected[COUNT];
@@ -467,7 +471,7 @@ START_TEST(a_limit_is_heeded_to_the_byte) {
 }
 END_TEST
 
-/* Several sessions have fewer pages of keys and values, down to the least that there can be. */
+/* Several sessions get fewer pages of keys and values under a limit, down to the least that can work. */
 START_TEST(an_engine_gives_way_to_its_limit) {
     engine e = open_engine(0);
     uint64_t bytes[FR_ESTIMATE_COUNT], least[FR_ESTIMATE_COUNT];
@@ -494,7 +498,7 @@ START_TEST(an_engine_gives_way_to_its_limit) {
 }
 END_TEST
 
-/* Whatever lies between the least and all opens, with no more pages than it has room for. */
+/* Every limit between the least and the full size opens, with no more pages than fit in it. */
 START_TEST(every_limit_from_the_least_on_opens) {
     enum { SESSIONS = 4, LIMITS = 5 };
     engine e = open_engine(_i);
@@ -552,7 +556,7 @@ static bool after_one(void *context) {
     return (*(int *)context)++ > 0;
 }
 
-/* Before the second of two pictures. */
+/* Aborts before the second of two pictures. */
 START_TEST(a_tower_asks_whether_to_abort) {
     fr_model *model;
     fr_picture *picture;
@@ -597,7 +601,7 @@ END_TEST
 
 /* -------------------------------------------------------------------------------------------------------- processes */
 
-/* What a child finds wrong is its exit status. */
+/* Runs in the child process; the exit status is what went wrong. */
 static int in_child(const engine *e, fr_session *session, const int32_t *expected) {
     int32_t ids[COUNT];
     size_t count = 1, made = 0;
@@ -690,7 +694,7 @@ END_TEST
 
 /* ---------------------------------------------------------------------------------------------------- single tokens */
 
-/* Gemma's tokenizer, by what its tokenizer.json says. */
+/* The expected kinds and texts are those in Gemma's tokenizer.json. */
 START_TEST(a_token_has_a_kind_and_texts) {
     fr_tokenizer *t;
     size_t length;
@@ -716,7 +720,7 @@ START_TEST(a_token_has_a_kind_and_texts) {
 }
 END_TEST
 
-/* What all tokens print as, one after the other, is what a text of them is. */
+/* The bytes of all tokens, one after the other, are the text that a list of them decodes to. */
 START_TEST(bytes_of_tokens_are_their_text) {
     fr_tokenizer *t;
     int32_t *ids;

@@ -53,7 +53,7 @@ START_TEST(empty) {
 }
 END_TEST
 
-/* Each pair alone overflows: in the product, in the rounding to 64, in the sum. */
+/* Each pair overflows in one place only: in the product, in rounding up to 64, in the sum. */
 static const struct {
     size_t before, count, item;
 } huge[] = {{0, SIZE_MAX, 2}, {0, SIZE_MAX / 2 + 1, 2}, {0, SIZE_MAX - 5, 1}, {128, SIZE_MAX - 127, 1}};
@@ -81,7 +81,7 @@ START_TEST(overflow_is_refused) {
 }
 END_TEST
 
-/* Pages are given when they are touched, not before: a block far larger than what is used costs nothing. */
+/* The system provides pages when they are first written: a block far larger than its used part costs nothing. */
 START_TEST(large_blocks_are_sparse) {
     fr_arena arena;
     ck_assert_uint_eq(fr_arena_open(&arena, (size_t)1 << 30, "a gigabyte"), FR_OK);

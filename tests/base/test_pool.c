@@ -76,7 +76,7 @@ static void check_threads_left(size_t most) {
     ck_assert_uint_le(living_threads(), most);
 }
 
-/* Counted after a first thread: with that, a sanitizer may start one of its own. */
+/* Counts the threads after a first one has run, because a sanitizer may start a thread of its own with that. */
 static size_t threads_before(void) {
     fr_pool_close(open_pool(2, false));
     return living_threads();
@@ -134,7 +134,7 @@ START_TEST(one_thread_starts_none) {
 }
 END_TEST
 
-/* What a process and its libraries keep by thread is cut out of a thread's stack; kernels take 250 KB of the rest. */
+/* A process's thread-local data are taken out of each thread's stack; kernels need 250 KB of the rest. */
 static _Thread_local volatile char of_the_process[800 << 10];
 
 static void go_deep(void *context, const fr_team *team) {
@@ -191,8 +191,8 @@ static void count_up(void *context, const fr_team *team) {
     }
 }
 
-/* Each run is a team of its own, the first threads of all, whatever the runs before were; whole ones come in between,
- * and naps that put threads to sleep. */
+/* Each run has a team of its own size, made of the first threads, whatever the runs before were. Runs of all threads
+ * come in between, and naps that put threads to sleep. */
 START_TEST(some_take_part) {
     size_t threads = (size_t[]){2, 3, 5, SOME_TEAM}[_i / 2];
     static shares s;
@@ -222,8 +222,8 @@ START_TEST(some_take_part) {
 }
 END_TEST
 
-/* Alone, and short: nobody stands in line for long enough to be parked. On a machine that is busy otherwise whoever is
- * parked is, and the run is whole with those that are left. */
+/* The test runs alone and is short, so that no thread waits for a core long enough to be parked. On a busy machine
+ * some may be parked all the same; the run is complete with those that are left. */
 START_TEST(the_chosen_threads_take_part) {
     static shares s;
     fr_pool *pool = open_pool(3, false);
@@ -235,7 +235,7 @@ START_TEST(the_chosen_threads_take_part) {
 }
 END_TEST
 
-/* A node's rows lie with its own threads: of a team on two nodes all take part. */
+/* The weights' rows are in the memory of the threads that own them: of a team on two nodes all threads take part. */
 START_TEST(nodes_take_part_whole) {
     fr_plan plan;
     fr_pool *pool;
@@ -347,7 +347,8 @@ START_TEST(open_and_close) {
 }
 END_TEST
 
-/* The last of the threads, or the first, shall run on a CPU that no machine has: the others are taken back. */
+/* The last of the threads, or the first, is bound to a CPU that no machine has, so that opening fails; the other
+ * threads are ended. */
 START_TEST(failed_open_leaves_nothing) {
     size_t before = threads_before();
     for (size_t threads = 2; threads < 40; threads += 3) {
@@ -398,7 +399,7 @@ static void note_control(void *context, const fr_team *team) {
     words[team->index] = control();
 }
 
-/* Threads inherit the control word of who starts them: the pool is opened under the odd one, too. */
+/* Threads inherit the control word of the thread that starts them, so the pool is opened under the odd one too. */
 START_TEST(floating_point_environment) {
     size_t threads = team_sizes[_i];
     uint64_t words[FR_THREADS_MAX] = {0};
@@ -424,7 +425,7 @@ static void note_cpu(void *context, const fr_team *team) {
     cpus[team->index] = sched_getcpu();
 }
 
-/* The caller comes from the last CPU of the machine, to which it is bound, and is there again after each run. */
+/* The calling thread is bound to the machine's last CPU, and is bound to it again after each run. */
 START_TEST(threads_are_where_the_plan_says) {
     size_t threads = _i ? here.count : 1;
     int cpus[FR_THREADS_MAX], last = here.places[here.count - 1].cpu;
@@ -452,8 +453,8 @@ END_TEST
 
 static volatile int living;
 
-/* Beside programs that keep every CPU busy a team goes on: a yield at each barrier would hand them a turn of 3 ms each
- * time, which is minutes for these. */
+/* A team makes progress beside programs that keep every CPU busy. If it yielded at each barrier, each yield would give
+ * them a time slice of 3 ms, which adds up to minutes here. */
 START_TEST(busy_neighbours_leave_turns) {
     pid_t neighbours[2];
     for (size_t i = 0; i < 2; i++) {

@@ -43,7 +43,7 @@ START_TEST(digests_are_the_standards) {
 }
 END_TEST
 
-/* The digest of all digests, as text, of the first 0 to 199 bytes 0, 1, 2, ... */
+/* The expected digest is that of all digests, as text, of the first 0 to 199 of the bytes 0, 1, 2, ... */
 START_TEST(every_length_is_padded_right) {
     uint8_t bytes[200], digest[FR_SHA256_BYTES];
     fr_sha256 all = fr_sha256_begin();

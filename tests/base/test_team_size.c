@@ -40,7 +40,8 @@ static double job_time(series *s, size_t threads, int64_t now, double *in_line) 
     return alone + late;
 }
 
-/* Milliseconds that so many jobs take, with so many threads or, 0, as team_size says. `seen`: the numbers it said. */
+/* Returns the milliseconds that `jobs` jobs take with `threads` threads, or 0: with as many as team_size chooses.
+ * seen: how often it chose each number. */
 static double run_series(series s, size_t jobs, size_t threads, size_t *seen) {
     fr_team_size team_size;
     int64_t now = 5000 * MS, begin = now;
@@ -83,7 +84,7 @@ START_TEST(alone_none_is_parked) {
 }
 END_TEST
 
-/* The system's own work takes a core for a moment, a twentieth of the time; that is nobody's neighbour. */
+/* The system's own work takes a core for a moment, a twentieth of the time; that is not a busy neighbour. */
 START_TEST(interruptions_park_none) {
     fr_team_size team_size;
     int64_t now = 0;
@@ -97,8 +98,9 @@ START_TEST(interruptions_park_none) {
 }
 END_TEST
 
-/* Of many threads one or another always stands in line for a moment, a hundredth of the time or less; in the sum over
- * threads that is as much as a neighbour's. Parking never pays, and what is tried costs next to nothing. */
+/* Of many threads there is always one that waits for a core for a moment, a hundredth of the time or less; the sum
+ * over all threads looks like one busy neighbour. Parking threads never helps here, and the attempts cost next to
+ * nothing. */
 START_TEST(many_small_interruptions_cost_little) {
     static const size_t threads[] = {16, 64};
     fr_team_size team_size;
@@ -115,7 +117,7 @@ START_TEST(many_small_interruptions_cost_little) {
 }
 END_TEST
 
-/* Jobs take twice as long, and no thread stands in line: what another program takes is memory's speed. */
+/* Jobs take twice as long although no thread waits for a core: another program uses the memory's bandwidth. */
 START_TEST(slow_memory_parks_none) {
     fr_team_size team_size;
     int64_t now = 0;
@@ -142,7 +144,7 @@ static const struct {
     {{.threads = 8, .cores = 16, .work = 100, .gain = 0.8, .noise = 0.2, .loops = three}, 8}, /* there is room */
 };
 
-/* As fast as the best fixed number of threads, but for what it takes to find it. */
+/* The choice is as fast as the best fixed number of threads, except for the time it takes to find it. */
 START_TEST(beside_busy_loops) {
     const series *s = &loads[_i].s;
     size_t seen[65] = {0}, jobs = (size_t)(60000 / s->work); /* a minute of one thread */
@@ -158,7 +160,7 @@ START_TEST(beside_busy_loops) {
 }
 END_TEST
 
-/* A quarter less work in one thread, but the pair gets through in spite of the loop: it is not parked for long. */
+/* A quarter less work runs in one thread, but the pair is faster despite the busy loop: it is not parked for long. */
 START_TEST(what_does_not_pay_is_undone) {
     size_t seen[3] = {0};
     fr_team_size team_size;
@@ -186,7 +188,7 @@ START_TEST(a_neighbour_leaves) {
 }
 END_TEST
 
-/* Whoever comes and goes is followed. */
+/* The choice follows a neighbour that comes and goes. */
 START_TEST(a_neighbour_comes_and_goes) {
     series s = {.threads = 2, .cores = 2, .work = 10, .gain = 0.6, .noise = 0.1, .loops = every_other_five_seconds};
     double took = run_series(s, 6000, 0, NULL);
@@ -197,7 +199,7 @@ END_TEST
 
 /* ------------------------------------------------------------------------------------------------------------ kinds */
 
-/* Prompts, rounds of several rows and drafts in turn: what is compared is the same work. */
+/* Prompts, rounds of several rows and drafts come in turn: only jobs of the same kind are compared. */
 START_TEST(kinds_of_jobs_are_not_mixed_up) {
     static const int64_t work[] = {1, 1, 30, 1, 1, 1, 40, 200};
     size_t seen[3] = {0};
@@ -216,7 +218,7 @@ START_TEST(kinds_of_jobs_are_not_mixed_up) {
 }
 END_TEST
 
-/* More kinds than are remembered. */
+/* There are more kinds of jobs than are remembered. */
 START_TEST(any_number_of_kinds) {
     fr_team_size team_size;
     int64_t now = 0;
@@ -229,7 +231,7 @@ START_TEST(any_number_of_kinds) {
 }
 END_TEST
 
-/* Jobs that nobody watched, and none at all, tell of no neighbour. */
+/* Jobs that were not measured, and no jobs at all, are no evidence of a neighbour. */
 START_TEST(without_evidence_none_is_parked) {
     fr_team_size team_size;
     int64_t now = 0;
@@ -255,7 +257,7 @@ START_TEST(some_jobs_are_watched) {
 }
 END_TEST
 
-/* After a pause the parked are asked again at once. */
+/* After a pause the parked threads are tried again at once. */
 START_TEST(after_a_pause_all_are_asked) {
     fr_team_size team_size;
     int64_t now = 0;

@@ -95,7 +95,8 @@ static size_t cores_of(const fr_machine *machine, const fr_plan *plan) {
     return count;
 }
 
-/* Nodes ascend, CPUs are their nodes' and shared out evenly: none is taken twice while one is free. */
+/* Checks that nodes ascend, that CPUs belong to their nodes, and that they are shared out evenly: none is taken twice
+ * while another is free. */
 static void check_ordered(const fr_machine *machine, const fr_plan *plan) {
     size_t taken[FR_THREADS_MAX] = {0}, rounds = (plan->threads + machine->count - 1) / machine->count;
     for (size_t t = 0; t < plan->threads; t++) {
@@ -112,8 +113,8 @@ static const struct {
     {2, {5, 1}, 2}, {4, {2, 2, 2, 2}, 1}, {4, {8, 4, 2, 2}, 2}, {4, {64, 64, 64, 63}, 2},
 };
 
-/* All small numbers of threads and some larger: distinct units, whole cores first, each node's share within one of the
- * exact proportion. */
+/* For all small numbers of threads and some larger ones: units are distinct, whole cores come first, and each node's
+ * share is within one of the exact proportion. */
 START_TEST(plan_is_proportional) {
     fr_machine machine;
     fr_plan plan;
@@ -217,8 +218,8 @@ START_TEST(several_nodes_are_pinned) {
 }
 END_TEST
 
-/* First touch: the rows that the threads of one node write, hence whose pages it holds, are one range, and as many as
- * its threads. */
+/* The system puts a page into the memory of the node whose thread writes it first. So the rows that the threads of one
+ * node own are one range, as long as its number of threads. */
 START_TEST(rows_of_a_node_are_one_range) {
     static const size_t row_counts[] = {262144, 1536, 1537, 16, 3};
     const size_t unit = 16;
@@ -264,7 +265,7 @@ static bool overlap(const fr_plan *a, const fr_plan *b, const fr_machine *machin
     return false;
 }
 
-/* Alone, a plan is as it was made; the next ones take whole cores that are free, as long as there are some. */
+/* The first plan is as it was made; the next ones take whole cores that are free, as long as there are some. */
 START_TEST(claims_take_free_cores) {
     fr_machine machine;
     fr_plan plan, alone;
@@ -287,7 +288,8 @@ START_TEST(claims_take_free_cores) {
 }
 END_TEST
 
-/* Then siblings; then every unit has as many as every other, within one, and those who wait know it. */
+/* Then plans take free siblings; after that every unit is used equally often, within one, and plans that share units
+ * know it. */
 START_TEST(claims_are_even_where_cores_are_few) {
     fr_machine machine;
     fr_plan plans[9];
@@ -308,7 +310,8 @@ START_TEST(claims_are_even_where_cores_are_few) {
 }
 END_TEST
 
-/* Weights lie where the model's threads touched them first: thread t of every session is on the same node. */
+/* Weights are in the memory of the node whose threads wrote them first: thread t of every session is on the same
+ * node. */
 START_TEST(claims_stay_on_their_nodes) {
     fr_machine machine;
     fr_plan plan, claimed[3];
@@ -340,7 +343,7 @@ static void remove_record(void) {
     ck_assert_int_eq(rmdir(record), 0);
 }
 
-/* Another process that claims so many and says when it has them; it stays until it is killed. */
+/* Starts another process that claims as many cores and reports when it has them; it stays until it is killed. */
 static pid_t claim_elsewhere(const fr_machine *machine, size_t threads) {
     int ready[2];
     char byte = 0;
@@ -366,7 +369,7 @@ static void check_cpus(const fr_plan *plan, const int *cpus) {
     ck_assert_mem_eq(plan->cpu, cpus, plan->threads * sizeof *cpus);
 }
 
-/* Each takes what the others leave, and a killed one leaves all. */
+/* Each process takes cores that the others leave, and a killed process frees all of its own. */
 START_TEST(processes_take_different_cores) {
     fr_machine machine;
     build(&machine, 1, (int[]){6}, 1, 0);
@@ -389,7 +392,7 @@ START_TEST(processes_take_different_cores) {
 }
 END_TEST
 
-/* In a folder that others may write to nothing is believed, nor written. */
+/* A record in a folder that others may write to is neither read nor written. */
 START_TEST(a_record_is_the_users_own) {
     fr_machine machine;
     char path[128];
@@ -405,7 +408,7 @@ START_TEST(a_record_is_the_users_own) {
 }
 END_TEST
 
-/* Without pins nothing is entered. */
+/* A plan without pinning is not recorded. */
 START_TEST(claims_of_unpinned_plans) {
     fr_machine machine;
     fr_plan plan;
@@ -485,7 +488,7 @@ START_TEST(quota) {
 }
 END_TEST
 
-/* A folder, a pipe that nobody writes to, a link to itself in the place of a file. */
+/* The quota file is a folder, a pipe that nobody writes to, or a link to itself. */
 START_TEST(quota_in_odd_files) {
     char path[128];
     fr_made_root_put("proc/self/cgroup", "0::/a/b\n");
@@ -590,7 +593,7 @@ START_TEST(this_machine) {
 }
 END_TEST
 
-/* What hwloc reads of its environment is nobody's machine. */
+/* Variables with which hwloc can be told of another machine are ignored. */
 START_TEST(the_environment_makes_no_machine) {
     fr_machine machine, again;
     ck_assert_uint_eq(fr_machine_read(&machine), FR_OK);
@@ -601,7 +604,7 @@ START_TEST(the_environment_makes_no_machine) {
 }
 END_TEST
 
-/* Each CPU alone in the affinity mask is all that the machine then has. */
+/* With each CPU alone in the affinity mask the machine has only that CPU. */
 START_TEST(affinity_is_the_machine) {
     fr_machine all, one;
     cpu_set_t before[FR_CPUS_MAX / CPU_SETSIZE];
@@ -629,7 +632,7 @@ static void use_no_record(void) {
 
 /* ------------------------------------------------------------------------------------------------------------ ranks */
 
-/* Which ranks a core's units are of; all of them of the same ones. */
+/* Counts the ranks that a core's units belong to; all its units must belong to the same ones. */
 static size_t ranks_of_core(const fr_machine *machine, bool taken[][FR_THREADS_MAX], size_t ranks, int core) {
     size_t count = 0;
     for (size_t rank = 0; rank < ranks; rank++) {

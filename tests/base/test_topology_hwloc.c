@@ -59,7 +59,8 @@ START_TEST(whole_machines) {
 }
 END_TEST
 
-/* The sets leave uneven nodes: CPUs and nodes of the default plan, then of one with every sibling. */
+/* Each mask leaves nodes of different size. Expected are the CPUs and nodes of the default plan, then of a plan with
+ * every sibling. */
 static const struct {
     const char *description, *usable;
     int nodes;
@@ -113,7 +114,7 @@ START_TEST(more_units_than_seats) {
 }
 END_TEST
 
-/* Cores and nodes may have other numbers, but the same units are of one. */
+/* The numbers of cores and nodes may differ between the two, but the same units must share a core and a node. */
 START_TEST(sys_says_what_hwloc_says) {
     static fr_machine by_sys, by_hwloc;
     bool usable[FR_CPUS_MAX];

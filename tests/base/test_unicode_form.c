@@ -12,7 +12,7 @@
 static const unsigned char bounds[] = {0x00, 0x7F, 0x80, 0xBF, 0xC0, 0xFF};
 enum { BOUNDS = sizeof bounds };
 
-/* Of how many bytes the characters are that begin with 1 to 4 bytes; 0: none does. */
+/* The lengths of the characters that begin with these 1 to 4 bytes; 0: no character does. */
 typedef struct lengths {
     unsigned char of[4][256][256][BOUNDS][BOUNDS];
 } lengths;

@@ -50,7 +50,7 @@ START_TEST(what_is_dropped_or_closed_says_nothing) {
 }
 END_TEST
 
-/* Weights are brought in by threads of a pool; the file ends early once loading has begun. */
+/* The threads of a pool bring weights in; the file is truncated once loading has begun. */
 static bool cut_file(void *context, uint64_t done, uint64_t total) {
     (void)done, (void)total;
     ck_assert_int_eq(truncate(context, 2 << 20), 0);

@@ -19,7 +19,7 @@
 #define COUNT 12
 #define FEW   60 /* of a run's allocations fail where not all do */
 
-/* What a run gave: equal in every run. */
+/* The results of a run, which must be equal in every run. */
 typedef struct outcome {
     uint64_t hash;
 } outcome;
@@ -60,7 +60,7 @@ static const struct {
               {"tests/data/dflash/dspark-qwen3", "tests/data/dflash/dspark-qwen3/drafter.gguf"}};
 enum { MODELS = sizeof models / sizeof *models };
 
-/* A session that drafts, saved to memory and to a file, and restored from both. */
+/* A session that drafts is saved to memory and to a file, and restored from both. */
 static fr_status keep(fr_session *session, fr_session *other, outcome *o) {
     char path[64];
     void *bytes = NULL;
@@ -106,7 +106,7 @@ static fr_status allow(void *context, const int32_t *ids, size_t length, float *
     return FR_OK;
 }
 
-/* Two sessions of an engine, one of them masked and set anew, and a fork. */
+/* Two sessions of an engine run, one of them with a mask and then with new options, and a fork. */
 static fr_status run_sessions(fr_engine *engine, const fr_options *options, fr_session **s, outcome *o) {
     const char *stops[] = {"never said"};
     fr_status status = FR_OK;
@@ -143,7 +143,7 @@ static fr_status run_engine(int which, outcome *o) {
     return status;
 }
 
-/* A conversation through a checkpoint's own template and its patterns, and a reply taken apart. */
+/* A conversation goes through a checkpoint's own template and its tokenizer's patterns, and a reply is parsed. */
 static fr_status reply(const fr_tokenizer *tokenizer, const fr_marked_text *text, const char *given, outcome *o) {
     static const char said[] = "<think>Well.\n<tool_call>\n{\"name\": \"now\", \"arguments\": {\"a\": [1, 2], "
                                "\"\\u0061\": {\"b\": 1, \"b\": [1, 2]}}}\n</tool_call>";
@@ -185,8 +185,8 @@ static fr_status run_chat(int which, outcome *o) {
     return status;
 }
 
-/* What a text of calls may be, token by token: a condition that is lost with some memory would be seen in a mask. The
- * tokens are sorted once, when the process is warm. */
+/* Follows a grammar of calls token by token: if a missing allocation lost one of its conditions, a mask would show it.
+ * The tokens are sorted once, when the process is warm. */
 static fr_status along(fr_grammar *grammar, size_t vocab, const int32_t *ids, size_t count, outcome *o) {
     const size_t words = (vocab + 63) / 64;
     for (size_t i = 0; i < count; i++) {
@@ -245,7 +245,7 @@ static fr_status run_calls(int which, outcome *o) {
     return status;
 }
 
-/* A model that sees, shown a PNG and a JPEG. */
+/* A vision model reads a PNG and a JPEG. */
 static fr_status run_pictures(int which, outcome *o) {
     static const char *const paths[] = {"tests/data/images/png-0-1-i.png", "tests/data/images/jpeg-rgb.jpg"};
     fr_model *model = NULL;

@@ -62,7 +62,7 @@ static void add_fixtures(void) {
     for (size_t i = 0; fr_reference_alone(i); i++) add_fixture(fr_reference_alone(i));
 }
 
-/* Of the families without a drafter in the lists above, one fixture each. */
+/* Adds one fixture of each family that has no drafter in the lists above. */
 static void add_families(void) {
     static const char *const names[] = {
         "cohere2-window",  "deepseek-v2-lite",   "ernie45-bias", "ernie4.5-moe-odd", "exaone4-window", "gemma2-usual",
@@ -126,7 +126,7 @@ static void make_model(fr_dtype type) {
     unlink(plain);
 }
 
-/* A line of what verify prints: its word and its hash. "-" without the line. */
+/* Returns the hash after this word in verify's output, or "-" if there is no such line. */
 static const char *hash_of(const char *printed, const char *word) {
     static char hashes[4][17];
     static int next;
@@ -139,7 +139,7 @@ static const char *hash_of(const char *printed, const char *word) {
     return hash;
 }
 
-/* The case's line, by the command. */
+/* Writes the case's line, made by running the command. */
 static void answer(const subject *s, const char *isa, char *line, size_t size) {
     char version[32];
     fr_command c = fr_command_ok("verify --quiet -t 1 %s %s%s", s->arguments, isa ? "--isa " : "", isa ? isa : "");
@@ -150,7 +150,8 @@ static void answer(const subject *s, const char *isa, char *line, size_t size) {
     fr_command_free(&c);
 }
 
-/* The beginning of the case's line, up to the hash of logits: the command is killed once it has printed that. */
+/* Writes the beginning of the case's line, up to the hash of logits; the command is killed once it has printed
+ * that. */
 static void answer_logits(const subject *s, const char *isa, char *line, size_t size) {
     char words[512], printed[128] = "";
     int ends[2];
@@ -195,7 +196,7 @@ static bool emulated(void) {
     return getenv("FORERUN_EMULATOR") && !fr_test_full();
 }
 
-/* Whether case number `index` is one of those that a level runs. */
+/* Whether a level runs case number `index`. */
 static bool runs_here(size_t index, size_t level, size_t best) {
     if (!fr_lab_isa_here(fr_lab_word(FR_LAB_ISA, level))) return false;
     if (emulated()) return (index + level + FEW) % (2 * FEW) == 0; /* a type of weights each */

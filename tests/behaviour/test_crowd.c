@@ -46,7 +46,8 @@ typedef struct token {
     float values[BEST];
 } token;
 
-/* One of: these ids are the whole timeline; it is cut to `count` ids; these tokens are said. */
+/* An event of a life: the whole timeline becomes these ids; it is truncated to `count` ids; or these tokens are
+ * generated. */
 typedef struct event {
     enum { PUT, CUT, SAID } what;
     size_t count;
@@ -73,7 +74,7 @@ static void add_put(life *l, const int32_t *ids, size_t count) {
     if (count) memcpy(e->ids, ids, count * sizeof *ids);
 }
 
-/* What a step has given, behind what was said before it. */
+/* Adds the ids of a step to the life. */
 static void add_said(life *l, const fr_session *session, const int32_t *ids, size_t count) {
     if (count == 0) return;
     event *e = l->count && l->events[l->count - 1].what == SAID ? &l->events[l->count - 1] : add_event(l, SAID);
@@ -163,7 +164,7 @@ static void make_ids(const world *w, int32_t *ids, size_t count) {
 
 /* ----------------------------------------------------------------------------------------------------------- calls */
 
-/* Greedy, or drawn in one of three ways. */
+/* Options of a random session: greedy, or sampled in one of three ways. */
 static fr_options *some_options(const world *w) {
     fr_options *options = fr_options_copy(w->options);
     size_t way = below(4);
@@ -204,7 +205,7 @@ static void close_place(world *w, size_t place) {
     w->sessions[place] = NULL;
 }
 
-/* Its beginning is another's, or its own as far as it goes, or neither. */
+/* Gives a session a prompt that begins like another session's, like its own as far as that goes, or like neither. */
 static void put(world *w, size_t place) {
     int32_t ids[LONGEST];
     const int32_t *own;
@@ -222,7 +223,7 @@ static void cut(world *w, size_t place) {
     add_event(life_at(w, place), CUT)->count = length;
 }
 
-/* Whether there were pages for it; nothing has changed where there were none. */
+/* True if there were pages for the call; if there were none, nothing has changed. */
 static bool found_pages(world *w, fr_status status) {
     if (status == FR_MEMORY)
         w->refused++;
@@ -257,7 +258,7 @@ static void restore_place(world *w, size_t place) {
     add_put(life_at(w, place), s->ids, s->count);
 }
 
-/* A round of some of those that have anything to go on from, each with room for some ids. */
+/* Runs a round of some of the sessions that can continue, each with room for some ids. */
 static void round_of_some(world *w) {
     static int32_t ids[PLACES][FR_STEP_MAX];
     fr_round rounds[PLACES];
@@ -306,7 +307,7 @@ static void say_alone(fr_session *session, const event *e, life *alone) {
     }
 }
 
-/* The life once more, in an engine of its own with other threads and chunks. Gives how many tokens were compared. */
+/* Repeats the life in an engine of its own with other threads and chunks. Returns how many tokens were compared. */
 static size_t repeat_life(const world *w, const life *l, size_t number) {
     fr_engine *engine;
     fr_session *session;

@@ -56,7 +56,7 @@ static void close_subject(subject *s) {
     fr_options_free(s->options);
 }
 
-/* So many pages of each kind are left, and none that is only cached. */
+/* Leaves `left` pages of each kind, and none that is only cached. */
 static void leave(subject *s, size_t left) {
     for (fr_kv_kind kind = 0; kind < FR_KV_KINDS; kind++) {
         fr_kv_pages *pool = &s->engine->kv.pages[kind];
@@ -68,7 +68,7 @@ static void leave(subject *s, size_t left) {
     }
 }
 
-/* Other ids with each seed, the same ones at each length. */
+/* Makes other ids for each seed; a longer prompt of the same seed begins with the shorter one. */
 static void make_prompt(const subject *s, int32_t *ids, size_t count, uint32_t seed) {
     size_t vocab = (size_t)fr_model_fact(s->model, FR_FACT_VOCAB);
     for (size_t i = 0; i < count; i++) {
@@ -100,7 +100,7 @@ static double drafted(const subject *s, size_t session) {
     return fr_session_stat(s->sessions[session], FR_STAT_DRAFTED);
 }
 
-/* What a session says until a page is missing, from 56 ids on with but their own page; gives how much it says. */
+/* Runs a session until a page is missing, from 56 ids on, with only its own page. Returns how many ids it gives. */
 static size_t say(int which, int64_t drafts, int32_t *text) {
     subject s;
     size_t made = 0, got, accepted;
@@ -125,7 +125,7 @@ START_TEST(drafts_end_where_pages_do) {
 }
 END_TEST
 
-/* Drafts of the first session would take what the others' rows need. */
+/* The first session's drafts would take pages that the others' rows need. */
 START_TEST(drafts_take_no_page_of_a_row) {
     int32_t ids[SESSIONS][FR_STEP_MAX], waiting[CHUNK];
     subject s;
@@ -142,7 +142,7 @@ START_TEST(drafts_take_no_page_of_a_row) {
 }
 END_TEST
 
-/* Without enough of them there are none, where pages end as well. */
+/* Where there are not enough pages for the least number of drafts there are no drafts. */
 START_TEST(few_drafts_are_none) {
     int32_t ids[1][FR_STEP_MAX];
     subject s;
@@ -161,7 +161,7 @@ START_TEST(few_drafts_are_none) {
 }
 END_TEST
 
-/* A prompt that waits for a page takes no rows of those that don't. */
+/* A prompt that waits for a page does not stop sessions that need none. */
 START_TEST(who_waits_for_a_page_holds_up_nobody) {
     int32_t ids[2][FR_STEP_MAX], text[2 * CHUNK];
     subject s;
@@ -199,8 +199,8 @@ START_TEST(rejected_drafts_hold_no_page) {
 }
 END_TEST
 
-/* Another session has run the first ids of this prompt, and one page is free for the rest. For a drafter that follows
- * the target the last shared id is run again, in a copy of its page. */
+/* Another session has run the first ids of this prompt, and one page is free for the rest. A drafter that follows the
+ * target runs the last shared id again, in a copy of its page. */
 START_TEST(what_is_found_is_enough) {
     int32_t ids[100];
     subject s;
@@ -230,7 +230,8 @@ START_TEST(pieces_are_shared_at_once) {
 }
 END_TEST
 
-/* Two say the same, and both end with a page: a block that is whole is one page of both, before either needs more. */
+/* Two sessions give the same text and reach the end of a page: the complete block becomes one page of both, before
+ * either needs another. */
 START_TEST(texts_are_shared_at_once) {
     int32_t ids[2][FR_STEP_MAX];
     subject s;

@@ -234,7 +234,7 @@ END_TEST
 
 /* ----------------------------------------------------------------------------------------------- counts and indexes */
 
-/* The sanitizers see a read behind the rounds. */
+/* The sanitizers would report a read after the end of the rounds. */
 START_TEST(more_rounds_than_there_is_room_for) {
     fr_options *options;
     fr_model *model = open_model(NULL, &options);
@@ -279,7 +279,7 @@ END_TEST
 
 /* ---------------------------------------------------------------------------------------------------------- locales */
 
-/* A locale with decimal commas: one that is there, or one that localedef makes. */
+/* Sets a locale with decimal commas: an installed one, or one that localedef makes. */
 static bool take_comma(void) {
     static const char *const names[] = {"de_DE.UTF-8", "fr_FR.UTF-8", "de_DE.utf8", "test.UTF-8"};
     char folder[] = "/tmp/test_misuse_XXXXXX", command[256];

@@ -216,7 +216,7 @@ START_TEST(rejection_at_every_depth) {
 }
 END_TEST
 
-/* The widest instruction set says more; the others' texts have been compared at that length in other cases. */
+/* The widest instruction set writes the longer text; the others' texts were compared at that length in other cases. */
 START_TEST(every_combination) {
     enum { OTHERS_LENGTH = 64 };
     fr_test_part part = fr_test_part_here();

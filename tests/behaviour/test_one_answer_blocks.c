@@ -106,8 +106,8 @@ START_TEST(every_type_gives_one_answer) {
 }
 END_TEST
 
-/* Types that nothing here writes: a file with all of up to 3 bits, one of NVFP4's experts. They have no drafter; where
- * rejection is forced rows are verified all the same. */
+/* Types that no quantizer here writes: a file with all types of up to 3 bits, and one with experts in NVFP4. They have
+ * no drafter; where rejection is forced, rows are verified all the same. */
 static const char *const written[] = {GGUF "low-bits.gguf", GGUF "nvfp4-experts.gguf"};
 
 START_TEST(low_bits_give_one_answer) {

@@ -93,7 +93,7 @@ static size_t below(size_t n) {
 
 /* ------------------------------------------------------------------------------------------------------------ texts */
 
-/* A prompt and what a session alone says behind it; of the logits that an id was chosen from a hash. */
+/* A prompt, the ids that a session alone gives after it, and a hash of the logits from which each id was chosen. */
 typedef struct text {
     int32_t ids[CONTEXT];
     size_t prompt, most; /* ids of it, behind it */
@@ -159,7 +159,7 @@ static void say_alone(const fr_model *model, const fr_options *options, const fr
     fr_session_close(session);
 }
 
-/* Of a subject, all texts. */
+/* Makes all texts of a subject. */
 static texts *texts_of(size_t who, bool drawn) {
     texts *made = calloc(1, sizeof *made);
     fr_options *options = options_of(drawn);
@@ -215,7 +215,7 @@ static void differ(run *r, const char *what, size_t index) {
     ck_abort_msg("%s, text %zu: other %s than alone; factors%s", subjects[r->at[WHO]].target, index, what, factors);
 }
 
-/* Ids that a session has said, and the logits that they were chosen from where these are known. */
+/* Checks the ids that a session gives, and the logits from which they were chosen where these are known. */
 static void check(run *r, speaker *s, const int32_t *ids, size_t count, bool hashed) {
     size_t index = (size_t)(s - r->speakers);
     const text *t = s->text;
@@ -225,7 +225,7 @@ static void check(run *r, speaker *s, const int32_t *ids, size_t count, bool has
     s->said += count;
 }
 
-/* Wrong at one depth a round, another depth each round; right at all depths once a cycle. */
+/* Drafts are wrong at one depth per round, another one each round; once per cycle they are right at all depths. */
 static bool reject_in_turn(void *context, size_t round, size_t depth) {
     int asked = *(int *)context, drafts = asked == FR_DRAFT_AUTO ? FR_STEP_MAX - 1 : asked;
     return depth != round % ((size_t)drafts + 1);
@@ -242,7 +242,7 @@ static fr_session *open_session(const run *r, size_t seed) {
     return session;
 }
 
-/* So many bytes of keys and values that all find room, but not what was said before as well. */
+/* Limits keys and values so that all texts fit, but not the earlier texts as well. */
 static void limit_memory(const run *r) {
     double least = (double)fr_test_least_kv(r->model, r->drafter, r->options, 2);
     double timelines = 2 + 0.6 * (double)neighbours[r->at[NEIGHBOURS]];
@@ -286,7 +286,7 @@ static void close_run(run *r) {
     fr_options_free(r->options);
 }
 
-/* What stands in the engine for a session that begins as the first. */
+/* Counts the ids that the engine has stored for a session with the first session's prompt. */
 static size_t found(const run *r) {
     const fr_session *s = r->speakers[0].session;
     const fr_kv_content content = {.ids = r->texts->all[0].ids};
@@ -302,7 +302,7 @@ static void say_before(run *r, const text *t, size_t count) {
     fr_session_close(session);
 }
 
-/* The first one's prompt is run before, and perhaps evicted by others. */
+/* Runs the first session's prompt beforehand; others may evict it. */
 static void prepare(run *r) {
     text other = {.prompt = FILL};
     if (r->at[SHARED] == NOTHING_SHARED) return;
@@ -339,7 +339,7 @@ static size_t place_of(const run *r, size_t turn, size_t i) {
     return r->at[ORDER] == REVERSED ? r->count - 1 - i : (i + turn) % r->count;
 }
 
-/* One round; gives how many sessions are not at their end. */
+/* Runs one round. Returns how many sessions are not at their end. */
 static size_t turn_around(run *r, size_t turn) {
     static int32_t ids[MOST][FR_STEP_MAX];
     fr_round rounds[MOST];
@@ -365,7 +365,7 @@ static size_t turn_around(run *r, size_t turn) {
     return left;
 }
 
-/* control: with a kernel that rounds once too often. Gives how often it differed. */
+/* control: with a kernel that rounds once too often. Returns how often the run differed. */
 static size_t try_run(const size_t *at, const texts *of, bool control) {
     static run r;
     state = 7;
@@ -415,7 +415,7 @@ START_TEST(one_rounding_more_is_told_apart) {
 }
 END_TEST
 
-/* Every combination of the factors in front; which one it is draws what it has of those behind. */
+/* Takes every combination of the factors at the front; the combination's number decides the values of the others. */
 START_TEST(every_combination) {
     enum { FRONT = METHOD - WHO };
     fr_test_part part = fr_test_part_here();

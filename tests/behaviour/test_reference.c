@@ -62,7 +62,7 @@ START_TEST(prompt_logits_of_targets_alone_are_within_a_thousandth) {
 }
 END_TEST
 
-/* Steps until at least `count` ids, none of them stopped by an end of sequence. */
+/* Steps until there are at least `count` ids; no end of sequence stops them. */
 static void generate(fr_session *session, int32_t *ids, size_t count) {
     for (size_t made = 0; made < count;) {
         int32_t step[FR_STEP_MAX];
@@ -137,7 +137,8 @@ static int32_t *prefix(const fr_reference *r, size_t prompt_index, size_t n, siz
     return ids;
 }
 
-/* Scored ids within the bound; ids that the centroid head left out are -infinity here, the row's smallest there. */
+/* Compares the scored ids within the bound; ids that the centroid head left out are -infinity here, and the row's
+ * smallest value in the reference. */
 static void compare_draft_row(const char *name, size_t step, const float *got, const float *expected, size_t vocab) {
     float smallest = INFINITY;
     size_t scored = 0;

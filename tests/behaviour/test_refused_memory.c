@@ -32,9 +32,9 @@ fr_status __real_fr_kv_claim(fr_kv *kv, size_t rows);
 fr_status __wrap_fr_kv_claim(fr_kv *kv, size_t rows);
 
 static size_t claims, refused_claim;
-static bool drafters;     /* whose claims these are: of a drafter's own layers, or of the target's */
+static bool drafters;     /* whether claims of a drafter's own layers or of the target's are refused */
 static size_t own_layers; /* of the drafter */
-static bool beyond;       /* what was refused lies behind the frontier's page */
+static bool beyond;       /* the refused page lies beyond the page of the frontier */
 
 fr_status __wrap_fr_kv_claim(fr_kv *kv, size_t rows) {
     if ((kv->count == own_layers) != drafters || ++claims != refused_claim) return __real_fr_kv_claim(kv, rows);
@@ -67,7 +67,7 @@ static fr_status look(fr_session *session, const fr_model *model, const char *pa
     return status;
 }
 
-/* An engine, a session in it that has said something, and a fork of that. */
+/* Opens an engine, a session in it that generates some ids, and a fork of that. */
 static fr_status open_engine(const fr_model *model, const fr_drafter *drafter, const fr_options *options) {
     static const int32_t prompt[] = {5, 6, 7};
     fr_engine *engine = NULL;
@@ -82,7 +82,7 @@ static fr_status open_engine(const fr_model *model, const fr_drafter *drafter, c
     return status;
 }
 
-/* Everything that takes memory from an arena. */
+/* Opens everything that takes memory from an arena. */
 static fr_status open_all(size_t which, const fr_options *options) {
     fr_model *model = NULL;
     fr_drafter *drafter = NULL;
@@ -121,7 +121,8 @@ END_TEST
 
 enum { TALKS = 2, PROMPT = 120, SAID = 20 };
 
-/* A fork of it drafts if it does itself: not where its drafter lacks rows that have gone by. It is refused nothing. */
+/* A fork drafts if its session does, except where its drafter lacks rows that have passed. Its calls are never
+ * refused. */
 static void go_on_forked(fr_session *session) {
     int32_t ids[FR_STEP_MAX];
     size_t count, accepted;
@@ -137,7 +138,7 @@ static void go_on_forked(fr_session *session) {
     refused_claim = refused;
 }
 
-/* Two sessions of an engine say something after prompts of their own, in rounds; gives how many rounds were refused. */
+/* Two sessions of an engine generate after prompts of their own, in rounds. Returns how many rounds were refused. */
 static size_t talk(const fr_model *model, const fr_drafter *drafter, const fr_options *options,
                    int32_t said[TALKS][SAID]) {
     fr_session *sessions[TALKS];

@@ -13,7 +13,7 @@
 #include "tests/support/command.h"
 #include "tests/support/suite.h"
 
-/* One thread, one timing, one instruction set: structure, not figures. */
+/* One thread, one timing, one instruction set: the tests check the structure, not the figures. */
 #define QUICK "bench machine -r 1 -t 1 --isa avx2,neon "
 
 static const char *const facts[] = {"cpu_info", "cores",   "cpus",     "cpu_quota", "numa_nodes",
@@ -71,7 +71,7 @@ START_TEST(jsonl_is_an_object_a_line) {
 }
 END_TEST
 
-/* How many cells a line of CSV has: commas outside quotes, and one. */
+/* Counts the cells of a line of CSV: commas outside quotes, plus one. */
 static size_t csv_cells(const char *line) {
     size_t cells = 1;
     for (int quoted = 0; *line && *line != '\n'; line++) {
@@ -93,7 +93,7 @@ static size_t sql_columns(const char *list) {
     return columns;
 }
 
-/* Each table is made before its rows, whose values are as many as its columns. */
+/* Each table is created before its rows, and each row has as many values as the table has columns. */
 START_TEST(sql_makes_tables_and_fills_them) {
     fr_command c = fr_command_ok(QUICK "-o sql");
     size_t made = 0, rows = 0, columns = 0;
@@ -179,8 +179,9 @@ START_TEST(figures_that_spread_more_than_the_limit_are_marked) {
 }
 END_TEST
 
-/* By hand; quartiles lie between neighbours in proportion, as in R's and numpy's default. One value can't tell how far
- * it spreads, so it is doubtful; a negative middle, as of a difference, has no negative spread. */
+/* The expected values are calculated by hand; quartiles are interpolated between neighbours, as by default in R and
+ * numpy. The spread of one value is unknown, so it is marked; a negative middle, such as that of a difference, has no
+ * negative spread. */
 START_TEST(a_figure_is_the_median_and_the_quartiles_distance) {
     double odd[] = {5, 1, 3, 2, 4}, even[] = {4, 1, 3, 2}, two[] = {7, 13}, one[] = {5}, below[] = {-1, 0, -3};
     fr_bench_figure a = fr_bench_figure_of(odd, 5), b = fr_bench_figure_of(even, 4), c = fr_bench_figure_of(two, 2),
@@ -198,7 +199,8 @@ START_TEST(a_figure_is_the_median_and_the_quartiles_distance) {
 }
 END_TEST
 
-/* An odd number of passes leaves the exclusive or of all words, an even one nothing: none was left out. */
+/* The loops take the exclusive or of all words: an odd number of passes gives that of one pass, an even number gives
+ * 0, which shows that no word was left out. */
 START_TEST(every_loop_reads_every_byte) {
     enum { SIZE = 3 * 4096 };
     uint8_t *bytes = aligned_alloc(4096, SIZE);

@@ -17,7 +17,7 @@
 #include "tests/support/command.h"
 #include "tests/support/suite.h"
 
-/* Little memory to walk through, and no figure is left out. */
+/* The timings walk through little memory, and no figure is marked as spread too far. */
 #define SHORT "bench kernels --quiet --weights 4 -t 1 -r 2 --max-spread 1000000 "
 
 static json_t *rows_of(const char *options) {
@@ -43,7 +43,7 @@ static bool is_table(const json_t *row, const char *name) {
     return strcmp(text(row, "table"), name) == 0;
 }
 
-/* Whether this machine runs more than scalar code. */
+/* Whether this machine has kernels other than scalar ones. */
 static bool has_vectors(void) {
     return (fr_cpu_levels() & ~(1u << FR_ISA_SCALAR | 1u << FR_ISA_SCALAR_FMA)) != 0;
 }
@@ -52,7 +52,7 @@ static void check_near(double got, double expected, const char *what) {
     ck_assert_msg(fabs(got - expected) <= 1e-6 * fabs(expected), "%s is %.9g, not %.9g", what, got, expected);
 }
 
-/* What follows from seconds, whatever the kernel. */
+/* Checks the figures that follow from the seconds, for any kernel. */
 static void check_rates(const json_t *row) {
     double seconds = number(row, "seconds"), bytes = number(row, "bytes"), macs = number(row, "macs");
     check_near(number(row, "gb_s") * seconds * 1e9, bytes, "bytes");
@@ -83,7 +83,7 @@ START_TEST(a_product_is_its_weights_and_their_multiplications) {
 }
 END_TEST
 
-/* In the caches no bandwidth binds. */
+/* In the caches bandwidth is no limit. */
 START_TEST(what_is_cached_is_bound_by_arithmetic) {
     json_t *rows = rows_of("--filter matmul_bf16 --rows 8"), *row;
     size_t index, checked = 0;
@@ -100,8 +100,8 @@ START_TEST(what_is_cached_is_bound_by_arithmetic) {
 }
 END_TEST
 
-/* Keys and values of 512 float16 each. A row has 8 queries, each multiplied with all that it sees: the last row all
- * positions, the one before it one less. */
+/* There are keys and values of 512 float16 each. A row has 8 queries, each multiplied with the positions that it sees:
+ * the last row sees all, the row before it one less. */
 START_TEST(attention_is_its_cache_and_its_queries) {
     json_t *rows = rows_of("--filter attn_[^s] --rows 1,2"), *row;
     size_t index, checked = 0;
@@ -120,7 +120,7 @@ START_TEST(attention_is_its_cache_and_its_queries) {
 }
 END_TEST
 
-/* kernels.def's and block_kernels.def's, as far as this processor goes. */
+/* The kernels are those of kernels.def and block_kernels.def that this processor runs. */
 START_TEST(every_kernel_that_runs_here_is_checked_and_timed) {
     json_t *rows = rows_of("--rows 1"), *row;
     size_t index;
@@ -177,13 +177,13 @@ START_TEST(a_figure_that_spread_too_much_is_marked) {
 }
 END_TEST
 
-/* MiB of which no cache of this machine holds half: some hold hundreds. */
+/* Returns a number of MiB so large that no cache of this machine holds half of it: some caches have hundreds. */
 static long weights_in_memory(void) {
     long cache = sysconf(_SC_LEVEL3_CACHE_SIZE);
     return 256 + (cache > 0 ? 2 * cache >> 20 : 0);
 }
 
-/* A picture has a mark for every figure from memory that has a limit. */
+/* The picture has a mark for every figure from memory that has a limit. */
 START_TEST(the_picture_has_what_the_table_has) {
     char path[128], options[256], line[512];
     snprintf(path, sizeof path, "%s/forerun-roofline-%d.svg", P_tmpdir, (int)getpid());
@@ -230,7 +230,7 @@ static const fr_bench_kernel *find(const char *name) {
     ck_abort_msg("no kernel %s", name);
 }
 
-/* The last bit of one result. */
+/* Changes the last bit of one result. */
 static void nudge(float *value) {
     uint32_t bits;
     memcpy(&bits, value, sizeof bits);
@@ -284,7 +284,8 @@ START_TEST(a_kernel_with_other_bits_is_caught_and_not_timed) {
 }
 END_TEST
 
-/* The larger of two times binds, by what was measured beside one timing; in the caches there is no reading. */
+/* The limit is the larger of two times, from the peaks that were measured beside one timing; figures from the caches
+ * have no reading time. */
 START_TEST(a_share_is_of_the_limit_that_takes_longer) {
     const fr_bench_kernel *kernel = find("fr_matmul_q8_0_scalar");
     size_t p = 0, rows = _i / 2 ? 64 : 1;
@@ -316,7 +317,7 @@ END_TEST
 
 /* --------------------------------------------------------------------------------------------------------- counters */
 
-/* Page faults, which every kernel with perf_event_open counts: one for each page that is touched first. */
+/* Counts page faults, which every system with perf_event_open has: one for each page that is touched first. */
 START_TEST(counters_count_what_happens_between_start_and_stop) {
     enum { PAGES = 300 };
     fr_bench_event events[FR_BENCH_COUNTERS];

@@ -62,7 +62,7 @@ static double number_of(const json_t *row, const char *key) {
     return json_number_value(value);
 }
 
-/* The row of a test; of several the last. */
+/* Returns the row of a test; if there are several, the last. */
 static const json_t *row_of(const json_t *rows, const char *test) {
     const json_t *found = NULL, *row;
     size_t i;
@@ -85,7 +85,7 @@ static void check_fields(const json_t *row) {
     for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++) number_of(row, numbers[i]);
 }
 
-/* Three samples; their means and deviations as a statistics book has them. */
+/* Checks three samples: their means and standard deviations follow the textbook's formulas. */
 static void check_samples(const json_t *row, double tokens) {
     const json_t *ns = fr_json_get(row, "samples_ns"), *rates = fr_json_get(row, "samples_ts");
     double sum = 0, rate = 0, squares = 0, median;
@@ -225,7 +225,7 @@ START_TEST(a_line_of_jsonl_is_an_object) {
 }
 END_TEST
 
-/* Every slot that positions below the length lie in holds what a run of the first 512 wrote. */
+/* Every cache slot below the length holds the values that a run of the first 512 positions wrote. */
 START_TEST(a_filled_cache_repeats_its_first_512_positions) {
     enum { LENGTH = 1200 };
     fr_options *options = fr_options_new();
@@ -274,9 +274,9 @@ START_TEST(rows_are_timed_against_one_and_break_even_grows_with_drafting) {
 }
 END_TEST
 
-/* Of EAGLE-3 the layer and its head, and fc where a chain begins; of EAGLE-1 what begins a pair, the layer and the
- * target's head, of a model all that a token reads: counted by the shapes in their files, whose vectors are next to
- * nothing. */
+/* A draft step of EAGLE-3 reads its layer and its head, and the first of a chain also fc; one of EAGLE-1 reads fc, the
+ * layer and the target's head; one of a draft model reads everything that a token reads. The bytes are counted from
+ * the shapes in their files; vectors are negligible. */
 START_TEST(a_draft_step_reads_what_it_needs) {
     static const struct {
         const char *drafter;
@@ -301,7 +301,7 @@ START_TEST(a_draft_step_reads_what_it_needs) {
 }
 END_TEST
 
-/* Bytes of the experts' matrices in the file, and of one expert in all layers. */
+/* The bytes of the experts' matrices in the file, and those of one expert in all layers. */
 static double bytes_of_experts(const fr_model *model) {
     const fr_tensors *tensors = &model->files.tensors;
     double bytes = 0;
@@ -342,7 +342,8 @@ START_TEST(a_mixture_reads_the_experts_that_rows_choose) {
 }
 END_TEST
 
-/* Three layers, four heads that share latents of 64 values and a rotary part of 16, cached as F16. */
+/* The model has three layers, and four heads that share latents of 64 values and a rotary part of 16, cached as
+ * F16. */
 START_TEST(latents_are_read_once_and_multiplied_by_every_head_of_every_row) {
     enum { LAYERS = 3, HEADS = 4, LATENT = 64, ROTARY = 16, ROWS = 4, DEPTH = 50 };
     fr_options *options = fr_options_new();
@@ -378,7 +379,7 @@ START_TEST(break_even_is_where_the_tokens_of_a_round_are_its_cost) {
 }
 END_TEST
 
-/* In eighths of the fastest one; all alike where one is not known. */
+/* Shares are in eighths of the fastest rank's; all are equal if one rank's speed is unknown. */
 START_TEST(shares_of_ranks) {
     uint32_t parts[4];
     fr_bench_shares_of((const double[]){20e9, 19e9, 10.4e9, 0.1e9}, 4, parts);
@@ -394,7 +395,7 @@ static void spin(double seconds) {
     for (double end = fr_clock() + seconds; fr_clock() < end;) continue;
 }
 
-/* This process and its child are busy, and nobody knows who else. */
+/* This process and its child are busy; nothing is known of other programs. */
 START_TEST(what_a_child_takes_of_the_cpus_is_others_and_what_we_take_is_not) {
     fr_bench_busy begin = fr_bench_busy_now();
     struct rusage used;
@@ -460,7 +461,7 @@ START_TEST(each_class_of_text_is_run_with_and_without_drafts) {
 }
 END_TEST
 
-/* Of 24 timed tokens and rounds of 1 + K tokens; a rate holds for all deeper drafts too. */
+/* There are 24 timed tokens, and rounds of 1 + K tokens; the last rate applies to all deeper drafts too. */
 START_TEST(made_up_rates_are_the_rates_that_drafts_stand_at) {
     json_t *all = bench("-p 0 -n 24 -d 0 --rows 0 -r 1 -o json --spec-synth-rates 1 --draft-max 3");
     ck_assert_double_eq(number_of(row_of(all, "spec synthetic"), "tokens_a_call"), 4);
@@ -515,7 +516,7 @@ START_TEST(files_of_a_class_are_one_row) {
 }
 END_TEST
 
-/* The bench in this process, whose acceptance may be broken. */
+/* Runs the bench in this process, whose acceptance can be made wrong. */
 static fr_status bench_here(json_t **rows) {
     char *text;
     size_t length;

@@ -19,7 +19,7 @@
 
 #define START "-p 'The function returns a' "
 
-/* What generate --output json prints, one object and nothing else. */
+/* Runs generate --output json, which prints one object and nothing else. */
 __attribute__((format(printf, 1, 2))) static json_t *run_json(const char *format, ...) {
     char line[4096];
     va_list values;
@@ -44,7 +44,7 @@ static const char *text_of(const json_t *object) {
     return json_string_value(fr_json_get(object, "text"));
 }
 
-/* Whether two lists of ids agree over the first `count`. */
+/* Whether two lists begin with the same `count` ids. */
 static bool same_ids(const json_t *a, const json_t *b, size_t count) {
     for (size_t i = 0; i < count; i++) {
         if (!json_equal(json_array_get(a, i), json_array_get(b, i))) return false;
@@ -103,7 +103,8 @@ static size_t unquote(const char *quoted, const char *end, char *bytes) {
     return length;
 }
 
-/* A line an id; the pieces make the text again, and those of a character's bytes are escaped. */
+/* There is one line per id; the pieces joined give the text again, and bytes that are part of a character are
+ * escaped. */
 START_TEST(pieces_are_the_ids_and_the_text) {
     char ids[512] = "", bytes[512];
     size_t length = 0, lines = 0;
@@ -134,7 +135,7 @@ END_TEST
 
 /* --------------------------------------------------------------------------------------------------------- generate */
 
-/* The ids that transformers gives, with and without drafts; every margin of the reference is far above rounding. */
+/* The ids are transformers', with and without drafts; every margin of the reference is far above rounding errors. */
 START_TEST(ids_are_the_references) {
     static const char *const ways[] = {"--spec-type none", DRAFTER, DRAFTER "--draft-max 15",
                                        DRAFTER "--draft-max 1 -t 1"};
@@ -166,7 +167,7 @@ static void check_types(const json_t *stats) {
     ck_assert(json_is_array(fr_json_get(stats, "accepted_lengths")));
 }
 
-/* A drafter that was asked has been called, also where all of its drafts were cut as too unlikely. */
+/* A drafter that has run counts as called, also if all of its drafts were dropped as too unlikely. */
 START_TEST(cut_drafts_are_calls) {
     json_t *object =
         run_json("generate " DEMO START DEMO_DRAFTER "-n 30 --ignore-eos --draft-max 3 --draft-p-min 1 --output json");
@@ -181,7 +182,7 @@ START_TEST(cut_drafts_are_calls) {
 }
 END_TEST
 
-/* The numbers of the json form belong together. */
+/* The numbers of the JSON form agree with each other. */
 START_TEST(json_has_everything) {
     bool drafting = _i > 0;
     const char *drafter = drafting ? DEMO_DRAFTER "--draft-max 3" : "";
@@ -214,7 +215,7 @@ START_TEST(json_has_everything) {
 }
 END_TEST
 
-/* What inspect says of the same files; of files that are read into memory nothing is mapped. */
+/* The numbers are those of inspect for the same files; of files that are read into memory nothing is mapped. */
 START_TEST(json_says_what_must_stay_in_memory) {
     static const char *const ways[] = {"", "--no-mmap "};
     for (size_t i = 0; i < 2; i++) {
@@ -234,7 +235,8 @@ END_TEST
 
 #define DRAWN "-n 40 --temp 0.9 --top-p 0.9 --repeat-penalty 1.1 --seed 5 "
 
-/* Drawn text and its log-probabilities: an object for each id; the same with drafting, another with another seed. */
+/* Sampled text has an object with log-probabilities for each id; it is the same with drafts, and another text with
+ * another seed. */
 START_TEST(logprobs_of_drawn_text_are_in_json) {
     json_t *plain = run_json("generate " DEMO START DRAWN "--output json --logprobs 2");
     json_t *drafted = run_json("generate " DEMO DEMO_DRAFTER START DRAWN "--output json --logprobs 2");
@@ -351,7 +353,7 @@ START_TEST(stop_ends_before_the_text) {
 }
 END_TEST
 
-/* The beginning of a stop string that never comes is text like any other, at the very end too. */
+/* Text that begins like a stop string is printed if the stop string never completes, at the very end too. */
 START_TEST(what_was_held_back_comes) {
     json_t *whole = run_json("generate " DEMO START "-n 60 --output json");
     const char *text = text_of(whole);
@@ -396,7 +398,7 @@ static void remove_folder(const char *folder) {
     ck_assert_int_eq(rmdir(folder), 0);
 }
 
-/* A vocabulary that was cut, under the configuration of the whole one. */
+/* The vocabulary is shortened, but the configuration is that of the whole one. */
 START_TEST(an_end_that_no_token_has_is_left_out) {
     char folder[256], line[512];
     make_model(folder, sizeof folder, 151645);
@@ -412,7 +414,7 @@ START_TEST(an_end_that_no_token_has_is_left_out) {
 }
 END_TEST
 
-/* An end of sequence is the last id and no text; --ignore-eos goes on past it. */
+/* An end of sequence is the last id and prints no text; --ignore-eos continues past it. */
 START_TEST(end_of_sequence) {
     enum { AT = 5 };
     json_t *object = fr_reference_json(), *ids = fr_reference_prompt(object), *tokens = fr_reference_greedy(object);
@@ -437,7 +439,8 @@ START_TEST(end_of_sequence) {
 }
 END_TEST
 
-/* A model may have more rows than its vocabulary has words: the last word is taken away, and is the only one drawn. */
+/* A model may have more rows than its vocabulary has tokens: the last token is removed, and is the only one that can
+ * be sampled. */
 START_TEST(an_id_that_is_no_token) {
     json_t *tokenizer = json_load_file(FOLDER "/tokenizer.json", 0, NULL), *model = fr_json_get(tokenizer, "model");
     json_t *merges = fr_json_get(model, "merges");
@@ -456,7 +459,7 @@ START_TEST(an_id_that_is_no_token) {
 }
 END_TEST
 
-/* Without -n, and with -n -1, until the context is full. */
+/* Without -n, or with -n -1, the text continues until the context is full. */
 START_TEST(until_the_context_is_full) {
     json_t *full = run_json("generate " MODEL "--ids 2,415,443 -c 40 --ignore-eos --output json");
     json_t *endless = run_json("generate " MODEL "--ids 2,415,443 -c 40 -n -1 --ignore-eos --output json " DRAFTER);
@@ -480,7 +483,7 @@ START_TEST(until_the_context_is_full) {
 }
 END_TEST
 
-/* A context larger than the model's is the model's, with a remark; --verbose says what runs. */
+/* A context larger than the model's is reduced to the model's, with a note; --verbose prints what runs. */
 START_TEST(contexts) {
     fr_command large = fr_command_ok("generate " MODEL "--ids 2 -n 1 -c 5000"), quiet, all, small;
     ck_assert_ptr_nonnull(strstr(large.err, "4096"));
@@ -497,7 +500,7 @@ START_TEST(contexts) {
 }
 END_TEST
 
-/* Takes the colours out of a text; gives how many times one was switched on. */
+/* Removes the colours from a text. Returns how many times one was switched on. */
 static size_t strip_colours(char *text) {
     size_t count = 0;
     char *to = text;
@@ -554,7 +557,8 @@ static void expect_failed_write(const char *line, int out, int expected, const c
     fclose(file);
 }
 
-/* Each verb that writes. Those that go on for long end where the first write fails: no statistics, no second line. */
+/* Tests each verb that writes. Verbs with a lot of output end at the first write that fails, without statistics or a
+ * second line. */
 static const char *const writers[] = {
     "generate " DEMO START "-no-cnv -n 4000 --ignore-eos --stats",
     "generate " DEMO START "-no-cnv -n 300 --ignore-eos --output ids --stats",
@@ -589,8 +593,9 @@ START_TEST(the_first_write_that_fails_ends_the_command) {
 }
 END_TEST
 
-/* A file that may not grow: it is named, and nothing is left of it. */
-/* A stream that is closed from the start is no place for the next file, which would get what it is told. */
+/* A file that may not grow is named in the error, and no part of it is left. */
+/* A standard stream that is closed from the start must not become the next file that is opened, which would then get
+ * the stream's output. */
 START_TEST(a_closed_stream_is_no_file) {
     char file[] = "/tmp/forerun-closed-XXXXXX", line[256], text[1 << 16] = "";
     int named = mkstemp(file), null = open("/dev/null", O_RDWR);
@@ -633,7 +638,7 @@ START_TEST(a_file_that_can_not_be_written_is_named) {
 }
 END_TEST
 
-/* ulimit -s 256: less than a kernel takes, and than a thread gets that is not told otherwise. */
+/* ulimit -s 256 is less than a kernel needs, and less than the default of a thread. */
 START_TEST(a_small_stack_is_enough) {
     static const char *const lines[] = {
         "generate " DEMO START "-n 30 --output ids",
@@ -659,7 +664,7 @@ END_TEST
 
 /* -------------------------------------------------------------------------------------------------------- terminals */
 
-/* What a command writes to a standard error that is a terminal. */
+/* Runs a command whose standard error is a terminal, and gives what it writes there. */
 static void run_on_terminal(const char *line, char *text, size_t size) {
     int terminal, end, null = open("/dev/null", O_RDWR);
     ck_assert_int_eq(openpty(&terminal, &end, NULL, NULL, NULL), 0);

@@ -50,7 +50,7 @@ START_TEST(a_cached_prompt_is_not_run_again) {
 }
 END_TEST
 
-/* A rate is of what was run, and of nothing there is none. */
+/* A rate counts the tokens that were run; if none were, there is no rate. */
 START_TEST(figures_tell_what_was_cached) {
     static const char *const options[] = {START, START, "-p 'The cat sat on the mat, and the dog was not amused'"};
     static const char *const rates[] = {" tokens/s\ngenerated", NULL, " that were run\nreused"};
@@ -68,7 +68,7 @@ START_TEST(figures_tell_what_was_cached) {
 }
 END_TEST
 
-/* -n 0 runs the prompt and says nothing; who comes next finds it run. */
+/* -n 0 runs the prompt and generates nothing; the next run finds it in the cache. */
 START_TEST(a_cache_is_filled_without_generating) {
     fr_command c = fr_command_ok("generate " DEMO START "-n 0 --prompt-cache %s", file);
     ck_assert_str_eq(c.out, "");
@@ -100,8 +100,8 @@ END_TEST
 #define FIRST_TURNS  "The function returns a list.\nWhat is a dictionary of bytes?\n"
 #define SECOND_TURNS "And more?\nA \"quoted\" word, \xff and caf\xc3\xa9.\n"
 
-/* The numbers that the statistics of a turn, counted from 0, have for its prompt: tokens that are new, those that were
- * there, and those of them that were run again. */
+/* Reads the numbers that the statistics of a turn, counted from 0, give for its prompt: new tokens, cached tokens, and
+ * how many of the cached ones were run again. */
 static void prompt_figures(const char *stats, size_t turn, int figures[3]) {
     for (size_t i = 0; i <= turn; i++) {
         stats = strstr(stats, "prompt  ");
@@ -123,7 +123,7 @@ static char *read_file(const char *path, size_t *length) {
     return bytes;
 }
 
-/* Two runs are one: the same answers, the same file at the end, and as little run for the last turn. */
+/* Two runs are like one: the same answers, the same file at the end, and as few tokens run for the last turn. */
 START_TEST(a_second_chat_goes_on_where_the_first_ended) {
     static const char *const manners[] = {"-n 30", "-n 30 --temp 1 --seed 7 --system Briefly.",
                                           ("-n 30 --stop ~ --draft-max 3 " DEMO_DRAFTER)};
@@ -158,7 +158,7 @@ START_TEST(a_second_chat_goes_on_where_the_first_ended) {
 }
 END_TEST
 
-/* A run without a turn keeps the conversation, generate's too; another system turn takes the place of the first. */
+/* A run without a turn keeps the conversation, and so does generate; a new system turn replaces the old one. */
 START_TEST(a_kept_conversation_stays) {
     fr_command first, nothing, again, one;
     one = fr_command_feed("Hello.\nAnd more?\n", TALK "-n 30 --system Briefly.");
@@ -184,7 +184,7 @@ START_TEST(a_kept_conversation_stays) {
 }
 END_TEST
 
-/* Exit status 1, one line that says this and names the file, which stays as it is. */
+/* Expects exit status 1 and one line with this text that names the file, which stays unchanged. */
 static void expect_refused(const char *line, const char *says) {
     size_t before, after;
     char *bytes = read_file(file, &before), whole[256];
@@ -202,7 +202,7 @@ static void expect_refused(const char *line, const char *says) {
     free(now);
 }
 
-/* A session of the demo with this beside it. */
+/* Saves a session of the demo model with these bytes attached. */
 static void attach(const char *bytes, size_t size) {
     fr_model *model;
     fr_session *session;
@@ -299,7 +299,7 @@ START_TEST(a_file_that_is_no_cache_of_this_is_exit_1) {
 }
 END_TEST
 
-/* It is found out before a prompt is run: no text is printed. */
+/* The error comes before a prompt is run: no text is printed. */
 START_TEST(a_folder_that_takes_no_cache_is_found_at_once) {
     static const char *const verbs[] = {"generate " DEMO START "-n 4", TALK "-n 4"};
     char dangling[96], line[256];
@@ -319,7 +319,7 @@ START_TEST(a_folder_that_takes_no_cache_is_found_at_once) {
 }
 END_TEST
 
-/* Of a link, to a file or to none yet, what it names is written. */
+/* If the cache is a link, the file that it names is written, also if that doesn't exist yet. */
 START_TEST(a_link_to_a_cache_stays_a_link) {
     char first[96], second[96], line[256];
     struct stat info;
@@ -363,7 +363,7 @@ START_TEST(what_is_kept_changes_no_text) {
 }
 END_TEST
 
-/* Layers that recur or see all have nothing that --swa-full could keep. */
+/* --swa-full changes nothing for layers that are recurrent or attend to everything. */
 START_TEST(nothing_slides) {
     static const char recurs[] = "generate -m tests/data/models/qwen35-odd --ids 2,5 -n 2 --swa-full --output ids";
     fr_command c = fr_command_ok("%s", recurs),

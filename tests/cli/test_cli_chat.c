@@ -15,11 +15,11 @@
 
 #define TEN_WORDS "one two three four five six seven eight nine ten "
 
-/* Turns as the template writes them (the reference: Jinja). */
+/* Turns as the template writes them; Jinja gives the same. */
 #define TURN(role, text) "<|turn>" role "\n" text "<turn|>\n"
 #define OPENING          "<|turn>model\n<|channel>thought\n<channel|>"
 
-/* The reply to a rendered conversation, by way of generate. */
+/* Returns the reply to a rendered conversation, made by generate. */
 static fr_command reply_to(const char *rendered, const char *options) {
     fr_command tokens = fr_command_feed(rendered, "tokenize " DEMO "--no-bos -f -");
     tokens.out[tokens.out_length - 1] = '\0';
@@ -28,7 +28,7 @@ static fr_command reply_to(const char *rendered, const char *options) {
     return c;
 }
 
-/* Puts more text behind a text of at most 8191 bytes. */
+/* Appends to a text of at most 8191 bytes. */
 __attribute__((format(printf, 2, 3))) static void append(char *text, const char *format, ...) {
     size_t length = strlen(text), room = 8192 - length;
     va_list values;
@@ -37,7 +37,7 @@ __attribute__((format(printf, 2, 3))) static void append(char *text, const char 
     va_end(values);
 }
 
-/* In place: the template takes blanks off both ends of a model's turn. */
+/* Trims the text in place: the template removes blanks at both ends of a model's turn. */
 static const char *trim(char *text) {
     for (size_t length = strlen(text); length > 0 && strchr(" \n", text[length - 1]); length--) text[length - 1] = '\0';
     return text + strspn(text, " \n");
@@ -111,7 +111,8 @@ END_TEST
 static const char *const turns[] = {"The function returns a list.", "What is a dictionary of bytes?", "And more?"};
 enum { TURNS = 3 };
 
-/* Each reply is the one to the whole history, written by hand; without the history it would be another. */
+/* Each reply is the one to the whole history, which is written here by hand; without the history it would be
+ * another. */
 START_TEST(chat_keeps_the_history) {
     const char *options = _i ? "-n 40 --stop ~ " DEMO_DRAFTER : "-n 40 --stop ~";
     char history[8192] = "<bos>", rendered[8192 + sizeof OPENING], alone[1024], expected[8192] = "";
@@ -143,7 +144,7 @@ static fr_command run_bytes(const char *line, const char *input, size_t length) 
     return c;
 }
 
-/* Every byte but those that end a line, in a turn; what is not UTF-8 is answered as U+FFFD is. */
+/* A turn has every byte except those that end a line; invalid UTF-8 is answered like U+FFFD. */
 START_TEST(any_bytes_are_a_turn) {
     char turn[600] = "A\0B", lines[700];
     size_t length = 3;
@@ -176,13 +177,13 @@ START_TEST(generated_nuls_are_kept) {
 }
 END_TEST
 
-/* One line on standard error, which says this. */
+/* Expects one line on standard error, with this text. */
 static void check_line(const fr_command *c, const char *says) {
     ck_assert_msg(strstr(c->err, says) != NULL, "%s", c->err);
     ck_assert_ptr_eq(strchr(c->err, '\n'), c->err + c->err_length - 1);
 }
 
-/* What is answered where some lines are left out is what is answered without them. */
+/* The answers to these lines must equal the answers without the lines that are refused. */
 static void check_left_out(const char *with, const char *without, const char *options, const char *says) {
     fr_command c = fr_command_feed(with, TALK "%s", options);
     fr_command plain = fr_command_feed(without, TALK "%s", options);
@@ -199,7 +200,7 @@ START_TEST(a_turn_beyond_the_context_is_left_out) {
 }
 END_TEST
 
-/* A turn that fills the context to its last token has no room for an answer. */
+/* A turn that fills the whole context has no room for an answer. */
 START_TEST(a_turn_has_room_for_an_answer) {
     fr_command tokens = fr_command_feed("<bos>" TURN("user", "Hello.") OPENING, "tokenize " DEMO "--no-bos -f -");
     int count = 1;
@@ -221,7 +222,7 @@ START_TEST(a_turn_has_room_for_an_answer) {
 }
 END_TEST
 
-/* Every turn is left out, and says why. */
+/* Every turn is refused with the reason. */
 START_TEST(a_template_that_is_none) {
     fr_command c = fr_command_run(TALK "--chat-template-file tests/data/chat/reference.json", "Hello.\n");
     ck_assert_str_eq(c.out, "");
@@ -231,7 +232,7 @@ START_TEST(a_template_that_is_none) {
 }
 END_TEST
 
-/* Replies that fill the context are made room for again. */
+/* After replies that fill the context there is room again. */
 START_TEST(a_full_context_is_not_the_end) {
     const char *options = "-c 96 --ignore-eos";
     fr_command one = fr_command_feed("Hello.\n", TALK "%s", options);
@@ -279,7 +280,7 @@ START_TEST(turns_are_taken_back) {
 }
 END_TEST
 
-/* One line for each, and nothing is said to the model. */
+/* Each gives one line, and nothing reaches the model. */
 START_TEST(other_commands_are_refused) {
     static const char *const lines[][2] = {
         {"/cler", "/cler is no command; did you mean /clear?"},
@@ -365,7 +366,7 @@ START_TEST(lines_become_a_turn) {
 }
 END_TEST
 
-/* Ctrl-C in a reply ends that reply; the next line is answered. */
+/* Ctrl-C during a reply ends only that reply; the next line is answered. */
 START_TEST(interrupt_ends_a_reply_only) {
     int in[2], out[2], null = open("/dev/null", O_WRONLY);
     ck_assert(pipe2(in, O_CLOEXEC) == 0 && pipe2(out, O_CLOEXEC) == 0);

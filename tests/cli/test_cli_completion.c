@@ -26,7 +26,8 @@ static void remove_script(void) {
     unlink(script);
 }
 
-/* What bash has for a line whose last word, perhaps empty, is the one to complete; free. Words have a blank between. */
+/* Returns bash's completions of a line whose last word, perhaps empty, is the one to complete, with blanks between
+ * them; free it. */
 static char *complete(const char *words) {
     char line[4096], *found = NULL;
     size_t size = 0;
@@ -79,7 +80,7 @@ static const char *const verbs[] = {"generate", "chat",     "logits",     "perpl
                                     "verify",   "batch",    "quantize",   "pack",       "synth",    "bench",
                                     "report",   "template", "completion", "models",     "trim-head"};
 
-/* What a part of the bench refuses is not offered behind it. */
+/* Options that a part of the bench refuses are not offered after its name. */
 START_TEST(a_part_has_its_own_options) {
     static const char *const begins[] = {"forerun bench neighbours -", "forerun bench --part neighbours -"};
     char *found = complete(begins[_i]);
@@ -103,7 +104,7 @@ START_TEST(a_part_has_its_own_options) {
 }
 END_TEST
 
-/* A name begins behind two blanks, or a comma and a blank, and is before the option's value. */
+/* In the help an option's name begins after two blanks, or after a comma and a blank, and ends before its value. */
 START_TEST(every_option_is_offered) {
     char words[64], name[72];
     snprintf(words, sizeof words, "forerun %s -", verbs[_i]);
@@ -146,7 +147,7 @@ START_TEST(other_shells_have_theirs) {
 }
 END_TEST
 
-/* A page is 80 columns wide, 7 of them its margin; roff fills all other lines. */
+/* A page is 80 columns wide, of which 7 are its margin; roff refills all other lines. */
 START_TEST(manual_lines_fit_the_page) {
     fr_command c = fr_command_ok("help --man");
     bool filled = true;

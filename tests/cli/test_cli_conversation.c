@@ -15,7 +15,7 @@
 
 #define TOOLS "tests/data/chat/tools.json"
 
-/* One line on standard error says this. */
+/* Expects one line on standard error with this text. */
 static void expect_note(const fr_command *c, const char *says) {
     ck_assert_msg(strstr(c->err, says) != NULL, "%s", c->err);
 }
@@ -67,7 +67,7 @@ static const char *member(const json_t *messages, size_t index, const char *key)
     return json_string_value(fr_json_get(json_array_get(messages, index), key));
 }
 
-/* A name with blanks in it. */
+/* The file's name has blanks in it. */
 START_TEST(a_conversation_is_kept_in_a_file) {
     fr_test_folder folder;
     char lines[512];
@@ -148,7 +148,7 @@ START_TEST(settings_that_can_not_be_are_refused) {
 }
 END_TEST
 
-/* The text of /read comes before the next turn, once; /undo takes it back. */
+/* The text of /read comes before the next turn, once; /undo removes it. */
 START_TEST(files_are_read_into_a_turn) {
     fr_test_folder folder;
     char lines[512];
@@ -199,7 +199,7 @@ START_TEST(a_chats_context_is_the_models_own) {
 }
 END_TEST
 
-/* Of the home folder, as a shell has it. */
+/* ~ is the home folder, as in a shell. */
 START_TEST(a_tilde_is_the_home_folder) {
     fr_test_folder folder;
     fr_folder_make(&folder);
@@ -228,7 +228,7 @@ static void put(fr_test_folder *folder, const char *name, const char *text) {
     fclose(file);
 }
 
-/* A turn without an answer gets one, in whichever of the forms of OpenAI's messages it comes. */
+/* A turn without an answer gets one, in each form of OpenAI's messages. */
 START_TEST(a_conversation_comes_from_elsewhere) {
     static const char *const forms[] = {
         "[{\"role\": \"user\", \"content\": \"Hello.\"}]",
@@ -252,7 +252,7 @@ START_TEST(a_conversation_comes_from_elsewhere) {
 }
 END_TEST
 
-/* Nothing of it changes the conversation. */
+/* A refused file changes nothing in the conversation. */
 START_TEST(a_file_that_is_no_conversation_is_refused) {
     static const char *const files[][2] = {
         {"[{", "not JSON"},
@@ -293,7 +293,7 @@ END_TEST
 
 enum { CONTEXT = 128 };
 
-/* What a trace tells of a session: its timeline, where its last prompt ended, and how far it went. */
+/* The timeline of a session according to its trace: its ids, where its last prompt ended, and how far it went. */
 typedef struct timeline {
     int32_t ids[CONTEXT];
     size_t length, prompt;
@@ -348,13 +348,13 @@ static size_t count_of(const char *text, const char *word) {
     return count;
 }
 
-/* Of targets whose layers slide, over 128 and over 8 positions, and of one with states that can't be cut back. */
+/* Targets with sliding layers, over 128 and over 8 positions, and one with states that can't be truncated. */
 static const char *const targets[] = {DEMO, MODEL, "-m tests/data/models/qwen35-odd "};
 static const char *const models[] = {DEMO DEMO_DRAFTER, MODEL DRAFTER, "-m tests/data/models/qwen35-odd "};
 
-/* The timeline behind the last dropping, which is within the last reply, is that of a fresh session with the turns that
- * are left and the reply so far, and goes on as that does; the conversation begins with its system turn and the first
- * of those turns. */
+/* The last time that turns are dropped is within the last reply. The timeline after it is that of a fresh session with
+ * the remaining turns and the reply so far, and continues like it; the conversation begins with its system turn and
+ * the first remaining turn. */
 START_TEST(the_oldest_turns_are_dropped) {
     fr_test_folder folder, saved;
     char lines[1024], options[256];
@@ -397,8 +397,8 @@ START_TEST(the_oldest_turns_are_dropped) {
 }
 END_TEST
 
-/* A kept conversation that is longer than the context goes on without its oldest turns, as it does from a file of
- * messages; without --context-shift, and where no conversation is kept, it is refused and stays as it is. */
+/* A saved conversation that is longer than the context continues without its oldest turns, as it does from a file of
+ * messages. Without --context-shift, and if no conversation is saved, it is refused and stays unchanged. */
 START_TEST(a_longer_cache_is_shifted) {
     fr_test_folder folder, saved;
     char lines[512], line[256];
@@ -444,7 +444,7 @@ static void repeat(char *text, size_t times) {
     for (size_t i = 0; i < times; i++) memcpy(text + i * (sizeof word - 1), word, sizeof word);
 }
 
-/* A turn begins with others dropped: it is answered as where they were never said. */
+/* A turn needs room and older ones are dropped: it is answered as if they had never been said. */
 START_TEST(a_turn_makes_room_for_itself) {
     const char *options = "-c 128 -n 4 --ignore-eos --stop ~ --context-shift --system Hi";
     char lines[4096], kept[2048], longest[600];
@@ -461,7 +461,7 @@ START_TEST(a_turn_makes_room_for_itself) {
 }
 END_TEST
 
-/* What is too long alone leaves everything as it was, and so does a full context without the option. */
+/* A turn that is too long by itself leaves everything unchanged, and so does a full context without the option. */
 START_TEST(a_turn_that_is_too_long_drops_nothing) {
     char longest[2000], lines[4096];
     repeat(longest, 200);
@@ -478,7 +478,7 @@ END_TEST
 
 /* ------------------------------------------------------------------------------------------------------------ tools */
 
-/* The prompt has the tools, as the template writes them. */
+/* The prompt contains the tools, as the template writes them. */
 START_TEST(tools_reach_the_template) {
     fr_test_folder folder;
     fr_folder_make(&folder);
@@ -510,7 +510,7 @@ START_TEST(tools_reach_the_template) {
 }
 END_TEST
 
-/* A template that has no place for them is told of; one that has is not. */
+/* A template without a place for tools gives a note; one that has a place gives none. */
 START_TEST(tools_without_a_place_are_told_of) {
     fr_test_folder folder;
     fr_folder_make(&folder);
@@ -527,7 +527,7 @@ START_TEST(tools_without_a_place_are_told_of) {
 }
 END_TEST
 
-/* What no template could show. */
+/* Tools that no template could show are refused. */
 START_TEST(what_is_no_tool_is_refused) {
     static const char *const files[] = {"[1]", "[{\"type\": \"function\"}, \"get_weather\"]", "[null]", "[[]]"};
     for (size_t i = 0; i < sizeof files / sizeof *files; i++) {
@@ -575,7 +575,7 @@ START_TEST(a_model_needs_no_option) {
 }
 END_TEST
 
-/* A model without a template, whose tokens tell of no family. */
+/* Makes a model without a template, whose tokens match no known family. */
 static void make_templateless(fr_changed_folder *folder) {
     char path[128];
     size_t length;
@@ -588,7 +588,7 @@ static void make_templateless(fr_changed_folder *folder) {
     free(tokens);
 }
 
-/* Before a turn is typed. */
+/* The chat ends before a turn is typed. */
 START_TEST(a_chat_without_a_template_ends_at_once) {
     fr_changed_folder folder;
     char line[128];

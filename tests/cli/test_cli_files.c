@@ -69,7 +69,7 @@ START_TEST(logits_files) {
 }
 END_TEST
 
-/* Row 0 of the drafter's logits has its best where the first draft of the reference is. */
+/* In row 0 of the drafter's logits the largest is that of the reference's first draft. */
 START_TEST(logits_of_drafts) {
     json_t *object = fr_reference_json();
     const json_t *one = json_array_get(fr_json_get(fr_json_get(object, "draft"), "cases"), 0);
@@ -98,7 +98,8 @@ START_TEST(logits_of_drafts) {
 }
 END_TEST
 
-/* A failure leaves the old file as it was and no other behind; success keeps its mode, and a link a link. */
+/* A failure leaves the old file unchanged and no temporary one; a success keeps the file's mode, and a link stays a
+ * link. */
 START_TEST(files_appear_whole_or_not_at_all) {
     char folder[256], path[512], link[512], line[1024];
     scratch_folder(folder, sizeof folder);
@@ -149,7 +150,7 @@ static size_t count_files(const char *folder) {
     return count;
 }
 
-/* Ended by a signal while it waits for its prompt, with the temporary file open. */
+/* A signal ends the command while it waits for its prompt, with the temporary file open. */
 START_TEST(a_signal_leaves_nothing_behind) {
     static const int signals[] = {SIGINT, SIGTERM, SIGHUP};
     char folder[256], line[1024];
@@ -319,7 +320,7 @@ static void fill_folder(const char *folder) {
     ck_assert_int_eq(link(from, to), 0);
 }
 
-/* A sum over the names, inodes and bytes of all files, and how many those are. */
+/* Returns a sum over the names, inodes and bytes of all files, and their number. */
 static unsigned long long sum_folder(const char *folder) {
     unsigned long long sum = 0;
     DIR *entries = opendir(folder);
@@ -418,7 +419,7 @@ START_TEST(what_is_read_is_not_written_over) {
 }
 END_TEST
 
-/* Standard output that leads to the input; and files beside it, which may be written again. */
+/* Standard output that is the input file is refused; files beside the input may be written, also again. */
 START_TEST(what_is_not_read_may_be_written) {
     char folder[256], line[1024], path[512];
     scratch_folder(folder, sizeof folder);
@@ -443,7 +444,7 @@ END_TEST
 
 /* ----------------------------------------------------------------------------------------------- inspect and verify */
 
-/* Without configuration and tokenizer nobody says what ends a text. */
+/* Without a configuration and a tokenizer nothing says which id ends a text. */
 START_TEST(inspect_says_that_nothing_ends_a_text) {
     fr_changed_folder changed;
     fr_changed_folder_make(&changed, "tests/data/models/llama-odd", "{\"eos_token_id\": null}");
@@ -489,7 +490,7 @@ static json_t *json_of(const char *line) {
     return object;
 }
 
-/* The shapes of all tensors multiplied. */
+/* Returns the number of values: the products of all tensors' shapes. */
 static json_int_t values_in(const json_t *tensors) {
     json_int_t all = 0;
     for (size_t i = 0; i < json_array_size(tensors); i++) {
@@ -523,7 +524,7 @@ START_TEST(inspect_as_json) {
 }
 END_TEST
 
-/* What a drafter's files say without their target: shapes, and which target they ask for. */
+/* Without its target a drafter's file gives its shapes, and which target it needs. */
 START_TEST(inspect_describes_drafters_alone) {
     static const struct {
         const char *path, *method, *words;
@@ -561,7 +562,7 @@ START_TEST(inspect_describes_drafters_alone) {
 }
 END_TEST
 
-/* With so many bytes generate runs, with one less it doesn't, and inspect says the same. */
+/* With exactly this many bytes generate runs, with one less it doesn't, and inspect reports the same. */
 START_TEST(all_memory_is_limited) {
     json_t *told = json_of("inspect " DEMO "-c 512 -o json");
     json_int_t session = whole(fr_json_get(told, "memory"), "session");
@@ -589,7 +590,7 @@ START_TEST(all_memory_is_limited) {
 }
 END_TEST
 
-/* A batch's lines share what there is: fewer keys and values, the same answers. */
+/* A batch's lines share the memory: with fewer keys and values they give the same answers. */
 START_TEST(a_batch_takes_less_memory) {
     static const char lines[] = "{\"prompt\": \"def\", \"n\": 3}\n{\"prompt\": \"The\", \"n\": 3}\n";
     json_t *told[2];
@@ -607,7 +608,7 @@ START_TEST(a_batch_takes_less_memory) {
 }
 END_TEST
 
-/* What inspect tells is what generate then takes, at each context, drafting or not. */
+/* Generate takes the memory that inspect reports, at each context, with drafts and without. */
 START_TEST(inspect_tells_a_sessions_memory) {
     static const struct {
         const char *options;
@@ -665,7 +666,7 @@ START_TEST(a_drafter_that_does_not_fit_is_exit_1) {
 }
 END_TEST
 
-/* FNV-1a, 64 bits, as its authors publish it. */
+/* FNV-1a with 64 bits, as its authors publish it. */
 static unsigned long long fnv1a64(const void *bytes, size_t length) {
     unsigned long long hash = 0xcbf29ce484222325u;
     for (size_t i = 0; i < length; i++) hash = (hash ^ ((const unsigned char *)bytes)[i]) * 0x100000001b3u;
@@ -679,7 +680,7 @@ static unsigned long long hash_of_ids(char *text, size_t count) {
     return fnv1a64(ids, count * sizeof *ids);
 }
 
-/* With less room than it asks for it says of how many ids its hash is. */
+/* If there is room for fewer ids than asked for, it says how many its hash covers. */
 START_TEST(verify_tells_of_a_short_text) {
     fr_command c = fr_command_ok("verify " MODEL "--quiet -c 300"), whole = fr_command_ok("verify " MODEL "--quiet");
     ck_assert_str_eq(c.err, "forerun: sampled-ids: the context of 300 has room for 236 of 400, and the hash is of "
@@ -693,7 +694,7 @@ START_TEST(verify_tells_of_a_short_text) {
 }
 END_TEST
 
-/* What it hashes is what logits and generate give for the same prompt. */
+/* It hashes the same logits and ids that logits and generate give for the prompt. */
 START_TEST(verify_hashes_the_answer) {
     char list[512] = "", expected[256];
     for (int i = 0; i < 64; i++) {

@@ -38,7 +38,7 @@ static void remove_folder(void) {
     ck_assert_msg(rmdir(folder) == 0, "something else is left in the folder");
 }
 
-/* A command that has begun to write, and then waits. */
+/* A command that has begun to write, and then waits for its reader. */
 typedef struct running {
     pid_t process;
     int from;   /* what it writes, its first byte read */
@@ -56,7 +56,7 @@ static running await_byte(pid_t process, int from, FILE *rest) {
     return (running){process, from, rest};
 }
 
-/* Its text comes through the pipe. */
+/* Starts a command whose text is read from the pipe. */
 static running start_text(const char *options) {
     char line[8192];
     int out[2], null = open("/dev/null", O_RDONLY);
@@ -69,7 +69,7 @@ static running start_text(const char *options) {
     return await_byte(process, out[0], err);
 }
 
-/* Its trace does, which is a pipe by name. */
+/* Starts a command whose trace is read from the pipe, which is a named one. */
 static running start_traced(const char *options) {
     char line[8192];
     int null = open("/dev/null", O_RDWR);
@@ -86,7 +86,7 @@ static running start_traced(const char *options) {
     return r;
 }
 
-/* What it has yet to write, behind its first byte. Ends it; all streams are closed. */
+/* Reads the rest of the output after its first byte, and waits for the end; all streams are closed. */
 static char *finish(running *r, size_t *length, char *other, size_t size, int status) {
     char *bytes = NULL;
     ssize_t got = 1;
@@ -114,7 +114,7 @@ static double stat_of(const json_t *object, const char *name) {
     return json_number_value(fr_json_get(fr_json_get(object, "stats"), name));
 }
 
-/* The last line of a trace. */
+/* Returns the last line of a trace. */
 static json_t *last_line(char *lines, size_t length) {
     ck_assert_int_eq(lines[length - 1], '\n');
     lines[length - 1] = '\0';
@@ -128,7 +128,8 @@ static json_t *run_json(const char *options) {
     return object;
 }
 
-/* The text so far and a newline, its figures, and a cache that goes on where it was. */
+/* The text so far is followed by a newline and the statistics, and the cache continues where the text was
+ * interrupted. */
 START_TEST(a_text_ends_with_all_that_is_known) {
     char options[256], err[4096];
     size_t length;
@@ -180,7 +181,7 @@ START_TEST(json_and_trace_say_interrupt) {
 }
 END_TEST
 
-/* Of a prompt of 1500 ids some are run, which need not be run again. */
+/* Of a prompt of 1500 ids some are run, and these need not be run again. */
 START_TEST(a_prompt_is_kept_as_far_as_it_came) {
     char options[8000], json[4096];
     size_t length;
@@ -216,7 +217,7 @@ START_TEST(a_prompt_is_kept_as_far_as_it_came) {
 }
 END_TEST
 
-/* Far more lines than it can write before the signal comes; two are under way at once. */
+/* Writes far more lines than can be answered before the signal comes; two run at once. */
 static void write_batch(void) {
     FILE *lines = fopen(cache, "w");
     ck_assert_ptr_nonnull(lines);
@@ -226,7 +227,7 @@ static void write_batch(void) {
     fclose(lines);
 }
 
-/* Lines that are done and those under way are answered, in their order; the others are not. */
+/* Lines that are done and those that are running are answered in their order; the others are not. */
 START_TEST(a_batch_answers_what_was_begun) {
     char err[4096], options[128];
     size_t length, interrupted = 0;
@@ -258,7 +259,7 @@ START_TEST(a_batch_answers_what_was_begun) {
 }
 END_TEST
 
-/* Fills the pipe, through a file of its own: the command's keeps waiting for its reader. */
+/* Fills the pipe through another open file, so that the command's own writes wait for the reader. */
 static void fill(int pipe) {
     char name[32];
     snprintf(name, sizeof name, "/proc/self/fd/%d", pipe);
@@ -267,7 +268,7 @@ static void fill(int pipe) {
     close(to);
 }
 
-/* With no room for its last newline it can't end by itself; the trace, half-written, goes with it. */
+/* The command can't end by itself, as there is no room for its last newline; the trace is removed half-written. */
 START_TEST(a_second_signal_ends_it_at_once) {
     char options[256];
     int status;
@@ -287,7 +288,7 @@ START_TEST(a_second_signal_ends_it_at_once) {
 }
 END_TEST
 
-/* As nohup asks for, and a shell for its background. */
+/* SIGINT stays ignored, as nohup and a shell's background jobs expect. */
 START_TEST(an_ignored_signal_stays_ignored) {
     char err[4096];
     size_t length;

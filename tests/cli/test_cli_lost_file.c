@@ -19,7 +19,7 @@ enum { PIPE = 4096, /* bytes that a pipe holds */ LEFT = 65536 /* of the file */
 
 static char folder[32];
 
-/* Copies of the demo, as published and packed, that may be damaged. */
+/* Writes copies of the demo model, as published and packed, which may be damaged. */
 static void make_files(void) {
     char line[512];
     snprintf(folder, sizeof folder, "/tmp/forerun-lost-XXXXXX");
@@ -43,7 +43,7 @@ static void remove_files(void) {
     ck_assert_int_eq(system(line), 0);
 }
 
-/* A command that has begun to write, and then waits. */
+/* A command that has begun to write, and then waits for its reader. */
 typedef struct running {
     pid_t process;
     int from;
@@ -67,7 +67,7 @@ static running start_writing(const char *line) {
     return r;
 }
 
-/* Reads all that it writes. Gives its exit status, and what it said. */
+/* Reads the rest of the output. Returns the exit status, and the line on standard error. */
 static int finish(running *r, char *err, size_t size) {
     char bytes[PIPE];
     while (read(r->from, bytes, sizeof bytes) > 0) continue;
@@ -79,7 +79,7 @@ static int finish(running *r, char *err, size_t size) {
     return status;
 }
 
-/* A command line, and which file of the folder is cut; %1$s stands for the folder. */
+/* A command line, and which file of the folder is truncated; %1$s stands for the folder. */
 static const struct {
     const char *line, *file;
 } cuts[] = {
@@ -105,8 +105,8 @@ START_TEST(a_file_that_is_cut_is_named) {
 }
 END_TEST
 
-/* What is done to a file, and what is said. Another file under its name is none of it: the one that was opened is still
- * there. */
+/* How a file is changed, and the line. Replacing the name by another file is no change: the one that was opened still
+ * exists. */
 static const struct {
     const char *line, *change, *says;
 } changes[] = {
@@ -142,7 +142,7 @@ START_TEST(a_file_that_is_changed_is_named) {
 }
 END_TEST
 
-/* One that somebody sends is no file's. A sanitizer would tell of it in its own words. */
+/* A SIGBUS that another process sends belongs to no file. A sanitizer would report it in its own words. */
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
 #define BUS_ERRORS 0
 #else

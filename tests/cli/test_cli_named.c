@@ -16,7 +16,7 @@
 #define DIGEST "00000000000000000000000000000000000000000000000000000000000000aa"
 #define GGUF   "tests/data/gguf/"
 
-/* A folder as published, a drafter; GGUF files; ollama's. */
+/* Makes caches with a published folder, a drafter, GGUF files and ollama's store. */
 static void open_caches(void) {
     char value[128];
     static const char *const files[] = {"config.json", "model.safetensors", "tokenizer.json"};

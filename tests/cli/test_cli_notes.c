@@ -8,7 +8,7 @@
 #include "tests/support/command.h"
 #include "tests/support/suite.h"
 
-/* As llama.cpp's string_process_escapes reads them: what it doesn't know stays, its backslash too. */
+/* Escapes as llama.cpp's string_process_escapes reads them: an unknown one stays, with its backslash. */
 static const struct {
     const char *escaped, *bytes;
 } texts[] = {
@@ -43,7 +43,7 @@ START_TEST(escapes_are_read) {
 }
 END_TEST
 
-/* A NUL has no place in an argument, but in a prompt. */
+/* An argument can't contain a NUL, but a prompt can. */
 START_TEST(a_nul_is_a_byte_of_a_prompt) {
     fr_command read = fr_command_ok("tokenize " DEMO "-e -p 'a\\x00b'");
     fr_command bytes = fr_command_run_bytes("tokenize " DEMO "-f -", "a\0b", 3);
@@ -97,7 +97,7 @@ END_TEST
 
 #define WITHOUT "this changes nothing without "
 
-/* What is said, and nothing more. */
+/* The note of each command, which is the only one. */
 static const struct {
     const char *options, *says;
 } notes[] = {
@@ -145,7 +145,7 @@ START_TEST(what_means_nothing_is_said_once) {
 }
 END_TEST
 
-/* Its lines may be hot. */
+/* A batch may have --seed, because its lines may ask for sampling. */
 START_TEST(a_batch_may_have_a_seed) {
     fr_command c = fr_command_feed("{\"prompt\": \"x\", \"n\": 2, \"temp\": 1}\n", "batch " DEMO "-f - -o - --seed 3");
     ck_assert_str_eq(c.err, "");
@@ -153,7 +153,7 @@ START_TEST(a_batch_may_have_a_seed) {
 }
 END_TEST
 
-/* The manual page has them, help doesn't. */
+/* The manual page has these options, and the help text doesn't. */
 START_TEST(help_is_not_filled_with_them) {
     fr_command help = fr_command_ok("generate --help"), manual = fr_command_ok("help --man");
     ck_assert_ptr_null(strstr(help.out, "-ngl"));

@@ -48,7 +48,7 @@ START_TEST(text_of_a_picture) {
 }
 END_TEST
 
-/* "logits" takes the tower too: its largest logit of the last row is the first id of the text. */
+/* The verb logits uses the tower too: the largest logit of the last row is the first id of the text. */
 START_TEST(logits_of_a_picture) {
     char prompt[1024], text[1024];
     float rows[512];
@@ -63,7 +63,7 @@ START_TEST(logits_of_a_picture) {
 }
 END_TEST
 
-/* What the library says to ids that hold as many image tokens as each picture needs, in the pictures' order. */
+/* Gives the library's text for ids with as many image tokens as each picture needs, in the pictures' order. */
 static void text_of_the_library(const char *const *paths, size_t count, const char *prompt, char *list, size_t size) {
     fr_model *model;
     fr_session *session;
@@ -98,7 +98,7 @@ static void text_of_the_library(const char *const *paths, size_t count, const ch
 #define BEFORE "[gMASK]<sop><|user|>\n"
 #define BEHIND "<|assistant|>\n"
 
-/* Each --image counts, in its order, before the text or where the text itself has them. */
+/* Several --image options count in their order, before the text or where the text has a place for them. */
 START_TEST(several_pictures) {
     static const char *const paths[] = {PICTURE, "tests/data/images/jpeg-70x50.jpg"};
     const char *const swapped[] = {paths[1], paths[0]};
@@ -143,8 +143,8 @@ END_TEST
 
 #define OPENING "[gMASK]<sop><|user|>\n<|begin_of_image|><|image|><|end_of_image|>Text Recognition:<|assistant|>\n"
 
-/* The picture belongs to the first turn, and stays in the history: each reply is the one to all that was said. Three
- * tokens, as the fourth of this model's text is half a character. */
+/* The picture belongs to the first turn, and stays in the history: each reply is the one to the whole conversation.
+ * The test compares three tokens, as the fourth of this model's text is half a character. */
 START_TEST(chat_about_a_picture) {
     fr_command one = fr_command_ok("generate -m %s --image " PICTURE " -p 'Text Recognition:' -n 3", PAIR);
     fr_command chat =
@@ -167,7 +167,7 @@ END_TEST
 #define SHOW   "/image " PICTURE "\n" READ "\n"
 #define REPLY  "<|assistant|>\n"
 
-/* A chat whose last answer is the one to this history. */
+/* Runs a chat whose last answer must be the one to this history. */
 static void check_last_answer(const char *lines, const char *history, const char *images, const char *remark) {
     fr_command chat = fr_command_feed(lines, "chat --temp 0 -m " GLM " -n 2 --no-think");
     fr_command last = fr_command_feed(history, "generate -m " GLM " %s -f - -n 2 --quiet", images);
@@ -179,8 +179,7 @@ static void check_last_answer(const char *lines, const char *history, const char
     fr_command_free(&last);
 }
 
-/* A picture stands in the turn after its command, whichever that is; each answer is the one to all that was said and
- * not taken back. */
+/* A picture belongs to the turn after its command; each answer is the one to everything said and not undone. */
 START_TEST(pictures_in_a_chat) {
     fr_command first = fr_command_ok("generate -m " GLM " --image " PICTURE " -p '" READ "' -n 2 --quiet");
     fr_command hello = fr_command_ok("generate -m " GLM " --chat -p Say. -n 2 --no-think");
@@ -209,7 +208,8 @@ START_TEST(pictures_in_a_chat) {
 }
 END_TEST
 
-/* A turn that makes room for itself takes its pictures with it that it drops: the second is shown alone. */
+/* A turn that makes room for itself drops the pictures of dropped turns with them: the second picture is shown
+ * alone. */
 START_TEST(a_dropped_turn_takes_its_pictures) {
     const char *options = "-n 8 --no-think -c 60 --context-shift --stats";
     fr_command c =
@@ -223,7 +223,7 @@ START_TEST(a_dropped_turn_takes_its_pictures) {
 }
 END_TEST
 
-/* Each is one line, and the chat goes on. */
+/* Each of these gives one line, and the chat continues. */
 START_TEST(what_is_no_picture_does_not_end_a_chat) {
     static const char *const lines[][3] = {
         {"/image nothing.png", "", "nothing.png"},
@@ -281,7 +281,7 @@ START_TEST(as_many_pictures_as_there_may_be) {
 }
 END_TEST
 
-/* The drafter that lies in the model's own checkpoint has no path of its own. */
+/* A drafter in the model's own checkpoint has no path of its own. */
 START_TEST(a_trace_names_the_drafter) {
     char path[] = "/tmp/forerun-trace-XXXXXX", line[512] = "";
     close(mkstemp(path));
@@ -303,7 +303,7 @@ START_TEST(stats_have_all_four_times) {
 }
 END_TEST
 
-/* A tower that is there to be used is not skipped. */
+/* inspect counts the tower of a model that has one. */
 START_TEST(inspect_counts_the_tower_in) {
     fr_command c = fr_command_ok("inspect -m " GLM);
     ck_assert_ptr_nonnull(strstr(c.out, "\ntower          2 layers, "));

@@ -10,7 +10,7 @@
 #include "tests/support/suite.h"
 #include "tests/support/token_files.h"
 
-/* A template that opens the channel of thoughts, or, so that nothing is told apart, none. */
+/* A template that opens a channel for reasoning, and one that opens none, so that all of the reply is content. */
 static const char thinks[] = "{{ bos_token }}{% for m in messages %}<|turn>{{ m.role }}\n{{ m.content }}<turn|>\n"
                              "{% endfor %}<|turn>model\n<|channel>thought\n";
 static const char talks[] = "{{ bos_token }}{% for m in messages %}<|turn>{{ m.role }}\n{{ m.content }}<turn|>\n"
@@ -35,7 +35,7 @@ static const char *text_of(const json_t *object, const char *key) {
     return json_string_value(fr_json_get(object, key));
 }
 
-/* Without the line breaks at its ends, which belong to marks. */
+/* Removes the line breaks at both ends, which belong to the marks. */
 static char *trimmed(const char *text) {
     while (*text == '\n') text++;
     char *copy = strdup(text);
@@ -43,7 +43,7 @@ static char *trimmed(const char *text) {
     return copy;
 }
 
-/* A grammar is of a reply's content: what is thought before it is free. */
+/* A grammar applies to a reply's content: the reasoning before it is free. */
 START_TEST(grammar_of_the_content) {
     static const char line[] = "generate " MODEL "--chat -p Hi -n 12 --output json --chat-template-file %s --grammar "
                                "'root ::= \"aaa\"'";
@@ -96,7 +96,7 @@ START_TEST(reasoning_apart) {
 }
 END_TEST
 
-/* What was thought is no part of what was said: the next turn's prompt has none of it. */
+/* Reasoning is not part of the conversation: the next turn's prompt has none of it. */
 START_TEST(next_turn) {
     fr_test_folder folder;
     fr_folder_make(&folder);

@@ -37,7 +37,7 @@
 #define CHAT TALK "-n 12 --stop ~ "
 #define LONG "-t 1 --isa scalar -c 4096 --ignore-eos " /* for answers that are interrupted */
 
-/* Prompts; a line that is edited is shown again with its own, which no new line stands before. */
+/* The prompts of a chat. While a line is edited it is shown again with its prompt, without a new line before it. */
 #define FIRST "> "
 #define NEXT  "\n> "
 #define MORE  "\n. "
@@ -64,8 +64,8 @@ static person sit_down(const char *line, const char *kind) {
     return p;
 }
 
-/* Where a text has been shown first, and behind it. A new prompt stands behind the asking for marks, if not behind a
- * new line. */
+/* Finds where a text was first shown, and what follows it. A new prompt follows either a new line or the sequence that
+ * asks for paste marks. */
 static bool find(const char *shown, const char *text, const char **end) {
     char marked[256];
     bool line = text[0] == '\n';
@@ -77,7 +77,7 @@ static bool find(const char *shown, const char *text, const char **end) {
     return true;
 }
 
-/* Reads on until this has been shown behind what was waited for last. */
+/* Reads until this text has been shown after the one that was waited for last. */
 static void await(person *p, const char *text) {
     const char *end;
     while (!find(p->shown + p->seen, text, &end)) {
@@ -92,13 +92,13 @@ static void await(person *p, const char *text) {
     p->seen = (size_t)(end - p->shown);
 }
 
-/* Types at a new prompt. */
+/* Types keys at a new prompt. */
 static void type(person *p, const char *prompt, const char *keys) {
     await(p, prompt);
     ck_assert_int_eq(write(p->terminal, keys, strlen(keys)), (ssize_t)strlen(keys));
 }
 
-/* What was answered; the chat has ended well, and its terminal is as it was. */
+/* Returns what was shown; the chat must have ended well and restored the terminal. */
 static char *stand_up(person *p) {
     static char answers[1 << 16];
     struct termios state;
@@ -114,7 +114,7 @@ static char *stand_up(person *p) {
     return answers;
 }
 
-/* The chat's answers are those to these lines, which come in a pipe. */
+/* The chat's answers must be those to the same lines in a pipe. */
 static void expect_answers(person *p, const char *line, const char *lines) {
     char *answers = stand_up(p);
     fr_command piped = fr_command_feed(lines, "%s", line);
@@ -134,7 +134,7 @@ START_TEST(keys_edit_a_line) {
 }
 END_TEST
 
-/* The answers are much the same whatever is said; what a command is told comes back. */
+/* The small model's answers hardly differ, so the test looks at the text that commands print. */
 START_TEST(what_is_typed_stays) {
     person p = sit_down(CHAT, "xterm");
     type(&p, FIRST, "/x\xe2no\xff" ENTER);
@@ -157,7 +157,7 @@ START_TEST(a_locale_without_characters_does_not_matter) {
 }
 END_TEST
 
-/* Ctrl-C at the prompt: the line, and the whole turn that it belongs to, is as if it had not been typed. */
+/* Ctrl-C at the prompt removes the line, and the whole turn that it belongs to, as if it had not been typed. */
 START_TEST(an_interrupt_drops_the_line) {
     person p = sit_down(CHAT, _i ? "dumb" : "xterm");
     type(&p, FIRST, "Never");
@@ -176,7 +176,7 @@ START_TEST(an_interrupt_drops_the_line) {
 }
 END_TEST
 
-/* In an answer it ends that answer, and nothing else. */
+/* Ctrl-C in an answer ends that answer, and nothing else. */
 START_TEST(an_interrupt_ends_an_answer) {
     person p = sit_down(TALK LONG, _i ? "dumb" : "xterm");
     char byte;
@@ -193,7 +193,7 @@ START_TEST(an_interrupt_ends_an_answer) {
 }
 END_TEST
 
-/* The terminal has been given another size, and the chat been stopped, while a line was typed. */
+/* The terminal changes its size, and the chat is stopped and continued, while a line is typed. */
 START_TEST(a_line_goes_on_after_other_signals) {
     person p = sit_down(CHAT, "xterm");
     struct winsize small = {.ws_row = 10, .ws_col = 30};
@@ -286,7 +286,7 @@ START_TEST(lines_end_between_words) {
 }
 END_TEST
 
-/* Lines that are pasted at once are one turn, as they are. Enter sends it. */
+/* Lines that are pasted at once are one turn, with their line breaks. Enter sends it. */
 START_TEST(pasted_lines_are_a_turn) {
     person p = sit_down(CHAT, "xterm");
     type(&p, PASTE_ON, "It is: " PASTED("one\r\ttwo\\\r/clear\nth\xff\xe2\x82\xac.\r"));
@@ -306,7 +306,7 @@ START_TEST(pasted_lines_are_a_turn) {
 }
 END_TEST
 
-/* In a reply the terminal is still asked for marks, so that they are one turn behind it too. */
+/* During a reply the terminal keeps adding paste marks, so that lines pasted then are one turn too. */
 START_TEST(lines_pasted_in_a_reply_are_a_turn) {
     char byte;
     person p = sit_down(TALK LONG "-n 60", "xterm");
@@ -328,7 +328,7 @@ START_TEST(lines_pasted_in_a_reply_are_a_turn) {
 }
 END_TEST
 
-/* More than the screen has room for, and in pieces. */
+/* A long text is pasted, which fills more than the screen and arrives in pieces. */
 START_TEST(much_is_pasted) {
     person p = sit_down(CHAT "-c 4096", "xterm");
     struct winsize small = {.ws_row = 10, .ws_col = 30};
@@ -351,8 +351,7 @@ START_TEST(much_is_pasted) {
 }
 END_TEST
 
-/* /edit: the last turn comes back as it was said, and what it becomes takes its place; a dropped line changes
- * nothing. */
+/* /edit shows the last turn again for editing, and the edited one replaces it; a dropped line changes nothing. */
 START_TEST(a_turn_is_edited) {
     person p = sit_down(CHAT, "xterm");
     type(&p, FIRST, "/edit" ENTER);
@@ -385,8 +384,7 @@ START_TEST(a_turn_is_edited) {
 }
 END_TEST
 
-/* A shell that gives its terminal to the chat, and to itself while that is stopped: what it then does, in front of
- * whatever runs the chat. */
+/* Starts a shell script that gives the terminal to the chat and takes it back while the chat is stopped. */
 static person sit_down_at_a_shell(const char *line, const char *script) {
     const char *emulator = getenv("FORERUN_EMULATOR");
     char *before = emulator ? strdup(emulator) : NULL, shell[512];
@@ -402,7 +400,7 @@ static person sit_down_at_a_shell(const char *line, const char *script) {
 }
 #define STOPPED "set -m; \"$0\" \"$@\"; stty -a >&2; fg >/dev/null"
 
-/* What was shown since the shell had the terminal: the terminal is as it was, and nothing is bracketed. */
+/* Waits for the shell; the terminal must be as it was, with paste marks off. */
 static void await_shell(person *p, size_t from) {
     await(p, "icanon");
     await(p, "echo ");
@@ -447,7 +445,8 @@ START_TEST(an_answer_is_stopped_and_goes_on) {
 }
 END_TEST
 
-/* Ctrl-C while a prompt runs: the turn is as if it had not been said. The line of progress is for people. */
+/* Ctrl-C while a prompt runs removes the turn as if it had not been sent. Also tests the line of progress, which is
+ * only shown on a terminal. */
 START_TEST(an_interrupt_takes_a_turn_back) {
     person p = sit_down(TALK "-c 4096 -n 4 --chunk 1 -t 1 --isa scalar", "xterm");
     char word[] = "never ";
@@ -470,7 +469,7 @@ START_TEST(an_interrupt_takes_a_turn_back) {
 }
 END_TEST
 
-/* A chat that is saved: its command line, in a folder of its own. */
+/* Returns the command line of a chat that is saved, in a folder of its own. */
 static char *saved_chat(char *folder) {
     static char line[256];
     ck_assert_ptr_nonnull(mkdtemp(folder));
@@ -478,7 +477,7 @@ static char *saved_chat(char *folder) {
     return line;
 }
 
-/* Its one turn comes back. */
+/* The saved conversation must have its one turn. */
 static void expect_saved(const char *folder) {
     char file[64];
     snprintf(file, sizeof file, "%s/session", folder);
@@ -491,7 +490,8 @@ static void expect_saved(const char *folder) {
 
 static const int endings[] = {SIGTERM, SIGHUP};
 
-/* At the prompt, and in an answer: the session is in its file, and whoever started the chat knows what ended it. */
+/* A signal comes at the prompt, and in an answer: the session is saved in its file, and the exit status names the
+ * signal. */
 START_TEST(a_signal_ends_a_chat_that_is_saved) {
     int ending = endings[_i / 2];
     bool answering = _i % 2;
@@ -512,7 +512,7 @@ START_TEST(a_signal_ends_a_chat_that_is_saved) {
 }
 END_TEST
 
-/* The terminal goes away while an answer is written to it. */
+/* The terminal is closed while an answer is written to it. */
 START_TEST(a_chat_without_its_terminal_is_saved) {
     char byte, folder[] = "/tmp/forerun-XXXXXX";
     person p = sit_down_at_a_shell(saved_chat(folder), "trap \"\" HUP; \"$0\" \"$@\" >/dev/tty; echo $?");
@@ -529,7 +529,7 @@ START_TEST(a_chat_without_its_terminal_is_saved) {
 }
 END_TEST
 
-/* What a shell has to say of it, or nothing where the shell goes with its terminal; and what is left. */
+/* The shell's message after a signal, or none where the shell loses its terminal too; and the files that remain. */
 static const struct {
     const char *script, *form, *says;
 } lost[] = {
@@ -538,7 +538,7 @@ static const struct {
     {"exec 3>&1; \"$0\" \"$@\" >/dev/tty; echo $?", "text", ""},
 };
 
-/* A text whose terminal goes away is kept in the cache and in the trace. */
+/* A text whose terminal is closed is kept in the cache and in the trace. */
 START_TEST(a_text_without_its_terminal_is_kept) {
     char line[320], folder[] = "/tmp/forerun-XXXXXX", path[64], said[16] = "";
     struct stat info;

@@ -14,7 +14,7 @@ typedef struct misuse {
     const char *says; /* a part of the one line on standard error */
 } misuse;
 
-/* One line on standard error that says so, nothing on standard output. */
+/* Expects one line on standard error with this text, and nothing on standard output. */
 static void check_refused(const misuse *m, int status) {
     fr_command c = fr_command_run(m->line, NULL);
     ck_assert_msg(c.status == status, "%s: exit %d, not %d: %s", m->line, c.status, status, c.err);
@@ -292,7 +292,7 @@ START_TEST(bad_input_is_exit_1) {
 }
 END_TEST
 
-/* A level that no machine has together with the other architecture's. */
+/* Two levels of instruction sets that no machine has together. */
 START_TEST(a_level_the_machine_lacks_is_exit_1) {
     fr_command version = fr_command_run("generate " MODEL "--ids 2 -n 1 --quiet --isa neon", NULL);
     fr_command other = fr_command_run("generate " MODEL "--ids 2 -n 1 --quiet --isa avx2", NULL);
@@ -375,7 +375,8 @@ START_TEST(users_names_are_accepted) {
 }
 END_TEST
 
-/* The plain run of a comparison is often the other's line with more added: it runs, and says what counts. */
+/* A user often repeats a command line with an option added for comparison: it runs, and a note says which option
+ * counts. */
 static const struct {
     const char *line, *word;
 } undrafted[] = {
@@ -441,7 +442,7 @@ START_TEST(help_has_the_verbs_own_options) {
 }
 END_TEST
 
-/* What an option does is told to its end: the manual page has more, but in sentences of its own. */
+/* The help text of an option is a whole sentence; the manual page adds sentences of its own. */
 START_TEST(help_ends_its_sentences) {
     fr_command c = help(verbs[_i]), manual = fr_command_ok("help --man");
     ck_assert_ptr_null(strstr(c.out, ",\n  -"));
@@ -482,7 +483,7 @@ START_TEST(help_is_a_verb) {
 }
 END_TEST
 
-/* The seed that --seed -1 tells gives the same text again, and is not the same twice. */
+/* The seed that --seed -1 prints gives the same text again; the next run prints another one. */
 START_TEST(a_drawn_seed_is_told) {
     static const char line[] =
         "generate " DEMO "-no-cnv -p 'The function' -n 40 --temp 1 --ignore-eos --output ids --seed";
@@ -504,7 +505,7 @@ START_TEST(a_drawn_seed_is_told) {
 }
 END_TEST
 
-/* In the statistics of JSON too, of a batch's line where it has no seed of its own. */
+/* The seed is also in the statistics of JSON, and in the answer of a batch's line without a seed of its own. */
 START_TEST(a_drawn_seed_is_in_json) {
     fr_command c = fr_command_ok("generate " DEMO "-p x -n 1 --temp 1 --output json --seed -1");
     fr_command b = fr_command_feed("{\"ids\": [2], \"n\": 1}\n", "batch " DEMO "-f - -o - --temp 1 --seed -1");

@@ -123,7 +123,7 @@ static void expect_alike(const char *of, const char *other) {
     }
 }
 
-/* One of the prompts can't be run. */
+/* Runs the verb on prompts of which one can't be run. */
 static void run(const char *of, const char *options) {
     char line[512];
     snprintf(line, sizeof line, FEATURES "-o %s/%s %s", folder, of, options);
@@ -146,7 +146,7 @@ static long number_of(const json_t *text, const char *key) {
     return (long)json_integer_value(fr_json_get(text, key));
 }
 
-/* What batch says, and rows one behind the other. */
+/* The texts are those of batch, and rows are stored one after the other. */
 START_TEST(texts_are_batchs) {
     run("one", "--quiet");
     fr_command batch = fr_command_run("batch " DEMO "-f - -o - -n 9", prompts);
@@ -185,7 +185,7 @@ START_TEST(one_folder_in_every_manner_of_running) {
 }
 END_TEST
 
-/* The rows that the library hands out, to the nearest bfloat16. */
+/* The rows are those of the library, rounded to the nearest bfloat16. */
 START_TEST(rows_are_the_librarys) {
     fr_model *model;
     fr_session *session;
@@ -230,7 +230,8 @@ static void cut(const char *of, const char *name, long less) {
     ck_assert_int_eq(truncate(in_folder(of, name), info.st_size - less), 0);
 }
 
-/* In the middle of a line; behind it, where rows are missing; in the middle of rows that no line counts yet. */
+/* The run is cut off in the middle of a line; after it, where rows are missing; in the middle of rows that no line
+ * counts yet. */
 START_TEST(a_folder_that_was_cut_off_is_gone_on_with) {
     static const long ends[][2] = {{5, 0}, {0, 3000}, {400, 1000}, {100000, 100000000}};
     run("one", "");

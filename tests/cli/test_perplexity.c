@@ -39,7 +39,7 @@ static double number(const json_t *object, const char *key) {
     return json_number_value(fr_json_get(object, key));
 }
 
-/* The number on the output's line that begins with this word. */
+/* Returns the number on the output's line that begins with this word. */
 static double printed(const fr_command *c, const char *word) {
     const char *at = strstr(c->out, word);
     ck_assert_msg(at != NULL && (at == c->out || at[-1] == '\n'), "no %s in: %s", word, c->out);
@@ -66,7 +66,7 @@ START_TEST(perplexity_is_the_references) {
 }
 END_TEST
 
-/* A copy of the demo model whose BF16 weights have lost 4 bits of mantissa, as make_expected.py does it. */
+/* Writes a copy of the demo model whose BF16 weights have lost 4 bits of mantissa, as make_expected.py does. */
 static void write_blunt_model(const char *path) {
     static const char *const others[] = {"config.json", "tokenizer.json", "tokenizer_config.json"};
     char line[1024];
@@ -118,7 +118,7 @@ START_TEST(divergence_is_the_references) {
 }
 END_TEST
 
-/* One line that says so, and this exit status. */
+/* Expects one line with this text, and this exit status. */
 static void check_refused(const char *line, int status, const char *says) {
     fr_command c = fr_command_run(line, NULL);
     ck_assert_msg(c.status == status, "%s: exit %d: %s", line, c.status, c.err);
@@ -155,7 +155,7 @@ START_TEST(what_makes_no_sense_is_refused) {
 }
 END_TEST
 
-/* Damages a base's file: each is one line and exit 1. */
+/* Damages the file of a baseline: each damage gives one line and exit status 1. */
 START_TEST(damaged_bases_are_refused) {
     static const struct {
         long at; /* where 4 bytes are overwritten; -1: the last byte is cut off */

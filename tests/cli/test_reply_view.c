@@ -23,7 +23,7 @@ typedef struct shown {
     bool stopped;
 } shown;
 
-/* Shows a reply, in which marks are tokens. */
+/* Shows a reply in which marks are tokens. */
 static shown show(const char *reply, bool dim, const char *stop) {
     shown s = {.rest = json_object()};
     size_t size, count;
@@ -98,7 +98,7 @@ START_TEST(dim) {
 }
 END_TEST
 
-/* A stop string ends what is said, not what is thought. */
+/* A stop string ends the content, but not the reasoning. */
 START_TEST(stops) {
     shown s = show("<|channel>thought\na stop\n<channel|>hi stop it " CALL, false, "stop");
     ck_assert(s.stopped);

@@ -49,7 +49,7 @@ static void write_all(const char *path, const char *bytes, size_t length) {
     fclose(file);
 }
 
-/* The lines of the trace file, every one an object. */
+/* Reads the lines of the trace file, each of which must be an object. */
 static json_t *read_trace(void) {
     size_t length;
     char *bytes = read_all(trace, &length);
@@ -77,7 +77,7 @@ static void add(char *text, const char *more) {
     ck_assert_int_lt(snprintf(text + length, TEXT_ROOM - length, "%s", more), (int)(TEXT_ROOM - length));
 }
 
-/* The pieces of a text line, if it is of a reply. */
+/* Appends the pieces of a line of text if it belongs to a reply. */
 static void add_reply(char *text, const json_t *line) {
     const json_t *pieces = fr_json_get(line, "pieces");
     if (strcmp(json_string_value(fr_json_get(line, "of")), "reply") != 0) return;
@@ -97,7 +97,7 @@ static double number(const json_t *object, const char *key) {
 
 /* ----------------------------------------------------------------------------------------------------------- traces */
 
-/* Lines and --output json are two accounts of one run. */
+/* The trace and --output json describe the same run. */
 START_TEST(a_trace_agrees_with_the_json_output) {
     make_folder();
     fr_command c = fr_command_ok("generate " TRACED "--output json --trace %s", trace);
@@ -199,7 +199,7 @@ static void check_fails(const char *line, int status, const char *says) {
     fr_command_free(&c);
 }
 
-/* A trace is there whole or not at all, and never beside the result. */
+/* A trace is written whole or not at all, and never to the place of the result. */
 START_TEST(a_trace_that_can_not_be_written_is_an_error) {
     make_folder();
     char line[512];
@@ -240,7 +240,7 @@ static void check_balanced(const char *html) {
     ck_assert_uint_eq(depth, 0);
 }
 
-/* What the page takes from elsewhere: nothing, and no script. */
+/* The page must load nothing from elsewhere, and have no script. */
 static void check_alone(const char *html) {
     static const char *const banned[] = {"http:", "https:",  "src=", "href=",       "@import", "url(",    "<script",
                                          "<link", "<iframe", "<img", "javascript:", " onload", " onerror"};
@@ -248,7 +248,7 @@ static void check_alone(const char *html) {
         ck_assert_msg(strcasestr(html, banned[i]) == NULL, "%s: %.80s", banned[i], strcasestr(html, banned[i]));
 }
 
-/* The text that a reader sees, tags left out and entities read; in place of the page. */
+/* Replaces the page by the text that a reader sees, without tags and with entities resolved. */
 static char *visible_text(char *html) {
     static const struct {
         const char *entity;
@@ -326,7 +326,7 @@ END_TEST
 #define STATS(stats)     "{\"event\":\"stats\",\"stats\":" stats "}\n"
 #define TEXT(of, pieces) "{\"event\":\"text\",\"of\":\"" of "\",\"pieces\":" pieces "}\n"
 
-/* What a trace says is text on the page, whatever it says. */
+/* Any text in a trace is shown as text on the page. */
 START_TEST(hostile_texts_are_text) {
     static const char hostile[] =
         "{\"event\":\"begin\",\"trace\":1,\"model\":\"a/</title><script>x()</script>\","
@@ -383,7 +383,7 @@ static const given refused[] = {
     {BEGIN STATS("[]"), "line 2: stats: "},
 };
 
-/* One line that says which line of the trace, and no page. */
+/* Each gives one line that names the line of the trace, and no page. */
 START_TEST(bad_traces_are_refused) {
     char line[700];
     const given *g = &refused[_i];
@@ -421,7 +421,7 @@ static const given drawn[] = {
     {BEGIN ROUND TEXT("reply", "[\"only one\"]") TEXT("reply", "[]"), "only one"},
 };
 
-/* What a later version may add, and what a run that was stopped leaves. */
+/* Additions of later versions, and a trace of a run that was stopped, are accepted. */
 START_TEST(odd_traces_are_drawn) {
     make_folder();
     write_all(trace, drawn[_i].bytes, strlen(drawn[_i].bytes));
@@ -441,7 +441,7 @@ START_TEST(a_line_that_is_not_complete_is_remarked_on) {
 }
 END_TEST
 
-/* A line of megabytes, and more tokens than a page shows. */
+/* The trace has a line of megabytes, and more tokens than a page shows. */
 START_TEST(a_huge_trace_gives_a_page_of_some_size) {
     enum { LONG = 3 << 20, ROUNDS = 30000 };
     make_folder();
@@ -460,7 +460,7 @@ START_TEST(a_huge_trace_gives_a_page_of_some_size) {
 }
 END_TEST
 
-/* Changed, lost and doubled bytes of a real trace: a page that is whole, or one line. */
+/* A real trace with changed, lost and doubled bytes gives a complete page, or one line. */
 START_TEST(damaged_traces_are_refused_or_drawn) {
     make_folder();
     fr_command made = fr_command_ok("generate " DEMO DEMO_DRAFTER START "-n 12 --ignore-eos --trace %s", trace), c;

@@ -44,7 +44,7 @@ static FILE *create(const char *path) {
     return out;
 }
 
-/* beside: NULL, or the drafter that is written. */
+/* beside: NULL, or the drafter to be written beside its target. */
 static void quantize(const char *path, const char *beside, const char *to) {
     FILE *out = create(to);
     require(fr_lab_quantize(path, &(fr_lab_quantization){.type = "q8_0", .pure = true, .drafter = beside}, NULL, out));

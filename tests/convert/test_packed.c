@@ -53,14 +53,14 @@ static void write_bytes(const char *path, const void *bytes, size_t size) {
     ck_assert(out && fwrite(bytes, 1, size, out) == size && fclose(out) == 0);
 }
 
-/* The byte `behind` bytes after the end of a text that the file has once. */
+/* Returns the byte `distance` after the end of a text that occurs once in the file. */
 static uint8_t *behind(uint8_t *bytes, size_t size, const char *text, size_t distance) {
     uint8_t *at = memmem(bytes, size, text, strlen(text));
     ck_assert_ptr_nonnull(at);
     return at + strlen(text) + distance;
 }
 
-/* The same drafter, but that it says to have no clusters: its head scores every id. */
+/* Writes the same drafter, but declared as having no clusters: its head scores every id. */
 static void write_whole(const char *from, const char *to) {
     size_t size;
     uint8_t *bytes = read_bytes(from, &size), *flag = behind(bytes, size, CLUSTERED, 4);
@@ -74,7 +74,7 @@ static size_t offset_of(const json_t *tensor, size_t i) {
     return (size_t)json_integer_value(json_array_get(json_object_get(tensor, "data_offsets"), i));
 }
 
-/* The assistant with each centroid twice, so that a cluster has 8 ids: half a tile. */
+/* Writes the assistant with each centroid twice, so that a cluster has 8 ids, which is half a tile. */
 static void write_finer(const char *to) {
     char path[192], command[512];
     size_t size;
@@ -137,7 +137,7 @@ static fr_options *options_of(bool mapped, int threads) {
     return options;
 }
 
-/* Those of the prompt, or of STEPS drafts behind it. */
+/* Returns the logits of the prompt, or of STEPS drafts after it. */
 static fr_rows logits_of(const fr_model *model, const fr_drafter *drafter, const fr_options *options) {
     fr_session *session;
     size_t count = (drafter ? STEPS : PROMPT) * (size_t)fr_model_fact(model, FR_FACT_VOCAB);
@@ -171,7 +171,7 @@ static fr_rows target_logits(const char *path, bool mapped, int threads) {
     return all;
 }
 
-/* Of the first step: later ones follow a draft that the whole head may see and the clusters miss. */
+/* Checks the first step only: later ones follow a draft that the whole head may find and the clusters miss. */
 static void expect_scores_of_whole_head(const fr_rows *got, const fr_rows *all, size_t vocab, size_t candidates) {
     size_t scored = 0;
     for (size_t id = 0; id < vocab; id++) {
@@ -203,7 +203,7 @@ static void compare(const char *assistant, const char *type, size_t candidates) 
     fr_model_close(model);
 }
 
-/* A file's beginning comes in with its header: the head's rows get a place far behind it. */
+/* Moves the head's rows far behind the file's beginning, because the beginning is read with the header. */
 static void move_head_away(const char *path) {
     enum { AWAY = 4 << 20 };
     fr_checkpoint files;
@@ -260,7 +260,7 @@ START_TEST(clusters_of_half_tiles) {
 }
 END_TEST
 
-/* Files whose mark is gone, names another tensor, or contradicts the configuration. */
+/* Files whose mark is missing, names another tensor, or contradicts the configuration. */
 START_TEST(wrong_marks) {
     static const struct {
         const char *text;

@@ -65,7 +65,7 @@ static fr_checkpoint open_model(const char *path) {
     return files;
 }
 
-/* What forerun quantize makes of a model, as a file in the folder. */
+/* Runs forerun quantize on a model and returns the path of the file in the folder. */
 static const char *quantized(const char *model, const char *options, const char *name) {
     const char *path = in_folder(name);
     fr_command c = fr_command_ok("quantize -m %s %s -o %s", model, options, path);
@@ -123,7 +123,7 @@ static void check_every_kind(const fr_gguf *gguf) {
     ck_assert(fr_gguf_f32(fr_gguf_find(gguf, "reals"), 0) < -1.9F);
 }
 
-/* Tensors whose sizes are no multiples of the alignment; their data in pieces. */
+/* Puts tensors whose sizes are no multiples of the alignment, with their data in pieces. */
 static void put_tensors(fr_gguf_writer *writer) {
     fr_gguf_put_tensor(writer, "first", FR_F32, false, 1, (uint64_t[]){3});
     fr_gguf_put_tensor(writer, "second", FR_Q8_0, false, 2, (uint64_t[]){5, 64});
@@ -296,7 +296,7 @@ static void check_same_tensors(const fr_checkpoint *ours, const fr_checkpoint *t
     }
 }
 
-/* Their names are prettified. */
+/* Compares the keys except names, which llama.cpp prettifies. */
 static void check_same_keys(const fr_gguf *ours, const fr_gguf *theirs) {
     for (size_t i = 0; i < theirs->count; i++) {
         const fr_gguf_value *expected = &theirs->values[i];
@@ -310,8 +310,8 @@ static void check_same_keys(const fr_gguf *ours, const fr_gguf *theirs) {
     }
 }
 
-/* Files that llama.cpp made of the same folders: tensors and keys, and numbers where they were rounded by no rule of
- * theirs. */
+/* Compares with files that llama.cpp made of the same folders: tensors and keys, and numbers except where llama.cpp's
+ * own rules rounded them. */
 START_TEST(files_as_llama_cpp_writes_them) {
     static const struct {
         const char *folder, *file, *options;
@@ -347,7 +347,7 @@ static void check_text_key(const fr_gguf *gguf, const char *key, const char *exp
     ck_assert_msg(text.length == strlen(expected) && memcmp(text.bytes, expected, text.length) == 0, "key %s", key);
 }
 
-/* Chat templates with names, of which the first is for conversations with tools. */
+/* The chat templates have names, and the first is for conversations with tools. */
 START_TEST(named_templates) {
     make_folder();
     link_file("config.json");
@@ -380,7 +380,7 @@ END_TEST
 
 /* ------------------------------------------------------------------------------------------------------ the numbers */
 
-/* Tensor `name` of the GGUF file is what encoding makes of tensor `published`. */
+/* Tensor `name` of the GGUF file must be the encoding of tensor `published`. */
 static void check_numbers(const fr_checkpoint *gguf, const fr_checkpoint *source, const char *name,
                           const char *published) {
     const fr_tensor *made = fr_tensors_find(&gguf->tensors, name), *from = fr_tensors_find(&source->tensors, published);
@@ -418,7 +418,7 @@ START_TEST(numbers_of_a_target) {
 }
 END_TEST
 
-/* The fork's form, which keeps the centroid head: ids of 64 bits become 32. */
+/* Tests the fork's form, which keeps the centroid head: ids of 64 bits become 32. */
 START_TEST(numbers_of_an_assistant) {
     make_folder();
     fr_checkpoint source = open_model(FOLDER "/assistant"), made;
@@ -442,7 +442,7 @@ START_TEST(numbers_of_an_assistant) {
 }
 END_TEST
 
-/* The engine says the same from a folder and from the file made of it, where no bit was lost. */
+/* Where no bit is lost, the engine gives the same text from a folder and from the file made of it. */
 START_TEST(same_text) {
     make_folder();
     const char *target = quantized(FOLDER, "--type bf16", "target.gguf");
@@ -502,7 +502,7 @@ START_TEST(overrides_and_pure) {
 }
 END_TEST
 
-/* llama.cpp's names give what ours do, in any case. */
+/* llama.cpp's names of types give the same as ours, in upper or lower case. */
 START_TEST(names_of_llama_cpp) {
     static const char *const names[][2] = {{"Q4_K_M", "q4_k"}, {"q5_k_m", "q5_k"},   {"Q8_0", "q8_0"},
                                            {"F32", "f32"},     {"IQ4_NL", "iq4_nl"}, {"Bf16", "bf16"}};
@@ -539,7 +539,7 @@ START_TEST(smaller_mixtures) {
 }
 END_TEST
 
-/* A tower is a file of its own in GGUF: whoever had one is told. */
+/* A vision tower is a file of its own in GGUF: the command notes that it left it out. */
 START_TEST(a_tower_that_is_left_out_is_said) {
     static const struct {
         const char *model, *words;
@@ -553,8 +553,9 @@ START_TEST(a_tower_that_is_left_out_is_said) {
 }
 END_TEST
 
-/* The keys and their types are gguf-py's (constants.py, metadata.py), which reads the same names of a folder. A value
- * that no sampler takes, here a top_k of -1, is left out. The file then recommends what the folder does. */
+/* The keys and their types are gguf-py's (constants.py, metadata.py), which reads the same names in a folder. A value
+ * that no sampler accepts, here a top_k of -1, is left out. The file then recommends the same settings as the
+ * folder. */
 START_TEST(sampling_settings_are_written) {
     static const struct {
         const char *key;
@@ -614,8 +615,8 @@ START_TEST(sampling_settings_are_written) {
 }
 END_TEST
 
-/* A setting that is no number is an error that names it; a number that no sampler takes, and an order that is none, are
- * left out. */
+/* A setting that is not a number gives an error with its name; a number that no sampler accepts, and an invalid order,
+ * are left out. */
 START_TEST(sampling_settings_may_be_anything) {
     static const struct {
         const char *said, *error; /* NULL: it is left out */
@@ -773,7 +774,7 @@ START_TEST(wrong_usage) {
 }
 END_TEST
 
-/* A copy of a file in the folder. */
+/* Copies a file into the folder. */
 static void copy_file(const char *from, const char *name) {
     char path[128];
     fr_map map;
@@ -785,7 +786,7 @@ static void copy_file(const char *from, const char *name) {
     fr_map_close(&map);
 }
 
-/* A copy of a model's folder, which the test may change. */
+/* Copies a model's folder, so that the test may change it. */
 static void copy_model(const char *from) {
     static const char *const names[] = {"config.json", "model.safetensors", "tokenizer.json", "tokenizer_config.json"};
     for (size_t i = 0; i < sizeof names / sizeof *names; i++) copy_file(from, names[i]);
@@ -839,7 +840,7 @@ START_TEST(bad_models) {
 }
 END_TEST
 
-/* An MTP layer that the configuration doesn't announce: it would be lost. */
+/* The folder has an MTP layer that the configuration doesn't announce and that would be lost. */
 START_TEST(a_tensor_without_a_name) {
     char line[512];
     make_folder();
@@ -855,7 +856,7 @@ START_TEST(a_tensor_without_a_name) {
 }
 END_TEST
 
-/* A key of one of the folder's files gets another value. */
+/* Gives a key of one of the folder's files another value. */
 static void change_json(const char *name, const char *key, json_t *value) {
     json_t *root = json_load_file(in_folder(name), 0, NULL);
     ck_assert_ptr_nonnull(root);
@@ -864,7 +865,7 @@ static void change_json(const char *name, const char *key, json_t *value) {
     json_decref(root);
 }
 
-/* Readers of the file would cut texts as Llama 3 does. */
+/* Readers of the GGUF file would cut texts as Llama 3 does. */
 START_TEST(a_tokenizer_of_another_kind) {
     char line[512];
     make_folder();
@@ -880,7 +881,7 @@ START_TEST(a_tokenizer_of_another_kind) {
 }
 END_TEST
 
-/* The copy as GGUF names that pre-tokenizer, and its readers cut as the folder's do. */
+/* The copy as GGUF must name that pre-tokenizer, and its readers must cut texts as the folder's do. */
 static void check_written_kind(const char *name) {
     fr_text pre;
     fr_checkpoint files = open_model(quantized(folder, "--type q8_0", "written.gguf"));
@@ -899,7 +900,7 @@ static const struct {
     bool digits;
 } other_kinds[] = {{"smollm", NULL, true}, {"gpt-2", NULL, false}, {"olmo", "NFC", false}, {"command-r", "NFC", true}};
 
-/* Llama's architecture with another maker's cut. */
+/* The architecture is Llama's, but texts are cut as for another maker's models. */
 START_TEST(a_tokenizer_that_another_kind_has) {
     make_folder();
     copy_model(MODELS "llama");
@@ -919,7 +920,7 @@ START_TEST(a_tokenizer_that_another_kind_has) {
 }
 END_TEST
 
-/* Gemma 4's spaces: llama.cpp has a name for them among its tokenizers of merges. */
+/* Gemma 4's tokenizer keeps spaces: llama.cpp has a name for that among its tokenizers with merges. */
 START_TEST(a_tokenizer_of_spaces) {
     make_folder();
     copy_model(MODELS "llama");
@@ -930,7 +931,7 @@ START_TEST(a_tokenizer_of_spaces) {
 }
 END_TEST
 
-/* DeepSeek-V3's published folder: nothing in its tokenizer.json adds the bos. */
+/* In DeepSeek-V3's published folder nothing in tokenizer.json adds the bos. */
 START_TEST(begin_that_the_config_adds) {
     make_folder();
     copy_model("tests/data/deepseek-v3");

@@ -21,7 +21,7 @@
 #include <sys/statfs.h>
 #include <unistd.h>
 
-/* Each row: the name of a call and the error that it fails with. */
+/* Each row has the name of a call and the error that it fails with. */
 /* clang-format off */
 #define CALLS(CALL)                                                                                                  \
     CALL(open, EACCES) CALL(openat, EACCES) CALL(fopen, EACCES) CALL(opendir, EACCES) CALL(mkostemp, ENOSPC)         \

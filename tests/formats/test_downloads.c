@@ -24,7 +24,7 @@ static const char *under(const char *name) {
     return path;
 }
 
-/* The first so many bytes of a file. */
+/* Writes the first `count` bytes of a file. */
 static void put_beginning(const char *name, const char *from, size_t count) {
     char *bytes = malloc(count);
     FILE *file = fopen(from, "rb");
@@ -68,7 +68,7 @@ START_TEST(a_pointer_of_git_lfs) {
 }
 END_TEST
 
-/* What each program leaves, and the line. */
+/* The files that each program leaves, and the line. */
 static const struct {
     const char *file, *name, *line;
 } unfinished[] = {
@@ -89,7 +89,7 @@ START_TEST(an_unfinished_download) {
 }
 END_TEST
 
-/* Its file has the full size from the beginning. */
+/* aria2 gives its file the full size from the beginning. */
 START_TEST(aria2_is_not_done) {
     fr_made_root_take("m.gguf", WHOLE);
     opens("m.gguf");
@@ -138,7 +138,7 @@ START_TEST(a_folder_with_one_file) {
 }
 END_TEST
 
-/* A published folder is one, whatever else lies in it. */
+/* A published folder is used as one, whatever other files it has. */
 START_TEST(a_published_folder_with_a_file) {
     static const char *const names[] = {"config.json", "tokenizer.json", "model.safetensors.index.json",
                                         "model-00001-of-00002.safetensors", "model-00002-of-00002.safetensors"};

@@ -61,7 +61,7 @@ static uint8_t pattern(uint64_t at) {
     return (uint8_t)(at * 7 + 3);
 }
 
-/* A safetensors file in memory; malloc'd to the byte. */
+/* Returns a safetensors file in memory, malloc'd with its exact size. */
 static uint8_t *weights(const char *header, size_t data, size_t *size) {
     size_t length = strlen(header);
     *size = 8 + length + data;
@@ -80,7 +80,7 @@ static void put_weights(const char *name, const char *header, size_t data) {
     free(bytes);
 }
 
-/* Opens the folder, which must fail the same way mapped and read, with a line that has the words. */
+/* Opens the folder, which must fail the same way mapped and read, with a line that has these words. */
 static void expect_failure(const char *words) {
     for (int use_mmap = 0; use_mmap < 2; use_mmap++) {
         fr_checkpoint checkpoint;
@@ -93,7 +93,7 @@ static void expect_failure(const char *words) {
     }
 }
 
-/* The tensor is there, and its bytes are those at `offset` of the data. Fills them first. */
+/* The tensor must exist, and its bytes must be those at `offset` of the data. Fills them first. */
 static const fr_tensor *expect_tensor(const fr_checkpoint *checkpoint, const char *name, fr_dtype type, uint64_t offset,
                                       uint64_t bytes) {
     const fr_tensor *tensor;
@@ -126,7 +126,7 @@ START_TEST(error_line) {
 }
 END_TEST
 
-/* Whatever the length, the line ends with a whole character: 2, 3 and 4 bytes long. */
+/* At any length the line ends with a whole character, of 2, 3 or 4 bytes. */
 START_TEST(error_line_cut) {
     static const char *const characters[] = {"e", "\xC3\xA9", "\xE2\x82\xAC", "\xF0\x9F\x98\x80"};
     for (size_t kind = 0; kind < COUNT_OF(characters); kind++) {
@@ -183,7 +183,7 @@ START_TEST(map_reads_and_fills) {
 }
 END_TEST
 
-/* By any byte of it, while it is mapped; one that was read into memory can't get lost. */
+/* A mapped file is found by the address of any of its bytes; a file that was read into memory can't get lost. */
 START_TEST(mapped_files_are_told_by_address) {
     fr_map maps[3], copy;
     static const char *const names[] = {"file", "other", "third"};
@@ -263,7 +263,7 @@ END_TEST
 
 /* ------------------------------------------------------------------------------------------------------------- JSON */
 
-/* From memory of the exact size, so that the sanitizer sees a byte too many. */
+/* Parses from memory of the exact size, so that the sanitizer sees a read of one byte too many. */
 static fr_status parse(const char *text, size_t size, json_t **root) {
     char *copy = malloc(size ? size : 1);
     ck_assert_ptr_nonnull(copy);
@@ -345,7 +345,7 @@ START_TEST(json_too_many_values) {
 }
 END_TEST
 
-/* Numbers in their order, wide ones with a semicolon behind their digits. */
+/* Lists numbers in their order; a semicolon follows the digits of wide ones. */
 static void list_numbers(const json_t *value, char *list, size_t size) {
     size_t length = strlen(list), digits;
     const char *wide = fr_json_wide_digits(value, &digits), *key;
@@ -385,7 +385,7 @@ START_TEST(json_wide_integers) {
 }
 END_TEST
 
-/* Errors are those of the text as it is, and no text is taken for a number. */
+/* Errors are those for the unchanged text, and no string is taken for a number. */
 START_TEST(json_wide_errors) {
     static const char *const texts[][2] = {
         {"[12345678901234567890,]", "line 1, column 23"},
@@ -575,8 +575,8 @@ END_TEST
 
 /* ------------------------------------------------------------------------------------------------ valid checkpoints */
 
-/* Every type, at odd offsets, in another order than their bytes; scalars, empty tensors at both ends and in the middle,
- * a type that is not read and one of GGUF's, spaces after the JSON. */
+/* The header has every type, at odd offsets, in another order than their bytes; scalars, empty tensors at both ends
+ * and in the middle, a type that is not read and one of GGUF's, spaces after the JSON. */
 static const char good_header[] = "{\"__metadata__\":{\"format\":\"pt\"},"
                                   "\"f32\":{\"dtype\":\"F32\",\"shape\":[1,2],\"data_offsets\":[3,11]},"
                                   "\"u8\":{\"dtype\":\"U8\",\"shape\":[3],\"data_offsets\":[0,3]},"
@@ -681,7 +681,7 @@ END_TEST
 
 /* --------------------------------------------------------------------------------------------- unusable checkpoints */
 
-/* One tensor named t of two bytes, unless the row is about something else. */
+/* A header with one tensor named t of two bytes, unless the row changes that. */
 #define T(dtype, shape, offsets) "{\"t\":{\"dtype\":" dtype ",\"shape\":" shape ",\"data_offsets\":" offsets "}}"
 #define U(name, begin, end, count) \
     "\"" name "\":{\"dtype\":\"U8\",\"shape\":[" count "],\"data_offsets\":[" begin "," end "]}"
@@ -903,7 +903,7 @@ static uint32_t next_random(void) {
     return (uint32_t)(random_state >> 33);
 }
 
-/* What a directory promises of each tensor, whatever the file says. */
+/* Checks what a directory guarantees for each tensor, whatever the file says. */
 static void check_promises(const fr_map *map, const fr_tensors *tensors) {
     for (size_t i = 0; i < tensors->count; i++) {
         const fr_tensor *tensor = &tensors->items[i];
@@ -918,7 +918,7 @@ static void check_promises(const fr_map *map, const fr_tensors *tensors) {
     }
 }
 
-/* Reads a file that lies in heap memory of its exact size: the sanitizer guards both ends. */
+/* Reads a file from heap memory of its exact size: the sanitizer guards both ends. */
 static fr_status read_copy(const uint8_t *bytes, size_t size) {
     uint8_t *copy = malloc(size ? size : 1);
     ck_assert_ptr_nonnull(copy);
@@ -963,7 +963,7 @@ START_TEST(damage_flips) {
 }
 END_TEST
 
-/* Several changes at once: bytes set, runs moved (which makes new numbers and nesting), a cut. */
+/* Several changes at once: bytes overwritten, runs moved (which makes new numbers and nesting), an early end. */
 START_TEST(damage_random) {
     size_t size;
     uint8_t *original = weights(good_header, GOOD_DATA, &size), *bytes = malloc(size);
@@ -1013,7 +1013,7 @@ START_TEST(damage_index) {
 }
 END_TEST
 
-/* 100,000 tensors, all of no bytes and so all at one place; sorting and hashing must not mind. */
+/* There are 100,000 tensors of no bytes, all at one place; sorting and hashing must stay fast. */
 START_TEST(damage_many_tensors) {
     enum { COUNT = 100000 };
     char *header;

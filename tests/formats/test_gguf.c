@@ -36,7 +36,7 @@ static void tear_down(void) {
     ck_assert_int_eq(rmdir(folder), 0);
 }
 
-/* Opens what was built, which must fail the same way mapped and read, with a line that has the words. */
+/* Opens the file, which must fail the same way mapped and read, with a line that has these words. */
 static void expect_failure(fr_builder *b, const char *words) {
     fr_build_write(b, in_folder("a.gguf"));
     fr_build_free(b);
@@ -58,7 +58,7 @@ static void open_built(fr_builder *b, fr_checkpoint *files) {
 
 /* ----------------------------------------------------------------------------------------------------- a whole file */
 
-/* Two tensors, keys of every type, an alignment of its own. */
+/* Writes a file with two tensors, keys of every type, and an alignment of its own. */
 static void build_whole(fr_builder *b, uint32_t version) {
     static const uint8_t numbers[] = {1, 2, 3, 4, 5, 6, 7, 0x80};
     fr_build_bytes(b, "GGUF", 4);
@@ -220,7 +220,7 @@ END_TEST
 
 /* ------------------------------------------------------------------------------------------------------------ types */
 
-/* Every id of the table is its own inverse, and packed ids are those of types that pack. */
+/* Every id of the table maps back to itself, and packed ids belong to types that can be packed. */
 START_TEST(type_ids) {
     size_t read = 0;
     for (uint32_t id = 0; id < 100; id++) {
@@ -481,8 +481,8 @@ START_TEST(shards) {
 }
 END_TEST
 
-/* Shards that were merged, under one's old name: llama.cpp, too, goes by split.count. 0 is what llama-gguf-split leaves
- * there. */
+/* A file that was merged from shards keeps the name of one: llama.cpp, too, trusts split.count. llama-gguf-split
+ * writes 0 there. */
 START_TEST(whole_file_by_a_shards_name) {
     static const char *const names[] = {"s-00001-of-00002.gguf", "s-00002-of-00002.gguf", "s-00005-of-00002.gguf",
                                         "s-00001-of-02000.gguf"};

@@ -63,7 +63,7 @@ START_TEST(files_are_read_as_pillow_reads_them) {
 }
 END_TEST
 
-/* What make_cases.py resizes. */
+/* Makes the picture that make_cases.py resizes. */
 static fr_image noise(size_t width, size_t height) {
     fr_image image = {.rgb = malloc(width * height * 3), .width = width, .height = height};
     uint32_t state = 12345;
@@ -123,7 +123,7 @@ static blob read_blob(const char *name) {
     return b;
 }
 
-/* The line that a file of these bytes is refused with, without the path before it. */
+/* Returns the line with which a file of these bytes is refused, without the path before it. */
 static const char *refusal(const uint8_t *bytes, size_t size) {
     char path[] = "/tmp/test_image_XXXXXX";
     int fd = mkstemp(path);
@@ -143,7 +143,8 @@ static const char *refusal(const uint8_t *bytes, size_t size) {
     return fr_last_error() + strlen(path);
 }
 
-/* EXIF of every length and with any byte changed, in memory that ends where it does: one of the eight, nothing else. */
+/* EXIF data of every length and with any byte changed, in memory of the exact size, give one of the eight
+ * orientations, and no error. */
 START_TEST(damaged_exif_is_no_orientation_or_another) {
     blob b = read_blob("png-turned-6.png");
     uint8_t *exif = b.bytes;
@@ -187,7 +188,7 @@ static void put_big_endian(uint8_t *to, uint32_t value, size_t bytes) {
     for (size_t i = 0; i < bytes; i++) to[i] = (uint8_t)(value >> 8 * (bytes - 1 - i));
 }
 
-/* The checksum of the PNG chunk at `at`, put right. */
+/* Corrects the checksum of the PNG chunk at `at`. */
 static void seal(blob *b, size_t at, size_t length) {
     uint32_t crc = UINT32_MAX;
     for (size_t i = at + 4; i < at + 8 + length; i++) {

@@ -58,7 +58,7 @@ static void put_entry(built *b, const char *name, int32_t calls, const float *va
     put(b, values, (size_t)count * sizeof *values);
 }
 
-/* Two entries, not in order; the sizes of the file behind them and behind the number of chunks. */
+/* Builds two entries, not in order; gives the sizes of the file up to their end and up to the number of chunks. */
 static built two_entries(size_t *entries, size_t *chunks) {
     built b = {.size = 0};
     put_number(&b, 2);
@@ -97,7 +97,7 @@ START_TEST(the_older_form) {
 }
 END_TEST
 
-/* One entry with these in it. */
+/* Checks one entry with these values. */
 static void check_entry(const char *name, size_t length, int32_t calls, float value, int32_t count, const char *part) {
     built b = {.size = 0};
     put_number(&b, 1);
@@ -132,7 +132,7 @@ END_TEST
 
 /* ------------------------------------------------------------------------------------------------ llama.cpp's files */
 
-/* The two forms hold the same numbers, one as sums and counts, the other as means. */
+/* The two formats have the same numbers, one as sums and counts, the other as means. */
 START_TEST(both_forms_say_the_same) {
     fr_imatrix a = opened(DATA "llama.gguf"), b = opened(DATA "llama.dat");
     ck_assert_uint_eq(a.count, b.count);
@@ -150,7 +150,7 @@ START_TEST(both_forms_say_the_same) {
 }
 END_TEST
 
-/* Any bit that is turned gives an error or numbers, never anything else. */
+/* Any flipped bit gives an error or numbers, never a crash. */
 START_TEST(any_bit_of_a_gguf) {
     fr_map map;
     fr_imatrix imatrix;
@@ -188,7 +188,8 @@ static fr_checkpoint open_model(const char *path) {
     return files;
 }
 
-/* The keys that llama-quantize writes; other numbers than without a matrix; the same of both forms. */
+/* The keys are those that llama-quantize writes; the weights differ from those without a matrix, and are the same with
+ * both formats. */
 START_TEST(quantizing_by_it) {
     char with[] = "/tmp/imatrix_a_XXXXXX", without[] = "/tmp/imatrix_b_XXXXXX", older[] = "/tmp/imatrix_c_XXXXXX";
     close(mkstemp(with));
@@ -258,7 +259,7 @@ static fr_imatrix collected(const char *model, const char *options) {
     return imatrix;
 }
 
-/* Means of squares of rows that both engines round in their own ways. */
+/* Compares means of squares of rows, which both engines round in their own ways. */
 static void check_near(const fr_imatrix *ours, const fr_imatrix *theirs, double most) {
     ck_assert_uint_eq(ours->chunks, theirs->chunks);
     for (size_t i = 0; i < theirs->count; i++) {
@@ -291,7 +292,7 @@ START_TEST(collected_as_llama_imatrix_does) {
 }
 END_TEST
 
-/* Sums do not depend on threads, nor on how a prompt is run. */
+/* The sums do not depend on threads, nor on how a prompt is run. */
 START_TEST(one_answer) {
     static const char *const ways[] = {"-t 3", "--chunk 5", "-t 2 --chunk 1"}, *const models[] = {
                                                                                    LLAMA,

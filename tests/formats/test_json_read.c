@@ -12,7 +12,7 @@
 #include "formats/json_wide.h"
 #include "tests/support/suite.h"
 
-/* Whether it was read. */
+/* Returns whether the text was read. */
 static bool compare(const char *text, size_t size, size_t flags) {
     json_error_t error;
     bool lost;

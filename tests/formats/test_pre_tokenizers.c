@@ -63,7 +63,7 @@ static fr_status open_kind(const char *model, const char *pre, fr_tokenizer **to
     return fr_tokenizer_open(folder.file, NULL, tokenizer);
 }
 
-/* Closes the tokenizer. */
+/* Checks the ids, and closes the tokenizer. */
 static void check_ids(fr_tokenizer *tokenizer, const char *name, const json_t *wanted) {
     const json_t *texts = json_object_get(cases, "texts"), *text;
     size_t i;
@@ -88,7 +88,7 @@ static void check_name(const char *name, const json_t *wanted) {
     check_ids(tokenizer, name, wanted);
 }
 
-/* A kind's cases stand under its first name; those of a kind that cuts alike, under the other's. */
+/* A kind's cases have its first name; if another kind cuts alike, the cases have that one's name. */
 static const json_t *cases_of(const fr_pre_tokenizer *kind) {
     const json_t *all = json_object_get(cases, "ids"), *own = json_object_get(all, kind->names[0]);
     return json_is_string(own) ? json_object_get(all, json_string_value(own)) : own;
@@ -123,7 +123,7 @@ START_TEST(unknown_names) {
 }
 END_TEST
 
-/* A tokenizer.json that says it by names: Digits, and ByteLevel's own expression. */
+/* A tokenizer.json with named rules: Digits, and ByteLevel's own expression. */
 static const struct {
     const char *kind, *pre_tokenizer;
 } named[] = {

@@ -96,7 +96,7 @@ START_TEST(reference_cases) {
 }
 END_TEST
 
-/* Tokens around a text (tests/data/tokenizers/make_flags.py). */
+/* Which tokens are added around a text (tests/data/tokenizers/make_flags.py). */
 START_TEST(flags_decide) {
     json_t *root = fr_load_json(TOKENIZERS "flags.json"), *cases = json_object_get(root, "cases"), *item, *text;
     size_t i, t;
@@ -117,7 +117,7 @@ START_TEST(flags_decide) {
 }
 END_TEST
 
-/* A new token has the id that the file gives it, or, where another has that, none. */
+/* A new token has the id that the file gives it; if another token has that id, it is left out. */
 START_TEST(ids_of_new_tokens) {
     char line[320];
     put_tokenizer();
@@ -198,7 +198,7 @@ static const struct {
     {"{\"eos_token\": \"<|end_of_text|>\"}", NULL, "{\"eos_token_id\": [509]}", 509},
 };
 
-/* The end gets a large bias: a text that ends there is one id long, any other as long as it may be. */
+/* The end token gets a large bias: a text that ends there has one id, and any other is as long as it may be. */
 START_TEST(ends_of_models) {
     json_t *config = fr_load_json(MODEL_FOLDER "/config.json");
     json_object_del(config, "eos_token_id");

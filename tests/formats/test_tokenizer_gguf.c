@@ -34,7 +34,7 @@ static void tear_down(void) {
 
 /* ----------------------------------------------------------------------------------------------- files as they lie */
 
-/* One more key of a file; of those that are given, one is not NULL. */
+/* One more key of a file; exactly one of the values is not NULL. */
 typedef struct extra {
     const char *key, *text;
     const uint32_t *number;
@@ -94,7 +94,7 @@ static void build_extra(fr_builder *b, const extra *e) {
     if (e->flag) fr_build_key_bool(b, e->key, *e->flag);
 }
 
-/* The file of a tokenizer of tests/data/tokenizers, with these keys besides. */
+/* Writes the file of a tokenizer of tests/data/tokenizers, with these keys added. */
 static void write_file(const char *name, const char *architecture, const extra *extras, size_t count) {
     char path[96];
     snprintf(path, sizeof path, TOKENIZERS "%s/tokenizer.json", name);
@@ -125,7 +125,8 @@ static void check_cases(const fr_tokenizer *tokenizer, const char *name) {
     json_decref(root);
 }
 
-/* The file's ends are those tokens, in that order, up to NULL; the line, unless NULL, is the one note about them. */
+/* The file's ends must be these tokens, in this order, up to NULL; the line, unless NULL, must be the one note about
+ * them. */
 static void check_ends(const fr_tokenizer *tokenizer, const char *const *texts, const char *line) {
     fr_checkpoint files;
     fr_notes notes = {0};
@@ -191,7 +192,7 @@ START_TEST(pre_by_family) {
 }
 END_TEST
 
-/* Its cut has no reference cases here: which one is taken, and what ends a text. */
+/* There are no reference cases for its way of cutting: the test checks which one is chosen, and what ends a text. */
 START_TEST(pre_of_qwen3) {
     write_file("qwen35", "qwen3moe", NULL, 0);
     fr_tokenizer *tokenizer = open_file();
@@ -210,7 +211,7 @@ START_TEST(pre_that_is_there) {
 }
 END_TEST
 
-/* A whole model's file with other bytes `skip` behind the end of a text that is in it. */
+/* Writes a whole model's file with the bytes `skip` after the end of a text in it replaced. */
 static void write_model(const char *text, size_t skip, const void *other, size_t count) {
     size_t length;
     char *bytes;
@@ -223,7 +224,7 @@ static void write_model(const char *text, size_t skip, const void *other, size_t
     fr_build_free(&b);
 }
 
-/* A model's notes have its tokenizer's, each once. */
+/* A model's notes must have its tokenizer's notes, each once. */
 static void check_model_note(const char *words) {
     fr_model *model;
     ck_assert_msg(fr_model_open(folder.file, NULL, &model) == FR_OK, "%s", fr_last_error());
@@ -251,7 +252,7 @@ START_TEST(note_on_standard_error) {
 }
 END_TEST
 
-/* An architecture that is not known, and two whose files have other tokens. */
+/* One architecture is unknown, and two have files with other tokens. */
 START_TEST(pre_that_nothing_tells) {
     static const char *const files[][2] = {{"glm4", "mamba"}, {"qwen35", "llama"}, {"llama3", "deepseek2"}};
     for (size_t i = 0; i < COUNT_OF(files); i++) {
@@ -275,7 +276,7 @@ static const char *const id_keys[] = {"tokenizer.ggml.bos_token_id", "tokenizer.
                                       "tokenizer.ggml.eom_token_id"};
 enum { BOS, EOS, UNKNOWN, EOT, EOM, ID_KEYS };
 
-/* GLM-4 has 1532 tokens: none, and the first id behind them. */
+/* GLM-4 has 1532 tokens: these ids are no token's, one being the first after the last token. */
 static const uint32_t no_ids[] = {UINT32_MAX, 1532};
 
 START_TEST(ids_of_no_token) {
@@ -303,7 +304,7 @@ START_TEST(ids_of_no_token) {
 }
 END_TEST
 
-/* The others of one file stay. */
+/* The other ids in the same file stay. */
 START_TEST(ids_beside_one_of_no_token) {
     const extra extras[] = {{.key = "tokenizer.ggml.pre", .text = "llama-bpe"},
                             bos_of_llama,
@@ -326,7 +327,7 @@ START_TEST(id_of_no_token_in_a_model) {
 }
 END_TEST
 
-/* An id of another type is a lie still. */
+/* An id of another type is an error. */
 START_TEST(id_that_is_a_text) {
     fr_tokenizer *tokenizer;
     const extra extras[] = {{.key = "tokenizer.ggml.pre", .text = "glm4"}, {.key = id_keys[BOS], .text = "1"}};
@@ -343,18 +344,19 @@ static const struct {
     const char *end, *end_of_turn, *fim_sep;
     const char *ends[5];
 } by_text[] = {
-    /* gpt-oss and Solar hand a part of a reply on by <|end|>; others end it so. */
+    /* In gpt-oss and Solar <|end|> ends a part of a reply, which continues; in other models it ends the reply. */
     {{"<|end|>", "<|return|>", "<|call|>", "a"}, "<|return|>", NULL, NULL, {"<|return|>", "<|call|>"}},
     {{"<|end|>", "<|flush|>", "<|calls|>", "a"}, "<|flush|>", NULL, NULL, {"<|flush|>", "<|calls|>"}},
     {{"<|end|>", "<|return|>", "a"}, "a", NULL, NULL, {"a", "<|return|>", "<|end|>"}},
     {{"<|end|>", "<|endoftext|>"}, "<|endoftext|>", NULL, NULL, {"<|endoftext|>", "<|end|>"}},
-    /* A chat's own end in a model whose kind has others, and the others stay, an eot or not. */
+    /* In a model with ends of its own a chat's end token is added, and the others stay, with or without an eot. */
     {{"<|im_end|>", "<|end_of_text|>", "x"}, "<|end_of_text|>", NULL, NULL, {"<|end_of_text|>", "<|im_end|>"}},
     {{"x", "<|im_end|>", "<|eot_id|>"}, "<|im_end|>", "x", NULL, {"<|im_end|>", "x", "<|eot_id|>"}},
-    /* Struck out text, and the end of a text. */
+    /* The end of struck-out text is not the end of a text, although it has the same name. */
     {{"</s>", "<|im_end|>"}, "<|im_end|>", NULL, NULL, {"<|im_end|>"}},
     {{"!</s>", "<|im_end|>"}, "<|im_end|>", NULL, NULL, {"<|im_end|>", "</s>"}},
-    /* Code that is filled in: the next file, padding; not what opens the middle. */
+    /* Tokens for filling in code: the next file and padding end a text, and the token that opens the middle does
+     * not. */
     {{"<|fim_middle|>", "<|file_sep|>", "<|fim_pad|>", "<|repo_name|>"},
      NULL,
      NULL,
@@ -375,7 +377,7 @@ static void build_id(fr_builder *b, const char *key, const char *text, size_t ro
     fr_build_key_u32(b, key, id);
 }
 
-/* llama.cpp's list of ends of generation, and its exceptions (src/llama-vocab.cpp). */
+/* The expected ends are llama.cpp's list of ends of generation, with its exceptions (src/llama-vocab.cpp). */
 START_TEST(ends_by_text) {
     size_t count = 0;
     const char *const *tokens = by_text[_i].tokens;
@@ -415,7 +417,7 @@ static fr_status open_chosen(const char *path, const char *pre, fr_tokenizer **t
     return status;
 }
 
-/* Instead of a name that nobody knows, of none, and of another one. */
+/* The name replaces one that is unknown, one that is missing, and another known one. */
 START_TEST(pre_that_is_chosen) {
     static const char *const written[] = {"of-tomorrow", "", "gpt-2"};
     fr_tokenizer *tokenizer;
@@ -450,7 +452,7 @@ START_TEST(pre_that_can_not_be_chosen) {
 }
 END_TEST
 
-/* The command says which option; a model that is opened whole takes it too. */
+/* The command's error names the option; a model that is opened as a whole takes the option too. */
 START_TEST(pre_of_the_command) {
     write_file("glm4", "mamba", &(extra){.key = "tokenizer.ggml.pre", .text = "of-tomorrow"}, 1);
     char line[160];
@@ -470,7 +472,7 @@ START_TEST(pre_of_the_command) {
 }
 END_TEST
 
-/* llama.cpp heeds it in SentencePiece's tokenizers alone (test_gguf_models has one of Gemma's kind). */
+/* llama.cpp reads this key in SentencePiece's tokenizers only (test_gguf_models has one of Gemma's kind). */
 START_TEST(space_prefix_of_bytes) {
     const extra extras[] = {{.key = "tokenizer.ggml.pre", .text = "glm4"},
                             {.key = "tokenizer.ggml.add_space_prefix", .flag = &(bool){true}}};

@@ -20,7 +20,7 @@ enum { NO_TYPES = 0, NORMAL = 1, CONTROL = 3, USER_DEFINED = 4, UNUSED = 5, BYTE
     "{% for m in messages %}<|im_start|>{{ m.role }}\n<think>{{ m.content }}</think><|im_end|>{% endfor %}" \
     "{{ eos_token }}{{ pad_token }}{{ mask_token }}"
 
-/* Behind the bytes; the first two are bos and eos. */
+/* These tokens follow the bytes' tokens in the vocabulary; the first two are bos and eos. */
 static const char *const special[] = {"[BEGIN]", "</s>", "<|im_start|>", "<|im_end|>", "<think>", "</think>"};
 enum { SPECIALS = sizeof special / sizeof *special, BEGIN = BYTES, END, IM_START, IM_END, THINK, THOUGHT };
 
@@ -47,8 +47,8 @@ static void build_tokens(fr_builder *b, const char *more) {
     fr_build_string(b, more);
 }
 
-/* type: of what is special; NO_TYPES leaves the list out; CONTROL is as converters of today have it. more: one token
- * besides, of that type too. */
+/* type: of the special tokens; NO_TYPES leaves the list out; CONTROL is the type in files of current converters. more:
+ * one more token of that type. */
 static fr_tokenizer *open_file(unsigned type, const char *more, uint32_t begin, const char *template) {
     fr_tokenizer *tokenizer;
     fr_builder b = {0};
@@ -83,7 +83,7 @@ static fr_tokenizer *open_made(unsigned type, const char *more) {
 
 static const unsigned types[] = {CONTROL, NORMAL, USER_DEFINED, UNUSED, NO_TYPES};
 
-/* The prompt of a message that tries to end its turn, and what it must be: letters' ids are their bytes'. */
+/* The prompt of a message that tries to end its turn, and its expected ids: the ids of letters are their bytes. */
 START_TEST(prompts) {
     static const int32_t wanted[] = {IM_START, 'u', '\n', THINK, '<', '|', 'i', 'm',     '_',    'e', 'n',
                                      'd',      '|', '>',  '<',   '/', 's', '>', THOUGHT, IM_END, END, END};
@@ -103,7 +103,7 @@ START_TEST(prompts) {
 }
 END_TEST
 
-/* Files that need no help get no word. */
+/* Files that need no correction give no note. */
 START_TEST(notes) {
     char line[320];
     fr_tokenizer *tokenizer = open_made(types[_i], "plain");
@@ -121,7 +121,7 @@ START_TEST(notes) {
 }
 END_TEST
 
-/* One id, or several of bytes. */
+/* Returns the number of ids: one, or several of bytes. */
 static size_t count_ids(const fr_tokenizer *tokenizer, const char *text, bool parse_special) {
     int32_t *ids;
     size_t count;
@@ -184,7 +184,7 @@ START_TEST(known_texts) {
 }
 END_TEST
 
-/* A token whose text is no UTF-8 names nothing, and a template that is none is refused. */
+/* A token whose text is not UTF-8 is never a token of turns, and an invalid template is refused. */
 START_TEST(other_bytes) {
     static const char messages[] = "[{\"role\": \"u\", \"content\": \"x\"}]";
     fr_tokenizer *tokenizer = open_file(CONTROL, "<\xff>", BYTES + SPECIALS, "{{ bos_token }}|{{ eos_token }}");

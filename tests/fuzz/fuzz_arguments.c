@@ -18,14 +18,14 @@ static const fr_verb verbs[] = {
     {.name = "imatrix", .bit = FR_VERB_IMATRIX},
 };
 
-/* The lines of a text, which is cut up; their count, at most `most`. */
+/* Splits a text into lines. Returns their number, `most` at most. */
 static size_t cut(char *text, char **lines, size_t most) {
     size_t count = 0;
     for (char *line; count < most && (line = strsep(&text, "\n"));) lines[count++] = line;
     return count;
 }
 
-/* The verb, or the one whose name takes the fewest edits. */
+/* Returns the verb, or the one whose name takes the fewest edits. */
 static const fr_verb *find_verb(const char *name) {
     const fr_verb *nearest = verbs;
     for (size_t i = 1; i < sizeof verbs / sizeof *verbs; i++)

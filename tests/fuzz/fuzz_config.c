@@ -31,7 +31,7 @@ static const fr_family *const families[] = {
 #undef FR_FAMILY
 };
 
-/* Every family, by its name in GGUF, has a model among them. */
+/* Ends the program unless every family, by its name in GGUF, has a model here. */
 static void check_families(const fr_checkpoint *weights) {
     for (size_t f = 0; f < sizeof families / sizeof *families; f++) {
         bool found = false;

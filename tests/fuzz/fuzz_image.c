@@ -8,7 +8,7 @@
 
 #define TOWER "tests/data/vision/tower"
 
-/* As the fixture's, but for pictures that take no time. */
+/* The fixture's settings, except that pictures are so small that they take no time. */
 static const char processor[] = "{\"size\":{\"shortest_edge\":300,\"longest_edge\":900},\"patch_size\":6}";
 
 static void open_tower(fuzz_tower *tower) {

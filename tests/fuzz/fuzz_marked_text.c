@@ -15,7 +15,7 @@ static bool next_control(const fr_tokenizer *tokenizer, const int32_t *ids, size
     return *at < count;
 }
 
-/* Takes the control tokens of one run off those of the text, from *at on. */
+/* Compares the control tokens of one run with those of the text, from *at on. */
 static void match_run(const fr_tokenizer *tokenizer, const char *run, size_t length, const int32_t *ids, size_t count,
                       size_t *at) {
     int32_t *own;

@@ -17,7 +17,7 @@ static char *join(const char *folder, const char *name) {
     return path;
 }
 
-/* A file and the folders above it as folders of their own, each linked to from the one before. */
+/* Puts a link to the file at a path. Each folder on the way is a folder of its own, linked to from the one before. */
 static void put(const char *folder, const char *path, const char *file) {
     const char *slash = strchr(path, '/');
     if (!slash) {

@@ -9,7 +9,7 @@
 
 enum { CUT = 0xff, CONTROL = 0xfe };
 
-/* What of a template's source tells its form. */
+/* The parts of templates' sources by which their formats are recognized. */
 static const char *const sources[] = {
     "<|tool_call>call: <|channel>",
     "<｜tool▁call▁begin｜><｜tool▁sep｜></think>",
@@ -37,7 +37,7 @@ static const char schema[] =
     "[{\"name\": \"now\", \"parameters\": {\"properties\": {\"s\": {\"type\": \"string\"}, \"n\": {\"type\": "
     "[\"integer\", \"null\"]}, \"o\": {\"type\": \"object\"}, \"b\": {\"type\": \"boolean\"}}}}]";
 
-/* The parts one behind the other, pieces of one joined. */
+/* The parts one after the other; pieces of one part are joined. */
 typedef struct parts {
     fr_text_buffer text;
     fr_text_buffer arguments;
@@ -79,7 +79,7 @@ static bool next_piece(const uint8_t **at, const uint8_t *end, const uint8_t **b
     return true;
 }
 
-/* by_byte: pieces that are no control tokens come a byte at a time. */
+/* by_byte: pieces that are not control tokens come one byte at a time. */
 static void read_reply(parts *p, const uint8_t *bytes, size_t size, bool by_byte, json_t *tools) {
     fr_reply_format format = fr_reply_format_of(sources[bytes[0] % SOURCES], strlen(sources[bytes[0] % SOURCES]), NULL);
     fr_reply_reader *reader;
@@ -105,7 +105,7 @@ static void read_reply(parts *p, const uint8_t *bytes, size_t size, bool by_byte
     fr_reply_reader_free(reader);
 }
 
-/* Where all is content, it is the reply. */
+/* If all parts are content, they must be the reply. */
 static void check_content(const parts *p, const uint8_t *bytes, size_t size) {
     const uint8_t *at = bytes + 2, *begin;
     size_t length, done = p->text.length > 0 ? 2 : 0;

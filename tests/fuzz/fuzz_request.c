@@ -31,7 +31,7 @@ static void open_engine(int which) {
         die(fr_last_error(), models[which]);
 }
 
-/* A request may ask for as many ids as the context holds. */
+/* Runs a few rounds only, because a request may ask for as many ids as the context holds. */
 static void run(fr_job *job, fr_engine *engine) {
     int32_t ids[FR_STEP_MAX];
     fr_job_start(job, NULL, 0);
@@ -43,8 +43,8 @@ static void run(fr_job *job, fr_engine *engine) {
     if (!job->ended) abort();
 }
 
-/* From 64 on, 16 bytes each: OpenAI's /v1/responses, Anthropic's /v1/messages, ollama's /api/chat, /api/generate. The
- * chat; NULL: it is none. */
+/* Returns the chat that a body becomes; NULL: it is invalid. The kinds from 64 on take 16 bytes each: OpenAI's
+ * /v1/responses, Anthropic's /v1/messages, ollama's /api/chat, /api/generate. */
 static json_t *read_dialect(int kind, json_t *body) {
     static json_t *(*const read[])(json_t * body, char *error) = {fr_responses_read, fr_messages_read,
                                                                   fr_ollama_read_chat, fr_ollama_read_generate};
@@ -55,7 +55,7 @@ static json_t *read_dialect(int kind, json_t *body) {
     return chat;
 }
 
-/* The demo's tokenizer with tokens of a model that fills in, behind all ids that the demo's model has. */
+/* Opens the demo model's tokenizer with the tokens for filling in code, after all ids that the demo model has. */
 static fr_tokenizer *open_infilling(void) {
     static const char *const tokens[] = {"<|fim_prefix|>", "<|fim_suffix|>", "<|fim_middle|>", "<|repo_name|>",
                                          "<|file_sep|>"};

@@ -12,7 +12,7 @@
 
 #define LARGEST ((size_t)4 << 20)
 
-/* As session_file.h draws it. */
+/* The head of the file, as session_file.h describes it. */
 typedef struct head {
     char magic[8];
     uint32_t version, k_type, v_type, checkpoints;
@@ -23,7 +23,7 @@ typedef struct bounds {
     uint64_t from, position;
 } bounds;
 
-/* One whose sliding layers are rings. */
+/* Opens a session whose sliding layers are ring buffers. */
 static fr_session *open_session(uint64_t *fingerprint) {
     static fr_checkpoint files;
     fr_session *session = NULL;
@@ -50,7 +50,8 @@ static void go_on(fr_session *session) {
     refused(fr_session_step(session, ids, FR_STEP_MAX, &count, &accepted));
 }
 
-/* Bytes of layers' rows at positions [from, end); all: of those that don't slide too, from their first position. */
+/* Returns the bytes of layers' rows at positions [from, end); all: also those of layers that don't slide, from their
+ * first position. */
 static size_t cache_bytes(const fr_kv *kv, uint64_t from, uint64_t end, bool all) {
     size_t bytes = 0;
     for (size_t i = 0; i < kv->count; i++) {
@@ -64,7 +65,7 @@ static size_t cache_bytes(const fr_kv *kv, uint64_t from, uint64_t end, bool all
     return bytes;
 }
 
-/* How long the file would be without its hash, by its head and its bounds; 0 where they can't be. */
+/* Returns the length of the file without its hash, from its head and bounds; 0: these are impossible. */
 static size_t length_of(const fr_session *session, const uint8_t *bytes, size_t size) {
     head h;
     memcpy(&h, bytes, sizeof h);
@@ -80,7 +81,7 @@ static size_t length_of(const fr_session *session, const uint8_t *bytes, size_t 
     return h.version == 2 && size > total ? size : total;
 }
 
-/* Writes the file as one that was saved of this model. */
+/* Writes the file as if this model had saved it. */
 static bool seal(const fuzz_file *file, const fr_session *session, const uint8_t *bytes, size_t size,
                  uint64_t fingerprint) {
     size_t length = size < sizeof(head) ? 0 : length_of(session, bytes, size);

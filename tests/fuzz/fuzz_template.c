@@ -24,7 +24,7 @@ static const char *const folder = "tests/data/chat/templates/";
 static const char *const names[] = {"gemma4", "glm4.6", "glm4.7", "qwen3.5", "deepseek-v3.1", "llama3.1"};
 enum { NAMES = sizeof names / sizeof *names };
 
-/* Spans ascend, apart from each other, inside the text. */
+/* Checks that spans ascend, don't overlap, and are inside the text. */
 static void check(const fr_marked_text *text) {
     size_t behind = 0;
     if (text->text[text->length] != '\0') abort();

@@ -6,7 +6,7 @@
 #include "src/language/tokenizer/text_pattern.h"
 #include "tests/fuzz/harness.h"
 
-/* Each stretch begins where the one before has ended. */
+/* Checks that each stretch begins where the one before ended. */
 static fr_status follow(void *context, size_t begin, size_t end, bool is_match) {
     size_t *at = context;
     (void)is_match;

@@ -37,7 +37,7 @@ static void open_form(int form) {
     fr_options_free(options);
 }
 
-/* One of the ids that are set, by a number; -1: none is. */
+/* Returns one of the ids that are set, chosen by a number; -1: none is set. */
 static int32_t pick(const uint64_t *bits, size_t vocab, uint32_t number) {
     size_t count = 0;
     for (size_t id = 0; id < vocab; id++) count += bits[id / 64] >> (id % 64) & 1;
@@ -47,7 +47,7 @@ static int32_t pick(const uint64_t *bits, size_t vocab, uint32_t number) {
         if (bits[id / 64] >> (id % 64) & 1 && chosen-- == 0) return (int32_t)id;
 }
 
-/* A reply that is allowed; 0: none came to its end soon, or there is too much to remember. */
+/* Makes a reply that is allowed; 0: none ended soon, or it has too many ids to keep. */
 static size_t walk(fr_grammar *grammar, int form, uint32_t *seed, int32_t *ids) {
     for (size_t count = 0; count < MOST; count++) {
         const uint64_t *bits;
@@ -86,7 +86,7 @@ static void check_reply(int form, const char *options, const int32_t *ids, size_
     fr_reply_parser_free(parser);
 }
 
-/* What a schema lists may have the marks of calls in it, which are text to this tokenizer. */
+/* True if the values in a schema may contain the marks of calls, which are text to this tokenizer. */
 static bool may_have_marks(const char *text) {
     return strchr(text, '<') || strstr(text, "\\u") || strchr(text, '|');
 }

@@ -3,7 +3,7 @@
 
 #include "tests/fuzz/harness.h"
 
-/* Few inputs are walked, most of those a little: reading them is what differs. */
+/* Few inputs are walked, and most of those only a little, because inputs differ mainly in how they are read. */
 enum { STEPS = 24, FEW_STEPS = 2, WALKED = 4, FAR = 4, REPEATED_MAX = 100, SELDOM = 64 };
 
 static const fr_token_tree *token_tree(size_t *vocab) {
@@ -16,7 +16,7 @@ static const fr_token_tree *token_tree(size_t *vocab) {
     return tree;
 }
 
-/* An allowed token, which one the state says; -1: there is none. */
+/* Returns an allowed token, chosen by the state; -1: there is none. */
 static int32_t choose(const uint64_t *bits, size_t vocab, uint32_t *state) {
     int32_t chosen = -1;
     *state = *state * 1664525u + 1013904223u;
@@ -42,8 +42,8 @@ static void walk(fr_grammar *grammar, size_t vocab, uint32_t state) {
     }
 }
 
-/* Whether the counts of its repetitions may make a grammar so large that most of an input's time is theirs: how long
- * that may be test_grammar_bounds looks at, so it is few of these that are read here. */
+/* True if the counts of its repetitions may make a grammar so large that it takes most of the fuzzer's time.
+ * test_grammar_bounds.c limits that time, so only few of these are read here. */
 static bool repeats_much(const char *text, size_t length) {
     double product = 1, number = 0;
     bool counts = false; /* behind a brace */

@@ -7,7 +7,7 @@
 
 #include "forerun.h"
 
-/* Opens it, says which tokens may come, takes some of those, by the seed, and closes it. */
+/* Opens a grammar, asks which tokens may come, takes some of those, chosen by the seed, and closes it. */
 bool fuzz_walk_grammar(fr_grammar_kind kind, const char *text, size_t length, uint32_t seed);
 
 #endif

@@ -10,10 +10,10 @@
 #include "src/engine/vision/vision.h"
 #include "tests/fuzz/mutation.h"
 
-/* Each target has this one. It keeps nothing of an input but what it was opened with. */
+/* Each target defines this function. It keeps nothing of an input. */
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size);
 
-/* To be counted by a target for each input that was read to its end: seeds of which none gets there test nothing. */
+/* A target counts each input that was read to its end, because seeds of which none gets there test nothing. */
 extern size_t fuzz_inputs_read;
 
 /* A file in memory, by a path that every function takes. */
@@ -24,11 +24,11 @@ typedef struct fuzz_file {
 
 fuzz_file fuzz_file_new(void);
 
-/* Makes this its whole content; begin and end follow each other. */
+/* Replaces the file's content by `begin` and `end`, one after the other. */
 void fuzz_file_write(const fuzz_file *file, const void *begin, size_t begin_size, const void *end, size_t end_size);
 
-/* What stands before and behind an input's first divider: a target that reads two files takes both from one input.
- * Without a divider the second is NULL. */
+/* The parts of an input before and after its first divider, for a target that reads two files. Without a divider the
+ * second is NULL. */
 typedef struct fuzz_halves {
     const uint8_t *first, *second;
     size_t first_size, second_size;
@@ -36,26 +36,27 @@ typedef struct fuzz_halves {
 
 fuzz_halves fuzz_divide(const uint8_t *bytes, size_t size, uint8_t divider);
 
-/* A new folder, removed at exit; its name stays. */
+/* Makes a new folder, which is removed at exit. The text stays valid. */
 const char *fuzz_folder(void);
 
-/* Puts a file or folder there, under a name, as a link. */
+/* Puts a link to a file or folder there, under a name. */
 void fuzz_link(const char *folder, const char *name, const char *path);
 
-/* One thread, pinned nowhere, and the kernels of this machine. */
+/* One thread, not pinned, and the kernels of this machine. */
 extern const fr_plan fuzz_plan;
 const fr_kernels *fuzz_kernels(void);
 
-/* A short context, no end at an end of sequence. */
+/* Options with a short context, which ignore an end of sequence. */
 const fr_options *fuzz_options(void);
 
-/* While something writes its lines to standard error they are dropped; a sanitizer's are not. */
+/* Drops what is written to standard error while code under test prints its lines; a sanitizer's reports still
+ * appear. */
 void fuzz_hush(bool hushed);
 
-/* A published folder or a GGUF file that must open. */
+/* Opens a published folder or a GGUF file, which must succeed. */
 void fuzz_open_files(fr_checkpoint *files, const char *path);
 
-/* The data of a GGUF file's tensors, to put behind an input that describes them. */
+/* The data of a GGUF file's tensors, to be put after an input that describes them. */
 typedef struct fuzz_data {
     const char *mark; /* an input that holds it is given these data */
     const char *path;
@@ -65,21 +66,21 @@ typedef struct fuzz_data {
 
 void fuzz_data_read(fuzz_data *data);
 
-/* The first of them whose mark the input holds; the last one's is "". */
+/* Returns the first of them whose mark the input contains; the last one's mark is "". */
 const fuzz_data *fuzz_data_find(const fuzz_data *data, const uint8_t *bytes, size_t size);
 
-/* A model on files that stay the caller's; NULL: refused. Opened, not only bound, it is ready to run. */
+/* Binds a model to files that stay the caller's; NULL: refused. A model that is opened, not only bound, can run. */
 fr_model *fuzz_model_bind(const fr_checkpoint *files);
 fr_model *fuzz_model_open(const fr_checkpoint *files);
 void fuzz_model_close(fr_model *model);
 
-/* A drafter, ready to run; NULL: refused. fr_drafter_unload it. */
+/* Opens a drafter that can run; NULL: refused. Free it with fr_drafter_unload. */
 fr_drafter *fuzz_drafter_open(const char *path, const fr_model *target);
 
-/* Texts to ids and back. */
+/* Turns texts to ids and back. */
 void fuzz_use_tokenizer(const fr_tokenizer *tokenizer);
 
-/* A vision tower of a checkpoint, which is a folder's, in files of its own or beside a text model. */
+/* A vision tower of a checkpoint: of a folder, in files of its own, or beside a text model. */
 typedef struct fuzz_tower {
     fr_weights weights;
     fr_vision *vision; /* NULL: refused */
@@ -88,10 +89,10 @@ typedef struct fuzz_tower {
 void fuzz_tower_open(fuzz_tower *tower, const fr_checkpoint *files);
 void fuzz_tower_close(fuzz_tower *tower);
 
-/* Shows it a picture, unless that becomes more tokens than a fuzzer has time for. */
+/* Shows a picture to the tower, unless it would become more tokens than a fuzzer has time for. */
 void fuzz_show(const fuzz_tower *tower, const fr_image *image);
 
-/* A prompt and some steps, with the drafter, or with the model's own if it has one. */
+/* Runs a prompt and some steps, with the drafter, or with the model's own if it has one. */
 void fuzz_run(const fr_model *model, const fr_drafter *drafter);
 
 #endif

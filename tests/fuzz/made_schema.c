@@ -122,7 +122,7 @@ static json_t *several(maker *m, kind of, int depth) {
     return all;
 }
 
-/* By name: schemas, or names for some of them. */
+/* Makes an object with schemas as its members, or for some of them lists of names. */
 static json_t *named(maker *m, bool lists, int depth) {
     json_t *all = json_object();
     for (int i = take(m) % ITEMS_MAX; i > 0; i--) {

@@ -174,7 +174,7 @@ __attribute__((format(printf, 2, 3))) static void put_text(writer *w, const char
     put(w, text, (size_t)length);
 }
 
-/* An offset behind the hole as it is without. */
+/* Returns an offset after the hole as it is without the hole. */
 static uint64_t moved(const model_table *t, uint64_t offset) {
     return offset >= t->hole_end ? offset - (t->hole_end - t->hole) : offset;
 }

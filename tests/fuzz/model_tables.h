@@ -16,7 +16,7 @@ typedef struct table_tensor {
     uint64_t begin, end; /* of the data; a GGUF file has no end */
 } table_tensor;
 
-/* Of GGUF alone. */
+/* A key of GGUF's metadata. */
 typedef struct table_key {
     char name[128];
     uint32_t type;
@@ -34,15 +34,15 @@ typedef struct model_table {
     uint64_t hole, hole_end; /* of a safetensors file's data, left out when it is written */
 } model_table;
 
-/* With room for one entry more in both lists. */
+/* Reads a table. Its lists have room for one more entry. */
 void table_read(model_table *table, const char *path);
 void table_free(model_table *table);
 
-/* The same entries in lists of their own, to be changed; the bytes stay `from`'s. table_free_copy it. */
+/* Copies the entries into new lists, which may be changed; the bytes stay `from`'s. Free it with table_free_copy. */
 model_table table_copy(const model_table *from);
 void table_free_copy(model_table *table);
 
-/* Makes a file of it; free its bytes. */
+/* Makes a file of the table; free its bytes. */
 blob table_write(const model_table *table);
 
 #endif

@@ -20,7 +20,7 @@
 #define DFLASH    "tests/data/dflash/"
 #define FILES_MAX 16
 
-/* A folder that is copied to where its files may be damaged; a target and a drafter in it. */
+/* A folder whose copy is damaged, with a target and a drafter in it. */
 typedef struct subject {
     const char *folder;
     const char *target, *drafter; /* "": the folder itself; no drafter: the target's own MTP layer */
@@ -74,7 +74,7 @@ static const subject subjects[] = {
      NULL},
 };
 
-/* A prompt with the picture of the folder, where the model sees. */
+/* Runs a prompt with the folder's picture if the model reads pictures. */
 static void run_picture(const fr_model *model, const fr_drafter *drafter, const char *folder,
                         const fr_options *options) {
     char path[512];
@@ -112,7 +112,7 @@ static void run_session(const fr_model *model, const fr_drafter *drafter, const 
         fr_free(encoded);
 }
 
-/* Opens the two as a user would, and runs what opens. */
+/* Opens the target and the drafter as a user would, and runs them if that succeeds. */
 static void use(const subject *who, const char *folder, fr_options *options) {
     char target[512], assistant[512], mmproj[512];
     fr_model *model;
@@ -175,7 +175,7 @@ static fr_status pack(const char *from, FILE *out) {
     return fr_lab_pack(from, NULL, out);
 }
 
-/* A target and an assistant with centroids, as forerun pack writes them. */
+/* Writes a target and an assistant with centroids, as forerun pack does. */
 static void make_packed(const char *folder) {
     static const char *const names[][2] = {{"target.gguf", MODELS "gemma4-e"},
                                            {"drafter.gguf", MODELS "gemma4-e/assistant"}};

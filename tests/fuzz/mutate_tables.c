@@ -20,11 +20,11 @@
 #define QWEN35   "tests/data/qwen35"
 #define DFLASH   "tests/data/dflash/"
 
-/* An MTP layer without a norm before its head has the model's. */
+/* An MTP layer without a norm before its head uses the model's. */
 #define MTP_NORM   "*@(shared_head|mtp).norm.weight"
 #define NEXTN_NORM "*.nextn.shared_head_norm"
 
-/* A folder, a target and perhaps a drafter in it, and the file of it that is changed. */
+/* A folder with a target and perhaps a drafter, and the file in it that is changed. */
 typedef struct subject {
     const char *folder;
     const char *target, *drafter; /* "": the folder itself; no drafter: the target's own MTP layer, if it has one */
@@ -106,7 +106,7 @@ static const subject subjects[] = {
 
 /* ---------------------------------------------------------------------------------------------------- one at a time */
 
-/* A subject under way: a folder of links, in which the changed file is one in memory. */
+/* The state of a run: a folder of links, in which the changed file is a file in memory. */
 typedef struct bench {
     const subject *who;
     const char *folder;
@@ -127,7 +127,7 @@ static void run(const fr_model *model, const fr_drafter *drafter, const fr_optio
     fr_session_close(session);
 }
 
-/* As a user would; a drafter that is refused makes the status. */
+/* Opens and runs as a user would; the status is that of the drafter if it is refused. */
 static fr_status open_and_run(const bench *b) {
     char path[512];
     fr_model *model;
@@ -146,8 +146,8 @@ static fr_status open_and_run(const bench *b) {
     return status;
 }
 
-/* What a line about a changed table or configuration may name: what was changed, or, of numbers that don't go together,
- * another key, the tensor that doesn't fit, or what they count. */
+/* The names that a line about a changed table or configuration may give: the changed one; or, if numbers contradict
+ * each other, another key, the tensor that doesn't fit, or what they count. */
 typedef struct names {
     const char *at[512];
     size_t count;
@@ -180,7 +180,7 @@ static void judge(bench *b, const char *change, bool may_open, const names *all)
     printf("%s/%s: %s: %s: %s\n", b->who->folder, b->who->file, change, fault, status == FR_OK ? "" : line);
 }
 
-/* Of `total` changes, whether this one is among the `count` to be made. */
+/* True if this one of `total` changes is among the `count` to be made. */
 static bool drawn(size_t count, size_t total) {
     return count >= total || draw(total) < count;
 }
@@ -209,7 +209,7 @@ static const char *const damage_names[DAMAGES] = {
     "another shape", "a huge shape", "no shape", "more dimensions", "another type",     "no type",
     "other data"};
 
-/* The layer's number in a name, "layers.7." or "blk.7."; NULL: it is no layer's. */
+/* Returns the place of the layer's number in a name, "layers.7." or "blk.7."; NULL: it is no layer's. */
 static char *number_in(char *name) {
     char *at = strstr(name, "layers.");
     if (at) return at + strlen("layers.");
@@ -225,7 +225,7 @@ static bool set_layer(table_tensor *tensor, const char *number) {
     return true;
 }
 
-/* As many bytes in another shape, where the file says how many they are. */
+/* Gives the tensor another shape with as many bytes, if the file states the number of bytes. */
 static bool reshape(table_tensor *tensor) {
     uint64_t first = tensor->shape[0];
     if (tensor->dims == 0) return false;
@@ -238,7 +238,7 @@ static bool reshape(table_tensor *tensor) {
     return true;
 }
 
-/* A type of as many bytes; of blocks, which GGUF's rows may be of, another of those. */
+/* Gives the tensor another type of as many bytes; in GGUF, a block type instead of another. */
 static void retype(table_tensor *tensor, bool gguf) {
     static const char *const published[][2] = {{"BF16", "I16"}, {"F16", "U16"}, {"F32", "I32"}, {"I64", "F64"},
                                                {"I32", "F32"},  {"F64", "I64"}, {"U8", "I8"},   {"F8_E4M3", "I8"}};
@@ -255,7 +255,7 @@ static void append(char *name, size_t size, const char *more) {
     snprintf(name + length, size - length, "%s", more);
 }
 
-/* A copy of entry `index` behind the last, under its own name or another; it has no data. */
+/* Adds a copy of entry `index` after the last, under its own name or another; it has no data. */
 static void add(model_table *t, size_t index, bool renamed) {
     table_tensor *added = &t->tensors[t->tensor_count++];
     *added = t->tensors[index];
@@ -299,7 +299,7 @@ static bool apply_shape(model_table *t, damage how, size_t index) {
     }
 }
 
-/* What a table's entry is called in a line: as it is, or as it was. */
+/* Changes a table's entry; the line may name it as it is or as it was. */
 static void change_tensor(bench *b, const model_table *table, damage how, size_t index) {
     model_table t = table_copy(table);
     char change[512];
@@ -356,7 +356,7 @@ static const gguf_value gguf_values[] = {
 };
 enum { GGUF_VALUES = sizeof gguf_values / sizeof *gguf_values, GGUF_CHANGES = GGUF_VALUES + 3 };
 
-/* What lines about numbers that don't go together say instead of a key. */
+/* Adds the words that lines about contradicting numbers use instead of a key. */
 static void add_counted(names *all) {
     static const char *const counted[] = {"tensor ",
                                           "attention heads",
@@ -452,7 +452,7 @@ static const char *const json_values[] = {
 };
 enum { JSON_VALUES = sizeof json_values / sizeof *json_values };
 
-/* What stands for rotary positions in some families, and never may what it isn't. */
+/* Values for the kind of rotary positions in some families; an unknown one must be refused. */
 static const char *const ropes[] = {
     "5",
     "[]",
@@ -476,7 +476,7 @@ static const char *const ropes[] = {
 };
 enum { ROPES = sizeof ropes / sizeof *ropes };
 
-/* Members below `root`, in order of a walk. */
+/* Counts the members below `root`, in the order of a walk. */
 static size_t count_members(const json_t *root) {
     size_t count = 0, i;
     const char *key;
@@ -487,7 +487,7 @@ static size_t count_members(const json_t *root) {
     return count;
 }
 
-/* Puts value (NULL: takes it away) in place of member *left of the walk; the key that it is below. */
+/* Replaces member *left of the walk by value (NULL: removes it). Returns the key above it. */
 static const char *change_member(json_t *root, const char *below, size_t *left, json_t *value) {
     const char *key, *found = NULL;
     json_t *member;
@@ -530,7 +530,7 @@ static void add_keys(names *all, const json_t *root) {
     }
 }
 
-/* It may open: keys that nobody reads may be anything. */
+/* The model may open all the same, because keys that nobody reads may have any value. */
 static void try_config(bench *b, const json_t *original, const json_t *changed, const char *change) {
     names all = {0};
     char *text = json_dumps(changed, 0);
@@ -559,7 +559,7 @@ static void change_config(bench *b, const json_t *config, size_t count) {
     }
 }
 
-/* In the configuration, and in that of its text model. */
+/* Changes the configuration, and that of its text model. */
 static void change_ropes(bench *b, const json_t *config, size_t count) {
     static const char *const keys[] = {"rope_scaling", "rope_parameters"};
     for (size_t i = 0; i < 4 * ROPES; i++) {
@@ -578,7 +578,7 @@ static void change_ropes(bench *b, const json_t *config, size_t count) {
 
 /* --------------------------------------------------------------------------------------------------------- subjects */
 
-/* A copy of the folder made of links, the file that is changed one in memory. */
+/* Makes a copy of the folder of links, in which the changed file is a file in memory. */
 static void make_folder(const subject *who, const char *folder, const fuzz_file *file) {
     char command[1024];
     snprintf(command, sizeof command,

@@ -23,7 +23,7 @@ static inline void seed_mutations(uint64_t seed) {
     mutation_state = seed * 0x9e3779b97f4a7c15u + 1;
 }
 
-/* xorshift64*: below `limit`. */
+/* Draws from xorshift64*: below `limit`. */
 static inline size_t draw(size_t limit) {
     mutation_state ^= mutation_state >> 12;
     mutation_state ^= mutation_state << 25;
@@ -51,7 +51,7 @@ static inline void write_blob(const char *path, const blob *b) {
     if (!file || fwrite(b->bytes, 1, b->size, file) != b->size || fclose(file) != 0) die("can't write", path);
 }
 
-/* Where text and lengths are: a weight file's damage would mostly hit numbers otherwise. */
+/* Returns a place to damage, mostly where text and lengths are, as most of a weight file is numbers. */
 static inline size_t place(const blob *b) {
     size_t head = b->size < 16384 ? b->size : 16384;
     return draw(draw(4) ? head : b->size);
@@ -67,7 +67,7 @@ static inline void overwrite_number(blob *b) {
     if (at + length < b->size) memcpy(b->bytes + at, number, length);
 }
 
-/* A length, an offset or a count of GGUF and safetensors, at any address. */
+/* Overwrites a length, an offset or a count of GGUF and safetensors, at any address. */
 static inline void overwrite_word(blob *b) {
     static const uint64_t words[] = {0,
                                      1,
@@ -106,7 +106,7 @@ static inline void spoil_weights(blob *b) {
     if (at + sizeof not_a_number < b->size) memcpy(b->bytes + at, not_a_number, sizeof not_a_number);
 }
 
-/* One to four damages of random kinds. */
+/* Damages the bytes in one to four random ways. */
 static inline void mutate(blob *b) {
     for (size_t times = 1 + draw(4); times; times--) {
         size_t at = place(b);
@@ -130,13 +130,13 @@ static inline void mutate(blob *b) {
     }
 }
 
-/* Whether it is one line that says something, or two. */
+/* True if the text is one or two lines that are not empty. */
 static inline bool are_lines(const char *text) {
     const char *end = strchr(text, '\n');
     return *text && end != text && (!end || (end[1] && !strchr(end + 1, '\n')));
 }
 
-/* A refusal must be lines that say something. */
+/* A refusal must have such lines. */
 static inline bool refused(fr_status status) {
     const char *line = fr_last_error();
     if (status == FR_OK) return false;

@@ -8,7 +8,7 @@
 
 #include "tests/fuzz/harness.h"
 
-/* In memory of exactly its size, so that a byte read beyond it is seen. */
+/* Runs an input in memory of exactly its size, so that a sanitizer sees a read beyond it. */
 static void run(const blob *input) {
     uint8_t *bytes = malloc(input->size ? input->size : 1);
     if (!bytes) die("no memory for", "an input");

@@ -13,7 +13,7 @@
 #include "tests/support/suite.h"
 
 #define OLD    "\"prompt\": \"The river in winter\", \"max_tokens\": 12"
-/* Defaults of the server are other ones than a batch's. */
+/* All settings of sampling are given, because the server's defaults differ from a batch's. */
 #define DRAWN  "\"temperature\": 1.1, \"top_k\": 30, \"top_p\": 0.9, \"min_p\": 0.01"
 #define GREEDY "\"temperature\": 0"
 #define HI     "\"messages\": [{\"role\": \"user\", \"content\": \"Hi\"}], \"max_tokens\": 9"
@@ -42,7 +42,7 @@ enum { ASKED = sizeof asked / sizeof *asked };
 
 static fr_changed_folder folder;
 
-/* Makes the demo model one that was given tokens for a text that is filled in. */
+/* Makes a model of the demo with tokens for filling in text. */
 static void make_model(void) {
     static const char *const renamed[][2] = {
         {"\"<mask>\"", "\"<|fim_prefix|>\""}, {"\"<pad>\"", "\"<|fim_suffix|>\""}, {"\"<unk>\"", "\"<|fim_middle|>\""}};

@@ -28,7 +28,7 @@ static json_t *answers_of(const fr_command *c) {
     return all;
 }
 
-/* Lines, and the options of generate that say the same. */
+/* Lines, and the options of generate that ask for the same. */
 static const struct {
     const char *line, *options;
 } lines[] = {
@@ -125,7 +125,7 @@ START_TEST(pictures) {
 }
 END_TEST
 
-/* Whatever an id is, it comes back as it was written. */
+/* The id is written back exactly as it was given. */
 START_TEST(ids_come_back_as_they_were_written) {
     static const char *const ids[] = {"1.10",
                                       "123456789012345678901234567890",
@@ -169,7 +169,7 @@ START_TEST(ids_come_back_as_they_were_written) {
 }
 END_TEST
 
-/* A seed of -1 is drawn, and told, so that the text can be had again. */
+/* For a seed of -1 one is drawn and printed, so that the text can be repeated. */
 START_TEST(a_drawn_seed_is_told) {
     fr_command c =
         fr_command_feed("{\"prompt\": \"The\", \"seed\": -1, \"temp\": 1.5, \"n\": 9}\n", "batch " TARGET "-f - -o -");
@@ -186,8 +186,8 @@ START_TEST(a_drawn_seed_is_told) {
 }
 END_TEST
 
-/* A picture that nobody would see: templates leave such parts out without a word. Of a model that sees, of one that
- * does not, and of one whose template knows no pictures. */
+/* A picture that the model would not see, because templates silently leave such parts out: the models are one that
+ * reads pictures, one that doesn't, and one whose template has no pictures. */
 #define SHOWS(parts) "\"messages\": [{\"role\": \"user\", \"content\": [" parts "]}], \"n\": 1}\n"
 #define SAYS         "{\"type\": \"text\", \"text\": \"Read:\"}"
 
@@ -300,7 +300,7 @@ START_TEST(a_member_that_is_null_is_not_there) {
 }
 END_TEST
 
-/* Each of them has its line of why, and the others are done. */
+/* Each of these lines is answered with the reason, and the others are run. */
 START_TEST(lines_that_can_not_be_run) {
     static const struct {
         const char *line, *error;
@@ -356,7 +356,7 @@ START_TEST(lines_that_can_not_be_run) {
 }
 END_TEST
 
-/* A file with a hole, as a full disk or a crash leaves it, has no fewer answers than lines. */
+/* A file with a hole, as a full disk or a crash leaves it, still has an answer for each line. */
 START_TEST(bytes_that_are_no_text_are_a_line) {
     static const char input[] = "\0\0\0\n \0\r\n{\"ids\": [2], \"n\": 1}\n\0";
     fr_command c = fr_command_run_bytes("batch " TARGET "-f - -o -", input, sizeof input - 1);
@@ -370,7 +370,7 @@ START_TEST(bytes_that_are_no_text_are_a_line) {
 }
 END_TEST
 
-/* With pages for one long text, lines wait for each other and begin again, and say the same. */
+/* There are pages for one long text, so lines wait for each other and start again, and give the same texts. */
 START_TEST(lines_wait_for_pages) {
     char input[4096], options[128];
     size_t at = 0;
@@ -425,8 +425,8 @@ static void check_line_of(const json_t *answers, size_t line, const char *stop, 
     ck_assert_uint_eq(json_array_size(json_object_get(answer, "ids")), ids);
 }
 
-/* As generate has it: 4096 positions, or what the longest line needs. Where there is no memory for that one, it alone
- * is not run. */
+/* The context is as in generate: 4096 positions, or the length that the longest line needs. If there is no memory for
+ * that one, only it is refused. */
 START_TEST(the_context_is_the_longest_lines) {
     fr_changed_folder wide;
     char line[512], *input;
@@ -467,7 +467,7 @@ START_TEST(the_context_is_the_longest_lines) {
 }
 END_TEST
 
-/* Writes a tokenizer.json whose decoder takes the blank off a text's first token, as Llama 2's does. */
+/* Writes a tokenizer.json whose decoder removes the blank before a text's first token, as Llama 2's does. */
 static void write_stripping(const fr_changed_folder *folder, const char *from) {
     json_t *root = json_load_file(from, 0, NULL);
     json_t *strip = json_pack("{sssssisi}", "type", "Strip", "content", " ", "start", 1, "stop", 0);

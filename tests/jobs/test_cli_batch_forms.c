@@ -56,7 +56,7 @@ static void check_members(const json_t *object, const char *const *names, size_t
     check_members(object, (const char *const[]){__VA_ARGS__}, \
                   sizeof((const char *const[]){__VA_ARGS__}) / sizeof(const char *))
 
-/* Bodies, and the options of generate that say the same. */
+/* Bodies, and the options of generate that ask for the same. */
 static const struct {
     const char *line, *options, *finish;
 } requests[] = {
@@ -114,7 +114,7 @@ START_TEST(openai_requests_say_what_generate_says) {
 }
 END_TEST
 
-/* Each is refused, in its own line, with a status that a server would give. */
+/* Each line is refused in its own answer, with the status that a server would give. */
 static const struct {
     const char *line;
     int code;
@@ -199,7 +199,7 @@ START_TEST(a_prompt_that_is_too_long) {
 }
 END_TEST
 
-/* Tools are the template's to show; where none may be called it shows none. */
+/* The template shows the tools; if none may be called it shows none. */
 #define TOOL "{\"type\": \"function\", \"function\": {\"name\": \"f\", \"description\": \"d\", \"parameters\": {}}}"
 
 START_TEST(tools_are_shown) {
@@ -222,7 +222,7 @@ END_TEST
 
 /* -------------------------------------------------------------------------------------------------------- log-probs */
 
-/* The tokens' bytes, one behind the other, are the text. */
+/* The tokens' bytes, one after the other, must be the text. */
 static void check_texts(const json_t *logprobs, const char *text) {
     char joined[4096];
     size_t length = 0, i, b;

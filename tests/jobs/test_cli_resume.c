@@ -16,7 +16,7 @@
 
 #define BATCH "batch " DEMO "--quiet -n 9 -f %s -o %s "
 
-/* Lines of both forms, one of which can't be run; ids that C has no number for. */
+/* Lines of both formats, one of which can't be run, with ids that no number type of C holds. */
 static const char *const asked[] = {
     "{\"id\": 1.10, \"prompt\": \"The\"}",
     "{\"id\": \"b\", \"prompt\": \"def\"}",
@@ -50,7 +50,7 @@ static void write_file(const char *path, const char *bytes) {
     ck_assert_int_eq(fclose(file), 0);
 }
 
-/* free */
+/* Returns the file's bytes; free them. */
 static char *read_file(const char *path) {
     char *bytes = NULL;
     size_t size = 0;
@@ -67,7 +67,7 @@ static void write_input(void) {
     fclose(file);
 }
 
-/* The lines of a text, without their ends; free the first. */
+/* Splits a text into lines without their ends; free the first. */
 static size_t split(char *text, char **lines, size_t most) {
     size_t count = 0;
     for (char *end; count < most && (end = strchr(text, '\n')); text = end + 1) {
@@ -78,7 +78,7 @@ static size_t split(char *text, char **lines, size_t most) {
     return count;
 }
 
-/* Without what differs between runs. */
+/* Returns an answer without the members that differ between runs. */
 static json_t *bare(const char *line) {
     json_t *answer = json_loads(line, JSON_DECODE_INT_AS_REAL, NULL), *response;
     ck_assert_msg(answer != NULL, "no JSON: %s", line);
@@ -96,7 +96,8 @@ static void check_same(const char *got, const char *expected, size_t line) {
     json_decref(b);
 }
 
-/* What an earlier run left: a digit stands for its answer to that line, counted from 1; the rest for itself. */
+/* The file that an earlier run left: a digit stands for its answer to that line, counted from 1; other characters
+ * stand for themselves. */
 #define CUT "{\"id\":\"b\",\"ids\":[4],\"text\":\"MARK\",\"stop\":\"interrupt\"}\n"
 #define CANCELLED                                                                        \
     "{\"id\":\"batch_req_7\",\"custom_id\":\"d\",\"response\":null,\"error\":{\"code\":" \
@@ -117,7 +118,7 @@ static const struct {
     {"12" FAILED "456", "##.###"},
 };
 
-/* The file as it was left, of the first run's answers with a mark in each. */
+/* Writes the file as it was left, with the first run's answers and a mark in each. */
 static void write_left(const char *left, char **whole) {
     FILE *file = fopen(out, "w");
     while (*left) {
@@ -209,8 +210,8 @@ START_TEST(places_that_hold_no_answers) {
 }
 END_TEST
 
-/* Three lines that are soon done, and three that are not done when the signal comes. The lines that are run again ask
- * for less then. */
+/* Writes three lines that are soon done, and three that are not done when the signal comes. The lines that run again
+ * afterwards ask for less. */
 static void write_rest(int n) {
     FILE *file = fopen(in, "w");
     for (int i = 0; i < 6; i++)
@@ -218,7 +219,7 @@ static void write_rest(int n) {
     fclose(file);
 }
 
-/* Until OUT is as long as that, or 0: has something in it. */
+/* Starts a command and waits until OUT has this size, or 0: is not empty. */
 static pid_t start_and_await(FILE *err, const char *options, off_t size) {
     char line[512];
     struct stat info;
@@ -261,8 +262,8 @@ START_TEST(an_interrupted_batch_goes_on) {
 }
 END_TEST
 
-/* What answers_behind_are_kept_again begins with: of four lines the first and the third are answered, and the second
- * ends when it is interrupted, or after n ids. */
+/* The start of answers_behind_are_kept_again: of four lines the first and the third are answered, and the second ends
+ * when it is interrupted, or after n ids. */
 #define FIRST   "{\"id\":0,\"ids\":[4],\"text\":\"\",\"stop\":\"length\"}"
 #define NOT_RUN "{\"error\": \"not run yet\"}\n"
 #define THIRD   "{\"id\":2,\"ids\":[4],\"text\":\"MARK\",\"stop\":\"length\"}"
@@ -274,7 +275,7 @@ static void write_four(int n) {
     fclose(file);
 }
 
-/* One that is interrupted again keeps what lies behind the line that it was at. */
+/* A run that is interrupted again keeps the answers after the line that it was at. */
 START_TEST(answers_behind_are_kept_again) {
     char *got[3];
     FILE *err = tmpfile();
@@ -295,7 +296,7 @@ START_TEST(answers_behind_are_kept_again) {
 }
 END_TEST
 
-/* Killed twice while it runs its second line, the second time behind a torn answer. */
+/* The command is killed twice while it runs its second line, the second time after an incomplete answer. */
 START_TEST(a_killed_batch_has_answers_behind) {
     char *got[4], *whole[4];
     struct stat info;
@@ -349,7 +350,7 @@ static fr_command run_with_little_room(const char *line) {
     return c;
 }
 
-/* An answer longer than what is written at a time: the system refuses it while it is printed. */
+/* An answer is longer than one write: the system refuses it while it is printed. */
 START_TEST(a_full_disk_is_told_of) {
     char line[512];
     write_file(in, "{\"prompt\": \"The\", \"n\": 400, \"ignore_eos\": true}\n");
@@ -363,7 +364,7 @@ START_TEST(a_full_disk_is_told_of) {
 }
 END_TEST
 
-/* The whole batch once more, though the same lines' answers lie there. */
+/* The whole batch runs again, although answers to the same lines are there. */
 START_TEST(a_new_batch_has_nothing_before) {
     char *got[4];
     write_four(4);
@@ -384,7 +385,7 @@ START_TEST(a_new_batch_has_nothing_before) {
 }
 END_TEST
 
-/* A copy of someone's under that name is neither read nor lost. */
+/* A copy that another program left under that name is neither read nor lost. */
 START_TEST(a_copy_of_that_name_stays) {
     static const char left[] = FIRST "\n{\"id\":1,\"error\":\"MARK\"}\n" THIRD "\n";
     char line[512];

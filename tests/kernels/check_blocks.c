@@ -31,7 +31,7 @@ enum { BUILDS_MAX = 8, RUN = 32, UNTOUCHED = -12345 };
 /* Arrays, by their guarded memory. */
 enum { WEIGHTS, ROWS, RESULT, EXPECTED, FILE_ROWS, VALUES, UNPACKED };
 
-/* One slot of the kernel table: the definition, the builds to compare with it, and what came of it. */
+/* A slot of the kernel table: the definition, the builds to compare with it, and the result. */
 typedef struct operation {
     const struct kind *kind;
     size_t offset; /* of the slot in fr_kernels */
@@ -72,7 +72,7 @@ static bool differ(float a, float b) {
     return memcmp(&a, &b, sizeof a) != 0 && !(isnan(a) && isnan(b));
 }
 
-/* Counts a build as wrong in this case, and says where for its first. */
+/* Counts a build as wrong in this case, and prints the place of its first error. */
 static void tell(struct build *build, size_t index, double got, double expected) {
     if (build->wrong++ == 0)
         printf("%s: value %zu is %a, not %a, at %s, --seed %llu\n", build->name, index, got, expected, shape,
@@ -87,7 +87,7 @@ static void compare(struct build *build, const float *got, const float *expected
     }
 }
 
-/* The builds of an operation in turn; `running` follows. */
+/* Returns the next build of an operation, and sets `running`. */
 static struct build *next_build(operation *op, struct build *build) {
     build = build ? build + 1 : op->builds;
     if (build == op->builds + op->count) return NULL;
@@ -149,7 +149,7 @@ typedef struct matmul_case {
     fr_qblock *x;
 } matmul_case;
 
-/* Rows of a matrix as a file has them, and their tiles, at any byte. */
+/* Makes rows of a matrix as a file has them, and their tiles, at any address. */
 static void make_weights(matmul_case *c, fr_weight_mode mode) {
     size_t row_bytes = fr_dtype_row_bytes(c->type, c->cols);
     size_t tile_bytes = FR_TILE_FEATURES * fr_packed_row_bytes(c->type, c->cols);
@@ -163,7 +163,7 @@ static void make_weights(matmul_case *c, fr_weight_mode mode) {
                      c->features - o < FR_TILE_FEATURES ? c->features - o : FR_TILE_FEATURES, c->cols);
 }
 
-/* Rows as quantize makes them; what lies between them is not to be read as numbers. */
+/* Makes rows as quantize does; the bytes between them must not be read as numbers. */
 static void make_rows(matmul_case *c, fr_row_mode mode) {
     size_t count = (c->rows - 1) * c->x_stride + c->cols / RUN;
     float *values = fr_guarded(VALUES, c->cols * sizeof *values, true);
@@ -175,14 +175,14 @@ static void make_rows(matmul_case *c, fr_row_mode mode) {
     }
 }
 
-/* The gaps between rows of y are part of what is compared: they must stay as they were. */
+/* The gaps between rows of y are compared too: they must not change. */
 static void run_matmul(const matmul_case *c, any_fn *function, float *y) {
     for (size_t i = 0; i < c->y_count; i++) y[i] = UNTOUCHED;
     ((fr_matmul_block_fn *)function)(
         &(fr_matmul_block){y, c->y_stride, c->x, c->x_stride, c->rows, c->w, c->cols, c->features});
 }
 
-/* The definition itself against the block as the file has it, for one of the outputs: packing moves no bit. */
+/* Compares the definition itself with the block as the file has it, for one of the outputs: packing changes no bit. */
 static void check_against_file(operation *op, const matmul_case *c, const float *expected) {
     static struct build definition = {.name = "the definition, unpacked,"};
     size_t r = fr_random_below((uint32_t)c->rows), o = fr_random_below((uint32_t)c->features);
@@ -216,7 +216,7 @@ static void check_matmul_case(operation *op, matmul_case c) {
     }
 }
 
-/* Matrices that no cache holds and rows that L1 does not, which kernels may walk in another way. */
+/* Checks matrices that no cache holds and rows that L1 does not hold, which kernels may walk in another order. */
 static void check_large_matmul(operation *op) {
     static const size_t rows[] = {1, 2, 3, 4, 6, 8, 11, 33, 65}, cols[] = {1536, 2048, 6144, 10240, 16384, 33024};
     matmul_case c = {.type = type_of(op)};
@@ -261,7 +261,7 @@ static void check_matmul(operation *op) {
 
 /* ---------------------------------------------------------------------------------------------------------- packing */
 
-/* 243 of 256 bytes are what TQ1_0 makes of five digits; scales of NVFP4 have more bytes than numbers. */
+/* TQ1_0 encodes five digits in 243 of 256 byte values; several bytes may stand for one scale of NVFP4. */
 static bool same_values(fr_dtype type, const uint8_t *row, const uint8_t *expected, size_t cols) {
     bool same = true;
     size_t block = fr_dtype_block(type), bytes = fr_dtype_row_bytes(type, block);
@@ -274,7 +274,7 @@ static bool same_values(fr_dtype type, const uint8_t *row, const uint8_t *expect
     return same;
 }
 
-/* Rows from random bytes are packed; each comes back as it was, and rows that are not there as zeros. */
+/* Packs rows of random bytes: each must come back unchanged, and missing rows as zeros. */
 static bool packs_forth_and_back(fr_dtype type, size_t features, size_t cols) {
     size_t row_bytes = fr_dtype_row_bytes(type, cols), stride = row_bytes + fr_random_below(9);
     bool at_end = fr_random_below(2);
@@ -297,7 +297,7 @@ static bool packs_forth_and_back(fr_dtype type, size_t features, size_t cols) {
     return fr_packed_bytes(type, features, cols) == tile_bytes;
 }
 
-/* How many types come back changed. */
+/* Returns how many types come back changed. */
 static size_t check_packing(void) {
     size_t wrong = 0;
     for (fr_dtype type = 0; type < FR_DTYPE_COUNT; type++) {
@@ -332,7 +332,7 @@ static const struct kernel {
 #undef FR_KERNEL
 };
 
-/* Words up to --isa, as far as this machine has them. */
+/* Returns the instruction sets up to --isa that this machine has. */
 static unsigned wanted_levels(void) {
     unsigned here = fr_cpu_levels();
     if (!options.isa) return here;
@@ -342,7 +342,7 @@ static unsigned wanted_levels(void) {
     exit(2);
 }
 
-/* The operation that a scalar kernel defines, with every build of it that is wanted. */
+/* Makes the operation that a scalar kernel defines, with every wanted build of it. */
 static operation open_operation(const struct kernel *scalar, unsigned levels) {
     operation op = {.kind = scalar->kind, .offset = scalar->offset, .definition = scalar->function};
     for (size_t i = 0; i < COUNT(kernels); i++) {
@@ -353,7 +353,7 @@ static operation open_operation(const struct kernel *scalar, unsigned levels) {
     return op;
 }
 
-/* How many builds are wrong. */
+/* Returns how many builds are wrong. */
 static size_t check_operation(operation *op) {
     size_t wrong = 0;
     double start = fr_now();

@@ -26,7 +26,7 @@ typedef void any_fn(void);
 
 enum { BUILDS_MAX = 8 };
 
-/* One slot of the kernel table: the definition, the builds to compare with it, and what came of it. */
+/* A slot of the kernel table: the definition, the builds to compare with it, and the result. */
 typedef struct operation {
     const struct kind *kind;
     size_t offset; /* of the slot in fr_kernels */
@@ -76,10 +76,11 @@ typedef enum fill_mode { ORDINARY, CANCELLING, TINY, VANISHING, WIDE, NONFINITE,
 
 static const char *const mode_names[MODES] = {"ordinary", "cancelling", "tiny", "vanishing", "wide", "nonfinite"};
 
-/* The sign of an array of vanishing numbers: where all products are negative and too small, a sum is -0. */
+/* The sign of all numbers of an array in the mode with vanishing numbers: if all products are negative and too small,
+ * a sum is -0. */
 static uint32_t array_sign;
 
-/* The bits of a number with that many exponent and mantissa bits. */
+/* Returns the bits of a random number with that many exponent and mantissa bits. */
 static uint32_t random_number(fill_mode mode, unsigned exponent_bits, unsigned mantissa_bits) {
     uint32_t top = (1u << exponent_bits) - 1, bias = top / 2;
     uint32_t sign = below(2), exponent = bias - 6 + below(8);
@@ -123,14 +124,14 @@ static void fill_weights(char *w, size_t n, fr_dtype type, fill_mode mode) {
     }
 }
 
-/* Of a small matrix all rows are of its mode. A product with a denormal number takes some processors forty times as
- * long: of a large one each sixteenth row has such numbers, wherever it stands between ordinary ones. */
+/* All rows of a small matrix have its mode. Some processors take forty times as long for a product with a denormal
+ * number, so in a large matrix only each sixteenth row has such numbers, between ordinary ones. */
 static fill_mode row_mode(fill_mode mode, size_t values) {
     bool slow = mode == TINY || mode == VANISHING;
     return slow && values > 4096 && below(16) > 0 ? ORDINARY : mode;
 }
 
-/* Rows of activations, and what lies between them. */
+/* Fills rows of activations, and the gaps between them. */
 static void fill_rows(float *x, size_t rows, size_t stride, size_t cols, fill_mode mode) {
     for (size_t r = 0; r < rows; r++)
         fill_floats(x + r * stride, r + 1 < rows ? stride : cols, row_mode(mode, rows * cols));
@@ -158,7 +159,7 @@ static void arena_open(guarded *arena, size_t size) {
     arena->size = size;
 }
 
-/* Memory of arena `index` that touches its last byte, or its first. */
+/* Returns memory of arena `index` that touches its last byte, or its first. */
 static void *place(size_t index, size_t bytes, bool at_end) {
     guarded *arena = &arenas[index];
     if (!arena->base || arena->size < bytes) arena_open(arena, bytes > 1 << 16 ? bytes : 1 << 16);
@@ -187,7 +188,7 @@ static bool differ(float a, float b) {
     return memcmp(&a, &b, sizeof a) != 0 && !(isnan(a) && isnan(b));
 }
 
-/* Counts a build as wrong in this case if a value differs, and says where for its first. */
+/* Counts a build as wrong in this case if a value differs, and prints the place of its first error. */
 static void compare(struct build *build, const float *got, const float *expected, size_t n) {
     for (size_t i = 0; i < n; i++) {
         if (!differ(got[i], expected[i])) continue;
@@ -208,7 +209,7 @@ static void compare_ids(struct build *build, const int32_t *got, const int32_t *
     }
 }
 
-/* The builds of an operation in turn; `running` follows. */
+/* Returns the next build of an operation, and sets `running`. */
 static struct build *next_build(operation *op, struct build *build) {
     build = build ? build + 1 : op->builds;
     if (build == op->builds + op->count) return NULL;
@@ -232,8 +233,7 @@ static size_t extent(size_t count, size_t stride, size_t last) {
     return (count - 1) * stride + last;
 }
 
-/* The strides' gaps are part of what is compared: they must stay as they were. Then each row alone must give what the
- * batch gave. */
+/* The gaps between rows are compared too: they must not change. Then each row alone must give what the batch gave. */
 static void check_matmul_case(operation *op, const matmul_case *c) {
     fill_mode w_mode = below(MODES), x_mode = below(MODES);
     size_t row_bytes = fr_dtype_row_bytes(c->type, c->cols), y_count = extent(c->rows, c->y_stride, c->features);
@@ -264,8 +264,8 @@ static void check_matmul_case(operation *op, const matmul_case *c) {
     }
 }
 
-/* Matrices that the L2 cache does not hold, and for one row such as no cache holds, and rows that meet in the same
- * lines of a cache: kernels may walk them in other ways. */
+/* Checks matrices that the L2 cache does not hold; for one row, matrices that no cache holds; and rows that share the
+ * same lines of a cache. Kernels may walk these in other orders. */
 static void check_large_matmul(operation *op, fr_dtype type) {
     static const size_t rows[] = {1, 1, 2, 3, 5, 7, 8, 13, 53}, cols[] = {500, 1500, 1543, 2048, 2700, 5001};
     for (size_t i = 0; i < COUNT(rows); i++)
@@ -301,13 +301,13 @@ static void check_matmul(operation *op) {
     }
 }
 
-/* Scales of every exponent that they may have, denormal ones too. */
+/* Fills scales with every exponent that they may have, denormal ones too. */
 static void fill_scales(float *scales, size_t n, fill_mode mode) {
     fill_floats(scales, n, mode == NONFINITE ? WIDE : mode);
     for (size_t i = 0; i < n; i++) scales[i] = fminf(fabsf(scales[i]), FR_FP8_SCALE_MAX);
 }
 
-/* Every code but NaN; of vanishing weights the denormal ones alone, all of one sign. */
+/* Fills every code except NaN; in the mode with vanishing weights only denormal ones, all of one sign. */
 static void fill_codes(uint8_t *codes, size_t n, fill_mode mode) {
     uint8_t sign = (uint8_t)(below(2) << 7);
     for (size_t i = 0; i < n; i++) {
@@ -317,7 +317,7 @@ static void fill_codes(uint8_t *codes, size_t n, fill_mode mode) {
     }
 }
 
-/* Outputs whose weights are in one row of blocks have their mode in common. */
+/* Outputs whose weights share a row of blocks have the same mode. */
 static void fill_fp8(uint8_t *w, const matmul_case *c, float *scales, size_t stride, size_t first, fill_mode mode) {
     size_t across = fr_fp8_blocks(c->cols);
     fill_mode of_blocks = mode;
@@ -375,7 +375,7 @@ static void check_fp8_case(operation *op, const matmul_case *c, size_t first) {
     }
 }
 
-/* Small shapes, then those of which no cache holds the weights; blocks of scales that begin and end anywhere. */
+/* Checks small shapes, then those whose weights no cache holds, with blocks of scales that begin and end anywhere. */
 static void check_matmul_fp8(operation *op) {
     static const size_t rows[] = {1, 2, 3, 4, 5, 6, 7, 8, 9, 13, 17, 20, 24, 25, 47, 48, 49, 50, 64, 97};
     static const size_t large[] = {1, 2, 3, 4, 5, 8, 53}, cols[] = {500, 1543, 2048, 5001};
@@ -479,12 +479,12 @@ static void call_gated(any_fn *function, float *y, const float *a, const float *
     ((fr_gelu_mul_fn *)function)(y, a, b, n);
 }
 
-/* A factor that is above 1 stands for no weights. */
+/* A factor above 1 means: without weights. */
 static void call_rmsnorm(any_fn *function, float *y, const float *a, const float *b, size_t n, float factor) {
     ((fr_rmsnorm_fn *)function)(y, a, factor > 1 ? NULL : b, n, 1e-6f);
 }
 
-/* Nor for a bias. */
+/* A factor above 1 means: without a bias. */
 static void call_layernorm(any_fn *function, float *y, const float *a, const float *b, size_t n, float factor) {
     ((fr_layernorm_fn *)function)(y, a, b, factor > 1 ? NULL : b, n, 1e-6f);
 }
@@ -510,7 +510,7 @@ static void check_array_case(operation *op, size_t n, fill_mode mode, unsigned a
     }
 }
 
-/* Every so many-th of all float32 bit patterns, as a, y's first content and, in steps of another size, b. */
+/* Takes every N-th of all float32 bit patterns as a, as y's first content and, in steps of another size, as b. */
 static void check_array_sweep(operation *op) {
     uint32_t n = 4096, step = options.quick ? 99991 : 9973, count = UINT32_MAX / step;
     float *first = place_floats(0, n, true), *b = place_floats(2, n, true);
@@ -569,7 +569,7 @@ static void check_rope(operation *op) {
 
 /* -------------------------------------------------------------------------------------------------------- selection */
 
-/* Numbers with many equals among them, +0 and -0 too; `spoiled` of them NaN or infinite. */
+/* Fills with numbers of which many are equal, +0 and -0 too; `spoiled` of them are NaN or infinite. */
 static void fill_ties(float *x, size_t n, uint32_t levels, uint32_t spoiled) {
     static const float bad[] = {NAN, INFINITY, -INFINITY};
     for (size_t i = 0; i < n; i++) x[i] = copysignf((float)below(levels), below(2) ? 1 : -1);
@@ -627,7 +627,7 @@ static void check_topk(operation *op) {
 
 enum { QUERIES_MAX = 40, PAGE = 64, SLOTS_MAX = 4 * PAGE, POSITIONS_MAX = 100100 / PAGE * PAGE };
 
-/* Rows of a block type whose scales are numbers of that mode; any byte is a code. */
+/* Fills rows of a block type whose scales are numbers of that mode; any byte is a code. */
 static void fill_blocks(uint8_t *row, size_t bytes, fr_dtype type, fill_mode mode) {
     size_t block = fr_dtype_row_bytes(type, fr_dtype_block(type));
     for (size_t at = 0; at < bytes; at += block) {
@@ -637,7 +637,7 @@ static void fill_blocks(uint8_t *row, size_t bytes, fr_dtype type, fill_mode mod
     }
 }
 
-/* K or V of which only slots low..high may be touched: beyond one of the two ends lie pages without access. */
+/* Places K or V so that only slots low..high may be touched: pages without access lie beyond one of the two ends. */
 static const void *place_slots(size_t index, size_t head_dim, fr_dtype type, size_t stride, size_t low, size_t high,
                                bool at_end, fill_mode mode) {
     size_t row_bytes = fr_dtype_row_bytes(type, head_dim);
@@ -650,8 +650,8 @@ static const void *place_slots(size_t index, size_t head_dim, fr_dtype type, siz
     return (const void *)((uintptr_t)seen - low * stride);
 }
 
-/* Queries as a forward makes them: `count` of them at positions from `start` on, `share` heads a position, each seeing
- * back to the window's edge. */
+/* Makes queries as a forward does: `count` of them at positions from `start` on, `share` heads per position, each
+ * seeing back to the window's edge. */
 static void make_queries(fr_attn_query *queries, size_t count, int64_t start, size_t share, int64_t window) {
     for (size_t j = 0; j < count; j++) {
         int64_t last = start + (int64_t)(j / share);
@@ -660,14 +660,14 @@ static void make_queries(fr_attn_query *queries, size_t count, int64_t start, si
     }
 }
 
-/* Positions lie in a ring of `slots`, so that few of them lie anywhere. */
+/* Positions are in a ring of `slots`, so that few of them cover all places. */
 typedef struct attn_case {
     fr_attn attn;
     size_t slots;
     bool latent; /* values are the beginnings of their keys */
 } attn_case;
 
-/* The slots that any query sees: all of them once the ring has wrapped. */
+/* Gives the slots that any query sees: all of them once the ring has wrapped. */
 static void seen_slots(const attn_case *c, size_t *low, size_t *high) {
     const fr_attn *attn = &c->attn;
     *low = SIZE_MAX, *high = 0;
@@ -679,12 +679,12 @@ static void seen_slots(const attn_case *c, size_t *low, size_t *high) {
         }
 }
 
-/* Floats that a query's output takes: whole, or of all blocks that it may see. */
+/* Returns the floats of a query's output: a whole one, or one per block that the query may see. */
 static size_t output_size(const fr_attn *attn) {
     return attn->partial_stride ? (SLOTS_MAX / PAGE + 1) * attn->partial_stride : attn->value_dim;
 }
 
-/* The pages of positions up to `last`, some way into a page each. */
+/* Returns the pages of positions up to `last`, which begin some way into a page each. */
 static const uint8_t *const *pages_of(const attn_case *c, const uint8_t *ring, size_t stride, size_t at, int64_t last,
                                       const uint8_t **pages) {
     for (size_t p = 0; p <= (size_t)last; p += PAGE)
@@ -692,13 +692,13 @@ static const uint8_t *const *pages_of(const attn_case *c, const uint8_t *ring, s
     return pages;
 }
 
-/* What is not written compares as zero. */
+/* Places that are not written compare as zero. */
 static void point_outputs(const fr_attn *attn, fr_attn_query *queries, float *out) {
     memset(out, 0, attn->count * output_size(attn) * sizeof *out);
     for (size_t j = 0; j < attn->count; j++) queries[j].out = out + j * output_size(attn);
 }
 
-/* Runs a build or the definition; a zero maximum may have either sign, and compares as +0. */
+/* Runs a build or the definition; a maximum of zero may have either sign, and compares as +0. */
 static void run_attn(any_fn *function, const fr_attn *attn) {
     ((fr_attn_fn *)function)(attn);
     for (size_t j = 0; attn->partial_stride && j < attn->count; j++)
@@ -706,8 +706,8 @@ static void run_attn(any_fn *function, const fr_attn *attn) {
             if (attn->queries[j].out[at] == 0) attn->queries[j].out[at] = 0;
 }
 
-/* For about every third case a cap of the scores; for as many sinks, of single queries or all, below and above what any
- * score may be. */
+/* Gives about every third case a cap of the scores, and as many sinks, to single queries or to all, below and above
+ * any possible score. */
 static void cap_and_sink(fr_attn *attn, fr_attn_query *queries, float *sinks, fill_mode mode) {
     static const float caps[] = {0.25f, 1.5f, 50.0f};
     attn->softcap = below(3) ? 0 : caps[below(COUNT(caps))];
@@ -767,13 +767,14 @@ static void check_attn_case(operation *op, attn_case *c, fr_attn_query *queries)
     }
 }
 
-/* Bytes from row to row: floats lie as floats do, the rest anywhere. */
+/* Returns the bytes from row to row: aligned for floats, any number for other types. */
 static size_t random_stride(fr_dtype type, size_t head_dim) {
     size_t gap = below(2) * below(30);
     return fr_dtype_row_bytes(type, head_dim) + (type == FR_F32 ? gap * sizeof(float) : gap);
 }
 
-/* Keys wider than values: latents with a rotary part behind, whose queries are many heads'; rows of their own too. */
+/* Keys are wider than values: latents followed by a rotary part, whose queries belong to many heads; also with rows of
+ * their own. */
 static void check_latent_attn(operation *op) {
     static const size_t dims[][2] = {{2, 1}, {17, 16}, {40, 33}, {96, 32}, {80, 64}, {100, 80}, {576, 512}};
     fr_attn_query queries[QUERIES_MAX];
@@ -822,8 +823,9 @@ static void check_attn(operation *op) {
 
 typedef enum store_fill { NUMBERS, SCALED, HALFWAY, EQUALS, STORE_FILLS } store_fill;
 
-/* What a store has to round: numbers of a mode; those times a power of two, so that scales meet every exponent of
- * float16; multiples of half a code's step, and of half a last place; blocks whose largest is there with both signs. */
+/* Fills values that a store has to round: numbers of a mode; those times a power of two, so that scales meet every
+ * exponent of float16; multiples of half a code's step, and of half a last place; blocks whose largest value occurs
+ * with both signs. */
 static void fill_row(float *x, size_t n, store_fill fill, fill_mode mode) {
     float power = ldexpf(1, (int)below(48) - 32);
     fill_floats(x, n, mode);
@@ -843,7 +845,7 @@ static void fill_row(float *x, size_t n, store_fill fill, fill_mode mode) {
     }
 }
 
-/* Stored rows compare as float32: one NaN is as good as another; and byte by byte where rows are blocks. */
+/* Compares stored rows as float32, where any NaN equals any other, and byte by byte if they are blocks. */
 static void compare_rows(struct build *build, fr_dtype type, const uint8_t *got, const uint8_t *expected, size_t n) {
     static float values[2][2048];
     size_t bytes = fr_dtype_row_bytes(type, n);
@@ -895,7 +897,7 @@ static void fill_factors(float *x, size_t n, fill_mode mode) {
     for (size_t i = 0; i < n; i++) x[i] = below(8) ? fminf(fabsf(x[i]), 1) : (float)below(2);
 }
 
-/* A head's state, of which the columns past its own are 0. */
+/* Fills a head's state, whose columns past its own are 0. */
 static void fill_head(float *head, size_t key_dim, size_t value_dim, fill_mode mode) {
     size_t n = fr_deltanet_state(key_dim, value_dim), last = value_dim / FR_DELTANET_STRIP;
     fill_floats(head, n, mode);
@@ -910,8 +912,8 @@ typedef struct deltanet_case {
     bool down, asked[ROWS_MAX]; /* rows lie in memory downwards; those that have a query */
 } deltanet_case;
 
-/* Rows' values are read from `values`, or from where their results go. Results that there aren't stay what they were:
- * the rows' values. */
+/* The rows' values are read from `values`, or from the places of their results. Results that are not asked for must
+ * stay unchanged: they are the rows' values. */
 static void run_deltanet(any_fn *function, const deltanet_case *c, bool in_place, float *head, float *out) {
     fr_deltanet_row rows[ROWS_MAX];
     memcpy(head, c->head, fr_deltanet_state(c->key_dim, c->value_dim) * sizeof *head);
@@ -1049,7 +1051,7 @@ static const struct kernel {
 #undef FR_KERNEL
 };
 
-/* Words up to --isa, as far as this machine has them. */
+/* Returns the instruction sets up to --isa that this machine has. */
 static unsigned wanted_levels(void) {
     unsigned here = fr_cpu_levels();
     if (!options.isa) return here;
@@ -1059,7 +1061,7 @@ static unsigned wanted_levels(void) {
     exit(2);
 }
 
-/* The operation that a scalar kernel defines, with every build of it that is wanted. */
+/* Makes the operation that a scalar kernel defines, with every wanted build of it. */
 static operation open_operation(const struct kernel *scalar, unsigned levels) {
     operation op = {.kind = scalar->kind, .offset = scalar->offset, .definition = scalar->function};
     for (size_t i = 0; i < COUNT(kernels); i++) {
@@ -1070,7 +1072,7 @@ static operation open_operation(const struct kernel *scalar, unsigned levels) {
     return op;
 }
 
-/* How many builds are wrong. */
+/* Returns how many builds are wrong. */
 static size_t check_operation(operation *op) {
     size_t wrong = 0;
     double start = now();

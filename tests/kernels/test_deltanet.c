@@ -20,12 +20,12 @@ static void select_kernels(void) {
     ck_assert_int_eq(fr_kernels_select(NULL, &kernels), FR_OK);
 }
 
-/* The larger error of two, where NaN is the largest. */
+/* Keeps the larger error of two; NaN is the largest. */
 static void keep_worst(double *worst, double error) {
     if (!(error <= *worst)) *worst = error;
 }
 
-/* SplitMix64 of a counter, as a number from -1 to 1. */
+/* Returns SplitMix64 of a counter as a number from -1 to 1. */
 static float random_value(uint64_t *state) {
     uint64_t z = *state += 0x9e3779b97f4a7c15;
     z = (z ^ z >> 30) * 0xbf58476d1ce4e5b9;
@@ -39,15 +39,15 @@ static void fill(float *x, size_t n, uint64_t *state) {
 
 /* ------------------------------------------------------------------------------------------------- one layer's head */
 
-/* A head's rows, as the projections and the convolution leave them, and what decides its gates. */
+/* A head's rows, as the projections and the convolution leave them, and the inputs of its gates. */
 typedef struct head_case {
     size_t key_dim, value_dim, rows;
     float query[ROWS][DIM_MAX], key[ROWS][DIM_MAX], value[ROWS][DIM_MAX], out[ROWS][DIM_MAX];
     float a[ROWS], b[ROWS], a_log, bias;
 } head_case;
 
-/* As a layer does: norms made of rmsnorm and scale, the gates, then the state in runs of `step` rows, of each of which
- * the last row is run twice, first as a draft that is rejected. */
+/* Does what a layer does: norms made of rmsnorm and scale, the gates, then the state in runs of `step` rows. The last
+ * row of each run is run twice, first as a draft that is rejected. */
 static void run_head(head_case *c, size_t step) {
     static float state[DIM_MAX * DIM_MAX], scratch[FR_DELTANET_TOGETHER * FR_DELTANET_STRIP * DIM_MAX];
     static fr_deltanet_row rows[ROWS];
@@ -73,7 +73,7 @@ static void run_head(head_case *c, size_t step) {
     }
 }
 
-/* The definition in double, from the same inputs: results in `exact`, by row and column. */
+/* Computes the definition in double, from the same inputs: results in `exact`, by row and column. */
 static void define_head(const head_case *c, double (*exact)[DIM_MAX]) {
     static double state[DIM_MAX][DIM_MAX];
     memset(state, 0, sizeof state);
@@ -105,7 +105,7 @@ static const struct head_shape {
 } head_shapes[] = {{128, 128, ROWS, 64, -4, -3}, {128, 128, ROWS, 2, -1, 1}, {96, 128, ROWS, 7, 2.7f, 2},
                    {37, 21, ROWS, 1, -2, 0},     {1, 1, 100, 3, -3, 0},      {3, 16, 100, 5, -6, -8}};
 
-/* Errors as parts of the largest result of any row: rounding alone, which the state carries on. */
+/* Errors are shares of the largest result of any row: only rounding errors, which the state carries on. */
 START_TEST(a_head_over_many_rows) {
     static head_case c;
     static double exact[ROWS][DIM_MAX];
@@ -130,7 +130,7 @@ START_TEST(a_head_over_many_rows) {
 }
 END_TEST
 
-/* Numbers that any language writes down alike. */
+/* Fills numbers that are the same in any programming language. */
 static void fill_published(float *x, size_t n, size_t start) {
     for (size_t i = 0; i < n; i++) x[i] = (float)((int)((start + i) * 29 + 7) % 61 - 30) / 16;
 }
@@ -159,13 +159,13 @@ END_TEST
 
 /* ------------------------------------------------------------------------------------------------------------ gates */
 
-/* In units of the last place that the exact value has as a float32. */
+/* Returns the error in units of the last place of the exact value as a float32. */
 static double error_in_ulps(float got, double exact) {
     int exponent = fabs(exact) < 0x1p-126 ? -126 : ilogb(exact);
     return fabs((double)got - exact) / ldexp(1, exponent - 23);
 }
 
-/* softplus as torch has it, on both sides of its threshold. */
+/* Computes the decay with torch's softplus, on both sides of its threshold. */
 static double exact_decay(double x, double slope) {
     return exp(slope * (x > 20 ? x : log1p(exp(x))));
 }

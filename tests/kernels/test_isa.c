@@ -22,7 +22,7 @@ START_TEST(words) {
 }
 END_TEST
 
-/* A comment can't be printed from the table. */
+/* The words are in a comment, which can't be made from the table. */
 START_TEST(the_public_header_has_the_words) {
     char line[256];
     bool found = false;
@@ -34,7 +34,7 @@ START_TEST(the_public_header_has_the_words) {
 }
 END_TEST
 
-/* Each word's table is full where the machine has the level, and the refusal is the right one where not. */
+/* The table of each word is complete if the machine has the level, and otherwise the refusal is the right one. */
 START_TEST(tables) {
     unsigned here = fr_cpu_levels();
     ck_assert(here & 1u << FR_ISA_SCALAR);
@@ -67,7 +67,7 @@ START_TEST(unknown_word) {
 }
 END_TEST
 
-/* No word asks for the strongest level; a word never takes a kernel from above it. */
+/* Without a word the strongest level is chosen; with one no kernel of a higher level is. */
 START_TEST(order) {
     const fr_kernels *best, *scalar, *word;
     unsigned here = fr_cpu_levels();

@@ -13,7 +13,7 @@
 
 enum { BATCH = 4096 };
 
-/* Which bit patterns of float32 are tried: fewer where the tests run in an emulator. */
+/* The steps between the float32 bit patterns that are tried: fewer patterns where the tests run in an emulator. */
 #ifdef __x86_64__
 enum { STEP = 97 };
 #else
@@ -32,19 +32,20 @@ static float float_of(uint32_t bits) {
     return value;
 }
 
-/* How far a value is from the exact one, in units of the last place that the exact one would have as a float32. */
+/* Returns the error of a value in units of the last place of the exact one as a float32. */
 static double error_in_ulps(float got, double exact) {
     if ((double)got == exact || (float)exact == got) return fabs((double)got - exact) > 0 ? 0.5 : 0;
     int exponent = ilogb(exact) < -126 ? -126 : ilogb(exact);
     return fabs((double)got - exact) / ldexp(1, exponent - 23);
 }
 
-/* The larger error of two, where NaN is the largest. Millions of values are compared so: ck_assert writes to a file. */
+/* Keeps the larger error of two; NaN is the largest. Millions of values are compared so, because ck_assert writes to a
+ * file. */
 static void keep_worst(double *worst, double error) {
     if (!(error <= *worst)) *worst = error;
 }
 
-/* The worst error of a function over every STEP-th bit pattern of both signs that is a number. */
+/* Returns the worst error of a function over every STEP-th bit pattern of both signs that is a number. */
 static double worst_error(fr_exp_fn *function, double (*exact)(double)) {
     float x[BATCH], y[BATCH];
     double worst = 0;
@@ -174,7 +175,7 @@ START_TEST(published_frequencies) {
 }
 END_TEST
 
-/* Llama 3.2's: theta 500000, heads of 64, factor 32, 1 and 4, 8192 positions. */
+/* The values are Llama 3.2's: theta 500000, heads of 64, factors 32, 1 and 4, 8192 positions. */
 START_TEST(published_scaling) {
     static const float published_llama[] = {
         0x1.000000p+0f,  0x1.53c38cp-1f,  0x1.c2ef78p-2f,  0x1.2b3dc6p-2f,  0x1.8d2760p-3f,  0x1.078d40p-3f,
@@ -192,7 +193,8 @@ START_TEST(published_scaling) {
 }
 END_TEST
 
-/* YaRN's: DeepSeek-V3's; few pairs, all of them on the ramp; a ramp of one pair; gpt-oss's, which is not truncated. */
+/* YaRN with DeepSeek-V3's values; with few pairs, all of them on the ramp; with a ramp of one pair; with gpt-oss's
+ * values, which are not truncated. */
 static const struct {
     size_t pairs;
     double theta, factor, fast, slow, trained;
@@ -250,7 +252,8 @@ START_TEST(published_yarn_scaling) {
 }
 END_TEST
 
-/* transformers' attention_factor of mscale 1 and mscale_all_dim 0.5, factor 3; of neither, factor 4. */
+/* Compares transformers' attention_factor with mscale 1, mscale_all_dim 0.5 and factor 3; and with neither and factor
+ * 4. */
 START_TEST(published_yarn_magnitudes) {
     double factor = fr_rope_yarn_magnitude(3, 1) / fr_rope_yarn_magnitude(3, 0.5);
     ck_assert_double_eq_tol(factor, 0x1.0d547ba360690p+0, 1e-14);
@@ -275,7 +278,7 @@ START_TEST(frequencies) {
 }
 END_TEST
 
-/* 0.3 * 10 / 2 is 1.5: one pair turns. More than the whole head is the whole head. */
+/* 0.3 * 10 / 2 is 1.5, so one pair is rotated. More than the whole head means the whole head. */
 START_TEST(which_pairs_turn) {
     float inverse[5];
     fr_rope_frequencies(FR_ROPE_PROPORTIONAL, 100, 10, 0.3, 2, inverse);

@@ -37,7 +37,7 @@ static void multiply_by_blas(void) {
     cblas_dgemm(CblasRowMajor, CblasNoTrans, CblasTrans, m, n, k, 1, x, k, w, k, 0, c.exact, n);
 }
 
-/* Random rows and weights of a type, decoded, and their products. */
+/* Makes random rows and weights of a type, decodes them, and computes their products. */
 static void make_case(fr_dtype type) {
     size_t block = fr_dtype_block(type), row_bytes;
     c.rows = 1 + fr_random_below(ROWS_MAX);
@@ -65,7 +65,7 @@ static void make_case(fr_dtype type) {
     multiply_by_blas();
 }
 
-/* Sum over the columns of |w| * |x|, or of |w| * bound where one is given for each block of columns. */
+/* Returns the sum over the columns of |w| * |x|, or of |w| * bound if one is given for each block of columns. */
 static double magnitude(size_t r, size_t o, const fr_qblock *bounds) {
     double sum = 0;
     for (size_t i = 0; i < c.cols; i++)
@@ -81,8 +81,8 @@ static void check_output(const char *isa, fr_dtype type, size_t r, size_t o, dou
                   fr_dtype_name(type), c.rows, c.features, c.cols, r, o, y, exact);
 }
 
-/* A chain of n roundings is off by at most n units of the sum of magnitudes: ours has cols / 16 and the tree, the
- * other side is exact but for 2^-53. OpenBLAS's own float32 product may round at every column. */
+/* A chain of n roundings is off by at most n units of the sum of magnitudes: ours has cols / 16 and the tree; the
+ * other side is exact except for 2^-53. OpenBLAS's own float32 product may round at every column. */
 static void check_float(const fr_kernels *kernels, fr_dtype type) {
     make_case(type);
     kernels->matmul[type](&(fr_matmul){c.y, c.features, c.x, c.cols, c.rows, c.stored, fr_dtype_row_bytes(type, c.cols),
@@ -96,7 +96,7 @@ static void check_float(const fr_kernels *kernels, fr_dtype type) {
         }
 }
 
-/* A value of a row is off by half a step d at most; what the sums round away is a thousandth of that. */
+/* A value of a row is off by half a step d at most; the roundings of the sums are a thousandth of that. */
 static void check_blocks(const fr_kernels *kernels, fr_dtype type) {
     make_case(type);
     size_t row_bytes = fr_dtype_row_bytes(type, c.cols), blocks = c.cols / BLOCK;

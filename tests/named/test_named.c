@@ -19,7 +19,7 @@
 #define DIGEST          "00000000000000000000000000000000000000000000000000000000000000aa"
 #define DIGEST_OF_TOWER "00000000000000000000000000000000000000000000000000000000000000bb"
 
-/* The made-up root is HOME, so that each of these has its place in it; %s is the root. */
+/* The environment's settings; %s is the invented root, which is HOME, so that each cache has its place in it. */
 static char settings[8][128];
 static const char *environment[9];
 
@@ -40,7 +40,7 @@ static void open_root(void) {
 
 #define HUB ".cache/huggingface/hub/"
 
-/* A file of a repository, as a link to its blob. */
+/* Puts a file of a repository there, as a link to its blob. */
 static void put_in_hub(const char *hub, const char *repository, const char *file) {
     static int blobs;
     char path[400], target[400], up[64] = "";
@@ -56,7 +56,7 @@ static void put_in_hub(const char *hub, const char *repository, const char *file
     fr_made_root_put(path, COMMIT);
 }
 
-/* expected: inside the root. */
+/* expected: a path inside the root. */
 static void finds(const char *name, const char *expected) {
     char *path, whole[512];
     snprintf(whole, sizeof whole, "%s/%s", fr_made_root, expected);
@@ -79,7 +79,7 @@ static void refused(const char *name, const char *line) {
     ck_assert_ptr_null(strchr(fr_last_error(), '\n'));
 }
 
-/* It is no name: given back as it is. */
+/* The text is no name, so it is returned unchanged. */
 static void is_path(const char *text) {
     char *path;
     ck_assert_msg(fr_model_find(text, environment, &path) == FR_OK, "%s: %s", text, fr_last_error());
@@ -134,7 +134,7 @@ START_TEST(branches_lead_to_commits) {
 }
 END_TEST
 
-/* What a branch says is a name in snapshots/, or nothing. */
+/* The contents of a branch's file count only if they are a name in snapshots/. */
 START_TEST(branches_lead_nowhere_else) {
     static const char *const hostile[] = {"../../../../secret", "/etc", "", "..", COMMIT "/../../..", "0123"};
     fr_made_root_take(HUB "models--o--m/snapshots/a.gguf", WHOLE);
@@ -152,7 +152,7 @@ START_TEST(an_unfinished_repository) {
 }
 END_TEST
 
-/* Opening it says what it lacks; a tokenizer alone is no model. */
+/* Opening such weights gives a line that says what is missing; a tokenizer alone is not a model. */
 START_TEST(weights_of_another_kind) {
     put_in_hub(HUB, "o--m", "config.json");
     put_in_hub(HUB, "o--m", "tokenizer.json");
@@ -165,7 +165,7 @@ START_TEST(weights_of_another_kind) {
 }
 END_TEST
 
-/* Another program may have the whole of it. */
+/* A download that is unfinished in one cache may be complete in another program's. */
 START_TEST(unfinished_here_and_whole_there) {
     fr_made_root_put(HUB "models--o--m/blobs/abcd.incomplete", "GGUF");
     fr_made_root_take(".lmstudio/models/o/m/m-Q4_K_M.gguf", WHOLE);
@@ -173,7 +173,7 @@ START_TEST(unfinished_here_and_whole_there) {
 }
 END_TEST
 
-/* The first that is set decides; a tilde is the user's folder. */
+/* The first variable that is set decides; a tilde is the user's home folder. */
 START_TEST(folders_by_the_environment) {
     put_in_hub("xdg/huggingface/hub/", "o--m", "xdg.gguf");
     put_in_hub("home/hub/", "o--m", "home.gguf");
@@ -247,7 +247,7 @@ START_TEST(ollamas_store) {
 }
 END_TEST
 
-/* Manifests that lie, and what the line says. */
+/* Wrong manifests, and the line for each. */
 static const struct {
     const char *layers, *line;
 } manifests[] = {
@@ -283,7 +283,7 @@ END_TEST
 
 /* ------------------------------------------------------------------------------------------------------------ names */
 
-/* Nothing is fetched: the line has the command that does it. */
+/* Nothing is downloaded: the line has the command that does it. */
 START_TEST(addresses_are_refused) {
     refused("https://huggingface.co/a/b", "give -m a/b once it is in a cache");
     refused("https://huggingface.co/a/b/blob/main/c.gguf", "hf download a/b c.gguf, then give -m a/b:c.gguf");
@@ -335,7 +335,7 @@ START_TEST(what_is_no_name) {
 }
 END_TEST
 
-/* What exists goes before any name. */
+/* An existing path takes precedence over any name. */
 START_TEST(a_path_wins) {
     char folder[256];
     put_in_hub(HUB, "o--m", "a.gguf");
@@ -365,7 +365,7 @@ typedef struct list {
     size_t most, count;
 } list;
 
-/* Each name must find what it was told with. */
+/* Each listed name must find the path that it was listed with. */
 static bool told(void *context, const fr_found *found) {
     list *l = context;
     char *path = NULL;

@@ -17,7 +17,7 @@
 
 enum { HEAD_BYTES = 16, BYTES_MAX = 1 << 20 };
 
-/* One type's file, and its decoding by the engine. */
+/* The file of one type, and its decoding by the engine. */
 typedef struct table {
     fr_dtype type;
     uint32_t count, length;
@@ -75,7 +75,7 @@ START_TEST(explicit_values) {
 }
 END_TEST
 
-/* Rows at every alignment that end where their memory ends, for sanitizers; what follows the target stays. */
+/* Rows have every alignment and end where their memory ends, for sanitizers; bytes after the target stay unchanged. */
 START_TEST(every_alignment) {
     table t;
     open_table(&t, (fr_dtype)_i);
@@ -122,7 +122,7 @@ START_TEST(hash_of_noise) {
 }
 END_TEST
 
-/* The reference for kernels is, but for rounding, the decoded weights times the rows. */
+/* The reference for kernels is, except for rounding, the product of the decoded weights with the rows. */
 START_TEST(reference_product) {
     enum { RUN = 32, RUNS_MAX = 8 };
     table t;
@@ -152,7 +152,7 @@ START_TEST(reference_product) {
 }
 END_TEST
 
-/* The tables of kernels are what decoding multiplies by: 1.0 (or MXFP4's smallest step times 2^127) times each code. */
+/* The kernels' tables are the factors of decoding: 1.0 (or MXFP4's smallest step times 2^127) times each code. */
 START_TEST(code_values) {
     for (fr_dtype type = FR_F32; type <= FR_DTYPE_COUNT; type++) {
         const int8_t *values = fr_code_values(type);
@@ -176,7 +176,7 @@ START_TEST(code_values) {
 }
 END_TEST
 
-/* The sizes that kernels walk by are those of the types. */
+/* The sizes by which kernels walk are those of the types. */
 START_TEST(a_tile_is_as_long_as_its_rows) {
     static const struct {
         fr_dtype type;

@@ -22,7 +22,7 @@ static float float_of(uint32_t bits) {
     return value;
 }
 
-/* The value that sign, exponent and fraction stand for in a 16-bit format; NAN for the format's NaNs. */
+/* Returns the value of a sign, exponent and fraction in a 16-bit format; NAN for the format's NaNs. */
 static double value_of(uint32_t bits, int fraction_bits, int bias) {
     int top = (1 << (15 - fraction_bits)) - 1, exponent = (int)(bits >> fraction_bits) & top;
     double fraction = (double)(bits & ((1u << fraction_bits) - 1)), one = ldexp(1, fraction_bits);
@@ -54,8 +54,8 @@ START_TEST(every_bf16) {
 }
 END_TEST
 
-/* What rounding to nearest even must give, from the distances to the two bfloat16 neighbours. Past the largest finite
- * value the neighbour is 2^128, which is infinity's code. */
+/* Returns the result of rounding to nearest even, from the distances to the two bfloat16 neighbours. Past the largest
+ * finite value the neighbour is 2^128, which is infinity's code. */
 static uint16_t nearest_bf16(float value) {
     uint32_t toward_zero = bits_of(value) >> 16, away = toward_zero + 1;
     double low = fabs(value_of(toward_zero, 7, 127)), high = fabs(value_of(away, 7, 127));
@@ -92,7 +92,7 @@ START_TEST(bf16_landmarks) {
 }
 END_TEST
 
-/* The same for float16; its neighbours are found by their values. */
+/* Does the same for float16; its neighbours are found by their values. */
 static uint16_t nearest_f16(float value) {
     uint16_t sign = (uint16_t)(bits_of(value) >> 16 & 0x8000), low = 0, high = 0x7C00;
     double size = fabs((double)value);
@@ -114,7 +114,7 @@ static void check_f16(float value) {
     }
 }
 
-/* Every float16, every midpoint of two, and the floats just below and above each. */
+/* Checks every float16, every midpoint of two, and the floats just below and above each. */
 START_TEST(f16_rounding) {
     for (uint32_t code = 0; code < 0x7C00; code++) {
         double next = code == 0x7BFF ? 0x1p16 : value_of(code + 1, 10, 15);
@@ -148,7 +148,7 @@ START_TEST(f16_landmarks) {
 }
 END_TEST
 
-/* Sizes as GGML_QUANT_SIZES of the gguf package has them. */
+/* The sizes are those of GGML_QUANT_SIZES in the gguf package. */
 START_TEST(names_and_sizes) {
     static const struct {
         fr_dtype type;
@@ -208,7 +208,7 @@ START_TEST(names_and_sizes) {
 }
 END_TEST
 
-/* Rows at every alignment, with bytes after the target that must stay. */
+/* Rows have every alignment, and bytes after the target must stay unchanged. */
 START_TEST(decoding) {
     static const float expected[] = {1, -2.5f, 0, 0x1p-24f, 65504, -INFINITY, 0.333251953125f};
     static const uint16_t f16[] = {0x3C00, 0xC100, 0x0000, 0x0001, 0x7BFF, 0xFC00, 0x3555};

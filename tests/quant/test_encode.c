@@ -20,7 +20,7 @@ static const fr_dtype block_types[] = {FR_Q8_0, FR_Q4_0, FR_Q4_1, FR_Q5_0,   FR_
                                        FR_Q4_K, FR_Q5_K, FR_Q6_K, FR_IQ4_XS, FR_Q2_K, FR_Q3_K};
 enum { TYPES = sizeof block_types / sizeof *block_types };
 
-/* What encoding makes of a row, in double; weighed where columns differ in importance. */
+/* Returns the error of an encoded row, in double, weighted by the columns' importance if there is one. */
 static double weighed_error(fr_dtype type, const float *row, const float *importance) {
     uint8_t bytes[BYTES_MAX];
     float decoded[COLS];
@@ -45,7 +45,7 @@ static float noise(uint64_t *state) {
 
 /* --------------------------------------------------------------------------------------------------------- accuracy */
 
-/* At most this part of llama-quantize's error: what the search is worth, with some room. */
+/* Returns the largest allowed share of llama-quantize's error: the gain of the search, with some room. */
 static double bound(fr_dtype type, bool weighed) {
     switch (type) {
     case FR_Q4_K: return 0.97;
@@ -58,7 +58,7 @@ static double bound(fr_dtype type, bool weighed) {
     }
 }
 
-/* errors: llama-quantize's by type; those of types that it takes all columns alike for are not there. */
+/* errors: llama-quantize's by type; types for which it ignores importance are missing. */
 static void check_kind(const char *kind, const json_t *errors, const float *importance, const uint8_t *bits,
                        size_t rows) {
     const char *name;
@@ -107,8 +107,8 @@ START_TEST(accuracy) {
 }
 END_TEST
 
-/* Where all columns matter alike only the values' own sizes weigh; where none does it is as if nothing were known; and
- * whatever numbers an importance matrix has, blocks are no worse than zeros. */
+/* If all columns are equally important, only the values' own sizes count; if none is, the result is as without a
+ * matrix; and with any numbers in the matrix blocks are no worse than zeros. */
 START_TEST(importances) {
     static const float sizes[] = {0, 1, 1e-38f, 1e-45f, 3e38f};
     uint64_t state = 17;
@@ -134,8 +134,8 @@ END_TEST
 
 /* -------------------------------------------------------------------------------------------------------- soundness */
 
-/* Blocks that encoding has made decode to values that it encodes without error, or nearly: what the type can hold, it
- * keeps. */
+/* Blocks that were encoded decode to values that are encoded again without error, or nearly: values that the type can
+ * hold are kept. */
 START_TEST(round_trips) {
     uint64_t state = 5;
     for (size_t t = 0; t < TYPES; t++) {
@@ -172,7 +172,7 @@ START_TEST(zeros_and_constants) {
 }
 END_TEST
 
-/* Whatever the size of the values: no worse than zeros, up to the rounding of sums. */
+/* Values of any size: the error is no larger than that of zeros, except for the rounding of sums. */
 START_TEST(every_size) {
     uint64_t state = 7;
     for (size_t t = 0; t < TYPES; t++) {
@@ -194,7 +194,8 @@ START_TEST(every_size) {
 }
 END_TEST
 
-/* One value far from the others, zeros among them, one sign alone: finite, and no worse than zeros. */
+/* One value is far from the others, some are zero, all have one sign: the result is finite, and no worse than
+ * zeros. */
 START_TEST(odd_shapes) {
     uint64_t state = 11;
     for (size_t t = 0; t < TYPES; t++) {
@@ -215,7 +216,7 @@ START_TEST(odd_shapes) {
 }
 END_TEST
 
-/* Outside the contract, and yet nothing but numbers without meaning: for the sanitizers to watch. */
+/* Values that are not finite are outside the contract: the results mean nothing, but sanitizers must find nothing. */
 START_TEST(not_finite) {
     static const float values[] = {NAN, INFINITY, -INFINITY, 3.4e38f, -3.4e38f, 1e20f};
     for (size_t t = 0; t < TYPES; t++) {
@@ -229,7 +230,7 @@ START_TEST(not_finite) {
 }
 END_TEST
 
-/* A block is a function of its own values, at any address. */
+/* A block depends only on its own values, at any address. */
 START_TEST(alone_and_unaligned) {
     uint64_t state = 13;
     float row[4 * COLS];

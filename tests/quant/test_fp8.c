@@ -89,7 +89,8 @@ END_TEST
 
 enum { STACK = 3, PART = 70, COLS = 150, DOWN = 2, ACROSS = 2 };
 
-/* A folder with a tensor of STACK matrices of two parts, or one alone, and its scales: all differ. */
+/* Writes a folder with a tensor of STACK matrices of two parts, or with one matrix, and its scales, which all
+ * differ. */
 static void write_stack(bool alone, uint8_t *codes, float *scales) {
     char header[512];
     size_t stack = alone ? 1 : STACK, bytes = stack * 2 * PART * COLS, count = stack * DOWN * ACROSS;
@@ -113,7 +114,7 @@ static void write_stack(bool alone, uint8_t *codes, float *scales) {
     fclose(out);
 }
 
-/* Rows as a table has them, and a product of some of them, which is that of the decoded row. */
+/* Checks rows as of a table, and a product with some of them, which is that of the decoded row. */
 static void check_matrix(const fr_matrix *matrix, size_t index, const uint8_t *codes, const float *scales) {
     float row[COLS], x[COLS], got[PART], expected;
     fr_workspace workspace = {0};
@@ -154,7 +155,7 @@ END_TEST
 
 /* -------------------------------------------------------------------------------------------------- what is refused */
 
-/* A change of the header: what a tensor is called, or one of its entries; of a byte or a float of its data. */
+/* A change of the header (a tensor's name, or one of its entries), or of a byte or a float of its data. */
 typedef struct change {
     const char *tensor, *rename, *key, *entry;
     bool has_byte, has_value;
@@ -174,7 +175,7 @@ static void apply(const change *c, json_t *header, uint8_t *data) {
     json_object_del(header, c->tensor);
 }
 
-/* The model with a change, and members of quantization_config instead of its own; NULL: as it is. */
+/* Writes the model with a change, and with other members of quantization_config; NULL: unchanged. */
 static void write_model(const change *c, const char *how) {
     fr_map map;
     uint64_t length;
@@ -246,7 +247,7 @@ END_TEST
 
 /* ------------------------------------------------------------------------------------------------------- the verbs */
 
-/* A tensor of which rows keep their order, as float32; a NaN has no number there. */
+/* Quantizes a tensor that keeps its rows, as float32; a NaN becomes an error there. */
 START_TEST(quantize_reads_them) {
     const char *published = LAYER "mlp.gate_proj.weight";
     fr_checkpoint source, made;

@@ -23,7 +23,7 @@ enum { PROMPT = 40, TEXT = 24, SESSIONS = 4, CONTEXT = 96, CHUNK = 16, DRAFTS = 
 typedef struct asked {
     const char *path;
     bool alone, mixed, first;
-    bool layers;       /* each rank has some, and hands rows on behind the last of them alone */
+    bool layers;       /* each rank has some of the layers, and passes rows on only after the last of them */
     const char *cache; /* NULL: as the model has it */
     uint64_t logits, ids, saved, together;
 } asked;
@@ -68,7 +68,8 @@ static fr_status say(fr_session *session, const int32_t *prompt, uint64_t *to) {
     return FR_OK;
 }
 
-/* Its bytes, and what it says once they have become its own; not of states, which ranks don't save. */
+/* Hashes the session's saved bytes, and the ids it gives after restoring them; not for models with states, which ranks
+ * can't save. */
 static fr_status save(fr_session *session, uint64_t *to) {
     void *bytes = NULL;
     size_t size = 0, count;
@@ -101,7 +102,7 @@ static fr_status say_alone(const fr_model *model, const fr_drafter *drafter, con
     return status;
 }
 
-/* Until each session has its text. */
+/* Runs rounds until each session has its text. */
 static fr_status step_all(fr_engine *engine, fr_session *const *sessions, uint64_t *to) {
     int32_t ids[SESSIONS][FR_STEP_MAX];
     size_t done[SESSIONS] = {0};
@@ -138,7 +139,7 @@ static fr_status say_together(const fr_model *model, const fr_drafter *drafter, 
     return status;
 }
 
-/* Greedy alone, drawn together. */
+/* A session alone is greedy; sessions together sample. */
 static fr_status set_options(fr_options *options, const asked *a) {
     TRY(fr_options_set(options, FR_OPT_THREADS, a->alone ? 2 : 1 + (int64_t)fr_rank() % 2));
     TRY(fr_options_set(options, FR_OPT_CONTEXT, CONTEXT));
@@ -151,7 +152,7 @@ static fr_status set_options(fr_options *options, const asked *a) {
     return FR_OK;
 }
 
-/* In how many layers this rank has sent something. */
+/* Counts the layers in which this rank has sent something. */
 static size_t layers_told(void) {
     size_t told = 0;
     for (size_t i = 0; i < FR_LAB_RANKS_ELSEWHERE; i++) told += fr_lab_ranks_sent(i).messages > 0;
@@ -209,7 +210,7 @@ typedef struct flags {
     const char *cache;
 } flags;
 
-/* Gives where they end. */
+/* Returns the place after the flags. */
 static char **read_flags(char **at, flags *given) {
     for (; *at && strncmp(*at, "--", 2) == 0; at++) {
         given->alone |= strcmp(*at, "--alone") == 0;

@@ -40,7 +40,7 @@ static void hash(led *l, const void *bytes, size_t size) {
     for (size_t i = 0; i < size; i++) l->hash = (l->hash ^ byte[i]) * FNV_PRIME;
 }
 
-/* A failure that is one of the answers. */
+/* Checks a failure that is expected as an answer. */
 static fr_status expect(led *l, fr_status wanted, fr_status status) {
     hash(l, &status, sizeof status);
     if (status == wanted) return FR_OK;
@@ -58,7 +58,7 @@ static fr_status put(led *l, size_t session, const char *text) {
     return status;
 }
 
-/* Rounds of all, in which any may end or be aborted. */
+/* Runs rounds of all sessions, in which any may end or be aborted. */
 static fr_status step(led *l, size_t rounds) {
     int32_t ids[SESSIONS][FR_STEP_MAX];
     for (size_t r = 0; r < rounds; r++) {
@@ -94,7 +94,7 @@ static bool abort_now(void *context) {
     return true;
 }
 
-/* Sessions that draw, that say what is likeliest, and whose draws depend on those before. */
+/* Opens sessions that sample, that are greedy, and whose sampling depends on earlier tokens. */
 static fr_status open_sessions(led *l) {
     for (size_t i = 0; i < SESSIONS; i++) {
         TRY(fr_options_set_number(l->options, FR_OPT_TEMPERATURE, i == 1 ? 0.0 : 0.9));
@@ -163,7 +163,7 @@ static fr_status say_again(led *l) {
     return step(l, 5);
 }
 
-/* An engine's sessions take no other calls where several ranks have it. */
+/* Other calls on an engine's sessions are refused where several ranks run it. */
 static fr_status pool(led *l) {
     const int32_t ids[] = {1, 5, 9, 2};
     size_t width = (size_t)fr_model_fact(l->model, FR_FACT_HIDDEN);
@@ -184,8 +184,8 @@ static fr_status take_score(void *context, int32_t id, float own, const int32_t 
     return ++l->scored % 20 ? FR_OK : FR_ABORTED; /* which ends a text that is scored */
 }
 
-/* Scores a text in one call, which its sink ends, and one whose sink takes all of it; then a prompt in rounds beside
- * the other sessions, which its sink ends too. */
+/* Scores a text in one call that the callback aborts, and one whose callback takes everything; then a prompt in rounds
+ * beside the other sessions, whose callback aborts too. */
 static fr_status score(led *l) {
     int32_t ids[3 * CHUNK];
     for (int32_t i = 0; i < 3 * CHUNK; i++) ids[i] = 1 + i * 7 % 50;

@@ -21,7 +21,7 @@
 
 static const char *const types[FR_KV_TYPES] = {"f32", "f16", "bf16", "q8_0", "q4_0"};
 
-/* The store of a type on the index-th instruction set that this machine runs; NULL past the last. */
+/* Returns the function that stores a type on the index-th instruction set of this machine; NULL past the last. */
 static fr_kv_store_fn *store_of(fr_dtype type, size_t index) {
     for (size_t i = 0; fr_lab_word(FR_LAB_ISA, i); i++) {
         const fr_kernels *kernels;
@@ -42,8 +42,8 @@ static float random_value(void) {
 
 /* ---------------------------------------------------------------------------------------------------------- numbers */
 
-/* Every positive number of a 16-bit type, the middle between it and the next, and the floats beside that middle: they
- * become the even one of the two, the lower and the higher. */
+/* Checks every positive number of a 16-bit type, the middle between it and the next, and the floats beside that
+ * middle: they round to the even one of the two, the lower and the higher. */
 static void check_rounding(fr_dtype type, uint16_t past) {
     fr_kv_store_fn *store;
     for (size_t isa = 0; (store = store_of(type, isa)); isa++)
@@ -68,7 +68,8 @@ START_TEST(halves_round_to_nearest_even) {
 }
 END_TEST
 
-/* |x - stored| is at most half a step; Q4_0 has no code for the opposite of its largest, which may miss by a step. */
+/* |x - stored| is at most half a step. Q4_0 has no code for the negative of its largest value, which may be off by a
+ * step. */
 static void check_block(fr_dtype type, const float *x, const uint8_t *row) {
     float y[BLOCK], largest = 0;
     uint16_t half;
@@ -103,7 +104,7 @@ START_TEST(codes_are_within_half_a_step) {
 }
 END_TEST
 
-/* What has no place in a type must not look like a number. */
+/* A value out of a type's range must not be stored as a number. */
 START_TEST(what_does_not_fit_is_not_finite) {
     static const float bad[] = {NAN, INFINITY, -INFINITY, 1e30f, -1e30f};
     fr_kv_store_fn *store;
@@ -196,7 +197,7 @@ START_TEST(unknown_words_are_refused) {
 }
 END_TEST
 
-/* Of a model with one matrix, by its type and how it is read. */
+/* Returns the usual types of a model with one matrix of this type that is read in this way. */
 static fr_kv_types usual(fr_dtype type, fr_access access) {
     fr_tensor tensor = {.type = type, .dims = 2};
     fr_bound bound = {.tensor = &tensor, .access = access};
@@ -239,7 +240,7 @@ static row_sink logits_with(const fr_model *model, const char *k, const char *v)
     return sink;
 }
 
-/* Root mean square of the difference, as a share of the spread of b. */
+/* Returns the root mean square of the difference, as a share of the spread of b. */
 static double distance(const row_sink *a, const row_sink *b) {
     double difference = 0, mean = 0, spread = 0, count = (double)b->count;
     ck_assert_uint_eq(a->count, b->count);
@@ -251,7 +252,7 @@ static double distance(const row_sink *a, const row_sink *b) {
     return sqrt(difference / spread);
 }
 
-/* Errors of a rounding, far from those of a wrong scale or a mixed-up slot. */
+/* The errors are those of rounding, far from those of a wrong scale or of mixed-up slots. */
 START_TEST(logits_stay_near_a_float_cache) {
     static const double bounds[FR_KV_TYPES] = {0, 1e-3, 1e-2, 2e-2, 0.3};
     fr_model *model;

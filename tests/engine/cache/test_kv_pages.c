@@ -11,7 +11,8 @@
 
 enum { CONTEXT = 1500, BATCH = 20, WINDOW = 70, CHECKPOINTS = 3 };
 
-/* Of three layers all heads, those that one of several ranks keeps, which are none of the first layer, and none. */
+/* The shapes of three layers in three cases: with all heads; with those that one of several ranks keeps, which has
+ * none of the first layer's; with none. */
 enum { LAYERS = 3, KEPT = 3 };
 static const fr_kv_shape all_shapes[KEPT][LAYERS] = {
     {{1, 8, 0, 0, 0, 0}, {2, 4, WINDOW, 0, 0, 0}, {3, 16, WINDOW, 0, 0, 0}},
@@ -57,7 +58,7 @@ static size_t below(size_t n) {
     return (size_t)(((uint64_t)state * n) >> 32);
 }
 
-/* The first and the last bytes of each head's row say who wrote it. */
+/* Marks the first and the last bytes of each head's row with the forward that wrote it. */
 static void write_rows(uint32_t stamp, const fr_kv_layer *layer, const fr_kv_rows *rows, size_t position) {
     for (size_t head = 0; head < layer->heads; head++) {
         uint8_t *row = fr_kv_slot(layer, rows, head, position);
@@ -74,7 +75,7 @@ static void check_rows(const timeline *t, const fr_kv_layer *layer, const fr_kv_
     }
 }
 
-/* A forward of `rows`, of which `accepted` stand. */
+/* Runs a forward of `rows`, of which `accepted` stay. */
 static void forward(timeline *t, size_t rows, size_t accepted) {
     fr_kv *kv = &t->kv;
     ck_assert_msg(fr_kv_claim(kv, rows) == FR_OK, "%s", fr_last_error());
@@ -123,7 +124,7 @@ static void check_holders(const timeline *t) {
     }
 }
 
-/* What a session does to its cache: prompts in chunks, rounds of drafts, truncating. */
+/* Does one of a session's operations on its cache: prompts in chunks, rounds of drafts, truncation. */
 static void act(timeline *t) {
     fr_kv *kv = &t->kv;
     size_t left = CONTEXT - kv->length, what = below(20);
@@ -161,7 +162,7 @@ START_TEST(what_is_held_is_what_was_written) {
 }
 END_TEST
 
-/* Of all that a checkpoint holds, going on copies the page at the frontier, once. */
+/* Of all that a checkpoint holds, continuing copies only the page at the frontier, once. */
 START_TEST(a_checkpoint_copies_one_page) {
     shapes = all_shapes[_i];
     timeline *t = open_timeline();
@@ -186,7 +187,7 @@ START_TEST(a_checkpoint_copies_one_page) {
 }
 END_TEST
 
-/* With all pages held the call says so, and what was accepted is as it was. */
+/* If all pages are held the call fails, and accepted rows stay as they were. */
 START_TEST(a_full_pool_is_told) {
     shapes = all_shapes[_i];
     timeline *t = open_timeline();
@@ -206,7 +207,7 @@ START_TEST(a_full_pool_is_told) {
 }
 END_TEST
 
-/* Ranks of a model have as many pages, whatever heads each keeps, and say the same of how few will do. */
+/* Ranks of a model have equally many pages, whichever heads each keeps, and compute the same least number. */
 START_TEST(heads_that_are_kept_elsewhere_count) {
     fr_kv kv, whole;
     fr_arena measured = {0}, measured_whole = {0};

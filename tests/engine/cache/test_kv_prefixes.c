@@ -60,7 +60,7 @@ typedef struct timeline {
     uint8_t *checkpoint[BLOCKS]; /* of sliding pages */
     bool drafts;
     text says;
-    size_t length; /* of it that there is */
+    size_t length; /* ids of the text that exist so far */
     size_t prompt; /* blocks at whose end a prompt ended, that are still to be marked */
 } timeline;
 
@@ -132,7 +132,7 @@ static fr_kv *drafter_of(timeline *t) {
     return t->drafts ? &t->drafter : NULL;
 }
 
-/* No digests are the same as digests of nothing. */
+/* Without digests the content is described as if the text were empty. */
 static fr_kv_content content_of(const text *says) {
     static const text nothing;
     bool plain = memcmp(says->digests, nothing.digests, sizeof nothing.digests) == 0;
@@ -146,7 +146,7 @@ static bool same_blocks(const text *a, const text *b, size_t blocks) {
 
 /* ----------------------------------------------------------------------------------------------------------- stamps */
 
-/* A digest of all that is said up to each position. */
+/* Makes a digest of all ids up to each position. */
 static void stamp_text(const text *says, size_t length, uint64_t *stamps) {
     uint64_t stamp = 1;
     for (size_t p = 0; p < length; p++) {
@@ -160,7 +160,7 @@ static void write_row(const fr_kv *kv, size_t layer, size_t position, uint64_t s
     memcpy(fr_kv_slot(&kv->layers[layer], &kv->layers[layer].v, 0, position), &stamp, sizeof stamp);
 }
 
-/* One page of a layer, of which the first rows are known. */
+/* Checks one page of a layer, of which the first rows are known. */
 static void check_page(const fr_kv_layer *layer, const uint8_t *page, const uint64_t *stamps, size_t rows) {
     for (size_t r = 0; r < rows; r++)
         if (memcmp(page + layer->k.at + r * layer->k.bytes, &stamps[r], sizeof *stamps) != 0 ||
@@ -173,7 +173,7 @@ static void check_table(const fr_kv_layer *layer, const uint64_t *stamps, size_t
         check_page(layer, layer->pages[p / PAGE], stamps + p, fr_smaller(PAGE, length - p));
 }
 
-/* A drafter's pair of a position depends on the id behind it. */
+/* Checks all pages of a timeline. A drafter's pair at a position depends on the next id. */
 static void check_timeline(const timeline *t) {
     uint64_t stamps[CONTEXT + 1];
     stamp_text(&t->says, t->length, stamps);
@@ -184,7 +184,7 @@ static void check_timeline(const timeline *t) {
     check_table(&t->drafter.layers[0], stamps + 1, 0, t->drafter.length);
 }
 
-/* What nobody but the index holds, too. */
+/* Checks the pages of an entry, also those that only the index holds. */
 static void check_entry(const world *w, const entry *e) {
     uint64_t stamps[CONTEXT];
     size_t at = (e->blocks - 1) * PAGE;
@@ -235,7 +235,7 @@ static size_t children(const world *w, const entry *e) {
     return count;
 }
 
-/* Whether it is in the window of a prompt's end, or of a branch. */
+/* True if the page is in the window of a prompt's end, or of a branch. */
 static bool is_kept(const world *w, const entry *e) {
     size_t window = fr_kv_blocks(w->kv.window + 1);
     for (const entry *q = w->entries; q < w->entries + w->count; q++) {
@@ -256,7 +256,7 @@ static void count_page(const fr_kv_pages *pool, const uint8_t *page, uint32_t *h
     if (page) holders[(size_t)(page - pool->data) / pool->bytes]++;
 }
 
-/* How many tables point to each page. */
+/* Counts how many tables point to each page. */
 static void count_tables(const world *w, size_t pool, uint32_t *holders) {
     for (const timeline *t = w->timelines; t < w->timelines + TIMELINES; t++)
         for (size_t b = 0; b < t->kv.blocks; b++) {
@@ -307,7 +307,7 @@ static void check_drafters(const world *w) {
     }
 }
 
-/* The entries that lost pages; the model lets go of them too. */
+/* Finds the entries that lost pages, and removes those pages from the model. */
 static size_t learn(world *w, const counts *c, size_t *last_left, size_t *last_alone, bool *kept_went) {
     size_t given_up = 0;
     for (entry *e = w->entries; w->full && e < w->entries + w->count; e++) {
@@ -336,7 +336,7 @@ static size_t learn(world *w, const counts *c, size_t *last_left, size_t *last_a
     return given_up;
 }
 
-/* What is left was used later than what went. */
+/* Entries that are left must have been used later than those that are gone. */
 static void check_order(const world *w, size_t last_left, size_t last_alone, bool kept_went) {
     for (const entry *e = w->entries; e < w->entries + w->count; e++) {
         if (e->left < last_left && !is_stood_in(w, e) && children(w, e) == 0 && e->cached)
@@ -383,7 +383,7 @@ static void check_use(const world *w, const counts *c) {
     ck_assert_uint_eq(told.cached, use.cached);
 }
 
-/* Deeper nodes are left before their parents. */
+/* Notes when entries are left; a deeper node is left before its parents. */
 static void note_times(world *w) {
     for (entry *e = w->entries; e < w->entries + w->count; e++) {
         if (is_stood_in(w, e))
@@ -400,7 +400,7 @@ static void note_times(world *w) {
 
 typedef enum event { CALL, CLAIM, DRAFTER_CLAIM } event;
 
-/* After each call: all that must hold. */
+/* Checks after each call everything that must hold. */
 static void check_world(world *w, event what) {
     counts c = {0};
     size_t last_left = 0, last_alone = 0;
@@ -436,7 +436,7 @@ static bool serves(world *w, const entry *e, const text *says, size_t count, siz
     return true;
 }
 
-/* By trying every length. */
+/* Finds the longest prefix by trying every length. */
 static size_t naive_find(world *w, const text *says, size_t count, bool drafts) {
     for (size_t length = count - 1; length > 0; length--)
         for (const entry *e = w->entries; e < w->entries + w->count; e++)
@@ -453,7 +453,7 @@ static entry *add_entry(world *w, const text *says, size_t blocks, size_t count,
     return e;
 }
 
-/* Drops tails that a newer entry extends. Gives the new place of that entry. */
+/* Drops tails that a newer entry extends. Returns the new place of that entry. */
 static entry *forget_tails(world *w, size_t newer) {
     const entry of = w->entries[newer];
     size_t kept = 0, at = 0;
@@ -476,7 +476,7 @@ static entry *owner_of(world *w, fr_kv_kind kind, const uint8_t *page) {
     return NULL;
 }
 
-/* Offers the end of a text that fills no whole block. */
+/* Offers the end of a text that fills no whole block to the index. */
 static void offer(world *w, timeline *t) {
     size_t block = t->path.length, first = block * PAGE, end = t->kv.length;
     bool fits, covered = false, drafts = t->drafts;
@@ -561,7 +561,7 @@ static void vary(text *says, size_t length) {
     if (below(2)) says->digests[other / PAGE].bytes[below(32)] = 1;
 }
 
-/* Blocks of few different words, the same again behind others. */
+/* Makes a text of blocks from few different words, so that equal blocks occur after different ones. */
 static text new_text(size_t length) {
     text says = {0};
     for (size_t b = 0; b < BLOCKS; b++) {
@@ -602,7 +602,7 @@ static void begin(world *w, timeline *t) {
     w->found++;
 }
 
-/* A call that is refused finds all pages in tables. */
+/* A call may be refused only if tables hold all pages. */
 static void check_refusal(world *w, const fr_kv *kv) {
     bool drafter = kv->pages == w->drafter.pages, exhausted = false;
     for (size_t kind = 0; kind < FR_KV_KINDS; kind++) {
@@ -708,7 +708,7 @@ static size_t take_all(fr_kv_pages *pages) {
     return taken;
 }
 
-/* With all pages given up none is missing. */
+/* When all timelines end and everything is given up, no page is missing. */
 static void end(world *w) {
     for (timeline *t = w->timelines; t < w->timelines + TIMELINES; t++) {
         drop_checkpoint(w, t);
@@ -739,7 +739,7 @@ END_TEST
 
 /* --------------------------------------------------------------------------------------------------------- directed */
 
-/* Makes pairs of what has been run. */
+/* Runs a drafter's pairs for the positions that were run. */
 static void run_pairs(timeline *t) {
     uint64_t stamps[CONTEXT];
     size_t first = t->drafter.length, end = fr_smaller(t->kv.length, t->length - 1);
@@ -749,7 +749,7 @@ static void run_pairs(timeline *t) {
     fr_kv_commit(&t->drafter, end);
 }
 
-/* Writes to the end of what the timeline says. */
+/* Writes all positions up to the end of the timeline's text. */
 static void run(world *w, timeline *t, size_t length) {
     t->length = length;
     while (t->kv.length < length) {
@@ -777,8 +777,8 @@ static text plain_text(int32_t first) {
     return says;
 }
 
-/* With a pool for two timelines and two that fill it, one that is taken back into a page that the index has writes
- * there: the index lets go of it. */
+/* The pool has pages for two timelines, and two fill it. One is truncated into a page that the index holds too, and
+ * writes there: the index gives the page up. */
 START_TEST(what_only_the_index_holds_is_no_obstacle) {
     for (size_t i = 0; i < SETTINGS; i++) {
         world *w = open_world(&settings[i]);
@@ -824,7 +824,7 @@ START_TEST(branches_leave_no_pages_behind) {
 }
 END_TEST
 
-/* A prompt's end can be gone back to long after others ran through all sliding pages. */
+/* A timeline can go back to a prompt's end long after others used all sliding pages. */
 START_TEST(a_prompts_end_outlives_what_was_passed) {
     world *w = open_world(&settings[_i]);
     timeline *t = &w->timelines[0], *other = &w->timelines[1];
@@ -847,7 +847,8 @@ START_TEST(a_prompts_end_outlives_what_was_passed) {
 }
 END_TEST
 
-/* Sliding layers may hold a page from its middle on alone, of a session that was saved so. */
+/* A session that was saved in the middle of a page has, after restoring, sliding layers with the second half of that
+ * page only. */
 START_TEST(a_page_begun_in_the_middle_stays_out) {
     world *w = open_world(&settings[0]);
     timeline *t = &w->timelines[0];
@@ -951,8 +952,8 @@ START_TEST(spare_points_go_first) {
 }
 END_TEST
 
-/* Blocks that all have one hash, which whoever chooses the ids can have: few of them are kept, and nothing is slow or
- * wrong for it. */
+/* All blocks have one hash, which anyone who chooses the ids can bring about: only few of them are kept, and this
+ * makes nothing slow or wrong. */
 START_TEST(colliding_blocks_are_few) {
     enum { COLLIDING = 40 };
     const setting roomy = {"roomy", {{1, 2, 0, 0, 0, 0}}, 1, BATCH, false, 0};

@@ -91,7 +91,7 @@ static fr_session *open_session(const subject *s, int64_t depth) {
     return session;
 }
 
-/* Drafts behind a prompt and two tokens, and their scores. */
+/* Returns the drafts after a prompt and two tokens, and their scores. */
 static size_t drafts_of(const subject *s, int32_t *ids, float *logits, double *weights) {
     int32_t said[FR_STEP_MAX];
     size_t count, got, accepted;
@@ -202,7 +202,7 @@ START_TEST(what_is_no_head_is_refused) {
 }
 END_TEST
 
-/* EAGLE-3 scores a list of its own. */
+/* EAGLE-3's head has a list of its own, and the option does not trim it. */
 START_TEST(a_list_of_its_own_stays) {
     subject s = open_subject(0);
     require(fr_options_set_text(s.options, FR_OPT_DRAFT_HEAD, "50"));
@@ -214,7 +214,7 @@ START_TEST(a_list_of_its_own_stays) {
 }
 END_TEST
 
-/* The most frequent first, of equals the lower id. */
+/* Expects the most frequent ids first, and of equally frequent ones the lower id. */
 START_TEST(a_text_makes_a_list) {
     char folder[64], line[256];
     snprintf(folder, sizeof folder, "%s/forerun-head-XXXXXX", P_tmpdir);
@@ -239,7 +239,7 @@ START_TEST(a_text_makes_a_list) {
 }
 END_TEST
 
-/* Whose rows have scales of 128 neighbours; to be whole is no trimming. */
+/* The head's rows have scales per 128 neighbours, so it is not trimmed; a list of all ids is accepted. */
 START_TEST(a_head_of_fp8_is_not_trimmed) {
     const float scales[1] = {1};
     const fr_matrix whole = {.type = FR_F8_E4M3, .features = 128, .cols = 128, .scales = scales};

@@ -27,7 +27,7 @@ static const struct {
                 {"tests/data/dflash/qwen3", "tests/data/dflash/qwen3/drafter"},
                 {"tests/data/dflash/v2-qwen3.5", "tests/data/dflash/v2-qwen3.5/drafter"}};
 
-/* Chance, and how few are none. */
+/* The least probability of a draft, and the least number of drafts. */
 static const struct {
     double least;
     int64_t fewest;
@@ -75,7 +75,7 @@ static double chance(const float *logits, size_t count, int32_t id) {
     return 1 / sum;
 }
 
-/* How many of the drafts behind the timeline are worth a row. */
+/* Returns how many of the drafts after the timeline are likely enough. */
 static size_t worth(const subject *s, fr_session *session, double least, int64_t fewest, float *logits) {
     int32_t ids[DEPTH];
     size_t count, kept = 0;
@@ -91,7 +91,7 @@ static void write_plain(const subject *s, int32_t *text) {
     fr_session_close(session);
 }
 
-/* Step by step, every other one with drafts that were submitted. */
+/* Compares step by step; every other step uses drafts that were submitted. */
 static size_t check_steps(const subject *s, int limit, const int32_t *plain, float *logits) {
     int32_t text[TEXT + FR_STEP_MAX], shown[FR_STEP_MAX];
     double least = limits[limit].least;
@@ -126,7 +126,8 @@ START_TEST(chains_end_where_they_should) {
 }
 END_TEST
 
-/* As many as pay, drawn, and by chance: the text of drawn tokens is the plain one. */
+/* Drafts as many as are worth their time, with sampling and with rejection: the text of sampled tokens is the one
+ * without drafts. */
 START_TEST(every_way_of_drafting_heeds_them) {
     subject s = open_subject(_i);
     int32_t plain[TEXT], text[TEXT + FR_STEP_MAX];
@@ -147,7 +148,7 @@ START_TEST(every_way_of_drafting_heeds_them) {
 }
 END_TEST
 
-/* With clocks that say what they like, chains end anywhere. */
+/* With clocks that report arbitrary times, chains end anywhere. */
 START_TEST(worthwhile_chains_write_the_same_text) {
     subject s = open_subject(_i);
     int32_t plain[TEXT], text[TEXT + FR_STEP_MAX];

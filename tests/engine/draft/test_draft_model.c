@@ -63,7 +63,7 @@ static void make_prompt(int32_t *ids, size_t count, uint32_t seed) {
     }
 }
 
-/* What the small model says by itself after ids, token by token. */
+/* Generates with the small model alone after these ids, token by token. */
 static void say_alone(const subject *s, const int32_t *ids, size_t count, int32_t *said, size_t wanted) {
     fr_session *session;
     set(s, FR_OPT_DRAFT_MAX, 0);
@@ -74,7 +74,7 @@ static void say_alone(const subject *s, const int32_t *ids, size_t count, int32_
     fr_session_close(session);
 }
 
-/* Drafts behind what a session has said so far, against the small model's own. */
+/* Compares the drafts after a session's text with the small model's own ids. */
 static void check_drafts(const subject *s, fr_session *session, const int32_t *ids, size_t count) {
     int32_t drafts[FR_STEP_MAX], expected[DEPTH];
     size_t proposed;
@@ -84,7 +84,7 @@ static void check_drafts(const subject *s, fr_session *session, const int32_t *i
     ck_assert_mem_eq(drafts, expected, sizeof expected);
 }
 
-/* Rounds of all depths, then a cut, another prompt, and more. */
+/* Runs rounds of all depths, then truncates, gives another prompt, and runs more. */
 START_TEST(drafts_are_what_the_small_model_says) {
     int32_t ids[PROMPT + 3 * TEXT];
     subject s = open_subject(SMALL, 1 + _i);
@@ -132,7 +132,7 @@ static void draw(const subject *s) {
     set(s, FR_OPT_SEED, 5);
 }
 
-/* At every depth, greedy and drawn. */
+/* Tests every depth, greedy and sampled. */
 START_TEST(the_text_is_the_targets) {
     static int32_t plain[TEXT], drafted[TEXT];
     subject s = open_subject(SMALL, 2);
@@ -146,7 +146,7 @@ START_TEST(the_text_is_the_targets) {
 }
 END_TEST
 
-/* The target drafts for itself: nothing is ever rejected, drawn tokens neither. */
+/* The target drafts for itself: no draft is ever rejected, sampled or not. */
 START_TEST(a_models_own_drafts_all_stand) {
     int32_t ids[TEXT + FR_STEP_MAX], prompt[PROMPT];
     subject s = open_subject(LLAMA, 1);
@@ -169,7 +169,7 @@ static const uint8_t *first_page(const fr_session *session) {
     return session->draft->method->kv(session->draft)->table[FR_KV_FULL][0];
 }
 
-/* Sessions of an engine propose in one batch; forks go on with their own, which shares pages. */
+/* Sessions of an engine propose in one batch; forks have a draft timeline of their own, which shares pages. */
 START_TEST(sessions_draft_together) {
     enum { SESSIONS = 3 };
     int32_t ids[SESSIONS][PROMPT + 2 * TEXT], forked[FR_STEP_MAX];
@@ -209,7 +209,7 @@ START_TEST(sessions_draft_together) {
 }
 END_TEST
 
-/* What it takes is told once, by whatever parts. */
+/* The session's memory must be counted once, and must be the sum of its parts. */
 static void check_memory(const fr_session *session) {
     double all = (double)(session->engine->arena.used + session->arena.used);
     ck_assert_double_gt(fr_session_stat(session, FR_STAT_DRAFT_KV_BYTES), 0);
@@ -261,7 +261,7 @@ START_TEST(without_pages_nothing_is_drafted) {
 }
 END_TEST
 
-/* Rounds of one id each, for which nothing is drafted. */
+/* Runs rounds of one id each, in which nothing is drafted. */
 static void idle(fr_session *session, int32_t *ids, size_t rounds) {
     size_t got, accepted;
     for (size_t i = 0; i < rounds; i++) {
@@ -271,8 +271,8 @@ static void idle(fr_session *session, int32_t *ids, size_t rounds) {
     }
 }
 
-/* Of one session, and of several that are behind by other numbers of rows and propose together; more of them than a
- * forward has room for, too. A model that has states drafts for itself. */
+/* One session catches up, and several that lag by different numbers of rows propose together, also more of them than
+ * fit a forward. A model with states drafts for itself. */
 START_TEST(what_rounds_without_drafts_left_is_followed_together) {
     enum { SESSIONS = 3, MOST = 50 };
     static const size_t behind[][SESSIONS] = {{0, 1, 2}, {3, 0, MOST}, {17, 16, 15}, {MOST, MOST, 1}};
@@ -316,8 +316,8 @@ static size_t followed(const fr_session *session) {
     return session->draft->method->kv(session->draft)->length;
 }
 
-/* Among several whose number of drafts follows their worth, the draft model runs a prompt once it is asked; a changed
- * one too, of which it keeps what still stands. A session by itself has it run with the prompt. */
+/* Where several sessions draft only as much as is worth it, the draft model runs a prompt once it is asked for drafts;
+ * of a changed prompt it keeps the part that still matches. For a session by itself it runs the prompt at once. */
 START_TEST(a_crowds_prompts_are_run_for_those_who_draft) {
     enum { SESSIONS = 2, KEPT = 20 };
     int32_t ids[PROMPT], id;
@@ -355,7 +355,7 @@ START_TEST(a_crowds_prompts_are_run_for_those_who_draft) {
 }
 END_TEST
 
-/* By ids alone, of which there are others; where both have tokenizers it drafts by its text (test_draft_text.c). */
+/* Compares only the ids here, which differ; a pair with tokenizers would draft by its text (test_draft_text.c). */
 START_TEST(what_can_not_draft_is_refused) {
     fr_options *options = fr_options_new();
     fr_model *target;

@@ -34,7 +34,7 @@ static int32_t moved(int32_t id) {
     return id < FIRST_MOVED ? id : FIRST_MOVED + DEMO_VOCAB - 1 - id;
 }
 
-/* Instead of a link. */
+/* Opens a file in the folder in place of the link. */
 static FILE *replace(const fr_changed_folder *folder, const char *name) {
     char path[256];
     snprintf(path, sizeof path, "%s/%s", folder->path, name);
@@ -57,7 +57,7 @@ static void write_tokenizer(const fr_changed_folder *folder, bool fewer_merges) 
     json_decref(file);
 }
 
-/* The rows of a table of the file's, whose bytes begin at `data`. */
+/* Moves the rows of a tensor in the file, whose data begin at `data`. */
 static void move_rows(const json_t *header, const char *name, const char *data, char *to) {
     const json_t *offsets = json_object_get(json_object_get(header, name), "data_offsets");
     size_t begin = (size_t)json_integer_value(json_array_get(offsets, 0));
@@ -132,7 +132,7 @@ static void close_vocabularies(vocabularies *v) {
     fr_model_close(v->models[1]);
 }
 
-/* Both timelines print the same. */
+/* Both timelines must print the same text. */
 static void check_same(const vocabularies *v, const int32_t *ids, size_t count) {
     char *texts[2];
     size_t lengths[2];
@@ -149,7 +149,7 @@ static const struct {
     const char *from, *to;
 } pairs[] = {{GEMMA, LLAMA}, {LLAMA, GEMMA}, {DEMO, LLAMA}, {LLAMA, DEMO}, {GEMMA, DEMO}};
 
-/* As it grows id by id and is cut now and then; at its end the ids are those of the whole text. */
+/* The text grows id by id and is truncated now and then; at its end the ids are those of the whole text. */
 START_TEST(a_text_is_the_same_in_other_ids) {
     vocabularies v = open_vocabularies(pairs[_i].from, pairs[_i].to);
     int32_t *ids, *whole;
@@ -174,7 +174,7 @@ START_TEST(a_text_is_the_same_in_other_ids) {
 }
 END_TEST
 
-/* What has not changed is told to stand, and it has not changed. */
+/* The part that is reported as unchanged must be unchanged. */
 START_TEST(what_stands_has_not_changed) {
     static int32_t before[2 * CONTEXT];
     vocabularies v = open_vocabularies(pairs[_i].from, pairs[_i].to);
@@ -195,7 +195,7 @@ START_TEST(what_stands_has_not_changed) {
 }
 END_TEST
 
-/* A text of more of the other's ids than there is room for goes on with its newer half. */
+/* If the text has more ids in the other vocabulary than there is room for, its newer half is kept. */
 START_TEST(a_text_too_long_loses_its_first_half) {
     int32_t ids[CONTEXT];
     vocabularies v = open_vocabularies(DEMO, LLAMA);
@@ -219,7 +219,7 @@ START_TEST(a_text_too_long_loses_its_first_half) {
 }
 END_TEST
 
-/* What a model says goes back up to what is no text. */
+/* The draft model's ids are used up to the first control token, which has no text. */
 START_TEST(control_tokens_do_not_go_back) {
     vocabularies v = open_vocabularies(DEMO, LLAMA);
     const fr_tokenizer *demo = fr_model_tokenizer(v.models[0]), *llama = fr_model_tokenizer(v.models[1]);
@@ -289,7 +289,7 @@ static void draw(const subject *s) {
     set(s, FR_OPT_SEED, 5);
 }
 
-/* Greedy and drawn, at several depths, of models that say nothing alike. */
+/* Tests greedy and sampled text at several depths with models that have nothing in common. */
 START_TEST(the_text_is_the_targets) {
     static const int64_t depths[] = {1, 4, FR_STEP_MAX - 1};
     int32_t plain[TEXT], drafted[TEXT];
@@ -309,7 +309,8 @@ START_TEST(the_text_is_the_targets) {
 }
 END_TEST
 
-/* The target under other ids: cut alike, what it drafts stands; cut otherwise, some of it. */
+/* The draft model is the target with renumbered ids. With the same tokenizer its drafts are accepted; with fewer
+ * merges some are. */
 START_TEST(the_target_under_other_ids_drafts_what_it_says) {
     static const double least[] = {0.9, 0.2};
     int32_t plain[TEXT], drafted[TEXT];
@@ -330,7 +331,7 @@ START_TEST(the_target_under_other_ids_drafts_what_it_says) {
 }
 END_TEST
 
-/* Goes on for a round, then drafts as a session does that was given the same ids at once. */
+/* Runs a round, then compares the drafts with those of a session that was given the same ids at once. */
 static void check_drafts(const subject *s, fr_session *session, int32_t *ids, size_t *count) {
     int32_t drafts[FR_STEP_MAX], expected[FR_STEP_MAX], id;
     size_t proposed, fresh, got, accepted;
@@ -349,7 +350,7 @@ static void check_drafts(const subject *s, fr_session *session, int32_t *ids, si
     fr_session_close(alone);
 }
 
-/* Cut, given more, forked, saved and restored. */
+/* The timeline is truncated, extended, forked, saved and restored. */
 START_TEST(a_timeline_that_changes_is_followed) {
     int32_t ids[256];
     void *saved;
@@ -386,7 +387,7 @@ START_TEST(a_timeline_that_changes_is_followed) {
 }
 END_TEST
 
-/* Sessions of an engine, which propose together, each its own. */
+/* Sessions of an engine propose together, each for its own text. */
 START_TEST(sessions_draft_together) {
     enum { SESSIONS = 3 };
     int32_t ids[SESSIONS][TEXT + FR_STEP_MAX], plain[SESSIONS][TEXT];

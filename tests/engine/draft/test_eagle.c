@@ -48,7 +48,7 @@ static void remove_folder(void) {
 
 /* ------------------------------------------------------------------------------------------------- changed drafters */
 
-/* Members of `changes` replace those of `config`; null takes one away. */
+/* The members of `changes` replace those of `config`; null removes one. */
 static void change(json_t *config, const char *changes) {
     json_t *all = json_loads(changes, 0, NULL), *value;
     const char *key;
@@ -70,13 +70,13 @@ static void replace(char *bytes, size_t size, const char *from, const char *to) 
         if (memcmp(bytes + i, from, length) == 0) memcpy(bytes + i, to, length);
 }
 
-/* A value of d2t, which the file has first. */
+/* A value of d2t to be changed; d2t comes first in the file. */
 typedef struct damage {
     size_t index;
     int64_t value;
 } damage;
 
-/* The drafter's folder with another config.json, names and a value of d2t. NULL: as it is. */
+/* Writes the drafter's folder with another config.json, other names and another value of d2t; NULL: unchanged. */
 static const char *write_folder(const char *from, json_t *config, const char *const *names, const damage *d2t) {
     char whole[256];
     fr_map map;
@@ -110,7 +110,7 @@ static json_t *config_of(const char *drafter) {
     return fr_load_json(name);
 }
 
-/* As speculators publish it: the layer's keys one level down. */
+/* Writes the form of speculators: the layer's keys one level down. */
 static const char *write_speculator(void) {
     static const char *const names[] = {"midlayer.", "layers.0.", NULL};
     static const char top[] =
@@ -123,14 +123,14 @@ static const char *write_speculator(void) {
     return write_folder("eagle3", config, names, NULL);
 }
 
-/* As Li et al. publish it: under its target's architecture. */
+/* Writes the form of Li et al.: under its target's architecture. */
 static const char *write_plain(void) {
     json_t *config = config_of("eagle3");
     change(config, "{\"architectures\": [\"LlamaForCausalLM\"]}");
     return write_folder("eagle3", config, NULL, NULL);
 }
 
-/* As SpecForge publishes it: layers by their outputs. */
+/* Writes the form of SpecForge: layers are named by their outputs. */
 static const char *write_nested(void) {
     json_t *config = config_of("eagle3");
     change(config, "{\"architectures\": [\"LlamaForCausalLMEagle3\"], \"eagle_config\": "
@@ -138,7 +138,7 @@ static const char *write_nested(void) {
     return write_folder("eagle3", config, NULL, NULL);
 }
 
-/* As forerun quantize writes it. */
+/* Writes the file that forerun quantize makes. */
 static const char *write_file(void) {
     const fr_lab_quantization how = {.type = "f32", .drafter = LLAMA "eagle3"};
     FILE *out = fopen(in_folder("drafter.gguf"), "wb");
@@ -278,7 +278,7 @@ static void compare_case(const bench *b, fr_session *session, const json_t *item
     free(ids);
 }
 
-/* Every chained step, with pairs of prompts that come in pieces. */
+/* Compares every chained step, also if prompts come in pieces. */
 START_TEST(drafts_are_the_references) {
     bench b;
     fr_session *session;
@@ -351,7 +351,7 @@ static void generate(fr_session *session, const int32_t *prompt, size_t count, i
         require(fr_session_step(session, ids + made, wanted - made, &got, &accepted));
 }
 
-/* The last round stops at as many ids as are wanted. */
+/* Compares accepted lengths; the last round stops at the wanted number of ids. */
 static void compare_lengths(fr_session *session, const json_t *rounds) {
     const uint8_t *lengths;
     size_t count = fr_session_accepted_lengths(session, &lengths), whole = json_array_size(rounds) - 1;
@@ -360,7 +360,7 @@ static void compare_lengths(fr_session *session, const json_t *rounds) {
         ck_assert_int_eq(lengths[i], json_integer_value(json_object_get(json_array_get(rounds, i), "accepted")));
 }
 
-/* Each round of the reference's behind rounds without drafts: as many drafts stand. */
+/* Runs rounds without drafts before each round of the reference: as many drafts are accepted. */
 START_TEST(rounds_without_drafts_change_no_later_draft) {
     bench b;
     json_t *loop, *round;
@@ -391,7 +391,8 @@ START_TEST(rounds_without_drafts_change_no_later_draft) {
 }
 END_TEST
 
-/* One session after the other, and one that is given prompt after prompt: its drafts are as in a fresh one. */
+/* Runs each text in a session of its own, and all in one session prompt after prompt, whose drafts are those of a
+ * fresh one. */
 START_TEST(accepted_lengths_are_the_references) {
     bench b;
     json_t *loop;
@@ -431,7 +432,7 @@ typedef struct manner {
     const char *isa;
 } manner;
 
-/* Behind the reference's prompt of text, with which drafts are sometimes right. */
+/* Generates after the reference's text prompt, where drafts are sometimes accepted. */
 static void answer(const manner *how, int32_t *ids, double *accepted) {
     fr_options *options = fr_options_new();
     fr_model *model;
@@ -463,8 +464,8 @@ static void answer(const manner *how, int32_t *ids, double *accepted) {
     json_decref(reference);
 }
 
-/* A session saved amid its text, with the drafter's own keys and values, goes on elsewhere as after a prompt of all
- * that. */
+/* A session that is saved in the middle of its text, with the drafter's own keys and values, continues elsewhere as
+ * after a prompt of the whole text. */
 START_TEST(a_restored_session_drafts_as_before) {
     enum { HALF = IDS / 2 };
     bench b;
@@ -498,7 +499,7 @@ END_TEST
 
 enum { CHAIN = 5 };
 
-/* What it drafts next is what it drafts after a prompt of all its ids. */
+/* The session's next drafts must be those after a prompt of all its ids. */
 static void check_as_fresh(const bench *b, fr_session *session, const int32_t *ids, size_t count) {
     int32_t drafts[2][FR_STEP_MAX];
     size_t proposed[2], made, accepted;
@@ -515,14 +516,14 @@ static void check_as_fresh(const bench *b, fr_session *session, const int32_t *i
     fr_session_close(fresh);
 }
 
-/* Rounds until the session has said `count` ids more; gives the timeline's length. */
+/* Runs rounds until the session has given `count` more ids. Returns the timeline's length. */
 static size_t say(fr_session *session, int32_t *ids, size_t length, size_t count) {
     for (size_t end = length + count, got, accepted; length < end; length += got)
         require(fr_session_step(session, ids + length, end - length, &got, &accepted));
     return length;
 }
 
-/* Another conversation, longer than the one that is restored then. */
+/* Runs another conversation, longer than the one that is restored after it. */
 static void digress(fr_session *session) {
     int32_t ids[256];
     for (size_t i = 0; i < 170; i++) ids[i] = (int32_t)(7 * i * i + i) % 500;
@@ -530,8 +531,8 @@ static void digress(fr_session *session) {
     say(session, ids, 170, 9);
 }
 
-/* A conversation: prompts, replies, another prompt that begins alike, a cut, a fork, saved and restored behind another.
- * Alone, and in an engine, where it then comes again and is found. */
+/* A conversation has prompts, replies, another prompt that begins alike, a truncation and a fork, and is saved and
+ * restored after another one. It runs alone, and in an engine, where its prefix is found when it comes again. */
 START_TEST(conversations_draft_as_fresh_sessions) {
     bench b;
     fr_engine *engine;
@@ -581,7 +582,7 @@ END_TEST
 
 static const struct {
     const char *target, *drafter, *words[2];
-    bool helps; /* it was made for this target */
+    bool helps; /* the drafter was made for this target */
 } pairs[] = {
     {FR_TEST_MODELS "llama", LLAMA "eagle3", {"eagle3", "ngram,eagle3"}, true},
     {FR_TEST_MODELS "llama", LLAMA "eagle", {"eagle", "ngram,eagle"}, true},
@@ -594,8 +595,8 @@ static const struct {
 };
 enum { PAIRS = sizeof pairs / sizeof *pairs };
 
-/* Depths, threads, chunks, instruction sets and lists of methods change no id, greedy or drawn; over a target of
- * another family too. With FORERUN_BRIEF in the environment (valgrind) each instruction set runs once. */
+/* Depths, threads, chunks, instruction sets and lists of methods change no id, greedy or sampled, also with a target
+ * of another family. With FORERUN_BRIEF in the environment (valgrind) each instruction set runs once. */
 START_TEST(drafting_changes_no_id) {
     static const int chunks[] = {1, 7, 64}, depths[] = {1, 2, 5, 15};
     size_t which = (size_t)_i % PAIRS, run = 0, runs = fr_test_brief() ? 1 : 2;
@@ -699,8 +700,8 @@ START_TEST(what_does_not_fit_is_refused_in_a_line) {
 }
 END_TEST
 
-/* Of a GGUF file an architecture may be several that are published: GLM-4.7-Flash's is DeepSeek-V3's too. What is read
- * next, the target's width, is llama's alone. */
+/* Several published architectures may have one name in GGUF: GLM-4.7-Flash's is DeepSeek-V3's. The check that follows,
+ * of the target's width, is Llama's only. */
 START_TEST(a_verifiers_architecture_may_have_another_name_in_gguf) {
 #define FLASH FR_TEST_MODELS "glm-4.7-flash-odd"
     static const char width[] = "target_hidden_size is 256, the target's 96";
@@ -740,7 +741,7 @@ START_TEST(a_verifiers_architecture_may_have_another_name_in_gguf) {
 }
 END_TEST
 
-/* A word must be the drafter's. */
+/* The method's name must be the drafter's. */
 START_TEST(words_are_the_drafters) {
     static const struct {
         const char *drafter, *words;

@@ -46,7 +46,8 @@ static void remove_folder(void) {
     ck_assert_int_eq(rmdir(folder), 0);
 }
 
-/* The odd drafter with other flags: a chain that carries the row before its norm, which alone has a form in GGUF. */
+/* Writes the odd drafter with other flags, so that a chain carries the row before its norm; GGUF has only that
+ * form. */
 static void write_odd(bool norm_before_residual) {
     char weights[PATH_MAX];
     json_t *config = fr_load_json(LLAMA "eagle3-odd/config.json");
@@ -66,7 +67,7 @@ static fr_status quantize(const char *target, const char *drafter, const char *t
     return status;
 }
 
-/* A chain's scores behind a text. */
+/* Scores a chain after a text. */
 static void score(const char *path, float *scores) {
     fr_model *model;
     fr_drafter *drafter;
@@ -87,8 +88,8 @@ static void score(const char *path, float *scores) {
     free(ids);
 }
 
-/* Rows of queries and keys change places within their heads, biases too, so the sums of attention's scores are others,
- * and nothing else is. A target's GGUF serves as its folder does. */
+/* Rows of queries and keys are reordered within their heads, and biases too. So the sums of attention's scores round
+ * differently, and nothing else changes. A target as GGUF works like its folder. */
 START_TEST(an_odd_drafter_scores_the_same) {
     static const char *const types[] = {"f32", "bf16"}, *const targets[] = {TARGET, LLAMA "q4_0.gguf"};
     float expected[SCORES], got[SCORES];
@@ -131,7 +132,7 @@ START_TEST(every_type_is_near) {
 }
 END_TEST
 
-/* A file as keyless.gguf: without the key of the vocabulary's size. */
+/* Writes the file as keyless.gguf, without the key of the vocabulary's size. */
 static void write_keyless(const char *from) {
     fr_gguf_hide_key(from, in_folder("keyless.gguf"), "eagle3.vocab_size");
 }
@@ -147,7 +148,7 @@ static void copy_without_ids(const fr_tensors *all, fr_gguf_writer *w, bool data
     }
 }
 
-/* Its target's ids by what inspect says of keyless.gguf alone. */
+/* Reads how many ids its target has from inspect's output for keyless.gguf alone. */
 static fr_status inspect_keyless(size_t *ids) {
     char text[4096] = "";
     FILE *out = fmemopen(text, sizeof text, "w");
@@ -158,7 +159,7 @@ static fr_status inspect_keyless(size_t *ids) {
     return status;
 }
 
-/* Where no key says of how many ids its target is, its own table does, or a head of all of them. */
+/* If no key gives the size of the target's vocabulary, the drafter's own table does, or a head of all ids. */
 START_TEST(a_drafters_tensors_say_of_how_many_ids_its_target_is) {
     char path[128];
     float expected[SCORES], got[SCORES];

@@ -43,7 +43,7 @@ static void make_text(int32_t *text, size_t count, int kind, uint32_t seed) {
     }
 }
 
-/* The longest suffix of the first `count` ids, up to `longest`, that also ends before: by trying. */
+/* Finds the longest suffix of the first `count` ids, up to `longest`, that also ends earlier, by trying all. */
 static size_t longest_by_trying(const int32_t *text, size_t count, size_t longest) {
     size_t best = 0;
     for (size_t end = 1; end < count; end++) {
@@ -87,7 +87,7 @@ START_TEST(of_equal_matches_the_latest_seen_counts) {
 }
 END_TEST
 
-/* A step is an edge looked for, an edge made, or a link climbed. */
+/* A step is looking up an edge, making one, or following a link. */
 START_TEST(an_id_costs_a_bounded_number_of_steps) {
     enum { COUNT = 50000 };
     int32_t *text = malloc(COUNT * sizeof *text);
@@ -181,7 +181,8 @@ START_TEST(before_another_method_only_a_long_match_counts) {
 }
 END_TEST
 
-/* Drafts that are found where a row is worth so many tokens, and up to `made` made ones gain `gain` each. */
+/* Returns the drafts that are found if a row costs as much as `row` tokens, and up to `made` drafts of the drafter
+ * gain `gain` each. */
 static size_t find(fr_draft *draft, const int32_t *ids, size_t length, double row, size_t made, double gain) {
     int32_t drafts[FR_STEP_MAX];
     fr_draft_gain gains = {0};
@@ -227,7 +228,7 @@ START_TEST(what_is_made_may_gain_more) {
 }
 END_TEST
 
-/* Behind every "1 2 3" comes another id: what followed last does not follow again. */
+/* After every "1 2 3" comes another id, so the last continuation is never right again. */
 START_TEST(an_answer_tells_how_often_they_stand) {
     int32_t text[200];
     for (size_t i = 0; i < 200; i++) text[i] = i % 4 < 3 ? (int32_t)(1 + i % 4) : (int32_t)(100 + i);
@@ -309,7 +310,7 @@ START_TEST(so_do_those_that_are_found_where_they_pay) {
 }
 END_TEST
 
-/* A method that always drafts one 77, and keeps what it is told. */
+/* A method that always drafts one 77, and keeps the arguments of its calls. */
 static size_t told_proposed, told_accepted, told_begins, told_rows;
 
 static fr_draft *always_open(const fr_drafter *drafter, fr_arena *arena, const fr_draft_sizes *sizes);

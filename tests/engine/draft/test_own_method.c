@@ -68,7 +68,7 @@ static void write_plain(const subject *s, int32_t *text) {
 
 /* ---------------------------------------------------------------------------------------------------------- answers */
 
-/* Knows the text, and is wrong at one depth in every second round; counts what it is told. */
+/* A method that knows the text and is wrong at one depth in every second round; it counts what it is told. */
 typedef struct knower {
     const int32_t *text;
     size_t wrong, rounds, proposed, accepted, closed;
@@ -99,7 +99,7 @@ static void end(void *context) {
     ((knower *)context)->closed++;
 }
 
-/* Greedy and drawn, at every depth, rejected at every depth; beside a drafter and alone. */
+/* Tests greedy and sampled text at every depth, with a rejection at every depth, beside a drafter and alone. */
 START_TEST(the_text_is_the_targets) {
     static int32_t plain[TEXT], text[TEXT];
     subject s = open_subject(LLAMA, _i / 2 ? "tests/data/llama/eagle3" : NULL);
@@ -130,7 +130,8 @@ static size_t hand_on(void *context, fr_drafting *d) {
     return count;
 }
 
-/* Handing on all that is suggested is drafting as without; handing on some is drafting less deep. */
+/* A method that passes on all suggested drafts drafts as the drafter does; one that passes on some drafts less
+ * deep. */
 START_TEST(what_is_handed_on_is_the_drafters) {
     static int32_t text[3][TEXT];
     static const char *const drafters[] = {"tests/data/llama/eagle3", "tests/data/llama/eagle",
@@ -165,7 +166,7 @@ START_TEST(what_is_handed_on_is_the_drafters) {
 }
 END_TEST
 
-/* A fork drafts as the session did without the method, whose drafter has seen all that the fork's has. */
+/* A fork drafts as the session did without the method, because its drafter has seen all rows. */
 START_TEST(a_fork_goes_on_without_it) {
     static int32_t text[2][TEXT];
     subject s = open_subject(LLAMA, _i ? "tests/data/llama/eagle3" : "tests/data/llama/q4_0.gguf");
@@ -272,7 +273,7 @@ static const struct {
             {DFLASH "dspark-qwen3", DFLASH "dspark-qwen3/drafter", 0, false},
             {DFLASH "dspark-dense-qwen3", DFLASH "dspark-dense-qwen3/drafter.gguf", 0, false}};
 
-/* The target's three likeliest ids behind some, and their chances, in double precision. */
+/* The target's three likeliest ids after a text, and their probabilities, in double precision. */
 typedef struct choices {
     int32_t id[TOP];
     double chance[TOP];
@@ -299,7 +300,7 @@ static choices after(const subject *s, const int32_t *ids, size_t count) {
     return c;
 }
 
-/* Between the chances of the drafter's two likeliest ids. */
+/* Returns a probability between those of the drafter's two likeliest ids. */
 static double halfway(const subject *s, const int32_t *ids, size_t count) {
     fr_rows rows = {.capacity = (size_t)s->vocab};
     rows.values = malloc(rows.capacity * sizeof *rows.values);
@@ -317,7 +318,7 @@ static double halfway(const subject *s, const int32_t *ids, size_t count) {
     return (1 + exp(next - best)) / sum / 2;
 }
 
-/* Draws drafts from five ids of its own liking, one of which the target never says. */
+/* A method that samples drafts from five ids of its own, one of which the target never generates. */
 typedef struct gambler {
     uint64_t state;
     int32_t id[5];
@@ -346,7 +347,7 @@ static size_t index_of(const choices *c, int32_t id) {
     ck_abort_msg("id %d is none of the likeliest", id);
 }
 
-/* The reference's prompt that all drafters have something to say to. */
+/* Reads the reference's prompt for which all drafters have drafts. */
 static size_t read_prompt(const char *target, int32_t *ids) {
     char path[128];
     snprintf(path, sizeof path, "%s/reference.json", target);
@@ -360,7 +361,7 @@ static size_t read_prompt(const char *target, int32_t *ids) {
     return count;
 }
 
-/* Ids behind which a draft of the second id that follows stood, when the likeliest were taken. */
+/* Finds a place in the text where the second id's draft was accepted in a greedy run. */
 static size_t find_place(const subject *s, const char *target, int32_t *ids) {
     fr_session *session = open_session(s, 1);
     size_t count = read_prompt(target, ids), first = count, got, accepted;
@@ -374,7 +375,7 @@ static size_t find_place(const subject *s, const char *target, int32_t *ids) {
     return s->drafter ? count - 3 : first;
 }
 
-/* The first two ids behind some: the first by itself, the second where drafts are judged. */
+/* Counts the first two ids after a text: the first comes without a draft, the second where a draft is judged. */
 START_TEST(rejection_has_the_targets_law) {
     subject s = open_subject(laws[_i].target, laws[_i].drafter);
     int32_t ids[PROMPT + TEXT + FR_STEP_MAX];

@@ -56,8 +56,8 @@ static const pair pairs[] = {{E, E "/assistant", NULL, 1, true},
                              {DFLASH "dspark-dense-qwen3", DFLASH "dspark-dense-qwen3/drafter.gguf", NULL, 3, true}};
 enum { PAIRS = sizeof pairs / sizeof *pairs };
 
-/* What drafts in the sessions, in turn; mtp stands for what the drafter is. Scripted: over it, so that known numbers of
- * drafts stand. */
+/* The methods of the sessions, in turn; mtp stands for the drafter's own. Scripted methods replace it so that known
+ * numbers of drafts are accepted. */
 static const struct {
     const char *words[3];
     bool scripted;
@@ -135,7 +135,7 @@ static void close_world(world *w) {
     fr_options_free(w->options);
 }
 
-/* Random ids, or some that go in a circle, for which ngram has drafts. */
+/* Makes random ids, or some that repeat in a cycle, for which ngram has drafts. */
 static void make_text(const world *w, size_t i, int32_t *ids, size_t count) {
     size_t circle = i % 2 ? 9 : count;
     for (size_t at = 0; at < count; at++) {
@@ -144,15 +144,15 @@ static void make_text(const world *w, size_t i, int32_t *ids, size_t count) {
     }
 }
 
-/* Drafts that stand in a round. At first it is one round for all sessions, in the second of which they have more new
- * rows of the target than fit a batch. */
+/* Decides which drafts of a round are accepted. At first all sessions have the same number; in the second round they
+ * have more new rows of the target than fit a batch. */
 static bool right(void *context, size_t round, size_t depth) {
     static const size_t stand[] = {0, MOST, 7, 3, 14};
     (void)context;
     return depth < stand[round % 5];
 }
 
-/* What the target says behind a text is the script. */
+/* The script is the target's own text. */
 static void script(const world *w, twin *t, const int32_t *text, size_t count) {
     int32_t ids[CONTEXT];
     fr_session *plain;
@@ -168,7 +168,7 @@ static void script(const world *w, twin *t, const int32_t *text, size_t count) {
     for (size_t i = 0; i < 2; i++) require(fr_lab_session_script(both[i], ids, count + CONTEXT - LONGEST, right, NULL));
 }
 
-/* The crowd's words for a session. */
+/* Sets the names of methods for a session. */
 static void set_words(const world *w, const char *words) {
     char own[64];
     const char *at = strstr(words, "mtp");
@@ -177,7 +177,7 @@ static void set_words(const world *w, const char *words) {
     require(fr_options_set_text(w->options, FR_OPT_SPEC_TYPE, at ? own : words));
 }
 
-/* Those with odd numbers draw, unless a script says what is right. */
+/* Sessions with odd numbers sample, unless a script decides what is accepted. */
 static void open_twins(world *w, size_t crowd) {
     int32_t text[LONGEST];
     for (size_t i = 0; i < SESSIONS; i++) {
@@ -215,7 +215,7 @@ typedef struct question {
     float *logits; /* [MOST, vocab] */
 } question;
 
-/* hidden: instead of the session's own rows, NULL: none. */
+/* hidden: rows to use instead of the session's own; NULL: its own. */
 static fr_proposal ask(fr_session *s, question *q, size_t count, bool scores, const float *hidden) {
     size_t bytes = MOST * s->model->trunk.spec.vocab * sizeof *q->logits;
     *q = (question){.view = fr_session_view(s), .logits = malloc(bytes)};
@@ -230,7 +230,7 @@ static fr_proposal ask(fr_session *s, question *q, size_t count, bool scores, co
                          .proposed = 99};
 }
 
-/* Of the cache that its method has of its own. */
+/* Returns the length of the method's own cache. */
 static size_t frontier(const fr_proposal *p) {
     const fr_kv *kv = p->draft->method->kv ? p->draft->method->kv(p->draft) : NULL;
     return kv ? kv->length : 0;
@@ -250,7 +250,8 @@ static void compare(world *w, const fr_proposal *together, const fr_proposal *al
     w->drafted += alone->proposed;
 }
 
-/* Some sessions propose some drafts each, together in any order; damaged: whose hidden rows are not finite, or none. */
+/* Some sessions propose some drafts each, together in any order; damaged: the one with hidden rows that are not finite
+ * or are missing. */
 static void propose(world *w, size_t n, bool scores, size_t damaged) {
     question together[SESSIONS], alone[SESSIONS];
     fr_proposal asked[SESSIONS];
@@ -292,7 +293,7 @@ END_TEST
 
 /* ------------------------------------------------------------------------------------------------ who is asked when */
 
-/* Methods that draft one id, 7, if their state says so, and note who is asked together. */
+/* Methods that draft one id, 7, if their state says so, and note which sessions are asked together. */
 typedef struct noting {
     fr_draft base;
     char name;
@@ -377,7 +378,7 @@ START_TEST(a_method_is_asked_once) {
 }
 END_TEST
 
-/* Lists of which two begin with a, one with b; who is silent or fails in turn. */
+/* Two lists of methods begin with a, one with b; in turn one of them drafts nothing or fails. */
 START_TEST(silent_links_go_on_together) {
     static const fr_draft_list ab = {{&method_a, &method_b}, 2}, ba = {{&method_b, &method_a}, 2};
     static const fr_draft_list *const lists[] = {&ab, &ab, &ba, &ab};

@@ -48,15 +48,16 @@ static const struct {
      "{\"hidden_size_per_layer_input\": null, \"vocab_size_per_layer_input\": null}"},
     {"gemma4-dense", "{\"architectures\": [\"Gemma4UnifiedForConditionalGeneration\"]}",
      "{\"hidden_size_per_layer_input\": null, \"vocab_size_per_layer_input\": null}"},
-    /* A mixture's defaults are its own, and its routers norm what they choose, whatever is said. */
+    /* A mixture has defaults of its own, and its routers always normalize the chosen weights, whatever the
+     * configuration says. */
     {"qwen35-moe-tied", "{\"num_key_value_heads\": null}", NULL},
     {"qwen35-moe-tied", "{\"norm_topk_prob\": false}", NULL},
     {"qwen35-moe-odd", "{}", "{\"norm_topk_prob\": false, \"num_key_value_heads\": null}"},
-    /* Embeddings are the head where the outer configuration says so. */
+    /* The embeddings serve as the head if the outer configuration says so. */
     {"qwen35-tied", "{\"tie_word_embeddings\": true}", "{\"tie_word_embeddings\": false}"},
 };
 
-/* The members that replace those of a fixture's config.json; malloc'd. */
+/* Returns the members that replace those of a fixture's config.json; malloc'd. */
 static char *changes_of(const char *name, const char *changes, const char *text) {
     char path[128];
     snprintf(path, sizeof path, FR_TEST_MODELS "%s/config.json", name);
@@ -87,7 +88,7 @@ static fr_status open_changed(const char *name, const char *changes, const char 
     return fr_model_open(folder->path, NULL, model);
 }
 
-/* Of prompt 2. */
+/* Compares the logits of prompt 2. */
 static void compare_logits(const char *name, fr_model *model) {
     fr_reference r;
     fr_session *session;
@@ -116,7 +117,7 @@ START_TEST(another_spelling_gives_the_references_logits) {
 }
 END_TEST
 
-/* The last row of a prompt. */
+/* Compares the logits of a prompt's last row. */
 static void compare_last(const json_t *one, const float *expected, size_t vocab, fr_model *model) {
     size_t count;
     fr_session *session;
@@ -250,7 +251,7 @@ START_TEST(numbers_that_are_not_finite_matter_where_they_are_used) {
 }
 END_TEST
 
-/* transformers has one for DeepSeek-V3 and GLM-4.5. */
+/* transformers has such a default for DeepSeek-V3 and GLM-4.5. */
 START_TEST(an_mtp_layer_need_not_be_announced) {
     static const char *const of[] = {"../deepseek-v3", "deepseek-v3-own", "glm4-moe-own", "glm-4.7-flash-odd"};
     fr_changed_folder folder;
@@ -262,7 +263,7 @@ START_TEST(an_mtp_layer_need_not_be_announced) {
 }
 END_TEST
 
-/* Gemma4UnifiedTextConfig's, where they are not Gemma4TextConfig's. */
+/* The defaults are those of Gemma4UnifiedTextConfig where they differ from Gemma4TextConfig's. */
 START_TEST(gemma4_12b_has_defaults_of_its_own) {
     fr_changed_folder folder;
     fr_model *model;
@@ -276,7 +277,7 @@ START_TEST(gemma4_12b_has_defaults_of_its_own) {
 }
 END_TEST
 
-/* Whatever tensors it comes with. */
+/* Such folders are refused whatever tensors they have. */
 START_TEST(what_other_tools_quantize_is_refused_by_its_name) {
     static const char *const methods[] = {"gptq", "awq", "modelopt", "compressed-tensors", "bitsandbytes"};
     char changes[128], line[128];
@@ -290,7 +291,8 @@ START_TEST(what_other_tools_quantize_is_refused_by_its_name) {
 }
 END_TEST
 
-/* ModelOpt's folders: config.json of newer ones has it, with its method or without, a file of its own in all. */
+/* In newer folders of ModelOpt config.json names the algorithm, with its method or without; in all of them a separate
+ * file does. */
 START_TEST(what_modelopt_quantizes_is_refused_by_its_algorithm) {
     static const struct {
         const char *changes, *file, *line;

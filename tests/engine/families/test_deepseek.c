@@ -39,7 +39,7 @@ static void remove_folder(void) {
     ck_assert_int_eq(rmdir(folder), 0);
 }
 
-/* A folder or a file in another type: folder/model.gguf. */
+/* Writes a folder or a file in another type to folder/model.gguf. */
 static const char *written(const char *path, const char *type, bool pure) {
     snprintf(file, sizeof file, "%s/model.gguf", folder);
     FILE *out = fopen(file, "wb");
@@ -51,8 +51,8 @@ static const char *written(const char *path, const char *type, bool pure) {
 
 /* ----------------------------------------------------------------------------------------------------------- logits */
 
-/* How far a prompt's logits are from the reference's, over the largest of those: at most; and half of them, since a
- * rounding may choose another expert for a row. */
+/* The largest allowed distance of a prompt's logits from the reference's, over the largest of those; and the distance
+ * that half of the rows must keep, since a rounding may choose another expert for a row. */
 typedef struct apart {
     double most, half;
 } apart;
@@ -82,7 +82,7 @@ static apart difference(const fr_reference *r, fr_session *session, size_t promp
     return found;
 }
 
-/* The logits of another file beside the fixture's. */
+/* Replaces the reference's logits by those in another file beside the fixture. */
 static void replace_tensors(fr_reference *r, const char *path) {
     fr_tensors unread = {0};
     fr_tensors_free(&r->tensors);
@@ -114,7 +114,7 @@ static void check_logits(const char *name, const char *path, const fr_options *o
     fr_reference_close(&r);
 }
 
-/* kv_b whole, transposed at load; k_b and v_b apart. */
+/* One file has kv_b whole, which is transposed when it is loaded; the other has k_b and v_b. */
 START_TEST(both_forms_of_file_have_the_references_logits) {
     static const apart bounds = {.most = 5e-5};
     check_logits("../deepseek-v3", FOLDER, NULL, bounds);
@@ -124,14 +124,15 @@ START_TEST(both_forms_of_file_have_the_references_logits) {
 }
 END_TEST
 
-/* Of files whose references have float activations, where ours are quantized to 8 bits. */
+/* The references of these files have float activations, while ours are quantized to 8 bits. */
 START_TEST(both_quantized_forms_are_near_their_references) {
     check_logits("../deepseek-v3", FOLDER "/model-whole-q8_0.gguf", NULL, (apart){.half = 8e-3});
     check_logits("../deepseek-v3", FOLDER "/model-apart-q8_0.gguf", NULL, (apart){.half = 8e-3});
 }
 END_TEST
 
-/* What a cache's type takes from latents: a few of its roundings. Where values have no type, they have the keys'. */
+/* Each cache's type rounds the latents, so the logits are a few of its roundings away. If the values' type is not
+ * given, it is that of the keys. */
 START_TEST(every_cache_is_near_the_reference) {
     static const struct {
         const char *k, *v;
@@ -150,7 +151,7 @@ START_TEST(every_cache_is_near_the_reference) {
 }
 END_TEST
 
-/* Latents of 36 and rotary parts of 10 are no whole blocks. */
+/* Latents of 36 values and rotary parts of 10 fill no whole blocks. */
 START_TEST(a_cache_that_does_not_fit_is_refused) {
     fr_options *options = fr_options_new();
     fr_model *model;
@@ -164,7 +165,7 @@ START_TEST(a_cache_that_does_not_fit_is_refused) {
 }
 END_TEST
 
-/* Keys and values are one cache: values of a type of their own can't be heeded. */
+/* Keys and values are one cache, so another type for values is refused. */
 START_TEST(values_of_another_type_are_refused) {
     static const struct {
         const char *k, *v;
@@ -190,7 +191,7 @@ START_TEST(values_of_another_type_are_refused) {
 }
 END_TEST
 
-/* What forerun writes of the folder has every tensor as the converter has it, and the MTP layer. */
+/* The file that forerun writes of the folder has every tensor as the converter writes it, and the MTP layer. */
 START_TEST(a_folder_as_gguf_is_the_converters) {
     fr_checkpoint ours, theirs;
     const fr_tensor *mine;
@@ -220,7 +221,7 @@ static fr_answer answer_of(const char *path, const char *isa, int threads, int c
     return fr_answer_of(path, NULL, &manner, IDS, NULL, NULL, false);
 }
 
-/* Every instruction set, with another number of threads and rows each. */
+/* Compares all instruction sets, each with another number of threads and rows. */
 static void check_one_answer(const char *path, fr_test_method method, const char *k) {
     static const int chunks[] = {64, 1, 7};
     fr_answer first = {0};
@@ -237,7 +238,7 @@ static void check_one_answer(const char *path, fr_test_method method, const char
     }
 }
 
-/* Of float types even the forms' answers are one: k_b holds the same numbers. */
+/* For float types even the two forms give the same bits, as k_b holds the same numbers. */
 START_TEST(a_folder_as_gguf_gives_its_answer) {
     fr_answer expected = answer_of(FOLDER, NULL, 2, 64, FR_TEST_MTP, NULL);
     fr_answer same = answer_of(written(FOLDER, "bf16", false), NULL, 2, 64, FR_TEST_MTP, NULL);

@@ -52,7 +52,7 @@ static fr_options *endless(void) {
 
 /* ------------------------------------------------------------------------------------------- against the reference */
 
-/* All rows of all prompts. */
+/* Compares all rows of all prompts. */
 static void compare_logits(const fr_reference *r, const fr_model *model) {
     fr_session *session;
     json_t *prompt;
@@ -146,7 +146,8 @@ START_TEST(a_file_is_the_references_model) {
 }
 END_TEST
 
-/* Converters before this one wrote no rotary base of sliding layers: Gemma 3's is 10000 then, as this model's is. */
+/* Older converters did not write the rotary base of sliding layers: it is 10000 then for Gemma 3, and this model has
+ * that. */
 START_TEST(a_file_may_leave_out_the_local_base) {
     char path[64];
     fr_reference r;
@@ -165,7 +166,8 @@ START_TEST(a_file_may_leave_out_the_local_base) {
 }
 END_TEST
 
-/* Both tokenizers on texts with spaces, lines, digits, marks, and bytes of letters that the vocabulary lacks. */
+/* Compares the folder's and the file's tokenizers on texts with spaces, lines, digits, marks, and bytes of letters
+ * that the vocabulary lacks. */
 START_TEST(a_file_has_the_folders_tokenizer) {
     static const char *const texts[] = {"", "Hello, world! 12345 isn't  here\n\n ", "    return self.name\t\n",
                                         "caf\xc3\xa9 \xe6\x97\xa5\xe6\x9c\xac \xf0\x9f\xa6\x99", "<|im_end|><turn|>"};
@@ -190,7 +192,7 @@ END_TEST
 
 /* ------------------------------------------------------------------------------------------------------- one answer */
 
-/* Sampled text, which goes through every logit. */
+/* Generates sampled text, which depends on every logit. */
 static void text_of(const char *path, const char *isa, int threads, int chunk, const char *method, int32_t *ids) {
     static const int32_t prompt[] = {2, 30, 31, 32, 33, 30, 31, 32, 33, 30, 31, 90, 77, 30, 31};
     fr_options *options = endless();
@@ -234,7 +236,7 @@ START_TEST(every_manner_of_running_gives_one_answer) {
 }
 END_TEST
 
-/* MiMo's, whose hidden row stands first: tests/references/dense_of_mimo.py. */
+/* MiMo's MTP layer takes the hidden row first: tests/references/dense_of_mimo.py. */
 START_TEST(an_mtp_layer_drafts_as_the_reference) {
     fr_reference r;
     fr_session *session;
@@ -255,7 +257,7 @@ START_TEST(an_mtp_layer_drafts_as_the_reference) {
 }
 END_TEST
 
-/* What a session says behind the first `kept` ids of its timeline is what it said before. */
+/* After the first `kept` ids of its timeline a session must generate the same ids as before. */
 static void expect_again(fr_session *session, size_t kept, const int32_t *ids, size_t prompt) {
     int32_t again[IDS];
     size_t count = IDS - (kept - prompt);
@@ -264,8 +266,8 @@ static void expect_again(fr_session *session, size_t kept, const int32_t *ids, s
     ck_assert_mem_eq(again, ids + (kept - prompt), count * sizeof *again);
 }
 
-/* Cuts at and across windows and where LongRoPE's long texts begin; a copy and what was saved go on the same, with a
- * neighbour in the engine. */
+/* Truncates at and across windows, and at the length where LongRoPE's long texts begin; a fork and a restored session
+ * continue the same, with a neighbour in the engine. */
 START_TEST(a_text_that_was_cut_goes_on_the_same) {
     static const int32_t prompt[] = {2, 30, 31, 32, 33, 30, 31, 32, 33, 30, 31, 90, 77, 30, 31};
     static const size_t cuts[] = {62, 50, 41, 40, 39, 24, 17, 60};
@@ -304,8 +306,8 @@ START_TEST(a_text_that_was_cut_goes_on_the_same) {
 }
 END_TEST
 
-/* Drafts end in front of the length behind which a text turns otherwise: one that stood there would have been verified
- * by the short factors. Each step is as long as it may be. */
+/* Drafts stop at the length from which a text has other rotary angles: a later one would have been verified with the
+ * factors of short texts. Each step is as long as it may be. */
 START_TEST(drafts_end_where_long_texts_begin) {
     enum { LONGEST = 40, BEGIN = 20, WANTED = 40 }; /* original_max_position_embeddings */
     int32_t script[BEGIN + WANTED + FR_STEP_MAX] = {2}, plain[WANTED], ids[WANTED + FR_STEP_MAX];

@@ -36,7 +36,7 @@ static void remove_folder(void) {
     ck_assert_int_eq(rmdir(folder), 0);
 }
 
-/* Refused where there is a line. */
+/* A case is refused if it has a line. */
 static const struct {
     const char *name, *changes;
     fr_status status;
@@ -93,7 +93,7 @@ START_TEST(a_configuration_is_taken_or_refused_in_a_line) {
 }
 END_TEST
 
-/* A folder, with changes, as a GGUF file of float32. */
+/* Writes a folder, with changes, as a GGUF file of float32. */
 static fr_status write_file(const char *name, const char *changes) {
     const fr_lab_quantization how = {.type = "f32", .pure = true};
     require(fr_reference_open_changed(name, changes, folder));
@@ -119,7 +119,7 @@ static fr_rows rows_of(const char *path) {
     return rows;
 }
 
-/* transformers 5.17 knows the key of all families, and these turn whole heads all the same. */
+/* transformers 5.17 reads this key in all families, but these rotate whole heads all the same. */
 START_TEST(heads_turn_as_a_whole) {
     static const char *const names[] = {"qwen2-tied", "llama-fp8", "qwen3-moe-raw"};
     static const char *const changes[] = {
@@ -147,14 +147,15 @@ static const struct {
 } written[] = {
     {"qwen2-tied", "{}"},
     {"qwen2-yarn", "{}"},
-    /* Gemma's kinds of layers: irregular, each third, each sixth; the last of them is the usual, and has no key. */
+    /* Gemma's kinds of layers: irregular ones, which need a key; every third or every sixth layer full, of which the
+     * last is the default and needs no key. */
     {"gemma3-odd", "{\"query_pre_attn_scalar\": 14}"},
     {"gemma3-odd", "{\"query_pre_attn_scalar\": 14, \"layer_types\": null, \"sliding_window_pattern\": 3, "
                    "\"final_logit_softcapping\": 2.5}"},
     {"gemma3-odd", "{\"query_pre_attn_scalar\": 14, \"layer_types\": null}"},
     {"gemma3-odd", "{\"query_pre_attn_scalar\": 14, \"layer_types\": null, \"sliding_window_pattern\": 1}"},
     {"gemma3-tower", "{}"},
-    /* Numbers of each layer: widths; heads of keys and values. */
+    /* Values that differ by layer: widths, and heads of keys and values. */
     {"gemma4-e", "{}"},
     {"gemma4-e-layers", "{}"},
     {"gemma4-moe", "{}"},
@@ -170,7 +171,8 @@ START_TEST(a_folder_as_gguf_is_the_same_model) {
 }
 END_TEST
 
-/* Gate and up in one matrix, beside experts and alone: parted as llama.cpp's converter parts them. */
+/* Gate and up are in one matrix, in experts and in dense layers: they are split as llama.cpp's converter splits
+ * them. */
 static const char *const parted[] = {"granite-moe-shared", "granite4-micro"};
 
 START_TEST(a_folder_is_written_as_the_converter_does) {
@@ -197,8 +199,8 @@ START_TEST(what_gguf_has_no_key_for_is_not_written) {
 }
 END_TEST
 
-/* Of Gemma 3 by its metadata alone: as many layers, heads of 128 values in rows of 5376 as the published 27B's, and a
- * scale. */
+/* Writes Gemma 3's metadata alone: this number of layers, heads of 128 values in rows of 5376 as in the published 27B
+ * model, and a scale. */
 static fr_status write_scaled(long long layers, long long scalar, fr_model_spec *spec) {
     json_t *config = json_pack("{s:I, s:i, s:i, s:i, s:i, s:I}", "num_hidden_layers", layers, "hidden_size", 5376,
                                "num_attention_heads", 32, "num_key_value_heads", 16, "head_dim", 128,
@@ -216,7 +218,8 @@ static fr_status write_scaled(long long layers, long long scalar, fr_model_spec 
     return status;
 }
 
-/* llama.cpp's, src/models/gemma3.cpp: heads' values, but in 27B, which has 62 layers, hidden / heads. */
+/* llama.cpp (src/models/gemma3.cpp) divides by the head's size, except in 27B, which has 62 layers: there by hidden /
+ * heads. */
 START_TEST(a_scale_without_a_key_is_what_readers_take_it_for) {
     static const struct {
         long long layers, scalar;
@@ -242,8 +245,8 @@ START_TEST(a_scale_without_a_key_is_what_readers_take_it_for) {
 }
 END_TEST
 
-/* As transformers 5.17 has it in configuration_gpt_oss.py and configuration_ministral3.py: a key whose value is null,
- * or an older one without members, says as little as none. */
+/* transformers 5.17's configuration_gpt_oss.py and configuration_ministral3.py treat a key whose value is null, or an
+ * older key without members, like a missing key. */
 START_TEST(positions_of_which_nothing_is_said_are_scaled_as_usual) {
     static const char *const silent[] = {"{}", "{\"rope_parameters\": null}", "{\"rope_scaling\": null}",
                                          "{\"rope_scaling\": {}, \"rope_parameters\": null}"};
@@ -268,7 +271,7 @@ START_TEST(positions_of_which_nothing_is_said_are_scaled_as_usual) {
 }
 END_TEST
 
-/* A null is not what a missing key is: transformers 5.17's configurations, __post_init__. */
+/* A null differs from a missing key: see __post_init__ of transformers 5.17's configurations. */
 START_TEST(numbers_that_are_null_follow_from_others) {
     static const fr_family *const families[] = {&fr_family_seed_oss, &fr_family_ernie45, &fr_family_qwen3,
                                                 &fr_family_smollm3};
@@ -284,7 +287,7 @@ START_TEST(numbers_that_are_null_follow_from_others) {
 }
 END_TEST
 
-/* Keys of GGUF that llama.cpp's readers of those architectures obey. */
+/* llama.cpp's readers of those architectures use these keys of GGUF. */
 START_TEST(what_is_not_built_is_no_key_of_a_file) {
     static const struct {
         const fr_family *family;

@@ -30,7 +30,7 @@ static fr_model *open_model(const char *path) {
     return model;
 }
 
-/* The logits of ids, malloc'd. */
+/* Returns the logits of these ids, malloc'd. */
 static fr_rows logits_of(const fr_model *model, const fr_drafter *drafter, const int32_t *ids, size_t count,
                          size_t steps) {
     fr_session *session;
@@ -47,7 +47,7 @@ static fr_rows logits_of(const fr_model *model, const fr_drafter *drafter, const
 
 /* ------------------------------------------------------------------------------------------------------- the target */
 
-/* Experts, keys as values, heads of two sizes, rotary angles of which 2 in 9 turn. */
+/* The model has experts, keys that serve as values, heads of two sizes, and rotary angles of which 2 in 9 rotate. */
 START_TEST(same_logits_as_the_folder) {
     fr_model *folder = open_model(MODELS "gemma4-moe-odd"), *file = open_model(GGUF "moe-odd.gguf");
     fr_rows expected = logits_of(folder, NULL, prompt, PROMPT, 0), got = logits_of(file, NULL, prompt, PROMPT, 0);
@@ -77,7 +77,7 @@ static size_t argmax(const float *row, size_t n) {
     return best;
 }
 
-/* How far the best is ahead of the second, as a share of the row's spread. */
+/* Returns the distance of the best from the second, as a share of the row's spread. */
 static double margin(const float *row, size_t n) {
     size_t best = argmax(row, n);
     double second = -INFINITY, lowest = INFINITY;
@@ -88,8 +88,8 @@ static double margin(const float *row, size_t n) {
     return (row[best] - second) / (row[best] - lowest);
 }
 
-/* Q4_0 with a Q6_K embedding. The reference has float activations, ours are quantized to 8 bits: the mean difference is
- * 0.11 of a spread of some 40, and no id that is clear of the next by 5% of the spread changes. */
+/* The file is Q4_0 with a Q6_K embedding. The reference has float activations, ours are quantized to 8 bits: the mean
+ * difference is 0.11 of a spread of about 40, and no id changes that is ahead of the next by 5% of the spread. */
 START_TEST(quantized_logits) {
     static const char *const names[] = {"prompt.0.logits", "prompt.2.logits", "prompt.3.logits"};
     fr_model *model = open_model(GGUF "e-q4_0.gguf");
@@ -131,7 +131,7 @@ static fr_drafter *open_drafter(const char *path, const fr_model *model) {
     return drafter;
 }
 
-/* The forks' files keep the centroids, one of them with its ordering inverted. */
+/* The forks' files keep the centroids, one of them with the inverse of the ordering. */
 START_TEST(same_drafts_as_the_folder) {
     static const char *const names[] = {GGUF "atomic.gguf", GGUF "ik.gguf"};
     fr_model *model = open_model(GGUF "moe-odd.gguf");
@@ -154,7 +154,8 @@ START_TEST(same_drafts_as_the_folder) {
 }
 END_TEST
 
-/* llama.cpp's converter leaves the centroids out: every id is scored, those of the best clusters as before. */
+/* llama.cpp's converter drops the centroids: every id is scored, and the ids of the best clusters get the scores that
+ * they had. */
 START_TEST(full_head_without_centroids) {
     fr_model *model = open_model(MODELS "gemma4-moe-odd");
     fr_drafter *folder = open_drafter(MODELS "gemma4-moe-odd/assistant", model),
@@ -193,7 +194,8 @@ START_TEST(same_ids_as_the_reference) {
 }
 END_TEST
 
-/* Ends of text: the file's eos, and the two that only texts tell of. The chat template is the folder's. */
+/* The ends of text are the file's eos, and two tokens that are recognized by their text. The chat template is the
+ * folder's. */
 START_TEST(ends_and_chat) {
     const int32_t *ids;
     fr_marked_text text, expected;
@@ -227,7 +229,7 @@ static uint8_t *read_file(const char *path, size_t *size) {
     return bytes;
 }
 
-/* Changes the bytes `skip` behind the only place of a text. */
+/* Changes the bytes `skip` after a text that occurs once. */
 static void patch(uint8_t *bytes, size_t size, const char *text, size_t skip, const void *value, size_t length) {
     uint8_t *found = memmem(bytes, size, text, strlen(text));
     ck_assert_msg(found != NULL, "%s", text);
@@ -270,7 +272,7 @@ static const damage damages[] = {
     {"atomic.gguf", "general.architecture", 12, "gemma4_assistanT", 16, "is no drafter's that is known"},
 };
 
-/* A target is opened as one, a drafter with the right target; both fail with the words. */
+/* A target is opened by itself, a drafter with the right target; both must fail with these words. */
 START_TEST(wrong_files) {
     const damage *d = &damages[_i];
     char path[64] = "/tmp/test_gguf_models_XXXXXX", source[64];
@@ -297,7 +299,7 @@ START_TEST(wrong_files) {
 }
 END_TEST
 
-/* A drafter's special token that no token is, is no other than the target's. */
+/* If a drafter's special token has no id, its vocabulary is still the target's. */
 START_TEST(drafter_without_begin) {
     char path[64] = "/tmp/test_gguf_models_XXXXXX";
     int file = mkstemp(path);
@@ -333,7 +335,7 @@ START_TEST(wrong_roles) {
 }
 END_TEST
 
-/* Values that are neither a permutation nor a map of ids to their centroids. */
+/* Values that are neither a permutation of the ids nor a map from ids to centroids. */
 START_TEST(wrong_orderings) {
     static const char *const names[] = {"mtp.token_ordering.weight", "mtp_token_ordering.weight"};
     static const char *const files[] = {GGUF "atomic.gguf", GGUF "ik.gguf"};
@@ -386,8 +388,9 @@ START_TEST(descriptions) {
 }
 END_TEST
 
-/* Of tests/references/low_bits.py: every type of up to 3 bits, and NVFP4 with scales of tensors; experts of NVFP4 with
- * a scale each. The reference has float activations, ours are quantized to 8 bits. */
+/* Files of tests/references/low_bits.py: one with every type of up to 3 bits and with NVFP4 whose tensors have a
+ * scale, and one with experts of NVFP4 that each have a scale. The reference has float activations, ours are quantized
+ * to 8 bits. */
 static const struct {
     const char *model, *reference;
     double apart; /* on average, of the spread of a row */
@@ -426,7 +429,7 @@ START_TEST(logits_of_low_bits) {
 }
 END_TEST
 
-/* Scales of NVFP4 that are no scales: of an expert's stack, which has 5, and of a matrix. */
+/* Invalid scales of NVFP4: of a stack of 5 experts, and of a matrix. */
 static const struct {
     const char *file, *tensor;
     uint64_t shape; /* 0: as it is */

@@ -23,7 +23,8 @@
 #define FOLDER "tests/data/glm-ocr"
 #define BOUND  1e-3
 
-/* The session's logits, or its drafter's at `steps` chained steps, against expected ones. */
+/* Returns the largest difference of the session's logits, or of its drafter's at `steps` chained steps, from the
+ * expected ones. */
 static double difference(fr_session *session, const int32_t *ids, size_t count, size_t steps, const float *expected,
                          size_t expected_count) {
     fr_rows got = {malloc(expected_count * sizeof(float)), 0, expected_count};
@@ -83,7 +84,7 @@ static void show(fr_session *session, const fr_reference *r) {
     show_picture(session, r, picture);
 }
 
-/* The bytes of that file; free. */
+/* Reads the picture's file; free the bytes. */
 static void *picture_bytes(const fr_reference *r, size_t *size) {
     char path[320], *bytes = malloc(1 << 16);
     snprintf(path, sizeof path, "%s/image/digits.png", r->folder);
@@ -94,7 +95,7 @@ static void *picture_bytes(const fr_reference *r, size_t *size) {
     return bytes;
 }
 
-/* What is a picture does not need them any longer. */
+/* Shows the picture from bytes, which are freed then: a decoded picture does not need them. */
 static void show_bytes(fr_session *session, const fr_reference *r) {
     fr_picture *picture;
     size_t size;
@@ -133,7 +134,7 @@ START_TEST(logits_behind_a_picture) {
 }
 END_TEST
 
-/* Every chained step, over pairs whose embeddings are the picture's rows. */
+/* Compares every chained step, over pairs whose embeddings are the picture's rows. */
 START_TEST(drafts_behind_a_picture) {
     fr_reference r;
     fr_session *session;
@@ -166,7 +167,7 @@ static void step_to(fr_session *session, int32_t *ids, size_t count) {
         require(fr_session_step(session, ids + made, count - made, &got, &accepted));
 }
 
-/* Ids are the reference's with any chunk and with and without drafting; accepted lengths are too. */
+/* The ids are the reference's with any chunk, with and without drafts; so are the accepted lengths. */
 START_TEST(text_behind_a_picture) {
     static const int chunks[] = {1, 7, 64, 512};
     fr_reference r;
@@ -233,7 +234,7 @@ static void refuse_bytes(const void *bytes, size_t size, size_t *pixels, const f
     ck_assert_msg(strstr(fr_last_error(), words), "%s", fr_last_error());
 }
 
-/* The header says how many pixels the file has, which the caller may have no room for. */
+/* The header gives a size in pixels for which the caller may have no room. */
 START_TEST(bytes_that_are_no_picture) {
     fr_reference r;
     fr_picture *picture;
@@ -254,7 +255,7 @@ START_TEST(bytes_that_are_no_picture) {
 }
 END_TEST
 
-/* Who would have to see the picture again to go on is not made: it is gone. Others are. */
+/* A fork that would have to run the picture again is refused, because the picture is gone. Other forks are made. */
 START_TEST(a_fork_without_its_picture) {
     enum { TEXT = 6 };
     fr_reference r;
@@ -297,13 +298,13 @@ END_TEST
 
 /* ------------------------------------------------------------------------------------------------- other rotations */
 
-/* Half of a head's values turn, the others stand still. */
+/* Half of a head's values are rotated, the others are not. */
 static bool count_down(void *context) {
     int *left = context;
     return (*left)-- == 0;
 }
 
-/* The text that a session goes on with, one id a step. */
+/* Generates the continuation of a session, one id per step. */
 static void go_on(fr_session *session, int32_t *ids, size_t count) {
     size_t given, accepted;
     for (size_t i = 0; i < count; i++) {
@@ -312,8 +313,8 @@ static void go_on(fr_session *session, int32_t *ids, size_t count) {
     }
 }
 
-/* A prompt with a picture that is aborted before its forward number _i, then cut: before the picture, within it and
- * behind it. Text goes on there, and what was cut away has left nothing. */
+/* A prompt with a picture is aborted before forward number _i, then truncated: before the picture, within it and after
+ * it. Text continues there, and the removed part leaves no trace. */
 START_TEST(an_aborted_picture_can_be_cut_away) {
     enum { CHUNK = 7, STEPS = 6 };
     fr_reference r;
@@ -364,7 +365,7 @@ START_TEST(an_aborted_picture_can_be_cut_away) {
 }
 END_TEST
 
-/* Rows of what was cut away are not those of the text that follows: it is run as text is. */
+/* The rows of a picture that was removed are not used for the text that follows: it is run as text. */
 START_TEST(a_cut_picture_gives_no_rows_to_text) {
     fr_reference r;
     fr_session *session;
@@ -390,7 +391,7 @@ START_TEST(a_cut_picture_gives_no_rows_to_text) {
 }
 END_TEST
 
-/* A folder of that kind, to be removed. */
+/* Makes a folder of that kind, to be removed. */
 static const char *make_partial(void) {
     static char folder[64];
     char command[512];
@@ -466,7 +467,7 @@ START_TEST(gguf_is_the_same_model) {
 }
 END_TEST
 
-/* Logits, drafts and a text of 40 ids with drafting. */
+/* Compares logits, drafts and a text of 40 ids with drafts. */
 static void compare_models(const char *expected_path, const char *path) {
     const char *const paths[] = {expected_path, path};
     fr_model *models[2];
@@ -506,7 +507,8 @@ static void compare_models(const char *expected_path, const char *path) {
     fr_reference_close(&r);
 }
 
-/* Heads of 32 and of 20, and of 32 of which 16 turn: forerun quantize orders their rows as the file's readers want. */
+/* There are heads of 32, heads of 20, and heads of 32 of which 16 values rotate: forerun quantize orders their rows as
+ * readers of the file expect. */
 START_TEST(a_folder_as_gguf_is_the_same_model) {
     char path[64];
     const char *folders[] = {FOLDER, FR_TEST_MODELS "glm-ocr-odd", make_partial()};
@@ -524,7 +526,8 @@ START_TEST(a_folder_as_gguf_is_the_same_model) {
 }
 END_TEST
 
-/* The reference has float activations, ours are quantized to 8 bits: the mean difference is 0.037 of a spread of 22. */
+/* The reference has float activations, ours are quantized to 8 bits: the mean difference is 0.037 of a spread of
+ * 22. */
 START_TEST(quantized_logits) {
     fr_reference r;
     fr_model *model;
@@ -560,7 +563,8 @@ START_TEST(quantized_logits) {
 }
 END_TEST
 
-/* Fused gates and a head that two layers share, packed at load and packed in a file, over the quantized path. */
+/* Gate and up are fused, and two layers share a head; both are packed at load and in a file, and use quantized
+ * kernels. */
 START_TEST(quantized_text_is_one_answer) {
     static const int threads[] = {1, 2, 3}, chunks[] = {1, 7, 64, 512}, depths[] = {3, 1, 15, 7, 2};
     enum { COUNT = 200 };
@@ -613,7 +617,7 @@ typedef struct speculation {
 
 static const speculation speculations[] = {{2, 3, false}, {4, 1, false}, {4, 7, true}, {PICTURE_PROMPT, 3, false}};
 
-/* 50 rounds with rejections at every depth; then the text once more, in one prompt of another chunk. */
+/* Runs 50 rounds with rejections at every depth; then the text once more, as one prompt with another chunk. */
 START_TEST(the_mtp_cache_is_that_of_the_text) {
     const speculation *how = &speculations[_i];
     enum { ROUNDS = 50, CONTEXT = 512 };
@@ -659,7 +663,8 @@ START_TEST(the_mtp_cache_is_that_of_the_text) {
 }
 END_TEST
 
-/* The same with drafts that are right and wrong as told, at every depth in turn, over the drafter's own work. */
+/* The drafts are scripted to be right and wrong at every depth in turn, and replace the drafter's own, which runs all
+ * the same. */
 START_TEST(rejection_at_every_depth_leaves_no_trace) {
     enum { TEXT = 200 };
     fr_reference r;
@@ -705,7 +710,7 @@ static void compare_with_fresh(fr_session *session, const fr_reference *r, const
     fr_session_close(fresh);
 }
 
-/* Ids taken back, another prompt with the same beginning, a session saved and restored. */
+/* Ids are removed, another prompt begins alike, and a session is saved and restored. */
 START_TEST(turns_leave_the_mtp_cache_that_of_the_text) {
     fr_reference r;
     fr_session *session;

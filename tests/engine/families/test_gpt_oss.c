@@ -67,7 +67,7 @@ static fr_rows logits_of(const char *path, const char *isa, int threads, int chu
     return rows;
 }
 
-/* Root of the mean square of the difference, as a part of the values'. */
+/* Returns the root mean square of the difference, as a share of the values'. */
 static double apart(const float *got) {
     double difference = 0, all = 0;
     for (size_t i = 0; i < count * vocab; i++) {
@@ -115,8 +115,8 @@ START_TEST(every_instruction_set_gives_one_answer) {
 }
 END_TEST
 
-/* Tensors' names, types and shapes in the header of model.safetensors, others of the same length in their place: what
- * is missing or has another shape is named. */
+/* Names, types and shapes in the header of model.safetensors are replaced by others of the same length: the line names
+ * the tensor that is missing or has another shape. */
 static const struct {
     const char *from, *to, *says;
 } damages[] = {

@@ -43,7 +43,7 @@ static void remove_folder(void) {
 
 /* ------------------------------------------------------------------------------------------------------------- GGUF */
 
-/* A file or a folder as a GGUF file of float32, opened. */
+/* Opens a file or a folder that was converted to a GGUF file of float32. */
 static fr_model *open_decoded(const char *path) {
     fr_model *model;
     const fr_lab_quantization how = {.type = "f32", .pure = true};
@@ -56,7 +56,7 @@ static fr_model *open_decoded(const char *path) {
     return model;
 }
 
-/* Rows of queries and keys stand in llama.cpp's order there, rotary positions scaled by a table. */
+/* In these files the rows of queries and keys are in llama.cpp's order, and rotary positions are scaled by a table. */
 START_TEST(a_file_has_the_references_logits) {
     fr_model *model = open_decoded(GGUF ".gguf");
     fr_session *session;
@@ -123,7 +123,7 @@ START_TEST(a_file_says_what_the_reference_says) {
 }
 END_TEST
 
-/* Biases, heads of 22, positions scaled by one factor; and by llama3's. */
+/* One folder has biases, heads of 22 and positions scaled by one factor; another scales as llama3 does. */
 START_TEST(a_folder_as_gguf_is_the_same_model) {
     static const char *const folders[] = {MODELS "llama", MODELS "llama-odd", MODELS "llama-fp8"};
     static const int32_t prompt[] = {1, 30, 31, 32, 33, 30, 31, 90, 77, 30, 31, 12, 13, 14, 200, 201, 202};
@@ -154,7 +154,7 @@ START_TEST(a_folder_as_gguf_is_the_same_model) {
 }
 END_TEST
 
-/* What a file says of how much slower its rotary positions turn; 0, NULL: it doesn't. */
+/* A file's keys for the scaling of rotary positions; 0 or NULL: without the key. */
 typedef struct scaling {
     const char *type;
     float factor, older; /* older: by the key that was before */
@@ -175,7 +175,7 @@ static void copy_scaled(const fr_tensors *all, fr_gguf_writer *w, bool data) {
     }
 }
 
-/* The last logits of some ids. */
+/* Returns the logits of the last of some ids. */
 static fr_rows logits_scaled(scaling how) {
     static const int32_t prompt[] = {1, 30, 31, 32, 33, 30, 31, 90, 77, 30, 31, 12, 13, 14, 200, 201, 202};
     enum { COUNT = sizeof prompt / sizeof *prompt };
@@ -221,7 +221,7 @@ static double number_of(const fr_options *options, fr_option option) {
     return number;
 }
 
-/* The keys are llama.cpp's (constants in gguf-py). A value that is no number, or outside of its option's range, is
+/* The keys are llama.cpp's (constants in gguf-py). A value that is not a number, or is outside its option's range, is
  * ignored. */
 START_TEST(files_recommend_how_to_sample) {
     fr_model *model;
@@ -254,8 +254,8 @@ START_TEST(files_recommend_how_to_sample) {
 }
 END_TEST
 
-/* llama.cpp's rules (src/llama-model.cpp): without a type it is linear, and the older key counts where the newer is
- * not. */
+/* llama.cpp's rules (src/llama-model.cpp): without a type the scaling is linear, and the older key counts if the newer
+ * one is missing. */
 START_TEST(positions_are_scaled_without_a_type) {
     static const struct {
         scaling said;
@@ -276,7 +276,7 @@ START_TEST(positions_are_scaled_without_a_type) {
 }
 END_TEST
 
-/* The file's own tokenizer, and the folder's. */
+/* Compares the file's own tokenizer with the folder's. */
 START_TEST(both_tokenizers_are_the_same) {
     static const char *const texts[] = {"", "Hello, world! 12345 isn't  here\n\n ",
                                         "caf\xc3\xa9 \xe6\x97\xa5\xe6\x9c\xac", "<|eot_id|>"};
@@ -303,7 +303,7 @@ END_TEST
 
 /* ------------------------------------------------------------------------------------------------------- one answer */
 
-/* Sampled text, which goes through every logit. */
+/* Generates sampled text, which depends on every logit. */
 static void text_of(const char *path, const char *isa, int threads, int chunk, const char *method, int32_t *ids) {
     static const int32_t prompt[] = {1, 30, 31, 32, 33, 30, 31, 32, 33, 30, 31, 90, 77, 30, 31};
     fr_options *options = fr_options_new();

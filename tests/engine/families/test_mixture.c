@@ -56,7 +56,7 @@ static void write_gguf(const char *model, const char *type, bool pure) {
     fclose(out);
 }
 
-/* Logits of the prompt, and of what the MTP layer drafts behind it, where there is one. */
+/* Logits of the prompt, and of the MTP layer's drafts after it if there is one. */
 typedef struct answer {
     fr_rows logits, drafts;
 } answer;
@@ -93,7 +93,8 @@ static const char *const folders[] = {MODELS "qwen3-moe-odd", MODELS "glm4-moe-o
                                       MODELS "glm4-moe-fp8"};
 enum { FOLDERS = sizeof folders / sizeof *folders };
 
-/* Experts stacked, the fused ones split; float32 holds every weight as it was, FP8's rounded once as here. */
+/* Experts are stacked, and fused matrices split; float32 keeps every weight, and FP8 weights are rounded once, as they
+ * are here. */
 START_TEST(a_folder_as_gguf_is_the_same_model) {
     write_gguf(folders[_i], "f32", true);
     answer folders_own = answer_of(folders[_i]), files = answer_of(in_folder("model.gguf"));
@@ -108,7 +109,7 @@ START_TEST(a_folder_as_gguf_is_the_same_model) {
 }
 END_TEST
 
-/* Every prompt's rows, nearer to transformers' than test_reference.c asks of all families. */
+/* Compares every prompt's rows within a tighter bound than test_reference.c has for all families. */
 START_TEST(logits_are_within_a_part_of_their_scale) {
     fr_reference r;
     fr_session *session;
@@ -134,7 +135,7 @@ START_TEST(logits_are_within_a_part_of_their_scale) {
 }
 END_TEST
 
-/* Neither the table nor the head is bound again where the MTP layer has copies of them. */
+/* If the MTP layer has copies of the table and the head, these are not bound a second time. */
 START_TEST(copies_are_not_held_twice) {
     static const struct {
         const char *folder;
@@ -165,8 +166,8 @@ END_TEST
 #define TABLE "nextn.embed_tokens.weight"
 #define HEAD  "nextn.shared_head_head.weight"
 
-/* The tensors of the MTP layer that a copy has of these, in NORM, TABLE, HEAD's order: none, or the values of another,
- * their rows in turn or the last one first. */
+/* Which tensors of the MTP layer a copy has, in the order NORM, TABLE, HEAD: it may lack one, or have the values of
+ * another, with the rows in order or reversed. */
 typedef struct change {
     const char *from[3];
     bool backwards;
@@ -201,7 +202,7 @@ static void copy_changed(const fr_tensors *all, fr_gguf_writer *w, bool data) {
     }
 }
 
-/* Of model.gguf with that change. */
+/* Runs model.gguf with this change. */
 static answer answer_changed(change how) {
     char from[128];
     changed = how;
@@ -222,7 +223,7 @@ static const char *const with_mtp[] = {MODELS "glm4-moe-own",      MODELS "qwen3
                                        MODELS "qwen3-next-odd",    MODELS "ling-odd"};
 enum { WITH_MTP = sizeof with_mtp / sizeof *with_mtp, MAY_SHARE = WITH_MTP - 1 }; /* Ling's norm is its own */
 
-/* As llama.cpp has it, for files of glm4moe, qwen35 and qwen35moe: the model's stand for them. */
+/* As in llama.cpp, for files of glm4moe, qwen35 and qwen35moe: the model's own tensors serve instead. */
 START_TEST(an_mtp_layer_may_share_its_norm_table_and_head) {
     write_gguf(with_mtp[_i], "f32", true);
     answer shared = answer_changed((change){{NULL}, false});
@@ -234,7 +235,7 @@ START_TEST(an_mtp_layer_may_share_its_norm_table_and_head) {
 }
 END_TEST
 
-/* A head whose rows are the model's from the end scores ids from the end. */
+/* A head with the model's rows in reverse order scores the ids in reverse order. */
 START_TEST(an_mtp_layer_may_have_a_table_and_a_head) {
     write_gguf(with_mtp[_i], "f32", true);
     answer shared = answer_changed((change){{"output_norm.weight", NULL, NULL}, true});
@@ -251,7 +252,8 @@ START_TEST(an_mtp_layer_may_have_a_table_and_a_head) {
 }
 END_TEST
 
-/* What llama.cpp's converter writes with --mtp: the layer behind the others, and what of the model it scores with. */
+/* Writes what llama.cpp's converter writes with --mtp: the layer after the others, and the tensors of the model with
+ * which it scores. */
 static void copy_alone(const fr_tensors *all, fr_gguf_writer *w, bool data) {
     size_t last = 0, block;
     for (size_t i = 0; i < all->count; i++)
@@ -266,7 +268,8 @@ static void copy_alone(const fr_tensors *all, fr_gguf_writer *w, bool data) {
     }
 }
 
-/* The folder's own layer, by GGUF's names, heads and order of rows: where that is another, GLM-OCR's, sums differ. */
+/* Writes the folder's own MTP layer with GGUF's names, heads and order of rows. Where the order differs, in GLM-OCR,
+ * sums round differently. */
 START_TEST(an_mtp_layer_drafts_from_a_file_beside_its_folder) {
     char from[128];
     write_gguf(with_mtp[_i], "f32", true);
@@ -284,7 +287,7 @@ START_TEST(an_mtp_layer_drafts_from_a_file_beside_its_folder) {
 }
 END_TEST
 
-/* GLM-OCR's heads in pairs, as its folder has them, and llama.cpp's files that name no sections. */
+/* Copies GLM-OCR with rotary values in pairs, as in its folder, and as in llama.cpp's files that have no sections. */
 static void copy_in_pairs(const fr_tensors *all, fr_gguf_writer *w, bool data) {
     enum { HEAD_DIM = 20 };
     for (size_t i = 0; i < all->count; i++) {
@@ -306,7 +309,7 @@ static void write_in_pairs(const char *name, const char *as) {
     fr_gguf_hide_key(in_folder(as), in_folder(as), "glm4.rope.dimension_sections");
 }
 
-/* A target and a file of its MTP layer may each have rows in halves or in pairs. */
+/* A target and a file of its MTP layer may each have rotary values in halves or in pairs. */
 START_TEST(an_mtp_layers_file_says_how_its_own_rows_stand) {
     static const char *const targets[] = {NULL, "model.gguf", "pairs.gguf"}; /* NULL: the folder */
     static const char *const layers[] = {"changed.gguf", "changed-pairs.gguf"};
@@ -331,7 +334,7 @@ END_TEST
 
 /* ------------------------------------------------------------------------------------------------------- one answer */
 
-/* A way of running: sampled text, which goes through every logit. */
+/* A way of running a sampled text, which depends on every logit. */
 typedef struct manner {
     const char *path, *isa, *method;
     int threads, chunk;
@@ -388,7 +391,7 @@ START_TEST(every_manner_of_running_gives_one_answer) {
 }
 END_TEST
 
-/* Tiles of experts, packed at load and in the file: widths of two tiles over up to seven threads. */
+/* The experts' tiles are packed at load or in the file: widths of two tiles are shared by up to seven threads. */
 START_TEST(packed_experts_give_one_answer) {
     write_gguf(folders[_i], "q4_0", false);
     FILE *out = fopen(in_folder("packed.gguf"), "wb");
@@ -461,8 +464,8 @@ START_TEST(a_configuration_is_taken_or_refused_in_a_line) {
 }
 END_TEST
 
-/* A model's file with each `from` in its header replaced by a `to` of the same length, and value 3 of a BF16 tensor
- * made a NaN; NULL: nothing. */
+/* Writes a model's file with each `from` in its header replaced by a `to` of the same length, and with a NaN as value
+ * 3 of a BF16 tensor; NULL: no such change. */
 static void write_changed(const char *name, const char *from, const char *to, const char *nan) {
     char path[128];
     fr_map map;
@@ -528,7 +531,7 @@ START_TEST(a_name_that_is_missing_or_too_many_is_told) {
 }
 END_TEST
 
-/* A router's NaN, in whatever expert's row, chosen or not. */
+/* A NaN in a router's row ends in a line, whether that row's expert is chosen or not. */
 START_TEST(nan_in_a_router_ends_in_a_line) {
     fr_model *model;
     fr_session *session;
@@ -546,7 +549,7 @@ START_TEST(nan_in_a_router_ends_in_a_line) {
 }
 END_TEST
 
-/* Experts are read once a forward, so that a prompt's are longer where no other session waits. */
+/* The experts are read once per forward, so a prompt's forwards are longer if no other session waits. */
 START_TEST(a_prompts_forwards_are_longer_alone) {
     static const struct {
         const char *name;
@@ -571,8 +574,8 @@ END_TEST
 
 #define GATED MODELS "qwen35-moe-odd"
 
-/* The model with what its shared experts give made 0; or of width 0, their tensors named as those of a vision tower,
- * which nobody reads. */
+/* Writes the model with 0 as the output of its shared experts; or with shared experts of width 0, whose tensors are
+ * renamed like those of a vision tower, which nobody reads. */
 static void write_gated(bool there) {
     fr_map map;
     size_t length = 0;
@@ -608,7 +611,7 @@ static void write_gated(bool there) {
     free(bytes);
 }
 
-/* A gate of what isn't there. Files have logarithms of decays, whose roundings are others. */
+/* A gate of experts that don't exist is ignored. Files have logarithms of decays, which round differently. */
 START_TEST(gated_experts_of_width_0_are_none) {
     write_gated(true);
     answer silent = answer_of(folder);

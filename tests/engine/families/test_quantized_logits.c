@@ -47,7 +47,7 @@ static const char *const types[] = {"q8_0", "q4_0", "q4_k"};
 
 enum { MODELS = sizeof models / sizeof *models, TYPES = sizeof types / sizeof *types };
 
-/* A model in a type, in a file of the folder. */
+/* Writes a model in a type to a file of the folder. */
 static const char *quantized(const char *path, const char *type, bool pure, char *to, size_t size) {
     snprintf(to, size, "%s/%s.gguf", folder.path, type);
     FILE *out = fopen(to, "wb");
@@ -79,7 +79,7 @@ static int ascending(const void *a, const void *b) {
     return (x > y) - (x < y);
 }
 
-/* The mean difference of two rows, over what lies between the second's largest and smallest: of the middle row. */
+/* Returns the mean difference of two rows as a share of the range of the second; of all rows the middle one. */
 static double apart(const float *a, const float *b, size_t vocab) {
     double rows[IDS];
     for (size_t r = 0; r < IDS; r++) {

@@ -19,7 +19,7 @@
 
 #define FILES "tests/data/qwen35/"
 
-/* Value heads are 3, 1, 2, 2 and 2 times the key heads; the last three are of experts. */
+/* There are 3, 1, 2, 2 and 2 times as many value heads as key heads; the last three are mixtures of experts. */
 static const char *const names[] = {"qwen35-odd", "qwen35-tied", "qwen35-moe-odd", "qwen35-moe-tied", "qwen3-next-odd"};
 
 enum { NAMES = sizeof names / sizeof *names };
@@ -64,7 +64,7 @@ static void quantize(const char *path, const char *type) {
     fclose(out);
 }
 
-/* Ours takes exp in double: one unit apart at most, in float. */
+/* Our decays are computed with exp in double: they differ by one unit at most, in float. */
 static void compare_decays(const fr_tensor *ours, const fr_tensor *theirs) {
     const int32_t *a = ours->data, *b = theirs->data;
     for (size_t i = 0; i < ours->bytes / sizeof *a; i++)
@@ -85,8 +85,8 @@ static void compare_tensors(const fr_checkpoint *ours, const fr_checkpoint *thei
     }
 }
 
-/* The converter takes the interval of layers with attention from a key that these folders don't have, and says beside
- * it of each layer what it is. */
+/* The converter takes the interval of attention layers from a key that these folders don't have, and also writes each
+ * layer's kind. */
 static void compare_keys(const fr_checkpoint *ours, const fr_checkpoint *theirs) {
     static const char *const own[] = {"general.name", "qwen35.full_attention_interval",
                                       "qwen35moe.full_attention_interval", "qwen3next.full_attention_interval"};
@@ -119,8 +119,8 @@ START_TEST(a_folder_becomes_the_converters_file) {
 }
 END_TEST
 
-/* llama-quantize takes what a DeltaNet layer's queries, keys and values are made by for attention's values: more bits
- * in some layers of all, whichever kind they are of. */
+/* llama-quantize treats the matrix of a DeltaNet layer's queries, keys and values as one of attention's values: in
+ * some layers, of either kind, it has more bits. */
 START_TEST(values_have_more_bits_in_some_layers) {
     static const char *const matrices[] = {"blk.0.attn_qkv.weight", "blk.1.attn_qkv.weight", "blk.2.attn_qkv.weight",
                                            "blk.3.attn_v.weight", "blk.4.attn_v.weight"};
@@ -143,7 +143,7 @@ END_TEST
 
 /* ----------------------------------------------------------------------------------------------------------- logits */
 
-/* Greedy text, drafted for where there is a drafter; gives how many drafts stood. */
+/* Generates greedy text, with drafts if there is a drafter. Returns how many drafts were accepted. */
 static size_t generate(const fr_model *model, const fr_drafter *drafter, const int32_t *prompt, size_t count,
                        int32_t *ids, size_t wanted) {
     size_t stood = 0;
@@ -160,7 +160,8 @@ static size_t generate(const fr_model *model, const fr_drafter *drafter, const i
     return stood;
 }
 
-/* A path's logits of all prompts and its greedy text, with its own drafter or without, against the reference's. */
+/* Compares the logits of all prompts and the greedy text with the reference's, with the model's own drafter or
+ * without. */
 static void check_against(const fr_reference *r, const fr_model *model, const fr_drafter *drafter) {
     json_t *prompts = json_object_get(r->info, "prompts"), *text;
     fr_session *session;
@@ -192,7 +193,7 @@ static void check_against(const fr_reference *r, const fr_model *model, const fr
     ck_assert_uint_gt(index, 0);
 }
 
-/* The folder's heads stand together, the file's in tiles. */
+/* In the folder the heads of a group are together, in the file they are in tiles. */
 START_TEST(folders_and_files_have_the_references_logits) {
     fr_reference r;
     fr_model *file;
@@ -208,8 +209,8 @@ START_TEST(folders_and_files_have_the_references_logits) {
 }
 END_TEST
 
-/* The float file that is made of codes holds what they mean, scales and the order of heads included; one of fewer bits
- * has a text of its own, which its MTP layer drafts. */
+/* The float file that is made of codes has the values that they stand for, with scales and the order of heads; the
+ * file with fewer bits has a text of its own, which its MTP layer drafts. */
 START_TEST(codes_become_files_of_any_type) {
     static const char *const types[] = {"f32", "q8_0", "q4_0"};
     fr_reference r;
@@ -281,7 +282,7 @@ END_TEST
 
 /* --------------------------------------------------------------------------------------------------- changed files */
 
-/* A file's bytes with a text of them replaced by another of the same length, wherever it stands. */
+/* Copies a file with a text replaced by another of the same length, wherever it occurs. */
 static void copy_changed(const char *from, const char *name, const char *text, const char *instead) {
     size_t size, length = strlen(text), found = 0;
     char *bytes = fr_load_text(from, &size);
@@ -307,7 +308,7 @@ static fr_status open_both(const char *path) {
     return status;
 }
 
-/* A tensor under another name is missing, or one too many: the line names either. */
+/* If a tensor is renamed, one is missing and another is unknown: the line names either. */
 START_TEST(a_tensor_that_is_missing_or_too_many_is_named) {
     static const char *const renamed[][4] = {
         {"qwen35-odd", "layers.0.linear_attn.dt_bias", "layers.0.linear_attn.xt_bias", "linear_attn."},
@@ -344,7 +345,7 @@ START_TEST(a_key_of_a_file_is_checked) {
 }
 END_TEST
 
-/* Files of older converters don't say it of each layer; those that dropped the MTP layer don't count it. */
+/* Files of older converters don't have each layer's kind; those without the MTP layer don't count it. */
 START_TEST(an_older_file_tells_by_an_interval) {
     fr_model *model;
     copy_changed(FILES "tied-trunk.gguf", "model.gguf", "qwen35.attention.recurrent_layers",
@@ -414,7 +415,7 @@ START_TEST(a_configuration_is_taken_or_refused_in_a_line) {
 }
 END_TEST
 
-/* A tower is known and not read; a picture is refused. */
+/* The vision tower is known and not read; a picture is refused. */
 START_TEST(pictures_are_refused) {
     fr_model *model;
     fr_options *options = fr_options_new();

@@ -26,7 +26,8 @@ static void remove_folder(void) {
     ck_assert_int_eq(rmdir(folder), 0);
 }
 
-/* A folder with just a config.json of that architecture, or a GGUF file of it: as much as the refusal needs. */
+/* Makes a folder with only a config.json of that architecture, or a GGUF file with only its key: the refusal needs no
+ * more. */
 static const char *make_model(const char *architecture, bool gguf) {
     snprintf(path, sizeof path, "%s/%s", folder, gguf ? "model.gguf" : "config.json");
     if (gguf) {
@@ -56,8 +57,8 @@ static void expect(const char *line, int status, const char *says, bool listed) 
     fr_command_free(&c);
 }
 
-/* Which can be run is said where the architecture is what is wrong. A folder of an unknown one may be a drafter's: its
- * weights are looked at first. */
+/* The second line with the built architectures comes only if the architecture is the problem. A folder of an unknown
+ * one may be a drafter's, so its weights are looked at first. */
 static const struct {
     const char *architecture, *says;
     int status;

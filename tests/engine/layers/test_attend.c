@@ -12,8 +12,8 @@
 #include "tests/support/brief.h"
 #include "tests/support/suite.h"
 
-/* A layer of `kv_heads` heads of `head_dim`, and a batch of rows that sees it: row r up to position last + r, and
- * `span` positions at most (0: all). */
+/* A layer of `kv_heads` heads of `head_dim`, and a batch of rows: row r sees the positions up to last + r, and `span`
+ * of them at most (0: all). */
 typedef struct batch {
     size_t kv_heads, head_dim, heads, rows;
     int64_t last;
@@ -32,7 +32,7 @@ static void fill(float *x, size_t n) {
     }
 }
 
-/* What no row may see holds bytes that are no numbers, or huge ones. */
+/* Fills positions that no row may see with NaN or huge numbers. */
 static void fill_rows(const batch *b, const fr_kv_layer *layer, const fr_kv_rows *rows) {
     float *row = malloc(b->head_dim * sizeof *row);
     for (size_t head = 0; head < b->kv_heads; head++)
@@ -44,7 +44,7 @@ static void fill_rows(const batch *b, const fr_kv_layer *layer, const fr_kv_rows
     free(row);
 }
 
-/* A layer whose pages lie in any order; those of which no row may see anything are missing. */
+/* Makes a layer whose pages are in any order; pages that no row may see are missing. */
 static fr_kv_layer make_layer(const batch *b) {
     size_t blocks = fr_kv_blocks((size_t)b->last + b->rows);
     size_t row = fr_dtype_row_bytes(b->type, b->head_dim);
@@ -82,7 +82,7 @@ static size_t head_dim_of(const fr_attend_rows *rows) {
     return rows->batch->timelines[0]->layers[0].head_dim;
 }
 
-/* What a team of `threads` makes of it. */
+/* Runs the batch on a team of `threads`. */
 static void run(fr_attend_rows *rows, size_t threads, float *out) {
     fr_machine machine;
     fr_plan plan;
@@ -102,7 +102,7 @@ static void run(fr_attend_rows *rows, size_t threads, float *out) {
     fr_arena_close(&arena);
 }
 
-/* Rows of timelines side by side: each has a layer and rows of its own, and as many heads as the others. */
+/* Rows of several timelines: each has a layer and rows of its own, and as many heads as the others. */
 enum { TIMELINES_MAX = 4, ROWS_MAX = 16, HEADS_MAX = 128 };
 
 typedef struct side_by_side {
@@ -145,7 +145,7 @@ static void close_side_by_side(side_by_side *s, const batch *batches, size_t cou
     free(s->q);
 }
 
-/* Rows first..first + count - 1 alone, by one thread. */
+/* Runs rows first..first + count - 1 alone, on one thread. */
 static void run_alone(const side_by_side *s, size_t first, size_t count, float *out) {
     fr_batch part = {.rows = s->rows + first, .count = count, .timelines = s->timelines};
     fr_attend_rows rows = s->attend;
@@ -154,7 +154,7 @@ static void run_alone(const side_by_side *s, size_t first, size_t count, float *
     run(&rows, 1, out);
 }
 
-/* All timelines in one batch, by teams, against each timeline's rows alone. */
+/* Compares all timelines in one batch, on teams, with each timeline's rows alone. */
 static void check_teams(side_by_side *s, const batch *batches, size_t count) {
     static const size_t teams[] = {3, 8, 1, 2, 5, 13}; /* under an emulator two of them */
     size_t size = s->batch.count * s->attend.stride, some = fr_test_emulated() ? 2 : sizeof teams / sizeof *teams;
@@ -204,8 +204,8 @@ START_TEST(any_team_gives_the_same_bits) {
 }
 END_TEST
 
-/* Latent attention: one KV head, whose values are the beginnings of its keys. Many heads a row, more than go to the
- * kernel at once; few of them; a value that ends inside of a strip of columns. */
+/* Latent attention has one KV head, whose values are the first part of its keys. The cases have more heads per row
+ * than the kernel takes at once; few heads; a value that ends within a strip of columns. */
 START_TEST(latent_values_are_read_from_their_keys) {
     static const batch batches[] = {{1, 576, 128, 4, 300, 0, FR_F16, 512}, {1, 576, 8, 1, 700, 0, FR_BF16, 512},
                                     {1, 576, 3, 2, 500, 0, FR_Q8_0, 512},  {1, 96, 20, 5, 130, 0, FR_Q4_0, 32},
@@ -215,7 +215,7 @@ START_TEST(latent_values_are_read_from_their_keys) {
 }
 END_TEST
 
-/* More blocks than there is room for at a time. */
+/* There are more blocks than there is room for at a time. */
 START_TEST(long_contexts_are_joined_split_by_split) {
     if (!fr_test_emulated()) check_batch(&(batch){1, 32, 16, 1, 20000, 0, FR_F16, 0});
     if (!fr_test_emulated()) check_batch(&(batch){1, 32, 24, 1, 30040, 22001, FR_F16, 0});
@@ -223,7 +223,7 @@ START_TEST(long_contexts_are_joined_split_by_split) {
 }
 END_TEST
 
-/* A row's neighbours are nothing to it, be they of its timeline or of others, long or short. */
+/* A row's result does not depend on the other rows of the batch, of its timeline or of others, long or short. */
 START_TEST(timelines_side_by_side_are_as_each_alone) {
     static const batch halves[] = {{2, 64, 6, 1, 700, 0, FR_F16, 0},
                                    {2, 64, 6, 4, 3, 0, FR_F16, 0},

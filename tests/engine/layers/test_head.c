@@ -57,7 +57,7 @@ static float *value(size_t feature, size_t row) {
     return &matrix_values[feature * HIDDEN + row];
 }
 
-/* The first of the largest of what was made, told one by one. */
+/* Returns the first of the largest logits that were made, found one by one. */
 static int64_t first_largest(void) {
     int64_t best = 0;
     for (int64_t i = 0; i < VOCAB; i++) {
@@ -97,7 +97,8 @@ START_TEST(every_logit_is_made_once) {
 }
 END_TEST
 
-/* The same largest value in many places: next to each other, in other pieces, in other threads' features. */
+/* The largest value occurs in several places: next to each other, in different pieces, in different threads'
+ * columns. */
 START_TEST(of_equals_the_first_is_best) {
     static const size_t places[] = {40000, 32768, 20016, 20015, 9000, 8191, 4096};
     cap = 0.0f;
@@ -109,7 +110,7 @@ START_TEST(of_equals_the_first_is_best) {
 }
 END_TEST
 
-/* Twice the value is too large for a float, nought times it is nought. */
+/* Twice the largest value overflows, and 0 times it is 0. */
 START_TEST(what_is_not_finite_spoils_its_row) {
     static const size_t places[] = {0, 8191, 8192, 25000, VOCAB - 1};
     cap = 0.0f;

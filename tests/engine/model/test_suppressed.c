@@ -64,7 +64,7 @@ static bool is_in(const int32_t *ids, size_t count, int32_t id) {
     return false;
 }
 
-/* The best id that isn't kept out; *margin: how far it is ahead of the next. */
+/* Returns the best id that is not suppressed; *margin: its distance from the next. */
 static int32_t best_of_others(const float *row, size_t vocab, const int32_t *out, size_t count, float *margin) {
     int32_t best = -1;
     float next = -INFINITY;
@@ -83,7 +83,7 @@ static int32_t best_of_others(const float *row, size_t vocab, const int32_t *out
 
 /* ------------------------------------------------------------------------------------------------------- the models */
 
-/* A fixture in a folder whose generation_config.json keeps ids out. */
+/* A fixture in a folder whose generation_config.json suppresses ids. */
 typedef struct subject {
     fr_changed_folder folder;
     fr_reference reference; /* as published */
@@ -105,7 +105,7 @@ static void keep_out(const fr_changed_folder *folder, const int32_t *ids, size_t
     fr_changed_folder_write(folder, "generation_config.json", config);
 }
 
-/* With all ids of its first greedy text kept out. */
+/* Suppresses all ids of the fixture's first greedy text. */
 static void open_subject(subject *s, const char *name) {
     char path[320];
     *s = (subject){.options = fr_options_new()};
@@ -151,7 +151,7 @@ static const char *const fixtures[] = {"gemma4-e",   "gemma4-e-odd",    "gemma4-
                                        "qwen35-odd", "deepseek-v3-odd", "llama"};
 enum { FIXTURES = sizeof fixtures / sizeof *fixtures };
 
-/* After the prompt and each beginning of its greedy text. */
+/* Compares after the prompt and after each prefix of its greedy text. */
 START_TEST(the_best_of_the_others_comes) {
     subject s;
     int32_t id;
@@ -179,7 +179,7 @@ START_TEST(the_best_of_the_others_comes) {
 }
 END_TEST
 
-/* Plain, and with drafts of its drafter. */
+/* Compares the text without drafts and with the drafter's. */
 static void compare_texts(const subject *s, int32_t *plain) {
     text t = first_text(&s->reference);
     int32_t drafted[COUNT];
@@ -204,7 +204,7 @@ START_TEST(one_text_with_and_without_drafts) {
 }
 END_TEST
 
-/* A temperature at which ids that are kept out would come often. */
+/* The temperature is so high that suppressed ids would be sampled often. */
 START_TEST(sampled_texts_are_one_too) {
     subject s;
     int32_t ids[COUNT];
@@ -218,7 +218,8 @@ START_TEST(sampled_texts_are_one_too) {
 }
 END_TEST
 
-/* Drafts are what the model would say if nothing were kept out: none of them stands, however they are judged. */
+/* Drafts are the ids that the model would generate if nothing were suppressed: none of them is accepted, however they
+ * are judged. */
 START_TEST(drafts_of_such_ids_do_not_stand) {
     subject s;
     int32_t ids[COUNT], script[256];
@@ -241,7 +242,8 @@ START_TEST(drafts_of_such_ids_do_not_stand) {
 }
 END_TEST
 
-/* The drafter's distributions against the target's: the text is another one, but such an id is never in it. */
+/* Rejection sampling compares the drafter's distribution with the target's: the text differs, but never has such an
+ * id. */
 START_TEST(rejection_never_gives_them) {
     subject s;
     int32_t ids[COUNT];
@@ -262,7 +264,7 @@ START_TEST(rejection_never_gives_them) {
 }
 END_TEST
 
-/* Two sessions of an engine, whose rows go through the model together. */
+/* Two sessions of an engine run together. */
 START_TEST(sessions_of_an_engine_say_the_same) {
     subject s;
     fr_engine *engine;
@@ -293,7 +295,7 @@ START_TEST(sessions_of_an_engine_say_the_same) {
 }
 END_TEST
 
-/* Logits that are handed out are the model's own, and log-probabilities are of them. */
+/* Logits that are handed out are the model's own, and log-probabilities are computed from them. */
 START_TEST(logits_stay_as_they_are) {
     subject s;
     open_subject(&s, "gemma4-e");
@@ -319,7 +321,7 @@ END_TEST
 static const int32_t *listed;
 static size_t listed_count;
 
-/* The same tensors, behind a key that keeps ids out. */
+/* Copies the same tensors with a key that suppresses ids. */
 static void copy_with_list(const fr_tensors *all, fr_gguf_writer *w, bool data) {
     if (!data) fr_gguf_put_array(w, "tokenizer.ggml.suppress_tokens", FR_GGUF_I32, listed_count);
     for (size_t i = 0; !data && i < listed_count; i++) fr_gguf_add_u32(w, (uint32_t)listed[i]);
@@ -342,8 +344,8 @@ static void make_file(char *path, const int32_t *ids, size_t count) {
     fr_gguf_copy(GGUF "gguf", path, copy_with_list);
 }
 
-/* The text of a file, greedy, by transformers with its weights as floats: our activations are quantized, so that only
- * answers that are clear of the next by 5% of the spread are held to it. */
+/* Returns transformers' greedy text of a file, with its weights as floats. Our activations are quantized, so only ids
+ * that are ahead of the next by 5% of the spread are compared. */
 static text text_of_file(const fr_reference *r, fr_map *map, fr_tensors *tensors) {
     json_t *info;
     fr_tensors unread = {0};
@@ -407,7 +409,7 @@ START_TEST(a_file_says_it_by_its_key) {
 }
 END_TEST
 
-/* What inspect says of a model. */
+/* Checks the ids in inspect's output. */
 static void expect_listed(const char *model, const int32_t *ids, size_t count) {
     fr_command json = fr_command_ok("inspect -m %s -o json", model), words = fr_command_ok("inspect -m %s", model);
     json_t *object = json_loads(json.out, 0, NULL);
@@ -426,7 +428,7 @@ static void expect_listed(const char *model, const int32_t *ids, size_t count) {
     fr_command_free(&words);
 }
 
-/* A folder's list goes into the file that is made of it, and into those that are made of that one. */
+/* A folder's list is written to the file that is made of it, and to files that are made of that file. */
 START_TEST(conversions_keep_the_list) {
     static const int32_t ids[] = {361, 7, 511};
     char file[3][80];
@@ -508,7 +510,7 @@ END_TEST
 
 enum { MOST = 4096, VOCAB = 512 };
 
-/* `count` ids, of which the vocabulary has the first ones. */
+/* Makes `count` ids, of which the vocabulary has the first ones. */
 static int32_t *count_up(size_t count) {
     int32_t *ids = malloc(count * sizeof *ids);
     for (size_t i = 0; i < count; i++) ids[i] = (int32_t)i;
@@ -540,7 +542,7 @@ START_TEST(a_list_has_a_limit) {
 }
 END_TEST
 
-/* The same elements by another type's name. */
+/* Gives the list the number of another type with elements of the same size. */
 START_TEST(a_file_whose_list_is_of_another_type_is_refused) {
     static const char key[] = "tokenizer.ggml.suppress_tokens";
     static const uint32_t types[] = {FR_GGUF_F32, FR_GGUF_U32};
@@ -560,7 +562,7 @@ START_TEST(a_file_whose_list_is_of_another_type_is_refused) {
 }
 END_TEST
 
-/* Nothing can be said: an error line, not an id. */
+/* No id is left to generate: the step fails with a line. */
 START_TEST(a_list_of_all_ids_leaves_no_token) {
     fr_model *model;
     fr_session *session;
@@ -602,7 +604,7 @@ static void open_drawer(drawer *d, const fr_options *options, const int32_t *out
     fr_sampler_layout(&d->sampler, &d->arena, FR_STEP_MAX - 1);
 }
 
-/* Temperature 0, 1, and 1 with filters; and with a penalty. */
+/* Options with temperature 0, with 1, with 1 and filters, and with a penalty. */
 static fr_options *options_of(int kind) {
     fr_options *options = fr_options_new();
     require(fr_options_set_number(options, FR_OPT_TEMPERATURE, kind % 4 ? 1 : 0));
@@ -613,7 +615,8 @@ static fr_options *options_of(int kind) {
     return options;
 }
 
-/* Few different values, so that ids that are kept out often equal the largest of the others. */
+/* Fills a row with few different values, so that suppressed ids often have the same logit as the best of the
+ * others. */
 static void make_row(float *row, size_t n, uint32_t *state) {
     static const float values[] = {-2.5F, -1, -0.0F, 0, 0.75F, 2};
     for (size_t i = 0; i < n; i++) {
@@ -622,8 +625,8 @@ static void make_row(float *row, size_t n, uint32_t *state) {
     }
 }
 
-/* Draws are those with each of the ids banned by a bias, which numpy's cases hold to account (test_sampling); of all
- * ids, and of a drafter's that scores some of them. A bias of the caller's can't bring an id back. */
+/* Samples equal those with each of the ids banned by a bias, which test_sampling compares with numpy; for logits of
+ * all ids, and for a drafter's that scores some of them. A bias from the caller can't allow a suppressed id. */
 START_TEST(draws_are_those_with_the_ids_banned) {
     static const int32_t out[OUT] = {0, 1, 7, 8, 20, 21, 33, 38, 39}, ids[] = {8, 39, 3, 21, 30, 20, 11, 0, 5};
     static const char bans[] = "0-inf,1-inf,7-inf,8-inf,20-inf,21-inf,33-inf,38-inf,39-inf";
@@ -650,8 +653,8 @@ START_TEST(draws_are_those_with_the_ids_banned) {
 }
 END_TEST
 
-/* The chance of what is left is the softmax over what is left; a draft of what isn't has none, however sure its drafter
- * and the raw logits are of it. */
+/* The probabilities of the other ids are the softmax over them alone; a draft of a suppressed id has probability 0,
+ * however likely the drafter and the raw logits make it. */
 START_TEST(probabilities_are_of_what_is_left) {
     static const int32_t out[] = {4, 11};
     float rows[2][IDS];

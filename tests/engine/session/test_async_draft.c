@@ -82,7 +82,7 @@ static void close_pair(pair *p) {
     fr_free(p->text);
 }
 
-/* A step of one session, and as many ids of the other one by one. */
+/* Steps one session, and the other one id by id until it has as many. */
 static size_t step_both(pair *p, size_t limit) {
     int32_t ids[FR_STEP_MAX], id;
     size_t count, accepted, one;
@@ -97,7 +97,7 @@ static size_t step_both(pair *p, size_t limit) {
     return count;
 }
 
-/* The text, as far as it goes, and now and then something else. */
+/* Gives both sessions the text, as far as it goes, and now and then something else. */
 static void prompt_both(pair *p, size_t count) {
     int32_t ids[CONTEXT];
     size_t length = fr_session_length(p->async);
@@ -123,7 +123,7 @@ START_TEST(ids_are_those_of_plain_decoding) {
 }
 END_TEST
 
-/* What was shown by waiting is what the next step verifies. */
+/* The drafts that waiting returned are the ones that the next step verifies. */
 START_TEST(a_step_takes_the_drafts_that_were_submitted) {
     pair p;
     int32_t drafts[FR_STEP_MAX], ids[FR_STEP_MAX];
@@ -209,7 +209,7 @@ static fr_status keep(void *context, const float *logits, size_t count, size_t v
     return FR_OK;
 }
 
-/* fr_session_draft_logits is held to the reference in test_reference.c. */
+/* test_reference.c compares fr_session_draft_logits with the reference. */
 START_TEST(drafting_now_gives_the_full_logits) {
     enum { STEPS = 4, COUNT = 12 };
     pair p;

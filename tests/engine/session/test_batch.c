@@ -28,7 +28,7 @@ static size_t below(size_t n) {
     return (size_t)(((uint64_t)state * n) >> 32);
 }
 
-/* A model with what its forwards work in, and caches side by side. */
+/* A model with the working memory of its forwards, and several caches. */
 typedef struct engine {
     fr_model *model;
     fr_options *options;
@@ -59,7 +59,7 @@ static void layout(engine *e, fr_arena *arena) {
     e->best = fr_arena_take(arena, threads * FR_STEP_MAX, sizeof *e->best);
 }
 
-/* With the same random numbers for each case, also where cases share a process. */
+/* Starts with the same random numbers for each case, also if cases share a process. */
 static engine *open_engine(const char *fixture, size_t threads) {
     char path[256];
     engine *e = calloc(1, sizeof *e);
@@ -87,7 +87,7 @@ static void close_engine(engine *e) {
     free(e);
 }
 
-/* Logits of all ids of a timeline, by a session of its own; malloc'd. */
+/* Returns the logits of all ids of a timeline, from a session of its own; malloc'd. */
 static float *logits_alone(const engine *e, const int32_t *ids, size_t count) {
     fr_session *session;
     fr_rows rows = {0};
@@ -112,7 +112,7 @@ static fr_row text_row(int32_t id, size_t timeline, size_t position, int32_t par
         .id = id, .timeline = (int32_t)timeline, .position = at, .parent = parent, .rope_position = {{at, at, at}}};
 }
 
-/* All logits of the first `count` of e->rows, [count, vocab]. */
+/* Runs the first `count` of e->rows and keeps all their logits, [count, vocab]. */
 static void run(engine *e, size_t count) {
     size_t vocab = e->model->trunk.spec.vocab;
     fr_forward f = {.model = e->model,
@@ -137,7 +137,7 @@ static void check_row(const engine *e, size_t row, const float *expected, const 
 
 /* ----------------------------------------------------------------------------------------------------- side by side */
 
-/* Prompts of every length, taken in pieces of any size, next to each other in any order. */
+/* Prompts of every length come in pieces of any size, side by side in any order. */
 START_TEST(neighbours_change_nothing) {
     static const size_t lengths[TIMELINES] = {230, 7, 64, 131};
     int32_t ids[TIMELINES][CONTEXT];

@@ -35,10 +35,10 @@ typedef struct machine {
     double draft_start, draft_step;
 } machine;
 
-/* The first two and their drafters are like what two cores measured (the figures of more than 8 rows, and the demo's,
- * beside other work): 1.1 GB of BF16 read from memory, and the demo, which lies in the cache. The third is llama.cpp's,
- * as the design document has it, with lines between. The others are the first two with a drafter that costs as much as
- * the target, and a perfectly flat one. */
+/* The first two machines and their drafters are modelled on measurements of two cores (except for more than 8 rows,
+ * and except for the demo's beside other work): 1.1 GB of BF16 read from memory, and the demo model, which fits the
+ * cache. The third has the times of llama.cpp in the design document, with lines between. The others are the first two
+ * with a drafter that costs as much as the target, and one on which rows cost nothing. */
 static const machine machines[] = {
     {"memory",
      {0, 1.00, 1.03, 1.08, 1.09, 1.14, 1.14, 1.35, 1.46, 1.54, 1.60, 1.63, 1.84, 1.90, 1.95, 1.99, 2.09},
@@ -99,7 +99,7 @@ static text *switching(const char *name, double one, double other, size_t stretc
     return t;
 }
 
-/* A recorded text again and again. */
+/* Repeats a recorded text. */
 static text *recorded(const char *name, const char *path) {
     text *t = calloc(1, sizeof *t);
     unsigned stand, came;
@@ -193,8 +193,8 @@ static void report(single *one, size_t asked, size_t drafted, size_t accepted, d
     fr_draft_depth_report(&one->draft_depth, &part, 1, 0, draft, verify);
 }
 
-/* Tokens a second over a text, with a fixed K, or the controller's if depth is given. Time is the machine's; the
- * controller sees a noisy clock's. */
+/* Returns the tokens per second over a text with a fixed K, or with the controller's if depth is given. Times are the
+ * simulated machine's; the controller sees a noisy clock. */
 static double run(const machine *m, const text *t, size_t fixed, single *depth, clock_noise noise) {
     double seconds = 0;
     size_t at = 0;
@@ -222,7 +222,7 @@ static double best_fixed(const machine *m, const text *t) {
     return best;
 }
 
-/* The controller's tokens a second as a share of the best fixed number's, the mean of all streams. */
+/* Returns the controller's tokens per second as a share of the best fixed number's, the mean of all streams. */
 static double share_of_best(const machine *m, size_t which, double spread, double jumps) {
     double sum = 0;
     for (size_t stream = 0; stream < STREAMS; stream++) {
@@ -244,7 +244,7 @@ START_TEST(within_3_percent_of_the_best_fixed_depth) {
 }
 END_TEST
 
-/* Readings off by up to a tenth, and one in a hundred ten times too long. */
+/* Readings are off by up to a tenth, and one in a hundred is ten times too long. */
 START_TEST(and_so_with_a_noisy_clock) {
     const machine *m = &machines[_i];
     for (size_t which = 0; which < TEXTS; which++) {
@@ -267,8 +267,8 @@ START_TEST(a_useless_drafter_costs_less_than_3_percent) {
 }
 END_TEST
 
-/* Rounds from one moment on, all drafts standing or none; gives how many until the wanted kind of depth was asked for
- * three times in a row. */
+/* Runs rounds from now on in which all drafts are accepted or none. Returns how many it takes until the wanted kind of
+ * depth was chosen three times in a row. */
 static size_t rounds_until(single *depth, const machine *m, bool stand, bool drafting) {
     size_t rounds = 0;
     for (size_t right = 0; right < 3 && rounds < 10000; rounds++) {
@@ -320,7 +320,7 @@ START_TEST(no_more_than_the_limit_is_asked_for) {
 }
 END_TEST
 
-/* They came, and nobody knows whether they would have stood. */
+/* Drafts were made but not verified, so nothing is known of whether they would be accepted. */
 START_TEST(drafts_left_out_say_nothing_of_the_drafter) {
     fr_draft_depth draft_depth;
     fr_draft_depth_timeline timeline;
@@ -354,7 +354,7 @@ START_TEST(the_same_readings_give_the_same_depths) {
 }
 END_TEST
 
-/* Clocks that stand still, or readings beyond all sense, are no reason to divide by zero or to ask for nonsense. */
+/* If clocks stand still, or readings are absurd, nothing is divided by zero and the chosen depths stay valid. */
 START_TEST(senseless_readings_do_no_harm) {
     const double readings[] = {0, 0, 1e-300, 1e300, 0, 1};
     single depth;
@@ -369,9 +369,10 @@ END_TEST
 
 /* ------------------------------------------------------------------------------------------------------ short texts */
 
-/* What a forward and drafts cost, and how often each stands where those before it did; the last holds from there on.
- * Of a mixture, `experts` are chosen among, `chosen` by a row, and a forward of one row spends `reading` of its time on
- * them: T(K) grows with how many different ones K rows choose. Else T(K) lies on lines between these. */
+/* The cost of a forward and of drafts, and how often each draft is accepted if those before it are; the last value
+ * holds for all deeper ones. In a mixture, each row chooses `chosen` of `experts`, and a forward of one row spends
+ * `reading` of its time on them, so that T(K) grows with the number of different experts that K rows choose. Otherwise
+ * T(K) is interpolated. */
 typedef struct shape {
     const char *name;
     double experts, chosen, reading;
@@ -410,7 +411,7 @@ static double shape_draft(const shape *s, size_t drafts) {
     return drafts ? s->draft_start + s->draft_step * (double)drafts : 0;
 }
 
-/* Seconds of a first draft after so many ids. */
+/* Returns the seconds of a first draft after so many ids. */
 static double follow_seconds(double row, size_t ids) {
     return ids > 7 ? row * (double)(ids - 7) : 0;
 }
@@ -434,7 +435,7 @@ static double shape_best(const shape *s) {
     return best;
 }
 
-/* Drafts that stand, as evenly spread as bench model's. */
+/* Returns how many drafts are accepted, spread as evenly as bench model spreads them. */
 static size_t stand_evenly(const shape *s, size_t drafts, double *owed) {
     size_t stood = 0;
     for (; stood < drafts; stood++) {
@@ -445,7 +446,8 @@ static size_t stand_evenly(const shape *s, size_t drafts, double *owed) {
     return stood;
 }
 
-/* What a controller costs and is expected to bring over so many texts of so many ids, one after the other; sums. */
+/* The cost and the expected gain of a controller over a number of texts of a number of ids, one after the other;
+ * sums. */
 typedef struct sums {
     double tokens, seconds;
 } sums;
@@ -471,7 +473,7 @@ static void write_texts(const shape *s, single *depth, size_t count, size_t ids,
     }
 }
 
-/* As bench model measures: a text that is not timed, then three that are. */
+/* Measures as bench model does: a text that is not timed, then three that are. */
 START_TEST(short_texts_are_within_5_percent_of_the_best_fixed_depth_and_1_of_none) {
     const shape *s = &shapes[_i];
     for (size_t ids = 48; ids <= 128; ids += 80) {
@@ -491,7 +493,7 @@ START_TEST(short_texts_are_within_5_percent_of_the_best_fixed_depth_and_1_of_non
 }
 END_TEST
 
-/* The first text of all: that nothing is known costs no more than three forwards beside the 1%. */
+/* In the very first text, when nothing is known, at most three forwards are lost beside the 1%. */
 START_TEST(a_first_text_loses_three_forwards_at_most) {
     const shape *s = &shapes[_i];
     for (size_t ids = 48; ids <= 128; ids += 80) {
@@ -508,9 +510,9 @@ START_TEST(a_first_text_loses_three_forwards_at_most) {
 }
 END_TEST
 
-/* One reading in 20 is ten times too long, and now and then many of one number of rows are: not one text in a hundred
- * stays at a wrong depth for that. Shapes that lag are not asked: looking again soon costs them too much, so one may
- * stay there until the next prompt. */
+/* One reading in 20 is ten times too long, and sometimes several of one number of rows are: not one text in a hundred
+ * stays at a wrong depth because of that. Shapes that lag are left out: trying again soon costs them too much, so one
+ * may stay at a wrong depth until the next prompt. */
 START_TEST(no_text_is_lost_to_clocks_held_up) {
     const shape *s = &shapes[_i];
     ck_assert_double_eq(s->follow, 0);
@@ -528,7 +530,8 @@ END_TEST
 
 /* ---------------------------------------------------------------------------------------------------------- chances */
 
-/* A drafter that is sure of some drafts and not of others, and how often one of such a chance stands. */
+/* A drafter with probabilities that are high for some drafts and low for others, and how often a draft of each is
+ * accepted. */
 typedef struct teller {
     const char *name;
     double sure;  /* the share of drafts that have a chance of 0.97; others have one of 0.1 to 0.7 */
@@ -536,7 +539,7 @@ typedef struct teller {
     double least; /* tokens a second with chains that end over those without, at least */
 } teller;
 
-/* The third has nothing to tell: what ends its chains must not cost anything. */
+/* The probabilities of the third drafter mean nothing, so ending its chains by them must cost nothing. */
 static const teller tellers[] = {{"knows", 0.7, 1, 1.05},
                                  {"is too sure", 0.7, 3, 1.04},
                                  {"is sure of all", 1, 1, 0.98},
@@ -549,7 +552,7 @@ static const machine third = {
     0,
     0.33};
 
-/* A chain as methods make it; gives how many of its drafts stand. */
+/* Drafts a chain as methods do. Returns how many of its drafts are accepted. */
 static size_t draft_chain(const teller *t, fr_draft_depth_part *part, bool ends, uint64_t *random) {
     size_t stood = 0;
     fr_draft_gain_verdict verdict = FR_DRAFT_GAIN_MORE;
@@ -596,7 +599,7 @@ START_TEST(chains_end_where_that_pays) {
 }
 END_TEST
 
-/* Chances of 1/2 and 1, which stand as often as they say. */
+/* Drafts have probabilities of 1/2 and 1, and are accepted as often. */
 START_TEST(a_draft_is_judged_by_the_whole_chain) {
     fr_draft_gain gains = {0};
     const float sure[] = {1, 1}, once[] = {0.5f}, twice[] = {0.5f, 0.5f};
@@ -635,8 +638,8 @@ END_TEST
 
 /* ------------------------------------------------------------------------------------------------------------ finds */
 
-/* A round of a machine on which a row more takes 0.2 of the first: what was chosen, `drafted` of it that was looked up
- * or made, of which `accepted` stood. */
+/* Runs a round on a machine where each further row costs 0.2 of the first: `made` is the number that was chosen, of
+ * which `drafted` were found or made and `accepted` accepted. */
 static fr_draft_depth_part find_round(single *one, size_t made, size_t drafted, size_t accepted) {
     fr_draft_depth_part part = {.timeline = &one->timeline, .limit = made, .most_found = MOST};
     fr_draft_depth_choose(&one->draft_depth, &part, 1, MOST, 0);
@@ -704,8 +707,8 @@ END_TEST
 
 enum { TIMELINES = 16, WORLDS = 4, ROUNDS = 3000, ROWS = TIMELINES * FR_STEP_MAX };
 
-/* What the oracle knows. Drafts of several timelines are made one timeline after the other, or in one batch, where a
- * step costs more than a row of it. */
+/* The truth that the oracle knows. Drafts of several timelines are made one timeline after the other, or in one batch,
+ * where a step costs more than one of its rows. */
 typedef struct world {
     size_t timelines;
     double stands[TIMELINES][FR_STEP_MAX]; /* by depth, from 1, where all before stood */
@@ -719,7 +722,7 @@ static double between(uint64_t *random, double low, double high) {
     return low * pow(high / low, uniform(random));
 }
 
-/* Flat while memory is the limit, then rising with the rows, sooner or later and sharply or not. */
+/* The cost is flat while memory is the limit, then rises with the rows, sooner or later, sharply or not. */
 static world make_world(uint64_t random, size_t timelines) {
     world w = {.timelines = timelines, .batched = uniform(&random) < 0.5};
     double row = between(&random, 0.01, 1), sharp = between(&random, 1, 8);
@@ -741,7 +744,7 @@ static double tokens_of(const world *w, size_t timeline, size_t drafts) {
     return tokens;
 }
 
-/* Drafting for one more timeline, where the longest chain is paid for already. */
+/* The cost of drafting for one more timeline, when the longest chain is already paid for. */
 static double chain_seconds(const world *w, size_t drafts) {
     if (drafts == 0) return 0;
     return w->batched ? w->draft_row * (double)(drafts) : w->draft_start + w->draft_step * (double)drafts;
@@ -751,9 +754,9 @@ static double longest_seconds(const world *w, size_t drafts) {
     return w->batched && drafts ? w->draft_start + w->draft_step * (double)drafts : 0;
 }
 
-/* Of all ways to give drafts out, the most that tokens exceed what the seconds are worth; at one rate of tokens a
- * second, which the best way's own takes the place of. By tables over the timelines: the most that so many drafts of
- * the first of them gain. */
+/* Of all ways to distribute drafts, returns the largest excess of tokens over the seconds times `price`, and the
+ * tokens per second of that way. Uses tables over the timelines: the largest gain of a number of drafts for the first
+ * of them. */
 static double best_at(const world *w, double price, size_t longest, double *rate) {
     static double gain[TIMELINES + 1][ROWS + 1], tokens[TIMELINES + 1][ROWS + 1], seconds[TIMELINES + 1][ROWS + 1];
     for (size_t i = 0; i <= w->timelines; i++)
@@ -778,7 +781,7 @@ static double best_at(const world *w, double price, size_t longest, double *rate
     return most;
 }
 
-/* The most tokens a second (Dinkelbach 1967: the rate at which nothing exceeds what its time is worth). */
+/* Returns the most tokens per second (Dinkelbach 1967: the rate at which the largest excess is 0). */
 static double oracle(const world *w) {
     double best = 0;
     for (bool better = true; better;) {
@@ -793,14 +796,15 @@ static double oracle(const world *w) {
     return best;
 }
 
-/* Drafts that stand, drawn. */
+/* Draws how many drafts are accepted. */
 static size_t draw(const world *w, size_t timeline, size_t drafted, uint64_t *random) {
     size_t stood = 0;
     while (stood < drafted && uniform(random) < w->stands[timeline][stood + 1]) stood++;
     return stood;
 }
 
-/* A round as the controller chooses it, which sees draws and a noisy clock; gives the seconds that it takes. */
+/* Runs a round as the controller chooses it, with random acceptances and a noisy clock. Returns the seconds that it
+ * takes. */
 static double run_round(const world *w, fr_draft_depth *draft_depth, fr_draft_depth_part *parts, size_t *behind,
                         clock_noise *noise) {
     size_t longest = 0, rows = w->timelines;
@@ -821,7 +825,7 @@ static double run_round(const world *w, fr_draft_depth *draft_depth, fr_draft_de
     return draft + w->verify[rows];
 }
 
-/* Expected tokens a second. */
+/* Returns the expected tokens per second under the controller. */
 static double controlled(const world *w, clock_noise noise) {
     static fr_draft_depth draft_depth;
     fr_draft_depth_timeline timelines[TIMELINES];
@@ -839,8 +843,8 @@ static double controlled(const world *w, clock_noise noise) {
     return tokens / seconds;
 }
 
-/* And never worse than without drafts by more than 1%. All readings are off by up to 3%, and one in a hundred is ten
- * times too long. */
+/* The controller is never worse than no drafts by more than 1% either. All readings are off by up to 3%, and one in a
+ * hundred is ten times too long. */
 START_TEST(within_5_percent_of_an_oracle) {
     for (uint64_t i = 0; i < WORLDS; i++) {
         size_t timelines = (size_t)_i + 1;
@@ -853,8 +857,8 @@ START_TEST(within_5_percent_of_an_oracle) {
 }
 END_TEST
 
-/* A batch of short texts behind prompts that the method has not followed: a text that ends makes place for the next.
- * Tokens a second with so many drafts at most for each. */
+/* A batch of short texts after prompts that the method has not run yet: when a text ends the next takes its place.
+ * Returns the tokens per second with so many drafts at most for each. */
 static double crowded(const world *w, size_t most, size_t prompt, clock_noise noise) {
     enum { CROWD = 16, IDS = 150 };
     static fr_draft_depth draft_depth;
@@ -886,7 +890,7 @@ static double crowded(const world *w, size_t most, size_t prompt, clock_noise no
     return tokens / seconds;
 }
 
-/* A smaller model, a third of the target's size, where eight rows keep the cores busy: no draft is worth its row. */
+/* The drafter has a third of the target's size, and eight rows keep the cores busy: no draft is worth its row. */
 START_TEST(a_crowd_is_never_slower_by_3_percent) {
     world w = {.timelines = 8, .batched = true, .draft_step = 0.3, .draft_row = 0.02, .follow = 0.015 * (double)_i};
     for (size_t rows = 1; rows <= ROWS; rows++) w.verify[rows] = rows < 8 ? 0.9 : 0.1 + 0.1 * (double)rows;
@@ -901,7 +905,7 @@ START_TEST(a_crowd_is_never_slower_by_3_percent) {
 }
 END_TEST
 
-/* What an engine knows of its timelines is a new one's first guess. */
+/* A new timeline is first assumed to be like the others of its engine. */
 START_TEST(a_new_timeline_is_guessed_to_be_like_the_others) {
     single useless, good;
     reset(&useless);
@@ -920,7 +924,7 @@ START_TEST(a_new_timeline_is_guessed_to_be_like_the_others) {
 }
 END_TEST
 
-/* Rows that the round has anyway leave no place for drafts. */
+/* If a round's own rows use all the room, no drafts are given out. */
 START_TEST(there_are_never_more_rows_than_there_is_room_for) {
     static fr_draft_depth draft_depth;
     fr_draft_depth_timeline timelines[TIMELINES];

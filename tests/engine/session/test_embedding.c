@@ -56,7 +56,7 @@ static fr_options *settings(const char *isa, int threads, int chunk) {
     return options;
 }
 
-/* [POOLINGS][TEXTS][WIDTH] of one way to run. */
+/* Fills [POOLINGS][TEXTS][WIDTH] by one way of running. */
 static void embed_all(const char *isa, int threads, int chunk, float *values) {
     fr_model *model;
     fr_session *session;
@@ -104,7 +104,7 @@ START_TEST(every_manner_of_running_gives_one_answer) {
 }
 END_TEST
 
-/* What the folder's 1_Pooling/config.json says. */
+/* The pooling is the one in the folder's 1_Pooling/config.json. */
 START_TEST(a_model_says_how_it_pools) {
     static const struct {
         const char *text;

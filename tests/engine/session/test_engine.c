@@ -44,7 +44,7 @@ static void set(subject *s, fr_option option, int64_t value) {
     require(fr_options_set(s->options, option, value));
 }
 
-/* How many hold pages of states that are no points, which are cache. */
+/* Counts the points that hold pages of states, which are cache. */
 static size_t holders_of_states(const fr_kv_prefixes *prefixes) {
     size_t holders = 0;
     for (size_t i = 0; i < prefixes->point_count; i++) {
@@ -54,7 +54,7 @@ static size_t holders_of_states(const fr_kv_prefixes *prefixes) {
     return holders;
 }
 
-/* All that is left of closed sessions is cache. */
+/* Pages that closed sessions left must be cache only. */
 static void check_nobody_holds(const fr_engine *engine) {
     ck_assert_uint_eq(holders_of_states(&engine->prefixes), 0);
     fr_kv_use use = fr_kv_prefixes_use(&engine->prefixes, &engine->kv);
@@ -99,7 +99,7 @@ static void make_ids(const subject *s, int32_t *ids, size_t count) {
 
 /* ----------------------------------------------------------------------------------------------------------- answer */
 
-/* What a session said: ids, and the logits that they were chosen from but for the first. */
+/* The ids that a session generates, and the logits from which they were chosen, except for the first. */
 typedef struct answer {
     int32_t ids[CONTEXT];
     size_t count;
@@ -140,7 +140,7 @@ typedef struct talk {
     answer said, alone;
 } talk;
 
-/* Rounds until all have said what they shall; each begins and ends when it likes. */
+/* Runs rounds until all have generated their ids; each begins and ends in a round of its own. */
 static void converse(fr_engine *engine, talk *talks, size_t count) {
     static int32_t ids[MOST][FR_STEP_MAX];
     for (size_t turn = 0, left = count; left > 0; turn++) {
@@ -209,7 +209,7 @@ END_TEST
 
 enum { SESSIONS = 8 };
 
-/* A session in an engine, and one alone that the same was done to. */
+/* A session in an engine, and one alone to which the same is done. */
 typedef struct twin {
     fr_session *in, *alone;
     fr_options *options;
@@ -263,13 +263,13 @@ static void prompt(world *w, twin *t, bool whole) {
     require(whole && below(2) ? fr_session_put(t->in, ids, count) : call(t->in, ids, count));
 }
 
-/* `count` ids of the session alone. */
+/* Generates `count` ids with the session alone. */
 static void step_alone(const twin *t, size_t count, int32_t *ids) {
     for (size_t made = 0, got, accepted; made < count; made += got)
         require(fr_session_step(t->alone, ids + made, fr_smaller(FR_STEP_MAX, count - made), &got, &accepted));
 }
 
-/* Some of them say some ids, in rounds together; some drafts are made ahead meanwhile. */
+/* Some of the sessions generate in rounds together; meanwhile some drafts are made ahead. */
 static void rounds(world *w) {
     static int32_t ids[SESSIONS][64], alone[64];
     size_t want[SESSIONS], made[SESSIONS] = {0}, left = 0;
@@ -310,7 +310,7 @@ static void cut(twin *t) {
     require(fr_session_truncate(t->alone, length));
 }
 
-/* A fork says what a session alone says of the same ids. */
+/* A fork generates what a session alone generates after the same ids. */
 static void fork_twin(world *w, size_t from, size_t to) {
     const twin *t = &w->twins[from];
     twin *f = &w->twins[to];
@@ -321,7 +321,8 @@ static void fork_twin(world *w, size_t from, size_t to) {
     if (t->in->length) require(fr_session_set_prompt(f->alone, t->in->ids, t->in->length));
 }
 
-/* Aborted before anything is run, it goes on as if nobody had asked; where nothing would be run nothing is aborted. */
+/* A session that is aborted before anything is run continues as if nothing had happened; if nothing would be run,
+ * nothing is aborted. */
 static void cancel(const world *w, twin *t) {
     bool rests = t->in->phase == FR_PHASE_PREDICTED || t->in->ended || t->in->length == t->in->context;
     if (rests && t->in->phase != FR_PHASE_PENDING) return;
@@ -334,7 +335,7 @@ static void cancel(const world *w, twin *t) {
     ck_assert_uint_eq(round.count, 0);
 }
 
-/* One through memory, the other through a file. */
+/* One session is saved to memory, the other to a file. */
 static void save_and_restore(world *w, twin *t, twin *into) {
     void *bytes;
     size_t size;
@@ -345,7 +346,7 @@ static void save_and_restore(world *w, twin *t, twin *into) {
     fr_free(bytes);
 }
 
-/* What was scored is a prompt from then on. */
+/* A scored text becomes the prompt. */
 static void score(const world *w, twin *t) {
     int32_t ids[90];
     size_t count = 1 + below(90);
@@ -384,8 +385,8 @@ static void call_something(world *w) {
     check_twin(t);
 }
 
-/* In parts at least 10,000 of all kinds, and 10,000 of those with a recurrent state, which are two fixtures. All of a
- * fixture's meet one engine, as what they leave behind may tell only after hundreds. */
+/* In parts there are at least 10,000 sequences of all kinds, and 10,000 with a recurrent state, which two fixtures
+ * have. All of a fixture's run in one engine, as leftovers may show only after hundreds. */
 static size_t sequences(const subject *s) {
     if (fr_test_in_parts()) return s->model->trunk.recurrent_count > 0 ? 5000 : 2000;
     return fr_test_brief() ? 10 : 20;
@@ -412,7 +413,7 @@ END_TEST
 
 /* -------------------------------------------------------------------------------------------------- shared prefixes */
 
-/* What a session says to a prompt, and what it was spared. */
+/* Returns how many ids of the prompt were reused; the session's ids must be right. */
 static double ask(const subject *s, fr_engine *engine, const int32_t *ids, size_t count, const char *what) {
     static answer said, alone;
     talk t = {.length = count, .most = 24};
@@ -467,7 +468,7 @@ START_TEST(what_was_run_is_not_run_again) {
 }
 END_TEST
 
-/* Prompts that come together and begin with the same `common` ids. */
+/* Makes prompts that come together and begin with the same `common` ids. */
 static void make_crowd(const subject *s, fr_engine *engine, talk *talks, size_t count, size_t common) {
     int32_t beginning[LONGEST];
     make_ids(s, beginning, LONGEST);
@@ -483,7 +484,7 @@ static void make_crowd(const subject *s, fr_engine *engine, talk *talks, size_t 
     }
 }
 
-/* That each says what it says alone. Gives how many ids of prompts were run. */
+/* Checks that each session generates what it generates alone. Returns how many ids of prompts were run. */
 static double end_crowd(fr_engine *engine, talk *talks, size_t count, const char *what) {
     double ran = 0;
     converse(engine, talks, count);
@@ -507,7 +508,7 @@ static size_t all_ids(const talk *talks, size_t count) {
 
 enum { CROWD = 5, COMMON = 150, WHOLE = 128 }; /* of the common ids' pages */
 
-/* Of prompts that come together one runs what they have in common. */
+/* Of prompts that come together one runs the common ids. */
 START_TEST(what_is_being_run_is_waited_for) {
     const char *name = fixtures[_i / 2];
     talk talks[CROWD];
@@ -527,7 +528,7 @@ START_TEST(what_is_being_run_is_waited_for) {
 }
 END_TEST
 
-/* Whoever is waited for goes in the middle of a page: the next takes over. */
+/* The session that others wait for is closed in the middle of a page: the next one continues. */
 START_TEST(who_is_waited_for_may_go) {
     const char *name = fixtures[_i / 2];
     talk talks[CROWD];
@@ -565,7 +566,7 @@ END_TEST
 #define GLM    "../glm-ocr"
 #define IMAGES "tests/data/images/jpeg-"
 
-/* Two pictures in a prompt: `first` stands at AT, text behind it, then the second and more text. */
+/* A prompt has two pictures: `first` at AT, then text, then the second and more text. */
 enum { AT = 50, BETWEEN = 40, BEHIND = 60, SEEN = 8 };
 
 typedef struct album {
@@ -592,7 +593,7 @@ static album open_album(const subject *s) {
     return a;
 }
 
-/* The ids from `from` on, about these pictures of the album. */
+/* Shows the session the ids from `from` on, with these pictures of the album. */
 static void show(fr_session *session, const album *a, const size_t *which, size_t pictures, size_t from, size_t end) {
     const fr_picture *shown[2];
     for (size_t i = 0; i < pictures; i++) shown[i] = a->pictures[which[i]];
@@ -605,7 +606,7 @@ static void see(fr_session *session, int32_t *ids) {
         require(fr_session_step(session, ids + made, SEEN - made, &got, &accepted));
 }
 
-/* What is said about two pictures, as alone; gives what was spared. */
+/* Generates about two pictures, and compares with a session alone. Returns how many ids were reused. */
 static double look(const subject *s, fr_engine *engine, const album *a, size_t first, size_t second) {
     int32_t said[SEEN], alone[SEEN];
     const size_t which[] = {first, second};
@@ -623,7 +624,8 @@ static double look(const subject *s, fr_engine *engine, const album *a, size_t f
     return spared;
 }
 
-/* As alone, after a prompt in two calls whose second picture has been taken back for another one. */
+/* Generates after a prompt in two calls, whose second picture was removed and replaced, and compares with a session
+ * alone. */
 static void look_again(const subject *s, fr_engine *engine, const album *a) {
     int32_t said[2][SEEN];
     for (size_t i = 0; i < 2; i++) {
@@ -670,7 +672,7 @@ END_TEST
 
 /* ------------------------------------------------------------------------------------------------------ few pages */
 
-/* An engine with as few pages as sessions of this context may have. */
+/* Opens an engine with the least number of pages for sessions of this context. */
 static fr_engine *open_tight(subject *s, size_t sessions) {
     fr_engine *engine;
     set(s, FR_OPT_KV_MEMORY, fr_test_least_kv(s->model, s->drafter, s->options, sessions));
@@ -678,7 +680,7 @@ static fr_engine *open_tight(subject *s, size_t sessions) {
     return engine;
 }
 
-/* With room for hardly more than one, what others left is evicted all the time. */
+/* There is room for hardly more than one session, so what others left is evicted all the time. */
 START_TEST(evicted_and_run_again) {
     int32_t texts[5][LONGEST];
     double spared = 0;
@@ -697,7 +699,7 @@ START_TEST(evicted_and_run_again) {
 }
 END_TEST
 
-/* Where all pages are held the call is refused, with the numbers, and its session goes on once there are some. */
+/* If all pages are held the call is refused with the numbers, and its session continues once some are free. */
 START_TEST(no_page_is_left) {
     talk talks[3] = {{.most = 20}, {.most = 20}, {.most = 20}};
     int32_t ids[FR_STEP_MAX];
@@ -732,8 +734,8 @@ START_TEST(no_page_is_left) {
 }
 END_TEST
 
-/* Texts of their own one after the other, in sessions of which each is reset before the next begins: none lacks pages,
- * neither of the target's nor of a drafter's, so that all of them draft. */
+/* Sessions run texts of their own one after the other, and each is reset before the next begins: none lacks pages of
+ * the target or of a drafter, so all of them draft. */
 START_TEST(a_reset_session_holds_no_page) {
     enum { TEXTS = 4, LONG = 600, SAID = 20 };
     int32_t prompt[LONG], ids[FR_STEP_MAX];
@@ -761,7 +763,8 @@ START_TEST(a_reset_session_holds_no_page) {
 }
 END_TEST
 
-/* Closed while its fork holds its pages, and one that found its prompt's: those go on as if it were there. */
+/* A session is closed while its fork, and a session that found its prompt's pages, hold them: both continue as if it
+ * still existed. */
 START_TEST(closed_while_others_hold_its_pages) {
     talk talks[3] = {{.length = LONGEST, .most = 40}};
     state = (uint32_t)_i + 3;
@@ -793,7 +796,7 @@ START_TEST(closed_while_others_hold_its_pages) {
 }
 END_TEST
 
-/* What a session alone is saved as, that has run a prompt. */
+/* Saves a session that ran a prompt alone. */
 static void save_alone(const subject *s, const talk *t, void **bytes, size_t *size) {
     fr_session *alone;
     require(fr_session_open(s->model, s->drafter, s->options, &alone));
@@ -803,8 +806,8 @@ static void save_alone(const subject *s, const talk *t, void **bytes, size_t *si
     fr_session_close(alone);
 }
 
-/* Refused for want of pages, a session that was to be restored goes on as it was; and with its own pages to give up it
- * is restored. */
+/* A restore that is refused because pages are missing leaves the session unchanged; if the session's own pages can be
+ * given up, it is restored. */
 START_TEST(a_restore_without_pages_changes_nothing) {
     talk saved = {.length = LONGEST, .most = 20}, talks[2] = {{.length = 30, .most = 12}, {.length = 100, .most = 12}};
     void *bytes;
@@ -844,7 +847,7 @@ END_TEST
 
 /* ----------------------------------------------------------------------------------------------------------- cancel */
 
-/* What is known already is given, and the forward behind it is what does not begin. */
+/* The drafts that are already known are returned, and the next forward does not start. */
 START_TEST(a_cancel_waits_for_a_forward) {
     subject s = open_subject("gemma4-e", 1);
     fr_session *session;
@@ -865,7 +868,7 @@ END_TEST
 
 /* ----------------------------------------------------------------------------------------------------------- misuse */
 
-/* All prompts together give a round as many rows as they may, the first in full. */
+/* All prompts together give a round as many rows as allowed, the first prompt as many as it can. */
 START_TEST(a_piece_bounds_a_round) {
     subject s = open_subject("gemma4-e", 1);
     fr_engine *engine;

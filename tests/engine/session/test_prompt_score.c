@@ -78,7 +78,7 @@ static fr_status take(void *context, int32_t id, float own, const int32_t *ids, 
     return ++s->count == s->stop ? FR_ABORTED : FR_OK;
 }
 
-/* The prompt's scores, and what is said after it with the log-probability of each id. */
+/* The prompt's scores, and the ids generated after it with the log-probability of each. */
 typedef struct answer {
     scores prompt;
     int32_t ids[SAID + FR_STEP_MAX];
@@ -186,7 +186,7 @@ START_TEST(a_step_scores_its_prompt) {
 }
 END_TEST
 
-/* A prompt that takes the place of a scored one is not scored. */
+/* A prompt that replaces a scored one is not scored. */
 START_TEST(another_prompt_is_not_scored) {
     subject s = open_subject("llama");
     static scores some;

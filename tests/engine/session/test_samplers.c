@@ -90,7 +90,7 @@ static size_t floats_of(const json_t *array, float *values) {
     return count;
 }
 
-/* A sampler with its memory. */
+/* A sampler with its memory of past tokens. */
 typedef struct drawer {
     fr_sampler sampler;
     fr_arena arena;
@@ -127,7 +127,7 @@ static void check_probabilities(const fr_distribution *p, const json_t *expected
     }
 }
 
-/* drafted: of the tokens before the draw the last ones are drafts, which count alike. */
+/* drafted: the last tokens before the draw are drafts, which count like others. */
 static void check_case(const json_t *one, const fr_tokenizer *tokenizer, const char *what, size_t at) {
     static drawer d;
     static float logits[VOCAB];
@@ -194,7 +194,7 @@ START_TEST(mirostats_bound_is_llama_cpps_along_a_text) {
 }
 END_TEST
 
-/* Of 4000 positions about a third; the same ones whenever they are asked again. */
+/* About a third of 4000 positions are chosen, and the same ones when asked again. */
 START_TEST(xtcs_coin_is_the_positions_own) {
     static drawer d;
     float logits[6] = {3, 3, 2, 1, 0, -1};
@@ -293,7 +293,7 @@ END_TEST
 
 /* ------------------------------------------------------------------------------------------------- along a timeline */
 
-/* The model of the sessions below, with every option of drawing that a set has. */
+/* The model of the sessions below, with every option of sampling that a set has. */
 typedef struct subject {
     fr_reference r;
     fr_options *options;
@@ -366,7 +366,7 @@ START_TEST(mirostats_bound_follows_the_timeline) {
 }
 END_TEST
 
-/* Sessions of an engine, the first half with options of their own, the others forks of them. */
+/* Sessions of an engine: the first half have options of their own, the others are forks of them. */
 typedef struct neighbours {
     fr_engine *engine;
     fr_session *sessions[2 * SETS];
@@ -374,7 +374,7 @@ typedef struct neighbours {
     size_t made[2 * SETS], count;
 } neighbours;
 
-/* Gives whether anybody has ids to come. */
+/* Returns whether any session has ids left to generate. */
 static bool run_round(neighbours *n) {
     fr_round rounds[2 * SETS];
     size_t who[2 * SETS], going = 0;
@@ -400,7 +400,7 @@ static void fork_all(neighbours *n) {
     }
 }
 
-/* A session with that set's options; what one alone says without drafts. */
+/* Opens a session with that set's options; alone: the ids of one without drafts or neighbours. */
 static void join(neighbours *n, const subject *s, size_t set, int32_t *alone) {
     fr_session *plain;
     fr_options *options = fr_options_new();
@@ -450,8 +450,9 @@ static void spread(drawer *d, double share, double *probability) {
     for (size_t i = 0; i < p.count; i++) probability[p.ids ? p.ids[i] : (int32_t)i] += share * p.weight[i] / p.total;
 }
 
-/* Both rules, with a draft from other logits: 60000 draws against the distributions that were compared above, XTC's by
- * the chance of its coin. 7 degrees of freedom at most; 36 is the 1 - 1e-5 quantile. */
+/* Both rules judge a draft from other logits: 60,000 draws are compared with the distributions that were tested above,
+ * XTC's weighted by the probability of its coin. There are 7 degrees of freedom at most; 36 is the 1 - 1e-5
+ * quantile. */
 START_TEST(drafted_draws_have_the_samplers_distributions) {
     static drawer d;
     double expected[FEW] = {0}, sum = 0;

@@ -87,7 +87,7 @@ static fr_options *options_of(const json_t *params, bool rejection) {
     return options;
 }
 
-/* A sampler with its memory. */
+/* A sampler with its memory of past tokens. */
 typedef struct drawer {
     fr_sampler sampler;
     fr_arena arena;
@@ -105,7 +105,7 @@ static void open_drawer(drawer *d, fr_options *options, size_t vocab) {
     fr_options_free(options);
 }
 
-/* Probability of each id. */
+/* Writes the probability of each id. */
 static void spread(const fr_distribution *p, double *probability, size_t vocab) {
     for (size_t i = 0; i < vocab; i++) probability[i] = 0;
     for (size_t i = 0; i < p->count; i++) probability[p->ids ? p->ids[i] : (int32_t)i] = p->weight[i] / p->total;
@@ -146,7 +146,8 @@ START_TEST(gumbel_noise_is_numpys_and_within_its_bounds) {
 }
 END_TEST
 
-/* Numbers of 4 streams, of neighbouring positions and of neighbouring seeds: all different, in (0, 1), mean 1/2. */
+/* The numbers of 4 streams, of neighbouring positions and of neighbouring seeds are all different, in (0, 1), with
+ * mean 1/2. */
 START_TEST(streams_positions_and_seeds_are_apart) {
     enum { POSITIONS = 500, ALL = 4 * POSITIONS * 2 };
     static double all[ALL];
@@ -230,7 +231,7 @@ START_TEST(penalties_bias_and_draws_are_numpys) {
 }
 END_TEST
 
-/* A larger vocabulary with many equal logits, in any order of candidates, against sorting. */
+/* A larger vocabulary with many equal logits, in any order of candidates, is compared with sorting. */
 typedef struct ranked {
     float logit;
     int32_t id;
@@ -254,7 +255,7 @@ static void random_row(uint64_t row, float *logits, int32_t *ids, ranked *order)
     qsort(order, MANY, sizeof *order, best_first);
 }
 
-/* How many of the ordered candidates stay, by the filters' definitions. */
+/* Counts the ordered candidates that stay, by the filters' definitions. */
 static size_t count_staying(const ranked *order, double top_p, size_t top_k, double min_p) {
     size_t most = MANY;
     if (top_k) {
@@ -407,7 +408,7 @@ START_TEST(decisions_are_the_references) {
 }
 END_TEST
 
-/* What u draws in [0, 1) come to, each with the length of its stretch: the residual itself. */
+/* Integrates over u in [0, 1) which token is drawn: the stretches' lengths must be the residual distribution. */
 static void check_residual(const fr_distribution *p, const fr_distribution *q, int32_t draft, const json_t *expected) {
     enum { STEPS = 20000 };
     double want[VOCAB], got[VOCAB] = {0};
@@ -443,7 +444,8 @@ END_TEST
 
 /* ---------------------------------------------------------------------------------------------------- distributions */
 
-/* Chi-square of counts; bins that expect less than 10 are one. What can't be must not have been. */
+/* Returns the chi-square of counts; bins with fewer than 10 expected draws are joined. A bin with probability 0 must
+ * be empty. */
 static double chi_square(const size_t *counts, const double *expected, size_t bins, double draws) {
     double sum = 0, rest = 0, rest_expected = 0;
     for (size_t i = 0; i < bins; i++) {
@@ -459,11 +461,11 @@ static double chi_square(const size_t *counts, const double *expected, size_t bi
     return rest_expected > 1 ? sum + off * off / rest_expected : sum;
 }
 
-/* How a case's token came to be: no draft; one drawn from the drafter's logits; its best one, as certain; one drawn
- * from a draft vocabulary, every third token missing. */
+/* How a case's token is drawn: without a draft; with one sampled from the drafter's logits; with its best one, as if
+ * it were certain; with one sampled from a draft vocabulary, which lacks every third token. */
 typedef enum way { PLAIN, DRAFTED, CERTAIN, NARROW } way;
 
-/* One token at the position behind `past`, drafted in that way, by whatever mode the sampler is in. */
+/* Draws one token at the position after `past`, drafted in that way, in the sampler's mode. */
 static int32_t one_token(fr_sampler *s, const float *rows, const fr_scores *drafter, const fr_past *past, way how) {
     int32_t draft, token;
     fr_past round = *past;
@@ -479,7 +481,7 @@ static int32_t one_token(fr_sampler *s, const float *rows, const fr_scores *draf
     return fr_sampler_verify(s, rows, NULL, &round, &token) ? draft : token;
 }
 
-/* As a drafter scores it that has no row for the others. */
+/* Gives the scores of a drafter that has no rows for the other tokens. */
 static fr_scores draft_vocabulary(const float *drafter, size_t vocab, float *logits, int32_t *ids) {
     fr_scores scores = {.logits = logits, .ids = ids};
     for (size_t i = 0; i < vocab; i++) {
@@ -516,7 +518,7 @@ static void check_distribution(const json_t *one, bool rejection, way how) {
     free(ids);
 }
 
-/* Of the cases: those with 16 ids and a temperature, all in each mode and way that differs. */
+/* Of the cases: those with 16 ids and a temperature, each in every mode and way that differs. */
 enum { HOT = 6 };
 
 START_TEST(gumbel_draws_have_the_targets_distribution) {
@@ -531,14 +533,14 @@ START_TEST(rejection_draws_have_the_targets_distribution) {
 }
 END_TEST
 
-/* Sequences of up to 3 tokens below 3 as numbers below 40. */
+/* Numbers sequences of up to 3 tokens below 3 from 0 to 39. */
 static size_t bin_of(const int32_t *tokens, size_t count) {
     size_t bin = 0;
     for (size_t i = 0; i < count; i++) bin = 3 * bin + (size_t)tokens[i] + 1;
     return bin;
 }
 
-/* The bin of a key such as "", "0", "01". */
+/* Returns the bin of a key such as "", "0", "01". */
 static size_t bin_of_key(const char *key) {
     int32_t tokens[3];
     for (size_t i = 0; key[i]; i++) tokens[i] = key[i] - '0';
@@ -656,7 +658,8 @@ START_TEST(logprobs_of_a_large_vocabulary_are_libms) {
 }
 END_TEST
 
-/* Greedy after the fixture's prompt 2, plain and with drafts: numpy's log softmax of transformers' logits. */
+/* Greedy text after the fixture's prompt 2, without drafts and with them: the expected values are numpy's log softmax
+ * of transformers' logits. */
 START_TEST(logprobs_are_the_targets_with_and_without_drafting) {
     fr_reference r;
     fr_options *options = fr_options_new();
@@ -698,7 +701,8 @@ START_TEST(logprobs_are_the_targets_with_and_without_drafting) {
 }
 END_TEST
 
-/* The hash-free form of equality: bits of every log-probability of a sampled, penalized text. */
+/* Collects the bits of every log-probability of a sampled text with penalties, so that runs can be compared
+ * exactly. */
 static void sampled_logprobs(const fr_reference *r, const fr_options *options, bool draft, int32_t *text, float *own) {
     fr_session *session;
     const int32_t prompt[] = {2, 100, 200, 300, 40}, *ids;

@@ -49,7 +49,7 @@ static fr_session *open_session(const engine *e, bool draft) {
 static const int32_t prompt[] = {2, 100, 200, 300, 400, 50, 60, 70, 80, 90};
 static const size_t prompt_count = sizeof prompt / sizeof *prompt;
 
-/* A step's ids have log-probabilities, where they are wanted, and nothing else has. */
+/* Each id of a step has log-probabilities if they are wanted, and nothing else has. */
 static void check_logprobs(const fr_session *session, size_t got) {
     const int32_t *ids;
     const float *values;
@@ -61,7 +61,7 @@ static void check_logprobs(const fr_session *session, size_t got) {
     }
 }
 
-/* Steps until `count` ids or the session's end; how many there were. */
+/* Steps until `count` ids or the session's end. Returns how many there were. */
 static size_t generate(fr_session *session, int32_t *ids, size_t count) {
     size_t made = 0;
     while (made < count) {
@@ -75,7 +75,7 @@ static size_t generate(fr_session *session, int32_t *ids, size_t count) {
     return made;
 }
 
-/* What plain decoding says after the prompt, end of sequence ignored. */
+/* Gives the ids of decoding without drafts after the prompt, with end of sequence ignored. */
 static void right_text(const engine *e, int32_t *ids) {
     require(fr_options_set(e->options, FR_OPT_IGNORE_EOS, 1));
     fr_session *session = open_session(e, false);
@@ -256,7 +256,8 @@ static bool at_once(void *context) {
     return true;
 }
 
-/* What was scored before has left nothing behind: a cut runs the last id again and no more, an aborted step nothing. */
+/* A score leaves nothing behind: after a truncation only the last id is run again, and an aborted step runs
+ * nothing. */
 START_TEST(a_scored_text_is_forgotten) {
     int32_t ids[FR_STEP_MAX], text[COUNT];
     size_t got, accepted;
@@ -333,7 +334,7 @@ START_TEST(a_drafter_of_another_model_is_refused) {
 }
 END_TEST
 
-/* A choice that fails at a prompt's end leaves the prompt to be run again, by whatever call comes next. */
+/* If choosing fails at a prompt's end, the next call, whichever it is, runs the prompt's end again and fails too. */
 START_TEST(a_prompt_without_a_choice_fails_again) {
     enum { VOCAB = 211, A_BIAS = 16 };
     static const int32_t few[] = {1, 2, 3, 4, 5};
@@ -373,8 +374,8 @@ static void set_seed(fr_session *session, fr_options *options, int64_t seed) {
     require(fr_session_set_options(session, options));
 }
 
-/* Before the first step, behind one, and for a prompt that is cut back to: what is drawn is another session's of that
- * seed. Of a target with states and of one whose layers slide. */
+/* The seed is set before the first step, after one, and for a prompt that is truncated to: samples are those of a
+ * session that had this seed from the start. The targets are one with states and one with sliding layers. */
 START_TEST(another_seed_draws_as_if_it_had_been_the_first) {
     static const char *const folders[] = {"gemma4-e", "qwen35-odd"};
     fr_model *model;

@@ -21,7 +21,7 @@
 
 static char folder[32], path[64];
 
-/* How a session is run: none of it may show. */
+/* How a session is run, which must not change its text. */
 typedef struct manner {
     int64_t threads, chunk, context, checkpoints, swa_full;
     const char *isa;
@@ -79,7 +79,7 @@ static void generate(fr_session *session, int32_t *ids, size_t count) {
     }
 }
 
-/* A file of a prompt of `count` ids and as many generated ones as `made`, with what is attached. */
+/* Saves a prompt of `count` ids and `made` generated ones, with an attachment. */
 static void save_with(const char *name, const manner *m, const char *kv, size_t count, size_t made,
                       const char *attached) {
     int32_t ids[640];
@@ -98,7 +98,7 @@ static void save(const char *name, const manner *m, const char *kv, size_t count
 
 /* ---------------------------------------------------------------------------------------------------- it comes back */
 
-/* Logits after the timeline, and the ids that follow. */
+/* The logits after the timeline, and the ids that follow. */
 typedef struct outcome {
     int32_t ids[MORE];
     uint64_t logits;
@@ -127,7 +127,7 @@ static void check_same(const outcome *here, const outcome *there) {
     ck_assert_mem_eq(here->ids, there->ids, sizeof here->ids);
 }
 
-/* Restores the file in that manner, goes on from all of it, and then from a part of it. */
+/* Restores the file in that manner, continues from all of it, and then from a part of it. */
 static void check_restored(const char *name, const manner *m, const char *kv) {
     int32_t ids[640];
     engine e = open_engine(name, m, kv);
@@ -177,8 +177,8 @@ START_TEST(short_and_empty_timelines_come_back) {
 }
 END_TEST
 
-/* The sliding layers of a reader may keep fewer or more positions than those that were saved; what they hold is not run
- * again. */
+/* The sliding layers of the reading session may keep fewer or more positions than those of the saved one; positions
+ * that they hold are not run again. */
 START_TEST(little_is_run_again) {
     for (size_t to = 0; to < MANNERS; to++) {
         save("gemma4-dense", &manners[0], NULL, 500, 0);
@@ -191,7 +191,7 @@ START_TEST(little_is_run_again) {
 }
 END_TEST
 
-/* The caller's own bytes. */
+/* The caller's own bytes are saved and restored. */
 START_TEST(what_is_attached_comes_back) {
     size_t size;
     engine e = open_engine("gemma4-e", &manners[0], NULL);
@@ -258,7 +258,7 @@ START_TEST(another_model_type_or_context_is_refused) {
 }
 END_TEST
 
-/* The first byte of a tensor is in its sample. */
+/* The first byte of a tensor is part of the fingerprint's sample. */
 START_TEST(one_other_weight_is_another_model) {
     engine e = open_engine("gemma4-e", &manners[0], NULL);
     const fr_checkpoint *files = &e.reference.model->files;
@@ -333,7 +333,8 @@ START_TEST(a_damaged_file_is_refused) {
 }
 END_TEST
 
-/* Lies with a hash that is right: refused, or taken as what it says; never a crash, nor a read or write elsewhere. */
+/* Wrong sizes with a right hash: the file is refused, or read with those sizes; never a crash, nor a read or write
+ * elsewhere. */
 START_TEST(lying_sizes_do_no_harm) {
     const char *attached = _i ? "beside it" : NULL;
     static const uint64_t words[] = {0, 1, 63, 64, 199, 200, 201, 640, UINT32_MAX, (uint64_t)1 << 61, UINT64_MAX};
@@ -383,7 +384,7 @@ static void remove_folder(void) {
     rmdir(folder);
 }
 
-/* In memory a session is what its file would be; anything less than all of it is no session. */
+/* A session saved to memory has the bytes of its file; a part of them is not a session. */
 START_TEST(in_memory) {
     const char *name = fr_reference_name(0);
     char *file;

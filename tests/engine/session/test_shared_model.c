@@ -33,8 +33,8 @@ static fr_status generate(fr_session *session, int32_t *ids) {
     return status;
 }
 
-/* Turns that share a beginning; a failing call leaves its line in its own thread. No assertion in here: Check's are for
- * its own thread. */
+/* Runs turns that share a beginning; a failing call leaves its line in its own thread. It has no assertions, because
+ * Check's only work in Check's own thread. */
 static void *converse(void *context) {
     work *w = context;
     int32_t prompt[40];
@@ -80,8 +80,8 @@ START_TEST(sessions_in_threads_say_what_they_say_alone) {
 }
 END_TEST
 
-/* A core for each while there are cores, and the first one's again when it is closed. What other processes have is not
- * asked. */
+/* Each session gets a core of its own while there are free ones, and the first one's when that session is closed.
+ * Other processes' cores are ignored. */
 START_TEST(sessions_are_on_cores_of_their_own) {
     fr_reference reference;
     fr_session *first, *second, *third;
@@ -107,7 +107,7 @@ START_TEST(sessions_are_on_cores_of_their_own) {
 }
 END_TEST
 
-/* What the library said, a letter for each line's level. */
+/* Notes a letter for the level of each line that the library logs. */
 static void keep_level(void *context, fr_log_level level, const char *line) {
     char *levels = context;
     size_t length = strlen(levels);

@@ -50,7 +50,7 @@ static fr_session *begin(size_t drafts, int64_t seed) {
     return session;
 }
 
-/* As many ids as there are until the end, `most` at most; what is told to be safe to show is, and only that grows. */
+/* Generates until the end, `most` ids at most. The length that is safe to show only grows, and is right each time. */
 static size_t go_on(fr_session *session, int32_t *ids, size_t made, size_t most) {
     size_t count, accepted, shown = 0, now;
     do {
@@ -63,7 +63,7 @@ static size_t go_on(fr_session *session, int32_t *ids, size_t made, size_t most)
     return made;
 }
 
-/* A text, and how long it is after each id. */
+/* A text, and its length after each id. */
 typedef struct text {
     char bytes[4096];
     size_t length, end[MOST];
@@ -84,7 +84,8 @@ static void decode(text *t, const int32_t *ids, size_t count) {
     fr_decoder_free(decoder);
 }
 
-/* Where the text of an id that completes any of the strings begins to be one. */
+/* Returns how many ids there are up to the first whose text completes any of the strings; all if there is none.
+ * *before: the length of the text before that string; *which: the string, or -1. */
 static size_t expected(const text *t, size_t count, char *const *strings, size_t strings_count, int *which,
                        size_t *before) {
     for (size_t i = 0; i < count; i++) {
@@ -169,7 +170,7 @@ START_TEST(forks_stop_there_too) {
 }
 END_TEST
 
-/* A fork that drafts by a method which wants every row runs the timeline again: that begins no text. */
+/* A fork that drafts by a method which needs every row runs the timeline again; that does not begin a new text. */
 START_TEST(forks_with_another_method_stop_there_too) {
     static const int32_t prompt[] = {40, 41, 42, 43, 44, 45, 46, 47};
     enum { FORKED = 5, ENOUGH = 30 };

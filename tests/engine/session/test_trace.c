@@ -20,7 +20,7 @@
 
 enum { CONTEXT = 128, ROOM = 1 << 18, DEPTH = 3 };
 
-/* Lines as they come; nothing is allocated. */
+/* The lines in order; nothing is allocated. */
 typedef struct heard {
     char text[ROOM];
     size_t length;
@@ -35,7 +35,7 @@ static void hear(void *context, const char *text, size_t length) {
     to->length += length;
 }
 
-/* What was heard, as an array of objects. */
+/* Returns the lines as an array of objects. */
 static json_t *parse(const heard *from) {
     json_t *all = json_array();
     for (const char *at = from->text, *end; at < from->text + from->length; at = end + 1) {
@@ -49,7 +49,7 @@ static json_t *parse(const heard *from) {
     return all;
 }
 
-/* The lines of one event. */
+/* Returns the lines of one event. */
 static json_t *events(const json_t *all, const char *event) {
     json_t *some = json_array();
     for (size_t i = 0; i < json_array_size(all); i++) {
@@ -101,7 +101,7 @@ static fr_session *open_session(const engine *e, bool traced) {
     return session;
 }
 
-/* The prompt, its own id, and as many rounds as the reference has. */
+/* Runs the prompt, its own id, and as many rounds as the reference has. */
 static void run_rounds(const engine *e, fr_session *session) {
     size_t count, got, accepted;
     int32_t *prompt = fr_json_ids_of(e->prompt, &count), ids[FR_STEP_MAX];
@@ -113,7 +113,7 @@ static void run_rounds(const engine *e, fr_session *session) {
 
 /* ----------------------------------------------------------------------------------------------------------- rounds */
 
-/* Drafts, what stood of them, ids and margins are those of transformers. */
+/* The drafts, the accepted ones, the ids and the margins are those of transformers. */
 START_TEST(the_rounds_are_the_references) {
     engine e;
     open_engine(&e, (size_t)_i);
@@ -154,7 +154,7 @@ START_TEST(the_rounds_are_the_references) {
 }
 END_TEST
 
-/* The prompt's ids, in forwards of the chunk's rows, one after the other. */
+/* The lines have the prompt's ids, in forwards of the chunk's rows, one after the other. */
 START_TEST(prompt_lines_are_the_prompt) {
     engine e;
     open_engine(&e, 0);
@@ -177,7 +177,7 @@ START_TEST(prompt_lines_are_the_prompt) {
 }
 END_TEST
 
-/* A caller that only traces sees what an untraced one sees, and the library allocates nothing for it. */
+/* A traced session gives the same ids as an untraced one, and the library allocates nothing for the trace. */
 START_TEST(tracing_changes_no_id_and_allocates_nothing) {
     int32_t ids[2][60];
     engine e;
@@ -204,7 +204,7 @@ END_TEST
 
 /* ---------------------------------------------------------------------------------------------------------- figures */
 
-/* By depth, from how many drafts of each of the reference's rounds stood. */
+/* The counts by depth follow from how many drafts of each of the reference's rounds were accepted. */
 START_TEST(depths_are_counted) {
     engine e;
     open_engine(&e, (size_t)_i);
@@ -234,7 +234,8 @@ START_TEST(depths_are_counted) {
 }
 END_TEST
 
-/* 15 right drafts, the fifth an end of sequence: five stood, and ten were compared with nothing. */
+/* There are 15 right drafts, the fifth of which is an end of sequence: five are accepted, and ten are compared with
+ * nothing. */
 START_TEST(drafts_behind_an_end_of_sequence_are_not_compared) {
     enum { STOOD = 5 };
     engine e;
@@ -268,7 +269,7 @@ START_TEST(drafts_behind_an_end_of_sequence_are_not_compared) {
 }
 END_TEST
 
-/* The lines' seconds add up to the totals, also when those started over in the middle of a trace. */
+/* The lines' seconds add up to the totals, also if the totals were reset in the middle of a trace. */
 START_TEST(seconds_add_up_to_the_statistics) {
     static const struct {
         const char *key;

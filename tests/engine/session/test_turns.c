@@ -19,7 +19,7 @@
 
 static uint64_t state;
 
-/* xorshift64*: below `limit`. */
+/* Draws from xorshift64*: below `limit`. */
 static size_t draw(size_t limit) {
     state ^= state >> 12;
     state ^= state << 25;
@@ -63,8 +63,7 @@ typedef struct walk {
     int countdown; /* forwards until the abort callback says so; below 0: never */
 } walk;
 
-/* Both have just run a prompt: what they know of the next id and of the row before it, and what the drafter makes of
- * it. */
+/* Both sessions have just run a prompt: compares the next id, the logits before it, and the drafts. */
 static void compare_states(const walk *w, fr_session *fresh) {
     fr_session *s = w->session;
     size_t hidden = s->model->trunk.spec.hidden;
@@ -93,7 +92,7 @@ static void compare_states(const walk *w, fr_session *fresh) {
     free(logits[1]);
 }
 
-/* The session against a fresh one that has been given its whole timeline as one prompt. */
+/* Compares the session with a fresh one whose prompt is the whole timeline. */
 static void compare_with_fresh(walk *w, bool after_prompt) {
     fr_session *fresh;
     int32_t here[MORE], there[MORE];
@@ -114,7 +113,7 @@ static bool count_down(void *context) {
     return *countdown >= 0 && (*countdown)-- == 0;
 }
 
-/* The timeline with another end: what a changed conversation is. */
+/* Gives the timeline another end, as an edited conversation has. */
 static fr_status set_prompt(walk *w) {
     int32_t ids[CONTEXT];
     size_t kept = draw(fr_session_length(w->session) + 1), more = draw(100);
@@ -134,7 +133,7 @@ static fr_status append(walk *w) {
     return fr_session_prompt(w->session, ids, count);
 }
 
-/* One change of the timeline; *ran: it ended with a prompt's run. Aborted ones go on where they were. */
+/* Makes one change of the timeline; *ran: it ended by running a prompt. A call that was aborted is continued. */
 static void change(walk *w, bool *ran) {
     size_t length = fr_session_length(w->session);
     int32_t ids[30];
@@ -194,7 +193,7 @@ END_TEST
 
 /* ---------------------------------------------------------------------------------------------------- what is rerun */
 
-/* A prompt of `count` ids, then `made` that are generated. */
+/* Opens a session with a prompt of `count` ids and `made` generated ones. */
 static fr_session *open_long(const fr_reference *reference, const fr_options *options, size_t count, size_t made) {
     int32_t ids[CONTEXT];
     fr_session *session;
@@ -221,19 +220,20 @@ START_TEST(what_a_truncation_runs_again) {
                *whole = options_with(0, true, NULL);
     state = 7;
     fr_reference_open(&reference, "gemma4-e", none);
-    /* Within what sliding layers keep: the last token, for what the target says after it. They have kept the page of
-     * position 299 and the one before, from 192 on, and a row needs 9 positions before it. */
+    /* Within the positions that sliding layers keep, only the last token is run again, for the target's logits after
+     * it. They have kept the page of position 299 and the one before, from 192 on, and a row needs 9 positions before
+     * it. */
     ck_assert(rerun_of(&reference, none, 300, 0, 300) == 0);
     ck_assert(rerun_of(&reference, none, 300, 0, 299) == 1);
     ck_assert(rerun_of(&reference, none, 300, 0, 192 + 9 + 1) == 1);
     ck_assert(rerun_of(&reference, none, 300, 0, 192 + 9) == 192 + 9);
     ck_assert(rerun_of(&reference, none, 300, 0, 0) == 0);
-    /* A reply of any length goes back to its prompt's end, and to where a template would have changed it, for nothing
-     * but the last token. */
+    /* After a reply of any length a session goes back to its prompt's end, and to where a template would have changed
+     * it, running only the last token again. */
     ck_assert(rerun_of(&reference, some, 316, 200, 316) == 1);
     ck_assert(rerun_of(&reference, some, 316, 200, 316 - 40) == 1);
     ck_assert(rerun_of(&reference, none, 316, 200, 316) == 316);
-    /* Elsewhere it is less than what they keep. */
+    /* Elsewhere at most as many positions are run again as sliding layers keep. */
     for (size_t to = 1; to < 500; to += 7) ck_assert(rerun_of(&reference, some, 500, 0, to) <= RING);
     for (size_t to = 1; to < 500; to += 31) ck_assert(rerun_of(&reference, whole, 500, 0, to) <= 1);
     fr_reference_close(&reference);
@@ -254,7 +254,8 @@ START_TEST(few_checkpoints_stay_spread) {
             double rerun = rerun_of(&reference, options, length, 0, to);
             worst = rerun > worst ? rerun : worst;
         }
-        /* Three checkpoints and what is kept anyway cut the timeline in four; none is longer than half of it. */
+        /* Three checkpoints and the positions that are kept anyway divide the timeline in four; none of the parts is
+         * longer than half of it. */
         ck_assert_msg(worst <= (double)(length / 2 + RING), "%zu: %g", length, worst);
     }
     fr_reference_close(&reference);
@@ -336,7 +337,7 @@ static void check_nothing_held(const fr_session *session) {
         ck_assert_uint_eq(session->kv.pages[kind].free_count, session->kv.pages[kind].count);
 }
 
-/* Whatever it held, pages of checkpoints included. */
+/* A reset releases every page, pages of checkpoints included. */
 START_TEST(a_reset_lets_go_of_every_page) {
     fr_reference reference;
     fr_options *options = options_with(4, false, NULL);

@@ -44,7 +44,7 @@ static void show(fr_session *session, const fr_model *model) {
     fr_picture_close(picture);
 }
 
-/* The raw logits of the prompt with the picture, or those of the drafter at 4 steps after it. */
+/* Returns the raw logits of the prompt with the picture, or the drafter's at 4 steps after it. */
 static fr_rows logits_of(const fr_model *model, const fr_drafter *drafter, const int32_t *ids, size_t count) {
     fr_session *session;
     size_t capacity = (drafter ? 4 : count) * (size_t)fr_model_fact(model, FR_FACT_VOCAB);
@@ -107,7 +107,7 @@ static bool stop_at_the_third(void *context) {
     return ++*(int *)context == 3;
 }
 
-/* What a chat does after Ctrl-C: the picture need not be shown again. */
+/* This is the situation after Ctrl-C in a chat: the picture need not be shown again. */
 START_TEST(a_prompt_that_was_stopped_can_be_run_again) {
     fr_reference r;
     fr_model *model;
@@ -138,7 +138,7 @@ END_TEST
 
 /* --------------------------------------------------------------------------------------------------------- numbers */
 
-/* The picture's embeddings, through the model's own tower. */
+/* Returns the picture's embeddings, from the model's own tower. */
 static fr_vision_rows embeddings(const fr_model *model) {
     fr_vision_rows rows;
     fr_image image;
@@ -151,7 +151,7 @@ static fr_vision_rows embeddings(const fr_model *model) {
     return rows;
 }
 
-/* The tower in another type, as `forerun quantize` writes it. */
+/* Writes the tower in another type, as `forerun quantize` does. */
 static void write_as(const char *type, const char *path) {
     const fr_lab_quantization how = {.type = type, .pure = true};
     FILE *out = fopen(path, "wb");
@@ -160,8 +160,8 @@ static void write_as(const char *type, const char *path) {
     fclose(out);
 }
 
-/* Differences, of embeddings whose mean size is 0.61. Rounding the weights alone costs 0.0074 with q8_0 and 0.052 with
- * q5_k (transformers, weights that gguf-py decoded); activations of 8 bits do the rest. */
+/* Differences of embeddings whose mean size is 0.61. Rounding the weights alone costs 0.0074 with q8_0 and 0.052 with
+ * q5_k (computed by transformers with weights that gguf-py decoded); activations of 8 bits add the rest. */
 START_TEST(embeddings_from_every_kind_of_type) {
     static const struct {
         const char *type; /* NULL: the file as it is */
@@ -194,7 +194,7 @@ START_TEST(embeddings_from_every_kind_of_type) {
 }
 END_TEST
 
-/* The two convolutions, one for each frame, are joined as the published one is: not a bit is lost. */
+/* The two convolutions, one for each frame, are joined as in the published tensor, bit for bit. */
 START_TEST(embeddings_are_those_of_the_folder_bit_for_bit) {
     fr_model *folder, *model;
     fr_options *options = fr_options_new();
@@ -267,7 +267,7 @@ static uint8_t *read_tower(size_t *size) {
     return bytes;
 }
 
-/* Opens what the bytes are as a tower, with the text model: it must fail with the words, in one line. */
+/* Opens the bytes as a tower with the text model: it must fail with these words, in one line. */
 static void expect_refusal(const uint8_t *bytes, size_t size, const char *words) {
     char path[64] = "/tmp/test_mmproj_XXXXXX";
     fr_model *model;
@@ -295,7 +295,7 @@ START_TEST(wrong_files) {
 }
 END_TEST
 
-/* Where no other tensor of four dimensions makes room, there is none for what the first frame would be joined to. */
+/* If no other tensor of four dimensions makes room for it, there is no place to join the first frame with. */
 START_TEST(one_frame_alone_is_refused) {
     static const char *const others[] = {"v.patch_embd.weight.1", "mm.patch_merger.weight"};
     size_t size;
@@ -319,7 +319,7 @@ START_TEST(files_cut_short) {
 }
 END_TEST
 
-/* The right files in the wrong places. */
+/* The right files are given in the wrong places. */
 START_TEST(wrong_roles) {
     static const struct {
         const char *text, *tower, *words;

@@ -47,7 +47,7 @@ typedef struct bench {
     fr_image image;
 } bench;
 
-/* Of the text model that the tower is for; 0: its file does not say. */
+/* Returns the width of the text model that the tower is for; 0: its file does not say. */
 static size_t text_width(const json_t *config) {
     return (size_t)json_integer_value(json_object_get(json_object_get(config, "vision_config"), "out_hidden_size"));
 }
@@ -151,7 +151,7 @@ START_TEST(pixel_values_are_those_of_the_processor) {
 }
 END_TEST
 
-/* A picture whose stream is kept after the patches and after every block. */
+/* A picture whose values are kept after the patches and after every block. */
 typedef struct watched {
     fr_vision_activations activations;
     float *streams[LAYERS_MAX + 1];
@@ -203,8 +203,8 @@ START_TEST(every_layer_is_that_of_transformers) {
 }
 END_TEST
 
-/* A tower whose rows are 160 bytes, over pictures of every number of rows and columns up to some: the arena's pieces
- * are rounded up, whatever a picture's size makes of them. */
+/* The tower's rows take 160 bytes, and pictures have every number of rows and columns up to a limit, because the
+ * arena's pieces are rounded up. */
 START_TEST(a_picture_of_any_size_is_seen) {
     enum { MOST = 5 };
     bench b;
@@ -414,7 +414,7 @@ START_TEST(a_tower_that_does_not_fit_is_refused) {
 }
 END_TEST
 
-/* A folder of the odd tower's with these files for its picture processor, NULL for none; in `limits`, what was read. */
+/* Makes a folder of the odd tower with these files for its picture processor, NULL for none, and reads the limits. */
 static fr_status read_limits(const char *processor, const char *preprocessor, fr_vision_config *limits) {
     char folder[] = "/tmp/test_vision_XXXXXX", path[64], published[64], target[PATH_MAX];
     const char *const names[] = {"config.json", "model.safetensors", "processor_config.json",

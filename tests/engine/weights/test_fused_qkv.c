@@ -45,7 +45,8 @@ static void quantize(const char *name, const char *type) {
     ck_assert_int_eq(fclose(out), 0);
 }
 
-/* The tensor that has another letter behind "attn_"; NULL: the name is of another kind, or there is none. */
+/* Returns the tensor that has another letter after "attn_"; NULL: the name is of another kind, or there is no such
+ * tensor. */
 static const fr_tensor *beside(const fr_tensors *all, const char *name, char is, char other) {
     char changed[128];
     const char *at = strstr(name, ".attn_");
@@ -79,7 +80,7 @@ static void fuse(void) {
     fr_gguf_copy(apart, fused, copy_fused);
 }
 
-/* Logits of every position, behind them those of a chain of drafts, if there is a drafter; malloc'd. */
+/* Returns the logits of every position, then those of a chain of drafts if there is a drafter; malloc'd. */
 static fr_rows numbers_of(const char *path) {
     fr_model *model;
     fr_drafter *drafter = NULL;
@@ -134,7 +135,7 @@ START_TEST(a_packed_one_does_too) {
 }
 END_TEST
 
-/* Queries of 6 heads of 22. */
+/* The queries have 6 heads of 22 rows, so the keys begin within a tile. */
 START_TEST(parts_that_begin_amid_a_tile_are_refused) {
     fr_model *model;
     quantize("qwen3-moe-odd", "q8_0");

@@ -75,7 +75,7 @@ static const char *in_folder(const char *name) {
     return path;
 }
 
-/* The model as q4_0, and that packed. */
+/* Writes the model as q4_0, and packs that. */
 static void make_files(void) {
     fr_made_root_open();
     fr_lab_quantization how = {.type = "q4_0"};
@@ -103,7 +103,8 @@ static uint64_t bytes_named(const fr_weights *weights, const char *part) {
     return bytes;
 }
 
-/* Of a packed file small vectors alone are copied; of others all that kernels want otherwise; unmapped, everything. */
+/* Of a packed file only small vectors are copied; of others everything that kernels need in another layout; without
+ * mapping, everything. */
 START_TEST(copies_depend_on_the_files_form) {
     fr_model *packed = opened("packed.gguf", true), *plain = opened("model.gguf", true);
     fr_model *read = opened("packed.gguf", false);
@@ -127,7 +128,7 @@ START_TEST(copies_depend_on_the_files_form) {
 }
 END_TEST
 
-/* Tiles of low-bit types are larger than the file's blocks: a token reads those. */
+/* Tiles of low-bit types are larger than the file's blocks, and a token reads the tiles. */
 START_TEST(copies_count_as_large_as_they_are) {
     fr_model *model;
     require(fr_model_open("tests/data/gguf/low-bits.gguf", NULL, &model));
@@ -141,7 +142,7 @@ START_TEST(copies_count_as_large_as_they_are) {
 }
 END_TEST
 
-/* As its target's layers are: nothing of it is copied but vectors. */
+/* The MTP layer is packed like its target's layers: only its vectors are copied. */
 START_TEST(an_mtp_layer_is_packed_too) {
     fr_drafter *own;
     fr_model *packed = opened("packed.gguf", true);
@@ -154,7 +155,7 @@ START_TEST(an_mtp_layer_is_packed_too) {
 }
 END_TEST
 
-/* A sixteenth stays free. */
+/* A sixteenth of the memory stays free. */
 START_TEST(weights_fit_below_a_limit) {
     static const struct {
         uint64_t available;
@@ -175,8 +176,8 @@ START_TEST(weights_fit_below_a_limit) {
 }
 END_TEST
 
-/* A target's own copies are made before its drafter's are, and are no part of what is left then; what it has mapped is
- * a part of it, and wants to stay. */
+/* A target's copies are made before its drafter's, so they are no part of the memory that is left then. Its mapped
+ * weights are a part of it, and should stay in memory. */
 START_TEST(a_drafter_is_compared_beside_its_target) {
     fr_model *model = opened("model.gguf", true);
     fr_drafter *own;
@@ -287,7 +288,7 @@ START_TEST(a_note_says_that_memory_is_too_small) {
 }
 END_TEST
 
-/* Of a model that is no mixture. */
+/* The model is not a mixture of experts. */
 START_TEST(weights_without_experts_are_read_again_and_again) {
     fr_model *model;
     require(fr_model_open(FR_TEST_MODELS "llama", NULL, &model));

@@ -29,7 +29,7 @@ static fr_tokenizer *open_gemma(void) {
     return open_published("gemma");
 }
 
-/* A text has its NUL behind it, and spans that ascend, apart from each other. */
+/* Checks that a text ends with a NUL, and that its spans ascend and don't overlap. */
 static void check_marked(const fr_marked_text *text) {
     size_t end = 0;
     ck_assert_int_eq(text->text[text->length], 0);
@@ -40,7 +40,7 @@ static void check_marked(const fr_marked_text *text) {
     }
 }
 
-/* What is rendered of JSON values; the text is empty where that failed. */
+/* Renders JSON values; the text is empty if that failed. */
 static fr_status render_values(const fr_tokenizer *tokenizer, const json_t *messages, const json_t *options,
                                fr_marked_text *text) {
     char *said = json_dumps(messages, JSON_ENCODE_ANY), *settings = options ? json_dumps(options, 0) : NULL;
@@ -115,7 +115,7 @@ static void check_text(const fr_tokenizer *tokenizer, const char *messages, cons
 #define NO_PROMPT "{\"add_generation_prompt\": false}"
 #define HELLO     "[{\"role\": \"user\", \"content\": \"Hello!\"}]"
 
-/* Without options: a generation prompt, no thinking. */
+/* The defaults without options: a generation prompt, no thinking. */
 START_TEST(defaults) {
     fr_tokenizer *tokenizer = open_gemma();
     const char *expected = "<bos><|turn>user\nHello!<turn|>\n<|turn>model\n<|channel>thought\n<channel|>";
@@ -127,8 +127,8 @@ START_TEST(defaults) {
 }
 END_TEST
 
-/* A picture, and then a text: GLM-OCR's turns, as in the prompt of its reference. The template beside this tokenizer
- * leaves pictures out, so the family's takes its place. */
+/* A picture comes before a text: GLM-OCR's turns, as in the prompt of its reference. The template beside this
+ * tokenizer leaves pictures out, so the family's built-in template replaces it. */
 START_TEST(a_picture_before_the_text) {
     static const char messages[] = "[{\"role\": \"user\", \"content\": [{\"type\": \"image\"}, {\"type\": \"text\", "
                                    "\"text\": \"Text Recognition:\"}]}]";
@@ -148,7 +148,7 @@ START_TEST(a_picture_before_the_text) {
 }
 END_TEST
 
-/* The special tokens among the ids of a conversation. Gemma's have the ids 0 to 18. */
+/* Checks the special tokens among the ids of a conversation. Gemma's have the ids 0 to 18. */
 static void check_control(const char *messages, const char *options, const char *const *expected,
                           size_t expected_count) {
     fr_tokenizer *tokenizer = open_gemma();
@@ -168,7 +168,7 @@ static void check_control(const char *messages, const char *options, const char 
     fr_tokenizer_close(tokenizer);
 }
 
-/* The text holds its own <bos>, and its turns are the special tokens; those that somebody writes are text. */
+/* The text has its own <bos>, and its turns have the special tokens; special tokens that a message spells are text. */
 START_TEST(tokens_of_a_chat) {
     static const char *const expected[] = {"<bos>", "<|turn>", "<turn|>", "<|turn>", "<|channel>", "<channel|>"};
     static const struct {
@@ -189,7 +189,7 @@ START_TEST(tokens_of_a_chat) {
 }
 END_TEST
 
-/* Users and models write NULs: as Jinja, a renderer knows nothing special about them. */
+/* Messages may have NULs: to the renderer, as to Jinja, they are characters like others. */
 START_TEST(nuls_in_texts) {
     static const struct {
         const char *messages, *text;
@@ -241,7 +241,7 @@ static void check_failure(const fr_tokenizer *tokenizer, const char *messages, c
     ck_assert_ptr_null(strchr(fr_last_error(), '\n'));
 }
 
-/* A template without a place for tools: the system's turn describes them, once noted. */
+/* The template has no place for tools, so the system's turn describes them, and one note says so. */
 static void check_described(const fr_tokenizer *tokenizer) {
     fr_marked_text text;
     ck_assert_msg(fr_chat_render(tokenizer, HELLO, "{\"tools\": [{\"name\": \"zebra\"}]}", &text) == FR_OK, "%s",
@@ -253,7 +253,7 @@ static void check_described(const fr_tokenizer *tokenizer) {
     ck_assert_ptr_null(fr_chat_change(tokenizer));
 }
 
-/* A checkpoint without a template is told by its tokens. */
+/* The family of a checkpoint without a template is recognized by its tokens. */
 START_TEST(families) {
     static const char turns[] = "[{\"role\": \"system\", \"content\": \"S\"}, {\"role\": \"user\", \"content\": "
                                 "[{\"type\": \"text\", \"text\": \" U \"}, \"!\"]}, {\"role\": \"assistant\", "
@@ -293,7 +293,7 @@ START_TEST(families) {
 }
 END_TEST
 
-/* What earlier turns thought is dropped, and what the last question has of marks stays as it is. */
+/* Reasoning of earlier turns is dropped, and marks in the last question stay unchanged. */
 START_TEST(own_templates_drop_thoughts) {
     static const char turns[] = "[{\"role\": \"user\", \"content\": \"U\"}, {\"role\": \"assistant\", \"content\": "
                                 "\"<think>\\nT\\n</think>\\n\\nA\"}, {\"role\": \"user\", \"content\": "
@@ -306,8 +306,8 @@ START_TEST(own_templates_drop_thoughts) {
 }
 END_TEST
 
-/* The families' own templates say what the published ones say, wherever nothing is said of tools, or of thoughts that
- * are no text. */
+/* The built-in templates of families render what the published ones render, unless there are tools, or reasoning that
+ * is not a text. */
 START_TEST(families_as_published) {
     static const char *const styles[] = {"gemma4", "glm4.7", "qwen3.5"}, *const names[] = {"gemma", "glm4", "qwen35"};
     static const char *const beyond[] = {"tool", "assistant had", "reasoning", "image part"};
@@ -338,7 +338,7 @@ static void write_file(fr_test_folder *folder, const char *name, const char *tex
     ck_assert_int_eq(fclose(file), 0);
 }
 
-/* A folder with a tokenizer, a configuration and a template, the latter two unless NULL. */
+/* Opens a folder with a tokenizer, a configuration and a template, the latter two unless NULL. */
 static fr_status open_folder(fr_test_folder *folder, const char *config, const char *template,
                              const fr_options *options, fr_tokenizer **tokenizer) {
     char json[512];
@@ -352,7 +352,7 @@ static fr_status open_folder(fr_test_folder *folder, const char *config, const c
     return status;
 }
 
-/* name: of the file that lies among the additional ones. */
+/* name: the name of the file among the additional templates. */
 static void open_with_more(fr_test_folder *folder, const char *config, const char *template, const char *name,
                            const char *text, fr_tokenizer **tokenizer) {
     char json[512], more[96], file[96];
@@ -418,7 +418,7 @@ START_TEST(places) {
 }
 END_TEST
 
-/* A template of its own for tools, in the folder that transformers saves named ones in. */
+/* A template of its own for tools is in the folder where transformers saves named ones. */
 START_TEST(tools_beside) {
     static const struct {
         const char *config, *template, *plain, *tools;
@@ -450,9 +450,9 @@ END_TEST
 #define CLOSED        SAYS("\"content\": \"<think>\\nIt is short.\\n</think>\\n\\nThe\"")
 #define THOUGHT       SAYS("\"content\": \"\", \"reasoning_content\": \"It is\"")
 
-/* The prompt must end with the last message, between the marks that each template writes around thoughts
- * (llama.cpp#21889 and #23089, transformers#45896), without blanks that a template trims, as in transformers. A thought
- * that the template has no place for is refused, not dropped. */
+/* The prompt must end with the last message, between the marks that each template writes around reasoning
+ * (llama.cpp#21889 and #23089, transformers#45896), without blanks that a template trims, as in transformers.
+ * Reasoning for which the template has no place is refused, not dropped. */
 START_TEST(prompts_that_go_on) {
     static const struct {
         const char *tokens, *options, *messages, *end; /* end NULL: refused */
@@ -539,7 +539,7 @@ START_TEST(json_beside) {
 }
 END_TEST
 
-/* As transformers has it: "default" may lie there too, and goes before all others. */
+/* As in transformers, "default" may be among the named ones too, and takes precedence over all others. */
 START_TEST(default_beside) {
     static const struct {
         const char *config, *template;
@@ -558,7 +558,7 @@ START_TEST(default_beside) {
 }
 END_TEST
 
-/* One that is no template is in the way of conversations with tools alone. */
+/* An invalid template for tools affects only conversations with tools. */
 START_TEST(broken_tools_beside) {
     fr_test_folder folder;
     fr_tokenizer *tokenizer;
@@ -569,7 +569,7 @@ START_TEST(broken_tools_beside) {
 }
 END_TEST
 
-/* Where there is no template that can be read, only a chat is refused. */
+/* If there is no template that can be read, only a chat is refused. */
 START_TEST(wrong_places) {
     static const char *const configs[] = {"{\"chat_template\": 3}", "{\"chat_template\": {\"default\": 3}}",
                                           "{\"chat_template\": [3]}", "{\"chat_template\": [{\"name\": \"default\"}]}",
@@ -584,8 +584,8 @@ START_TEST(wrong_places) {
 }
 END_TEST
 
-/* Pictures change nothing where there is no template, or none that can be read, whether or not a family is known:
- * a chat is refused, a reply is a text. */
+/* Pictures change nothing if there is no valid template, whether or not the family is known: a chat is refused, and a
+ * reply is a text. */
 START_TEST(pictures_without_a_template) {
     static const struct {
         const char *open, *close, *config, *line;
@@ -621,7 +621,7 @@ START_TEST(a_template_without_end) {
 }
 END_TEST
 
-/* A template that is none is in the way of a chat, and of nothing else. */
+/* An invalid template prevents a chat, and nothing else. */
 START_TEST(broken_template) {
     fr_test_folder folder;
     fr_tokenizer *tokenizer;
@@ -635,7 +635,7 @@ START_TEST(broken_template) {
 }
 END_TEST
 
-/* A template that is no UTF-8 is refused in one line that can be printed: here, and where it is somebody's file. */
+/* A template that is not UTF-8 is refused in one printable line, also in a file of the user's. */
 START_TEST(templates_of_other_bytes) {
     fr_test_folder folder, mine;
     fr_tokenizer *tokenizer;
@@ -659,7 +659,7 @@ START_TEST(templates_of_other_bytes) {
 }
 END_TEST
 
-/* Somebody's file goes before all that. */
+/* A file of the user's takes precedence over all of these. */
 START_TEST(a_file_of_the_users) {
     fr_test_folder mine, folder;
     fr_tokenizer *tokenizer;
@@ -712,7 +712,7 @@ START_TEST(wrong_shapes) {
 }
 END_TEST
 
-/* A reply made of thoughts without end takes time in proportion to its length. */
+/* Reading a reply with many unclosed parts of reasoning takes time in proportion to its length. */
 START_TEST(many_channels) {
     static const char begin[] = "[{\"role\": \"assistant\", \"content\": \"";
     size_t rounds = 100000, at = strlen(begin);
@@ -727,7 +727,7 @@ START_TEST(many_channels) {
 }
 END_TEST
 
-/* Damaged messages are refused or rendered, never more. */
+/* Damaged messages are refused or rendered. */
 START_TEST(mutations) {
     static const char bytes[] = "\"{}[],:01-.truefalsnl\\u \xFF";
     json_t *root = fr_load_json(GEMMA_CASES), *cases = json_object_get(root, "gemma4");

@@ -36,7 +36,7 @@ static fr_template *open_named(const json_t *root, const char *name) {
 
 static unsigned rendered_notes; /* of the last render */
 
-/* As fr_chat_render does it: the messages adapted, then rendered. */
+/* Renders as fr_chat_render does: the messages are adapted first. */
 static fr_status render(const fr_template *template, const json_t *messages, const json_t *context,
                         fr_marked_text *text) {
     json_t *sent = json_deep_copy(messages), *given = json_copy((json_t *)(uintptr_t)context);
@@ -99,7 +99,7 @@ static void check_text(const char *source, const char *messages, const char *exp
     "[{\"role\": \"user\", \"content\": [{\"type\": \"text\", \"text\": \"a\"}, {\"type\": \"text\", \"text\": " \
     "\"b\"}]}]"
 
-/* Whether parts are joined is found out, whichever way a template goes wrong over them. */
+/* The library finds out whether a template joins parts, however the template fails on them. */
 START_TEST(who_takes_parts) {
     static const char *const cases[][2] = {
         {"{% for m in messages %}{{ m.content }}{% endfor %}", "a\nb"},
@@ -124,8 +124,8 @@ END_TEST
 #define EACH(body)       "{% for m in messages %}" body "{% endfor %}"
 #define SAYS(role, text) "{\"role\": \"" role "\", \"content\": \"" text "\"}"
 
-/* A template that reads parts alone gets a text as a part, also one that was joined of several, or that stands for a
- * call. One that takes texts too gets them as they are. */
+/* A template that only reads parts gets a text as a part, also one that was joined of several or that stands for a
+ * call. A template that takes texts too gets them unchanged. */
 START_TEST(who_takes_parts_alone) {
     /* SmolVLM's, as published, which shows no calls */
     check_text("<|im_start|>{% for message in messages %}{{message['role'] | capitalize}}"
@@ -163,7 +163,7 @@ END_TEST
 #define CALLS "{% for m in messages %}{% for c in m.tool_calls or [] %}{% set a = c.function.arguments %}"
 #define ENDED "{% endfor %}{% endfor %}"
 
-/* Whether arguments are objects, or text, or whatever was sent. */
+/* The library finds out whether arguments should be objects or texts, or can stay as they were sent. */
 START_TEST(which_arguments) {
     static const struct {
         const char *source, *text, *object; /* what is made of the two forms */
@@ -190,7 +190,7 @@ START_TEST(which_arguments) {
 }
 END_TEST
 
-/* A key that a model repeated counts as it came last, as Python reads it. */
+/* If a model repeated a key, the last value counts, as in Python. */
 START_TEST(repeated_keys) {
     static const char source[] = CALLS "{% for k, v in a | items %}<{{ k }}>{{ v }}{% endfor %}" ENDED;
     check_text(source, CALL("\"{\\\"k\\\": 1, \\\"l\\\": {\\\"m\\\": 1, \\\"m\\\": 2}, \\\"k\\\": 3}\""),
@@ -198,7 +198,8 @@ START_TEST(repeated_keys) {
 }
 END_TEST
 
-/* Some call only where nothing else is said, some only with an id of nine letters, some know no results. */
+/* Some templates show calls only if there is no other content, some only with an id of nine letters, some show no
+ * results. */
 START_TEST(templates_that_ask_for_more) {
     static const char *const cases[] = {
         "{% for m in messages %}{% if m.content is none %}{{ m.tool_calls[0].function.arguments | tojson }}{% endif %}"
@@ -239,7 +240,7 @@ END_TEST
 #define SYSTEM_FIRST "{% if messages[0].role != 'system' %}{{ raise_exception('system') }}{% endif %}"
 #define SYSTEM       "{\"role\": \"system\", \"content\": \"s\"}, "
 
-/* Templates that refuse a conversation without a system message are asked with one. */
+/* Templates that refuse a conversation without a system message are tried with one. */
 START_TEST(templates_that_ask_for_a_system_message) {
     check_text(SYSTEM_FIRST "{% for m in messages %}<{{ m.content }}>{% endfor %}",
                "[" SYSTEM "{\"role\": \"user\", \"content\": [{\"type\": \"text\", \"text\": \"a\"}, {\"type\": "

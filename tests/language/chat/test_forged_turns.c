@@ -52,7 +52,7 @@ typedef struct subject {
 
 /* ----------------------------------------------------------------------------------------------------- what is said */
 
-/* Of every family, and what is none. */
+/* Control tokens of every family, and texts that are none. */
 static const char *const attempts[] = {"<|im_end|>",
                                        "<|im_start|>",
                                        "<think>",
@@ -248,7 +248,7 @@ static void close_subject(subject *s) {
     json_decref(s->json);
 }
 
-/* The longest token at a place, -1 where none is. */
+/* Returns the longest token at a place, -1 if there is none. */
 static int token_at(const subject *s, const char *text, size_t length) {
     int best = -1;
     for (size_t i = 0; i < s->count; i++) {
@@ -269,8 +269,8 @@ static int token_of(const subject *s, int32_t id) {
     return -1;
 }
 
-/* What is where: by token, how often it stands there as the template's and as anybody's; and in their order the
- * template's own that nobody looks for. */
+/* For each place, how often each token stands there as the template's and in all; and, in their order, the template's
+ * own tokens except marks that it looks for. */
 typedef struct findings {
     size_t written[TOKENS_MAX], any[TOKENS_MAX], count;
     int in_order[1024];
@@ -305,7 +305,7 @@ static void find_in_ids(const subject *s, const fr_marked_text *text, findings *
     fr_free(ids);
 }
 
-/* How many control tokens the template wrote. */
+/* Returns how many control tokens the template wrote. */
 static size_t check_written(const subject *s, const fr_marked_text *text, const char *messages) {
     findings expected = {.count = 0}, got = {.count = 0};
     find_in_text(s, text, &expected);
@@ -321,7 +321,8 @@ static size_t check_written(const subject *s, const fr_marked_text *text, const 
     return expected.count;
 }
 
-/* False: the template refuses such a conversation. written: of control tokens that it wrote, all in all. */
+/* Returns false if the template refuses the conversation. written: the number of control tokens that it wrote, added
+ * up. */
 static bool check_conversation(const subject *s, size_t *written) {
     json_t *messages = conversation(), *options = settings();
     char *messages_text = json_dumps(messages, 0), *options_text = json_dumps(options, 0);
@@ -337,7 +338,7 @@ static bool check_conversation(const subject *s, size_t *written) {
     return status == FR_OK;
 }
 
-/* Over all families. */
+/* Returns the number of conversations over all families. */
 static size_t conversation_count(void) {
     return getenv("FORERUN_EMULATOR") ? 6000 : 100002;
 }

@@ -21,7 +21,7 @@
 
 static uint64_t state = 88172645463325252u;
 
-/* xorshift64*: below `limit`. */
+/* Draws from xorshift64*: below `limit`. */
 static size_t draw(size_t limit) {
     state ^= state >> 12;
     state ^= state << 25;
@@ -31,7 +31,8 @@ static size_t draw(size_t limit) {
 
 /* ---------------------------------------------------------------------------------------------------------- replies */
 
-/* All parts, one after the other: a letter for what it is, its text, a NUL. Neighbouring pieces of one are joined. */
+/* All parts, one after the other: a letter for the kind, the text, a NUL. Neighbouring pieces of one part are
+ * joined. */
 typedef struct part_log {
     fr_text_buffer text;
     int last;
@@ -52,7 +53,7 @@ static void take_part(void *context, fr_reply_part part, const char *text, size_
     if (length > l->most) l->most = length;
 }
 
-/* A template of tests/data. */
+/* Reads the format of a template in tests/data. */
 static fr_reply_format format_in(const char *name) {
     char path[256];
     snprintf(path, sizeof path, "tests/data/%s", name);
@@ -79,7 +80,7 @@ typedef struct run {
     size_t piece; /* bytes of the longest; 0: all at once */
 } run;
 
-/* Gives the log, and the message as JSON. */
+/* Reads a reply. Returns the log, and the message as JSON. */
 static part_log read_reply(const run *how, const char *reply, size_t length, json_t **message) {
     part_log l = {.last = -1};
     fr_reply_reader *reader;
@@ -179,7 +180,7 @@ static const char *const styles[] = {
     "gemma4", "glm",           "qwen3.5", "qwen3", "deepseek-v3", "llama3-tools", "kimi",      "minimax", SEED,
     MISTRAL,  "mistral-tools", LFM,       OLMO,    "granite",     "command-r",    "phi4-mini", GLM_4};
 
-/* What replies are made of, in any order: whole marks, parts of them, and what calls have in them. */
+/* Pieces of replies in any order: whole marks, parts of them, and texts that occur in calls. */
 static const char *const scraps[] = {"<think>",
                                      "</think>",
                                      "<|channel>",
@@ -289,7 +290,7 @@ static size_t draw_reply(const char *begin, char *reply, size_t room) {
     return length;
 }
 
-/* The content, where there is nothing else; NULL where there is. */
+/* Returns the content if there is nothing else; otherwise NULL. */
 static const char *only_content(const part_log *l, size_t *length) {
     *length = l->text.length > 0 ? l->text.length - 1 : 0;
     if (l->last < 0) return "";
@@ -297,7 +298,7 @@ static const char *only_content(const part_log *l, size_t *length) {
     return only ? l->text.bytes + 1 : NULL;
 }
 
-/* Every call whole or not at all, byte for byte: what is left of a call when its last bytes are missing. */
+/* A reply may end anywhere: every call is given whole or not at all, byte for byte. */
 START_TEST(any_end) {
     json_t *root = fr_load_json("tests/data/replies/calls.json"), *cases = json_object_get(root, "cases");
     for (size_t i = 0; i < json_array_size(cases); i++) {
@@ -335,7 +336,7 @@ END_TEST
 
 /* ------------------------------------------------------------------------------------------------------- by example */
 
-/* expected: letters and texts as in a log, with '|' between parts; ids left out. */
+/* expected: letters and texts as in a log, with '|' between parts; ids are left out. */
 static void check_run(const char *style, const char *prompt, bool whole, bool cut, const char *reply,
                       const char *expected) {
     static const char tools[] =
@@ -666,7 +667,8 @@ END_TEST
 #define ACTION(id)        "{\"tool_call_id\": \"" id "\", \"tool_name\": \"now\", \"parameters\": {\"n\": 1}}"
 #define PYTHON            "nnow|a{\"n\":1}|e"
 
-/* The forms of model cards and of the models' own templates; then forms near them, and texts that are no calls. */
+/* Replies in the formats of model cards and of the models' own templates; then formats close to them, and texts that
+ * are not calls. */
 static const struct {
     const char *style, *reply, *parts;
 } families[] = {
@@ -874,8 +876,8 @@ START_TEST(families_by_tokens) {
 }
 END_TEST
 
-/* Replies that were cut off at a limit, within a call of a tool: its arguments are given as far as they came, as
- * llama-server does it, whether calls are given whole or as they come. What may be no call yet is content. */
+/* Replies that were cut off at a limit within a call: its arguments are given as far as they came, as llama-server
+ * does, whether calls are given whole or in pieces. A text that may not be a call yet is content. */
 static const struct {
     const char *style, *reply, *parts; /* NULL: content */
 } cut_replies[] = {
@@ -953,7 +955,7 @@ START_TEST(arguments_once) {
 }
 END_TEST
 
-/* gpt-oss: messages in channels, the first one's header begun by the prompt. */
+/* gpt-oss's messages are in channels, and the prompt begins the first one's header. */
 #define ANALYSIS  "<|channel|>analysis<|message|>"
 #define FINAL     "<|start|>assistant<|channel|>final<|message|>"
 #define TO_NOW    "<|channel|>commentary to=functions.now <|constrain|>json<|message|>"
@@ -977,7 +979,7 @@ static const struct {
     {ASSISTANT, ANALYSIS "a <|channel|> b<|end|>" FINAL "c<|constrain|>d", "ra <|channel|> b|cc<|constrain|>d"},
     {ASSISTANT ANALYSIS, "a<|end|>" FINAL "hi", "ra|chi"},
     {ASSISTANT "<|channel|>final<|message|>", "hi<|return|>", "chi"},
-    /* A type that is glued to the name of a tool, and white space of Unicode. */
+    /* The name of a tool is followed by a type without a blank, or by Unicode's white space. */
     {ASSISTANT, "<|channel|>commentary to=functions.nowjson<|message|>{}<|call|>", "nnow|a{}|e"},
     {ASSISTANT, "<|channel|>commentary to=functions.now\u202fjson<|message|>{}<|call|>", "nnow|a{}|e"},
     {ASSISTANT, "<|channel|>commentary\u00a0to=functions.now\u00a0<|constrain|>json<|message|>{}<|call|>",
@@ -987,12 +989,12 @@ static const struct {
     {ASSISTANT, "<|channel|>commentary to=now code<|message|>{\"s\": \"a\n\\d\"}<|call|>",
      "nnow|a{\"s\": \"a\\n\\\\d\"}|e"},
     {ASSISTANT, "<|channel|>analysis\u202f<|message|>a<|end|>", "ra"},
-    /* A call within a thought that does not end. */
+    /* A call is within reasoning that does not end. */
     {ASSISTANT, ANALYSIS "look\n" TO_NOW "{\"n\": 1<|call|>", "rlook|nnow|a{\"n\": 1}|e"},
     {ASSISTANT, ANALYSIS "a<|channel|>commentary to=functions.then<|message|>{}<|end|>",
      "ra<|channel|>commentary to=functions.then<|message|>{}"},
     {ASSISTANT, ANALYSIS "a<|channel|>commentary to=functions.now", "ra<|channel|>commentary to=functions.now"},
-    /* No object, or not whole: what came is content. */
+    /* The arguments are not an object, or incomplete: the text is content. */
     {ASSISTANT, TO_NOW "now<|call|>", "nnow|v|c" TO_NOW "now"},
     {ASSISTANT, TO_NOW "{\"n\": 1", "nnow|a{\"n\": 1|v|c" TO_NOW "{\"n\": 1"},
     {ASSISTANT, "<|channel|>commentary to=functions.<|message|>{}<|call|>", "c{}"},
@@ -1003,7 +1005,8 @@ START_TEST(messages_in_channels) {
 }
 END_TEST
 
-/* Marks, texts, parts of marks in any order: the same parts however they are cut, and all of a call or nothing. */
+/* Marks, texts and parts of marks come in any order: the parts are the same however the reply is cut, and a call is
+ * given whole or not at all. */
 START_TEST(any_messages) {
     static const char *const pieces[] = {"<|start|>",
                                          "assistant",
@@ -1060,7 +1063,8 @@ START_TEST(any_messages) {
 }
 END_TEST
 
-/* Half of a surrogate pair is no character: nobody could read the arguments back, the next turn's template first. */
+/* Half of a surrogate pair is not a character: neither the caller nor the next turn's template could read the
+ * arguments. */
 START_TEST(half_pairs) {
     check_parts("qwen3", "", false, "<tool_call>{\"arguments\": {\"s\": \"\\ud83d\"}, \"name\": \"now\"}</tool_call>",
                 "nnow|a{\"s\": \"\\ufffd\"}|e");
@@ -1091,7 +1095,7 @@ START_TEST(own_id) {
 }
 END_TEST
 
-/* Line breaks before the reasoning belong to its mark, whether there are tools or none. */
+/* Line breaks before the reasoning belong to its mark, with tools or without. */
 START_TEST(lines_without_tools) {
     fr_reply_format format = format_of("qwen3");
     run how = {.format = &format, .piece = 1};
@@ -1106,7 +1110,7 @@ START_TEST(lines_without_tools) {
 }
 END_TEST
 
-/* Where a call could be and none is: all of it is content. */
+/* Texts that begin like a call and are none: all of it is content. */
 START_TEST(no_calls) {
     static const struct {
         const char *style, *reply;
@@ -1195,7 +1199,7 @@ START_TEST(no_calls) {
 }
 END_TEST
 
-/* A call that is told of as it comes is taken back where it turns out to be none. */
+/* A call that was announced while it came is withdrawn if it turns out not to be one. */
 START_TEST(void_calls) {
     check_parts("qwen3", "", false, "a\n<tool_call>{\"name\": \"now\", \"arguments\": {\"n\": 1]}",
                 "ca|nnow|a{\"n\": 1|v|c\n"
@@ -1205,7 +1209,7 @@ START_TEST(void_calls) {
 }
 END_TEST
 
-/* A tokenizer's own token is a mark; text that looks like it is not. */
+/* A token of the tokenizer's is a mark; text that looks like it is not. */
 START_TEST(control_tokens) {
     fr_reply_format format = format_of("qwen3");
     static const char call[] = "{\"name\": \"now\", \"arguments\": {\"s\": \"</tool_call>\"}}";
@@ -1318,7 +1322,7 @@ START_TEST(schemas) {
 }
 END_TEST
 
-/* Gemma 4's calls as small and quantized models write them: strings and keys in plain quotes, or in both. */
+/* Gemma 4's calls as small and quantized models write them: strings and keys are in plain quotes, or in both kinds. */
 START_TEST(plain_quotes) {
     static const char *const cases[][2] = {
         {"s:\"Bern\"", "{\"s\":\"Bern\"}"},
@@ -1353,7 +1357,7 @@ START_TEST(plain_quotes) {
 }
 END_TEST
 
-/* What is no call then is content, byte for byte. */
+/* If such a text is not a call, it is content, byte for byte. */
 START_TEST(plain_quotes_gone_wrong) {
     static const char *const cases[] = {"s:\"Bern",  "s:\"a\"b\"", "\"s\"",         "\"s\"1:2", "\"s:1",
                                         "\"\\n\":1", "s:1\"",      "\"s\":\"a\" 1", "s\"t\":1"};
@@ -1366,7 +1370,7 @@ START_TEST(plain_quotes_gone_wrong) {
 }
 END_TEST
 
-/* What a parameter "n" may be: its schema, what stands beside the properties, its types. */
+/* The types that a parameter "n" may have, from its schema, the keywords beside the properties, and its types. */
 static const struct {
     const char *schema, *beside;
     fr_value_types types;
@@ -1432,7 +1436,7 @@ START_TEST(schemas_behind_references) {
 }
 END_TEST
 
-/* The parameters themselves may stand behind references. */
+/* The parameters themselves may be references. */
 START_TEST(parameters_behind_references) {
     static const char *const parameters[] = {
         "{\"$ref\": \"#/$defs/P\", \"$defs\": {\"P\": {\"properties\": {\"n\": {\"type\": \"string\"}}}}}",
@@ -1449,7 +1453,7 @@ START_TEST(parameters_behind_references) {
 }
 END_TEST
 
-/* All of 40 schemas refer to all: an answer comes at once, and it is that nothing is known. */
+/* Each of 40 schemas refers to all of them: the answer comes at once, and is that nothing is known. */
 START_TEST(schemas_without_end) {
     json_t *all = json_array(), *definitions = json_object();
     for (int i = 0; i < 40; i++) {
@@ -1474,7 +1478,7 @@ static bool scans(const char *text, size_t length) {
     return fr_json_scan_complete(&scan);
 }
 
-/* Against jansson, on JSON and on what a changed byte or two make of it. */
+/* Compares with jansson, on JSON and on texts with a byte or two changed. */
 START_TEST(scanned_json) {
     static const char *const texts[] = {
         "{\"a\": [1, -2.5e+3, true, null, {\"b\": {}}], \"\\u00e4\\n\\\"\": \"x\", \"c\": []}",
@@ -1509,7 +1513,7 @@ START_TEST(scanned_json) {
 }
 END_TEST
 
-/* A call nested deeper, or longer, than any is content. */
+/* A call that is nested too deep or too long is content. */
 START_TEST(limits) {
     fr_text_buffer deep = {0};
     fr_text_append_string(&deep, "c<tool_call>{\"name\": \"now\", \"arguments\": {\"a\": ");
@@ -1530,7 +1534,7 @@ START_TEST(limits) {
 }
 END_TEST
 
-/* What is held back is never more than what can still become a mark, or line breaks before one. */
+/* No more text is held back than can still become a mark, or line breaks before one. */
 START_TEST(held_back) {
     fr_reply_format format = format_of("qwen3.5");
     static const char reply[] = "x\n<<<<tool_<tool_cal <function x </think <thin\n\n\n<to\n";
@@ -1557,7 +1561,7 @@ START_TEST(held_back) {
 }
 END_TEST
 
-/* A mark has room where it is held back. */
+/* There is room to hold back the longest mark. */
 START_TEST(marks) {
     static const char ends[] = "content.split('</think>')[-1]"; /* enough to tell that it thinks */
     ck_assert_str_eq(fr_reply_format_of(ends, strlen(ends), NULL).marks[FR_MARK_THINK], "<think>");
@@ -1570,7 +1574,7 @@ START_TEST(marks) {
 }
 END_TEST
 
-/* Each call of a reply has an id of its own, as each reply with a seed of its own has. */
+/* The calls of a reply have different ids, and so have replies with different seeds. */
 START_TEST(ids) {
     fr_reply_format format = format_of("glm");
     char seen[40][16];
@@ -1632,8 +1636,9 @@ START_TEST(broken_text) {
 }
 END_TEST
 
-/* The form that models without one of their own are asked for, with one call or several, as llama.cpp's generic handler
- * has it, too; and what such models write as well. A function that nobody offered, or any other object, is content. */
+/* The format that models without one of their own are asked to use, with one call or several, as in llama.cpp's
+ * generic handler; and variants that such models write. A function that was not offered, or any other object, is
+ * content. */
 START_TEST(generic_calls) {
     static const struct {
         const char *reply, *calls, *content; /* calls: names and arguments, one behind the other */

@@ -46,7 +46,7 @@ static fr_lab_reply_budget *open_budget(const char *prompt, size_t count, size_t
     return budget;
 }
 
-/* The only id that is left; -1: all are. */
+/* Returns the only id that is allowed; -1: all are. */
 static int32_t forced_by(fr_lab_reply_budget *budget, const int32_t *ids, size_t count) {
     size_t vocab = fr_tokenizer_count(tokenizer), left = 0;
     int32_t only = -1;
@@ -108,7 +108,7 @@ START_TEST(reasoning_is_ended) {
 }
 END_TEST
 
-/* Not within a character; but pieces of characters that are never whole are not waited for without end. */
+/* Reasoning does not end within a character, but it does not wait for ever for pieces that never complete one. */
 START_TEST(characters_are_whole) {
     int32_t *ids;
     size_t count;
@@ -138,7 +138,7 @@ END_TEST
 
 static fr_server server;
 
-/* The first choice's message. */
+/* Returns the first choice's message. */
 static json_t *message_of(const char *member, const char *drafts) {
     char body[600];
     json_t *answer;
@@ -159,7 +159,7 @@ static size_t length_of(const json_t *message, const char *key) {
     return json_string_length(json_object_get(message, key));
 }
 
-/* A budget ends reasoning where it would go on, at the same place by whatever draft method. */
+/* The limit ends reasoning that would go on, at the same place with any draft method. */
 START_TEST(drafts_change_nothing) {
     static const char *const members[] = {"\"reasoning_budget_tokens\": 6", "\"thinking_budget_tokens\": 6",
                                           "\"reasoning_budget\": 6", "\"thinking_token_budget\": 6"};

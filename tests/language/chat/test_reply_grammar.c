@@ -93,7 +93,7 @@ static bool is_allowed(fr_grammar *grammar, const int32_t *ids, size_t count, in
     return bits[id / 64] >> (id % 64) & 1;
 }
 
-/* Goes on with a text if all of it is allowed. */
+/* Appends a text if all of it is allowed. */
 static size_t try_text(fr_grammar *grammar, const char *text, int32_t *ids, size_t count) {
     int32_t *more;
     size_t there, i = 0;
@@ -105,7 +105,7 @@ static size_t try_text(fr_grammar *grammar, const char *text, int32_t *ids, size
     return i == there ? count + there : count;
 }
 
-/* What ends strings, values, reasoning. */
+/* Appends a text that ends a string, a value or the reasoning. */
 static size_t try_end(fr_grammar *grammar, uint64_t *state, int32_t *ids, size_t count) {
     static const char *const ends[] = {"\"",       "<|\"|>",    "</arg_value>", "\n</parameter>\n", "</parameter>\n",
                                        "</think>", "<channel|>"};
@@ -126,7 +126,7 @@ static int32_t draw(const uint64_t *bits, uint64_t *state) {
     return (int32_t)id;
 }
 
-/* A text that the grammar allows, as ids; how many. */
+/* Makes a text that the grammar allows, as ids. Returns their number. */
 static size_t walk(fr_grammar *grammar, uint64_t *state, int32_t *ids) {
     size_t count = 0;
     while (count < MOST) {
@@ -165,7 +165,7 @@ static bool is_word(const json_t *value, const char *word) {
     return json_is_string(value) && strcmp(json_string_value(value), word) == 0;
 }
 
-/* As the schema above has it. */
+/* Checks one set of arguments against the schema above. */
 static bool is_looked_up(const json_t *a) {
     const json_t *unit = json_object_get(a, "unit"), *days = json_object_get(a, "days"), *value;
     const json_t *on = json_object_get(json_object_get(a, "more"), "on");
@@ -194,7 +194,7 @@ static fr_grammar *open_reply(const fr_reply_rule *rule) {
     return grammar;
 }
 
-/* Calls, and nothing else. */
+/* Checks that the reply has calls and nothing else. */
 static void check_calls(const char *only, bool several, uint64_t seed) {
     fr_grammar *grammar = open_reply(
         &(fr_reply_rule){.options_json = tools, .calls = FR_REPLY_CALLS_MUST, .tool = only, .several = several});
@@ -229,7 +229,7 @@ START_TEST(calls_of_tools) {
 }
 END_TEST
 
-/* A content of a schema, or a call instead. */
+/* The reply is a content of a schema, or a call instead. */
 START_TEST(contents_or_calls) {
     static const char schema[] = "{\"enum\": [{\"a\": 1}, [\"b\"]]}";
     open_model(&models[_i]);
@@ -295,7 +295,7 @@ START_TEST(no_thought_behind_thoughts) {
 }
 END_TEST
 
-/* What can't be called. */
+/* Requests for calls that are refused. */
 START_TEST(refused) {
     static const struct {
         const char *options, *tool, *says;
@@ -323,7 +323,7 @@ START_TEST(refused) {
 }
 END_TEST
 
-/* Four of a choice among itself. */
+/* A part of a schema whose choices are itself, four times. */
 #define ITSELF "{'$ref': '#/properties/a'}, "
 #define SELF   ITSELF ITSELF ITSELF ITSELF
 
@@ -419,7 +419,7 @@ START_TEST(refused_by_place) {
 }
 END_TEST
 
-/* Values of one argument: each that comes is one of some, as the call that is read has it. */
+/* Schemas of one argument, and the values of which every generated one must be one when the call is read. */
 static const struct {
     const char *schema, *is[4]; /* none: a text */
 } values[] = {
@@ -455,7 +455,7 @@ static bool is_one_of(const json_t *value, const char *const *list) {
     return found;
 }
 
-/* Walks the grammar to a call and gives its arguments, also as text in *said; NULL: the call did not end. */
+/* Walks the grammar to a call. Returns its arguments, also as text in *said; NULL: the call did not end. */
 static json_t *walk_to_arguments(fr_grammar *grammar, const char *options, uint64_t *seed, char **said) {
     int32_t ids[MOST];
     size_t count = walk(grammar, seed, ids);
@@ -521,7 +521,7 @@ static const struct {
      "{'const': 'z'}}, 'required': ['y']}]}",
      {"{\"x\":1,\"y\":\"z\"}"}},
     {"{'type': ['object', 'null'], 'properties': {'x': {'const': true}}, 'required': ['x']}", {"{\"x\":true}"}},
-    /* These are exact for strict tools alone. */
+    /* These are enforced exactly only in strict tools. */
     {"{'type': 'object', 'properties': {'x': {'const': 1}, 'y': {'const': 2}}, 'additionalProperties': false, 'oneOf': "
      "[{'required': ['x']}, {'required': ['y']}]}",
      {"{\"x\":1}", "{\"y\":2}"}},
@@ -597,7 +597,7 @@ START_TEST(many_tools) {
 }
 END_TEST
 
-/* Tens of thousands of names that must be there, held against as many properties: refused, and soon. */
+/* Tens of thousands of required names are compared with as many properties: refused, and quickly. */
 START_TEST(hostile_tools) {
     open_model(&models[2]);
     char *text;

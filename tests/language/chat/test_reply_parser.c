@@ -13,7 +13,7 @@
 
 #define COUNT_OF(array) (sizeof(array) / sizeof *(array))
 
-/* The tokenizer of a template of calls.json; NULL: it has none here. */
+/* Returns the folder with the tokenizer of a template of calls.json; NULL: there is none here. */
 static const char *folder_of(const char *template) {
     static const struct {
         const char *template, *folder;
@@ -76,7 +76,7 @@ static const char *text_at(const json_t *object, const char *key) {
     return text ? text : "";
 }
 
-/* What a prompt's end looks like when the template wrote it. */
+/* Returns a prompt's end as if the template had written it. */
 static fr_marked_text trusted(const char *text, fr_span *all) {
     *all = (fr_span){0, strlen(text)};
     return (fr_marked_text){(char *)(uintptr_t)text, strlen(text), all, 1};
@@ -131,7 +131,7 @@ START_TEST(rendered_calls) {
 }
 END_TEST
 
-/* Marks that are spelled in other tokens are text; and so is what a prompt ends with that nobody trusts. */
+/* Marks that are spelled with other tokens are text, and so is the end of a prompt that is not trusted. */
 START_TEST(spelled_marks) {
     fr_tokenizer *tokenizer = open_tokenizer("qwen35", "chat/templates/qwen3.5.jinja");
     static const char reply[] = "<think>a</think><tool_call>\n<function=f>\n</function>\n</tool_call>";
@@ -156,7 +156,7 @@ START_TEST(spelled_marks) {
 }
 END_TEST
 
-/* Used again: nothing of one reply is left in the next. */
+/* A parser is used again: nothing of one reply is left in the next. */
 START_TEST(one_after_another) {
     fr_tokenizer *tokenizer = open_tokenizer("gemma", "chat/templates/gemma4.jinja");
     static const char *const replies[] = {"<|channel>thought\nhm", "hi<|tool_call>call:f{", "hello"};
@@ -222,7 +222,7 @@ START_TEST(replies_that_go_on) {
 }
 END_TEST
 
-/* Llama 2's first token of a text loses its blank, but not in the middle of a message. */
+/* The decoder of Llama 2 removes the blank of a text's first token, but not in the middle of a message. */
 START_TEST(blanks_of_what_goes_on) {
     json_t *root = fr_load_json(TOKENIZERS "styles/llama2.json");
     fr_tokenizer *tokenizer = fr_open_value(json_object_get(root, "tokenizer"));

@@ -47,7 +47,7 @@ static bool has(const uint64_t *bits, size_t id) {
     return bits[id / 64] >> (id % 64) & 1;
 }
 
-/* Behind whole characters a token's bytes are UTF-8 from their first on. */
+/* If a text ends with a whole character, the bytes of the next token are UTF-8 from the first on. */
 static bool ends_inside(int32_t id) {
     size_t length, left = 0;
     const char *bytes = fr_token_bytes(tokenizer, id, &length);
@@ -104,7 +104,7 @@ START_TEST(walks) {
 }
 END_TEST
 
-/* Whether a text, in the tokens that it is cut into, is of a grammar. */
+/* Returns whether a text, as the tokens that it is cut into, follows a grammar. */
 static bool matches(fr_grammar *grammar, const char *text, size_t length) {
     const uint64_t *bits;
     int32_t *ids;
@@ -554,7 +554,7 @@ START_TEST(refused) {
 }
 END_TEST
 
-/* Parentheses nested too deep, and a grammar that is ambiguous beyond all measure, end with a line. */
+/* Parentheses nested too deep, and a grammar that is far too ambiguous, end with a line. */
 START_TEST(bounded) {
     char deep[4096] = "root ::= ";
     fr_grammar *grammar;
@@ -618,7 +618,7 @@ START_TEST(masks_of_counts_are_what_steps_allow) {
 }
 END_TEST
 
-/* Tokens that are sorted out beforehand are those that a walk, token by token, comes to. */
+/* The tokens of a mask, which are sorted in advance, are those that a walk allows token by token. */
 START_TEST(masks_are_what_steps_allow) {
     fr_tokenizer *words;
     fr_token_tree *all;
@@ -650,7 +650,7 @@ START_TEST(masks_are_what_steps_allow) {
 }
 END_TEST
 
-/* Grammars of the empty text alone, of which no expression has been made. */
+/* Grammars of the empty text alone have no expressions. */
 START_TEST(empty) {
     static const struct {
         fr_grammar_kind kind;
@@ -674,7 +674,7 @@ static const char rule[] = "root ::= \"{\\\"name\\\": \\\"\" [a-zA-Z ]{3,12} \"\
                            "\\\"tags\\\": [\" tag (\", \" tag){0,2} \"]}\"\n"
                            "tag ::= \"\\\"\" [a-z]{2,6} \"\\\"\"";
 
-/* What a session says under the grammar, drafting by a method with so many drafts. */
+/* Generates under the grammar with a method that makes so many drafts. */
 static size_t say(const fr_model *model, const char *method, int64_t drafts, double temperature, int32_t *ids,
                   double *calls) {
     static const int32_t prompt[] = {1, 40, 30, 20};
@@ -729,7 +729,7 @@ START_TEST(in_sessions) {
 }
 END_TEST
 
-/* What a session says until its grammar takes too much to be followed; its line. */
+/* Generates until the grammar takes too much to be followed, and gives the line. */
 static size_t say_until_refused(const fr_model *model, const char *method, int64_t drafts, int32_t *ids, char *line) {
     static const char ambiguous[] = "root ::= \"☃☃☃~@\" a a a a a a a a\na ::= b b b b | \"x\"\nb ::= c c c c | \"y\"\n"
                                     "c ::= [a-z ] c? | \"\"";
@@ -760,7 +760,7 @@ static size_t say_until_refused(const fr_model *model, const char *method, int64
     return made;
 }
 
-/* Behind the same text, with any drafts. */
+/* The refusal comes after the same text, with any drafts. */
 START_TEST(refused_in_sessions) {
     fr_model *model;
     int32_t plain[MOST], drafted[MOST];
@@ -784,7 +784,8 @@ static const struct {
     {"root ::= \"a\"", "a", true, true},
 };
 
-/* Whole rows and candidates hold those logits that a mask allows, and what ends a sequence where the text may end. */
+/* Rows of logits and candidates keep the logits that a mask allows; an end of sequence is allowed where the text may
+ * end. */
 START_TEST(rows_are_what_masks_leave) {
     fr_model *model;
     fr_token_tree *own;
@@ -832,7 +833,7 @@ END_TEST
 
 #define LLAMA "generate --quiet -m tests/data/llama/q4_0.gguf -p x -n 40 "
 
-/* By an option, or the file that it names. */
+/* The grammar comes from an option, or from the file that it names. */
 START_TEST(by_command) {
     char path[] = "/tmp/forerun-grammar-XXXXXX";
     int file = mkstemp(path);

@@ -32,7 +32,7 @@ static void close_tree(void) {
     fr_tokenizer_close(tokenizer);
 }
 
-/* Parts stand between commas unless they say so: '$' is how many came before, '@' one more. */
+/* Parts have commas between them unless `bare` is set: '$' stands for the number of parts before, '@' for one more. */
 typedef struct hostile {
     fr_grammar_kind kind;
     fr_status status;
@@ -205,7 +205,7 @@ END_TEST
 
 /* ------------------------------------------------------------------------------------------------------------ masks */
 
-/* What takes much to be followed: of most of them some mask is too much. Measured: at most 0.07 s. */
+/* Texts that take much to be followed: most have a mask that is too large. Measured: at most 0.07 s. */
 static const struct {
     fr_grammar_kind kind;
     const char *text;
@@ -237,7 +237,7 @@ static fr_grammar *open_followed(const fr_token_tree *all, size_t number) {
     return grammar;
 }
 
-/* What comes next behind some ids: 0, nothing; -1: that takes too much. Which of the allowed ids, `seed` says. */
+/* Returns an id that may come after some ids, chosen by `seed`: 0, none may; -1, that takes too much. */
 static int32_t next_of(fr_grammar *grammar, size_t vocab, const int32_t *ids, size_t count, uint32_t seed) {
     const uint64_t *bits;
     bool ends;
@@ -254,7 +254,7 @@ static int32_t next_of(fr_grammar *grammar, size_t vocab, const int32_t *ids, si
     return 0;
 }
 
-/* A mask ends in time, and whether it is too much depends on nothing that was looked at before. */
+/* A mask is made in a bounded time, and whether it takes too much does not depend on masks that were made before. */
 START_TEST(followed) {
     enum { STEPS = 40 };
     fr_tokenizer *words;
@@ -279,7 +279,7 @@ START_TEST(followed) {
 }
 END_TEST
 
-/* A text comes to more states than there may be at once. */
+/* A text leads to more states than there may be at once. */
 START_TEST(long_text) {
     static char text[200000];
     static const char expression[] = "([a-f]{10} ){10000}([a-f]{10} ){9000}";
@@ -331,7 +331,7 @@ static uint64_t hash(uint64_t hash, const void *bytes, size_t size) {
     return hash;
 }
 
-/* What is made of a schema. */
+/* Reads a schema; *made: a hash of the result. */
 static fr_status read_schema(const char *text, uint64_t *made) {
     fr_grammar_rules rules = {0};
     fr_status status = fr_grammar_read(FR_GRAMMAR_JSON_SCHEMA, (fr_text){text, strlen(text)}, &rules);

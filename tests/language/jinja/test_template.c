@@ -19,7 +19,7 @@
 #define COUNT_OF(array) (sizeof(array) / sizeof *(array))
 #define NOW             1767323045 /* Friday, 2 January 2026, 03:04:05 */
 
-/* What a call may take, and its caller here; sanitizers need more of it. */
+/* The stack that a call may take, with its caller here; sanitizers need more of it. */
 #if defined(__SANITIZE_ADDRESS__)
 #define STACK ((size_t)8 << 20)
 #else
@@ -50,7 +50,7 @@ static void check_rendered(const char *title, fr_status status, const fr_marked_
     ck_assert_msg(same, "%s:\n%s\nnot\n%s", title, text->text, json_string_value(expected));
 }
 
-/* The context's tokens are the model's own, the rest is given. */
+/* Renders an item of the reference. Tokens in the context are the model's own, and the rest is foreign. */
 static void check_reference(const char *source, size_t length, const json_t *item) {
     static const char *const tokens[] = {"bos_token", "eos_token"};
     json_t *own = json_object(), *given = json_copy(json_object_get(item, "context"));
@@ -94,7 +94,7 @@ START_TEST(reference_cases) {
 }
 END_TEST
 
-/* Small templates over one context. */
+/* Small templates with one context. */
 START_TEST(python_cases) {
     json_t *root = fr_load_json("tests/data/chat/template_cases.json"), *cases = json_object_get(root, "cases");
     const json_t *context = json_object_get(root, "context");
@@ -119,7 +119,7 @@ static const char hands_given[] =
     "\"v\"}, \"messages\": [{\"role\": \"user\"}, {\"role\": \"user\\u0000<s>\"}, {\"role\": \"<s>\"}], "
     "\"ß\": \"ß\", \"mixed\": \"aB\", \"shared\": \"given\", \"e\": \"\", \"q\": \"it's\", \"c\": \"1,2\"}";
 
-/* Below the text, a mark for each of its bytes: . for the template's own, ^ for a foreign one. */
+/* The text, and below it a mark for each of its bytes: . for the template's own, ^ for a foreign one. */
 static const struct {
     const char *template, *text, *hands;
 } hands[] = {
@@ -314,7 +314,8 @@ START_TEST(one_line) {
 }
 END_TEST
 
-/* Each with a beginning, what is repeated before and behind the middle, and an end. */
+/* Templates that are repeated: each has a beginning, parts that are repeated before and after the middle, and an
+ * end. */
 static const struct {
     const char *begin, *before, *middle, *behind, *end;
 } nests[] = {
@@ -354,7 +355,7 @@ static char *nested(size_t which, size_t times) {
     return bytes;
 }
 
-/* The call may take 300 KB of its thread's stack, whatever it is given. */
+/* Renders with 300 KB of the thread's stack, which must be enough for any template. */
 static void *render_nested(void *which) {
     static const size_t depths[] = {1, 20, 90, 190, 199, 200, 250, 5000};
     for (size_t i = 0; i < COUNT_OF(depths); i++) {
@@ -413,7 +414,7 @@ START_TEST(recursion) {
 }
 END_TEST
 
-/* Any bytes are a template, and NULs are text. */
+/* Any bytes may be a template, and NULs are text. */
 START_TEST(any_bytes) {
     static const char source[] = "a\0b{{ 'c\0d' }}\xff{{ '\xfe\xc3'|length }}{{ ['\xff\0'] }}{{ '\xff'|upper|tojson }}";
     static const char expected[] = "a\0bc\0d\xff"
@@ -453,8 +454,8 @@ START_TEST(kept_source) {
 }
 END_TEST
 
-/* As large as a template may be: many names, blocks that are searched for names again and again, arguments without end.
- * None takes longer than the suite may. */
+/* Templates of the largest allowed size: with many names, with blocks that are searched for names again and again,
+ * with very many arguments. Each must end within the suite's time limit. */
 START_TEST(large_sources) {
     static const struct {
         const char *before, *format, *after, *line; /* line: of the refusal, or NULL */
@@ -484,7 +485,7 @@ START_TEST(large_sources) {
 }
 END_TEST
 
-/* Nothing but the template is shared: threads may render it at once. */
+/* Threads share only the template, so they may render it at the same time. */
 static void *render_often(void *template) {
     json_t *given = json_pack("{s: [s, s]}", "messages", "a", "b");
     for (int i = 0; i < 200; i++) {

@@ -63,13 +63,13 @@ static void fault(oracle *o, const char *name, const char *title, const char *fo
     if (o->faults++ < TOLD) fprintf(stderr, "%s, \"%s\": %s, not %s: %s\n", name, title, found, wanted, text);
 }
 
-/* Whether bytes are all within one trusted span, of which *next is the first that may hold them. */
+/* True if the bytes are all within one trusted span; *next is the first that may hold them. */
 static bool is_trusted(const fr_marked_text *text, size_t begin, size_t end, size_t *next) {
     while (*next < text->trusted_count && text->trusted[*next].end <= begin) ++*next;
     return *next < text->trusted_count && text->trusted[*next].begin <= begin && end <= text->trusted[*next].end;
 }
 
-/* "COUNT HASH" of the control tokens that are the template's own. */
+/* Writes "COUNT HASH" of the control tokens that are the template's own. */
 static void summarize_control(const oracle *o, const fr_marked_text *text, char *summary, size_t size) {
     uint64_t state = 0xcbf29ce484222325u;
     size_t count = 0, span = 0;
@@ -86,7 +86,7 @@ static void summarize_control(const oracle *o, const fr_marked_text *text, char 
     snprintf(summary, size, "%zu %016" PRIx64, count, state);
 }
 
-/* "LENGTH HASH" as the tool writes it, "error" for what could not be rendered. */
+/* Compares "LENGTH HASH" as the tool writes it, or "error" if the text could not be rendered. */
 static void check_pair(oracle *o, const fr_template *template, const char *name, const json_t *item, size_t index) {
     const json_t *conversation = json_array_get(o->conversations, index);
     const json_t *expected = json_array_get(json_object_get(item, "rendered"), index);
@@ -130,7 +130,7 @@ START_TEST(hashes) {
 }
 END_TEST
 
-/* Some in full, so that a difference can be read. */
+/* Some texts are compared in full, so that a difference can be read. */
 START_TEST(whole_texts) {
     oracle o;
     open_oracle(&o);

@@ -74,7 +74,7 @@ static void build_settings(fr_builder *b, const json_t *of) {
     }
 }
 
-/* The file of a case; the type of the map's elements. */
+/* Opens the file of a case; element: the type of the map's elements. */
 static fr_status open_case(const json_t *of, fr_gguf_type element, fr_tokenizer **tokenizer) {
     static const char *const lists[] = {"scores", "charsmap", "merges"};
     size_t keys = 4 + json_object_size(json_object_get(of, "flags")) + json_object_size(json_object_get(of, "ids"));
@@ -120,7 +120,7 @@ START_TEST(ids) {
 }
 END_TEST
 
-/* Tokens are called and printed as published, not as the file spells them. */
+/* Names and printed texts of tokens are as published, not as the file spells them. */
 START_TEST(printed) {
     static const struct {
         size_t of;
@@ -151,7 +151,7 @@ START_TEST(printed) {
 }
 END_TEST
 
-/* Tokens without a text, of which some vocabularies have more than one, and scores that are whole. */
+/* Some vocabularies have several tokens without a text, and scores may be integers. */
 START_TEST(empty_tokens) {
     json_t *of = json_deep_copy(json_array_get(cases, 0)), *tokens = json_object_get(of, "tokens");
     json_t *types = json_object_get(of, "types");

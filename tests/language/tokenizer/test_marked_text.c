@@ -17,7 +17,7 @@
 
 /* ----------------------------------------------------------------------------------------------------- marked texts */
 
-/* Trusted bytes of a literal. */
+/* A literal whose bytes are trusted. */
 #define T(text) "\1" text "\2"
 
 typedef struct sample {
@@ -26,7 +26,7 @@ typedef struct sample {
     fr_marked_text marked;
 } sample;
 
-/* Parts that follow each other without a foreign byte are left as two spans. */
+/* Adds a part. Parts that follow each other without a foreign byte between them stay two spans. */
 static void add_part(sample *s, const char *text, size_t length, bool trusted) {
     fr_marked_text *marked = &s->marked;
     ck_assert_uint_le(marked->length + length, sizeof s->text);
@@ -64,7 +64,7 @@ static void check_same(const int32_t *ids, size_t count, const int32_t *expected
 
 /* ---------------------------------------------------------------------------------------------------------- by hand */
 
-/* One token a character, and what a case adds. */
+/* A tokenizer with one token per character, and the additions of a case. */
 static const char small[] = "{\"added_tokens\":[%s],\"normalizer\":%s,\"decoder\":{\"type\":\"Fuse\"},\"model\":{"
                             "\"type\":\"BPE\",\"vocab\":{\"<\":0,\">\":1,\"a\":2,\"b\":3,\"x\":4,\"y\":5,\"_\":6,"
                             "\" \":7%s},\"merges\":[%s]%s}}";
@@ -79,21 +79,21 @@ typedef struct small_tokenizer {
 } small_tokenizer;
 
 static const small_tokenizer
-    /* A longer token that begins as a shorter one. */
+    /* A token begins like a shorter one. */
     nested = {CONTROL(20, "<a>") "," CONTROL(21, "<a><b>") "," CONTROL(22, "<b>"), "null", "", "", ""},
-    /* Tokens that only abbreviate, which reach into a control token. */
+    /* Tokens that are only abbreviations overlap a control token. */
     plain = {CONTROL(20, "<a>") "," PLAIN(21, "x<a") "," PLAIN(22, "xy") "," PLAIN(23, "x<"), "null", "", "", ""},
     word = {ADDED(20, "<a>", "\"special\":true,\"single_word\":true"), "null", "", "", ""},
     left = {ADDED(20, "<a>", "\"special\":true,\"lstrip\":true"), "null", "", "", ""},
     right = {ADDED(20, "<a>", "\"special\":true,\"rstrip\":true"), "null", "", "", ""},
-    /* Control tokens that merges lead to, and on from. */
+    /* Merges make control tokens, and continue from them. */
     merged = {CONTROL(21, "<a>"), "null", ",\"<a\":20,\"<a>\":21,\"<a>b\":22", "\"< a\",\"<a >\",\"<a> b\"", ""},
     whole = {CONTROL(20, "<a>"), "null", ",\"<a>\":20", "", ",\"ignore_merges\":true"},
-    /* A control token of one character, with and without another way to write it. */
+    /* A control token has one character, with and without another token for it. */
     letter = {CONTROL(3, "b"), "null", ",\"<0x62>\":20", "", ",\"byte_fallback\":true"},
     letter_unknown = {CONTROL(3, "b"), "null", ",\"?\":20", "", ",\"unk_token\":\"?\""},
     letter_only = {CONTROL(3, "b"), "null", "", "", ""},
-    /* Control tokens that are looked for behind the normalizer. */
+    /* Control tokens are searched for after the normalizer. */
     replaced = {BEHIND(20, "<a>"), "{\"type\":\"Replace\",\"pattern\":{\"String\":\"y\"},\"content\":\"a\"}", "", "",
                 ""},
     joined = {BEHIND(20, "<a>"), "{\"type\":\"Replace\",\"pattern\":{\"String\":\"xy\"},\"content\":\"a\"}", "", "",
@@ -101,7 +101,7 @@ static const small_tokenizer
     composed = {BEHIND(20, "<a>"), "{\"type\":\"NFC\"}", ",\"\\u226f\":21,\"\\u0338\":22", "", ""},
     prepended = {BEHIND(20, "<a>"), "{\"type\":\"Prepend\",\"prepend\":\"_\"}", "", "", ""};
 
-/* The tokens' own texts, each behind a stroke. */
+/* The expected tokens' own texts, each after a bar. */
 static const struct {
     const small_tokenizer *tokenizer;
     const char *text, *tokens;
@@ -231,7 +231,7 @@ END_TEST
 
 /* --------------------------------------------------------------------------------------------- published tokenizers */
 
-/* The last two rewrite a text before they cut it. */
+/* The last two tokenizers rewrite a text before they cut it. */
 static const char *const published[] = {"glm4", "deepseek3", "llama3", "qwen35", "gemma"};
 enum { EXACT = 3 };
 
@@ -278,7 +278,7 @@ static size_t next_random(size_t limit) {
     return random_state % limit;
 }
 
-/* An added token, some of one, or text. */
+/* Returns an added token, a part of one, or text. */
 static const char *random_part(const subject *s, size_t *length) {
     static const char *const texts[] = {" ",      "\n",     "\n\n",   "a",       "Hello",
                                         "<",      "|",      ">",      "<|",      "|>",
@@ -315,7 +315,7 @@ static void make_random(const subject *s, sample *text, sample *harmless) {
     }
 }
 
-/* The control tokens of each run of trusted bytes, tokenized alone. */
+/* Gives the control tokens of each run of trusted bytes, tokenized alone. */
 static size_t run_by_run(const subject *s, const fr_marked_text *text, int32_t *control) {
     size_t found = 0;
     for (size_t i = 0, count; i < text->trusted_count;) {
@@ -354,7 +354,7 @@ START_TEST(trusted_alone) {
 }
 END_TEST
 
-/* No byte is lost or made, whatever is trusted. */
+/* No byte is lost or added, whatever is trusted. */
 START_TEST(all_bytes_are_there) {
     static subject s;
     static sample text, harmless;
@@ -373,7 +373,7 @@ START_TEST(all_bytes_are_there) {
 }
 END_TEST
 
-/* A text that is trusted as a whole has the ids of the reference cases, in however many spans that is said. */
+/* A text that is trusted as a whole has the ids of the reference cases, however many spans it is divided into. */
 START_TEST(trusted_whole) {
     char path[96];
     static subject s;

@@ -31,7 +31,7 @@ static void tear_down(void) {
 
 /* ------------------------------------------------------------------------------------------------------------ files */
 
-/* What a file of the cases' tokens has that another hasn't. */
+/* The differences of a file from the cases' tokens. */
 typedef struct made_file {
     const bool *space_prefix; /* NULL: no such key */
     const float *score;       /* of all tokens; NULL: the cases' own */
@@ -115,7 +115,7 @@ static bool has_ids(const fr_tokenizer *tokenizer, const json_t *pair) {
     return same;
 }
 
-/* Phi-3's tokens take the blanks behind them along, which its files do not say; nobody else's do. */
+/* Phi-3's special tokens also take the blanks after them, which its files do not say; other models' don't. */
 START_TEST(blanks_behind_tokens) {
     const json_t *pairs = json_object_get(cases, "stripping");
     fr_tokenizer *phi = open_good(&(made_file){.architecture = "phi3"}), *llama = open_good(&(made_file){0});
@@ -137,7 +137,7 @@ static void check_printed(const fr_tokenizer *tokenizer, const char *text) {
     fr_free(ids);
 }
 
-/* The space before a text is gone again in print; those that are the text's stay. */
+/* The space that is put before a text is removed when it is printed; the text's own spaces stay. */
 START_TEST(printed_texts) {
     static const char *const texts[] = {"Hello world", " a", "  b c", "\u2603 \u00e9\u4e00", "it's 12345", ""};
     fr_tokenizer *tokenizer = open_good(&(made_file){.space_prefix = prefixes[_i].space_prefix});
@@ -147,7 +147,7 @@ START_TEST(printed_texts) {
 }
 END_TEST
 
-/* Any bytes, which no reference takes: each is a token of its own, or part of a character's. */
+/* The texts have any bytes, which no reference accepts: each byte is a token of its own, or part of a character's. */
 START_TEST(bytes_that_are_no_text) {
     fr_tokenizer *tokenizer = open_good(&(made_file){.space_prefix = prefixes[0].space_prefix});
     check_printed(tokenizer, "\xff\x80z\xe2\x98");
@@ -155,7 +155,8 @@ START_TEST(bytes_that_are_no_text) {
 }
 END_TEST
 
-/* Of equal scores the leftmost pair is merged: by hand, "///" where "//" is a token and "///" is none. */
+/* Of pairs with equal scores the leftmost is merged. Worked out by hand: "///" where "//" is a token and "///" is
+ * not. */
 START_TEST(equal_scores) {
     static const char text[] = "x///y";
     fr_tokenizer *tokenizer = open_good(&(made_file){.space_prefix = prefixes[0].space_prefix, .score = &(float){0}});
@@ -177,7 +178,7 @@ START_TEST(equal_scores) {
 }
 END_TEST
 
-/* Files of old name no ids: unknown is 0, bos 1, which stands before a text, and eos 2. */
+/* Files of early converters name no ids: the unknown token is 0, bos is 1 and stands before a text, and eos is 2. */
 START_TEST(ids_that_files_leave_out) {
     fr_tokenizer *tokenizer = open_good(&(made_file){.space_prefix = prefixes[0].space_prefix});
     fr_checkpoint files;

@@ -60,7 +60,7 @@ START_TEST(byte_level_cases) {
 }
 END_TEST
 
-/* Small tokenizers with one setting changed each. */
+/* Small tokenizers, each with one setting changed. */
 START_TEST(variants) {
     json_t *root = fr_load_json(TOKENIZERS "variants.json"), *variant;
     size_t i;
@@ -75,7 +75,7 @@ START_TEST(variants) {
 }
 END_TEST
 
-/* What Hugging Face prints: a run of byte tokens whose bytes are not UTF-8 is one U+FFFD a byte. */
+/* Prints as Hugging Face does: a run of byte tokens that is not UTF-8 becomes one U+FFFD per byte. */
 static void print_as_reference(const fr_tokenizer *tokenizer, const bool *is_byte, const int32_t *ids, size_t count,
                                char *out) {
     for (size_t begin = 0, end; begin < count; begin = end) {
@@ -144,7 +144,7 @@ END_TEST
 
 /* -------------------------------------------------------------------------------------------------------- any bytes */
 
-/* Each byte of what is no UTF-8 is its byte token; valid characters around it are found all the same. */
+/* Each byte that is not part of valid UTF-8 is its byte token; valid characters around it are found all the same. */
 START_TEST(invalid_utf8) {
     static const struct {
         const char *bytes;
@@ -200,7 +200,7 @@ START_TEST(random_bytes_round_trip) {
 }
 END_TEST
 
-/* A character arrives as a whole, with its last byte; what can't become one is let go at once. */
+/* A character is given as a whole, with its last byte; bytes that can't become one are given at once. */
 START_TEST(decoder_holds_back) {
     static const struct {
         const char *token, *text;
@@ -251,7 +251,7 @@ END_TEST
 
 /* --------------------------------------------------------------------------------------------------- files that lie */
 
-/* A whole tokenizer.json; every string here is one that a case may replace. */
+/* A whole tokenizer.json; a case may replace every string in it. */
 static const char sample[] =
     "{\"added_tokens\":[{\"id\":0,\"content\":\"<s>\",\"special\":true,\"normalized\":false},"
     "{\"id\":7,\"content\":\"<x>\",\"normalized\":false}],\"normalizer\":null,\"pre_tokenizer\":null,"
@@ -260,7 +260,7 @@ static const char sample[] =
     "\"decoder\":{\"type\":\"Fuse\"},\"model\":{\"type\":\"BPE\",\"unk_token\":null,"
     "\"vocab\":{\"<s>\":0,\"a\":1,\"b\":2,\"ab\":3},\"merges\":[[\"a\",\"b\"]]}}";
 
-/* The sample with its first `old` replaced; for the caller to free. */
+/* Returns the sample with the first `old` replaced; the caller frees it. */
 static char *edited(const char *old, const char *new) {
     const char *at = strstr(sample, old);
     ck_assert_msg(at, "the sample has no %s", old);
@@ -384,8 +384,8 @@ START_TEST(lying_files) {
 }
 END_TEST
 
-/* The white space that a token takes along holds no other token, if that takes what stands before it along: tokenizers
- * 0.23.3 gives 1, 7, 2. */
+/* The white space that a token takes with it contains no other token, even if that would take the space before it:
+ * tokenizers 0.23.3 gives 1, 7, 2. */
 START_TEST(white_space_taken_once) {
     char *text =
         edited("{\"id\":7,\"content\":\"<x>\",", "{\"id\":4,\"content\":\"\\n\",\"lstrip\":true,\"normalized\":false},"
@@ -533,7 +533,7 @@ static const struct {
     {false, "{\"bos_token\":\"" BOS "\"}", true},
 };
 
-/* The reference's ids with special tokens are those with one bos in front. */
+/* With special tokens, the ids are the reference's with one bos before them. */
 START_TEST(begin_that_the_config_adds) {
     fr_tokenizer *tokenizer = open_deepseek(begins[_i].published, json_loads(begins[_i].config, 0, NULL));
     if (begins[_i].adds) {
@@ -551,7 +551,7 @@ START_TEST(begin_that_the_config_adds) {
 }
 END_TEST
 
-/* Its chat template writes the bos itself. */
+/* The chat template writes the bos itself. */
 START_TEST(one_begin_of_a_chat) {
     size_t length, count, times = 0;
     char *template = fr_load_text(TOKENIZERS "deepseek3/chat_template.jinja", &length);
@@ -582,7 +582,7 @@ START_TEST(missing_files) {
 }
 END_TEST
 
-/* Nested far deeper than any file needs: a line, not an exhausted stack. */
+/* The file is nested far deeper than any needs: it gives a line, and does not exhaust the stack. */
 START_TEST(deep_json) {
     size_t depth = 1 << 20;
     char *text = malloc(depth + 1);
@@ -595,7 +595,7 @@ END_TEST
 
 /* ----------------------------------------------------------------------------------------------- patterns that hang */
 
-/* Each of these takes exponential or quadratic time in a matcher without limits. */
+/* In a matcher without limits each of these would take exponential or quadratic time. */
 START_TEST(hostile_patterns) {
     static const char *const patterns[] = {"(a+)+[bc]",
                                            "(a|a)*[^a]",
@@ -632,8 +632,8 @@ START_TEST(hostile_patterns) {
 }
 END_TEST
 
-/* Rules of which each makes a text twenty times as long, as a file's normalizer or decoder, and one that makes it short
- * again: nobody works through what is in between. */
+/* Each rule makes a text twenty times as long, in a file's normalizer or decoder, and a last one makes it short again:
+ * the long texts in between must not be made. */
 START_TEST(rules_that_grow) {
     static const char grow[] = "{\"type\":\"Replace\",\"pattern\":{\"String\":\"a\"},"
                                "\"content\":\"aaaaaaaaaaaaaaaaaaaa\"}";
@@ -660,7 +660,7 @@ START_TEST(rules_that_grow) {
 }
 END_TEST
 
-/* The pattern of a published tokenizer stays far below the limit, on the texts that cost it most. */
+/* A published tokenizer's pattern stays far below the limit, on the texts that take it longest. */
 START_TEST(real_pattern) {
     char *text = edited("\"pre_tokenizer\":null",
                         "\"pre_tokenizer\":{\"type\":\"Split\",\"behavior\":\"Isolated\",\"pattern\":{\"Regex\":"
@@ -686,7 +686,7 @@ END_TEST
 
 /* -------------------------------------------------------------------------------------------------------- mutations */
 
-/* A damaged file is refused with a line, or read, and then it works. */
+/* A damaged file is refused with a line, or read, and then it must work. */
 static void check_damaged(const char *text, size_t length) {
     fr_tokenizer *tokenizer;
     fr_status status = fr_open_text(text, length, NULL, &tokenizer);

@@ -41,8 +41,8 @@ static double processor_seconds(void) {
 
 /* ---------------------------------------------------------------------------------------------------- the generator */
 
-/* The same tokenizer as large() in tests/data/tokenizers/make_cases.py makes, laid out as published files are: a member
- * a line, merges as arrays over four lines. */
+/* Makes the tokenizer of large() in tests/data/tokenizers/make_cases.py, laid out like published files: one member per
+ * line, merges as arrays over four lines. */
 #define TOKENS    262144
 #define MERGES    514000
 #define SYLLABLES 64
@@ -65,7 +65,7 @@ static void put_token(token_writer *writer, const char *a, const char *b, const 
     writer->tokens++;
 }
 
-/* left_a and left_b with right_a and right_b. */
+/* Writes a merge of left_a and left_b with right_a and right_b. */
 static void put_merge(token_writer *writer, const char *left_a, const char *left_b, const char *right_a,
                       const char *right_b) {
     if (writer->merges == MERGES) return;
@@ -131,7 +131,7 @@ static void generate(fr_test_folder *folder) {
     ck_assert_int_eq(fclose(writer.file), 0);
 }
 
-/* The folder's tokenizer as GGUF metadata. */
+/* Writes the folder's tokenizer as GGUF metadata. */
 static void write_gguf(const char *folder, const char *path) {
     fr_tokenizer_source source;
     fr_builder b = {0};
@@ -165,7 +165,7 @@ static void write_gguf(const char *folder, const char *path) {
 
 /* ------------------------------------------------------------------------------------------------------------ tests */
 
-/* From the folder, and from GGUF. */
+/* The tokenizer is read from the folder, and from GGUF. */
 START_TEST(real_size) {
     fr_test_folder folder;
     generate(&folder);
@@ -194,7 +194,7 @@ START_TEST(real_size) {
 }
 END_TEST
 
-/* One word of ten million bytes, as Gemma's rules make of any text: the merges have no shorter piece to work on. */
+/* One word of ten million bytes, as Gemma's rules make of any text: the merges can't divide it into shorter pieces. */
 START_TEST(long_texts) {
     static const char *const fills[] = {"a", " ", "the quick brown fox ", "\xFF", "\n", "\xE6\x97\xA5"};
     const char *fill = fills[_i];
@@ -220,7 +220,7 @@ START_TEST(long_texts) {
 }
 END_TEST
 
-/* Kinds of models and rules that have a time of their own, on the texts that cost each most. */
+/* Kinds of models and rules with different costs, on the texts that take each longest. */
 START_TEST(long_texts_of_styles) {
     static const char *const styles[] = {"t5", "albert", "bert-uncased", "clip", "falcon", "byte-normalizer"};
     static const char *const fills[] = {"a", " ", "!a", "\xCC\x81", "9"};
