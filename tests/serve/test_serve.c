@@ -39,7 +39,7 @@ static void stop(void) {
 
 /* ---------------------------------------------------------------------------------------------- the same as batch's */
 
-/* Everything that decides a text, as neither the server's own settings nor batch's are the other's. */
+/* Makes a body that gives all settings which decide a text, because the server's defaults differ from batch's. */
 static json_t *body_of(const char *path, bool sampled) {
     json_t *body = fr_body("{s:s, s:i, s:f, s:i, s:f, s:f, s:i, s:[s]}", "prompt", "The river in winter", "max_tokens",
                            24, "temperature", sampled ? 0.9 : 0.0, "top_k", 50, "top_p", 0.97, "min_p", 0.01, "seed",
@@ -56,7 +56,7 @@ static json_t *body_of(const char *path, bool sampled) {
     return body;
 }
 
-/* The line of a batch that asks for choice `choice` of it. */
+/* Makes the line of a batch that asks for choice `choice` of the body. */
 static json_t *line_of(const char *path, const json_t *body, int choice) {
     static const char *const servers[] = {"max_tokens", "temperature", "n_probs", "return_tokens"};
     json_t *same = json_copy((json_t *)(uintptr_t)body);
@@ -70,7 +70,7 @@ static json_t *line_of(const char *path, const json_t *body, int choice) {
     return same;
 }
 
-/* What batch says to it, as a server's answer: without drafts, each text by itself. */
+/* Returns batch's answer to the line in the form of a server's answer: without drafts, each text by itself. */
 static json_t *answer_of_batch(const char *path, const json_t *answer, int choice) {
     if (strcmp(path, NATIVE) == 0)
         return fr_body("{s:i, s:O, s:O, s:O}", "index", choice, "content", fr_json_get(answer, "text"), "tokens",
@@ -109,7 +109,7 @@ static json_t *ask_batch(const char *path, const json_t *body, int choices) {
     return said;
 }
 
-/* Of a native answer what batch has of it. */
+/* Removes everything from a native answer that batch's doesn't have. */
 static void leave_common(const char *path, json_t *said, size_t choices) {
     static const char *const own[] = {"stop",      "stop_type",    "tokens_predicted", "tokens_evaluated",
                                       "truncated", "has_new_line", "stopping_word",    "system_fingerprint"};
@@ -152,7 +152,7 @@ START_TEST(further_choices_draw_with_further_seeds) {
 }
 END_TEST
 
-/* Drafts are made where they are asked for, and told of. */
+/* Drafts are made if they are asked for, and counted. */
 START_TEST(timings_count_drafts) {
     json_t *body = fr_body("{s:s, s:i, s:i, s:i}", "prompt", "import os\nimport", "n_predict", 40, "temperature", 0,
                            "speculative.n_max", 4),
@@ -189,14 +189,14 @@ static json_t *post(const char *path, json_t *body) {
     return answer;
 }
 
-/* What is said to a body that nothing else is asked by. */
+/* Returns the answer to a body, which must succeed, and releases the body. */
 static json_t *say(const char *path, json_t *body) {
     json_t *said = fr_ask_ok(server.port, path, body);
     json_decref(body);
     return said;
 }
 
-/* Values of all of these members, of a type. */
+/* Checks that the object has all of these members, with values of this type. */
 static void has(const json_t *object, json_type type, const char *const *keys) {
     for (; *keys; keys++) ck_assert_msg(json_typeof(fr_json_get(object, *keys)) == type, "%s: another type", *keys);
 }
@@ -301,7 +301,8 @@ START_TEST(metrics_and_slots_count) {
 }
 END_TEST
 
-/* A round after the other: prompts' rows, then one and its drafts, and what they gave. */
+/* The rounds are listed one after the other: rows of prompts, then one row and its drafts, and the ids that they
+ * gave. */
 START_TEST(rounds_say_whose_rows_they_had) {
     json_t *said = say(COMPLETION, body_of(COMPLETION, false)), *answer = get("/rounds"), *rounds, *round;
     size_t given = 0, prompt = 0, rows = 0, i, total = (size_t)json_integer_value(fr_json_get(answer, "total"));
@@ -456,7 +457,7 @@ static void check_same_call(const json_t *function, const json_t *said) {
     ck_assert(json_equal(function, json_object_get(call, "function")));
 }
 
-/* Whatever model it is, and however it is asked. */
+/* Tools are called with any model, however the request requires them. */
 START_TEST(tools_that_must_be_called_are) {
     static const char tools[] =
         "[{\"type\": \"function\", \"function\": {\"name\": \"add\", \"description\": \"d\", \"parameters\": "
@@ -521,7 +522,7 @@ END_TEST
 
 /* ---------------------------------------------------------------------------------------------------------- echoes */
 
-/* Log-probabilities of a text's ids by its logits, each after the ids before it. */
+/* Log-probabilities of a text's ids from its logits, each after the ids before it. */
 typedef struct likelihoods {
     const int32_t *ids;
     size_t count, at;
@@ -665,7 +666,7 @@ START_TEST(the_likeliest_choices_are_answered) {
 }
 END_TEST
 
-/* A text whose time is over ends with a line, if it has one. */
+/* A text that runs out of time ends after a whole line, if it has one. */
 START_TEST(time_is_a_limit) {
     json_t *all, *some;
     for (int timed = 0; timed < 2; timed++) {
@@ -815,7 +816,7 @@ START_TEST(requests_are_logged) {
 }
 END_TEST
 
-/* While it loads it says so. */
+/* While the model loads the server says so. */
 START_TEST(health_says_when_it_is_ready) {
     server = fr_server_begin(DEMO);
     json_t *answer;
@@ -846,7 +847,7 @@ static void has_header(const fr_client *client, const char *name, const char *va
     free(got);
 }
 
-/* Byte by byte the file in the sources. */
+/* Compares a file with the one in the sources, byte by byte. */
 static void check_page_file(fr_client *client, const char *path, const char *file, const char *type) {
     static char bytes[1 << 18], tag[128];
     char name[128], *body, *policy;
@@ -885,7 +886,7 @@ static void check_page_file(fr_client *client, const char *path, const char *fil
     free(policy);
 }
 
-/* Without a key too, which the page then asks for; and nothing else without one. */
+/* The page is served without a key too, and asks for it then; nothing else is served without one. */
 START_TEST(the_page_is_there) {
     static const char script[] = "text/javascript; charset=utf-8";
     static const char *const scripts[] = {"main",   "api",      "branches", "colours",  "dom",
@@ -931,7 +932,7 @@ END_TEST
 
 /* --------------------------------------------------------------------------------------------------------- pictures */
 
-/* The file as a data: URI, a new text. */
+/* Returns the file as a data: URI, a new text. */
 static char *data_uri(const char *path) {
     static const char digits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
     char *text;
@@ -957,7 +958,7 @@ static json_t *picture_body(const char *url) {
                    "Text Recognition:", "max_tokens", 8, "temperature", 0);
 }
 
-/* Chosen by its bytes, not by a name on this machine. */
+/* The kind of picture is recognized by its bytes, never by the name of a file on this machine. */
 START_TEST(pictures_come_as_data) {
     char *uri = data_uri("tests/data/images/png-2-8.png"), *other = data_uri("tests/data/images/png-0-8.png");
     start(PICTURES "-np 2");

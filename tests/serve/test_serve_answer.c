@@ -100,8 +100,8 @@ typedef struct answered {
     fr_choice choices[4];
 } answered;
 
-/* The body of a request; of /completion's the members of a batch's line. `n` choices, with seeds from that of the body
- * on, none begun. */
+/* Reads the body of a request; for /completion it has the members of a batch's line. There are `n` choices, with seeds
+ * from the body's on, and none has begun. */
 static void read_request(answered *a, fr_job_form form, const char *body, size_t n, bool stream) {
     *a = (answered){0};
     a->request = (fr_generation_request){.exchange = &a->exchange,
@@ -145,7 +145,7 @@ static void begin(answered *a) {
     for (size_t i = 0; i < a->request.count; i++) fr_answer_began(&a->request, &a->choices[i]);
 }
 
-/* Some rounds of all choices, as a scheduler has them; fewer if all have ended. */
+/* Runs some rounds of all choices, as a scheduler does; fewer if all have ended. */
 static void run_rounds(answered *a, size_t most) {
     for (size_t round = 0; round < most; round++) {
         fr_round rounds[4];
@@ -178,7 +178,7 @@ static void run(answered *a) {
     ck_assert(a->request.answered);
 }
 
-/* Ids as if the model had given them, so many a step, and that of the end. */
+/* Gives a choice these ids as if the model had generated them, `step` per step, and then the end token. */
 static void take(answered *a, fr_choice *choice, const char *reply, size_t step) {
     const fr_tokenizer *tokenizer = fr_model_tokenizer(served.loaded.model);
     int32_t *ids;
@@ -217,7 +217,7 @@ static size_t count_at(const json_t *object, const char *key) {
     return (size_t)json_integer_value(get(object, key));
 }
 
-/* Its events, each a JSON value; what is no JSON, a comment or [DONE], as a text. */
+/* Returns the events of a stream, each a JSON value; an event that is not JSON, a comment or [DONE] as a text. */
 static json_t *events_of(const fr_http_exchange *exchange) {
     json_t *events = json_array();
     ck_assert_str_eq(exchange->type, "text/event-stream");
@@ -245,7 +245,7 @@ static void append_list(json_t *object, const char *key, const json_t *list) {
     json_array_extend(all, (json_t *)(uintptr_t)list);
 }
 
-/* The lists that log-probabilities are made of, joined. */
+/* Appends the lists of log-probabilities. */
 static void append_logprobs(json_t *choice, const json_t *logprobs) {
     const char *key;
     json_t *list, *all = json_object_get(choice, "logprobs");
@@ -276,7 +276,7 @@ static void append_delta(json_t *choice, const json_t *delta) {
     }
 }
 
-/* The choice of a whole answer that the chunks make. */
+/* Joins the chunks of a stream into the choice of a whole answer. */
 static json_t *joined(const json_t *events, fr_job_form form, size_t index) {
     json_t *choice = json_pack("{s:i}", "index", (int)index), *event;
     bool chat = form == FR_JOB_CHAT;
@@ -300,7 +300,7 @@ static json_t *joined(const json_t *events, fr_job_form form, size_t index) {
     return choice;
 }
 
-/* A message whose content never came is null in a stream's, and "" where it has no calls. */
+/* A message without content has null in a stream, and "" in a whole answer unless it has calls. */
 static void settle(json_t *choice) {
     json_t *message = json_object_get(choice, "message");
     bool silent = json_is_null(json_object_get(message, "content")) && !json_object_get(message, "tool_calls");
@@ -315,7 +315,7 @@ static void check_equal(const json_t *a, const json_t *b, const char *what) {
     free(right);
 }
 
-/* The last event but for [DONE], and that there is one. */
+/* Returns the last event before [DONE], which must be there. */
 static const json_t *last_of(const json_t *events) {
     size_t count = json_array_size(events);
     ck_assert_str_eq(json_string_value(json_array_get(events, count - 1)), "data: [DONE]");
@@ -345,7 +345,7 @@ static const struct {
 
 static const char *const drafters[] = {NULL, "tools/demo/assistant"};
 
-/* One choice, round by round; the texts of the ids that rounds say were drafted, and of all. */
+/* Runs one choice round by round and writes the texts of its drafted ids, by the rounds' counts, and of all ids. */
 static void run_and_note(answered *a, FILE *drafted, FILE *all) {
     fr_job *job = &a->choices[0].job;
     begin(a);
@@ -380,8 +380,8 @@ static void drop(char *text, char which) {
     *to = '\0';
 }
 
-/* Where it is answered for, each chunk with text is either all accepted drafts or none, as the rounds had them. (Of a
- * chat what could begin a mark, a '<', counts with the id that settles that it doesn't: it is not looked at.) */
+/* Each chunk with text has either only accepted drafts or none, as the rounds had them, and says which. In a chat a
+ * '<', which could begin a mark, is sent with the id after it, so it is not compared. */
 START_TEST(chunks_tell_what_was_drafted) {
     char *expected[2], *got[2];
     size_t sizes[4], i;
@@ -415,8 +415,8 @@ START_TEST(chunks_tell_what_was_drafted) {
 }
 END_TEST
 
-/* {"choices", "usage"}: of a stream what the chunks make; but for what the cache had, which depends on what was run
- * before. */
+/* Returns {"choices", "usage"}, for a stream made of its chunks; without the count of cached tokens, which depends on
+ * earlier requests. */
 static json_t *answer_to(size_t body, bool stream) {
     answered a;
     read_request(&a, bodies[body].form, bodies[body].body, bodies[body].n, stream);
@@ -447,7 +447,7 @@ static json_t *answer_to(size_t body, bool stream) {
     return answer;
 }
 
-/* One answer: whole, in a stream, with drafts and without. */
+/* The answer is the same whole, as a stream, with drafts and without. */
 START_TEST(streams_say_what_whole_answers_say) {
     json_t *first = NULL;
     for (size_t d = 0; d < COUNT_OF(drafters); d++) {
@@ -472,7 +472,7 @@ START_TEST(streams_say_what_whole_answers_say) {
 }
 END_TEST
 
-/* Each choice is what it is alone. */
+/* Each choice is the one that it is alone. */
 START_TEST(choices_take_turns) {
     open_model(DEMO, NULL, 256);
     json_t *three = answer_to(2, true), *choices = json_object_get(three, "choices");
@@ -495,8 +495,8 @@ START_TEST(choices_take_turns) {
 }
 END_TEST
 
-/* Ids come with the chunk in which their texts begin: what has been said so far begins as the tokens so far do, and
- * ends in the last of them. */
+/* Ids come with the chunk in which their texts begin: the text so far begins with the text of the tokens before the
+ * last, and ends within the last one. */
 START_TEST(log_probabilities_come_with_their_text) {
     open_model(DEMO, drafters[_i % 2], 256);
     answered a;
@@ -552,7 +552,7 @@ static const struct {
     {"\xe2\x82\xac\xf0\x9f\x98\x80", "\xe2\x82\xac\xf0\x9f\x98\x80", NULL, "stop", 0},
 };
 
-/* Whatever ids a step gives. */
+/* The parts are the same however many ids a step gives. */
 START_TEST(parts_are_told_apart) {
     json_t *first = NULL;
     const char *body = HI TOOLS ", \"stop\": \"stop\", \"logprobs\": true}";
@@ -594,7 +594,7 @@ START_TEST(parts_are_told_apart) {
 }
 END_TEST
 
-/* The second is not wanted, even where the same step has it: the first ends the reply. */
+/* A second call is not wanted, even if the same step has it: the first ends the reply. */
 START_TEST(one_call_ends_a_reply) {
     open_model(GEMMA, NULL, 512);
     for (size_t step = 0; step <= FR_STEP_MAX; step += step < 3 ? 1 : 13) {
@@ -618,7 +618,7 @@ END_TEST
 
 /* --------------------------------------------------------------------------------------------------------- dialects */
 
-/* A stream's events, which have names: those of their types. */
+/* Returns the events of a stream whose events have names, which must be those of their types. */
 static json_t *named_events_of(const fr_http_exchange *exchange) {
     json_t *events = json_array();
     ck_assert_str_eq(exchange->type, "text/event-stream");
@@ -640,7 +640,7 @@ static bool is_event(const json_t *event, const char *type) {
     return strcmp(text_at(event, "type"), type) == 0;
 }
 
-/* The output that a stream of /v1/responses makes: items as they were added, with the texts of their deltas. */
+/* Joins the output of a stream of /v1/responses: items as they were added, with the texts of their deltas. */
 static json_t *responses_output(const json_t *events) {
     static const char *const deltas[] = {"response.reasoning_text.delta", "response.output_text.delta",
                                          "response.function_call_arguments.delta"};
@@ -668,7 +668,7 @@ static json_t *responses_output(const json_t *events) {
     return output;
 }
 
-/* The content that a stream of /v1/messages makes. */
+/* Joins the content of a stream of /v1/messages. */
 static json_t *messages_content(const json_t *events) {
     static const char *const keys[] = {"text", "thinking", "partial_json"};
     json_t *content = json_array(), *event, *open = NULL;
@@ -694,7 +694,7 @@ static json_t *messages_content(const json_t *events) {
     return content;
 }
 
-/* The kinds and the texts of a whole answer's items, as in `replies`: thought before, text, calls. */
+/* Checks the kinds and texts of a whole answer's items against `replies`: reasoning first, then text, then calls. */
 static void check_items(const json_t *items, const fr_dialect *dialect, size_t which) {
     bool anthropic = dialect == &fr_dialect_messages;
     json_t *said = json_object(), *item;
@@ -725,7 +725,7 @@ static const char *reason_of(const json_t *answer, bool anthropic) {
     return anthropic ? text_at(answer, "stop_reason") : text_at(answer, "status");
 }
 
-/* A reply as its stream tells it, whatever ids a step gives, and as a whole. */
+/* Checks a reply as a stream, whatever number of ids a step gives, and as a whole. */
 static void check_dialect(const fr_dialect *dialect, size_t which, size_t step, json_t **first) {
     bool anthropic = dialect == &fr_dialect_messages;
     answered a;
@@ -850,7 +850,7 @@ START_TEST(clients_run_searches_and_keep_thoughts) {
 }
 END_TEST
 
-/* In a chat these are calls of type "custom", in a stream's delta as in a whole message. */
+/* In a chat these are calls of type "custom", in a stream's delta and in a whole message. */
 START_TEST(custom_tools_of_chats_are_called_with_a_text) {
     open_model(GEMMA, NULL, 512);
     for (int stream = 0; stream < 2; stream++) {
@@ -875,7 +875,7 @@ START_TEST(custom_tools_of_chats_are_called_with_a_text) {
 }
 END_TEST
 
-/* The message that lines of /api/chat make. */
+/* Joins the lines of /api/chat into a message. */
 static json_t *ollama_message(const fr_http_exchange *exchange) {
     json_t *message = json_object();
     ck_assert_str_eq(exchange->type, "application/x-ndjson");
@@ -923,7 +923,7 @@ START_TEST(ollama_tells_lines) {
 }
 END_TEST
 
-/* A limit, a failure before anything was said, and one on the way. */
+/* An answer ends at a limit, by a failure before its first text, and by a failure later. */
 START_TEST(dialects_tell_how_it_ends) {
     open_model(GEMMA, NULL, 256);
     for (int i = 0; i < 8; i++) {
@@ -970,7 +970,7 @@ START_TEST(dialects_tell_how_it_ends) {
 }
 END_TEST
 
-/* Not even a chunk has half a character. */
+/* No chunk has a part of a character. */
 START_TEST(chunks_are_valid_text) {
     open_model(GEMMA, NULL, 512);
     answered a;
@@ -1053,7 +1053,7 @@ static void check_error(const json_t *event, const char *type, int code) {
     ck_assert_uint_gt(strlen(text_at(error, "message")), 0);
 }
 
-/* Before anything was said it is the answer, of a stream too. */
+/* A prompt that is too long is refused before any text, so the refusal is the whole answer, for a stream too. */
 START_TEST(too_long_a_prompt_is_told) {
     open_model(DEMO, NULL, 16);
     for (int stream = 0; stream < 2; stream++) {
@@ -1077,7 +1077,7 @@ START_TEST(too_long_a_prompt_is_told) {
 }
 END_TEST
 
-/* On the way it ends a stream, and is the whole answer of one that is none; the other choices are not told any more. */
+/* A failure in the middle ends a stream; otherwise it is the whole answer. The other choices are dropped. */
 START_TEST(failures_on_the_way_are_told) {
     open_model(GEMMA, NULL, 256);
     for (int stream = 0; stream < 2; stream++) {
@@ -1119,7 +1119,7 @@ START_TEST(refusals_are_told) {
 }
 END_TEST
 
-/* What a server that stops has of a text is as unfinished as at its limit. */
+/* A text that is cut off because the server stops has the same reason as one that reached its limit. */
 START_TEST(interrupts_are_limits) {
     open_model(DEMO, NULL, 256);
     for (int stream = 0; stream < 2; stream++) {
@@ -1197,8 +1197,8 @@ START_TEST(native_answers) {
 }
 END_TEST
 
-/* The last answer of a choice has what was answered for, each by the name that it was answered by; parts of a stream
- * have everything. */
+/* The last answer of a choice has the fields that were asked for, under the names that were used; parts of a stream
+ * have all fields. */
 START_TEST(chosen_fields) {
     json_t *fields = json_pack("[s, s, s, s]", "content", "generation_settings/top_k", "timings/no/such", "nothing");
     open_model(DEMO, NULL, 256);
@@ -1221,7 +1221,7 @@ START_TEST(chosen_fields) {
 }
 END_TEST
 
-/* What is really set. */
+/* The settings in the answer are those in use. */
 START_TEST(settings_are_read_back) {
     open_model(DEMO, NULL, 128);
     answered a;

@@ -14,12 +14,12 @@
 
 enum { LARGE = 1 << 20 };
 
-/* By sha256sum: so many letters a, and a b behind them. */
+/* The digests of sha256sum for a number of letters a followed by a b. */
 #define LARGE_A  "9bc1b2a288b26af7257a36277ae3816a7d4f16e89c1e7e77d0a5c48bad62b360"
 #define LARGE_AB "371264331be3a89bb42c4fea3770469e9094f6ce8c8244b9ac2beb9ffd80e621"
 #define FORGED   "00000000000000000000000000000000000000000000000000000000000000ff"
 
-/* The working folder, which is new and empty, with the user's cache in it. */
+/* The working folder, which is new and empty, with the user's cache folder in it. */
 static char folder[] = "/tmp/forerun-content-XXXXXX";
 
 static void go_to_folder(void) {
@@ -215,7 +215,7 @@ START_TEST(what_is_no_list_of_ours_is_not_believed) {
 }
 END_TEST
 
-/* The only list in the cache folder. */
+/* Checks the only list in the cache folder. */
 static void expect_cached(const char *digits) {
     char command[256];
     snprintf(command, sizeof command,
@@ -265,7 +265,7 @@ static bool stop_at_once(void *asked) {
     return true;
 }
 
-/* Some bytes more, but not without end. */
+/* Appends some bytes, a limited number of times. */
 static bool write_meanwhile(void *name) {
     static int times;
     if (times++ < 2) write_text(name, times == 1 ? "abcd" : "abcdef");

@@ -15,7 +15,7 @@
 #include "tests/support/server.h"
 #include "tests/support/suite.h"
 
-/* A thread for the engine is enough where it only has to be under way. */
+/* One thread for the engine is enough if it only has to be busy. */
 #define ALONE DEMO "-t 1 "
 
 enum { CONNECTIONS = 8, CONTEXT = 4096 /* of the demo: where a text ends that has no other end */ };
@@ -49,7 +49,7 @@ static void blame(crowd *c, size_t index, const json_t *body, const json_t *got)
     pthread_mutex_unlock(&c->lock);
 }
 
-/* Goes away in the middle of a stream, properly or not. */
+/* Closes the connection in the middle of a stream, properly or not. */
 static void leave(crowd *c, uint64_t *state, const char *path, json_t *body) {
     int status;
     json_object_set_new(body, "stream", json_true());
@@ -167,7 +167,7 @@ START_TEST(each_answer_is_the_same_beside_others) {
 }
 END_TEST
 
-/* As the server says it, which fails for too few. */
+/* Returns the number in the server's refusal of too little memory. */
 static long long least_memory(const char *options) {
     char line[256];
     snprintf(line, sizeof line, "serve --port 0 %s --kv-memory 1", options);
@@ -179,7 +179,7 @@ static long long least_memory(const char *options) {
     return bytes;
 }
 
-/* For one text of the whole context: four together wait for each other. */
+/* There is memory for one text of the whole context: four together wait for each other. */
 START_TEST(texts_without_memory_wait_and_are_the_same) {
 #define SMALL DEMO DEMO_DRAFTER "-np 4 -c 256"
     server = fr_server_start(SMALL " --kv-memory %lld", least_memory(SMALL));
@@ -188,8 +188,8 @@ START_TEST(texts_without_memory_wait_and_are_the_same) {
 }
 END_TEST
 
-/* What is kept of a text that has ended is more than half of the memory; the other, which waits for some, comes to its
- * end although nobody asks for anything any more. */
+/* A text that has ended is kept in more than half of the memory; the other text, which waits for memory, is completed
+ * although no more requests come. */
 START_TEST(a_text_without_memory_goes_on_by_itself) {
 #define PAIR DEMO "-t 1 -np 2 -c 512"
     server = fr_server_start(PAIR " --kv-memory %lld", least_memory(PAIR));
@@ -211,7 +211,7 @@ END_TEST
 
 /* ---------------------------------------------------------------------------------------------------- queue, places */
 
-/* More text than any test waits for. */
+/* Returns a body whose text is longer than any test waits for. */
 static json_t *endless(void) {
     return fr_body("{s:s, s:i, s:i, s:b, s:b, s:i}", "prompt", "The river", "n_predict", -1, "temperature", 0,
                    "ignore_eos", 1, "stream", 1, "speculative.n_max", 0);
@@ -239,7 +239,7 @@ static void await_metric(const char *name, double value) {
     }
 }
 
-/* One that is under way for certain. */
+/* Starts a stream, and returns when its text has begun. */
 static fr_events occupy(void) {
     json_t *body = endless();
     fr_events events = fr_ask_stream(server.port, NATIVE, body);
@@ -292,7 +292,7 @@ START_TEST(who_comes_beyond_the_queue_is_told) {
 }
 END_TEST
 
-/* As many as there are places and room in the queue, however soon they come after each other. */
+/* As many requests as there are slots and places in the queue are accepted, however quickly they come. */
 START_TEST(no_place_is_refused_that_is_free) {
     server = fr_server_start(ALONE "-np 3 --max-queue 2");
     fr_client *clients[5];
@@ -340,7 +340,7 @@ START_TEST(who_vanishes_leaves_the_place) {
 }
 END_TEST
 
-/* Prompts with one beginning that come at once: one is run whole, the others behind the pages that they share. */
+/* Prompts that begin alike come at the same time: one is run whole, the others after the pages that they share. */
 START_TEST(one_beginning_is_run_once) {
     enum { BEGINNING = 500, BEHIND_MAX = 64 + 8 };
     server = fr_server_start(ALONE "-np 4 -c 1024");
@@ -413,7 +413,7 @@ START_TEST(one_slot_goes_on_with_a_conversation) {
 }
 END_TEST
 
-/* Nor does who asked for a whole answer, of several choices of which one has no place yet. */
+/* A client that wanted a whole answer and disconnects frees all its choices, even one that has no slot yet. */
 START_TEST(who_vanishes_takes_all_choices_along) {
     server = fr_server_start(ALONE "-np 2 --metrics");
     json_t *body = endless();
@@ -434,7 +434,7 @@ START_TEST(who_vanishes_takes_all_choices_along) {
 }
 END_TEST
 
-/* One request may have all places. */
+/* One request may occupy all slots. */
 START_TEST(no_slot_is_free_where_choices_have_all) {
     server = fr_server_start(ALONE "-np 2 --slots");
     json_t *body = endless();
@@ -457,8 +457,8 @@ END_TEST
 
 /* ------------------------------------------------------------------------------------------------------------- pace */
 
-/* Reads next to nothing for a while, then all of it, which is all there is to say. With FULL it is so much that its
- * text has to wait for it. */
+/* Reads almost nothing for a while, then all of the answer, which must be complete. With FULL it is so long that the
+ * text has to wait for the reader. */
 START_TEST(a_slow_reader_holds_nobody_up) {
     server = fr_server_start(ALONE "-np 2 -c %d", getenv("FULL") ? 4096 : 512);
     int status;
@@ -501,7 +501,7 @@ static void *run_reading(void *context) {
     return NULL;
 }
 
-/* A prompt of which a forward might run a thousand ids goes in small pieces, between which others get theirs. */
+/* One forward could run a thousand ids of a prompt; beside other texts it is run in small pieces. */
 START_TEST(a_long_prompt_lets_others_go_on) {
     server = fr_server_start(ALONE "-np 2 --chunk 1024");
     json_t *ids = json_array();

@@ -24,7 +24,7 @@
 
 /* ---------------------------------------------------------------------------------------------------------- reading */
 
-/* With ' for ". */
+/* Parses JSON written with ' for ". */
 static json_t *value_of(const char *text) {
     char *copy = strdup(text);
     json_error_t error;
@@ -146,7 +146,8 @@ static const struct {
      "{'max_tokens': 9, 'messages': [" USER("'Hi'") "], 'tool_choice': {'type': 'function', 'name': 'f'}}"},
 #define FUNCTION(name, rest) "{'type': 'function', 'function': {'name': '" name "'" rest "}}"
 #define INPUT ", 'parameters': {'type': 'object', 'properties': {'input': {'type': 'string'}}, 'required': ['input']}"
-    /* Tools of other services are passed over; a custom one is a function of a text; a namespace's have its name. */
+    /* Tools of other services are ignored; a custom tool becomes a function with a text; tools of a namespace keep
+     * their names. */
     {RESPONSE, "{'input': 'Hi', 'tools': [{'type': 'web_search', 'external_web_access': false}, {'type': 'function', "
                "'name': 'f'}, {'type': 'local_shell'}, {'type': 'tool_search'}, {'type': 'tool_search', 'execution': "
                "'client', 'description': 't', 'parameters': {}}, {'type': 'custom', 'name': 'apply_patch', "
@@ -161,7 +162,7 @@ static const struct {
      "'Edits.\\n\\nThe input has to match this grammar, written as in lark:\\nstart: \\'a\\''" INPUT) ", "
      FUNCTION("mcp__files__read", ", 'parameters': {'type': 'object'}") ", " FUNCTION("mcp__files__edit", INPUT) ", "
      FUNCTION("more__f", "") "], 'tool_choice': {'type': 'function', 'name': 'apply_patch'}}"},
-    /* Codex's items: calls and results are told to the model, whatever kind of tool it was; the rest is passed over. */
+    /* Codex's items: calls and results of all kinds of tools reach the model; other items are ignored. */
     {RESPONSE, "{'input': [{'type': 'additional_tools', 'role': 'developer', 'tools': [{'type': 'namespace', 'name': "
                "'functions', 'tools': [{'type': 'custom', 'name': 'exec'}]}]}, {'role': 'user', 'content': 'Hi'}, "
                "{'type': 'ghost_snapshot', 'ghost_commit': {}}, {'type': 'reasoning', 'summary': [], "
@@ -177,7 +178,7 @@ static const struct {
      "'c1', 'content': '7'}, {'role': 'assistant', 'tool_calls': [{'id': 'c2', 'type': 'function', 'function': "
      "{'name': 'mcp__g__f', 'arguments': '{}'}}]}, {'role': 'tool', 'tool_call_id': 'c2', 'content': "
      "'{\\'content\\':\\'8\\',\\'success\\':true}'}], 'tools': [" FUNCTION("functions__exec", INPUT) "]}"},
-    /* Tools of OpenAI's that the client runs; a result of nothing that was called is passed over too. */
+    /* Tools of OpenAI's that the client runs; a result without a call is ignored too. */
     {RESPONSE, "{'input': [{'role': 'user', 'content': 'Hi'}, {'type': 'local_shell_call', 'call_id': 'c3', 'status': "
                "'completed', 'action': {'type': 'exec', 'command': ['ls']}}, {'type': 'local_shell_call_output', 'id': "
                "'c3', 'output': 'a'}, {'type': 'shell_call_output', 'call_id': 'c9', 'output': [{'stdout': 'b'}]}, "
@@ -192,19 +193,19 @@ static const struct {
      "'content': '[\\'g\\']'}, {'role': 'assistant', 'tool_calls': [{'id': 'c4', 'type': 'function', 'function': "
      "{'name': 'shell', 'arguments': {'commands': ['w']}}}]}, {'role': 'tool', 'tool_call_id': 'c4', 'content': "
      "'[{\\'stdout\\':\\'b\\'}]'}], 'tools': [" FUNCTION("g", "") "]}"},
-    /* A thought comes back as an answer gave it, as it is or sealed, before what sums it up. */
+    /* Reasoning comes back as an answer gave it, in plain or encoded, before its summary. */
     {RESPONSE, "{'input': [{'role': 'user', 'content': 'Hi'}, {'type': 'reasoning', 'summary': [{'text': 's'}], "
                "'encrypted_content': 'forerun:hm'}, {'role': 'assistant', 'content': 'so'}, {'role': 'user', "
                "'content': 'a'}, {'type': 'reasoning', 'summary': [{'text': 's'}], 'encrypted_content': 'gA'}, "
                "{'role': 'assistant', 'content': 'b'}]}",
      "{'messages': [" USER("'Hi'") ", {'role': 'assistant', 'reasoning_content': 'hm', 'content': 'so'}, " USER("'a'")
      ", {'role': 'assistant', 'reasoning_content': 's', 'content': 'b'}]}"},
-    /* An assistant may say nothing at all. */
+    /* An assistant's message may be empty. */
     {RESPONSE, "{'input': [" USER("'Hi'") ", {'role': 'assistant', 'content': null}, " USER("'b'") "]}",
      "{'messages': [" USER("'Hi'") ", " USER("'b'") "]}"},
     {MESSAGE, "{'messages': [" USER("'Hi'") ", {'role': 'assistant', 'content': null}, " USER("'b'") "]}",
      "{'messages': [" USER("'Hi'") ", " USER("'b'") "]}"},
-    /* Members that change nothing, and one that nobody knows. */
+    /* Members that change nothing, and an unknown one. */
     {RESPONSE, "{'input': 'Hi', 'truncation': 'auto', 'context_management': [{'type': 'compaction'}], 'background': "
                "false, 'client_metadata': {'a': 'b'}, 'max_tool_calls': 3, 'prompt_cache_key': 'k', 'include': "
                "['reasoning.encrypted_content'], 'nobody_knows': {'it': 1}}", "{'messages': [" USER("'Hi'") "]}"},
@@ -215,7 +216,7 @@ static const struct {
               "'max_uses': 8}, {'type': 'bash_20250124', 'name': 'bash'}, {'type': 'custom', 'name': 'f', "
               "'input_schema': {}, 'cache_control': {'type': 'ephemeral'}}]}",
      "{'messages': [" USER("'Hi'") "], 'tools': [" FUNCTION("f", ", 'parameters': {}") "]}"},
-    /* Doings of other services are passed over; texts, and a conversation's summary, are said. */
+    /* Actions of other services are ignored; texts, and a conversation's summary, reach the model. */
     {MESSAGE, "{'messages': [{'role': 'assistant', 'content': [{'type': 'compaction', 'content': 'Before: a.'}, "
               "{'type': 'server_tool_use', 'id': 's', 'name': 'web_search', 'input': {}}, {'type': "
               "'web_search_tool_result', 'tool_use_id': 's', 'content': []}, {'type': 'tool_use', 'id': 'c1', 'name': "
@@ -224,7 +225,7 @@ static const struct {
               "'media_type': 'text/plain', 'data': 'D'}}]}]}",
      "{'messages': [{'role': 'assistant', 'content': 'Before: a.', " CALLED "{}}}]}, {'role': 'tool', 'tool_call_id': "
      "'c1', 'content': 'g'}, " USER("[{'type': 'text', 'text': 'T\\n'}, {'type': 'text', 'text': 'D'}]") "]}"},
-    /* Files, and what a tool gave, are the chat's to decide about. */
+    /* Files and results of tools are passed to the chat, which decides about them. */
     {MESSAGE, "{'messages': [{'role': 'user', 'content': [{'type': 'tool_result', 'tool_use_id': 'c1', 'content': "
               "[{'type': 'image', 'source': {'type': 'file', 'file_id': 'f'}}]}, {'type': 'document', 'title': 'T', "
               "'source': {'type': 'base64', 'media_type': 'application/pdf', 'data': 'AA=='}}]}]}",
@@ -260,7 +261,7 @@ static const struct {
      "'function': {'name': 'f', 'arguments': {}}}, {'id': 'abcdefghi', 'type': 'function', 'function': {'name': 'g', "
      "'arguments': {}}}]}, {'role': 'tool', 'tool_call_id': 'c00000000', 'content': '7'}, {'role': 'tool', "
      "'tool_call_id': 'abcdefghi', 'content': '8'}]}"},
-    /* A result that names its function is of the call of that function, whatever the order. */
+    /* A result that names its function belongs to the call of that function, in any order. */
     {OLLAMA_CHAT, "{'messages': [{'role': 'assistant', 'tool_calls': [{'id': 'a', 'function': {'name': 'f'}}, {'id': "
                   "'b', 'function': {'name': 'g'}}, {'id': 'c', 'function': {'name': 'f'}}]}, {'role': 'tool', "
                   "'tool_name': 'g', 'content': '7'}, {'role': 'tool', 'tool_name': 'f', 'content': '8'}, {'role': "
@@ -395,7 +396,7 @@ END_TEST
 
 /* ----------------------------------------------------------------------------------------------------------- infill */
 
-/* The demo's tokenizer, with so many of these control tokens. */
+/* Opens the demo model's tokenizer with these control tokens added. */
 static fr_tokenizer *open_infilling(const char *const *tokens, size_t count) {
     json_t *value = fr_load_json("tools/demo/target/tokenizer.json"), *added = json_object_get(value, "added_tokens");
     for (size_t i = 0; i < count; i++)
@@ -411,8 +412,8 @@ static const char *const qwen[] = {"<|fim_prefix|>", "<|fim_suffix|>", "<|fim_mi
                                    "<|file_sep|>"};
 static const char *const santa[] = {"<fim-prefix>", "<fim-suffix>", "<fim-middle>"};
 
-/* The prompt is put together as llama.cpp's server does (format_prompt_infill), which has it from Qwen2.5-Coder's
- * report; a file alone is as the report's has it. Pieces in turn are tokens and texts, each tokenized for itself. */
+/* The prompt is put together as in llama.cpp's server (format_prompt_infill), which follows Qwen2.5-Coder's report;
+ * for a single file, as in the report itself. Pieces are tokens and texts in turn, each tokenized by itself. */
 static const struct {
     const char *const *tokens;
     size_t count;
@@ -436,7 +437,7 @@ static const struct {
       "<fim-middle>"}},
 };
 
-/* Whether a piece is meant as a token: those that end so and have nothing before. */
+/* Whether a piece stands for a token: it ends like one and has nothing before it. */
 static bool is_token(const char *piece) {
     return *piece == '<' && piece[strlen(piece) - 1] == '>';
 }
@@ -572,7 +573,7 @@ static json_int_t count_at(const json_t *object, const char *key) {
     return json_integer_value(json_object_get(object, key));
 }
 
-/* A stream's bytes. */
+/* Returns a stream's bytes. */
 static char *streamed(const char *path, const char *body) {
     json_t *request = value_of(body);
     int status;
@@ -587,7 +588,7 @@ static char *streamed(const char *path, const char *body) {
 
 #define SETTING "'temperature': 0.9, 'seed': 11, 'speculative.n_max': 3"
 
-/* A text is the chat's, whoever asks for it. */
+/* The text is that of the chat, in any dialect. */
 START_TEST(texts_are_those_of_a_chat) {
     server = fr_server_start("-m tools/demo/target -md tools/demo/assistant -t 2 -c 512");
     json_t *chat = asked("/v1/chat/completions",
@@ -635,7 +636,7 @@ START_TEST(texts_are_those_of_a_chat) {
 }
 END_TEST
 
-/* Log-probabilities of a text, as a chat has them; in a stream each event has those of its part. */
+/* The log-probabilities are those of a chat; in a stream each event has those of its part. */
 START_TEST(logprobs_are_those_of_a_chat) {
     server = fr_server_start("-m tools/demo/target -md tools/demo/assistant -t 2 -c 512");
     json_t *chat = asked("/v1/chat/completions",
@@ -673,7 +674,7 @@ START_TEST(logprobs_are_those_of_a_chat) {
 }
 END_TEST
 
-/* A member of the lines of a stream, joined; only the last one is the end. */
+/* Joins a member of a stream's lines; only the last line is the end. */
 static char *lines_joined(const char *lines, const char *key) {
     char *text;
     size_t size;
@@ -690,7 +691,7 @@ static char *lines_joined(const char *lines, const char *key) {
     return text;
 }
 
-/* What ollama's /api/show says nothing of. */
+/* Requests for which ollama's /api/show has no answer. */
 static const struct {
     const char *body, *says;
     int http;
@@ -701,7 +702,7 @@ static const struct {
                  {"{'model': 'targe'}", "no model \"targe\"", 404},
                  {"{'model': 'target:8b'}", "no model \"target:8b\"", 404}};
 
-/* Lines of JSON unless they are not wanted; a text without turns is a completion's. */
+/* The answer is lines of JSON unless the request wants one object; a text without turns is that of a completion. */
 START_TEST(ollama_says_the_same) {
     server = fr_server_start("-m tools/demo/target -md tools/demo/assistant -t 2 -c 512");
     static const char options[] = "'options': {'num_predict': 24, 'temperature': 0.9, 'seed': 11}";
@@ -824,7 +825,7 @@ START_TEST(ollama_tells_logprobs) {
 }
 END_TEST
 
-/* However it is asked for, a grammar is made by a thread of its own. */
+/* In any dialect a grammar is compiled by a thread of its own. */
 START_TEST(grammars_are_slow) {
     static const char *const bodies[] = {"{\"grammar\": \"root ::= [a]\"}",
                                          "{\"json_schema\": {}}",
@@ -848,7 +849,7 @@ END_TEST
     "'name': 'add', 'description': 'd', '%s': {'type': 'object', 'properties': {'n': {'type': 'integer', " \
     "'minimum': 3, 'maximum': 40}}, 'required': ['n']}"
 
-/* Forced calls, and texts of a schema, as the dialects ask for them. */
+/* Calls and texts that follow a schema are forced in each dialect's own way. */
 START_TEST(calls_and_schemas_are_forced) {
     char body[1024];
     server = fr_server_start("-m tools/demo/target -t 2 -c 512");

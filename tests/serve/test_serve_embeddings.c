@@ -24,7 +24,7 @@ static void stop(void) {
     fr_server_stop(&server);
 }
 
-/* What the library says of ids; free. */
+/* Returns the library's embedding of these ids; free it. */
 static float *embed(const char *path, const int32_t *ids, size_t count, fr_pooling pooling) {
     fr_model *model;
     fr_session *session;
@@ -107,7 +107,7 @@ START_TEST(ids_are_rows_by_the_models_pooling) {
 }
 END_TEST
 
-/* Beside a stream: the rows are those of a text alone, and so is the stream's text. */
+/* Rows that are computed beside a stream are those of a text alone, and so is the stream's text. */
 START_TEST(texts_are_rows_beside_others) {
     int32_t *ids;
     size_t count;
@@ -196,7 +196,7 @@ START_TEST(what_is_no_input_is_refused) {
 }
 END_TEST
 
-/* A model that says nothing of pooling needs to be told. */
+/* A model that declares no pooling needs the option. */
 START_TEST(a_pooling_must_be_known) {
     server = fr_server_start(DEMO " --embeddings");
     json_t *answer = asked("{\"input\": \"a\"}", 501);

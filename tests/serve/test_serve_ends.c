@@ -24,7 +24,7 @@ static json_t *body_of(int most) {
                    "temperature", 0, "ignore_eos", 1, "stream", 1, "speculative.n_max", 0);
 }
 
-/* One whose text has begun. */
+/* Starts a stream and waits until its text has begun. */
 static fr_events begin(int most) {
     json_t *body = body_of(most);
     fr_events events = fr_ask_stream(server.port, NATIVE, body);
@@ -43,7 +43,7 @@ static void await_waiting(void) {
     free(page);
 }
 
-/* Who comes now, by a connection of its own or by this one, finds it closed, or is told so. */
+/* A new request, on a new connection or on this one, finds it closed or gets a refusal. */
 static void await_refusal(fr_client *client) {
     int status = 200;
     for (int i = 0; status == 200; i++) {
@@ -56,7 +56,7 @@ static void await_refusal(fr_client *client) {
     ck_assert_msg(status == 0 || status == 503, "%d", status);
 }
 
-/* Those under way, and one that waits for a place. */
+/* Running texts end properly, and so does one that waits for a slot. */
 START_TEST(texts_come_to_their_end) {
     server = fr_server_start(DEMO "-t 1 -np 2 --metrics");
     fr_events texts[TEXTS];
@@ -108,7 +108,7 @@ START_TEST(a_second_signal_ends_it_at_once) {
 }
 END_TEST
 
-/* As soon as it listens, and a little later. */
+/* The signal comes as soon as the server listens, and a little later. */
 START_TEST(a_server_that_loads_ends_well) {
     server = fr_server_begin(DEMO);
     usleep(2000 * (useconds_t)_i);
@@ -116,7 +116,7 @@ START_TEST(a_server_that_loads_ends_well) {
 }
 END_TEST
 
-/* So many that they would take far longer: they end after 10 seconds, with the texts so far. */
+/* There are so many texts that they would take far longer: they end after 10 seconds, with the text so far. */
 START_TEST(texts_without_end_are_ended) {
     enum { MANY = 32 };
     server = fr_server_start(DEMO "-t 1 -np %d", MANY);

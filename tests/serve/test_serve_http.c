@@ -45,7 +45,7 @@ typedef struct job {
     fr_http_exchange *exchange;
 } job;
 
-/* Of a test, which is a process. */
+/* The state of a test, which is a process of its own. */
 static struct {
     fr_http *http;
     uint16_t port;
@@ -69,7 +69,7 @@ static void *run_job(void *context) {
     return NULL;
 }
 
-/* Another thread goes on with the exchange. */
+/* Continues an exchange in another thread. */
 static void pass_on(fr_http_exchange *exchange, work *function) {
     job *j = malloc(sizeof(*j));
     *j = (job){.work = function, .exchange = exchange};
@@ -105,7 +105,7 @@ static void echo_late(fr_http_exchange *exchange) {
     echo(exchange);
 }
 
-/* So many pieces, 60 ms between; a ping where nothing was written for 50. */
+/* Sends a number of pieces, 60 ms apart; a ping comes where nothing was written for 50 ms. */
 static void stream(fr_http_exchange *exchange) {
     const char *count = fr_http_exchange_query(exchange, "a");
     fr_http_exchange_begin(exchange, "text/event-stream");
@@ -119,7 +119,7 @@ static void stream(fr_http_exchange *exchange) {
     fr_http_exchange_end(exchange);
 }
 
-/* A piece once the one before has been read. */
+/* Sends a piece when the one before has been read. */
 static void stream_in_turn(fr_http_exchange *exchange) {
     fr_http_exchange_begin(exchange, "text/event-stream");
     pthread_mutex_lock(&toy.lock);
@@ -131,7 +131,7 @@ static void stream_in_turn(fr_http_exchange *exchange) {
     fr_http_exchange_end(exchange);
 }
 
-/* A long one, in pieces as an engine would write them. */
+/* Sends a long stream, in pieces as an engine would write them. */
 static void flood(fr_http_exchange *exchange) {
     static const char piece[16384] = "x";
     fr_http_exchange_begin(exchange, "text/plain");
@@ -146,14 +146,14 @@ static void flood(fr_http_exchange *exchange) {
     fr_http_exchange_end(exchange);
 }
 
-/* As much, as one answer. */
+/* Sends as much in one answer. */
 static void answer_long(fr_http_exchange *exchange) {
     char *bytes = calloc(1, LONG);
     fr_http_exchange_answer(exchange, 200, "text/plain", bytes, LONG);
     free(bytes);
 }
 
-/* Until the client is gone, or the test lets go; then there is an answer. */
+/* Waits until the client is gone, or until the test lets it answer. */
 static void linger(fr_http_exchange *exchange) {
     bool gone = false, go = false;
     while (!gone && !go) {
@@ -255,7 +255,7 @@ static int vanished(void) {
     return count;
 }
 
-/* Reports of exchanges, the last ones. */
+/* The last reports of exchanges. */
 static struct {
     pthread_mutex_t lock;
     char lines[8][256];
@@ -287,7 +287,7 @@ static void check_header(fr_client *client, const char *name, const char *value)
     free(got);
 }
 
-/* The rest of an answer, a JSON object. */
+/* Reads the rest of an answer, a JSON object. */
 static json_t *read_json(fr_client *client) {
     check_header(client, "Content-Type", JSON);
     size_t length;
@@ -303,7 +303,7 @@ static void check_text(const json_t *object, const char *key, const char *value)
     ck_assert_pstr_eq(json_string_value(json_object_get(object, key)), value);
 }
 
-/* The answer is an error of the server's own. */
+/* The answer must be an error of the server's own. */
 static void check_refused(fr_client *client, int status, const char *type) {
     ck_assert_int_eq(fr_client_head(client), status);
     check_header(client, "Server", "forerun");
@@ -439,7 +439,7 @@ START_TEST(targets_may_be_absolute) {
 }
 END_TEST
 
-/* In the form of all errors; what libmicrohttpd has no room to read it refuses itself. */
+/* The refusal has the form of all errors; a request that libmicrohttpd has no room for is refused by libmicrohttpd. */
 START_TEST(long_headers_are_refused_as_json) {
     static const struct {
         size_t target, headers;
@@ -594,7 +594,8 @@ START_TEST(other_hosts_are_refused) {
 }
 END_TEST
 
-/* Without keys, on this machine alone: a page of elsewhere, that the user happens to look at, asks nothing. */
+/* On a server without keys that only this machine reaches, a page of another site that the user opens gets no
+ * answer. */
 START_TEST(pages_of_elsewhere_are_refused) {
     static const char *const own[] = {"http://localhost", "http://localhost:3000", "https://127.0.0.1:8080",
                                       "http://[::1]:8080"};
@@ -676,7 +677,7 @@ static void check_body(size_t size, int status, const char *type) {
     free(body);
 }
 
-/* Chunks of 1000 bytes until so many are sent, or the server has closed. */
+/* Sends chunks of 1000 bytes until `count` are sent or the server has closed. */
 static size_t send_chunks(fr_client *client, size_t count) {
     char chunk[1007] = "3e8\r\n";
     memset(chunk + 5, 'x', 1000);
@@ -860,7 +861,7 @@ END_TEST
 
 /* ----------------------------------------------------------------------------------------------- slow and gone ones */
 
-/* A byte each 100 ms until the server has enough of it. */
+/* Sends a byte every 100 ms until the server closes. Returns the seconds that this takes. */
 static double trickle(fr_client *client, const char *head, char byte) {
     double from = now();
     fr_client_send(client, head, strlen(head));
@@ -891,7 +892,7 @@ START_TEST(slow_senders_are_cut) {
 }
 END_TEST
 
-/* Nobody who waits for an answer is cut, however long it takes. */
+/* A client that waits for an answer is never disconnected, however long it takes. */
 START_TEST(waiting_is_no_silence) {
     fr_http_setting setting = usual();
     setting.timeout = 1;
@@ -1104,7 +1105,7 @@ START_TEST(an_end_lets_long_answers_out) {
 }
 END_TEST
 
-/* A client that takes nothing holds up the end for a second at most. */
+/* A client that reads nothing delays the server's end by a second at most. */
 START_TEST(an_end_waits_for_nobody) {
     start(usual());
     fr_client *client = connect_to(), *half = connect_to();
@@ -1240,7 +1241,7 @@ static const char *const seeds[] = {
     "OPTIONS * HTTP/1.1\r\nHost: localhost\r\nOrigin: null\r\nCookie: a=b; c\r\n\r\n",
     "GET /stream?a=0 HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n"};
 
-/* A seed, or two of them, with up to eight bytes changed, lost, doubled or moved. */
+/* Damages a seed, or two of them: up to eight bytes are changed, lost, doubled or moved. */
 static size_t mutate(char *bytes) {
     size_t length = 0;
     for (unsigned i = 0; i <= draw(4) / 3; i++) {
@@ -1310,8 +1311,8 @@ START_TEST(errors_have_their_types) {
 }
 END_TEST
 
-/* More bodies that take long to be read, for their length or for what they say, than there are threads; at the end they
- * are, or the server goes. */
+/* There are more bodies that take long to read, because of their length or their content, than there are threads; in
+ * the end they are read, or the server ends. */
 START_TEST(slow_bodies_hold_nobody_up) {
     enum { LONG_ONES = 12, OTHERS = 12 };
     static char body[LIMIT];

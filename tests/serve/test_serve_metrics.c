@@ -31,7 +31,7 @@ static char *page_of(fr_metrics *metrics, size_t running, size_t waiting) {
     return page;
 }
 
-/* As /metrics of llama-server has them, in its order, then those that only forerun has. */
+/* The counters of llama-server's /metrics, in its order, then those that only forerun has. */
 static const char *const counters[] = {
     LLAMACPP "prompt_tokens_total",
     LLAMACPP "prompt_tokens_cached_total",
@@ -51,7 +51,7 @@ static const char *const gauges[] = {
 };
 enum { COUNTERS = sizeof counters / sizeof *counters, GAUGES = sizeof gauges / sizeof *gauges };
 
-/* HELP and TYPE stand before each sample, and nothing else is there. */
+/* HELP and TYPE come before each sample, and the page has nothing else. */
 START_TEST(the_page_has_llama_cpps_names) {
     fr_metrics *metrics = fr_metrics_new();
     char *page = page_of(metrics, 0, 0), *rest = page, name[128], type[16], help[256], again[128];
@@ -135,13 +135,13 @@ END_TEST
 
 enum { TEXTS = 2, PROMPT = 24, SAID = 40 };
 
-/* What sessions said, counted here. */
+/* What the sessions generated, counted here. */
 typedef struct said {
     size_t ids, drafts, drafted, accepted, kept[FR_STEP_MAX];
     double prompt_seconds, seconds;
 } said;
 
-/* A text that repeats itself, drafted by n-grams. */
+/* Runs a text that repeats itself, with drafts from n-grams. */
 static void run_text(const fr_reference *r, fr_metrics *metrics, size_t prompt, said *s) {
     fr_options *options = fr_options_new();
     fr_session *session;

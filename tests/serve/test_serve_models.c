@@ -75,7 +75,7 @@ static void link_models(void) {
     write_file("notes.txt", "no model", 8);
 }
 
-/* Ids that every model has. */
+/* Makes a prompt of ids that every model has. */
 static json_t *question(size_t model) {
     return fr_body("{s:[i, i, i, i], s:i, s:i, s:b, s:s, s:b}", "prompt", 5, 20, 30, (int)(40 + model), "n_predict", 12,
                    "temperature", 0, "return_tokens", 1, "model", models[model].name, "ignore_eos", 1);
@@ -87,7 +87,7 @@ static json_t *ask_model(size_t model) {
     return said;
 }
 
-/* What each says in a server of its own. */
+/* Asks each model in a server of its own. */
 static void ask_each_apart(json_t **alone) {
     for (size_t i = 0; i < MODELS; i++) {
         server = fr_server_start("-m %s", models[i].path);
@@ -97,7 +97,7 @@ static void ask_each_apart(json_t **alone) {
     ck_assert(!json_equal(alone[0], alone[1]) && !json_equal(alone[1], alone[2]));
 }
 
-/* How many are in memory: they tell more of themselves. */
+/* Counts the models in memory, which /v1/models describes in more detail. */
 static size_t count_loaded(size_t known) {
     json_t *list, *one;
     size_t loaded = 0, i;
@@ -162,7 +162,7 @@ static void refuse_others(void) {
     json_decref(answer);
 }
 
-/* One, or all of them, in memory at a time. */
+/* One model, or all of them, may be in memory at a time. */
 START_TEST(each_model_answers_by_its_name) {
     json_t *alone[MODELS];
     size_t most = _i ? 4 : 1;
@@ -179,7 +179,7 @@ START_TEST(each_model_answers_by_its_name) {
 }
 END_TEST
 
-/* Who waits for one while another's text goes on is answered behind it. */
+/* A request for one model waits while another model's text runs, and is answered after it. */
 START_TEST(a_model_in_use_is_not_taken_away) {
     link_models();
     server = fr_server_start("--models %s --models-max 1 -np 1", folder);
@@ -197,7 +197,7 @@ START_TEST(a_model_in_use_is_not_taken_away) {
 }
 END_TEST
 
-/* By its answer, or that there will be none: in either case the server ends well. */
+/* A waiting request gets its answer, or a refusal; in both cases the server ends properly. */
 START_TEST(who_waits_for_a_model_is_told_at_the_end) {
     link_models();
     server = fr_server_start("--models %s", folder);
@@ -217,7 +217,7 @@ START_TEST(who_waits_for_a_model_is_told_at_the_end) {
 }
 END_TEST
 
-/* Of a list each is called by its file, or by its own name where that is how it was found, in the list's order. */
+/* In a list each model has its file's name, or its own name if it was found by that, in the list's order. */
 START_TEST(a_list_of_models) {
     static const char *const names[] = {"target", "e-q4_0", "qwen2-tied"};
     json_t *list;
@@ -235,7 +235,7 @@ START_TEST(a_list_of_models) {
 }
 END_TEST
 
-/* A folder in a folder is a model where it has one GGUF file, of any number of parts. */
+/* A folder within the folder is a model if it has one GGUF file, of any number of parts. */
 START_TEST(folders_of_one_file_are_models) {
     char one[64], two[64], path[160];
     json_t *list;
@@ -408,7 +408,7 @@ static json_t *second_turn(const json_t *said, int slot) {
                    "max_tokens", 24, "temperature", 0.7, "seed", 5, "id_slot", slot);
 }
 
-/* What it says, and how much of its prompt was there already. */
+/* Returns the answer, and how much of its prompt was cached. */
 static json_t *ask_counting(json_t *body, int64_t *cached) {
     json_t *answer;
     ck_assert_int_eq(fr_ask_json(server.port, CHAT, body, &answer), 200);
@@ -446,7 +446,7 @@ static void restore(int slot, const char *name, int64_t ids) {
     json_decref(restored);
 }
 
-/* In the slot that it was restored to, or in any (slot -1), which is then found. */
+/* Continues in the slot that was restored, or in any slot (-1), where the prompt is found. */
 static void go_on_restored(const json_t *first, const json_t *expected, int slot, int64_t ids) {
     int64_t cached;
     start();
@@ -565,7 +565,7 @@ START_TEST(a_slot_keeps_what_it_has) {
 }
 END_TEST
 
-/* Cut, changed, of nothing, a folder or of another model: the slot goes on as if it were new. */
+/* The file is truncated, changed, empty, a folder or another model's: the slot is empty afterwards. */
 START_TEST(a_damaged_file_is_refused) {
     int64_t cached;
     size_t size;

@@ -22,8 +22,8 @@ static double takes(const machine *m, size_t rows, uint32_t *state) {
 static const machine machines[] = {{0.006, 0.0016, 0}, {0.030, 0.009, 0},    {0.030, 0.002, 7}, {0.080, 0.030, 4},
                                    {0.001, 0.005, 0},  {0.030, 0.00002, 16}, {0.500, 0.100, 2}};
 
-/* After a few rounds hardly one is twice as long as without prompts, unless a single row makes it so; and what fits is
- * used. */
+/* After a few rounds hardly any takes twice as long as without prompts, unless a single row does; and the available
+ * time is used. */
 START_TEST(rounds_at_most_double) {
     const machine *m = &machines[_i];
     fr_prompt_throttle throttle = {0};
@@ -56,7 +56,7 @@ START_TEST(nobody_waits) {
 }
 END_TEST
 
-/* Began at 10, had its first id at 12, when request 7 was the last. */
+/* The text began at 10 and had its first id at 12, when request 7 was the last. */
 START_TEST(a_burst_is_waited_for) {
     static const uint64_t before[] = {5}, at[] = {9, 7}, behind[] = {8, 9};
     const fr_prompt_throttle_first text = {10, 12, 7};

@@ -41,7 +41,7 @@ static void open_model(const char *path, const char *drafter) {
     setting.context = 256;
 }
 
-/* Its threads are those of the process that runs it. */
+/* Opens the engine in the process that runs the test, because its threads belong to that process. */
 static void open_engine(void) {
     require(fr_engine_open(loaded.model, loaded.drafter, loaded.options, 4, &setting.engine));
 }
@@ -87,14 +87,14 @@ static fr_generation_request *read_well(fr_job_form form, const char *body) {
     return a;
 }
 
-/* A prompt with a member. */
+/* Reads a request with a prompt and a member. */
 static fr_generation_request *read_with(fr_job_form form, const char *member) {
     char body[2048];
     snprintf(body, sizeof body, "{%s, %s}", form == FR_JOB_CHAT ? HI : TEXT, member);
     return read_request(form, body);
 }
 
-/* Refused, with these words. */
+/* The request must be refused with these words. */
 static void refuse(fr_generation_request *a, fr_status why, const char *says) {
     ck_assert_msg(a->error[0], "was not refused: \"%s\"", says);
     ck_assert_msg(strstr(a->error, says), "\"%s\" is not in \"%s\"", says, a->error);
@@ -249,7 +249,7 @@ START_TEST(biases_of_texts) {
 }
 END_TEST
 
-/* How many ids at most: the first of n_predict, max_completion_tokens and max_tokens that is there counts. */
+/* The most ids: the first of n_predict, max_completion_tokens and max_tokens that is given counts. */
 static const struct {
     const char *member;
     int64_t most;
@@ -322,7 +322,7 @@ START_TEST(whole_numbers_may_have_a_point) {
 }
 END_TEST
 
-/* How it is to be answered. */
+/* Members that decide the form of the answer. */
 START_TEST(answers) {
     for (size_t f = 0; f < 3; f++) {
         fr_generation_request *plain = read_with(forms[f], "\"user\": \"me\"");
@@ -364,7 +364,7 @@ END_TEST
 
 #define TOOL "{\"type\": \"function\", \"function\": {\"name\": \"f\", \"description\": \"d\", \"parameters\": {}}}"
 
-/* Each is one grammar for all its choices, whose first token they forbid or allow. */
+/* Each request has one grammar for all its choices, which allows or forbids their first token. */
 START_TEST(grammars) {
     static const char *const members[] = {
         "\"grammar\": \"root ::= [{]\"",
@@ -563,7 +563,7 @@ START_TEST(members_that_are_refused) {
 }
 END_TEST
 
-/* With a drafter its word may be said; llama.cpp's is another name of it. */
+/* With a drafter its method may be named; llama.cpp's name for it is accepted too. */
 START_TEST(drafter_by_name) {
     fr_generation_request *a =
         read_with(FR_JOB_NATIVE, "\"speculative.type\": \"draft-mtp\", \"speculative.n_max\": 3");
@@ -576,7 +576,7 @@ START_TEST(drafter_by_name) {
 }
 END_TEST
 
-/* In OpenAI's completions such members are unknown, and in a chat the prompt. */
+/* These members are unknown in OpenAI's completions, and in a chat they are the prompt's. */
 START_TEST(members_of_other_forms) {
     fr_generation_request *a =
         read_well(FR_JOB_COMPLETION, "{" TEXT ", \"tools\": 5, \"messages\": 7, \"tool_choice\": \"required\"}");
@@ -623,7 +623,7 @@ START_TEST(one_prompt) {
 }
 END_TEST
 
-/* Texts among ids: the first, if it is one, has the beginning of a text before it. */
+/* Texts and ids come in turn: only if the first is a text, the beginning-of-text token stands before it. */
 START_TEST(texts_and_ids_in_turn) {
     const fr_tokenizer *tokenizer = fr_model_tokenizer(loaded.model);
     int32_t *once, *upon, expected[64];
@@ -652,7 +652,7 @@ START_TEST(texts_and_ids_in_turn) {
 }
 END_TEST
 
-/* Of a model without a tokenizer only ids can be asked for, and nothing that would be a text. */
+/* A model without a tokenizer accepts only ids, and no member that needs a text. */
 START_TEST(ids_alone) {
     static const char *const bodies[] = {"{\"prompt\": \"x\"}", "{\"prompt\": [5, \"x\"]}",
                                          "{\"prompt\": [5, 7], \"stop\": [\"x\"]}", "{" HI "}",
@@ -705,7 +705,7 @@ START_TEST(prompts_that_are_refused) {
 }
 END_TEST
 
-/* Runs all choices together; the ids of each against those that the library gives to these options alone. */
+/* Runs all choices together and compares the ids of each with the library's for these options alone. */
 static void run_choices(const fr_generation_request *a) {
     int32_t ids[4][FR_STEP_MAX];
     for (size_t i = 0; i < a->count; i++) fr_job_start(&a->choices[i].job, NULL, 0);
@@ -745,7 +745,7 @@ static void check_alone(const fr_job *job, const char *prompt, int64_t seed, siz
     fr_options_free(options);
 }
 
-/* Choice i of each prompt draws with the seed and i more. */
+/* Choice i of each prompt uses the seed plus i. */
 START_TEST(choices_of_prompts) {
     static const char *const prompts[] = {"Once upon", "The old"};
     open_engine();
@@ -762,7 +762,7 @@ START_TEST(choices_of_prompts) {
             check_alone(&a->choices[i].job, prompts[i / 2], 7 + (int64_t)(i % 2), 9);
         }
         ck_assert_ptr_eq(a->choices[0].job.prompt.ids, a->choices[1].job.prompt.ids);
-        /* Who is ended first leaves the others what they share. */
+        /* The choice that ends first leaves shared data to the others. */
         fr_job_end(&a->choices[0].job);
         check_prompt(&a->choices[1].job, prompts[0]);
         fr_generation_request_free(a);
@@ -825,7 +825,7 @@ START_TEST(ends_as_vllm_knows_them) {
 }
 END_TEST
 
-/* A seed of -1, or none, is drawn once for the request. A seed of the command line's is one. */
+/* If the seed is -1 or missing, one is drawn for the request. A seed on the command line is used as it is. */
 START_TEST(drawn_seeds) {
     int64_t last = -1;
     for (size_t f = 0; f < 3; f++)
@@ -856,7 +856,7 @@ START_TEST(drawn_seeds) {
 }
 END_TEST
 
-/* As many as there may be, in all. */
+/* The largest allowed number of choices, in all. */
 START_TEST(limit_of_choices) {
     char body[4096] = "{\"n\": 1, \"prompt\": [";
     for (int i = 0; i < 129; i++) snprintf(body + strlen(body), sizeof body - strlen(body), "%s\"a\"", i ? "," : "");
@@ -882,7 +882,7 @@ START_TEST(limit_of_choices) {
 }
 END_TEST
 
-/* A prompt that fills the context leaves the answer no room. */
+/* A prompt that fills the context leaves no room for the answer. */
 START_TEST(prompts_that_are_too_long) {
     char body[4096] = "{\"prompt\": [[5], [";
     for (int i = 0; i < 256; i++) snprintf(body + strlen(body), sizeof body - strlen(body), i ? ",7" : "7");
@@ -910,8 +910,8 @@ END_TEST
 
 /* ------------------------------------------------------------------------------------------------------------ chats */
 
-/* A chat's prompt against the library's own rendering of messages with options, of which `less` bytes are left out at
- * the end. */
+/* Compares a chat's prompt with the library's rendering of these messages with these options, of which the last `less`
+ * bytes are left out. */
 static void check_chat(const char *body, const char *messages, const char *options, size_t less) {
     const fr_tokenizer *tokenizer = fr_model_tokenizer(loaded.model);
     fr_marked_text text;
@@ -948,7 +948,7 @@ START_TEST(chats_are_rendered) {
         {"{\"messages\": [" USER "]}", "[" USER "]", NULL, 0},
         {"{\"messages\": [{\"role\": \"user\", \"content\": [{\"type\": \"text\", \"text\": \"Hi\"}]}]}", "[" USER "]",
          NULL, 0},
-        /* Texts under other names, and thoughts among the parts, as clients of other interfaces have them. */
+        /* Texts under other names, and reasoning among the parts, as clients of other interfaces send them. */
         {"{\"messages\": [{\"role\": \"user\", \"content\": [{\"type\": \"input_text\", \"text\": \"Hi\"}]}, "
          "{\"role\": \"assistant\", \"content\": ["
          "{\"type\": \"thinking\", \"thinking\": \"hm\"}, "
@@ -964,7 +964,7 @@ START_TEST(chats_are_rendered) {
          "[" USER "]", "{\"tools\": [" SMALL("g") "]}", 0},
         {"{\"messages\": [" USER "], \"functions\": [{\"name\": \"g\"}], \"function_call\": \"none\"}", "[" USER "]",
          NULL, 0},
-        /* Tools that are no functions: a custom one takes a text, others are run elsewhere. */
+        /* Tools that are not functions: a custom one takes a text, and others are run elsewhere. */
         {"{\"messages\": [" USER "], \"tools\": [{\"type\": \"web_search\"}, " TOOL ", {\"type\": \"custom\", "
          "\"custom\": {\"name\": \"g\", \"description\": \"d\", \"format\": {\"type\": \"text\"}}}], "
          "\"tool_choice\": \"auto\"}",
@@ -985,7 +985,7 @@ START_TEST(chats_are_rendered) {
         {"{\"messages\": [" USER "], \"tools\": [{\"type\": \"web_search\"}, " TOOL "], \"tool_choice\": {\"type\": "
          "\"web_search\"}}",
          "[" USER "]", "{\"tools\": [" TOOL "]}", 0},
-        /* A model sees the tools alone that are allowed, in both forms in which clients name them. */
+        /* The model is told only of the allowed tools, in both forms in which clients name them. */
         {"{\"messages\": [" USER "], \"tools\": [" TOOL ", " SMALL(
              "g") "], \"tool_choice\": {\"type\": "
                   "\"allowed_tools\", \"mode\": \"auto\", \"tools\": [{\"type\": \"function\", \"name\": \"g\"}]}}",
@@ -1013,7 +1013,7 @@ START_TEST(chats_are_rendered) {
          "[" USER "]", NULL, 0},
         {"{\"messages\": [{\"role\": \"developer\", \"content\": \"Be brief\"}, " USER "]}",
          "[{\"role\": \"system\", \"content\": \"Be brief\"}, " USER "]", NULL, 0},
-        /* What ends with the assistant's words is gone on with. */
+        /* A conversation that ends with the assistant's message is continued. */
         {"{\"messages\": [" USER ", " SAID "]}", "[" USER ", " SAID "]", "{\"add_generation_prompt\": false}",
          sizeof CLOSE - 1},
         {"{\"messages\": [" USER ", " SAID "], \"continue_final_message\": true}", "[" USER ", " SAID "]",
@@ -1178,7 +1178,7 @@ START_TEST(a_doubled_first_token) {
 }
 END_TEST
 
-/* The words that end a turn may be said, too: what is cut is the template's own. */
+/* A message may contain the words that end a turn: only the template's own end is removed. */
 START_TEST(a_forged_end_is_gone_on_with) {
     static const char messages[] = "[" USER ", {\"role\": \"assistant\", \"content\": \"<turn|>\"}]";
     char body[512];
@@ -1223,7 +1223,7 @@ END_TEST
 
 /* --------------------------------------------------------------------------------------------------------- pictures */
 
-/* Base64 of a file; free. */
+/* Returns the Base64 of a file; free it. */
 static char *encode(const char *path) {
     static const char digits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
     size_t length, n = 0;
@@ -1261,7 +1261,7 @@ static char *url_of(const char *before, const char *path) {
     return url;
 }
 
-/* The ids of the prompt and of the text behind it are transformers'. */
+/* The ids of the prompt and of the text after it are transformers'. */
 START_TEST(pictures) {
     static const char *const befores[] = {"data:image/png;base64,", "DATA:image/PNG;base64,"};
     json_t *root = fr_load_json(GLM "/reference.json"), *item;
@@ -1346,7 +1346,7 @@ static unsigned checksum(const unsigned char *bytes, size_t count) {
     return ~sum;
 }
 
-/* Of a picture whose header claims more pixels than one request may bring, no memory is taken for them. */
+/* If a picture's header claims more pixels than a request may have, no memory is taken for them. */
 START_TEST(too_many_pixels) {
     size_t length;
     char *bytes = fr_load_text(GLM "/image/digits.png", &length), path[] = "/tmp/test_serve_request_XXXXXX";
@@ -1373,7 +1373,7 @@ static void *read_often(void *context) {
     return NULL;
 }
 
-/* Several at a time, of one setting, each with its own outcome. */
+/* Several threads read requests with one setting at the same time, each with its own result. */
 START_TEST(threads_read_at_a_time) {
     static char bodies[][256] = {"{" HI ", " TEXT ", \"n\": 4, \"tools\": [" TOOL "]}",
                                  "{" HI ", " TEXT ", \"seed\": 5}", "{\"prompt\": [5, 99999999]}",

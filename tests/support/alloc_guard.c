@@ -38,7 +38,7 @@ bool fr_alloc_failed(void) {
 
 #else
 
-/* Seen by every library of the process, whose objects are built to hide theirs. */
+/* These functions must be visible to every library of the process, although this program's objects hide theirs. */
 #pragma GCC visibility push(default)
 
 static atomic_size_t count, live, failing = SIZE_MAX;
@@ -49,7 +49,7 @@ void *__libc_realloc(void *memory, size_t size);
 void *__libc_memalign(size_t alignment, size_t size);
 void __libc_free(void *memory);
 
-/* One more; false: it is the one that fails. */
+/* Counts an allocation; false: it is the one that must fail. */
 static bool counted(void) {
     size_t number = atomic_fetch_add_explicit(&count, 1, memory_order_relaxed);
     if (number != atomic_load_explicit(&failing, memory_order_relaxed)) return true;
@@ -57,7 +57,7 @@ static bool counted(void) {
     return false;
 }
 
-/* What is there now, of what was there before. */
+/* Counts the memory as live unless it replaces other memory, and returns it. */
 static void *kept(void *memory, const void *before) {
     if (memory && !before) atomic_fetch_add_explicit(&live, 1, memory_order_relaxed);
     return memory;

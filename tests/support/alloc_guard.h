@@ -8,19 +8,19 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-/* Whether allocations are counted in this build. */
+/* True if allocations are counted in this build. */
 bool fr_alloc_counted(void);
 
-/* Allocations so far, of all threads. */
+/* Returns the number of allocations so far, of all threads. */
 size_t fr_alloc_count(void);
 
-/* Of those, what has not been freed yet. */
+/* Returns how many of them have not been freed yet. */
 size_t fr_alloc_live(void);
 
-/* From now on the allocation after so many more fails, once, in whichever thread; SIZE_MAX: none does. */
+/* From now on one allocation fails, in any thread, after `after` more have succeeded; SIZE_MAX: none fails. */
 void fr_alloc_fail(size_t after);
 
-/* Whether it has failed. */
+/* True if it has failed. */
 bool fr_alloc_failed(void);
 
 #endif

@@ -17,7 +17,7 @@ typedef enum fr_test_method {
     FR_TEST_METHODS
 } fr_test_method;
 
-/* How tokens are drawn; all 0: greedy. */
+/* How tokens are sampled; all 0: greedily. */
 typedef struct fr_test_draws {
     double temperature, top_p, repeat; /* top_p and repeat penalty: 0 leaves them off */
     bool rejection;
@@ -25,7 +25,7 @@ typedef struct fr_test_draws {
     size_t which;
 } fr_test_draws;
 
-/* How a run is made; only the last lines of it may change the answer. */
+/* How a run is made. Only the last lines may change the answer. */
 typedef struct fr_manner {
     const char *isa;
     int threads, chunk;
@@ -49,7 +49,7 @@ typedef struct fr_answer {
 fr_answer fr_answer_of(const char *folder, const char *assistant, const fr_manner *manner, size_t count,
                        const int32_t *script, int32_t *text, bool misround);
 
-/* The negative control: the model multiplies with kernels of which one rounds a product too often. */
+/* The negative control: replaces a kernel of the model by one that rounds a product too often. */
 void fr_misround(fr_model *model, fr_kernels *kernels);
 
 #endif

@@ -25,7 +25,7 @@ static void extend(json_t *array, const json_t *values) {
     }
 }
 
-/* Appends a part of a choice, or of what is in it, to what there is. */
+/* Adds a part of a choice, or of a member of it, to the parts before. */
 static void join(json_t *into, const json_t *part) {
     static const char *const left_out[] = {"index",
                                            "id",
@@ -81,7 +81,7 @@ static void add(json_t *said, const json_t *event) {
     json_object_set(said, "completion_tokens", json_object_get(usage, "completion_tokens"));
 }
 
-/* Without what is empty: a stream says nothing where a whole answer says "". */
+/* Removes empty values: a stream leaves out what a whole answer gives as "". */
 static void tidy(json_t *said) {
     const char *key;
     void *next;
@@ -113,7 +113,7 @@ void fr_same_said(const json_t *expected, const json_t *got, const char *what) {
 
 /* ---------------------------------------------------------------------------------------------------------- streams */
 
-/* What the next event's line holds behind "data: ", a new text; NULL: there is none any more. */
+/* Returns the next event's text after "data: ", a new text; NULL: there is none. */
 static char *next_line(fr_events *e) {
     for (;;) {
         char *end = e->size ? strstr(e->bytes, "\n\n") : NULL;
@@ -234,7 +234,7 @@ json_t *fr_body(const char *format, ...) {
 
 /* ----------------------------------------------------------------------------------------------------------- chance */
 
-/* xorshift64. */
+/* Draws from xorshift64. */
 size_t fr_chance(uint64_t *state, size_t below) {
     *state ^= *state << 13;
     *state ^= *state >> 7;
@@ -311,7 +311,7 @@ json_t *fr_ask_otherwise(uint64_t *state, const json_t *body) {
     return other;
 }
 
-/* What depends on the form: the prompt, log-probabilities. */
+/* Draws the settings that depend on the form: the prompt, log-probabilities. */
 static json_t *draw_form(uint64_t *state, const char **path) {
     static const char *const paths[] = {CHAT, CHAT, COMPLETION, NATIVE};
     bool logprobs = fr_chance(state, 3) == 0;
@@ -328,7 +328,7 @@ static json_t *draw_form(uint64_t *state, const char **path) {
     return body;
 }
 
-/* Of what the text has to be, now and then; a text that may not end goes on under it. */
+/* Sometimes adds a grammar for the text; a text that may not end continues under it. */
 static void draw_grammar(uint64_t *state, json_t *body) {
     bool endless = json_object_get(body, "ignore_eos") != NULL;
     switch (fr_chance(state, endless ? 6 : 9)) {

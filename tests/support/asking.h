@@ -14,7 +14,7 @@
 #define COMPLETION "/v1/completions"
 #define NATIVE     "/completion"
 
-/* The events of a stream, as they come. */
+/* The events of a stream, in order. */
 typedef struct fr_events {
     fr_client *client;
     char *bytes;
@@ -22,37 +22,38 @@ typedef struct fr_events {
     bool whole;         /* it has come to its proper end */
 } fr_events;
 
-/* A client that has sent the request, and the beginning of its answer has come: its status. */
+/* Sends the request and reads the answer's head. *status: its status. */
 fr_client *fr_ask_begin(uint16_t port, const char *path, const json_t *body, int *status);
 
-/* The same for a stream, which must be one; the events are closed with its client. */
+/* Does the same for a stream, which must be one; close the events with their client. */
 fr_events fr_ask_stream(uint16_t port, const char *path, const json_t *body);
 
-/* The next event, a new value; NULL: there is none any more. */
+/* Returns the next event, a new value; NULL: there is none. */
 json_t *fr_events_next(fr_events *events);
 void fr_events_close(fr_events *events);
 
-/* What all events that are still to come say; and what an answer says that is a whole. */
+/* Returns the content of all remaining events; the second gives that of a whole answer. */
 json_t *fr_events_said(fr_events *events);
 json_t *fr_whole_said(const json_t *answer);
 
-/* The request on a connection that stays open: what was said, or {"status", "error"}. NULL: the server has closed. */
+/* Sends a request on a connection that stays open. Returns the answer's content, or {"status", "error"}. NULL: the
+ * server has closed. */
 json_t *fr_ask_on(fr_client *client, const char *path, const json_t *body);
 
-/* On a connection of its own; what was said, which may be no error. */
+/* Sends a request on a connection of its own. Returns the answer's content; an error ends the test. */
 json_t *fr_ask_ok(uint16_t port, const char *path, const json_t *body);
 
-/* The same, any JSON; NULL body: GET. Gives the status, and the answer in *answer, a new value. */
+/* Does the same with any JSON; NULL body: GET. Returns the status; *answer: the answer, a new value. */
 int fr_ask_json(uint16_t port, const char *path, const json_t *body, json_t **answer);
 
-/* A body from a text, with the values of json_pack's format. */
+/* Makes a body of a text and the values of json_pack's format. */
 json_t *fr_body(const char *format, ...);
 
-/* Fails the test with both where they differ. */
+/* Ends the test with both answers if they differ. */
 void fr_same_said(const json_t *expected, const json_t *got, const char *what);
 
-/* Numbers by chance, the same for a seed; a request, {"path", "body"}, and another manner of the same: whole or as a
- * stream, with other numbers of drafts. */
+/* Draw by chance, in the same way for a seed: a number; a request, {"path", "body"}; and the same request in another
+ * manner, whole or as a stream, with other numbers of drafts. */
 size_t fr_chance(uint64_t *state, size_t below);
 json_t *fr_draw_request(uint64_t *state);
 json_t *fr_ask_otherwise(uint64_t *state, const json_t *body);

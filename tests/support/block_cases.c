@@ -99,7 +99,7 @@ static uint16_t random_scale(fr_weight_mode mode) {
     return (uint16_t)((bits & 0x83ff) | exponent << 10);
 }
 
-/* Where a block of a type has its float16 numbers. */
+/* Gives the offsets of a block's float16 numbers. */
 static size_t scale_offsets(fr_dtype type, size_t offsets[2]) {
     static const uint8_t first[FR_KERNEL_TYPES] = {
         [FR_Q6_K] = 208, [FR_Q2_K] = 80, [FR_Q3_K] = 108, [FR_TQ1_0] = 52, [FR_TQ2_0] = 64};
@@ -108,7 +108,7 @@ static size_t scale_offsets(fr_dtype type, size_t offsets[2]) {
     return type == FR_Q4_1 || type == FR_Q5_1 || type == FR_Q2_K || type == FR_Q4_K || type == FR_Q5_K ? 2 : 1;
 }
 
-/* IQ1_M has a quarter of d on top of each of its last four words. */
+/* Puts a quarter of d into the high bits of each of IQ1_M's last four words. */
 static void spread_scale(uint8_t *block, uint16_t bits) {
     for (size_t i = 0; i < 4; i++) {
         uint8_t *top = block + 49 + 2 * i;

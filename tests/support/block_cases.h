@@ -14,7 +14,7 @@ uint64_t fr_random_bits(void);
 /* 0 .. limit - 1. */
 uint32_t fr_random_below(uint32_t limit);
 
-/* What a row of activations holds. */
+/* The values of a row of activations. */
 typedef enum fr_row_mode {
     FR_ROW_ORDINARY,
     FR_ROW_FULL,      /* one magnitude, any sign: all codes are 127 or -127 */
@@ -27,7 +27,7 @@ typedef enum fr_row_mode {
     FR_ROW_MODES
 } fr_row_mode;
 
-/* What a row of weights holds; codes and the scales of their runs are random bytes but for FR_WEIGHTS_FULL. */
+/* The values of a row of weights; codes and the scales of their runs are random bytes except in FR_WEIGHTS_FULL. */
 typedef enum fr_weight_mode {
     FR_WEIGHTS_ORDINARY,  /* d as real weights have it */
     FR_WEIGHTS_FULL,      /* every byte of a row 0, 127, 128 or 255: the largest codes; ordinary d */
@@ -42,8 +42,8 @@ const char *fr_weight_mode_name(fr_weight_mode mode);
 void fr_fill_row(float *x, size_t cols, fr_row_mode mode);
 void fr_fill_weights(fr_dtype type, uint8_t *row, size_t cols, fr_weight_mode mode);
 
-/* `bytes` of memory that end where a page without access begins, or begin where one ends. The same index gives the same
- * memory again, for 0 <= index < 8, unless it has to grow. Exits when there is none. */
+/* Returns `bytes` of memory that end where a page without access begins, or begin where one ends. The same index gives
+ * the same memory again, for 0 <= index < 8, unless it has to grow. Exits if there is no memory. */
 void *fr_guarded(size_t index, size_t bytes, bool at_end);
 
 double fr_now(void); /* seconds */

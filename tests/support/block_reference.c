@@ -11,17 +11,17 @@ static float f16_at(const uint8_t *bytes) {
     return fr_f32_from_f16((uint16_t)(bytes[0] | bytes[1] << 8));
 }
 
-/* Bits `at` to `at + count - 1` of a byte. */
+/* Returns bits `at` to `at + count - 1` of a byte. */
 static int bits(uint8_t byte, unsigned at, unsigned count) {
     return byte >> at & ((1 << count) - 1);
 }
 
-/* Four bits of 16 bytes: columns 0 to 15 in the low halves, 16 to 31 in the high ones. */
+/* Returns four bits from 16 bytes: columns 0 to 15 are in the low halves, 16 to 31 in the high ones. */
 static int nibble(const uint8_t *bytes, unsigned c) {
     return bits(bytes[c % 16], c / 16 * 4, 4);
 }
 
-/* The same for pairs of runs, a byte for one column of each. */
+/* Does the same for pairs of runs, where a byte has one column of each. */
 static int nibble_of_pair(const uint8_t *bytes, unsigned c) {
     return bits(bytes[c / 64 * 32 + c % 32], c / 32 % 2 * 4, 4);
 }
@@ -31,7 +31,7 @@ static int q6_k_code(const uint8_t *block, unsigned c) {
     return bits(block[low], run / 2 * 4, 4) | bits(block[128 + high], run * 2, 2) << 4;
 }
 
-/* Two bits of 64 bytes: a byte for one column of each of four runs. */
+/* Returns two bits from 64 bytes, where a byte has one column of each of four runs. */
 static int pair_at(const uint8_t *bytes, unsigned c) {
     return bits(bytes[c / 128 * 32 + c % 32], c % 128 / 32 * 2, 2);
 }
@@ -40,12 +40,12 @@ static int u16_at(const uint8_t *bytes) {
     return bytes[0] | bytes[1] << 8;
 }
 
-/* Bits of signs with an eighth that makes the number of minuses even. */
+/* Returns a sign bit; the eighth sign makes the number of minus signs even. */
 static bool even_minus(int seven, unsigned i) {
     return i < 7 ? seven >> i & 1 : __builtin_popcount((unsigned)seven & 127) & 1;
 }
 
-/* The 7 bits of signs of octet i of 4 from the 28 at bytes. */
+/* Returns the 7 sign bits of octet i of 4, from the 28 at bytes. */
 static int seven_at(const uint8_t *bytes, unsigned i) {
     return (int)(((uint32_t)u16_at(bytes) | (uint32_t)u16_at(bytes + 2) << 16) >> 7 * i & 127);
 }
@@ -54,7 +54,7 @@ static int signed_value(int magnitude, bool minus) {
     return minus ? -magnitude : magnitude;
 }
 
-/* Columns of IQ2 in eighths of the scale, which counts in odd numbers. */
+/* Returns a column of IQ2 in eighths of the scale, which is an odd number. */
 static int iq2_code(fr_dtype type, const uint8_t *block, unsigned c) {
     static const int values[] = {8, 25, 43};
     unsigned octet = c / 8, i = c % 8;
@@ -71,7 +71,7 @@ static int iq2_code(fr_dtype type, const uint8_t *block, unsigned c) {
     return signed_value(values[fr_grid_iq2_s[point] >> 2 * i & 3], bits(block[34 + octet], i, 1));
 }
 
-/* Columns of IQ3: IQ3_XXS's in halves of the scale. */
+/* Returns a column of IQ3; IQ3_XXS's in halves of the scale. */
 static int iq3_code(fr_dtype type, const uint8_t *block, unsigned c) {
     static const int xxs[] = {2, 6, 10, 14, 18, 22, 26, 31};
     unsigned quad = c / 4, octet = c / 8, shift = c % 4 * 4;
@@ -82,7 +82,7 @@ static int iq3_code(fr_dtype type, const uint8_t *block, unsigned c) {
     return signed_value(2 * (fr_grid_iq3_s[point] >> shift & 7) + 1, bits(block[74 + octet], c % 8, 1));
 }
 
-/* The odd number that the 4 bits of scale of column c's run or half of a run stand for. */
+/* Returns the odd number that the 4 bits of scale of column c's run or half run stand for. */
 static int iq_scale(fr_dtype type, const uint8_t *block, unsigned c) {
     switch (type) {
     case FR_IQ2_XXS: return 2 * bits(block[2 + c / 32 * 8 + 7], 4, 4) + 1;
@@ -95,7 +95,7 @@ static int iq_scale(fr_dtype type, const uint8_t *block, unsigned c) {
     }
 }
 
-/* The low and high bits of an IQ1 point's index, and whether its delta is below 0; columns in eighths. */
+/* Returns a column of IQ1 in eighths, from the low and high bits of its point's index and the sign of its delta. */
 static int iq1_code(fr_dtype type, const uint8_t *block, unsigned c) {
     unsigned octet = c / 8;
     int point, lower;
@@ -110,7 +110,7 @@ static int iq1_code(fr_dtype type, const uint8_t *block, unsigned c) {
     return 8 * ((fr_grid_iq1[point] >> c % 8 * 2 & 3) - 1) + (lower ? -1 : 1);
 }
 
-/* The byte of a column of TQ1_0 and which of its digits, the first as high as can be, it is. */
+/* Returns the digit of a column of TQ1_0, from its byte; the first digit is the most significant. */
 static int tq1_code(const uint8_t *block, unsigned c) {
     unsigned byte = c < 160 ? c % 32 : c < 240 ? 32 + c % 16 : 48 + c % 4;
     unsigned digit = c < 160 ? c / 32 : c < 240 ? (c - 160) / 16 : (c - 240) / 4;
@@ -119,20 +119,20 @@ static int tq1_code(const uint8_t *block, unsigned c) {
     return (int)(fraction * 3 / 256) - 1;
 }
 
-/* A float of a sign, two bits of exponent and one of fraction, doubled. */
+/* Returns twice the float of a sign, two bits of exponent and one of fraction. */
 static int e2m1(int code) {
     int exponent = code >> 1 & 3, fraction = code & 1;
     return signed_value(exponent == 0 ? fraction : (2 + fraction) << (exponent - 1), code >> 3);
 }
 
-/* An E4M3 without a sign, of which 0x7f alone is no number, halved. */
+/* Returns half of an E4M3 number without a sign, of which only 0x7f is NaN. */
 static float half_of_e4m3(uint8_t byte) {
     int exponent = bits(byte, 3, 4), fraction = bits(byte, 0, 3);
     if (byte == 0x7f) return 0;
     return exponent == 0 ? ldexpf((float)fraction, -10) : ldexpf((float)(8 + fraction), exponent - 11);
 }
 
-/* What column c of a block stands for, before any scale. */
+/* Returns column c of a block, before any scale. */
 static int code_at(fr_dtype type, const uint8_t *block, unsigned c) {
     switch (type) {
     case FR_Q8_0: return (int8_t)block[2 + c];
@@ -163,14 +163,14 @@ static int code_at(fr_dtype type, const uint8_t *block, unsigned c) {
     }
 }
 
-/* Sum of code * q over columns first to first + count - 1 of the block, all in one run. */
+/* Returns the sum of code * q over columns first to first + count - 1 of the block, all in one run. */
 static int sum_of(fr_dtype type, const uint8_t *block, unsigned first, unsigned count, const int8_t *q) {
     int sum = 0;
     for (unsigned c = first; c < first + count; c++) sum += code_at(type, block, c) * q[c % RUN];
     return sum;
 }
 
-/* Scale of a run of Q4_K and Q5_K, from the 12 bytes behind d and dmin; its minimum. */
+/* Returns the scale of a run of Q4_K and Q5_K, from the 12 bytes after d and dmin; the second function its minimum. */
 static int k_scale(const uint8_t *block, unsigned run) {
     return run < 4 ? bits(block[4 + run], 0, 6) : bits(block[8 + run], 0, 4) | bits(block[run], 6, 2) << 4;
 }
@@ -188,7 +188,7 @@ static int q3_k_scale(const uint8_t *block, unsigned h) {
     return (h < 8 ? bits(low[h], 0, 4) : bits(low[h - 8], 4, 4)) + 16 * bits(high[h % 4], h / 4 * 2, 2) - 32;
 }
 
-/* What the halves of a run sum up to, each times its scale. */
+/* Returns the sum of the halves of a run, each times its scale. */
 static float sum_of_halves(fr_dtype type, const uint8_t *block, unsigned run, const fr_qblock *x, int first,
                            int second) {
     return (float)(first * sum_of(type, block, run * RUN, 16, x->q) +

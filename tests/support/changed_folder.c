@@ -22,7 +22,7 @@ static void write_config(const char *from, const char *changes, const char *to) 
     json_decref(config);
 }
 
-/* What is done with every file of a folder. */
+/* A function that is called for every file of a folder. */
 typedef void fr_file_fn(const char *from, const char *to, const char *name);
 
 static void for_each_file(const char *folder, const char *from, const char *to, fr_file_fn *call) {

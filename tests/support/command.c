@@ -16,7 +16,7 @@ extern char **environ;
 
 enum { WORDS_MAX = 64 };
 
-/* Splits in place; gives the end of the list. */
+/* Splits a line in place. Returns the end of the list. */
 static size_t split(char *line, char **words, size_t count) {
     for (char *c = line; *c;) {
         c += strspn(c, " ");
@@ -31,7 +31,7 @@ static size_t split(char *line, char **words, size_t count) {
     return count;
 }
 
-/* BUILD/tests/test_NAME is the test, BUILD/forerun the command. */
+/* BUILD/tests/test_NAME is the running test, so BUILD/forerun is the command. */
 static void find_command(char *path, size_t size) {
     char self[PATH_MAX] = "";
     ck_assert_int_gt(readlink("/proc/self/exe", self, sizeof self - 1), 0);

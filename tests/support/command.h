@@ -10,7 +10,7 @@
 #include <stddef.h>
 #include <sys/types.h>
 
-/* Models that suites name: a reference model with its references, and the demo. */
+/* The models of many suites: a reference model with its references, and the demo model. */
 #define FOLDER       "tests/data/models/gemma4-e"
 #define MODEL        "-m " FOLDER " "
 #define DRAFTER      "-md " FOLDER "/assistant "
@@ -36,22 +36,23 @@ fr_command fr_command_ok(const char *format, ...) __attribute__((format(printf, 
 fr_command fr_command_feed(const char *input, const char *format, ...) __attribute__((format(printf, 2, 3)));
 void fr_command_free(fr_command *command);
 
-/* Starts it on file descriptors of the caller's; a stream below 0 is closed. */
+/* Starts a command with the caller's file descriptors; a stream below 0 is closed. */
 pid_t fr_command_start(const char *line, int in, int out, int err);
 
-/* Starts it on a terminal of its own, by the name of its end; standard output goes elsewhere. */
+/* Starts a command on a terminal of its own, given by name; standard output goes elsewhere. */
 pid_t fr_command_start_on(const char *terminal, const char *line, int out);
 int fr_command_wait(pid_t process);
 
-/* FOLDER's reference.json: what transformers computed. Its ids of a prompt, and those that follow it, greedy. */
+/* The first returns FOLDER's reference.json, which transformers computed; the others return its ids of a prompt, and
+ * the greedy ids that follow. */
 json_t *fr_reference_json(void);
 json_t *fr_reference_prompt(const json_t *reference);
 json_t *fr_reference_greedy(const json_t *reference);
 
-/* A member that must be there. */
+/* Returns a member, which must exist. */
 json_t *fr_json_get(const json_t *object, const char *key);
 
-/* The first `count` ids as the command line has them: "1,2,3". */
+/* Writes the first `count` ids as the command line takes them: "1,2,3". */
 const char *fr_json_join(const json_t *ids, size_t count, char *list, size_t size);
 
 #endif

@@ -7,7 +7,7 @@
 
 #include <stdint.h>
 
-/* The thread's control word (MXCSR, FPCR), exception flags left out. */
+/* Returns the thread's control word (MXCSR, FPCR) without the exception flags. */
 uint64_t fr_fp_word(void);
 
 /* Sets the unfriendly word. */

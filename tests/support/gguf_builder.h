@@ -18,10 +18,10 @@ void fr_build_u32(fr_builder *builder, uint32_t value);
 void fr_build_u64(fr_builder *builder, uint64_t value);
 void fr_build_string(fr_builder *builder, const char *text);
 
-/* Magic, version 3 and the two counts. */
+/* Adds the magic, version 3 and the two counts. */
 void fr_build_header(fr_builder *builder, uint64_t tensors, uint64_t keys);
 
-/* Keys with their values. */
+/* Add keys with their values. */
 void fr_build_key(fr_builder *builder, const char *key, fr_gguf_type type);
 void fr_build_key_u32(fr_builder *builder, const char *key, uint32_t value);
 void fr_build_key_f32(fr_builder *builder, const char *key, float value);
@@ -29,11 +29,11 @@ void fr_build_key_bool(fr_builder *builder, const char *key, int value);
 void fr_build_key_string(fr_builder *builder, const char *key, const char *value);
 void fr_build_key_array(fr_builder *builder, const char *key, fr_gguf_type element, uint64_t count);
 
-/* A tensor's entry; dim: fastest first, as in the file; NULL leaves them out. */
+/* Adds a tensor's entry; dim: fastest first, as in the file; NULL leaves them out. */
 void fr_build_tensor(fr_builder *builder, const char *name, uint32_t dims, const uint64_t *dim, uint32_t type,
                      uint64_t offset);
 
-/* Zeros up to a multiple of the alignment. */
+/* Adds zeros up to a multiple of the alignment. */
 void fr_build_align(fr_builder *builder, size_t alignment);
 
 void fr_build_write(const fr_builder *builder, const char *path);

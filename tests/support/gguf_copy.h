@@ -6,12 +6,13 @@
 
 #include "formats/gguf_write.h"
 
-/* Called twice, with the file's tensors: to put those that the copy has, then to write their data in that order. */
+/* Called twice with the file's tensors: first to add the tensors of the copy, then to write their data in the same
+ * order. */
 typedef void fr_gguf_copied(const fr_tensors *all, fr_gguf_writer *writer, bool data);
 
 void fr_gguf_copy(const char *from, const char *to, fr_gguf_copied *copied);
 
-/* The same file, which may be `from` itself, with a key that nobody knows instead of that one. */
+/* Writes the file again, perhaps in its own place, with an unknown key instead of that one. */
 void fr_gguf_hide_key(const char *from, const char *to, const char *key);
 
 #endif

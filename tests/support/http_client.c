@@ -70,7 +70,7 @@ bool fr_client_ask(fr_client *client, const char *method, const char *path, cons
     return sent;
 }
 
-/* More bytes of the socket: 0: it was closed, -1: an error, or nothing came. */
+/* Reads more bytes from the socket. 0: it was closed; -1: an error, or nothing came. */
 static ssize_t fill(fr_client *client) {
     if (client->at == client->size) client->at = client->size = 0;
     if (client->size + 4096 + 1 > client->room) {
@@ -84,7 +84,7 @@ static ssize_t fill(fr_client *client) {
     return got;
 }
 
-/* The next line's end, or behind an empty line; NULL: there will be none. */
+/* Returns the end of the next line, or the place after an empty line; NULL: there will be none. */
 static char *find(fr_client *client, const char *end) {
     for (;;) {
         char *found = client->size > client->at ? strstr(client->bytes + client->at, end) : NULL;
@@ -135,7 +135,7 @@ int fr_client_head(fr_client *client) {
     return client->status;
 }
 
-/* A chunk's size line; false: there is none, and nothing follows. */
+/* Reads a chunk's size line; false: there is none, and nothing follows. */
 static bool next_chunk(fr_client *client) {
     char *end = find(client, "\r\n");
     if (!end) return false;

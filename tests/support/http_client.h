@@ -21,40 +21,41 @@ typedef struct fr_client {
     bool ended, head_only;
 } fr_client;
 
-/* NULL: nobody listens there, or no more connections are taken. */
+/* Connects. NULL: nobody listens there, or no more connections are accepted. */
 fr_client *fr_client_open(uint16_t port);
 
-/* Goes away: properly, or as a process that is killed while its machine's kernel drops the rest (RST). */
+/* Close properly, or like a process that is killed while its kernel drops the rest (RST). */
 void fr_client_close(fr_client *client);
 void fr_client_abort(fr_client *client);
 
-/* Any bytes. False: the server has closed. */
+/* Sends any bytes. False: the server has closed. */
 bool fr_client_send(fr_client *client, const void *bytes, size_t length);
 
-/* A request. `headers` are whole lines, "A: b\r\n", or NULL; a Host and the body's Content-Length are added. body NULL:
- * none. */
+/* Sends a request. `headers` are whole lines, "A: b\r\n", or NULL; a Host and the body's Content-Length are added.
+ * body NULL: none. */
 bool fr_client_ask(fr_client *client, const char *method, const char *path, const char *headers, const char *body);
 
-/* Status line and headers of the next answer; "100 Continue" is passed over. Gives the status, 0: there is none. */
+/* Reads the status line and headers of the next answer, skipping "100 Continue". Returns the status; 0: there is
+ * none. */
 int fr_client_head(fr_client *client);
 
-/* A header of that answer, a new text; NULL: there is none. */
+/* Returns a header of that answer, a new text; NULL: it has none. */
 char *fr_client_header(const fr_client *client, const char *name);
 
-/* The next bytes of its body, as soon as there are any: 0: it has ended; -1: it was cut. */
+/* Reads the next bytes of its body, as soon as there are any. 0: it has ended; -1: it was cut off. */
 ssize_t fr_client_read(fr_client *client, char *bytes, size_t room);
 
-/* The rest of its body, a new text, NUL-terminated; NULL: it was cut. */
+/* Returns the rest of its body, a new text, NUL-terminated; NULL: it was cut off. */
 char *fr_client_body(fr_client *client, size_t *length);
 
-/* Whether the server closes the connection within so many milliseconds; what it sends until then is dropped. */
+/* True if the server closes the connection within so many milliseconds; bytes that it sends until then are dropped. */
 bool fr_client_closed(fr_client *client, int milliseconds);
 
-/* A request by a connection of its own. Gives the status, and the body in *text where that is not NULL. */
+/* Sends a request on a connection of its own. Returns the status; *text: the body, unless NULL. */
 int fr_client_once(uint16_t port, const char *method, const char *path, const char *headers, const char *body,
                    char **text);
 
-/* Of a URL, "http://127.0.0.1:8080". */
+/* Returns the port of a URL, "http://127.0.0.1:8080". */
 uint16_t fr_client_port(const char *url);
 
 #endif

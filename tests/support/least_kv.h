@@ -9,7 +9,7 @@
 
 #include "forerun.h"
 
-/* As the engine says it, which leaves the options asking for too few. */
+/* Reads the number from the engine's refusal; the options then still ask for too few bytes. */
 static inline int64_t fr_test_least_kv(const fr_model *model, const fr_drafter *drafter, fr_options *options,
                                        size_t sessions) {
     fr_engine *none;

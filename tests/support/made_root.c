@@ -26,7 +26,7 @@ void fr_made_root_close(void) {
     nftw(fr_made_root, remove_one, 8, FTW_DEPTH | FTW_PHYS);
 }
 
-/* fr_made_root/path, its folders made. */
+/* Writes fr_made_root/path to `full` and makes its folders. */
 static void place(const char *path, char *full, size_t size) {
     int length = snprintf(full, size, "%s/%s", fr_made_root, path);
     ck_assert_int_lt(length, (int)size);

@@ -6,14 +6,14 @@
 
 extern char fr_made_root[64];
 
-/* A checked fixture's two halves. */
+/* The set-up and the clean-up of a checked fixture. */
 void fr_made_root_open(void);
 void fr_made_root_close(void);
 
-/* fr_made_root/path, its folders made. */
+/* Writes a text to fr_made_root/path and makes its folders. */
 void fr_made_root_put(const char *path, const char *text);
 
-/* The same of a link to `target`; of this checkout's file `from`, linked to. */
+/* The first makes a link to `target` there, the second one to the file `from` of this checkout. */
 void fr_made_root_link(const char *path, const char *target);
 void fr_made_root_take(const char *path, const char *from);
 

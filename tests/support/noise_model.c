@@ -11,7 +11,7 @@
 
 enum { COLS_MAX = 256, BYTES_MAX = 512 };
 
-/* Of noise for a scale about every fourth gives such values. */
+/* True if a scale of noise gives such values, as about every fourth does. */
 static bool as_large_as_weights(fr_dtype type, const uint8_t *block) {
     float values[COLS_MAX], largest = 0;
     size_t cols = fr_dtype_block(type);

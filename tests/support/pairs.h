@@ -20,7 +20,8 @@ typedef bool fr_pairs_fit(size_t f, size_t a, size_t g, size_t b);
  * there is room for, or if two values that fit can never meet, since a third factor has no value for both. */
 size_t fr_pairs_cover(const size_t *values, size_t factors, fr_pairs_fit *fit, fr_pairs_run runs[FR_PAIRS_RUNS]);
 
-/* How many combinations there are, and one of them by its number; the first factor's values change fastest. */
+/* The first returns the number of combinations, the second one of them by its number; the first factor's values change
+ * fastest. */
 size_t fr_pairs_combinations(const size_t *values, size_t factors);
 void fr_pairs_combination(size_t number, const size_t *values, size_t factors, size_t *run);
 

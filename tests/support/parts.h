@@ -21,7 +21,7 @@ static inline bool fr_test_in_parts(void) {
     return fr_test_full() && getenv("SHARD");
 }
 
-/* Ends the program where SHARD can't be read, rather than pass without a run. */
+/* Ends the program if SHARD can't be read, because the suite would pass without a run otherwise. */
 static inline fr_test_part fr_test_part_here(void) {
     fr_test_part part;
     if (sscanf(getenv("SHARD"), "%zu/%zu", &part.first, &part.step) != 2 || part.first < 1 || part.first > part.step) {

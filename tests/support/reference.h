@@ -9,13 +9,13 @@
 
 #define FR_TEST_MODELS "tests/data/models/"
 
-/* The fixtures' names, NULL past the end. */
+/* Returns a fixture's name; NULL past the end. */
 const char *fr_reference_name(size_t index);
 
-/* The same of targets that have no drafter: r->drafter is NULL. */
+/* Returns the name of a target without a drafter, whose r->drafter is NULL. */
 const char *fr_reference_alone(size_t index);
 
-/* Those with a drafter, then some without one; all hold 1024 positions. */
+/* Returns the names of fixtures with a drafter, then of some without; all have 1024 positions. */
 const char *fr_reference_long(size_t index);
 
 typedef struct fr_reference {
@@ -27,25 +27,25 @@ typedef struct fr_reference {
     fr_drafter *drafter;
 } fr_reference;
 
-/* Opens everything with these options; ends the test when something is missing. */
+/* Opens everything with these options; ends the test if anything is missing. */
 void fr_reference_open(fr_reference *reference, const char *name, const fr_options *options);
 void fr_reference_close(fr_reference *reference);
 
-/* Whether a prompt has an image, so that its ids are not all of it. */
+/* True if a prompt has an image, so that its ids are not everything. */
 bool fr_reference_sees(const fr_reference *reference, size_t prompt);
 
-/* A float32 tensor by a printf name. */
+/* Returns a float32 tensor by a printf name. */
 const float *fr_reference_floats(const fr_reference *reference, size_t *count, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 
-/* What opening a fixture's model says with members of its config.json replaced, which are written as JSON; null takes
- * one away. It lies in `folder` then, as config.json and model.safetensors. */
+/* Opens a fixture's model with members of its config.json replaced, which are written as JSON; null removes one.
+ * `folder` then has its config.json and model.safetensors. */
 fr_status fr_reference_open_changed(const char *name, const char *changes, const char *folder);
 
-/* A JSON array of integers; malloc'd. */
+/* Returns a JSON array of integers, malloc'd. */
 int32_t *fr_json_ids_of(const json_t *array, size_t *count);
 
-/* Rows of logits that fr_session_logits and fr_session_draft_logits hand out, one behind the other. */
+/* Keeps the rows of logits of fr_session_logits and fr_session_draft_logits, one after the other. */
 typedef struct fr_rows {
     float *values;
     size_t count, capacity; /* floats */
@@ -53,10 +53,10 @@ typedef struct fr_rows {
 
 fr_status fr_rows_collect(void *rows, const float *logits, size_t count, size_t vocab);
 
-/* Ends the test where they are not the same, bit for bit. */
+/* Ends the test unless both are the same, bit for bit. */
 void fr_rows_expect_same(const fr_rows *got, const fr_rows *expected);
 
-/* Ends the test where a logit is further from the expected one than 5e-5 of the largest of them. */
+/* Ends the test if a logit is further from the expected one than 5e-5 of the largest. */
 void fr_rows_compare(const float *got, const float *expected, size_t count);
 
 #endif

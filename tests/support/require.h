@@ -7,7 +7,7 @@
 
 #include "forerun.h"
 
-/* Not an assertion, of which Check writes each into a file: some suites ask a million times. */
+/* Not an assertion, because Check writes each into a file, and some suites call this a million times. */
 static inline void require(fr_status status) {
     if (status != FR_OK) ck_abort_msg("%s", fr_last_error());
 }

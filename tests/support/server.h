@@ -13,15 +13,15 @@ typedef struct fr_server {
     uint16_t port;
 } fr_server;
 
-/* Until it listens; and until it is ready to answer. */
+/* Start a server: the first returns when it listens, the second when it is ready to answer. */
 fr_server fr_server_begin(const char *format, ...) __attribute__((format(printf, 1, 2)));
 fr_server fr_server_start(const char *format, ...) __attribute__((format(printf, 1, 2)));
 void fr_server_await_ready(const fr_server *server);
 
-/* What it has said on standard error so far, a new text. */
+/* Returns everything on its standard error so far, a new text. */
 char *fr_server_said(const fr_server *server);
 
-/* Waits for its end and gives the exit status; and ends it by SIGTERM, which must succeed. */
+/* The first waits for its end and returns the exit status; the second ends it by SIGTERM, which must succeed. */
 int fr_server_wait(fr_server *server);
 void fr_server_stop(fr_server *server);
 

@@ -9,7 +9,7 @@
 
 typedef void fr_suite_cases_fn(Suite *suite);
 
-/* Runs the cases that `add` adds, and gives the exit status: for a suite whose main does more than that. */
+/* Runs the cases that `add` adds and returns the exit status, for a suite whose main function does more. */
 int fr_suite_run(const char *name, fr_suite_cases_fn *add);
 
 #define FR_SUITE(name)                              \
