@@ -184,14 +184,9 @@ static void join_query(const split *s, size_t number) {
     sums[0] = m, sums[1] = l;
 }
 
-static void join_share(const fr_team *team, const split *s) {
-    size_t begin, end;
-    fr_part_heads(team, s->rows->heads, s->rows->batch->count, &begin, &end);
-    for (; begin < end; begin++) join_query(s, begin);
-}
-
 static void partition_positions(const fr_team *team, const fr_attend_rows *a) {
     size_t rows = a->batch->count;
+    size_t begin, end;
     split s = {.rows = a, .queries = rows * a->heads, .stride = partial_size(cache_of(a, 0)->head_dim)};
     int64_t last = sight_of(a, rows - 1).last;
     int64_t blocks = (int64_t)(a->workspace->partials_size / (s.queries * s.stride));
@@ -200,7 +195,8 @@ static void partition_positions(const fr_team *team, const fr_attend_rows *a) {
         if (s.high >= last) s.high = last;
         attend_share(team, &s);
         fr_team_sync(team);
-        join_share(team, &s);
+        fr_part_heads(team, a->heads, rows, &begin, &end);
+        for (; begin < end; begin++) join_query(&s, begin);
         if (s.high < last) fr_team_sync(team);
     }
 }

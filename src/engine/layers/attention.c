@@ -19,12 +19,6 @@
 #include "kernels/double_math.h"
 #include "src/engine/layers/parts.h"
 
-/* Gives the axis that an angle belongs to if the axes alternate. */
-static size_t axis_of(const fr_rope_spec *rope, size_t angle) {
-    size_t axis = angle % FR_AXES;
-    return angle < FR_AXES * rope->sections[axis] ? axis : 0;
-}
-
 /* Computes the angles of one row in one rotary form. */
 static void row_angles(const fr_activations *a, size_t form, size_t row) {
     const fr_rope_spec *rope = &a->trunk->spec.rope[form];
@@ -34,8 +28,10 @@ static void row_angles(const fr_activations *a, size_t form, size_t row) {
     const fr_rope_position *position = &of->rope_position;
     bool rope_far = a->trunk->rope_far_inverse[form] && a->batch.timelines[of->timeline]->rope_far;
     const float *inverse = rope_far ? a->trunk->rope_far_inverse[form] : a->trunk->inverse[form];
-    for (size_t i = 0; i < angles && rope->mrope_interleaved; i++)
-        fr_rope_angles(inverse + i, 1, position->at[axis_of(rope, i)], cosine + i, sine + i);
+    for (size_t i = 0; i < angles && rope->mrope_interleaved; i++) { /* axes alternate while they have sections left */
+        size_t axis = i % FR_AXES, at = i < FR_AXES * rope->sections[axis] ? axis : 0;
+        fr_rope_angles(inverse + i, 1, position->at[at], cosine + i, sine + i);
+    }
     for (size_t axis = 0, at = 0; axis < FR_AXES && !rope->mrope_interleaved; at += rope->sections[axis++])
         fr_rope_angles(inverse + at, rope->sections[axis], position->at[axis], cosine + at, sine + at);
     if (rope->attention_factor == 0.0f || rope->attention_factor == 1.0f) return;
@@ -104,13 +100,6 @@ static void project(const fr_team *team, const fr_activations *a, const fr_atten
     fr_matrix_apply_share(team, w, &weights->q, head * each, end * each,
                           &(fr_matrix_rows){a->q, a->q_width, input, width, rows});
     if (spec->owns_kv) project_kv(team, a, spec, weights);
-}
-/* Completes rows of queries and keys on all ranks, for norms over all of their heads. */
-static void publish_wide(const fr_team *team, const fr_activations *a, const fr_attention_spec *spec) {
-    const fr_split keys = fr_split_heads(spec->kv_heads, spec->kv_heads, spec->head_dim);
-    const fr_shared_rows rows[] = {{a->q, a->q_width, a->batch.count, fr_attention_split(a, spec, query_step(spec))},
-                                   {a->k, a->kv_width, a->batch.count, keys}};
-    fr_publish_rows(team, rows, spec->owns_kv ? 2 : 1);
 }
 
 /* Norms all heads of one row together, in place. */
@@ -257,8 +246,12 @@ void fr_attention_run(const fr_team *team, fr_activations *a, const fr_layer_spe
     fr_input_norm(team, a, layer, weights->q.cols);
     fr_team_sync(team);
     project(team, a, spec, weights);
-    if (spec->qk_norm_wide) {
-        publish_wide(team, a, spec);
+    if (spec->qk_norm_wide) { /* norms over all heads need the rows of queries and keys to be complete on all ranks */
+        const fr_split keys = fr_split_heads(spec->kv_heads, spec->kv_heads, spec->head_dim);
+        const fr_shared_rows rows[] = {
+            {a->q, a->q_width, a->batch.count, fr_attention_split(a, spec, query_step(spec))},
+            {a->k, a->kv_width, a->batch.count, keys}};
+        fr_publish_rows(team, rows, spec->owns_kv ? 2 : 1);
         norm_rows(team, a, spec, weights);
     }
     fr_team_sync(team);

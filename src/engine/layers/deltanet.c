@@ -171,14 +171,6 @@ static fr_deltanet_row row_of(const fr_activations *a, const head_run *run, size
                              .beta = gates[spec->value_heads + run->head]};
 }
 
-static void collect_rows(const fr_activations *a, head_run *run) {
-    size_t at = run->recurrent->at, first = run->span->position;
-    run->count = (size_t)a->batch.rows[run->span->last].position + 1 - at;
-    for (size_t p = at; p < first; p++) rerun_position(a, run, p, p - at);
-    for (int32_t r = run->span->last; r >= 0; r = a->batch.rows[r].parent)
-        run->rows[(size_t)a->batch.rows[r].position - at] = row_of(a, run, (size_t)r);
-}
-
 /* Runs a head over its rows. If copies of the state must be left at certain positions, it stops at each of them. */
 static void run_head(const fr_activations *a, const head_run *run) {
     const fr_recurrent *r = run->recurrent;
@@ -233,7 +225,11 @@ static void run_heads(const fr_team *team, const fr_activations *a, const fr_del
         run.span = &c->spans[item % c->span_count];
         run.recurrent = &run.span->kv->recurrent;
         run.states = &run.recurrent->layers[spec->state];
-        collect_rows(a, &run);
+        size_t at = run.recurrent->at; /* rows are collected from here on, first those that must be run again */
+        run.count = (size_t)a->batch.rows[run.span->last].position + 1 - at;
+        for (size_t p = at; p < run.span->position; p++) rerun_position(a, &run, p, p - at);
+        for (int32_t r = run.span->last; r >= 0; r = a->batch.rows[r].parent)
+            run.rows[(size_t)a->batch.rows[r].position - at] = row_of(a, &run, (size_t)r);
         run_head(a, &run);
         gate_outputs(a, &run);
     }
@@ -290,14 +286,6 @@ static void project(const fr_team *team, const fr_activations *a, const fr_delta
     if (spec->fused) project_fused(team, a, spec, &weights->in_qkvz);
 }
 
-/* Completes the inputs of the convolution on each rank: value heads may need keys of any key head, and rings keep all
- * inputs. A rank keeps states only of its own heads. */
-static void publish_inputs(const fr_team *team, const fr_activations *a, const fr_matrix *in_qkv) {
-    fr_publish_rows(
-        team, &(fr_shared_rows){a->conv->input, a->conv->width, a->batch.count, fr_split_features(in_qkv->features)},
-        in_qkv->data != NULL);
-}
-
 void fr_deltanet_run(const fr_team *team, fr_activations *a, const fr_layer_spec *layer_spec, const fr_layer *layer,
                      bool ends_rows) {
     const fr_deltanet_spec *spec = &layer_spec->deltanet;
@@ -307,7 +295,12 @@ void fr_deltanet_run(const fr_team *team, fr_activations *a, const fr_layer_spec
     fr_input_norm(team, a, layer, a->trunk->spec.hidden);
     fr_team_sync(team);
     project(team, a, spec, weights);
-    publish_inputs(team, a, &weights->in_qkv);
+    /* The convolution's inputs are completed on each rank: value heads may need keys of any key head, and rings keep
+     * all inputs. A rank keeps states only of its own heads. */
+    fr_publish_rows(
+        team,
+        &(fr_shared_rows){a->conv->input, a->conv->width, a->batch.count, fr_split_features(weights->in_qkv.features)},
+        weights->in_qkv.data != NULL);
     mix(team, a, spec, weights);
     fr_conv_save(team, a, spec->state);
     fr_team_sync(team);

@@ -24,11 +24,6 @@ static int64_t larger(const float *logits, int64_t a, int64_t b) {
     return logits[b] > logits[a] ? b : a;
 }
 
-static size_t piece_features(size_t rows) {
-    size_t features = PIECE / sizeof(float) / rows;
-    return features < FR_FEATURE_UNIT ? FR_FEATURE_UNIT : features / FR_FEATURE_UNIT * FR_FEATURE_UNIT;
-}
-
 /* Computes the logits of features [begin, end), and updates the thread's best ids. */
 static void run_piece(fr_forward *f, const fr_head *head, size_t begin, size_t end, int64_t *best) {
     size_t vocab = head->matrix->features, hidden = head->matrix->cols;
@@ -42,14 +37,6 @@ static void run_piece(fr_forward *f, const fr_head *head, size_t begin, size_t e
         int64_t at = k->argmax(logits + begin, end - begin);
         best[r] = larger(logits, best[r], at < 0 ? NOT_FINITE : (int64_t)begin + at);
     }
-}
-
-/* Gives the best of all threads' best ids of a row; threads have their features in ascending order. */
-static int64_t best_of_row(const fr_team *team, const fr_forward *f, size_t vocab, size_t r) {
-    int64_t best = NOTHING;
-    for (size_t t = 0; t < team->count; t++)
-        best = larger(f->logits + r * vocab, best, f->best[t * f->best_stride + r]);
-    return best;
 }
 
 /* A rank's best id of a row. */
@@ -84,7 +71,8 @@ static void join_ranks(fr_ranks *ranks, const fr_forward *f, size_t vocab, size_
 
 void fr_head_rows(const fr_team *team, const fr_head *head, fr_forward *f) {
     size_t vocab = head->matrix->features, hidden = head->matrix->cols;
-    size_t piece = piece_features(f->head_rows), begin, end;
+    size_t piece = PIECE / sizeof(float) / f->head_rows, begin, end;
+    piece = piece < FR_FEATURE_UNIT ? FR_FEATURE_UNIT : piece / FR_FEATURE_UNIT * FR_FEATURE_UNIT;
     int64_t *best = f->best + team->index * f->best_stride;
     fr_publish_own_input(team, head->workspace, f->hidden + f->head_first * hidden, hidden, hidden, f->head_rows);
     for (size_t r = 0; r < f->head_rows; r++) best[r] = NOTHING;
@@ -96,7 +84,12 @@ void fr_head_rows(const fr_team *team, const fr_head *head, fr_forward *f) {
     /* Each thread now has the best id of its features; to compare them, the logits of the other ranks are needed. */
     fr_publish_rows(team, &(fr_shared_rows){f->logits, vocab, f->head_rows, fr_split_features(vocab)}, !f->best_alone);
     fr_part_rows(team, f->head_rows, &begin, &end);
-    for (; begin < end; begin++) f->best[begin] = best_of_row(team, f, vocab, begin);
+    for (; begin < end; begin++) { /* threads have their features in ascending order */
+        int64_t found = NOTHING;
+        for (size_t t = 0; t < team->count; t++)
+            found = larger(f->logits + begin * vocab, found, f->best[t * f->best_stride + begin]);
+        f->best[begin] = found;
+    }
     if (!team->ranks) return;
     fr_team_sync(team);
     for (size_t r = 0; team->index == 0 && r < f->head_rows; r += TOGETHER) join_ranks(team->ranks, f, vocab, r);

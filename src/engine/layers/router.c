@@ -21,12 +21,6 @@ typedef struct routing {
     int32_t *scratch, *best; /* [experts] of each */
 } routing;
 
-static bool all_finite(const float *values, size_t n) {
-    bool finite = true;
-    for (size_t i = 0; i < n; i++) finite &= (bool)isfinite(values[i]);
-    return finite;
-}
-
 /* Makes weights, not yet normalized, from products. Returns the sum to divide them by: over the chosen experts if
  * norm_top_k is set, otherwise over all experts. */
 static float weigh_products(const routing *r, const int32_t *chosen, float *weight) {
@@ -102,13 +96,6 @@ static void keep_best_groups(const routing *r) {
         if (r->groups[e / size] < 0.0f) r->choice[e] = -INFINITY;
 }
 
-/* bias may be NULL. */
-static void choose(const routing *r, const float *bias, int32_t *chosen) {
-    for (size_t e = 0; e < r->spec->count; e++) r->choice[e] = bias ? r->scores[e] + bias[e] : r->scores[e];
-    if (r->spec->groups > 1) keep_best_groups(r);
-    r->kernels->topk(r->choice, r->spec->count, r->spec->top_k, chosen, r->scratch);
-}
-
 void fr_experts_choose(const fr_activations *a, const fr_experts_spec *spec, const fr_experts_weights *weights,
                        size_t row, size_t thread) {
     fr_experts_rows *m = a->experts;
@@ -122,7 +109,8 @@ void fr_experts_choose(const fr_activations *a, const fr_experts_spec *spec, con
     int32_t *chosen = m->chosen + row * spec->top_k;
     float *weight = m->chosen_weight + row * spec->top_k, sum, scaling = spec->routed_scaling;
     if (weights->product_bias) a->kernels->add(r.scores, weights->product_bias, spec->count);
-    if (!all_finite(r.scores, spec->count)) scaling = NAN;
+    for (size_t e = 0; e < spec->count; e++)
+        if (!isfinite(r.scores[e])) scaling = NAN;
     bool one_best = spec->groups < 2 || spec->groups_by_best; /* then products rank experts and groups in the same
                                                                * order as scores */
     bool products = spec->scoring == FR_SCORING_SOFTMAX && !weights->router_bias && one_best;
@@ -130,7 +118,10 @@ void fr_experts_choose(const fr_activations *a, const fr_experts_spec *spec, con
         score_sigmoid(&r);
     else if (!products)
         score_softmax(&r);
-    choose(&r, weights->router_bias, chosen);
+    for (size_t e = 0; e < spec->count; e++)
+        r.choice[e] = weights->router_bias ? r.scores[e] + weights->router_bias[e] : r.scores[e];
+    if (spec->groups > 1) keep_best_groups(&r);
+    a->kernels->topk(r.choice, spec->count, spec->top_k, chosen, r.scratch);
     sum = products ? weigh_products(&r, chosen, weight) : weigh_scores(&r, chosen, weight);
     for (size_t i = 0; i < spec->top_k; i++) {
         weight[i] /= sum;

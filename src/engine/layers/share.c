@@ -14,13 +14,6 @@ static void share_features(fr_weights *weights, const fr_matrix *matrix) {
     fr_weights_share(weights, matrix, fr_split_features(matrix->features));
 }
 
-static void share_queries(fr_weights *weights, const fr_trunk *trunk, const fr_attention_spec *spec,
-                          const fr_matrix *q) {
-    if (!q->data || !spec->heads || spec->kv >= trunk->kv_count) return;
-    size_t kv_heads = trunk->kv_shapes[spec->kv].heads;
-    if (kv_heads) fr_weights_share(weights, q, fr_split_heads(spec->heads, kv_heads, q->features / spec->heads));
-}
-
 /* Gives the split that says which heads of a KV layer, with `each` columns, a rank keeps. */
 static fr_split kept_heads(const fr_trunk *trunk, size_t kv, size_t each) {
     return fr_split_kv_heads(trunk->kv_shapes[kv].heads, each);
@@ -41,14 +34,6 @@ size_t fr_trunk_head_keeper(const fr_trunk *trunk, const fr_ranks *ranks, size_t
     const fr_split split = fr_split_heads(heads, heads, 1);
     if (trunk->stages) return fr_stages_of(trunk->stages, fr_trunk_kv_owner(trunk, kv));
     return fr_split_owner(&split, ranks, head);
-}
-
-static void share_kv(fr_weights *weights, const fr_trunk *trunk, const fr_attention_spec *spec,
-                     const fr_attention_weights *attention) {
-    if (!spec->owns_kv || !attention->k.data) return;
-    const fr_split kept = kept_heads(trunk, spec->kv, spec->head_dim);
-    fr_weights_share(weights, &attention->k, kept);
-    fr_weights_share(weights, &attention->v, kept);
 }
 
 size_t fr_trunk_kv_owner(const fr_trunk *trunk, size_t kv) {
@@ -90,9 +75,18 @@ static void share_rows(fr_trunk *trunk, fr_weights *weights) {
                                        &layer->deltanet.out,     &layer->short_conv.in[0], &layer->short_conv.in[1],
                                        &layer->short_conv.in[2], &layer->short_conv.out};
         size_t experts = trunk->spec.layer[i].experts.count;
-        share_queries(weights, trunk, &trunk->spec.layer[i].attention, &layer->attention.q);
-        share_kv(weights, trunk, &trunk->spec.layer[i].attention, &layer->attention);
-        share_latent_heads(weights, &trunk->spec.layer[i].attention, &layer->mla.heads);
+        const fr_attention_spec *attention = &trunk->spec.layer[i].attention;
+        const fr_matrix *q = &layer->attention.q;
+        size_t kv_heads =
+            q->data && attention->heads && attention->kv < trunk->kv_count ? trunk->kv_shapes[attention->kv].heads : 0;
+        if (kv_heads)
+            fr_weights_share(weights, q, fr_split_heads(attention->heads, kv_heads, q->features / attention->heads));
+        if (attention->owns_kv && layer->attention.k.data) {
+            const fr_split kept = kept_heads(trunk, attention->kv, attention->head_dim);
+            fr_weights_share(weights, &layer->attention.k, kept);
+            fr_weights_share(weights, &layer->attention.v, kept);
+        }
+        share_latent_heads(weights, attention, &layer->mla.heads);
         if (trunk->spec.layer[i].mixer == FR_MIXER_DELTANET)
             share_values(weights, trunk, &trunk->spec.layer[i].deltanet, &layer->deltanet.in_z);
         for (size_t m = 0; m < sizeof features / sizeof *features; m++) share_features(weights, features[m]);

@@ -54,18 +54,14 @@ static fr_lent find_readers(const fr_trunk *trunk, size_t owner) {
     return lent;
 }
 
-/* Gives the most bytes that a row's keys and values can take: float32 is the largest type. */
-static size_t most_bytes(const fr_kv_shape *shape) {
-    return 2 * shape->heads * shape->head_dim * sizeof(float);
-}
-
 static void find_lent(fr_stages *s, const fr_trunk *trunk) {
     for (size_t i = 0; i < trunk->spec.layers; i++) {
         if (fr_mixer_recurs(trunk->spec.layer[i].mixer) || !trunk->spec.layer[i].attention.owns_kv) continue;
         fr_lent lent = find_readers(trunk, i);
         if (lent.last == i && !lent.drafted) continue;
         s->lent[s->lent_count++] = lent;
-        s->lent_bytes += most_bytes(&trunk->kv_shapes[lent.kv]);
+        const fr_kv_shape *shape = &trunk->kv_shapes[lent.kv];
+        s->lent_bytes += 2 * shape->heads * shape->head_dim * sizeof(float); /* at most: float32 is the largest type */
     }
 }
 
@@ -127,13 +123,6 @@ static bool crosses(const fr_lent *lent, size_t border) {
     return lent->owner < border && lent->last >= border;
 }
 
-static size_t crossing_bytes(const fr_stages *s, const fr_batch *batch, size_t border) {
-    size_t bytes = 0;
-    for (size_t i = 0; i < s->lent_count; i++)
-        if (crosses(&s->lent[i], border)) bytes += bytes_of(batch, &s->lent[i]);
-    return bytes;
-}
-
 static void copy_crossing(const fr_activations *a, const fr_batch *batch, size_t border, bool pack) {
     const fr_stages *s = a->trunk->stages;
     uint8_t *at = a->lent;
@@ -146,7 +135,9 @@ static void copy_crossing(const fr_activations *a, const fr_batch *batch, size_t
 static void cross(const fr_activations *a, const fr_batch *batch, size_t from) {
     const fr_stages *s = a->trunk->stages;
     size_t border = s->first[from + 1], row = a->trunk->spec.hidden * sizeof *a->x;
-    size_t lent = crossing_bytes(s, batch, border);
+    size_t lent = 0;
+    for (size_t i = 0; i < s->lent_count; i++)
+        if (crosses(&s->lent[i], border)) lent += bytes_of(batch, &s->lent[i]);
     bool sends = from == fr_ranks_index(s->ranks);
     const fr_ranks_block blocks[] = {{(uint8_t *)a->x, row, a->batch.count, row}, {a->lent, lent, 1, lent}};
     if (sends) copy_crossing(a, batch, border, true);
@@ -178,12 +169,6 @@ void fr_stages_send(const fr_team *team, const fr_activations *a, const fr_batch
 
 /* -------------------------------------------------------------------------------------------------------------- end */
 
-static void tell_hidden(const fr_stages *s, const fr_forward *f, size_t hidden) {
-    size_t rows = f->batch.count - f->keep, row = hidden * sizeof *f->hidden;
-    const fr_ranks_block block = {(uint8_t *)(f->hidden + f->keep * hidden), row, rows, row};
-    fr_ranks_hand_on(s->ranks, fr_ranks_count(s->ranks) - 1, FR_RANKS_ALL, &block, 1);
-}
-
 static void tell_aux(const fr_stages *s, const fr_forward *f, size_t hidden) {
     size_t rows = f->batch.count - f->keep, count = f->aux_layers->count, row = hidden * sizeof *f->aux_hidden;
     for (size_t t = 0; t < count; t++) {
@@ -210,8 +195,10 @@ void fr_stages_finish(const fr_team *team, const fr_forward *f) {
     const fr_stages *s = a->trunk->stages;
     fr_team_sync(team);
     if (team->index == 0) {
-        tell_hidden(s, f, a->trunk->spec.hidden);
-        if (f->aux_layers) tell_aux(s, f, a->trunk->spec.hidden);
+        size_t hidden = a->trunk->spec.hidden, rows = f->batch.count - f->keep, row = hidden * sizeof *f->hidden;
+        const fr_ranks_block block = {(uint8_t *)(f->hidden + f->keep * hidden), row, rows, row};
+        fr_ranks_hand_on(s->ranks, fr_ranks_count(s->ranks) - 1, FR_RANKS_ALL, &block, 1);
+        if (f->aux_layers) tell_aux(s, f, hidden);
         if (f->lends) tell_lent(s, f, a->lent);
     }
     fr_team_sync(team);

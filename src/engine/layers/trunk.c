@@ -163,21 +163,16 @@ fr_status fr_trunk_derive(fr_trunk *trunk, const char *path) {
     return make_ropes(trunk);
 }
 
-static fr_status open_all(fr_trunk *trunk, const fr_tensor_naming *naming, fr_weights *weights,
-                          const int32_t *head_order) {
-    size_t layers = trunk->spec.layers;
-    trunk->layers = calloc(layers, sizeof *trunk->layers);
-    if (!trunk->layers) return fr_fail_memory("layers", layers * sizeof *trunk->layers);
-    FR_TRY(bind_tensors(trunk, naming, weights, head_order));
-    return fr_trunk_derive(trunk, weights->files->path);
-}
-
 fr_status fr_trunk_open(fr_trunk *trunk, fr_trunk_spec *spec, const fr_tensor_naming *naming, fr_weights *weights,
                         const int32_t *head_order) {
     *trunk = (fr_trunk){.spec = *spec};
     *spec = (fr_trunk_spec){0};
     trunk->spec.embeds = head_order == NULL;
-    fr_status status = open_all(trunk, naming, weights, head_order);
+    size_t layers = trunk->spec.layers;
+    trunk->layers = calloc(layers, sizeof *trunk->layers);
+    fr_status status = trunk->layers ? bind_tensors(trunk, naming, weights, head_order)
+                                     : fr_fail_memory("layers", layers * sizeof *trunk->layers);
+    if (status == FR_OK) status = fr_trunk_derive(trunk, weights->files->path);
     if (status != FR_OK) fr_trunk_close(trunk);
     return status;
 }
@@ -214,11 +209,6 @@ static fr_shared_rows branch(const fr_activations *a, float *rows) {
     return (fr_shared_rows){rows, hidden, a->batch.count, fr_split_features(hidden)};
 }
 
-/* Gives the first matrix of a layer, NULL after the last one. */
-static const fr_matrix *first_product(const fr_trunk *trunk, size_t index) {
-    return trunk->layers && index < trunk->spec.layers ? &trunk->layers[index].attention.q : NULL;
-}
-
 void fr_layer_run(const fr_team *team, fr_activations *a, const fr_layer_spec *spec, const fr_layer *layer,
                   size_t index) {
     bool ends_rows = index + 1 >= a->trunk->owners;
@@ -239,8 +229,9 @@ void fr_layer_run(const fr_team *team, fr_activations *a, const fr_layer_spec *s
     if (layer->experts.router.data) fr_experts_score(team, a, &spec->experts, &layer->experts);
     fr_ffn_down(team, a, &layer->ffn);
     if (layer->experts.router.data) fr_experts_run(team, a, &spec->experts, &layer->experts);
+    bool last = !a->trunk->layers || index + 1 >= a->trunk->spec.layers;
     fr_publish_rows_before(team, out + !layer->ffn.down.data, (layer->ffn.down.data != NULL) + (out[1].at != NULL),
-                           first_product(a->trunk, index + 1));
+                           last ? NULL : &a->trunk->layers[index + 1].attention.q);
     fr_ffn_join(team, a, spec, layer);
     if (layer->ple.gate.data) fr_ple_branch(team, a, layer, index);
 }

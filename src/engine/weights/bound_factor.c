@@ -20,15 +20,6 @@ static bool has_other(const fr_weights *weights, const fr_tensor *tensor, const 
     return fr_tensors_find(&weights->files->tensors, name) != NULL;
 }
 
-/* Refuses a scale that is not positive and finite, which occurs only in a damaged file. */
-static fr_status check(const fr_weights *weights, const fr_tensor *tensor, const float *scales) {
-    for (uint64_t i = 0; i < tensor->shape[0]; i++)
-        if (!(isfinite(scales[i]) && scales[i] > 0))
-            return fr_fail(FR_INPUT, "%s: tensor %s is %g, which is no scale", weights->files->path, tensor->name,
-                           (double)scales[i]);
-    return FR_OK;
-}
-
 fr_status fr_bound_factors(fr_weights *weights, fr_bound *bound) {
     char name[FR_TENSOR_NAME];
     const fr_tensor *codes = bound->tensor;
@@ -48,5 +39,9 @@ fr_status fr_bound_factors(fr_weights *weights, fr_bound *bound) {
     FR_TRY(fr_arena_check(&weights->vectors, "scales"));
     fr_dtype_decode(found->tensor->type, found->tensor->data, copy, count);
     bound->scales = copy;
-    return check(weights, found->tensor, copy);
+    for (uint64_t i = 0; i < found->tensor->shape[0]; i++) /* only a damaged file has others */
+        if (!(isfinite(copy[i]) && copy[i] > 0))
+            return fr_fail(FR_INPUT, "%s: tensor %s is %g, which is no scale", weights->files->path,
+                           found->tensor->name, (double)copy[i]);
+    return FR_OK;
 }

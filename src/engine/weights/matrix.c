@@ -57,20 +57,14 @@ fr_matrix fr_matrix_features(const fr_matrix *matrix, size_t begin, size_t end) 
     return view;
 }
 
-/* Multiplies packed tiles. The products of an NVFP4 tensor are then multiplied by its scale. */
-static void apply_packed(const fr_workspace *workspace, const fr_matrix *m, const fr_matrix_rows *rows) {
-    workspace->kernels->matmul_block[m->type](&(fr_matmul_block){rows->y, rows->y_stride, workspace->blocks,
-                                                                 workspace->block_stride, rows->count, m->data, m->cols,
-                                                                 m->features});
-    for (size_t r = 0; m->scales && r < rows->count; r++)
-        workspace->kernels->scale(rows->y + r * rows->y_stride, m->features, *m->scales);
-}
-
 static void apply(const fr_workspace *workspace, const fr_matrix *m, const fr_matrix_rows *rows) {
     const fr_kernels *k = workspace->kernels;
-    if (m->packed)
-        apply_packed(workspace, m, rows);
-    else if (m->type < FR_FLOAT_TYPES)
+    if (m->packed) {
+        k->matmul_block[m->type](&(fr_matmul_block){rows->y, rows->y_stride, workspace->blocks, workspace->block_stride,
+                                                    rows->count, m->data, m->cols, m->features});
+        for (size_t r = 0; m->scales && r < rows->count; r++) /* the scale of an NVFP4 tensor */
+            k->scale(rows->y + r * rows->y_stride, m->features, *m->scales);
+    } else if (m->type < FR_FLOAT_TYPES)
         k->matmul[m->type](&(fr_matmul){rows->y, rows->y_stride, rows->x, rows->x_stride, rows->count, m->data,
                                         m->row_bytes, m->cols, m->features});
     else

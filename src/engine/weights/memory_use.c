@@ -100,18 +100,16 @@ static bool has_read_files(const fr_weights *weights) {
     return false;
 }
 
-static const char *advice(const fr_weights *weights) {
-    if (has_read_files(weights)) return ": mapped files would be used as they lie";
-    return weights->packed.used ? ": `forerun pack` writes a file that is used as it lies" : "";
-}
-
 fr_status fr_weights_check_memory(const fr_weights *weights) {
     uint64_t own = weights->memory_use.own;
     if (own <= for_weights(weights->available)) return FR_OK;
-    fr_option about = has_read_files(weights) ? FR_OPT_MMAP : FR_OPT_COUNT;
-    return fr_fail_about(about, FR_MEMORY,
+    bool reads = has_read_files(weights);
+    const char *advice = reads                  ? ": mapped files would be used as they lie"
+                         : weights->packed.used ? ": `forerun pack` writes a file that is used as it lies"
+                                                : "";
+    return fr_fail_about(reads ? FR_OPT_MMAP : FR_OPT_COUNT, FR_MEMORY,
                          "%s: %.1f MB of its weights would have to be copied into memory, which has %.1f MB left%s",
-                         weights->files->path, (double)own / 1e6, (double)weights->available / 1e6, advice(weights));
+                         weights->files->path, (double)own / 1e6, (double)weights->available / 1e6, advice);
 }
 
 fr_status fr_weights_check_limit(const fr_weights *weights, uint64_t others, uint64_t limit) {

@@ -44,22 +44,21 @@ static void share_heads(const fr_split *split, const fr_ranks *ranks, size_t ran
     *end = kv_head * group + units_before(ranks, group, rank + 1, first, last);
 }
 
-static void share_features(const fr_split *split, const fr_ranks *ranks, size_t rank, size_t *begin, size_t *end) {
-    size_t units = (split->count + FR_RANK_UNIT - 1) / FR_RANK_UNIT, count = fr_ranks_count(ranks);
-    *begin = fr_smaller(units_before(ranks, units, rank, 0, count) * FR_RANK_UNIT, split->count);
-    *end = fr_smaller(units_before(ranks, units, rank + 1, 0, count) * FR_RANK_UNIT, split->count);
-}
-
 void fr_split_share(const fr_split *split, const fr_ranks *ranks, size_t rank, size_t *begin, size_t *end) {
     *begin = 0;
     *end = split->whole == rank + 1 ? split->count : 0;
     if (split->whole) return;
-    if (split->kept)
+    if (split->kept) {
         share_kv_heads(split->groups, ranks, rank, begin, end);
-    else if (split->groups)
+        return;
+    }
+    if (split->groups) {
         share_heads(split, ranks, rank, begin, end);
-    else
-        share_features(split, ranks, rank, begin, end);
+        return;
+    }
+    size_t units = (split->count + FR_RANK_UNIT - 1) / FR_RANK_UNIT, count = fr_ranks_count(ranks);
+    *begin = fr_smaller(units_before(ranks, units, rank, 0, count) * FR_RANK_UNIT, split->count);
+    *end = fr_smaller(units_before(ranks, units, rank + 1, 0, count) * FR_RANK_UNIT, split->count);
 }
 
 size_t fr_split_owner(const fr_split *split, const fr_ranks *ranks, size_t unit) {

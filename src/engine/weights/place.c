@@ -179,11 +179,6 @@ static void transpose(void *context, const fr_team *team) {
             job->failures[team->index] = fr_failure_keep(transpose_share(weights, &weights->transposed[i], team));
 }
 
-static void release_sorted(const fr_weights *weights) {
-    for (size_t i = 0; i < weights->count; i++)
-        if (weights->bound[i].order) release_tensor(weights, weights->bound[i].tensor);
-}
-
 void fr_weights_release(const fr_weights *weights, const fr_tensor *tensor) {
     const fr_bound *bound = fr_bound_of(weights, tensor);
     if (bound && bound->packed) release_tensor(weights, tensor);
@@ -212,7 +207,8 @@ fr_status fr_weights_place(fr_weights *weights, fr_pool *pool, fr_progress_fn *p
         status = first_failure(&job);
     }
     free(job.failures);
-    if (status == FR_OK) release_sorted(weights);
+    for (size_t i = 0; status == FR_OK && i < weights->count; i++)
+        if (weights->bound[i].order) release_tensor(weights, weights->bound[i].tensor);
     scatter_experts(weights);
     weights->placed = true;
     return status;

@@ -35,21 +35,15 @@ static fr_bound *bound_of(fr_weights *weights, const fr_matrix *matrix) {
     return &weights->bound[at];
 }
 
-/* Gives the index of the matrix's first row within the tensor's matrix that it is part of. */
-static size_t first_row(const fr_bound *bound, const fr_matrix *matrix) {
-    size_t unit = matrix->packed ? FR_TILE_FEATURES : 1;
-    size_t bytes = fr_bound_rows_bytes(bound, bound->rows), at = (size_t)(matrix->data - fr_bound_data(bound));
-    return at % bytes / fr_bound_rows_bytes(bound, unit) * unit;
-}
-
 void fr_weights_share(fr_weights *weights, const fr_matrix *matrix, fr_split split) {
     fr_bound *bound = bound_of(weights, matrix);
     if (!bound || split.count * split.each != matrix->features || bound->order) return;
-    fr_bound_share share = {first_row(bound, matrix), matrix->features, split};
-    for (size_t i = 0; i < bound->shares; i++)
-        if (bound->share[i].first == share.first)
-            return; /* another matrix of the tensor has already added this
-                                                           * share */
+    size_t unit = matrix->packed ? FR_TILE_FEATURES : 1;
+    size_t bytes = fr_bound_rows_bytes(bound, bound->rows), at = (size_t)(matrix->data - fr_bound_data(bound));
+    size_t first = at % bytes / fr_bound_rows_bytes(bound, unit) * unit; /* row within the tensor's matrix */
+    fr_bound_share share = {first, matrix->features, split};
+    for (size_t i = 0; i < bound->shares; i++) /* another matrix of the tensor may have added this share */
+        if (bound->share[i].first == share.first) return;
     if (bound->shares < FR_BOUND_SHARES) bound->share[bound->shares++] = share;
 }
 
@@ -158,14 +152,6 @@ uint64_t fr_bound_foreign_bytes(const fr_weights *weights, const fr_bound *bound
     return all - fr_smaller((last - first) * own, all);
 }
 
-/* Requests huge pages for the range that they can fill between the two addresses; gives the number of mappings made, 0
- * or 1. */
-static size_t want_huge(uint8_t *from, uint8_t *to) {
-    uintptr_t begin = ((uintptr_t)from + HUGE_PAGE - 1) / HUGE_PAGE * HUGE_PAGE;
-    uintptr_t end = (uintptr_t)to / HUGE_PAGE * HUGE_PAGE;
-    return end > begin && madvise((void *)begin, end - begin, MADV_HUGEPAGE) == 0;
-}
-
 /* Requests huge pages for one run of the rank's rows, in all of its matrices. Gives the number of mappings that this
  * made, at most `most`. */
 static size_t separate(const fr_weights *weights, const fr_bound *bound, size_t run, size_t most) {
@@ -174,7 +160,10 @@ static size_t separate(const fr_weights *weights, const fr_bound *bound, size_t 
     fr_bound_own_matrices(weights, bound, &first, &last);
     for (size_t m = first; m < last && pieces < most; m++) {
         uint8_t *copy = bound->packed + m * fr_bound_rows_bytes(bound, bound->rows);
-        pieces += want_huge(copy + fr_bound_rows_bytes(bound, begin), copy + fr_bound_rows_bytes(bound, end));
+        uintptr_t low = (uintptr_t)(copy + fr_bound_rows_bytes(bound, begin));
+        uintptr_t high = (uintptr_t)(copy + fr_bound_rows_bytes(bound, end)) / HUGE_PAGE * HUGE_PAGE;
+        low = (low + HUGE_PAGE - 1) / HUGE_PAGE * HUGE_PAGE;
+        pieces += high > low && madvise((void *)low, high - low, MADV_HUGEPAGE) == 0;
     }
     return pieces;
 }

@@ -11,13 +11,6 @@
 #include "quant/packed.h"
 #include "src/engine/weights/bound.h"
 
-/* Returns true if the tensor may be a stack of vectors, one for each expert. */
-static bool is_vectors(const fr_tensor *tensor) {
-    size_t length = strlen(tensor->name);
-    return tensor->dims == 2 && tensor->type < FR_FLOAT_TYPES && length > 4 &&
-           strcmp(tensor->name + length - 4, "bias") == 0;
-}
-
 /* Measures room for the float32 copies, at 4 bytes a value: of every tensor of one dimension (including indices), of
  * every one that may be a frame's convolution, and of the scales of FP8. */
 static size_t vector_bytes(const fr_tensors *tensors) {
@@ -27,7 +20,10 @@ static size_t vector_bytes(const fr_tensors *tensors) {
         bool convolution = t->dims == 4 && t->type < FR_FLOAT_TYPES;
         bool vector = t->dims == 1 || (t->dims == 2 && t->shape[0] == 1);
         if (vector) fr_arena_take(&measure, t->shape[t->dims - 1], sizeof(float));
-        if (is_vectors(t)) fr_arena_take(&measure, t->shape[0] * t->shape[1], sizeof(float));
+        size_t length = strlen(t->name);
+        bool vectors = t->dims == 2 && t->type < FR_FLOAT_TYPES && length > 4 &&
+                       strcmp(t->name + length - 4, "bias") == 0; /* one for each expert */
+        if (vectors) fr_arena_take(&measure, t->shape[0] * t->shape[1], sizeof(float));
         bool codes = t->dims > 1 && t->type == FR_F8_E4M3;
         if (codes) fr_arena_take(&measure, fr_fp8_scales(t->shape, t->dims), sizeof(float));
         bool conv_kernel =
@@ -102,17 +98,14 @@ static fr_status check_named(const fr_checkpoint *files) {
     return FR_OK;
 }
 
-static fr_status check_quantization(const fr_checkpoint *files) {
-    if (files->gguf) return FR_OK;
-    FR_TRY(check_said(files));
-    return check_named(files);
-}
-
 /* ---------------------------------------------------------------------------------------------------------- opening */
 
 fr_status fr_weights_open(fr_weights *weights, const fr_checkpoint *files) {
     *weights = (fr_weights){.files = files};
-    FR_TRY(check_quantization(files));
+    if (!files->gguf) {
+        FR_TRY(check_said(files));
+        FR_TRY(check_named(files));
+    }
     size_t count = files->tensors.count + 1;
     weights->bound = calloc(count, sizeof *weights->bound);
     weights->of_tensor = calloc(count, sizeof *weights->of_tensor);
