@@ -26,6 +26,7 @@
 #include "tests/support/require.h"
 #include "tests/support/suite.h"
 
+#define DFLASH "tests/data/dflash/"
 #define MODELS "tests/data/models/"
 
 static char folder[32];
@@ -320,6 +321,10 @@ START_TEST(files_as_llama_cpp_writes_them) {
         {"tests/data/glm-ocr", "tests/data/glm-ocr/model-bf16.gguf", "--type bf16", true},
         {MODELS "llama", "tests/data/llama/q4_0.gguf", "--type q4_0", false},
         {MODELS "llama", "tests/data/llama/eagle3.gguf", "-md tests/data/llama/eagle3 --type bf16", true},
+        {DFLASH "qwen3", DFLASH "qwen3/drafter.gguf", "-md " DFLASH "qwen3/drafter --type bf16", true},
+        {DFLASH "llama-sliding", DFLASH "llama-sliding/drafter.gguf", "-md " DFLASH "llama-sliding/drafter --type bf16",
+         true},
+        {DFLASH "v2-qwen3", DFLASH "v2-qwen3/drafter.gguf", "-md " DFLASH "v2-qwen3/drafter --type bf16", true},
     };
     make_folder();
     for (size_t i = 0; i < sizeof pairs / sizeof *pairs; i++) {

@@ -13,6 +13,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "forerun_lab.h"
 #include "formats/safetensors.h"
 #include "tests/support/brief.h"
 #include "tests/support/reference.h"
@@ -277,6 +278,38 @@ START_TEST(an_interleaved_drafter_scores_the_same) {
 }
 END_TEST
 
+/* As forerun quantize writes a folder, the drafter scores the same. The speculators library's windows alone have no
+ * form in GGUF. */
+START_TEST(a_written_file_scores_the_same) {
+    static const char *const types[] = {"f32", "bf16"};
+    bench b;
+    char target[128], folder[160], path[64];
+    snprintf(target, sizeof target, "tests/data/dflash/%s", subjects[_i].name);
+    snprintf(folder, sizeof folder, "%s/%s", target, subjects[_i].drafter);
+    for (size_t t = 0; t < sizeof types / sizeof *types; t++) {
+        const fr_lab_quantization how = {.type = types[t], .drafter = folder};
+        snprintf(path, sizeof path, "%s/forerun-dflash-XXXXXX", P_tmpdir);
+        FILE *out = fdopen(mkstemp(path), "wb");
+        ck_assert_ptr_nonnull(out);
+        fr_status status = fr_lab_quantize(target, &how, NULL, out);
+        ck_assert_int_eq(fclose(out), 0);
+        if (strcmp(subjects[_i].name, "spec-llama") == 0) {
+            ck_assert_int_eq(status, FR_UNBUILT);
+            ck_assert_ptr_nonnull(strstr(fr_last_error(), "have no form in GGUF"));
+        } else {
+            require(status);
+            open_bench_with(&b, _i, path);
+            fr_session *session = open_session(&b);
+            ck_assert_uint_eq(compare_cases(&b, session, "cases"), 12);
+            ck_assert_uint_eq(compare_cases(&b, session, "cut"), 6);
+            fr_session_close(session);
+            close_bench(&b);
+        }
+        unlink(path);
+    }
+}
+END_TEST
+
 /* ---------------------------------------------------------------------------------------------------------- rounds */
 
 static const json_t *loops_of(const bench *b) {
@@ -499,6 +532,9 @@ FR_SUITE("dflash") {
     tcase_set_timeout(tests, 120);
     fr_test_add_loop(tests, drafts_are_the_references, SUBJECTS, 4);
     tcase_add_loop_test(tests, an_interleaved_drafter_scores_the_same, DENSE, DENSE + 1);
+    for (int i = 0; i < SUBJECTS; i++)
+        if (strcmp(subjects[i].drafter, "drafter") == 0)
+            tcase_add_loop_test(tests, a_written_file_scores_the_same, i, i + 1);
     fr_test_add_loop(tests, accepted_lengths_are_the_references, SUBJECTS, 4);
     fr_test_add_loop(tests, rounds_without_drafts_change_no_later_draft, SUBJECTS, 4);
     fr_test_add_loop(tests, a_restored_session_drafts_as_before, SUBJECTS, 4);
