@@ -24,9 +24,9 @@ static void fill_stands(const fr_draft_depth *draft_depth, fr_draft_depth_part *
 }
 
 /* Returns how many of a part's drafts are verified whatever they are worth; FR_STEP_MAX: their worth decides. */
-static size_t count_certain(const fr_draft_depth *draft_depth, const fr_draft_depth_part *part) {
+static size_t count_certain(const fr_draft_depth_part *part) {
     if (part->looked_up) return part->tells ? FR_STEP_MAX : part->drafted;
-    if (part->ends && !part->compares && !draft_depth->trying) return FR_STEP_MAX;
+    if (part->ends && !part->compares) return FR_STEP_MAX;
     return fr_smaller(part->drafted, part->planned);
 }
 
@@ -53,7 +53,7 @@ void fr_draft_cut(const fr_draft_depth *draft_depth, fr_draft_depth_part *parts,
     size_t going = 0, certain = 0, chosen = 0;
     for (size_t i = 0; i < count; i++) {
         fr_draft_depth_part *part = &parts[i];
-        size_t kept = count_certain(draft_depth, part);
+        size_t kept = count_certain(part);
         fill_stands(draft_depth, part);
         part->left_out = kept < FR_STEP_MAX ? part->drafted - kept : part->drafted;
         certain += part->drafted - part->left_out;

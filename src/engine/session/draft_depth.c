@@ -480,32 +480,44 @@ static bool try_other(fr_draft_depth *draft_depth, const outlook *known, const o
     return try(draft_depth, known, tried);
 }
 
-/* Expresses the cost of a part's drafts as tokens at the best rate. others: drafts that the other parts are asked
- * for. */
-static void tell_worth(const outlook *known, fr_draft_depth_part *part, size_t others) {
+/* Gives the number of drafts that a part is expected to propose. */
+static double expect_drafts(const outlook *known, const fr_draft_depth_part *part) {
+    double drafts = 0;
+    candidate c = first_draft(known->draft_depth, part->timeline);
+    for (; c.depth < part->asked; deepen(part->timeline, &c)) drafts += c.came;
+    return drafts;
+}
+
+/* Expresses the cost of a part's drafts as tokens at the best rate. others: drafts that the other parts are expected to
+ * propose. */
+static void tell_worth(const outlook *known, fr_draft_depth_part *part, double others) {
     double rate = rate_of(known, known->best);
     fr_calibration_tell(&known->draft_depth->calibration, &part->gains);
     candidate c = first_draft(known->draft_depth, part->timeline);
     for (; c.depth < FR_STEP_MAX - 1; deepen(part->timeline, &c)) {
-        double rows = (double)(known->base + others + c.depth), beside = others ? known->share : 1;
+        double rows = (double)(known->base + c.depth) + others, beside = others > 0 ? known->share : 1;
         part->gains.next[c.depth] = c.stands;
         part->gains.step[c.depth] = rate * beside * step(known, &c);
         part->gains.row[c.depth] = rate * (verify_at(known, rows + 1) - verify_at(known, rows));
     }
 }
 
-/* Tells each method at which gain its chain may end, except in a try, which is to learn more. A chain that ends by its
- * own probabilities may become longer than the one that pays on average. A block is made whole anyway. */
+/* Tells each method at which gain its chain may end, except in a try, which is to learn more; but if several chains
+ * could end, only one of them doesn't, in turn. A chain that ends by its own probabilities may become longer than the
+ * one that pays on average. A block is made whole anyway. */
 static void tell_worths(const outlook *known, bool trying, fr_draft_depth_part *parts, size_t count, size_t room) {
     size_t all = 0;
+    double expected = 0;
     for (size_t i = 0; i < count; i++) all += parts[i].asked;
+    for (size_t i = 0; i < count; i++) expected += expect_drafts(known, &parts[i]);
     for (size_t i = 0; i < count; i++) {
         fr_draft_depth_part *part = &parts[i];
-        part->ends = !trying && part->asked;
+        bool learns = !part->timeline->tells || known->best == 0 || known->draft_depth->round % count == i;
+        part->ends = part->asked && !(trying && learns);
         if (!part->ends) continue;
-        tell_worth(known, part, all - part->asked);
+        tell_worth(known, part, count > 1 ? expected - expect_drafts(known, part) : 0);
         size_t most = fr_smaller(fr_smaller(part->limit, LONGER * part->asked), part->asked + room - all);
-        if (!part->timeline->tells || part->block) continue;
+        if (trying || !part->timeline->tells || part->block) continue;
         all += most - part->asked;
         part->asked = most;
     }
@@ -550,6 +562,8 @@ static void choose(fr_draft_depth *draft_depth, fr_draft_depth_part *parts, ques
     }
     give_out(&best, parts, q.count);
     tell_worths(&known, draft_depth->trying, parts, q.count, fr_smaller(q.room, FR_DRAFT_DEPTH_ROWS - known.base));
+    for (size_t i = 0; i < q.count; i++)
+        if (draft_depth->trying && parts[i].ends) draft_depth->tokens = 0; /* that of whole chains is no measure then */
     if (!draft_depth->trying) tell_finds(&known, parts, q.count, fr_smaller(rows, FR_DRAFT_DEPTH_ROWS - known.base));
 }
 

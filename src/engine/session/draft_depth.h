@@ -34,7 +34,8 @@
  * worth its time (src/engine/draft/draft_gain.h, calibration.h); for other methods only the mean is known. D(K) is
  * then the time of K drafts made, and asking for one more adds m(K + 1) * (D(K + 1) - D(K)), where m(d) is the share
  * of rounds asked for d or more drafts in which the d-th was made. Such a chain may become longer than the one that
- * pays on average.
+ * pays on average. In a try chains don't end early, so that unlikely drafts are learned from too; if several timelines
+ * draft, this holds for one of them in turn, as whole chains of all would cost more than is learned.
  *
  * Looked-up drafts take no time to make, so only the time of their rows is learned from them. As many as there is room
  * for may be found in place of the drafts asked for. The method that looks them up knows how often they are accepted;
