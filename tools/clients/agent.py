@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
-"""agent.py: an agent with three tools, by OpenAI's agents framework over /v1/responses, many times.
+"""agent.py: runs an agent with three tools many times, with OpenAI's agents framework over /v1/responses.
 
 In: --url URL of a server, or --command that starts one, with {port} in it; --runs N, --at-once N, --api
-responses|chat. Out: how many runs came to an end, how many calls there were, and which of them were none by their
+responses|chat. Out: how many runs came to an end, how many calls there were, and which of them did not follow their
 tools' schemas; exit status 1 if a run did not end or a call was not well-formed. A run is a question; its first answer
 must be a call, the others are as the model likes.
 """
@@ -87,7 +87,7 @@ async def run(model, number, turns):
 
 
 def fault_of(call):
-    """Why a call is not well-formed; None: it is."""
+    """Returns why a call is not well-formed; None: it is."""
     schemas = {tool.name: tool.params_json_schema for tool in TOOLS}
     if call.name not in schemas: return f"no tool {call.name}"
     try:

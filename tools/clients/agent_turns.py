@@ -40,7 +40,7 @@ PARTS = ["parser", "queue", "cache", "index", "writer", "reader", "clock", "rout
 
 
 def file_of(part, turn):
-    """Makes lines of a program, as in a tool's result; they differ in each turn."""
+    """Makes lines of a program, like a tool's result; they differ in each turn."""
     lines = [f"def {part}_{turn}_{i}(items, limit={turn * 7 + i}):\n"
              f"    kept = [x for x in items if x % {i + 2} == {turn}]\n"
              f"    return kept[:limit]\n" for i in range(10)]
@@ -121,7 +121,7 @@ def converse(server, args):
 
 
 def second_turn(server):
-    """Seconds to the first token of a chat's first turn of about 1,000 tokens, and of its second."""
+    """Returns the seconds to the first token of a chat's first turn of about 1,000 tokens, and of its second."""
     text = " ".join(f"Note {i}: the {PARTS[i % 10]} was measured at {i * 37 % 101} units on day {i}."
                     for i in range(48))
     messages = [{"role": "user", "content": text + " Which was the largest?"}]

@@ -25,7 +25,7 @@ def words(random, longest):
 
 
 def sampling(random):
-    """Greedy, or drawn with a seed by any of the ways to draw."""
+    """Returns settings of sampling: greedy, or sampled with a seed in any of the ways there are."""
     if random.random() < 0.35: return {"temperature": 0}
     body = {"temperature": random.choice([0.2, 0.7, 1.0, 1.5]), "seed": random.randrange(2 ** 31)}
     ways = {"top_k": [0, 1, 5, 40], "top_p": [0.5, 0.9, 1.0], "min_p": [0, 0.05, 0.3], "repeat_penalty": [1.0, 1.3],
@@ -67,7 +67,7 @@ def native(random, longest):
 
 
 def request(random, longest=120, most=48):
-    """A path and a body: of prompts of so many words and answers of so many ids at most."""
+    """Returns a path and a body, with prompts of this many words and answers of this many ids at most."""
     path, body = random.choice([chat, chat, completion, native])(random, longest)
     body |= sampling(random)
     body["n_predict" if path == NATIVE else "max_tokens"] = 1 + int(most * random.random())
@@ -78,7 +78,7 @@ def request(random, longest=120, most=48):
 
 
 def manner(random):
-    """How it is answered, which nothing of the answer depends on: whole or as a stream, drafted for or not."""
+    """Returns settings that change nothing in an answer: whole or as a stream, with drafts or without."""
     body = {"stream": random.random() < 0.5}
     if body["stream"]: body["stream_options"] = {"include_usage": True}
     depth = random.choice([None, None, 0, 2, 5])
@@ -86,20 +86,20 @@ def manner(random):
 
 
 def otherwise(random, body):
-    """The same request in another manner."""
+    """Returns the same request with other such settings."""
     kept = {key: value for key, value in body.items() if key not in ("stream", "stream_options", "speculative.n_max")}
     return kept | manner(random)
 
 
 # ---------------------------------------------------------------------------------------------------------- answers
 
-# Of an answer, its choices, their messages and deltas, and log-probabilities: what is put together over events.
+# The parts of an answer that are joined over events: its choices, their messages and deltas, and log-probabilities.
 TEXTS = ("content", "reasoning_content", "text", "arguments", "name")
 LASTS = ("finish_reason", "stop_type", "stopping_word", "truncated", "tokens_evaluated", "tokens_predicted", "role")
 
 
 def join(into, part):
-    """Puts a part of a message, a choice or its log-probabilities behind what there is."""
+    """Adds a part of a message, a choice or its log-probabilities to the parts before."""
     for key, value in part.items():
         if value is None or key in ("index", "id", "type", "message", "delta"): continue
         if key in LASTS: into[key] = value
@@ -115,7 +115,7 @@ def join(into, part):
 
 
 def said(path, events):
-    """What a whole answer, as a list of one, or a stream's events say."""
+    """Returns the content of a whole answer (given as a list of one), or of a stream's events."""
     all_said = {}
     for event in events:
         if path == NATIVE:
@@ -132,14 +132,14 @@ def said(path, events):
 
 
 def tidy(value):
-    """Without what is empty: a stream says nothing where a whole answer says "" or null."""
+    """Removes empty values: a stream leaves out what a whole answer gives as "" or null."""
     if isinstance(value, dict):
         return {key: kept for key, item in value.items() if (kept := tidy(item)) not in ("", None, {}, [])}
     return [tidy(item) for item in value] if isinstance(value, list) else value
 
 
 def ask(client, path, body):
-    """The answer in that form."""
+    """Returns the answer to a request in that form."""
     if body.get("stream"): return said(path, [event for _, event in client.events(path, body)])
     answer = client.ask("POST", path, body)
     if answer.status != 200: raise Refused(answer.status, answer.headers, answer.body)
@@ -147,7 +147,8 @@ def ask(client, path, body):
 
 
 def ask_patiently(client, path, body, waits=None):
-    """The same; a queue that is full is asked again when it says so. waits: counts how often that was."""
+    """Does the same; if the queue is full, the request is repeated when the answer says so. waits: counts how
+    often."""
     while True:
         try:
             return ask(client, path, body)
@@ -159,14 +160,14 @@ def ask_patiently(client, path, body, waits=None):
 
 
 def cut_off(client, path, body, events):
-    """Goes away behind so many events of a stream."""
+    """Disconnects after this many events of a stream."""
     for count, _ in enumerate(client.events(path, body | {"stream": True}), 1):
         if count >= events: break
     client.close()
 
 
 def difference(expected, got, path=""):
-    """Where two answers differ first, with both values; None: nowhere."""
+    """Returns the first place where two answers differ, with both values; None: they don't."""
     if type(expected) is type(got) is dict:
         for key in sorted(expected.keys() | got.keys()):
             found = difference(expected.get(key), got.get(key), f"{path}.{key}")

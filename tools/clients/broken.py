@@ -1,6 +1,6 @@
-"""Requests that are none: a server refuses each, or closes the connection, and goes on.
+"""Sends invalid requests: a server must refuse each or close the connection, and keep working.
 
-In: a random.Random, a URL. Out: a Failure for an answer that says anything else.
+In: a random.Random, a URL. Out: a Failure for any other answer.
 """
 import json
 import socket
@@ -11,7 +11,7 @@ from server import Failure
 
 TURN = {"role": "user", "content": "a"}
 
-# Bodies that mean nothing to a path; to all paths those that are no JSON.
+# Bodies that are invalid for a path; those for all paths are not JSON.
 NO_JSON = [b"", b"{", b"[]", b"null", b'"a"', b"{\"prompt\": \"a\",}", b"\xff\xfe\x00",
            b"{" * 5000, b'{"a":' * 3000 + b"1" + b"}" * 3000, b"\0" * 100]
 WRONG = {
@@ -45,7 +45,7 @@ def no_http(random):
 
 
 def draw(random):
-    """What is sent, and whether it is all of a request, which then must be answered."""
+    """Returns the bytes to send, and whether they are a whole request, which must be answered then."""
     path = random.choice(list(WRONG))
     body = random.choice(NO_JSON) if random.random() < 0.4 else json.dumps(random.choice(WRONG[path])).encode()
     kind = random.choice(["whole", "whole", "whole", "half", "huge", "chunks", "none"])
@@ -57,7 +57,7 @@ def draw(random):
 
 
 def status_of(connection):
-    """Of the answer, None where the connection was closed without one."""
+    """Returns the answer's status, None if the connection was closed without one."""
     try:
         line = connection.makefile("rb").readline()
     except (ConnectionError, TimeoutError):

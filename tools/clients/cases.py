@@ -1,5 +1,5 @@
-"""What clients do with a server: a function each, which ends with an AssertionError, an error of the client's own, or
-Skip where the server or its model is not for that.
+"""Calls that clients make to a server, one function each. It raises an AssertionError, an error of the client's own,
+or Skip if the server or its model can't do this.
 
 In: a Target. Out: nothing; in target.shapes the forms of raw answers.
 """
@@ -32,7 +32,7 @@ def called(number, city):
 
 
 def shown(number, city, sky):
-    """A question whose answer a call gave: so small models see how it goes."""
+    """A question with a call and its result, so that small models see an example."""
     return [{"role": "user", "content": f"What is the weather in {city} right now?"},
             {"role": "assistant", "content": "", "tool_calls": [called(number, city)]},
             {"role": "tool", "tool_call_id": f"call_{number}", "content": json.dumps({"sky": sky})},
@@ -55,7 +55,7 @@ def case(name):
 
 
 class Target:
-    """A server under test. ours: it is forerun, which refuses what it has not built."""
+    """A server under test. ours: it is forerun, which refuses features that it doesn't have."""
 
     def __init__(self, url, ours):
         self.url, self.ours, self.shapes = url, ours, {}
@@ -63,7 +63,7 @@ class Target:
         self.model = self.api.models.list().data[0].id
 
     def curl(self, method, path, body=None, events=False, headers=()):
-        """(status, text), or of a stream the list of its events."""
+        """Returns (status, text), or the list of events of a stream."""
         command = ["curl", "-sS", "-N", "-w", "\n%{http_code}", "-X", method, self.url + path]
         for header in headers: command += ["-H", header]
         if body is not None:
@@ -78,7 +78,7 @@ class Target:
         return [line if line == "[DONE]" else json.loads(line) for line in lines]
 
     def json(self, method, path, body=None, form=None):
-        """The value, whose form is kept by that name."""
+        """Returns the answer's value, and keeps its form under that name."""
         status, text = self.curl(method, path, body)
         assert status == 200, f"{method} {path}: {status} {text[:300]}"
         value = json.loads(text)
@@ -94,7 +94,7 @@ class Target:
         return events
 
     def chat(self, **more):
-        """Greedy and short, unless told otherwise."""
+        """Sends a greedy, short chat request, with other settings if given."""
         return self.api.chat.completions.create(
             **{"model": self.model, "messages": ASKED, "temperature": 0, "max_tokens": 24} | more)
 
@@ -104,13 +104,13 @@ class Target:
 
     @functools.cached_property
     def text(self):
-        """What a chat says, greedily: content, with a thought before it."""
+        """Returns a chat's greedy reply: its content, after its reasoning."""
         return said(self.chat().choices[0].message)
 
 
     @functools.cached_property
     def calling(self):
-        """A request to which the model answers with a call: small ones need help with the words around it."""
+        """Makes a request to which the model answers with a call; small models need words that lead to it."""
         asked = {"messages": WEATHER_ASKED, "tools": [WEATHER], "max_tokens": 96}
         marks = [self.json("POST", "/tokenize", {"content": mark})["tokens"]
                  for mark in ("<tool_call>", "</tool_call>")]
@@ -270,7 +270,7 @@ def prompts(target):
 
 
 def weather_answer(target, calls):
-    """What the model makes of the tool's answers."""
+    """Returns the model's reply to the tool's answers."""
     turns = [*WEATHER_ASKED, {"role": "assistant", "content": None, "tool_calls": calls}]
     for call in calls:
         turns.append({"role": "tool", "tool_call_id": call["id"], "content": '{"sky": "hail", "degrees": 17}'})

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""clients.py MODEL...: what OpenAI's, langchain's and Anthropic's clients and curl make of servers.
+"""clients.py MODEL...: runs OpenAI's, langchain's and Anthropic's clients and curl against servers.
 
 In: models that servers can open; --forerun COMMAND, --llama-server COMMAND, or --url URL of a server that runs. Out: a
 table of all cases, what failed and why, and how the forms of forerun's answers differ from those of llama-server on the
@@ -36,7 +36,7 @@ def arguments():
 
 
 class Column:
-    """One server with one model, and what came of each case."""
+    """A server with one model, and the result of each case."""
 
     def __init__(self, name, model, server, ours):
         self.name, self.model, self.server, self.ours = name, model, server, ours
@@ -107,7 +107,7 @@ def failures(columns):
 
 
 def compared(columns):
-    """Lines of where forerun's forms are others than llama-server's, for each model that both had."""
+    """Returns lines for the differences of forerun's forms from llama-server's, for each model that both ran."""
     lines = []
     for ours in (column for column in columns if column.ours):
         theirs = next((column for column in columns if not column.ours and column.model == ours.model), None)

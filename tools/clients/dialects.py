@@ -43,7 +43,7 @@ def thought(response):
 
 
 def as_input(message):
-    """A message of a chat as items."""
+    """Returns a chat's message as items."""
     if message["role"] == "tool":
         return [{"type": "function_call_output", "call_id": message["tool_call_id"], "output": message["content"]}]
     calls = [{"type": "function_call", "call_id": call["id"], **call["function"]}

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""exact.py COMMAND: whether each answer is the same alone and beside others, before a restart and after.
+"""exact.py COMMAND: checks that each answer is the same alone and beside others, before a restart and after.
 
 In: a server's command with {port} where its port goes, such as
     'build/forerun serve -m tools/demo/target -md tools/demo/assistant -np 8 --port {port}'
@@ -81,7 +81,8 @@ class Crowd:
 
 
 def order(chance, requests, cut):
-    """(index, body, 0 or the event to go away behind) of each once, and of some that are left."""
+    """Returns (index, body, 0 or the event after which to disconnect) of each request once, and of some that are
+    left unfinished."""
     items = [(i, asked.otherwise(chance, body), 0) for i, (_, body) in enumerate(requests)]
     for i in chance.sample(range(len(requests)), int(cut * len(requests))):
         items.append((i, asked.otherwise(chance, requests[i][1]), chance.choice([1, 1, 2, 3, 5, 8])))

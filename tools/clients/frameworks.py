@@ -267,7 +267,8 @@ def litellm_proxy(target):
 
 
 def wait_for_proxy(proxy, url, log):
-    """It imports for half a minute of processor time, which a busy machine spreads, so the limit is on that time."""
+    """Waits for the proxy, which imports for half a minute of processor time; a busy machine spreads that, so the
+    limit is on processor time."""
     while proxy.poll() is None and seconds_of(proxy.pid) < 300:
         try:
             if Client(url, timeout=60).ask("GET", "/health/liveliness").status == 200: return
@@ -278,7 +279,7 @@ def wait_for_proxy(proxy, url, log):
 
 
 def seconds_of(process):
-    """Gives the processor time of a process, by the 14th and 15th words of its line in /proc."""
+    """Returns the processor time of a process, from the 14th and 15th words of its line in /proc."""
     words = Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()
     return (int(words[11]) + int(words[12])) / os.sysconf("SC_CLK_TCK")
 

@@ -18,7 +18,7 @@ def body_of(recorded, list_so_far, turn):
 
 
 def ask(target, recorded, list_so_far, turn):
-    """The stream's events."""
+    """Returns the stream's events."""
     body = body_of(recorded, list_so_far, turn)
     status, text = target.curl("POST", recorded["path"], body, headers=["anthropic-version: 2023-06-01"])
     if status == 400 and ("maximum context length" in text or "prompt is too long" in text):
@@ -28,7 +28,7 @@ def ask(target, recorded, list_so_far, turn):
 
 
 def turns(target, name, usage_of):
-    """Gives the usage of each turn; the last turn follows a compaction."""
+    """Returns the usage of each turn; the last turn follows a compaction."""
     recorded, list_so_far, taken = json.loads((AGENTS / f"{name}.json").read_text()), [], []
     for turn, more in enumerate(recorded["turns"]):
         list_so_far = list_so_far + more

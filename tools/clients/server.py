@@ -17,12 +17,12 @@ import urllib.parse
 
 PATIENCE = 600  # seconds for one answer
 
-# Who is asked to end stops the servers that it has started.
+# Whoever is asked to end first stops the servers that it has started.
 signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
 
 
 class Failure(Exception):
-    """What a server did that it must not."""
+    """A violation of what a server must do."""
 
 
 def free_port():
@@ -63,7 +63,7 @@ class Server:
         return "".join(self.log.readlines()[-lines:])
 
     def resident(self):
-        """Bytes of it in memory, None where it isn't ours to watch."""
+        """Returns the bytes of it in memory, None if it is not our process."""
         if not self.process: return None
         with open(f"/proc/{self.process.pid}/status") as status:
             return next(int(line.split()[1]) * 1024 for line in status if line.startswith("VmRSS:"))
@@ -72,7 +72,7 @@ class Server:
         return not self.process or self.process.poll() is None
 
     def stop(self, patience=30):
-        """Its exit status; a signal's is negative. One that outlives its patience is killed."""
+        """Stops it and returns its exit status; a signal's is negative. A server that takes too long is killed."""
         if not self.process: return 0
         if self.alive(): self.process.send_signal(signal.SIGTERM)
         try:
@@ -107,7 +107,8 @@ class Client:
         self.response = None
 
     def send(self, method, path, body=None):
-        """The response, its body still to be read. A connection that the server has closed is opened again, once."""
+        """Sends a request and returns the response, whose body is still to be read. A connection that the server
+        has closed is opened again, once."""
         if body is not None and not isinstance(body, (bytes, str)): body = json.dumps(body)
         headers = {"Content-Type": "application/json"} if body is not None else {}
         for last in (False, True):
@@ -124,8 +125,8 @@ class Client:
         return Answer(response.status, response.headers, response.read())
 
     def events(self, path, body):
-        """Of a stream each event with the time it came at, until "[DONE]", or llama.cpp's own "stop". An error in it,
-        or no such end, is a Failure."""
+        """Yields each event of a stream with the time of its arrival, until "[DONE]" or llama.cpp's own "stop". An
+        error in it, or no such end, is a Failure."""
         response = self.send("POST", path, body)
         if response.status != 200: raise Refused(response.status, response.headers, response.read())
         done = False
@@ -143,7 +144,7 @@ class Client:
         if not done: raise Failure("a stream without an end")
 
     def close(self):
-        """At once, whatever is still to come."""
+        """Closes at once, whatever is still to come."""
         if self.connection.sock:
             try:
                 self.connection.sock.shutdown(socket.SHUT_RDWR)

@@ -1,4 +1,4 @@
-"""An answer's keys and their types, and how those of two servers differ.
+"""Lists an answer's keys and their types, and compares those of two servers.
 
 In: JSON values. Out: paths such as choices[].message.content, each with the types that it was seen with.
 """
@@ -9,7 +9,7 @@ OPEN = {"logit_bias", "chat_template_caps"}  # objects whose keys are no part of
 
 
 def shape(value, path="", into=None):
-    """Of a value, or of several that are put into one: path -> types."""
+    """Returns the shape of a value, or of several joined: path -> types."""
     into = {} if into is None else into
     into.setdefault(path, set()).add(TYPES[type(value)])
     if isinstance(value, dict) and path.rsplit(".", 1)[-1] not in OPEN:
@@ -20,12 +20,13 @@ def shape(value, path="", into=None):
 
 
 def below(path, paths):
-    """Whether it lies within one of them, which tells enough."""
+    """True if the path is inside one of them, which is then named alone."""
     return any(path != other and path.startswith((other + ".", other + "[")) for other in paths)
 
 
 def differences(ours, theirs):
-    """(kind, path): "missing" what only they have, "extra" what only we have, "type" what is otherwise."""
+    """Returns (kind, path): "missing" for keys that only they have, "extra" for keys that only we have, "type" for
+    different types."""
     missing, extra = theirs.keys() - ours.keys(), ours.keys() - theirs.keys()
     found = [("missing", path) for path in missing if not below(path, missing)]
     found += [("extra", path) for path in extra if not below(path, extra)]

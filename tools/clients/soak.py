@@ -1,12 +1,13 @@
 #!/usr/bin/env python3
-"""soak.py COMMAND: whether a server stays what it is for a long time: its size, its answers, its health.
+"""soak.py COMMAND: checks that a server keeps its size, its answers and its health over a long time.
 
-In: a server's command with {port} where its port goes, minutes. Out: a line a minute, and one at the end; exit status 1
-where memory grew behind the first quarter of the time, an answer was lost, mixed up with another or none at all, or a
-status said that the server itself was at fault (503 of a queue that is full is none: it is asked again).
+In: a server's command with {port} where its port goes, minutes. Out: a line per minute, and one at the end; exit
+status 1 if memory grew after the first quarter of the time, if an answer was lost, invalid or mixed up with another,
+or if a status reported an error of the server's own (503 because the queue is full is not one: the request is
+repeated).
 
-First a pool of requests is asked, each alone. Then clients ask them again in any order, go away in the middle of
-streams, and send what is no request: no JSON, wrong types, halves, bodies without end.
+First each request of a pool is sent alone. Then clients repeat them in any order, disconnect in the middle of streams,
+and send invalid requests: text that is not JSON, wrong types, halves, bodies without end.
 """
 import argparse
 import http.client
@@ -53,7 +54,7 @@ class Soak:
         client.close()
 
     def ask_again(self):
-        """Behind it all, alone."""
+        """Repeats the requests at the end, each alone."""
         client = Client(self.server.url)
         for index, (path, body) in enumerate(self.pool):
             found = asked.difference(self.expected[index], asked.ask(client, path, body))
@@ -98,7 +99,7 @@ class Soak:
         if chance.random() < 0.2: client.close()
 
     def watch(self):
-        """Sizes, a second each, and a line a minute."""
+        """Records the sizes, one per second, and prints a line per minute."""
         begin = time.monotonic()
         while (at := time.monotonic() - begin) < self.args.minutes * 60 and self.server.alive():
             self.sizes.append((at, self.server.resident()))
@@ -109,7 +110,7 @@ class Soak:
         self.over.set()
 
     def growth(self):
-        """Bytes between the largest size of the first quarter and that of the rest."""
+        """Returns the bytes between the largest size of the first quarter and that of the rest."""
         quarter = self.args.minutes * 60 / 4
         first = max(size for at, size in self.sizes if at <= quarter)
         return max((size for at, size in self.sizes if at > quarter), default=first) - first, first

@@ -1,8 +1,8 @@
 """The demo's text: folders of files in, a tokenizer and arrays of token ids out.
 
-The text is the reStructuredText of the Python 3.11 documentation and the modules of its standard library, as two Debian
-packages hold them. A fixed shuffle keeps 3 % of the documents back: no stage trains on them, and `evaluate` draws its
-prompts from them.
+The text is the reStructuredText of the Python 3.11 documentation and the modules of its standard library, as two
+Debian packages hold them. A shuffle with a fixed seed holds 3 % of the documents out: no stage trains on them, and
+`evaluate` draws its prompts from them.
 """
 import json
 import random
@@ -35,7 +35,7 @@ def documents(folder):
 
 
 def make_tokenizer(texts, folder):
-    """tokenizer.json and tokenizer_config.json: a byte-fallback BPE in the form in which Gemma's is published."""
+    """Writes tokenizer.json and tokenizer_config.json: a byte-fallback BPE in the form of Gemma's published one."""
     tokenizer = Tokenizer(models.BPE(byte_fallback=True, unk_token="<unk>", fuse_unk=True))
     tokenizer.normalizer = normalizers.Replace(" ", "▁")
     # While training only: words, runs of blanks and runs of newlines stay apart, as they do in Gemma's merges.
@@ -70,20 +70,21 @@ def load_tokenizer(path):
 
 
 def encode(tokenizer, texts):
-    """One array: every document without <bos>, each ended by <eos>."""
+    """Returns one array: every document without <bos>, each followed by <eos>."""
     encoded = tokenizer.encode_batch(texts, add_special_tokens=False)
     return np.concatenate([np.array(e.ids + [EOS], dtype=np.int64) for e in encoded])
 
 
 def windows(ids, count, length, rng):
-    """count random windows of the array, each with <bos> put before it: [count, 1 + length]."""
+    """Returns `count` random windows of the array, each with <bos> before it: [count, 1 + length]."""
     starts = rng.integers(0, len(ids) - length, count)
     rows = np.stack([ids[s:s + length] for s in starts])
     return np.concatenate([np.full((count, 1), BOS), rows], axis=1)
 
 
 def line_starts(tokenizer, texts, count, length, rng):
-    """count prompts of equal length that begin where a line begins, as people's prompts do: [count, 1 + length]."""
+    """Returns `count` prompts of equal length that begin where a line begins, as people's prompts do: [count, 1 +
+    length]."""
     rows = []
     while len(rows) < count:
         text = texts[rng.integers(len(texts))]

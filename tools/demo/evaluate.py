@@ -13,7 +13,7 @@ BATCH = 8
 
 
 def clusters(assistant):
-    """[vocab]: the cluster of every id."""
+    """Returns the cluster of every id: [vocab]."""
     head = assistant.masked_embedding
     cluster = torch.empty_like(head.token_ordering)
     cluster[head.token_ordering] = torch.arange(len(cluster)) // head.vocab_size_per_centroid
@@ -21,7 +21,8 @@ def clusters(assistant):
 
 
 def centroid_guess(assistant, hidden):
-    """The most likely id among the chosen clusters' ids, and whether the whole head would have said the same."""
+    """Returns the most likely id among the chosen clusters' ids, and whether the whole head would have chosen the
+    same."""
     head, scores = assistant.masked_embedding, assistant.lm_head(hidden)
     chosen = head.centroids(hidden).topk(head.centroid_intermediate_top_k, -1).indices
     allowed = torch.zeros(*hidden.shape[:2], head.num_centroids, dtype=torch.bool).scatter_(-1, chosen, True)
@@ -31,7 +32,8 @@ def centroid_guess(assistant, hidden):
 
 @torch.no_grad()
 def right_guesses(target, assistant, ids, depth):
-    """[B, n - 1]: how many leading draft steps of every row foretell the text; and the centroid head's recall."""
+    """Returns how many leading draft steps of every row predict the text, [B, n - 1]; and the recall of the
+    centroid head."""
     rows = torch.arange(ids.shape[1] - 1)
     padded = torch.nn.functional.pad(ids, (0, depth), value=PAD)    # so that the last rows have steps to be wrong in
     hidden, kv, _ = networks.read(target, padded)
@@ -45,7 +47,8 @@ def right_guesses(target, assistant, ids, depth):
 
 
 def calls(right, prompt, length, draft):
-    """Target calls after the prompt's own token, for one text of `length` ids: a call drafts and emits one id more."""
+    """Returns the target calls after the prompt's own token, for one text of `length` ids: a call that drafts emits
+    one id more than were accepted."""
     last, made = prompt, 0
     while last < length - 1:
         last += 1 + min(int(right[last - 1]), draft, length - 2 - last)
@@ -54,7 +57,7 @@ def calls(right, prompt, length, draft):
 
 
 def tokens_per_call(target, assistant, ids, prompt, drafts=(1, 2, 3, 4)):
-    """ids [B, prompt + generated]: a line of figures, one a draft length, over all texts together."""
+    """ids: [B, prompt + generated]. Returns a line of figures, one per draft length, over all texts together."""
     new, made, recalls = 0, {k: 0 for k in drafts}, []
     for part in ids.split(BATCH):
         right, recall = right_guesses(target, assistant, part, max(drafts))

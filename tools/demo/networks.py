@@ -1,9 +1,9 @@
 """The demo's two networks: configurations, loading and saving, greedy text, and drafting over a whole text at once.
 
-Rows of drafting: row q is the draft that starts when ids[0..q+1] are accepted and the target has run ids[0..q]. Its
-k-th step takes ids[q+1+k] and foretells ids[q+2+k], always at position q+1, over the target's keys and values 0..q. No
-row reads another, so all rows of a text are drafted together, with the text itself as every step's input. On a greedy
-text that is exactly what an engine drafts, up to the first wrong guess, where it stops looking.
+In drafting, row q is the draft that starts when ids[0..q+1] are accepted and the target has run ids[0..q]. Its k-th
+step takes ids[q+1+k] and predicts ids[q+2+k], always at position q+1, over the target's keys and values 0..q. No row
+reads another, so all rows of a text are drafted together, with the text itself as every step's input. On a greedy text
+that is exactly what an engine drafts, up to the first wrong guess, where it stops looking.
 """
 from pathlib import Path
 
@@ -27,7 +27,8 @@ COMMON = dict(
 
 
 def new_target():
-    """Gemma 4's E-series in small: per-layer embeddings, three layers that share KV, double-wide MLPs in those."""
+    """Returns a small Gemma 4 like the E series: per-layer embeddings, three layers that share KV, and double-wide
+    MLPs in those."""
     return Gemma4ForCausalLM(Gemma4TextConfig(
         hidden_size=256, intermediate_size=512, num_hidden_layers=6, num_kv_shared_layers=3, use_double_wide_mlp=True,
         layer_types=["sliding_attention", "sliding_attention", "full_attention"] * 2,
@@ -54,7 +55,7 @@ def load_assistant(folder):
 
 
 def save(model, folder):
-    """The published folder form, weights in BF16."""
+    """Saves in the form of a published folder, weights in BF16."""
     half = type(model)(model.config)
     half.load_state_dict(model.state_dict())
     half.to(torch.bfloat16).save_pretrained(folder, safe_serialization=True)
@@ -70,13 +71,13 @@ def greedy(target, prompts, count):
 
 @torch.no_grad()
 def read(target, ids):
-    """One forward over whole texts [B, n] -> what drafts start from: hidden rows, shared KV, logits."""
+    """Runs one forward over whole texts [B, n] and returns the inputs of drafts: hidden rows, shared KV, logits."""
     out = target(ids, use_cache=False, output_hidden_states=True, return_shared_kv_states=True)
     return out.hidden_states[-1], {kind: (k, v) for kind, (k, v) in dict(out.shared_kv_states).items()}, out.logits
 
 
 def masks(rows, length):
-    """What a row sees: KV 0..row in full-attention layers, the last WINDOW + 1 of those in sliding ones."""
+    """Returns what a row sees: KV 0..row in full-attention layers, the last WINDOW + 1 of those in sliding ones."""
     q, k = rows[:, None], torch.arange(length)[None]
     full, near = k <= q, (k <= q) & (k >= q - WINDOW)
     hidden = torch.finfo(torch.float32).min
@@ -85,7 +86,7 @@ def masks(rows, length):
 
 
 def drafts(assistant, embed, ids, rows, hidden, kv, depth):
-    """Yields, step by step, the assistant's last hidden rows [B, R, H] and the ids they should foretell [B, R].
+    """Yields, step by step, the assistant's last hidden rows [B, R, H] and the ids that they should predict [B, R].
 
     rows [R]: any of 0..n-2-depth, so that every step finds its input and its answer in ids [B, n].
     """

@@ -47,7 +47,7 @@ def rate(spent, peak):
 
 
 class Stage:
-    """One timed training run: the optimizer, the clock and the state file that a later call goes on from."""
+    """One timed training run: the optimizer, the clock and the state file from which a later call continues."""
 
     def __init__(self, name, model, out, minutes, peak, decay):
         self.name, self.model, self.peak, self.seconds = name, model, peak, 60 * minutes
@@ -105,7 +105,7 @@ def train_target(data, out, minutes, batch):
 
 
 def write_greedy(target, tokenizer, texts, folder, batches):
-    """Batches of GREEDY_LENGTH ids and the length of their prompt, as NNNN-PROMPT.npy."""
+    """Writes batches of GREEDY_LENGTH ids as NNNN-PROMPT.npy, where PROMPT is the length of their prompt."""
     folder.mkdir(exist_ok=True)
     for number in range(batches):
         if any(folder.glob(f"{number:04d}-*.npy")):
@@ -130,15 +130,15 @@ class Drafting:
                        for file in sorted(folder.glob("*-*.npy"))]
 
     def draw(self, rng):
-        """-> ids [B, n], the first row to train, whether the ids after it are the target's own"""
+        """Returns ids [B, n], the first row to train, and whether the ids after it are the target's own."""
         if rng.random() < self.text_share or not self.greedy:
             return torch.from_numpy(corpus.windows(self.data, self.batch, LENGTH, rng)), 8, False
         ids, prompt = self.greedy[rng.integers(len(self.greedy))]
         return ids[torch.from_numpy(rng.choice(len(ids), self.batch, replace=False))], prompt - 1, True
 
     def loss(self, assistant, rng, clusters):
-        """Cross entropy of what the target would say, in every draft step; steps that an engine would not reach,
-        because an earlier one was wrong, count less. With clusters, also of the cluster that holds it."""
+        """Returns the cross entropy of the target's own ids in every draft step; steps that an engine would not
+        reach, because an earlier one was wrong, count less. With clusters, also of the cluster that holds it."""
         ids, first, own = self.draw(rng)
         rows = torch.from_numpy(np.sort(first + rng.permutation(ids.shape[1] - 1 - DEPTH - first)[:ROWS]))
         total, reached, right = 0.0, torch.ones(ids.shape[0], len(rows)), []
@@ -162,7 +162,8 @@ class Drafting:
 
 @torch.no_grad()
 def make_clusters(assistant, rounds=15):
-    """Clusters of equal size over the head's rows, by cosine: in every round the ids that know best choose first."""
+    """Makes clusters of equal size over the head's rows, by cosine: in every round the ids with the clearest choice
+    choose first."""
     head, rows = assistant.masked_embedding, F.normalize(assistant.lm_head.weight, dim=-1)
     size, count = head.vocab_size_per_centroid, head.num_centroids
     centres = rows[torch.randperm(len(rows))[:count]]
@@ -180,8 +181,8 @@ def make_clusters(assistant, rounds=15):
 
 
 def train_assistant(target, data, out, minutes, batch, text_share, begin_from):
-    """A new assistant learns the whole head first; at half its time the ids are clustered, and from then on it learns
-    to choose clusters too."""
+    """Trains a new assistant: at first it learns the whole head; after half of the time the ids are clustered, and
+    from then on it learns to choose clusters too."""
     torch.manual_seed(2)
     assistant = networks.load_assistant(begin_from) if begin_from else networks.new_assistant()
     stage = Stage("assistant", assistant.train(), out, minutes, peak=1e-3 if begin_from else 2e-3, decay=0.02)
@@ -201,7 +202,8 @@ def train_assistant(target, data, out, minutes, batch, text_share, begin_from):
 
 
 def report(target, tokenizer, texts, out):
-    """Tokens a target call over 300 greedy ids after each of 64 prompts of 25 ids, from held-out documents."""
+    """Returns the tokens per target call over 300 greedy ids after each of 64 prompts of 25 ids, from held-out
+    documents."""
     prompts = torch.from_numpy(corpus.line_starts(tokenizer, texts, 64, 24, np.random.default_rng(77)))
     ids = networks.greedy(target, prompts, 300)
     assistant = networks.load_assistant(Path(out, "assistant")).eval()

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""corpus.py OUT [LINES]: lines of real text to compare tokenizers on, each another one; 100,000 of them if not said.
+"""corpus.py OUT [LINES]: lines of real text to compare tokenizers on, all different; 100,000 by default.
 
 In: Debian's manual pages in many languages, downloaded beside OUT; sources of this checkout and of Python's library.
 Out: a file of UTF-8 text. A line ends with a line feed and has none in it, nor a NUL; it may have every other
@@ -23,7 +23,7 @@ LONGEST = 2000  # characters of a line
 
 
 def download(folder):
-    """The packages of manual pages, those that there are already not again."""
+    """Downloads the packages of manual pages that are not there yet."""
     folder.mkdir(parents=True, exist_ok=True)
     names = [f"manpages-{language}" for language in LANGUAGES]
     missing = [name for name in names if not list(folder.glob(f"{name}_*.deb"))]

@@ -1,10 +1,11 @@
 #!/usr/bin/env python3
-"""dequantized.py FORERUN PEERS TEXT MODEL TYPE...: whether a real model's weights mean what the gguf package says.
+"""dequantized.py FORERUN PEERS TEXT MODEL TYPE...: checks that a real model's weights are decoded as by the gguf
+package.
 
 In: the command; the folder of bench/peers/build.sh; a text; a GGUF file; types as quantized.py takes them, or "as-is"
 for the file itself. Out: a line of markdown for each: how many values of which types forerun has decoded (`quantize
---type f32 --pure`), and how many of them differ by their bits from what gguf.quants makes of the same blocks. Exit
-status 1 where any does.
+--type f32 --pure`), and how many of them differ by their bits from the values that gguf.quants decodes from the same
+blocks. Exit status 1 if any does.
 """
 import sys
 import tempfile
@@ -18,7 +19,7 @@ import quantized
 
 
 def compare(model, decoded):
-    """{type: values}, and how many differ; tensors by name, as forerun has written all of them."""
+    """Returns {type: values}, and how many differ; the tensors go by name, because forerun wrote all of them."""
     values, different = {}, 0
     ours = {tensor.name: tensor for tensor in gguf.GGUFReader(decoded).tensors}
     for tensor in gguf.GGUFReader(model).tensors:

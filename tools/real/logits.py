@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""logits.py FORERUN MODEL...: logits of the prompts beside what transformers computes with the same weights.
+"""logits.py FORERUN MODEL...: compares logits of prompts with those of transformers with the same weights.
 
 In: the command; GGUF files. Out: for each file two lines, and exit status 1 where a bound is passed. transformers reads
 the file by itself, decodes its weights with the gguf package, and computes in float32.

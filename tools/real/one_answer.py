@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""one_answer.py [--quick] FORERUN MODEL...: the same 200 greedy ids on every prompt, however they are made.
+"""one_answer.py [--quick] FORERUN MODEL...: checks that every prompt gives the same 200 greedy ids, however they are
+computed.
 
 In: the command; GGUF files. Out: for each file a line; exit status 1 if any id differs. Manners: threads, each
 instruction set that this machine has, prompt chunks, drafting by n-grams, and by the smaller of two models of one
@@ -27,7 +28,7 @@ def ids_of(forerun, model, prompt, *more, count=IDS):
 
 
 def instruction_sets(forerun, model):
-    """Those that this machine has: a word that it lacks is refused."""
+    """Returns the instruction sets of this machine: a word that it lacks is refused."""
     said = subprocess.run([forerun, "generate", "-m", model, "-p", "a", "-n", "1", "--isa", "?"], capture_output=True,
                           text=True).stderr
     words = said.split("known:")[1].split()
@@ -46,7 +47,7 @@ def manners_of(forerun, model):
 
 
 def batch_ids(forerun, model, *more, count=IDS):
-    """Ids of each prompt, all of them run at once."""
+    """Returns the ids of each prompt when all of them run at once."""
     with tempfile.TemporaryDirectory() as folder:
         asked, answers = Path(folder, "asked.jsonl"), Path(folder, "answers.jsonl")
         lines = [json.dumps({"id": p.name, "prompt": p.read_text(), "n": count}) for p in PROMPTS]

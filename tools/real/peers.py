@@ -1,15 +1,15 @@
 #!/usr/bin/env python3
-"""peers.py FORERUN PEERS TEXT MODEL...: the same files run by llama.cpp.
+"""peers.py FORERUN PEERS TEXT MODEL...: compares forerun with llama.cpp on the same files.
 
 In: the command; the folder of bench/peers/build.sh; a text for perplexity; GGUF files. Out: for each file its lines.
-Exit status 1 where the best id of a row is another although llama.cpp's is ahead of its next by more than a margin, or
-where the perplexity is apart by more than APART of it. Both keep keys and values in float16, as they do if not told.
+Exit status 1 if the best id of a row differs although llama.cpp's is ahead of its next by more than a margin, or if
+the perplexities differ by more than APART of theirs. Both keep keys and values in float16, their default.
 
-The margin is 0.1 where forerun has decoded the weights for both, of files whose floats take less than LARGE bytes. Of
-a file as it is, both round activations to a byte, each in its way: on SmolLM2 either's logits are 0.19 from those of
-float activations on average, and rows of a margin below 0.3 fall either way. There the margin is 0.5, and a row in
-which the weights in float32 put forerun's id above llama.cpp's is none of its faults: on Qwen2.5-Coder-1.5B its logits
-are 0.04 from those on average, llama.cpp's 0.09.
+The margin is 0.1 if forerun has decoded the weights for both, which it does for files whose floats take less than
+LARGE bytes. With a file as it is, both round activations to a byte, each in its own way: on SmolLM2 either's logits
+are 0.19 from those of float activations on average, and rows of a margin below 0.3 fall either way. There the margin
+is 0.5, and a row in which the weights in float32 put forerun's id above llama.cpp's is none of its faults: on
+Qwen2.5-Coder-1.5B its logits are 0.04 from those on average, llama.cpp's 0.09.
 """
 import re
 import subprocess
@@ -37,8 +37,8 @@ def logits_of(forerun, model, ids):
 
 
 def best_ids(forerun, peers, model, name, margin, decoded):
-    """Rows whose best id is llama.cpp's clear one and another one here. decoded: rows in which the weights in float32
-    put ours above theirs are no fault."""
+    """Returns the rows in which llama.cpp's best id is clearly ahead and ours is another one. decoded: rows in
+    which the float32 weights also put ours ahead of theirs are no error."""
     rows = clear = other = ours_right = 0
     for prompt in PROMPTS:
         text = run(forerun, "tokenize", "-m", model, "-f", prompt, "--quiet")[0].decode().strip()
@@ -59,7 +59,7 @@ def best_ids(forerun, peers, model, name, margin, decoded):
 
 
 def all_best_ids(forerun, peers, model):
-    """Of the weights in float32, where there is room for them, in both; then of the file as it is."""
+    """Compares both engines with the float32 weights, if there is room for them, then with the file as it is."""
     if model.stat().st_size * FLOATS > LARGE: return best_ids(forerun, peers, model, model.stem, MARGIN_QUANTIZED, None)
     with tempfile.TemporaryDirectory(dir=model.parent) as folder:
         decoded = Path(folder, "f32.gguf")

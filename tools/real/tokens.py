@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
-"""tokens.py LIBRARY CORPUS MODEL...: ids of lines, beside the tokenizers package's and llama.cpp's.
+"""tokens.py LIBRARY CORPUS MODEL...: compares the ids of lines with those of the tokenizers package and of llama.cpp.
 
 In: libforerun.so; lines (corpus.py); GGUF files. PEERS in the environment: the folder of bench/peers/build.sh. Out: for
 each file and each reference a line, how many lines differ, and the first of them. Exit status 1 if any differs.
 
-Of a GGUF file the package gets vocabulary and merges, and the rules that the model's published tokenizer.json has,
-which stand here: the file itself only names them. Special tokens are taken from the text, and none is added.
+The package gets the GGUF file's vocabulary and merges, and the rules of the model's published tokenizer.json, which
+are written here because the file only names them. Special tokens are taken from the text, and none is added.
 
 llama.cpp does no NFC for Qwen, and joins nothing over a byte that the vocabulary lacks: lines where either matters are
 left out there.
@@ -25,7 +25,7 @@ QWEN2 = (r"(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}| ?[^\s\p{
 UNKNOWN, CONTROL, USER, BYTE = 2, 3, 4, 6
 MOST_SHOWN = 3
 
-# What a byte is called in a vocabulary of bytes: printable ones by their own letter, the others by letters from 256 on.
+# The name of a byte in a byte-level vocabulary: printable ones are their own letter, the others letters from 256 on.
 PRINTED = [*range(33, 127), *range(161, 173), *range(174, 256)]
 LETTER_OF_BYTE = {byte: chr(byte) for byte in PRINTED}
 LETTER_OF_BYTE |= {byte: chr(256 + i) for i, byte in enumerate(b for b in range(256) if b not in PRINTED)}
@@ -55,7 +55,8 @@ class Forerun:
 # ---------------------------------------------------------------------------------------------------------- references
 
 def merges_of_scores(pieces, scores):
-    """SentencePiece joins the pair whose piece has the best score: merges by that, as published tokenizer.json has."""
+    """Returns merges like those of a published tokenizer.json: SentencePiece joins the pair whose piece has the
+    best score."""
     ranked = {}
     for piece in pieces:
         pairs = [(piece[:i], piece[i:]) for i in range(1, len(piece))]
@@ -85,7 +86,7 @@ def keys_of(model):
 
 
 def of_package(keys):
-    """The tokenizers package's tokenizer of a GGUF file."""
+    """Returns the tokenizers package's tokenizer for a GGUF file."""
     tokens, types = keys["tokens"], keys["token_type"]
     vocabulary = {token: i for i, token in enumerate(tokens)}
     if keys["model"] == "gpt2":
@@ -102,7 +103,7 @@ def of_package(keys):
 
 
 def same_for_peer(keys, line):
-    """Not where llama.cpp does no NFC, drops bytes, or takes a word that ends texts elsewhere for a control token."""
+    """False for lines where llama.cpp does no NFC, drops bytes, or takes a word for a control token."""
     if keys["model"] != "gpt2": return True
     text = line.decode()
     if "</s>" in text and dict(zip(keys["tokens"], keys["token_type"])).get("</s>", CONTROL) != CONTROL: return False

@@ -1,8 +1,8 @@
 """EAGLE-3's drafter as a network: one layer, chained as it is run; and its published form.
 
-Pair q is the target's taps of position q with the embedding of token q + 1; it says token q + 2. In step 0 every pair
-is made of the target's rows. In step k a pair goes on from what the one before it left in step k - 1, and looks back to
-the pairs of step 0 that its chain began behind, and to those of its own chain.
+Pair q is the target's taps at position q with the embedding of token q + 1; it predicts token q + 2. In step 0 every
+pair is made of the target's rows. In step k a pair takes the output of the pair before it in step k - 1 instead of
+taps, and attends to the pairs of step 0 up to where its chain began, and to those of its own chain.
 """
 import json
 import math
@@ -41,8 +41,9 @@ class Drafter(nn.Module):
         self.register_buffer("frequencies", frequencies, persistent=False)
 
     def begin(self, target, ids):
-        """The target's head, norm and last layer's feed-forward, which adds nothing yet; attention that looks at its
-        own pair: queries and keys are one projection of the embedding, whose product with itself is the largest."""
+        """Starts from the target's head, norm and last layer's feed-forward, which adds nothing yet, and from
+        attention that looks at its own pair: queries and keys are one projection of the embedding, whose product
+        with itself is the largest."""
         hidden, width = self.sizes["hidden_size"], self.o_proj.in_features
         with torch.no_grad():
             self.lm_head.weight.copy_(target.head[ids])
@@ -60,8 +61,9 @@ class Drafter(nn.Module):
             self.fc.weight.mul_(0.1)
 
     def fit(self, batches):
-        """The linear part at once: fc, and what attention carries of the embedding, by least squares (ridge) on
-        (taps, normed embeddings, wanted rows) of the target's text. Needs as wide an attention as its rows."""
+        """Fits the linear part in one step: fc, and the part of the embedding that attention passes on, by least
+        squares (ridge) on (taps, normed embeddings, wanted rows) of the target's text. Needs as wide an attention
+        as its rows."""
         hidden, inputs = self.sizes["hidden_size"], self.fc.in_features + self.sizes["hidden_size"]
         if self.o_proj.in_features != hidden:
             return
@@ -82,15 +84,15 @@ class Drafter(nn.Module):
             self.v_proj.weight[:, hidden:] = 0
 
     def _turned(self, x, first):
-        """Rotary positions of rows first, first + 1, ...; x: [rows, heads, dim]."""
+        """Returns rows with rotary positions first, first + 1, ...; x: [rows, heads, dim]."""
         angles = torch.outer(torch.arange(first, first + x.shape[0]).float(), self.frequencies)
         cosine, sine = (torch.cat([f(angles)] * 2, -1)[:, None] for f in (torch.cos, torch.sin))
         low, high = x.chunk(2, -1)
         return x * cosine + torch.cat([-high, low], -1) * sine
 
     def _layer(self, g, embedding, first, earlier):
-        """Rows of one step; first: the slot of the first of them; earlier: (keys, values) of the steps before, each
-        from slot 0 of its own on, with the slot that its first row has."""
+        """Runs the rows of one step; first: the slot of the first of them; earlier: (keys, values) of the steps
+        before, each from its own slot 0 on, with the slot of its first row."""
         heads, dim = self.sizes["num_attention_heads"], self.sizes["head_dim"]
         rows, step = g.shape[0], len(earlier)
         x = torch.cat([self.input_layernorm(embedding), self.hidden_norm(g)], -1)

@@ -1,4 +1,4 @@
-"""Folders of `forerun features`, read.
+"""Reads folders of `forerun features`.
 
 In: their paths. Out: texts, each with its ids, how many of them were the prompt, and its rows; rows are mapped, and a
 folder that is still written to has more the next time it is read.
@@ -21,7 +21,7 @@ class Text:
 
 
 def read(paths):
-    """(the layers of the taps, the model's number of layers, texts)"""
+    """Returns (the layers of the taps, the model's number of layers, texts)."""
     kinds, texts = [], []
     for path in map(pathlib.Path, paths):
         kind = json.loads((path / "features.json").read_text())

@@ -1,4 +1,4 @@
-"""Prompts that a target answers to be learned from: forms of tasks over topics, all of them written for this.
+"""Makes prompts whose answers by a target are training data: forms of tasks over topics, all written for this purpose.
 
 In: how many, a seed, which part. Out, on standard output: lines for `forerun batch` and `forerun features`, half of
 them greedy and half of them drawn at a temperature. `train` and `held-out` have no topic in common.

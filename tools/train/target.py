@@ -1,4 +1,5 @@
-"""What a drafter takes from its target: sizes, embeddings, head, final norm, the feed-forward of its last layer.
+"""Reads the parts of a target that its drafter uses: sizes, embeddings, head, final norm, the feed-forward of its last
+layer.
 
 In: a GGUF file, or a published folder (config.json, *.safetensors), of a model with Llama's names. Out: Target, all of
 it float32.

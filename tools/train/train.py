@@ -1,7 +1,7 @@
 """Trains an EAGLE-3 drafter for a model on that model's own text.
 
-In: the model, folders of `forerun features` whose last tap is what the last layer gives. Out: a folder with the drafter
-in its published form, and what the training goes on from where it is interrupted.
+In: the model, folders of `forerun features` whose last tap is the last layer's output. Out: a folder with the drafter
+in its published form, and the state from which an interrupted training continues.
 
     train.py --model MODEL --features FOLDER [FOLDER ...] --out OUT --minutes 60
 """
@@ -22,7 +22,8 @@ STEP_WEIGHT = 0.8  # of each further step of a chain
 
 
 def choose_ids(texts, vocab, count):
-    """The ids that the target says most often; then the lowest, which merges of frequent pieces have."""
+    """Returns the ids that the target generates most often, then the lowest ids, which are the merges of frequent
+    pieces."""
     said = collections.Counter(i for text in texts for i in text.ids[text.prompt:])
     ids = [i for i, _ in sorted(said.items(), key=lambda pair: (-pair[1], pair[0]))][:count]
     there = set(ids)
@@ -31,7 +32,7 @@ def choose_ids(texts, vocab, count):
 
 
 class Lesson:
-    """A text as the network takes it, and what the target says behind each pair."""
+    """A text as the network reads it, and the target's distribution after each pair."""
 
     def __init__(self, text, target, drafter, head):
         rows, ids = text.rows(), torch.tensor(text.ids)
@@ -44,7 +45,7 @@ class Lesson:
         self.says = functional.log_softmax(last @ head.T, -1)
 
     def loss(self, drafter, steps):
-        """The loss, and of each step how often its best id is the target's, and how many there were."""
+        """Returns the loss, and for each step how often its best id is the target's, and of how many."""
         loss, hits = 0.0, []
         for step, (said, logits) in enumerate(drafter(self.taps, self.embeddings, steps, self.first)):
             says = self.says[said - self.first:]
@@ -95,7 +96,8 @@ class Run:
             self.spent, self.taken = state["spent"], state["taken"]
 
     def linear(self, text):
-        """What the linear part is fitted on: the target's row behind each pair, before its norm, of one size."""
+        """Returns the data that the linear part is fitted to: the target's row after each pair, before its norm,
+        scaled to one size."""
         rows, pairs = text.rows(), len(text.ids) - 2
         embeddings = self.target.embedding[text.ids[1:pairs + 1]]
         unit = lambda x: functional.rms_norm(x, x.shape[-1:], None, self.target.sizes["rms_norm_eps"])

@@ -1,9 +1,10 @@
 #!/usr/bin/env python3
 """scores.py --llama-server URL --port N: adds echoed prompts with log-probabilities to a server without them.
 
-llama-server refuses "echo". But it tells the log-probability of the token that it gives, by the model's own logits, and
-a large bias makes it give any token: so a prompt's are had one by one, each behind the ids before it, which stay in its
-cache. In: requests as lm-eval's local-completions sends them. Out: answers to those, and vLLM's tokenizer routes.
+llama-server refuses "echo". But it gives the log-probability of the token that it generates, from the model's own
+logits, and a large bias makes it generate any token: so a prompt's log-probabilities are asked for one by one, each
+after the ids before it, which stay in its cache. In: requests as lm-eval's local-completions sends them. Out: answers
+to those, and vLLM's tokenizer routes.
 """
 import argparse
 import json
@@ -49,7 +50,7 @@ class Handler(BaseHTTPRequestHandler):
 
 
 def echoed(client, ids):
-    """Gives the lists for a prompt, and an entry for the one token after it."""
+    """Returns the lists for a prompt, and an entry for the one token after it."""
     own, best = [None], [None]
     for at in range(1, len(ids)):
         answer = client.ask("POST", "/completion", {"prompt": ids[:at], "n_predict": 1, "n_probs": 1, "temperature": 0,
