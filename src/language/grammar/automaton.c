@@ -544,23 +544,6 @@ bool fr_automaton_is_full(const fr_automaton *a) {
     return a->state_count > STATES_MAX / 2 || a->frame_count > FRAMES_MAX / 4 || a->place_count > PLACES_MAX / 2;
 }
 
-/* Marks the frames that places return to, and all frames that these return to. One pass from the last frame suffices,
- * because a frame's number is above its caller's. */
-static void mark_frames(const fr_automaton *a, const state *s, uint32_t *marks) {
-    for (size_t i = s->first; i < s->first + s->count; i++) marks[a->places[i].frame] = 1;
-    for (size_t i = a->frame_count; i-- > 1;)
-        if (marks[i]) marks[a->frames[i].caller] = 1;
-}
-
-/* Adds the marked frames again after the automaton was emptied. numbers: the marks; each is replaced by the frame's
- * new number. */
-static fr_status keep_frames(fr_automaton *a, const frame *old, size_t count, uint32_t *numbers) {
-    numbers[0] = 0;
-    for (size_t i = 1; i < count; i++)
-        if (numbers[i]) FR_TRY(find_frame(a, old[i].node, numbers[old[i].caller], old[i].counter, &numbers[i]));
-    return FR_OK;
-}
-
 fr_status fr_automaton_sweep(fr_automaton *a, uint32_t *kept) {
     const state s = a->states[*kept];
     size_t frames = a->frame_count;
@@ -572,13 +555,19 @@ fr_status fr_automaton_sweep(fr_automaton *a, uint32_t *kept) {
         return fr_fail_memory("a grammar's states", frames * (sizeof *numbers + sizeof *old));
     }
     memcpy(old, a->frames, frames * sizeof *old);
-    mark_frames(a, &s, numbers);
+    /* Frames to keep are those that places return to, and those that these return to. One pass from the last frame
+     * finds them, because a frame's number is above its caller's. */
+    for (size_t i = s.first; i < s.first + s.count; i++) numbers[a->places[i].frame] = 1;
+    for (size_t i = frames; i-- > 1;)
+        if (numbers[i]) numbers[a->frames[i].caller] = 1;
     if (s.count) memcpy(a->found, a->places + s.first, s.count * sizeof *a->found);
     memset(a->frame_table, 0, a->frame_slots * sizeof *a->frame_table);
     memset(a->state_table, 0, a->state_slots * sizeof *a->state_table);
     a->frame_count = a->state_count = a->place_count = 0;
     fr_status status = open_states(a);
-    if (status == FR_OK) status = keep_frames(a, old, frames, numbers);
+    numbers[0] = 0;
+    for (size_t i = 1; status == FR_OK && i < frames; i++) /* from here on these are the frames' new numbers */
+        if (numbers[i]) status = find_frame(a, old[i].node, numbers[old[i].caller], old[i].counter, &numbers[i]);
     a->found_count = s.count;
     a->found_end = s.ends;
     for (size_t i = 0; i < s.count; i++) a->found[i].frame = numbers[a->found[i].frame];

@@ -359,11 +359,6 @@ static uint32_t make(making *m, fr_expression expression, uint32_t next, size_t 
     }
 }
 
-/* Makes a node that reads no byte at all, for an expression that allows nothing. */
-static uint32_t make_nothing(making *m) {
-    return add(m, (fr_grammar_node){.kind = FR_NODE_BYTE, .low = 1, .high = 0});
-}
-
 /* Calls a new rule that allows the texts of `rule` without the empty one. The rule is numbered before it is made,
  * because it may call itself. */
 static uint32_t call_nonempty(making *m, uint32_t rule, uint32_t next, size_t depth) {
@@ -402,7 +397,8 @@ static uint32_t make_nonempty(making *m, fr_expression expression, uint32_t next
         if (!may_be_empty(m, e->first, depth)) return make_repeat(m, e, 1, next, depth + 1);
         return make_loop(m, e, 1, true, next, depth + 1);
     case FR_EXPRESSION_RULE: return call_nonempty(m, e->first, next, depth);
-    default: return make_nothing(m); /* the empty text itself */
+    default: /* the empty text itself: a node that reads no byte at all */
+        return add(m, (fr_grammar_node){.kind = FR_NODE_BYTE, .low = 1, .high = 0});
     }
 }
 

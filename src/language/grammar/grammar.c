@@ -84,11 +84,6 @@ static fr_status new_mask(fr_grammar *g, uint64_t **bits) {
 
 /* ------------------------------------------------------------------------------------------------------------ walks */
 
-static void allow(const fr_grammar *g, uint64_t *bits, const fr_token_node *node) {
-    for (int32_t id = node->id; id >= 0; id = node->itself ? -1 : g->tree->same[id])
-        bits[id / 64] |= UINT64_C(1) << (id % 64);
-}
-
 static fr_status note_return(local_mask *m, uint32_t node) {
     if ((m->return_count & (m->return_count - 1)) == 0) {
         size_t wanted = m->return_count ? 2 * m->return_count : 1;
@@ -109,10 +104,6 @@ typedef struct slice {
 
 static const slice NO_SLICE = {-1, -1, 0};
 
-static bool is_in(const fr_grammar *g, slice s, uint32_t node) {
-    return g->tree->slices.classes[node] <= s.class && g->tree->slices.lengths[node] <= s.length;
-}
-
 static fr_status walk_origin(fr_grammar *g, const fr_slice_origin *origin, uint32_t state, uint64_t *bits,
                              local_mask *m);
 
@@ -126,7 +117,9 @@ static const fr_slice_origin *origin_at(const fr_grammar *g, uint32_t node) {
 /* Handles a node of the tree whose text leads to a living state: allows the node's own tokens. m: the node is also
  * noted there if the text may end here; NULL: it is not. */
 static fr_status arrive(fr_grammar *g, uint32_t node, uint32_t state, uint64_t *bits, local_mask *m) {
-    allow(g, bits, &g->tree->nodes[node]);
+    const fr_token_node *at = &g->tree->nodes[node];
+    for (int32_t id = at->id; id >= 0; id = at->itself ? -1 : g->tree->same[id])
+        bits[id / 64] |= UINT64_C(1) << (id % 64);
     return m && fr_automaton_ends(g->automaton, state) ? note_return(m, node) : FR_OK;
 }
 
@@ -140,7 +133,7 @@ static fr_status walk(fr_grammar *g, uint32_t from, uint32_t state, slice known,
     for (uint32_t i = from + 1; i < end; visited++) {
         const fr_token_node *node = &nodes[i];
         uint32_t next;
-        if (is_in(g, known, i)) {
+        if (g->tree->slices.classes[i] <= known.class && g->tree->slices.lengths[i] <= known.length) {
             i = node->end;
             continue;
         }

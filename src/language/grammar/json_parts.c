@@ -461,15 +461,12 @@ static fr_expression bare_object(fr_written_parts *p, const json_t *value) {
     return then(p, all, string(p, "}"));
 }
 
-static fr_expression bare_string(fr_written_parts *p, const json_t *value) {
-    fr_text text = {json_string_value(value), json_string_length(value)};
-    return then(p, then(p, p->mark, fr_expression_text(p->rules, text)), p->mark);
-}
-
 static fr_expression bare_literal(fr_written_parts *p, const json_t *value) {
     if (json_is_array(value)) return bare_array(p, value);
     if (json_is_object(value)) return bare_object(p, value);
-    return fr_json_is_text(value) ? bare_string(p, value) : fr_written_literal(p, value);
+    if (!fr_json_is_text(value)) return fr_written_literal(p, value);
+    fr_text text = {json_string_value(value), json_string_length(value)};
+    return then(p, then(p, p->mark, fr_expression_text(p->rules, text)), p->mark);
 }
 
 fr_expression fr_written_literal(fr_written_parts *p, const json_t *value) {

@@ -97,13 +97,6 @@ static void add_members(fr_grammar_rules *rules, json_t *all, const json_t *one,
     }
 }
 
-static json_t *all_members(fr_grammar_rules *rules, const json_t *one, const json_t *other) {
-    json_t *all = fr_schema_pack(rules, "{}");
-    add_members(rules, all, one, other);
-    add_members(rules, all, other, one);
-    return all;
-}
-
 static json_t *all_patterns(fr_grammar_rules *rules, const json_t *one, const json_t *other) {
     json_t *all = fr_schema_copy(rules, one), *value;
     const char *key;
@@ -122,11 +115,6 @@ static bool crosses(const json_t *one, const json_t *other) {
     if (!others || json_is_true(others)) return false;
     if (json_object_get(other, "patternProperties")) return true;
     return json_object_get(one, "patternProperties") && json_object_get(other, "properties");
-}
-
-/* True if one has a keyword whose meaning depends on the keywords beside it. */
-static bool looks_around(const json_t *one) {
-    return json_object_get(one, "unevaluatedProperties") || json_object_get(one, "unevaluatedItems");
 }
 
 /* True if both give schemas to their first items, in lists that differ. After a merge, one's schema for the items
@@ -219,12 +207,6 @@ static bool counts_for(const json_t *one, const json_t *other) {
            json_object_get(other, "minContains");
 }
 
-static bool can_merge(fr_grammar_rules *rules, const json_t *one, const json_t *other) {
-    return !crosses(one, other) && !crosses(other, one) && !lists_differ(rules, one, other) &&
-           !lists_differ(rules, other, one) && !looks_around(other) && !counts_for(one, other) &&
-           !counts_for(other, one);
-}
-
 static fr_status merge_words(fr_grammar_rules *rules, const json_t *one, const json_t *other,
                              const fr_schema_path *path, json_t *both) {
     const char *key;
@@ -240,8 +222,12 @@ static fr_status merge_words(fr_grammar_rules *rules, const json_t *one, const j
                                   "two of these for one value are not built");
         fr_schema_set(rules, both, key, made);
     }
-    if (json_object_get(one, "properties") || json_object_get(other, "properties"))
-        fr_schema_set(rules, both, "properties", all_members(rules, one, other));
+    if (json_object_get(one, "properties") || json_object_get(other, "properties")) {
+        json_t *all = fr_schema_pack(rules, "{}");
+        add_members(rules, all, one, other);
+        add_members(rules, all, other, one);
+        fr_schema_set(rules, both, "properties", all);
+    }
     return fr_schema_check(rules, path);
 }
 
@@ -251,7 +237,10 @@ fr_status fr_schema_merge(fr_grammar_rules *rules, const json_t *one, const json
     if (json_is_true(one) || json_is_false(other)) *merged = json_incref((json_t *)other);
     if (!*merged && (json_is_true(other) || json_is_false(one))) *merged = json_incref((json_t *)one);
     if (*merged) return FR_OK;
-    if (!can_merge(rules, one, other))
+    /* the meaning of these keywords depends on the keywords beside them */
+    bool around = json_object_get(other, "unevaluatedProperties") || json_object_get(other, "unevaluatedItems");
+    if (around || crosses(one, other) || crosses(other, one) || lists_differ(rules, one, other) ||
+        lists_differ(rules, other, one) || counts_for(one, other) || counts_for(other, one))
         return fr_schema_fail(
             path, FR_UNBUILT,
             "a combination of schemas where one names members that the other calls additional is not built");

@@ -267,10 +267,6 @@ static members new_members(const shape *s, uint32_t counts) {
     return m;
 }
 
-static uint32_t behind(const members *m, uint32_t count) {
-    return m->first + (count + 1 < m->counts ? count + 1 : m->counts - 1);
-}
-
 /* Writes the members after all properties. Only one of them is sure to have a name that differs from the others'
  * names, so the least number of members may require at most one of them. */
 static fr_expression write_others(const shape *s, uint32_t there, fr_expression other, bool some) {
@@ -285,20 +281,14 @@ static fr_expression write_others(const shape *s, uint32_t there, fr_expression 
     return fr_expression_repeat(rules, fr_schema_then(s->r, other, rest), lack, 1);
 }
 
-static members write_end(const shape *s, uint32_t counts, fr_expression other, bool some) {
-    members m = new_members(s, counts);
-    for (uint32_t i = 0; i < counts && s->r->parts->rules->status == FR_OK; i++)
-        fr_grammar_define(s->r->parts->rules, m.first + i, write_others(s, i, other, some));
-    return m;
-}
-
 static members write_member(const shape *s, members rest, fr_expression member, bool required) {
     fr_grammar_rules *rules = s->r->parts->rules;
     members m = new_members(s, rest.counts);
     for (uint32_t i = 0; i < m.counts && rules->status == FR_OK; i++) {
         fr_expression all = 0;
         bool some = false;
-        fr_expression with = fr_schema_then(s->r, member, fr_expression_rule(rules, behind(&rest, i)));
+        uint32_t after = rest.first + (i + 1 < rest.counts ? i + 1 : rest.counts - 1);
+        fr_expression with = fr_schema_then(s->r, member, fr_expression_rule(rules, after));
         if (i > 0) with = fr_schema_then(s->r, fr_written_comma(s->r->parts), with);
         if (i < s->most) fr_schema_or(s->r, with, &all, &some);
         if (!required) fr_schema_or(s->r, fr_expression_rule(rules, rest.first + i), &all, &some);
@@ -372,7 +362,9 @@ static fr_status read_closed(shape *s, bool others, fr_expression *expression) {
     uint32_t counts = 0;
     FR_TRY(read_others(s, others, &other, &some));
     FR_TRY(count_rules(s, some, &counts));
-    members all = write_end(s, counts, other, some);
+    members all = new_members(s, counts);
+    for (uint32_t i = 0; i < counts && r->parts->rules->status == FR_OK; i++)
+        fr_grammar_define(r->parts->rules, all.first + i, write_others(s, i, other, some));
     FR_TRY(read_members(s, &all));
     fr_expression begin = fr_schema_then(r, fr_expression_string(r->parts->rules, "{"), fr_written_blank(r->parts));
     fr_expression end = fr_schema_then(r, fr_written_blank(r->parts), fr_expression_string(r->parts->rules, "}"));

@@ -200,13 +200,6 @@ static fr_status multiply_state(product *p, pair at) {
     return FR_OK;
 }
 
-static fr_status multiply(product *p) {
-    uint32_t first;
-    FR_TRY(find_pair(p, (pair){0, 0}, &first));
-    for (size_t i = 0; i < p->count; i++) FR_TRY(multiply_state(p, p->pairs[i]));
-    return FR_OK;
-}
-
 fr_status fr_language_both(const fr_language *one, const fr_language *other, fr_language **both) {
     size_t pairs = one->state_count * other->state_count + 1;
     product p = {.one = one, .other = other, .most = pairs < STATES_MAX ? pairs : STATES_MAX};
@@ -216,7 +209,10 @@ fr_status fr_language_both(const fr_language *one, const fr_language *other, fr_
     p.pairs = malloc(p.most * sizeof *p.pairs);
     p.table = calloc(p.slots, sizeof *p.table);
     fr_status status = p.pairs && p.table ? FR_OK : fr_fail_memory("an automaton", 16 * p.most);
-    if (status == FR_OK && one->state_count && other->state_count) status = multiply(&p);
+    bool any = one->state_count && other->state_count;
+    uint32_t first;
+    if (status == FR_OK && any) status = find_pair(&p, (pair){0, 0}, &first);
+    for (size_t i = 0; status == FR_OK && any && i < p.count; i++) status = multiply_state(&p, p.pairs[i]);
     free(p.pairs);
     free(p.table);
     return finish(p.made, status, both);

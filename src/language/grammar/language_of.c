@@ -217,17 +217,7 @@ static outcome judge(const making *m, duty d) {
     return GOES_ON;
 }
 
-/* True if the duty is fulfilled by a text that ends here. */
-static bool is_done_at_end(const making *m, duty d) {
-    const look *l = &m->looks[d.look];
-    return l->language->states[d.state].ends == !(l->how & FR_LOOK_NOT);
-}
-
 /* --------------------------------------------------------------------------------------------------------- members */
-
-static bool same_duties(const making *m, const member *one, const duty *duties, uint32_t count) {
-    return one->count == count && memcmp(m->duties + one->duties, duties, count * sizeof *duties) == 0;
-}
 
 /* Finds the member of a node with these duties, or adds it. */
 static uint32_t member_of(making *m, uint32_t number, const duty *duties, uint32_t count) {
@@ -235,7 +225,10 @@ static uint32_t member_of(making *m, uint32_t number, const duty *duties, uint32
     size_t at = fr_hash(number, duties, count * sizeof *duties) & (MEMBER_SLOTS - 1);
     for (; m->member_table[at]; at = (at + 1) & (MEMBER_SLOTS - 1)) {
         uint32_t found = m->member_table[at] - 1;
-        if (m->members[found].node == number && same_duties(m, &m->members[found], duties, count)) return found;
+        const member *one = &m->members[found];
+        if (one->node == number && one->count == count &&
+            memcmp(m->duties + one->duties, duties, count * sizeof *duties) == 0)
+            return found;
     }
     if (m->member_count - m->node_count == MARKED_MAX && m->status == FR_OK) m->status = fr_language_fail_size();
     if (!grow(m, &m->members, sizeof *m->members, m->member_count + 1, MEMBERS_MAX, &m->member_capacity) ||
@@ -322,7 +315,11 @@ static void reach(making *m, uint32_t from, members *set) {
         m->members[number].seen = m->search;
         m->work++;
         bool ends = n->kind == NODE_END;
-        for (uint32_t i = 0; ends && i < one.count; i++) ends = is_done_at_end(m, m->duties[one.duties + i]);
+        for (uint32_t i = 0; ends && i < one.count; i++) { /* each duty must be fulfilled by a text that ends here */
+            const duty d = m->duties[one.duties + i];
+            const look *l = &m->looks[d.look];
+            ends = l->language->states[d.state].ends == !(l->how & FR_LOOK_NOT);
+        }
         set->ends |= ends;
         if (n->kind == NODE_SPLIT) {
             duty own[DUTIES_MAX];
@@ -478,13 +475,6 @@ static fr_status determine(making *m, fr_expression expression) {
     return m->status == FR_OK ? fr_language_trim(m->language) : m->status;
 }
 
-static void close_looks(making *m) {
-    for (uint32_t i = 0; i < m->look_count; i++) {
-        fr_language_free(m->looks[i].language);
-        free(m->looks[i].sure);
-    }
-}
-
 /* Makes the automaton of an expression, and adds the work done to *work. */
 static fr_status make_language(const fr_grammar_rules *rules, fr_expression expression, bool inner,
                                uint32_t most_counted, size_t *work, fr_language **language) {
@@ -496,7 +486,10 @@ static fr_status make_language(const fr_grammar_rules *rules, fr_expression expr
     if (status == FR_OK && rules->expression_count == 0) status = fr_language_of_text((fr_text){"", 0}, language);
     if (status == FR_OK && rules->expression_count) status = determine(&m, expression);
     *work += m.work + m.node_count;
-    close_looks(&m);
+    for (uint32_t i = 0; i < m.look_count; i++) {
+        fr_language_free(m.looks[i].language);
+        free(m.looks[i].sure);
+    }
     free(m.nodes);
     free(m.members);
     free(m.duties);

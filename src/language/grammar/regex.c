@@ -39,13 +39,6 @@ static fr_status unbuilt(const reader *r, const char *what) {
 
 /* ------------------------------------------------------------------------------------------------------- characters */
 
-static fr_status add_range(const reader *r, ranges *set, uint32_t low, uint32_t high) {
-    if (set->count == RANGES_MAX) return fail(r, "a class of more than 8192 ranges");
-    if (high < low) return fail(r, "a range that ends before it begins");
-    set->items[set->count++] = (fr_character_range){low, high};
-    return FR_OK;
-}
-
 static const fr_character_range DIGITS[] = {{'0', '9'}}, WORD[] = {{'0', '9'}, {'A', 'Z'}, {'_', '_'}, {'a', 'z'}},
                                 BLANKS[] = {{'\t', '\r'},     {' ', ' '},       {0xA0, 0xA0},     {0x1680, 0x1680},
                                             {0x2000, 0x200A}, {0x2028, 0x2029}, {0x202F, 0x202F}, {0x205F, 0x205F},
@@ -210,7 +203,9 @@ static fr_status read_class(reader *r, fr_expression *expression) {
             FR_TRY(read_member(r, set, &high, &ends));
             if (!ends) return fail(r, "a range that ends in a class");
         }
-        FR_TRY(add_range(r, set, low, high));
+        if (set->count == RANGES_MAX) return fail(r, "a class of more than 8192 ranges");
+        if (high < low) return fail(r, "a range that ends before it begins");
+        set->items[set->count++] = (fr_character_range){low, high};
     }
     *expression = write_ranges(r, set, except);
     return FR_OK;

@@ -54,16 +54,6 @@ static void measure_tokens(fr_token_slices *s, const fr_token_tree *tree) {
     }
 }
 
-/* Gives each subtree the largest class and length of its nodes, from the leaves up. A node's children follow it, each
- * after the subtree of the child before. */
-static void measure_subtrees(fr_token_slices *s, const fr_token_tree *tree) {
-    for (size_t i = tree->node_count; i-- > 0;)
-        for (size_t child = i + 1; child < tree->nodes[i].end; child = tree->nodes[child].end) {
-            if (s->classes[child] > s->classes[i]) s->classes[i] = s->classes[child];
-            if (s->lengths[child] > s->lengths[i]) s->lengths[i] = s->lengths[child];
-        }
-}
-
 static fr_status open_origin(fr_token_slices *s, const fr_token_tree *tree, uint32_t node) {
     const size_t words = tree->vocab / 64 + 1;
     fr_slice_origin *origin = &s->origins[s->origin_count++];
@@ -86,19 +76,22 @@ fr_status fr_token_slices_make(fr_token_slices *s, const fr_token_tree *tree) {
     for (uint32_t child = 1; child < tree->node_count; child = tree->nodes[child].end)
         if (tree->nodes[child].byte == ' ') FR_TRY(open_origin(s, tree, child));
     measure_tokens(s, tree);
-    measure_subtrees(s, tree);
+    /* Each subtree gets the largest class and length of its nodes, from the leaves up. A node's children follow it,
+     * each after the subtree of the child before. */
+    for (size_t i = tree->node_count; i-- > 0;)
+        for (size_t child = i + 1; child < tree->nodes[i].end; child = tree->nodes[child].end) {
+            if (s->classes[child] > s->classes[i]) s->classes[i] = s->classes[child];
+            if (s->lengths[child] > s->lengths[i]) s->lengths[i] = s->lengths[child];
+        }
     return FR_OK;
-}
-
-static void free_origin(fr_slice_origin *origin) {
-    for (int c = 0; c < FR_SLICE_CLASSES; c++) {
-        for (int k = 0; k < FR_SLICE_LENGTHS; k++) free(origin->bits[c][k]);
-        fr_slice_stops_free(&origin->stops[c]);
-    }
 }
 
 void fr_token_slices_free(fr_token_slices *s) {
     free(s->classes);
     free(s->lengths);
-    for (size_t o = 0; o < s->origin_count; o++) free_origin(&s->origins[o]);
+    for (size_t o = 0; o < s->origin_count; o++)
+        for (int c = 0; c < FR_SLICE_CLASSES; c++) {
+            for (int k = 0; k < FR_SLICE_LENGTHS; k++) free(s->origins[o].bits[c][k]);
+            fr_slice_stops_free(&s->origins[o].stops[c]);
+        }
 }
