@@ -310,6 +310,40 @@ START_TEST(a_written_file_scores_the_same) {
 }
 END_TEST
 
+/* A draft that DSpark's confidence head gives a smaller chance ends the block, and no other does. */
+START_TEST(confidence_ends_blocks) {
+    static const double limits[] = {0.1, 0.15, 0.2, 0.25, 0.3, 0.4, 0.5, 0.7, 0.9};
+    size_t cut = 0, i, drafts, got;
+    bench b;
+    json_t *item;
+    open_bench(&b, _i);
+    for (size_t l = 0; l < sizeof limits / sizeof *limits; l++) {
+        require(fr_options_set_number(b.options, FR_OPT_DRAFT_P_MIN, limits[l]));
+        json_array_foreach (json_object_get(json_object_get(b.r.info, "draft"), "cases"), i, item) {
+            const char *name = json_string_value(json_object_get(item, "case"));
+            const float *chances = fr_reference_floats(&b.r, &drafts, "%s.confidence", name);
+            size_t count, wanted = 0;
+            int32_t said[FR_STEP_MAX], *ids;
+            while (wanted < drafts && (double)chances[wanted] >= limits[l]) wanted++;
+            if (wanted < drafts && fabs((double)chances[wanted] - limits[l]) < 1e-4) continue;
+            ids = text_of(&b, integer(item, "prompt"), integer(item, "n_generated"), &count);
+            fr_session *session = open_session(&b);
+            require(fr_session_prompt(session, ids, count - 1));
+            require(fr_session_step(session, said, 1, &got, NULL));
+            ck_assert_int_eq(said[0], ids[count - 1]);
+            require(fr_session_step(session, said, FR_STEP_MAX, &got, NULL));
+            ck_assert_msg(fr_session_stat(session, FR_STAT_DRAFTED) == (double)wanted, "%s at %g: %g drafts, not %zu",
+                          name, limits[l], fr_session_stat(session, FR_STAT_DRAFTED), wanted);
+            cut += wanted > 0 && wanted < drafts;
+            fr_session_close(session);
+            free(ids);
+        }
+    }
+    ck_assert_uint_gt(cut, 5);
+    close_bench(&b);
+}
+END_TEST
+
 /* ---------------------------------------------------------------------------------------------------------- rounds */
 
 static const json_t *loops_of(const bench *b) {
@@ -532,9 +566,11 @@ FR_SUITE("dflash") {
     tcase_set_timeout(tests, 120);
     fr_test_add_loop(tests, drafts_are_the_references, SUBJECTS, 4);
     tcase_add_loop_test(tests, an_interleaved_drafter_scores_the_same, DENSE, DENSE + 1);
-    for (int i = 0; i < SUBJECTS; i++)
+    for (int i = 0; i < SUBJECTS; i++) {
         if (strcmp(subjects[i].drafter, "drafter") == 0)
             tcase_add_loop_test(tests, a_written_file_scores_the_same, i, i + 1);
+        if (strcmp(subjects[i].method, "dspark") == 0) tcase_add_loop_test(tests, confidence_ends_blocks, i, i + 1);
+    }
     fr_test_add_loop(tests, accepted_lengths_are_the_references, SUBJECTS, 4);
     fr_test_add_loop(tests, rounds_without_drafts_change_no_later_draft, SUBJECTS, 4);
     fr_test_add_loop(tests, a_restored_session_drafts_as_before, SUBJECTS, 4);
