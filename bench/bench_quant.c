@@ -26,7 +26,7 @@
 
 #define ROWS_MAX 8
 #define SHORT    128  /* positions before the rows that are timed */
-#define LONG     4096 /* the same, for a context in which attention counts */
+#define LONG     4096 /* the same for the second timing, with a context in which attention counts */
 #define PROMPT   512
 #define PROMPTS  15   /* runs of a prompt */
 #define DECODE   0.90 /* the least share of the bandwidth that decode must reach */

@@ -14,12 +14,12 @@
 enum {
     RUN = 32,               /* columns of a block of activations */
     WIDEST = 10240,         /* the most columns of a shape */
-    CUT = 64,               /* features that are not divided, and positions in attention */
+    CUT = 64,               /* features come in multiples of this, and so do positions in attention */
     CACHED_BYTES = 1 << 18, /* bytes of a thread's weights that stay in its L2 cache */
     /* number of different tiles of weights; prime, so that no walk meets the same one again and again */
     DISTINCT = 7,
     GATHERED = 4096, /* rows of a table that are looked at, as by the centroid head of Gemma 4's assistant */
-    BEST = 32,       /* clusters of that head */
+    BEST = 32,       /* how many clusters of that head are scored */
     HEADS = 8,       /* heads that share a KV head */
     TOKENS = 64,     /* rows of a call of DeltaNet */
     TAPS = 4,        /* taps of DeltaNet's convolution */

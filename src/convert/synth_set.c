@@ -1,4 +1,4 @@
-/* Sets numbers of the config.json by which random weights are made (synth.h). */
+/* Sets the values of the config.json for which random weights are made (synth.h). */
 #include "src/convert/synth.h"
 
 bool fr_synth_set(json_t *config, const char *key, size_t value) {

@@ -368,7 +368,8 @@ START_TEST(every_option_can_be_asked_for) {
         ck_assert_int_eq(fr_options_get(options, o, &whole) == FR_OK, kind == FR_OPTION_WHOLE);
         ck_assert_int_eq(fr_options_get_number(options, o, &number) == FR_OK, kind == FR_OPTION_NUMBER);
         ck_assert_int_eq(fr_options_get_text(options, o, text, sizeof text, NULL) == FR_OK, kind == FR_OPTION_TEXT);
-        bool beside = o == FR_OPT_DRAFT_P_MIN && number <= FR_DRAFT_P_AUTO; /* its range, as whole numbers' -1 is */
+        /* values beside its range have a meaning, as -1 has in whole numbers */
+        bool beside = o == FR_OPT_DRAFT_P_MIN && number <= FR_DRAFT_P_AUTO;
         if (kind == FR_OPTION_NUMBER) ck_assert((number >= low || beside) && number <= high);
         if (kind == FR_OPTION_NUMBER) ck_assert_int_eq(fr_options_set_number(options, o, high + 1), FR_USAGE);
         if (kind == FR_OPTION_WHOLE) ck_assert((double)whole >= fmin(low, -1) && (double)whole <= high);
@@ -651,7 +652,7 @@ static void *read_file(const char *path, size_t *size) {
     fseek(file, 0, SEEK_END);
     *size = (size_t)ftell(file);
     rewind(file);
-    void *bytes = aligned_alloc(4096, (*size + 4095) / 4096 * 4096); /* whose pages could be given back */
+    void *bytes = aligned_alloc(4096, (*size + 4095) / 4096 * 4096); /* whole pages, which could be given back */
     ck_assert_uint_eq(fread(bytes, 1, *size, file), *size);
     fclose(file);
     return bytes;

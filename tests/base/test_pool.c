@@ -169,7 +169,7 @@ static size_t draw_number(void *context) {
 }
 
 typedef struct shares {
-    int owner[1000]; /* items, partitioned anew in each round: + 1 each time */
+    int owner[1000]; /* how often each item was handled; each round partitions them anew */
     int wrong[SOME_TEAM];
     int ran[SOME_TEAM];
     size_t count[SOME_TEAM];
@@ -460,7 +460,7 @@ START_TEST(busy_neighbours_leave_turns) {
     for (size_t i = 0; i < 2; i++) {
         neighbours[i] = fork();
         ck_assert_int_ge(neighbours[i], 0);
-        while (neighbours[i] == 0) (void)living; /* until it is killed */
+        while (neighbours[i] == 0) (void)living; /* runs until it is killed */
     }
     check_relay(2, false, 150000, 0);
     check_relay(8, true, 15000, 0);

@@ -18,10 +18,10 @@
 typedef struct series series;
 struct series {
     size_t threads, cores;
-    double work;                  /* of a job in milliseconds, with one thread */
-    double gain;                  /* of each further thread, as a part of the first */
-    double noise;                 /* of a job's time, as a part of it */
-    size_t (*loops)(int64_t now); /* busy neighbours, a core each */
+    double work;                  /* time of a job with one thread, in milliseconds */
+    double gain;                  /* speed of each further thread, as a share of the first's */
+    double noise;                 /* random part of a job's time, as a share of it */
+    size_t (*loops)(int64_t now); /* number of busy neighbours, which use a core each */
     uint64_t seed;
 };
 
@@ -134,14 +134,15 @@ END_TEST
 
 static const struct {
     series s;
-    size_t best; /* how many threads that is */
+    size_t best; /* the best fixed number of threads */
 } loads[] = {
     {{.threads = 2, .cores = 2, .work = 46, .gain = 0.45, .noise = 0.1, .loops = one}, 1},
     {{.threads = 2, .cores = 2, .work = 3, .gain = 0.9, .noise = 0.3, .loops = one}, 1},
     {{.threads = 4, .cores = 4, .work = 60, .gain = 0.7, .noise = 0.2, .loops = one}, 3},
     {{.threads = 8, .cores = 8, .work = 100, .gain = 0.8, .noise = 0.2, .loops = three}, 5},
     {{.threads = 16, .cores = 16, .work = 200, .gain = 0.9, .noise = 0.2, .loops = one}, 15},
-    {{.threads = 8, .cores = 16, .work = 100, .gain = 0.8, .noise = 0.2, .loops = three}, 8}, /* there is room */
+    /* there are free cores */
+    {{.threads = 8, .cores = 16, .work = 100, .gain = 0.8, .noise = 0.2, .loops = three}, 8},
 };
 
 /* The choice is as fast as the best fixed number of threads, except for the time it takes to find it. */

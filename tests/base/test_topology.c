@@ -526,7 +526,7 @@ static void make_sockets(bool nodes) {
     fr_made_root_put("sys/devices/system/node/online", "0-1,4\n");
     fr_made_root_put("sys/devices/system/node/node0/cpulist", "0-3,8-11\n");
     fr_made_root_put("sys/devices/system/node/node1/cpulist", "4-7,12-15\n");
-    fr_made_root_put("sys/devices/system/node/node4/cpulist", "\n"); /* memory alone */
+    fr_made_root_put("sys/devices/system/node/node4/cpulist", "\n"); /* a node with memory only */
 }
 
 static void allow(bool *usable, int first, int last) {
@@ -561,7 +561,7 @@ START_TEST(a_part_of_two_sockets) {
     ck_assert_int_eq(machine.nodes, 1);
     ck_assert_int_eq(machine.places[3].core, machine.places[2].core);
     ck_assert_int_eq(machine.places[3].cpu, 14);
-    usable[16] = true; /* of which /sys says nothing */
+    usable[16] = true; /* /sys says nothing of this CPU */
     ck_assert(!fr_machine_from_sys(fr_made_root, usable, &machine));
     fr_made_root_put("sys/devices/system/cpu/cpu16/topology/thread_siblings_list", "sixteen\n");
     ck_assert(!fr_machine_from_sys(fr_made_root, usable, &machine));

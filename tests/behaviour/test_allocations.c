@@ -17,7 +17,7 @@
 #include "tests/support/suite.h"
 
 #define COUNT 12
-#define FEW   60 /* of a run's allocations fail where not all do */
+#define FEW   60 /* allocations of a run that fail, unless all do */
 
 /* The results of a run, which must be equal in every run. */
 typedef struct outcome {
@@ -300,7 +300,7 @@ static void fail_one(int run, size_t nth, const outcome *expected, size_t live) 
 START_TEST(each_allocation_may_fail) {
     outcome expected = {0}, again = {0};
     if (!fr_alloc_counted()) return;
-    for (int warm = 0; warm < 2; warm++) { /* what is made once a process is made */
+    for (int warm = 0; warm < 2; warm++) { /* two runs first, for what is allocated once per process */
         expected = (outcome){0};
         fr_status opened = runs[_i].run(runs[_i].which, &expected);
         ck_assert_msg(opened == FR_OK, "%s: %s", runs[_i].name, fr_last_error());

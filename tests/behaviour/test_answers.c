@@ -34,7 +34,7 @@ enum { CASES_MAX = 128, FEW = 24 };
 
 typedef struct subject {
     char name[48], arguments[320];
-    fr_dtype type; /* of a model that is made first; FR_DTYPE_COUNT: nothing is made */
+    fr_dtype type; /* type of a model that is made first; FR_DTYPE_COUNT: none is made */
 } subject;
 
 static subject subjects[CASES_MAX];
@@ -199,7 +199,7 @@ static bool emulated(void) {
 /* Whether a level runs case number `index`. */
 static bool runs_here(size_t index, size_t level, size_t best) {
     if (!fr_lab_isa_here(fr_lab_word(FR_LAB_ISA, level))) return false;
-    if (emulated()) return (index + level + FEW) % (2 * FEW) == 0; /* a type of weights each */
+    if (emulated()) return (index + level + FEW) % (2 * FEW) == 0; /* one type of weights per level */
     return fr_test_full() || level == best || (index + level) % FEW == 0;
 }
 
@@ -236,7 +236,7 @@ START_TEST(write_answers) {
 }
 END_TEST
 
-static bool writes; /* the file anew */
+static bool writes; /* the file is written instead */
 
 static void add_cases(Suite *suite) {
     list_subjects();

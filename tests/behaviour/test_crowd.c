@@ -23,7 +23,7 @@
 #include "tests/support/suite.h"
 
 enum { PLACES = 16, CONTEXT = 208, LONGEST = 140, BEST = 3, SAVED = 4, CALLS = 160, LIVES_MAX = PLACES + CALLS };
-enum { TIGHT = 5 }; /* timelines that all could have pages for */
+enum { TIGHT = 5 }; /* number of timelines for which there are pages */
 
 static const char *const fixtures[] = {"gemma4-dense",    "gemma4-moe",    "qwen35-odd",     "deepseek-v3-odd",
                                        "deepseek-v3-own", "qwen3-moe-odd", "qwen35-moe-odd", "glm4-moe-own",
@@ -114,11 +114,11 @@ typedef struct world {
     fr_options *options;
     fr_engine *engine;
     fr_session *sessions[PLACES]; /* NULL: the place is free */
-    size_t whose[PLACES];         /* life of the session in a place */
+    size_t whose[PLACES];         /* number of the life in each place */
     life lives[LIVES_MAX];
     size_t life_count;
     saved saved[SAVED];
-    int32_t texts[2][LONGEST]; /* that prompts begin with */
+    int32_t texts[2][LONGEST]; /* prompts begin with these */
     size_t calls[7], refused;
 } world;
 

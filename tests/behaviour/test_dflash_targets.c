@@ -16,7 +16,7 @@
 enum { PROMPT = 40, TEXT = 40, CONTEXT = 160, SESSIONS = 3, BACK = 15, AT = 9 };
 
 static const struct {
-    const char *target, *picture; /* picture NULL: it sees nothing */
+    const char *target, *picture; /* picture NULL: the target reads none */
 } seeing[] = {{"tests/data/glm-ocr", "tests/data/glm-ocr/image/digits.png"},
               {FR_TEST_MODELS "glm-ocr-odd", FR_TEST_MODELS "glm-ocr-odd/image/digits.png"}};
 enum { SEEING = sizeof seeing / sizeof *seeing };

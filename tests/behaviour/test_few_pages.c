@@ -29,7 +29,7 @@ typedef struct subject {
     fr_drafter *drafter;
     fr_engine *engine;
     fr_session *sessions[SESSIONS];
-    uint8_t *hoard[FR_KV_KINDS][PAGES_MAX]; /* pages that are held */
+    uint8_t *hoard[FR_KV_KINDS][PAGES_MAX]; /* pages that the test holds */
     size_t hoarded[FR_KV_KINDS];
 } subject;
 
@@ -133,7 +133,7 @@ START_TEST(drafts_take_no_page_of_a_row) {
     prompt(&s, 0, 62, 1);
     prompt(&s, 1, PAGE, 2);
     make_prompt(&s, waiting, CHUNK, 3);
-    run_round(&s, 2, ids); /* what their prompts gave */
+    run_round(&s, 2, ids); /* the ids that their prompts gave */
     require(fr_session_put(s.sessions[2], waiting, CHUNK));
     leave(&s, 3);
     run_round(&s, SESSIONS, ids);
@@ -153,7 +153,7 @@ START_TEST(few_drafts_are_none) {
         require(fr_engine_session(s.engine, s.options, &s.sessions[0]));
         prompt(&s, 0, 62, 1);
         leave(&s, 0);
-        run_round(&s, 1, ids); /* what the prompt gave */
+        run_round(&s, 1, ids); /* the id that the prompt gave */
         run_round(&s, 1, ids);
         ck_assert_double_eq(drafted(&s, 0), fewest == 1 ? 1 : 0);
     }

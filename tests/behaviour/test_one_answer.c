@@ -33,8 +33,8 @@ enum { COUNT = 400, VALUES_MAX = FR_PAIRS_VALUES };
 
 typedef enum factor { WHO, WORD, THREADS, CHUNK, METHOD, DEPTH, QUESTION, FACTORS } factor;
 
-/* Beside other programs each forward and each draft may be run by another number of threads: the last value is some of
- * five. Depth 0 is that of runs without drafts. */
+/* The last value of threads is 5, of which a different number may run each forward and each draft, as beside other
+ * programs. Depth 0 is that of runs without drafts. */
 static const int threads[] = {1, 2, 3, 5}, chunks[] = {1, 7, 64, 512},
                  every_depth[] = {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, FR_DRAFT_AUTO},
                  some_depths[] = {0, 1, 2, 3, 4, 7, 8, 12, 15, FR_DRAFT_AUTO},
@@ -46,7 +46,7 @@ static const char *const caches[][2] = {{"f32", "f32"},   {"f16", "f16"},   {"bf
                                         {"q8_0", "q8_0"}, {"q4_0", "q4_0"}, {"q8_0", "q4_0"}};
 enum { CACHES = sizeof caches / sizeof *caches };
 
-/* The questions after those of caches: they have the first cache. */
+/* The questions after those of caches, which use the first cache. */
 static const fr_test_draws draws[] = {{.temperature = 0.8, .top_p = 0.95},
                                       {.temperature = 0.8, .top_p = 0.95, .repeat = 1.1, .rejection = true},
                                       {.temperature = 1.3, .top_p = 0.9, .repeat = 1.1}};
@@ -55,12 +55,12 @@ enum { DRAWS = sizeof draws / sizeof *draws, FEW_DRAWS = 2, REJECTION = 1 };
 static const fr_test_method every_method[] = {FR_TEST_NONE,      FR_TEST_MTP,      FR_TEST_NGRAM,
                                               FR_TEST_NGRAM_MTP, FR_TEST_SCRIPTED, FR_TEST_REPLACED},
                             few_methods[] = {FR_TEST_NONE, FR_TEST_MTP, FR_TEST_REPLACED};
-enum { NO_DRAFTS, MTP }; /* their places in either list */
+enum { NO_DRAFTS, MTP }; /* their places in both lists */
 
 typedef struct subject {
     const char *target, *assistant; /* NULL: an MTP layer in the target */
     bool product;                   /* FULL takes every combination */
-    size_t caches;                  /* that it can have, the first of the list */
+    size_t caches;                  /* how many caches it can have, from the start of the list */
     const char *drafts;             /* the word of its drafter's method; NULL: mtp */
 } subject;
 
@@ -82,7 +82,7 @@ static const subject subjects[] = {
 };
 enum { SUBJECTS = sizeof subjects / sizeof *subjects };
 
-/* The models of this run: all, or one. */
+/* The models of this run: all, or one of them. */
 static size_t first_subject, end_subject;
 
 static size_t text_length(void) {
@@ -93,8 +93,8 @@ static size_t text_length(void) {
 static const char *words[VALUES_MAX];
 static const fr_test_method *methods;
 static const int *depths;
-static size_t depth_3; /* its place among them */
-static size_t cached;  /* questions of caches: the most that a model here can have */
+static size_t depth_3; /* the place of depth 3 in the list */
+static size_t cached;  /* the most questions about caches that a model here has */
 static size_t values[FACTORS] = {[THREADS] = 4, [CHUNK] = 4};
 
 static void find_values(void) {
@@ -112,10 +112,10 @@ static void find_values(void) {
     depths = fr_test_emulated() ? few_depths : fr_test_full() ? every_depth : some_depths;
     while (depths[depth_3] != 3) depth_3++;
     while (depths[values[DEPTH]] != FR_DRAFT_AUTO) values[DEPTH]++;
-    values[DEPTH]++; /* that of the clock too */
+    values[DEPTH]++; /* counts the depth that is chosen by the clock */
 }
 
-/* Two values exclude each other that one answer says nothing of, or that mean nothing together. */
+/* Excludes two values that change the answer, or that mean nothing together. */
 static bool may_meet(size_t f, size_t a, size_t g, size_t b) {
     if (f == METHOD && g == DEPTH) return (a == NO_DRAFTS) == (b == 0);
     if (f == WHO && g == QUESTION) return b < subjects[first_subject + a].caches || b >= cached;
@@ -157,7 +157,8 @@ static void compare(const base *bases, size_t length, const size_t *at) {
                   got.ids == right->answer.ids ? "logits" : "ids");
 }
 
-/* Plain decoding, one thread, the best instruction set; under rejection drafts are part of the question. */
+/* The base run: no drafts, one thread, the best instruction set; under rejection the method and depth are part of the
+ * question. */
 static void base_run(size_t *at, size_t who, size_t question) {
     const size_t plain[FACTORS] = {
         [WHO] = who, [WORD] = values[WORD] - 1, [CHUNK] = 2, [METHOD] = NO_DRAFTS, [QUESTION] = question};
@@ -167,8 +168,8 @@ static void base_run(size_t *at, size_t who, size_t question) {
     at[DEPTH] = depth_3;
 }
 
-/* The bases of the first `count` questions that the model has; no two of them give the same answer, so each type of
- * cache is really used, and each way to draw. */
+/* Makes the base runs of the first `count` questions that the model has. No two give the same answer, which shows that
+ * each type of cache and each way of sampling is really used. */
 static base *make_bases(size_t who, size_t count, size_t length) {
     const subject *whose = &subjects[first_subject + who];
     base *bases = calloc(values[QUESTION], sizeof *bases);
@@ -197,8 +198,8 @@ START_TEST(every_two_values_together) {
 }
 END_TEST
 
-/* Rounds' drafts are wrong at depth 0, 1, 2 ... in turn, so these say 1, 2, 3 ... ids: with chains of 15, each depth
- * has had its turn after 136. */
+/* In each round the drafts are wrong at depth 0, 1, 2 ... in turn, so the rounds give 1, 2, 3 ... ids: with chains of
+ * 15, each depth was tried after 136 ids. */
 START_TEST(rejection_at_every_depth) {
     size_t length = fr_test_full() || fr_test_emulated() ? text_length() : 136;
     base *bases = make_bases((size_t)_i, 1, length);

@@ -1,13 +1,13 @@
-/* One answer with block drafters: a text of 96 ids and the log-probabilities of each, to the last bit, however DFlash,
- * DFlash2 and DSpark draft it.
+/* Tests that block drafters give one answer: a text of 96 ids and the log-probabilities of each, to the last bit,
+ * however DFlash, DFlash2 and DSpark draft it.
  *
- * Factors: whose drafter it is, folder or GGUF file, how ids are drawn, a mask or a grammar on the text, neighbours
- * with other prompts and their own drafts in the same forward, what becomes of the session half-way (it is saved and
- * restored after another text, forked, cut, given its prompt again, or its prompt was run by another session before),
- * method (its own drafts, n-grams before them, drafts right and wrong at each depth in turn in their place), depth,
- * threads, chunk, instruction set. The reference is plain decoding, each text in a session alone; test_dflash.c holds
- * that against transformers. A pairwise cover of all; every depth; and rejection sampling, whose text may depend on
- * drafter and depth and on nothing else. */
+ * The factors are: the drafter; folder or GGUF file; how ids are sampled; a mask or a grammar on the text; neighbours
+ * with other prompts and drafts of their own in the same forward; an event in the middle (the session is saved and
+ * restored after another text, forked, truncated, given its prompt again, or its prompt was run by another session
+ * before); the method (its own drafts, n-grams before them, or drafts that are right and wrong at each depth in turn
+ * in their place); depth, threads, chunk and instruction set. The reference is decoding without drafts, each text in a
+ * session alone; test_dflash.c compares that with transformers. The runs are a pairwise cover of all factors; every
+ * depth; and rejection sampling, whose text may depend on drafter and depth and on nothing else. */
 /* suite: alone threads no-valgrind */
 #include <check.h>
 #include <math.h>
@@ -53,7 +53,7 @@ enum { DEPTHS = sizeof some_depths / sizeof *some_depths };
 static const char *words[FR_PAIRS_VALUES];
 static size_t word_count;
 
-/* A run's factors, its depth as it is. */
+/* A run's factors; depth is the value itself. */
 typedef struct manner {
     size_t at[FACTORS];
     int64_t depth;
@@ -62,10 +62,10 @@ typedef struct manner {
 
 /* ------------------------------------------------------------------------------------------------------------ texts */
 
-/* A prompt and what a session alone says after it, with a hash of each id's log-probabilities. */
+/* A prompt and the ids that a session alone gives after it, with a hash of each id's log-probabilities. */
 typedef struct text {
     int32_t ids[PROMPT_MOST + TEXT];
-    size_t prompt, most; /* ids of it, after it */
+    size_t prompt, most; /* ids of the prompt, and after it */
     size_t bound;
     uint64_t hashes[TEXT];
 } text;
@@ -94,7 +94,7 @@ static void close_language(const language *l) {
     fr_token_tree_close(l->tree);
 }
 
-/* Binds a session to what its text is bound to. */
+/* Gives a session its text's mask or grammar. */
 static void bind_text(fr_session *session, const text *t, const language *l) {
     if (t->bound == MASKED) require(fr_session_set_mask(session, ban, NULL));
     if (t->bound == GRAMMAR) require(fr_session_set_grammar(session, l->grammar));
@@ -186,7 +186,7 @@ typedef struct speaker {
     const text *text;
     int32_t said_ids[TEXT + FR_STEP_MAX];
     size_t said;
-    int depth; /* of its script */
+    int depth; /* drafts per step of its script */
 } speaker;
 
 typedef struct run {
@@ -202,7 +202,7 @@ typedef struct run {
     double accepted;
 } run;
 
-/* Wrong at one depth a round, another depth each round; right at all depths once a cycle. */
+/* Drafts are wrong at one depth per round, another one each round; once per cycle they are right at all depths. */
 static bool reject_in_turn(void *context, size_t round, size_t depth) {
     int asked = *(int *)context, drafts = asked == FR_DRAFT_AUTO ? FR_STEP_MAX - 1 : asked;
     return depth != round % ((size_t)drafts + 1);
@@ -242,7 +242,7 @@ static fr_session *open_session(const run *r, size_t seed) {
     return session;
 }
 
-/* Another session runs the same prompt, says something, and is gone. */
+/* Another session runs the same prompt, generates some ids, and is closed. */
 static void run_before(const run *r) {
     int32_t ids[FR_STEP_MAX];
     const text *t = &r->texts->all[0];
@@ -264,7 +264,7 @@ static void open_speakers(run *r) {
     }
 }
 
-/* A longer text of another kind, in the same session. */
+/* Runs a longer text of another kind in the same session. */
 static void digress(fr_session *session) {
     int32_t ids[150 + FR_STEP_MAX];
     for (size_t i = 0; i < 150; i++) ids[i] = (int32_t)((7 * i * i + i) % 300);
@@ -272,7 +272,7 @@ static void digress(fr_session *session) {
     for (size_t round = 0, got; round < 3; round++) require(fr_session_step(session, ids, FR_STEP_MAX, &got, NULL));
 }
 
-/* Lets happen to the first session what its factor LIFE says, half-way. */
+/* Does to the first session, in the middle, what its factor LIFE says. */
 static void live(const run *r, speaker *s) {
     const text *t = s->text;
     fr_session *fork;
@@ -325,7 +325,7 @@ static void check(const run *r, speaker *s, size_t count) {
     s->said += count;
 }
 
-/* One round of all that are not at their end; gives how many there were. */
+/* Runs one round of all sessions that are not at their end. Returns how many there were. */
 static size_t turn_around(run *r) {
     fr_round rounds[MOST];
     speaker *whose[MOST];
@@ -345,7 +345,7 @@ static size_t turn_around(run *r) {
     return n;
 }
 
-/* Gives how many drafts stood. ids: NULL, or room for the first text. */
+/* Returns how many drafts were accepted. ids: NULL, or room for the first text. */
 static double try_run(const manner *how, const texts *of, int32_t *ids) {
     static run r;
     open_run(&r, how, of);
@@ -386,7 +386,7 @@ START_TEST(every_two_values_together) {
 }
 END_TEST
 
-/* Its own drafts, of which some stand, and drafts of which at each depth some stand. */
+/* With its own drafts, of which some are accepted, and with drafts of which some are accepted at each depth. */
 START_TEST(every_depth) {
     static texts of[2];
     double accepted = 0;
@@ -409,7 +409,7 @@ START_TEST(every_depth) {
 }
 END_TEST
 
-/* The same drafter, depth and random numbers: threads, chunk, instruction set and neighbours have no say. */
+/* With the same drafter, depth and random numbers, threads, chunk, instruction set and neighbours change nothing. */
 START_TEST(rejection_draws_the_same_on_any_machine) {
     static texts of;
     int32_t first[TEXT], ids[TEXT];

@@ -59,7 +59,7 @@ typedef enum factor {
     NEIGHBOURS,
     ORDER,
     SHARED,
-    METHOD, /* up to here: the product */
+    METHOD, /* the factors up to here are those of the product */
     DEPTH,
     THREADS,
     CHUNK,
@@ -96,13 +96,13 @@ static size_t below(size_t n) {
 /* A prompt, the ids that a session alone gives after it, and a hash of the logits from which each id was chosen. */
 typedef struct text {
     int32_t ids[CONTEXT];
-    size_t prompt, most; /* ids of it, behind it */
+    size_t prompt, most; /* ids of the prompt, and after it */
     bool shows;          /* it has the picture */
     uint64_t hashes[TEXT];
 } text;
 
 typedef struct texts {
-    text all[MOST]; /* that of the session under test first */
+    text all[MOST]; /* the first is that of the session under test */
     size_t vocab;
 } texts;
 
@@ -127,7 +127,7 @@ static void make_prompt(const fr_model *model, const fr_picture *picture, text *
     text *t = &all[index];
     *t = (text){.prompt = index ? 5 + below(60) : PROMPT, .most = index ? 1 + below(40) : TEXT};
     t->shows = picture && index % 3 == 0;
-    if (index % 4 == 1) t->prompt += 100; /* begins as the first */
+    if (index % 4 == 1) t->prompt += 100; /* begins like the first */
     if (t->shows) t->prompt += tokens;
     for (size_t i = 0; i < t->prompt; i++) {
         t->ids[i] = (int32_t)below((size_t)fr_model_fact(model, FR_FACT_VOCAB));
@@ -187,7 +187,7 @@ typedef struct speaker {
     const text *text;
     size_t said, most; /* ids */
     size_t starts;     /* the round in which it begins */
-    int depth;         /* of its script */
+    int depth;         /* drafts per step of its script */
 } speaker;
 
 typedef struct run {
@@ -198,11 +198,11 @@ typedef struct run {
     fr_drafter *drafter;
     fr_picture *picture;
     fr_engine *engine;
-    fr_session *asker; /* whom found() asks, until there are speakers */
+    fr_session *asker; /* the session that found() uses until there are speakers */
     speaker speakers[MOST];
     size_t count;
     fr_kernels misrounded;
-    bool control; /* what differs is counted: */
+    bool control; /* this is the negative control, which counts differences: */
     size_t wrong;
 } run;
 

@@ -33,7 +33,7 @@ fr_status __wrap_fr_kv_claim(fr_kv *kv, size_t rows);
 
 static size_t claims, refused_claim;
 static bool drafters;     /* whether claims of a drafter's own layers or of the target's are refused */
-static size_t own_layers; /* of the drafter */
+static size_t own_layers; /* number of the drafter's layers */
 static bool beyond;       /* the refused page lies beyond the page of the frontier */
 
 fr_status __wrap_fr_kv_claim(fr_kv *kv, size_t rows) {

@@ -291,7 +291,7 @@ START_TEST(a_share_is_of_the_limit_that_takes_longer) {
     size_t p = 0, rows = _i / 2 ? 64 : 1;
     bool cached = _i % 2;
     while (p < fr_bench_peak_count && !fr_bench_peak_runs(&fr_bench_peaks[p])) p++;
-    if (p == fr_bench_peak_count) return; /* no vectors */
+    if (p == fr_bench_peak_count) return; /* the machine has no vectors */
     const fr_bench_shape *shapes;
     fr_bench_timing t;
     fr_bench_bed *bed;
@@ -335,8 +335,8 @@ START_TEST(counters_count_what_happens_between_start_and_stop) {
     char *memory = mmap(NULL, 2 * PAGES * page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     ck_assert_ptr_ne(memory, MAP_FAILED);
     madvise(memory, 2 * PAGES * page, MADV_NOHUGEPAGE);
-    for (size_t i = 0; i < PAGES; i++) memory[i * page] = 1; /* not counted */
-    for (int turn = 0; turn < 2; turn++) {                   /* each from 0 */
+    for (size_t i = 0; i < PAGES; i++) memory[i * page] = 1; /* these page faults are before the start */
+    for (int turn = 0; turn < 2; turn++) {                   /* each turn counts from 0 */
         fr_bench_counting_start(&counting);
         for (size_t i = 0; i < PAGES / 2; i++) memory[(PAGES + turn * PAGES / 2 + i) * page] = 1;
         fr_bench_counting_stop(&counting, counts);
@@ -350,7 +350,7 @@ END_TEST
 
 FR_SUITE("bench kernels") {
     TCase *tests = tcase_create("bench kernels");
-    tcase_set_timeout(tests, 600); /* where others have the processor */
+    tcase_set_timeout(tests, 600); /* other programs may slow this down */
     tcase_add_test(tests, a_product_is_its_weights_and_their_multiplications);
     tcase_add_test(tests, what_is_cached_is_bound_by_arithmetic);
     tcase_add_test(tests, attention_is_its_cache_and_its_queries);

@@ -280,8 +280,8 @@ END_TEST
 START_TEST(a_draft_step_reads_what_it_needs) {
     static const struct {
         const char *drafter;
-        double values; /* of 2 bytes */
-        double first;  /* more of them */
+        double values; /* values of 2 bytes that each step reads */
+        double first;  /* further values for the first step */
     } drafters[] = {
         {"tests/data/llama/eagle3", 256 * 256 + 3 * 256 * 256 + 2 * 32 * 512 + 64 * 512 + 256 * 64, 256 * 768},
         {"tests/data/llama/eagle", 256 * 512 + 3 * 256 * 256 + 2 * 32 * 256 + 2 * 64 * 256 + 512 * 256, 0},

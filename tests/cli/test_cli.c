@@ -173,7 +173,8 @@ START_TEST(cut_drafts_are_calls) {
         run_json("generate " DEMO START DEMO_DRAFTER "-n 30 --ignore-eos --draft-max 3 --draft-p-min 1 --output json");
     const json_t *stats = fr_json_get(object, "stats");
     ck_assert_double_eq(number(stats, "drafted"), 0);
-    ck_assert_double_eq(number(stats, "draft_calls"), number(stats, "target_calls") - 1); /* the last has no room */
+    /* the last step has no room for drafts */
+    ck_assert_double_eq(number(stats, "draft_calls"), number(stats, "target_calls") - 1);
     ck_assert_uint_eq(json_array_size(fr_json_get(stats, "accepted_lengths")), 0);
     json_decref(object);
     object = run_json("generate " DEMO START "-n 30 --ignore-eos --output json");
@@ -200,7 +201,8 @@ START_TEST(json_has_everything) {
     ck_assert_double_eq(number(stats, "tokens_per_target_call"), 59 / calls);
     ck_assert_double_eq(accepted + calls, 59);
     ck_assert_double_eq(number(stats, "rejected"), drafted - accepted);
-    ck_assert_double_eq(number(stats, "rows"), drafted + (double)json_array_size(lengths)); /* and one undrafted each */
+    /* and one row without a draft in each */
+    ck_assert_double_eq(number(stats, "rows"), drafted + (double)json_array_size(lengths));
     ck_assert_double_eq(number(stats, "acceptance"), drafted > 0 ? accepted / drafted : 0);
     double sum = 0;
     for (size_t i = 0; i < json_array_size(lengths); i++) sum += json_number_value(json_array_get(lengths, i));
@@ -587,7 +589,8 @@ START_TEST(the_first_write_that_fails_ends_the_command) {
                               : "forerun: standard output: No space left on device\n");
     ck_assert_int_eq(pipe(ends), 0);
     close(ends[0]);
-    expect_failed_write(line, ends[1], 128 + SIGPIPE, ""); /* as cat, yes and head's other neighbours end */
+    /* as cat, yes and other programs before a closed pipe end */
+    expect_failed_write(line, ends[1], 128 + SIGPIPE, "");
     close(ends[1]);
     close(full);
 }

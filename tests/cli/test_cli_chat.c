@@ -211,7 +211,7 @@ START_TEST(a_turn_has_room_for_an_answer) {
     ck_assert_str_eq(full.out, "");
     ck_assert_int_eq(full.status, 1); /* nothing was answered */
     check_line(&full, "left out");
-    ck_assert_ptr_null(strstr(full.err, "/undo")); /* which would help nobody */
+    ck_assert_ptr_null(strstr(full.err, "/undo")); /* it would help nobody */
     fr_command_free(&full);
     snprintf(options, sizeof options, "-c %d -l 500+1000", count + 1);
     full = fr_command_feed("Hello.\n", TALK "%s", options);

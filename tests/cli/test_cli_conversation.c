@@ -326,7 +326,7 @@ static timeline read_trace(const char *path) {
         const char *what = json_string_value(fr_json_get(event, "event"));
         if (strcmp(what, "prompt") == 0 || strcmp(what, "accept") == 0) take_event(&t, event, *what == 'p');
         bool asked = strcmp(what, "text") == 0 && strcmp(json_string_value(fr_json_get(event, "of")), "prompt") == 0;
-        if (asked) t.replied = 0; /* a turn's prompt, not one that room was made by */
+        if (asked) t.replied = 0; /* this is a turn's prompt, not one that makes room */
         json_decref(event);
     }
     free(line);

@@ -131,7 +131,7 @@ START_TEST(files_appear_whole_or_not_at_all) {
     ck_assert_int_eq(info.st_size, 2 * VOCAB * (off_t)sizeof(float));
     unlink(path);
 
-    c = fr_command_ok("logits " MODEL "--ids 2,415 -o %s", link); /* to nothing yet */
+    c = fr_command_ok("logits " MODEL "--ids 2,415 -o %s", link); /* the link's target does not exist yet */
     fr_command_free(&c);
     ck_assert(lstat(link, &info) == 0 && S_ISLNK(info.st_mode));
     ck_assert(lstat(path, &info) == 0 && info.st_size == 2 * VOCAB * (off_t)sizeof(float));
@@ -262,7 +262,7 @@ START_TEST(what_killed_runs_leave_is_removed) {
     ck_assert_uint_eq(count_files(folder), 6);
     fr_command c = fr_command_ok("logits " MODEL "--ids 2 -o %s/y", folder);
     fr_command_free(&c);
-    ck_assert_uint_eq(count_files(folder), 6); /* and y, but not the temporary file */
+    ck_assert_uint_eq(count_files(folder), 6); /* with y, without the temporary file */
 
     pid_t running = fr_command_start(line, in[0], null, null);
     while (count_files(folder) < 7) usleep(1000);
@@ -273,7 +273,7 @@ START_TEST(what_killed_runs_leave_is_removed) {
     close(in[1]);
     close(in[0]);
     ck_assert_int_eq(fr_command_wait(running), 0);
-    ck_assert_uint_eq(count_files(folder), 7); /* x and y */
+    ck_assert_uint_eq(count_files(folder), 7); /* with x and y */
 
     c = fr_command_ok("generate " MODEL "--ids 2 -n 1 --output ids --prompt-cache %s/z", folder);
     fr_command_free(&c);

@@ -41,8 +41,8 @@ static void remove_folder(void) {
 /* A command that has begun to write, and then waits for its reader. */
 typedef struct running {
     pid_t process;
-    int from;   /* what it writes, its first byte read */
-    FILE *rest; /* its other stream */
+    int from;   /* the stream that waits; its first byte was read */
+    FILE *rest; /* the other stream */
 } running;
 
 static void small_pipe(int fds[2]) {
@@ -222,7 +222,7 @@ static void write_batch(void) {
     FILE *lines = fopen(cache, "w");
     ck_assert_ptr_nonnull(lines);
     fputs("{\"id\": 0, \"prompt\": \"The cat\", \"n\": 1}\n", lines);
-    fputs("nonsense\n", lines); /* of which its answer tells: the signal is what ended it */
+    fputs("nonsense\n", lines); /* this line is answered with an error, but the signal must be the reason of the end */
     for (int i = 1; i < 200; i++) fprintf(lines, "{\"id\": %d, \"prompt\": \"The dog\", \"n\": 1500}\n", i);
     fclose(lines);
 }
@@ -242,7 +242,7 @@ START_TEST(a_batch_answers_what_was_begun) {
     running r = await_byte(process, out[0], rest);
     ck_assert_int_eq(kill(process, SIGINT), 0);
     char *lines = finish(&r, &length, err, sizeof err, 128 + SIGINT);
-    char *line = strchr(strchr(lines, '\n') + 1, '\n') + 1; /* behind the answers of the first two */
+    char *line = strchr(strchr(lines, '\n') + 1, '\n') + 1; /* after the answers of the first two */
     for (char *end; (end = strchr(line, '\n')); line = end + 1, id++) {
         *end = '\0';
         json_t *answer = parse(line);

@@ -201,7 +201,7 @@ START_TEST(pictures_in_a_chat) {
                       "forgotten; the conversation has 0 turns");
     snprintf(history, sizeof history, "[gMASK]<sop><|user|>\nSay.<|assistant|>\n%.*s" ASKED READ REPLY,
              (int)hello.out_length - 1, hello.out);
-    ck_assert_ptr_null(strchr(hello.out, ' ')); /* which a template would take off its ends */
+    ck_assert_ptr_null(strchr(hello.out, ' ')); /* a template would remove blanks at its ends */
     check_last_answer("Say.\n/image " PICTURE "\n" READ "\n", history, one, "tokens");
     fr_command_free(&first);
     fr_command_free(&hello);

@@ -72,7 +72,7 @@ START_TEST(reasoning_apart) {
     char *words = trimmed(text_of(whole, "text"));
     ck_assert_uint_gt(strlen(words), 0);
     fr_command bytes = fr_command_ok("generate " MODEL "--chat -p Hi -n 12 --chat-template-file %s", folder.file);
-    char *bare = trimmed(bytes.out); /* of any bytes */
+    char *bare = trimmed(bytes.out); /* the reply has any bytes */
 
     write_template(&folder, thinks);
     json_t *apart = generate_json(&folder);

@@ -27,7 +27,7 @@
 #define ESCAPE "\033"
 #define ERASE  "\177"
 #define ENTER  "\r"
-#define OTHER  "\xef\xbf\xbd" /* for what is no character */
+#define OTHER  "\xef\xbf\xbd" /* stands for bytes that are not a character */
 
 /* xterm's control sequences, "Bracketed Paste Mode": a terminal that is asked to puts these around what is pasted. */
 #define PASTED(text) "\033[200~" text "\033[201~"
@@ -142,7 +142,7 @@ START_TEST(what_is_typed_stays) {
     type(&p, NEXT, "/y\xe2\x82" ENTER);
     await(&p, "/y" OTHER " is no command");
     type(&p, NEXT, "/image a\tb" ENTER);
-    await(&p, "see a?b"); /* an error line has no tabs */
+    await(&p, "see a?b"); /* error lines have no tabs */
     type(&p, NEXT, CTRL_D);
     stand_up(&p);
 }
@@ -186,7 +186,7 @@ START_TEST(an_interrupt_ends_an_answer) {
     type(&p, "", CTRL_C);
     while (read(p.out, &byte, 1) == 1 && byte != '\n') bytes++;
     ck_assert_uint_lt(bytes, 4000);
-    type(&p, FIRST, "/undo" ENTER); /* the new line before it is the answer's */
+    type(&p, FIRST, "/undo" ENTER); /* the new line before it belongs to the answer */
     type(&p, "the conversation has 0 turns", "");
     type(&p, NEXT, CTRL_D);
     stand_up(&p);
@@ -315,7 +315,7 @@ START_TEST(lines_pasted_in_a_reply_are_a_turn) {
     ck_assert_int_eq(read(p.out, &byte, 1), 1);
     type(&p, "", PASTED("one\rtwo\r/exit"));
     await(&p, NEXT);
-    char *echoed = strstr(p.shown, "one"); /* not within the reply */
+    char *echoed = strstr(p.shown, "one"); /* not in the reply */
     ck_assert_msg(!echoed || echoed > p.shown + p.seen - 1, "%s", p.shown);
     type(&p, "", "!" ENTER);
     type(&p, NEXT, CTRL_D);
@@ -433,7 +433,7 @@ START_TEST(an_answer_is_stopped_and_goes_on) {
     await_shell(&p, from);
     await(&p, PASTE_ON);
     for (size_t got = 0; got < 1 << 13;) {
-        ssize_t more = read(p.out, bytes, sizeof bytes); /* more than a pipe holds, so that it has gone on */
+        ssize_t more = read(p.out, bytes, sizeof bytes); /* more than a pipe holds, so the command has continued */
         ck_assert_int_gt(more, 0);
         got += (size_t)more;
         if (got >= 1 << 10) break;
@@ -518,7 +518,7 @@ START_TEST(a_chat_without_its_terminal_is_saved) {
     person p = sit_down_at_a_shell(saved_chat(folder), "trap \"\" HUP; \"$0\" \"$@\" >/dev/tty; echo $?");
     type(&p, FIRST, "Hello." ENTER);
     type(&p, PASTE_OFF, "");
-    await(&p, "e"); /* of its answer */
+    await(&p, "e"); /* the answer has begun */
     close(p.end);
     close(p.terminal);
     ck_assert_int_eq(read(p.out, &byte, 1), 1);
@@ -551,7 +551,7 @@ START_TEST(a_text_without_its_terminal_is_kept) {
              json ? 20 : 4000, lost[_i].form, folder, folder);
     person p = sit_down_at_a_shell(line, lost[_i].script);
     await(&p, "context 4096");
-    if (!json) await(&p, ","); /* its text begins */
+    if (!json) await(&p, ","); /* the text has begun */
     close(p.end);
     close(p.terminal);
     for (ssize_t got; (got = read(p.out, said + length, sizeof said - 1 - length)) > 0;) length += (size_t)got;

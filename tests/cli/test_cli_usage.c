@@ -323,7 +323,7 @@ static const char *const accepted[] = {
     "generate " MODEL "--spec-draft-model tests/data/models/gemma4-e/assistant -p x -n 1 --draft-n 2",
     "generate " MODEL DRAFTER "-p x -n 1 --spec-type mtp --draft-max 15 --accept gumbel",
     "generate " MODEL DRAFTER "-p x -n 1 --spec-type draft-mtp --spec-draft-n-max 1",
-    "generate " MODEL DRAFTER "-p x -n 1 --spec-type none", /* the plain run of a comparison */
+    "generate " MODEL DRAFTER "-p x -n 1 --spec-type none", /* the same command without drafts, for comparison */
     "generate " MODEL DRAFTER "-p x -n 1 --draft-max 0 --draft-min 0 --draft-p-min 0 --accept gumbel",
     "generate " MODEL DRAFTER "-p x -n 9 --draft-max auto --spec-type ngram,mtp",
     "generate " MODEL DRAFTER "-p x -n 9 --spec-draft-topk 1 --spec-draft-rows auto",
@@ -360,7 +360,7 @@ static const char *const accepted[] = {
     "tokenize " MODEL "-p x --quiet",
     "inspect " MODEL DRAFTER "--tensors",
     "generate -p x -n 1 -- tests/data/models/gemma4-e",
-    "generate " MODEL "-p -- -n 1 --", /* a value may be it */
+    "generate " MODEL "-p -- -n 1 --", /* the value may be -- */
 };
 
 START_TEST(users_names_are_accepted) {
@@ -493,7 +493,8 @@ START_TEST(a_drawn_seed_is_told) {
     ck_assert_int_eq(sscanf(drawn.err, "forerun: --seed %u%n", &seed, &end), 1);
     ck_assert_str_eq(drawn.err + end, "\n");
     fr_command again = fr_command_ok("%s %u", line, seed), quiet = fr_command_ok("%s -1 --quiet", line);
-    ck_assert_int_eq(sscanf(quiet.err, "forerun: --seed %u%n", &seed, &end), 1); /* the contract says so, no note */
+    /* the seed is printed despite --quiet */
+    ck_assert_int_eq(sscanf(quiet.err, "forerun: --seed %u%n", &seed, &end), 1);
     ck_assert_str_eq(quiet.err + end, "\n");
     ck_assert_str_eq(again.out, drawn.out);
     ck_assert_str_eq(again.err, "");

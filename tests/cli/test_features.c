@@ -49,7 +49,7 @@ START_TEST(rows_are_what_transformers_gives_its_layers) {
     fr_rows got = {malloc(expected->bytes), 0, expected->bytes / sizeof(float)};
     require(fr_session_rows(session, ids, count, layers, 4, fr_rows_collect, &got));
     ck_assert_uint_eq(got.count, expected->bytes / sizeof(float));
-    for (size_t layer = 0; layer < 4; layer++) /* each has its own largest */
+    for (size_t layer = 0; layer < 4; layer++) /* each layer has a largest value of its own */
         for (size_t p = 0, hidden = got.count / count / 4; p < count; p++)
             fr_rows_compare(got.values + (p * 4 + layer) * hidden,
                             (const float *)expected->data + (p * 4 + layer) * hidden, hidden);

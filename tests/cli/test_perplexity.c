@@ -213,7 +213,7 @@ START_TEST(the_right_tasks_are_the_references) {
     long before = 0, tasks = 0;
     for (size_t n = 1; n <= json_array_size(right); n++) {
         const char *name = kinds[_i].name;
-        char most[64] = ""; /* the last time: all, as by default */
+        char most[64] = ""; /* the last time without the option: all tasks */
         if (n < json_array_size(right)) snprintf(most, sizeof most, "--%s-tasks %zu", name, n);
         fr_command c = fr_command_ok("perplexity " DEMO "-t 1 --%s %s -f " TASKS "/%s", name, most, kinds[_i].file);
         long now = 0;

@@ -36,7 +36,7 @@ static shown show(const char *reply, bool dim, const char *stop) {
     int32_t *ids;
     ck_assert_int_eq(fr_tokenize(tokenizer, reply, strlen(reply), false, true, &ids, &count), FR_OK);
     ck_assert_int_eq(fr_reply_view_open(&view, tokenizer, settings, &prompt, &text), 0);
-    ck_assert(!view.screen.dim); /* a file is no terminal */
+    ck_assert(!view.screen.dim); /* a file is not a terminal */
     view.screen.dim = dim;
     for (size_t i = 0; i < count && !s.stopped; i++)
         ck_assert_int_eq(fr_reply_view_feed(&view, ids[i], false, &s.stopped), FR_OK);
@@ -54,7 +54,7 @@ static shown show(const char *reply, bool dim, const char *stop) {
 
 static void check_shown(const char *reply, bool dim, const char *text, const char *said) {
     shown s = show(reply, dim, NULL);
-    char bare[512] = ""; /* without the escapes between pieces of one part */
+    char bare[512] = ""; /* the text without the escapes between pieces of one part */
     for (const char *at = s.text; *at; at++) {
         bool between = strncmp(at, "\033[0m\033[2m", 8) == 0;
         if (between)

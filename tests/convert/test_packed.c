@@ -217,7 +217,8 @@ static void move_head_away(const char *path) {
     memcpy(moved, bytes, size);
     memcpy(moved + AWAY + at, bytes + at, length);
     memset(moved + at, 0, length);
-    static const char name[] = "\0token_embd.weight"; /* with the length's last byte: others end in these words */
+    /* with the last byte of its length, because other names end in these words */
+    static const char name[] = "\0token_embd.weight";
     uint8_t *entry = memmem(moved, size, name, sizeof name - 1);
     ck_assert_ptr_nonnull(entry);
     entry += sizeof name - 1 + 4 + 2 * 8 + 4;

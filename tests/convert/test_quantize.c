@@ -162,7 +162,7 @@ START_TEST(writer_and_reader_agree) {
     const fr_tensor *third = fr_tensors_find(&files.tensors, "third");
     ck_assert(third && third->type == FR_I32 && ((const uint8_t *)third->data)[7] == 7);
 
-    out = fopen(in_folder("b.gguf"), "wb"); /* copied values say the same */
+    out = fopen(in_folder("b.gguf"), "wb"); /* the copy has the same values */
     fr_gguf_writer_open(&writer, out, "made");
     for (size_t i = 1; i < files.gguf->count; i++) fr_gguf_put_value(&writer, &files.gguf->values[i]);
     put_tensors(&writer);
@@ -186,8 +186,8 @@ START_TEST(writer_counts) {
     put_tensors(&writer);
     ck_assert_int_eq(fr_gguf_write_header(&writer), FR_OK);
     ck_assert_int_eq(fr_gguf_write_end(&writer), FR_USAGE);             /* data are missing */
-    ck_assert_int_eq(fr_gguf_write_data(&writer, bytes, 16), FR_USAGE); /* of a tensor of 12 */
-    ck_assert_int_eq(fr_gguf_write_data(&writer, bytes, 12), FR_USAGE); /* a failure stays */
+    ck_assert_int_eq(fr_gguf_write_data(&writer, bytes, 16), FR_USAGE); /* the tensor has 12 */
+    ck_assert_int_eq(fr_gguf_write_data(&writer, bytes, 12), FR_USAGE); /* the writer keeps failing */
     fr_gguf_writer_close(&writer);
     fclose(out);
     out = fopen("/dev/full", "wb");
@@ -261,7 +261,7 @@ static void check_model(const char *model, const json_t *lists) {
         fr_checkpoint files = open_model(quantized(path, options, "model.gguf"));
         check_tensors(&files, fr_json_get(lists, "shapes"), types);
         json_object_foreach (fr_json_get(lists, "keys"), key, expected) {
-            bool differs = strcmp(key, "general.name") == 0 || /* the folder's, which they prettify */
+            bool differs = strcmp(key, "general.name") == 0 || /* the folder's name, which llama.cpp prettifies */
                            (strcmp(key, "general.file_type") == 0 && strcmp(type, "bf16") != 0);
             if (!differs) check_key(files.gguf, key, expected);
         }
@@ -624,7 +624,7 @@ END_TEST
  * are left out. */
 START_TEST(sampling_settings_may_be_anything) {
     static const struct {
-        const char *said, *error; /* NULL: it is left out */
+        const char *said, *error; /* error NULL: the setting is left out */
     } cases[] = {{"{\"min_p\": \"0.1\"}", "\"min_p\""},
                  {"{\"repetition_penalty\": [1.1]}", "\"repetition_penalty\""},
                  {"{\"mirostat\": {}}", "\"mirostat\""},
@@ -764,15 +764,16 @@ START_TEST(wrong_usage) {
     check_refused(2, "q4_k_m", "quantize -m " FOLDER " --type q4_0 --output-tensor-type q4_k_m -o /dev/null");
     check_refused(2, "q9", "quantize -m " FOLDER " --type q4_0 --token-embedding-type q9 -o /dev/null");
     check_refused(2, "Q4_K_M", "quantize -m " FOLDER " --type q4_0 --tensor-type attn_v=Q4_K_M -o /dev/null");
-    check_refused(2, "Q4_K_M", "synth --shape gemma4-1b --type Q4_K_M /dev/null"); /* every matrix is of one */
+    /* in a synthetic model every matrix has the same type */
+    check_refused(2, "Q4_K_M", "synth --shape gemma4-1b --type Q4_K_M /dev/null");
     check_refused(2, "PATTERN=TYPE", "quantize -m " FOLDER " --type q4_0 --tensor-type attn_v -o /dev/null");
     check_refused(2, "q9_9", "quantize -m " FOLDER " --type q4_0 --tensor-type attn_v=q9_9 -o /dev/null");
     check_refused(2, "a(b", "quantize -m " FOLDER " --type q4_0 --tensor-type 'a(b=q8_0' -o /dev/null");
     check_refused(2, "pattern attn_w decides no matrix's type",
                   "quantize -m " FOLDER " --type q4_0 --tensor-type attn_w=q8_0 -o /dev/null");
-    check_refused(2, "pattern attn_v decides no matrix's type", /* another has it already */
+    check_refused(2, "pattern attn_v decides no matrix's type", /* an earlier pattern has chosen already */
                   "quantize -m " FOLDER " --type q4_0 --tensor-type attn=q8_0 --tensor-type attn_v=f16 -o /dev/null");
-    check_refused(2, "pattern norm decides no matrix's type", /* those are no matrices */
+    check_refused(2, "pattern norm decides no matrix's type", /* norms are not matrices */
                   "quantize -m " FOLDER " --type q4_0 --tensor-type norm=q8_0 -o /dev/null");
     check_refused(2, "-m", "quantize --type q4_0 -o /dev/null");
     check_refused(1, "/dev/full", "quantize -m " FOLDER " --type q4_0 -o /dev/full");

@@ -109,7 +109,7 @@ START_TEST(a_file_that_ends_early) {
 END_TEST
 
 START_TEST(parts_that_are_missing) {
-    fr_made_root_take("m-00001-of-00003.gguf", WHOLE); /* a whole one, whatever its name says */
+    fr_made_root_take("m-00001-of-00003.gguf", WHOLE); /* a whole file, whatever its name says */
     opens("m-00001-of-00003.gguf");
     fr_builder b = {0};
     fr_build_header(&b, 0, 2);
@@ -128,7 +128,7 @@ START_TEST(a_folder_with_one_file) {
     fr_made_root_take("f/m.gguf", WHOLE);
     opens("f");
     fr_made_root_put("f/README.md", "# M");
-    fr_made_root_put("f/config.json", "{}"); /* as some repositories of GGUF files have it */
+    fr_made_root_put("f/config.json", "{}"); /* some repositories of GGUF files have this */
     fr_made_root_take("f/mmproj-m.gguf", BESIDE);
     fr_made_root_take("f/mtp-m.gguf", BESIDE);
     fr_made_root_take("f/m-imatrix.gguf", BESIDE);

@@ -170,7 +170,7 @@ START_TEST(map_reads_and_fills) {
         ck_assert_uint_eq(map.size, SIZE);
         ck_assert_int_eq(fr_map_fill(&map, 5000, 9001), FR_OK);
         ck_assert_mem_eq(map.bytes + 5000, bytes + 5000, 4001);
-        ck_assert_uint_eq(map.bytes[9001], use_mmap ? bytes[9001] : 0); /* not asked for, not read */
+        ck_assert_uint_eq(map.bytes[9001], use_mmap ? bytes[9001] : 0); /* it was not asked for, so it was not read */
         ck_assert_int_eq(fr_map_fill(&map, 0, SIZE), FR_OK);
         ck_assert_mem_eq(map.bytes, bytes, SIZE);
         ck_assert_int_eq(fr_map_fill(&map, SIZE, SIZE), FR_OK);
@@ -323,7 +323,7 @@ START_TEST(json_depth) {
     memset(text, '[', sizeof text);
     ck_assert_int_eq(parse(text, sizeof text, &root), FR_INPUT);
     memset(text, '{', sizeof text);
-    text[0] = text[sizeof text - 1] = '"'; /* brackets in a string are no depth */
+    text[0] = text[sizeof text - 1] = '"'; /* brackets in a string don't count as nesting */
     ck_assert_int_eq(parse(text, sizeof text, &root), FR_INPUT);
     ck_assert_ptr_nonnull(strstr(fr_last_error(), "not valid JSON"));
     const char *quoted = "[\"\\\"[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[\\\\\"]";
@@ -754,7 +754,8 @@ START_TEST(header_names) {
                  length == 256 ? 2 : 1);
         put_text("config.json", "{}");
         put_weights("model.safetensors", header, 1);
-        expect_failure(length == 256 ? "data_offsets 0 to 2" : "a tensor name of 257 bytes"); /* the reason fits */
+        /* the name leaves room for the reason */
+        expect_failure(length == 256 ? "data_offsets 0 to 2" : "a tensor name of 257 bytes");
     }
     put_weights("model.safetensors", "{\"a\\n\\u001b[2Jb\":0}", 0);
     expect_failure("tensor a??[2Jb is not an object");
@@ -791,7 +792,7 @@ START_TEST(header_lengths) {
         put("model.safetensors", rows[i].bytes, rows[i].size);
         expect_failure(rows[i].words);
     }
-    put("model.safetensors", "\1\xe1\xf5\5\0\0\0\0{}", 10); /* 100,000,001, in a file that is long enough but sparse */
+    put("model.safetensors", "\1\xe1\xf5\5\0\0\0\0{}", 10); /* 100,000,001, in a sparse file that is long enough */
     ck_assert_int_eq(truncate(in_folder("model.safetensors"), 200000000), 0);
     expect_failure("a header of 100000001 bytes, and at most 100000000");
 }
@@ -1036,7 +1037,7 @@ static TCase *group(Suite *suite, const char *name, bool with_folder) {
     TCase *cases = tcase_create(name);
     suite_add_tcase(suite, cases);
     if (with_folder) tcase_add_checked_fixture(cases, make_folder, remove_folder);
-    tcase_set_timeout(cases, 30); /* a quadratic directory would take longer; an emulator does not */
+    tcase_set_timeout(cases, 30); /* a search in quadratic time would exceed this; an emulator does not */
     return cases;
 }
 

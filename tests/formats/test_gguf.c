@@ -74,7 +74,7 @@ static void build_whole(fr_builder *b, uint32_t version) {
         size_t size = fr_gguf_element_bytes(types[i]);
         snprintf(key, sizeof key, "tiny.n%zu", i);
         fr_build_key(b, key, types[i]);
-        fr_build_bytes(b, numbers + sizeof numbers - size, size); /* negative where the type has a sign */
+        fr_build_bytes(b, numbers + sizeof numbers - size, size); /* negative if the type has a sign */
     }
     fr_build_key_f32(b, "tiny.f32", 0.5f);
     fr_build_key(b, "tiny.f64", FR_GGUF_F64);
@@ -106,7 +106,7 @@ START_TEST(tensors_of_a_file) {
     ck_assert_ptr_null(files.config);
     ck_assert_uint_eq(files.gguf->version, (uint32_t)_i);
     ck_assert_uint_eq(files.tensors.count, 2);
-    ck_assert_str_eq(files.tensors.items[0].name, "early"); /* in the order of their bytes */
+    ck_assert_str_eq(files.tensors.items[0].name, "early"); /* tensors are in the order of their bytes */
     ck_assert_int_eq(fr_checkpoint_tensor(&files, "early", &tensor), FR_OK);
     ck_assert_uint_eq(tensor->dims, 3);
     ck_assert_uint_eq(tensor->shape[0], 3);
@@ -138,7 +138,7 @@ START_TEST(values) {
     for (size_t i = 0; i < 8; i++) {
         char key[16];
         snprintf(key, sizeof key, ".n%zu", i);
-        if (i == 6) continue; /* above INT64_MAX: below */
+        if (i == 6) continue; /* this value exceeds INT64_MAX and is tested below */
         ck_assert_int_eq(fr_gguf_int(gguf, key, INT64_MIN, INT64_MAX, 0, &number), FR_OK);
         ck_assert_int_eq(number, expected[i]);
     }
@@ -235,7 +235,7 @@ START_TEST(type_ids) {
         ck_assert(packed);
         ck_assert_int_eq(other, type < FR_DTYPE_COUNT && fr_packs(type) ? type : FR_DTYPE_COUNT);
     }
-    ck_assert_uint_eq(read, FR_DTYPE_COUNT - 2); /* all but U8 and F8_E4M3, which GGUF lacks */
+    ck_assert_uint_eq(read, FR_DTYPE_COUNT - 2); /* all except U8 and F8_E4M3, which GGUF lacks */
 }
 END_TEST
 

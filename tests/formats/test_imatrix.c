@@ -85,7 +85,7 @@ START_TEST(the_older_form) {
         ck_assert_str_eq(imatrix.entries[0].name, "blk.0.y");
         const fr_imatrix_entry *x = fr_imatrix_find(&imatrix, "blk.1.x");
         ck_assert(x && x->count == 3 && fabsf(x->means[0] - 1) < 1e-9f && fabsf(x->means[1] - 2) < 1e-9f);
-        ck_assert(fabsf(imatrix.entries[0].means[0] - 5) < 1e-9f); /* of no calls: as it is */
+        ck_assert(fabsf(imatrix.entries[0].means[0] - 5) < 1e-9f); /* of no calls: the value unchanged */
         ck_assert_ptr_null(fr_imatrix_find(&imatrix, "blk.1"));
         ck_assert_uint_eq(imatrix.chunks, size == entries ? 0 : 7);
         if (size == b.size)
@@ -215,7 +215,7 @@ START_TEST(quantizing_by_it) {
     const fr_tensor *same = fr_tensors_find(&c.tensors, name);
     ck_assert(by && plain && same && by->type == plain->type && by->bytes == plain->bytes);
     ck_assert_int_ne(memcmp(by->data, plain->data, (size_t)by->bytes), 0);
-    size_t differ = 0; /* means that were divided and multiplied again are a last bit apart */
+    size_t differ = 0; /* means that were divided and multiplied again differ in the last bit */
     for (size_t i = 0; i < by->bytes; i++) differ += ((const uint8_t *)by->data)[i] != ((const uint8_t *)same->data)[i];
     ck_assert_uint_le(differ, by->bytes / 100);
     fr_imatrix_close(&matrix);

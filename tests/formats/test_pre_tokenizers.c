@@ -105,7 +105,8 @@ START_TEST(each_name) {
             check_name(kind->names[n], cases_of(kind));
         }
     }
-    ck_assert_uint_eq(kinds + 1, json_object_size(json_object_get(cases, "ids"))); /* one for rules_by_name alone */
+    /* one case is for rules_by_name alone */
+    ck_assert_uint_eq(kinds + 1, json_object_size(json_object_get(cases, "ids")));
 }
 END_TEST
 

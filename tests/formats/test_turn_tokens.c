@@ -132,8 +132,8 @@ static size_t count_ids(const fr_tokenizer *tokenizer, const char *text, bool pa
 
 static const struct {
     const char *text;
-    bool typed, untyped; /* taken for a token of turns where it is typed NORMAL; where nothing is typed */
-    bool shown;          /* one that replies have in them: plain text has it too */
+    bool typed, untyped; /* it counts as a token of turns if it is typed NORMAL; if nothing is typed */
+    bool shown;          /* replies contain it, so plain text prints it too */
 } texts[] = {
     {"<start_of_turn>", true, true, false},
     {"<end_of_turn>", true, true, false},

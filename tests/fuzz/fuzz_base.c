@@ -10,7 +10,7 @@ static void read_rows(fr_baseline *baseline) {
     float *row = malloc(baseline->vocab * sizeof *row);
     if (!row) die("no memory for", "a row");
     for (size_t rows = baseline->chunks * fr_baseline_rows(baseline->chunk); rows; rows--)
-        if (!fr_baseline_read(baseline, row)) abort(); /* the length of the file was right */
+        if (!fr_baseline_read(baseline, row)) abort(); /* the length of the file was right, so every row is there */
     free(row);
 }
 

@@ -17,7 +17,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size) {
         fuzz_link(folder, "config.json", TOWER "/config.json");
         fuzz_link(folder, "model.safetensors", TOWER "/model.safetensors");
         fuzz_link(folder, "preprocessor_config.json", processor.path);
-        fuzz_link(folder, "processor_config.json", processor.path); /* looked at first, for what is nested */
+        fuzz_link(folder, "processor_config.json", processor.path); /* this file is read first, for nested settings */
         fuzz_open_files(&files, folder);
         if (fr_image_open(&image, TOWER "/grown.png") != FR_OK) die(fr_last_error(), "");
     }

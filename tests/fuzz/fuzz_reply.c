@@ -42,7 +42,7 @@ typedef struct parts {
     fr_text_buffer text;
     fr_text_buffer arguments;
     int last;
-    bool marks; /* anything but content */
+    bool marks; /* there is a part that is not content */
 } parts;
 
 static void check_arguments(parts *p) {

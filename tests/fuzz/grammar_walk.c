@@ -46,7 +46,7 @@ static void walk(fr_grammar *grammar, size_t vocab, uint32_t state) {
  * test_grammar_bounds.c limits that time, so only few of these are read here. */
 static bool repeats_much(const char *text, size_t length) {
     double product = 1, number = 0;
-    bool counts = false; /* behind a brace */
+    bool counts = false; /* the text is after a brace */
     for (size_t i = 0; i < length; i++) {
         bool digit = text[i] >= '0' && text[i] <= '9';
         if (digit && counts) number = 10 * number + text[i] - '0';

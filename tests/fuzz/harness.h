@@ -58,7 +58,7 @@ void fuzz_open_files(fr_checkpoint *files, const char *path);
 
 /* The data of a GGUF file's tensors, to be put after an input that describes them. */
 typedef struct fuzz_data {
-    const char *mark; /* an input that holds it is given these data */
+    const char *mark; /* an input that contains it gets these data */
     const char *path;
     uint8_t *bytes;
     size_t size;

@@ -64,7 +64,8 @@ static const subject subjects[] = {
     {DFLASH "v2-qwen3", "", "drafter.gguf", {"drafter.gguf"}, NULL},
     {DFLASH "dspark-qwen3", "", "drafter", {"drafter/config.json", "drafter/model.safetensors"}, NULL},
     {DFLASH "dspark-qwen3", "", "drafter.gguf", {"drafter.gguf"}, NULL},
-    {"tests/data", "models/llama", "llama/q4_0.gguf", {"llama/q4_0.gguf"}, NULL}, /* a model that drafts for another */
+    /* a model that drafts for another one */
+    {"tests/data", "models/llama", "llama/q4_0.gguf", {"llama/q4_0.gguf"}, NULL},
     {GLM, "model-q4_0.gguf", NULL, {"model-q4_0.gguf"}, NULL},
     {GLM, "model-q4_0.gguf", NULL, {"mmproj-bf16.gguf"}, "mmproj-bf16.gguf"},
     {GLM,

@@ -308,7 +308,7 @@ static void change_tensor(bench *b, const model_table *table, damage how, size_t
         names all = {0};
         add_name(&all, was);
         if (how != MISSING) add_name(&all, t.tensors[how == EXTRA ? t.tensor_count - 1 : index].name);
-        if (strstr(was, ".bias")) add_name(&all, ".bias"); /* who has one has all of them */
+        if (strstr(was, ".bias")) add_name(&all, ".bias"); /* a layer with one bias must have all of them */
         blob file = table_write(&t);
         fuzz_file_write(&b->file, file.bytes, file.size, NULL, 0);
         free(file.bytes);

@@ -124,9 +124,9 @@ END_TEST
 
 START_TEST(branches_lead_to_commits) {
     fr_made_root_take(HUB "models--o--m/snapshots/" COMMIT "/a.gguf", WHOLE);
-    finds_in("o/m", "o--m", "a.gguf"); /* asked for by its commit: no branch */
+    finds_in("o/m", "o--m", "a.gguf"); /* a file downloaded by its commit, so there is no branch */
     fr_made_root_take(HUB "models--o--m/snapshots/" OTHER "/a.gguf", WHOLE);
-    refused("o/m", "hf download o/m"); /* which of them? */
+    refused("o/m", "hf download o/m"); /* several files would match */
     fr_made_root_put(HUB "models--o--m/refs/dev", OTHER);
     finds("o/m", HUB "models--o--m/snapshots/" OTHER "/a.gguf");
     fr_made_root_put(HUB "models--o--m/refs/main", COMMIT "\n");
@@ -188,7 +188,7 @@ START_TEST(folders_by_the_environment) {
     finds("o/m", "old/models--o--m/snapshots/" COMMIT "/old.gguf");
     set("HF_HUB_CACHE=%s/new");
     finds("o/m", "new/models--o--m/snapshots/" COMMIT "/new.gguf");
-    set("LLAMA_CACHE=%s/llama"); /* newer llama.cpp: Hugging Face's form there */
+    set("LLAMA_CACHE=%s/llama"); /* newer versions of llama.cpp use Hugging Face's layout there */
     finds("o/l", "llama/models--o--l/snapshots/" COMMIT "/llama.gguf");
     finds("o/m", "new/models--o--m/snapshots/" COMMIT "/new.gguf");
 }
@@ -391,7 +391,7 @@ START_TEST(all_are_listed) {
     put_in_hub(HUB, "Org--B", "b-Q4_K_M-00002-of-00002.gguf");
     put_in_hub(HUB, "Org--B", "b-Q8_0.gguf");
     put_in_hub(HUB, "Org--B", "mmproj.gguf");
-    put_in_hub(HUB, "Org--B", "x-Q8_0.gguf"); /* not the one that Q8_0 finds */
+    put_in_hub(HUB, "Org--B", "x-Q8_0.gguf"); /* Q8_0 finds another file */
     fr_made_root_put(HUB "models--Org--C/blobs/1.incomplete", "");
     put_in_hub(HUB, "Org--P", "config.json");
     put_in_hub(HUB, "Org--P", "pytorch_model.bin");

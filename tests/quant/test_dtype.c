@@ -88,7 +88,8 @@ START_TEST(bf16_landmarks) {
     ck_assert_uint_eq(fr_bf16_from_f32(0x1p-133f), 0x0001); /* the smallest denormal */
     ck_assert_uint_eq(fr_bf16_from_f32(0x1p-149f), 0x0000);
     ck_assert_uint_eq(fr_bf16_from_f32(-0.0f), 0x8000);
-    ck_assert(isnan(fr_f32_from_bf16(fr_bf16_from_f32(float_of(0x7F800001))))); /* its fraction is in the low half */
+    /* the fraction of this NaN is in the low half */
+    ck_assert(isnan(fr_f32_from_bf16(fr_bf16_from_f32(float_of(0x7F800001)))));
 }
 END_TEST
 

@@ -49,7 +49,7 @@ static float noise(uint64_t *state) {
 static double bound(fr_dtype type, bool weighed) {
     switch (type) {
     case FR_Q4_K: return 0.97;
-    case FR_MXFP4: return 1; /* it searches two exponents, llama-quantize one */
+    case FR_MXFP4: return 1; /* we try two exponents, llama-quantize one */
     case FR_Q4_1:
     case FR_Q5_1: return weighed ? 0.95 : 0.85;
     case FR_Q2_K: return weighed ? 0.98 : 0.85;
@@ -148,7 +148,8 @@ START_TEST(round_trips) {
             fr_dtype_decode(block_types[t], bytes, held, COLS);
             for (size_t i = 0; i < COLS; i++) squares += (double)held[i] * held[i];
             double error = squared_error(block_types[t], held), most = block_types[t] >= FR_Q4_K ? 2e-4 : 1e-6;
-            if (block_types[t] == FR_Q2_K) most = 1e-3; /* two scales of 4 bits: few blocks are found again */
+            /* two scales of 4 bits: encoding again seldom gives the same block */
+            if (block_types[t] == FR_Q2_K) most = 1e-3;
             if (error > most * squares) ck_abort_msg("%s: %g of %g", fr_dtype_name(block_types[t]), error, squares);
         }
     }

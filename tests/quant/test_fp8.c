@@ -28,7 +28,7 @@
 #define SCALES Q "_scale_inv"
 
 static char folder[64];
-static float values[256]; /* of codes; NaN where torch reads NaN */
+static float values[256]; /* values of codes; NaN if torch reads NaN */
 
 static const char *in_folder(const char *name) {
     static char path[128];
@@ -205,7 +205,7 @@ static void write_model(const change *c, const char *how) {
 
 static const struct {
     change change;
-    const char *how, *line; /* a part of it; NULL: it is taken */
+    const char *how, *line; /* a part of the line; NULL: the model is accepted */
     fr_status status;
 } cases[] = {
     {{0}, NULL, NULL, FR_OK},

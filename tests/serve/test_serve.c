@@ -214,7 +214,7 @@ START_TEST(models_and_properties_are_told) {
                                        "supports_tools", "supports_tool_calls"};
     for (size_t i = 0; i < sizeof caps / sizeof *caps; i++)
         ck_assert_msg(json_is_true(fr_json_get(fr_json_get(props, "chat_template_caps"), caps[i])), "%s", caps[i]);
-    char *text; /* as it stands in an answer */
+    char *text; /* the value's text in an answer */
     ck_assert_int_eq(fr_client_once(server.port, "GET", "/props", NULL, NULL, &text), 200);
     ck_assert_msg(strstr(text, "\"temperature\":0.8,") && strstr(text, "\"top_p\":0.95,"), "%s", text);
     free(text);
@@ -243,7 +243,7 @@ START_TEST(texts_become_tokens_and_texts_again) {
     ck_assert_int_eq(json_integer_value(json_array_get(ids, 0)), 2);
     json_t *text = post("/detokenize", fr_body("{s:O}", "tokens", bare));
     ck_assert_str_eq(json_string_value(fr_json_get(text, "content")), "The river é");
-    ck_assert(json_equal(fr_json_get(text, "content"), fr_json_get(text, "prompt"))); /* vLLM's name */
+    ck_assert(json_equal(fr_json_get(text, "content"), fr_json_get(text, "prompt"))); /* the name that vLLM uses */
     json_t *vllm = post("/tokenize", fr_body("{s:s}", "prompt", "The river é"));
     json_t *info = get("/tokenizer_info");
     ck_assert(json_equal(fr_json_get(vllm, "tokens"), fr_json_get(tokens, "tokens")));
@@ -375,7 +375,8 @@ START_TEST(an_echoed_prompt_holds_up_no_stream) {
         bool lost = true;
         for (int try = 0; lost && try < TRIES; try++) {
             fr_events events = fr_ask_stream(server.port, COMPLETION, endless);
-            for (int i = 0; i < 8; i++) json_decref(fr_events_next(&events)); /* its second token may wait for others */
+            /* the second token of a text may wait for other sessions */
+            for (int i = 0; i < 8; i++) json_decref(fr_events_next(&events));
             json_t *before = get("/rounds"), *answer, *ids = json_array();
             for (int i = 0; i < LONG; i++)
                 json_array_append_new(ids, json_integer(200 + (i + 7 * try) * (3 + echoes) % 700));
@@ -621,7 +622,7 @@ START_TEST(probabilities_of_draws_are_told) {
         for (size_t i = 0; i < 3; i++) {
             const json_t *one = json_array_get(list, i), *best = fr_json_get(one, "top_probs");
             ck_assert(json_number_value(fr_json_get(one, "prob")) == 1);
-            ck_assert_uint_eq(json_array_size(best), 1); /* what has no chance is left out */
+            ck_assert_uint_eq(json_array_size(best), 1); /* tokens with probability 0 are left out */
             ck_assert(json_number_value(fr_json_get(json_array_get(best, 0), "prob")) == 1);
         }
         json_decref(answer);
@@ -701,7 +702,7 @@ START_TEST(a_prompt_beyond_the_context_is_refused) {
         json_decref(body);
     }
     json_decref(ids);
-    char *text = malloc(40001); /* whose prompt is told all the same: nothing runs it */
+    char *text = malloc(40001); /* the prompt is echoed although nothing runs it */
     memset(text, 'q', 40000);
     text[40000] = '\0';
     answer = post("/apply-template", fr_body("{s:[{s:s, s:s}]}", "messages", "role", "user", "content", text));
@@ -904,7 +905,8 @@ START_TEST(the_page_is_there) {
     }
     static const char *const libraries[] = {"/page/katex.mjs", "/page/highlight.js", "/page/licences.txt",
                                             "/page/fonts/KaTeX_Main-Regular.woff2"};
-    for (size_t i = 0; i < sizeof libraries / sizeof *libraries; i++) { /* of Debian's packages, which the build has */
+    /* the libraries of Debian's packages, which this build has */
+    for (size_t i = 0; i < sizeof libraries / sizeof *libraries; i++) {
         ck_assert(fr_client_ask(client, "GET", libraries[i], NULL, NULL));
         ck_assert_int_eq(fr_client_head(client), 200);
         size_t length;

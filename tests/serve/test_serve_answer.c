@@ -16,14 +16,14 @@
 
 #define COUNT_OF(array) (sizeof(array) / sizeof *(array))
 #define DEMO            "tools/demo/target"
-#define GEMMA           "tests/data/models/gemma4-e" /* whose tokens have marks for thoughts and calls */
+#define GEMMA           "tests/data/models/gemma4-e" /* its tokens have marks for reasoning and calls */
 
 /* ------------------------------------------------------------------------------------------------- an exchange kept */
 
 struct fr_http_exchange {
-    unsigned status; /* of a whole answer; 0: none came */
+    unsigned status; /* status of a whole answer; 0: there was none */
     json_t *whole;
-    char *text, type[64]; /* of a stream */
+    char *text, type[64]; /* body of a stream */
     size_t length, ends;
     FILE *out;
 };
@@ -1017,12 +1017,12 @@ START_TEST(chunks_tell_how_it_goes) {
         progress += told && count_at(told, "processed") == count_at(told, "total");
         if (told) ck_assert(json_is_integer(get(told, "cache")) && json_is_integer(get(told, "time_ms")));
         if (i > 2 && !told && i + 1 < count) get(event, "timings");
-        const json_t *so_far = json_object_get(event, "timings"); /* the first token alone has no rate */
+        const json_t *so_far = json_object_get(event, "timings"); /* there is no rate after the first token */
         if (so_far && count_at(so_far, "predicted_n") == 1)
             ck_assert(json_real_value(get(so_far, "predicted_per_second")) == 0);
     }
     ck_assert_uint_eq(progress, 1);
-    ck_assert_uint_eq(nothing, 1); /* the first is told before anything is run */
+    ck_assert_uint_eq(nothing, 1); /* the first timings come before anything is run */
     const json_t *timings = get(last_of(events), "timings");
     ck_assert_uint_eq(count_at(timings, "predicted_n"), 40);
     ck_assert_uint_eq(count_at(timings, "cache_n") + count_at(timings, "prompt_n"), a.choices[0].job.prompt.count);

@@ -96,7 +96,7 @@ START_TEST(digests_are_the_standards) {
     write_bytes("many.gguf", many, 1000000);
     free(many);
     expect_hash("many.gguf", "cdc76e5c9914fb9281a1c7e284d73e67f1809a48a497200e046d39ccc7112cd0");
-    ck_assert_int_ne(access("many.gguf.sha256", F_OK), 0); /* small */
+    ck_assert_int_ne(access("many.gguf.sha256", F_OK), 0); /* small files are not listed */
     remove_folder();
 }
 END_TEST
@@ -115,7 +115,7 @@ START_TEST(any_shard_stands_for_all) {
     snprintf(path, sizeof path, "%s/m-00002-of-00003.gguf", folder);
     expect_hash(path, all);
     unlink("m-00001-of-00003.gguf");
-    expect_hash(path, second); /* merged, and called by a shard's name */
+    expect_hash(path, second); /* merged, but with a shard's name */
     remove_folder();
 }
 END_TEST
@@ -170,7 +170,7 @@ START_TEST(what_is_kept_is_believed_while_size_and_time_are_the_same) {
     expect_text("m.gguf.sha256", list);
     ck_assert_int_eq(system("sha256sum --quiet -c m.gguf.sha256"), 0);
     write_text("m.gguf.sha256", "# forerun: 1048576 bytes, written at 1700000000.000000005\n" FORGED "  m.gguf\n");
-    expect_hash("m.gguf", FORGED); /* it has not been read */
+    expect_hash("m.gguf", FORGED); /* the file has not been read */
     set_time("m.gguf", 6);
     expect_hash("m.gguf", LARGE_A);
     set_time("m.gguf", 5);
@@ -234,7 +234,7 @@ START_TEST(somebody_elses_list_stays_and_ours_goes_to_the_cache) {
     expect_text("m.gguf.sha256", FORGED "  m.gguf\n");
     expect_cached(LARGE_A);
     ck_assert_int_eq(system("sed -i 's/^" LARGE_A "/" FORGED "/' cache/forerun/*.sha256"), 0);
-    expect_hash("./m.gguf", FORGED); /* read from there */
+    expect_hash("./m.gguf", FORGED); /* the hash comes from there */
     set_time("m.gguf", 7);
     expect_hash("m.gguf", LARGE_A);
     expect_cached(LARGE_A);

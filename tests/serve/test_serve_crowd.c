@@ -26,7 +26,7 @@ static fr_server server;
 
 typedef struct crowd {
     uint16_t port;
-    json_t *requests, *alone; /* what is asked, and what was said when nobody else asked */
+    json_t *requests, *alone; /* requests, and their answers when sent alone */
     size_t *order, count;
     uint64_t seed;
     atomic_size_t next, answered, left;
@@ -111,7 +111,7 @@ static void make_longer(json_t *body, size_t most) {
     json_object_set_new(body, "max_tokens", json_integer((json_int_t)most));
     json_object_set_new(body, "ignore_eos", json_true());
     json_object_del(body, "stop");
-    json_object_del(body, "response_format"); /* whose texts have to end */
+    json_object_del(body, "response_format"); /* its texts must be able to end */
     json_object_del(body, "json_schema");
     json_object_del(body, "tool_choice");
 }
@@ -393,7 +393,7 @@ static json_int_t ask_chat(json_t *messages, bool reuses, json_int_t *prompt) {
 START_TEST(one_slot_goes_on_with_a_conversation) {
     server = fr_server_start(DEMO "-t 1 -np 1 -c 1024");
     json_t *messages = json_array(), *title = json_pack("[{s:s, s:s}]", "role", "user", "content", "A title, please.");
-    json_int_t last = 0; /* prompt's tokens: with all but what opens its reply the next one begins */
+    json_int_t last = 0; /* tokens of the last prompt: the next one begins with all except those that open the reply */
     for (int turn = 0; turn < 4; turn++) {
         json_int_t prompt, before = 0, short_prompt;
         const char *asked = turn ? "And then?" : "Tell me what the cat on the mat saw when the dog came in at last.";

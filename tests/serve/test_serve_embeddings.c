@@ -144,7 +144,7 @@ START_TEST(texts_are_rows_beside_others) {
     json_decref(parts);
     json_t *mixed = json_array(), *request = json_object();
     for (size_t i = 0; i < count; i++) json_array_append_new(mixed, json_integer(ids[i]));
-    json_array_append_new(mixed, json_string("")); /* a text among ids, which adds none */
+    json_array_append_new(mixed, json_string("")); /* an empty text between ids adds no id */
     json_object_set_new(request, "input", mixed);
     ck_assert_int_eq(fr_ask_json(server.port, "/v1/embeddings", request, &parts), 200);
     ck_assert_uint_eq(json_array_size(json_object_get(parts, "data")), 1);
@@ -191,7 +191,7 @@ START_TEST(what_is_no_input_is_refused) {
         ck_assert_msg(message && strstr(message, cases[i].says), "%s: %s", cases[i].body, message);
         json_decref(answer);
     }
-    json_decref(asked("{\"input\": [7]}", 200)); /* and goes on */
+    json_decref(asked("{\"input\": [7]}", 200)); /* the server keeps working */
     stop();
 }
 END_TEST

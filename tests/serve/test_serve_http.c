@@ -51,8 +51,8 @@ static struct {
     uint16_t port;
     pthread_mutex_t lock;
     pthread_cond_t changed;
-    int jobs;     /* threads that hold an exchange */
-    int vanished; /* clients that were found gone */
+    int jobs;     /* threads that still have an exchange */
+    int vanished; /* clients that disconnected */
     int seen;     /* pieces that the test has read */
     bool let_go;
 } toy = {.lock = PTHREAD_MUTEX_INITIALIZER, .changed = PTHREAD_COND_INITIALIZER};
@@ -346,7 +346,7 @@ START_TEST(requests_are_read) {
     check_text(value, "b", "");
     check_text(value, "body", "{\"k\": 1}");
     json_decref(value);
-    for (int i = 0; i < 3; i++) { /* the connection stays */
+    for (int i = 0; i < 3; i++) { /* the connection stays open */
         fr_client_ask(client, "GET", i == 1 ? "/late?wait=10" : "/x", NULL, NULL);
         ck_assert_int_eq(fr_client_head(client), 200);
         value = read_json(client);
@@ -513,7 +513,7 @@ START_TEST(keys_are_needed) {
     fr_client_ask(client, "GET", "/", NULL, NULL);
     check_refused(client, 401, "authentication_error");
     check_header(client, "WWW-Authenticate", "Bearer");
-    fr_client_ask(client, "POST", "/", "Content-Length: 90000\r\n", NULL); /* before the body comes */
+    fr_client_ask(client, "POST", "/", "Content-Length: 90000\r\n", NULL); /* refused before the body comes */
     check_refused(client, 401, "authentication_error");
     fr_client_close(client);
     stop();
@@ -691,7 +691,8 @@ START_TEST(bodies_have_a_limit) {
     start(usual());
     check_body(LIMIT, 200, NULL);
     check_body(LIMIT + 1, 413, "invalid_request_error");
-    check_asked("POST", "/", "Content-Length: 100001\r\n", NULL, 413, "invalid_request_error"); /* before it comes */
+    /* refused before the body comes */
+    check_asked("POST", "/", "Content-Length: 100001\r\n", NULL, 413, "invalid_request_error");
     check_asked("POST", "/", "Content-Length: 18446744073709551615\r\n", NULL, 413, NULL);
     static const char chunked[] = "POST / HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: chunked\r\n\r\n";
     fr_client *client = connect_to();
@@ -707,7 +708,7 @@ START_TEST(bodies_have_a_limit) {
     fr_client_send(client, "0\r\n\r\n", 5);
     check_refused(client, 413, "invalid_request_error");
     fr_client_close(client);
-    client = connect_to(); /* and one that never ends */
+    client = connect_to(); /* also a body without an end */
     fr_client_send(client, chunked, sizeof(chunked) - 1);
     ck_assert_uint_lt(send_chunks(client, 100000), 100000);
     fr_client_close(client);
@@ -881,7 +882,7 @@ START_TEST(slow_senders_are_cut) {
     ck_assert_double_ge(took, 0.9);
     ck_assert_double_lt(took, 10);
     fr_client_close(client);
-    client = connect_to(); /* and so is a second request of a connection */
+    client = connect_to(); /* the same for a second request of a connection */
     fr_client_ask(client, "GET", "/", NULL, NULL);
     ck_assert_int_eq(fr_client_head(client), 200);
     json_decref(read_json(client));
@@ -926,7 +927,7 @@ START_TEST(stopped_readers_are_cut) {
     }
     ck_assert_int_eq(vanished(), CLIENTS);
     for (int i = 0; i < CLIENTS; i++) fr_client_close(clients[i]);
-    char *text; /* one that reads has all of it */
+    char *text; /* a client that reads gets all of it */
     ck_assert_int_eq(fr_client_once(toy.port, "GET", "/flood", NULL, NULL, &text), 200);
     ck_assert_ptr_nonnull(text);
     free(text);
@@ -995,7 +996,7 @@ START_TEST(streams_come_in_pieces) {
     char *text = fr_client_body(client, NULL), piece[64];
     ck_assert_pstr_eq(text, "data: 0\n\n:\n\ndata: 1\n\n:\n\ndata: 2\n\n:\n\ndata: 3\n\n:\n\n");
     free(text);
-    fr_client_ask(client, "GET", "/turns", NULL, NULL); /* the connection stays */
+    fr_client_ask(client, "GET", "/turns", NULL, NULL); /* the connection stays open */
     ck_assert_int_eq(fr_client_head(client), 200);
     for (int i = 0; i < 50; i++) {
         ck_assert_int_eq(fr_client_read(client, piece, sizeof(piece)), 9);
@@ -1149,7 +1150,7 @@ START_TEST(what_cannot_be_listened_on_is_an_error) {
     setting.port = toy.port;
     ck_assert_int_eq(open_with(&setting), 1);
     stop();
-    ck_assert_int_eq(open_with(&setting), 0); /* free again at once */
+    ck_assert_int_eq(open_with(&setting), 0); /* the port is free at once */
     setting.port = 0;
     static const char *const hosts[] = {"", "example.org", "1.2.3", "127.0.0.1:80", "192.0.2.1", "[::1]"};
     for (size_t i = 0; i < sizeof(hosts) / sizeof(*hosts); i++) {
@@ -1214,7 +1215,7 @@ START_TEST(tls_refuses_plain_bytes) {
     fr_client_ask(client, "GET", "/", NULL, NULL);
     ck_assert_int_eq(fr_client_head(client), 0);
     fr_client_close(client);
-    client = connect_to(); /* one that never shakes hands */
+    client = connect_to(); /* a client that never completes the handshake */
     ck_assert(fr_client_closed(client, 10000));
     fr_client_close(client);
     stop();

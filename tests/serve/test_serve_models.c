@@ -259,7 +259,7 @@ START_TEST(folders_of_one_file_are_models) {
         ck_assert_int_eq(unlink(path), 0);
     }
     snprintf(path, sizeof path, "%s/one/a.gguf.sha256", folder);
-    unlink(path); /* the server's note of what is in it */
+    unlink(path); /* the server's stored hash of the file */
     ck_assert(rmdir(one) == 0 && rmdir(two) == 0);
     free(file);
 }

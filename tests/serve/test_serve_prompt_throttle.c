@@ -9,7 +9,7 @@
 #include "tools/serve/prompt_throttle.h"
 
 typedef struct machine {
-    double round, row, free; /* seconds; rows that cost nothing */
+    double round, row, free; /* seconds of a round and of a row; rows that cost nothing */
 } machine;
 
 static double takes(const machine *m, size_t rows, uint32_t *state) {
@@ -62,11 +62,12 @@ START_TEST(a_burst_is_waited_for) {
     const fr_prompt_throttle_first text = {10, 12, 7};
     ck_assert(fr_prompt_throttle_waits(&text, 12, 4, before, 1));
     ck_assert(fr_prompt_throttle_waits(&text, 17.9, 4, at, 2));
-    ck_assert(!fr_prompt_throttle_waits(&text, 12, 4, behind, 2)); /* who came later takes its turn */
+    ck_assert(!fr_prompt_throttle_waits(&text, 12, 4, behind, 2)); /* prompts that came later wait their turn */
     ck_assert(!fr_prompt_throttle_waits(&text, 12, 4, NULL, 0));
-    ck_assert(!fr_prompt_throttle_waits(&text, 18.1, 4, before, 1)); /* four times as long as its own prompt took */
+    /* it has waited four times as long as its own prompt took */
+    ck_assert(!fr_prompt_throttle_waits(&text, 18.1, 4, before, 1));
     ck_assert(fr_prompt_throttle_waits(&text, 18.1, 5, before, 1));
-    ck_assert(!fr_prompt_throttle_waits(&text, 12.1, 1, before, 1)); /* one slot alone: nobody is waited for */
+    ck_assert(!fr_prompt_throttle_waits(&text, 12.1, 1, before, 1)); /* with one slot nothing else can come first */
 }
 END_TEST
 

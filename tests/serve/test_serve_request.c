@@ -790,7 +790,7 @@ START_TEST(ends_as_vllm_knows_them) {
     fr_generation_request *plain = run_with(", \"ignore_eos\": true", whole, sizeof whole);
     const fr_reply *reply = &plain->choices[0].job.reply;
     ck_assert_uint_eq(reply->kept, 12);
-    size_t first = 0; /* of the id that is the fourth */
+    size_t first = 0; /* where the fourth id first occurs */
     while (reply->ids[first] != reply->ids[3]) first++;
     snprintf(members, sizeof members, ", \"ignore_eos\": true, \"stop_token_ids\": [%d]", reply->ids[3]);
     fr_generation_request *a = run_with(members, text, sizeof text);
@@ -890,7 +890,7 @@ START_TEST(prompts_that_are_too_long) {
     fr_generation_request *a = read_request(FR_JOB_NATIVE, body);
     ck_assert_uint_eq(a->too_long, 256);
     refuse(a, FR_INPUT, "the prompt has 256 tokens and exceeds the available context size");
-    char *text = malloc(20000); /* of more bytes than 256 tokens can have */
+    char *text = malloc(20000); /* more bytes than 256 tokens can have */
     memset(text, 'a', 20000);
     memcpy(text, "{\"prompt\": \"", 12);
     memcpy(text + 20000 - 3, "\"}", 3);

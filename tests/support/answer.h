@@ -13,7 +13,7 @@ typedef enum fr_test_method {
     FR_TEST_NGRAM,
     FR_TEST_NGRAM_MTP, /* ngram where it has a long match, else the drafter */
     FR_TEST_SCRIPTED,  /* right drafts, and a wrong one at each depth in turn: rejection is forced everywhere */
-    FR_TEST_REPLACED,  /* the same, in the place of what the drafter proposes, which is at work */
+    FR_TEST_REPLACED,  /* the same in place of the drafter's proposals, while the drafter runs */
     FR_TEST_METHODS
 } fr_test_method;
 
@@ -29,17 +29,17 @@ typedef struct fr_test_draws {
 typedef struct fr_manner {
     const char *isa;
     int threads, chunk;
-    bool some; /* of the threads, another number of them in each run */
-    int depth; /* FR_DRAFT_AUTO too */
+    bool some; /* uses some of the threads, another number of them in each run */
+    int depth; /* may be FR_DRAFT_AUTO */
     fr_test_method method;
     const char *drafts;  /* the word for the drafter's method; NULL: mtp */
-    const char *k, *v;   /* types of cached keys and values; NULL: the model's usual. They are part of the question */
-    fr_test_draws draws; /* so are these */
+    const char *k, *v;   /* types of cached keys and values; NULL: the model's usual ones. They change the answer */
+    fr_test_draws draws; /* these change it too */
 } fr_manner;
 
 typedef struct fr_answer {
     uint64_t ids;    /* FNV-1a 64 of the generated ids */
-    uint64_t logits; /* of the raw logits over prompt and text */
+    uint64_t logits; /* hash of the raw logits over prompt and text */
 } fr_answer;
 
 /* Generates `count` ids after a fixed prompt with the model in `folder` (drafter in `assistant`; NULL: the model's own

@@ -19,7 +19,7 @@ typedef struct fr_events {
     fr_client *client;
     char *bytes;
     size_t size, count; /* count: events so far */
-    bool whole;         /* it has come to its proper end */
+    bool whole;         /* it has ended properly */
 } fr_events;
 
 /* Sends the request and reads the answer's head. *status: its status. */

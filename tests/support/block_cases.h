@@ -29,7 +29,7 @@ typedef enum fr_row_mode {
 
 /* The values of a row of weights; codes and the scales of their runs are random bytes except in FR_WEIGHTS_FULL. */
 typedef enum fr_weight_mode {
-    FR_WEIGHTS_ORDINARY,  /* d as real weights have it */
+    FR_WEIGHTS_ORDINARY,  /* d as in real weights */
     FR_WEIGHTS_FULL,      /* every byte of a row 0, 127, 128 or 255: the largest codes; ordinary d */
     FR_WEIGHTS_SPECIAL,   /* d zero, denormal, the largest, of both signs */
     FR_WEIGHTS_NONFINITE, /* d any bits */

@@ -17,7 +17,7 @@ typedef struct fr_client {
     char *head; /* the last answer's status line and headers */
     int status;
     enum { FR_BODY_NONE, FR_BODY_LENGTH, FR_BODY_CHUNKED, FR_BODY_CLOSED } form;
-    size_t left; /* of the body, or of its chunk */
+    size_t left; /* bytes that are left of the body or its chunk */
     bool ended, head_only;
 } fr_client;
 

@@ -42,7 +42,7 @@ static fr_status write_noise(fr_gguf_writer *writer, const fr_tensor *t, fr_dtyp
 }
 
 static fr_status write_all(fr_gguf_writer *writer, const fr_gguf *gguf, const fr_tensors *tensors, fr_dtype type) {
-    static const char first_key[] = "general.architecture"; /* which the writer has written */
+    static const char first_key[] = "general.architecture"; /* the writer has written this key already */
     size_t replaced = 0;
     for (size_t i = 0; i < gguf->count; i++)
         if (strncmp(gguf->values[i].key.bytes, first_key, sizeof first_key - 1) != 0)
@@ -70,7 +70,8 @@ void fr_noise_model(const char *from, fr_dtype type, const char *to) {
     ck_assert_ptr_nonnull(out);
     ck_assert_int_eq(fr_map_open(&map, from, true), FR_OK);
     ck_assert_int_eq(fr_gguf_read(&gguf, &map, 0, &tensors, &unread), FR_OK);
-    bool older = type >= FR_Q4_K && type <= FR_Q3_K; /* than two types in front of them: their noise stays */
+    /* these types are older than the two before them in the list, and keep their noise */
+    bool older = type >= FR_Q4_K && type <= FR_Q3_K;
     fr_random_start(older ? type - 2 : type);
     fr_gguf_writer_open(&writer, out, gguf.architecture);
     ck_assert_msg(write_all(&writer, &gguf, &tensors, type) == FR_OK, "%s", fr_last_error());

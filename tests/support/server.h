@@ -9,7 +9,7 @@
 
 typedef struct fr_server {
     pid_t process;
-    int err; /* a file: what it has said */
+    int err; /* a file with everything that it wrote to standard error */
     uint16_t port;
 } fr_server;
 

@@ -54,7 +54,8 @@ typedef struct fr_block_config {
     bool target_scale;
     float multiplier, softcap;    /* of the scores; softcap 0: none */
     size_t conv_taps, conv_group; /* DFlash2 */
-    size_t rank, top_k;           /* of DFlash2's selector; rank of DSpark's bias, 0: it has none */
+    /* the rank of DFlash2's selector, or of DSpark's bias (0: it has none); top_k of DFlash2's selector */
+    size_t rank, top_k;
     bool confidence, confidence_sees_draft;
     const char *target; /* the architecture that it was made for; NULL: not given */
     const char *mask_key;
@@ -78,7 +79,7 @@ typedef struct fr_block_net {
     fr_trunk trunk;            /* its layers; embedding without data: the target's; head: its own or the target's */
     fr_matrix fc;              /* [hidden, aux_layers * hidden] */
     const float *context_norm; /* [hidden] of fc's rows */
-    const float *mask_row;     /* [hidden] the masks' embedding; NULL: that of the mask's id */
+    const float *mask_row;     /* [hidden] the embedding of a mask; NULL: that of the mask's id */
     const int32_t *ids;        /* [draft_vocab] the target's id for each of its ids; NULL: they are the same */
     bool own_head;
     bool packed;                            /* some matrix is packed */
@@ -86,11 +87,13 @@ typedef struct fr_block_net {
     size_t conv_width;                      /* features of a convolution's kernel */
     fr_matrix before, after, selector;      /* DFlash2: codebooks [vocab, rank] twice; [rank, hidden] */
     fr_matrix bias_before, bias_after;      /* DSpark: [vocab, rank], [draft_vocab, rank] */
-    const float *confidence;                /* [hidden, + rank where it sees the draft] DSpark; NULL: there is none */
+    /* DSpark's confidence head: [hidden], or [hidden + rank] if it also reads the draft before; NULL: there is none */
+    const float *confidence;
     float confidence_bias;
 } fr_block_net;
 
-/* Binds all tensors. drafter->weights and ->target must be set; target NULL: what is the target's stays empty. */
+/* Binds all tensors. drafter->weights and ->target must be set; if target is NULL, fields that come from the target
+ * stay empty. */
 fr_status fr_block_open(fr_block_net *net, const fr_block_config *config, fr_drafter *drafter);
 void fr_block_close(fr_block_net *net);
 
@@ -124,12 +127,13 @@ void fr_block_set_sights(const fr_block_sight *sight, size_t position, size_t co
 
 /* ------------------------------------------------------------------------------------------------------------- GGUF */
 
-/* Gives the name in GGUF of a published tensor (after "blk.N." if it is a layer's); false: it has no place. writes the
- * keys of a drafter that was opened from a folder. */
+/* Gives the name in GGUF of a published tensor (the part after "blk.N." for a layer's tensor); false: GGUF has no
+ * place for it. `writes` are the keys that are written for a drafter that was opened from a folder. */
 bool fr_block_name(const char *published, const char **gguf, fr_tensor_name_found *found);
 extern const fr_tensor_naming fr_block_names;
 extern const fr_family fr_family_block; /* its layers are read and written as this family's */
-/* Gives `count` of a target's layers that are spread evenly, as z-lab's folders choose those that they tap. */
+/* Returns `count` of a target's layers, spread evenly in the way in which z-lab's folders choose the layers that they
+ * tap. */
 fr_aux_layers fr_block_spread_layers(size_t count, size_t targets);
 fr_status fr_block_put_keys(const fr_drafter *drafter, fr_gguf_writer *writer);
 

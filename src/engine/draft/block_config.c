@@ -25,7 +25,8 @@ const char *fr_block_word(fr_block_kind kind) {
 
 /* ------------------------------------------------------------------------------------------------------- its layers */
 
-/* The rows of sizes begin with a key that refuses attention in both directions, which these layers have. */
+/* The rows of sizes begin with a key that refuses attention in both directions, because these layers have that by
+ * themselves. */
 static const fr_model_spec defaults = {
     .trunk =
         {.vocab = 151936, .hidden = 4096, .layers = 5, .context_limit = 32768, .eps = 1e-6F, .rope = {{.neox = true}}},
@@ -69,7 +70,8 @@ static fr_status check_number(const fr_weights *weights, const char *what, size_
                    own, targets);
 }
 
-/* The objects of a config.json: keys beside those of the layers are below, or else at the top. */
+/* The objects of a config.json: a drafter's own keys may be at its top or in an object below, apart from the layers'
+ * keys. */
 typedef struct folder {
     const json_t *root, *text;
     json_t *below;
@@ -77,7 +79,7 @@ typedef struct folder {
     bool speculators;
 } folder;
 
-/* Gives the object that has one of a drafter's own keys. */
+/* Returns the object that has one of the drafter's own keys. */
 static const json_t *holder(const folder *f, const char *key) {
     const json_t *value = json_object_get(f->below, key);
     return value && !json_is_null(value) ? f->below : f->root;
@@ -125,7 +127,8 @@ static fr_status open_folder(fr_block_config *c, folder *f, const fr_weights *we
     return type ? fr_fail(FR_UNBUILT, "%s: speculators_model_type \"%.40s\" is not built", where, type) : FR_OK;
 }
 
-/* The layers lie between the second one and the last but three, rounded half to even; a single one is in the middle. */
+/* The layers lie between the second one and the third from the end, rounded half to even; a single one is in the
+ * middle. */
 fr_aux_layers fr_block_spread_layers(size_t count, size_t targets) {
     fr_aux_layers layers = {.count = count, .layer = {targets / 2 + 1}};
     for (size_t i = 0; count > 1 && i < count; i++) {

@@ -123,7 +123,7 @@ static void convolve_input(const fr_team *team, const fr_block_rows *rows, const
     }
 }
 
-/* Adds a part's output to the stream, by way of side 1 of its convolution if there is one. It begins with a barrier. */
+/* Adds a part's output to the stream, after side 1 of its convolution if it has one. Begins with a barrier. */
 static void join(const fr_team *team, const fr_block_rows *rows, const fr_activations *a, const fr_block_conv *conv,
                  const float *bias) {
     size_t hidden = a->trunk->spec.hidden, begin, end;

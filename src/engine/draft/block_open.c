@@ -68,7 +68,7 @@ static const char *prefix_of(const fr_weights *weights) {
     return !weights->files->gguf && fr_weights_has_any(weights, "model.") ? "model." : "";
 }
 
-/* Gives the name under which the files have a tensor, or the first one that it may have. */
+/* Returns the name under which the files have a tensor, or the first name that it may have. */
 static const char *name_of(const fr_weights *weights, own which) {
     if (weights->files->gguf) return own_names[which].gguf;
     const char *other = own_names[which].other;
@@ -80,7 +80,7 @@ static bool has(const fr_weights *weights, own which) {
     return name && fr_weights_has(weights, prefix_of(weights), name);
 }
 
-/* Gives the rest of a name after "layers.N.", and N; NULL: it does not begin so. */
+/* Returns the rest of a name after "layers.N.", and N; NULL: the name does not begin like that. */
 static const char *of_layer(const char *published, size_t *layer) {
     char *end;
     if (strncmp(published, "layers.", 7) != 0 || published[7] < '0' || published[7] > '9') return NULL;

@@ -31,7 +31,7 @@ enum { SCORED_ROWS = 64 };
 typedef struct workspace {
     const fr_drafter *drafter;
     const fr_block_net *net;
-    fr_kv kv; /* no session's own: the layout of their caches, and the pages of all */
+    fr_kv kv; /* not a session's own: it has the layout of sessions' caches and the pages of all */
     fr_block_rows rows;
     fr_kv **timelines;         /* [sessions] */
     struct block *asks;        /* [sessions] the blocks of a proposal */
@@ -42,7 +42,7 @@ typedef struct workspace {
     float *codes;              /* [top_k, rank] DFlash2: the codes of a row's best ids */
     float *best;               /* [top_k] their scores */
     int32_t *best_ids, *order; /* [top_k] and [candidates] for the choice of them */
-    float *befores, *biases;   /* [sessions, rank] and [sessions, candidates] DSpark: of the drafts before */
+    float *befores, *biases;   /* DSpark, for the drafts before: [sessions, rank] and [sessions, candidates] */
     float *row;                /* [rank] */
 } workspace;
 
@@ -58,7 +58,7 @@ typedef struct block {
     fr_proposal *proposal;
     fr_followed_rows context; /* the target's rows that are new */
     size_t count;             /* rows of the block */
-    size_t scored;            /* the first one of its rows among those that are scored */
+    size_t scored;            /* the place of its first scored row among all scored rows */
 } block;
 
 static const fr_matrix *head_of(const workspace *w) {
@@ -226,7 +226,8 @@ static fr_scores select_best(const workspace *w, const block *b, size_t row) {
     return (fr_scores){.logits = w->best, .ids = w->best_ids, .count = top};
 }
 
-/* Gives the chance that DSpark's confidence head gives a row's draft. before: the code of the id before it. */
+/* Returns the probability that DSpark's confidence head gives to a row's draft. before: the code of the id before
+ * it. */
 static double confidence_of(const workspace *w, size_t row, const float *before) {
     const fr_block_net *net = w->net;
     const fr_kernels *k = w->rows.activations->kernels;
@@ -426,7 +427,7 @@ static bool reads(const fr_checkpoint *files) {
     return fr_is_block_drafter(files);
 }
 
-/* The files tell the kind, and with it the method. */
+/* The files determine the kind of drafter, and so the method. */
 static fr_status load(fr_drafter *drafter) {
     static const fr_draft_method *const methods[] = {&fr_draft_dflash, &fr_draft_dflash2, &fr_draft_dspark};
     fr_block_config *config = calloc(1, sizeof *config);
@@ -452,7 +453,7 @@ static const fr_matrix *head(const fr_drafter *drafter) {
     return net->ids ? NULL : &net->trunk.head;
 }
 
-/* DSpark's biases have a row for each id that its head scores, so the head stays whole. */
+/* DSpark's biases have a row for each id that its head scores, so its head can't be trimmed. */
 #define BLOCK_METHOD(word, whole)                                                                                   \
     {                                                                                                               \
         .name = word, .reads = reads, .load = load, .unload = unload, .head = head, .workspace = block_workspace,   \

@@ -12,8 +12,9 @@
  * the engine gives otherwise. This is not the round's own rate: if drafts are unlikely, their rows should wait for a
  * round in which they bring more. Making the drafts is paid for already, so its time does not count.
  *
- * Rows beyond the largest measured number are hoped to cost half as much as others, up to twice as many at a time.
- * While little is known, and for timelines that a try learns from, as many drafts are verified as planned. */
+ * Rows beyond the largest measured number are assumed to cost half as much as others, and at most twice as many are
+ * tried at a time. While little is known, and for timelines whose round is a try, as many drafts are verified as
+ * planned. */
 #ifndef FR_SRC_ENGINE_SESSION_DRAFT_CUT_H
 #define FR_SRC_ENGINE_SESSION_DRAFT_CUT_H
 

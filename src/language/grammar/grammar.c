@@ -123,8 +123,8 @@ static fr_status arrive(fr_grammar *g, uint32_t node, uint32_t state, uint64_t *
     return m && fr_automaton_ends(g->automaton, state) ? note_return(m, node) : FR_OK;
 }
 
-/* Allows all tokens below the node `from`, given the state of the text there, except those of a slice, which are
- * allowed already. m: the nodes at which the text may end are noted there; NULL: they are not. */
+/* Allows all tokens below the node `from`, given the text's state at that node, except those of the slice `known`,
+ * which are allowed already. m: collects the nodes at which the text may end; NULL: they are not collected. */
 static fr_status walk(fr_grammar *g, uint32_t from, uint32_t state, slice known, uint64_t *bits, local_mask *m) {
     const fr_token_node *nodes = g->tree->nodes;
     const uint32_t end = nodes[from].end;

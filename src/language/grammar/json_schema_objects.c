@@ -251,8 +251,8 @@ static fr_status read_others(const shape *s, bool wanted, fr_expression *member,
 
 /* ---------------------------------------------------------------------------------------------------------- members */
 
-/* Rules for the rest of an object from a member on, one for each number of members before it; the last rule is for
- * that number and all larger ones. They are made from the last member to the first. */
+/* Rules for the rest of an object from a member on, one for each number of members before it; the last one is for its
+ * number and all larger ones. They are made from the last member to the first. */
 typedef struct members {
     uint32_t first, counts;
 } members;

@@ -13,7 +13,7 @@ typedef struct fr_jinja_parser {
     fr_jinja_token token, ahead; /* the current token, and the one after it */
     fr_status status;
     unsigned nesting;      /* depth of the blocks and expressions that are being parsed */
-    fr_jinja_name **names; /* in lists by hash */
+    fr_jinja_name **names; /* all names: a hash table of lists */
     size_t name_count, list_count;
     fr_jinja_node broken; /* `broken` and `unnamed` stand in for a node and a name that have no memory */
     fr_jinja_name unnamed;

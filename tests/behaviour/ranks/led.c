@@ -24,7 +24,7 @@ typedef struct led {
     fr_session *sessions[SESSIONS];
     fr_token_tree *tree;
     fr_grammar *grammar;
-    size_t prompt[SESSIONS]; /* ids of each one's last one */
+    size_t prompt[SESSIONS]; /* number of ids in each session's last prompt */
     uint64_t hash;
     size_t given, aborted, scored; /* ids; rounds; ids that were scored */
 } led;
@@ -181,7 +181,7 @@ static fr_status take_score(void *context, int32_t id, float own, const int32_t 
     hash(l, &id, sizeof id);
     hash(l, &own, sizeof own);
     hash(l, ids, best * sizeof *ids);
-    return ++l->scored % 20 ? FR_OK : FR_ABORTED; /* which ends a text that is scored */
+    return ++l->scored % 20 ? FR_OK : FR_ABORTED; /* aborts the scoring */
 }
 
 /* Scores a text in one call that the callback aborts, and one whose callback takes everything; then a prompt in rounds

@@ -26,7 +26,7 @@ typedef struct timeline {
     fr_kv_checkpoints checkpoints;
     uint32_t written[CONTEXT]; /* by position: what the last forward there wrote */
     uint32_t stamp;
-    size_t known; /* ids of the timeline: run again they give what they gave */
+    size_t known; /* ids of the timeline that were run before and give the same when run again */
 } timeline;
 
 static void layout(timeline *t, fr_arena *arena) {

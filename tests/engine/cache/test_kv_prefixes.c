@@ -23,7 +23,7 @@ typedef struct setting {
     fr_kv_shape shapes[2];
     size_t layers, batch;
     bool drafts;
-    size_t recurrent; /* layers of small_states beside those */
+    size_t recurrent; /* how many layers of small_states there are beside those */
 } setting;
 
 static const fr_recurrent_shape small_states = {
@@ -57,11 +57,11 @@ typedef struct text {
 typedef struct timeline {
     fr_kv kv, drafter;
     fr_kv_path path;
-    uint8_t *checkpoint[BLOCKS]; /* of sliding pages */
+    uint8_t *checkpoint[BLOCKS]; /* sliding pages of checkpoints */
     bool drafts;
     text says;
     size_t length; /* ids of the text that exist so far */
-    size_t prompt; /* blocks at whose end a prompt ended, that are still to be marked */
+    size_t prompt; /* blocks at whose end a prompt ended and that are still to be marked */
 } timeline;
 
 /* An entry of the index: a text in blocks, and the pages of its last block, which may be a tail shorter than a page. */
@@ -71,7 +71,8 @@ typedef struct entry {
     size_t count, run; /* of the last block: ids, and positions that were run */
     uint8_t *page[FR_KV_KINDS], *drafter, *before;
     bool ends_prompt, gone, cached; /* cached: nobody but the index held its full page after the last call */
-    size_t left, alone; /* since when no timeline stands in it, since when its sliding page has no other holder; 0 */
+    /* when the last timeline left it, and when its sliding page lost its other holders; 0: not yet */
+    size_t left, alone;
 } entry;
 
 enum { ENTRIES_MAX = 200 };
@@ -246,7 +247,7 @@ static bool is_kept(const world *w, const entry *e) {
     return false;
 }
 
-enum { POOLS = 3 }; /* of the target's kinds, and the drafter's */
+enum { POOLS = 3 }; /* one for each of the target's kinds, and one for the drafter */
 
 static fr_kv_pages *pool_of(const world *w, size_t pool) {
     return pool < FR_KV_KINDS ? &w->kv.pages[pool] : &w->drafter.pages[FR_KV_FULL];
@@ -326,7 +327,8 @@ static size_t learn(world *w, const counts *c, size_t *last_left, size_t *last_a
         uint8_t **page = &e->page[FR_KV_SLIDING];
         if (!*page || held_by_index(w, c, FR_KV_SLIDING, *page)) continue;
         bool worth = is_kept(w, e);
-        if (worth && !*kept_went) *last_alone = 0; /* those that are kept go last, in an order of their own */
+        /* pages that are kept are given up last, in an order of their own */
+        if (worth && !*kept_went) *last_alone = 0;
         *kept_went |= worth;
         if (*kept_went == worth) *last_alone = fr_larger(*last_alone, e->alone);
         *page = NULL;
@@ -677,7 +679,8 @@ static void say_otherwise(world *w, timeline *t) {
     cut(w, t, length);
     text other = new_text(t->length);
     size_t from = t->kv.length, block = fr_kv_blocks(from);
-    if (t->drafter.length >= from && from > 0) fr_kv_rewind(&t->drafter, from - 1); /* its newest pair looks ahead */
+    /* its newest pair depends on the next id */
+    if (t->drafter.length >= from && from > 0) fr_kv_rewind(&t->drafter, from - 1);
     memcpy(t->says.ids + from, other.ids + from, (CONTEXT - from) * sizeof *other.ids);
     memcpy(t->says.digests + block, other.digests + block, (BLOCKS - block) * sizeof *other.digests);
     check_world(w, CALL);
@@ -836,7 +839,8 @@ START_TEST(a_prompts_end_outlives_what_was_passed) {
         other->says = plain_text(0);
         for (size_t p = 5 * PAGE + 7; p < CONTEXT; p++) other->says.ids[p] += 1000 * n;
         size_t found = fr_kv_prefixes_find(&w->prefixes, content_of(&other->says), CONTEXT, false);
-        ck_assert(found >= 5 * PAGE && found <= 5 * PAGE + 7); /* the window of whole blocks is kept before others */
+        /* the window at whole blocks is kept longer than others */
+        ck_assert(found >= 5 * PAGE && found <= 5 * PAGE + 7);
         ck_assert_uint_eq(fr_kv_prefixes_find(&w->prefixes, content_of(&other->says), 5 * PAGE, false), 5 * PAGE - 1);
         fr_kv_prefixes_take(&w->prefixes, &other->path, &other->kv, NULL, content_of(&other->says), found);
         run(w, other, CONTEXT);
@@ -925,7 +929,7 @@ START_TEST(a_point_is_for_its_next_id) {
             ck_assert_uint_eq(without, differs >= at ? at : i ? LEFT_AT : 0);
         }
     }
-    run(w, t, 2 * PAGE + 1); /* the tail becomes a block, and the point is in that */
+    run(w, t, 2 * PAGE + 1); /* the tail becomes a block, which then has the point */
     ck_assert_uint_eq(fr_kv_prefixes_find(&w->prefixes, content_of(&t->says), CONTEXT, false), PAGE + 4);
     close_world(w);
 }
@@ -966,7 +970,7 @@ START_TEST(colliding_blocks_are_few) {
         memcpy(&word, says.ids, sizeof word);
         hash = fr_hash(0, &word, sizeof word);
         first = fr_hash(0, &zero, sizeof zero);
-        word = hash ^ first; /* behind it the hash is the same whatever n was */
+        word = hash ^ first; /* after it the hash is the same for every n */
         memcpy(says.ids + 2, &word, sizeof word);
         t->says = says;
         run(w, t, PAGE + 1);

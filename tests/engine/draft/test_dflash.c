@@ -1,10 +1,10 @@
-/* Block drafters (DFlash, DFlash2, DSpark): their scores and drafts after a text, whole blocks and cut ones, and how
- * many of them stand in each round, against the reference, from folders and from llama.cpp's GGUF; and that their
- * drafts are those of a fresh session after a saved session, a cut, a fork, another conversation or rounds without
- * drafts.
+/* Tests of block drafters (DFlash, DFlash2, DSpark): their scores and drafts after a text, of whole blocks and
+ * shortened ones, and how many drafts are accepted in each round, against the reference, from folders and from
+ * llama.cpp's GGUF. Their drafts must also be those of a fresh session after saving and restoring, a truncation, a
+ * fork, another conversation or rounds without drafts.
  *
- * The reference is what the packages dflash 0.1.0 and speculators 0.9.0 compute with their own classes beside
- * transformers' targets, in float32 (tests/data/dflash; tests/references/README.md). */
+ * The reference values are those of the packages dflash 0.1.0 and speculators 0.9.0, which run their own classes
+ * beside transformers' targets in float32 (tests/data/dflash; tests/references/README.md). */
 /* suite: quick */
 #include <check.h>
 #include <math.h>
@@ -28,8 +28,8 @@ static const struct {
                 {"qwen3", "drafter.gguf", "dflash", "logits"},
                 {"llama-sliding", "drafter", "dflash", "logits"},
                 {"llama-sliding", "drafter.gguf", "dflash", "logits"},
-                {"spec-llama", "drafter", "dflash", "logits"},     /* the converter does not take it */
-                {"v2-spec-qwen3", "drafter", "dflash2", "scores"}, /* nor this */
+                {"spec-llama", "drafter", "dflash", "logits"},     /* llama.cpp's converter does not accept it */
+                {"v2-spec-qwen3", "drafter", "dflash2", "scores"}, /* nor this one */
                 {"v2-qwen3", "drafter", "dflash2", "scores"},
                 {"v2-qwen3", "drafter.gguf", "dflash2", "scores"},
                 {"v2-qwen3.5", "drafter", "dflash2", "scores"},
@@ -48,8 +48,8 @@ typedef struct bench {
     fr_options *options;
     const char *scores;
     size_t first;       /* the row of the reference's logits that the first draft is picked from */
-    int32_t ids[VOCAB]; /* the target's id of each of the draft vocabulary */
-    size_t scored;      /* ids in it */
+    int32_t ids[VOCAB]; /* the target's id for each id of the draft vocabulary */
+    size_t scored;      /* the number of ids in it */
 } bench;
 
 static void read_draft_vocabulary(bench *b) {
@@ -127,7 +127,7 @@ static int32_t *text_of(const bench *b, size_t prompt, size_t n, size_t *count) 
     return ids;
 }
 
-/* The scores of all ids as the drafts were picked by them, [drafts, VOCAB]. */
+/* Gives the reference's scores of all ids for each draft, [drafts, VOCAB]. */
 static void expect_scores(const bench *b, const char *name, size_t drafts, float *expected) {
     size_t count, width;
     const float *scores = fr_reference_floats(&b->r, &count, "%s.%s", name, b->scores);
@@ -146,14 +146,14 @@ static void expect_scores(const bench *b, const char *name, size_t drafts, float
         }
         return;
     }
-    bool rows = strcmp(b->scores, "logits") == 0; /* of the whole block */
+    bool rows = strcmp(b->scores, "logits") == 0; /* rows of the whole block */
     ck_assert_uint_eq(count, (drafts + (rows ? b->first : 0)) * b->scored);
     if (rows) scores += b->first * b->scored;
     for (size_t d = 0; d < drafts; d++)
         for (size_t i = 0; i < b->scored; i++) expected[d * VOCAB + (size_t)b->ids[i]] = scores[d * b->scored + i];
 }
 
-/* The same ids are scored, and each score is within 5e-5 of the largest of them. */
+/* Checks that the same ids are scored, and that each score is within 5e-5 of the largest. */
 static void compare_scores(const float *got, const float *expected, size_t count, const char *name) {
     float scale = 0;
     for (size_t i = 0; i < count; i++)
@@ -198,7 +198,7 @@ static size_t compare_cases(const bench *b, fr_session *session, const char *lis
     return i;
 }
 
-/* Whole blocks and cut ones, after prompts that are run in pieces. */
+/* Compares whole blocks and shortened ones, after prompts that are run in pieces. */
 START_TEST(drafts_are_the_references) {
     bench b;
     open_bench(&b, _i);
@@ -213,7 +213,7 @@ START_TEST(drafts_are_the_references) {
 }
 END_TEST
 
-/* Puts the rows of each head, of `size` bytes each, in the order in which neighbours turn together. */
+/* Reorders the rows of each head, of `size` bytes each, so that neighbours are rotated together. */
 static void interleave(uint8_t *bytes, size_t count, size_t head_dim, size_t size) {
     uint8_t *head = malloc(head_dim * size);
     for (size_t at = 0; at < count; at += head_dim * size) {
@@ -224,7 +224,7 @@ static void interleave(uint8_t *bytes, size_t count, size_t head_dim, size_t siz
     free(head);
 }
 
-/* A drafter of subject `which` whose rotations turn neighbours, as those for LFM2 are published, in a folder. */
+/* Writes a drafter of subject `which` whose rotations take neighbours, as in those published for LFM2, to a folder. */
 static void write_interleaved(int which, const char *folder) {
     char path[320];
     fr_map map;
@@ -278,8 +278,8 @@ START_TEST(an_interleaved_drafter_scores_the_same) {
 }
 END_TEST
 
-/* As forerun quantize writes a folder, the drafter scores the same. The speculators library's windows alone have no
- * form in GGUF. */
+/* A drafter scores the same from the file that forerun quantize writes of its folder. Only the windows of the
+ * speculators library have no form in GGUF. */
 START_TEST(a_written_file_scores_the_same) {
     static const char *const types[] = {"f32", "bf16"};
     bench b;
@@ -352,8 +352,9 @@ static const json_t *loops_of(const bench *b) {
     return loops;
 }
 
-/* Rounds from the prompt on draft and accept as the reference's. The reference knows too little of the text to say how
- * much of the last round's drafts stands. asks: each round's drafts are asked for before the round makes them again. */
+/* From the prompt on, rounds draft and accept as the reference's do. The reference's text is too short to say how many
+ * of the last round's drafts are accepted. asks: each round's drafts are asked for before the round makes them
+ * again. */
 static void follow_rounds(const bench *b, fr_session *session, const json_t *loop, bool asks) {
     const json_t *rounds = json_object_get(loop, "rounds");
     int32_t said[IDS + 2 * FR_STEP_MAX], drafts[MOST];
@@ -384,8 +385,8 @@ static void follow_rounds(const bench *b, fr_session *session, const json_t *loo
     free(text);
 }
 
-/* In a session of its own; in one whose drafts are asked for on the way; and in one that had the prompt before, of
- * which half is cut off. */
+/* Runs in a session of its own; in one whose drafts are asked for in between; and in one that had the prompt before,
+ * half of which is removed. */
 START_TEST(accepted_lengths_are_the_references) {
     bench b;
     json_t *loop;
@@ -409,7 +410,7 @@ START_TEST(accepted_lengths_are_the_references) {
 }
 END_TEST
 
-/* Each round of the reference's after rounds without drafts: as many drafts stand. */
+/* Runs rounds without drafts before each round of the reference: as many drafts are accepted. */
 START_TEST(rounds_without_drafts_change_no_later_draft) {
     bench b;
     json_t *loop, *round;
@@ -439,7 +440,7 @@ END_TEST
 
 /* --------------------------------------------------------------------------------------------------- conversations */
 
-/* Rounds until the session has said `count` ids more; gives the timeline's length. */
+/* Runs rounds until the session has given `count` more ids. Returns the timeline's length. */
 static size_t say(fr_session *session, int32_t *ids, size_t length, size_t count) {
     for (size_t end = length + count, got, accepted; length < end; length += got)
         require(fr_session_step(session, ids + length, end - length, &got, &accepted));
@@ -464,7 +465,7 @@ static void check_as_fresh(const bench *b, fr_session *session, const int32_t *i
     fr_session_close(fresh);
 }
 
-/* Another conversation, longer than the one that is restored after it. */
+/* Runs another conversation, longer than the one that is restored after it. */
 static void digress(fr_session *session) {
     int32_t ids[256];
     for (size_t i = 0; i < 170; i++) ids[i] = (int32_t)((7 * i * i + i) % 300);
@@ -476,8 +477,8 @@ static void fill(int32_t *ids, size_t from, size_t to, size_t step) {
     for (size_t i = from; i < to; i++) ids[i] = (int32_t)((i * i * 31 + step * i + 2) % 300);
 }
 
-/* Prompts, replies, another prompt that begins alike, a cut, a fork, a session saved and restored after another
- * conversation. Alone, and in an engine, where it then comes again and is found. */
+/* A conversation has prompts, replies, another prompt that begins alike, a truncation, a fork, and is saved and
+ * restored after another one. It runs alone, and in an engine, where its prefix is found when it comes again. */
 START_TEST(conversations_draft_as_fresh_sessions) {
     bench b;
     fr_engine *engine;
@@ -525,8 +526,8 @@ START_TEST(conversations_draft_as_fresh_sessions) {
 }
 END_TEST
 
-/* A session saved amid its text, with the drafter's own keys and values, goes on elsewhere as after a prompt of all
- * that. */
+/* A session that is saved in the middle of its text, with the drafter's own keys and values, continues elsewhere as
+ * after a prompt of the whole text. */
 START_TEST(a_restored_session_drafts_as_before) {
     enum { HALF = IDS / 2 };
     bench b;

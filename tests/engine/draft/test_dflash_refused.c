@@ -1,7 +1,7 @@
-/* Block drafters that don't fit their target, are damaged, or are of a kind that is not built: one line that names the
- * fault, and nothing is left open; and the words by which drafters are asked for.
+/* Tests of block drafters that don't fit their target, are damaged, or are of a kind that is not built: each gives one
+ * line that names the fault, and nothing stays open. Also tests the words by which drafters are chosen.
  *
- * What is refused is made of the folders and files of tests/data/dflash, with members of config.json changed, or with
+ * The wrong files are made of the folders and files of tests/data/dflash, with members of config.json changed, or with
  * tensors, values and keys of GGUF under other names. */
 /* suite: quick hostile */
 #include <check.h>
@@ -40,7 +40,7 @@ static void remove_folder(void) {
     ck_assert_int_eq(rmdir(folder), 0);
 }
 
-/* Members of `changes` replace those of `config`, and those of objects in it theirs; null takes one away. */
+/* The members of `changes` replace those of `config`, also inside objects; null removes one. */
 static void change(json_t *config, const json_t *changes) {
     const char *key;
     json_t *value;
@@ -72,7 +72,7 @@ typedef struct damage {
     int64_t value;
 } damage;
 
-/* A fixture's drafter with another config.json, a tensor of another name and a value of d2t, in the folder. */
+/* Writes a fixture's drafter with another config.json, another tensor name and another value of d2t to the folder. */
 static void write_changed(const char *name, const char *changes, const char *from, const char *to, const damage *d2t) {
     char whole[256];
     fr_map map;
@@ -106,7 +106,7 @@ static void write_changed(const char *name, const char *changes, const char *fro
     fr_map_close(&map);
 }
 
-/* line NULL: it is taken, and drafts. */
+/* line NULL: the drafter is accepted, and drafts. */
 static void open_drafter(const char *drafter, const char *target, const char *line, const char *what) {
     static const int32_t ids[] = {3, 141, 59, 26, 5};
     char whole[64];
@@ -141,7 +141,7 @@ static void open_drafter(const char *drafter, const char *target, const char *li
 
 static const struct {
     const char *drafter, *target, *changes;
-    const char *line; /* a part of it; NULL: it is taken */
+    const char *line; /* a part of the line; NULL: the drafter is accepted */
 } configurations[] = {
     {"qwen3", "qwen3", "{}", NULL},
     {"qwen3", "qwen3", "{\"block_size\": null, \"dflash_config\": {\"block_size\": 16}}", NULL},
@@ -251,8 +251,8 @@ END_TEST
 /* --------------------------------------------------------------------------------------------------------- tensors */
 
 static const struct {
-    const char *drafter, *from, *to; /* a tensor's name, or its shape or type */
-    damage d2t;                      /* from NULL */
+    const char *drafter, *from, *to; /* a tensor's name, shape or type */
+    damage d2t;                      /* if from is NULL */
     const char *line;
 } tensors[] = {
     {"qwen3", "\"fc.weight\"", "\"fd.weight\"", {0, 0}, "fc.weight is missing"},
@@ -295,8 +295,8 @@ static const struct {
     {"qwen3", "dflash.target_layers", "target_layers"},
     {"qwen3", "dflash.embedding_length", "embedding_length"},
     {"qwen3", "dflash.block_count", "block_count"},
-    {"v2-qwen3", "dflash.conv_kernel_size", "conv"},   /* 2 then, and the file's are 3 */
-    {"v2-qwen3", "dflash.selector_rank", "selector_"}, /* 256 then */
+    {"v2-qwen3", "dflash.conv_kernel_size", "conv"},   /* the default is 2 then, and the file's tensors have 3 */
+    {"v2-qwen3", "dflash.selector_rank", "selector_"}, /* the default is 256 then */
 };
 
 START_TEST(files_that_lack_a_key) {
@@ -345,7 +345,7 @@ END_TEST
 
 /* ------------------------------------------------------------------------------------------------------- the words */
 
-/* A word must be the drafter's. */
+/* The method's word must be the drafter's. */
 START_TEST(words_are_the_drafters) {
     static const struct {
         const char *drafter, *words;
@@ -394,7 +394,7 @@ static const struct {
     const char *line, *says;
     int status;
 } commands[] = {
-    /* A drafter alone is named as one, with the kind of target that it wants. */
+    /* A drafter that is given as the model is refused as one, with the kind of target that it needs. */
     {"generate -m " DATA "qwen3/drafter --ids 1,2,3 -n 2", "drafter", 1},
     {"generate -m " DATA "dspark-qwen3/drafter --ids 1,2,3 -n 2", "drafter", 1},
     {"generate -m " DATA "v2-qwen3/drafter.gguf --ids 1,2,3 -n 2", "drafter", 1},

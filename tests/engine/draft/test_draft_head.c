@@ -21,7 +21,7 @@ enum { PROMPT = 30, TEXT = 60, DEPTH = 4, VOCAB_MAX = 1024 };
 
 static const struct {
     const char *target, *drafter;                                       /* drafter NULL: the target's own layer */
-} subjects[] = {{FR_TEST_MODELS "llama", "tests/data/llama/q4_0.gguf"}, /* whose head is packed */
+} subjects[] = {{FR_TEST_MODELS "llama", "tests/data/llama/q4_0.gguf"}, /* its head is packed */
                 {FR_TEST_MODELS "llama", FR_TEST_MODELS "llama"},
                 {FR_TEST_MODELS "llama", "tests/data/llama/eagle"},
                 {FR_TEST_MODELS "glm-ocr-odd", NULL}};

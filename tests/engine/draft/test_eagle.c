@@ -166,7 +166,7 @@ static const char *eagle1(void) {
 static const struct {
     const char *(*write)(void);
     const char *reference, *method;
-    bool maps; /* the reference's logits are of a draft vocabulary */
+    bool maps; /* the reference's logits are those of a draft vocabulary */
 } drafters[] = {{eagle3, "eagle3_draft", "eagle3", true},
                 {eagle3_file, "eagle3_draft", "eagle3", true},
                 {write_speculator, "eagle3_draft", "eagle3", true},
@@ -185,7 +185,7 @@ typedef struct bench {
     json_t *target, *drafts;
     fr_map map;
     fr_tensors tensors;
-    int32_t ids[VOCAB]; /* the target's id of each of the draft vocabulary */
+    int32_t ids[VOCAB]; /* the target's id for each id of the draft vocabulary */
 } bench;
 
 /* drafter: a folder; NULL: one without a draft vocabulary. */
@@ -300,7 +300,7 @@ END_TEST
 static const struct {
     const char *drafter;
     bool maps;
-    size_t vocab; /* that it scores */
+    size_t vocab; /* the number of ids that it scores */
 } odd[] = {
     {LLAMA "eagle3-odd", true, 101},   /* 3.1, narrower than its target, every flag set, aux_layers at both ends */
     {LLAMA "eagle3-qwen", true, 101},  /* a sliding layer of Qwen3's, a norm for each of aux_layers */
@@ -624,7 +624,7 @@ END_TEST
 static const struct {
     const char *drafter, *target, *changes;
     damage d2t;       /* index 0, value 0: none */
-    const char *line; /* a part of it; NULL: it is taken */
+    const char *line; /* a part of the line; NULL: the drafter is accepted */
 } cases[] = {
     {"eagle3", "llama", "{}", {0, 0}, NULL},
     {"eagle3", "llama", "{\"architectures\": [\"Eagle3LlamaForCausalLM\"]}", {0, 0}, NULL},

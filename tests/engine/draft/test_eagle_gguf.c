@@ -110,7 +110,7 @@ END_TEST
 START_TEST(every_type_is_near) {
     static const struct {
         const char *type;
-        double error; /* of the scores' deviation, at most */
+        double error; /* the largest error, as a share of the scores' deviation */
     } types[] = {{"f32", 1e-5}, {"bf16", 1e-5}, {"f16", 1e-3}, {"q8_0", 0.02},  {"q6_k", 0.05}, {"q5_k", 0.1},
                  {"q5_1", 0.1}, {"q5_0", 0.1},  {"q4_k", 0.2}, {"iq4_nl", 0.2}, {"q4_1", 0.2},  {"q4_0", 0.2}};
     float expected[SCORES], got[SCORES];
@@ -176,7 +176,7 @@ START_TEST(a_drafters_tensors_say_of_how_many_ids_its_target_is) {
     score(in_folder("keyless.gguf"), got);
     ck_assert_mem_eq(got, expected, sizeof got);
 
-    write_keyless(LLAMA "eagle3.gguf"); /* no table, and a head of some ids */
+    write_keyless(LLAMA "eagle3.gguf"); /* it has no table, and its head has only some of the ids */
     ck_assert_int_eq(inspect_keyless(&ids), FR_USAGE);
     score(LLAMA "eagle3.gguf", expected);
     score(in_folder("keyless.gguf"), got);

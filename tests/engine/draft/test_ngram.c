@@ -82,7 +82,7 @@ START_TEST(of_equal_matches_the_latest_seen_counts) {
     open_index(&i, 16, 8);
     for (size_t count = 0; count < 11; count++) fr_suffix_add(&i.index, text[count]);
     ck_assert_uint_eq(i.index.match, 2);
-    ck_assert_uint_eq(i.index.end, 8); /* what followed was 3 */
+    ck_assert_uint_eq(i.index.end, 8); /* the id after the match was 3 */
     fr_arena_close(&i.arena);
 }
 END_TEST
@@ -160,7 +160,7 @@ START_TEST(it_follows_a_new_prompt_a_cut_text_and_a_rejection) {
     text[9] = 8; /* the draft was wrong */
     o.draft->method->commit(o.draft, &(fr_draft_view){.ids = text, .length = 10}, 1, 0);
     ck_assert_uint_eq(propose(o.draft, text, 10, 1, drafts), 0);
-    text[3] = 1, text[4] = 2, text[5] = 3; /* cut back to three ids, and another prompt from there */
+    text[3] = 1, text[4] = 2, text[5] = 3; /* truncated to three ids, and another prompt from there */
     begin(o.draft, text, 6);
     ck_assert_uint_eq(propose(o.draft, text, 6, 3, drafts), 3);
     ck_assert_mem_eq(drafts, ((int32_t[]){1, 2, 3}), 3 * sizeof *drafts);
@@ -205,7 +205,8 @@ START_TEST(as_many_are_found_as_are_worth_their_rows) {
     opened o = open_ngram(&fr_draft_ngram_first);
     begin(o.draft, text, 18);
     ck_assert_uint_eq(find(o.draft, text, 18, 0, 0, 0), 0); /* two are no match, whatever it costs */
-    begin(o.draft, text, 21); /* five ids match: of ten 5, 6, 6, 7, 7, 7 are guessed to stand where all before did */
+    /* five ids match: of ten drafts 5, 6, 6, 7, 7, 7 are expected to be accepted if all before were */
+    begin(o.draft, text, 21);
     ck_assert_uint_eq(find(o.draft, text, 21, 0.51, 0, 0), 0);
     ck_assert_uint_eq(find(o.draft, text, 21, 0.49, 0, 0), 1);
     ck_assert_uint_eq(find(o.draft, text, 21, 0.29, 0, 0), 2);
@@ -220,9 +221,9 @@ START_TEST(what_is_made_may_gain_more) {
     for (size_t i = 0; i < 21; i++) text[i] = (int32_t)(i % 16);
     opened o = open_ngram(&fr_draft_ngram);
     begin(o.draft, text, 21);
-    ck_assert_uint_eq(find(o.draft, text, 21, 0.4, 1, 0.09), 1); /* 0.5 - 0.4 is more */
+    ck_assert_uint_eq(find(o.draft, text, 21, 0.4, 1, 0.09), 1); /* 0.5 - 0.4 is more than 0.09 */
     ck_assert_uint_eq(find(o.draft, text, 21, 0.4, 1, 0.11), 0);
-    ck_assert_uint_eq(find(o.draft, text, 21, 0.4, 2, 0.06), 0); /* two of 0.06 are not less */
+    ck_assert_uint_eq(find(o.draft, text, 21, 0.4, 2, 0.06), 0); /* twice 0.06 is not less than 0.1 */
     ck_assert_uint_eq(find(o.draft, text, 21, 0.4, 2, -0.5), 1);
     fr_arena_close(&o.arena);
 }
@@ -237,7 +238,7 @@ START_TEST(an_answer_tells_how_often_they_stand) {
     ck_assert_uint_eq(find(o.draft, text, 7, 0.25, 0, 0), 1);
     ck_assert_uint_eq(find(o.draft, text, 11, 0.25, 0, 0), 1);
     ck_assert_uint_eq(find(o.draft, text, 199, 0.25, 0, 0), 0);
-    begin(of_prompt.draft, text, 199); /* a prompt tells nothing: others wrote it */
+    begin(of_prompt.draft, text, 199); /* a prompt teaches nothing, because others wrote it */
     ck_assert_uint_eq(find(of_prompt.draft, text, 199, 0.25, 0, 0), 1);
     fr_arena_close(&o.arena);
     fr_arena_close(&of_prompt.arena);
@@ -365,13 +366,13 @@ START_TEST(in_a_combination_the_first_that_has_a_proposal_wins) {
     ck_assert_int_eq(drafts[0], 77);
     draft->method->commit(draft, &(fr_draft_view){.ids = text, .length = 24}, 1, 1);
     ck_assert(told_proposed == 1 && told_accepted == 1);
-    ck_assert_uint_eq(propose(draft, text, 24, 4, drafts), 4); /* eight do */
+    ck_assert_uint_eq(propose(draft, text, 24, 4, drafts), 4); /* eight ids match */
     ck_assert_mem_eq(drafts, text + 8, 4 * sizeof *drafts);
     draft->method->commit(draft, &(fr_draft_view){.ids = text, .length = 29}, 4, 4);
     ck_assert(told_proposed == 0 && told_accepted == 0);
-    ck_assert_uint_eq(told_rows, 1); /* when it was not asked */
+    ck_assert_uint_eq(told_rows, 1); /* the rows of the round in which it was not asked */
     ck_assert(draft->finds && !draft->only_finds);
-    ck_assert_uint_eq(find(draft, text, 29, 2, 0, 0), 0); /* nothing is worth it, and nothing may be made */
+    ck_assert_uint_eq(find(draft, text, 29, 2, 0, 0), 0); /* no row is worth its cost, and no draft may be made */
     ck_assert_uint_eq(told_rows, 2);
     ck_assert_uint_eq(find(draft, text, 29, 0, 0, 0), 6);
     fr_arena_close(&arena);

@@ -197,8 +197,8 @@ END_TEST
 
 static const struct {
     int32_t id;          /* the second draft */
-    size_t extra;        /* drafts, more than were wanted */
-    float chance, other; /* of the second draft and of id 7, where chances are asked for */
+    size_t extra;        /* how many drafts more than wanted */
+    float chance, other; /* probabilities of the second draft and of id 7, if they are asked for */
     const char *line;
 } nonsense[] = {{-1, 0, 1, 1, "draft 1 of the caller's method is id -1, outside the vocabulary of 512"},
                 {512, 0, 1, 1, "is id 512, outside"},
@@ -256,7 +256,8 @@ static int64_t draws(void) {
 
 static const struct {
     const char *target, *drafter;
-    int own;    /* 0: the drafter's drafts; 1: drawn here from a few ids; 2: the same, as certain; 3: handed on */
+    /* 0: the drafter's drafts; 1: sampled here from a few ids; 2: the same, declared certain; 3: passed on */
+    int own;
     bool least; /* FR_OPT_DRAFT_P_MIN, between the chances of the likeliest drafts */
 } laws[] = {{LLAMA, "tests/data/llama/eagle3", 0, false},
             {LLAMA, "tests/data/llama/eagle", 0, false},

@@ -398,7 +398,8 @@ START_TEST(silent_links_go_on_together) {
     }
     notes[0] = 0;
     fr_draft_propose(asked, 4);
-    ck_assert_str_eq(notes, "abd C A c +B"); /* the first links, a's together; the second; b spoke, so that B follows */
+    /* the first methods, both a's together; then the second; b proposed, so B follows the rows */
+    ck_assert_str_eq(notes, "abd C A c +B");
     ck_assert(asked[0].proposed == 1 && asked[1].proposed == 1 && asked[2].proposed == 0 && asked[3].proposed == 0);
     ck_assert_int_eq(asked[3].failure.status, FR_NUMERIC);
     ck_assert_str_eq(asked[3].failure.line, "d fails");

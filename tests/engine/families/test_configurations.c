@@ -22,7 +22,7 @@ enum { SCALED = 8 };
 
 static const struct {
     const char *name, *changes; /* null: left out */
-    const char *text;           /* changes of text_config; NULL: there is none */
+    const char *text;           /* changes of text_config; NULL: it has none */
 } cases[] = {
     /* rope_scaling stands for rope_parameters, and type for rope_type; */
     {"qwen35-odd",
@@ -218,7 +218,7 @@ END_TEST
 /* Python's json writes NaN and Infinity, and configurations with Mamba's limits contain Infinity. */
 START_TEST(numbers_that_are_not_finite_matter_where_they_are_used) {
     static const struct {
-        const char *key, *value, *line; /* NULL: it is not used */
+        const char *key, *value, *line; /* line NULL: the value is not used */
     } says[] = {
         {"time_step_limit", "[0.0, Infinity]", NULL},
         {"x", "{\"y\": [NaN, -Infinity]}", NULL},

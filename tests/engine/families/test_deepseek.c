@@ -278,7 +278,7 @@ END_TEST
 static const struct {
     const char *changes;
     fr_status status;
-    const char *line; /* a part of it */
+    const char *line; /* a part of the line */
 } cases[] = {
     {"{}", FR_OK, ""},
     {"{\"rope_scaling\": null}", FR_OK, ""},

@@ -20,7 +20,7 @@
 #include "tests/support/suite.h"
 
 #define GGUF       "tests/data/dense/"
-#define LEAST_MOVE 1e-2 /* of an overlooked feature, in the largest logit; fr_rows_compare allows 5e-5 */
+#define LEAST_MOVE 1e-2 /* the change of the largest logit if a feature is left out; fr_rows_compare allows 5e-5 */
 
 enum { IDS = 48, CHUNKS = 3 };
 
@@ -29,7 +29,7 @@ typedef enum gguf { GGUF_OF_FOLDER, GGUF_OF_FILE, GGUF_OF_TOKENIZER } gguf;
 static const struct {
     const char *name;
     size_t features;
-    gguf gguf; /* what there is of it beside the folder, each with what stands before it */
+    gguf gguf; /* the files beside the folder; each kind includes those before it */
 } models[] = {
 #define FR_DENSE(name, features, has) {name, features, GGUF_OF_##has},
 #include "tests/engine/families/dense_models.def"
@@ -327,7 +327,7 @@ START_TEST(drafts_end_where_long_texts_begin) {
     for (size_t made = 0, got, accepted; made < WANTED; made += got) {
         size_t length = BEGIN + made, most = length + 15 < LONGEST ? 15 : LONGEST - length;
         require(fr_session_step(session, ids + made, WANTED - made, &got, &accepted));
-        if (made && length <= LONGEST) /* the first step gives what the prompt said */
+        if (made && length <= LONGEST) /* the first step gives the id that the prompt determined */
             ck_assert_msg(accepted == most, "%zu drafts stood behind %zu ids, not %zu", accepted, length, most);
     }
     ck_assert_mem_eq(ids, plain, sizeof plain);

@@ -74,7 +74,7 @@ static const struct {
     {"gemma4-e", "{\"num_kv_shared_layers\": 4}", FR_INPUT, "this is a drafter"},
     {"gemma4-e", "{\"num_kv_shared_layers\": 3}", FR_INPUT, "layer 1 borrows a KV cache of its kind"},
     {"gemma4-e", "{\"enable_moe_block\": true, \"num_experts\": 8}", FR_INPUT, "0 experts are chosen of 8"},
-    {"gemma4-e", "{\"num_experts\": 8, \"top_k_experts\": 9}", FR_OK, ""}, /* they are off */
+    {"gemma4-e", "{\"num_experts\": 8, \"top_k_experts\": 9}", FR_OK, ""}, /* the experts are off */
     {"gemma4-e", "{\"rope_parameters\": {" FULL("dynamic", "2") "}}", FR_UNBUILT, "rope_type dynamic"},
     {"gemma4-e", "{\"rope_parameters\": {" FULL("linear", "2, \"partial_rotary_factor\": 0.5") "}}", FR_UNBUILT,
      "partial_rotary_factor 0.5 is not built with rope_type linear"},
@@ -159,7 +159,7 @@ static const struct {
     {"gemma4-e", "{}"},
     {"gemma4-e-layers", "{}"},
     {"gemma4-moe", "{}"},
-    {"ling-biased", "{}"}, /* no groups, where published files have them */
+    {"ling-biased", "{}"}, /* without groups, which published files have */
 };
 
 START_TEST(a_folder_as_gguf_is_the_same_model) {

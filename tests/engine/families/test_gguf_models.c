@@ -237,7 +237,7 @@ static void patch(uint8_t *bytes, size_t size, const char *text, size_t skip, co
 }
 
 typedef struct damage {
-    const char *file, *text; /* text is followed by a key's type, 4 bytes, where it is a key */
+    const char *file, *text; /* if the text is a key, 4 bytes of its type follow */
     size_t skip;
     const void *value;
     size_t length;
@@ -393,7 +393,7 @@ END_TEST
  * to 8 bits. */
 static const struct {
     const char *model, *reference;
-    double apart; /* on average, of the spread of a row */
+    double apart; /* the mean distance, as a share of a row's spread */
 } low_bits[] = {
     {GGUF "low-bits.gguf", GGUF "low-bits.reference.safetensors", 0.01},
     {GGUF "nvfp4-experts.gguf", GGUF "nvfp4-experts.reference.safetensors", 0.01},
@@ -434,7 +434,7 @@ static const struct {
     const char *file, *tensor;
     uint64_t shape; /* 0: as it is */
     uint32_t type;  /* 0: F32 */
-    size_t at;      /* which of them is */
+    size_t at;      /* which of the values is changed */
     float value;    /* 0: as it is */
     const char *words;
 } wrong_scales[] = {

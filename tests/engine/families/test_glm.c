@@ -189,7 +189,8 @@ START_TEST(text_behind_a_picture) {
         json_array_foreach (json_object_get(json_object_get(r.info, "draft"), "loop"), index, loop) {
             if (run >= 4 || json_integer_value(json_object_get(loop, "prompt")) != PICTURE_PROMPT) continue;
             json_t *expected = json_object_get(loop, "rounds");
-            size_t whole = json_array_size(expected) - 1; /* the last one stops at 48 ids, or has room for no draft */
+            /* the last round stops at 48 ids, or has no room for a draft */
+            size_t whole = json_array_size(expected) - 1;
             ck_assert(rounds == whole + 1 || rounds == whole);
             json_array_foreach (expected, at, round)
                 if (at < whole) ck_assert_int_eq(lengths[at], json_integer_value(json_object_get(round, "accepted")));
@@ -272,7 +273,8 @@ START_TEST(a_fork_without_its_picture) {
     require(fr_engine_open(r.model, r.drafter, NULL, 3, &engine));
     require(fr_engine_session(engine, plain, &session));
     show(session, &r);
-    require(fr_session_prompt(session, ids, behind)); /* which ends with it: its last id would be run again */
+    /* the prompt ends with the picture, whose last id would be run again */
+    require(fr_session_prompt(session, ids, behind));
     ck_assert_int_eq(fr_session_fork(session, NULL, &fork), FR_INPUT);
     ck_assert_ptr_null(fork);
     ck_assert_ptr_nonnull(strstr(fr_last_error(), "without its picture"));
@@ -612,7 +614,7 @@ static bool reject_in_turn(void *context, size_t round, size_t depth) {
 typedef struct speculation {
     size_t prompt;
     int64_t depth;
-    bool again; /* the prompt's ids once more, in the middle of the text */
+    bool again; /* the prompt's ids are repeated in the middle of the text */
 } speculation;
 
 static const speculation speculations[] = {{2, 3, false}, {4, 1, false}, {4, 7, true}, {PICTURE_PROMPT, 3, false}};

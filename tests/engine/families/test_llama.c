@@ -157,7 +157,7 @@ END_TEST
 /* A file's keys for the scaling of rotary positions; 0 or NULL: without the key. */
 typedef struct scaling {
     const char *type;
-    float factor, older; /* older: by the key that was before */
+    float factor, older; /* older: the factor under the older key */
 } scaling;
 
 static scaling said;
@@ -259,7 +259,7 @@ END_TEST
 START_TEST(positions_are_scaled_without_a_type) {
     static const struct {
         scaling said;
-        bool scaled; /* by 4 */
+        bool scaled; /* positions are scaled by 4 */
     } files[] = {{{NULL, 4, 0}, true},     {{NULL, 0, 4}, true},    {{NULL, 4, 8}, true},
                  {{"linear", 0, 4}, true}, {{NULL, 1, 0}, false},   {{NULL, 1, 4}, false},
                  {{"none", 4, 0}, false},  {{"none", 0, 4}, false}, {{"linear", 0, 0}, false}};
@@ -353,7 +353,7 @@ END_TEST
 static const struct {
     const char *name, *changes;
     fr_status status;
-    const char *line; /* a part of it */
+    const char *line; /* a part of the line */
 } cases[] = {
     {"llama", "{}", FR_OK, ""},
     {"llama", "{\"rope_scaling\": null}", FR_OK, ""},

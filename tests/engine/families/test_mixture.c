@@ -414,7 +414,7 @@ END_TEST
 static const struct {
     const char *name, *changes;
     fr_status status;
-    const char *line; /* a part of it */
+    const char *line; /* a part of the line */
 } cases[] = {
     {"qwen3-moe-raw", "{}", FR_OK, ""},
     {"qwen3-moe-raw", "{\"num_experts\": 6}", FR_INPUT, "mlp.gate.weight has shape [5, 70]"},
@@ -495,7 +495,7 @@ static void write_changed(const char *name, const char *from, const char *to, co
 
 static const struct {
     const char *from, *to, *line;
-    bool drafter; /* its MTP layer is wrong */
+    bool drafter; /* the MTP layer is wrong */
 } names[] = {
     {EXPERTS "3.up_proj.weight\"", EXPERTS "x.up_proj.weight\"", "tensor " EXPERTS "3.up_proj.weight is missing",
      false},

@@ -47,7 +47,7 @@ static const char *folder_of(const char *name) {
 
 static const char *file_of(const char *name) {
     static char path[128];
-    static const char most[] = "qwen35-"; /* whose files are called without it */
+    static const char most[] = "qwen35-"; /* the names of their files lack this */
     bool shorter = strncmp(name, most, sizeof most - 1) == 0;
     snprintf(path, sizeof path, FILES "%s.gguf", shorter ? name + sizeof most - 1 : name);
     return path;
@@ -350,7 +350,8 @@ START_TEST(an_older_file_tells_by_an_interval) {
     fr_model *model;
     copy_changed(FILES "tied-trunk.gguf", "model.gguf", "qwen35.attention.recurrent_layers",
                  "qwen35.attention.recurrent_lxyers");
-    expect_line(fr_model_open(folder.file, NULL, &model), FR_INPUT, "blk."); /* every 4th layer, where it is the 3rd */
+    /* the file says every 4th layer, and it is every 3rd */
+    expect_line(fr_model_open(folder.file, NULL, &model), FR_INPUT, "blk.");
     copy_changed(FILES "tied-trunk.gguf", "model.gguf", "qwen35.full_attention_interval",
                  "qwen35.fxll_attention_interval");
     require(fr_model_open(folder.file, NULL, &model));
@@ -364,10 +365,10 @@ END_TEST
 static const struct {
     const char *name, *changes;
     fr_status status;
-    const char *line; /* a part of it */
+    const char *line; /* a part of the line */
 } cases[] = {
     {"qwen35-odd", "{}", FR_OK, ""},
-    {"qwen35-odd", "{\"full_attention_interval\": 3}", FR_OK, ""}, /* layer_types are told */
+    {"qwen35-odd", "{\"full_attention_interval\": 3}", FR_OK, ""}, /* layer_types is used */
     {"qwen35-odd", "{\"layer_types\": null, \"full_attention_interval\": 2}", FR_INPUT, "layers.3."},
     {"qwen35-odd", "{\"layer_types\": null, \"full_attention_interval\": 0}", FR_INPUT, "full_attention_interval"},
     {"qwen35-odd", "{\"layer_types\": [\"full_attention\"]}", FR_INPUT, "not an array of 7"},
@@ -394,7 +395,7 @@ static const struct {
     {"qwen35-odd", "{\"rope_parameters\": null, \"partial_rotary_factor\": 0.4, \"rope_theta\": 5000.0}", FR_INPUT,
      "have 32 angles, the heads 4"},
     {"qwen35-odd", "{\"rope_parameters\": []}", FR_INPUT, "rope_parameters"},
-    {"qwen35-odd", "{\"tie_word_embeddings\": true}", FR_OK, ""}, /* the head is there */
+    {"qwen35-odd", "{\"tie_word_embeddings\": true}", FR_OK, ""}, /* the head's tensor exists */
     {"qwen35-odd", "{\"architectures\": [\"Qwen3_5MoeForCausalLM\"]}", FR_INPUT, "mlp."},
     {"qwen35-moe-tied", "{\"tie_word_embeddings\": false}", FR_INPUT, "lm_head.weight is missing"},
     {"qwen35-odd", "{\"hidden_size\": null}", FR_INPUT, "the configuration asks for [517, 4096]"},

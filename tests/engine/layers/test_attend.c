@@ -19,7 +19,7 @@ typedef struct batch {
     int64_t last;
     size_t span;
     fr_dtype type;
-    size_t latent; /* values are the first so many of their keys'; 0: values of their own */
+    size_t latent; /* the values are the first so many numbers of their keys; 0: there are values of their own */
 } batch;
 
 static const fr_kernels *kernels;
@@ -156,10 +156,10 @@ static void run_alone(const side_by_side *s, size_t first, size_t count, float *
 
 /* Compares all timelines in one batch, on teams, with each timeline's rows alone. */
 static void check_teams(side_by_side *s, const batch *batches, size_t count) {
-    static const size_t teams[] = {3, 8, 1, 2, 5, 13}; /* under an emulator two of them */
+    static const size_t teams[] = {3, 8, 1, 2, 5, 13}; /* an emulator runs two of them */
     size_t size = s->batch.count * s->attend.stride, some = fr_test_emulated() ? 2 : sizeof teams / sizeof *teams;
     float *alone = malloc(size * sizeof *alone), *shared = malloc(size * sizeof *shared);
-    size_t written = batches->heads * s->layers[0].value_dim; /* of a row */
+    size_t written = batches->heads * s->layers[0].value_dim; /* values of a row */
     memset(alone, 0xff, size * sizeof *alone);
     for (size_t t = 0, first = 0; t < count; first += batches[t++].rows)
         run_alone(s, first, batches[t].rows, alone + first * s->attend.stride);

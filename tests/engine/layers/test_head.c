@@ -12,7 +12,7 @@
 #include "src/engine/layers/head.h"
 #include "tests/support/suite.h"
 
-enum { HIDDEN = FR_STEP_MAX, VOCAB = 40001 }; /* of 8 rows, five pieces */
+enum { HIDDEN = FR_STEP_MAX, VOCAB = 40001 }; /* 8 rows, five pieces */
 
 static fr_machine machine;
 static const fr_kernels *kernels;

@@ -461,14 +461,14 @@ END_TEST
 /* ------------------------------------------------------------------------------------------------------------ lists */
 
 static const struct {
-    const char *list;  /* of generation_config.json */
-    const char *words; /* of the refusal; NULL: it is read */
-    size_t count;      /* ids that it has if it is read */
+    const char *list;  /* the list in generation_config.json */
+    const char *words; /* a part of the refusal; NULL: it is read */
+    size_t count;      /* how many ids are read */
 } lists[] = {
     {"null", NULL, 0},
     {"[]", NULL, 0},
     {"[5, 6.0, 5]", NULL, 3},
-    {"[511, 512, -1, 258883, 9000000000000000000]", NULL, 1}, /* the vocabulary has 512 */
+    {"[511, 512, -1, 258883, 9000000000000000000]", NULL, 1}, /* the vocabulary has 512 ids */
     {"5", "\"suppress_tokens\" is not an array of ids", 0},
     {"{\"5\": 6}", "is not an array of ids", 0},
     {"\"5\"", "is not an array of ids", 0},

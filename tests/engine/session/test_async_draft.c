@@ -35,7 +35,7 @@ typedef struct pair {
     fr_drafter *drafter;
     fr_options *options;
     fr_session *async, *plain;
-    int32_t *text; /* of the kind that the demo was trained on */
+    int32_t *text; /* text like that on which the demo model was trained */
     size_t text_length, accepted;
 } pair;
 

@@ -1,10 +1,10 @@
-/* Drafts that come in blocks, and one budget of rows for several timelines, in simulation.
+/* Tests in simulation drafts that come in blocks, and one budget of rows for several timelines.
  *
- * A drafter gives each draft a chance, and the draft is accepted as often as that says. The means over all drafts of a
- * position are those of published block drafters. The controller chooses, a block is made whole, and the cut leaves its
- * tail out. An oracle that knows the chances, the times and the long-run rate cuts best.
+ * A drafter gives each draft a probability, and the draft is accepted as often as that. The means over all drafts of a
+ * position are those of published block drafters. The controller chooses a number, a block is made whole, and the cut
+ * drops its tail. An oracle that knows the probabilities, the times and the long-run rate makes the best cut.
  *
- * A crowd of eight on machines whose forwards cost more with each row, sooner or later. */
+ * Eight timelines run together on machines whose forwards cost more with each row, sooner or later. */
 /* suite: native no-valgrind */
 #include <check.h>
 #include <math.h>
@@ -32,9 +32,9 @@ static double read_clock(double seconds, uint64_t *random) {
  * further ones. In parentheses: tokens a call that this makes. */
 typedef struct drafter {
     const char *name;
-    size_t drafts; /* that a block makes, or steps make at most */
+    size_t drafts; /* drafts of a block, or the most drafts made step by step */
     double first, further;
-    bool tells; /* its chances tell more than the position does */
+    bool tells; /* its probabilities depend on more than the position */
     bool in_blocks;
 } drafter;
 

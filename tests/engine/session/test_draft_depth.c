@@ -24,7 +24,7 @@
 
 #define TOKENS  8000 /* a stream's length */
 #define MOST    (FR_STEP_MAX - 1)
-#define STREAMS 8 /* of each case, with other random numbers; their mean counts */
+#define STREAMS 8 /* streams of each case, with other random numbers; their mean counts */
 
 /* ------------------------------------------------------------------------------------------------------------ times */
 
@@ -153,8 +153,8 @@ static void free_texts(void) {
 /* ----------------------------------------------------------------------------------------------------------- rounds */
 
 typedef struct clock_noise {
-    double spread; /* of each reading, as a share of it */
-    double jumps;  /* how often a reading is held up, to ten times as long */
+    double spread; /* error of each reading, as a share of it */
+    double jumps;  /* how often a reading is ten times too long */
     uint64_t random;
 } clock_noise;
 
@@ -205,7 +205,8 @@ static double run(const machine *m, const text *t, size_t fixed, single *depth, 
         double draft = draft_seconds(m, asked), verify = m->verify[drafted + 1];
         seconds += draft + verify;
         if (depth) {
-            double draft_read = reading(&noise, 1e-3 * draft); /* one after the other, on every compiler */
+            /* in a statement of its own, so that every compiler reads it first */
+            double draft_read = reading(&noise, 1e-3 * draft);
             report(depth, asked, drafted, accepted, draft_read, reading(&noise, 1e-3 * verify));
         }
         at += accepted + 1;
@@ -376,10 +377,10 @@ END_TEST
 typedef struct shape {
     const char *name;
     double experts, chosen, reading;
-    double verify[6]; /* of 1 to 5 rows, and what each further row adds */
+    double verify[6]; /* times of 1 to 5 rows, and of each further row */
     double draft_start, draft_step;
     double stands[4];
-    double follow; /* what each id beyond 7 since the last draft adds to the next one */
+    double follow; /* time that each id beyond 7 since the last draft adds to the next one */
 } shape;
 
 static const shape shapes[] = {
@@ -398,8 +399,8 @@ static const shape shapes[] = {
     {"a small useless model", 0, 0, 0, {1, 1.03, 1.05, 1.07, 1.12, 0.1}, 0, 0.2, {0.15, 0.1, 0.1, 0.1}, 0.02},
 };
 #define SHAPES     (sizeof shapes / sizeof *shapes)
-#define LAGGING    4   /* the last ones: their methods follow the text when they draft */
-#define SHORT_RUNS 100 /* of each, with other clocks */
+#define LAGGING    4   /* the last shapes: their methods run the text when they draft */
+#define SHORT_RUNS 100 /* runs of each shape, with other clocks */
 
 static double shape_verify(const shape *s, size_t rows) {
     if (s->experts == 0) return rows <= 5 ? s->verify[rows - 1] : s->verify[4] + (double)(rows - 5) * s->verify[5];
@@ -534,9 +535,9 @@ END_TEST
  * accepted. */
 typedef struct teller {
     const char *name;
-    double sure;  /* the share of drafts that have a chance of 0.97; others have one of 0.1 to 0.7 */
-    double power; /* a draft stands with its chance to this power: 1 is a drafter that knows */
-    double least; /* tokens a second with chains that end over those without, at least */
+    double sure;  /* the share of drafts that have a probability of 0.97; others have one of 0.1 to 0.7 */
+    double power; /* a draft is accepted with its probability to this power; 1: the probabilities are right */
+    double least; /* the least gain in tokens per second of chains that end by probabilities */
 } teller;
 
 /* The probabilities of the third drafter mean nothing, so ending its chains by them must cost nothing. */
@@ -612,8 +613,8 @@ START_TEST(a_draft_is_judged_by_the_whole_chain) {
         gains.row[d] = 0.05;
     }
     ck_assert_int_eq(fr_draft_gain_judge(&gains, sure, 2), FR_DRAFT_GAIN_MORE);
-    ck_assert_int_eq(fr_draft_gain_judge(&gains, once, 1), FR_DRAFT_GAIN_MORE);  /* 0.4 over 0.35 */
-    ck_assert_int_eq(fr_draft_gain_judge(&gains, twice, 2), FR_DRAFT_GAIN_LAST); /* 0.2 under it */
+    ck_assert_int_eq(fr_draft_gain_judge(&gains, once, 1), FR_DRAFT_GAIN_MORE);  /* a gain of 0.4 is above 0.35 */
+    ck_assert_int_eq(fr_draft_gain_judge(&gains, twice, 2), FR_DRAFT_GAIN_LAST); /* a gain of 0.2 is below it */
     gains.row[1] = 0.3;
     ck_assert_int_eq(fr_draft_gain_judge(&gains, twice, 2), FR_DRAFT_GAIN_NONE);
     ck_assert_int_eq(fr_draft_gain_judge(&gains, once, 1), FR_DRAFT_GAIN_LAST);
@@ -632,7 +633,7 @@ START_TEST(bins_are_what_became_of_their_drafts) {
     ck_assert_double_gt(gains.stands[0][sure], 0.99);
     ck_assert_double_lt(gains.stands[1][unsure], 0.02);
     ck_assert_double_lt(gains.stands[0][unsure], 0.1);         /* as at other depths */
-    ck_assert_double_eq(calibration.bins[2][unsure].tries, 0); /* behind one that fell */
+    ck_assert_double_eq(calibration.bins[2][unsure].tries, 0); /* it came after a rejected one */
 }
 END_TEST
 
@@ -660,11 +661,11 @@ START_TEST(rows_of_finds_are_hoped_then_known) {
     part = find_round(&one, 0, 15, 15);
     ck_assert_uint_eq(part.found, 3);
     ck_assert_double_eq_tol(part.gains.found[0], 0.2, 1e-9); /* 5 tokens in 5.2 seconds are fewer than 1 a second */
-    ck_assert_double_eq_tol(part.gains.found[1], 0.1, 1e-9); /* never measured: hoped to cost half of another */
+    ck_assert_double_eq_tol(part.gains.found[1], 0.1, 1e-9); /* never measured: assumed to cost half of another */
     ck_assert_uint_eq(find_round(&one, 0, 15, 15).found, 7);
     ck_assert_uint_eq(find_round(&one, 0, 15, 0).found, MOST);
     for (int round = 0; round < 200; round++) part = find_round(&one, 0, 4, 4);
-    ck_assert_double_gt(part.gains.found[0], 0.2 * 0.95 * 5 / 1.8); /* at the rate of late */
+    ck_assert_double_gt(part.gains.found[0], 0.2 * 0.95 * 5 / 1.8); /* at the rate of the last rounds */
 }
 END_TEST
 
@@ -711,10 +712,11 @@ enum { TIMELINES = 16, WORLDS = 4, ROUNDS = 3000, ROWS = TIMELINES * FR_STEP_MAX
  * where a step costs more than one of its rows. */
 typedef struct world {
     size_t timelines;
-    double stands[TIMELINES][FR_STEP_MAX]; /* by depth, from 1, where all before stood */
+    /* probability that a draft is accepted, by depth from 1, if all before it were */
+    double stands[TIMELINES][FR_STEP_MAX];
     double verify[ROWS + 1];
     double draft_start, draft_step, draft_row;
-    double follow; /* each id beyond 7 since a timeline's last draft */
+    double follow; /* time of each id beyond 7 since a timeline's last draft */
     bool batched;
 } world;
 
@@ -843,7 +845,7 @@ static double controlled(const world *w, clock_noise noise) {
     return tokens / seconds;
 }
 
-/* The controller is never worse than no drafts by more than 1% either. All readings are off by up to 3%, and one in a
+/* Also, the controller is never worse than no drafts by more than 1%. All readings are off by up to 3%, and one in a
  * hundred is ten times too long. */
 START_TEST(within_5_percent_of_an_oracle) {
     for (uint64_t i = 0; i < WORLDS; i++) {

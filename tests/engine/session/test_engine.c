@@ -135,8 +135,8 @@ static answer answer_alone(const subject *s, const int32_t *prompt, size_t lengt
 typedef struct talk {
     fr_session *session;
     int32_t prompt[LONGEST];
-    size_t length, most, starts; /* the round in which it begins */
-    bool begun;                  /* it has its prompt */
+    size_t length, most, starts; /* starts: the round in which it begins */
+    bool begun;                  /* it has been given its prompt */
     answer said, alone;
 } talk;
 
@@ -157,7 +157,7 @@ static void converse(fr_engine *engine, talk *talks, size_t count) {
                 .session = t->session, .ids = ids[n], .limit = fr_smaller(FR_STEP_MAX, t->most - t->said.count)};
             n++;
         }
-        fr_engine_set_piece(engine, turn * 7 % CHUNK); /* whatever a round takes of prompts */
+        fr_engine_set_piece(engine, turn * 7 % CHUNK); /* any number of prompt rows per round */
         require(fr_engine_step(engine, rounds, n));
         for (size_t i = 0; i < n; i++) {
             ck_assert_msg(rounds[i].status == FR_OK, "%s", rounds[i].error);
@@ -220,7 +220,7 @@ typedef struct world {
     fr_engine *engine;
     twin twins[SESSIONS];
     char file[64];
-    int32_t texts[2][180]; /* that prompts begin with */
+    int32_t texts[2][180]; /* prompts begin with these */
     size_t calls[13];
 } world;
 
@@ -279,7 +279,7 @@ static void rounds(world *w) {
         left += want[i] > 0;
     }
     for (size_t run = 0; left > 0; run++) {
-        ck_assert_uint_lt(run, 1000); /* somebody gets on in each */
+        ck_assert_uint_lt(run, 1000); /* each round makes progress */
         fr_round all[SESSIONS];
         size_t who[SESSIONS], n = 0;
         for (size_t i = 0; i < SESSIONS; i++)
@@ -478,7 +478,7 @@ static void make_crowd(const subject *s, fr_engine *engine, talk *talks, size_t 
         *t = (talk){.length = common + 3 + below(30), .most = 5};
         make_ids(s, t->prompt, t->length);
         memcpy(t->prompt, beginning, common * sizeof *beginning);
-        t->prompt[common] = (int32_t)(t - talks) + 3; /* which is nobody else's */
+        t->prompt[common] = (int32_t)(t - talks) + 3; /* no other prompt has this id */
         require(fr_engine_session(engine, s->options, &t->session));
         t->alone = answer_alone(s, t->prompt, t->length, t->most);
     }
@@ -506,7 +506,7 @@ static size_t all_ids(const talk *talks, size_t count) {
     return ids;
 }
 
-enum { CROWD = 5, COMMON = 150, WHOLE = 128 }; /* of the common ids' pages */
+enum { CROWD = 5, COMMON = 150, WHOLE = 128 }; /* WHOLE: those of the common ids that fill pages */
 
 /* Of prompts that come together one runs the common ids. */
 START_TEST(what_is_being_run_is_waited_for) {
@@ -545,11 +545,11 @@ START_TEST(who_is_waited_for_may_go) {
         talks[i].begun = true;
         rounds[i] = (fr_round){.session = talks[i].session, .ids = ids[i], .limit = FR_STEP_MAX};
     }
-    for (int round = 0; round < 4; round++) require(fr_engine_step(engine, rounds, CROWD)); /* 96 rows */
+    for (int round = 0; round < 4; round++) require(fr_engine_step(engine, rounds, CROWD)); /* these run 96 rows */
     ck_assert_uint_eq(fr_session_waiting(talks[0].session), talks[0].length - 4 * CHUNK);
     for (size_t i = 1; i < CROWD; i++) ck_assert(fr_session_stat(talks[i].session, FR_STAT_PROMPT_TOKENS) == 0);
     if (_i % 2) {
-        talks[0].session->last_round_failed = true; /* nobody waits for who does not get on */
+        talks[0].session->last_round_failed = true; /* sessions don't wait for one that makes no progress */
         require(fr_engine_step(engine, rounds + 1, CROWD - 1));
     }
     fr_session_close(talks[0].session);
@@ -570,10 +570,10 @@ END_TEST
 enum { AT = 50, BETWEEN = 40, BEHIND = 60, SEEN = 8 };
 
 typedef struct album {
-    fr_picture *pictures[3]; /* of one size */
+    fr_picture *pictures[3]; /* all of one size */
     size_t tokens;
     int32_t ids[CONTEXT];
-    size_t second, count; /* where the second stands; ids */
+    size_t second, count; /* second: the place of the second picture; count: ids */
 } album;
 
 static album open_album(const subject *s) {

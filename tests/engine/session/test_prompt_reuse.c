@@ -112,7 +112,8 @@ static said ask(const subject *s, fr_session **place, const int32_t *prompt, siz
     require(fr_engine_session(s->engine, s->options, place));
     require(fr_session_open(s->model, s->drafter, s->options, &alone));
     said got = say(*place, prompt, count), expected = say(alone, prompt, count);
-    for (fr_stat stat = FR_STAT_DRAFTED; s->follows && stat <= FR_STAT_ACCEPTED; stat++) /* of the same pairs */
+    /* they draft from the same pairs */
+    for (fr_stat stat = FR_STAT_DRAFTED; s->follows && stat <= FR_STAT_ACCEPTED; stat++)
         ck_assert_msg(fr_session_stat(*place, stat) == fr_session_stat(alone, stat), "%s: other drafts", s->name);
     fr_session_close(alone);
     ck_assert_msg(memcmp(got.ids, expected.ids, sizeof got.ids) == 0, "%s: other ids than alone", s->name);
@@ -172,8 +173,8 @@ START_TEST(a_rewritten_reply_is_run_from_where_it_differs) {
         add_ids(&s, ids, &count, 20 + below(&s, 20));
         end_message(&s, ids, &count);
         asked = count;
-        add_ids(&s, ids, &count, 3); /* which opens the reply */
-        ids[count] = 7;              /* a thought, which is gone in the next turn */
+        add_ids(&s, ids, &count, 3); /* these ids open the reply */
+        ids[count] = 7;              /* reasoning, which the next turn drops */
         ask(&s, &places[turn % sessions], ids, count + 1, &reused);
         expect(&s, reused, turn ? within_page(s.states ? stands : stands + 3 - s.follows) : 0, stands + 3, "a reply");
         ids[count++] = 8;
@@ -196,7 +197,7 @@ START_TEST(any_length_is_enough) {
         end_message(&s, ids, &count);
         for (size_t second = 0; second < 2; second++) {
             common = count;
-            ids[count++] = 5; /* with a drafter's pairs the last id that is shared is run again */
+            ids[count++] = 5; /* with a drafter's pairs the last shared id is run again */
             ids[count] = (int32_t)second + 8;
             ask(&s, &places[second], ids, count + 1, &reused);
             count = common;

@@ -64,7 +64,7 @@ typedef struct scores {
         int32_t id, best[BEST];
         float own, values[BEST];
     } at[LENGTH];
-    size_t count, stop; /* stop: at that one the sink wants no more; 0: it wants all */
+    size_t count, stop; /* stop: the callback aborts at this score; 0: it takes all */
 } scores;
 
 static fr_status take(void *context, int32_t id, float own, const int32_t *ids, const float *values, size_t best) {
@@ -147,7 +147,7 @@ START_TEST(rounds_score_as_a_run_of_its_own) {
         if (round == 8) require(fr_lab_session_take_up(sessions[1]));
         bool aside = round >= 6 && round < 8;
         fr_round some[3] = {rounds[0], rounds[aside ? 2 : 1], rounds[2]};
-        some[0].limit = 1; /* so that there is room for it beside the others until they have said enough */
+        some[0].limit = 1; /* leaves room for the scored prompt until the others have their text */
         require(fr_engine_step(engine, some, aside ? 2 : 3));
         ck_assert_int_eq(some[1].status, round == 3 ? FR_ABORTED : FR_OK);
         hear(&plain, sessions[2], ids[2], some[aside ? 1 : 2].count);

@@ -17,7 +17,7 @@
 #include "tests/support/suite.h"
 
 #define VOCAB 512
-#define MODEL "tests/data/llama/q4_0.gguf" /* whose vocabulary the texts are in */
+#define MODEL "tests/data/llama/q4_0.gguf" /* the texts are in its vocabulary */
 
 static json_t *cases;
 
@@ -121,7 +121,7 @@ static void check_probabilities(const fr_distribution *p, const json_t *expected
     for (size_t i = 0; i < p->count; i++) got[p->ids ? p->ids[i] : (int32_t)i] = p->weight[i] / p->total;
     for (size_t i = 0; i < json_array_size(expected); i++) {
         double want = json_number_value(json_array_get(expected, i));
-        bool left = want == 0 || want > 1e-12; /* what weighs less may be 0 in float32 */
+        bool left = want == 0 || want > 1e-12; /* smaller probabilities may be 0 in float32 */
         ck_assert_msg((got[i] == 0) == (want == 0) || !left, "%s %zu, id %zu: %g, not %g", what, at, i, got[i], want);
         ck_assert_msg(fabs(got[i] - want) <= 1e-5, "%s %zu, id %zu: %.9g, not %.9g", what, at, i, got[i], want);
     }
@@ -137,7 +137,7 @@ static void check_case(const json_t *one, const fr_tokenizer *tokenizer, const c
     int32_t *ids = fr_json_ids_of(json_object_get(one, "past"), &past);
     const fr_past before = {.ids = ids, .length = past - drafted, .drafts = ids + past - drafted, .drafted = drafted};
     open_drawer(&d, options, scores.count, tokenizer);
-    for (int again = 0; again < 2; again++) { /* nothing is left behind */
+    for (int again = 0; again < 2; again++) { /* a draw changes no state */
         fr_distribution p = fr_sampler_distribution(&d.sampler, &scores, &before);
         check_probabilities(&p, json_object_get(one, "probs"), what, at);
     }
@@ -173,7 +173,8 @@ START_TEST(mirostats_bound_is_llama_cpps_along_a_text) {
         static float logits[VOCAB];
         fr_options *options = options_of(series);
         require(fr_options_set(options, FR_OPT_MIROSTAT, 2));
-        require(fr_options_set_number(options, FR_OPT_REPEAT_PENALTY, 2)); /* not with mirostat, nor these */
+        /* neither this nor the next options work with mirostat */
+        require(fr_options_set_number(options, FR_OPT_REPEAT_PENALTY, 2));
         require(fr_options_set(options, FR_OPT_TOP_K, 1));
         require(fr_options_set_number(options, FR_OPT_DRY_MULTIPLIER, 1));
         open_drawer(&d, options, 24, NULL);
@@ -349,13 +350,13 @@ START_TEST(mirostats_bound_follows_the_timeline) {
     ck_assert_mem_eq(ids, whole + FIRST, REST * sizeof *ids);
     generate(drafted, ids, REST);
     ck_assert_mem_eq(ids, whole + FIRST, REST * sizeof *ids);
-    require(fr_session_truncate(drafted, s.count)); /* it begins anew */
+    require(fr_session_truncate(drafted, s.count)); /* the text starts again */
     generate(drafted, ids, BOTH);
     ck_assert_mem_eq(ids, whole, BOTH * sizeof *ids);
     require(fr_session_set_prompt(restored, s.prompt, s.count));
     generate(restored, ids, BOTH);
     ck_assert_mem_eq(ids, whole, BOTH * sizeof *ids);
-    require(fr_session_set_prompt(session, s.prompt, s.count)); /* the same ids as a prompt are another beginning */
+    require(fr_session_set_prompt(session, s.prompt, s.count)); /* the same ids as a prompt start another text */
     require(fr_session_prompt(session, whole, FIRST));
     generate(session, ids, REST);
     ck_assert(memcmp(ids, whole + FIRST, REST * sizeof *ids) != 0);
@@ -539,7 +540,8 @@ START_TEST(settings_that_mean_nothing_are_refused) {
     require(fr_options_set_number(options, FR_OPT_DRY_MULTIPLIER, 1));
     require(fr_kernels_select(NULL, &kernels));
     require(fr_sampler_set(&d.sampler, options, kernels, FEW));
-    ck_assert_int_eq(fr_sampler_open(&d.sampler, options, NULL), FR_INPUT); /* texts, and nothing to find them by */
+    /* dry needs texts, and there is no tokenizer for them */
+    ck_assert_int_eq(fr_sampler_open(&d.sampler, options, NULL), FR_INPUT);
     fr_sampler_close(&d.sampler);
     require(fr_options_set(options, FR_OPT_MIROSTAT, 1));
     ck_assert_int_eq(fr_sampler_set(&d.sampler, options, kernels, FEW), FR_UNBUILT);

@@ -18,7 +18,7 @@
 #include "tests/support/suite.h"
 
 #define DATA  "tests/data/sampling/"
-#define VOCAB 64 /* of the largest case */
+#define VOCAB 64 /* that of the largest case */
 
 /* A case has 200,000; fewer in an emulator, whose arithmetic is the same. */
 static size_t draw_count(void) {
@@ -192,7 +192,7 @@ START_TEST(filters_leave_the_reference_distributions) {
         if (d.sampler.set.temperature > 0)
             check_probabilities(&d, &scores, &past, probs);
         else
-            ck_assert(!d.sampler.on); /* greedy: the session asks argmax */
+            ck_assert(!d.sampler.on); /* greedy: the session takes the largest logit itself */
         fr_arena_close(&d.arena);
     }
     ck_assert_uint_eq(at, 120);
@@ -213,7 +213,7 @@ START_TEST(penalties_bias_and_draws_are_numpys) {
         static drawer d;
         float logits[VOCAB];
         fr_past past;
-        int32_t *ids = past_of(one, &past, at % 4); /* drafts before the row count as the timeline does */
+        int32_t *ids = past_of(one, &past, at % 4); /* drafts before the row count like the timeline */
         fr_scores scores = {.logits = logits, .count = floats_of(json_object_get(one, "logits"), logits)};
         json_array_foreach (json_object_get(one, "draws"), i, draw) {
             fr_options *options = options_of(json_object_get(one, "params"), false);
@@ -221,7 +221,7 @@ START_TEST(penalties_bias_and_draws_are_numpys) {
             open_drawer(&d, options, scores.count);
             int32_t want = (int32_t)json_integer_value(json_array_get(draw, 1));
             ck_assert_int_eq(fr_sampler_draw(&d.sampler, &scores, &past), want);
-            ck_assert_int_eq(fr_sampler_draw(&d.sampler, &scores, &past), want); /* nothing is left behind */
+            ck_assert_int_eq(fr_sampler_draw(&d.sampler, &scores, &past), want); /* a draw changes no state */
             if (d.sampler.set.temperature > 0) check_probabilities(&d, &scores, &past, json_object_get(one, "probs"));
             fr_arena_close(&d.arena);
         }
@@ -499,7 +499,7 @@ static void check_distribution(const json_t *one, bool rejection, way how) {
     double expected[VOCAB];
     size_t counts[VOCAB] = {0}, vocab = doubles_of(json_object_get(one, "probs"), expected);
     floats_of(json_object_get(one, "logits"), rows);
-    floats_of(json_object_get(one, "logits"), rows + vocab); /* the row behind a draft that stands */
+    floats_of(json_object_get(one, "logits"), rows + vocab); /* the row after an accepted draft */
     fr_scores scores = {.logits = drafter, .count = floats_of(json_object_get(one, "drafter"), drafter)};
     if (how == NARROW) scores = draft_vocabulary(drafter, scores.count, narrow, narrow_ids);
     fr_past past;
@@ -622,7 +622,7 @@ static void check_logprobs(const fr_session *session, size_t index, const json_t
 /* A text to score: the forced ids, and the expected scores of those after the prompt. */
 typedef struct scored {
     const int32_t *ids;
-    size_t at, prompt, stop; /* stop: the id whose sink fails; 0: none does */
+    size_t at, prompt, stop; /* stop: the id at which the callback aborts; 0: it does not */
     const json_t *expected;
 } scored;
 
@@ -686,7 +686,7 @@ START_TEST(logprobs_are_the_targets_with_and_without_drafting) {
         scored s = {.ids = text, .prompt = count, .expected = json_object_get(cases, "logprobs")};
         require(fr_session_score(session, text, length, take_score, &s));
         ck_assert_uint_eq(s.at, length - 1);
-        require(fr_session_put(session, text, length)); /* it stays there, and goes on as a prompt */
+        require(fr_session_put(session, text, length)); /* it becomes the session's text, and continues as a prompt */
         ck_assert_uint_eq(fr_session_waiting(session), 1);
         s.at = 0;
         s.stop = 7;
@@ -724,7 +724,7 @@ START_TEST(logprobs_are_of_the_logits_before_filters) {
     require(fr_options_set(options, FR_OPT_LOGPROBS, 0));
     require(fr_options_set(options, FR_OPT_IGNORE_EOS, 1));
     require(fr_options_set_number(options, FR_OPT_TEMPERATURE, 0.7));
-    require(fr_options_set(options, FR_OPT_TOP_K, 1)); /* certain, after the filters */
+    require(fr_options_set(options, FR_OPT_TOP_K, 1)); /* only one id is left after the filters */
     require(fr_options_set_number(options, FR_OPT_REPEAT_PENALTY, 1.5));
     fr_reference_open(&r, "gemma4-e", options);
     sampled_logprobs(&r, options, false, plain, own);
@@ -853,7 +853,7 @@ START_TEST(settings_that_mean_nothing_are_refused) {
     ck_assert_int_eq(fr_options_set_number(options, FR_OPT_REPEAT_PENALTY, 0), FR_USAGE);
     ck_assert_int_eq(fr_options_set_number(options, FR_OPT_THREADS, 1), FR_USAGE);
     ck_assert_int_eq(fr_options_set(options, FR_OPT_LOGPROBS, FR_LOGPROBS_MAX + 1), FR_USAGE);
-    require(fr_options_set(options, FR_OPT_TEMPERATURE, 1)); /* a whole number is a number */
+    require(fr_options_set(options, FR_OPT_TEMPERATURE, 1)); /* an integer is accepted as a number */
     fr_options_free(options);
 }
 END_TEST
@@ -880,7 +880,7 @@ START_TEST(biases_may_be_many) {
     for (int id = 0, vocab = (int)fr_model_fact(model, FR_FACT_VOCAB); id < vocab; id++) {
         char text[A_BIAS];
         snprintf(text, sizeof text, "%d-inf", id);
-        if (id == 3) copy = fr_options_copy(options); /* a list that goes on from three */
+        if (id == 3) copy = fr_options_copy(options); /* a list that is continued after three ids */
         if (id != LEFT) require(fr_options_set_text(copy ? copy : options, FR_OPT_LOGIT_BIAS, text));
     }
     ck_assert_uint_eq(options->bias_count, 3);

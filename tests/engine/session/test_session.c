@@ -105,7 +105,7 @@ START_TEST(an_end_of_sequence_inside_a_step_ends_it) {
     int32_t text[COUNT], ids[COUNT];
     engine e = open_engine();
     right_text(&e, text);
-    for (size_t at = 0; at < 12; at++) { /* at is the place of the end in its step as well: 15 drafts a step */
+    for (size_t at = 0; at < 12; at++) { /* at is also the end's place in its step, as there are 15 drafts per step */
         size_t first = 0;
         while (text[first] != text[at]) first++;
         require(fr_options_set(e.options, FR_OPT_LOGPROBS, 2));
@@ -222,7 +222,7 @@ START_TEST(generating_allocates_nothing) {
     for (; status == FR_OK && made < COUNT; made += got) /* no assertion in here: assertions allocate */
         status = fr_session_step(session, ids + made, COUNT - made, &got, &accepted);
     size_t after = fr_alloc_count();
-    void *volatile probe = malloc(1); /* the guard itself works */
+    void *volatile probe = malloc(1); /* checks that the guard works */
     size_t probed = fr_alloc_count();
     free(probe);
     ck_assert_int_eq(status, FR_OK);
@@ -325,7 +325,7 @@ START_TEST(a_drafter_of_another_model_is_refused) {
     ck_assert_int_eq(fr_drafter_open(FR_TEST_MODELS "gemma4-e/assistant", other, NULL, &drafter), FR_INPUT);
     ck_assert_ptr_null(drafter);
     ck_assert_ptr_nonnull(strstr(fr_last_error(), "backbone_hidden_size"));
-    require(fr_drafter_open(FR_TEST_MODELS "llama", e.model, NULL, &drafter)); /* a model drafts by its text */
+    require(fr_drafter_open(FR_TEST_MODELS "llama", e.model, NULL, &drafter)); /* it drafts by its text */
     fr_drafter_close(drafter);
     fr_model_close(other);
     ck_assert_int_eq(fr_model_open(FR_TEST_MODELS "gemma4-e/assistant", NULL, &other), FR_INPUT);

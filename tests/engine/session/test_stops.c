@@ -120,7 +120,8 @@ START_TEST(steps_end_where_the_text_does) {
                 size_t length = 1 + below(12), from = below(all.length - length);
                 memcpy(strings[s], all.bytes + from, length);
                 strings[s][length] = '\0';
-                if (below(3) == 0) strings[s][length - 1] = '\x01'; /* begins, and never ends */
+                /* a stop string that begins in the text and never completes */
+                if (below(3) == 0) strings[s][length - 1] = '\x01';
             }
             size_t made = expected(&all, MOST, list, count, &which, &before);
             fr_session *session = begin(depths[n % 4], seed);
@@ -152,7 +153,7 @@ START_TEST(forks_stop_there_too) {
         char string[16] = "", *list[1] = {string};
         size_t before, told, from = all.end[at - 1] - fr_smaller(all.end[at - 1], 3);
         int which;
-        memcpy(string, all.bytes + from, 12); /* begun before the fork, complete behind it */
+        memcpy(string, all.bytes + from, 12); /* it begins before the fork and completes after it */
         size_t made = expected(&all, MOST, list, 1, &which, &before);
         require(fr_engine_session(engine, options, &session));
         require(fr_session_set_stops(session, (const char *const *)list, 1));
@@ -227,7 +228,7 @@ START_TEST(a_new_prompt_is_a_new_text) {
     ck_assert_int_eq(fr_session_stopped(session, &before), 0);
     int32_t whole[3 + MOST + 1 + MOST] = {2, 400, 300};
     size_t length = fr_session_length(session);
-    memcpy(whole, session->ids, length * sizeof *whole); /* the timeline as it is may be a prompt, too */
+    memcpy(whole, session->ids, length * sizeof *whole); /* the current timeline may be given as a prompt too */
     require(fr_session_set_prompt(session, whole, length));
     ck_assert_int_eq(fr_session_stopped(session, &before), -1);
     ck_assert_uint_eq(before, 0);

@@ -72,7 +72,7 @@ static double real(const json_t *object, const char *key) {
 typedef struct engine {
     fr_reference reference;
     fr_options *options;
-    const json_t *rounds, *prompt; /* of transformers' loop */
+    const json_t *rounds, *prompt; /* from transformers' loop */
 } engine;
 
 /* loop: which of the reference's runs with drafts of DEPTH. */
@@ -298,7 +298,7 @@ START_TEST(seconds_add_up_to_the_statistics) {
     for (size_t i = 0; i < json_array_size(prompts); i++) prefill += real(json_array_get(prompts, i), "seconds");
     for (int p = 0; p < 4; p++) ck_assert_double_eq_tol(sums[p], fr_session_stat(session, phases[p].stat), 1e-7);
     ck_assert_double_gt(sums[2], 0);
-    ck_assert_double_lt(sums[2], sums[1]); /* comparing four ids is less than a forward */
+    ck_assert_double_lt(sums[2], sums[1]); /* comparing four ids takes less time than a forward */
     ck_assert_double_gt(prefill, 0);
     ck_assert_double_le(prefill, fr_session_stat(session, FR_STAT_PREFILL_SECONDS) + 1e-7);
     json_decref(accepts);
@@ -336,7 +336,7 @@ START_TEST(any_path_is_a_json_string) {
     ck_assert_int_eq(integer(begin, "trace"), 1);
     ck_assert_ptr_null(json_object_get(begin, "drafter"));
 
-    fr_session_set_trace(session, NULL, NULL); /* nobody is told any more */
+    fr_session_set_trace(session, NULL, NULL); /* nothing is traced from now on */
     size_t before = lines.length;
     require(fr_session_prompt(session, (int32_t[]){2}, 1));
     ck_assert_uint_eq(lines.length, before);

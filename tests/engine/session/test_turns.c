@@ -12,7 +12,7 @@
 #include "tests/support/require.h"
 #include "tests/support/suite.h"
 
-#define CONTEXT 640 /* ten times what the fixtures' sliding layers keep, at CHUNK */
+#define CONTEXT 640 /* ten times the positions that the fixtures' sliding layers keep with CHUNK */
 #define CHUNK   16
 #define RING    64
 #define MORE    9 /* ids that a comparison generates */
@@ -60,7 +60,7 @@ typedef struct walk {
     const fr_drafter *drafter;
     fr_session *session;
     size_t vocab;
-    int countdown; /* forwards until the abort callback says so; below 0: never */
+    int countdown; /* how many forwards until the abort callback returns true; below 0: never */
 } walk;
 
 /* Both sessions have just run a prompt: compares the next id, the logits before it, and the drafts. */
@@ -80,7 +80,7 @@ static void compare_states(const walk *w, fr_session *fresh) {
     for (size_t i = 0; i < 2; i++) {
         logits[i] = calloc(4 * w->vocab, sizeof(float));
         fr_draft_view view = fr_session_view(both[i]);
-        both[i]->ids[view.length++] = s->next; /* as the step that gives it does */
+        both[i]->ids[view.length++] = s->next; /* the step that gives the id does the same */
         fr_proposal proposal = {
             .draft = both[i]->draft, .view = &view, .count = 4, .ids = drafts[i], .logits = logits[i]};
         require(fr_draft_propose_one(&proposal));
@@ -308,14 +308,14 @@ START_TEST(an_abort_is_seen_between_chunks) {
         ck_assert_uint_eq(session->kv.length, (size_t)chunks * CHUNK);
         ck_assert_uint_eq(fr_session_length(session), 100);
         ck_assert(fr_session_stat(session, FR_STAT_PROMPT_TOKENS) == (double)chunks * CHUNK);
-        countdown = -1; /* the rest */
+        countdown = -1; /* runs the rest */
         require(fr_session_set_prompt(session, ids, 100));
         ck_assert(fr_session_stat(session, FR_STAT_PROMPT_TOKENS) == 100);
         ck_assert(fr_session_stat(session, FR_STAT_REUSED_TOKENS) == (double)chunks * CHUNK);
         ck_assert(fr_session_stat(session, FR_STAT_RERUN_TOKENS) == 0);
         fr_session_reset(session);
     }
-    int countdown = -1; /* a step that is aborted gives nothing, and takes nothing back */
+    int countdown = -1; /* an aborted step gives nothing and removes nothing */
     fr_session_set_abort(session, count_down, &countdown);
     require(fr_session_prompt(session, ids, 20));
     for (int step = 0; step < 3; step++) require(fr_session_step(session, given, 4, &count, &accepted));
@@ -434,7 +434,7 @@ START_TEST(a_cut_beyond_the_timeline_is_refused) {
     draw_ids(ids, 20, reference.model->trunk.spec.vocab);
     ids[3] = -1;
     ck_assert_int_eq(fr_session_set_prompt(session, ids, 20), FR_INPUT);
-    ck_assert_uint_eq(fr_session_length(session), 20); /* and nothing was cut for it */
+    ck_assert_uint_eq(fr_session_length(session), 20); /* nothing was removed for it */
     require(fr_session_truncate(session, 0));
     ck_assert_int_eq(fr_session_step(session, given, 1, &count, &accepted), FR_USAGE);
     fr_session_close(session);

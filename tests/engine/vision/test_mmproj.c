@@ -23,7 +23,7 @@
 #define TOWER   FOLDER "/mmproj-bf16.gguf"
 #define PICTURE FOLDER "/image/digits.png"
 #define BOUND   1e-3
-#define PROMPT  5 /* of the reference's, the one with the picture */
+#define PROMPT  5 /* the reference's prompt with the picture */
 
 static fr_status open_pair(const char *text, const char *tower, fr_model **model) {
     fr_options *options = fr_options_new();
@@ -216,15 +216,15 @@ END_TEST
 /* ----------------------------------------------------------------------------------------------------- wrong files */
 
 typedef struct damage {
-    const char *text; /* of which the only place is followed, after `skip` bytes, by what is changed */
+    const char *text; /* a text that occurs once; the bytes to be changed come `skip` bytes after it */
     size_t skip;
     const void *value;
     size_t length;
     const char *words;
 } damage;
 
-#define NUMBER 4 /* between a key and its number: the type */
-#define SHAPE  4 /* between a tensor's name and its dimensions, fastest first: their number */
+#define NUMBER 4 /* bytes between a key and its number: the type */
+#define SHAPE  4 /* bytes between a tensor's name and its dimensions, fastest first: their number */
 
 static const damage damages[] = {
     {"general.architecture", 12, "clap", 4, "expected a vision tower, a GGUF file of architecture \"clip\""},

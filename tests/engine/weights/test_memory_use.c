@@ -193,7 +193,7 @@ START_TEST(a_drafter_is_compared_beside_its_target) {
     fr_weights_compare(weights, (fr_mixture_size){0}, target, least - 2);
     ck_assert(weights->exceed);
     ck_assert_ptr_nonnull(strstr(fr_drafter_note(own, 0), "that are in use, and memory has"));
-    target->placed = false; /* as when both are described */
+    target->placed = false; /* as if both were only described */
     fr_weights_compare(weights, (fr_mixture_size){0}, target, least + target->memory_use.own);
     ck_assert(!weights->exceed);
     fr_weights_compare(weights, (fr_mixture_size){0}, target, least + target->memory_use.own - 2);

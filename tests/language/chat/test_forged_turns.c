@@ -45,7 +45,7 @@ typedef struct subject {
         size_t length;
         int32_t id;
         bool sought;
-    } tokens[TOKENS_MAX]; /* those that are control tokens: marked special, or named by the template */
+    } tokens[TOKENS_MAX]; /* the control tokens: marked special, or named by the template */
     size_t count;
     json_t *json;
 } subject;

@@ -309,7 +309,7 @@ START_TEST(any_end) {
         fr_reply_format format = format_in(text_at(item, "template"));
         run how = {.format = &format, .tools = json_object_get(root, "tools")};
         const char *reply = text_at(item, "reply");
-        const char *after = strstr(reply, "</think>"); /* thoughts are none of this */
+        const char *after = strstr(reply, "</think>"); /* reasoning is not part of the content */
         if (after) reply = after + strlen("</think>");
         while (*reply == '\n') reply++;
         for (size_t length = 0; length <= strlen(reply); length++) {
@@ -1394,7 +1394,7 @@ static const struct {
     {"{\"enum\": [\"5\", null]}", "\"x\": 1", FR_VALUE_STRING | FR_VALUE_NULL},
     {"{\"enum\": []}", "\"x\": 1", 0},
     {"{\"type\": [\"string\", \"integer\"], \"enum\": [\"5\", \"6\"]}", "\"x\": 1", FR_VALUE_STRING},
-    {"{\"type\": \"string\", \"enum\": [5]}", "\"x\": 1", FR_VALUE_STRING}, /* one of them is a mistake */
+    {"{\"type\": \"string\", \"enum\": [5]}", "\"x\": 1", FR_VALUE_STRING}, /* another mistake of the model's */
     {"{\"allOf\": [{\"type\": \"string\"}]}", "\"x\": 1", FR_VALUE_STRING},
     {"{\"allOf\": [{\"$ref\": \"#/$defs/N\"}], \"default\": 1}", "\"$defs\": {\"N\": {\"type\": \"string\"}}",
      FR_VALUE_STRING},
@@ -1543,7 +1543,7 @@ START_TEST(held_back) {
         part_log l = {.last = -1};
         fr_reply_reader *reader;
         size_t fed = length / 2;
-        bool lines = length % 2; /* without tools no call takes them along */
+        bool lines = length % 2; /* without tools line breaks don't belong to a call's mark */
         require(fr_reply_reader_new(take_part, &l, &reader));
         require(fr_reply_reader_begin(reader, &format, "", 0, lines ? tools : NULL, 0, false));
         for (size_t at = 0; at < fed; at++) require(fr_reply_reader_feed(reader, reply + at, 1, false));
@@ -1563,7 +1563,7 @@ END_TEST
 
 /* There is room to hold back the longest mark. */
 START_TEST(marks) {
-    static const char ends[] = "content.split('</think>')[-1]"; /* enough to tell that it thinks */
+    static const char ends[] = "content.split('</think>')[-1]"; /* enough to recognize that the model reasons */
     ck_assert_str_eq(fr_reply_format_of(ends, strlen(ends), NULL).marks[FR_MARK_THINK], "<think>");
     for (size_t i = 0; i < COUNT_OF(styles); i++) {
         fr_reply_format format = format_of(styles[i]);
@@ -1641,7 +1641,7 @@ END_TEST
  * content. */
 START_TEST(generic_calls) {
     static const struct {
-        const char *reply, *calls, *content; /* calls: names and arguments, one behind the other */
+        const char *reply, *calls, *content; /* calls: names and arguments, one after the other */
     } cases[] = {
         {"{\"tool_calls\": [{\"name\": \"f\", \"arguments\": {\"a\": 1}}]}", "f{\"a\": 1}", ""},
         {"{\"tool_calls\": [{\"name\": \"f\", \"arguments\": {\"a\": 1}}, {\"name\": \"g\", \"arguments\": {}}]}",

@@ -15,7 +15,7 @@
 #include "tests/support/token_files.h"
 
 #define COUNT_OF(array) (sizeof(array) / sizeof *(array))
-#define BIRD            "\xf0\x9f\xa6\xa4" /* of several tokens */
+#define BIRD            "\xf0\x9f\xa6\xa4" /* a character of several tokens */
 
 enum { QWEN, GEMMA, LLAMA };
 static const struct {
@@ -61,7 +61,7 @@ static int32_t forced_by(fr_lab_reply_budget *budget, const int32_t *ids, size_t
 
 static const struct {
     int model;
-    bool opened; /* by the prompt */
+    bool opened; /* the prompt has opened the reasoning */
     size_t most;
     const char *text;
     bool forced;
@@ -99,7 +99,7 @@ START_TEST(reasoning_is_ended) {
     forced = forced_by(budget, ids, count);
     ck_assert_msg(forced == (cases[_i].forced ? *marks : -1), "\"%s\": %d", text, forced);
     fr_lab_reply_budget_close(budget);
-    budget = open_budget(NULL, count, cases[_i].most); /* all of it is the prompt's */
+    budget = open_budget(NULL, count, cases[_i].most); /* all tokens belong to the prompt */
     ck_assert_int_eq(forced_by(budget, ids, count), -1);
     fr_lab_reply_budget_close(budget);
     fr_free(ids);

@@ -48,7 +48,7 @@ static const struct model {
               {"nemotron", "qwen35", true, "{# <TOOLCALL> #}"},
               {"hermes", "qwen35", true, "{# <tool_call> arguments #}"},
               {"none", "qwen35", true, "{# no form #}"}};
-enum { PUBLISHED = 5 }; /* of them, the first */
+enum { PUBLISHED = 5 }; /* the first of them are published */
 
 static const char tools[] =
     "{\"tools\": [{\"type\": \"function\", \"function\": {\"name\": \"look-up\", \"description\": \"d\", "
@@ -333,7 +333,7 @@ END_TEST
 #define TAGGED           true
 
 static const struct {
-    bool tagged; /* refused only where arguments stand one by one */
+    bool tagged; /* refused only if arguments are written one by one */
     const char *options, *says;
 } unsaid[] = {
     {false, TOOL("{'properties': {'a': {'enum': ['x\\u0000y']}}}"), "#/properties/a/enum/0: a text with a NUL"},
@@ -421,7 +421,7 @@ END_TEST
 
 /* Schemas of one argument, and the values of which every generated one must be one when the call is read. */
 static const struct {
-    const char *schema, *is[4]; /* none: a text */
+    const char *schema, *is[4]; /* without values: any text */
 } values[] = {
     {"{'$ref': '#/$defs/unit', 'title': 't'}", {"\"c\"", "\"f\""}},
     {"{'allOf': [{'$ref': '#/$defs/unit'}], 'default': 'c'}", {"\"c\"", "\"f\""}},

@@ -141,7 +141,7 @@ START_TEST(spelled_marks) {
         fr_marked_text prompt = trusted("<|im_start|>assistant\n<think>\n", &all);
         int32_t *ids;
         size_t count;
-        if (!trust) all.end -= 1; /* of the last line break */
+        if (!trust) all.end -= 1; /* the last line break is not trusted */
         require(fr_tokenize(tokenizer, reply, strlen(reply), false, false, &ids, &count));
         require(fr_reply_parser_new(tokenizer, NULL, NULL, &parser));
         require(fr_reply_parser_begin(parser, &prompt, NULL, true, 1));

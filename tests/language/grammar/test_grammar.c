@@ -24,7 +24,7 @@
 static const char *walks_file = "tests/data/grammars/walks.json";
 static fr_tokenizer *tokenizer;
 static fr_token_tree *tree;
-static bool at_ends; /* of characters: tokens that end inside one are left out */
+static bool at_ends; /* compares only at ends of characters: tokens that end inside one are left out */
 
 static void open_tree(void) {
     require(fr_tokenizer_open("tests/data/llama/q4_0.gguf", NULL, &tokenizer));
@@ -226,7 +226,7 @@ END_TEST
 /* Examples of each format from its standard (RFC 3339, 3986, 3987, 4122, 4291, 5321, 5890, 6570, 6901, 1123), and texts
  * that the standard does not allow. The texts are written with JSON's escapes. */
 static const struct {
-    const char *format, *texts[24]; /* those that begin with '!' are none */
+    const char *format, *texts[24]; /* texts that begin with '!' are not of the format */
 } formats[] = {
     {"date",
      {"1985-04-12", "2024-02-29", "2000-02-29", "0001-01-01", "9999-12-31", "!2023-02-29", "!1900-02-29", "!2024-02-30",
@@ -564,7 +564,7 @@ START_TEST(bounded) {
     require(fr_grammar_open(tree, FR_GRAMMAR_GBNF, twofold, strlen(twofold), &grammar));
     char as[3000];
     memset(as, 'a', sizeof as);
-    matches(grammar, as, sizeof as); /* what it says takes a bounded time */
+    matches(grammar, as, sizeof as); /* reading this text takes a bounded time */
     fr_grammar_close(grammar);
 }
 END_TEST
@@ -715,7 +715,7 @@ START_TEST(in_sessions) {
         double calls = 0, fewer = 0;
         char *text;
         size_t length, count = say(model, "none", 0, temperature, plain, &calls);
-        size_t end = count < MOST ? count - 1 : count; /* without the id that ends it */
+        size_t end = count < MOST ? count - 1 : count; /* without the id that ends the text */
         require(fr_detokenize(tokenizer, plain, end, &text, &length));
         ck_assert_msg(count == MOST || matches(grammar, text, length), "%s", text);
         ck_assert_msg(strncmp(text, "{\"name\": \"", 10) == 0, "%s", text);
@@ -844,7 +844,7 @@ START_TEST(by_command) {
     ck_assert_str_eq(regex.out + 3, "x\n");
     fr_command gbnf = fr_command_ok(LLAMA "--grammar 'root ::= \"a\"{4} | \"aaa\"'");
     ck_assert_msg(strcmp(gbnf.out, "aaaa\n") == 0 || strcmp(gbnf.out, "aaa\n") == 0, "%s", gbnf.out);
-    fr_command whole = fr_command_ok(LLAMA "--ignore-eos --grammar 'root ::= \"aaa\"'"); /* nothing goes on behind it */
+    fr_command whole = fr_command_ok(LLAMA "--ignore-eos --grammar 'root ::= \"aaa\"'"); /* the text stops here */
     ck_assert_str_eq(whole.out, "aaa\n");
     fr_command_free(&whole);
     fr_command schema = fr_command_ok(LLAMA "--json-schema-file %s", path);

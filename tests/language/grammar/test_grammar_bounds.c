@@ -36,7 +36,7 @@ static void close_tree(void) {
 typedef struct hostile {
     fr_grammar_kind kind;
     fr_status status;
-    const char *says; /* in its line, where it is refused */
+    const char *says; /* a part of the line if it is refused */
     const char *head, *part, *middle, *other, *tail;
     size_t count, others;
     bool bare; /* no commas */
@@ -272,7 +272,7 @@ START_TEST(followed) {
         fr_grammar_close(cold);
         if (ids[steps] <= 0) break;
     }
-    if (steps < STEPS) ck_assert_int_eq(next_of(warm, vocab, ids, steps, 0), ids[steps]); /* and again */
+    if (steps < STEPS) ck_assert_int_eq(next_of(warm, vocab, ids, steps, 0), ids[steps]); /* a second time */
     fr_grammar_close(warm);
     fr_token_tree_close(all);
     fr_tokenizer_close(words);
@@ -350,7 +350,7 @@ START_TEST(lost_memory) {
     const char *text = KEPT[_i];
     uint64_t expected, made;
     if (!fr_alloc_counted()) return;
-    fr_status status = read_schema(text, &expected); /* what is made once a process is made */
+    fr_status status = read_schema(text, &expected); /* the first call also allocates what is kept for the process */
     size_t live = fr_alloc_live(), before = fr_alloc_count();
     ck_assert_msg(status == FR_OK, "%s: %s", text, fr_last_error());
     require(read_schema(text, &made));

@@ -125,7 +125,7 @@ static const struct {
 } hands[] = {
     {"a{{ u }}b", "aus erb", ".^^^^^."},
     {"{{ bos }}{{ u }}{{ eos }}", "<s>us er</s>", "...^^^^^...."},
-    {"{{ shared }}", "given", "^^^^^"}, /* what is given hides the own */
+    {"{{ shared }}", "given", "^^^^^"}, /* a given variable hides the template's own */
     /* the usual roles are as good as the template's own */
     {"{{ messages[0].role }}{{ messages[1].role|replace('\\0', '') }}{{ messages[2].role }}", "useruser<s><s>",
      "....^^^^^^^^^^"},
@@ -459,7 +459,7 @@ END_TEST
 START_TEST(large_sources) {
     static const struct {
         const char *before, *format, *after, *line; /* line: of the refusal, or NULL */
-        int blocks;                                 /* how often before and after stand there */
+        int blocks;                                 /* how often before and after are repeated */
     } sources[] = {
         {"{{ ", "name%d ~ ", "'' }}", NULL, 1},
         {"", "{%% set name%d = 1 %%}", "", NULL, 1},

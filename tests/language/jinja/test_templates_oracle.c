@@ -17,7 +17,7 @@
 
 #define FOLDER "tests/data/templates/"
 #define CLOCK  1709647629 /* 2024-03-05 14:07:09 in UTC */
-#define TOLD   12         /* faults that are named */
+#define TOLD   12         /* the most faults that are printed */
 
 static uint64_t fnv1a(uint64_t state, const char *bytes, size_t length) {
     for (size_t i = 0; i < length; i++) state = (state ^ (unsigned char)bytes[i]) * 0x100000001b3u;

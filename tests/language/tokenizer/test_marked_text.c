@@ -119,7 +119,7 @@ static const struct {
     {&nested, T("<a>") "<a>" T("<a>"), "|<a>|<|a|>|<a>"},
     {&nested, "x" T("<b>") "y", "|x|<b>|y"},
     {&nested, T(""), ""},
-    {&plain, T("x<a>"), "|x<a|>"}, /* as ever: the first token wins */
+    {&plain, T("x<a>"), "|x<a|>"}, /* the first token wins, as in any text */
     {&plain, "x<a>", "|x<a|>"},
     {&plain, "x" T("<a>"), "|x|<a>"},
     {&plain, "x<" T("<a>"), "|x<|<a>"},

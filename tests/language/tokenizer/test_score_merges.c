@@ -34,8 +34,8 @@ static void tear_down(void) {
 /* The differences of a file from the cases' tokens. */
 typedef struct made_file {
     const bool *space_prefix; /* NULL: no such key */
-    const float *score;       /* of all tokens; NULL: the cases' own */
-    size_t scores;            /* fewer than there are tokens; 0: as many */
+    const float *score;       /* the score of all tokens; NULL: the cases' own */
+    size_t scores;            /* the number of scores if it is wrong; 0: one per token */
     bool no_scores;
     const char *architecture; /* NULL: Llama's */
 } made_file;
@@ -141,8 +141,8 @@ static void check_printed(const fr_tokenizer *tokenizer, const char *text) {
 START_TEST(printed_texts) {
     static const char *const texts[] = {"Hello world", " a", "  b c", "\u2603 \u00e9\u4e00", "it's 12345", ""};
     fr_tokenizer *tokenizer = open_good(&(made_file){.space_prefix = prefixes[_i].space_prefix});
-    for (size_t i = 0; i < sizeof texts / sizeof *texts; i++)
-        if (_i == 0 || texts[i][1] != ' ') check_printed(tokenizer, texts[i]); /* "  " is a token found before */
+    for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) /* "  " is a token, which is found first */
+        if (_i == 0 || texts[i][1] != ' ') check_printed(tokenizer, texts[i]);
     fr_tokenizer_close(tokenizer);
 }
 END_TEST

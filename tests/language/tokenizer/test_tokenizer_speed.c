@@ -18,7 +18,7 @@
 #include "tests/support/token_files.h"
 
 #define OPEN_SECONDS   1.5
-#define ENCODE_SECONDS 20.0 /* ten times what it takes; a merge in quadratic time would need days */
+#define ENCODE_SECONDS 20.0 /* ten times the usual time; merging in quadratic time would take days */
 
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
 static const bool sanitized = true;
@@ -199,7 +199,7 @@ START_TEST(long_texts) {
     static const char *const fills[] = {"a", " ", "the quick brown fox ", "\xFF", "\n", "\xE6\x97\xA5"};
     const char *fill = fills[_i];
     size_t length = is_timed() ? 10000000 : 200000, count, printed_length;
-    length -= length % strlen(fill); /* a character cut short would be bytes */
+    length -= length % strlen(fill); /* a character that is cut off would become bytes */
     fr_tokenizer *tokenizer;
     ck_assert_int_eq(fr_tokenizer_open(TOKENIZERS "gemma", NULL, &tokenizer), FR_OK);
     char *text = malloc(length), *printed;
