@@ -6,10 +6,6 @@
 #include "tools/jobs/job_echo.h"
 #include "tools/serve/dialects/answer_dialect.h"
 
-static size_t index_of(const fr_telling *t) {
-    return (size_t)(t->choice - t->request->choices);
-}
-
 json_t *fr_answer_object(const fr_generation_request *request, const char *object, json_t *choices) {
     const char *fingerprint = request->setting->fingerprint;
     json_t *answer = json_object();
@@ -38,26 +34,22 @@ static json_t *object_of(const fr_generation_request *request, json_t *choice) {
 static json_t *choice_of(const fr_telling *t, json_t *delta, json_t *logprobs, const char *finish) {
     bool chat = t->request->form == FR_JOB_CHAT;
     json_t *choice = json_object();
-    fr_json_put(choice, "index", json_integer((json_int_t)index_of(t)));
+    fr_json_put(choice, "index", json_integer((json_int_t)(t->choice - t->request->choices)));
     fr_json_put(choice, chat ? "delta" : "text", delta);
     fr_json_put(choice, "logprobs", logprobs);
     fr_json_put(choice, "finish_reason", finish ? json_string(finish) : json_null());
     return choice;
 }
 
-static json_t *role(void) {
-    json_t *delta = json_object();
-    fr_json_put(delta, "role", json_string("assistant"));
-    fr_json_put(delta, "content", json_null());
-    return delta;
-}
-
 /* Sends the role, with which every stream of a chat begins. */
 static void begin(fr_telling *t) {
     if (t->begun) return;
     t->begun = true;
-    if (t->request->form == FR_JOB_CHAT)
-        fr_answer_send(t->request, object_of(t->request, choice_of(t, role(), json_null(), NULL)));
+    if (t->request->form != FR_JOB_CHAT) return;
+    json_t *role = json_object();
+    fr_json_put(role, "role", json_string("assistant"));
+    fr_json_put(role, "content", json_null());
+    fr_answer_send(t->request, object_of(t->request, choice_of(t, role, json_null(), NULL)));
 }
 
 /* Sends an echoed prompt before the first text. It is sent once the prompt has been run, because its log-probabilities

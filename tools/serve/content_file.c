@@ -50,10 +50,6 @@ static stamp stamp_of(const struct stat *info) {
     return (stamp){(intmax_t)info->st_size, (intmax_t)info->st_mtim.tv_sec, info->st_mtim.tv_nsec};
 }
 
-static bool same_stamp(const stamp *a, const stamp *b) {
-    return a->size == b->size && a->seconds == b->seconds && a->nanoseconds == b->nanoseconds;
-}
-
 static ssize_t read_piece(int fd, char *piece) {
     ssize_t got;
     do got = read(fd, piece, PIECE);
@@ -92,7 +88,8 @@ static bool hash_open_file(const fr_content_run *run, int fd, const char *path, 
     if (fstat(fd, &after) != 0) return fr_content_fail(run, "%s: %s", path, strerror(errno));
     stamp then = stamp_of(&after);
     *at = stamp_of(&before);
-    return (same_stamp(at, &then) && at->size == size) || fr_content_fail(run, "%s: it is being written to", path);
+    bool same = at->size == then.size && at->seconds == then.seconds && at->nanoseconds == then.nanoseconds;
+    return (same && at->size == size) || fr_content_fail(run, "%s: it is being written to", path);
 }
 
 static bool hash_file(const fr_content_run *run, const char *path, stamp *at, char *hash) {
@@ -121,11 +118,6 @@ static char *text_of(const char *format, ...) {
     va_end(again);
     va_end(values);
     return text;
-}
-
-static sum_file sum_file_beside(const char *path) {
-    const char *slash = strrchr(path, '/');
-    return (sum_file){text_of("%s.sha256", path), text_of("%s", slash ? slash + 1 : path)};
 }
 
 /* Gives the user's cache folder; NULL if there is none. */
@@ -208,19 +200,15 @@ static bool is_theirs(const char *path) {
     return theirs;
 }
 
-static bool write_list(int fd, const sum_file *p, const stamp *at, const char *hash) {
-    char *first = first_line(at);
-    bool written = dprintf(fd, "%s%s  %s\n", first, hash, p->name) > 0;
-    free(first);
-    return written;
-}
-
 /* Writes the list under another name first and then renames it, so that no other process reads an incomplete one. */
 static bool keep(const sum_file *p, const stamp *at, const char *hash) {
     if (strpbrk(p->name, "\\\n") || is_theirs(p->list)) return false;
     char temporary[PATH_MAX];
     int fd = fr_lab_temporary_open(p->list, temporary, sizeof temporary, 0644);
-    bool kept = fd >= 0 && write_list(fd, p, at, hash) && fr_lab_temporary_keep(fd, temporary, p->list) == 0;
+    char *first = first_line(at);
+    bool kept = fd >= 0 && dprintf(fd, "%s%s  %s\n", first, hash, p->name) > 0 &&
+                fr_lab_temporary_keep(fd, temporary, p->list) == 0;
+    free(first);
     if (fd >= 0 && !kept) unlink(temporary);
     if (fd >= 0) close(fd);
     return kept;
@@ -231,7 +219,9 @@ bool fr_content_file(const fr_content_run *run, const char *path, char hash[FR_C
     if (stat(path, &info) != 0) return fr_content_fail(run, "%s: %s", path, strerror(errno));
     stamp at = stamp_of(&info);
     if (at.size < SMALL) return hash_file(run, path, &at, hash);
-    sum_file beside = sum_file_beside(path), cache = sum_file_in_cache(run, path);
+    const char *slash = strrchr(path, '/');
+    sum_file beside = {text_of("%s.sha256", path), text_of("%s", slash ? slash + 1 : path)};
+    sum_file cache = sum_file_in_cache(run, path);
     bool done = is_kept(&beside, &at, hash) || is_kept(&cache, &at, hash);
     if (!done) {
         done = hash_file(run, path, &at, hash);

@@ -201,28 +201,18 @@ static json_t *value_of(const embedding *e) {
     return value;
 }
 
-/* Scales a row that was shortened to length 1 again. */
-static void shorten(embedding *e) {
-    double squares = 0;
-    if (e->kept == e->width) return;
-    for (size_t i = 0; i < e->kept; i++) squares += (double)e->row[i] * (double)e->row[i];
-    for (size_t i = 0; i < e->kept && squares > 0; i++) e->row[i] = (float)((double)e->row[i] / sqrt(squares));
-}
-
-static fr_status open_session(embedding *e, const fr_job_setting *jobs) {
-    fr_options *options = fr_options_copy(jobs->loaded->options);
-    fr_status status = options ? fr_options_set_text(options, FR_OPT_SPEC_TYPE, "none") : FR_MEMORY;
-    if (status == FR_OK) status = fr_engine_session(jobs->engine, options, &e->session);
-    fr_options_free(options);
-    return status;
-}
-
 /* Runs one text. */
 static bool run_piece(fr_chore *chore, const fr_job_setting *jobs) {
     embedding *e = (embedding *)chore;
     const input *next = &e->inputs[e->done];
     if (fr_http_exchange_gone(e->exchange)) return false;
-    fr_status status = e->session ? FR_OK : open_session(e, jobs);
+    fr_status status = FR_OK;
+    if (!e->session) {
+        fr_options *options = fr_options_copy(jobs->loaded->options);
+        status = options ? fr_options_set_text(options, FR_OPT_SPEC_TYPE, "none") : FR_MEMORY;
+        if (status == FR_OK) status = fr_engine_session(jobs->engine, options, &e->session);
+        fr_options_free(options);
+    }
     if (status == FR_OK) status = fr_session_embed(e->session, next->ids, next->count, e->pooling, e->row);
     if (status != FR_OK) {
         e->fault = fr_fault_http(status);
@@ -230,7 +220,11 @@ static bool run_piece(fr_chore *chore, const fr_job_setting *jobs) {
         return false;
     }
     fr_scheduler_count_chore(e->model->scheduler, e->session);
-    shorten(e);
+    if (e->kept != e->width) { /* the row that is left is scaled to length 1 again */
+        double squares = 0;
+        for (size_t i = 0; i < e->kept; i++) squares += (double)e->row[i] * (double)e->row[i];
+        for (size_t i = 0; i < e->kept && squares > 0; i++) e->row[i] = (float)((double)e->row[i] / sqrt(squares));
+    }
     json_t *row = value_of(e);
     json_array_append_new(e->rows, e->dialect != OPENAI ? row
                                                         : json_pack("{s:s, s:I, s:o}", "object", "embedding", "index",

@@ -37,16 +37,6 @@ static bool has_several(const json_t *prompt) {
     return json_is_array(prompt);
 }
 
-static size_t count_prompts(const fr_generation_request *request) {
-    const json_t *prompt = json_object_get(request->body, "prompt");
-    return request->form != FR_JOB_CHAT && has_several(prompt) ? json_array_size(prompt) : 1;
-}
-
-static const json_t *prompt_at(const fr_generation_request *request, size_t index) {
-    const json_t *prompt = json_object_get(request->body, "prompt");
-    return has_several(prompt) ? json_array_get(prompt, index) : prompt;
-}
-
 /* Checks the prompt's length and ids. The engine would refuse both too, but only when it begins the request. */
 static bool check_prompt(fr_generation_request *request, fr_job *job) {
     int64_t context = request->setting->context, vocab = fr_model_fact(request->setting->loaded->model, FR_FACT_VOCAB);
@@ -61,7 +51,8 @@ static bool check_prompt(fr_generation_request *request, fr_job *job) {
 }
 
 static bool take_prompt(fr_generation_request *request, fr_job *job, size_t index) {
-    const json_t *prompt = prompt_at(request, index);
+    const json_t *prompts = json_object_get(request->body, "prompt");
+    const json_t *prompt = has_several(prompts) ? json_array_get(prompts, index) : prompts;
     bool chat = request->form == FR_JOB_CHAT;
     bool taken = chat          ? fr_generation_request_take_messages(request, job)
                  : job->suffix ? fr_job_take_around(job, prompt)
@@ -101,7 +92,8 @@ static const fr_job *take_choices(fr_generation_request *request, fr_job *member
 }
 
 static bool count_choices(fr_generation_request *request, fr_job *members) {
-    size_t prompts = count_prompts(request);
+    const json_t *prompt = json_object_get(request->body, "prompt");
+    size_t prompts = request->form != FR_JOB_CHAT && has_several(prompt) ? json_array_size(prompt) : 1;
     request->each = members->each;
     request->shown = members->shown;
     if (prompts == 0) return fr_job_refuse(members, FR_USAGE, "prompt is empty");
@@ -124,20 +116,18 @@ static void end_choices(fr_generation_request *request) {
     request->count = 0;
 }
 
-/* Turns tools that are not functions, or not in the form of "tools", into functions. */
-static bool take_tools(fr_generation_request *request, fr_job *members) {
-    char error[FR_DIALECT_ERROR];
-    request->called = json_object();
-    request->functions = fr_functions_of_chat(request->body);
-    return fr_tools_of_chat(request->body, request->called, error, sizeof error) ||
-           fr_job_refuse(members, FR_USAGE, "%s", error);
-}
-
 static void read_body(fr_generation_request *request, fr_job *members) {
     const fr_job *refused = members;
     bool object = json_is_object(request->body);
     if (!members->ended && !object) fr_job_refuse(members, FR_USAGE, "the body must be a JSON object");
-    if (!members->ended && request->form == FR_JOB_CHAT) take_tools(request, members);
+    if (!members->ended && request->form == FR_JOB_CHAT) {
+        /* tools that are not functions, or not in the form of "tools", become functions */
+        char error[FR_DIALECT_ERROR];
+        request->called = json_object();
+        request->functions = fr_functions_of_chat(request->body);
+        if (!fr_tools_of_chat(request->body, request->called, error, sizeof error))
+            fr_job_refuse(members, FR_USAGE, "%s", error);
+    }
     if (!members->ended && fr_generation_request_take_members(request, members) && settle_seed(members) &&
         count_choices(request, members))
         refused = take_choices(request, members);

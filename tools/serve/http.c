@@ -78,12 +78,6 @@ static void allow_open_files(const fr_http_setting *setting) {
     setrlimit(RLIMIT_NOFILE, &files); /* if this fails, new connections wait until old ones are closed */
 }
 
-static bool start_helpers(fr_http *http) {
-    for (size_t *i = &http->helper_count; *i < FR_HTTP_HELPERS; ++*i)
-        if (pthread_create(&http->helpers[*i], NULL, *i ? fr_http_work : fr_http_watch, http) != 0) return false;
-    return true;
-}
-
 static int start_threads(fr_http *http) {
     allow_open_files(&http->setting);
     http->daemon = start(http, strchr(http->url, '[') != NULL);
@@ -92,7 +86,11 @@ static int start_threads(fr_http *http) {
     }
     http->started = true;
     http->socket = -1;
-    if (start_helpers(http)) return 0;
+    size_t *i = &http->helper_count;
+    while (*i < FR_HTTP_HELPERS &&
+           pthread_create(&http->helpers[*i], NULL, *i ? fr_http_work : fr_http_watch, http) == 0)
+        ++*i;
+    if (*i == FR_HTTP_HELPERS) return 0;
     fr_http_finish(http, 0);
     MHD_stop_daemon(http->daemon);
     return fr_bad_input("can't serve %s: no more threads", http->url);

@@ -123,14 +123,6 @@ void fr_metrics_add_round(fr_metrics *metrics, size_t busy) {
     pthread_mutex_unlock(&metrics->lock);
 }
 
-static void add_depths(fr_metrics *metrics, const fr_session *session) {
-    for (size_t depth = 0; depth < DEPTHS; depth++) {
-        if (fr_session_depth_stat(session, depth, FR_DEPTH_DRAFTED) == 0) continue;
-        metrics->kept[depth] += fr_session_depth_stat(session, depth, FR_DEPTH_ACCEPTED);
-        if (metrics->depths <= depth) metrics->depths = depth + 1;
-    }
-}
-
 void fr_metrics_add_text(fr_metrics *metrics, const fr_session *session) {
     static const struct {
         figure figure;
@@ -153,7 +145,11 @@ void fr_metrics_add_text(fr_metrics *metrics, const fr_session *session) {
     metrics->figures[KV_CACHED] = fr_session_stat(session, FR_STAT_KV_CACHED_BYTES);
     metrics->figures[DRAFTS] += fr_session_depth_stat(session, 0, FR_DEPTH_DRAFTED);
     if (metrics->figures[LONGEST] < length) metrics->figures[LONGEST] = length;
-    add_depths(metrics, session);
+    for (size_t depth = 0; depth < DEPTHS; depth++) {
+        if (fr_session_depth_stat(session, depth, FR_DEPTH_DRAFTED) == 0) continue;
+        metrics->kept[depth] += fr_session_depth_stat(session, depth, FR_DEPTH_ACCEPTED);
+        if (metrics->depths <= depth) metrics->depths = depth + 1;
+    }
     pthread_mutex_unlock(&metrics->lock);
 }
 

@@ -102,18 +102,14 @@ static void set_state(fr_models *m, entry *e, state now) {
 
 static const char going[] = "\"%.100s\" will not be loaded: the server is going down";
 
-static waiter *take_waiters(fr_models *m, entry *e) {
+/* Answers the exchanges that waited for a model: it is ready, or it can't be loaded, and then status and message give
+ * the reason. */
+static void serve_waiters(fr_models *m, entry *e, unsigned status, const char *message) {
     pthread_mutex_lock(&m->lock);
     waiter *waiters = e->waiters;
     e->waiters = NULL;
     pthread_mutex_unlock(&m->lock);
-    return waiters;
-}
-
-/* Answers the exchanges that waited for a model: it is ready, or it can't be loaded, and then status and message give
- * the reason. */
-static void serve_waiters(fr_models *m, entry *e, unsigned status, const char *message) {
-    for (waiter *w = take_waiters(m, e), *next; w; w = next) {
+    for (waiter *w = waiters, *next; w; w = next) {
         next = w->next;
         if (status == 200)
             w->then(w->exchange, &e->instance);

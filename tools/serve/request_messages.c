@@ -26,14 +26,9 @@ static const char *data_of(const char *url) {
     return NULL;
 }
 
-/* Gives the url of {"url": ...}; some clients send the url itself instead of the object. */
-static const json_t *url_of(const json_t *part) {
-    const json_t *image = json_object_get(part, "image_url");
-    return json_is_object(image) ? json_object_get(image, "url") : image;
-}
-
 static bool add_picture(fr_job *job, const json_t *part, size_t *pixels) {
-    const json_t *url = url_of(part);
+    const json_t *image = json_object_get(part, "image_url"); /* some clients send the url instead of an object */
+    const json_t *url = json_is_object(image) ? json_object_get(image, "url") : image;
     const fr_model *model = job->setting->loaded->model;
     const char *text = fr_job_plain_text(url), *data = text ? data_of(text) : NULL;
     char name[32];
@@ -53,12 +48,6 @@ static bool add_picture(fr_job *job, const json_t *part, size_t *pixels) {
     free(bytes);
     job->picture_count += status == FR_OK;
     return fr_job_check(job, status);
-}
-
-/* Replaces a part whose picture has been read by {"type": "image"}. */
-static void set_image(json_t *part) {
-    json_object_clear(part);
-    fr_json_put(part, "type", json_string("image"));
 }
 
 static void set_text(json_t *part, json_t *text) {
@@ -144,7 +133,8 @@ static bool take_part(fr_job *job, json_t *part, bool of_tool, size_t *pixels) {
                              "known",
                              type);
     if (!add_picture(job, part, pixels)) return false;
-    set_image(part);
+    json_object_clear(part);
+    fr_json_put(part, "type", json_string("image"));
     return true;
 }
 

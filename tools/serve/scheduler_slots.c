@@ -78,11 +78,6 @@ void fr_scheduler_add_errand(fr_scheduler *scheduler, fr_http_exchange *exchange
     scheduler->setting.wake(scheduler->setting.context);
 }
 
-static const char *name_of(const fr_errand *errand) {
-    const char *slash = strrchr(errand->path, '/');
-    return slash ? slash + 1 : errand->path;
-}
-
 static void answer_status(const fr_errand *errand, fr_status status) {
     fr_http_exchange_refuse(errand->exchange, fr_fault_http(status), "%s",
                             status == FR_INPUT ? "that file holds no session of this "
@@ -97,10 +92,11 @@ static void answer_no_file(const fr_errand *errand) {
 
 /* Answers an errand. names: the members for the number of ids, of bytes, and of milliseconds since `start`. */
 static void answer_done(const fr_errand *errand, const char *const names[3], size_t ids, off_t bytes, double start) {
+    const char *slash = strrchr(errand->path, '/'), *name = slash ? slash + 1 : errand->path;
     fr_http_exchange_answer_json(errand->exchange, 200,
                                  json_pack("{s:I, s:s, s:I, s:I, s:{s:f}}", "id_slot", (json_int_t)errand->slot,
-                                           "filename", name_of(errand), names[0], (json_int_t)ids, names[1],
-                                           (json_int_t)bytes, "timings", names[2], 1e3 * (fr_seconds() - start)));
+                                           "filename", name, names[0], (json_int_t)ids, names[1], (json_int_t)bytes,
+                                           "timings", names[2], 1e3 * (fr_seconds() - start)));
 }
 
 static void save(fr_slot *slot, const fr_errand *errand) {
@@ -145,19 +141,17 @@ static void restore(fr_scheduler *scheduler, fr_slot *slot, const fr_errand *err
     answer_done(errand, names, fr_session_length(slot->kept), file.st_size, start);
 }
 
-static void erase(fr_slot *slot, const fr_errand *errand) {
-    size_t length = slot->kept ? fr_session_length(slot->kept) : 0;
-    fr_slot_forget(slot);
-    fr_http_exchange_answer_json(
-        errand->exchange, 200,
-        json_pack("{s:I, s:I}", "id_slot", (json_int_t)errand->slot, "n_erased", (json_int_t)length));
-}
-
 static void run_errand(fr_scheduler *scheduler, fr_errand *errand) {
     fr_slot *slot = &scheduler->slots[errand->slot];
     if (errand->what == FR_SLOT_SAVE) save(slot, errand);
     if (errand->what == FR_SLOT_RESTORE) restore(scheduler, slot, errand);
-    if (errand->what == FR_SLOT_ERASE) erase(slot, errand);
+    if (errand->what == FR_SLOT_ERASE) {
+        size_t length = slot->kept ? fr_session_length(slot->kept) : 0;
+        fr_slot_forget(slot);
+        fr_http_exchange_answer_json(
+            errand->exchange, 200,
+            json_pack("{s:I, s:I}", "id_slot", (json_int_t)errand->slot, "n_erased", (json_int_t)length));
+    }
     fr_http_exchange_release(errand->exchange);
     free(errand->path);
     free(errand);

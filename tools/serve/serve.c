@@ -95,14 +95,6 @@ static int read_text(const char *path, char **text) {
     return 0;
 }
 
-static int read_certificate(server *s) {
-    const fr_arguments *args = s->args;
-    if (args->given[FR_ARG_SSL_KEY] != args->given[FR_ARG_SSL_CERT])
-        return fr_wrong_usage("--ssl-key-file and --ssl-cert-file go together");
-    int code = read_text(args->text[FR_ARG_SSL_KEY], &s->key_pem);
-    return code ? code : read_text(args->text[FR_ARG_SSL_CERT], &s->certificate_pem);
-}
-
 /* Reads keys and certificate again. If one of them can't be used, an error line says so, and the old one stays in
  * use. */
 static void reload(server *s) {
@@ -134,14 +126,6 @@ static fr_status serve(server *s) {
         if (!fr_models_round(s->models)) sleep_until_woken(s);
     }
     return status;
-}
-
-/* Ends the streams with an error, because no text can continue. New requests get the same error (fr_routes_answer). */
-static int fail(server *s, fr_status status) {
-    int code = fr_exit_status(status);
-    fr_lab_ranks_check(); /* sets the thread's last failure again */
-    fr_models_interrupt(s->models, status);
-    return code;
 }
 
 /* Does the same from the thread that watches the ranks, if the engine's thread does not return from a round. The
@@ -233,7 +217,10 @@ static int open_all(server *s) {
     s->metrics = fr_metrics_new();
     s->log = fr_log_of(args);
     int code = fr_keys_read(args->text[FR_ARG_API_KEY], args->text[FR_ARG_API_KEY_FILE], &s->keys);
-    if (!code) code = read_certificate(s);
+    if (!code && args->given[FR_ARG_SSL_KEY] != args->given[FR_ARG_SSL_CERT])
+        code = fr_wrong_usage("--ssl-key-file and --ssl-cert-file go together");
+    if (!code) code = read_text(args->text[FR_ARG_SSL_KEY], &s->key_pem);
+    if (!code) code = read_text(args->text[FR_ARG_SSL_CERT], &s->certificate_pem);
     if (!code) code = fr_models_open(&s->models, args, s->metrics, wake, s);
     s->routes = (fr_routes){.args = args, .models = s->models, .metrics = s->metrics};
     return code ? code : open_http(s);
@@ -284,7 +271,11 @@ int fr_verb_serve(const fr_arguments *args) {
         if (code && fr_interrupt_came(NULL)) code = 0;
         if (status == FR_OK) wind_down(&s);
         pthread_mutex_lock(&s.ending);
-        if (status != FR_OK) code = fail(&s, status);
+        if (status != FR_OK) { /* the streams end with an error, and new requests get the same one */
+            code = fr_exit_status(status);
+            fr_lab_ranks_check(); /* sets the thread's last failure again */
+            fr_models_interrupt(s.models, status);
+        }
     }
     if (s.models && fr_models_loading(s.models)) { /* loading can't be interrupted, so the process ends at once */
         fr_http_drain(s.http, TELL_MAX);

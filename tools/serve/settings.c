@@ -13,33 +13,12 @@ static int64_t whole_of(const fr_options *options, fr_option option) {
     return value;
 }
 
-static double number_of(const fr_options *options, fr_option option) {
-    double value = 0;
-    fr_options_get_number(options, option, &value);
-    return value;
-}
-
 /* Gives an option's text, which the caller frees; *length does not count the NUL at its end. */
 static char *text_of(const fr_options *options, fr_option option, size_t *length) {
     fr_options_get_text(options, option, NULL, 0, length);
     char *text = fr_resize(NULL, *length + 1, 1);
     fr_options_get_text(options, option, text, *length + 1, length);
     return text;
-}
-
-static void put_text(json_t *settings, const char *key, const fr_options *options, fr_option option) {
-    size_t length;
-    char *text = text_of(options, option, &length);
-    fr_json_put(settings, key, fr_json_bytes(text, length));
-    free(text);
-}
-
-/* Gives the samplers as names, in the order in which the library runs them. */
-static json_t *samplers_of(const fr_options *options) {
-    json_t *samplers = json_array();
-    const char *word;
-    for (size_t i = 0; (word = fr_lab_sampler(options, i)); i++) json_array_append_new(samplers, json_string(word));
-    return samplers;
 }
 
 /* Gives the sequence breakers, or the library's own if none were set. */
@@ -77,19 +56,26 @@ static json_t *biases_of(const fr_options *options) {
 }
 
 json_t *fr_settings_of_options(const fr_options *options) {
-    json_t *settings = json_object();
+    json_t *settings = json_object(), *samplers = json_array();
+    double p_min = 0;
+    size_t length;
+    const char *word;
+    for (size_t i = 0; (word = fr_lab_sampler(options, i)); i++) json_array_append_new(samplers, json_string(word));
     fr_json_put(settings, "seed", json_integer(whole_of(options, FR_OPT_SEED)));
     fr_job_put_samplers(options, settings);
     fr_json_put(settings, "dry_sequence_breakers", breakers_of(options));
-    fr_json_put(settings, "samplers", samplers_of(options));
+    fr_json_put(settings, "samplers", samplers);
     fr_json_put(settings, "logit_bias", biases_of(options));
     fr_json_put(settings, "ignore_eos", json_boolean(whole_of(options, FR_OPT_IGNORE_EOS) == 1));
     int64_t best = whole_of(options, FR_OPT_LOGPROBS);
     fr_json_put(settings, "n_probs", json_integer(best > 0 ? best : 0));
-    put_text(settings, "speculative.types", options, FR_OPT_SPEC_TYPE);
+    char *types = text_of(options, FR_OPT_SPEC_TYPE, &length);
+    fr_json_put(settings, "speculative.types", fr_json_bytes(types, length));
+    free(types);
     fr_json_put(settings, "speculative.n_max", json_integer(whole_of(options, FR_OPT_DRAFT_MAX)));
     fr_json_put(settings, "speculative.n_min", json_integer(whole_of(options, FR_OPT_DRAFT_MIN)));
-    fr_json_put(settings, "speculative.p_min", json_real(number_of(options, FR_OPT_DRAFT_P_MIN)));
+    fr_options_get_number(options, FR_OPT_DRAFT_P_MIN, &p_min);
+    fr_json_put(settings, "speculative.p_min", json_real(p_min));
     return settings;
 }
 
