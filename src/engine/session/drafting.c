@@ -147,7 +147,8 @@ void fr_drafting_run(fr_engine *e, fr_round *rounds, size_t count) {
             s->proposal->most_found = s->drafts.found;
             if (s->draft_p_min < 0) { /* FR_DRAFT_P_AUTO: a chain ends once its next draft does not pay */
                 s->proposal->chances = s->drafts.chances;
-                s->proposal->ends = s->drafts.ends;
+                /* The chances of a whole block tell best what to leave out of it. */
+                s->proposal->ends = s->drafts.ends && (!s->drafts.block || s->drafts.compares);
             }
         }
         proposing++;
