@@ -175,7 +175,7 @@ typedef struct shares {
     size_t count[SOME_TEAM];
 } shares;
 
-/* Rounds with barriers between: each thread counts up its items, then looks at everybody's. */
+/* Runs rounds with barriers between them: each thread increments its items, then checks those of all threads. */
 static void count_up(void *context, const fr_team *team) {
     shares *s = context;
     size_t begin, end;
@@ -262,7 +262,8 @@ typedef struct relay {
     int early[BARRIER_TEAM];
 } relay;
 
-/* Writes, syncs, reads everybody's. Two sets of slots: the next round's writes don't meet this round's reads. */
+/* Writes a slot, waits at a barrier, and reads all threads' slots. There are two sets of slots, so that the next
+ * round's writes don't meet this round's reads. */
 static void run_relay(void *context, const fr_team *team) {
     relay *race = context;
     for (int round = 1; round <= race->rounds; round++) {

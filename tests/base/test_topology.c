@@ -156,7 +156,7 @@ START_TEST(plan_defaults) {
     fr_plan plan;
     build(&machine, 2, (int[]){4, 4}, 2, 0);
     fr_plan_make(&machine, 0, true, true, &plan);
-    ck_assert_uint_eq(plan.threads, 8); /* one a core */
+    ck_assert_uint_eq(plan.threads, 8); /* one per core */
     ck_assert(!plan.oversubscribed);
 
     machine.quota = 3;
@@ -164,7 +164,7 @@ START_TEST(plan_defaults) {
     ck_assert_uint_eq(plan.threads, 3);
     ck_assert(!plan.oversubscribed);
     fr_plan_make(&machine, 4, true, true, &plan);
-    ck_assert_uint_eq(plan.threads, 4); /* asked for */
+    ck_assert_uint_eq(plan.threads, 4); /* as many as were asked for */
     ck_assert(plan.oversubscribed);
 
     machine.quota = 100;

@@ -674,7 +674,7 @@ START_TEST(logprobs_are_those_of_a_chat) {
 }
 END_TEST
 
-/* Joins a member of a stream's lines; only the last line is the end. */
+/* Joins a member over the lines of a stream, and checks that only the last line marks the end. */
 static char *lines_joined(const char *lines, const char *key) {
     char *text;
     size_t size;

@@ -135,7 +135,7 @@ END_TEST
 
 enum { TEXTS = 2, PROMPT = 24, SAID = 40 };
 
-/* What the sessions generated, counted here. */
+/* The counts of all sessions, made here. */
 typedef struct said {
     size_t ids, drafts, drafted, accepted, kept[FR_STEP_MAX];
     double prompt_seconds, seconds;

@@ -1,4 +1,5 @@
-/* Counts allocations: see alloc_guard.h. The C library's own allocator does the work, under its second names. */
+/* Counts allocations: see alloc_guard.h. The C library's own allocator does the work, under its other names, such as
+ * __libc_malloc. */
 #include "tests/support/alloc_guard.h"
 
 #include <errno.h>

@@ -1,4 +1,5 @@
-/* Makes a block drafter for any target, of random weights: its drafts are as good as none, but all of its code runs.
+/* Makes a block drafter for any target, of random weights: its drafts are hardly ever accepted, but all of its code
+ * runs.
  *
  * In: a target, a folder. Out: config.json and model.safetensors of a DFlash drafter there, which sees the outputs of
  * the target's first and last layer. The same target gives the same files. */

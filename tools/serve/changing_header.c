@@ -6,7 +6,7 @@
 
 #include "tools/jobs/job_parts.h"
 
-/* The beginning of the line. Claude Code begins the system text with this line, which is for its maker's accounts and
+/* The beginning of the line. Claude Code begins the system text with this line, which serves Anthropic's billing and
  * contains a hash of the request. The model does not need it, and because of it no prompt would begin like the one
  * before. */
 #define HEADER "x-anthropic-billing-header:"

@@ -255,8 +255,8 @@ static double confidence_of(const workspace *w, size_t row, const float *before)
     return 1.0 / (1.0 + (double)sure);
 }
 
-/* Adds the next draft of a block to its proposal; returns true if another one may follow. number: the block's, among
- * those whose biases were computed. */
+/* Adds the next draft of a block to its proposal; returns true if another one may follow. number: the block's place
+ * among those whose biases were computed. */
 static bool choose(const workspace *w, const block *b, size_t number) {
     const fr_block_net *net = w->net;
     const fr_model *target = w->drafter->target;

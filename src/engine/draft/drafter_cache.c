@@ -6,8 +6,9 @@
 #include "base/error.h"
 #include "base/sizes.h"
 
-/* A session may need more pages than the target's: its drafts may reach past the page of the last position, the two
- * frontiers may lie in different pages, one of them shared, and its text may leave another one within a page. */
+/* A session may need more pages than the target's: its drafts may reach past the page of the last position; the two
+ * frontiers may lie in different pages, one of them shared; and its text may branch off from another text within a
+ * page. */
 enum { OWN_PAGES = 4 };
 
 /* The most rows that are kept: together with a round's rows they cost hardly more than a single row in a forward of

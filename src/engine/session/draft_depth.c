@@ -684,8 +684,8 @@ static void learn_drafts(fr_draft_depth *draft_depth, const fr_draft_depth_part 
     count(&draft_depth->usual, part->accepted > 0);
 }
 
-/* Learns what following took beyond drafting. A token counts as no more expensive than a draft, because it runs beside
- * others in a forward. */
+/* Learns how much longer a method took because it first ran the text's new ids. An id counts as no more expensive than
+ * a draft, because it runs beside others in a forward. */
 static void learn_following(fr_draft_depth *draft_depth, size_t rows, double seconds, double draft) {
     if (rows >= FEW)
         add_reading(&draft_depth->follow, lesser(seconds / (double)rows, draft), draft_depth->round, DRAFT_HELD_UP);

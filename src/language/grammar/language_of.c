@@ -173,7 +173,7 @@ static uint32_t make(making *m, fr_expression expression, uint32_t next, size_t 
 static fr_status make_language(const fr_grammar_rules *rules, fr_expression expression, bool inner,
                                uint32_t most_counted, size_t *work, fr_language **language);
 
-/* Finds the sure states: they end, and every character leads from them to a sure state. */
+/* Finds the sure states: a text may end in them, and every character leads from them to another sure state. */
 static void find_sure(const fr_language *l, bool *sure, size_t *work) {
     for (size_t i = 0; i < l->state_count; i++) sure[i] = l->states[i].ends;
     for (bool found = true; found && *work <= WORK_MAX;) {

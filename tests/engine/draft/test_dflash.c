@@ -310,7 +310,8 @@ START_TEST(a_written_file_scores_the_same) {
 }
 END_TEST
 
-/* A draft that DSpark's confidence head gives a smaller chance ends the block, and no other does. */
+/* A block ends at the draft to which DSpark's confidence head gives a probability below FR_OPT_DRAFT_P_MIN, and at no
+ * other. */
 START_TEST(confidence_ends_blocks) {
     static const double limits[] = {0.1, 0.15, 0.2, 0.25, 0.3, 0.4, 0.5, 0.7, 0.9};
     size_t cut = 0, i, drafts, got;

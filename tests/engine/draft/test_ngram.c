@@ -205,7 +205,8 @@ START_TEST(as_many_are_found_as_are_worth_their_rows) {
     opened o = open_ngram(&fr_draft_ngram_first);
     begin(o.draft, text, 18);
     ck_assert_uint_eq(find(o.draft, text, 18, 0, 0, 0), 0); /* two are no match, whatever it costs */
-    /* five ids match: of ten drafts 5, 6, 6, 7, 7, 7 are expected to be accepted if all before were */
+    /* five ids match: 5, 6, 6, 7, 7, 7 of ten drafts are expected to be accepted, depth by depth, if all before
+     * were */
     begin(o.draft, text, 21);
     ck_assert_uint_eq(find(o.draft, text, 21, 0.51, 0, 0), 0);
     ck_assert_uint_eq(find(o.draft, text, 21, 0.49, 0, 0), 1);
