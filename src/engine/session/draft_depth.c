@@ -20,9 +20,10 @@
 #define LAST_CHEAP    8           /* comes again after at most so many rounds */
 #define FIRST_DEAR    1.7         /* if two drafts cost less than this many first ones, the first is dear */
 #define FOLLOWED      7           /* missed tokens that can be followed at no cost beside a first draft */
-#define FOLLOW_ROUNDS 32.0        /* following more tokens than these is spread over at least this many rounds */
-#define FOLLOW_GUESS  (1.0 / 16)  /* guess of the time to follow one of them, as a share of a draft's time */
-#define FEW           4           /* following fewer tokens than this takes too little time to be measured */
+/* the time to follow more tokens than these counts as spread over at least this many rounds */
+#define FOLLOW_ROUNDS 32.0
+#define FOLLOW_GUESS  (1.0 / 16) /* guess of the time to follow one of them, as a share of a draft's time */
+#define FEW           4          /* following fewer tokens than this takes too little time to be measured */
 /* if drafts beside others cost this share of their cost alone, they do not share a step */
 #define ALMOST_ALONE  0.8
 /* a chain that ends by its probabilities may be this many times as long as the mean one */
