@@ -195,11 +195,13 @@ static fr_status read_sliding(fr_block_config *c, const folder *f) {
     return fr_json_size(f->text, "sliding_window", 1, WINDOW_MAX, 4096, where, &c->sight.window);
 }
 
-/* Reads whether rows of a block see later ones. In z-lab's folders one key may say it for all layers. */
+/* Reads whether rows of a block see later ones. In z-lab's folders one key may say it for all layers. A window is the
+ * same for all rows of a block where the speculators library's classes define it: in its folders, and for DSpark, which
+ * no other package trains. */
 static fr_status read_sight(fr_block_config *c, const folder *f) {
     bool flag;
     FR_TRY(read_sliding(c, f));
-    c->sight.shared = f->speculators;
+    c->sight.shared = f->speculators || c->kind == FR_BLOCK_DSPARK;
     c->sight.sliding_causal = true;
     if (f->speculators) {
         FR_TRY(read_flag(f, "sliding_window_non_causal", c->kind == FR_BLOCK_DFLASH2, &flag));
@@ -457,8 +459,8 @@ fr_status fr_block_put_keys(const fr_drafter *drafter, fr_gguf_writer *w) {
     for (size_t i = 0; i < c->spec.trunk.layers; i++) slides |= c->slides[i];
     if (slides && c->sight.shared)
         return fr_fail(FR_UNBUILT,
-                       "%s: sliding layers of the speculators library have no form in GGUF: the drafter "
-                       "stays a folder",
+                       "%s: windows that all rows of a block share have no form in GGUF: the drafter stays a "
+                       "folder",
                        drafter->files.path);
     if (slides) {
         fr_gguf_put_u32(w, ".attention.sliding_window", (uint32_t)c->sight.window);
