@@ -320,12 +320,6 @@ uint32_t fr_draw_seed(void) {
     return getrandom(&drawn, sizeof(drawn), 0) == sizeof(drawn) ? drawn : (uint32_t)time(NULL);
 }
 
-/* If the seed is -1, draws it here, once, so that all its users get the same one. */
-static void draw_seed(fr_arguments *args) {
-    args->seed_drawn = args->given[FR_ARG_SEED] && args->number[FR_ARG_SEED] < 0;
-    if (args->seed_drawn) args->number[FR_ARG_SEED] = fr_draw_seed();
-}
-
 /* Replaces escapes if --escape was given. The texts of --system and --stop are changed in place; the prompt is changed
  * when its copy is made. A NUL is refused, because it would end the text. */
 static int read_escapes(fr_arguments *args) {
@@ -366,11 +360,6 @@ static int read_system(fr_arguments *args) {
     }
     fr_prompt_free(&file);
     return code;
-}
-
-static int check_pinning(const fr_arguments *args) {
-    if (!args->given[FR_ARG_PIN] || !args->given[FR_ARG_NO_PIN]) return 0;
-    return fr_wrong_usage("--pin and --no-pin: which of them?");
 }
 
 /* Checks the rules that connect several options. */
@@ -417,8 +406,12 @@ static int check_rules(fr_arguments *args) {
     if (args->verb->bit == FR_VERB_TEMPLATE && !args->given[FR_ARG_MESSAGES]) {
         return fr_wrong_usage("template needs --messages FILE");
     }
-    draw_seed(args);
-    int code = check_pinning(args);
+    /* A seed of -1 is drawn here, once, so that all its users get the same one. */
+    args->seed_drawn = args->given[FR_ARG_SEED] && args->number[FR_ARG_SEED] < 0;
+    if (args->seed_drawn) args->number[FR_ARG_SEED] = fr_draw_seed();
+    int code = 0;
+    if (args->given[FR_ARG_PIN] && args->given[FR_ARG_NO_PIN])
+        code = fr_wrong_usage("--pin and --no-pin: which of them?");
     if (!code) code = read_system(args);
     if (!code) code = read_escapes(args);
     if (!code) code = check_drafting(args);

@@ -8,10 +8,6 @@
 #include "tools/cli/output.h"
 #include "tools/cli/verbs.h"
 
-static bool wants_json(const fr_arguments *args) {
-    return args->given[FR_ARG_INSPECT_FORM] && strcmp(args->text[FR_ARG_INSPECT_FORM], "json") == 0;
-}
-
 /* Gives the object that the library writes, which it also does for a model that does not fit into memory. NULL after
  * any other failure, with its exit status in *code. */
 static json_t *describe(const char *path, const fr_lab_inspection *how, const fr_options *options, int *code) {
@@ -55,7 +51,8 @@ static int print_words(const fr_arguments *args, fr_lab_inspection how, const fr
 }
 
 int fr_verb_inspect(const fr_arguments *args) {
-    fr_lab_inspection how = {.tensors = args->given[FR_ARG_TENSORS], .json = wants_json(args)};
+    bool json = args->given[FR_ARG_INSPECT_FORM] && strcmp(args->text[FR_ARG_INSPECT_FORM], "json") == 0;
+    fr_lab_inspection how = {.tensors = args->given[FR_ARG_TENSORS], .json = json};
     int64_t context = args->number[FR_ARG_CONTEXT];
     if (args->given[FR_ARG_CONTEXT]) how.context = context ? (size_t)context : SIZE_MAX;
     fr_options *options = NULL;

@@ -23,14 +23,6 @@ static fr_status run(const fr_loaded *loaded, const fr_arguments *args, const fr
     return fr_session_logits(loaded->session, prompt->ids, prompt->count, first, write_rows, writer);
 }
 
-static int run_and_close(const fr_loaded *loaded, const fr_arguments *args, const fr_prompt *prompt,
-                         fr_writer *writer) {
-    fr_status status = run(loaded, args, prompt, writer);
-    if (status == FR_OK) return fr_writer_close(writer);
-    fr_writer_abandon(writer);
-    return fr_exit_status(status);
-}
-
 static int check(const fr_arguments *args) {
     if (!args->given[FR_ARG_OUT_FILE]) return fr_wrong_usage("logits needs -o FILE");
     if (!args->given[FR_ARG_DRAFT_STEPS]) {
@@ -61,8 +53,9 @@ int fr_verb_logits(const fr_arguments *args) {
     if (!code) code = fr_prompt_render(&prompt, &loaded, args);
     if (!code) code = fr_prompt_tokenize(&prompt, &loaded, args);
     if (!code) code = fr_loaded_start(&loaded, args, prompt.count, args->number[FR_ARG_DRAFT_STEPS]);
+    if (!code) code = fr_exit_status(run(&loaded, args, &prompt, &writer));
     if (!code)
-        code = run_and_close(&loaded, args, &prompt, &writer);
+        code = fr_writer_close(&writer);
     else
         fr_writer_abandon(&writer);
     fr_loaded_close(&loaded);

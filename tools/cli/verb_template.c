@@ -28,14 +28,6 @@ static int print_ids(const fr_tokenizer *tokenizer, const fr_marked_text *text, 
     return fr_exit_status(status);
 }
 
-static int print(const fr_tokenizer *tokenizer, const fr_marked_text *text, const fr_arguments *args) {
-    const char *form = args->text[FR_ARG_TEMPLATE_OUTPUT];
-    if (form && strcmp(form, "ids") == 0) return print_ids(tokenizer, text, args->given[FR_ARG_PARSE_SPECIAL]);
-    fwrite(text->text, 1, text->length, stdout);
-    fr_flush_output();
-    return 0;
-}
-
 int fr_verb_template(const fr_arguments *args) {
     fr_tokenizer *tokenizer = NULL;
     fr_marked_text text = {0};
@@ -51,7 +43,13 @@ int fr_verb_template(const fr_arguments *args) {
         fr_note("%s", fr_chat_note(tokenizer, false));
     if (!code) code = fr_exit_status(fr_conversation_render(messages, tokenizer, settings, &text));
     if (!code) fr_conversation_note_changes(tokenizer, args->given[FR_ARG_QUIET]);
-    if (!code) code = print(tokenizer, &text, args);
+    const char *form = args->text[FR_ARG_TEMPLATE_OUTPUT];
+    if (!code && form && strcmp(form, "ids") == 0)
+        code = print_ids(tokenizer, &text, args->given[FR_ARG_PARSE_SPECIAL]);
+    else if (!code) {
+        fwrite(text.text, 1, text.length, stdout);
+        fr_flush_output();
+    }
     json_decref(messages);
     json_decref(tools);
     json_decref(settings);

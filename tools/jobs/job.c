@@ -255,14 +255,6 @@ char *fr_job_answer(fr_job *job) {
     return line;
 }
 
-/* Frees the prompt and its pictures, unless another job shares them. */
-static void end_prompt(fr_job *job) {
-    if (job->sharers && --*job->sharers > 0) return;
-    free(job->sharers);
-    while (job->picture_count) fr_picture_close(job->pictures[--job->picture_count]);
-    fr_prompt_free(&job->prompt);
-}
-
 void fr_job_end(fr_job *job) {
     fr_reply_view_close(&job->view);
     fr_reply_free(&job->reply);
@@ -272,7 +264,11 @@ void fr_job_end(fr_job *job) {
     fr_session_close(job->session);
     fr_job_drop_grammar(job);
     fr_job_drop_budget(job);
-    end_prompt(job);
+    if (!job->sharers || --*job->sharers == 0) { /* no other job shares the prompt and its pictures */
+        free(job->sharers);
+        while (job->picture_count) fr_picture_close(job->pictures[--job->picture_count]);
+        fr_prompt_free(&job->prompt);
+    }
     fr_options_free(job->options);
     json_decref(job->settings);
     json_decref(job->line);

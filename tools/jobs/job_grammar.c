@@ -146,10 +146,6 @@ bool fr_job_keep_allowed_tools(fr_job *job, const json_t *tools, json_t **kept) 
     return true;
 }
 
-static bool may_call(const fr_job *job) {
-    return json_array_size(json_object_get(job->settings, "tools")) > 0;
-}
-
 /* Reads "parallel_tool_calls". If it is false, the reply ends with its first call, even if the model need not call a
  * tool. */
 bool fr_job_take_parallel(fr_job *job, const char *key, const json_t *value) {
@@ -163,11 +159,12 @@ bool fr_job_take_parallel(fr_job *job, const char *key, const json_t *value) {
 
 static fr_status open_reply(const fr_job *job, fr_job_grammar *g, const fr_token_tree *tree) {
     char *settings = fr_json_line(job->settings);
+    bool may_call = json_array_size(json_object_get(job->settings, "tools")) > 0;
     const fr_reply_rule rule = {.prompt = &job->prompt.rendered,
                                 .options_json = settings,
-                                .calls = job->must_call  ? FR_REPLY_CALLS_MUST
-                                         : may_call(job) ? FR_REPLY_CALLS_MAY
-                                                         : FR_REPLY_CALLS_NONE,
+                                .calls = job->must_call ? FR_REPLY_CALLS_MUST
+                                         : may_call     ? FR_REPLY_CALLS_MAY
+                                                        : FR_REPLY_CALLS_NONE,
                                 .tool = job->tool,
                                 .several = !job->one_call,
                                 .kind = g->kind,
@@ -178,16 +175,6 @@ static fr_status open_reply(const fr_job *job, fr_job_grammar *g, const fr_token
     return status;
 }
 
-/* Opens the grammar and makes its first mask. That may take some milliseconds, which this thread can spare, while the
- * engine's thread has texts to run. */
-static fr_status open(const fr_job *job, fr_job_grammar *g, const fr_token_tree *tree) {
-    const uint64_t *bits;
-    bool ends, reply = job->prompt.rendered.text && !job->continues;
-    fr_status status =
-        reply ? open_reply(job, g, tree) : fr_grammar_open(tree, g->kind, g->text, g->length, &g->grammar);
-    return status == FR_OK ? fr_grammar_allowed(g->grammar, NULL, 0, &bits, &ends) : status;
-}
-
 bool fr_job_make_grammar(fr_job *job) {
     const fr_token_tree *tree;
     if (job->must_call && job->continues)
@@ -196,7 +183,12 @@ bool fr_job_make_grammar(fr_job *job) {
     fr_job_grammar *g = job->grammar;
     if (!g || g->grammar) return true;
     fr_status status = fr_loaded_tokens(job->setting->loaded, &tree);
-    if (status == FR_OK) status = open(job, g, tree);
+    bool reply = job->prompt.rendered.text && !job->continues, ends;
+    if (status == FR_OK && reply) status = open_reply(job, g, tree);
+    if (status == FR_OK && !reply) status = fr_grammar_open(tree, g->kind, g->text, g->length, &g->grammar);
+    /* The first mask may take some milliseconds, which this thread can spare, while the engine's has texts to run. */
+    const uint64_t *bits;
+    if (status == FR_OK) status = fr_grammar_allowed(g->grammar, NULL, 0, &bits, &ends);
     return status == FR_OK || fr_job_refuse(job, status, "%s: %s", g->member, fr_last_error());
 }
 
