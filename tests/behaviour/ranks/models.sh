@@ -18,8 +18,8 @@ for block in qwen3 spec-llama v2-qwen3.5 dspark-qwen3; do
     few+=("tests/data/dflash/$block,tests/data/dflash/$block/drafter")
 done
 # A target with packed weights, whose head DSpark scores with.
-"$build/forerun" quantize -m tests/data/dflash/dspark-dense-qwen3 --type q8_0 -o "$folder/dspark.gguf" 2> "$folder/errors" ||
-    fail "$(cat "$folder/errors")"
+"$build/forerun" quantize -m tests/data/dflash/dspark-dense-qwen3 --type q8_0 -o "$folder/dspark.gguf" \
+    2> "$folder/errors" || fail "$(cat "$folder/errors")"
 few+=("$folder/dspark.gguf,tests/data/dflash/dspark-dense-qwen3/drafter")
 few+=(tests/data/models/{qwen35-odd,glm4-moe-odd}, tests/data/gguf/moe-odd.gguf,tests/data/gguf/moe-odd-assistant.gguf
     "$folder/q4_k.gguf" $demo,tools/demo/assistant "$folder/q4_0.gguf,tools/demo/assistant")
