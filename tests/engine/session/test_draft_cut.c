@@ -223,6 +223,57 @@ START_TEST(blocks_are_cut_nearly_as_an_oracle_does) {
 }
 END_TEST
 
+/* A block's forward is paid once, whatever number of drafts was asked for when its time was measured; so what a method
+ * that looks drafts up compares itself with is the gain of the whole block. */
+START_TEST(a_block_is_paid_once) {
+    const world *w = &worlds[1];
+    const drafter *d = &drafters[0];
+    static fr_draft_depth depth;
+    fr_draft_depth_timeline state;
+    uint64_t random = 1;
+    double seconds = 0;
+    fr_draft_depth_reset(&depth);
+    fr_draft_depth_join(&depth, &state);
+    for (size_t round = 0; round < 500; round++) run_round(w, d, &depth, &state, 1, &random, &seconds);
+    depth.next_try = UINT64_MAX;
+    for (size_t limit = 2; limit <= 7; limit += 5) {
+        fr_draft_depth_part part = {.timeline = &state, .limit = limit, .block = 7, .most_found = MOST};
+        fr_draft_depth_choose(&depth, &part, 1, MOST, 0);
+        ck_assert_uint_eq(part.asked, limit);
+        ck_assert_double_eq_tol(part.gains.step[0] / (1e-3 * depth.rate), w->block, 0.1 * w->block);
+        for (size_t k = 1; k < limit; k++) ck_assert_double_eq(part.gains.step[k], 0);
+        double all = d->first, gain = -part.gains.step[0];
+        for (size_t k = 0; k < limit; k++, all *= d->further) gain += all - part.gains.row[k];
+        ck_assert_double_eq_tol(fr_draft_gain_expected(&part.gains, part.asked), gain, 0.25);
+    }
+}
+END_TEST
+
+/* Drafts of timelines that compare distributions are verified as planned, since ids that were drawn decide the chances
+ * of later drafts. */
+START_TEST(compared_drafts_are_not_cut_by_chances) {
+    static fr_draft_depth depth;
+    fr_draft_depth_timeline state;
+    uint64_t random = 1;
+    double seconds = 0;
+    fr_draft_depth_reset(&depth);
+    fr_draft_depth_join(&depth, &state);
+    for (size_t round = 0; round < 500; round++)
+        run_round(&worlds[1], &drafters[0], &depth, &state, 1, &random, &seconds);
+    for (int compares = 0; compares < 2; compares++) {
+        fr_draft_depth_part part = {.timeline = &state, .limit = 7, .block = 7, .compares = compares > 0};
+        depth.next_try = UINT64_MAX;
+        fr_draft_depth_choose(&depth, &part, 1, MOST, 0);
+        ck_assert_uint_gt(part.planned, 1);
+        ck_assert_uint_eq(part.asked, compares ? part.planned : 7);
+        part.drafted = part.made = part.asked;
+        part.tells = true; /* of chances of 0 */
+        fr_draft_cut(&depth, &part, 1, MOST, 0);
+        ck_assert_uint_eq(fr_draft_depth_verified(&part), compares ? part.planned : 0);
+    }
+}
+END_TEST
+
 /* Drafters that take a step for each draft. */
 static const drafter stepping[] = {
     {"0.7, with chances", MOST, 0.7, 0.7, true, false},
@@ -255,6 +306,8 @@ FR_SUITE("draft_cut") {
     TCase *cases = tcase_create("draft_cut");
     tcase_set_timeout(cases, 240);
     tcase_add_loop_test(cases, blocks_are_cut_nearly_as_an_oracle_does, 0, WORLDS);
+    tcase_add_test(cases, a_block_is_paid_once);
+    tcase_add_test(cases, compared_drafts_are_not_cut_by_chances);
     tcase_add_loop_test(cases, a_crowd_gains_by_drafts_and_never_loses, 0, WORLDS);
     suite_add_tcase(suite, cases);
 }
