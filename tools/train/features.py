@@ -33,8 +33,8 @@ def read(paths):
             if not line.endswith("\n"):
                 break
             text = json.loads(line)
-            if "error" in text or len(text["ids"]) < 4:
-                continue
+            if "error" in text or len(text["ids"]) < 4 or len(text["ids"]) - text["prompt"] == 1:
+                continue  # it says nothing that was not known
             at, count = text["at"], len(text["ids"])
             texts.append(Text(text["ids"], text["prompt"], rows[at:at + count]))
     if any(kind != kinds[0] for kind in kinds):

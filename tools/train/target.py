@@ -14,10 +14,12 @@ GGUF_NAMES = {"embedding": "token_embd.weight", "head": "output.weight", "norm":
 NAMES = {"embedding": "model.embed_tokens.weight", "head": "lm_head.weight", "norm": "model.norm.weight"}
 GGUF_FFN = {"post_attention_layernorm": "ffn_norm", "mlp.gate_proj": "ffn_gate", "mlp.up_proj": "ffn_up",
             "mlp.down_proj": "ffn_down"}
+GGUF_CONTROL, GGUF_UNUSED = 3, 5  # kinds of tokens
 
 
 class Target:
-    """sizes: config.json's keys; tensors: embedding, head, norm, and `ffn`, the last layer's by published name."""
+    """sizes: config.json's keys; tensors: embedding, head, norm, and `ffn`, the last layer's by published name; ids:
+    those of control tokens, of no token at all, and of those that begin and end texts."""
 
     def __init__(self, path):
         path = pathlib.Path(path)
@@ -50,6 +52,12 @@ class Target:
                       "rms_norm_eps": key("attention.layer_norm_rms_epsilon"),
                       "rope_theta": key("rope.freq_base", 10000.0), "vocab_size": self.embedding.shape[0],
                       "max_position_embeddings": key("context_length")}
+        kinds = reader.fields.get("tokenizer.ggml.token_type")
+        kinds = kinds.contents() if kinds else []
+        self.control = [i for i, kind in enumerate(kinds) if kind == GGUF_CONTROL]
+        self.unused = [i for i, kind in enumerate(kinds) if kind == GGUF_UNUSED]
+        ends = (reader.fields.get(f"tokenizer.ggml.{name}_token_id") for name in ("bos", "eos", "eot", "unknown"))
+        self.ends = {field.contents() for field in ends if field}
         last = key("block_count") - 1
         self.ffn = {name: tensor(f"blk.{last}.{own}.weight") for name, own in GGUF_FFN.items()}
 
@@ -70,5 +78,11 @@ class Target:
                       "rms_norm_eps": config.get("rms_norm_eps", 1e-6), "rope_theta": theta,
                       "vocab_size": self.embedding.shape[0],
                       "max_position_embeddings": config.get("max_position_embeddings", 4096)}
+        tokenizer = json.loads((path / "tokenizer.json").read_text()) if (path / "tokenizer.json").exists() else {}
+        added, pieces = tokenizer.get("added_tokens", []), tokenizer.get("model", {}).get("vocab", [])
+        self.control = [token["id"] for token in added if token["special"]]
+        self.unused = list(range(max([len(pieces)] + [token["id"] + 1 for token in added]), len(self.embedding)))
+        ends = [config.get(f"{name}_token_id") for name in ("bos", "eos")]
+        self.ends = {i for end in ends for i in (end if isinstance(end, list) else [end]) if i is not None}
         last = config["num_hidden_layers"] - 1
         self.ffn = {name: tensor(f"model.layers.{last}.{name}.weight") for name in GGUF_FFN}

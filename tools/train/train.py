@@ -1,70 +1,24 @@
-"""Trains an EAGLE-3 drafter for a model on that model's own text.
+"""Trains a drafter, EAGLE-3's or DFlash's, for a model on that model's own text.
 
 In: the model, folders of `forerun features` whose last tap is the last layer's output. Out: a folder with the drafter
 in its published form, and the state from which an interrupted training continues.
 
-    train.py --model MODEL --features FOLDER [FOLDER ...] --out OUT --minutes 60
+    train.py --model MODEL --features FOLDER [FOLDER ...] --out OUT --minutes 60 [--kind dflash]
 """
 import argparse
-import collections
 import json
 import pathlib
 import time
 
 import torch
-from torch.nn import functional
 
 import features
-from drafter import Drafter
+from courses import DRAFTS, KINDS, choose_anchors
 from target import Target
-
-STEP_WEIGHT = 0.8  # of each further step of a chain
-
-
-def choose_ids(texts, vocab, count):
-    """Returns the ids that the target generates most often, then the lowest ids, which are the merges of frequent
-    pieces."""
-    said = collections.Counter(i for text in texts for i in text.ids[text.prompt:])
-    ids = [i for i, _ in sorted(said.items(), key=lambda pair: (-pair[1], pair[0]))][:count]
-    there = set(ids)
-    ids += [i for i in range(vocab) if i not in there][:count - len(ids)]
-    return torch.tensor(sorted(ids))
-
-
-class Lesson:
-    """A text as the network reads it, and the target's distribution after each pair."""
-
-    def __init__(self, text, target, drafter, head):
-        rows, ids = text.rows(), torch.tensor(text.ids)
-        pairs = len(text.ids) - 2
-        self.taps = rows[:pairs, :drafter.taps].reshape(pairs, -1)
-        self.embeddings = target.embedding[ids[1:pairs + 1]]
-        self.first = max(0, text.prompt - 2)
-        last = functional.rms_norm(rows[self.first + 1:pairs + 1, -1], target.norm.shape, target.norm,
-                                   drafter.sizes["rms_norm_eps"])
-        self.says = functional.log_softmax(last @ head.T, -1)
-
-    def loss(self, drafter, steps):
-        """Returns the loss, and for each step how often its best id is the target's, and of how many."""
-        loss, hits = 0.0, []
-        for step, (said, logits) in enumerate(drafter(self.taps, self.embeddings, steps, self.first)):
-            says = self.says[said - self.first:]
-            if not len(says):
-                continue
-            own = functional.log_softmax(logits, -1)
-            loss = loss + STEP_WEIGHT ** step * -(says.exp() * own).sum(-1).mean()
-            hits.append((int((own.argmax(-1) == says.argmax(-1)).sum()), len(says)))
-        return loss, hits
 
 
 def shares(hits):
-    return [round(sum(h for h, _ in step) / sum(n for _, n in step), 3) for step in zip(*hits)]
-
-
-def held_out(drafter, texts, target, head, steps):
-    with torch.no_grad():
-        results = [Lesson(text, target, drafter, head).loss(drafter, steps) for text in texts]
-    return sum(float(loss) for loss, _ in results) / max(1, len(results)), shares([h for _, h in results])
+    return [round(sum(h for h, _ in step) / max(1, sum(n for _, n in step)), 3) for step in zip(*hits)]
 
 
 class Run:
@@ -76,32 +30,21 @@ class Run:
         layers, depth, texts = features.read(options.features)
         if layers[-1] != depth:
             raise SystemExit("the last tap of the features must be what the last layer gives")
-        self.layers = layers[:-1]
-        self.state_path, self.spent, self.taken = self.out / "state.pt", 0.0, 0
+        self.state_path, self.spent, self.taken, self.depth = self.out / "state.pt", 0.0, 0, depth
         state = torch.load(self.state_path) if self.state_path.exists() else None
-        self.ids = state["ids"] if state else choose_ids(texts, self.target.sizes["vocab_size"], options.draft_vocab)
-        self.drafter = Drafter(self.target.sizes, len(self.layers), len(self.ids))
-        if not options.untrained:
-            self.drafter.begin(self.target, self.ids)
+        if state and state.get("kind", "eagle3") != options.kind:
+            raise SystemExit(f"{self.out} has the training of another kind, {state.get('kind', 'eagle3')}")
+        self.course = KINDS[options.kind](self.target, layers[:-1], texts, options, state)
+        self.drafter = self.course.network
         if not state and not options.untrained:
-            self.drafter.fit(self.linear(t) for i, t in enumerate(texts) if i % options.hold_every)
-        if options.freeze_head:
-            self.drafter.lm_head.weight.requires_grad = False
-        self.head = self.target.head[self.ids].clone()
+            self.course.begin()
+            self.course.fit([t for i, t in enumerate(texts) if i % options.hold_every])
         self.weights = [p for p in self.drafter.parameters() if p.requires_grad]
         self.adam = torch.optim.AdamW(self.weights, lr=options.rate, betas=(0.9, 0.98), weight_decay=0.01)
         if state:
             self.drafter.load_state_dict(state["drafter"])
             self.adam.load_state_dict(state["adam"])
             self.spent, self.taken = state["spent"], state["taken"]
-
-    def linear(self, text):
-        """Returns the data that the linear part is fitted to: the target's row after each pair, before its norm,
-        scaled to one size."""
-        rows, pairs = text.rows(), len(text.ids) - 2
-        embeddings = self.target.embedding[text.ids[1:pairs + 1]]
-        unit = lambda x: functional.rms_norm(x, x.shape[-1:], None, self.target.sizes["rms_norm_eps"])
-        return rows[:pairs, :-1].reshape(pairs, -1), unit(embeddings), unit(rows[1:pairs + 1, -1])
 
     def share_done(self):
         if self.options.steps:
@@ -113,9 +56,9 @@ class Run:
         return self.options.rate * warm * (1 - 0.95 * done)
 
     def save(self):
-        self.drafter.save(self.out / "drafter", self.layers, self.ids)
-        state = {"ids": self.ids, "drafter": self.drafter.state_dict(), "adam": self.adam.state_dict(),
-                 "spent": self.spent, "taken": self.taken}
+        self.course.save(self.out / "drafter", self.depth)
+        state = {"kind": self.options.kind, **self.course.kept, "drafter": self.drafter.state_dict(),
+                 "adam": self.adam.state_dict(), "spent": self.spent, "taken": self.taken}
         torch.save(state, self.out / "state.new")
         (self.out / "state.new").rename(self.state_path)
 
@@ -126,7 +69,7 @@ class Run:
             log.write(line + "\n")
 
     def learn(self, text):
-        loss, hits = Lesson(text, self.target, self.drafter, self.head).loss(self.drafter, self.options.chain)
+        loss, hits = self.course.loss(text, torch.Generator().manual_seed(self.taken))
         loss.backward()
         torch.nn.utils.clip_grad_norm_(self.weights, 1.0)
         for group in self.adam.param_groups:
@@ -138,10 +81,17 @@ class Run:
         return float(loss.detach()), hits
 
     def test(self):
+        """Tells the loss of held-out texts, and the mean number of accepted drafts for each number that is made."""
         _, _, texts = features.read(self.options.features)
-        held = texts[::self.options.hold_every]
-        loss, hits = held_out(self.drafter, held[:self.options.held_most], self.target, self.head, self.options.chain)
-        self.tell(held_out=round(loss, 4), hits=hits)
+        held = texts[::self.options.hold_every][:self.options.held_most]
+        with torch.no_grad():
+            results = [self.course.loss(text, torch.Generator().manual_seed(i)) for i, text in enumerate(held)]
+            places = [(text, choose_anchors(text)) for text in held]
+            accepted = torch.cat([self.course.accepted(text, anchors) for text, anchors in places if len(anchors)]
+                                 or [torch.zeros(1, dtype=torch.long)])
+        loss = sum(float(loss) for loss, _ in results) / max(1, len(results))
+        depths = [round(float(accepted.clamp_max(depth).float().mean()), 3) for depth in range(1, DRAFTS + 1)]
+        self.tell(held_out=round(loss, 4), hits=shares([h for _, h in results]), accepted=depths, calls=len(accepted))
 
     def run(self):
         began, saved, seen = time.monotonic() - self.spent, time.monotonic(), []
@@ -167,16 +117,25 @@ class Run:
 
 
 if __name__ == "__main__":
-    parser = argparse.ArgumentParser(description="trains an EAGLE-3 drafter on its target's text")
+    parser = argparse.ArgumentParser(description="trains a drafter on its target's text")
     parser.add_argument("--model", required=True, help="the target: GGUF, or a published folder")
     parser.add_argument("--features", required=True, nargs="+", help="folders of forerun features")
     parser.add_argument("--out", required=True)
+    parser.add_argument("--kind", choices=sorted(KINDS), default="eagle3")
     parser.add_argument("--minutes", type=float, default=60)
     parser.add_argument("--steps", type=int, default=0, help="so many texts instead of a time")
     parser.add_argument("--draft-vocab", type=int, default=4096)
-    parser.add_argument("--chain", type=int, default=3, help="steps of a chain")
+    parser.add_argument("--chain", type=int, default=3, help="eagle3: steps of a chain")
+    parser.add_argument("--block", type=int, default=8, help="dflash: rows of a block, one more than its drafts")
+    parser.add_argument("--blocks", type=int, default=48, help="dflash: blocks that are drawn of a text")
+    parser.add_argument("--decay", type=float, default=4.0, help="dflash: row j counts exp(-j / DECAY)")
+    parser.add_argument("--layers", type=int, default=2, help="dflash: layers")
+    parser.add_argument("--heads", type=int, help="dflash: heads of attention (the target's)")
+    parser.add_argument("--kv-heads", type=int, help="dflash: heads of keys and values (as many)")
+    parser.add_argument("--ffn", type=int, help="dflash: features of the feed-forward (the target's)")
+    parser.add_argument("--mask-id", type=int, help="dflash: the id of masks (one that stands for nothing)")
     parser.add_argument("--rate", type=float, default=1e-3)
-    parser.add_argument("--freeze-head", action="store_true", help="the head stays the target's")
+    parser.add_argument("--freeze-head", action="store_true", help="eagle3: the head stays the target's")
     parser.add_argument("--untrained", action="store_true", help="random weights as they are, to compare with")
     parser.add_argument("--hold-every", type=int, default=16, help="one text of so many is held out")
     parser.add_argument("--held-most", type=int, default=12)

@@ -1,0 +1,186 @@
+"""Holds what is particular to a kind of drafter while it is trained: its network, its loss, its accepted drafts.
+
+In: the target, the taps, texts, options. Out: Eagle3 and DFlash, which train.py drives in the same way. `loss` returns
+the loss of a text, and for each draft in order how often its best id is the target's, and of how many. `accepted`
+returns how many drafts in a row are the text's own tokens after each anchor, a position whose token is the last known.
+"""
+import collections
+import math
+
+import torch
+from torch.nn import functional
+
+from block import BlockDrafter
+from drafter import Drafter
+
+STEP_WEIGHT = 0.8  # of each further step of EAGLE-3's chain
+DRAFTS = 7         # that are counted of any kind
+ANCHOR_STRIDE = 4  # of the positions from which they are counted
+
+
+def choose_ids(texts, vocab, count):
+    """Returns the ids that the target generates most often, then the lowest ids, which are the merges of frequent
+    pieces."""
+    said = collections.Counter(i for text in texts for i in text.ids[text.prompt:])
+    ids = [i for i, _ in sorted(said.items(), key=lambda pair: (-pair[1], pair[0]))][:count]
+    there = set(ids)
+    ids += [i for i in range(vocab) if i not in there][:count - len(ids)]
+    return torch.tensor(sorted(ids))
+
+
+def choose_anchors(text, stride=ANCHOR_STRIDE):
+    """Returns positions of the answer with as many tokens after them as drafts are counted."""
+    return torch.arange(max(1, text.prompt), max(1, text.prompt, len(text.ids) - DRAFTS), stride)
+
+
+def count_accepted(drafts, text, anchors):
+    """Returns how many drafts of each row are accepted; drafts: [anchors, drafts], ids."""
+    wanted = torch.tensor(text.ids)[anchors[:, None] + torch.arange(1, drafts.shape[1] + 1)]
+    return (drafts == wanted).long().cumprod(-1).sum(-1)
+
+
+class Course:
+    def __init__(self, target, layers, options):
+        self.target, self.layers, self.options = target, layers, options
+
+    def _head_rows(self, rows):
+        """Normalizes rows of the last tap as the target's head reads them."""
+        return functional.rms_norm(rows, self.target.norm.shape, self.target.norm, self.target.sizes["rms_norm_eps"])
+
+    def _unit(self, rows):
+        return functional.rms_norm(rows, rows.shape[-1:], None, self.target.sizes["rms_norm_eps"])
+
+
+class Eagle3(Course):
+    def __init__(self, target, layers, texts, options, kept):
+        super().__init__(target, layers, options)
+        self.ids = kept["ids"] if kept else choose_ids(texts, target.sizes["vocab_size"], options.draft_vocab)
+        self.network = Drafter(target.sizes, len(layers), len(self.ids))
+        self.head = target.head[self.ids].clone()
+        self.kept = {"ids": self.ids}
+        if options.freeze_head:
+            self.network.lm_head.weight.requires_grad = False
+
+    def begin(self):
+        self.network.begin(self.target, self.ids)
+
+    def fit(self, texts):
+        self.network.fit(self._linear(text) for text in texts)
+
+    def _linear(self, text):
+        """Returns the data that the linear part is fitted to: the target's row after each pair, before its norm,
+        scaled to one size."""
+        rows, pairs = text.rows(), len(text.ids) - 2
+        embeddings = self.target.embedding[text.ids[1:pairs + 1]]
+        return rows[:pairs, :-1].reshape(pairs, -1), self._unit(embeddings), self._unit(rows[1:pairs + 1, -1])
+
+    def _pairs(self, text, rows):
+        pairs = len(text.ids) - 2
+        taps = rows[:pairs, :self.network.taps].reshape(pairs, -1)
+        return taps, self.target.embedding[text.ids[1:pairs + 1]]
+
+    def loss(self, text, _draw):
+        rows, first = text.rows(), max(0, text.prompt - 2)
+        says = self._head_rows(rows[first + 1:len(text.ids) - 1, -1]) @ self.head.T
+        all_says, loss, hits = functional.log_softmax(says, -1), 0.0, []
+        for step, (said, logits) in enumerate(self.network(*self._pairs(text, rows), self.options.chain, first)):
+            says = all_says[said - first:]
+            if not len(says):
+                continue
+            own = functional.log_softmax(logits, -1)
+            loss = loss + STEP_WEIGHT ** step * -(says.exp() * own).sum(-1).mean()
+            hits.append((int((own.argmax(-1) == says.argmax(-1)).sum()), len(says)))
+        return loss, hits
+
+    def accepted(self, text, anchors):
+        drafts, first = [], int(anchors[0]) - 1
+        for step, (said, logits) in enumerate(self.network(*self._pairs(text, text.rows()), DRAFTS, first)):
+            drafts.append(self.ids[logits.argmax(-1)][anchors - 1 + step - said])
+        return count_accepted(torch.stack(drafts, -1), text, anchors)
+
+    def save(self, folder, _depth):
+        self.network.save(folder, self.layers, self.ids)
+
+
+class DFlash(Course):
+    def __init__(self, target, layers, texts, options, kept):
+        super().__init__(target, layers, options)
+        if min(layers) < 1:
+            raise SystemExit("tap 0 is what the first layer is given; DFlash's files name layers that give a tap")
+        sizes, block, mask = kept["shape"] if kept else (self._choose_sizes(), options.block, self._choose_mask(texts))
+        self.network = BlockDrafter(sizes, len(layers), block, mask)
+        self.ids = kept["ids"] if kept else choose_ids(texts, target.sizes["vocab_size"], options.draft_vocab)
+        self.kept = {"ids": self.ids, "shape": (sizes, block, mask)}
+
+    def _choose_sizes(self):
+        target, options = self.target.sizes, self.options
+        heads = options.heads or target["num_attention_heads"]
+        shared = options.kv_heads or heads
+        if options.block < 2 or heads % shared:
+            raise SystemExit("--block must be 2 at least, and --kv-heads divide the number of heads")
+        return {**target, "num_hidden_layers": options.layers, "num_attention_heads": heads,
+                "num_key_value_heads": shared, "intermediate_size": options.ffn or target["intermediate_size"]}
+
+    def _choose_mask(self, texts):
+        """Chooses an id that no text has: --mask-id, or the last one that the tokenizer leaves unused, or else the
+        last of its control tokens. Masks are embedded by it, and the drafter must tell them from all tokens of a text."""
+        if self.options.mask_id is not None:
+            if not 0 <= self.options.mask_id < self.target.sizes["vocab_size"]:
+                raise SystemExit("--mask-id is no id of the model's vocabulary")
+            return self.options.mask_id
+        said = {i for text in texts for i in text.ids} | self.target.ends
+        for ids in (self.target.unused, self.target.control):
+            free = [i for i in ids if i not in said and self.target.embedding[i].any()]
+            if free:
+                return max(free)
+        raise SystemExit("every control token of the vocabulary is in the texts: choose the mask's id by --mask-id")
+
+    def begin(self):
+        self.network.begin(self.target)
+
+    def fit(self, texts):
+        def read():
+            for text in texts:
+                rows, embeddings = text.rows(), self.target.embedding[text.ids[1:]]
+                yield rows[:-1, :-1].reshape(len(rows) - 1, -1), self._unit(embeddings), self._unit(rows[1:, -1])
+        self.network.fit(read, self.target.embedding[self.network.mask])
+
+    def _blocks(self, text, rows, anchors):
+        taps = rows[:, :-1].reshape(len(text.ids), -1)
+        embedding = self.target.embedding
+        return self.network(taps, embedding[torch.tensor(text.ids)[anchors]], embedding[self.network.mask], anchors)
+
+    def loss(self, text, draw):
+        """Takes the soft cross-entropy over the ids of --draft-vocab and as many others, drawn anew each time, which
+        stand for all the rest, since the head of the whole vocabulary would cost more than the drafter."""
+        options, rows = self.options, text.rows()
+        begins = torch.arange(max(1, text.prompt), len(text.ids) - 1)
+        anchors = begins[torch.randperm(len(begins), generator=draw)[:options.blocks]]
+        places = anchors[:, None] + torch.arange(self.network.block - 1)  # of the rows that say the wanted tokens
+        there = places < len(text.ids) - 1
+        hidden = self._blocks(text, rows, anchors)
+        wanted = self._head_rows(rows[:, -1])[places.clamp_max(len(text.ids) - 1)]
+        vocab = len(self.target.embedding)
+        listed = torch.zeros(vocab, dtype=torch.bool).index_fill_(0, self.ids, True)
+        rest = (~listed).nonzero()[:, 0]
+        drawn = rest[torch.randperm(len(rest), generator=draw)[:len(self.ids)]]
+        head = self.target.head[torch.cat([self.ids, drawn])]
+        stands_for = torch.zeros(len(head))
+        stands_for[len(self.ids):] = math.log(len(rest) / max(1, len(drawn))) if len(rest) else 0.0
+        own = functional.log_softmax(hidden[there] @ head.T + stands_for, -1)
+        says = functional.log_softmax(wanted[there] @ head.T + stands_for, -1)
+        row = torch.arange(self.network.block - 1).expand_as(there)[there]
+        weight = torch.exp(-row / options.decay)
+        loss = (weight * -(says.exp() * own).sum(-1)).sum() / weight.sum()
+        hit = own.argmax(-1) == says.argmax(-1)
+        return loss, [(int(hit[row == j].sum()), int((row == j).sum())) for j in range(self.network.block - 1)]
+
+    def accepted(self, text, anchors):
+        drafts = (self._blocks(text, text.rows(), anchors) @ self.target.head.T).argmax(-1)
+        return count_accepted(drafts[:, :DRAFTS], text, anchors)
+
+    def save(self, folder, depth):
+        self.network.save(folder, self.layers, depth)
+
+
+KINDS = {"eagle3": Eagle3, "dflash": DFlash}
