@@ -8,7 +8,7 @@
  * in their place); depth, threads, chunk and instruction set. The reference is decoding without drafts, each text in a
  * session alone; test_dflash.c compares that with transformers. The runs are a pairwise cover of all factors; every
  * depth; and rejection sampling, whose text may depend on drafter and depth and on nothing else. */
-/* suite: alone threads no-valgrind */
+/* suite: alone native threads no-valgrind */
 #include <check.h>
 #include <math.h>
 #include <stdio.h>

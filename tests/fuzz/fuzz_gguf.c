@@ -14,6 +14,8 @@ static fuzz_data data[] = {{.mark = "gemma4_mtp", .path = "tests/data/gguf/ik.gg
                            {.mark = "llama.block", .path = "tests/data/llama/q4_0.gguf"},
                            {.mark = "qwen2.block", .path = "tests/data/dense/qwen2-yarn.gguf"},
                            {.mark = "gemma3.block", .path = "tests/data/dense/gemma3-tower.gguf"},
+                           {.mark = "markov_w1", .path = "tests/data/dflash/dspark-qwen3/drafter.gguf"},
+                           {.mark = "selector_hidden", .path = "tests/data/dflash/v2-qwen3/drafter.gguf"},
                            {.mark = "", .path = "tests/data/gguf/e-q4_0.gguf"}};
 
 static void walk_values(const fr_gguf *gguf) {
@@ -59,6 +61,16 @@ static bool bind_drafter(const fr_checkpoint *files) {
     return bound;
 }
 
+/* A block drafter without its target. */
+static bool bind_block(const fr_checkpoint *files) {
+    fr_drafter drafter = {.files = *files};
+    if (!fr_draft_dflash.reads(files) || refused(fr_weights_open(&drafter.weights, files))) return false;
+    bool bound = !refused(fr_draft_dflash.load(&drafter));
+    fr_draft_dflash.unload(&drafter);
+    fr_weights_close(&drafter.weights);
+    return bound;
+}
+
 static bool bind_tower(const fr_checkpoint *files) {
     fuzz_tower tower;
     fuzz_tower_open(&tower, files);
@@ -83,7 +95,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size) {
     if (refused(status)) return 0;
     walk_values(files.gguf);
     bool model = bind_model(&files), drafter = bind_drafter(&files), tower = bind_tower(&files);
-    fuzz_inputs_read += model || drafter || tower;
+    fuzz_inputs_read += bind_block(&files) || model || drafter || tower;
     fr_checkpoint_close(&files);
     return 0;
 }

@@ -83,6 +83,10 @@ def gguf_head(path, keep=lambda key: not key.startswith("tokenizer.")):
     return head + bytes(-len(head) % 32)
 
 
+def of_block_drafter(key):
+    return key == "tokenizer.ggml.mask_token_id" or not key.startswith("tokenizer.")
+
+
 def text_array(key, texts):
     def string(text):
         return struct.pack("<Q", len(text.encode())) + text.encode()
@@ -94,6 +98,8 @@ def gguf():
     for path in ("gguf/moe-odd", "gguf/e-q4_0", "gguf/ik", "gguf/moe-odd-assistant", "glm-ocr/model-q4_0",
                  "glm-ocr/mmproj-bf16", "llama/q4_0", "dense/qwen2-yarn", "dense/gemma3-tower"):
         write("gguf", path.replace("/", "-"), gguf_head(f"{DATA}/{path}.gguf"))
+    for name in ("dspark-qwen3", "v2-qwen3"):
+        write("gguf", f"dflash-{name}", gguf_head(f"{DATA}/dflash/{name}/drafter.gguf", of_block_drafter))
 
 
 # ----------------------------------------------------------------------------------------------- folders as published
