@@ -373,7 +373,7 @@ START_TEST(every_two_values_together) {
     const size_t values[FACTORS] = {
         [WHO] = SUBJECTS,   [DRAWN] = DRAWS,  [BOUND] = BOUNDS, [NEIGHBOURS] = 3, [LIFE] = LIVES,
         [METHOD] = METHODS, [DEPTH] = DEPTHS, [THREADS] = 3,    [CHUNK] = 4,      [WORD] = word_count};
-    size_t count = fr_pairs_cover(values, FACTORS, runs);
+    size_t count = fr_pairs_cover(values, FACTORS, NULL, runs);
     double accepted = 0;
     for (size_t drawn = 0; drawn < DRAWS; drawn++)
         for (size_t bound = 0; bound < BOUNDS; bound++) of[drawn][bound] = texts_of((size_t)_i, drawn, bound);
