@@ -68,6 +68,7 @@ static const struct {
     {"Gemma4DSparkModel", "is a drafter that is not built yet", 2, .drafter = true},
     {"XPressDraftModel", "is a drafter that is not built yet", 2, .drafter = true},
     {"PEagleDraftModel", "is a drafter that is not built yet", 2, .drafter = true},
+    {"MuseGlimmerAssistantModel", "is a drafter that is not built yet", 2, .drafter = true},
     {"deepseek32", "(DeepSeek-V3.2) can't be run", 1, .gguf = true, .listed = true},
     {"glm-dsa", "(GLM-5) can't be run", 1, .gguf = true, .listed = true},
     {"UnheardOfForCausalLM", "\"UnheardOfForCausalLM\" is not known, and there is neither", 1, .gguf = false},
