@@ -399,8 +399,8 @@ START_TEST(refused_by_place) {
     open_model(model);
     for (size_t i = 0; i < COUNT_OF(unsaid); i++) {
         fr_grammar *grammar;
-        char *options = with_quotes(unsaid[i].options);
         if (unsaid[i].tagged && !tagged) continue;
+        char *options = with_quotes(unsaid[i].options);
         fr_status status = fr_grammar_open_reply(
             tree, &(fr_reply_rule){.options_json = options, .calls = FR_REPLY_CALLS_MUST}, &grammar);
         ck_assert_msg(status == FR_INPUT || status == FR_UNBUILT, "%s: %s", options, fr_status_name(status));
