@@ -769,10 +769,12 @@ START_TEST(keys_are_read_again) {
     ck_assert_int_eq(ask_with("X-Api-Key: old\r\n", "/v1/models"), 401);
     ck_assert_int_eq(ftruncate(file, 0), 0);
     ck_assert_int_eq(kill(server.process, SIGHUP), 0);
-    for (char *said = NULL; !said || !strstr(said, "stay"); usleep(10000)) {
+    char *said = fr_server_said(&server);
+    for (; !strstr(said, "stay"); usleep(10000)) {
         free(said);
         said = fr_server_said(&server);
     }
+    free(said);
     check_keys("new#1");
     stop();
     close(file);
