@@ -4,7 +4,7 @@
  * is compared with itself only; test_gguf_models.c tests how right the numbers are. The base run decodes without
  * drafts on one thread with the best instruction set. It is compared with a run at each instruction set, in which
  * threads, chunk, draft method and depth differ too, with rejection at several depths, and with the packed file. It
- * writes 96 ids; with FULL in the environment 400. */
+ * writes 48 ids; with FULL in the environment 400, and low bits at four depths for each instruction set. */
 /* suite: alone no-valgrind */
 #include <check.h>
 #include <stdio.h>
@@ -37,7 +37,7 @@ static char target[64], assistant[64], packed[64];
 
 static size_t text_length(void) {
     if (fr_test_emulated()) return 24;
-    return fr_test_full() ? COUNT : 96;
+    return fr_test_full() ? COUNT : 48;
 }
 
 static void quantize(const char *from, const char *type, const char *to) {
@@ -122,6 +122,7 @@ START_TEST(low_bits_give_one_answer) {
     for (size_t i = 0, here = 0; fr_lab_word(FR_LAB_ISA, i); i++) {
         if (!fr_lab_isa_here(fr_lab_word(FR_LAB_ISA, i))) continue;
         for (size_t way = 0; way < 4; way++, here++) {
+            if (!fr_test_full() && way != here / 4 % 4) continue;
             fr_manner manner = {.isa = fr_lab_word(FR_LAB_ISA, i),
                                 .threads = threads[here % 3],
                                 .chunk = chunks[here / 4 % 3],
