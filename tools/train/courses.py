@@ -123,7 +123,8 @@ class DFlash(Course):
 
     def _choose_mask(self, texts):
         """Chooses an id that no text has: --mask-id, or the last one that the tokenizer leaves unused, or else the
-        last of its control tokens. Masks are embedded by it, and the drafter must tell them from all tokens of a text."""
+        last of its control tokens. Masks are embedded by it, and the drafter must tell them from all tokens of a
+        text."""
         if self.options.mask_id is not None:
             if not 0 <= self.options.mask_id < self.target.sizes["vocab_size"]:
                 raise SystemExit("--mask-id is no id of the model's vocabulary")
