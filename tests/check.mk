@@ -124,13 +124,10 @@ ifneq ($(HOST),aarch64)
     $(addprefix tests/,$(call test_names,plain)))
   NEON_TESTS := $(NEON_CORE) $(if $(FULL),$(NEON_MORE))
   NEON_PROGRAMS := $(if $(FULL),programs,all $(NEON_CORE:%=$(ARM64_BUILD)/%))
-  QUICK := $(if $(FULL),,--quick)
-  QUICK_check_kernels := $(QUICK)
   BRIEF_test_answers := -u FULL
-  QUICK_check_blocks := $(QUICK)
   NEON_SUITES := $(foreach t,$(NEON_TESTS), \
     'neon/$(notdir $t) env $(BRIEF_$(notdir $t)) FORERUN_EMULATOR=$(QEMU) CK_TIMEOUT_MULTIPLIER=20 \
-      $(QEMU) $(ARM64_BUILD)/$t $(QUICK_$(notdir $t))') \
+      $(QEMU) $(ARM64_BUILD)/$t') \
     $(if $(FULL),'neon.sh tests/neon.sh')
 endif
 
@@ -195,7 +192,7 @@ check-speed: $(SPEED) ## what asserts a time or a speed, on a machine that is qu
 QUICK_TESTS := $(addprefix $(BUILD)/tests/,$(call suites_with,quick))
 .PHONY: quick
 quick: all $(QUICK_TESTS) $(BUILD)/tests/check_blocks ## the suites that find most within a minute, after an edit
-	@$(RUN_SUITES) $(call suites,$(QUICK_TESTS)) 'check_blocks $(BUILD)/tests/check_blocks --quick' \
+	@$(RUN_SUITES) $(call suites,$(QUICK_TESTS)) 'check_blocks $(BUILD)/tests/check_blocks --one-in 8' \
 	  'source_rules tests/source_rules'
 
 t-%: all ## a suite by its name: t-kv, t-check_blocks, t-install
@@ -251,7 +248,7 @@ VALGRIND_BRIEF := check_kernels check_blocks
 VALGRIND_TESTS := $(filter-out $(addprefix $(BUILD)/tests/,$(VALGRIND_BRIEF) $(call suites_with,no-valgrind)) \
   $(TEST_SCRIPTS) $(SPEED),$(TESTS))
 VALGRIND_SUITES = $(call suites,$(VALGRIND_TESTS)) \
-  $(foreach t,$(VALGRIND_BRIEF),'$t $(RUN) $(BUILD)/tests/$t --quick --either-zero')
+  $(foreach t,$(VALGRIND_BRIEF),'$t $(RUN) $(BUILD)/tests/$t --one-in 8 --either-zero')
 .PHONY: valgrind
 valgrind: RUN := valgrind -q --error-exitcode=99 --leak-check=full --suppressions=tests/valgrind.supp
 valgrind: programs ## test programs under valgrind

@@ -1,18 +1,20 @@
 /* Checks every kernel of block-quantized weights, at every instruction set of this machine, against the scalar
  * definition, bit for bit; the definition against sums over blocks in the file's own layout; and packing there and
  * back.
- *     check_blocks [--quick] [--either-zero] [--filter TEXT] [--isa WORD] [--seed N]
+ *     check_blocks [--one-in N] [--either-zero] [--filter TEXT] [--isa WORD] [--seed N]
  * The list is block_kernels.def: a kernel is checked because it has a line there (and timed, by bench/kernels.c). The
  * plain scalar build gives the expected bits, and every other build must give the same (any NaN equals any other, and
  * with --either-zero, for valgrind, -0 equals 0: check_kernels.c says why). Arrays end where a page without access
  * begins, or begin where one ends: a kernel that reads or writes one byte past its arrays gets a signal, whose handler
- * prints the kernel. Prints one line per kernel; exit status 1 if any differs. */
+ * prints the kernel. Of the cases one in N runs, chosen by the seed: tests/support/brief.h says how many by default.
+ * Prints one line per kernel; exit status 1 if any differs. */
 /* suite: neon */
 #include "kernels/cpu.h"
 #include "kernels/kernels.h"
 #include "quant/packed.h"
 #include "tests/support/block_cases.h"
 #include "tests/support/block_reference.h"
+#include "tests/support/brief.h"
 
 #include <math.h>
 #include <signal.h>
@@ -49,10 +51,15 @@ typedef struct kind {
 } kind;
 
 static struct {
-    bool quick, either_zero;
+    bool either_zero;
+    unsigned one_in;
     const char *filter, *isa;
     uint64_t seed;
 } options = {.filter = ""};
+
+static bool left_out(void) {
+    return fr_random_below(options.one_in) > 0;
+}
 
 /* ----------------------------------------------------------------------------------------------- running, comparing */
 
@@ -132,7 +139,8 @@ static void check_quantize_case(operation *op, size_t cols, fr_row_mode mode) {
 static void check_quantize(operation *op) {
     for (size_t cols = 1; cols <= 2048; cols = cols < 130 ? cols + 1 : cols * 4 - 7)
         for (fr_row_mode mode = 0; mode < FR_ROW_MODES; mode++)
-            for (uint32_t repeat = 0; repeat < (options.quick ? 2 : 10); repeat++) check_quantize_case(op, cols, mode);
+            for (uint32_t repeat = 0; repeat < 10; repeat++)
+                if (!left_out()) check_quantize_case(op, cols, mode);
 }
 
 /* ----------------------------------------------------------------------------------------------------- matmul_block */
@@ -220,13 +228,14 @@ static void check_matmul_case(operation *op, matmul_case c) {
 static void check_large_matmul(operation *op) {
     static const size_t rows[] = {1, 2, 3, 4, 6, 8, 11, 33, 65}, cols[] = {1536, 2048, 6144, 10240, 16384, 33024};
     matmul_case c = {.type = type_of(op)};
-    for (size_t i = 0; i < (options.quick ? 4 : 24); i++) {
+    for (size_t i = 0; i < 24; i++) {
+        if (left_out()) continue;
         c.rows = rows[i % COUNT(rows)];
         c.cols = cols[fr_random_below(COUNT(cols))];
         c.features = (fr_random_below(8) ? 1u << 18 : 1u << 20) / c.cols + 1 + fr_random_below(40);
         check_matmul_case(op, c);
     }
-    if (options.quick) return;
+    if (options.one_in > 4) return;
     /* Too many columns, outputs and rows at once for the caches: parts of each, in any order that a kernel takes. */
     check_matmul_case(op, (matmul_case){.type = c.type, .rows = 19, .cols = 4352, .features = 661});
     check_matmul_case(op, (matmul_case){.type = c.type, .rows = 67, .cols = 4352, .features = 33});
@@ -250,7 +259,7 @@ static void check_matmul(operation *op) {
     matmul_case c = {.type = type_of(op)};
     for (c.rows = 1; c.rows <= 65; c.rows += c.rows == 20 ? 44 : 1)
         for (c.features = 1; c.features <= 40; c.features++) {
-            if (options.quick && fr_random_below(6)) continue;
+            if (left_out()) continue;
             size_t most = fr_dtype_block(c.type) == RUN ? COUNT(blocks) : COUNT(blocks) / 2;
             c.cols = fr_dtype_block(c.type) * blocks[fr_random_below((uint32_t)most)];
             check_matmul_case(op, c);
@@ -370,12 +379,13 @@ static size_t check_operation(operation *op) {
 
 static void read_options(int argc, char **argv) {
     options.seed = (uint64_t)time(NULL);
+    options.one_in = fr_test_one_in();
     for (int i = 1; i < argc; i++) {
         const char *word = argv[i], *value = i + 1 < argc ? argv[i + 1] : NULL;
-        if (strcmp(word, "--quick") == 0)
-            options.quick = true;
-        else if (strcmp(word, "--either-zero") == 0)
+        if (strcmp(word, "--either-zero") == 0)
             options.either_zero = true;
+        else if (value && strcmp(word, "--one-in") == 0 && strtoul(value, NULL, 10) > 0)
+            options.one_in = (unsigned)strtoul(argv[++i], NULL, 10);
         else if (value && strcmp(word, "--filter") == 0)
             options.filter = argv[++i];
         else if (value && strcmp(word, "--isa") == 0)

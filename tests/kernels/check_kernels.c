@@ -1,15 +1,17 @@
 /* Checks every kernel of every instruction set of this machine against the scalar definition, bit for bit.
- *     check_kernels [--quick] [--either-zero] [--filter TEXT] [--isa WORD] [--seed N]
+ *     check_kernels [--one-in N] [--either-zero] [--filter TEXT] [--isa WORD] [--seed N]
  * The list is kernels.def: a kernel is checked because it has a line there (and timed, by bench/kernels.c). For each
  * slot of the table a case is made of random numbers; the plain scalar build gives the expected bits, and every other
  * build must give the same (any NaN equals any other, and with --either-zero -0 equals 0, because valgrind emulates a
  * negated multiply-add by negating the sum, which turns 0 into -0). Arrays end where a page without access begins, or
  * begin where one ends: a kernel that reads or writes one byte past its arrays gets a signal, whose handler prints the
- * kernel. Prints one line per kernel; exit status 1 if any differs. */
+ * kernel. Of the cases one in N runs, chosen by the seed: tests/support/brief.h says how many by default. Prints one
+ * line per kernel; exit status 1 if any differs. */
 /* suite: neon */
 #include "kernels/cpu.h"
 #include "kernels/kernels.h"
 #include "quant/fp8.h"
+#include "tests/support/brief.h"
 
 #include <math.h>
 #include <signal.h>
@@ -52,7 +54,8 @@ typedef struct kind {
 } kind;
 
 static struct {
-    bool quick, either_zero;
+    bool either_zero;
+    unsigned one_in;
     const char *filter, *isa;
     uint64_t seed;
 } options = {.filter = ""};
@@ -70,6 +73,10 @@ static uint64_t random_bits(void) {
 
 static uint32_t below(uint32_t limit) {
     return (uint32_t)((random_bits() >> 32) * limit >> 32);
+}
+
+static bool left_out(void) {
+    return below(options.one_in) > 0;
 }
 
 typedef enum fill_mode { ORDINARY, CANCELLING, TINY, VANISHING, WIDE, NONFINITE, MODES } fill_mode;
@@ -264,13 +271,18 @@ static void check_matmul_case(operation *op, const matmul_case *c) {
     }
 }
 
+/* Large cases are few: at least one in six runs, so that each number of rows and of columns occurs. */
+static unsigned large_one_in(void) {
+    return options.one_in < 6 ? options.one_in : 6;
+}
+
 /* Checks matrices that the L2 cache does not hold; for one row, matrices that no cache holds; and rows that share the
  * same lines of a cache. Kernels may walk these in other orders. */
 static void check_large_matmul(operation *op, fr_dtype type) {
     static const size_t rows[] = {1, 1, 2, 3, 5, 7, 8, 13, 53}, cols[] = {500, 1500, 1543, 2048, 2700, 5001};
     for (size_t i = 0; i < COUNT(rows); i++)
         for (size_t j = 0; j < COUNT(cols); j++) {
-            if (options.quick && (i + j) % 4) continue;
+            if ((i + j) % large_one_in()) continue;
             matmul_case c = {.type = type, .rows = rows[i], .cols = cols[j], .at_end = below(4) > 0};
             c.features = ((i == 0 ? 4 << 20 : 1 << 20) + below(1 << 17)) / fr_dtype_row_bytes(type, c.cols) + 1;
             c.x_stride = below(2) ? c.cols + below(20) : (c.cols + 1023) / 1024 * 1024;
@@ -285,7 +297,7 @@ static void check_matmul(operation *op) {
     for (c.rows = 1; c.rows <= 64; c.rows += c.rows < 17 ? 1 : c.rows == 17 ? 14 : 33)
         for (c.features = 1; c.features <= 17; c.features++)
             for (c.cols = 1; c.cols <= 1000; c.cols = c.cols == 70 ? 127 : c.cols == 129 ? 1000 : c.cols + 1) {
-                if (options.quick && below(8) && c.cols != 1000) continue;
+                if (left_out()) continue;
                 c.at_end = below(4) > 0;
                 c.x_stride = c.cols + below(2) * below(20);
                 c.y_stride = c.features + below(2) * below(20);
@@ -382,7 +394,8 @@ static void check_matmul_fp8(operation *op) {
     matmul_case c = {.type = FR_F8_E4M3};
     for (size_t i = 0; i < COUNT(rows); i++)
         for (c.features = 1; c.features <= 17; c.features++)
-            for (size_t j = 0; j < (options.quick ? 6 : rows[i] < 47 ? 40 : 12); j++) {
+            for (size_t j = 0; j < (rows[i] < 47 ? 40 : 12); j++) {
+                if (left_out()) continue;
                 c.rows = rows[i];
                 c.cols = j % 4 ? 1 + below(300) : 490 + below(560);
                 c.at_end = below(4) > 0;
@@ -393,7 +406,7 @@ static void check_matmul_fp8(operation *op) {
             }
     for (size_t i = 0; i < COUNT(large); i++)
         for (size_t j = 0; j < COUNT(cols); j++) {
-            if (options.quick && (i + j) % 4) continue;
+            if ((i + j) % large_one_in()) continue;
             c = (matmul_case){.type = FR_F8_E4M3, .rows = large[i], .cols = cols[j], .at_end = below(4) > 0};
             c.features = (1 << 20) / c.cols + below(200);
             c.x_stride = below(2) ? c.cols + below(20) : (c.cols + 1023) / 1024 * 1024;
@@ -512,7 +525,7 @@ static void check_array_case(operation *op, size_t n, fill_mode mode, unsigned a
 
 /* Takes every N-th of all float32 bit patterns as a, as y's first content and, in steps of another size, as b. */
 static void check_array_sweep(operation *op) {
-    uint32_t n = 4096, step = options.quick ? 99991 : 9973, count = UINT32_MAX / step;
+    uint32_t n = 4096, step = options.one_in > 4 ? 99991 : 9973, count = UINT32_MAX / step;
     float *first = place_floats(0, n, true), *b = place_floats(2, n, true);
     float *y = place_floats(3, n, true), *expected = place_floats(4, n, true);
     snprintf(shape, sizeof shape, "every %u-th bit pattern", step);
@@ -536,7 +549,7 @@ static void check_array_sweep(operation *op) {
 static void check_array(operation *op) {
     for (size_t n = 0; n <= 1000; n = n == 70 ? 127 : n == 129 ? 1000 : n + 1)
         for (fill_mode mode = 0; mode < MODES; mode++)
-            for (unsigned repeat = 0; repeat < 4; repeat++) {
+            for (unsigned repeat = 0; repeat < (options.one_in > 4 ? 1 : 4); repeat++) {
                 check_array_case(op, n, mode, 0);
                 if (op->kind->in_place) check_array_case(op, n, mode, Y_MAY_BE_A);
                 if (op->kind->in_place & Y_MAY_BE_B) check_array_case(op, n, mode, Y_MAY_BE_B);
@@ -620,7 +633,7 @@ static void check_topk(operation *op) {
         }
     check_topk_case(op, 2048, 32, 1000000, 0);
     check_topk_case(op, 262144, 64, 1000, 3);
-    if (!options.quick) check_topk_case(op, 262144, 262144, 1000, 3);
+    if (options.one_in <= 4) check_topk_case(op, 262144, 262144, 1000, 3);
 }
 
 /* -------------------------------------------------------------------------------------------------------- attention */
@@ -779,7 +792,8 @@ static void check_latent_attn(operation *op) {
     static const size_t dims[][2] = {{2, 1}, {17, 16}, {40, 33}, {96, 32}, {80, 64}, {100, 80}, {576, 512}};
     fr_attn_query queries[QUERIES_MAX];
     for (size_t d = 0; d < COUNT(dims); d++)
-        for (uint32_t repeat = 0; repeat < (options.quick ? 25 : 100); repeat++) {
+        for (uint32_t repeat = 0; repeat < 100; repeat++) {
+            if (left_out()) continue;
             uint32_t types = dims[d][0] % 32 || dims[d][1] % 32 ? FR_FLOAT_TYPES : FR_KV_TYPES;
             attn_case c = {.slots = PAGE * (1 + below(4)), .latent = repeat % 4 > 0};
             fr_attn *attn = &c.attn;
@@ -799,7 +813,8 @@ static void check_attn(operation *op) {
     static const size_t head_dims[] = {1, 2, 15, 16, 17, 31, 32, 33, 64, 80, 96, 100, 128, 192, 256, 512};
     fr_attn_query queries[QUERIES_MAX];
     for (size_t d = 0; d < COUNT(head_dims); d++)
-        for (uint32_t repeat = 0; repeat < (options.quick ? 50 : 200); repeat++) {
+        for (uint32_t repeat = 0; repeat < 200; repeat++) {
+            if (left_out()) continue;
             size_t share = 1 + below(4), rows = repeat % 20 == 0 ? 10 : 1 + below(9);
             uint32_t types = head_dims[d] % 32 ? FR_FLOAT_TYPES : FR_KV_TYPES;
             attn_case c = {.slots = PAGE * (1 + below(4))};
@@ -868,7 +883,8 @@ static void check_kv_store(operation *op) {
     fr_dtype type = type_of(op, offsetof(fr_kernels, kv_store));
     size_t block = fr_dtype_block(type);
     for (size_t n = 0; n <= 1024; n += n < 70 ? block : 13 * block)
-        for (uint32_t repeat = 0; repeat < (options.quick ? 40 : 400) * (block > 1 ? 20 : 1); repeat++) {
+        for (uint32_t repeat = 0; repeat < (block > 1 ? 8000 : 400); repeat++) {
+            if (left_out()) continue;
             store_fill fill = below(STORE_FILLS);
             fill_mode mode = below(2) ? ORDINARY : below(MODES);
             bool at_end = below(4) > 0;
@@ -964,7 +980,8 @@ static void check_deltanet(operation *op) {
     static const size_t value_dims[] = {1, 2, 7, 8, 9, 15, 16, 17, 31, 32, 33, 47, 48, 49, 64, 65, 100, 128};
     for (size_t i = 0; i < COUNT(key_dims); i++)
         for (size_t j = 0; j < COUNT(value_dims); j++)
-            for (uint32_t repeat = 0; repeat < (options.quick ? 4 : 40); repeat++) {
+            for (uint32_t repeat = 0; repeat < 40; repeat++) {
+                if (left_out()) continue;
                 deltanet_case c = {.key_dim = key_dims[i], .value_dim = value_dims[j]};
                 c.count = repeat % 2 ? below(3) : below(ROWS_MAX + 1);
                 c.keeps = below(3) ? below((uint32_t)c.count + 1) : c.count;
@@ -1001,7 +1018,8 @@ static void check_short_conv_case(operation *op, size_t n, size_t conv_kernel) {
 static void check_short_conv(operation *op) {
     for (size_t n = 0; n <= 1000; n = n == 70 ? 127 : n == 129 ? 1000 : n + 1)
         for (size_t conv_kernel = 1; conv_kernel <= CONV_KERNEL_MAX; conv_kernel++)
-            for (unsigned repeat = 0; repeat < 12; repeat++) check_short_conv_case(op, n, conv_kernel);
+            for (unsigned repeat = 0; repeat < 12; repeat++)
+                if (!left_out()) check_short_conv_case(op, n, conv_kernel);
 }
 
 static double now(void) {
@@ -1089,12 +1107,13 @@ static size_t check_operation(operation *op) {
 
 static void read_options(int argc, char **argv) {
     options.seed = (uint64_t)time(NULL);
+    options.one_in = fr_test_one_in();
     for (int i = 1; i < argc; i++) {
         const char *word = argv[i], *value = i + 1 < argc ? argv[i + 1] : NULL;
-        if (strcmp(word, "--quick") == 0)
-            options.quick = true;
-        else if (strcmp(word, "--either-zero") == 0)
+        if (strcmp(word, "--either-zero") == 0)
             options.either_zero = true;
+        else if (value && strcmp(word, "--one-in") == 0 && strtoul(value, NULL, 10) > 0)
+            options.one_in = (unsigned)strtoul(argv[++i], NULL, 10);
         else if (value && strcmp(word, "--filter") == 0)
             options.filter = argv[++i];
         else if (value && strcmp(word, "--isa") == 0)

@@ -11,12 +11,20 @@
 #include <stdbool.h>
 #include <stdlib.h>
 
+#include "tests/support/parts.h"
+
 static inline bool fr_test_brief(void) {
     return getenv("FORERUN_BRIEF") != NULL;
 }
 
 static inline bool fr_test_emulated(void) {
     return getenv("FORERUN_EMULATOR") != NULL;
+}
+
+/* Random cases of kernels: one in so many runs, all with FULL in the environment. */
+static inline unsigned fr_test_one_in(void) {
+    if (fr_test_full()) return 1;
+    return fr_test_emulated() ? 24 : 3;
 }
 
 static inline void fr_test_add_loop(TCase *cases, const TTest *test, int count, int few) {
