@@ -16,6 +16,7 @@
 #include "forerun_lab.h"
 #include "formats/safetensors.h"
 #include "tests/support/brief.h"
+#include "tests/support/parts.h"
 #include "tests/support/reference.h"
 #include "tests/support/require.h"
 #include "tests/support/suite.h"
@@ -596,10 +597,10 @@ static const struct {
 enum { PAIRS = sizeof pairs / sizeof *pairs };
 
 /* Depths, threads, chunks, instruction sets and lists of methods change no id, greedy or sampled, also with a target
- * of another family. With FORERUN_BRIEF in the environment (valgrind) each instruction set runs once. */
+ * of another family. Each instruction set runs once, with FULL in the environment twice. */
 START_TEST(drafting_changes_no_id) {
     static const int chunks[] = {1, 7, 64}, depths[] = {1, 2, 5, 15};
-    size_t which = (size_t)_i % PAIRS, run = 0, runs = fr_test_brief() ? 1 : 2;
+    size_t which = (size_t)_i % PAIRS, run = (size_t)_i, runs = fr_test_full() ? 2 : 1;
     double temperature = _i < PAIRS ? 0.0 : 0.8, accepted = 0;
     int32_t plain[IDS], ids[IDS];
     answer(&(manner){pairs[which].target, NULL, "none", 1, 16, 3, temperature, "scalar"}, plain, &accepted);
