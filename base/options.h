@@ -53,7 +53,7 @@ typedef struct fr_breakers {
 #define FR_PRE_SIZE 64 /* bytes of a pre-tokenizer's name, including its NUL */
 
 /* Says how ranks split a model: every layer by its rows, or into groups of whole layers. FR_SPLIT_AUTO decides by the
- * speed of the network. If all ranks are on one machine that is not measured, and they split rows. */
+ * speed of the network. If all ranks are on one machine, it does not measure the speed and splits rows. */
 typedef enum fr_rank_split { FR_SPLIT_AUTO, FR_SPLIT_ROWS, FR_SPLIT_LAYERS } fr_rank_split;
 typedef struct fr_rank_plan {
     fr_rank_split split;

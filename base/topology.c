@@ -46,8 +46,8 @@ int fr_cpu_quota(const char *root) {
 typedef struct candidate {
     int cpu, node;
     int sibling; /* number of its core's units that come before it; 0: it is the core's first */
-    int ordinal; /* its number among the units of its node with the same `sibling` ... */
-    int of;      /* ... and how many those are */
+    int ordinal; /* its number among the units of its node that have the same `sibling` */
+    int of;      /* number of these units */
 } candidate;
 
 /* Orders whole cores before siblings. Within each, the units of all nodes are interleaved: unit i of a node's n is

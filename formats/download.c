@@ -38,7 +38,7 @@ static fr_status refuse(const char *path, const char *rest) {
     return fr_fail(FR_INPUT, "%s: its download is not finished: there is %s", path, rest);
 }
 
-/* Fails if the path plus this ending is an existing file, because that is its unfinished download. */
+/* Fails if the path plus this ending is an existing file, because that file is an unfinished download of the path. */
 static fr_status check_ending(const char *path, const char *ending) {
     char *rest;
     if (asprintf(&rest, "%s%s", path, ending) < 0) return fr_fail_memory("a path", strlen(path));

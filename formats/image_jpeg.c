@@ -99,8 +99,8 @@ static unsigned product(unsigned x, unsigned y) {
     return (t + (t >> 8)) >> 8;
 }
 
-/* Converts a row of 255 - c, 255 - m, 255 - y, 255 - k: each colour is its light that neither its ink nor the black
- * ink absorbs. */
+/* Converts a row of 255 - c, 255 - m, 255 - y, 255 - k. A colour of a pixel is the part of its light that is absorbed
+ * neither by its ink nor by the black ink. */
 static void rgb_of_cmyk(uint8_t *rgb, const uint8_t *cmyk, size_t width) {
     for (size_t x = 0; x < width; x++, rgb += 3, cmyk += 4)
         for (int i = 0; i < 3; i++) rgb[i] = (uint8_t)(cmyk[3] - product(255u - cmyk[i], cmyk[3]));

@@ -48,7 +48,7 @@ static bool is_of(const fr_pre_tokenizer *kind, fr_text model, fr_text architect
 }
 
 /* Chooses a kind by the architecture for a file without tokenizer.ggml.pre. The kind's tokens must be in the file too,
- * because deepseek2 is two families, and models of other makers are called llama as well. */
+ * because two families have the architecture deepseek2, and models of other makers are called llama as well. */
 static fr_status assume_kind(const fr_gguf *gguf, fr_text model, const fr_pre_tokenizer **kind, fr_notes *notes) {
     for (size_t i = 0; (*kind = fr_pre_tokenizer_at(i)); i++) {
         bool has;
@@ -145,7 +145,7 @@ static fr_status read_tokens(fr_tokenizer_source *source, const fr_gguf *gguf, c
 typedef struct token_types {
     const fr_gguf_value *list; /* NULL: the file has no types */
     const fr_pre_tokenizer *kind;
-    size_t retyped; /* tokens of turns that the file gives as normal ones */
+    size_t retyped; /* tokens that open or end turns although the file gives them the type of normal tokens */
     int32_t first;
 } token_types;
 

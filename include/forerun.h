@@ -85,8 +85,9 @@ extern "C" {
 #define FR_VERSION_MINOR 2
 #define FR_VERSION_PATCH 0
 
-/* The version of the numerics. It is raised whenever a logit or an id of some model may differ from the one before, so
- * hashes of answers can be compared between machines and versions while it stays the same (quant/NUMERICS.md). */
+/* The version of the numerics. It is raised whenever a logit or an id of some model may differ from that of the
+ * version before, so hashes of answers can be compared between machines and versions while it stays the same
+ * (quant/NUMERICS.md). */
 #define FR_NUMERICS_VERSION 4
 
 /* The version of this header as a text, such as "0.2.0". */
@@ -493,8 +494,8 @@ typedef enum fr_option {
     /* Number -1 to 1000: keeps logits at most this many standard deviations below the largest. Default -1, like 0: all.
      */
     FR_OPT_TOP_N_SIGMA = 39,
-    /* Number 0 to 1, default 0: the probability, drawn for each position, that XTC is applied. It leaves out all
-     * tokens that reach its threshold except the least probable of them. */
+    /* Number 0 to 1, default 0: the probability with which XTC is applied, decided anew at each position. XTC leaves
+     * out all tokens that reach its threshold except the least probable of them. */
     FR_OPT_XTC_PROBABILITY = 41,
     /* Number 0 to 1, default 0.1: XTC's threshold. Above 0.5 no token is left out. */
     FR_OPT_XTC_THRESHOLD = 42,

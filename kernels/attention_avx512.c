@@ -11,7 +11,7 @@ enum {
     TOGETHER = 6,
     COLUMNS = 4,
     STRIP = 16 * COLUMNS,
-    UNDECODED = 8, /* queries up to which float16 is converted for each */
+    UNDECODED = 8, /* up to this many queries, each one converts float16 again */
     LINES = 2      /* prefetched with each register of K and each position of V */
 };
 

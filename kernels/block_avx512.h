@@ -68,7 +68,7 @@ typedef struct block {
 /* An unpacked run: register g of `codes` has columns 4g to 4g + 3. */
 typedef struct run {
     __m512i codes[GROUPS];
-    __m512 d, m;      /* of the block times the scale and minimum of the run */
+    __m512 d, m;      /* the block's, times the run's scale and minimum */
     __m512 low, high; /* scales of the run's halves, if these have their own */
     __m512 low_min, high_min;
 } run;

@@ -80,9 +80,9 @@ typedef struct scales {
 } scales;
 
 /* The rows of a chunk, by run and row. q is activations of each half of a run, 4 columns a lane; if rows are taken in
- * pairs, rows 2p and 2p + 1 share four registers, each with 8 columns of the first and the same 8 of the second.
- * correction is what an integer sum begins with, for the zero point: -offset times the sum of q over the run, or over
- * each half. If halves have minima, codes have no offset, and it is those sums themselves. */
+ * pairs, rows 2p and 2p + 1 share four registers, each with 8 columns of the first and the same 8 of the second. An
+ * integer sum begins with its correction, for the zero point: -offset times the sum of q over the run, or over each
+ * half. If the halves have minima, codes have no offset, and correction holds the sums of q themselves. */
 typedef struct panel {
     int32_t q[RUNS][ROWS][2][4], correction[RUNS][2][ROWS];
     float d[RUNS][ROWS], dsum[RUNS][ROWS];

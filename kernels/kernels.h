@@ -259,7 +259,7 @@ typedef struct fr_deltanet_row {
 } fr_deltanet_row;
 
 typedef struct fr_deltanet {
-    float *state; /* fr_deltanet_state(key_dim, value_dim) floats; fastest if aligned to 64 bytes, as is scratch */
+    float *state; /* fr_deltanet_state(key_dim, value_dim) floats; like scratch, fastest if aligned to 64 bytes */
     size_t key_dim, value_dim;
     const fr_deltanet_row *rows;
     size_t count, keeps; /* keeps <= count */

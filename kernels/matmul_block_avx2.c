@@ -28,8 +28,8 @@ FR_INLINE void add_products(pair *sums, pair code, const fr_qblock *x, size_t gr
 }
 
 /* Multiplies codes of at most 15 that stand for code - offset: all products of a run are added in 16 bits. For the
- * offset, the sum of q, which is below 2^15 in magnitude, is multiplied with -offset; the 16 bits above it meet a
- * factor of 0. */
+ * offset, the sum of q, which is below 2^15 in magnitude, is multiplied with -offset; the 16 bits above it are
+ * multiplied with 0. */
 FR_INLINE void dot_small(chains *c, const run *w, size_t rows, unpack_fn *unpack, size_t apart, int offset,
                          join_fn *joins) {
     __m256i one = _mm256_set1_epi16(1);

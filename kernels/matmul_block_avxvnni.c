@@ -9,7 +9,7 @@
 enum { TABLE_OFFSET = 128 };
 
 /* Returns the zero-point correction: sums of activations, below 2^15 in magnitude, times -offset. The 16 bits above
- * each sum meet a factor of 0. */
+ * each sum are multiplied with 0. */
 FR_INLINE pair correction_of(__m256i sum, int offset) {
     __m256i correction = _mm256_madd_epi16(sum, _mm256_set1_epi32(-offset & 0xffff));
     return (pair){{correction, correction}};

@@ -11,7 +11,7 @@ enum {
     FEATURES = 4,
     ROWS = 3,
     GROUP = 32,         /* outputs */
-    STREAMED = 1 << 20, /* bytes of weights from which on a call prefetches */
+    STREAMED = 1 << 20, /* a call with at least this many bytes of weights prefetches */
 };
 
 /* Loads 8 weights as floats, from the i-th on. */

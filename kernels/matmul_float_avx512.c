@@ -27,9 +27,9 @@ enum {
     CHUNK = 2048,       /* columns, at most, of rows that are packed into a panel */
     WAY = 4096,         /* bytes after which addresses map to the same set of the L1 cache again */
     AHEAD = 8192,       /* bytes between weights in use and prefetched ones */
-    STREAMED = 1 << 17, /* bytes of weights from which on a call prefetches */
-    LARGE = 4 << 20     /* bytes from which on weights come from memory; smaller matrices, as of a drafter, may be in
-                         * L3 */
+    STREAMED = 1 << 17, /* a call with at least this many bytes of weights prefetches */
+    LARGE = 4 << 20     /* weights of at least this many bytes come from memory; smaller ones, such as a drafter's, may
+                         * be in L3 */
 };
 
 /* Loads 16 weights as floats; only the lanes of the mask are read. */

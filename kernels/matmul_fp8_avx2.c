@@ -22,7 +22,7 @@ enum {
     GROUP = 8,          /* outputs in a panel */
     CHUNK = 512,        /* columns in a panel */
     BATCH = 48,         /* rows that are multiplied with a panel before the next one */
-    STREAMED = 1 << 20, /* bytes of weights from which on a call prefetches */
+    STREAMED = 1 << 20, /* a call with at least this many bytes of weights prefetches */
 };
 
 /* Each half of 16 columns has its own register. */
@@ -58,7 +58,7 @@ FR_INLINE __m256i halves_of(const uint8_t *codes) {
     return _mm256_and_si256(words, _mm256_set1_epi16((short)0x87f0));
 }
 
-/* Returns 8 of them as weights. */
+/* Returns 8 of these codes as weights; h selects the first or the second 8. */
 FR_INLINE __m256 decode(__m256i halves, size_t h, __m256 scale) {
     __m256i zero = _mm256_setzero_si256();
     __m256i bits = h ? _mm256_unpackhi_epi16(zero, halves) : _mm256_unpacklo_epi16(zero, halves);
@@ -102,8 +102,9 @@ FR_INLINE void direct_step(sums p, const uint8_t *const *codes, const __m256 *sc
     step(p, w, x, x_stride, rows, features, count);
 }
 
-/* Columns from..to - 1 of a tile. The sums over earlier columns are in `waiting`, and these go there too unless they
- * are the last. While a block of columns is computed, as many bytes of the next tile are prefetched. */
+/* Columns from..to - 1 of a tile. The sums over earlier columns are in `waiting`; those over these columns are stored
+ * there too, unless these are the last. While a block of columns is computed, as many bytes of the next tile are
+ * prefetched. */
 typedef struct tile {
     size_t row, feature, from, to;
     float (*waiting)[16]; /* [features][rows]: the rows of an output side by side */

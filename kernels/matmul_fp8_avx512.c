@@ -23,7 +23,7 @@ enum {
     GROUP = 8,          /* outputs in a panel */
     CHUNK = 512,        /* columns in a panel */
     BATCH = 48,         /* rows that are multiplied with a panel before the next one */
-    STREAMED = 1 << 17, /* bytes of weights from which on a call prefetches */
+    STREAMED = 1 << 17, /* a call with at least this many bytes of weights prefetches */
 };
 
 typedef __m512 sums[DIRECT][FEATURES];

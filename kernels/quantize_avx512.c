@@ -31,9 +31,9 @@ FR_INLINE __m512i largest_of_4(const __m512 *x) {
     return _mm512_max_epu32(abcd, _mm512_shuffle_epi32(abcd, 0xb1));
 }
 
-/* Returns the bytes of two blocks, x times their r. |x r| is at most 127 and a rounding error, so nothing needs to be
- * clamped. A block with a value that is not finite has r = 0, so that value becomes -128, which no other does, and is
- * then replaced by 0. */
+/* Returns the bytes of two blocks, x times their r. |x r| exceeds 127 by no more than a rounding error, so nothing
+ * needs to be clamped. In a block with a value that is not finite, r is 0: the product of that value is NaN, is
+ * converted to -128, which no other product gives, and is then replaced by 0. */
 FR_INLINE __m512i rounded(const __m512 *x, __m512 r_a, __m512 r_b) {
     __m512i a =
         _mm512_packs_epi32(_mm512_cvtps_epi32(_mm512_mul_ps(x[0], r_a)), _mm512_cvtps_epi32(_mm512_mul_ps(x[1], r_a)));

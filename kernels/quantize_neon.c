@@ -12,7 +12,8 @@ FR_INLINE float largest_magnitude(const float32x4_t *x) {
     return m;
 }
 
-/* Rounds 16 values to nearest even. |x * r| is at most 127 and a rounding error, so nothing needs to be clamped. */
+/* Rounds 16 values to nearest even. |x * r| exceeds 127 by no more than a rounding error, so nothing needs to be
+ * clamped. */
 FR_INLINE int8x16_t round16(const float32x4_t *x, float r) {
     int16x8_t half[2];
     FR_UNROLLED_FOR (size_t i = 0; i < 2; i++) {

@@ -12,7 +12,7 @@
 #include "quant/block_types.h"
 #include "quant/grid_codes.h"
 
-/* Inlining makes straight-line code of each direction of a function that walks over the bits in both. */
+/* A function that moves bits in either direction is inlined, so that each direction becomes straight-line code. */
 #define FR_INLINE static inline __attribute__((always_inline))
 
 enum { RUN = 32, RUNS = 8, HALVES = 2 * FR_TILE_FEATURES, SCALE_ROWS = 8, LINE = 64 };
@@ -400,7 +400,7 @@ FR_INLINE void file_block(way direction, fr_dtype type, uint8_t *file, size_t pa
 
 /* ---------------------------------------------------------------------------------------------- a block in its tile
  *
- * As above, with the tile in the file's place. */
+ * The functions below move between a lane and its tile, as those above do between a lane and the file. */
 
 /* Moves the two 6-bit numbers of run s. */
 FR_INLINE void six_bits(way direction, uint8_t *own, unsigned s, uint8_t *first, uint8_t *second) {
