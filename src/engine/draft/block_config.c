@@ -11,6 +11,7 @@
 
 #include "base/error.h"
 #include "base/sizes.h"
+#include "src/engine/draft/drafter_target.h"
 #include "src/engine/families/architecture.h"
 #include "src/engine/families/config.h"
 
@@ -62,13 +63,6 @@ static fr_status read_layers(fr_block_config *c, const json_t *text, fr_weights 
 }
 
 /* ------------------------------------------------------------------------------------------------------------- JSON */
-
-/* Checks that a number is the target's; the error line names both. */
-static fr_status check_number(const fr_weights *weights, const char *what, size_t own, size_t targets) {
-    if (own == targets) return FR_OK;
-    return fr_fail(FR_INPUT, "%s: %s is %zu, the target's %zu: it drafts for another model", weights->files->path, what,
-                   own, targets);
-}
 
 /* The objects of a config.json: a drafter's own keys may be at its top or in an object below, apart from the layers'
  * keys. */
@@ -146,7 +140,7 @@ static fr_status read_taps(fr_block_config *c, const folder *f, const fr_model *
     size_t targets, step = f->speculators ? 0 : 1;
     FR_TRY(
         read_size(f, "num_target_layers", 1, FR_LAYERS_MAX, target ? (int64_t)target->trunk.spec.layers : 0, &targets));
-    if (target) FR_TRY(check_number(f->weights, "num_target_layers", targets, target->trunk.spec.layers));
+    if (target) FR_TRY(fr_drafter_check_number(f->weights, "num_target_layers", targets, target->trunk.spec.layers));
     c->aux_layers.count = json_array_size(list);
     if (!list || json_is_null(list)) {
         if (targets < 5)
@@ -234,15 +228,6 @@ static fr_status read_kind(fr_block_config *c, const folder *f) {
     return read_flag(f, "confidence_head_with_markov", true, &c->confidence_sees_draft);
 }
 
-/* Reads the architecture of the verifier, which the speculators library writes. */
-static fr_status read_verifier(fr_block_config *c, const folder *f) {
-    json_t *speculators, *verifier;
-    FR_TRY(fr_json_object(f->root, "speculators_config", where, &speculators));
-    FR_TRY(fr_json_object(speculators, "verifier", where, &verifier));
-    c->target = json_string_value(json_array_get(json_object_get(verifier, "architectures"), 0));
-    return FR_OK;
-}
-
 /* Refuses keys that change the computation and are not built. */
 static fr_status check_rest(const folder *f) {
     bool sinks;
@@ -280,7 +265,7 @@ static fr_status from_json(fr_block_config *c, fr_weights *weights, const fr_mod
     FR_TRY(read_real(&f, "final_logit_softcapping", 0, 1e6, 0, &c->softcap));
     FR_TRY(read_kind(c, &f));
     FR_TRY(check_rest(&f));
-    return read_verifier(c, &f);
+    return fr_drafter_read_architecture(f.root, where, &c->target);
 }
 
 /* ------------------------------------------------------------------------------------------------------------- GGUF */
@@ -383,30 +368,17 @@ static fr_status from_gguf(fr_block_config *c, fr_weights *weights, const fr_mod
                    (double)value_scale);
 }
 
-/* --------------------------------------------------------------------------------------------------------- checking */
-
-static fr_status check_target(const fr_block_config *c, const fr_weights *weights, const fr_model *target) {
-    const fr_trunk_spec *spec = &target->trunk.spec;
-    const char *path = weights->files->path;
-    bool gguf = weights->files->gguf;
-    if (c->target && !fr_model_is_of(target, c->target))
-        return fr_fail(FR_INPUT, "%s: by its verifier's architectures it drafts for %s, the target is %s", path,
-                       c->target, fr_checkpoint_architecture(&target->files));
-    FR_TRY(check_number(weights, gguf ? "dflash.embedding_length" : "hidden_size", c->spec.trunk.hidden, spec->hidden));
-    FR_TRY(check_number(weights, gguf ? "its own vocabulary" : "vocab_size", c->spec.trunk.vocab, spec->vocab));
-    for (size_t i = 0; i < c->aux_layers.count; i++)
-        if (c->aux_layers.layer[i] > spec->layers)
-            return fr_fail(FR_INPUT,
-                           "%s: it reads the input of the target's layer %zu, which has %zu: it drafts for "
-                           "another model",
-                           path, c->aux_layers.layer[i], spec->layers);
-    return FR_OK;
-}
-
 static fr_status check(const fr_block_config *c, const fr_weights *weights, const fr_model *target) {
     const char *path = weights->files->path;
     size_t hidden = c->spec.trunk.hidden, vocab = c->spec.trunk.vocab;
-    if (target) FR_TRY(check_target(c, weights, target));
+    bool gguf = weights->files->gguf;
+    const fr_drafter_target wanted = {.architecture = c->target,
+                                      .width_key = gguf ? "dflash.embedding_length" : "hidden_size",
+                                      .vocab_key = gguf ? "its own vocabulary" : "vocab_size",
+                                      .width = hidden,
+                                      .vocab = vocab,
+                                      .aux_layers = &c->aux_layers};
+    if (target) FR_TRY(fr_drafter_check_target(&wanted, weights, target));
     if (c->aux_layers.count == 0)
         return fr_fail(FR_INPUT, "%s: it names none of the target's layers, and has too many of its own to choose by",
                        path);

@@ -5,6 +5,7 @@
 
 #include "base/error.h"
 #include "src/engine/draft/block.h"
+#include "src/engine/draft/drafter_target.h"
 
 /* ------------------------------------------------------------------------------------------------------------ names */
 
@@ -162,23 +163,6 @@ static fr_status bind_ends(fr_block_net *net, fr_drafter *drafter) {
     return FR_OK;
 }
 
-/* Binds the target's id for each of the drafter's ids: folders have differences to the drafter's ids, GGUF the ids
- * themselves. */
-static fr_status bind_ids(fr_block_net *net, fr_weights *weights) {
-    size_t count = net->config.draft_vocab, vocab = net->trunk.spec.vocab, i = 0;
-    const char *prefix = prefix_of(weights), *name = name_of(weights, IDS);
-    if (count == vocab && !has(weights, IDS)) return FR_OK;
-    FR_TRY(weights->files->gguf ? fr_bind_indices(weights, prefix, name, count, (int64_t)vocab, &net->ids)
-                                : fr_bind_offsets(weights, prefix, name, count, (int64_t)vocab, &net->ids));
-    uint8_t *seen = calloc(vocab, 1);
-    if (!seen) return fr_fail_memory("draft vocabulary", vocab);
-    while (i < count && !seen[net->ids[i]]++) i++;
-    free(seen);
-    if (i == count) return FR_OK;
-    return fr_fail(FR_INPUT, "%s: tensor %s has the target's id %d twice, again at index %zu", weights->files->path,
-                   name, net->ids[i], i);
-}
-
 /* Binds DFlash2's selector and DSpark's two heads. */
 static fr_status bind_choice(fr_block_net *net, fr_weights *weights) {
     const fr_block_config *c = &net->config;
@@ -216,7 +200,9 @@ fr_status fr_block_open(fr_block_net *net, const fr_block_config *config, fr_dra
     if (has(weights, MASK_ROW))
         FR_TRY(fr_bind_row(weights, prefix_of(weights), name_of(weights, MASK_ROW), hidden, &net->mask_row));
     FR_TRY(bind_ends(net, drafter));
-    FR_TRY(bind_ids(net, weights));
+    if (c->draft_vocab != net->trunk.spec.vocab || has(weights, IDS))
+        FR_TRY(fr_drafter_bind_ids(weights, prefix_of(weights), name_of(weights, IDS), c->draft_vocab,
+                                   net->trunk.spec.vocab, &net->ids));
     FR_TRY(bind_choice(net, weights));
     FR_TRY(fr_trunk_derive(&net->trunk, weights->files->path));
     net->packed = weights->has_packed || (drafter->target && drafter->target->weights.has_packed);

@@ -7,6 +7,7 @@
 
 #include "base/error.h"
 #include "base/sizes.h"
+#include "src/engine/draft/drafter_target.h"
 
 /* ------------------------------------------------------------------------------------------------ what it is called */
 
@@ -147,24 +148,6 @@ static fr_status bind_head(fr_eagle *e, const fr_eagle_config *c, fr_drafter *dr
     return FR_OK;
 }
 
-/* Binds the target's id for each of the drafter's ids. Folders store the differences to the drafter's ids, GGUF the
- * ids themselves. */
-static fr_status bind_ids(fr_eagle *e, const fr_eagle_config *c, fr_weights *weights) {
-    int64_t vocab = (int64_t)c->layer.trunk.vocab;
-    const char *name = own_name(weights, IDS);
-    if (c->draft_vocab == c->layer.trunk.vocab && !fr_weights_has(weights, "", name)) return FR_OK;
-    FR_TRY(weights->files->gguf ? fr_bind_indices(weights, "", name, c->draft_vocab, vocab, &e->ids)
-                                : fr_bind_offsets(weights, "", name, c->draft_vocab, vocab, &e->ids));
-    uint8_t *seen = calloc(c->layer.trunk.vocab, 1);
-    if (!seen) return fr_fail_memory("draft vocabulary", c->layer.trunk.vocab);
-    size_t i = 0;
-    while (i < c->draft_vocab && !seen[e->ids[i]]++) i++;
-    free(seen);
-    if (i == c->draft_vocab) return FR_OK;
-    return fr_fail(FR_INPUT, "%s: tensor %s has the target's id %d twice, again at index %zu", weights->files->path,
-                   name, e->ids[i], i);
-}
-
 static fr_eagle_needs needs_of(const fr_eagle_config *c) {
     fr_eagle_needs needs = {
         .hidden = c->target_hidden, .architecture = c->target, .default_aux_layers = c->default_aux_layers};
@@ -178,7 +161,10 @@ static fr_status finish(fr_eagle *e, const fr_eagle_config *c, fr_drafter *draft
     fr_weights *weights = &drafter->weights;
     FR_TRY(bind_embedding(e, c, weights));
     FR_TRY(bind_head(e, c, drafter));
-    FR_TRY(bind_ids(e, c, weights));
+    const char *ids = own_name(weights, IDS);
+    size_t vocab = c->layer.trunk.vocab;
+    if (c->draft_vocab != vocab || fr_weights_has(weights, "", ids))
+        FR_TRY(fr_drafter_bind_ids(weights, "", ids, c->draft_vocab, vocab, &e->ids));
     FR_TRY(fr_trunk_derive(&e->trunk, weights->files->path));
     e->pairs.trunk = &e->trunk;
     e->pairs.spec = e->trunk.spec.layer;

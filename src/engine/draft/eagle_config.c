@@ -13,6 +13,7 @@
 #include <string.h>
 
 #include "base/error.h"
+#include "src/engine/draft/drafter_target.h"
 #include "src/engine/families/config.h"
 #include "src/engine/families/config_keys.h"
 
@@ -20,36 +21,17 @@ static const char where[] = "config.json";
 
 enum { IDS_MAX = 1 << 24 };
 
-/* --------------------------------------------------------------------------------------------------------- checking */
-
-/* Checks that a number of the drafter equals the target's; the error line names both. */
-static fr_status check_number(const fr_weights *weights, const char *what, size_t own, size_t targets) {
-    if (own == targets) return FR_OK;
-    return fr_fail(FR_INPUT, "%s: %s is %zu, the target's %zu: it drafts for another model", weights->files->path, what,
-                   own, targets);
-}
-
-static fr_status check_target(const fr_eagle_config *c, const fr_weights *weights, const fr_model *target) {
-    const fr_trunk_spec *spec = &target->trunk.spec;
-    if (c->target && !fr_model_is_of(target, c->target))
-        return fr_fail(FR_INPUT, "%s: by its verifier's architectures it drafts for %s, the target is %s",
-                       weights->files->path, c->target, fr_checkpoint_architecture(&target->files));
-    FR_TRY(check_number(weights, c->width_key, c->target_hidden, spec->hidden));
-    FR_TRY(check_number(weights, c->vocab_key, c->layer.trunk.vocab, spec->vocab));
-    for (size_t i = 0; i < c->aux_layers.count; i++)
-        if (c->aux_layers.layer[i] > spec->layers)
-            return fr_fail(FR_INPUT,
-                           "%s: it reads the input of the target's layer %zu, which has %zu: it drafts for "
-                           "another model",
-                           weights->files->path, c->aux_layers.layer[i], spec->layers);
-    return FR_OK;
-}
-
 static fr_status check(const fr_eagle_config *c, const fr_weights *weights, const fr_model *target) {
     if (c->layer.trunk.layers != 1)
         return fr_fail(FR_INPUT, "%s: %s is %zu, an EAGLE drafter has 1 layer", weights->files->path,
                        weights->files->gguf ? "eagle3.block_count" : "num_hidden_layers", c->layer.trunk.layers);
-    if (target) FR_TRY(check_target(c, weights, target));
+    const fr_drafter_target wanted = {.architecture = c->target,
+                                      .width_key = c->width_key,
+                                      .vocab_key = c->vocab_key,
+                                      .width = c->target_hidden,
+                                      .vocab = c->layer.trunk.vocab,
+                                      .aux_layers = &c->aux_layers};
+    if (target) FR_TRY(fr_drafter_check_target(&wanted, weights, target));
     if (c->draft_vocab <= c->layer.trunk.vocab) return FR_OK;
     return fr_fail(FR_INPUT, "%s: its draft vocabulary of %zu ids is larger than the target's of %zu",
                    weights->files->path, c->draft_vocab, c->layer.trunk.vocab);
@@ -120,15 +102,6 @@ static fr_status read_aux_layers(fr_eagle_config *c, const json_t *root, const j
     return FR_OK;
 }
 
-/* Reads the target's architecture, which the speculators library writes as that of the verifier. */
-static fr_status read_target(fr_eagle_config *c, const json_t *root) {
-    json_t *speculators, *verifier;
-    FR_TRY(fr_json_object(root, "speculators_config", where, &speculators));
-    FR_TRY(fr_json_object(speculators, "verifier", where, &verifier));
-    c->target = json_string_value(json_array_get(json_object_get(verifier, "architectures"), 0));
-    return FR_OK;
-}
-
 static fr_status read_flags(fr_eagle_config *c, const json_t *root, const json_t *below) {
     const struct {
         const char *key;
@@ -172,7 +145,7 @@ static fr_status eagle3_from_json(fr_eagle_config *c, fr_weights *weights, const
     FR_TRY(read_aux_layers(c, root, below));
     FR_TRY(fr_json_size(root, "target_hidden_size", 1, 1 << 17, fallback_width(c, weights, target), where,
                         &c->target_hidden));
-    FR_TRY(read_target(c, root));
+    FR_TRY(fr_drafter_read_architecture(root, where, &c->target));
     return read_flags(c, root, below);
 }
 
