@@ -44,7 +44,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size) {
     if (!tower.vision) open_tower(&tower);
     if (!open_image(&image, bytes, size)) return 0;
     fuzz_inputs_read++;
-    if (!refused(fr_image_resize(&image, 28, 14, &resized))) fr_image_close(&resized);
+    if (!refused(fr_image_resize(&image, FR_RESAMPLE_BICUBIC, 28, 14, &resized))) fr_image_close(&resized);
     fuzz_show(&tower, &image);
     fr_image_close(&image);
     return 0;

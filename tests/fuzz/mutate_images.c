@@ -19,7 +19,7 @@
 static void use_picture(const char *path) {
     fr_image image, resized;
     if (refused(fr_image_open(&image, path))) return;
-    if (!refused(fr_image_resize(&image, 28, 14, &resized))) fr_image_close(&resized);
+    if (!refused(fr_image_resize(&image, FR_RESAMPLE_BICUBIC, 28, 14, &resized))) fr_image_close(&resized);
     fr_image_close(&image);
 }
 

@@ -298,7 +298,7 @@ fr_status fr_vision_run(const fr_vision *vision, fr_pool *pool, size_t threads, 
     fr_image resized;
     *rows = (fr_vision_rows){0};
     FR_TRY(fr_vision_grid(vision, image->width, image->height, &rows->grid));
-    FR_TRY(fr_image_resize(image, rows->grid.columns * unit, rows->grid.rows * unit, &resized));
+    FR_TRY(fr_image_resize(image, FR_RESAMPLE_BICUBIC, rows->grid.columns * unit, rows->grid.rows * unit, &resized));
     fr_vision_activations a = {.vision = vision,
                                .image = &resized,
                                .grid = rows->grid,

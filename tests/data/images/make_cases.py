@@ -3,7 +3,7 @@
 Every colour type and depth of PNG, plain and interlaced, and the kinds of JPEG that are met, 13 x 9 pixels each; what
 ImageOps.exif_transpose(Image.open(file)).convert("RGB") gives, which turns a photo as its EXIF orientation says, is in
 cases.json as hexadecimal text. Then sizes to resize noise() to, with the
-FNV-1a hash of what resize(size, BICUBIC) gives, and its first and last bytes. Pillow 12.1 or older: later ones resize
+FNV-1a hash of what resize(size, filter) gives with each filter, and its first and last bytes. Pillow 12.1 or older: later ones resize
 the height first where that is faster, which rounds otherwise.
 """
 import json
@@ -158,9 +158,10 @@ def main():
             image = ImageOps.exif_transpose(Image.open(os.path.join(HERE, name))).convert("RGB")
             files.append({"file": name, "width": image.width, "height": image.height, "rgb": image.tobytes().hex()})
     for width, height, to_width, to_height in RESIZES:
-        data = noise(width, height).resize((to_width, to_height), Image.BICUBIC).tobytes()
-        resizes.append({"from": [width, height], "to": [to_width, to_height], "fnv": format(fnv(data), "016x"),
-                        "head": data[:24].hex(), "tail": data[-24:].hex()})
+        for resample in (Image.LANCZOS, Image.BILINEAR, Image.BICUBIC):
+            data = noise(width, height).resize((to_width, to_height), resample).tobytes()
+            resizes.append({"resample": int(resample), "from": [width, height], "to": [to_width, to_height],
+                            "fnv": format(fnv(data), "016x"), "head": data[:24].hex(), "tail": data[-24:].hex()})
     with open(os.path.join(HERE, "cases.json"), "w") as file:
         json.dump({"files": files, "resizes": resizes}, file, indent=0)
         file.write("\n")

@@ -122,7 +122,8 @@ static fr_image resize(const bench *b, fr_image_grid *grid) {
     const fr_vision_config *c = &b->vision->config;
     size_t unit = c->patch * c->merge;
     ck_assert_int_eq(fr_vision_grid(b->vision, b->image.width, b->image.height, grid), FR_OK);
-    ck_assert_int_eq(fr_image_resize(&b->image, grid->columns * unit, grid->rows * unit, &resized), FR_OK);
+    ck_assert_int_eq(fr_image_resize(&b->image, FR_RESAMPLE_BICUBIC, grid->columns * unit, grid->rows * unit, &resized),
+                     FR_OK);
     return resized;
 }
 
