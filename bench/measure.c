@@ -50,8 +50,8 @@ static void reach_states(fr_recurrent *r, size_t position, size_t certain) {
 /* Runs a batch of the timeline's ids. Logits are computed for the last `head_rows`; the other rows run only for their
  * K/V. */
 static void run_batch(fr_session *s, size_t rows, size_t position, size_t head_rows) {
-    reach(&s->kv, position + rows);
-    reach_states(&s->kv.recurrent, position, rows - head_rows);
+    reach(&s->cache.kv, position + rows);
+    reach_states(&s->cache.kv.recurrent, position, rows - head_rows);
     fr_batch_rows(s, position, rows, 0, -1);
     fr_forward f = fr_batch_forward(s->engine, rows);
     f.keep = f.head_first = rows - head_rows;
@@ -99,7 +99,7 @@ static void copy_rows(const fr_kv_layer *layer, const fr_kv_rows *rows, size_t f
  * threads. */
 static void fill_positions(void *context, const fr_team *team) {
     const filling *f = context;
-    const fr_kv *kv = &f->session->kv;
+    const fr_kv *kv = &f->session->cache.kv;
     size_t begin, end;
     fr_partition(BLOCK, 1, team->index, team->count, &begin, &end);
     for (size_t l = 0; l < kv->count; l++) {
@@ -115,7 +115,7 @@ static void fill_positions(void *context, const fr_team *team) {
 void fr_bench_fill(fr_session *session, size_t length) {
     filling f = {session, length};
     fr_bench_prefill(session, length < RUN ? length : RUN, 0);
-    reach(&session->kv, length);
+    reach(&session->cache.kv, length);
     fr_pool_run(session->engine->pool, fill_positions, &f);
 }
 
@@ -252,7 +252,7 @@ static void add_latents(fr_bench_cost *cost, const fr_session *session, size_t r
     for (size_t i = 0; i < trunk->spec.layers; i++) {
         const fr_attention_spec *spec = &trunk->spec.layer[i].attention;
         if (trunk->spec.layer[i].mixer != FR_MIXER_MLA) continue;
-        cost->bytes += (double)(position + rows) * (double)session->kv.layers[spec->kv].k.bytes;
+        cost->bytes += (double)(position + rows) * (double)session->cache.kv.layers[spec->kv].k.bytes;
         cost->attention += (double)spec->heads * seen * (double)(spec->head_dim + spec->latent);
     }
 }

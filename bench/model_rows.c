@@ -103,7 +103,7 @@ static fr_status time_drafts(fr_session *session, step_timings *t) {
         FR_TRY(fr_bench_time_drafts(session, 15, &t->fifteen[i]));
         t->steps[i] = (t->fifteen[i] - five) / 10;
         t->starts[i] = five - 5 * t->steps[i];
-        fr_bench_forward(session, 1, session->kv.length);
+        fr_bench_forward(session, 1, session->cache.kv.length);
         FR_TRY(fr_bench_time_drafts(session, 1, &t->firsts[i]));
     }
     return FR_OK;

@@ -65,8 +65,8 @@ static fr_status run_text(fr_session *session, const text_class *class, const pa
         FR_TRY(fr_session_step(session, answer->ids + made, class->tokens - made, &count, &accepted));
         if (answer->hashed)
             for (size_t r = 0; r < count; r++)
-                answer->logits_hash =
-                    fr_hash(answer->logits_hash, session->logits + r * vocab, vocab * sizeof *session->logits);
+                answer->logits_hash = fr_hash(answer->logits_hash, session->result.logits + r * vocab,
+                                              vocab * sizeof *session->result.logits);
     }
     if (answer->hashed) answer->ids_hash = fr_hash(0, answer->ids, class->tokens * sizeof *answer->ids);
     return FR_OK;

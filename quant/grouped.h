@@ -9,7 +9,7 @@
 
 #include "quant/dtype.h"
 
-/* What is taken from a code, or added to its product with the scale. */
+/* An offset is taken from a code, or added to its product with the scale. */
 typedef enum fr_group_offset {
     FR_OFFSET_CENTRE, /* value = (code - 2^(bits - 1)) * scale */
     FR_OFFSET_ZERO,   /* value = (code - zero) * scale; zero is an integer from 0 to 2^bits - 1 */

@@ -53,8 +53,8 @@ static void log_session(const fr_session *s) {
     fr_log_line(&s->log, FR_LOG_INFO,
                 "session: context %zu, keys %s, values %s, MB of KV %.1f, checkpoints %.1f (%zu), scratch %.1f",
                 s->context, fr_dtype_name(s->engine->kv_types.k), fr_dtype_name(s->engine->kv_types.v),
-                value[FR_STAT_TARGET_KV_BYTES] / 1e6, value[FR_STAT_CHECKPOINT_BYTES] / 1e6, s->kv_checkpoints.capacity,
-                value[FR_STAT_SCRATCH_BYTES] / 1e6);
+                value[FR_STAT_TARGET_KV_BYTES] / 1e6, value[FR_STAT_CHECKPOINT_BYTES] / 1e6,
+                s->cache.checkpoints.capacity, value[FR_STAT_SCRATCH_BYTES] / 1e6);
 }
 
 /* Checks that all ranks have the same version, model and settings, because their answers depend on them. */

@@ -42,7 +42,7 @@ static fr_status check_prompt(const fr_session *session, const int32_t *ids, siz
 /* Checks also that the caller gave a function for log-probabilities, and that the session computes them. */
 static fr_status check_scores(const fr_session *session, fr_score_fn *sink, const char *call) {
     if (!sink) return fr_fail_null(call, "a function that takes log-probabilities");
-    if (session->logprobs.on) return FR_OK;
+    if (session->sampling.logprobs.on) return FR_OK;
     return fr_fail(FR_USAGE, "%s: the session was opened without FR_OPT_LOGPROBS", call);
 }
 
@@ -119,7 +119,7 @@ void fr_session_reset(fr_session *session) {
 }
 
 size_t fr_session_waiting(const fr_session *session) {
-    return session && session->phase == FR_PHASE_PENDING ? session->length - session->kv.length : 0;
+    return session && session->phase == FR_PHASE_PENDING ? session->length - session->cache.kv.length : 0;
 }
 
 size_t fr_session_length(const fr_session *session) {
@@ -195,18 +195,18 @@ fr_status fr_session_set_options(fr_session *session, const fr_options *options)
 
 void fr_session_set_abort(fr_session *session, fr_abort_fn *abort, void *context) {
     if (!session) return;
-    session->abort = abort;
-    session->abort_context = context;
+    session->caller.abort = abort;
+    session->caller.abort_context = context;
 }
 
 void fr_session_set_progress(fr_session *session, fr_prompt_fn *progress, void *context) {
     if (!session) return;
-    session->progress = progress;
-    session->progress_context = context;
+    session->caller.progress = progress;
+    session->caller.progress_context = context;
 }
 
 void fr_session_cancel(fr_session *session) {
-    if (session) atomic_store(&session->cancelled, true);
+    if (session) atomic_store(&session->caller.cancelled, true);
 }
 
 fr_status fr_session_set_stops(fr_session *session, const char *const *strings, size_t count) {
@@ -217,19 +217,19 @@ fr_status fr_session_set_stops(fr_session *session, const char *const *strings, 
         if (!strings[i] || !*strings[i]) return fr_fail(FR_USAGE, "fr_session_set_stops: string %zu is empty", i);
     if (count && !session->model->tokenizer)
         return fr_fail(FR_INPUT, "%s has no tokenizer: its ids have no text", session->model->files.path);
-    fr_status status = fr_stops_set(&session->stops, session->model->tokenizer, strings, count);
+    fr_status status = fr_stops_set(&session->sampling.stops, session->model->tokenizer, strings, count);
     fr_rank_leader_stops(session, status, strings, count);
     return status;
 }
 
 int fr_session_stopped(const fr_session *session, size_t *before) {
-    if (before) *before = session ? session->stops.before : 0;
-    return session ? session->stops.which : -1;
+    if (before) *before = session ? session->sampling.stops.before : 0;
+    return session ? session->sampling.stops.which : -1;
 }
 
 size_t fr_session_logprobs(const fr_session *session, size_t index, float *own, const int32_t **ids,
                            const float **values) {
-    const fr_logprobs *l = session ? &session->logprobs : NULL;
+    const fr_logprobs *l = session ? &session->sampling.logprobs : NULL;
     bool known = l && l->on && index < l->count;
     if (own) *own = known ? l->own[index] : NAN;
     if (ids) *ids = known ? l->ids + index * l->best : NULL;
@@ -280,7 +280,7 @@ fr_status fr_session_rows(fr_session *session, const int32_t *ids, size_t count,
     FR_TRY(check_prompt(session, ids, count, "fr_session_rows"));
     if (!sink) return fr_fail_null("fr_session_rows", "a function that takes rows");
     if (layers || layer_count) FR_TRY(read_layers(session, layers, layer_count, &read));
-    if (layers && session->draft->follows)
+    if (layers && session->drafting.draft->follows)
         return fr_fail(FR_USAGE, "fr_session_rows: the session's drafter follows it: open one without a drafter");
     uint64_t environment = enter(session);
     return leave(environment, fr_scoring_rows(session, ids, count, layers ? &read : NULL, sink, context));
@@ -339,7 +339,7 @@ fr_status fr_session_draft_logits(fr_session *session, const int32_t *ids, size_
         return fr_fail(FR_USAGE, "draft logits need at least two ids: the target runs all but the last");
     if (!sink) return fr_fail_null("fr_session_draft_logits", "a function that takes rows");
     if (steps == 0 || steps >= FR_STEP_MAX) return fr_fail(FR_USAGE, "draft steps must be 1 to %d", FR_STEP_MAX - 1);
-    if (!session->drafter || session->draft->method == &fr_draft_none)
+    if (!session->drafter || session->drafting.draft->method == &fr_draft_none)
         return fr_fail(FR_USAGE, "draft logits need a drafter");
     uint64_t environment = enter(session);
     return leave(environment, fr_scoring_drafts(session, ids, count, steps, sink, context));
@@ -399,8 +399,8 @@ fr_status fr_session_attach(fr_session *session, const void *bytes, size_t size)
 }
 
 const void *fr_session_attached(const fr_session *session, size_t *size) {
-    if (size) *size = session ? session->attached_size : 0;
-    return session ? session->attached : NULL;
+    if (size) *size = session ? session->saving.attached_size : 0;
+    return session ? session->saving.attached : NULL;
 }
 
 /* ---------------------------------------------------------------------------------------------------------- figures */
@@ -410,7 +410,7 @@ static double kv_use(const fr_session *session, fr_stat stat) {
     if (fr_engine_check_process(session->engine) != FR_OK) return NAN;
     /* drafts that are being made take pages from the cached ones, so they are finished first */
     fr_engine_settle(session->engine);
-    fr_kv_use use = fr_kv_prefixes_use(&session->engine->prefixes, &session->kv);
+    fr_kv_use use = fr_kv_prefixes_use(&session->engine->prefixes, &session->cache.kv);
     if (stat == FR_STAT_KV_USED_BYTES) return (double)use.used;
     return (double)(stat == FR_STAT_KV_SHARED_BYTES ? use.shared : use.cached);
 }

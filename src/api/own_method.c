@@ -15,8 +15,9 @@ fr_status fr_session_set_proposer(fr_session *s, const fr_proposer *method) {
         return fr_fail(FR_USAGE, "fr_session_set_proposer: a session and a function that proposes are needed");
     FR_TRY(fr_engine_check_process(s->engine));
     fr_async_draft_cancel(s);
-    FR_TRY(fr_draft_own(method, s->model->trunk.spec.vocab, s->sampler.on && s->sampler.rejection, s->draft, &draft));
-    s->draft = draft;
+    FR_TRY(fr_draft_own(method, s->model->trunk.spec.vocab, s->sampling.sampler.on && s->sampling.sampler.rejection,
+                        s->drafting.draft, &draft));
+    s->drafting.draft = draft;
     return FR_OK;
 }
 

@@ -126,8 +126,8 @@ void fr_rank_leader_show(const fr_session *session, fr_status *status) {
 
 void fr_rank_leader_decide(fr_session *session, fr_status status) {
     if (!session->engine->leader || status != FR_OK) return;
-    session->leader_decides = (session->sampler.mask ? FR_LEADER_HAS_MASK : 0) |
-                              (session->sampler.constraint.grammar ? FR_LEADER_HAS_GRAMMAR : 0);
+    session->leader_decides = (session->sampling.sampler.mask ? FR_LEADER_HAS_MASK : 0) |
+                              (session->sampling.sampler.constraint.grammar ? FR_LEADER_HAS_GRAMMAR : 0);
     tell_of(session, DECIDE, session->leader_decides, NULL, 0);
 }
 
@@ -160,17 +160,17 @@ void fr_rank_leader_take_up(const fr_session *session, fr_status status) {
 }
 
 void fr_rank_leader_embed(fr_session *session, const int32_t *ids, size_t count, fr_pooling pooling) {
-    if (session->engine->leader) session->abort_told = FR_ABORT_NO;
+    if (session->engine->leader) session->round.abort_told = FR_ABORT_NO;
     tell_of(session, EMBED, (uint64_t)pooling, ids, count * sizeof *ids);
 }
 
 void fr_rank_leader_score(fr_session *session, const int32_t *ids, size_t count) {
-    if (session->engine->leader) session->abort_told = FR_ABORT_NO;
+    if (session->engine->leader) session->round.abort_told = FR_ABORT_NO;
     tell_of(session, SCORE, 0, ids, count * sizeof *ids);
 }
 
 void fr_rank_leader_ran(fr_session *session) {
-    session->abort_told = FR_ABORT_ASKED;
+    session->round.abort_told = FR_ABORT_ASKED;
 }
 
 void fr_rank_leader_step(const fr_engine *engine, const fr_round *rounds, size_t count) {
@@ -179,7 +179,7 @@ void fr_rank_leader_step(const fr_engine *engine, const fr_round *rounds, size_t
     for (size_t i = 0; i < count; i++) {
         fr_session *session = rounds[i].session;
         bool aborts = fr_session_wants_abort(session);
-        session->abort_told = aborts ? FR_ABORT_YES : FR_ABORT_NO;
+        session->round.abort_told = aborts ? FR_ABORT_YES : FR_ABORT_NO;
         parts[i] = (part){.session = index_of(engine->leader, session),
                           .limit = (uint32_t)fr_smaller(rounds[i].limit, FR_STEP_MAX),
                           .aborts = aborts};
@@ -191,8 +191,8 @@ void fr_rank_leader_stepped(const fr_engine *engine, const fr_round *rounds, siz
     for (size_t i = 0; engine->leader && i < count; i++) {
         fr_session *session = rounds[i].session;
         /* the session ran nothing in this round, so it must abort the next one */
-        if (session->abort_told == FR_ABORT_YES) fr_session_cancel(session);
-        session->abort_told = FR_ABORT_ASKED;
+        if (session->round.abort_told == FR_ABORT_YES) fr_session_cancel(session);
+        session->round.abort_told = FR_ABORT_ASKED;
     }
 }
 
@@ -238,12 +238,12 @@ static fr_status step(follower *f) {
     for (size_t i = 0; i < count; i++) {
         fr_session *session = parts[i].session < FR_SESSIONS_MAX ? f->sessions[parts[i].session] : NULL;
         if (!session) return refuse("session");
-        session->abort_told = parts[i].aborts ? FR_ABORT_YES : FR_ABORT_NO;
+        session->round.abort_told = parts[i].aborts ? FR_ABORT_YES : FR_ABORT_NO;
         rounds[i] = (fr_round){.session = session, .ids = f->ids[i], .limit = fr_smaller(parts[i].limit, FR_STEP_MAX)};
     }
     fr_engine_set_piece(f->engine, f->what.number);
     fr_status status = fr_engine_step(f->engine, rounds, count);
-    for (size_t i = 0; i < count; i++) rounds[i].session->abort_told = FR_ABORT_ASKED;
+    for (size_t i = 0; i < count; i++) rounds[i].session->round.abort_told = FR_ABORT_ASKED;
     return status;
 }
 

@@ -188,7 +188,7 @@ START_TEST(rejected_drafts_hold_no_page) {
     subject s;
     open_subject(&s, _i, DRAFTS);
     prompt(&s, 0, 50, 1);
-    const fr_kv *kv = &s.sessions[0]->kv;
+    const fr_kv *kv = &s.sessions[0]->cache.kv;
     while (length(&s, 0) < 2 * PAGE + 4) {
         run_round(&s, 1, ids);
         for (fr_kv_kind kind = 0; kind < FR_KV_KINDS; kind++)
@@ -243,7 +243,7 @@ START_TEST(texts_are_shared_at_once) {
         }
         leave(&s, 1);
         while (length(&s, 0) < PAGE + 2 || length(&s, 1) < PAGE + 2) run_round(&s, 2, ids);
-        uint8_t **pages[] = {s.sessions[0]->kv.table[FR_KV_FULL], s.sessions[1]->kv.table[FR_KV_FULL]};
+        uint8_t **pages[] = {s.sessions[0]->cache.kv.table[FR_KV_FULL], s.sessions[1]->cache.kv.table[FR_KV_FULL]};
         ck_assert_ptr_eq(pages[0][0], pages[1][0]);
         ck_assert_ptr_ne(pages[0][1], pages[1][1]);
     }

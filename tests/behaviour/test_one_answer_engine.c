@@ -163,7 +163,7 @@ static void put(fr_session *session, const fr_picture *picture, const text *t) {
 }
 
 static uint64_t hash_row(const fr_session *s, size_t row, size_t vocab) {
-    return fr_hash(0, s->logits + row * vocab, vocab * sizeof *s->logits);
+    return fr_hash(0, s->result.logits + row * vocab, vocab * sizeof *s->result.logits);
 }
 
 static void say_alone(const fr_model *model, const fr_options *options, const fr_picture *picture, text *t,
@@ -309,7 +309,7 @@ static void close_run(run *r) {
 static size_t found(const run *r) {
     const fr_session *s = r->speakers[0].session;
     const fr_kv_content content = {.ids = r->texts->all[0].ids};
-    return fr_kv_prefixes_find(&r->engine->prefixes, content, PROMPT, s->draft->follows);
+    return fr_kv_prefixes_find(&r->engine->prefixes, content, PROMPT, s->drafting.draft->follows);
 }
 
 static void say_before(run *r, const text *t, size_t count) {

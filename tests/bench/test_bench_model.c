@@ -237,8 +237,8 @@ START_TEST(a_filled_cache_repeats_its_first_512_positions) {
     fr_bench_prompt(model, session->ids, session->context, 0);
     fr_bench_fill(session, LENGTH);
     size_t copies = 0;
-    for (size_t l = 0; l < session->kv.count; l++) {
-        const fr_kv_layer *layer = &session->kv.layers[l];
+    for (size_t l = 0; l < session->cache.kv.count; l++) {
+        const fr_kv_layer *layer = &session->cache.kv.layers[l];
         const fr_kv_rows *both[] = {&layer->k, &layer->v};
         for (size_t p = 512; p < LENGTH; p++)
             for (size_t i = 0; i < 2 * layer->heads; i++, copies++)

@@ -20,10 +20,10 @@ static size_t most_drafts(const fr_session *s) {
 
 static fr_status draft(void *context) {
     fr_session *s = context;
-    fr_draft_depth_part *drafts = &s->async.drafts;
+    fr_draft_depth_part *drafts = &s->drafting.async.drafts;
     fr_proposal proposal;
     if (drafts->asked == 0) return FR_OK;
-    fr_session_ask(s, &s->async.view, drafts->asked, &proposal);
+    fr_session_ask(s, &s->drafting.async.view, drafts->asked, &proposal);
     FR_TRY(fr_draft_propose_one(&proposal));
     drafts->drafted = proposal.proposed;
     return FR_OK;
@@ -37,19 +37,19 @@ static bool shares_ranks(const fr_drafter *drafter) {
 }
 
 fr_status fr_async_draft_submit(fr_session *s) {
-    fr_async_draft *a = &s->async;
+    fr_async_draft *a = &s->drafting.async;
     if (a->state == FR_ASYNC_UNDER_WAY) return fr_fail(FR_USAGE, "fr_draft_submit: drafts are under way already");
     if (shares_ranks(s->engine->drafter))
         return fr_fail(FR_UNBUILT, "fr_draft_submit: not built where several ranks run the draft model together");
     if (!a->worker) FR_TRY(fr_worker_open(&a->worker));
     fr_engine_settle(s->engine);
     a->view = fr_session_view(s);
-    size_t limit = fr_smaller(most_drafts(s), s->draft_max);
-    a->drafts = (fr_draft_depth_part){.timeline = &s->draft_depth,
+    size_t limit = fr_smaller(most_drafts(s), s->drafting.max);
+    a->drafts = (fr_draft_depth_part){.timeline = &s->drafting.depth,
                                       .limit = limit,
-                                      .block = s->draft->block,
+                                      .block = s->drafting.draft->block,
                                       .asked = fr_drafting_depth(s, limit),
-                                      .lags = s->draft->lags};
+                                      .lags = s->drafting.draft->lags};
     a->state = FR_ASYNC_UNDER_WAY;
     s->engine->drafting = a->worker;
     fr_worker_start(a->worker, draft, s);
@@ -58,7 +58,7 @@ fr_status fr_async_draft_submit(fr_session *s) {
 
 /* Waits for drafts that are under way. The caller counts the time of this wait as the cost of drafting. */
 static fr_status finish(fr_session *s) {
-    fr_async_draft *a = &s->async;
+    fr_async_draft *a = &s->drafting.async;
     if (a->state != FR_ASYNC_UNDER_WAY) return FR_OK;
     fr_status status = fr_worker_join(a->worker);
     a->state = status == FR_OK ? FR_ASYNC_READY : FR_ASYNC_NONE;
@@ -66,10 +66,10 @@ static fr_status finish(fr_session *s) {
 }
 
 fr_status fr_async_draft_wait(fr_session *s, int32_t *ids, size_t *count) {
-    const fr_draft_depth_part *drafts = &s->async.drafts;
+    const fr_draft_depth_part *drafts = &s->drafting.async.drafts;
     double start = fr_clock();
     *count = 0;
-    if (s->async.state == FR_ASYNC_NONE) return fr_fail(FR_USAGE, "fr_draft_wait: nothing was submitted");
+    if (s->drafting.async.state == FR_ASYNC_NONE) return fr_fail(FR_USAGE, "fr_draft_wait: nothing was submitted");
     FR_TRY(finish(s));
     double waited = fr_clock() - start;
     s->stats.value[FR_STAT_DRAFT_SECONDS] += waited;
@@ -81,8 +81,8 @@ fr_status fr_async_draft_wait(fr_session *s, int32_t *ids, size_t *count) {
 
 fr_status fr_async_draft_take(fr_session *s, size_t limit, fr_draft_depth_part *drafts) {
     FR_TRY(finish(s));
-    s->async.state = FR_ASYNC_NONE;
-    *drafts = s->async.drafts;
+    s->drafting.async.state = FR_ASYNC_NONE;
+    *drafts = s->drafting.async.drafts;
     drafts->asked = fr_smaller(drafts->asked, limit);
     drafts->drafted = fr_smaller(drafts->drafted, limit);
     return FR_OK;
@@ -90,24 +90,24 @@ fr_status fr_async_draft_take(fr_session *s, size_t limit, fr_draft_depth_part *
 
 void fr_async_draft_cancel(fr_session *s) {
     fr_engine_settle(s->engine);
-    if (s->async.state == FR_ASYNC_UNDER_WAY) fr_worker_drop(s->async.worker);
-    s->async.state = FR_ASYNC_NONE;
+    if (s->drafting.async.state == FR_ASYNC_UNDER_WAY) fr_worker_drop(s->drafting.async.worker);
+    s->drafting.async.state = FR_ASYNC_NONE;
 }
 
 void fr_async_draft_close(fr_session *s) {
     fr_engine_settle(s->engine);
-    if (s->engine->process == getpid()) fr_worker_close(s->async.worker);
+    if (s->engine->process == getpid()) fr_worker_close(s->drafting.async.worker);
 }
 
 fr_status fr_async_draft_now(fr_session *s, size_t steps, int32_t *ids, size_t *count, float *logits) {
     *count = 0;
-    if (s->async.state == FR_ASYNC_UNDER_WAY) return fr_fail(FR_USAGE, "fr_draft_now: drafts are under way");
-    s->async.state = FR_ASYNC_NONE;
+    if (s->drafting.async.state == FR_ASYNC_UNDER_WAY) return fr_fail(FR_USAGE, "fr_draft_now: drafts are under way");
+    s->drafting.async.state = FR_ASYNC_NONE;
     size_t most = fr_smaller(most_drafts(s), steps);
     if (most == 0) return FR_OK;
     fr_draft_view view = fr_session_view(s);
     view.picker = NULL;
-    fr_proposal proposal = {.draft = s->draft, .view = &view, .count = most, .ids = ids, .logits = logits};
+    fr_proposal proposal = {.draft = s->drafting.draft, .view = &view, .count = most, .ids = ids, .logits = logits};
     FR_TRY(fr_draft_propose_one(&proposal));
     *count = proposal.proposed;
     return FR_OK;

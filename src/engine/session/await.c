@@ -8,14 +8,15 @@
 static bool same_block(const fr_session *a, const fr_session *b, size_t block) {
     size_t at = block * FR_KV_PAGE;
     return memcmp(a->ids + at, b->ids + at, FR_KV_PAGE * sizeof *a->ids) == 0 &&
-           memcmp(&a->digests[block], &b->digests[block], sizeof *a->digests) == 0;
+           memcmp(&a->cache.digests[block], &b->cache.digests[block], sizeof *a->cache.digests) == 0;
 }
 
 /* Counts the whole blocks that both timelines begin with. */
 static size_t common_blocks(const fr_session *a, const fr_session *b) {
-    size_t blocks = fr_smaller(a->length, b->length) / FR_KV_PAGE, n = fr_smaller(a->path.length, b->path.length);
+    size_t blocks = fr_smaller(a->length, b->length) / FR_KV_PAGE,
+           n = fr_smaller(a->cache.path.length, b->cache.path.length);
     /* equal nodes mean that all nodes before them are equal */
-    while (n && a->path.nodes[n - 1] != b->path.nodes[n - 1]) n--;
+    while (n && a->cache.path.nodes[n - 1] != b->cache.path.nodes[n - 1]) n--;
     while (n < blocks && same_block(a, b, n)) n++;
     return n;
 }
@@ -23,23 +24,25 @@ static size_t common_blocks(const fr_session *a, const fr_session *b) {
 /* Returns true if the leader is computing the block that the session needs next. pair: 1 if the last pair of a page,
  * which a drafter caches, needs the next block. */
 static bool next_is_coming(const fr_session *s, const fr_session *leader, size_t common, size_t pair) {
-    size_t block = (s->kv.length + pair) / FR_KV_PAGE, first = block * FR_KV_PAGE, end = first + FR_KV_PAGE;
-    bool helps = fr_smaller(end - pair, s->length - 1) > s->kv.length;
-    return helps && block < common && leader->kv.length + pair >= first && leader->kv.length < end;
+    size_t block = (s->cache.kv.length + pair) / FR_KV_PAGE, first = block * FR_KV_PAGE, end = first + FR_KV_PAGE;
+    bool helps = fr_smaller(end - pair, s->length - 1) > s->cache.kv.length;
+    return helps && block < common && leader->cache.kv.length + pair >= first && leader->cache.kv.length < end;
 }
 
 static void ask_for_states(fr_session *leader, size_t position) {
-    for (size_t i = 0; i < leader->awaited_count; i++)
-        if (leader->awaited[i] == position) return;
-    if (leader->awaited_count < FR_RECURRENT_POINTS) leader->awaited[leader->awaited_count++] = position;
+    for (size_t i = 0; i < leader->cache.awaited_count; i++)
+        if (leader->cache.awaited[i] == position) return;
+    if (leader->cache.awaited_count < FR_RECURRENT_POINTS)
+        leader->cache.awaited[leader->cache.awaited_count++] = position;
 }
 
 /* Returns true if the leader will store states from which the session can begin, and asks it to do so. States can't be
  * cut, so they must be stored where the common part ends: before the last position of a page, where a drafter can
  * continue as well. */
 static bool states_are_coming(const fr_session *s, fr_session *leader, size_t common) {
-    size_t end = common * FR_KV_PAGE, ahead = leader->kv.length;
-    if (end < s->kv.length + 2 || ahead < s->kv.length || ahead >= end || leader->kv.recurrent.at + 1 >= end)
+    size_t end = common * FR_KV_PAGE, ahead = leader->cache.kv.length;
+    if (end < s->cache.kv.length + 2 || ahead < s->cache.kv.length || ahead >= end ||
+        leader->cache.kv.recurrent.at + 1 >= end)
         return false;
     ask_for_states(leader, end - 1);
     return true;
@@ -50,10 +53,11 @@ bool fr_await_pages(const fr_session *s, const fr_batch_slice *slices, const fr_
     if (!fr_session_reuses(s)) return false;
     for (const fr_batch_slice *slice = slices; slice < end; slice++) {
         fr_session *leader = slice->session;
-        bool leads = leader->stage == FR_STAGE_PROMPT && !leader->last_round_failed && fr_session_shares(leader);
+        bool leads = leader->round.stage == FR_STAGE_PROMPT && !leader->round.last_failed && fr_session_shares(leader);
         if (!leads || (drafts && !fr_session_draft_kv(leader))) continue;
         size_t common = common_blocks(s, leader);
-        if (s->kv.recurrent.count ? states_are_coming(s, leader, common) : next_is_coming(s, leader, common, drafts))
+        if (s->cache.kv.recurrent.count ? states_are_coming(s, leader, common)
+                                        : next_is_coming(s, leader, common, drafts))
             return true;
     }
     return false;

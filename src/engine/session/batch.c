@@ -43,19 +43,20 @@ static size_t certain_rows(const fr_batch_slice *slice) {
 
 /* Counts the slice's rows in the page that holds the frontier. */
 static size_t near_rows(const fr_batch_slice *slice) {
-    size_t position = slice->session->kv.length;
+    size_t position = slice->session->cache.kv.length;
     return fr_kv_run(position, position + slice->rows);
 }
 
 fr_status fr_batch_admit(const fr_batch_slice *slice) {
-    return fr_kv_claim(&slice->session->kv, near_rows(slice));
+    return fr_kv_claim(&slice->session->cache.kv, near_rows(slice));
 }
 
 /* Takes pages for the rows after those in the frontier's page. Rows for which there is no page are left out. */
 static void claim_far(fr_batch_slice *slice) {
     size_t near = near_rows(slice);
-    if (near == slice->rows || fr_failure_keep(fr_kv_claim(&slice->session->kv, slice->rows)).status == FR_OK) return;
-    bool too_few = !is_prompt(slice) && near - 1 < slice->session->draft_min;
+    if (near == slice->rows || fr_failure_keep(fr_kv_claim(&slice->session->cache.kv, slice->rows)).status == FR_OK)
+        return;
+    bool too_few = !is_prompt(slice) && near - 1 < slice->session->drafting.min;
     slice->rows = too_few ? 1 : near;
     slice->heads = is_prompt(slice) ? 0 : slice->rows;
 }
@@ -73,12 +74,12 @@ static size_t place_plain(fr_batch_slice *slices, size_t count, size_t *keep) {
     size_t rows = 0;
     bool read = false;
     for (fr_batch_slice *slice = slices; slice < slices + count; slice++) {
-        fr_recurrent_points_plan(slice->session, slice->session->kv.length + certain_rows(slice));
+        fr_recurrent_points_plan(slice->session, slice->session->cache.kv.length + certain_rows(slice));
         size_t plain = slice->rows - slice->heads;
         slice->at = rows;
-        fr_batch_rows(slice->session, slice->session->kv.length, plain, slice->at, -1);
+        fr_batch_rows(slice->session, slice->session->cache.kv.length, plain, slice->at, -1);
         rows += plain;
-        read |= plain && (slice->session->draft->follows || slice->session->score.sink);
+        read |= plain && (slice->session->drafting.draft->follows || slice->session->sampling.score.sink);
     }
     *keep = read ? 0 : rows;
     return rows;
@@ -90,11 +91,11 @@ static size_t place_heads(fr_engine *e, fr_batch_slice *slices, size_t count, si
         fr_session *s = slice->session;
         size_t plain = slice->rows - slice->heads;
         slice->heads_at = rows;
-        fr_batch_rows(s, s->kv.length + plain, slice->heads, slice->heads_at,
+        fr_batch_rows(s, s->cache.kv.length + plain, slice->heads, slice->heads_at,
                       plain ? (int32_t)(slice->at + plain) - 1 : -1);
-        s->logits = e->logits + (rows - first) * vocab;
-        s->best = e->best + (rows - first);
-        s->run = e->runs + 1; /* the number of the forward that comes next */
+        s->result.logits = e->logits + (rows - first) * vocab;
+        s->result.best = e->best + (rows - first);
+        s->result.run = e->runs + 1; /* the number of the forward that comes next */
         rows += slice->heads;
     }
     return rows;

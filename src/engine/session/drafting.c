@@ -10,19 +10,19 @@
 /* Returns true if the depth controller chooses how many drafts the session gets in this round. Otherwise their number
  * is fixed, or they were submitted before the round. */
 static bool weighs(const fr_session *s) {
-    return s->stage == FR_STAGE_VERIFY && fr_session_adaptive(s) && s->async.state == FR_ASYNC_NONE;
+    return s->round.stage == FR_STAGE_VERIFY && fr_session_adaptive(s) && s->drafting.async.state == FR_ASYNC_NONE;
 }
 
 /* Applies FR_OPT_DRAFT_MIN: a smaller number of drafts is raised to that minimum if the limit allows it, and becomes 0
  * otherwise. */
 static size_t raise_to_least(const fr_session *s, size_t asked, size_t limit) {
-    if (asked == 0 || asked >= s->draft_min) return asked;
-    return s->draft_min <= limit ? s->draft_min : 0;
+    if (asked == 0 || asked >= s->drafting.min) return asked;
+    return s->drafting.min <= limit ? s->drafting.min : 0;
 }
 
 /* Returns the most rows that are planned for a session's drafts, whether they are made or looked up (`found`). */
 static size_t most_rows(const fr_session *s) {
-    return fr_larger(s->drafts.planned, s->drafts.found);
+    return fr_larger(s->round.drafts.planned, s->round.drafts.found);
 }
 
 /* Sets how many drafts each session is asked for. The number of rows with logits is limited. Sessions with a fixed
@@ -31,14 +31,14 @@ static size_t most_rows(const fr_session *s) {
 static void allot_drafts(fr_engine *e, const fr_round *rounds, size_t count) {
     size_t rows = e->head_rows, waiting = 0, fixed = 0, given = 0, weighing = 0, asked = 0;
     for (size_t i = 0; i < count; i++) {
-        rows -= rounds[i].session->stage != FR_STAGE_NOTHING;
-        waiting += rounds[i].session->stage == FR_STAGE_VERIFY;
+        rows -= rounds[i].session->round.stage != FR_STAGE_NOTHING;
+        waiting += rounds[i].session->round.stage == FR_STAGE_VERIFY;
     }
     for (size_t i = 0; i < count; i++) {
         fr_session *s = rounds[i].session;
-        if (s->stage != FR_STAGE_VERIFY || weighs(s)) continue;
-        s->drafts.planned = s->drafts.asked = fr_smaller(s->drafts.limit, (rows - given) / waiting--);
-        given += s->drafts.asked;
+        if (s->round.stage != FR_STAGE_VERIFY || weighs(s)) continue;
+        s->round.drafts.planned = s->round.drafts.asked = fr_smaller(s->round.drafts.limit, (rows - given) / waiting--);
+        given += s->round.drafts.asked;
         fixed++;
     }
 
@@ -47,28 +47,29 @@ static void allot_drafts(fr_engine *e, const fr_round *rounds, size_t count) {
         const fr_session *s = rounds[i].session;
         if (!weighs(s)) continue;
         fr_draft_depth_part *part = &e->depth_parts[weighing++];
-        *part = s->drafts;
-        if (s->draft->finds) part->most_found = part->limit;
-        if (s->draft->only_finds) part->limit = 0;
+        *part = s->round.drafts;
+        if (s->drafting.draft->finds) part->most_found = part->limit;
+        if (s->drafting.draft->only_finds) part->limit = 0;
         if (part->block) part->limit = fr_smaller(part->limit, part->block);
-        part->compares = s->sampler.on && s->picker.compares;
+        part->compares = s->sampling.sampler.on && s->sampling.picker.compares;
     }
     e->weighing = weighing;
     fr_draft_depth_choose(&e->draft_depth, e->depth_parts, weighing, rows - given, fixed + given);
     weighing = 0;
     for (size_t i = 0; i < count; i++)
-        if (weighs(rounds[i].session)) rounds[i].session->drafts = e->depth_parts[weighing++];
+        if (weighs(rounds[i].session)) rounds[i].session->round.drafts = e->depth_parts[weighing++];
 
     /* If there are not enough rows to raise a number to FR_OPT_DRAFT_MIN, the session gets no drafts. */
     for (size_t i = 0; i < count; i++)
-        if (rounds[i].session->stage == FR_STAGE_VERIFY) asked += most_rows(rounds[i].session);
+        if (rounds[i].session->round.stage == FR_STAGE_VERIFY) asked += most_rows(rounds[i].session);
     for (size_t i = 0; i < count; i++) {
         fr_session *s = rounds[i].session;
-        if (s->stage != FR_STAGE_VERIFY) continue;
-        size_t others = asked - most_rows(s), enough = raise_to_least(s, s->drafts.planned, s->drafts.limit);
-        if (others + fr_larger(enough, s->drafts.found) > rows) enough = 0;
-        s->drafts.asked = enough ? fr_larger(enough, s->drafts.asked) : 0;
-        s->drafts.planned = enough;
+        if (s->round.stage != FR_STAGE_VERIFY) continue;
+        size_t others = asked - most_rows(s),
+               enough = raise_to_least(s, s->round.drafts.planned, s->round.drafts.limit);
+        if (others + fr_larger(enough, s->round.drafts.found) > rows) enough = 0;
+        s->round.drafts.asked = enough ? fr_larger(enough, s->round.drafts.asked) : 0;
+        s->round.drafts.planned = enough;
         asked = others + most_rows(s);
     }
 }
@@ -76,7 +77,7 @@ static void allot_drafts(fr_engine *e, const fr_round *rounds, size_t count) {
 /* Makes drafts of the ids that the session's grammar forces. The draft method is not asked, but is still shown the
  * target's rows. The depth controller learns nothing from these drafts. Returns false if no id is forced. */
 static bool take_forced(fr_session *s) {
-    fr_constraint *c = &s->sampler.constraint;
+    fr_constraint *c = &s->sampling.sampler.constraint;
     const fr_past past = {.ids = s->ids, .length = s->length};
     size_t forced = 0;
     if (!fr_leader_decisions_have_grammar(s)) return false;
@@ -84,20 +85,20 @@ static bool take_forced(fr_session *s) {
     status = fr_leader_decisions_share_drafts(s, status, &forced);
     if (status == FR_OK && forced == 0) return false;
     if (status == FR_OK) status = fr_session_follow_later(s);
-    s->draft_failure = fr_failure_keep(status);
-    s->drafts.drafted = forced;
-    s->drafts.timeline = NULL;
+    s->round.draft_failure = fr_failure_keep(status);
+    s->round.drafts.drafted = forced;
+    s->round.drafts.timeline = NULL;
     return true;
 }
 
 /* Drops the first draft that the session's grammar forbids, and all drafts after it. */
 static void cut_forbidden(fr_session *s) {
-    fr_constraint *c = &s->sampler.constraint;
-    if (!fr_leader_decisions_have_grammar(s) || s->draft_failure.status != FR_OK) return;
+    fr_constraint *c = &s->sampling.sampler.constraint;
+    if (!fr_leader_decisions_have_grammar(s) || s->round.draft_failure.status != FR_OK) return;
     const fr_past past = {
-        .ids = s->ids, .length = s->length, .drafts = s->ids + s->length, .drafted = s->drafts.drafted};
-    fr_status status = c->grammar ? fr_constraint_cut(c, &past, &s->drafts.drafted) : FR_OK;
-    s->draft_failure = fr_failure_keep(fr_leader_decisions_share_drafts(s, status, &s->drafts.drafted));
+        .ids = s->ids, .length = s->length, .drafts = s->ids + s->length, .drafted = s->round.drafts.drafted};
+    fr_status status = c->grammar ? fr_constraint_cut(c, &past, &s->round.drafts.drafted) : FR_OK;
+    s->round.draft_failure = fr_failure_keep(fr_leader_decisions_share_drafts(s, status, &s->round.drafts.drafted));
 }
 
 /* Leaves out drafts of the sessions whose numbers the depth controller chooses, so that the rows of the others bring
@@ -106,20 +107,21 @@ static void cut_tails(fr_engine *e, const fr_round *rounds, size_t count) {
     size_t rows = e->head_rows, taken = 0, weighing = 0;
     for (size_t i = 0; i < count; i++) {
         const fr_session *s = rounds[i].session;
-        rows -= s->stage != FR_STAGE_NOTHING;
-        if (s->stage != FR_STAGE_VERIFY) continue;
-        if (s->proposal && fr_session_adaptive(s))
-            e->depth_parts[weighing++] = s->drafts;
+        rows -= s->round.stage != FR_STAGE_NOTHING;
+        if (s->round.stage != FR_STAGE_VERIFY) continue;
+        if (s->round.proposal && fr_session_adaptive(s))
+            e->depth_parts[weighing++] = s->round.drafts;
         else
-            taken += 1 + s->drafts.drafted, rows -= s->drafts.drafted;
+            taken += 1 + s->round.drafts.drafted, rows -= s->round.drafts.drafted;
     }
     fr_draft_cut(&e->draft_depth, e->depth_parts, weighing, rows, taken);
     weighing = 0;
     for (size_t i = 0; i < count; i++) {
         fr_session *s = rounds[i].session;
-        if (s->stage != FR_STAGE_VERIFY || !s->proposal || !fr_session_adaptive(s)) continue;
-        s->drafts = e->depth_parts[weighing++];
-        if (fr_draft_depth_verified(&s->drafts) < s->draft_min) s->drafts.left_out = s->drafts.drafted;
+        if (s->round.stage != FR_STAGE_VERIFY || !s->round.proposal || !fr_session_adaptive(s)) continue;
+        s->round.drafts = e->depth_parts[weighing++];
+        if (fr_draft_depth_verified(&s->round.drafts) < s->drafting.min)
+            s->round.drafts.left_out = s->round.drafts.drafted;
     }
 }
 
@@ -131,24 +133,25 @@ void fr_drafting_run(fr_engine *e, fr_round *rounds, size_t count) {
     /* All requests are collected first, so that a method runs once for all sessions that it drafts for. */
     for (size_t i = 0; i < count; i++) {
         fr_session *s = rounds[i].session;
-        if (s->stage != FR_STAGE_VERIFY) continue;
-        bool submitted = s->async.state != FR_ASYNC_NONE, asks = !submitted && (s->drafts.asked || s->drafts.found);
-        s->proposal = NULL;
+        if (s->round.stage != FR_STAGE_VERIFY) continue;
+        bool submitted = s->drafting.async.state != FR_ASYNC_NONE,
+             asks = !submitted && (s->round.drafts.asked || s->round.drafts.found);
+        s->round.proposal = NULL;
         if (asks && take_forced(s)) continue;
-        fr_status status = submitted ? fr_async_draft_take(s, s->drafts.asked, &s->drafts) : FR_OK;
-        if (status == FR_OK && !asks && s->drafts.asked == 0) status = fr_session_follow_later(s);
-        s->draft_failure = fr_failure_keep(status);
+        fr_status status = submitted ? fr_async_draft_take(s, s->round.drafts.asked, &s->round.drafts) : FR_OK;
+        if (status == FR_OK && !asks && s->round.drafts.asked == 0) status = fr_session_follow_later(s);
+        s->round.draft_failure = fr_failure_keep(status);
         if (!asks) continue;
-        s->proposal = &e->proposals[proposing];
+        s->round.proposal = &e->proposals[proposing];
         e->views[proposing] = fr_session_view(s);
-        fr_session_ask(s, &e->views[proposing], s->drafts.asked, s->proposal);
+        fr_session_ask(s, &e->views[proposing], s->round.drafts.asked, s->round.proposal);
         if (weighs(s)) {
-            s->proposal->gains = &s->drafts.gains;
-            s->proposal->most_found = s->drafts.found;
-            if (s->draft_p_min < 0) { /* FR_DRAFT_P_AUTO: a chain ends once its next draft does not pay */
-                s->proposal->chances = s->drafts.chances;
+            s->round.proposal->gains = &s->round.drafts.gains;
+            s->round.proposal->most_found = s->round.drafts.found;
+            if (s->drafting.p_min < 0) { /* FR_DRAFT_P_AUTO: a chain ends once its next draft does not pay */
+                s->round.proposal->chances = s->round.drafts.chances;
                 /* The chances of a whole block tell best what to leave out of it. */
-                s->proposal->ends = s->drafts.ends && (!s->drafts.block || s->drafts.compares);
+                s->round.proposal->ends = s->round.drafts.ends && (!s->round.drafts.block || s->round.drafts.compares);
             }
         }
         proposing++;
@@ -159,26 +162,26 @@ void fr_drafting_run(fr_engine *e, fr_round *rounds, size_t count) {
     double seconds = fr_clock() - start;
     for (size_t i = 0; i < count; i++) {
         fr_session *s = rounds[i].session;
-        if (s->stage != FR_STAGE_VERIFY) continue;
-        if (s->proposal) {
-            s->drafts.drafted = s->proposal->proposed;
-            s->drafts.made = s->proposal->made;
-            s->drafts.tells = s->proposal->chances && (s->proposal->made || s->proposal->found);
-            s->drafts.looked_up = s->proposal->found;
-            s->draft_failure = s->proposal->failure;
+        if (s->round.stage != FR_STAGE_VERIFY) continue;
+        if (s->round.proposal) {
+            s->round.drafts.drafted = s->round.proposal->proposed;
+            s->round.drafts.made = s->round.proposal->made;
+            s->round.drafts.tells = s->round.proposal->chances && (s->round.proposal->made || s->round.proposal->found);
+            s->round.drafts.looked_up = s->round.proposal->found;
+            s->round.draft_failure = s->round.proposal->failure;
             /* the method has run the target's new rows in order to propose */
-            if (s->draft->follows) fr_session_share(s, false);
+            if (s->drafting.draft->follows) fr_session_share(s, false);
         }
         cut_forbidden(s);
-        s->draft_seconds = seconds;
+        s->round.draft_seconds = seconds;
         s->stats.value[FR_STAT_DRAFT_SECONDS] += seconds;
     }
     cut_tails(e, rounds, count);
     for (size_t i = 0; i < count; i++) {
         fr_session *s = rounds[i].session;
-        if (s->stage != FR_STAGE_VERIFY) continue;
-        fr_trace_draft(&s->trace, s->draft->method->name, s->length, s->ids + s->length,
-                       fr_draft_depth_verified(&s->drafts));
+        if (s->round.stage != FR_STAGE_VERIFY) continue;
+        fr_trace_draft(&s->trace, s->drafting.draft->method->name, s->length, s->ids + s->length,
+                       fr_draft_depth_verified(&s->round.drafts));
     }
 }
 
@@ -187,12 +190,12 @@ void fr_drafting_report(fr_engine *e, fr_round *rounds, size_t count, double sec
     double drafting = 0;
     for (size_t i = 0; i < count; i++) {
         const fr_session *s = rounds[i].session;
-        if (s->stage != FR_STAGE_VERIFY) continue;
-        if (s->drafts.timeline && fr_session_adaptive(s))
-            e->depth_parts[weighing++] = s->drafts;
+        if (s->round.stage != FR_STAGE_VERIFY) continue;
+        if (s->round.drafts.timeline && fr_session_adaptive(s))
+            e->depth_parts[weighing++] = s->round.drafts;
         else
-            taken += 1 + fr_draft_depth_verified(&s->drafts);
-        drafting = s->draft_seconds;
+            taken += 1 + fr_draft_depth_verified(&s->round.drafts);
+        drafting = s->round.draft_seconds;
     }
     if (weighing == 0) return;
     /* all ranks must decide alike, so they use rank 0's times instead of their own */
@@ -207,7 +210,7 @@ size_t fr_drafting_depth(fr_session *s, size_t limit) {
     size_t like = fr_larger(e->weighing, 1);
     for (size_t i = 0; i < like; i++)
         e->depth_parts[i] =
-            (fr_draft_depth_part){.timeline = &s->draft_depth, .limit = limit, .block = s->draft->block};
+            (fr_draft_depth_part){.timeline = &s->drafting.depth, .limit = limit, .block = s->drafting.draft->block};
     fr_draft_depth_choose(&e->draft_depth, e->depth_parts, like, e->head_rows - like, 0);
     return raise_to_least(s, e->depth_parts[0].planned, limit);
 }

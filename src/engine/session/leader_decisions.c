@@ -23,7 +23,7 @@ bool fr_leader_decisions_are_elsewhere(const fr_session *s) {
 }
 
 bool fr_leader_decisions_have_grammar(const fr_session *s) {
-    return s->sampler.constraint.grammar || (s->leader_decides & FR_LEADER_HAS_GRAMMAR);
+    return s->sampling.sampler.constraint.grammar || (s->leader_decides & FR_LEADER_HAS_GRAMMAR);
 }
 
 /* Fails if rank 0 has failed, so that all ranks end the same text. */
@@ -46,7 +46,7 @@ fr_status fr_leader_decisions_share_drafts(fr_session *s, fr_status status, size
 }
 
 fr_status fr_leader_decisions_share_choice(fr_session *s, fr_status status, size_t *stood, int32_t *token) {
-    fr_sampler *sampler = &s->sampler;
+    fr_sampler *sampler = &s->sampling.sampler;
     if (!s->leader_decides) return status;
     told_choice told = {.status = (int32_t)status, .token = *token, .stood = *stood};
     memcpy(told.mus, sampler->mus, sizeof told.mus);

@@ -7,7 +7,7 @@
 
 fr_status fr_prompt_score_put(fr_session *s, const int32_t *ids, size_t count, fr_score_fn *sink, void *context) {
     FR_TRY(fr_timeline_put_anew(s, ids, count));
-    s->score = (fr_prompt_score){.sink = sink, .context = context, .next = 1};
+    s->sampling.score = (fr_prompt_score){.sink = sink, .context = context, .next = 1};
     return FR_OK;
 }
 
@@ -29,7 +29,7 @@ static fr_status score_rows(const fr_batch_slice *part, size_t plain) {
     fr_session *s = part->session;
     fr_status status = FR_OK;
     fr_engine *e = s->engine;
-    fr_prompt_score *score = &s->score;
+    fr_prompt_score *score = &s->sampling.score;
     size_t first = (size_t)e->batch[part->at].position + 1, vocab = s->model->trunk.spec.vocab;
     fr_forward f = fr_batch_forward(e, part->at + plain);
     for (size_t done; (done = fr_larger(score->next, first) - first) < plain;) {
@@ -42,7 +42,8 @@ static fr_status score_rows(const fr_batch_slice *part, size_t plain) {
                 return fr_session_not_finite(s, first + done + r - 1);
             }
             int32_t id = s->ids[score->next++];
-            fr_status taken = fr_logprobs_score(&s->logprobs, f.logits + r * vocab, id, score->sink, score->context);
+            fr_status taken =
+                fr_logprobs_score(&s->sampling.logprobs, f.logits + r * vocab, id, score->sink, score->context);
             if (taken == FR_OK) continue;
             status = taken;
             score->sink = e->leader ? fr_prompt_score_drop : NULL;
@@ -55,7 +56,7 @@ static fr_status score_rows(const fr_batch_slice *part, size_t plain) {
 fr_status fr_prompt_score_take(const fr_batch_slice *part) {
     fr_session *s = part->session;
     size_t plain = part->rows - part->heads;
-    fr_status status = s->score.sink && plain ? score_rows(part, plain) : FR_OK;
-    if (s->phase != FR_PHASE_PENDING) s->score.sink = NULL;
+    fr_status status = s->sampling.score.sink && plain ? score_rows(part, plain) : FR_OK;
+    if (s->phase != FR_PHASE_PENDING) s->sampling.score.sink = NULL;
     return status;
 }

@@ -13,8 +13,8 @@ static size_t within_page(size_t position) {
 }
 
 static bool is_awaited(const fr_session *s, size_t position) {
-    for (size_t i = 0; i < s->awaited_count; i++)
-        if (s->awaited[i] == position) return true;
+    for (size_t i = 0; i < s->cache.awaited_count; i++)
+        if (s->cache.awaited[i] == position) return true;
     return false;
 }
 
@@ -41,7 +41,8 @@ static bool is_regular(size_t position) {
 static wish wish_for(const fr_session *s, size_t position, size_t certain) {
     bool prompt = s->phase == FR_PHASE_PENDING, whole = prompt && certain + 1 == s->length;
     if (is_awaited(s, position)) return AWAITED;
-    if ((whole && position == within_page(certain)) || (prompt && position == within_page(s->branch))) return KEPT;
+    if ((whole && position == within_page(certain)) || (prompt && position == within_page(s->cache.branch)))
+        return KEPT;
     for (size_t end = position; end <= position + 1; end++)
         if (position == within_page(end) && ends_message(s, end)) return ends_first_message(s, end) ? KEPT : MESSAGE;
     return is_regular(position) ? REGULAR : NOT_WANTED;
@@ -50,16 +51,16 @@ static wish wish_for(const fr_session *s, size_t position, size_t certain) {
 /* True if this forward has a page for one more regular point beside `count` others, without giving up a point that is
  * wanted more. */
 static bool has_spare_page(const fr_session *s, size_t count) {
-    const fr_kv_checkpoints *own = &s->kv_checkpoints;
+    const fr_kv_checkpoints *own = &s->cache.checkpoints;
     bool spare = false;
     for (size_t i = 0; i < own->count; i++) spare |= own->at[i].spare;
     if (own->count == own->capacity) return spare;
-    return (s->engine->shares ? fr_kv_prefixes_spare_states(&s->engine->prefixes) : s->kv.recurrent.pages->free_count) >
-           count;
+    return (s->engine->shares ? fr_kv_prefixes_spare_states(&s->engine->prefixes)
+                              : s->cache.kv.recurrent.pages->free_count) > count;
 }
 
 void fr_recurrent_points_plan(fr_session *s, size_t certain) {
-    fr_recurrent *r = &s->kv.recurrent;
+    fr_recurrent *r = &s->cache.kv.recurrent;
     size_t points[FR_RECURRENT_POINTS], count = 0;
     wish wishes[FR_RECURRENT_POINTS];
     if (r->count == 0) return;
@@ -81,5 +82,5 @@ void fr_recurrent_points_plan(fr_session *s, size_t certain) {
     }
     while (count--)
         if (wishes[count] != REGULAR || has_spare_page(s, count))
-            fr_kv_checkpoints_save(&s->kv_checkpoints, &s->kv, points[count], wishes[count] == REGULAR);
+            fr_kv_checkpoints_save(&s->cache.checkpoints, &s->cache.kv, points[count], wishes[count] == REGULAR);
 }

@@ -37,9 +37,9 @@ static fr_status make_sampler(const fr_session *s, const fr_options *options, fr
     FR_TRY(fr_sampler_set(sampler, options, model->kernels, model->trunk.spec.vocab));
     fr_sampler_suppress(sampler, model->suppressed, model->suppressed_count);
     fr_sampler_limit(sampler, s->context);
-    if (sampler->rejection != s->sampler.rejection && fr_draft_inner(s->draft) != s->draft)
+    if (sampler->rejection != s->sampling.sampler.rejection && fr_draft_inner(s->drafting.draft) != s->drafting.draft)
         return fr_fail(FR_USAGE, "accept can't change while a method of the caller's drafts");
-    size_t depths = s->drafter ? s->draft_max : 0;
+    size_t depths = s->drafter ? s->drafting.max : 0;
     fr_sampler_layout(sampler, arena, depths);
     FR_TRY(fr_arena_open(arena, arena->used, "a sampler"));
     fr_sampler_layout(sampler, arena, depths);
@@ -61,37 +61,37 @@ fr_status fr_session_resample(fr_session *s, const fr_options *options) {
         free(merged.biases);
         return status;
     }
-    sampler.told = s->sampler.told;
-    sampler.mask = s->sampler.mask;
-    sampler.mask_context = s->sampler.mask_context;
-    sampler.constraint = s->sampler.constraint;
-    sampler.masked = s->sampler.masked;
-    sampler.masked_ids = s->sampler.masked_ids;
+    sampler.told = s->sampling.sampler.told;
+    sampler.mask = s->sampling.sampler.mask;
+    sampler.mask_context = s->sampling.sampler.mask_context;
+    sampler.constraint = s->sampling.sampler.constraint;
+    sampler.masked = s->sampling.sampler.masked;
+    sampler.masked_ids = s->sampling.sampler.masked_ids;
     fr_sampler_begin(&sampler);
-    fr_sampler_become(&sampler, &s->sampler);
-    fr_sampler_close(&s->sampler);
-    fr_arena_close(&s->sampler_arena);
-    s->sampler_arena = arena;
-    s->sampler = sampler;
-    s->picker = fr_sampler_token_picker(&s->sampler);
+    fr_sampler_become(&sampler, &s->sampling.sampler);
+    fr_sampler_close(&s->sampling.sampler);
+    fr_arena_close(&s->sampling.arena);
+    s->sampling.arena = arena;
+    s->sampling.sampler = sampler;
+    s->sampling.picker = fr_sampler_token_picker(&s->sampling.sampler);
     free(s->options.biases);
     s->options = merged;
     s->ignore_eos = merged.value[FR_OPT_IGNORE_EOS] != 0;
-    s->draft_min = (size_t)merged.value[FR_OPT_DRAFT_MIN];
-    s->draft_p_min = merged.number[FR_OPT_DRAFT_P_MIN];
+    s->drafting.min = (size_t)merged.value[FR_OPT_DRAFT_MIN];
+    s->drafting.p_min = merged.number[FR_OPT_DRAFT_P_MIN];
     return FR_OK;
 }
 
 fr_status fr_session_mask(fr_session *s, fr_mask_fn *mask, void *context) {
     if (s->phase == FR_PHASE_PREDICTED) FR_TRY(fr_timeline_again(s));
-    return fr_sampler_mask(&s->sampler, mask, context);
+    return fr_sampler_mask(&s->sampling.sampler, mask, context);
 }
 
 fr_status fr_session_constrain(fr_session *s, fr_grammar *grammar) {
     if (grammar && fr_grammar_tree(grammar)->tokenizer != s->model->tokenizer)
         return fr_fail(FR_USAGE, "fr_session_set_grammar: the grammar is of another tokenizer than the model's");
     if (s->phase == FR_PHASE_PREDICTED) FR_TRY(fr_timeline_again(s));
-    return fr_sampler_constrain(&s->sampler, grammar, s->model, s->context + FR_STEP_MAX);
+    return fr_sampler_constrain(&s->sampling.sampler, grammar, s->model, s->context + FR_STEP_MAX);
 }
 
 fr_status fr_session_decide(fr_session *s, uint8_t decisions) {
@@ -101,12 +101,12 @@ fr_status fr_session_decide(fr_session *s, uint8_t decisions) {
 }
 
 fr_status fr_session_begin_constraint(fr_session *s, size_t position) {
-    if (!s->sampler.constraint.grammar)
+    if (!s->sampling.sampler.constraint.grammar)
         return fr_fail(FR_USAGE, "fr_session_begin_grammar: the session has no grammar");
     if (position > s->length)
         return fr_fail(FR_USAGE, "fr_session_begin_grammar: position %zu is beyond the timeline's %zu", position,
                        s->length);
     if (s->phase == FR_PHASE_PREDICTED) FR_TRY(fr_timeline_again(s));
-    fr_constraint_begin_at(&s->sampler.constraint, position);
+    fr_constraint_begin_at(&s->sampling.sampler.constraint, position);
     return FR_OK;
 }

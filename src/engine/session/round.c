@@ -26,13 +26,13 @@ static void commit_ids(fr_round *t, size_t count) {
     bool heeds_eos = !s->ignore_eos || fr_leader_decisions_have_grammar(s);
     for (size_t i = 0; i < count; i++) {
         int32_t id = s->ids[s->length + i];
-        s->ended = (heeds_eos && fr_model_is_eos(s->model, id)) || fr_stops_feed(&s->stops, id);
+        s->ended = (heeds_eos && fr_model_is_eos(s->model, id)) || fr_stops_feed(&s->sampling.stops, id);
         if (s->ended) count = i + 1;
     }
     memcpy(t->ids, s->ids + s->length, count * sizeof *t->ids);
     t->count = count;
     s->length += count;
-    fr_sampler_commit(&s->sampler, count);
+    fr_sampler_commit(&s->sampling.sampler, count);
     s->stats.value[FR_STAT_GENERATED_TOKENS] += (double)count;
 }
 
@@ -44,7 +44,7 @@ static void trace_ids(const fr_round *t, size_t rows) {
                                    .accepted = t->accepted,
                                    .ids = t->ids,
                                    .count = t->count,
-                                   .logits = s->logits,
+                                   .logits = s->result.logits,
                                    .vocab = s->model->trunk.spec.vocab};
     fr_trace_accept(&s->trace, &s->stats, &traced);
 }
@@ -62,25 +62,25 @@ static void give_predicted(fr_round *t) {
 static fr_status choose_stage(fr_round *t) {
     fr_session *s = t->session;
     t->count = t->accepted = 0;
-    s->stage = FR_STAGE_NOTHING;
-    s->awaited_count = 0;
-    if (s->phase != FR_PHASE_PREDICTED) fr_logprobs_forget(&s->logprobs);
+    s->round.stage = FR_STAGE_NOTHING;
+    s->cache.awaited_count = 0;
+    if (s->phase != FR_PHASE_PREDICTED) fr_logprobs_forget(&s->sampling.logprobs);
     FR_TRY(fr_session_check_state(s));
     if (count_room(t)) fr_timeline_choose_rope(s);
     if (s->phase == FR_PHASE_PENDING) {
         FR_TRY(fr_session_check_abort(s));
         FR_TRY(fr_timeline_begin(s));
-        s->stage = FR_STAGE_PROMPT;
+        s->round.stage = FR_STAGE_PROMPT;
     } else if (s->phase == FR_PHASE_PREDICTED && count_room(t)) {
         give_predicted(t);
     } else if (s->phase == FR_PHASE_BETWEEN && count_room(t)) {
         FR_TRY(fr_session_check_abort(s));
-        size_t most = fr_smaller(s->draft_max, count_room(t) - 1);
-        s->stage = FR_STAGE_VERIFY;
-        s->drafts = (fr_draft_depth_part){.timeline = &s->draft_depth,
-                                          .limit = fr_smaller(most, fr_timeline_drafts(s)),
-                                          .block = s->draft->block,
-                                          .lags = s->draft->lags};
+        size_t most = fr_smaller(s->drafting.max, count_room(t) - 1);
+        s->round.stage = FR_STAGE_VERIFY;
+        s->round.drafts = (fr_draft_depth_part){.timeline = &s->drafting.depth,
+                                                .limit = fr_smaller(most, fr_timeline_drafts(s)),
+                                                .block = s->drafting.draft->block,
+                                                .lags = s->drafting.draft->lags};
     }
     return FR_OK;
 }
@@ -89,16 +89,16 @@ static fr_status choose_stage(fr_round *t) {
  * allows. A prompt gets no rows while another session in this round computes the pages that it begins with. */
 static fr_status take_slice(fr_round *t, size_t *prompt_rows, fr_batch_slice *slice) {
     fr_session *s = t->session;
-    if (s->stage == FR_STAGE_VERIFY) {
-        FR_TRY(fr_failure_raise(&s->draft_failure));
-        size_t rows = fr_draft_depth_verified(&s->drafts) + 1;
+    if (s->round.stage == FR_STAGE_VERIFY) {
+        FR_TRY(fr_failure_raise(&s->round.draft_failure));
+        size_t rows = fr_draft_depth_verified(&s->round.drafts) + 1;
         *slice = (fr_batch_slice){.session = s, .rows = rows, .heads = rows};
         return fr_batch_admit(slice);
     }
     bool waits = fr_await_pages(s, s->engine->slices, slice);
     *slice = fr_timeline_next_slice(s, waits ? 0 : *prompt_rows);
     if (slice->rows == 0) {
-        s->stage = FR_STAGE_NOTHING;
+        s->round.stage = FR_STAGE_NOTHING;
         return FR_OK;
     }
     FR_TRY(fr_batch_admit(slice)); /* a prompt that fails here leaves its rows to the next ones */
@@ -115,24 +115,24 @@ static fr_status accept_drafts(fr_round *t, const fr_batch_slice *slice, double 
     size_t drafted = slice->rows - 1, stood;
     int32_t token;
     s->stats.value[FR_STAT_VERIFY_SECONDS] += forward_seconds;
-    s->drafts.left_out = s->drafts.drafted - drafted; /* also drafts whose rows got no page */
+    s->round.drafts.left_out = s->round.drafts.drafted - drafted; /* also drafts whose rows got no page */
     FR_TRY(fr_session_choose(s, drafted, &stood, &token));
     s->ids[s->length + stood] = token;
     commit_ids(t, stood + 1);
-    t->accepted = s->drafts.accepted = fr_smaller(stood, t->count);
-    fr_logprobs_take(&s->logprobs, s->logits, t->ids, t->count);
+    t->accepted = s->round.drafts.accepted = fr_smaller(stood, t->count);
+    fr_logprobs_take(&s->sampling.logprobs, s->result.logits, t->ids, t->count);
     fr_session_keep_hidden(s, fr_batch_slice_hidden(slice, 0), t->count);
     fr_timeline_advance(s, s->length - 1, false);
-    bool asked = (s->drafts.asked || s->drafts.found) && s->draft->method != &fr_draft_none;
+    bool asked = (s->round.drafts.asked || s->round.drafts.found) && s->drafting.draft->method != &fr_draft_none;
     fr_stats_round(&s->stats, asked, drafted, t->accepted, t->count);
-    if (s->draft->method->commit) {
+    if (s->drafting.draft->method->commit) {
         fr_draft_view view = fr_session_view(s);
-        s->draft->method->commit(s->draft, &view, drafted, t->accepted);
-        s->drafter_seen = s->length;
+        s->drafting.draft->method->commit(s->drafting.draft, &view, drafted, t->accepted);
+        s->drafting.seen = s->length;
     }
     fr_stats_lap(&s->stats, FR_STAT_ACCEPT_SECONDS, &clock);
-    fr_kv_give_back(&s->kv); /* pages that only rejected drafts reached */
-    s->stats.value[FR_STAT_DECODE_SECONDS] += s->draft_seconds + forward_seconds + fr_clock() - start;
+    fr_kv_give_back(&s->cache.kv); /* pages that only rejected drafts reached */
+    s->stats.value[FR_STAT_DECODE_SECONDS] += s->round.draft_seconds + forward_seconds + fr_clock() - start;
     trace_ids(t, slice->rows);
     return FR_OK;
 }
@@ -143,10 +143,10 @@ static void note_status(fr_round *t, fr_status status) {
     fr_session *s = t->session;
     t->status = status;
     if (status == FR_OK) return;
-    s->stage = FR_STAGE_NOTHING;
+    s->round.stage = FR_STAGE_NOTHING;
     fr_timeline_recover(s);
-    s->failure = fr_failure_keep(status);
-    t->error = s->failure.line;
+    s->round.failure = fr_failure_keep(status);
+    t->error = s->round.failure.line;
 }
 
 void fr_round_run(fr_engine *e, fr_round *rounds, size_t count) {
@@ -166,10 +166,10 @@ void fr_round_run(fr_engine *e, fr_round *rounds, size_t count) {
 
     /* 4. The slices of all sessions are collected. A session that gets no rows has no further part in this round. */
     for (fr_round *t = rounds; t < last; t++) {
-        if (t->session->stage == FR_STAGE_NOTHING) continue;
-        prompts |= t->session->stage == FR_STAGE_PROMPT;
+        if (t->session->round.stage == FR_STAGE_NOTHING) continue;
+        prompts |= t->session->round.stage == FR_STAGE_PROMPT;
         note_status(t, take_slice(t, &prompt_rows, end));
-        if (t->session->stage != FR_STAGE_NOTHING) end++;
+        if (t->session->round.stage != FR_STAGE_NOTHING) end++;
     }
 
     /* 5. One forward computes all rows. */
@@ -183,12 +183,12 @@ void fr_round_run(fr_engine *e, fr_round *rounds, size_t count) {
     start = fr_clock();
     for (fr_round *t = rounds; t < last; t++) {
         fr_session *s = t->session;
-        if (s->stage == FR_STAGE_NOTHING) continue;
-        if (s->stage == FR_STAGE_PROMPT) s->stats.value[FR_STAT_PREFILL_SECONDS] += forward;
-        note_status(t, s->stage == FR_STAGE_VERIFY ? accept_drafts(t, slice, forward)
-                                                   : fr_timeline_finish(slice, forward));
+        if (s->round.stage == FR_STAGE_NOTHING) continue;
+        if (s->round.stage == FR_STAGE_PROMPT) s->stats.value[FR_STAT_PREFILL_SECONDS] += forward;
+        note_status(t, s->round.stage == FR_STAGE_VERIFY ? accept_drafts(t, slice, forward)
+                                                         : fr_timeline_finish(slice, forward));
         if (t->status == FR_OK && s->phase == FR_PHASE_PREDICTED && count_room(t)) give_predicted(t);
-        s->last_round_failed = t->status != FR_OK;
+        s->round.last_failed = t->status != FR_OK;
         slice++;
     }
 
@@ -200,7 +200,7 @@ void fr_round_run(fr_engine *e, fr_round *rounds, size_t count) {
         if (s != slice->session) continue;
         double clock = fr_clock();
         fr_status status = fr_prompt_score_take(slice++);
-        if (s->stage == FR_STAGE_PROMPT) s->stats.value[FR_STAT_PREFILL_SECONDS] += fr_clock() - clock;
+        if (s->round.stage == FR_STAGE_PROMPT) s->stats.value[FR_STAT_PREFILL_SECONDS] += fr_clock() - clock;
         if (t->status == FR_OK) note_status(t, status);
     }
 
@@ -223,5 +223,5 @@ fr_status fr_round_step(fr_session *s, int32_t *ids, size_t limit, size_t *count
     fr_round_run(s->engine, &round, 1);
     *count = round.count;
     *accepted = round.accepted;
-    return round.status == FR_OK ? FR_OK : fr_failure_raise(&s->failure);
+    return round.status == FR_OK ? FR_OK : fr_failure_raise(&s->round.failure);
 }

@@ -10,11 +10,11 @@
 #include "src/engine/session/timeline.h"
 
 fr_status fr_scoring_next_logits(fr_session *s, const float **logits) {
-    if (s->phase != FR_PHASE_PREDICTED || s->run != s->engine->runs) {
+    if (s->phase != FR_PHASE_PREDICTED || s->result.run != s->engine->runs) {
         FR_TRY(fr_timeline_again(s));
         FR_TRY(fr_timeline_run(s));
     }
-    *logits = s->logits;
+    *logits = s->result.logits;
     return FR_OK;
 }
 
@@ -24,7 +24,7 @@ static fr_status hand_out_logits(fr_session *s, fr_forward *f, size_t first, fr_
         f->head_rows = fr_smaller(f->best_stride, f->batch.count - f->head_first);
         fr_head_run(s->engine->pool, f);
         for (size_t r = 0; r < f->head_rows; r++)
-            if (f->best[r] < 0) return fr_session_not_finite(s, s->kv.length + f->head_first + r);
+            if (f->best[r] < 0) return fr_session_not_finite(s, s->cache.kv.length + f->head_first + r);
         FR_TRY(sink(context, f->logits, f->head_rows, s->model->trunk.spec.vocab));
     }
     return FR_OK;
@@ -46,20 +46,20 @@ static fr_status hand_out_rows(fr_session *s, const fr_forward *f, const scoring
     const float *values = what->layers ? what->aux : f->hidden;
     size_t count = f->batch.count, width = (what->layers ? what->layers->count : 1) * s->model->trunk.spec.hidden;
     for (size_t i = 0; i < count * width; i++)
-        if (!isfinite(values[i])) return fr_session_not_finite(s, s->kv.length + i / width);
+        if (!isfinite(values[i])) return fr_session_not_finite(s, s->cache.kv.length + i / width);
     return what->rows(what->context, values, count, width);
 }
 
 /* Runs the next `count` ids and hands out the values of them that are wanted. */
 static fr_status score_chunk(fr_session *s, size_t count, const scoring *what) {
     fr_engine *e = s->engine;
-    size_t position = s->kv.length;
+    size_t position = s->cache.kv.length;
     size_t first = what->first_row > position ? fr_smaller(what->first_row - position, count) : 0;
-    FR_TRY(fr_kv_claim(&s->kv, count));
-    fr_recurrent_certain(&s->kv.recurrent, fr_smaller(position + count, s->length - 1));
+    FR_TRY(fr_kv_claim(&s->cache.kv, count));
+    fr_recurrent_certain(&s->cache.kv.recurrent, fr_smaller(position + count, s->length - 1));
     fr_batch_rows(s, position, count, 0, -1);
     fr_forward f = fr_batch_forward(e, count);
-    f.keep = s->draft->follows ? 0 : first;
+    f.keep = s->drafting.draft->follows ? 0 : first;
     if (what->layers) {
         f.aux_layers = what->layers;
         f.aux_hidden = what->aux;
@@ -74,7 +74,7 @@ static fr_status score_chunk(fr_session *s, size_t count, const scoring *what) {
 
 /* Moves the frontier back before the last id, because that id must be run again for the token after it. */
 static void retreat_before_last(fr_session *s) {
-    fr_kv_rewind(&s->kv, s->length - 1);
+    fr_kv_rewind(&s->cache.kv, s->length - 1);
     fr_session_retreat(s);
 }
 
@@ -84,11 +84,11 @@ static fr_status score(fr_session *s, const int32_t *ids, size_t count, const sc
     FR_TRY(fr_timeline_extend(s, ids, count));
     fr_timeline_choose_rope(s);
     FR_TRY(fr_session_follow(s));
-    while (s->kv.length < count) {
+    while (s->cache.kv.length < count) {
         FR_TRY(fr_session_check_abort(s));
-        fr_status status = score_chunk(s, fr_smaller(s->engine->chunk, count - s->kv.length), what);
+        fr_status status = score_chunk(s, fr_smaller(s->engine->chunk, count - s->cache.kv.length), what);
         if (status == FR_OK) continue;
-        if (s->kv.length == count) retreat_before_last(s);
+        if (s->cache.kv.length == count) retreat_before_last(s);
         fr_timeline_recover(s);
         return status;
     }
@@ -118,7 +118,7 @@ static fr_status hand_out_likelihoods(void *context, const float *logits, size_t
     likelihoods *t = context;
     fr_session *s = t->session;
     for (size_t r = 0; r < rows && t->count && t->status == FR_OK; r++, t->ids++, t->count--)
-        t->status = fr_logprobs_score(&s->logprobs, logits + r * vocab, *t->ids, t->sink, t->context);
+        t->status = fr_logprobs_score(&s->sampling.logprobs, logits + r * vocab, *t->ids, t->sink, t->context);
     return s->engine->leader ? FR_OK : t->status;
 }
 
@@ -127,7 +127,7 @@ fr_status fr_scoring_ids(fr_session *s, const int32_t *ids, size_t count, fr_sco
     double start = fr_clock();
     fr_status status = fr_scoring_logits(s, ids, count, 0, hand_out_likelihoods, &told);
     s->stats.value[FR_STAT_PREFILL_SECONDS] += fr_clock() - start;
-    fr_logprobs_forget(&s->logprobs);
+    fr_logprobs_forget(&s->sampling.logprobs);
     s->ran = 0; /* a prompt that continues this text counts these ids as run by itself, not as reused */
     return status == FR_OK ? told.status : status;
 }
@@ -154,7 +154,7 @@ fr_status fr_scoring_drafts(fr_session *s, const int32_t *ids, size_t count, siz
     s->phase = FR_PHASE_BETWEEN; /* treats the last id as one that a step gave */
     fr_draft_view view = fr_session_view(s);
     view.picker = NULL; /* drafts are chosen by the largest logit, whatever the sampler would draw */
-    fr_proposal proposal = {.draft = s->draft, .view = &view, .count = steps, .ids = drafts, .logits = logits};
+    fr_proposal proposal = {.draft = s->drafting.draft, .view = &view, .count = steps, .ids = drafts, .logits = logits};
     FR_TRY(fr_draft_propose_one(&proposal));
     return sink(context, logits, proposal.proposed, s->model->trunk.spec.vocab);
 }

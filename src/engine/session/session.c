@@ -20,18 +20,19 @@ static void layout(fr_session *s) {
     const fr_model *model = s->model;
     size_t vocab = model->trunk.spec.vocab;
     const fr_draft_sizes sizes = fr_engine_draft_sizes(e);
-    fr_kv_layout_fork(&s->kv, &s->arena, &e->kv);
-    fr_kv_checkpoints_layout(&s->kv_checkpoints, &s->arena, &s->kv);
-    fr_kv_path_layout(&s->path, &s->arena, &s->kv);
-    s->digests = fr_arena_take(&s->arena, s->kv.blocks, sizeof *s->digests);
+    fr_kv_layout_fork(&s->cache.kv, &s->arena, &e->kv);
+    fr_kv_checkpoints_layout(&s->cache.checkpoints, &s->arena, &s->cache.kv);
+    fr_kv_path_layout(&s->cache.path, &s->arena, &s->cache.kv);
+    s->cache.digests = fr_arena_take(&s->arena, s->cache.kv.blocks, sizeof *s->cache.digests);
     size_t before = s->arena.used;
-    s->draft = fr_draft_list_open(&s->methods, s->drafter, &s->arena, &sizes);
-    s->drafting_bytes = s->arena.used - before;
+    s->drafting.draft = fr_draft_list_open(&s->drafting.methods, s->drafter, &s->arena, &sizes);
+    s->drafting.bytes = s->arena.used - before;
     s->ids = fr_arena_take(&s->arena, s->context, sizeof *s->ids);
     s->rope_positions = fr_arena_take(&s->arena, s->context + FR_STEP_MAX, sizeof *s->rope_positions);
-    s->hidden = fr_arena_take(&s->arena, FR_STEP_MAX * e->seen_width, sizeof *s->hidden);
-    fr_sampler_layout(&s->sampler, &s->arena, s->drafter ? s->draft_max : 0);
-    fr_logprobs_layout(&s->logprobs, &s->arena, s->logprobs_best, s->sampler.tells, model->kernels, vocab);
+    s->drafting.hidden = fr_arena_take(&s->arena, FR_STEP_MAX * e->seen_width, sizeof *s->drafting.hidden);
+    fr_sampler_layout(&s->sampling.sampler, &s->arena, s->drafter ? s->drafting.max : 0);
+    fr_logprobs_layout(&s->sampling.logprobs, &s->arena, s->sampling.logprobs_best, s->sampling.sampler.tells,
+                       model->kernels, vocab);
     fr_stats_layout(&s->stats, &s->arena, s->context);
     fr_trace_layout(&s->trace, &s->arena, model->files.path, drafter_path(s), e->rows);
 }
@@ -59,7 +60,7 @@ static void note_memory_use(fr_session *s) {
 
 static void note_memory(fr_session *s) {
     const fr_engine *e = s->engine;
-    const fr_kv *own = s->draft->method->kv ? s->draft->method->kv(s->draft) : NULL;
+    const fr_kv *own = s->drafting.draft->method->kv ? s->drafting.draft->method->kv(s->drafting.draft) : NULL;
     size_t drafter = own ? fr_kv_pool_bytes(own) : 0;
     double *value = s->stats.value;
     value[FR_STAT_TARGET_WEIGHT_BYTES] = (double)fr_model_bytes(s->model);
@@ -68,9 +69,10 @@ static void note_memory(fr_session *s) {
     note_memory_use(s);
     value[FR_STAT_DRAFT_KV_BYTES] = (double)drafter;
     value[FR_STAT_TARGET_KV_BYTES] = (double)(e->kv_bytes - e->spare_bytes);
-    value[FR_STAT_STATE_BYTES] = (double)fr_recurrent_page_bytes(s->kv.recurrent.shapes, s->kv.recurrent.count);
+    value[FR_STAT_STATE_BYTES] =
+        (double)fr_recurrent_page_bytes(s->cache.kv.recurrent.shapes, s->cache.kv.recurrent.count);
     value[FR_STAT_STATE_DRAFT_BYTES] =
-        (double)fr_recurrent_position_bytes(s->kv.recurrent.shapes, s->kv.recurrent.count);
+        (double)fr_recurrent_position_bytes(s->cache.kv.recurrent.shapes, s->cache.kv.recurrent.count);
     value[FR_STAT_CHECKPOINT_BYTES] = (double)e->spare_bytes;
     value[FR_STAT_SCRATCH_BYTES] = (double)(e->arena.used - e->kv_bytes - drafter + s->arena.used);
 }
@@ -79,8 +81,8 @@ fr_status fr_session_check_n_min(const fr_session *s, const fr_options *options)
     bool rejects = options->value[FR_OPT_ACCEPT] == FR_ACCEPT_REJECTION &&
                    (options->number[FR_OPT_TEMPERATURE] > 0 || options->number[FR_OPT_DYNATEMP_RANGE] > 0);
     size_t n_min = (size_t)options->value[FR_OPT_DRAFT_MIN];
-    if (s->draft_max && n_min > s->draft_max)
-        return fr_fail(FR_USAGE, "draft-min %zu is more than the %zu drafts of draft-max", n_min, s->draft_max);
+    if (s->drafting.max && n_min > s->drafting.max)
+        return fr_fail(FR_USAGE, "draft-min %zu is more than the %zu drafts of draft-max", n_min, s->drafting.max);
     if (rejects && n_min > 1)
         return fr_fail(FR_USAGE, "draft-min can't be heeded under rejection: the text would have another distribution");
     return FR_OK;
@@ -88,16 +90,16 @@ fr_status fr_session_check_n_min(const fr_session *s, const fr_options *options)
 
 static fr_status choose_drafting(fr_session *s, const fr_options *options) {
     int64_t most = options->value[FR_OPT_DRAFT_MAX];
-    FR_TRY(fr_draft_list_choose(most ? options->spec_type : "none", s->drafter, &s->methods));
-    if (s->drafter && fr_draft_list_has(&s->methods, s->drafter->method) && !s->engine->drafts)
+    FR_TRY(fr_draft_list_choose(most ? options->spec_type : "none", s->drafter, &s->drafting.methods));
+    if (s->drafter && fr_draft_list_has(&s->drafting.methods, s->drafter->method) && !s->engine->drafts)
         return fr_fail(FR_USAGE, "spec-type %s: the engine was opened for drafts of another kind",
                        s->drafter->method->name);
-    s->adapts = most == FR_DRAFT_AUTO;
-    s->draft_max = most == FR_DRAFT_AUTO ? FR_STEP_MAX - 1 : (size_t)most;
-    s->draft_min = (size_t)options->value[FR_OPT_DRAFT_MIN];
-    s->draft_p_min = options->number[FR_OPT_DRAFT_P_MIN];
+    s->drafting.adapts = most == FR_DRAFT_AUTO;
+    s->drafting.max = most == FR_DRAFT_AUTO ? FR_STEP_MAX - 1 : (size_t)most;
+    s->drafting.min = (size_t)options->value[FR_OPT_DRAFT_MIN];
+    s->drafting.p_min = options->number[FR_OPT_DRAFT_P_MIN];
     FR_TRY(fr_session_check_n_min(s, options));
-    fr_draft_depth_join(&s->engine->draft_depth, &s->draft_depth);
+    fr_draft_depth_join(&s->engine->draft_depth, &s->drafting.depth);
     return FR_OK;
 }
 
@@ -107,11 +109,11 @@ static fr_status choose_sizes(fr_session *s, const fr_options *options) {
     s->context = s->engine->context;
     FR_TRY(choose_drafting(s, options));
     s->ignore_eos = options->value[FR_OPT_IGNORE_EOS] != 0;
-    s->logprobs_best = options->value[FR_OPT_LOGPROBS];
-    FR_TRY(fr_sampler_set(&s->sampler, options, model->kernels, model->trunk.spec.vocab));
-    fr_sampler_suppress(&s->sampler, model->suppressed, model->suppressed_count);
-    fr_sampler_limit(&s->sampler, s->context);
-    if (s->sampler.tells) s->sampler.told = &s->logprobs;
+    s->sampling.logprobs_best = options->value[FR_OPT_LOGPROBS];
+    FR_TRY(fr_sampler_set(&s->sampling.sampler, options, model->kernels, model->trunk.spec.vocab));
+    fr_sampler_suppress(&s->sampling.sampler, model->suppressed, model->suppressed_count);
+    fr_sampler_limit(&s->sampling.sampler, s->context);
+    if (s->sampling.sampler.tells) s->sampling.sampler.told = &s->sampling.logprobs;
     return FR_OK;
 }
 
@@ -125,21 +127,21 @@ static fr_session *new_session(fr_engine *engine, const fr_options *options) {
     s->embeddings = &fr_no_input_embeddings;
     s->options = *options;
     s->options.biases = NULL; /* the biases belong to the caller until the session is opened */
-    s->stops.which = -1;
+    s->sampling.stops.which = -1;
     s->log = options->log;
     return s;
 }
 
 /* Gives the bytes of an engine that was laid out, and of one of its sessions. */
 static fr_session_bytes bytes_of(const fr_engine *e, const fr_session *s) {
-    const fr_recurrent *r = &s->kv.recurrent;
+    const fr_recurrent *r = &s->cache.kv.recurrent;
     return (fr_session_bytes){.context = e->context,
                               .target_kv = e->kv_bytes - e->spare_bytes,
                               .states = e->capacity * fr_recurrent_page_bytes(r->shapes, r->count),
                               .least_kv = e->shares ? e->kv.fewest_bytes : 0,
                               .foreign_kv = fr_kv_foreign_bytes(&e->kv),
                               .checkpoints = e->spare_bytes,
-                              .drafting = s->drafter ? e->drafting_bytes + e->capacity * s->drafting_bytes : 0,
+                              .drafting = s->drafter ? e->drafting_bytes + e->capacity * s->drafting.bytes : 0,
                               .all = e->arena.used + e->capacity * s->arena.used};
 }
 
@@ -164,10 +166,10 @@ static fr_status open_session(fr_session *s, const fr_options *options) {
     s->options.biases = options->biases;
     FR_TRY(fr_options_own_biases(&s->options));
     FR_TRY(choose_sizes(s, &s->options));
-    FR_TRY(fr_sampler_open(&s->sampler, options, s->model->tokenizer));
-    s->picker = fr_sampler_token_picker(&s->sampler);
+    FR_TRY(fr_sampler_open(&s->sampling.sampler, options, s->model->tokenizer));
+    s->sampling.picker = fr_sampler_token_picker(&s->sampling.sampler);
     FR_TRY(take_memory(s));
-    e->timelines[s->number] = &s->kv;
+    e->timelines[s->number] = &s->cache.kv;
     e->sessions[s->number] = s;
     note_memory(s);
     fr_session_set_rope_positions(s, 0, 0);
@@ -189,9 +191,9 @@ fr_status fr_session_create(fr_engine *engine, const fr_options *options, fr_ses
 fr_status fr_session_copy(const fr_session *session, const fr_options *options, fr_session **copy) {
     if (session->shown.count) return fr_fail(FR_USAGE, "fr_session_fork: a prompt with pictures is still to be run");
     FR_TRY(fr_session_create(session->engine, options, copy));
-    fr_sampler_become(&(*copy)->sampler, &session->sampler);
+    fr_sampler_become(&(*copy)->sampling.sampler, &session->sampling.sampler);
     fr_status status = fr_timeline_copy(*copy, session);
-    if (status == FR_OK) status = fr_stops_copy(&(*copy)->stops, &session->stops);
+    if (status == FR_OK) status = fr_stops_copy(&(*copy)->sampling.stops, &session->sampling.stops);
     if (status == FR_OK) return FR_OK;
     fr_session_destroy(*copy);
     *copy = NULL;
@@ -214,10 +216,10 @@ fr_status fr_session_create_alone(const fr_model *model, const fr_drafter *draft
 /* Gives up the session's pages and its index in the engine, if opening the session came that far. */
 static void let_go(fr_session *s) {
     fr_engine *e = s->engine;
-    if (s->number == e->capacity || e->timelines[s->number] != &s->kv) return;
+    if (s->number == e->capacity || e->timelines[s->number] != &s->cache.kv) return;
     fr_session_offer(s);
-    fr_kv_checkpoints_truncate(&s->kv_checkpoints, &s->kv, 0);
-    fr_kv_reset(&s->kv);
+    fr_kv_checkpoints_truncate(&s->cache.checkpoints, &s->cache.kv, 0);
+    fr_kv_reset(&s->cache.kv);
     fr_session_retreat(s);
     e->timelines[s->number] = NULL;
     e->sessions[s->number] = NULL;
@@ -227,18 +229,18 @@ void fr_session_destroy(fr_session *s) {
     if (!s) return;
     fr_async_draft_close(s);
     let_go(s);
-    if (s->draft && s->draft->method->close) s->draft->method->close(s->draft);
-    fr_stops_close(&s->stops);
-    fr_sampler_close(&s->sampler);
+    if (s->drafting.draft && s->drafting.draft->method->close) s->drafting.draft->method->close(s->drafting.draft);
+    fr_stops_close(&s->sampling.stops);
+    fr_sampler_close(&s->sampling.sampler);
     fr_shown_free(&s->shown);
-    fr_constraint_close(&s->sampler.constraint);
-    free(s->sampler.masked);
-    free(s->sampler.masked_ids);
-    fr_arena_close(&s->sampler_arena);
+    fr_constraint_close(&s->sampling.sampler.constraint);
+    free(s->sampling.sampler.masked);
+    free(s->sampling.sampler.masked_ids);
+    fr_arena_close(&s->sampling.arena);
     fr_arena_close(&s->arena);
     fr_engine_destroy(s->own_engine);
-    free(s->attached);
-    free(s->swapped_out);
+    free(s->saving.attached);
+    free(s->saving.swapped_out);
     free(s->options.biases);
     free(s);
 }
@@ -263,9 +265,9 @@ fr_status fr_session_look(fr_session *s, const fr_picture *const *pictures, size
 void fr_session_trace(fr_session *s, fr_trace_fn *line, void *context) {
     const fr_trace_subject subject = {.model = s->model->files.path,
                                       .drafter = drafter_path(s),
-                                      .method = s->draft->method->name,
+                                      .method = s->drafting.draft->method->name,
                                       .isa = s->model->kernels->isa,
-                                      .draft_max = s->draft_max,
+                                      .draft_max = s->drafting.max,
                                       .threads = s->model->plan.threads,
                                       .context = s->context};
     fr_trace_begin(&s->trace, &s->stats, &subject, line, context);

@@ -42,8 +42,8 @@ typedef struct fr_saved_bounds {
 static const char magic[8] = "frsessn";
 
 static uint32_t version_of(const fr_session *s) {
-    if (fr_sampler_moved(&s->sampler)) return VERSION_BOUND;
-    return s->attached_size ? VERSION_MORE : VERSION;
+    if (fr_sampler_moved(&s->sampling.sampler)) return VERSION_BOUND;
+    return s->saving.attached_size ? VERSION_MORE : VERSION;
 }
 
 fr_status fr_session_copy_attached(const void *bytes, size_t size, void **copy) {
@@ -54,9 +54,9 @@ fr_status fr_session_copy_attached(const void *bytes, size_t size, void **copy) 
 }
 
 void fr_session_replace_attached(fr_session *s, void *copy, size_t size) {
-    free(s->attached);
-    s->attached = copy;
-    s->attached_size = size;
+    free(s->saving.attached);
+    s->saving.attached = copy;
+    s->saving.attached_size = size;
 }
 
 /* ---------------------------------------------------------------------------------------------------------- writing */
@@ -188,16 +188,16 @@ static void put_states(fr_sink *sink, const fr_recurrent *r) {
  * text is. */
 static bool has_other_rope(const fr_session *s) {
     size_t most = s->model->trunk.rope_near_max;
-    return most && s->kv.rope_far != (s->length > most);
+    return most && s->cache.kv.rope_far != (s->length > most);
 }
 
 static void put_caches(fr_sink *sink, const fr_session *s, size_t frontier, size_t checkpoints) {
-    const fr_kv *kv = &s->kv;
+    const fr_kv *kv = &s->cache.kv;
     for (size_t i = 0; i < kv->count; i++)
         put_layer(sink, i, &kv->layers[i], slides(&kv->layers[i]) ? kv->from : 0, frontier);
     if (frontier && kv->recurrent.count) put_states(sink, &kv->recurrent);
     for (size_t n = 0; n < checkpoints; n++) {
-        const fr_kv_checkpoint *checkpoint = &s->kv_checkpoints.at[n];
+        const fr_kv_checkpoint *checkpoint = &s->cache.checkpoints.at[n];
         for (size_t i = 0; i < kv->count; i++) {
             if (!slides(&kv->layers[i])) continue;
             fr_kv_layer layer = fr_kv_checkpoint_layer(checkpoint, &kv->layers[i]);
@@ -208,10 +208,10 @@ static void put_caches(fr_sink *sink, const fr_session *s, size_t frontier, size
 }
 
 static void put_session(fr_sink *sink, const fr_session *s, uint64_t model) {
-    size_t frontier = s->length ? fr_smaller(s->kv.length, s->length - 1) : 0;
+    size_t frontier = s->length ? fr_smaller(s->cache.kv.length, s->length - 1) : 0;
     /* positions after it are run again when the session is restored */
-    if (s->kv.recurrent.count) frontier = s->kv.recurrent.at;
-    size_t checkpoints = s->kv_checkpoints.count;
+    if (s->cache.kv.recurrent.count) frontier = s->cache.kv.recurrent.at;
+    size_t checkpoints = s->cache.checkpoints.count;
     if (has_other_rope(s)) frontier = checkpoints = 0;
     fr_session_head head = {.version = version_of(s),
                             .k_type = s->engine->kv_types.k,
@@ -220,17 +220,17 @@ static void put_session(fr_sink *sink, const fr_session *s, uint64_t model) {
                             .model = model,
                             .length = s->length,
                             .frontier = frontier,
-                            .from = fr_smaller(s->kv.from, frontier)};
+                            .from = fr_smaller(s->cache.kv.from, frontier)};
     memcpy(head.magic, magic, sizeof magic);
     put(sink, &head, sizeof head);
     put(sink, s->ids, s->length * sizeof *s->ids);
     for (size_t i = 0; i < checkpoints; i++) {
-        fr_saved_bounds bounds = {s->kv_checkpoints.at[i].from, s->kv_checkpoints.at[i].position};
+        fr_saved_bounds bounds = {s->cache.checkpoints.at[i].from, s->cache.checkpoints.at[i].position};
         put(sink, &bounds, sizeof bounds);
     }
     put_caches(sink, s, frontier, checkpoints);
-    put(sink, s->attached, s->attached_size);
-    if (head.version == VERSION_BOUND) put(sink, &s->sampler.mu, sizeof s->sampler.mu);
+    put(sink, s->saving.attached, s->saving.attached_size);
+    if (head.version == VERSION_BOUND) put(sink, &s->sampling.sampler.mu, sizeof s->sampling.sampler.mu);
     flush(sink);
     hand_on(sink, &sink->hash, sizeof sink->hash);
 }
@@ -268,7 +268,7 @@ static fr_status check_pictures(const fr_session *s, const char *where) {
 /* Checks that the session can be saved; *model: the fingerprint of its model. */
 static fr_status check_savable(const fr_session *s, const char *where, uint64_t *model) {
     FR_TRY(check_pictures(s, where));
-    if (s->model->ranks && s->kv.recurrent.count)
+    if (s->model->ranks && s->cache.kv.recurrent.count)
         return fr_fail(FR_UNBUILT, "%s: states of a model run by ranks can't be saved: each has those of its heads",
                        where);
     return fr_fingerprint(s->model, model);
@@ -304,7 +304,7 @@ static fr_status write_memory(const fr_session *s, uint64_t model, bool told, vo
     fr_sink sink = {.file = NULL, .ranks = told ? s->model->ranks : NULL, .model = s->model};
     put_session(&sink, s, model);
     fr_status status = fr_ranks_check(s->model->ranks);
-    if (status == FR_OK && sink.error) status = fr_fail_memory(IN_MEMORY, fr_kv_bytes(&s->kv));
+    if (status == FR_OK && sink.error) status = fr_fail_memory(IN_MEMORY, fr_kv_bytes(&s->cache.kv));
     if (status != FR_OK) {
         free(sink.memory);
         return status;
@@ -405,15 +405,15 @@ static fr_status check_sizes(const fr_session *s, fr_saved *saved) {
     saved->bounds = saved->ids + head->length * sizeof(int32_t);
     saved->caches = map->bytes + fixed;
     size_t left = map->size - fixed - sizeof(uint64_t);
-    size_t caches = head->frontier ? states_bytes(&s->kv) : 0;
-    for (size_t i = 0; i < s->kv.count; i++)
-        caches += layer_bytes(&s->kv.layers[i], slides(&s->kv.layers[i]) ? head->from : 0, head->frontier);
+    size_t caches = head->frontier ? states_bytes(&s->cache.kv) : 0;
+    for (size_t i = 0; i < s->cache.kv.count; i++)
+        caches += layer_bytes(&s->cache.kv.layers[i], slides(&s->cache.kv.layers[i]) ? head->from : 0, head->frontier);
     if (caches > left) return damaged(saved);
     left -= caches;
     for (size_t i = 0; i < head->checkpoints; i++) {
         fr_saved_bounds bounds = bounds_of(saved, i);
         if (bounds.from > bounds.position || bounds.position > head->length) return damaged(saved);
-        size_t bytes = checkpoint_bytes(&s->kv, bounds.from, bounds.position);
+        size_t bytes = checkpoint_bytes(&s->cache.kv, bounds.from, bounds.position);
         if (bytes > left) return damaged(saved);
         left -= bytes;
     }
@@ -454,11 +454,11 @@ static const uint8_t *take_layer(const fr_kv_layer *layer, size_t from, size_t f
 
 /* Restores a checkpoint if it is useful with this session's window; otherwise skips it. */
 static const uint8_t *take_checkpoint(fr_session *s, fr_saved_bounds bounds, const uint8_t *bytes) {
-    fr_kv *kv = &s->kv;
+    fr_kv *kv = &s->cache.kv;
     size_t from = fr_kv_held_from(kv, (size_t)bounds.from, (size_t)bounds.position), position = (size_t)bounds.position;
-    size_t last = s->kv_checkpoints.count ? s->kv_checkpoints.at[s->kv_checkpoints.count - 1].position : 0;
+    size_t last = s->cache.checkpoints.count ? s->cache.checkpoints.at[s->cache.checkpoints.count - 1].position : 0;
     bool useful = position >= last && (from == 0 || from + kv->window <= position);
-    fr_kv_checkpoint *checkpoint = useful ? fr_kv_checkpoints_restore(&s->kv_checkpoints, kv, position, from) : NULL;
+    fr_kv_checkpoint *checkpoint = useful ? fr_kv_checkpoints_restore(&s->cache.checkpoints, kv, position, from) : NULL;
     if (!checkpoint) return bytes + checkpoint_bytes(kv, bounds.from, bounds.position);
     for (size_t i = 0; i < kv->count; i++) {
         if (!slides(&kv->layers[i])) continue;
@@ -478,16 +478,16 @@ static fr_status copy_attached(const fr_saved *saved, void **copy) {
 /* Changes the holder counts of the session's own pages of a kind by -1 or, afterwards, +1 (see
  * fr_kv_pages_recount). */
 static void recount(fr_session *s, fr_kv_kind kind, int change) {
-    fr_kv *kv = &s->kv;
+    fr_kv *kv = &s->cache.kv;
     fr_kv_pages_recount(&kv->pages[kind], kv->table[kind], kv->blocks, change);
-    for (size_t i = 0; kind == FR_KV_SLIDING && i < s->kv_checkpoints.count; i++)
-        fr_kv_pages_recount(&kv->pages[kind], s->kv_checkpoints.at[i].pages, kv->blocks, change);
+    for (size_t i = 0; kind == FR_KV_SLIDING && i < s->cache.checkpoints.count; i++)
+        fr_kv_pages_recount(&kv->pages[kind], s->cache.checkpoints.at[i].pages, kv->blocks, change);
 }
 
 /* Checks that there will be pages for positions [from, end) of sliding layers and [0, end) of the others, once the
  * session has given up its own pages. A session alone always has them. */
 static fr_status check_pages(fr_session *s, const fr_saved *saved, size_t from, size_t end) {
-    const fr_kv *kv = &s->kv;
+    const fr_kv *kv = &s->cache.kv;
     for (fr_kv_kind kind = 0; kind < FR_KV_KINDS; kind++) {
         if (kv->page_bytes[kind] == 0) continue;
         size_t needed = fr_kv_blocks(end) - (kind == FR_KV_SLIDING ? from / FR_KV_PAGE : 0);
@@ -505,15 +505,16 @@ static fr_status check_pages(fr_session *s, const fr_saved *saved, size_t from, 
  * failure changes nothing. */
 static fr_status take(fr_session *s, const fr_saved *saved, void *attached) {
     const fr_session_head *head = &saved->head;
-    size_t from = (size_t)head->from, frontier = (size_t)head->frontier, held = fr_kv_held_from(&s->kv, from, frontier);
+    size_t from = (size_t)head->from, frontier = (size_t)head->frontier,
+           held = fr_kv_held_from(&s->cache.kv, from, frontier);
     const uint8_t *bytes = saved->caches;
-    fr_kv *kv = &s->kv;
+    fr_kv *kv = &s->cache.kv;
     FR_TRY(check_pages(s, saved, held, frontier));
     FR_TRY(fr_timeline_truncate(s, 0));
     FR_TRY(fr_kv_restore(kv, held, frontier));
     fr_session_replace_attached(s, attached, saved->attached_size);
-    fr_sampler_restore(&s->sampler, saved->bound);
-    s->restored = true;
+    fr_sampler_restore(&s->sampling.sampler, saved->bound);
+    s->cache.restored = true;
     s->length = (size_t)head->length;
     s->phase = s->length ? FR_PHASE_PENDING : FR_PHASE_EMPTY;
     /* the run of the last id is never saved, so that id counts as not run */
@@ -532,10 +533,10 @@ static fr_status take(fr_session *s, const fr_saved *saved, void *attached) {
     kv->rope_far = s->model->trunk.rope_near_max && s->length > s->model->trunk.rope_near_max;
     /* This session may look back farther than the saved one did, and a method that follows has not seen the target's
      * rows, so the frontier moves back as far as they need. */
-    fr_kv_checkpoints_rewind(&s->kv_checkpoints, kv, s->draft->follows ? 0 : frontier);
+    fr_kv_checkpoints_rewind(&s->cache.checkpoints, kv, s->drafting.draft->follows ? 0 : frontier);
     s->stats.value[FR_STAT_RERUN_TOKENS] += (double)(frontier - kv->length);
     fr_log_line(&s->log, FR_LOG_INFO, "%s: restored %zu tokens, %zu checkpoints", saved->map->path, s->length,
-                s->kv_checkpoints.count);
+                s->cache.checkpoints.count);
     return FR_OK;
 }
 
@@ -576,21 +577,21 @@ fr_status fr_session_set_aside(fr_session *s) {
     FR_TRY(check_pictures(s, IN_MEMORY));
     FR_TRY(fr_fingerprint(s->model, &model));
     FR_TRY(write_memory(s, model, false, &bytes, &size));
-    fr_prompt_score score = s->score;
+    fr_prompt_score score = s->sampling.score;
     fr_session_clear(s);
-    s->score = score;
-    s->swapped_out = bytes;
-    s->swapped_out_size = size;
+    s->sampling.score = score;
+    s->saving.swapped_out = bytes;
+    s->saving.swapped_out_size = size;
     return FR_OK;
 }
 
 fr_status fr_session_take_up(fr_session *s) {
-    if (!s->swapped_out) return fr_fail(FR_USAGE, "the session was not set aside");
-    fr_prompt_score score = s->score;
-    fr_status status = fr_session_read_bytes(s, s->swapped_out, s->swapped_out_size);
-    s->score = score;
+    if (!s->saving.swapped_out) return fr_fail(FR_USAGE, "the session was not set aside");
+    fr_prompt_score score = s->sampling.score;
+    fr_status status = fr_session_read_bytes(s, s->saving.swapped_out, s->saving.swapped_out_size);
+    s->sampling.score = score;
     FR_TRY(status);
-    free(s->swapped_out);
-    s->swapped_out = NULL;
+    free(s->saving.swapped_out);
+    s->saving.swapped_out = NULL;
     return FR_OK;
 }

@@ -11,7 +11,7 @@
 #include "src/engine/session/leader_decisions.h"
 
 fr_status fr_session_check_state(const fr_session *s) {
-    size_t ran = s->kv.length, left = s->length - ran;
+    size_t ran = s->cache.kv.length, left = s->length - ran;
     bool holds = s->phase == FR_PHASE_EMPTY       ? s->length == 0 && ran == 0
                  : s->phase == FR_PHASE_PENDING   ? ran < s->length
                  : s->phase == FR_PHASE_PREDICTED ? s->length > 0 && left == 0
@@ -22,50 +22,54 @@ fr_status fr_session_check_state(const fr_session *s) {
 }
 
 fr_kv *fr_session_draft_kv(const fr_session *s) {
-    return s->draft->follows && s->draft->method->kv ? s->draft->method->kv(s->draft) : NULL;
+    return s->drafting.draft->follows && s->drafting.draft->method->kv
+               ? s->drafting.draft->method->kv(s->drafting.draft)
+               : NULL;
 }
 
 bool fr_session_shares(const fr_session *s) {
-    bool whole = !s->pictures_unknown && !s->restored;
-    return s->engine->shares && whole && (!s->draft->follows || fr_session_draft_kv(s));
+    bool whole = !s->cache.pictures_unknown && !s->cache.restored;
+    return s->engine->shares && whole && (!s->drafting.draft->follows || fr_session_draft_kv(s));
 }
 
 bool fr_session_reuses(const fr_session *s) {
-    return fr_session_shares(s) && s->options.value[FR_OPT_PROMPT_REUSE] && !s->score.sink;
+    return fr_session_shares(s) && s->options.value[FR_OPT_PROMPT_REUSE] && !s->sampling.score.sink;
 }
 
 static fr_kv_content content(const fr_session *s) {
-    return (fr_kv_content){.ids = s->ids, .digests = s->digests};
+    return (fr_kv_content){.ids = s->ids, .digests = s->cache.digests};
 }
 
 /* Offers every checkpoint with recurrent states as a point where other sessions' prompts can begin. */
 static void share_points(fr_session *s, uint32_t tail) {
-    for (size_t i = 0; s->kv.recurrent.count && i < s->kv_checkpoints.count; i++) {
-        const fr_kv_checkpoint *at = &s->kv_checkpoints.at[i];
-        fr_kv_prefixes_add_point(&s->engine->prefixes, &s->path, tail, at->position, at->states, at->spare);
+    for (size_t i = 0; s->cache.kv.recurrent.count && i < s->cache.checkpoints.count; i++) {
+        const fr_kv_checkpoint *at = &s->cache.checkpoints.at[i];
+        fr_kv_prefixes_add_point(&s->engine->prefixes, &s->cache.path, tail, at->position, at->states, at->spare);
     }
 }
 
 void fr_session_share(fr_session *s, bool prompt_end) {
     if (!fr_session_shares(s)) return;
-    fr_kv_prefixes_add(&s->engine->prefixes, &s->path, &s->kv, fr_session_draft_kv(s), content(s), prompt_end);
+    fr_kv_prefixes_add(&s->engine->prefixes, &s->cache.path, &s->cache.kv, fr_session_draft_kv(s), content(s),
+                       prompt_end);
     share_points(s, 0);
 }
 
 void fr_session_offer(fr_session *s) {
     if (!fr_session_shares(s)) return;
-    uint32_t tail =
-        fr_kv_prefixes_add_tail(&s->engine->prefixes, &s->path, &s->kv, fr_session_draft_kv(s), content(s), s->length);
+    uint32_t tail = fr_kv_prefixes_add_tail(&s->engine->prefixes, &s->cache.path, &s->cache.kv, fr_session_draft_kv(s),
+                                            content(s), s->length);
     share_points(s, tail);
-    uint8_t *states = s->kv.recurrent.count ? fr_recurrent_page(&s->kv.recurrent) : NULL;
-    if (states) fr_kv_prefixes_add_point(&s->engine->prefixes, &s->path, tail, s->kv.recurrent.at, states, false);
+    uint8_t *states = s->cache.kv.recurrent.count ? fr_recurrent_page(&s->cache.kv.recurrent) : NULL;
+    if (states)
+        fr_kv_prefixes_add_point(&s->engine->prefixes, &s->cache.path, tail, s->cache.kv.recurrent.at, states, false);
 }
 
 void fr_session_retreat(fr_session *s) {
-    if (s->engine->shares) fr_kv_path_cut(&s->engine->prefixes, &s->path, s->kv.length);
-    if (!s->draft->method->cut) return;
+    if (s->engine->shares) fr_kv_path_cut(&s->engine->prefixes, &s->cache.path, s->cache.kv.length);
+    if (!s->drafting.draft->method->cut) return;
     fr_draft_view view = fr_session_view(s);
-    s->draft->method->cut(s->draft, &view);
+    s->drafting.draft->method->cut(s->drafting.draft, &view);
 }
 
 /* The fewest tokens that are reused: running fewer takes less time than taking over their pages. */
@@ -77,9 +81,11 @@ static void ask_others(const fr_session *s) {
     for (size_t i = 0; i < s->engine->capacity; i++) {
         fr_session *other = s->engine->sessions[i];
         if (!other || other == s || !fr_session_shares(other)) continue;
-        size_t block = other->path.length, first = block * FR_KV_PAGE, most = fr_smaller(s->length, other->kv.length);
+        size_t block = other->cache.path.length, first = block * FR_KV_PAGE,
+               most = fr_smaller(s->length, other->cache.kv.length);
         if (most <= first || memcmp(other->ids, s->ids, (first + 1) * sizeof *s->ids) != 0) continue;
-        if (memcmp(other->digests, s->digests, (block + 1) * sizeof *s->digests) == 0) fr_session_offer(other);
+        if (memcmp(other->cache.digests, s->cache.digests, (block + 1) * sizeof *s->cache.digests) == 0)
+            fr_session_offer(other);
     }
 }
 
@@ -88,17 +94,17 @@ void fr_session_reuse(fr_session *s, bool asks) {
     fr_kv *drafter = fr_session_draft_kv(s);
     if (!fr_session_reuses(s)) return;
     if (asks) ask_others(s);
-    if (asks && s->kv.recurrent.count) {
-        s->branch = fr_kv_prefixes_known(prefixes, content(s), s->length);
+    if (asks && s->cache.kv.recurrent.count) {
+        s->cache.branch = fr_kv_prefixes_known(prefixes, content(s), s->length);
         /* the drafter's pair of a position also depends on the next id, so that id must be the same */
-        if (drafter && s->branch) s->branch--;
+        if (drafter && s->cache.branch) s->cache.branch--;
     }
     size_t found = fr_kv_prefixes_find(prefixes, content(s), s->length, drafter != NULL);
-    if (found <= s->kv.length || found < LEAST_REUSED) return;
-    fr_kv_checkpoints_truncate(&s->kv_checkpoints, &s->kv, 0);
-    fr_kv_reset(&s->kv);
+    if (found <= s->cache.kv.length || found < LEAST_REUSED) return;
+    fr_kv_checkpoints_truncate(&s->cache.checkpoints, &s->cache.kv, 0);
+    fr_kv_reset(&s->cache.kv);
     fr_session_retreat(s);
-    fr_kv_prefixes_take(prefixes, &s->path, &s->kv, drafter, content(s), found);
+    fr_kv_prefixes_take(prefixes, &s->cache.path, &s->cache.kv, drafter, content(s), found);
     if (found <= s->ran) return;
     s->stats.value[FR_STAT_REUSED_TOKENS] += (double)(found - s->ran);
     s->ran = found;
@@ -106,27 +112,27 @@ void fr_session_reuse(fr_session *s, bool asks) {
 
 void fr_session_clear(fr_session *s) {
     fr_session_offer(s);
-    fr_kv_checkpoints_truncate(&s->kv_checkpoints, &s->kv, 0);
-    fr_kv_reset(&s->kv);
-    memset(s->digests, 0, s->kv.blocks * sizeof *s->digests);
-    s->pictures_unknown = s->restored = false;
-    s->length = s->ran = s->drafter_seen = 0;
+    fr_kv_checkpoints_truncate(&s->cache.checkpoints, &s->cache.kv, 0);
+    fr_kv_reset(&s->cache.kv);
+    memset(s->cache.digests, 0, s->cache.kv.blocks * sizeof *s->cache.digests);
+    s->cache.pictures_unknown = s->cache.restored = false;
+    s->length = s->ran = s->drafting.seen = 0;
     s->phase = FR_PHASE_EMPTY;
     s->ended = false;
-    s->score = (fr_prompt_score){0};
+    s->sampling.score = (fr_prompt_score){0};
     s->embeddings = &fr_no_input_embeddings;
     fr_session_retreat(s);
     fr_session_set_rope_positions(s, 0, 0);
     fr_session_begin_text(s);
     fr_stats_reset(&s->stats);
-    free(s->swapped_out);
-    s->swapped_out = NULL;
+    free(s->saving.swapped_out);
+    s->saving.swapped_out = NULL;
 }
 
 void fr_session_begin_text(fr_session *s) {
-    fr_stops_begin(&s->stops);
-    fr_sampler_begin(&s->sampler);
-    fr_constraint_begin_text(&s->sampler.constraint);
+    fr_stops_begin(&s->sampling.stops);
+    fr_sampler_begin(&s->sampling.sampler);
+    fr_constraint_begin_text(&s->sampling.sampler.constraint);
 }
 
 void fr_session_set_rope_positions(fr_session *s, size_t first, size_t rope_position) {
@@ -135,15 +141,17 @@ void fr_session_set_rope_positions(fr_session *s, size_t first, size_t rope_posi
 }
 
 bool fr_session_wants_abort(fr_session *s) {
-    return atomic_exchange(&s->cancelled, false) || (s->abort && s->abort(s->abort_context));
+    return atomic_exchange(&s->caller.cancelled, false) ||
+           (s->caller.abort && s->caller.abort(s->caller.abort_context));
 }
 
 fr_status fr_session_check_abort(fr_session *s) {
     FR_TRY(fr_ranks_check(s->model->ranks));
-    bool told = s->abort_told != FR_ABORT_ASKED;
-    if (!(told ? s->abort_told == FR_ABORT_YES : fr_session_wants_abort(s))) return fr_engine_check_files(s->engine);
-    if (told) s->abort_told = FR_ABORT_NO; /* the abort takes effect only once */
-    return fr_fail(FR_ABORTED, "aborted with %zu of %zu tokens run", s->kv.length, s->length);
+    bool told = s->round.abort_told != FR_ABORT_ASKED;
+    if (!(told ? s->round.abort_told == FR_ABORT_YES : fr_session_wants_abort(s)))
+        return fr_engine_check_files(s->engine);
+    if (told) s->round.abort_told = FR_ABORT_NO; /* the abort takes effect only once */
+    return fr_fail(FR_ABORTED, "aborted with %zu of %zu tokens run", s->cache.kv.length, s->length);
 }
 
 fr_status fr_session_not_finite(const fr_session *s, size_t position) {
@@ -154,24 +162,24 @@ fr_status fr_session_not_finite(const fr_session *s, size_t position) {
 
 /* A prompt's last row needs its logits, because the caller may ask for them. */
 bool fr_session_wants_best(const fr_session *s) {
-    bool draws = s->sampler.on || s->sampler.mask || s->sampler.constraint.grammar;
-    return s->phase != FR_PHASE_PENDING && !draws && !s->leader_decides && !s->logprobs.on && !s->trace.line;
+    bool draws = s->sampling.sampler.on || s->sampling.sampler.mask || s->sampling.sampler.constraint.grammar;
+    return s->phase != FR_PHASE_PENDING && !draws && !s->leader_decides && !s->sampling.logprobs.on && !s->trace.line;
 }
 
 static fr_status choose(fr_session *s, size_t drafted, size_t *stood, int32_t *token) {
     fr_past past = {.ids = s->ids, .length = s->length, .drafts = s->ids + s->length, .drafted = drafted};
-    if (s->sampler.on || s->sampler.mask || s->sampler.constraint.grammar) {
-        *stood = fr_sampler_verify(&s->sampler, s->logits, s->best, &past, token);
-        bool failed = s->sampler.mask_status != FR_OK;
-        if (failed && *stood == 0) return s->sampler.mask_status;
+    if (s->sampling.sampler.on || s->sampling.sampler.mask || s->sampling.sampler.constraint.grammar) {
+        *stood = fr_sampler_verify(&s->sampling.sampler, s->result.logits, s->result.best, &past, token);
+        bool failed = s->sampling.sampler.mask_status != FR_OK;
+        if (failed && *stood == 0) return s->sampling.sampler.mask_status;
         /* the failing row is then the first of the next round and fails alone, as without drafts */
         if (failed) *token = past.drafts[--*stood];
     } else {
-        *stood = fr_accept_greedy(s->best, past.drafts, drafted);
-        *token = (int32_t)s->best[*stood];
+        *stood = fr_accept_greedy(s->result.best, past.drafts, drafted);
+        *token = (int32_t)s->result.best[*stood];
     }
     for (size_t r = 0; r <= *stood; r++)
-        if (s->best[r] < 0) return fr_session_not_finite(s, s->length - 1 + r);
+        if (s->result.best[r] < 0) return fr_session_not_finite(s, s->length - 1 + r);
     if (*token < 0)
         return fr_fail(FR_INPUT,
                        "no token is left at position %zu: logit bias, a mask, a grammar or the model's "
@@ -192,19 +200,19 @@ fr_draft_view fr_session_view(fr_session *s) {
                            .rope_positions = s->rope_positions,
                            .embeddings = s->embeddings,
                            .length = s->length,
-                           .seen = s->drafter_seen,
-                           .kv = &s->kv,
-                           .hidden = s->hidden + s->hidden_row * s->engine->seen_width,
+                           .seen = s->drafting.seen,
+                           .kv = &s->cache.kv,
+                           .hidden = s->drafting.hidden + s->drafting.hidden_row * s->engine->seen_width,
                            .pool = s->engine->pool,
-                           .picker = s->sampler.on ? &s->picker : NULL};
+                           .picker = s->sampling.sampler.on ? &s->sampling.picker : NULL};
 }
 
 static fr_status see(fr_session *s, const float *hidden, bool defers) {
-    if (!s->draft->follows) return FR_OK;
+    if (!s->drafting.draft->follows) return FR_OK;
     fr_draft_view view = fr_session_view(s);
     view.hidden = hidden;
     view.defers = defers;
-    FR_TRY(s->draft->method->follow(s->draft, &view));
+    FR_TRY(s->drafting.draft->method->follow(s->drafting.draft, &view));
     fr_session_share(s, false);
     return FR_OK;
 }
@@ -222,21 +230,21 @@ fr_status fr_session_follow_later(fr_session *s) {
 }
 
 void fr_session_keep_hidden(fr_session *s, const float *rows, size_t count) {
-    memcpy(s->hidden, rows, count * s->engine->seen_width * sizeof *rows);
-    s->hidden_row = count - 1;
+    memcpy(s->drafting.hidden, rows, count * s->engine->seen_width * sizeof *rows);
+    s->drafting.hidden_row = count - 1;
 }
 
 bool fr_session_adaptive(const fr_session *s) {
-    return s->adapts && s->draft->method != &fr_draft_none;
+    return s->drafting.adapts && s->drafting.draft->method != &fr_draft_none;
 }
 
 void fr_session_ask(fr_session *s, const fr_draft_view *view, size_t count, fr_proposal *proposal) {
-    fr_sampler_forget(&s->sampler);
-    *proposal = (fr_proposal){.draft = s->draft,
+    fr_sampler_forget(&s->sampling.sampler);
+    *proposal = (fr_proposal){.draft = s->drafting.draft,
                               .view = view,
                               .count = count,
-                              .depth = s->draft_max,
-                              .n_min = s->draft_min,
-                              .p_min = s->draft_p_min > 0 ? s->draft_p_min : 0,
+                              .depth = s->drafting.max,
+                              .n_min = s->drafting.min,
+                              .p_min = s->drafting.p_min > 0 ? s->drafting.p_min : 0,
                               .ids = s->ids + view->length};
 }

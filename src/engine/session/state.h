@@ -53,6 +53,84 @@ typedef struct fr_prompt_score {
     size_t next; /* index of the first id that still has to be scored */
 } fr_prompt_score;
 
+/* The timeline's caches, and the parts of them that other sessions share (state.c, await.c, recurrent_points.c). */
+typedef struct fr_session_cache {
+    fr_kv kv;
+    fr_kv_checkpoints checkpoints;
+    fr_kv_path path;       /* place of the timeline among shared prefixes, in an engine of several sessions */
+    fr_kv_digest *digests; /* [blocks] of the pictures in each 64 positions; all 0: there are none */
+    bool pictures_unknown; /* the digests no longer identify the pictures on the timeline: its pages are not shared */
+    bool restored;         /* the pages came from a file, so they are not shared */
+    /* the position up to which some session has run this prompt before, so that states are worth keeping there; 0:
+     * none */
+    size_t branch;
+    size_t awaited[FR_RECURRENT_POINTS]; /* positions whose states other sessions wait for in this round */
+    size_t awaited_count;
+} fr_session_cache;
+
+/* The draft methods, and how many drafts they may make (drafting.c, async_draft.c). */
+typedef struct fr_session_drafting {
+    fr_draft_list methods;
+    fr_draft *draft;
+    size_t bytes; /* bytes of the arena that the draft methods use */
+    size_t max;
+    size_t min;                    /* a proposal of fewer drafts is dropped */
+    double p_min;                  /* smallest probability of a draft, or FR_DRAFT_P_AUTO */
+    bool adapts;                   /* the depth controller chooses the number of drafts */
+    fr_draft_depth_timeline depth; /* if `adapts`: the controller's counts of its drafts */
+    fr_async_draft async;
+    size_t seen;   /* number of leading ids that are unchanged since the draft method saw them last */
+    float *hidden; /* [FR_STEP_MAX, seen_width] the target's rows that the method reads (fr_engine.seen) */
+    size_t hidden_row;
+} fr_session_drafting;
+
+/* The session's part in the round that runs (round.c). */
+typedef struct fr_session_round {
+    fr_stage stage;
+    fr_draft_depth_part drafts; /* drafts asked for, made and accepted */
+    double draft_seconds;       /* time that the drafts of all sessions took */
+    fr_proposal *proposal;      /* the request for its drafts; NULL: none */
+    fr_failure draft_failure;   /* the reason why it got no drafts */
+    fr_failure failure;         /* the reason why its part in the round failed */
+    bool last_failed;           /* its part in the last round failed, so no other session waits for its pages */
+    fr_abort_told abort_told;
+} fr_session_round;
+
+/* The results of the last forward. */
+typedef struct fr_session_result {
+    const float *logits; /* [rows, vocab], valid while `run` equals engine->runs */
+    size_t run;
+    const int64_t *best; /* [rows] index of each row's largest logit */
+} fr_session_result;
+
+/* Sampling, and what ends a text; resample.c changes their settings. */
+typedef struct fr_session_sampling {
+    fr_sampler sampler;
+    fr_arena arena; /* memory of a sampler that was set after opening; empty: its memory is in the session's arena */
+    fr_token_picker picker; /* the sampler, as draft methods see it */
+    fr_logprobs logprobs;
+    int64_t logprobs_best; /* FR_OPT_LOGPROBS */
+    fr_stops stops;
+    fr_prompt_score score;
+} fr_session_sampling;
+
+/* The caller's callbacks. */
+typedef struct fr_session_caller {
+    atomic_bool cancelled; /* set by another thread; the next forward reads it */
+    fr_abort_fn *abort;    /* NULL: none */
+    void *abort_context;
+    fr_prompt_fn *progress; /* NULL: none */
+    void *progress_context;
+} fr_session_caller;
+
+/* The session's bytes outside its pages (session_file.c). */
+typedef struct fr_session_saving {
+    void *attached; /* the caller's own bytes; NULL: none */
+    size_t attached_size;
+    void *swapped_out; /* the saved session, while its pages are given to other sessions; NULL: it has its pages */
+    size_t swapped_out_size;
+} fr_session_saving;
+
 struct fr_session {
     /* -- The arguments with which it was opened. */
     const fr_model *model;
@@ -77,75 +155,17 @@ struct fr_session {
     fr_shown shown;                        /* pictures for the next prompt */
     const fr_input_embeddings *embeddings; /* rows of the pictures, while their prompt is run */
 
-    /* -- The timeline's caches, and the parts of them that other sessions share (state.c, await.c,
-     * recurrent_points.c). */
-    fr_kv kv;
-    fr_kv_checkpoints kv_checkpoints;
-    fr_kv_path path;       /* place of the timeline among shared prefixes, in an engine of several sessions */
-    fr_kv_digest *digests; /* [blocks] of the pictures in each 64 positions; all 0: there are none */
-    bool pictures_unknown; /* the digests no longer identify the pictures on the timeline: its pages are not shared */
-    bool restored;         /* the pages came from a file, so they are not shared */
-    /* the position up to which some session has run this prompt before, so that states are worth keeping there; 0:
-     * none */
-    size_t branch;
-    size_t awaited[FR_RECURRENT_POINTS]; /* positions whose states other sessions wait for in this round */
-    size_t awaited_count;
-
-    /* -- Drafting (drafting.c, async_draft.c). */
-    fr_draft_list methods;
-    fr_draft *draft;
-    size_t drafting_bytes; /* bytes of the arena that the draft methods use */
-    size_t draft_max;
-    size_t draft_min;                    /* a proposal of fewer drafts is dropped */
-    double draft_p_min;                  /* smallest probability of a draft, or FR_DRAFT_P_AUTO */
-    bool adapts;                         /* the depth controller chooses the number of drafts */
-    fr_draft_depth_timeline draft_depth; /* if `adapts`: the controller's counts of its drafts */
-    fr_async_draft async;
-    size_t drafter_seen; /* number of leading ids that are unchanged since the draft method saw them last */
-    float *hidden;       /* [FR_STEP_MAX, seen_width] the target's rows that the method reads (fr_engine.seen) */
-    size_t hidden_row;
-
-    /* -- The round that runs (round.c). */
-    fr_stage stage;
-    fr_draft_depth_part drafts; /* drafts asked for, made and accepted */
-    double draft_seconds;       /* time that the drafts of all sessions took */
-    fr_proposal *proposal;      /* the request for its drafts; NULL: none */
-    fr_failure draft_failure;   /* the reason why it got no drafts */
-    fr_failure failure;         /* the reason why its part in the round failed */
-    bool last_round_failed;     /* if so, no other session waits for its pages */
-
-    /* -- The last forward's results. */
-    const float *logits; /* [rows, vocab], valid while `run` equals engine->runs */
-    size_t run;
-    const int64_t *best; /* [rows] index of each row's largest logit */
-
-    /* -- Sampling, and what ends a text; resample.c changes their settings. */
-    fr_sampler sampler;
-    /* memory of a sampler that was set after opening; empty: the sampler's memory is in `arena` */
-    fr_arena sampler_arena;
-    fr_token_picker picker; /* the sampler, as draft methods see it */
-    fr_logprobs logprobs;
-    int64_t logprobs_best; /* FR_OPT_LOGPROBS */
-    fr_stops stops;
-    fr_prompt_score score;
-
-    /* -- The caller's callbacks and statistics. */
-    atomic_bool cancelled; /* set by another thread; the next forward reads it */
-    fr_abort_fn *abort;    /* the caller's callback; NULL: none */
-    void *abort_context;
-    fr_abort_told abort_told; /* of the round that runs */
+    fr_session_cache cache;
+    fr_session_drafting drafting;
+    fr_session_round round;
+    fr_session_result result;
+    fr_session_sampling sampling;
+    fr_session_caller caller;
+    fr_session_saving saving;
     /* FR_LEADER_HAS_... (leader_decisions.h); 0: no mask or grammar decides, or no rank leads */
     uint8_t leader_decides;
-    fr_prompt_fn *progress; /* NULL: none */
-    void *progress_context;
     fr_trace trace;
     fr_stats stats;
-
-    /* -- Saving (session_file.c). */
-    void *attached; /* the caller's own bytes; NULL: none */
-    size_t attached_size;
-    void *swapped_out; /* the saved session, while its pages are given to other sessions; NULL: it has its pages */
-    size_t swapped_out_size;
 };
 
 /* Checks that the phase agrees with the length and the frontier. A failure is a fault of the library. */

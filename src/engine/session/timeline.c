@@ -10,9 +10,9 @@
 #include "src/engine/session/prompt_score.h"
 
 void fr_timeline_advance(fr_session *s, size_t length, bool prompt_end) {
-    fr_kv_commit(&s->kv, length);
+    fr_kv_commit(&s->cache.kv, length);
     if (s->ran < length) s->ran = length;
-    fr_kv_checkpoints_note(&s->kv_checkpoints, &s->kv, prompt_end);
+    fr_kv_checkpoints_note(&s->cache.checkpoints, &s->cache.kv, prompt_end);
     fr_session_share(s, prompt_end);
 }
 
@@ -46,7 +46,7 @@ static bool pictures_under_way(const fr_session *s) {
  * before it, so they need no digest. */
 static void digest(fr_session *s, const fr_input_embeddings *rows, const fr_picture_digest *picture) {
     for (size_t p = rows->first, end = rows->first + rows->count, run; p < end; p += run) {
-        fr_kv_digest *block = &s->digests[p / FR_KV_PAGE];
+        fr_kv_digest *block = &s->cache.digests[p / FR_KV_PAGE];
         const uint64_t where[] = {p, p - rows->first};
         fr_sha256 hash = fr_sha256_begin();
         fr_sha256_add(&hash, block, sizeof *block);
@@ -62,10 +62,10 @@ static void digest(fr_session *s, const fr_input_embeddings *rows, const fr_pict
 static void cut_digests(fr_session *s, size_t length) {
     size_t block = length / FR_KV_PAGE, first = block * FR_KV_PAGE, end = fr_smaller(first + FR_KV_PAGE, s->length);
     bool goes = has_image_token(s, s->ids + length, end - length);
-    s->pictures_unknown =
-        length && (s->pictures_unknown || (goes && has_image_token(s, s->ids + first, length - first)));
+    s->cache.pictures_unknown =
+        length && (s->cache.pictures_unknown || (goes && has_image_token(s, s->ids + first, length - first)));
     size_t kept = goes ? block : fr_kv_blocks(length);
-    memset(s->digests + kept, 0, (s->kv.blocks - kept) * sizeof *s->digests);
+    memset(s->cache.digests + kept, 0, (s->cache.kv.blocks - kept) * sizeof *s->cache.digests);
 }
 
 /* Checks pictures against the ids that will follow the timeline, before the timeline is cut for them. */
@@ -110,53 +110,53 @@ fr_status fr_timeline_extend(fr_session *s, const int32_t *ids, size_t count) {
     s->length += count;
     s->ended = false;
     s->phase = FR_PHASE_PENDING;
-    s->score = (fr_prompt_score){0};
+    s->sampling.score = (fr_prompt_score){0};
     return FR_OK;
 }
 
 /* Returns true if a method that runs the text itself begins with a prompt only when it is asked for drafts. Among
  * several timelines such drafts cost much and seldom pay. */
 static bool defers(const fr_session *s) {
-    return s->draft->lags && s->engine->capacity > 1 && fr_session_adaptive(s);
+    return s->drafting.draft->lags && s->engine->capacity > 1 && fr_session_adaptive(s);
 }
 
 static void begin_drafting(fr_session *s) {
-    if (!s->draft->method->begin) return;
+    if (!s->drafting.draft->method->begin) return;
     fr_draft_view view = fr_session_view(s);
     view.defers = defers(s);
-    s->draft->method->begin(s->draft, &view);
-    s->drafter_seen = s->length;
+    s->drafting.draft->method->begin(s->drafting.draft, &view);
+    s->drafting.seen = s->length;
     /* an estimate, because the cached ids may differ from the new ones */
-    size_t ran = view.defers ? s->draft->method->kv(s->draft)->length : 0;
+    size_t ran = view.defers ? s->drafting.draft->method->kv(s->drafting.draft)->length : 0;
     if (view.defers)
-        fr_draft_depth_fell_behind(&s->draft_depth, s->length - fr_smaller(ran, s->length));
+        fr_draft_depth_fell_behind(&s->drafting.depth, s->length - fr_smaller(ran, s->length));
     else
-        fr_draft_depth_followed(&s->draft_depth);
+        fr_draft_depth_followed(&s->drafting.depth);
 }
 
 /* Moves the frontier back to `length` or to a point before it; the ids after it are run again. */
 static void go_back(fr_session *s, size_t length) {
-    fr_kv_checkpoints_rewind(&s->kv_checkpoints, &s->kv, length);
+    fr_kv_checkpoints_rewind(&s->cache.checkpoints, &s->cache.kv, length);
     fr_session_retreat(s);
 }
 
 /* Marks all blocks with the rotary frequencies, so that a prefix made with those of short texts is not reused for a
  * long text. */
 static void mark_rope_in_digests(fr_session *s) {
-    memset(s->digests, s->kv.rope_far ? 0xff : 0, s->kv.blocks * sizeof *s->digests);
+    memset(s->cache.digests, s->cache.kv.rope_far ? 0xff : 0, s->cache.kv.blocks * sizeof *s->cache.digests);
 }
 
 void fr_timeline_choose_rope(fr_session *s) {
     size_t most = s->model->trunk.rope_near_max;
-    bool rope_far = s->length > most, other = rope_far != s->kv.rope_far;
+    bool rope_far = s->length > most, other = rope_far != s->cache.kv.rope_far;
     if (most == 0) return;
     if (other) {
-        size_t ran = s->kv.length;
+        size_t ran = s->cache.kv.length;
         s->ran = count_ran(s);
         s->phase = s->length ? FR_PHASE_PENDING : FR_PHASE_EMPTY;
-        fr_kv_checkpoints_truncate(&s->kv_checkpoints, &s->kv, 0);
+        fr_kv_checkpoints_truncate(&s->cache.checkpoints, &s->cache.kv, 0);
         go_back(s, 0);
-        s->kv.rope_far = rope_far;
+        s->cache.kv.rope_far = rope_far;
         s->stats.value[FR_STAT_RERUN_TOKENS] += (double)ran;
         if (ran)
             fr_log_line(&s->log, FR_LOG_INFO,
@@ -173,7 +173,7 @@ size_t fr_timeline_drafts(const fr_session *s) {
 
 /* Fails if an image token must be run again whose row is no longer stored. */
 static fr_status check_pictures(const fr_session *s) {
-    for (size_t i = s->kv.length; i < s->length; i++)
+    for (size_t i = s->cache.kv.length; i < s->length; i++)
         if (s->ids[i] == s->model->image_token && !fr_input_embedding(s->embeddings, i, s->model->trunk.spec.hidden))
             return fr_fail(FR_INPUT, "the image token at position %zu can't be run again without its picture", i);
     return FR_OK;
@@ -187,7 +187,7 @@ fr_status fr_timeline_begin(fr_session *s) {
 }
 
 fr_batch_slice fr_timeline_next_slice(fr_session *s, size_t rows) {
-    size_t left = s->length - s->kv.length;
+    size_t left = s->length - s->cache.kv.length;
     return (fr_batch_slice){.session = s, .rows = fr_smaller(rows, left), .heads = rows >= left};
 }
 
@@ -211,28 +211,28 @@ static fr_status give_back(fr_session *s, size_t seen, fr_status status) {
  * follows sees them one after the other. */
 static fr_status advance(const fr_batch_slice *slice) {
     fr_session *s = slice->session;
-    size_t first = s->kv.length, plain = slice->rows - slice->heads, seen = first;
-    if (plain && slice->heads && s->draft->follows) {
-        fr_kv_commit(&s->kv, first + plain);
+    size_t first = s->cache.kv.length, plain = slice->rows - slice->heads, seen = first;
+    if (plain && slice->heads && s->drafting.draft->follows) {
+        fr_kv_commit(&s->cache.kv, first + plain);
         FR_TRY(give_back(s, seen, see(slice, plain)));
         seen += plain;
     }
     fr_timeline_advance(s, first + slice->rows, slice->heads);
-    if (s->progress) s->progress(s->progress_context, s->kv.length, s->length);
-    return slice->heads || s->draft->follows ? give_back(s, seen, see(slice, slice->rows)) : FR_OK;
+    if (s->caller.progress) s->caller.progress(s->caller.progress_context, s->cache.kv.length, s->length);
+    return slice->heads || s->drafting.draft->follows ? give_back(s, seen, see(slice, slice->rows)) : FR_OK;
 }
 
 fr_status fr_timeline_finish(const fr_batch_slice *slice, double seconds) {
     fr_session *s = slice->session;
     size_t before = s->ran, stood;
-    fr_trace_prompt(&s->trace, seconds, s->kv.length, s->ids + s->kv.length, slice->rows);
+    fr_trace_prompt(&s->trace, seconds, s->cache.kv.length, s->ids + s->cache.kv.length, slice->rows);
     FR_TRY(advance(slice));
     s->stats.value[FR_STAT_PROMPT_TOKENS] += (double)(s->ran - before);
     if (!slice->heads) return FR_OK;
     FR_TRY(give_back(s, s->length, fr_session_choose(s, 0, &stood, &s->next)));
     fr_timeline_forget_pictures(s);
-    fr_logprobs_take(&s->logprobs, s->logits, &s->next, 1);
-    fr_trace_predict(&s->trace, s->logits, s->model->trunk.spec.vocab);
+    fr_logprobs_take(&s->sampling.logprobs, s->result.logits, &s->next, 1);
+    fr_trace_predict(&s->trace, s->result.logits, s->model->trunk.spec.vocab);
     s->phase = FR_PHASE_PREDICTED;
     begin_drafting(s);
     return FR_OK;
@@ -269,10 +269,10 @@ fr_status fr_timeline_append(fr_session *s, const int32_t *ids, size_t count) {
 }
 
 void fr_timeline_recover(fr_session *s) {
-    if (fr_recurrent_holds(&s->kv.recurrent, s->kv.length)) return;
+    if (fr_recurrent_holds(&s->cache.kv.recurrent, s->cache.kv.length)) return;
     s->ran = count_ran(s);
     s->phase = s->length ? FR_PHASE_PENDING : FR_PHASE_EMPTY;
-    go_back(s, s->kv.length);
+    go_back(s, s->cache.kv.length);
 }
 
 fr_status fr_timeline_again(fr_session *s) {
@@ -292,7 +292,8 @@ fr_status fr_timeline_again(fr_session *s) {
 static void cut_pictures(fr_session *s) {
     if (!pictures_under_way(s)) return;
     fr_shown_cut(&s->shown, s->length);
-    if (!has_image_token(s, s->ids + s->kv.length, s->length - s->kv.length)) fr_timeline_forget_pictures(s);
+    if (!has_image_token(s, s->ids + s->cache.kv.length, s->length - s->cache.kv.length))
+        fr_timeline_forget_pictures(s);
 }
 
 /* Cuts the timeline. The frontier stops before the last id, because that id must be run again for the token after
@@ -302,22 +303,22 @@ fr_status fr_timeline_truncate(fr_session *s, size_t length) {
     FR_TRY(fr_session_follow(s));
     fr_session_offer(s);
     fr_session_begin_text(s);
-    size_t ran = fr_smaller(s->kv.length, length);
+    size_t ran = fr_smaller(s->cache.kv.length, length);
     s->ran = fr_smaller(count_ran(s), length);
     cut_digests(s, length);
     s->length = length;
     fr_session_set_rope_positions(s, length, (size_t)s->rope_positions[length].at[0]);
-    s->drafter_seen = fr_smaller(s->drafter_seen, length);
+    s->drafting.seen = fr_smaller(s->drafting.seen, length);
     s->ended = false;
-    s->score = (fr_prompt_score){0};
-    if (length == 0) s->restored = false;
+    s->sampling.score = (fr_prompt_score){0};
+    if (length == 0) s->cache.restored = false;
     s->phase = length ? FR_PHASE_PENDING : FR_PHASE_EMPTY;
-    fr_kv_checkpoints_truncate(&s->kv_checkpoints, &s->kv, length);
+    fr_kv_checkpoints_truncate(&s->cache.checkpoints, &s->cache.kv, length);
     go_back(s, length ? fr_smaller(ran, length - 1) : 0);
     cut_pictures(s);
-    s->stats.value[FR_STAT_RERUN_TOKENS] += (double)(ran - s->kv.length);
+    s->stats.value[FR_STAT_RERUN_TOKENS] += (double)(ran - s->cache.kv.length);
     fr_log_line(&s->log, FR_LOG_DEBUG, "timeline cut to %zu tokens, of which %zu will be run again", length,
-                ran - s->kv.length);
+                ran - s->cache.kv.length);
     return FR_OK;
 }
 
@@ -347,7 +348,7 @@ fr_status fr_timeline_put(fr_session *s, const int32_t *ids, size_t count) {
         fr_session_reuse(s, true);
         return FR_OK;
     }
-    if (s->phase == FR_PHASE_PREDICTED && fr_sampler_moved(&s->sampler))
+    if (s->phase == FR_PHASE_PREDICTED && fr_sampler_moved(&s->sampling.sampler))
         /* the prediction was drawn with another bound of mirostat, so it must be drawn again */
         FR_TRY(fr_timeline_again(s));
     fr_session_begin_text(s);
@@ -373,24 +374,25 @@ fr_status fr_timeline_set(fr_session *s, const int32_t *ids, size_t count) {
 /* Copies a timeline. A token that was predicted after a prompt is chosen again by the copy's own settings, after the
  * last id is run again. */
 fr_status fr_timeline_copy(fr_session *copy, const fr_session *s) {
-    const fr_draft *draft = fr_draft_inner(s->draft);
-    bool alike = copy->draft->method == draft->method && memcmp(&copy->methods, &s->methods, sizeof s->methods) == 0;
-    size_t ran = s->phase == FR_PHASE_PREDICTED ? s->length - 1 : s->kv.length;
-    fr_kv_fork(&copy->kv, &s->kv);
-    fr_kv_checkpoints_fork(&copy->kv_checkpoints, &copy->kv, &s->kv_checkpoints);
-    memcpy(copy->digests, s->digests, s->kv.blocks * sizeof *s->digests);
-    copy->pictures_unknown = s->pictures_unknown;
-    copy->restored = s->restored;
-    if (alike && draft->method->fork) draft->method->fork(copy->draft, draft);
-    if (alike) copy->drafter_seen = s->drafter_seen;
-    if (alike) copy->draft_depth.behind = s->draft_depth.behind;
+    const fr_draft *draft = fr_draft_inner(s->drafting.draft);
+    bool alike = copy->drafting.draft->method == draft->method &&
+                 memcmp(&copy->drafting.methods, &s->drafting.methods, sizeof s->drafting.methods) == 0;
+    size_t ran = s->phase == FR_PHASE_PREDICTED ? s->length - 1 : s->cache.kv.length;
+    fr_kv_fork(&copy->cache.kv, &s->cache.kv);
+    fr_kv_checkpoints_fork(&copy->cache.checkpoints, &copy->cache.kv, &s->cache.checkpoints);
+    memcpy(copy->cache.digests, s->cache.digests, s->cache.kv.blocks * sizeof *s->cache.digests);
+    copy->cache.pictures_unknown = s->cache.pictures_unknown;
+    copy->cache.restored = s->cache.restored;
+    if (alike && draft->method->fork) draft->method->fork(copy->drafting.draft, draft);
+    if (alike) copy->drafting.seen = s->drafting.seen;
+    if (alike) copy->drafting.depth.behind = s->drafting.depth.behind;
     memcpy(copy->ids, s->ids, s->length * sizeof *s->ids);
     memcpy(copy->rope_positions, s->rope_positions, (s->context + FR_STEP_MAX) * sizeof *s->rope_positions);
-    fr_session_keep_hidden(copy, s->hidden, s->hidden_row + 1);
+    fr_session_keep_hidden(copy, s->drafting.hidden, s->drafting.hidden_row + 1);
     copy->length = s->length;
     copy->ran = count_ran(s);
     copy->ended = s->ended;
-    bool unseen = copy->draft->follows && !alike; /* a method that follows has not seen the target's rows */
+    bool unseen = copy->drafting.draft->follows && !alike; /* a method that follows has not seen the target's rows */
     copy->phase = s->phase == FR_PHASE_BETWEEN && !unseen ? FR_PHASE_BETWEEN
                   : s->phase == FR_PHASE_EMPTY            ? FR_PHASE_EMPTY
                                                           : FR_PHASE_PENDING;

@@ -102,7 +102,7 @@ START_TEST(drafts_are_what_the_small_model_says) {
         }
         if (part == 0) {
             require(fr_session_truncate(session, length -= 9));
-            ck_assert_uint_eq(session->draft->method->kv(session->draft)->length, length - 1);
+            ck_assert_uint_eq(session->drafting.draft->method->kv(session->drafting.draft)->length, length - 1);
         }
         if (part == 1) {
             make_prompt(ids + length, 20, 2);
@@ -166,7 +166,7 @@ START_TEST(a_models_own_drafts_all_stand) {
 END_TEST
 
 static const uint8_t *first_page(const fr_session *session) {
-    return session->draft->method->kv(session->draft)->table[FR_KV_FULL][0];
+    return session->drafting.draft->method->kv(session->drafting.draft)->table[FR_KV_FULL][0];
 }
 
 /* Sessions of an engine propose in one batch; forks have a draft timeline of their own, which shares pages. */
@@ -240,7 +240,7 @@ START_TEST(without_pages_nothing_is_drafted) {
         require(fr_session_prompt(alone, ids[i], BEGINNING));
         require(fr_engine_session(engine, s.options, &sessions[i]));
         check_memory(sessions[i]);
-        pages = &sessions[i]->draft->method->kv(sessions[i]->draft)->pages[FR_KV_FULL];
+        pages = &sessions[i]->drafting.draft->method->kv(sessions[i]->drafting.draft)->pages[FR_KV_FULL];
         while (i == LAST && count < 100 && (taken[count] = fr_kv_pages_take(pages))) count++;
         require(fr_session_prompt(sessions[i], ids[i], BEGINNING));
         for (size_t n = 0; n < SAID; n += got) require(fr_session_step(alone, plain[i] + n, SAID - n, &got, &accepted));
@@ -313,7 +313,7 @@ START_TEST(what_rounds_without_drafts_left_is_followed_together) {
 END_TEST
 
 static size_t followed(const fr_session *session) {
-    return session->draft->method->kv(session->draft)->length;
+    return session->drafting.draft->method->kv(session->drafting.draft)->length;
 }
 
 /* Where several sessions draft only as much as is worth it, the draft model runs a prompt once it is asked for drafts;
@@ -333,7 +333,7 @@ START_TEST(a_crowds_prompts_are_run_for_those_who_draft) {
         require(fr_session_prompt(sessions[i], ids, PROMPT));
         require(fr_session_step(sessions[i], &id, 1, &got, &accepted));
         ck_assert_uint_eq(followed(sessions[i]), 0);
-        ck_assert_uint_ge(sessions[i]->draft_depth.behind, PROMPT);
+        ck_assert_uint_ge(sessions[i]->drafting.depth.behind, PROMPT);
     }
     check_drafts(&s, sessions[0], sessions[0]->ids, sessions[0]->length);
     ck_assert_uint_eq(followed(sessions[0]), sessions[0]->length);
@@ -341,7 +341,7 @@ START_TEST(a_crowds_prompts_are_run_for_those_who_draft) {
     ids[KEPT] ^= 1;
     require(fr_session_set_prompt(sessions[0], ids, PROMPT));
     ck_assert_uint_le(followed(sessions[0]), KEPT);
-    ck_assert_uint_eq(sessions[0]->draft_depth.behind, PROMPT - followed(sessions[0]));
+    ck_assert_uint_eq(sessions[0]->drafting.depth.behind, PROMPT - followed(sessions[0]));
     require(fr_session_step(sessions[0], &id, 1, &got, &accepted));
     check_drafts(&s, sessions[0], sessions[0]->ids, PROMPT + 1);
     set(&s, FR_OPT_DRAFT_MAX, FR_DRAFT_AUTO);

@@ -220,9 +220,9 @@ static fr_proposal ask(fr_session *s, question *q, size_t count, bool scores, co
     size_t bytes = MOST * s->model->trunk.spec.vocab * sizeof *q->logits;
     *q = (question){.view = fr_session_view(s), .logits = malloc(bytes)};
     memset(q->logits, 0, bytes);
-    if (hidden) q->view.hidden = hidden + s->hidden_row * s->engine->seen_width;
-    fr_sampler_forget(&s->sampler);
-    return (fr_proposal){.draft = s->draft,
+    if (hidden) q->view.hidden = hidden + s->drafting.hidden_row * s->engine->seen_width;
+    fr_sampler_forget(&s->sampling.sampler);
+    return (fr_proposal){.draft = s->drafting.draft,
                          .view = &q->view,
                          .count = count,
                          .ids = q->ids,

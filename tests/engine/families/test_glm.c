@@ -651,11 +651,12 @@ START_TEST(the_mtp_cache_is_that_of_the_text) {
     ck_assert_uint_gt(rejected, 0);
     if (how->prompt == PICTURE_PROMPT) show(fresh, &r);
     require(fr_session_prompt(fresh, ids, length));
-    const fr_kv *kept = session->draft->method->kv(session->draft), *made = fresh->draft->method->kv(fresh->draft);
+    const fr_kv *kept = session->drafting.draft->method->kv(session->drafting.draft),
+                *made = fresh->drafting.draft->method->kv(fresh->drafting.draft);
     ck_assert_uint_ge(kept->length + (size_t)how->depth + 3, length);
     ck_assert_uint_ge(made->length, kept->length);
     compare_caches(kept, made, kept->length);
-    compare_caches(&session->kv, &fresh->kv, session->kv.length);
+    compare_caches(&session->cache.kv, &fresh->cache.kv, session->cache.kv.length);
     free(prompt);
     fr_session_close(session);
     fr_session_close(fresh);
@@ -683,7 +684,7 @@ START_TEST(rejection_at_every_depth_leaves_no_trace) {
     step_to(plain, ids + count, TEXT);
     require(fr_session_open(r.model, r.drafter, options, &session));
     require(fr_lab_session_script(session, ids, count + TEXT, reject_in_turn, &depth));
-    fr_draft *inner = session->draft;
+    fr_draft *inner = session->drafting.draft;
     require(fr_session_prompt(session, prompt, count));
     int32_t again[TEXT];
     step_to(session, again, TEXT);
@@ -691,7 +692,7 @@ START_TEST(rejection_at_every_depth_leaves_no_trace) {
     ck_assert(inner->method == &fr_draft_own_method && inner->follows);
     require(fr_session_open(r.model, r.drafter, options, &fresh));
     require(fr_session_prompt(fresh, ids, count + TEXT));
-    compare_caches(&session->kv, &fresh->kv, session->kv.length);
+    compare_caches(&session->cache.kv, &fresh->cache.kv, session->cache.kv.length);
     free(prompt);
     fr_session_close(plain);
     fr_session_close(session);
@@ -705,7 +706,8 @@ static void compare_with_fresh(fr_session *session, const fr_reference *r, const
     fr_session *fresh;
     require(fr_session_open(r->model, r->drafter, options, &fresh));
     require(fr_session_prompt(fresh, session->ids, session->length));
-    const fr_kv *kept = session->draft->method->kv(session->draft), *made = fresh->draft->method->kv(fresh->draft);
+    const fr_kv *kept = session->drafting.draft->method->kv(session->drafting.draft),
+                *made = fresh->drafting.draft->method->kv(fresh->drafting.draft);
     ck_assert_uint_ge(kept->length + 20, session->length);
     ck_assert_uint_ge(made->length, kept->length);
     compare_caches(kept, made, kept->length);

@@ -60,7 +60,7 @@ static void tell_controller(fr_engine *engine) {
         for (size_t bin = 0; bin < FR_DRAFT_GAIN_BINS; bin++)
             d->calibration.bins[depth][bin] = (fr_draft_rate){.hits = 900, .tries = 1000};
     for (size_t i = 0; i < engine->capacity; i++) {
-        fr_draft_depth_timeline *t = engine->sessions[i] ? &engine->sessions[i]->draft_depth : NULL;
+        fr_draft_depth_timeline *t = engine->sessions[i] ? &engine->sessions[i]->drafting.depth : NULL;
         for (size_t depth = 1; t && depth < FR_STEP_MAX; depth++) {
             t->stood[depth] = (fr_draft_rate){.hits = 900, .tries = 1000};
             t->came[depth] = t->made[depth] = (fr_draft_rate){.hits = 100, .tries = 1000};
@@ -90,7 +90,8 @@ static void write_ids(fr_session **sessions, size_t count, int32_t (*ids)[IDS], 
             made[i] += rounds[r].count;
             done += made[i] == IDS;
             *accepted += rounds[r].accepted;
-            if (sessions[i]->stage == FR_STAGE_VERIFY && sessions[i]->proposal) *cut += sessions[i]->drafts.left_out;
+            if (sessions[i]->round.stage == FR_STAGE_VERIFY && sessions[i]->round.proposal)
+                *cut += sessions[i]->round.drafts.left_out;
         }
     }
 }

@@ -107,10 +107,10 @@ typedef struct answer {
 } answer;
 
 static void hear(answer *a, const fr_session *s, const int32_t *ids, size_t count, bool first) {
-    size_t bytes = s->model->trunk.spec.vocab * sizeof *s->logits;
+    size_t bytes = s->model->trunk.spec.vocab * sizeof *s->result.logits;
     memcpy(a->ids + a->count, ids, count * sizeof *ids);
     for (size_t i = 0; i < count && !first; i++)
-        a->logits = fr_hash(a->logits, s->logits + i * bytes / sizeof *s->logits, bytes);
+        a->logits = fr_hash(a->logits, s->result.logits + i * bytes / sizeof *s->result.logits, bytes);
     a->count += count;
 }
 
@@ -289,7 +289,8 @@ static void rounds(world *w) {
             }
         size_t ahead = below(2 * SESSIONS);
         fr_session *drafting = ahead < SESSIONS ? w->twins[ahead].in : NULL;
-        if (drafting && drafting->length && drafting->async.state == FR_ASYNC_NONE) require(fr_draft_submit(drafting));
+        if (drafting && drafting->length && drafting->drafting.async.state == FR_ASYNC_NONE)
+            require(fr_draft_submit(drafting));
         require(fr_engine_step(w->engine, all, n));
         for (size_t r = 0; r < n; r++) {
             ck_assert_msg(all[r].status == FR_OK, "%s", all[r].error);
@@ -549,7 +550,7 @@ START_TEST(who_is_waited_for_may_go) {
     ck_assert_uint_eq(fr_session_waiting(talks[0].session), talks[0].length - 4 * CHUNK);
     for (size_t i = 1; i < CROWD; i++) ck_assert(fr_session_stat(talks[i].session, FR_STAT_PROMPT_TOKENS) == 0);
     if (_i % 2) {
-        talks[0].session->last_round_failed = true; /* sessions don't wait for one that makes no progress */
+        talks[0].session->round.last_failed = true; /* sessions don't wait for one that makes no progress */
         require(fr_engine_step(engine, rounds + 1, CROWD - 1));
     }
     fr_session_close(talks[0].session);
@@ -754,7 +755,7 @@ START_TEST(a_reset_session_holds_no_page) {
         ck_assert_double_gt(fr_session_stat(sessions[i], FR_STAT_DRAFTED), 0);
         fr_session_reset(sessions[i]);
         check_nobody_holds(engine);
-        for (size_t b = 0; b < sessions[i]->kv.blocks; b++)
+        for (size_t b = 0; b < sessions[i]->cache.kv.blocks; b++)
             ck_assert_ptr_null(fr_session_draft_kv(sessions[i])->table[FR_KV_FULL][b]);
     }
     for (size_t i = 0; i < TEXTS; i++) fr_session_close(sessions[i]);

@@ -99,7 +99,7 @@ static said say(fr_session *session, const int32_t *prompt, size_t count) {
         bool first = session->phase == FR_PHASE_PREDICTED;
         require(fr_session_step(session, s.ids + made, SAID - made, &got, &accepted));
         for (size_t i = 0; i < got && !first; i++)
-            s.logits = fr_hash(s.logits, session->logits + i * vocab, vocab * sizeof *session->logits);
+            s.logits = fr_hash(s.logits, session->result.logits + i * vocab, vocab * sizeof *session->result.logits);
     }
     return s;
 }

@@ -54,7 +54,7 @@ static void check_logprobs(const fr_session *session, size_t got) {
     const int32_t *ids;
     const float *values;
     float own;
-    size_t best = session->logprobs.best;
+    size_t best = session->sampling.logprobs.best;
     for (size_t i = 0; i <= FR_STEP_MAX; i++) {
         ck_assert_uint_eq(fr_session_logprobs(session, i, &own, &ids, &values), i < got ? best : 0);
         ck_assert_int_eq(isnan(own), i >= got || best == 0);
@@ -175,11 +175,11 @@ START_TEST(rejected_drafts_leave_no_trace_in_the_cache) {
     ck_assert(fr_session_stat(drafting, FR_STAT_REJECTED) > 0);
     require(fr_session_prompt(fresh, prompt, prompt_count));
     ck_assert_uint_eq(generate(fresh, ids, COUNT), COUNT);
-    ck_assert_uint_eq(drafting->kv.length, fresh->kv.length);
-    for (size_t l = 0; l < drafting->kv.count; l++) {
-        const fr_kv_layer *a = &drafting->kv.layers[l], *b = &fresh->kv.layers[l];
+    ck_assert_uint_eq(drafting->cache.kv.length, fresh->cache.kv.length);
+    for (size_t l = 0; l < drafting->cache.kv.count; l++) {
+        const fr_kv_layer *a = &drafting->cache.kv.layers[l], *b = &fresh->cache.kv.layers[l];
         for (size_t head = 0; head < a->heads; head++)
-            for (size_t p = drafting->kv.length - 8; p < drafting->kv.length; p++) {
+            for (size_t p = drafting->cache.kv.length - 8; p < drafting->cache.kv.length; p++) {
                 ck_assert_mem_eq(fr_kv_slot(a, &a->k, head, p), fr_kv_slot(b, &b->k, head, p), a->k.bytes);
                 ck_assert_mem_eq(fr_kv_slot(a, &a->v, head, p), fr_kv_slot(b, &b->v, head, p), a->v.bytes);
             }

@@ -109,7 +109,7 @@ static outcome go_on(fr_session *session) {
     size_t count, accepted;
     require(fr_session_step(session, o.ids, MORE, &count, &accepted));
     ck_assert_uint_eq(count, 1);
-    o.logits = fr_hash(0, session->logits, session->model->trunk.spec.vocab * sizeof *session->logits);
+    o.logits = fr_hash(0, session->result.logits, session->model->trunk.spec.vocab * sizeof *session->result.logits);
     generate(session, o.ids + 1, MORE - 1);
     return o;
 }
@@ -184,8 +184,8 @@ START_TEST(little_is_run_again) {
         save("gemma4-dense", &manners[0], NULL, 500, 0);
         engine e = open_engine("gemma4-dense", &manners[to], NULL);
         require(fr_session_restore(e.session, path));
-        ck_assert_uint_eq(e.session->kv.length, manners[to].draft ? e.session->kv.length : 499);
-        ck_assert_uint_ge(e.session->kv.length, 440);
+        ck_assert_uint_eq(e.session->cache.kv.length, manners[to].draft ? e.session->cache.kv.length : 499);
+        ck_assert_uint_ge(e.session->cache.kv.length, 440);
         close_engine(&e);
     }
 }

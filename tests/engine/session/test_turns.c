@@ -68,10 +68,10 @@ static void compare_states(const walk *w, fr_session *fresh) {
     fr_session *s = w->session;
     size_t hidden = s->model->trunk.spec.hidden;
     ck_assert(s->phase == FR_PHASE_PREDICTED && fresh->phase == FR_PHASE_PREDICTED);
-    ck_assert_uint_eq(s->kv.length, fresh->kv.length);
-    ck_assert_mem_eq(s->logits, fresh->logits, w->vocab * sizeof *s->logits);
-    ck_assert_mem_eq(s->hidden + s->hidden_row * hidden, fresh->hidden + fresh->hidden_row * hidden,
-                     hidden * sizeof *s->hidden);
+    ck_assert_uint_eq(s->cache.kv.length, fresh->cache.kv.length);
+    ck_assert_mem_eq(s->result.logits, fresh->result.logits, w->vocab * sizeof *s->result.logits);
+    ck_assert_mem_eq(s->drafting.hidden + s->drafting.hidden_row * hidden,
+                     fresh->drafting.hidden + fresh->drafting.hidden_row * hidden, hidden * sizeof *s->drafting.hidden);
     ck_assert_int_eq(s->next, fresh->next);
     if (!w->drafter) return;
     float *logits[2];
@@ -82,7 +82,7 @@ static void compare_states(const walk *w, fr_session *fresh) {
         fr_draft_view view = fr_session_view(both[i]);
         both[i]->ids[view.length++] = s->next; /* the step that gives the id does the same */
         fr_proposal proposal = {
-            .draft = both[i]->draft, .view = &view, .count = 4, .ids = drafts[i], .logits = logits[i]};
+            .draft = both[i]->drafting.draft, .view = &view, .count = 4, .ids = drafts[i], .logits = logits[i]};
         require(fr_draft_propose_one(&proposal));
         ck_assert_uint_eq(proposal.proposed, 4);
     }
@@ -305,7 +305,7 @@ START_TEST(an_abort_is_seen_between_chunks) {
         fr_session_set_abort(session, count_down, &countdown);
         ck_assert_int_eq(fr_session_set_prompt(session, ids, 100), FR_ABORTED);
         ck_assert_str_eq(fr_status_name(FR_ABORTED), "aborted");
-        ck_assert_uint_eq(session->kv.length, (size_t)chunks * CHUNK);
+        ck_assert_uint_eq(session->cache.kv.length, (size_t)chunks * CHUNK);
         ck_assert_uint_eq(fr_session_length(session), 100);
         ck_assert(fr_session_stat(session, FR_STAT_PROMPT_TOKENS) == (double)chunks * CHUNK);
         countdown = -1; /* runs the rest */
@@ -334,7 +334,7 @@ END_TEST
 
 static void check_nothing_held(const fr_session *session) {
     for (fr_kv_kind kind = 0; kind < FR_KV_KINDS; kind++)
-        ck_assert_uint_eq(session->kv.pages[kind].free_count, session->kv.pages[kind].count);
+        ck_assert_uint_eq(session->cache.kv.pages[kind].free_count, session->cache.kv.pages[kind].count);
 }
 
 /* A reset releases every page, pages of checkpoints included. */
@@ -350,7 +350,7 @@ START_TEST(a_reset_lets_go_of_every_page) {
     draw_ids(ids, 500, vocab);
     for (size_t turn = 0; turn < 20; turn++) {
         require(fr_session_prompt(session, ids, 500 - turn));
-        ck_assert_uint_gt(session->kv_checkpoints.count, 0);
+        ck_assert_uint_gt(session->cache.checkpoints.count, 0);
         fr_session_reset(session);
         check_nothing_held(session);
     }
@@ -409,7 +409,7 @@ START_TEST(a_session_goes_on_after_scoring) {
     float *row = calloc(reference.model->trunk.spec.vocab, sizeof *row);
     require(fr_session_logits(session, ids, 90, 0, keep_row, row));
     require(fr_session_prompt(fresh, ids, 90));
-    ck_assert_mem_eq(row, fresh->logits, reference.model->trunk.spec.vocab * sizeof *row);
+    ck_assert_mem_eq(row, fresh->result.logits, reference.model->trunk.spec.vocab * sizeof *row);
     generate(session, here, MORE);
     generate(fresh, there, MORE);
     ck_assert_mem_eq(here, there, sizeof here);
