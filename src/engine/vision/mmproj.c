@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/error.h"
+#include "src/engine/vision/tower.h"
 
 bool fr_is_mmproj(const fr_checkpoint *files) {
     return files->gguf && strcmp(files->gguf->architecture, "clip") == 0;
@@ -18,8 +19,8 @@ static fr_status check_all_bound(const fr_weights *weights) {
     for (size_t i = 0; i < tensors->count && !name; i++)
         if (!fr_weights_bound(weights, &tensors->items[i])) name = tensors->items[i].name;
     if (!name) return FR_OK;
-    return fr_fail(FR_INPUT, "%s: tensor %s is none of the vision tower that is built, GLM-OCR's", weights->files->path,
-                   name);
+    return fr_fail(FR_INPUT, "%s: tensor %s is none of the vision tower that projector \"%s\" stands for",
+                   weights->files->path, name, fr_tower_of(weights->files)->projector);
 }
 
 static fr_status open_file(fr_mmproj *m, const char *path, bool use_mmap, const fr_kernels *kernels, size_t hidden) {

@@ -1,4 +1,4 @@
-/* Binds the vision tower's tensors, and runs a picture through it.
+/* Opens a vision tower, and runs a picture through it.
  *
  * In: a checkpoint, a picture. Out: embeddings for the picture's tokens. All of a picture's activations are in one
  * arena that is measured for the picture's size. */
@@ -12,103 +12,13 @@
 #include "base/sizes.h"
 #include "kernels/rope_table.h"
 #include "src/engine/vision/image_resize.h"
-#include "src/engine/vision/vision_parts.h"
-
-#define PUBLISHED "model.visual."
-
-/* ---------------------------------------------------------------------------------------------------------- tensors */
-
-/* Binds tensors under a prefix. Each has two names: the published one and GGUF's. */
-typedef struct binder {
-    fr_weights *weights;
-    char prefix[128]; /* "model.visual.blocks.7." and so on */
-} binder;
-
-static const char *spelled(const binder *b, const char *published, const char *gguf) {
-    return b->weights->files->gguf ? gguf : published;
-}
-
-static fr_status vector(const binder *b, const char *published, const char *gguf, size_t n, const float **field) {
-    return fr_bind_vector(b->weights, b->prefix, spelled(b, published, gguf), n, field);
-}
-
-/* Binds a product's weights, and its bias if it has one. */
-static fr_status bind_product(const binder *b, const char *published, const char *gguf, size_t features, size_t cols,
-                              fr_matrix *product, const float **bias) {
-    const char *name = spelled(b, published, gguf);
-    char full[128];
-    snprintf(full, sizeof full, "%s.weight", name);
-    FR_TRY(fr_bind_matrix(b->weights, b->prefix, full, features, cols, FR_STREAMED, product));
-    if (!bias) return FR_OK;
-    snprintf(full, sizeof full, "%s.bias", name);
-    return fr_bind_vector(b->weights, b->prefix, full, features, bias);
-}
-
-static fr_status bind_layer(fr_weights *weights, const fr_vision_config *c, size_t index, fr_vision_layer *l) {
-    binder b = {.weights = weights};
-    size_t d = c->hidden, n = d / c->heads;
-    bool bias = c->bias;
-    snprintf(b.prefix, sizeof b.prefix, weights->files->gguf ? "v.blk.%zu." : PUBLISHED "blocks.%zu.", index);
-    FR_TRY(vector(&b, "norm1.weight", "ln1.weight", d, &l->norm1));
-    FR_TRY(vector(&b, "norm2.weight", "ln2.weight", d, &l->norm2));
-    FR_TRY(vector(&b, "attn.q_norm.weight", "attn_q_norm.weight", n, &l->q_norm));
-    FR_TRY(vector(&b, "attn.k_norm.weight", "attn_k_norm.weight", n, &l->k_norm));
-    FR_TRY(bind_product(&b, "attn.qkv", "attn_qkv", 3 * d, d, &l->qkv, bias ? &l->qkv_bias : NULL));
-    FR_TRY(bind_product(&b, "attn.proj", "attn_out", d, d, &l->proj, bias ? &l->proj_bias : NULL));
-    FR_TRY(bind_product(&b, "mlp.gate_proj", "ffn_gate", c->ffn, d, &l->gate, bias ? &l->gate_bias : NULL));
-    FR_TRY(bind_product(&b, "mlp.up_proj", "ffn_up", c->ffn, d, &l->up, bias ? &l->up_bias : NULL));
-    return bind_product(&b, "mlp.down_proj", "ffn_down", d, c->ffn, &l->down, bias ? &l->down_bias : NULL);
-}
-
-/* GGUF has no convolution over time, so its converter cuts this one into two tensors, one for each frame. */
-static fr_status bind_patches(const binder *b, fr_vision *v) {
-    static const char *const frames[FR_VISION_GGUF_FRAMES] = {"v.patch_embd.weight", "v.patch_embd.weight.1"};
-    const fr_vision_config *c = &v->config;
-    const uint64_t whole[] = {c->hidden, FR_VISION_CHANNELS, c->frames, c->patch, c->patch};
-    const uint64_t frame[] = {c->hidden, FR_VISION_CHANNELS, c->patch, c->patch};
-    FR_TRY(vector(b, "patch_embed.proj.bias", "v.patch_embd.bias", c->hidden, &v->embed_bias));
-    if (b->weights->files->gguf) return fr_bind_frames(b->weights, "", frames, c->frames, frame, &v->embed);
-    return fr_bind_convolution(b->weights, b->prefix, "patch_embed.proj.weight", whole, 5, &v->embed);
-}
-
-static fr_status bind_ends(fr_weights *weights, fr_vision *v) {
-    const fr_vision_config *c = &v->config;
-    const uint64_t block[] = {c->out, c->hidden, c->merge, c->merge};
-    binder b = {.weights = weights};
-    if (!weights->files->gguf) snprintf(b.prefix, sizeof b.prefix, PUBLISHED);
-    FR_TRY(bind_patches(&b, v));
-    FR_TRY(vector(&b, "post_layernorm.weight", "v.post_ln.weight", c->hidden, &v->norm));
-    FR_TRY(fr_bind_convolution(weights, b.prefix, spelled(&b, "downsample.weight", "mm.patch_merger.weight"), block, 4,
-                               &v->downsample));
-    FR_TRY(vector(&b, "downsample.bias", "mm.patch_merger.bias", c->out, &v->downsample_bias));
-    FR_TRY(vector(&b, "merger.post_projection_norm.weight", "mm.post_norm.weight", c->out, &v->merger_norm));
-    FR_TRY(vector(&b, "merger.post_projection_norm.bias", "mm.post_norm.bias", c->out, &v->merger_bias));
-    FR_TRY(bind_product(&b, "merger.proj", "mm.model.fc", c->out, c->out, &v->proj, NULL));
-    FR_TRY(bind_product(&b, "merger.gate_proj", "mm.gate", c->out_ffn, c->out, &v->gate, NULL));
-    FR_TRY(bind_product(&b, "merger.up_proj", "mm.up", c->out_ffn, c->out, &v->up, NULL));
-    return bind_product(&b, "merger.down_proj", "mm.down", c->out, c->out_ffn, &v->down, NULL);
-}
-
-static fr_status open_tower(fr_vision *v, fr_weights *weights, size_t hidden) {
-    FR_TRY(fr_vision_config_read(&v->config, weights));
-    const fr_vision_config *c = &v->config;
-    if (hidden && c->out != hidden)
-        return fr_fail(FR_INPUT, "%s: the vision tower gives rows of %zu, the text model reads rows of %zu (%s)",
-                       weights->files->path, c->out, hidden,
-                       weights->files->gguf ? "clip.vision.projection_dim" : "out_hidden_size");
-    size_t quarter = c->hidden / c->heads / 4;
-    v->layers = calloc(c->layers, sizeof *v->layers);
-    v->inverse = calloc(quarter, sizeof *v->inverse);
-    if (!v->layers || !v->inverse) return fr_fail_memory("vision tower", c->layers * sizeof *v->layers);
-    fr_rope_frequencies(FR_ROPE_DEFAULT, c->theta, 2 * quarter, 1.0, 1.0, v->inverse);
-    for (size_t i = 0; i < c->layers; i++) FR_TRY(bind_layer(weights, c, i, &v->layers[i]));
-    FR_TRY(bind_ends(weights, v));
-    v->packed = weights->has_packed;
-    return FR_OK;
-}
+#include "src/engine/vision/tower.h"
 
 bool fr_vision_exists(const fr_weights *weights) {
-    return fr_weights_has_any(weights, PUBLISHED);
+    const fr_tower *tower = fr_tower_of(weights->files);
+    for (const char *const *prefix = tower ? tower->prefixes : NULL; prefix && *prefix; prefix++)
+        if (fr_weights_has_any(weights, *prefix)) return true;
+    return false;
 }
 
 fr_status fr_vision_open(fr_weights *weights, const fr_kernels *kernels, size_t hidden, fr_vision **vision) {
@@ -116,7 +26,7 @@ fr_status fr_vision_open(fr_weights *weights, const fr_kernels *kernels, size_t 
     *vision = NULL;
     if (!v) return fr_fail_memory("vision tower", sizeof *v);
     v->kernels = kernels;
-    fr_status status = open_tower(v, weights, hidden);
+    fr_status status = fr_vision_bind(v, weights, hidden);
     if (status == FR_OK)
         *vision = v;
     else
@@ -124,9 +34,13 @@ fr_status fr_vision_open(fr_weights *weights, const fr_kernels *kernels, size_t 
     return status;
 }
 
+size_t fr_vision_row_width(const fr_vision *vision) {
+    return vision->config.out * (1 + vision->config.deepstack);
+}
+
 void fr_vision_describe(const fr_vision *vision, FILE *out) {
     const fr_vision_config *c = &vision->config;
-    int64_t frames = (int64_t)c->frames;
+    int64_t frames = (int64_t)c->pixel_count;
     fprintf(out, "tower          %zu layers, hidden %zu, feed-forward %zu, %zu attention heads\n", c->layers, c->hidden,
             c->ffn, c->heads);
     fprintf(out, "pictures       %lld to %lld pixels, in patches of %zu x %zu; %zu x %zu of them are a row of %zu\n",
@@ -138,6 +52,7 @@ void fr_vision_close(fr_vision *vision) {
     if (!vision) return;
     free(vision->layers);
     free(vision->inverse);
+    free(vision->own);
     free(vision);
 }
 
@@ -149,10 +64,13 @@ static size_t patch_values(const fr_vision_config *c) {
 
 void fr_vision_activations_layout(fr_vision_activations *a, fr_arena *arena, size_t threads) {
     const fr_vision_config *c = &a->vision->config;
-    size_t n = c->hidden / c->heads, patches = a->patches, chunk = fr_vision_chunk(0, patches);
+    size_t n = c->hidden / c->heads, patches = a->patches, tokens = a->grid.rows * a->grid.columns;
+    size_t chunk = fr_vision_chunk(0, patches);
     a->wide_width = fr_larger(fr_larger(patch_values(c), c->merge * c->merge * c->hidden), c->out);
     a->gate_width = fr_larger(c->ffn, c->out_ffn);
     a->narrow_width = fr_larger(c->hidden, c->out);
+    a->tokens = fr_arena_take(arena, tokens, sizeof *a->tokens);
+    if (a->tokens) fr_vision_order(c, a->grid, a->tokens);
     a->x = fr_arena_take(arena, patches * c->hidden, sizeof(float));
     a->qkv = fr_arena_take(arena, patches * 3 * c->hidden, sizeof(float));
     a->qkv_pages = fr_arena_take(arena, fr_kv_blocks(patches), sizeof *a->qkv_pages);
@@ -165,7 +83,9 @@ void fr_vision_activations_layout(fr_vision_activations *a, fr_arena *arena, siz
     a->gate = fr_arena_take(arena, chunk * a->gate_width, sizeof(float));
     a->up = fr_arena_take(arena, chunk * a->gate_width, sizeof(float));
     a->narrow = fr_arena_take(arena, chunk * a->narrow_width, sizeof(float));
-    a->merged = fr_arena_take(arena, a->grid.rows * a->grid.columns * c->out, sizeof(float));
+    a->ones = fr_arena_take(arena, a->gate_width, sizeof(float));
+    for (size_t i = 0; a->ones && i < a->gate_width; i++) a->ones[i] = 1.0f;
+    a->merged = fr_arena_take(arena, tokens * c->merged, sizeof(float));
     fr_attend_layout(&a->attend, arena, n, threads);
     fr_workspace_layout(&a->workspace, a->vision->kernels, arena, a->vision->packed, chunk,
                         fr_larger(fr_larger(a->wide_width, a->gate_width), a->narrow_width));
@@ -181,11 +101,24 @@ static void read_patches(const fr_team *team, const fr_vision_activations *a, si
         float *wide = a->wide + r * a->wide_width;
         float *cosine = a->cosine + (first + r) * 2 * quarter, *sine = a->sine + (first + r) * 2 * quarter;
         size_t row, column;
-        fr_vision_place(c, a->grid, first + r, &row, &column);
+        fr_vision_place(c, a->grid, a->tokens, first + r, &row, &column);
         fr_vision_patch(c, a->image, row, column, wide);
         fr_matrix_input_row(&a->workspace, r, wide, patch_values(c));
+        if (c->theta == 0) continue;
         fr_rope_angles(a->vision->inverse, quarter, (int64_t)row, cosine, sine);
         fr_rope_angles(a->vision->inverse, quarter, (int64_t)column, cosine + quarter, sine + quarter);
+    }
+    fr_team_sync(team);
+}
+
+/* Finishes the embeddings of a chunk's patches. */
+static void finish_patches(const fr_team *team, const fr_vision_activations *a, size_t first, size_t rows) {
+    const fr_vision_config *c = &a->vision->config;
+    size_t begin, end, row, column;
+    fr_part_rows(team, rows, &begin, &end);
+    for (size_t r = first + begin; r < first + end; r++) {
+        fr_vision_place(c, a->grid, a->tokens, r, &row, &column);
+        c->tower->finish_patch(a->vision, a->grid, row, column, a->x + r * c->hidden);
     }
     fr_team_sync(team);
 }
@@ -199,63 +132,14 @@ void fr_vision_embed(const fr_team *team, const fr_vision_activations *a) {
         fr_vision_apply(team, a, &v->embed, v->embed_bias,
                         &(fr_matrix_rows){a->x + first * hidden, hidden, a->wide, a->wide_width, rows});
         fr_publish_rows(team, NULL, 0);
+        if (v->config.tower->finish_patch) finish_patches(team, a, first, rows);
     }
-}
-
-/* Makes one row for each token of a chunk: the normed streams of a token's patches, interleaved like the convolution's
- * weights. */
-static void gather_tokens(const fr_team *team, const fr_vision_activations *a, size_t first, size_t rows) {
-    const fr_vision_config *c = &a->vision->config;
-    size_t parts = c->merge * c->merge, begin, end;
-    fr_part_rows(team, rows, &begin, &end);
-    for (size_t r = begin; r < end; r++) {
-        float *wide = a->wide + r * a->wide_width;
-        for (size_t i = 0; i < parts; i++) {
-            float *x = a->x + ((first + r) * parts + i) * c->hidden;
-            a->vision->kernels->rmsnorm(x, x, a->vision->norm, c->hidden, c->eps);
-            for (size_t d = 0; d < c->hidden; d++) wide[d * parts + i] = x[d];
-        }
-        fr_matrix_input_row(&a->workspace, r, wide, parts * c->hidden);
-    }
-    fr_team_sync(team);
-}
-
-static void norm_merged(const fr_team *team, const fr_vision_activations *a, size_t rows) {
-    const fr_vision *v = a->vision;
-    size_t out = v->config.out, begin, end;
-    fr_publish_rows(team, NULL, 0);
-    fr_part_rows(team, rows, &begin, &end);
-    for (size_t r = begin; r < end; r++) {
-        float *row = a->narrow + r * a->narrow_width;
-        v->kernels->layernorm(row, row, v->merger_norm, v->merger_bias, out, 1e-5f);
-        v->kernels->gelu_erf(row, row, out);
-        fr_matrix_input_row(&a->workspace, r, row, out);
-    }
-    fr_team_sync(team);
-}
-
-static void merge_chunk(const fr_team *team, const fr_vision_activations *a, size_t first, size_t rows) {
-    const fr_vision *v = a->vision;
-    const fr_vision_config *c = &v->config;
-    float *merged = a->merged + first * c->out;
-    gather_tokens(team, a, first, rows);
-    fr_vision_apply(team, a, &v->downsample, v->downsample_bias,
-                    &(fr_matrix_rows){merged, c->out, a->wide, a->wide_width, rows});
-    fr_publish_own_input(team, &a->workspace, merged, c->out, c->out, rows);
-    fr_vision_apply(team, a, &v->proj, NULL, &(fr_matrix_rows){a->narrow, a->narrow_width, merged, c->out, rows});
-    norm_merged(team, a, rows);
-    fr_vision_gate(team, a, &v->gate, NULL, &v->up, NULL,
-                   &(fr_matrix_rows){a->gate, a->gate_width, a->narrow, a->narrow_width, rows});
-    fr_publish_own_input(team, &a->workspace, a->gate, a->gate_width, c->out_ffn, rows);
-    fr_vision_apply(team, a, &v->down, NULL,
-                    &(fr_matrix_rows){a->rows + first * c->out, c->out, a->gate, a->gate_width, rows});
-    fr_team_sync(team);
 }
 
 void fr_vision_merge(const fr_team *team, const fr_vision_activations *a) {
     size_t tokens = a->grid.rows * a->grid.columns;
     for (size_t first = 0; first < tokens; first += FR_VISION_CHUNK)
-        merge_chunk(team, a, first, fr_vision_chunk(first, tokens));
+        a->vision->config.tower->merge(team, a, first, fr_vision_chunk(first, tokens));
 }
 
 static void run_tower(void *context, const fr_team *team) {
@@ -278,7 +162,7 @@ fr_status fr_vision_rows_open(fr_vision_rows *rows) {
 
 static fr_status run(fr_vision_activations *a, fr_pool *pool, size_t threads, fr_vision_rows *rows) {
     fr_arena arena = {0};
-    rows->hidden = a->vision->config.out;
+    rows->hidden = fr_vision_row_width(a->vision);
     rows->count = rows->grid.rows * rows->grid.columns;
     FR_TRY(fr_vision_rows_open(rows));
     a->rows = rows->rows;

@@ -1,8 +1,9 @@
-/* The vision tower of GLM-OCR turns a picture into the rows that stand for its image tokens in a prompt.
+/* A vision tower turns a picture into the rows that stand for its image tokens in a prompt.
  *
- * In: a checkpoint's tensors model.visual.*, vision_config of its config.json and the limits of its picture processor,
- * or llama.cpp's mmproj file (mmproj.h); a picture as formats/image.h gives it. Out: an embedding for every 2 x 2
- * patches, as wide as the text model. No row depends on the number of threads or the instruction set. */
+ * In: a checkpoint's tensors of a tower, vision_config of its config.json and the limits of its picture processor, or
+ * llama.cpp's mmproj file (mmproj.h); a picture as formats/image.h gives it. Out: a row for every token of the picture,
+ * as wide as the text model. No row depends on the number of threads or the instruction set. The kinds of towers are
+ * in tower.h. */
 #ifndef FR_SRC_ENGINE_VISION_VISION_H
 #define FR_SRC_ENGINE_VISION_VISION_H
 
@@ -14,7 +15,7 @@
 
 typedef struct fr_vision fr_vision;
 
-/* Returns true if the checkpoint of a text model also has a vision tower. */
+/* Returns true if the checkpoint of a text model also has a vision tower of a kind that is built. */
 bool fr_vision_exists(const fr_weights *weights);
 
 /* Reads the configuration and binds the weights; fr_weights_place must follow. hidden: the text model's width, which
@@ -29,9 +30,13 @@ void fr_vision_describe(const fr_vision *vision, FILE *out);
  * a picture whose longer side is more than 200 times the shorter one. */
 fr_status fr_vision_grid(const fr_vision *vision, size_t width, size_t height, fr_image_grid *grid);
 
+/* Gives the floats of a row: those of an embedding, and as many again for each of the text model's layers to whose
+ * output further rows of the tower are added (Qwen3-VL's deepstack). */
+size_t fr_vision_row_width(const fr_vision *vision);
+
 /* The rows that the tower has computed for a picture. */
 typedef struct fr_vision_rows {
-    float *rows; /* [grid.rows * grid.columns, hidden] */
+    float *rows; /* [grid.rows * grid.columns, hidden]; hidden is fr_vision_row_width */
     size_t count, hidden;
     fr_image_grid grid;
     fr_arena memory; /* contains `rows` */

@@ -1,16 +1,25 @@
-/* Runs a block of the vision tower with a team of threads.
+/* Runs a layer of a vision tower with a team of threads.
  *
- * In: activations whose stream x holds the block's input. Out: x holds its output. Every patch attends to every patch:
+ * In: activations whose stream x holds the layer's input. Out: x holds its output. Every patch attends to every patch,
+ * in layers with windows to those of its window:
  *
  *     chunks of rows   wide = norm1(x); qkv = qkv(wide)
- *     heads            q: norm, rotate; k: norm, rotate
+ *     heads            q: norm, rotate; k: norm, rotate; towers may lack either
  *     heads            attn = attention(q, k, v)
- *     chunks of rows   x += proj(attn); wide = norm2(x); gate = silu(gate(wide)) * up(wide); x += down(gate)
+ *     chunks of rows   x += proj(attn); wide = norm2(x); gate = feed-forward's first half of wide; x += down(gate)
  *
  * Keys and values are read where the product has written them: for the attention kernel they are a float32 cache. */
-#include "src/engine/vision/vision_parts.h"
+#include "src/engine/vision/tower.h"
 
 #include <math.h>
+
+void fr_vision_norm_row(const fr_vision *vision, const fr_vision_norm *norm, float *y, const float *x, size_t n) {
+    const fr_kernels *k = vision->kernels;
+    if (norm->bias)
+        k->layernorm(y, x, norm->weight, norm->bias, n, vision->config.eps);
+    else
+        k->rmsnorm(y, x, norm->weight, n, vision->config.eps);
+}
 
 void fr_vision_apply(const fr_team *team, const fr_vision_activations *a, const fr_matrix *matrix, const float *bias,
                      const fr_matrix_rows *rows) {
@@ -22,29 +31,40 @@ void fr_vision_apply(const fr_team *team, const fr_vision_activations *a, const 
         a->vision->kernels->add(rows->y + r * rows->y_stride + begin, bias + begin, end - begin);
 }
 
-void fr_vision_gate(const fr_team *team, const fr_vision_activations *a, const fr_matrix *gate, const float *gate_bias,
-                    const fr_matrix *up, const float *up_bias, const fr_matrix_rows *rows) {
+void fr_vision_feed(const fr_team *team, const fr_vision_activations *a, const fr_vision_ffn *ffn,
+                    const fr_matrix_rows *rows) {
+    const fr_kernels *k = a->vision->kernels;
+    bool gated = ffn->gate && ffn->gate->features > 0;
     size_t begin, end;
     fr_matrix_rows of_up = *rows;
-    of_up.y = a->up;
-    fr_vision_apply(team, a, gate, gate_bias, rows);
-    fr_vision_apply(team, a, up, up_bias, &of_up);
-    fr_part_features(team, gate->features, &begin, &end);
+    if (gated) {
+        fr_vision_apply(team, a, ffn->gate, ffn->gate_bias, rows);
+        of_up.y = a->up;
+    }
+    fr_vision_apply(team, a, ffn->up, ffn->up_bias, &of_up);
+    fr_part_features(team, ffn->up->features, &begin, &end);
     for (size_t r = 0; r < rows->count; r++) {
         float *row = rows->y + r * rows->y_stride + begin;
-        a->vision->kernels->silu_mul(row, row, a->up + r * rows->y_stride + begin, end - begin);
+        const float *up = gated ? a->up + r * rows->y_stride + begin : a->ones;
+        switch (ffn->activation) {
+        case FR_VISION_SILU: k->silu_mul(row, row, up, end - begin); break;
+        case FR_VISION_GELU_TANH: k->gelu_mul(row, row, up, end - begin); break;
+        case FR_VISION_GELU_ERF:
+            k->gelu_erf(row, row, end - begin);
+            if (gated) k->mul(row, up, end - begin);
+            break;
+        }
     }
 }
 
-static void norm_rows(const fr_team *team, const fr_vision_activations *a, const float *weight, size_t first,
+static void norm_rows(const fr_team *team, const fr_vision_activations *a, const fr_vision_norm *norm, size_t first,
                       size_t rows) {
-    const fr_vision_config *c = &a->vision->config;
-    size_t begin, end;
+    size_t hidden = a->vision->config.hidden, begin, end;
     fr_part_rows(team, rows, &begin, &end);
     for (size_t r = begin; r < end; r++) {
         float *wide = a->wide + r * a->wide_width;
-        a->vision->kernels->rmsnorm(wide, a->x + (first + r) * c->hidden, weight, c->hidden, c->eps);
-        fr_matrix_input_row(&a->workspace, r, wide, c->hidden);
+        fr_vision_norm_row(a->vision, norm, wide, a->x + (first + r) * hidden, hidden);
+        fr_matrix_input_row(&a->workspace, r, wide, hidden);
     }
     fr_team_sync(team);
 }
@@ -60,10 +80,11 @@ static void join(const fr_team *team, const fr_vision_activations *a, size_t fir
 
 static void project(const fr_team *team, const fr_vision_activations *a, const fr_vision_layer *layer, size_t first,
                     size_t rows) {
-    size_t width = 3 * a->vision->config.hidden;
-    norm_rows(team, a, layer->norm1, first, rows);
-    fr_vision_apply(team, a, &layer->qkv, layer->qkv_bias,
-                    &(fr_matrix_rows){a->qkv + first * width, width, a->wide, a->wide_width, rows});
+    size_t hidden = a->vision->config.hidden, width = 3 * hidden;
+    norm_rows(team, a, &layer->norm1, first, rows);
+    for (size_t i = 0; i < layer->qkv_count; i++)
+        fr_vision_apply(team, a, &layer->qkv[i], layer->qkv_bias[i],
+                        &(fr_matrix_rows){a->qkv + first * width + i * hidden, width, a->wide, a->wide_width, rows});
     fr_team_sync(team);
 }
 
@@ -72,22 +93,26 @@ static void norm_and_rotate(const fr_team *team, const fr_vision_activations *a,
     const fr_kernels *k = a->vision->kernels;
     size_t n = c->hidden / c->heads, begin, end;
     fr_part_heads(team, c->heads, a->patches, &begin, &end);
-    for (size_t item = begin; item < end; item++) {
+    for (size_t item = begin; item < end && (layer->q_norm || c->theta > 0); item++) {
         size_t patch = item % a->patches, head = item / a->patches;
         float *query = a->qkv + patch * 3 * c->hidden + head * n, *key = query + c->hidden;
         const float *cosine = a->cosine + patch * (n / 2), *sine = a->sine + patch * (n / 2);
-        k->rmsnorm(query, query, layer->q_norm, n, c->eps);
-        k->rmsnorm(key, key, layer->k_norm, n, c->eps);
-        k->rope_neox(query, cosine, sine, n);
-        k->rope_neox(key, cosine, sine, n);
+        if (layer->q_norm) {
+            k->rmsnorm(query, query, layer->q_norm, n, c->eps);
+            k->rmsnorm(key, key, layer->k_norm, n, c->eps);
+        }
+        if (c->theta > 0) {
+            k->rope_neox(query, cosine, sine, n);
+            k->rope_neox(key, cosine, sine, n);
+        }
     }
     fr_team_sync(team);
 }
 
 /* Queries are partitioned in the order head, patch, so that adjacent ones share keys and values. */
-static void attend(const fr_team *team, const fr_vision_activations *a) {
+static void attend(const fr_team *team, const fr_vision_activations *a, bool windowed) {
     const fr_vision_config *c = &a->vision->config;
-    size_t n = c->hidden / c->heads, width = 3 * c->hidden, begin, end;
+    size_t n = c->hidden / c->heads, width = 3 * c->hidden, parts = c->merge * c->merge, begin, end;
     fr_attn_query *queries = a->attend.queries + team->index * FR_ATTEND_BATCH;
     fr_attn attn = {.k_pages = a->qkv_pages,
                     .v_pages = a->qkv_pages,
@@ -106,9 +131,12 @@ static void attend(const fr_team *team, const fr_vision_activations *a) {
         float *first = a->qkv + head * n;
         for (attn.count = 0; attn.count < FR_ATTEND_BATCH && begin < end && begin / a->patches == head; begin++) {
             size_t patch = begin % a->patches;
-            queries[attn.count++] = (fr_attn_query){.q = first + patch * width,
-                                                    .out = a->attn + patch * c->hidden + head * n,
-                                                    .last = (int64_t)a->patches - 1};
+            const fr_vision_token *token = &a->tokens[patch / parts];
+            queries[attn.count++] =
+                (fr_attn_query){.q = first + patch * width,
+                                .out = a->attn + patch * c->hidden + head * n,
+                                .first = windowed ? (int64_t)(token->first * parts) : 0,
+                                .last = (int64_t)(windowed ? (token->last + 1) * parts : a->patches) - 1};
         }
         attn.k_at = (c->hidden + head * n) * sizeof(float);
         attn.v_at = (2 * c->hidden + head * n) * sizeof(float);
@@ -125,9 +153,9 @@ static void feed_forward(const fr_team *team, const fr_vision_activations *a, co
     fr_vision_apply(team, a, &layer->proj, layer->proj_bias,
                     &(fr_matrix_rows){a->narrow, a->narrow_width, attn, c->hidden, rows});
     join(team, a, first, rows);
-    norm_rows(team, a, layer->norm2, first, rows);
-    fr_vision_gate(team, a, &layer->gate, layer->gate_bias, &layer->up, layer->up_bias,
-                   &(fr_matrix_rows){a->gate, a->gate_width, a->wide, a->wide_width, rows});
+    norm_rows(team, a, &layer->norm2, first, rows);
+    const fr_vision_ffn ffn = {&layer->gate, &layer->up, layer->gate_bias, layer->up_bias, c->activation};
+    fr_vision_feed(team, a, &ffn, &(fr_matrix_rows){a->gate, a->gate_width, a->wide, a->wide_width, rows});
     fr_publish_own_input(team, &a->workspace, a->gate, a->gate_width, c->ffn, rows);
     fr_vision_apply(team, a, &layer->down, layer->down_bias,
                     &(fr_matrix_rows){a->narrow, a->narrow_width, a->gate, a->gate_width, rows});
@@ -137,10 +165,12 @@ static void feed_forward(const fr_team *team, const fr_vision_activations *a, co
 
 void fr_vision_block(const fr_team *team, const fr_vision_activations *a, size_t layer) {
     const fr_vision_layer *weights = &a->vision->layers[layer];
+    const fr_tower *tower = a->vision->config.tower;
     for (size_t first = 0; first < a->patches; first += FR_VISION_CHUNK)
         project(team, a, weights, first, fr_vision_chunk(first, a->patches));
     norm_and_rotate(team, a, weights);
-    attend(team, a);
+    attend(team, a, a->vision->config.windowed[layer]);
     for (size_t first = 0; first < a->patches; first += FR_VISION_CHUNK)
         feed_forward(team, a, weights, first, fr_vision_chunk(first, a->patches));
+    if (tower->after_layer) tower->after_layer(team, a, layer);
 }

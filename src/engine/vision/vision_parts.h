@@ -1,8 +1,9 @@
-/* The vision tower as data, and the activations of one picture in it: private to vision*.c and its test suite.
+/* A vision tower as data, and the activations of one picture in it: private to the files of this folder and its test
+ * suites.
  *
- * In: config.json and (pre)processor_config.json, tensors model.visual.*; or llama.cpp's mmproj file. Out: fr_vision
- * (immutable), fr_vision_activations (for one picture at a time). Source of the architecture: the published checkpoint
- * and transformers 5.17, models glm_ocr and glm46v. */
+ * In: a kind (tower.h), its configuration, a checkpoint's tensors. Out: fr_vision (immutable), fr_vision_activations
+ * (for one picture at a time). A tower is layers whose parts are optional: a weight that is NULL, or a matrix without
+ * features, is a part that this tower lacks. */
 #ifndef FR_SRC_ENGINE_VISION_VISION_PARTS_H
 #define FR_SRC_ENGINE_VISION_VISION_PARTS_H
 
@@ -18,32 +19,65 @@
 /* Rows that are multiplied together: enough that each weight serves many, few enough for the caches. */
 #define FR_VISION_CHUNK 256
 
+#define FR_VISION_LAYERS_MAX    1024
+#define FR_VISION_DEEPSTACK_MAX 16
+
+typedef struct fr_tower fr_tower;
+
+/* GELU by tanh or by the error function. */
+typedef enum fr_vision_activation { FR_VISION_SILU, FR_VISION_GELU_TANH, FR_VISION_GELU_ERF } fr_vision_activation;
+
 typedef struct fr_vision_config {
+    const fr_tower *tower; /* its kind */
     size_t hidden, layers, heads, ffn;
     /* a patch's side in pixels; how many times it is repeated in its row; a token's side in patches */
     size_t patch, frames, merge;
-    size_t out, out_ffn; /* width of the embeddings; width inside the merger */
-    bool bias;           /* the blocks' products have biases */
+    size_t out, out_ffn;             /* width of the embeddings; width inside the merger */
+    size_t merged;                   /* floats of the merger's input that are kept for each token; 0: none */
+    bool bias;                       /* the layers' products have biases */
+    bool layer_norm;                 /* norms are LayerNorms, with biases; if false, RMS norms without */
+    fr_vision_activation activation; /* of the layers' feed-forward */
     float eps;
-    double theta;
-    int64_t min_pixels, max_pixels;       /* limits on a picture's pixels times its frames, after resizing */
+    double theta;                         /* of the rotary positions; 0: there are none */
+    int64_t min_pixels, max_pixels;       /* limits on a picture's pixels, after resizing */
+    size_t pixel_count;                   /* how many times these limits count each pixel */
     float value[FR_VISION_CHANNELS][256]; /* a channel's byte, normalised */
+
+    size_t positions; /* the side of a square table of learned positions; 0: none */
+    /* the layers whose stream is merged into further rows, for the outputs of the text model's first layers */
+    size_t deepstack, deepstack_layers[FR_VISION_DEEPSTACK_MAX];
+    size_t window; /* the side of a window in tokens; 0: no layer has windows */
+    bool windowed[FR_VISION_LAYERS_MAX];
 } fr_vision_config;
 
+/* A LayerNorm if it has a bias, otherwise an RMS norm; without a weight: none. */
+typedef struct fr_vision_norm {
+    const float *weight, *bias;
+} fr_vision_norm;
+
 typedef struct fr_vision_layer {
-    const float *norm1, *norm2, *q_norm, *k_norm; /* [hidden] twice, [head_dim] twice */
-    fr_matrix qkv, proj, gate, up, down;
-    const float *qkv_bias, *proj_bias, *gate_bias, *up_bias, *down_bias; /* NULL: none */
+    fr_vision_norm norm1, norm2;  /* [hidden] */
+    const float *q_norm, *k_norm; /* [head_dim] */
+    fr_matrix qkv[3];             /* one matrix for all three, or three */
+    size_t qkv_count;             /* 1 or 3 */
+    fr_matrix proj, gate, up, down;
+    const float *qkv_bias[3], *proj_bias, *gate_bias, *up_bias, *down_bias;
 } fr_vision_layer;
+
+/* A token's place in the tower's order. */
+typedef struct fr_vision_token {
+    uint32_t place;       /* its number in the picture, row by row */
+    uint32_t first, last; /* the tokens that it sees in layers with windows, in the tower's order */
+} fr_vision_token;
 
 struct fr_vision {
     const fr_kernels *kernels;
     fr_vision_config config;
     fr_vision_layer *layers;
-    float *inverse;                 /* [head_dim / 4] rotary frequencies, for height and for width */
-    fr_matrix embed, downsample;    /* [hidden, a patch's values], [out, merge * merge * hidden] */
-    fr_matrix proj, gate, up, down; /* weights of the merger */
-    const float *embed_bias, *downsample_bias, *norm, *merger_norm, *merger_bias;
+    float *inverse;  /* [head_dim / 4] rotary frequencies, for height and for width */
+    fr_matrix embed; /* [hidden, a patch's values] */
+    const float *embed_bias;
+    void *own;   /* what only this kind has */
     bool packed; /* at least one matrix is packed */
 };
 
@@ -54,6 +88,7 @@ typedef struct fr_vision_activations {
     fr_image_grid grid;    /* grid of tokens */
     size_t patches;
 
+    fr_vision_token *tokens;   /* [tokens] in the tower's order */
     float *x;                  /* [patches, hidden] the stream */
     float *qkv;                /* [patches, 3 * hidden] */
     const uint8_t **qkv_pages; /* [patches / 64, rounded up] qkv as pages of 64 rows, for attention */
@@ -62,17 +97,25 @@ typedef struct fr_vision_activations {
 
     float *wide, *gate, *up, *narrow; /* rows of a chunk: the input of a product (wide), and outputs */
     size_t wide_width, gate_width, narrow_width;
+    float *ones; /* [gate_width] stands for the gate's partner in a feed-forward without one */
     fr_workspace workspace;
     fr_attend_workspace attend;
-    float *merged; /* [tokens, out] the merger's input */
-    float *rows;   /* [tokens, out] the merger's output */
+    float *merged; /* [tokens, config.merged] the merger's input */
+    float *rows;   /* [tokens, fr_vision_row_width] the merger's output, in the order of the picture */
 } fr_vision_activations;
+
+/* vision_bind.c: reads the configuration and binds the weights. hidden: as in fr_vision_open. */
+fr_status fr_vision_bind(fr_vision *vision, fr_weights *weights, size_t hidden);
 
 /* Reads the checkpoint's JSON files or GGUF metadata. */
 fr_status fr_vision_config_read(fr_vision_config *config, const fr_weights *weights);
 
+/* Gives the order of the tower's tokens, [rows * columns]. */
+void fr_vision_order(const fr_vision_config *config, fr_image_grid grid, fr_vision_token *tokens);
+
 /* Gives the row and column of a patch in the picture's grid of patches. */
-void fr_vision_place(const fr_vision_config *config, fr_image_grid grid, size_t patch, size_t *row, size_t *column);
+void fr_vision_place(const fr_vision_config *config, fr_image_grid grid, const fr_vision_token *tokens, size_t patch,
+                     size_t *row, size_t *column);
 
 /* Writes a patch's normalised values, ordered by channel, time, row and column. */
 void fr_vision_patch(const fr_vision_config *config, const fr_image *image, size_t row, size_t column, float *values);
@@ -85,18 +128,27 @@ static inline size_t fr_vision_chunk(size_t first, size_t count) {
     return count - first < FR_VISION_CHUNK ? count - first : FR_VISION_CHUNK;
 }
 
-/* The whole team calls these one after another; they contain their barriers. */
+/* The whole team calls these one after another; they contain their barriers. fr_vision_block runs a layer. */
 void fr_vision_embed(const fr_team *team, const fr_vision_activations *a);
 void fr_vision_block(const fr_team *team, const fr_vision_activations *a, size_t layer);
 void fr_vision_merge(const fr_team *team, const fr_vision_activations *a);
+
+/* Writes a row's norm, which must have a weight; y may be x. */
+void fr_vision_norm_row(const fr_vision *vision, const fr_vision_norm *norm, float *y, const float *x, size_t n);
 
 /* Computes y = matrix(x) + bias for the thread's own features; bias may be NULL. */
 void fr_vision_apply(const fr_team *team, const fr_vision_activations *a, const fr_matrix *matrix, const float *bias,
                      const fr_matrix_rows *rows);
 
-/* Computes y = silu(gate(x)) * up(x) for the thread's own features, with biases added first; y must be the
- * activations' gate. */
-void fr_vision_gate(const fr_team *team, const fr_vision_activations *a, const fr_matrix *gate, const float *gate_bias,
-                    const fr_matrix *up, const float *up_bias, const fr_matrix_rows *rows);
+/* A feed-forward's first half: activation(gate(x)) * up(x), or activation(up(x)) if `gate` has no features. */
+typedef struct fr_vision_ffn {
+    const fr_matrix *gate, *up;
+    const float *gate_bias, *up_bias; /* NULL: none */
+    fr_vision_activation activation;
+} fr_vision_ffn;
+
+/* Computes it for the thread's own features; y must be the activations' gate. */
+void fr_vision_feed(const fr_team *team, const fr_vision_activations *a, const fr_vision_ffn *ffn,
+                    const fr_matrix_rows *rows);
 
 #endif

@@ -4,7 +4,7 @@
 #include <math.h>
 
 #include "base/error.h"
-#include "src/engine/vision/vision_parts.h"
+#include "src/engine/vision/tower.h"
 
 #define LONGEST     200.0 /* largest ratio of the longer side to the shorter one */
 #define PATCHES_MAX 65536 /* attention's work grows with the square; published models allow at most 30000 */
@@ -17,20 +17,13 @@ static double at_least(double low, double x) {
     return x < low ? low : x;
 }
 
-/* Rounds the size to whole tokens. If that is above or below the limits, both sides are scaled by the same factor and
- * rounded down or up. The order of the roundings is that of the published processor, which computes in doubles. */
-fr_status fr_vision_grid(const fr_vision *vision, size_t width, size_t height, fr_image_grid *grid) {
-    const fr_vision_config *c = &vision->config;
-    double unit = (double)(c->patch * c->merge), frames = (double)c->frames, w = (double)width, h = (double)height;
-    if (h < unit || w < unit) {
-        double scale = at_least(unit / h, unit / w);
-        h = floor(h * scale);
-        w = floor(w * scale);
-    }
-    double ratio = h > w ? h / w : w / h;
-    if (ratio > LONGEST)
-        return fr_fail(FR_INPUT, "a picture of %zu x %zu is more than %g times as long as wide", width, height,
-                       LONGEST);
+fr_status fr_tower_check_ratio(size_t width, size_t height, double ratio) {
+    if (ratio <= LONGEST) return FR_OK;
+    return fr_fail(FR_INPUT, "a picture of %zu x %zu is more than %g times as long as wide", width, height, LONGEST);
+}
+
+void fr_tower_grid_by_area(const fr_vision_config *c, double frames, double w, double h, fr_image_grid *grid) {
+    double unit = (double)(c->patch * c->merge);
     double rows = rint(h / unit), columns = rint(w / unit), most = (double)c->max_pixels, least = (double)c->min_pixels;
     if (frames * (rows * unit) * (columns * unit) > most) {
         double shrink = sqrt(frames * h * w / most);
@@ -41,18 +34,36 @@ fr_status fr_vision_grid(const fr_vision *vision, size_t width, size_t height, f
         rows = ceiling(h * grow / unit);
         columns = ceiling(w * grow / unit);
     }
-    double patches = rows * columns * (double)(c->merge * c->merge);
-    if (patches > PATCHES_MAX || rows * unit * columns * unit > (double)FR_IMAGE_PIXELS_MAX)
+    *grid = (fr_image_grid){(size_t)at_least(1.0, rows), (size_t)at_least(1.0, columns)};
+}
+
+fr_status fr_vision_grid(const fr_vision *vision, size_t width, size_t height, fr_image_grid *grid) {
+    const fr_vision_config *c = &vision->config;
+    fr_image_grid found;
+    FR_TRY(c->tower->grid(c, width, height, &found));
+    double unit = (double)(c->patch * c->merge), tokens = (double)found.rows * (double)found.columns;
+    double patches = tokens * (double)(c->merge * c->merge);
+    if (patches > PATCHES_MAX || tokens * unit * unit > (double)FR_IMAGE_PIXELS_MAX)
         return fr_fail(FR_INPUT,
                        "a picture of %zu x %zu would be %.0f patches of %zu x %zu pixels, more than %d or more than "
                        "%zu pixels",
                        width, height, patches, c->patch, c->patch, PATCHES_MAX, FR_IMAGE_PIXELS_MAX);
-    *grid = (fr_image_grid){(size_t)rows, (size_t)columns};
+    *grid = found;
     return FR_OK;
 }
 
-void fr_vision_place(const fr_vision_config *config, fr_image_grid grid, size_t patch, size_t *row, size_t *column) {
-    size_t merge = config->merge, token = patch / (merge * merge), part = patch % (merge * merge);
+void fr_vision_order(const fr_vision_config *config, fr_image_grid grid, fr_vision_token *tokens) {
+    size_t count = grid.rows * grid.columns;
+    if (config->tower->order) {
+        config->tower->order(config, grid, tokens);
+        return;
+    }
+    for (size_t i = 0; i < count; i++) tokens[i] = (fr_vision_token){(uint32_t)i, 0, (uint32_t)(count - 1)};
+}
+
+void fr_vision_place(const fr_vision_config *config, fr_image_grid grid, const fr_vision_token *tokens, size_t patch,
+                     size_t *row, size_t *column) {
+    size_t merge = config->merge, token = tokens[patch / (merge * merge)].place, part = patch % (merge * merge);
     *row = token / grid.columns * merge + part / merge;
     *column = token % grid.columns * merge + part % merge;
 }

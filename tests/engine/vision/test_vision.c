@@ -16,7 +16,7 @@
 #include "kernels/cpu.h"
 #include "kernels/dispatch.h"
 #include "src/engine/vision/image_resize.h"
-#include "src/engine/vision/vision_parts.h"
+#include "src/engine/vision/tower.h"
 #include "tests/support/suite.h"
 
 #define LAYERS_MAX 8
@@ -135,6 +135,9 @@ START_TEST(pixel_values_are_those_of_the_processor) {
     const fr_vision_config *c = &b.vision->config;
     if (expected(&b, "pixels_rgb")) check_pixels(&b.image, expected(&b, "pixels_rgb"), "picture");
     fr_image resized = resize(&b, &grid);
+    fr_vision_token tokens[1024];
+    ck_assert_uint_le(grid.rows * grid.columns, 1024);
+    fr_vision_order(c, grid, tokens);
     const int64_t *thw = expected(&b, "grid_thw")->data;
     ck_assert_int_eq(thw[1], (int64_t)(grid.rows * c->merge));
     ck_assert_int_eq(thw[2], (int64_t)(grid.columns * c->merge));
@@ -143,7 +146,7 @@ START_TEST(pixel_values_are_those_of_the_processor) {
     for (size_t patch = 0; patch < reference->shape[0]; patch++) {
         size_t row, column, count = reference->shape[1];
         ck_assert_uint_eq(count, 3 * c->frames * c->patch * c->patch);
-        fr_vision_place(c, grid, patch, &row, &column);
+        fr_vision_place(c, grid, tokens, patch, &row, &column);
         fr_vision_patch(c, &resized, row, column, values);
         check_floats(values, reference, patch * count, count, 1e-6, "pixel values");
     }

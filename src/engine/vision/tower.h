@@ -1,0 +1,132 @@
+/* A kind of vision tower: the rules by which the towers of model families differ.
+ *
+ * In: a checkpoint's configuration and tensors. Out: for each kind an fr_tower, in a file of its own (tower_NAME.c),
+ * listed in towers.c. All kinds share the layers (vision_block.c), whose parts are optional; a kind says how large a
+ * picture becomes, how its patches are embedded, and how rows for the text model are made of the last layer. */
+#ifndef FR_SRC_ENGINE_VISION_TOWER_H
+#define FR_SRC_ENGINE_VISION_TOWER_H
+
+#include "formats/json.h"
+#include "src/engine/vision/vision_parts.h"
+
+/* The files that a kind's configuration is read from; the members for the other kind of file are NULL. */
+typedef struct fr_tower_source {
+    const fr_weights *weights;
+    const json_t *root, *vision; /* config.json and its vision_config */
+    const json_t *processor;     /* the picture processor's settings; NULL: there are none */
+    const char *where;           /* the file of these settings, for error lines */
+    const fr_gguf *gguf;
+} fr_tower_source;
+
+/* Binds tensors under a prefix. Each has two names: that in folders and that in GGUF. */
+typedef struct fr_tower_binder {
+    fr_weights *weights;
+    char prefix[128]; /* "model.visual.blocks.7." and so on; in GGUF "" or "v.blk.7." */
+} fr_tower_binder;
+
+/* The names of a layer's tensors in folders, without ".weight" and ".bias"; NULL: the kind has no such part. GGUF has
+ * the same names for all kinds. */
+typedef struct fr_tower_names {
+    const char *layers; /* "blocks." before the layer's number */
+    const char *norm1, *norm2, *q_norm, *k_norm;
+    const char *qkv;       /* one tensor for all three; in GGUF they may be three */
+    const char *q, *k, *v; /* if qkv is NULL */
+    const char *proj;
+    const char *gate; /* NULL: the feed-forward has no gate */
+    const char *up, *down;
+} fr_tower_names;
+
+struct fr_tower {
+    const char *const *architectures; /* of config.json, or its model_type; NULL-terminated */
+    const char *projector;            /* clip.projector_type in GGUF */
+    const char *const *prefixes;      /* the possible beginnings of its tensors' names in folders, NULL-terminated */
+    const char *first;                /* a tensor that every such tower has, after the prefix */
+    fr_tower_names names;
+
+    /* Reads the whole configuration, from either kind of files. */
+    fr_status (*read)(fr_vision_config *config, const fr_tower_source *source);
+
+    /* Binds everything that is not in a layer. It may allocate vision->own, which is freed with the tower. */
+    fr_status (*bind)(const fr_tower_binder *binder, fr_vision *vision);
+
+    /* Chooses the grid of tokens for a picture of this size. */
+    fr_status (*grid)(const fr_vision_config *config, size_t width, size_t height, fr_image_grid *grid);
+
+    /* Puts the tokens in another order than row by row, and gives the tokens that each one sees in layers with
+     * windows; NULL: their order is row by row and there are no windows. */
+    void (*order)(const fr_vision_config *config, fr_image_grid grid, fr_vision_token *tokens);
+
+    /* Finishes the embedding x of the patch in that row and column, for instance by its learned position; NULL: it is
+     * complete. */
+    void (*finish_patch)(const fr_vision *vision, fr_image_grid grid, size_t row, size_t column, float *x);
+
+    /* Makes the rows of tokens [first, first + count), at most a chunk of them, from the last layer. The whole team
+     * calls it; it contains its barriers. */
+    void (*merge)(const fr_team *team, const fr_vision_activations *a, size_t first, size_t count);
+
+    /* The team calls it after each layer; NULL: nothing else reads the stream. */
+    void (*after_layer)(const fr_team *team, const fr_vision_activations *a, size_t layer);
+};
+
+/* Finds the kind of a folder by its architecture, and that of a GGUF file by its projector; NULL: none is built. */
+const fr_tower *fr_tower_of(const fr_checkpoint *files);
+
+/* Says which projectors are built, as an error. */
+fr_status fr_tower_refuse(const fr_checkpoint *files);
+
+extern const fr_tower fr_tower_glm;
+
+/* --------------------------------------------------------------------------------- reading configurations: config */
+
+/* The file names that error lines have. */
+#define FR_TOWER_CONFIG "config.json"
+
+/* Reads a size in `low`..`high`; a missing one is `fallback`. */
+fr_status fr_tower_size(const json_t *object, const char *key, int64_t low, int64_t high, int64_t fallback,
+                        const char *where, size_t *value);
+
+/* Reads the sizes that GGUF has for every kind: widths, layers, heads, the norms' eps, the side of a patch and the
+ * normalisation of pixels. */
+fr_status fr_tower_gguf_sizes(const fr_gguf *gguf, fr_vision_config *config);
+
+/* Reads rescaling and normalisation from the picture processor's settings, with these defaults, into the table of a
+ * byte's values. */
+fr_status fr_tower_pixels(const fr_tower_source *source, const double *mean, const double *deviation,
+                          fr_vision_config *config);
+
+/* Checks the settings that each processor has: pictures are resized, by the bicubic filter. */
+fr_status fr_tower_resizes(const fr_tower_source *source);
+
+/* Checks that the processor's number `key`, if it has one, is the tower's. */
+fr_status fr_tower_same(const fr_tower_source *source, const char *key, size_t wanted);
+
+extern const double fr_clip_mean[FR_VISION_CHANNELS], fr_clip_deviation[FR_VISION_CHANNELS];
+
+/* ----------------------------------------------------------------------------------------- binding tensors: vision */
+
+/* Binds the norm NAME.weight, and NAME.bias if it is a LayerNorm, of n values. */
+fr_status fr_tower_bind_norm(const fr_tower_binder *binder, const char *folder, const char *gguf, bool biased, size_t n,
+                             fr_vision_norm *norm);
+fr_status fr_tower_bind_vector(const fr_tower_binder *binder, const char *folder, const char *gguf, size_t n,
+                               const float **vector);
+
+/* Binds the product NAME.weight of shape [features, cols], and NAME.bias unless bias is NULL. */
+fr_status fr_tower_bind_product(const fr_tower_binder *binder, const char *folder, const char *gguf, size_t features,
+                                size_t cols, fr_matrix *product, const float **bias);
+
+/* Binds the embedding of patches, a convolution: over frames in folders, and one tensor for each frame in GGUF. */
+fr_status fr_tower_bind_patches(const fr_tower_binder *binder, const char *folder, fr_vision *vision);
+
+/* -------------------------------------------------------------------------------------------- sizes of pictures */
+
+/* Refuses a picture whose longer side is more than 200 times the shorter one; ratio: of the sides as the processor
+ * compares them. */
+fr_status fr_tower_check_ratio(size_t width, size_t height, double ratio);
+
+/* Rounds a size to whole tokens. If its pixels, each counted `frames` times, are above or below the limits, both sides
+ * are scaled by the same factor and rounded down or up. The order of the roundings is that of Qwen's and GLM's
+ * processors, which compute in doubles. */
+void fr_tower_grid_by_area(const fr_vision_config *config, double frames, double width, double height,
+                           fr_image_grid *grid);
+
+#endif

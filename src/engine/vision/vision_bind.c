@@ -1,0 +1,112 @@
+/* Binds a vision tower's tensors: its layers by the kind's names, then what only this kind has.
+ *
+ * In: a checkpoint. Out: an fr_vision. */
+#include <stdlib.h>
+
+#include "base/error.h"
+#include "kernels/rope_table.h"
+#include "src/engine/vision/tower.h"
+
+static const char *choose_name(const fr_tower_binder *b, const char *folder, const char *gguf) {
+    return b->weights->files->gguf ? gguf : folder;
+}
+
+fr_status fr_tower_bind_vector(const fr_tower_binder *b, const char *folder, const char *gguf, size_t n,
+                               const float **vector) {
+    return fr_bind_vector(b->weights, b->prefix, choose_name(b, folder, gguf), n, vector);
+}
+
+fr_status fr_tower_bind_norm(const fr_tower_binder *b, const char *folder, const char *gguf, bool biased, size_t n,
+                             fr_vision_norm *norm) {
+    char full[128];
+    snprintf(full, sizeof full, "%s.weight", choose_name(b, folder, gguf));
+    FR_TRY(fr_bind_vector(b->weights, b->prefix, full, n, &norm->weight));
+    if (!biased) return FR_OK;
+    snprintf(full, sizeof full, "%s.bias", choose_name(b, folder, gguf));
+    return fr_bind_vector(b->weights, b->prefix, full, n, &norm->bias);
+}
+
+fr_status fr_tower_bind_product(const fr_tower_binder *b, const char *folder, const char *gguf, size_t features,
+                                size_t cols, fr_matrix *product, const float **bias) {
+    const char *name = choose_name(b, folder, gguf);
+    char full[128];
+    snprintf(full, sizeof full, "%s.weight", name);
+    FR_TRY(fr_bind_matrix(b->weights, b->prefix, full, features, cols, FR_STREAMED, product));
+    if (!bias) return FR_OK;
+    snprintf(full, sizeof full, "%s.bias", name);
+    return fr_bind_vector(b->weights, b->prefix, full, features, bias);
+}
+
+/* GGUF has no convolution over time, so its converter cuts this one into two tensors, one for each frame. */
+fr_status fr_tower_bind_patches(const fr_tower_binder *b, const char *folder, fr_vision *v) {
+    static const char *const frames[FR_VISION_GGUF_FRAMES] = {"v.patch_embd.weight", "v.patch_embd.weight.1"};
+    const fr_vision_config *c = &v->config;
+    const uint64_t whole[] = {c->hidden, FR_VISION_CHANNELS, c->frames, c->patch, c->patch};
+    const uint64_t frame[] = {c->hidden, FR_VISION_CHANNELS, c->patch, c->patch};
+    if (b->weights->files->gguf) return fr_bind_frames(b->weights, "", frames, c->frames, frame, &v->embed);
+    return fr_bind_convolution(b->weights, b->prefix, folder, whole, 5, &v->embed);
+}
+
+/* Binds queries, keys and values, which are one tensor or three. */
+static fr_status bind_qkv(const fr_tower_binder *b, const fr_vision_config *c, fr_vision_layer *l) {
+    const fr_tower_names *n = &c->tower->names;
+    const char *const folder[] = {n->q, n->k, n->v}, *const gguf[] = {"attn_q", "attn_k", "attn_v"};
+    bool fused = b->weights->files->gguf ? !fr_weights_has(b->weights, b->prefix, "attn_q.weight") : n->qkv != NULL;
+    l->qkv_count = fused ? 1 : 3;
+    if (fused)
+        return fr_tower_bind_product(b, n->qkv, "attn_qkv", 3 * c->hidden, c->hidden, &l->qkv[0],
+                                     c->bias ? &l->qkv_bias[0] : NULL);
+    for (size_t i = 0; i < 3; i++)
+        FR_TRY(fr_tower_bind_product(b, folder[i], gguf[i], c->hidden, c->hidden, &l->qkv[i],
+                                     c->bias ? &l->qkv_bias[i] : NULL));
+    return FR_OK;
+}
+
+static fr_status bind_layer(const fr_tower_binder *tower, const fr_vision_config *c, size_t index, fr_vision_layer *l) {
+    fr_tower_binder b = {.weights = tower->weights};
+    const fr_tower_names *n = &c->tower->names;
+    size_t d = c->hidden, head = d / c->heads;
+    bool bias = c->bias;
+    if (tower->weights->files->gguf)
+        snprintf(b.prefix, sizeof b.prefix, "v.blk.%zu.", index);
+    else
+        snprintf(b.prefix, sizeof b.prefix, "%.96s%s%zu.", tower->prefix, n->layers, index);
+    FR_TRY(fr_tower_bind_norm(&b, n->norm1, "ln1", c->layer_norm, d, &l->norm1));
+    FR_TRY(fr_tower_bind_norm(&b, n->norm2, "ln2", c->layer_norm, d, &l->norm2));
+    if (n->q_norm) FR_TRY(fr_tower_bind_vector(&b, n->q_norm, "attn_q_norm.weight", head, &l->q_norm));
+    if (n->k_norm) FR_TRY(fr_tower_bind_vector(&b, n->k_norm, "attn_k_norm.weight", head, &l->k_norm));
+    FR_TRY(bind_qkv(&b, c, l));
+    FR_TRY(fr_tower_bind_product(&b, n->proj, "attn_out", d, d, &l->proj, bias ? &l->proj_bias : NULL));
+    if (n->gate)
+        FR_TRY(fr_tower_bind_product(&b, n->gate, "ffn_gate", c->ffn, d, &l->gate, bias ? &l->gate_bias : NULL));
+    FR_TRY(fr_tower_bind_product(&b, n->up, "ffn_up", c->ffn, d, &l->up, bias ? &l->up_bias : NULL));
+    return fr_tower_bind_product(&b, n->down, "ffn_down", d, c->ffn, &l->down, bias ? &l->down_bias : NULL);
+}
+
+/* Finds the beginning of the tensors' names in a folder: the first for which the kind's first tensor is there, or else
+ * the first of all, so that an error line has a name. */
+static const char *find_prefix(const fr_weights *weights, const fr_tower *tower) {
+    for (const char *const *prefix = tower->prefixes; *prefix; prefix++)
+        if (fr_weights_has(weights, *prefix, tower->first)) return *prefix;
+    return tower->prefixes[0];
+}
+
+fr_status fr_vision_bind(fr_vision *v, fr_weights *weights, size_t hidden) {
+    fr_tower_binder b = {.weights = weights};
+    FR_TRY(fr_vision_config_read(&v->config, weights));
+    const fr_vision_config *c = &v->config;
+    if (hidden && c->out != hidden)
+        return fr_fail(FR_INPUT, "%s: the vision tower gives rows of %zu, the text model reads rows of %zu (%s)",
+                       weights->files->path, c->out, hidden,
+                       weights->files->gguf ? "clip.vision.projection_dim" : "out_hidden_size");
+    size_t quarter = c->hidden / c->heads / 4;
+    v->layers = calloc(c->layers, sizeof *v->layers);
+    v->inverse = calloc(quarter + 1, sizeof *v->inverse);
+    if (!v->layers || !v->inverse) return fr_fail_memory("vision tower", c->layers * sizeof *v->layers);
+    if (c->theta > 0) fr_rope_frequencies(FR_ROPE_DEFAULT, c->theta, 2 * quarter, 1.0, 1.0, v->inverse);
+    if (!weights->files->gguf) snprintf(b.prefix, sizeof b.prefix, "%s", find_prefix(weights, c->tower));
+    for (size_t i = 0; i < c->layers; i++) FR_TRY(bind_layer(&b, c, i, &v->layers[i]));
+    FR_TRY(c->tower->bind(&b, v));
+    v->packed = weights->has_packed;
+    return FR_OK;
+}
