@@ -76,7 +76,7 @@ FLAGS_mpi = $(patsubst -I%,-isystem %,$(or $(shell pkg-config --cflags ompi-c 2>
 LIBS_mpi = $(or $(shell pkg-config --libs ompi-c 2>/dev/null),-lmpi)
 # Only the command needs libedit, libmicrohttpd and GnuTLS (which comes with libmicrohttpd); programs that link the
 # library don't.
-LIBS := -ljansson -lpcre2-8 -lutf8proc -lpng -ljpeg $(LIBS_$(TOPOLOGY)) $(LIBS_$(RANKS)) -lm
+LIBS := -ljansson -lpcre2-8 -lutf8proc -lpng -ljpeg -lwebpdemux -lwebp -lgif $(LIBS_$(TOPOLOGY)) $(LIBS_$(RANKS)) -lm
 # A static link also needs the libraries that these need. Hwloc needs -ludev, which is often not installed as an
 # archive, so a fully static program takes a library built with TOPOLOGY=plain.
 STATIC_LIBS := $(LIBS) -lz
@@ -127,8 +127,8 @@ SAY = $(if $(V),,@printf '  %-4s %s\n' $(1) $(2))
 # missing library is noticed by its header.
 HEADERS_hwloc := hwloc.h
 HEADERS_mpi := mpi.h
-HEADERS := jansson.h pcre2.h utf8proc.h png.h jpeglib.h histedit.h microhttpd.h gnutls/crypto.h $(HEADERS_$(TOPOLOGY)) \
-  $(HEADERS_$(RANKS))
+HEADERS := jansson.h pcre2.h utf8proc.h png.h jpeglib.h webp/demux.h gif_lib.h histedit.h microhttpd.h \
+  gnutls/crypto.h $(HEADERS_$(TOPOLOGY)) $(HEADERS_$(RANKS))
 TRY = printf '\#include <stdio.h>\n\#define PCRE2_CODE_UNIT_WIDTH 8\n%s\n' "$(1)" | \
   $(CC) $(CPPFLAGS) $(CFLAGS) $(FLAGS_$(RANKS)) -fsyntax-only -x c - 2>/dev/null
 $(BUILD)/needs: $(BUILD)/flags

@@ -50,11 +50,15 @@ static fr_status turn(fr_image *image, int orientation, const char *path) {
 
 static fr_status decode(fr_image *image, const fr_map *file, int *orientation) {
     static const uint8_t png[] = {0x89, 'P', 'N', 'G'}, jpeg[] = {0xff, 0xd8, 0xff};
-    if (file->size > sizeof png && memcmp(file->bytes, png, sizeof png) == 0)
-        return fr_png_decode(image, file, orientation);
-    if (file->size > sizeof jpeg && memcmp(file->bytes, jpeg, sizeof jpeg) == 0)
+    const uint8_t *bytes = file->bytes;
+    if (file->size > sizeof png && memcmp(bytes, png, sizeof png) == 0) return fr_png_decode(image, file, orientation);
+    if (file->size > sizeof jpeg && memcmp(bytes, jpeg, sizeof jpeg) == 0)
         return fr_jpeg_decode(image, file, orientation);
-    return fr_fail(FR_INPUT, "%s: neither a PNG nor a JPEG file", file->path);
+    if (file->size > 12 && memcmp(bytes, "RIFF", 4) == 0 && memcmp(bytes + 8, "WEBP", 4) == 0)
+        return fr_webp_decode(image, file, orientation);
+    if (file->size > 6 && (memcmp(bytes, "GIF87a", 6) == 0 || memcmp(bytes, "GIF89a", 6) == 0))
+        return fr_gif_decode(image, file);
+    return fr_fail(FR_INPUT, "%s: neither a PNG, JPEG, WebP nor GIF file", file->path);
 }
 
 static fr_status read_image(fr_image *image, fr_map *file, size_t most) {

@@ -1,10 +1,11 @@
 /* Reads a picture on disk as rows of RGB bytes.
  *
- * In: a PNG or JPEG file, told apart by its first bytes. Out: 8-bit RGB, equal to Pillow's
+ * In: a PNG, JPEG, WebP or GIF file, told apart by its first bytes. Out: 8-bit RGB, equal to Pillow's
  * ImageOps.exif_transpose(Image.open(path)).convert("RGB"). A photo is turned and mirrored as the orientation in its
  * EXIF says (exif.h; an orientation only in XMP is ignored). Transparency is dropped, not blended; grey is repeated;
  * palettes are looked up; 16-bit colours keep their high byte, while 16-bit grey is clamped to 255; CMYK is converted
- * to RGB without a profile. Damage is an error, never a partial picture; damaged EXIF counts as no orientation. */
+ * to RGB without a profile; an animation is its first picture. Damage is an error, never a partial picture; damaged
+ * EXIF counts as no orientation. */
 #ifndef FR_FORMATS_IMAGE_H
 #define FR_FORMATS_IMAGE_H
 

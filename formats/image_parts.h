@@ -13,5 +13,7 @@ fr_status fr_image_take(fr_image *image, size_t width, size_t height, const char
 /* Decode the file. `orientation` gets the number in its EXIF, 1 to 8, and is left unchanged if there is none. */
 fr_status fr_png_decode(fr_image *image, const fr_map *file, int *orientation);
 fr_status fr_jpeg_decode(fr_image *image, const fr_map *file, int *orientation);
+fr_status fr_webp_decode(fr_image *image, const fr_map *file, int *orientation);
+fr_status fr_gif_decode(fr_image *image, const fr_map *file);
 
 #endif

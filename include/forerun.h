@@ -752,7 +752,7 @@ fr_status fr_reply_parser_message(const fr_reply_parser *parser, char **json, si
 
 /* --------------------------------------------------------------------------------------------------------- pictures */
 
-/* Opens a PNG or JPEG file and prepares it for a model that sees; the model must outlive the picture. */
+/* Opens a PNG, JPEG, WebP or GIF file and prepares it for a model that sees; the model must outlive the picture. */
 fr_status fr_picture_open(const char *path, const fr_model *model, fr_picture **picture);
 
 /* Opens a picture from a file's bytes, which are not kept. name: the picture's name in error lines. pixels: NULL, or

@@ -1,5 +1,5 @@
-/* Tests of pictures: every kind of PNG and JPEG gives the pixels that Pillow reads, resizing gives those of Pillow's
- * filters, and damage gives an error.
+/* Tests of pictures: every kind of PNG, JPEG, WebP and GIF gives the pixels that Pillow reads, resizing gives those of
+ * Pillow's filters, and damage gives an error.
  *
  * Pillow makes the cases (tests/data/images/make_cases.py). */
 /* suite: hostile */
@@ -59,7 +59,7 @@ START_TEST(files_are_read_as_pillow_reads_them) {
         check_bytes(text(entry, "rgb"), image.rgb, image.width * image.height * 3, path);
         fr_image_close(&image);
     }
-    ck_assert_uint_ge(i, 75);
+    ck_assert_uint_ge(i, 106);
 }
 END_TEST
 
@@ -170,10 +170,14 @@ START_TEST(damaged_exif_is_no_orientation_or_another) {
 END_TEST
 
 START_TEST(what_ends_too_early_is_refused) {
-    static const char *const names[] = {"png-2-8.png", "png-3-8-i.png", "jpeg-420.jpg", "jpeg-progressive.jpg"};
+    static const char *const names[] = {"png-2-8.png",     "png-3-8-i.png",
+                                        "jpeg-420.jpg",    "jpeg-progressive.jpg",
+                                        "webp-lossy.webp", "webp-lossless-alpha.webp",
+                                        "gif-16.gif"};
     for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
         blob b = read_blob(names[i]);
-        for (size_t size = 0; size < b.size; size++)
+        size_t whole = b.size - (strstr(names[i], ".gif") ? 1 : 0); /* without the byte that says: no other picture */
+        for (size_t size = 0; size < whole; size++)
             ck_assert_msg(strcmp(refusal(b.bytes, size), "none") != 0, "%s opened when cut at %zu", names[i], size);
     }
 }
@@ -181,8 +185,8 @@ END_TEST
 
 START_TEST(other_formats_are_refused) {
     static const char bmp[] = "BM....", nothing[] = "";
-    ck_assert_str_eq(refusal((const uint8_t *)bmp, 6), ": neither a PNG nor a JPEG file");
-    ck_assert_str_eq(refusal((const uint8_t *)nothing, 0), ": neither a PNG nor a JPEG file");
+    ck_assert_str_eq(refusal((const uint8_t *)bmp, 6), ": neither a PNG, JPEG, WebP nor GIF file");
+    ck_assert_str_eq(refusal((const uint8_t *)nothing, 0), ": neither a PNG, JPEG, WebP nor GIF file");
 }
 END_TEST
 
@@ -218,6 +222,49 @@ START_TEST(a_small_file_that_claims_a_large_picture_is_refused) {
     put_big_endian(frame + 7, 65000, 2);
     ck_assert_str_eq(refusal(b.bytes, b.size), ": a picture of 65000 x 65000, expected sides of 1 to 65536 and at most "
                                                "134217728 pixels");
+    b = read_blob("webp-moving-small.webp");
+    memcpy(b.bytes + 24, (const uint8_t[]){0xff, 0xff, 0xff, 0xff, 0xff, 0}, 6); /* the canvas */
+    ck_assert_msg(strstr(refusal(b.bytes, b.size), "damaged WebP"), "%s", fr_last_error());
+    memcpy(b.bytes + 24, (const uint8_t[]){0x5f, 0xea, 0, 0x5f, 0xea, 0}, 6);
+    ck_assert_str_eq(refusal(b.bytes, b.size), ": a picture of 60000 x 60000, expected sides of 1 to 65536 and at most "
+                                               "134217728 pixels");
+    b = read_blob("gif-16.gif");
+    memcpy(b.bytes + 6, (const uint8_t[]){0x60, 0xea, 0x60, 0xea}, 4); /* the screen */
+    ck_assert_str_eq(refusal(b.bytes, b.size), ": a picture of 60000 x 60000, expected sides of 1 to 65536 and at most "
+                                               "134217728 pixels");
+}
+END_TEST
+
+/* Writes other numbers where chunks of WebP have their sizes, and where GIF has a picture's place, size and bits. */
+START_TEST(wrong_lengths_are_refused_or_read) {
+    static const struct {
+        const char *name;
+        size_t at, bytes;
+    } lengths[] = {{"webp-lossy.webp", 4, 4},
+                   {"webp-lossy.webp", 16, 4},
+                   {"webp-turned-6.webp", 16, 4},
+                   {"webp-lossless.webp", 16, 4},
+                   {"webp-moving-small.webp", 34, 4},
+                   {"webp-moving-small.webp", 48, 4},
+                   {"webp-moving-small.webp", 52, 3},
+                   {"webp-moving-small.webp", 58, 3},
+                   {"webp-moving-small.webp", 72, 4},
+                   {"gif-16.gif", 62, 2},
+                   {"gif-16.gif", 64, 2},
+                   {"gif-16.gif", 66, 2},
+                   {"gif-16.gif", 70, 1},
+                   {"gif-16.gif", 71, 1},
+                   {"gif-16.gif", 72, 1}};
+    static const uint32_t values[] = {0, 1, 2, 7, 9, 255, 256, 4095, 65535, 0x7fffffff, 0xfffffff0, 0xffffffff};
+    size_t refused = 0;
+    for (size_t i = 0; i < sizeof lengths / sizeof *lengths; i++)
+        for (size_t v = 0; v < sizeof values / sizeof *values; v++) {
+            blob b = read_blob(lengths[i].name);
+            for (size_t byte = 0; byte < lengths[i].bytes; byte++)
+                b.bytes[lengths[i].at + byte] = (uint8_t)(values[v] >> 8 * byte);
+            refused += strcmp(refusal(b.bytes, b.size), "none") != 0;
+        }
+    ck_assert_uint_gt(refused, 80);
 }
 END_TEST
 
@@ -237,6 +284,7 @@ FR_SUITE("image") {
     tcase_add_test(damage, damaged_exif_is_no_orientation_or_another);
     tcase_add_test(damage, other_formats_are_refused);
     tcase_add_test(damage, a_small_file_that_claims_a_large_picture_is_refused);
+    tcase_add_test(damage, wrong_lengths_are_refused_or_read);
     tcase_add_test(damage, a_wrong_checksum_is_refused);
     suite_add_tcase(suite, pillow);
     suite_add_tcase(suite, damage);

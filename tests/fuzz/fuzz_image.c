@@ -1,4 +1,4 @@
-/* libFuzzer's target for pictures: the input is read as a PNG or JPEG and goes through the vision tower.
+/* libFuzzer's target for pictures: the input is read as a PNG, JPEG, WebP or GIF and goes through the vision tower.
  *
  * In: bytes; a PNG that is refused is tried again with its checksums corrected. Out: nothing, unless the sanitizers
  * find something. */

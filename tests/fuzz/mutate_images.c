@@ -83,7 +83,8 @@ static void run_pictures(const char *copy, size_t count) {
     DIR *entries = opendir(IMAGES);
     if (!entries) die("can't read", IMAGES);
     for (struct dirent *entry; (entry = readdir(entries));)
-        if (strstr(entry->d_name, ".png") || strstr(entry->d_name, ".jpg"))
+        if (strstr(entry->d_name, "png-") || strstr(entry->d_name, "jpeg-") || strstr(entry->d_name, "webp-") ||
+            strstr(entry->d_name, "gif-"))
             run_file(IMAGES, copy, entry->d_name, count);
     closedir(entries);
 }

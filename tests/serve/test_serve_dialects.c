@@ -371,7 +371,7 @@ static const struct {
     {OLLAMA_CHAT, "{}", "messages must"},
     {OLLAMA_CHAT, "{'messages': [5]}", "messages[0]: a role"},
     {OLLAMA_CHAT, "{'messages': [{'role': 'user', 'content': []}]}", "messages[0]: content"},
-    {OLLAMA_CHAT, "{'messages': [{'role': 'user', 'images': ['AA==']}]}", "images[0]"},
+    {OLLAMA_CHAT, "{'messages': [{'role': 'user', 'images': [7]}]}", "images[0]"},
     {OLLAMA_CHAT, "{'messages': [{'role': 'assistant', 'tool_calls': [{'function': {'name': 'f', 'arguments': 5}}]}]}",
      "messages[0]"},
     {OLLAMA_CHAT, "{'messages': [" USER("'a'") "], 'options': 5}", "options must"},

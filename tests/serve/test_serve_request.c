@@ -1296,11 +1296,15 @@ START_TEST(pictures) {
 }
 END_TEST
 
-START_TEST(jpeg_pictures) {
-    static const char *const befores[] = {"data:image/jpeg;base64,", "data:image/jpg;base64,",
-                                          "data:image/png;base64,"};
-    for (size_t i = 0; i < 3; i++) {
-        char *url = url_of(befores[i], "tests/data/images/jpeg-70x50.jpg");
+START_TEST(pictures_of_other_formats) {
+    static const char *const cases[][2] = {
+        {"data:image/jpeg;base64,", "jpeg-70x50.jpg"},          {"data:image/jpg;base64,", "jpeg-70x50.jpg"},
+        {"data:image/png;base64,", "jpeg-70x50.jpg"},           {"data:image/webp;base64,", "webp-70x50.webp"},
+        {"data:image/x-any;name=a;base64,", "webp-70x50.webp"}, {"DATA:image/gif;BASE64,", "gif-70x50.gif"}};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        char path[256];
+        snprintf(path, sizeof path, "tests/data/images/%s", cases[i][1]);
+        char *url = url_of(cases[i][0], path);
         fr_generation_request *a = show(url);
         ck_assert_msg(!a->error[0], "%s", a->error);
         ck_assert_uint_eq(a->choices[1].job.picture_count, 1);
@@ -1311,13 +1315,16 @@ START_TEST(jpeg_pictures) {
 END_TEST
 
 static const char *const bad_urls[][2] = {
-    {"http://127.0.0.1/a.png", "other urls and paths are not opened"},
-    {"https://example.org/a.png", "other urls and paths are not opened"},
+    {"http://127.0.0.1/a.png", "pictures at http:// and https:// URLs are not fetched"},
+    {"HTTPS://example.org/a.png", "pictures at http:// and https:// URLs are not fetched"},
+    {"ftp://example.org/a.png", "other urls and paths are not opened"},
     {"file://" GLM "/image/digits.png", "other urls and paths are not opened"},
     {GLM "/image/digits.png", "other urls and paths are not opened"},
     {"", "other urls and paths are not opened"},
     {"data:image/png,AAAA", "other urls and paths are not opened"},
-    {"data:image/gif;base64,AAAA", "other urls and paths are not opened"},
+    {"data:image/;base64", "other urls and paths are not opened"},
+    {"data:image;base64,AAAA", "other urls and paths are not opened"},
+    {"data:image/gif;base64,AAAA", "picture 1: neither a PNG, JPEG, WebP nor GIF"},
     {"data:image/png;base64,", "picture 1 is no base64"},
     {"data:image/png;base64,AAA", "picture 1 is no base64"},
     {"data:image/png;base64,AA A", "picture 1 is no base64"},
@@ -1326,7 +1333,7 @@ static const char *const bad_urls[][2] = {
     {"data:image/png;base64,AB==", "picture 1 is no base64"},
     {"data:image/png;base64,AAF=", "picture 1 is no base64"},
     {"data:image/png;base64,____", "picture 1 is no base64"},
-    {"data:image/png;base64,AAAA", "picture 1: neither a PNG nor a JPEG"},
+    {"data:image/png;base64,AAAA", "picture 1: neither a PNG, JPEG, WebP nor GIF"},
     {"data:image/png;base64,iVBORw0KGgoAAA==", "picture 1: damaged PNG"},
 };
 
@@ -1431,7 +1438,7 @@ FR_SUITE("serve_request") {
     tcase_add_unchecked_fixture(seeing, open_glm, close_model);
     tcase_set_timeout(seeing, 120);
     tcase_add_test(seeing, pictures);
-    tcase_add_test(seeing, jpeg_pictures);
+    tcase_add_test(seeing, pictures_of_other_formats);
     tcase_add_test(seeing, too_many_pixels);
     LOOP(seeing, urls_that_are_refused, bad_urls);
     suite_add_tcase(suite, demo_cases());

@@ -21,7 +21,7 @@ static const fr_named_command commands[] = {
     {"/edit", NULL, FR_CHAT_EDIT, "the last turn once more, to be edited: the new one takes its place"},
     {"/save", "FILE", FR_CHAT_SAVE, "keep the conversation in a file: its messages as JSON, in the OpenAI form"},
     {"/load", "FILE", FR_CHAT_LOAD, "go on with the conversation of such a file; a turn without an answer gets one"},
-    {"/image", "FILE", FR_CHAT_IMAGE, "a PNG or JPEG picture for the next turn"},
+    {"/image", "FILE", FR_CHAT_IMAGE, "a picture for the next turn: PNG, JPEG, WebP or GIF"},
     {"/read", "FILE", FR_CHAT_READ, "a file's text for the next turn, which stands behind it"},
     {"/system", "[TEXT]", FR_CHAT_SYSTEM, "another system turn, - for none; alone: what it is"},
     {"/set", "[NAME VALUE]", FR_CHAT_SET, "a setting, such as temp 0.5 or seed 7; alone: all that there are"},

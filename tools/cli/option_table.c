@@ -453,7 +453,7 @@ const fr_option_row fr_option_table[FR_ARG_COUNT] = {
     [FR_ARG_HELP] = {.names = "-h --help", .verbs = ALL, .help = "print this"},
 
     [FR_ARG_IMAGE] = {.names = "--image", .value = "FILE", .verbs = GENERATE | CHAT | LOGITS, .again = true,
-                      .help = "PNG or JPEG for models that see: before the prompt, or a chat's first turn; repeatable",
+                      .help = "PNG, JPEG, WebP or GIF for models that see: before the prompt or first turn; repeatable",
                       .more = "generate: the prompt is then a user's turn, as with --chat, unless it has an <|image|> "
                               "where each picture stands"},
 

@@ -18,12 +18,19 @@
 
 /* --------------------------------------------------------------------------------------------------------- pictures */
 
-/* Gives the text after "data:image/png;base64,"; NULL if the url does not begin in this way. */
+/* Gives the text after "data:image/png;base64,", with the name of any format; NULL if the url does not begin in this
+ * way. Clients often name another format than the picture's, so its first bytes tell that. */
 static const char *data_of(const char *url) {
-    static const char *const begins[] = {"data:image/png;base64,", "data:image/jpeg;base64,", "data:image/jpg;base64,"};
-    for (size_t i = 0; i < sizeof begins / sizeof *begins; i++)
-        if (strncasecmp(url, begins[i], strlen(begins[i])) == 0) return url + strlen(begins[i]);
-    return NULL;
+    static const char begin[] = "data:image/", end[] = ";base64,";
+    if (strncasecmp(url, begin, strlen(begin)) != 0) return NULL;
+    const char *comma = strchr(url, ',');
+    bool base64 = comma && (size_t)(comma - url) > strlen(begin) + strlen(end) - 1 &&
+                  strncasecmp(comma + 1 - strlen(end), end, strlen(end)) == 0;
+    return base64 ? comma + 1 : NULL;
+}
+
+static bool is_remote(const char *url) {
+    return strncasecmp(url, "http://", 7) == 0 || strncasecmp(url, "https://", 8) == 0;
 }
 
 static bool add_picture(fr_job *job, const json_t *part, size_t *pixels) {
@@ -34,9 +41,13 @@ static bool add_picture(fr_job *job, const json_t *part, size_t *pixels) {
     char name[32];
     if (fr_model_fact(model, FR_FACT_IMAGE_TOKEN) < 0)
         return fr_job_refuse(job, FR_USAGE, "image_url: this model sees no pictures");
+    if (text && is_remote(text))
+        return fr_job_refuse(job, FR_USAGE,
+                             "image_url: pictures at http:// and https:// URLs are not fetched: send their bytes, "
+                             "as \"data:image/png;base64,...\"");
     if (!data)
         return fr_job_refuse(job, FR_USAGE,
-                             "image_url must be {\"url\": \"data:image/png;base64,...\"}, or jpeg: "
+                             "image_url must be {\"url\": \"data:image/png;base64,...\"}, or jpeg, webp or gif: "
                              "other urls and paths are not opened");
     if (job->picture_count == FR_IMAGES_MAX)
         return fr_job_refuse(job, FR_USAGE, "image_url: there are more than %d", FR_IMAGES_MAX);

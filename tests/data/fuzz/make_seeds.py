@@ -550,7 +550,9 @@ def files(folder):
 def pictures():
     for name in ("png-0-1-i.png", "png-0-16.png", "png-2-8-key.png", "png-3-4-i.png", "png-6-8.png", "jpeg-420.jpg",
                  "jpeg-cmyk.jpg", "jpeg-grey.jpg", "jpeg-progressive.jpg", "jpeg-restarts.jpg", "jpeg-turned-6.jpg", "jpeg-turned-astray.jpg",
-                 "jpeg-turned-big-endian.jpg"):
+                 "jpeg-turned-big-endian.jpg", "webp-lossy.webp", "webp-lossless-alpha.webp", "webp-lossless-few.webp",
+                 "webp-moving.webp", "webp-moving-small.webp", "webp-turned-6.webp", "gif-16.gif", "gif-interlaced.gif",
+                 "gif-inside-transparent.gif", "gif-comment.gif", "gif-moving.gif", "gif-local-alone.gif"):
         write("image", name, read(f"images/{name}"))
 
 

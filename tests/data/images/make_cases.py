@@ -1,6 +1,7 @@
 """Writes the pictures of this folder, and cases.json with what Pillow makes of them: python3 make_cases.py
 
-Every colour type and depth of PNG, plain and interlaced, and the kinds of JPEG that are met, 13 x 9 pixels each; what
+Every colour type and depth of PNG, plain and interlaced, and the kinds of JPEG, WebP and GIF that are met, 13 x 9
+pixels each; what
 ImageOps.exif_transpose(Image.open(file)).convert("RGB") gives, which turns a photo as its EXIF orientation says, is in
 cases.json as hexadecimal text. Then sizes to resize noise() to, with the
 FNV-1a hash of what resize(size, filter) gives with each filter, and its first and last bytes. Pillow 12.1 or older: later ones resize
@@ -130,6 +131,93 @@ def write_turned():
             file.write(plain[:at] + chunk(b"eXIf", tiff(turned, ">" if turned % 2 else "<")) + plain[at:])
 
 
+def riff(kind, data):
+    return kind + struct.pack("<I", len(data)) + data + b"\0" * (len(data) % 2)
+
+
+def webp(*chunks):
+    return riff(b"RIFF", b"WEBP" + b"".join(chunks))
+
+
+def u24(*values):
+    return b"".join(struct.pack("<I", value)[:3] for value in values)
+
+
+def write_webps():
+    def path(name):
+        return os.path.join(HERE, f"webp-{name}.webp")
+    rgb = scene(WIDTH, HEIGHT)
+    alpha = Image.new("L", rgb.size)
+    alpha.putdata([(x * 40 + y * 9) % 256 for y in range(HEIGHT) for x in range(WIDTH)])
+    rgba = rgb.copy()
+    rgba.putalpha(alpha)
+    rgb.save(path("lossy"), quality=70)
+    rgba.save(path("lossy-alpha"), quality=70, exact=True)
+    rgb.save(path("lossless"), lossless=True)
+    rgba.save(path("lossless-alpha"), lossless=True, exact=True)
+    rgb.quantize(7).convert("RGB").save(path("lossless-few"), lossless=True)
+    scene(70, 50).save(path("70x50"), quality=40)
+    rgb.save(path("moving"), save_all=True, append_images=[rgb.rotate(180), rgba], duration=40)
+    for turned in range(1, 9):
+        rgb.save(path(f"turned-{turned}"), quality=60, exif=b"Exif\0\0" * (turned % 2) + tiff(turned))
+    # A first frame that does not cover its animation.
+    with open(path("lossy"), "rb") as file:
+        still = file.read()[12:]
+    frame = u24(4 // 2, 2 // 2, WIDTH - 1, HEIGHT - 1, 40) + b"\0" + still
+    head = riff(b"VP8X", b"\2\0\0\0" + u24(WIDTH + 8, HEIGHT + 4))
+    with open(path("moving-small"), "wb") as file:
+        file.write(webp(head, riff(b"ANIM", b"\x10\x20\x30\xff\0\0"), riff(b"ANMF", frame)))
+
+
+def gif_codes(indices, bits):
+    """A picture's data where each code is a pixel: the table is cleared before codes grow."""
+    clear, codes = 1 << bits, []
+    for i, index in enumerate(indices):
+        codes += [clear] * (i % (clear // 2) == 0) + [index]
+    text = "".join(reversed([format(code, f"0{bits + 1}b") for code in codes + [clear + 1]]))
+    data = int(text, 2).to_bytes((len(text) + 7) // 8, "little")
+    return b"".join(bytes([len(data[i:i + 255])]) + data[i:i + 255] for i in range(0, len(data), 255)) + b"\0"
+
+
+def write_gif(name, screen=(WIDTH, HEIGHT), at=(0, 0), bits=4, colours=16, local=0, interlaced=False, transparent=None,
+              version=b"GIF89a", frames=1, before=b""):
+    rnd = random.Random(name)
+    palette = bytes(rnd.randrange(256) for _ in range(3 * 256))
+    rows = [[rnd.randrange(1 << bits) for _ in range(WIDTH)] for _ in range(HEIGHT)]
+    if interlaced:
+        rows = [rows[y] for first, step in ((0, 8), (4, 8), (2, 4), (1, 2)) for y in range(first, HEIGHT, step)]
+    size = {2: 0, 4: 1, 8: 2, 16: 3, 256: 7}
+    out = version + struct.pack("<HHBBB", *screen, 0x80 | size[colours] if colours else 0, 3, 0)
+    out += palette[:3 * colours] + before
+    for frame in range(frames):
+        if transparent is not None:
+            out += b"\x21\xf9\4\1\0\0" + bytes([transparent]) + b"\0"
+        out += b"\x2c" + struct.pack("<HHHHB", *at, WIDTH, HEIGHT, (0x80 | size[local] if local else 0) |
+                                     0x40 * interlaced)
+        out += palette[-3 * local:] if local else b""
+        out += bytes([bits]) + gif_codes([index for row in rows for index in row][::1 - 2 * frame], bits)
+    with open(os.path.join(HERE, f"gif-{name}.gif"), "wb") as file:
+        file.write(out + b";")
+
+
+def write_gifs():
+    write_gif("16")
+    write_gif("256", bits=8, colours=256, version=b"GIF87a")
+    write_gif("2", bits=2, colours=4)
+    write_gif("interlaced", interlaced=True)
+    write_gif("local", local=16, colours=4)
+    write_gif("local-alone", local=16, colours=0)
+    write_gif("grey", colours=0)
+    write_gif("short", colours=8)
+    write_gif("transparent", transparent=5)
+    write_gif("inside", screen=(20, 14), at=(3, 2))
+    write_gif("inside-transparent", screen=(20, 14), at=(3, 2), transparent=5, interlaced=True)
+    write_gif("outside", screen=(9, 4), at=(1, 2))
+    write_gif("moving", frames=2)
+    write_gif("comment", before=b"\x21\xfe\5hello\0\x21\xff\x0bNETSCAPE2.0\3\1\0\0\0")
+    scene(70, 50).quantize(64).save(os.path.join(HERE, "gif-70x50.gif"))
+
+
 def noise(width, height):
     """The C suite makes the same."""
     state, out = 12345, bytearray()
@@ -152,9 +240,11 @@ def main():
     write_pngs()
     write_jpegs()
     write_turned()
+    write_webps()
+    write_gifs()
     files, resizes = [], []
     for name in sorted(os.listdir(HERE)):
-        if name.endswith((".png", ".jpg")):
+        if name.endswith((".png", ".jpg", ".webp", ".gif")):
             image = ImageOps.exif_transpose(Image.open(os.path.join(HERE, name))).convert("RGB")
             files.append({"file": name, "width": image.width, "height": image.height, "rgb": image.tobytes().hex()})
     for width, height, to_width, to_height in RESIZES:

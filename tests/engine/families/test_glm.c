@@ -249,8 +249,8 @@ START_TEST(bytes_that_are_no_picture) {
     refuse_bytes(bytes, size, &left, r.model, "picture 3: a picture of ");
     ck_assert_uint_eq(left, pixels - 1);
     refuse_bytes(bytes, size - 20, NULL, r.model, "picture 3: damaged PNG");
-    refuse_bytes(bytes, 3, NULL, r.model, "picture 3: neither a PNG nor a JPEG");
-    refuse_bytes("", 0, NULL, r.model, "picture 3: neither a PNG nor a JPEG");
+    refuse_bytes(bytes, 3, NULL, r.model, "picture 3: neither a PNG, JPEG, WebP nor GIF");
+    refuse_bytes("", 0, NULL, r.model, "picture 3: neither a PNG, JPEG, WebP nor GIF");
     free(bytes);
     fr_reference_close(&r);
 }

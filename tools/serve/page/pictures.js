@@ -1,6 +1,7 @@
 // Pictures that go with the next message: chosen, pasted or dropped.
 //
-// In: files. Out: data URLs. PNG and JPEG files are unchanged; other pictures that the browser can show become PNG.
+// In: files. Out: data URLs. PNG, JPEG, WebP and GIF files are unchanged; other pictures that the browser can show
+// become PNG.
 
 import {byId, el, iconButton} from "./dom.js";
 
@@ -41,7 +42,7 @@ export async function addPictures(files) {
     for (const file of files) {
         if (waiting.length === MOST) return `A message takes ${MOST} pictures.`;
         try {
-            const known = ["image/png", "image/jpeg"].includes(file.type);
+            const known = ["image/png", "image/jpeg", "image/webp", "image/gif"].includes(file.type);
             waiting = [...waiting, await read(known ? file : await asPng(file))];
         } catch {
             return `${file.name} is no picture that this browser reads.`;

@@ -71,7 +71,7 @@ export function toFile(conversations) {
 const text = (value) => (typeof value === "string" ? value : "");
 const whole = (value) => (Number.isSafeInteger(value) && value >= 0 ? value : 0);
 const numbers = (value) => (Array.isArray(value) ? value.map(whole) : []);
-const isPicture = (value) => /^data:image\/(png|jpeg);base64,[A-Za-z0-9+/=]*$/.test(text(value));
+const isPicture = (value) => /^data:image\/(png|jpeg|webp|gif);base64,[A-Za-z0-9+/=]*$/.test(text(value));
 
 const filesOf = (value) => (Array.isArray(value) ? value : []).filter((file) => text(file?.name) && text(file.text))
     .map(({name, text: said}) => ({name, text: said}));
