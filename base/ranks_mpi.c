@@ -36,9 +36,11 @@ enum {
 
 /* FIRST_GRACE: seconds that rank 0 waits for the others at the end of a failed job. OTHERS_GRACE: seconds that they
  * wait for rank 0, which should be the one that ends the job, because it has printed the reason. */
-#define FIRST_GRACE     2.0
-#define OTHERS_GRACE    5.0
-#define OTHERS_PATIENCE 4 /* timeouts that they wait if no rank has failed, because rank 0 may have much to write */
+#define FIRST_GRACE  2.0
+#define OTHERS_GRACE 5.0
+
+/* If no rank has failed, the other ranks wait this many times the timeout for rank 0, which may have much to write. */
+#define OTHERS_PATIENCE 4
 
 struct fr_ranks {
     MPI_Comm rows;

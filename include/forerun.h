@@ -915,8 +915,8 @@ typedef fr_status fr_logits_fn(void *context, const float *logits, size_t rows, 
 fr_status fr_session_logits(fr_session *session, const int32_t *ids, size_t count, size_t first_row, fr_logits_fn *sink,
                             void *context);
 
-/* Runs a text, and calls the sink for each id at index 1 to count - 1, in order: with the log-probability of the id
- * after the ids before it, and with the best ids at its place as fr_session_logprobs gives them. The sink's arguments
+/* Runs a text, and calls the sink for each id at index 1 to count - 1, in order: with the log-probability of the id,
+ * given the ids before it, and with the best ids at its place as fr_session_logprobs gives them. The sink's arguments
  * are valid until it returns. Resets the timeline first; the text stays on it. The sink can end the call, as in
  * fr_session_logits. FR_USAGE without FR_OPT_LOGPROBS. */
 typedef fr_status fr_score_fn(void *context, int32_t id, float own, const int32_t *ids, const float *values,

@@ -154,7 +154,7 @@ static const struct {
 };
 enum { REFUSED = sizeof refused / sizeof *refused };
 
-/* Both refuse it with the same status, in the same words. */
+/* batch and serve refuse each of these requests with the same status, in the same words. */
 START_TEST(what_one_refuses_the_other_does) {
     char *lines = NULL;
     size_t length = 0;

@@ -130,7 +130,7 @@ START_TEST(a_head_over_many_rows) {
 }
 END_TEST
 
-/* Fills numbers that are the same in any programming language. */
+/* Fills x with numbers that any language computes exactly, so that the references' script has the same. */
 static void fill_published(float *x, size_t n, size_t start) {
     for (size_t i = 0; i < n; i++) x[i] = (float)((int)((start + i) * 29 + 7) % 61 - 30) / 16;
 }

@@ -31,8 +31,8 @@ enum { USUAL_PORT = 8080, USUAL_BODY = 1 << 24, USUAL_CONNECTIONS = 1024, ALL_CO
 #define RANKS_GRACE 0.5
 #define SLEEP       0.1
 
-/* The most milliseconds in which clients are told that the job has failed, while the engine's thread still
- * computes. */
+/* Milliseconds that a failing or ending server may spend on sending clients their last answers, while the engine's
+ * thread still computes. */
 #define TELL_MAX 300
 
 typedef struct server {

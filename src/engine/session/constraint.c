@@ -59,6 +59,10 @@ static fr_status step(fr_constraint *c, uint32_t state, int32_t id, uint32_t *ne
     return fr_grammar_step(c->grammar, state, id, next);
 }
 
+/* The states that are known: states[i] is the grammar's state after i ids of the text, ids[0] .. ids[i - 1], for i from
+ * 0 to `known`. The grammar may drop states from its table to make room, which it counts as a sweep; then only states
+ * from index `first` on are still in it. If the grammar has swept since c->sweeps, none are. */
+
 /* Makes room in the grammar's table of states and keeps the last state, even if all others are dropped. */
 static fr_status make_room(fr_constraint *c) {
     uint32_t *last = &c->states[c->known], kept = *last == FREE ? FR_STATE_DEAD : *last;

@@ -65,7 +65,7 @@ static fr_kv_shape *kv_shapes(const fr_engine *e) {
     return shapes;
 }
 
-/* Takes all memory from the arena. Called twice: first with a measuring arena, then with a real one. */
+/* Takes all memory from the arena. What drafting needs depends on choose_drafting, which must come before. */
 static void layout(fr_engine *e, const fr_kv_shape *shapes) {
     const fr_trunk *trunk = &e->model->trunk;
     size_t threads = e->model->plan.threads;
@@ -102,16 +102,6 @@ static void layout(fr_engine *e, const fr_kv_shape *shapes) {
     fr_kv_prefixes_layout(&e->prefixes, &e->arena, &e->kv, caches ? method->workspace_kv(e->draft_workspace) : NULL);
 }
 
-static fr_status measure(fr_engine *e, const fr_kv_shape *shapes) {
-    layout(e, shapes);
-    if (e->kv_memory && e->kv_memory < e->kv.fewest_bytes)
-        return fr_fail_about(FR_OPT_KV_MEMORY, FR_INPUT,
-                             "%zu bytes of keys and values: a context of %zu needs at least %zu", e->kv_memory,
-                             e->context, e->kv.fewest_bytes);
-    if (!e->arena.overflow) return FR_OK;
-    return fr_fail(FR_MEMORY, "a context of %zu does not fit this machine's memory", e->context);
-}
-
 /* Determines if sessions with these options draft with the drafter's weights, and which rows drafting reads. */
 static fr_status choose_drafting(fr_engine *e, const fr_options *options) {
     fr_draft_list methods;
@@ -122,10 +112,18 @@ static fr_status choose_drafting(fr_engine *e, const fr_options *options) {
     return FR_OK;
 }
 
+/* Measures the engine's memory with an arena that only counts, then takes it and lays it out again. */
 static fr_status take_memory(fr_engine *e, bool measure_only) {
+    fr_status status = FR_OK;
     fr_kv_shape *shapes = kv_shapes(e);
     if (!shapes) return fr_fail_memory("KV shapes", e->model->trunk.kv_count * sizeof *shapes);
-    fr_status status = measure(e, shapes);
+    layout(e, shapes);
+    if (e->kv_memory && e->kv_memory < e->kv.fewest_bytes)
+        status = fr_fail_about(FR_OPT_KV_MEMORY, FR_INPUT,
+                               "%zu bytes of keys and values: a context of %zu needs at least %zu", e->kv_memory,
+                               e->context, e->kv.fewest_bytes);
+    else if (e->arena.overflow)
+        status = fr_fail(FR_MEMORY, "a context of %zu does not fit this machine's memory", e->context);
     if (status == FR_OK && !measure_only) {
         status = fr_arena_open(&e->arena, e->arena.used, "session");
         /* each rank fills only a part of each row */
@@ -165,21 +163,18 @@ fr_status fr_engine_check_process(const fr_engine *e) {
                    (int)e->process, (int)getpid());
 }
 
-static fr_status open_engine(fr_engine *e, const fr_model *model, const fr_drafter *drafter, const fr_options *options,
-                             size_t sessions) {
-    FR_TRY(prepare(e, model, drafter, options, sessions, false));
-    fr_draft_depth_reset(&e->draft_depth);
-    e->plan = model->plan;
-    fr_cores_claim(&model->machine, &e->plan);
-    return fr_pool_open(&e->plan, &e->pool);
-}
-
 fr_status fr_engine_create(const fr_model *model, const fr_drafter *drafter, const fr_options *options, size_t sessions,
                            fr_engine **engine) {
     *engine = NULL;
     fr_engine *e = calloc(1, sizeof *e);
     if (!e) return fr_fail_memory("engine", sizeof *e);
-    fr_status status = open_engine(e, model, drafter, options, sessions);
+    fr_status status = prepare(e, model, drafter, options, sessions, false);
+    if (status == FR_OK) {
+        fr_draft_depth_reset(&e->draft_depth);
+        e->plan = model->plan;
+        fr_cores_claim(&model->machine, &e->plan);
+        status = fr_pool_open(&e->plan, &e->pool);
+    }
     if (status == FR_OK)
         *engine = e;
     else

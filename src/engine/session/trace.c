@@ -10,9 +10,13 @@
 
 #include "base/clock.h"
 
-/* The longest text of an id with its comma, of a number of seconds with its key, of a byte (as \ufffd), and of the
- * rest of a line. */
-enum { ID_ROOM = 12, SECONDS_ROOM = 48, BYTE_ROOM = 6, LINE_ROOM = 512 };
+/* The most bytes that each part of a line takes. */
+enum {
+    ID_ROOM = 12,      /* an id with its comma */
+    SECONDS_ROOM = 48, /* a number of seconds with its key */
+    BYTE_ROOM = 6,     /* a byte of a name: one that is not UTF-8 is written as the six characters \ufffd */
+    LINE_ROOM = 512    /* the rest of the line */
+};
 
 void fr_trace_layout(fr_trace *trace, fr_arena *arena, const char *model, const char *drafter, size_t rows) {
     size_t header = BYTE_ROOM * (strlen(model) + (drafter ? strlen(drafter) : 0));

@@ -867,8 +867,6 @@ START_TEST(a_cancel_waits_for_a_forward) {
 }
 END_TEST
 
-/* ----------------------------------------------------------------------------------------------------------- misuse */
-
 /* All prompts together give a round as many rows as allowed, the first prompt as many as it can. */
 START_TEST(a_piece_bounds_a_round) {
     subject s = open_subject("gemma4-e", 1);
@@ -898,6 +896,8 @@ START_TEST(a_piece_bounds_a_round) {
     close_subject(&s);
 }
 END_TEST
+
+/* ----------------------------------------------------------------------------------------------------------- misuse */
 
 START_TEST(calls_that_can_not_be_are_refused) {
     subject s = open_subject("gemma4-e", 1);
