@@ -81,6 +81,15 @@ fr_status fr_config_gguf_mtp(const fr_gguf *gguf, size_t *layers, size_t *mtp) {
     return check_mtp(gguf->path, gguf->architecture, key, *mtp);
 }
 
+fr_status fr_config_image_token(const json_t *root, const char *key, const char *older, int64_t fallback, size_t vocab,
+                                const char *where, int32_t *token) {
+    int64_t id, last = (int64_t)vocab - 1;
+    if (json_is_null(json_object_get(root, key)) || !json_object_get(root, key)) key = older;
+    FR_TRY(fr_json_int(root, key, 0, last, fallback <= last ? fallback : -1, where, &id));
+    *token = (int32_t)id;
+    return FR_OK;
+}
+
 fr_status fr_config_vocabulary(const fr_checkpoint *files, size_t hidden, size_t *vocab) {
     const fr_tensor *table;
     FR_TRY(fr_checkpoint_tensor(files, "token_embd.weight", &table));

@@ -33,6 +33,11 @@ void fr_config_put_sections(const fr_rope_spec *rope, fr_gguf_writer *writer);
 fr_status fr_config_mtp(const json_t *text, const char *key, int64_t fallback, const char *where, size_t *mtp);
 fr_status fr_config_gguf_mtp(const fr_gguf *gguf, size_t *layers, size_t *mtp);
 
+/* Reads the id that stands for a row of a picture, from the key or from the one that older versions of transformers
+ * wrote; -1 if the fallback applies and is outside the vocabulary. */
+fr_status fr_config_image_token(const json_t *root, const char *key, const char *older, int64_t fallback, size_t vocab,
+                                const char *where, int32_t *token);
+
 /* Gives the number of rows of a GGUF file's table of ids, which must have `hidden` values each. */
 fr_status fr_config_vocabulary(const fr_checkpoint *files, size_t hidden, size_t *vocab);
 

@@ -2,6 +2,8 @@
  * Source: transformers 5.17, model gemma3; for GGUF github.com/ggml-org/llama.cpp, conversion/gemma.py and
  * src/models/gemma3.cpp. Five sliding layers are followed by a full one. Norms come before and after each part, and
  * published files store their weights minus 1. */
+#include "base/error.h"
+#include "src/engine/families/config_keys.h"
 #include "src/engine/families/family.h"
 
 static const fr_model_spec defaults = {
@@ -12,9 +14,14 @@ static const fr_model_spec defaults = {
               .eps = 1e-6F,
               .ropes = FR_LAYER_KINDS,
               .rope = {[FR_SLIDING] = {.neox = true, .theta = 1e4}, [FR_FULL] = {.neox = true, .theta = 1e6}}},
-    .layer =
-        {.attention = {.heads = 8, .kv_heads = 4, .head_dim = 256, .window = 4096, .qk_norm = true, .scale = 0.0625F},
-         .ffn = {.width = 9216, .activation = FR_GELU}},
+    .layer = {.attention = {.heads = 8,
+                            .kv_heads = 4,
+                            .head_dim = 256,
+                            .window = 4096,
+                            .qk_norm = true,
+                            .sees_block = true,
+                            .scale = 0.0625F},
+              .ffn = {.width = 9216, .activation = FR_GELU}},
     .kinds = {.every = 6}};
 
 static const fr_config_row own[] = {
@@ -26,6 +33,13 @@ static const fr_config_row own[] = {
     FR_RSQRT(layer.attention.scale, "query_pre_attn_scalar", NULL, 1, 1 << 17),
     {0}};
 
+static fr_status shape(const fr_source *source, fr_model_spec *s) {
+    if (!source->gguf)
+        FR_TRY(fr_config_image_token(source->root, "image_token_id", "image_token_index", 262144, s->trunk.vocab,
+                                     source->where, &s->image_token));
+    return fr_layers_by_kind(source, s);
+}
+
 const fr_family fr_family_gemma3 = {
     .architectures = (const char *const[]){"Gemma3ForCausalLM", "Gemma3ForConditionalGeneration", "gemma3", NULL},
     .gguf = "gemma3",
@@ -35,7 +49,7 @@ const fr_family fr_family_gemma3 = {
     .rows = {own, fr_size_keys, fr_kind_keys},
     .rope = fr_rope_by_kind,
     .scales_embedding = true,
-    .shape = fr_layers_by_kind,
+    .shape = shape,
     .names = &(const fr_tensor_naming){.layer = {fr_attention_names, fr_sandwich_norm_names, fr_ffn_names},
                                        .norms = FR_LESS_ONE,
                                        .extras =

@@ -41,6 +41,7 @@ static fr_status be_unified(const fr_source *source, fr_model_spec *s) {
     s->trunk.context_limit = 262144;
     s->trunk.ple_width = 0;
     s->layer.attention.window = 1024;
+    s->layer.attention.sees_block = true;
     return FR_OK;
 }
 
@@ -76,6 +77,7 @@ static const fr_config_row sizes[] = {
     FR_SIZE(layer.attention.window, "sliding_window", ".attention.sliding_window", 1, 1 << 24, .required = true),
     FR_SIZE(borrowers, "num_kv_shared_layers", ".attention.shared_kv_layers", 0, FR_LAYERS_MAX),
     FR_SIZE(trunk.ple_width, "hidden_size_per_layer_input", ".embedding_length_per_layer_input", 0, 1 << 16),
+    FR_SIZE(trunk.ple_pad, "pad_token_id", NULL, 0, 1 << 24, .null_is_none = true),
     FR_PART(kinds),
     FR_SIZE(layer.experts.count, "num_experts", ".expert_count", 0, 4096, .sparse = true),
     FR_SIZE(layer.experts.top_k, "top_k_experts", ".expert_used_count", 0, 4096, .sparse = true),

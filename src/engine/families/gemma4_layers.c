@@ -198,11 +198,27 @@ static fr_status check_experts(const fr_source *source, fr_experts_spec *e) {
                    e->count, e->width);
 }
 
+/* Lets a picture's rows see its later rows in sliding layers, if the model says so. GGUF has no key for it: there
+ * models with per-layer embeddings (the E-series) are causal, all others are not. */
+static void set_blocks(const fr_source *source, fr_model_spec *s) {
+    const json_t *word = json_object_get(source->text, "use_bidirectional_attention");
+    bool sees = s->layer.attention.sees_block;
+    if (source->gguf) sees = s->trunk.ple_width == 0;
+    if (word) sees = json_is_string(word); /* "vision", the only word that is built */
+    for (size_t i = 0; i < s->trunk.layers; i++) {
+        fr_attention_spec *a = &s->trunk.layer[i].attention;
+        a->sees_block = sees && a->window;
+    }
+}
+
 /* Checks that the per-layer embeddings are for the same ids. */
 static fr_status check_tokens(const fr_source *source, const fr_trunk_spec *s) {
     size_t vocab = s->vocab;
     if (s->ple_width == 0) return FR_OK;
     FR_TRY(fr_json_size(source->text, "vocab_size_per_layer_input", 1, 1 << 24, 262144, source->where, &vocab));
+    if (s->ple_pad >= s->vocab)
+        return fr_fail(FR_INPUT, "%s: pad_token_id %zu is outside the vocabulary of %zu", source->where, s->ple_pad,
+                       s->vocab);
     if (vocab == s->vocab) return FR_OK;
     return fr_fail(FR_INPUT, "%s: vocab_size_per_layer_input %zu differs from vocab_size %zu", source->where, vocab,
                    s->vocab);
@@ -241,6 +257,8 @@ static fr_status from_json(const fr_source *source, fr_model_spec *s) {
     last->rope = FR_FULL;
     if (source->drafter && source->weights) FR_TRY(fr_config_head(source->text, source->where, source->weights));
     FR_TRY(check_tokens(source, &s->trunk));
+    FR_TRY(fr_config_image_token(source->root, "image_token_id", "image_token_index", 258880, s->trunk.vocab,
+                                 source->where, &s->image_token));
     FR_TRY(read_heads(source, s));
     FR_TRY(share(source, s));
     return widen(source, &s->trunk);
@@ -250,5 +268,6 @@ fr_status fr_gemma4_layers(const fr_source *source, fr_model_spec *s) {
     FR_TRY(check_experts(source, &s->layer.experts));
     FR_TRY(fr_layers_by_kind(source, s));
     FR_TRY(source->gguf ? from_gguf(source, s) : from_json(source, s));
+    set_blocks(source, s);
     return set_angles(source, &s->trunk);
 }

@@ -64,8 +64,10 @@ void fr_attend_place(size_t number, size_t rows, size_t heads, size_t kv_heads, 
 }
 
 static fr_sight sight_of(const fr_attend_rows *a, size_t row) {
-    int64_t span = (int64_t)a->span, last = a->batch->rows[row].position;
-    return a->sights ? a->sights[row] : (fr_sight){span && last >= span ? last - span + 1 : 0, last};
+    const fr_row *of = &a->batch->rows[row];
+    int64_t span = (int64_t)a->span, own = of->position;
+    int64_t last = a->sees_block && of->block_last > own ? of->block_last : own;
+    return a->sights ? a->sights[row] : (fr_sight){span && own >= span ? own - span + 1 : 0, last};
 }
 
 static fr_attn_query query_of(const fr_attend_rows *a, size_t number) {

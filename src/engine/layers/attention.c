@@ -221,6 +221,7 @@ void fr_attention_attend(const fr_team *team, const fr_activations *a, const fr_
                                  .kv_first = first / (heads.count / heads.groups) - kept->first,
                                  .kv_heads = fr_kv_heads_of(&heads, first, last),
                                  .span = spec->window,
+                                 .sees_block = spec->sees_block,
                                  .scale = spec->scale,
                                  .softcap = spec->softcap,
                                  .sinks = sinks ? sinks + first : NULL};

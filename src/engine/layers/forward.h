@@ -37,6 +37,9 @@ typedef struct fr_row {
                        * it */
     /* the row of the same batch that it follows; -1: it follows the positions that are in the cache */
     int32_t parent;
+    /* the last position of the picture in which it lies, if attention between a picture's rows is not causal; at most
+     * its own position: it lies in none */
+    int32_t block_last;
     fr_rope_position rope_position;
     const float *embedding; /* [hidden] its input embedding if it is not that of the id; otherwise NULL */
 } fr_row;

@@ -58,6 +58,7 @@ typedef struct fr_attention_spec {
     /* q's projection gives each head's query, then its gate; the head's output is multiplied by sigmoid(gate) */
     bool output_gate;
     bool sinks;           /* each head has a sink: Xiao et al. 2023, arXiv:2309.17453 */
+    bool sees_block;      /* a row of a picture also sees the picture's later rows */
     float scale, softcap; /* applied to the scores; softcap 0: none */
 } fr_attention_spec;
 
@@ -160,6 +161,7 @@ typedef struct fr_trunk_spec {
     size_t ffn_width; /* for layers without a mixture; files have it even if there is no such layer */
     /* width of the per-layer embeddings of a row's token (per_layer_embeddings.c); 0: there are none */
     size_t ple_width;
+    size_t ple_pad;        /* the id whose row of that table a picture's rows get */
     float embedding_scale; /* multiplies an id's row of the table */
     float eps;             /* for all norms */
     float residual_scale;  /* multiplies the outputs of attention and feed-forward; 0 means 1 */
@@ -183,6 +185,14 @@ const fr_attention_spec *fr_spec_attention(const fr_trunk_spec *spec);
 /* Gives the widest window of the layers, as configured; 0 if no layer slides. (Sliding layers of a drafter without a
  * cache of its own see one position more: families/gemma4_layers.c.) */
 size_t fr_spec_window(const fr_trunk_spec *spec);
+
+/* Returns true if any rotary form has angles for height and width, so that rotary positions of pictures differ from
+ * those of text. */
+bool fr_spec_has_axes(const fr_trunk_spec *spec);
+
+/* Returns true if in any layer a row of a picture also sees the picture's later rows, so that all rows of a picture
+ * must be run in one forward. */
+bool fr_spec_sees_block(const fr_trunk_spec *spec);
 
 /* Gives the mixture of the layers, or of the MTP layer; all layers with a mixture have the same sizes. NULL if no
  * layer has one. */

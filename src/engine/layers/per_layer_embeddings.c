@@ -17,13 +17,15 @@ static void project(const fr_team *team, const fr_activations *a, size_t first, 
 }
 
 /* Computes (norm(projection(embedding) / sqrt(hidden)) + table[id] * sqrt(width)) / sqrt(2), for the first `layers`
- * layers. */
+ * layers. A picture's row has no id of its own, so it gets the table's row of the padding id. */
 static void finish_row(const fr_activations *a, size_t row, size_t layers) {
     const fr_trunk_spec *s = &a->trunk->spec;
     const fr_kernels *k = a->kernels;
     size_t each = s->ple_width, at = row * s->layers * each;
     float *token = a->token + at, *table = a->ple_table + at;
-    fr_matrix_row(k, &a->trunk->ple_table, (size_t)a->batch.rows[row].id, (float)sqrt((double)each), table);
+    const fr_row *of = &a->batch.rows[row];
+    size_t id = of->embedding ? s->ple_pad : (size_t)of->id;
+    fr_matrix_row(k, &a->trunk->ple_table, id, (float)sqrt((double)each), table);
     k->scale(token, layers * each, (float)(1.0 / sqrt((double)s->hidden)));
     for (size_t l = 0; l < layers; l++)
         k->rmsnorm(token + l * each, token + l * each, a->trunk->ple_norm, each, s->eps);

@@ -206,9 +206,11 @@ void fr_stages_finish(const fr_team *team, const fr_forward *f) {
 
 /* If one process runs a forward in the time T, ranks need (P + ranks - 1) / P times T / ranks for it in P slices,
  * provided that a slice's time is proportional to its rows. For few rows it is not, because reading the weights takes
- * as long as for one. Recurrent states are moved over all rows of a forward at once, so a forward with them is not
- * divided. */
-size_t fr_stages_pieces(const fr_trunk *trunk, size_t rows) {
+ * as long as for one. Recurrent states are moved over all rows of a forward at once, and rows of a picture may see its
+ * later rows, so a forward with either is not divided. */
+size_t fr_stages_pieces(const fr_trunk *trunk, const fr_batch *batch) {
     size_t most = PIECES_A_RANK * fr_ranks_count(trunk->stages->ranks);
-    return trunk->recurrent_count ? 1 : fr_larger(fr_smaller(rows / LEAST_PIECE, most), 1);
+    bool whole = trunk->recurrent_count > 0;
+    for (size_t r = 0; r < batch->count && !whole; r++) whole = batch->rows[r].block_last > batch->rows[r].position;
+    return whole ? 1 : fr_larger(fr_smaller(batch->count / LEAST_PIECE, most), 1);
 }

@@ -57,6 +57,6 @@ void fr_stages_finish(const fr_team *team, const fr_forward *forward);
 
 /* Gives the number of slices into which a forward's rows are cut; slices go through the ranks one after the other, so
  * that ranks work at the same time. */
-size_t fr_stages_pieces(const fr_trunk *trunk, size_t rows);
+size_t fr_stages_pieces(const fr_trunk *trunk, const fr_batch *batch);
 
 #endif

@@ -42,6 +42,19 @@ size_t fr_spec_window(const fr_trunk_spec *spec) {
     return window && !owns ? window - 1 : window;
 }
 
+bool fr_spec_has_axes(const fr_trunk_spec *spec) {
+    bool has = false;
+    for (size_t i = 0; i < spec->ropes; i++)
+        for (size_t axis = 1; axis < FR_AXES; axis++) has |= spec->rope[i].sections[axis] > 0;
+    return has;
+}
+
+bool fr_spec_sees_block(const fr_trunk_spec *spec) {
+    bool sees = false;
+    for (size_t i = 0; i < spec->layers; i++) sees |= spec->layer[i].attention.sees_block;
+    return sees;
+}
+
 const fr_experts_spec *fr_spec_experts(const fr_trunk_spec *spec) {
     for (size_t i = 0; i < spec->layers; i++)
         if (spec->layer[i].experts.count) return &spec->layer[i].experts;
@@ -330,7 +343,7 @@ void fr_trunk_run(const fr_team *team, fr_forward *f) {
         run_rows(team, f);
         return;
     }
-    for (size_t i = 0, pieces = fr_stages_pieces(trunk, f->batch.count); i < pieces; i++) {
+    for (size_t i = 0, pieces = fr_stages_pieces(trunk, &f->batch); i < pieces; i++) {
         const fr_forward piece = piece_of(f, trunk, i, pieces);
         run_rows(team, &piece);
         fr_team_sync(team);

@@ -33,6 +33,7 @@ struct fr_model {
     struct fr_vision *vision; /* NULL: the model has no vision tower */
     fr_pooling pooling;
     int32_t image_token; /* the id that stands for a row of a picture; -1: none */
+    size_t block_rows;   /* the most rows of a picture, if they must be run in one forward; 0: pictures may be cut */
     int32_t eos[FR_EOS_MAX];
     size_t eos_count;
     int32_t suppressed[FR_SUPPRESSED_MAX]; /* ids that are never drawn, in the file's order, including repeated ones */

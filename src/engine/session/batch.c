@@ -4,6 +4,27 @@
 #include "base/error.h"
 #include "src/engine/session/recurrent_points.h"
 
+/* Gives the list of pictures that may not be cut; it ends with one that has no rows. */
+static const fr_input_embeddings *find_blocks(const fr_session *s) {
+    return s->model->block_rows ? s->embeddings : &fr_no_input_embeddings;
+}
+
+size_t fr_batch_cut(const fr_session *s, size_t rows) {
+    size_t position = s->cache.kv.length, end = position + rows;
+    for (const fr_input_embeddings *block = find_blocks(s); block->count && rows; block++)
+        if (block->first < end && end < block->first + block->count)
+            return block->first > position ? block->first - position : block->first + block->count - position;
+    return rows;
+}
+
+/* Gives the last position of the picture in which a position lies; 0: it lies in none that may not be cut. */
+static int32_t find_block_last(const fr_session *s, size_t position) {
+    for (const fr_input_embeddings *block = find_blocks(s); block->count; block++)
+        if (position >= block->first && position - block->first < block->count)
+            return (int32_t)(block->first + block->count - 1);
+    return 0;
+}
+
 void fr_batch_rows(fr_session *s, size_t position, size_t count, size_t at, int32_t parent) {
     fr_engine *e = s->engine;
     size_t hidden = s->model->trunk.spec.hidden;
@@ -12,6 +33,7 @@ void fr_batch_rows(fr_session *s, size_t position, size_t count, size_t at, int3
                                     .timeline = (int32_t)s->number,
                                     .position = (int32_t)(position + r),
                                     .parent = r ? (int32_t)(at + r) - 1 : parent,
+                                    .block_last = find_block_last(s, position + r),
                                     .rope_position = s->rope_positions[position + r],
                                     .embedding = fr_input_embedding(s->embeddings, position + r, hidden)};
 }
@@ -41,17 +63,18 @@ static size_t certain_rows(const fr_batch_slice *slice) {
     return is_prompt(slice) ? slice->rows - slice->heads : 1;
 }
 
-/* Counts the slice's rows in the page that holds the frontier. */
+/* Counts the slice's rows in the page that holds the frontier, and the other rows that must be run with them. */
 static size_t near_rows(const fr_batch_slice *slice) {
     size_t position = slice->session->cache.kv.length;
-    return fr_kv_run(position, position + slice->rows);
+    return fr_batch_cut(slice->session, fr_kv_run(position, position + slice->rows));
 }
 
 fr_status fr_batch_admit(const fr_batch_slice *slice) {
     return fr_kv_claim(&slice->session->cache.kv, near_rows(slice));
 }
 
-/* Takes pages for the rows after those in the frontier's page. Rows for which there is no page are left out. */
+/* Takes pages for the rows after those that fr_batch_admit took pages for. Rows for which there is no page are left
+ * out. */
 static void claim_far(fr_batch_slice *slice) {
     size_t near = near_rows(slice);
     if (near == slice->rows || fr_failure_keep(fr_kv_claim(&slice->session->cache.kv, slice->rows)).status == FR_OK)

@@ -19,7 +19,12 @@ typedef struct fr_batch_slice {
     size_t at, heads_at; /* out: index in the batch of the first row without logits, and with logits */
 } fr_batch_slice;
 
-/* Takes the page of the slice's first rows. Returns FR_MEMORY if there is none; then the slice can't be run. */
+/* Counts how many of the session's next `rows` ids on its timeline a forward may run, so that it cuts no picture whose
+ * rows must be run together: those before such a picture, or, if the picture comes next, all of its rows. These may be
+ * more than `rows`, but at most engine->prompt_rows. */
+size_t fr_batch_cut(const fr_session *session, size_t rows);
+
+/* Takes the pages of the slice's first rows. Returns FR_MEMORY if there are none; then the slice can't be run. */
 fr_status fr_batch_admit(const fr_batch_slice *slice);
 
 /* Runs the slices of one engine's sessions in one forward. All must be admitted, and no session may occur twice; there

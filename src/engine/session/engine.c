@@ -26,8 +26,9 @@ static fr_status choose_sizes(fr_engine *e, const fr_options *options) {
                        spec->context_limit);
     e->chunk = fr_smaller(fr_model_chunk(model, options, e->capacity == 1), e->context);
     e->round_chunk = e->chunk;
+    e->prompt_rows = fr_larger(e->chunk, fr_smaller(model->block_rows, e->context));
     e->head_rows = fr_larger(e->capacity, fr_smaller(e->capacity * FR_STEP_MAX, HEAD_ROWS_MAX));
-    e->rows = e->capacity == 1 ? fr_larger(e->chunk, FR_STEP_MAX) : e->chunk + e->head_rows;
+    e->rows = e->capacity == 1 ? fr_larger(e->prompt_rows, FR_STEP_MAX) : e->prompt_rows + e->head_rows;
     e->kv_memory = e->shares ? (size_t)options->value[FR_OPT_KV_MEMORY] : 0;
     e->swa_full = options->value[FR_OPT_SWA_FULL] != 0;
     e->checkpoints = (size_t)options->value[FR_OPT_CTX_CHECKPOINTS];

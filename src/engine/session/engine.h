@@ -25,7 +25,8 @@ struct fr_engine {
     size_t capacity;    /* sessions that there is room for */
     bool shares;        /* prompts reuse ids that other sessions have run; never true for a session opened alone */
     size_t context;     /* positions that each session may have */
-    size_t chunk;       /* the most prompt rows in a forward */
+    size_t chunk;       /* the most prompt rows in a forward, unless a single picture has more */
+    size_t prompt_rows; /* the most prompt rows in a forward, including such a picture */
     size_t round_chunk; /* the most prompt rows in a round of several sessions */
     size_t rows;        /* rows of the largest batch */
     size_t head_rows;   /* rows whose logits are computed at a time */

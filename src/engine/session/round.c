@@ -86,7 +86,8 @@ static fr_status choose_stage(fr_round *t) {
 }
 
 /* Chooses the session's rows of the forward: the last id and its drafts, or as much of its prompt as *prompt_rows
- * allows. A prompt gets no rows while another session in this round computes the pages that it begins with. */
+ * allows. A picture that may not be cut and has more rows is run if no prompt before it got any. A prompt gets no rows
+ * while another session in this round computes the pages that it begins with. */
 static fr_status take_slice(fr_round *t, size_t *prompt_rows, fr_batch_slice *slice) {
     fr_session *s = t->session;
     if (s->round.stage == FR_STAGE_VERIFY) {
@@ -97,12 +98,13 @@ static fr_status take_slice(fr_round *t, size_t *prompt_rows, fr_batch_slice *sl
     }
     bool waits = fr_await_pages(s, s->engine->slices, slice);
     *slice = fr_timeline_next_slice(s, waits ? 0 : *prompt_rows);
-    if (slice->rows == 0) {
+    bool fits = slice->rows <= *prompt_rows || *prompt_rows == s->engine->round_chunk;
+    if (slice->rows == 0 || !fits) {
         s->round.stage = FR_STAGE_NOTHING;
         return FR_OK;
     }
     FR_TRY(fr_batch_admit(slice)); /* a prompt that fails here leaves its rows to the next ones */
-    *prompt_rows -= slice->rows;
+    *prompt_rows -= fr_smaller(slice->rows, *prompt_rows);
     return FR_OK;
 }
 

@@ -37,7 +37,7 @@ typedef struct scoring {
     fr_rows_fn *rows;
     void *context;
     const fr_aux_layers *layers; /* the layers whose inputs are wanted; NULL: hidden rows are wanted */
-    float *aux;                  /* [chunk, layers, hidden] */
+    float *aux;                  /* [prompt_rows, layers, hidden] */
 } scoring;
 
 /* Hands out inputs of layers or hidden rows. This also checks them, because no logits are computed of which one would
@@ -86,7 +86,8 @@ static fr_status score(fr_session *s, const int32_t *ids, size_t count, const sc
     FR_TRY(fr_session_follow(s));
     while (s->cache.kv.length < count) {
         FR_TRY(fr_session_check_abort(s));
-        fr_status status = score_chunk(s, fr_smaller(s->engine->chunk, count - s->cache.kv.length), what);
+        size_t rows = fr_batch_cut(s, fr_smaller(s->engine->chunk, count - s->cache.kv.length));
+        fr_status status = score_chunk(s, rows, what);
         if (status == FR_OK) continue;
         if (s->cache.kv.length == count) retreat_before_last(s);
         fr_timeline_recover(s);
@@ -135,7 +136,7 @@ fr_status fr_scoring_ids(fr_session *s, const int32_t *ids, size_t count, fr_sco
 fr_status fr_scoring_rows(fr_session *s, const int32_t *ids, size_t count, const fr_aux_layers *layers,
                           fr_rows_fn *sink, void *context) {
     if (!layers) return score(s, ids, count, &(scoring){.rows = sink, .context = context});
-    size_t rows = fr_smaller(s->engine->chunk, count), width = layers->count * s->model->trunk.spec.hidden;
+    size_t rows = fr_smaller(s->engine->prompt_rows, count), width = layers->count * s->model->trunk.spec.hidden;
     float *aux = malloc(rows * width * sizeof *aux);
     if (!aux) return fr_fail_memory("inputs of layers", rows * width * sizeof *aux);
     fr_status status = score(s, ids, count, &(scoring){.rows = sink, .context = context, .layers = layers, .aux = aux});

@@ -79,8 +79,8 @@ static fr_status assign_rope_positions(fr_session *s, const int32_t *ids, size_t
     fr_shown none = {0}, *shown = pictures_under_way(s) ? &none : &s->shown;
     if (shown->count == 0 && !has_image_token(s, ids, count)) return FR_OK;
     int64_t base = s->rope_positions[s->length].at[0], next = base;
-    fr_status status =
-        fr_pictures_assign(shown, s->model->image_token, ids, count, s->length, s->rope_positions + s->length, &next);
+    fr_status status = fr_pictures_assign(shown, s->model->image_token, fr_spec_has_axes(&s->model->trunk.spec), ids,
+                                          count, s->length, s->rope_positions + s->length, &next);
     if (status == FR_OK)
         fr_session_set_rope_positions(s, s->length + count, (size_t)next);
     else
@@ -187,8 +187,8 @@ fr_status fr_timeline_begin(fr_session *s) {
 }
 
 fr_batch_slice fr_timeline_next_slice(fr_session *s, size_t rows) {
-    size_t left = s->length - s->cache.kv.length;
-    return (fr_batch_slice){.session = s, .rows = fr_smaller(rows, left), .heads = rows >= left};
+    size_t left = s->length - s->cache.kv.length, next = fr_batch_cut(s, fr_smaller(rows, left));
+    return (fr_batch_slice){.session = s, .rows = next, .heads = next == left};
 }
 
 /* Shows the method the target's rows of the slice up to `end`, where the frontier is, and stores the last one. */
@@ -287,6 +287,12 @@ fr_status fr_timeline_again(fr_session *s) {
     return FR_OK;
 }
 
+/* Returns true if a cut to `length` ids divides a picture whose rows must be run together. */
+static bool cuts_block(const fr_session *s, size_t length) {
+    int32_t image = s->model->image_token;
+    return s->model->block_rows && length && s->ids[length - 1] == image && s->ids[length] == image;
+}
+
 /* Drops the pictures of a prompt that was not run to its end. Their rows stay as long as one of them is still to be
  * run. */
 static void cut_pictures(fr_session *s) {
@@ -296,14 +302,17 @@ static void cut_pictures(fr_session *s) {
         fr_timeline_forget_pictures(s);
 }
 
-/* Cuts the timeline. The frontier stops before the last id, because that id must be run again for the token after
- * it. */
+/* Cuts the timeline. The frontier stops before the last id, because that id must be run again for the token after it.
+ * It stops before a picture that the cut divides, if the rows that are left have seen those that go; half a picture
+ * can't be run again, so it is dropped. */
 fr_status fr_timeline_truncate(fr_session *s, size_t length) {
     if (length == s->length) return FR_OK;
     FR_TRY(fr_session_follow(s));
     fr_session_offer(s);
     fr_session_begin_text(s);
-    size_t ran = fr_smaller(s->cache.kv.length, length);
+    size_t ran = fr_smaller(s->cache.kv.length, length), first = length ? fr_smaller(ran, length - 1) : 0;
+    bool divides = cuts_block(s, length);
+    while (divides && first && s->ids[first - 1] == s->model->image_token) first--;
     s->ran = fr_smaller(count_ran(s), length);
     cut_digests(s, length);
     s->length = length;
@@ -314,7 +323,8 @@ fr_status fr_timeline_truncate(fr_session *s, size_t length) {
     if (length == 0) s->cache.restored = false;
     s->phase = length ? FR_PHASE_PENDING : FR_PHASE_EMPTY;
     fr_kv_checkpoints_truncate(&s->cache.checkpoints, &s->cache.kv, length);
-    go_back(s, length ? fr_smaller(ran, length - 1) : 0);
+    go_back(s, first);
+    if (divides && pictures_under_way(s)) fr_timeline_forget_pictures(s);
     cut_pictures(s);
     s->stats.value[FR_STAT_RERUN_TOKENS] += (double)(ran - s->cache.kv.length);
     fr_log_line(&s->log, FR_LOG_DEBUG, "timeline cut to %zu tokens, of which %zu will be run again", length,

@@ -49,7 +49,8 @@ void fr_timeline_choose_rope(fr_session *session);
 size_t fr_timeline_drafts(const fr_session *session);
 
 /* Run the pending ids in slices of a forward (batch.h) of at most `rows` rows: fr_timeline_begin comes before each
- * slice, fr_timeline_finish after it has run. */
+ * slice, fr_timeline_finish after it has run. A slice has more rows only if they are those of one picture that may
+ * not be cut (fr_batch_cut). */
 fr_status fr_timeline_begin(fr_session *session);
 fr_batch_slice fr_timeline_next_slice(fr_session *session, size_t rows);
 fr_status fr_timeline_finish(const fr_batch_slice *slice, double seconds);

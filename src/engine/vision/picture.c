@@ -81,14 +81,15 @@ fr_status fr_shown_run(fr_shown *shown, fr_pool *pool, size_t threads, const fr_
     return status;
 }
 
-fr_status fr_pictures_assign(fr_shown *shown, int32_t image_token, const int32_t *ids, size_t count, size_t first,
-                             fr_rope_position *rope_positions, int64_t *next) {
+fr_status fr_pictures_assign(fr_shown *shown, int32_t image_token, bool has_axes, const int32_t *ids, size_t count,
+                             size_t first, fr_rope_position *rope_positions, int64_t *next) {
     int64_t base = *next;
     size_t image = 0;
     FR_TRY(fr_mrope_positions(ids, count, image_token, shown->grids, shown->count, &rope_positions->at, next));
-    *next += base;
+    *next = base + (has_axes ? *next : (int64_t)count);
     for (size_t i = 0; i < count; i++)
-        for (int axis = 0; axis < FR_AXES; axis++) rope_positions[i].at[axis] += (int32_t)base;
+        for (int axis = 0; axis < FR_AXES; axis++)
+            rope_positions[i].at[axis] = (int32_t)base + (has_axes ? rope_positions[i].at[axis] : (int32_t)i);
     for (size_t i = 0; i < count; i++) {
         if (ids[i] != image_token) continue;
         const fr_vision_rows *rows = &shown->rows[image];

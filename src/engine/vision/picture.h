@@ -58,10 +58,10 @@ fr_status fr_shown_unpack(fr_shown *shown, size_t hidden, const void *bytes, siz
 fr_status fr_shown_open(fr_shown *shown, size_t count);
 
 /* Assigns rotary positions to the ids from position `first` on, beginning with *next, which is moved past them, and
- * assigns to each picture the image tokens that its rows stand for. FR_INPUT if image tokens and pictures don't
- * match. */
-fr_status fr_pictures_assign(fr_shown *shown, int32_t image_token, const int32_t *ids, size_t count, size_t first,
-                             fr_rope_position *rope_positions, int64_t *next);
+ * assigns to each picture the image tokens that its rows stand for. has_axes: pictures have positions along height and
+ * width; if false, they have those of text. FR_INPUT if image tokens and pictures don't match. */
+fr_status fr_pictures_assign(fr_shown *shown, int32_t image_token, bool has_axes, const int32_t *ids, size_t count,
+                             size_t first, fr_rope_position *rope_positions, int64_t *next);
 
 /* Checks that image tokens and pictures match. */
 fr_status fr_shown_check(const fr_shown *shown, int32_t image_token, const int32_t *ids, size_t count);
