@@ -4,34 +4,53 @@
  * q4_0; the bits of a code; the number of runs of 32 columns in a tile's block; the bytes of the block before its
  * first run, which hold d and other scales (packed.h has their layout); and any further arguments. FR_TWIN_TYPES lists
  * the types whose tiles have the same form and meaning as those of another type: they use its kernels, and `word` is
- * that type's word. FR_TILE_TYPES lists all other types. */
+ * that type's word. FR_TILE_TYPES lists all other types, as five groups: plain types of blocks of 32 columns, K types,
+ * types whose codes of 4 or of 3 bits are looked up in a table, and types with at most 16 values. Kernels that take
+ * long to compile have a file for each group. */
 #ifndef FR_QUANT_BLOCK_TYPES_H
 #define FR_QUANT_BLOCK_TYPES_H
 
-#define FR_TILE_TYPES(EACH, ...)                     \
-    EACH(FR_Q8_0, q8_0, 8, 1, 32, __VA_ARGS__)       \
-    EACH(FR_Q4_0, q4_0, 4, 1, 32, __VA_ARGS__)       \
-    EACH(FR_Q4_1, q4_1, 4, 1, 64, __VA_ARGS__)       \
-    EACH(FR_Q5_0, q5_0, 5, 1, 32, __VA_ARGS__)       \
-    EACH(FR_Q5_1, q5_1, 5, 1, 64, __VA_ARGS__)       \
+#define FR_PLAIN_TYPES(EACH, ...)              \
+    EACH(FR_Q8_0, q8_0, 8, 1, 32, __VA_ARGS__) \
+    EACH(FR_Q4_0, q4_0, 4, 1, 32, __VA_ARGS__) \
+    EACH(FR_Q4_1, q4_1, 4, 1, 64, __VA_ARGS__) \
+    EACH(FR_Q5_0, q5_0, 5, 1, 32, __VA_ARGS__) \
+    EACH(FR_Q5_1, q5_1, 5, 1, 64, __VA_ARGS__)
+
+#define FR_K_TYPES(EACH, ...)                   \
+    EACH(FR_Q4_K, q4_k, 4, 8, 256, __VA_ARGS__) \
+    EACH(FR_Q5_K, q5_k, 5, 8, 256, __VA_ARGS__) \
+    EACH(FR_Q6_K, q6_k, 6, 8, 288, __VA_ARGS__) \
+    EACH(FR_Q2_K, q2_k, 2, 8, 320, __VA_ARGS__) \
+    EACH(FR_Q3_K, q3_k, 3, 8, 224, __VA_ARGS__)
+
+#define FR_TABLE_TYPES(EACH, ...)                    \
     EACH(FR_IQ4_NL, iq4_nl, 4, 1, 32, __VA_ARGS__)   \
-    EACH(FR_MXFP4, mxfp4, 4, 1, 16, __VA_ARGS__)     \
-    EACH(FR_Q1_0, q1_0, 1, 1, 32, __VA_ARGS__)       \
-    EACH(FR_Q2_0, q2_0, 2, 1, 32, __VA_ARGS__)       \
-    EACH(FR_Q4_K, q4_k, 4, 8, 256, __VA_ARGS__)      \
-    EACH(FR_Q5_K, q5_k, 5, 8, 256, __VA_ARGS__)      \
-    EACH(FR_Q6_K, q6_k, 6, 8, 288, __VA_ARGS__)      \
     EACH(FR_IQ4_XS, iq4_xs, 4, 8, 128, __VA_ARGS__)  \
-    EACH(FR_Q2_K, q2_k, 2, 8, 320, __VA_ARGS__)      \
-    EACH(FR_Q3_K, q3_k, 3, 8, 224, __VA_ARGS__)      \
+    EACH(FR_IQ3_XXS, iq3_xxs, 4, 8, 96, __VA_ARGS__) \
+    EACH(FR_IQ3_S, iq3_s, 4, 8, 96, __VA_ARGS__)
+
+#define FR_GRID_TYPES(EACH, ...)                     \
     EACH(FR_IQ2_XXS, iq2_xxs, 3, 8, 96, __VA_ARGS__) \
     EACH(FR_IQ2_XS, iq2_xs, 3, 8, 160, __VA_ARGS__)  \
-    EACH(FR_IQ3_XXS, iq3_xxs, 4, 8, 96, __VA_ARGS__) \
-    EACH(FR_IQ3_S, iq3_s, 4, 8, 96, __VA_ARGS__)     \
     EACH(FR_IQ1_S, iq1_s, 3, 8, 96, __VA_ARGS__)     \
-    EACH(FR_IQ1_M, iq1_m, 3, 8, 160, __VA_ARGS__)    \
-    EACH(FR_TQ2_0, tq2_0, 2, 8, 32, __VA_ARGS__)     \
-    EACH(FR_NVFP4, nvfp4, 4, 1, 32, __VA_ARGS__)
+    EACH(FR_IQ1_M, iq1_m, 3, 8, 160, __VA_ARGS__)
+
+#define FR_FEW_VALUES_TYPES(EACH, ...)           \
+    EACH(FR_MXFP4, mxfp4, 4, 1, 16, __VA_ARGS__) \
+    EACH(FR_NVFP4, nvfp4, 4, 1, 32, __VA_ARGS__) \
+    EACH(FR_Q1_0, q1_0, 1, 1, 32, __VA_ARGS__)   \
+    EACH(FR_Q2_0, q2_0, 2, 1, 32, __VA_ARGS__)   \
+    EACH(FR_TQ2_0, tq2_0, 2, 8, 32, __VA_ARGS__)
+
+/* clang-format off */
+#define FR_TILE_TYPES(EACH, ...)           \
+    FR_PLAIN_TYPES(EACH, __VA_ARGS__)      \
+    FR_K_TYPES(EACH, __VA_ARGS__)          \
+    FR_TABLE_TYPES(EACH, __VA_ARGS__)      \
+    FR_GRID_TYPES(EACH, __VA_ARGS__)       \
+    FR_FEW_VALUES_TYPES(EACH, __VA_ARGS__)
+/* clang-format on */
 
 #define FR_TWIN_TYPES(EACH, ...)                   \
     EACH(FR_IQ2_S, iq2_xs, 3, 8, 160, __VA_ARGS__) \

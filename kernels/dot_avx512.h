@@ -1,11 +1,14 @@
-/* Packed block-quantized weights times quantized rows by vpmaddubsw. Contract fr_matmul_block_fn in kernels.h;
- * block_avx512.h explains the walk.
+/* The dot product by vpmaddubsw, and the macro that defines the kernel of a block type with it. block_avx512.h has the
+ * walk; each file matmul_block_GROUP_avx512.c has the kernels of a group of types, so that none compiles for long.
  *
  * vpmaddubsw adds two products into 16 bits and saturates, so only as many groups are summed in 16 bits as cannot
  * overflow: 8 groups of codes up to 4 bits (8 * 2 * 15 * 127 = 30480), 4 of 5 bits (31496), 2 of 6 bits (32004), 1 of
  * values up to 86. An 8-bit code is split into two of 4 bits; the sums of the high ones count 16 times. Not more than
  * 4 groups of those are summed at once, so that the registers made by splitting can be kept for all rows (Zen 4,
  * weights in L2: 2 rows 1.33, 8 rows 1.56 times as fast as with 8 groups). */
+#ifndef FR_KERNELS_DOT_AVX512_H
+#define FR_KERNELS_DOT_AVX512_H
+
 #include "kernels/block_avx512.h"
 #include "quant/block_types.h"
 
@@ -23,10 +26,10 @@ FR_INLINE __m512i dot(__m512i sum, const __m512i *codes, const int8_t *q, size_t
 
 static const products by_bytes = {dot, {[2] = 8, [3] = 8, [4] = 8, [5] = 4, [6] = 2, [7] = 1, [8] = 4}};
 
-/* Defines the kernel of each type: it calls matmul_block with the type's format. */
+/* Defines the kernel of a type: it calls matmul_block with the type's format. */
 #define FR_MATMUL_BLOCK(id, name, ...)                           \
     void fr_matmul_##name##_avx512(const fr_matmul_block *job) { \
         matmul_block(&name, &by_bytes, job);                     \
     }
 
-FR_TILE_TYPES(FR_MATMUL_BLOCK)
+#endif

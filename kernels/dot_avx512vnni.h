@@ -1,5 +1,9 @@
-/* Packed block-quantized weights times quantized rows by vpdpbusd. Contract fr_matmul_block_fn in kernels.h;
- * block_avx512.h explains the walk. */
+/* The dot product by vpdpbusd, and the macro that defines the kernel of a block type with it. block_avx512.h has the
+ * walk; each file matmul_block_GROUP_avx512vnni.c has the kernels of a group of types, so that none compiles for
+ * long. */
+#ifndef FR_KERNELS_DOT_AVX512VNNI_H
+#define FR_KERNELS_DOT_AVX512VNNI_H
+
 #include "kernels/block_avx512.h"
 #include "quant/block_types.h"
 
@@ -22,10 +26,10 @@ FR_INLINE __m512i dot(__m512i sum, const __m512i *codes, const int8_t *q, size_t
 
 static const products vnni = {dot, {[2] = 1, [3] = 1, [4] = 1, [5] = 1, [6] = 1, [7] = 1, [8] = 1}};
 
-/* Defines the kernel of each type: it calls matmul_block with the type's format. */
+/* Defines the kernel of a type: it calls matmul_block with the type's format. */
 #define FR_MATMUL_BLOCK(id, name, ...)                               \
     void fr_matmul_##name##_avx512vnni(const fr_matmul_block *job) { \
         matmul_block(&name, &vnni, job);                             \
     }
 
-FR_TILE_TYPES(FR_MATMUL_BLOCK)
+#endif
