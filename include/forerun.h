@@ -762,9 +762,18 @@ fr_status fr_picture_open_bytes(const void *bytes, size_t size, const char *name
                                 fr_picture **picture);
 void fr_picture_close(fr_picture *picture);
 
-/* Returns the number of image tokens (FR_FACT_IMAGE_TOKEN), one after another, that stand for the picture in a prompt.
- */
+/* Returns the number of image tokens (FR_FACT_IMAGE_TOKEN) that stand for the picture in a prompt. */
 size_t fr_picture_tokens(const fr_picture *picture);
+
+/* Returns the text by which the model's chat template marks a picture's place, such as "<|image_pad|>"; NULL if the
+ * model sees no pictures or has no tokenizer. It belongs to the model. */
+const char *fr_model_image_mark(const fr_model *model);
+
+/* Puts pictures into a prompt's text before it is tokenized: each of the first `count` marks whose bytes are all
+ * trusted is replaced by the picture's image tokens, and by the tokens around them that the model was trained with.
+ * What is put in is trusted. Fewer marks than pictures are no error here, but the prompt's. */
+fr_status fr_pictures_spell(const fr_model *model, const fr_picture *const *pictures, size_t count,
+                            fr_marked_text *text);
 
 /* Runs the vision tower over pictures, for the image tokens of the session's next prompt (or next call for logits) in
  * their order. Calls the abort callback before each picture. The pictures may be closed afterwards. The prompt is

@@ -323,6 +323,21 @@ void fr_picture_close(fr_picture *picture) {
     fr_picture_unload(picture);
 }
 
+const char *fr_model_image_mark(const fr_model *model) {
+    return model ? fr_model_picture_mark(model) : NULL;
+}
+
+fr_status fr_pictures_spell(const fr_model *model, const fr_picture *const *pictures, size_t count,
+                            fr_marked_text *text) {
+    if (!model || !text || (count && !pictures))
+        return fr_fail_null("fr_pictures_spell", "a model, pictures and a text");
+    for (size_t i = 0; i < count; i++)
+        if (!pictures[i] || pictures[i]->vision != model->vision)
+            return fr_fail(FR_USAGE, "fr_pictures_spell: picture %zu was opened for another model", i);
+    FR_TRY(fr_marked_text_check(text));
+    return fr_model_spell_pictures(model, pictures, count, text);
+}
+
 size_t fr_picture_tokens(const fr_picture *picture) {
     return picture ? picture->grid.rows * picture->grid.columns : 0;
 }

@@ -133,6 +133,21 @@ START_TEST(several_pictures) {
     ck_assert_str_eq(c.out, both);
     fr_command_free(&c);
 
+    static const char *const chats[] = {"--chat -p 'is {image} or {image}?'", "--chat -p 'is {image} or <|image|>?'",
+                                        "-p '"
+                                        "[gMASK]<sop><|user|>\n"
+                                        "is {image} or {image}?" BEHIND "' -e"};
+    for (size_t i = 0; i < sizeof chats / sizeof *chats; i++) {
+        c = fr_command_ok("generate -m " GLM " --image %s --image %s %s -n 24 --output ids --quiet", paths[0], paths[1],
+                          chats[i]);
+        ck_assert_str_eq(c.out, both);
+        fr_command_free(&c);
+    }
+    c = fr_command_run("generate -m " GLM " --image " PICTURE " -p '{image} {image}' -n 2 --quiet", NULL);
+    ck_assert_int_eq(c.status, 1);
+    ck_assert_msg(strstr(c.err, "1 images given") != NULL, "%s", c.err);
+    fr_command_free(&c);
+
     fr_command one = fr_command_ok("generate -m " GLM " --image %s --image %s -p Compare: -n 3", paths[0], paths[1]);
     c = fr_command_feed("Compare:\n", "chat --temp 0 -m " GLM " --image %s --image %s -n 3", paths[0], paths[1]);
     ck_assert_str_eq(c.out, one.out);

@@ -14,6 +14,7 @@
 #include "tools/cli/escapes.h"
 #include "tools/cli/option_table.h"
 #include "tools/cli/output.h"
+#include "tools/cli/prompt_pictures.h"
 #include "tools/cli/words.h"
 
 #define DEFAULT_CONTEXT 4096
@@ -452,15 +453,15 @@ int fr_prompt_converse(fr_prompt *prompt, const fr_loaded *loaded, const fr_argu
     return code;
 }
 
-#define IMAGE_TOKEN "<|image|>"
-
 int fr_prompt_render(fr_prompt *prompt, const fr_loaded *loaded, const fr_arguments *args) {
     size_t pictures = loaded->picture_count;
-    bool placed = prompt->bytes && memmem(prompt->bytes, prompt->length, IMAGE_TOKEN, strlen(IMAGE_TOKEN));
-    if (!prompt->bytes || !(args->given[FR_ARG_CHAT] || (pictures && !placed))) return 0;
+    bool placed = pictures && fr_has_picture_place(loaded->model, prompt->bytes, prompt->length);
+    bool chat = prompt->bytes && (args->given[FR_ARG_CHAT] || (pictures && !placed));
+    if (placed) fr_mark_picture_places(loaded->model, !chat, &prompt->bytes, &prompt->length);
+    if (!chat) return 0;
     json_t *messages = fr_conversation_new(args->text[FR_ARG_SYSTEM]);
-    if (placed && pictures && !args->given[FR_ARG_PARSE_SPECIAL])
-        fr_conversation_add_placed(messages, prompt->bytes, prompt->length, IMAGE_TOKEN);
+    if (placed && !args->given[FR_ARG_PARSE_SPECIAL])
+        fr_conversation_add_placed(messages, prompt->bytes, prompt->length, fr_model_image_mark(loaded->model));
     else
         fr_conversation_add(messages, "user", prompt->bytes, prompt->length, placed ? 0 : pictures);
     fr_loaded_note_chat(loaded, args);
@@ -469,36 +470,18 @@ int fr_prompt_render(fr_prompt *prompt, const fr_loaded *loaded, const fr_argume
     return code;
 }
 
-/* Repeats each picture's token as often as the picture needs. If there are not as many tokens as pictures, the session
- * reports the error. */
-static void expand(fr_prompt *prompt, const fr_model *model, fr_picture *const *pictures, size_t picture_count) {
-    int64_t token = fr_model_fact(model, FR_FACT_IMAGE_TOKEN);
-    size_t most = prompt->count, count = 0, picture = 0;
-    for (size_t i = 0; i < picture_count; i++) most += fr_picture_tokens(pictures[i]);
-    int32_t *ids = fr_resize(NULL, most, sizeof(*ids));
-    for (size_t i = 0; i < prompt->count; i++) {
-        bool shown = prompt->tokens[i] == token && picture < picture_count;
-        size_t copies = shown ? fr_picture_tokens(pictures[picture++]) : 1;
-        while (copies--) ids[count++] = prompt->tokens[i];
-    }
-    fr_free(prompt->tokens);
-    prompt->expanded = ids;
-    prompt->tokens = NULL;
-    prompt->ids = ids;
-    prompt->count = count;
-}
-
 fr_status fr_prompt_ids(fr_prompt *prompt, const fr_model *model, fr_picture *const *pictures, size_t picture_count,
                         bool parse_special) {
-    const fr_tokenizer *tokenizer = fr_model_tokenizer(model);
+    const fr_marked_text *text = &prompt->rendered;
+    bool raw = !text->text || parse_special;
+    const char *bytes = text->text ? text->text : prompt->bytes;
+    size_t length = text->text ? text->length : prompt->length;
     fr_status status =
-        prompt->rendered.text
-            ? fr_conversation_tokenize(&prompt->rendered, tokenizer, parse_special, &prompt->tokens, &prompt->count)
-            : fr_tokenize(tokenizer, prompt->bytes, prompt->length, true, true, &prompt->tokens, &prompt->count);
-    if (status != FR_OK) return status;
+        raw ? fr_tokenize_raw_pictures(model, pictures, picture_count, bytes, length, !text->text, &prompt->tokens,
+                                       &prompt->count)
+            : fr_tokenize_pictures(model, pictures, picture_count, text, &prompt->tokens, &prompt->count);
     prompt->ids = prompt->tokens;
-    if (picture_count) expand(prompt, model, pictures, picture_count);
-    return FR_OK;
+    return status;
 }
 
 const char *fr_prompt_doubled(const fr_tokenizer *tokenizer, const int32_t *ids, size_t count) {

@@ -91,8 +91,8 @@ const char *fr_prompt_doubled(const fr_tokenizer *tokenizer, const int32_t *ids,
     "be worse; leave it out of the text"
 
 /* Renders the prompt with --chat or with pictures: its bytes become the user's turn of a conversation. Pictures stand
- * where the bytes have marks for them, or else before the text. Without --chat, bytes with marks are left
- * unchanged. */
+ * where the bytes have marks for them, or else before the text. Without --chat, bytes with marks stay a raw prompt, in
+ * which "{image}" becomes what the template writes for a picture. */
 int fr_prompt_render(fr_prompt *prompt, const fr_loaded *loaded, const fr_arguments *args);
 
 /* Renders a whole conversation, whose parts say where its pictures are. Its last message is answered next, or
@@ -106,7 +106,7 @@ fr_status fr_loaded_tokens(fr_loaded *loaded, const fr_token_tree **tree);
 /* Prints the note about the model's chat template, if there is one. */
 void fr_loaded_note_chat(const fr_loaded *loaded, const fr_arguments *args);
 
-/* Tokenizes a prompt, unless it is ids already, and repeats each picture's token as often as the picture needs.
+/* Tokenizes a prompt, unless it is ids already, with the image tokens of its pictures in place of their marks.
  * Control tokens are recognized only where the template wrote them; with --parse-special, everywhere, as in a prompt
  * of bytes. A prompt without any id is an error. */
 int fr_prompt_tokenize(fr_prompt *prompt, const fr_loaded *loaded, const fr_arguments *args);

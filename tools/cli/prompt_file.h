@@ -13,7 +13,7 @@ typedef struct fr_prompt {
     size_t length;
     fr_marked_text rendered; /* the text that a chat template made of the bytes, if one did */
     int32_t *tokens;         /* ids made of the bytes or of the rendered text */
-    int32_t *expanded;       /* the same ids with the tokens of pictures repeated; or NULL */
+    int32_t *expanded;       /* ids that were given as such; or NULL */
     const int32_t *ids;
     size_t count;
 } fr_prompt;

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "tools/cli/conversation.h"
+#include "tools/cli/prompt_pictures.h"
 #include "tools/jobs/infill.h"
 #include "tools/jobs/job_parts.h"
 
@@ -85,11 +86,13 @@ static bool check_parts(fr_job *job, const json_t *messages) {
                          pictures, job->picture_count);
 }
 
-/* Takes a text as the prompt. With pictures it becomes a user's turn. */
+/* Takes a text as the prompt. With pictures it becomes a user's turn, unless it has places for them. */
 static bool take_text(fr_job *job, const json_t *text) {
+    const fr_model *model = job->setting->loaded->model;
     size_t length = json_string_length(text);
     if (!json_is_string(text)) return fr_job_refuse(job, FR_USAGE, "prompt must be a text");
-    if (job->picture_count) {
+    bool placed = job->picture_count && fr_has_picture_place(model, json_string_value(text), length);
+    if (job->picture_count && !placed) {
         json_t *messages = fr_conversation_new(NULL);
         fr_conversation_add(messages, "user", json_string_value(text), length, job->picture_count);
         bool good = converse(job, messages);
@@ -99,6 +102,7 @@ static bool take_text(fr_job *job, const json_t *text) {
     job->prompt.bytes = fr_resize(NULL, length + 1, 1);
     memcpy(job->prompt.bytes, json_string_value(text), length);
     job->prompt.length = length;
+    if (placed) fr_mark_picture_places(model, true, &job->prompt.bytes, &job->prompt.length);
     return tokenize(job);
 }
 

@@ -6,6 +6,7 @@
 #ifndef FR_SRC_ENGINE_VISION_TOWER_H
 #define FR_SRC_ENGINE_VISION_TOWER_H
 
+#include "base/text_buffer.h"
 #include "formats/json.h"
 #include "src/engine/vision/vision_parts.h"
 
@@ -51,6 +52,14 @@ struct fr_tower {
 
     /* Chooses the grid of tokens for a picture of this size. */
     fr_status (*grid)(const fr_vision_config *config, size_t width, size_t height, fr_image_grid *grid);
+
+    /* In a prompt, a picture is `before`, its image tokens one after another, `after`. Each may be NULL. Chat templates
+     * write `mark` for all that; if it is NULL, they write one image token. */
+    const char *mark, *before, *after;
+
+    /* Writes what stands between `before` and `after` for a picture of this size, if it is more than image tokens, such
+     * as ends of rows; token: the image token's text. NULL: there is nothing more. */
+    void (*spell)(const fr_vision *vision, size_t width, size_t height, const char *token, fr_text_buffer *text);
 
     /* Puts the tokens in another order than row by row, and gives the tokens that each one sees in layers with
      * windows; NULL: their order is row by row and there are no windows. */

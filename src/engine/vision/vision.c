@@ -48,6 +48,21 @@ void fr_vision_describe(const fr_vision *vision, FILE *out) {
             c->merge, c->out);
 }
 
+const char *fr_vision_mark(const fr_vision *vision) {
+    return vision->config.tower->mark;
+}
+
+void fr_vision_spell(const fr_vision *vision, size_t width, size_t height, const char *token, fr_text_buffer *text) {
+    const fr_tower *tower = vision->config.tower;
+    fr_image_grid grid;
+    if (tower->before) fr_text_append_string(text, tower->before);
+    if (tower->spell)
+        tower->spell(vision, width, height, token, text);
+    else if (fr_vision_grid(vision, width, height, &grid) == FR_OK)
+        for (size_t i = 0; i < grid.rows * grid.columns; i++) fr_text_append_string(text, token);
+    if (tower->after) fr_text_append_string(text, tower->after);
+}
+
 void fr_vision_close(fr_vision *vision) {
     if (!vision) return;
     free(vision->layers);

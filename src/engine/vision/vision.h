@@ -9,6 +9,7 @@
 
 #include <stdio.h>
 
+#include "base/text_buffer.h"
 #include "formats/image.h"
 #include "src/engine/vision/mrope.h"
 #include "src/engine/weights/weights.h"
@@ -29,6 +30,13 @@ void fr_vision_describe(const fr_vision *vision, FILE *out);
 /* Gives the grid of tokens for a picture of this size: a prompt needs rows * columns image tokens for it. FR_INPUT for
  * a picture whose longer side is more than 200 times the shorter one. */
 fr_status fr_vision_grid(const fr_vision *vision, size_t width, size_t height, fr_image_grid *grid);
+
+/* Gives the text by which chat templates mark a picture's place; NULL: they write one image token. */
+const char *fr_vision_mark(const fr_vision *vision);
+
+/* Appends the text that stands for a picture of this size in a prompt, in place of the mark. token: the image token's
+ * text. The size must be one that fr_vision_grid accepts. */
+void fr_vision_spell(const fr_vision *vision, size_t width, size_t height, const char *token, fr_text_buffer *text);
 
 /* Gives the floats of a row: those of an embedding, and as many again for each of the text model's layers to whose
  * output further rows of the tower are added (Qwen3-VL's deepstack). */

@@ -330,12 +330,8 @@ fr_status fr_tokenize(const fr_tokenizer *tokenizer, const char *text, size_t le
     return tokenize(tokenizer, text, length, fr_trust_of(&whole, parse_special), add_special, ids, count);
 }
 
-fr_status fr_tokenize_marked(const fr_tokenizer *tokenizer, const fr_marked_text *text, int32_t **ids, size_t *count) {
+fr_status fr_marked_text_check(const fr_marked_text *text) {
     size_t end = 0;
-    if (!text || !ids || !count) return fr_fail_null("fr_tokenize_marked", "a text, ids and their count");
-    *ids = NULL;
-    *count = 0;
-    if (!tokenizer) return fr_fail_no_tokenizer("fr_tokenize_marked");
     for (size_t i = 0; i < text->trusted_count; i++) {
         fr_span span = text->trusted[i];
         if (span.begin < end || span.end < span.begin || span.end > text->length)
@@ -345,6 +341,15 @@ fr_status fr_tokenize_marked(const fr_tokenizer *tokenizer, const fr_marked_text
                            text->length, i, span.begin, span.end);
         end = span.end;
     }
+    return FR_OK;
+}
+
+fr_status fr_tokenize_marked(const fr_tokenizer *tokenizer, const fr_marked_text *text, int32_t **ids, size_t *count) {
+    if (!text || !ids || !count) return fr_fail_null("fr_tokenize_marked", "a text, ids and their count");
+    *ids = NULL;
+    *count = 0;
+    if (!tokenizer) return fr_fail_no_tokenizer("fr_tokenize_marked");
+    FR_TRY(fr_marked_text_check(text));
     return tokenize(tokenizer, text->text, text->length, fr_trust_of(text->trusted, text->trusted_count), false, ids,
                     count);
 }

@@ -19,6 +19,9 @@ const char *fr_tokenizer_printed(const fr_tokenizer *tokenizer, int32_t id, size
  * may be another text in the other. Control tokens, added tokens and ids without a token may differ. */
 bool fr_tokenizers_agree(const fr_tokenizer *one, const fr_tokenizer *other);
 
+/* Refuses spans that overlap, are out of order or reach beyond the text. */
+fr_status fr_marked_text_check(const fr_marked_text *text);
+
 /* Gives the notes that fr_tokenizer_note returns one by one. */
 const fr_notes *fr_tokenizer_notes(const fr_tokenizer *tokenizer);
 
