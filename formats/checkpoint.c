@@ -15,6 +15,7 @@
 #include "formats/gguf_folder.h"
 #include "formats/gguf_name.h"
 #include "formats/safetensors.h"
+#include "formats/storage.h"
 
 #define CONFIG_MAX  ((size_t)16 << 20)
 #define INDEX_MAX   ((size_t)64 << 20)
@@ -60,7 +61,11 @@ static fr_status read_configs(fr_checkpoint *checkpoint, const char *folder) {
     if (!checkpoint->config)
         return fr_fail(FR_INPUT, "%s has no config.json: expected a folder with " CONTENTS, folder);
     FR_TRY(read_object(folder, "generation_config.json", CONFIG_MAX, &checkpoint->generation));
-    FR_TRY(read_object(folder, "hf_quant_config.json", CONFIG_MAX, &checkpoint->quantization));
+    static const char *const described[] = {"hf_quant_config.json", "quantize_config.json", "quant_config.json"};
+    for (size_t i = 0; i < sizeof described / sizeof *described && !checkpoint->quantization; i++) {
+        checkpoint->quantization_file = described[i];
+        FR_TRY(read_object(folder, described[i], CONFIG_MAX, &checkpoint->quantization));
+    }
     return read_object(folder, FR_POOLING_FILE, CONFIG_MAX, &checkpoint->pooling);
 }
 
@@ -340,7 +345,8 @@ static fr_status open_gguf(fr_checkpoint *checkpoint, const char *path, bool use
 
 static fr_status open_folder(fr_checkpoint *checkpoint, const char *path, bool use_mmap) {
     FR_TRY(read_configs(checkpoint, path));
-    return read_weights(checkpoint, use_mmap);
+    FR_TRY(read_weights(checkpoint, use_mmap));
+    return fr_storage_read(checkpoint);
 }
 
 /* Refuses a path that is only one file of a published folder; the error names the folder to open instead. */
@@ -398,6 +404,8 @@ fr_status fr_checkpoint_tensor(const fr_checkpoint *checkpoint, const char *name
 void fr_checkpoint_close(fr_checkpoint *checkpoint) {
     fr_tensors_free(&checkpoint->tensors);
     fr_tensors_free(&checkpoint->unread);
+    fr_tensors_free(&checkpoint->parts);
+    free(checkpoint->storages);
     for (size_t i = 0; i < checkpoint->file_count; i++) {
         fr_map_close(&checkpoint->files[i]);
         free(checkpoint->file_names[i]);

@@ -5,10 +5,10 @@
  *     names (plain names inside the folder only)
  *     a GGUF file; NAME-00002-of-00003.gguf stands for all three files if its metadata say that it is one of several
  *     a folder that has one GGUF file (gguf_folder.h)
- * Out: the parsed config.json, and generation_config.json, hf_quant_config.json and 1_Pooling/config.json if they
- * exist, or GGUF's metadata (from the first shard); the mapped weight files; one directory of all tensors. Every
- * tensor of the index must be in the shard that the index names, and every tensor of a shard must be in the index;
- * every GGUF shard must say which one it is. */
+ * Out: the parsed config.json, and generation_config.json, the description of quantized weights and
+ * 1_Pooling/config.json if they exist, or GGUF's metadata (from the first shard); the mapped weight files; one
+ * directory of all tensors. Every tensor of the index must be in the shard that the index names, and every tensor of a
+ * shard must be in the index; every GGUF shard must say which one it is. */
 #ifndef FR_FORMATS_CHECKPOINT_H
 #define FR_FORMATS_CHECKPOINT_H
 
@@ -27,13 +27,18 @@ typedef struct fr_checkpoint {
     fr_gguf *gguf;        /* NULL: the checkpoint is a folder */
     json_t *config;       /* config.json, an object; NULL: the checkpoint is a GGUF file */
     json_t *generation;   /* generation_config.json, an object, or NULL */
-    json_t *quantization; /* hf_quant_config.json, an object, or NULL */
-    json_t *pooling;      /* FR_POOLING_FILE, an object, or NULL */
+    json_t *quantization; /* the description of quantized weights that lies beside config.json, an object, or NULL */
+    const char *quantization_file; /* its name */
+    json_t *pooling;               /* FR_POOLING_FILE, an object, or NULL */
     fr_map *files;
     char **file_names;
     size_t file_count;
-    fr_tensors tensors;
-    fr_tensors unread; /* tensors of types that forerun does not support, such as F8_E5M2: only their names and
+    fr_tensors tensors;          /* in a folder with quantized modules, their weights stand for the parts (storage.h) */
+    fr_tensors parts;            /* then all tensors as they are in the files; else none */
+    struct fr_storage *storages; /* of the quantized modules */
+    bool channels_last; /* a folder written by mlx-lm: convolutions over positions are [channels, kernel, 1], and the
+                         * norms of families that publish their weights minus 1 have the weights themselves */
+    fr_tensors unread;  /* tensors of types that forerun does not support, such as F8_E5M2: only their names and
                         * spans */
 } fr_checkpoint;
 

@@ -184,12 +184,12 @@ static fr_status read_general(fr_gguf *gguf) {
 #define NO_ID UINT32_MAX
 
 static const uint32_t type_ids[FR_DTYPE_COUNT] = {
-    [FR_F32] = 0,         [FR_F16] = 1,     [FR_BF16] = 30,   [FR_Q8_0] = 8,     [FR_Q4_0] = 2,   [FR_Q4_1] = 3,
-    [FR_Q5_0] = 6,        [FR_Q5_1] = 7,    [FR_IQ4_NL] = 20, [FR_MXFP4] = 39,   [FR_Q4_K] = 12,  [FR_Q5_K] = 13,
-    [FR_Q6_K] = 14,       [FR_IQ4_XS] = 23, [FR_Q2_K] = 10,   [FR_Q3_K] = 11,    [FR_IQ1_S] = 19, [FR_IQ1_M] = 29,
-    [FR_IQ2_XXS] = 16,    [FR_IQ2_XS] = 17, [FR_IQ2_S] = 22,  [FR_IQ3_XXS] = 18, [FR_IQ3_S] = 21, [FR_TQ1_0] = 34,
-    [FR_TQ2_0] = 35,      [FR_NVFP4] = 40,  [FR_Q1_0] = 41,   [FR_I32] = 26,     [FR_I64] = 27,   [FR_U8] = NO_ID,
-    [FR_F8_E4M3] = NO_ID, [FR_Q2_0] = 42,
+    [FR_F32] = 0,         [FR_F16] = 1,     [FR_BF16] = 30,      [FR_Q8_0] = 8,     [FR_Q4_0] = 2,    [FR_Q4_1] = 3,
+    [FR_Q5_0] = 6,        [FR_Q5_1] = 7,    [FR_IQ4_NL] = 20,    [FR_MXFP4] = 39,   [FR_Q4_K] = 12,   [FR_Q5_K] = 13,
+    [FR_Q6_K] = 14,       [FR_IQ4_XS] = 23, [FR_Q2_K] = 10,      [FR_Q3_K] = 11,    [FR_IQ1_S] = 19,  [FR_IQ1_M] = 29,
+    [FR_IQ2_XXS] = 16,    [FR_IQ2_XS] = 17, [FR_IQ2_S] = 22,     [FR_IQ3_XXS] = 18, [FR_IQ3_S] = 21,  [FR_TQ1_0] = 34,
+    [FR_TQ2_0] = 35,      [FR_NVFP4] = 40,  [FR_Q1_0] = 41,      [FR_I32] = 26,     [FR_I64] = 27,    [FR_U8] = NO_ID,
+    [FR_F8_E4M3] = NO_ID, [FR_Q2_0] = 42,   [FR_STORED] = NO_ID, [FR_I8] = NO_ID,   [FR_U32] = NO_ID,
 };
 
 fr_dtype fr_gguf_dtype(uint32_t id, bool *packed) {

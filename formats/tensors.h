@@ -16,8 +16,10 @@ typedef struct fr_tensor {
     fr_dtype type;         /* FR_DTYPE_COUNT: an unsupported type */
     bool packed;           /* stored in the packed layout (quant/packed.h); in a stack, each matrix separately */
     uint32_t dims;
-    uint64_t shape[FR_DIMS_MAX]; /* slowest first, as safetensors and PyTorch write it */
-    const void *data;            /* at any alignment */
+    uint64_t shape[FR_DIMS_MAX];      /* slowest first, as safetensors and PyTorch write it */
+    const void *data;                 /* at any alignment */
+    const struct fr_storage *storage; /* how several tensors make its values (storage.h), and data are its codes; NULL:
+                                       * data are its values */
     uint64_t bytes;
     uint32_t file; /* number of the file that contains it */
 } fr_tensor;

@@ -39,9 +39,12 @@ static const struct {
     [FR_Q1_0] = {"Q1_0", 128, 18, fr_decode_q1_0},
     [FR_Q2_0] = {"Q2_0", 64, 18, fr_decode_q2_0},
     [FR_F8_E4M3] = {"F8_E4M3", 1, 1, NULL},
+    [FR_STORED] = {"stored", 1, 0, NULL}, /* its bytes are in tensors of other types */
     [FR_I32] = {"I32", 1, 4, NULL},
     [FR_I64] = {"I64", 1, 8, NULL},
     [FR_U8] = {"U8", 1, 1, NULL},
+    [FR_I8] = {"I8", 1, 1, NULL},
+    [FR_U32] = {"U32", 1, 4, NULL},
 };
 
 const char *fr_dtype_name(fr_dtype type) {
@@ -50,7 +53,7 @@ const char *fr_dtype_name(fr_dtype type) {
 
 fr_dtype fr_dtype_from_name(const char *name) {
     fr_dtype type = FR_F32;
-    while (type < FR_DTYPE_COUNT && strcmp(name, types[type].name) != 0) type++;
+    while (type < FR_DTYPE_COUNT && (type == FR_STORED || strcmp(name, types[type].name) != 0)) type++;
     return type;
 }
 

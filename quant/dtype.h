@@ -46,10 +46,13 @@ typedef enum fr_dtype {
     FR_KERNEL_TYPES, /* number of types whose bytes alone give the weights' values */
 
     FR_F8_E4M3 = FR_KERNEL_TYPES, /* 8-bit codes of weights; their scales are in another tensor (quant/fp8.h) */
+    FR_STORED,                    /* weights made of several tensors of a quantized folder (formats/storage.h) */
 
     FR_I32, /* this and the following types are integers */
     FR_I64,
     FR_U8,
+    FR_I8,
+    FR_U32,
     FR_DTYPE_COUNT
 } fr_dtype;
 

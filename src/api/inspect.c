@@ -8,6 +8,7 @@
 #include "base/error.h"
 #include "base/fpenv.h"
 #include "base/sizes.h"
+#include "formats/storage.h"
 #include "kernels/dispatch.h"
 #include "src/engine/families/architecture.h"
 #include "src/language/tokenizer/tokenizer.h"
@@ -26,7 +27,7 @@ static void print_unused(const fr_inspected *what, FILE *out) {
 static void print_tensors(const fr_checkpoint *files, FILE *out) {
     for (size_t i = 0; i < files->tensors.count; i++) {
         const fr_tensor *tensor = &files->tensors.items[i];
-        fprintf(out, "%-5s [", fr_dtype_name(tensor->type));
+        fprintf(out, "%-5s [", tensor->storage ? tensor->storage->method : fr_dtype_name(tensor->type));
         for (uint32_t d = 0; d < tensor->dims; d++)
             fprintf(out, "%s%llu", d ? ", " : "", (unsigned long long)tensor->shape[d]);
         fprintf(out, "] %s%s\n", tensor->name, tensor->packed ? " (packed)" : "");
@@ -62,6 +63,27 @@ static void print_count(const char *name, uint64_t count, FILE *out) {
             (unsigned long long)count);
 }
 
+/* Prints the storages of a quantized folder: "storage  14 matrices of GPTQ, 4 bits, groups of 128: 4.16 bits a
+ * weight". */
+static void print_storages(const fr_inspected *what, FILE *out) {
+    fr_inspected_storages all = fr_inspected_stored(what);
+    for (size_t i = 0; i < all.count; i++) {
+        const fr_storage *s = all.of[i].storage;
+        fprintf(out, "storage        %zu matri%s of %s, %u bits, ", all.of[i].matrices,
+                all.of[i].matrices == 1 ? "x" : "ces", s->method, s->codes.bits);
+        if (s->scale_rows > 1)
+            fprintf(out, "blocks of %zu x %u", s->scale_rows, s->grouping.group);
+        else if (s->groups == 1)
+            fprintf(out, "a scale a %s", s->row_step ? "row" : "matrix");
+        else
+            fprintf(out, "groups of %u%s", s->grouping.group, s->group_of ? " in any order" : "");
+        fprintf(out, ": %.2f bits a weight\n", 8.0 * (double)all.of[i].bytes / (double)all.of[i].values);
+    }
+    if (all.count && all.left)
+        fprintf(out, "not quantized  %zu matri%s, %.1f MB\n", all.left, all.left == 1 ? "x" : "ces",
+                megabytes(all.left_bytes));
+}
+
 static void print_files(const fr_inspected *what, FILE *out) {
     const fr_checkpoint *files = what->files;
     const fr_weights *weights = what->weights;
@@ -73,6 +95,7 @@ static void print_files(const fr_inspected *what, FILE *out) {
     if (counts.used_parameters != counts.parameters) print_count(", in use ", counts.used_parameters, out);
     fprintf(out, "\n");
     print_types(weights, out);
+    print_storages(what, out);
     for (size_t i = 0; i < weights->notes.count; i++) fprintf(out, "note           %s\n", weights->notes.lines[i]);
 }
 

@@ -43,6 +43,22 @@ const char *fr_weights_main_type(const fr_weights *weights);
 
 fr_inspected_counts fr_inspected_count(const fr_inspected *what);
 
+enum { FR_STORAGES_SHOWN = 8 };
+
+/* The matrices in use of a folder that a quantizer wrote, by kind; count 0: it is no such folder. */
+typedef struct fr_inspected_storages {
+    struct {
+        const struct fr_storage *storage; /* of one of them */
+        size_t matrices;
+        uint64_t values, bytes;
+    } of[FR_STORAGES_SHOWN];
+    size_t count;
+    size_t left; /* matrices that are not quantized */
+    uint64_t left_bytes;
+} fr_inspected_storages;
+
+fr_inspected_storages fr_inspected_stored(const fr_inspected *what);
+
 /* The target that the files of an EAGLE drafter, a block drafter or an MTP layer require. */
 typedef struct fr_inspected_needs {
     const char *architecture; /* NULL: the files don't say */

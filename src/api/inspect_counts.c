@@ -2,6 +2,7 @@
 #include <string.h>
 
 #include "base/sizes.h"
+#include "formats/storage.h"
 #include "src/api/inspect.h"
 #include "src/engine/families/architecture.h"
 
@@ -47,13 +48,15 @@ uint64_t fr_lab_model_parameters(const fr_model *model) {
 const char *fr_weights_main_type(const fr_weights *weights) {
     uint64_t bytes[FR_DTYPE_COUNT] = {0};
     fr_dtype most = FR_F32;
+    const char *method = NULL;
     for (size_t i = 0; i < weights->count; i++) {
         const fr_tensor *tensor = weights->bound[i].tensor;
         bytes[tensor->type] += tensor->bytes;
+        if (tensor->type == FR_STORED) method = tensor->storage->method;
     }
     for (fr_dtype type = FR_F32; type < FR_DTYPE_COUNT; type++)
         if (bytes[type] > bytes[most]) most = type;
-    return fr_dtype_name(most);
+    return most == FR_STORED ? method : fr_dtype_name(most);
 }
 
 const char *fr_lab_model_type(const fr_model *model) {

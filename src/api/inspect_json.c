@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "base/error.h"
+#include "formats/storage.h"
 #include "src/api/inspect.h"
 #include "src/language/tokenizer/tokenizer.h"
 #include "src/engine/vision/vision_parts.h"
@@ -67,7 +68,7 @@ static json_t *tensor_of(const fr_tensor *tensor) {
     for (uint32_t d = 0; d < tensor->dims; d++)
         o.failed |= json_array_append_new(shape, json_integer((json_int_t)tensor->shape[d])) != 0;
     put(&o, "name", text_of(tensor->name));
-    put(&o, "type", json_string(fr_dtype_name(tensor->type)));
+    put(&o, "type", json_string(tensor->storage ? tensor->storage->method : fr_dtype_name(tensor->type)));
     put(&o, "packed", json_boolean(tensor->packed));
     put(&o, "shape", shape);
     put_count(&o, "bytes", tensor->bytes);
@@ -83,6 +84,25 @@ static void put_tensors(object *o, const fr_tensors *tensors) {
     put(o, "tensor_list", list);
 }
 
+/* Describes the storages of a folder that a quantizer wrote. */
+static void put_storages(object *o, const fr_inspected *what) {
+    fr_inspected_storages all = fr_inspected_stored(what);
+    json_t *list = json_array();
+    for (size_t i = 0; i < all.count; i++) {
+        const fr_storage *s = all.of[i].storage;
+        object of = {.json = json_object()};
+        put(&of, "method", json_string(s->method));
+        put_count(&of, "matrices", all.of[i].matrices);
+        put_count(&of, "bits", s->codes.bits);
+        put_count(&of, "group", s->grouping.group);
+        put(&of, "ordered", json_boolean(!s->group_of));
+        put(&of, "bits_a_weight", json_real(8.0 * (double)all.of[i].bytes / (double)all.of[i].values));
+        o->failed |= of.failed || json_array_append_new(list, of.json) != 0;
+    }
+    put(o, "storages", list);
+    put_count(o, "not_quantized_bytes", all.count ? all.left_bytes : 0);
+}
+
 static void put_files(object *o, const fr_inspected *what) {
     fr_inspected_counts counts = fr_inspected_count(what);
     put(o, "kind", json_string(what->kind));
@@ -96,6 +116,7 @@ static void put_files(object *o, const fr_inspected *what) {
     put_count(o, "weight_bytes", what->weights->bytes);
     put(o, "type", json_string(fr_weights_main_type(what->weights)));
     put(o, "types", types_of(what->weights));
+    if (what->files->storages) put_storages(o, what);
     json_t *notes = json_array();
     for (size_t i = 0; i < what->weights->notes.count; i++)
         o->failed |= json_array_append_new(notes, text_of(what->weights->notes.lines[i])) != 0;

@@ -63,10 +63,10 @@ static void set_changes(const fr_export *export, const fr_tensor_name_found *fou
     const fr_tensor_name *name = found->name;
     const fr_layer_spec *layer = found->of_layer ? fr_spec_layer(export->spec, found->layer) : NULL;
     output->reorder = fr_tensor_name_reorder(export->names, name, export->spec, layer);
-    output->change = fr_name_values(export->names, name);
+    output->change = fr_name_values(export->files, export->names, name);
     if (name->slot != FR_SLOT_CONV) return;
     output->dims = 2;
-    output->shape[1] = output->shape[2];
+    if (!export->files->channels_last) output->shape[1] = output->shape[2];
 }
 
 static const float *scales_of(const fr_export *export, const fr_tensor *tensor) {

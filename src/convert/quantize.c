@@ -9,6 +9,7 @@
 #include "base/error.h"
 #include "base/fpenv.h"
 #include "formats/imatrix.h"
+#include "formats/storage.h"
 #include "quant/encode.h"
 #include "quant/fp8.h"
 #include "src/convert/export.h"
@@ -143,6 +144,10 @@ static stored_row find_row(const batch *b, size_t row, float *spare) {
         return (stored_row){(const uint8_t *)output->values + row * fr_dtype_row_bytes(FR_F32, b->cols), FR_F32, NULL};
     fr_output_source from = fr_output_row(output, row, &at);
     const fr_tensor *tensor = from.tensor;
+    if (tensor->type == FR_STORED) {
+        fr_storage_decode(tensor->storage, at, 0, b->cols, spare);
+        return (stored_row){(const uint8_t *)spare, FR_F32, NULL};
+    }
     stored_row found = {(const uint8_t *)tensor->data + at * fr_dtype_row_bytes(tensor->type, b->cols), tensor->type,
                         from.scales};
     if (!from.scales) return found;
@@ -158,7 +163,7 @@ static void read_row(const batch *b, const stored_row *source, float *values) {
     float *as_read = moves ? values + b->cols : values;
     if (source->scales)
         fr_fp8_decode(source->bytes, source->scales, as_read, b->cols);
-    else
+    else if (source->bytes != (const uint8_t *)as_read) /* else it has been decoded there */
         fr_dtype_decode(source->type, source->bytes, as_read, b->cols);
     for (size_t c = 0; moves && c < b->cols; c++) values[c] = as_read[fr_row_published(&output->reorder, c)];
     for (size_t c = 0; output->change != FR_AS_THEY_ARE && c < b->cols; c++)
@@ -222,7 +227,8 @@ static void advance(stream *s, size_t begin, size_t end) {
 /* Counts rows as done. Neighbouring rows of the source are released together. */
 static void advance_rows(stream *s, const fr_output *output, size_t row, size_t rows, size_t row_bytes) {
     advance(s, 0, rows * row_bytes);
-    if (!output->source || output->values) return;
+    /* the rows of stored weights may be spread over pages that are still needed */
+    if (!output->source || output->values || output->source->type == FR_STORED) return;
     size_t step = output->experts || output->each ? (size_t)output->shape[output->dims - 2] : row + rows;
     for (size_t end = row + rows, to; row < end; row = to) {
         size_t at;
@@ -242,8 +248,14 @@ static fr_status check_batch(const batch *b, size_t threads, size_t first_row) {
     return FR_OK;
 }
 
+/* Returns the bytes of a source's row; NULL: of float32 values. */
+static size_t source_row_bytes(const fr_tensor *source, size_t cols) {
+    if (source && source->type == FR_STORED) return (size_t)(source->bytes / source->shape[0]);
+    return fr_dtype_row_bytes(source ? source->type : FR_F32, cols);
+}
+
 static fr_status write_rows(stream *s, batch *b, size_t rows, size_t batch_rows) {
-    size_t source_row = fr_dtype_row_bytes(b->output->source ? b->output->source->type : FR_F32, b->cols);
+    size_t source_row = source_row_bytes(b->output->source, b->cols);
     size_t target_row = fr_dtype_row_bytes(b->output->type, b->cols);
     for (size_t row = 0; row < rows; row += b->rows) {
         b->rows = rows - row < batch_rows ? rows - row : batch_rows;
@@ -261,6 +273,7 @@ static fr_status write_rows(stream *s, batch *b, size_t rows, size_t batch_rows)
 static void decode_source(const fr_output *output, size_t at, float *row) {
     const fr_tensor *tensor = output->source;
     size_t cols = (size_t)tensor->shape[tensor->dims - 1];
+    if (tensor->type == FR_STORED) return fr_storage_decode(tensor->storage, at, 0, cols, row);
     const uint8_t *bytes = (const uint8_t *)tensor->data + at * fr_dtype_row_bytes(tensor->type, cols);
     const float *scales = output->scales;
     if (scales)
@@ -365,7 +378,8 @@ static void note_quantized(const fr_lab_quantization *how, const fr_outputs *out
     for (size_t i = 0; i < outputs->count; i++) {
         const fr_output *output = &outputs->items[i];
         fr_dtype own = output->source ? output->source->type : FR_F32;
-        again += own >= FR_FLOAT_TYPES && own < FR_KERNEL_TYPES && own != output->type;
+        bool block = own >= FR_FLOAT_TYPES && own < FR_KERNEL_TYPES;
+        again += (block || own == FR_STORED) && own != output->type;
     }
     if (again == 0) return;
     snprintf(line, sizeof line,
@@ -384,8 +398,7 @@ static void take_notes(const fr_lab_quantization *how, const fr_export *export, 
 
 static uint64_t source_bytes(const fr_output *output) {
     if (!output->source) return fr_output_rows(output) * output->shape[output->dims - 1] * sizeof(float);
-    size_t cols = (size_t)output->shape[output->dims - 1];
-    return fr_output_rows(output) * fr_dtype_row_bytes(output->source->type, cols);
+    return fr_output_rows(output) * source_row_bytes(output->source, (size_t)output->shape[output->dims - 1]);
 }
 
 typedef struct job {

@@ -832,7 +832,7 @@ START_TEST(index_with_a_tensor_twice) {
     put_shards("{\"a\":\"s1\",\"b\":\"s2\"}");
     put_weights("s2", "{" U("a", "0", "1", "1") "," U("b", "1", "2", "1") "}", 2);
     expect_failure("/s2: tensor a was there before");
-    put_weights("s2", "{\"a\":{\"dtype\":\"I8\",\"shape\":[1],\"data_offsets\":[0,1]}," U("b", "1", "2", "1") "}", 2);
+    put_weights("s2", "{\"a\":{\"dtype\":\"I16\",\"shape\":[1],\"data_offsets\":[0,1]}," U("b", "1", "2", "1") "}", 2);
     expect_failure("tensor a is in s2, and the index says s1");
 }
 END_TEST
@@ -1023,7 +1023,7 @@ START_TEST(damage_many_tensors) {
     ck_assert_ptr_nonnull(out);
     for (int i = 0; i < COUNT; i++)
         fprintf(out, "%s\"%d\":{\"dtype\":\"%s\",\"shape\":[0],\"data_offsets\":[0,0]}", i ? "," : "{", i,
-                i % 2 ? "U8" : "I8");
+                i % 2 ? "U8" : "I16");
     fprintf(out, "}");
     ck_assert_int_eq(fclose(out), 0);
     uint8_t *bytes = weights(header, 0, &size);

@@ -211,7 +211,7 @@ static const struct {
     {{0}, NULL, NULL, FR_OK},
     {{0}, "{\"weight_block_size\": null, \"fmt\": null}", NULL, FR_OK},
     {{.tensor = SCALES, .rename = LAYER "x"}, NULL, Q "_scale_inv is missing", FR_INPUT},
-    {{.tensor = SCALES, .rename = Q "_scale"}, NULL, "the scales of " Q "_scale are not built", FR_UNBUILT},
+    {{.tensor = SCALES, .rename = Q "_scale"}, NULL, NULL, FR_OK},
     {{.tensor = SCALES, .key = "shape", .entry = "[4, 1]"},
      NULL,
      Q "_scale_inv has shape [4, 1], the configuration "
@@ -229,7 +229,7 @@ static const struct {
     {{.tensor = Q, .has_byte = true, .byte = 0x7e}, NULL, NULL, FR_OK},
     {{.tensor = LAYER "self_attn.x"}, "{\"weight_block_size\": [64, 64]}", "weight_block_size is not", FR_UNBUILT},
     {{0}, "{\"weight_block_size\": [128]}", "weight_block_size is not", FR_UNBUILT},
-    {{0}, "{\"quant_method\": \"fbgemm_fp8\"}", "quant_method fbgemm_fp8 are not built", FR_UNBUILT},
+    {{0}, "{\"quant_method\": \"fp9\"}", "quant_method fp9 are not built", FR_UNBUILT},
     {{0}, "{\"fmt\": \"e5m2\"}", "fmt e5m2 are not built", FR_UNBUILT},
     {{0}, "{\"quant_method\": 8}", "quant_method", FR_INPUT},
 };

@@ -98,8 +98,9 @@ static fr_status take_ids(fr_draft_head *head, id_set *set, const fr_model *targ
 
 fr_status fr_draft_head_choose(fr_draft_head *head, const char *what, const fr_model *target, const fr_matrix *whole) {
     if (!fr_draft_head_trims(what)) return FR_OK;
-    if (whole->type == FR_F8_E4M3) /* 128 neighbouring rows share their scales, so rows can't be gathered */
-        return fr_fail(FR_UNBUILT, "draft-head %s: the drafter's head is of FP8, which can only be whole", what);
+    if (whole->type == FR_F8_E4M3 || whole->type == FR_STORED) /* rows share scales, so they can't be gathered */
+        return fr_fail(FR_UNBUILT, "draft-head %s: the drafter's head is %s, which can only be whole", what,
+                       whole->type == FR_STORED ? "quantized as its folder has it" : "of FP8");
     id_set set = {.vocab = fr_smaller(whole->features, target->trunk.spec.vocab)};
     set.has = calloc(set.vocab + 1, sizeof *set.has);
     if (!set.has) return fr_fail_memory("a draft head's ids", set.vocab);

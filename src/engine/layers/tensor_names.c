@@ -259,7 +259,7 @@ static fr_status fill(const fr_binding *b, const fr_tensor_name *name, void *fie
     fr_weights *w = b->weights;
     const char *prefix = prefix_of(b, name), *spelling = spelled(b, name);
     size_t rows = fr_dim_size(name->rows, b->trunk, b->layer), cols = fr_dim_size(name->cols, b->trunk, b->layer);
-    fr_values values = w->files->gguf ? FR_AS_THEY_ARE : fr_name_values(b->naming, name);
+    fr_values values = w->files->gguf ? FR_AS_THEY_ARE : fr_name_values(w->files, b->naming, name);
     switch (name->slot) {
     case FR_SLOT_MATRIX:
         if (b->head_order && name->rows == FR_DIM_VOCAB)
@@ -497,7 +497,8 @@ const fr_tensor_name *fr_tensor_name_of_part(const fr_tensor_name *table, const 
     return NULL;
 }
 
-fr_values fr_name_values(const fr_tensor_naming *naming, const fr_tensor_name *name) {
+fr_values fr_name_values(const fr_checkpoint *files, const fr_tensor_naming *naming, const fr_tensor_name *name) {
+    if (name->norm && files->channels_last) return FR_AS_THEY_ARE;
     return name->norm && naming ? naming->norms : name->values;
 }
 

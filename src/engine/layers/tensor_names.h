@@ -285,7 +285,7 @@ fr_reorder fr_tensor_name_reorder(const fr_tensor_naming *naming, const fr_tenso
 fr_reorder fr_tensor_name_parted(const fr_layer_spec *layer, bool gates);
 
 /* Says what published files store for a line's vector. */
-fr_values fr_name_values(const fr_tensor_naming *naming, const fr_tensor_name *name);
+fr_values fr_name_values(const fr_checkpoint *files, const fr_tensor_naming *naming, const fr_tensor_name *name);
 
 /* Gives the published index of the row (or column) that has the index `row` in GGUF. */
 size_t fr_row_published(const fr_reorder *reorder, size_t row);

@@ -70,6 +70,7 @@ fr_status fr_bind_rows(fr_weights *weights, const char *prefix, const char *name
                            weights->files->path, bound->tensor->name, p, FR_TILE_FEATURES);
         matrices[p] = whole;
         matrices[p].features = features[p];
+        matrices[p].first += first;
         if (p > 0) matrices[p].stats = NULL; /* all parts read the same rows, so only the first one has sums */
         matrices[p].data += whole.packed ? fr_packed_bytes(whole.type, first, cols) : first * whole.row_bytes;
     }

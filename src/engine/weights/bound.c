@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/error.h"
+#include "formats/storage.h"
 #include "quant/fp8.h"
 #include "quant/packed.h"
 
@@ -49,7 +50,7 @@ static fr_status find(fr_weights *weights, const char *prefix, const char *name,
     *bound = &weights->bound[weights->count++];
     weights->of_tensor[t - weights->files->tensors.items] = (uint32_t)weights->count;
     **bound = (fr_bound){.tensor = t, .rows = dims < 2 ? 1 : (size_t)shape[dims - 2], .matrices = 1, .access = access};
-    weights->bytes += t->bytes;
+    weights->bytes += t->storage ? fr_storage_bytes(t->storage) : t->bytes;
     return FR_OK;
 }
 
@@ -126,6 +127,11 @@ fr_status fr_bound_cut(fr_weights *weights, fr_bound *bound, size_t count, size_
                                   .features = features,
                                   .cols = cols,
                                   .row_bytes = fr_dtype_row_bytes(bound->tensor->type, cols)};
+        if (bound->tensor->type == FR_STORED) {
+            matrices[i].storage = bound->tensor->storage;
+            matrices[i].first = i * features;
+            matrices[i].row_bytes = bound->tensor->bytes / (count * features);
+        }
         if (!bound->scales) continue;
         matrices[i].scales = bound->scales + i / parts;
         if (bound->tensor->type != FR_F8_E4M3) continue;

@@ -1,13 +1,14 @@
 /* Finds the scales of FP8 codes: see quant/fp8.h, and bound.h.
  *
  * In: a tensor NAME of codes, a tensor NAME_scale_inv with one float for each block of 128 rows by 128 columns (the
- * last blocks may be smaller), and the description of both in config.json. Out: float32. Codes without scales, and
- * scales for whole tensors or rows (NAME_scale), are refused. */
+ * last blocks may be smaller), and the description of both in config.json; or a storage whose scales are those of such
+ * blocks or of the whole matrix (formats/storage.h). Out: float32. Codes without scales are refused. */
 #include <stdio.h>
 #include <string.h>
 
 #include "base/error.h"
 #include "formats/json.h"
+#include "formats/storage.h"
 #include "quant/fp8.h"
 #include "src/engine/weights/bound.h"
 
@@ -28,24 +29,45 @@ static fr_status check_config(const fr_checkpoint *files) {
     return FR_OK;
 }
 
+static fr_status check_scales(const fr_weights *weights, const fr_tensor *tensor, const float *scales, size_t count) {
+    for (size_t i = 0; i < count; i++)
+        if (!(scales[i] >= 0 && scales[i] <= FR_FP8_SCALE_MAX))
+            return fr_fail(FR_INPUT, "%s: tensor %s has %g at index %zu: scales are numbers from 0 to %g",
+                           weights->files->path, tensor->name, (double)scales[i], i, (double)FR_FP8_SCALE_MAX);
+    return FR_OK;
+}
+
 /* Finds the tensor of scales and checks everything except its values. */
 static fr_status find_scales(fr_weights *weights, const fr_tensor *codes, fr_bound **scales) {
-    char name[FR_TENSOR_NAME], other[FR_TENSOR_NAME];
+    char name[FR_TENSOR_NAME];
     uint64_t shape[FR_DIMS_MAX];
     memcpy(shape, codes->shape, sizeof shape);
     for (uint32_t i = codes->dims - 2; i < codes->dims; i++) shape[i] = fr_fp8_blocks(shape[i]);
     snprintf(name, sizeof name, "%s_scale_inv", codes->name);
-    snprintf(other, sizeof other, "%s_scale", codes->name);
-    if (!fr_weights_has(weights, "", name) && fr_weights_has(weights, "", other))
-        return fr_fail(FR_UNBUILT, "%s: FP8 weights with the scales of %s are not built: scales of blocks (%s) are",
-                       weights->files->path, other, name);
     FR_TRY(fr_bound_find(weights, "", name, shape, codes->dims, FR_LOOKED_UP, scales));
     return fr_bound_check_float(weights, (*scales)->tensor);
+}
+
+/* Copies the scales of a storage: those of blocks, or that of the matrix to all of its blocks. */
+static fr_status copy_stored(fr_weights *weights, fr_bound *bound) {
+    const fr_storage *storage = bound->tensor->storage;
+    const fr_tensor *scales = storage->scales;
+    size_t down = fr_fp8_blocks(storage->rows), across = fr_fp8_blocks(storage->cols);
+    FR_TRY(fr_bound_fill(weights, scales, 0, scales->bytes));
+    float *copy = fr_arena_take(&weights->vectors, down * across, sizeof *copy);
+    FR_TRY(fr_arena_check(&weights->vectors, "scales"));
+    for (size_t i = 0; i < down * across; i++) {
+        size_t group = i % across < storage->groups ? i % across : 0;
+        copy[i] = fr_storage_scale(storage, i / across * FR_FP8_BLOCK, group);
+    }
+    bound->scales = copy;
+    return check_scales(weights, scales, copy, down * across);
 }
 
 fr_status fr_bound_scales(fr_weights *weights, fr_bound *bound) {
     fr_bound *found;
     if (bound->scales) return FR_OK; /* already found: the tensor is an embedding table and also the LM head */
+    if (bound->tensor->storage) return copy_stored(weights, bound);
     FR_TRY(check_config(weights->files));
     FR_TRY(find_scales(weights, bound->tensor, &found));
     const fr_tensor *tensor = found->tensor;
@@ -55,12 +77,8 @@ fr_status fr_bound_scales(fr_weights *weights, fr_bound *bound) {
     float *copy = fr_arena_take(&weights->vectors, count, sizeof *copy);
     FR_TRY(fr_arena_check(&weights->vectors, "scales"));
     fr_dtype_decode(tensor->type, tensor->data, copy, count);
-    for (size_t i = 0; i < count; i++)
-        if (!(copy[i] >= 0 && copy[i] <= FR_FP8_SCALE_MAX))
-            return fr_fail(FR_INPUT, "%s: tensor %s has %g at index %zu: scales are numbers from 0 to %g",
-                           weights->files->path, tensor->name, (double)copy[i], i, (double)FR_FP8_SCALE_MAX);
     bound->scales = copy;
-    return FR_OK;
+    return check_scales(weights, tensor, copy, count);
 }
 
 const float *fr_weights_scales(const fr_weights *weights, const fr_tensor *codes) {

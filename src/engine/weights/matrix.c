@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/sizes.h"
+#include "formats/storage.h"
 #include "quant/fp8.h"
 #include "quant/packed.h"
 #include "src/engine/weights/partition.h"
@@ -57,6 +58,33 @@ fr_matrix fr_matrix_features(const fr_matrix *matrix, size_t begin, size_t end) 
     return view;
 }
 
+enum { STORED_ROWS = 8, STORED_RUN = 1024, STORED_BATCH = 32 };
+
+/* Multiplies by features of FR_STORED, which are decoded a run of columns at a time. The sums of a feature's runs are
+ * added up in their order (quant/NUMERICS.md). */
+static void apply_stored(const fr_kernels *kernels, const fr_matrix *m, const fr_matrix_rows *rows) {
+    float values[STORED_ROWS * STORED_RUN], sums[STORED_BATCH * STORED_ROWS];
+    for (size_t o = 0; o < m->features; o += STORED_ROWS) {
+        size_t features = fr_smaller(STORED_ROWS, m->features - o);
+        for (size_t begin = 0; begin < m->cols; begin += STORED_RUN) {
+            size_t end = fr_smaller(begin + STORED_RUN, m->cols), width = end - begin;
+            for (size_t f = 0; f < features; f++)
+                fr_storage_decode(m->storage, m->first + o + f, begin, end, values + f * width);
+            for (size_t r = 0; r < rows->count; r += STORED_BATCH) {
+                size_t batch = fr_smaller(STORED_BATCH, rows->count - r);
+                kernels->matmul[FR_F32](&(fr_matmul){sums, STORED_ROWS, rows->x + r * rows->x_stride + begin,
+                                                     rows->x_stride, batch, values, width * sizeof *values, width,
+                                                     features});
+                for (size_t i = 0; i < batch * features; i++) {
+                    float *y = rows->y + (r + i / features) * rows->y_stride + o + i % features;
+                    float sum = sums[i / features * STORED_ROWS + i % features];
+                    *y = begin ? *y + sum : sum;
+                }
+            }
+        }
+    }
+}
+
 static void apply(const fr_workspace *workspace, const fr_matrix *m, const fr_matrix_rows *rows) {
     const fr_kernels *k = workspace->kernels;
     if (m->packed) {
@@ -67,6 +95,8 @@ static void apply(const fr_workspace *workspace, const fr_matrix *m, const fr_ma
     } else if (m->type < FR_FLOAT_TYPES)
         k->matmul[m->type](&(fr_matmul){rows->y, rows->y_stride, rows->x, rows->x_stride, rows->count, m->data,
                                         m->row_bytes, m->cols, m->features});
+    else if (m->type == FR_STORED)
+        apply_stored(k, m, rows);
     else
         k->matmul_fp8(&(fr_matmul_fp8){rows->y, rows->y_stride, rows->x, rows->x_stride, rows->count, m->data,
                                        m->row_bytes, m->scales, m->scale_stride, m->first, m->cols, m->features});
@@ -132,6 +162,8 @@ void fr_matrix_decode(const fr_matrix *matrix, size_t feature, float *row) {
         fr_fp8_decode(matrix->data + feature * matrix->row_bytes,
                       matrix->scales + (matrix->first + feature) / FR_FP8_BLOCK * matrix->scale_stride, row,
                       matrix->cols);
+    else if (matrix->type == FR_STORED)
+        fr_storage_decode(matrix->storage, matrix->first + feature, 0, matrix->cols, row);
     else
         fr_dtype_decode(matrix->type, matrix->data + feature * matrix->row_bytes, row, matrix->cols);
     for (size_t c = 0; matrix->type == FR_NVFP4 && matrix->scales && c < matrix->cols; c++) row[c] *= *matrix->scales;

@@ -6,7 +6,7 @@
  * operations the caller places the barriers (fr_team_sync, and partition.h's).
  *
  * The weight's type alone decides how a product is computed: float types and FP8 by float kernels from the file's own
- * bytes, block types from packed tiles and quantized rows. */
+ * bytes, block types from packed tiles and quantized rows, stored types by float kernels from decoded rows. */
 #ifndef FR_SRC_ENGINE_WEIGHTS_MATRIX_H
 #define FR_SRC_ENGINE_WEIGHTS_MATRIX_H
 
@@ -35,6 +35,8 @@ typedef struct fr_matrix {
      * apart. For NVFP4 it is one float by which every product is multiplied, or NULL. Other types have none. */
     const float *scales;
     size_t scale_stride, first;
+
+    const struct fr_storage *storage; /* how FR_STORED is decoded (formats/storage.h): feature o is its row first + o */
 
     fr_activation_stats *stats; /* the sums to which its input rows are added, by one thread in row order; NULL: none */
 } fr_matrix;

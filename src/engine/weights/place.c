@@ -7,6 +7,7 @@
 
 #include "base/error.h"
 #include "base/sizes.h"
+#include "formats/storage.h"
 #include "quant/fp8.h"
 #include "quant/packed.h"
 #include "src/engine/weights/bound.h"
@@ -122,7 +123,20 @@ static fr_status place_packed(const fr_weights *weights, const fr_bound *bound, 
     return FR_OK;
 }
 
+/* Reads a thread's share of a quantized module's parts, each divided evenly: with some storages a row is spread over
+ * all of the codes. */
+static fr_status place_stored(const fr_weights *weights, const fr_bound *bound, const fr_team *team) {
+    const fr_tensor *parts[FR_STORAGE_PARTS];
+    size_t count = fr_storage_parts(bound->tensor->storage, parts), begin, end;
+    for (size_t i = 0; i < count; i++) {
+        fr_partition(parts[i]->bytes, 1, team->index, team->count, &begin, &end);
+        FR_TRY(fr_bound_fill(weights, parts[i], begin, end));
+    }
+    return FR_OK;
+}
+
 fr_status fr_bound_place(const fr_weights *weights, const fr_bound *bound, const fr_team *team) {
+    if (bound->tensor->type == FR_STORED) return place_stored(weights, bound, team);
     if (bound->layout != FR_LAYOUT_ROWS) return fr_copied_place(weights, bound, team);
     for (size_t run = 0; run < fr_bound_runs(bound); run++)
         FR_TRY(bound->packed ? place_packed(weights, bound, run, team) : place_in_file(weights, bound, run, team));
@@ -147,6 +161,20 @@ static void place(void *context, const fr_team *team) {
         if (team->index > 0 || !job->progress || job->progress(job->context, done, weights->bytes)) continue;
         atomic_store(&job->ended, true);
         job->failures[0] = fr_failure_keep(fr_fail_ended(weights->files->path, done, weights->bytes));
+    }
+}
+
+/* Checks the values of quantized modules, once their parts are in memory. */
+static void check_stored(void *context, const fr_team *team) {
+    placing *job = context;
+    const fr_weights *weights = job->weights;
+    size_t begin, end;
+    for (size_t i = 0; i < weights->count && job->failures[team->index].status == FR_OK; i++) {
+        const fr_tensor *tensor = weights->bound[i].tensor;
+        if (tensor->type != FR_STORED) continue;
+        fr_partition(tensor->storage->rows, 1, team->index, team->count, &begin, &end);
+        job->failures[team->index] =
+            fr_failure_keep(fr_storage_check(tensor->storage, begin, end, weights->files->path));
     }
 }
 
@@ -202,6 +230,10 @@ fr_status fr_weights_place(fr_weights *weights, fr_pool *pool, fr_progress_fn *p
     fr_weights_separate(weights);
     fr_pool_run(pool, place, &job);
     fr_status status = first_failure(&job);
+    if (status == FR_OK && weights->files->storages) {
+        fr_pool_run(pool, check_stored, &job);
+        status = first_failure(&job);
+    }
     if (status == FR_OK && weights->transposed_count) {
         fr_pool_run(pool, transpose, &job);
         status = first_failure(&job);

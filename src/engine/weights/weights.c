@@ -6,7 +6,6 @@
 #include <string.h>
 
 #include "base/error.h"
-#include "formats/json.h"
 #include "quant/fp8.h"
 #include "quant/packed.h"
 #include "src/engine/weights/bound.h"
@@ -52,60 +51,10 @@ static size_t packed_bytes(const fr_tensors *tensors) {
     return measure.used;
 }
 
-/* --------------------------------------------------------------------------------- quantizations that are not built */
-
-#define INSTEAD \
-    "not built (fp8 in blocks is, and gpt-oss's mxfp4): take the folder that they were made of, or a GGUF file of it"
-
-/* Refuses a folder whose files name an unsupported quantization. ModelOpt names it in config.json, or only in a file
- * of its own. */
-static fr_status check_said(const fr_checkpoint *files) {
-    const struct {
-        const json_t *root;
-        const char *where, *object, *key;
-    } places[] = {{files->config, "config.json", "quantization_config", "quant_algo"},
-                  {files->config, "config.json", "quantization_config", "quant_method"},
-                  {files->quantization, "hf_quant_config.json", "quantization", "quant_algo"}};
-    for (size_t i = 0; i < sizeof places / sizeof *places; i++) {
-        const char *said = NULL;
-        json_t *how;
-        FR_TRY(fr_json_object(places[i].root, places[i].object, places[i].where, &how));
-        if (how) FR_TRY(fr_json_text(how, places[i].key, places[i].where, &said));
-        if (said && (strcmp(said, "fp8") == 0 || strcmp(said, "mxfp4") == 0)) return FR_OK;
-        if (said)
-            return fr_fail(FR_UNBUILT, "%s: %s: weights of %s %s are " INSTEAD, files->path, places[i].where,
-                           places[i].key, said);
-    }
-    return FR_OK;
-}
-
-/* Returns true for names of codes and scales that only ModelOpt, GPTQ or AWQ, and compressed-tensors use. */
-static bool is_foreign(const char *name) {
-    static const char *const ends[] = {".weight_scale_2", ".input_scale", ".qweight", ".weight_packed"};
-    size_t length = strlen(name);
-    for (size_t i = 0; i < sizeof ends / sizeof *ends; i++)
-        if (length > strlen(ends[i]) && strcmp(name + length - strlen(ends[i]), ends[i]) == 0) return true;
-    return false;
-}
-
-static fr_status check_named(const fr_checkpoint *files) {
-    const fr_tensors *lists[] = {&files->tensors, &files->unread};
-    for (size_t l = 0; l < 2; l++)
-        for (size_t i = 0; i < lists[l]->count; i++)
-            if (is_foreign(lists[l]->items[i].name))
-                return fr_fail(FR_UNBUILT, "%s: tensor %s: its weights' quantization is " INSTEAD, files->path,
-                               lists[l]->items[i].name);
-    return FR_OK;
-}
-
 /* ---------------------------------------------------------------------------------------------------------- opening */
 
 fr_status fr_weights_open(fr_weights *weights, const fr_checkpoint *files) {
     *weights = (fr_weights){.files = files};
-    if (!files->gguf) {
-        FR_TRY(check_said(files));
-        FR_TRY(check_named(files));
-    }
     size_t count = files->tensors.count + 1;
     weights->bound = calloc(count, sizeof *weights->bound);
     weights->of_tensor = calloc(count, sizeof *weights->of_tensor);
@@ -181,7 +130,8 @@ bool fr_weights_quantized(const fr_weights *weights) {
         const fr_bound *bound = &weights->bound[i];
         fr_dtype type = bound->tensor->type;
         bool matrix = bound->access == FR_STREAMED && bound->tensor->dims > 1;
-        if (matrix && type != FR_F8_E4M3 && type >= FR_FLOAT_TYPES) return true; /* includes the codes of MXFP4 */
+        if (matrix && type != FR_F8_E4M3 && type != FR_STORED && type >= FR_FLOAT_TYPES)
+            return true; /* includes the codes of MXFP4 */
     }
     return false;
 }

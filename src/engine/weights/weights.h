@@ -227,8 +227,8 @@ bool fr_weights_is_scales(const fr_weights *weights, const fr_tensor *tensor);
  * the file's pages back. begin is the first row of a tile. */
 fr_status fr_bound_pack(const fr_weights *weights, const fr_bound *bound, size_t begin, size_t end, uint8_t *tiles);
 
-/* Returns true if any streamed matrix has a block type. FP8 does not count, because its rows are decoded to
- * float32. */
+/* Returns true if any streamed matrix has a block type. FP8 and stored types do not count, because their rows are
+ * decoded to float32. */
 bool fr_weights_quantized(const fr_weights *weights);
 
 /* Adds a note about the memory of transposed copies, if there are any. */

@@ -279,7 +279,7 @@ END_TEST
 
 /* Such folders are refused whatever tensors they have. */
 START_TEST(what_other_tools_quantize_is_refused_by_its_name) {
-    static const char *const methods[] = {"gptq", "awq", "modelopt", "compressed-tensors", "bitsandbytes"};
+    static const char *const methods[] = {"hqq", "aqlm", "quark", "torchao", "bitsandbytes"};
     char changes[128], line[128];
     fr_changed_folder folder;
     fr_model *model;
@@ -293,16 +293,16 @@ END_TEST
 
 /* In newer folders of ModelOpt config.json names the algorithm, with its method or without; in all of them a separate
  * file does. */
-START_TEST(what_modelopt_quantizes_is_refused_by_its_algorithm) {
+START_TEST(what_modelopt_quantizes_otherwise_is_refused_by_its_algorithm) {
     static const struct {
         const char *changes, *file, *line;
         fr_status status;
     } says[] = {
-        {"{\"quantization_config\": {\"quant_method\": \"modelopt\", \"quant_algo\": \"NVFP4\"}}", "{}",
-         "config.json: weights of quant_algo NVFP4 are not built", FR_UNBUILT},
-        {"{\"quantization_config\": {\"quant_algo\": \"FP8\"}}", "{}", "quant_algo FP8 are not built", FR_UNBUILT},
-        {"{}", "{\"producer\": {\"name\": \"modelopt\"}, \"quantization\": {\"quant_algo\": \"NVFP4\"}}",
-         "hf_quant_config.json: weights of quant_algo NVFP4 are not built", FR_UNBUILT},
+        {"{\"quantization_config\": {\"quant_method\": \"modelopt\", \"quant_algo\": \"NVFP4_AWQ\"}}", "{}",
+         "config.json: weights of quant_algo NVFP4_AWQ are not built", FR_UNBUILT},
+        {"{\"quantization_config\": {\"quant_algo\": \"FP9\"}}", "{}", "quant_algo FP9 are not built", FR_UNBUILT},
+        {"{}", "{\"producer\": {\"name\": \"modelopt\"}, \"quantization\": {\"quant_algo\": \"W4A16_AWQ\"}}",
+         "hf_quant_config.json: weights of quant_algo W4A16_AWQ are not built", FR_UNBUILT},
         {"{}", "{\"quantization\": {\"quant_algo\": null, \"kv_cache_quant_algo\": \"FP8\"}}", "", FR_OK},
         {"{}", "{\"quantization\": {\"quant_algo\": 4}}", "quant_algo", FR_INPUT},
         {"{}", "{\"quantization\": 4}", "quantization", FR_INPUT},
@@ -331,6 +331,6 @@ FR_SUITE("configurations") {
     tcase_add_test(tests, gemma4_12b_has_defaults_of_its_own);
     tcase_add_loop_test(tests, an_mtp_layer_need_not_be_announced, 0, 4);
     tcase_add_loop_test(tests, what_other_tools_quantize_is_refused_by_its_name, 0, 5);
-    tcase_add_test(tests, what_modelopt_quantizes_is_refused_by_its_algorithm);
+    tcase_add_test(tests, what_modelopt_quantizes_otherwise_is_refused_by_its_algorithm);
     suite_add_tcase(suite, tests);
 }

@@ -510,10 +510,11 @@ static const struct {
      "tensor model.layers.2.mlp.experts.1.up_proj.weight is missing", true},
     {"model.layers.2.enorm.weight\"", "model.layers.2.anorm.weight\"", "model.layers.2.anorm.weight", false},
     /* of quantizations that the configuration says nothing of */
-    {"model.layers.0.input_layernorm.weight\"", "model.layers.0.in_proj.weight_scale_2\"",
-     "tensor model.layers.0.in_proj.weight_scale_2: its weights' quantization is not built", false},
+    {"model.layers.0.input_layernorm.weight\"", "model.layers.0.inproj.pre_quant_scale\"",
+     "tensor model.layers.0.inproj.pre_quant_scale: its weights' quantization is not built", false},
     {"model.layers.0.self_attn.q_proj.weight\"", "model.layers.0.self_attn.pproj.qweight\"",
-     "tensor model.layers.0.self_attn.pproj.qweight: its weights' quantization is not built", false},
+     "tensor model.layers.0.self_attn.pproj.scales is missing, which model.layers.0.self_attn.pproj.qweight needs",
+     false},
 };
 
 START_TEST(a_name_that_is_missing_or_too_many_is_told) {
