@@ -348,6 +348,13 @@ float fr_rsqrt(size_t n) {
     return (float)(1.0 / sqrt((double)n));
 }
 
+fr_status fr_read_image_token(const fr_source *source, fr_model_spec *spec) {
+    int64_t id, last = (int64_t)spec->trunk.vocab - 1;
+    FR_TRY(fr_json_int(source->root, "image_token_id", 0, last, -1, source->where, &id));
+    spec->image_token = (int32_t)id;
+    return FR_OK;
+}
+
 bool fr_source_has(const fr_source *source, const char *tensor) {
     return source->weights && fr_weights_has(source->weights, "", tensor);
 }

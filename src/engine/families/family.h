@@ -241,6 +241,9 @@ size_t fr_rope_llama3_factors(const fr_trunk_spec *spec, float *factors);
 /* Gives 1 / the square root of n, rounded once: the usual scale of scores. */
 float fr_rsqrt(size_t n);
 
+/* Reads the id that stands for a row of a picture, which the model's own part of config.json has; -1: none. */
+fr_status fr_read_image_token(const fr_source *source, fr_model_spec *spec);
+
 /* Returns true if the files have a tensor of that name. */
 bool fr_source_has(const fr_source *source, const char *tensor);
 

@@ -40,9 +40,7 @@ static fr_status rope(const fr_source *source, fr_model_spec *s) {
 }
 
 static fr_status shape(const fr_source *source, fr_model_spec *s) {
-    int64_t image, last = (int64_t)s->trunk.vocab - 1;
-    FR_TRY(fr_json_int(source->root, "image_token_id", 0, last, -1, source->where, &image));
-    s->image_token = (int32_t)image;
+    FR_TRY(fr_read_image_token(source, s));
     return fr_layers_alike(source, s);
 }
 

@@ -1,8 +1,8 @@
 /* Qwen3.5, and models of the same architecture, Qwen3.6 and the dense Qwen3.8: config.json of Qwen3_5ForCausalLM,
- * Qwen3_5MoeForCausalLM and the text half of models with a vision tower, GGUF "qwen35" and "qwen35moe". Source: the
- * published checkpoints and transformers 5.17, models qwen3_5 and qwen3_5_moe; for GGUF, and for the changes that
- * conversion makes, github.com/ggml-org/llama.cpp, conversion/qwen.py. Published files store the weights of norms
- * minus 1, except those of the norm of DeltaNet's output. */
+ * Qwen3_5MoeForCausalLM and the text half of models with a vision tower (tower_qwen.c), GGUF "qwen35" and "qwen35moe".
+ * Source: the published checkpoints and transformers 5.17, models qwen3_5 and qwen3_5_moe; for GGUF, and for the
+ * changes that conversion makes, github.com/ggml-org/llama.cpp, conversion/qwen.py. Published files store the weights
+ * of norms minus 1, except those of the norm of DeltaNet's output. */
 #include "base/error.h"
 #include "src/engine/families/mtp_layer.h"
 #include "src/engine/families/deltanet_config.h"
@@ -25,8 +25,7 @@ static const fr_tensor_naming names = {
     .mtp = fr_qwen_mtp_names,
     .mtp_prefixes = (const char *const[]){"mtp.", "model.mtp.", NULL},
     .norms = FR_LESS_ONE,
-    .extras = (const char *const[]){"model.visual.*", "visual.*", NULL}}; /* the vision tower, which is not
-                                                                           * supported */
+    .extras = (const char *const[]){"model.visual.*", "visual.*", NULL}}; /* the vision tower (src/engine/vision) */
 
 /* ---------------------------------------------------------------------------------------------------- configuration */
 
@@ -83,6 +82,7 @@ static fr_status alike_or_mixtures(const fr_source *source, fr_model_spec *s) {
 }
 
 static fr_status shape(const fr_source *source, fr_model_spec *s) {
+    FR_TRY(fr_read_image_token(source, s));
     return fr_deltanet_layers(source, s, alike_or_mixtures);
 }
 
@@ -94,6 +94,8 @@ const fr_family fr_family_qwen35 = {
     .defaults = &defaults,
     .rows = {own, fr_size_keys, sections, fr_head_keys, others},
     .rope = fr_rope_sections,
+    .picture = "<|image_pad|>",
+    .sees = true,
     .shape = shape,
     .names = &names};
 
@@ -106,5 +108,7 @@ const fr_family fr_family_qwen35_moe = {
     .defaults = &defaults_of_mixtures,
     .rows = {own, fr_size_keys, sections, fr_head_keys, others, mixtures},
     .rope = fr_rope_sections,
+    .picture = "<|image_pad|>",
+    .sees = true,
     .shape = shape,
     .names = &names};

@@ -84,8 +84,8 @@ static fr_status read_spec(fr_model *model, fr_trunk_spec *spec) {
     fr_status status = fr_family_read(model->family, &source, &whole);
     *spec = whole.trunk;
     model->mtp_layers = whole.mtp_layers;
-    model->image_token = whole.image_token;
     if (status != FR_OK || !model->family->sees || !fr_vision_exists(&model->weights)) return status;
+    model->image_token = whole.image_token;
     return fr_vision_open(&model->weights, model->kernels, spec->hidden, &model->vision);
 }
 

@@ -65,9 +65,10 @@ struct fr_tower {
      * windows; NULL: their order is row by row and there are no windows. */
     void (*order)(const fr_vision_config *config, fr_image_grid grid, fr_vision_token *tokens);
 
-    /* Finishes the embedding x of the patch in that row and column, for instance by its learned position; NULL: it is
-     * complete. */
-    void (*finish_patch)(const fr_vision *vision, fr_image_grid grid, size_t row, size_t column, float *x);
+    /* Finishes the embedding x of the patch in that row and column, for instance by its learned position; `spare` has
+     * room for [hidden]. NULL: it is complete. */
+    void (*finish_patch)(const fr_vision *vision, fr_image_grid grid, size_t row, size_t column, float *spare,
+                         float *x);
 
     /* Makes the rows of tokens [first, first + count), at most a chunk of them, from the last layer. The whole team
      * calls it; it contains its barriers. */
@@ -83,7 +84,7 @@ const fr_tower *fr_tower_of(const fr_checkpoint *files);
 /* Says which projectors are built, as an error. */
 fr_status fr_tower_refuse(const fr_checkpoint *files);
 
-extern const fr_tower fr_tower_glm;
+extern const fr_tower fr_tower_glm, fr_tower_qwen25, fr_tower_qwen3;
 
 /* --------------------------------------------------------------------------------- reading configurations: config */
 

@@ -4,7 +4,7 @@
 #include "base/error.h"
 #include "src/engine/vision/tower.h"
 
-static const fr_tower *const towers[] = {&fr_tower_glm};
+static const fr_tower *const towers[] = {&fr_tower_glm, &fr_tower_qwen25, &fr_tower_qwen3};
 
 enum { TOWERS = sizeof towers / sizeof *towers };
 

@@ -16,6 +16,7 @@
 
 bool fr_vision_exists(const fr_weights *weights) {
     const fr_tower *tower = fr_tower_of(weights->files);
+    if (!json_object_get(weights->files->config, "vision_config")) return false; /* a text model's stray tensors */
     for (const char *const *prefix = tower ? tower->prefixes : NULL; prefix && *prefix; prefix++)
         if (fr_weights_has_any(weights, *prefix)) return true;
     return false;
@@ -131,9 +132,10 @@ static void finish_patches(const fr_team *team, const fr_vision_activations *a, 
     const fr_vision_config *c = &a->vision->config;
     size_t begin, end, row, column;
     fr_part_rows(team, rows, &begin, &end);
-    for (size_t r = first + begin; r < first + end; r++) {
-        fr_vision_place(c, a->grid, a->tokens, r, &row, &column);
-        c->tower->finish_patch(a->vision, a->grid, row, column, a->x + r * c->hidden);
+    for (size_t r = begin; r < end; r++) {
+        fr_vision_place(c, a->grid, a->tokens, first + r, &row, &column);
+        c->tower->finish_patch(a->vision, a->grid, row, column, a->wide + r * a->wide_width,
+                               a->x + (first + r) * c->hidden);
     }
     fr_team_sync(team);
 }

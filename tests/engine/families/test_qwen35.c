@@ -416,7 +416,7 @@ START_TEST(a_configuration_is_taken_or_refused_in_a_line) {
 }
 END_TEST
 
-/* The vision tower is known and not read; a picture is refused. */
+/* A folder without a vision tower takes no pictures, and without the token for them none from a file either. */
 START_TEST(pictures_are_refused) {
     fr_model *model;
     fr_options *options = fr_options_new();
@@ -424,7 +424,8 @@ START_TEST(pictures_are_refused) {
     ck_assert_int_eq(fr_model_fact(model, FR_FACT_IMAGE_TOKEN), -1);
     fr_model_close(model);
     require(fr_options_set_text(options, FR_OPT_MMPROJ, "tests/data/glm-ocr/mmproj-bf16.gguf"));
-    expect_line(fr_model_open(folder_of("qwen35-tied"), options, &model), FR_INPUT, "takes no pictures");
+    expect_line(fr_model_open(folder_of("qwen35-tied"), options, &model), FR_INPUT,
+                "has no token <|image_pad|> to stand for a picture");
     fr_options_free(options);
 }
 END_TEST

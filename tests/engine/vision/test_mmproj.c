@@ -228,7 +228,7 @@ typedef struct damage {
 
 static const damage damages[] = {
     {"general.architecture", 12, "clap", 4, "expected a vision tower, a GGUF file of architecture \"clip\""},
-    {"clip.projector_type", 12, "glm5v", 5, "projector \"glm5v\" is not built (glm4v is)"},
+    {"clip.projector_type", 12, "glm5v", 5, "projector \"glm5v\" is not built (glm4v"},
     {"clip.projector_typ", 0, "x", 1, "projector \"\" is not built"},
     {"clip.projector_type", 4, &(uint64_t){1ull << 62}, 8, "cut short"},
     {"clip.use_silu", NUMBER, "\0", 1, "without clip.use_silu is not built"},

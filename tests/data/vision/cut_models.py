@@ -1,0 +1,64 @@
+"""Cuts the folders of models that see, as tests/engine/vision/test_vision_models.c reads them: python3 cut_models.py ROOT
+
+ROOT/NAME has a model with random weights, its pictures, and in reference.json and reference.safetensors what
+transformers 5.24 computed from them in float32 (prompts, logits, greedy texts, rows of pictures, drafts of the MTP
+layer). Needs numpy and safetensors.
+
+The model is kept whole. Of the reference, only the last rows of logits are kept, some patches' values, and the drafts
+behind two of the prompts. Widths, sizes of pictures and the seed are in reference.json.
+"""
+import json
+import os
+import shutil
+import sys
+
+import numpy as np
+from safetensors.numpy import load_file, save_file
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+NAMES = ["qwen3.5", "qwen3-vl", "qwen3-vl-moe", "qwen2.5-vl"]
+FILES = ["config.json", "generation_config.json", "preprocessor_config.json", "processor_config.json", "tokenizer.json",
+         "tokenizer_config.json", "chat_template.jinja", "model.safetensors"]
+ROWS, PATCHES, DRAFTED = 4, 6, (3, 4)
+DROPPED = ("debug.", "greedy.", "draft_placeholder.")
+
+
+def cut(root, name):
+    folder, out = os.path.join(root, name), os.path.join(HERE, name)
+    shutil.rmtree(out, ignore_errors=True)
+    os.makedirs(out)
+    for file in FILES:
+        if os.path.exists(os.path.join(folder, file)):
+            shutil.copyfile(os.path.join(folder, file), os.path.join(out, file))
+    shutil.copytree(os.path.join(folder, "image"), os.path.join(out, "image"))
+    with open(os.path.join(folder, "reference.json")) as file:
+        info = json.load(file)
+    tensors = {}
+    for key, value in load_file(os.path.join(folder, "reference.safetensors")).items():
+        part = key.split(".")
+        if key.startswith(DROPPED) or key.endswith((".hidden", ".mm_token_type_ids")):
+            continue
+        if part[0] == "draft" and int(part[1]) not in DRAFTED:
+            continue
+        if part[0] == "prompt" and part[2] == "logits":
+            value = value[-ROWS:]
+        if part[-1] == "pixel_values":
+            value = value[:PATCHES]
+        tensors[key] = np.ascontiguousarray(value)
+    info["logits_from"] = [len(ids) - ROWS for ids in info["prompts"]]
+    for key in ("debug_prompt", "draft_placeholder", "numerics", "specials"):
+        info.pop(key, None)
+    for entry in info.get("draft", {}).get("cases", []):
+        entry["kept"] = entry["prompt"] in DRAFTED
+    if "draft" in info:
+        info["draft"]["cases"] = [entry for entry in info["draft"]["cases"] if entry.pop("kept")]
+    save_file(tensors, os.path.join(out, "reference.safetensors"))
+    with open(os.path.join(out, "reference.json"), "w") as file:
+        json.dump(info, file)
+        file.write("\n")
+
+
+if __name__ == "__main__":
+    for name in NAMES:
+        if os.path.exists(os.path.join(sys.argv[1], name)):
+            cut(sys.argv[1], name)

@@ -1,0 +1,366 @@
+/* Tests models that see, kind by kind, against transformers: pixel values, the tower's layers and rows, logits behind
+ * pictures, greedy text and drafts.
+ *
+ * tests/data/vision/NAME is cut from a folder with random weights (cut_models.py), with what transformers 5.24 computed
+ * from its pictures and prompts. FR_VISION_FIXTURES names another place for such folders, relative to
+ * tests/data/models. */
+/* suite: threads */
+#include <check.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "kernels/cpu.h"
+#include "kernels/dispatch.h"
+#include "src/engine/model/model.h"
+#include "src/engine/vision/image_resize.h"
+#include "src/engine/vision/tower.h"
+#include "tests/support/reference.h"
+#include "tests/support/require.h"
+#include "tests/support/suite.h"
+
+static const char *const kinds[] = {"qwen3.5"};
+
+enum { KINDS = sizeof kinds / sizeof *kinds, TEXT = 48, PICTURES_MAX = 4 };
+
+static void open_fixture(fr_reference *r, int kind, const fr_options *options) {
+    char name[200];
+    const char *place = getenv("FR_VISION_FIXTURES");
+    snprintf(name, sizeof name, "%s%s", place ? place : "../vision/", kinds[kind]);
+    fr_reference_open(r, name, options);
+}
+
+static fr_options *make_options(int chunk) {
+    fr_options *options = fr_options_new();
+    require(fr_options_set(options, FR_OPT_IGNORE_EOS, 1));
+    require(fr_options_set(options, FR_OPT_CONTEXT, 512));
+    require(fr_options_set(options, FR_OPT_CHUNK, chunk));
+    require(fr_options_set(options, FR_OPT_DRAFT_MAX, 3));
+    return options;
+}
+
+static fr_pool *open_pool(size_t threads) {
+    fr_plan plan = {.threads = threads, .nodes = 1, .oversubscribed = true};
+    fr_pool *pool;
+    for (size_t i = 0; i < threads; i++) plan.cpu[i] = -1;
+    require(fr_pool_open(&plan, &pool));
+    return pool;
+}
+
+static const char *picture_file(const fr_reference *r, size_t index) {
+    static char path[400];
+    const json_t *entry = json_array_get(json_object_get(r->info, "images"), index);
+    snprintf(path, sizeof path, "%s/%s", r->folder, json_string_value(json_object_get(entry, "file")));
+    return path;
+}
+
+static const fr_tensor *find(const fr_reference *r, size_t picture, const char *name) {
+    char full[128];
+    snprintf(full, sizeof full, "image.%zu.%s", picture, name);
+    return fr_tensors_find(&r->tensors, full);
+}
+
+/* Ends the test if a value is further from the expected one than `bound` of the largest. */
+static void compare(const float *got, const float *expected, size_t count, double bound, const char *what) {
+    double largest = 0, worst = 0;
+    for (size_t i = 0; i < count; i++) {
+        largest = fmax(largest, fabs((double)expected[i]));
+        worst = fmax(worst, fabs((double)got[i] - (double)expected[i]));
+    }
+    ck_assert_msg(worst <= bound * largest, "%s: a value differs by %g, the largest is %g", what, worst, largest);
+}
+
+/* ------------------------------------------------------------------------------------------------------- the tower */
+
+/* A picture whose stream is kept after the patches and after every layer. */
+typedef struct watched {
+    fr_vision_activations a;
+    float *streams; /* [layers + 1, patches, hidden] */
+} watched;
+
+static void run_watched(void *context, const fr_team *team) {
+    watched *w = context;
+    size_t values = w->a.patches * w->a.vision->config.hidden;
+    fr_vision_embed(team, &w->a);
+    memcpy(w->streams, w->a.x, values * sizeof(float));
+    for (size_t i = 0; i < w->a.vision->config.layers; i++) {
+        fr_vision_block(team, &w->a, i);
+        memcpy(w->streams + (i + 1) * values, w->a.x, values * sizeof(float));
+    }
+    fr_vision_merge(team, &w->a);
+}
+
+static void check_layers(const fr_reference *r, size_t index, const fr_vision *vision, const fr_image *resized,
+                         fr_image_grid grid) {
+    const fr_vision_config *c = &vision->config;
+    const fr_tensor *layers = find(r, index, "vision_layers"), *pixels = find(r, index, "pixel_values");
+    size_t tokens = grid.rows * grid.columns;
+    fr_arena arena = {0};
+    watched w = {.a = {.vision = vision, .image = resized, .grid = grid, .patches = tokens * c->merge * c->merge}};
+    if (!layers) return;
+    size_t values = w.a.patches * c->hidden, width = FR_VISION_CHANNELS * c->frames * c->patch * c->patch;
+    w.a.rows = calloc(tokens, fr_vision_row_width(vision) * sizeof(float));
+    w.streams = calloc((c->layers + 1) * values, sizeof(float));
+    fr_vision_activations_layout(&w.a, &arena, 1);
+    require(fr_arena_open(&arena, arena.used, "activations"));
+    fr_vision_activations_layout(&w.a, &arena, 1);
+    fr_pool *pool = open_pool(1);
+    fr_pool_run(pool, run_watched, &w);
+    ck_assert_uint_eq(layers->bytes, (c->layers + 1) * values * sizeof(float));
+    for (size_t i = 0; i <= c->layers; i++)
+        compare(w.streams + i * values, (const float *)layers->data + i * values, values, 5e-5, "a layer");
+    /* the processor's patches are in the order of tokens row by row, also where the tower has windows */
+    float *patch = calloc(width, sizeof *patch);
+    ck_assert_uint_eq(pixels->shape[1], width);
+    for (size_t p = 0; p < w.a.patches; p++) {
+        size_t row, column, parts = c->merge * c->merge, at = w.a.tokens[p / parts].place * parts + p % parts;
+        if (at >= pixels->shape[0]) continue; /* the reference has the first ones */
+        fr_vision_place(c, grid, w.a.tokens, p, &row, &column);
+        fr_vision_patch(c, resized, row, column, patch);
+        for (size_t i = 0; i < width; i++)
+            ck_assert_double_le(fabs((double)patch[i] - (double)((const float *)pixels->data)[at * width + i]), 1e-6);
+    }
+    free(patch);
+    fr_pool_close(pool);
+    fr_arena_close(&arena);
+    free(w.streams);
+    free(w.a.rows);
+}
+
+static void check_rows(const fr_reference *r, size_t index, const fr_vision_rows *rows) {
+    size_t out = rows->hidden, deep = 0;
+    while (find(r, index, "deepstack.0") && deep < FR_VISION_DEEPSTACK_MAX) {
+        char name[32];
+        snprintf(name, sizeof name, "deepstack.%zu", deep);
+        if (!find(r, index, name)) break;
+        deep++;
+    }
+    const fr_tensor *main = find(r, index, "vision_embeddings");
+    out = main->shape[1];
+    ck_assert_uint_eq(main->shape[0], rows->count);
+    ck_assert_uint_eq(rows->hidden % out, 0);
+    if (deep) ck_assert_uint_eq(rows->hidden, out * (1 + deep));
+    float *part = calloc(rows->count * out, sizeof *part);
+    for (size_t i = 0; i <= deep; i++) {
+        char name[32];
+        snprintf(name, sizeof name, i ? "deepstack.%zu" : "vision_embeddings", i - 1);
+        for (size_t t = 0; t < rows->count; t++)
+            memcpy(part + t * out, rows->rows + t * rows->hidden + i * out, out * sizeof *part);
+        compare(part, find(r, index, name)->data, rows->count * out, 5e-5, name);
+    }
+    free(part);
+}
+
+static void check_bytes(const fr_image *image, const fr_tensor *expected, const char *what) {
+    if (!expected) return;
+    ck_assert_uint_eq(expected->shape[0], image->height);
+    ck_assert_uint_eq(expected->shape[1], image->width);
+    ck_assert_msg(memcmp(expected->data, image->rgb, expected->bytes) == 0, "%s: other bytes", what);
+}
+
+START_TEST(rows_are_those_of_transformers) {
+    fr_reference r;
+    open_fixture(&r, _i, NULL);
+    const fr_vision *vision = r.model->vision;
+    ck_assert_ptr_nonnull(vision);
+    size_t count = json_array_size(json_object_get(r.info, "images")),
+           unit = vision->config.patch * vision->config.merge;
+    ck_assert_uint_gt(count, 1);
+    for (size_t i = 0; i < count; i++) {
+        fr_image image, resized;
+        fr_image_grid grid;
+        require(fr_image_open(&image, picture_file(&r, i)));
+        check_bytes(&image, find(&r, i, "pixels_rgb"), "the picture");
+        require(fr_vision_grid(vision, image.width, image.height, &grid));
+        require(fr_image_resize(&image, FR_RESAMPLE_BICUBIC, grid.columns * unit, grid.rows * unit, &resized));
+        check_bytes(&resized, find(&r, i, "resized_rgb"), "the resized picture");
+        check_layers(&r, i, vision, &resized, grid);
+        fr_vision_rows rows[3];
+        for (size_t threads = 1; threads <= 3; threads++) {
+            fr_pool *pool = open_pool(threads);
+            require(fr_vision_run(vision, pool, threads, &image, &rows[threads - 1]));
+            fr_pool_close(pool);
+        }
+        check_rows(&r, i, &rows[0]);
+        for (size_t other = 1; other < 3; other++)
+            ck_assert_mem_eq(rows[other].rows, rows[0].rows, rows[0].count * rows[0].hidden * sizeof(float));
+        for (size_t all = 0; all < 3; all++) fr_vision_rows_close(&rows[all]);
+        fr_image_close(&resized);
+        fr_image_close(&image);
+    }
+    fr_reference_close(&r);
+}
+END_TEST
+
+START_TEST(any_instruction_set_gives_the_same_rows) {
+    fr_vision_rows first = {0};
+    const fr_kernels *kernels;
+    for (fr_isa_level level = FR_ISA_SCALAR; level < FR_ISA_WORDS; level++) {
+        if (fr_kernels_select(fr_isa_word(level), &kernels) != FR_OK) continue;
+        fr_reference r;
+        fr_options *options = fr_options_new();
+        require(fr_options_set_text(options, FR_OPT_ISA, fr_isa_word(level)));
+        open_fixture(&r, _i, options);
+        fr_image image;
+        fr_vision_rows rows;
+        require(fr_image_open(&image, picture_file(&r, 0)));
+        fr_pool *pool = open_pool(2);
+        require(fr_vision_run(r.model->vision, pool, 2, &image, &rows));
+        if (first.count)
+            ck_assert_mem_eq(rows.rows, first.rows, rows.count * rows.hidden * sizeof(float));
+        else
+            first = rows;
+        if (first.rows != rows.rows) fr_vision_rows_close(&rows);
+        fr_pool_close(pool);
+        fr_image_close(&image);
+        fr_options_free(options);
+        fr_reference_close(&r);
+    }
+    fr_vision_rows_close(&first);
+}
+END_TEST
+
+/* ------------------------------------------------------------------------------------------------------------ texts */
+
+/* Returns a prompt's ids with the first `generated` ids of its greedy text, if it has one. */
+static int32_t *ids_of(const fr_reference *r, size_t prompt, size_t generated, size_t *count) {
+    size_t index;
+    json_t *entry, *ids = json_deep_copy(json_array_get(json_object_get(r->info, "prompts"), prompt));
+    json_array_foreach (json_object_get(r->info, "greedy"), index, entry)
+        for (size_t i = 0; i < generated && (size_t)json_integer_value(json_object_get(entry, "prompt")) == prompt; i++)
+            json_array_append(ids, json_array_get(json_object_get(entry, "tokens"), i));
+    int32_t *all = fr_json_ids_of(ids, count);
+    json_decref(ids);
+    return all;
+}
+
+static void show(fr_session *session, const fr_reference *r, size_t prompt) {
+    const json_t *list = json_array_get(json_object_get(r->info, "prompt_pictures"), prompt);
+    fr_picture *pictures[PICTURES_MAX];
+    size_t count = json_array_size(list);
+    ck_assert_uint_le(count, PICTURES_MAX);
+    for (size_t i = 0; i < count; i++)
+        require(fr_picture_open(picture_file(r, (size_t)json_integer_value(json_array_get(list, i))), r->model,
+                                &pictures[i]));
+    require(fr_session_show(session, (const fr_picture *const *)pictures, count));
+    for (size_t i = 0; i < count; i++) fr_picture_close(pictures[i]);
+}
+
+START_TEST(logits_are_those_of_transformers) {
+    static const int chunks[] = {1, 7, 512};
+    fr_reference r;
+    open_fixture(&r, _i, NULL);
+    size_t vocab = (size_t)fr_model_fact(r.model, FR_FACT_VOCAB);
+    for (size_t run = 0; run < 3; run++) {
+        fr_options *options = make_options(chunks[run]);
+        for (size_t prompt = 0; prompt < json_array_size(json_object_get(r.info, "prompts")); prompt++) {
+            fr_session *session;
+            size_t count, expected_count,
+                from = (size_t)json_integer_value(json_array_get(json_object_get(r.info, "logits_from"), prompt));
+            int32_t *ids = ids_of(&r, prompt, 0, &count);
+            const float *expected = fr_reference_floats(&r, &expected_count, "prompt.%zu.logits", prompt);
+            fr_rows all = {malloc(count * vocab * sizeof(float)), 0, count * vocab};
+            require(fr_session_open(r.model, r.drafter, options, &session));
+            show(session, &r, prompt);
+            require(fr_session_logits(session, ids, count, 0, fr_rows_collect, &all));
+            ck_assert_uint_eq(all.count - from * vocab, expected_count);
+            compare(all.values + from * vocab, expected, expected_count, 5e-5, "logits");
+            fr_session_close(session);
+            free(all.values);
+            free(ids);
+        }
+        fr_options_free(options);
+    }
+    fr_reference_close(&r);
+}
+END_TEST
+
+static void step_to(fr_session *session, int32_t *ids, size_t count) {
+    for (size_t made = 0, got, accepted; made < count; made += got)
+        require(fr_session_step(session, ids + made, count - made, &got, &accepted));
+}
+
+static void check_accepted(const fr_reference *r, size_t prompt, const fr_session *session) {
+    const uint8_t *lengths;
+    size_t rounds = fr_session_accepted_lengths(session, &lengths), index, at;
+    json_t *loop, *round;
+    json_array_foreach (json_object_get(json_object_get(r->info, "draft"), "loop"), index, loop) {
+        if ((size_t)json_integer_value(json_object_get(loop, "prompt")) != prompt) continue;
+        json_t *expected = json_object_get(loop, "rounds");
+        /* the last round stops at 48 ids, or has no room for a draft */
+        size_t whole = json_array_size(expected) - 1;
+        ck_assert(rounds == whole + 1 || rounds == whole);
+        json_array_foreach (expected, at, round)
+            if (at < whole) ck_assert_int_eq(lengths[at], json_integer_value(json_object_get(round, "accepted")));
+    }
+}
+
+/* The ids are the reference's with any chunk, with and without drafts; so are the accepted lengths. */
+START_TEST(texts_are_those_of_transformers) {
+    static const int chunks[] = {1, 7, 512};
+    fr_reference r;
+    size_t index;
+    json_t *entry;
+    open_fixture(&r, _i, NULL);
+    json_array_foreach (json_object_get(r.info, "greedy"), index, entry)
+        for (size_t run = 0; run < 6; run++) {
+            size_t prompt = (size_t)json_integer_value(json_object_get(entry, "prompt")), count, whole;
+            fr_session *session;
+            fr_options *options = make_options(chunks[run % 3]);
+            int32_t *ids = ids_of(&r, prompt, 0, &count), *all = ids_of(&r, prompt, TEXT, &whole), got[TEXT];
+            if (run >= 3 && !r.drafter) require(fr_options_set_text(options, FR_OPT_SPEC_TYPE, "ngram"));
+            require(fr_session_open(r.model, run < 3 ? NULL : r.drafter, options, &session));
+            show(session, &r, prompt);
+            require(fr_session_prompt(session, ids, count));
+            step_to(session, got, TEXT);
+            ck_assert_uint_eq(whole, count + TEXT);
+            ck_assert_mem_eq(got, all + count, sizeof got);
+            if (run >= 3 && r.drafter) check_accepted(&r, prompt, session);
+            fr_session_close(session);
+            fr_options_free(options);
+            free(ids);
+            free(all);
+        }
+    fr_reference_close(&r);
+}
+END_TEST
+
+/* A drafter's pairs have the rows of pictures and the positions that the target has. */
+START_TEST(drafts_are_those_of_the_reference) {
+    fr_reference r;
+    size_t index, vocab;
+    json_t *item;
+    open_fixture(&r, _i, NULL);
+    vocab = (size_t)fr_model_fact(r.model, FR_FACT_VOCAB);
+    json_array_foreach (json_object_get(json_object_get(r.info, "draft"), "cases"), index, item) {
+        size_t prompt = (size_t)json_integer_value(json_object_get(item, "prompt")), count, expected_count;
+        int32_t *ids = ids_of(&r, prompt, (size_t)json_integer_value(json_object_get(item, "n_generated")), &count);
+        const float *expected =
+            fr_reference_floats(&r, &expected_count, "%s.logits", json_string_value(json_object_get(item, "case")));
+        fr_session *session;
+        fr_options *options = make_options(7);
+        fr_rows all = {malloc(expected_count * sizeof(float)), 0, expected_count};
+        require(fr_session_open(r.model, r.drafter, options, &session));
+        show(session, &r, prompt);
+        require(fr_session_draft_logits(session, ids, count, expected_count / vocab, fr_rows_collect, &all));
+        compare(all.values, expected, expected_count, 5e-5, "drafts");
+        fr_session_close(session);
+        fr_options_free(options);
+        free(all.values);
+        free(ids);
+    }
+    fr_reference_close(&r);
+}
+END_TEST
+
+FR_SUITE("vision_models") {
+    TCase *tests = tcase_create("models");
+    tcase_set_timeout(tests, 120);
+    tcase_add_loop_test(tests, rows_are_those_of_transformers, 0, KINDS);
+    tcase_add_loop_test(tests, any_instruction_set_gives_the_same_rows, 0, KINDS);
+    tcase_add_loop_test(tests, logits_are_those_of_transformers, 0, KINDS);
+    tcase_add_loop_test(tests, texts_are_those_of_transformers, 0, KINDS);
+    tcase_add_loop_test(tests, drafts_are_those_of_the_reference, 0, KINDS);
+    suite_add_tcase(suite, tests);
+}
