@@ -7,7 +7,7 @@
 #
 #   quick         finds much within a minute: `make quick` runs it
 #   hostile       reads hostile bytes: `make check` runs it under the sanitizers too (`make hostile` builds it)
-#   threads       shares something among threads: `make tsan` runs it
+#   threads       shares something among threads: `make tsan` runs it, and tests/run does not bind it to one core
 #   alone         runs after the others, one at a time: its threads would wait for each other while another suite has
 #                 their core
 #   speed         asserts a time: only `make check-speed` runs it
@@ -101,7 +101,7 @@ SPEED := $(addprefix $(BUILD)/tests/,$(call suites_with,speed))
 TESTS := $(if $(SANITIZE),,$(TEST_SCRIPTS)) $(filter-out $(SPEED),$(TEST_PROGRAMS))
 ALONE := $(filter $(foreach n,$(call suites_with,alone),%/$n %/$n.sh),$(TESTS))
 suites = $(foreach t,$(1),'$(notdir $t) $(if $(filter %.sh,$t),,$(RUN)) $t')
-RUN_SUITES = BUILD=$(BUILD) JOBS=$(JOBS) tests/run
+RUN_SUITES = BUILD=$(BUILD) JOBS=$(JOBS) ALL_CORES='$(call suites_with,threads)' tests/run
 TOGETHER = $(call suites,$(filter-out $(ALONE),$(TESTS)))
 THEN_ALONE = -- $(call suites,$(ALONE))
 
