@@ -32,6 +32,18 @@ static inline void fr_test_add_loop(TCase *cases, const TTest *test, int count, 
     for (int i = 0; i < count; i += step) tcase_add_loop_test(cases, test, i, i + 1);
 }
 
+/* Adds a loop over two factors: its run i has value i / inner of the first and i % inner of the second. One pair of
+ * values in `step` is run, and every pair with FULL. As long as step is at most `inner` and `outer`, each value of both
+ * factors is in some run. */
+static inline void fr_test_add_pairs(TCase *cases, const TTest *test, int outer, int inner, int step, int few) {
+    if (fr_test_brief() || fr_test_full()) {
+        fr_test_add_loop(cases, test, outer * inner, few);
+        return;
+    }
+    for (int i = 0; i < outer * inner; i++)
+        if ((i / inner + i % inner) % step == 0) tcase_add_loop_test(cases, test, i, i + 1);
+}
+
 static inline void fr_test_add_long(TCase *cases, const TTest *test) {
     if (!fr_test_brief()) tcase_add_test(cases, test);
 }

@@ -390,7 +390,7 @@ static void call_something(world *w) {
  * have. All of a fixture's run in one engine, as leftovers may show only after hundreds. */
 static size_t sequences(const subject *s) {
     if (fr_test_in_parts()) return s->model->trunk.recurrent_count > 0 ? 5000 : 2000;
-    return fr_test_brief() ? 10 : 20;
+    return 10;
 }
 
 START_TEST(any_calls_say_what_they_say_alone) {
@@ -693,7 +693,8 @@ START_TEST(evicted_and_run_again) {
         make_ids(&s, texts[i], LONGEST);
         if (i % 2) memcpy(texts[i], texts[i - 1], 100 * sizeof **texts);
     }
-    for (size_t n = 0; n < 60; n++) spared += ask(&s, engine, texts[below(5)], 1 + below(LONGEST), fixtures[_i]);
+    size_t asked = fr_test_full() ? 60 : 20;
+    for (size_t n = 0; n < asked; n++) spared += ask(&s, engine, texts[below(5)], 1 + below(LONGEST), fixtures[_i]);
     ck_assert(spared > 0);
     fr_engine_close(engine);
     close_subject(&s);
@@ -946,10 +947,10 @@ FR_SUITE("engine") {
     tcase_set_timeout(shared, 60);
     tcase_set_timeout(one, 60);
     tcase_set_timeout(calls, fr_test_in_parts() ? 0 : 120);
-    fr_test_add_loop(one, neighbours_change_nothing, FIXTURES * CROWDS, 2);
-    fr_test_add_loop(shared, what_was_run_is_not_run_again, 4 * FIXTURES, 4);
-    fr_test_add_loop(shared, what_is_being_run_is_waited_for, 2 * FIXTURES, 2);
-    fr_test_add_loop(shared, who_is_waited_for_may_go, 2 * FIXTURES, 2);
+    fr_test_add_pairs(one, neighbours_change_nothing, FIXTURES, CROWDS, 3, 2);
+    fr_test_add_pairs(shared, what_was_run_is_not_run_again, FIXTURES, 4, 2, 4);
+    fr_test_add_pairs(shared, what_is_being_run_is_waited_for, FIXTURES, 2, 2, 2);
+    fr_test_add_pairs(shared, who_is_waited_for_may_go, FIXTURES, 2, 2, 2);
     tcase_add_loop_test(shared, pictures_are_told_apart, 0, 2);
     fr_test_add_loop(shared, evicted_and_run_again, FIXTURES, 1);
     fr_test_add_loop(shared, no_page_is_left, FIXTURES, 3);

@@ -147,10 +147,12 @@ static void check_restored(const char *name, const manner *m, const char *kv) {
     close_engine(&e);
 }
 
+/* Each model is saved in every other manner, in all of them with FULL; the models together meet every pair. */
 START_TEST(a_restored_session_equals_a_fresh_run) {
     static const char *const kv[] = {NULL, "f16", "bf16"};
     const char *name = fr_reference_long((size_t)_i);
     for (size_t from = 0; from < MANNERS; from++) {
+        if ((from + (size_t)_i) % 2 && _i && !fr_test_full()) continue;
         size_t type = (from + (size_t)_i) % 3;
         save(name, &manners[from], kv[type], 300 + 20 * from, from % 2 ? 70 : 0);
         for (size_t to = 0; to < MANNERS; to++)
