@@ -221,9 +221,8 @@ fr_status fr_layers_mark_kinds(const fr_source *source, fr_model_spec *spec);
 void fr_layers_put_kinds(const fr_trunk_spec *spec, size_t fallback, fr_gguf_writer *writer);
 
 /* These read rotary positions: fr_rope_one_form reads one form, into rope[0], and fr_rope_by_kind reads one for each
- * kind of layer. All values of
- * a head are rotated, unless rows have set their number. `neox` is that of the defaults, and in GGUF that of the
- * family's rotary rows. */
+ * kind of layer. All values of a head are rotated, unless rows have set their number. `neox` is that of the defaults,
+ * and in GGUF that of the family's rotary rows. */
 fr_status fr_rope_one_form(const fr_source *source, fr_model_spec *spec);
 fr_status fr_rope_by_kind(const fr_source *source, fr_model_spec *spec);
 
