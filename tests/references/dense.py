@@ -198,7 +198,7 @@ def make(root, name, spec):
     model = load(folder, spec)
     info, tensors = compute(model, make_prompts(spec))
     tensors |= drafts(folder, spec, info["prompts"])
-    head = {"family": name, "seed": spec["seed"], "transformers": "5.17.0", "torch": torch.__version__,
+    head = {"family": name, "seed": spec["seed"], "transformers": transformers.__version__, "torch": torch.__version__,
             "n_greedy": GREEDY, "special_ids": {"bos": spec["config"].get("bos_token_id"), "eos": ends},
             "overlooked": overlooked(folder, spec, info["prompts"][-1], tensors["prompt.3.logits"])}
     save_file({k: v.contiguous() for k, v in tensors.items()}, folder / "reference.safetensors")

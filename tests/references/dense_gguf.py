@@ -75,7 +75,7 @@ def convert(tree, data, name, pre):
         for file in source.iterdir():
             if not file.name.startswith("reference."): shutil.copy(file, folder)
         config = json.loads((folder / "config.json").read_text())
-        if config["model_type"] in ("gemma2", "gemma3"): write_pieces(folder)
+        if config["model_type"] in ("gemma", "gemma2", "gemma3"): write_pieces(folder)
         subprocess.run([sys.executable, __file__, "--here", tree, folder, out, str(pre)], check=True)
     out.chmod(0o644)
 

@@ -138,7 +138,6 @@ static const struct {
     {"NemotronHForCausalLM nemotron_h nemotron_h_moe", "Nemotron-H"},
     {"NemotronForCausalLM nemotron", "Nemotron, Minitron"},
     {"Starcoder2ForCausalLM starcoder2", "StarCoder2"},
-    {"CohereForCausalLM command-r", "Command R of before Cohere 2"},
     {"Cohere2MoeForCausalLM cohere2moe", "Cohere 2's mixture"},
     {"ExaoneForCausalLM exaone", "EXAONE 3"},
     {"ExaoneMoEForCausalLM exaone-moe", "EXAONE's mixture"},

@@ -1,7 +1,9 @@
-/* Cohere 2 (Command R7B, Command A): config.json of Cohere2ForCausalLM, GGUF "cohere2". Source: transformers 5.17,
- * model cohere2; for GGUF github.com/ggml-org/llama.cpp, conversion/command_r.py and src/models/cohere2.cpp, which
- * does not support biases. Both parts of a layer read the same LayerNorm, without a bias. Three sliding layers, whose
- * heads are rotated in pairs of neighbours, are followed by a full one, whose heads aren't rotated. */
+/* Cohere 1 (Command R, Aya) and Cohere 2 (Command R7B, Command A): config.json of CohereForCausalLM and
+ * Cohere2ForCausalLM, GGUF "command-r" and "cohere2". Source: transformers 5.24, models cohere and cohere2; for GGUF
+ * github.com/ggml-org/llama.cpp, conversion/command_r.py, src/models/command-r.cpp and cohere2.cpp, which does not
+ * support biases. Both parts of a layer read the same LayerNorm, without a bias, and heads are rotated in pairs of
+ * neighbours. In Cohere 2, three sliding layers are followed by a full one, whose heads aren't rotated. Command R+,
+ * in which each head has a LayerNorm of its own, is not supported. */
 #include "base/error.h"
 #include "src/engine/families/family.h"
 
@@ -34,6 +36,8 @@ static const fr_config_row own[] = {
     FR_KINDS("sliding_window_pattern"),
     {0}};
 
+static const fr_tensor_naming names = {.layer = {fr_attention_names, fr_ffn_names}};
+
 const fr_family fr_family_cohere2 = {.architectures = (const char *const[]){"Cohere2ForCausalLM", "cohere2", NULL},
                                      .gguf = "cohere2",
                                      .tokenizer = "gpt2",
@@ -43,4 +47,32 @@ const fr_family fr_family_cohere2 = {.architectures = (const char *const[]){"Coh
                                      .rows = {own, fr_size_keys, fr_layer_norm_head_keys},
                                      .rope = fr_rope_whole_heads,
                                      .shape = fr_layers_still_if_full,
-                                     .names = &(const fr_tensor_naming){.layer = {fr_attention_names, fr_ffn_names}}};
+                                     .names = &names};
+
+static const fr_model_spec cohere1 = {
+    .trunk = {.vocab = 256000,
+              .hidden = 8192,
+              .layers = 40,
+              .context_limit = 8192,
+              .eps = 1e-5F,
+              .layer_norm = true,
+              .logit_scale = 0.0625F},
+    .layer = {.norms = FR_NORM_SHARED, .attention = {.heads = 64}, .ffn = {.width = 22528, .activation = FR_SILU}}};
+
+static const fr_config_row own1[] = {
+    FR_ONLY("hidden_act", "silu"),
+    FR_WITHOUT("use_qk_norm"),
+    FR_FLAG(layer.attention.qkv_bias, "attention_bias", NULL),
+    FR_FLAG(layer.attention.o_bias, "attention_bias", NULL),
+    FR_PART(biases),
+    FR_REAL(trunk.logit_scale, "logit_scale", ".logit_scale", 1e-6, 1e6, .required = true),
+    {0}};
+
+const fr_family fr_family_cohere = {.architectures = (const char *const[]){"CohereForCausalLM", "command-r", NULL},
+                                    .gguf = "command-r",
+                                    .tokenizer = "gpt2",
+                                    .pre = "command-r",
+                                    .defaults = &cohere1,
+                                    .rows = {own1, fr_size_keys, fr_layer_norm_head_keys},
+                                    .rope = fr_rope_whole_heads,
+                                    .names = &names};

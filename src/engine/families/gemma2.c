@@ -1,6 +1,7 @@
-/* Gemma 2: config.json of Gemma2ForCausalLM, GGUF "gemma2". Source: transformers 5.17, model gemma2; for GGUF
- * github.com/ggml-org/llama.cpp, conversion/gemma.py and src/models/gemma2.cpp. Sliding and full layers alternate,
- * with one rotary form. Norms come before and after each part, and published files store their weights minus 1; scores
+/* Gemma 2 and VaultGemma: config.json of Gemma2ForCausalLM, GGUF "gemma2"; of VaultGemmaForCausalLM, which llama.cpp
+ * does not know. Source: transformers 5.24, models gemma2 and vaultgemma; for GGUF github.com/ggml-org/llama.cpp,
+ * conversion/gemma.py and src/models/gemma2.cpp. Sliding and full layers alternate, with one rotary form. Norms come
+ * before and after each part, in VaultGemma only before it, and published files store their weights minus 1; scores
  * and logits have soft caps. */
 #include "src/engine/families/family.h"
 
@@ -39,3 +40,18 @@ const fr_family fr_family_gemma2 = {
     .shape = fr_layers_by_kind,
     .names = &(const fr_tensor_naming){.layer = {fr_attention_names, fr_sandwich_norm_names, fr_ffn_names},
                                        .norms = FR_LESS_ONE}};
+
+static const fr_tensor_name vault_norm_names[] = {
+    FR_VECTOR(fr_layer, pre_ffn_norm, HIDDEN, "pre_feedforward_layernorm.weight", NULL, .norm = true),
+    {0},
+};
+
+const fr_family fr_family_vault_gemma = {
+    .architectures = (const char *const[]){"VaultGemmaForCausalLM", NULL},
+    .defaults = &defaults,
+    .rows = {own, fr_size_keys, fr_head_keys},
+    .rope = fr_rope_one_form,
+    .scales_embedding = true,
+    .shape = fr_layers_by_kind,
+    .names =
+        &(const fr_tensor_naming){.layer = {fr_attention_names, vault_norm_names, fr_ffn_names}, .norms = FR_LESS_ONE}};

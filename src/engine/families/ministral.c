@@ -1,0 +1,49 @@
+/* Dense decoders whose layers are told to slide one by one: Ministral (config.json of MinistralForCausalLM) and CWM
+ * (CwmForCausalLM); llama.cpp has no GGUF of either. Source: transformers 5.24, models ministral and cwm. Without
+ * layer_types all layers of Ministral slide, and of CWM all but every fourth, from the first one on. */
+#include "base/error.h"
+#include "src/engine/families/family.h"
+
+static const fr_model_spec ministral = {
+    .trunk =
+        {.vocab = 32000, .hidden = 4096, .layers = 32, .context_limit = 131072, .eps = 1e-6F, .rope = {{.neox = true}}},
+    .layer = {.attention = {.heads = 32, .kv_heads = 8, .window = 4096},
+              .ffn = {.width = 14336, .activation = FR_SILU}}};
+
+static const fr_model_spec cwm = {.trunk = {.vocab = 128256,
+                                            .hidden = 6144,
+                                            .layers = 64,
+                                            .context_limit = 131072,
+                                            .eps = 1e-5F,
+                                            .rope = {{.neox = true, .theta = 1e6}}},
+                                  .layer = {.attention = {.heads = 48, .kv_heads = 8, .head_dim = 128, .window = 8192},
+                                            .ffn = {.width = 21504, .activation = FR_SILU}}};
+
+static const fr_config_row own[] = {
+    FR_ONLY("hidden_act", "silu"),
+    FR_SIZE(layer.attention.window, "sliding_window", NULL, 0, 1 << 24, .null_is_none = true),
+    {0}};
+
+static fr_status every_fourth_from_first(const fr_source *source, fr_model_spec *spec) {
+    const json_t *types = json_object_get(source->text, "layer_types");
+    FR_TRY(fr_layers_by_kind(source, spec));
+    for (size_t i = 0; i < spec->trunk.layers && (!types || json_is_null(types)); i++)
+        spec->trunk.layer[i].attention.window = i % 4 ? spec->layer.attention.window : 0;
+    return FR_OK;
+}
+
+static const fr_tensor_naming names = {.layer = {fr_attention_names, fr_pre_norm_names, fr_ffn_names}};
+
+const fr_family fr_family_ministral = {.architectures = (const char *const[]){"MinistralForCausalLM", NULL},
+                                       .defaults = &ministral,
+                                       .rows = {own, fr_size_keys, fr_head_keys},
+                                       .rope = fr_rope_whole_heads,
+                                       .shape = fr_layers_by_kind,
+                                       .names = &names};
+
+const fr_family fr_family_cwm = {.architectures = (const char *const[]){"CwmForCausalLM", NULL},
+                                 .defaults = &cwm,
+                                 .rows = {own, fr_size_keys, fr_head_keys},
+                                 .rope = fr_rope_whole_heads,
+                                 .shape = every_fourth_from_first,
+                                 .names = &names};

@@ -1,0 +1,97 @@
+"""Dense decoders that are a small step from others: see dense.py. Cohere 1, CWM, Gemma 1, Helium, HyperCLOVA X,
+Ministral and VaultGemma. Every window is shorter than the prompts that greedy text follows."""
+from dense import Kind, passed_by, zeroed
+from dense_of_gemma2 import GEMMA2, of_gemma2
+from dense_of_gemma3 import embeddings_unscaled, norms_less_one
+from dense_of_norms import BIASES, FULL, LLAMA3, SLIDING, family, kind, mean_kept, serial, turned_by_halves, windows
+
+
+def of_cohere(c):
+    return {"rope_theta": {"rope_theta": 1e4}, "logit_scale": {"logit_scale": 1.0}, "parallel block": serial,
+            "mean of norms": mean_kept, "neighbours turn": turned_by_halves}
+
+
+def of_layers_told(c):
+    kinds = c["layer_types"]
+    features = windows(c) | {"kinds of layers": {"layer_types": kinds[1:] + kinds[:1]},
+                             "full layers": {"layer_types": [SLIDING] * len(kinds)},
+                             "rope_theta": {"rope_theta": 1e6}}
+    return features | ({"scaling": {"rope_scaling": None}} if c.get("rope_scaling") else {})
+
+
+def of_gemma(c):
+    return {"embedding scale": embeddings_unscaled, "norms' 1": norms_less_one, "gelu": {"hidden_act": "silu"},
+            "rope_theta": {"rope_theta": 300.0}}
+
+
+def of_helium(c):
+    of = lambda part: zeroed(f"{part}_proj.bias")
+    return BIASES | {"bias of gate": of("gate"), "bias of up": of("up"), "bias of down": of("down"),
+                     "neighbours turn": turned_by_halves, "rope_theta": {"rope_theta": 1e5}}
+
+
+def of_hyperclovax(c):
+    features = {key: {key: 1.0} for key in ("embedding_multiplier", "logits_scaling", "residual_multiplier")}
+    return BIASES | features | {"attention_multiplier": {"attention_multiplier": None},
+                                "norm behind attention": passed_by("post_norm1"),
+                                "norm behind the feed-forward": passed_by("post_norm2")}
+
+
+def of_vault_gemma(c):
+    return {name: change for name, change in of_gemma2(c).items() if "behind" not in name} | {
+        "norm before the feed-forward": passed_by("pre_feedforward_layernorm")}
+
+
+def fill_gemma(name, noise):
+    """Norms are less one; embeddings are narrow, because their scale makes them loud."""
+    if "norm" in name: return 0.3 * noise
+    if "embed_tokens" in name: return 0.8 * noise * noise.shape[-1] ** -0.5
+    return None
+
+
+def fill_hyperclovax(name, noise):
+    """As Granite's: with the multipliers that are told, scores and logits are of the usual size."""
+    if name.endswith(("embed_tokens.weight", "lm_head.weight")): return 0.7 * noise * noise.shape[-1] ** -0.5
+    return 2.5 * noise * noise.shape[-1] ** -0.5 if name.endswith(("q_proj.weight", "k_proj.weight")) else None
+
+
+GEMMA = Kind("GemmaConfig", "GemmaForCausalLM", of_gemma, fill=fill_gemma, first=(2,), ids=(280, 20))
+VAULT = Kind("VaultGemmaConfig", "VaultGemmaForCausalLM", of_vault_gemma, fill=fill_gemma, first=(2,))
+COHERE, CWM, MINISTRAL = kind("Cohere", of_cohere), kind("Cwm", of_layers_told), kind("Ministral", of_layers_told)
+HELIUM, HYPERCLOVAX = kind("Helium", of_helium), kind("HyperCLOVAX", of_hyperclovax, fill_hyperclovax)
+
+MODELS = {
+    "cohere-odd": dict(seed=6107, gguf=True, kind=COHERE, config=family(
+        "CohereForCausalLM", "cohere", layer_norm_eps=1e-5, attention_bias=False, vocab_size=233, hidden_size=60,
+        intermediate_size=52, num_hidden_layers=3, num_attention_heads=6, num_key_value_heads=2, rope_theta=300.0,
+        logit_scale=0.4, use_qk_norm=False, tie_word_embeddings=True)),
+    "cwm-odd": dict(seed=6103, kind=CWM, config=family(
+        "CwmForCausalLM", "cwm", rms_norm_eps=1e-5, vocab_size=229, hidden_size=60, intermediate_size=52,
+        num_hidden_layers=5, num_attention_heads=6, num_key_value_heads=2, head_dim=12, rope_theta=400.0,
+        rope_scaling=LLAMA3, sliding_window=7, layer_types=[FULL, SLIDING, SLIDING, FULL, SLIDING],
+        tie_word_embeddings=False)),
+    # As published first: the activation is called gelu, and there is a key that nothing reads. Its GGUF keeps no base,
+    # which is that of all published ones.
+    "gemma-odd": dict(seed=6107, gguf="default", kind=GEMMA, tokenizer="gemma", config=family(
+        "GemmaForCausalLM", "gemma", rms_norm_eps=1e-6, vocab_size=402, hidden_size=66, intermediate_size=70,
+        num_hidden_layers=3, num_attention_heads=3, num_key_value_heads=1, head_dim=18, hidden_act="gelu",
+        hidden_activation=None, rope_theta=10000.0, tie_word_embeddings=True, attention_bias=False, bos_token_id=2)),
+    "helium-bias": dict(seed=6105, kind=HELIUM, config=family(
+        "HeliumForCausalLM", "helium", rms_norm_eps=1e-8, vocab_size=227, hidden_size=56, intermediate_size=52,
+        num_hidden_layers=3, num_attention_heads=4, num_key_value_heads=2, head_dim=14, rope_theta=700.0,
+        attention_bias=True, mlp_bias=True, tie_word_embeddings=False)),
+    "hyperclovax-odd": dict(seed=6105, kind=HYPERCLOVAX, config=family(
+        "HyperCLOVAXForCausalLM", "hyperclovax", rms_norm_eps=1e-5, vocab_size=223, hidden_size=60,
+        intermediate_size=44, num_hidden_layers=3, num_attention_heads=6, num_key_value_heads=2, rope_theta=3000.0,
+        attention_bias=True, tie_word_embeddings=True, embedding_multiplier=2.5, attention_multiplier=0.21,
+        residual_multiplier=0.7, logits_scaling=2.2)),
+    "ministral-odd": dict(seed=6107, kind=MINISTRAL, config=family(
+        "MinistralForCausalLM", "ministral", rms_norm_eps=1e-5, vocab_size=239, hidden_size=60, intermediate_size=52,
+        num_hidden_layers=4, num_attention_heads=6, num_key_value_heads=3, head_dim=12, rope_theta=400.0,
+        sliding_window=6, layer_types=[SLIDING, FULL, SLIDING, SLIDING], tie_word_embeddings=False)),
+    "vault-gemma-odd": dict(seed=6110, kind=VAULT, config=GEMMA2 | dict(
+        architectures=["VaultGemmaForCausalLM"], model_type="vaultgemma", vocab_size=251, hidden_size=66,
+        intermediate_size=70, num_hidden_layers=4, num_attention_heads=3, num_key_value_heads=3, head_dim=14,
+        query_pre_attn_scalar=5, rms_norm_eps=1e-6, sliding_window=6, rope_theta=700.0, attn_logit_softcapping=1.5,
+        final_logit_softcapping=6.0)),
+}
