@@ -42,13 +42,14 @@ static void record(const fr_bench_engine *e, const char *words, const char *name
     fr_bench_require(fr_session_prompt(session, prompt, count));
     for (size_t p = 0; p < TEXT_IDS; p++) {
         fr_bench_generate(session, &id, 1);
+        size_t row = session->drafting.hidden_row * session->model->trunk.spec.hidden;
         fr_draft_view view = {.ids = session->ids,
                               .length = session->length,
-                              .kv = &session->kv,
-                              .hidden = session->hidden + session->hidden_row * session->model->trunk.spec.hidden,
+                              .kv = &session->cache.kv,
+                              .hidden = session->drafting.hidden + row,
                               .pool = session->engine->pool};
         size_t stood = 0;
-        fr_proposal proposal = {.draft = session->draft, .view = &view, .count = MOST, .ids = drafts};
+        fr_proposal proposal = {.draft = session->drafting.draft, .view = &view, .count = MOST, .ids = drafts};
         fr_bench_require(fr_draft_propose_one(&proposal));
         while (stood < proposal.proposed && drafts[stood] == text[p + 1 + stood]) stood++;
         out->stood[p] = (uint8_t)stood;
