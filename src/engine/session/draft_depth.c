@@ -28,11 +28,12 @@
 #define ALMOST_ALONE  0.8
 /* a chain that ends by its probabilities may be this many times as long as the mean one */
 #define LONGER        2
-#define SHARE_MAX     2.0  /* most that drafts beside others cost, as a multiple of their cost alone */
-#define HOPE          0.5  /* rows that were never measured are hoped to cost this share of others */
-#define DEBT          2.0  /* looked-up drafts may lose the time of this many forwards */
-#define CREDIT        4.0  /* they may lose again what they have won, up to this many */
-#define REPAID        0.01 /* share of a forward that each round takes off such a loss */
+#define SHARE_MAX     2.0   /* most that drafts beside others cost, as a multiple of their cost alone */
+#define HOPE          0.5   /* rows that were never measured are hoped to cost this share of others */
+#define DEBT          1.0   /* looked-up drafts may lose the time of this many forwards */
+#define CREDIT        4.0   /* they may lose again what they have won, up to this many */
+#define REPAID        0.005 /* share of a forward that each round takes off such a loss */
+#define FEARED        1.25  /* what may be lost counts rows that were never measured as this many others */
 
 #define UNKNOWN (-1.0)
 
@@ -524,31 +525,38 @@ static void tell_worths(const outlook *known, bool trying, fr_draft_depth_part *
     }
 }
 
+/* Gives the seconds that `count` rejected drafts beside `base` rows would lose. seconds: T as fr_draft_depth_lately
+ * fills it in; but rows beyond the largest measured number are feared to cost more, and if none beyond `base` was
+ * measured, each as much as the mean of the others. */
+static double at_risk(const double *seconds, size_t base, size_t largest, size_t count) {
+    if (largest <= base) return (double)count * seconds[base] / (double)base;
+    size_t measured = fr_smaller(base + count, largest);
+    return seconds[measured] - seconds[base] + FEARED / HOPE * (seconds[base + count] - seconds[measured]);
+}
+
 /* Sets how many rows a part's looked-up drafts may take, besides the rows that other parts need, and what each of them
- * costs. If such drafts have lost more than they won, a few rows must do until they win again. */
-static void tell_found(const outlook *known, fr_draft_depth_part *part, size_t others, size_t room) {
-    if (known->draft_depth->finds_won < -DEBT) return;
+ * costs. Rejecting all of them may lose the time of `risk` forwards at most. */
+static void tell_found(const outlook *known, fr_draft_depth_part *part, size_t others, size_t room, double risk) {
     double verify[FR_DRAFT_DEPTH_ROWS + 1], rate = fr_draft_depth_rate(known->draft_depth);
     size_t base = known->base + others, largest = fr_draft_depth_lately(known->draft_depth, verify);
     size_t hoped = largest > base ? 2 * (largest - base) + 1 : 1;
     part->found = fr_smaller(fr_smaller(part->most_found, room), hoped);
-    if (known->draft_depth->finds_won < 0) {
-        double most = REPAID * LAST * verify[base];
-        while (part->found > 1 && verify[base + part->found] - verify[base] > most) part->found--;
-    }
+    while (part->found && at_risk(verify, base, largest, part->found) > risk * verify[base]) part->found--;
     for (size_t d = 0; d < part->found; d++) part->gains.found[d] = rate * (verify[base + d + 1] - verify[base + d]);
 }
 
 /* Gives each part the rows that it is asked for, and a share of the rows that are left, for looked-up drafts. */
 static void tell_finds(const outlook *known, fr_draft_depth_part *parts, size_t count, size_t room) {
     size_t all = 0, finding = 0;
+    double risk = DEBT + known->draft_depth->finds_won;
     for (size_t i = 0; i < count; i++) {
         all += parts[i].asked;
         finding += parts[i].most_found > 0;
     }
     for (size_t i = 0; i < count; i++)
         if (parts[i].most_found)
-            tell_found(known, &parts[i], all - parts[i].asked, parts[i].asked + (room - all) / finding);
+            tell_found(known, &parts[i], all - parts[i].asked, parts[i].asked + (room - all) / finding,
+                       risk / (double)finding);
 }
 
 static void choose(fr_draft_depth *draft_depth, fr_draft_depth_part *parts, question q, size_t rows) {

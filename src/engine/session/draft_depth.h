@@ -41,8 +41,9 @@
  * for may be found in place of the drafts asked for. The method that looks them up knows how often they are accepted;
  * it is told what their rows are worth (fr_draft_gain.found), at the best choice's tokens a second, or at the recent
  * rate if that is higher. Rows beyond the largest measured number are hoped to cost half as much as others, up to twice
- * as many rows at a time. What such drafts won or lost is added up: after a loss of 2 forwards none are looked up until
- * rounds have made up for it, each by 1% of its time, and until they win again a few rows must do.
+ * as many rows at a time. What such drafts won or lost is added up. Rejecting all drafts of a round must never bring the
+ * loss beyond 1 forward, and each round makes up for 0.5% of a forward of it. So an answer of 48 tokens loses at most 3%,
+ * and the more drafts have won, the more may be looked up at a time.
  *
  * What is not known. A new timeline gets the rate of the engine's others, and a depth never reached the rate of the
  * depth before it. T between two measured numbers of rows lies on a line; beyond the largest it is flat, so that
