@@ -119,7 +119,8 @@ void fr_rank_leader_show(const fr_session *session, fr_status *status) {
     void *bytes = NULL;
     size_t size = 0;
     if (!session->engine->leader || (*status != FR_OK && session->shown.count)) return;
-    if (*status == FR_OK) *status = fr_shown_pack(&session->shown, session->model->trunk.spec.hidden, &bytes, &size);
+    if (*status == FR_OK)
+        *status = fr_shown_pack(&session->shown, fr_spec_picture_width(&session->model->trunk.spec), &bytes, &size);
     tell_of(session, SHOW, 0, bytes, size);
     free(bytes);
 }

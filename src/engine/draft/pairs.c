@@ -130,7 +130,7 @@ static void run_pairs(void *context, const fr_team *team) {
 }
 
 static fr_pair pair_of(const workspace *w, const span *s, size_t index) {
-    size_t position = s->rows.first + index, width = w->drafter->target->trunk.spec.hidden;
+    size_t position = s->rows.first + index, width = fr_spec_picture_width(&w->drafter->target->trunk.spec);
     return (fr_pair){.position = position,
                      .id = s->ids ? s->ids[index] : s->view->ids[position + 1],
                      .embedding = s->ids ? NULL : fr_input_embedding(s->view->embeddings, position + 1, width),

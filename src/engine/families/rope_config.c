@@ -45,7 +45,8 @@ static const struct {
              {"linear", "linear", FR_ROPE_LINEAR},
              {"llama3", NULL, FR_ROPE_LLAMA3},
              {"yarn", "yarn", FR_ROPE_YARN},
-             {"longrope", "longrope", FR_ROPE_LONGROPE}};
+             {"longrope", "longrope", FR_ROPE_LONGROPE},
+             {"mrope", NULL, FR_ROPE_DEFAULT}}; /* Qwen2.5-VL's word for positions along axes, which are not scaled */
 #define KINDS (sizeof kinds / sizeof *kinds)
 
 static const char *config_word(size_t index) {

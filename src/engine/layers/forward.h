@@ -18,14 +18,15 @@ typedef struct fr_rope_position {
 /* Input embeddings of positions that are not looked up by id, such as those of an image's tokens. */
 typedef struct fr_input_embeddings {
     size_t first, count;
-    const float *rows; /* [count, hidden] */
+    const float *rows; /* [count, width]: an embedding, and what fr_spec_picture_width adds */
 } fr_input_embeddings;
 
-/* Gives a position's input embedding, NULL if there is none. The list `spans` ends with one that has no rows. */
-static inline const float *fr_input_embedding(const fr_input_embeddings *spans, size_t position, size_t hidden) {
+/* Gives a position's input embedding, NULL if there is none. The list `spans` ends with one that has no rows; width:
+ * fr_spec_picture_width. */
+static inline const float *fr_input_embedding(const fr_input_embeddings *spans, size_t position, size_t width) {
     for (; spans->count; spans++)
         if (position >= spans->first && position - spans->first < spans->count)
-            return spans->rows + (position - spans->first) * hidden;
+            return spans->rows + (position - spans->first) * width;
     return NULL;
 }
 
@@ -41,7 +42,9 @@ typedef struct fr_row {
      * its own position: it lies in none */
     int32_t block_last;
     fr_rope_position rope_position;
-    const float *embedding; /* [hidden] its input embedding if it is not that of the id; otherwise NULL */
+    /* its input embedding if it is not that of the id, [hidden], then a row for each of the first layers that add one
+     * to their output (fr_spec_picture_width); otherwise NULL */
+    const float *embedding;
 } fr_row;
 
 /* The positions that a row sees, both ends included, if they are not those up to its own. */

@@ -127,6 +127,7 @@ typedef struct fr_experts_spec {
                                 * matrices */
     float limit;               /* for FR_CLAMPED_SWIGLU */
     bool shared_gated;         /* the feed-forward's output is multiplied by sigmoid(shared_gate . x) */
+    bool turned;               /* the files store the stacks of experts' matrices as columns */
     bool parallel;             /* router, experts and feed-forward each have norms of their own, as in Gemma 4 */
 } fr_experts_spec;
 
@@ -161,6 +162,7 @@ typedef struct fr_trunk_spec {
     size_t ffn_width; /* for layers without a mixture; files have it even if there is no such layer */
     /* width of the per-layer embeddings of a row's token (per_layer_embeddings.c); 0: there are none */
     size_t ple_width;
+    size_t deepstack;      /* the first layers to whose outputs at a picture's rows further rows are added */
     size_t ple_pad;        /* the id whose row of that table a picture's rows get */
     float embedding_scale; /* multiplies an id's row of the table */
     float eps;             /* for all norms */
@@ -175,6 +177,11 @@ typedef struct fr_trunk_spec {
     fr_layer_spec *layer; /* [layers] */
     fr_layer_spec mtp;    /* the MTP layers after them, if the family has any (families/mtp_layer.h) */
 } fr_trunk_spec;
+
+/* Gives the floats of a picture's row: an embedding, and a row for each layer that adds one to its output. */
+static inline size_t fr_spec_picture_width(const fr_trunk_spec *spec) {
+    return spec->hidden * (1 + spec->deepstack);
+}
 
 /* Gives the layer with this number; MTP layers are numbered after the trunk's. */
 const fr_layer_spec *fr_spec_layer(const fr_trunk_spec *spec, size_t index);

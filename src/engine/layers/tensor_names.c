@@ -129,6 +129,7 @@ bool fr_tensor_name_needed(const fr_tensor_name *name, const fr_trunk_spec *trun
     if (needs & FR_IF_VALUES && (!layer->attention.owns_kv || layer->attention.k_eq_v)) return false;
     if (needs & FR_IF_EXPERTS && layer->experts.count == 0) return false;
     if (needs & FR_IF_DENSE && layer->experts.count) return false;
+    if (needs & FR_IF_TURNED && !layer->experts.turned) return false;
     if (needs & FR_IF_SHARED && (layer->experts.count == 0 || layer->ffn.width == 0)) return false;
     if (needs & FR_IF_SHARED_GATED && !layer->experts.shared_gated) return false;
     if (needs & FR_IF_CORRECTED && !layer->experts.score_bias) return false;

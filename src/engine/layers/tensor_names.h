@@ -94,6 +94,7 @@ enum {
     FR_IF_FFN_NORM = 1 << 26,       /* layers whose feed-forward has a norm of its own before it */
     FR_IF_SHORT_CONV = 1 << 19,     /* layers that mix positions by a short convolution */
     FR_IF_FUSED = 1 << 24,          /* gated DeltaNet with one projection for queries, keys, values and gates */
+    FR_IF_TURNED = 1 << 20,         /* mixtures whose stacks of experts are stored as columns */
     FR_IF_PARTED = 1 << 25,         /* gated DeltaNet with separate projections for these */
     FR_IF_SINKS = 1 << 29,          /* attention with sinks */
     FR_IF_EXPERTS_BIASED = 1 << 30, /* mixtures whose products have biases */

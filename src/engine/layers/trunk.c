@@ -258,12 +258,22 @@ static void copy_aux(const fr_team *team, const fr_activations *a, size_t layer)
             memcpy(a->aux_hidden + (r * count + t) * hidden, a->x + r * hidden, hidden * sizeof *a->x);
 }
 
+/* Adds the further rows of pictures to the output of a layer, for the thread's own rows. */
+static void add_deepstack(const fr_team *team, const fr_activations *a, size_t layer) {
+    size_t begin, end, hidden = a->trunk->spec.hidden;
+    fr_part_rows(team, a->batch.count, &begin, &end);
+    for (size_t r = begin; r < end; r++)
+        if (a->batch.rows[r].embedding)
+            a->kernels->add(a->x + r * hidden, a->batch.rows[r].embedding + (1 + layer) * hidden, hidden);
+}
+
 static void run_layers(const fr_team *team, fr_activations *a, size_t first, size_t last) {
     const fr_trunk *trunk = a->trunk;
     for (size_t i = first; i < last && (i < trunk->owners || a->batch.count); i++) {
         if (a->aux_layers) copy_aux(team, a, i);
         if (team->index == 0 && !trunk->drafts) fr_ranks_enter_place(team->ranks, i);
         fr_layer_run(team, a, &trunk->spec.layer[i], &trunk->layers[i], i);
+        if (i < trunk->spec.deepstack) add_deepstack(team, a, i);
     }
     if (team->index == 0) fr_ranks_enter_place(team->ranks, FR_RANKS_ELSEWHERE);
 }

@@ -56,6 +56,14 @@ static fr_status open_tokenizer(fr_model *model, const char *chat_template) {
     return there ? fr_tokenizer_from_folder(model->files.path, chat_template, model->pre, &model->tokenizer) : FR_OK;
 }
 
+/* Checks that the tower makes as many further rows of a picture as the text model adds to its layers. */
+static fr_status check_deepstack(const fr_vision *vision, const fr_trunk_spec *spec, const char *path) {
+    size_t rows = fr_vision_row_width(vision) / spec->hidden;
+    if (rows == 1 + spec->deepstack) return FR_OK;
+    return fr_fail(FR_INPUT, "%s: the vision tower makes %zu rows of a token of a picture, the text model reads %zu",
+                   path, rows, 1 + spec->deepstack);
+}
+
 /* Opens the vision tower of a GGUF text model, which is in a file of its own. */
 static fr_status open_mmproj(fr_model *model, const fr_options *options) {
     const char *token = model->family->picture;
@@ -70,6 +78,7 @@ static fr_status open_mmproj(fr_model *model, const fr_options *options) {
         return fr_fail(FR_INPUT, "%s has no token %s to stand for a picture", model->files.path, token);
     FR_TRY(fr_mmproj_open(options->mmproj, options->value[FR_OPT_MMAP] != 0, model->kernels, model->trunk.spec.hidden,
                           &model->mmproj));
+    FR_TRY(check_deepstack(model->mmproj->vision, &model->trunk.spec, options->mmproj));
     fr_weights_compare(&model->mmproj->weights, (fr_mixture_size){0}, &model->weights, fr_memory_available(""));
     fr_notes_copy(&model->weights.notes, &model->mmproj->weights.notes);
     model->vision = model->mmproj->vision;
@@ -86,7 +95,8 @@ static fr_status read_spec(fr_model *model, fr_trunk_spec *spec) {
     model->mtp_layers = whole.mtp_layers;
     if (status != FR_OK || !model->family->sees || !fr_vision_exists(&model->weights)) return status;
     model->image_token = whole.image_token;
-    return fr_vision_open(&model->weights, model->kernels, spec->hidden, &model->vision);
+    FR_TRY(fr_vision_open(&model->weights, model->kernels, spec->hidden, &model->vision));
+    return check_deepstack(model->vision, spec, model->files.path);
 }
 
 static fr_status open_trunk(fr_model *model) {

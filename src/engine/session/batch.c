@@ -27,7 +27,7 @@ static int32_t find_block_last(const fr_session *s, size_t position) {
 
 void fr_batch_rows(fr_session *s, size_t position, size_t count, size_t at, int32_t parent) {
     fr_engine *e = s->engine;
-    size_t hidden = s->model->trunk.spec.hidden;
+    size_t width = fr_spec_picture_width(&s->model->trunk.spec);
     for (size_t r = 0; r < count; r++)
         e->batch[at + r] = (fr_row){.id = s->ids[position + r],
                                     .timeline = (int32_t)s->number,
@@ -35,7 +35,7 @@ void fr_batch_rows(fr_session *s, size_t position, size_t count, size_t at, int3
                                     .parent = r ? (int32_t)(at + r) - 1 : parent,
                                     .block_last = find_block_last(s, position + r),
                                     .rope_position = s->rope_positions[position + r],
-                                    .embedding = fr_input_embedding(s->embeddings, position + r, hidden)};
+                                    .embedding = fr_input_embedding(s->embeddings, position + r, width)};
 }
 
 fr_forward fr_batch_forward(fr_engine *e, size_t count) {

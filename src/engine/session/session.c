@@ -246,7 +246,7 @@ void fr_session_destroy(fr_session *s) {
 }
 
 fr_status fr_session_be_shown(fr_session *s, const void *bytes, size_t size) {
-    return fr_shown_unpack(&s->shown, s->model->trunk.spec.hidden, bytes, size);
+    return fr_shown_unpack(&s->shown, fr_spec_picture_width(&s->model->trunk.spec), bytes, size);
 }
 
 static fr_status ask_abort(void *session) {

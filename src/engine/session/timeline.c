@@ -174,7 +174,8 @@ size_t fr_timeline_drafts(const fr_session *s) {
 /* Fails if an image token must be run again whose row is no longer stored. */
 static fr_status check_pictures(const fr_session *s) {
     for (size_t i = s->cache.kv.length; i < s->length; i++)
-        if (s->ids[i] == s->model->image_token && !fr_input_embedding(s->embeddings, i, s->model->trunk.spec.hidden))
+        if (s->ids[i] == s->model->image_token &&
+            !fr_input_embedding(s->embeddings, i, fr_spec_picture_width(&s->model->trunk.spec)))
             return fr_fail(FR_INPUT, "the image token at position %zu can't be run again without its picture", i);
     return FR_OK;
 }

@@ -50,7 +50,7 @@ fr_status fr_shown_run(fr_shown *shown, fr_pool *pool, size_t threads, const fr_
 void fr_shown_free(fr_shown *shown);
 
 /* fr_shown_pack packs the rows into bytes (malloc'd) for another rank. There fr_shown_unpack stores them, instead of
- * those that `shown` had before. hidden: floats of a row. */
+ * those that `shown` had before. hidden: floats of a row (fr_spec_picture_width). */
 fr_status fr_shown_pack(const fr_shown *shown, size_t hidden, void **bytes, size_t *size);
 fr_status fr_shown_unpack(fr_shown *shown, size_t hidden, const void *bytes, size_t size);
 

@@ -11,7 +11,7 @@ static fr_status find_copied(fr_weights *weights, const char *prefix, const char
                              size_t count, size_t rows, size_t cols, fr_bound **bound) {
     const uint64_t shape[] = {count, rows, cols / FR_MX_BLOCK, FR_MX_BLOCK / 2}, turned[] = {count, cols, rows};
     char scales[FR_TENSOR_NAME];
-    if (layout == FR_LAYOUT_COLUMNS) {
+    if (layout != FR_LAYOUT_MX) {
         FR_TRY(fr_bound_find(weights, prefix, name, turned, 3, FR_STREAMED, bound));
         return fr_bound_check_float(weights, (*bound)->tensor);
     }

@@ -1,7 +1,8 @@
 /* When a stack is placed whose matrices the file does not store as rows, this copies them. See bound.h.
  *
  * In: MXFP4 as gpt-oss is published, with codes and exponents in separate tensors; or float matrices stored as
- * [inputs, outputs], as in transformers' gpt-oss. If an entry holds two matrices, gate and up, their rows alternate.
+ * [inputs, outputs], as in transformers' gpt-oss and in published mixtures of Qwen3-VL. If an entry holds two matrices,
+ * gate and up, gpt-oss's rows alternate, Qwen3-VL's don't.
  * Out: packed tiles of GGUF's blocks; or rows of the same floats. */
 #include <stdlib.h>
 #include <string.h>
@@ -81,6 +82,7 @@ static void block_of(const uint8_t *codes, uint8_t exponent, uint8_t *block) {
 /* Gives the file's row number of row `row`; `row` is numbered from one matrix to the next. */
 static size_t row_in_file(const fr_bound *bound, size_t row) {
     size_t matrix = row / bound->rows, entry = matrix / bound->parts;
+    if (bound->layout == FR_LAYOUT_HALVES) return row;
     return (entry * bound->rows + row % bound->rows) * bound->parts + matrix % bound->parts;
 }
 

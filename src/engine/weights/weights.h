@@ -21,13 +21,14 @@ typedef enum fr_access {
     FR_LOOKED_UP /* a step reads a few rows, so a mapped tensor stays in the file until then */
 } fr_access;
 
-/* Says how a file stores the matrices of a stack (copied_layouts.c). If an entry has two matrices, FR_LAYOUT_ROWS has
- * all rows of one before those of the other; in the other layouts their rows alternate. */
+/* Says how a file stores the matrices of a stack (copied_layouts.c). If an entry has two matrices, FR_LAYOUT_ROWS and
+ * FR_LAYOUT_HALVES have all rows of one before those of the other; in the other layouts their rows alternate. */
 typedef enum fr_stack_layout {
     FR_LAYOUT_ROWS,    /* rows of a type of weights */
     FR_LAYOUT_MX,      /* rows of MXFP4, with codes and exponents in separate tensors, as in gpt-oss: OCP Microscaling
                         * Formats */
     FR_LAYOUT_COLUMNS, /* floats; a matrix's rows are the file's columns */
+    FR_LAYOUT_HALVES,  /* the same, but all columns of one matrix come before those of the other */
 } fr_stack_layout;
 
 /* Rows, in each matrix of a tensor, that one product reads, and how they are divided among ranks. */
@@ -142,9 +143,9 @@ fr_status fr_bind_sorted(fr_weights *weights, const char *prefix, const char *na
                          size_t features, size_t cols, fr_matrix *matrix, bool *sorted);
 
 /* Binds the tensor PREFIX + NAME of shape [count, parts * features, cols] as count * parts matrices [features, cols]:
- * part p of entry i is matrices[i * parts + p]. With FR_LAYOUT_COLUMNS its shape is [count, cols, parts * features].
- * With FR_LAYOUT_MX, NAME ends in _blocks, its shape is [count, parts * features, cols / 32, 16] bytes, and the tensor
- * whose name ends in _scales instead has one exponent for every 16 of these bytes. */
+ * part p of entry i is matrices[i * parts + p]. With FR_LAYOUT_COLUMNS or FR_LAYOUT_HALVES its shape is [count, cols,
+ * parts * features]. With FR_LAYOUT_MX, NAME ends in _blocks, its shape is [count, parts * features, cols / 32, 16]
+ * bytes, and the tensor whose name ends in _scales instead has one exponent for every 16 of these bytes. */
 fr_status fr_bind_stack(fr_weights *weights, const char *prefix, const char *name, fr_stack_layout layout, size_t count,
                         size_t parts, size_t features, size_t cols, fr_matrix *matrices);
 

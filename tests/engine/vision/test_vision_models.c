@@ -20,7 +20,7 @@
 #include "tests/support/require.h"
 #include "tests/support/suite.h"
 
-static const char *const kinds[] = {"qwen3.5"};
+static const char *const kinds[] = {"qwen3.5", "qwen3-vl", "qwen3-vl-moe", "qwen2.5-vl"};
 
 enum { KINDS = sizeof kinds / sizeof *kinds, TEXT = 48, PICTURES_MAX = 4 };
 
