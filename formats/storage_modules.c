@@ -11,6 +11,7 @@
 #include "formats/checkpoint.h"
 #include "formats/storage.h"
 #include "formats/storage_config.h"
+#include "quant/fp8.h"
 
 enum { NAME_MAX = 320, COLS_MAX = INT32_MAX };
 
@@ -505,11 +506,11 @@ static fr_status recognize(module *m, codes_kind kind) {
     return FR_OK;
 }
 
-/* Returns true if the kernels of FP8 can read the codes: their scales are those of a matrix, or of blocks as
+/* Returns true if the kernels of FP8 can read the codes: their scales are those of a matrix, of rows, or of blocks as
  * quant/fp8.h has them. */
 static bool suits_fp8(const fr_storage *s) {
-    bool blocks = s->scale_rows == 128 && s->grouping.group == 128, one = s->groups == 1 && s->row_step == 0;
-    return s->form == FR_STORAGE_FP8 && (blocks || one);
+    bool blocks = s->scale_rows == FR_FP8_BLOCK && s->grouping.group == FR_FP8_BLOCK;
+    return s->form == FR_STORAGE_FP8 && (blocks || (s->groups == 1 && s->scale_rows == 1));
 }
 
 static fr_status add_matrix(reading *in, const module *m, const char *name, fr_storage **next, uint64_t first,

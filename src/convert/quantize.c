@@ -144,7 +144,7 @@ static stored_row find_row(const batch *b, size_t row, float *spare) {
         return (stored_row){(const uint8_t *)output->values + row * fr_dtype_row_bytes(FR_F32, b->cols), FR_F32, NULL};
     fr_output_source from = fr_output_row(output, row, &at);
     const fr_tensor *tensor = from.tensor;
-    if (tensor->type == FR_STORED) {
+    if (tensor->storage) {
         fr_storage_decode(tensor->storage, at, 0, b->cols, spare);
         return (stored_row){(const uint8_t *)spare, FR_F32, NULL};
     }
@@ -273,7 +273,7 @@ static fr_status write_rows(stream *s, batch *b, size_t rows, size_t batch_rows)
 static void decode_source(const fr_output *output, size_t at, float *row) {
     const fr_tensor *tensor = output->source;
     size_t cols = (size_t)tensor->shape[tensor->dims - 1];
-    if (tensor->type == FR_STORED) return fr_storage_decode(tensor->storage, at, 0, cols, row);
+    if (tensor->storage) return fr_storage_decode(tensor->storage, at, 0, cols, row);
     const uint8_t *bytes = (const uint8_t *)tensor->data + at * fr_dtype_row_bytes(tensor->type, cols);
     const float *scales = output->scales;
     if (scales)

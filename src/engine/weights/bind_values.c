@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/error.h"
+#include "formats/storage.h"
 #include "kernels/double_math.h"
 #include "src/engine/weights/bound.h"
 
@@ -75,6 +76,20 @@ fr_status fr_bind_vector(fr_weights *weights, const char *prefix, const char *na
     return fr_bind_values(weights, prefix, name, n, FR_AS_THEY_ARE, vector);
 }
 
+/* Decodes a quantized matrix that a model uses as values. */
+static fr_status take_stored(fr_weights *weights, const fr_tensor *tensor, float **copy) {
+    const fr_storage *storage = tensor->storage;
+    const fr_tensor *parts[FR_STORAGE_PARTS];
+    size_t count = fr_storage_parts(storage, parts);
+    for (size_t i = 0; i < count; i++) FR_TRY(fr_bound_fill(weights, parts[i], 0, parts[i]->bytes));
+    FR_TRY(fr_storage_check(storage, 0, storage->rows, weights->files->path));
+    *copy = fr_arena_take(&weights->vectors, storage->rows * storage->cols, sizeof **copy);
+    FR_TRY(fr_arena_check(&weights->vectors, "norm weights"));
+    for (size_t r = 0; r < storage->rows; r++)
+        fr_storage_decode(storage, r, 0, storage->cols, *copy + r * storage->cols);
+    return FR_OK;
+}
+
 fr_status fr_bind_array(fr_weights *weights, const char *prefix, const char *name, const uint64_t *shape, uint32_t dims,
                         const float **values) {
     size_t n = 1;
@@ -82,8 +97,12 @@ fr_status fr_bind_array(fr_weights *weights, const char *prefix, const char *nam
     float *copy;
     for (uint32_t d = 0; d < dims; d++) n *= shape[d];
     FR_TRY(fr_bound_find(weights, prefix, name, shape, dims, FR_STREAMED, &bound));
-    FR_TRY(take_floats(weights, bound->tensor, n, &copy));
-    fr_dtype_decode(bound->tensor->type, bound->tensor->data, copy, n);
+    if (bound->tensor->type == FR_STORED) {
+        FR_TRY(take_stored(weights, bound->tensor, &copy));
+    } else {
+        FR_TRY(take_floats(weights, bound->tensor, n, &copy));
+        fr_dtype_decode(bound->tensor->type, bound->tensor->data, copy, n);
+    }
     *values = copy;
     return check_finite(weights, bound->tensor, copy, n);
 }

@@ -117,6 +117,10 @@ fr_status fr_bound_cut(fr_weights *weights, fr_bound *bound, size_t count, size_
                        weights->files->path, bound->tensor->name, features, FR_TILE_FEATURES);
     size_t bytes, across = fr_fp8_blocks(cols), down = fr_fp8_blocks(parts * features);
     if (bound->tensor->type == FR_F8_E4M3) FR_TRY(fr_bound_scales(weights, bound));
+    if (bound->access == FR_STREAMED && fr_copied_nvfp4(bound->tensor)) {
+        FR_TRY(fr_copied_bind_nvfp4(weights, bound, count, features, cols, matrices));
+        return fr_bound_watch_activations(weights, bound, count, parts, matrices);
+    }
     FR_TRY(fr_bound_factors(weights, bound));
     const uint8_t *data = lay_out(weights, bound, count, features, cols, &bytes);
     FR_TRY(fr_arena_check(&weights->packed, "packed weights"));
@@ -136,7 +140,8 @@ fr_status fr_bound_cut(fr_weights *weights, fr_bound *bound, size_t count, size_
         matrices[i].scales = bound->scales + i / parts;
         if (bound->tensor->type != FR_F8_E4M3) continue;
         matrices[i].scales = bound->scales + i / parts * down * across;
-        matrices[i].scale_stride = across;
+        matrices[i].scale_stride = bound->row_scales ? 0 : across;
+        matrices[i].row_scales = bound->row_scales;
         matrices[i].first = i % parts * features;
     }
     return fr_bound_watch_activations(weights, bound, count, parts, matrices);

@@ -44,6 +44,11 @@ void fr_activation_stats_free(fr_weights *weights);
 fr_status fr_copied_bind(fr_weights *weights, fr_bound *bound, size_t count, size_t features, size_t cols,
                          fr_matrix *matrices);
 
+/* Returns true if the tensor is NVFP4 of a quantized folder, which is copied to tiles, and binds its matrices. */
+bool fr_copied_nvfp4(const fr_tensor *tensor);
+fr_status fr_copied_bind_nvfp4(fr_weights *weights, fr_bound *bound, size_t count, size_t features, size_t cols,
+                               fr_matrix *matrices);
+
 /* Gives the type of the matrices in such a stack. */
 fr_dtype fr_copied_type(const fr_bound *bound);
 

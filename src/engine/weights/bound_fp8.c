@@ -48,20 +48,26 @@ static fr_status find_scales(fr_weights *weights, const fr_tensor *codes, fr_bou
     return fr_bound_check_float(weights, (*scales)->tensor);
 }
 
-/* Copies the scales of a storage: those of blocks, or that of the matrix to all of its blocks. */
+/* Copies the scales of a storage: those of blocks; that of the matrix, to all of its blocks; or those of rows, with
+ * ones for a row's blocks. */
 static fr_status copy_stored(fr_weights *weights, fr_bound *bound) {
     const fr_storage *storage = bound->tensor->storage;
     const fr_tensor *scales = storage->scales;
-    size_t down = fr_fp8_blocks(storage->rows), across = fr_fp8_blocks(storage->cols);
+    bool rows = storage->scale_rows == 1 && storage->row_step > 0;
+    size_t down = rows ? 1 : fr_fp8_blocks(storage->rows), across = fr_fp8_blocks(storage->cols);
     FR_TRY(fr_bound_fill(weights, scales, 0, scales->bytes));
     float *copy = fr_arena_take(&weights->vectors, down * across, sizeof *copy);
+    float *of_rows = rows ? fr_arena_take(&weights->vectors, storage->rows, sizeof *of_rows) : NULL;
     FR_TRY(fr_arena_check(&weights->vectors, "scales"));
     for (size_t i = 0; i < down * across; i++) {
         size_t group = i % across < storage->groups ? i % across : 0;
-        copy[i] = fr_storage_scale(storage, i / across * FR_FP8_BLOCK, group);
+        copy[i] = rows ? 1.0F : fr_storage_scale(storage, i / across * FR_FP8_BLOCK, group);
     }
+    for (size_t r = 0; rows && r < storage->rows; r++) of_rows[r] = fr_storage_scale(storage, r, 0);
     bound->scales = copy;
-    return check_scales(weights, scales, copy, down * across);
+    bound->row_scales = of_rows;
+    return rows ? check_scales(weights, scales, of_rows, storage->rows)
+                : check_scales(weights, scales, copy, down * across);
 }
 
 fr_status fr_bound_scales(fr_weights *weights, fr_bound *bound) {

@@ -1,22 +1,34 @@
 /* When a stack is placed whose matrices the file does not store as rows, this copies them. See bound.h.
  *
- * In: MXFP4 as gpt-oss is published, with codes and exponents in separate tensors; or float matrices stored as
- * [inputs, outputs], as in transformers' gpt-oss and in published mixtures of Qwen3-VL. If an entry holds two matrices,
- * gate and up, gpt-oss's rows alternate, Qwen3-VL's don't.
- * Out: packed tiles of GGUF's blocks; or rows of the same floats. */
+ * In: MXFP4 as gpt-oss is published, with codes and exponents in separate tensors; NVFP4 as quantized folders have it,
+ * with codes and scales in separate tensors; or float matrices stored as [inputs, outputs], as in transformers' gpt-oss
+ * and in published mixtures of Qwen3-VL. If an entry holds two matrices, gate and up, gpt-oss's rows alternate,
+ * Qwen3-VL's don't. Out: packed tiles of GGUF's blocks; or rows of the same floats. */
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/error.h"
 #include "base/sizes.h"
+#include "formats/storage.h"
+#include "quant/fp8.h"
 #include "quant/packed.h"
 #include "src/engine/weights/bound.h"
 #include "src/engine/weights/partition.h"
 
 enum { MX_BYTES = 1 + FR_MX_BLOCK / 2 }; /* bytes of GGUF's block: an exponent, then 4-bit codes */
+enum { NV_BLOCK = 64, NV_GROUP = 16 };   /* columns of GGUF's block of NVFP4, and of those that share a scale */
 
 fr_dtype fr_copied_type(const fr_bound *bound) {
+    if (bound->layout == FR_LAYOUT_NVFP4) return FR_NVFP4;
     return bound->layout == FR_LAYOUT_MX ? FR_MXFP4 : bound->tensor->type;
+}
+
+bool fr_copied_nvfp4(const fr_tensor *t) {
+    return t->type == FR_STORED && t->storage->form == FR_STORAGE_NVFP4 && t->storage->cols % NV_BLOCK == 0;
+}
+
+static bool is_packed(const fr_bound *bound) {
+    return bound->layout == FR_LAYOUT_MX || bound->layout == FR_LAYOUT_NVFP4;
 }
 
 static size_t cols_of(const fr_bound *bound) {
@@ -27,7 +39,7 @@ static size_t cols_of(const fr_bound *bound) {
 /* The rows are counted from the first row of a tile. */
 size_t fr_copied_rows_bytes(const fr_bound *bound, size_t rows) {
     size_t cols = cols_of(bound);
-    if (bound->layout == FR_LAYOUT_MX) return fr_packed_bytes(FR_MXFP4, rows, cols);
+    if (is_packed(bound)) return fr_packed_bytes(fr_copied_type(bound), rows, cols);
     return rows * fr_dtype_row_bytes(bound->tensor->type, cols);
 }
 
@@ -39,6 +51,7 @@ void fr_copied_measure(const fr_tensor *t, fr_arena *measure) {
     if (t->type == FR_U8 && t->dims == 4)
         fr_arena_take(measure, 2 * t->shape[0],
                       fr_packed_bytes(FR_MXFP4, (t->shape[1] + 1) / 2, t->shape[2] * FR_MX_BLOCK));
+    if (fr_copied_nvfp4(t)) fr_arena_take(measure, 2, fr_packed_bytes(FR_NVFP4, (t->shape[0] + 1) / 2, t->shape[1]));
     for (size_t i = 0; i < sizeof turned / sizeof *turned && t->type < FR_FLOAT_TYPES; i++)
         if (length > strlen(turned[i]) && strcmp(t->name + length - strlen(turned[i]), turned[i]) == 0)
             fr_arena_take(measure, 1, t->bytes);
@@ -46,7 +59,7 @@ void fr_copied_measure(const fr_tensor *t, fr_arena *measure) {
 
 fr_status fr_copied_bind(fr_weights *weights, fr_bound *bound, size_t count, size_t features, size_t cols,
                          fr_matrix *matrices) {
-    bool packs = bound->layout == FR_LAYOUT_MX;
+    bool packs = is_packed(bound);
     bound->matrices = count;
     bound->rows = features;
     size_t bytes = fr_copied_rows_bytes(bound, features);
@@ -59,6 +72,7 @@ fr_status fr_copied_bind(fr_weights *weights, fr_bound *bound, size_t count, siz
                                   .packed = packs,
                                   .features = features,
                                   .cols = cols,
+                                  .scales = bound->scales,
                                   .row_bytes = fr_dtype_row_bytes(fr_copied_type(bound), cols)};
     return FR_OK;
 }
@@ -77,6 +91,23 @@ static void block_of(const uint8_t *codes, uint8_t exponent, uint8_t *block) {
         unsigned high = codes[FR_MX_BLOCK / 4 + i / 2] >> shift & 15;
         block[1 + i] = (uint8_t)(low | high << 4);
     }
+}
+
+fr_status fr_copied_bind_nvfp4(fr_weights *weights, fr_bound *bound, size_t count, size_t features, size_t cols,
+                               fr_matrix *matrices) {
+    const fr_storage *storage = bound->tensor->storage;
+    const fr_tensor *of_matrix = storage->of_matrix;
+    bound->layout = FR_LAYOUT_NVFP4;
+    bound->parts = 1;
+    if (!bound->scales) {
+        float *scale = fr_arena_take(&weights->vectors, 1, sizeof *scale);
+        FR_TRY(fr_arena_check(&weights->vectors, "scales"));
+        FR_TRY(fr_bound_fill(weights, of_matrix, 0, of_matrix->bytes));
+        memcpy(scale, of_matrix->data, sizeof *scale);
+        if (storage->divides) *scale = 1.0F / *scale;
+        bound->scales = scale;
+    }
+    return fr_copied_bind(weights, bound, count, features, cols, matrices);
 }
 
 /* Gives the file's row number of row `row`; `row` is numbered from one matrix to the next. */
@@ -100,6 +131,37 @@ static fr_status mx_rows(const fr_weights *weights, const fr_bound *bound, size_
     return FR_OK;
 }
 
+/* Checks a row's scales, and writes it as GGUF's blocks: four scales, then the codes of 16 columns in 8 bytes, a low
+ * code with the one 8 columns after it; a byte of the file holds two neighbours. GGUF's scales have no sign. */
+static fr_status nvfp4_row(const fr_weights *weights, const fr_storage *s, size_t row, uint8_t *blocks) {
+    size_t bytes = s->cols / 2, groups = s->groups;
+    FR_TRY(fr_bound_fill(weights, s->codes.tensor, row * bytes, (row + 1) * bytes));
+    FR_TRY(fr_bound_fill(weights, s->scales, row * groups, (row + 1) * groups));
+    FR_TRY(fr_storage_check(s, row, row + 1, weights->files->path));
+    const uint8_t *codes = (const uint8_t *)s->codes.tensor->data + row * bytes;
+    const uint8_t *scales = (const uint8_t *)s->scales->data + row * groups;
+    for (size_t g = 0; g < groups; g++) {
+        uint8_t *block = blocks + g / 4 * (4 + NV_BLOCK / 2), *run = block + 4 + g % 4 * (NV_GROUP / 2);
+        if (scales[g] > 0x80)
+            return fr_fail(FR_INPUT, "%s: tensor %s has %g at index %zu, which is no scale", weights->files->path,
+                           s->scales->name, (double)fr_fp8_value(scales[g]), row * groups + g);
+        block[g % 4] = scales[g] & 0x7f;
+        for (size_t i = 0; i < NV_GROUP / 2; i++, codes += i % 2 == 0) {
+            unsigned low = *codes >> i % 2 * 4 & 15, high = codes[NV_GROUP / 4] >> i % 2 * 4 & 15;
+            run[i] = (uint8_t)(low | high << 4);
+        }
+        codes += NV_GROUP / 4;
+    }
+    return FR_OK;
+}
+
+static fr_status nvfp4_rows(const fr_weights *weights, const fr_bound *bound, size_t begin, size_t end, uint8_t *rows) {
+    const fr_storage *storage = bound->tensor->storage;
+    size_t row_bytes = fr_dtype_row_bytes(FR_NVFP4, storage->cols);
+    for (size_t r = begin; r < end; r++, rows += row_bytes) FR_TRY(nvfp4_row(weights, storage, r, rows));
+    return FR_OK;
+}
+
 /* Writes rows [begin, end) of one matrix from the file's columns. */
 static fr_status turned_rows(const fr_weights *weights, const fr_bound *bound, size_t begin, size_t end,
                              uint8_t *rows) {
@@ -115,6 +177,7 @@ static fr_status turned_rows(const fr_weights *weights, const fr_bound *bound, s
 }
 
 fr_status fr_copied_rows(const fr_weights *weights, const fr_bound *bound, size_t begin, size_t end, uint8_t *rows) {
+    if (bound->layout == FR_LAYOUT_NVFP4) return nvfp4_rows(weights, bound, begin, end, rows);
     return bound->layout == FR_LAYOUT_MX ? mx_rows(weights, bound, begin, end, rows)
                                          : turned_rows(weights, bound, begin, end, rows);
 }
@@ -124,7 +187,7 @@ fr_status fr_copied_rows(const fr_weights *weights, const fr_bound *bound, size_
 static void release(const fr_weights *weights, const fr_bound *bound, size_t matrix, size_t begin, size_t end) {
     const fr_tensor *tensor = bound->tensor;
     const fr_map *map = &weights->files->files[tensor->file];
-    if (bound->layout != FR_LAYOUT_MX || matrix % bound->parts != bound->parts - 1 || begin == end) return;
+    if (!is_packed(bound) || matrix % bound->parts != bound->parts - 1 || begin == end) return;
     size_t row_bytes = tensor->bytes / (bound->matrices * bound->rows), first = matrix / bound->parts * bound->rows;
     size_t at = (size_t)((const uint8_t *)tensor->data - map->bytes);
     fr_map_release(map, at + (first + begin) * bound->parts * row_bytes, at + (first + end) * bound->parts * row_bytes);
@@ -134,9 +197,10 @@ static void release(const fr_weights *weights, const fr_bound *bound, size_t mat
 static fr_status copy_tile(const fr_weights *weights, const fr_bound *bound, size_t begin, size_t end, uint8_t *rows,
                            uint8_t *to) {
     size_t cols = cols_of(bound);
-    if (bound->layout != FR_LAYOUT_MX) return fr_copied_rows(weights, bound, begin, end, to);
+    fr_dtype type = fr_copied_type(bound);
+    if (!is_packed(bound)) return fr_copied_rows(weights, bound, begin, end, to);
     FR_TRY(fr_copied_rows(weights, bound, begin, end, rows));
-    fr_pack_tile(FR_MXFP4, to, rows, fr_dtype_row_bytes(FR_MXFP4, cols), end - begin, cols);
+    fr_pack_tile(type, to, rows, fr_dtype_row_bytes(type, cols), end - begin, cols);
     return FR_OK;
 }
 
@@ -145,14 +209,17 @@ fr_status fr_copied_place(const fr_weights *weights, const fr_bound *bound, cons
     uint8_t *rows = malloc(FR_TILE_FEATURES * row_bytes);
     if (!rows) return fr_fail_memory("rows to pack", FR_TILE_FEATURES * row_bytes);
     fr_status status = FR_OK;
-    fr_bound_own_rows(weights, bound, 0, team, &begin, &end);
-    for (size_t m = 0; m < bound->matrices && status == FR_OK; m++) {
-        uint8_t *copy = bound->packed + m * fr_copied_rows_bytes(bound, bound->rows);
-        for (size_t o = begin; o < end && status == FR_OK; o += FR_TILE_FEATURES) {
-            size_t first = m * bound->rows, last = fr_smaller(o + FR_TILE_FEATURES, end);
-            status = copy_tile(weights, bound, first + o, first + last, rows, copy + fr_copied_rows_bytes(bound, o));
+    for (size_t run = 0; run < fr_bound_runs(bound) && status == FR_OK; run++) {
+        fr_bound_own_rows(weights, bound, run, team, &begin, &end);
+        for (size_t m = 0; m < bound->matrices && status == FR_OK; m++) {
+            uint8_t *copy = bound->packed + m * fr_copied_rows_bytes(bound, bound->rows);
+            for (size_t o = begin; o < end && status == FR_OK; o += FR_TILE_FEATURES) {
+                size_t first = m * bound->rows, last = fr_smaller(o + FR_TILE_FEATURES, end);
+                status =
+                    copy_tile(weights, bound, first + o, first + last, rows, copy + fr_copied_rows_bytes(bound, o));
+            }
+            release(weights, bound, m, begin, end);
         }
-        release(weights, bound, m, begin, end);
     }
     free(rows);
     return status;

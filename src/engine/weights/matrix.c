@@ -85,6 +85,14 @@ static void apply_stored(const fr_kernels *kernels, const fr_matrix *m, const fr
     }
 }
 
+/* Multiplies by FP8 codes. The scale of a row multiplies the row's sum. */
+static void apply_fp8(const fr_kernels *kernels, const fr_matrix *m, const fr_matrix_rows *rows) {
+    kernels->matmul_fp8(&(fr_matmul_fp8){rows->y, rows->y_stride, rows->x, rows->x_stride, rows->count, m->data,
+                                         m->row_bytes, m->scales, m->scale_stride, m->first, m->cols, m->features});
+    for (size_t r = 0; m->row_scales && r < rows->count; r++)
+        for (size_t o = 0; o < m->features; o++) rows->y[r * rows->y_stride + o] *= m->row_scales[m->first + o];
+}
+
 static void apply(const fr_workspace *workspace, const fr_matrix *m, const fr_matrix_rows *rows) {
     const fr_kernels *k = workspace->kernels;
     if (m->packed) {
@@ -98,8 +106,7 @@ static void apply(const fr_workspace *workspace, const fr_matrix *m, const fr_ma
     else if (m->type == FR_STORED)
         apply_stored(k, m, rows);
     else
-        k->matmul_fp8(&(fr_matmul_fp8){rows->y, rows->y_stride, rows->x, rows->x_stride, rows->count, m->data,
-                                       m->row_bytes, m->scales, m->scale_stride, m->first, m->cols, m->features});
+        apply_fp8(k, m, rows);
 }
 
 /* Adds the rows' squares to the sums. Only the thread with output 0 calls this, so that each row counts once. */
@@ -166,6 +173,8 @@ void fr_matrix_decode(const fr_matrix *matrix, size_t feature, float *row) {
         fr_storage_decode(matrix->storage, matrix->first + feature, 0, matrix->cols, row);
     else
         fr_dtype_decode(matrix->type, matrix->data + feature * matrix->row_bytes, row, matrix->cols);
+    for (size_t c = 0; matrix->row_scales && c < matrix->cols; c++)
+        row[c] *= matrix->row_scales[matrix->first + feature];
     for (size_t c = 0; matrix->type == FR_NVFP4 && matrix->scales && c < matrix->cols; c++) row[c] *= *matrix->scales;
 }
 

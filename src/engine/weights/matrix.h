@@ -35,6 +35,8 @@ typedef struct fr_matrix {
      * apart. For NVFP4 it is one float by which every product is multiplied, or NULL. Other types have none. */
     const float *scales;
     size_t scale_stride, first;
+    const float *row_scales; /* FP8 with a scale for each row: feature o is multiplied by that of first + o, and the
+                              * scales above are all 1; NULL: there are none */
 
     const struct fr_storage *storage; /* how FR_STORED is decoded (formats/storage.h): feature o is its row first + o */
 

@@ -34,7 +34,8 @@ static fr_memory_use sum_memory_use(const fr_weights *weights, fr_mixture_size e
         bool every = !bound->chosen && bound->access == FR_STREAMED;
         uint64_t foreign = fr_bound_foreign_bytes(weights, bound), bytes = fr_bound_bytes(bound) - foreign;
         /* the scales of a quantized module are in other tensors than its codes */
-        if (bound->tensor->type == FR_STORED) bytes += fr_storage_bytes(bound->tensor->storage) - bound->tensor->bytes;
+        if (bound->tensor->type == FR_STORED && !bound->packed)
+            bytes += fr_storage_bytes(bound->tensor->storage) - bound->tensor->bytes;
         all.own -= bound->packed ? foreign : 0; /* other ranks' rows were included above */
         all.mapped += mapped ? bytes : 0;
         all.own += mapped || bound->packed ? 0 : bytes;

@@ -136,8 +136,8 @@ static fr_status place_stored(const fr_weights *weights, const fr_bound *bound, 
 }
 
 fr_status fr_bound_place(const fr_weights *weights, const fr_bound *bound, const fr_team *team) {
-    if (bound->tensor->type == FR_STORED) return place_stored(weights, bound, team);
     if (bound->layout != FR_LAYOUT_ROWS) return fr_copied_place(weights, bound, team);
+    if (bound->tensor->type == FR_STORED) return place_stored(weights, bound, team);
     for (size_t run = 0; run < fr_bound_runs(bound); run++)
         FR_TRY(bound->packed ? place_packed(weights, bound, run, team) : place_in_file(weights, bound, run, team));
     return FR_OK;
@@ -171,7 +171,7 @@ static void check_stored(void *context, const fr_team *team) {
     size_t begin, end;
     for (size_t i = 0; i < weights->count && job->failures[team->index].status == FR_OK; i++) {
         const fr_tensor *tensor = weights->bound[i].tensor;
-        if (tensor->type != FR_STORED) continue;
+        if (tensor->type != FR_STORED || weights->bound[i].layout != FR_LAYOUT_ROWS) continue; /* copying has checked */
         fr_partition(tensor->storage->rows, 1, team->index, team->count, &begin, &end);
         job->failures[team->index] =
             fr_failure_keep(fr_storage_check(tensor->storage, begin, end, weights->files->path));

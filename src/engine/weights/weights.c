@@ -25,6 +25,8 @@ static size_t vector_bytes(const fr_tensors *tensors) {
         if (vectors) fr_arena_take(&measure, t->shape[0] * t->shape[1], sizeof(float));
         bool codes = t->dims > 1 && t->type == FR_F8_E4M3;
         if (codes) fr_arena_take(&measure, fr_fp8_scales(t->shape, t->dims), sizeof(float));
+        if (t->type == FR_STORED) fr_arena_take(&measure, 1, sizeof(float));
+        if (codes && t->storage) fr_arena_take(&measure, t->shape[0], sizeof(float));
         bool conv_kernel =
             (t->dims == 2 || t->dims == 3) && t->type < FR_FLOAT_TYPES && t->shape[t->dims - 1] <= FR_CONV_KERNEL_MAX;
         /* the two sides of a convolution over the rows of a block (src/engine/draft/block.h) */
@@ -130,8 +132,8 @@ bool fr_weights_quantized(const fr_weights *weights) {
         const fr_bound *bound = &weights->bound[i];
         fr_dtype type = bound->tensor->type;
         bool matrix = bound->access == FR_STREAMED && bound->tensor->dims > 1;
-        if (matrix && type != FR_F8_E4M3 && type != FR_STORED && type >= FR_FLOAT_TYPES)
-            return true; /* includes the codes of MXFP4 */
+        bool decoded = type == FR_F8_E4M3 || (type == FR_STORED && !bound->packed);
+        if (matrix && !decoded && type >= FR_FLOAT_TYPES) return true; /* includes the codes of MXFP4 */
     }
     return false;
 }

@@ -27,6 +27,7 @@ typedef enum fr_stack_layout {
     FR_LAYOUT_ROWS,    /* rows of a type of weights */
     FR_LAYOUT_MX,      /* rows of MXFP4, with codes and exponents in separate tensors, as in gpt-oss: OCP Microscaling
                         * Formats */
+    FR_LAYOUT_NVFP4,   /* rows of NVFP4, with codes and scales in separate tensors of a quantized folder */
     FR_LAYOUT_COLUMNS, /* floats; a matrix's rows are the file's columns */
     FR_LAYOUT_HALVES,  /* the same, but all columns of one matrix come before those of the other */
 } fr_stack_layout;
@@ -48,9 +49,10 @@ typedef struct fr_bound {
                                  * chosen */
     uint8_t *packed;            /* the packed copy; NULL: the tensor is used directly in the file */
     const float *scales;        /* the scales of FP8 codes, or one for each matrix of NVFP4, as float32; NULL: none */
+    const float *row_scales;    /* the scales of FP8 codes that have one for each row; NULL: none */
     bool of_codes;              /* it holds the scales or exponents of another tensor */
     fr_stack_layout layout;     /* if not FR_LAYOUT_ROWS, its matrices are copied to `packed`, as tiles of MXFP4 or
-                                 * rows of floats */
+                                 * NVFP4, or rows of floats */
     size_t parts;               /* matrices in an entry of such a stack */
     const fr_tensor *exponents; /* exponents of MXFP4 codes */
     fr_bound_share share[FR_BOUND_SHARES]; /* once they cover all rows, a rank reads only its own rows */

@@ -126,6 +126,17 @@ def weights():
     write("index", "other-names", compact({"weight_map": {"a": "../first.safetensors", "b": 1}}))
 
 
+def storages():
+    """Quantized folders: config.json, a NUL, the header of one module."""
+    for kind in sorted(os.listdir(f"{DATA}/storages")):
+        if kind == "whole":
+            continue
+        raw = read(f"storages/{kind}/model.safetensors")
+        header = json.loads(raw[8:8 + struct.unpack_from("<Q", raw)[0]])
+        write("storage", kind, compact(json.loads(read(f"storages/{kind}/config.json"))) + "\0" + compact(header))
+
+
+
 def configurations():
     for name in ("gemma4-e", "gemma4-dense-odd", "gemma4-moe", "glm-ocr-odd", "llama", "llama-odd", "qwen2-window",
                  "gemma3-odd", "gemma3-tower", "qwen3-moe-odd", "qwen35-odd", "qwen35-moe-odd", "glm4-moe-odd",
@@ -633,6 +644,7 @@ def tasks():
 if __name__ == "__main__":
     gguf()
     weights()
+    storages()
     configurations()
     tokenizers()
     lines()

@@ -1,0 +1,190 @@
+/* Tests of a model from a quantized folder: its logits, the same bits however it is run, and what the command says.
+ *
+ * tests/data/storages/whole is a mixture of experts as mlx-lm writes one: experts in stacks, a router of 8 bits, a
+ * quantized table and head. Its logits are transformers', of the dequantized weights (tests/references/storages.py). */
+#include <check.h>
+#include <jansson.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "formats/safetensors.h"
+#include "tests/support/command.h"
+#include "tests/support/require.h"
+#include "tests/support/suite.h"
+#include "tests/support/token_files.h"
+
+#define WHOLE "tests/data/storages/whole"
+
+enum { VOCAB = 320 };
+
+static char folder[64];
+
+static const char *in_folder(const char *name) {
+    static char path[128];
+    snprintf(path, sizeof path, "%s/%s", folder, name);
+    return path;
+}
+
+static void make_folder(void) {
+    snprintf(folder, sizeof folder, "%s/forerun-stored-XXXXXX", P_tmpdir);
+    ck_assert_ptr_nonnull(mkdtemp(folder));
+}
+
+static void remove_folder(void) {
+    static const char *const files[] = {"config.json", "model.safetensors", "model.gguf"};
+    for (size_t i = 0; i < sizeof files / sizeof *files; i++) unlink(in_folder(files[i]));
+    ck_assert_int_eq(rmdir(folder), 0);
+}
+
+/* Writes the ids of a prompt as a list; returns their number. */
+static size_t list_ids(size_t prompt, char *list, size_t size) {
+    json_t *reference = fr_load_json(WHOLE "/reference.json");
+    const json_t *ids = json_array_get(json_object_get(reference, "prompts"), prompt), *id;
+    size_t i, used = 0, count = json_array_size(ids);
+    json_array_foreach (ids, i, id)
+        used += (size_t)snprintf(list + used, size - used, "%s%lld", i ? "," : "", json_integer_value(id));
+    json_decref(reference);
+    return count;
+}
+
+/* Returns the logits that the command writes, as bytes on standard output. */
+static fr_command run_logits(const char *model, size_t prompt, const char *options) {
+    char ids[512];
+    list_ids(prompt, ids, sizeof ids);
+    return fr_command_ok("logits -m %s --ids %s -o - -ctk f32 -ctv f32 %s", model, ids, options);
+}
+
+/* Ends the test unless logits are within a part of the largest expected one. */
+static void compare(const fr_command *got, size_t prompt, float part) {
+    char name[64];
+    fr_map map;
+    fr_tensors tensors = {0}, unread = {0};
+    require(fr_map_open(&map, WHOLE "/reference.safetensors", true));
+    require(fr_safetensors_read(&map, 0, &tensors, &unread));
+    snprintf(name, sizeof name, "prompt.%zu.logits", prompt);
+    const fr_tensor *logits = fr_tensors_find(&tensors, name);
+    size_t count = (size_t)logits->bytes / sizeof(float);
+    float largest = 0, furthest = 0;
+    ck_assert_uint_eq(got->out_length, logits->bytes);
+    for (size_t i = 0; i < count; i++) {
+        float value, wanted;
+        memcpy(&value, got->out + i * sizeof value, sizeof value);
+        memcpy(&wanted, (const uint8_t *)logits->data + i * sizeof wanted, sizeof wanted);
+        largest = fmaxf(largest, fabsf(wanted));
+        furthest = fmaxf(furthest, fabsf(value - wanted));
+    }
+    ck_assert_msg(furthest <= part * largest, "%g of %g", (double)furthest, (double)largest);
+    fr_tensors_free(&tensors);
+    fr_tensors_free(&unread);
+    fr_map_close(&map);
+}
+
+START_TEST(logits_are_those_of_the_dequantized_weights) {
+    for (size_t prompt = 1; prompt <= 2; prompt++) {
+        fr_command c = run_logits(WHOLE, prompt, "");
+        compare(&c, prompt, 5e-5F);
+        fr_command_free(&c);
+    }
+}
+END_TEST
+
+START_TEST(bits_are_the_same_however_it_is_run) {
+    static const char *const ways[] = {"-t 1", "-t 3", "--isa scalar", "--no-mmap", "-ub 1"};
+    fr_command first = run_logits(WHOLE, 2, "-t 2");
+    for (size_t i = 0; i < sizeof ways / sizeof *ways; i++) {
+        fr_command other = run_logits(WHOLE, 2, ways[i]);
+        ck_assert_uint_eq(other.out_length, first.out_length);
+        ck_assert_msg(memcmp(other.out, first.out, first.out_length) == 0, "%s", ways[i]);
+        fr_command_free(&other);
+    }
+    fr_command_free(&first);
+}
+END_TEST
+
+/* In a file of float32 nothing is lost, so its logits are as near to the reference. */
+START_TEST(quantize_makes_a_file_of_it) {
+    fr_command c = fr_command_ok("quantize -m " WHOLE " --type f32 -o %s", in_folder("model.gguf"));
+    ck_assert_msg(strstr(c.err, "were quantized before"), "%s", c.err);
+    fr_command_free(&c);
+    c = run_logits(in_folder("model.gguf"), 2, "");
+    compare(&c, 2, 5e-5F);
+    fr_command_free(&c);
+    c = fr_command_ok("quantize -m " WHOLE " --type q8_0 -o %s", in_folder("model.gguf"));
+    fr_command_free(&c);
+    c = run_logits(in_folder("model.gguf"), 2, "");
+    compare(&c, 2, 5e-2F);
+    fr_command_free(&c);
+}
+END_TEST
+
+START_TEST(inspect_names_the_storage) {
+    fr_command c = fr_command_ok("inspect -m " WHOLE);
+    ck_assert_msg(strstr(c.out, "storage        58 matrices of MLX, 4 bits, groups of 64: 4.50 bits a weight\n"), "%s",
+                  c.out);
+    ck_assert_msg(strstr(c.out, "storage        2 matrices of MLX, 8 bits, groups of 64: 8.50 bits a weight\n"), "%s",
+                  c.out);
+    fr_command_free(&c);
+    c = fr_command_ok("inspect -m " WHOLE " -o json");
+    json_t *said = json_loads(c.out, 0, NULL), *of = json_array_get(json_object_get(said, "storages"), 0);
+    ck_assert_str_eq(json_string_value(json_object_get(of, "method")), "MLX");
+    ck_assert_int_eq(json_integer_value(json_object_get(of, "matrices")), 58);
+    json_decref(said);
+    fr_command_free(&c);
+}
+END_TEST
+
+/* Writes the folder with two bytes of a tensor's data changed. */
+static void write_changed(const char *tensor, size_t at, uint16_t bits) {
+    fr_map map;
+    fr_tensors tensors = {0}, unread = {0};
+    require(fr_map_open(&map, WHOLE "/model.safetensors", true));
+    require(fr_safetensors_read(&map, 0, &tensors, &unread));
+    size_t place = (size_t)((const uint8_t *)fr_tensors_find(&tensors, tensor)->data - map.bytes) + at;
+    uint8_t *bytes = malloc(map.size);
+    memcpy(bytes, map.bytes, map.size);
+    memcpy(bytes + place, &bits, sizeof bits);
+    FILE *out = fopen(in_folder("model.safetensors"), "wb");
+    ck_assert(out && fwrite(bytes, map.size, 1, out) == 1);
+    fclose(out);
+    json_t *config = fr_load_json(WHOLE "/config.json");
+    ck_assert_int_eq(json_dump_file(config, in_folder("config.json"), 0), 0);
+    json_decref(config);
+    free(bytes);
+    fr_tensors_free(&tensors);
+    fr_tensors_free(&unread);
+    fr_map_close(&map);
+}
+
+/* One of a streamed matrix, of a looked-up table, and of an expert. */
+START_TEST(a_scale_that_is_not_finite_ends_in_a_line) {
+    static const char *const tensors[] = {"model.layers.1.self_attn.q_proj.scales", "model.embed_tokens.biases",
+                                          "model.layers.0.mlp.switch_mlp.up_proj.scales"};
+    for (size_t i = 0; i < sizeof tensors / sizeof *tensors; i++) {
+        char line[128];
+        write_changed(tensors[i], 6, 0x7fc0);
+        snprintf(line, sizeof line, "tensor %s has nan at index 3, which is no scale", tensors[i]);
+        for (int mapped = 0; mapped < 2; mapped++) {
+            char text[256];
+            snprintf(text, sizeof text, "generate -m %s --ids 1,2 -n 1 %s", folder, mapped ? "" : "--no-mmap");
+            fr_command c = fr_command_run(text, NULL);
+            ck_assert_int_eq(c.status, 1);
+            ck_assert_msg(strstr(c.err, line), "%s", c.err);
+            fr_command_free(&c);
+        }
+    }
+}
+END_TEST
+
+FR_SUITE("stored weights") {
+    TCase *tests = tcase_create("stored weights");
+    suite_add_tcase(suite, tests);
+    tcase_set_timeout(tests, 120);
+    tcase_add_checked_fixture(tests, make_folder, remove_folder);
+    tcase_add_test(tests, logits_are_those_of_the_dequantized_weights);
+    tcase_add_test(tests, bits_are_the_same_however_it_is_run);
+    tcase_add_test(tests, quantize_makes_a_file_of_it);
+    tcase_add_test(tests, inspect_names_the_storage);
+    tcase_add_test(tests, a_scale_that_is_not_finite_ends_in_a_line);
+}

@@ -1,0 +1,409 @@
+/* Tests of quantized folders: the values of modules that the quantizers' own packages wrote, other spellings of their
+ * configuration, and which folders are refused with which line.
+ *
+ * tests/data/storages/KIND has one module as the package wrote it, and its first rows as the package dequantizes them
+ * (tests/references/storages.py). */
+#include <check.h>
+#include <jansson.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "formats/checkpoint.h"
+#include "formats/safetensors.h"
+#include "formats/storage.h"
+#include "tests/support/require.h"
+#include "tests/support/suite.h"
+#include "tests/support/token_files.h"
+
+#define DATA   "tests/data/storages/"
+#define MODULE "model.layers.0.self_attn.k_proj"
+#define EXPERT "model.layers.0.mlp.experts.0.down_proj"
+#define STACK  "model.layers.0.mlp.switch_mlp.down_proj"
+
+static const char *const kinds[] = {
+    "awq",           "gptq",         "gptq-act",      "gptq-v2",        "gptq-3bit",    "gptq-8bit",
+    "gptq-stray",    "ct-w4a16",     "ct-w4a16-asym", "ct-int8",        "ct-int8-asym", "ct-fp8-channel",
+    "ct-fp8-tensor", "ct-fp8-block", "ct-nvfp4",      "modelopt-nvfp4", "modelopt-fp8", "mlx-2bit",
+    "mlx-3bit",      "mlx-4bit",     "mlx-6bit",      "mlx-8bit",       "mlx-moe"};
+
+static char folder[64];
+
+static const char *in_folder(const char *name) {
+    static char path[128];
+    snprintf(path, sizeof path, "%s/%s", folder, name);
+    return path;
+}
+
+static void make_folder(void) {
+    snprintf(folder, sizeof folder, "%s/forerun-storage-XXXXXX", P_tmpdir);
+    ck_assert_ptr_nonnull(mkdtemp(folder));
+}
+
+static void remove_folder(void) {
+    static const char *const files[] = {"config.json", "model.safetensors", "quantize_config.json", "quant_config.json",
+                                        "hf_quant_config.json"};
+    for (size_t i = 0; i < sizeof files / sizeof *files; i++) unlink(in_folder(files[i]));
+    ck_assert_int_eq(rmdir(folder), 0);
+}
+
+/* ---------------------------------------------------------------------------------------------------------- values */
+
+/* Ends the test unless the rows of a folder's module have the expected bits, read whole, in parts and unpacked. */
+static void check_values(const char *path, const char *kind) {
+    char name[128];
+    fr_map map;
+    fr_tensors wanted = {0}, unread = {0};
+    fr_checkpoint files;
+    snprintf(name, sizeof name, DATA "%s/expected.safetensors", kind);
+    require(fr_map_open(&map, name, true));
+    require(fr_safetensors_read(&map, 0, &wanted, &unread));
+    const fr_tensor *rows = fr_tensors_find(&wanted, "rows"), *module;
+    require(fr_checkpoint_open(&files, path, true));
+    module = fr_tensors_find(&files.tensors, MODULE ".weight");
+    if (!module) module = fr_tensors_find(&files.tensors, EXPERT ".weight");
+    ck_assert(module && module->storage && module->dims == 2 && module->shape[1] == rows->shape[1]);
+    const fr_storage *s = module->storage;
+    size_t cols = s->cols;
+    float *values = calloc(cols, sizeof *values), *expected = calloc(cols, sizeof *expected);
+    fr_grouped_row unpacked = {calloc(cols, 1), calloc(s->groups, sizeof(float)), calloc(s->groups, 1),
+                               calloc(s->groups, sizeof(float))};
+    require(fr_storage_check(s, 0, s->rows, path));
+    for (size_t r = 0; r < rows->shape[0]; r++) {
+        memcpy(expected, (const float *)rows->data + r * cols, cols * sizeof *expected);
+        fr_storage_decode(s, r, 0, cols, values);
+        ck_assert_msg(memcmp(values, expected, cols * sizeof *values) == 0, "%s: row %zu", kind, r);
+        memset(values, 0, cols * sizeof *values);
+        fr_storage_decode(s, r, 0, 37, values);
+        fr_storage_decode(s, r, 37, cols, values + 37);
+        ck_assert_msg(memcmp(values, expected, cols * sizeof *values) == 0, "%s: row %zu in parts", kind, r);
+        if (s->form != FR_STORAGE_GROUPED || s->group_of) continue;
+        fr_storage_unpack(s, r, &unpacked);
+        for (size_t c = 0; c < cols; c++) {
+            size_t g = c / s->grouping.group;
+            int zero = s->grouping.offset == FR_OFFSET_CENTRE ? 1 << (s->grouping.bits - 1)
+                       : s->grouping.offset == FR_OFFSET_ZERO ? unpacked.zeros[g]
+                                                              : 0;
+            float value = (float)(unpacked.codes[c] - zero) * unpacked.scales[g];
+            if (s->grouping.offset == FR_OFFSET_BIAS) value += unpacked.biases[g];
+            ck_assert_msg(memcmp(&value, &expected[c], sizeof value) == 0, "%s: row %zu, column %zu", kind, r, c);
+        }
+    }
+    free(unpacked.codes);
+    free(unpacked.scales);
+    free(unpacked.zeros);
+    free(unpacked.biases);
+    free(values);
+    free(expected);
+    fr_checkpoint_close(&files);
+    fr_tensors_free(&wanted);
+    fr_tensors_free(&unread);
+    fr_map_close(&map);
+}
+
+START_TEST(values_are_those_of_the_packages) {
+    char path[128];
+    snprintf(path, sizeof path, DATA "%s", kinds[_i]);
+    check_values(path, kinds[_i]);
+}
+END_TEST
+
+/* --------------------------------------------------------------------------------------------------------- changes */
+
+/* A change of the safetensors header: a tensor's name, an entry of it, or bytes of its data from an index on. */
+typedef struct change {
+    const char *tensor, *rename, *key, *entry;
+    size_t at, count;
+    uint8_t byte;
+} change;
+
+static void apply(const change *c, json_t *header, uint8_t *data) {
+    json_t *tensor = c->tensor ? json_object_get(header, c->tensor) : NULL;
+    if (!c->tensor) return;
+    ck_assert_msg(tensor != NULL, "%s", c->tensor);
+    size_t begin = (size_t)json_integer_value(json_array_get(json_object_get(tensor, "data_offsets"), 0));
+    memset(data + begin + c->at, c->byte, c->count);
+    if (c->key) json_object_set_new(tensor, c->key, json_loads(c->entry, JSON_DECODE_ANY, NULL));
+    if (!c->rename) return;
+    json_object_set(header, c->rename, tensor);
+    json_object_del(header, c->tensor);
+}
+
+static void write_text(const char *name, const char *text) {
+    FILE *out = fopen(in_folder(name), "wb");
+    ck_assert(out && fputs(text, out) >= 0);
+    fclose(out);
+}
+
+/* Writes a kind's folder with a change, and with this config.json; NULL: the kind's own. */
+static void write_folder(const char *kind, const change *c, const char *config) {
+    char name[128];
+    fr_map map;
+    uint64_t length;
+    snprintf(name, sizeof name, DATA "%s/model.safetensors", kind);
+    require(fr_map_open(&map, name, true));
+    memcpy(&length, map.bytes, sizeof length);
+    size_t size = map.size - 8 - length;
+    uint8_t *data = malloc(size);
+    memcpy(data, map.bytes + 8 + length, size);
+    json_t *header = json_loadb((const char *)map.bytes + 8, length, 0, NULL);
+    if (c) apply(c, header, data);
+    char *text = json_dumps(header, JSON_COMPACT);
+    length = strlen(text);
+    FILE *out = fopen(in_folder("model.safetensors"), "wb");
+    ck_assert(fwrite(&length, sizeof length, 1, out) && fwrite(text, length, 1, out) && fwrite(data, size, 1, out));
+    fclose(out);
+    free(text);
+    snprintf(name, sizeof name, DATA "%s/config.json", kind);
+    json_t *own = fr_load_json(name);
+    text = json_dumps(own, 0);
+    write_text("config.json", config ? config : text);
+    free(text);
+    json_decref(own);
+    json_decref(header);
+    free(data);
+    fr_map_close(&map);
+}
+
+/* -------------------------------------------------------------------------------------------- other configurations */
+
+static const struct {
+    const char *kind, *config, *file, *text; /* config.json; another file and what it says */
+} spellings[] = {
+    {"awq",
+     "{\"quantization_config\":{\"quant_method\":\"awq\",\"w_bit\":4,\"q_group_size\":128,\"version\":\"GEMM\"}}", NULL,
+     NULL},
+    {"awq", "{}", "quant_config.json",
+     "{\"zero_point\":true,\"q_group_size\":128,\"w_bit\":4,\"version\":\"GEMM\",\"modules_to_not_convert\":null}"},
+    {"awq", "{\"text_config\":{\"quantization_config\":{\"quant_method\":\"awq\",\"bits\":4}}}", NULL, NULL},
+    {"awq", "{}", NULL, NULL},
+    {"gptq", "{}", "quantize_config.json", "{\"bits\":4,\"group_size\":128,\"desc_act\":false,\"sym\":true}"},
+    {"gptq", "{\"quantization_config\":{\"quant_method\":\"gptq\",\"bits\":4,\"sym\":false,\"group_size\":-1}}", NULL,
+     NULL},
+    {"gptq-v2", "{\"quantization_config\":{\"quant_method\":\"gptq\",\"bits\":4,\"format\":\"gptq_v2\",\"sym\":false}}",
+     NULL, NULL},
+    {"gptq-3bit", "{\"quantization_config\":{\"quant_method\":\"gptq\",\"bits\":4,\"sym\":false}}", NULL, NULL},
+    {"gptq-stray",
+     "{\"quantization_config\":{\"quant_method\":\"gptq\",\"bits\":4,\"sym\":false,\"dynamic\":{\"-:.*mlp.*\":{},"
+     "\"+:.*\\\\.k_proj\":{\"sym\":true}}}}",
+     NULL, NULL},
+    {"gptq-stray",
+     "{\"quantization_config\":{\"quant_method\":\"intel/auto-round\",\"bits\":4,\"sym\":true,"
+     "\"packing_format\":\"auto_round:auto_gptq\"}}",
+     NULL, NULL},
+    {"ct-w4a16", "{\"compression_config\":{\"quant_method\":\"compressed-tensors\",\"format\":\"pack-quantized\"}}",
+     NULL, NULL},
+    {"ct-w4a16",
+     "{\"quantization_config\":{\"config_groups\":{\"group_0\":{\"targets\":[\"re:.*mlp.*\"],\"weights\":{\"num_bits\":"
+     "8}},\"group_1\":{\"targets\":[\"re:.*[.](k|v)_proj\"],\"weights\":{\"num_bits\":4,\"group_size\":128}}}}}",
+     NULL, NULL},
+    {"ct-fp8-block", "{\"quantization_config\":{\"quant_method\":\"fp8\"}}", NULL, NULL},
+    {"ct-fp8-channel", "{\"quantization_config\":{\"quant_method\":\"fbgemm_fp8\"}}", NULL, NULL},
+    {"modelopt-nvfp4", "{}", "hf_quant_config.json", "{\"quantization\":{\"quant_algo\":\"nvfp4\",\"group_size\":16}}"},
+    {"mlx-4bit", "{\"quantization\":{\"group_size\":64,\"bits\":4}}", NULL, NULL},
+    {"mlx-6bit", "{\"quantization\":{\"group_size\":64,\"bits\":4,\"" MODULE "\":{\"group_size\":64,\"bits\":6}}}",
+     NULL, NULL},
+    {"mlx-8bit", "{\"quantization\":{\"group_size\":64,\"bits\":4}}", NULL, NULL},
+};
+
+START_TEST(another_spelling_gives_the_same_values) {
+    write_folder(spellings[_i].kind, NULL, spellings[_i].config);
+    if (spellings[_i].file) write_text(spellings[_i].file, spellings[_i].text);
+    check_values(folder, spellings[_i].kind);
+}
+END_TEST
+
+/* ------------------------------------------------------------------------------------------------- what is refused */
+
+static const struct {
+    const char *kind;
+    change change;
+    const char *config, *line; /* a part of the line */
+    fr_status status;
+} damaged[] = {
+    {"awq", {.tensor = MODULE ".scales", .rename = "x"}, NULL, MODULE ".scales is missing, which", FR_INPUT},
+    {"awq", {.tensor = MODULE ".qzeros", .rename = "x"}, NULL, MODULE ".qzeros is missing, which", FR_INPUT},
+    {"awq", {.tensor = MODULE ".qzeros", .key = "shape", .entry = "[1, 16]"}, NULL, ".qzeros has a shape", FR_INPUT},
+    {"awq", {.tensor = MODULE ".scales", .key = "shape", .entry = "[64, 2]"}, NULL, ".scales has a shape", FR_INPUT},
+    {"awq", {.tensor = MODULE ".qweight", .key = "shape", .entry = "[2048]"}, NULL, "are not matrices", FR_INPUT},
+    {"awq", {.tensor = MODULE ".qweight", .key = "dtype", .entry = "\"F32\""}, NULL, ".qweight has type F32", FR_INPUT},
+    {"awq", {0}, "{\"quantization_config\":{\"quant_method\":\"gptq\",\"bits\":4}}", MODULE, FR_INPUT},
+    {"gptq", {0}, "{\"quantization_config\":{\"quant_method\":\"awq\",\"bits\":4}}", MODULE, FR_INPUT},
+    {"awq", {.tensor = MODULE ".qweight", .rename = MODULE ".weight"}, NULL, MODULE ".scales", FR_OK},
+    {"gptq-act",
+     {.tensor = MODULE ".g_idx", .at = 400, .count = 1, .byte = 2},
+     NULL,
+     MODULE ".g_idx has 2 at index 100, and there are 2 groups",
+     FR_INPUT},
+    {"gptq-act",
+     {.tensor = MODULE ".g_idx", .at = 400, .count = 4, .byte = 0xff},
+     NULL,
+     ".g_idx has -1 at index 100",
+     FR_INPUT},
+    {"gptq", {.tensor = MODULE ".g_idx", .key = "shape", .entry = "[128, 2]"}, NULL, ".g_idx is no list", FR_INPUT},
+    {"gptq-v2", {.tensor = MODULE ".qzeros", .rename = "x"}, NULL, ".qzeros is missing", FR_INPUT},
+    {"ct-w4a16", {.tensor = MODULE ".weight_shape", .rename = "x"}, NULL, ".weight_shape is missing", FR_INPUT},
+    {"ct-w4a16", {.tensor = MODULE ".weight_shape", .at = 7, .count = 1, .byte = 0x80}, NULL, "no rows", FR_INPUT},
+    {"ct-w4a16", {.tensor = MODULE ".weight_shape", .at = 8, .count = 1, .byte = 1}, NULL, "width fits no", FR_INPUT},
+    {"ct-w4a16",
+     {.tensor = MODULE ".weight_scale", .key = "shape", .entry = "[2, 64]"},
+     NULL,
+     ".weight_scale has a shape",
+     FR_INPUT},
+    {"ct-w4a16-asym",
+     {.tensor = MODULE ".weight_zero_point", .key = "shape", .entry = "[2, 8]"},
+     NULL,
+     ".weight_zero_point has a shape",
+     FR_INPUT},
+    {"ct-int8", {.tensor = MODULE ".weight_scale", .rename = "x"}, NULL, ".weight_scale is missing", FR_INPUT},
+    {"ct-fp8-block", {.tensor = MODULE ".weight", .key = "shape", .entry = "[128, 64]"}, NULL, NULL, FR_OK},
+    {"ct-nvfp4",
+     {.tensor = MODULE ".weight_global_scale", .count = 4},
+     NULL,
+     "global_scale is 0, which is no scale",
+     FR_INPUT},
+    {"ct-nvfp4", {.tensor = MODULE ".weight_global_scale", .rename = "x"}, NULL, "global_scale is missing", FR_INPUT},
+    {"modelopt-nvfp4",
+     {.tensor = MODULE ".weight_scale_2", .count = 4, .byte = 0xff},
+     NULL,
+     "nan, which is no scale",
+     FR_INPUT},
+    {"modelopt-nvfp4",
+     {.tensor = MODULE ".weight_scale", .key = "shape", .entry = "[16, 64]"},
+     NULL,
+     ".weight_scale has a shape",
+     FR_INPUT},
+    {"modelopt-nvfp4",
+     {.tensor = MODULE ".input_scale", .rename = MODULE ".pre_quant_scale"},
+     NULL,
+     ".pre_quant_scale: its weights' quantization is not built",
+     FR_UNBUILT},
+    {"mlx-4bit", {.tensor = MODULE ".biases", .rename = "x"}, NULL, ".biases is missing", FR_INPUT},
+    {"mlx-4bit", {.tensor = MODULE ".scales", .key = "shape", .entry = "[2, 64]"}, NULL, "have other shapes", FR_INPUT},
+    {"mlx-moe",
+     {.tensor = STACK ".weight", .rename = "model.stack.weight"},
+     NULL,
+     "model.stack.scales is missing",
+     FR_INPUT},
+    {"mlx-4bit", {0}, "{\"quantization\":{\"bits\":4,\"mode\":\"mxfp4\"}}", "mode mxfp4 are not built", FR_UNBUILT},
+    {"awq",
+     {0},
+     "{\"quantization_config\":{\"quant_method\":\"awq\",\"version\":\"gemv\"}}",
+     "version gemv are not",
+     FR_UNBUILT},
+    {"gptq",
+     {0},
+     "{\"quantization_config\":{\"quant_method\":\"gptq\",\"checkpoint_format\":\"marlin\"}}",
+     "checkpoint_format marlin are not built",
+     FR_UNBUILT},
+    {"gptq",
+     {0},
+     "{\"quantization_config\":{\"quant_method\":\"gptq\",\"is_marlin_format\":true}}",
+     "is_marlin_format true are not built",
+     FR_UNBUILT},
+    {"gptq",
+     {0},
+     "{\"quantization_config\":{\"quant_method\":\"gptq\",\"bits\":5}}",
+     "of 5 bits are not built",
+     FR_UNBUILT},
+    {"ct-w4a16",
+     {0},
+     "{\"quantization_config\":{\"quant_method\":\"compressed-tensors\",\"format\":\"marlin-24\"}}",
+     "format marlin-24 are not built",
+     FR_UNBUILT},
+    {"ct-w4a16",
+     {0},
+     "{\"quantization_config\":{\"config_groups\":{},\"transform_config\":{\"R1\":{}}}}",
+     "with a transform_config are not built",
+     FR_UNBUILT},
+    {"ct-w4a16", {0}, "{\"quantization_config\":{\"config_groups\":4}}", "config_groups", FR_INPUT},
+};
+
+START_TEST(what_is_damaged_is_refused_in_a_line) {
+    fr_checkpoint files;
+    write_folder(damaged[_i].kind, &damaged[_i].change, damaged[_i].config);
+    for (int use_mmap = 0; use_mmap < 2; use_mmap++) {
+        fr_status status = fr_checkpoint_open(&files, folder, use_mmap);
+        ck_assert_msg(status == damaged[_i].status, "status %d: %s", status, fr_last_error());
+        if (status == FR_OK) continue;
+        ck_assert_msg(strstr(fr_last_error(), damaged[_i].line) && !strchr(fr_last_error(), '\n'), "%s",
+                      fr_last_error());
+    }
+}
+END_TEST
+
+static const struct {
+    const char *kind;
+    change change;
+    const char *line;
+} values[] = {
+    {"awq", {.tensor = MODULE ".scales", .at = 20, .count = 2, .byte = 0xff}, "nan at index 10, which is no scale"},
+    {"gptq-8bit",
+     {.tensor = MODULE ".scales", .at = 21, .count = 1, .byte = 0x7c},
+     "nan at index 10, which is no scale"},
+    {"mlx-4bit",
+     {.tensor = MODULE ".biases", .at = 20, .count = 2, .byte = 0xff},
+     "nan at index 10, which is no scale"},
+    {"ct-nvfp4", {.tensor = MODULE ".weight_scale", .at = 9, .count = 1, .byte = 0x7f}, "_scale has nan at index 9"},
+    {"ct-fp8-channel", {.tensor = MODULE ".weight", .at = 300, .count = 1, .byte = 0xff}, "a NaN at index 300"},
+};
+
+START_TEST(values_that_are_not_finite_are_told) {
+    fr_checkpoint files;
+    write_folder(values[_i].kind, &values[_i].change, NULL);
+    require(fr_checkpoint_open(&files, folder, true));
+    const fr_storage *s = fr_tensors_find(&files.tensors, MODULE ".weight")->storage;
+    ck_assert_int_eq(fr_storage_check(s, 0, s->rows, folder), FR_INPUT);
+    ck_assert_msg(strstr(fr_last_error(), values[_i].line), "%s", fr_last_error());
+    fr_checkpoint_close(&files);
+}
+END_TEST
+
+/* Whatever a shape or type is changed to, the folder is refused in a line, or its values are read from its bytes. */
+START_TEST(any_change_of_a_header_is_survived) {
+    static const char *const entries[] = {"[]",        "[0]",          "[64]",  "[64, 32]", "[32, 64]", "[2048, 1]",
+                                          "[1, 2048]", "[2, 64, 32]",  "[8]",   "[1, 1]",   "[128]",    "[2, 2]",
+                                          "[0, 64]",   "[64, 0, 128]", "[256]", "[4]",      "[2]",      "[1]"};
+    static const char *const types[] = {"\"I32\"",  "\"U8\"",  "\"I8\"",      "\"U32\"", "\"F16\"",
+                                        "\"BF16\"", "\"F32\"", "\"F8_E4M3\"", "\"I64\"", "\"I16\""};
+    char name[128];
+    fr_checkpoint files;
+    snprintf(name, sizeof name, DATA "%s", kinds[_i]);
+    require(fr_checkpoint_open(&files, name, true));
+    const fr_tensors *tensors = &files.parts;
+    for (size_t t = 0; t < tensors->count; t++)
+        for (size_t e = 0; e < sizeof entries / sizeof *entries + sizeof types / sizeof *types; e++) {
+            bool shape = e < sizeof entries / sizeof *entries;
+            const char *entry = shape ? entries[e] : types[e - sizeof entries / sizeof *entries];
+            fr_checkpoint changed;
+            write_folder(kinds[_i],
+                         &(change){.tensor = tensors->items[t].name, .key = shape ? "shape" : "dtype", .entry = entry},
+                         NULL);
+            fr_status status = fr_checkpoint_open(&changed, folder, true);
+            ck_assert_msg(status == FR_OK || !strchr(fr_last_error(), '\n'), "%s", fr_last_error());
+            for (size_t i = 0; status == FR_OK && i < changed.tensors.count; i++) {
+                const fr_storage *s = changed.tensors.items[i].storage;
+                if (!s) continue;
+                float *row = calloc(s->cols, sizeof *row);
+                for (size_t r = 0; r < s->rows; r++) fr_storage_decode(s, r, 0, s->cols, row);
+                free(row);
+            }
+            if (status == FR_OK) fr_checkpoint_close(&changed);
+        }
+    fr_checkpoint_close(&files);
+}
+END_TEST
+
+FR_SUITE("storage") {
+    TCase *read = tcase_create("read"), *refused = tcase_create("refused");
+    suite_add_tcase(suite, read);
+    suite_add_tcase(suite, refused);
+    tcase_add_checked_fixture(read, make_folder, remove_folder);
+    tcase_add_checked_fixture(refused, make_folder, remove_folder);
+    tcase_add_loop_test(read, values_are_those_of_the_packages, 0, sizeof kinds / sizeof *kinds);
+    tcase_add_loop_test(read, another_spelling_gives_the_same_values, 0, sizeof spellings / sizeof *spellings);
+    tcase_add_loop_test(refused, what_is_damaged_is_refused_in_a_line, 0, sizeof damaged / sizeof *damaged);
+    tcase_add_loop_test(refused, values_that_are_not_finite_are_told, 0, sizeof values / sizeof *values);
+    tcase_add_loop_test(refused, any_change_of_a_header_is_survived, 0, sizeof kinds / sizeof *kinds);
+}
