@@ -454,8 +454,8 @@ const fr_option_row fr_option_table[FR_ARG_COUNT] = {
 
     [FR_ARG_IMAGE] = {.names = "--image", .value = "FILE", .verbs = GENERATE | CHAT | LOGITS, .again = true,
                       .help = "PNG, JPEG, WebP or GIF for models that see: before the prompt or first turn; repeatable",
-                      .more = "generate: the prompt is then a user's turn, as with --chat, unless it has an {image} where "
-                              "each picture stands; with --chat, the turn may have them too"},
+                      .more = "generate: the prompt is then a user's turn, as with --chat, unless it has an {image} "
+                              "where each picture stands; with --chat, the turn may have them too"},
 
     [FR_ARG_SHELL] = {.names = "--shell", .value = "SHELL", .kind = FR_KIND_WORD, .verbs = COMPLETION,
                       .words = "bash zsh fish", .help = "bash, zsh or fish; the word alone does"},
