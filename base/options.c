@@ -38,6 +38,10 @@ const fr_option_bounds fr_options_bounds[FR_OPT_COUNT] = {
     [FR_OPT_DRY_SEQUENCE_BREAKER] = {"dry-sequence-breaker", .kind = FR_OPTION_TEXT},
     [FR_OPT_SAMPLERS] = {"samplers", .kind = FR_OPTION_TEXT},
     [FR_OPT_TOKENIZER_PRE] = {"tokenizer-pre", .kind = FR_OPTION_TEXT},
+    [FR_OPT_IMAGE_MIN_PIXELS] = {"image-min-pixels", FR_OPTION_WHOLE, .whole = {0, 1 << 27, 0}},
+    [FR_OPT_IMAGE_MAX_PIXELS] = {"image-max-pixels", FR_OPTION_WHOLE, .whole = {0, 1 << 27, 0}},
+    [FR_OPT_IMAGE_MIN_TOKENS] = {"image-min-tokens", FR_OPTION_WHOLE, .whole = {0, 1 << 20, 0}},
+    [FR_OPT_IMAGE_MAX_TOKENS] = {"image-max-tokens", FR_OPTION_WHOLE, .whole = {0, 1 << 20, 0}},
     [FR_OPT_PROMPT_REUSE] = {"prompt-reuse", FR_OPTION_WHOLE, .whole = {0, 1, 1}},
 #define FR_SAMPLER_NUMBER(id, key, low, high, usual, name, ...) \
     [FR_OPT_##id] = {name, FR_OPTION_NUMBER, .number = {low, high, usual}},

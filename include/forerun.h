@@ -414,6 +414,13 @@ typedef enum fr_option {
     FR_OPT_MLOCK = 5,
     /* Text, the path of a GGUF model's vision tower (llama.cpp's mmproj file). Default: none. */
     FR_OPT_MMPROJ = 6,
+    /* Limits on the pixels of a picture after it is resized for the vision tower, or on the tokens that stand for it in
+     * a prompt. Fewer pixels are faster and show less. Default 0: as the model's makers say. FR_INPUT when the model is
+     * opened if its tower resizes all pictures to one size, or if both limits at one end are given. */
+    FR_OPT_IMAGE_MIN_PIXELS = 52,
+    FR_OPT_IMAGE_MAX_PIXELS = 53,
+    FR_OPT_IMAGE_MIN_TOKENS = 54,
+    FR_OPT_IMAGE_MAX_TOKENS = 55,
     /* Text, the path of a Jinja chat template that replaces the model's own. */
     FR_OPT_CHAT_TEMPLATE = 7,
     /* Text, the way in which texts are cut before tokens are merged, by llama.cpp's names (llama-bpe, qwen2, gpt-2 and
@@ -557,7 +564,7 @@ typedef enum fr_option {
      * these exclude have -INFINITY and are sorted by the model's own logits. Default 0: the model's own. */
     FR_OPT_LOGPROBS_DRAWN = 50,
 
-    FR_OPT_COUNT = 52
+    FR_OPT_COUNT = 56
 } fr_option;
 
 /* FR_OPT_DRAFT_MAX: each step drafts as many tokens as save time, by the measured time of forwards and drafts and by

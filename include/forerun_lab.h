@@ -28,6 +28,9 @@ typedef struct fr_lab_inspection {
      * SIZE_MAX for all of them. FR_USAGE for a drafter or a tower without its model. */
     size_t context;
     size_t *limit; /* NULL, or out: positions that the model was trained for */
+    /* Files of pictures whose tokens are told too. FR_INPUT if the model or tower can't see one of them. */
+    const char *const *images;
+    size_t image_count;
 } fr_lab_inspection;
 
 /* Describes a model or a drafter and checks that it can be used: architecture, shapes, parameters, types, tokenizer,

@@ -134,6 +134,28 @@ static void print_suppressed(const fr_model *model, FILE *out) {
     if (shown < model->suppressed_count) fprintf(out, " and %zu more", model->suppressed_count - shown);
 }
 
+/* Prints how many tokens pictures of usual sizes are. */
+static void print_costs(const fr_vision *vision, FILE *out) {
+    const char *before = "tokens         ";
+    for (size_t i = 0; i < FR_INSPECTED_SIZES; i++) {
+        const size_t *size = fr_inspected_sizes[i];
+        fr_image_grid grid;
+        if (fr_vision_grid(vision, size[0], size[1], &grid) != FR_OK) continue;
+        fprintf(out, "%s%zu for a picture of %zu x %zu", before, grid.rows * grid.columns, size[0], size[1]);
+        before = ", ";
+    }
+    if (before[0] == ',') fprintf(out, "\n");
+}
+
+static fr_status print_images(const fr_inspected *what, FILE *out) {
+    for (size_t i = 0; i < what->how->image_count; i++) {
+        size_t size[2], tokens;
+        FR_TRY(fr_inspect_image(what, i, size, &tokens));
+        fprintf(out, "%-14s %zu x %zu pixels, %zu tokens\n", what->how->images[i], size[0], size[1], tokens);
+    }
+    return FR_OK;
+}
+
 static void print_model(const fr_inspected *what, FILE *out) {
     const fr_model *model = what->model;
     fr_trunk_describe(&model->trunk.spec, out);
@@ -144,6 +166,7 @@ static void print_model(const fr_inspected *what, FILE *out) {
         fprintf(out, "vision         pictures, where id %d stands in the prompt%s%s\n", model->image_token,
                 model->mmproj ? "; from " : "", model->mmproj ? model->mmproj->files.path : "");
         fr_vision_describe(model->vision, out);
+        print_costs(model->vision, out);
     }
     size_t bytes = fr_kv_position_bytes(model->trunk.kv_shapes, model->trunk.kv_count, what->kv_types);
     bool latent = model->trunk.kv_count && model->trunk.kv_shapes[0].latent;
@@ -166,6 +189,7 @@ static void print_model(const fr_inspected *what, FILE *out) {
 
 static void print_tower(const fr_inspected *what, FILE *out) {
     fr_vision_describe(what->vision, out);
+    print_costs(what->vision, out);
     fprintf(out, "fits           not checked: give its text model with -m and the tower with --mmproj\n");
 }
 
@@ -290,6 +314,7 @@ static fr_status print(const fr_inspected *what, FILE *out) {
         FR_TRY(fr_inspected_print_json(what, out));
     else
         print_words(what, out);
+    if (!what->how->json) FR_TRY(print_images(what, out));
     return what->model ? check_memory(what) : FR_OK;
 }
 
@@ -341,7 +366,8 @@ static fr_status inspect_tower(const char *path, const fr_lab_inspection *how, c
     FR_TRY(fr_mmproj_open(path, options->value[FR_OPT_MMAP] != 0, kernels, 0, &mmproj));
     fr_inspected what = {
         .kind = "tower", .files = &mmproj->files, .weights = &mmproj->weights, .vision = mmproj->vision, .how = how};
-    fr_status status = refuse_context(how, &mmproj->files);
+    fr_status status = fr_vision_limit(mmproj->vision, options);
+    if (status == FR_OK) status = refuse_context(how, &mmproj->files);
     if (status == FR_OK) status = print(&what, out);
     fr_mmproj_close(mmproj);
     return status;

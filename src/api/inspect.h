@@ -68,6 +68,13 @@ typedef struct fr_inspected_needs {
 
 fr_inspected_needs fr_inspected_need(const fr_inspected *what);
 
+/* Sizes of pictures, width and height, whose tokens are told. */
+enum { FR_INSPECTED_SIZES = 4 };
+extern const size_t fr_inspected_sizes[FR_INSPECTED_SIZES][2];
+
+/* Opens the picture how->images[index], and gives its width, height and tokens. */
+fr_status fr_inspect_image(const fr_inspected *what, size_t index, size_t size[2], size_t *tokens);
+
 /* Prints one JSON object and a newline. */
 fr_status fr_inspected_print_json(const fr_inspected *what, FILE *out);
 

@@ -85,3 +85,19 @@ fr_inspected_needs fr_inspected_need(const fr_inspected *what) {
                                 .layers = e->needs.layers,
                                 .deeper = true};
 }
+
+const size_t fr_inspected_sizes[FR_INSPECTED_SIZES][2] = {{640, 480}, {1024, 768}, {1920, 1080}, {4032, 3024}};
+
+fr_status fr_inspect_image(const fr_inspected *what, size_t index, size_t size[2], size_t *tokens) {
+    const char *path = what->how->images[index];
+    fr_image image;
+    fr_image_grid grid;
+    if (!what->vision) return fr_fail(FR_INPUT, "%s has no vision tower: it can't see %s", what->files->path, path);
+    FR_TRY(fr_image_open(&image, path));
+    fr_status status = fr_vision_grid(what->vision, image.width, image.height, &grid);
+    size[0] = image.width;
+    size[1] = image.height;
+    *tokens = status == FR_OK ? grid.rows * grid.columns : 0;
+    fr_image_close(&image);
+    return status;
+}

@@ -156,10 +156,36 @@ static void put_vision(object *o, const fr_vision *vision) {
     put_count(&v, "patch", c->patch);
     put_count(&v, "merge", c->merge);
     put_count(&v, "out", c->out);
-    put_count(&v, "min_pixels", (uint64_t)c->min_pixels / c->frames);
-    put_count(&v, "max_pixels", (uint64_t)c->max_pixels / c->frames);
+    put_count(&v, "min_pixels", (uint64_t)c->min_pixels / c->pixel_count);
+    put_count(&v, "max_pixels", (uint64_t)c->max_pixels / c->pixel_count);
     o->failed |= v.failed;
     put(o, "vision", v.json);
+}
+
+static void put_picture(json_t *list, const char *path, const size_t size[2], size_t tokens) {
+    json_t *picture = json_pack("{s:I, s:I, s:I}", "width", (json_int_t)size[0], "height", (json_int_t)size[1],
+                                "tokens", (json_int_t)tokens);
+    if (path) json_object_set_new(picture, "file", text_of(path));
+    json_array_append_new(list, picture);
+}
+
+/* Lists the tokens of pictures of usual sizes, then those of the files that were given. */
+static fr_status put_pictures(object *o, const fr_inspected *what) {
+    json_t *list = json_array();
+    fr_status status = FR_OK;
+    for (size_t i = 0; what->vision && i < FR_INSPECTED_SIZES; i++) {
+        const size_t *size = fr_inspected_sizes[i];
+        fr_image_grid grid;
+        if (fr_vision_grid(what->vision, size[0], size[1], &grid) == FR_OK)
+            put_picture(list, NULL, size, grid.rows * grid.columns);
+    }
+    for (size_t i = 0; i < what->how->image_count && status == FR_OK; i++) {
+        size_t size[2], tokens;
+        status = fr_inspect_image(what, i, size, &tokens);
+        if (status == FR_OK) put_picture(list, what->how->images[i], size, tokens);
+    }
+    put(o, "pictures", list);
+    return status;
 }
 
 static void put_ids(object *o, const char *name, const int32_t *ids, size_t count) {
@@ -300,7 +326,8 @@ fr_status fr_inspected_print_json(const fr_inspected *what, FILE *out) {
     if (what->how->tensors) put_tensors(&o, &what->files->tensors);
     char *text = NULL;
     size_t length;
-    fr_status status = fr_json_dump(o.failed ? NULL : o.json, 0, "a description", &text, &length);
+    fr_status status = what->vision || what->how->image_count ? put_pictures(&o, what) : FR_OK;
+    if (status == FR_OK) status = fr_json_dump(o.failed ? NULL : o.json, 0, "a description", &text, &length);
     if (status == FR_OK) fprintf(out, "%s\n", text);
     free(text);
     json_decref(o.json);

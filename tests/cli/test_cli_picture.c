@@ -156,6 +156,66 @@ START_TEST(several_pictures) {
 }
 END_TEST
 
+/* The tokens are what smart_resize of transformers' GLM processor gives for these limits. */
+START_TEST(tokens_of_pictures) {
+    static const struct {
+        const char *limits, *tokens, *photo;
+    } cases[] = {
+        {"",
+         "391 for a picture of 640 x 480, 999 for a picture of 1024 x 768, 2691 for a picture of 1920 x 1080, 7500 for "
+         "a picture of 4032 x 3024",
+         "70 x 50 pixels, 12 tokens"},
+        {"--image-max-pixels 20000",
+         "20 for a picture of 640 x 480, 20 for a picture of 1024 x 768, 18 for a picture of "
+         "1920 x 1080, 20 for",
+         "70 x 50 pixels, 12 tokens"},
+        {"--image-max-tokens 9",
+         "6 for a picture of 640 x 480, 6 for a picture of 1024 x 768, 8 for a picture of 1920 x "
+         "1080, 6 for",
+         "70 x 50 pixels, 12 tokens"},
+        {"--image-min-tokens 400 --image-max-tokens 402", "", "70 x 50 pixels, 408 tokens"},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
+        for (int pair = 0; pair < 2; pair++) {
+            fr_command c = fr_command_ok("inspect -m %s --image tests/data/images/webp-70x50.webp %s",
+                                         pair ? PAIR : GLM, cases[i].limits);
+            ck_assert_msg(strstr(c.out, cases[i].tokens) && strstr(c.out, cases[i].photo), "%s", c.out);
+            fr_command_free(&c);
+        }
+    static const char *const refused[][2] = {
+        {"--image-max-tokens 9 --image-max-pixels 4444", "image-max-pixels and image-max-tokens limit the same"},
+        {"--image-max-pixels 3", "image-max-pixels 3 is less than the 784 pixels of one token"},
+        {"--image-min-tokens 9 --image-max-tokens 8", "at least 7056 pixels and at most 6272"},
+        {"--image README.md", "README.md: neither a PNG"}};
+    for (size_t i = 0; i < sizeof refused / sizeof *refused; i++) {
+        char line[256];
+        snprintf(line, sizeof line, "inspect -m " GLM " %s", refused[i][0]);
+        fr_command c = fr_command_run(line, NULL);
+        ck_assert_int_eq(c.status, 1);
+        ck_assert_msg(strstr(c.err, refused[i][1]) != NULL, "%s", c.err);
+        fr_command_free(&c);
+    }
+}
+END_TEST
+
+/* A prompt has as many image tokens as the limit allows, so another limit gives another text. */
+START_TEST(limits_reach_the_prompt) {
+    fr_command small = fr_command_ok("generate -m " GLM " --image " PICTURE " -p Read: -n 8 --ignore-eos --output json "
+                                     "--image-max-pixels 7000"),
+               whole =
+                   fr_command_ok("generate -m " GLM " --image " PICTURE " -p Read: -n 8 --ignore-eos --output json");
+    json_t *few = json_loads(small.out, 0, NULL), *many = json_loads(whole.out, 0, NULL);
+    json_int_t less, more;
+    ck_assert_int_eq(json_unpack(few, "{s:{s:I}}", "stats", "prompt_tokens", &less), 0);
+    ck_assert_int_eq(json_unpack(many, "{s:{s:I}}", "stats", "prompt_tokens", &more), 0);
+    ck_assert_int_lt(less, more);
+    json_decref(few);
+    json_decref(many);
+    fr_command_free(&small);
+    fr_command_free(&whole);
+}
+END_TEST
+
 #define OPENING "[gMASK]<sop><|user|>\n<|begin_of_image|><|image|><|end_of_image|>Text Recognition:<|assistant|>\n"
 
 /* The picture belongs to the first turn, and stays in the history: each reply is the one to the whole conversation.
@@ -360,6 +420,8 @@ FR_SUITE("cli_picture") {
     tcase_add_loop_test(cases, text_of_a_picture, 0, 8);
     tcase_add_test(cases, logits_of_a_picture);
     tcase_add_test(cases, several_pictures);
+    tcase_add_test(cases, tokens_of_pictures);
+    tcase_add_test(cases, limits_reach_the_prompt);
     tcase_add_test(cases, chat_about_a_picture);
     tcase_add_test(cases, pictures_in_a_chat);
     tcase_add_test(cases, a_dropped_turn_takes_its_pictures);

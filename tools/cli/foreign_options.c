@@ -127,7 +127,6 @@ static const fr_foreign_option table[] = {
     {"--mmproj-auto --no-mmproj-auto --no-mmproj", FLAG, RUN, "--mmproj FILE alone opens a vision tower"},
     {"--audio --video --video-fps --video-timestamp-interval --video-ffmpeg-dir", VALUE, 0,
      "not built: models see pictures (--image FILE)"},
-    {"--image-min-tokens --image-max-tokens", VALUE, 0, "not built: the model's own processor says how many"},
     {"--mtmd-batch-max-tokens", VALUE, RUN, NULL},
 
     /* Drafts. */

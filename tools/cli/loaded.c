@@ -324,8 +324,14 @@ int fr_loaded_open_drafter(fr_loaded *loaded, const fr_arguments *args) {
 }
 
 void fr_loaded_note_unused(const fr_loaded *loaded, const fr_arguments *args) {
-    if (!args->given[FR_ARG_SWA_FULL] || args->given[FR_ARG_QUIET]) return;
-    if (fr_model_fact(loaded->model, FR_FACT_WINDOW) == 0) fr_note("--swa-full: no layer of this model slides");
+    static const fr_arg limits[] = {FR_ARG_IMAGE_MAX_PIXELS, FR_ARG_IMAGE_MIN_PIXELS, FR_ARG_IMAGE_MAX_TOKENS,
+                                    FR_ARG_IMAGE_MIN_TOKENS};
+    if (args->given[FR_ARG_QUIET]) return;
+    bool sees = fr_model_fact(loaded->model, FR_FACT_IMAGE_TOKEN) >= 0;
+    for (size_t i = 0; !sees && i < sizeof limits / sizeof *limits; i++)
+        if (args->given[limits[i]]) fr_note("%s: this model sees no pictures", fr_option_table[limits[i]].names);
+    if (args->given[FR_ARG_SWA_FULL] && fr_model_fact(loaded->model, FR_FACT_WINDOW) == 0)
+        fr_note("--swa-full: no layer of this model slides");
 }
 
 static void note_chance(const fr_loaded *loaded, const fr_arguments *args) {

@@ -452,10 +452,29 @@ const fr_option_row fr_option_table[FR_ARG_COUNT] = {
     [FR_ARG_VERSION] = {.names = "--version", .verbs = ALL, .help = "print the version"},
     [FR_ARG_HELP] = {.names = "-h --help", .verbs = ALL, .help = "print this"},
 
-    [FR_ARG_IMAGE] = {.names = "--image", .value = "FILE", .verbs = GENERATE | CHAT | LOGITS, .again = true,
+    [FR_ARG_IMAGE] = {.names = "--image", .value = "FILE", .verbs = GENERATE | CHAT | LOGITS | INSPECT, .again = true,
                       .help = "PNG, JPEG, WebP or GIF for models that see: before the prompt or first turn; repeatable",
                       .more = "generate: the prompt is then a user's turn, as with --chat, unless it has an {image} "
-                              "where each picture stands; with --chat, the turn may have them too"},
+                              "where each picture stands; with --chat, the turn may have them too. inspect: how "
+                              "many tokens the picture is"},
+    [FR_ARG_IMAGE_MAX_PIXELS] = {.names = "--image-max-pixels", .value = "N", .kind = FR_KIND_NUMBER,
+                                 .verbs = TALK | LOGITS | INSPECT, .low = 1, .high = 1 << 27,
+                                 .sets = FR_OPT_IMAGE_MAX_PIXELS, .to = FR_SET_GIVEN,
+                                 .help = "resize pictures to this many pixels at most (default: the makers' limit)",
+                                 .more = "Fewer pixels are fewer tokens: faster, but the model sees less. inspect says "
+                                         "how many tokens pictures are"},
+    [FR_ARG_IMAGE_MIN_PIXELS] = {.names = "--image-min-pixels", .value = "N", .kind = FR_KIND_NUMBER,
+                                 .verbs = TALK | LOGITS | INSPECT, .low = 1, .high = 1 << 27,
+                                 .sets = FR_OPT_IMAGE_MIN_PIXELS, .to = FR_SET_GIVEN,
+                                 .help = "enlarge smaller pictures to about this many pixels"},
+    [FR_ARG_IMAGE_MAX_TOKENS] = {.names = "--image-max-tokens", .value = "N", .kind = FR_KIND_NUMBER,
+                                 .verbs = TALK | LOGITS | INSPECT, .low = 1, .high = 1 << 20,
+                                 .sets = FR_OPT_IMAGE_MAX_TOKENS, .to = FR_SET_GIVEN, .manual = true,
+                                 .help = "the most tokens of a picture, instead of --image-max-pixels"},
+    [FR_ARG_IMAGE_MIN_TOKENS] = {.names = "--image-min-tokens", .value = "N", .kind = FR_KIND_NUMBER,
+                                 .verbs = TALK | LOGITS | INSPECT, .low = 1, .high = 1 << 20,
+                                 .sets = FR_OPT_IMAGE_MIN_TOKENS, .to = FR_SET_GIVEN, .manual = true,
+                                 .help = "the least tokens of a picture, instead of --image-min-pixels"},
 
     [FR_ARG_SHELL] = {.names = "--shell", .value = "SHELL", .kind = FR_KIND_WORD, .verbs = COMPLETION,
                       .words = "bash zsh fish", .help = "bash, zsh or fish; the word alone does"},

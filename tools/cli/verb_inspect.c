@@ -54,6 +54,8 @@ int fr_verb_inspect(const fr_arguments *args) {
     bool json = args->given[FR_ARG_INSPECT_FORM] && strcmp(args->text[FR_ARG_INSPECT_FORM], "json") == 0;
     fr_lab_inspection how = {.tensors = args->given[FR_ARG_TENSORS], .json = json};
     int64_t context = args->number[FR_ARG_CONTEXT];
+    how.images = args->images;
+    how.image_count = args->image_count;
     if (args->given[FR_ARG_CONTEXT]) how.context = context ? (size_t)context : SIZE_MAX;
     fr_options *options = NULL;
     size_t limit = SIZE_MAX;

@@ -142,7 +142,8 @@ static fr_status bind(fr_model *model, const char *path, const fr_options *optio
     model->rank_plan = options->rank_plan;
     if (options->ranks) FR_TRY(fr_trunk_share(&model->trunk, &model->weights, &model->rank_plan));
     fr_weights_compare(&model->weights, fr_spec_mixture_size(&model->trunk.spec), NULL, fr_memory_available(""));
-    return *options->mmproj ? open_mmproj(model, options) : FR_OK;
+    if (*options->mmproj) FR_TRY(open_mmproj(model, options));
+    return model->vision ? fr_vision_limit(model->vision, options) : FR_OK;
 }
 
 static fr_status outline(fr_model *model, const char *path, const fr_options *options) {

@@ -53,6 +53,10 @@ struct fr_tower {
     /* Chooses the grid of tokens for a picture of this size. */
     fr_status (*grid)(const fr_vision_config *config, size_t width, size_t height, fr_image_grid *grid);
 
+    /* Takes limits on a picture's pixels, 0 for none, if they are not the configuration's min_pixels and max_pixels;
+     * NULL: they are. FR_INPUT: the tower can't have these. */
+    fr_status (*limit)(fr_vision_config *config, int64_t least, int64_t most);
+
     /* In a prompt, a picture is `before`, its image tokens one after another, `after`. Each may be NULL. Chat templates
      * write `mark` for all that; if it is NULL, they write one image token. */
     const char *mark, *before, *after;

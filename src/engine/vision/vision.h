@@ -9,6 +9,7 @@
 
 #include <stdio.h>
 
+#include "base/options.h"
 #include "base/text_buffer.h"
 #include "formats/image.h"
 #include "src/engine/vision/mrope.h"
@@ -23,6 +24,10 @@ bool fr_vision_exists(const fr_weights *weights);
  * the tower must have; 0: there is no text model. */
 fr_status fr_vision_open(fr_weights *weights, const fr_kernels *kernels, size_t hidden, fr_vision **vision);
 void fr_vision_close(fr_vision *vision);
+
+/* Limits the pixels or tokens of a picture as the options say, instead of as the model's makers say. A limit beyond the
+ * makers' one at the other end moves that too. FR_INPUT if the tower has one size for all pictures. */
+fr_status fr_vision_limit(fr_vision *vision, const fr_options *options);
 
 /* Prints the tower's layers and widths in words, and the sizes of pictures that it accepts. */
 void fr_vision_describe(const fr_vision *vision, FILE *out);

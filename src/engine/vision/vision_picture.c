@@ -4,6 +4,7 @@
 #include <math.h>
 
 #include "base/error.h"
+#include "base/sizes.h"
 #include "src/engine/vision/tower.h"
 
 #define LONGEST     200.0 /* largest ratio of the longer side to the shorter one */
@@ -76,4 +77,38 @@ void fr_vision_patch(const fr_vision_config *config, const fr_image *image, size
                 const uint8_t *pixel = image->rgb + first + y * image->width * FR_VISION_CHANNELS + c;
                 for (size_t x = 0; x < side; x++, pixel += FR_VISION_CHANNELS) *values++ = config->value[c][*pixel];
             }
+}
+
+/* Gives the pixels of one limit, 0 for none. */
+static fr_status read_limit(const fr_vision_config *c, const char *end, int64_t pixels, int64_t tokens,
+                            int64_t *limit) {
+    int64_t side = (int64_t)(c->patch * c->merge);
+    if (pixels && tokens)
+        return fr_fail(FR_INPUT, "image-%s-pixels and image-%s-tokens limit the same: give one of them", end, end);
+    *limit = tokens ? tokens * side * side : pixels;
+    if (pixels && pixels < side * side)
+        return fr_fail(FR_INPUT, "image-%s-pixels %lld is less than the %lld pixels of one token", end,
+                       (long long)pixels, (long long)(side * side));
+    return FR_OK;
+}
+
+fr_status fr_vision_limit(fr_vision *vision, const fr_options *options) {
+    fr_vision_config *c = &vision->config;
+    const int64_t *value = options->value;
+    int64_t least = 0, most = 0, count = (int64_t)c->pixel_count;
+    FR_TRY(read_limit(c, "min", value[FR_OPT_IMAGE_MIN_PIXELS], value[FR_OPT_IMAGE_MIN_TOKENS], &least));
+    FR_TRY(read_limit(c, "max", value[FR_OPT_IMAGE_MAX_PIXELS], value[FR_OPT_IMAGE_MAX_TOKENS], &most));
+    if (!least && !most) return FR_OK;
+    if (least && most && least > most)
+        return fr_fail(FR_INPUT, "a picture can't have at least %lld pixels and at most %lld", (long long)least,
+                       (long long)most);
+    if (c->tower->limit) return c->tower->limit(c, least, most);
+    if (!c->max_pixels)
+        return fr_fail(FR_INPUT, "this vision tower resizes all pictures to one size: image-max-pixels, "
+                                 "image-max-tokens and the limits at the other end don't apply");
+    if (least) c->min_pixels = least * count;
+    if (most) c->max_pixels = most * count;
+    if (c->min_pixels > c->max_pixels && least) c->max_pixels = c->min_pixels;
+    if (c->min_pixels > c->max_pixels) c->min_pixels = c->max_pixels;
+    return FR_OK;
 }
