@@ -2,7 +2,8 @@
 
 ROOT/NAME has a model with random weights, its pictures, and in reference.json and reference.safetensors what
 transformers 5.24 computed from them in float32 (prompts, logits, greedy texts, rows of pictures, drafts of the MTP
-layer). Needs numpy and safetensors.
+layer); in the mixture of Qwen3-VL, experts are transposed, as published. text.gguf and mmproj.gguf are what llama.cpp's
+converter made of it (--outtype bf16, and --mmproj). Needs numpy and safetensors.
 
 The model is kept whole. Of the reference, only the last rows of logits are kept, some patches' values, and the drafts
 behind two of the prompts. Widths, sizes of pictures and the seed are in reference.json.
@@ -19,6 +20,7 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 NAMES = ["qwen3.5", "qwen3-vl", "qwen3-vl-moe", "qwen2.5-vl"]
 FILES = ["config.json", "generation_config.json", "preprocessor_config.json", "processor_config.json", "tokenizer.json",
          "tokenizer_config.json", "chat_template.jinja", "model.safetensors"]
+PAIRED, PAIR = ["qwen3.5", "qwen3-vl-moe", "qwen2.5-vl"], ["text.gguf", "mmproj.gguf"]
 ROWS, PATCHES, DRAFTED = 4, 6, (3, 4)
 DROPPED = ("debug.", "greedy.", "draft_placeholder.")
 
@@ -27,7 +29,7 @@ def cut(root, name):
     folder, out = os.path.join(root, name), os.path.join(HERE, name)
     shutil.rmtree(out, ignore_errors=True)
     os.makedirs(out)
-    for file in FILES:
+    for file in FILES + (PAIR if name in PAIRED else []):
         if os.path.exists(os.path.join(folder, file)):
             shutil.copyfile(os.path.join(folder, file), os.path.join(out, file))
     shutil.copytree(os.path.join(folder, "image"), os.path.join(out, "image"))

@@ -22,6 +22,9 @@
 
 static const char *const kinds[] = {"qwen3.5", "qwen3-vl", "qwen3-vl-moe", "qwen2.5-vl"};
 
+/* Indices of those with llama.cpp's pair of files. */
+static const int paired[] = {0, 2, 3};
+
 enum { KINDS = sizeof kinds / sizeof *kinds, TEXT = 48, PICTURES_MAX = 4 };
 
 static void open_fixture(fr_reference *r, int kind, const fr_options *options) {
@@ -247,31 +250,33 @@ static void show(fr_session *session, const fr_reference *r, size_t prompt) {
     for (size_t i = 0; i < count; i++) fr_picture_close(pictures[i]);
 }
 
+static void check_logits(const fr_reference *r, size_t prompt, int chunk, size_t vocab) {
+    fr_session *session;
+    fr_options *options = make_options(chunk);
+    size_t count, expected_count,
+        from = (size_t)json_integer_value(json_array_get(json_object_get(r->info, "logits_from"), prompt));
+    int32_t *ids = ids_of(r, prompt, 0, &count);
+    const float *expected = fr_reference_floats(r, &expected_count, "prompt.%zu.logits", prompt);
+    fr_rows all = {malloc(count * vocab * sizeof(float)), 0, count * vocab};
+    require(fr_session_open(r->model, r->drafter, options, &session));
+    show(session, r, prompt);
+    require(fr_session_logits(session, ids, count, 0, fr_rows_collect, &all));
+    ck_assert_uint_eq(all.count - from * vocab, expected_count);
+    compare(all.values + from * vocab, expected, expected_count, 5e-5, "logits");
+    fr_session_close(session);
+    fr_options_free(options);
+    free(all.values);
+    free(ids);
+}
+
 START_TEST(logits_are_those_of_transformers) {
     static const int chunks[] = {1, 7, 512};
     fr_reference r;
     open_fixture(&r, _i, NULL);
     size_t vocab = (size_t)fr_model_fact(r.model, FR_FACT_VOCAB);
-    for (size_t run = 0; run < 3; run++) {
-        fr_options *options = make_options(chunks[run]);
-        for (size_t prompt = 0; prompt < json_array_size(json_object_get(r.info, "prompts")); prompt++) {
-            fr_session *session;
-            size_t count, expected_count,
-                from = (size_t)json_integer_value(json_array_get(json_object_get(r.info, "logits_from"), prompt));
-            int32_t *ids = ids_of(&r, prompt, 0, &count);
-            const float *expected = fr_reference_floats(&r, &expected_count, "prompt.%zu.logits", prompt);
-            fr_rows all = {malloc(count * vocab * sizeof(float)), 0, count * vocab};
-            require(fr_session_open(r.model, r.drafter, options, &session));
-            show(session, &r, prompt);
-            require(fr_session_logits(session, ids, count, 0, fr_rows_collect, &all));
-            ck_assert_uint_eq(all.count - from * vocab, expected_count);
-            compare(all.values + from * vocab, expected, expected_count, 5e-5, "logits");
-            fr_session_close(session);
-            free(all.values);
-            free(ids);
-        }
-        fr_options_free(options);
-    }
+    for (size_t run = 0; run < 3; run++)
+        for (size_t prompt = 0; prompt < json_array_size(json_object_get(r.info, "prompts")); prompt++)
+            check_logits(&r, prompt, chunks[run], vocab);
     fr_reference_close(&r);
 }
 END_TEST
@@ -297,31 +302,35 @@ static void check_accepted(const fr_reference *r, size_t prompt, const fr_sessio
 }
 
 /* The ids are the reference's with any chunk, with and without drafts; so are the accepted lengths. */
-START_TEST(texts_are_those_of_transformers) {
+static void check_texts(const fr_reference *r) {
     static const int chunks[] = {1, 7, 512};
-    fr_reference r;
     size_t index;
     json_t *entry;
-    open_fixture(&r, _i, NULL);
-    json_array_foreach (json_object_get(r.info, "greedy"), index, entry)
+    json_array_foreach (json_object_get(r->info, "greedy"), index, entry)
         for (size_t run = 0; run < 6; run++) {
             size_t prompt = (size_t)json_integer_value(json_object_get(entry, "prompt")), count, whole;
             fr_session *session;
             fr_options *options = make_options(chunks[run % 3]);
-            int32_t *ids = ids_of(&r, prompt, 0, &count), *all = ids_of(&r, prompt, TEXT, &whole), got[TEXT];
-            if (run >= 3 && !r.drafter) require(fr_options_set_text(options, FR_OPT_SPEC_TYPE, "ngram"));
-            require(fr_session_open(r.model, run < 3 ? NULL : r.drafter, options, &session));
-            show(session, &r, prompt);
+            int32_t *ids = ids_of(r, prompt, 0, &count), *all = ids_of(r, prompt, TEXT, &whole), got[TEXT];
+            if (run >= 3 && !r->drafter) require(fr_options_set_text(options, FR_OPT_SPEC_TYPE, "ngram"));
+            require(fr_session_open(r->model, run < 3 ? NULL : r->drafter, options, &session));
+            show(session, r, prompt);
             require(fr_session_prompt(session, ids, count));
             step_to(session, got, TEXT);
             ck_assert_uint_eq(whole, count + TEXT);
             ck_assert_mem_eq(got, all + count, sizeof got);
-            if (run >= 3 && r.drafter) check_accepted(&r, prompt, session);
+            if (run >= 3 && r->drafter) check_accepted(r, prompt, session);
             fr_session_close(session);
             fr_options_free(options);
             free(ids);
             free(all);
         }
+}
+
+START_TEST(texts_are_those_of_transformers) {
+    fr_reference r;
+    open_fixture(&r, _i, NULL);
+    check_texts(&r);
     fr_reference_close(&r);
 }
 END_TEST
@@ -354,6 +363,53 @@ START_TEST(drafts_are_those_of_the_reference) {
 }
 END_TEST
 
+/* ------------------------------------------------------------------------------------------------------------ pairs */
+
+/* Opens llama.cpp's pair of files in place of the folder's model. These files have no limits on pictures, and no width
+ * of windows, so that the tower gets the folder's. */
+static void open_pair(fr_reference *r, int kind) {
+    char text[320], tower[320];
+    open_fixture(r, kind, NULL);
+    const fr_vision_config c = r->model->vision->config;
+    fr_drafter_close(r->drafter);
+    fr_model_close(r->model);
+    r->drafter = NULL;
+    snprintf(text, sizeof text, "%s/text.gguf", r->folder);
+    snprintf(tower, sizeof tower, "%s/mmproj.gguf", r->folder);
+    fr_options *options = fr_options_new();
+    require(fr_options_set_text(options, FR_OPT_MMPROJ, tower));
+    require(fr_model_open(text, options, &r->model));
+    if (fr_model_fact(r->model, FR_FACT_MTP_LAYERS) > 0) require(fr_drafter_open(NULL, r->model, NULL, &r->drafter));
+    fr_options_free(options);
+    fr_vision_config *own = &r->model->vision->config;
+    size_t token = own->patch * own->patch * own->merge * own->merge;
+    ck_assert_int_eq(own->min_pixels, (int64_t)(8 * token));
+    ck_assert_int_eq(own->max_pixels, (int64_t)(4096 * token));
+    own->min_pixels = c.min_pixels;
+    own->max_pixels = c.max_pixels;
+    own->window = c.window;
+    ck_assert_mem_eq(own->windowed, c.windowed, sizeof c.windowed);
+    ck_assert_uint_eq(own->deepstack, c.deepstack);
+}
+
+START_TEST(pairs_have_the_logits_of_transformers) {
+    fr_reference r;
+    open_pair(&r, paired[_i]);
+    size_t vocab = (size_t)fr_model_fact(r.model, FR_FACT_VOCAB);
+    for (size_t prompt = 0; prompt < json_array_size(json_object_get(r.info, "prompts")); prompt++)
+        check_logits(&r, prompt, 7, vocab);
+    fr_reference_close(&r);
+}
+END_TEST
+
+START_TEST(pairs_write_the_text_of_transformers) {
+    fr_reference r;
+    open_pair(&r, paired[_i]);
+    check_texts(&r);
+    fr_reference_close(&r);
+}
+END_TEST
+
 FR_SUITE("vision_models") {
     TCase *tests = tcase_create("models");
     tcase_set_timeout(tests, 120);
@@ -362,5 +418,7 @@ FR_SUITE("vision_models") {
     tcase_add_loop_test(tests, logits_are_those_of_transformers, 0, KINDS);
     tcase_add_loop_test(tests, texts_are_those_of_transformers, 0, KINDS);
     tcase_add_loop_test(tests, drafts_are_those_of_the_reference, 0, KINDS);
+    tcase_add_loop_test(tests, pairs_have_the_logits_of_transformers, 0, sizeof paired / sizeof *paired);
+    tcase_add_loop_test(tests, pairs_write_the_text_of_transformers, 0, sizeof paired / sizeof *paired);
     suite_add_tcase(suite, tests);
 }
