@@ -192,7 +192,8 @@ static fr_status add_tensor(const fr_export *export, const fr_tensor *tensor, co
                                      (fr_output_source){tensor, scales});
     if (found->name && found->name->slot == FR_SLOT_KV_B) return add_latent_heads(export, tensor, found, outputs);
     if (found->name && found->name->slot == FR_SLOT_QKVZ) return add_qkvz(export, tensor, found, outputs);
-    if (found->name && found->name->layout != FR_LAYOUT_ROWS) return add_stored(export, tensor, found, outputs);
+    const fr_bound *bound = found->name ? fr_bound_of(export->weights, tensor) : NULL;
+    if (bound && bound->layout != FR_LAYOUT_ROWS) return add_stored(export, tensor, found, outputs);
     if (found->name && found->name->slot == FR_SLOT_EXPERTS_VECTOR_PARTS)
         return add_vector_parts(export, tensor, found, outputs);
     if (found->name && !found->name->gguf) return add_parts(export, tensor, found, outputs);

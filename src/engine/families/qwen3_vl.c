@@ -100,10 +100,15 @@ static fr_status shape_of_mixtures(const fr_source *source, fr_model_spec *s) {
     return fr_mixture_sparse_layers(source, s);
 }
 
+/* The lines of GGUF name the tensors that quantize writes of such stacks; a GGUF file itself has none. */
 static const fr_tensor_name turned[] = {
     FR_NAMED(fr_layer, experts.gate, FR_SLOT_EXPERTS_PARTS, EXPERT_FFN, HIDDEN, "mlp.experts.gate_up_proj", NULL,
              .needs = FR_IF_EXPERTS | FR_IF_TURNED, .layout = FR_LAYOUT_HALVES),
-    FR_EXPERTS(fr_layer, experts.down, HIDDEN, EXPERT_FFN, "mlp.experts.down_proj", NULL,
+    FR_EXPERTS(fr_layer, experts.gate, EXPERT_FFN, HIDDEN, NULL, "ffn_gate_exps.weight",
+               .needs = FR_IF_EXPERTS | FR_IF_TURNED),
+    FR_EXPERTS(fr_layer, experts.up, EXPERT_FFN, HIDDEN, NULL, "ffn_up_exps.weight",
+               .needs = FR_IF_EXPERTS | FR_IF_TURNED),
+    FR_EXPERTS(fr_layer, experts.down, HIDDEN, EXPERT_FFN, "mlp.experts.down_proj", "ffn_down_exps.weight",
                .needs = FR_IF_EXPERTS | FR_IF_TURNED, .layout = FR_LAYOUT_HALVES),
     {0},
 };
