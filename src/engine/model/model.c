@@ -56,9 +56,13 @@ static fr_status open_tokenizer(fr_model *model, const char *chat_template) {
     return there ? fr_tokenizer_from_folder(model->files.path, chat_template, model->pre, &model->tokenizer) : FR_OK;
 }
 
-/* Checks that the tower makes as many further rows of a picture as the text model adds to its layers. */
-static fr_status check_deepstack(const fr_vision *vision, const fr_trunk_spec *spec, const char *path) {
+/* Gives the model its tower, and checks that the tower makes as many further rows of a picture as the text model adds to
+ * its layers. */
+static fr_status set_vision(fr_model *model, const fr_trunk_spec *spec, fr_vision *vision, int32_t image_token,
+                            const char *path) {
     size_t rows = fr_vision_row_width(vision) / spec->hidden;
+    model->vision = vision;
+    model->image_token = image_token;
     if (rows == 1 + spec->deepstack) return FR_OK;
     return fr_fail(FR_INPUT, "%s: the vision tower makes %zu rows of a token of a picture, the text model reads %zu",
                    path, rows, 1 + spec->deepstack);
@@ -78,25 +82,25 @@ static fr_status open_mmproj(fr_model *model, const fr_options *options) {
         return fr_fail(FR_INPUT, "%s has no token %s to stand for a picture", model->files.path, token);
     FR_TRY(fr_mmproj_open(options->mmproj, options->value[FR_OPT_MMAP] != 0, model->kernels, model->trunk.spec.hidden,
                           &model->mmproj));
-    FR_TRY(check_deepstack(model->mmproj->vision, &model->trunk.spec, options->mmproj));
+    if (!fr_vision_is_of(model->mmproj->vision, model->family->architectures))
+        return fr_fail(FR_INPUT, "%s: %s is a vision tower of another architecture", model->files.path,
+                       options->mmproj);
     fr_weights_compare(&model->mmproj->weights, (fr_mixture_size){0}, &model->weights, fr_memory_available(""));
     fr_notes_copy(&model->weights.notes, &model->mmproj->weights.notes);
-    model->vision = model->mmproj->vision;
-    model->image_token = id;
-    return FR_OK;
+    return set_vision(model, &model->trunk.spec, model->mmproj->vision, id, options->mmproj);
 }
 
 static fr_status read_spec(fr_model *model, fr_trunk_spec *spec) {
     fr_source source;
     fr_model_spec whole;
+    fr_vision *vision;
     FR_TRY(fr_source_of(&model->weights, &source));
     fr_status status = fr_family_read(model->family, &source, &whole);
     *spec = whole.trunk;
     model->mtp_layers = whole.mtp_layers;
     if (status != FR_OK || !model->family->sees || !fr_vision_exists(&model->weights)) return status;
-    model->image_token = whole.image_token;
-    FR_TRY(fr_vision_open(&model->weights, model->kernels, spec->hidden, &model->vision));
-    return check_deepstack(model->vision, spec, model->files.path);
+    FR_TRY(fr_vision_open(&model->weights, model->kernels, spec->hidden, &vision));
+    return set_vision(model, spec, vision, whole.image_token, model->files.path);
 }
 
 static fr_status open_trunk(fr_model *model) {
@@ -143,7 +147,10 @@ static fr_status bind(fr_model *model, const char *path, const fr_options *optio
     if (options->ranks) FR_TRY(fr_trunk_share(&model->trunk, &model->weights, &model->rank_plan));
     fr_weights_compare(&model->weights, fr_spec_mixture_size(&model->trunk.spec), NULL, fr_memory_available(""));
     if (*options->mmproj) FR_TRY(open_mmproj(model, options));
-    return model->vision ? fr_vision_limit(model->vision, options) : FR_OK;
+    if (!model->vision) return FR_OK;
+    FR_TRY(fr_vision_limit(model->vision, options));
+    model->block_rows = fr_spec_sees_block(&model->trunk.spec) ? fr_vision_tokens_max(model->vision) : 0;
+    return FR_OK;
 }
 
 static fr_status outline(fr_model *model, const char *path, const fr_options *options) {

@@ -30,6 +30,7 @@ typedef struct fr_tower_binder {
 typedef struct fr_tower_names {
     const char *layers; /* "blocks." before the layer's number */
     const char *norm1, *norm2, *q_norm, *k_norm;
+    const char *post_norm1, *post_norm2;
     const char *qkv;       /* one tensor for all three; in GGUF they may be three */
     const char *q, *k, *v; /* if qkv is NULL */
     const char *proj;
@@ -65,6 +66,9 @@ struct fr_tower {
      * as ends of rows; token: the image token's text. NULL: there is nothing more. */
     void (*spell)(const fr_vision *vision, size_t width, size_t height, const char *token, fr_text_buffer *text);
 
+    /* Changes a patch's values before they are embedded; NULL: nothing changes. */
+    void (*prepare_patch)(const fr_vision *vision, float *values);
+
     /* Puts the tokens in another order than row by row, and gives the tokens that each one sees in layers with
      * windows; NULL: their order is row by row and there are no windows. */
     void (*order)(const fr_vision_config *config, fr_image_grid grid, fr_vision_token *tokens);
@@ -88,7 +92,8 @@ const fr_tower *fr_tower_of(const fr_checkpoint *files);
 /* Says which projectors are built, as an error. */
 fr_status fr_tower_refuse(const fr_checkpoint *files);
 
-extern const fr_tower fr_tower_glm, fr_tower_qwen25, fr_tower_qwen3;
+extern const fr_tower fr_tower_glm, fr_tower_qwen25, fr_tower_qwen3, fr_tower_gemma3, fr_tower_gemma4,
+    fr_tower_gemma4_unified;
 
 /* --------------------------------------------------------------------------------- reading configurations: config */
 
@@ -103,6 +108,9 @@ fr_status fr_tower_size(const json_t *object, const char *key, int64_t low, int6
  * normalisation of pixels. */
 fr_status fr_tower_gguf_sizes(const fr_gguf *gguf, fr_vision_config *config);
 
+/* Reads the normalisation of pixels alone. */
+fr_status fr_tower_gguf_pixels(const fr_gguf *gguf, fr_vision_config *config);
+
 /* Reads rescaling and normalisation from the picture processor's settings, with these defaults, into the table of a
  * byte's values. */
 fr_status fr_tower_pixels(const fr_tower_source *source, const double *mean, const double *deviation,
@@ -111,12 +119,19 @@ fr_status fr_tower_pixels(const fr_tower_source *source, const double *mean, con
 /* Checks the settings that each processor has: pictures are resized, by the bicubic filter. */
 fr_status fr_tower_resizes(const fr_tower_source *source);
 
+/* Does the same, and reads by which filter; a processor without the key has config->resample. */
+fr_status fr_tower_resample(const fr_tower_source *source, fr_vision_config *config);
+
 /* Checks that the processor's number `key`, if it has one, is the tower's. */
 fr_status fr_tower_same(const fr_tower_source *source, const char *key, size_t wanted);
 
 extern const double fr_clip_mean[FR_VISION_CHANNELS], fr_clip_deviation[FR_VISION_CHANNELS];
 
 /* ----------------------------------------------------------------------------------------- binding tensors: vision */
+
+/* Gives a binder for tensors of a folder that have another prefix than the tower's: the first one under which the
+ * tensor `first` is there, or else the first of all. In GGUF there are no other prefixes. */
+fr_tower_binder fr_tower_beside(const fr_tower_binder *binder, const char *const *prefixes, const char *first);
 
 /* Binds the norm NAME.weight, and NAME.bias if it is a LayerNorm, of n values. */
 fr_status fr_tower_bind_norm(const fr_tower_binder *binder, const char *folder, const char *gguf, bool biased, size_t n,

@@ -4,7 +4,8 @@
 #include "base/error.h"
 #include "src/engine/vision/tower.h"
 
-static const fr_tower *const towers[] = {&fr_tower_glm, &fr_tower_qwen25, &fr_tower_qwen3};
+static const fr_tower *const towers[] = {&fr_tower_glm,    &fr_tower_qwen25, &fr_tower_qwen3,
+                                         &fr_tower_gemma3, &fr_tower_gemma4, &fr_tower_gemma4_unified};
 
 enum { TOWERS = sizeof towers / sizeof *towers };
 
@@ -14,16 +15,23 @@ static fr_status read_projector(const fr_gguf *gguf, fr_text *type) {
     return type->length ? FR_OK : fr_gguf_text(gguf, ".vision.projector_type", type);
 }
 
-/* Gives the folder's architecture, or its model_type if config.json names none; "": neither is there. */
+/* Gives the folder's architecture, or its model_type if config.json names none, or else that of its text model; "":
+ * there is none of them. */
 static const char *read_architecture(const fr_checkpoint *files) {
     const char *name = json_string_value(json_array_get(json_object_get(files->config, "architectures"), 0));
-    if (!name) name = json_string_value(json_object_get(files->config, "model_type"));
+    if (!name || !*name) name = json_string_value(json_object_get(files->config, "model_type"));
+    if (!name) name = json_string_value(json_object_get(json_object_get(files->config, "text_config"), "model_type"));
     return name ? name : "";
 }
 
+/* The model_type of a text model may end in _text. */
 static bool has_architecture(const fr_tower *tower, const char *architecture) {
-    for (const char *const *name = tower->architectures; *name; name++)
-        if (strcmp(*name, architecture) == 0) return true;
+    for (const char *const *name = tower->architectures; *name; name++) {
+        size_t length = strlen(*name);
+        if (strncmp(*name, architecture, length) == 0 &&
+            (!architecture[length] || strcmp(architecture + length, "_text") == 0))
+            return true;
+    }
     return false;
 }
 

@@ -7,6 +7,7 @@
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/error.h"
 #include "base/sizes.h"
@@ -35,6 +36,20 @@ fr_status fr_vision_open(fr_weights *weights, const fr_kernels *kernels, size_t 
     return status;
 }
 
+bool fr_vision_is_of(const fr_vision *vision, const char *const *architectures) {
+    for (const char *const *own = vision->config.tower->architectures; *own; own++)
+        for (const char *const *name = architectures; *name; name++)
+            if (strcmp(*own, *name) == 0) return true;
+    return false;
+}
+
+size_t fr_vision_tokens_max(const fr_vision *vision) {
+    const fr_vision_config *c = &vision->config;
+    fr_image_grid grid;
+    if (c->max_pixels) return (size_t)c->max_pixels / (c->pixel_count * c->patch * c->patch * c->merge * c->merge);
+    return c->tower->grid(c, 1, 1, &grid) == FR_OK ? grid.rows * grid.columns : 0; /* all have one size */
+}
+
 size_t fr_vision_row_width(const fr_vision *vision) {
     return vision->config.out * (1 + vision->config.deepstack);
 }
@@ -44,8 +59,12 @@ void fr_vision_describe(const fr_vision *vision, FILE *out) {
     int64_t frames = (int64_t)c->pixel_count;
     fprintf(out, "tower          %zu layers, hidden %zu, feed-forward %zu, %zu attention heads\n", c->layers, c->hidden,
             c->ffn, c->heads);
-    fprintf(out, "pictures       %lld to %lld pixels, in patches of %zu x %zu; %zu x %zu of them are a row of %zu\n",
-            (long long)(c->min_pixels / frames), (long long)(c->max_pixels / frames), c->patch, c->patch, c->merge,
+    if (c->max_pixels)
+        fprintf(out, "pictures       %lld to %lld pixels,", (long long)(c->min_pixels / frames),
+                (long long)(c->max_pixels / frames));
+    else
+        fprintf(out, "pictures       of one size,");
+    fprintf(out, " in patches of %zu x %zu; %zu x %zu of them are a row of %zu\n", c->patch, c->patch, c->merge,
             c->merge, c->out);
 }
 
@@ -99,6 +118,8 @@ void fr_vision_activations_layout(fr_vision_activations *a, fr_arena *arena, siz
     a->gate = fr_arena_take(arena, chunk * a->gate_width, sizeof(float));
     a->up = fr_arena_take(arena, chunk * a->gate_width, sizeof(float));
     a->narrow = fr_arena_take(arena, chunk * a->narrow_width, sizeof(float));
+    a->clipped_width = c->clipped ? fr_larger(c->hidden, c->ffn) : 0;
+    a->clipped = fr_arena_take(arena, chunk * a->clipped_width, sizeof(float));
     a->ones = fr_arena_take(arena, a->gate_width, sizeof(float));
     for (size_t i = 0; a->ones && i < a->gate_width; i++) a->ones[i] = 1.0f;
     a->merged = fr_arena_take(arena, tokens * c->merged, sizeof(float));
@@ -119,6 +140,7 @@ static void read_patches(const fr_team *team, const fr_vision_activations *a, si
         size_t row, column;
         fr_vision_place(c, a->grid, a->tokens, first + r, &row, &column);
         fr_vision_patch(c, a->image, row, column, wide);
+        if (c->tower->prepare_patch) c->tower->prepare_patch(a->vision, wide);
         fr_matrix_input_row(&a->workspace, r, wide, patch_values(c));
         if (c->theta == 0) continue;
         fr_rope_angles(a->vision->inverse, quarter, (int64_t)row, cosine, sine);
@@ -199,7 +221,7 @@ fr_status fr_vision_run(const fr_vision *vision, fr_pool *pool, size_t threads, 
     fr_image resized;
     *rows = (fr_vision_rows){0};
     FR_TRY(fr_vision_grid(vision, image->width, image->height, &rows->grid));
-    FR_TRY(fr_image_resize(image, FR_RESAMPLE_BICUBIC, rows->grid.columns * unit, rows->grid.rows * unit, &resized));
+    FR_TRY(fr_image_resize(image, c->resample, rows->grid.columns * unit, rows->grid.rows * unit, &resized));
     fr_vision_activations a = {.vision = vision,
                                .image = &resized,
                                .grid = rows->grid,

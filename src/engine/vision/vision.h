@@ -29,6 +29,9 @@ void fr_vision_close(fr_vision *vision);
  * makers' one at the other end moves that too. FR_INPUT if the tower has one size for all pictures. */
 fr_status fr_vision_limit(fr_vision *vision, const fr_options *options);
 
+/* Returns true if the tower is of the kind that models of one of these architectures (NULL-terminated) have. */
+bool fr_vision_is_of(const fr_vision *vision, const char *const *architectures);
+
 /* Prints the tower's layers and widths in words, and the sizes of pictures that it accepts. */
 void fr_vision_describe(const fr_vision *vision, FILE *out);
 
@@ -42,6 +45,9 @@ const char *fr_vision_mark(const fr_vision *vision);
 /* Appends the text that stands for a picture of this size in a prompt, in place of the mark. token: the image token's
  * text. The size must be one that fr_vision_grid accepts. */
 void fr_vision_spell(const fr_vision *vision, size_t width, size_t height, const char *token, fr_text_buffer *text);
+
+/* Gives the largest number of tokens that a picture may have. */
+size_t fr_vision_tokens_max(const fr_vision *vision);
 
 /* Gives the floats of a row: those of an embedding, and as many again for each of the text model's layers to whose
  * output further rows of the tower are added (Qwen3-VL's deepstack). */

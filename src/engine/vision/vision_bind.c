@@ -2,6 +2,7 @@
  *
  * In: a checkpoint. Out: an fr_vision. */
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/error.h"
 #include "kernels/rope_table.h"
@@ -62,6 +63,30 @@ static fr_status bind_qkv(const fr_tower_binder *b, const fr_vision_config *c, f
     return FR_OK;
 }
 
+/* Binds the bounds of a layer's products. The bounds of PRODUCT.linear are PRODUCT.input_min and so on. */
+static fr_status bind_clips(const fr_tower_binder *b, const fr_tower_names *n, fr_vision_clip *clips) {
+    const char *const folder[] = {n->q, n->k, n->v, n->proj, n->gate, n->up, n->down};
+    const char *const gguf[] = {"attn_q", "attn_k", "attn_v", "attn_out", "ffn_gate", "ffn_up", "ffn_down"};
+    static const char inner[] = ".linear";
+    for (size_t i = 0; i < FR_VISION_PRODUCTS; i++) {
+        const char *name = choose_name(b, folder[i], gguf[i]);
+        size_t length = strlen(name), cut = b->weights->files->gguf ? 0 : sizeof inner - 1;
+        const struct {
+            const char *word;
+            float *value;
+        } bounds[] = {{"input_min", &clips[i].input_min},
+                      {"input_max", &clips[i].input_max},
+                      {"output_min", &clips[i].output_min},
+                      {"output_max", &clips[i].output_max}};
+        for (size_t j = 0; j < sizeof bounds / sizeof *bounds; j++) {
+            char full[128];
+            snprintf(full, sizeof full, "%.*s.%s", (int)(length - cut), name, bounds[j].word);
+            FR_TRY(fr_bind_scalar(b->weights, b->prefix, full, bounds[j].value));
+        }
+    }
+    return FR_OK;
+}
+
 static fr_status bind_layer(const fr_tower_binder *tower, const fr_vision_config *c, size_t index, fr_vision_layer *l) {
     fr_tower_binder b = {.weights = tower->weights};
     const fr_tower_names *n = &c->tower->names;
@@ -73,6 +98,10 @@ static fr_status bind_layer(const fr_tower_binder *tower, const fr_vision_config
         snprintf(b.prefix, sizeof b.prefix, "%.96s%s%zu.", tower->prefix, n->layers, index);
     FR_TRY(fr_tower_bind_norm(&b, n->norm1, "ln1", c->layer_norm, d, &l->norm1));
     FR_TRY(fr_tower_bind_norm(&b, n->norm2, "ln2", c->layer_norm, d, &l->norm2));
+    if (n->post_norm1)
+        FR_TRY(fr_tower_bind_norm(&b, n->post_norm1, "attn_post_norm", c->layer_norm, d, &l->post_norm1));
+    if (n->post_norm2) FR_TRY(fr_tower_bind_norm(&b, n->post_norm2, "ffn_post_norm", c->layer_norm, d, &l->post_norm2));
+    if (c->clipped) FR_TRY(bind_clips(&b, n, l->clips));
     if (n->q_norm) FR_TRY(fr_tower_bind_vector(&b, n->q_norm, "attn_q_norm.weight", head, &l->q_norm));
     if (n->k_norm) FR_TRY(fr_tower_bind_vector(&b, n->k_norm, "attn_k_norm.weight", head, &l->k_norm));
     FR_TRY(bind_qkv(&b, c, l));
@@ -83,12 +112,19 @@ static fr_status bind_layer(const fr_tower_binder *tower, const fr_vision_config
     return fr_tower_bind_product(&b, n->down, "ffn_down", d, c->ffn, &l->down, bias ? &l->down_bias : NULL);
 }
 
-/* Finds the beginning of the tensors' names in a folder: the first for which the kind's first tensor is there, or else
- * the first of all, so that an error line has a name. */
-static const char *find_prefix(const fr_weights *weights, const fr_tower *tower) {
-    for (const char *const *prefix = tower->prefixes; *prefix; prefix++)
-        if (fr_weights_has(weights, *prefix, tower->first)) return *prefix;
-    return tower->prefixes[0];
+/* Finds the beginning of tensors' names in a folder: the first for which the tensor `first` is there, or else the first
+ * of all, so that an error line has a name. */
+static const char *find_prefix(const fr_weights *weights, const char *const *prefixes, const char *first) {
+    for (const char *const *prefix = prefixes; *prefix; prefix++)
+        if (fr_weights_has(weights, *prefix, first)) return *prefix;
+    return prefixes[0];
+}
+
+fr_tower_binder fr_tower_beside(const fr_tower_binder *b, const char *const *prefixes, const char *first) {
+    fr_tower_binder beside = *b;
+    if (!b->weights->files->gguf)
+        snprintf(beside.prefix, sizeof beside.prefix, "%s", find_prefix(b->weights, prefixes, first));
+    return beside;
 }
 
 fr_status fr_vision_bind(fr_vision *v, fr_weights *weights, size_t hidden) {
@@ -100,11 +136,11 @@ fr_status fr_vision_bind(fr_vision *v, fr_weights *weights, size_t hidden) {
                        weights->files->path, c->out, hidden,
                        weights->files->gguf ? "clip.vision.projection_dim" : "out_hidden_size");
     size_t quarter = c->hidden / c->heads / 4;
-    v->layers = calloc(c->layers, sizeof *v->layers);
+    v->layers = calloc(c->layers + 1, sizeof *v->layers);
     v->inverse = calloc(quarter + 1, sizeof *v->inverse);
     if (!v->layers || !v->inverse) return fr_fail_memory("vision tower", c->layers * sizeof *v->layers);
     if (c->theta > 0) fr_rope_frequencies(FR_ROPE_DEFAULT, c->theta, 2 * quarter, 1.0, 1.0, v->inverse);
-    if (!weights->files->gguf) snprintf(b.prefix, sizeof b.prefix, "%s", find_prefix(weights, c->tower));
+    b = fr_tower_beside(&b, c->tower->prefixes, c->tower->first);
     for (size_t i = 0; i < c->layers; i++) FR_TRY(bind_layer(&b, c, i, &v->layers[i]));
     FR_TRY(c->tower->bind(&b, v));
     v->packed = weights->has_packed;

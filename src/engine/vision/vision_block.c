@@ -4,9 +4,10 @@
  * in layers with windows to those of its window:
  *
  *     chunks of rows   wide = norm1(x); qkv = qkv(wide)
- *     heads            q: norm, rotate; k: norm, rotate; towers may lack either
+ *     heads            q: norm, rotate; k: norm, rotate; v: norm; towers may lack any of these
  *     heads            attn = attention(q, k, v)
- *     chunks of rows   x += proj(attn); wide = norm2(x); gate = feed-forward's first half of wide; x += down(gate)
+ *     chunks of rows   x += proj(attn); wide = norm2(x); gate = feed-forward's first half of wide; x += down(gate);
+ *                      what is added may be normed first
  *
  * Keys and values are read where the product has written them: for the attention kernel they are a float32 cache. */
 #include "src/engine/vision/tower.h"
@@ -31,17 +32,47 @@ void fr_vision_apply(const fr_team *team, const fr_vision_activations *a, const 
         a->vision->kernels->add(rows->y + r * rows->y_stride + begin, bias + begin, end - begin);
 }
 
+/* Writes values of a row that are set to the nearer bound if they are outside; y may be x. */
+static void clip_row(float *y, const float *x, size_t n, float least, float most) {
+    for (size_t i = 0; i < n; i++) y[i] = x[i] < least ? least : x[i] > most ? most : x[i];
+}
+
+void fr_vision_apply_clipped(const fr_team *team, const fr_vision_activations *a, const fr_matrix *matrix,
+                             const float *bias, const fr_vision_clip *clip, const fr_matrix_rows *rows) {
+    size_t begin, end;
+    if (!clip) {
+        fr_vision_apply(team, a, matrix, bias, rows);
+        return;
+    }
+    fr_team_sync(team); /* the product before this one may still read the clipped rows */
+    fr_part_rows(team, rows->count, &begin, &end);
+    for (size_t r = begin; r < end; r++) {
+        float *clipped = a->clipped + r * a->clipped_width;
+        clip_row(clipped, rows->x + r * rows->x_stride, matrix->cols, clip->input_min, clip->input_max);
+        fr_matrix_input_row(&a->workspace, r, clipped, matrix->cols);
+    }
+    fr_team_sync(team);
+    const fr_matrix_rows inner = {rows->y, rows->y_stride, a->clipped, a->clipped_width, rows->count};
+    fr_vision_apply(team, a, matrix, bias, &inner);
+    fr_part_features(team, matrix->features, &begin, &end);
+    for (size_t r = 0; r < rows->count; r++) {
+        float *y = rows->y + r * rows->y_stride + begin;
+        clip_row(y, y, end - begin, clip->output_min, clip->output_max);
+    }
+}
+
 void fr_vision_feed(const fr_team *team, const fr_vision_activations *a, const fr_vision_ffn *ffn,
                     const fr_matrix_rows *rows) {
     const fr_kernels *k = a->vision->kernels;
     bool gated = ffn->gate && ffn->gate->features > 0;
     size_t begin, end;
     fr_matrix_rows of_up = *rows;
+    const fr_vision_clip *of_gate = ffn->clips ? &ffn->clips[FR_VISION_GATE] : NULL;
     if (gated) {
-        fr_vision_apply(team, a, ffn->gate, ffn->gate_bias, rows);
+        fr_vision_apply_clipped(team, a, ffn->gate, ffn->gate_bias, of_gate, rows);
         of_up.y = a->up;
     }
-    fr_vision_apply(team, a, ffn->up, ffn->up_bias, &of_up);
+    fr_vision_apply_clipped(team, a, ffn->up, ffn->up_bias, ffn->clips ? &ffn->clips[FR_VISION_UP] : NULL, &of_up);
     fr_part_features(team, ffn->up->features, &begin, &end);
     for (size_t r = 0; r < rows->count; r++) {
         float *row = rows->y + r * rows->y_stride + begin;
@@ -69,13 +100,23 @@ static void norm_rows(const fr_team *team, const fr_vision_activations *a, const
     fr_team_sync(team);
 }
 
-/* Adds `narrow` to the stream's rows from `first` on. */
-static void join(const fr_team *team, const fr_vision_activations *a, size_t first, size_t rows) {
+/* Adds `narrow`, after its norm if it has one, to the stream's rows from `first` on. */
+static void join(const fr_team *team, const fr_vision_activations *a, const fr_vision_norm *norm, size_t first,
+                 size_t rows) {
     size_t hidden = a->vision->config.hidden, begin, end;
     fr_publish_rows(team, NULL, 0);
     fr_part_rows(team, rows, &begin, &end);
-    for (size_t r = begin; r < end; r++)
-        a->vision->kernels->add(a->x + (first + r) * hidden, a->narrow + r * a->narrow_width, hidden);
+    for (size_t r = begin; r < end; r++) {
+        float *narrow = a->narrow + r * a->narrow_width;
+        if (norm->weight) fr_vision_norm_row(a->vision, norm, narrow, narrow, hidden);
+        a->vision->kernels->add(a->x + (first + r) * hidden, narrow, hidden);
+    }
+}
+
+/* Gives the bounds of a layer's product; NULL: it has none. */
+static const fr_vision_clip *clip_of(const fr_vision_activations *a, const fr_vision_layer *layer,
+                                     fr_vision_product product) {
+    return a->vision->config.clipped ? &layer->clips[product] : NULL;
 }
 
 static void project(const fr_team *team, const fr_vision_activations *a, const fr_vision_layer *layer, size_t first,
@@ -83,8 +124,9 @@ static void project(const fr_team *team, const fr_vision_activations *a, const f
     size_t hidden = a->vision->config.hidden, width = 3 * hidden;
     norm_rows(team, a, &layer->norm1, first, rows);
     for (size_t i = 0; i < layer->qkv_count; i++)
-        fr_vision_apply(team, a, &layer->qkv[i], layer->qkv_bias[i],
-                        &(fr_matrix_rows){a->qkv + first * width + i * hidden, width, a->wide, a->wide_width, rows});
+        fr_vision_apply_clipped(
+            team, a, &layer->qkv[i], layer->qkv_bias[i], clip_of(a, layer, (fr_vision_product)(FR_VISION_Q + i)),
+            &(fr_matrix_rows){a->qkv + first * width + i * hidden, width, a->wide, a->wide_width, rows});
     fr_team_sync(team);
 }
 
@@ -101,7 +143,14 @@ static void norm_and_rotate(const fr_team *team, const fr_vision_activations *a,
             k->rmsnorm(query, query, layer->q_norm, n, c->eps);
             k->rmsnorm(key, key, layer->k_norm, n, c->eps);
         }
-        if (c->theta > 0) {
+        if (c->v_norm) k->rmsnorm(key + c->hidden, key + c->hidden, NULL, n, c->eps);
+        if (c->rope_halves) { /* the angles of the row come first (read_patches) */
+            for (size_t half = 0; half < 2; half++) {
+                size_t from = half ? 0 : n / 4;
+                k->rope_neox(query + half * (n / 2), cosine + from, sine + from, n / 2);
+                k->rope_neox(key + half * (n / 2), cosine + from, sine + from, n / 2);
+            }
+        } else if (c->theta > 0) {
             k->rope_neox(query, cosine, sine, n);
             k->rope_neox(key, cosine, sine, n);
         }
@@ -122,7 +171,7 @@ static void attend(const fr_team *team, const fr_vision_activations *a, bool win
                     .v_stride = width * sizeof(float),
                     .head_dim = n,
                     .value_dim = n,
-                    .scale = (float)(1.0 / sqrt((double)n)),
+                    .scale = c->scale > 0.0F ? c->scale : (float)(1.0 / sqrt((double)n)),
                     .queries = queries,
                     .scratch = a->attend.scratch + team->index * a->attend.scratch_size};
     fr_part_heads(team, c->heads, a->patches, &begin, &end);
@@ -150,16 +199,17 @@ static void feed_forward(const fr_team *team, const fr_vision_activations *a, co
     const fr_vision_config *c = &a->vision->config;
     const float *attn = a->attn + first * c->hidden;
     fr_matrix_input_rows(team, &a->workspace, attn, c->hidden, c->hidden, rows);
-    fr_vision_apply(team, a, &layer->proj, layer->proj_bias,
-                    &(fr_matrix_rows){a->narrow, a->narrow_width, attn, c->hidden, rows});
-    join(team, a, first, rows);
+    fr_vision_apply_clipped(team, a, &layer->proj, layer->proj_bias, clip_of(a, layer, FR_VISION_PROJ),
+                            &(fr_matrix_rows){a->narrow, a->narrow_width, attn, c->hidden, rows});
+    join(team, a, &layer->post_norm1, first, rows);
     norm_rows(team, a, &layer->norm2, first, rows);
-    const fr_vision_ffn ffn = {&layer->gate, &layer->up, layer->gate_bias, layer->up_bias, c->activation};
+    const fr_vision_ffn ffn = {
+        &layer->gate, &layer->up, layer->gate_bias, layer->up_bias, c->clipped ? layer->clips : NULL, c->activation};
     fr_vision_feed(team, a, &ffn, &(fr_matrix_rows){a->gate, a->gate_width, a->wide, a->wide_width, rows});
     fr_publish_own_input(team, &a->workspace, a->gate, a->gate_width, c->ffn, rows);
-    fr_vision_apply(team, a, &layer->down, layer->down_bias,
-                    &(fr_matrix_rows){a->narrow, a->narrow_width, a->gate, a->gate_width, rows});
-    join(team, a, first, rows);
+    fr_vision_apply_clipped(team, a, &layer->down, layer->down_bias, clip_of(a, layer, FR_VISION_DOWN),
+                            &(fr_matrix_rows){a->narrow, a->narrow_width, a->gate, a->gate_width, rows});
+    join(team, a, &layer->post_norm2, first, rows);
     fr_team_sync(team);
 }
 

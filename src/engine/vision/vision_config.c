@@ -92,6 +92,17 @@ fr_status fr_tower_resizes(const fr_tower_source *s) {
     return fr_json_int(s->processor, "resample", 3, 3, 3, s->where, &bicubic);
 }
 
+fr_status fr_tower_resample(const fr_tower_source *s, fr_vision_config *config) {
+    bool resize;
+    int64_t filter;
+    FR_TRY(fr_json_bool(s->processor, "do_resize", true, s->where, &resize));
+    if (!resize) return fr_fail(FR_UNBUILT, "%s: do_resize false is not built", s->where);
+    FR_TRY(fr_json_int(s->processor, "resample", FR_RESAMPLE_LANCZOS, FR_RESAMPLE_BICUBIC, config->resample, s->where,
+                       &filter));
+    config->resample = (fr_resample)filter;
+    return FR_OK;
+}
+
 /* The picture processor's settings, which are in one of two files. */
 typedef struct processor {
     json_t *file, *root; /* root: the object in the file that has the settings */
@@ -151,8 +162,16 @@ static fr_status gguf_three(const fr_gguf *gguf, const char *key, double low, do
     return FR_OK;
 }
 
+fr_status fr_tower_gguf_pixels(const fr_gguf *gguf, fr_vision_config *c) {
+    double mean[FR_VISION_CHANNELS], deviation[FR_VISION_CHANNELS];
+    FR_TRY(gguf_three(gguf, ".vision.image_mean", -1e6, mean));
+    FR_TRY(gguf_three(gguf, ".vision.image_std", 1e-6, deviation));
+    normalize_bytes(c, 1.0 / 255.0, mean, deviation);
+    return FR_OK;
+}
+
 fr_status fr_tower_gguf_sizes(const fr_gguf *gguf, fr_vision_config *c) {
-    double eps, mean[FR_VISION_CHANNELS], deviation[FR_VISION_CHANNELS];
+    double eps;
     FR_TRY(fr_gguf_size(gguf, ".vision.embedding_length", 4, 1 << 16, FR_GGUF_REQUIRED, &c->hidden));
     FR_TRY(fr_gguf_size(gguf, ".vision.block_count", 1, FR_VISION_LAYERS_MAX, FR_GGUF_REQUIRED, &c->layers));
     FR_TRY(fr_gguf_size(gguf, ".vision.attention.head_count", 1, 4096, FR_GGUF_REQUIRED, &c->heads));
@@ -160,17 +179,14 @@ fr_status fr_tower_gguf_sizes(const fr_gguf *gguf, fr_vision_config *c) {
     FR_TRY(fr_gguf_size(gguf, ".vision.projection_dim", 1, 1 << 17, FR_GGUF_REQUIRED, &c->out));
     FR_TRY(fr_gguf_real(gguf, ".vision.attention.layer_norm_epsilon", 0.0, 1.0, NAN, &eps));
     FR_TRY(fr_gguf_size(gguf, ".vision.patch_size", 1, 256, FR_GGUF_REQUIRED, &c->patch));
-    FR_TRY(gguf_three(gguf, ".vision.image_mean", -1e6, mean));
-    FR_TRY(gguf_three(gguf, ".vision.image_std", 1e-6, deviation));
-    normalize_bytes(c, 1.0 / 255.0, mean, deviation);
     c->eps = (float)eps;
-    return FR_OK;
+    return fr_tower_gguf_pixels(gguf, c);
 }
 
 fr_status fr_vision_config_read(fr_vision_config *config, const fr_weights *weights) {
     const fr_checkpoint *files = weights->files;
     fr_tower_source source = {.weights = weights, .root = files->config, .gguf = files->gguf};
-    *config = (fr_vision_config){.tower = fr_tower_of(files), .pixel_count = 1};
+    *config = (fr_vision_config){.tower = fr_tower_of(files), .pixel_count = 1, .resample = FR_RESAMPLE_BICUBIC};
     if (!config->tower) return fr_tower_refuse(files);
     if (!files->gguf) return from_json(config, &source);
     FR_TRY(config->tower->read(config, &source));

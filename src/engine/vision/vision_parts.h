@@ -8,6 +8,7 @@
 #define FR_SRC_ENGINE_VISION_VISION_PARTS_H
 
 #include "src/engine/layers/attend.h"
+#include "src/engine/vision/image_resize.h"
 #include "src/engine/vision/vision.h"
 #include "src/engine/weights/partition.h"
 
@@ -39,14 +40,21 @@ typedef struct fr_vision_config {
     fr_vision_activation activation; /* of the layers' feed-forward */
     float eps;
     double theta;                         /* of the rotary positions; 0: there are none */
-    int64_t min_pixels, max_pixels;       /* limits on a picture's pixels, after resizing */
+    int64_t min_pixels, max_pixels;       /* limits on a picture's pixels, after resizing; 0: one size */
     size_t pixel_count;                   /* how many times these limits count each pixel */
+    fr_resample resample;                 /* the filter by which pictures are resized */
     float value[FR_VISION_CHANNELS][256]; /* a channel's byte, normalised */
+    bool channel_last; /* a patch's values are ordered by row, column and channel; if false, by channel, time, row and
+                        * column */
 
-    size_t positions; /* the side of a square table of learned positions; 0: none */
+    size_t positions; /* the side of a square table of learned positions, or the length of one for each axis; 0: none */
     /* the layers whose stream is merged into further rows, for the outputs of the text model's first layers */
     size_t deepstack, deepstack_layers[FR_VISION_DEEPSTACK_MAX];
-    size_t window; /* the side of a window in tokens; 0: no layer has windows */
+    bool v_norm;      /* values are normed, without a weight */
+    bool rope_halves; /* the halves of a head are rotated each for itself, the first one by the column */
+    float scale;      /* of the attention's scores; 0: 1 / sqrt(a head's width) */
+    bool clipped;     /* the layers' products have clipped inputs and outputs */
+    size_t window;    /* the side of a window in tokens; 0: no layer has windows */
     bool windowed[FR_VISION_LAYERS_MAX];
 } fr_vision_config;
 
@@ -55,11 +63,31 @@ typedef struct fr_vision_norm {
     const float *weight, *bias;
 } fr_vision_norm;
 
+/* The bounds of a product's inputs and outputs; values outside are set to the nearer bound. */
+typedef struct fr_vision_clip {
+    float input_min, input_max, output_min, output_max;
+} fr_vision_clip;
+
+/* The products of a layer that may be clipped. */
+typedef enum fr_vision_product {
+    FR_VISION_Q,
+    FR_VISION_K,
+    FR_VISION_V,
+    FR_VISION_PROJ,
+    FR_VISION_GATE,
+    FR_VISION_UP,
+    FR_VISION_DOWN,
+    FR_VISION_PRODUCTS
+} fr_vision_product;
+
 typedef struct fr_vision_layer {
-    fr_vision_norm norm1, norm2;  /* [hidden] */
-    const float *q_norm, *k_norm; /* [head_dim] */
-    fr_matrix qkv[3];             /* one matrix for all three, or three */
-    size_t qkv_count;             /* 1 or 3 */
+    fr_vision_norm norm1, norm2; /* [hidden] */
+    /* [hidden] of the outputs of attention and feed-forward, before they are added to the stream */
+    fr_vision_norm post_norm1, post_norm2;
+    fr_vision_clip clips[FR_VISION_PRODUCTS]; /* if the tower's products are clipped */
+    const float *q_norm, *k_norm;             /* [head_dim] */
+    fr_matrix qkv[3];                         /* one matrix for all three, or three */
+    size_t qkv_count;                         /* 1 or 3 */
     fr_matrix proj, gate, up, down;
     const float *qkv_bias[3], *proj_bias, *gate_bias, *up_bias, *down_bias;
 } fr_vision_layer;
@@ -97,6 +125,8 @@ typedef struct fr_vision_activations {
 
     float *wide, *gate, *up, *narrow; /* rows of a chunk: the input of a product (wide), and outputs */
     size_t wide_width, gate_width, narrow_width;
+    float *clipped; /* rows of a chunk: a product's clipped input, as wide as the widest of them */
+    size_t clipped_width;
     float *ones; /* [gate_width] stands for the gate's partner in a feed-forward without one */
     fr_workspace workspace;
     fr_attend_workspace attend;
@@ -117,7 +147,7 @@ void fr_vision_order(const fr_vision_config *config, fr_image_grid grid, fr_visi
 void fr_vision_place(const fr_vision_config *config, fr_image_grid grid, const fr_vision_token *tokens, size_t patch,
                      size_t *row, size_t *column);
 
-/* Writes a patch's normalised values, ordered by channel, time, row and column. */
+/* Writes a patch's normalised values, in the order of the configuration. */
 void fr_vision_patch(const fr_vision_config *config, const fr_image *image, size_t row, size_t column, float *values);
 
 /* Takes a picture's activations from the arena, or measures them. */
@@ -140,10 +170,15 @@ void fr_vision_norm_row(const fr_vision *vision, const fr_vision_norm *norm, flo
 void fr_vision_apply(const fr_team *team, const fr_vision_activations *a, const fr_matrix *matrix, const float *bias,
                      const fr_matrix_rows *rows);
 
+/* Computes the same with clipped inputs and outputs; clip may be NULL. The rows of x must be complete. */
+void fr_vision_apply_clipped(const fr_team *team, const fr_vision_activations *a, const fr_matrix *matrix,
+                             const float *bias, const fr_vision_clip *clip, const fr_matrix_rows *rows);
+
 /* A feed-forward's first half: activation(gate(x)) * up(x), or activation(up(x)) if `gate` has no features. */
 typedef struct fr_vision_ffn {
     const fr_matrix *gate, *up;
     const float *gate_bias, *up_bias; /* NULL: none */
+    const fr_vision_clip *clips;      /* [FR_VISION_PRODUCTS]; NULL: products are not clipped */
     fr_vision_activation activation;
 } fr_vision_ffn;
 

@@ -71,7 +71,12 @@ void fr_vision_place(const fr_vision_config *config, fr_image_grid grid, const f
 
 void fr_vision_patch(const fr_vision_config *config, const fr_image *image, size_t row, size_t column, float *values) {
     size_t side = config->patch, first = (row * side * image->width + column * side) * FR_VISION_CHANNELS;
-    for (size_t c = 0; c < FR_VISION_CHANNELS; c++)
+    for (size_t y = 0; config->channel_last && y < side; y++) {
+        const uint8_t *pixel = image->rgb + first + y * image->width * FR_VISION_CHANNELS;
+        for (size_t i = 0; i < side * FR_VISION_CHANNELS; i++)
+            *values++ = config->value[i % FR_VISION_CHANNELS][pixel[i]];
+    }
+    for (size_t c = 0; c < FR_VISION_CHANNELS && !config->channel_last; c++)
         for (size_t t = 0; t < config->frames; t++)
             for (size_t y = 0; y < side; y++) {
                 const uint8_t *pixel = image->rgb + first + y * image->width * FR_VISION_CHANNELS + c;

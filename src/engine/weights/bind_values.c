@@ -107,6 +107,40 @@ fr_status fr_bind_array(fr_weights *weights, const char *prefix, const char *nam
     return check_finite(weights, bound->tensor, copy, n);
 }
 
+fr_status fr_bind_scalar(fr_weights *weights, const char *prefix, const char *name, float *value) {
+    char full[FR_TENSOR_NAME];
+    const float *values;
+    snprintf(full, sizeof full, "%s%s", prefix, name);
+    const fr_tensor *tensor = fr_tensors_find(&weights->files->tensors, full);
+    uint32_t dims = tensor && tensor->dims == 0 ? 0 : 1;
+    FR_TRY(fr_bind_array(weights, prefix, name, (uint64_t[]){1}, dims, &values));
+    *value = *values;
+    return FR_OK;
+}
+
+fr_status fr_bind_columns(fr_weights *weights, const char *prefix, const char *name, size_t features, size_t cols,
+                          fr_matrix *matrix) {
+    fr_bound *bound;
+    float *turned;
+    FR_TRY(fr_bound_find(weights, prefix, name, (uint64_t[]){cols, features}, 2, FR_STREAMED, &bound));
+    FR_TRY(take_floats(weights, bound->tensor, features * cols, &turned));
+    const fr_tensor *tensor = bound->tensor;
+    const uint8_t *bytes = tensor->data;
+    float *row = malloc(features * sizeof *row);
+    if (!row) return fr_fail_memory("a row of a projector", features * sizeof *row);
+    for (size_t c = 0; c < cols; c++, bytes += fr_dtype_row_bytes(tensor->type, features)) {
+        fr_dtype_decode(tensor->type, bytes, row, features);
+        for (size_t i = 0; i < features; i++) turned[i * cols + c] = row[i];
+    }
+    free(row);
+    *matrix = (fr_matrix){.data = (const uint8_t *)turned,
+                          .type = FR_F32,
+                          .features = features,
+                          .cols = cols,
+                          .row_bytes = cols * sizeof *turned};
+    return check_finite(weights, tensor, turned, features * cols);
+}
+
 fr_status fr_bind_row(fr_weights *weights, const char *prefix, const char *name, size_t n, const float **vector) {
     char full[FR_TENSOR_NAME];
     snprintf(full, sizeof full, "%s%s", prefix, name);

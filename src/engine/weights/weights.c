@@ -10,8 +10,9 @@
 #include "quant/packed.h"
 #include "src/engine/weights/bound.h"
 
-/* Measures room for the float32 copies, at 4 bytes a value: of every tensor of one dimension (including indices), of
- * every one that may be a frame's convolution, and of the scales of FP8. */
+/* Measures room for the float32 copies, at 4 bytes a value: of every tensor of at most one dimension (including
+ * indices), of every one that may be a frame's convolution, of Gemma 3's projector (fr_bind_columns), and of the
+ * scales of FP8. */
 static size_t vector_bytes(const fr_tensors *tensors) {
     fr_arena measure = {0};
     for (size_t i = 0; i < tensors->count; i++) {
@@ -19,6 +20,7 @@ static size_t vector_bytes(const fr_tensors *tensors) {
         bool convolution = t->dims == 4 && t->type < FR_FLOAT_TYPES;
         bool vector = t->dims == 1 || (t->dims == 2 && t->shape[0] == 1);
         if (vector) fr_arena_take(&measure, t->shape[t->dims - 1], sizeof(float));
+        if (t->dims == 0) fr_arena_take(&measure, 1, sizeof(float));
         size_t length = strlen(t->name);
         bool vectors = t->dims == 2 && t->type < FR_FLOAT_TYPES && length > 4 &&
                        strcmp(t->name + length - 4, "bias") == 0; /* one for each expert */
@@ -31,7 +33,9 @@ static size_t vector_bytes(const fr_tensors *tensors) {
             (t->dims == 2 || t->dims == 3) && t->type < FR_FLOAT_TYPES && t->shape[t->dims - 1] <= FR_CONV_KERNEL_MAX;
         /* the two sides of a convolution over the rows of a block (src/engine/draft/block.h) */
         bool sides = t->dims == 3 && t->type < FR_FLOAT_TYPES && t->shape[0] == 2 && t->shape[1] <= FR_CONV_KERNEL_MAX;
-        if (convolution || conv_kernel || sides)
+        bool turned =
+            t->dims == 2 && t->type < FR_FLOAT_TYPES && strstr(t->name, "mm") && strstr(t->name, "input_proj");
+        if (convolution || conv_kernel || sides || turned)
             fr_arena_take(&measure, t->bytes / fr_dtype_row_bytes(t->type, 1), sizeof(float));
     }
     return measure.used;

@@ -182,6 +182,14 @@ fr_status fr_bind_convolution(fr_weights *weights, const char *prefix, const cha
 fr_status fr_bind_frames(fr_weights *weights, const char *prefix, const char *const *names, size_t frames,
                          const uint64_t *shape, fr_matrix *matrix);
 
+/* Binds the float tensor PREFIX + NAME of shape [cols, features], whose rows are a matrix's columns, as the matrix
+ * [features, cols], a float32 copy. */
+fr_status fr_bind_columns(fr_weights *weights, const char *prefix, const char *name, size_t features, size_t cols,
+                          fr_matrix *matrix);
+
+/* Binds the float tensor PREFIX + NAME of a single value, whose shape is [] or [1]. */
+fr_status fr_bind_scalar(fr_weights *weights, const char *prefix, const char *name, float *value);
+
 /* Binds the float tensor PREFIX + NAME of shape [n], decoded; a value that is not finite is an error. */
 fr_status fr_bind_vector(fr_weights *weights, const char *prefix, const char *name, size_t n, const float **vector);
 

@@ -5,8 +5,9 @@ transformers 5.24 computed from them in float32 (prompts, logits, greedy texts, 
 layer); in the mixture of Qwen3-VL, experts are transposed, as published. text.gguf and mmproj.gguf are what llama.cpp's
 converter made of it (--outtype bf16, and --mmproj). Needs numpy and safetensors.
 
-The model is kept whole. Of the reference, only the last rows of logits are kept, some patches' values, and the drafts
-behind two of the prompts. Widths, sizes of pictures and the seed are in reference.json.
+The model is kept whole. Of the reference, only the last rows of logits are kept, some patches' values (and layers, of
+Gemma 4's many patches), and the drafts behind two of the prompts. Widths, sizes of pictures and the seed are in
+reference.json.
 """
 import json
 import os
@@ -17,11 +18,11 @@ import numpy as np
 from safetensors.numpy import load_file, save_file
 
 HERE = os.path.dirname(os.path.abspath(__file__))
-NAMES = ["qwen3.5", "qwen3-vl", "qwen3-vl-moe", "qwen2.5-vl"]
+NAMES = ["qwen3.5", "qwen3-vl", "qwen3-vl-moe", "qwen2.5-vl", "gemma3", "gemma4-dense", "gemma4-e", "gemma4-unified"]
 FILES = ["config.json", "generation_config.json", "preprocessor_config.json", "processor_config.json", "tokenizer.json",
          "tokenizer_config.json", "chat_template.jinja", "model.safetensors"]
 PAIRED, PAIR = ["qwen3.5", "qwen3-vl-moe", "qwen2.5-vl"], ["text.gguf", "mmproj.gguf"]
-ROWS, PATCHES, DRAFTED = 4, 6, (3, 4)
+ROWS, PATCHES, LAYER_PATCHES, DRAFTED = 4, 6, 60, (3, 4)
 DROPPED = ("debug.", "greedy.", "draft_placeholder.")
 
 
@@ -44,8 +45,10 @@ def cut(root, name):
             continue
         if part[0] == "prompt" and part[2] == "logits":
             value = value[-ROWS:]
-        if part[-1] == "pixel_values":
+        if part[-1] == "pixel_values" and value.ndim == 2:
             value = value[:PATCHES]
+        if part[-1] == "vision_layers" and name.startswith("gemma4"):
+            value = value[:, :LAYER_PATCHES]
         tensors[key] = np.ascontiguousarray(value)
     info["logits_from"] = [len(ids) - ROWS for ids in info["prompts"]]
     for key in ("debug_prompt", "draft_placeholder", "numerics", "specials"):

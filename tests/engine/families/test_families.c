@@ -154,7 +154,7 @@ static const struct {
                    "\"final_logit_softcapping\": 2.5}"},
     {"gemma3-odd", "{\"query_pre_attn_scalar\": 14, \"layer_types\": null}"},
     {"gemma3-odd", "{\"query_pre_attn_scalar\": 14, \"layer_types\": null, \"sliding_window_pattern\": 1}"},
-    {"gemma3-tower", "{}"},
+    {"gemma3-tower", "{\"image_token_index\": 3}"}, /* none of the prompt's ids */
     /* Values that differ by layer: widths, and heads of keys and values. */
     {"gemma4-e", "{}"},
     {"gemma4-e-layers", "{}"},

@@ -20,7 +20,8 @@
 #include "tests/support/require.h"
 #include "tests/support/suite.h"
 
-static const char *const kinds[] = {"qwen3.5", "qwen3-vl", "qwen3-vl-moe", "qwen2.5-vl"};
+static const char *const kinds[] = {"qwen3.5", "qwen3-vl",     "qwen3-vl-moe", "qwen2.5-vl",
+                                    "gemma3",  "gemma4-dense", "gemma4-e",     "gemma4-unified"};
 
 /* Indices of those with llama.cpp's pair of files. */
 static const int paired[] = {0, 2, 3};
@@ -94,6 +95,32 @@ static void run_watched(void *context, const fr_team *team) {
     fr_vision_merge(team, &w->a);
 }
 
+/* Returns true if transformers has the patches row by row, not token by token. */
+static bool row_by_row(const fr_vision *vision) {
+    return vision->config.tower == &fr_tower_gemma3 || vision->config.tower == &fr_tower_gemma4;
+}
+
+/* Gives a patch's place in transformers' order. */
+static size_t place_of(const watched *w, size_t patch) {
+    const fr_vision_config *c = &w->a.vision->config;
+    size_t row, column;
+    if (!row_by_row(w->a.vision)) return patch;
+    fr_vision_place(c, w->a.grid, w->a.tokens, patch, &row, &column);
+    return row * w->a.grid.columns * c->merge + column;
+}
+
+/* Gives the processor's value number `value` of a patch. Gemma 3's processor gives whole pictures by channel. The
+ * model, not the processor, of Gemma 4 makes 2 * (x - 0.5) of a value. */
+static double pixel_of(const fr_vision_config *c, const fr_tensor *pixels, size_t patch, size_t value, size_t row,
+                       size_t column) {
+    const float *all = pixels->data;
+    size_t area = c->patch * c->patch;
+    if (c->tower == &fr_tower_gemma4) return 2 * (all[patch * pixels->shape[1] + value] - 0.5);
+    if (pixels->dims != 4) return all[patch * pixels->shape[1] + value];
+    size_t y = row * c->patch + value % area / c->patch, x = column * c->patch + value % c->patch;
+    return all[(value / area * pixels->shape[2] + y) * pixels->shape[3] + x];
+}
+
 static void check_layers(const fr_reference *r, size_t index, const fr_vision *vision, const fr_image *resized,
                          fr_image_grid grid) {
     const fr_vision_config *c = &vision->config;
@@ -110,19 +137,28 @@ static void check_layers(const fr_reference *r, size_t index, const fr_vision *v
     fr_vision_activations_layout(&w.a, &arena, 1);
     fr_pool *pool = open_pool(1);
     fr_pool_run(pool, run_watched, &w);
-    ck_assert_uint_eq(layers->bytes, (c->layers + 1) * values * sizeof(float));
-    for (size_t i = 0; i <= c->layers; i++)
-        compare(w.streams + i * values, (const float *)layers->data + i * values, values, 5e-5, "a layer");
+    size_t kept = layers->shape[1] * c->hidden; /* the reference may have the first patches alone */
+    ck_assert_uint_eq(layers->shape[0], c->layers + 1);
+    ck_assert_uint_le(kept, values);
+    float *ordered = calloc(values, sizeof *ordered);
+    for (size_t i = 0; i <= c->layers; i++) {
+        for (size_t p = 0; p < w.a.patches; p++)
+            memcpy(ordered + place_of(&w, p) * c->hidden, w.streams + i * values + p * c->hidden,
+                   c->hidden * sizeof *ordered);
+        compare(ordered, (const float *)layers->data + i * kept, kept, 5e-5, "a layer");
+    }
+    free(ordered);
     /* the processor's patches are in the order of tokens row by row, also where the tower has windows */
     float *patch = calloc(width, sizeof *patch);
-    ck_assert_uint_eq(pixels->shape[1], width);
+    if (pixels->dims == 2) ck_assert_uint_eq(pixels->shape[1], width);
     for (size_t p = 0; p < w.a.patches; p++) {
         size_t row, column, parts = c->merge * c->merge, at = w.a.tokens[p / parts].place * parts + p % parts;
-        if (at >= pixels->shape[0]) continue; /* the reference has the first ones */
+        if (row_by_row(vision)) at = place_of(&w, p);
+        if (pixels->dims == 2 && at >= pixels->shape[0]) continue; /* the reference has the first ones */
         fr_vision_place(c, grid, w.a.tokens, p, &row, &column);
         fr_vision_patch(c, resized, row, column, patch);
         for (size_t i = 0; i < width; i++)
-            ck_assert_double_le(fabs((double)patch[i] - (double)((const float *)pixels->data)[at * width + i]), 1e-6);
+            ck_assert_double_le(fabs((double)patch[i] - pixel_of(c, pixels, at, i, row, column)), 1e-6);
     }
     free(patch);
     fr_pool_close(pool);
@@ -176,7 +212,7 @@ START_TEST(rows_are_those_of_transformers) {
         require(fr_image_open(&image, picture_file(&r, i)));
         check_bytes(&image, find(&r, i, "pixels_rgb"), "the picture");
         require(fr_vision_grid(vision, image.width, image.height, &grid));
-        require(fr_image_resize(&image, FR_RESAMPLE_BICUBIC, grid.columns * unit, grid.rows * unit, &resized));
+        require(fr_image_resize(&image, vision->config.resample, grid.columns * unit, grid.rows * unit, &resized));
         check_bytes(&resized, find(&r, i, "resized_rgb"), "the resized picture");
         check_layers(&r, i, vision, &resized, grid);
         fr_vision_rows rows[3];
