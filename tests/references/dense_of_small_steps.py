@@ -1,9 +1,10 @@
-"""Dense decoders that are a small step from others: see dense.py. Cohere 1, CWM, Gemma 1, Helium, HyperCLOVA X,
-Ministral and VaultGemma. Every window is shorter than the prompts that greedy text follows."""
+"""Dense decoders that are a small step from others: see dense.py. Arcee, Cohere 1, CWM, Gemma 1, Helium, HyperCLOVA X,
+Ministral, Nemotron, StarCoder2 and VaultGemma. Every window is shorter than the prompts that greedy text follows."""
 from dense import Kind, passed_by, zeroed
 from dense_of_gemma2 import GEMMA2, of_gemma2
 from dense_of_gemma3 import embeddings_unscaled, norms_less_one
-from dense_of_norms import BIASES, FULL, LLAMA3, SLIDING, family, kind, mean_kept, serial, turned_by_halves, windows
+from dense_of_norms import (BIASES, FULL, LLAMA3, SLIDING, family, kind, mean_kept, mean_of_biased_kept, serial,
+                            turned_by_halves, windows)
 
 
 def of_cohere(c):
@@ -42,6 +43,36 @@ def of_vault_gemma(c):
         "norm before the feed-forward": passed_by("pre_feedforward_layernorm")}
 
 
+def of_arcee(c):
+    of = lambda part: zeroed(f"{part}_proj.bias")
+    return BIASES | {"bias of up": of("up"), "bias of down": of("down"), "bias of o": of("o"),
+                     "square": {"hidden_act": "relu"}, "scaling": {"rope_scaling": None}}
+
+
+def of_nemotron(c):
+    return {"norms' 1": norms_less_one_but_biases, "biases of norms": zeroed("norm.bias"), "square":
+            {"hidden_act": "relu"}, "part that turns": {"partial_rotary_factor": 1.0},
+            "rope_theta": {"rope_theta": 1e2}}
+
+
+def norms_less_one_but_biases(model):
+    for name, tensor in model.named_parameters():
+        if "norm" in name and name.endswith("weight"): tensor.sub_(1)
+
+
+def of_starcoder2(c):
+    of = lambda part: zeroed(f"{part}.bias")
+    features = BIASES | {"bias of o": of("o_proj"), "bias of up": of("c_fc"), "bias of down": of("c_proj"),
+                         "gelu": {"hidden_act": "silu"}, "biases of norms": zeroed("norm.bias"),
+                         "mean of norms": mean_of_biased_kept, "rope_theta": {"rope_theta": 1e4}}
+    return features | (windows(c) if c["sliding_window"] else {})
+
+
+def fill_nemotron(name, noise):
+    """Norms are less one."""
+    return 0.3 * noise if "norm" in name and name.endswith("weight") else None
+
+
 def fill_gemma(name, noise):
     """Norms are less one; embeddings are narrow, because their scale makes them loud."""
     if "norm" in name: return 0.3 * noise
@@ -59,8 +90,14 @@ GEMMA = Kind("GemmaConfig", "GemmaForCausalLM", of_gemma, fill=fill_gemma, first
 VAULT = Kind("VaultGemmaConfig", "VaultGemmaForCausalLM", of_vault_gemma, fill=fill_gemma, first=(2,))
 COHERE, CWM, MINISTRAL = kind("Cohere", of_cohere), kind("Cwm", of_layers_told), kind("Ministral", of_layers_told)
 HELIUM, HYPERCLOVAX = kind("Helium", of_helium), kind("HyperCLOVAX", of_hyperclovax, fill_hyperclovax)
+ARCEE, NEMOTRON = kind("Arcee", of_arcee), kind("Nemotron", of_nemotron, fill_nemotron)
+STARCODER2 = kind("Starcoder2", of_starcoder2)
 
 MODELS = {
+    "arcee-bias": dict(seed=6202, gguf=True, kind=ARCEE, config=family(
+        "ArceeForCausalLM", "arcee", rms_norm_eps=1e-5, vocab_size=225, hidden_size=60, intermediate_size=72,
+        num_hidden_layers=3, num_attention_heads=6, num_key_value_heads=2, rope_theta=500.0, rope_scaling=LLAMA3,
+        attention_bias=True, mlp_bias=True, hidden_act="relu2", tie_word_embeddings=False)),
     "cohere-odd": dict(seed=6107, gguf=True, kind=COHERE, config=family(
         "CohereForCausalLM", "cohere", layer_norm_eps=1e-5, attention_bias=False, vocab_size=233, hidden_size=60,
         intermediate_size=52, num_hidden_layers=3, num_attention_heads=6, num_key_value_heads=2, rope_theta=300.0,
@@ -94,4 +131,16 @@ MODELS = {
         intermediate_size=70, num_hidden_layers=4, num_attention_heads=3, num_key_value_heads=3, head_dim=14,
         query_pre_attn_scalar=5, rms_norm_eps=1e-6, sliding_window=6, rope_theta=700.0, attn_logit_softcapping=1.5,
         final_logit_softcapping=6.0)),
+    "nemotron-odd": dict(seed=6268, gguf=True, kind=NEMOTRON, config=family(
+        "NemotronForCausalLM", "nemotron", norm_eps=1e-5, vocab_size=231, hidden_size=64, intermediate_size=72,
+        num_hidden_layers=3, num_attention_heads=4, num_key_value_heads=2, rope_theta=10000.0, hidden_act="relu2",
+        partial_rotary_factor=0.5, attention_bias=False, mlp_bias=False, tie_word_embeddings=False)),
+    "starcoder2-odd": dict(seed=6458, gguf=True, kind=STARCODER2, config=family(
+        "Starcoder2ForCausalLM", "starcoder2", norm_epsilon=1e-5, vocab_size=219, hidden_size=60, intermediate_size=72,
+        num_hidden_layers=3, num_attention_heads=6, num_key_value_heads=2, rope_theta=700.0, sliding_window=None,
+        hidden_act="gelu_pytorch_tanh", use_bias=True, tie_word_embeddings=False)),
+    "starcoder2-window": dict(seed=6214, kind=STARCODER2, config=family(
+        "Starcoder2ForCausalLM", "starcoder2", norm_epsilon=1e-5, vocab_size=217, hidden_size=48, intermediate_size=56,
+        num_hidden_layers=2, num_attention_heads=4, num_key_value_heads=2, rope_theta=700.0, sliding_window=7,
+        hidden_act="gelu_pytorch_tanh", use_bias=True, tie_word_embeddings=False)),
 }

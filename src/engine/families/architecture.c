@@ -136,8 +136,6 @@ static const struct {
     {"MiMoV2FlashForCausalLM mimo2", "MiMo-V2"},
     {"Step3p5ForCausalLM step35", "Step-3.5"},
     {"NemotronHForCausalLM nemotron_h nemotron_h_moe", "Nemotron-H"},
-    {"NemotronForCausalLM nemotron", "Nemotron, Minitron"},
-    {"Starcoder2ForCausalLM starcoder2", "StarCoder2"},
     {"Cohere2MoeForCausalLM cohere2moe", "Cohere 2's mixture"},
     {"ExaoneForCausalLM exaone", "EXAONE 3"},
     {"ExaoneMoEForCausalLM exaone-moe", "EXAONE's mixture"},

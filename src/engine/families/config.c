@@ -307,7 +307,7 @@ static void find_biases(const fr_source *source, fr_layer_spec *layer) {
     layer->attention.qkv_bias =
         fr_source_has(source, "blk.0.attn_q.bias") || fr_source_has(source, "blk.0.attn_qkv.bias");
     layer->attention.o_bias = fr_source_has(source, "blk.0.attn_output.bias");
-    layer->ffn.biased = fr_source_has(source, "blk.0.ffn_gate.bias");
+    layer->ffn.biased = fr_source_has(source, "blk.0.ffn_up.bias");
 }
 
 /* Gives the scale of scores that readers assume for a GGUF file, which has no key for it. */

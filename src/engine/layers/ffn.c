@@ -1,4 +1,4 @@
-/* Runs the gated feed-forward, and adds branches to the stream: see parts.h. */
+/* Runs the feed-forward, gated or not, and adds branches to the stream: see parts.h. */
 #include "src/engine/layers/parts.h"
 
 /* Computes x += scale * norm(out + bias), in the thread that owns the row. A norm, bias or scale that the layer does
@@ -32,14 +32,19 @@ void fr_ffn_gate(const fr_team *team, const fr_activations *a, const fr_ffn_spec
     size_t begin, end, hidden = a->trunk->spec.hidden, rows = a->batch.count;
     fr_matrix_apply(team, &a->workspace, &weights->gate_up[0],
                     &(fr_matrix_rows){a->gate, a->ffn_width, a->normed, hidden, rows});
-    fr_matrix_apply(team, &a->workspace, &weights->gate_up[1],
-                    &(fr_matrix_rows){a->up, a->ffn_width, a->normed, hidden, rows});
+    bool gated = weights->gate_up[1].data;
+    if (gated)
+        fr_matrix_apply(team, &a->workspace, &weights->gate_up[1],
+                        &(fr_matrix_rows){a->up, a->ffn_width, a->normed, hidden, rows});
     fr_part_features(team, weights->gate_up[0].features, &begin, &end);
     for (size_t r = 0; r < rows; r++) {
         float *gate = a->gate + r * a->ffn_width + begin, *up = a->up + r * a->ffn_width + begin;
         if (weights->gate_bias) k->add(gate, weights->gate_bias + begin, end - begin);
         if (weights->up_bias) k->add(up, weights->up_bias + begin, end - begin);
-        fr_activate(k, spec->activation, gate, up, end - begin);
+        if (gated)
+            fr_activate(k, spec->activation, gate, up, end - begin);
+        else
+            fr_activate_ungated(k, spec->activation, gate, up, end - begin);
     }
 }
 

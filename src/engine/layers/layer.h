@@ -63,7 +63,8 @@ typedef struct fr_short_conv_weights {
 
 /* The feed-forward of a layer, or of the experts that all rows share in a mixture. */
 typedef struct fr_ffn_weights {
-    fr_matrix gate_up[2], down; /* [ffn, hidden] each, [hidden, ffn] */
+    /* [ffn, hidden] each, [hidden, ffn]; without a gate, the first is `up`, and the second has no data */
+    fr_matrix gate_up[2], down;
     const float *gate_bias, *up_bias, *down_bias;
 } fr_ffn_weights;
 

@@ -93,11 +93,12 @@ typedef struct fr_short_conv_spec {
 typedef enum fr_activation {
     FR_GELU,
     FR_SILU,
-    FR_CLAMPED_SWIGLU
-} fr_activation; /* fr_clamped_swiglu_fn in kernels.h
-                                                                                   * describes the last one */
+    FR_CLAMPED_SWIGLU, /* fr_clamped_swiglu_fn in kernels.h */
+    FR_RELU2           /* the square of max(x, 0): So et al. 2021, arXiv:2109.08668; without a gate alone */
+} fr_activation;
 
-/* A feed-forward is down(activation(gate(x)) * up(x)): Shazeer 2020, arXiv:2002.05202. */
+/* A feed-forward is down(activation(gate(x)) * up(x)): Shazeer 2020, arXiv:2002.05202. In families without a gate it is
+ * down(activation(up(x))); their weights have `up` in the place of the gate. */
 typedef struct fr_ffn_spec {
     size_t width;
     fr_activation activation;

@@ -110,7 +110,11 @@ void fr_ffn_prepare(const fr_team *team, const fr_activations *a, const fr_layer
 /* Computes gate = activation(gate) * up, n values. */
 void fr_activate(const fr_kernels *kernels, fr_activation activation, float *gate, const float *up, size_t n);
 
-/* Computes gate = activation(gate(normed)) * up(normed), for the thread's own features. */
+/* Computes x = activation(x), n values, for a feed-forward without a gate. ones: room for n floats. */
+void fr_activate_ungated(const fr_kernels *kernels, fr_activation activation, float *x, float *ones, size_t n);
+
+/* Computes gate = activation(gate(normed)) * up(normed), or activation(up(normed)) if there is no gate, for the
+ * thread's own features. */
 void fr_ffn_gate(const fr_team *team, const fr_activations *a, const fr_ffn_spec *spec, const fr_ffn_weights *weights);
 
 /* Computes out = down(gate). It begins with a barrier, which fr_experts_score also relies on, and needs one after
