@@ -16,32 +16,47 @@ static uint32_t word_at(const uint8_t *bytes) {
     return bytes[0] | (uint32_t)bytes[1] << 8 | (uint32_t)bytes[2] << 16 | (uint32_t)bytes[3] << 24;
 }
 
-/* Returns integer `index` of a line. */
+/* AWQ: the places in a word of 8 neighbouring integers. */
+static const uint8_t nibble_of[8] = {0, 4, 1, 5, 2, 6, 3, 7};
+
+/* Returns integer `index` of a line, which is not packed as FR_PACKED_WORDS. */
 static uint8_t code_at(const fr_code_lines *lines, size_t line, size_t index) {
-    static const uint8_t nibble_of[8] = {0, 4, 1, 5, 2, 6, 3, 7}; /* AWQ: where in its word each of 8 columns is */
     const uint8_t *data = (const uint8_t *)lines->tensor->data + line * lines->line_step;
     uint32_t mask = (1u << lines->bits) - 1;
     if (lines->packing == FR_PACKED_BYTES) return data[index * lines->word_step] ^ 0x80;
     if (lines->packing == FR_PACKED_AWQ)
         return word_at(data + index / 8 * lines->word_step) >> 4 * nibble_of[index % 8] & 15;
-    if (lines->packing == FR_PACKED_WORDS) {
-        size_t each = 32 / lines->bits;
-        return (uint8_t)(word_at(data + index / each * lines->word_step) >> index % each * lines->bits & mask);
-    }
     size_t word = index * lines->bits / 32, shift = index * lines->bits % 32;
     uint32_t code = word_at(data + word * lines->word_step) >> shift;
     if (shift + lines->bits > 32) code |= word_at(data + (word + 1) * lines->word_step) << (32 - shift);
     return (uint8_t)(code & mask);
 }
 
-/* Reads the codes of columns [begin, end) of a row. Codes of 8 bits of FP8 are bytes as they lie. */
+/* Reads integers [begin, end) of a line of whole words, in which a loop over words takes a fraction of code_at's
+ * time. */
+static void read_words(const fr_code_lines *lines, size_t line, size_t begin, size_t end, uint8_t *codes) {
+    const uint8_t *data = (const uint8_t *)lines->tensor->data + line * lines->line_step;
+    unsigned bits = lines->bits, each = 32 / bits, mask = (1u << bits) - 1;
+    for (size_t i = begin; i < end;) {
+        uint32_t word = word_at(data + i / each * lines->word_step) >> i % each * bits;
+        for (size_t past = fr_smaller(i - i % each + each, end); i < past; i++, word >>= bits)
+            codes[i - begin] = (uint8_t)(word & mask);
+    }
+}
+
+/* Reads the codes of columns [begin, end) of a row. Those of FP8 are bytes as they lie. */
 static void read_codes(const fr_storage *s, size_t row, size_t begin, size_t end, uint8_t *codes) {
     const fr_code_lines *lines = &s->codes;
     row += s->first;
     if (s->form == FR_STORAGE_FP8) {
         memcpy(codes, (const uint8_t *)lines->tensor->data + row * lines->line_step + begin, end - begin);
     } else if (lines->packing == FR_PACKED_AWQ) {
-        for (size_t c = begin; c < end; c++) codes[c - begin] = code_at(lines, c, row);
+        const uint8_t *words = (const uint8_t *)lines->tensor->data + row / 8 * lines->word_step;
+        unsigned shift = 4 * nibble_of[row % 8];
+        for (size_t c = begin; c < end; c++)
+            codes[c - begin] = (uint8_t)(word_at(words + c * lines->line_step) >> shift & 15);
+    } else if (lines->packing == FR_PACKED_WORDS || (lines->packing == FR_PACKED_STREAM && 32 % lines->bits == 0)) {
+        read_words(lines, row, begin, end, codes);
     } else {
         for (size_t c = begin; c < end; c++) codes[c - begin] = code_at(lines, row, c);
     }

@@ -95,12 +95,12 @@ static fr_status set_size(module *m, uint64_t rows, uint64_t cols) {
 }
 
 static bool is_built(size_t bits) {
-    return (bits >= 2 && bits <= 6) || bits == 8;
+    return bits >= 2 && bits <= 8;
 }
 
 static fr_status set_bits(module *m, size_t bits) {
     if (!is_built(bits))
-        return fr_fail(FR_INPUT, "%s: tensor %s: its shape stands for codes of %zu bits, and 2 to 6 or 8 are read",
+        return fr_fail(FR_INPUT, "%s: tensor %s: its shape stands for codes of %zu bits, and 2 to 8 are read",
                        m->in->files->path, m->codes->name, bits);
     m->storage.grouping.bits = m->storage.codes.bits = m->storage.zeros.bits = (uint8_t)bits;
     return FR_OK;
@@ -288,6 +288,9 @@ static fr_status read_shape(module *m) {
 static fr_status set_packing(module *m) {
     fr_storage *s = &m->storage;
     uint64_t words = m->codes->shape[1];
+    if (m->scheme.bits && !is_built(m->scheme.bits))
+        return fr_fail(FR_UNBUILT, "%s: tensor %s has codes of %zu bits, which are not built", m->in->files->path,
+                       m->codes->name, m->scheme.bits);
     for (size_t b = 1; b <= 8; b++) {
         size_t bits = b == 1 ? m->scheme.bits : b;
         if (!is_built(bits)) continue;
@@ -453,8 +456,17 @@ static codes_kind kind_of(const reading *in, const fr_tensor *t, size_t *length)
     return NO_CODES;
 }
 
-/* Returns true for a tensor that belongs to a module's codes, or that only an engine needs that rounds activations or
- * keys and values. */
+/* Returns true for a tensor that only an engine needs that rounds activations, or keys and values. */
+static bool is_ignored(const fr_tensor *t) {
+    static const char *const ends[] = {
+        ".input_scale", ".input_global_scale", ".input_zero_point", ".output_scale", ".k_scale", ".v_scale",
+        ".q_scale",     ".rotary_emb.inv_freq"};
+    for (size_t i = 0; i < sizeof ends / sizeof *ends; i++)
+        if (before_end(t->name, ends[i])) return true;
+    return false;
+}
+
+/* Returns true for a tensor that belongs to a module's codes. */
 static bool is_part(const reading *in, const fr_tensor *t) {
     static const struct {
         const char *end, *codes[3];
@@ -468,11 +480,6 @@ static bool is_part(const reading *in, const fr_tensor *t) {
                  {".weight_zero_point", {".weight", ".weight_packed"}},
                  {".weight_shape", {".weight_packed"}},
                  {".weight_g_idx", {".weight_packed"}}};
-    static const char *const ignored[] = {
-        ".input_scale", ".input_global_scale", ".input_zero_point", ".output_scale", ".k_scale", ".v_scale",
-        ".q_scale",     ".rotary_emb.inv_freq"};
-    for (size_t i = 0; i < sizeof ignored / sizeof *ignored; i++)
-        if (before_end(t->name, ignored[i])) return true;
     for (size_t i = 0; i < sizeof parts / sizeof *parts; i++) {
         size_t length = before_end(t->name, parts[i].end), of_codes;
         for (size_t c = 0; length && c < 2 && parts[i].codes[c]; c++) {
@@ -600,7 +607,7 @@ static fr_status make_directory(reading *in, fr_storage *next) {
             FR_TRY(add_module(in, t, kind, length, &next));
         else if (is_stack(t, &length))
             FR_TRY(add_stack(in, t, length));
-        else if (!is_part(in, t))
+        else if (!is_part(in, t) && !is_ignored(t))
             FR_TRY(fr_tensors_add(&in->made, t, in->files->path));
     }
     return FR_OK;
@@ -615,13 +622,13 @@ static bool has_channels_last(const fr_tensor *t) {
 fr_status fr_storage_read(fr_checkpoint *files) {
     reading in = {.files = files};
     size_t count = 0, length;
-    bool stacks = false;
+    bool changes = false;
     FR_TRY(fr_storage_config_read(files, &in.config));
     for (size_t i = 0; i < files->tensors.count; i++) {
         const fr_tensor *t = &files->tensors.items[i];
         FR_TRY(check_foreign(&in, t));
         files->channels_last |= has_channels_last(t);
-        stacks |= is_stack(t, &length);
+        changes |= is_stack(t, &length) || (in.config.method != FR_METHOD_NONE && is_ignored(t));
         if (kind_of(&in, t, &length) == NO_CODES) continue;
         uint64_t stacked = t->dims == 3 ? t->shape[0] : 1;
         if (stacked == 0 || stacked > t->bytes)
@@ -629,7 +636,7 @@ fr_status fr_storage_read(fr_checkpoint *files) {
                            (unsigned long long)stacked);
         count += (size_t)stacked;
     }
-    if (count == 0 && !stacks) return FR_OK;
+    if (count == 0 && !changes) return FR_OK;
     files->storages = calloc(count + 1, sizeof *files->storages);
     if (!files->storages) return fr_fail_memory("the storages of weights", count * sizeof *files->storages);
     fr_status status = make_directory(&in, files->storages);
