@@ -4,12 +4,14 @@
  * tests/data/vision/NAME is cut from a folder with random weights (cut_models.py), with what transformers 5.24 computed
  * from its pictures and prompts. FR_VISION_FIXTURES names another place for such folders, relative to
  * tests/data/models. */
-/* suite: threads */
+/* suite: hostile threads */
 #include <check.h>
+#include <limits.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "kernels/cpu.h"
 #include "kernels/dispatch.h"
@@ -446,6 +448,73 @@ START_TEST(pairs_write_the_text_of_transformers) {
 }
 END_TEST
 
+/* ----------------------------------------------------------------------------------------------- configurations */
+
+/* Sets a member of vision_config, or of the picture processor's file, to a JSON value; null removes it. */
+static const struct {
+    int kind;
+    const char *file, *key, *value, *line; /* line NULL: it is taken */
+} changes[] = {
+    {0, "config.json", "num_position_embeddings", "26", "num_position_embeddings is 26, which is no square"},
+    {0, "config.json", "num_position_embeddings", "36", "tensor model.visual.pos_embed.weight has shape [25, 24]"},
+    {0, "config.json", "hidden_act", "\"silu\"", "hidden_act silu of the vision tower is not built"},
+    {0, "config.json", "out_hidden_size", "48", "gives rows of 48, the text model reads rows of 32"},
+    {0, "config.json", "num_heads", "5", "a vision tower of width 24 with 5 heads"},
+    {0, "config.json", "depth", "3", "tensor model.visual.blocks.2.norm1.weight is missing"},
+    {0, "config.json", "deepstack_visual_indexes", "[0]", "deepstack_merger_list.0.norm.weight is missing"},
+    {0, "preprocessor_config.json", "patch_size", "16", "patch_size is 16, the vision tower in config.json has 8"},
+    {0, "preprocessor_config.json", "do_resize", "false", "do_resize false is not built"},
+    {0, "preprocessor_config.json", "resample", "2", "is 2, not in 3 to 3"},
+    {0, "preprocessor_config.json", "image_mean", "[0.5]", "image_mean must be 3 numbers"},
+    {0, "preprocessor_config.json", "size", "null", NULL},
+    {0, "preprocessor_config.json", "min_pixels", "0", "is 0, not in 1 to"},
+    {1, "config.json", "deepstack_visual_indexes", "[0, 9]", "names a layer that is none of the tower's 3"},
+    {1, "config.json", "deepstack_visual_indexes", "[0, -1]", "names a layer that is none of the tower's 3"},
+    {1, "config.json", "deepstack_visual_indexes", "[0, 1.5]", "names a layer that is none of the tower's 3"},
+    {1, "config.json", "deepstack_visual_indexes", "{}", "deepstack_visual_indexes must be an array"},
+    {1, "config.json", "deepstack_visual_indexes", "[0, 1, 2, 0]", "has 4 layers, the text model only 3"},
+    {3, "config.json", "fullatt_block_indexes", "[3]", "names a layer that is none of the tower's 3"},
+    {3, "config.json", "window_size", "13", "a window of 13 pixels is smaller than a token of 14"},
+    {3, "config.json", "hidden_act", "\"gelu\"", "hidden_act gelu of the vision tower is not built"},
+};
+
+enum { CHANGES = sizeof changes / sizeof *changes };
+
+/* Makes a folder of the fixture whose file has the change; the caller removes it. */
+static void make_changed(int change, char *folder) {
+    static const char *const names[] = {"config.json", "preprocessor_config.json", "model.safetensors"};
+    char from[256], to[256], whole[PATH_MAX];
+    ck_assert_ptr_nonnull(mkdtemp(folder));
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+        snprintf(from, sizeof from, "tests/data/vision/%s/%s", kinds[changes[change].kind], names[i]);
+        snprintf(to, sizeof to, "%s/%s", folder, names[i]);
+        if (strcmp(names[i], changes[change].file) != 0) {
+            ck_assert(realpath(from, whole) && symlink(whole, to) == 0);
+            continue;
+        }
+        json_t *root = json_load_file(from, 0, NULL), *tower = json_object_get(root, "vision_config");
+        json_object_set_new(tower ? tower : root, changes[change].key,
+                            json_loads(changes[change].value, JSON_DECODE_ANY, NULL));
+        ck_assert_int_eq(json_dump_file(root, to, 0), 0);
+        json_decref(root);
+    }
+}
+
+START_TEST(a_configuration_is_taken_or_refused_in_a_line) {
+    char folder[] = "/tmp/test_vision_models_XXXXXX", command[64];
+    fr_model *model;
+    make_changed(_i, folder);
+    fr_status status = fr_model_open(folder, NULL, &model);
+    snprintf(command, sizeof command, "rm -r %s", folder);
+    ck_assert_int_eq(system(command), 0);
+    ck_assert_msg((status == FR_OK) == !changes[_i].line, "%s", fr_last_error());
+    if (changes[_i].line)
+        ck_assert_msg(strstr(fr_last_error(), changes[_i].line), "%s: %s", changes[_i].line, fr_last_error());
+    else
+        fr_model_close(model);
+}
+END_TEST
+
 FR_SUITE("vision_models") {
     TCase *tests = tcase_create("models");
     tcase_set_timeout(tests, 120);
@@ -456,5 +525,6 @@ FR_SUITE("vision_models") {
     tcase_add_loop_test(tests, drafts_are_those_of_the_reference, 0, KINDS);
     tcase_add_loop_test(tests, pairs_have_the_logits_of_transformers, 0, sizeof paired / sizeof *paired);
     tcase_add_loop_test(tests, pairs_write_the_text_of_transformers, 0, sizeof paired / sizeof *paired);
+    tcase_add_loop_test(tests, a_configuration_is_taken_or_refused_in_a_line, 0, CHANGES);
     suite_add_tcase(suite, tests);
 }
