@@ -321,6 +321,11 @@ static void apply_axpy(fr_bench_function *function, float *y, const float *a, co
     ((fr_axpy_fn *)function)(y, a, n, 0.5f);
 }
 
+/* Transforms the largest blocks that fill a row. */
+static void apply_hadamard(fr_bench_function *function, float *y, const float *a, const float *b, size_t n) {
+    ((fr_hadamard_fn *)function)(y, a, b, n & (~n + 1), n);
+}
+
 /* Fills half of the columns with cosines, and half with sines; the second array of the input is not used. */
 static void fill_angles(const fr_bench_case *c, void *input) {
     size_t half = c->cols / 2;
@@ -520,6 +525,7 @@ static const fr_bench_kind kind_scale = ARRAY(hidden, fill_numbers, apply_scale,
 static const fr_bench_kind kind_div = ARRAY(hidden, fill_numbers, apply_scale, 2);
 static const fr_bench_kind kind_mul = ARRAY(hidden, fill_signs, apply_one, 3);
 static const fr_bench_kind kind_axpy = ARRAY(hidden, fill_numbers, apply_axpy, 3);
+static const fr_bench_kind kind_hadamard = ARRAY(hidden, fill_signs, apply_hadamard, 3);
 static const fr_bench_kind kind_exp = ARRAY(inner, fill_numbers, apply_one, 2);
 static const fr_bench_kind kind_tanh = ARRAY(inner, fill_numbers, apply_one, 2);
 

@@ -223,19 +223,6 @@ static fr_status count_shards(const fr_gguf *gguf, int64_t *count) {
     return FR_OK;
 }
 
-/* Refuses weights that were multiplied by a Walsh-Hadamard rotation, as ternary Bonsai models are: run as they lie they
- * would write nonsense. */
-static fr_status check_rotation(const fr_gguf *gguf) {
-    static const char prefix[] = "prism.hadamard.";
-    for (size_t i = 0; i < gguf->count; i++) {
-        fr_text key = gguf->values[i].key;
-        if (key.length >= sizeof prefix - 1 && memcmp(key.bytes, prefix, sizeof prefix - 1) == 0)
-            return fr_fail(FR_UNBUILT, "%s: key %.*s: rotated weights are not built", gguf->path,
-                           key.length < 60 ? (int)key.length : 60, key.bytes);
-    }
-    return FR_OK;
-}
-
 /* Checks that a shard's metadata and its name give the same number and count. */
 static fr_status check_shard(const fr_gguf *gguf, size_t number, size_t count) {
     int64_t own_number, own_count;
@@ -255,7 +242,6 @@ static fr_status add_shard(fr_checkpoint *checkpoint, const char *folder, const 
     fr_gguf later, *gguf = file == 0 ? checkpoint->gguf : &later;
     FR_TRY(fr_gguf_read(gguf, &checkpoint->files[file], (uint32_t)file, &checkpoint->tensors, &checkpoint->unread));
     fr_status status = check_shard(gguf, file, count);
-    if (status == FR_OK) status = check_rotation(gguf);
     if (gguf == &later) fr_gguf_close(&later);
     return status;
 }
@@ -324,7 +310,8 @@ static fr_status add_gguf_files(fr_checkpoint *checkpoint, const char *folder, c
     }
     int64_t tensors = (int64_t)(checkpoint->tensors.count + checkpoint->unread.count), listed;
     FR_TRY(fr_gguf_int(checkpoint->gguf, "split.tensors.count", 0, INT64_MAX, tensors, &listed));
-    if (listed == tensors || shard.count == 1) return FR_OK;
+    if (listed == tensors || shard.count == 1)
+        return fr_rotation_set_read(checkpoint->gguf, &checkpoint->tensors, &checkpoint->rotations);
     return fr_fail(FR_INPUT, "%s: its shards have %lld tensors, and key split.tensors.count is %lld", checkpoint->path,
                    (long long)tensors, (long long)listed);
 }
@@ -381,7 +368,7 @@ static fr_status open_bytes(fr_checkpoint *checkpoint, const void *bytes, size_t
     if (!checkpoint->file_names[0]) return fr_fail_memory("a model in memory", strlen(name));
     FR_TRY(fr_gguf_read(checkpoint->gguf, &checkpoint->files[0], 0, &checkpoint->tensors, &checkpoint->unread));
     FR_TRY(check_shard(checkpoint->gguf, 0, 1));
-    return check_rotation(checkpoint->gguf);
+    return fr_rotation_set_read(checkpoint->gguf, &checkpoint->tensors, &checkpoint->rotations);
 }
 
 fr_status fr_checkpoint_open_bytes(fr_checkpoint *checkpoint, const void *bytes, size_t size, const char *name) {
@@ -414,6 +401,7 @@ void fr_checkpoint_close(fr_checkpoint *checkpoint) {
     free(checkpoint->file_names);
     if (checkpoint->gguf) fr_gguf_close(checkpoint->gguf);
     free(checkpoint->gguf);
+    fr_rotation_set_free(checkpoint->rotations);
     json_decref(checkpoint->config);
     json_decref(checkpoint->generation);
     json_decref(checkpoint->quantization);

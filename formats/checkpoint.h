@@ -15,6 +15,7 @@
 #include "formats/gguf.h"
 #include "formats/json.h"
 #include "formats/map.h"
+#include "formats/rotation.h"
 #include "formats/tensors.h"
 
 #define FR_SHARDS_MAX 1024
@@ -30,6 +31,7 @@ typedef struct fr_checkpoint {
     json_t *quantization; /* the description of quantized weights that lies beside config.json, an object, or NULL */
     const char *quantization_file; /* its name */
     json_t *pooling;               /* FR_POOLING_FILE, an object, or NULL */
+    fr_rotation_set *rotations;    /* by which weights were multiplied (rotation.h); NULL: none was */
     fr_map *files;
     char **file_names;
     size_t file_count;

@@ -189,7 +189,8 @@ static const uint32_t type_ids[FR_DTYPE_COUNT] = {
     [FR_Q6_K] = 14,       [FR_IQ4_XS] = 23, [FR_Q2_K] = 10,      [FR_Q3_K] = 11,    [FR_IQ1_S] = 19,  [FR_IQ1_M] = 29,
     [FR_IQ2_XXS] = 16,    [FR_IQ2_XS] = 17, [FR_IQ2_S] = 22,     [FR_IQ3_XXS] = 18, [FR_IQ3_S] = 21,  [FR_TQ1_0] = 34,
     [FR_TQ2_0] = 35,      [FR_NVFP4] = 40,  [FR_Q1_0] = 41,      [FR_I32] = 26,     [FR_I64] = 27,    [FR_U8] = NO_ID,
-    [FR_F8_E4M3] = NO_ID, [FR_Q2_0] = 42,   [FR_STORED] = NO_ID, [FR_I8] = NO_ID,   [FR_U32] = NO_ID,
+    [FR_F8_E4M3] = NO_ID, [FR_Q2_0] = 42,   [FR_STORED] = NO_ID, [FR_I8] = NO_ID,   [FR_U32] = NO_ID, [FR_PQ2_0] = 142,
+    [FR_PTQ1_0] = 143,
 };
 
 fr_dtype fr_gguf_dtype(uint32_t id, bool *packed) {

@@ -22,7 +22,7 @@
 
 enum {
     RUN = 32,        /* columns whose products are summed as integers */
-    CHUNK = 8,       /* runs in a chunk: one block of 256 columns, or 8 blocks of 32 */
+    CHUNK = 8,       /* runs in a chunk, at most: one block of several runs, or 8 blocks of 32 columns */
     HALF = 8,        /* features in a register */
     LINE = 64,       /* bytes of 4 columns of a tile */
     STEPS = 4,       /* steps in which a run is unpacked */
@@ -493,18 +493,23 @@ FR_INLINE void add_rows(format f, float_pair *acc, head *h, const uint8_t *block
     }
 }
 
+/* Returns the runs that are added together: those of a block, or of several blocks that are one run each. */
+FR_INLINE size_t runs_of_chunk(format f) {
+    return f.runs == 1 ? CHUNK : f.runs;
+}
+
 /* Computes the outputs of one tile for up to 8 rows. */
 FR_INLINE void compute_tile(format f, const fr_matmul_block *job, __m256i values, size_t row, size_t feature,
                             size_t rows, fr_prefetch_hint how) {
-    size_t block_bytes = f.head_bytes + f.runs * f.run_bytes, chunk_bytes = CHUNK / f.runs * block_bytes;
+    size_t block_bytes = f.head_bytes + f.runs * f.run_bytes, most = runs_of_chunk(f);
     size_t left = job->cols / RUN, features = job->features - feature;
     const uint8_t *w = job->w + feature / FR_TILE_FEATURES * (left / f.runs * block_bytes);
     const fr_qblock *x = job->x + row * job->x_stride;
     float_pair acc[ROWS] = {0};
     head h;
     h.values = values;
-    for (size_t count; left > 0; left -= count, w += chunk_bytes, x += CHUNK) {
-        count = left > CHUNK ? CHUNK : left;
+    for (size_t count; left > 0; left -= count, w += count / f.runs * block_bytes, x += count) {
+        count = left > most ? most : left;
         add_rows(f, acc, &h, w, x, job->x_stride, count, rows, row == 0 ? how : FR_PREFETCH_NONE);
     }
     for (size_t r = 0; r < rows; r++) {

@@ -244,11 +244,11 @@ FR_INLINE __m512i code_q5_1(const block *b, const uint8_t *bytes, size_t index, 
 }
 
 FR_INLINE __m512i code_q1_0(const block *b, const uint8_t *bytes, size_t index, size_t g) {
-    (void)b, (void)index;
-    return ones(bytes + 32, g);
+    (void)b;
+    return ones(bytes + 32 + FR_RUN_BYTES_q1_0 * index, g);
 }
 
-/* Returns codes of Q2_0's only run, or of a run of TQ2_0. */
+/* Returns codes of Q2_0, PQ2_0 and TQ2_0. */
 FR_INLINE __m512i code_q2_0(const block *b, const uint8_t *bytes, size_t index, size_t g) {
     (void)b;
     return twos(bytes + 32 + FR_RUN_BYTES_q2_0 * index, g);
@@ -456,6 +456,7 @@ static const format q8_0 = {FR_Q8_0, FR_SIZES(q8_0), 8, 128, PLAIN, open_d, scal
                     iq1_s = {FR_IQ1_S, FR_SIZES(iq1_s), 5, 9, PLAIN, open_eighths, scale_iq, code_iq2_xxs},
                     iq1_m = {FR_IQ1_M, FR_SIZES(iq1_m), 5, 9, HALVES, open_eighths, scale_iq_halves, code_iq2_xs},
                     tq2_0 = {FR_TQ2_0, FR_SIZES(tq2_0), 2, 1, PLAIN, open_d, scale_d_m, code_q2_0},
+                    pq2_0 = {FR_PQ2_0, FR_SIZES(pq2_0), 2, 1, PLAIN, open_d, scale_d_m, code_q2_0},
                     nvfp4 = {FR_NVFP4, FR_SIZES(nvfp4), 5, 12, APART, open_nothing, scale_nvfp4, code_nvfp4};
 
 FR_INLINE bool halved(const format *f) {

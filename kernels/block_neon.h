@@ -23,7 +23,7 @@
 
 enum {
     RUN = 32,                    /* columns */
-    RUNS = 8,                    /* runs in a chunk */
+    RUNS = 8,                    /* runs in a chunk, at most */
     ROWS = 16,                   /* rows that are computed together, at most */
     FEATURES = FR_TILE_FEATURES, /* of a tile of features */
     LINE = 4 * FEATURES,         /* bytes */
@@ -71,6 +71,7 @@ static const format iq3_s = {FR_IQ3_S, FR_BITS_iq3_s, .table = true, .most = 15,
 static const format iq1_s = {FR_IQ1_S, FR_BITS_iq1_s, .table = true, .most = 9, FR_SIZES(iq1_s)};
 static const format iq1_m = {FR_IQ1_M, FR_BITS_iq1_m, .table = true, .halves = true, .most = 9, FR_SIZES(iq1_m)};
 static const format tq2_0 = {FR_TQ2_0, FR_BITS_tq2_0, .offset = 1, .most = 3, FR_SIZES(tq2_0)};
+static const format pq2_0 = {FR_PQ2_0, FR_BITS_pq2_0, .offset = 1, .most = 3, FR_SIZES(pq2_0)};
 static const format nvfp4 = {FR_NVFP4, FR_BITS_nvfp4, .table = true, .apart = true, .most = 12, FR_SIZES(nvfp4)};
 
 /* Holds the factors of a chunk's sums, by run and feature. */
@@ -302,6 +303,9 @@ FR_INLINE void load_scales(format f, scales *s, const uint8_t *w, size_t runs) {
     case FR_IQ3_S: load_iq_scales(s, w, fr_code_unit(f.type)); return;
     case FR_IQ1_M:
     case FR_IQ2_XS: load_iq_halves(s, w, fr_code_unit(f.type)); return;
+    case FR_Q1_0:
+    case FR_Q2_0:
+    case FR_PQ2_0:
     case FR_TQ2_0: load_one_d(s, w); return;
     default:
         for (size_t run = 0; run < runs; run++, w += f.block) {
@@ -481,7 +485,7 @@ FR_INLINE void add_run(format f, float (*chains)[FEATURES], run_values values, c
 FR_INLINE void walk(format f, float (*chains)[FEATURES], const chunk *c, const uint8_t *w, size_t feature, size_t runs,
                     size_t rows, bool few, bool pairs) {
     size_t together = pairs ? 2 : 1;
-    size_t stride = f.columns == RUN ? f.block : (f.block - f.header) / RUNS;
+    size_t stride = f.columns == RUN ? f.block : (f.block - f.header) / (f.columns / RUN);
     int8x16_t table = f.table ? vld1q_s8(fr_code_values(f.type)) : vdupq_n_s8(0);
     w += f.header + 4 * feature;
     for (size_t run = 0; run < runs; run++, w += stride) {
@@ -506,14 +510,15 @@ FR_INLINE void walk(format f, float (*chains)[FEATURES], const chunk *c, const u
 FR_INLINE void compute(format f, const fr_matmul_block *job, chunk *c, size_t first, size_t row, size_t rows, bool few,
                        bool pairs) {
     size_t left = (job->features + FEATURES - 1) / FEATURES - first, tiles = left < GROUP ? left : GROUP;
-    size_t step = f.block * (RUNS * RUN / f.columns), tile = f.block * (job->cols / f.columns);
+    size_t most = f.columns == RUN ? RUNS : f.columns / RUN; /* runs of a chunk */
+    size_t tile = f.block * (job->cols / f.columns);
     float chains[GROUP][ROWS][FEATURES];
     memset(chains, 0, tiles * sizeof chains[0]);
-    for (size_t run = 0; run < job->cols / RUN; run += RUNS) {
-        size_t runs = job->cols / RUN - run < RUNS ? job->cols / RUN - run : RUNS;
+    for (size_t run = 0; run < job->cols / RUN; run += most) {
+        size_t runs = job->cols / RUN - run < most ? job->cols / RUN - run : most;
         pack_panel(f, &c->panel, job->x + row * job->x_stride + run, job->x_stride, rows, runs, pairs);
         for (size_t t = 0; t < tiles; t++) {
-            const uint8_t *w = job->w + (first + t) * tile + run / RUNS * step;
+            const uint8_t *w = job->w + (first + t) * tile + run * RUN / f.columns * f.block;
             load_scales(f, &c->scales, w, runs);
             for (size_t feature = 0; feature < FEATURES; feature += 4 * PARTS)
                 walk(f, chains[t], c, w, feature, runs, rows, few, pairs);

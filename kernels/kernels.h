@@ -83,7 +83,7 @@ typedef void fr_quantize_fn(fr_qblock *q, const float *x, size_t cols);
  * is one chain over the blocks of 32 columns in ascending order, beginning with acc = +0; isum = sum over the block of
  * code * q, exact:
  *     Q8_0 Q4_0 Q5_0 IQ4_NL MXFP4   acc = fma(d * xd, (float)isum, acc)
- *     Q1_0 Q2_0 TQ1_0 TQ2_0         the same
+ *     Q1_0 Q2_0 TQ1_0 TQ2_0         the same, as do PQ2_0 and PTQ1_0
  *     Q4_1 Q5_1                     the same, then acc = fma(m, dsum, acc)
  *     Q4_K Q5_K                     acc = fma((d * scale) * xd, (float)isum, acc); acc = fma(-(dmin * min), dsum, acc)
  *     Q6_K                          acc = fma(d * xd, (float)(scale0 * isum0 + scale1 * isum1), acc), halves of 16
@@ -94,9 +94,9 @@ typedef void fr_quantize_fn(fr_qblock *q, const float *x, size_t cols);
  *     IQ1_S IQ2_XXS IQ3_XXS IQ3_S   acc = fma((unit * d * (2 * scale + 1)) * xd, (float)isum, acc)
  *     IQ1_M IQ2_XS IQ2_S            as Q6_K, with unit * d and 2 * scale + 1
  *     NVFP4                         acc = fma((unit * scale0) * xd, (float)isum0, acc), then the same of half 1
- * A code is: Q8_0 the value; Q1_0 2 * bit - 1; Q2_0 TQ1_0 TQ2_0 bits - 1; Q4_0 bits - 8; Q5_0 bits - 16; Q4_1 Q5_1
- * Q2_K Q4_K Q5_K bits; Q3_K bits - 4; Q6_K bits - 32; of other types the entry of the type's table (fr_code_values),
- * in units of fr_code_unit. */
+ * A code is: Q8_0 the value; Q1_0 2 * bit - 1; Q2_0 PQ2_0 TQ1_0 PTQ1_0 TQ2_0 bits - 1; Q4_0 bits - 8; Q5_0 bits - 16;
+ * Q4_1 Q5_1 Q2_K Q4_K Q5_K bits; Q3_K bits - 4; Q6_K bits - 32; of other types the entry of the type's table
+ * (fr_code_values), in units of fr_code_unit. */
 typedef struct fr_matmul_block {
     float *y;
     size_t y_stride;
@@ -169,6 +169,12 @@ typedef void fr_div_fn(float *y, size_t n, float divisor);
 
 /* y[i] = y[i] * x[i]. */
 typedef void fr_mul_fn(float *y, const float *x, size_t n);
+
+/* Multiplies each block of `block` values, a power of two that divides n, by the Walsh-Hadamard matrix over the root of
+ * its size: v[i] = x[i] * signs[i] (1 or -1; NULL: ones); for h = 1, 2, 4 .. block / 2, with a = v[i] and b = v[i + h],
+ * pairs i and i + h of each 2 h values become a + b and a - b; y[i] = v[i] * (float)(1 / sqrt(block)), the root and
+ * quotient in double. y may be x. */
+typedef void fr_hadamard_fn(float *y, const float *x, const float *signs, size_t block, size_t n);
 
 /* y[i] = fma(x[i], factor, y[i]): an expert's weighted output joins the sum. */
 typedef void fr_axpy_fn(float *y, const float *x, size_t n, float factor);
@@ -316,6 +322,7 @@ typedef struct fr_kernels {
     fr_div_fn *div;
     fr_mul_fn *mul;
     fr_axpy_fn *axpy;
+    fr_hadamard_fn *hadamard;
     fr_argmax_fn *argmax;
     fr_topk_fn *topk;
     fr_kv_store_fn *kv_store[FR_KV_TYPES];

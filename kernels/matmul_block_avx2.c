@@ -311,8 +311,8 @@ static const format q5_0 = {FR_SIZES(q5_0), head_none, scales_d, dot_q5_0, 0, 0}
 static const format q5_1 = {FR_SIZES(q5_1), head_none, scales_d_m, dot_q5_k, 0, 0};
 static const format iq4_nl = {FR_SIZES(iq4_nl), head_none, scales_d, dot_iq4, FR_IQ4_NL, 0};
 static const format mxfp4 = {FR_SIZES(mxfp4), head_none, scales_exponent, dot_mxfp4, FR_MXFP4, MXFP4_OFFSET};
-static const format q1_0 = {FR_SIZES(q1_0), head_none, scales_d, dot_q1_0, 0, 0};
-static const format q2_0 = {FR_SIZES(q2_0), head_none, scales_d, dot_q2_0, 0, 0};
+static const format q1_0 = {FR_SIZES(q1_0), head_d, scales_head, dot_q1_0, 0, 0};
+static const format q2_0 = {FR_SIZES(q2_0), head_d, scales_head, dot_q2_0, 0, 0};
 static const format q4_k = {FR_SIZES(q4_k), head_k, scales_k, dot_q4_k, 0, 0};
 static const format q5_k = {FR_SIZES(q5_k), head_k, scales_k, dot_q5_k, 0, 0};
 static const format q6_k = {FR_SIZES(q6_k), head_d, scales_q6, dot_q6_k, 0, 0};
@@ -326,6 +326,7 @@ static const format iq3_s = {FR_SIZES(iq3_s), head_d, scales_iq, dot_iq3_s, FR_I
 static const format iq1_s = {FR_SIZES(iq1_s), head_eighths, scales_iq, dot_iq1_s, FR_IQ1_S, IQ1_OFFSET};
 static const format iq1_m = {FR_SIZES(iq1_m), head_eighths_halves, scales_halves, dot_iq1_m, FR_IQ1_M, IQ1_OFFSET};
 static const format tq2_0 = {FR_SIZES(tq2_0), head_d, scales_head, dot_q2_0, 0, 0};
+static const format pq2_0 = {FR_SIZES(pq2_0), head_d, scales_head, dot_q2_0, 0, 0};
 static const format nvfp4 = {FR_SIZES(nvfp4), head_none, scales_nvfp4, dot_nvfp4, FR_NVFP4, MXFP4_OFFSET};
 
 #define FR_MATMUL_BLOCK(id, type, ...)                         \

@@ -39,9 +39,10 @@
 #define FR_FEW_VALUES_TYPES(EACH, ...)           \
     EACH(FR_MXFP4, mxfp4, 4, 1, 16, __VA_ARGS__) \
     EACH(FR_NVFP4, nvfp4, 4, 1, 32, __VA_ARGS__) \
-    EACH(FR_Q1_0, q1_0, 1, 1, 32, __VA_ARGS__)   \
-    EACH(FR_Q2_0, q2_0, 2, 1, 32, __VA_ARGS__)   \
-    EACH(FR_TQ2_0, tq2_0, 2, 8, 32, __VA_ARGS__)
+    EACH(FR_Q1_0, q1_0, 1, 4, 32, __VA_ARGS__)   \
+    EACH(FR_Q2_0, q2_0, 2, 2, 32, __VA_ARGS__)   \
+    EACH(FR_TQ2_0, tq2_0, 2, 8, 32, __VA_ARGS__) \
+    EACH(FR_PQ2_0, pq2_0, 2, 4, 32, __VA_ARGS__)
 
 /* clang-format off */
 #define FR_TILE_TYPES(EACH, ...)           \
@@ -54,7 +55,8 @@
 
 #define FR_TWIN_TYPES(EACH, ...)                   \
     EACH(FR_IQ2_S, iq2_xs, 3, 8, 160, __VA_ARGS__) \
-    EACH(FR_TQ1_0, tq2_0, 2, 8, 32, __VA_ARGS__)
+    EACH(FR_TQ1_0, tq2_0, 2, 8, 32, __VA_ARGS__)   \
+    EACH(FR_PTQ1_0, pq2_0, 2, 4, 32, __VA_ARGS__)
 
 #define FR_BLOCK_TYPES(EACH, ...) FR_TILE_TYPES(EACH, __VA_ARGS__) FR_TWIN_TYPES(EACH, __VA_ARGS__)
 

@@ -14,7 +14,7 @@ typedef void fr_decode_fn(const uint8_t *block, float *y);
 
 /* decode_simple.c: one scale a block, and for some types a minimum */
 fr_decode_fn fr_decode_q8_0, fr_decode_q4_0, fr_decode_q4_1, fr_decode_q5_0, fr_decode_q5_1, fr_decode_q1_0;
-fr_decode_fn fr_decode_q2_0;
+fr_decode_fn fr_decode_q2_0, fr_decode_pq2_0;
 
 /* decode_codebook.c: 4-bit codes, each an index into a table of 16 values */
 fr_decode_fn fr_decode_iq4_nl, fr_decode_iq4_xs, fr_decode_mxfp4, fr_decode_nvfp4;
@@ -27,7 +27,7 @@ fr_decode_fn fr_decode_iq1_s, fr_decode_iq1_m, fr_decode_iq2_xxs, fr_decode_iq2_
 fr_decode_fn fr_decode_iq3_xxs, fr_decode_iq3_s;
 
 /* decode_ternary.c: values -1, 0, 1 */
-fr_decode_fn fr_decode_tq1_0, fr_decode_tq2_0;
+fr_decode_fn fr_decode_tq1_0, fr_decode_tq2_0, fr_decode_ptq1_0;
 
 static inline unsigned load_u16(const uint8_t *bytes) {
     return bytes[0] | (unsigned)bytes[1] << 8;

@@ -1,7 +1,7 @@
 /* Blocks with one float16 scale d, and for some types a float16 minimum m: value = d * code, or d * code + m.
  *
- * In: a block's bytes. Out: 32 values (Q1_0: 128; Q2_0: 64). 4-bit codes are laid out as in most GGUF types: byte i
- * has column i in its low half and column i + 16 in its high half. */
+ * In: a block's bytes. Out: 32 values (Q1_0 and PQ2_0: 128; Q2_0: 64). 4-bit codes are laid out as in most GGUF types:
+ * byte i has column i in its low half and column i + 16 in its high half. */
 #include "quant/decode.h"
 
 enum { COLS = 32, HALF = COLS / 2 };
@@ -65,7 +65,15 @@ void fr_decode_q1_0(const uint8_t *block, float *y) {
 }
 
 /* Layout: d, then two bits for each column, lowest first, to which -1 is added. */
-void fr_decode_q2_0(const uint8_t *block, float *y) {
+static void decode_pairs(const uint8_t *block, size_t cols, float *y) {
     float d = load_scale(block);
-    for (size_t i = 0; i < 64; i++) y[i] = d * (float)((block[2 + i / 4] >> i % 4 * 2 & 3) - 1);
+    for (size_t i = 0; i < cols; i++) y[i] = d * (float)((block[2 + i / 4] >> i % 4 * 2 & 3) - 1);
+}
+
+void fr_decode_q2_0(const uint8_t *block, float *y) {
+    decode_pairs(block, 64, y);
+}
+
+void fr_decode_pq2_0(const uint8_t *block, float *y) {
+    decode_pairs(block, 128, y);
 }

@@ -1,6 +1,6 @@
-/* Blocks of 256 values that are -1, 0 or 1, times one float16 scale d.
+/* Blocks of 256 or 128 values that are -1, 0 or 1, times one float16 scale d.
  *
- * In: a block's bytes. Out: 256 values. */
+ * In: a block's bytes. Out: their values. */
 #include "quant/decode.h"
 
 /* Decodes `count` bytes of `digits` base-3 digits each: digit j of byte i is column count * j + i. A byte is its
@@ -22,6 +22,14 @@ void fr_decode_tq1_0(const uint8_t *block, float *y) {
     y = decode_digits(block, 32, 5, d, y);
     y = decode_digits(block + 32, 16, 5, d, y);
     decode_digits(block + 48, 4, 4, d, y);
+}
+
+/* Layout: 16 and 8 bytes of 5 digits each, 2 bytes of 4 digits, d. */
+void fr_decode_ptq1_0(const uint8_t *block, float *y) {
+    float d = load_scale(block + 26);
+    y = decode_digits(block, 16, 5, d, y);
+    y = decode_digits(block + 16, 8, 5, d, y);
+    decode_digits(block + 24, 2, 4, d, y);
 }
 
 /* Layout: 64 bytes, 32 for each 128 columns: bits 2j and 2j + 1 of byte i are column 32j + i of these; then d. A code

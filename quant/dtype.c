@@ -38,6 +38,8 @@ static const struct {
     [FR_NVFP4] = {"NVFP4", 64, 36, fr_decode_nvfp4},
     [FR_Q1_0] = {"Q1_0", 128, 18, fr_decode_q1_0},
     [FR_Q2_0] = {"Q2_0", 64, 18, fr_decode_q2_0},
+    [FR_PQ2_0] = {"PQ2_0", 128, 34, fr_decode_pq2_0},
+    [FR_PTQ1_0] = {"PTQ1_0", 128, 28, fr_decode_ptq1_0},
     [FR_F8_E4M3] = {"F8_E4M3", 1, 1, NULL},
     [FR_STORED] = {"stored", 1, 0, NULL}, /* its bytes are in tensors of other types */
     [FR_I32] = {"I32", 1, 4, NULL},

@@ -1,7 +1,8 @@
 /* Types of a tensor's numbers: name, size, and how a row of them becomes float32.
  *
  * In: raw little-endian bytes of a type. Out: float32 values. They are exact for the float types; for the block types
- * they are bit for bit the values that the gguf Python package computes (Q1_0 and Q2_0: llama.cpp's). A block type
+ * they are bit for bit the values that the gguf Python package computes (Q1_0 and Q2_0: llama.cpp's; PQ2_0 and PTQ1_0:
+ * PrismML's llama.cpp's). A block type
  * stores 32 to 256 neighbouring values of a row together with their scales; a row is a whole number of blocks. */
 #ifndef FR_QUANT_DTYPE_H
 #define FR_QUANT_DTYPE_H
@@ -43,6 +44,8 @@ typedef enum fr_dtype {
     FR_TQ1_0,
     FR_TQ2_0,
     FR_NVFP4,        /* blocks of 64 values, a scale for every 16 */
+    FR_PQ2_0,        /* as Q2_0, in blocks of 128 values */
+    FR_PTQ1_0,       /* as TQ1_0, in blocks of 128 values */
     FR_KERNEL_TYPES, /* number of types whose bytes alone give the weights' values */
 
     FR_F8_E4M3 = FR_KERNEL_TYPES, /* 8-bit codes of weights; their scales are in another tensor (quant/fp8.h) */

@@ -49,4 +49,7 @@ fr_encode_fn fr_encode_q2_k, fr_encode_q4_k, fr_encode_q5_k;
 /* encode_k_signed.c */
 fr_encode_fn fr_encode_q3_k, fr_encode_q6_k, fr_encode_iq4_xs;
 
+/* encode_ternary.c */
+fr_encode_fn fr_encode_q1_0, fr_encode_q2_0, fr_encode_pq2_0, fr_encode_tq1_0, fr_encode_ptq1_0, fr_encode_tq2_0;
+
 #endif

@@ -175,15 +175,14 @@ FR_INLINE void move_turned(way direction, uint8_t *file, uint32_t *word) {
         join32(file, to);
 }
 
-/* Moves run `part` of a Q1_0 or Q2_0 block. */
-FR_INLINE void few_bits(way direction, fr_dtype type, uint8_t *file, size_t part, lane *block) {
-    uint32_t *words = block->words[0];
+/* Moves a Q1_0, Q2_0 or PQ2_0 block. */
+FR_INLINE void few_bits(way direction, fr_dtype type, uint8_t *file, lane *block) {
     move16(direction, file, &block->d);
-    if (type == FR_Q1_0) {
-        move_fifths(direction, file + 2 + 4 * part, words);
-        return;
+    for (size_t run = 0; run < shapes[type].runs; run++) {
+        if (type == FR_Q1_0) move_fifths(direction, file + 2 + 4 * run, block->words[run]);
+        for (size_t h = 0; h < 2 && type != FR_Q1_0; h++)
+            move_turned(direction, file + 2 + 8 * run + 4 * h, block->words[run] + h);
     }
-    for (size_t h = 0; h < 2; h++) move_turned(direction, file + 2 + 8 * part + 4 * h, words + h);
 }
 
 /* Moves two halves of an NVFP4 block of 64 columns. Bit 7 of a scale is ignored; 0x7f means 0, but 0xff means 480, the
@@ -353,19 +352,23 @@ FR_INLINE void move_digits(way direction, uint8_t *byte, unsigned digits, uint8_
     if (direction == PUT) *byte = (uint8_t)((sum * 256 + 242) / 243);
 }
 
-FR_INLINE void all_digits(way direction, uint8_t *file, uint8_t *codes) {
-    for (size_t i = 0; i < 32; i++) move_digits(direction, file + i, 5, codes + i, 32);
-    for (size_t i = 0; i < 16; i++) move_digits(direction, file + 32 + i, 5, codes + 160 + i, 16);
-    for (size_t i = 0; i < 4; i++) move_digits(direction, file + 48 + i, 4, codes + 240 + i, 4);
+/* Moves the digits of TQ1_0 (twice = 2) or PTQ1_0 (twice = 1). */
+FR_INLINE void all_digits(way direction, uint8_t *file, uint8_t *codes, size_t twice) {
+    size_t first = 16 * twice, second = 8 * twice, last = 2 * twice;
+    for (size_t i = 0; i < first; i++) move_digits(direction, file + i, 5, codes + i, first);
+    file += first, codes += 5 * first;
+    for (size_t i = 0; i < second; i++) move_digits(direction, file + i, 5, codes + i, second);
+    file += second, codes += 5 * second;
+    for (size_t i = 0; i < last; i++) move_digits(direction, file + i, 4, codes + i, last);
 }
 
-/* Moves a TQ1_0 block by way of one byte per column. */
-FR_INLINE void tq1_block(way direction, uint8_t *file, lane *block) {
+/* Moves a TQ1_0 or PTQ1_0 block by way of one byte per column. */
+FR_INLINE void digits_block(way direction, uint8_t *file, lane *block, size_t twice) {
     uint8_t codes[RUNS * RUN] = {0};
-    if (direction == TAKE) all_digits(direction, file, codes);
-    for (size_t run = 0; run < RUNS; run++) pairs_of_codes(direction, codes + run * RUN, block->words[run]);
-    if (direction == PUT) all_digits(direction, file, codes);
-    move16(direction, file + 52, &block->d);
+    if (direction == TAKE) all_digits(direction, file, codes, twice);
+    for (size_t run = 0; run < 4 * twice; run++) pairs_of_codes(direction, codes + run * RUN, block->words[run]);
+    if (direction == PUT) all_digits(direction, file, codes, twice);
+    move16(direction, file + 26 * twice, &block->d);
 }
 
 FR_INLINE void tq2_block(way direction, uint8_t *file, lane *block) {
@@ -377,9 +380,11 @@ FR_INLINE void tq2_block(way direction, uint8_t *file, lane *block) {
 FR_INLINE void file_block(way direction, fr_dtype type, uint8_t *file, size_t part, lane *block) {
     switch (type) {
     case FR_Q1_0:
-    case FR_Q2_0: few_bits(direction, type, file, part, block); break;
+    case FR_Q2_0:
+    case FR_PQ2_0: few_bits(direction, type, file, block); break;
     case FR_NVFP4: nvfp4_block(direction, file, part, block); break;
-    case FR_TQ1_0: tq1_block(direction, file, block); break;
+    case FR_TQ1_0: digits_block(direction, file, block, 2); break;
+    case FR_PTQ1_0: digits_block(direction, file, block, 1); break;
     case FR_TQ2_0: tq2_block(direction, file, block); break;
     case FR_Q4_K:
     case FR_Q5_K: k_block(direction, type, file, block); break;

@@ -1,6 +1,6 @@
-/* The packed layouts that integer matmul kernels read: 16 outputs side by side, in as many bytes as in the file. Three
+/* The packed layouts that integer matmul kernels read: 16 outputs side by side, in as many bytes as in the file. Two
  * kinds of types take more: in IQ1 to IQ3 each point of a grid becomes a code for each column, and so do the digits of
- * TQ1_0; Q1_0 and Q2_0 repeat their d.
+ * TQ1_0 and PTQ1_0.
  *
  * In: rows of a block type as GGUF stores them. Out: tiles. A tile is 16 neighbouring rows of a matrix ("features"),
  * their blocks in ascending order of columns; a matrix of `features` rows is its tiles one after the other. If
@@ -50,8 +50,10 @@
  *     IQ1_M     as IQ2_XS; thirds as in IQ1_S
  *     TQ2_0     d[16], for each run: pairs
  *     TQ1_0     the same
- *     Q2_0      d[16], pairs; a file's block of 64 columns is two of a tile
- *     Q1_0      d[16], a line of bits (as fifths); a file's block of 128 columns is four of a tile
+ *     Q2_0      d[16], for each of 2 runs: pairs
+ *     Q1_0      d[16], for each of 4 runs: a line of bits (as fifths)
+ *     PQ2_0     d[16], for each of 4 runs: pairs
+ *     PTQ1_0    the same
  *     NVFP4     2 rows of 16 scales (bytes; row h scales columns 16h .. 16h + 15), codes; a file's block of 64 columns
  *               is two of a tile. A scale is an E4M3 number without a sign: 0 to 0x7e, and 0x7f for the file's 0xff. So
  *               its bits shifted left by 7 are a float16 of 2^-8 times the number. */

@@ -103,9 +103,10 @@ fr_status fr_type_choice_read(fr_type_choice *choice, const fr_lab_quantization 
 
 uint32_t fr_file_type(const fr_type_choice *choice) {
     static const uint32_t numbers[FR_KERNEL_TYPES] = {
-        [FR_F32] = 0,     [FR_F16] = 1,   [FR_BF16] = 32,  [FR_Q8_0] = 7,    [FR_Q4_0] = 2,
-        [FR_Q4_1] = 3,    [FR_Q5_0] = 8,  [FR_Q5_1] = 9,   [FR_IQ4_NL] = 25, [FR_Q2_K] = 10,
-        [FR_IQ4_XS] = 30, [FR_Q6_K] = 18, [FR_MXFP4] = 38,
+        [FR_F32] = 0,     [FR_F16] = 1,   [FR_BF16] = 32,   [FR_Q8_0] = 7,     [FR_Q4_0] = 2,
+        [FR_Q4_1] = 3,    [FR_Q5_0] = 8,  [FR_Q5_1] = 9,    [FR_IQ4_NL] = 25,  [FR_Q2_K] = 10,
+        [FR_IQ4_XS] = 30, [FR_Q6_K] = 18, [FR_MXFP4] = 38,  [FR_TQ1_0] = 36,   [FR_TQ2_0] = 37,
+        [FR_Q1_0] = 40,   [FR_Q2_0] = 41, [FR_PQ2_0] = 141, [FR_PTQ1_0] = 143,
     };
     fr_mixture mixture = choice->pure ? FR_MIXTURE_S : choice->mixture; /* a pure type is closest to mixture S */
     for (size_t i = 0; i < MIXTURES; i++)
@@ -249,8 +250,9 @@ static fr_dtype mixed_type(const fr_type_choice *choice, const fr_outputs *outpu
  * instead. */
 static void fit(fr_output *output, fr_dtype type) {
     static const fr_dtype fallback[FR_KERNEL_TYPES] = {
-        [FR_Q2_K] = FR_Q4_0, [FR_Q3_K] = FR_Q4_0, [FR_Q4_K] = FR_Q5_0,
-        [FR_Q5_K] = FR_Q5_1, [FR_Q6_K] = FR_Q8_0, [FR_IQ4_XS] = FR_IQ4_NL,
+        [FR_Q2_K] = FR_Q4_0,  [FR_Q3_K] = FR_Q4_0,     [FR_Q4_K] = FR_Q5_0,   [FR_Q5_K] = FR_Q5_1,
+        [FR_Q6_K] = FR_Q8_0,  [FR_IQ4_XS] = FR_IQ4_NL, [FR_Q1_0] = FR_Q4_0,   [FR_Q2_0] = FR_Q4_0,
+        [FR_PQ2_0] = FR_Q4_0, [FR_TQ1_0] = FR_Q4_0,    [FR_PTQ1_0] = FR_Q4_0, [FR_TQ2_0] = FR_Q4_0,
     };
     uint64_t cols = output->shape[output->dims - 1];
     output->type = output->wanted = type;

@@ -270,7 +270,7 @@ static void check_matmul(operation *op) {
 
 /* ---------------------------------------------------------------------------------------------------------- packing */
 
-/* TQ1_0 encodes five digits in 243 of 256 byte values; several bytes may stand for one scale of NVFP4. */
+/* TQ1_0 and PTQ1_0 encode five digits in 243 of 256 byte values; several bytes may stand for one scale of NVFP4. */
 static bool same_values(fr_dtype type, const uint8_t *row, const uint8_t *expected, size_t cols) {
     bool same = true;
     size_t block = fr_dtype_block(type), bytes = fr_dtype_row_bytes(type, block);
@@ -292,7 +292,7 @@ static bool packs_forth_and_back(fr_dtype type, size_t features, size_t cols) {
     uint8_t *tile = fr_guarded(WEIGHTS, tile_bytes, at_end);
     uint8_t *row = fr_guarded(UNPACKED, row_bytes, at_end), *zeros = fr_guarded(EXPECTED, row_bytes, true);
     for (size_t i = 0; i < (features - 1) * stride + row_bytes; i++) rows[i] = (uint8_t)fr_random_bits();
-    bool by_value = type == FR_TQ1_0 || type == FR_NVFP4;
+    bool by_value = type == FR_TQ1_0 || type == FR_PTQ1_0 || type == FR_NVFP4;
     memset(zeros, 0, row_bytes);
     memset(tile, 0x55, tile_bytes);
     fr_pack_tile(type, tile, rows, stride, features, cols);

@@ -1022,6 +1022,31 @@ static void check_short_conv(operation *op) {
                 if (!left_out()) check_short_conv_case(op, n, conv_kernel);
 }
 
+/* Checks blocks of every size, with signs or without, in place and not. */
+static void check_hadamard(operation *op) {
+    for (size_t block = 1; block <= 4096; block *= 2)
+        for (fill_mode mode = 0; mode < MODES; mode++)
+            for (unsigned repeat = 0; repeat < 4; repeat++) {
+                if (left_out()) continue;
+                size_t n = block * (block > 512 ? 1 + below(2) : below(6));
+                bool at_end = below(4) > 0, in_place = below(2);
+                float *x = place_floats(0, n, at_end), *signs = place_floats(1, n, at_end);
+                float *y = place_floats(2, n, at_end), *expected = place_floats(3, n, true);
+                for (size_t i = 0; i < n; i++) signs[i] = below(2) ? 1.0f : -1.0f;
+                if (below(3) == 0) signs = NULL;
+                snprintf(shape, sizeof shape, "n %zu, block %zu, %s%s", n, block, mode_names[mode],
+                         in_place ? ", in place" : "");
+                fill_floats(x, n, mode);
+                ((fr_hadamard_fn *)op->definition)(expected, x, signs, block, n);
+                op->cases++;
+                for (struct build *build = NULL; (build = next_build(op, build));) {
+                    if (in_place) memcpy(y, x, n * sizeof *y);
+                    ((fr_hadamard_fn *)build->function)(y, in_place ? y : x, signs, block, n);
+                    compare(build, y, expected, n);
+                }
+            }
+}
+
 static double now(void) {
     struct timespec t;
     clock_gettime(CLOCK_MONOTONIC, &t);
@@ -1048,6 +1073,7 @@ static const kind kind_scale = {check_array, call_scale, 0};
 static const kind kind_div = {check_array, call_scale, 0};
 static const kind kind_mul = {check_array, call_add, 0};
 static const kind kind_axpy = {check_array, call_axpy, 0};
+static const kind kind_hadamard = {check_hadamard, NULL, 0};
 static const kind kind_argmax = {check_argmax, NULL, 0};
 static const kind kind_topk = {check_topk, NULL, 0};
 static const kind kind_kv_store = {check_kv_store, NULL, 0};

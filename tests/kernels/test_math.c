@@ -312,6 +312,29 @@ START_TEST(angles) {
 }
 END_TEST
 
+/* Integers have exact sums, and blocks of 4^k an exact factor: the values must be those of the matrix whose element of
+ * row r and column c is -1 to the number of bits that r and c share. */
+START_TEST(hadamard_of_integers) {
+    enum { N = 4096 };
+    static float x[N], signs[N], y[N];
+    for (size_t i = 0; i < N; i++) {
+        x[i] = (float)((int)(i * 2654435761u >> 20 & 255) - 128);
+        signs[i] = i * 40503u >> 7 & 1 ? 1.0f : -1.0f;
+    }
+    for (size_t block = 1; block <= 1024; block *= 4) {
+        kernels->hadamard(y, x, signs, block, N);
+        for (size_t r = 0; r < N; r++) {
+            float sum = 0, root = sqrtf((float)block);
+            for (size_t c = 0; c < block; c++) {
+                size_t at = r / block * block + c;
+                sum += __builtin_popcountll(r % block & c) % 2 ? -x[at] * signs[at] : x[at] * signs[at];
+            }
+            ck_assert_float_eq(y[r], sum / root);
+        }
+    }
+}
+END_TEST
+
 START_TEST(standing_pairs) {
     float inverse[2] = {0, 0}, cosine[2], sine[2];
     fr_rope_angles(inverse, 2, 1 << 20, cosine, sine);
@@ -328,6 +351,7 @@ FR_SUITE("math") {
     tcase_add_test(functions, exact_values);
     tcase_add_test(functions, gelu_silu_and_softcap);
     tcase_add_test(functions, layer_norm);
+    tcase_add_test(functions, hadamard_of_integers);
     tcase_set_timeout(tables, 600);
     tcase_add_loop_test(tables, published_frequencies, 0, sizeof published / sizeof published[0]);
     tcase_add_test(tables, published_scaling);

@@ -149,7 +149,7 @@ START_TEST(f16_landmarks) {
 }
 END_TEST
 
-/* The sizes are those of GGML_QUANT_SIZES in the gguf package. */
+/* The sizes are those of GGML_QUANT_SIZES in the gguf package; PQ2_0's and PTQ1_0's are those of PrismML's ggml. */
 START_TEST(names_and_sizes) {
     static const struct {
         fr_dtype type;
@@ -184,13 +184,18 @@ START_TEST(names_and_sizes) {
         {FR_NVFP4, "NVFP4", 64, 36},
         {FR_Q1_0, "Q1_0", 128, 18},
         {FR_Q2_0, "Q2_0", 64, 18},
+        {FR_PQ2_0, "PQ2_0", 128, 34},
+        {FR_PTQ1_0, "PTQ1_0", 128, 28},
         {FR_F8_E4M3, "F8_E4M3", 1, 1},
         {FR_I32, "I32", 1, 4},
         {FR_I64, "I64", 1, 8},
         {FR_U8, "U8", 1, 1},
+        {FR_I8, "I8", 1, 1},
+        {FR_U32, "U32", 1, 4},
     };
-    ck_assert_uint_eq(sizeof rows / sizeof *rows, FR_DTYPE_COUNT);
-    for (size_t i = 0; i < FR_DTYPE_COUNT; i++) {
+    size_t count = sizeof rows / sizeof *rows;
+    ck_assert_uint_eq(count, FR_DTYPE_COUNT - 1); /* FR_STORED has neither a name nor bytes of its own */
+    for (size_t i = 0; i < count; i++) {
         ck_assert_str_eq(fr_dtype_name(rows[i].type), rows[i].name);
         ck_assert_int_eq(fr_dtype_from_name(rows[i].name), rows[i].type);
         ck_assert_uint_eq(fr_dtype_block(rows[i].type), rows[i].block);

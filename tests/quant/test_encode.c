@@ -53,6 +53,8 @@ static double bound(fr_dtype type, bool weighed) {
     case FR_Q4_1:
     case FR_Q5_1: return weighed ? 0.95 : 0.85;
     case FR_Q2_K: return weighed ? 0.98 : 0.85;
+    case FR_TQ1_0:
+    case FR_TQ2_0: return 0.6; /* llama-quantize's scale is the largest magnitude */
     case FR_Q3_K: return weighed ? 0.99 : 0.96;
     default: return 0.96;
     }
@@ -97,13 +99,35 @@ START_TEST(accuracy) {
     const char *kind;
     json_object_foreach (json_object_get(root, "squared_errors"), kind, errors) {
         ck_assert_uint_eq(fread(bits, 1, size, file), size);
-        ck_assert_uint_eq(json_object_size(errors), TYPES);
+        ck_assert_uint_eq(json_object_size(errors), TYPES + 2);
         check_kind(kind, errors, NULL, bits, rows);
         check_kind(kind, json_object_get(json_object_get(root, "weighed_errors"), kind), importance, bits, rows);
     }
     fclose(file);
     free(bits);
     json_decref(root);
+}
+END_TEST
+
+/* Weights that are -1, 0 or 1 times a float16 for each block come back bit for bit, of whatever type they were. */
+START_TEST(ternary_weights_come_back) {
+    static const fr_dtype types[] = {FR_Q1_0, FR_Q2_0, FR_PQ2_0, FR_TQ1_0, FR_PTQ1_0, FR_TQ2_0};
+    uint64_t state = 5;
+    for (size_t t = 0; t < sizeof types / sizeof *types; t++)
+        for (size_t trial = 0; trial < 50; trial++) {
+            float row[COLS], got[COLS], d = 0;
+            uint8_t bytes[BYTES_MAX];
+            for (size_t i = 0; i < COLS; i++) {
+                if (i % fr_dtype_block(types[t]) == 0)
+                    d = fr_f32_from_f16(fr_f16_from_f32(0.01f + fabsf(noise(&state))));
+                float code = noise(&state);
+                bool zero = types[t] != FR_Q1_0 && fabsf(code) < (trial % 5 == 0 ? 0.95f : 0.33f);
+                row[i] = zero ? 0 : code > 0 ? d : -d;
+            }
+            fr_dtype_encode(types[t], row, bytes, COLS);
+            fr_dtype_decode(types[t], bytes, got, COLS);
+            for (size_t i = 0; i < COLS; i++) ck_assert_float_eq(got[i], row[i]);
+        }
 }
 END_TEST
 
@@ -275,6 +299,7 @@ END_TEST
 FR_SUITE("encode") {
     TCase *tests = tcase_create("encode");
     tcase_set_timeout(tests, 60);
+    tcase_add_test(tests, ternary_weights_come_back);
     tcase_add_test(tests, accuracy);
     tcase_add_test(tests, importances);
     tcase_add_test(tests, round_trips);

@@ -15,14 +15,15 @@ from gguf import quants
 from gguf.constants import GGML_QUANT_SIZES, GGMLQuantizationType
 
 TYPES = """F32 F16 BF16 Q8_0 Q4_0 Q4_1 Q5_0 Q5_1 IQ4_NL MXFP4 Q4_K Q5_K Q6_K IQ4_XS Q2_K Q3_K IQ1_S IQ1_M IQ2_XXS IQ2_XS
-    IQ2_S IQ3_XXS IQ3_S TQ1_0 TQ2_0 NVFP4 Q1_0 Q2_0""".split()
+    IQ2_S IQ3_XXS IQ3_S TQ1_0 TQ2_0 NVFP4 Q1_0 Q2_0 PQ2_0 PTQ1_0""".split()
 
 # What the package (0.19) doesn't know of: values and bytes of a block.
-SIZES = {"Q2_0": (64, 18)}
+SIZES = {"Q2_0": (64, 18), "PQ2_0": (128, 34), "PTQ1_0": (128, 28)}
 
 # Where float16 scales lie in a block, unless at its start.
 SCALES = {"Q4_1": [0, 2], "Q5_1": [0, 2], "Q4_K": [0, 2], "Q5_K": [0, 2], "Q6_K": [208], "Q2_K": [80, 82],
-          "Q3_K": [108], "TQ1_0": [52], "TQ2_0": [64]}
+          "Q3_K": [108], "TQ1_0": [52], "TQ2_0": [64],
+          "PTQ1_0": [26]}
 
 # Zeros, the smallest and largest denormals, the smallest normal number, the largest.
 EXTREMES = [0x0000, 0x8000, 0x0001, 0x8001, 0x03FF, 0x0400, 0x7BFF, 0xFBFF]
@@ -49,14 +50,29 @@ def fnv1a(values):
     return state
 
 
+def ptq1_0(blocks):
+    """A block of PTQ1_0 has 16, 8 and 2 bytes of digits, that of TQ1_0 32, 16 and 4: with zero bytes after each part,
+    digit j of the first part's byte i is TQ1_0's column 32 j + i instead of 16 j + i, and so on."""
+    wide = np.zeros((len(blocks), 54), dtype=np.uint8)
+    wide[:, :16], wide[:, 32:40], wide[:, 48:50] = blocks[:, :16], blocks[:, 16:24], blocks[:, 24:26]
+    wide[:, 52:] = blocks[:, 26:]
+    with np.errstate(all="ignore"):
+        values = quants.dequantize(wide, GGMLQuantizationType.TQ1_0)
+    parts = values[:, :160].reshape(-1, 5, 32)[:, :, :16], values[:, 160:240].reshape(-1, 5, 16)[:, :, :8], \
+        values[:, 240:].reshape(-1, 4, 4)[:, :, :2]
+    return np.concatenate([part.reshape(len(blocks), -1) for part in parts], axis=1)
+
+
 def decode(name, blocks):
     if name == "Q1_0":  # which the package doesn't decode: a bit for the sign, set for +
         d = blocks[:, :2].copy().view(np.float16).astype(np.float32)
         return np.where(np.unpackbits(blocks[:, 2:], axis=1, bitorder="little") == 1, d, -d)
-    if name == "Q2_0":  # nor this: two bits a value, lowest first, that count from -1
+    if name in ("Q2_0", "PQ2_0"):  # nor these: two bits a value, lowest first, that count from -1
         d = blocks[:, :2].copy().view(np.float16).astype(np.float32)
         codes = blocks[:, 2:, None] >> np.arange(0, 8, 2, dtype=np.uint8) & 3
-        return (codes.reshape(len(blocks), 64).astype(np.float32) - 1) * d
+        return (codes.reshape(len(blocks), -1).astype(np.float32) - 1) * d
+    if name == "PTQ1_0":  # the package's TQ1_0 decodes it, given half a block's digits and others in between
+        return ptq1_0(blocks)
     with np.errstate(all="ignore"):
         return quants.dequantize(blocks.copy(), GGMLQuantizationType[name])
 

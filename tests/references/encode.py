@@ -17,8 +17,8 @@ from gguf import quants
 from gguf.constants import GGML_QUANT_SIZES, GGMLQuantizationType
 from safetensors import safe_open
 
-TYPES = "Q8_0 Q4_0 Q4_1 Q5_0 Q5_1 IQ4_NL MXFP4 Q4_K Q5_K Q6_K IQ4_XS Q2_K Q3_K".split()
-WEIGHED = [t for t in TYPES if t not in ("Q8_0", "MXFP4")]
+TYPES = "Q8_0 Q4_0 Q4_1 Q5_0 Q5_1 IQ4_NL MXFP4 Q4_K Q5_K Q6_K IQ4_XS Q2_K Q3_K TQ1_0 TQ2_0".split()
+WEIGHED = [t for t in TYPES if t not in ("Q8_0", "MXFP4", "TQ1_0", "TQ2_0")]
 ROWS, COLS = 48, 256
 TOP = Path(__file__).resolve().parents[2]
 
@@ -37,6 +37,9 @@ def to_bf16(values):
 
 
 def squared_error(library, kind, values, importance=None):
+    if kind.name.startswith("TQ"):  # the package's own quantizers, which make the same blocks
+        return float(np.sum((quants.dequantize(quants.quantize(values.reshape(ROWS, COLS), kind), kind)
+                             .astype(np.float64) - values.reshape(ROWS, COLS)) ** 2))
     _, size = GGML_QUANT_SIZES[kind]
     blocks = np.zeros((ROWS, COLS // GGML_QUANT_SIZES[kind][0] * size), np.uint8)
     library.ggml_quantize_chunk(int(kind), values.ctypes.data_as(ctypes.c_void_p),

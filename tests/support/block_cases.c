@@ -102,7 +102,7 @@ static uint16_t random_scale(fr_weight_mode mode) {
 /* Gives the offsets of a block's float16 numbers. */
 static size_t scale_offsets(fr_dtype type, size_t offsets[2]) {
     static const uint8_t first[FR_KERNEL_TYPES] = {
-        [FR_Q6_K] = 208, [FR_Q2_K] = 80, [FR_Q3_K] = 108, [FR_TQ1_0] = 52, [FR_TQ2_0] = 64};
+        [FR_Q6_K] = 208, [FR_Q2_K] = 80, [FR_Q3_K] = 108, [FR_TQ1_0] = 52, [FR_TQ2_0] = 64, [FR_PTQ1_0] = 26};
     offsets[0] = first[type];
     offsets[1] = offsets[0] + 2;
     return type == FR_Q4_1 || type == FR_Q5_1 || type == FR_Q2_K || type == FR_Q4_K || type == FR_Q5_K ? 2 : 1;

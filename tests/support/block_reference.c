@@ -110,10 +110,12 @@ static int iq1_code(fr_dtype type, const uint8_t *block, unsigned c) {
     return 8 * ((fr_grid_iq1[point] >> c % 8 * 2 & 3) - 1) + (lower ? -1 : 1);
 }
 
-/* Returns the digit of a column of TQ1_0, from its byte; the first digit is the most significant. */
-static int tq1_code(const uint8_t *block, unsigned c) {
-    unsigned byte = c < 160 ? c % 32 : c < 240 ? 32 + c % 16 : 48 + c % 4;
-    unsigned digit = c < 160 ? c / 32 : c < 240 ? (c - 160) / 16 : (c - 240) / 4;
+/* Returns the digit of a column of TQ1_0 (256 columns) or PTQ1_0 (128), from its byte; the first digit is the most
+ * significant. */
+static int tq1_code(const uint8_t *block, unsigned c, unsigned columns) {
+    unsigned a = columns / 8, b = a / 2, d = b / 4; /* bytes of the three parts */
+    unsigned byte = c < 5 * a ? c % a : c < 5 * (a + b) ? a + (c - 5 * a) % b : a + b + (c - 5 * (a + b)) % d;
+    unsigned digit = c < 5 * a ? c / a : c < 5 * (a + b) ? (c - 5 * a) / b : (c - 5 * (a + b)) / d;
     unsigned fraction = block[byte];
     while (digit-- > 0) fraction = fraction * 3 % 256;
     return (int)(fraction * 3 / 256) - 1;
@@ -155,9 +157,11 @@ static int code_at(fr_dtype type, const uint8_t *block, unsigned c) {
     case FR_IQ3_S: return iq3_code(type, block, c);
     case FR_IQ1_S:
     case FR_IQ1_M: return iq1_code(type, block, c);
-    case FR_TQ1_0: return tq1_code(block, c);
+    case FR_TQ1_0: return tq1_code(block, c, 256);
+    case FR_PTQ1_0: return tq1_code(block, c, 128);
     case FR_TQ2_0: return pair_at(block, c) - 1;
-    case FR_Q2_0: return bits(block[2 + c / 4], c % 4 * 2, 2) - 1;
+    case FR_Q2_0:
+    case FR_PQ2_0: return bits(block[2 + c / 4], c % 4 * 2, 2) - 1;
     case FR_Q1_0: return 2 * bits(block[2 + c / 8], c % 8, 1) - 1;
     default: return fr_code_values(FR_IQ4_XS)[nibble(block + 8 + c / 32 * 16, c % 32)];
     }
@@ -231,6 +235,7 @@ static float add_run(fr_dtype type, const uint8_t *block, unsigned run, const fr
         return fmaf(f16_at(d) / 8 * x->d, sum_of_halves(type, block, run, x, first, second), acc);
     }
     case FR_TQ1_0: return fmaf(f16_at(block + 52) * x->d, isum, acc);
+    case FR_PTQ1_0: return fmaf(f16_at(block + 26) * x->d, isum, acc);
     case FR_TQ2_0: return fmaf(f16_at(block + 64) * x->d, isum, acc);
     case FR_IQ2_XS:
     case FR_IQ2_S: {

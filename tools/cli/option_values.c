@@ -202,9 +202,8 @@ static int take_text(fr_arguments *args, fr_arg arg, const char *name, const cha
 static int check_type(const char *name, const char *text) {
     static const struct {
         const char *types, *instead;
-    } others[] = {{"IQ3_XXS IQ3_S IQ3_M IQ3_XS", "q3_k"},
-                  {"Q1_0 Q2_0 IQ1_S IQ1_M IQ2_XXS IQ2_XS IQ2_S IQ2_M TQ1_0 TQ2_0", "q2_k"},
-                  {"NVFP4", "mxfp4"}};
+    } others[] = {
+        {"IQ3_XXS IQ3_S IQ3_M IQ3_XS", "q3_k"}, {"IQ1_S IQ1_M IQ2_XXS IQ2_XS IQ2_S IQ2_M", "q2_k"}, {"NVFP4", "mxfp4"}};
     for (size_t i = 0; i < sizeof others / sizeof *others; i++)
         if (fr_has_word_in_any_case(others[i].types, text, strlen(text)))
             return fr_wrong_usage("%s %s is not built; the nearest is %s", name, text, others[i].instead);

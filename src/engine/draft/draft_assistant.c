@@ -161,7 +161,7 @@ static void step(void *context, const fr_team *team) {
     const fr_trunk_spec *c = &a->trunk.spec;
     size_t backbone = m->drafter->target->trunk.spec.hidden, rows = activations.batch.count;
     const fr_workspace *w = &activations.workspace;
-    fr_matrix_input_rows(team, w, m->input, 2 * backbone, 2 * backbone, rows);
+    fr_matrix_input_rows(team, w, NULL, m->input, 2 * backbone, 2 * backbone, rows);
     fr_matrix_apply(team, w, &a->pre, &(fr_matrix_rows){activations.x, c->hidden, m->input, 2 * backbone, rows});
     fr_publish_rows(team, NULL, 0);
     fr_layers_run(team, &activations);

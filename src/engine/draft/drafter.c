@@ -113,7 +113,11 @@ static fr_status bind(fr_drafter *drafter, const char *path, const fr_options *o
     FR_TRY(fr_open_files(&drafter->files, path, options->value[FR_OPT_MMAP] != 0));
     drafter->method = find_method(&drafter->files);
     if (!drafter->method) return refuse(&drafter->files);
+    if (drafter->files.rotations)
+        return fr_fail(FR_UNBUILT, "%s: a drafter's rotated weights (keys prism.hadamard.*) are not built",
+                       drafter->files.path);
     FR_TRY(fr_weights_open(&drafter->weights, &drafter->files));
+    if (drafter->target) drafter->weights.rotations = drafter->target->weights.rotations;
     return drafter->method->load(drafter);
 }
 

@@ -268,7 +268,7 @@ void *fr_pairs_workspace(const fr_drafter *drafter, fr_arena *arena, const fr_dr
     fr_activations_layout(&activations, net->trunk, kernels, net->packed, arena, sizes->rows,
                           net->layer->attention.q.cols, sizes->threads);
     activations.reads_ahead = drafter->weights.exceed;
-    fr_workspace_layout(&work.products, kernels, arena, net->packed, sizes->rows,
+    fr_workspace_layout(&work.products, kernels, arena, net->packed, net->trunk->rotations, sizes->rows,
                         fr_larger(net->input_width, net->trunk->spec.hidden));
     take_rows(&work, arena, sizes);
     if (!place || arena->overflow) return NULL;

@@ -65,7 +65,7 @@ void fr_activations_layout(fr_activations *a, const fr_trunk *trunk, const fr_ke
     else if (recurrent)
         fr_short_conv_layout(a, &recurrent->short_conv, arena, max_rows);
     if (deltanet) widest = fr_larger(widest, deltanet->value_heads * deltanet->value_dim);
-    fr_workspace_layout(&a->workspace, kernels, arena, packed, max_rows, widest);
+    fr_workspace_layout(&a->workspace, kernels, arena, packed, trunk->rotations, max_rows, widest);
     if (trunk->stages) a->lent = fr_arena_take(arena, max_rows * trunk->stages->lent_bytes, 1);
     if (experts) fr_experts_layout(a, experts, packed, arena, max_rows, threads);
 }

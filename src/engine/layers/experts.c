@@ -27,7 +27,8 @@ void fr_experts_layout(fr_activations *a, const fr_experts_spec *spec, bool pack
                        size_t threads) {
     size_t pairs = max_rows * spec->top_k, hidden = a->trunk->spec.hidden;
     fr_experts_rows e = {0}, *place = fr_arena_take(arena, 1, sizeof *place);
-    fr_workspace_layout(&e.workspace, a->kernels, arena, packed, pairs, fr_larger(hidden, spec->width));
+    fr_workspace_layout(&e.workspace, a->kernels, arena, packed, a->trunk->rotations, pairs,
+                        fr_larger(hidden, spec->width));
     e.scores = fr_arena_take(arena, max_rows * spec->count, sizeof(float));
     if (spec->parallel) e.routed = fr_arena_take(arena, max_rows * hidden, sizeof(float));
     if (spec->parallel) e.normed = fr_arena_take(arena, max_rows * hidden, sizeof(float));

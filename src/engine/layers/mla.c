@@ -36,7 +36,7 @@ void fr_mla_layout(fr_activations *a, bool packed, fr_arena *arena, size_t max_r
     a->q_a = fr_arena_take(arena, max_rows * a->q_a_width, sizeof *a->q_a);
     a->heads = fr_arena_take(arena, max_rows * a->heads_width, sizeof *a->heads);
     a->head_rows = max_rows;
-    fr_workspace_layout(&a->head_products, a->kernels, arena, packed, threads * max_rows, widest);
+    fr_workspace_layout(&a->head_products, a->kernels, arena, packed, NULL, threads * max_rows, widest);
 }
 
 static size_t rotary_of(const fr_attention_spec *spec) {

@@ -78,6 +78,7 @@ static fr_status bind_tensors(fr_trunk *trunk, const fr_tensor_naming *naming, f
         FR_TRY(fr_tensor_names_bind_layer(&b, naming, &trunk->layers[i]));
     }
     trunk->packed = weights->has_packed;
+    trunk->rotations = weights->rotations;
     return FR_OK;
 }
 

@@ -124,7 +124,7 @@ void fr_vision_activations_layout(fr_vision_activations *a, fr_arena *arena, siz
     for (size_t i = 0; a->ones && i < a->gate_width; i++) a->ones[i] = 1.0f;
     a->merged = fr_arena_take(arena, tokens * c->merged, sizeof(float));
     fr_attend_layout(&a->attend, arena, n, threads);
-    fr_workspace_layout(&a->workspace, a->vision->kernels, arena, a->vision->packed, chunk,
+    fr_workspace_layout(&a->workspace, a->vision->kernels, arena, a->vision->packed, NULL, chunk,
                         fr_larger(fr_larger(a->wide_width, a->gate_width), a->narrow_width));
 }
 

@@ -198,7 +198,7 @@ static void feed_forward(const fr_team *team, const fr_vision_activations *a, co
                          size_t first, size_t rows) {
     const fr_vision_config *c = &a->vision->config;
     const float *attn = a->attn + first * c->hidden;
-    fr_matrix_input_rows(team, &a->workspace, attn, c->hidden, c->hidden, rows);
+    fr_matrix_input_rows(team, &a->workspace, NULL, attn, c->hidden, c->hidden, rows);
     fr_vision_apply_clipped(team, a, &layer->proj, layer->proj_bias, clip_of(a, layer, FR_VISION_PROJ),
                             &(fr_matrix_rows){a->narrow, a->narrow_width, attn, c->hidden, rows});
     join(team, a, &layer->post_norm1, first, rows);

@@ -130,7 +130,8 @@ fr_status fr_bound_cut(fr_weights *weights, fr_bound *bound, size_t count, size_
                                   .packed = bound->packed || bound->tensor->packed,
                                   .features = features,
                                   .cols = cols,
-                                  .row_bytes = fr_dtype_row_bytes(bound->tensor->type, cols)};
+                                  .row_bytes = fr_dtype_row_bytes(bound->tensor->type, cols),
+                                  .rotation = fr_rotation_of(weights->files->rotations, bound->tensor->name, cols)};
         if (bound->tensor->type == FR_STORED) {
             matrices[i].storage = bound->tensor->storage;
             matrices[i].first = i * features;

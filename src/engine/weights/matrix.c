@@ -15,33 +15,66 @@ static size_t blocks_of(size_t cols) {
     return (cols + BLOCK - 1) / BLOCK;
 }
 
-void fr_workspace_layout(fr_workspace *workspace, const fr_kernels *kernels, fr_arena *arena, bool packed, size_t rows,
-                         size_t widest) {
-    *workspace = (fr_workspace){.kernels = kernels, .block_stride = blocks_of(widest)};
-    if (packed) workspace->blocks = fr_arena_take(arena, rows * workspace->block_stride, sizeof *workspace->blocks);
+void fr_workspace_layout(fr_workspace *workspace, const fr_kernels *kernels, fr_arena *arena, bool packed,
+                         const fr_rotation_set *rotations, size_t rows, size_t widest) {
+    fr_workspace w = {.kernels = kernels, .block_stride = blocks_of(widest), .rotations = rotations};
+    if (packed) w.blocks = fr_arena_take(arena, rows * w.block_stride, sizeof *w.blocks);
+    w.rotated_stride = w.block_stride * BLOCK;
+    if (rotations) w.rotated = fr_arena_take(arena, rows * w.rotated_stride, sizeof *w.rotated);
+    if (rotations && packed) w.rotated_blocks = fr_arena_take(arena, rows * w.block_stride, sizeof *w.rotated_blocks);
+    *workspace = w;
+}
+
+/* Writes columns [from, to) of a rotated row, whole blocks of the rotation, and quantizes them. Heads are moved one at
+ * a time; a head may begin before `from` or end after `to`. */
+static void rotate(const fr_workspace *workspace, const fr_rotation *rotation, size_t r, const float *x, size_t from,
+                   size_t to) {
+    const fr_kernels *k = workspace->kernels;
+    float *y = workspace->rotated + r * workspace->rotated_stride;
+    if (rotation->groups) {
+        size_t each = rotation->heads / rotation->groups, head_dim = rotation->cols / rotation->heads;
+        for (size_t c = from, end; c < to; c = end) {
+            size_t head = c / head_dim, given = head % each * rotation->groups + head / each;
+            end = fr_smaller((head + 1) * head_dim, to);
+            memcpy(y + c, x + given * head_dim + c % head_dim, (end - c) * sizeof *y);
+        }
+        x = y;
+    }
+    k->hadamard(y + from, x + from, rotation->signs ? rotation->signs + from : NULL, rotation->block, to - from);
+    if (workspace->rotated_blocks)
+        k->quantize(workspace->rotated_blocks + r * workspace->block_stride + from / BLOCK, y + from, to - from);
 }
 
 void fr_matrix_input_row(const fr_workspace *workspace, size_t r, const float *x, size_t cols) {
+    const fr_rotation *rotation = fr_rotation_of_width(workspace->rotations, cols);
     if (workspace->blocks) workspace->kernels->quantize(workspace->blocks + r * workspace->block_stride, x, cols);
+    if (rotation) rotate(workspace, rotation, r, x, 0, cols);
 }
 
 /* Partitions the columns, not the rows: each thread then quantizes columns that it or its neighbour has written, and
  * the work for a single wide row is divided too. */
-void fr_matrix_input_rows(const fr_team *team, const fr_workspace *workspace, const float *x, size_t x_stride,
-                          size_t cols, size_t rows) {
-    if (!workspace->blocks) return;
+void fr_matrix_input_rows(const fr_team *team, const fr_workspace *workspace, const fr_matrix *matrix, const float *x,
+                          size_t x_stride, size_t cols, size_t rows) {
+    const fr_rotation *rotation = matrix ? matrix->rotation : fr_rotation_of_width(workspace->rotations, cols);
+    if (!workspace->blocks && !rotation) return;
     size_t begin, end;
     fr_part_blocks(team, blocks_of(cols), &begin, &end);
     size_t from = begin * BLOCK, to = end * BLOCK < cols ? end * BLOCK : cols;
-    for (size_t r = 0; r < rows && begin < end; r++)
+    for (size_t r = 0; r < rows && begin < end && workspace->blocks && !(matrix && rotation); r++)
         workspace->kernels->quantize(workspace->blocks + r * workspace->block_stride + begin, x + r * x_stride + from,
                                      to - from);
+    if (rotation) {
+        fr_partition(cols, fr_larger(rotation->block, BLOCK), team->index, team->count, &from, &to);
+        for (size_t r = 0; r < rows && from < to; r++) rotate(workspace, rotation, r, x + r * x_stride, from, to);
+    }
     fr_team_sync(team);
 }
 
 fr_workspace fr_workspace_from(const fr_workspace *workspace, size_t row) {
     fr_workspace from = *workspace;
     if (from.blocks) from.blocks += row * from.block_stride;
+    if (from.rotated) from.rotated += row * from.rotated_stride;
+    if (from.rotated_blocks) from.rotated_blocks += row * from.block_stride;
     return from;
 }
 
@@ -122,11 +155,17 @@ static void add_activations(const fr_matrix *matrix, const fr_matrix_rows *rows)
 void fr_matrix_apply_part(const fr_workspace *workspace, const fr_matrix *matrix, size_t begin, size_t end,
                           const fr_matrix_rows *rows) {
     if (begin == end) return;
-    if (matrix->stats && begin == 0) add_activations(matrix, rows);
     fr_matrix part = fr_matrix_features(matrix, begin, end);
     fr_matrix_rows of_part = *rows;
+    fr_workspace w = *workspace;
+    if (matrix->rotation) {
+        of_part.x = w.rotated;
+        of_part.x_stride = w.rotated_stride;
+        w.blocks = w.rotated_blocks;
+    }
+    if (matrix->stats && begin == 0) add_activations(matrix, &of_part);
     of_part.y += begin;
-    apply(workspace, &part, &of_part);
+    apply(&w, &part, &of_part);
 }
 
 void fr_matrix_apply(const fr_team *team, const fr_workspace *workspace, const fr_matrix *matrix,
@@ -179,6 +218,9 @@ void fr_matrix_decode(const fr_matrix *matrix, size_t feature, float *row) {
 }
 
 void fr_matrix_row(const fr_kernels *kernels, const fr_matrix *matrix, size_t feature, float factor, float *row) {
+    const fr_rotation *rotation = matrix->rotation;
     fr_matrix_decode(matrix, feature, row);
+    if (rotation) kernels->hadamard(row, row, NULL, rotation->block, matrix->cols);
+    if (rotation && rotation->signs) kernels->mul(row, rotation->signs, matrix->cols);
     kernels->scale(row, matrix->cols, factor);
 }

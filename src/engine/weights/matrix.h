@@ -12,6 +12,7 @@
 
 #include "base/arena.h"
 #include "base/pool.h"
+#include "formats/rotation.h"
 #include "kernels/kernels.h"
 
 /* Output features are partitioned in units of this size, so that no two threads write one cache line of a row, and a
@@ -39,6 +40,8 @@ typedef struct fr_matrix {
                               * scales above are all 1; NULL: there are none */
 
     const struct fr_storage *storage; /* how FR_STORED is decoded (formats/storage.h): feature o is its row first + o */
+    const fr_rotation *rotation; /* how its rows are stored rotated: it is multiplied with rotated rows; NULL: as they
+                                  * are */
 
     fr_activation_stats *stats; /* the sums to which its input rows are added, by one thread in row order; NULL: none */
 } fr_matrix;
@@ -49,6 +52,12 @@ typedef struct fr_workspace {
     const fr_kernels *kernels;
     fr_qblock *blocks;   /* the input rows of the next product, quantized; NULL if no weight is packed */
     size_t block_stride; /* blocks from one row to the next */
+
+    /* If weights are stored rotated: the input rows rotated, as floats and quantized. */
+    const fr_rotation_set *rotations; /* NULL: none is */
+    float *rotated;
+    size_t rotated_stride; /* floats from one row to the next */
+    fr_qblock *rotated_blocks;
 } fr_workspace;
 
 /* The rows to which a matrix is applied, and the rows for the products; strides are in floats. */
@@ -60,18 +69,19 @@ typedef struct fr_matrix_rows {
 } fr_matrix_rows;
 
 /* Takes a workspace for `rows` rows of up to `widest` columns from the arena, or measures it. packed: at least one
- * weight is packed. */
-void fr_workspace_layout(fr_workspace *workspace, const fr_kernels *kernels, fr_arena *arena, bool packed, size_t rows,
-                         size_t widest);
+ * weight is packed. rotations: those of the weights; NULL: none is rotated. */
+void fr_workspace_layout(fr_workspace *workspace, const fr_kernels *kernels, fr_arena *arena, bool packed,
+                         const fr_rotation_set *rotations, size_t rows, size_t widest);
 
-/* Prepares row r of the next product's input. The thread that computed the row calls it, and a barrier must follow
- * before the product. */
+/* Prepares row r of the next product's input, rotated too if any weight of this width is. The thread that computed the
+ * row calls it, and a barrier must follow before the product. */
 void fr_matrix_input_row(const fr_workspace *workspace, size_t r, const float *x, size_t cols);
 
 /* The whole team prepares all rows of the next product's input and synchronizes. The rows must be complete on this
- * rank; for rows that aren't, call fr_publish_input. */
-void fr_matrix_input_rows(const fr_team *team, const fr_workspace *workspace, const float *x, size_t x_stride,
-                          size_t cols, size_t rows);
+ * rank; for rows that aren't, call fr_publish_input. matrix: the one matrix that is multiplied with them; NULL: there
+ * may be several, none of which moves heads when it is rotated. */
+void fr_matrix_input_rows(const fr_team *team, const fr_workspace *workspace, const fr_matrix *matrix, const float *x,
+                          size_t x_stride, size_t cols, size_t rows);
 
 /* Gives a workspace whose row 0 is prepared row `row` of the given one. */
 fr_workspace fr_workspace_from(const fr_workspace *workspace, size_t row);
@@ -97,9 +107,9 @@ void fr_matrix_apply_part(const fr_workspace *workspace, const fr_matrix *matrix
 
 size_t fr_matrix_bytes(const fr_matrix *matrix);
 
-/* row[c] = matrix[feature][c]. */
+/* row[c] = matrix[feature][c], as it is stored. */
 void fr_matrix_decode(const fr_matrix *matrix, size_t feature, float *row);
 
-/* row[c] = matrix[feature][c] * factor, as looking up an embedding does. */
+/* row[c] = matrix[feature][c] * factor, as looking up an embedding does. A rotated row is rotated back first. */
 void fr_matrix_row(const fr_kernels *kernels, const fr_matrix *matrix, size_t feature, float factor, float *row);
 #endif

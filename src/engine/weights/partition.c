@@ -153,10 +153,10 @@ void fr_gather_input(const fr_team *team, const fr_workspace *workspace, const f
                      const fr_shared_rows *x) {
     size_t bounds[FR_RANKS_MAX + 1], ranks = fr_ranks_count(team->ranks);
     find_bounds(&x->split, team->ranks, bounds);
-    if (matrix->packed && !matrix->stats && whole_blocks(bounds, ranks)) {
+    if (matrix->packed && !matrix->stats && !matrix->rotation && whole_blocks(bounds, ranks)) {
         gather_blocks(team, workspace, matrix, x, bounds);
         return;
     }
     fr_gather_rows(team, x, 1, matrix);
-    fr_matrix_input_rows(team, workspace, x->at, x->stride, x->split.count * x->split.each, x->rows);
+    fr_matrix_input_rows(team, workspace, matrix, x->at, x->stride, x->split.count * x->split.each, x->rows);
 }

@@ -139,14 +139,14 @@ static inline void fr_publish_input(const fr_team *team, const fr_workspace *wor
         return;
     }
     fr_team_sync(team);
-    fr_matrix_input_rows(team, workspace, x->at, x->stride, x->split.count * x->split.each, x->rows);
+    fr_matrix_input_rows(team, workspace, matrix, x->at, x->stride, x->split.count * x->split.each, x->rows);
 }
 
 /* Does the same for rows that each rank has computed completely itself. */
 static inline void fr_publish_own_input(const fr_team *team, const fr_workspace *workspace, const float *x,
                                         size_t x_stride, size_t cols, size_t rows) {
     fr_team_sync(team);
-    fr_matrix_input_rows(team, workspace, x, x_stride, cols, rows);
+    fr_matrix_input_rows(team, workspace, NULL, x, x_stride, cols, rows);
 }
 
 #endif

@@ -60,7 +60,7 @@ static size_t packed_bytes(const fr_tensors *tensors) {
 /* ---------------------------------------------------------------------------------------------------------- opening */
 
 fr_status fr_weights_open(fr_weights *weights, const fr_checkpoint *files) {
-    *weights = (fr_weights){.files = files};
+    *weights = (fr_weights){.files = files, .rotations = files->rotations};
     size_t count = files->tensors.count + 1;
     weights->bound = calloc(count, sizeof *weights->bound);
     weights->of_tensor = calloc(count, sizeof *weights->of_tensor);

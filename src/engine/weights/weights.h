@@ -86,9 +86,10 @@ typedef struct fr_watched_tensor {
 
 struct fr_weights {
     const fr_checkpoint *files;
-    fr_arena vectors; /* float32 copies */
-    fr_arena packed;  /* packed copies */
-    bool has_packed;  /* at least one matrix is packed, here or in its file */
+    const fr_rotation_set *rotations; /* of rows: the files' own, or a drafter's target's; NULL: none */
+    fr_arena vectors;                 /* float32 copies */
+    fr_arena packed;                  /* packed copies */
+    bool has_packed;                  /* at least one matrix is packed, here or in its file */
     fr_bound *bound;
     size_t count;
     uint32_t *of_tensor;      /* maps a tensor's index in the checkpoint to 1 + its index in `bound`; 0: not bound */

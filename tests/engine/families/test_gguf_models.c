@@ -389,13 +389,15 @@ START_TEST(descriptions) {
 END_TEST
 
 /* Files of tests/references/low_bits.py: one with every type of up to 3 bits and with NVFP4 whose tensors have a
- * scale, and one with experts of NVFP4 that each have a scale. The reference has float activations, ours are quantized
+ * scale, and one with experts of NVFP4 that each have a scale; and one of rotated.py with rotated weights, of PrismML's
+ * types among others. The reference has float activations, ours are quantized
  * to 8 bits. */
 static const struct {
     const char *model, *reference;
     double apart; /* the mean distance, as a share of a row's spread */
 } low_bits[] = {
     {GGUF "low-bits.gguf", GGUF "low-bits.reference.safetensors", 0.01},
+    {GGUF "rotated.gguf", GGUF "rotated.reference.safetensors", 0.01},
     {GGUF "nvfp4-experts.gguf", GGUF "nvfp4-experts.reference.safetensors", 0.01},
 };
 
@@ -422,6 +424,39 @@ START_TEST(logits_of_low_bits) {
     }
     ck_assert_msg(sum / (double)values < low_bits[_i].apart * spread, "%g of %g", sum / (double)values, spread);
     free(got.values);
+    fr_tensors_free(&tensors);
+    fr_tensors_free(&unread);
+    fr_map_close(&map);
+    fr_model_close(model);
+}
+END_TEST
+
+/* Weights in float16 that are stored rotated, with the heads of DeltaNet's outputs grouped and the embedding table
+ * among them, give the logits of the model whose weights they were: transformers' of its folder. */
+START_TEST(logits_of_a_rotated_hybrid) {
+    fr_model *model = open_model(GGUF "rotated-qwen35.gguf");
+    fr_map map;
+    fr_tensors tensors = {0}, unread = {0};
+    json_t *info = fr_load_json(MODELS "qwen35-odd/reference.json"), *prompts = json_object_get(info, "prompts");
+    ck_assert_int_eq(fr_map_open(&map, MODELS "qwen35-odd/reference.safetensors", true), FR_OK);
+    ck_assert_int_eq(fr_safetensors_read(&map, 0, &tensors, &unread), FR_OK);
+    size_t vocab = (size_t)fr_model_fact(model, FR_FACT_VOCAB), count, expected_count;
+    int32_t *ids = fr_ids_of(json_array_get(prompts, 3), &count);
+    const float *expected = reference_rows(&tensors, &map, "prompt.3.logits", &expected_count);
+    fr_rows got = logits_of(model, NULL, ids, count, 0);
+    double sum = 0, spread = 0;
+    ck_assert_uint_eq(got.count, expected_count);
+    for (size_t v = 0; v < got.count; v++) {
+        sum += fabs((double)got.values[v] - (double)expected[v]);
+        spread = fmax(spread, fabs((double)expected[v]));
+    }
+    ck_assert_msg(sum / (double)got.count < 0.001 * spread, "%g of %g", sum / (double)got.count, spread);
+    for (size_t r = 0; r < count; r++)
+        if (margin(expected + r * vocab, vocab) > 0.01)
+            ck_assert_uint_eq(argmax(got.values + r * vocab, vocab), argmax(expected + r * vocab, vocab));
+    free(got.values);
+    free(ids);
+    json_decref(info);
     fr_tensors_free(&tensors);
     fr_tensors_free(&unread);
     fr_map_close(&map);
@@ -497,6 +532,7 @@ FR_SUITE("gguf_models") {
     tcase_add_loop_test(tests, wrong_orderings, 0, 2);
     tcase_add_test(tests, descriptions);
     tcase_add_loop_test(tests, logits_of_low_bits, 0, sizeof low_bits / sizeof *low_bits);
+    tcase_add_test(tests, logits_of_a_rotated_hybrid);
     tcase_add_loop_test(tests, wrong_scales_of_nvfp4, 0, sizeof wrong_scales / sizeof *wrong_scales);
     suite_add_tcase(suite, tests);
 }

@@ -1,0 +1,279 @@
+/* Reads the rotation that a file's weights were multiplied by: see rotation.h. */
+#include "formats/rotation.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/error.h"
+
+#define PREFIX "prism.hadamard."
+
+enum {
+    WIDTHS_MAX = 64,           /* different widths of rows in a file */
+    BLOCK_MAX = 1 << 20,       /* columns */
+    COLS_MAX = 1 << 24,        /* of a row */
+    ROTATIONS = 2 * WIDTHS_MAX /* of each width one that moves no heads, and one that does */
+};
+
+struct fr_rotation_set {
+    fr_rotation all[ROTATIONS];
+    size_t count;
+    float *signs;           /* of all widths, one after the other */
+    const char **names;     /* [name_count] of the file's tensors, sorted */
+    const fr_rotation **of; /* [name_count] */
+    size_t name_count;
+};
+
+/* The tensors of a layer that may be rotated: all their products read rows that were prepared for products. */
+static const char *const kinds[] = {
+    "attn_q",           "attn_k",         "attn_v",       "attn_qkv",       "attn_gate",   "attn_output",
+    "ffn_gate",         "ffn_up",         "ffn_down",     "ffn_gate_exps",  "ffn_up_exps", "ffn_down_exps",
+    "ffn_gate_up_exps", "ffn_gate_shexp", "ffn_up_shexp", "ffn_down_shexp", "ssm_out"};
+
+/* The architectures in whose layers these tensors are multiplied with prepared rows alone. */
+static const char *const architectures[] = {"llama", "qwen3", "qwen3moe", "qwen35", "qwen35moe", "qwen3next"};
+
+static bool is_text(fr_text text, const char *word) {
+    return text.length == strlen(word) && memcmp(text.bytes, word, text.length) == 0;
+}
+
+static fr_status fail_key(const fr_gguf *gguf, const char *key, const char *why) {
+    return fr_fail(FR_INPUT, "%s: key " PREFIX "%s %s", gguf->path, key, why);
+}
+
+/* Checks that a key has the one value that is known. */
+static fr_status check_word(const fr_gguf *gguf, const char *key, const char *full, const char *word) {
+    fr_text value;
+    FR_TRY(fr_gguf_text(gguf, full, &value));
+    if (!value.bytes) return fail_key(gguf, key, "is missing");
+    if (is_text(value, word)) return FR_OK;
+    return fr_fail(FR_UNBUILT, "%s: key %s is %.*s: only %s is built", gguf->path, full,
+                   value.length < 60 ? (int)value.length : 60, value.bytes, word);
+}
+
+static fr_status check_head(const fr_gguf *gguf, const fr_tensors *tensors, size_t *block) {
+    int64_t version;
+    bool tied = false;
+    FR_TRY(fr_gguf_int(gguf, PREFIX "version", 0, UINT32_MAX, FR_GGUF_REQUIRED, &version));
+    if (version != 1 && version != 2)
+        return fr_fail(FR_UNBUILT, "%s: key " PREFIX "version is %lld: only versions 1 and 2 are built", gguf->path,
+                       (long long)version);
+    FR_TRY(fr_gguf_bool(gguf, PREFIX "tied_output", false, &tied));
+    if (version == 2 && (!tied || fr_tensors_find(tensors, "output.weight")))
+        return fail_key(gguf, "version", "is 2, and the file's head is not its embedding table");
+    FR_TRY(check_word(gguf, "transform", PREFIX "transform", "normalized-sylvester-walsh-hadamard"));
+    FR_TRY(check_word(gguf, "axis", PREFIX "axis", "input-last-dimension"));
+    FR_TRY(fr_gguf_size(gguf, PREFIX "block_size", 1, BLOCK_MAX, FR_GGUF_REQUIRED, block));
+    if (*block & (*block - 1)) return fail_key(gguf, "block_size", "is no power of two");
+    for (size_t i = 0; i < sizeof architectures / sizeof *architectures; i++)
+        if (strcmp(gguf->architecture, architectures[i]) == 0) return FR_OK;
+    return fr_fail(FR_UNBUILT, "%s: rotated weights (keys " PREFIX "*) of architecture \"%s\" are not built",
+                   gguf->path, gguf->architecture);
+}
+
+/* Reads an element of an array of integers of 4 bytes. */
+static fr_status find_integers(const fr_gguf *gguf, const char *full, const fr_gguf_value **array) {
+    *array = fr_gguf_find(gguf, full);
+    if (!*array) return fr_fail(FR_INPUT, "%s: key %s is missing", gguf->path, full);
+    if ((*array)->type == FR_GGUF_ARRAY && ((*array)->element == FR_GGUF_I32 || (*array)->element == FR_GGUF_U32))
+        return FR_OK;
+    return fr_fail(FR_INPUT, "%s: key %s is no array of i32", gguf->path, full);
+}
+
+/* Reads the signs of each width, and makes the rotation of that width. */
+static fr_status read_signs(const fr_gguf *gguf, fr_rotation_set *r, size_t block) {
+    const fr_gguf_value *widths, *values;
+    FR_TRY(find_integers(gguf, PREFIX "sign_widths", &widths));
+    FR_TRY(find_integers(gguf, PREFIX "sign_values", &values));
+    if (widths->count == 0 || widths->count > WIDTHS_MAX)
+        return fail_key(gguf, "sign_widths", "has 0 or too many values");
+    r->signs = malloc((size_t)values->count * sizeof *r->signs + 1);
+    if (!r->signs) return fr_fail_memory("signs", (size_t)values->count * sizeof *r->signs);
+    for (size_t i = 0; i < values->count; i++) {
+        int32_t value = fr_gguf_i32(values, i);
+        if (value != 1 && value != -1) return fail_key(gguf, "sign_values", "has a value that is neither 1 nor -1");
+        r->signs[i] = (float)value;
+    }
+    size_t at = 0;
+    for (size_t i = 0; i < widths->count; i++) {
+        int32_t width = fr_gguf_i32(widths, i);
+        if (width <= 0 || width > COLS_MAX || (size_t)width % block)
+            return fail_key(gguf, "sign_widths", "has a width that is no multiple of the block");
+        if ((size_t)width > values->count - at) return fail_key(gguf, "sign_values", "is shorter than the widths");
+        if (fr_rotation_of_width(r, (size_t)width)) return fail_key(gguf, "sign_widths", "has a width twice");
+        r->all[r->count++] = (fr_rotation){.cols = (size_t)width, .block = block, .signs = r->signs + at};
+        at += (size_t)width;
+    }
+    return at == values->count ? FR_OK : fail_key(gguf, "sign_values", "is longer than the widths");
+}
+
+/* Gives the rotation of a width, grouped or not, and makes it where it can be made. */
+static fr_status find_rotation(const fr_gguf *gguf, fr_rotation_set *r, const char *tensor, size_t cols, size_t block,
+                               size_t groups, size_t heads, const fr_rotation **found) {
+    const fr_rotation *plain = fr_rotation_of_width(r, cols);
+    for (size_t i = 0; i < r->count; i++)
+        if (r->all[i].cols == cols && r->all[i].groups == groups) {
+            *found = &r->all[i];
+            return FR_OK;
+        }
+    if (cols % block || cols > COLS_MAX)
+        return fr_fail(FR_INPUT, "%s: tensor %s has %zu columns, no multiple of the %zu that are rotated together",
+                       gguf->path, tensor, cols, block);
+    if (!plain && r->signs)
+        return fr_fail(FR_INPUT, "%s: tensor %s has %zu columns, and key " PREFIX "sign_widths has no such width",
+                       gguf->path, tensor, cols);
+    if (r->count == ROTATIONS) return fail_key(gguf, "weight_names", "names tensors of too many widths");
+    r->all[r->count] = (fr_rotation){
+        .cols = cols, .block = block, .signs = plain ? plain->signs : NULL, .groups = groups, .heads = heads};
+    *found = &r->all[r->count++];
+    return FR_OK;
+}
+
+/* Returns the kind of a layer's tensor blk.N.KIND.weight, "" if there is no such kind. */
+static const char *kind_of(const char *tensor) {
+    const char *at = tensor + strlen("blk.");
+    if (strncmp(tensor, "blk.", strlen("blk.")) != 0) return "";
+    size_t digits = strspn(at, "0123456789");
+    if (digits == 0 || at[digits] != '.') return "";
+    at += digits + 1;
+    for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++) {
+        size_t length = strlen(kinds[i]);
+        if (strncmp(at, kinds[i], length) == 0 && strcmp(at + length, ".weight") == 0) return kinds[i];
+    }
+    return "";
+}
+
+/* Reads the key heads by which the columns of ssm_out are grouped; 0 if they are not. */
+static fr_status read_groups(const fr_gguf *gguf, size_t *groups, size_t *heads) {
+    bool grouped;
+    *groups = *heads = 0;
+    FR_TRY(fr_gguf_bool(gguf, PREFIX "gdn_v_grouped", false, &grouped));
+    if (!grouped || !fr_gguf_find(gguf, ".ssm.group_count")) return FR_OK;
+    if (strncmp(gguf->architecture, "qwen35", strlen("qwen35")) != 0)
+        return fr_fail(FR_UNBUILT, "%s: key " PREFIX "gdn_v_grouped of architecture \"%s\" is not built", gguf->path,
+                       gguf->architecture);
+    FR_TRY(fr_gguf_size(gguf, ".ssm.group_count", 1, COLS_MAX, FR_GGUF_REQUIRED, groups));
+    FR_TRY(fr_gguf_size(gguf, ".ssm.time_step_rank", 1, COLS_MAX, FR_GGUF_REQUIRED, heads));
+    if (*heads % *groups) return fail_key(gguf, "gdn_v_grouped", "needs whole groups of value heads");
+    if (*heads == *groups) *groups = *heads = 0;
+    return FR_OK;
+}
+
+static int compare_names(const void *a, const void *b) {
+    return strcmp(*(const char *const *)a, *(const char *const *)b);
+}
+
+/* Adds the tensors that an array names. tables: they are tables of rows that are looked up. */
+static fr_status add_names(const fr_gguf *gguf, const fr_tensors *tensors, const fr_gguf_value *array, bool tables,
+                           fr_rotation_set *r) {
+    size_t at = 0;
+    for (size_t i = 0; i < array->count; i++) {
+        fr_text text = fr_gguf_next(array, &at);
+        char name[257];
+        if (text.length >= sizeof name || memchr(text.bytes, 0, text.length))
+            return fail_key(gguf, tables ? "inverse_weight_names" : "weight_names",
+                            "has a name that no tensor can have");
+        memcpy(name, text.bytes, text.length);
+        name[text.length] = 0;
+        bool known =
+            tables ? strcmp(name, "token_embd.weight") == 0 : strcmp(name, "output.weight") == 0 || *kind_of(name);
+        if (!known)
+            return fr_fail(FR_UNBUILT, "%s: tensor %s is rotated (key " PREFIX "%s): not built", gguf->path, name,
+                           tables ? "inverse_weight_names" : "weight_names");
+        const fr_tensor *tensor = fr_tensors_find(tensors, name);
+        if (!tensor || tensor->dims < 2)
+            return fr_fail(FR_INPUT, "%s: key " PREFIX "%s names the tensor %s, which the file %s", gguf->path,
+                           tables ? "inverse_weight_names" : "weight_names", name,
+                           tensor ? "has as no matrix" : "doesn't have");
+        r->names[r->name_count++] = tensor->name;
+    }
+    return FR_OK;
+}
+
+/* Gives each named tensor its rotation. */
+static fr_status bind_names(const fr_gguf *gguf, const fr_tensors *tensors, fr_rotation_set *r, size_t block) {
+    size_t groups, heads;
+    FR_TRY(read_groups(gguf, &groups, &heads));
+    qsort(r->names, r->name_count, sizeof *r->names, compare_names);
+    for (size_t i = 0; i < r->name_count; i++) {
+        const char *name = r->names[i];
+        if (i > 0 && strcmp(name, r->names[i - 1]) == 0)
+            return fr_fail(FR_INPUT, "%s: keys " PREFIX "* name tensor %s twice", gguf->path, name);
+        const fr_tensor *tensor = fr_tensors_find(tensors, name);
+        size_t cols = (size_t)tensor->shape[tensor->dims - 1];
+        bool moved = groups && strcmp(kind_of(name), "ssm_out") == 0;
+        if (moved && cols % heads)
+            return fr_fail(FR_INPUT, "%s: tensor %s has %zu columns, no multiple of %zu heads", gguf->path, name, cols,
+                           heads);
+        FR_TRY(find_rotation(gguf, r, name, cols, block, 0, 0, &r->of[i]));
+        if (moved) FR_TRY(find_rotation(gguf, r, name, cols, block, groups, heads, &r->of[i]));
+    }
+    return FR_OK;
+}
+
+static fr_status read(const fr_gguf *gguf, const fr_tensors *tensors, fr_rotation_set *r) {
+    const fr_gguf_value *names, *tables;
+    fr_text mode;
+    size_t block;
+    FR_TRY(check_head(gguf, tensors, &block));
+    FR_TRY(fr_gguf_text(gguf, PREFIX "sign_mode", &mode));
+    if (!mode.bytes) return fail_key(gguf, "sign_mode", "is missing");
+    if (is_text(mode, "explicit"))
+        FR_TRY(read_signs(gguf, r, block));
+    else if (!is_text(mode, "identity"))
+        FR_TRY(check_word(gguf, "sign_mode", PREFIX "sign_mode", "explicit"));
+    FR_TRY(fr_gguf_array(gguf, PREFIX "weight_names", FR_GGUF_STRING, &names));
+    FR_TRY(fr_gguf_array(gguf, PREFIX "inverse_weight_names", FR_GGUF_STRING, &tables));
+    if (!names || names->count == 0) return fail_key(gguf, "weight_names", "names no tensor");
+    size_t count = (size_t)names->count + (tables ? (size_t)tables->count : 0);
+    r->names = calloc(count, sizeof *r->names);
+    r->of = calloc(count, sizeof *r->of);
+    if (!r->names || !r->of) return fr_fail_memory("names of rotated tensors", count * sizeof *r->of);
+    FR_TRY(add_names(gguf, tensors, names, false, r));
+    if (tables) FR_TRY(add_names(gguf, tensors, tables, true, r));
+    return bind_names(gguf, tensors, r, block);
+}
+
+/* Tells if the file has any key of a rotation. */
+static bool declares(const fr_gguf *gguf) {
+    for (size_t i = 0; i < gguf->count; i++) {
+        fr_text key = gguf->values[i].key;
+        if (key.length >= strlen(PREFIX) && memcmp(key.bytes, PREFIX, strlen(PREFIX)) == 0) return true;
+    }
+    return false;
+}
+
+fr_status fr_rotation_set_read(const fr_gguf *gguf, const fr_tensors *tensors, fr_rotation_set **rotations) {
+    *rotations = NULL;
+    if (!declares(gguf)) return FR_OK;
+    fr_rotation_set *r = calloc(1, sizeof *r);
+    if (!r) return fr_fail_memory("rotations", sizeof *r);
+    fr_status status = read(gguf, tensors, r);
+    if (status == FR_OK)
+        *rotations = r;
+    else
+        fr_rotation_set_free(r);
+    return status;
+}
+
+void fr_rotation_set_free(fr_rotation_set *rotations) {
+    if (!rotations) return;
+    free(rotations->signs);
+    free(rotations->names);
+    free(rotations->of);
+    free(rotations);
+}
+
+const fr_rotation *fr_rotation_of(const fr_rotation_set *rotations, const char *tensor, size_t cols) {
+    if (!rotations) return NULL;
+    const char **found =
+        bsearch(&tensor, rotations->names, rotations->name_count, sizeof *rotations->names, compare_names);
+    const fr_rotation *of = found ? rotations->of[found - rotations->names] : NULL;
+    return of && of->cols == cols ? of : NULL;
+}
+
+const fr_rotation *fr_rotation_of_width(const fr_rotation_set *rotations, size_t cols) {
+    for (size_t i = 0; rotations && i < rotations->count; i++)
+        if (rotations->all[i].cols == cols && rotations->all[i].groups == 0) return &rotations->all[i];
+    return NULL;
+}

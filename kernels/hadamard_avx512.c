@@ -1,0 +1,65 @@
+/* Walsh-Hadamard transforms of blocks of a row. Contract fr_hadamard_fn in kernels.h.
+ *
+ * Stages of less than 16 values apart are done within a register: its values in the other order of each pair, plus
+ * itself with the sign of the second value of each pair changed, which is the same sum and difference. The stages after
+ * these are taken two at a time, so that each load and store serves two of them. */
+#include "kernels/simd_avx512.h"
+
+#include <math.h>
+
+/* Does the stage whose pairs are `h` lanes apart; h is a constant. */
+FR_INLINE __m512 stage(__m512 v, size_t h) {
+    __m512 other = h == 1   ? _mm512_permute_ps(v, 0xb1)
+                   : h == 2 ? _mm512_permute_ps(v, 0x4e)
+                   : h == 4 ? _mm512_shuffle_f32x4(v, v, 0xb1)
+                            : _mm512_shuffle_f32x4(v, v, 0x4e);
+    __mmask16 second = h == 1 ? 0xaaaa : h == 2 ? 0xcccc : h == 4 ? 0xf0f0 : 0xff00;
+    return _mm512_mask_sub_ps(_mm512_add_ps(v, other), second, other, v);
+}
+
+/* Does the stages within registers. */
+FR_INLINE void stages_inside(float *y, const float *x, const float *signs, size_t n) {
+    for (size_t i = 0; i < n; i += 16) {
+        __m512 v = _mm512_loadu_ps(x + i);
+        if (signs) v = _mm512_mul_ps(v, _mm512_loadu_ps(signs + i));
+        v = stage(stage(stage(stage(v, 1), 2), 4), 8);
+        _mm512_storeu_ps(y + i, v);
+    }
+}
+
+/* Does the stage of pairs h apart, and the next one. */
+FR_INLINE void two_stages(float *y, size_t h, size_t n) {
+    for (size_t from = 0; from < n; from += 4 * h)
+        for (float *at = y + from; at < y + from + h; at += 16) {
+            __m512 a = _mm512_loadu_ps(at), b = _mm512_loadu_ps(at + h);
+            __m512 c = _mm512_loadu_ps(at + 2 * h), d = _mm512_loadu_ps(at + 3 * h);
+            __m512 ab = _mm512_add_ps(a, b), less_ab = _mm512_sub_ps(a, b);
+            __m512 cd = _mm512_add_ps(c, d), less_cd = _mm512_sub_ps(c, d);
+            _mm512_storeu_ps(at, _mm512_add_ps(ab, cd));
+            _mm512_storeu_ps(at + h, _mm512_add_ps(less_ab, less_cd));
+            _mm512_storeu_ps(at + 2 * h, _mm512_sub_ps(ab, cd));
+            _mm512_storeu_ps(at + 3 * h, _mm512_sub_ps(less_ab, less_cd));
+        }
+}
+
+FR_INLINE void one_stage(float *y, size_t h, size_t n) {
+    for (size_t from = 0; from < n; from += 2 * h)
+        for (float *at = y + from; at < y + from + h; at += 16) {
+            __m512 a = _mm512_loadu_ps(at), b = _mm512_loadu_ps(at + h);
+            _mm512_storeu_ps(at, _mm512_add_ps(a, b));
+            _mm512_storeu_ps(at + h, _mm512_sub_ps(a, b));
+        }
+}
+
+void fr_hadamard_avx512(float *y, const float *x, const float *signs, size_t block, size_t n) {
+    if (block < 16) {
+        fr_hadamard_scalar(y, x, signs, block, n);
+        return;
+    }
+    __m512 factor = _mm512_set1_ps((float)(1.0 / sqrt((double)block)));
+    size_t h = 16;
+    stages_inside(y, x, signs, n);
+    for (; 4 * h <= block; h *= 4) two_stages(y, h, n);
+    if (h < block) one_stage(y, h, n);
+    for (size_t i = 0; i < n; i += 16) _mm512_storeu_ps(y + i, _mm512_mul_ps(_mm512_loadu_ps(y + i), factor));
+}

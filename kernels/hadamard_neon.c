@@ -1,0 +1,61 @@
+/* Walsh-Hadamard transforms of blocks of a row. Contract fr_hadamard_fn in kernels.h.
+ *
+ * The two stages within a register pair its values with themselves in another order. The stages after these are taken
+ * two at a time, so that each load and store serves two of them. */
+#include "kernels/simd_neon.h"
+
+#include <math.h>
+
+/* Does the stage of neighbours, then that of pairs of them. */
+FR_INLINE float32x4_t stages_of(float32x4_t v) {
+    float32x4_t other = vrev64q_f32(v);
+    v = vtrn1q_f32(vaddq_f32(v, other), vsubq_f32(v, other));
+    other = vextq_f32(v, v, 2);
+    return vcombine_f32(vget_low_f32(vaddq_f32(v, other)), vget_low_f32(vsubq_f32(v, other)));
+}
+
+/* Does the stages within registers. */
+FR_INLINE void stages_inside(float *y, const float *x, const float *signs, size_t n) {
+    for (size_t i = 0; i < n; i += 4) {
+        float32x4_t v = vld1q_f32(x + i);
+        if (signs) v = vmulq_f32(v, vld1q_f32(signs + i));
+        vst1q_f32(y + i, stages_of(v));
+    }
+}
+
+/* Does the stage of pairs h apart, and the next one. */
+FR_INLINE void two_stages(float *y, size_t h, size_t n) {
+    for (size_t from = 0; from < n; from += 4 * h)
+        for (float *at = y + from; at < y + from + h; at += 4) {
+            float32x4_t a = vld1q_f32(at), b = vld1q_f32(at + h);
+            float32x4_t c = vld1q_f32(at + 2 * h), d = vld1q_f32(at + 3 * h);
+            float32x4_t ab = vaddq_f32(a, b), less_ab = vsubq_f32(a, b);
+            float32x4_t cd = vaddq_f32(c, d), less_cd = vsubq_f32(c, d);
+            vst1q_f32(at, vaddq_f32(ab, cd));
+            vst1q_f32(at + h, vaddq_f32(less_ab, less_cd));
+            vst1q_f32(at + 2 * h, vsubq_f32(ab, cd));
+            vst1q_f32(at + 3 * h, vsubq_f32(less_ab, less_cd));
+        }
+}
+
+FR_INLINE void one_stage(float *y, size_t h, size_t n) {
+    for (size_t from = 0; from < n; from += 2 * h)
+        for (float *at = y + from; at < y + from + h; at += 4) {
+            float32x4_t a = vld1q_f32(at), b = vld1q_f32(at + h);
+            vst1q_f32(at, vaddq_f32(a, b));
+            vst1q_f32(at + h, vsubq_f32(a, b));
+        }
+}
+
+void fr_hadamard_neon(float *y, const float *x, const float *signs, size_t block, size_t n) {
+    if (block < 4) {
+        fr_hadamard_scalar(y, x, signs, block, n);
+        return;
+    }
+    float factor = (float)(1.0 / sqrt((double)block));
+    size_t h = 4;
+    stages_inside(y, x, signs, n);
+    for (; 4 * h <= block; h *= 4) two_stages(y, h, n);
+    if (h < block) one_stage(y, h, n);
+    for (size_t i = 0; i < n; i += 4) vst1q_f32(y + i, vmulq_n_f32(vld1q_f32(y + i), factor));
+}

@@ -1,0 +1,154 @@
+"""Writes tests/data/gguf/rotated.gguf, rotated.reference.safetensors and rotated-qwen35.gguf: weights that are stored
+rotated, as PrismML's Bonsai 2 stores its own (formats/rotation.h).
+
+    python3 tests/references/rotated.py tests/data/gguf     (needs gguf, torch, transformers, safetensors, numpy)
+
+rotated.gguf: a Qwen3 of random blocks of PQ2_0, PTQ1_0 and other types, all but one rotated with explicit signs of two
+widths, its embedding table too; and transformers' logits with the weights rotated back. rotated-qwen35.gguf: the model
+qwen35-odd, of which transformers' results are stored, with every weight that may be rotated so, in float16, and the
+heads of ssm_out grouped. The matrix of the transform is Sylvester's: H[r][c] = (-1)^(bits
+that r and c share) / sqrt(block).
+"""
+import sys
+from pathlib import Path
+
+import gguf
+import numpy as np
+import torch
+from gguf.constants import GGML_QUANT_SIZES, GGMLQuantizationType
+from transformers import Qwen3Config, Qwen3ForCausalLM
+
+from block_types import SIZES, decode
+from low_bits import HEADS, HIDDEN, IDS, LAYERS, NAMES, VOCAB, Fixture, put_scale, settings
+
+INNER, BLOCK = 384, 128
+NUMBERS = {"PQ2_0": 142, "PTQ1_0": 143}
+TYPES = ["PQ2_0", "PTQ1_0", "PQ2_0", "PTQ1_0", "PTQ1_0", "Q4_0", "PQ2_0",
+         "Q4_0", "TQ2_0", "PQ2_0", "PTQ1_0", "PQ2_0", "PTQ1_0", "PQ2_0"]
+PLAIN = "blk.1.attn_q.weight"  # the one that is not rotated, beside rotated ones that read the same rows
+
+
+def transform(block):
+    index = np.arange(block)
+    shared = np.array([bin(i).count("1") for i in range(block)])[index[:, None] & index[None, :]]
+    return np.where(shared % 2 == 0, 1.0, -1.0) / np.sqrt(block)
+
+
+def back(rows, signs, block):
+    """w = signs * (H w'), block by block; as H is its own inverse, H (signs * w) rotates."""
+    return (rows.reshape(-1, block) @ transform(block)).reshape(rows.shape) * signs
+
+
+def forth(rows, signs, block):
+    return ((rows * signs).reshape(-1, block) @ transform(block)).reshape(rows.shape)
+
+
+def add_blocks(writer, name, blocks, kind, rows, cols):
+    """The package doesn't know PrismML's types: they go in as bytes, and are renamed."""
+    if kind in NUMBERS:
+        writer.add_tensor(name, blocks, raw_dtype=GGMLQuantizationType.I8)
+        info = writer.tensors[-1][name]
+        info.dtype, info.shape = NUMBERS[kind], (rows, cols)
+    else:
+        writer.add_tensor(name, blocks, raw_dtype=GGMLQuantizationType[kind])
+
+
+def matrix(kind, random, rows, cols):
+    values, size = SIZES.get(kind) or GGML_QUANT_SIZES[GGMLQuantizationType[kind]]
+    blocks = random.integers(0, 256, (rows * cols // values, size), dtype=np.uint8)
+    d = 1.0
+    for _ in range(2):
+        put_scale(kind, blocks, d)
+        decoded = np.ascontiguousarray(decode(kind, blocks), dtype=np.float32).reshape(rows, cols)
+        d = 1.2 / np.sqrt(cols) / decoded.std()
+    return blocks.reshape(rows, -1), decoded
+
+
+def add_keys(writer, block, signs, names, tables, grouped=None):
+    key = "prism.hadamard."
+    writer.add_uint32(key + "version", 1)
+    writer.add_uint32(key + "block_size", block)
+    writer.add_string(key + "transform", "normalized-sylvester-walsh-hadamard")
+    writer.add_string(key + "axis", "input-last-dimension")
+    writer.add_string(key + "sign_mode", "explicit")
+    writer.add_array(key + "sign_widths", [int(width) for width in signs])
+    writer.add_array(key + "sign_values", [int(v) for of_width in signs.values() for v in of_width])
+    writer.add_array(key + "weight_names", names)
+    writer.add_array(key + "inverse_weight_names", tables)
+    if grouped is not None:
+        writer.add_bool(key + "gdn_v_grouped", grouped)
+
+
+def ternary(folder):
+    random = np.random.default_rng(21)
+    fixture = Fixture(folder / "rotated.gguf", "qwen3", random, HIDDEN, LAYERS)
+    fixture.writer.kv_data[0]["qwen3.feed_forward_length"].value = INNER
+    signs = {width: random.choice([-1.0, 1.0], width) for width in (HIDDEN, INNER)}
+    names = []
+
+    def add(ours, theirs, kind, rows, cols, rotated=True):
+        blocks, values = matrix(kind, random, rows, cols)
+        add_blocks(fixture.writer, ours, blocks, kind, rows, cols)
+        if rotated and ours != "token_embd.weight":
+            names.append(ours)
+        values = back(values.astype(np.float64), signs[cols], BLOCK) if rotated else values
+        fixture.state[theirs] = torch.from_numpy(values.astype(np.float32))
+
+    for layer in range(LAYERS):
+        below, above = f"blk.{layer}.", f"model.layers.{layer}."
+        fixture.norms(below, above)
+        for (ours, theirs), kind in zip(NAMES, TYPES[layer * len(NAMES):]):
+            cols = INNER if ours == "ffn_down" else HIDDEN
+            rows = INNER if ours in ("ffn_gate", "ffn_up") else HIDDEN
+            add(f"{below}{ours}.weight", f"{above}{theirs}.weight", kind, rows, cols, f"{below}{ours}.weight" != PLAIN)
+    add("token_embd.weight", "model.embed_tokens.weight", "PQ2_0", VOCAB, HIDDEN)
+    add("output.weight", "lm_head.weight", "PTQ1_0", VOCAB, HIDDEN)
+    fixture.floats("output_norm.weight", "model.norm.weight", fixture.norm(HIDDEN))
+    add_keys(fixture.writer, BLOCK, signs, names, ["token_embd.weight"])
+    config = settings(HIDDEN) | dict(intermediate_size=INNER)
+    model = Qwen3ForCausalLM(Qwen3Config(num_hidden_layers=LAYERS, **config)).eval()
+    fixture.write(model, folder / "rotated.reference.safetensors")
+
+
+KINDS = ("attn_q attn_k attn_v attn_qkv attn_gate attn_output ffn_gate ffn_up ffn_down ssm_out").split()
+
+
+def hybrid(folder, source):
+    """source: qwen35-odd as forerun quantize --type f32 writes it, with value heads in GGUF's order."""
+    reader = gguf.GGUFReader(source)
+    writer = gguf.GGUFWriter(folder / "rotated-qwen35.gguf", "qwen35")
+    random, block = np.random.default_rng(22), 4
+    for field in reader.fields.values():
+        if field.name == "general.architecture" or field.name.startswith("GGUF."):
+            continue
+        sub = field.types[-1] if len(field.types) > 1 else None
+        writer.add_key_value(field.name, field.contents(), field.types[0], sub_type=sub)
+    groups = int(reader.fields["qwen35.ssm.group_count"].contents())
+    heads = int(reader.fields["qwen35.ssm.time_step_rank"].contents())
+    signs, names, tensors = {}, [], []
+    for tensor in reader.tensors:
+        values = np.array(tensor.data, dtype=np.float32)
+        kind = tensor.name.split(".")[-2]
+        if kind in KINDS or kind in ("output", "token_embd"):
+            cols = values.shape[-1]
+            if cols not in signs:
+                signs[cols] = random.choice([-1.0, 1.0], cols)
+            if kind == "ssm_out":  # columns [head r * groups + g] move to [head g * each + r]
+                values = values.reshape(len(values), heads // groups, groups, -1).swapaxes(1, 2).reshape(values.shape)
+            values = forth(values.astype(np.float64), signs[cols], block).astype(np.float16)
+            if kind != "token_embd":
+                names.append(tensor.name)
+        tensors.append((tensor.name, values))
+    add_keys(writer, block, signs, names, ["token_embd.weight"], True)
+    for name, values in tensors:
+        writer.add_tensor(name, values)
+    writer.write_header_to_file()
+    writer.write_kv_data_to_file()
+    writer.write_tensors_to_file()
+    writer.close()
+
+
+if __name__ == "__main__":
+    ternary(Path(sys.argv[1]))
+    if len(sys.argv) > 2:
+        hybrid(Path(sys.argv[1]), sys.argv[2])
