@@ -1,13 +1,14 @@
 /* Tests that block drafters give one answer: a text of 96 ids and the log-probabilities of each, to the last bit,
  * however DFlash, DFlash2 and DSpark draft it.
  *
- * The factors are: the drafter; folder or GGUF file; how ids are sampled; a mask or a grammar on the text; neighbours
- * with other prompts and drafts of their own in the same forward; an event in the middle (the session is saved and
- * restored after another text, forked, truncated, given its prompt again, or its prompt was run by another session
- * before); the method (its own drafts, n-grams before them, or drafts that are right and wrong at each depth in turn
- * in their place); depth, threads, chunk and instruction set. The reference is decoding without drafts, each text in a
- * session alone; test_dflash.c compares that with transformers. The runs are a pairwise cover of all factors; every
- * depth; and rejection sampling, whose text may depend on drafter and depth and on nothing else. */
+ * The factors are: the drafter, or two for one target; folder or GGUF file; how ids are sampled; a mask or a grammar
+ * on the text; neighbours with other prompts and drafts of their own in the same forward; an event in the middle (the
+ * session is saved and restored after another text, forked, truncated, given its prompt again, or its prompt was run
+ * by another session before); the method (its own drafts, n-grams before them, or drafts that are right and wrong at
+ * each depth in turn in their place); depth, threads, chunk and instruction set. The reference is decoding without
+ * drafts, each text in a session alone; test_dflash.c compares that with transformers. The runs are a pairwise cover
+ * of all factors; every depth; and rejection sampling, whose text may depend on drafter and depth and on nothing
+ * else. */
 /* suite: alone native threads no-valgrind */
 #include <check.h>
 #include <math.h>
@@ -35,7 +36,10 @@ static const struct {
                 {DATA "v2-qwen3.5", DATA "v2-qwen3.5/drafter", "dflash2"},
                 {DATA "v2-spec-qwen3", DATA "v2-spec-qwen3/drafter", "dflash2"},
                 {DATA "dspark-qwen3", DATA "dspark-qwen3/drafter", "dspark"},
-                {DATA "dspark-dense-qwen3", DATA "dspark-dense-qwen3/drafter.gguf", "dspark"}};
+                {DATA "dspark-dense-qwen3", DATA "dspark-dense-qwen3/drafter.gguf", "dspark"},
+                /* two drafters, of which the first drafts where the depth is fixed */
+                {DATA "v2-qwen3.5-mtp", DATA "v2-qwen3.5/drafter", "dflash2,mtp"},
+                {DATA "v2-qwen3.5-mtp", DATA "v2-qwen3.5/drafter.gguf", "mtp,dflash2"}};
 enum { SUBJECTS = sizeof subjects / sizeof *subjects };
 
 typedef enum factor { WHO, DRAWN, BOUND, NEIGHBOURS, LIFE, METHOD, DEPTH, THREADS, CHUNK, WORD, FACTORS } factor;

@@ -19,9 +19,10 @@ struct fr_kv_node {
     uint32_t run;   /* positions whose rows are in its pages; a tail has fewer than BLOCK, and no children */
     fr_kv_digest digest;
     uint8_t *pages[FR_KV_KINDS]; /* NULL: not held */
-    uint8_t *drafter;            /* the drafter's page of this block; its last pair depends on the next block */
-    /* the drafter's page of the parent's block, whose last pair was made with this block's first id */
-    uint8_t *before;
+    /* each drafter's page of this block; its last pair depends on the next block */
+    uint8_t *drafter[FR_KV_DRAFTERS];
+    /* each drafter's page of the parent's block, whose last pair was made with this block's first id */
+    uint8_t *before[FR_KV_DRAFTERS];
     uint32_t parent, next; /* next: in the hash chain, or in the list of removed nodes */
     uint32_t first_child, sibling;
     uint32_t children, timelines, depth;
@@ -34,7 +35,7 @@ struct fr_kv_node {
 
 /* ----------------------------------------------------------------------------------------------------------- layout */
 
-void fr_kv_prefixes_layout(fr_kv_prefixes *p, fr_arena *arena, const fr_kv *kv, const fr_kv *drafter) {
+void fr_kv_prefixes_layout(fr_kv_prefixes *p, fr_arena *arena, const fr_kv *kv, const fr_kv *const *drafters) {
     size_t count = fr_larger(kv->blocks, fr_larger(kv->page_count[FR_KV_FULL], kv->page_count[FR_KV_SLIDING]));
     *p = (fr_kv_prefixes){.capacity = count + 1, .buckets = fr_hash_table_size(count), .fresh = 1};
     p->nodes = fr_arena_take(arena, p->capacity, sizeof *p->nodes);
@@ -44,7 +45,8 @@ void fr_kv_prefixes_layout(fr_kv_prefixes *p, fr_arena *arena, const fr_kv *kv, 
     for (fr_kv_unused which = 0; which < FR_KV_UNUSED; which++)
         p->unused[which].nodes = fr_arena_take(arena, p->capacity, sizeof *p->unused[which].nodes);
     p->pages = kv->pages;
-    p->drafter = drafter && drafter->pages ? &drafter->pages[FR_KV_FULL] : NULL;
+    for (size_t i = 0; drafters && i < FR_KV_DRAFTERS; i++)
+        if (drafters[i] && drafters[i]->pages) p->drafter[i] = &drafters[i]->pages[FR_KV_FULL];
     p->window = kv->window;
     if (kv->recurrent.count == 0) return;
     p->states = kv->recurrent.pages;
@@ -54,6 +56,27 @@ void fr_kv_prefixes_layout(fr_kv_prefixes *p, fr_arena *arena, const fr_kv *kv, 
 
 void fr_kv_path_layout(fr_kv_path *path, fr_arena *arena, const fr_kv *kv) {
     *path = (fr_kv_path){.nodes = fr_arena_take(arena, kv->blocks, sizeof *path->nodes)};
+}
+
+/* Returns true if there is a page of each drafter in the set, whose drafter i has bit i. */
+static bool has_all(uint8_t *const pages[FR_KV_DRAFTERS], unsigned drafters) {
+    for (size_t i = 0; i < FR_KV_DRAFTERS; i++)
+        if (drafters >> i & 1 && !pages[i]) return false;
+    return true;
+}
+
+/* Gives the set of the drafters that have a cache. */
+static unsigned set_of(fr_kv *const *drafters) {
+    unsigned set = 0;
+    for (size_t i = 0; drafters && i < FR_KV_DRAFTERS; i++) set |= (drafters[i] != NULL) << i;
+    return set;
+}
+
+/* Gives the drafter with this pool; FR_KV_DRAFTERS: the pool is not a drafter's. */
+static size_t drafter_with(const fr_kv_prefixes *p, const fr_kv_pages *pool) {
+    size_t i = 0;
+    while (i < FR_KV_DRAFTERS && p->drafter[i] != pool) i++;
+    return i;
 }
 
 /* --------------------------------------------------------------------------------------------------- what is unused */
@@ -187,36 +210,36 @@ static void drop_points_in(fr_kv_prefixes *p, uint32_t n) {
 /* Returns true if the prompt has all ids before the point, and, if a drafter's pairs need it, the id at the point. The
  * caller has checked the ids up to the node's parent. */
 static bool leads_to(const fr_kv_prefixes *p, const fr_kv_point *point, fr_kv_content content, size_t count,
-                     bool drafter) {
+                     unsigned drafters) {
     const fr_kv_node *node = &p->nodes[point->node];
-    size_t ids = point->position - (node->depth - 1) * BLOCK + drafter;
-    return point->position < count && (!drafter || node->drafter) && ids <= node->count &&
+    size_t ids = point->position - (node->depth - 1) * BLOCK + (drafters != 0);
+    return point->position < count && has_all(node->drafter, drafters) && ids <= node->count &&
            shared_ids(p, point->node, content, count) >= ids;
 }
 
 /* Among the points in the children of this node, finds the farthest one from which the prompt can begin; NULL if there
  * is none. */
 static fr_kv_point *best_point(const fr_kv_prefixes *p, uint32_t parent, fr_kv_content content, size_t count,
-                               bool drafter) {
+                               unsigned drafters) {
     fr_kv_point *best = NULL;
     for (fr_kv_point *at = p->points; at < p->points + p->point_count; at++)
         if (at->node != NONE && p->nodes[at->node].parent == parent && (!best || at->position > best->position) &&
-            leads_to(p, at, content, count, drafter))
+            leads_to(p, at, content, count, drafters))
             best = at;
     return best;
 }
 
 /* Finds the farthest of all points from which the prompt can begin; NULL if there is none. With a drafter, every block
  * after the first must have the drafter's page of the block before it. */
-static fr_kv_point *find_point(const fr_kv_prefixes *p, fr_kv_content content, size_t count, bool drafter) {
+static fr_kv_point *find_point(const fr_kv_prefixes *p, fr_kv_content content, size_t count, unsigned drafters) {
     fr_kv_point *found = NULL;
     for (uint32_t n = NONE;;) {
-        fr_kv_point *point = best_point(p, n, content, count, drafter);
-        if (point && (!drafter || n == NONE || p->nodes[point->node].before)) found = point;
+        fr_kv_point *point = best_point(p, n, content, count, drafters);
+        if (point && (n == NONE || has_all(p->nodes[point->node].before, drafters))) found = point;
         size_t depth = n == NONE ? 0 : p->nodes[n].depth;
         if ((depth + 1) * BLOCK > count) return found;
         n = child_of(p, n, content);
-        if (n == NONE || (drafter && depth > 0 && !p->nodes[n].before)) return found;
+        if (n == NONE || (depth > 0 && !has_all(p->nodes[n].before, drafters))) return found;
     }
 }
 
@@ -292,31 +315,35 @@ static void unlink_node(fr_kv_prefixes *p, uint32_t n) {
     *link = node->next;
 }
 
-/* Updates the parent of a removed node. A drafter's page that the parent got from this node is dropped too if the
- * parent has other children, because a parent must not hold a page that none of its children has. The next timeline
- * that passes gives it another one (hold_before). */
-static void leave_parent(fr_kv_prefixes *p, const fr_kv_node *node, bool gave_page) {
+/* Updates the parent of a removed node. gave: the drafters whose pages the parent got from this node. They are dropped
+ * too if the parent has other children, because a parent must not hold a page that none of its children has. The next
+ * timeline that passes gives it another one (hold_before). */
+static void leave_parent(fr_kv_prefixes *p, const fr_kv_node *node, unsigned gave) {
     fr_kv_node *parent = &p->nodes[node->parent];
     if (node->parent == NONE) return;
     if (--parent->children == 1) mark_window(p, node->parent, -1);
-    if (parent->children && gave_page) fr_kv_pages_drop(p->drafter, &parent->drafter, 0, 1);
+    for (size_t i = 0; i < FR_KV_DRAFTERS; i++)
+        if (parent->children && gave >> i & 1) fr_kv_pages_drop(p->drafter[i], &parent->drafter[i], 0, 1);
     settle(p, FR_KV_LEAVES, node->parent);
 }
 
 /* Removes a leaf in which no timeline ends. */
 static void remove_node(fr_kv_prefixes *p, uint32_t n) {
     fr_kv_node *node = &p->nodes[n];
-    bool gave_page = node->before && p->nodes[node->parent].drafter == node->before;
+    unsigned gave = 0;
+    for (size_t i = 0; i < FR_KV_DRAFTERS; i++)
+        gave |= (node->before[i] && p->nodes[node->parent].drafter[i] == node->before[i]) << i;
     unlink_node(p, n);
     drop_points_in(p, n);
     take_out(p, FR_KV_LEAVES, n);
     for (fr_kv_kind kind = 0; kind < FR_KV_KINDS; kind++) drop_page(p, n, kind);
-    if (p->drafter) {
-        fr_kv_pages_drop(p->drafter, &node->drafter, 0, 1);
-        fr_kv_pages_drop(p->drafter, &node->before, 0, 1);
+    for (size_t i = 0; i < FR_KV_DRAFTERS; i++) {
+        if (!p->drafter[i]) continue;
+        fr_kv_pages_drop(p->drafter[i], &node->drafter[i], 0, 1);
+        fr_kv_pages_drop(p->drafter[i], &node->before[i], 0, 1);
     }
     if (node->ends_prompt) mark_window(p, n, -1);
-    leave_parent(p, node, gave_page);
+    leave_parent(p, node, gave);
     *node = (fr_kv_node){.next = p->free};
     p->free = n;
 }
@@ -385,9 +412,10 @@ static uint32_t enter_child(fr_kv_prefixes *p, uint32_t parent, fr_kv_content co
 
 /* Returns true if removing the leaf would free a page of this pool, because the page has no other holder. */
 static bool frees(const fr_kv_prefixes *p, const fr_kv_node *node, const fr_kv_pages *pool) {
-    const uint8_t *pages[] = {node->pages[FR_KV_FULL], node->before, node->drafter};
-    bool drafter = pool == p->drafter;
-    for (size_t i = drafter ? 1 : 0; i < (drafter ? 3 : 1); i++)
+    size_t drafter = drafter_with(p, pool);
+    const uint8_t *pages[] = {node->pages[FR_KV_FULL], NULL};
+    if (drafter < FR_KV_DRAFTERS) pages[0] = node->before[drafter], pages[1] = node->drafter[drafter];
+    for (size_t i = 0; i < 2; i++)
         if (pages[i] && !fr_kv_page_shared(pool, pages[i])) return true;
     return false;
 }
@@ -423,13 +451,14 @@ static void reclaim(void *context, fr_kv_pages *pool) {
     }
     uint32_t n = leaf_that_frees(p, pool);
     if (n != NONE) remove_node(p, n);
-    while (pool == p->drafter && pool->free_count == 0 && leaves->count) remove_node(p, leaves->nodes[1]);
+    bool drafters = drafter_with(p, pool) < FR_KV_DRAFTERS;
+    while (drafters && pool->free_count == 0 && leaves->count) remove_node(p, leaves->nodes[1]);
 }
 
 static void release(void *context, fr_kv_pages *pool, const uint8_t *page) {
     fr_kv_prefixes *p = context;
     size_t number = fr_kv_page_number(pool, page);
-    if (pool == p->drafter) return;
+    if (drafter_with(p, pool) < FR_KV_DRAFTERS) return;
     if (pool == p->states) {
         if (points_hold(p, page, 1)) drop_points_with(p, page);
         return;
@@ -452,10 +481,12 @@ static void left(void *context, const fr_kv_pages *pool, size_t page) {
 }
 
 void fr_kv_prefixes_serve(fr_kv_prefixes *p) {
-    fr_kv_pages *pools[] = {&p->pages[FR_KV_FULL], &p->pages[FR_KV_SLIDING], p->drafter, p->states};
+    const fr_kv_keeper keeper = {.reclaim = reclaim, .release = release, .left = left, .context = p};
+    fr_kv_pages *pools[] = {&p->pages[FR_KV_FULL], &p->pages[FR_KV_SLIDING], p->states};
     for (size_t i = 0; i < sizeof pools / sizeof *pools; i++)
-        if (pools[i])
-            pools[i]->keeper = (fr_kv_keeper){.reclaim = reclaim, .release = release, .left = left, .context = p};
+        if (pools[i]) pools[i]->keeper = keeper;
+    for (size_t i = 0; i < FR_KV_DRAFTERS; i++)
+        if (p->drafter[i]) p->drafter[i]->keeper = keeper;
 }
 
 /* ---------------------------------------------------------------------------------------------------- find and take */
@@ -469,44 +500,45 @@ static size_t window_from(const fr_kv_prefixes *p, uint32_t n) {
 
 /* Returns true if a tail or block still has its page of every kind that the prompt needs; otherwise a prompt can't
  * begin there. */
-static bool has_pages(const fr_kv_prefixes *p, const fr_kv_node *node, bool drafter) {
+static bool has_pages(const fr_kv_prefixes *p, const fr_kv_node *node, unsigned drafters) {
     if (p->window && !node->pages[FR_KV_SLIDING]) return false;
-    return !drafter || (node->drafter && (node->parent == NONE || node->before));
+    return has_all(node->drafter, drafters) && (node->parent == NONE || has_all(node->before, drafters));
 }
 
 /* Gives the position at which a prompt can begin with the node's pages; 0 if it can't. */
-static size_t reach(const fr_kv_prefixes *p, uint32_t n, fr_kv_content content, size_t count, bool drafter) {
+static size_t reach(const fr_kv_prefixes *p, uint32_t n, fr_kv_content content, size_t count, unsigned drafters) {
     const fr_kv_node *node = &p->nodes[n];
-    size_t shared = shared_ids(p, n, content, count);
-    if (shared <= drafter || !has_pages(p, node, drafter)) return 0;
-    return fr_smaller((node->depth - 1) * BLOCK + fr_smaller(shared - drafter, node->run), count - 1);
+    size_t shared = shared_ids(p, n, content, count), pair = drafters != 0;
+    if (shared <= pair || !has_pages(p, node, drafters)) return 0;
+    return fr_smaller((node->depth - 1) * BLOCK + fr_smaller(shared - pair, node->run), count - 1);
 }
 
 /* Finds the node with whose pages a prompt can begin at the highest position; NONE and 0 if there is none. */
-static uint32_t find_node(const fr_kv_prefixes *p, fr_kv_content content, size_t count, bool drafter, size_t *found) {
+static uint32_t find_node(const fr_kv_prefixes *p, fr_kv_content content, size_t count, unsigned drafters,
+                          size_t *found) {
     uint32_t n = NONE, best = NONE;
     *found = 0;
     for (size_t depth = 0, from = 0; depth * BLOCK < count; depth++) { /* from: the value of window_from */
         for (uint32_t c = p->nodes[n].first_child; c != NONE; c = p->nodes[c].sibling) {
-            size_t length = reach(p, c, content, count, drafter);
+            size_t length = reach(p, c, content, count, drafters);
             if (length <= *found || (p->window && from && from * BLOCK + p->window > length)) continue;
             *found = length;
             best = c;
         }
         n = (depth + 1) * BLOCK <= count ? child_of(p, n, content) : NONE;
-        if (n == NONE || (drafter && depth > 0 && !p->nodes[n].before)) break;
+        if (n == NONE || (depth > 0 && !has_all(p->nodes[n].before, drafters))) break;
         if (!p->nodes[n].pages[FR_KV_SLIDING]) from = depth + 1;
     }
     return best;
 }
 
-size_t fr_kv_prefixes_find(const fr_kv_prefixes *p, fr_kv_content content, size_t count, bool drafter) {
+size_t fr_kv_prefixes_find(const fr_kv_prefixes *p, fr_kv_content content, size_t count, unsigned drafters) {
     size_t found;
     if (p->states) {
-        const fr_kv_point *point = find_point(p, content, count, drafter);
+        const fr_kv_point *point = find_point(p, content, count, drafters);
         return point ? point->position : 0;
     }
-    find_node(p, content, count, drafter, &found);
+    find_node(p, content, count, drafters, &found);
     return found;
 }
 
@@ -533,42 +565,49 @@ static void hold_page(fr_kv_prefixes *p, uint32_t n, fr_kv *kv, fr_kv_kind kind)
     if (kind == FR_KV_SLIDING) settle(p, FR_KV_WINDOWS, n);
 }
 
-static void hold_drafter_page(const fr_kv_prefixes *p, fr_kv *drafter, size_t block, uint8_t *const *page) {
-    if (drafter) fr_kv_pages_hold(p->drafter, drafter->table[FR_KV_FULL] + block, page, 0, 1);
+/* Makes each drafter's cache hold its page of a block, out of those that a node holds. */
+static void hold_drafter_pages(const fr_kv_prefixes *p, fr_kv *const *drafters, size_t block,
+                               uint8_t *const pages[FR_KV_DRAFTERS]) {
+    for (size_t i = 0; drafters && i < FR_KV_DRAFTERS; i++)
+        if (drafters[i]) fr_kv_pages_hold(p->drafter[i], drafters[i]->table[FR_KV_FULL] + block, &pages[i], 0, 1);
 }
 
-/* Holds the drafter's page of the block before this one, and gives it to the parent too if the parent has lost its
+/* Holds the drafters' pages of the block before this one, and gives them to the parent too if the parent has lost its
  * own. */
-static void hold_before(const fr_kv_prefixes *p, uint32_t n, fr_kv *drafter) {
+static void hold_before(const fr_kv_prefixes *p, uint32_t n, fr_kv *const *drafters) {
     fr_kv_node *node = &p->nodes[n], *parent = &p->nodes[node->parent];
-    if (!drafter || node->parent == NONE) return;
-    hold_drafter_page(p, drafter, parent->depth - 1, &node->before);
-    if (!parent->drafter) fr_kv_pages_hold(p->drafter, &parent->drafter, &node->before, 0, 1);
+    if (!drafters || node->parent == NONE) return;
+    hold_drafter_pages(p, drafters, parent->depth - 1, node->before);
+    for (size_t i = 0; i < FR_KV_DRAFTERS; i++)
+        if (drafters[i] && !parent->drafter[i])
+            fr_kv_pages_hold(p->drafter[i], &parent->drafter[i], &node->before[i], 0, 1);
 }
 
 /* Enters all blocks before the one with the frontier. The timeline will write in that one, and copies its pages first,
  * so it need not keep the node. */
-void fr_kv_prefixes_take(fr_kv_prefixes *p, fr_kv_path *path, fr_kv *kv, fr_kv *drafter, fr_kv_content content,
+void fr_kv_prefixes_take(fr_kv_prefixes *p, fr_kv_path *path, fr_kv *kv, fr_kv *const *drafters, fr_kv_content content,
                          size_t length) {
+    unsigned set = set_of(drafters);
     size_t found;
-    fr_kv_point *point = p->states ? find_point(p, content, length + 1, drafter != NULL) : NULL;
-    uint32_t n = NONE, last = point ? point->node : find_node(p, content, length + 1, drafter != NULL, &found);
+    fr_kv_point *point = p->states ? find_point(p, content, length + 1, set) : NULL;
+    uint32_t n = NONE, last = point ? point->node : find_node(p, content, length + 1, set, &found);
     for (size_t block = 0; block < fr_kv_blocks(length); block++) {
         if (block < length / BLOCK)
             path->nodes[path->length++] = n = enter_child(p, n, content);
         else
             n = last;
         hold_page(p, n, kv, FR_KV_FULL);
-        hold_before(p, n, drafter);
+        hold_before(p, n, drafters);
     }
     p->nodes[n].used[FR_KV_LEAVES] = ++p->clock;
     settle(p, FR_KV_LEAVES, n);
-    hold_drafter_page(p, drafter, p->nodes[n].depth - 1, &p->nodes[n].drafter);
+    hold_drafter_pages(p, drafters, p->nodes[n].depth - 1, p->nodes[n].drafter);
     size_t from = p->window ? fr_kv_held_from(kv, window_from(p, n) * BLOCK, length + 1) : 0;
     for (; p->window && p->nodes[n].depth * BLOCK > from; n = p->nodes[n].parent) hold_page(p, n, kv, FR_KV_SLIDING);
     kv->length = length;
     kv->from = from;
-    if (drafter) drafter->length = length;
+    for (size_t i = 0; i < FR_KV_DRAFTERS; i++)
+        if (set >> i & 1) drafters[i]->length = length;
     if (!point) return;
     fr_recurrent_return(&kv->recurrent, point->states, length);
     point->used = p->clock;
@@ -594,18 +633,31 @@ static void share_kind(fr_kv_prefixes *p, uint32_t n, fr_kv *kv, fr_kv_kind kind
     if (kind == FR_KV_SLIDING) settle(p, FR_KV_WINDOWS, n);
 }
 
-static void share_block(fr_kv_prefixes *p, uint32_t n, fr_kv *kv, fr_kv *drafter, size_t block) {
-    fr_kv_node *node = &p->nodes[n];
+/* Shares a drafter's page of a block, and its completed page of the block before. */
+static void share_drafter(fr_kv_prefixes *p, size_t which, fr_kv_node *node, fr_kv *drafter, size_t block) {
+    fr_kv_pages *pool = p->drafter[which];
+    uint8_t **own = &drafter->table[FR_KV_FULL][block];
+    if (!node->drafter[which] && !node->children) fr_kv_pages_hold(pool, &node->drafter[which], own, 0, 1);
+    if (node->parent == NONE) return;
+    /* any complete page of the parent's block will do there */
+    uint8_t **ends = &p->nodes[node->parent].drafter[which];
+    share_page(pool, &node->before[which], own - 1);
+    fr_kv_pages_drop(pool, ends, 0, 1);
+    fr_kv_pages_hold(pool, ends, &node->before[which], 0, 1);
+}
+
+static void share_block(fr_kv_prefixes *p, uint32_t n, fr_kv *kv, fr_kv *const *drafters, size_t block) {
     share_kind(p, n, kv, FR_KV_FULL, block);
     if (block * BLOCK >= kv->from) share_kind(p, n, kv, FR_KV_SLIDING, block);
-    if (!drafter) return;
-    uint8_t **own = &drafter->table[FR_KV_FULL][block];
-    if (!node->drafter && !node->children) fr_kv_pages_hold(p->drafter, &node->drafter, own, 0, 1);
-    if (node->parent == NONE) return;
-    uint8_t **ends = &p->nodes[node->parent].drafter; /* any complete page of the parent's block will do there */
-    share_page(p->drafter, &node->before, own - 1);
-    fr_kv_pages_drop(p->drafter, ends, 0, 1);
-    fr_kv_pages_hold(p->drafter, ends, &node->before, 0, 1);
+    for (size_t i = 0; drafters && i < FR_KV_DRAFTERS; i++)
+        if (drafters[i]) share_drafter(p, i, &p->nodes[n], drafters[i], block);
+}
+
+/* Gives the smaller of a frontier and those of the drafters' caches. */
+static size_t least_length(size_t length, fr_kv *const *drafters) {
+    for (size_t i = 0; drafters && i < FR_KV_DRAFTERS; i++)
+        if (drafters[i]) length = fr_smaller(length, drafters[i]->length);
+    return length;
 }
 
 /* Marks the node at which a prompt ends once the path has reached it. With a drafter, a node is added only when its
@@ -619,49 +671,50 @@ static void mark_prompt(fr_kv_prefixes *p, fr_kv_path *path) {
     mark_window(p, end, 1);
 }
 
-void fr_kv_prefixes_add(fr_kv_prefixes *p, fr_kv_path *path, fr_kv *kv, fr_kv *drafter, fr_kv_content content,
+void fr_kv_prefixes_add(fr_kv_prefixes *p, fr_kv_path *path, fr_kv *kv, fr_kv *const *drafters, fr_kv_content content,
                         bool prompt_end) {
     size_t complete = kv->length / BLOCK;
     if (prompt_end) path->prompt = complete;
     /* the block's last pair may still be missing */
-    if (drafter) complete = fr_smaller(complete, (drafter->length + 1) / BLOCK);
+    if (set_of(drafters)) complete = fr_smaller(complete, (least_length(SIZE_MAX - 1, drafters) + 1) / BLOCK);
     while (path->length < complete) {
         size_t block = path->length;
         uint32_t n = enter_child(p, block ? path->nodes[block - 1] : NONE, content);
         if (n == NONE) return;
         path->nodes[path->length++] = n;
         remove_tails(p, n); /* before sharing, because the block's page may be a tail's, and a page has one owner */
-        share_block(p, n, kv, drafter, block);
+        share_block(p, n, kv, drafters, block);
     }
     mark_prompt(p, path);
 }
 
 /* Finds the shortest child that has all ids of a text's tail, and their pages; NONE if there is none. */
 static uint32_t covering_child(const fr_kv_prefixes *p, uint32_t parent, fr_kv_content content, size_t first,
-                               size_t count, size_t run, bool drafter) {
+                               size_t count, size_t run, unsigned drafters) {
     uint32_t best = NONE;
     for (uint32_t c = p->nodes[parent].first_child; c != NONE; c = p->nodes[c].sibling)
         if (shared_ids(p, c, content, first + count) == count && p->nodes[c].run >= run &&
-            has_pages(p, &p->nodes[c], drafter) && (best == NONE || p->nodes[c].count < p->nodes[best].count))
+            has_pages(p, &p->nodes[c], drafters) && (best == NONE || p->nodes[c].count < p->nodes[best].count))
             best = c;
     return best;
 }
 
-uint32_t fr_kv_prefixes_add_tail(fr_kv_prefixes *p, const fr_kv_path *path, fr_kv *kv, fr_kv *drafter,
+uint32_t fr_kv_prefixes_add_tail(fr_kv_prefixes *p, const fr_kv_path *path, fr_kv *kv, fr_kv *const *drafters,
                                  fr_kv_content content, size_t length) {
+    unsigned set = set_of(drafters);
     size_t block = path->length, first = block * BLOCK, end = kv->length;
-    if (drafter) end = fr_smaller(length, fr_smaller(end, drafter->length) + 1);
+    if (set) end = fr_smaller(length, least_length(end, drafters) + 1);
     size_t count = end - first, run = fr_smaller(count, kv->length - first);
-    if (end <= first + (drafter != NULL) || run >= BLOCK || count > BLOCK) return NONE;
+    if (end <= first + (set != 0) || run >= BLOCK || count > BLOCK) return NONE;
     if (p->window && (!kv->table[FR_KV_SLIDING][block] || first < kv->from)) return NONE;
     /* if a node already holds the page, the page has not been written since, so there is nothing to add */
     for (fr_kv_kind kind = 0; kind < FR_KV_KINDS; kind++)
         if (kv->table[kind][block] && p->owner[kind][number_of(p, kind, kv->table[kind][block])] != NONE) return NONE;
     uint32_t parent = block ? path->nodes[block - 1] : NONE;
-    uint32_t n = covering_child(p, parent, content, first, count, run, drafter != NULL);
+    uint32_t n = covering_child(p, parent, content, first, count, run, set);
     if (n == NONE && (n = add_child(p, parent, content, count, run)) != NONE) {
         fr_kv_node *node = &p->nodes[n];
-        share_block(p, n, kv, drafter, block);
+        share_block(p, n, kv, drafters, block);
         node->ends_prompt = true;
         mark_window(p, n, 1);
         remove_tails(p, n);

@@ -40,6 +40,10 @@
 
 typedef struct fr_kv_node fr_kv_node;
 
+/* The most drafters of an engine that have caches of their own. Functions below take an array of so many pointers to
+ * their caches, each NULL if there is none; or NULL for no drafter. A set of drafters has bit i for drafter i. */
+enum { FR_KV_DRAFTERS = 2 };
+
 /* A digest of the other contents of a block besides its ids: pictures, and positions on the rotary axes; all 0 if
  * there are none. Equal digests are taken to mean equal contents, so it must be infeasible to make two contents with
  * the same digest. */
@@ -79,11 +83,11 @@ typedef struct fr_kv_prefixes {
     size_t capacity, buckets;
     uint32_t free, fresh; /* the first removed node; the first node that was never used */
     uint64_t clock;
-    fr_kv_pages *pages;   /* [FR_KV_KINDS] the target's pools */
-    fr_kv_pages *drafter; /* the drafter's pool; NULL: there is no drafter with a cache of its own */
-    size_t window;        /* positions that a row of a sliding layer may look back to */
-    fr_kv_pages *states;  /* the pool of recurrent states; NULL: there are none */
-    fr_kv_point *points;  /* [point_count] one for each page of states */
+    fr_kv_pages *pages;                   /* [FR_KV_KINDS] the target's pools */
+    fr_kv_pages *drafter[FR_KV_DRAFTERS]; /* the drafters' pools; NULL: no drafter with a cache of its own */
+    size_t window;                        /* positions that a row of a sliding layer may look back to */
+    fr_kv_pages *states;                  /* the pool of recurrent states; NULL: there are none */
+    fr_kv_point *points;                  /* [point_count] one for each page of states */
     size_t point_count;
 } fr_kv_prefixes;
 
@@ -94,35 +98,35 @@ typedef struct fr_kv_path {
     size_t prompt; /* number of blocks before the end of a prompt that is not yet marked; 0: none */
 } fr_kv_path;
 
-/* Takes from the arena, or measures, room for all blocks for which the cache has pages. drafter: NULL, or its
- * cache. */
-void fr_kv_prefixes_layout(fr_kv_prefixes *prefixes, fr_arena *arena, const fr_kv *kv, const fr_kv *drafter);
+/* Takes from the arena, or measures, room for all blocks for which the cache has pages. */
+void fr_kv_prefixes_layout(fr_kv_prefixes *prefixes, fr_arena *arena, const fr_kv *kv, const fr_kv *const *drafters);
 void fr_kv_path_layout(fr_kv_path *path, fr_arena *arena, const fr_kv *kv);
 
 /* Makes the tree the keeper of the pools, so that they ask it for pages. */
 void fr_kv_prefixes_serve(fr_kv_prefixes *prefixes);
 
 /* Counts the leading positions of a prompt of `count` ids that need not be run. They are fewer than all, so that one
- * is left to give logits; with a drafter's cache one less; and with recurrent layers they end at a point. */
-size_t fr_kv_prefixes_find(const fr_kv_prefixes *prefixes, fr_kv_content content, size_t count, bool drafter);
+ * is left to give logits; with a drafter's cache one less; and with recurrent layers they end at a point. drafters: the
+ * set of those whose pages the prompt needs too. */
+size_t fr_kv_prefixes_find(const fr_kv_prefixes *prefixes, fr_kv_content content, size_t count, unsigned drafters);
 
 /* Counts the leading ids that some text in the tree shares, even if its pages and states have been given up. */
 size_t fr_kv_prefixes_known(const fr_kv_prefixes *prefixes, fr_kv_content content, size_t count);
 
-/* Gives an empty timeline the pages of its first `length` positions, and moves its frontier there. drafter: NULL, or
- * its cache, empty too. */
-void fr_kv_prefixes_take(fr_kv_prefixes *prefixes, fr_kv_path *path, fr_kv *kv, fr_kv *drafter, fr_kv_content content,
-                         size_t length);
+/* Gives an empty timeline the pages of its first `length` positions, and moves its frontier there, as well as those of
+ * its drafters' caches, which are empty too. */
+void fr_kv_prefixes_take(fr_kv_prefixes *prefixes, fr_kv_path *path, fr_kv *kv, fr_kv *const *drafters,
+                         fr_kv_content content, size_t length);
 
 /* Adds the timeline's complete blocks that are not in its path yet. If an equal block already exists, its pages
  * replace the timeline's, so no thread may be reading those during the call. prompt_end: a prompt ends here. */
-void fr_kv_prefixes_add(fr_kv_prefixes *prefixes, fr_kv_path *path, fr_kv *kv, fr_kv *drafter, fr_kv_content content,
-                        bool prompt_end);
+void fr_kv_prefixes_add(fr_kv_prefixes *prefixes, fr_kv_path *path, fr_kv *kv, fr_kv *const *drafters,
+                        fr_kv_content content, bool prompt_end);
 
 /* Makes a tail of the timeline's last block, so that other prompts can begin with it. The block is incomplete, or the
  * drafter does not have its last pairs yet. The timeline copies the page when it continues. length: number of ids of
  * the timeline, run or not. Returns the node; 0 if no tail could be made. */
-uint32_t fr_kv_prefixes_add_tail(fr_kv_prefixes *prefixes, const fr_kv_path *path, fr_kv *kv, fr_kv *drafter,
+uint32_t fr_kv_prefixes_add_tail(fr_kv_prefixes *prefixes, const fr_kv_path *path, fr_kv *kv, fr_kv *const *drafters,
                                  fr_kv_content content, size_t length);
 
 /* Adds a point, from which recurrent layers can continue. It belongs to the block that contains the position before

@@ -12,12 +12,15 @@
 #define FR_SRC_ENGINE_DRAFT_DRAFT_H
 
 #include "base/error.h"
+#include "src/engine/cache/kv_prefixes.h"
 #include "src/engine/draft/draft_gain.h"
 #include "src/engine/draft/draft_head.h"
 #include "src/engine/draft/token_picker.h"
 #include "src/engine/model/model.h"
 
 typedef struct fr_draft_method fr_draft_method;
+
+_Static_assert((int)FR_DRAFTERS_MAX == (int)FR_KV_DRAFTERS, "pages of all drafters are shared");
 
 /* A drafter's weights, opened and checked against a target; immutable. `files` is empty if the weights are in the
  * target's own checkpoint. */
@@ -32,7 +35,16 @@ struct fr_drafter {
     fr_draft_head head; /* the trimmed head that scores drafts; without ids: the drafter's whole head scores them */
     /* positions that the drafter looks back over in the target's sliding KV, the newest included; 0: none */
     size_t lookback;
+    fr_drafter *beside; /* the MTP layer in the target's own checkpoint, opened with this drafter; NULL: not wanted */
 };
+
+/* Gives the drafters that were opened together, by their index below FR_DRAFTERS_MAX: the drafter itself, then the one
+ * beside it. NULL: there is none. */
+const fr_drafter *fr_drafter_at(const fr_drafter *drafter, size_t index);
+
+/* Give the memory and the bytes of the weights of all of them. */
+fr_memory_use fr_drafter_memory_use(const fr_drafter *drafter);
+size_t fr_drafter_bytes(const fr_drafter *drafter);
 
 /* Gives the file or folder of the weights. */
 const char *fr_drafter_path(const fr_drafter *drafter);
@@ -54,9 +66,9 @@ typedef struct fr_draft_view {
     size_t length;
     size_t seen; /* ids before this index are as they were at the last begin or commit; the others may be new */
     fr_kv *kv;   /* the target's cache: positions below kv->length have been run and accepted */
-    /* The part of the target's row of position kv->length - 1 that the drafter sees: the row after the final norm, or
-     * its aux_layers. The accepted rows of the same batch lie before it in memory. */
-    const float *hidden;
+    /* The target's row of position kv->length - 1 after the final norm, and the same row in the aux_layers; NULL if no
+     * drafter reads it. The accepted rows of the same batch lie before it in memory. */
+    const float *hidden, *aux_hidden;
     fr_pool *pool;
     /* begin and follow may put off their forwards until propose, which may never be called */
     bool defers;
@@ -67,7 +79,8 @@ typedef struct fr_draft_view {
 /* A method's state in one session; each method's own struct begins with it. */
 typedef struct fr_draft {
     const fr_draft_method *method;
-    bool follows; /* the method must see all of the target's hidden rows */
+    size_t drafter; /* index of the drafter whose weights the method reads, if it reads any */
+    bool follows;   /* the method must see all of the target's hidden rows */
     /* the method follows the timeline only in propose and begin, so it lags after rounds without a proposal */
     bool lags;
     bool finds;      /* the method, or one that it asks, looks drafts up, which takes no time */
@@ -86,6 +99,7 @@ typedef struct fr_proposal {
      * `most_found` drafts that are looked up; one of the two may be 0. */
     size_t count, most_found;
     size_t depth; /* the most drafts that a round of the session may want, by which a block is cut; 0: count */
+    size_t by;    /* 1 + index of the drafter that may make drafts; 0: any may */
     size_t n_min; /* a proposal of fewer drafts is dropped */
     /* A draft with a lower chance than this ends the chain and is not part of it. Methods that give no chances ignore
      * p_min. */
@@ -195,7 +209,8 @@ void fr_draft_propose(fr_proposal *proposals, size_t count);
 void fr_draft_propose_list(fr_proposal *first);
 fr_status fr_draft_propose_one(fr_proposal *proposal);
 
-/* Loads a drafter; path NULL: the MTP layer in the target's own checkpoint. */
+/* Loads a drafter; path NULL: the MTP layer in the target's own checkpoint. If FR_OPT_SPEC_TYPE names the drafter's
+ * method and also mtp, the layer is opened beside the drafter. */
 fr_status fr_drafter_load(const char *path, const fr_model *target, const fr_options *options, fr_drafter **drafter);
 
 /* Does the same without loading the weights. */

@@ -399,7 +399,7 @@ static fr_draft *block_open(const fr_drafter *drafter, fr_arena *arena, const fr
     const fr_block_net *net = drafter->net;
     state opened = {.base = {.method = drafter->method, .follows = true, .block = most_drafts(net)}, .work = work};
     state *place = fr_arena_take(arena, 1, sizeof *place);
-    fr_drafter_cache_lay_out(&opened.cache, arena, work ? &work->kv : &measured, net->fc.cols, sizes);
+    fr_drafter_cache_lay_out(&opened.cache, arena, work ? &work->kv : &measured, drafter, sizes);
     if (!place || arena->overflow) return NULL;
     *place = opened;
     return &place->base;

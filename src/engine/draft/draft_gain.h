@@ -20,6 +20,9 @@
 
 enum { FR_DRAFT_GAIN_DEPTHS = 4, FR_DRAFT_GAIN_BINS = 10 };
 
+/* The most drafters, each with weights, out of which each round takes one. */
+enum { FR_DRAFTERS_MAX = 2 };
+
 typedef struct fr_draft_gain {
     double stands[FR_DRAFT_GAIN_DEPTHS][FR_DRAFT_GAIN_BINS]; /* s, by fr_draft_gain_depth and fr_draft_gain_bin */
     /* Indexed by the number of drafts before. `next`: how often the next draft is accepted if these are; `step` and

@@ -6,6 +6,7 @@
 #include "base/error.h"
 #include "base/sizes.h"
 #include "base/word_list.h"
+#include "src/engine/draft/draft_own.h"
 
 static const struct {
     const char *word;
@@ -83,22 +84,43 @@ bool fr_draft_words_take_drafter(const char *words) {
     return false;
 }
 
+bool fr_draft_words_name_both(const char *words, const fr_drafter *drafter) {
+    const fr_draft_method *method;
+    bool own = false, mtp = false;
+    while (words && *words) {
+        if (next_method(&words, &method) != FR_OK) return false;
+        if (!method->load) continue;
+        own |= strcmp(method->name, drafter->method->name) == 0;
+        mtp |= strcmp(method->name, fr_draft_mtp.name) == 0;
+    }
+    return own && mtp && strcmp(drafter->method->name, fr_draft_mtp.name) != 0;
+}
+
+bool fr_draft_list_uses(const fr_draft_list *list, size_t drafter) {
+    for (size_t i = 0; i < list->count; i++)
+        if (list->methods[i]->load && list->drafters[i] == drafter) return true;
+    return false;
+}
+
 bool fr_draft_list_has(const fr_draft_list *list, const fr_draft_method *method) {
     for (size_t i = 0; i < list->count; i++)
         if (list->methods[i] == method) return true;
     return false;
 }
 
-/* Replaces a method with weights by the drafter's own, which the word must name. */
-static fr_status take_drafters(const fr_draft_method **method, const fr_drafter *drafter) {
+/* Replaces a method with weights by that of the drafter which the word names, and gives the drafter's index. */
+static fr_status take_drafters(const fr_draft_method **method, const fr_drafter *drafter, size_t *index) {
     const char *word = (*method)->name;
     if (!(*method)->load) return FR_OK;
     if (!drafter) return fr_fail(FR_USAGE, "spec-type %s needs a drafter", word);
-    if (strcmp(word, drafter->method->name) != 0)
-        return fr_fail(FR_USAGE, "spec-type %s: %s is a drafter of %s", word, fr_drafter_path(drafter),
-                       drafter->method->name);
-    *method = drafter->method;
-    return FR_OK;
+    for (*index = 0; *index < FR_DRAFTERS_MAX; ++*index) {
+        const fr_drafter *d = fr_drafter_at(drafter, *index);
+        if (!d || strcmp(word, d->method->name) != 0) continue;
+        *method = d->method;
+        return FR_OK;
+    }
+    return fr_fail(FR_USAGE, "spec-type %s: %s is a drafter of %s", word, fr_drafter_path(drafter),
+                   drafter->method->name);
 }
 
 fr_status fr_draft_list_choose(const char *words, const fr_drafter *drafter, fr_draft_list *list) {
@@ -106,9 +128,12 @@ fr_status fr_draft_list_choose(const char *words, const fr_drafter *drafter, fr_
     if (!*words) words = drafter ? drafter->method->name : "none";
     while (words) {
         const fr_draft_method *method;
+        size_t index = 0;
         FR_TRY(next_method(&words, &method));
-        FR_TRY(take_drafters(&method, drafter));
-        if (method != &fr_draft_none && !fr_draft_list_has(list, method)) list->methods[list->count++] = method;
+        FR_TRY(take_drafters(&method, drafter, &index));
+        if (method == &fr_draft_none || fr_draft_list_has(list, method)) continue;
+        list->drafters[list->count] = index;
+        list->methods[list->count++] = method;
     }
     if (list->count == 0) list->methods[list->count++] = &fr_draft_none;
     for (size_t i = 0; list->count > 1 && i < list->count; i++)
@@ -136,9 +161,11 @@ static bool is_next(const fr_proposal *p, size_t link) {
     return link < c->count && c->spoke == link;
 }
 
-/* Returns true if drafts of the kind that the link makes are wanted. */
+/* Returns true if drafts of the kind that the link makes are wanted, and by its drafter. */
 static bool is_wanted(const fr_proposal *p, size_t link) {
-    return p->count > 0 || ((const chain *)p->draft)->links[link]->finds;
+    const fr_draft *l = ((const chain *)p->draft)->links[link];
+    bool others = p->by && l->method->load && l->drafter + 1 != p->by;
+    return l->finds || (p->count > 0 && !others);
 }
 
 /* Makes a list of the sessions whose link of this index is to be asked. */
@@ -170,11 +197,13 @@ static void take_answers(fr_proposal *first, size_t link) {
     }
 }
 
-/* Shows the target's rows to the links that were not asked. */
+/* Shows the target's rows to the links that were not asked. They may run them later, with further ones. */
 static fr_status follow_rest(const fr_proposal *p) {
     const chain *c = (const chain *)p->draft;
+    fr_draft_view view = *p->view;
+    view.defers = true;
     for (size_t i = 0; i < c->count; i++)
-        if (i > c->spoke || !is_wanted(p, i)) FR_TRY(follow(c->links[i], p->view));
+        if (i > c->spoke || !is_wanted(p, i)) FR_TRY(follow(c->links[i], &view));
     return FR_OK;
 }
 
@@ -218,15 +247,6 @@ static void chain_commit(fr_draft *draft, const fr_draft_view *view, size_t prop
     }
 }
 
-/* Gives the cache of the link that has one. There is at most one, because only one method of a session reads the
- * drafter's weights. */
-static fr_kv *chain_kv(fr_draft *draft) {
-    chain *c = (chain *)draft;
-    for (size_t i = 0; i < c->count; i++)
-        if (c->links[i]->method->kv) return c->links[i]->method->kv(c->links[i]);
-    return NULL;
-}
-
 static void chain_fork(fr_draft *fork, const fr_draft *draft) {
     chain *c = (chain *)fork;
     const chain *of = (const chain *)draft;
@@ -248,18 +268,41 @@ static const fr_draft_method draft_chain = {
     .begin = chain_begin,
     .commit = chain_commit,
     .follow = chain_follow,
-    .kv = chain_kv,
     .close = chain_close,
 };
 
+fr_draft *fr_draft_reader(fr_draft *draft, size_t drafter) {
+    draft = (fr_draft *)fr_draft_inner(draft);
+    if (draft->method != &draft_chain) return draft->method->load && draft->drafter == drafter ? draft : NULL;
+    const chain *c = (const chain *)draft;
+    for (size_t i = 0; i < c->count; i++)
+        if (c->links[i]->method->load && c->links[i]->drafter == drafter) return c->links[i];
+    return NULL;
+}
+
+const fr_draft *fr_draft_speaker(const fr_draft *draft) {
+    const chain *c = (const chain *)draft;
+    return draft->method == &draft_chain && c->spoke < c->count ? c->links[c->spoke] : draft;
+}
+
+/* Opens the list's method of this index. */
+static fr_draft *open_link(const fr_draft_list *list, size_t index, const fr_drafter *drafter, fr_arena *arena,
+                           fr_draft_sizes sizes, void *const *workspaces) {
+    size_t of = list->drafters[index];
+    sizes.workspace = workspaces[of];
+    fr_draft *link = list->methods[index]->open(fr_drafter_at(drafter, of), arena, &sizes);
+    if (link) link->drafter = of;
+    return link;
+}
+
 fr_draft *fr_draft_list_open(const fr_draft_list *list, const fr_drafter *drafter, fr_arena *arena,
-                             const fr_draft_sizes *sizes) {
-    if (list->count == 1) return list->methods[0]->open(drafter, arena, sizes);
+                             const fr_draft_sizes *sizes, void *const *workspaces) {
+    if (list->count == 1) return open_link(list, 0, drafter, arena, *sizes, workspaces);
     chain state = {.base = {.method = &draft_chain, .only_finds = true}, .count = list->count};
     chain *place = fr_arena_take(arena, 1, sizeof *place);
     bool whole = place != NULL;
     for (size_t i = 0; i < list->count; i++) {
-        state.links[i] = list->methods[i]->open(drafter, arena, sizes);
+        state.links[i] = open_link(list, i, drafter, arena, *sizes, workspaces);
         state.base.follows |= state.links[i] && state.links[i]->follows;
         state.base.lags |= state.links[i] && state.links[i]->lags;
         state.base.finds |= state.links[i] && state.links[i]->finds;

@@ -11,6 +11,7 @@
 
 typedef struct fr_draft_list {
     const fr_draft_method *methods[FR_DRAFT_LIST_MAX];
+    size_t drafters[FR_DRAFT_LIST_MAX]; /* of each method with weights, the index of its drafter */
     size_t count;
 } fr_draft_list;
 
@@ -19,17 +20,26 @@ const char *fr_draft_word(size_t index);
 const char *fr_draft_other_word(size_t index);
 
 /* words: some of these, separated by commas; "": the drafter's method, or none without a drafter. A method with
- * weights must be the drafter's. FR_USAGE: an unknown word, a method that is not the drafter's, or `none` beside other
- * methods. fr_draft_words_check looks at the words alone. */
+ * weights must be the drafter's or that of the drafter beside it. FR_USAGE: an unknown word, a method that is not the
+ * drafter's, or `none` beside other methods. fr_draft_words_check looks at the words alone. */
 fr_status fr_draft_words_check(const char *words);
 /* true if a method of the words drafts with weights; "" and NULL may do so */
 bool fr_draft_words_take_drafter(const char *words);
+/* true if the words name the method of a drafter in files of its own, and also the MTP layer in the target's */
+bool fr_draft_words_name_both(const char *words, const fr_drafter *drafter);
 fr_status fr_draft_list_choose(const char *words, const fr_drafter *drafter, fr_draft_list *list);
 
 bool fr_draft_list_has(const fr_draft_list *list, const fr_draft_method *method);
+/* true if a method of the list reads the weights of the drafter with this index */
+bool fr_draft_list_uses(const fr_draft_list *list, size_t drafter);
 
-/* Opens the chosen methods, as fr_draft_method.open does. */
+/* Opens the chosen methods, as fr_draft_method.open does. workspaces: [FR_DRAFTERS_MAX] for each drafter. */
 fr_draft *fr_draft_list_open(const fr_draft_list *list, const fr_drafter *drafter, fr_arena *arena,
-                             const fr_draft_sizes *sizes);
+                             const fr_draft_sizes *sizes, void *const *workspaces);
+
+/* Gives the method's state that reads the weights of the drafter with this index: the method itself, or one of the
+ * chosen ones; NULL: none does. The second gives the state that made the last proposal. */
+fr_draft *fr_draft_reader(fr_draft *draft, size_t drafter);
+const fr_draft *fr_draft_speaker(const fr_draft *draft);
 
 #endif

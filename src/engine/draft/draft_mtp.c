@@ -130,7 +130,6 @@ static fr_status mtp_load(fr_drafter *drafter) {
                                .trunk = trunk,
                                .spec = &net->mtp.spec,
                                .layer = &net->mtp.layer,
-                               .seen = trunk->spec.hidden,
                                .input_width = 2 * trunk->spec.hidden,
                                .norm = net->mtp.norm,
                                .carries_norm = true,

@@ -146,11 +146,6 @@ static void own_commit(fr_draft *draft, const fr_draft_view *view, size_t propos
     if (s->method.commit) s->method.commit(s->method.context, view->ids, view->length, proposed, accepted);
 }
 
-static fr_kv *own_kv(fr_draft *draft) {
-    fr_draft *inner = ((own *)draft)->inner;
-    return inner->method->kv ? inner->method->kv(inner) : NULL;
-}
-
 static void own_close(fr_draft *draft) {
     own *s = (own *)draft;
     if (s->inner->method->close) s->inner->method->close(s->inner);
@@ -166,6 +161,5 @@ const fr_draft_method fr_draft_own_method = {
     .begin = own_begin,
     .follow = own_follow,
     .commit = own_commit,
-    .kv = own_kv,
     .close = own_close,
 };

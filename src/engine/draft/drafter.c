@@ -6,6 +6,7 @@
 #include "base/memory.h"
 #include "base/word_list.h"
 #include "src/engine/draft/draft.h"
+#include "src/engine/draft/draft_list.h"
 #include "src/engine/families/architecture.h"
 
 /* fr_draft_model takes any model, so it comes last. */
@@ -24,6 +25,24 @@ const char *fr_drafter_path(const fr_drafter *drafter) {
 
 const fr_model *fr_drafter_model(const fr_drafter *drafter) {
     return drafter->method == &fr_draft_model || drafter->method == &fr_draft_text ? drafter->net : NULL;
+}
+
+const fr_drafter *fr_drafter_at(const fr_drafter *drafter, size_t index) {
+    return drafter && index == 1 ? drafter->beside : index == 0 ? drafter : NULL;
+}
+
+fr_memory_use fr_drafter_memory_use(const fr_drafter *drafter) {
+    const fr_memory_use *own = &drafter->weights.memory_use;
+    return drafter->beside ? fr_memory_use_sum(own, &drafter->beside->weights.memory_use) : *own;
+}
+
+size_t fr_drafter_bytes(const fr_drafter *drafter) {
+    size_t bytes = 0;
+    for (size_t i = 0; i < FR_DRAFTERS_MAX; i++) {
+        const fr_drafter *d = fr_drafter_at(drafter, i);
+        if (d) bytes += d->weights.bytes + fr_draft_head_bytes(&d->head);
+    }
+    return bytes;
 }
 
 /* Binds the MTP layer in the target's own files. */
@@ -121,7 +140,8 @@ static fr_status bind(fr_drafter *drafter, const char *path, const fr_options *o
     return drafter->method->load(drafter);
 }
 
-fr_status fr_drafter_bind(const char *path, const fr_model *target, const fr_options *options, fr_drafter **drafter) {
+/* Opens one drafter without those beside it. */
+static fr_status bind_alone(const char *path, const fr_model *target, const fr_options *options, fr_drafter **drafter) {
     *drafter = NULL;
     fr_drafter *d = calloc(1, sizeof *d);
     if (!d) return fr_fail_memory("drafter", sizeof *d);
@@ -140,6 +160,16 @@ fr_status fr_drafter_bind(const char *path, const fr_model *target, const fr_opt
     return status;
 }
 
+fr_status fr_drafter_bind(const char *path, const fr_model *target, const fr_options *options, fr_drafter **drafter) {
+    FR_TRY(bind_alone(path, target, options, drafter));
+    if (!path || !options || !target || !fr_draft_words_name_both(options->spec_type, *drafter)) return FR_OK;
+    fr_status status = bind_alone(NULL, target, options, &(*drafter)->beside);
+    if (status == FR_OK) return FR_OK;
+    fr_drafter_unload(*drafter);
+    *drafter = NULL;
+    return status;
+}
+
 /* Loads the whole of a head that the ranks share: the target's head, or the drafter's own if it is trimmed. */
 static fr_status bring_head(const fr_drafter *drafter, const fr_plan *plan, const fr_options *options) {
     const fr_matrix *head = head_of(drafter);
@@ -148,17 +178,25 @@ static fr_status bring_head(const fr_drafter *drafter, const fr_plan *plan, cons
     return drafter->head.ids ? fr_weights_bring_rest(&drafter->weights, head, plan, options) : FR_OK;
 }
 
+/* Loads a drafter's weights. others: bytes that stay in memory for the target and the other drafter. */
+static fr_status load_weights(fr_drafter *drafter, uint64_t others, const fr_plan *plan, const fr_options *options) {
+    FR_TRY(fr_weights_check_limit(&drafter->weights, others, (uint64_t)options->value[FR_OPT_MEMORY]));
+    FR_TRY(fr_weights_load(&drafter->weights, plan, options));
+    FR_TRY(bring_borrowed(drafter, plan, options));
+    FR_TRY(bring_head(drafter, plan, options));
+    return fr_draft_head_gather(&drafter->head, head_of(drafter));
+}
+
 fr_status fr_drafter_load(const char *path, const fr_model *target, const fr_options *options, fr_drafter **drafter) {
     fr_machine machine;
     fr_plan plan;
     FR_TRY(fr_plan_from_options(options, &machine, &plan));
     FR_TRY(fr_drafter_bind(path, target, options, drafter));
-    fr_status status = fr_weights_check_limit(&(*drafter)->weights, fr_model_memory_use(target).stays,
-                                              (uint64_t)options->value[FR_OPT_MEMORY]);
-    if (status == FR_OK) status = fr_weights_load(&(*drafter)->weights, &plan, options);
-    if (status == FR_OK) status = bring_borrowed(*drafter, &plan, options);
-    if (status == FR_OK) status = bring_head(*drafter, &plan, options);
-    if (status == FR_OK) status = fr_draft_head_gather(&(*drafter)->head, head_of(*drafter));
+    fr_status status = load_weights(*drafter, fr_model_memory_use(target).stays, &plan, options);
+    if (status == FR_OK && (*drafter)->beside) {
+        uint64_t others = fr_model_memory_use(target).stays + (*drafter)->weights.memory_use.stays;
+        status = load_weights((*drafter)->beside, others, &plan, options);
+    }
     if (status == FR_OK) return FR_OK;
     fr_drafter_unload(*drafter);
     *drafter = NULL;
@@ -167,6 +205,7 @@ fr_status fr_drafter_load(const char *path, const fr_model *target, const fr_opt
 
 void fr_drafter_unload(fr_drafter *drafter) {
     if (!drafter) return;
+    fr_drafter_unload(drafter->beside);
     if (drafter->method) drafter->method->unload(drafter);
     fr_draft_head_free(&drafter->head);
     fr_weights_close(&drafter->weights);

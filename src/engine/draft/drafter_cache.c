@@ -23,9 +23,10 @@ void fr_drafter_cache_lay_out_pages(fr_kv *kv, fr_arena *arena, const fr_kv_shap
                  (fr_kv_sizes){.context = context, .batch = context, .timelines = sizes->sessions, .pages = pages});
 }
 
-void fr_drafter_cache_lay_out(fr_drafter_cache *cache, fr_arena *arena, const fr_kv *all, size_t seen,
+void fr_drafter_cache_lay_out(fr_drafter_cache *cache, fr_arena *arena, const fr_kv *all, const fr_drafter *drafter,
                               const fr_draft_sizes *sizes) {
-    *cache = (fr_drafter_cache){.seen = seen};
+    size_t layers = drafter->aux_layers.count, seen = drafter->target->trunk.spec.hidden * fr_larger(layers, 1);
+    *cache = (fr_drafter_cache){.seen = seen, .aux = layers > 0};
     fr_kv_layout_fork(&cache->kv, arena, all);
     if (sizes->rows >= KEPT_ROWS + FR_STEP_MAX) cache->room = KEPT_ROWS;
     cache->kept = fr_arena_take(arena, cache->room * seen, sizeof *cache->kept);
@@ -46,7 +47,7 @@ void fr_drafter_cache_cut(fr_drafter_cache *c, const fr_draft_view *view) {
 
 /* Gives the values that are read of the target's row of position p, which is not among those kept. */
 static const float *row_of(const fr_drafter_cache *c, const fr_draft_view *view, size_t p) {
-    return view->hidden - (view->kv->length - 1 - p) * c->seen;
+    return (c->aux ? view->aux_hidden : view->hidden) - (view->kv->length - 1 - p) * c->seen;
 }
 
 bool fr_drafter_cache_keep(fr_drafter_cache *c, const fr_draft_view *view, size_t end) {

@@ -284,7 +284,7 @@ fr_draft *fr_pairs_open(const fr_drafter *drafter, fr_arena *arena, const fr_dra
     if (!work) lay_out_pages(&measured, &(fr_arena){0}, net, sizes);
     state opened = {.base = {.method = drafter->method, .follows = true}, .work = work};
     state *place = fr_arena_take(arena, 1, sizeof *place);
-    fr_drafter_cache_lay_out(&opened.cache, arena, work ? &work->kv : &measured, net->seen, sizes);
+    fr_drafter_cache_lay_out(&opened.cache, arena, work ? &work->kv : &measured, drafter, sizes);
     if (!place || arena->overflow) return NULL;
     *place = opened;
     return &place->base;

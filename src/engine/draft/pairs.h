@@ -37,7 +37,6 @@ typedef struct fr_pair_net {
     const fr_trunk *trunk;     /* the trunk that gives the layer's widths and rotary forms */
     const fr_layer_spec *spec; /* spec of the layer, whose K/V is layer 0 of a cache of its own */
     const fr_layer *layer;
-    size_t seen;               /* values of each of the target's rows that pairs read */
     size_t input_width;        /* columns of the widest product at the beginning of pairs */
     const float *norm;         /* [hidden] the norm before the head; NULL: none */
     bool carries_norm;         /* a pair passes its output on after the norm; otherwise before it */

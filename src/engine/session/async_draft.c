@@ -24,6 +24,7 @@ static fr_status draft(void *context) {
     fr_proposal proposal;
     if (drafts->asked == 0) return FR_OK;
     fr_session_ask(s, &s->drafting.async.view, drafts->asked, &proposal);
+    if (fr_session_adaptive(s)) proposal.by = 1 + drafts->drafter;
     FR_TRY(fr_draft_propose_one(&proposal));
     drafts->drafted = proposal.proposed;
     return FR_OK;
@@ -45,11 +46,7 @@ fr_status fr_async_draft_submit(fr_session *s) {
     fr_engine_settle(s->engine);
     a->view = fr_session_view(s);
     size_t limit = fr_smaller(most_drafts(s), s->drafting.max);
-    a->drafts = (fr_draft_depth_part){.timeline = &s->drafting.depth,
-                                      .limit = limit,
-                                      .block = s->drafting.draft->block,
-                                      .asked = fr_drafting_depth(s, limit),
-                                      .lags = s->drafting.draft->lags};
+    a->drafts = fr_drafting_submit(s, limit);
     a->state = FR_ASYNC_UNDER_WAY;
     s->engine->drafting = a->worker;
     fr_worker_start(a->worker, draft, s);

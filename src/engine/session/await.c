@@ -49,15 +49,16 @@ static bool states_are_coming(const fr_session *s, fr_session *leader, size_t co
 }
 
 bool fr_await_pages(const fr_session *s, const fr_batch_slice *slices, const fr_batch_slice *end) {
-    bool drafts = fr_session_draft_kv(s) != NULL;
+    fr_kv *drafters[FR_DRAFTERS_MAX];
+    unsigned set = fr_session_draft_kv(s, drafters);
     if (!fr_session_reuses(s)) return false;
     for (const fr_batch_slice *slice = slices; slice < end; slice++) {
         fr_session *leader = slice->session;
         bool leads = leader->round.stage == FR_STAGE_PROMPT && !leader->round.last_failed && fr_session_shares(leader);
-        if (!leads || (drafts && !fr_session_draft_kv(leader))) continue;
+        if (!leads || (set & ~fr_session_draft_kv(leader, drafters))) continue;
         size_t common = common_blocks(s, leader);
         if (s->cache.kv.recurrent.count ? states_are_coming(s, leader, common)
-                                        : next_is_coming(s, leader, common, drafts))
+                                        : next_is_coming(s, leader, common, set != 0))
             return true;
     }
     return false;

@@ -39,6 +39,8 @@ void fr_batch_rows(fr_session *s, size_t position, size_t count, size_t at, int3
 }
 
 fr_forward fr_batch_forward(fr_engine *e, size_t count) {
+    bool lends = false;
+    for (size_t i = 0; i < FR_DRAFTERS_MAX; i++) lends |= e->drafters[i] && e->drafters[i]->method->borrows;
     e->runs++;
     return (fr_forward){.model = e->model,
                         .activations = e->activations,
@@ -46,7 +48,7 @@ fr_forward fr_batch_forward(fr_engine *e, size_t count) {
                         .hidden = e->hidden,
                         .aux_layers = e->aux_layers,
                         .aux_hidden = e->aux_hidden,
-                        .lends = e->drafts && e->drafter->method->borrows,
+                        .lends = lends,
                         .logits = e->logits,
                         .best = e->best,
                         .best_stride = e->head_rows};
@@ -124,10 +126,9 @@ static size_t place_heads(fr_engine *e, fr_batch_slice *slices, size_t count, si
     return rows;
 }
 
-const float *fr_batch_slice_hidden(const fr_batch_slice *slice, size_t row) {
-    const fr_engine *e = slice->session->engine;
-    size_t plain = slice->rows - slice->heads, at = row < plain ? slice->at + row : slice->heads_at + (row - plain);
-    return e->seen + at * e->seen_width;
+size_t fr_batch_slice_row(const fr_batch_slice *slice, size_t row) {
+    size_t plain = slice->rows - slice->heads;
+    return row < plain ? slice->at + row : slice->heads_at + (row - plain);
 }
 
 void fr_batch_run(fr_engine *e, fr_batch_slice *slices, size_t count) {

@@ -15,7 +15,7 @@ typedef struct chain {
 static void fill_stands(const fr_draft_depth *draft_depth, fr_draft_depth_part *part) {
     fr_draft_gain gains;
     bool corrects = part->tells && !part->looked_up;
-    if (corrects) fr_calibration_tell(&draft_depth->calibration, &gains);
+    if (corrects) fr_calibration_tell(&draft_depth->by[part->drafter].calibration, &gains);
     for (size_t d = 0; d < part->drafted; d++) {
         double chance = (double)part->chances[d];
         if (corrects) chance = gains.stands[fr_draft_gain_depth(d)][fr_draft_gain_bin(chance)];

@@ -52,6 +52,7 @@ typedef struct candidate {
 /* The expected tokens and seconds of a round, for each number of drafts. */
 typedef struct outlook {
     const fr_draft_depth *draft_depth;
+    const fr_draft_depth_drafter *drafter; /* that all parts are asked of */
     const fr_draft_depth_part *parts;
     size_t count, base; /* number of timelines; rows without any draft */
     size_t limit;       /* drafts that may be given out */
@@ -84,20 +85,27 @@ static double rate_or(const fr_draft_rate *rate, double guess) {
 }
 
 void fr_draft_depth_reset(fr_draft_depth *draft_depth) {
-    *draft_depth = (fr_draft_depth){
-        .usual = {.hits = FIRST_GUESS * FIRST_TRIES, .tries = FIRST_TRIES}, .interval = 4, .next_try = 4};
+    *draft_depth = (fr_draft_depth){.interval = 4, .next_try = 4};
+    for (size_t d = 0; d < FR_DRAFTERS_MAX; d++)
+        draft_depth->by[d].usual = (fr_draft_rate){.hits = FIRST_GUESS * FIRST_TRIES, .tries = FIRST_TRIES};
 }
 
 void fr_draft_depth_join(const fr_draft_depth *draft_depth, fr_draft_depth_timeline *timeline) {
-    *timeline = (fr_draft_depth_timeline){.drafted = draft_depth->round};
+    *timeline = (fr_draft_depth_timeline){0};
+    for (size_t d = 0; d < FR_DRAFTERS_MAX; d++) timeline->by[d].drafted = draft_depth->round;
 }
 
-void fr_draft_depth_followed(fr_draft_depth_timeline *timeline) {
-    timeline->behind = timeline->prompt = 0;
+void fr_draft_depth_followed(fr_draft_depth_timeline *timeline, size_t drafter) {
+    fr_draft_depth_fell_behind(timeline, drafter, 0);
 }
 
-void fr_draft_depth_fell_behind(fr_draft_depth_timeline *timeline, size_t ids) {
-    timeline->behind = timeline->prompt = ids;
+void fr_draft_depth_fell_behind(fr_draft_depth_timeline *timeline, size_t drafter, size_t ids) {
+    timeline->by[drafter].behind = timeline->by[drafter].prompt = ids;
+}
+
+/* Gives the facts about the drafts that a part is asked for. */
+static fr_draft_depth_drafts *drafts_of(const fr_draft_depth_part *part) {
+    return &part->timeline->by[part->drafter];
 }
 
 /* ------------------------------------------------------------------------------------------------------------ times */
@@ -167,12 +175,11 @@ static size_t verify_times(const fr_draft_depth *draft_depth, uint64_t since, do
 /* Fills in D by the number of drafts asked for, from 0. Beyond the largest number that was measured, each draft costs
  * as much as it does there on average; if `hoped`, it costs nothing. A block costs the same for any number of drafts,
  * which is measured as that of one draft. */
-static void draft_times(const fr_draft_depth *draft_depth, bool hoped, bool block, double *seconds) {
-    for (size_t k = 1; block && k < FR_STEP_MAX; k++) seconds[k] = draft_depth->draft[1].usual;
+static void draft_times(const fr_draft_depth_drafter *drafter, bool hoped, bool block, double *seconds) {
+    for (size_t k = 1; block && k < FR_STEP_MAX; k++) seconds[k] = drafter->draft[1].usual;
     seconds[0] = 0;
     if (block) return;
-    for (size_t k = 1; k < FR_STEP_MAX; k++)
-        seconds[k] = draft_depth->draft[k].count ? draft_depth->draft[k].usual : UNKNOWN;
+    for (size_t k = 1; k < FR_STEP_MAX; k++) seconds[k] = drafter->draft[k].count ? drafter->draft[k].usual : UNKNOWN;
     size_t last = complete(seconds, FR_STEP_MAX - 1);
     for (size_t k = last + 1; last && k < FR_STEP_MAX; k++)
         seconds[k] = hoped ? seconds[last] : seconds[last] * (double)k / (double)last;
@@ -186,16 +193,16 @@ static bool makes_blocks(const fr_draft_depth_part *parts, size_t count) {
 }
 
 /* Counts the missed tokens that a timeline must follow beyond those that cost nothing. */
-static size_t rows_behind(const fr_draft_depth_timeline *timeline) {
-    return timeline->behind > FOLLOWED ? timeline->behind - FOLLOWED : 0;
+static size_t rows_behind(const fr_draft_depth_drafts *drafts) {
+    return drafts->behind > FOLLOWED ? drafts->behind - FOLLOWED : 0;
 }
 
 /* Gives the seconds to follow one missed token. With fewer than two readings it is guessed as a small share of a
  * draft, because weights are streamed once for all rows; a single reading counts only if it is lower, because it may
  * be too long. */
-static double follow_time(const fr_draft_depth *draft_depth) {
-    double guess = draft_depth->draft[1].usual * FOLLOW_GUESS, usual = draft_depth->follow.usual;
-    return draft_depth->follow.count == 0 || (draft_depth->follow.count == 1 && usual > guess) ? guess : usual;
+static double follow_time(const fr_draft_depth_drafter *drafter) {
+    double guess = drafter->draft[1].usual * FOLLOW_GUESS, usual = drafter->follow.usual;
+    return drafter->follow.count == 0 || (drafter->follow.count == 1 && usual > guess) ? guess : usual;
 }
 
 /* ---------------------------------------------------------------------------------------------------------- outlook */
@@ -214,24 +221,24 @@ static double drafting(const outlook *o, size_t longest, double alone) {
 }
 
 /* Changes a candidate to the draft after it. */
-static void deepen(const fr_draft_depth_timeline *timeline, candidate *c) {
+static void deepen(const fr_draft_depth_drafts *drafts, candidate *c) {
     size_t depth = ++c->depth + 1;
     if (depth >= FR_STEP_MAX) return;
-    c->came = lesser(c->came, rate_or(&timeline->came[depth], c->came));
-    c->made = lesser(c->made, rate_or(&timeline->made[depth], c->made));
-    c->stands = rate_or(&timeline->stood[depth], c->stands);
+    c->came = lesser(c->came, rate_or(&drafts->came[depth], c->came));
+    c->made = lesser(c->made, rate_or(&drafts->made[depth], c->made));
+    c->stands = rate_or(&drafts->stood[depth], c->stands);
     c->all_stood *= c->stands;
     c->gain = c->came * c->all_stood;
 }
 
-static candidate first_draft(const fr_draft_depth *draft_depth, const fr_draft_depth_timeline *timeline) {
-    candidate c = {.came = rate_or(&timeline->came[1], 1),
-                   .made = rate_or(&timeline->made[1], 1),
-                   .stands = rate_or(&timeline->stood[1], rate_or(&timeline->usual, ratio(&draft_depth->usual)))};
+static candidate first_draft(const fr_draft_depth_drafter *drafter, const fr_draft_depth_drafts *drafts) {
+    candidate c = {.came = rate_or(&drafts->came[1], 1),
+                   .made = rate_or(&drafts->made[1], 1),
+                   .stands = rate_or(&drafts->stood[1], rate_or(&drafts->usual, ratio(&drafter->usual)))};
     c.all_stood = c.stands;
     c.gain = c.came * c.all_stood;
-    double rounds = greater(FOLLOW_ROUNDS, (double)(timeline->behind - timeline->prompt));
-    c.follow = follow_time(draft_depth) * (double)rows_behind(timeline) / rounds;
+    double rounds = greater(FOLLOW_ROUNDS, (double)(drafts->behind - drafts->prompt));
+    c.follow = follow_time(drafter) * (double)rows_behind(drafts) / rounds;
     return c;
 }
 
@@ -260,7 +267,7 @@ static double surplus_of(const outlook *o, size_t timeline, double price) {
         tokens += c.gain;
         verify += c.came * (verify_at(o, rows + 1) - verify_at(o, rows));
         alone += c.made * step(o, &c);
-        deepen(o->parts[timeline].timeline, &c);
+        deepen(drafts_of(&o->parts[timeline]), &c);
         double draft = drafting(o, fr_larger(o->longest, c.depth), o->drafting + o->draft[c.depth]) -
                        drafting(o, o->longest, o->drafting);
         /* only the share of the chain that is made costs time */
@@ -293,7 +300,7 @@ static void add_draft(outlook *o, size_t timeline, size_t drafts) {
     o->longest = fr_larger(o->longest, c->depth + 1);
     o->rows += c->came;
     c->rows += c->came;
-    deepen(o->parts[timeline].timeline, c);
+    deepen(drafts_of(&o->parts[timeline]), c);
 }
 
 /* Gives the first round whose measured times still count as recent. */
@@ -307,15 +314,17 @@ static uint64_t lately(const fr_draft_depth *draft_depth) {
 static size_t open_outlook(outlook *o, const fr_draft_depth *draft_depth, const fr_draft_depth_part *parts,
                            size_t count, size_t taken, bool hoped) {
     uint64_t since = hoped ? lately(draft_depth) : 0;
-    *o = (outlook){.draft_depth = draft_depth, .parts = parts, .count = count, .base = count + taken};
+    const fr_draft_depth_drafter *drafter = &draft_depth->by[count ? parts[0].drafter : 0];
+    *o = (outlook){
+        .draft_depth = draft_depth, .drafter = drafter, .parts = parts, .count = count, .base = count + taken};
     size_t largest = verify_times(draft_depth, since, o->verify);
     for (size_t r = largest + 1; largest && !hoped && r <= FR_DRAFT_DEPTH_ROWS; r++)
         o->verify[r] = o->verify[largest] * (double)r / (double)largest;
-    draft_times(draft_depth, hoped, makes_blocks(parts, count), o->draft);
-    o->share = is_known(&draft_depth->share, since) ? draft_depth->share.usual : !hoped;
+    draft_times(drafter, hoped, makes_blocks(parts, count), o->draft);
+    o->share = is_known(&drafter->share, since) ? drafter->share.usual : !hoped;
     o->tokens[0] = (double)count;
     o->seconds[0] = o->verify[o->base];
-    for (size_t i = 0; i < count; i++) o->next[i] = first_draft(draft_depth, parts[i].timeline);
+    for (size_t i = 0; i < count; i++) o->next[i] = first_draft(drafter, drafts_of(&parts[i]));
     return largest;
 }
 
@@ -399,7 +408,7 @@ static void price(const outlook *known, const attempt *a, double *tokens, double
     size_t drafts = 0;
     open_outlook(&o, known->draft_depth, known->parts, known->count, known->base - known->count, false);
     for (size_t i = 0; i < o.count; i++)
-        o.next[i].follow = follow_time(o.draft_depth) * (double)rows_behind(o.parts[i].timeline);
+        o.next[i].follow = follow_time(o.drafter) * (double)rows_behind(drafts_of(&o.parts[i]));
     while (drafts < a->drafts) {
         drafts++;
         add_draft(&o, a->whose[drafts], drafts);
@@ -422,9 +431,10 @@ static attempt attempt_other_timeline(const outlook *o) {
     if (o->best == o->limit) return a;
     for (size_t i = 0; i < o->count; i++) {
         if (o->parts[i].limit == 0 || depth_of(o, i, o->best)) continue;
-        if (a.extra == o->count || o->parts[i].timeline->drafted < o->parts[a.extra].timeline->drafted) a.extra = i;
+        if (a.extra == o->count || drafts_of(&o->parts[i])->drafted < drafts_of(&o->parts[a.extra])->drafted)
+            a.extra = i;
     }
-    if (a.extra < o->count) a.when = o->parts[a.extra].timeline->drafted;
+    if (a.extra < o->count) a.when = drafts_of(&o->parts[a.extra])->drafted;
     return a;
 }
 
@@ -455,10 +465,10 @@ static void give_out(const attempt *a, fr_draft_depth_part *parts, size_t timeli
     if (a->extra < timelines) parts[a->extra].asked++;
 }
 
-/* Makes an attempt, and returns true, if its expected loss is within what tries may lose. */
-static bool try(fr_draft_depth *draft_depth, const outlook *known, const attempt *a) {
-    double tokens, seconds, rate = rate_of(known, known->best);
-    if (a->drafts == known->best && a->whose == known->whose && a->extra == known->count) return false;
+/* Makes an attempt, and returns true, if its expected loss is within what tries may lose. rate: the tokens a second of
+ * the best choice. */
+static bool try(fr_draft_depth *draft_depth, const outlook *known, const attempt *a, double rate) {
+    double tokens, seconds;
     price(known, a, &tokens, &seconds);
     double loss = greater(0, seconds - tokens / rate);
     if (loss > draft_depth->allowance + (draft_depth->interval > 1 ? 0 : START * known->seconds[0])) return false;
@@ -473,20 +483,22 @@ static bool try(fr_draft_depth *draft_depth, const outlook *known, const attempt
  * may pay for all. Otherwise it tries something near the best, or the most promising number if the best is no draft at
  * all. */
 static bool try_other(fr_draft_depth *draft_depth, const outlook *known, const outlook *hoped, attempt *tried) {
+    double rate = rate_of(known, known->best);
     *tried = attempt_of(hoped, hoped->best);
-    if (hoped->best && hoped->best != known->best && rate_of(hoped, hoped->best) > rate_of(known, known->best))
-        return try(draft_depth, known, tried);
+    if (hoped->best && hoped->best != known->best && rate_of(hoped, hoped->best) > rate)
+        return try(draft_depth, known, tried, rate);
     *tried = attempt_of(hoped, most_promising(hoped));
-    if (known->best == 0 && known->count > 1 && try(draft_depth, known, tried)) return true;
+    if (known->best == 0 && known->count > 1 && try(draft_depth, known, tried, rate)) return true;
     *tried = known->best ? attempt_near(known) : attempt_of(known, most_promising(known));
-    return try(draft_depth, known, tried);
+    bool same = tried->drafts == known->best && tried->extra == known->count;
+    return !same && try(draft_depth, known, tried, rate);
 }
 
 /* Gives the number of drafts that a part is expected to propose. */
 static double expect_drafts(const outlook *known, const fr_draft_depth_part *part) {
     double drafts = 0;
-    candidate c = first_draft(known->draft_depth, part->timeline);
-    for (; c.depth < part->asked; deepen(part->timeline, &c)) drafts += c.came;
+    candidate c = first_draft(known->drafter, drafts_of(part));
+    for (; c.depth < part->asked; deepen(drafts_of(part), &c)) drafts += c.came;
     return drafts;
 }
 
@@ -494,9 +506,9 @@ static double expect_drafts(const outlook *known, const fr_draft_depth_part *par
  * propose. */
 static void tell_worth(const outlook *known, fr_draft_depth_part *part, double others) {
     double rate = rate_of(known, known->best);
-    fr_calibration_tell(&known->draft_depth->calibration, &part->gains);
-    candidate c = first_draft(known->draft_depth, part->timeline);
-    for (; c.depth < FR_STEP_MAX - 1; deepen(part->timeline, &c)) {
+    fr_calibration_tell(&known->drafter->calibration, &part->gains);
+    candidate c = first_draft(known->drafter, drafts_of(part));
+    for (; c.depth < FR_STEP_MAX - 1; deepen(drafts_of(part), &c)) {
         double rows = (double)(known->base + c.depth) + others, beside = others > 0 ? known->share : 1;
         part->gains.next[c.depth] = c.stands;
         part->gains.step[c.depth] = rate * beside * step(known, &c);
@@ -514,12 +526,12 @@ static void tell_worths(const outlook *known, bool trying, fr_draft_depth_part *
     for (size_t i = 0; i < count; i++) expected += expect_drafts(known, &parts[i]);
     for (size_t i = 0; i < count; i++) {
         fr_draft_depth_part *part = &parts[i];
-        bool learns = !part->timeline->tells || known->best == 0 || known->draft_depth->round % count == i;
+        bool learns = !drafts_of(part)->tells || known->best == 0 || known->draft_depth->round % count == i;
         part->ends = part->asked && !(trying && learns);
         if (!part->ends) continue;
         tell_worth(known, part, count > 1 ? expected - expect_drafts(known, part) : 0);
         size_t most = fr_smaller(fr_smaller(part->limit, LONGER * part->asked), part->asked + room - all);
-        if (trying || !part->timeline->tells || part->block) continue;
+        if (trying || !drafts_of(part)->tells || part->block) continue;
         all += most - part->asked;
         part->asked = most;
     }
@@ -559,18 +571,95 @@ static void tell_finds(const outlook *known, fr_draft_depth_part *parts, size_t 
                        risk / (double)finding);
 }
 
+/* Makes all parts ask this drafter. */
+static void turn_to(fr_draft_depth_part *parts, size_t count, size_t drafter) {
+    for (size_t i = 0; i < count; i++) {
+        const fr_draft_depth_choice *choice = &parts[i].choices[drafter];
+        parts[i].drafter = drafter;
+        parts[i].limit = choice->limit;
+        parts[i].block = choice->block;
+        parts[i].lags = choice->lags;
+    }
+}
+
+static bool has_drafter(const fr_draft_depth_part *parts, size_t count, size_t drafter) {
+    bool has = false;
+    for (size_t i = 0; i < count; i++) has |= parts[i].choices[drafter].limit > 0;
+    return has;
+}
+
+/* Returns true if a draft of this drafter was ever timed. */
+static bool was_tried(const fr_draft_depth *draft_depth, size_t drafter) {
+    bool tried = false;
+    for (size_t k = 1; k < FR_STEP_MAX; k++) tried |= draft_depth->by[drafter].draft[k].count > 0;
+    return tried;
+}
+
+/* Gives another drafter than this one; FR_DRAFTERS_MAX: there is none. */
+static size_t other_drafter(const fr_draft_depth_part *parts, size_t count, size_t drafter) {
+    for (size_t d = 0; d < FR_DRAFTERS_MAX; d++)
+        if (d != drafter && has_drafter(parts, count, d)) return d;
+    return FR_DRAFTERS_MAX;
+}
+
+/* Gives the drafter whose best choice has the most tokens a second, out of those that were tried; the parts' present
+ * one if none was. */
+static size_t best_drafter(fr_draft_depth_part *parts, const question *q) {
+    size_t best = parts[0].drafter;
+    double most = 0;
+    for (size_t d = 0; d < FR_DRAFTERS_MAX; d++) {
+        outlook known;
+        if (!has_drafter(parts, q->count, d) || !was_tried(q->draft_depth, d)) continue;
+        turn_to(parts, q->count, d);
+        look(&known, q);
+        if (known.seconds[0] <= 0 || rate_of(&known, known.best) <= most) continue;
+        most = rate_of(&known, known.best);
+        best = d;
+    }
+    return best;
+}
+
+/* Tries another drafter than the best choice's, whose tokens a second are `rate`: with the number of drafts that would
+ * be best if all hopes came true, or with one draft if it was never tried. */
+static bool try_elsewhere(fr_draft_depth *draft_depth, fr_draft_depth_part *parts, question q, double rate,
+                          outlook *known, attempt *tried) {
+    size_t best = parts[0].drafter, other = other_drafter(parts, q.count, best);
+    outlook hoped;
+    draft_depth->elsewhere = !draft_depth->elsewhere && other < FR_DRAFTERS_MAX;
+    if (!draft_depth->elsewhere) return false;
+    turn_to(parts, q.count, other);
+    look(known, &q);
+    q.hoped = true;
+    look(&hoped, &q);
+    size_t most = was_tried(draft_depth, other) ? fr_larger(hoped.best, 1) : 1;
+    for (size_t d = 1; d <= fr_smaller(most, hoped.limit); d++) known->whose[d] = hoped.whose[d];
+    *tried = attempt_of(known, fr_smaller(most, hoped.limit));
+    if (tried->drafts && try(draft_depth, known, tried, rate)) return true;
+    turn_to(parts, q.count, best);
+    return false;
+}
+
 static void choose(fr_draft_depth *draft_depth, fr_draft_depth_part *parts, question q, size_t rows) {
-    outlook known, hoped;
+    outlook known, hoped, other;
+    bool several = other_drafter(parts, q.count, parts[0].drafter) < FR_DRAFTERS_MAX;
+    if (several) turn_to(parts, q.count, best_drafter(parts, &q));
     look(&known, &q);
     attempt best = attempt_of(&known, known.best), tried;
     draft_depth->rate = known.seconds[0] > 0 ? rate_of(&known, known.best) : 0;
     if (q.room && draft_depth->round >= draft_depth->next_try) {
         q.hoped = true;
         look(&hoped, &q);
-        if (try_other(draft_depth, &known, &hoped, &tried)) best = tried;
+        q.hoped = false;
+        if (several && try_elsewhere(draft_depth, parts, q, draft_depth->rate, &other, &tried)) {
+            best = tried;
+        } else if (try_other(draft_depth, &known, &hoped, &tried)) {
+            best = tried;
+        }
     }
     give_out(&best, parts, q.count);
-    tell_worths(&known, draft_depth->trying, parts, q.count, fr_smaller(q.room, FR_DRAFT_DEPTH_ROWS - known.base));
+    bool elsewhere = draft_depth->trying && draft_depth->elsewhere;
+    tell_worths(elsewhere ? &other : &known, draft_depth->trying, parts, q.count,
+                fr_smaller(q.room, FR_DRAFT_DEPTH_ROWS - known.base));
     for (size_t i = 0; i < q.count; i++)
         if (draft_depth->trying && parts[i].ends) draft_depth->tokens = 0; /* that of whole chains is no measure then */
     if (!draft_depth->trying) tell_finds(&known, parts, q.count, fr_smaller(rows, FR_DRAFT_DEPTH_ROWS - known.base));
@@ -588,8 +677,8 @@ static void ask_of_first(fr_draft_depth_part *parts, size_t count, size_t drafti
  * follow a prompt, it is asked only if more than one draft is hoped to pay. */
 static bool asks_second(question q) {
     outlook hoped;
-    if (q.draft_depth->share.count || q.room == 1 || q.count == 1) return false;
-    if (rows_behind(q.parts[1].timeline) == 0) return true;
+    if (q.draft_depth->by[q.parts[0].drafter].share.count || q.room == 1 || q.count == 1) return false;
+    if (rows_behind(drafts_of(&q.parts[1])) == 0) return true;
     q.hoped = true;
     look(&hoped, &q);
     return hoped.best > 1;
@@ -600,14 +689,19 @@ static void choose_counts(fr_draft_depth *draft_depth, fr_draft_depth_part *part
     size_t most = 0, most_found = 0;
     draft_depth->trying = false;
     draft_depth->loss = 0;
+    size_t first = other_drafter(parts, count, FR_DRAFTERS_MAX), second = other_drafter(parts, count, first);
+    if (first < FR_DRAFTERS_MAX) turn_to(parts, count, first);
     for (size_t i = 0; i < count; i++) {
         parts[i].asked = parts[i].found = 0;
         parts[i].ends = false;
         most += parts[i].limit;
         most_found += parts[i].most_found;
     }
+    for (size_t i = 0; i < count && second < FR_DRAFTERS_MAX; i++)
+        most += parts[i].choices[second].limit > parts[i].limit ? parts[i].choices[second].limit - parts[i].limit : 0;
     if (room == 0 || most + most_found == 0 || count + taken >= FR_DRAFT_DEPTH_ROWS) return;
     if (draft_depth->round < 4) { /* the first four rounds measure one draft and none, twice each */
+        if (draft_depth->round == 2 && second < FR_DRAFTERS_MAX) turn_to(parts, count, second); /* or one of each */
         if (draft_depth->round % 2 == 0) ask_of_first(parts, count, 1);
         return;
     }
@@ -645,7 +739,7 @@ static void count(fr_draft_rate *rate, bool hit) {
 /* Counts the drafts of a part that were left out as if they had been verified: by the probabilities that they are
  * accepted, if those before them were. The likely drafts are verified, so without the others the shares were too
  * high. */
-static void count_left_out(fr_draft_depth_timeline *t, const fr_draft_depth_part *part) {
+static void count_left_out(fr_draft_depth_drafts *t, const fr_draft_depth_part *part) {
     size_t verified = fr_draft_depth_verified(part);
     double all_stand = 1;
     for (size_t d = verified + 1; d <= part->drafted && part->accepted == verified; d++) {
@@ -671,7 +765,8 @@ static size_t count_steps(const fr_draft_depth_part *part) {
 }
 
 static void learn_drafts(fr_draft_depth *draft_depth, const fr_draft_depth_part *part) {
-    fr_draft_depth_timeline *t = part->timeline;
+    fr_draft_depth_drafts *t = drafts_of(part);
+    fr_draft_depth_drafter *drafter = &draft_depth->by[part->drafter];
     size_t verified = fr_draft_depth_verified(part);
     if (part->looked_up) return;
     for (size_t d = 1; d < FR_STEP_MAX; d++) {
@@ -685,20 +780,34 @@ static void learn_drafts(fr_draft_depth *draft_depth, const fr_draft_depth_part 
     if (part->tells) count_left_out(t, part);
     if (part->asked) t->drafted = draft_depth->round;
     if (part->drafted) t->tells = part->tells;
-    if (part->tells) fr_calibration_learn(&draft_depth->calibration, part->chances, verified, part->accepted);
+    if (part->tells) fr_calibration_learn(&drafter->calibration, part->chances, verified, part->accepted);
     if (verified == 0) return;
     fade(&t->usual, FADE_USUAL);
     count(&t->usual, part->accepted > 0);
-    fade(&draft_depth->usual, FADE_USUAL);
-    count(&draft_depth->usual, part->accepted > 0);
+    fade(&drafter->usual, FADE_USUAL);
+    count(&drafter->usual, part->accepted > 0);
 }
 
 /* Learns how much longer a method took because it first ran the text's new ids. An id counts as no more expensive than
  * a draft, because it runs beside others in a forward. */
-static void learn_following(fr_draft_depth *draft_depth, size_t rows, double seconds, double draft) {
+static void learn_following(fr_draft_depth *draft_depth, fr_draft_depth_drafter *drafter, size_t rows, double seconds,
+                            double draft) {
     if (rows >= FEW)
-        add_reading(&draft_depth->follow, lesser(seconds / (double)rows, draft), draft_depth->round, DRAFT_HELD_UP);
-    draft_depth->followed = follow_time(draft_depth) * (double)rows;
+        add_reading(&drafter->follow, lesser(seconds / (double)rows, draft), draft_depth->round, DRAFT_HELD_UP);
+    draft_depth->followed = follow_time(drafter) * (double)rows;
+}
+
+/* Gives the drafter that was asked for drafts; NULL: none was, or several, because some drafts were submitted before
+ * the round. */
+static fr_draft_depth_drafter *asked_of(fr_draft_depth *draft_depth, const fr_draft_depth_part *parts,
+                                        size_t timelines) {
+    size_t found = FR_DRAFTERS_MAX;
+    for (size_t i = 0; i < timelines; i++) {
+        if (asked(&parts[i]) == 0) continue;
+        if (found < FR_DRAFTERS_MAX && parts[i].drafter != found) return NULL;
+        found = parts[i].drafter;
+    }
+    return found < FR_DRAFTERS_MAX ? &draft_depth->by[found] : NULL;
 }
 
 /* Learns what drafting took: of one timeline alone, or of the other chains beside the longest one. */
@@ -706,25 +815,27 @@ static void learn_drafting(fr_draft_depth *draft_depth, const fr_draft_depth_par
                            double seconds) {
     size_t drafting = 0, longest = 0, behind = 0;
     double times[FR_STEP_MAX], alone = 0;
-    draft_times(draft_depth, false, makes_blocks(parts, timelines), times);
+    fr_draft_depth_drafter *drafter = asked_of(draft_depth, parts, timelines);
+    if (!drafter) return;
+    draft_times(drafter, false, makes_blocks(parts, timelines), times);
     for (size_t i = 0; i < timelines; i++) {
         if (asked(&parts[i]) == 0) continue;
         drafting++;
         longest = fr_larger(longest, count_steps(&parts[i]));
         alone += times[count_steps(&parts[i])];
-        behind += rows_behind(parts[i].timeline);
+        behind += rows_behind(drafts_of(&parts[i]));
     }
-    double known = times[longest] + draft_depth->share.usual * (alone - times[longest]);
+    double known = times[longest] + drafter->share.usual * (alone - times[longest]);
     if (behind && known > 0 && seconds > known) { /* if it took less, the known time was too long */
-        learn_following(draft_depth, behind, seconds - known, times[1]);
+        learn_following(draft_depth, drafter, behind, seconds - known, times[1]);
         return;
     }
     /* the longest chain alone can't take longer than all chains */
     bool bounds = drafting > 1 && seconds < times[longest];
-    if (drafting == 1 || bounds) add_reading(&draft_depth->draft[longest], seconds, draft_depth->round, DRAFT_HELD_UP);
+    if (drafting == 1 || bounds) add_reading(&drafter->draft[longest], seconds, draft_depth->round, DRAFT_HELD_UP);
     if (drafting < 2 || alone <= times[longest]) return;
     double share = (seconds - times[longest]) / (alone - times[longest]);
-    add_reading(&draft_depth->share, greater(0, lesser(share, SHARE_MAX)), draft_depth->round, DRAFT_HELD_UP);
+    add_reading(&drafter->share, greater(0, lesser(share, SHARE_MAX)), draft_depth->round, DRAFT_HELD_UP);
 }
 
 static double tokens_of(const fr_draft_depth_part *parts, size_t timelines) {
@@ -784,10 +895,15 @@ static void learn_times(fr_draft_depth *draft_depth, const fr_draft_depth_part *
     if (draft_depth->trying) learn_of_try(draft_depth, parts, timelines, draft_seconds + verify_seconds);
 }
 
+/* Counts the ids that drafters have missed which follow the text only when they draft. */
 static void learn_behind(const fr_draft_depth_part *part) {
-    fr_draft_depth_timeline *t = part->timeline;
-    t->behind = asked(part) ? 1 : t->behind + 1;
-    if (asked(part)) t->prompt = 0;
+    for (size_t d = 0; d < FR_DRAFTERS_MAX; d++) {
+        fr_draft_depth_drafts *t = &part->timeline->by[d];
+        bool own = d == part->drafter, drafts = own && asked(part);
+        if (!part->choices[d].lags && !(own && part->lags)) continue;
+        t->behind = drafts ? 1 : t->behind + 1;
+        if (drafts) t->prompt = 0;
+    }
 }
 
 void fr_draft_depth_report(fr_draft_depth *draft_depth, const fr_draft_depth_part *parts, size_t timelines,
@@ -799,6 +915,5 @@ void fr_draft_depth_report(fr_draft_depth *draft_depth, const fr_draft_depth_par
         rows += fr_draft_depth_verified(&parts[i]);
     }
     if (verify_seconds > 0) learn_times(draft_depth, parts, timelines, rows, draft_seconds, verify_seconds);
-    for (size_t i = 0; i < timelines; i++)
-        if (parts[i].lags) learn_behind(&parts[i]);
+    for (size_t i = 0; i < timelines; i++) learn_behind(&parts[i]);
 }

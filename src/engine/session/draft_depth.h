@@ -40,10 +40,14 @@
  * Looked-up drafts take no time to make, so only the time of their rows is learned from them. As many as there is room
  * for may be found in place of the drafts asked for. The method that looks them up knows how often they are accepted;
  * it is told what their rows are worth (fr_draft_gain.found), at the best choice's tokens a second, or at the recent
- * rate if that is higher. Rows beyond the largest measured number are hoped to cost half as much as others, up to twice
- * as many rows at a time. What such drafts won or lost is added up. Rejecting all drafts of a round must never bring the
- * loss beyond 1 forward, and each round makes up for 0.5% of a forward of it. So an answer of 48 tokens loses at most 3%,
- * and the more drafts have won, the more may be looked up at a time.
+ * rate if that is higher. Rows beyond the largest measured number are hoped to cost half as much as others, up to
+ * twice as many rows at a time. What such drafts won or lost is added up. Rejecting all drafts of a round must never
+ * bring the loss beyond 1 forward, and each round makes up for 0.5% of a forward of it. So an answer of 48 tokens
+ * loses at most 3%, and the more drafts have won, the more may be looked up at a time.
+ *
+ * Several drafters. All facts about drafts, and the time to make them, are kept for each drafter. Of all drafters' best
+ * choices, the one with the most tokens a second is taken, for all timelines of a round together. Tries are of this
+ * drafter and of another one in turn, and a drafter is never chosen before it was tried.
  *
  * What is not known. A new timeline gets the rate of the engine's others, and a depth never reached the rate of the
  * depth before it. T between two measured numbers of rows lies on a line; beyond the largest it is flat, so that
@@ -68,8 +72,8 @@ typedef struct fr_draft_depth_timing {
     uint64_t when;                            /* round of the last reading */
 } fr_draft_depth_timing;
 
-/* Facts about one timeline's drafts. */
-typedef struct fr_draft_depth_timeline {
+/* Facts about one timeline's drafts by one drafter. */
+typedef struct fr_draft_depth_drafts {
     /* rates by depth, from 1 on, of drafts that were accepted, proposed and made */
     fr_draft_rate stood[FR_STEP_MAX];
     fr_draft_rate came[FR_STEP_MAX];
@@ -79,21 +83,31 @@ typedef struct fr_draft_depth_timeline {
     bool tells;          /* its method gave probabilities in that round */
     size_t behind;       /* ids that it has got since that round, if its method lags */
     size_t prompt;       /* those of them that came with a prompt */
+} fr_draft_depth_drafts;
+
+typedef struct fr_draft_depth_timeline {
+    fr_draft_depth_drafts by[FR_DRAFTERS_MAX];
 } fr_draft_depth_timeline;
 
-/* Facts about all timelines of an engine. */
-typedef struct fr_draft_depth {
-    fr_draft_depth_timing verify[FR_DRAFT_DEPTH_ROWS + 1]; /* seconds by rows */
+/* Facts about one drafter in all timelines of an engine. */
+typedef struct fr_draft_depth_drafter {
     fr_draft_depth_timing draft[FR_STEP_MAX]; /* seconds by drafts that one timeline was asked for, alone */
     /* cost of the drafts beside the longest chain, as a share of their cost alone */
     fr_draft_depth_timing share;
     fr_draft_depth_timing follow; /* seconds for each token that timelines had missed, beyond a few */
     fr_draft_rate usual;          /* stood[1] of all timelines, over a long time */
     fr_calibration calibration;   /* of every timeline's drafts */
+} fr_draft_depth_drafter;
+
+/* Facts about all timelines of an engine. */
+typedef struct fr_draft_depth {
+    fr_draft_depth_timing verify[FR_DRAFT_DEPTH_ROWS + 1]; /* seconds by rows */
+    fr_draft_depth_drafter by[FR_DRAFTERS_MAX];
     uint64_t round;
     uint64_t next_try; /* the first round in which something else may be tried */
     uint64_t interval;
     double allowance;     /* seconds that tries may lose */
+    bool elsewhere;       /* the last try was of another drafter than the best choice's */
     bool trying;          /* the last choice was a try, not the best: */
     double loss;          /* seconds that the try is expected to lose */
     double tokens;        /* tokens that the try is expected to bring */
@@ -104,11 +118,21 @@ typedef struct fr_draft_depth {
     double followed;      /* seconds of the last round that went into following the text, by estimate */
 } fr_draft_depth;
 
+/* A drafter that a timeline may draft with. */
+typedef struct fr_draft_depth_choice {
+    size_t limit; /* as in fr_draft_depth_part; 0: the timeline does not have this drafter */
+    size_t block;
+    bool lags;
+} fr_draft_depth_choice;
+
 /* A timeline's part in a round. */
 typedef struct fr_draft_depth_part {
     fr_draft_depth_timeline *timeline;
-    size_t limit; /* drafts that it may be asked for, below FR_STEP_MAX */
-    size_t block; /* fr_draft.block: drafts that one forward makes; the same in all parts of a round, or 0 */
+    /* drafters of which one is chosen, which then determines the four members below; none: they are given */
+    fr_draft_depth_choice choices[FR_DRAFTERS_MAX];
+    size_t drafter; /* index of the drafter that is asked */
+    size_t limit;   /* drafts that it may be asked for, below FR_STEP_MAX */
+    size_t block;   /* fr_draft.block: drafts that one forward makes; the same in all parts of a round, or 0 */
     size_t asked, drafted, accepted;
     /* out: the drafts of `asked` that the choice is meant for; more are asked for if a whole block costs no more */
     size_t planned;
@@ -136,10 +160,9 @@ static inline size_t fr_draft_depth_verified(const fr_draft_depth_part *part) {
 void fr_draft_depth_reset(fr_draft_depth *draft_depth);
 void fr_draft_depth_join(const fr_draft_depth *draft_depth, fr_draft_depth_timeline *timeline);
 
-/* Report, after a prompt, that the timeline's method has followed all of it; or that it has `ids` ids still to
- * follow. */
-void fr_draft_depth_followed(fr_draft_depth_timeline *timeline);
-void fr_draft_depth_fell_behind(fr_draft_depth_timeline *timeline, size_t ids);
+/* Report, after a prompt, that a drafter has followed all of the timeline; or that it has `ids` ids still to follow. */
+void fr_draft_depth_followed(fr_draft_depth_timeline *timeline, size_t drafter);
+void fr_draft_depth_fell_behind(fr_draft_depth_timeline *timeline, size_t drafter, size_t ids);
 
 /* Chooses how many drafts to ask of each of `count` timelines, at most `room` in all, and by which gains they are
  * judged. taken: rows that the round has already, besides one for each of these timelines. */

@@ -7,6 +7,20 @@
 #include "src/engine/session/draft_cut.h"
 #include "src/engine/session/leader_decisions.h"
 
+fr_draft_depth_part fr_drafting_part(fr_session *s, size_t limit) {
+    fr_draft *draft = s->drafting.draft;
+    fr_draft_depth_part part = {
+        .timeline = &s->drafting.depth, .limit = limit, .block = draft->block, .lags = draft->lags};
+    for (size_t i = 0; i < FR_DRAFTERS_MAX; i++) {
+        const fr_draft *reader = fr_draft_reader(draft, i);
+        if (!reader) continue;
+        size_t block = draft->block ? reader->block : 0; /* a method of the caller's drafts step by step */
+        part.choices[i] = (fr_draft_depth_choice){
+            .limit = block ? fr_smaller(limit, block) : limit, .block = block, .lags = reader->lags};
+    }
+    return part;
+}
+
 /* Returns true if the depth controller chooses how many drafts the session gets in this round. Otherwise their number
  * is fixed, or they were submitted before the round. */
 static bool weighs(const fr_session *s) {
@@ -50,7 +64,6 @@ static void allot_drafts(fr_engine *e, const fr_round *rounds, size_t count) {
         *part = s->round.drafts;
         if (s->drafting.draft->finds) part->most_found = part->limit;
         if (s->drafting.draft->only_finds) part->limit = 0;
-        if (part->block) part->limit = fr_smaller(part->limit, part->block);
         part->compares = s->sampling.sampler.on && s->sampling.picker.compares;
     }
     e->weighing = weighing;
@@ -146,6 +159,7 @@ void fr_drafting_run(fr_engine *e, fr_round *rounds, size_t count) {
         e->views[proposing] = fr_session_view(s);
         fr_session_ask(s, &e->views[proposing], s->round.drafts.asked, s->round.proposal);
         if (weighs(s)) {
+            s->round.proposal->by = 1 + s->round.drafts.drafter;
             s->round.proposal->gains = &s->round.drafts.gains;
             s->round.proposal->most_found = s->round.drafts.found;
             if (s->drafting.p_min < 0) { /* FR_DRAFT_P_AUTO: a chain ends once its next draft does not pay */
@@ -180,7 +194,7 @@ void fr_drafting_run(fr_engine *e, fr_round *rounds, size_t count) {
     for (size_t i = 0; i < count; i++) {
         fr_session *s = rounds[i].session;
         if (s->round.stage != FR_STAGE_VERIFY) continue;
-        fr_trace_draft(&s->trace, s->drafting.draft->method->name, s->length, s->ids + s->length,
+        fr_trace_draft(&s->trace, fr_draft_speaker(s->drafting.draft)->method->name, s->length, s->ids + s->length,
                        fr_draft_depth_verified(&s->round.drafts));
     }
 }
@@ -204,13 +218,18 @@ void fr_drafting_report(fr_engine *e, fr_round *rounds, size_t count, double sec
     fr_draft_depth_report(&e->draft_depth, e->depth_parts, weighing, taken, times[0], times[1]);
 }
 
-size_t fr_drafting_depth(fr_session *s, size_t limit) {
+fr_draft_depth_part fr_drafting_submit(fr_session *s, size_t limit) {
     fr_engine *e = s->engine;
-    if (!fr_session_adaptive(s)) return raise_to_least(s, limit, limit);
+    fr_draft_depth_part part = fr_drafting_part(s, limit);
+    part.asked = raise_to_least(s, limit, limit);
+    if (!fr_session_adaptive(s)) return part;
     size_t like = fr_larger(e->weighing, 1);
-    for (size_t i = 0; i < like; i++)
-        e->depth_parts[i] =
-            (fr_draft_depth_part){.timeline = &s->drafting.depth, .limit = limit, .block = s->drafting.draft->block};
+    for (size_t i = 0; i < like; i++) e->depth_parts[i] = part;
     fr_draft_depth_choose(&e->draft_depth, e->depth_parts, like, e->head_rows - like, 0);
-    return raise_to_least(s, e->depth_parts[0].planned, limit);
+    part.drafter = e->depth_parts[0].drafter;
+    part.limit = e->depth_parts[0].limit;
+    part.block = e->depth_parts[0].block;
+    part.lags = e->depth_parts[0].lags;
+    part.asked = raise_to_least(s, e->depth_parts[0].planned, part.limit);
+    return part;
 }

@@ -44,12 +44,15 @@ fr_draft_sizes fr_engine_draft_sizes(const fr_engine *e) {
                             .pages = e->kv.page_count[FR_KV_FULL],
                             .checkpoints = e->checkpoints,
                             .kv_types = e->kv_types,
-                            .workspace = e->draft_workspace};
+                            .workspace = NULL};
 }
 
 /* Reduces a KV layer to the heads that this rank stores: its own, or all if the drafter reads the layer. */
 static void keep_heads(const fr_engine *e, size_t kv, fr_kv_shape *shape) {
-    if (e->drafter && fr_drafter_borrows(e->drafter, kv)) return;
+    for (size_t i = 0; i < FR_DRAFTERS_MAX; i++) {
+        const fr_drafter *drafter = fr_drafter_at(e->drafter, i);
+        if (drafter && fr_drafter_borrows(drafter, kv)) return;
+    }
     fr_trunk_keep_heads(&e->model->trunk, e->model->ranks, kv, shape);
 }
 
@@ -89,27 +92,34 @@ static void layout(fr_engine *e, const fr_kv_shape *shapes) {
     e->timelines = fr_arena_take(&e->arena, e->capacity, sizeof *e->timelines);
     e->sessions = fr_arena_take(&e->arena, e->capacity, sizeof(fr_session *));
     e->hidden = fr_arena_take(&e->arena, e->rows * trunk->spec.hidden, sizeof *e->hidden);
-    e->aux_hidden = e->aux_layers ? fr_arena_take(&e->arena, e->rows * e->seen_width, sizeof *e->aux_hidden) : NULL;
-    e->seen = e->aux_layers ? e->aux_hidden : e->hidden;
+    e->aux_hidden = e->aux_layers ? fr_arena_take(&e->arena, e->rows * e->aux_width, sizeof *e->aux_hidden) : NULL;
     e->logits = fr_arena_take(&e->arena, e->head_rows * trunk->spec.vocab, sizeof *e->logits);
     e->best = fr_arena_take(&e->arena, threads * e->head_rows, sizeof *e->best);
-    const fr_draft_method *method = e->drafts ? e->drafter->method : &fr_draft_none;
     const fr_draft_sizes sizes = fr_engine_draft_sizes(e);
+    const fr_kv *caches[FR_DRAFTERS_MAX] = {NULL};
     size_t before = e->arena.used;
-    if (method->workspace) e->draft_workspace = method->workspace(e->drafter, &e->arena, &sizes);
+    for (size_t i = 0; i < FR_DRAFTERS_MAX; i++) {
+        const fr_draft_method *method = e->drafters[i] ? e->drafters[i]->method : &fr_draft_none;
+        if (method->workspace) e->draft_workspaces[i] = method->workspace(e->drafters[i], &e->arena, &sizes);
+        if (method->workspace_kv && e->draft_workspaces[i]) caches[i] = method->workspace_kv(e->draft_workspaces[i]);
+    }
     e->drafting_bytes = e->arena.used - before;
-    if (!e->shares) return;
-    bool caches = method->workspace_kv && e->draft_workspace;
-    fr_kv_prefixes_layout(&e->prefixes, &e->arena, &e->kv, caches ? method->workspace_kv(e->draft_workspace) : NULL);
+    if (e->shares) fr_kv_prefixes_layout(&e->prefixes, &e->arena, &e->kv, caches);
 }
 
 /* Determines if sessions with these options draft with the drafter's weights, and which rows drafting reads. */
 static fr_status choose_drafting(fr_engine *e, const fr_options *options) {
     fr_draft_list methods;
     FR_TRY(fr_draft_list_choose(options->value[FR_OPT_DRAFT_MAX] ? options->spec_type : "none", e->drafter, &methods));
-    e->drafts = e->drafter && fr_draft_list_has(&methods, e->drafter->method);
-    e->aux_layers = e->drafts && e->drafter->aux_layers.count ? &e->drafter->aux_layers : NULL;
-    e->seen_width = e->model->trunk.spec.hidden * (e->aux_layers ? e->aux_layers->count : 1);
+    size_t readers = 0, hidden = e->model->trunk.spec.hidden;
+    for (size_t i = 0; i < FR_DRAFTERS_MAX; i++) {
+        const fr_drafter *drafter = fr_draft_list_uses(&methods, i) ? fr_drafter_at(e->drafter, i) : NULL;
+        e->drafters[i] = drafter;
+        if (drafter && drafter->aux_layers.count) e->aux_layers = &drafter->aux_layers;
+        readers += drafter && !drafter->aux_layers.count;
+    }
+    e->aux_width = e->aux_layers ? hidden * e->aux_layers->count : 0;
+    e->hidden_width = e->aux_layers && readers == 0 ? 0 : hidden;
     return FR_OK;
 }
 

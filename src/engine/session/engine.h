@@ -33,27 +33,26 @@ struct fr_engine {
     size_t checkpoints;
     size_t kv_memory; /* bytes of pages, counted with all heads; 0: as many as all sessions may need */
     bool swa_full;
-    bool drafts; /* sessions draft with the drafter's weights */
+    /* the drafters with whose weights sessions draft, by their index (fr_drafter_at); NULL: none */
+    const fr_drafter *drafters[FR_DRAFTERS_MAX];
     fr_kv_types kv_types;
 
     fr_kv kv; /* the pages of all sessions' caches, and the layout of these caches; it holds no position itself */
     void *activations;
-    void *draft_workspace;            /* memory of the drafter's method */
-    fr_row *batch;                    /* [rows] of the running forward */
-    struct fr_batch_slice *slices;    /* [capacity] the sessions' slices of these rows (batch.h) */
-    fr_draft_depth draft_depth;       /* chooses the number of drafts */
-    fr_draft_depth_part *depth_parts; /* [capacity] parts of the sessions whose drafts draft_depth chooses */
-    size_t weighing;                  /* the number of these sessions in the last round */
-    fr_proposal *proposals;           /* [capacity] requests to draft methods */
-    fr_draft_view *views;             /* [capacity] the sessions as draft methods see them */
-    fr_kv **timelines;                /* [capacity] caches of the sessions; NULL: no session */
-    struct fr_session **sessions;     /* [capacity] the sessions */
-    float *hidden;                    /* [rows, hidden] */
-    const fr_aux_layers *aux_layers;  /* the drafter's; NULL: none */
-    float *aux_hidden;                /* [rows, aux_layers, hidden] */
-    /* [rows, seen_width] the values that a draft method reads of each row: the hidden rows, or their aux_layers */
-    const float *seen;
-    size_t seen_width;
+    void *draft_workspaces[FR_DRAFTERS_MAX]; /* memory of each drafter's method */
+    fr_row *batch;                           /* [rows] of the running forward */
+    struct fr_batch_slice *slices;           /* [capacity] the sessions' slices of these rows (batch.h) */
+    fr_draft_depth draft_depth;              /* chooses the number of drafts */
+    fr_draft_depth_part *depth_parts;        /* [capacity] parts of the sessions whose drafts draft_depth chooses */
+    size_t weighing;                         /* the number of these sessions in the last round */
+    fr_proposal *proposals;                  /* [capacity] requests to draft methods */
+    fr_draft_view *views;                    /* [capacity] the sessions as draft methods see them */
+    fr_kv **timelines;                       /* [capacity] caches of the sessions; NULL: no session */
+    struct fr_session **sessions;            /* [capacity] the sessions */
+    float *hidden;                           /* [rows, hidden] */
+    const fr_aux_layers *aux_layers;         /* the drafter's; NULL: none */
+    float *aux_hidden;              /* [rows, aux_width], where aux_width is that of all aux_layers side by side */
+    size_t hidden_width, aux_width; /* values of each row that draft methods read in `hidden` and `aux_hidden` */
     size_t runs;   /* number of times that `logits` and `hidden` were written, by forwards and by scored drafts */
     float *logits; /* [head_rows, vocab] */
     int64_t *best; /* [threads, head_rows] */

@@ -60,7 +60,7 @@ static fr_status fit(const fr_model *model, const fr_drafter *drafter, size_t se
     trial t = {model, drafter, sessions, options, .limit = (uint64_t)options->value[FR_OPT_MEMORY]};
     bool fits;
     if (t.limit == 0) return FR_OK;
-    t.weights = fr_model_memory_use(model).stays + (drafter ? drafter->weights.memory_use.stays : 0);
+    t.weights = fr_model_memory_use(model).stays + (drafter ? fr_drafter_memory_use(drafter).stays : 0);
     FR_TRY(try(&t, 0, &fits));
     if (fits) return FR_OK;
     return sessions == 0 ? refuse(&t.bytes, sessions, t.weights, t.limit) : give_less(&t);

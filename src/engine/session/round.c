@@ -77,10 +77,7 @@ static fr_status choose_stage(fr_round *t) {
         FR_TRY(fr_session_check_abort(s));
         size_t most = fr_smaller(s->drafting.max, count_room(t) - 1);
         s->round.stage = FR_STAGE_VERIFY;
-        s->round.drafts = (fr_draft_depth_part){.timeline = &s->drafting.depth,
-                                                .limit = fr_smaller(most, fr_timeline_drafts(s)),
-                                                .block = s->drafting.draft->block,
-                                                .lags = s->drafting.draft->lags};
+        s->round.drafts = fr_drafting_part(s, fr_smaller(most, fr_timeline_drafts(s)));
     }
     return FR_OK;
 }
@@ -123,7 +120,7 @@ static fr_status accept_drafts(fr_round *t, const fr_batch_slice *slice, double 
     commit_ids(t, stood + 1);
     t->accepted = s->round.drafts.accepted = fr_smaller(stood, t->count);
     fr_logprobs_take(&s->sampling.logprobs, s->result.logits, t->ids, t->count);
-    fr_session_keep_hidden(s, fr_batch_slice_hidden(slice, 0), t->count);
+    fr_session_keep_rows(s, fr_batch_slice_row(slice, 0), t->count);
     fr_timeline_advance(s, s->length - 1, false);
     bool asked = (s->round.drafts.asked || s->round.drafts.found) && s->drafting.draft->method != &fr_draft_none;
     fr_stats_round(&s->stats, asked, drafted, t->accepted, t->count);

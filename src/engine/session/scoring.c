@@ -67,9 +67,8 @@ static fr_status score_chunk(fr_session *s, size_t count, const scoring *what) {
     fr_forward_run(e->pool, &f);
     FR_TRY(what->rows ? hand_out_rows(s, &f, what) : hand_out_logits(s, &f, first, what->logits, what->context));
     fr_timeline_advance(s, position + count, false);
-    const float *hidden = e->seen + (count - 1) * e->seen_width;
-    fr_session_keep_hidden(s, hidden, 1);
-    return fr_session_see(s, hidden);
+    fr_session_keep_rows(s, count - 1, 1);
+    return fr_session_see(s, count - 1);
 }
 
 /* Moves the frontier back before the last id, because that id must be run again for the token after it. */

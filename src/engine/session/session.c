@@ -25,11 +25,12 @@ static void layout(fr_session *s) {
     fr_kv_path_layout(&s->cache.path, &s->arena, &s->cache.kv);
     s->cache.digests = fr_arena_take(&s->arena, s->cache.kv.blocks, sizeof *s->cache.digests);
     size_t before = s->arena.used;
-    s->drafting.draft = fr_draft_list_open(&s->drafting.methods, s->drafter, &s->arena, &sizes);
+    s->drafting.draft = fr_draft_list_open(&s->drafting.methods, s->drafter, &s->arena, &sizes, e->draft_workspaces);
     s->drafting.bytes = s->arena.used - before;
     s->ids = fr_arena_take(&s->arena, s->context, sizeof *s->ids);
     s->rope_positions = fr_arena_take(&s->arena, s->context + FR_STEP_MAX, sizeof *s->rope_positions);
-    s->drafting.hidden = fr_arena_take(&s->arena, FR_STEP_MAX * e->seen_width, sizeof *s->drafting.hidden);
+    s->drafting.hidden = fr_arena_take(&s->arena, FR_STEP_MAX * e->hidden_width, sizeof *s->drafting.hidden);
+    s->drafting.aux_hidden = fr_arena_take(&s->arena, FR_STEP_MAX * e->aux_width, sizeof *s->drafting.aux_hidden);
     fr_sampler_layout(&s->sampling.sampler, &s->arena, s->drafter ? s->drafting.max : 0);
     fr_logprobs_layout(&s->sampling.logprobs, &s->arena, s->sampling.logprobs_best, s->sampling.sampler.tells,
                        model->kernels, vocab);
@@ -53,19 +54,24 @@ static fr_status take_memory(fr_session *s) {
 
 static void note_memory_use(fr_session *s) {
     fr_memory_use memory_use = fr_model_memory_use(s->model);
-    if (s->drafter) memory_use = fr_memory_use_sum(&memory_use, &s->drafter->weights.memory_use);
+    if (s->drafter) {
+        fr_memory_use drafters = fr_drafter_memory_use(s->drafter);
+        memory_use = fr_memory_use_sum(&memory_use, &drafters);
+    }
     s->stats.value[FR_STAT_RESIDENT_BYTES] = (double)memory_use.stays;
     s->stats.value[FR_STAT_MAPPED_BYTES] = (double)memory_use.mapped;
 }
 
 static void note_memory(fr_session *s) {
     const fr_engine *e = s->engine;
-    const fr_kv *own = s->drafting.draft->method->kv ? s->drafting.draft->method->kv(s->drafting.draft) : NULL;
-    size_t drafter = own ? fr_kv_pool_bytes(own) : 0;
+    size_t drafter = 0;
+    for (size_t i = 0; i < FR_DRAFTERS_MAX; i++) {
+        fr_draft *reader = fr_draft_reader(s->drafting.draft, i);
+        if (reader && reader->method->kv) drafter += fr_kv_pool_bytes(reader->method->kv(reader));
+    }
     double *value = s->stats.value;
     value[FR_STAT_TARGET_WEIGHT_BYTES] = (double)fr_model_bytes(s->model);
-    const fr_drafter *d = s->drafter;
-    value[FR_STAT_DRAFT_WEIGHT_BYTES] = d ? (double)(d->weights.bytes + fr_draft_head_bytes(&d->head)) : 0.0;
+    value[FR_STAT_DRAFT_WEIGHT_BYTES] = (double)fr_drafter_bytes(s->drafter);
     note_memory_use(s);
     value[FR_STAT_DRAFT_KV_BYTES] = (double)drafter;
     value[FR_STAT_TARGET_KV_BYTES] = (double)(e->kv_bytes - e->spare_bytes);
@@ -91,9 +97,10 @@ fr_status fr_session_check_n_min(const fr_session *s, const fr_options *options)
 static fr_status choose_drafting(fr_session *s, const fr_options *options) {
     int64_t most = options->value[FR_OPT_DRAFT_MAX];
     FR_TRY(fr_draft_list_choose(most ? options->spec_type : "none", s->drafter, &s->drafting.methods));
-    if (s->drafter && fr_draft_list_has(&s->drafting.methods, s->drafter->method) && !s->engine->drafts)
-        return fr_fail(FR_USAGE, "spec-type %s: the engine was opened for drafts of another kind",
-                       s->drafter->method->name);
+    for (size_t i = 0; i < FR_DRAFTERS_MAX; i++)
+        if (fr_draft_list_uses(&s->drafting.methods, i) && !s->engine->drafters[i])
+            return fr_fail(FR_USAGE, "spec-type %s: the engine was opened for drafts of another kind",
+                           fr_drafter_at(s->drafter, i)->method->name);
     s->drafting.adapts = most == FR_DRAFT_AUTO;
     s->drafting.max = most == FR_DRAFT_AUTO ? FR_STEP_MAX - 1 : (size_t)most;
     s->drafting.min = (size_t)options->value[FR_OPT_DRAFT_MIN];

@@ -21,15 +21,30 @@ fr_status fr_session_check_state(const fr_session *s) {
                    ran, s->length);
 }
 
-fr_kv *fr_session_draft_kv(const fr_session *s) {
-    return s->drafting.draft->follows && s->drafting.draft->method->kv
-               ? s->drafting.draft->method->kv(s->drafting.draft)
-               : NULL;
+unsigned fr_session_draft_kv(const fr_session *s, fr_kv *drafters[FR_DRAFTERS_MAX]) {
+    unsigned set = 0;
+    for (size_t i = 0; i < FR_DRAFTERS_MAX; i++) {
+        fr_draft *reader = fr_draft_reader(s->drafting.draft, i);
+        bool follows = reader && reader->follows && reader->method->kv;
+        drafters[i] = follows ? reader->method->kv(reader) : NULL;
+        set |= (unsigned)follows << i;
+    }
+    return set;
+}
+
+/* Returns true if every method that follows the target's rows has a cache whose pages can be shared. */
+static bool caches_all(const fr_session *s) {
+    bool all = true;
+    for (size_t i = 0; i < FR_DRAFTERS_MAX; i++) {
+        const fr_draft *reader = fr_draft_reader(s->drafting.draft, i);
+        all &= !reader || !reader->follows || reader->method->kv;
+    }
+    return all;
 }
 
 bool fr_session_shares(const fr_session *s) {
     bool whole = !s->cache.pictures_unknown && !s->cache.restored;
-    return s->engine->shares && whole && (!s->drafting.draft->follows || fr_session_draft_kv(s));
+    return s->engine->shares && whole && caches_all(s);
 }
 
 bool fr_session_reuses(const fr_session *s) {
@@ -49,16 +64,19 @@ static void share_points(fr_session *s, uint32_t tail) {
 }
 
 void fr_session_share(fr_session *s, bool prompt_end) {
+    fr_kv *drafters[FR_DRAFTERS_MAX];
     if (!fr_session_shares(s)) return;
-    fr_kv_prefixes_add(&s->engine->prefixes, &s->cache.path, &s->cache.kv, fr_session_draft_kv(s), content(s),
-                       prompt_end);
+    fr_session_draft_kv(s, drafters);
+    fr_kv_prefixes_add(&s->engine->prefixes, &s->cache.path, &s->cache.kv, drafters, content(s), prompt_end);
     share_points(s, 0);
 }
 
 void fr_session_offer(fr_session *s) {
+    fr_kv *drafters[FR_DRAFTERS_MAX];
     if (!fr_session_shares(s)) return;
-    uint32_t tail = fr_kv_prefixes_add_tail(&s->engine->prefixes, &s->cache.path, &s->cache.kv, fr_session_draft_kv(s),
-                                            content(s), s->length);
+    fr_session_draft_kv(s, drafters);
+    uint32_t tail =
+        fr_kv_prefixes_add_tail(&s->engine->prefixes, &s->cache.path, &s->cache.kv, drafters, content(s), s->length);
     share_points(s, tail);
     uint8_t *states = s->cache.kv.recurrent.count ? fr_recurrent_page(&s->cache.kv.recurrent) : NULL;
     if (states)
@@ -91,20 +109,21 @@ static void ask_others(const fr_session *s) {
 
 void fr_session_reuse(fr_session *s, bool asks) {
     fr_kv_prefixes *prefixes = &s->engine->prefixes;
-    fr_kv *drafter = fr_session_draft_kv(s);
+    fr_kv *drafters[FR_DRAFTERS_MAX];
+    unsigned set = fr_session_draft_kv(s, drafters);
     if (!fr_session_reuses(s)) return;
     if (asks) ask_others(s);
     if (asks && s->cache.kv.recurrent.count) {
         s->cache.branch = fr_kv_prefixes_known(prefixes, content(s), s->length);
         /* the drafter's pair of a position also depends on the next id, so that id must be the same */
-        if (drafter && s->cache.branch) s->cache.branch--;
+        if (set && s->cache.branch) s->cache.branch--;
     }
-    size_t found = fr_kv_prefixes_find(prefixes, content(s), s->length, drafter != NULL);
+    size_t found = fr_kv_prefixes_find(prefixes, content(s), s->length, set);
     if (found <= s->cache.kv.length || found < LEAST_REUSED) return;
     fr_kv_checkpoints_truncate(&s->cache.checkpoints, &s->cache.kv, 0);
     fr_kv_reset(&s->cache.kv);
     fr_session_retreat(s);
-    fr_kv_prefixes_take(prefixes, &s->cache.path, &s->cache.kv, drafter, content(s), found);
+    fr_kv_prefixes_take(prefixes, &s->cache.path, &s->cache.kv, drafters, content(s), found);
     if (found <= s->ran) return;
     s->stats.value[FR_STAT_REUSED_TOKENS] += (double)(found - s->ran);
     s->ran = found;
@@ -195,43 +214,67 @@ fr_status fr_session_choose(fr_session *s, size_t drafted, size_t *stood, int32_
     return fr_leader_decisions_share_choice(s, status, stood, token);
 }
 
+/* Gives a row of this width; NULL: no such rows are read. */
+static const float *row_of(const float *rows, size_t row, size_t width) {
+    return width ? rows + row * width : NULL;
+}
+
 fr_draft_view fr_session_view(fr_session *s) {
+    const fr_engine *e = s->engine;
+    size_t row = s->drafting.hidden_row;
     return (fr_draft_view){.ids = s->ids,
                            .rope_positions = s->rope_positions,
                            .embeddings = s->embeddings,
                            .length = s->length,
                            .seen = s->drafting.seen,
                            .kv = &s->cache.kv,
-                           .hidden = s->drafting.hidden + s->drafting.hidden_row * s->engine->seen_width,
+                           .hidden = row_of(s->drafting.hidden, row, e->hidden_width),
+                           .aux_hidden = row_of(s->drafting.aux_hidden, row, e->aux_width),
                            .pool = s->engine->pool,
                            .picker = s->sampling.sampler.on ? &s->sampling.picker : NULL};
 }
 
-static fr_status see(fr_session *s, const float *hidden, bool defers) {
+static fr_status see(fr_session *s, const fr_draft_view *view) {
     if (!s->drafting.draft->follows) return FR_OK;
-    fr_draft_view view = fr_session_view(s);
-    view.hidden = hidden;
-    view.defers = defers;
-    FR_TRY(s->drafting.draft->method->follow(s->drafting.draft, &view));
+    FR_TRY(s->drafting.draft->method->follow(s->drafting.draft, view));
     fr_session_share(s, false);
     return FR_OK;
 }
 
-fr_status fr_session_see(fr_session *s, const float *hidden) {
-    return see(s, hidden, false);
+fr_status fr_session_see(fr_session *s, size_t row) {
+    const fr_engine *e = s->engine;
+    fr_draft_view view = fr_session_view(s);
+    view.hidden = row_of(e->hidden, row, e->hidden_width);
+    view.aux_hidden = row_of(e->aux_hidden, row, e->aux_width);
+    return see(s, &view);
 }
 
 fr_status fr_session_follow(fr_session *s) {
-    return see(s, fr_session_view(s).hidden, false);
+    fr_draft_view view = fr_session_view(s);
+    return see(s, &view);
 }
 
 fr_status fr_session_follow_later(fr_session *s) {
-    return see(s, fr_session_view(s).hidden, true);
+    fr_draft_view view = fr_session_view(s);
+    view.defers = true;
+    return see(s, &view);
 }
 
-void fr_session_keep_hidden(fr_session *s, const float *rows, size_t count) {
-    memcpy(s->drafting.hidden, rows, count * s->engine->seen_width * sizeof *rows);
+/* Keeps `count` rows of these arrays. */
+static void keep(fr_session *s, const float *hidden, const float *aux_hidden, size_t count) {
+    const fr_engine *e = s->engine;
+    if (e->hidden_width) memcpy(s->drafting.hidden, hidden, count * e->hidden_width * sizeof *hidden);
+    if (e->aux_width) memcpy(s->drafting.aux_hidden, aux_hidden, count * e->aux_width * sizeof *aux_hidden);
     s->drafting.hidden_row = count - 1;
+}
+
+void fr_session_keep_rows(fr_session *s, size_t row, size_t count) {
+    const fr_engine *e = s->engine;
+    keep(s, row_of(e->hidden, row, e->hidden_width), row_of(e->aux_hidden, row, e->aux_width), count);
+}
+
+void fr_session_keep_rows_of(fr_session *s, const fr_session *other) {
+    keep(s, other->drafting.hidden, other->drafting.aux_hidden, other->drafting.hidden_row + 1);
 }
 
 bool fr_session_adaptive(const fr_session *s) {

@@ -79,8 +79,9 @@ typedef struct fr_session_drafting {
     bool adapts;                   /* the depth controller chooses the number of drafts */
     fr_draft_depth_timeline depth; /* if `adapts`: the controller's counts of its drafts */
     fr_async_draft async;
-    size_t seen;   /* number of leading ids that are unchanged since the draft method saw them last */
-    float *hidden; /* [FR_STEP_MAX, seen_width] the target's rows that the method reads (fr_engine.seen) */
+    size_t seen; /* number of leading ids that are unchanged since the draft method saw them last */
+    /* [FR_STEP_MAX, hidden_width] and [FR_STEP_MAX, aux_width] the target's rows that methods read, as in fr_engine */
+    float *hidden, *aux_hidden;
     size_t hidden_row;
 } fr_session_drafting;
 
@@ -193,8 +194,9 @@ void fr_session_retreat(fr_session *session);
  * whose text begins alike first offer their last, incomplete block. */
 void fr_session_reuse(fr_session *session, bool asks);
 
-/* Returns the draft method's own cache if the method follows the target's rows, else NULL. */
-fr_kv *fr_session_draft_kv(const fr_session *session);
+/* Fills in the cache of each drafter that has one and follows the target's rows, and NULL for others. Returns the set
+ * of the former, whose drafter i has bit i. */
+unsigned fr_session_draft_kv(const fr_session *session, fr_kv *drafters[FR_DRAFTERS_MAX]);
 
 /* Empties the timeline and all that belongs to it. */
 void fr_session_clear(fr_session *session);
@@ -228,15 +230,18 @@ fr_draft_view fr_session_view(fr_session *session);
 
 /* A draft method that follows the target must read the target's rows before the next forward overwrites them. These
  * three functions show it the rows up to the frontier, and share the pages that it fills with them; for other methods
- * they do nothing. fr_session_see shows the rows that end with `hidden`, fr_session_follow those in session->hidden.
+ * they do nothing. fr_session_see shows the rows that end with this row of the batch, fr_session_follow those that were
+ * kept.
  * fr_session_follow_later is for a round in which the method proposes nothing: the method may put the work off to a
  * later call. */
-fr_status fr_session_see(fr_session *session, const float *hidden);
+fr_status fr_session_see(fr_session *session, size_t row);
 fr_status fr_session_follow(fr_session *session);
 fr_status fr_session_follow_later(fr_session *session);
 
-/* Copies the `count` hidden rows before the frontier, at most FR_STEP_MAX, into session->hidden. */
-void fr_session_keep_hidden(fr_session *session, const float *rows, size_t count);
+/* Keeps what methods read of the `count` rows before the frontier, at most FR_STEP_MAX, from this row of the batch on;
+ * or of those that another session has kept. */
+void fr_session_keep_rows(fr_session *session, size_t row, size_t count);
+void fr_session_keep_rows_of(fr_session *session, const fr_session *other);
 
 /* Returns true if there is a method to draft, and the depth controller chooses the number of drafts. */
 bool fr_session_adaptive(const fr_session *session);

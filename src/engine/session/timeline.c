@@ -126,12 +126,13 @@ static void begin_drafting(fr_session *s) {
     view.defers = defers(s);
     s->drafting.draft->method->begin(s->drafting.draft, &view);
     s->drafting.seen = s->length;
-    /* an estimate, because the cached ids may differ from the new ones */
-    size_t ran = view.defers ? s->drafting.draft->method->kv(s->drafting.draft)->length : 0;
-    if (view.defers)
-        fr_draft_depth_fell_behind(&s->drafting.depth, s->length - fr_smaller(ran, s->length));
-    else
-        fr_draft_depth_followed(&s->drafting.depth);
+    for (size_t i = 0; i < FR_DRAFTERS_MAX; i++) {
+        fr_draft *reader = fr_draft_reader(s->drafting.draft, i);
+        bool waits = reader && reader->lags && view.defers;
+        /* an estimate, because the cached ids may differ from the new ones */
+        size_t ran = waits ? fr_smaller(reader->method->kv(reader)->length, s->length) : s->length;
+        fr_draft_depth_fell_behind(&s->drafting.depth, i, s->length - ran);
+    }
 }
 
 /* Moves the frontier back to `length` or to a point before it; the ids after it are run again. */
@@ -195,9 +196,9 @@ fr_batch_slice fr_timeline_next_slice(fr_session *s, size_t rows) {
 /* Shows the method the target's rows of the slice up to `end`, where the frontier is, and stores the last one. */
 static fr_status see(const fr_batch_slice *slice, size_t end) {
     fr_session *s = slice->session;
-    const float *hidden = fr_batch_slice_hidden(slice, end - 1);
-    FR_TRY(fr_session_see(s, hidden));
-    fr_session_keep_hidden(s, hidden, 1);
+    size_t row = fr_batch_slice_row(slice, end - 1);
+    FR_TRY(fr_session_see(s, row));
+    fr_session_keep_rows(s, row, 1);
     return FR_OK;
 }
 
@@ -396,10 +397,11 @@ fr_status fr_timeline_copy(fr_session *copy, const fr_session *s) {
     copy->cache.restored = s->cache.restored;
     if (alike && draft->method->fork) draft->method->fork(copy->drafting.draft, draft);
     if (alike) copy->drafting.seen = s->drafting.seen;
-    if (alike) copy->drafting.depth.behind = s->drafting.depth.behind;
+    for (size_t i = 0; alike && i < FR_DRAFTERS_MAX; i++)
+        copy->drafting.depth.by[i].behind = s->drafting.depth.by[i].behind;
     memcpy(copy->ids, s->ids, s->length * sizeof *s->ids);
     memcpy(copy->rope_positions, s->rope_positions, (s->context + FR_STEP_MAX) * sizeof *s->rope_positions);
-    fr_session_keep_hidden(copy, s->drafting.hidden, s->drafting.hidden_row + 1);
+    fr_session_keep_rows_of(copy, s);
     copy->length = s->length;
     copy->ran = count_ran(s);
     copy->ended = s->ended;

@@ -40,6 +40,9 @@ static const setting settings[] = {
 };
 enum { SETTINGS = sizeof settings / sizeof *settings };
 
+/* The place of the drafter among those that there may be. */
+enum { DRAFTER = 1 };
+
 static uint32_t state = 1;
 
 static size_t below(size_t n) {
@@ -55,7 +58,7 @@ typedef struct text {
 } text;
 
 typedef struct timeline {
-    fr_kv kv, drafter;
+    fr_kv kv, drafter, *drafters[FR_KV_DRAFTERS];
     fr_kv_path path;
     uint8_t *checkpoint[BLOCKS]; /* sliding pages of checkpoints */
     bool drafts;
@@ -102,7 +105,8 @@ static void layout(world *w, fr_arena *arena) {
     const fr_kv_sizes drafts = {.context = CONTEXT, .batch = CONTEXT, .timelines = 2, .pages = 2 * BLOCKS + 2};
     fr_kv_layout(&w->kv, arena, set->shapes, set->layers, types, sizes);
     fr_kv_layout(&w->drafter, arena, &drafter_shape, 1, types, drafts);
-    fr_kv_prefixes_layout(&w->prefixes, arena, &w->kv, set->drafts ? &w->drafter : NULL);
+    const fr_kv *drafters[FR_KV_DRAFTERS] = {[DRAFTER] = &w->drafter};
+    fr_kv_prefixes_layout(&w->prefixes, arena, &w->kv, set->drafts ? drafters : NULL);
     for (timeline *t = w->timelines; t < w->timelines + TIMELINES; t++) {
         fr_kv_layout_fork(&t->kv, arena, &w->kv);
         fr_kv_layout_fork(&t->drafter, arena, &w->drafter);
@@ -129,8 +133,9 @@ static void close_world(world *w) {
     free(w);
 }
 
-static fr_kv *drafter_of(timeline *t) {
-    return t->drafts ? &t->drafter : NULL;
+static fr_kv *const *drafter_of(timeline *t) {
+    t->drafters[DRAFTER] = &t->drafter;
+    return t->drafts ? t->drafters : NULL;
 }
 
 /* Without digests the content is described as if the text were empty. */
@@ -576,7 +581,7 @@ static text new_text(size_t length) {
 
 static void check_find(world *w, const text *says, size_t length) {
     for (size_t drafts = 0; w->full && drafts <= w->set->drafts; drafts++)
-        ck_assert_uint_eq(fr_kv_prefixes_find(&w->prefixes, content_of(says), length, drafts),
+        ck_assert_uint_eq(fr_kv_prefixes_find(&w->prefixes, content_of(says), length, (unsigned)drafts << DRAFTER),
                           naive_find(w, says, length, drafts));
 }
 
@@ -586,7 +591,7 @@ static void begin(world *w, timeline *t) {
     if (below(4) == 0) t->length = PAGE * (1 + below(BLOCKS));
     t->says = new_text(t->length);
     check_find(w, &t->says, t->length);
-    size_t found = fr_kv_prefixes_find(&w->prefixes, content_of(&t->says), t->length, t->drafts);
+    size_t found = fr_kv_prefixes_find(&w->prefixes, content_of(&t->says), t->length, (unsigned)t->drafts << DRAFTER);
     ck_assert_uint_lt(found, t->length);
     if (!found || below(8) == 0) return;
     fr_kv_prefixes_take(&w->prefixes, &t->path, &t->kv, drafter_of(t), content_of(&t->says), found);
@@ -812,9 +817,9 @@ START_TEST(branches_leave_no_pages_behind) {
     for (size_t blocks = BLOCKS - 2; blocks > 0; blocks--) {
         other->says = plain_text(0);
         for (size_t p = blocks * PAGE; p < CONTEXT; p++) other->says.ids[p] += 1000;
-        size_t found = fr_kv_prefixes_find(&w->prefixes, content_of(&other->says), CONTEXT, true);
+        size_t found = fr_kv_prefixes_find(&w->prefixes, content_of(&other->says), CONTEXT, 1u << DRAFTER);
         ck_assert_uint_eq(found, blocks * PAGE - 1);
-        fr_kv_prefixes_take(&w->prefixes, &other->path, &other->kv, &other->drafter, content_of(&other->says), found);
+        fr_kv_prefixes_take(&w->prefixes, &other->path, &other->kv, drafter_of(other), content_of(&other->says), found);
         run(w, other, (blocks + 1) * PAGE + 1);
         check_timeline(other);
         leave(w, other);
@@ -838,10 +843,10 @@ START_TEST(a_prompts_end_outlives_what_was_passed) {
     for (int32_t n = 1; n < 6; n++) {
         other->says = plain_text(0);
         for (size_t p = 5 * PAGE + 7; p < CONTEXT; p++) other->says.ids[p] += 1000 * n;
-        size_t found = fr_kv_prefixes_find(&w->prefixes, content_of(&other->says), CONTEXT, false);
+        size_t found = fr_kv_prefixes_find(&w->prefixes, content_of(&other->says), CONTEXT, 0);
         /* the window at whole blocks is kept longer than others */
         ck_assert(found >= 5 * PAGE && found <= 5 * PAGE + 7);
-        ck_assert_uint_eq(fr_kv_prefixes_find(&w->prefixes, content_of(&other->says), 5 * PAGE, false), 5 * PAGE - 1);
+        ck_assert_uint_eq(fr_kv_prefixes_find(&w->prefixes, content_of(&other->says), 5 * PAGE, 0), 5 * PAGE - 1);
         fr_kv_prefixes_take(&w->prefixes, &other->path, &other->kv, NULL, content_of(&other->says), found);
         run(w, other, CONTEXT);
         check_timeline(other);
@@ -860,7 +865,7 @@ START_TEST(a_page_begun_in_the_middle_stays_out) {
     t->kv.from = 10;
     run(w, t, 2 * PAGE);
     ck_assert_uint_eq(t->path.length, 2);
-    ck_assert_uint_eq(fr_kv_prefixes_find(&w->prefixes, content_of(&t->says), CONTEXT, false), 0);
+    ck_assert_uint_eq(fr_kv_prefixes_find(&w->prefixes, content_of(&t->says), CONTEXT, 0), 0);
     close_world(w);
 }
 END_TEST
@@ -892,7 +897,7 @@ START_TEST(states_of_branches_are_given_up) {
     text says[2];
     uint8_t *states = leave_a_text(w, t, says), *base = states;
     for (size_t n = 0; n < 2; n++)
-        ck_assert_uint_eq(fr_kv_prefixes_find(&w->prefixes, content_of(&says[n]), CONTEXT, false), LEFT_AT);
+        ck_assert_uint_eq(fr_kv_prefixes_find(&w->prefixes, content_of(&says[n]), CONTEXT, 0), LEFT_AT);
     fr_recurrent_return(&t->kv.recurrent, states, LEFT_AT);
     fr_kv_pages_drop(pages, &states, 0, 1);
     if (_i == 0) leave(w, t);
@@ -901,7 +906,7 @@ START_TEST(states_of_branches_are_given_up) {
         ck_assert_msg(fr_recurrent_claim(&t->kv.recurrent, LEFT_AT) == FR_OK, "%s", fr_last_error());
         ck_assert_ptr_eq(t->kv.recurrent.base, base);
     }
-    ck_assert_uint_eq(fr_kv_prefixes_find(&w->prefixes, content_of(&says[0]), CONTEXT, false), 0);
+    ck_assert_uint_eq(fr_kv_prefixes_find(&w->prefixes, content_of(&says[0]), CONTEXT, 0), 0);
     close_world(w);
 }
 END_TEST
@@ -916,21 +921,21 @@ START_TEST(a_point_is_for_its_next_id) {
     run(w, t, PAGE + 10);
     uint8_t *states = fr_kv_pages_take(w->kv.recurrent.pages);
     uint32_t tail =
-        fr_kv_prefixes_add_tail(&w->prefixes, &t->path, &t->kv, &t->drafter, content_of(&t->says), t->length);
+        fr_kv_prefixes_add_tail(&w->prefixes, &t->path, &t->kv, drafter_of(t), content_of(&t->says), t->length);
     for (size_t i = 0; i < 2; i++) {
         size_t at = i ? PAGE + 4 : LEFT_AT;
         fr_kv_prefixes_add_point(&w->prefixes, &t->path, tail, at, states, false);
         for (size_t differs = at - 1; differs <= at + 1; differs++) {
             text says = plain_text(0);
             says.ids[differs] = -1;
-            size_t with = fr_kv_prefixes_find(&w->prefixes, content_of(&says), CONTEXT, true);
-            size_t without = fr_kv_prefixes_find(&w->prefixes, content_of(&says), CONTEXT, false);
+            size_t with = fr_kv_prefixes_find(&w->prefixes, content_of(&says), CONTEXT, 1u << DRAFTER);
+            size_t without = fr_kv_prefixes_find(&w->prefixes, content_of(&says), CONTEXT, 0);
             ck_assert_uint_eq(with, differs > at ? at : i ? LEFT_AT : 0);
             ck_assert_uint_eq(without, differs >= at ? at : i ? LEFT_AT : 0);
         }
     }
     run(w, t, 2 * PAGE + 1); /* the tail becomes a block, which then has the point */
-    ck_assert_uint_eq(fr_kv_prefixes_find(&w->prefixes, content_of(&t->says), CONTEXT, false), PAGE + 4);
+    ck_assert_uint_eq(fr_kv_prefixes_find(&w->prefixes, content_of(&t->says), CONTEXT, 0), PAGE + 4);
     close_world(w);
 }
 END_TEST
@@ -950,7 +955,7 @@ START_TEST(spare_points_go_first) {
     size_t free_pages = w->kv.recurrent.pages->free_count;
     ck_assert_uint_eq(fr_kv_prefixes_spare_states(&w->prefixes), free_pages + 1);
     for (size_t i = 0; i <= free_pages; i++) ck_assert_ptr_nonnull(fr_kv_pages_take(w->kv.recurrent.pages));
-    ck_assert_uint_eq(fr_kv_prefixes_find(&w->prefixes, content_of(&t->says), CONTEXT, false), LEFT_AT);
+    ck_assert_uint_eq(fr_kv_prefixes_find(&w->prefixes, content_of(&t->says), CONTEXT, 0), LEFT_AT);
     ck_assert_uint_eq(fr_kv_prefixes_spare_states(&w->prefixes), 0);
     close_world(w);
 }
@@ -975,7 +980,7 @@ START_TEST(colliding_blocks_are_few) {
         t->says = says;
         run(w, t, PAGE + 1);
         check_timeline(t);
-        found += fr_kv_prefixes_find(&w->prefixes, content_of(&says), PAGE + 1, false) == PAGE;
+        found += fr_kv_prefixes_find(&w->prefixes, content_of(&says), PAGE + 1, 0) == PAGE;
         ck_assert_uint_le(t->path.length, 1);
         leave(w, t);
     }

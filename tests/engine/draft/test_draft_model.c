@@ -333,7 +333,7 @@ START_TEST(a_crowds_prompts_are_run_for_those_who_draft) {
         require(fr_session_prompt(sessions[i], ids, PROMPT));
         require(fr_session_step(sessions[i], &id, 1, &got, &accepted));
         ck_assert_uint_eq(followed(sessions[i]), 0);
-        ck_assert_uint_ge(sessions[i]->drafting.depth.behind, PROMPT);
+        ck_assert_uint_ge(sessions[i]->drafting.depth.by[0].behind, PROMPT);
     }
     check_drafts(&s, sessions[0], sessions[0]->ids, sessions[0]->length);
     ck_assert_uint_eq(followed(sessions[0]), sessions[0]->length);
@@ -341,7 +341,7 @@ START_TEST(a_crowds_prompts_are_run_for_those_who_draft) {
     ids[KEPT] ^= 1;
     require(fr_session_set_prompt(sessions[0], ids, PROMPT));
     ck_assert_uint_le(followed(sessions[0]), KEPT);
-    ck_assert_uint_eq(sessions[0]->drafting.depth.behind, PROMPT - followed(sessions[0]));
+    ck_assert_uint_eq(sessions[0]->drafting.depth.by[0].behind, PROMPT - followed(sessions[0]));
     require(fr_session_step(sessions[0], &id, 1, &got, &accepted));
     check_drafts(&s, sessions[0], sessions[0]->ids, PROMPT + 1);
     set(&s, FR_OPT_DRAFT_MAX, FR_DRAFT_AUTO);

@@ -220,7 +220,8 @@ static fr_proposal ask(fr_session *s, question *q, size_t count, bool scores, co
     size_t bytes = MOST * s->model->trunk.spec.vocab * sizeof *q->logits;
     *q = (question){.view = fr_session_view(s), .logits = malloc(bytes)};
     memset(q->logits, 0, bytes);
-    if (hidden) q->view.hidden = hidden + s->drafting.hidden_row * s->engine->seen_width;
+    if (hidden) q->view.hidden = hidden + s->drafting.hidden_row * s->engine->hidden_width;
+    if (hidden) q->view.aux_hidden = hidden + s->drafting.hidden_row * s->engine->aux_width;
     fr_sampler_forget(&s->sampling.sampler);
     return (fr_proposal){.draft = s->drafting.draft,
                          .view = &q->view,
@@ -232,7 +233,8 @@ static fr_proposal ask(fr_session *s, question *q, size_t count, bool scores, co
 
 /* Returns the length of the method's own cache. */
 static size_t frontier(const fr_proposal *p) {
-    const fr_kv *kv = p->draft->method->kv ? p->draft->method->kv(p->draft) : NULL;
+    fr_draft *reader = fr_draft_reader(p->draft, 0);
+    const fr_kv *kv = reader && reader->method->kv ? reader->method->kv(reader) : NULL;
     return kv ? kv->length : 0;
 }
 
@@ -255,7 +257,8 @@ static void compare(world *w, const fr_proposal *together, const fr_proposal *al
 static void propose(world *w, size_t n, bool scores, size_t damaged) {
     question together[SESSIONS], alone[SESSIONS];
     fr_proposal asked[SESSIONS];
-    size_t who[SESSIONS], first = below(SESSIONS), values = FR_STEP_MAX * w->engine->seen_width;
+    size_t who[SESSIONS], first = below(SESSIONS),
+                          values = FR_STEP_MAX * fr_larger(w->engine->hidden_width, w->engine->aux_width);
     float *rows = malloc(values * sizeof *rows);
     for (size_t i = 0; i < values; i++) rows[i] = NAN;
     for (size_t i = 0; i < n; i++) {
@@ -380,21 +383,25 @@ END_TEST
 
 /* Two lists of methods begin with a, one with b; in turn one of them drafts nothing or fails. */
 START_TEST(silent_links_go_on_together) {
-    static const fr_draft_list ab = {{&method_a, &method_b}, 2}, ba = {{&method_b, &method_a}, 2};
+    static const fr_draft_list ab = {.methods = {&method_a, &method_b}, .count = 2};
+    static const fr_draft_list ba = {.methods = {&method_b, &method_a}, .count = 2};
+    void *const none[FR_DRAFTERS_MAX] = {NULL};
+    const fr_draft_view view = {0};
     static const fr_draft_list *const lists[] = {&ab, &ab, &ba, &ab};
     fr_arena arena = {.base = NULL};
     fr_proposal asked[4];
     int32_t ids[4];
-    for (size_t i = 0; i < 4; i++) ck_assert_ptr_null(fr_draft_list_open(lists[i], NULL, &arena, &(fr_draft_sizes){0}));
+    for (size_t i = 0; i < 4; i++)
+        ck_assert_ptr_null(fr_draft_list_open(lists[i], NULL, &arena, &(fr_draft_sizes){0}, none));
     require(fr_arena_open(&arena, arena.used, "lists"));
     for (size_t i = 0; i < 4; i++) {
-        fr_draft *draft = fr_draft_list_open(lists[i], NULL, &arena, &(fr_draft_sizes){0});
+        fr_draft *draft = fr_draft_list_open(lists[i], NULL, &arena, &(fr_draft_sizes){0}, none);
         opened_a->name = (char)('a' + i);
         opened_b->name = (char)('A' + i);
         opened_a->drafts = i == 1;
         opened_a->fails = i == 3;
         opened_b->drafts = i == 0;
-        asked[i] = (fr_proposal){.draft = draft, .count = 1, .ids = &ids[i]};
+        asked[i] = (fr_proposal){.draft = draft, .view = &view, .count = 1, .ids = &ids[i]};
     }
     notes[0] = 0;
     fr_draft_propose(asked, 4);

@@ -340,9 +340,9 @@ START_TEST(drafts_left_out_say_nothing_of_the_drafter) {
         .timeline = &timeline, .limit = 3, .asked = 3, .drafted = 3, .accepted = 1, .left_out = 2};
     fr_draft_depth_timeline fresh = timeline;
     for (int round = 0; round < 5; round++) fr_draft_depth_report(&draft_depth, &part, 1, 0, 0.1, 1);
-    for (size_t d = 1; d <= 3; d++) ck_assert_double_eq(timeline.came[d].hits, timeline.came[d].tries);
-    ck_assert_double_eq(timeline.stood[1].hits, timeline.stood[1].tries);
-    ck_assert_double_le(timeline.stood[2].tries, fresh.stood[2].tries);
+    for (size_t d = 1; d <= 3; d++) ck_assert_double_eq(timeline.by[0].came[d].hits, timeline.by[0].came[d].tries);
+    ck_assert_double_eq(timeline.by[0].stood[1].hits, timeline.by[0].stood[1].tries);
+    ck_assert_double_le(timeline.by[0].stood[2].tries, fresh.by[0].stood[2].tries);
     ck_assert_double_gt(draft_depth.verify[2].usual, 0);
     ck_assert_uint_eq(draft_depth.verify[4].count, 0);
 }
@@ -467,7 +467,7 @@ static void write_texts(const shape *s, single *depth, size_t count, size_t ids,
     for (size_t t = 0; t < count; t++) {
         size_t behind = 0;
         depth->lags = s->follow > 0;
-        fr_draft_depth_followed(&depth->timeline);
+        fr_draft_depth_followed(&depth->timeline, 0);
         for (size_t made = 0; made < ids;) {
             size_t asked = choose(depth, ids - made - 1 < MOST ? ids - made - 1 : MOST);
             size_t stood = stand_evenly(s, asked, owed);
@@ -689,8 +689,9 @@ START_TEST(finds_teach_nothing_of_what_is_made) {
         found += part.found > 0;
         tried += before.draft_depth.round >= before.draft_depth.next_try && part.found == 0;
         if (part.found == 0) continue;
-        ck_assert_mem_eq(one.timeline.stood, before.timeline.stood, sizeof one.timeline.stood);
-        ck_assert_mem_eq(one.draft_depth.draft, before.draft_depth.draft, sizeof one.draft_depth.draft);
+        ck_assert_mem_eq(one.timeline.by[0].stood, before.timeline.by[0].stood, sizeof one.timeline.by[0].stood);
+        ck_assert_mem_eq(one.draft_depth.by[0].draft, before.draft_depth.by[0].draft,
+                         sizeof one.draft_depth.by[0].draft);
     }
     ck_assert_msg(found > 200 && tried > 1, "%zu rounds found, %zu tried", found, tried);
 }
@@ -925,7 +926,7 @@ static double crowded(const world *w, size_t most, size_t prompt, clock_noise no
         for (size_t i = 0; i < w->timelines; i++) {
             if (made[i] >= IDS && begun++ < CROWD) {
                 fr_draft_depth_join(&draft_depth, &timelines[i]);
-                fr_draft_depth_fell_behind(&timelines[i], prompt);
+                fr_draft_depth_fell_behind(&timelines[i], 0, prompt);
                 behind[i] = prompt;
                 made[i] = 0;
             }

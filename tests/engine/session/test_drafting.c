@@ -54,13 +54,13 @@ static void tell_controller(fr_engine *engine) {
         double seconds = rows <= cheap ? 1 : 1 + 0.5 * (double)(rows - cheap);
         d->verify[rows] = (fr_draft_depth_timing){.readings = {seconds}, .count = 1, .usual = seconds, .when = 10};
     }
-    d->draft[1] = (fr_draft_depth_timing){.readings = {1e-3}, .count = 1, .usual = 1e-3, .when = 10};
-    d->share = (fr_draft_depth_timing){.readings = {0.1}, .count = 1, .usual = 0.1, .when = 10};
+    d->by[0].draft[1] = (fr_draft_depth_timing){.readings = {1e-3}, .count = 1, .usual = 1e-3, .when = 10};
+    d->by[0].share = (fr_draft_depth_timing){.readings = {0.1}, .count = 1, .usual = 0.1, .when = 10};
     for (size_t depth = 0; depth < FR_DRAFT_GAIN_DEPTHS; depth++)
         for (size_t bin = 0; bin < FR_DRAFT_GAIN_BINS; bin++)
-            d->calibration.bins[depth][bin] = (fr_draft_rate){.hits = 900, .tries = 1000};
+            d->by[0].calibration.bins[depth][bin] = (fr_draft_rate){.hits = 900, .tries = 1000};
     for (size_t i = 0; i < engine->capacity; i++) {
-        fr_draft_depth_timeline *t = engine->sessions[i] ? &engine->sessions[i]->drafting.depth : NULL;
+        fr_draft_depth_drafts *t = engine->sessions[i] ? &engine->sessions[i]->drafting.depth.by[0] : NULL;
         for (size_t depth = 1; t && depth < FR_STEP_MAX; depth++) {
             t->stood[depth] = (fr_draft_rate){.hits = 900, .tries = 1000};
             t->came[depth] = t->made[depth] = (fr_draft_rate){.hits = 100, .tries = 1000};

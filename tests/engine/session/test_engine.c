@@ -756,8 +756,9 @@ START_TEST(a_reset_session_holds_no_page) {
         ck_assert_double_gt(fr_session_stat(sessions[i], FR_STAT_DRAFTED), 0);
         fr_session_reset(sessions[i]);
         check_nobody_holds(engine);
-        for (size_t b = 0; b < sessions[i]->cache.kv.blocks; b++)
-            ck_assert_ptr_null(fr_session_draft_kv(sessions[i])->table[FR_KV_FULL][b]);
+        fr_kv *drafters[FR_DRAFTERS_MAX];
+        fr_session_draft_kv(sessions[i], drafters);
+        for (size_t b = 0; b < sessions[i]->cache.kv.blocks; b++) ck_assert_ptr_null(drafters[0]->table[FR_KV_FULL][b]);
     }
     for (size_t i = 0; i < TEXTS; i++) fr_session_close(sessions[i]);
     fr_engine_close(engine);
