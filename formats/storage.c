@@ -23,7 +23,8 @@ static const uint8_t nibble_of[8] = {0, 4, 1, 5, 2, 6, 3, 7};
 static uint8_t code_at(const fr_code_lines *lines, size_t line, size_t index) {
     const uint8_t *data = (const uint8_t *)lines->tensor->data + line * lines->line_step;
     uint32_t mask = (1u << lines->bits) - 1;
-    if (lines->packing == FR_PACKED_BYTES) return data[index * lines->word_step] ^ 0x80;
+    if (lines->packing == FR_PACKED_BYTES)
+        return (uint8_t)((data[index * lines->word_step] + (1u << (lines->bits - 1))) & mask);
     if (lines->packing == FR_PACKED_AWQ)
         return word_at(data + index / 8 * lines->word_step) >> 4 * nibble_of[index % 8] & 15;
     size_t word = index * lines->bits / 32, shift = index * lines->bits % 32;

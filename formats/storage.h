@@ -22,7 +22,7 @@ typedef enum fr_storage_form {
 
 /* A packing of integers into lines: one after the other from the lowest bit of 32-bit words on, crossing from a word
  * into the next one; as many as fit in each word; 8 of 4 bits in a word in AWQ's order; or signed bytes, which stand
- * for integers that are 128 larger. */
+ * for integers that are 2^(bits - 1) larger. */
 typedef enum fr_code_packing { FR_PACKED_STREAM, FR_PACKED_WORDS, FR_PACKED_AWQ, FR_PACKED_BYTES } fr_code_packing;
 
 /* Lines of integers. The words of a line are word_step bytes apart, lines are line_step bytes apart. */

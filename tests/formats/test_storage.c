@@ -214,6 +214,64 @@ START_TEST(another_spelling_gives_the_same_values) {
 }
 END_TEST
 
+/* Writes a module of compressed-tensors: 16 rows of 32 codes of 3 bits in `words` words a row, and zeros of 3 bits as
+ * they are packed or as signed bytes. */
+static void write_old(const uint32_t *codes, size_t words, bool bytes) {
+    static const char form[] =
+        "{\"a.weight_packed\":{\"dtype\":\"I32\",\"shape\":[16,%zu],\"data_offsets\":[0,%zu]},\"a.weight_shape\":{"
+        "\"dtype\":\"I64\",\"shape\":[2],\"data_offsets\":[%zu,%zu]},\"a.weight_scale\":{\"dtype\":\"F32\",\"shape\":["
+        "16,1],\"data_offsets\":[%zu,%zu]},\"a.weight_zero_point\":{\"dtype\":\"%s\",\"shape\":[%d,1],\"data_offsets\":"
+        "["
+        "%zu,%zu]}}";
+    size_t at = 64 * words, zeros = bytes ? 16 : 8;
+    const int64_t shape[2] = {16, 32};
+    char header[1024];
+    snprintf(header, sizeof header, form, words, at, at, at + 16, at + 16, at + 80, bytes ? "I8" : "I32",
+             bytes ? 16 : 2, at + 80, at + 80 + zeros);
+    uint64_t length = strlen(header);
+    FILE *out = fopen(in_folder("model.safetensors"), "wb");
+    ck_assert(fwrite(&length, sizeof length, 1, out) && fwrite(header, length, 1, out) &&
+              fwrite(codes, 64 * words, 1, out) && fwrite(shape, sizeof shape, 1, out));
+    uint64_t packed = 0;
+    for (size_t r = 0; r < 16; r++) {
+        float scale = 0.5F + (float)r;
+        ck_assert(fwrite(&scale, sizeof scale, 1, out));
+        packed |= (uint64_t)(r * 3 % 8) << 3 * r;
+    }
+    for (size_t r = 0; r < 16 && bytes; r++) ck_assert_int_ne(fputc((int)(r * 3 % 8) - 4, out), EOF);
+    if (!bytes) ck_assert(fwrite(&packed, sizeof packed, 1, out));
+    fclose(out);
+    write_text("config.json", "{\"quantization_config\":{\"quant_method\":\"compressed-tensors\"}}");
+}
+
+/* Before the middle of 2026 no code crossed into a next word, and still earlier zeros were not packed. */
+START_TEST(what_older_writers_packed_otherwise_is_the_same) {
+    uint32_t crossing[16 * 3] = {0}, whole[16 * 4] = {0};
+    for (size_t i = 0; i < 16 * 32; i++) {
+        size_t r = i / 32, c = i % 32;
+        uint64_t code = i * 2654435761u >> 7 & 7, shifted = code << c * 3 % 32;
+        crossing[3 * r + c * 3 / 32] |= (uint32_t)shifted;
+        if (shifted >> 32) crossing[3 * r + c * 3 / 32 + 1] |= (uint32_t)(shifted >> 32);
+        whole[4 * r + c / 10] |= (uint32_t)code << c % 10 * 3;
+    }
+    for (int way = 0; way < 4; way++) {
+        fr_checkpoint files;
+        write_old(way % 2 ? whole : crossing, way % 2 ? 4 : 3, way / 2);
+        require(fr_checkpoint_open(&files, folder, true));
+        const fr_storage *s = fr_tensors_find(&files.tensors, "a.weight")->storage;
+        ck_assert_uint_eq(s->grouping.bits, 3);
+        for (size_t i = 0; i < 16 * 32; i++) {
+            size_t r = i / 32;
+            float value, wanted = (float)((int)(i * 2654435761u >> 7 & 7) - (int)(r * 3 % 8)) * (0.5F + (float)r);
+            fr_storage_decode(s, r, i % 32, i % 32 + 1, &value);
+            ck_assert_msg(value == wanted, "way %d, row %zu, column %zu: %g, not %g", way, r, i % 32, (double)value,
+                          (double)wanted);
+        }
+        fr_checkpoint_close(&files);
+    }
+}
+END_TEST
+
 /* ------------------------------------------------------------------------------------------------- what is refused */
 
 static const struct {
@@ -403,6 +461,7 @@ FR_SUITE("storage") {
     tcase_add_checked_fixture(refused, make_folder, remove_folder);
     tcase_add_loop_test(read, values_are_those_of_the_packages, 0, sizeof kinds / sizeof *kinds);
     tcase_add_loop_test(read, another_spelling_gives_the_same_values, 0, sizeof spellings / sizeof *spellings);
+    tcase_add_test(read, what_older_writers_packed_otherwise_is_the_same);
     tcase_add_loop_test(refused, what_is_damaged_is_refused_in_a_line, 0, sizeof damaged / sizeof *damaged);
     tcase_add_loop_test(refused, values_that_are_not_finite_are_told, 0, sizeof values / sizeof *values);
     tcase_add_loop_test(refused, any_change_of_a_header_is_survived, 0, sizeof kinds / sizeof *kinds);
