@@ -6,8 +6,10 @@
 
 /* Returns true if both matrices are described by the same words. */
 static bool alike(const fr_storage *a, const fr_storage *b) {
-    return strcmp(a->method, b->method) == 0 && a->codes.bits == b->codes.bits &&
-           a->grouping.group == b->grouping.group && a->scale_rows == b->scale_rows && !a->group_of == !b->group_of;
+    bool whole = a->groups == 1 && b->groups == 1; /* then a group is a row, or all of the matrix */
+    return strcmp(a->method, b->method) == 0 && a->codes.bits == b->codes.bits && a->scale_rows == b->scale_rows &&
+           (whole || a->grouping.group == b->grouping.group) && !a->row_step == !b->row_step &&
+           !a->group_of == !b->group_of;
 }
 
 static void add(fr_inspected_storages *all, const fr_tensor *tensor) {

@@ -85,10 +85,10 @@ fr_status fr_fingerprint(const fr_model *model, uint64_t *fingerprint) {
         hash_metadata(files->gguf, &hash);
     else
         FR_TRY(hash_config(files->config, &hash));
-    for (size_t i = 0; i < files->tensors.count; i++) {
-        FR_TRY(hash_tensor(files, &files->tensors.items[i], &hash));
-        fr_weights_release(&model->weights, &files->tensors.items[i]);
-    }
+    /* scales of a quantized folder change an answer too */
+    const fr_tensors *stored = files->parts.count ? &files->parts : &files->tensors;
+    for (size_t i = 0; i < stored->count; i++) FR_TRY(hash_tensor(files, &stored->items[i], &hash));
+    for (size_t i = 0; i < files->tensors.count; i++) fr_weights_release(&model->weights, &files->tensors.items[i]);
     *fingerprint = hash;
     return FR_OK;
 }

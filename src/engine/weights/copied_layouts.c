@@ -182,15 +182,21 @@ fr_status fr_copied_rows(const fr_weights *weights, const fr_bound *bound, size_
                                          : turned_rows(weights, bound, begin, end, rows);
 }
 
+static void release_rows(const fr_weights *weights, const fr_tensor *tensor, size_t rows, size_t begin, size_t end) {
+    const fr_map *map = &weights->files->files[tensor->file];
+    size_t at = (size_t)((const uint8_t *)tensor->data - map->bytes), row_bytes = tensor->bytes / rows;
+    fr_map_release(map, at + begin * row_bytes, at + end * row_bytes);
+}
+
 /* Gives pages of an entry back to the system after its last part has been copied: only those of the rows that this
  * thread has read, because other threads may still read the rest. */
 static void release(const fr_weights *weights, const fr_bound *bound, size_t matrix, size_t begin, size_t end) {
-    const fr_tensor *tensor = bound->tensor;
-    const fr_map *map = &weights->files->files[tensor->file];
+    size_t rows = bound->matrices * bound->rows, first = matrix / bound->parts * bound->rows;
     if (!is_packed(bound) || matrix % bound->parts != bound->parts - 1 || begin == end) return;
-    size_t row_bytes = tensor->bytes / (bound->matrices * bound->rows), first = matrix / bound->parts * bound->rows;
-    size_t at = (size_t)((const uint8_t *)tensor->data - map->bytes);
-    fr_map_release(map, at + (first + begin) * bound->parts * row_bytes, at + (first + end) * bound->parts * row_bytes);
+    begin = (first + begin) * bound->parts;
+    end = (first + end) * bound->parts;
+    release_rows(weights, bound->tensor, rows, begin, end);
+    if (bound->layout == FR_LAYOUT_NVFP4) release_rows(weights, bound->tensor->storage->scales, rows, begin, end);
 }
 
 /* Copies one tile, or the same number of rows of floats. */
