@@ -234,6 +234,30 @@ START_TEST(rows_are_those_of_transformers) {
 }
 END_TEST
 
+/* The processor's sizes come from make_sizes.py. */
+START_TEST(sizes_are_those_of_qwens_processor) {
+    fr_reference r;
+    json_t *sizes = json_load_file("tests/data/vision/sizes.json", 0, NULL), *entry;
+    size_t i, refused = 0;
+    fr_reference_open(&r, "../vision/qwen3.5", NULL);
+    ck_assert_ptr_nonnull(sizes);
+    json_array_foreach (sizes, i, entry) {
+        size_t at[4];
+        fr_image_grid grid = {0, 0};
+        for (size_t n = 0; n < 4; n++) at[n] = (size_t)json_integer_value(json_array_get(entry, n));
+        fr_status status = fr_vision_grid(r.model->vision, at[0], at[1], &grid);
+        ck_assert_msg(grid.columns == at[2] && grid.rows == at[3],
+                      "%zu x %zu becomes %zu x %zu tokens, the processor has %zu x %zu", at[0], at[1], grid.columns,
+                      grid.rows, at[2], at[3]);
+        refused += status == FR_INPUT;
+    }
+    ck_assert_uint_gt(i, 500);
+    ck_assert_uint_gt(refused, 0);
+    json_decref(sizes);
+    fr_reference_close(&r);
+}
+END_TEST
+
 START_TEST(any_instruction_set_gives_the_same_rows) {
     fr_vision_rows first = {0};
     const fr_kernels *kernels;
@@ -519,6 +543,7 @@ FR_SUITE("vision_models") {
     TCase *tests = tcase_create("models");
     tcase_set_timeout(tests, 120);
     tcase_add_loop_test(tests, rows_are_those_of_transformers, 0, KINDS);
+    tcase_add_test(tests, sizes_are_those_of_qwens_processor);
     tcase_add_loop_test(tests, any_instruction_set_gives_the_same_rows, 0, KINDS);
     tcase_add_loop_test(tests, logits_are_those_of_transformers, 0, KINDS);
     tcase_add_loop_test(tests, texts_are_those_of_transformers, 0, KINDS);
