@@ -290,11 +290,38 @@ static int by_offset(const void *left, const void *right) {
     return (a->tensor.bytes > b->tensor.bytes) - (a->tensor.bytes < b->tensor.bytes);
 }
 
+/* Gives Q2_0 tensors the type PQ2_0 if their offsets show that they have its blocks: the first ternary Bonsai models were
+ * written before llama.cpp gave the number of PrismML's type, with blocks of 128 values, to one with blocks of 64. Then
+ * each of these tensors ends, padded, where the next one begins or the file ends, and the larger size of Q2_0 does not
+ * fit at least one of them. */
+static void take_wide_q2_0(header *head) {
+    bool shown = false;
+    for (size_t i = 0; i < head->count; i++) {
+        const entry *item = &head->entries[i];
+        const fr_tensor *tensor = &item->tensor;
+        if (tensor->type != FR_Q2_0 || tensor->packed) continue;
+        uint64_t end = i + 1 < head->count ? head->entries[i + 1].offset : head->data_size;
+        if (tensor->dims == 0 || tensor->shape[tensor->dims - 1] % fr_dtype_block(FR_PQ2_0) || end < item->offset)
+            return;
+        uint64_t room = end - item->offset, wide = tensor->bytes / 36 * 34;
+        bool last = i + 1 == head->count;
+        if (wide > room || (!last && room - wide >= head->alignment)) return;
+        shown |= tensor->bytes > room;
+    }
+    for (size_t i = 0; shown && i < head->count; i++) {
+        fr_tensor *tensor = &head->entries[i].tensor;
+        if (tensor->type != FR_Q2_0 || tensor->packed) continue;
+        tensor->type = FR_PQ2_0;
+        tensor->bytes = tensor->bytes / 36 * 34; /* bytes of a block of 128 values instead of two of 64 */
+    }
+}
+
 /* Sorts the tensors by offset and checks that each is inside the file and begins after the end of the one before it. A
  * tensor of an unsupported type has an unknown size, which counts as 0. */
 static fr_status place(header *head) {
     const char *path = head->map->path;
     qsort(head->entries, head->count, sizeof *head->entries, by_offset);
+    take_wide_q2_0(head);
     uint64_t end = 0;
     const entry *before = head->entries;
     for (size_t i = 0; i < head->count; i++) {

@@ -13,6 +13,8 @@
  * alignment that is a power of two up to 2^20; at most 4 dimensions of at most 2^48, rows of whole blocks; offsets
  * that are multiples of the alignment; no two tensors overlap (gaps between them are allowed).
  *
+ * Tensors of type Q2_0 that lie as PQ2_0's blocks do, in the first files of ternary Bonsai models, are read as PQ2_0.
+ *
  * Tensors of an unsupported type go to a directory of their own, as with safetensors. */
 #ifndef FR_FORMATS_GGUF_H
 #define FR_FORMATS_GGUF_H

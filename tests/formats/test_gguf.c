@@ -507,6 +507,39 @@ START_TEST(whole_file_by_a_shards_name) {
 }
 END_TEST
 
+/* Two matrices of 16 rows of 128 values, of the type 42 (Q2_0), with `step` bytes from the first to the second. */
+static fr_dtype type_of_pairs(uint64_t cols, uint64_t step, size_t size) {
+    fr_builder b = {0};
+    fr_checkpoint files;
+    fr_build_header(&b, 2, 1);
+    fr_build_key_string(&b, "general.architecture", "qwen3");
+    fr_build_tensor(&b, "b", 2, (uint64_t[]){cols, 16}, 42, step);
+    fr_build_tensor(&b, "a", 2, (uint64_t[]){128, 16}, 42, 0);
+    fr_build_align(&b, 32);
+    fr_build_zeros(&b, size);
+    fr_status status = fr_checkpoint_open_bytes(&files, b.bytes, b.size, "memory");
+    fr_dtype type = FR_DTYPE_COUNT;
+    if (status == FR_OK) {
+        const fr_tensor *first = fr_tensors_find(&files.tensors, "a"), *second = fr_tensors_find(&files.tensors, "b");
+        ck_assert_int_eq(first->type, second->type);
+        ck_assert_uint_eq(first->bytes, 16 * fr_dtype_row_bytes(first->type, 128));
+        type = first->type;
+        fr_checkpoint_close(&files);
+    }
+    fr_build_free(&b);
+    return type;
+}
+
+/* PrismML's first files have PQ2_0 under Q2_0's number: what fits between the offsets tells. */
+START_TEST(older_ternary_files) {
+    ck_assert_int_eq(type_of_pairs(128, 544, 544 + 544), FR_PQ2_0);
+    ck_assert_int_eq(type_of_pairs(128, 576, 576 + 576), FR_Q2_0);
+    ck_assert_int_eq(type_of_pairs(128, 576, 576 + 544), FR_DTYPE_COUNT); /* the first has a gap after it as PQ2_0 */
+    ck_assert_int_eq(type_of_pairs(64, 544, 544 + 288), FR_DTYPE_COUNT);  /* the second has no whole block of it */
+    ck_assert_int_eq(type_of_pairs(128, 512, 512 + 576), FR_DTYPE_COUNT);
+}
+END_TEST
+
 /* Weights under a rotation whose keys say too little would be run as if they had none. */
 START_TEST(rotated_weights_are_refused) {
     fr_builder b = {0};
@@ -542,5 +575,6 @@ FR_SUITE("gguf") {
     tcase_add_test(tests, shards);
     tcase_add_loop_test(tests, whole_file_by_a_shards_name, 0, 16);
     tcase_add_test(tests, rotated_weights_are_refused);
+    tcase_add_test(tests, older_ternary_files);
     suite_add_tcase(suite, tests);
 }
