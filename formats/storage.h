@@ -56,6 +56,10 @@ typedef struct fr_storage {
  * built, and tensors that do not fit each other, are errors that name the tensor. */
 fr_status fr_storage_read(fr_checkpoint *checkpoint);
 
+/* Makes a matrix of MLX one of `cols` columns, if its codes and scales are as many for other bits and groups: its shape
+ * does not tell these, and a folder may leave out what it says of single modules. Returns false if they are not. */
+bool fr_storage_refit(const fr_checkpoint *files, const fr_tensor *tensor, uint64_t cols);
+
 enum { FR_STORAGE_PARTS = 6 };
 
 /* Gives the tensors that a module's values are made of; returns their number. */

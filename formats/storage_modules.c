@@ -613,6 +613,20 @@ static fr_status make_directory(reading *in, fr_storage *next) {
     return FR_OK;
 }
 
+bool fr_storage_refit(const fr_checkpoint *files, const fr_tensor *tensor, uint64_t cols) {
+    fr_storage *s = files->storages + (tensor->storage - files->storages);
+    fr_tensor *made = files->tensors.items + (tensor - files->tensors.items);
+    uint64_t words = s->codes.line_step / 4;
+    if (s->form != FR_STORAGE_GROUPED || s->grouping.offset != FR_OFFSET_BIAS || cols == 0 || cols > COLS_MAX)
+        return false;
+    if (cols % s->groups || words * 32 % cols || !is_built(words * 32 / cols)) return false;
+    s->cols = (size_t)cols;
+    s->grouping.group = (uint32_t)(cols / s->groups);
+    s->grouping.bits = s->codes.bits = (uint8_t)(words * 32 / cols);
+    made->shape[1] = cols;
+    return true;
+}
+
 /* Returns true for a convolution over positions as mlx-lm writes it. */
 static bool has_channels_last(const fr_tensor *t) {
     bool named = before_end(t->name, ".conv1d.weight") || before_end(t->name, ".conv.conv.weight");

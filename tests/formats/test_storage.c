@@ -214,6 +214,25 @@ START_TEST(another_spelling_gives_the_same_values) {
 }
 END_TEST
 
+/* Two of three of a matrix's bits, groups and columns show in the shapes of MLX's tensors. The model tells the columns. */
+START_TEST(columns_tell_what_a_configuration_leaves_out) {
+    fr_checkpoint files;
+    float values[128], wanted[128];
+    write_folder("mlx-6bit", NULL, "{\"quantization\":{\"group_size\":128,\"bits\":4}}");
+    require(fr_checkpoint_open(&files, folder, true));
+    const fr_tensor *module = fr_tensors_find(&files.tensors, MODULE ".weight");
+    ck_assert_uint_eq(module->shape[1], 256);
+    ck_assert(!fr_storage_refit(&files, module, 100) && !fr_storage_refit(&files, module, 0));
+    ck_assert(fr_storage_refit(&files, module, 128) && module->shape[1] == 128);
+    fr_storage_decode(module->storage, 5, 0, 128, values);
+    fr_checkpoint_close(&files);
+    require(fr_checkpoint_open(&files, DATA "mlx-6bit", true));
+    fr_storage_decode(fr_tensors_find(&files.tensors, MODULE ".weight")->storage, 5, 0, 128, wanted);
+    ck_assert(memcmp(values, wanted, sizeof values) == 0);
+    fr_checkpoint_close(&files);
+}
+END_TEST
+
 /* Writes a module of compressed-tensors: 16 rows of 32 codes of 3 bits in `words` words a row, and zeros of 3 bits as
  * they are packed or as signed bytes. */
 static void write_old(const uint32_t *codes, size_t words, bool bytes) {
@@ -461,6 +480,7 @@ FR_SUITE("storage") {
     tcase_add_checked_fixture(refused, make_folder, remove_folder);
     tcase_add_loop_test(read, values_are_those_of_the_packages, 0, sizeof kinds / sizeof *kinds);
     tcase_add_loop_test(read, another_spelling_gives_the_same_values, 0, sizeof spellings / sizeof *spellings);
+    tcase_add_test(read, columns_tell_what_a_configuration_leaves_out);
     tcase_add_test(read, what_older_writers_packed_otherwise_is_the_same);
     tcase_add_loop_test(refused, what_is_damaged_is_refused_in_a_line, 0, sizeof damaged / sizeof *damaged);
     tcase_add_loop_test(refused, values_that_are_not_finite_are_told, 0, sizeof values / sizeof *values);

@@ -37,6 +37,7 @@ static fr_status find(fr_weights *weights, const char *prefix, const char *name,
     const fr_tensor *t;
     snprintf(full, sizeof full, "%s%s", prefix, name);
     FR_TRY(fr_checkpoint_tensor(weights->files, full, &t));
+    if (t->storage && dims == 2 && t->shape[1] != shape[1]) fr_storage_refit(weights->files, t, shape[1]);
     if (t->dims != dims || memcmp(t->shape, shape, dims * sizeof *shape) != 0)
         return fr_fail(FR_INPUT, "%s: tensor %s has shape %s, the configuration asks for %s", weights->files->path,
                        full, shape_text(t->shape, t->dims, found, sizeof found),
