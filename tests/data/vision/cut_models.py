@@ -21,7 +21,8 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 NAMES = ["qwen3.5", "qwen3-vl", "qwen3-vl-moe", "qwen2.5-vl", "gemma3", "gemma4-dense", "gemma4-e", "gemma4-unified"]
 FILES = ["config.json", "generation_config.json", "preprocessor_config.json", "processor_config.json", "tokenizer.json",
          "tokenizer_config.json", "chat_template.jinja", "model.safetensors"]
-PAIRED, PAIR = ["qwen3.5", "qwen3-vl-moe", "qwen2.5-vl"], ["text.gguf", "mmproj.gguf"]
+PAIRED = ["qwen3.5", "qwen3-vl-moe", "qwen2.5-vl", "gemma3", "gemma4-dense", "gemma4-e", "gemma4-unified"]
+PAIR = ["text.gguf", "mmproj.gguf"]
 ROWS, PATCHES, LAYER_PATCHES, DRAFTED = 4, 6, 60, (3, 4)
 DROPPED = ("debug.", "greedy.", "draft_placeholder.")
 

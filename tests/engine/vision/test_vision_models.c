@@ -26,7 +26,7 @@ static const char *const kinds[] = {"qwen3.5", "qwen3-vl",     "qwen3-vl-moe", "
                                     "gemma3",  "gemma4-dense", "gemma4-e",     "gemma4-unified"};
 
 /* Indices of those with llama.cpp's pair of files. */
-static const int paired[] = {0, 2, 3};
+static const int paired[] = {0, 2, 3, 4, 5, 6, 7};
 
 enum { KINDS = sizeof kinds / sizeof *kinds, TEXT = 48, PICTURES_MAX = 4 };
 
@@ -331,6 +331,39 @@ static void check_logits(const fr_reference *r, size_t prompt, int chunk, size_t
     free(ids);
 }
 
+/* The text that a chat template wrote becomes the processor's ids. */
+START_TEST(prompts_are_those_of_the_processor) {
+    fr_reference r;
+    size_t prompt;
+    json_t *entry;
+    open_fixture(&r, _i, NULL);
+    json_array_foreach (json_object_get(r.info, "prompt_text"), prompt, entry) {
+        const json_t *list = json_array_get(json_object_get(r.info, "prompt_pictures"), prompt);
+        size_t count, expected_count, pictures_count = json_array_size(list);
+        int32_t *ids, *expected = ids_of(&r, prompt, 0, &expected_count);
+        fr_picture *pictures[PICTURES_MAX];
+        if (json_is_string(entry)) {
+            fr_marked_text text = {strdup(json_string_value(entry)), json_string_length(entry), malloc(sizeof(fr_span)),
+                                   1};
+            text.trusted[0] = (fr_span){0, text.length};
+            for (size_t i = 0; i < pictures_count; i++)
+                require(fr_picture_open(picture_file(&r, (size_t)json_integer_value(json_array_get(list, i))), r.model,
+                                        &pictures[i]));
+            require(fr_pictures_spell(r.model, (const fr_picture *const *)pictures, pictures_count, &text));
+            require(fr_tokenize_marked(fr_model_tokenizer(r.model), &text, &ids, &count));
+            ck_assert_uint_eq(count, expected_count);
+            ck_assert_mem_eq(ids, expected, count * sizeof *ids);
+            for (size_t i = 0; i < pictures_count; i++) fr_picture_close(pictures[i]);
+            free(text.trusted);
+            free(text.text);
+            free(ids);
+        }
+        free(expected);
+    }
+    fr_reference_close(&r);
+}
+END_TEST
+
 START_TEST(logits_are_those_of_transformers) {
     static const int chunks[] = {1, 7, 512};
     fr_reference r;
@@ -445,8 +478,11 @@ static void open_pair(fr_reference *r, int kind) {
     fr_options_free(options);
     fr_vision_config *own = &r->model->vision->config;
     size_t token = own->patch * own->patch * own->merge * own->merge;
-    ck_assert_int_eq(own->min_pixels, (int64_t)(8 * token));
-    ck_assert_int_eq(own->max_pixels, (int64_t)(4096 * token));
+    if (strncmp(kinds[kind], "qwen", 4) == 0) {
+        ck_assert_int_eq(own->min_pixels, (int64_t)(8 * token));
+        ck_assert_int_eq(own->max_pixels, (int64_t)(4096 * token));
+    } else
+        ck_assert_int_eq(own->max_pixels, own->tower == &fr_tower_gemma3 ? 0 : (int64_t)(280 * token));
     own->min_pixels = c.min_pixels;
     own->max_pixels = c.max_pixels;
     own->window = c.window;
@@ -545,6 +581,7 @@ FR_SUITE("vision_models") {
     tcase_add_loop_test(tests, rows_are_those_of_transformers, 0, KINDS);
     tcase_add_test(tests, sizes_are_those_of_qwens_processor);
     tcase_add_loop_test(tests, any_instruction_set_gives_the_same_rows, 0, KINDS);
+    tcase_add_loop_test(tests, prompts_are_those_of_the_processor, 0, KINDS);
     tcase_add_loop_test(tests, logits_are_those_of_transformers, 0, KINDS);
     tcase_add_loop_test(tests, texts_are_those_of_transformers, 0, KINDS);
     tcase_add_loop_test(tests, drafts_are_those_of_the_reference, 0, KINDS);
