@@ -430,6 +430,58 @@ START_TEST(texts_are_those_of_transformers) {
 }
 END_TEST
 
+/* All prompts run beside each other, in rounds of any number of prompt rows, each as it does alone. */
+START_TEST(neighbours_change_nothing) {
+    enum { SESSIONS_MAX = 8 };
+    static int32_t made[SESSIONS_MAX][TEXT + FR_STEP_MAX];
+    fr_reference r;
+    fr_engine *engine;
+    fr_session *sessions[SESSIONS_MAX];
+    size_t said[SESSIONS_MAX] = {0}, whole, prompt_count, index;
+    json_t *entry, *greedy;
+    open_fixture(&r, _i, NULL);
+    greedy = json_object_get(r.info, "greedy");
+    size_t count = json_array_size(greedy), left = count;
+    fr_options *options = make_options(64);
+    ck_assert_uint_le(count, SESSIONS_MAX);
+    require(fr_engine_open(r.model, r.drafter, options, count, &engine));
+    json_array_foreach (greedy, index, entry) {
+        size_t prompt = (size_t)json_integer_value(json_object_get(entry, "prompt"));
+        int32_t *ids = ids_of(&r, prompt, 0, &prompt_count);
+        require(fr_engine_session(engine, options, &sessions[index]));
+        show(sessions[index], &r, prompt);
+        require(fr_session_put(sessions[index], ids, prompt_count));
+        free(ids);
+    }
+    for (size_t round = 0; left > 0; round++) {
+        fr_round rounds[SESSIONS_MAX];
+        size_t of[SESSIONS_MAX], n = 0;
+        for (size_t i = 0; i < count; i++)
+            if (said[i] < TEXT) {
+                of[n] = i;
+                rounds[n++] = (fr_round){.session = sessions[i], .ids = made[i] + said[i], .limit = FR_STEP_MAX};
+            }
+        fr_engine_set_piece(engine, round * 7 % 64);
+        require(fr_engine_step(engine, rounds, n));
+        for (size_t i = 0; i < n; i++) {
+            ck_assert_msg(rounds[i].status == FR_OK, "%s", rounds[i].error);
+            said[of[i]] += rounds[i].count;
+            left -= said[of[i]] >= TEXT;
+        }
+    }
+    json_array_foreach (greedy, index, entry) {
+        size_t prompt = (size_t)json_integer_value(json_object_get(entry, "prompt"));
+        int32_t *all = ids_of(&r, prompt, TEXT, &whole);
+        ck_assert_mem_eq(made[index], all + whole - TEXT, TEXT * sizeof *all);
+        fr_session_close(sessions[index]);
+        free(all);
+    }
+    fr_engine_close(engine);
+    fr_options_free(options);
+    fr_reference_close(&r);
+}
+END_TEST
+
 /* A drafter's pairs have the rows of pictures and the positions that the target has. */
 START_TEST(drafts_are_those_of_the_reference) {
     fr_reference r;
@@ -584,6 +636,7 @@ FR_SUITE("vision_models") {
     tcase_add_loop_test(tests, prompts_are_those_of_the_processor, 0, KINDS);
     tcase_add_loop_test(tests, logits_are_those_of_transformers, 0, KINDS);
     tcase_add_loop_test(tests, texts_are_those_of_transformers, 0, KINDS);
+    tcase_add_loop_test(tests, neighbours_change_nothing, 0, KINDS);
     tcase_add_loop_test(tests, drafts_are_those_of_the_reference, 0, KINDS);
     tcase_add_loop_test(tests, pairs_have_the_logits_of_transformers, 0, sizeof paired / sizeof *paired);
     tcase_add_loop_test(tests, pairs_write_the_text_of_transformers, 0, sizeof paired / sizeof *paired);
