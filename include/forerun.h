@@ -783,8 +783,10 @@ fr_status fr_pictures_spell(const fr_model *model, const fr_picture *const *pict
                             fr_marked_text *text);
 
 /* Runs the vision tower over pictures, for the image tokens of the session's next prompt (or next call for logits) in
- * their order. Calls the abort callback before each picture. The pictures may be closed afterwards. The prompt is
- * FR_INPUT if the number of its image tokens is not the number that its pictures need. */
+ * their order. The engine keeps the rows of the pictures that were shown last, so the same pixels are not run again.
+ * Calls the abort callback before each picture and between slices of the tower's run; there it may run other sessions
+ * of the engine. The pictures may be closed afterwards. The prompt is FR_INPUT if the number of its image tokens is not
+ * the number that its pictures need. */
 fr_status fr_session_show(fr_session *session, const fr_picture *const *pictures, size_t count);
 
 /* ----------------------------------------------------------------------------------------------------------- engine */
@@ -1091,6 +1093,7 @@ typedef enum fr_stat {
     FR_STAT_VERIFY_SECONDS,   /* of decoding: the target's forwards, including the head */
     FR_STAT_ACCEPT_SECONDS,   /* of decoding: comparing, committing, informing the drafter */
     FR_STAT_VISION_SECONDS,   /* pictures in the vision tower */
+    FR_STAT_TOWER_RUNS,       /* pictures that the tower was run for; the rows of others were kept by the engine */
     FR_STAT_TARGET_WEIGHT_BYTES,
     FR_STAT_DRAFT_WEIGHT_BYTES,
     FR_STAT_RESIDENT_BYTES,    /* weights of model and drafter that must stay in memory: copies, and weights that every

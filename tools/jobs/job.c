@@ -31,8 +31,11 @@ static fr_status open_view(fr_job *job) {
 static fr_status start(fr_job *job, const void *kept, size_t size) {
     fr_status status = fr_engine_session(job->setting->engine, job->options, &job->session);
     if (status == FR_OK && kept) status = fr_session_restore_bytes(job->session, kept, size);
-    if (status == FR_OK && job->picture_count)
+    if (status == FR_OK && job->picture_count) {
+        if (job->pause) fr_session_set_abort(job->session, job->pause, job->pause_context);
         status = fr_session_show(job->session, (const fr_picture *const *)job->pictures, job->picture_count);
+        if (job->pause) fr_session_set_abort(job->session, NULL, NULL);
+    }
     if (status == FR_OK)
         status =
             job->scores ? fr_job_echo_begin(job) : fr_session_put(job->session, job->prompt.ids, job->prompt.count);

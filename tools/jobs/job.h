@@ -86,6 +86,9 @@ typedef struct fr_job {
     size_t least; /* the least ids, which `most` counts too */
     bool ignore_eos;
     fr_session *session;
+    /* called while pictures run: true ends the job; NULL: nothing is */
+    fr_abort_fn *pause;
+    void *pause_context;
     fr_stream text;
     fr_reply_view view;
     fr_reply reply;

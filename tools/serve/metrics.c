@@ -25,6 +25,8 @@ typedef enum figure {
     RUNNING,
     WAITING,
     BUSY,
+    TOWER_RUNS,
+    TOWER_SECONDS,
     KV_USED,
     KV_SHARED,
     KV_CACHED,
@@ -95,6 +97,9 @@ static const struct {
     [RUNNING] = {LLAMACPP "requests_processing", "gauge", "Requests under way", 0},
     [WAITING] = {LLAMACPP "requests_deferred", "gauge", "Requests that wait", 0},
     [BUSY] = {LLAMACPP "n_busy_slots_per_decode", "gauge", "Texts in a forward, on average", 3},
+    [TOWER_RUNS] = {OWN "vision_tower_runs_total", "counter",
+                    "Pictures that the vision tower was run for; the same pixels are not run again", 0},
+    [TOWER_SECONDS] = {OWN "vision_seconds_total", "counter", "Seconds that pictures took in the vision tower", 6},
     [KV_USED] = {OWN "kv_cache_used_bytes", "gauge", "Keys and values that texts held as the last one ended", 0},
     [KV_SHARED] = {OWN "kv_cache_shared_bytes", "gauge", "Of these what more than one text held", 0},
     [KV_CACHED] = {OWN "kv_cache_kept_bytes", "gauge", "Keys and values kept for prompts that begin alike", 0},
@@ -135,6 +140,8 @@ void fr_metrics_add_text(fr_metrics *metrics, const fr_session *session) {
         {SECONDS, FR_STAT_DECODE_SECONDS},
         {DRAFTED, FR_STAT_DRAFTED},
         {ACCEPTED, FR_STAT_ACCEPTED},
+        {TOWER_RUNS, FR_STAT_TOWER_RUNS},
+        {TOWER_SECONDS, FR_STAT_VISION_SECONDS},
     };
     double length = (double)fr_session_length(session);
     pthread_mutex_lock(&metrics->lock);

@@ -145,6 +145,33 @@ static void begin_session(fr_slot *slot, fr_job *job) {
     fr_free(bytes);
 }
 
+/* A picture that is in the vision tower before its text begins. */
+typedef struct tower_pause {
+    fr_scheduler *scheduler;
+    const fr_generation_request *request;
+    double since; /* time when its last slice began */
+} tower_pause;
+
+static bool run_round(fr_scheduler *scheduler);
+static void drop_unwanted(fr_scheduler *scheduler);
+
+/* Runs a round of the other texts between slices of the tower, once these have taken as long as the last round: so a
+ * picture slows the other texts down about twofold, as a prompt does. Returns true if the picture is no longer
+ * wanted. */
+static bool pause_tower(void *context) {
+    tower_pause *pause = context;
+    fr_scheduler *scheduler = pause->scheduler;
+    if (is_unwanted(pause->request)) return true;
+    if (scheduler->running_count == 0 || fr_seconds() - pause->since < scheduler->round_seconds) return false;
+    come_back(scheduler);
+    drop_unwanted(scheduler);
+    run_round(scheduler);
+    fr_scheduler_show(scheduler);
+    go_away(scheduler);
+    pause->since = fr_seconds();
+    return false;
+}
+
 static void begin(fr_scheduler *scheduler, fr_generation_request *request, fr_slot *slot) {
     fr_choice *choice = &request->choices[request->begun];
     choice->slot = (size_t)(slot - scheduler->slots);
@@ -159,9 +186,13 @@ static void begin(fr_scheduler *scheduler, fr_generation_request *request, fr_sl
     }
     count(scheduler, &scheduler->taken, 1);
     choice->began = fr_seconds();
+    tower_pause pause = {scheduler, request, choice->began};
+    choice->job.pause = pause_tower;
+    choice->job.pause_context = &pause;
     go_away(scheduler); /* because running a picture takes long */
     begin_session(slot, &choice->job);
     come_back(scheduler);
+    choice->job.pause = NULL;
     fr_answer_began(request, choice);
     size_t at = scheduler->running_count++;
     for (; at > 0 && scheduler->running[at - 1]->request->number > request->number; at--)
@@ -189,10 +220,14 @@ static void fill(fr_scheduler *scheduler) {
             end_request(scheduler, request);
             continue;
         }
+        size_t begun = request->begun;
+        bool sees = request->choices[0].job.picture_count > 0;
         while (request->begun < request->count && may_begin(request) &&
                (slot = find_free_slot(scheduler, request, &request->choices[request->begun])))
             begin(scheduler, request, slot);
+        bool ran = sees && request->begun > begun;
         if (request->begun == request->count) unlink_request(scheduler, request);
+        if (ran) return; /* other requests may have ended while its pictures were run, the next one among them */
     }
 }
 
@@ -372,7 +407,7 @@ static bool run_round(fr_scheduler *scheduler) {
     go_away(scheduler);
     fr_status status = fr_engine_step(engine_of(scheduler), scheduler->rounds, count);
     come_back(scheduler);
-    double seconds = fr_seconds() - start, rows = left - left_of(slots, count);
+    double seconds = scheduler->round_seconds = fr_seconds() - start, rows = left - left_of(slots, count);
     fr_prompt_throttle_learn(&scheduler->throttle, seconds, texts, rows > 0 ? (size_t)rows : 0);
     fr_metrics_add_round(scheduler->setting.metrics, count);
     for (size_t i = 0; i < count; i++)

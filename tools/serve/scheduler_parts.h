@@ -46,6 +46,7 @@ struct fr_scheduler {
     fr_slot **running; /* [setting.slots] slots with a text, in the order of arrival */
     size_t running_count;
     fr_round *rounds;
+    double round_seconds; /* time of the last round */
     int32_t (*ids)[FR_STEP_MAX];
     fr_history *history;
     bool short_of_pages;   /* a text found no page since the last text ended */

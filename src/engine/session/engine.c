@@ -214,6 +214,7 @@ void fr_engine_destroy(fr_engine *e) {
     if (!is_foreign(e)) fr_pool_close(e->pool); /* a process made by fork(2) does not have the threads */
     fr_cores_release(&e->plan);
     fr_arena_close(&e->arena);
+    fr_kept_pictures_free(&e->pictures);
     free(e);
 }
 

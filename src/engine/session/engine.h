@@ -14,6 +14,7 @@
 #include "src/engine/cache/kv_prefixes.h"
 #include "src/engine/draft/draft.h"
 #include "src/engine/session/draft_depth.h"
+#include "src/engine/vision/picture.h"
 
 struct fr_engine {
     const fr_model *model;
@@ -58,6 +59,7 @@ struct fr_engine {
     int64_t *best; /* [threads, head_rows] */
 
     fr_kv_prefixes prefixes; /* if `shares`: texts that were run before */
+    fr_kept_pictures pictures;
     fr_worker *drafting;     /* a session's worker that is drafting on the pool (async_draft.h); NULL: none */
     double files_checked;    /* time when its files were checked last */
     /* bytes of the arena: for pages, and for the pages among them that checkpoints use */

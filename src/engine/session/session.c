@@ -256,17 +256,24 @@ fr_status fr_session_be_shown(fr_session *s, const void *bytes, size_t size) {
     return fr_shown_unpack(&s->shown, fr_spec_picture_width(&s->model->trunk.spec), bytes, size);
 }
 
+/* Asks the session's callback, which may run other sessions and so let their workers draft on the pool. */
 static fr_status ask_abort(void *session) {
-    return fr_session_check_abort(session);
+    fr_session *s = session;
+    fr_status status = fr_session_check_abort(s);
+    fr_engine_settle(s->engine);
+    return status;
 }
 
 fr_status fr_session_look(fr_session *s, const fr_picture *const *pictures, size_t count) {
     double start = fr_clock();
     if (s->embeddings != &fr_no_input_embeddings) return fr_fail(FR_USAGE, "a prompt with pictures is still to be run");
-    const fr_shown_ask ask = {ask_abort, s};
-    FR_TRY(fr_shown_run(&s->shown, s->engine->pool, s->model->plan.threads, pictures, count, &ask));
+    const fr_vision_ask ask = {ask_abort, s};
+    size_t ran;
+    fr_status status = fr_shown_run(&s->shown, &s->engine->pictures, s->engine->pool, s->model->plan.threads, pictures,
+                                    count, &ask, &ran);
     s->stats.value[FR_STAT_VISION_SECONDS] += fr_clock() - start;
-    return FR_OK;
+    s->stats.value[FR_STAT_TOWER_RUNS] += (double)ran;
+    return status;
 }
 
 void fr_session_trace(fr_session *s, fr_trace_fn *line, void *context) {

@@ -2,6 +2,7 @@
 #include "src/engine/vision/picture.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/error.h"
 
@@ -50,14 +51,90 @@ void fr_shown_free(fr_shown *shown) {
     *shown = (fr_shown){0};
 }
 
-static fr_status run_all(fr_shown *shown, fr_pool *pool, size_t threads, const fr_picture *const *pictures,
-                         const fr_shown_ask *ask) {
+/* ------------------------------------------------------------------------------------------------------ kept rows */
+
+static size_t bytes_of(const fr_vision_rows *rows) {
+    return rows->count * rows->hidden * sizeof(float);
+}
+
+static void forget(fr_kept_pictures *kept, size_t index) {
+    kept->bytes -= bytes_of(&kept->of[index].rows);
+    fr_vision_rows_close(&kept->of[index].rows);
+}
+
+void fr_kept_pictures_free(fr_kept_pictures *kept) {
+    for (size_t i = 0; i < FR_PICTURES_KEPT; i++) forget(kept, i);
+}
+
+static fr_status copy_rows(fr_vision_rows *to, const fr_vision_rows *from) {
+    *to = (fr_vision_rows){.count = from->count, .hidden = from->hidden, .grid = from->grid};
+    fr_status status = fr_vision_rows_open(to);
+    if (status == FR_OK) memcpy(to->rows, from->rows, bytes_of(from));
+    if (status != FR_OK) fr_vision_rows_close(to);
+    return status;
+}
+
+/* Copies the rows of a picture if they are kept; otherwise *found is false. */
+static fr_status find_rows(fr_kept_pictures *kept, const fr_picture *picture, fr_vision_rows *rows, bool *found) {
+    kept->looked++;
+    for (size_t i = 0; i < FR_PICTURES_KEPT; i++) {
+        if (!kept->of[i].rows.rows || memcmp(&kept->of[i].digest, &picture->digest, sizeof picture->digest) != 0)
+            continue;
+        kept->of[i].used = kept->looked;
+        *found = true;
+        return copy_rows(rows, &kept->of[i].rows);
+    }
+    *found = false;
+    return FR_OK;
+}
+
+/* Gives a free place, or FR_PICTURES_KEPT if there is none. */
+static size_t find_free(const fr_kept_pictures *kept) {
+    size_t i = 0;
+    while (i < FR_PICTURES_KEPT && kept->of[i].rows.rows) i++;
+    return i;
+}
+
+/* Gives the place that was used the longest ago; one of them must be taken. */
+static size_t find_oldest(const fr_kept_pictures *kept) {
+    size_t oldest = FR_PICTURES_KEPT;
+    for (size_t i = 0; i < FR_PICTURES_KEPT; i++)
+        if (kept->of[i].rows.rows && (oldest == FR_PICTURES_KEPT || kept->of[i].used < kept->of[oldest].used))
+            oldest = i;
+    return oldest;
+}
+
+/* Keeps a copy of the rows, in place of those that were used the longest ago. Without memory for it, nothing is
+ * kept. */
+static void keep_rows(fr_kept_pictures *kept, const fr_picture *picture, const fr_vision_rows *rows) {
+    size_t bytes = bytes_of(rows);
+    if (bytes > FR_PICTURES_KEPT_BYTES) return;
+    while (kept->bytes > FR_PICTURES_KEPT_BYTES - bytes || find_free(kept) == FR_PICTURES_KEPT)
+        forget(kept, find_oldest(kept));
+    size_t place = find_free(kept);
+    if (copy_rows(&kept->of[place].rows, rows) != FR_OK) return;
+    kept->of[place].digest = picture->digest;
+    kept->of[place].used = kept->looked;
+    kept->bytes += bytes;
+}
+
+/* ----------------------------------------------------------------------------------------------------------- shown */
+
+static fr_status run_all(fr_shown *shown, fr_kept_pictures *kept, fr_pool *pool, size_t threads,
+                         const fr_picture *const *pictures, const fr_vision_ask *ask, size_t *ran) {
     for (size_t i = 0; i < shown->count; i++) {
-        FR_TRY(ask->goes_on(ask->context));
+        const fr_picture *picture = pictures[i];
         fr_vision_rows *rows = &shown->rows[i];
-        FR_TRY(fr_vision_run(pictures[i]->vision, pool, threads, &pictures[i]->image, rows));
+        bool found;
+        FR_TRY(ask->goes_on(ask->context));
+        FR_TRY(find_rows(kept, picture, rows, &found));
+        if (!found) {
+            FR_TRY(fr_vision_run_slices(picture->vision, pool, threads, &picture->image, ask, rows));
+            keep_rows(kept, picture, rows);
+            ++*ran;
+        }
         shown->grids[i] = rows->grid;
-        shown->digests[i] = pictures[i]->digest;
+        shown->digests[i] = picture->digest;
     }
     return FR_OK;
 }
@@ -73,10 +150,11 @@ fr_status fr_shown_open(fr_shown *shown, size_t count) {
     return room ? FR_OK : fr_fail_memory("pictures", count);
 }
 
-fr_status fr_shown_run(fr_shown *shown, fr_pool *pool, size_t threads, const fr_picture *const *pictures, size_t count,
-                       const fr_shown_ask *ask) {
+fr_status fr_shown_run(fr_shown *shown, fr_kept_pictures *kept, fr_pool *pool, size_t threads,
+                       const fr_picture *const *pictures, size_t count, const fr_vision_ask *ask, size_t *ran) {
     fr_status status = fr_shown_open(shown, count);
-    if (status == FR_OK) status = run_all(shown, pool, threads, pictures, ask);
+    *ran = 0;
+    if (status == FR_OK) status = run_all(shown, kept, pool, threads, pictures, ask, ran);
     if (status != FR_OK) fr_shown_free(shown);
     return status;
 }

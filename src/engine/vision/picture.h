@@ -38,15 +38,25 @@ typedef struct fr_shown {
 /* For a prompt of text only: every embedding is that of its id. */
 extern const fr_input_embeddings fr_no_input_embeddings;
 
-/* Called before each picture; a failure ends the run with its error. */
-typedef struct fr_shown_ask {
-    fr_status (*goes_on)(void *context);
-    void *context;
-} fr_shown_ask;
+/* The rows of the pictures that were shown last, by digest, so that another question about a picture does not run the
+ * tower again. A zeroed struct is empty. */
+enum { FR_PICTURES_KEPT = 64 };
+#define FR_PICTURES_KEPT_BYTES ((size_t)128 << 20)
+typedef struct fr_kept_pictures {
+    struct {
+        fr_picture_digest digest;
+        fr_vision_rows rows; /* without rows: the place is free */
+        uint64_t used;       /* number of the look-up that used it last */
+    } of[FR_PICTURES_KEPT];
+    size_t bytes;
+    uint64_t looked;
+} fr_kept_pictures;
+void fr_kept_pictures_free(fr_kept_pictures *kept);
 
-/* Runs pictures through the tower; they replace those that `shown` had before. */
-fr_status fr_shown_run(fr_shown *shown, fr_pool *pool, size_t threads, const fr_picture *const *pictures, size_t count,
-                       const fr_shown_ask *ask);
+/* Runs pictures through the tower, except those whose rows are kept; they replace those that `shown` had before. *ran:
+ * the number of pictures that were run. `ask` is called between the slices of the tower. */
+fr_status fr_shown_run(fr_shown *shown, fr_kept_pictures *kept, fr_pool *pool, size_t threads,
+                       const fr_picture *const *pictures, size_t count, const fr_vision_ask *ask, size_t *ran);
 void fr_shown_free(fr_shown *shown);
 
 /* fr_shown_pack packs the rows into bytes (malloc'd) for another rank. There fr_shown_unpack stores them, instead of

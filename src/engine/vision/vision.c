@@ -181,11 +181,33 @@ void fr_vision_merge(const fr_team *team, const fr_vision_activations *a) {
         a->vision->config.tower->merge(team, a, first, fr_vision_chunk(first, tokens));
 }
 
-static void run_tower(void *context, const fr_team *team) {
-    const fr_vision_activations *a = context;
-    fr_vision_embed(team, a);
-    for (size_t i = 0; i < a->vision->config.layers; i++) fr_vision_block(team, a, i);
-    fr_vision_merge(team, a);
+/* A slice of the tower: the embedding, a part of a layer, or the merger. */
+typedef struct slice {
+    const fr_vision_activations *a;
+    size_t index;
+} slice;
+
+static size_t count_slices(const fr_vision_activations *a) {
+    return a->vision->config.layers * fr_vision_block_parts(a) + 2;
+}
+
+static void run_slice(void *context, const fr_team *team) {
+    const slice *s = context;
+    size_t parts = fr_vision_block_parts(s->a);
+    if (s->index == 0)
+        fr_vision_embed(team, s->a);
+    else if (s->index + 1 < count_slices(s->a))
+        fr_vision_block_part(team, s->a, (s->index - 1) / parts, (s->index - 1) % parts);
+    else
+        fr_vision_merge(team, s->a);
+}
+
+static fr_status run_tower(const fr_vision_activations *a, fr_pool *pool, const fr_vision_ask *ask) {
+    for (slice s = {.a = a}; s.index < count_slices(a); s.index++) {
+        if (ask && s.index) FR_TRY(ask->goes_on(ask->context));
+        fr_pool_run(pool, run_slice, &s);
+    }
+    return FR_OK;
 }
 
 static void rows_layout(fr_vision_rows *rows, fr_arena *arena) {
@@ -199,7 +221,8 @@ fr_status fr_vision_rows_open(fr_vision_rows *rows) {
     return fr_arena_check(&rows->memory, "a picture's embeddings");
 }
 
-static fr_status run(fr_vision_activations *a, fr_pool *pool, size_t threads, fr_vision_rows *rows) {
+static fr_status run(fr_vision_activations *a, fr_pool *pool, size_t threads, const fr_vision_ask *ask,
+                     fr_vision_rows *rows) {
     fr_arena arena = {0};
     rows->hidden = fr_vision_row_width(a->vision);
     rows->count = rows->grid.rows * rows->grid.columns;
@@ -209,13 +232,13 @@ static fr_status run(fr_vision_activations *a, fr_pool *pool, size_t threads, fr
     FR_TRY(fr_arena_open(&arena, arena.used, "the vision tower's working memory"));
     fr_vision_activations_layout(a, &arena, threads);
     fr_status status = fr_arena_check(&arena, "the vision tower's working memory");
-    if (status == FR_OK) fr_pool_run(pool, run_tower, a);
+    if (status == FR_OK) status = run_tower(a, pool, ask);
     fr_arena_close(&arena);
     return status;
 }
 
-fr_status fr_vision_run(const fr_vision *vision, fr_pool *pool, size_t threads, const fr_image *image,
-                        fr_vision_rows *rows) {
+fr_status fr_vision_run_slices(const fr_vision *vision, fr_pool *pool, size_t threads, const fr_image *image,
+                               const fr_vision_ask *ask, fr_vision_rows *rows) {
     const fr_vision_config *c = &vision->config;
     size_t unit = c->patch * c->merge;
     fr_image resized;
@@ -226,7 +249,7 @@ fr_status fr_vision_run(const fr_vision *vision, fr_pool *pool, size_t threads, 
                                .image = &resized,
                                .grid = rows->grid,
                                .patches = rows->grid.rows * rows->grid.columns * c->merge * c->merge};
-    fr_status status = run(&a, pool, threads, rows);
+    fr_status status = run(&a, pool, threads, ask, rows);
     fr_image_close(&resized);
     if (status != FR_OK) fr_vision_rows_close(rows);
     return status;

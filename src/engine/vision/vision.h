@@ -61,10 +61,23 @@ typedef struct fr_vision_rows {
     fr_arena memory; /* contains `rows` */
 } fr_vision_rows;
 
+/* Called between the slices of a tower's run, which are parts of a layer: a failure ends the run with its error. It may
+ * use the pool for other work, such as forwards of other sessions. */
+typedef struct fr_vision_ask {
+    fr_status (*goes_on)(void *context);
+    void *context;
+} fr_vision_ask;
+
 /* Resizes and normalises a picture and runs it on the pool, which has `threads` threads. It takes its working memory
- * from the system and gives it back, so it is meant for prompts, not for the steps of generation. */
-fr_status fr_vision_run(const fr_vision *vision, fr_pool *pool, size_t threads, const fr_image *image,
-                        fr_vision_rows *rows);
+ * from the system and gives it back, so it is meant for prompts, not for the steps of generation. ask: NULL, or what
+ * is called between slices. */
+fr_status fr_vision_run_slices(const fr_vision *vision, fr_pool *pool, size_t threads, const fr_image *image,
+                               const fr_vision_ask *ask, fr_vision_rows *rows);
+
+static inline fr_status fr_vision_run(const fr_vision *vision, fr_pool *pool, size_t threads, const fr_image *image,
+                                      fr_vision_rows *rows) {
+    return fr_vision_run_slices(vision, pool, threads, image, NULL, rows);
+}
 
 /* Takes memory for `count` rows of `hidden` floats, which fr_vision_run fills, or into which another rank's rows are
  * copied. */

@@ -158,8 +158,8 @@ static void norm_and_rotate(const fr_team *team, const fr_vision_activations *a,
     fr_team_sync(team);
 }
 
-/* Queries are partitioned in the order head, patch, so that adjacent ones share keys and values. */
-static void attend(const fr_team *team, const fr_vision_activations *a, bool windowed) {
+/* Computes one head's attention. Adjacent queries share keys and values. */
+static void attend(const fr_team *team, const fr_vision_activations *a, bool windowed, size_t head) {
     const fr_vision_config *c = &a->vision->config;
     size_t n = c->hidden / c->heads, width = 3 * c->hidden, parts = c->merge * c->merge, begin, end;
     fr_attn_query *queries = a->attend.queries + team->index * FR_ATTEND_BATCH;
@@ -174,12 +174,11 @@ static void attend(const fr_team *team, const fr_vision_activations *a, bool win
                     .scale = c->scale > 0.0F ? c->scale : (float)(1.0 / sqrt((double)n)),
                     .queries = queries,
                     .scratch = a->attend.scratch + team->index * a->attend.scratch_size};
-    fr_part_heads(team, c->heads, a->patches, &begin, &end);
+    fr_part_heads(team, 1, a->patches, &begin, &end);
+    float *first = a->qkv + head * n;
     while (begin < end) {
-        size_t head = begin / a->patches;
-        float *first = a->qkv + head * n;
-        for (attn.count = 0; attn.count < FR_ATTEND_BATCH && begin < end && begin / a->patches == head; begin++) {
-            size_t patch = begin % a->patches;
+        for (attn.count = 0; attn.count < FR_ATTEND_BATCH && begin < end; begin++) {
+            size_t patch = begin;
             const fr_vision_token *token = &a->tokens[patch / parts];
             queries[attn.count++] =
                 (fr_attn_query){.q = first + patch * width,
@@ -213,14 +212,32 @@ static void feed_forward(const fr_team *team, const fr_vision_activations *a, co
     fr_team_sync(team);
 }
 
-void fr_vision_block(const fr_team *team, const fr_vision_activations *a, size_t layer) {
+static size_t count_chunks(const fr_vision_activations *a) {
+    return (a->patches + FR_VISION_CHUNK - 1) / FR_VISION_CHUNK;
+}
+
+/* The chunks before attention, the rotation of all heads, attention by heads, and the chunks after it. */
+size_t fr_vision_block_parts(const fr_vision_activations *a) {
+    return 2 * count_chunks(a) + 1 + a->vision->config.heads;
+}
+
+void fr_vision_block_part(const fr_team *team, const fr_vision_activations *a, size_t layer, size_t part) {
     const fr_vision_layer *weights = &a->vision->layers[layer];
     const fr_tower *tower = a->vision->config.tower;
-    for (size_t first = 0; first < a->patches; first += FR_VISION_CHUNK)
-        project(team, a, weights, first, fr_vision_chunk(first, a->patches));
-    norm_and_rotate(team, a, weights);
-    attend(team, a, a->vision->config.windowed[layer]);
-    for (size_t first = 0; first < a->patches; first += FR_VISION_CHUNK)
+    size_t chunks = count_chunks(a), heads = a->vision->config.heads;
+    if (part < chunks) {
+        project(team, a, weights, part * FR_VISION_CHUNK, fr_vision_chunk(part * FR_VISION_CHUNK, a->patches));
+    } else if (part == chunks) {
+        norm_and_rotate(team, a, weights);
+    } else if (part <= chunks + heads) {
+        attend(team, a, a->vision->config.windowed[layer], part - chunks - 1);
+    } else {
+        size_t first = (part - chunks - heads - 1) * FR_VISION_CHUNK;
         feed_forward(team, a, weights, first, fr_vision_chunk(first, a->patches));
-    if (tower->after_layer) tower->after_layer(team, a, layer);
+        if (part + 1 == fr_vision_block_parts(a) && tower->after_layer) tower->after_layer(team, a, layer);
+    }
+}
+
+void fr_vision_block(const fr_team *team, const fr_vision_activations *a, size_t layer) {
+    for (size_t part = 0; part < fr_vision_block_parts(a); part++) fr_vision_block_part(team, a, layer, part);
 }

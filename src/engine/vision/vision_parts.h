@@ -161,6 +161,10 @@ static inline size_t fr_vision_chunk(size_t first, size_t count) {
 /* The whole team calls these one after another; they contain their barriers. fr_vision_block runs a layer. */
 void fr_vision_embed(const fr_team *team, const fr_vision_activations *a);
 void fr_vision_block(const fr_team *team, const fr_vision_activations *a, size_t layer);
+
+/* A layer in parts, for a tower that is run in slices: fr_vision_block runs them all in order. */
+size_t fr_vision_block_parts(const fr_vision_activations *a);
+void fr_vision_block_part(const fr_team *team, const fr_vision_activations *a, size_t layer, size_t part);
 void fr_vision_merge(const fr_team *team, const fr_vision_activations *a);
 
 /* Writes a row's norm, which must have a weight; y may be x. */
