@@ -6,6 +6,7 @@
  * test_serve_ends.c the server's end. */
 /* suite: threads native */
 #include <check.h>
+#include <png.h>
 #include <math.h>
 #include <signal.h>
 #include <stdio.h>
@@ -990,6 +991,143 @@ START_TEST(pictures_come_as_data) {
 }
 END_TEST
 
+/* Draws a disc or a square on a ground with a slope, and returns it as a PNG in base64, a new text. */
+static char *draw(bool round, int width, int height) {
+    char path[] = "/tmp/forerun-drawing-XXXXXX";
+    unsigned char *rgb = calloc((size_t)(width * height), 3);
+    png_image image = {.version = PNG_IMAGE_VERSION,
+                       .width = (png_uint_32)width,
+                       .height = (png_uint_32)height,
+                       .format = PNG_FORMAT_RGB};
+    for (int y = 0; y < height; y++)
+        for (int x = 0; x < width; x++) {
+            int across = x - width / 2, down = y - height / 2, half = height / 3;
+            bool inside = round ? across * across + down * down < half * half : abs(across) < half && abs(down) < half;
+            unsigned char *pixel = rgb + 3 * (y * width + x);
+            pixel[0] = inside ? 220 : (unsigned char)(2 * y);
+            pixel[1] = inside ? 30 : 200;
+            pixel[2] = inside ? 40 : (unsigned char)(2 * x);
+        }
+    int fd = mkstemp(path);
+    ck_assert_int_ge(fd, 0);
+    ck_assert(png_image_write_to_file(&image, path, 0, rgb, 0, NULL));
+    char *uri = data_uri(path), *data = strdup(strchr(uri, ',') + 1);
+    free(uri);
+    free(rgb);
+    close(fd);
+    unlink(path);
+    return data;
+}
+
+enum { DIALECTS = 3 };
+static const char *const dialects[DIALECTS] = {CHAT, "/v1/responses", "/v1/messages"};
+
+/* Asks about two pictures between texts, in a dialect's own words. */
+static json_t *two_pictures(int dialect, const char *one, const char *other) {
+    static const char *const forms[DIALECTS] = {
+        "{'type': 'image_url', 'image_url': {'url': 'data:image/png;base64,%s'}}",
+        "{'type': 'input_image', 'image_url': 'data:image/png;base64,%s'}",
+        "{'type': 'image', 'source': {'type': 'base64', 'media_type': 'image/png', 'data': '%s'}}"};
+    static const char *const rests[DIALECTS] = {"'messages': [%s], 'max_tokens': 8",
+                                                "'input': [%s], 'max_output_tokens': 8",
+                                                "'messages': [%s], 'max_tokens': 8"};
+    const char *type = dialect == 1 ? "input_text" : "text";
+    size_t room = strlen(one) + strlen(other) + 1024;
+    char *first = malloc(room), *second = malloc(room), *turn = malloc(2 * room), *body = malloc(2 * room);
+    snprintf(first, room, forms[dialect], one);
+    snprintf(second, room, forms[dialect], other);
+    snprintf(turn, 2 * room,
+             "{'role': 'user', 'content': [{'type': '%s', 'text': 'Is'}, %s, {'type': '%s', 'text': 'or'}, %s, "
+             "{'type': '%s', 'text': 'round?'}]}",
+             type, first, type, second, type);
+    size_t used = (size_t)snprintf(body, 2 * room, "{'temperature': 0, ");
+    used += (size_t)snprintf(body + used, 2 * room - used, rests[dialect], turn);
+    snprintf(body + used, 2 * room - used, "}");
+    for (char *at = body; *at; at++) *at = *at == '\'' ? '"' : *at;
+    json_t *value = json_loads(body, 0, NULL);
+    ck_assert_ptr_nonnull(value);
+    free(first);
+    free(second);
+    free(turn);
+    free(body);
+    return value;
+}
+
+/* Returns the reply's text, a new one. */
+static char *said_by(int dialect, const char *one, const char *other) {
+    json_t *body = two_pictures(dialect, one, other), *answer;
+    const char *text = NULL;
+    int status = fr_ask_json(server.port, dialects[dialect], body, &answer);
+    ck_assert_msg(status == 200, "%s: %d", dialects[dialect], status);
+    if (dialect == 0)
+        json_unpack(answer, "{s:[{s:{s:s}}]}", "choices", "message", "content", &text);
+    else if (dialect == 1)
+        json_unpack(answer, "{s:[{s:[{s:s}]}]}", "output", "content", "text", &text);
+    else
+        json_unpack(answer, "{s:[{s:s}]}", "content", "text", &text);
+    ck_assert_msg(text != NULL, "%s: no text", dialects[dialect]);
+    char *copy = strdup(text);
+    json_decref(body);
+    json_decref(answer);
+    return copy;
+}
+
+static double tower_runs(void) {
+    static const char name[] = "\nforerun:vision_tower_runs_total ";
+    char *page;
+    ck_assert_int_eq(fr_client_once(server.port, "GET", "/metrics", NULL, NULL, &page), 200);
+    const char *at = strstr(page, name);
+    ck_assert_ptr_nonnull(at);
+    double runs = strtod(at + strlen(name), NULL);
+    free(page);
+    return runs;
+}
+
+/* The same question about two drawings has one answer in all dialects, their order counts, and the tower runs once for
+ * each drawing. */
+START_TEST(drawings_in_every_dialect) {
+    char *disc = draw(true, 90, 60), *square = draw(false, 64, 100);
+    start(PICTURES "-np 2 --metrics");
+    char *expected = said_by(0, disc, square), *swapped = said_by(0, square, disc);
+    ck_assert_str_ne(expected, swapped);
+    ck_assert(tower_runs() == 2);
+    for (int dialect = 0; dialect < DIALECTS; dialect++) {
+        char *text = said_by(dialect, disc, square), *other = said_by(dialect, square, disc);
+        ck_assert_str_eq(text, expected);
+        ck_assert_str_eq(other, swapped);
+        free(text);
+        free(other);
+    }
+    const char *const orders[][2] = {{disc, square}, {square, disc}};
+    char *of_ollama[2];
+    for (int i = 0; i < 2; i++) {
+        json_t *body = json_pack("{s:b, s:{s:i, s:i}, s:[{s:s, s:s, s:[s, s]}]}", "stream", 0, "options", "num_predict",
+                                 8, "temperature", 0, "messages", "role", "user", "content", "round?", "images",
+                                 orders[i][0], orders[i][1]),
+               *answer;
+        const char *text = NULL;
+        ck_assert_int_eq(fr_ask_json(server.port, "/api/chat", body, &answer), 200);
+        ck_assert_int_eq(json_unpack(answer, "{s:{s:s}}", "message", "content", &text), 0);
+        of_ollama[i] = strdup(text);
+        json_decref(body);
+        json_decref(answer);
+    }
+    ck_assert_str_ne(of_ollama[0], of_ollama[1]);
+    ck_assert(tower_runs() == 2);
+    char *third = draw(true, 91, 60), *text = said_by(2, third, disc);
+    ck_assert(tower_runs() == 3);
+    stop();
+    free(of_ollama[0]);
+    free(of_ollama[1]);
+    free(third);
+    free(text);
+    free(expected);
+    free(swapped);
+    free(disc);
+    free(square);
+}
+END_TEST
+
 FR_SUITE("serve") {
     TCase *demo = tcase_create("demo"), *others = tcase_create("others");
     tcase_set_timeout(demo, 300);
@@ -1018,6 +1156,7 @@ FR_SUITE("serve") {
     tcase_add_test(others, requests_are_logged);
     tcase_add_test(others, health_says_when_it_is_ready);
     tcase_add_test(others, pictures_come_as_data);
+    tcase_add_test(others, drawings_in_every_dialect);
     suite_add_tcase(suite, demo);
     suite_add_tcase(suite, others);
 }

@@ -43,6 +43,8 @@ static const char *const counters[] = {
     LLAMACPP "spec_decode_num_draft_tokens_total",
     LLAMACPP "spec_decode_num_accepted_tokens_total",
     LLAMACPP "spec_decode_num_drafts_total",
+    OWN "vision_tower_runs_total",
+    OWN "vision_seconds_total",
 };
 static const char *const gauges[] = {
     LLAMACPP "prompt_tokens_seconds", LLAMACPP "predicted_tokens_seconds", LLAMACPP "requests_processing",

@@ -60,8 +60,8 @@ struct fr_engine {
 
     fr_kv_prefixes prefixes; /* if `shares`: texts that were run before */
     fr_kept_pictures pictures;
-    fr_worker *drafting;     /* a session's worker that is drafting on the pool (async_draft.h); NULL: none */
-    double files_checked;    /* time when its files were checked last */
+    fr_worker *drafting;  /* a session's worker that is drafting on the pool (async_draft.h); NULL: none */
+    double files_checked; /* time when its files were checked last */
     /* bytes of the arena: for pages, and for the pages among them that checkpoints use */
     size_t kv_bytes, spare_bytes;
     size_t drafting_bytes; /* bytes of the arena: memory in which drafting works */
