@@ -3,12 +3,13 @@
 
 #include <regex.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <strings.h>
 
 #include "base/error.h"
 
-enum { PATTERN_MAX = 512 };
+enum { PATTERN_MAX = 512, PATTERNS_MAX = 1024 };
 
 #define NOT_BUILT "are not built: take the folder that they were made of, or a GGUF file of it"
 
@@ -220,22 +221,50 @@ static bool translate(const char *pattern, char *out, size_t size) {
     return true;
 }
 
-/* Matches a name from its start with a Python pattern. known: false if the pattern can't be read. */
-static bool matches(const char *pattern, const char *name, bool *known) {
-    char translated[PATTERN_MAX];
+/* A pattern of the description, which stays where it is. */
+typedef struct fr_name_pattern {
+    const char *text;
+    bool known; /* false: it can't be read */
     regex_t compiled;
+} fr_name_pattern;
+
+/* Finds a pattern among those that were compiled, because there may be hundreds of them and ten thousands of modules;
+ * compiles it if it is not there. NULL: there are too many, or no memory. */
+static const fr_name_pattern *pattern_of(fr_storage_config *config, const char *text) {
+    char translated[PATTERN_MAX];
+    for (size_t i = 0; i < config->pattern_count; i++)
+        if (config->patterns[i].text == text) return &config->patterns[i];
+    if (config->pattern_count == PATTERNS_MAX) return NULL;
+    fr_name_pattern *grown = realloc(config->patterns, (config->pattern_count + 1) * sizeof *grown);
+    if (!grown) return NULL;
+    config->patterns = grown;
+    fr_name_pattern *made = &grown[config->pattern_count++];
+    made->text = text;
+    made->known =
+        translate(text, translated, sizeof translated) && regcomp(&made->compiled, translated, REG_EXTENDED) == 0;
+    return made;
+}
+
+void fr_storage_config_close(fr_storage_config *config) {
+    for (size_t i = 0; i < config->pattern_count; i++)
+        if (config->patterns[i].known) regfree(&config->patterns[i].compiled);
+    free(config->patterns);
+    config->patterns = NULL;
+    config->pattern_count = 0;
+}
+
+/* Matches a name from its start with a Python pattern. known: false if the pattern can't be read. */
+static bool matches(fr_storage_config *config, const char *text, const char *name, bool *known) {
     regmatch_t match;
-    *known = translate(pattern, translated, sizeof translated) && regcomp(&compiled, translated, REG_EXTENDED) == 0;
-    if (!*known) return false;
+    const fr_name_pattern *pattern = pattern_of(config, text);
+    *known = pattern && pattern->known;
     /* leftmost matches come first, so one at 0 is found if there is one */
-    bool found = regexec(&compiled, name, 1, &match, 0) == 0 && match.rm_so == 0;
-    regfree(&compiled);
-    return found;
+    return *known && regexec(&pattern->compiled, name, 1, &match, 0) == 0 && match.rm_so == 0;
 }
 
 /* GPTQModel's exceptions: a pattern gives matching modules other settings. Only the symmetry is needed: the bits and
  * the groups show in the tensors. */
-static fr_status read_dynamic(const fr_storage_config *config, const char *module, fr_storage_scheme *scheme) {
+static fr_status read_dynamic(fr_storage_config *config, const char *module, fr_storage_scheme *scheme) {
     json_t *dynamic, *other;
     const char *pattern;
     FR_TRY(fr_json_object(config->object, "dynamic", config->where, &dynamic));
@@ -244,7 +273,7 @@ static fr_status read_dynamic(const fr_storage_config *config, const char *modul
         if (!json_is_object(other) || strncmp(pattern, "-:", 2) == 0) continue;
         FR_TRY(fr_json_bool(other, "sym", config->symmetric, config->where, &symmetric));
         bool alike = symmetric == config->symmetric && !json_object_get(other, "group_size");
-        bool found = matches(pattern + (strncmp(pattern, "+:", 2) == 0 ? 2 : 0), module, &known);
+        bool found = matches(config, pattern + (strncmp(pattern, "+:", 2) == 0 ? 2 : 0), module, &known);
         if (!known && !alike)
             return fr_fail(FR_UNBUILT, "%s: the pattern \"%.200s\" of dynamic is not built", config->where, pattern);
         if (!found) continue;
@@ -256,7 +285,7 @@ static fr_status read_dynamic(const fr_storage_config *config, const char *modul
 }
 
 /* Returns true if one of a group's targets is the module, by its name or a pattern; `Linear` is any module. */
-static bool targets(const json_t *group, const char *module, bool by_class) {
+static bool targets(fr_storage_config *config, const json_t *group, const char *module, bool by_class) {
     const json_t *list = json_object_get(group, "targets"), *target;
     size_t i;
     bool known;
@@ -264,19 +293,24 @@ static bool targets(const json_t *group, const char *module, bool by_class) {
         const char *text = json_string_value(target);
         if (!text) continue;
         bool pattern = strncmp(text, "re:", 3) == 0, class = !pattern && !strchr(text, '.');
-        if (by_class ? class : pattern ? matches(text + 3, module, &known) : strcmp(text, module) == 0) return true;
+        if (by_class ? class : pattern ? matches(config, text + 3, module, &known) : strcmp(text, module) == 0)
+            return true;
     }
     return false;
 }
 
-static fr_status read_group_of(const fr_storage_config *config, const char *module, fr_storage_scheme *scheme) {
+static fr_status read_group_of(fr_storage_config *config, const char *module, fr_storage_scheme *scheme) {
     json_t *groups, *group, *weights = NULL;
     const char *name;
     FR_TRY(fr_json_object(config->object, "config_groups", config->where, &groups));
-    for (int by_class = 0; by_class < 2 && !weights; by_class++)
+    for (int by_class = 0; by_class < 2 && json_object_size(groups) > 1 && !weights; by_class++)
         json_object_foreach (groups, name, group)
-            if (!weights && json_is_object(group) && targets(group, module, by_class))
+            if (!weights && json_is_object(group) && targets(config, group, module, by_class))
                 FR_TRY(fr_json_object(group, "weights", config->where, &weights));
+    /* a single group is that of all modules which have codes */
+    group = json_object_iter_value(json_object_iter(groups));
+    if (!weights && json_object_size(groups) == 1 && json_is_object(group))
+        FR_TRY(fr_json_object(group, "weights", config->where, &weights));
     if (!weights) return FR_OK;
     FR_TRY(fr_json_size(weights, "num_bits", 0, 64, 0, config->where, &scheme->bits));
     FR_TRY(fr_json_bool(weights, "symmetric", true, config->where, &scheme->symmetric));
@@ -289,7 +323,7 @@ static fr_status read_group_of(const fr_storage_config *config, const char *modu
     return FR_OK;
 }
 
-fr_status fr_storage_config_module(const fr_storage_config *config, const char *module, fr_storage_scheme *scheme) {
+fr_status fr_storage_config_module(fr_storage_config *config, const char *module, fr_storage_scheme *scheme) {
     *scheme = (fr_storage_scheme){config->bits, config->group, config->symmetric, {0}};
     if (config->method == FR_METHOD_GPTQ) return read_dynamic(config, module, scheme);
     if (config->method == FR_METHOD_COMPRESSED) return read_group_of(config, module, scheme);

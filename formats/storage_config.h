@@ -28,6 +28,8 @@ typedef struct fr_storage_config {
     size_t bits, group;   /* 0: unknown */
     bool symmetric;       /* the zero is 2^(bits - 1) for all groups */
     bool less_one;        /* GPTQ: zeros are stored minus 1 */
+    struct fr_name_pattern *patterns; /* those that were compiled so far */
+    size_t pattern_count;
 } fr_storage_config;
 
 /* The description of one module. */
@@ -38,6 +40,7 @@ typedef struct fr_storage_scheme {
 } fr_storage_scheme;
 
 fr_status fr_storage_config_read(const fr_checkpoint *files, fr_storage_config *config);
-fr_status fr_storage_config_module(const fr_storage_config *config, const char *module, fr_storage_scheme *scheme);
+void fr_storage_config_close(fr_storage_config *config);
+fr_status fr_storage_config_module(fr_storage_config *config, const char *module, fr_storage_scheme *scheme);
 
 #endif

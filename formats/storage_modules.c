@@ -633,17 +633,17 @@ static bool has_channels_last(const fr_tensor *t) {
     return named && t->dims == 3 && t->shape[1] > 1 && t->shape[2] == 1;
 }
 
-fr_status fr_storage_read(fr_checkpoint *files) {
-    reading in = {.files = files};
+static fr_status read_modules(reading *in) {
+    fr_checkpoint *files = in->files;
     size_t count = 0, length;
     bool changes = false;
-    FR_TRY(fr_storage_config_read(files, &in.config));
+    FR_TRY(fr_storage_config_read(files, &in->config));
     for (size_t i = 0; i < files->tensors.count; i++) {
         const fr_tensor *t = &files->tensors.items[i];
-        FR_TRY(check_foreign(&in, t));
+        FR_TRY(check_foreign(in, t));
         files->channels_last |= has_channels_last(t);
-        changes |= is_stack(t, &length) || (in.config.method != FR_METHOD_NONE && is_ignored(t));
-        if (kind_of(&in, t, &length) == NO_CODES) continue;
+        changes |= is_stack(t, &length) || (in->config.method != FR_METHOD_NONE && is_ignored(t));
+        if (kind_of(in, t, &length) == NO_CODES) continue;
         uint64_t stacked = t->dims == 3 ? t->shape[0] : 1;
         if (stacked == 0 || stacked > t->bytes)
             return fr_fail(FR_INPUT, "%s: tensor %s is a stack of %llu empty matrices", files->path, t->name,
@@ -653,12 +653,17 @@ fr_status fr_storage_read(fr_checkpoint *files) {
     if (count == 0 && !changes) return FR_OK;
     files->storages = calloc(count + 1, sizeof *files->storages);
     if (!files->storages) return fr_fail_memory("the storages of weights", count * sizeof *files->storages);
-    fr_status status = make_directory(&in, files->storages);
-    if (status != FR_OK) {
-        fr_tensors_free(&in.made);
-        return status;
-    }
+    FR_TRY(make_directory(in, files->storages));
     files->parts = files->tensors;
-    files->tensors = in.made;
+    files->tensors = in->made;
+    in->made = (fr_tensors){0};
     return FR_OK;
+}
+
+fr_status fr_storage_read(fr_checkpoint *files) {
+    reading in = {.files = files};
+    fr_status status = read_modules(&in);
+    fr_tensors_free(&in.made);
+    fr_storage_config_close(&in.config);
+    return status;
 }
