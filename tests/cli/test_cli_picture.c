@@ -198,6 +198,28 @@ START_TEST(tokens_of_pictures) {
 }
 END_TEST
 
+/* A line that is the path of a picture, as terminals write a dropped file, is the picture; another path is not. */
+START_TEST(dropped_paths_are_pictures) {
+    char folder[] = "/tmp/forerun dropped-XXXXXX", path[128], lines[1024];
+    ck_assert_ptr_nonnull(mkdtemp(folder));
+    snprintf(path, sizeof path, "%s/a b.png", folder);
+    snprintf(lines, sizeof lines, "cp " PICTURE " '%s' && echo no picture > '%s/c.png'", path, folder);
+    ck_assert_int_eq(system(lines), 0);
+    const char *name = folder + strlen("/tmp/forerun dropped-");
+    snprintf(lines, sizeof lines,
+             "'%s'\n/tmp/forerun\\ dropped-%s/a\\ b.png \nfile:///tmp/forerun%%20dropped-%s/a%%20b.png\n"
+             "'%s' and more\n'%s/c.png'\nRead:\n",
+             path, name, name, path, folder);
+    fr_command c = fr_command_feed(lines, "chat --temp 0 -m " GLM " -n 3");
+    size_t shown = 0;
+    for (const char *at = c.err; (at = strstr(at, "tokens, in the next turn")); at++) shown++;
+    ck_assert_msg(shown == 3, "%zu pictures\n%s", shown, c.err);
+    fr_command_free(&c);
+    snprintf(lines, sizeof lines, "rm -r '%s'", folder);
+    ck_assert_int_eq(system(lines), 0);
+}
+END_TEST
+
 /* A prompt has as many image tokens as the limit allows, so another limit gives another text. */
 START_TEST(limits_reach_the_prompt) {
     fr_command small = fr_command_ok("generate -m " GLM " --image " PICTURE " -p Read: -n 8 --ignore-eos --output json "
@@ -422,6 +444,7 @@ FR_SUITE("cli_picture") {
     tcase_add_test(cases, several_pictures);
     tcase_add_test(cases, tokens_of_pictures);
     tcase_add_test(cases, limits_reach_the_prompt);
+    tcase_add_test(cases, dropped_paths_are_pictures);
     tcase_add_test(cases, chat_about_a_picture);
     tcase_add_test(cases, pictures_in_a_chat);
     tcase_add_test(cases, a_dropped_turn_takes_its_pictures);

@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "tools/cli/chat_actions.h"
+#include "tools/cli/chat_dropped.h"
 #include "tools/cli/chat_set.h"
 #include "tools/cli/chat_settings.h"
 #include "tools/cli/conversation.h"
@@ -56,10 +57,15 @@ static int converse(fr_chat *chat) {
     fr_line_input_open(&input);
     while (!code && goes_on && !ended() && fr_turn_read(&turn, &input)) {
         if (ended()) break;
-        if (turn.command)
+        bool sees = fr_model_fact(chat->loaded.model, FR_FACT_IMAGE_TOKEN) >= 0;
+        char *dropped = sees ? fr_chat_dropped(turn.bytes, turn.length) : NULL;
+        if (dropped)
+            code = fr_chat_act(chat, FR_CHAT_IMAGE, dropped);
+        else if (turn.command)
             code = obey(chat, &turn, &input, &goes_on);
         else if (turn.length > 0)
             code = fr_chat_say(chat, turn.bytes, turn.length);
+        free(dropped);
     }
     int failed = fr_line_input_close(&input);
     fr_turn_free(&turn);
