@@ -3,10 +3,12 @@
  * timeline, and of a prompt that begins as another one did.
  *
  * In: a target and its drafter, shares of drafts that are accepted and the most sessions (FILE FILE [RATES [COUNT]]),
- * or the 1.1 GB that bench_float writes. Out: markdown. Sessions have prompts of their own and write the target's text;
- * drafts cost as much as the drafter's. RATES are, for each depth, the share of the drafts reached there that is
- * accepted, the last one for all further depths; without them .80, .775 and .758. For each number of sessions the two
- * settings run in turn, pair after pair. */
+ * or the 1.1 GB that bench_float writes. Out: markdown. Sessions have prompts of their own and write the target's
+ * text; drafts cost as much as the drafter's. RATES are, for each depth, the share of the drafts reached there that is
+ * accepted, the last one for all further depths; without them .80, .775 and .758. RATES may also be told:MEAN. Each
+ * draft then tells a chance of its own, .97 or one of 0 to .7, and is right as often as it tells, in the mean as often
+ * as MEAN; real drafters know as much of most of their drafts, and drafts that tell nothing can't be cut where they
+ * will fail. For each number of sessions the two settings run in turn, pair after pair. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -37,6 +39,7 @@ typedef struct bench {
     int32_t texts[SESSIONS][PROMPT + SCRIPT]; /* prompts, and the target's text after them */
     double round;                             /* seconds of a round without drafts */
     double rates[FR_STEP_MAX];                /* the share of drafts that are accepted, by depth */
+    double told;                              /* the mean of the chances that drafts tell; 0: they tell none */
 } bench;
 
 static fr_session *open_session(const bench *b, bool drafts) {
@@ -80,16 +83,52 @@ static void write_scripts(bench *b) {
     for (size_t i = 0; i < SESSIONS; i++) fr_session_close(sessions[i]);
 }
 
+/* Drafts whose chances are told, for one session. */
+typedef struct teller {
+    const int32_t *ids; /* [PROMPT + SCRIPT] the text that is right */
+    int32_t vocab;
+    double mean;
+    uint64_t random;
+} teller;
+
+static double draw(uint64_t *random) {
+    *random = *random * 6364136223846793005u + 1442695040888963407u;
+    return (double)(*random >> 11) * 0x1p-53;
+}
+
+static size_t tell(void *context, fr_drafting *drafting) {
+    teller *t = context;
+    const double sure = .97, unsure = .7;
+    double share = (t->mean - unsure / 2) / (sure - unsure / 2);
+    size_t count = 0;
+    for (; count < drafting->count && drafting->length + count < PROMPT + SCRIPT; count++) {
+        int32_t right = t->ids[drafting->length + count];
+        double chance = draw(&t->random) < share ? sure : unsure * draw(&t->random);
+        drafting->drafts[count] = draw(&t->random) < chance ? right : (right + 1) % t->vocab;
+        if (drafting->odds) drafting->odds[count] = (float)chance;
+    }
+    drafting->tells_odds = drafting->odds != NULL;
+    return count;
+}
+
 /* Gives the tokens per second of `count` sessions. */
 static double rate(bench *b, size_t count, bool drafts, size_t pair) {
     fr_session *sessions[SESSIONS] = {0};
     fr_bench_replay replays[SESSIONS];
+    teller tellers[SESSIONS];
     size_t rounds;
     for (size_t i = 0; i < count; i++) {
+        tellers[i] = (teller){.ids = b->texts[i],
+                              .vocab = (int32_t)fr_model_fact(b->models.model, FR_FACT_VOCAB),
+                              .mean = b->told,
+                              .random = SESSIONS * pair + i + 1};
         replays[i] = (fr_bench_replay){.random = SESSIONS * pair + i + 1};
         memcpy(replays[i].at, b->rates, sizeof b->rates);
         sessions[i] = open_session(b, drafts);
-        if (drafts)
+        if (drafts && b->told > 0)
+            fr_bench_require(
+                fr_session_set_proposer(sessions[i], &(fr_proposer){.propose = tell, .context = &tellers[i]}));
+        else if (drafts)
             fr_bench_require(
                 fr_lab_session_script(sessions[i], b->texts[i], PROMPT + SCRIPT, fr_bench_replay_accepts, &replays[i]));
         fr_bench_require(fr_session_prompt(sessions[i], b->texts[i], PROMPT));
@@ -197,6 +236,10 @@ static void bench_beginnings(bench *b) {
 static void read_rates(bench *b, const char *list) {
     double rate = 0;
     char *end;
+    if (strncmp(list, "told:", 5) == 0) {
+        b->told = strtod(list + 5, NULL);
+        return;
+    }
     for (size_t d = 0; d < FR_STEP_MAX; d++) {
         if (*list) rate = strtod(list, &end);
         if (*list) list = *end ? end + 1 : end;

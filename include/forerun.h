@@ -1024,6 +1024,10 @@ typedef struct fr_drafting {
     /* Out: true if `chances` was filled in. If not, the drafts count as certain. A suggestion that is passed on needs
      * no distribution, but the decision to pass it on must not depend on its id. */
     bool tells_chances;
+    /* NULL, or with FR_DRAFT_AUTO room for `count` numbers. Out, optional: the probability that each draft is right if
+     * those before it are, by which the drafts that are worth their time are chosen, in all sessions of a round. */
+    float *odds;
+    bool tells_odds; /* out: true if `odds` was filled in */
 } fr_drafting;
 
 /* A draft method of the program's own, for a program that knows which ids are likely next: from a grammar, a cache of

@@ -43,9 +43,11 @@ static void log_model(const fr_log *log, const fr_model *model) {
 }
 
 static void log_drafter(const fr_log *log, const fr_drafter *drafter) {
-    fr_log_line(log, FR_LOG_INFO, "%s: drafter %s, %.2f GB of weights", fr_drafter_path(drafter), drafter->method->name,
-                (double)drafter->weights.bytes / 1e9);
-    log_notes(log, &drafter->weights.notes);
+    for (const fr_drafter *d = drafter; d; d = d->beside) {
+        fr_log_line(log, FR_LOG_INFO, "%s: drafter %s, %.2f GB of weights", fr_drafter_path(d), d->method->name,
+                    (double)d->weights.bytes / 1e9);
+        log_notes(log, &d->weights.notes);
+    }
 }
 
 static void log_session(const fr_session *s) {

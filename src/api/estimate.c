@@ -33,7 +33,10 @@ static fr_status estimate(const fr_model *model, const char *drafter_path, const
     fr_memory_use memory_use = fr_model_memory_use(model);
     if (drafter_path) FR_TRY(fr_drafter_bind(*drafter_path ? drafter_path : NULL, model, options, &drafter));
     add_weights(bytes, &memory_use);
-    if (drafter) add_weights(bytes, &drafter->weights.memory_use);
+    if (drafter) {
+        fr_memory_use drafters = fr_drafter_memory_use(drafter);
+        add_weights(bytes, &drafters);
+    }
     /* FR_OPT_KV_MEMORY has no effect on a session alone */
     bool alone = sessions == 1 && options->value[FR_OPT_KV_MEMORY] == 0;
     fr_status status = fr_session_measure(model, drafter, options, alone ? 0 : sessions, &taken);

@@ -414,6 +414,7 @@ static fr_status inspect_bound(const char *path, const fr_model *model, const fr
     what.kv_types = fr_model_kv_types(model, options);
     what.memory_use = add_memory_use(model, what.own);
     fr_options at = at_context(&what, options);
+    if (!how->target) at.spec_type[0] = '\0'; /* the words are for the drafter, which is described after its target */
     fr_status status = fr_session_measure(model, drafter, &at, 0, &what.memory);
     if (status == FR_OK) status = print(&what, out);
     if (status == FR_OK) status = check_limit(&what, drafter, &at);

@@ -358,7 +358,7 @@ const fr_option_row fr_option_table[FR_ARG_COUNT] = {
                          .low = 0, .high = FR_LOGPROBS_MAX, .sets = FR_OPT_LOGPROBS, .to = FR_SET_GIVEN,
                          .help = "log-probabilities of each token and of the N best (generate: with --output json)"},
     [FR_ARG_SPEC_TYPE] = {.names = "--spec-type", .value = "WORDS", .kind = FR_KIND_LIST,
-                          .verbs = TALK | LOGITS | VERIFY, .of = FR_LAB_DRAFT, .also = FR_LAB_DRAFT_OTHER,
+                          .verbs = TALK | LOGITS | VERIFY | INSPECT, .of = FR_LAB_DRAFT, .also = FR_LAB_DRAFT_OTHER,
                           .sets = FR_OPT_SPEC_TYPE, .to = FR_SET_GIVEN,
                           .help = "{}, or several in turn (default: the drafter's)",
                           .more = "mtp: an assistant, or the model's own MTP layer; ngram: text that ends alike"},

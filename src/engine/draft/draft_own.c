@@ -93,14 +93,20 @@ static fr_status ask(own *s, fr_proposal *p) {
                             .suggested = s->suggested,
                             .suggestions = s->asked.proposed,
                             .drafts = p->ids,
-                            .chances = asks ? s->chances : NULL};
+                            .chances = asks ? s->chances : NULL,
+                            .odds = p->chances};
     FR_TRY(fr_failure_raise(&s->asked.failure));
     if (asks) memset(s->chances, 0, p->count * s->vocab * sizeof *s->chances);
     size_t count = s->method.propose(s->method.context, &drafting), most = fr_smaller(count, s->asked.proposed);
     FR_TRY(check_ids(s, p, count));
+    for (size_t i = 0; drafting.tells_odds && p->chances && i < count; i++)
+        if (!(p->chances[i] >= 0 && p->chances[i] <= 1))
+            return fr_fail(FR_USAGE, "draft %zu of the caller's method: its odds are %g, not 0 to 1", i,
+                           (double)p->chances[i]);
     while (s->handed_on < most && p->ids[s->handed_on] == s->suggested[s->handed_on]) s->handed_on++;
     FR_TRY(tell_chances(s, p, count, asks && drafting.tells_chances));
     p->proposed = count;
+    p->made = drafting.tells_odds && p->chances ? count : 0;
     return FR_OK;
 }
 

@@ -193,6 +193,81 @@ START_TEST(a_fork_goes_on_without_it) {
 }
 END_TEST
 
+/* ------------------------------------------------------------------------------------------------------------- odds */
+
+/* A method that knows the text: every third of its drafts is wrong, which it tells or not. */
+typedef struct oracle {
+    int32_t text[PROMPT + TEXT + FR_STEP_MAX], vocab;
+    float wrong; /* the odds that it tells for wrong drafts */
+    bool tells;
+} oracle;
+
+static size_t foretell(void *context, fr_drafting *d) {
+    oracle *o = context;
+    ck_assert_ptr_nonnull(d->odds);
+    size_t count = 0;
+    for (; count < d->count && d->length + count < PROMPT + TEXT; count++) {
+        size_t at = d->length + count;
+        bool wrong = at % 3 == 0;
+        d->drafts[count] = wrong ? (o->text[at] + 1) % o->vocab : o->text[at];
+        d->odds[count] = wrong ? o->wrong : 0.99F;
+    }
+    d->tells_odds = o->tells;
+    return count;
+}
+
+/* Returns how many drafts were rejected in a text that the method drafts. */
+static double count_rejected(const subject *s, oracle *o) {
+    static int32_t text[TEXT];
+    fr_session *session = open_session(s, FR_DRAFT_AUTO);
+    require(fr_session_set_proposer(session, &(fr_proposer){.propose = foretell, .context = o}));
+    require(fr_session_prompt(session, s->prompt, PROMPT));
+    write_text(session, text);
+    ck_assert_mem_eq(text, o->text + PROMPT, sizeof text);
+    ck_assert_double_gt(fr_session_stat(session, FR_STAT_ACCEPTED), 0);
+    double rejected = fr_session_stat(session, FR_STAT_REJECTED);
+    fr_session_close(session);
+    return rejected;
+}
+
+/* Drafts that are told to be wrong are not verified, except in the first tries. */
+START_TEST(odds_tell_which_drafts_to_verify) {
+    static oracle o;
+    subject s = open_subject(LLAMA, "tests/data/llama/q4_0.gguf");
+    o = (oracle){.vocab = s.vocab};
+    memcpy(o.text, s.prompt, sizeof s.prompt);
+    write_plain(&s, o.text + PROMPT);
+    double blind = count_rejected(&s, &o);
+    o.tells = true;
+    double told = count_rejected(&s, &o);
+    ck_assert_msg(told < blind, "%g rejected, %g without odds", told, blind);
+    close_subject(&s);
+}
+END_TEST
+
+START_TEST(odds_are_numbers_from_0_to_1) {
+    static const float odds[] = {NAN, -0.1F, 1.5F, INFINITY};
+    static oracle o;
+    subject s = open_subject(LLAMA, NULL);
+    int32_t ids[FR_STEP_MAX];
+    size_t got, accepted;
+    fr_status status = FR_OK;
+    o = (oracle){.vocab = s.vocab, .tells = true, .wrong = odds[_i]};
+    memcpy(o.text, s.prompt, sizeof s.prompt);
+    write_plain(&s, o.text + PROMPT);
+    require(fr_options_set_text(s.options, FR_OPT_SPEC_TYPE, "ngram"));
+    fr_session *session = open_session(&s, FR_DRAFT_AUTO);
+    require(fr_session_set_proposer(session, &(fr_proposer){.propose = foretell, .context = &o}));
+    require(fr_session_prompt(session, s.prompt, PROMPT));
+    for (size_t round = 0; round < TEXT && status == FR_OK; round++)
+        status = fr_session_step(session, ids, FR_STEP_MAX, &got, &accepted);
+    ck_assert_int_eq(status, FR_USAGE);
+    ck_assert_msg(strstr(fr_last_error(), "its odds are") != NULL, "%s", fr_last_error());
+    fr_session_close(session);
+    close_subject(&s);
+}
+END_TEST
+
 /* --------------------------------------------------------------------------------------------------------- nonsense */
 
 static const struct {
@@ -428,6 +503,8 @@ FR_SUITE("own_method") {
     tcase_add_loop_test(tests, the_text_is_the_targets, 0, 4);
     fr_test_add_loop(tests, what_is_handed_on_is_the_drafters, 6, 2);
     tcase_add_loop_test(tests, a_fork_goes_on_without_it, 0, 2);
+    tcase_add_test(tests, odds_tell_which_drafts_to_verify);
+    tcase_add_loop_test(tests, odds_are_numbers_from_0_to_1, 0, 4);
     tcase_add_loop_test(tests, nonsense_is_one_line, 0, NONSENSE);
     fr_test_add_loop(tests, rejection_has_the_targets_law, LAWS, 1);
     suite_add_tcase(suite, tests);
