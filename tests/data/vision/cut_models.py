@@ -2,8 +2,9 @@
 
 ROOT/NAME has a model with random weights, its pictures, and in reference.json and reference.safetensors what
 transformers 5.24 computed from them in float32 (prompts, logits, greedy texts, rows of pictures, drafts of the MTP
-layer); in the mixture of Qwen3-VL, experts are transposed, as published. text.gguf and mmproj.gguf are what llama.cpp's
-converter made of it (--outtype bf16, and --mmproj). Needs numpy and safetensors.
+layer, or of the assistant in a folder of it); in the mixture of Qwen3-VL, experts are transposed, as published.
+text.gguf and mmproj.gguf are what llama.cpp's converter made of it (--outtype bf16, and --mmproj). Needs numpy and
+safetensors.
 
 The model is kept whole. Of the reference, only the last rows of logits are kept, some patches' values (and layers, of
 Gemma 4's many patches), and the drafts behind two of the prompts. Widths, sizes of pictures and the seed are in
@@ -35,6 +36,8 @@ def cut(root, name):
         if os.path.exists(os.path.join(folder, file)):
             shutil.copyfile(os.path.join(folder, file), os.path.join(out, file))
     shutil.copytree(os.path.join(folder, "image"), os.path.join(out, "image"))
+    if os.path.exists(os.path.join(folder, "assistant")):
+        shutil.copytree(os.path.join(folder, "assistant"), os.path.join(out, "assistant"))
     with open(os.path.join(folder, "reference.json")) as file:
         info = json.load(file)
     tensors = {}
