@@ -330,10 +330,34 @@ static fr_status open_gguf(fr_checkpoint *checkpoint, const char *path, bool use
     return status;
 }
 
+/* Reads the rotation of a folder's weights, which config.json's hadamard_config names. A folder of the model type that
+ * has rotated weights without that name has it in hadamard.json. */
+static fr_status read_rotation(fr_checkpoint *checkpoint) {
+    const char *type = json_string_value(json_object_get(checkpoint->config, "model_type")), *name = NULL;
+    bool rotated = type && strncmp(type, "prism_hadamard", strlen("prism_hadamard")) == 0;
+    json_t *keys;
+    char *path;
+    FR_TRY(fr_json_text(checkpoint->config, "hadamard_config", checkpoint->path, &name));
+    if (!name && !rotated) return FR_OK;
+    if (!name) name = "hadamard.json";
+    if (!is_plain_name(name))
+        return fr_fail(FR_INPUT, "%s: hadamard_config is no name of a file in the folder", checkpoint->path);
+    FR_TRY(read_object(checkpoint->path, name, CONFIG_MAX, &keys));
+    if (!keys) return fr_fail(FR_INPUT, "%s: its weights are rotated, and %s is missing", checkpoint->path, name);
+    fr_status status = join(checkpoint->path, name, &path);
+    if (status == FR_OK) {
+        status = fr_rotation_set_read_published(keys, path, &checkpoint->tensors, &checkpoint->rotations);
+        free(path);
+    }
+    json_decref(keys);
+    return status;
+}
+
 static fr_status open_folder(fr_checkpoint *checkpoint, const char *path, bool use_mmap) {
     FR_TRY(read_configs(checkpoint, path));
     FR_TRY(read_weights(checkpoint, use_mmap));
-    return fr_storage_read(checkpoint);
+    FR_TRY(fr_storage_read(checkpoint));
+    return read_rotation(checkpoint);
 }
 
 /* Refuses a path that is only one file of a published folder; the error names the folder to open instead. */

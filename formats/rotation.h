@@ -24,6 +24,7 @@
 #define FR_FORMATS_ROTATION_H
 
 #include "formats/gguf.h"
+#include "formats/json.h"
 
 /* The rotation of rows of one width. */
 typedef struct fr_rotation {
@@ -38,6 +39,10 @@ typedef struct fr_rotation_set fr_rotation_set;
 
 /* Reads the rotation that the file declares; *rotations is NULL if it declares none. */
 fr_status fr_rotation_set_read(const fr_gguf *gguf, const fr_tensors *tensors, fr_rotation_set **rotations);
+/* Does the same from hadamard.json of a folder as MLX has Bonsai 2, an object with these keys and published names; its
+ * value heads lie in the published order already. path: of that file, for error lines. */
+fr_status fr_rotation_set_read_published(const json_t *keys, const char *path, const fr_tensors *tensors,
+                                         fr_rotation_set **rotations);
 void fr_rotation_set_free(fr_rotation_set *rotations);
 
 /* Gives the rotation of a tensor's columns; NULL if it isn't stored rotated, or `rotations` is NULL. */

@@ -453,6 +453,9 @@ static fr_status quantize(const job *j, fr_checkpoint *files) {
     fr_outputs outputs = {0};
     fr_export export = {0};
     bool listed = files->gguf && !j->how->drafter;
+    if (!listed && files->rotations)
+        return fr_fail(FR_UNBUILT, "%s: to quantize rotated weights of a folder is not built: a GGUF file's is",
+                       files->path);
     fr_status status =
         listed ? list_gguf(files, &outputs) : fr_export_open(&export, files, j->how->drafter, j->options, &outputs);
     if (status == FR_OK) {

@@ -1,6 +1,8 @@
 /* Tests of the keys of rotated weights: what they give, and files whose keys contradict each other or their tensors. */
 /* suite: quick hostile */
 #include <check.h>
+#include <jansson.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "base/error.h"
@@ -142,10 +144,57 @@ START_TEST(wrong_declarations) {
 }
 END_TEST
 
+/* Members of hadamard.json that are changed in the folder of MLX; NULL: the member is taken away. */
+static const struct {
+    const char *key, *json;
+    fr_status status;
+    const char *words;
+} wrong_members[] = {
+    {"version", "2", FR_INPUT, "prism.hadamard.version\" is 2, not in 1 to 1"},
+    {"block_size", "96", FR_INPUT, "block_size is no power of two"},
+    {"block_size", "256", FR_INPUT, "sign_widths has a width that is no multiple of the block"},
+    {"transform", "\"dct\"", FR_UNBUILT, "transform is dct: only normalized-sylvester-walsh-hadamard is built"},
+    {"axis", NULL, FR_UNBUILT, "axis is no text: only input-last-dimension is built"},
+    {"sign_mode", "\"identity\"", FR_UNBUILT, "sign_mode is identity: only explicit is built"},
+    {"gdn_v_grouped", "false", FR_UNBUILT, "gdn_v_grouped is false: only true is built"},
+    {"sign_values", "[1, 0.5]", FR_INPUT, "has a value that is neither 1 nor -1"},
+    {"sign_values", "[1, -1]", FR_INPUT, "sign_values is shorter than the widths"},
+    {"sign_widths", "[128]", FR_INPUT, "sign_values is longer than the widths"},
+    {"sign_widths", NULL, FR_INPUT, "sign_widths has 0 or too many values"},
+    {"weight_names", "[]", FR_INPUT, "weight_names names no tensor"},
+    {"weight_names", "[5]", FR_UNBUILT, "rotated tensor without name: not built"},
+    {"weight_names", "[\"a.in_proj_a.weight\"]", FR_UNBUILT, "rotated tensor a.in_proj_a.weight: not built"},
+    {"weight_names", "[\"a.q_proj.weight\"]", FR_INPUT,
+     "it names the tensor a.q_proj.weight, which the folder doesn't"},
+    {"inverse_weight_names", "[\"lm_head.weight\"]", FR_UNBUILT, "rotated tensor lm_head.weight: not built"},
+};
+
+START_TEST(wrong_published_declarations) {
+    static const char folder[] = "tests/data/rotated-mlx", file[] = "tests/data/rotated-mlx/hadamard.json";
+    fr_checkpoint files;
+    fr_rotation_set *set;
+    json_t *keys;
+    char key[64];
+    ck_assert_msg(fr_checkpoint_open(&files, folder, true) == FR_OK, "%s", fr_last_error());
+    ck_assert_ptr_nonnull(fr_rotation_of(files.rotations, "language_model.lm_head.weight", 128));
+    ck_assert_int_eq(fr_json_read(file, 1 << 20, &keys), FR_OK);
+    snprintf(key, sizeof key, "prism.hadamard.%s", wrong_members[_i].key);
+    if (wrong_members[_i].json)
+        json_object_set_new(keys, key, json_loads(wrong_members[_i].json, JSON_DECODE_ANY, NULL));
+    else
+        json_object_del(keys, key);
+    ck_assert_int_eq(fr_rotation_set_read_published(keys, file, &files.tensors, &set), wrong_members[_i].status);
+    ck_assert_msg(strstr(fr_last_error(), wrong_members[_i].words) != NULL, "%s", fr_last_error());
+    json_decref(keys);
+    fr_checkpoint_close(&files);
+}
+END_TEST
+
 FR_SUITE("rotation") {
     TCase *tests = tcase_create("rotation");
     tcase_add_test(tests, rotations_of_a_file);
     tcase_add_test(tests, no_signs);
     tcase_add_loop_test(tests, wrong_declarations, 0, sizeof wrong / sizeof *wrong);
+    tcase_add_loop_test(tests, wrong_published_declarations, 0, sizeof wrong_members / sizeof *wrong_members);
     suite_add_tcase(suite, tests);
 }

@@ -9,6 +9,7 @@ qwen35-odd, of which transformers' results are stored, with every weight that ma
 heads of ssm_out grouped. The matrix of the transform is Sylvester's: H[r][c] = (-1)^(bits
 that r and c share) / sqrt(block).
 """
+import json
 import sys
 from pathlib import Path
 
@@ -148,7 +149,72 @@ def hybrid(folder, source):
     writer.close()
 
 
+def packed(random, rows, cols, signs):
+    """A matrix as MLX packs two bits in groups of 128, rotated, and the values that it stands for."""
+    codes = random.integers(0, 3, (rows, cols), dtype=np.uint32)
+    scales = (1.5 / np.sqrt(cols) * random.uniform(0.5, 1.5, (rows, cols // 128))).astype(np.float16)
+    values = (codes.astype(np.float64) - 1) * np.repeat(scales.astype(np.float64), 128, axis=1)
+    words = (codes.reshape(rows, -1, 16) << np.arange(0, 32, 2, dtype=np.uint32)).sum(axis=2, dtype=np.uint32)
+    parts = {"weight": words, "scales": scales, "biases": -scales, "signs": signs.astype(np.float16)}
+    return parts, torch.from_numpy(back(values, signs, BLOCK).astype(np.float32))
+
+
+def published(folder):
+    """The folder that MLX reads of a Bonsai 2, small: DeltaNet and attention, three widths of rows."""
+    from safetensors.numpy import save_file
+    from transformers import Qwen3_5ForCausalLM, Qwen3_5TextConfig
+    random = np.random.default_rng(23)
+    torch.manual_seed(23)
+    text = dict(vocab_size=96, hidden_size=128, intermediate_size=256, num_hidden_layers=2, num_attention_heads=4,
+                num_key_value_heads=2, head_dim=32, linear_num_key_heads=2, linear_num_value_heads=6,
+                linear_key_head_dim=32, linear_value_head_dim=64, linear_conv_kernel_dim=4, rms_norm_eps=1e-6,
+                layer_types=["linear_attention", "full_attention"], max_position_embeddings=512,
+                tie_word_embeddings=False, rope_parameters=dict(rope_type="default", rope_theta=10000.0,
+                partial_rotary_factor=0.5, mrope_section=[3, 3, 2], mrope_interleaved=True))
+    model = Qwen3_5ForCausalLM(Qwen3_5TextConfig(**text, attn_implementation="eager")).eval()
+    signs = {width: random.choice([-1.0, 1.0], width) for width in (128, 256, 384)}
+    tensors, names, tables, state = {}, [], [], model.state_dict()
+    for name, value in state.items():
+        module = name.rsplit(".", 1)[0]
+        ours = f"language_model.{name}"
+        kind = module.rsplit(".", 1)[-1]
+        if value.dim() == 2 and kind not in ("in_proj_a", "in_proj_b"):
+            parts, state[name] = packed(random, *value.shape, signs[value.shape[1]])
+            for part, values in parts.items():
+                tensors[f"language_model.{module}.{part}"] = values
+            (tables if kind == "embed_tokens" else names).append(ours)
+            continue
+        value = 0.1 * torch.randn_like(value) if "norm" in kind else value
+        value = 1 + value if name.endswith("linear_attn.norm.weight") else value
+        state[name] = value
+        plain = value.numpy()
+        if kind == "conv1d":  # [channels, 1, kernel]
+            plain = plain.transpose(0, 2, 1)
+        elif "norm" in kind and not name.endswith("linear_attn.norm.weight"):
+            plain = 1 + plain  # as MLX's norms multiply
+        tensors[ours] = np.ascontiguousarray(plain.astype(np.float32))
+    model.load_state_dict(state)
+    with torch.no_grad():
+        logits = model(torch.tensor([IDS]), use_cache=False).logits[0].float().numpy()
+    print("spread", (logits.max(1) - logits.min(1)).mean())
+    folder.mkdir(exist_ok=True)
+    save_file(tensors, folder / "model.safetensors")
+    save_file({"ids": np.array(IDS, dtype=np.int32), "logits": logits}, folder / "reference.safetensors")
+    (folder / "config.json").write_text(json.dumps({
+        "model_type": "prism_hadamard_qwen35", "base_model_type": "qwen3_5", "hadamard_config": "hadamard.json",
+        "gdn_activation_layout": "grouped", "quantization": {"bits": 2, "group_size": 128, "mode": "affine"},
+        "text_config": text | {"model_type": "qwen3_5_text"}}, indent=1) + "\n")
+    key = "prism.hadamard."
+    (folder / "hadamard.json").write_text(json.dumps({
+        key + "version": 1, key + "block_size": BLOCK, key + "transform": "normalized-sylvester-walsh-hadamard",
+        key + "axis": "input-last-dimension", key + "sign_mode": "explicit", key + "weight_names": names,
+        key + "inverse_weight_names": tables, key + "sign_widths": list(signs),
+        key + "sign_values": [float(v) for of_width in signs.values() for v in of_width],
+        key + "gdn_v_grouped": True}) + "\n")
+
+
 if __name__ == "__main__":
     ternary(Path(sys.argv[1]))
+    published(Path(sys.argv[1]).parent / "rotated-mlx")
     if len(sys.argv) > 2:
         hybrid(Path(sys.argv[1]), sys.argv[2])

@@ -416,14 +416,21 @@ static fr_status fail_unread(const fr_weights *weights, const fr_tensor *tensor)
                    weights->files->path, tensor->name);
 }
 
+/* Returns true for a module's own copy of the signs of its rotation, which hadamard.json has for all. */
+static bool is_copy_of_signs(const char *name) {
+    const char *dot = strrchr(name, '.');
+    return dot && strcmp(dot, ".signs") == 0;
+}
+
 fr_status fr_tensor_names_check_read(const fr_weights *weights, const fr_tensor_naming *naming, size_t layers,
                                      size_t mtp_layers) {
     const fr_tensors *lists[] = {&weights->files->tensors, &weights->files->unread};
     for (size_t l = 0; l < 2; l++)
         for (size_t i = 0; i < lists[l]->count; i++) {
             const fr_tensor *t = &lists[l]->items[i];
-            if (!fr_weights_bound(weights, t) && !is_extra(weights, naming, t->name, layers, mtp_layers))
-                return fail_unread(weights, t);
+            if (fr_weights_bound(weights, t) || is_extra(weights, naming, t->name, layers, mtp_layers)) continue;
+            if (weights->files->rotations && is_copy_of_signs(t->name)) continue;
+            return fail_unread(weights, t);
         }
     return FR_OK;
 }

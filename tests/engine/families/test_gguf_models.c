@@ -389,8 +389,8 @@ START_TEST(descriptions) {
 END_TEST
 
 /* Files of tests/references/low_bits.py: one with every type of up to 3 bits and with NVFP4 whose tensors have a
- * scale, and one with experts of NVFP4 that each have a scale; and one of rotated.py with rotated weights, of PrismML's
- * types among others. The reference has float activations, ours are quantized
+ * scale, and one with experts of NVFP4 that each have a scale; and of rotated.py a file with rotated weights, of
+ * PrismML's types among others, and a folder as MLX reads it. The reference has float activations, ours are quantized
  * to 8 bits. */
 static const struct {
     const char *model, *reference;
@@ -398,6 +398,7 @@ static const struct {
 } low_bits[] = {
     {GGUF "low-bits.gguf", GGUF "low-bits.reference.safetensors", 0.01},
     {GGUF "rotated.gguf", GGUF "rotated.reference.safetensors", 0.01},
+    {"tests/data/rotated-mlx", "tests/data/rotated-mlx/reference.safetensors", 0.01},
     {GGUF "nvfp4-experts.gguf", GGUF "nvfp4-experts.reference.safetensors", 0.01},
 };
 
