@@ -9,7 +9,11 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/pool.h"
 #include "formats/safetensors.h"
+#include "formats/storage.h"
+#include "kernels/dispatch.h"
+#include "src/engine/weights/weights.h"
 #include "tests/support/command.h"
 #include "tests/support/require.h"
 #include "tests/support/suite.h"
@@ -177,11 +181,81 @@ START_TEST(a_scale_that_is_not_finite_ends_in_a_line) {
 }
 END_TEST
 
+/* ---------------------------------------------------------------------------------------------------------- matrices */
+
+static const char *const kinds[] = {
+    "awq",          "gptq-act", "ct-w4a16-asym",  "ct-int8",      "ct-fp8-channel", "ct-fp8-tensor",
+    "ct-fp8-block", "ct-nvfp4", "modelopt-nvfp4", "modelopt-fp8", "mlx-3bit",       "mlx-8bit"};
+
+/* Checks a placed matrix's rows, and its product with a row, against the values that its storage decodes to. Where
+ * activations are quantized, in blocks of 32 columns with a step of 1 / 127 of the largest, the product may be off by
+ * what that rounds, at most half a step of each column. */
+static void check_matrix(const fr_matrix *m, const float *wanted, const char *kind) {
+    enum { COLS_MAX = 256, ROWS_MAX = 64 };
+    float x[COLS_MAX], y[ROWS_MAX], row[COLS_MAX];
+    fr_arena arena = {0};
+    fr_workspace workspace;
+    const fr_kernels *kernels;
+    ck_assert(m->features <= ROWS_MAX && m->cols <= COLS_MAX);
+    require(fr_kernels_select(NULL, &kernels));
+    require(fr_arena_open(&arena, 1 << 16, "a workspace"));
+    fr_workspace_layout(&workspace, kernels, &arena, m->packed, NULL, 1, m->cols);
+    for (size_t c = 0; c < m->cols; c++) x[c] = sinf((float)(7 * c + 1));
+    fr_matrix_input_row(&workspace, 0, x, m->cols);
+    fr_matrix_apply_part(&workspace, m, 0, m->features, &(fr_matrix_rows){y, m->features, x, m->cols, 1});
+    for (size_t o = 0; o < m->features; o++) {
+        double sum = 0, size = 0;
+        fr_matrix_decode(m, o, row);
+        for (size_t c = 0; c < m->cols; c++) {
+            double value = (double)wanted[o * m->cols + c];
+            ck_assert_msg(fabs((double)row[c] - value) <= 2e-7 * fabs(value), "%s: row %zu, column %zu: %g, not %g",
+                          kind, o, c, (double)row[c], value);
+            sum += value * (double)x[c];
+            size += fabs(value);
+        }
+        double bound = m->packed ? size * 0.5 / 127 : size * 1e-6;
+        ck_assert_msg(fabs((double)y[o] - sum) <= bound, "%s: row %zu: %g, not %g", kind, o, (double)y[o], sum);
+    }
+    fr_arena_close(&arena);
+}
+
+START_TEST(matrices_have_the_values_of_their_storage) {
+    static const char name[] = "model.layers.0.self_attn.k_proj.weight";
+    char path[128];
+    snprintf(path, sizeof path, "tests/data/storages/%s", kinds[_i]);
+    for (int way = 0; way < 4; way++) {
+        fr_plan plan = {.threads = 1 + (size_t)way / 2, .nodes = 1, .oversubscribed = true};
+        fr_checkpoint files;
+        fr_weights weights;
+        fr_matrix matrix;
+        fr_pool *pool;
+        for (size_t i = 0; i < plan.threads; i++) plan.cpu[i] = -1;
+        require(fr_checkpoint_open(&files, path, true));
+        const fr_storage *s = fr_tensors_find(&files.tensors, name)->storage;
+        size_t rows = s->rows, cols = s->cols;
+        float *wanted = calloc(rows * cols, sizeof *wanted);
+        for (size_t r = 0; r < rows; r++) fr_storage_decode(s, r, 0, cols, wanted + r * cols);
+        fr_checkpoint_close(&files);
+        require(fr_checkpoint_open(&files, path, way % 2));
+        require(fr_weights_open(&weights, &files));
+        require(fr_bind_matrix(&weights, "", name, rows, cols, FR_STREAMED, &matrix));
+        require(fr_pool_open(&plan, &pool));
+        require(fr_weights_place(&weights, pool, NULL, NULL));
+        check_matrix(&matrix, wanted, kinds[_i]);
+        fr_pool_close(pool);
+        fr_weights_close(&weights);
+        fr_checkpoint_close(&files);
+        free(wanted);
+    }
+}
+END_TEST
+
 FR_SUITE("stored weights") {
     TCase *tests = tcase_create("stored weights");
     suite_add_tcase(suite, tests);
     tcase_set_timeout(tests, 120);
     tcase_add_checked_fixture(tests, make_folder, remove_folder);
+    tcase_add_loop_test(tests, matrices_have_the_values_of_their_storage, 0, sizeof kinds / sizeof *kinds);
     tcase_add_test(tests, logits_are_those_of_the_dequantized_weights);
     tcase_add_test(tests, bits_are_the_same_however_it_is_run);
     tcase_add_test(tests, quantize_makes_a_file_of_it);
