@@ -277,7 +277,7 @@ END_TEST
 static double metric(const char *name) {
     char *page, key[128];
     ck_assert_int_eq(fr_client_once(server.port, "GET", "/metrics", NULL, NULL, &page), 200);
-    snprintf(key, sizeof key, "\nllamacpp:%s ", name);
+    snprintf(key, sizeof key, "\n%s%s ", strchr(name, ':') ? "" : "llamacpp:", name);
     char *line = strstr(page, key);
     ck_assert_msg(line != NULL, "no %s in\n%s", name, page);
     double value = strtod(line + strlen(key), NULL);
@@ -1073,14 +1073,7 @@ static char *said_by(int dialect, const char *one, const char *other) {
 }
 
 static double tower_runs(void) {
-    static const char name[] = "\nforerun:vision_tower_runs_total ";
-    char *page;
-    ck_assert_int_eq(fr_client_once(server.port, "GET", "/metrics", NULL, NULL, &page), 200);
-    const char *at = strstr(page, name);
-    ck_assert_ptr_nonnull(at);
-    double runs = strtod(at + strlen(name), NULL);
-    free(page);
-    return runs;
+    return metric("forerun:vision_tower_runs_total");
 }
 
 /* The same question about two drawings has one answer in all dialects, their order counts, and the tower runs once for
@@ -1128,6 +1121,42 @@ START_TEST(drawings_in_every_dialect) {
 }
 END_TEST
 
+static void wait_for_requests(double wanted) {
+    for (int i = 0; i < 3000 && metric("requests_processing") != wanted; i++) usleep(10000);
+    ck_assert(metric("requests_processing") == wanted);
+}
+
+/* While a large picture is in the tower, texts are begun and ended; when its client has gone, the tower stops. */
+START_TEST(a_picture_holds_up_no_text) {
+    char *drawing = draw(true, 2000, 1500);
+    size_t room = strlen(drawing) + 32;
+    char *uri = malloc(room);
+    snprintf(uri, room, "data:image/png;base64,%s", drawing);
+    start(PICTURES "-np 3 --metrics");
+    json_t *body = picture_body(uri), *answer;
+    char *line = json_dumps(body, 0);
+    fr_client *client = fr_client_open(server.port);
+    ck_assert(client && fr_client_ask(client, "POST", CHAT, NULL, line));
+    wait_for_requests(1);
+    json_t *text = fr_body("{s:s, s:i}", "prompt", "The river", "max_tokens", 4);
+    for (int i = 0; i < 3; i++) {
+        ck_assert_int_eq(fr_ask_json(server.port, COMPLETION, text, &answer), 200);
+        json_decref(answer);
+    }
+    ck_assert_msg(tower_runs() == 0, "the texts had to wait for the picture");
+    ck_assert(metric("requests_processing") == 1);
+    fr_client_abort(client);
+    wait_for_requests(0);
+    ck_assert(tower_runs() == 0);
+    stop();
+    free(line);
+    free(uri);
+    free(drawing);
+    json_decref(text);
+    json_decref(body);
+}
+END_TEST
+
 FR_SUITE("serve") {
     TCase *demo = tcase_create("demo"), *others = tcase_create("others");
     tcase_set_timeout(demo, 300);
@@ -1157,6 +1186,7 @@ FR_SUITE("serve") {
     tcase_add_test(others, health_says_when_it_is_ready);
     tcase_add_test(others, pictures_come_as_data);
     tcase_add_test(others, drawings_in_every_dialect);
+    tcase_add_test(others, a_picture_holds_up_no_text);
     suite_add_tcase(suite, demo);
     suite_add_tcase(suite, others);
 }

@@ -154,17 +154,21 @@ typedef struct tower_pause {
 
 static bool run_round(fr_scheduler *scheduler);
 static void drop_unwanted(fr_scheduler *scheduler);
+static void take_arrived(fr_scheduler *scheduler);
+static void fill(fr_scheduler *scheduler, bool texts_alone);
 
-/* Runs a round of the other texts between slices of the tower, once these have taken as long as the last round: so a
- * picture slows the other texts down about twofold, as a prompt does. Returns true if the picture is no longer
- * wanted. */
+/* Begins texts without pictures that have arrived, and runs a round of the other texts, between slices of the tower,
+ * once these have taken as long as the last round: so a picture slows the other texts down about twofold, as a prompt
+ * does. Returns true if the picture is no longer wanted. */
 static bool pause_tower(void *context) {
     tower_pause *pause = context;
     fr_scheduler *scheduler = pause->scheduler;
     if (is_unwanted(pause->request)) return true;
-    if (scheduler->running_count == 0 || fr_seconds() - pause->since < scheduler->round_seconds) return false;
+    if (fr_seconds() - pause->since < scheduler->round_seconds) return false;
     come_back(scheduler);
     drop_unwanted(scheduler);
+    take_arrived(scheduler);
+    fill(scheduler, true);
     run_round(scheduler);
     fr_scheduler_show(scheduler);
     go_away(scheduler);
@@ -209,11 +213,13 @@ static bool may_begin(const fr_generation_request *request) {
     return true;
 }
 
-/* Removes requests whose clients have gone while waiting, and begins choices in all free slots. */
-static void fill(fr_scheduler *scheduler) {
+/* Removes requests whose clients have gone while waiting, and begins choices in all free slots. texts_alone: requests
+ * with pictures wait, because a picture is in the vision tower. */
+static void fill(fr_scheduler *scheduler, bool texts_alone) {
     for (fr_generation_request *request = scheduler->line, *next; request; request = next) {
         fr_slot *slot;
         next = request->next;
+        if (texts_alone && request->choices[0].job.picture_count) continue;
         if (is_unwanted(request)) {
             if (request->begun > request->done) continue;
             discount(scheduler, request);
@@ -450,7 +456,7 @@ bool fr_scheduler_round(fr_scheduler *scheduler) {
     take_arrived(scheduler);
     fr_scheduler_run_errands(scheduler);
     drop_unwanted(scheduler);
-    fill(scheduler);
+    fill(scheduler, false);
     end_refused(scheduler);
     bool ran = run_round(scheduler);
     ran |= fr_scheduler_run_chore(scheduler);

@@ -162,44 +162,54 @@ static void finish_patches(const fr_team *team, const fr_vision_activations *a, 
     fr_team_sync(team);
 }
 
-void fr_vision_embed(const fr_team *team, const fr_vision_activations *a) {
+static void embed_chunk(const fr_team *team, const fr_vision_activations *a, size_t first) {
     const fr_vision *v = a->vision;
-    size_t hidden = v->config.hidden;
-    for (size_t first = 0; first < a->patches; first += FR_VISION_CHUNK) {
-        size_t rows = fr_vision_chunk(first, a->patches);
-        read_patches(team, a, first, rows);
-        fr_vision_apply(team, a, &v->embed, v->embed_bias,
-                        &(fr_matrix_rows){a->x + first * hidden, hidden, a->wide, a->wide_width, rows});
-        fr_publish_rows(team, NULL, 0);
-        if (v->config.tower->finish_patch) finish_patches(team, a, first, rows);
-    }
+    size_t hidden = v->config.hidden, rows = fr_vision_chunk(first, a->patches);
+    read_patches(team, a, first, rows);
+    fr_vision_apply(team, a, &v->embed, v->embed_bias,
+                    &(fr_matrix_rows){a->x + first * hidden, hidden, a->wide, a->wide_width, rows});
+    fr_publish_rows(team, NULL, 0);
+    if (v->config.tower->finish_patch) finish_patches(team, a, first, rows);
+}
+
+static void merge_chunk(const fr_team *team, const fr_vision_activations *a, size_t first) {
+    a->vision->config.tower->merge(team, a, first, fr_vision_chunk(first, a->grid.rows * a->grid.columns));
+}
+
+void fr_vision_embed(const fr_team *team, const fr_vision_activations *a) {
+    for (size_t first = 0; first < a->patches; first += FR_VISION_CHUNK) embed_chunk(team, a, first);
 }
 
 void fr_vision_merge(const fr_team *team, const fr_vision_activations *a) {
     size_t tokens = a->grid.rows * a->grid.columns;
-    for (size_t first = 0; first < tokens; first += FR_VISION_CHUNK)
-        a->vision->config.tower->merge(team, a, first, fr_vision_chunk(first, tokens));
+    for (size_t first = 0; first < tokens; first += FR_VISION_CHUNK) merge_chunk(team, a, first);
 }
 
-/* A slice of the tower: the embedding, a part of a layer, or the merger. */
+static size_t count_chunks(size_t rows) {
+    return (rows + FR_VISION_CHUNK - 1) / FR_VISION_CHUNK;
+}
+
+/* A slice of the tower: the embedding of a chunk of patches, a part of a layer, or the rows of a chunk of tokens. */
 typedef struct slice {
     const fr_vision_activations *a;
     size_t index;
 } slice;
 
 static size_t count_slices(const fr_vision_activations *a) {
-    return a->vision->config.layers * fr_vision_block_parts(a) + 2;
+    return count_chunks(a->patches) + a->vision->config.layers * fr_vision_block_parts(a) +
+           count_chunks(a->grid.rows * a->grid.columns);
 }
 
 static void run_slice(void *context, const fr_team *team) {
     const slice *s = context;
-    size_t parts = fr_vision_block_parts(s->a);
-    if (s->index == 0)
-        fr_vision_embed(team, s->a);
-    else if (s->index + 1 < count_slices(s->a))
-        fr_vision_block_part(team, s->a, (s->index - 1) / parts, (s->index - 1) % parts);
+    size_t parts = fr_vision_block_parts(s->a), embedding = count_chunks(s->a->patches);
+    size_t before_merger = embedding + s->a->vision->config.layers * parts;
+    if (s->index < embedding)
+        embed_chunk(team, s->a, s->index * FR_VISION_CHUNK);
+    else if (s->index < before_merger)
+        fr_vision_block_part(team, s->a, (s->index - embedding) / parts, (s->index - embedding) % parts);
     else
-        fr_vision_merge(team, s->a);
+        merge_chunk(team, s->a, (s->index - before_merger) * FR_VISION_CHUNK);
 }
 
 static fr_status run_tower(const fr_vision_activations *a, fr_pool *pool, const fr_vision_ask *ask) {
