@@ -312,9 +312,9 @@ static const world crowded[] = {
 };
 #define CROWDED (sizeof crowded / sizeof *crowded)
 
-/* Gives the most tokens a second that any policy can bring where nothing is known of a draft but the share of those that
- * are accepted: drafts are then given to the timelines in turn, as all of a depth are worth the same, and what is left
- * to choose is their number (bench/crowd_bound.py computes the same from measured times). */
+/* Gives the most tokens a second that any policy can bring where nothing is known of a draft but the share of those
+ * that are accepted: drafts are then given to the timelines in turn, as all of a depth are worth the same, and what is
+ * left to choose is their number (bench/crowd_bound.py computes the same from measured times). */
 static double bound_without_chances(const world *w, const drafter *d) {
     double best = 0, tokens = CROWD, draft = 0, all = 1;
     for (size_t depth = 0; depth < d->drafts && CROWD * (depth + 1) < FR_DRAFT_DEPTH_ROWS; depth++) {
