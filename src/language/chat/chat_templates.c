@@ -35,6 +35,11 @@ static fr_status compile_own(fr_chat_template *template, const fr_chat_source *s
     return source->text ? compile(template, source->text, source->length, source->where) : FR_OK;
 }
 
+static bool has_text(const fr_chat_source *source, const char *text) {
+    return memmem(source->text, source->length, text, strlen(text)) != NULL;
+}
+
+/* A template with other turns than the family's is not replaced: a vocabulary may have the tokens of two families. */
 static fr_status open_all(fr_chat_templates *chat, const fr_chat_sources *sources, const char *where) {
     const char *picture = chat->family ? chat->family->picture : NULL;
     if (sources->error) return keep_error(&chat->any, sources->error);
@@ -42,7 +47,7 @@ static fr_status open_all(fr_chat_templates *chat, const fr_chat_sources *source
     chat->built_in = chat->family && !sources->any.text;
     if (chat->built_in)
         return compile_family(&chat->any, chat->family, where, "no chat template beside it", &chat->note);
-    if (picture && !memmem(sources->any.text, sources->any.length, picture, strlen(picture)))
+    if (picture && has_text(&sources->any, chat->family->tokens[0]) && !has_text(&sources->any, picture))
         FR_TRY(compile_family(&chat->pictures, chat->family, sources->any.where,
                               "this chat template leaves pictures out", &chat->picture_note));
     return compile_own(&chat->any, &sources->any);
