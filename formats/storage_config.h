@@ -23,11 +23,11 @@ typedef enum fr_storage_method {
 
 typedef struct fr_storage_config {
     fr_storage_method method;
-    const json_t *object; /* the description, NULL: there is none */
-    const char *where;    /* the name of its file */
-    size_t bits, group;   /* 0: unknown */
-    bool symmetric;       /* the zero is 2^(bits - 1) for all groups */
-    bool less_one;        /* GPTQ: zeros are stored minus 1 */
+    const json_t *object;             /* the description, NULL: there is none */
+    const char *where;                /* the name of its file */
+    size_t bits, group;               /* 0: unknown */
+    bool symmetric;                   /* the zero is 2^(bits - 1) for all groups */
+    bool less_one;                    /* GPTQ: zeros are stored minus 1 */
     struct fr_name_pattern *patterns; /* those that were compiled so far */
     size_t pattern_count;
 } fr_storage_config;
