@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# One answer on two architectures: the AArch64 build under an emulator gives this machine's hashes, ids and text.
+# Tests that two architectures give one answer: the AArch64 build under an emulator gives this machine's hashes, ids and
+# text.
 #
 # In: BUILD, a native build, and BUILD/arm64. Out: exit 0, or 1 with what differs.
 set -euo pipefail

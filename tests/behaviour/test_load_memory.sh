@@ -1,9 +1,9 @@
 #!/usr/bin/env bash
-# Loading: memory stays below 1.10 x the tensors' bytes + 64 MB, because a file's pages are given back as they are
-# packed; and a file that is packed already is shared between the processes that use it.
+# Tests the memory of loading: it stays below 1.10 x the tensors' bytes + 64 MB, because a file's pages are given back
+# as they are packed; and processes that use a file that is packed already share it.
 #
 # In: BUILD, a build without sanitizers; 800 MB of room for temporary files. Out: exit 0, or 1 after saying what is
-# wrong. What the kernel counted is read from /proc while a program waits for somebody to take its logits.
+# wrong. The script reads the kernel's counts from /proc while a program waits for its logits to be read.
 set -euo pipefail
 
 forerun=${BUILD:-build}/forerun

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# forerun synth: the files are models and drafters that inspect describes and generate runs, and wrong arguments are
-# refused.
+# Tests forerun synth: it writes models and drafters that inspect describes and generate runs, and refuses wrong
+# arguments.
 #
 # In: BUILD, a build without sanitizers; 320 MB of room for temporary files, 1.2 GB with FULL=1. Out: exit 0, or 1 after
 # saying what is wrong.
@@ -28,7 +28,7 @@ ids=$("$forerun" generate -m "$folder/model.gguf" --ids 2,270,281 -n 3 --ignore-
 # The same arguments give the same bytes.
 "$forerun" synth --shape gemma4-1b --type q4_0 --vocab 300 -o - | cmp - "$folder/model.gguf" || fail "another file"
 
-# A type that a shape's rows do not fill is said, and not where all fit or nothing is to be said.
+# The command says if the rows of a shape do not fill a type's blocks; it is silent if all fit, and with --quiet.
 for words in 'q4_0:' 'q4_k:multiple' 'q4_k --quiet:'; do
     # shellcheck disable=SC2086 # words are several
     said=$("$forerun" synth --shape qwen2.5-0.5b --layers 2 --type ${words%:*} --vocab 300 -o /dev/null 2>&1)
@@ -36,7 +36,7 @@ for words in 'q4_0:' 'q4_k:multiple' 'q4_k --quiet:'; do
         fail "${words%:*} says: $said"
 done
 
-# The whole of a shape, its weights left out: a file with a hole in their place, which inspect does not look into.
+# A whole shape without its weights: the file has a hole in their place, which inspect does not read.
 outline() { # SHAPE WORDS...: writes outline.gguf
     rm -f "$folder/outline.gguf"
     { "$forerun" synth --shape "$1" --type q4_0 --quiet "${@:2}" -o - 2>"$folder/errors" || true; } |
@@ -49,7 +49,7 @@ described() { # LINE...: that inspect prints of outline.gguf
     for line in "$@"; do [[ $said == *"$line"* ]] || fail "no '$line' in: $said"; done
 }
 
-# As many tensors as the files have that llama.cpp's converter made of the published models.
+# The files have as many tensors as those that llama.cpp's converter made of the published models.
 while read -r shape count; do
     outline "$shape"
     found=$(($(od -An -tu8 -j8 -N8 "$folder/outline.gguf")))

@@ -60,7 +60,7 @@ class Browser:
         return self.driver.execute_script(script, *values)
 
     def module(self, script, *values):
-        """What an async function gives that has `values` as its argument."""
+        """Returns the result of an async function whose argument is `values`."""
         return self.driver.execute_async_script(
             "const done = arguments[arguments.length - 1], values = [...arguments].slice(0, -1);"
             f"(async (values) => {{ {script} }})(values).then(done, (error) => done({{failed: String(error)}}));",
@@ -73,7 +73,7 @@ class Browser:
         return self.driver.find_elements(By.CSS_SELECTOR, selector)
 
     def seen(self, selector):
-        """Whether it is shown: what is folded is not."""
+        """Returns true if the element is shown; one in a folded block is not."""
         return self.run("return document.querySelector(arguments[0]).checkVisibility()", selector)
 
     def until(self, true, what):

@@ -52,7 +52,7 @@ CASES = [
     ("$$ not closed\n\nb", "<p>$$ not closed</p><p>b</p>"),
 ]
 
-# What may take long, or go deep.
+# Texts that may take long, or nest deeply.
 HOSTILE = [
     "*" * 30000, "*a " * 20000, "**a** " * 20000, "_a" * 20000, "`" * 30000, "`a " * 20000, "``a` " * 8000,
     "[" * 30000, "[a](" * 8000, "[a](b " * 8000, "![](" * 8000, "<" * 30000, "<https://" * 3000, "https://" * 4000,

@@ -156,7 +156,7 @@ class MtpLayer(Layer):
 
 
 class Model(nn.Module):
-    """As mixtures.py asks of a target; names are the published ones."""
+    """Has the form that mixtures.py asks of a target; names are the published ones."""
 
     greedy, draft = mixtures.Target.greedy, mixtures.Target.draft
 
@@ -194,7 +194,7 @@ class Model(nn.Module):
 # -------------------------------------------------------------------------------------------------------- overlooked
 
 def overlooked(name, folder, prompt, right):
-    """By feature how far logits of the prompt are from right without it, as a part of the largest."""
+    """Returns for each feature how far the prompt's logits are off without it, as a share of the largest."""
     c, moved = MODELS[name]["config"], {}
     changes = {"rope_theta": {"rope_theta": 1e4}, "routed_scaling_factor": {"routed_scaling_factor": 1.0}}
     if c["n_group"] > 1: changes["groups"] = {"n_group": 1, "topk_group": 1}

@@ -17,10 +17,10 @@ from gguf.constants import GGML_QUANT_SIZES, GGMLQuantizationType
 TYPES = """F32 F16 BF16 Q8_0 Q4_0 Q4_1 Q5_0 Q5_1 IQ4_NL MXFP4 Q4_K Q5_K Q6_K IQ4_XS Q2_K Q3_K IQ1_S IQ1_M IQ2_XXS IQ2_XS
     IQ2_S IQ3_XXS IQ3_S TQ1_0 TQ2_0 NVFP4 Q1_0 Q2_0 PQ2_0 PTQ1_0""".split()
 
-# What the package (0.19) doesn't know of: values and bytes of a block.
+# Types that the package (0.19) doesn't have: values and bytes of a block.
 SIZES = {"Q2_0": (64, 18), "PQ2_0": (128, 34), "PTQ1_0": (128, 28)}
 
-# Where float16 scales lie in a block, unless at its start.
+# Offsets of float16 scales in a block, if not at its start.
 SCALES = {"Q4_1": [0, 2], "Q5_1": [0, 2], "Q4_K": [0, 2], "Q5_K": [0, 2], "Q6_K": [208], "Q2_K": [80, 82],
           "Q3_K": [108], "TQ1_0": [52], "TQ2_0": [64],
           "PTQ1_0": [26]}

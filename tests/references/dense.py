@@ -35,7 +35,7 @@ BESIDE = ("vision_tower.", "multi_modal_projector.", "model.mtp_layers.")
 
 @dataclass
 class Kind:
-    """What models of one family share. A model is a dict: seed, kind, config (config.json), and where it has them
+    """Holds what models of one family share. A model is a dict: seed, kind, config (config.json), and where it has them
     tokenizer ("qwen", "gemma"), gguf (dense_gguf.py), mtp (whose `add` gives the layer's tensors, `draft` what it
     says), and cached=False where transformers' own generation with a cache
     is another than without."""
@@ -53,7 +53,7 @@ def text_of(config):
 
 
 def all_models():
-    """Of all tables."""
+    """Returns the models of all tables."""
     models = {}
     for file in sorted(Path(__file__).parent.glob("dense_of_*.py")): models |= importlib.import_module(file.stem).MODELS
     return models
@@ -108,7 +108,7 @@ def filled(spec):
 
 
 def published(name):
-    """What transformers calls a tensor of the whole model, as published files do."""
+    """Returns transformers' name of a tensor in the whole model, which published files use too."""
     name = name.removeprefix("model.")
     return name.replace("vision_tower.", "vision_tower.vision_model.", 1) if (
         name.startswith("vision_tower.") and not name.startswith("vision_tower.vision_model.")) else name
@@ -180,7 +180,7 @@ def compute(model, prompts):
 
 
 def drafts(folder, spec, prompts):
-    """What a model's MTP layer says behind a prompt, if it has one."""
+    """Returns the logits of a model's MTP layer after a prompt, if it has one."""
     if "mtp" not in spec: return {}
     return {"draft.logits": spec["mtp"].draft(spec, load_file(folder / "model.safetensors"), folder, prompts[2])}
 
@@ -209,7 +209,7 @@ def make(root, name, spec):
 # -------------------------------------------------------------------------------------------------------------- verify
 
 def published_model(folder, spec):
-    """What transformers makes of the folder by itself."""
+    """Returns the logits that transformers computes from the folder by itself."""
     kind = getattr(transformers, spec["config"]["architectures"][0], None) or getattr(transformers, spec["kind"].model)
     return kind.from_pretrained(folder, dtype=torch.float32, attn_implementation="eager",
                                 experts_implementation="eager").eval()
@@ -255,7 +255,7 @@ def greedy(model, spec, prompt):
 
 @torch.no_grad()
 def is_sure(spec):
-    """Whether greedy text of a model is sure and not the same id again and again."""
+    """Returns true if a model's greedy text is sure and does not repeat one id."""
     model = load(None, spec)
     for prompt in (make_prompts(spec)[i] for i in GREEDY_PROMPTS):
         ids, rows = greedy(model, spec, prompt)

@@ -59,7 +59,7 @@ MODELS = {
                      "full_attention"],
         rope_parameters={"full_attention": {"rope_type": "linear", "factor": 2.5, "rope_theta": 30000.0},
                          "sliding_attention": {"rope_type": "default", "rope_theta": 500.0}})),
-    # As Gemma 3 4B is published: a tower beside, and of the text what is not usual alone.
+    # Gemma 3 4B's published form: a vision tower, and only the unusual members for the text.
     "gemma3-tower": dict(seed=3102, gguf="default", kind=GEMMA3_KIND, tokenizer="gemma", config=dict(
         architectures=["Gemma3ForConditionalGeneration"], model_type="gemma3", boi_token_index=10, eoi_token_index=11,
         eos_token_id=[1, 6], image_token_index=12, initializer_range=0.02, mm_tokens_per_image=4,

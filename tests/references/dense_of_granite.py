@@ -35,7 +35,7 @@ MODELS = {
         intermediate_size=44, num_hidden_layers=3, num_attention_heads=6, num_key_value_heads=2, rope_theta=3000.0,
         attention_bias=True, mlp_bias=True, tie_word_embeddings=True, embedding_multiplier=2.5,
         attention_multiplier=0.21, residual_multiplier=0.7, logits_scaling=0.45)),
-    # As 4.0 micro is: a hybrid of which nothing is Mamba's.
+    # The form of 4.0 micro: a hybrid without Mamba layers.
     "granite4-micro": dict(seed=5200, gguf=True, kind=HYBRID, config=GRANITE4 | dict(
         vocab_size=203, hidden_size=64, intermediate_size=52, shared_intermediate_size=52, num_hidden_layers=3,
         num_attention_heads=4, num_key_value_heads=2, position_embedding_type="rope", layer_types=["attention"] * 3,

@@ -55,7 +55,7 @@ def of_lfm2(c):
 KIND = Kind("Lfm2Config", "Lfm2ForCausalLM", of_lfm2)
 
 MODELS = {
-    # As the first files were written: which layers attend by their numbers, the width to be adjusted.
+    # The form of the first files: they number the layers that attend, and their width has to be adjusted.
     "lfm2-old": dict(seed=4201, kind=KIND, config=LFM2 | dict(
         vocab_size=331, hidden_size=60, block_ff_dim=100, block_auto_adjust_ff_dim=True, block_ffn_dim_multiplier=1.25,
         block_multiple_of=8, num_hidden_layers=5, num_attention_heads=6, num_key_value_heads=2, rope_theta=400.0,

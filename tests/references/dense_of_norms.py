@@ -20,7 +20,7 @@ def behind_and_narrow(name, noise):
 
 
 def wide(name, noise):
-    """What is behind parts must not drown the embeddings, for the same reason."""
+    """Keeps the norms after parts small, so that they do not drown the embeddings."""
     if "embed_tokens" in name: return noise
 
 
@@ -213,13 +213,13 @@ MODELS = {
         rope_parameters={FULL: {"rope_type": "yarn", "rope_theta": 3000.0, "factor": 4.0, "attention_factor": 1.3,
                                 "beta_fast": 1.0, "beta_slow": 0.25, "original_max_position_embeddings": 40},
                          SLIDING: {"rope_type": "default", "rope_theta": 200.0}})),
-    # As EXAONE 4 1.2B: no windows, all layers turn.
+    # The form of EXAONE 4 1.2B: no windows, and rope in all layers.
     "exaone4-full": dict(seed=9103, kind=EXAONE4, config=family(
         "Exaone4ForCausalLM", "exaone4", rms_norm_eps=1e-5, vocab_size=341, hidden_size=64, intermediate_size=56,
         num_hidden_layers=3, num_attention_heads=4, num_key_value_heads=2, tie_word_embeddings=True,
         sliding_window=None, sliding_window_pattern=None, rope_theta=500.0, layer_types=[FULL] * 3,
         rope_scaling=LLAMA3)),
-    # As the 32B: windows, and full layers without positions.
+    # The form of the 32B: windows, and full layers without positions.
     "exaone4-window": dict(seed=4104, gguf=True, kind=EXAONE4, config=family(
         "Exaone4ForCausalLM", "exaone4", rms_norm_eps=1e-5, vocab_size=337, hidden_size=60, intermediate_size=64,
         num_hidden_layers=5, num_attention_heads=6, num_key_value_heads=3, tie_word_embeddings=False, sliding_window=9,

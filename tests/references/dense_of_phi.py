@@ -24,19 +24,19 @@ def of_phi3(c):
 PHI3 = Kind("Phi3Config", "Phi3ForCausalLM", of_phi3, first=(1,))
 
 MODELS = {
-    # As Phi-3-mini-4k is: a window of all layers, which llama.cpp ignores.
+    # The form of Phi-3-mini-4k: all layers have a window, which llama.cpp ignores.
     "phi3-window": dict(seed=7100, gguf=True, kind=PHI3, config=SHARED | dict(
         vocab_size=211, hidden_size=60, intermediate_size=44, num_hidden_layers=3, num_attention_heads=6,
         num_key_value_heads=2, rope_theta=3000.0, sliding_window=11, max_position_embeddings=640,
         original_max_position_embeddings=640, tie_word_embeddings=False)),
-    # As Phi-4-mini is: three quarters of a head turn, by LongRoPE; tied.
+    # The form of Phi-4-mini: LongRoPE turns three quarters of a head; the head is tied.
     "phi4-longrope": dict(cached=False, seed=7200, gguf=True, kind=PHI3, config=SHARED | dict(
         vocab_size=203, hidden_size=64, intermediate_size=52, num_hidden_layers=3, num_attention_heads=4,
         num_key_value_heads=2, rope_theta=2000.0, partial_rotary_factor=0.75, sliding_window=None,
         max_position_embeddings=640, original_max_position_embeddings=40, tie_word_embeddings=True,
         rope_scaling={"type": "longrope", "short_factor": [1.0, 1.1, 1.3, 1.6, 2.0, 2.5],
                       "long_factor": [1.5, 2.0, 4.0, 7.0, 12.0, 20.0]})),
-    # As Phi-3-mini-128k is, of an older form, with a window beside.
+    # The older form of Phi-3-mini-128k, with a window.
     "phi3-su": dict(cached=False, seed=7305, kind=PHI3, config=SHARED | dict(
         vocab_size=199, hidden_size=48, intermediate_size=60, num_hidden_layers=3, num_attention_heads=4,
         num_key_value_heads=4, rope_theta=5000.0, sliding_window=17, max_position_embeddings=640,

@@ -42,7 +42,7 @@ MODELS = {
     "qwen2-tied": dict(seed=2101, gguf="qwen2", tokenizer="qwen", kind=QWEN2_KIND, config=QWEN2 | dict(
         vocab_size=523, hidden_size=84, intermediate_size=76, num_hidden_layers=3, num_attention_heads=6,
         num_key_value_heads=2, rope_theta=7000.0, tie_word_embeddings=True, sliding_window=6, max_window_layers=1)),
-    # As Qwen2.5 is told to read longer texts than it was trained on.
+    # Qwen2.5's form for texts longer than those that it was trained on.
     "qwen2-yarn": dict(seed=2103, gguf=True, kind=QWEN2_KIND, config=QWEN2 | FEW_IDS | dict(
         vocab_size=403, hidden_size=72, intermediate_size=92, num_hidden_layers=3, num_attention_heads=4,
         num_key_value_heads=4, rope_theta=5000.0, tie_word_embeddings=False,
@@ -55,7 +55,7 @@ MODELS = {
     "qwen3-odd": dict(seed=2220, gguf=True, kind=QWEN3_KIND, config=QWEN3 | dict(
         vocab_size=211, hidden_size=60, intermediate_size=44, num_hidden_layers=3, num_attention_heads=6,
         num_key_value_heads=2, head_dim=18, rope_theta=3000.0, attention_bias=True, tie_word_embeddings=True)),
-    # Which layers slide is told one by one.
+    # The configuration lists one by one which layers slide.
     "qwen3-window": dict(seed=2302, kind=QWEN3_KIND, config=QWEN3 | dict(
         vocab_size=203, hidden_size=64, intermediate_size=52, num_hidden_layers=3, num_attention_heads=4,
         num_key_value_heads=4, head_dim=14, rope_theta=3000.0, attention_bias=False, tie_word_embeddings=False,

@@ -153,7 +153,7 @@ class Drafter:
         return self.w.get("layers.0." + name)
 
     def read(self, left):
-        """What the head reads of what a pair leaves."""
+        """Returns the rows that the head reads, from the output of a pair."""
         return left
 
     def normed(self, head, which):
@@ -195,7 +195,7 @@ class Eagle3(Drafter):
         return linear(self.w["fc.weight"], norm(taps, self.w["input_norm.weight"]))
 
     def pair(self, position, token, g):
-        """What the pair leaves, normed: the next pair's g, and what the head reads."""
+        """Returns the normed output of the pair: the next pair's g, and the head's input."""
         residual = norm(g, self.layer("hidden_norm.weight"))
         x = norm(self.w["embed_tokens.weight"][token], self.layer("input_layernorm.weight")) + residual
         return norm(self.run(position, x, residual), self.w["norm.weight"])
@@ -211,7 +211,7 @@ class Eagle3Qwen(Eagle3):
         return linear(self.w["fc.weight"], sum(taps, []))
 
     def pair(self, position, token, g):
-        """What the pair leaves, which is the next pair's g; the head reads it normed."""
+        """Returns the output of the pair, which is the next pair's g; the head reads it normed."""
         x = norm(self.w["embed_tokens.weight"][token], self.layer("input_layernorm.weight"))
         return self.run(position, x + norm(g, self.layer("hidden_norm.weight")), g)
 
@@ -231,7 +231,7 @@ class Eagle1(Drafter):
         return floats(self.hidden[f"prompt.{prompt}.hidden"])[row]
 
     def pair(self, position, token, g):
-        """What the pair leaves: the next pair's g, and what the target's head reads."""
+        """Returns the output of the pair: the next pair's g, and the input of the target's head."""
         x = linear(self.w["fc.weight"], self.embed[token] + g)
         return self.run(position, x, x)
 

@@ -1,6 +1,6 @@
 #!/bin/sh
-# Makes and verifies the tiny families of families.py below tests/data/models: make.sh [FAMILY...]
-# Python stands in a virtual environment below build/ and serves the references alone.
+# Makes and verifies the tiny families of families.py in tests/data/models: make.sh [FAMILY...]
+# Only the references need Python; its virtual environment is in build/.
 set -eu
 here=$(cd "$(dirname "$0")" && pwd)
 top=$(cd "$here/../.." && pwd)

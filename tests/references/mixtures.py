@@ -111,7 +111,7 @@ MODELS = {
         n_routed_experts=6, n_shared_experts=1, moe_intermediate_size=38, **fp8_codes.CONFIG)),
 }
 
-# By model_type: a decoder layer and its norm, as an MTP layer has them.
+# A decoder layer and its norm for each model_type, as an MTP layer has them.
 LAYERS = {"glm4_moe": (glm4_moe.Glm4MoeDecoderLayer, glm4_moe.Glm4MoeRMSNorm),
           "deepseek_v3": (deepseek_v3.DeepseekV3DecoderLayer, deepseek_v3.DeepseekV3RMSNorm),
           "glm4_moe_lite": (glm4_moe_lite.Glm4MoeLiteDecoderLayer, glm4_moe_lite.Glm4MoeLiteRMSNorm)}
@@ -388,7 +388,7 @@ def make(root, name):
 
 @torch.no_grad()
 def mtp_models_draft(target, ids):
-    """What transformers' own MTP model drafts first, of the same weights."""
+    """Returns the first draft of transformers' own MTP model with the same weights."""
     model = MtpModel(target.model, 1).float().eval()
     renamed = lambda k: "post_norm.weight" if k == "norm.weight" else re.sub("^layer", "mtp_block", k)
     own = ("embed.weight", "head.weight")

@@ -92,7 +92,7 @@ MODELS = {
         rope=dict(rope_theta=500.0)),
 }
 
-# What is in codes where FP8 is published: in_proj_a, in_proj_b and the MTP layer's fc are not.
+# Tensors that published FP8 files hold as codes; in_proj_a, in_proj_b and the MTP layer's fc are not among them.
 IN_CODES = re.compile(r"layers\..*(_proj|_proj_qkv|_proj_z)\.weight$")
 
 

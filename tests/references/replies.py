@@ -17,7 +17,7 @@ from transformers.utils import chat_template_utils
 OWN = {"gemma4": {"bos_token": "<bos>"}, "llama3.1": {"bos_token": "<|begin_of_text|>"},
        "deepseek-v3.1": {"bos_token": "<｜begin▁of▁sentence｜>"}}
 
-# What begins and ends an assistant's turn: the one is the prompt's, the other an end of sequence.
+# Marks that begin and end an assistant's turn: the first belongs to the prompt, the second is an end of sequence.
 BEGINS = ["<|turn>model\n", "<｜Assistant｜>"]
 ENDS = ["<turn|>\n", "<|im_end|>\n", "<|im_end|>", "<｜end▁of▁sentence｜>", "<|eot_id|>", "<|tool_response>"]
 

@@ -1,4 +1,4 @@
-"""What JSON schemas allow: random walks through forerun's masks, judged by the package jsonschema.
+"""Tests what JSON schemas allow: random walks through forerun's masks, judged by the package jsonschema.
 
 usage: tests/references/schemas.py LIBRARY MODEL [WALKS] [FILE...]
        tests/references/schemas.py LIBRARY MODEL --write tests/data/grammars/schemas.json
@@ -229,7 +229,7 @@ def walk(library, grammar):
 
 
 def says(judge, text):
-    """Whether a text is JSON of the schema."""
+    """Returns true if a text is JSON that the schema allows."""
     try:
         judge.validate(json.loads(text.decode(), parse_float=Decimal))
     except Exception:  # whatever says that it is wrong

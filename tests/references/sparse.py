@@ -104,7 +104,7 @@ MODELS = {
         moe_intermediate_size=18, shared_expert_intermediate_size=46, norm_topk_prob=True, decoder_sparse_step=2,
         mlp_only_layers=[1], qkv_bias=False, tie_word_embeddings=True)),
     "deepseek-v2-lite": dict(seed=4131, file=True, config=DEEPSEEK2),
-    # As V2 itself: queries have a latent, experts groups.
+    # The form of V2 itself: queries have a latent, experts have groups.
     "deepseek-v2-groups": dict(seed=4126, config=DEEPSEEK2 | dict(
         hidden_size=66, num_attention_heads=3, num_key_value_heads=3, num_hidden_layers=2, q_lora_rank=40,
         rope_scaling=None, n_routed_experts=12, n_shared_experts=1, n_group=4, topk_group=2,
@@ -165,14 +165,14 @@ def filled(spec):
 
 
 def load(folder, spec, changes=None):
-    """What transformers makes of the folder by itself, with `changes` in its configuration."""
+    """Returns the logits that transformers computes from the folder, with `changes` in its configuration."""
     config = config_of(spec, changes)
     model = class_of(spec).from_pretrained(folder, config=config, dtype=torch.float32, **EAGER)
     return model.float().eval()
 
 
 def save(folder, spec):
-    """By transformers, which writes names as they are published; config.json as it is published, too."""
+    """Saves by transformers, which writes the published names, and config.json in its published form."""
     folder.mkdir(parents=True, exist_ok=True)
     for file in folder.iterdir(): file.unlink()
     filled(spec).save_pretrained(folder)
@@ -198,7 +198,7 @@ def normalized(module, logits, weights, chosen, x):
 
 
 def unnormalized(module, logits, weights, chosen, x):
-    """Of a softmax over all experts."""
+    """Chooses by a softmax over all experts."""
     return logits, logits.softmax(-1).gather(-1, chosen), chosen
 
 

@@ -702,7 +702,7 @@ def names_of(tok):
 # ---------------------------------------------------------------------------------------------------------------- files
 
 
-# What differs between Oniguruma and PCRE2, and what is built of it.
+# Lists the differences between Oniguruma and PCRE2, and which of them are built.
 PATTERNS = r"""[a[bc]] [a-w&&[^c-g]z] [^a&&b] [\w&&[^\d]]+ []a]+ [a\]b-]+ [&&a] [a&b] [[:punct:]] [[:^space:]]+
 \p{Punct} \p{^L} \P{Lu} \p{han} \p{White_Space} \s+ \S+ \w+ \W+ [\w]+ [^\w]+ \h+ \H \d+ \D \b \B ^ $
 ^.+$ a$ \A. .\z .\Z \R \N+ \O (?m:.+) (?i)A|b a(?i)B|c (?i:'s|'ll) (?i:[st]+) (?-i)a (?i:(?-i:a)b)

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""What a model writes of schemas, judged by Python's jsonschema: no text may be of another form than its schema, each
+"""Judges a model's texts of schemas by Python's jsonschema: no text may be of another form than its schema, each
 is the same with and without drafts, and a schema that is refused names its place.
 
 usage: tests/schemas/check.py FORERUN [--count N] [--only N] [--sample FILE] [--keep FOLDER]
@@ -42,7 +42,7 @@ def job(number, schema):
 
 
 def answers(forerun, jobs, folder, name, *options):
-    """By number: the answers of one run."""
+    """Returns the answers of one run by their numbers."""
     path = f"{folder}/{name}.jsonl"
     command = [forerun, "batch", "-m", f"{DEMO}/target", "-f", jobs, "-o", path, "-np", "8", *options]
     run = subprocess.run(command, capture_output=True, text=True)
@@ -71,7 +71,7 @@ class Counts:
 
 
 def look(counts, number, schema, plain, drafted):
-    """Whether the text has an end, and is what it is to be."""
+    """Returns true if the text has ended and has the form that it must have."""
     if "error" in plain:
         counts.refused += 1
         print(f"{number}: refused: {plain['error']}")

@@ -134,7 +134,7 @@ def pydantic_ai_client(target):
     found = Agent(model, output_type=Weather, model_settings=settings).run_sync("In Paris it is 17 degrees.").output
     assert "Paris" in found.city and found.degrees == 17, found
 
-    # As the output is a tool too, each turn must call one: no model can leave the tool out, or quote its call.
+    # The output is a tool too, so each turn must call one: no model can leave the tool out, or quote its call.
     ran = []
     agent = Agent(model, output_type=Weather, model_settings=settings)
 

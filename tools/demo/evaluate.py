@@ -1,4 +1,4 @@
-"""How many tokens a target call yields: target, assistant and prompts in, one figure a draft length out.
+"""Measures how many tokens a call of the target yields: target, assistant and prompts in, a figure a draft length out.
 
 Verification loses nothing, so the target's greedy text is known beforehand: one forward over it gives every hidden row
 and every key and value that any draft will start from, and networks.drafts() makes all drafts at once. The rounds of

@@ -1,8 +1,8 @@
-# The models that ranks run in tests, and what is said of their answers; to be sourced behind jobs.sh.
+# Makes the models that ranks run in tests, and defines how their answers are compared; tests source it after jobs.sh.
 #
 # Out: ${models[@]}, of each family and of types; ${few[@]}, with drafters or of shapes that don't divide, and of those
-# ${eighths[@]}; alone and same. What is made for it lies in $folder.
-# shellcheck shell=bash disable=SC2034,SC2154  # of whoever sources it, and of jobs.sh
+# ${eighths[@]}; the functions alone and same. The models that it makes are in $folder.
+# shellcheck shell=bash disable=SC2034,SC2154  # the tests use the variables, jobs.sh sets others
 answers=$build/tests/behaviour/ranks/answers
 demo=tools/demo/target
 models=(tests/data/models/* tests/data/llama/q4_0.gguf tests/data/gguf/e-q4_0.gguf tests/data/gpt-oss/mx
@@ -34,7 +34,7 @@ done
 few+=("$folder/gemma4-1b.gguf,$folder/gemma4-1b-assistant.gguf")
 eighths=("$folder/q4_0.gguf,tools/demo/assistant" "${few[-1]}")
 
-alone() { # NAME ANSWERS-ARGUMENT...: what one process answers, a line a model, in $folder/NAME
+alone() { # NAME ANSWERS-ARGUMENT...: writes one process's answers to $folder/NAME, a line for each model
     "$answers" --alone "${@:2}" > "$folder/$1" || fail "one process has no answers: $1"
 }
 

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# The command as ranks of a job: what it says and drafts, how much memory a rank takes, and what is told of messages.
+# Tests the command as ranks of a job: its text and drafts, the memory of a rank, and the statistics of messages.
 #
 # In: what tests/behaviour/ranks/jobs.sh says. Out: exit 0, or 1 after saying what is wrong.
 # suite: alone
@@ -29,15 +29,15 @@ grep -q '^Once' "$folder/one" && cmp "$folder/one" "$folder/two" || fail "genera
 
 # ----------------------------------------------------------------------------------------------------------- the memory
 
-# Two ranks have each row of the weights once, and each KV head's keys and values.
+# Two ranks together hold each row of the weights once, and each KV head's keys and values once.
 big=$folder/big.gguf
 "$forerun" synth --shape qwen2.5-1.5b --layers 6 --vocab 32000 --type q4_0 -o "$big" --quiet || fail "no large model"
-for file in "$folder/q4_0.gguf" "$folder/bf16.gguf"; do # which are read, not mapped, by two threads of each
+for file in "$folder/q4_0.gguf" "$folder/bf16.gguf"; do # two threads of each rank read the file, which is not mapped
     "$forerun" logits -m "$file" --ids 1,5,9 -t 2 -o "$folder/one" 2>/dev/null
     ranks 2 "$forerun" logits -m "$file" --ids 1,5,9 -t 2 --no-mmap -o "$folder/two" 2>/dev/null
     cmp "$folder/one" "$folder/two" || fail "read files have other logits: $file"
 done
-resident() { # MODEL METHOD RUNNER...: what rank 0 has of the weights, MB
+resident() { # MODEL METHOD RUNNER...: prints how many MB of weights rank 0 holds
     "${@:3}" "$forerun" generate -m "$1" --spec-type "$2" --ids 1,2,3 -n 4 -t 1 -c 64 --stats 2>&1 >/dev/null |
         sed -n 's/^weights, MB resident \([0-9.]*\).*/\1/p'
 }
@@ -48,7 +48,7 @@ one=$(resident "$big" none) two=$(resident "$big" none ranks 2) half=$(resident 
 awk "BEGIN { exit !($one > 150 && $two > 0 && $two <= 0.505 * $one && $half > 0 && $half <= 0.51 * $one) }" ||
     fail "memory: one process $one MB of weights, rank 0 of two $two MB, by layers $half MB"
 
-pages() { # RUNNER...: room that rank 0 has for keys and values of 4096 positions, MB
+pages() { # RUNNER...: prints rank 0's room for keys and values of 4096 positions in MB
     "$@" "$forerun" generate -m "$big" --ids 1,2,3 -n 1 -t 1 -c 4096 --stats 2>&1 >/dev/null |
         sed -n 's/^memory, MB .*, KV \([0-9.]*\) +.*/\1/p'
 }
@@ -56,8 +56,8 @@ one=$(pages env) two=$(pages ranks 2)
 awk "BEGIN { exit !($one > 20 && $two > 0 && $two <= 0.51 * $one) }" ||
     fail "memory: one process has $one MB of keys and values, rank 0 of two $two MB"
 
-# A draft model's are split as its target's; to trim its head a rank brings in all of that.
-draft() { # HEAD RUNNER...: what it says, in $folder/drafted
+# A draft model's weights are split as its target's. A rank that trims the head reads the whole head.
+draft() { # HEAD RUNNER...: prints ids and counts of drafts; all output is in $folder/drafted
     "${@:2}" "$forerun" generate -m "$big" -md "$big" --spec-type draft --draft-max 3 --draft-head "$1" --ids 1,2,3 \
         -n 12 -t 1 -c 64 --stats --output json > "$folder/drafted" 2> "$folder/errors" ||
         fail "a draft model, head $1: $(cat "$folder/errors")"
@@ -74,14 +74,15 @@ for head in "whole 0.51" "200 0.56"; do
         fail "memory: one process with a draft model (head ${head% *}) has $one MB, rank 0 of two $two MB"
 done
 
-# A drafter that scores with its target's head has that whole on each rank: half of 4.6 MB more than its layer.
+# A drafter that scores with its target's head needs the whole head on each rank: 2.3 MB, half of the head, more than
+# its layer.
 mtp=$folder/mtp.gguf
 "$forerun" synth --shape qwen3.5-0.8b --layers 4 --vocab 8000 --type q4_0 -o "$mtp" --quiet || fail "no model with MTP"
 one=$(awk "BEGIN { print $(resident "$mtp" mtp) - $(resident "$mtp" none) }")
 two=$(awk "BEGIN { print $(resident "$mtp" mtp ranks 2) - $(resident "$mtp" none ranks 2) }")
 awk "BEGIN { more = $two - $one; exit !($one > 10 && more > 2.1 && more < 2.5) }" ||
     fail "memory: an MTP layer takes $one MB, on rank 0 of two $two MB"
-drafts() { # RUNNER...: what is drafted
+drafts() { # RUNNER...: prints the drafts
     "$@" "$forerun" generate -m "$mtp" --ids 1,2,3 -n 12 -t 2 --spec-type mtp --draft-max 3 --trace "$folder/trace" \
         > /dev/null && sed -n 's/.*"event":"draft".*\("position":.*\)/\1/p' "$folder/trace"
 }
@@ -90,7 +91,7 @@ drafts ranks 2 > "$folder/two" || fail "an MTP layer on two ranks"
 [ "$(wc -l < "$folder/one")" -gt 8 ] && diff "$folder/one" "$folder/two" ||
     fail "an MTP layer drafts otherwise on two ranks"
 
-# Rank 1 has room for fewer pages of four texts than rank 0: all have as many as it.
+# Rank 1 has room for fewer pages of four texts than rank 0, so all ranks use as many pages as rank 1 has.
 for i in 1 2 3 4; do echo "{\"prompt\": \"Once $i\"}"; done > "$folder/lines"
 texts=(batch -m $demo -f "$folder/lines" -n 8 -np 4 -c 4096 -o)
 "$forerun" "${texts[@]}" "$folder/one" || fail "a batch"
@@ -100,8 +101,8 @@ for one in one two; do grep -o '"ids":[^a-z]*' "$folder/$one" > "$folder/ids-$on
 [ "$(wc -l < "$folder/ids-one")" = 4 ] && cmp "$folder/ids-one" "$folder/ids-two" ||
     fail "ranks with room for different numbers of pages answer otherwise"
 
-# What is locked in memory is a rank's own part of the weights.
-locked() { # PROCESS...: the least and the most of them, MB
+# A rank locks only its own part of the weights in memory.
+locked() { # PROCESS...: prints the least and the most locked memory in MB
     for process; do sed -n 's/^VmLck:[[:space:]]*\([0-9]*\) kB/\1/p' "/proc/$process/status"; done | sort -n |
         awk 'NR == 1 { least = $1 } END { print least / 1000, $1 / 1000 }'
 }
@@ -131,7 +132,7 @@ ranks 2 "$forerun" bench ranks -o json -r 3 --max-spread 1000000 --rank-delay 50
 grep -o '"gather_us": *[0-9.e+]*' "$folder/gathers" |
     awk -F: '$2 < 500 { exit 1 } END { exit NR != 15 }' || fail "messages that are not late: $(cat "$folder/gathers")"
 
-# Of several machines, which they are by their names, those whose messages are late deal layers.
+# Ranks of several machines, which names tell apart, split layers if their messages are late.
 if unshare --uts true 2> "$folder/errors"; then
     # shellcheck disable=SC2016  # of the inner shell
     ranks 2 unshare --uts sh -c 'hostname "host-$OMPI_COMM_WORLD_RANK"; exec "$@"' sh "$forerun" bench model -m $demo \
@@ -139,7 +140,7 @@ if unshare --uts true 2> "$folder/errors"; then
     awk -F, '/"rows","layers"/ { told = 1; next } told && !/elsewhere/ { layers += $(NF - 3) * ($(NF - 2) > 0) }
         END { exit layers != 1 }' "$folder/model" || fail "ranks of a slow network: $(cat "$folder/model")"
 
-    # mpirun binds each to a core by itself, and what it is told to bind stays bound.
+    # By default mpirun binds each rank to a core, which the command undoes; a binding that the caller asked for stays.
     for bound in "slot $(nproc)" "slot:PE=1 1"; do
         # shellcheck disable=SC2016  # of the inner shell
         timeout 300 mpirun --oversubscribe --map-by "${bound% *}" -q -n 2 unshare --uts sh -c \
@@ -150,12 +151,12 @@ if unshare --uts true 2> "$folder/errors"; then
     done
 fi
 
-# Ranks that may use the same cores part them.
+# Ranks that may use the same cores divide them among themselves.
 threads=$(($(nproc) > 1 ? $(nproc) / 2 : 1))
 ranks 2 "$forerun" bench model -m $demo -p 0 -n 0 -d 0 -r 2 --rows 1 > "$folder/model" 2>&1
 grep -q "sends in a forward, $threads threads" "$folder/model" || fail "cores of ranks: $(cat "$folder/model")"
 
-# What layers send in a forward of 2 rows is twice that of one, in as many messages.
+# Layers send twice as many bytes in a forward of 2 rows as in one of 1 row, in as many messages.
 ranks 2 "$forerun" bench model -m $demo -o csv -p 0 -n 0 -d 0 -t 1 -r 2 --rows 1,2 --max-spread 1000000 \
     > "$folder/model" 2>&1 || fail "bench model: $(cat "$folder/model")"
 awk -F, '/"rows","layers"/ { told = 1; next } !told || /elsewhere/ { next }

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Jobs of ranks that fail: whatever ends or holds up one of them, all have ended then, and one line tells why.
+# Tests jobs of ranks that fail: whatever ends or stops one rank, all ranks end, and one line says why.
 #
 # In: what tests/behaviour/ranks/jobs.sh says. Out: exit 0, or 1 after saying what is wrong.
 # suite: alone
@@ -27,7 +27,7 @@ await_ends() {
     for one in "${under_way[@]}"; do wait "$one" || exit 1; done
     under_way=()
 }
-ends() { # WHAT LINE STATUS COMMAND...: what mpirun runs ends with that status, and that line alone; four wait at a time
+ends() { # WHAT LINE STATUS COMMAND...: the command ends with that status and only that line; four run at a time
     ended "$@" &
     under_way+=($!)
     [ ${#under_way[@]} -lt 4 ] || await_ends

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# A server of several ranks: rank 0 speaks HTTP and tells the others. Its answers are those of one process; a rank that
-# fails is told to its clients; it ends as one process does.
+# Tests a server of several ranks, of which rank 0 speaks HTTP and leads the others. Its answers are those of one
+# process, its clients hear of a rank that fails, and it ends as one process does.
 #
 # In: what tests/behaviour/ranks/jobs.sh says; FULL: more numbers of ranks. Out: exit 0, or 1 after saying what is
 # wrong.
@@ -58,13 +58,13 @@ gone() { # WHAT STATUSES: the server has ended, by one of these
 
 # -------------------------------------------------------------------------------------------------------- its answers
 
-# What is the same whoever answers, and however fast.
+# Prints the part of an answer that depends neither on the process that gives it nor on its speed.
 told() {
     tr -d '\r' | sed -nE '1p; $p' | sed -E 's/"(id|created|id_slot|id_task|tokens_cached)": ?("[^"]*"|[0-9-]+)//g;
         s/"(timings|usage)": ?\{[^}]*\}//g'
     echo
 }
-answers() { # NAME: to all of $asks, one after the other and all at once, "PATH BODY" each
+answers() { # NAME: asks each "PATH BODY" of $asks, one after the other and all at once
     local i one under_way=()
     : > "$folder/$1-answers"
     for i in "${!asks[@]}"; do ask "${asks[i]%% *}" "${asks[i]#* }" | told >> "$folder/$1-answers"; done
@@ -145,7 +145,7 @@ for split in rows layers; do
     same "embeddings, $split" 2 -m $demo --embeddings --pooling mean -np 1 --rank-split $split
 done
 
-# Memory for one text of the whole context: others are set aside for it, states of texts too.
+# There is memory for one text of the whole context, so the other texts, and their states, are swapped out for it.
 asks=()
 for i in 1 2 3 4; do
     asks+=("/completion {\"prompt\": \"The river $i\", \"n_predict\": 150, \"ignore_eos\": true, \"seed\": $i}")
@@ -159,13 +159,13 @@ done
 
 # ------------------------------------------------------------------------------------------------------------ its ends
 
-# A job that is ended as a whole.
+# mpirun gets the signal and ends all ranks.
 serve ended "${job[@]}" -n 2 -- "${both[@]}"
 kill $pid
 gone "a server of two" "1|143" ended
 [ "$(grep -c 'forerun: ' "$folder/ended")" = 1 ] || fail "a server of two that is ended: $(cat "$folder/ended")"
 
-# A second signal ends it at once, in the middle of a text, and the others find that rank 0 has gone.
+# A second signal ends rank 0 at once, in the middle of a text, and the others notice that rank 0 has gone.
 serve twice "${job[@]}" -n 3 -- "${both[@]}"
 ask /v1/completions "$endless" > "$folder/stream" &
 stream=$!
@@ -178,7 +178,7 @@ gone "a server that is told twice" "1|143" twice
 wait $stream
 grep -q "^forerun: rank 0 $host has gone$" "$folder/twice" || fail "a server told twice: $(cat "$folder/twice")"
 
-# A rank that is killed or hangs, while a stream is open and while nothing is.
+# A rank is killed or hangs, while a stream is open and while none is.
 for signal in KILL STOP; do
     for open in yes no; do
         what="a server's rank gets $signal"
@@ -197,7 +197,7 @@ for signal in KILL STOP; do
     done
 done
 
-# A rank that can't open what rank 0 leads: it is told before anything is answered.
+# A rank can't open the model: the server says so before it answers anything.
 served=("$forerun" serve -m $demo --port 0 --quiet -t 1)
 code=0
 ranks 1 "${served[@]}" : -n 1 "${served[@]}" --memory 14000000 2> "$folder/errors" || code=$?
@@ -206,7 +206,8 @@ grep -v 'listening on' "$folder/errors" > "$folder/lines"
     grep -q '^forerun: rank 1 .* memory is limited' "$folder/lines" ||
     fail "a rank without room for the server: exit $code, $(cat "$folder/errors")"
 
-# While a forward takes seconds, on any machine: who waits for it is told, who comes meanwhile too.
+# A forward takes seconds on any machine. The client that waits for it gets an error, and so does one that asks
+# meanwhile.
 big=$folder/big.gguf
 "$forerun" synth --shape qwen2.5-1.5b --layers 6 --vocab 32000 --type q4_0 -o "$big" --quiet || fail "no large model"
 serve late "${job[@]}" -n 2 -- -m "$big" -c 4096 -np 2 -ub 16 --isa scalar

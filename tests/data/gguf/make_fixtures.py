@@ -23,7 +23,7 @@ from safetensors.torch import load_file
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 MODELS = f"{HERE}/../models"
-# What the converter marks as user-defined, so that a chat parser sees them.
+# Tokens that the converter marks as user-defined, so that a chat parser sees them.
 SHOWN = {"<|channel>", "<channel|>", "<|tool_call>", "<tool_call|>", "<|tool_response>", "<tool_response|>", '<|"|>'}
 TEXTS = tuple(f"tokenizer.ggml.{key}" for key in ("tokens", "scores", "token_type", "merges"))
 

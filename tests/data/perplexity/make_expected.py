@@ -35,7 +35,7 @@ class Model:
         return self
 
     def windows(self, n, stride=None):
-        """Of each window the log probabilities of every id at the scored rows, and the ids that came."""
+        """Returns for each window the log probabilities of every id at the scored rows, and the ids of the text."""
         starts = range(0, len(self.ids) - n, stride) if stride else range(0, len(self.ids) - n + 1, n)
         first = n - stride - 1 if stride else n // 2
         for start in starts:

@@ -83,7 +83,7 @@ def run_tower(model):
 
 
 def make_grids():
-    """Of the published processor's sizes, [width, height, columns, rows]; rows 0 where it refuses."""
+    """Returns the published processor's sizes, [width, height, columns, rows]; rows is 0 if it refuses."""
     rnd, grids = np.random.default_rng(3), []
     sizes = [(130, 100), (28, 28), (1, 1), (5, 900), (1000, 5), (1000, 4), (27, 29), (42, 70), (98, 126), (5000, 7000),
              (65535, 400), (3, 3), (14, 2800), (13, 2800)]
