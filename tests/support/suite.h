@@ -12,6 +12,9 @@ typedef void fr_suite_cases_fn(Suite *suite);
 /* Runs the cases that `add` adds and returns the exit status, for a suite whose main function does more. */
 int fr_suite_run(const char *name, fr_suite_cases_fn *add);
 
+/* Says why a case tests nothing on this machine, in a line that tests/run shows below the suite's verdict. */
+void fr_test_skipped(const char *reason);
+
 #define FR_SUITE(name)                              \
     static fr_suite_cases_fn add_suite_cases;       \
     int main(void) {                                \

@@ -1,13 +1,13 @@
-# What tests of ranks begin with; to be sourced.
+# Defines what each test of ranks begins with; the tests source it.
 #
-# In: BUILD, with forerun-mpi and tests/behaviour/ranks (make ranks-programs), and mpirun, without which there is
-# nothing to look at: the test ends well. Out: $build, $forerun, $job the words that start one, $folder for what is
-# written, which who sources this removes.
-# shellcheck shell=bash disable=SC2034  # of whoever sources it
+# In: BUILD, with forerun-mpi and tests/behaviour/ranks (make ranks-programs), and mpirun; without them the test fails.
+# Out: $build, $forerun, $job the words that start one, $folder for what is written, which the test removes.
+# shellcheck shell=bash disable=SC2034  # the tests use the variables
 build=${BUILD:-build}
 forerun=$build/forerun-mpi
-[ -x "$forerun" ] && [ -x "$build/tests/behaviour/ranks/led" ] && command -v mpirun >/dev/null ||
-    { echo "no mpirun, or make ranks-programs has not run: not tested" >&2; exit 0; }
+command -v mpirun >/dev/null || { echo "there is no mpirun; tools/setup ranks installs it" >&2; exit 1; }
+[ -x "$forerun" ] && [ -x "$build/tests/behaviour/ranks/led" ] ||
+    { echo "the programs of tests of ranks are missing; make ranks-programs builds them" >&2; exit 1; }
 folder=$(mktemp -d)
 export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
 job=(mpirun --oversubscribe --bind-to none -q)
