@@ -7,6 +7,7 @@
 #
 #   quick         finds much within a minute: `make quick` runs it
 #   hostile       reads hostile bytes: `make check` runs it under the sanitizers too (`make hostile` builds it)
+#   damaged       of its cases only "damaged" run under the sanitizers, all of them with FULL=1
 #   threads       shares something among threads: `make tsan` runs it, and tests/run does not bind it to one core
 #   alone         runs after the others, one at a time: its threads would wait for each other while another suite has
 #                 their core
@@ -146,14 +147,17 @@ host_suites = $(foreach cpu,$(1),$(foreach t,$(2),'$(cpu)/$t env -u FULL FORERUN
     FORERUN_EMULATOR=$(X86_QEMU) CK_TIMEOUT_MULTIPLIER=20 $(X86_QEMU) $(BUILD)/tests/$t'))
 HOST_SUITES := $(if $(filter x86_64,$(ARCH)),$(call host_suites,$(HOSTS),$(call suites_with,hosts)))
 
-# Suites that read hostile bytes also run under the sanitizers; of saved sessions only the damaged ones, unless FULL is
-# set.
+# Suites that read hostile bytes also run under the sanitizers, those with the word "damaged" without their other
+# cases, which take long there and read no damaged bytes; with FULL all of them run. The mutators damage each file fewer
+# times than `make fuzz` does.
 HOSTILE_BUILD := $(BUILD)/hostile
 HOSTILE_TESTS := $(addprefix tests/,$(call suites_with,hostile))
 HOSTILE := $(HOSTILE_TESTS:%=$(HOSTILE_BUILD)/%) $(MUTATORS:$(BUILD)/%=$(HOSTILE_BUILD)/%)
-CASE_test_session_file := $(if $(FULL),,CK_RUN_CASE=damaged)
+HOSTILE_CASE = $(if $(FULL),,$(if $(filter $(1),$(call suites_with,damaged)),CK_RUN_CASE=damaged))
+COUNT_mutate_models := $(if $(FULL),,40)
+COUNT_mutate_tables := $(if $(FULL),,15)
 HOSTILE_SUITES := $(foreach t,$(HOSTILE), \
-  'hostile/$(notdir $t) env CK_TIMEOUT_MULTIPLIER=20 $(CASE_$(notdir $t)) $t')
+  'hostile/$(notdir $t) env CK_TIMEOUT_MULTIPLIER=20 $(call HOSTILE_CASE,$(notdir $t)) $t $(COUNT_$(notdir $t))')
 
 # Runs each target with its stored inputs, which are libFuzzer's seeds and its earlier findings, and with mutations of
 # each, always the same ones.
@@ -196,7 +200,8 @@ quick: all $(QUICK_TESTS) $(BUILD)/tests/check_blocks ## the suites that find mo
 	  'source_rules tests/source_rules'
 
 t-%: all ## a suite by its name: t-kv, t-check_blocks, t-install
-	@$(if $(filter %/test_$*.sh,$(TEST_SCRIPTS)),,$(MAKE) $(call program_of,$*))
+	@$(MAKE) $(if $(filter %/test_$*.sh,$(TEST_SCRIPTS)),$(if $(filter ranks%,$*),ranks-programs,all), \
+	  $(call program_of,$*))
 	@$(RUN_SUITES) $(call suites,$(or $(filter %/test_$*.sh,$(TEST_SCRIPTS)),$(call program_of,$*)))
 program_of = $(BUILD)/tests/$(if $(filter $(BUILD)/tests/test_$(1),$(TEST_PROGRAMS)),test_)$(1)
 
@@ -205,6 +210,7 @@ answers: all $(BUILD)/tests/test_answers ## writes tests/data/answers anew: a ch
 	$(BUILD)/tests/test_answers --write
 
 .PHONY: test
+test: $(if $(SANITIZE),,ranks-programs)
 test: programs ## every test of this build, none of speed: no set-up, no source rules, no NEON
 	@$(RUN_SUITES) $(TOGETHER) $(THEN_ALONE)
 

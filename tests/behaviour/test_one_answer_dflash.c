@@ -20,6 +20,7 @@
 #include "base/sizes.h"
 #include "forerun_lab.h"
 #include "tests/support/pairs.h"
+#include "tests/support/parts.h"
 #include "tests/support/reference.h"
 #include "tests/support/require.h"
 #include "tests/support/suite.h"
@@ -395,7 +396,8 @@ START_TEST(every_depth) {
     static texts of[2];
     double accepted = 0;
     for (size_t drawn = 0; drawn < 2; drawn++) of[drawn] = texts_of((size_t)_i, drawn, FREE);
-    for (int64_t depth = 1; depth < FR_STEP_MAX; depth++)
+    int64_t step = fr_test_full() ? 1 : 2;
+    for (int64_t depth = 1; depth < FR_STEP_MAX; depth += step)
         for (size_t method = 0; method < METHODS; method += REPLACED) {
             manner how = {.at = {[WHO] = (size_t)_i,
                                  [DRAWN] = (size_t)depth % 2,
@@ -409,7 +411,7 @@ START_TEST(every_depth) {
             double stood = try_run(&how, &of[how.at[DRAWN]], NULL);
             if (method == ITS_OWN) accepted += stood;
         }
-    ck_assert_double_gt(accepted, 60);
+    ck_assert_double_gt(accepted, step == 1 ? 60 : 5);
 }
 END_TEST
 
@@ -418,7 +420,7 @@ START_TEST(rejection_draws_the_same_on_any_machine) {
     static texts of;
     int32_t first[TEXT], ids[TEXT];
     of = texts_of((size_t)_i, WARM, FREE);
-    for (int64_t depth = 3; depth < FR_STEP_MAX; depth += 5) {
+    for (int64_t depth = 3; depth < FR_STEP_MAX; depth += fr_test_full() ? 5 : 10) {
         double stood = 0;
         for (size_t i = 0; i < word_count + 1; i++) {
             manner how = {.at = {[WHO] = (size_t)_i,

@@ -1,5 +1,5 @@
 /* Tests of logits, inspect and verify as users call them, and of how files are written. */
-/* suite: hostile native */
+/* suite: hostile damaged native */
 #include <check.h>
 #include <dirent.h>
 #include <fcntl.h>
@@ -749,19 +749,9 @@ FR_SUITE("cli_files") {
     tcase_set_timeout(cases, 300);
     tcase_add_test(cases, logits_files);
     tcase_add_test(cases, logits_of_drafts);
-    tcase_add_test(cases, files_appear_whole_or_not_at_all);
     tcase_add_loop_test(cases, a_signal_leaves_nothing_behind, 0, 3);
     tcase_add_test(cases, files_in_memory_are_whole_too);
     tcase_add_test(cases, descriptors_are_written_in_place);
-    tcase_add_test(cases, what_killed_runs_leave_is_removed);
-    tcase_add_loop_test(cases, two_results_are_two_files, 0, sizeof pairs / sizeof *pairs);
-    tcase_add_test(cases, standard_input_is_not_written_over);
-    tcase_add_loop_test(cases, what_is_read_is_not_written_over, 0, sizeof overlaps / sizeof *overlaps);
-    tcase_add_test(cases, what_is_not_read_may_be_written);
-    tcase_add_test(cases, inspect_says_that_nothing_ends_a_text);
-    tcase_add_test(cases, inspect_describes);
-    tcase_add_test(cases, inspect_as_json);
-    tcase_add_test(cases, inspect_describes_drafters_alone);
     tcase_add_test(cases, inspect_tells_a_sessions_memory);
     tcase_add_test(cases, all_memory_is_limited);
     tcase_add_test(cases, a_batch_takes_less_memory);
@@ -769,5 +759,18 @@ FR_SUITE("cli_files") {
     tcase_add_test(cases, verify_tells_of_a_short_text);
     tcase_add_test(cases, verify_hashes_the_answer);
     tcase_add_test(cases, verify_is_the_same_everywhere);
+    TCase *damaged = tcase_create("damaged");
+    tcase_set_timeout(damaged, 300);
+    tcase_add_test(damaged, files_appear_whole_or_not_at_all);
+    tcase_add_test(damaged, what_killed_runs_leave_is_removed);
+    tcase_add_loop_test(damaged, two_results_are_two_files, 0, sizeof pairs / sizeof *pairs);
+    tcase_add_test(damaged, standard_input_is_not_written_over);
+    tcase_add_loop_test(damaged, what_is_read_is_not_written_over, 0, sizeof overlaps / sizeof *overlaps);
+    tcase_add_test(damaged, what_is_not_read_may_be_written);
+    tcase_add_test(damaged, inspect_says_that_nothing_ends_a_text);
+    tcase_add_test(damaged, inspect_describes);
+    tcase_add_test(damaged, inspect_as_json);
+    tcase_add_test(damaged, inspect_describes_drafters_alone);
     suite_add_tcase(suite, cases);
+    suite_add_tcase(suite, damaged);
 }

@@ -1,5 +1,5 @@
 /* Tests of --trace as users call it, and of the verb report, on valid traces and on arbitrary bytes. */
-/* suite: hostile native */
+/* suite: hostile damaged native */
 #include <check.h>
 #include <ctype.h>
 #include <dirent.h>
@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "tests/support/command.h"
+#include "tests/support/parts.h"
 #include "tests/support/suite.h"
 
 #define START  "-p 'The function returns a' "
@@ -468,7 +469,7 @@ START_TEST(damaged_traces_are_refused_or_drawn) {
     char *bytes = read_all(trace, &length), line[700];
     snprintf(line, sizeof line, "report %s -o %s --quiet", trace, page);
     uint64_t state = 20261121;
-    for (int i = 0; i < 150; i++) {
+    for (int i = 0; i < (int)fr_test_times(60, 150); i++) {
         char *damaged = malloc(2 * length);
         memcpy(damaged, bytes, length);
         size_t size = length;
@@ -514,13 +515,16 @@ FR_SUITE("report") {
     tcase_add_test(cases, a_conversation_is_traced_turn_by_turn);
     tcase_add_test(cases, a_trace_that_can_not_be_written_is_an_error);
     tcase_add_test(cases, a_page_shows_the_run);
-    tcase_add_test(cases, hostile_texts_are_text);
-    tcase_add_loop_test(cases, bad_traces_are_refused, 0, sizeof refused / sizeof *refused);
-    tcase_add_test(cases, a_nul_between_lines_is_refused);
-    tcase_add_loop_test(cases, odd_traces_are_drawn, 0, sizeof drawn / sizeof *drawn);
-    tcase_add_test(cases, a_line_that_is_not_complete_is_remarked_on);
-    tcase_add_test(cases, a_huge_trace_gives_a_page_of_some_size);
-    tcase_add_test(cases, damaged_traces_are_refused_or_drawn);
-    tcase_add_test(cases, wrong_usage_of_report);
+    TCase *damaged = tcase_create("damaged");
+    tcase_set_timeout(damaged, 120);
+    tcase_add_test(damaged, hostile_texts_are_text);
+    tcase_add_loop_test(damaged, bad_traces_are_refused, 0, sizeof refused / sizeof *refused);
+    tcase_add_test(damaged, a_nul_between_lines_is_refused);
+    tcase_add_loop_test(damaged, odd_traces_are_drawn, 0, sizeof drawn / sizeof *drawn);
+    tcase_add_test(damaged, a_line_that_is_not_complete_is_remarked_on);
+    tcase_add_test(damaged, a_huge_trace_gives_a_page_of_some_size);
+    tcase_add_test(damaged, damaged_traces_are_refused_or_drawn);
+    tcase_add_test(damaged, wrong_usage_of_report);
     suite_add_tcase(suite, cases);
+    suite_add_tcase(suite, damaged);
 }

@@ -4,7 +4,7 @@
  * tests/data/gguf_lists.json has the keys, tensors and types that llama.cpp's converter and llama-quantize make of the
  * same folders (tests/references/gguf_lists.py). Files are read back with the library's own reader, which has tests of
  * its own. */
-/* suite: hostile threads native */
+/* suite: hostile damaged threads native */
 #include <check.h>
 #include <dirent.h>
 #include <fcntl.h>
@@ -993,33 +993,36 @@ END_TEST
 FR_SUITE("quantize") {
     TCase *tests = tcase_create("quantize");
     tcase_set_timeout(tests, 120);
-    tcase_add_test(tests, writer_and_reader_agree);
-    tcase_add_test(tests, writer_counts);
     tcase_add_test(tests, keys_tensors_and_types);
     tcase_add_test(tests, files_as_llama_cpp_writes_them);
     tcase_add_test(tests, named_templates);
     tcase_add_test(tests, numbers_of_a_target);
     tcase_add_test(tests, numbers_of_an_assistant);
     tcase_add_test(tests, same_text);
-    tcase_add_test(tests, from_gguf);
     tcase_add_test(tests, overrides_and_pure);
     tcase_add_test(tests, names_of_llama_cpp);
     tcase_add_test(tests, smaller_mixtures);
     tcase_add_test(tests, a_tower_that_is_left_out_is_said);
-    tcase_add_test(tests, parts_that_can_not_be_read_are_said);
     tcase_add_test(tests, sampling_settings_are_written);
-    tcase_add_test(tests, sampling_settings_may_be_anything);
     tcase_add_test(tests, types_that_rows_do_not_fill_are_said);
     tcase_add_test(tests, threads_and_pipes);
-    tcase_add_test(tests, wrong_usage);
-    tcase_add_test(tests, bad_weights);
-    tcase_add_test(tests, bad_models);
-    tcase_add_test(tests, a_tensor_without_a_name);
-    tcase_add_test(tests, a_tokenizer_of_another_kind);
-    tcase_add_loop_test(tests, a_tokenizer_that_another_kind_has, 0, sizeof other_kinds / sizeof *other_kinds);
-    tcase_add_test(tests, a_tokenizer_of_spaces);
     tcase_add_test(tests, begin_that_the_config_adds);
-    tcase_add_test(tests, empty_tensor);
     tcase_add_test(tests, a_signal_leaves_nothing_behind);
+    TCase *damaged = tcase_create("damaged");
+    tcase_set_timeout(damaged, 120);
+    tcase_add_test(damaged, writer_and_reader_agree);
+    tcase_add_test(damaged, writer_counts);
+    tcase_add_test(damaged, from_gguf);
+    tcase_add_test(damaged, parts_that_can_not_be_read_are_said);
+    tcase_add_test(damaged, sampling_settings_may_be_anything);
+    tcase_add_test(damaged, wrong_usage);
+    tcase_add_test(damaged, bad_weights);
+    tcase_add_test(damaged, bad_models);
+    tcase_add_test(damaged, a_tensor_without_a_name);
+    tcase_add_test(damaged, a_tokenizer_of_another_kind);
+    tcase_add_loop_test(damaged, a_tokenizer_that_another_kind_has, 0, sizeof other_kinds / sizeof *other_kinds);
+    tcase_add_test(damaged, a_tokenizer_of_spaces);
+    tcase_add_test(damaged, empty_tensor);
     suite_add_tcase(suite, tests);
+    suite_add_tcase(suite, damaged);
 }

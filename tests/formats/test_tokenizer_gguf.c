@@ -1,7 +1,7 @@
 /* Tests of tokenizers in GGUF metadata: keys that are left out, and keys with meaningless values.
  *
  * The files are made of the tokenizer.json files of tests/data/tokenizers, whose expected ids are Hugging Face's. */
-/* suite: hostile */
+/* suite: hostile damaged */
 #include <check.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -493,15 +493,19 @@ FR_SUITE("tokenizer_gguf") {
     tcase_add_test(tests, pre_that_is_there);
     tcase_add_test(tests, note_of_a_model);
     tcase_add_test(tests, note_on_standard_error);
-    tcase_add_test(tests, pre_that_nothing_tells);
-    tcase_add_loop_test(tests, ids_of_no_token, 0, ID_KEYS * COUNT_OF(no_ids));
-    tcase_add_test(tests, ids_beside_one_of_no_token);
-    tcase_add_test(tests, id_of_no_token_in_a_model);
-    tcase_add_test(tests, id_that_is_a_text);
     tcase_add_test(tests, space_prefix_of_bytes);
-    tcase_add_loop_test(tests, ends_by_text, 0, COUNT_OF(by_text));
     tcase_add_loop_test(tests, pre_that_is_chosen, 0, 3);
-    tcase_add_test(tests, pre_that_can_not_be_chosen);
     tcase_add_test(tests, pre_of_the_command);
+    TCase *damaged = tcase_create("damaged");
+    tcase_set_timeout(damaged, 60);
+    tcase_add_checked_fixture(damaged, set_up, tear_down);
+    tcase_add_test(damaged, pre_that_nothing_tells);
+    tcase_add_loop_test(damaged, ids_of_no_token, 0, ID_KEYS * COUNT_OF(no_ids));
+    tcase_add_test(damaged, ids_beside_one_of_no_token);
+    tcase_add_test(damaged, id_of_no_token_in_a_model);
+    tcase_add_test(damaged, id_that_is_a_text);
+    tcase_add_loop_test(damaged, ends_by_text, 0, COUNT_OF(by_text));
+    tcase_add_test(damaged, pre_that_can_not_be_chosen);
     suite_add_tcase(suite, tests);
+    suite_add_tcase(suite, damaged);
 }

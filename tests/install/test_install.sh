@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# make install into an empty folder: the programs of tests/embed find either library by pkg-config and give the
-# command's ids, the shared one shows what the header declares, debug information is apart and found, the manual page
-# knows the options of every verb, and make uninstall leaves nothing behind.
+# Tests make install into an empty folder: the programs of tests/embed find either library by pkg-config and give the
+# command's ids, the shared library exports what the header declares, debuggers find the separate debug information, the
+# manual page has the options of every verb, and make uninstall leaves nothing.
 #
 # In: BUILD, a build without sanitizers. Out: exit 0, or 1 after saying what is wrong.
 set -euo pipefail
@@ -34,25 +34,31 @@ found=$(find "$root/usr" ! -type d -printf '%P\n' | LC_ALL=C sort | xargs)
 
 # ----------------------------------------------------------------------------------------------- a program that uses it
 
-# What a program needs at run time, but for the C library.
+# Prints the libraries that a program needs at run time, without the C library.
 needs() {
     readelf -d "$1" | sed -nE 's/.*\(NEEDED\).*\[(.*)\]/\1/p' |
         grep -vE '^(lib(c|m|stdc\+\+|gcc_s|pthread)|ld-.*)\.so' | xargs
 }
 
-embed() { # NAME FLAG...
-    local name=$1 warnings=(-Wall -Wextra -Werror -pedantic)
-    shift
-    "${CC:-gcc}" -std=c11 "${warnings[@]}" tests/embed/generate.c "$@" -o "$root/$name-c"
-    "${CXX:-g++}" -std=c++17 "${warnings[@]}" tests/embed/generate.cc "$@" -o "$root/$name-c++"
-    "${CC:-gcc}" -std=c99 "${warnings[@]}" tests/embed/own_method.c "$@" -o "$root/$name-own-c"
-    "${CXX:-g++}" -std=c++17 "${warnings[@]}" -x c++ tests/embed/own_method.c -x none "$@" -o "$root/$name-own-c++"
-    "${CC:-gcc}" -std=c99 "${warnings[@]}" tests/embed/first.c "$@" -o "$root/$name-first-c"
-    "${CXX:-g++}" -std=c++17 "${warnings[@]}" -x c++ tests/embed/first.c -x none "$@" -o "$root/$name-first-c++"
-    "${CC:-gcc}" -std=c99 "${warnings[@]}" tests/embed/minimal.c "$@" -o "$root/$name-minimal-c"
-    "${CXX:-g++}" -std=c++17 "${warnings[@]}" -x c++ tests/embed/minimal.c -x none "$@" -o "$root/$name-minimal-c++"
-    "${CC:-gcc}" -std=c99 "${warnings[@]}" tests/embed/engine.c "$@" -o "$root/$name-engine-c"
-    "${CXX:-g++}" -std=c++17 "${warnings[@]}" -x c++ tests/embed/engine.c -x none "$@" -o "$root/$name-engine-c++"
+warnings=(-Wall -Wextra -Werror -pedantic)
+read -ra include < <(pkg-config --cflags forerun)
+"${CC:-gcc}" -std=c11 "${warnings[@]}" "${include[@]}" -c tests/embed/generate.c -o "$root/c.o"
+"${CXX:-g++}" -std=c++17 "${warnings[@]}" "${include[@]}" -c tests/embed/generate.cc -o "$root/c++.o"
+for program in own_method first minimal engine; do
+    name=${program%_method}
+    "${CC:-gcc}" -std=c99 "${warnings[@]}" "${include[@]}" -c tests/embed/$program.c -o "$root/$name-c.o"
+    "${CXX:-g++}" -std=c++17 "${warnings[@]}" "${include[@]}" -x c++ -c tests/embed/$program.c -o "$root/$name-c++.o"
+done
+embed() { # NAME FLAG...: links each program
+    local object program
+    for object in "$root"/*.o; do
+        program=$root/$1-$(basename "$object" .o)
+        if [[ $program == *-c ]]; then
+            "${CC:-gcc}" "$object" "${@:2}" -o "$program"
+        else
+            "${CXX:-g++}" "$object" "${@:2}" -o "$program"
+        fi
+    done
 }
 
 read -ra dynamic < <(pkg-config --cflags --libs forerun)
@@ -63,7 +69,7 @@ embed dynamic "${dynamic[@]}"
 embed static "${static[@]/#-lforerun/-l:libforerun.a}"
 
 export LD_LIBRARY_PATH=$root/usr/lib
-say() { # IDS: what the command says behind them
+say() { # IDS: prints the ids that the command generates after them
     "$root/usr/bin/forerun" generate -m $model --ids "$1" -n 12 --ignore-eos --output ids
 }
 ids=$(say 2,9,17,5)
@@ -149,10 +155,10 @@ whole_lines() {
          END { if (line != "") print line }'
 }
 
-# Both are printed from the same tables: a line of --help that the page lacks, with its names, its value and its words,
-# is one that the printing left out. Every \fB, \fI, \- and \e is taken back.
+# Both are printed from the same tables, so each line of --help, with its names, its value and its words, must be in the
+# page. The escapes \fB, \fI, \- and \e are removed first.
 sed 's/\\-/-/g; s/\\f.//g; s/\\&//g; s/\\e/\\/g' "$page" >"$root/page"
-"$root/usr/bin/forerun" --help >"$root/help" # whole: who reads a part of it would break the command's pipe
+"$root/usr/bin/forerun" --help >"$root/help" # a reader of only a part would break the command's pipe
 sed -nE '/not built yet/d; /^examples:/q; s/^  ([a-z]+) .*/\1/p' "$root/help" >"$root/verbs"
 [ "$(wc -l <"$root/verbs")" -ge 12 ] || fail "verbs of --help: $(xargs <"$root/verbs")"
 while read -r verb; do

@@ -6,6 +6,7 @@
 #define FR_TESTS_PARTS_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -15,6 +16,11 @@ typedef struct fr_test_part {
 
 static inline bool fr_test_full(void) {
     return getenv("FULL") && *getenv("FULL");
+}
+
+/* Returns how often a case repeats the same code with other numbers: all times with FULL. */
+static inline size_t fr_test_times(size_t few, size_t all) {
+    return fr_test_full() ? all : few;
 }
 
 static inline bool fr_test_in_parts(void) {

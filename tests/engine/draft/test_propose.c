@@ -418,7 +418,7 @@ END_TEST
 FR_SUITE("propose") {
     TCase *cases = tcase_create("propose");
     tcase_set_timeout(cases, 120);
-    fr_test_add_loop(cases, together_as_alone, PAIRS * CROWDS, 3);
+    fr_test_add_pairs(cases, together_as_alone, PAIRS, CROWDS, 2, 3);
     tcase_add_test(cases, a_method_is_asked_once);
     tcase_add_test(cases, silent_links_go_on_together);
     suite_add_tcase(suite, cases);

@@ -27,11 +27,6 @@
 #define MOST    (FR_STEP_MAX - 1)
 #define STREAMS 8 /* streams of each case, with other random numbers; their mean counts */
 
-/* Gives how many of the streams, worlds or runs of a case are tried: all with FULL in the environment. */
-static size_t tried(size_t few, size_t all) {
-    return fr_test_full() ? all : few;
-}
-
 /* ------------------------------------------------------------------------------------------------------------ times */
 
 /* Seconds of a forward of 1 to 16 rows over one of one row, and of drafting. */
@@ -234,7 +229,7 @@ static double best_fixed(const machine *m, const text *t) {
 static double share_of_best(const machine *m, size_t which, double spread, double jumps) {
     double sum = 0;
     bool equal = spread == 0 && memcmp(texts[0][which], texts[1][which], sizeof(text)) == 0;
-    size_t streams = equal ? 1 : tried(5, STREAMS);
+    size_t streams = equal ? 1 : fr_test_times(5, STREAMS);
     for (size_t stream = 0; stream < streams; stream++) {
         single depth;
         reset(&depth);
@@ -266,7 +261,7 @@ END_TEST
 
 START_TEST(a_useless_drafter_costs_less_than_3_percent) {
     const machine *m = &machines[_i];
-    for (size_t stream = 0; stream < tried(5, STREAMS); stream++) {
+    for (size_t stream = 0; stream < fr_test_times(5, STREAMS); stream++) {
         const text *t = texts[stream][USELESS];
         single depth;
         reset(&depth);
@@ -488,7 +483,7 @@ START_TEST(short_texts_are_within_5_percent_of_the_best_fixed_depth_and_1_of_non
     const shape *s = &shapes[_i];
     for (size_t ids = 48; ids <= 128; ids += 80) {
         sums sum = {0}, before = {0};
-        for (size_t run = 0; run < tried(34, SHORT_RUNS); run++) {
+        for (size_t run = 0; run < fr_test_times(34, SHORT_RUNS); run++) {
             single depth;
             clock_noise noise = {0.08, 0.02, 77 * run + 5};
             reset(&depth);
@@ -508,13 +503,13 @@ START_TEST(a_first_text_loses_three_forwards_at_most) {
     const shape *s = &shapes[_i];
     for (size_t ids = 48; ids <= 128; ids += 80) {
         sums sum = {0};
-        for (size_t run = 0; run < tried(34, SHORT_RUNS); run++) {
+        for (size_t run = 0; run < fr_test_times(34, SHORT_RUNS); run++) {
             single depth;
             clock_noise noise = {0.08, 0.02, 77 * run + 5};
             reset(&depth);
             write_texts(s, &depth, 1, ids, &noise, &sum);
         }
-        double lost = (sum.seconds - sum.tokens) / (double)tried(34, SHORT_RUNS);
+        double lost = (sum.seconds - sum.tokens) / (double)fr_test_times(34, SHORT_RUNS);
         ck_assert_msg(lost <= 3 + 0.01 * (double)ids, "%s, %zu ids: %.2f forwards lost", s->name, ids, lost);
     }
 }
@@ -526,7 +521,7 @@ END_TEST
 START_TEST(no_text_is_lost_to_clocks_held_up) {
     const shape *s = &shapes[_i];
     ck_assert_double_eq(s->follow, 0);
-    for (size_t run = 0; run < tried(34, SHORT_RUNS); run++) {
+    for (size_t run = 0; run < fr_test_times(34, SHORT_RUNS); run++) {
         single depth;
         clock_noise noise = {0.08, 0.05, 77 * run + 5};
         sums sum = {0};
@@ -601,7 +596,7 @@ static double chances_rate(const teller *t, bool ends, uint64_t random) {
 START_TEST(chains_end_where_that_pays) {
     const teller *t = &tellers[_i];
     double with = 0, without = 0;
-    for (uint64_t stream = 1; stream <= tried(5, STREAMS); stream++) {
+    for (uint64_t stream = 1; stream <= fr_test_times(5, STREAMS); stream++) {
         with += chances_rate(t, true, stream);
         without += chances_rate(t, false, stream);
     }
@@ -900,7 +895,7 @@ static double controlled(const world *w, clock_noise noise) {
 /* Also, the controller is never worse than no drafts by more than 1%. All readings are off by up to 3%, and one in a
  * hundred is ten times too long. */
 START_TEST(within_5_percent_of_an_oracle) {
-    for (uint64_t i = 0; i < tried(1, WORLDS); i++) {
+    for (uint64_t i = 0; i < fr_test_times(1, WORLDS); i++) {
         size_t timelines = (size_t)_i + 1;
         world w = make_world(1000 * (uint64_t)_i + i, timelines);
         double got = controlled(&w, (clock_noise){0.03, 0.01, i + 1});

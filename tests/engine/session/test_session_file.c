@@ -1,6 +1,6 @@
 /* Tests of saved sessions: a restored session continues as a fresh run would, bit for bit, in any other manner of
  * running; and a file that is no session of this model is refused with one line and changes nothing. */
-/* suite: hostile native */
+/* suite: hostile damaged native */
 #include <check.h>
 #include <stdio.h>
 #include <stdlib.h>

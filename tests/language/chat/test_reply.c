@@ -13,6 +13,7 @@
 #include "src/language/chat/json_scan.h"
 #include "src/language/chat/reply.h"
 #include "src/language/chat/reply_value.h"
+#include "tests/support/parts.h"
 #include "tests/support/require.h"
 #include "tests/support/suite.h"
 #include "tests/support/token_files.h"
@@ -797,7 +798,8 @@ START_TEST(any_cut) {
     for (size_t i = 0; i < COUNT_OF(styles); i++) formats[i] = format_of(styles[i]);
     for (size_t i = 0; i < COUNT_OF(families); i++) of_families[i] = format_of(families[i].style);
     size_t called = 0, contents = 0, voids = 0;
-    for (size_t round = 0; round < 60000; round++) {
+    size_t rounds = fr_test_times(15000, 60000);
+    for (size_t round = 0; round < rounds; round++) {
         char reply[4096];
         const json_t *item = json_array_get(cases, draw(json_array_size(cases)));
         bool own = draw(2) == 0;
@@ -838,9 +840,9 @@ START_TEST(any_cut) {
         fr_text_free(&other.text);
         fr_text_free(&third.text);
     }
-    ck_assert_uint_gt(called, 2000);
-    ck_assert_uint_gt(contents, 8000);
-    ck_assert_uint_gt(voids, 100);
+    ck_assert_uint_gt(called, rounds / 30);
+    ck_assert_uint_gt(contents, rounds / 8);
+    ck_assert_uint_gt(voids, rounds / 600);
     json_decref(root);
 }
 END_TEST

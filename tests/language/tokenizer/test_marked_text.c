@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "src/language/tokenizer/tokenizer_parts.h"
+#include "tests/support/parts.h"
 #include "tests/support/suite.h"
 #include "tests/support/token_files.h"
 
@@ -337,7 +338,8 @@ START_TEST(trusted_alone) {
     static int32_t expected[sizeof text.text];
     size_t with_control = 0;
     open_subject(&s, published[_i]);
-    for (int round = 0; round < 8000; round++) {
+    size_t rounds = fr_test_times(2000, 8000);
+    for (size_t round = 0; round < rounds; round++) {
         make_random(&s, &text, &harmless);
         size_t count, harmless_count, expected_count = run_by_run(&s, &text.marked, expected);
         int32_t *ids = ids_of(s.tokenizer, &text.marked, &count);
@@ -349,7 +351,7 @@ START_TEST(trusted_alone) {
         fr_free(ids);
         fr_free(others);
     }
-    ck_assert_uint_gt(with_control, 4000);
+    ck_assert_uint_gt(with_control, rounds / 2);
     close_subject(&s);
 }
 END_TEST
@@ -359,7 +361,7 @@ START_TEST(all_bytes_are_there) {
     static subject s;
     static sample text, harmless;
     open_subject(&s, published[_i]);
-    for (int round = 0; round < 2000; round++) {
+    for (size_t round = 0; round < fr_test_times(500, 2000); round++) {
         make_random(&s, &text, &harmless);
         size_t count, length;
         int32_t *ids = ids_of(s.tokenizer, &text.marked, &count);
