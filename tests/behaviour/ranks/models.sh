@@ -38,6 +38,11 @@ alone() { # NAME ANSWERS-ARGUMENT...: writes one process's answers to $folder/NA
     "$answers" --alone "${@:2}" > "$folder/$1" || fail "one process has no answers: $1"
 }
 
+lines_of() { # NAME MODEL...: prints these models' lines of $folder/NAME
+    local model
+    for model in "${@:2}"; do awk -v model="$model" '$1 == model' "$folder/$1"; done
+}
+
 same() { # WHAT EXPECTED COUNT ANSWERS-ARGUMENT...
     local what=$1 expected=$2
     shift 2

@@ -22,8 +22,8 @@ for i in "${!models[@]}"; do
     [ -z "${FULL:-}" ] && [ $((i % 2)) = 1 ] || some+=("${models[i]}")
     [ -z "${FULL:-}" ] && [ $((i % 2)) = 0 ] || others+=("${models[i]}")
 done
-for model in "${some[@]}"; do grep -F "$model " "$folder/all"; done > "$folder/some"
-for model in "${others[@]}"; do grep -F "$model " "$folder/all"; done > "$folder/others"
+lines_of all "${some[@]}" > "$folder/some"
+lines_of all "${others[@]}" > "$folder/others"
 same "4 ranks" "$folder/some" 4 "${some[@]}"
 same "2 ranks by layers" "$folder/others" 2 --layers "${others[@]}"
 if [ -n "${FULL:-}" ]; then

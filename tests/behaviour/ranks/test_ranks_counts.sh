@@ -19,7 +19,7 @@ in_turn() { # WHAT COUNT FLAG...: every second model, the others in the next cal
         [ -z "${FULL:-}" ] && [ $(((i + turn) % 2)) = 1 ] || some+=("${few[i]}")
     done
     turn=$((turn + 1))
-    for i in "${some[@]}"; do grep -F "$i " "$folder/few"; done > "$folder/some"
+    lines_of few "${some[@]}" > "$folder/some"
     same "$1" "$folder/some" "${@:2}" "${some[@]}"
 }
 in_turn "3 ranks" 3
@@ -42,7 +42,7 @@ else
     small=("${few[@]:1:2}" tests/data/models/llama,tests/data/llama/eagle3-odd
         tests/data/gguf/moe-odd.gguf,tests/data/gguf/moe-odd-assistant.gguf)
 fi
-for model in "${small[@]}"; do grep -F "$model " "$folder/few"; done > "$folder/small"
+lines_of few "${small[@]}" > "$folder/small"
 same "ranks of two instruction sets that differ in size" "$folder/small" 2 --mixed --uneven "${small[@]}"
 same "ranks of two instruction sets, by layers" "$folder/small" 3 --layers --mixed --uneven "${small[@]}"
 [ -z "${FULL:-}" ] || same "ranks that differ in size" "$folder/few" 3 --uneven "${few[@]}"
