@@ -104,18 +104,18 @@ static size_t find_oldest(const fr_kept_pictures *kept) {
     return oldest;
 }
 
-/* Keeps a copy of the rows, in place of those that were used the longest ago. Without memory for it, nothing is
- * kept. */
-static void keep_rows(fr_kept_pictures *kept, const fr_picture *picture, const fr_vision_rows *rows) {
+/* Keeps a copy of the rows, in place of those that were used the longest ago. */
+static fr_status keep_rows(fr_kept_pictures *kept, const fr_picture *picture, const fr_vision_rows *rows) {
     size_t bytes = bytes_of(rows);
-    if (bytes > FR_PICTURES_KEPT_BYTES) return;
+    if (bytes > FR_PICTURES_KEPT_BYTES) return FR_OK;
     while (kept->bytes > FR_PICTURES_KEPT_BYTES - bytes || find_free(kept) == FR_PICTURES_KEPT)
         forget(kept, find_oldest(kept));
     size_t place = find_free(kept);
-    if (copy_rows(&kept->of[place].rows, rows) != FR_OK) return;
+    FR_TRY(copy_rows(&kept->of[place].rows, rows));
     kept->of[place].digest = picture->digest;
     kept->of[place].used = kept->looked;
     kept->bytes += bytes;
+    return FR_OK;
 }
 
 /* ----------------------------------------------------------------------------------------------------------- shown */
@@ -130,7 +130,7 @@ static fr_status run_all(fr_shown *shown, fr_kept_pictures *kept, fr_pool *pool,
         FR_TRY(find_rows(kept, picture, rows, &found));
         if (!found) {
             FR_TRY(fr_vision_run_slices(picture->vision, pool, threads, &picture->image, ask, rows));
-            keep_rows(kept, picture, rows);
+            FR_TRY(keep_rows(kept, picture, rows));
             ++*ran;
         }
         shown->grids[i] = rows->grid;
