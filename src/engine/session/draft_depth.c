@@ -85,7 +85,7 @@ static double rate_or(const fr_draft_rate *rate, double guess) {
 }
 
 void fr_draft_depth_reset(fr_draft_depth *draft_depth) {
-    *draft_depth = (fr_draft_depth){.interval = 4, .next_try = 4};
+    *draft_depth = (fr_draft_depth){.interval = 4, .next_try = 4, .elsewhere_interval = 4};
     for (size_t d = 0; d < FR_DRAFTERS_MAX; d++)
         draft_depth->by[d].usual = (fr_draft_rate){.hits = FIRST_GUESS * FIRST_TRIES, .tries = FIRST_TRIES};
 }
@@ -625,7 +625,7 @@ static bool try_elsewhere(fr_draft_depth *draft_depth, fr_draft_depth_part *part
                           outlook *known, attempt *tried) {
     size_t best = parts[0].drafter, other = other_drafter(parts, q.count, best);
     outlook hoped;
-    draft_depth->elsewhere = !draft_depth->elsewhere && other < FR_DRAFTERS_MAX;
+    draft_depth->elsewhere = draft_depth->round >= draft_depth->next_elsewhere && other < FR_DRAFTERS_MAX;
     if (!draft_depth->elsewhere) return false;
     turn_to(parts, q.count, other);
     look(known, &q);
@@ -687,7 +687,7 @@ static bool asks_second(question q) {
 static void choose_counts(fr_draft_depth *draft_depth, fr_draft_depth_part *parts, size_t count, size_t room,
                           size_t taken) {
     size_t most = 0, most_found = 0;
-    draft_depth->trying = false;
+    draft_depth->trying = draft_depth->elsewhere = false;
     draft_depth->loss = 0;
     size_t first = other_drafter(parts, count, FR_DRAFTERS_MAX), second = other_drafter(parts, count, first);
     if (first < FR_DRAFTERS_MAX) turn_to(parts, count, first);
@@ -873,7 +873,13 @@ static void learn_of_try(fr_draft_depth *draft_depth, const fr_draft_depth_part 
                          double seconds) {
     double tokens = tokens_of(parts, timelines);
     draft_depth->allowance -= lesser(draft_depth->loss, greater(0, seconds - draft_depth->tokens / draft_depth->rate));
-    if (greater(tokens, draft_depth->tokens) > (seconds - draft_depth->followed) * draft_depth->rate)
+    bool won = greater(tokens, draft_depth->tokens) > (seconds - draft_depth->followed) * draft_depth->rate;
+    if (draft_depth->elsewhere) { /* a try of the best choice's own drafter comes as if this one had not been made */
+        draft_depth->elsewhere_interval = won ? 4 : fr_smaller(2 * draft_depth->elsewhere_interval, LAST);
+        draft_depth->next_elsewhere = draft_depth->round + draft_depth->elsewhere_interval;
+        return;
+    }
+    if (won)
         draft_depth->interval = 1;
     else
         draft_depth->interval = draft_depth->interval < 4 ? 4 : 2 * draft_depth->interval;

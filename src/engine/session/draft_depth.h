@@ -46,8 +46,8 @@
  * loses at most 3%, and the more drafts have won, the more may be looked up at a time.
  *
  * Several drafters. All facts about drafts, and the time to make them, are kept for each drafter. Of all drafters' best
- * choices, the one with the most tokens a second is taken, for all timelines of a round together. Tries are of this
- * drafter and of another one in turn, and a drafter is never chosen before it was tried.
+ * choices, the one with the most tokens a second is taken, for all timelines of a round together. Another drafter is
+ * tried at growing intervals of its own, and a drafter is never chosen before it was tried.
  *
  * What is not known. A new timeline gets the rate of the engine's others, and a depth never reached the rate of the
  * depth before it. T between two measured numbers of rows lies on a line; beyond the largest it is flat, so that
@@ -106,16 +106,17 @@ typedef struct fr_draft_depth {
     uint64_t round;
     uint64_t next_try; /* the first round in which something else may be tried */
     uint64_t interval;
-    double allowance;     /* seconds that tries may lose */
-    bool elsewhere;       /* the last try was of another drafter than the best choice's */
-    bool trying;          /* the last choice was a try, not the best: */
-    double loss;          /* seconds that the try is expected to lose */
-    double tokens;        /* tokens that the try is expected to bring */
-    double rate;          /* tokens a second of the best choice */
-    fr_draft_rate earned; /* recent tokens (hits) and their seconds (tries) */
-    size_t earning;       /* number of timelines that earned it */
-    double finds_won;     /* what looked-up drafts won lately, in forwards' worth of tokens */
-    double followed;      /* seconds of the last round that went into following the text, by estimate */
+    double allowance;                            /* seconds that tries may lose */
+    bool elsewhere;                              /* the last try was of another drafter than the best choice's */
+    uint64_t next_elsewhere, elsewhere_interval; /* as next_try and interval, for such tries */
+    bool trying;                                 /* the last choice was a try, not the best: */
+    double loss;                                 /* seconds that the try is expected to lose */
+    double tokens;                               /* tokens that the try is expected to bring */
+    double rate;                                 /* tokens a second of the best choice */
+    fr_draft_rate earned;                        /* recent tokens (hits) and their seconds (tries) */
+    size_t earning;                              /* number of timelines that earned it */
+    double finds_won;                            /* what looked-up drafts won lately, in forwards' worth of tokens */
+    double followed; /* seconds of the last round that went into following the text, by estimate */
 } fr_draft_depth;
 
 /* A drafter that a timeline may draft with. */
