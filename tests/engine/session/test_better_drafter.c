@@ -8,7 +8,7 @@
 
 enum { MOST = FR_STEP_MAX - 1, TOKENS = 800, SEEDS = 20, BOTH = 3 };
 
-/* A drafter's share of drafts that are accepted if those before them are, and the time of a step, or of a whole block. */
+/* A drafter's share of drafts that are accepted if those before them are, and the time of a step, or of a block. */
 typedef struct drafter {
     double stands, step;
     size_t block;
