@@ -194,6 +194,54 @@ static void call_matmul_block(const fr_bench_case *c, fr_bench_function *functio
                            o->stream + fr_packed_bytes(c->type, feature, c->cols), c->cols, units * FR_TILE_FEATURES});
 }
 
+/* Gives a case of grouped codes its form: that of its kernel's slot, with zeros if it has no biases. */
+static void choose_grouped(fr_bench_case *c, size_t slot) {
+    size_t biased = slot > FR_GROUPED_BITS_MAX;
+    fr_grouping form = {.bits = (uint8_t)(slot - biased * (FR_GROUPED_BITS_MAX + 1)),
+                        .offset = biased ? FR_OFFSET_BIAS : FR_OFFSET_ZERO,
+                        .scale_type = FR_F16,
+                        .group = 128};
+    c->type = FR_STORED;
+    fr_grouped_layout(&c->tiles, &form, c->cols);
+}
+
+static void size_matmul_grouped(fr_bench_case *c) {
+    size_products(c);
+    c->stream_bytes = fr_grouped_bytes(&c->tiles, c->features);
+    c->bytes = (double)c->stream_bytes;
+    c->input_bytes = c->rows * (c->cols / RUN) * sizeof(fr_qblock);
+}
+
+/* Fills tiles of grouped codes. The first ones are different, and the others repeat them. */
+static void fill_grouped(const fr_bench_case *c, uint8_t *stream) {
+    static uint8_t codes[FR_TILE_FEATURES][WIDEST], zeros[FR_TILE_FEATURES][WIDEST / RUN];
+    static float scales[FR_TILE_FEATURES][WIDEST / RUN], biases[FR_TILE_FEATURES][WIDEST / RUN];
+    fr_grouped_row rows[FR_TILE_FEATURES];
+    unsigned mask = (1u << c->tiles.form.bits) - 1;
+    size_t tile = c->tiles.tile_bytes;
+    uint64_t state = 1;
+    for (size_t i = 0; i < c->units && i < DISTINCT; i++) {
+        for (size_t o = 0; o < FR_TILE_FEATURES; o++) {
+            rows[o] = (fr_grouped_row){codes[o], scales[o], zeros[o], biases[o]};
+            for (size_t col = 0; col < c->cols; col++) codes[o][col] = random_bits(&state) & mask;
+            for (size_t g = 0; g < c->tiles.blocks; g++) {
+                zeros[o][g] = random_bits(&state) & mask;
+                scales[o][g] = (float)(1 + random_bits(&state) % 64) * 0x1p-10f;
+                biases[o][g] = (float)(1 + random_bits(&state) % 64) * 0x1p-8f;
+            }
+        }
+        fr_grouped_pack(&c->tiles, stream + i * tile, rows, FR_TILE_FEATURES, c->cols);
+    }
+    for (size_t i = DISTINCT; i < c->units; i++) memcpy(stream + i * tile, stream + (i - DISTINCT) * tile, tile);
+}
+
+static void call_matmul_grouped(const fr_bench_case *c, fr_bench_function *function, const fr_bench_operands *o,
+                                size_t first, size_t units) {
+    ((fr_matmul_grouped_fn *)function)(
+        &(fr_matmul_grouped){(float *)o->output + first * FR_TILE_FEATURES, c->features, o->input, c->cols / RUN,
+                             c->rows, o->stream + first * c->tiles.tile_bytes, units * FR_TILE_FEATURES, &c->tiles});
+}
+
 /* Sizes products with selected rows of a table. The input is the row that they are multiplied with, then the numbers
  * of the table's rows. */
 static void size_gather(fr_bench_case *c) {
@@ -499,6 +547,9 @@ static const fr_bench_kind kind_matmul_fp8 =
     KIND(SIZE_MAX, fp8_products, size_matmul_fp8, fill_codes, fill_numbers, call_matmul_fp8);
 static const fr_bench_kind kind_matmul_block = KIND(offsetof(fr_kernels, matmul_block), products, size_matmul_block,
                                                     fill_tiles, fill_quantized, call_matmul_block);
+static const fr_bench_kind kind_matmul_grouped =
+    KIND(offsetof(fr_kernels, matmul_grouped), products, size_matmul_grouped, fill_grouped, fill_quantized,
+         call_matmul_grouped);
 static const fr_bench_kind kind_gather =
     KIND(offsetof(fr_kernels, gather), tables, size_gather, fill_table, fill_gather_input, call_gather);
 static const fr_bench_kind kind_attn = KIND(SIZE_MAX, caches, size_attn, fill_cache, fill_numbers, call_attn);
@@ -535,6 +586,7 @@ const fr_bench_kernel fr_bench_kernels[] = {
 #define FR_TWIN_KERNEL(...) /* a twin has its line already */
 #include "kernels/kernels.def"
 #include "kernels/block_kernels.def"
+#include "kernels/grouped_kernels.def"
 #undef FR_KERNEL
 };
 
@@ -547,16 +599,25 @@ size_t fr_bench_shapes(const fr_bench_kernel *kernel, const fr_bench_shape **sha
     return kernel->kind->shape_count;
 }
 
+static size_t row_bytes(const fr_bench_case *c) {
+    if (c->type == FR_STORED) return c->tiles.tile_bytes / FR_TILE_FEATURES;
+    return fr_dtype_row_bytes(c->type, c->cols);
+}
+
 fr_bench_case fr_bench_case_make(const fr_bench_kernel *kernel, const fr_bench_shape *shape, size_t rows,
                                  size_t threads, size_t room) {
     const fr_bench_kind *kind = kernel->kind;
-    fr_bench_case c = {kind, shape->type, rows, shape->features, .cols = shape->cols};
+    fr_bench_case c = {kind, shape->type, .rows = rows, .features = shape->features, .cols = shape->cols};
     bool partitioned = shape->group == FR_BENCH_STREAMED && shape->most_rows > 0;
-    if (kind->first_slot != SIZE_MAX) c.type = (fr_dtype)((kernel->slot - kind->first_slot) / sizeof(void *));
+    size_t slot = kind->first_slot != SIZE_MAX ? (kernel->slot - kind->first_slot) / sizeof(void *) : 0;
+    if (kind == &kind_matmul_grouped)
+        choose_grouped(&c, slot);
+    else if (kind->first_slot != SIZE_MAX)
+        c.type = (fr_dtype)slot;
     size_t share = threads * FR_TILE_FEATURES;
     if (partitioned) c.features = (c.features + share - 1) / share * FR_TILE_FEATURES;
     if (shape->group == FR_BENCH_CACHED)
-        c.features = CACHED_BYTES / fr_dtype_row_bytes(c.type, c.cols) / FR_TILE_FEATURES * FR_TILE_FEATURES;
+        c.features = CACHED_BYTES / row_bytes(&c) / FR_TILE_FEATURES * FR_TILE_FEATURES;
     c.units = 1;
     kind->size(&c);
     if (c.stream_bytes <= room) return c;

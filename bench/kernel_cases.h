@@ -1,7 +1,7 @@
 /* Lists every kernel, and makes the operands of its calls: shapes of real models with random numbers. It makes one
  * call, and compares its bits with those of the scalar definition.
  *
- * In: kernels.def and block_kernels.def, which have a line for each kernel. Out: cases. A case is a kernel's contract
+ * In: kernels.def, block_kernels.def and grouped_kernels.def, which have a line for each kernel. Out: cases. A case is a kernel's contract
  * on one shape, as one thread runs it, with the bytes and the multiply-adds of a call. The numbers are ordinary ones
  * (uniform in -1 .. 1, random codes); tests/kernels/check_kernels.c and check_blocks.c use hostile ones. The same case
  * has the same numbers every time. */
@@ -46,7 +46,8 @@ size_t fr_bench_shapes(const fr_bench_kernel *kernel, const fr_bench_shape **sha
 
 typedef struct fr_bench_case {
     const fr_bench_kind *kind;
-    fr_dtype type;
+    fr_dtype type;          /* FR_STORED: of grouped codes */
+    fr_grouped_tiles tiles; /* of grouped codes */
     size_t rows, features, cols;
     size_t units; /* parts into which a call may be divided: a product's tiles of 16 features; otherwise 1 */
     size_t stream_bytes, input_bytes, output_bytes, scratch_bytes;

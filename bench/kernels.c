@@ -44,7 +44,8 @@ static const char *word_of(fr_isa_level level) {
 }
 
 static domain domain_of(const fr_bench_kernel *kernel) {
-    size_t first = offsetof(fr_kernels, matmul_block), last = first + sizeof((fr_kernels *)0)->matmul_block;
+    size_t first = offsetof(fr_kernels, matmul_block);
+    size_t last = offsetof(fr_kernels, matmul_biased) + sizeof((fr_kernels *)0)->matmul_biased;
     return kernel->slot >= first && kernel->slot < last ? INTEGERS : FLOATS;
 }
 

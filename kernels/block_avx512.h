@@ -40,6 +40,7 @@
 #include "kernels/prefetch_x86.h"
 #include "kernels/simd_avx512.h"
 #include "quant/block_types.h"
+#include "quant/grouped.h"
 #include "quant/packed.h"
 
 #include <string.h>
@@ -63,6 +64,8 @@ typedef struct block {
     __m512 d, m;
     __m512i values; /* table in which codes are looked up, with the offset added */
     uint8_t scales[8 * FR_TILE_FEATURES], mins[8 * FR_TILE_FEATURES];
+    const fr_grouped_tiles *tiles; /* of grouped codes */
+    __m512i zeros;                 /* of grouped codes: their zeros, one in each lane */
 } block;
 
 /* An unpacked run: register g of `codes` has columns 4g to 4g + 3. */
@@ -78,12 +81,14 @@ typedef void scale_fn(run *r, const block *b, const uint8_t *bytes, size_t index
 typedef __m512i code_fn(const block *b, const uint8_t *bytes, size_t index, size_t g);
 
 /* Says how the sums of a run join a chain. HALVES: the halves of a run have integer scales of their own, with
- * HALVES_MIN also minima. APART: the halves have float scales, and each joins the chain by itself. */
-typedef enum joining { PLAIN, PLUS_MIN, MINUS_MIN, HALVES, HALVES_MIN, APART } joining;
+ * HALVES_MIN also minima. APART: the halves have float scales, and each joins the chain by itself. ZEROS: each feature
+ * has an offset of its own; the format's is 1. */
+typedef enum joining { PLAIN, PLUS_MIN, MINUS_MIN, HALVES, HALVES_MIN, APART, ZEROS } joining;
 
 typedef struct format {
     fr_dtype type;
-    size_t bytes, runs; /* of a block of one tile */
+    size_t bytes, runs; /* of a block of one tile. Grouped codes: bytes of a run, and 0, since blocks differ between
+                         * matrices */
     unsigned bits;      /* bits of a value; if codes are looked up, of the table's values */
     int offset;
     joining joining;
@@ -459,6 +464,89 @@ static const format q8_0 = {FR_Q8_0, FR_SIZES(q8_0), 8, 128, PLAIN, open_d, scal
                     pq2_0 = {FR_PQ2_0, FR_SIZES(pq2_0), 2, 1, PLAIN, open_d, scale_d_m, code_q2_0},
                     nvfp4 = {FR_NVFP4, FR_SIZES(nvfp4), 5, 12, APART, open_nothing, scale_nvfp4, code_nvfp4};
 
+/* ---------------------------------------------------------------------------------------------------- grouped codes */
+
+FR_INLINE bool grouped(const format *f) {
+    return f->runs == 0;
+}
+
+/* Loads 16 floats of a type of scales. */
+FR_INLINE __m512 floats_of_type(unsigned type, const uint8_t *bytes) {
+    if (type == FR_F16) return halves(bytes);
+    if (type == FR_F32) return _mm512_loadu_ps(bytes);
+    __m512i wide = _mm512_cvtepu16_epi32(_mm256_loadu_si256((const __m256i *)bytes));
+    return _mm512_castsi512_ps(_mm512_slli_epi32(wide, 16));
+}
+
+FR_INLINE void open_biased(block *b, const uint8_t *bytes) {
+    unsigned type = b->tiles->form.scale_type;
+    b->d = floats_of_type(type, bytes);
+    b->m = floats_of_type(type, bytes + b->tiles->head_bytes / 2);
+}
+
+FR_INLINE void open_zeros(block *b, const uint8_t *bytes) {
+    const fr_grouping *form = &b->tiles->form;
+    const uint8_t *zeros = bytes + FR_TILE_FEATURES * (form->scale_type == FR_F32 ? 4 : 2);
+    b->d = floats_of_type(form->scale_type, bytes);
+    if (form->offset == FR_OFFSET_CENTRE) {
+        b->zeros = _mm512_set1_epi32(1 << (form->bits - 1));
+    } else if (form->bits > 4) {
+        b->zeros = _mm512_cvtepu8_epi32(_mm_loadu_si128((const __m128i *)zeros));
+    } else {
+        __m128i both = _mm_loadl_epi64((const __m128i *)zeros);
+        both = _mm_unpacklo_epi64(both, _mm_srli_epi16(both, 4));
+        b->zeros = _mm512_cvtepu8_epi32(_mm_and_si128(both, _mm_set1_epi8(15)));
+    }
+}
+
+/* Returns codes of a run; `bytes` is after the block's head. */
+FR_INLINE __m512i code_2_bits(const block *b, const uint8_t *bytes, size_t index, size_t g) {
+    (void)b;
+    return twos(bytes + 2 * 64 * index, g);
+}
+
+FR_INLINE __m512i code_3_bits(const block *b, const uint8_t *bytes, size_t index, size_t g) {
+    (void)b;
+    return threes(bytes + 3 * 64 * index, g);
+}
+
+FR_INLINE __m512i code_4_bits(const block *b, const uint8_t *bytes, size_t index, size_t g) {
+    (void)b;
+    return nibbles(bytes + 4 * 64 * index, g);
+}
+
+FR_INLINE __m512i code_5_bits(const block *b, const uint8_t *bytes, size_t index, size_t g) {
+    (void)b;
+    return fives(bytes + 5 * 64 * index, g);
+}
+
+FR_INLINE __m512i code_6_bits(const block *b, const uint8_t *bytes, size_t index, size_t g) {
+    (void)b;
+    return sixes(bytes + 6 * 64 * index, g);
+}
+
+FR_INLINE __m512i code_8_bits(const block *b, const uint8_t *bytes, size_t index, size_t g) {
+    (void)b;
+    return line(bytes + 8 * 64 * index + 64 * g);
+}
+
+#define FR_GROUPED_FORMATS(width, ...)                                   \
+    static const format grouped_##width = {.bytes = 64 * width,          \
+                                           .bits = width,                \
+                                           .offset = 1,                  \
+                                           .joining = ZEROS,             \
+                                           .open = open_zeros,           \
+                                           .scale = scale_d_m,           \
+                                           .code = code_##width##_bits}, \
+                        biased_##width = {.bytes = 64 * width,           \
+                                          .bits = width,                 \
+                                          .joining = PLUS_MIN,           \
+                                          .open = open_biased,           \
+                                          .scale = scale_d_m,            \
+                                          .code = code_##width##_bits};
+FR_GROUPED_CODES(FR_GROUPED_FORMATS)
+#undef FR_GROUPED_FORMATS
+
 FR_INLINE bool halved(const format *f) {
     return f->joining == HALVES || f->joining == HALVES_MIN || f->joining == APART;
 }
@@ -470,7 +558,7 @@ FR_INLINE bool halved(const format *f) {
  * at 46 GB/s; Q4_0 89 and 93%. With all hints and with hints for pages: 4 rows of Q8_0 85 and 89%, but one row of Q4_K
  * at 46 GB/s 80 and 73%.) */
 FR_INLINE size_t rows_paged(const format *f) {
-    return f->runs > 1 ? 0 : f->code == code_q8_0 ? 4 : 1;
+    return f->runs > 1 ? 0 : f->code == code_q8_0 || f->code == code_8_bits ? 4 : 1;
 }
 
 /* ---------------------------------------------------------------------------------------- a run of one or two tiles */
@@ -509,8 +597,10 @@ FR_INLINE void add_groups(const format *f, const products *by, tiles_run *p, con
 }
 
 /* Returns the value that a sum begins with. With HALVES_MIN it is 0: codes have no offset, and the panel holds the
- * sums for the minima instead. */
-FR_INLINE __m512i correction(const format *f, int32_t from_panel) {
+ * sums for the minima instead. With ZEROS the panel holds minus the sum of activations, which fits 16 bits; the 16 bits
+ * above it are multiplied with 0. */
+FR_INLINE __m512i correction(const format *f, const block *b, int32_t from_panel) {
+    if (f->joining == ZEROS) return _mm512_madd_epi16(b->zeros, _mm512_set1_epi32(from_panel));
     return f->joining == HALVES_MIN ? _mm512_setzero_si512() : _mm512_set1_epi32(from_panel);
 }
 
@@ -525,12 +615,13 @@ FR_INLINE void sum_run(const format *f, const products *by, tiles_run *p, const 
     size_t end = halved(f) ? GROUPS / 2 : GROUPS;
     sums sum;
     FR_UNROLLED_FOR (size_t row = 0; row < rows; row++)
-        sum[row][0] = sum[row][1] = correction(f, halved(f) ? x[row].half : x[row].sum);
+        FR_UNROLLED_FOR (size_t t = 0; t < tiles; t++)
+            sum[row][t] = correction(f, &p->blocks[t], halved(f) ? x[row].half : x[row].sum);
     add_groups(f, by, p, x, sum, rows, tiles, 0, end, unpack);
     FR_UNROLLED_FOR (size_t row = 0; row < rows; row++)
         FR_UNROLLED_FOR (size_t t = 0; t < tiles; t++) {
             isum[row][t] = _mm512_cvtepi32_ps(sum[row][t]);
-            sum[row][t] = correction(f, x[row].sum);
+            sum[row][t] = correction(f, &p->blocks[t], x[row].sum);
         }
     if (!halved(f)) return;
     add_groups(f, by, p, x, sum, rows, tiles, end, GROUPS, unpack);
@@ -555,7 +646,7 @@ FR_INLINE void add_apart(const format *f, const products *by, tiles_run *p, cons
         size_t from = half * GROUPS / 2;
         sums sum;
         FR_UNROLLED_FOR (size_t row = 0; row < rows; row++)
-            sum[row][0] = sum[row][1] = correction(f, half ? x[row].sum : x[row].half);
+            sum[row][0] = sum[row][1] = correction(f, p->blocks, half ? x[row].sum : x[row].half);
         add_groups(f, by, p, x, sum, rows, tiles, from, from + GROUPS / 2, unpack);
         FR_UNROLLED_FOR (size_t row = 0; row < rows; row++)
             FR_UNROLLED_FOR (size_t t = 0; t < tiles; t++) {
@@ -588,7 +679,7 @@ FR_INLINE void add_run(const format *f, const products *by, tiles_run *p, const 
     }
 }
 
-/* Holds the arguments of fr_matmul_block_fn, with columns counted in blocks. */
+/* Holds the arguments of fr_matmul_block_fn or fr_matmul_grouped_fn, with columns counted in blocks. */
 typedef struct product {
     float *y;
     size_t y_stride;
@@ -596,7 +687,26 @@ typedef struct product {
     size_t x_stride, rows;
     const uint8_t *w;
     size_t blocks, features;
+    const fr_grouped_tiles *tiles; /* of grouped codes */
 } product;
+
+/* Returns the runs of a block of a tile; the last one of a row of grouped codes may have fewer. */
+FR_INLINE size_t block_runs(const format *f, const product *job) {
+    return grouped(f) ? job->tiles->block_runs : f->runs;
+}
+
+FR_INLINE size_t block_bytes(const format *f, const product *job) {
+    return grouped(f) ? job->tiles->block_bytes : f->bytes;
+}
+
+/* Returns the bytes before a block's runs; those of other types are part of their code functions. */
+FR_INLINE size_t head_bytes(const format *f, const product *job) {
+    return grouped(f) ? job->tiles->head_bytes : 0;
+}
+
+FR_INLINE size_t bytes_of_tile(const format *f, const product *job) {
+    return grouped(f) ? job->tiles->tile_bytes : job->blocks * f->bytes;
+}
 
 /* The columns and rows that are multiplied at a time, with all tiles. */
 typedef struct chunk {
@@ -636,17 +746,20 @@ FR_INLINE size_t steps(const product *job, size_t tiles) {
 }
 
 FR_INLINE place place_of(const format *f, const product *job, const chunk *c, size_t tile, size_t tiles) {
-    size_t tile_bytes = job->blocks * f->bytes, half = steps(job, PAIR), left = job->features - tile * FR_TILE_FEATURES;
+    size_t tile_bytes = bytes_of_tile(f, job), half = steps(job, PAIR), left = job->features - tile * FR_TILE_FEATURES;
     place at = {.apart = half * tile_bytes, .y_stride = job->y_stride, .how = c->how};
     at.ahead = c->how == FR_PREFETCH_PAGES ? PAGES_AHEAD : c->few_to_l2 ? FEW_AHEAD : AHEAD / tiles;
     at.y[0] = job->y + c->row * job->y_stride + tile * FR_TILE_FEATURES;
     at.y[1] = at.y[0] + half * FR_TILE_FEATURES;
-    at.bytes = job->w + tile * tile_bytes + c->from * f->bytes;
-    at.end = at.bytes + (c->to - c->from) * f->bytes;
+    at.bytes = job->w + tile * tile_bytes + c->from * block_bytes(f, job);
+    if (grouped(f) && c->to == job->blocks)
+        at.end = job->w + (tile + 1) * tile_bytes;
+    else
+        at.end = at.bytes + (c->to - c->from) * block_bytes(f, job);
     if (tile + 1 < steps(job, tiles))
         at.next = at.bytes + tile_bytes;
     else
-        at.next = c->to < job->blocks ? job->w + c->to * f->bytes : at.bytes;
+        at.next = c->to < job->blocks ? job->w + c->to * block_bytes(f, job) : at.bytes;
     at.partner = left > half * FR_TILE_FEATURES ? at.apart : 0;
     at.stored[0] = lanes(left);
     at.stored[1] = at.partner ? lanes(left - half * FR_TILE_FEATURES) : 0;
@@ -673,20 +786,35 @@ FR_INLINE void store_chains(const place *at, const __m512 acc[PAIR], size_t row,
         _mm512_mask_storeu_ps(at->y[t] + row * at->y_stride, at->stored[t], acc[t]);
 }
 
+/* Opens the block at `at` of each tile, and returns how many runs it has. */
+FR_INLINE size_t open_blocks(const format *f, const product *job, const place *at, block *blocks, size_t tiles) {
+    FR_UNROLLED_FOR (size_t t = 0; t < tiles; t++) f->open(&blocks[t], at->bytes + t * at->partner);
+    if (!grouped(f)) return f->runs;
+    size_t left = ((size_t)(at->end - at->bytes) - head_bytes(f, job)) / f->bytes, runs = block_runs(f, job);
+    if (left < runs) runs = left;
+    prefetch(at, at->bytes + runs * f->bytes, 64, tiles);
+    return runs;
+}
+
+/* Returns the bytes of a run, with its share of other bytes of its block. */
+FR_INLINE size_t run_step(const format *f) {
+    return grouped(f) ? f->bytes : f->bytes / f->runs;
+}
+
 /* Computes up to FEW rows of a chunk with tile `tile`, or with it and its partner. */
 FR_INLINE void compute_few(const format *f, const products *by, const product *job, const chunk *c, size_t tile,
                            size_t rows, size_t tiles) {
     place at = place_of(f, job, c, tile, tiles);
-    size_t step = f->bytes / f->runs;
+    size_t step = run_step(f), head = head_bytes(f, job);
     const fr_qblock *x = c->panel;
-    block blocks[PAIR] = {{.values = c->values}, {.values = c->values}};
+    block blocks[PAIR] = {{.values = c->values, .tiles = job->tiles}, {.values = c->values, .tiles = job->tiles}};
     __m512 acc[FEW][PAIR];
     FR_UNROLLED_FOR (size_t row = 0; row < rows; row++) load_chains(acc[row], &at, c->from > 0, row, tiles);
-    for (; at.bytes < at.end; at.bytes += f->bytes) {
-        FR_UNROLLED_FOR (size_t t = 0; t < tiles; t++) f->open(&blocks[t], at.bytes + t * at.partner);
-        for (size_t i = 0; i < f->runs; i++, x += rows) {
+    for (; at.bytes < at.end; at.bytes += block_bytes(f, job)) {
+        size_t count = open_blocks(f, job, &at, blocks, tiles);
+        for (size_t i = 0; i < count; i++, x += rows) {
             run runs[PAIR];
-            tiles_run p = {blocks, {at.bytes, at.bytes + at.partner}, i, runs};
+            tiles_run p = {blocks, {at.bytes + head, at.bytes + head + at.partner}, i, runs};
             prefetch(&at, at.bytes + i * step, step, tiles);
             FR_UNROLLED_FOR (size_t t = 0; t < tiles; t++) f->scale(&runs[t], &blocks[t], p.bytes[t], i);
             add_run(f, by, &p, x, acc, rows, tiles, true);
@@ -701,16 +829,16 @@ FR_INLINE void compute_few(const format *f, const products *by, const product *j
 FR_INLINE void compute_many(const format *f, const products *by, const product *job, const chunk *c, size_t tile) {
     place at = place_of(f, job, c, tile, PAIR);
     bool minimum = f->joining == PLUS_MIN || f->joining == MINUS_MIN;
-    size_t step = f->bytes / f->runs, together = minimum && f->bits == 4 ? 2 : 1;
+    size_t step = run_step(f), head = head_bytes(f, job), together = minimum && f->bits == 4 ? 2 : 1;
     const fr_qblock *x = c->panel;
-    block blocks[PAIR] = {{.values = c->values}, {.values = c->values}};
+    block blocks[PAIR] = {{.values = c->values, .tiles = job->tiles}, {.values = c->values, .tiles = job->tiles}};
     __m512 acc[MANY][PAIR];
     for (size_t row = 0; row < c->rows; row++) load_chains(acc[row], &at, c->from > 0, row, PAIR);
-    for (; at.bytes < at.end; at.bytes += f->bytes) {
-        FR_UNROLLED_FOR (size_t t = 0; t < PAIR; t++) f->open(&blocks[t], at.bytes + t * at.partner);
-        for (size_t i = 0; i < f->runs; i++, x += c->rows) {
+    for (; at.bytes < at.end; at.bytes += block_bytes(f, job)) {
+        size_t count = open_blocks(f, job, &at, blocks, PAIR);
+        for (size_t i = 0; i < count; i++, x += c->rows) {
             run runs[PAIR];
-            tiles_run p = {blocks, {at.bytes, at.bytes + at.partner}, i, runs};
+            tiles_run p = {blocks, {at.bytes + head, at.bytes + head + at.partner}, i, runs};
             size_t row = 0;
             prefetch(&at, at.bytes + i * step, step, PAIR);
             FR_UNROLLED_FOR (size_t t = 0; t < PAIR; t++) {
@@ -742,7 +870,8 @@ FR_INLINE void pack_block(const format *f, fr_qblock *to, const fr_qblock *x) {
 /* Packs a few rows at a time, because 64 rows whose stride is a power of two would compete for the same sets of the L1
  * cache. */
 FR_INLINE void pack_panel(const format *f, const product *job, chunk *c) {
-    size_t from = c->from * f->runs, runs = c->to * f->runs - from;
+    size_t from = c->from * block_runs(f, job), runs = c->to * block_runs(f, job) - from;
+    if (grouped(f) && c->to == job->blocks) runs = job->tiles->runs - from;
     for (size_t first = 0, last; first < c->rows; first = last) {
         last = first + FEW < c->rows ? first + FEW : c->rows;
         for (size_t i = 0; i < runs; i++)
@@ -785,7 +914,7 @@ FR_INLINE void compute_chunk(const format *f, const products *by, const product 
 
 /* Computes a part of the rows, its columns in chunks of equal length. */
 FR_INLINE void compute_part(const format *f, const products *by, const product *job, chunk *c) {
-    size_t most = PANEL / (c->rows > FEW ? MANY : c->rows) / f->runs;
+    size_t most = PANEL / (c->rows > FEW ? MANY : c->rows) / block_runs(f, job);
     size_t chunks = (job->blocks + most - 1) / most, length = (job->blocks + chunks - 1) / chunks;
     for (c->from = 0; c->from < job->blocks; c->from = c->to) {
         c->to = c->from + length < job->blocks ? c->from + length : job->blocks;
@@ -794,22 +923,33 @@ FR_INLINE void compute_part(const format *f, const products *by, const product *
     }
 }
 
-FR_INLINE void matmul_block(const format *f, const products *by, const fr_matmul_block *of) {
-    product job = {of->y, of->y_stride, of->x, of->x_stride, of->rows, of->w, of->cols / (f->runs * RUN), of->features};
+FR_INLINE void multiply(const format *f, const products *by, const product *job) {
     chunk c;
-    const int8_t *values = fr_code_values(f->type);
-    if (job.features == 0) return;
+    const int8_t *values = grouped(f) ? NULL : fr_code_values(f->type);
+    if (job->features == 0) return;
     if (values)
         c.values = _mm512_add_epi8(_mm512_broadcast_i32x4(_mm_loadu_si128((const __m128i *)values)),
                                    _mm512_set1_epi8((char)f->offset));
     else
         c.values = _mm512_setzero_si512();
-    for (c.row = 0; c.row < job.rows; c.row += c.rows) {
-        size_t left = job.rows - c.row, parts = (left + MANY - 1) / MANY;
+    for (c.row = 0; c.row < job->rows; c.row += c.rows) {
+        size_t left = job->rows - c.row, parts = (left + MANY - 1) / MANY;
         c.rows = (left + parts - 1) / parts;
         choose_hint(f, &c);
-        compute_part(f, by, &job, &c);
+        compute_part(f, by, job, &c);
     }
+}
+
+FR_INLINE void matmul_block(const format *f, const products *by, const fr_matmul_block *of) {
+    product job = {of->y,        of->y_stride, of->x, of->x_stride, of->rows, of->w, of->cols / (f->runs * RUN),
+                   of->features, NULL};
+    multiply(f, by, &job);
+}
+
+FR_INLINE void matmul_grouped(const format *f, const products *by, const fr_matmul_grouped *of) {
+    fr_grouped_tiles tiles = *of->tiles;
+    product job = {of->y, of->y_stride, of->x, of->x_stride, of->rows, of->w, tiles.blocks, of->features, &tiles};
+    multiply(f, by, &job);
 }
 
 #endif

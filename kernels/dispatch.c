@@ -41,6 +41,7 @@ static void fill_table(fr_kernels *table, unsigned levels) {
     if (levels >> (level)&1) table->slot = function;
 #include "kernels/kernels.def"
 #include "kernels/block_kernels.def"
+#include "kernels/grouped_kernels.def"
 #undef FR_KERNEL
 }
 

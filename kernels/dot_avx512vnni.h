@@ -32,4 +32,10 @@ static const products vnni = {dot, {[2] = 1, [3] = 1, [4] = 1, [5] = 1, [6] = 1,
         matmul_block(&name, &vnni, job);                             \
     }
 
+/* Defines the kernel of a format of grouped codes, grouped_4 or biased_4 for example. */
+#define FR_MATMUL_GROUPED(name)                                        \
+    void fr_matmul_##name##_avx512vnni(const fr_matmul_grouped *job) { \
+        matmul_grouped(&name, &vnni, job);                             \
+    }
+
 #endif

@@ -14,6 +14,7 @@
 #define FR_KERNELS_KERNELS_H
 
 #include "quant/dtype.h"
+#include "quant/grouped.h"
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -107,6 +108,23 @@ typedef struct fr_matmul_block {
 } fr_matmul_block;
 
 typedef void fr_matmul_block_fn(const fr_matmul_block *job);
+
+/* The same product with tiles of grouped codes (quant/grouped.h), whose form is that of the kernel's slot. cols is that
+ * of the tiles' layout, of any length: a row x_r is ceil(cols / 32) blocks, in the last of which columns past the end
+ * are 0. Each output is one chain over the runs of 32 columns in ascending order, beginning with acc = +0:
+ *     with a centre or a zero   isum = sum of (code - zero) * q, exact; acc = fma(scale * xd, (float)isum, acc)
+ *     with a bias               isum = sum of code * q; the same; then acc = fma(bias, dsum, acc) */
+typedef struct fr_matmul_grouped {
+    float *y;
+    size_t y_stride;
+    const fr_qblock *x;
+    size_t x_stride, rows;
+    const uint8_t *w;
+    size_t features;
+    const fr_grouped_tiles *tiles;
+} fr_matmul_grouped;
+
+typedef void fr_matmul_grouped_fn(const fr_matmul_grouped *job);
 
 /* y[i] = (x[i] * r) * weight[i], r = 1 / sqrt(s / n + eps), s = dot(x, x) as above. If weight is NULL, y[i] = x[i] *
  * r. y may be x. Zhang and Sennrich 2019, arXiv:1910.07467. */
@@ -306,6 +324,8 @@ typedef struct fr_kernels {
     fr_matmul_fp8_fn *matmul_fp8;
     fr_quantize_fn *quantize;
     fr_matmul_block_fn *matmul_block[FR_KERNEL_TYPES]; /* by type; only block types have one */
+    /* by the bits of a code: without biases (a centre or zeros), and with biases */
+    fr_matmul_grouped_fn *matmul_grouped[FR_GROUPED_BITS_MAX + 1], *matmul_biased[FR_GROUPED_BITS_MAX + 1];
     fr_rmsnorm_fn *rmsnorm;
     fr_layernorm_fn *layernorm;
     fr_rope_fn *rope_neox;
@@ -335,6 +355,7 @@ typedef struct fr_kernels {
 #define FR_KERNEL(level, kind, slot, function) fr_##kind##_fn function;
 #include "kernels/kernels.def"
 #include "kernels/block_kernels.def"
+#include "kernels/grouped_kernels.def"
 #undef FR_KERNEL
 
 #endif

@@ -1,15 +1,33 @@
 /* Grouped codes: rows of small integers with a scale for each group of columns, as quantizers of safetensors folders
- * write them (AWQ, GPTQ, compressed-tensors, MLX).
+ * write them (AWQ, GPTQ, compressed-tensors, MLX), and the tiles of them that integer matmul kernels read.
  *
  * In: the arrays of a row, which a reader of a folder's storage unpacks (formats/). Out: the values that the row
- * stands for. Each value is one or two rounded float32 operations on the stored scales, which are exact as float32;
- * the quantizers' own packages compute the same. */
+ * stands for, and packed tiles. Each value is one or two rounded float32 operations on the stored scales, which are
+ * exact as float32; the quantizers' own packages compute the same.
+ *
+ * A tile is 16 neighbouring rows of a matrix side by side, as in quant/packed.h, whose lines of codes it has: "codes"
+ * for 4 bits, "fifths" and codes for 5, codes and "pairs" for 6, pairs for 2, "thirds" and pairs for 3, 8 lines of
+ * bytes for 8. It is a sequence of blocks. A block covers a group of columns, or equal parts of a long one:
+ *
+ *     scales     16 of the file's floats: 2 bytes each (F16, BF16), or 4 (F32)
+ *     zeros      with FR_OFFSET_ZERO; codes of up to 4 bits: 8 bytes, row i in the low half of byte i, row 8 + i in its
+ *                high half; wider codes: 16 bytes
+ *     biases     with FR_OFFSET_BIAS; 16 floats like the scales
+ *     codes      for each run of 32 columns, 64 bytes for each bit of a code
+ *
+ * The last block of a row may have fewer runs. In its last run, columns past the end have code 0; activations there
+ * are 0. If a matrix's rows are not a multiple of 16, the last tile's missing rows have scales, biases and codes of
+ * 0. */
 #ifndef FR_QUANT_GROUPED_H
 #define FR_QUANT_GROUPED_H
 
 #include "quant/dtype.h"
 
-/* An offset is taken from a code, or added to its product with the scale. */
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/* Says what is taken from a code, or added to its product with the scale. */
 typedef enum fr_group_offset {
     FR_OFFSET_CENTRE, /* value = (code - 2^(bits - 1)) * scale */
     FR_OFFSET_ZERO,   /* value = (code - zero) * scale; zero is an integer from 0 to 2^bits - 1 */
@@ -31,5 +49,55 @@ typedef struct fr_grouped_row {
     uint8_t *zeros; /* [groups]; read with FR_OFFSET_ZERO */
     float *biases;  /* [groups]; read with FR_OFFSET_BIAS */
 } fr_grouped_row;
+
+/* The bits that a code may have, for tables and kernels with an entry for each: EACH(bits, ...). */
+#define FR_GROUPED_CODES(EACH, ...) \
+    EACH(2, __VA_ARGS__)            \
+    EACH(3, __VA_ARGS__)            \
+    EACH(4, __VA_ARGS__)            \
+    EACH(5, __VA_ARGS__)            \
+    EACH(6, __VA_ARGS__)            \
+    EACH(8, __VA_ARGS__)
+
+enum {
+    FR_GROUPED_RUN = 32,     /* columns */
+    FR_GROUPED_LONGEST = 32, /* runs of a block, at most */
+    FR_GROUPED_BITS_MAX = 8
+};
+
+/* The tiles of a matrix: sizes that follow from its form and its columns. */
+typedef struct fr_grouped_tiles {
+    fr_grouping form;
+    size_t block_runs, runs, blocks; /* runs of a block; runs and blocks of a row */
+    size_t head_bytes, block_bytes;  /* of a block: of its scales and zeros or biases; of all of it */
+    size_t tile_bytes;
+} fr_grouped_tiles;
+
+/* Gives the sizes of tiles for rows of `cols` columns. Returns false if such rows have no tiles: if the form is not
+ * one of those above, if groups are not whole runs of 32 columns (a group that covers the row may have any length), or
+ * if they are longer than 1024 columns without being a multiple of that; or if a tile would take more than SIZE_MAX / 2
+ * bytes. */
+bool fr_grouped_layout(fr_grouped_tiles *tiles, const fr_grouping *form, size_t cols);
+
+/* Returns the bytes of the tiles of `rows` rows; 0 if they would be more than SIZE_MAX / 2. */
+size_t fr_grouped_bytes(const fr_grouped_tiles *tiles, size_t rows);
+
+/* Packs one tile of `count` (1 to 16) rows. */
+void fr_grouped_pack(const fr_grouped_tiles *tiles, uint8_t *tile, const fr_grouped_row *rows, size_t count,
+                     size_t cols);
+
+/* A block of one row of a tile, unpacked. */
+typedef struct fr_grouped_block {
+    float scale, bias; /* bias: 0 without FR_OFFSET_BIAS */
+    uint8_t zero;      /* the centre with FR_OFFSET_CENTRE, 0 with FR_OFFSET_BIAS */
+    uint8_t codes[FR_GROUPED_LONGEST * FR_GROUPED_RUN];
+} fr_grouped_block;
+
+/* Reads block `block` (from 0) of row `feature` (0 to 15) of a tile, and returns the number of its runs. */
+size_t fr_grouped_parts(const fr_grouped_tiles *tiles, fr_grouped_block *parts, const uint8_t *tile, size_t block,
+                        size_t feature);
+
+/* Writes the values of row `feature` (0 to 15) of a tile. */
+void fr_grouped_decode(const fr_grouped_tiles *tiles, float *values, const uint8_t *tile, size_t feature, size_t cols);
 
 #endif

@@ -1,8 +1,9 @@
-/* Checks every kernel of block-quantized weights, at every instruction set of this machine, against the scalar
- * definition, bit for bit; the definition against sums over blocks in the file's own layout; and packing there and
- * back.
+/* Checks every kernel of block-quantized weights and of grouped codes, at every instruction set of this machine,
+ * against the scalar definition, bit for bit; the definition against sums over blocks in the file's own layout; and
+ * packing there and back.
  *     check_blocks [--one-in N] [--either-zero] [--filter TEXT] [--isa WORD] [--seed N]
- * The list is block_kernels.def: a kernel is checked because it has a line there (and timed, by bench/kernels.c). The
+ * The lists are block_kernels.def and grouped_kernels.def: a kernel is checked because it has a line there (and timed,
+ * by bench/kernels.c). The
  * plain scalar build gives the expected bits, and every other build must give the same (any NaN equals any other, and
  * with --either-zero, for valgrind, -0 equals 0: check_kernels.c says why). Arrays end where a page without access
  * begins, or begin where one ends: a kernel that reads or writes one byte past its arrays gets a signal, whose handler
@@ -268,6 +269,194 @@ static void check_matmul(operation *op) {
     check_nothing(op);
 }
 
+/* --------------------------------------------------------------------------------------------------- matmul_grouped */
+
+/* A matrix of grouped codes: the arrays of its rows, one row after another, and its tiles. */
+typedef struct grouped_case {
+    fr_grouping form;
+    fr_grouped_tiles tiles;
+    size_t cols, groups, features;
+    fr_grouped_row *rows;
+    uint8_t *w;
+    bool at_end;
+} grouped_case;
+
+/* Returns a scale or bias that the type holds exactly. */
+static float random_scale(unsigned type, fr_weight_mode mode) {
+    uint32_t bits = (uint32_t)fr_random_bits();
+    uint16_t half = (uint16_t)bits;
+    float value;
+    if (mode == FR_WEIGHTS_ORDINARY || mode == FR_WEIGHTS_FULL) {
+        value = ((float)(bits & 0xff) + 1) * (bits & 0x100 ? 0x1p-14f : -0x1p-15f);
+        return value;
+    }
+    if (mode == FR_WEIGHTS_SPECIAL) half = type == FR_F16 ? half & 0x83ff : half & 0x807f;
+    if (type == FR_F16) return fr_f32_from_f16(half);
+    if (type == FR_BF16) return fr_f32_from_bf16(half);
+    if (mode == FR_WEIGHTS_SPECIAL) bits &= 0x807fffff;
+    memcpy(&value, &bits, sizeof value);
+    return value;
+}
+
+static void make_grouped(grouped_case *c, fr_weight_mode mode) {
+    const fr_grouping *form = &c->form;
+    size_t bytes = fr_grouped_bytes(&c->tiles, c->features), shift = c->at_end ? 0 : fr_random_below(64);
+    unsigned top = (1u << form->bits) - 1;
+    uint8_t *codes = fr_guarded(FILE_ROWS, c->features * (c->cols + c->groups), true);
+    float *scales = fr_guarded(UNPACKED, 2 * c->features * c->groups * sizeof *scales, true);
+    c->rows = calloc(c->features, sizeof *c->rows);
+    if (!c->rows) exit(2);
+    c->w = (uint8_t *)fr_guarded(WEIGHTS, bytes + shift, c->at_end) + shift;
+    for (size_t o = 0; o < c->features; o++) {
+        fr_grouped_row *row = &c->rows[o];
+        *row = (fr_grouped_row){codes, scales, codes + c->cols, scales + c->groups};
+        codes += c->cols + c->groups;
+        scales += 2 * c->groups;
+        for (size_t i = 0; i < c->cols + c->groups; i++)
+            row->codes[i] = mode == FR_WEIGHTS_FULL ? (uint8_t)(fr_random_below(2) * top) : fr_random_bits() & top;
+        for (size_t g = 0; g < 2 * c->groups; g++) row->scales[g] = random_scale(form->scale_type, mode);
+    }
+    for (size_t o = 0; o < c->features; o += FR_TILE_FEATURES)
+        fr_grouped_pack(&c->tiles, c->w + o / FR_TILE_FEATURES * c->tiles.tile_bytes, c->rows + o,
+                        c->features - o < FR_TILE_FEATURES ? c->features - o : FR_TILE_FEATURES, c->cols);
+}
+
+static int zero_of(const fr_grouping *form, const fr_grouped_row *row, size_t group) {
+    if (form->offset == FR_OFFSET_BIAS) return 0;
+    return form->offset == FR_OFFSET_ZERO ? row->zeros[group] : 1 << (form->bits - 1);
+}
+
+/* Computes an output from the row's arrays, as kernels.h defines it. */
+static float grouped_output(const grouped_case *c, const fr_grouped_row *row, const fr_qblock *x) {
+    float acc = 0;
+    for (size_t from = 0; from < c->cols; from += RUN, x++) {
+        size_t group = from / c->form.group;
+        int32_t isum = 0;
+        for (size_t i = 0; i < RUN && from + i < c->cols; i++)
+            isum += (row->codes[from + i] - zero_of(&c->form, row, group)) * x->q[i];
+        acc = fmaf(row->scales[group] * x->d, (float)isum, acc);
+        if (c->form.offset == FR_OFFSET_BIAS) acc = fmaf(row->biases[group], x->dsum, acc);
+    }
+    return acc;
+}
+
+/* Compares rows that are decoded from tiles with the values of their arrays; of rows past the last one, with 0. */
+static bool decodes_rows(const grouped_case *c) {
+    float *values = fr_guarded(VALUES, c->cols * sizeof *values, true);
+    for (size_t o = 0; o < c->features; o++) {
+        const uint8_t *tile = c->w + o / FR_TILE_FEATURES * c->tiles.tile_bytes;
+        fr_grouped_decode(&c->tiles, values, tile, o % FR_TILE_FEATURES, c->cols);
+        for (size_t i = 0; i < c->cols; i++) {
+            size_t group = i / c->form.group;
+            const fr_grouped_row *row = &c->rows[o];
+            float value = (float)(row->codes[i] - zero_of(&c->form, row, group)) * row->scales[group];
+            if (c->form.offset == FR_OFFSET_BIAS) value += row->biases[group];
+            if (differ(values[i], value)) return false;
+        }
+    }
+    return true;
+}
+
+/* Finds the form of a slot, with other members by chance, and a number of columns that has tiles. */
+static void choose_grouped(const operation *op, grouped_case *c) {
+    size_t slot = (op->offset - offsetof(fr_kernels, matmul_grouped)) / sizeof(any_fn *);
+    bool biased = slot > FR_GROUPED_BITS_MAX;
+    static const uint32_t groups[] = {32, 64, 128, 128, 96, 256, 512, 2048};
+    c->form.bits = (uint8_t)(slot % (FR_GROUPED_BITS_MAX + 1));
+    c->form.offset = (uint8_t)(biased ? FR_OFFSET_BIAS : fr_random_below(2) ? FR_OFFSET_ZERO : FR_OFFSET_CENTRE);
+    c->form.scale_type = (uint8_t)fr_random_below(FR_FLOAT_TYPES);
+    c->form.group = groups[fr_random_below(COUNT(groups))];
+    if (fr_random_below(3) == 0) c->cols = c->cols / RUN * RUN + RUN; /* else a last run that ends early */
+    if (fr_random_below(6) == 0) c->form.group = (uint32_t)c->cols;   /* one group for the whole row, of any length */
+    c->groups = (c->cols + c->form.group - 1) / c->form.group;
+    if (fr_grouped_layout(&c->tiles, &c->form, c->cols)) return;
+    printf("no tiles of %u bits, groups of %u, %zu columns\n", c->form.bits, c->form.group, c->cols);
+    exit(1);
+}
+
+static void check_grouped_case(operation *op, size_t rows, size_t features, size_t most_cols) {
+    grouped_case c = {.features = features, .cols = 1 + fr_random_below((uint32_t)most_cols)};
+    fr_weight_mode w_mode = fr_random_below(FR_WEIGHT_MODES);
+    fr_row_mode x_mode = fr_random_below(FR_ROW_MODES);
+    choose_grouped(op, &c);
+    c.at_end = fr_random_below(4) > 0;
+    size_t blocks = (c.cols + RUN - 1) / RUN, x_stride = blocks + fr_random_below(2) * fr_random_below(5);
+    size_t y_stride = features + fr_random_below(2) * fr_random_below(20), count = (rows - 1) * y_stride + features;
+    snprintf(shape, sizeof shape, "%u bits, offset %u, %s, groups of %u; rows %zu cols %zu features %zu, %s, %s",
+             c.form.bits, c.form.offset, fr_dtype_name(c.form.scale_type), c.form.group, rows, c.cols, features,
+             fr_weight_mode_name(w_mode), fr_row_mode_name(x_mode));
+    make_grouped(&c, w_mode);
+    if (!decodes_rows(&c)) tell(op->builds, 0, 0, 0);
+    float *values = fr_guarded(VALUES, c.cols * sizeof *values, true);
+    fr_qblock *x = fr_guarded(ROWS, ((rows - 1) * x_stride + blocks) * sizeof *x, c.at_end);
+    memset(x, 0xff, ((rows - 1) * x_stride + blocks) * sizeof *x);
+    for (size_t r = 0; r < rows; r++) {
+        fr_fill_row(values, c.cols, x_mode);
+        fr_quantize_scalar(x + r * x_stride, values, c.cols);
+    }
+    float *y = fr_guarded(RESULT, count * sizeof *y, c.at_end);
+    float *expected = fr_guarded(EXPECTED, count * sizeof *y, true);
+    for (size_t i = 0; i < count; i++) expected[i] = UNTOUCHED;
+    for (size_t r = 0; r < rows; r++)
+        for (size_t o = 0; o < features; o++)
+            expected[r * y_stride + o] = grouped_output(&c, &c.rows[o], x + r * x_stride);
+    op->cases++;
+    for (struct build *build = NULL; (build = next_build(op, build));) {
+        for (size_t i = 0; i < count; i++) y[i] = UNTOUCHED;
+        ((fr_matmul_grouped_fn *)build->function)(
+            &(fr_matmul_grouped){y, y_stride, x, x_stride, rows, c.w, features, &c.tiles});
+        compare(build, y, expected, count);
+    }
+    free(c.rows);
+}
+
+/* Checks few and many rows with short weights, and weights that no cache holds. */
+static void check_grouped(operation *op) {
+    static const size_t rows[] = {1, 2, 3, 4, 8, 11, 65};
+    for (size_t r = 1; r <= 65; r += r == 20 ? 44 : 1)
+        for (size_t features = 1; features <= 40; features++)
+            if (!left_out()) check_grouped_case(op, r, features, 700);
+    for (size_t i = 0; i < 2 * COUNT(rows); i++)
+        if (!left_out()) check_grouped_case(op, rows[i % COUNT(rows)], 30 + fr_random_below(40), 9000);
+}
+
+/* Checks which forms have tiles, and what their tiles take. */
+static size_t check_layouts(void) {
+    static const struct {
+        fr_grouping form;
+        size_t cols, bytes; /* 0: no tiles */
+    } layouts[] = {
+        {{4, FR_OFFSET_ZERO, FR_F16, 128}, 4096, 32 * (32 + 8 + 4 * 256)},
+        {{4, FR_OFFSET_CENTRE, FR_BF16, 128}, 4096, 32 * (32 + 4 * 256)},
+        {{4, FR_OFFSET_BIAS, FR_F32, 64}, 128, 2 * (128 + 2 * 256)},
+        {{8, FR_OFFSET_ZERO, FR_F16, 32}, 33, 2 * (32 + 16 + 512)},
+        {{8, FR_OFFSET_CENTRE, FR_F32, 4096}, 4096, 4 * (64 + 32 * 512)},
+        {{3, FR_OFFSET_CENTRE, FR_F16, 100}, 100, 32 + 4 * 192},
+        {{3, FR_OFFSET_CENTRE, FR_F16, 100}, 101, 0}, /* the second group would begin within a run */
+        {{4, FR_OFFSET_CENTRE, FR_F16, 1056}, 2112, 0},
+        {{7, FR_OFFSET_CENTRE, FR_F16, 32}, 32, 0},
+        {{1, FR_OFFSET_CENTRE, FR_F16, 32}, 32, 0},
+        {{4, 3, FR_F16, 32}, 32, 0},
+        {{4, FR_OFFSET_CENTRE, FR_Q8_0, 32}, 32, 0},
+        {{4, FR_OFFSET_CENTRE, FR_F16, 0}, 32, 0},
+        {{4, FR_OFFSET_CENTRE, FR_F16, 32}, 0, 0},
+        {{8, FR_OFFSET_BIAS, FR_F32, 32}, SIZE_MAX / 16, 0},
+    };
+    size_t wrong = 0;
+    for (size_t i = 0; i < COUNT(layouts); i++) {
+        fr_grouped_tiles tiles;
+        bool has = fr_grouped_layout(&tiles, &layouts[i].form, layouts[i].cols);
+        size_t bytes = has ? fr_grouped_bytes(&tiles, FR_TILE_FEATURES) : 0;
+        bool right = bytes == layouts[i].bytes;
+        if (has) right = right && fr_grouped_bytes(&tiles, 17) == 2 * bytes && fr_grouped_bytes(&tiles, SIZE_MAX) == 0;
+        if (!right) printf("layout %zu takes %zu bytes, not %zu\n", i, bytes, layouts[i].bytes);
+        wrong += !right;
+    }
+    printf("%-6s %-28s %6zu cases, %zu wrong\n", wrong ? "WRONG" : "ok", "layouts of grouped codes", COUNT(layouts),
+           wrong);
+    return wrong;
+}
+
 /* ---------------------------------------------------------------------------------------------------------- packing */
 
 /* TQ1_0 and PTQ1_0 encode five digits in 243 of 256 byte values; several bytes may stand for one scale of NVFP4. */
@@ -327,6 +516,7 @@ static size_t check_packing(void) {
 
 static const kind kind_quantize = {check_quantize};
 static const kind kind_matmul_block = {check_matmul};
+static const kind kind_matmul_grouped = {check_grouped};
 
 static const struct kernel {
     fr_isa_level level;
@@ -338,6 +528,7 @@ static const struct kernel {
 #define FR_KERNEL(level, kind, slot, function) \
     {level, offsetof(fr_kernels, slot), #function, (any_fn *)(function), &kind_##kind},
 #include "kernels/block_kernels.def"
+#include "kernels/grouped_kernels.def"
 #undef FR_KERNEL
 };
 
@@ -408,8 +599,9 @@ int main(int argc, char **argv) {
     setvbuf(stdout, NULL, _IOLBF, 0);
     fr_random_start(options.seed);
     printf("check_blocks --seed %llu\n", (unsigned long long)options.seed);
-    wrong += check_packing();
-    for (size_t i = 0; i < COUNT(kernels) && kernels[i].level == FR_ISA_SCALAR; i++) {
+    wrong += check_packing() + check_layouts();
+    for (size_t i = 0; i < COUNT(kernels); i++) {
+        if (kernels[i].level != FR_ISA_SCALAR) continue;
         operation op = open_operation(&kernels[i], levels);
         checked += op.count;
         if (op.count > 0) wrong += check_operation(&op);
