@@ -265,6 +265,7 @@ static fr_status fill(const fr_binding *b, const fr_tensor_name *name, void *fie
     case FR_SLOT_MATRIX:
         if (b->head_order && name->rows == FR_DIM_VOCAB)
             return fr_bind_sorted(w, prefix, spelling, b->head_order, rows, cols, field, b->head_sorted);
+        if (name->rows == FR_DIM_EXPERTS) return fr_bind_router(w, prefix, spelling, rows, cols, field);
         return fr_bind_matrix(w, prefix, spelling, rows, cols, FR_STREAMED, field);
     case FR_SLOT_QKVZ: return fr_bind_matrix(w, prefix, spelling, rows, cols, FR_STREAMED, field);
     case FR_SLOT_TABLE: return fr_bind_matrix(w, prefix, spelling, rows, cols, FR_LOOKED_UP, field);

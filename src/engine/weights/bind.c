@@ -63,6 +63,7 @@ fr_status fr_bind_rows(fr_weights *weights, const char *prefix, const char *name
     size_t rows = 0, first = 0;
     for (size_t p = 0; p < parts; p++) rows += features[p];
     FR_TRY(fr_bound_find(weights, prefix, name, (uint64_t[]){rows, cols}, 2, FR_STREAMED, &bound));
+    for (size_t p = 0, at = 0; p < parts; at += features[p++]) bound->unpacked |= at % FR_TILE_FEATURES != 0;
     FR_TRY(fr_bound_cut(weights, bound, 1, 1, rows, cols, &whole));
     for (size_t p = 0; p < parts; first += features[p++]) {
         if (whole.packed && first % FR_TILE_FEATURES)
@@ -72,7 +73,7 @@ fr_status fr_bind_rows(fr_weights *weights, const char *prefix, const char *name
         matrices[p].features = features[p];
         matrices[p].first += first;
         if (p > 0) matrices[p].stats = NULL; /* all parts read the same rows, so only the first one has sums */
-        matrices[p].data += whole.packed ? fr_packed_bytes(whole.type, first, cols) : first * whole.row_bytes;
+        matrices[p].data += fr_matrix_features_bytes(&whole, first);
     }
     return FR_OK;
 }
@@ -100,6 +101,14 @@ fr_status fr_bind_matrix(fr_weights *weights, const char *prefix, const char *na
     if (!sorted || !bound->tensor->packed) return FR_OK;
     return fr_fail(FR_INPUT, "%s: tensor %s is packed in the order of clusters, which the configuration doesn't have",
                    weights->files->path, bound->tensor->name);
+}
+
+fr_status fr_bind_router(fr_weights *weights, const char *prefix, const char *name, size_t features, size_t cols,
+                         fr_matrix *matrix) {
+    fr_bound *bound;
+    FR_TRY(fr_bound_find(weights, prefix, name, (uint64_t[]){features, cols}, 2, FR_STREAMED, &bound));
+    bound->unpacked = true;
+    return fr_bound_cut(weights, bound, 1, 1, features, cols, matrix);
 }
 
 fr_status fr_bind_expert(fr_weights *weights, const char *prefix, const char *name, size_t features, size_t cols,

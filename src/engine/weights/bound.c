@@ -9,7 +9,22 @@
 #include "quant/fp8.h"
 #include "quant/packed.h"
 
+bool fr_bound_tiles(const fr_tensor *tensor, fr_grouped_tiles *tiles) {
+    const fr_storage *s = tensor->storage;
+    return tensor->type == FR_STORED && s->form == FR_STORAGE_GROUPED && !s->group_of &&
+           fr_grouped_layout(tiles, &s->grouping, s->cols) &&
+           s->groups == (s->cols + s->grouping.group - 1) / s->grouping.group;
+}
+
+size_t fr_bound_tile_bytes(const fr_tensor *tensor, size_t rows) {
+    fr_grouped_tiles tiles;
+    if (fr_bound_tiles(tensor, &tiles)) return fr_grouped_bytes(&tiles, rows);
+    return fr_packed_bytes(tensor->type, rows, (size_t)tensor->shape[tensor->dims - 1]);
+}
+
 bool fr_bound_packs(const fr_tensor *tensor) {
+    fr_grouped_tiles tiles;
+    if (tensor->type == FR_STORED) return fr_bound_tiles(tensor, &tiles);
     return fr_packs(tensor->type) && !tensor->packed && tensor->dims >= 2;
 }
 
@@ -86,8 +101,7 @@ size_t fr_bound_rows_bytes(const fr_bound *bound, size_t rows) {
     const fr_tensor *tensor = bound->tensor;
     size_t all = bound->rows * fr_bound_matrices(bound);
     if (bound->packed && bound->layout != FR_LAYOUT_ROWS) return fr_copied_rows_bytes(bound, rows);
-    if (bound->packed || tensor->packed)
-        return fr_packed_bytes(tensor->type, rows, (size_t)tensor->shape[tensor->dims - 1]);
+    if (bound->packed || tensor->packed) return fr_bound_tile_bytes(tensor, rows);
     return all ? tensor->bytes / all * rows : 0;
 }
 
@@ -100,9 +114,11 @@ size_t fr_bound_bytes(const fr_bound *bound) {
 static const uint8_t *lay_out(fr_weights *weights, fr_bound *bound, size_t matrices, size_t features, size_t cols,
                               size_t *step) {
     const fr_tensor *t = bound->tensor;
-    bool packs = bound->packed || (bound->access == FR_STREAMED && fr_bound_packs(t));
+    bool stays = bound->unpacked && t->type == FR_STORED;
+    bool packs = bound->packed || (bound->access == FR_STREAMED && !stays && fr_bound_packs(t));
     size_t plain = features * fr_dtype_row_bytes(t->type, cols);
-    *step = packs || t->packed ? fr_packed_bytes(t->type, features, cols) : plain;
+    *step = packs || t->packed ? fr_bound_tile_bytes(t, features) : plain;
+    if (packs && t->type == FR_STORED) fr_bound_tiles(t, &bound->tiles);
     weights->has_packed |= packs || t->packed;
     if (!packs) return t->data;
     if (!bound->packed) bound->packed = fr_arena_take(&weights->packed, matrices, *step);
@@ -137,6 +153,7 @@ fr_status fr_bound_cut(fr_weights *weights, fr_bound *bound, size_t count, size_
             matrices[i].storage = bound->tensor->storage;
             matrices[i].first = i * features;
             matrices[i].row_bytes = bound->tensor->bytes / (count * features);
+            if (bound->packed) matrices[i].tiles = &bound->tiles;
         }
         if (!bound->scales) continue;
         matrices[i].scales = bound->scales + i / parts;

@@ -30,6 +30,13 @@ fr_status fr_bound_factors(fr_weights *weights, fr_bound *bound);
 /* Returns true if the tensor is copied in packed form when it is bound as streamed. */
 bool fr_bound_packs(const fr_tensor *tensor);
 
+/* Gives the tiles of a tensor of FR_STORED. Returns false if it is not packed: if it has codes of another form than
+ * quant/grouped.h has, or an order of columns, or groups without tiles. */
+bool fr_bound_tiles(const fr_tensor *tensor, fr_grouped_tiles *tiles);
+
+/* Returns the bytes of tiles of `rows` rows of a tensor that is packed, here or in its file. */
+size_t fr_bound_tile_bytes(const fr_tensor *tensor, size_t rows);
+
 /* Cuts a tensor into `count` matrices. Each entry of the file's stack has `parts` of them. */
 fr_status fr_bound_cut(fr_weights *weights, fr_bound *bound, size_t count, size_t parts, size_t features, size_t cols,
                        fr_matrix *matrices);
@@ -79,9 +86,11 @@ size_t fr_bound_matrices(const fr_bound *bound);
 size_t fr_bound_rows_bytes(const fr_bound *bound, size_t rows);
 size_t fr_bound_bytes(const fr_bound *bound);
 
-/* place.c: fr_bound_place reads a thread's share of the tensor into memory. fr_bound_lock locks the rank's part of it
- * there. */
+/* place.c: fr_bound_place reads a thread's share of the tensor into memory. If all threads have read theirs,
+ * fr_bound_pack_stored packs a thread's share of a tensor of FR_STORED. fr_bound_lock locks the rank's part of the
+ * tensor in memory. */
 fr_status fr_bound_place(const fr_weights *weights, const fr_bound *bound, const fr_team *team);
+fr_status fr_bound_pack_stored(const fr_weights *weights, const fr_bound *bound, const fr_team *team);
 fr_status fr_bound_lock(const fr_weights *weights, const fr_bound *bound);
 
 /* rank_share.c: returns true if the tensor is divided among ranks. */

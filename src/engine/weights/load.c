@@ -32,13 +32,27 @@ static void bring(void *context, const fr_team *team) {
     job->failures[team->index] = fr_failure_keep(fr_bound_place(job->weights, job->bound, team));
 }
 
+static void pack_brought(void *context, const fr_team *team) {
+    bringing *job = context;
+    job->failures[team->index] = fr_failure_keep(fr_bound_pack_stored(job->weights, job->bound, team));
+}
+
+static fr_status first_failure(const bringing *job) {
+    fr_status status = FR_OK;
+    for (size_t t = 0; t < FR_THREADS_MAX && status == FR_OK; t++) status = fr_failure_raise(&job->failures[t]);
+    return status;
+}
+
 static fr_status bring_by_pool(bringing *job, const fr_plan *plan) {
     fr_pool *pool;
     FR_TRY(fr_pool_open(plan, &pool));
     fr_pool_run(pool, bring, job);
+    fr_status status = first_failure(job);
+    if (status == FR_OK && job->bound->tensor->type == FR_STORED) {
+        fr_pool_run(pool, pack_brought, job);
+        status = first_failure(job);
+    }
     fr_pool_close(pool);
-    fr_status status = FR_OK;
-    for (size_t t = 0; t < FR_THREADS_MAX && status == FR_OK; t++) status = fr_failure_raise(&job->failures[t]);
     return status;
 }
 

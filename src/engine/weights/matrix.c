@@ -78,14 +78,19 @@ fr_workspace fr_workspace_from(const fr_workspace *workspace, size_t row) {
     return from;
 }
 
+size_t fr_matrix_features_bytes(const fr_matrix *matrix, size_t features) {
+    if (!matrix->packed) return features * matrix->row_bytes;
+    if (matrix->tiles) return fr_grouped_bytes(matrix->tiles, features);
+    return fr_packed_bytes(matrix->type, features, matrix->cols);
+}
+
 size_t fr_matrix_bytes(const fr_matrix *matrix) {
-    if (matrix->packed) return fr_packed_bytes(matrix->type, matrix->features, matrix->cols);
-    return matrix->features * matrix->row_bytes;
+    return fr_matrix_features_bytes(matrix, matrix->features);
 }
 
 fr_matrix fr_matrix_features(const fr_matrix *matrix, size_t begin, size_t end) {
     fr_matrix view = *matrix;
-    view.data += matrix->packed ? fr_packed_bytes(matrix->type, begin, matrix->cols) : begin * matrix->row_bytes;
+    view.data += fr_matrix_features_bytes(matrix, begin);
     view.features = end - begin;
     view.first += begin;
     return view;
@@ -128,7 +133,13 @@ static void apply_fp8(const fr_kernels *kernels, const fr_matrix *m, const fr_ma
 
 static void apply(const fr_workspace *workspace, const fr_matrix *m, const fr_matrix_rows *rows) {
     const fr_kernels *k = workspace->kernels;
-    if (m->packed) {
+    if (m->packed && m->tiles) {
+        fr_matmul_grouped_fn *const *kernels =
+            m->tiles->form.offset == FR_OFFSET_BIAS ? k->matmul_biased : k->matmul_grouped;
+        kernels[m->tiles->form.bits](&(fr_matmul_grouped){rows->y, rows->y_stride, workspace->blocks,
+                                                          workspace->block_stride, rows->count, m->data, m->features,
+                                                          m->tiles});
+    } else if (m->packed) {
         k->matmul_block[m->type](&(fr_matmul_block){rows->y, rows->y_stride, workspace->blocks, workspace->block_stride,
                                                     rows->count, m->data, m->cols, m->features});
         for (size_t r = 0; m->scales && r < rows->count; r++) /* the scale of an NVFP4 tensor */
@@ -202,7 +213,10 @@ static void decode_packed(const fr_matrix *matrix, size_t feature, float *row) {
 }
 
 void fr_matrix_decode(const fr_matrix *matrix, size_t feature, float *row) {
-    if (matrix->packed)
+    if (matrix->packed && matrix->tiles)
+        fr_grouped_decode(matrix->tiles, row, matrix->data + feature / FR_TILE_FEATURES * matrix->tiles->tile_bytes,
+                          feature % FR_TILE_FEATURES, matrix->cols);
+    else if (matrix->packed)
         decode_packed(matrix, feature, row);
     else if (matrix->type == FR_F8_E4M3)
         fr_fp8_decode(matrix->data + feature * matrix->row_bytes,

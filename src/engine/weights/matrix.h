@@ -6,7 +6,8 @@
  * operations the caller places the barriers (fr_team_sync, and partition.h's).
  *
  * The weight's type alone decides how a product is computed: float types and FP8 by float kernels from the file's own
- * bytes, block types from packed tiles and quantized rows, stored types by float kernels from decoded rows. */
+ * bytes, block types and grouped codes from packed tiles and quantized rows, other stored types by float kernels from
+ * decoded rows. */
 #ifndef FR_SRC_ENGINE_WEIGHTS_MATRIX_H
 #define FR_SRC_ENGINE_WEIGHTS_MATRIX_H
 
@@ -26,7 +27,7 @@ typedef struct fr_activation_stats {
 } fr_activation_stats;
 
 typedef struct fr_matrix {
-    const uint8_t *data; /* [features, cols], row-major; or packed tiles (quant/packed.h) */
+    const uint8_t *data; /* [features, cols], row-major; or packed tiles (quant/packed.h, quant/grouped.h) */
     fr_dtype type;       /* a weight type */
     bool packed;
     size_t features, cols;
@@ -40,6 +41,7 @@ typedef struct fr_matrix {
                               * scales above are all 1; NULL: there are none */
 
     const struct fr_storage *storage; /* how FR_STORED is decoded (formats/storage.h): feature o is its row first + o */
+    const fr_grouped_tiles *tiles;    /* the tiles of a packed matrix of FR_STORED */
     const fr_rotation *rotation; /* how its rows are stored rotated: it is multiplied with rotated rows; NULL: as they
                                   * are */
 
@@ -105,6 +107,8 @@ void fr_matrix_apply_whole(const fr_team *team, const fr_workspace *workspace, c
 void fr_matrix_apply_part(const fr_workspace *workspace, const fr_matrix *matrix, size_t begin, size_t end,
                           const fr_matrix_rows *rows);
 
+/* Returns the bytes of the first `features` features, which are whole tiles if the matrix is packed. */
+size_t fr_matrix_features_bytes(const fr_matrix *matrix, size_t features);
 size_t fr_matrix_bytes(const fr_matrix *matrix);
 
 /* row[c] = matrix[feature][c], as it is stored. */

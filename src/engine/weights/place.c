@@ -135,6 +135,58 @@ static fr_status place_stored(const fr_weights *weights, const fr_bound *bound, 
     return FR_OK;
 }
 
+static bool has_grouped_tiles(const fr_bound *bound) {
+    return bound->tensor->type == FR_STORED && bound->packed && bound->layout == FR_LAYOUT_ROWS;
+}
+
+/* The rows of a tile of grouped codes, while they are packed. */
+typedef struct unpacked_tile {
+    fr_grouped_row rows[FR_TILE_FEATURES];
+    float *floats;  /* [16, 2, groups]: scales and biases */
+    uint8_t *bytes; /* [16, cols + groups]: codes and zeros */
+} unpacked_tile;
+
+static fr_status open_unpacked(unpacked_tile *tile, size_t cols, size_t groups) {
+    size_t floats = 2 * groups, bytes = cols + groups;
+    tile->floats = malloc(FR_TILE_FEATURES * floats * sizeof *tile->floats);
+    tile->bytes = malloc(FR_TILE_FEATURES * bytes);
+    if (!tile->floats || !tile->bytes) return fr_fail_memory("rows to pack", FR_TILE_FEATURES * bytes);
+    for (size_t i = 0; i < FR_TILE_FEATURES; i++)
+        tile->rows[i] = (fr_grouped_row){tile->bytes + i * bytes, tile->floats + i * floats,
+                                         tile->bytes + i * bytes + cols, tile->floats + i * floats + groups};
+    return FR_OK;
+}
+
+/* Packs rows [begin, end) of matrix m. */
+static void pack_unpacked(const fr_bound *bound, size_t m, size_t begin, size_t end, const unpacked_tile *tile) {
+    const fr_storage *storage = bound->tensor->storage;
+    uint8_t *to = bound->packed + m * fr_bound_rows_bytes(bound, bound->rows) + fr_bound_rows_bytes(bound, begin);
+    for (size_t o = begin; o < end; o += FR_TILE_FEATURES, to += bound->tiles.tile_bytes) {
+        size_t count = fr_smaller(FR_TILE_FEATURES, end - o);
+        for (size_t i = 0; i < count; i++) {
+            size_t row = m * bound->rows + o + i;
+            fr_storage_unpack(storage, bound->order ? (size_t)bound->order[row] : row, &tile->rows[i]);
+        }
+        fr_grouped_pack(&bound->tiles, to, tile->rows, count, storage->cols);
+    }
+}
+
+fr_status fr_bound_pack_stored(const fr_weights *weights, const fr_bound *bound, const fr_team *team) {
+    const fr_storage *storage = bound->tensor->storage;
+    if (!has_grouped_tiles(bound)) return FR_OK;
+    unpacked_tile tile = {0};
+    size_t begin, end, first, last;
+    fr_status status = open_unpacked(&tile, storage->cols, storage->groups);
+    fr_bound_own_matrices(weights, bound, &first, &last);
+    for (size_t run = 0; status == FR_OK && run < fr_bound_runs(bound); run++) {
+        fr_bound_own_rows(weights, bound, run, team, &begin, &end);
+        for (size_t m = first; m < last; m++) pack_unpacked(bound, m, begin, end, &tile);
+    }
+    free(tile.floats);
+    free(tile.bytes);
+    return status;
+}
+
 fr_status fr_bound_place(const fr_weights *weights, const fr_bound *bound, const fr_team *team) {
     if (bound->layout != FR_LAYOUT_ROWS) return fr_copied_place(weights, bound, team);
     if (bound->tensor->type == FR_STORED) return place_stored(weights, bound, team);
@@ -176,6 +228,14 @@ static void check_stored(void *context, const fr_team *team) {
         job->failures[team->index] =
             fr_failure_keep(fr_storage_check(tensor->storage, begin, end, weights->files->path));
     }
+}
+
+/* Packs the quantized modules that have tiles. */
+static void pack_stored(void *context, const fr_team *team) {
+    placing *job = context;
+    const fr_weights *weights = job->weights;
+    for (size_t i = 0; i < weights->count && job->failures[team->index].status == FR_OK; i++)
+        job->failures[team->index] = fr_failure_keep(fr_bound_pack_stored(weights, &weights->bound[i], team));
 }
 
 /* Writes a block of a matrix's rows, [features, cols], as columns of `to`, [cols, features]. */
@@ -223,6 +283,16 @@ static void scatter_experts(const fr_weights *weights) {
     }
 }
 
+/* Gives back the pages of a tensor that was read in another order than it has, so that any tile may have read any
+ * page. */
+static void release_packed(const fr_weights *weights, const fr_bound *bound) {
+    const fr_tensor *parts[FR_STORAGE_PARTS];
+    bool grouped = has_grouped_tiles(bound);
+    size_t count = grouped ? fr_storage_parts(bound->tensor->storage, parts) : 0;
+    for (size_t i = 0; i < count; i++) release_tensor(weights, parts[i]);
+    if (!grouped && bound->order) release_tensor(weights, bound->tensor);
+}
+
 fr_status fr_weights_place(fr_weights *weights, fr_pool *pool, fr_progress_fn *progress, void *context) {
     placing job = {.weights = weights, .progress = progress, .context = context};
     job.failures = calloc(FR_THREADS_MAX, sizeof *job.failures);
@@ -233,14 +303,15 @@ fr_status fr_weights_place(fr_weights *weights, fr_pool *pool, fr_progress_fn *p
     if (status == FR_OK && weights->files->storages) {
         fr_pool_run(pool, check_stored, &job);
         status = first_failure(&job);
+        if (status == FR_OK) fr_pool_run(pool, pack_stored, &job);
+        if (status == FR_OK) status = first_failure(&job);
     }
     if (status == FR_OK && weights->transposed_count) {
         fr_pool_run(pool, transpose, &job);
         status = first_failure(&job);
     }
     free(job.failures);
-    for (size_t i = 0; status == FR_OK && i < weights->count; i++)
-        if (weights->bound[i].order) release_tensor(weights, weights->bound[i].tensor);
+    for (size_t i = 0; status == FR_OK && i < weights->count; i++) release_packed(weights, &weights->bound[i]);
     scatter_experts(weights);
     weights->placed = true;
     return status;

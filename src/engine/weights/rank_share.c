@@ -86,6 +86,7 @@ void fr_weights_share_head(fr_weights *weights, const fr_matrix *head, fr_matrix
     if (table->data == head->data && bound->packed) {
         table->data = bound->tensor->data;
         table->packed = false;
+        table->tiles = NULL;
     }
     fr_weights_share(weights, head, fr_split_features(head->features));
 }

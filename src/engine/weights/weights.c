@@ -51,8 +51,7 @@ static size_t packed_bytes(const fr_tensors *tensors) {
         fr_copied_measure(t, &measure);
         if (!fr_bound_packs(t)) continue;
         size_t entries = t->dims == 3 ? 2 * t->shape[0] : 2;
-        size_t features = t->shape[t->dims - 2], cols = t->shape[t->dims - 1];
-        fr_arena_take(&measure, entries, fr_packed_bytes(t->type, (features + 1) / 2, cols));
+        fr_arena_take(&measure, entries, fr_bound_tile_bytes(t, (t->shape[t->dims - 2] + 1) / 2));
     }
     return measure.used;
 }

@@ -48,6 +48,9 @@ typedef struct fr_bound {
     bool chosen;                /* an expert, or a stack of experts: a step reads only the matrices that its rows have
                                  * chosen */
     uint8_t *packed;            /* the packed copy; NULL: the tensor is used directly in the file */
+    fr_grouped_tiles tiles;     /* the form of the packed copy of a tensor of FR_STORED */
+    bool unpacked;              /* a tensor of FR_STORED is not packed: it is a router, or a matrix of it begins within
+                                 * a tile */
     const float *scales;        /* the scales of FP8 codes, or one for each matrix of NVFP4, as float32; NULL: none */
     const float *row_scales;    /* the scales of FP8 codes that have one for each row; NULL: none */
     bool of_codes;              /* it holds the scales or exponents of another tensor */
@@ -133,6 +136,11 @@ bool fr_weights_bound(const fr_weights *weights, const fr_tensor *tensor);
  * missing, or has another shape or type, is FR_INPUT, and the error line names it. */
 fr_status fr_bind_matrix(fr_weights *weights, const char *prefix, const char *name, size_t features, size_t cols,
                          fr_access access, fr_matrix *matrix);
+
+/* Does the same for the router of a mixture. It is streamed, and not packed if it is of FR_STORED, since rows of 8 bits
+ * would change which experts are chosen; GGUF files have routers of floats. */
+fr_status fr_bind_router(fr_weights *weights, const char *prefix, const char *name, size_t features, size_t cols,
+                         fr_matrix *matrix);
 
 /* The key of a packed GGUF file that names the one tensor whose rows are stored in another order: a drafter's head, in
  * the order of its clusters. */
@@ -239,8 +247,8 @@ bool fr_weights_is_scales(const fr_weights *weights, const fr_tensor *tensor);
  * the file's pages back. begin is the first row of a tile. */
 fr_status fr_bound_pack(const fr_weights *weights, const fr_bound *bound, size_t begin, size_t end, uint8_t *tiles);
 
-/* Returns true if any streamed matrix has a block type. FP8 and stored types do not count, because their rows are
- * decoded to float32. */
+/* Returns true if any streamed matrix has a block type or is packed. FP8 and stored types without tiles do not count,
+ * because their rows are decoded to float32. */
 bool fr_weights_quantized(const fr_weights *weights);
 
 /* Adds a note about the memory of transposed copies, if there are any. */

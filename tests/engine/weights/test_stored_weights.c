@@ -85,12 +85,13 @@ static void compare(const fr_command *got, size_t prompt, float part) {
     fr_map_close(&map);
 }
 
-START_TEST(logits_are_those_of_the_dequantized_weights) {
-    for (size_t prompt = 1; prompt <= 2; prompt++) {
-        fr_command c = run_logits(WHOLE, prompt, "");
-        compare(&c, prompt, 5e-5F);
-        fr_command_free(&c);
-    }
+/* The reference's rows of activations are floats, while integers are multiplied with rows of 8 bits, as in a file of
+ * Q8_0. Of the second prompt a row's experts are so close that this chooses another one: so that the values are right
+ * is seen below, in the file of float32 that is made of the folder. */
+START_TEST(logits_are_near_those_of_the_dequantized_weights) {
+    fr_command c = run_logits(WHOLE, 1, "");
+    compare(&c, 1, 5e-2F);
+    fr_command_free(&c);
 }
 END_TEST
 
@@ -112,9 +113,11 @@ START_TEST(quantize_makes_a_file_of_it) {
     fr_command c = fr_command_ok("quantize -m " WHOLE " --type f32 -o %s", in_folder("model.gguf"));
     ck_assert_msg(strstr(c.err, "were quantized before"), "%s", c.err);
     fr_command_free(&c);
-    c = run_logits(in_folder("model.gguf"), 2, "");
-    compare(&c, 2, 5e-5F);
-    fr_command_free(&c);
+    for (size_t prompt = 1; prompt <= 2; prompt++) {
+        c = run_logits(in_folder("model.gguf"), prompt, "");
+        compare(&c, prompt, 5e-5F);
+        fr_command_free(&c);
+    }
     c = fr_command_ok("quantize -m " WHOLE " --type q8_0 -o %s", in_folder("model.gguf"));
     fr_command_free(&c);
     c = run_logits(in_folder("model.gguf"), 2, "");
@@ -256,7 +259,7 @@ FR_SUITE("stored weights") {
     tcase_set_timeout(tests, 120);
     tcase_add_checked_fixture(tests, make_folder, remove_folder);
     tcase_add_loop_test(tests, matrices_have_the_values_of_their_storage, 0, sizeof kinds / sizeof *kinds);
-    tcase_add_test(tests, logits_are_those_of_the_dequantized_weights);
+    tcase_add_test(tests, logits_are_near_those_of_the_dequantized_weights);
     tcase_add_test(tests, bits_are_the_same_however_it_is_run);
     tcase_add_test(tests, quantize_makes_a_file_of_it);
     tcase_add_test(tests, inspect_names_the_storage);
