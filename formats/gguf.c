@@ -193,16 +193,17 @@ static const uint32_t type_ids[FR_DTYPE_COUNT] = {
     [FR_PTQ1_0] = 143,
 };
 
-fr_dtype fr_gguf_dtype(uint32_t id, bool *packed) {
-    *packed = (id & 0xFFFF0000) == FR_GGUF_PACKED;
-    if (*packed) id &= 0xFFFF;
-    fr_dtype type = FR_F32;
-    while (type < FR_DTYPE_COUNT && (type_ids[type] != id || id == NO_ID)) type++;
-    return *packed && type < FR_DTYPE_COUNT && !fr_packs(type) ? FR_DTYPE_COUNT : type;
+uint32_t fr_gguf_type_id(fr_dtype type, bool packed) {
+    if (!packed) return type_ids[type];
+    return type_ids[type] | (type == FR_Q1_0 || type == FR_Q2_0 ? FR_GGUF_PACKED_ANEW : FR_GGUF_PACKED);
 }
 
-uint32_t fr_gguf_type_id(fr_dtype type, bool packed) {
-    return type_ids[type] | (packed ? FR_GGUF_PACKED : 0);
+fr_dtype fr_gguf_dtype(uint32_t id, bool *packed) {
+    uint32_t layout = id & 0xFFFF0000;
+    fr_dtype type = FR_F32;
+    *packed = layout == FR_GGUF_PACKED || layout == FR_GGUF_PACKED_ANEW;
+    while (type < FR_DTYPE_COUNT && (type_ids[type] == NO_ID || fr_gguf_type_id(type, *packed) != id)) type++;
+    return *packed && type < FR_DTYPE_COUNT && !fr_packs(type) ? FR_DTYPE_COUNT : type;
 }
 
 typedef struct entry {

@@ -231,9 +231,13 @@ START_TEST(type_ids) {
             ck_assert_uint_eq(fr_gguf_type_id(type, false), id);
             read++;
         }
+        bool packs = type < FR_DTYPE_COUNT && fr_packs(type), anew = type == FR_Q1_0 || type == FR_Q2_0;
         fr_dtype other = fr_gguf_dtype(FR_GGUF_PACKED | id, &packed);
         ck_assert(packed);
-        ck_assert_int_eq(other, type < FR_DTYPE_COUNT && fr_packs(type) ? type : FR_DTYPE_COUNT);
+        ck_assert_int_eq(other, packs && !anew ? type : FR_DTYPE_COUNT);
+        other = fr_gguf_dtype(FR_GGUF_PACKED_ANEW | id, &packed);
+        ck_assert(packed);
+        ck_assert_int_eq(other, packs && anew ? type : FR_DTYPE_COUNT);
     }
     ck_assert_uint_eq(read, FR_DTYPE_COUNT - 5); /* all except U8, U32, I8, F8_E4M3 and stored, which GGUF lacks */
 }
