@@ -184,7 +184,7 @@ START_TEST(a_scale_that_is_not_finite_ends_in_a_line) {
 }
 END_TEST
 
-/* ---------------------------------------------------------------------------------------------------------- matrices */
+/* -------------------------------------------------------------------------------------------------------- matrices */
 
 static const char *const kinds[] = {
     "awq",          "gptq-act", "ct-w4a16-asym",  "ct-int8",      "ct-fp8-channel", "ct-fp8-tensor",
