@@ -1,10 +1,10 @@
 /* Lists every kernel, and makes the operands of its calls: shapes of real models with random numbers. It makes one
  * call, and compares its bits with those of the scalar definition.
  *
- * In: kernels.def, block_kernels.def and grouped_kernels.def, which have a line for each kernel. Out: cases. A case is a kernel's contract
- * on one shape, as one thread runs it, with the bytes and the multiply-adds of a call. The numbers are ordinary ones
- * (uniform in -1 .. 1, random codes); tests/kernels/check_kernels.c and check_blocks.c use hostile ones. The same case
- * has the same numbers every time. */
+ * In: kernels.def, block_kernels.def and grouped_kernels.def, which have a line for each kernel. Out: cases. A case is
+ * a kernel's contract on one shape, as one thread runs it, with the bytes and the multiply-adds of a call. The numbers
+ * are ordinary ones (uniform in -1 .. 1, random codes); tests/kernels/check_kernels.c and check_blocks.c use hostile
+ * ones. The same case has the same numbers every time. */
 #ifndef FR_BENCH_KERNEL_CASES_H
 #define FR_BENCH_KERNEL_CASES_H
 

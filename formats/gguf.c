@@ -291,10 +291,10 @@ static int by_offset(const void *left, const void *right) {
     return (a->tensor.bytes > b->tensor.bytes) - (a->tensor.bytes < b->tensor.bytes);
 }
 
-/* Gives Q2_0 tensors the type PQ2_0 if their offsets show that they have its blocks: the first ternary Bonsai models were
- * written before llama.cpp gave the number of PrismML's type, with blocks of 128 values, to one with blocks of 64. Then
- * each of these tensors ends, padded, where the next one begins or the file ends, and the larger size of Q2_0 does not
- * fit at least one of them. */
+/* Gives Q2_0 tensors the type PQ2_0 if their offsets show that they have its blocks: the first ternary Bonsai models
+ * were written before llama.cpp gave the number of PrismML's type, with blocks of 128 values, to one with blocks of
+ * 64. Then each of these tensors ends, padded, where the next one begins or the file ends, and the larger size of Q2_0
+ * does not fit at least one of them. */
 static void take_wide_q2_0(header *head) {
     bool shown = false;
     for (size_t i = 0; i < head->count; i++) {

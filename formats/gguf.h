@@ -28,9 +28,9 @@
 #define FR_GGUF_DIMS_MAX    4
 #define FR_GGUF_ALIGNMENT   32
 
-/* A tensor type with one of these two in its upper 16 bits is forerun's packed layout (quant/packed.h) of the type in its
- * lower 16. Those of Q1_0 and Q2_0 have the second one, because their layout changed after version 0.1: files with the
- * first are refused. */
+/* A tensor type with one of these two in its upper 16 bits is forerun's packed layout (quant/packed.h) of the type in
+ * its lower 16. Those of Q1_0 and Q2_0 have the second one, because their layout changed after version 0.1: files with
+ * the first are refused. */
 #define FR_GGUF_PACKED      ((uint32_t)0x4652 << 16)
 #define FR_GGUF_PACKED_ANEW ((uint32_t)0x4653 << 16)
 

@@ -65,7 +65,7 @@ enum { FR_STORAGE_PARTS = 6 };
 /* Gives the tensors that a module's values are made of; returns their number. */
 size_t fr_storage_parts(const fr_storage *storage, const fr_tensor *parts[FR_STORAGE_PARTS]);
 
-/* Returns the bytes of all parts, for experts that are stacked an equal share. */
+/* Returns the bytes of all parts; for one of several stacked experts, its equal share of them. */
 uint64_t fr_storage_bytes(const fr_storage *storage);
 
 /* Unpacks a row of integers (FR_STORAGE_GROUPED without group_of). The arrays of `unpacked` are the caller's. */

@@ -100,9 +100,9 @@ typedef struct format {
 /* The sizes of a format, for its initializer. */
 #define FR_SIZES(word) FR_TILE_BYTES_##word, FR_RUNS_##word
 
-/* Adds to each lane of `sum` the products of its unsigned codes of `bits` bits, four in each of `groups` registers,
- * with the activations q. shared: the same activations are also multiplied with another tile's codes, so it pays to
- * keep them in a register. */
+/* Multiplies unsigned codes with the activations q and adds the products to `sum`, lane by lane. codes: `groups`
+ * registers, each with four codes of `bits` bits for every lane. shared: the same activations are also multiplied with
+ * another tile's codes, so it pays to keep them in a register. */
 typedef __m512i dot_fn(__m512i sum, const __m512i *codes, const int8_t *q, size_t groups, unsigned bits, bool shared);
 
 /* Says how an instruction set multiplies, and how many groups of 4 columns it adds up at a time, by the bits of a
@@ -426,7 +426,7 @@ FR_INLINE void scale_iq_halves(run *r, const block *b, const uint8_t *bytes, siz
     r->high = odd_scales(row, 1);
 }
 
-/* Returns codes of IQ2_XXS and IQ1_S; IQ1_M uses the next function. */
+/* Returns the codes of IQ2_XXS, and of IQ1_S, which is laid out alike; code_iq2_xs serves IQ2_XS and IQ1_M. */
 FR_INLINE __m512i code_iq2_xxs(const block *b, const uint8_t *bytes, size_t index, size_t g) {
     return _mm512_shuffle_epi8(b->values, threes(bytes + FR_HEAD_BYTES_iq2_xxs + FR_RUN_BYTES_iq2_xxs * index, g));
 }
@@ -597,8 +597,8 @@ FR_INLINE void add_groups(const format *f, const products *by, tiles_run *p, con
 }
 
 /* Returns the value that a sum begins with. With HALVES_MIN it is 0: codes have no offset, and the panel holds the
- * sums for the minima instead. With ZEROS the panel holds minus the sum of activations, which fits 16 bits; the 16 bits
- * above it are multiplied with 0. */
+ * sums for the minima instead. With ZEROS the panel holds minus the sum of activations, which fits 16 bits; the 16
+ * bits above it are multiplied with 0. */
 FR_INLINE __m512i correction(const format *f, const block *b, int32_t from_panel) {
     if (f->joining == ZEROS) return _mm512_madd_epi16(b->zeros, _mm512_set1_epi32(from_panel));
     return f->joining == HALVES_MIN ? _mm512_setzero_si512() : _mm512_set1_epi32(from_panel);

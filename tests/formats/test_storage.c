@@ -214,7 +214,8 @@ START_TEST(another_spelling_gives_the_same_values) {
 }
 END_TEST
 
-/* Two of three of a matrix's bits, groups and columns show in the shapes of MLX's tensors. The model tells the columns. */
+/* Two of three of a matrix's bits, groups and columns show in the shapes of MLX's tensors. The model tells the
+ * columns. */
 START_TEST(columns_tell_what_a_configuration_leaves_out) {
     fr_checkpoint files;
     float values[128], wanted[128];

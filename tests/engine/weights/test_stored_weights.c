@@ -1,7 +1,8 @@
 /* Tests of a model from a quantized folder: its logits, the same bits however it is run, and what the command says.
  *
  * tests/data/storages/whole is a mixture of experts as mlx-lm writes one: experts in stacks, a router of 8 bits, a
- * quantized table and head. Its logits are transformers', of the dequantized weights (tests/references/storages.py). */
+ * quantized table and head. Its logits are transformers', of the dequantized weights
+ * (tests/references/storages.py). */
 #include <check.h>
 #include <jansson.h>
 #include <math.h>
@@ -184,7 +185,11 @@ START_TEST(a_scale_that_is_not_finite_ends_in_a_line) {
 }
 END_TEST
 
+<<<<<<< HEAD
 /* -------------------------------------------------------------------------------------------------------- matrices */
+=======
+/* --------------------------------------------------------------------------------------------------------- matrices */
+>>>>>>> 3744830a (Wrap long lines, and reword four comments that a reader had to read twice)
 
 static const char *const kinds[] = {
     "awq",          "gptq-act", "ct-w4a16-asym",  "ct-int8",      "ct-fp8-channel", "ct-fp8-tensor",
