@@ -185,11 +185,7 @@ START_TEST(a_scale_that_is_not_finite_ends_in_a_line) {
 }
 END_TEST
 
-<<<<<<< HEAD
 /* -------------------------------------------------------------------------------------------------------- matrices */
-=======
-/* --------------------------------------------------------------------------------------------------------- matrices */
->>>>>>> 3744830a (Wrap long lines, and reword four comments that a reader had to read twice)
 
 static const char *const kinds[] = {
     "awq",          "gptq-act", "ct-w4a16-asym",  "ct-int8",      "ct-fp8-channel", "ct-fp8-tensor",
