@@ -33,7 +33,7 @@ static fr_session *open_session(uint64_t *fingerprint) {
     if (!options || !model || fr_options_set(options, FR_OPT_CONTEXT, 192) != FR_OK ||
         fr_options_set(options, FR_OPT_CHUNK, 8) != FR_OK || fr_options_set(options, FR_OPT_IGNORE_EOS, 1) != FR_OK ||
         fr_fingerprint(model, fingerprint) != FR_OK || fr_session_open(model, NULL, options, &session) != FR_OK ||
-        !session->kv.keeps)
+        !session->cache.kv.keeps)
         die(fr_last_error(), "");
     fr_options_free(options);
     return session;
@@ -71,12 +71,12 @@ static size_t length_of(const fr_session *session, const uint8_t *bytes, size_t 
     memcpy(&h, bytes, sizeof h);
     if (h.length > session->context || h.frontier > h.length || h.from > h.frontier || h.checkpoints > 64) return 0;
     size_t at = sizeof h + (size_t)h.length * sizeof(int32_t), total = at + h.checkpoints * sizeof(bounds);
-    total += cache_bytes(&session->kv, h.from, h.frontier, true);
+    total += cache_bytes(&session->cache.kv, h.from, h.frontier, true);
     for (size_t i = 0; i < h.checkpoints && at + sizeof(bounds) <= size; i++, at += sizeof(bounds)) {
         bounds b;
         memcpy(&b, bytes + at, sizeof b);
         if (b.from > b.position || b.position > h.length) return 0;
-        total += cache_bytes(&session->kv, b.from, b.position, false);
+        total += cache_bytes(&session->cache.kv, b.from, b.position, false);
     }
     return h.version == 2 && size > total ? size : total;
 }
