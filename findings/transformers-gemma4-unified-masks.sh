@@ -2,11 +2,11 @@
 # transformers 5.24.0 gives a Gemma 4 12B ("unified", Gemma4UnifiedForConditionalGeneration) two answers about one
 # picture: generate() with its usual cache, and with cache_implementation="static".
 #
-# Rows of a picture may see later rows of the same picture. With a static cache generate() makes the masks by itself and
-# lets them look ahead in sliding layers alone, as the other Gemma 4 models do in both cases. With the usual cache the
-# masks are made in forward(), which hands the picture's runs to masks of both kinds of layers: global layers look ahead
-# too. A picture's rows then differ from the first global layer on, and with them the logits of the text behind it. Texts
-# without pictures are the same. llama.cpp looks ahead in sliding layers alone, and so does forerun.
+# Rows of a picture may see later rows of the same picture. With a static cache generate() makes the masks by itself
+# and lets them look ahead in sliding layers alone, as the other Gemma 4 models do in both cases. With the usual cache
+# the masks are made in forward(), which hands the picture's runs to masks of both kinds of layers: global layers look
+# ahead too. A picture's rows then differ from the first global layer on, and with them the logits of the text behind
+# it. Texts without pictures are the same. llama.cpp looks ahead in sliding layers alone, and so does forerun.
 #
 # usage: findings/transformers-gemma4-unified-masks.sh
 # Needs Python 3.10 or later with venv and a package index; installs into a temporary folder (several GB with torch).

@@ -358,9 +358,10 @@ START_TEST(in_a_combination_the_first_that_has_a_proposal_wins) {
     int32_t text[32], drafts[15];
     for (size_t i = 0; i < 32; i++) text[i] = (int32_t)(i % 16);
     fr_arena arena = {0};
-    ck_assert_ptr_null(fr_draft_list_open(&list, NULL, &arena, &draft_sizes));
+    void *const none[FR_DRAFTERS_MAX] = {NULL};
+    ck_assert_ptr_null(fr_draft_list_open(&list, NULL, &arena, &draft_sizes, none));
     require(fr_arena_open(&arena, arena.used, "list"));
-    fr_draft *draft = fr_draft_list_open(&list, NULL, &arena, &draft_sizes);
+    fr_draft *draft = fr_draft_list_open(&list, NULL, &arena, &draft_sizes, none);
     begin(draft, text, 16);
     ck_assert_uint_eq(told_begins, 1);
     ck_assert_uint_eq(propose(draft, text, 23, 4, drafts), 1); /* seven ids match */
