@@ -7,22 +7,34 @@
 #include "src/engine/families/families.h"
 #include "tests/fuzz/harness.h"
 
-static const char *const models[] = {
-    "tests/data/models/gemma4-e",        "tests/data/models/gemma4-dense-odd",   "tests/data/models/gemma4-moe",
-    "tests/data/models/glm-ocr-odd",     "tests/data/models/llama-odd",          "tests/data/models/qwen2-window",
-    "tests/data/models/gemma3-odd",      "tests/data/models/gemma3-tower",       "tests/data/models/qwen3-moe-odd",
-    "tests/data/models/qwen35-odd",      "tests/data/models/qwen35-moe-odd",     "tests/data/models/glm4-moe-odd",
-    "tests/data/models/deepseek-v3-odd", "tests/data/models/glm-4.7-flash-odd",  "tests/data/models/mixtral-odd",
-    "tests/data/models/qwen2-moe-odd",   "tests/data/models/deepseek-v2-groups", "tests/data/models/ernie4.5-moe-steps",
-    "tests/data/models/qwen3-odd",       "tests/data/models/mistral3-tower",     "tests/data/models/granite-odd",
-    "tests/data/models/granite4-micro",  "tests/data/models/hunyuan-odd",        "tests/data/models/phi4-longrope",
-    "tests/data/models/seed-oss-odd",    "tests/data/models/smollm3-window",     "tests/data/models/mimo-odd",
-    "tests/data/models/qwen3-next-odd",  "tests/data/models/minimax-m2-odd",     "tests/data/models/olmoe-odd",
-    "tests/data/models/ling-odd",        "tests/data/models/granite-moe-shared", "tests/data/models/hunyuan-moe-odd",
-    "tests/data/models/cohere2-window",  "tests/data/models/exaone4-window",     "tests/data/models/olmo3-yarn",
-    "tests/data/models/glm4-dense",      "tests/data/models/glm-chat",           "tests/data/models/ernie45-bias",
-    "tests/data/models/lfm2-long",       "tests/data/models/stablelm-parallel",  "tests/data/models/gemma2-odd",
-    "tests/data/models/gpt-oss-odd"};
+static const char *const models[] = {"tests/data/models/gemma4-e",           "tests/data/models/gemma4-dense-odd",
+                                     "tests/data/models/gemma4-moe",         "tests/data/models/glm-ocr-odd",
+                                     "tests/data/models/llama-odd",          "tests/data/models/qwen2-window",
+                                     "tests/data/models/gemma3-odd",         "tests/data/models/gemma3-tower",
+                                     "tests/data/models/qwen3-moe-odd",      "tests/data/models/qwen35-odd",
+                                     "tests/data/models/qwen35-moe-odd",     "tests/data/models/glm4-moe-odd",
+                                     "tests/data/models/deepseek-v3-odd",    "tests/data/models/glm-4.7-flash-odd",
+                                     "tests/data/models/mixtral-odd",        "tests/data/models/qwen2-moe-odd",
+                                     "tests/data/models/deepseek-v2-groups", "tests/data/models/ernie4.5-moe-steps",
+                                     "tests/data/models/qwen3-odd",          "tests/data/models/mistral3-tower",
+                                     "tests/data/models/granite-odd",        "tests/data/models/granite4-micro",
+                                     "tests/data/models/hunyuan-odd",        "tests/data/models/phi4-longrope",
+                                     "tests/data/models/seed-oss-odd",       "tests/data/models/smollm3-window",
+                                     "tests/data/models/mimo-odd",           "tests/data/models/qwen3-next-odd",
+                                     "tests/data/models/minimax-m2-odd",     "tests/data/models/olmoe-odd",
+                                     "tests/data/models/ling-odd",           "tests/data/models/granite-moe-shared",
+                                     "tests/data/models/hunyuan-moe-odd",    "tests/data/models/cohere2-window",
+                                     "tests/data/models/exaone4-window",     "tests/data/models/olmo3-yarn",
+                                     "tests/data/models/glm4-dense",         "tests/data/models/glm-chat",
+                                     "tests/data/models/ernie45-bias",       "tests/data/models/lfm2-long",
+                                     "tests/data/models/stablelm-parallel",  "tests/data/models/gemma2-odd",
+                                     "tests/data/models/gpt-oss-odd",        "tests/data/models/arcee-bias",
+                                     "tests/data/models/cohere-odd",         "tests/data/models/cwm-odd",
+                                     "tests/data/models/gemma-odd",          "tests/data/models/helium-bias",
+                                     "tests/data/models/hyperclovax-odd",    "tests/data/models/ministral-odd",
+                                     "tests/data/models/nemotron-odd",       "tests/data/models/starcoder2-window",
+                                     "tests/data/models/vault-gemma-odd",    "tests/data/vision/qwen2.5-vl",
+                                     "tests/data/vision/qwen3-vl",           "tests/data/vision/qwen3-vl-moe"};
 enum { MODELS = sizeof models / sizeof *models };
 
 static const fr_family *const families[] = {
