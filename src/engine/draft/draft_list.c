@@ -96,9 +96,10 @@ bool fr_draft_words_name_both(const char *words, const fr_drafter *drafter) {
     return own && mtp && strcmp(drafter->method->name, fr_draft_mtp.name) != 0;
 }
 
+/* A method reads a drafter's weights if it has a workspace for them. */
 bool fr_draft_list_uses(const fr_draft_list *list, size_t drafter) {
     for (size_t i = 0; i < list->count; i++)
-        if (list->methods[i]->load && list->drafters[i] == drafter) return true;
+        if (list->methods[i]->workspace && list->drafters[i] == drafter) return true;
     return false;
 }
 
@@ -164,7 +165,7 @@ static bool is_next(const fr_proposal *p, size_t link) {
 /* Returns true if drafts of the kind that the link makes are wanted, and by its drafter. */
 static bool is_wanted(const fr_proposal *p, size_t link) {
     const fr_draft *l = ((const chain *)p->draft)->links[link];
-    bool others = p->by && l->method->load && l->drafter + 1 != p->by;
+    bool others = p->by && l->method->workspace && l->drafter + 1 != p->by;
     return l->finds || (p->count > 0 && !others);
 }
 
@@ -273,10 +274,10 @@ static const fr_draft_method draft_chain = {
 
 fr_draft *fr_draft_reader(fr_draft *draft, size_t drafter) {
     draft = (fr_draft *)fr_draft_inner(draft);
-    if (draft->method != &draft_chain) return draft->method->load && draft->drafter == drafter ? draft : NULL;
+    if (draft->method != &draft_chain) return draft->method->workspace && draft->drafter == drafter ? draft : NULL;
     const chain *c = (const chain *)draft;
     for (size_t i = 0; i < c->count; i++)
-        if (c->links[i]->method->load && c->links[i]->drafter == drafter) return c->links[i];
+        if (c->links[i]->method->workspace && c->links[i]->drafter == drafter) return c->links[i];
     return NULL;
 }
 
