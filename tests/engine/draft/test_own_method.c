@@ -217,8 +217,8 @@ static size_t foretell(void *context, fr_drafting *d) {
     return count;
 }
 
-/* Writes a text that the method drafts; returns true if the odds of a round's drafts came to the depth controller, which
- * chooses by them what is verified (test_draft_cut has the choice, which depends on measured times). */
+/* Writes a text that the method drafts; returns true if the odds of a round's drafts came to the depth controller,
+ * which chooses by them what is verified (test_draft_cut has the choice, which depends on measured times). */
 static bool odds_arrive(const subject *s, oracle *o) {
     static int32_t text[TEXT];
     int32_t ids[FR_STEP_MAX];
