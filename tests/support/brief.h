@@ -24,7 +24,7 @@ static inline bool fr_test_emulated(void) {
 /* Random cases of kernels: one in so many runs, all with FULL in the environment. */
 static inline unsigned fr_test_one_in(void) {
     if (fr_test_full()) return 1;
-    return fr_test_emulated() ? 24 : 3;
+    return fr_test_emulated() ? 40 : 4;
 }
 
 static inline void fr_test_add_loop(TCase *cases, const TTest *test, int count, int few) {

@@ -13,10 +13,10 @@ trap 'rm -rf "$folder"' EXIT
 
 alone few "${few[@]}"
 turn=0
-in_turn() { # WHAT COUNT FLAG...: every second model, the others in the next call; all of them with FULL
+in_turn() { # WHAT COUNT FLAG...: every third model, others in the next calls; all of them with FULL
     local i some=()
     for i in "${!few[@]}"; do
-        [ -z "${FULL:-}" ] && [ $(((i + turn) % 2)) = 1 ] || some+=("${few[i]}")
+        [ -z "${FULL:-}" ] && [ $(((i + turn) % 3)) != 0 ] || some+=("${few[i]}")
     done
     turn=$((turn + 1))
     lines_of few "${some[@]}" > "$folder/some"

@@ -4,7 +4,7 @@
  * tests/data/vision/NAME is cut from a folder with random weights (cut_models.py), with what transformers 5.24 computed
  * from its pictures and prompts. FR_VISION_FIXTURES names another place for such folders, relative to
  * tests/data/models. */
-/* suite: hostile threads */
+/* suite: hostile damaged threads */
 #include <check.h>
 #include <limits.h>
 #include <math.h>
@@ -632,7 +632,7 @@ END_TEST
 FR_SUITE("vision_models") {
     TCase *tests = tcase_create("models");
     tcase_set_timeout(tests, 120);
-    tcase_add_loop_test(tests, rows_are_those_of_transformers, 0, KINDS);
+    tcase_add_loop_test(tests, rows_are_those_of_transformers, 1, KINDS);
     tcase_add_test(tests, sizes_are_those_of_qwens_processor);
     tcase_add_loop_test(tests, any_instruction_set_gives_the_same_rows, 0, KINDS);
     tcase_add_loop_test(tests, prompts_are_those_of_the_processor, 0, KINDS);
@@ -642,6 +642,10 @@ FR_SUITE("vision_models") {
     tcase_add_loop_test(tests, drafts_are_those_of_the_reference, 0, KINDS);
     tcase_add_loop_test(tests, pairs_have_the_logits_of_transformers, 0, sizeof paired / sizeof *paired);
     tcase_add_loop_test(tests, pairs_write_the_text_of_transformers, 0, sizeof paired / sizeof *paired);
+    suite_add_tcase(suite, tests);
+    tests = tcase_create("damaged");
+    tcase_set_timeout(tests, 120);
+    tcase_add_loop_test(tests, rows_are_those_of_transformers, 0, 1);
     tcase_add_loop_test(tests, a_configuration_is_taken_or_refused_in_a_line, 0, CHANGES);
     suite_add_tcase(suite, tests);
 }
