@@ -98,7 +98,7 @@ START_TEST(interruptions_park_none) {
 }
 END_TEST
 
-/* Of many threads there is always one that waits for a core for a moment, a hundredth of the time or less; the sum
+/* Among many threads one always waits for a core for a moment, a hundredth of the time or less; the sum
  * over all threads looks like one busy neighbour. Parking threads never helps here, and the attempts cost next to
  * nothing. */
 START_TEST(many_small_interruptions_cost_little) {

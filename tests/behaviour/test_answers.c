@@ -196,7 +196,7 @@ static bool emulated(void) {
     return getenv("FORERUN_EMULATOR") && !fr_test_full();
 }
 
-/* Whether a level runs case number `index`. */
+/* Returns true if a level runs case number `index`. */
 static bool runs_here(size_t index, size_t level, size_t best) {
     if (!fr_lab_isa_here(fr_lab_word(FR_LAB_ISA, level))) return false;
     if (emulated()) return (index + level + FEW) % (2 * FEW) == 0; /* one type of weights per level */

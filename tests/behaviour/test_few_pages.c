@@ -142,7 +142,7 @@ START_TEST(drafts_take_no_page_of_a_row) {
 }
 END_TEST
 
-/* Where there are not enough pages for the least number of drafts there are no drafts. */
+/* No drafts are made if pages do not suffice for the least number of them. */
 START_TEST(few_drafts_are_none) {
     int32_t ids[1][FR_STEP_MAX];
     subject s;

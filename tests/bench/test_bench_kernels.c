@@ -45,7 +45,7 @@ static bool is_table(const json_t *row, const char *name) {
     return strcmp(text(row, "table"), name) == 0;
 }
 
-/* Whether this machine has kernels other than scalar ones. */
+/* Returns true if this machine has kernels other than scalar ones. */
 static bool has_vectors(void) {
     return (fr_cpu_levels() & ~(1u << FR_ISA_SCALAR | 1u << FR_ISA_SCALAR_FMA)) != 0;
 }

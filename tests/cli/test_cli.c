@@ -44,7 +44,7 @@ static const char *text_of(const json_t *object) {
     return json_string_value(fr_json_get(object, "text"));
 }
 
-/* Whether two lists begin with the same `count` ids. */
+/* Returns true if two lists begin with the same `count` ids. */
 static bool same_ids(const json_t *a, const json_t *b, size_t count) {
     for (size_t i = 0; i < count; i++) {
         if (!json_equal(json_array_get(a, i), json_array_get(b, i))) return false;

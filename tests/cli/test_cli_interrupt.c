@@ -181,7 +181,7 @@ START_TEST(json_and_trace_say_interrupt) {
 }
 END_TEST
 
-/* Of a prompt of 1500 ids some are run, and these need not be run again. */
+/* Some ids of a prompt of 1500 are run, and these need not be run again. */
 START_TEST(a_prompt_is_kept_as_far_as_it_came) {
     char options[8000], json[4096];
     size_t length;

@@ -105,7 +105,7 @@ START_TEST(a_file_that_is_cut_is_named) {
 }
 END_TEST
 
-/* How a file is changed, and the line. Replacing the name by another file is no change: the one that was opened still
+/* The ways to change a file, and the line that each gives. Replacing the name by another file is no change: the one that was opened still
  * exists. */
 static const struct {
     const char *line, *change, *says;

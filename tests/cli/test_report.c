@@ -216,7 +216,7 @@ END_TEST
 
 /* ------------------------------------------------------------------------------------------------------------ pages */
 
-/* Whether every tag that opens is closed, in order. */
+/* Returns true if every tag that opens is closed, in order. */
 static void check_balanced(const char *html) {
     static const char *const alone[] = {"meta", "br", "!DOCTYPE"};
     char open[64][16];

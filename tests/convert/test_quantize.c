@@ -447,7 +447,7 @@ START_TEST(numbers_of_an_assistant) {
 }
 END_TEST
 
-/* Where no bit is lost, the engine gives the same text from a folder and from the file made of it. */
+/* If no bit is lost, the engine gives the same text from a folder and from the file made of it. */
 START_TEST(same_text) {
     make_folder();
     const char *target = quantized(FOLDER, "--type bf16", "target.gguf");

@@ -10,7 +10,8 @@
 #define WANTED 12
 #define MOST   64
 
-/* What a method needs to know is its context: here the ids of one earlier conversation, and what was tried. */
+/* The method's context holds all that it needs to know: here the ids of one earlier conversation, and what was
+ * tried. */
 typedef struct remembered {
     int32_t ids[MOST];
     size_t count, proposed, accepted;

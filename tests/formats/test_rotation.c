@@ -10,7 +10,7 @@
 #include "tests/support/gguf_builder.h"
 #include "tests/support/suite.h"
 
-/* What a file declares; a member that is NULL or 0 has the value of the first file below. */
+/* The declarations of a file; a member that is NULL or 0 has the value of the first file below. */
 typedef struct declared {
     const char *architecture, *transform, *axis, *mode;
     uint32_t version, block;

@@ -96,7 +96,7 @@ START_TEST(reference_cases) {
 }
 END_TEST
 
-/* Which tokens are added around a text (tests/data/tokenizers/make_flags.py). */
+/* The tokens that are added around a text (tests/data/tokenizers/make_flags.py). */
 START_TEST(flags_decide) {
     json_t *root = fr_load_json(TOKENIZERS "flags.json"), *cases = json_object_get(root, "cases"), *item, *text;
     size_t i, t;

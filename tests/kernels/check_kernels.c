@@ -41,7 +41,7 @@ typedef struct operation {
     size_t count, cases;
 } operation;
 
-/* How the kernels of one contract are checked. Contracts on plain arrays share one check: `call` is the
+/* Tells how the kernels of one contract are checked. Contracts on plain arrays share one check: `call` is the
  * contract in its most general form, and y may be a or b where in_place says so. */
 typedef void call_fn(any_fn *function, float *y, const float *a, const float *b, size_t n, float factor);
 

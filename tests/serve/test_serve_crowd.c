@@ -292,7 +292,7 @@ START_TEST(who_comes_beyond_the_queue_is_told) {
 }
 END_TEST
 
-/* As many requests as there are slots and places in the queue are accepted, however quickly they come. */
+/* The server accepts as many requests as it has slots and places in the queue, however quickly they come. */
 START_TEST(no_place_is_refused_that_is_free) {
     server = fr_server_start(ALONE "-np 3 --max-queue 2");
     fr_client *clients[5];

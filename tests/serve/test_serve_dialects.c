@@ -437,7 +437,7 @@ static const struct {
       "<fim-middle>"}},
 };
 
-/* Whether a piece stands for a token: it ends like one and has nothing before it. */
+/* Returns true if a piece stands for a token: it ends like one and has nothing before it. */
 static bool is_token(const char *piece) {
     return *piece == '<' && piece[strlen(piece) - 1] == '>';
 }

@@ -1120,7 +1120,7 @@ START_TEST(results_stand_in_their_calls_order) {
 }
 END_TEST
 
-/* What a tool gave and the model can't see or read must not end an agent, whose next request has it again; nor must a
+/* A tool's result that the model can't see or read must not end an agent, whose next request has it again; nor must a
  * file. */
 #define CALLED "\"tool_calls\": [" CALL_OF("a") "]"
 

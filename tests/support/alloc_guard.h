@@ -17,7 +17,7 @@ size_t fr_alloc_count(void);
 /* Returns how many of them have not been freed yet. */
 size_t fr_alloc_live(void);
 
-/* From now on one allocation fails, in any thread, after `after` more have succeeded; SIZE_MAX: none fails. */
+/* One allocation fails from now on, in any thread, after `after` more have succeeded; SIZE_MAX: none fails. */
 void fr_alloc_fail(size_t after);
 
 /* True if it has failed. */

@@ -17,7 +17,7 @@ typedef enum fr_test_method {
     FR_TEST_METHODS
 } fr_test_method;
 
-/* How tokens are sampled; all 0: greedily. */
+/* The settings of sampling; all 0: greedily. */
 typedef struct fr_test_draws {
     double temperature, top_p, repeat; /* top_p and repeat penalty: 0 leaves them off */
     bool rejection;
@@ -25,7 +25,7 @@ typedef struct fr_test_draws {
     size_t which;
 } fr_test_draws;
 
-/* How a run is made. Only the last lines may change the answer. */
+/* The settings of a run. Only the last lines may change the answer. */
 typedef struct fr_manner {
     const char *isa;
     int threads, chunk;

@@ -162,7 +162,7 @@ START_TEST(what_is_held_is_what_was_written) {
 }
 END_TEST
 
-/* Of all that a checkpoint holds, continuing copies only the page at the frontier, once. */
+/* Continuing from a checkpoint copies only one of its pages, that at the frontier, once. */
 START_TEST(a_checkpoint_copies_one_page) {
     shapes = all_shapes[_i];
     timeline *t = open_timeline();

@@ -360,7 +360,7 @@ static const json_t *loops_of(const bench *b) {
     return loops;
 }
 
-/* From the prompt on, rounds draft and accept as the reference's do. The reference's text is too short to say how many
+/* Rounds after the prompt draft and accept as the reference's do. The reference's text is too short to say how many
  * of the last round's drafts are accepted. asks: each round's drafts are asked for before the round makes them
  * again. */
 static void follow_rounds(const bench *b, fr_session *session, const json_t *loop, bool asks) {

@@ -316,7 +316,7 @@ static size_t followed(const fr_session *session) {
     return session->drafting.draft->method->kv(session->drafting.draft)->length;
 }
 
-/* Where several sessions draft only as much as is worth it, the draft model runs a prompt once it is asked for drafts;
+/* If several sessions draft only as much as is worth it, the draft model runs a prompt once it is asked for drafts;
  * of a changed prompt it keeps the part that still matches. For a session by itself it runs the prompt at once. */
 START_TEST(a_crowds_prompts_are_run_for_those_who_draft) {
     enum { SESSIONS = 2, KEPT = 20 };

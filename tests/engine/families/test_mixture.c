@@ -166,7 +166,7 @@ END_TEST
 #define TABLE "nextn.embed_tokens.weight"
 #define HEAD  "nextn.shared_head_head.weight"
 
-/* Which tensors of the MTP layer a copy has, in the order NORM, TABLE, HEAD: it may lack one, or have the values of
+/* The tensors of the MTP layer that a copy has, in the order NORM, TABLE, HEAD: it may lack one, or have the values of
  * another, with the rows in order or reversed. */
 typedef struct change {
     const char *from[3];
@@ -223,7 +223,7 @@ static const char *const with_mtp[] = {MODELS "glm4-moe-own",      MODELS "qwen3
                                        MODELS "qwen3-next-odd",    MODELS "ling-odd"};
 enum { WITH_MTP = sizeof with_mtp / sizeof *with_mtp, MAY_SHARE = WITH_MTP - 1 }; /* Ling's norm is its own */
 
-/* As in llama.cpp, for files of glm4moe, qwen35 and qwen35moe: the model's own tensors serve instead. */
+/* The model's own tensors serve instead for files of glm4moe, qwen35 and qwen35moe, as in llama.cpp. */
 START_TEST(an_mtp_layer_may_share_its_norm_table_and_head) {
     write_gguf(with_mtp[_i], "f32", true);
     answer shared = answer_changed((change){{NULL}, false});

@@ -274,7 +274,7 @@ START_TEST(random_interleavings_change_nothing) {
     state = 17 + (uint32_t)_i;
     open_pair(&p, (size_t)_i % 2, 1 + _i / 2, _i / 2 ? FR_DRAFT_AUTO : 4, 0);
     for (size_t i = 0; i < interleavings(); i++) act(&p);
-    /* How many drafts auto asks for depends on the clock. */
+    /* The number of drafts that auto asks for depends on the clock. */
     if (p.text) ck_assert_uint_gt(p.accepted, interleavings() / (_i / 2 ? 100 : 20));
     close_pair(&p);
 }

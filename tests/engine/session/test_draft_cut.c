@@ -283,8 +283,8 @@ static const drafter stepping[] = {
 };
 #define STEPPING (sizeof stepping / sizeof *stepping)
 
-/* Where rows are cheap, at least 1.15 times as many tokens a second as without drafts; where they are not, 0.99 times,
- * and 0.97 in the first 100 rounds, where little is known. */
+/* Drafts give at least 1.15 times as many tokens a second as none if rows are cheap. If they are not, they give 0.99
+ * times as many, and 0.97 in the first 100 rounds, in which little is known. */
 START_TEST(a_crowd_gains_by_drafts_and_never_loses) {
     const world *w = &worlds[_i];
     double none = CROWD / verify_seconds(w, CROWD);

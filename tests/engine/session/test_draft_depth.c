@@ -803,7 +803,7 @@ static double longest_seconds(const world *w, size_t drafts) {
     return w->batched && drafts ? w->draft_start + w->draft_step * (double)drafts : 0;
 }
 
-/* Of all ways to distribute drafts, returns the largest excess of tokens over the seconds times `price`, and the
+/* Tries all ways to distribute drafts. Returns the largest excess of tokens over the seconds times `price`, and the
  * tokens per second of that way. Uses tables over the timelines: the largest gain of a number of drafts for the first
  * of them. */
 static double best_at(const world *w, double price, size_t longest, double *rate) {

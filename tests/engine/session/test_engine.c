@@ -509,7 +509,7 @@ static size_t all_ids(const talk *talks, size_t count) {
 
 enum { CROWD = 5, COMMON = 150, WHOLE = 128 }; /* WHOLE: those of the common ids that fill pages */
 
-/* Of prompts that come together one runs the common ids. */
+/* One of several prompts that come together runs their common ids. */
 START_TEST(what_is_being_run_is_waited_for) {
     const char *name = fixtures[_i / 2];
     talk talks[CROWD];

@@ -27,7 +27,7 @@ static fr_options *make_options(int chunk) {
     return options;
 }
 
-/* What a prompt gives: the logits after it, then ids. */
+/* A prompt's results: the logits after it, then ids. */
 typedef struct given {
     float *logits;
     int32_t ids[TEXT];

@@ -461,8 +461,8 @@ static double chi_square(const size_t *counts, const double *expected, size_t bi
     return rest_expected > 1 ? sum + off * off / rest_expected : sum;
 }
 
-/* How a case's token is drawn: without a draft; with one sampled from the drafter's logits; with its best one, as if
- * it were certain; with one sampled from a draft vocabulary, which lacks every third token. */
+/* A case's token is drawn in one of four ways: without a draft; with one sampled from the drafter's logits; with its
+ * best one, as if it were certain; with one sampled from a draft vocabulary, which lacks every third token. */
 typedef enum way { PLAIN, DRAFTED, CERTAIN, NARROW } way;
 
 /* Draws one token at the position after `past`, drafted in that way, in the sampler's mode. */
@@ -518,7 +518,7 @@ static void check_distribution(const json_t *one, bool rejection, way how) {
     free(ids);
 }
 
-/* Of the cases: those with 16 ids and a temperature, each in every mode and way that differs. */
+/* Takes the cases with 16 ids and a temperature, each in every mode and way that differs. */
 enum { HOT = 6 };
 
 START_TEST(gumbel_draws_have_the_targets_distribution) {

@@ -21,7 +21,7 @@
 
 static char folder[32], path[64];
 
-/* How a session is run, which must not change its text. */
+/* A way to run a session, which must not change its text. */
 typedef struct manner {
     int64_t threads, chunk, context, checkpoints, swa_full;
     const char *isa;

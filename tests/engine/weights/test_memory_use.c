@@ -103,8 +103,8 @@ static uint64_t bytes_named(const fr_weights *weights, const char *part) {
     return bytes;
 }
 
-/* Of a packed file only small vectors are copied; of others everything that kernels need in another layout; without
- * mapping, everything. */
+/* A packed file has only small vectors copied; other files have everything copied that kernels need in another layout;
+ * without mapping, all of a file is. */
 START_TEST(copies_depend_on_the_files_form) {
     fr_model *packed = opened("packed.gguf", true), *plain = opened("model.gguf", true);
     fr_model *read = opened("packed.gguf", false);

@@ -539,7 +539,7 @@ START_TEST(json_beside) {
 }
 END_TEST
 
-/* As in transformers, "default" may be among the named ones too, and takes precedence over all others. */
+/* "default" may be among the named ones too, and takes precedence over all others, as in transformers. */
 START_TEST(default_beside) {
     static const struct {
         const char *config, *template;

@@ -59,7 +59,7 @@ static const hostile CASES[] = {
     {SCHEMA, FR_UNBUILT, AT_ONCE, LIST("{\"oneOf\":[", "{\"required\":[\"p$\"]}", 500, "]}")},
     {SCHEMA, FR_UNBUILT, LONG, LIST("{\"oneOf\":[", "{\"const\":$}", 40000, "]}")},
     {SCHEMA, FR_OK, NULL, LIST("{\"oneOf\":[", "{\"const\":$}", 1000, "]}")},
-    /* What is not to hold, through references. */
+    /* Constraints that must not hold, through references. */
     {SCHEMA, FR_UNBUILT, "#/not: the schema up to here",
      LIST("{\"not\":{\"allOf\":[", "{\"$ref\":\"#/not\"}", 10, "]}}")},
     {SCHEMA, FR_UNBUILT, "#/not: the schema up to here",

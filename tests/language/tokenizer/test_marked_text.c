@@ -431,7 +431,7 @@ START_TEST(gguf_vocabulary) {
 }
 END_TEST
 
-/* As many spans as bytes take time in proportion. */
+/* A text with as many spans as bytes takes time in proportion to its length. */
 START_TEST(many_spans) {
     size_t length = 1 << 21, count;
     char *text = malloc(length);

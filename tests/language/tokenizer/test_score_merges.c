@@ -155,8 +155,8 @@ START_TEST(bytes_that_are_no_text) {
 }
 END_TEST
 
-/* Of pairs with equal scores the leftmost is merged. Worked out by hand: "///" where "//" is a token and "///" is
- * not. */
+/* The leftmost of several pairs with equal scores is merged. Worked out by hand: "///" where "//" is a token and "///"
+ * is not. */
 START_TEST(equal_scores) {
     static const char text[] = "x///y";
     fr_tokenizer *tokenizer = open_good(&(made_file){.space_prefix = prefixes[0].space_prefix, .score = &(float){0}});
