@@ -105,8 +105,8 @@ START_TEST(a_file_that_is_cut_is_named) {
 }
 END_TEST
 
-/* The ways to change a file, and the line that each gives. Replacing the name by another file is no change: the one that was opened still
- * exists. */
+/* The ways to change a file, and the line that each gives. Replacing the name by another file is no change: the one
+ * that was opened still exists. */
 static const struct {
     const char *line, *change, *says;
 } changes[] = {
