@@ -5,8 +5,8 @@
 
 enum { STRIP = FR_DELTANET_STRIP };
 
-/* Holds a row's value and output columns: in the row's own arrays, or in these buffers if fewer columns are left than
- * a step takes. */
+/* The columns of a row that a step takes. whole: they are used in the row's own arrays; otherwise, because fewer are
+ * left than a step takes, in these buffers. */
 typedef struct columns {
     size_t first, count;
     bool whole;

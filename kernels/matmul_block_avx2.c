@@ -27,9 +27,9 @@ FR_INLINE void add_products(pair *sums, pair code, const fr_qblock *x, size_t gr
         sums->half[half] = settled(_mm256_add_epi16(sums->half[half], _mm256_maddubs_epi16(code.half[half], q)));
 }
 
-/* Multiplies codes of at most 15 that stand for code - offset: all products of a run are added in 16 bits. For the
- * offset, the sum of q, which is below 2^15 in magnitude, is multiplied with -offset; the 16 bits above it are
- * multiplied with 0. */
+/* Multiplies stored codes of at most 15, each of which means (code - offset). The products of a run are added in 16
+ * bits. The offset's part is -offset times the sum of q, which fits into the low 16 bits of its lane; the factor for
+ * the high 16 bits is 0. */
 FR_INLINE void dot_small(chains *c, const run *w, size_t rows, unpack_fn *unpack, size_t apart, int offset,
                          join_fn *joins) {
     __m256i one = _mm256_set1_epi16(1);

@@ -267,7 +267,7 @@ int fr_verb_serve(const fr_arguments *args) {
         if (!code) say_ready(&s);
         fr_ranks_before_end(fail_late, &s);
         fr_status status = code ? FR_OK : serve(&s);
-        /* the server was told to end, even if its model was not loaded yet */
+        /* an end that was asked for is a success, even if it came before the model was loaded */
         if (code && fr_interrupt_came(NULL)) code = 0;
         if (status == FR_OK) wind_down(&s);
         pthread_mutex_lock(&s.ending);

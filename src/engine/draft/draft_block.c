@@ -31,7 +31,7 @@ enum { SCORED_ROWS = 64 };
 typedef struct workspace {
     const fr_drafter *drafter;
     const fr_block_net *net;
-    fr_kv kv; /* not a session's own: it has the layout of sessions' caches and the pages of all */
+    fr_kv kv; /* no session's own: laid out as a session's cache is, with the pages of all sessions */
     fr_block_rows rows;
     fr_kv **timelines;         /* [sessions] */
     struct block *asks;        /* [sessions] the blocks of a proposal */

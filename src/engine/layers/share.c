@@ -44,7 +44,7 @@ size_t fr_trunk_kv_owner(const fr_trunk *trunk, size_t kv) {
     return i;
 }
 
-/* Divides the heads of latent attention among ranks; their two matrices may be in one tensor. */
+/* Divides latent attention's heads among ranks: k_b and v_b, or kv_b if the file has both in one tensor. */
 static void share_latent_heads(fr_weights *weights, const fr_attention_spec *spec, const fr_latent_heads *heads) {
     const fr_split split = fr_split_heads(spec->heads, spec->kv_heads, 1);
     if (heads->kv_b)

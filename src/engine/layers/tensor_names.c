@@ -417,7 +417,8 @@ static fr_status fail_unread(const fr_weights *weights, const fr_tensor *tensor)
                    weights->files->path, tensor->name);
 }
 
-/* Returns true for a module's own copy of the signs of its rotation, which hadamard.json has for all. */
+/* Returns true for the signs of a rotation that a module repeats in a tensor of its own. They are not read, because
+ * hadamard.json lists the signs of all modules. */
 static bool is_copy_of_signs(const char *name) {
     const char *dot = strrchr(name, '.');
     return dot && strcmp(dot, ".signs") == 0;

@@ -59,8 +59,9 @@ fr_status fr_automaton_spend(fr_automaton *automaton, size_t units);
 void fr_automaton_begin_round(fr_automaton *automaton);
 uint32_t fr_automaton_set_round(fr_automaton *automaton, uint32_t round);
 
-/* Give the number of states; tell whether there may be too little room for the work that FR_AUTOMATON_MAX allows; and
- * forget all states but *kept, which gets another number. */
+/* FR_AUTOMATON_MAX limits the work that one mask or step may take. fr_automaton_states gives the number of states.
+ * fr_automaton_is_full returns true if the tables may have too little room left for that much work; fr_automaton_sweep
+ * then forgets all states but *kept, which gets another number. */
 #define FR_AUTOMATON_MAX 8000000
 size_t fr_automaton_states(const fr_automaton *automaton);
 bool fr_automaton_is_full(const fr_automaton *automaton);

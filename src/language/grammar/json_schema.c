@@ -11,7 +11,7 @@
 #define SCHEMAS_MAX 20000
 #define LOOKS_MAX   8    /* the most references that are followed in a row */
 #define TYPES_MAX   7    /* the most types of a schema; JSON Schema has no more */
-#define VALUES_MAX  4000 /* the most listed values: each may be a place, and a state has no more places */
+#define VALUES_MAX  4000 /* the most listed values; each may take one of the places of an automaton's state */
 
 struct fr_schema_reference {
     const json_t *schema;
