@@ -3,7 +3,7 @@
 
 usage: crowd_bound.py ROWS:TIME,ROWS:TIME,... [--texts 8] [--rate .7] [--draft .1] [--steps]
 
-In: times of forwards by rows, as `forerun bench model --rows 1,2,4,8,12,16,24` prints T (lines lie between them); how
+In: times of forwards by rows, as `forerun bench model --rows 1,2,4,8,12,16` prints T (lines lie between them); how
 many texts; how often a draft is accepted if those before it are; the time of drafting for all texts, in units of T(1),
 once for a block, or with --steps for each depth. Out: the best policy's tokens a second over those without drafts, for
 drafts that tell nothing, and for drafts that tell their chance, .97 or one of 0 to .7.
