@@ -1,5 +1,5 @@
-/* Tests of the library's calls beyond prompts and steps: a program reads ids and logits, masks them, changes how a
- * session samples, asks how much memory a model will take, ends a load, forks child processes, and passes NULL. */
+/* Tests the library's calls beyond prompting and stepping: a program reads ids and logits, masks logits, changes how a
+ * session samples, asks how much memory a model will take, aborts a load, forks child processes, and passes NULL. */
 #include <check.h>
 #include <fcntl.h>
 #include <math.h>
@@ -23,10 +23,11 @@ static void require(fr_status status) {
 static const int32_t prompt[] = {2, 100, 200, 300, 400, 50, 60, 70, 80, 90};
 enum { PROMPT = sizeof prompt / sizeof *prompt };
 
-/* Models whose sessions go back in three ways: sliding layers, with a drafter of its own; EAGLE-3, whose drafter keeps
- * a row for each of the target's; recurrent states, with an MTP layer. */
+/* These models undo rejected drafts in three ways. gemma4-e has sliding layers and a separate drafter. An EAGLE-3
+ * drafter keeps one row for each row of the target. qwen35-tied has recurrent states, and drafts with its own MTP
+ * layer. */
 static const struct {
-    const char *target, *drafter; /* "": the target's own; NULL: none */
+    const char *target, *drafter; /* drafter "" is the target's own layer; NULL: no drafter */
 } pairs[] = {{FR_TEST_MODELS "gemma4-e", FR_TEST_MODELS "gemma4-e/assistant"},
              {"tests/data/llama/q4_0.gguf", "tests/data/llama/eagle3.gguf"},
              {FR_TEST_MODELS "qwen35-tied", ""}};
@@ -61,7 +62,7 @@ static fr_session *open_session(const engine *e, bool drafts) {
     return session;
 }
 
-/* The ids fit the smallest vocabulary too. */
+/* Prompts with ids that are reduced to the model's vocabulary, because the smallest has fewer tokens. */
 static void begin(const engine *e, fr_session *session) {
     int32_t ids[PROMPT], vocab = (int32_t)fr_model_fact(e->model, FR_FACT_VOCAB);
     for (size_t i = 0; i < PROMPT; i++) ids[i] = prompt[i] % vocab;
@@ -89,8 +90,8 @@ static void expect_ids(const int32_t *got, const int32_t *expected, size_t count
 
 /* --------------------------------------------------------------------------------------------------- ids and logits */
 
-/* Prompting the same ids again starts a new text, so mirostat's bound starts at its initial value, whatever logits
- * were read before. */
+/* Prompting the same ids again starts a new text. So mirostat's bound is back at its initial value, even if logits
+ * were read in between. */
 START_TEST(a_look_at_logits_leaves_no_bound_behind) {
     engine e = open_engine(_i);
     require(fr_options_set_number(e.options, FR_OPT_TEMPERATURE, 1));
@@ -245,7 +246,8 @@ static void draw_by(fr_options *options, bool samples, const char *accept) {
     require(fr_options_set_text(options, FR_OPT_ACCEPT, accept));
 }
 
-/* A mask that bans ids is a logit bias of -inf for them: greedy and sampled, with and without drafts. */
+/* A mask that bans ids gives the same text as a logit bias of -inf for them, for greedy and sampled text, with and
+ * without drafts. */
 START_TEST(a_mask_bans_what_a_bias_bans) {
     engine e = open_engine(_i / 2);
     int32_t first[8], expected[COUNT], got[COUNT];
@@ -273,8 +275,8 @@ START_TEST(a_mask_bans_what_a_bias_bans) {
 }
 END_TEST
 
-/* A mask that is set after a prompt applies to the logits which the prompt gave, and a mask that fails leaves the
- * timeline as it was. */
+/* A mask that is set after a prompt applies to the logits that this prompt gave. A mask that fails leaves the timeline
+ * as it was. */
 START_TEST(a_mask_comes_and_goes) {
     engine e = open_engine(_i);
     int32_t expected[COUNT], got[COUNT];
@@ -304,8 +306,8 @@ START_TEST(a_mask_comes_and_goes) {
 }
 END_TEST
 
-/* Noise depends on seed, position and token only: a session that gets new options in the middle of a text continues
- * like one that is opened with them and prompted with the text so far. */
+/* The noise of sampling depends only on seed, position and token. So a session that gets new options in the middle of
+ * a text continues like a new session with these options whose prompt is the text so far. */
 START_TEST(a_session_draws_by_new_options) {
     engine e = open_engine(_i / 2);
     int32_t got[COUNT], expected[COUNT];
@@ -368,7 +370,7 @@ START_TEST(every_option_can_be_asked_for) {
         ck_assert_int_eq(fr_options_get(options, o, &whole) == FR_OK, kind == FR_OPTION_WHOLE);
         ck_assert_int_eq(fr_options_get_number(options, o, &number) == FR_OK, kind == FR_OPTION_NUMBER);
         ck_assert_int_eq(fr_options_get_text(options, o, text, sizeof text, NULL) == FR_OK, kind == FR_OPTION_TEXT);
-        /* values beside its range have a meaning, as -1 has in whole numbers */
+        /* draft-p-min also takes values below its range, which mean "automatic" */
         bool beside = o == FR_OPT_DRAFT_P_MIN && number <= FR_DRAFT_P_AUTO;
         if (kind == FR_OPTION_NUMBER) ck_assert((number >= low || beside) && number <= high);
         if (kind == FR_OPTION_NUMBER) ck_assert_int_eq(fr_options_set_number(options, o, high + 1), FR_USAGE);
@@ -472,7 +474,8 @@ START_TEST(a_limit_is_heeded_to_the_byte) {
 }
 END_TEST
 
-/* Several sessions get fewer pages of keys and values under a limit, down to the least that can work. */
+/* Under a memory limit an engine opens with fewer pages of keys and values. Below the least number of pages that can
+ * work, opening fails. */
 START_TEST(an_engine_gives_way_to_its_limit) {
     engine e = open_engine(0);
     uint64_t bytes[FR_ESTIMATE_COUNT], least[FR_ESTIMATE_COUNT];
@@ -499,7 +502,8 @@ START_TEST(an_engine_gives_way_to_its_limit) {
 }
 END_TEST
 
-/* Every limit between the least and the full size opens, with no more pages than fit in it. */
+/* An engine opens under every limit between the least and the full size, and has no more pages than fit in the
+ * limit. */
 START_TEST(every_limit_from_the_least_on_opens) {
     enum { SESSIONS = 4, LIMITS = 5 };
     engine e = open_engine(_i);
@@ -557,7 +561,7 @@ static bool after_one(void *context) {
     return (*(int *)context)++ > 0;
 }
 
-/* Aborts before the second of two pictures. */
+/* The abort callback is asked before each picture, and stops the vision encoder before the second of two. */
 START_TEST(a_tower_asks_whether_to_abort) {
     fr_model *model;
     fr_picture *picture;
@@ -602,7 +606,7 @@ END_TEST
 
 /* -------------------------------------------------------------------------------------------------------- processes */
 
-/* Runs in the child process; the exit status is what went wrong. */
+/* Runs in the child process. Its result, the exit status, says which check failed. */
 static int in_child(const engine *e, fr_session *session, const int32_t *expected) {
     int32_t ids[COUNT];
     size_t count = 1, made = 0;
@@ -652,7 +656,7 @@ static void *read_file(const char *path, size_t *size) {
     fseek(file, 0, SEEK_END);
     *size = (size_t)ftell(file);
     rewind(file);
-    void *bytes = aligned_alloc(4096, (*size + 4095) / 4096 * 4096); /* whole pages, which could be given back */
+    void *bytes = aligned_alloc(4096, (*size + 4095) / 4096 * 4096); /* whole pages, which the library may drop */
     ck_assert_uint_eq(fread(bytes, 1, *size, file), *size);
     fclose(file);
     return bytes;
@@ -695,7 +699,7 @@ END_TEST
 
 /* ---------------------------------------------------------------------------------------------------- single tokens */
 
-/* The expected kinds and texts are those in Gemma's tokenizer.json. */
+/* The expected kinds and texts are copied from Gemma's tokenizer.json. */
 START_TEST(a_token_has_a_kind_and_texts) {
     fr_tokenizer *t;
     size_t length;
@@ -721,7 +725,7 @@ START_TEST(a_token_has_a_kind_and_texts) {
 }
 END_TEST
 
-/* The bytes of all tokens, one after the other, are the text that a list of them decodes to. */
+/* The bytes of single tokens, joined, equal the text that the whole list decodes to. */
 START_TEST(bytes_of_tokens_are_their_text) {
     fr_tokenizer *t;
     int32_t *ids;

@@ -1,4 +1,4 @@
-/* Tests of base/pool: every thread runs each job once, no thread passes a barrier early, sleeping threads wake, and
+/* Tests base/pool: every thread runs each job once, no thread passes a barrier early, sleeping threads wake up, and
  * the calling thread keeps its own settings. */
 /* suite: threads alone native */
 #include "base/pool.h"
@@ -70,13 +70,14 @@ static void nap(long microseconds) {
     nanosleep(&(struct timespec){0, 1000 * microseconds}, NULL);
 }
 
-/* A thread that was joined may still be in the system's list for a moment. */
+/* The system may list a thread for a moment after it was joined, so this waits. */
 static void check_threads_left(size_t most) {
     for (int tries = 0; tries < 1000 && living_threads() > most; tries++) nap(5000);
     ck_assert_uint_le(living_threads(), most);
 }
 
-/* Counts the threads after a first one has run, because a sanitizer may start a thread of its own with that. */
+/* Counts the threads after one pool was opened and closed, because a sanitizer may start a thread of its own with the
+ * first pool. */
 static size_t threads_before(void) {
     fr_pool_close(open_pool(2, false));
     return living_threads();
@@ -134,7 +135,8 @@ START_TEST(one_thread_starts_none) {
 }
 END_TEST
 
-/* A process's thread-local data are taken out of each thread's stack; kernels need 250 KB of the rest. */
+/* The C library puts a process's thread-local variables on each thread's stack. The rest of the stack must still have
+ * the 250 KB that kernels need. */
 static _Thread_local volatile char of_the_process[800 << 10];
 
 static void go_deep(void *context, const fr_team *team) {
@@ -169,7 +171,7 @@ static size_t draw_number(void *context) {
 }
 
 typedef struct shares {
-    int owner[1000]; /* how often each item was handled; each round partitions them anew */
+    int owner[1000]; /* how often each item was handled; every round assigns the items to threads anew */
     int wrong[SOME_TEAM];
     int ran[SOME_TEAM];
     size_t count[SOME_TEAM];
@@ -191,8 +193,8 @@ static void count_up(void *context, const fr_team *team) {
     }
 }
 
-/* Each run has a team of its own size, made of the first threads, whatever the runs before were. Runs of all threads
- * come in between, and naps that put threads to sleep. */
+/* Each run has a team of its own size, which consists of the first threads, whatever teams ran before. Some runs in
+ * between take all threads, and naps in between put the threads to sleep. */
 START_TEST(some_take_part) {
     size_t threads = (size_t[]){2, 3, 5, SOME_TEAM}[_i / 2];
     static shares s;
@@ -223,7 +225,7 @@ START_TEST(some_take_part) {
 END_TEST
 
 /* The test runs alone and is short, so that no thread waits for a core long enough to be parked. On a busy machine
- * some may be parked all the same; the run is complete with those that are left. */
+ * some threads may be parked all the same; then the remaining ones complete the run. */
 START_TEST(the_chosen_threads_take_part) {
     static shares s;
     fr_pool *pool = open_pool(3, false);
@@ -235,7 +237,8 @@ START_TEST(the_chosen_threads_take_part) {
 }
 END_TEST
 
-/* The weights' rows are in the memory of the threads that own them: of a team on two nodes all threads take part. */
+/* Each node's memory holds the rows of the weights that its threads own. So a team that spans two nodes always runs
+ * with all its threads. */
 START_TEST(nodes_take_part_whole) {
     fr_plan plan;
     fr_pool *pool;
@@ -257,8 +260,8 @@ END_TEST
 
 typedef struct relay {
     int rounds;
-    int nap_every;                  /* in these rounds one thread naps, a different one each time; 0: never */
-    int slots[2][BARRIER_TEAM][16]; /* plain memory: only the barrier orders it */
+    int nap_every;                  /* in each round one thread naps, another one after this many rounds; 0: none */
+    int slots[2][BARRIER_TEAM][16]; /* plain memory, not atomic: only the barrier orders the accesses */
     int early[BARRIER_TEAM];
 } relay;
 
@@ -298,13 +301,13 @@ START_TEST(nobody_is_early_unpinned) {
 }
 END_TEST
 
-/* The others wait longer than they spin: each nap puts them to sleep. */
+/* The other threads wait for the napping one longer than they spin, so they fall asleep at the barrier. */
 START_TEST(sleepers_wake) {
     check_relay(relay_sizes[_i], true, 400, 1);
 }
 END_TEST
 
-/* Sleeps and short waits in turn, between runs too. */
+/* Between the runs the threads sometimes fall asleep and sometimes wait only briefly. */
 START_TEST(workers_wake_for_a_run) {
     fr_pool *pool = open_pool(relay_sizes[_i], true);
     roll call = {0};
@@ -348,8 +351,8 @@ START_TEST(open_and_close) {
 }
 END_TEST
 
-/* The last of the threads, or the first, is bound to a CPU that no machine has, so that opening fails; the other
- * threads are ended. */
+/* Either the last thread or the first is bound to a CPU that no machine has, so opening fails, and all threads that
+ * were started must end. */
 START_TEST(failed_open_leaves_nothing) {
     size_t before = threads_before();
     for (size_t threads = 2; threads < 40; threads += 3) {
@@ -400,7 +403,8 @@ static void note_control(void *context, const fr_team *team) {
     words[team->index] = control();
 }
 
-/* Threads inherit the control word of the thread that starts them, so the pool is opened under the odd one too. */
+/* Threads inherit the floating-point control word of the thread that starts them, so the pool is also opened under the
+ * odd one. */
 START_TEST(floating_point_environment) {
     size_t threads = team_sizes[_i];
     uint64_t words[FR_THREADS_MAX] = {0};
@@ -454,14 +458,14 @@ END_TEST
 
 static volatile int living;
 
-/* A team makes progress beside programs that keep every CPU busy. If it yielded at each barrier, each yield would give
- * them a time slice of 3 ms, which adds up to minutes here. */
+/* A team makes progress beside programs that keep every CPU busy. If it yielded the CPU at each barrier, each yield
+ * would give these programs a time slice of 3 ms, which adds up to minutes here. */
 START_TEST(busy_neighbours_leave_turns) {
     pid_t neighbours[2];
     for (size_t i = 0; i < 2; i++) {
         neighbours[i] = fork();
         ck_assert_int_ge(neighbours[i], 0);
-        while (neighbours[i] == 0) (void)living; /* runs until it is killed */
+        while (neighbours[i] == 0) (void)living; /* the child loops until it is killed */
     }
     check_relay(2, false, 150000, 0);
     check_relay(8, true, 15000, 0);

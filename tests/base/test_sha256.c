@@ -1,5 +1,5 @@
-/* Tests of SHA-256: the examples of the standard, texts given in pieces of any size, and every length around the end
- * of a block, compared with Python's hashlib. */
+/* Tests SHA-256 with the standard's examples, with texts passed in portions of any size, and with every length around
+ * the end of a block, compared with Python's hashlib. */
 #include <check.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -43,7 +43,8 @@ START_TEST(digests_are_the_standards) {
 }
 END_TEST
 
-/* The expected digest is that of all digests, as text, of the first 0 to 199 of the bytes 0, 1, 2, ... */
+/* Hashes the first 0 to 199 of the bytes 0, 1, 2, ..., and then the hexadecimal digests of all of these. Python's
+ * hashlib gave the expected value. */
 START_TEST(every_length_is_padded_right) {
     uint8_t bytes[200], digest[FR_SHA256_BYTES];
     fr_sha256 all = fr_sha256_begin();

@@ -1,8 +1,8 @@
-/* Tests of base/team_size, which chooses how many threads take part in a job, on simulated series of jobs beside
+/* Tests base/team_size, which chooses how many threads take part in a job, on simulated series of jobs that run beside
  * simulated other programs.
  *
- * A series is a simulated machine: it says how long a job takes with a given number of threads at a given time, and
- * how much of that time threads waited for a core. The choice is compared with the best fixed number of threads in the
+ * A series simulates a machine: it says how long a job takes with a given number of threads at a given time, and how
+ * much of that time threads waited for a core. The choice is compared with the best fixed number of threads for the
  * same series. */
 #include "base/team_size.h"
 
@@ -30,7 +30,8 @@ static double draw(series *s) {
     return (double)(s->seed >> 11) / (double)(UINT64_C(1) << 53);
 }
 
-/* A barrier waits for the slowest: where there are more threads than free cores, some of them get half a core. */
+/* Returns the simulated time of a job. Each job ends at a barrier, which waits for the slowest thread. If there are
+ * more threads than free cores, some threads get half a core. */
 static double job_time(series *s, size_t threads, int64_t now, double *in_line) {
     double alone = s->work / (1 + s->gain * (double)(threads - 1)) * (1 + s->noise * (draw(s) - 0.5));
     size_t loops = s->loops ? s->loops(now) : 0;
@@ -40,8 +41,8 @@ static double job_time(series *s, size_t threads, int64_t now, double *in_line) 
     return alone + late;
 }
 
-/* Returns the milliseconds that `jobs` jobs take with `threads` threads, or 0: with as many as team_size chooses.
- * seen: how often it chose each number. */
+/* Returns how many milliseconds `jobs` jobs take with `threads` threads. If `threads` is 0, team_size chooses their
+ * number, and seen[n] counts how often it chose n. */
 static double run_series(series s, size_t jobs, size_t threads, size_t *seen) {
     fr_team_size team_size;
     int64_t now = 5000 * MS, begin = now;
@@ -84,7 +85,8 @@ START_TEST(alone_none_is_parked) {
 }
 END_TEST
 
-/* The system's own work takes a core for a moment, a twentieth of the time; that is not a busy neighbour. */
+/* Work of the operating system takes a core for a moment, in one job of twenty. This is not a busy neighbour, so no
+ * thread is parked. */
 START_TEST(interruptions_park_none) {
     fr_team_size team_size;
     int64_t now = 0;
@@ -98,9 +100,9 @@ START_TEST(interruptions_park_none) {
 }
 END_TEST
 
-/* Among many threads one always waits for a core for a moment, a hundredth of the time or less; the sum
- * over all threads looks like one busy neighbour. Parking threads never helps here, and the attempts cost next to
- * nothing. */
+/* With many threads, one of them is always waiting for a core briefly, though each does so in at most a hundredth of
+ * the time. Summed over all threads this looks like one busy neighbour. Parking threads never helps here, and trying
+ * it must cost next to nothing. */
 START_TEST(many_small_interruptions_cost_little) {
     static const size_t threads[] = {16, 64};
     fr_team_size team_size;
@@ -117,7 +119,8 @@ START_TEST(many_small_interruptions_cost_little) {
 }
 END_TEST
 
-/* Jobs take twice as long although no thread waits for a core: another program uses the memory's bandwidth. */
+/* Jobs take twice as long although no thread waits for a core, because another program uses the memory's bandwidth.
+ * Parking threads would not help. */
 START_TEST(slow_memory_parks_none) {
     fr_team_size team_size;
     int64_t now = 0;
@@ -141,7 +144,7 @@ static const struct {
     {{.threads = 4, .cores = 4, .work = 60, .gain = 0.7, .noise = 0.2, .loops = one}, 3},
     {{.threads = 8, .cores = 8, .work = 100, .gain = 0.8, .noise = 0.2, .loops = three}, 5},
     {{.threads = 16, .cores = 16, .work = 200, .gain = 0.9, .noise = 0.2, .loops = one}, 15},
-    /* there are free cores */
+    /* 16 cores have room for all threads and for the neighbours */
     {{.threads = 8, .cores = 16, .work = 100, .gain = 0.8, .noise = 0.2, .loops = three}, 8},
 };
 
@@ -161,7 +164,8 @@ START_TEST(beside_busy_loops) {
 }
 END_TEST
 
-/* A quarter less work runs in one thread, but the pair is faster despite the busy loop: it is not parked for long. */
+/* One of two threads waits for a core a quarter of the time, but two threads are still faster than one. So the second
+ * is parked for a trial only. */
 START_TEST(what_does_not_pay_is_undone) {
     size_t seen[3] = {0};
     fr_team_size team_size;
@@ -185,7 +189,7 @@ START_TEST(a_neighbour_leaves) {
     ck_assert(before > 9000 && before < 10000);
     run_series(s, 500, 0, seen);
     size_t after = 500 - 217;               /* 217 jobs of 46 ms are ten seconds */
-    ck_assert_uint_gt(seen[2], after - 80); /* found within two seconds and a half, nearly */
+    ck_assert_uint_gt(seen[2], after - 80); /* found out within about two and a half seconds */
 }
 END_TEST
 
@@ -200,7 +204,8 @@ END_TEST
 
 /* ------------------------------------------------------------------------------------------------------------ kinds */
 
-/* Prompts, rounds of several rows and drafts come in turn: only jobs of the same kind are compared. */
+/* Prompts, rounds of several rows, and drafts alternate. Only jobs of the same kind may be compared with each
+ * other. */
 START_TEST(kinds_of_jobs_are_not_mixed_up) {
     static const int64_t work[] = {1, 1, 30, 1, 1, 1, 40, 200};
     size_t seen[3] = {0};
@@ -219,7 +224,7 @@ START_TEST(kinds_of_jobs_are_not_mixed_up) {
 }
 END_TEST
 
-/* There are more kinds of jobs than are remembered. */
+/* There are more kinds of jobs than team_size remembers. */
 START_TEST(any_number_of_kinds) {
     fr_team_size team_size;
     int64_t now = 0;
@@ -232,7 +237,7 @@ START_TEST(any_number_of_kinds) {
 }
 END_TEST
 
-/* Jobs that were not measured, and no jobs at all, are no evidence of a neighbour. */
+/* Jobs without a measurement, and no jobs at all, are no evidence of a neighbour, so no thread is parked. */
 START_TEST(without_evidence_none_is_parked) {
     fr_team_size team_size;
     int64_t now = 0;
@@ -244,7 +249,7 @@ START_TEST(without_evidence_none_is_parked) {
 }
 END_TEST
 
-/* One job of ten is watched: it stands for the others. */
+/* Only one job in ten is measured, and it counts for the others. */
 START_TEST(some_jobs_are_watched) {
     fr_team_size team_size;
     int64_t now = 0;
@@ -258,7 +263,7 @@ START_TEST(some_jobs_are_watched) {
 }
 END_TEST
 
-/* After a pause the parked threads are tried again at once. */
+/* After a pause, the parked threads are tried again at once. */
 START_TEST(after_a_pause_all_are_asked) {
     fr_team_size team_size;
     int64_t now = 0;

@@ -1,6 +1,6 @@
-/* Tests of base/topology (the partition of work, plans for invented machines, CPU quotas from invented cgroup trees,
- * and this machine), of base/cores, which records the cores that plans have claimed, and of base/ranks_cores, which
- * shares out cores among ranks. */
+/* Tests base/topology (how work is divided among threads, plans for invented machines, CPU quotas from invented cgroup
+ * trees, and this machine), base/cores, which records the cores that plans have claimed, and base/ranks_cores, which
+ * divides cores among ranks. */
 /* suite: native */
 #include "base/process_registry.h"
 #include "base/cores.h"
@@ -24,7 +24,8 @@
 
 /* -------------------------------------------------------------------------------------------------------- partition */
 
-/* Every item has one owner, owners come in order, parts start at whole units and differ by at most one. */
+/* Checks that every item has one owner, that owners ascend, and that their ranges begin at whole units and differ in
+ * size by at most one unit. */
 static void check_partition(size_t count, size_t unit, size_t parts) {
     size_t next = 0, least = SIZE_MAX, most = 0;
     for (size_t index = 0; index < parts; index++) {
@@ -57,8 +58,8 @@ END_TEST
 
 /* ------------------------------------------------------------------------------------------------------------- plan */
 
-/* A machine whose node n has cores[n] cores of `width` units each. CPU numbers as Linux gives them: the first units of
- * all cores, then their siblings. */
+/* Builds a machine whose node n has cores[n] cores of `width` hardware threads each. The CPUs are numbered as in
+ * Linux: first the first thread of every core, then the siblings. */
 static void build(fr_machine *machine, int nodes, const int *cores, int width, int quota) {
     *machine = (fr_machine){.nodes = nodes, .quota = quota};
     for (int sibling = 0; sibling < width; sibling++) {
@@ -95,8 +96,8 @@ static size_t cores_of(const fr_machine *machine, const fr_plan *plan) {
     return count;
 }
 
-/* Checks that nodes ascend, that CPUs belong to their nodes, and that they are shared out evenly: none is taken twice
- * while another is free. */
+/* Checks that nodes ascend, that each CPU belongs to its node, and that no CPU is taken twice while another is
+ * free. */
 static void check_ordered(const fr_machine *machine, const fr_plan *plan) {
     size_t taken[FR_THREADS_MAX] = {0}, rounds = (plan->threads + machine->count - 1) / machine->count;
     for (size_t t = 0; t < plan->threads; t++) {
@@ -113,8 +114,8 @@ static const struct {
     {2, {5, 1}, 2}, {4, {2, 2, 2, 2}, 1}, {4, {8, 4, 2, 2}, 2}, {4, {64, 64, 64, 63}, 2},
 };
 
-/* For all small numbers of threads and some larger ones: units are distinct, whole cores come first, and each node's
- * share is within one of the exact proportion. */
+/* Checks plans of every small number of threads and of some larger ones: no CPU is taken twice, whole cores come
+ * before siblings, and each node's share differs by at most one from the exact proportion. */
 START_TEST(plan_is_proportional) {
     fr_machine machine;
     fr_plan plan;
@@ -139,7 +140,7 @@ END_TEST
 START_TEST(plan_of_two_uneven_nodes) {
     fr_machine machine;
     fr_plan plan;
-    build(&machine, 2, (int[]){6, 3}, 2, 0); /* CPUs 0-5, 6-8; siblings 9-14, 15-17 */
+    build(&machine, 2, (int[]){6, 3}, 2, 0); /* node 0: CPUs 0-5, 9-14; node 1: 6-8, 15-17 */
     fr_plan_make(&machine, 3, true, true, &plan);
     ck_assert_int_eq(memcmp(plan.cpu, (int[]){0, 1, 6}, 3 * sizeof(int)), 0);
     ck_assert_int_eq(memcmp(plan.node, (int[]){0, 0, 1}, 3 * sizeof(int)), 0);
@@ -164,7 +165,7 @@ START_TEST(plan_defaults) {
     ck_assert_uint_eq(plan.threads, 3);
     ck_assert(!plan.oversubscribed);
     fr_plan_make(&machine, 4, true, true, &plan);
-    ck_assert_uint_eq(plan.threads, 4); /* as many as were asked for */
+    ck_assert_uint_eq(plan.threads, 4); /* the plan has all the threads that were asked for */
     ck_assert(plan.oversubscribed);
 
     machine.quota = 100;
@@ -218,8 +219,8 @@ START_TEST(several_nodes_are_pinned) {
 }
 END_TEST
 
-/* The system puts a page into the memory of the node whose thread writes it first. So the rows that the threads of one
- * node own are one range, as long as its number of threads. */
+/* The system puts a page into the memory of the node whose thread writes it first. So the threads of one node together
+ * own one contiguous range of rows, whose length is proportional to their number. */
 START_TEST(rows_of_a_node_are_one_range) {
     static const size_t row_counts[] = {262144, 1536, 1537, 16, 3};
     const size_t unit = 16;
@@ -248,7 +249,7 @@ END_TEST
 
 /* ----------------------------------------------------------------------------------------------------------- claims */
 
-/* A plan of so many threads, claimed. */
+/* Makes and claims a plan of this many threads. */
 static fr_plan claim(const fr_machine *machine, size_t threads) {
     fr_plan plan;
     fr_plan_make(machine, threads, true, true, &plan);
@@ -265,7 +266,7 @@ static bool overlap(const fr_plan *a, const fr_plan *b, const fr_machine *machin
     return false;
 }
 
-/* The first plan is as it was made; the next ones take whole cores that are free, as long as there are some. */
+/* The first claim leaves its plan as it was made. The next plans take whole free cores, as long as there are any. */
 START_TEST(claims_take_free_cores) {
     fr_machine machine;
     fr_plan plan, alone;
@@ -288,8 +289,8 @@ START_TEST(claims_take_free_cores) {
 }
 END_TEST
 
-/* Then plans take free siblings; after that every unit is used equally often, within one, and plans that share units
- * know it. */
+/* When no whole core is free, plans take free siblings. Then every CPU is used equally often, give or take one, and
+ * plans that share CPUs know it. */
 START_TEST(claims_are_even_where_cores_are_few) {
     fr_machine machine;
     fr_plan plans[9];
@@ -310,8 +311,8 @@ START_TEST(claims_are_even_where_cores_are_few) {
 }
 END_TEST
 
-/* Weights are in the memory of the node whose threads wrote them first: thread t of every session is on the same
- * node. */
+/* Thread t of every session is on the same node, because the memory of a node holds the weights that its threads wrote
+ * first. */
 START_TEST(claims_stay_on_their_nodes) {
     fr_machine machine;
     fr_plan plan, claimed[3];
@@ -343,7 +344,8 @@ static void remove_record(void) {
     ck_assert_int_eq(rmdir(record), 0);
 }
 
-/* Starts another process that claims as many cores and reports when it has them; it stays until it is killed. */
+/* Starts another process that claims this many cores and reports once it has them. It keeps them until it is
+ * killed. */
 static pid_t claim_elsewhere(const fr_machine *machine, size_t threads) {
     int ready[2];
     char byte = 0;
@@ -369,7 +371,7 @@ static void check_cpus(const fr_plan *plan, const int *cpus) {
     ck_assert_mem_eq(plan->cpu, cpus, plan->threads * sizeof *cpus);
 }
 
-/* Each process takes cores that the others leave, and a killed process frees all of its own. */
+/* Each process takes cores that the other processes have left, and a killed process frees all of its cores. */
 START_TEST(processes_take_different_cores) {
     fr_machine machine;
     build(&machine, 1, (int[]){6}, 1, 0);
@@ -392,7 +394,7 @@ START_TEST(processes_take_different_cores) {
 }
 END_TEST
 
-/* A record in a folder that others may write to is neither read nor written. */
+/* A record in a folder that other users may write to is neither read nor written. */
 START_TEST(a_record_is_the_users_own) {
     fr_machine machine;
     char path[128];
@@ -408,7 +410,7 @@ START_TEST(a_record_is_the_users_own) {
 }
 END_TEST
 
-/* A plan without pinning is not recorded. */
+/* Claiming a plan without pinning records nothing. */
 START_TEST(claims_of_unpinned_plans) {
     fr_machine machine;
     fr_plan plan;
@@ -450,7 +452,7 @@ static const struct {
     {0, "0::/a\n", {{V2 "b/cpu.max", "100000 100000\n"}}},
     {6, "0::/../../x\n", {{V2 "cpu.max", "600000 100000\n"}, {"sys/x/cpu.max", "100000 100000\n"}}},
     {0, "0::" LONGER LONGER LONGER LONGER LONGER "\n", {{V2 "cpu.max", "100000 100000\n"}}},
-    /* what is no quota */
+    /* these files contain no valid quota */
     {0, "0::/\n", {{V2 "cpu.max", ""}}},
     {0, "0::/\n", {{V2 "cpu.max", "200000"}}},
     {0, "0::/\n", {{V2 "cpu.max", "200000 "}}},
@@ -507,7 +509,8 @@ END_TEST
 
 /* ------------------------------------------------------------------------------------------------------------- /sys */
 
-/* Two sockets as Linux numbers them: the first units of all cores, then their siblings. Two last-level caches each. */
+/* Makes two sockets with two last-level caches each, with CPUs numbered as in Linux: first the first thread of every
+ * core, then the siblings. */
 static void make_sockets(bool nodes) {
     for (int cpu = 0; cpu < 16; cpu++) {
         char path[128], list[32];
@@ -526,7 +529,7 @@ static void make_sockets(bool nodes) {
     fr_made_root_put("sys/devices/system/node/online", "0-1,4\n");
     fr_made_root_put("sys/devices/system/node/node0/cpulist", "0-3,8-11\n");
     fr_made_root_put("sys/devices/system/node/node1/cpulist", "4-7,12-15\n");
-    fr_made_root_put("sys/devices/system/node/node4/cpulist", "\n"); /* a node with memory only */
+    fr_made_root_put("sys/devices/system/node/node4/cpulist", "\n"); /* a node that has memory but no CPU */
 }
 
 static void allow(bool *usable, int first, int last) {
@@ -561,7 +564,7 @@ START_TEST(a_part_of_two_sockets) {
     ck_assert_int_eq(machine.nodes, 1);
     ck_assert_int_eq(machine.places[3].core, machine.places[2].core);
     ck_assert_int_eq(machine.places[3].cpu, 14);
-    usable[16] = true; /* /sys says nothing of this CPU */
+    usable[16] = true; /* /sys has no entry for this CPU */
     ck_assert(!fr_machine_from_sys(fr_made_root, usable, &machine));
     fr_made_root_put("sys/devices/system/cpu/cpu16/topology/thread_siblings_list", "sixteen\n");
     ck_assert(!fr_machine_from_sys(fr_made_root, usable, &machine));
@@ -593,7 +596,7 @@ START_TEST(this_machine) {
 }
 END_TEST
 
-/* Variables with which hwloc can be told of another machine are ignored. */
+/* Environment variables that make hwloc read another machine are ignored. */
 START_TEST(the_environment_makes_no_machine) {
     fr_machine machine, again;
     ck_assert_uint_eq(fr_machine_read(&machine), FR_OK);
@@ -604,7 +607,7 @@ START_TEST(the_environment_makes_no_machine) {
 }
 END_TEST
 
-/* With each CPU alone in the affinity mask the machine has only that CPU. */
+/* With an affinity mask of a single CPU, for each CPU in turn, the machine consists of that CPU only. */
 START_TEST(affinity_is_the_machine) {
     fr_machine all, one;
     cpu_set_t before[FR_CPUS_MAX / CPU_SETSIZE];
@@ -632,7 +635,7 @@ static void use_no_record(void) {
 
 /* ------------------------------------------------------------------------------------------------------------ ranks */
 
-/* Counts the ranks that a core's units belong to; all its units must belong to the same ones. */
+/* Counts the ranks that the CPUs of a core belong to. All CPUs of a core must belong to the same ranks. */
 static size_t ranks_of_core(const fr_machine *machine, bool taken[][FR_THREADS_MAX], size_t ranks, int core) {
     size_t count = 0;
     for (size_t rank = 0; rank < ranks; rank++) {

@@ -1,4 +1,4 @@
-/* Tests of base/topology_hwloc: hwloc's synthetic machines of one, two and four nodes are read as such, also inside an
+/* Tests base/topology_hwloc: it reads hwloc's synthetic machines of one, two and four nodes correctly, also under an
  * affinity mask. Builds without hwloc leave this suite out. */
 /* suite: needs=hwloc */
 #include "base/topology_hwloc.h"
@@ -9,7 +9,7 @@
 #include <check.h>
 #include <string.h>
 
-/* usable: a list such as "0-5,8"; NULL: every unit. */
+/* `usable` is a list of CPUs such as "0-5,8"; NULL stands for all of them. */
 static fr_status read_synthetic(const char *description, const char *usable, fr_machine *machine) {
     hwloc_topology_t topology;
     ck_assert_int_eq(hwloc_topology_init(&topology), 0);
@@ -33,7 +33,7 @@ static const struct {
     {"numa:2 core:4 pu:2", 16, 8, 2},
     {"numa:4 core:2 pu:1", 8, 8, 4},
     {"pack:2 numa:2 l3:2 core:2 pu:2", 32, 16, 4},
-    {"numa:4 pu:3", 12, 12, 4}, /* without cores each unit is one */
+    {"numa:4 pu:3", 12, 12, 4}, /* without cores, each PU counts as one */
 };
 
 START_TEST(whole_machines) {
@@ -59,15 +59,15 @@ START_TEST(whole_machines) {
 }
 END_TEST
 
-/* Each mask leaves nodes of different size. Expected are the CPUs and nodes of the default plan, then of a plan with
- * every sibling. */
+/* Each mask leaves nodes of different sizes. The expected CPUs and nodes are those of the default plan first, then
+ * those of a plan that uses every sibling. */
 static const struct {
     const char *description, *usable;
     int nodes;
     size_t threads, all;
     int cpu[8], node[8], cpu_all[12], node_all[12];
 } masked[] = {
-    /* node 0: cores 0,1 2,3 4,5 6; node 1: core 10,11 */
+    /* node 0 keeps cores {0,1} {2,3} {4,5} {6}, and node 1 keeps core {10,11} */
     {"numa:2 core:4 pu:2",
      "0-6,10-11",
      2,
@@ -77,7 +77,7 @@ static const struct {
      {0, 0, 0, 0, 1},
      {0, 2, 4, 6, 1, 3, 5, 10, 11},
      {0, 0, 0, 0, 0, 0, 0, 1, 1}},
-    /* nothing of nodes 0 and 2: what is left is renumbered */
+    /* nodes 0 and 2 have no usable CPU, so the remaining nodes are renumbered */
     {"numa:4 core:2 pu:1", "2,6-7", 2, 3, 3, {2, 6, 7}, {0, 1, 1}, {2, 6, 7}, {0, 1, 1}},
     /* only second siblings */
     {"numa:4 core:2 pu:2", "1,5,7,9,13", 4, 5, 5, {1, 5, 7, 9, 13}, {0, 1, 1, 2, 3}, {1, 5, 7, 9, 13}, {0, 1, 1, 2, 3}},
@@ -114,7 +114,7 @@ START_TEST(more_units_than_seats) {
 }
 END_TEST
 
-/* The numbers of cores and nodes may differ between the two, but the same units must share a core and a node. */
+/* The two readers may number cores and nodes differently, but must agree on which CPUs share a core and a node. */
 START_TEST(sys_says_what_hwloc_says) {
     static fr_machine by_sys, by_hwloc;
     bool usable[FR_CPUS_MAX];

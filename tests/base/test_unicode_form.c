@@ -1,5 +1,5 @@
-/* Tests which byte sequences are whole UTF-8 characters, and which can begin one, against utf8proc: for every text of
- * four bytes whose third and fourth byte are at a bound. */
+/* Compares with utf8proc which byte sequences are complete UTF-8 characters and which can begin one, for every text of
+ * four bytes whose third and fourth byte lie next to a limit of a byte range. */
 #include <check.h>
 #include <stdlib.h>
 #include <string.h>
@@ -8,16 +8,16 @@
 #include "base/unicode_form.h"
 #include "tests/support/suite.h"
 
-/* Continuing bytes are 80 to BF. */
+/* Continuation bytes range from 80 to BF, so these are the bytes on both sides of their limits. */
 static const unsigned char bounds[] = {0x00, 0x7F, 0x80, 0xBF, 0xC0, 0xFF};
 enum { BOUNDS = sizeof bounds };
 
-/* The lengths of the characters that begin with these 1 to 4 bytes; 0: no character does. */
+/* The number of bytes of the character that begins with these 1 to 4 bytes; 0 if no character does. */
 typedef struct lengths {
     unsigned char of[4][256][256][BOUNDS][BOUNDS];
 } lengths;
 
-/* n: two bytes, then two numbers of bounds. */
+/* n: the first two bytes, then the indexes of the third and fourth byte in bounds. */
 static unsigned char *of_beginning(lengths *known, size_t length, const size_t *n) {
     size_t second = length > 1 ? n[1] : 0, third = length > 2 ? n[2] : 0, fourth = length > 3 ? n[3] : 0;
     return &known->of[length - 1][n[0]][second][third][fourth];

@@ -1,8 +1,9 @@
-/* Tests that each allocation of a run may fail, whether the library, jansson, PCRE2 or the C library makes it: the
- * call reports that there was no memory, or does without; nothing leaks; and the same run afterwards gives the same
- * result.
+/* Tests that any allocation of a run may fail, whether the library, jansson, PCRE2 or the C library makes it. The call
+ * then reports that there was no memory, or manages without. Nothing leaks, and the same run gives the same result
+ * afterwards.
  *
- * By default a sample of the allocations fails, spread over the whole run; with FULL all of them do, in parts. */
+ * By default a sample of the allocations fails, spread over the whole run. With FULL every allocation fails in turn,
+ * and the suite is split into parts. */
 /* suite: native */
 #include <check.h>
 #include <stdio.h>
@@ -17,7 +18,7 @@
 #include "tests/support/suite.h"
 
 #define COUNT 12
-#define FEW   60 /* allocations of a run that fail, unless all do */
+#define FEW   60 /* without FULL, this many allocations of each run fail */
 
 /* The results of a run, which must be equal in every run. */
 typedef struct outcome {
@@ -52,7 +53,7 @@ static const int32_t prompt[] = {2, 100, 200, 300, 400, 50};
 /* ------------------------------------------------------------------------------------------------------ what is run */
 
 static const struct {
-    const char *target, *drafter; /* NULL: the target's own */
+    const char *target, *drafter; /* drafter NULL: the target's own layer */
 } models[] = {{FR_TEST_MODELS "gemma4-e", FR_TEST_MODELS "gemma4-e/assistant"},
               {"tests/data/llama/q4_0.gguf", "tests/data/llama/eagle3.gguf"},
               {FR_TEST_MODELS "qwen35-tied", NULL},
@@ -106,7 +107,7 @@ static fr_status allow(void *context, const int32_t *ids, size_t length, float *
     return FR_OK;
 }
 
-/* Two sessions of an engine run, one of them with a mask and then with new options, and a fork. */
+/* Runs two sessions of one engine and a fork. One of the sessions gets a mask, and later new options. */
 static fr_status run_sessions(fr_engine *engine, const fr_options *options, fr_session **s, outcome *o) {
     const char *stops[] = {"never said"};
     fr_status status = FR_OK;
@@ -143,7 +144,8 @@ static fr_status run_engine(int which, outcome *o) {
     return status;
 }
 
-/* A conversation goes through a checkpoint's own template and its tokenizer's patterns, and a reply is parsed. */
+/* Renders a conversation with a checkpoint's own template, tokenizes it with the tokenizer's patterns, and parses a
+ * reply. */
 static fr_status reply(const fr_tokenizer *tokenizer, const fr_marked_text *text, const char *given, outcome *o) {
     static const char said[] = "<think>Well.\n<tool_call>\n{\"name\": \"now\", \"arguments\": {\"a\": [1, 2], "
                                "\"\\u0061\": {\"b\": 1, \"b\": [1, 2]}}}\n</tool_call>";
@@ -185,8 +187,9 @@ static fr_status run_chat(int which, outcome *o) {
     return status;
 }
 
-/* Follows a grammar of calls token by token: if a missing allocation lost one of its conditions, a mask would show it.
- * The tokens are sorted once, when the process is warm. */
+/* Follows a tool-call grammar token by token. If a failed allocation had silently lost one of the grammar's
+ * conditions, a mask would differ. The grammar sorts the vocabulary only once, in the first of the two warm-up
+ * runs. */
 static fr_status along(fr_grammar *grammar, size_t vocab, const int32_t *ids, size_t count, outcome *o) {
     const size_t words = (vocab + 63) / 64;
     for (size_t i = 0; i < count; i++) {
@@ -245,7 +248,7 @@ static fr_status run_calls(int which, outcome *o) {
     return status;
 }
 
-/* A vision model reads a PNG and a JPEG. */
+/* A vision model reads a PNG or a JPEG picture. */
 static fr_status run_pictures(int which, outcome *o) {
     static const char *const paths[] = {"tests/data/images/png-0-1-i.png", "tests/data/images/jpeg-rgb.jpg"};
     fr_model *model = NULL;
@@ -303,7 +306,7 @@ START_TEST(each_allocation_may_fail) {
         fr_test_skipped("allocations are not counted in this build");
         return;
     }
-    for (int warm = 0; warm < 2; warm++) { /* two runs first, for what is allocated once per process */
+    for (int warm = 0; warm < 2; warm++) { /* two warm-up runs make the allocations that happen once per process */
         expected = (outcome){0};
         fr_status opened = runs[_i].run(runs[_i].which, &expected);
         ck_assert_msg(opened == FR_OK, "%s: %s", runs[_i].name, fr_last_error());

@@ -1,15 +1,16 @@
-/* Tests that `forerun verify` prints the answers stored in tests/data/answers, on every machine and at every
+/* Tests that `forerun verify` prints the answers stored in tests/data/answers, on every machine and with every
  * instruction set.
  *
- * A line there is a case's name and four hashes: logits, draft logits (- without a drafter), greedy ids, sampled ids.
- * The first line is the version of the numerics that they belong to. Cases are the fixtures and the demo model, each
- * with its drafter; a model of each type that weights may have (float types: the fixture converted; block types:
- * noise); and each type of cached keys and values. Every case runs at the best level; each other level runs every
- * FEW-th case, starting at a different one; under an emulator each runs half as many, and only the logits of each
- * case. With FULL in the environment every level runs all of every case.
+ * A line there has the name of a case and four hashes: of the logits, the draft logits (- without a drafter), the
+ * greedy ids and the sampled ids. The first line is the version of the numerics that they belong to. The cases are the
+ * fixtures and the demo model, each with its drafter; a model for each type that weights may have (for float types the
+ * converted fixture, for block types random weights); and each type of cached keys and values. Every case runs with
+ * the best instruction set. Each other instruction set runs every FEW-th case, starting at a different one. Under an
+ * emulator each instruction set runs half as many, and only the logits of each case. With FULL in the environment
+ * every instruction set runs all of every case.
  *
- * `test_answers --write` writes the file: whoever changes the numerics changes the file and FR_NUMERICS_VERSION with
- * it (make answers). */
+ * `test_answers --write` writes the file. A change of the numerics changes the file and FR_NUMERICS_VERSION with it
+ * (make answers). */
 /* suite: hosts neon no-valgrind */
 #include <check.h>
 #include <ctype.h>
@@ -34,7 +35,7 @@ enum { CASES_MAX = 128, FEW = 24 };
 
 typedef struct subject {
     char name[48], arguments[320];
-    fr_dtype type; /* type of a model that is made first; FR_DTYPE_COUNT: none is made */
+    fr_dtype type; /* the test first makes a model of this type; FR_DTYPE_COUNT: it makes none */
 } subject;
 
 static subject subjects[CASES_MAX];
@@ -62,7 +63,7 @@ static void add_fixtures(void) {
     for (size_t i = 0; fr_reference_alone(i); i++) add_fixture(fr_reference_alone(i));
 }
 
-/* Adds one fixture of each family that has no drafter in the lists above. */
+/* Adds one fixture of each family whose models have no drafter in the lists above. */
 static void add_families(void) {
     static const char *const names[] = {
         "cohere2-window",  "deepseek-v2-lite",   "ernie45-bias", "ernie4.5-moe-odd", "exaone4-window", "gemma2-usual",
@@ -139,7 +140,7 @@ static const char *hash_of(const char *printed, const char *word) {
     return hash;
 }
 
-/* Writes the case's line, made by running the command. */
+/* Runs the command and writes the case's line from what it prints. */
 static void answer(const subject *s, const char *isa, char *line, size_t size) {
     char version[32];
     fr_command c = fr_command_ok("verify --quiet -t 1 %s %s%s", s->arguments, isa ? "--isa " : "", isa ? isa : "");
@@ -150,8 +151,8 @@ static void answer(const subject *s, const char *isa, char *line, size_t size) {
     fr_command_free(&c);
 }
 
-/* Writes the beginning of the case's line, up to the hash of logits; the command is killed once it has printed
- * that. */
+/* Writes the first part of the case's line, up to the hash of the logits. The command is killed once it has printed
+ * that hash. */
 static void answer_logits(const subject *s, const char *isa, char *line, size_t size) {
     char words[512], printed[128] = "";
     int ends[2];
@@ -171,7 +172,7 @@ static void answer_logits(const subject *s, const char *isa, char *line, size_t 
     snprintf(line, size, "%s %s ", s->name, hash_of(printed, "logits"));
 }
 
-/* The file's line that begins with this word. */
+/* Finds the stored line that begins with this word. */
 static void find_stored(const char *word, char *line, size_t size) {
     FILE *file = fopen(STORED, "r");
     ck_assert_ptr_nonnull(file);
@@ -196,10 +197,10 @@ static bool emulated(void) {
     return getenv("FORERUN_EMULATOR") && !fr_test_full();
 }
 
-/* Returns true if a level runs case number `index`. */
+/* Returns true if this instruction set (level) runs case number `index`. */
 static bool runs_here(size_t index, size_t level, size_t best) {
     if (!fr_lab_isa_here(fr_lab_word(FR_LAB_ISA, level))) return false;
-    if (emulated()) return (index + level + FEW) % (2 * FEW) == 0; /* one type of weights per level */
+    if (emulated()) return (index + level + FEW) % (2 * FEW) == 0; /* each level runs one type of weights */
     return fr_test_full() || level == best || (index + level) % FEW == 0;
 }
 
@@ -236,7 +237,7 @@ START_TEST(write_answers) {
 }
 END_TEST
 
-static bool writes; /* the file is written instead */
+static bool writes; /* --write was given: write the file instead of comparing */
 
 static void add_cases(Suite *suite) {
     list_subjects();

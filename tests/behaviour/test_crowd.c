@@ -1,12 +1,12 @@
 /* Tests 16 sessions of one engine through hundreds of random calls: prompts, rounds of some of the sessions,
- * truncations, forks with options of their own, timelines saved and restored elsewhere or later, sessions closed and
- * opened. Then each session's whole life is run again alone, and all its ids and their log-probabilities must be equal
- * to the last bit.
+ * truncations, forks with options of their own, timelines that are saved and restored in another session or later, and
+ * sessions that close and open. Afterwards each session's whole life is run again alone, and all its ids and their
+ * log-probabilities must be equal to the last bit.
  *
- * The fixtures have dense, sliding and recurrent layers, latent attention and mixtures of experts; drafters of their
- * own and none; pages for all sessions, and so few that calls are refused. A life is stored as a list of events, so
- * that it can be repeated; a fork's begins with the ids that it was forked with. FULL in the environment makes the
- * test longer. */
+ * The fixtures have dense, sliding and recurrent layers, latent attention and mixtures of experts. They run with and
+ * without drafters, and with pages for all sessions or with so few that calls are refused. A life is stored as a list
+ * of events, so that it can be repeated; the life of a fork begins with the ids that it was forked with. FULL in the
+ * environment makes the test longer. */
 #include <check.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -46,8 +46,8 @@ typedef struct token {
     float values[BEST];
 } token;
 
-/* An event of a life: the whole timeline becomes these ids; it is truncated to `count` ids; or these tokens are
- * generated. */
+/* An event in a session's life: the whole timeline becomes these ids (PUT), it is truncated to `count` ids (CUT), or
+ * these tokens are generated (SAID). */
 typedef struct event {
     enum { PUT, CUT, SAID } what;
     size_t count;
@@ -205,7 +205,7 @@ static void close_place(world *w, size_t place) {
     w->sessions[place] = NULL;
 }
 
-/* Gives a session a prompt that begins like another session's, like its own as far as that goes, or like neither. */
+/* Gives a session a prompt that begins like a text that all sessions use, like its own timeline, or like neither. */
 static void put(world *w, size_t place) {
     int32_t ids[LONGEST];
     const int32_t *own;
@@ -223,7 +223,7 @@ static void cut(world *w, size_t place) {
     add_event(life_at(w, place), CUT)->count = length;
 }
 
-/* True if there were pages for the call; if there were none, nothing has changed. */
+/* Returns true if there were enough pages for the call. If there were too few, the call has changed nothing. */
 static bool found_pages(world *w, fr_status status) {
     if (status == FR_MEMORY)
         w->refused++;
@@ -258,7 +258,7 @@ static void restore_place(world *w, size_t place) {
     add_put(life_at(w, place), s->ids, s->count);
 }
 
-/* Runs a round of some of the sessions that can continue, each with room for some ids. */
+/* Runs a round of some of the sessions that can continue, each limited to a random number of ids. */
 static void round_of_some(world *w) {
     static int32_t ids[PLACES][FR_STEP_MAX];
     fr_round rounds[PLACES];
@@ -307,7 +307,8 @@ static void say_alone(fr_session *session, const event *e, life *alone) {
     }
 }
 
-/* Repeats the life in an engine of its own with other threads and chunks. Returns how many tokens were compared. */
+/* Repeats the life in an engine of its own, with other numbers of threads and other chunks. Returns how many tokens
+ * were compared. */
 static size_t repeat_life(const world *w, const life *l, size_t number) {
     fr_engine *engine;
     fr_session *session;

@@ -1,6 +1,6 @@
-/* Block drafters over targets of every family: the text is that of plain decoding, with the drafts of a drafter of
- * random weights (tests/support/made_drafter.h), with right and wrong drafts in their place, in pieces of a prompt,
- * with neighbours, after a cut, and after pictures where the target sees. */
+/* Tests block drafters with targets of every family. The text must be that of plain decoding: with the drafts of a
+ * drafter of random weights (tests/support/made_drafter.h), with scripted right and wrong drafts instead, with a
+ * prompt in several chunks, with neighbours, after a truncation, and after a picture if the target reads pictures. */
 /* suite: no-valgrind */
 #include <check.h>
 #include <stdio.h>
@@ -16,7 +16,7 @@
 enum { PROMPT = 40, TEXT = 40, CONTEXT = 160, SESSIONS = 3, BACK = 15, AT = 9 };
 
 static const struct {
-    const char *target, *picture; /* picture NULL: the target reads none */
+    const char *target, *picture; /* picture NULL: the target reads no pictures */
 } seeing[] = {{"tests/data/glm-ocr", "tests/data/glm-ocr/image/digits.png"},
               {FR_TEST_MODELS "glm-ocr-odd", FR_TEST_MODELS "glm-ocr-odd/image/digits.png"}};
 enum { SEEING = sizeof seeing / sizeof *seeing };
@@ -36,7 +36,7 @@ typedef struct subject {
     size_t prompt;
 } subject;
 
-/* The prompt has the picture's tokens in it, if there is one. */
+/* If there is a picture, the prompt contains its tokens. */
 static void make_prompt(subject *s) {
     int32_t vocab = (int32_t)fr_model_fact(s->model, FR_FACT_VOCAB), image;
     size_t tokens = s->picture ? fr_picture_tokens(s->picture) : 0;
@@ -78,7 +78,7 @@ static void put(const subject *s, fr_session *session) {
     require(fr_session_put(session, s->ids, s->prompt));
 }
 
-/* The text of plain decoding goes after the prompt. */
+/* Writes the text that plain decoding gives after the prompt. */
 static void say_plain(subject *s) {
     fr_session *session;
     require(fr_session_open(s->model, NULL, s->options, &session));
@@ -98,8 +98,8 @@ static bool reject_in_turn(void *context, size_t round, size_t depth) {
     return depth != round % (*(size_t *)context + 1);
 }
 
-/* Three sessions say the text, the first of them in its drafter's drafts, the others in known ones; one begins later,
- * and one is cut back on the way. */
+/* Three sessions generate the text together: the first with its drafter's own drafts, the others with scripted ones.
+ * Each begins some rounds after the one before, and the second is truncated on the way. */
 static void say_together(const subject *s, int64_t depth, int64_t chunk) {
     fr_engine *engine;
     fr_session *sessions[SESSIONS];

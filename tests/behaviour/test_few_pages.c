@@ -1,6 +1,6 @@
-/* Tests sessions that have just enough pages: a session that drafts needs no more pages than one that doesn't, and
- * gives the same ids. The test itself takes all other pages of the pools, so that each case has exactly as many left
- * as it states. */
+/* Tests sessions that have only just enough pages: a session that drafts needs no more pages than one that doesn't,
+ * and gives the same ids. The test itself takes all other pages of the pools, so that each case has exactly as many
+ * left as it states. */
 #include <check.h>
 #include <stdlib.h>
 #include <string.h>
@@ -21,7 +21,7 @@ static const struct {
                 {FR_TEST_MODELS "gemma4-e-odd", FR_TEST_MODELS "gemma4-e-odd/assistant"},
                 {FR_TEST_MODELS "llama", "tests/data/llama/q4_0.gguf"},
                 {FR_TEST_MODELS "qwen35-odd", NULL}};
-enum { SUBJECTS = sizeof subjects / sizeof *subjects, FOLLOWERS = 3 }; /* FOLLOWERS: those that see the target's rows */
+enum { SUBJECTS = sizeof subjects / sizeof *subjects, FOLLOWERS = 3 }; /* the first FOLLOWERS read the target's rows */
 
 typedef struct subject {
     fr_options *options;
@@ -29,7 +29,7 @@ typedef struct subject {
     fr_drafter *drafter;
     fr_engine *engine;
     fr_session *sessions[SESSIONS];
-    uint8_t *hoard[FR_KV_KINDS][PAGES_MAX]; /* pages that the test holds */
+    uint8_t *hoard[FR_KV_KINDS][PAGES_MAX]; /* free pages that the test has taken away */
     size_t hoarded[FR_KV_KINDS];
 } subject;
 
@@ -56,7 +56,7 @@ static void close_subject(subject *s) {
     fr_options_free(s->options);
 }
 
-/* Leaves `left` pages of each kind, and none that is only cached. */
+/* Takes free pages away until `left` pages of each kind are left, none of which holds cached rows. */
 static void leave(subject *s, size_t left) {
     for (fr_kv_kind kind = 0; kind < FR_KV_KINDS; kind++) {
         fr_kv_pages *pool = &s->engine->kv.pages[kind];
@@ -68,7 +68,7 @@ static void leave(subject *s, size_t left) {
     }
 }
 
-/* Makes other ids for each seed; a longer prompt of the same seed begins with the shorter one. */
+/* Makes ids that differ for each seed. A longer prompt of the same seed begins with the shorter one. */
 static void make_prompt(const subject *s, int32_t *ids, size_t count, uint32_t seed) {
     size_t vocab = (size_t)fr_model_fact(s->model, FR_FACT_VOCAB);
     for (size_t i = 0; i < count; i++) {
@@ -87,7 +87,7 @@ static size_t length(const subject *s, size_t session) {
     return fr_session_length(s->sessions[session]);
 }
 
-/* A round of the first `count` sessions. */
+/* Runs a round of the first `count` sessions. */
 static void run_round(subject *s, size_t count, int32_t ids[][FR_STEP_MAX]) {
     fr_round rounds[SESSIONS];
     for (size_t i = 0; i < count; i++)
@@ -100,7 +100,8 @@ static double drafted(const subject *s, size_t session) {
     return fr_session_stat(s->sessions[session], FR_STAT_DRAFTED);
 }
 
-/* Runs a session until a page is missing, from 56 ids on, with only its own page. Returns how many ids it gives. */
+/* Runs a session from 56 ids on, with no other page than its own, until a page is missing. Returns how many ids it
+ * gives. */
 static size_t say(int which, int64_t drafts, int32_t *text) {
     subject s;
     size_t made = 0, got, accepted;
@@ -125,7 +126,7 @@ START_TEST(drafts_end_where_pages_do) {
 }
 END_TEST
 
-/* The first session's drafts would take pages that the others' rows need. */
+/* The first session's drafts would take pages that the rows of the other sessions need. */
 START_TEST(drafts_take_no_page_of_a_row) {
     int32_t ids[SESSIONS][FR_STEP_MAX], waiting[CHUNK];
     subject s;
@@ -133,7 +134,7 @@ START_TEST(drafts_take_no_page_of_a_row) {
     prompt(&s, 0, 62, 1);
     prompt(&s, 1, PAGE, 2);
     make_prompt(&s, waiting, CHUNK, 3);
-    run_round(&s, 2, ids); /* the ids that their prompts gave */
+    run_round(&s, 2, ids); /* gives the first id after each prompt */
     require(fr_session_put(s.sessions[2], waiting, CHUNK));
     leave(&s, 3);
     run_round(&s, SESSIONS, ids);
@@ -142,7 +143,7 @@ START_TEST(drafts_take_no_page_of_a_row) {
 }
 END_TEST
 
-/* No drafts are made if pages do not suffice for the least number of them. */
+/* If there are too few pages even for the smallest number of drafts, the session makes none. */
 START_TEST(few_drafts_are_none) {
     int32_t ids[1][FR_STEP_MAX];
     subject s;
@@ -153,7 +154,7 @@ START_TEST(few_drafts_are_none) {
         require(fr_engine_session(s.engine, s.options, &s.sessions[0]));
         prompt(&s, 0, 62, 1);
         leave(&s, 0);
-        run_round(&s, 1, ids); /* the id that the prompt gave */
+        run_round(&s, 1, ids); /* gives the first id after the prompt */
         run_round(&s, 1, ids);
         ck_assert_double_eq(drafted(&s, 0), fewest == 1 ? 1 : 0);
     }
@@ -200,7 +201,7 @@ START_TEST(rejected_drafts_hold_no_page) {
 END_TEST
 
 /* Another session has run the first ids of this prompt, and one page is free for the rest. A drafter that follows the
- * target runs the last shared id again, in a copy of its page. */
+ * target must run the last shared id again, so it copies the page that holds it. */
 START_TEST(what_is_found_is_enough) {
     int32_t ids[100];
     subject s;
@@ -230,8 +231,8 @@ START_TEST(pieces_are_shared_at_once) {
 }
 END_TEST
 
-/* Two sessions give the same text and reach the end of a page: the complete block becomes one page of both, before
- * either needs another. */
+/* Two sessions generate the same text and reach the end of a page. The complete block becomes one page that both
+ * share, before either needs another page. */
 START_TEST(texts_are_shared_at_once) {
     int32_t ids[2][FR_STEP_MAX];
     subject s;

@@ -1,5 +1,5 @@
-/* Tests calls with meaningless arguments: NULL where something is needed, counts beyond what there is, invalid ids,
- * numbers in a locale with decimal commas. Each gives a status and a line that says which argument is wrong; none
+/* Tests calls with meaningless arguments: NULL where a pointer is needed, counts that are too large, invalid ids, and
+ * numbers in a locale with decimal commas. Each call gives a status and a line that says which argument is wrong; none
  * crashes. */
 #include <check.h>
 #include <locale.h>
@@ -234,7 +234,7 @@ END_TEST
 
 /* ----------------------------------------------------------------------------------------------- counts and indexes */
 
-/* The sanitizers would report a read after the end of the rounds. */
+/* Passes a count that is larger than the array. If the library read past the array, the sanitizers would report it. */
 START_TEST(more_rounds_than_there_is_room_for) {
     fr_options *options;
     fr_model *model = open_model(NULL, &options);
@@ -309,7 +309,7 @@ END_TEST
 
 FR_SUITE("misuse") {
     TCase *cases = tcase_create("misuse");
-    tcase_set_timeout(cases, 120); /* localedef takes its time */
+    tcase_set_timeout(cases, 120); /* localedef takes long */
     tcase_add_test(cases, a_session_that_is_none);
     tcase_add_test(cases, places_that_are_none);
     tcase_add_test(cases, models_and_engines_that_are_none);

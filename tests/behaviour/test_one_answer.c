@@ -1,20 +1,21 @@
-/* Tests that the same ids and the same logits result, bit for bit, however they are computed, with drafters of every
- * kind.
+/* Tests that ids and logits are the same, bit for bit, however they are computed, with drafters of every kind.
  *
- * The factors are the model with its drafter, the instruction set, the threads, the prompt chunk, the draft method, the
- * draft depth and the question. A question is a pair of types of the KV cache, or a way in which tokens are sampled, so
- * each has a base run of its own: plain decoding by one thread. A pairwise cover of all factors (tests/support/pairs.h)
- * is compared with the base runs over 64 ids; it takes 8 of the 15 depths and the depth that is chosen by the clock.
- * Tokens are sampled at two temperatures, with top-p and a penalty, and under rejection sampling, where the text may
- * depend on method and depth, so that these stay as they are in its base run. Beside the cover, rejection is forced at
- * each of 15 depths. As a negative control one rounding in one kernel is broken, and the comparison must notice it.
+ * The factors are the model with its drafter, the instruction set, the threads, the prompt chunk, the draft method,
+ * the draft depth and the question. A question is a pair of types of the KV cache or a way of sampling tokens. It
+ * changes the answer, so each question has a base run of its own: plain decoding by one thread. A pairwise cover of
+ * all factors (tests/support/pairs.h) is compared with the base runs over 64 ids; it takes 8 of the 15 depths, and the
+ * depth that is chosen by the clock. Tokens are sampled at two temperatures, with top-p and a penalty, and with
+ * rejection sampling. The text of rejection sampling may depend on method and depth, so these are the same as in its
+ * base run. Apart from the cover, wrong drafts force rejection at each of 15 depths. As a negative control one
+ * rounding in one kernel is broken, and the comparison must notice it.
  *
- * FULL=1 in the environment compares 400 ids and forces rejection with chains of every depth; its case "product", which
- * is split into parts (tests/support/parts.h), takes every combination.
+ * FULL=1 in the environment compares 400 ids and forces rejection with drafts of every depth; its case "product",
+ * which is split into parts (tests/support/parts.h), takes every combination.
  *
  * Under an emulator, where a run takes fifty times as long, the smallest model writes 16 ids, and there are fewer
- * depths, methods and ways of sampling; with FULL it is the first model, and tests/neon.sh compares 400 ids of the demo
- * model with the native ones. FORERUN_BRIEF keeps the smallest model there too. */
+ * depths, methods and ways of sampling. With FULL the emulator runs the first model instead, and tests/neon.sh
+ * compares 400 ids of the demo model with those of the native program. FORERUN_BRIEF keeps the smallest model there
+ * too. */
 /* suite: threads alone hosts-hour neon no-valgrind */
 #include <check.h>
 #include <stdio.h>
@@ -33,20 +34,21 @@ enum { COUNT = 400, VALUES_MAX = FR_PAIRS_VALUES };
 
 typedef enum factor { WHO, WORD, THREADS, CHUNK, METHOD, DEPTH, QUESTION, FACTORS } factor;
 
-/* The last value of threads is 5, of which a different number may run each forward and each draft, as beside other
- * programs. Depth 0 is that of runs without drafts. */
+/* With 5 threads, each forward pass and each draft may run on a different number of them, as it would beside other
+ * programs. Depth 0 stands for runs without drafts. */
 static const int threads[] = {1, 2, 3, 5}, chunks[] = {1, 7, 64, 512},
                  every_depth[] = {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, FR_DRAFT_AUTO},
                  some_depths[] = {0, 1, 2, 3, 4, 7, 8, 12, 15, FR_DRAFT_AUTO},
                  few_depths[] = {0, 1, 3, 15, FR_DRAFT_AUTO};
 enum { SOME_THREADS = 3 };
 
-/* Types of cached keys and values, for text that is greedy; the last three need heads that are multiples of 32 wide. */
+/* The types of cached keys and values, tested with greedy text. The last three need heads whose width is a multiple of
+ * 32. */
 static const char *const caches[][2] = {{"f32", "f32"},   {"f16", "f16"},   {"bf16", "f16"},
                                         {"q8_0", "q8_0"}, {"q4_0", "q4_0"}, {"q8_0", "q4_0"}};
 enum { CACHES = sizeof caches / sizeof *caches };
 
-/* The questions after those of caches, which use the first cache. */
+/* The ways of sampling, whose questions follow those of the caches; all use the first pair of cache types. */
 static const fr_test_draws draws[] = {{.temperature = 0.8, .top_p = 0.95},
                                       {.temperature = 0.8, .top_p = 0.95, .repeat = 1.1, .rejection = true},
                                       {.temperature = 1.3, .top_p = 0.9, .repeat = 1.1}};
@@ -55,17 +57,17 @@ enum { DRAWS = sizeof draws / sizeof *draws, FEW_DRAWS = 2, REJECTION = 1 };
 static const fr_test_method every_method[] = {FR_TEST_NONE,      FR_TEST_MTP,      FR_TEST_NGRAM,
                                               FR_TEST_NGRAM_MTP, FR_TEST_SCRIPTED, FR_TEST_REPLACED},
                             few_methods[] = {FR_TEST_NONE, FR_TEST_MTP, FR_TEST_REPLACED};
-enum { NO_DRAFTS, MTP }; /* their places in both lists */
+enum { NO_DRAFTS, MTP }; /* their indexes in both lists */
 
 typedef struct subject {
-    const char *target, *assistant; /* NULL: an MTP layer in the target */
+    const char *target, *assistant; /* assistant NULL: the target has an MTP layer */
     bool product;                   /* FULL takes every combination */
-    size_t caches;                  /* how many caches it can have, from the start of the list */
-    const char *drafts;             /* the word of its drafter's method; NULL: mtp */
+    size_t caches;                  /* the model can have this many of the caches, from the start of the list */
+    const char *drafts;             /* the name of its drafter's method; NULL: mtp */
 } subject;
 
 #define LLAMA "tests/data/models/llama"
-static fr_changed_folder llama; /* with a context for the longest text */
+static fr_changed_folder llama; /* the fixture with its context enlarged for the longest text */
 
 static const subject subjects[] = {
     {"tests/data/models/gemma4-e", "tests/data/models/gemma4-e/assistant", true, 3, NULL},
@@ -93,8 +95,8 @@ static size_t text_length(void) {
 static const char *words[VALUES_MAX];
 static const fr_test_method *methods;
 static const int *depths;
-static size_t depth_3; /* the place of depth 3 in the list */
-static size_t cached;  /* the most questions about caches that a model here has */
+static size_t depth_3; /* the index of depth 3 in the list */
+static size_t cached;  /* number of cache questions, the most that any model of this run has */
 static size_t values[FACTORS] = {[THREADS] = 4, [CHUNK] = 4};
 
 static void find_values(void) {
@@ -115,7 +117,7 @@ static void find_values(void) {
     values[DEPTH]++; /* counts the depth that is chosen by the clock */
 }
 
-/* Excludes two values that change the answer, or that mean nothing together. */
+/* Excludes pairs of values that change the answer or that make no sense together. */
 static bool may_meet(size_t f, size_t a, size_t g, size_t b) {
     if (f == METHOD && g == DEPTH) return (a == NO_DRAFTS) == (b == 0);
     if (f == WHO && g == QUESTION) return b < subjects[first_subject + a].caches || b >= cached;
@@ -144,7 +146,7 @@ typedef struct base {
     int32_t text[COUNT];
 } base;
 
-/* Compares a run with the base of its question. */
+/* Compares a run with the base run of its question. */
 static void compare(const base *bases, size_t length, const size_t *at) {
     const subject *who = &subjects[first_subject + at[WHO]];
     const base *right = &bases[at[QUESTION]];
@@ -157,8 +159,8 @@ static void compare(const base *bases, size_t length, const size_t *at) {
                   got.ids == right->answer.ids ? "logits" : "ids");
 }
 
-/* The base run: no drafts, one thread, the best instruction set; under rejection the method and depth are part of the
- * question. */
+/* Sets the factors of the base run: no drafts, one thread, the best instruction set. With rejection sampling the text
+ * depends on method and depth, so the base run drafts too. */
 static void base_run(size_t *at, size_t who, size_t question) {
     const size_t plain[FACTORS] = {
         [WHO] = who, [WORD] = values[WORD] - 1, [CHUNK] = 2, [METHOD] = NO_DRAFTS, [QUESTION] = question};
@@ -168,8 +170,8 @@ static void base_run(size_t *at, size_t who, size_t question) {
     at[DEPTH] = depth_3;
 }
 
-/* Makes the base runs of the first `count` questions that the model has. No two give the same answer, which shows that
- * each type of cache and each way of sampling is really used. */
+/* Makes the base runs of the first `count` questions that the model has. No two of them may give the same answer,
+ * which shows that each type of cache and each way of sampling is really used. */
 static base *make_bases(size_t who, size_t count, size_t length) {
     const subject *whose = &subjects[first_subject + who];
     base *bases = calloc(values[QUESTION], sizeof *bases);
@@ -198,8 +200,8 @@ START_TEST(every_two_values_together) {
 }
 END_TEST
 
-/* In each round the drafts are wrong at depth 0, 1, 2 ... in turn, so the rounds give 1, 2, 3 ... ids: with chains of
- * 15, each depth was tried after 136 ids. */
+/* In each round the drafts are wrong at depth 0, 1, 2 ... in turn, so the rounds give 1, 2, 3 ... ids. With 15 drafts
+ * each depth has been tried after 136 ids. */
 START_TEST(rejection_at_every_depth) {
     size_t length = fr_test_full() || fr_test_emulated() ? text_length() : 136;
     base *bases = make_bases((size_t)_i, 1, length);
@@ -217,7 +219,8 @@ START_TEST(rejection_at_every_depth) {
 }
 END_TEST
 
-/* The widest instruction set writes the longer text; the others' texts were compared at that length in other cases. */
+/* Only the widest instruction set writes the longer text. The others are compared over fewer ids here, and over the
+ * longer text in other cases. */
 START_TEST(every_combination) {
     enum { OTHERS_LENGTH = 64 };
     fr_test_part part = fr_test_part_here();

@@ -1,10 +1,11 @@
-/* Tests with block-quantized weights what test_one_answer.c tests, for every type that has a kernel.
+/* Tests with block-quantized weights the same as test_one_answer.c, for every type that has a kernel.
  *
- * The models are tiny ones of tests/data, quantized here, target and drafter, with all matrices in the type. Forerun
- * is compared with itself only; test_gguf_models.c tests how right the numbers are. The base run decodes without
- * drafts on one thread with the best instruction set. It is compared with a run at each instruction set, in which
- * threads, chunk, draft method and depth differ too, with rejection at several depths, and with the packed file. It
- * writes 48 ids; with FULL in the environment 400, and low bits at four depths for each instruction set. */
+ * The models are tiny ones of tests/data, whose target and drafter are quantized here, with all matrices in the type.
+ * Forerun is compared with itself only; test_gguf_models.c tests how accurate the numbers are. The base run decodes
+ * without drafts on one thread with the best instruction set. It is compared with one run for each instruction set, in
+ * which threads, chunk, draft method and depth differ too; with rejection at several depths; and with the packed file.
+ * It writes 48 ids. With FULL in the environment it writes 400, and the low-bit types run at four depths for each
+ * instruction set. */
 /* suite: alone no-valgrind */
 #include <check.h>
 #include <stdio.h>
@@ -78,7 +79,7 @@ static void compare(const subject *who, const fr_answer *base, const int32_t *te
                   manner->method, manner->depth, got.ids == base->ids ? "logits" : "ids");
 }
 
-/* Every other instruction set for each type, all of them with FULL. */
+/* Each type runs every other instruction set; with FULL, all of them. */
 START_TEST(every_type_gives_one_answer) {
     static const int threads[] = {3, 2, 1}, chunks[] = {1, 7, 512, 64}, depths[] = {3, 1, 15, 7, 2};
     const subject *who = &subjects[_i];
@@ -108,9 +109,8 @@ START_TEST(every_type_gives_one_answer) {
 }
 END_TEST
 
-/* Types that no quantizer here writes: a file with all types of up to 3 bits, one with rotated weights in PrismML's
- * types, and one with experts in NVFP4. They have no drafter; where rejection is forced, rows are verified all
- * the same. */
+/* These files have types that no quantizer here writes: all types of up to 3 bits, rotated weights in PrismML's types,
+ * and experts in NVFP4. They have no drafter, so scripted drafts are used to force rejection. */
 static const char *const written[] = {GGUF "low-bits.gguf", GGUF "rotated.gguf", GGUF "nvfp4-experts.gguf"};
 
 START_TEST(low_bits_give_one_answer) {
@@ -134,7 +134,7 @@ START_TEST(low_bits_give_one_answer) {
             compare(&who, &base, text, who.folder, &manner);
         }
     }
-    if (_i == 2) return; /* a file packs no experts of 64 columns */
+    if (_i == 2) return; /* the packed format can't hold experts of 64 columns */
     pack(who.folder, packed);
     fr_manner manner = {.isa = best, .threads = 2, .chunk = 64, .depth = 3, .method = FR_TEST_SCRIPTED};
     compare(&who, &base, text, packed, &manner);

@@ -1,14 +1,14 @@
-/* Tests that block drafters give one answer: a text of 96 ids and the log-probabilities of each, to the last bit,
- * however DFlash, DFlash2 and DSpark draft it.
+/* Tests that block drafters give one answer: a text of 96 ids and the log-probabilities of each are equal to the last
+ * bit, however DFlash, DFlash2 and DSpark draft it.
  *
- * The factors are: the drafter, or two for one target; folder or GGUF file; how ids are sampled; a mask or a grammar
- * on the text; neighbours with other prompts and drafts of their own in the same forward; an event in the middle (the
- * session is saved and restored after another text, forked, truncated, given its prompt again, or its prompt was run
- * by another session before); the method (its own drafts, n-grams before them, or drafts that are right and wrong at
- * each depth in turn in their place); depth, threads, chunk and instruction set. The reference is decoding without
- * drafts, each text in a session alone; test_dflash.c compares that with transformers. The runs are a pairwise cover
- * of all factors; every depth; and rejection sampling, whose text may depend on drafter and depth and on nothing
- * else. */
+ * The factors are: the drafter, or two for one target, in a folder or a GGUF file; how ids are sampled; a mask or a
+ * grammar on the text; neighbours with other prompts and drafts of their own in the same forward pass; an event in the
+ * middle (the session is saved and restored after another text, is forked, is truncated, or gets its prompt again, or
+ * another session has run its prompt before); the method (the drafter's own drafts, n-grams before them, or scripted
+ * drafts that are right and wrong at each depth in turn); depth, threads, chunk and instruction set. The reference is
+ * decoding without drafts, each text in a session alone; test_dflash.c compares that with transformers. The runs are a
+ * pairwise cover of all factors, then every depth, then rejection sampling, whose text may depend only on drafter and
+ * depth. */
 /* suite: alone native threads no-valgrind */
 #include <check.h>
 #include <math.h>
@@ -38,7 +38,7 @@ static const struct {
                 {DATA "v2-spec-qwen3", DATA "v2-spec-qwen3/drafter", "dflash2"},
                 {DATA "dspark-qwen3", DATA "dspark-qwen3/drafter", "dspark"},
                 {DATA "dspark-dense-qwen3", DATA "dspark-dense-qwen3/drafter.gguf", "dspark"},
-                /* two drafters, of which the first drafts where the depth is fixed */
+                /* these have two drafters, of which the first drafts if the depth is fixed */
                 {DATA "v2-qwen3.5-mtp", DATA "v2-qwen3.5/drafter", "dflash2,mtp"},
                 {DATA "v2-qwen3.5-mtp", DATA "v2-qwen3.5/drafter.gguf", "mtp,dflash2"}};
 enum { SUBJECTS = sizeof subjects / sizeof *subjects };
@@ -58,7 +58,7 @@ enum { DEPTHS = sizeof some_depths / sizeof *some_depths };
 static const char *words[FR_PAIRS_VALUES];
 static size_t word_count;
 
-/* A run's factors; depth is the value itself. */
+/* The factors of a run, as indexes of their values; depth is the value itself. */
 typedef struct manner {
     size_t at[FACTORS];
     int64_t depth;
@@ -67,10 +67,10 @@ typedef struct manner {
 
 /* ------------------------------------------------------------------------------------------------------------ texts */
 
-/* A prompt and the ids that a session alone gives after it, with a hash of each id's log-probabilities. */
+/* A prompt, the ids that a session alone generates after it, and a hash of each id's log-probabilities. */
 typedef struct text {
     int32_t ids[PROMPT_MOST + TEXT];
-    size_t prompt, most; /* ids of the prompt, and after it */
+    size_t prompt, most; /* number of ids in the prompt, and of ids after it */
     size_t bound;
     uint64_t hashes[TEXT];
 } text;
@@ -99,7 +99,7 @@ static void close_language(const language *l) {
     fr_token_tree_close(l->tree);
 }
 
-/* Gives a session its text's mask or grammar. */
+/* Gives a session the mask or grammar of its text. */
 static void bind_text(fr_session *session, const text *t, const language *l) {
     if (t->bound == MASKED) require(fr_session_set_mask(session, ban, NULL));
     if (t->bound == GRAMMAR) require(fr_session_set_grammar(session, l->grammar));
@@ -126,7 +126,7 @@ static uint64_t hash_logprobs(const fr_session *session, size_t index) {
     return fr_hash(fr_hash(fr_hash(0, &own, sizeof own), ids, count * sizeof *ids), values, count * sizeof *values);
 }
 
-/* The first prompt is one of the reference's, for whose text the drafter was trained. */
+/* The first prompt is one of the reference's prompts, because the drafter was trained on the text after it. */
 static void make_prompt(const char *target, int64_t vocab, size_t index, text *t) {
     if (index == 0) {
         char path[128];
@@ -161,7 +161,7 @@ typedef struct texts {
     text all[MOST];
 } texts;
 
-/* Makes a subject's text, bound or free, and those of its neighbours, which are free. */
+/* Makes a subject's text, with or without a mask or grammar, and the texts of its neighbours, which have none. */
 static texts texts_of(size_t who, size_t drawn, size_t bound) {
     texts made = {0};
     fr_options *options = fr_options_new();
@@ -191,7 +191,7 @@ typedef struct speaker {
     const text *text;
     int32_t said_ids[TEXT + FR_STEP_MAX];
     size_t said;
-    int depth; /* drafts per step of its script */
+    int depth; /* drafts per step of its scripted drafts */
 } speaker;
 
 typedef struct run {
@@ -207,7 +207,7 @@ typedef struct run {
     double accepted;
 } run;
 
-/* Drafts are wrong at one depth per round, another one each round; once per cycle they are right at all depths. */
+/* Makes drafts wrong at one depth per round, at a different depth each round. Once per cycle all drafts are right. */
 static bool reject_in_turn(void *context, size_t round, size_t depth) {
     int asked = *(int *)context, drafts = asked == FR_DRAFT_AUTO ? FR_STEP_MAX - 1 : asked;
     return depth != round % ((size_t)drafts + 1);
@@ -247,7 +247,7 @@ static fr_session *open_session(const run *r, size_t seed) {
     return session;
 }
 
-/* Another session runs the same prompt, generates some ids, and is closed. */
+/* Another session runs the same prompt before, generates some ids, and is closed. */
 static void run_before(const run *r) {
     int32_t ids[FR_STEP_MAX];
     const text *t = &r->texts->all[0];
@@ -277,7 +277,7 @@ static void digress(fr_session *session) {
     for (size_t round = 0, got; round < 3; round++) require(fr_session_step(session, ids, FR_STEP_MAX, &got, NULL));
 }
 
-/* Does to the first session, in the middle, what its factor LIFE says. */
+/* In the middle of its text, the first session goes through the event that its factor LIFE names. */
 static void live(const run *r, speaker *s) {
     const text *t = s->text;
     fr_session *fork;
@@ -330,7 +330,7 @@ static void check(const run *r, speaker *s, size_t count) {
     s->said += count;
 }
 
-/* Runs one round of all sessions that are not at their end. Returns how many there were. */
+/* Runs one round of all sessions that are not at their end. Returns how many took part. */
 static size_t turn_around(run *r) {
     fr_round rounds[MOST];
     speaker *whose[MOST];
@@ -350,7 +350,7 @@ static size_t turn_around(run *r) {
     return n;
 }
 
-/* Returns how many drafts were accepted. ids: NULL, or room for the first text. */
+/* Runs the texts and compares them. Returns how many drafts were accepted. ids: NULL, or room for the first text. */
 static double try_run(const manner *how, const texts *of, int32_t *ids) {
     static run r;
     open_run(&r, how, of);
@@ -391,7 +391,8 @@ START_TEST(every_two_values_together) {
 }
 END_TEST
 
-/* With its own drafts, of which some are accepted, and with drafts of which some are accepted at each depth. */
+/* Runs each depth twice: with the drafter's own drafts, some of which must be accepted, and with scripted drafts, some
+ * of which are accepted at each depth. */
 START_TEST(every_depth) {
     static texts of[2];
     double accepted = 0;
@@ -415,7 +416,8 @@ START_TEST(every_depth) {
 }
 END_TEST
 
-/* With the same drafter, depth and random numbers, threads, chunk, instruction set and neighbours change nothing. */
+/* With rejection sampling the text depends on drafter, depth and random numbers. Threads, chunk, instruction set and
+ * neighbours must not change it. */
 START_TEST(rejection_draws_the_same_on_any_machine) {
     static texts of;
     int32_t first[TEXT], ids[TEXT];

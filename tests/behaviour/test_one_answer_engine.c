@@ -1,18 +1,17 @@
-/* Tests that a text in an engine, and the texts of its neighbours, are the same to the last bit of their
- * logits, whatever neighbours it has, in whatever order they run, and wherever its pages came from.
+/* Tests that a text in an engine, and the texts of its neighbours, are equal to the last bit of their logits, whatever
+ * neighbours it has, in whatever order they run, and wherever its pages came from.
  *
  * The factors are: the model and drafter; how ids are sampled; how many neighbours there are (with other prompts, some
- * of which begin alike, and other ends); the order in which rounds name them; whether the prompt was run before and is
- * found again, or was evicted meanwhile and is run again; the draft method (including drafts that are right and wrong
- * at each depth in turn, also in place of a drafter's); depth, threads, chunk and instruction set. The reference is
- * decoding without drafts, each text in a session alone; other suites compare those with transformers. The runs are a
- * pairwise cover of all factors; each drafter with rejection at every depth, greedy and sampled; and a wrong rounding
- * that the comparison must notice. GLM's texts are about pictures.
+ * of which begin alike, and of other lengths); the order in which rounds name them; whether the prompt was run before
+ * and is found again, or was evicted meanwhile and is run again; the draft method (including scripted drafts that are
+ * right and wrong at each depth in turn, also in place of a drafter's); depth, threads, chunk and instruction set. The
+ * reference is decoding without drafts, each text in a session alone; other suites compare that with transformers. The
+ * runs are a pairwise cover of all factors; each drafter with rejection at every depth, greedy and sampled; and a
+ * wrong rounding that the comparison must notice. GLM's texts are about pictures.
  *
- * A text has 140 ids, with FULL in the environment 400, and fewer without vector instructions, as they take much longer
- * there. The case "product", which is split
- * into parts (tests/support/parts.h), takes all combinations of the first six factors, each with some of the
- * others. */
+ * A text has 140 ids, with FULL in the environment 400, and fewer with scalar instructions, which are much slower. The
+ * case "product", which is split into parts (tests/support/parts.h), takes all combinations of the first six factors,
+ * each with random values of the others. */
 /* suite: alone native no-valgrind */
 #include <check.h>
 #include <stdio.h>
@@ -38,11 +37,11 @@ enum { TEXT = 400, SCALAR_TEXT = 64, CONTEXT = 640, PROMPT = 150, MOST = 16, FIL
 #define LLAMA  "tests/data/llama/"
 #define GLM    "tests/data/glm-ocr"
 
-static fr_changed_folder llama; /* with a context for the longest text */
+static fr_changed_folder llama; /* the fixture with its context enlarged for the longest text */
 
 static const struct {
-    const char *target, *drafter, *word; /* drafter NULL: an MTP layer in the target */
-    const char *picture;                 /* in the prompts; NULL: none */
+    const char *target, *drafter, *word; /* drafter NULL: the target has an MTP layer */
+    const char *picture;                 /* the picture in the prompts; NULL: none */
 } subjects[] = {{MODELS "gemma4-e", MODELS "gemma4-e/assistant", "mtp", NULL},
                 {MODELS "gemma4-dense", MODELS "gemma4-dense/assistant", "mtp", NULL},
                 {MODELS "gemma4-moe", MODELS "gemma4-moe/assistant", "mtp", NULL},
@@ -60,7 +59,7 @@ typedef enum factor {
     NEIGHBOURS,
     ORDER,
     SHARED,
-    METHOD, /* the factors up to here are those of the product */
+    METHOD, /* the case "product" combines all values of the factors up to here */
     DEPTH,
     THREADS,
     CHUNK,
@@ -73,7 +72,7 @@ enum { NOTHING_SHARED, FOUND, EVICTED, WAYS_OF_SHARING };
 
 static const size_t neighbours[] = {0, 1, 7, 15};
 static const int64_t depths[] = {0, 1, 2, 3, 8, 15, FR_DRAFT_AUTO},
-                     chunks[] = {7, 64, 512}; /* depth 0: without drafts */
+                     chunks[] = {7, 64, 512}; /* depth 0 stands for runs without drafts */
 enum { DEPTH_15 = 5 };
 
 static size_t values[FACTORS] = {
@@ -90,15 +89,15 @@ static bool is_scalar(const char *word) {
     return word[0] == 's';
 }
 
-/* Only a run without drafts has no depth. In the cover scalar runs, which take most of the time, have few neighbours,
- * and evict nothing. */
+/* Runs without drafts have depth 0, and no others have. In the cover, scalar runs take most of the time, so they have
+ * few neighbours and evict nothing. */
 static bool may_meet(size_t f, size_t a, size_t g, size_t b) {
     if (f == METHOD && g == DEPTH) return (a == FR_TEST_NONE) == (b == 0);
     if (g != WORD || !is_scalar(words[b])) return true;
     return f == NEIGHBOURS ? neighbours[a] < 2 : f != SHARED || a != EVICTED;
 }
 
-/* After 136 ids rejection has been forced at each depth of a chain of 15. */
+/* After 136 ids, rejection has been forced at each depth of 15 drafts. */
 static size_t text_length(void) {
     return fr_test_full() ? TEXT : 140;
 }
@@ -112,16 +111,17 @@ static size_t below(size_t n) {
 
 /* ------------------------------------------------------------------------------------------------------------ texts */
 
-/* A prompt, the ids that a session alone gives after it, and a hash of the logits from which each id was chosen. */
+/* A prompt, the ids that a session alone generates after it, and a hash of the logits from which each id was
+ * chosen. */
 typedef struct text {
     int32_t ids[CONTEXT];
-    size_t prompt, most; /* ids of the prompt, and after it */
-    bool shows;          /* it has the picture */
+    size_t prompt, most; /* number of ids in the prompt, and of ids after it */
+    bool shows;          /* the prompt contains the picture */
     uint64_t hashes[TEXT];
 } text;
 
 typedef struct texts {
-    text all[MOST]; /* the first is that of the session under test */
+    text all[MOST]; /* the first text is that of the session under test */
     size_t vocab;
 } texts;
 
@@ -146,7 +146,7 @@ static void make_prompt(const fr_model *model, const fr_picture *picture, text *
     text *t = &all[index];
     *t = (text){.prompt = index ? 5 + below(60) : PROMPT, .most = index ? 1 + below(40) : text_length()};
     t->shows = picture && index % 3 == 0;
-    if (index % 4 == 1) t->prompt += 100; /* begins like the first */
+    if (index % 4 == 1) t->prompt += 100; /* this prompt is longer, and begins like the first */
     if (t->shows) t->prompt += tokens;
     for (size_t i = 0; i < t->prompt; i++) {
         t->ids[i] = (int32_t)below((size_t)fr_model_fact(model, FR_FACT_VOCAB));
@@ -205,12 +205,12 @@ typedef struct speaker {
     fr_session *session;
     const text *text;
     size_t said, most; /* ids */
-    size_t starts;     /* the round in which it begins */
-    int depth;         /* drafts per step of its script */
+    size_t starts;     /* the round in which its session begins */
+    int depth;         /* drafts per step of its scripted drafts */
 } speaker;
 
 typedef struct run {
-    const size_t *at; /* values of the factors */
+    const size_t *at; /* the index of each factor's value */
     const texts *texts;
     fr_options *options;
     fr_model *model;
@@ -221,7 +221,7 @@ typedef struct run {
     speaker speakers[MOST];
     size_t count;
     fr_kernels misrounded;
-    bool control; /* this is the negative control, which counts differences: */
+    bool control; /* the negative control is running; it counts differences in `wrong` instead of failing */
     size_t wrong;
 } run;
 
@@ -234,7 +234,7 @@ static void differ(run *r, const char *what, size_t index) {
     ck_abort_msg("%s, text %zu: other %s than alone; factors%s", subjects[r->at[WHO]].target, index, what, factors);
 }
 
-/* Checks the ids that a session gives, and the logits from which they were chosen where these are known. */
+/* Checks the ids that a session gives, and the logits from which they were chosen if these are known (`hashed`). */
 static void check(run *r, speaker *s, const int32_t *ids, size_t count, bool hashed) {
     size_t index = (size_t)(s - r->speakers);
     const text *t = s->text;
@@ -244,7 +244,7 @@ static void check(run *r, speaker *s, const int32_t *ids, size_t count, bool has
     s->said += count;
 }
 
-/* Drafts are wrong at one depth per round, another one each round; once per cycle they are right at all depths. */
+/* Makes drafts wrong at one depth per round, at a different depth each round. Once per cycle all drafts are right. */
 static bool reject_in_turn(void *context, size_t round, size_t depth) {
     int asked = *(int *)context, drafts = asked == FR_DRAFT_AUTO ? FR_STEP_MAX - 1 : asked;
     return depth != round % ((size_t)drafts + 1);
@@ -261,7 +261,7 @@ static fr_session *open_session(const run *r, size_t seed) {
     return session;
 }
 
-/* Limits keys and values so that all texts fit, but not the earlier texts as well. */
+/* Limits the memory for keys and values so that all texts of the run fit, but not those that ran before as well. */
 static void limit_memory(const run *r) {
     double least = (double)fr_test_least_kv(r->model, r->drafter, r->options, 2);
     double timelines = 2 + 0.6 * (double)neighbours[r->at[NEIGHBOURS]];
@@ -305,7 +305,7 @@ static void close_run(run *r) {
     fr_options_free(r->options);
 }
 
-/* Counts the ids that the engine has stored for a session with the first session's prompt. */
+/* Counts the ids of the first session's prompt whose keys and values the engine still has. */
 static size_t found(const run *r) {
     const fr_session *s = r->speakers[0].session;
     const fr_kv_content content = {.ids = r->texts->all[0].ids};
@@ -321,7 +321,7 @@ static void say_before(run *r, const text *t, size_t count) {
     fr_session_close(session);
 }
 
-/* Runs the first session's prompt beforehand; others may evict it. */
+/* Runs the first session's prompt beforehand. Depending on the factor SHARED, other prompts then evict it. */
 static void prepare(run *r) {
     text other = {.prompt = FILL};
     if (r->at[SHARED] == NOTHING_SHARED) return;
@@ -358,7 +358,7 @@ static size_t place_of(const run *r, size_t turn, size_t i) {
     return r->at[ORDER] == REVERSED ? r->count - 1 - i : (i + turn) % r->count;
 }
 
-/* Runs one round. Returns how many sessions are not at their end. */
+/* Runs one round. Returns how many sessions took part. */
 static size_t turn_around(run *r, size_t turn) {
     static int32_t ids[MOST][FR_STEP_MAX];
     fr_round rounds[MOST];
@@ -371,7 +371,7 @@ static size_t turn_around(run *r, size_t turn) {
         left += s->said < s->most;
         if (turn < s->starts || s->said == s->most) continue;
         whose[n] = s;
-        waited[n] = s->session->phase == FR_PHASE_PENDING; /* its first id's logits may be gone */
+        waited[n] = s->session->phase == FR_PHASE_PENDING; /* the first id's logits may be overwritten */
         rounds[n] =
             (fr_round){.session = s->session, .ids = ids[n], .limit = fr_smaller(FR_STEP_MAX, s->most - s->said)};
         n++;
@@ -384,7 +384,7 @@ static size_t turn_around(run *r, size_t turn) {
     return left;
 }
 
-/* control: with a kernel that rounds once too often. Returns how often the run differed. */
+/* control: run with a kernel that rounds once too often. Returns how many differences there were. */
 static size_t try_run(const size_t *at, const texts *of, bool control) {
     static run r;
     state = 7;
@@ -434,7 +434,8 @@ START_TEST(one_rounding_more_is_told_apart) {
 }
 END_TEST
 
-/* Takes every combination of the factors at the front; the combination's number decides the values of the others. */
+/* Takes every combination of the factors before METHOD. A random generator seeded with the combination sets the
+ * others. */
 START_TEST(every_combination) {
     enum { FRONT = METHOD - WHO };
     fr_test_part part = fr_test_part_here();

@@ -1,9 +1,9 @@
-/* Tests with folders of grouped codes, as MLX, AutoAWQ and compressed-tensors publish them, what test_one_answer.c
- * tests: each instruction set, number of threads, chunk and pattern of rejected drafts gives the same logits and ids.
+/* Tests the same as test_one_answer.c with folders of grouped codes, as MLX, AutoAWQ and compressed-tensors publish
+ * them: each instruction set, number of threads, chunk and pattern of rejected drafts gives the same logits and ids.
  *
- * The folders are made here, of random codes: a small Llama with tied embeddings, which MLX quantizes too. The base run
- * decodes on one thread with the best instruction set. As a negative control, a folder of which one code was changed
- * must give other logits. */
+ * The folders are made here, of random codes: a small Llama with tied embeddings, which MLX quantizes too. The base
+ * run decodes on one thread with the best instruction set. As a negative control, a folder in which one code was
+ * changed must give other logits. */
 /* suite: alone neon no-valgrind */
 #include <check.h>
 #include <stdio.h>
@@ -31,14 +31,14 @@ static const struct subject {
 
 static char folder[64];
 
-/* A file of tensors that is being written: its directory, and its data. */
+/* A file of tensors that is being written: its JSON header and its data. */
 typedef struct tensor_file {
     char header[1 << 16];
     size_t length, bytes;
     uint8_t *data;
 } tensor_file;
 
-/* Adds a tensor, and returns its bytes. */
+/* Adds a tensor to the file. Returns a pointer to the tensor's bytes, to be filled. */
 static uint8_t *add(tensor_file *file, const char *module, const char *part, const char *type, size_t size, size_t rows,
                     size_t cols) {
     size_t bytes = rows * (cols ? cols : 1) * size, at = file->bytes;
@@ -60,7 +60,7 @@ static void add_codes(tensor_file *file, const char *module, const char *part, c
     for (size_t i = 0; i < rows * words * 4; i++) codes[i] = (uint8_t)fr_random_bits();
 }
 
-/* Adds floats between 1 and 2 times a power of two, with either sign. */
+/* Adds random floats between `least` and twice `least`; with_sign: some of them are negative. */
 static void add_floats(tensor_file *file, const char *module, const char *part, const char *type, size_t rows,
                        size_t cols, float least, bool with_sign) {
     size_t size = strcmp(type, "F32") == 0 ? 4 : 2;

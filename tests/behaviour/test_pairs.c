@@ -1,5 +1,6 @@
-/* Tests the pairwise cover by which other suites choose their runs (tests/support/pairs.h): every two values that may
- * meet do, none that exclude each other do, in few runs, which are the same each time. */
+/* Tests the pairwise cover with which other suites choose their runs (tests/support/pairs.h): any two values that may
+ * be combined occur together in some run, and values that exclude each other never do. The cover has few runs, and
+ * they are the same each time. */
 /* suite: quick */
 #include "tests/support/pairs.h"
 
@@ -8,16 +9,16 @@
 
 #include "tests/support/suite.h"
 
-/* No run may combine the last value of factor 0 with any value but the first of factor 1, as a run without drafts has
- * no depth; nor value 0 of factor 2 with the second half of factor 3's values. */
+/* Allows the last value of factor 0 with the first of factor 1 only, as a run without drafts has no depth, and
+ * excludes value 0 of factor 2 with the second half of factor 3's values. */
 static bool fits(size_t f, size_t a, size_t g, size_t b) {
     if (f == 0 && g == 1) return (a == 2) == (b == 0);
     if (f == 2 && g == 3) return a != 0 || b < 3;
     return true;
 }
 
-/* most: the largest allowed number of runs, not far above the product of the two largest factors, which any cover
- * needs. */
+/* most: the largest allowed number of runs. Any cover needs at least the product of the two largest factors, and
+ * `most` is not far above that. */
 static const struct {
     size_t values[FR_PAIRS_FACTORS], factors, most;
     fr_pairs_fit *fit;

@@ -19,7 +19,7 @@ static fr_session *open_session(const fr_reference *r, const fr_options *options
     return session;
 }
 
-/* The largest difference; infinite if a finite value meets one that is not. */
+/* Returns the largest difference, or infinity if only one of two values is finite. */
 static double largest_difference(const float *a, const float *b, size_t count) {
     double largest = 0;
     for (size_t i = 0; i < count; i++) {
@@ -62,7 +62,7 @@ START_TEST(prompt_logits_of_targets_alone_are_within_a_thousandth) {
 }
 END_TEST
 
-/* Steps until there are at least `count` ids; no end of sequence stops them. */
+/* Steps until there are at least `count` ids. End-of-sequence tokens don't stop it. */
 static void generate(fr_session *session, int32_t *ids, size_t count) {
     for (size_t made = 0; made < count;) {
         int32_t step[FR_STEP_MAX];
@@ -121,7 +121,7 @@ START_TEST(greedy_ids_of_targets_alone_are_the_references) {
 }
 END_TEST
 
-/* ids = a prompt and the first n ids of its greedy text; malloc'd. */
+/* Returns a prompt followed by the first n ids of its greedy text; the caller frees it. */
 static int32_t *prefix(const fr_reference *r, size_t prompt_index, size_t n, size_t *count) {
     size_t generated, index;
     int32_t *ids = fr_json_ids_of(json_array_get(json_object_get(r->info, "prompts"), prompt_index), count);
@@ -137,8 +137,8 @@ static int32_t *prefix(const fr_reference *r, size_t prompt_index, size_t n, siz
     return ids;
 }
 
-/* Compares the scored ids within the bound; ids that the centroid head left out are -infinity here, and the row's
- * smallest value in the reference. */
+/* Compares the logits that were scored. A centroid head leaves some ids out: their logits are -infinity here, and the
+ * row's smallest value in the reference. */
 static void compare_draft_row(const char *name, size_t step, const float *got, const float *expected, size_t vocab) {
     float smallest = INFINITY;
     size_t scored = 0;

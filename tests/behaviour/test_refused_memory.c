@@ -1,11 +1,11 @@
 /* Tests that memory may be refused anywhere. Each fr_arena_take of a model, a drafter, a session, a picture, an engine
- * and its sessions in turn gives nothing, and the call that opens them ends with FR_MEMORY and one line. Each
- * fr_kv_claim in the rounds of two sessions fails too, and the session goes on unharmed. Only a page that a round
- * needs is reported: a session whose drafter gets no page does not draft, and a page beyond the frontier is not needed
+ * and its sessions fails in turn, and the call that opens them must end with FR_MEMORY and one line. Each fr_kv_claim
+ * in the rounds of two sessions fails in turn too, and the session must continue unharmed. Only a page that a round
+ * needs is reported: a session whose drafter gets no page does not draft, and a page for later positions is not needed
  * yet.
  *
- * The linker replaces fr_arena_take and fr_kv_claim by the functions below (wraps= below). Measuring is not
- * refused. */
+ * The linker replaces fr_arena_take and fr_kv_claim by the functions below (wraps= below). Calls that only measure are
+ * never refused. */
 /* suite: wraps=fr_arena_take wraps=fr_kv_claim */
 #include <check.h>
 #include <string.h>
@@ -32,9 +32,9 @@ fr_status __real_fr_kv_claim(fr_kv *kv, size_t rows);
 fr_status __wrap_fr_kv_claim(fr_kv *kv, size_t rows);
 
 static size_t claims, refused_claim;
-static bool drafters;     /* whether claims of a drafter's own layers or of the target's are refused */
+static bool drafters;     /* true: claims of the drafter's own layers are refused; false: those of the target's */
 static size_t own_layers; /* number of the drafter's layers */
-static bool beyond;       /* the refused page lies beyond the page of the frontier */
+static bool beyond;       /* the refused page comes after the page that holds the next row */
 
 fr_status __wrap_fr_kv_claim(fr_kv *kv, size_t rows) {
     if ((kv->count == own_layers) != drafters || ++claims != refused_claim) return __real_fr_kv_claim(kv, rows);
@@ -44,7 +44,7 @@ fr_status __wrap_fr_kv_claim(fr_kv *kv, size_t rows) {
 
 static const struct {
     const char *target, *drafter, *spec_type, *picture;
-    size_t own; /* layers of the drafter that keep keys and values; 0: one */
+    size_t own; /* number of the drafter's layers that keep keys and values; 0 stands for one */
 } subjects[] = {
     {"tests/data/models/gemma4-e", "tests/data/models/gemma4-e/assistant", "mtp", NULL, 0},
     {"tests/data/models/gemma4-moe-odd", "tests/data/models/gemma4-moe-odd/assistant", "ngram,mtp", NULL, 0},
@@ -67,7 +67,7 @@ static fr_status look(fr_session *session, const fr_model *model, const char *pa
     return status;
 }
 
-/* Opens an engine, a session in it that generates some ids, and a fork of that. */
+/* Opens an engine, a session in it that generates some ids, and a fork of that session. */
 static fr_status open_engine(const fr_model *model, const fr_drafter *drafter, const fr_options *options) {
     static const int32_t prompt[] = {5, 6, 7};
     fr_engine *engine = NULL;
@@ -121,8 +121,8 @@ END_TEST
 
 enum { TALKS = 2, PROMPT = 120, SAID = 20 };
 
-/* A fork drafts if its session does, except where its drafter lacks rows that have passed. Its calls are never
- * refused. */
+/* Forks the session and steps the fork, with no call refused. The fork drafts if its session does, unless its drafter
+ * lacks rows that the session has already run. */
 static void go_on_forked(fr_session *session) {
     int32_t ids[FR_STEP_MAX];
     size_t count, accepted;

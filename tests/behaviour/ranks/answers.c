@@ -1,14 +1,14 @@
-/* Prints what models answer, one line per model: hashes of the logits and of the layers' inputs, of the ids that a
- * session gives with drafts, of that session's saved bytes and of its ids once it is restored from them, and of four
- * texts that run beside each other. In a job of several processes (mpirun) all of them run each model together, and
- * rank 0 prints.
+/* Prints one line of hashes per model. They cover the logits and the inputs of the layers, the ids that a session
+ * generates with drafts, that session's saved bytes and its ids after it is restored from them, and four texts that
+ * are generated side by side. In a job of several processes (mpirun) all processes run each model together, and rank 0
+ * prints.
  *
  * In: answers [--alone | --mixed | --uneven | --layers | --auto]... [--cache TYPE] MODEL[,DRAFTER]... With --alone one
  * process runs with two threads; otherwise every second rank has two threads and the others have one. With --mixed
- * every second rank uses the scalar instruction set, with --uneven it takes three times as large a share of the work
- * as the others. With --layers ranks split models by layers; with --auto they do so where the network is declared
- * slow. --cache is the type of cached keys and values. A comma without a drafter behind it stands for the model's own.
- * Out: the lines; exit 1 after a line that says why. */
+ * every second rank uses the scalar instruction set; with --uneven every second rank takes a share of the work three
+ * times as large as the others'. With --layers ranks split models by layers; with --auto they do so where the network
+ * is declared slow. --cache is the type of cached keys and values. A comma with no drafter after it stands for the
+ * model's own drafting layer. Out: the lines. If something fails, a line says why and the exit status is 1. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -23,8 +23,8 @@ enum { PROMPT = 40, TEXT = 24, SESSIONS = 4, CONTEXT = 96, CHUNK = 16, DRAFTS = 
 typedef struct asked {
     const char *path;
     bool alone, mixed, first;
-    bool layers;       /* each rank has some of the layers, and passes rows on only after the last of them */
-    const char *cache; /* NULL: as the model has it */
+    bool layers;       /* each rank has some of the layers, and passes rows on only after its last layer */
+    const char *cache; /* the type of cached keys and values; NULL: the model's default */
     uint64_t logits, ids, saved, together;
 } asked;
 
@@ -68,8 +68,8 @@ static fr_status say(fr_session *session, const int32_t *prompt, uint64_t *to) {
     return FR_OK;
 }
 
-/* Hashes the session's saved bytes, and the ids it gives after restoring them; not for models with states, which ranks
- * can't save, nor for texts in which the model has written the id of a picture. */
+/* Hashes the session's saved bytes and the ids that it gives after restoring them. It skips models with recurrent
+ * states, which ranks can't save, and texts in which the model has written a picture's id. */
 static fr_status save(fr_session *session, uint64_t *to) {
     void *bytes = NULL;
     size_t size = 0, count;
@@ -104,7 +104,7 @@ static fr_status say_alone(const fr_model *model, const fr_drafter *drafter, con
     return status;
 }
 
-/* Runs rounds until each session has its text. */
+/* Runs rounds until every session has generated its text. */
 static fr_status step_all(fr_engine *engine, fr_session *const *sessions, uint64_t *to) {
     int32_t ids[SESSIONS][FR_STEP_MAX];
     size_t done[SESSIONS] = {0};
@@ -141,7 +141,7 @@ static fr_status say_together(const fr_model *model, const fr_drafter *drafter, 
     return status;
 }
 
-/* A session alone is greedy; sessions together sample. */
+/* A session that runs alone is greedy; sessions that run together sample. */
 static fr_status set_options(fr_options *options, const asked *a) {
     TRY(fr_options_set(options, FR_OPT_THREADS, a->alone ? 2 : 1 + (int64_t)fr_rank() % 2));
     TRY(fr_options_set(options, FR_OPT_CONTEXT, CONTEXT));
@@ -154,7 +154,7 @@ static fr_status set_options(fr_options *options, const asked *a) {
     return FR_OK;
 }
 
-/* Counts the layers in which this rank has sent something. */
+/* Counts the layers for which this rank has sent messages. */
 static size_t layers_told(void) {
     size_t told = 0;
     for (size_t i = 0; i < FR_LAB_RANKS_ELSEWHERE; i++) told += fr_lab_ranks_sent(i).messages > 0;
@@ -212,7 +212,7 @@ typedef struct flags {
     const char *cache;
 } flags;
 
-/* Returns the place after the flags. */
+/* Returns a pointer to the first argument after the flags. */
 static char **read_flags(char **at, flags *given) {
     for (; *at && strncmp(*at, "--", 2) == 0; at++) {
         given->alone |= strcmp(*at, "--alone") == 0;

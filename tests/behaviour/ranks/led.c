@@ -1,9 +1,9 @@
-/* Prints what an engine answers whose calls are all made on rank 0: everything that rank 0 sends to the other ranks
- * occurs in one text of three sessions beside each other. In a job of several processes (mpirun) rank 0 leads, and
+/* Prints what an engine answers when all its calls are made on rank 0. Three sessions run side by side and make rank 0
+ * send every kind of message that it has for the other ranks. In a job of several processes (mpirun) rank 0 leads and
  * prints.
  *
  * In: led [--alone] MODEL[,DRAFTER]... With --alone there is one process. Out: a line for each model, with a hash of
- * the statuses and ids of each step; exit 1 after a line that says why. */
+ * the statuses and ids of each step. If something fails, a line says why and the exit status is 1. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -26,7 +26,7 @@ typedef struct led {
     fr_grammar *grammar;
     size_t prompt[SESSIONS]; /* number of ids in each session's last prompt */
     uint64_t hash;
-    size_t given, aborted, scored; /* ids; rounds; ids that were scored */
+    size_t given, aborted, scored; /* numbers of generated ids, of aborted rounds, and of scored ids */
 } led;
 
 #define TRY(call)                                   \
@@ -40,7 +40,7 @@ static void hash(led *l, const void *bytes, size_t size) {
     for (size_t i = 0; i < size; i++) l->hash = (l->hash ^ byte[i]) * FNV_PRIME;
 }
 
-/* Checks a failure that is expected as an answer. */
+/* Checks that a call ended with the expected status, and adds the status to the hash. */
 static fr_status expect(led *l, fr_status wanted, fr_status status) {
     hash(l, &status, sizeof status);
     if (status == wanted) return FR_OK;
@@ -58,7 +58,7 @@ static fr_status put(led *l, size_t session, const char *text) {
     return status;
 }
 
-/* Runs rounds of all sessions, in which any may end or be aborted. */
+/* Runs rounds of all sessions. A session may end or be aborted in any of them. */
 static fr_status step(led *l, size_t rounds) {
     int32_t ids[SESSIONS][FR_STEP_MAX];
     for (size_t r = 0; r < rounds; r++) {
@@ -94,7 +94,7 @@ static bool abort_now(void *context) {
     return true;
 }
 
-/* Opens sessions that sample, that are greedy, and whose sampling depends on earlier tokens. */
+/* Opens one session that samples, one that is greedy, and one whose sampling depends on earlier tokens. */
 static fr_status open_sessions(led *l) {
     for (size_t i = 0; i < SESSIONS; i++) {
         TRY(fr_options_set_number(l->options, FR_OPT_TEMPERATURE, i == 1 ? 0.0 : 0.9));
@@ -163,7 +163,7 @@ static fr_status say_again(led *l) {
     return step(l, 5);
 }
 
-/* Other calls on an engine's sessions are refused where several ranks run it. */
+/* If several ranks run the engine, other calls on its sessions are refused. */
 static fr_status pool(led *l) {
     const int32_t ids[] = {1, 5, 9, 2};
     size_t width = (size_t)fr_model_fact(l->model, FR_FACT_HIDDEN);
@@ -184,8 +184,8 @@ static fr_status take_score(void *context, int32_t id, float own, const int32_t 
     return ++l->scored % 20 ? FR_OK : FR_ABORTED; /* aborts the scoring */
 }
 
-/* Scores a text in one call that the callback aborts, and one whose callback takes everything; then a prompt in rounds
- * beside the other sessions, whose callback aborts too. */
+/* Scores a text in one call that the callback aborts, and another in one call whose callback takes all rows. Then a
+ * text is scored in rounds beside the other sessions, and its callback aborts too. */
 static fr_status score(led *l) {
     int32_t ids[3 * CHUNK];
     for (int32_t i = 0; i < 3 * CHUNK; i++) ids[i] = 1 + i * 7 % 50;
