@@ -1,11 +1,13 @@
-/* Configures AMX's tiles for the loops that are timed: all eight have 16 rows of 64 bytes (peaks.h). */
+/* Configures AMX's eight tiles for the timed loops (peaks.h): each tile has 16 rows of 64 bytes.
+ *
+ * Six of the tiles hold sums. The other two are the operands, whose values are all zero. */
 #ifndef FR_BENCH_AMX_TILES_H
 #define FR_BENCH_AMX_TILES_H
 
 #include <immintrin.h>
 #include <stdint.h>
 
-enum { SUMS = 6 }; /* sums in six of the 8 tiles; the other two are the operands, which are zero */
+enum { SUMS = 6 }; /* six of the 8 tiles hold sums; the other two are the operands, which are zero */
 
 typedef struct tile_shapes {
     uint8_t palette, start_row, reserved[14];

@@ -1,8 +1,9 @@
-/* Measures --draft-max auto: on the demo against every fixed depth; and on 1.1 GB of weights against no drafts, with
- * drafts that are accepted as often as on the demo's prose and code.
+/* Measures the speed of --draft-max auto. On the demo's models it is compared with every fixed depth. On a model of
+ * 1.1 GB it is compared with decoding without drafts, and drafts are accepted as often as on the demo's prose and
+ * code.
  *
- * In: the parts to run, demo, big (both if none is named); or "record mtp|ngram", which prints the demo's drafts for
- * tests/data/depth. The big model has the weights that bench_float writes. Out: markdown. */
+ * In: the parts to run, `demo` or `big` (both if none is named); or "record mtp|ngram", which prints the demo's drafts
+ * for tests/data/depth. The big model is the one that bench_float writes. Out: markdown. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -24,13 +25,14 @@ static const char *const prompts[] = {"1-parser", "2-lock", "3-modules", "4-iter
 
 /* ----------------------------------------------------------------------------------------------------------- record */
 
-/* Counts of the drafts that were made and accepted at each position of a text after a prompt. */
+/* For each position after a prompt: the number of drafts that were made there (came), and how many of them were
+ * accepted (stood). */
 typedef struct drafts_at {
     uint8_t stood[TEXT_IDS], came[TEXT_IDS];
 } drafts_at;
 
-/* Records a text. The text is first written with drafts, and then step by step; at each step drafts are made but not
- * used. */
+/* Records which drafts a text would get. It first writes the text with drafts, then goes through it again token by
+ * token and makes drafts at each position, which are only counted. */
 static void record(const fr_bench_engine *e, const char *words, const char *name, drafts_at *out) {
     int32_t text[TEXT_IDS + FR_STEP_MAX], drafts[FR_STEP_MAX], id;
     size_t count;
@@ -72,8 +74,8 @@ static void print_record(const char *words) {
 
 /* ------------------------------------------------------------------------------------------------------------- demo */
 
-/* Measures the tokens per second of each setting over the prompts: 0 to LARGEST drafts, and auto. Each setting has one
- * session for all prompts, as a user would. */
+/* Measures the tokens per second of each setting over the prompts: 0 to LARGEST drafts, and auto. Each setting runs
+ * all prompts in one session, as a user would. */
 static void bench_demo(void) {
     enum { MANNERS = LARGEST + 2, AUTO = LARGEST + 1 };
     static int32_t text[TEXT_IDS], first[TEXT_IDS];
@@ -115,7 +117,7 @@ static void bench_demo(void) {
 
 /* -------------------------------------------------------------------------------------------------------------- big */
 
-/* Gives the acceptance rate at each depth over the recorded texts of a class of prompts. */
+/* Gives, for each depth, the share of drafts that were accepted in the recorded texts of one class of prompts. */
 static fr_bench_replay rates_of(const char *const *names, size_t count) {
     size_t reached[FR_STEP_MAX] = {0}, stood[FR_STEP_MAX] = {0};
     fr_bench_replay r = {.random = 1};

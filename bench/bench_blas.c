@@ -1,9 +1,9 @@
-/* Times forerun's float32 products and OpenBLAS's in one run, to judge products with float weights.
+/* Times forerun's float32 products beside OpenBLAS's in one run, to judge how fast products with float weights are.
  *
- * In: perhaps "-o json"; perhaps another OpenBLAS than the system's, as a shared library whose names may begin with
- * scipy_. Out: a table. The matrices are those of Gemma 4 E2B's feed-forward network, with a prompt of 512 rows and
- * with fewer. OpenBLAS may add in any order, and blocks for the caches; forerun's products always give the same
- * bits. */
+ * In: optionally "-o json", and the path of a shared library that is used instead of the system's OpenBLAS; its
+ * functions' names may begin with scipy_. Out: a table. The matrices are those of Gemma 4 E2B's feed-forward network,
+ * with a prompt of 512 rows and with fewer rows. OpenBLAS has an advantage: it may add in any order, so it can block
+ * for the caches, while forerun's products must always give the same bits. */
 #include <dlfcn.h>
 #include <math.h>
 #include <stdio.h>
@@ -94,7 +94,7 @@ static void multiply_by_blas(product *p) {
     p->blas.sgemm(ROW_MAJOR, NO_TRANS, TRANS, m, n, k, 1, p->x, k, p->w, k, 0, p->z, n);
 }
 
-/* Gives the seconds of one product, as the mean of several in a row, before which one is run untimed. */
+/* Gives the seconds of one product: the mean of several in a row, after one that is not timed. */
 static double time_products(product *p, void (*product_fn)(product *)) {
     size_t count = 0;
     wait_for_sleep();

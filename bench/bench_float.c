@@ -1,10 +1,10 @@
-/* The float path against this machine's limits, in one run: decode bandwidth, the price of verifying rows, the
- * centroid head, and and the gain of speculation for weights that come from memory and for weights that lie in the
- * cache.
+/* Compares the speed of models with float weights with this machine's limits, in one run: the bandwidth of decoding,
+ * the cost of verifying rows, the centroid head, and the gain of speculation, both for weights that come from memory
+ * and for weights that stay in the cache.
  *
- * In: the parts to run, demo, head, big (all if none is named). It writes about 2.3 GB of random weights to
- * build/bench on its first run. Out: markdown on standard output; each line has the figure, the target, and the limit
- * of which the figure is a share. */
+ * In: the parts to run, `demo`, `head` or `big` (all if none is named). It writes about 2.3 GB of random weights to
+ * build/bench on its first run. Out: markdown on standard output; each line has a figure, its target, and the
+ * machine's limit with which it is compared. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -25,7 +25,7 @@
 #define PAIRS    FR_BENCH_PAIRS
 #define DEMO_IDS 400
 #define BIG_IDS  120
-#define CONTEXT  128 /* positions before the rows that are timed */
+#define CONTEXT  128 /* context before the timed rows, in positions */
 
 /* A shape of about 1 GB of BF16: the published dense shapes with fewer layers. */
 static const fr_synth_target big = {.vocab = 16384,
@@ -41,7 +41,7 @@ static const fr_synth_target big = {.vocab = 16384,
 static const fr_synth_assistant big_assistant = {
     .hidden = 256, .layers = 4, .heads = 4, .ffn = 2048, .clusters = 128, .top = 32};
 
-/* E2B's vocabulary and widths, with only the layers whose KV the assistant reads. */
+/* A model with E2B's vocabulary and widths, but only the layers whose KV the assistant reads. */
 static const fr_synth_target e2b = {.vocab = 262144,
                                     .hidden = 1536,
                                     .layers = 2,
@@ -153,8 +153,8 @@ static void bench_demo(fr_bench_replay *measured) {
     fr_bench_engine_close(&e);
 }
 
-/* Compares scripted drafts, accepted at the demo's rates, with no drafts, and with the limit that follows from T(K) /
- * T(1), in t, and the time of the draft step. */
+/* Measures the gain of speculation with scripted drafts, which are accepted at the demo's rates. Prints it beside the
+ * limit that follows from t[K] = T(K) / T(1) and the time of a draft step. */
 static void bench_speculation(const fr_bench_engine *e, const fr_bench_replay *measured, const double *t, double one,
                               double draft_step) {
     int32_t script[CONTEXT + BIG_IDS], text[BIG_IDS];
@@ -212,7 +212,7 @@ static void bench_big(const fr_bench_replay *measured) {
     fr_bench_engine_close(&e);
 }
 
-/* The work of running one row through the head alone by the team, as a draft step does after its layers. */
+/* Runs the head alone on one row by the whole team, as a draft step does after its layers. */
 typedef struct head_job {
     const fr_assistant *assistant;
     const fr_kernels *kernels;
@@ -290,7 +290,7 @@ static void bench_centroids(void) {
            bytes[0] / 1e6, bytes[1] / 1e6, bytes[1] / bytes[0]);
 }
 
-/* Returns true if a part was named; if none was named, all parts are wanted. */
+/* Returns true if this part should run: it was named, or no part was named. */
 static bool wanted(int argc, char **argv, const char *part) {
     for (int i = 1; i < argc; i++)
         if (strcmp(argv[i], part) == 0) return true;
@@ -298,7 +298,8 @@ static bool wanted(int argc, char **argv, const char *part) {
 }
 
 int main(int argc, char **argv) {
-    fr_bench_replay measured = {.at = {0.75, 0.75, 0.75}, .random = 1}; /* used if the demo part is not run */
+    /* acceptance rates that are used if the demo part is not run */
+    fr_bench_replay measured = {.at = {0.75, 0.75, 0.75}, .random = 1};
     setvbuf(stdout, NULL, _IOLBF, 0);
     write_models();
     printf("# forerun, float path\n");

@@ -1,14 +1,15 @@
-/* Quantized models against this machine's limits, in one run: decode against the read bandwidth, verifying K rows
- * against decode, prompts against the peak of the int8 dot product.
+/* Compares the speed of quantized models with this machine's limits, in one run: decoding with the read bandwidth,
+ * verifying K rows with decoding, and prompts with the peak of the int8 dot product.
  *
- * In: GGUF files. If none is given, the shapes and types that have targets are used, each written as random weights to
- * build/bench (up to 5 GB), measured and removed. Words before the files choose parts: decode, avx2, context, prompt.
- * Out: markdown on standard output, limits and targets beside each figure.
+ * In: GGUF files. If none is given, every shape and type that has a target is written as random weights to build/bench
+ * (up to 5 GB), measured and removed. Words before the files choose the parts to run: decode, avx2, context, prompt.
+ * Out: markdown on standard output, with the limit and the target beside each figure.
  *
- * For K rows, the stream time is the bytes of the weights that a step of K rows reads (of a mixture, those of the
- * experts that the rows chose) / bandwidth. The dot time is the step's multiply-adds / (e * dot peak), where e is the
- * share of the peak that unpacking leaves to the dot product. L(K) = max(stream time of K, dot time of K) / stream
- * time of 1: T(K) / T(1) would be L(K) if only reading and multiplying took time. */
+ * A step of K rows has two lower bounds. Its stream time is the bytes of the weights that it reads, divided by the
+ * bandwidth; of a mixture, only the experts that the rows chose are read. Its dot time is its multiply-adds divided by
+ * (e * dot peak), where e is the share of the peak that is left when the weights must be unpacked too. L(K) =
+ * max(stream time of K, dot time of K) / stream time of 1. The measured T(K) / T(1) would be equal to L(K) if nothing
+ * but reading and multiplying took time. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -25,10 +26,10 @@
 #include "src/engine/weights/partition.h"
 
 #define ROWS_MAX 8
-#define SHORT    128  /* positions before the rows that are timed */
-#define LONG     4096 /* the same for the second timing, with a context in which attention counts */
+#define SHORT    128  /* context before the timed rows, in positions */
+#define LONG     4096 /* a longer context, in which attention takes a noticeable time */
 #define PROMPT   512
-#define PROMPTS  15   /* runs of a prompt */
+#define PROMPTS  15   /* number of timed runs of a prompt */
 #define DECODE   0.90 /* the least share of the bandwidth that decode must reach */
 
 /* The least share of the dot peak that a prompt's products must reach. */
@@ -37,7 +38,7 @@ static const struct {
     double prompt;
 } expectations[] = {{FR_Q4_0, 0.60}, {FR_Q8_0, 0.60}, {FR_Q4_K, 0.50}, {FR_Q6_K, 0.50}};
 
-/* the most that T(K) / T(1) may be over L(K) */
+/* The largest factor by which T(K) / T(1) may exceed L(K); 0: there is no target for this K. */
 static const double vnni_limits[ROWS_MAX + 1] = {[2] = 1.08, [4] = 1.15, [8] = 1.15};
 static const double avx2_limits[ROWS_MAX + 1] = {[4] = 1.30};
 
@@ -62,7 +63,7 @@ typedef struct bench {
     double prompt_share;
     fr_bench_cost one; /* cost of a step of one row */
     double decode;     /* seconds of a decode step */
-    size_t again;      /* pairs that were measured again */
+    size_t again;      /* number of pairs that were measured again because the memory's speed changed */
 } bench;
 
 /* Opens a model. isa: NULL for the best instruction set. */
@@ -140,8 +141,8 @@ static void bench_decode(bench *b, const double *limits, bool judge) {
     printf(". Memory changed its speed within %zu pairs, which were measured again.\n\n", b->again);
 }
 
-/* Returns the share of T(rows) at LONG that attention takes: the part that is missing at position 0, where a row
- * attends to no other. */
+/* Returns the share of T(rows) at position LONG that attention takes. At position 0 there is nothing to attend to, so
+ * the difference between the two times is that of attention. */
 static double attention_share(fr_session *session, size_t rows) {
     double shares[FR_BENCH_PAIRS];
     for (size_t pair = 0; pair < FR_BENCH_PAIRS; pair++)
@@ -159,14 +160,14 @@ static void bench_context(bench *b) {
 
 /* --------------------------------------------------------------------------------------------------------- a prompt */
 
-/* The products of a prompt without the rest of the forward, on the numbers that the activations happen to hold, and
- * their multiply-adds. */
+/* Runs a prompt's matrix products without the rest of the forward, on whatever numbers the activations hold, and
+ * counts their multiply-adds. */
 typedef struct products {
     fr_session *session;
     double macs;
 } products;
 
-/* Applies the output features [begin, end) of a matrix, which are divided among the team. */
+/* Computes the output features [begin, end) of a product; the team divides them among its threads. */
 static void apply_part(products *p, const fr_team *team, const fr_workspace *workspace, const fr_matrix *m,
                        size_t begin, size_t end, float *y, const float *x, size_t rows) {
     size_t from, to;
@@ -181,7 +182,7 @@ static void apply(products *p, const fr_team *team, const fr_workspace *workspac
     apply_part(p, team, workspace, m, 0, m->features, y, x, rows);
 }
 
-/* Prepares rows, as the engine does before each product with new input. */
+/* Quantizes the rows of an input, as the engine does before the first product that reads them. */
 static void prepare(const fr_team *team, const fr_workspace *workspace, const fr_matrix *m, const float *x,
                     size_t rows) {
     fr_publish_own_input(team, workspace, x, m->cols, m->cols, rows);
@@ -233,8 +234,9 @@ static void run_products(void *context, const fr_team *team) {
     apply(p, team, &a->workspace, &trunk->head, e->logits, e->hidden, 1);
 }
 
-/* Times the limit and the products in turn, and compares the best time of each. On a shared machine, other programs
- * mostly take up caches, so they slow the products down, but hardly a loop on registers. */
+/* Times the limit and the products in turn, and compares the best time of each. The best times are used because other
+ * programs on a shared machine slow the two down unequally: they mostly take up caches, which slows the products but
+ * hardly a loop on registers. */
 static void bench_prompt(bench *b) {
     static int32_t ids[PROMPT];
     double whole[PROMPTS], alone[PROMPTS], macs = 0, peak = 0;
@@ -253,7 +255,7 @@ static void bench_prompt(bench *b) {
         macs = p.macs;
     }
     double seconds = fr_bench_median(whole, PROMPTS), middle = fr_bench_median(alone, PROMPTS);
-    double share = macs / alone[0] / peak; /* of the best time: the times are sorted */
+    double share = macs / alone[0] / peak; /* of the best time, which is the first because the times are sorted */
     printf("Prompt of %d in chunks of %zu: %.0f tokens/s; %.1f GMAC of products at **%.1f%%** of the dot peak (%.0f "
            "GMAC/s)",
            PROMPT, b->session->engine->chunk, PROMPT / seconds, macs / 1e9, 100 * share, peak / 1e9);
@@ -289,7 +291,7 @@ static unsigned part_named(const char *word) {
     return 0;
 }
 
-/* Measures a model with random weights, which is written for this and removed afterwards. */
+/* Measures a model with random weights, which is written first and removed afterwards. */
 static void bench_shape(const char *shape, const char *type, unsigned parts) {
     char path[128];
     mkdir("build", 0777);

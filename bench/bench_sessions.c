@@ -1,14 +1,15 @@
-/* Measures several sessions in one forward: an engine's rounds without drafts compared with forwards of as many rows;
- * rounds with drafts, accepted at known rates, compared with rounds without; and the cost of a fork of a long
- * timeline, and of a prompt that begins as another one did.
+/* Measures several sessions that share each forward. Rounds without drafts are compared with plain forwards of as many
+ * rows, and rounds with drafts, which are accepted at known rates, with rounds without. It also times forking a long
+ * timeline, and running a prompt that begins like an earlier one.
  *
- * In: a target and its drafter, shares of drafts that are accepted and the most sessions (FILE FILE [RATES [COUNT]]),
- * or the 1.1 GB that bench_float writes. Out: markdown. Sessions have prompts of their own and write the target's
- * text; drafts cost as much as the drafter's. RATES are, for each depth, the share of the drafts reached there that is
- * accepted, the last one for all further depths; without them .80, .775 and .758. RATES may also be told:MEAN. Each
- * draft then tells a chance of its own, .97 or one of 0 to .7, and is right as often as it tells, in the mean as often
- * as MEAN; real drafters know as much of most of their drafts, and drafts that tell nothing can't be cut where they
- * will fail. For each number of sessions the two settings run in turn, pair after pair. */
+ * In: FILE FILE [RATES [COUNT]], a target, its drafter, the acceptance rates and the largest number of sessions;
+ * without files, the model of 1.1 GB that bench_float writes. Out: markdown. Every session has its own prompt and
+ * writes the target's text. Making a draft costs as much as with the real drafter. RATES lists, for each depth, the
+ * share of the drafts at that depth that are accepted; its last number holds for all greater depths, and the default
+ * is .80, .775 and .758. RATES may also be told:MEAN: each draft then comes with a probability, either .97 or a random
+ * one from 0 to .7, and is right with just that probability, on average MEAN. Real drafters know most of their drafts'
+ * chances as well as this, and without such a probability a chain can't be ended before the draft that will fail. For
+ * each number of sessions the two settings are measured in turn, pair after pair. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -24,22 +25,23 @@ enum {
     PAIRS = 7,
     SESSIONS = 8,
     PROMPT = 64,
-    SCRIPT = 160,   /* ids of which drafts are made */
+    SCRIPT = 160,   /* number of ids after each prompt for which drafts are scripted */
     IDS = 80,       /* the approximate number of ids that a session writes */
     FORKED = 16384, /* the most positions of the timeline that is forked */
     FORKS = 15,
     COMMON = 4096, /* the most ids with which two prompts begin alike */
     PROMPTS = 3,   /* pairs of prompts */
-    GOING_ON = 64, /* positions after the common ids */
+    GOING_ON = 64, /* positions that a prompt has after the common ids */
 };
 
 typedef struct bench {
     fr_bench_engine models;
     fr_engine *engine;
-    int32_t texts[SESSIONS][PROMPT + SCRIPT]; /* prompts, and the target's text after them */
+    int32_t texts[SESSIONS][PROMPT + SCRIPT]; /* each prompt, followed by the target's text */
     double round;                             /* seconds of a round without drafts */
     double rates[FR_STEP_MAX];                /* the share of drafts that are accepted, by depth */
-    double told;                              /* the mean of the chances that drafts tell; 0: they tell none */
+    /* mean of the probabilities that come with drafts; 0: drafts have none */
+    double told;
 } bench;
 
 static fr_session *open_session(const bench *b, bool drafts) {
@@ -83,9 +85,9 @@ static void write_scripts(bench *b) {
     for (size_t i = 0; i < SESSIONS; i++) fr_session_close(sessions[i]);
 }
 
-/* Drafts whose chances are told, for one session. */
+/* Makes one session's drafts, each with a probability. */
 typedef struct teller {
-    const int32_t *ids; /* [PROMPT + SCRIPT] the text that is right */
+    const int32_t *ids; /* [PROMPT + SCRIPT] the prompt and the target's text, from which right drafts are taken */
     int32_t vocab;
     double mean;
     uint64_t random;
@@ -111,7 +113,7 @@ static size_t tell(void *context, fr_drafting *drafting) {
     return count;
 }
 
-/* Gives the tokens per second of `count` sessions. */
+/* Gives the tokens per second of `count` sessions together. */
 static double rate(bench *b, size_t count, bool drafts, size_t pair) {
     fr_session *sessions[SESSIONS] = {0};
     fr_bench_replay replays[SESSIONS];
@@ -172,7 +174,8 @@ static void say_one(fr_session *session) {
     fr_bench_require(fr_session_step(session, &id, 1, &count, &accepted));
 }
 
-/* Times forks of one timeline, and counts the pages that they take: none, until both timelines continue. */
+/* Times forks of one timeline. Prints how many pages they take: none at first, and some once both timelines
+ * continue. */
 static void bench_forks(const bench *b, int32_t *ids, size_t length) {
     double seconds[FORKS], before, forked, gone;
     fr_session *session = open_session(b, false), *fork;
@@ -205,7 +208,7 @@ static double prompt_seconds(const bench *b, const int32_t *ids, size_t count, f
     return fr_clock() - start;
 }
 
-/* Times a prompt, and another one with the same beginning while the first is still cached. */
+/* Times a prompt, and then another one with the same beginning while the first one's pages are still in the cache. */
 static void bench_prompts(const bench *b, int32_t *ids, size_t common) {
     double shares[PROMPTS];
     for (size_t pair = 0; pair < PROMPTS; pair++) {

@@ -13,7 +13,8 @@
 
 enum { SETTINGS = 64, REPETITIONS = 1000 };
 
-/* a share of a turn's seconds that is run before these, so that the default can notice the other programs */
+/* Before the counted seconds each turn runs this share of them uncounted, so that the default has time to notice the
+ * other programs. */
 #define WARM_UP 0.33
 
 /* A number of threads (0: the default) and a pinning (-1: the default). */
@@ -27,7 +28,7 @@ typedef struct bench {
     size_t cpus;
     setting settings[SETTINGS]; /* the default first */
     size_t count;
-    double rates[SETTINGS][REPETITIONS]; /* tokens a second, by repetition */
+    double rates[SETTINGS][REPETITIONS]; /* tokens per second in each repetition */
 } bench;
 
 /* --------------------------------------------------------------------------------------------------------- settings */
@@ -97,7 +98,7 @@ static fr_status take_turns(bench *b, fr_bench_decoder *decoder) {
 
 /* ---------------------------------------------------------------------------------------------------------- a table */
 
-/* Gives the median of `count` ratios a / b of the same repetition. */
+/* Gives the median over the repetitions of a / b, both from the same repetition. */
 static double ratio_of(const double *a, const double *b, size_t count) {
     double ratios[REPETITIONS];
     for (size_t i = 0; i < count; i++) ratios[i] = a[i] / b[i];

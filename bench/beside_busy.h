@@ -12,11 +12,13 @@ typedef struct fr_bench_beside_busy_plan {
     const char *model;
     const int64_t *threads; /* numbers of threads; none given: 1, 2, 4 .. and all cores */
     size_t thread_count;
-    size_t repetitions;                             /* at least 1; in each, all settings take turns */
-    double seconds;                                 /* seconds of a turn that count */
-    double max_spread;                              /* per cent: a figure with a larger spread is left out */
-    fr_options *options;                            /* options for the model; threads and pinning are set here */
-    void (*doing)(void *context, const char *what); /* called before each measurement; what NULL: there are no more */
+    size_t repetitions; /* at least 1; each measures every setting once */
+    double seconds;     /* seconds of each measurement that count */
+    double max_spread;  /* per cent; a figure with a larger spread is marked with ? */
+    /* options of the model; the bench itself sets threads and pinning */
+    fr_options *options;
+    /* called before each measurement; `what` is NULL after the last one */
+    void (*doing)(void *context, const char *what);
     void *context;
 } fr_bench_beside_busy_plan;
 

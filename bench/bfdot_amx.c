@@ -1,9 +1,10 @@
-/* The BF16 peak of AMX: an instruction multiplies a 16x32 by a 32x16 tile, which is 8192 multiply-adds (peaks.h). */
+/* Reaches AMX's peak for BF16 (peaks.h). Each instruction multiplies a 16x32 tile by a 32x16 tile, which is 8192
+ * multiply-adds. */
 #include "bench/amx_tiles.h"
 #include "bench/peaks.h"
 
 double fr_bench_bfdot_amx(size_t rounds) {
-    _tile_loadconfig(&shapes); /* also clears the tiles */
+    _tile_loadconfig(&shapes); /* this also sets the tiles to zero */
     for (size_t r = 0; r < rounds; r++) {
         _tile_dpbf16ps(0, 6, 7);
         _tile_dpbf16ps(1, 6, 7);

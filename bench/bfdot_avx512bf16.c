@@ -1,4 +1,5 @@
-/* The peak of AVX-512 BF16: an instruction adds pairs of products to 16 sums, which is 32 multiply-adds (peaks.h). */
+/* Reaches the peak of AVX-512 BF16 (peaks.h). Each instruction adds a pair of products to each of 16 sums, which is 32
+ * multiply-adds. */
 #include <immintrin.h>
 
 #include "bench/peaks.h"

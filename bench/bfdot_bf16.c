@@ -1,5 +1,5 @@
-/* The peak of Armv8.6's BF16 matrix product: an instruction multiplies a 2x4 by a 4x2 matrix, which is 16
- * multiply-adds (peaks.h). */
+/* Reaches the peak of Armv8.6's BF16 matrix product (peaks.h). Each instruction multiplies a 2x4 by a 4x2 matrix,
+ * which is 16 multiply-adds. */
 #include <arm_neon.h>
 
 #include "bench/peaks.h"

@@ -6,7 +6,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#define SHORTEST 0.3 /* the shortest time, in seconds, for which a share can be given */
+#define SHORTEST 0.3 /* the shortest time, in seconds, over which a share can be measured */
 
 static double seconds_of(clockid_t clock) {
     struct timespec t;
@@ -14,8 +14,8 @@ static double seconds_of(clockid_t clock) {
     return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
 }
 
-/* Gives the sum of the first line of /proc/stat, in seconds of all CPUs together. Its numbers are ticks of: user,
- * nice, system, idle, waiting for input, interrupts, soft interrupts, stolen. */
+/* Gives the sum of the first line of /proc/stat, in seconds of all CPUs together. The numbers of that line are ticks
+ * of user, nice, system, idle, waiting for input, interrupts, soft interrupts, and stolen time. */
 static double all_seconds(void) {
     enum { COLUMNS = 8, IDLE = 3, WAITING = 4 };
     unsigned long long ticks[COLUMNS], sum = 0;

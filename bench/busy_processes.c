@@ -1,4 +1,4 @@
-/* Runs other programs during a measurement (busy_processes.h). */
+/* Starts other programs that run during a measurement (busy_processes.h). */
 #include "bench/busy_processes.h"
 
 #include <errno.h>
@@ -10,7 +10,7 @@
 
 #include "base/error.h"
 
-/* Makes a process; *pid is 0 in the new one. The new process ends when its parent does, in whatever way. */
+/* Forks; *pid is 0 in the child. The child ends when its parent does, even if the parent is killed. */
 static fr_status make_process(fr_bench_busy_processes *busy, pid_t *pid) {
     pid_t parent = getpid();
     *pid = busy->count < FR_BENCH_BUSY_PROCESSES_MAX ? fork() : (errno = EAGAIN, -1);
@@ -37,7 +37,7 @@ fr_status fr_bench_busy_processes_add_loops(fr_bench_busy_processes *busy, size_
     return FR_OK;
 }
 
-/* Decodes without end, and writes a byte when it has begun; ends if it can't decode. */
+/* Runs in the child: decodes without end. It writes a byte once it has begun, and exits if it can't decode. */
 static void decode_for_ever(const char *path, const fr_options *options, int ready) {
     fr_bench_decoder decoder = {.session = NULL};
     fr_status status = fr_model_open(path, options, &decoder.model);
@@ -69,7 +69,7 @@ void fr_bench_busy_processes_end(fr_bench_busy_processes *busy) {
     busy->count = 0;
 }
 
-/* ------------------------------------------------------------------------------------------------------ what all do */
+/* --------------------------------------------------------------------------------------------------------- decoding */
 
 static const int32_t prompt[] = {1, 2, 3, 4, 5, 6, 7, 8};
 enum { PROMPT = sizeof prompt / sizeof *prompt };

@@ -1,7 +1,7 @@
 /* Runs other programs on the same machine, so that decoding can be measured beside them.
  *
- * In: the kinds of programs. Out: processes that run until they are ended, or until this process ends. Call these
- * functions while this process has no other threads, because they fork. */
+ * In: the kinds of programs. Out: processes that run until they are ended, or until this process ends. These functions
+ * fork, so call them only while this process has a single thread. */
 #ifndef FR_BENCH_BUSY_PROCESSES_H
 #define FR_BENCH_BUSY_PROCESSES_H
 
@@ -16,25 +16,25 @@ typedef struct fr_bench_busy_processes {
     size_t count;
 } fr_bench_busy_processes;
 
-/* Adds loops that compute and never sleep. If a process can't be made it gives FR_MACHINE; the processes made before
- * stay in `busy`. */
+/* Adds processes that compute in a loop and never sleep. If one can't be made the result is FR_MACHINE, and those made
+ * before it stay in `busy`. */
 fr_status fr_bench_busy_processes_add_loops(fr_bench_busy_processes *busy, size_t count);
 
-/* Adds a program that decodes with the model and these options; returns once it has begun. */
+/* Adds a process that decodes with this model and these options. Returns once it decodes. */
 fr_status fr_bench_busy_processes_add_decoder(fr_bench_busy_processes *busy, const char *model,
                                               const fr_options *options);
 
 void fr_bench_busy_processes_end(fr_bench_busy_processes *busy);
 
-/* ------------------------------------------------------------------------------------------------------ what all do */
+/* --------------------------------------------------------------------------------------------------------- decoding */
 
-/* A session that decodes without end: its context is emptied when it is full. */
+/* A session that decodes without end. Its context is emptied whenever it is full. */
 typedef struct fr_bench_decoder {
     fr_model *model;
     fr_session *session;
 } fr_bench_decoder;
 
-/* Opens a new session of the decoder's model, which replaces its present one. */
+/* Opens a new session of the decoder's model in place of the present one. */
 fr_status fr_bench_decoder_begin(fr_bench_decoder *decoder, const fr_options *options);
 
 /* Decodes one more token. */

@@ -1,8 +1,8 @@
-/* Gives the caches between a core and memory.
+/* Describes the data caches between a core and memory.
  *
- * In: hwloc's view of the machine (caches_hwloc.c), or nothing (caches_plain.c: the arm64 build of another machine).
- * Out: the data caches of the first core that this process may use, nearest first; none if they are unknown. If cores
- * differ, the caches of other cores are not given. */
+ * In: the machine as hwloc sees it (caches_hwloc.c); a build without hwloc, such as one that is cross-compiled for
+ * arm64, has caches_plain.c instead. Out: the data caches of the first core that this process may use, nearest first;
+ * none if they are unknown. Other cores may have different caches. */
 #ifndef FR_BENCH_CACHES_H
 #define FR_BENCH_CACHES_H
 
@@ -10,7 +10,7 @@
 
 typedef struct fr_bench_cache {
     unsigned level;
-    size_t bytes, line; /* line 0: not known */
+    size_t bytes, line; /* bytes of a line; 0: unknown */
     size_t cores;       /* number of this process's cores that share the cache, at least 1 */
 } fr_bench_cache;
 

@@ -13,14 +13,14 @@
 #include <cpuid.h>
 #endif
 
-/* Gives the event of reads that missed a cache. */
+/* Gives the perf event that counts reads which miss a cache. */
 static fr_bench_event read_misses(uint64_t cache) {
     uint64_t config = cache | PERF_COUNT_HW_CACHE_OP_READ << 8 | PERF_COUNT_HW_CACHE_RESULT_MISS << 16;
     return (fr_bench_event){PERF_TYPE_HW_CACHE, config};
 }
 
-/* Gives the L2 cache's misses under the maker's own number: L2_RQSTS.MISS of Intel's cores, "L2 cache misses from L1"
- * of AMD's Zen, L2D_CACHE_REFILL of the Arm architecture. */
+/* Gives the processor's own event for misses of the L2 cache, for which perf has no common name: L2_RQSTS.MISS of
+ * Intel's cores, "L2 cache misses from L1" of AMD's Zen, L2D_CACHE_REFILL of the Arm architecture. */
 static fr_bench_event l2_misses(void) {
 #ifdef __x86_64__
     unsigned most, b, c, d;
@@ -70,12 +70,15 @@ void fr_bench_counting_start(const fr_bench_counting *counting) {
     }
 }
 
-/* Reads the counters. A reset does not clear the times, so their ratio is that of the counter's whole life. */
+/* Reads the counters. A reset clears the counts but not the times, so the ratio of the times is that since the counter
+ * was opened. */
 void fr_bench_counting_stop(const fr_bench_counting *counting, double counts[FR_BENCH_COUNTERS]) {
     for (int i = 0; i < FR_BENCH_COUNTERS; i++)
         if (counting->files[i] >= 0) ioctl(counting->files[i], PERF_EVENT_IOC_DISABLE, 0);
     for (int i = 0; i < FR_BENCH_COUNTERS; i++) {
-        uint64_t got[3]; /* the count, nanoseconds in which the counter was wanted, nanoseconds in which it counted */
+        /* The kernel gives three numbers: the count, the nanoseconds for which counting was requested, and those in
+         * which the counter really ran. */
+        uint64_t got[3];
         bool told = counting->files[i] >= 0 && read(counting->files[i], got, sizeof got) == sizeof got && got[2] > 0;
         counts[i] = told ? (double)got[0] * (double)got[1] / (double)got[2] : NAN;
     }

@@ -1,8 +1,8 @@
 /* Reads the processor's own counters, if the kernel and the machine provide them: perf_event_open(2).
  *
  * In: a list of events. Out: how often each event happened in a thread between start and stop, without the kernel's
- * own work. The count of an event that the machine does not have is NaN. If several events take turns on a counter,
- * their counts are scaled to the whole time. */
+ * own work. The count of an event that the machine does not have is NaN. If several events share a counter in turn,
+ * their counts are extrapolated to the whole time. */
 #ifndef FR_BENCH_COUNTERS_H
 #define FR_BENCH_COUNTERS_H
 
@@ -12,7 +12,7 @@ typedef enum fr_bench_counter {
     FR_BENCH_CYCLES,
     FR_BENCH_INSTRUCTIONS,
     FR_BENCH_L1_MISSES,  /* read misses of the level 1 data cache */
-    FR_BENCH_L2_MISSES,  /* only of known processors, because there is no common event for it */
+    FR_BENCH_L2_MISSES,  /* known only for some processors, because perf has no common event for it */
     FR_BENCH_LLC_MISSES, /* read misses of the last level */
     FR_BENCH_COUNTERS
 } fr_bench_counter;
@@ -23,7 +23,7 @@ typedef struct fr_bench_event {
     uint64_t config;
 } fr_bench_event;
 
-/* Gives the events under this processor's numbers. */
+/* Gives the events with the numbers that this processor has for them. */
 void fr_bench_events(fr_bench_event events[FR_BENCH_COUNTERS]);
 
 typedef struct fr_bench_counting {

@@ -1,9 +1,10 @@
-/* The int8 peak of AMX: an instruction multiplies a 16x64 by a 64x16 tile, which is 16384 multiply-adds (peaks.h). */
+/* Reaches AMX's peak for int8 (peaks.h). Each instruction multiplies a 16x64 tile by a 64x16 tile, which is 16384
+ * multiply-adds. */
 #include "bench/amx_tiles.h"
 #include "bench/peaks.h"
 
 double fr_bench_dot_amx(size_t rounds) {
-    _tile_loadconfig(&shapes); /* also clears the tiles */
+    _tile_loadconfig(&shapes); /* this also sets the tiles to zero */
     for (size_t r = 0; r < rounds; r++) {
         _tile_dpbssd(0, 6, 7);
         _tile_dpbssd(1, 6, 7);

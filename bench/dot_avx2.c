@@ -1,5 +1,5 @@
-/* The peak of AVX2: three instructions do 32 multiply-adds; they form pairs of products, pairs of pairs, and sums
- * (peaks.h). */
+/* Reaches AVX2's peak for int8 (peaks.h). Three instructions do 32 multiply-adds: they add pairs of products, then
+ * pairs of these, then add the result to the sums. */
 #include <immintrin.h>
 
 #include "bench/peaks.h"
@@ -20,7 +20,7 @@ double fr_bench_dot_avx2(size_t rounds) {
     for (size_t r = 0; r < rounds; r++) {
 #pragma GCC unroll 10
         for (int s = 0; s < SUMS; s++) {
-            FR_BENCH_OPAQUE(a); /* otherwise the compiler would move the product out of the loop */
+            FR_BENCH_OPAQUE(a); /* stops the compiler from moving the product out of the loop */
             __m256i pairs = _mm256_maddubs_epi16(a, b);
             sum[s] = _mm256_add_epi32(sum[s], _mm256_madd_epi16(pairs, ones));
         }

@@ -1,5 +1,5 @@
-/* The peak of AVX-512 without VNNI: three instructions do 64 multiply-adds; they form pairs of products, pairs of
- * pairs, and sums (peaks.h). */
+/* Reaches the int8 peak of AVX-512 without VNNI (peaks.h). Three instructions do 64 multiply-adds: they add pairs of
+ * products, then pairs of these, then add the result to the sums. */
 #include <immintrin.h>
 
 #include "bench/peaks.h"
@@ -20,7 +20,7 @@ double fr_bench_dot_avx512(size_t rounds) {
     for (size_t r = 0; r < rounds; r++) {
 #pragma GCC unroll 16
         for (int s = 0; s < SUMS; s++) {
-            FR_BENCH_OPAQUE(a); /* otherwise the compiler would move the product out of the loop */
+            FR_BENCH_OPAQUE(a); /* stops the compiler from moving the product out of the loop */
             __m512i pairs = _mm512_maddubs_epi16(a, b);
             sum[s] = _mm512_add_epi32(sum[s], _mm512_madd_epi16(pairs, ones));
         }

@@ -1,4 +1,4 @@
-/* The peak of AVX-VNNI: 32 multiply-adds an instruction (peaks.h). */
+/* Reaches the int8 peak of AVX-VNNI: 32 multiply-adds per instruction (peaks.h). */
 #include <immintrin.h>
 
 #include "bench/peaks.h"

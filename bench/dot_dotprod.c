@@ -1,4 +1,4 @@
-/* The peak of Armv8.2's dot product: 16 multiply-adds an instruction (peaks.h). */
+/* Reaches the peak of Armv8.2's int8 dot product: 16 multiply-adds per instruction (peaks.h). */
 #include <arm_neon.h>
 
 #include "bench/peaks.h"

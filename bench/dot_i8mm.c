@@ -1,4 +1,4 @@
-/* The peak of Armv8.6's int8 matrix product: 32 multiply-adds an instruction (peaks.h). */
+/* Reaches the peak of Armv8.6's int8 matrix product: 32 multiply-adds per instruction (peaks.h). */
 #include <arm_neon.h>
 
 #include "bench/peaks.h"

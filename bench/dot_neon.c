@@ -1,5 +1,5 @@
-/* The peak of plain NEON: two instructions do 8 multiply-adds; they form 16-bit products and pairwise sums
- * (peaks.h). */
+/* Reaches plain NEON's peak for int8 (peaks.h). Two instructions do 8 multiply-adds: the first makes 16-bit products,
+ * the second adds them in pairs to the sums. */
 #include <arm_neon.h>
 
 #include "bench/peaks.h"
@@ -19,7 +19,7 @@ double fr_bench_dot_neon(size_t rounds) {
     for (size_t r = 0; r < rounds; r++) {
 #pragma GCC unroll 12
         for (int s = 0; s < SUMS; s++) {
-            FR_BENCH_OPAQUE(a); /* otherwise the compiler would move the product out of the loop */
+            FR_BENCH_OPAQUE(a); /* stops the compiler from moving the product out of the loop */
             int16x8_t products = vmull_s8(a, b);
             sum[s] = vpadalq_s16(sum[s], products);
         }

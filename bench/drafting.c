@@ -1,4 +1,4 @@
-/* Helps programs that measure speculation (drafting.h). */
+/* Runs sessions and scripted drafts for the programs that measure speculation (drafting.h). */
 #include "bench/drafting.h"
 
 #include <stdio.h>

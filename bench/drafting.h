@@ -1,7 +1,8 @@
-/* Shared parts of the programs that judge speculation: a target with its drafter, the texts that they write, and
- * drafts that are accepted at known rates.
+/* Code that the programs which measure speculation share: they open a target with its drafter, generate texts, and let
+ * drafts be accepted at known rates.
  *
- * In: folders. Out: sessions, ids, tokens per second. A failure ends the program with the library's error line. */
+ * In: folders of models. Out: sessions, ids, tokens per second. A failure ends the program with the library's error
+ * line. */
 #ifndef FR_BENCH_DRAFTING_H
 #define FR_BENCH_DRAFTING_H
 
@@ -10,16 +11,17 @@
 typedef struct fr_bench_engine {
     fr_model *model;
     fr_drafter *drafter;
-    fr_options *options; /* 1024 positions; texts continue after an end of sequence */
+    fr_options *options; /* a context of 1024 positions; texts continue after an end-of-sequence token */
 } fr_bench_engine;
 
 fr_bench_engine fr_bench_engine_open(const char *target, const char *assistant);
 void fr_bench_engine_close(fr_bench_engine *engine);
 
-/* Opens a session. words: as for --spec-type; depth: drafts in a round, or FR_DRAFT_AUTO. */
+/* Opens a session. words: the draft methods, as for --spec-type; depth: the number of drafts in a round, or
+ * FR_DRAFT_AUTO. */
 fr_session *fr_bench_engine_session(const fr_bench_engine *engine, const char *words, int depth);
 
-/* Runs steps until there are `count` ids. */
+/* Steps the session until it has generated `count` ids. */
 void fr_bench_generate(fr_session *session, int32_t *ids, size_t count);
 
 /* Returns the speed at which the session generated the tokens after its first one. */
@@ -28,8 +30,8 @@ double fr_bench_tokens_per_second(const fr_session *session);
 /* Gives the ids of a demo prompt such as "1-parser"; the caller frees them with fr_free. */
 int32_t *fr_bench_demo_prompt(const fr_model *model, const char *name, size_t *count);
 
-/* Accepts drafts at random, for fr_lab_session_script. at[d]: the share of the rounds that reach depth d which accept
- * the draft there. */
+/* Accepts drafts at random (a callback of fr_lab_session_script). at[d]: the probability that a draft at depth d is
+ * accepted if all drafts before it were. */
 typedef struct fr_bench_replay {
     double at[FR_STEP_MAX];
     uint64_t random;

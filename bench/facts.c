@@ -1,4 +1,4 @@
-/* Facts about a measurement's machine: see facts.h. */
+/* Collects facts about the machine of a measurement (facts.h). */
 #include "bench/facts.h"
 
 #include <math.h>
@@ -17,7 +17,8 @@
 #define COMPILER "gcc " __VERSION__
 #endif
 
-/* Lines of /proc/cpuinfo, "KEY<tab>: VALUE", in the order in which they are printed. */
+/* The fields of /proc/cpuinfo that are read, in the order in which they are printed. A line there is "KEY<tab>:
+ * VALUE". */
 static const struct {
     const char *key, *before;
 } parts[] = {{"model name", ""},      {"cpu family", ", family "}, {"model", " model "},
@@ -56,7 +57,7 @@ static void cpu_name(char *name, size_t size) {
     if (!name[0]) snprintf(name, size, "unknown");
 }
 
-/* Counts the cores. The hardware threads of a core have the same number and are next to each other. */
+/* Counts the physical cores. Hardware threads of the same core have the same number and are adjacent in the list. */
 static size_t count_cores(const fr_machine *machine) {
     size_t cores = 0;
     for (size_t i = 0; i < machine->count; i++)

@@ -1,4 +1,4 @@
-/* The float32 peak of NEON: 4 multiply-adds an instruction (peaks.h). */
+/* Reaches the float32 peak of NEON: 4 multiply-adds per instruction (peaks.h). */
 #include <arm_neon.h>
 
 #include "bench/peaks.h"

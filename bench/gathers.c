@@ -1,4 +1,4 @@
-/* Times gathers: see gathers.h. */
+/* Times gathers (gathers.h). */
 #include "bench/gathers.h"
 
 #include <math.h>
@@ -13,9 +13,9 @@
 
 enum {
     REPETITIONS = 1000,
-    LEAST = 64, /* the fewest bytes of a rank */
+    LEAST = 64, /* the fewest bytes that a rank sends */
     MOST = 1 << 20,
-    TOGETHER = 200, /* gathers that are timed together; fewer if they are large */
+    TOGETHER = 200, /* number of gathers in one timing; fewer if they are large */
     TOGETHER_BYTES = 1 << 23,
 };
 
@@ -26,8 +26,8 @@ typedef struct bench {
     double seconds[REPETITIONS];
 } bench;
 
-/* Checks one gather: each rank sends bytes of its own number; before the gather, the places of the others' bytes have
- * another value. */
+/* Checks one gather. Each rank sends bytes that all have its own number as their value. Before the gather, the bytes
+ * of the other ranks are set to a wrong value. */
 static fr_status check_gather(const bench *b, size_t bytes) {
     for (size_t r = 0; r < b->count; r++) memset(b->row + r * bytes, (int)(r == b->own ? r : ~r & 0xff), bytes);
     fr_ranks_gather_equal(b->ranks, b->row, bytes);

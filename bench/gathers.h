@@ -1,4 +1,4 @@
-/* Times how long ranks take to gather rows on all of them, by size.
+/* Times how long it takes to gather rows from all ranks on every rank, for each size.
  *
  * In: a job of several ranks, which all make the same call. Out: a table with the time of a gather in which each rank
  * sends a number of bytes to every other rank. The shortest time is the latency. */
@@ -9,11 +9,12 @@
 
 typedef struct fr_bench_gathers_plan {
     size_t repetitions; /* at least 1 */
-    double max_spread;  /* per cent: a figure with a larger spread is left out */
-    double delay_us;    /* the delay with which messages are sent, for the report */
+    double max_spread;  /* per cent; a figure with a larger spread is marked with ? */
+    double delay_us;    /* artificial delay of each message, which the report states */
 } fr_bench_gathers_plan;
 
-/* Measures the gathers. FR_USAGE: the process is alone; FR_NUMERIC: a row arrived with wrong bytes. */
+/* Measures the gathers. The result is FR_USAGE if there is only one rank, and FR_NUMERIC if a row arrived with wrong
+ * bytes. */
 fr_status fr_bench_gathers(fr_bench_report *report, const fr_bench_gathers_plan *plan);
 
 #endif

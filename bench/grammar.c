@@ -1,4 +1,4 @@
-/* Times the cost of a grammar for each row: see grammar.h. */
+/* Times how much a grammar costs per token (grammar.h). */
 #include "bench/grammar.h"
 
 #include <stdlib.h>
@@ -51,11 +51,12 @@ typedef struct bench {
     fr_token_tree *tree;
     float *logits, *masked;
     int32_t *masked_ids;
-    int32_t *ids; /* ids of the text that belongs to the grammar */
+    int32_t *ids; /* ids of a text that the grammar accepts */
     size_t count, vocab;
     /* seconds of a decode step */
     double step;
-    /* microseconds: to make the grammar, of a row in new states, of a row in known states, of the slowest row */
+    /* Microseconds: to make the grammar; the mean of a token in new states and of one in known states; and the slowest
+     * token. */
     double made[REPETITIONS], fresh[REPETITIONS], known[REPETITIONS], worst[REPETITIONS];
 } bench;
 
@@ -77,7 +78,7 @@ static fr_status time_step(bench *b) {
 
 /* ------------------------------------------------------------------------------------------------------------- rows */
 
-/* Follows the text with a row after each of its ids. Gives the mean and the longest time. */
+/* Moves the grammar along the text and computes the mask after each id. Gives the mean and the longest time. */
 static fr_status follow(bench *b, fr_constraint *c, double *mean, double *worst) {
     double all = 0;
     *worst = 0;

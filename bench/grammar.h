@@ -1,9 +1,10 @@
-/* Measures the time that a grammar adds to each token: for states that come up for the first time, and for known ones.
+/* Measures the time that a grammar adds to each token, both in states that it reaches for the first time and in states
+ * that it has seen before.
  *
- * In: a model. Out: a table with a row for each of some grammars, measured along a text of that grammar in the model's
- * tokens: the time to make the grammar; then the microseconds of a token, mean and largest, and their share of a
- * decode step of the model. A token's time covers the state after the text so far, its mask, and the removal of
- * forbidden logits. */
+ * In: a model. Out: a table with a row for each of several grammars. Each is measured along a text that it accepts, in
+ * the model's tokens. A row has the time to make the grammar, the mean and largest microseconds per token, and the
+ * share that these are of the model's decode step. The time of a token consists of advancing the grammar's state,
+ * computing its mask, and removing the forbidden logits. */
 #ifndef FR_BENCH_GRAMMAR_H
 #define FR_BENCH_GRAMMAR_H
 
@@ -11,8 +12,8 @@
 
 typedef struct fr_bench_grammar_plan {
     const char *model;
-    size_t repetitions; /* at least 1; each makes the grammar anew */
-    double max_spread;  /* per cent: a figure with a larger spread is left out */
+    size_t repetitions; /* at least 1; each makes the grammar again */
+    double max_spread;  /* per cent; a figure with a larger spread is marked with ? */
     fr_options *options;
 } fr_bench_grammar_plan;
 

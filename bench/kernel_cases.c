@@ -12,24 +12,26 @@
 #define COUNT(array) (sizeof(array) / sizeof(array)[0])
 
 enum {
-    RUN = 32,               /* columns of a block of activations */
+    RUN = 32,               /* columns in a block of quantized activations */
     WIDEST = 10240,         /* the most columns of a shape */
-    CUT = 64,               /* features come in multiples of this, and so do positions in attention */
-    CACHED_BYTES = 1 << 18, /* bytes of a thread's weights that stay in its L2 cache */
-    /* number of different tiles of weights; prime, so that no walk meets the same one again and again */
+    CUT = 64,               /* numbers of features, and of positions in attention, are multiples of this */
+    CACHED_BYTES = 1 << 18, /* bytes of one thread's weights, few enough to stay in its L2 cache */
+    /* Number of different tiles of weights, which are then repeated. It is prime, so that walking with any other
+     * stride still meets all of them. */
     DISTINCT = 7,
-    GATHERED = 4096, /* rows of a table that are looked at, as by the centroid head of Gemma 4's assistant */
-    BEST = 32,       /* how many clusters of that head are scored */
+    GATHERED = 4096, /* rows of a table that are scored, as by the centroid head of Gemma 4's assistant */
+    BEST = 32,       /* number of that head's clusters that are chosen */
     HEADS = 8,       /* heads that share a KV head */
-    TOKENS = 64,     /* rows of a call of DeltaNet */
-    TAPS = 4,        /* taps of DeltaNet's convolution */
+    TOKENS = 64,     /* rows in a call of DeltaNet */
+    TAPS = 4,        /* taps of DeltaNet's convolution, including the present row */
     POSITIONS_MAX = 4096
 };
 
-/* Describes how the kernels of a contract are called. Kernels on plain arrays share one function, which calls
- * `apply`. */
+/* Describes how to call the kernels of one contract (kernels.h). All kernels on plain arrays share one `call`, which
+ * calls `apply`. */
 struct fr_bench_kind {
-    size_t first_slot; /* the first of the slots by type; SIZE_MAX: the contract has a single slot */
+    /* the first of the slots, which are indexed by type; SIZE_MAX: the contract has a single slot */
+    size_t first_slot;
     const fr_bench_shape *shapes;
     size_t shape_count;
     void (*size)(fr_bench_case *c);
@@ -38,7 +40,7 @@ struct fr_bench_kind {
     void (*call)(const fr_bench_case *c, fr_bench_function *function, const fr_bench_operands *o, size_t first,
                  size_t units);
     void (*apply)(fr_bench_function *function, float *y, const float *a, const float *b, size_t n);
-    size_t arrays; /* arrays that `apply` reads and writes */
+    size_t arrays; /* number of arrays that `apply` reads and writes */
 };
 
 /* --------------------------------------------------------------------------------------------------- random numbers */
@@ -70,7 +72,8 @@ static void fill_float_row(fr_dtype type, uint8_t *row, size_t cols, uint64_t *s
     }
 }
 
-/* Fills a block with random bytes, which are drawn again until the values are like those of weights. */
+/* Fills a block with random bytes. They are drawn again until the block's values are as large as those of real
+ * weights. */
 static void fill_block(fr_dtype type, uint8_t *block, uint64_t *state) {
     float values[256], most;
     size_t n = fr_dtype_block(type), bytes = fr_dtype_row_bytes(type, n);
@@ -90,7 +93,7 @@ static void fill_row(fr_dtype type, uint8_t *row, size_t cols, uint64_t *state) 
         for (size_t i = 0; i < cols / block; i++) fill_block(type, row + i * bytes, state);
 }
 
-/* Fills rows. The first ones are different, and the others repeat them. */
+/* Fills rows with values. Only the first rows differ from each other; the others repeat them. */
 static void fill_rows(fr_dtype type, uint8_t *rows, size_t count, size_t cols) {
     size_t bytes = fr_dtype_row_bytes(type, cols), distinct = DISTINCT * FR_TILE_FEATURES;
     uint64_t state = 1;
@@ -131,7 +134,7 @@ static void call_matmul(const fr_bench_case *c, fr_bench_function *function, con
                                             units * FR_TILE_FEATURES});
 }
 
-/* Sizes FP8 products: codes, then a scale for each block. */
+/* Computes the sizes of an FP8 product, whose weights are codes followed by a scale for each block. */
 static void size_matmul_fp8(fr_bench_case *c) {
     size_matmul(c);
     c->stream_bytes += fr_fp8_blocks(c->features) * fr_fp8_blocks(c->cols) * sizeof(float);
@@ -161,12 +164,13 @@ static void call_matmul_fp8(const fr_bench_case *c, fr_bench_function *function,
 
 static void size_matmul_block(fr_bench_case *c) {
     size_products(c);
-    c->stream_bytes = fr_packed_bytes(c->type, c->features, c->cols); /* more than in the file for low-bit types */
+    /* for low-bit types this is more than in the file */
+    c->stream_bytes = fr_packed_bytes(c->type, c->features, c->cols);
     c->bytes = (double)c->stream_bytes;
     c->input_bytes = c->rows * (c->cols / RUN) * sizeof(fr_qblock);
 }
 
-/* Fills tiles. The first ones are different, and the others repeat them. */
+/* Fills tiles with weights. Only the first DISTINCT tiles differ from each other; the others repeat them. */
 static void fill_tiles(const fr_bench_case *c, uint8_t *stream) {
     size_t row_bytes = fr_dtype_row_bytes(c->type, c->cols), tile = fr_packed_bytes(c->type, FR_TILE_FEATURES, c->cols);
     static uint8_t rows[FR_TILE_FEATURES * WIDEST * sizeof(float)];
@@ -194,7 +198,7 @@ static void call_matmul_block(const fr_bench_case *c, fr_bench_function *functio
                            o->stream + fr_packed_bytes(c->type, feature, c->cols), c->cols, units * FR_TILE_FEATURES});
 }
 
-/* Gives a case of grouped codes its form: that of its kernel's slot, with zeros if it has no biases. */
+/* Derives the form of grouped codes from the kernel's slot: the number of bits, and either biases or zero points. */
 static void choose_grouped(fr_bench_case *c, size_t slot) {
     size_t biased = slot > FR_GROUPED_BITS_MAX;
     fr_grouping form = {.bits = (uint8_t)(slot - biased * (FR_GROUPED_BITS_MAX + 1)),
@@ -212,7 +216,7 @@ static void size_matmul_grouped(fr_bench_case *c) {
     c->input_bytes = c->rows * (c->cols / RUN) * sizeof(fr_qblock);
 }
 
-/* Fills tiles of grouped codes. The first ones are different, and the others repeat them. */
+/* Fills tiles of grouped codes. Only the first DISTINCT tiles differ from each other; the others repeat them. */
 static void fill_grouped(const fr_bench_case *c, uint8_t *stream) {
     static uint8_t codes[FR_TILE_FEATURES][WIDEST], zeros[FR_TILE_FEATURES][WIDEST / RUN];
     static float scales[FR_TILE_FEATURES][WIDEST / RUN], biases[FR_TILE_FEATURES][WIDEST / RUN];
@@ -242,8 +246,8 @@ static void call_matmul_grouped(const fr_bench_case *c, fr_bench_function *funct
                              c->rows, o->stream + first * c->tiles.tile_bytes, units * FR_TILE_FEATURES, &c->tiles});
 }
 
-/* Sizes products with selected rows of a table. The input is the row that they are multiplied with, then the numbers
- * of the table's rows. */
+/* Computes the sizes of products with selected rows of a table. The input is the row that they are multiplied by,
+ * followed by the indices of the table's rows. */
 static void size_gather(fr_bench_case *c) {
     c->stream_bytes = c->features * fr_dtype_row_bytes(c->type, c->cols);
     c->input_bytes = c->cols * sizeof(float) + GATHERED * sizeof(int32_t);
@@ -268,7 +272,8 @@ static void call_gather(const fr_bench_case *c, fr_bench_function *function, con
 
 /* -------------------------------------------------------------------------------------------------------- attention */
 
-/* Sizes attention with one KV head; `features` is the number of its positions. The stream is keys, then values. */
+/* Computes the sizes of attention with one KV head. `features` is the number of cached positions. The stream is all
+ * keys, then all values. */
 static void size_attn(fr_bench_case *c) {
     size_t queries = c->rows * HEADS;
     c->stream_bytes = 2 * c->features * fr_dtype_row_bytes(c->type, c->cols);
@@ -283,7 +288,7 @@ static void fill_cache(const fr_bench_case *c, uint8_t *stream) {
     fill_rows(c->type, stream, 2 * c->features, c->cols);
 }
 
-/* Calls attention. The last row sees all positions; each row before it sees one less. */
+/* Calls attention. The last row sees all positions, and each row before it sees one position less than the next. */
 static void call_attn(const fr_bench_case *c, fr_bench_function *function, const fr_bench_operands *o, size_t first,
                       size_t units) {
     (void)first, (void)units;
@@ -313,7 +318,7 @@ static void call_attn(const fr_bench_case *c, fr_bench_function *function, const
 
 /* -------------------------------------------------------------------------------------------------- rows and arrays */
 
-/* Sizes kernels on arrays: y, a and b of n floats; y is the output. */
+/* Computes the sizes for kernels on arrays: the operands a and b and the output y, each of n floats. */
 static void size_array(fr_bench_case *c) {
     c->input_bytes = 2 * c->cols * sizeof(float);
     c->output_bytes = c->cols * sizeof(float);
@@ -321,7 +326,8 @@ static void size_array(fr_bench_case *c) {
     c->bytes = (double)(c->kind->arrays * c->cols * sizeof(float));
 }
 
-/* Fills operands by which repeated calls multiply again and again: their magnitude is 1, so that no value vanishes. */
+/* Fills the operands of kernels that multiply in place. Repeated calls multiply again and again, so all values are 1
+ * or -1 and none vanishes or overflows. */
 static void fill_signs(const fr_bench_case *c, void *input) {
     uint64_t state = 2;
     for (size_t i = 0; i < c->input_bytes / sizeof(float); i++) ((float *)input)[i] = random_bits(&state) & 1 ? 1 : -1;
@@ -369,12 +375,12 @@ static void apply_axpy(fr_bench_function *function, float *y, const float *a, co
     ((fr_axpy_fn *)function)(y, a, n, 0.5f);
 }
 
-/* Transforms the largest blocks that fill a row. */
+/* Applies Hadamard transforms of the largest size, a power of two, that divides the row. */
 static void apply_hadamard(fr_bench_function *function, float *y, const float *a, const float *b, size_t n) {
     ((fr_hadamard_fn *)function)(y, a, b, n & (~n + 1), n);
 }
 
-/* Fills half of the columns with cosines, and half with sines; the second array of the input is not used. */
+/* Fills half of the columns with cosines and half with sines. The input's second array is not used. */
 static void fill_angles(const fr_bench_case *c, void *input) {
     size_t half = c->cols / 2;
     for (size_t i = 0; i < half; i++) {
@@ -388,7 +394,7 @@ static void apply_rope(fr_bench_function *function, float *y, const float *a, co
     ((fr_rope_fn *)function)(y, a, a + n / 2, n);
 }
 
-/* Sizes kernels that read one array and write little. */
+/* Computes the sizes for kernels that read one array and write little. */
 static void size_row(fr_bench_case *c) {
     c->input_bytes = c->cols * sizeof(float);
     c->values = (double)c->cols;
@@ -442,8 +448,8 @@ static void call_topk(const fr_bench_case *c, fr_bench_function *function, const
 
 /* --------------------------------------------------------------------------------------------------------- DeltaNet */
 
-/* Sizes one head of DeltaNet over TOKENS rows. The input is the keys, queries and values of the rows; the output is
- * their results and the state. */
+/* Computes the sizes of one DeltaNet head over TOKENS rows. The input is the keys, queries and values of the rows; the
+ * output is their results and the state. */
 static void size_deltanet(fr_bench_case *c) {
     size_t row = 2 * c->cols + c->features, state = fr_deltanet_state(c->cols, c->features);
     c->input_bytes = TOKENS * row * sizeof(float);
@@ -452,7 +458,7 @@ static void size_deltanet(fr_bench_case *c) {
     c->values = (double)(TOKENS * state);
 }
 
-/* Fills keys of about length 1, so that the state neither grows nor vanishes, however often a call is repeated. */
+/* Fills keys of about length 1, so that the state neither grows nor vanishes when a call is repeated often. */
 static void fill_deltanet_input(const fr_bench_case *c, void *input) {
     fill_numbers(c, input);
     for (size_t i = 0; i < TOKENS * c->cols; i++) ((float *)input)[i] *= (float)sqrt(3.0 / (double)c->cols);
@@ -475,7 +481,7 @@ static void call_deltanet(const fr_bench_case *c, fr_bench_function *function, c
         .state = state, .key_dim = c->cols, .value_dim = c->features, .rows = rows, .count = TOKENS, .keeps = TOKENS});
 }
 
-/* Sizes the convolution. The input is TAPS rows, then the weights. */
+/* Computes the sizes of the convolution. The input is TAPS rows, then the weights. */
 static void size_short_conv(fr_bench_case *c) {
     c->input_bytes = 2 * TAPS * c->cols * sizeof(float);
     c->output_bytes = c->cols * sizeof(float);
@@ -493,7 +499,8 @@ static void call_short_conv(const fr_bench_case *c, fr_bench_function *function,
 
 /* ----------------------------------------------------------------------------------------------------------- shapes */
 
-/* Gemma 4 E2B's gate, and E4B's down projection; and as many features of 1536 columns as the cache holds. */
+/* Shapes of matrix products: Gemma 4 E2B's gate, E4B's down projection, and as many features of 1536 columns as fit in
+ * the cache. */
 static const fr_bench_shape products[] = {
     {FR_BENCH_STREAMED, 6144, 1536, SIZE_MAX, 0},
     {FR_BENCH_STREAMED, 2560, 10240, SIZE_MAX, 0},
@@ -506,10 +513,11 @@ static const fr_bench_shape fp8_products[] = {
     {FR_BENCH_CACHED, 0, 1536, 8, FR_F8_E4M3},
 };
 
-/* A part of the assistant's table of 262144 x 256. */
+/* A part of the assistant's table, which has 262144 rows of 256 columns. */
 static const fr_bench_shape tables[] = {{FR_BENCH_STREAMED, 16384, 256, 0, 0}};
 
-/* E2B's full attention, in which 8 heads share the one KV head. Rows beyond the largest batch are in further calls. */
+/* E2B's full attention, in which 8 query heads share the one KV head. A call has at most FR_ATTEND_BATCH rows of
+ * queries; more rows take further calls. */
 #define CACHE(type, positions) \
     { FR_BENCH_ATTENTION, positions, 512, FR_ATTEND_BATCH / HEADS, type }
 static const fr_bench_shape caches[] = {CACHE(FR_F32, 128),  CACHE(FR_F32, POSITIONS_MAX), CACHE(FR_F16, 128),
@@ -521,10 +529,12 @@ static const fr_bench_shape caches[] = {CACHE(FR_F32, 128),  CACHE(FR_F32, POSIT
 static const fr_bench_shape hidden[] = {{FR_BENCH_ARRAYS, 1, 1536, 0, 0}};   /* E2B's hidden row */
 static const fr_bench_shape inner[] = {{FR_BENCH_ARRAYS, 1, 6144, 0, 0}};    /* E2B's feed-forward row */
 static const fr_bench_shape logits[] = {{FR_BENCH_ARRAYS, 1, 262144, 0, 0}}; /* E2B's vocabulary */
-static const fr_bench_shape head[] = {{FR_BENCH_ARRAYS, 1, 512, 0, 0}};      /* E2B's head in full attention */
-static const fr_bench_shape clusters[] = {{FR_BENCH_ARRAYS, 1, 2048, 0, 0}}; /* the clusters of E2B's assistant */
+static const fr_bench_shape head[] = {{FR_BENCH_ARRAYS, 1, 512, 0, 0}};      /* a head of E2B's full attention */
+/* scores of the clusters of E2B's assistant */
+static const fr_bench_shape clusters[] = {{FR_BENCH_ARRAYS, 1, 2048, 0, 0}};
 
-static const fr_bench_shape delta_head[] = {{FR_BENCH_ARRAYS, 128, 128, 0, 0}}; /* Qwen3.5's values and keys */
+/* sizes of values and keys in Qwen3.5 */
+static const fr_bench_shape delta_head[] = {{FR_BENCH_ARRAYS, 128, 128, 0, 0}};
 /* Qwen3.5 4B's queries, keys and values together */
 static const fr_bench_shape channels[] = {{FR_BENCH_ARRAYS, 1, 8192, 0, 0}};
 
@@ -583,7 +593,7 @@ static const fr_bench_kind kind_tanh = ARRAY(inner, fill_numbers, apply_one, 2);
 const fr_bench_kernel fr_bench_kernels[] = {
 #define FR_KERNEL(level, kind, slot, function) \
     {#function, level, (fr_bench_function *)(function), offsetof(fr_kernels, slot), &kind_##kind},
-#define FR_TWIN_KERNEL(...) /* a twin has its line already */
+#define FR_TWIN_KERNEL(...) /* a twin is the same function for a second type, so it is listed already */
 #include "kernels/kernels.def"
 #include "kernels/block_kernels.def"
 #include "kernels/grouped_kernels.def"
@@ -647,7 +657,8 @@ void fr_bench_fill_input(const fr_bench_case *c, void *input) {
     c->kind->fill_input(c, input);
 }
 
-/* Fills the output, for kernels that work in place. A product overwrites it anyway. */
+/* Fills the output with values for kernels that work in place. A product overwrites its output, so there it is filled
+ * with invalid numbers. */
 void fr_bench_fill_output(const fr_bench_case *c, void *output) {
     if (c->units == 1)
         fill_floats(output, c->output_bytes / sizeof(float), 4);
@@ -660,8 +671,8 @@ void fr_bench_call(const fr_bench_case *c, fr_bench_function *function, const fr
     c->kind->call(c, function, o, first, units);
 }
 
-/* Gives the distance between the units that are compared, which is large enough that the definition takes only a
- * moment. */
+/* Gives the distance between the units that are checked. Few units of a large product are checked, because the scalar
+ * definition is slow. */
 static size_t stride_of(const fr_bench_case *c) {
     double affordable = 4e6 / (c->macs / (double)c->units);
     return affordable >= (double)c->units ? 1 : affordable < 1 ? c->units : (size_t)((double)c->units / affordable);

@@ -1,9 +1,9 @@
-/* Lists every kernel, and makes the operands of its calls: shapes of real models with random numbers. It makes one
- * call, and compares its bits with those of the scalar definition.
+/* Lists every kernel and makes operands for it: random numbers in the shapes of real models. It can make one call, and
+ * compare the bits of its output with those of the scalar definition.
  *
  * In: kernels.def, block_kernels.def and grouped_kernels.def, which have a line for each kernel. Out: cases. A case is
- * a kernel's contract on one shape, as one thread runs it, with the bytes and the multiply-adds of a call. The numbers
- * are ordinary ones (uniform in -1 .. 1, random codes); tests/kernels/check_kernels.c and check_blocks.c use hostile
+ * a call of a kernel on one shape as one thread makes it, with the call's bytes and multiply-adds. The operands are
+ * ordinary numbers (uniform in -1 .. 1, random codes); tests/kernels/check_kernels.c and check_blocks.c test extreme
  * ones. The same case has the same numbers every time. */
 #ifndef FR_BENCH_KERNEL_CASES_H
 #define FR_BENCH_KERNEL_CASES_H
@@ -18,15 +18,16 @@ typedef struct fr_bench_kernel {
     const char *name; /* name of the function */
     fr_isa_level level;
     fr_bench_function *function;
-    size_t slot; /* its offset in fr_kernels; kernels of one slot compute the same */
+    /* offset in fr_kernels of the slot that the function fills; kernels of the same slot compute the same */
+    size_t slot;
     const fr_bench_kind *kind;
 } fr_bench_kernel;
 
-/* The kernels, the weakest level first. The plain scalar ones are the definitions, one for each slot. */
+/* All kernels, those of the weakest instruction set first. The plain scalar kernel of each slot is its definition. */
 extern const fr_bench_kernel fr_bench_kernels[];
 extern const size_t fr_bench_kernel_count;
 
-/* The groups of the tables. */
+/* The tables into which the results are grouped. */
 typedef enum fr_bench_group {
     FR_BENCH_STREAMED, /* products with weights from memory */
     FR_BENCH_CACHED,   /* products with weights that lie in the L2 cache */
@@ -38,7 +39,7 @@ typedef enum fr_bench_group {
 typedef struct fr_bench_shape {
     fr_bench_group group;
     size_t features, cols;
-    size_t most_rows; /* 0: the contract has no rows */
+    size_t most_rows; /* 0: the kernel does not work on rows */
     fr_dtype type;    /* for a kernel that takes several types */
 } fr_bench_shape;
 
@@ -46,27 +47,29 @@ size_t fr_bench_shapes(const fr_bench_kernel *kernel, const fr_bench_shape **sha
 
 typedef struct fr_bench_case {
     const fr_bench_kind *kind;
-    fr_dtype type;          /* FR_STORED: of grouped codes */
+    fr_dtype type;          /* FR_STORED for grouped codes */
     fr_grouped_tiles tiles; /* of grouped codes */
     size_t rows, features, cols;
-    size_t units; /* parts into which a call may be divided: a product's tiles of 16 features; otherwise 1 */
+    /* Parts into which a call may be divided: a product's tiles of 16 features; 1 for any other kernel. */
+    size_t units;
     size_t stream_bytes, input_bytes, output_bytes, scratch_bytes;
-    /* Totals of a call. bytes: of weights, of cached keys and values, of table rows, or else of all arrays; macs:
-     * multiply-adds, 0 if the kernel does others; values: of weights, of cached rows, or of an array. */
+    /* Totals of a call. bytes: of the weights, the cached keys and values, the table rows, or else of all arrays;
+     * macs: multiply-adds, 0 if the kernel computes something else; values: of the weights, the cached rows, or one
+     * array. */
     double bytes, macs, values;
 } fr_bench_case;
 
-/* Makes the case of a shape for one of `threads` threads that share a product's features. The number of features is
+/* Makes a case: one of `threads` threads that share a product's features runs this shape. The number of features is
  * reduced if the weights would take more than `room` bytes, which is at least FR_BENCH_LEAST_ROOM. */
 #define FR_BENCH_LEAST_ROOM ((size_t)4 << 20)
 fr_bench_case fr_bench_case_make(const fr_bench_kernel *kernel, const fr_bench_shape *shape, size_t rows,
                                  size_t threads, size_t room);
 
-/* Writes a case's name: "6144 x 1536", for `units` units on `threads` threads. */
+/* Writes a case's name, such as "6144 x 1536", for `units` units on each of `threads` threads. */
 void fr_bench_case_name(const fr_bench_case *c, size_t units, size_t threads, char *text, size_t size);
 
-/* Arrays that a call reads and writes, aligned to 64 bytes. stream: weights or the cache; input: rows. An array of
- * which the case has 0 bytes is NULL. */
+/* The arrays that a call reads and writes, aligned to 64 bytes. stream: weights or the cache; input: rows. An array is
+ * NULL if the case needs 0 bytes of it. */
 typedef struct fr_bench_operands {
     uint8_t *stream;
     void *input, *output, *scratch;
@@ -74,17 +77,17 @@ typedef struct fr_bench_operands {
 
 void fr_bench_fill_stream(const fr_bench_case *c, uint8_t *stream);
 void fr_bench_fill_input(const fr_bench_case *c, void *input);
-void fr_bench_fill_output(const fr_bench_case *c, void *output); /* for kernels that work in place */
+void fr_bench_fill_output(const fr_bench_case *c, void *output); /* needed for kernels that work in place */
 
 /* Makes one call, for the units [first, first + units). */
 void fr_bench_call(const fr_bench_case *c, fr_bench_function *function, const fr_bench_operands *o, size_t first,
                    size_t units);
 
-/* Computes the expected outputs by the definition, into `expected` of output_bytes. Of a large product only some units
- * are computed and compared. */
+/* Computes the expected output with the scalar definition, into `expected` of output_bytes. Of a large product only
+ * some units are computed, and only these are compared. */
 void fr_bench_define(const fr_bench_case *c, const fr_bench_kernel *kernel, const fr_bench_operands *o, void *expected);
 
-/* Returns true if a call on the first `units` units gives the definition's bits. */
+/* Calls the kernel on the first `units` units, and returns true if the output has the definition's bits. */
 bool fr_bench_same_bits(const fr_bench_case *c, fr_bench_function *function, const fr_bench_operands *o, size_t units,
                         const void *expected);
 

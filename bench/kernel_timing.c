@@ -12,11 +12,11 @@
 
 static const size_t least_memory = (size_t)1 << 28;
 static const double batch_seconds = 0.004; /* the least seconds of a timing */
-/* The seconds above which a product is made smaller. The limit is lower for kernels without a peak to compare with,
- * such as scalar ones. */
+/* A product that takes more seconds than this is made smaller. The limit is lower for kernels without a peak to
+ * compare with, such as scalar ones. */
 static const double slow_seconds = 0.2, slow_scalar_seconds = 0.004;
 
-/* Memory for operands, of zero pages at first. */
+/* Memory for operands. The system gives it filled with zeros. */
 typedef struct area {
     uint8_t *bytes;
     size_t size;
@@ -25,20 +25,21 @@ typedef struct area {
 struct fr_bench_bed {
     fr_pool *pool;
     size_t threads, repetitions;
-    size_t cache_bytes; /* bytes of the last-level caches of all threads together */
+    size_t cache_bytes; /* bytes of the last-level caches that the threads use, together */
     fr_bench_memory memory;
     area streams, input, outputs, scratch, expected;
-    size_t slice;                /* bytes of the streams that belong to a thread */
+    size_t slice;                /* bytes of the streams that belong to one thread */
     fr_bench_counting *counting; /* [threads] */
     int no_counters;
     double *samples; /* [5][repetitions] */
 
-    const fr_bench_case *c; /* the case that is loaded */
+    const fr_bench_case *c; /* the case whose operands are loaded */
     size_t copies;
     fr_bench_function *function; /* the function that the team calls */
-    /* of a batch: units of a call; calls; turn: calls so far, each with the next copy */
+    /* A batch is `rounds` calls of `units` units each. turn: number of calls so far; each call uses the next copy of
+     * the operands. */
     size_t units, rounds, turn;
-    double (*counts)[FR_BENCH_COUNTERS]; /* [threads] counts of a batch */
+    double (*counts)[FR_BENCH_COUNTERS]; /* [threads] events counted during a batch */
 };
 
 /* --------------------------------------------------------------------------------------------------------- operands */
@@ -58,7 +59,7 @@ static fr_status grow(area *a, size_t size) {
     return FR_OK;
 }
 
-/* Rounds up to whole pages, so that no two threads write one cache line. */
+/* Rounds up to whole pages, so that no two threads write to the same cache line. */
 static size_t pages(size_t bytes) {
     return (bytes + 4095) / 4096 * 4096;
 }
@@ -70,8 +71,8 @@ static fr_bench_operands operands_of(const fr_bench_bed *bed, size_t thread) {
                                .scratch = bed->scratch.bytes + thread * pages(bed->c->scratch_bytes)};
 }
 
-/* Copies a thread's streams by the thread itself, so that they lie in memory near it. The first thread's first copy
- * exists already. */
+/* Copies a thread's streams as often as needed. The thread that will use them does it, so that they lie in memory near
+ * it. The first thread's first copy exists already. */
 static void copy_streams(void *context, const fr_team *team) {
     const fr_bench_bed *bed = context;
     uint8_t *to = operands_of(bed, team->index).stream;
@@ -126,7 +127,7 @@ static double run_batch(fr_bench_bed *bed) {
     return seconds;
 }
 
-/* Chooses the number of tiles, by doubling, with which a call takes the given time. */
+/* Finds the number of tiles with which a call takes about the given time, by doubling it. */
 static void choose_units(fr_bench_bed *bed, double moment) {
     bed->rounds = 1;
     for (bed->units = 1; bed->units < bed->c->units; bed->units *= 2)
@@ -134,12 +135,13 @@ static void choose_units(fr_bench_bed *bed, double moment) {
     bed->units = bed->c->units;
 }
 
-/* Chooses the number of calls in a batch. Finding it also warms up. */
+/* Finds the number of calls in a batch. Finding it also warms up the caches and the clock. */
 static void choose_rounds(fr_bench_bed *bed) {
     for (bed->rounds = 1; run_batch(bed) < batch_seconds;) bed->rounds *= 2;
 }
 
-/* Gives the least seconds that a call can take by the limits: the larger one of reading and multiplying. */
+/* Gives the least seconds that a call can take within the machine's limits: the longer of the time to read its bytes
+ * and the time to do its multiply-adds. */
 static double limit_seconds(fr_bench_timing *timing, double bandwidth, double peak) {
     if (timing->macs == 0 || isnan(peak)) return NAN;
     double reading = timing->from_memory ? timing->bytes / bandwidth : 0, multiplying = timing->macs / peak;

@@ -16,7 +16,7 @@
 
 enum { BLOCK = 32 };
 
-/* The kinds of numbers that kernels multiply. */
+/* The kinds of numbers that kernels multiply, each of which has its own peak. */
 typedef enum domain { FLOATS, INTEGERS, DOMAINS } domain;
 
 typedef struct bench {
@@ -26,18 +26,18 @@ typedef struct bench {
     unsigned levels;
     fr_machine machine;
 
-    /* the members below are for the present number of threads */
+    /* the members below hold for the number of threads that is being measured */
     size_t threads;
     fr_bench_bed *bed;
     fr_bench_roofline *roofline;                         /* NULL: no picture */
-    fr_bench_roof roofs[DOMAINS][FR_ISA_SCALAR_FMA + 1]; /* roofs of the instruction sets whose kernels are wanted */
+    fr_bench_roof roofs[DOMAINS][FR_ISA_SCALAR_FMA + 1]; /* peaks of the instruction sets whose kernels are wanted */
     bool counted;                                        /* the processor's counters can be read */
 
     size_t done, total;
-    size_t wrong, doubtful; /* kernels with wrong bits; cells of a table with a spread that is too large */
+    size_t wrong, doubtful; /* number of kernels with wrong bits, and of table cells whose spread is too large */
 } bench;
 
-/* ---------------------------------------------------------------------------------------------------- what is asked */
+/* --------------------------------------------------------------------------------------------------- wanted kernels */
 
 static const char *word_of(fr_isa_level level) {
     return fr_isa_word(level == FR_ISA_SCALAR_FMA ? FR_ISA_SCALAR : level);
@@ -61,7 +61,7 @@ static const fr_bench_kernel *next_build(const bench *b, size_t slot, const fr_b
     return NULL;
 }
 
-/* Adds an instruction set by its word. `scalar` has two kinds of kernels on x86. */
+/* Adds an instruction set by its name. On x86 `scalar` stands for two levels: with and without fused multiply-add. */
 static fr_status add_level(bench *b, const char *word, size_t length) {
     unsigned here = fr_cpu_levels();
     for (fr_isa_level level = 0; fr_isa_word(level); level++) {
@@ -101,7 +101,7 @@ static void tell_limit(bench *b, const char *name, const char *isa, double gb, d
     fr_bench_number(b->report, gmac);
 }
 
-/* Makes a roof whose rounds take a millisecond or two. */
+/* Makes a roof with so many rounds that one timing takes a millisecond or two. */
 static fr_bench_roof make_roof(fr_pool *pool, const fr_bench_peak *peak) {
     fr_bench_roof roof = {peak, 1000};
     for (double start, took = 0; took < 1e-3; roof.rounds *= 2) {
@@ -126,7 +126,7 @@ static void measure_roof(bench *b, fr_pool *pool, domain d, fr_isa_level level) 
     if (b->roofline) fr_bench_roofline_peak(b->roofline, word_of(level), name, rate);
 }
 
-/* Measures the roofs of the instruction sets whose kernels are wanted. */
+/* Measures the peaks of the instruction sets whose kernels are wanted. */
 static void measure_roofs(bench *b, fr_pool *pool) {
     memset(b->roofs, 0, sizeof b->roofs);
     for (domain d = 0; d < DOMAINS; d++)
@@ -154,8 +154,8 @@ static void measure_limits(bench *b, fr_pool *pool) {
 
 /* ------------------------------------------------------------------------------------------------------------- rows */
 
-/* The columns. All figures are of one call of every thread. Columns that only programs get tell how the others were
- * computed. */
+/* The columns of the table. All figures are totals of one call on every thread. Columns without a heading are only in
+ * the output for programs; they say how the other figures were computed. */
 static const fr_bench_column columns[] = {
     {"kernel", "kernel", 0},
     {"isa", NULL, 0},
@@ -179,7 +179,7 @@ static const fr_bench_column columns[] = {
     {"peak_gmac_s", NULL, 0},
     {"clock_ghz", NULL, 0},
     {"cycles_block", "cycles a block", 2},
-    /* counted by the processor: */
+    /* these are counted by the processor: */
     {"instructions_block", "instructions", 2},
     {"ipc", "a cycle", 2},
     {"l1_misses_block", "L1 misses", 3},
@@ -220,7 +220,7 @@ static void tell_figures(bench *b, const fr_bench_timing *t) {
     tell_counts(b, t, told ? blocks : NAN);
 }
 
-/* Draws a result whose operands come from memory, if there is a roof for it. */
+/* Adds a result to the roofline picture, if its operands come from memory and its limit is known. */
 static void draw(bench *b, const fr_bench_kernel *kernel, const fr_bench_case *c, const fr_bench_timing *t) {
     char shape[64], series[128], tip[160];
     if (!b->roofline || !t->same_bits || !t->from_memory || !t->limit ||
@@ -252,7 +252,7 @@ static void time_kernel(bench *b, const fr_bench_kernel *kernel, const fr_bench_
     b->wrong += !t.same_bits;
 }
 
-/* ------------------------------------------------------------------------------------------------- all of the cases */
+/* -------------------------------------------------------------------------------------------------------- all cases */
 
 typedef fr_status shape_fn(bench *b, const fr_bench_kernel *definition, const fr_bench_shape *shape);
 
@@ -269,8 +269,8 @@ static fr_status each_shape(bench *b, fr_bench_group group, shape_fn *visit) {
     return FR_OK;
 }
 
-/* Gives the number of rows at index i of a shape's list; 0 after the list's end. A shape without rows has the list
- * 1. */
+/* Gives the number of rows at index i of a shape's list of row counts; 0 after the list's end. A shape without rows
+ * has a single entry, 1. */
 static size_t rows_at(const bench *b, const fr_bench_shape *shape, size_t i) {
     if (shape->most_rows == 0) return i == 0;
     return (size_t)b->plan->rows[i] <= shape->most_rows ? (size_t)b->plan->rows[i] : 0;

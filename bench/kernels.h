@@ -4,10 +4,10 @@
  * with weights from memory and from the cache, attention, and kernels on rows and arrays. A kernel is timed only if it
  * gives the bits of the scalar definition on the timed operands; otherwise its row has no speed.
  *
- * All threads run the kernel at once: a product's features are divided among them, and other kernels have operands of
- * their own on each; figures are of all threads together. If weights or cached positions must come from memory, there
- * are more copies than the caches hold, and these are used in turn; the limits are measured again between the timings
- * (kernel_timing.h). */
+ * All threads run the kernel at once: a product's features are divided among them, and of any other kernel each thread
+ * has its own operands. Figures are totals of all threads. If weights or cached positions must come from memory, there
+ * are more copies of them than the caches hold, and the calls use these in turn. The limits are measured again between
+ * the timings (kernel_timing.h). */
 #ifndef FR_BENCH_KERNELS_H
 #define FR_BENCH_KERNELS_H
 
@@ -15,24 +15,24 @@
 #include "forerun.h"
 
 typedef struct fr_bench_kernels_plan {
-    const char *filter; /* an extended regular expression for names of functions; NULL: all */
-    const char *isas;   /* words of instruction sets, separated by commas; NULL: all that run here */
+    const char *filter; /* an extended regular expression that names of kernels must match; NULL: all kernels */
+    const char *isas;   /* names of instruction sets, separated by commas; NULL: all that run here */
     const int64_t *rows;
     size_t row_count;
     const int64_t *threads; /* numbers of threads, which are measured one after the other */
     size_t thread_count;    /* 0: all cores */
     bool pin, numa;
     size_t repetitions;
-    double max_spread; /* the largest spread of a figure, in per cent */
-    /* bytes of weights that are read, at least 4 MiB for each thread; 0: more than the caches hold */
+    double max_spread; /* per cent; a figure with a larger spread is marked with ? */
+    /* bytes of all weights that a product reads, at least 4 MiB for each thread; 0: more than the caches hold */
     size_t weight_bytes;
-    FILE *plot; /* for a picture of the last number of threads; NULL: none */
-    /* Called before each timing; kernel NULL: the timing is done, and a row follows. */
+    FILE *plot; /* file for a roofline picture of the last number of threads; NULL: none */
+    /* Called before each timing with the kernel's name, and with NULL after it, when a row of the table follows. */
     void (*progress)(void *context, const char *kernel, size_t done, size_t total);
     void *context;
 } fr_bench_kernels_plan;
 
-/* Runs the measurements. *wrong: the number of rows whose bits differ. */
+/* Runs the measurements. *wrong: the number of rows whose kernels gave wrong bits. */
 fr_status fr_bench_kernels_run(const fr_bench_kernels_plan *plan, fr_bench_report *report, size_t *wrong);
 
 #endif

@@ -5,7 +5,7 @@
 
 #include "base/clock.h"
 
-#define ROUNDS 4000000 /* rounds of a loop, which take about 10 ms */
+#define ROUNDS 4000000 /* rounds of the timed loop, which take about 10 ms */
 
 static double best_reading(fr_pool *pool, const fr_bench_memory *memory, int repeats) {
     double best = 0;
@@ -41,8 +41,9 @@ double fr_bench_read_bandwidth(fr_pool *pool, size_t bytes, int repeats) {
 
 /* ------------------------------------------------------------------------------------------------------- arithmetic */
 
-/* Times a chain of additions, each of which needs the one before: known processors do one in each cycle. The operands
- * are registers, because some processors add constants while they rename registers. */
+/* Times a chain of additions, each of which needs the result of the one before. All known processors do one of these
+ * per cycle, so the rate is the clock. The operands are registers, because some processors add constants for free
+ * while they rename registers. */
 static double chain_rate(void) {
     const size_t rounds = 1000, adds = 64;
     size_t sum = 0, one = 1;

@@ -12,8 +12,9 @@
 #include "bench/limits.h"
 
 #define PAGE         ((size_t)4096)
-#define LEAST_MEMORY ((size_t)512 << 20) /* the least memory that is read, if the machine has four times as much */
-/* seconds of one timing; it is short, so that few timings meet another program */
+/* bytes of memory that are read at least, if the machine has four times as much */
+#define LEAST_MEMORY ((size_t)512 << 20)
+/* Seconds of one timing. It is short, so that other programs disturb only few of the timings. */
 #define A_WHILE      0.003
 #define COUNT(array) (sizeof(array) / sizeof *(array))
 
@@ -34,18 +35,18 @@ typedef struct bench {
 
 /* --------------------------------------------------------------------------------------------------------- sampling */
 
-/* A task that is timed, the pool that runs it, and its number of rounds. */
+/* A measurement: the pool that runs it, its number of rounds, and the memory or the loop that it uses. */
 typedef struct timing {
     fr_pool *pool;
     size_t count;
     const fr_bench_memory *memory;
     const fr_bench_peak *peak;
-    const void **at; /* the line of the ring at which the loads continue */
+    const void **at; /* the cache line at which a chain of loads continues */
 } timing;
 
 typedef double measure_fn(const timing *task);
 
-/* Gives the shortest of three timings, because another program may have used the core during one. */
+/* Gives the shortest of three timings, because another program may have disturbed one of them. */
 static double shortest(measure_fn *measure, const timing *task) {
     double least = INFINITY;
     for (int i = 0; i < 3; i++) {
@@ -56,7 +57,7 @@ static double shortest(measure_fn *measure, const timing *task) {
     return least;
 }
 
-/* Chooses a number of rounds that takes long enough to be timed. Finding it also warms up. */
+/* Finds a number of rounds that takes long enough to be timed. Finding it also warms up the caches and the clock. */
 static void calibrate(measure_fn *measure, timing *task) {
     double took = 0;
     for (task->count = 1; (took = shortest(measure, task)) < A_WHILE / 4;) task->count *= 2;
@@ -74,12 +75,14 @@ static void look_at_clock(void *context, const fr_team *team) {
     *(double *)context = fr_bench_clock_rate();
 }
 
-/* Figures of one thread. Its core's clock is measured after each timing. */
+/* The figures of one thread: the measured value, the same in cycles, and the core's clock, which is measured after
+ * each timing. */
 typedef struct core_figures {
     fr_bench_figure value, cycles, clock;
 } core_figures;
 
-/* Samples one core. A rate becomes the amount done in a cycle; a time becomes a number of cycles. */
+/* Measures one core repeatedly. With `rates` the value is a rate, and its figure in cycles is the amount per cycle;
+ * otherwise it is a time, and becomes a number of cycles. */
 static core_figures sample_core(bench *b, measure_fn *measure, timing *task, bool rates) {
     calibrate(measure, task);
     for (size_t i = 0; i < b->options->repetitions; i++) {
@@ -108,7 +111,7 @@ static void put_from(bench *b, const fr_bench_figure *baseline, const fr_bench_f
     put_both(b, baseline, figure, figure->middle * factor);
 }
 
-/* Adds two cells, a figure and its spread. */
+/* Adds two cells: a figure and its spread. */
 static void put(bench *b, const fr_bench_figure *figure, double factor) {
     put_alone(b, figure, factor);
     fr_bench_number(b->report, figure->spread);
@@ -127,7 +130,7 @@ static double read_again(const timing *task) {
     return fr_bench_memory_reread(task->pool, task->memory, task->count);
 }
 
-/* Adds the last cells of a row. */
+/* Measures reading memory, and adds the results as the last cells of a row. */
 static void put_reading(bench *b, fr_pool *pool, size_t threads, const fr_bench_memory *memory) {
     timing reading = {.pool = pool, .memory = memory};
     fr_bench_figure figure = sample(b, read_again, &reading);
@@ -146,7 +149,7 @@ static fr_bench_memory take_bytes(const bench *b, fr_pool *pool, size_t bytes, f
     return memory;
 }
 
-/* Takes memory. *given: false if the system has no pages of this kind. */
+/* Takes memory in pages of this kind. *given is false if the system gave other pages. */
 static fr_status take(const bench *b, fr_pool *pool, fr_bench_pages pages, fr_bench_memory *memory, bool *given) {
     *memory = take_bytes(b, pool, b->memory_bytes, pages);
     *given = pages == FR_BENCH_SMALL || memory->huge;
@@ -198,7 +201,7 @@ static fr_status memory_table(bench *b) {
 
 /* ------------------------------------------------------------------------------------------------------------ nodes */
 
-/* Opens a pool on all cores of a node. */
+/* Opens a pool with threads on all cores of a NUMA node. */
 static fr_status open_node(const bench *b, int node, fr_pool **pool, size_t *threads) {
     fr_machine part = {.nodes = 1};
     for (size_t i = 0; i < b->machine.count; i++) {
@@ -270,9 +273,9 @@ static double seconds_of_load(const timing *task) {
     return (fr_clock() - start) / (double)task->count;
 }
 
-/* Gives the number of bytes to read for a cache level: half of a core's share of the cache, and as much as the caches
- * nearer to the core hold, so that few lines are found in those, whether or not this cache also has copies of their
- * lines. */
+/* Gives the number of bytes that a core reads to measure a cache level: its share of all nearer caches plus half of
+ * its share of this one. With that many bytes few lines are found in the nearer caches, whether or not this cache also
+ * has copies of their lines. */
 static size_t working_set(const fr_bench_cache *caches, size_t level) {
     size_t nearer = level ? caches[level - 1].bytes / caches[level - 1].cores : 0;
     return (nearer + caches[level].bytes / caches[level].cores / 2) / PAGE * PAGE;
@@ -294,7 +297,8 @@ static const fr_bench_column cache_columns[] = {
     {"latency_cycles", "cycles", 0},
 };
 
-/* Adds the last cells of a row: one core reads and chases `alone` bytes, and each of all cores reads `each` bytes. */
+/* Adds the last cells of a row: one core alone reads `alone` bytes and follows a chain of loads through them, and then
+ * all cores read `each` bytes at the same time. */
 static fr_status put_level(bench *b, size_t alone, size_t each) {
     fr_bench_memory own = take_bytes(b, b->one, alone, FR_BENCH_HUGE),
                     shared = take_bytes(b, b->all, each * b->most, FR_BENCH_HUGE);
@@ -439,7 +443,7 @@ static fr_status barrier_table(bench *b) {
 
 /* -------------------------------------------------------------------------------------------------------- the whole */
 
-/* Returns a number of bytes that no cache holds, but not more than the machine can spare. */
+/* Returns a number of bytes that exceeds all caches, but that the machine can spare. */
 static size_t memory_to_read(const bench *b) {
     size_t bytes = LEAST_MEMORY, installed = (size_t)sysconf(_SC_PHYS_PAGES) * (size_t)sysconf(_SC_PAGESIZE);
     if (b->cache_count) {

@@ -8,13 +8,13 @@
 #include "bench/facts.h"
 
 typedef struct fr_bench_machine_options {
-    /* numbers of threads to measure; none given: 1, 2, 4 .. and all cores. The largest is "all" */
+    /* numbers of threads to measure; none given: 1, 2, 4 .. and all cores; tables call the largest "all" */
     const int64_t *threads;
     size_t thread_count;
-    const char *isas; /* words of instruction sets, separated by commas; NULL: all that run here */
+    const char *isas; /* names of instruction sets, separated by commas; NULL: all that run here */
     bool pin, numa;
     size_t repetitions; /* at least 1 */
-    double max_spread;  /* per cent: a figure with a larger spread is left out */
+    double max_spread;  /* per cent; a figure with a larger spread is marked with ? */
 } fr_bench_machine_options;
 
 fr_status fr_bench_machine(fr_bench_report *report, const fr_bench_machine_options *options);

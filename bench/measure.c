@@ -25,8 +25,8 @@ void fr_bench_prompt(const fr_model *model, int32_t *ids, size_t count, size_t n
     }
 }
 
-/* Gives each position up to `end` a page, a shared one if there are no more. Positions come in any order here,
- * including ones that sliding layers have dropped; their contents do not matter. */
+/* Gives each position up to `end` a page of the cache; when no free page is left, positions share pages. A measurement
+ * may need any positions, also those that sliding layers have dropped already. Their contents do not matter. */
 static void reach(fr_kv *kv, size_t end) {
     for (fr_kv_kind kind = 0; kind < FR_KV_KINDS; kind++)
         for (size_t block = 0; kv->page_bytes[kind] && block < fr_kv_blocks(end); block++) {
@@ -38,8 +38,8 @@ static void reach(fr_kv *kv, size_t end) {
         }
 }
 
-/* Moves the states of recurrent layers to a position; their contents do not matter. The first row advances them, or
- * the rows whose logits are not wanted. */
+/* Moves the states of recurrent layers to a position; their contents do not matter. `certain`: the number of rows at
+ * the start of the batch that are not drafts and so advance the state; 0 counts as 1. */
 static void reach_states(fr_recurrent *r, size_t position, size_t certain) {
     if (r->count == 0) return;
     fr_bench_require(fr_recurrent_claim(r, position));
@@ -47,8 +47,8 @@ static void reach_states(fr_recurrent *r, size_t position, size_t certain) {
     fr_recurrent_certain(r, position + (certain ? certain : 1));
 }
 
-/* Runs a batch of the timeline's ids. Logits are computed for the last `head_rows`; the other rows run only for their
- * K/V. */
+/* Runs a batch of the timeline's ids. Logits are computed for the last `head_rows` rows. The other rows are only run
+ * for their keys and values. */
 static void run_batch(fr_session *s, size_t rows, size_t position, size_t head_rows) {
     reach(&s->cache.kv, position + rows);
     reach_states(&s->cache.kv.recurrent, position, rows - head_rows);
@@ -95,8 +95,8 @@ static void copy_rows(const fr_kv_layer *layer, const fr_kv_rows *rows, size_t f
             memcpy(fr_kv_slot(layer, rows, head, position), fr_kv_slot(layer, rows, head, position % RUN), rows->bytes);
 }
 
-/* Each thread writes as many positions of a block as it would in a prompt, so that the pages lie near the same
- * threads. */
+/* Copies the keys and values of the first RUN positions to all others. Each thread writes the positions that it would
+ * write in a real prompt, so that the pages lie near the same threads. */
 static void fill_positions(void *context, const fr_team *team) {
     const filling *f = context;
     const fr_kv *kv = &f->session->cache.kv;
@@ -144,7 +144,7 @@ static double bytes_of(const fr_matrix *matrix) {
     return (double)matrix->features * (double)matrix->row_bytes;
 }
 
-/* Gives the bytes of weights that a step streams. chosen: the share of a mixture's experts that it uses. */
+/* Gives the bytes of weights that a step reads. chosen: the share of a mixture's experts that the step uses. */
 static double streamed(const fr_weights *weights, double chosen) {
     double bytes = 0;
     for (size_t i = 0; i < weights->count; i++) {
@@ -163,12 +163,12 @@ static bool is_bound(const fr_weights *weights, const fr_matrix *matrix) {
     return false;
 }
 
-/* Gives the share of a mixture's experts that a row uses; spec NULL: the model is not a mixture. */
+/* Gives the share of a mixture's experts that one row uses; 1 if the model is not a mixture (spec is NULL). */
 static double chosen_experts(const fr_experts_spec *spec) {
     return spec && spec->count ? (double)spec->top_k / (double)spec->count : 1;
 }
 
-/* Gives the bytes of an assistant's step. A centroid head reads only the rows of the clusters that a step scores. */
+/* Gives the bytes that an assistant's step reads. Of a centroid head only the rows of the chosen clusters are read. */
 static double assistant_bytes(const fr_drafter *drafter) {
     const fr_assistant *a = drafter->net;
     const fr_matrix *head = &a->trunk.head;
@@ -178,12 +178,14 @@ static double assistant_bytes(const fr_drafter *drafter) {
     return bytes + (double)(a->top * a->cluster_size) * (double)head->row_bytes;
 }
 
-/* Returns the bytes of EAGLE-3's fc, which reads the target's rows, but not those of a chain; 0 without fc. */
+/* Returns the bytes of EAGLE-3's matrix fc; 0 if the drafter has none. Only the first step of a chain reads it,
+ * because only that step starts from the target's hidden rows. */
 static double target_row_bytes(const fr_drafter *drafter) {
     return drafter->method == &fr_draft_eagle3 ? bytes_of(&((const fr_eagle *)drafter->net)->fc) : 0;
 }
 
-/* Gives the bytes of a step, including the target's head if the drafter has none of its own. */
+/* Gives the bytes that a step of the drafter reads, including the target's head if the drafter has no head of its
+ * own. */
 static double pairs_bytes(const fr_drafter *drafter) {
     const fr_pair_net *net = drafter->net;
     double bytes = streamed(&drafter->weights, chosen_experts(&net->spec->experts));
@@ -215,7 +217,7 @@ double fr_bench_verify_ratio(fr_session *session, size_t rows, size_t position, 
     return fr_bench_median(ratios, FR_BENCH_PAIRS);
 }
 
-/* Returns the bytes of recurrent layers' states, which a forward reads and writes. */
+/* Returns the bytes that a forward reads and writes for the states of recurrent layers. */
 static double state_bytes(const fr_trunk *trunk) {
     double bytes = 0;
     for (size_t i = 0; i < trunk->recurrent_count; i++) {
@@ -225,7 +227,7 @@ static double state_bytes(const fr_trunk *trunk) {
     return 2 * bytes;
 }
 
-/* Gives the cost of a forward that used experts in this way; a model that is not a mixture uses none. */
+/* Gives the cost of a forward. use: the experts that it read, all 0 if the model is not a mixture. */
 static fr_bench_cost cost_with(const fr_model *model, size_t rows, const fr_expert_use *use) {
     double read = use->all ? (double)use->read / (double)use->all : 1;
     double chosen = use->all ? (double)use->pairs / (double)use->all : (double)rows;
@@ -243,8 +245,8 @@ static fr_bench_cost cost_with(const fr_model *model, size_t rows, const fr_expe
     return cost;
 }
 
-/* Adds the cost of attention over latents. Each head of a row multiplies every latent that the row sees twice: the
- * whole latent as a key, and all but its rotary part as a value. */
+/* Adds the cost of attention over latents. Each head of a row multiplies every latent that the row sees twice: all of
+ * it as a key, and all but its rotary part as a value. */
 static void add_latents(fr_bench_cost *cost, const fr_session *session, size_t rows, size_t position) {
     const fr_trunk *trunk = &session->model->trunk;
     double seen = 0;
@@ -269,8 +271,8 @@ fr_bench_cost fr_bench_cost_of(fr_session *session, size_t rows, size_t position
     return cost;
 }
 
-/* Reads memory after a pair. *bandwidth: in: the rate before the pair; out: the rate after it. Returns true if the
- * pair counts, because memory has kept its speed or too many pairs were measured again already. */
+/* Reads memory after a pair of measurements. *bandwidth is the rate before the pair, and becomes the rate after it.
+ * Returns true if the pair counts: the memory kept its speed, or too many pairs were repeated already. */
 static bool counts(fr_session *session, const fr_bench_memory *memory, double *bandwidth, size_t *again) {
     double before = *bandwidth, after = fr_bench_memory_read(session->engine->pool, memory);
     bool steady = fmax(before, after) * 6 <= fmin(before, after) * 7;
@@ -313,7 +315,8 @@ fr_dtype fr_bench_main_type(const fr_model *model) {
     return main;
 }
 
-/* Gives the share of the dot peak that unpacking a type leaves to the dot product; 1 if it is unknown. */
+/* Gives the share of the dot product's peak that remains when weights of this type must be unpacked too; 1 if it is
+ * unknown. */
 static double dot_share(fr_dtype type) {
     static const double shares[FR_DTYPE_COUNT] = {
         [FR_Q4_0] = 0.75, [FR_Q8_0] = 0.75, [FR_Q4_K] = 0.62, [FR_Q6_K] = 0.62};
@@ -354,7 +357,8 @@ fr_bench_verify fr_bench_verify_limited(fr_session *session, const fr_bench_memo
     for (size_t pair = 0; pair < FR_BENCH_PAIRS; pair += counts(session, memory, &bandwidth, &again)) {
         fr_bench_limits now = fr_bench_limits_now(session, bandwidth);
         limits[pair] = fr_bench_row_limit(&one_cost, &cost, &now);
-        fr_bench_forward(session, rows, position); /* so that both find in the caches what a step leaves there */
+        /* An untimed forward comes first, so that both timed ones find the same things in the caches. */
+        fr_bench_forward(session, rows, position);
         double one = fr_bench_forward(session, 1, position);
         ratios[pair] = fr_bench_forward(session, rows, position) / one;
         overs[pair] = ratios[pair] / limits[pair];

@@ -1,5 +1,5 @@
-/* Shared parts of the benchmarks of whole models: they time forwards without the session's own rounds, and compute the
- * cost of a forward and the least time that it can take.
+/* Code that the benchmarks of whole models share. It times single forwards, without the rounds of a session, and
+ * computes the cost of a forward and the least time that it can take.
  *
  * In: opened models and sessions. Out: seconds, bytes, multiply-adds. */
 #ifndef FR_BENCH_MEASURE_H
@@ -13,12 +13,13 @@
 /* Ends the benchmark with the library's error line if the status is a failure. */
 void fr_bench_require(fr_status status);
 
-/* Makes a prompt that is different for each number. None of its ids stands for a picture. */
+/* Makes a prompt of arbitrary ids, a different one for each number. It contains no image tokens. */
 void fr_bench_prompt(const fr_model *model, int32_t *ids, size_t count, size_t number);
 
-/* Time forwards of the timeline's ids at any position of the context, in seconds. The first runs `rows` ids with all
- * their logits; the second runs `count` ids as a prompt, in chunks, with the last id's logits; the third runs `count`
- * ids one after the other. The contents of the cache at earlier positions do not matter. */
+/* Time forwards of the timeline's ids that begin at any position of the context, and give their seconds. The first
+ * function runs `rows` ids in one forward with logits for all of them. The second runs `count` ids as a prompt, in
+ * chunks, with logits for the last id only. The third runs `count` ids one after the other. The keys and values at
+ * earlier positions need not be those of a real text. */
 double fr_bench_forward(fr_session *session, size_t rows, size_t position);
 double fr_bench_prefill(fr_session *session, size_t count, size_t position);
 double fr_bench_decode(fr_session *session, size_t count, size_t position);
@@ -27,73 +28,78 @@ double fr_bench_decode(fr_session *session, size_t count, size_t position);
  * which take as long to read. */
 void fr_bench_fill(fr_session *session, size_t length);
 
-/* The first function runs a prompt of 128 ids and a token, after which a session can draft. The second gives the
- * seconds of proposing `count` drafts; NaN if there were fewer. A draft step is a tenth of the difference between 15
- * drafts and 5, so that it excludes the cost of starting. */
+/* The first function runs a prompt of 128 ids and one token, after which the session can draft. The second gives the
+ * seconds that proposing `drafts` drafts takes; NaN if fewer were proposed. To find the time of one draft step without
+ * the cost of starting a chain, subtract the time of 5 drafts from that of 15, and divide by ten. */
 fr_status fr_bench_begin_drafts(fr_session *session);
 fr_status fr_bench_time_drafts(fr_session *session, size_t drafts, double *seconds);
 
-/* The first returns the bytes of weights that a step of a chain reads, including the target's head if the drafter uses
- * it. The second returns those of a chain's first step, which starts with the target's row. */
+/* The first returns the bytes of weights that a draft step reads, including the target's head if the drafter uses it.
+ * The second returns the same for the first step of a chain, which also reads the matrix for the target's hidden
+ * rows. */
 double fr_bench_draft_bytes(const fr_drafter *drafter);
 double fr_bench_first_draft_bytes(const fr_drafter *drafter);
 
-/* Gives the median of T(rows) / T(1) over pairs of forwards, and in *one T(1) itself. */
+/* Measures pairs of forwards, one with `rows` rows and one with a single row. Gives the median of T(rows) / T(1), and
+ * in *one the median T(1). */
 double fr_bench_verify_ratio(fr_session *session, size_t rows, size_t position, double *one);
 
-/* Totals of a forward: the bytes of the weights that it reads, in the file's types, and its multiply-adds. Every bound
- * tensor counts, except rows that are looked up; of a mixture, only the experts that the rows chose. Recurrent layers'
- * states are read and written; latents are read once for all heads and rows. */
+/* The work of a forward: the bytes that it reads, in the file's types, and its multiply-adds. All weights count except
+ * tables of which single rows are looked up; of a mixture only the experts that the rows chose. The states of
+ * recurrent layers count twice, because they are read and written. Latents count once, because one reading serves all
+ * heads and rows. */
 typedef struct fr_bench_cost {
     double bytes, macs;
-    /* multiply-adds of attention over latents; those of other attention, which reading limits, are not counted */
+    /* Multiply-adds of attention over latents. Other attention is limited by reading the cache, so its multiply-adds
+     * do not count. */
     double attention;
-    double experts; /* experts that a layer reads, as the mean over the layers; NaN: the model is not a mixture */
+    double experts; /* mean number of experts that a layer reads; NaN: the model is not a mixture */
 } fr_bench_cost;
 
-/* Returns the totals for `rows` ids at a position: runs a forward and counts the experts that it chose, which depend
- * on the ids of the session's timeline there. */
+/* Runs `rows` ids of the session's timeline at a position and returns the work of this forward. In a mixture it
+ * depends on the ids, because they choose the experts. */
 fr_bench_cost fr_bench_cost_of(fr_session *session, size_t rows, size_t position);
 
-/* Gives the type of most of the bytes that a step reads. */
+/* Gives the weights' main type: the one of most of the bytes that a step reads. */
 fr_dtype fr_bench_main_type(const fr_model *model);
 
-/* Decode steps compared with the bandwidth. The speed of shared memory changes within seconds, so it is measured
- * between the steps: the share is the median of pairs, each of which is a reading of 1 GB and a step right after it.
- * If memory is more than a seventh faster or slower after a pair than before it, the pair is measured again (README.md
- * has the reason). */
+/* The speed of decode steps compared with the memory's bandwidth. On a shared machine the memory's speed changes
+ * within seconds, so it is measured between the steps: each pair is a reading of 1 GB and the step right after it, and
+ * `share` is the median over the pairs. If memory is more than a seventh faster or slower after a pair than before it,
+ * the pair is measured again (README.md has the reason). */
 typedef struct fr_bench_stream {
     double bandwidth, lowest, highest; /* bytes a second */
     double step;                       /* seconds */
     double share;
-    size_t again; /* pairs that were measured again */
+    size_t again; /* number of pairs that were measured again */
 } fr_bench_stream;
 
 fr_bench_stream fr_bench_stream_of(fr_session *session, size_t position);
 
-/* A machine's limits per second: bytes read, multiply-adds of this model's products, and multiply-adds of
+/* A machine's limits per second: bytes read, multiply-adds in this model's products, and multiply-adds in
  * attention. */
 typedef struct fr_bench_limits {
     double bandwidth, peak, attention;
 } fr_bench_limits;
 
-/* Gives L(K), the least value that T(K) / T(1) can have because reading and multiplying take time. one, rows: the
- * costs of forwards of one row and of K rows. */
+/* Gives L(K), the lowest T(K) / T(1) that the time for reading and multiplying allows. one, rows: the costs of a
+ * forward of one row and of K rows. */
 double fr_bench_row_limit(const fr_bench_cost *one, const fr_bench_cost *rows, const fr_bench_limits *limits);
 
-/* Gives the limits at a measured bandwidth. The rates of multiplying are measured now, with the session's threads.
- * Peaks are 0 if there is no loop for the instruction set; attention's peak is infinite unless it works on latents. */
+/* Gives the limits, with this bandwidth. The peaks of multiplying are measured now, on the session's threads. A peak
+ * is 0 if the instruction set has no loop for it. Attention's is infinite unless the model attends to latents. */
 fr_bench_limits fr_bench_limits_now(fr_session *session, double bandwidth);
 
-/* Returns the part of the machine's dot peak that the products of a model can reach. */
+/* Returns the part of the dot product's peak that a model's products can reach, since they must unpack weights too. */
 double fr_bench_product_peak(const fr_model *model, double dot_peak);
 
-/* T(rows) / T(1) and L(rows): the median of pairs, and the median of each pair's excess over the limit that was
- * measured right before it, with the bandwidth of `memory`. A machine whose memory or clock changes from second to
- * second has no single limit; pairs during which it changed are measured again, as in fr_bench_stream_of. */
+/* T(rows) / T(1) beside L(rows). Both are medians over pairs of forwards, and so is the factor by which a pair exceeds
+ * the limit that was measured right before it, with the bandwidth of `memory`. On a machine whose memory or clock
+ * changes from second to second no single limit holds; pairs during which it changed are measured again, as in
+ * fr_bench_stream_of. */
 typedef struct fr_bench_verify {
     double ratio, limit, over;
-    double experts; /* experts that K rows read, as in fr_bench_cost */
+    double experts; /* mean number of experts that K rows read in a layer, as in fr_bench_cost */
     size_t again;
 } fr_bench_verify;
 

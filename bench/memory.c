@@ -20,7 +20,7 @@ typedef struct reading {
 
 /* ----------------------------------------------------------------------------------------------------------- taking */
 
-/* Returns the bytes of this process's memory that are in huge pages; 0 if the system does not report them. */
+/* Returns how many bytes of this process's memory are in huge pages; 0 if the system does not say. */
 static size_t huge_bytes(void) {
     char line[256];
     size_t kilobytes = 0;
@@ -38,7 +38,7 @@ static void touch(void *context, const fr_team *team) {
     memset((uint8_t *)job->bytes + begin, (int)team->index + 1, end - begin);
 }
 
-/* Maps memory aligned to huge pages: maps one page more, and releases the parts outside. */
+/* Maps memory that is aligned to huge pages: maps one huge page too many, and releases what lies outside. */
 static uint8_t *map(size_t size) {
     uint8_t *bytes = mmap(NULL, size + HUGE_PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     if (bytes == MAP_FAILED) return NULL;
@@ -96,7 +96,8 @@ typedef union line {
     uint8_t bytes[LINE];
 } line;
 
-/* Links all lines to one ring by a shuffle in which no line stays in its place (Sattolo 1986). */
+/* Links all cache lines in random order to one ring. The shuffle (Sattolo 1986) gives a permutation that is a single
+ * cycle, so the chain of loads visits every line. */
 void fr_bench_memory_link(const fr_bench_memory *memory) {
     line *lines = (line *)(uintptr_t)memory->bytes;
     size_t count = memory->size / LINE;

@@ -1,5 +1,5 @@
-/* Times reading memory: by a team of threads, each of which reads its own part as often as timing needs it; and by one
- * thread, where each load waits for the one before.
+/* Times reading memory in two ways. Either a team of threads reads it, each thread its own part, several times if it
+ * is small. Or one thread follows a chain of loads, each of which waits for the one before.
  *
  * In: a pool, sizes. Out: bytes per second, seconds of a load. */
 #ifndef FR_BENCH_MEMORY_H
@@ -10,27 +10,30 @@
 
 typedef enum fr_bench_pages { FR_BENCH_SMALL, FR_BENCH_HUGE } fr_bench_pages;
 
-/* Memory each page of which is first touched by the thread that will read it. */
+/* A block of memory. Each of its pages was first touched by the thread that will read it, so that the page lies near
+ * it. */
 typedef struct fr_bench_memory {
     const uint8_t *bytes;
     size_t size;
-    size_t mapped;                 /* bytes that the system was asked for, in whole huge pages */
-    bool huge;                     /* the system has put most of it in huge pages */
-    const fr_bench_reader *reader; /* the loop that reads it; at first the widest loop that this machine has */
+    size_t mapped; /* bytes that were mapped, in whole huge pages */
+    bool huge;     /* the system has put most of the memory in huge pages */
+    /* the loop that reads the memory; at first the widest loop that this machine can run */
+    const fr_bench_reader *reader;
 } fr_bench_memory;
 
-/* Takes memory; size is rounded down to whole pages. bytes NULL: there was no memory. */
+/* Takes memory. size is rounded down to whole pages. bytes is NULL if there was not enough memory. */
 fr_bench_memory fr_bench_memory_take(fr_pool *pool, size_t size, fr_bench_pages pages);
 void fr_bench_memory_close(fr_bench_memory *memory);
 
-/* The first gives the bytes per second of one reading by all threads, the second those of several readings in a row,
- * of which all but the first come from a cache if the memory fits into one. Threads read the parts that they touched,
- * if the pool has as many threads as then. */
+/* The first gives the bytes per second of one reading by all threads. The second gives those of several readings in a
+ * row; all but the first come from a cache if the memory fits into one. A pool with as many threads as the one that
+ * took the memory gives each thread the part that it touched. */
 double fr_bench_memory_read(fr_pool *pool, const fr_bench_memory *memory);
 double fr_bench_memory_reread(fr_pool *pool, const fr_bench_memory *memory, size_t passes);
 
-/* The first function links the cache lines to one ring in random order. The second follows it from a line (the first
- * is memory->bytes), each load waiting for the one before, and returns the line from which to continue. */
+/* The first function links the cache lines to one ring in random order. The second follows the ring for `loads` loads
+ * from a line (initially memory->bytes) and returns the line at which to continue. Each load waits for the one
+ * before. */
 void fr_bench_memory_link(const fr_bench_memory *memory);
 const void *fr_bench_memory_chase(const void *from, size_t loads);
 

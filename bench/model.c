@@ -10,9 +10,9 @@
 #include "bench/measure.h"
 #include "src/engine/draft/draft_list.h"
 
-/* --------------------------------------------------------------------------------------------------- what is opened */
+/* ------------------------------------------------------------------------------------------------ opening the model */
 
-/* Counts every tensor of the files, as llama-bench does. */
+/* Counts the bytes and parameters of all tensors in the files, as llama-bench does. */
 static void count_weights(const fr_model *model, double *bytes, double *parameters) {
     const fr_tensors *tensors = &model->files.tensors;
     *bytes = *parameters = 0;
@@ -31,7 +31,7 @@ static void kv_fact(fr_bench_report *report, const char *name, const char *head,
     fr_bench_fact_text(report, name, head, word);
 }
 
-/* Writes the facts under llama-bench's names; those about graphics cards are left out. */
+/* Writes the facts about the model under llama-bench's names, without those about graphics cards. */
 static void model_facts(const fr_bench_run *run) {
     const fr_model *model = run->model;
     fr_bench_report *report = run->report;
@@ -61,7 +61,7 @@ static void model_facts(const fr_bench_run *run) {
     kv_fact(report, "type_v", "cached values", kv.v);
 }
 
-/* Checks a drafter that --spec-type does not use, because it must be a drafter in any case. */
+/* Checks a drafter that --spec-type does not use. Even then its file must be a drafter. */
 static fr_status check_unused(const fr_bench_run *run) {
     fr_drafter *drafter;
     FR_TRY(fr_drafter_open(run->plan->drafter, run->model, run->plan->options, &drafter));
@@ -94,7 +94,7 @@ static size_t largest(const fr_bench_list *list, size_t least) {
     return least;
 }
 
-/* Opens the session in which forwards are timed, with a context for the deepest test. */
+/* Opens the session in which forwards are timed, with a context that is long enough for the deepest test. */
 static fr_status open_session(fr_bench_run *run) {
     const fr_bench_model_plan *plan = run->plan;
     size_t longest = largest(&plan->generate, largest(&plan->prompts, FR_STEP_MAX));
@@ -148,7 +148,7 @@ static fr_status run_parts(fr_bench_run *run, bool first) {
     FR_TRY(fr_bench_model_drafts(run));
     fr_bench_model_rows(run);
     fr_bench_model_ranks(run);
-    fr_session_close(run->session); /* its context may be long */
+    fr_session_close(run->session); /* this session's context may be long, so its memory is freed first */
     run->session = NULL;
     return fr_bench_model_texts(run);
 }

@@ -1,9 +1,10 @@
-/* A model's speed: prompts and decode as llama-bench names them, verifying K rows, drafting, and speculation on texts.
+/* Measures a model's speed: prompts and decoding under llama-bench's names, verifying K rows, drafting, and
+ * speculation on texts.
  *
  * In: a plan. Out: facts and tables of a report (table.h), and the curve of T(K) for a picture. Every figure is the
- * median of repeated timings after a warm-up, with its spread. A figure is left out, with a remark, if its spread is
- * larger than the plan allows or if it is of a single timing. A model is opened once for each instruction set and
- * number of threads. */
+ * median of repeated timings after a warm-up, with its spread. A figure is marked with ? if its spread is larger than
+ * the plan allows, or unknown because it was timed once. A model is opened once for each instruction set and number of
+ * threads. */
 #ifndef FR_BENCH_MODEL_H
 #define FR_BENCH_MODEL_H
 
@@ -25,34 +26,35 @@ typedef struct fr_bench_both {
 typedef struct fr_bench_model_plan {
     const char *model;
     const char *drafter;   /* NULL: the model's own MTP layer, if it has one */
-    const char *spec_type; /* method that drafts (FR_OPT_SPEC_TYPE); NULL: the drafter's */
-    fr_options *options;   /* options for opening them; threads, instruction set and drafting are set here */
+    const char *spec_type; /* draft method (FR_OPT_SPEC_TYPE); NULL: the drafter's own */
+    fr_options *options;   /* options of the model; the bench itself sets threads, instruction set and drafting */
     fr_bench_list threads; /* none: the library's default number */
     char isas[FR_BENCH_LIST][16];
-    size_t isa_count;                  /* 0: only the best one here */
-    fr_bench_list prompts;             /* pp: lengths; 0: not measured */
-    fr_bench_list generate;            /* tg: numbers of tokens; 0: not measured */
+    size_t isa_count;                  /* 0: only the best one of this machine */
+    fr_bench_list prompts;             /* lengths of prompts for the tests pp; 0: not measured */
+    fr_bench_list generate;            /* numbers of tokens for the tests tg; 0: not measured */
     fr_bench_both both[FR_BENCH_LIST]; /* pp+tg */
     size_t both_count;
-    fr_bench_list depths; /* tokens that are in the context before */
-    bool depths_fit;      /* depths beyond the model's context are left out; otherwise they fail with FR_INPUT */
-    fr_bench_list rows;   /* T(K): 1 to FR_STEP_MAX; none or 0: not measured */
-    /* drafts a round, or FR_DRAFT_AUTO: each is a setting in which speculation is measured */
+    fr_bench_list depths; /* numbers of tokens that are in the context before a test */
+    bool depths_fit;      /* leave out depths that exceed the model's context, instead of failing with FR_INPUT */
+    fr_bench_list rows;   /* numbers K of rows for T(K), 1 to FR_STEP_MAX; none or 0: not measured */
+    /* numbers of drafts in a round, or FR_DRAFT_AUTO; speculation is measured with each of them */
     fr_bench_list drafts;
-    size_t text_tokens;        /* tokens that speculation generates after each prompt; 0: not measured */
+    /* tokens that are generated after each prompt to measure speculation; 0: not measured */
+    size_t text_tokens;
     const char *prompt_folder; /* NULL: the built-in prompts */
     bool drafts_asked;         /* the user gave the list of drafts, so a missing drafter is an error */
-    /* share of drafts that are made right, by depth; the last one holds for all deeper ones */
+    /* share of drafts that are made right at each depth; the last one holds for all greater depths */
     double rates[FR_STEP_MAX];
-    size_t rate_count; /* 0: drafts are the drafter's */
+    size_t rate_count; /* 0: the real drafter makes the drafts */
     size_t repetitions;
-    double max_spread;                              /* the largest spread of a figure, in per cent */
-    void (*doing)(void *context, const char *what); /* called before each measurement; NULL: it is done */
+    double max_spread;                              /* per cent; a figure with a larger spread is marked with ? */
+    void (*doing)(void *context, const char *what); /* called before each measurement, and with NULL after it */
     void *context;
 } fr_bench_model_plan;
 
-/* T(K)/T(1) for a picture, at the first instruction set, number of threads and depth; count 0: not measured. Values
- * that were left out are NaN. */
+/* T(K)/T(1) for a picture, at the first instruction set, number of threads and depth. count 0: it was not measured. A
+ * value is NaN if it is unknown. */
 typedef struct fr_bench_curve {
     char how[64]; /* description of the setting, such as ", 2 threads, avx2" */
     size_t depth;
@@ -61,8 +63,8 @@ typedef struct fr_bench_curve {
     size_t count;
 } fr_bench_curve;
 
-/* Measures the model. If speculation has changed an id or a logit, it gives FR_NUMERIC after everything was
- * measured. */
+/* Measures the model. If speculation changed an id or a logit, the result is FR_NUMERIC, but everything is measured
+ * first. */
 fr_status fr_bench_model(const fr_bench_model_plan *plan, fr_bench_report *report, fr_bench_curve *curve);
 
 #endif

@@ -1,4 +1,4 @@
-/* Reads the texts of each class (model_prompts.h). */
+/* Reads the texts of each class of prompts (model_prompts.h). */
 #include "bench/model_prompts.h"
 
 #include <dirent.h>
@@ -12,7 +12,7 @@
 
 #define LONGEST ((size_t)1 << 20) /* the most bytes of a prompt */
 
-/* The built-in texts. Each ends where the next words are as predictable as its class should have them. */
+/* The built-in texts. Each ends at a point where the next words are as easy to predict as its class promises. */
 static const struct {
     const char *class, *text;
 } own[] = {

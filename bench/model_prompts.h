@@ -17,7 +17,7 @@ typedef struct fr_bench_prompts {
     size_t count;
 } fr_bench_prompts;
 
-/* Opens the texts. folder NULL: the built-in texts. A folder without such a file is FR_INPUT. */
+/* Opens the texts. folder NULL: the built-in ones. A folder without any text file is FR_INPUT. */
 fr_status fr_bench_prompts_open(const char *folder, fr_bench_prompts *prompts);
 void fr_bench_prompts_close(fr_bench_prompts *prompts);
 

@@ -1,8 +1,8 @@
 /* Tables of the messages that ranks send each other in a forward, layer by layer.
  *
- * In: a model that ranks run. Out: a table: for each number of rows, the bytes that this rank sends in each run of
- * layers that send equally much, and elsewhere (the head, and the search for the best id); and how long it waits
- * there, in the median forward. */
+ * In: a model that ranks run. Out: a table. For each number of rows it gives the bytes that this rank sends and the
+ * time that it waits in the median forward: for the layers, where neighbouring layers that send the same amount share
+ * a row of the table, for the head, and for the search for the best id. */
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -12,10 +12,10 @@
 #include "bench/model_run.h"
 #include "src/api/ranks.h"
 
-/* Counts of a forward's messages by place. */
+/* The messages of one forward, counted for each layer and for the places outside of layers. */
 typedef struct traffic {
     uint64_t messages[FR_RANKS_PLACES], bytes[FR_RANKS_PLACES];
-    double seconds[FR_RANKS_PLACES][FR_BENCH_PAIRS]; /* seconds in each of several forwards */
+    double seconds[FR_RANKS_PLACES][FR_BENCH_PAIRS]; /* seconds of waiting in each of several forwards */
 } traffic;
 
 static void count_forward(const fr_bench_run *run, size_t rows, traffic *t, size_t pair) {

@@ -1,8 +1,8 @@
-/* Times verifying K rows and drafting, and tells how good drafts must be to pay.
+/* Times verifying K rows and drafting, and computes how many drafts must be accepted for speculation to pay.
  *
- * In: an opened model, perhaps a drafter. Out: a table of T(K)/T(1) at each depth, with L(K), the least that it can be
- * on this machine; a table of the draft step. T(K) is one forward of K rows with all their logits, timed in turn with
- * one row. */
+ * In: an opened model, perhaps a drafter. Out: a table of T(K)/T(1) at each depth, with L(K), the lowest value that
+ * this machine allows; a table of the draft step. T(K) is the time of one forward of K rows with all their logits. It
+ * is measured in turn with T(1). */
 #include <math.h>
 #include <string.h>
 
@@ -13,15 +13,17 @@
 #include "bench/model_run.h"
 
 #define BANDWIDTH  ((size_t)1 << 30) /* bytes that are read to measure the bandwidth */
-/* fewer bytes of weights may lie in a cache, whose bandwidth isn't measured, so there is no L(K) */
+/* Fewer bytes of weights than this may lie in a cache. The bandwidth of caches is not measured, so L(K) is then
+ * unknown. */
 #define MEMORY     2.5e8
-#define PAIRS_MORE 3 /* repetitions are multiplied by this, because a pair of forwards is short */
+#define PAIRS_MORE 3 /* The repetitions are multiplied by this, because a pair of forwards is short. */
 
 /* ------------------------------------------------------------------------------------------------------- draft step */
 
 enum { BEFORE = 128 }; /* ids of fr_bench_begin_drafts */
 
-/* Returns true if a forward of the target reads so much that none of a draft step's weights stay in a cache. */
+/* Returns true if a forward of the target reads so many bytes that it drives all of a draft step's weights out of the
+ * caches. */
 static bool forward_clears_caches(const fr_bench_run *run) {
     fr_bench_cache caches[FR_BENCH_CACHES];
     double largest = MEMORY / 2;
@@ -30,7 +32,8 @@ static bool forward_clears_caches(const fr_bench_run *run) {
     return fr_bench_cost_of(run->session, 1, 0).bytes >= 2 * largest;
 }
 
-/* Gives the bytes per second of memory just before steps are timed; NaN if their weights may lie in a cache. */
+/* Measures the bandwidth of memory just before draft steps are timed; NaN if the drafter's weights may lie in a
+ * cache. */
 static double bandwidth_of_step(fr_bench_run *run, fr_pool *pool) {
     if (!forward_clears_caches(run)) return NAN;
     fr_bench_doing(run, "memory's bandwidth");
@@ -39,14 +42,15 @@ static double bandwidth_of_step(fr_bench_run *run, fr_pool *pool) {
     return bandwidth > 0 ? bandwidth : NAN;
 }
 
-/* Timings of drafts: proposals of 15 drafts; their parts for steps and for starting; and one draft after a forward. */
+/* Timings of drafting: proposals of 15 drafts (fifteen), the time per step and the time to start that follow from
+ * them, and proposals of a single draft right after a forward (firsts). */
 typedef struct step_timings {
     double steps[FR_BENCH_TIMINGS], starts[FR_BENCH_TIMINGS], fifteen[FR_BENCH_TIMINGS], firsts[FR_BENCH_TIMINGS];
     size_t count;
 } step_timings;
 
-/* Adds the draft step. Starting may take no time at all, so its spread (the distance between the quartiles) is given
- * in seconds. */
+/* Adds the row about draft steps. Starting may take almost no time, so its spread is the distance between the
+ * quartiles in seconds, not in per cent. */
 static void put_drafts(fr_bench_run *run, const step_timings *t, double bandwidth) {
     static const fr_bench_column own[] = {{"step_ns", NULL, 0},
                                           {NULL, "a step, ms", 3},
@@ -93,11 +97,13 @@ static void put_drafts(fr_bench_run *run, const step_timings *t, double bandwidt
                                      "memory was read right before.");
 }
 
-/* Times drafts. The forward is run by the session itself, because in a round one team of threads runs both. */
+/* Times drafts. The forward before each is run by the session itself, so that the same team of threads runs both, as
+ * in a round. */
 static fr_status time_drafts(fr_session *session, step_timings *t) {
     double five;
     FR_TRY(fr_bench_begin_drafts(session));
-    FR_TRY(fr_bench_time_drafts(session, 15, t->fifteen)); /* the first proposal also makes pages */
+    /* the first proposal also allocates pages, so it does not count */
+    FR_TRY(fr_bench_time_drafts(session, 15, t->fifteen));
     for (size_t i = 0; i < t->count; i++) {
         FR_TRY(fr_bench_time_drafts(session, 5, &five));
         FR_TRY(fr_bench_time_drafts(session, 15, &t->fifteen[i]));
@@ -157,7 +163,7 @@ double fr_bench_break_even(size_t drafts, double cost) {
 
 typedef struct limits {
     fr_bench_limits most; /* NaN: unknown */
-    fr_bench_cost one;    /* cost of a row at position 0; for attention over latents also at the depth */
+    fr_bench_cost one;    /* cost of one row at position 0; with attention over latents, at the measured depth */
 } limits;
 
 static limits measure_limits(fr_bench_run *run) {
@@ -170,16 +176,16 @@ static limits measure_limits(fr_bench_run *run) {
     return l;
 }
 
-/* Gives L(rows) at a depth. It includes only the reads of attention over latents, so with any other attention it is
- * given only for an empty context. */
+/* Gives L(rows) at a depth. The reads of attention count only for attention over latents. So for any other attention
+ * the limit is known only for an empty context. */
 static double limit_at(const fr_bench_run *run, size_t depth, const fr_bench_cost *cost, const limits *l) {
     if (isnan(l->most.peak) || (depth && l->one.attention == 0)) return NAN;
     fr_bench_cost one = depth ? fr_bench_cost_of(run->session, 1, depth) : l->one;
     return fr_bench_row_limit(&one, cost, &l->most);
 }
 
-/* T(rows) and T(rows)/T(1), timed in turn with T(1), so that changes of the machine affect both. T(1) is its own
- * baseline. */
+/* The times T(rows) and ratios T(rows)/T(1). T(1) is measured right before each T(rows), so that changes of the
+ * machine's speed affect both. */
 typedef struct row_timings {
     double seconds[FR_BENCH_TIMINGS], ones[FR_BENCH_TIMINGS], ratios[FR_BENCH_TIMINGS];
     size_t count;
@@ -195,7 +201,8 @@ static void time_rows(const fr_bench_run *run, size_t rows, size_t depth, row_ti
     }
 }
 
-/* Stores the figures of the first depth, for the picture and for the predicted gain of speculation. */
+/* Stores the figures of the first depth, which the picture shows and from which the gain of speculation is
+ * predicted. */
 static void keep(fr_bench_run *run, size_t rows, const row_timings *t, double limit) {
     fr_bench_figure ratio = fr_bench_figure_kept(t->ratios, t->count), one = fr_bench_figure_kept(t->ones, t->count);
     fr_bench_curve *curve = run->curve;
@@ -209,12 +216,13 @@ static void keep(fr_bench_run *run, size_t rows, const row_timings *t, double li
     curve->limit[at] = limit;
 }
 
-/* Adds the cells of a row. read: the totals of its forward. */
+/* Adds the cells of a row. read: the cost of its forward. */
 static void put_cells(fr_bench_run *run, size_t rows, const row_timings *t, const fr_bench_cost *read, double limit) {
     double spread = run->plan->max_spread, drafts = (double)rows - 1;
     fr_bench_figure time = fr_bench_figure_kept(t->seconds, t->count), one = fr_bench_figure_kept(t->ones, t->count);
     fr_bench_figure ratio = fr_bench_figure_kept(t->ratios, t->count);
-    double draft = rows > 1 ? run->draft_start + drafts * run->draft_step : NAN; /* seconds of making the drafts */
+    /* seconds of making all drafts of a round */
+    double draft = rows > 1 ? run->draft_start + drafts * run->draft_step : NAN;
     double cost = ratio.middle + (run->drafter ? draft / one.middle : 0);
     double even = rows > 1 ? fr_bench_break_even(rows - 1, cost) : NAN;
     double rate = read->bytes / time.middle / 1e9;
@@ -230,7 +238,7 @@ static void put_cells(fr_bench_run *run, size_t rows, const row_timings *t, cons
     if (!isnan(read->experts)) fr_bench_number(run->report, read->experts);
 }
 
-/* Adds a row. first: it belongs to the first depth. */
+/* Adds a row. first: its depth is the first one. */
 static void put_row(fr_bench_run *run, size_t rows, size_t depth, bool first, const limits *l) {
     char name[64], words[32];
     row_timings t;

@@ -1,4 +1,5 @@
-/* Shared parts of a model's bench: the opened objects, and the cells with which a row of a table begins.
+/* Code that all parts of a model's bench share: the opened objects, and the cells with which each row of a table
+ * begins.
  *
  * In: a plan, an opened model. Out: the cells with which all tables begin, under llama-bench's names. */
 #ifndef FR_BENCH_MODEL_RUN_H
@@ -22,24 +23,24 @@ typedef struct fr_bench_run {
     fr_bench_curve *curve;
     fr_session *session;            /* session in which forwards are timed; it has no drafter */
     fr_bench_list depths;           /* depths that fit the model's context */
-    char how[64];                   /* end of a title, such as ", 2 threads, avx2" */
-    double one;                     /* T(1) at the first depth, in seconds; NaN: unknown, also in the members below */
+    char how[64];                   /* description of the setting for titles, such as ", 2 threads, avx2" */
+    double one;                     /* T(1) at the first depth, in seconds; NaN if unknown, as are the next members */
     double ratio[FR_STEP_MAX + 1];  /* T(K)/T(1) at the first depth */
-    double draft_start, draft_step; /* seconds of proposing K drafts: start + K * step */
-    size_t doubtful;                /* figures of this table whose spread is too large */
+    double draft_start, draft_step; /* proposing K drafts takes draft_start + K * draft_step seconds */
+    size_t doubtful;                /* number of figures in this table whose spread is too large */
     fr_bench_busy busy;             /* the moment when the present measurement began */
-    /* the largest share that other programs took during a row of this table, in per cent */
+    /* the largest share of the CPUs that other programs took during a row of this table, in per cent */
     double others;
-    bool differs; /* speculation changed an answer */
+    bool differs; /* speculation changed a text or a logit */
 } fr_bench_run;
 
 /* A measurement: the test's name, and its timings. */
 typedef struct fr_bench_test {
     const char *name;
     size_t prompt, generate, depth;
-    size_t tokens; /* tokens of each timing */
+    size_t tokens; /* number of tokens that are run in each timing */
     const double *seconds;
-    size_t count; /* number of timings; 0: they must not be reported */
+    size_t count; /* number of timings; 0: the row has no timings */
 } fr_bench_test;
 
 /* Begins a table with the columns that all tables have, then its own columns, which must last until the next call. */
@@ -48,40 +49,41 @@ void fr_bench_begin(fr_bench_run *run, const char *name, const char *title, cons
 /* Adds the common cells of a row. */
 void fr_bench_begin_row(fr_bench_run *run, const fr_bench_test *test);
 
-/* The first function gives the figure of n values, without changing them. The second adds the figure's cell, which is
- * empty if the spread is too large. */
+/* The first function gives the figure of n values, without sorting them. The second adds a value that was computed
+ * from the figure to the row. The value is marked with ? if the figure's spread is too large. */
 fr_bench_figure fr_bench_figure_kept(const double *values, size_t n);
 void fr_bench_put(fr_bench_run *run, const fr_bench_figure *figure, double value);
 
-/* Ends a table with a line that gives the number of figures that were left out. */
+/* Ends a table with remarks: how many figures are marked with ?, and how much other programs used the CPUs. */
 void fr_bench_end(fr_bench_run *run);
 
-/* Opens a session of the model. drafts: drafts in a round (0: none, or FR_DRAFT_AUTO); context: the number of ids for
- * which the session has room. */
+/* Opens a session of the model. drafts: number of drafts in a round (0: none; or FR_DRAFT_AUTO); context: number of
+ * ids that the session must have room for. */
 fr_status fr_bench_session(const fr_bench_run *run, int64_t drafts, size_t context, fr_session **session);
 
 /* Writes a test's name, such as "pp512 @ d4096". */
 void fr_bench_name(char *name, size_t size, const char *what, size_t depth);
 
-/* Reports the measurement that begins now; NULL: it is done. */
+/* Reports the measurement that begins now; NULL: the measurement has ended. */
 void fr_bench_doing(fr_bench_run *run, const char *what);
 
-/* Gives the break-even rate a: if each draft is accepted with probability a after all before it, a round with this
- * many drafts gives just as many tokens as its cost in decode steps, 1 + a + ... + a^drafts = cost. 0: it pays at any
- * rate; NaN: at no rate. */
+/* Gives the break-even rate a. A round costs as much time as `cost` decode steps. If each draft is accepted with
+ * probability a once all drafts before it were, the round gives 1 + a + ... + a^drafts tokens, and a is the
+ * probability at which this number equals the cost. 0: the drafts always pay; NaN: they never do. */
 double fr_bench_break_even(size_t drafts, double cost);
 
-/* Returns true if there is a draft method. */
+/* Returns true if drafts can be made. */
 bool fr_bench_drafts_at_all(const fr_bench_run *run);
 
-/* The parts of the bench. All but the last time forwards in run->session. */
+/* Run the parts of the bench. All parts but the last time forwards in run->session. */
 void fr_bench_model_tests(fr_bench_run *run);
 fr_status fr_bench_model_drafts(fr_bench_run *run);
 void fr_bench_model_rows(fr_bench_run *run);
 void fr_bench_model_ranks(fr_bench_run *run);
 fr_status fr_bench_model_texts(fr_bench_run *run);
 
-/* Reads the texts for the last part, so that a folder without any is refused before hours of timing. */
+/* Reads the texts of the last part before anything is measured, so that a folder without texts is refused at once and
+ * not after hours. */
 fr_status fr_bench_model_read_texts(fr_bench_run *run);
 
 #endif

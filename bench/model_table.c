@@ -1,4 +1,5 @@
-/* The tables of a model's bench: the cells with which all rows begin, and figures that are left out (model_run.h). */
+/* Writes the tables of a model's bench: the cells with which each row begins, and the marks of doubtful figures
+ * (model_run.h). */
 #include <ctype.h>
 #include <math.h>
 #include <string.h>
@@ -6,7 +7,7 @@
 #include "bench/measure.h"
 #include "bench/model_run.h"
 
-/* The common columns, under llama-bench's names if it has them. */
+/* The columns that all tables begin with, under llama-bench's names where it has such columns. */
 static const fr_bench_column common[] = {
     {"test", "test", 0},     {"isa", NULL, 0},           {"n_threads", NULL, 0},     {"n_prompt", NULL, 0},
     {"n_gen", NULL, 0},      {"n_depth", NULL, 0},       {"median_ns", NULL, 0},     {NULL, "ms", 3},
@@ -16,7 +17,8 @@ static const fr_bench_column common[] = {
 };
 enum { COMMON = sizeof common / sizeof *common };
 
-#define NOTABLE 3 /* per cent of the CPUs that others must take to be noted */
+/* Other programs are mentioned below the table if they took more than this percentage of the CPUs. */
+#define NOTABLE 3
 
 void fr_bench_begin(fr_bench_run *run, const char *name, const char *title, const fr_bench_column *own, size_t count) {
     static fr_bench_column columns[FR_BENCH_COLUMNS];
@@ -57,7 +59,7 @@ static void put_others(fr_bench_run *run) {
     fr_bench_number(run->report, others);
 }
 
-/* Adds times as whole nanoseconds, and the rates of these times. */
+/* Adds the timings in whole nanoseconds, and the rates that follow from them. */
 static void put_times(fr_bench_run *run, const fr_bench_test *test) {
     double ns[FR_BENCH_TIMINGS], rates[FR_BENCH_TIMINGS], mean, deviation, limit = run->plan->max_spread;
     for (size_t i = 0; i < test->count; i++) {

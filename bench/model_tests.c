@@ -1,7 +1,8 @@
-/* Prompts and decode, the tests that llama-bench has. At each depth of the context, pp512 runs 512 ids at once, tg128
- * runs 128 ids one after the other, and pp512+tg128 times both together.
+/* Runs the tests that llama-bench has too: prompts and decoding. At each depth of the context, pp512 runs 512 ids at
+ * once, tg128 runs 128 ids one after the other, and pp512+tg128 times both together.
  *
- * In: an opened model, lengths, depths. Out: a table. One untimed prompt, or one untimed id, warms up. */
+ * In: an opened model, lengths, depths. Out: a table. Before each test one prompt, or one id, is run untimed as a
+ * warm-up. */
 #include "bench/measure.h"
 #include "bench/model_run.h"
 

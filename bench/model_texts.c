@@ -1,9 +1,10 @@
-/* Speculation end to end, on texts of several classes, or with drafts that are right at chosen rates.
+/* Measures the gain of speculation on whole texts of several classes, with real drafts or with drafts that are right
+ * at chosen rates.
  *
- * In: an opened model, a draft method. Out: a table: for each class and setting (drafts a round) the speed with and
- * without drafts, the shares of drafts that were accepted by depth, and a verdict. The first run of a setting is not
- * timed: it warms up, and its ids and every logit that they were chosen from are compared, by hash, with those of
- * plain decoding. If any of them differ, no speed is reported. Then plain decoding and the setting take turns. */
+ * In: an opened model, a draft method. Out: a table: for each class and number of drafts in a round, the speed with
+ * and without drafts, the share of drafts that were accepted at each depth, and a verdict. The first run of each
+ * setting is not timed. It warms up, and its ids and logits are compared, by hash, with those of plain decoding. If
+ * they differ, no speed is reported. Then runs with drafts and runs without are timed in turn. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -24,33 +25,34 @@ typedef struct passage {
     uint64_t ids_hash, logits_hash;
 } passage;
 
-/* The prompts of a class. */
+/* A class of prompts, such as prose or code. */
 typedef struct text_class {
     const char *name;
     passage *texts;
     size_t count;
-    /* tokens after each prompt; the first comes from the prompt's own forward, only the others are timed */
+    /* Number of tokens after each prompt. The first one comes from the prompt's own forward, so only the others are
+     * timed. */
     size_t tokens;
-    size_t context; /* context of the sessions */
+    size_t context; /* context of the sessions that run this class */
 } text_class;
 
-/* Counts of drafts that were made and accepted, by depth and in all. */
+/* Counts of drafts that were made (compared, drafted) and accepted (accepted, stood), by depth and in total. */
 typedef struct draft_counts {
     double compared[DRAFTS_MAX], accepted[DRAFTS_MAX], drafted, stood, generated, calls;
 } draft_counts;
 
-/* Sums over a class of texts for one way to decode. */
+/* The results of one way to decode, summed over a class of texts. */
 typedef struct outcome {
     double seconds[FR_BENCH_TIMINGS], plain[FR_BENCH_TIMINGS], ratio[FR_BENCH_TIMINGS];
     size_t count;
-    draft_counts drafts; /* drafts of the timed runs or, if none was timed, of the run that differed */
+    draft_counts drafts; /* drafts of the timed runs; if speculation changed the text, those of the untimed run */
     uint64_t ids_hash, logits_hash;
     bool same;
 } outcome;
 
 /* -------------------------------------------------------------------------------------------------- a run of a text */
 
-/* The text of a run, and hashes if requested. */
+/* The text that a run generated, and hashes of its ids and logits if `hashed`. */
 typedef struct said {
     int32_t *ids; /* [tokens] */
     bool hashed;
@@ -101,8 +103,8 @@ static fr_status run_class(fr_session *session, const text_class *class, int32_t
 
 /* ------------------------------------------------------------------------------------------------- synthetic drafts */
 
-/* Makes drafts that are right at given rates. The right ones are spread evenly instead of drawn, so that short texts
- * have these rates too. */
+/* Makes drafts of which a given share is right. The right ones come at regular intervals and not at random, so that
+ * even short texts have this share. */
 typedef struct synthetic {
     const fr_bench_model_plan *plan;
     double owed[DRAFTS_MAX];
@@ -123,12 +125,12 @@ static bool accept_at_rates(void *context, size_t round, size_t depth) {
 
 /* --------------------------------------------------------------------------------------------------------- a manner */
 
-/* Adds a text's hash to that of its class. */
+/* Adds a text's hash to that of the class. */
 static void add_hash(uint64_t *sum, uint64_t hash) {
     *sum = fr_hash(*sum, &hash, sizeof hash);
 }
 
-/* Does the untimed run, whose ids and logits are compared. */
+/* Does the untimed run and compares its ids and logits with those of plain decoding. */
 static fr_status judge(fr_session *session, const text_class *class, int32_t *ids, outcome *o) {
     o->same = true;
     for (size_t t = 0; t < class->count; t++) {
@@ -201,14 +203,15 @@ static void put_acceptance(fr_bench_run *run, const draft_counts *o) {
     fr_bench_numbers(run->report, rates, depths);
 }
 
-/* Predicts the speed from T(K + 1) and the draft step: the tokens of a round over its cost in decode steps. */
+/* Predicts the gain of speculation from T(K + 1) and the time of a draft step: the tokens of a round divided by its
+ * cost in decode steps. */
 static double foretell(const fr_bench_run *run, int64_t drafts, double tokens_a_call) {
     if (drafts == FR_DRAFT_AUTO) return NAN;
     double draft = run->drafter ? (run->draft_start + (double)drafts * run->draft_step) / run->one : 0;
     return tokens_a_call / (run->ratio[drafts + 1] + draft);
 }
 
-/* Adds a row. seconds: the row's timings; drafts 0: plain decoding. */
+/* Adds a row. seconds: the row's timings; drafts: 0 for plain decoding. */
 static void put_row(fr_bench_run *run, const text_class *class, int64_t drafts, const double *seconds,
                     const outcome *o) {
     char name[64], words[24] = "none";
@@ -273,7 +276,8 @@ static fr_status bench_manner(fr_bench_run *run, fr_session *plain, const text_c
     return status;
 }
 
-/* Writes the texts by plain decoding and stores them. The same session decodes plainly in all later runs. */
+/* Generates the texts by plain decoding and stores their ids and hashes. The same session is used for plain decoding
+ * in all later runs. */
 static fr_status write_texts(fr_session *plain, text_class *class) {
     for (size_t t = 0; t < class->count; t++) {
         passage *text = &class->texts[t];
@@ -362,7 +366,7 @@ bool fr_bench_drafts_at_all(const fr_bench_run *run) {
     return run->plan->rate_count || run->drafter || (words && strstr(words, "ngram"));
 }
 
-/* Returns true if texts are wanted and there is a draft method. */
+/* Returns true if texts were asked for and drafts can be made. */
 static bool are_asked(const fr_bench_run *run) {
     return run->plan->text_tokens && run->plan->drafts.count && fr_bench_drafts_at_all(run);
 }

@@ -1,5 +1,5 @@
-/* Loops on registers alone that multiply and add as fast as an instruction set can, one file for each operation and
- * instruction set: dot_ (int8 into int32), fma_ (float32), bfdot_ (BF16 into float32).
+/* Declares loops that multiply and add on registers alone, as fast as an instruction set can. Each has its own file,
+ * whose name tells the operation: dot_ multiplies int8 into int32, fma_ float32, bfdot_ BF16 into float32.
  *
  * In: a number of rounds. Out: the number of multiply-adds that they did. Each loop has enough independent sums to
  * hide the instruction's latency; its operands never change, so it loads nothing. peaks_x86.c and peaks_aarch64.c list
@@ -22,19 +22,20 @@ typedef enum fr_bench_operation { FR_BENCH_INT8, FR_BENCH_FP32, FR_BENCH_BF16, F
 
 typedef struct fr_bench_peak {
     fr_bench_operation operation;
-    fr_isa_level level; /* the level that the loop needs */
-    /* the feature that it needs, mostly of that name; AMX has no level, because no kernel uses it */
+    fr_isa_level level; /* the level of instruction sets that the machine must have */
+    /* Name of the instruction set, which in most cases is that of the level. AMX has no level, because no kernel uses
+     * it. */
     const char *isa;
-    const char *instruction; /* the instruction that it times */
-    bool kernels;            /* the engine's kernels of the level use the instruction */
+    const char *instruction; /* the instruction whose speed is measured */
+    bool kernels;            /* the engine's kernels of this level use the instruction */
     fr_bench_loop *loop;
 } fr_bench_peak;
 
-/* The peaks of this architecture by operation, the slowest first. */
+/* The peaks of this architecture, grouped by operation, the slowest first. */
 extern const fr_bench_peak fr_bench_peaks[];
 extern const size_t fr_bench_peak_count;
 
-/* Returns true if this machine can run the loop. For AMX it asks the system for the registers. */
+/* Returns true if this machine can run the loop. For AMX it also asks the system for permission to use the tiles. */
 bool fr_bench_peak_runs(const fr_bench_peak *peak);
 
 /* Hides a register's value from the optimizer, so that every sum stays separate. It is a macro because it must work

@@ -27,8 +27,8 @@ const fr_bench_reader fr_bench_readers[] = {
 };
 const size_t fr_bench_reader_count = sizeof fr_bench_readers / sizeof *fr_bench_readers;
 
-/* Returns true if AMX's tiles work with products of int8 or BF16. A process gets tile registers only after it has
- * asked the system for them: arch_prctl(ARCH_REQ_XCOMP_PERM, XFEATURE_XTILEDATA). */
+/* Returns true if AMX's tiles can multiply int8 or BF16. Linux lets a process use them only after the process has
+ * asked for permission: arch_prctl(ARCH_REQ_XCOMP_PERM, XFEATURE_XTILEDATA). */
 static bool has_tiles(bool bf16) {
     const unsigned tiles = 1u << 24, int8_products = 1u << 25, bf16_products = 1u << 22;
     unsigned eax = 0, ebx = 0, ecx = 0, edx = 0, needed = tiles | int8_products | (bf16 ? bf16_products : 0);

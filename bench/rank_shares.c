@@ -8,7 +8,7 @@
 #include "forerun_lab_ranks.h"
 
 enum { STEPS = 8, GATHERS = 30 };
-#define BYTES   ((size_t)256 << 20) /* bytes that are read, more than caches hold */
+#define BYTES   ((size_t)256 << 20) /* bytes that are read, which is more than the caches hold */
 #define SECONDS 0.1
 
 /* Opens a pool; NULL if that fails. */
@@ -49,7 +49,8 @@ static double sum_of(const double *bandwidths, size_t ranks) {
     return sum;
 }
 
-/* Returns the shortest time of a gather on the slowest rank, because other ranks may have come late to a gather. */
+/* Returns the seconds of a gather: the shortest time on the slowest rank. The shortest, because at other times a rank
+ * may have had to wait for others that started late. */
 static double time_gathers(void) {
     double all[FR_LAB_MOST_RANKS], least = INFINITY, slowest = 0;
     for (size_t i = 0; i < GATHERS; i++) {
@@ -66,7 +67,8 @@ fr_bench_rank_speed fr_bench_rank_shares(size_t threads, uint32_t *parts) {
     double all[FR_LAB_MOST_RANKS], own = 0;
     fr_pool *pool = open_pool(threads);
     fr_bench_memory memory = pool ? fr_bench_memory_take(pool, BYTES, FR_BENCH_HUGE) : (fr_bench_memory){0};
-    fr_lab_ranks_collect(0, all); /* All ranks read at the same time, because those of one machine share its memory. */
+    /* All ranks begin to read at the same time, because ranks on the same machine share its memory. */
+    fr_lab_ranks_collect(0, all);
     if (memory.bytes) own = read_for_a_while(pool, &memory);
     fr_lab_ranks_collect(own, all);
     fr_bench_memory_close(&memory);

@@ -2,8 +2,8 @@
  *
  * In: a job of ranks, all of which make the call; the threads of this rank, 0: as many as it would use by default.
  * Out: parts for each rank, the same on all of them, in proportion to the bandwidth at which the rank reads memory
- * now; and the measured speeds. Parts are rounded to eighths of the fastest rank's, because timings differ from start
- * to start. The parts are equal if a rank can't measure. */
+ * now; and the measured speeds. Parts are rounded to eighths of the fastest rank's part, so that small differences
+ * between timings don't change them from start to start. The parts are equal if any rank can't measure. */
 #ifndef FR_BENCH_RANK_SHARES_H
 #define FR_BENCH_RANK_SHARES_H
 
@@ -11,13 +11,13 @@
 #include <stdint.h>
 
 typedef struct fr_bench_rank_speed {
-    double bandwidth; /* bytes a second of all ranks together; 0: it can't be measured */
+    double bandwidth; /* bytes per second that all ranks read together; 0: unknown */
     double latency;   /* seconds of a gather of a few bytes */
 } fr_bench_rank_speed;
 
 fr_bench_rank_speed fr_bench_rank_shares(size_t threads, uint32_t *parts);
 
-/* Does the same with known bandwidths, without measuring. */
+/* Computes the parts from known bandwidths, without measuring. */
 void fr_bench_shares_of(const double *bandwidths, size_t ranks, uint32_t *parts);
 
 #endif

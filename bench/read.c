@@ -1,4 +1,4 @@
-/* Chooses the loop that reads: see read.h. */
+/* Chooses the loop that reads memory (read.h). */
 #include "bench/read.h"
 
 #include <string.h>
@@ -12,7 +12,7 @@ bool fr_bench_listed(const char *list, const char *word) {
     return !list;
 }
 
-/* Gives the levels that the words allow: the level of each word, and all below it. */
+/* Gives the levels that a list of instruction sets allows: each set's own level and all lower ones. */
 static unsigned allowed(const char *words) {
     unsigned levels = 1u << FR_ISA_SCALAR;
     for (size_t i = 0; fr_isa_word(i); i++)

@@ -1,4 +1,4 @@
-/* Reads by loads of 32 bytes (read.h). */
+/* Reads memory by loads of 32 bytes (read.h). */
 #include <immintrin.h>
 
 #include "bench/read.h"

@@ -1,4 +1,4 @@
-/* Reads by loads of 16 bytes, two of which make a pair (read.h). */
+/* Reads memory by pairs of loads of 16 bytes (read.h). */
 #include <arm_neon.h>
 
 #include "bench/read.h"

@@ -1,5 +1,5 @@
-/* Reads by loads of 8 bytes, with prefetches (read.h). A cache line takes so many of these loads that a core would see
- * too few lines ahead to keep memory busy. */
+/* Reads memory by loads of 8 bytes (read.h). With so many small loads per cache line, a core would not see far enough
+ * ahead to keep memory busy, so the loop also prefetches. */
 #include "bench/read.h"
 
 enum { SUMS = 8, AHEAD = 1024 };

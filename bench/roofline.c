@@ -8,11 +8,11 @@
 
 enum { WIDTH = 960, HEIGHT = 600, LEFT = 76, RIGHT = 24, TOP = 48, BOTTOM = 56, CLASSES = 8 };
 
-/* Colours that can be distinguished without seeing red and green: Okabe and Ito. */
+/* Colours that people with colour blindness can distinguish (Okabe and Ito). */
 static const char *const colours[CLASSES] = {"#0072b2", "#d55e00", "#009e73", "#cc79a7",
                                              "#e69f00", "#56b4e9", "#666666", "#000000"};
 
-/* A mark: a point, or a roof, which has no series. */
+/* A mark of the picture: a measured point, or a roof, whose series is "". */
 typedef struct mark {
     char class[24], series[128], text[160];
     double x, y;
@@ -56,7 +56,7 @@ void fr_bench_roofline_point(fr_bench_roofline *r, const char *class, const char
 }
 
 void fr_bench_roofline_peak(fr_bench_roofline *r, const char *class, const char *name, double macs) {
-    /* the point at which the roof meets the bandwidth */
+    /* a roof's mark is the point at which it meets the line of the bandwidth */
     fr_bench_roofline_point(r, class, "", name, macs / r->bandwidth, macs);
 }
 
@@ -75,7 +75,7 @@ static double at_y(const frame *f, double y) {
     return HEIGHT - BOTTOM - log(y / f->y_low) / log(f->y_high / f->y_low) * (HEIGHT - TOP - BOTTOM);
 }
 
-/* Chooses axes of whole powers of two and of ten around all marks. */
+/* Chooses logarithmic axes that hold all marks: x ends at powers of two, y at powers of ten. */
 static frame frame_of(const fr_bench_roofline *r, FILE *out) {
     frame f = {out, 0.5, 8, 1e9, 1e10};
     for (size_t i = 0; i < r->count; i++) {
@@ -110,7 +110,8 @@ static void draw_axes(const frame *f, const char *title) {
             (TOP + HEIGHT - BOTTOM) / 2);
 }
 
-/* Gives the number of a mark's class. Classes get colours in the order in which they first occur. */
+/* Gives the number of a mark's class, which decides its colour. Classes are numbered in the order in which they first
+ * occur. */
 static size_t class_of(const fr_bench_roofline *r, const mark *m) {
     size_t number = 0;
     for (size_t i = 0; strcmp(r->marks[i].class, m->class) != 0; i++) {
@@ -121,7 +122,7 @@ static size_t class_of(const fr_bench_roofline *r, const mark *m) {
     return number % CLASSES;
 }
 
-/* Draws a roof. Names stand at the right above their lines; a name that would overlap an earlier one moves to the
+/* Draws a roof with its name above the line at the right end. A name that would overlap an earlier one moves to the
  * left. */
 static void draw_peak(const frame *f, const fr_bench_roofline *r, size_t index) {
     enum { NAME_WIDTH = 160, NAME_HEIGHT = 14 };
@@ -156,7 +157,7 @@ static void draw_points(const frame *f, const fr_bench_roofline *r) {
         const mark *m = &r->marks[i];
         if (!*m->series) continue;
         const char *colour = colours[class_of(r, m)];
-        for (size_t k = i; k-- > 0;) { /* the point of the series before this one */
+        for (size_t k = i; k-- > 0;) { /* finds the previous point of the same series */
             if (strcmp(r->marks[k].series, m->series) != 0) continue;
             fprintf(f->out, "<path class=\"join\" stroke=\"%s\" d=\"M%.1f %.1fL%.1f %.1f\"/>", colour,
                     at_x(f, r->marks[k].x), at_y(f, r->marks[k].y), at_x(f, m->x), at_y(f, m->y));

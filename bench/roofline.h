@@ -15,7 +15,8 @@ typedef struct fr_bench_roofline fr_bench_roofline;
 fr_bench_roofline *fr_bench_roofline_open(const char *title, double bandwidth);
 void fr_bench_roofline_close(fr_bench_roofline *roofline);
 
-/* The first adds a roof, the second a point, in multiply-adds per second. If there is no memory, nothing is added. */
+/* Add a roof (the first) and a point (the second). `macs` is in multiply-adds per second. Nothing is added if there is
+ * not enough memory. */
 void fr_bench_roofline_peak(fr_bench_roofline *roofline, const char *class, const char *name, double macs);
 void fr_bench_roofline_point(fr_bench_roofline *roofline, const char *class, const char *series, const char *tip,
                              double macs_per_byte, double macs);

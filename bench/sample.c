@@ -1,4 +1,4 @@
-/* Gives repeated timings as one figure (sample.h). */
+/* Summarizes repeated timings as one figure (sample.h). */
 #include "bench/sample.h"
 
 #include <math.h>

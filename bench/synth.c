@@ -11,7 +11,8 @@
 
 #include "quant/dtype.h"
 
-/* A safetensors file that is being written. One walk over the tensors makes the header, and a second one the data. */
+/* A safetensors file that is being written. The code walks over the tensors twice: first to write the header, then to
+ * write the data. */
 typedef struct writer {
     FILE *file;
     char *header;
@@ -41,8 +42,8 @@ static void append(writer *w, const char *format, ...) {
     va_end(arguments);
 }
 
-/* Writes uniform BF16 values of standard deviation `deviation` around `mean`, four from each random number, which is
- * fine enough for noise. */
+/* Writes BF16 values that are uniformly distributed around `mean` with standard deviation `deviation`. Each random
+ * number gives four of them, 16 bits each, which is fine enough for noise. */
 static void write_noise(writer *w, size_t count, float mean, float deviation) {
     uint16_t buffer[4096];
     float scale = deviation * sqrtf(12.0f) / 65536.0f;
@@ -58,7 +59,7 @@ static void write_noise(writer *w, size_t count, float mean, float deviation) {
     }
 }
 
-/* Writes one tensor; features 0 makes a vector. */
+/* Writes one tensor, a vector if features is 0. */
 static void tensor(writer *w, size_t features, size_t cols, float mean, float deviation, const char *format, ...)
     __attribute__((format(printf, 6, 7)));
 static void tensor(writer *w, size_t features, size_t cols, float mean, float deviation, const char *format, ...) {
@@ -89,7 +90,7 @@ static void norm(writer *w, size_t layer, const char *name, size_t n) {
     tensor(w, 0, n, 1, 0.1f, "model.layers.%zu.%s.weight", layer, name);
 }
 
-/* Writes the tensors that the layers of a target and of an assistant both have. kv_heads 0: queries only. */
+/* Writes the tensors of a layer that targets and assistants have in common. kv_heads 0: the layer has queries only. */
 static void layer(writer *w, size_t index, size_t hidden, size_t heads, size_t kv_heads, size_t head_dim, size_t ffn) {
     norm(w, index, "input_layernorm", hidden);
     norm(w, index, "post_attention_layernorm", hidden);
@@ -134,8 +135,8 @@ static void walk_assistant(writer *w, const void *shape, const void *target) {
     tensor(w, a->clusters, a->hidden, 0, 1 / sqrtf((float)a->hidden), "masked_embedding.centroids.weight");
 }
 
-/* Writes the ordering: a permutation of the ids (their count is a power of two, the stride odd) that scatters each
- * cluster over the table. This is the last tensor. */
+/* Writes the token ordering, the last tensor: a permutation of the ids that scatters each cluster over the table. It
+ * multiplies by an odd stride, which is a permutation because the number of ids is a power of two. */
 static void write_ordering(writer *w, size_t vocab) {
     size_t stride = (size_t)(0.618 * (double)vocab) | 1;
     for (size_t i = 0; i < vocab; i++) {
@@ -146,7 +147,7 @@ static void write_ordering(writer *w, size_t vocab) {
 
 typedef void walk_fn(writer *w, const void *shape, const void *target);
 
-/* Writes all tensors. ordering: length of the token ordering that follows the float tensors; 0: none. */
+/* Writes all tensors. ordering: length of the token ordering after the float tensors; 0: there is none. */
 static bool write_tensors(const char *folder, walk_fn *walk, const void *shape, const void *target, size_t ordering) {
     char path[512];
     snprintf(path, sizeof path, "%s/model.safetensors", folder);

@@ -11,13 +11,14 @@
 typedef struct fr_synth_target {
     size_t vocab; /* a power of two */
     size_t hidden, layers, heads, kv_heads, head_dim, global_head_dim, ffn, window;
-    size_t full_every; /* one layer in this many is full, and so is the last one */
+    size_t full_every; /* one layer in this many has full attention, and so has the last one; the others are sliding */
 } fr_synth_target;
 
 typedef struct fr_synth_assistant {
-    size_t hidden, layers, heads, ffn; /* the last layer is full, the others sliding */
-    size_t clusters, top;              /* clusters of the centroid head, and how many of them a step scores */
-    bool plain;                        /* config.json asks for the plain head instead of the centroid head */
+    size_t hidden, layers, heads, ffn; /* the last layer has full attention, the others are sliding */
+    /* number of clusters of the centroid head, and number of them that a step scores */
+    size_t clusters, top;
+    bool plain; /* config.json asks for a plain head instead of the centroid head */
 } fr_synth_assistant;
 
 /* Write a folder. Return false, with a line on standard error, if the files can't be written. */

@@ -16,9 +16,9 @@ struct fr_bench_report {
     const char *table;
     const fr_bench_column *columns;
     size_t count, filled;
-    json_t *facts; /* an object; each row begins as a copy of it */
+    json_t *facts; /* a JSON object; each row begins as a copy of it */
     json_t *row;
-    size_t rows; /* rows that were written, of all tables */
+    size_t rows; /* rows that were written so far, in all tables */
     size_t table_rows;
 };
 
@@ -49,7 +49,7 @@ void fr_bench_fact_text(fr_bench_report *report, const char *name, const char *h
     add_fact(report, name, json_string(value));
 }
 
-/* Makes a JSON number, in which whole numbers stay whole. */
+/* Makes a JSON number. Whole numbers are written without a decimal point. */
 static json_t *json_of(double value) {
     if (!isfinite(value)) return json_null();
     return value == rint(value) && fabs(value) < 0x1p53 ? json_integer((json_int_t)value) : json_real(value);
@@ -72,7 +72,7 @@ static void print_heads(const fr_bench_report *report, const char *title) {
     fprintf(report->out, "\n");
 }
 
-/* Prints a cell. A column that only programs get prints nothing. */
+/* Prints a cell in the form for people. A column without a heading is for programs only, so it prints nothing. */
 static void print_cell(const fr_bench_report *report, const char *text) {
     if (report->filled == 0) fprintf(report->out, "|");
     if (report->columns[report->filled].head) fprintf(report->out, " %s |", text);
@@ -81,7 +81,7 @@ static void print_cell(const fr_bench_report *report, const char *text) {
 
 /* -------------------------------------------------------------------------------------------------------------- CSV */
 
-/* Prints a text in quotes; a quote within it is doubled: RFC 4180, and SQL. */
+/* Prints a text in quotes, with quotes inside doubled, as CSV (RFC 4180) and SQL need it. */
 static void print_between(FILE *out, const char *text, char quote) {
     fputc(quote, out);
     for (; *text; text++) {
@@ -124,7 +124,8 @@ static void print_csv(const fr_bench_report *report, bool names) {
 
 /* -------------------------------------------------------------------------------------------------------------- SQL */
 
-/* Prints the names of columns; with `types` also their types, as in the first row. */
+/* Prints the names of the columns. With `types`, for SQL, each is followed by the type that it has in the first
+ * row. */
 static void print_columns(const fr_bench_report *report, bool types) {
     const char *key, *comma = "";
     json_t *value;

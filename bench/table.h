@@ -16,14 +16,15 @@
 typedef enum fr_bench_form { FR_BENCH_MD, FR_BENCH_CSV, FR_BENCH_JSON, FR_BENCH_JSONL, FR_BENCH_SQL } fr_bench_form;
 
 typedef struct fr_bench_column {
-    const char *name; /* name for programs; NULL: only people get the column */
-    const char *head; /* heading for people, with the unit; NULL: only programs get the column */
-    int digits;       /* digits after the decimal point, for people; programs get nine digits in all */
+    const char *name; /* the column's name for programs; NULL: only people get the column */
+    const char *head; /* the column's heading for people, with the unit; NULL: only programs get the column */
+    int digits;       /* digits after the decimal point for people; programs get nine significant digits */
 } fr_bench_column;
 
 typedef struct fr_bench_report fr_bench_report;
 
-/* The first function opens a report (NULL: no memory); the second ends its output. */
+/* The first function opens a report; NULL: there is no memory. The second writes the end of the output and frees the
+ * report. */
 fr_bench_report *fr_bench_report_open(FILE *out, fr_bench_form form);
 void fr_bench_report_close(fr_bench_report *report);
 
@@ -46,7 +47,7 @@ void fr_bench_number(fr_bench_report *report, double value);
 void fr_bench_from(fr_bench_report *report, const fr_bench_figure *figure, double value, double max_spread);
 void fr_bench_numbers(fr_bench_report *report, const double *values, size_t count);
 
-/* Adds a line below the table, which only people get. */
+/* Adds a line below the table. Only people get it. */
 void fr_bench_remark(fr_bench_report *report, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
 #endif

@@ -1,10 +1,10 @@
-/* Calls kernels for a tool that counts instructions: each kernel that runs here once, for callgrind (count), or one
- * kernel as often as requested, for perf stat (perf_stat).
+/* Calls kernels under a tool that counts instructions. Under callgrind (the script `count`), each kernel that this
+ * machine can run is called once. Under perf stat (`perf_stat`), one kernel is called as often as requested.
  *
- * In: nothing, or a kernel's name and a number of calls. Out: a line for each kernel: its name, its shape, and blocks,
- * which is the number of values of the shape divided by 32. In a single call, products have 4 rows and 64 features of
- * 1536 columns, attention one row and 128 positions of float16. In repeated calls, a product has 4 rows and the shape
- * that `bench kernels -t 1` keeps in the L2 cache. */
+ * In: nothing, or a kernel's name and a number of calls. Out: a line for each kernel: its name, its shape, and the
+ * number of blocks, which are 32 values each. In a single call, products have 4 rows and 64 features of 1536 columns,
+ * attention one row and 128 positions of float16. In repeated calls, a product has 4 rows and the shape that `bench
+ * kernels -t 1` keeps in the L2 cache. */
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -14,7 +14,7 @@
 
 enum { ROWS = 4, THREADS = 96 /* THREADS: number of threads that share 6144 features */, BLOCK = 32 };
 
-/* Takes memory from the beginning, in whole cache lines. */
+/* Allocates memory that begins and ends at cache lines, so that it shares none with other data. */
 static void *take(size_t bytes) {
     size_t lines = (bytes + 64) / 64;
     void *memory = aligned_alloc(64, lines * 64);
@@ -28,7 +28,7 @@ static bool is_wanted(const fr_bench_shape *shape, bool cached) {
     return shape->group != FR_BENCH_ATTENTION || shape->type == FR_F16;
 }
 
-/* Gives the first shape of the wanted kind, or the last shape. */
+/* Gives the first shape of the wanted kind, or the last shape if there is none of that kind. */
 static const fr_bench_shape *shape_of(const fr_bench_kernel *kernel, bool cached) {
     const fr_bench_shape *shapes;
     size_t count = fr_bench_shapes(kernel, &shapes), i = 0;

@@ -1,4 +1,4 @@
-/* Prints llama.cpp's logits of ids, for logits.py; build.sh links this with its library.
+/* Prints the logits that llama.cpp computes for given ids, for logits.py; build.sh links this with its library.
  *
  * usage: peer-logits MODEL f32|f16 ID,ID,... In: a GGUF file, the type of cached keys and values, ids of the file's
  * vocabulary. Out: on standard output the logits of every id, float32 [ids, vocab]. All ids are one batch, by one

@@ -1,10 +1,10 @@
-/* Times in llama.cpp a forward of K rows with all their logits, as verifying K - 1 drafts needs it, for results.py.
- * build.sh links this with its library.
+/* Times llama.cpp's forward of K rows with logits for all of them, the forward that verifying K - 1 drafts needs, for
+ * results.py. build.sh links this with its library.
  *
- * usage: peer-rows MODEL THREADS DEPTH PAIRS K... In: a GGUF file; DEPTH ids are run first. Out: JSON as
- * llama-bench's, for each K an object with "rows" and "samples_ns". Each of the PAIRS timings of K rows follows one
- * row at the same position, as in forerun bench model; the entries that a forward adds to the cache are removed again,
- * untimed. */
+ * usage: peer-rows MODEL THREADS DEPTH PAIRS K... In: a GGUF file; DEPTH ids are run first. Out: JSON like
+ * llama-bench's, with an object with "rows" and "samples_ns" for each K. Before each of the PAIRS timings of K rows,
+ * one row is run at the same position, as in forerun bench model. The entries that a forward adds to the cache are
+ * removed again, outside of the timing. */
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -24,7 +24,7 @@ static void silence(enum ggml_log_level level, const char *text, void *context) 
     (void)level, (void)text, (void)context;
 }
 
-/* Reads a number from 1 to most; 0 if the text is not one. */
+/* Reads a number from 1 to `most`; 0 if the text is anything else. */
 static int32_t number(const char *text, long most) {
     char *end;
     long value = strtol(text, &end, 10);
@@ -37,7 +37,7 @@ static int64_t nanoseconds(void) {
     return now.tv_sec * INT64_C(1000000000) + now.tv_nsec;
 }
 
-/* Runs any ids from a position on, with the logits of all rows or of the last. */
+/* Runs arbitrary ids from a position on, with logits of all rows or only of the last. */
 static bool forward(run *r, int32_t position, int32_t rows, bool all) {
     r->batch.n_tokens = rows;
     for (int32_t i = 0; i < rows; i++) {
@@ -53,7 +53,7 @@ static bool forward(run *r, int32_t position, int32_t rows, bool all) {
     return true;
 }
 
-/* Gives the nanoseconds that the rows after the context take; negative if llama.cpp refused them. */
+/* Gives the nanoseconds that a forward of rows after the context takes; a negative number if llama.cpp refused it. */
 static int64_t time_rows(run *r, int32_t rows) {
     int64_t start = nanoseconds();
     bool done = forward(r, r->depth, rows, true);
