@@ -67,7 +67,7 @@ static const char *member(const json_t *messages, size_t index, const char *key)
     return json_string_value(fr_json_get(json_array_get(messages, index), key));
 }
 
-/* The file's name has blanks in it. */
+/* The name of the saved file contains blanks. */
 START_TEST(a_conversation_is_kept_in_a_file) {
     fr_test_folder folder;
     char lines[512];
@@ -148,7 +148,7 @@ START_TEST(settings_that_can_not_be_are_refused) {
 }
 END_TEST
 
-/* The text of /read comes before the next turn, once; /undo removes it. */
+/* The text of /read is put before the next turn, and only before that one; /undo removes it together with the turn. */
 START_TEST(files_are_read_into_a_turn) {
     fr_test_folder folder;
     char lines[512];
@@ -185,7 +185,7 @@ START_TEST(the_context_and_figures_are_told) {
 }
 END_TEST
 
-/* The context is the model's own if memory allows, and else 4096. */
+/* The context is as long as the model's own if memory allows that, and 4096 otherwise. */
 START_TEST(a_chats_context_is_the_models_own) {
     fr_changed_folder folder;
     fr_changed_folder_make(&folder, "tools/demo/target", "{\"max_position_embeddings\": 16384}");
@@ -228,7 +228,7 @@ static void put(fr_test_folder *folder, const char *name, const char *text) {
     fclose(file);
 }
 
-/* A turn without an answer gets one, in each form of OpenAI's messages. */
+/* A loaded conversation that ends with a user's turn gets an answer to it, in each form of OpenAI's messages. */
 START_TEST(a_conversation_comes_from_elsewhere) {
     static const char *const forms[] = {
         "[{\"role\": \"user\", \"content\": \"Hello.\"}]",
@@ -293,7 +293,8 @@ END_TEST
 
 enum { CONTEXT = 128 };
 
-/* The timeline of a session according to its trace: its ids, where its last prompt ended, and how far it went. */
+/* The timeline of a session as read from its trace: its ids, the length of its last prompt, and the ids of the last
+ * reply. */
 typedef struct timeline {
     int32_t ids[CONTEXT];
     size_t length, prompt;
@@ -326,7 +327,7 @@ static timeline read_trace(const char *path) {
         const char *what = json_string_value(fr_json_get(event, "event"));
         if (strcmp(what, "prompt") == 0 || strcmp(what, "accept") == 0) take_event(&t, event, *what == 'p');
         bool asked = strcmp(what, "text") == 0 && strcmp(json_string_value(fr_json_get(event, "of")), "prompt") == 0;
-        if (asked) t.replied = 0; /* this is a turn's prompt, not one that makes room */
+        if (asked) t.replied = 0; /* a turn's prompt begins a new reply, unlike a prompt that makes room within one */
         json_decref(event);
     }
     free(line);
@@ -348,13 +349,14 @@ static size_t count_of(const char *text, const char *word) {
     return count;
 }
 
-/* Targets with sliding layers, over 128 and over 8 positions, and one with states that can't be truncated. */
+/* Two targets have sliding layers, over 128 and over 8 positions; the third has recurrent states, which can't be
+ * truncated. */
 static const char *const targets[] = {DEMO, MODEL, "-m tests/data/models/qwen35-odd "};
 static const char *const models[] = {DEMO DEMO_DRAFTER, MODEL DRAFTER, "-m tests/data/models/qwen35-odd "};
 
-/* The last time that turns are dropped is within the last reply. The timeline after it is that of a fresh session with
- * the remaining turns and the reply so far, and continues like it; the conversation begins with its system turn and
- * the first remaining turn. */
+/* The oldest turns are dropped for the last time in the middle of the last reply. From then on the timeline must be
+ * that of a fresh session whose prompt has the remaining turns and the reply so far, and continue like it. The saved
+ * conversation begins with the system turn and the first remaining turn. */
 START_TEST(the_oldest_turns_are_dropped) {
     fr_test_folder folder, saved;
     char lines[1024], options[256];
@@ -397,8 +399,8 @@ START_TEST(the_oldest_turns_are_dropped) {
 }
 END_TEST
 
-/* A saved conversation that is longer than the context continues without its oldest turns, as it does from a file of
- * messages. Without --context-shift, and if no conversation is saved, it is refused and stays unchanged. */
+/* A saved conversation that is longer than the context continues without its oldest turns, as one from a file of
+ * messages does. It is refused without --context-shift, and also if the cache holds other text than a conversation. */
 START_TEST(a_longer_cache_is_shifted) {
     fr_test_folder folder, saved;
     char lines[512], line[256];
@@ -444,7 +446,7 @@ static void repeat(char *text, size_t times) {
     for (size_t i = 0; i < times; i++) memcpy(text + i * (sizeof word - 1), word, sizeof word);
 }
 
-/* A turn needs room and older ones are dropped: it is answered as if they had never been said. */
+/* A long turn drops older ones to make room. It must be answered as if the dropped turns had never been said. */
 START_TEST(a_turn_makes_room_for_itself) {
     const char *options = "-c 128 -n 4 --ignore-eos --stop ~ --context-shift --system Hi";
     char lines[4096], kept[2048], longest[600];
@@ -461,7 +463,8 @@ START_TEST(a_turn_makes_room_for_itself) {
 }
 END_TEST
 
-/* A turn that is too long by itself leaves everything unchanged, and so does a full context without the option. */
+/* A turn that is too long even alone leaves the conversation unchanged. So does a turn that finds the context full
+ * without --context-shift. */
 START_TEST(a_turn_that_is_too_long_drops_nothing) {
     char longest[2000], lines[4096];
     repeat(longest, 200);
@@ -510,7 +513,7 @@ START_TEST(tools_reach_the_template) {
 }
 END_TEST
 
-/* A template without a place for tools gives a note; one that has a place gives none. */
+/* A template that has no place for tools gives a note; one that has a place gives none. */
 START_TEST(tools_without_a_place_are_told_of) {
     fr_test_folder folder;
     fr_folder_make(&folder);
@@ -527,7 +530,7 @@ START_TEST(tools_without_a_place_are_told_of) {
 }
 END_TEST
 
-/* Tools that no template could show are refused. */
+/* JSON that is no list of tools is refused, because no template could show it. */
 START_TEST(what_is_no_tool_is_refused) {
     static const char *const files[] = {"[1]", "[{\"type\": \"function\"}, \"get_weather\"]", "[null]", "[[]]"};
     for (size_t i = 0; i < sizeof files / sizeof *files; i++) {
@@ -588,7 +591,7 @@ static void make_templateless(fr_changed_folder *folder) {
     free(tokens);
 }
 
-/* The chat ends before a turn is typed. */
+/* Without a template the chat ends before the user can type a turn. */
 START_TEST(a_chat_without_a_template_ends_at_once) {
     fr_changed_folder folder;
     char line[128];

@@ -1,8 +1,8 @@
-/* Tests of generate and batch when they are interrupted: the text so far is reported, written and kept, and a second
+/* Tests generate and batch when they are interrupted: the text so far is reported, written and kept, and a second
  * signal ends the program at once.
  *
- * No test depends on speed: the command writes into a pipe that holds less than all its output, so that it waits for
- * the reader before it can be done. */
+ * No test depends on speed. The command writes into a pipe that is too small for all of its output, so it can't finish
+ * before the test reads the pipe. */
 /* suite: threads native */
 #include <check.h>
 #include <dirent.h>
@@ -21,7 +21,7 @@
 #define LONG  "generate -no-cnv " DEMO "-t 1 --ignore-eos -n 1500 "
 #define START "-p 'The cat sat on the mat, and the dog' "
 
-enum { PIPE = 4096 }; /* bytes that a pipe holds */
+enum { PIPE = 4096 }; /* size of the pipe in bytes */
 
 static char folder[32], cache[64], trace[64];
 
@@ -38,10 +38,10 @@ static void remove_folder(void) {
     ck_assert_msg(rmdir(folder) == 0, "something else is left in the folder");
 }
 
-/* A command that has begun to write, and then waits for its reader. */
+/* A command that has begun to write, and now waits until the test reads more. */
 typedef struct running {
     pid_t process;
-    int from;   /* the stream that waits; its first byte was read */
+    int from;   /* the pipe that blocks the command; its first byte was read */
     FILE *rest; /* the other stream */
 } running;
 
@@ -56,7 +56,7 @@ static running await_byte(pid_t process, int from, FILE *rest) {
     return (running){process, from, rest};
 }
 
-/* Starts a command whose text is read from the pipe. */
+/* Starts a command that writes its text into the pipe. */
 static running start_text(const char *options) {
     char line[8192];
     int out[2], null = open("/dev/null", O_RDONLY);
@@ -69,7 +69,7 @@ static running start_text(const char *options) {
     return await_byte(process, out[0], err);
 }
 
-/* Starts a command whose trace is read from the pipe, which is a named one. */
+/* Starts a command that writes its trace into the pipe, which is a named pipe. */
 static running start_traced(const char *options) {
     char line[8192];
     int null = open("/dev/null", O_RDWR);
@@ -86,7 +86,7 @@ static running start_traced(const char *options) {
     return r;
 }
 
-/* Reads the rest of the output after its first byte, and waits for the end; all streams are closed. */
+/* Reads the rest of the blocked stream, waits until the command ends, and closes all streams. */
 static char *finish(running *r, size_t *length, char *other, size_t size, int status) {
     char *bytes = NULL;
     ssize_t got = 1;
@@ -128,8 +128,8 @@ static json_t *run_json(const char *options) {
     return object;
 }
 
-/* The text so far is followed by a newline and the statistics, and the cache continues where the text was
- * interrupted. */
+/* After the interruption come a newline and the statistics, and the saved cache continues at that place of the
+ * text. */
 START_TEST(a_text_ends_with_all_that_is_known) {
     char options[256], err[4096];
     size_t length;
@@ -181,7 +181,8 @@ START_TEST(json_and_trace_say_interrupt) {
 }
 END_TEST
 
-/* Some ids of a prompt of 1500 are run, and these need not be run again. */
+/* The signal comes in the middle of a prompt of 1500 ids. The ids that were run until then are kept and not run
+ * again. */
 START_TEST(a_prompt_is_kept_as_far_as_it_came) {
     char options[8000], json[4096];
     size_t length;
@@ -217,17 +218,17 @@ START_TEST(a_prompt_is_kept_as_far_as_it_came) {
 }
 END_TEST
 
-/* Writes far more lines than can be answered before the signal comes; two run at once. */
+/* Writes a batch of far more lines than can be answered before the signal comes. The command answers two at a time. */
 static void write_batch(void) {
     FILE *lines = fopen(cache, "w");
     ck_assert_ptr_nonnull(lines);
     fputs("{\"id\": 0, \"prompt\": \"The cat\", \"n\": 1}\n", lines);
-    fputs("nonsense\n", lines); /* this line is answered with an error, but the signal must be the reason of the end */
+    fputs("nonsense\n", lines); /* this line gives an error, but the exit status must report the signal */
     for (int i = 1; i < 200; i++) fprintf(lines, "{\"id\": %d, \"prompt\": \"The dog\", \"n\": 1500}\n", i);
     fclose(lines);
 }
 
-/* Lines that are done and those that are running are answered in their order; the others are not. */
+/* Lines that are done or running when the signal comes are answered in order; later lines are not answered. */
 START_TEST(a_batch_answers_what_was_begun) {
     char err[4096], options[128];
     size_t length, interrupted = 0;
@@ -242,7 +243,7 @@ START_TEST(a_batch_answers_what_was_begun) {
     running r = await_byte(process, out[0], rest);
     ck_assert_int_eq(kill(process, SIGINT), 0);
     char *lines = finish(&r, &length, err, sizeof err, 128 + SIGINT);
-    char *line = strchr(strchr(lines, '\n') + 1, '\n') + 1; /* after the answers of the first two */
+    char *line = strchr(strchr(lines, '\n') + 1, '\n') + 1; /* skips the answers to the first two lines */
     for (char *end; (end = strchr(line, '\n')); line = end + 1, id++) {
         *end = '\0';
         json_t *answer = parse(line);
@@ -259,7 +260,7 @@ START_TEST(a_batch_answers_what_was_begun) {
 }
 END_TEST
 
-/* Fills the pipe through another open file, so that the command's own writes wait for the reader. */
+/* Fills the pipe through a second descriptor, so that the command's own writes block. */
 static void fill(int pipe) {
     char name[32];
     snprintf(name, sizeof name, "/proc/self/fd/%d", pipe);
@@ -268,7 +269,8 @@ static void fill(int pipe) {
     close(to);
 }
 
-/* The command can't end by itself, as there is no room for its last newline; the trace is removed half-written. */
+/* The command can't end by itself, because the pipe has no room for the last newline. The second signal must end it at
+ * once and remove the unfinished trace. */
 START_TEST(a_second_signal_ends_it_at_once) {
     char options[256];
     int status;
@@ -288,7 +290,7 @@ START_TEST(a_second_signal_ends_it_at_once) {
 }
 END_TEST
 
-/* SIGINT stays ignored, as nohup and a shell's background jobs expect. */
+/* If SIGINT was ignored when the command started, it stays ignored, as nohup and background jobs of a shell expect. */
 START_TEST(an_ignored_signal_stays_ignored) {
     char err[4096];
     size_t length;

@@ -1,8 +1,8 @@
-/* Tests that a weights file which is truncated or written to while the command has it open ends the command with a
+/* Tests weights files that are truncated or written to while the command has them open. The command must end with a
  * line that names the file.
  *
- * No test depends on speed: the command writes into a pipe that holds less than all its output, so that it waits for
- * the reader, and the file is truncated before anything is read. */
+ * No test depends on speed. The command writes into a pipe that is too small for all of its output, so it can't finish
+ * before the test reads the pipe, and the file is truncated before that. */
 /* suite: native */
 #include <check.h>
 #include <fcntl.h>
@@ -15,11 +15,11 @@
 #include "tests/support/command.h"
 #include "tests/support/suite.h"
 
-enum { PIPE = 4096, /* bytes that a pipe holds */ LEFT = 65536 /* of the file */ };
+enum { PIPE = 4096, /* bytes that a pipe holds */ LEFT = 65536 /* size of the pipe in bytes */ };
 
 static char folder[32];
 
-/* Writes copies of the demo model, as published and packed, which may be damaged. */
+/* Copies the demo model as published and packs it. The tests damage these copies. */
 static void make_files(void) {
     char line[512];
     snprintf(folder, sizeof folder, "/tmp/forerun-lost-XXXXXX");
@@ -43,7 +43,7 @@ static void remove_files(void) {
     ck_assert_int_eq(system(line), 0);
 }
 
-/* A command that has begun to write, and then waits for its reader. */
+/* A command that has begun to write, and now waits until the test reads more. */
 typedef struct running {
     pid_t process;
     int from;
@@ -67,7 +67,7 @@ static running start_writing(const char *line) {
     return r;
 }
 
-/* Reads the rest of the output. Returns the exit status, and the line on standard error. */
+/* Reads the rest of the output. Returns the exit status, and the line from standard error in err. */
 static int finish(running *r, char *err, size_t size) {
     char bytes[PIPE];
     while (read(r->from, bytes, sizeof bytes) > 0) continue;
@@ -79,7 +79,7 @@ static int finish(running *r, char *err, size_t size) {
     return status;
 }
 
-/* A command line, and which file of the folder is truncated; %1$s stands for the folder. */
+/* Command lines, each with the file that is truncated while it runs; %1$s stands for the folder. */
 static const struct {
     const char *line, *file;
 } cuts[] = {
@@ -105,8 +105,8 @@ START_TEST(a_file_that_is_cut_is_named) {
 }
 END_TEST
 
-/* The ways to change a file, and the line that each gives. Replacing the name by another file is no change: the one
- * that was opened still exists. */
+/* Ways to change a file, each with the line that the command must end with. Replacing the name by another file must
+ * not matter, because the opened file still exists. */
 static const struct {
     const char *line, *change, *says;
 } changes[] = {
@@ -142,7 +142,8 @@ START_TEST(a_file_that_is_changed_is_named) {
 }
 END_TEST
 
-/* A SIGBUS that another process sends belongs to no file. A sanitizer would report it in its own words. */
+/* If another process sends SIGBUS, no file is to blame. A sanitizer would report the signal in its own words, so it is
+ * left out there. */
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
 #define BUS_ERRORS 0
 #else

@@ -1,4 +1,4 @@
-/* Tests of models that are given by the names they have in other programs' caches, and of `forerun models`. */
+/* Tests models that are named as in other programs' caches, and `forerun models`. */
 /* suite: native */
 #include <check.h>
 #include <jansson.h>
@@ -16,7 +16,7 @@
 #define DIGEST "00000000000000000000000000000000000000000000000000000000000000aa"
 #define GGUF   "tests/data/gguf/"
 
-/* Makes caches with a published folder, a drafter, GGUF files and ollama's store. */
+/* Fills caches with a published folder, a drafter, GGUF files and an ollama store. */
 static void open_caches(void) {
     char value[128];
     static const char *const files[] = {"config.json", "model.safetensors", "tokenizer.json"};
@@ -168,7 +168,7 @@ START_TEST(models_as_json) {
 }
 END_TEST
 
-/* A server shows the name that it was started with. */
+/* A server shows the model under the name that it was started with. */
 START_TEST(a_server_by_name) {
     fr_server server = fr_server_start("-m Org/M-GGUF:Q4_0");
     char *body;

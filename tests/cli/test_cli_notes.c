@@ -1,5 +1,5 @@
-/* Tests of options that users know from llama.cpp: its escapes in texts, and options that have no effect here, which
- * are accepted with one line that says so. */
+/* Tests what users know from llama.cpp: its escape sequences in texts, and its options that have no effect here. These
+ * are accepted, and one line says so. */
 #include <check.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -8,7 +8,7 @@
 #include "tests/support/command.h"
 #include "tests/support/suite.h"
 
-/* Escapes as llama.cpp's string_process_escapes reads them: an unknown one stays, with its backslash. */
+/* Escapes are read as by llama.cpp's string_process_escapes: an unknown escape stays as it is, with its backslash. */
 static const struct {
     const char *escaped, *bytes;
 } texts[] = {
@@ -43,7 +43,7 @@ START_TEST(escapes_are_read) {
 }
 END_TEST
 
-/* An argument can't contain a NUL, but a prompt can. */
+/* A command-line argument can't contain a NUL byte, but an escape can put one into a prompt. */
 START_TEST(a_nul_is_a_byte_of_a_prompt) {
     fr_command read = fr_command_ok("tokenize " DEMO "-e -p 'a\\x00b'");
     fr_command bytes = fr_command_run_bytes("tokenize " DEMO "-f -", "a\0b", 3);
@@ -97,7 +97,7 @@ END_TEST
 
 #define WITHOUT "this changes nothing without "
 
-/* The note of each command, which is the only one. */
+/* Options, each with the one note that they give. */
 static const struct {
     const char *options, *says;
 } notes[] = {
@@ -153,7 +153,7 @@ START_TEST(a_batch_may_have_a_seed) {
 }
 END_TEST
 
-/* The manual page has these options, and the help text doesn't. */
+/* The manual page lists these options; the help text doesn't. */
 START_TEST(help_is_not_filled_with_them) {
     fr_command help = fr_command_ok("generate --help"), manual = fr_command_ok("help --man");
     ck_assert_ptr_null(strstr(help.out, "-ngl"));
@@ -168,8 +168,8 @@ END_TEST
 
 #define TWICE "the prompt begins with <bos>, which the tokenizer adds: it stands there twice"
 
-/* A text from another program already begins with the token that the tokenizer adds: one note for a prompt, and one for
- * all lines of a batch. */
+/* A prompt from another program already begins with the token that the tokenizer adds (<bos>). One note says so, and
+ * one for all lines of a batch. */
 START_TEST(a_first_token_that_is_there_twice) {
     fr_command c = fr_command_ok("generate " DEMO "-no-cnv -p '<bos>hi' -n 1 --seed 1");
     ck_assert_msg(strstr(c.err, TWICE), "%s", c.err);

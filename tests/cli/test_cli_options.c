@@ -1,7 +1,7 @@
-/* Tests of the options of llama.cpp's programs: each one is built, accepted with a note, or refused with the name of
+/* Tests the options of llama.cpp's programs: each one is supported, accepted with a note, or refused with the name of
  * forerun's own option.
  *
- * The names are llama.cpp's own (tests/data/options/make_names.py). */
+ * The names come from llama.cpp itself (tests/data/options/make_names.py). */
 /* suite: links=command */
 #include <check.h>
 #include <stdio.h>
@@ -14,7 +14,7 @@
 #include "tests/support/token_files.h"
 #include "tools/cli/options.h"
 
-/* The verbs that replace a program of llama.cpp. */
+/* Each program of llama.cpp with the verb that replaces it. */
 static const struct {
     const char *program;
     fr_verb verb;
@@ -29,7 +29,8 @@ static const struct {
 };
 enum { PROGRAMS = sizeof programs / sizeof *programs };
 
-/* Parses `verb name 1 --help`. Gives the exit status, and standard error in `said`. */
+/* Parses `verb name 1 --help`, without the 1 if the option takes no value. Returns the exit status; standard error
+ * goes to `said`. */
 static int parse(const fr_verb *verb, char *name, bool value, char *said, size_t size) {
     char one[] = "1", help[] = "--help", *words[] = {name, value ? one : help, help};
     fr_arguments args;
@@ -47,7 +48,8 @@ static int parse(const fr_verb *verb, char *name, bool value, char *said, size_t
     return code;
 }
 
-/* An error about the value shows that the name is known; an error that refuses the option must name forerun's way. */
+/* Checks that the parser knows the name: an error may be about the value, but not "unknown option". An error that
+ * refuses the option must say what to use instead, after a semicolon. */
 static void check_name(const fr_verb *verb, char *name, bool value) {
     char said[1024];
     int code = parse(verb, name, value, said, sizeof said);
@@ -77,7 +79,7 @@ START_TEST(every_name_is_known) {
 }
 END_TEST
 
-/* The page must contain the table that the command prints. */
+/* docs/options.md must contain the table that the command prints. */
 START_TEST(the_page_has_the_table) {
     fr_command c = fr_command_ok("help --llama.cpp");
     FILE *page = fopen("docs/options.md", "r");
@@ -126,7 +128,7 @@ START_TEST(a_switch_may_be_off) {
 }
 END_TEST
 
-/* --reverse-prompt means --stop, and a system turn may be in a file. */
+/* --reverse-prompt (-r) means --stop, and -sysf reads the system turn from a file. */
 START_TEST(other_names_of_ours) {
     fr_test_folder folder;
     fr_folder_make(&folder);
@@ -146,7 +148,7 @@ START_TEST(other_names_of_ours) {
 }
 END_TEST
 
-/* llama-quantize's order of words, with one of its names of types. */
+/* The arguments may also stand in llama-quantize's order, with llama.cpp's names of types. */
 START_TEST(quantize_takes_words_in_order) {
     static const char *const lines[] = {
         "quantize tools/demo/target %s q4_k_s", "quantize tools/demo/target %s Q4_K_S 1",

@@ -1,8 +1,8 @@
-/* Tests that generate describes a picture, with the drafter that is in the model's own checkpoint, from the published
- * folder and from the pair of GGUF files.
+/* Tests that generate describes a picture. The drafter is in the model's own checkpoint, and the model is read from
+ * the published folder and from the pair of GGUF files.
  *
- * Expected ids are transformers' (tests/data/glm-ocr/reference.json). Its prompt 5 is that of the picture, so it shows
- * which ids the command must make of a text and a picture. */
+ * The expected ids are transformers' (tests/data/glm-ocr/reference.json). Prompt 5 there is the one with the picture,
+ * so it shows which ids the command must make from a text and a picture. */
 #include <check.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -18,7 +18,7 @@
 #define PICTURE GLM "/image/digits.png"
 #define PAIR    GLM "/model-bf16.gguf --mmproj " GLM "/mmproj-bf16.gguf"
 
-/* The ids of prompt 5 and of the text that follows, as command lines have them. */
+/* Reads the ids of prompt 5 and of the text that follows it, written as on command lines. */
 static void reference(char *prompt, char *text, size_t size) {
     json_t *root = fr_load_json(GLM "/reference.json"), *item,
            *ids = json_array_get(json_object_get(root, "prompts"), 5);
@@ -48,7 +48,8 @@ START_TEST(text_of_a_picture) {
 }
 END_TEST
 
-/* The verb logits uses the tower too: the largest logit of the last row is the first id of the text. */
+/* The verb logits also runs the vision encoder: the largest logit of the last row must belong to the first id of the
+ * text. */
 START_TEST(logits_of_a_picture) {
     char prompt[1024], text[1024];
     float rows[512];
@@ -63,7 +64,8 @@ START_TEST(logits_of_a_picture) {
 }
 END_TEST
 
-/* Gives the library's text for ids with as many image tokens as each picture needs, in the pictures' order. */
+/* Runs the prompt through the library and writes the ids that it generates to `list`. Each image token is repeated as
+ * often as its picture needs. */
 static void text_of_the_library(const char *const *paths, size_t count, const char *prompt, char *list, size_t size) {
     fr_model *model;
     fr_session *session;
@@ -98,7 +100,8 @@ static void text_of_the_library(const char *const *paths, size_t count, const ch
 #define BEFORE "[gMASK]<sop><|user|>\n"
 #define BEHIND "<|assistant|>\n"
 
-/* Several --image options count in their order, before the text or where the text has a place for them. */
+/* Several --image options keep their order. Their pictures come before the text, or where the text has image
+ * tokens. */
 START_TEST(several_pictures) {
     static const char *const paths[] = {PICTURE, "tests/data/images/jpeg-70x50.jpg"};
     const char *const swapped[] = {paths[1], paths[0]};
@@ -156,7 +159,7 @@ START_TEST(several_pictures) {
 }
 END_TEST
 
-/* The tokens are what smart_resize of transformers' GLM processor gives for these limits. */
+/* The numbers of tokens are those that smart_resize of transformers' GLM processor gives for these limits. */
 START_TEST(tokens_of_pictures) {
     static const struct {
         const char *limits, *tokens, *photo;
@@ -198,7 +201,8 @@ START_TEST(tokens_of_pictures) {
 }
 END_TEST
 
-/* A line that is the path of a picture, as terminals write a dropped file, is the picture; another path is not. */
+/* If a line is just the path of a picture, in any of the forms in which terminals write a dropped file, the chat shows
+ * that picture. Other lines with paths stay text. */
 START_TEST(dropped_paths_are_pictures) {
     char folder[] = "/tmp/forerun dropped-XXXXXX", path[128], lines[1024];
     ck_assert_ptr_nonnull(mkdtemp(folder));
@@ -220,7 +224,7 @@ START_TEST(dropped_paths_are_pictures) {
 }
 END_TEST
 
-/* A prompt has as many image tokens as the limit allows, so another limit gives another text. */
+/* A lower pixel limit gives fewer image tokens in the prompt, and so another text. */
 START_TEST(limits_reach_the_prompt) {
     fr_command small = fr_command_ok("generate -m " GLM " --image " PICTURE " -p Read: -n 8 --ignore-eos --output json "
                                      "--image-max-pixels 7000"),
@@ -240,8 +244,8 @@ END_TEST
 
 #define OPENING "[gMASK]<sop><|user|>\n<|begin_of_image|><|image|><|end_of_image|>Text Recognition:<|assistant|>\n"
 
-/* The picture belongs to the first turn, and stays in the history: each reply is the one to the whole conversation.
- * The test compares three tokens, as the fourth of this model's text is half a character. */
+/* The picture belongs to the first turn and stays in the history, so each reply must be the one to the whole
+ * conversation. The test compares three tokens, because the fourth token of this text is half a character. */
 START_TEST(chat_about_a_picture) {
     fr_command one = fr_command_ok("generate -m %s --image " PICTURE " -p 'Text Recognition:' -n 3", PAIR);
     fr_command chat =
@@ -264,7 +268,7 @@ END_TEST
 #define SHOW   "/image " PICTURE "\n" READ "\n"
 #define REPLY  "<|assistant|>\n"
 
-/* Runs a chat whose last answer must be the one to this history. */
+/* Runs a chat whose last answer must equal generate's answer to this history. */
 static void check_last_answer(const char *lines, const char *history, const char *images, const char *remark) {
     fr_command chat = fr_command_feed(lines, "chat --temp 0 -m " GLM " -n 2 --no-think");
     fr_command last = fr_command_feed(history, "generate -m " GLM " %s -f - -n 2 --quiet", images);
@@ -276,7 +280,8 @@ static void check_last_answer(const char *lines, const char *history, const char
     fr_command_free(&last);
 }
 
-/* A picture belongs to the turn after its command; each answer is the one to everything said and not undone. */
+/* A picture belongs to the turn after its command. Each answer must be the one to everything that was said and not
+ * undone. */
 START_TEST(pictures_in_a_chat) {
     fr_command first = fr_command_ok("generate -m " GLM " --image " PICTURE " -p '" READ "' -n 2 --quiet");
     fr_command hello = fr_command_ok("generate -m " GLM " --chat -p Say. -n 2 --no-think");
@@ -298,15 +303,14 @@ START_TEST(pictures_in_a_chat) {
                       "forgotten; the conversation has 0 turns");
     snprintf(history, sizeof history, "[gMASK]<sop><|user|>\nSay.<|assistant|>\n%.*s" ASKED READ REPLY,
              (int)hello.out_length - 1, hello.out);
-    ck_assert_ptr_null(strchr(hello.out, ' ')); /* a template would remove blanks at its ends */
+    ck_assert_ptr_null(strchr(hello.out, ' ')); /* the template would trim blanks */
     check_last_answer("Say.\n/image " PICTURE "\n" READ "\n", history, one, "tokens");
     fr_command_free(&first);
     fr_command_free(&hello);
 }
 END_TEST
 
-/* A turn that makes room for itself drops the pictures of dropped turns with them: the second picture is shown
- * alone. */
+/* If a turn drops older turns to make room, their pictures are dropped too, so only the second picture is shown. */
 START_TEST(a_dropped_turn_takes_its_pictures) {
     const char *options = "-n 8 --no-think -c 60 --context-shift --stats";
     fr_command c =
@@ -320,7 +324,7 @@ START_TEST(a_dropped_turn_takes_its_pictures) {
 }
 END_TEST
 
-/* Each of these gives one line, and the chat continues. */
+/* Each of these wrong lines gives one error line, and the chat continues. */
 START_TEST(what_is_no_picture_does_not_end_a_chat) {
     static const char *const lines[][3] = {
         {"/image nothing.png", "", "nothing.png"},
@@ -378,7 +382,8 @@ START_TEST(as_many_pictures_as_there_may_be) {
 }
 END_TEST
 
-/* A drafter in the model's own checkpoint has no path of its own. */
+/* A drafter that is part of the model's own checkpoint has no path of its own, so the trace names the model's
+ * folder. */
 START_TEST(a_trace_names_the_drafter) {
     char path[] = "/tmp/forerun-trace-XXXXXX", line[512] = "";
     close(mkstemp(path));
@@ -400,7 +405,7 @@ START_TEST(stats_have_all_four_times) {
 }
 END_TEST
 
-/* inspect counts the tower of a model that has one. */
+/* inspect counts the vision encoder of a model that has one. */
 START_TEST(inspect_counts_the_tower_in) {
     fr_command c = fr_command_ok("inspect -m " GLM);
     ck_assert_ptr_nonnull(strstr(c.out, "\ntower          2 layers, "));
@@ -410,7 +415,7 @@ START_TEST(inspect_counts_the_tower_in) {
 }
 END_TEST
 
-/* Every one of these is one line and exit 1. */
+/* Each of these command lines gives one error line and exit status 1. */
 START_TEST(pictures_that_do_not_fit) {
     static const char *const lines[][2] = {
         {"generate -m " GLM " -n 1 --ids 500,507,507,504", "more than the 0 images given"},

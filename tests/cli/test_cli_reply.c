@@ -1,5 +1,5 @@
-/* Tests of replies of models that reason, in generate and chat. The model's weights are random, so that it never
- * closes the reasoning that the template opens: all of the reply is reasoning. */
+/* Tests the replies of models that reason, in generate and chat. The model's weights are random, so it never closes
+ * the reasoning that the template opens, and the whole reply is reasoning. */
 #include <check.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -10,7 +10,8 @@
 #include "tests/support/suite.h"
 #include "tests/support/token_files.h"
 
-/* A template that opens a channel for reasoning, and one that opens none, so that all of the reply is content. */
+/* With the first template the reply begins inside the reasoning channel, so all of it is reasoning. With the second no
+ * channel is open, so all of it is content. */
 static const char thinks[] = "{{ bos_token }}{% for m in messages %}<|turn>{{ m.role }}\n{{ m.content }}<turn|>\n"
                              "{% endfor %}<|turn>model\n<|channel>thought\n";
 static const char talks[] = "{{ bos_token }}{% for m in messages %}<|turn>{{ m.role }}\n{{ m.content }}<turn|>\n"
@@ -35,7 +36,7 @@ static const char *text_of(const json_t *object, const char *key) {
     return json_string_value(fr_json_get(object, key));
 }
 
-/* Removes the line breaks at both ends, which belong to the marks. */
+/* Removes the line breaks at both ends, which belong to the channel marks. */
 static char *trimmed(const char *text) {
     while (*text == '\n') text++;
     char *copy = strdup(text);
@@ -43,7 +44,7 @@ static char *trimmed(const char *text) {
     return copy;
 }
 
-/* A grammar applies to a reply's content: the reasoning before it is free. */
+/* A grammar applies to the content of a reply; the reasoning before it is free. */
 START_TEST(grammar_of_the_content) {
     static const char line[] = "generate " MODEL "--chat -p Hi -n 12 --output json --chat-template-file %s --grammar "
                                "'root ::= \"aaa\"'";
@@ -72,7 +73,7 @@ START_TEST(reasoning_apart) {
     char *words = trimmed(text_of(whole, "text"));
     ck_assert_uint_gt(strlen(words), 0);
     fr_command bytes = fr_command_ok("generate " MODEL "--chat -p Hi -n 12 --chat-template-file %s", folder.file);
-    char *bare = trimmed(bytes.out); /* the reply has any bytes */
+    char *bare = trimmed(bytes.out); /* read from the raw output, as the reply may have bytes that JSON can't hold */
 
     write_template(&folder, thinks);
     json_t *apart = generate_json(&folder);
@@ -96,7 +97,7 @@ START_TEST(reasoning_apart) {
 }
 END_TEST
 
-/* Reasoning is not part of the conversation: the next turn's prompt has none of it. */
+/* Reasoning is not part of the conversation: the next turn's prompt must not contain it. */
 START_TEST(next_turn) {
     fr_test_folder folder;
     fr_folder_make(&folder);

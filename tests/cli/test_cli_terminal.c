@@ -1,5 +1,5 @@
-/* Tests of chat on a terminal: keys that edit a line, the history of lines, pasted text, what Ctrl-C, Ctrl-Z and
- * Ctrl-D do, and what is saved however the chat ends. */
+/* Tests chat on a terminal: keys that edit a line, the history of lines, pasted text, what Ctrl-C, Ctrl-Z and Ctrl-D
+ * do, and what is saved when the chat ends in any of these ways. */
 /* suite: native */
 #include <check.h>
 #include <fcntl.h>
@@ -27,17 +27,18 @@
 #define ESCAPE "\033"
 #define ERASE  "\177"
 #define ENTER  "\r"
-#define OTHER  "\xef\xbf\xbd" /* stands for bytes that are not a character */
+#define OTHER  "\xef\xbf\xbd" /* shown instead of bytes that are no character */
 
-/* xterm's control sequences, "Bracketed Paste Mode": a terminal that is asked to puts these around what is pasted. */
+/* xterm's "bracketed paste mode": a terminal in which it is switched on puts these sequences around pasted text. */
 #define PASTED(text) "\033[200~" text "\033[201~"
 #define PASTE_ON     "\033[?2004h"
 #define PASTE_OFF    "\033[?2004l"
 
 #define CHAT TALK "-n 12 --stop ~ "
-#define LONG "-t 1 --isa scalar -c 4096 --ignore-eos " /* for answers that are interrupted */
+#define LONG "-t 1 --isa scalar -c 4096 --ignore-eos " /* makes answers long and slow enough to be interrupted */
 
-/* The prompts of a chat. While a line is edited it is shown again with its prompt, without a new line before it. */
+/* The prompts of a chat. While the user edits a line, the line is drawn again with its prompt, without the newline
+ * before it. */
 #define FIRST "> "
 #define NEXT  "\n> "
 #define MORE  "\n. "
@@ -64,8 +65,8 @@ static person sit_down(const char *line, const char *kind) {
     return p;
 }
 
-/* Finds where a text was first shown, and what follows it. A new prompt follows either a new line or the sequence that
- * asks for paste marks. */
+/* Finds where a text was first shown, and what follows it. A new prompt comes after a newline or after the sequence
+ * that switches paste mode on. */
 static bool find(const char *shown, const char *text, const char **end) {
     char marked[256];
     bool line = text[0] == '\n';
@@ -77,7 +78,7 @@ static bool find(const char *shown, const char *text, const char **end) {
     return true;
 }
 
-/* Reads until this text has been shown after the one that was waited for last. */
+/* Reads until this text has been shown, later than the text that was awaited before. */
 static void await(person *p, const char *text) {
     const char *end;
     while (!find(p->shown + p->seen, text, &end)) {
@@ -85,20 +86,20 @@ static void await(person *p, const char *text) {
         ck_assert_msg(poll(&wait, 1, 30000) == 1, "%s does not come: %s", text, p->shown);
         ssize_t got = read(p->terminal, p->shown + p->length, sizeof p->shown - 1 - p->length);
         ck_assert_msg(got > 0, "%s does not come any more: %s", text, p->shown);
-        for (ssize_t i = 0; i < got; i++) /* so that strstr looks at all of it */
+        for (ssize_t i = 0; i < got; i++) /* replaces NUL, so that strstr searches the whole text */
             if (p->shown[p->length + (size_t)i] == '\0') p->shown[p->length + (size_t)i] = '@';
         p->length += (size_t)got;
     }
     p->seen = (size_t)(end - p->shown);
 }
 
-/* Types keys at a new prompt. */
+/* Waits for a prompt, and then types these keys. */
 static void type(person *p, const char *prompt, const char *keys) {
     await(p, prompt);
     ck_assert_int_eq(write(p->terminal, keys, strlen(keys)), (ssize_t)strlen(keys));
 }
 
-/* Returns what was shown; the chat must have ended well and restored the terminal. */
+/* Returns the chat's answers. The chat must have ended well and restored the terminal. */
 static char *stand_up(person *p) {
     static char answers[1 << 16];
     struct termios state;
@@ -114,7 +115,7 @@ static char *stand_up(person *p) {
     return answers;
 }
 
-/* The chat's answers must be those to the same lines in a pipe. */
+/* The chat's answers must equal those to the same lines from a pipe. */
 static void expect_answers(person *p, const char *line, const char *lines) {
     char *answers = stand_up(p);
     fr_command piped = fr_command_feed(lines, "%s", line);
@@ -134,7 +135,7 @@ START_TEST(keys_edit_a_line) {
 }
 END_TEST
 
-/* The small model's answers hardly differ, so the test looks at the text that commands print. */
+/* The small model's answers hardly depend on the input, so the test looks at the text that commands print. */
 START_TEST(what_is_typed_stays) {
     person p = sit_down(CHAT, "xterm");
     type(&p, FIRST, "/x\xe2no\xff" ENTER);
@@ -142,7 +143,7 @@ START_TEST(what_is_typed_stays) {
     type(&p, NEXT, "/y\xe2\x82" ENTER);
     await(&p, "/y" OTHER " is no command");
     type(&p, NEXT, "/image a\tb" ENTER);
-    await(&p, "see a?b"); /* error lines have no tabs */
+    await(&p, "see a?b"); /* the error line shows the tab as ? */
     type(&p, NEXT, CTRL_D);
     stand_up(&p);
 }
@@ -157,7 +158,7 @@ START_TEST(a_locale_without_characters_does_not_matter) {
 }
 END_TEST
 
-/* Ctrl-C at the prompt removes the line, and the whole turn that it belongs to, as if it had not been typed. */
+/* Ctrl-C at the prompt discards the line and the whole turn that it belongs to, as if it had not been typed. */
 START_TEST(an_interrupt_drops_the_line) {
     person p = sit_down(CHAT, _i ? "dumb" : "xterm");
     type(&p, FIRST, "Never");
@@ -176,7 +177,7 @@ START_TEST(an_interrupt_drops_the_line) {
 }
 END_TEST
 
-/* Ctrl-C in an answer ends that answer, and nothing else. */
+/* Ctrl-C during an answer ends that answer and nothing else. */
 START_TEST(an_interrupt_ends_an_answer) {
     person p = sit_down(TALK LONG, _i ? "dumb" : "xterm");
     char byte;
@@ -186,14 +187,14 @@ START_TEST(an_interrupt_ends_an_answer) {
     type(&p, "", CTRL_C);
     while (read(p.out, &byte, 1) == 1 && byte != '\n') bytes++;
     ck_assert_uint_lt(bytes, 4000);
-    type(&p, FIRST, "/undo" ENTER); /* the new line before it belongs to the answer */
+    type(&p, FIRST, "/undo" ENTER); /* the newline before the prompt belongs to the answer */
     type(&p, "the conversation has 0 turns", "");
     type(&p, NEXT, CTRL_D);
     stand_up(&p);
 }
 END_TEST
 
-/* The terminal changes its size, and the chat is stopped and continued, while a line is typed. */
+/* While the user types a line, the terminal changes its size, and the chat is stopped and continued. */
 START_TEST(a_line_goes_on_after_other_signals) {
     person p = sit_down(CHAT, "xterm");
     struct winsize small = {.ws_row = 10, .ws_col = 30};
@@ -210,7 +211,7 @@ START_TEST(a_line_goes_on_after_other_signals) {
 }
 END_TEST
 
-/* The first screen has the model, the context, the sampling, and how to continue and leave. */
+/* The first screen shows the model, the context, the sampling, and how to continue and to leave. */
 START_TEST(the_first_screen_says_what_is_there) {
     person p = sit_down("chat " DEMO DEMO_DRAFTER "-c 512 --seed 3", "xterm");
     type(&p, "target with a drafter", "");
@@ -226,8 +227,8 @@ START_TEST(the_first_screen_says_what_is_there) {
 }
 END_TEST
 
-/* Gives the screen of a terminal with this many columns as text: all lines in order, without the text that was erased.
- * Fails if a line is longer than the screen is wide. */
+/* Converts what a terminal of this width shows to text: all lines in order, without erased text. Fails if a line is
+ * longer than the screen is wide. */
 static void show_lines(const char *shown, size_t columns, char *lines, size_t size) {
     size_t length = 0, column = 0;
     for (const char *c = shown; *c && length < size - 1; c++) {
@@ -246,7 +247,8 @@ static void show_lines(const char *shown, size_t columns, char *lines, size_t si
     lines[length] = '\0';
 }
 
-/* Removes the blanks at which lines were wrapped; there must be no others at line ends. */
+/* Replaces each run of blanks and line breaks by one blank, so that texts can be compared however they were
+ * wrapped. */
 static void squeeze(char *text) {
     char *to = text;
     for (const char *c = text; *c; c++)
@@ -286,11 +288,11 @@ START_TEST(lines_end_between_words) {
 }
 END_TEST
 
-/* Lines that are pasted at once are one turn, with their line breaks. Enter sends it. */
+/* Lines that are pasted together are one turn and keep their line breaks. Enter sends the turn. */
 START_TEST(pasted_lines_are_a_turn) {
     person p = sit_down(CHAT, "xterm");
     type(&p, PASTE_ON, "It is: " PASTED("one\r\ttwo\\\r/clear\nth\xff\xe2\x82\xac.\r"));
-    type(&p, "", LEFT ERASE "r" ENTER); /* the last line's end is before the cursor */
+    type(&p, "", LEFT ERASE "r" ENTER); /* the cursor is before the pasted line's end */
     type(&p, PASTE_OFF, "");
     ck_assert_msg(!strstr(p.shown, "> It is: > "), "shown twice: %s", p.shown);
     type(&p, NEXT, PASTED("/undo\rOne") ENTER);
@@ -306,7 +308,7 @@ START_TEST(pasted_lines_are_a_turn) {
 }
 END_TEST
 
-/* During a reply the terminal keeps adding paste marks, so that lines pasted then are one turn too. */
+/* Paste mode stays on during a reply, so that lines pasted then are one turn too. */
 START_TEST(lines_pasted_in_a_reply_are_a_turn) {
     char byte;
     person p = sit_down(TALK LONG "-n 60", "xterm");
@@ -315,7 +317,7 @@ START_TEST(lines_pasted_in_a_reply_are_a_turn) {
     ck_assert_int_eq(read(p.out, &byte, 1), 1);
     type(&p, "", PASTED("one\rtwo\r/exit"));
     await(&p, NEXT);
-    char *echoed = strstr(p.shown, "one"); /* not in the reply */
+    char *echoed = strstr(p.shown, "one"); /* the pasted text must not be shown within the reply */
     ck_assert_msg(!echoed || echoed > p.shown + p.seen - 1, "%s", p.shown);
     type(&p, "", "!" ENTER);
     type(&p, NEXT, CTRL_D);
@@ -328,7 +330,7 @@ START_TEST(lines_pasted_in_a_reply_are_a_turn) {
 }
 END_TEST
 
-/* A long text is pasted, which fills more than the screen and arrives in pieces. */
+/* The pasted text fills more than the screen and arrives in several reads. */
 START_TEST(much_is_pasted) {
     person p = sit_down(CHAT "-c 4096", "xterm");
     struct winsize small = {.ws_row = 10, .ws_col = 30};
@@ -351,7 +353,8 @@ START_TEST(much_is_pasted) {
 }
 END_TEST
 
-/* /edit shows the last turn again for editing, and the edited one replaces it; a dropped line changes nothing. */
+/* /edit shows the last turn again for editing, and the edited turn replaces it. If the user discards the line, nothing
+ * changes. */
 START_TEST(a_turn_is_edited) {
     person p = sit_down(CHAT, "xterm");
     type(&p, FIRST, "/edit" ENTER);
@@ -384,7 +387,7 @@ START_TEST(a_turn_is_edited) {
 }
 END_TEST
 
-/* Starts a shell script that gives the terminal to the chat and takes it back while the chat is stopped. */
+/* Starts the chat from a shell script, which gets the terminal back while the chat is stopped. */
 static person sit_down_at_a_shell(const char *line, const char *script) {
     const char *emulator = getenv("FORERUN_EMULATOR");
     char *before = emulator ? strdup(emulator) : NULL, shell[512];
@@ -400,7 +403,7 @@ static person sit_down_at_a_shell(const char *line, const char *script) {
 }
 #define STOPPED "set -m; \"$0\" \"$@\"; stty -a >&2; fg >/dev/null"
 
-/* Waits for the shell; the terminal must be as it was, with paste marks off. */
+/* Waits until the shell has the terminal. The terminal must be as before the chat, with paste mode off. */
 static void await_shell(person *p, size_t from) {
     await(p, "icanon");
     await(p, "echo ");
@@ -433,7 +436,7 @@ START_TEST(an_answer_is_stopped_and_goes_on) {
     await_shell(&p, from);
     await(&p, PASTE_ON);
     for (size_t got = 0; got < 1 << 13;) {
-        ssize_t more = read(p.out, bytes, sizeof bytes); /* more than a pipe holds, so the command has continued */
+        ssize_t more = read(p.out, bytes, sizeof bytes); /* the command has continued, as it writes much more */
         ck_assert_int_gt(more, 0);
         got += (size_t)more;
         if (got >= 1 << 10) break;
@@ -445,8 +448,8 @@ START_TEST(an_answer_is_stopped_and_goes_on) {
 }
 END_TEST
 
-/* Ctrl-C while a prompt runs removes the turn as if it had not been sent. Also tests the line of progress, which is
- * only shown on a terminal. */
+/* Ctrl-C while a prompt runs removes the turn as if it had not been sent. The test also checks the progress line,
+ * which is only shown on a terminal. */
 START_TEST(an_interrupt_takes_a_turn_back) {
     person p = sit_down(TALK "-c 4096 -n 4 --chunk 1 -t 1 --isa scalar", "xterm");
     char word[] = "never ";
@@ -469,7 +472,7 @@ START_TEST(an_interrupt_takes_a_turn_back) {
 }
 END_TEST
 
-/* Returns the command line of a chat that is saved, in a folder of its own. */
+/* Returns the command line of a chat that is saved in a new folder. */
 static char *saved_chat(char *folder) {
     static char line[256];
     ck_assert_ptr_nonnull(mkdtemp(folder));
@@ -477,7 +480,7 @@ static char *saved_chat(char *folder) {
     return line;
 }
 
-/* The saved conversation must have its one turn. */
+/* Checks that the saved conversation has one turn, and removes the folder. */
 static void expect_saved(const char *folder) {
     char file[64];
     snprintf(file, sizeof file, "%s/session", folder);
@@ -490,8 +493,8 @@ static void expect_saved(const char *folder) {
 
 static const int endings[] = {SIGTERM, SIGHUP};
 
-/* A signal comes at the prompt, and in an answer: the session is saved in its file, and the exit status names the
- * signal. */
+/* A signal comes at the prompt or during an answer. The session must be saved in its file, and the exit status must
+ * name the signal. */
 START_TEST(a_signal_ends_a_chat_that_is_saved) {
     int ending = endings[_i / 2];
     bool answering = _i % 2;
@@ -512,7 +515,7 @@ START_TEST(a_signal_ends_a_chat_that_is_saved) {
 }
 END_TEST
 
-/* The terminal is closed while an answer is written to it. */
+/* The terminal is closed while the chat writes an answer to it. */
 START_TEST(a_chat_without_its_terminal_is_saved) {
     char byte, folder[] = "/tmp/forerun-XXXXXX";
     person p = sit_down_at_a_shell(saved_chat(folder), "trap \"\" HUP; \"$0\" \"$@\" >/dev/tty; echo $?");
@@ -529,7 +532,8 @@ START_TEST(a_chat_without_its_terminal_is_saved) {
 }
 END_TEST
 
-/* The shell's message after a signal, or none where the shell loses its terminal too; and the files that remain. */
+/* Shell scripts, each with the output format and the exit status that the shell prints. The last script prints none,
+ * because the shell ends with its terminal. */
 static const struct {
     const char *script, *form, *says;
 } lost[] = {
@@ -538,7 +542,7 @@ static const struct {
     {"exec 3>&1; \"$0\" \"$@\" >/dev/tty; echo $?", "text", ""},
 };
 
-/* A text whose terminal is closed is kept in the cache and in the trace. */
+/* If the terminal is closed during a text, the text so far is kept in the cache and in the trace. */
 START_TEST(a_text_without_its_terminal_is_kept) {
     char line[320], folder[] = "/tmp/forerun-XXXXXX", path[64], said[16] = "";
     struct stat info;
@@ -567,7 +571,7 @@ START_TEST(a_text_without_its_terminal_is_kept) {
 }
 END_TEST
 
-/* The terminal goes away. */
+/* If the terminal is closed while a line is typed, the chat ends. */
 START_TEST(a_chat_ends_with_its_terminal) {
     person p = sit_down(CHAT, "xterm");
     char byte;

@@ -1,4 +1,5 @@
-/* Tests which arguments the command accepts and refuses before it opens a model, with which exit status and line. */
+/* Tests which arguments the command accepts and refuses before it opens a model, and with which exit status and error
+ * line. */
 /* suite: quick */
 #include <check.h>
 #include <stdbool.h>
@@ -11,10 +12,10 @@
 
 typedef struct misuse {
     const char *line;
-    const char *says; /* a part of the one line on standard error */
+    const char *says; /* a part of the error line */
 } misuse;
 
-/* Expects one line on standard error with this text, and nothing on standard output. */
+/* Expects this exit status, one line on standard error with this text, and nothing on standard output. */
 static void check_refused(const misuse *m, int status) {
     fr_command c = fr_command_run(m->line, NULL);
     ck_assert_msg(c.status == status, "%s: exit %d, not %d: %s", m->line, c.status, status, c.err);
@@ -292,7 +293,7 @@ START_TEST(bad_input_is_exit_1) {
 }
 END_TEST
 
-/* Two levels of instruction sets that no machine has together. */
+/* No machine has both instruction sets, so at least one of the two is refused. */
 START_TEST(a_level_the_machine_lacks_is_exit_1) {
     fr_command version = fr_command_run("generate " MODEL "--ids 2 -n 1 --quiet --isa neon", NULL);
     fr_command other = fr_command_run("generate " MODEL "--ids 2 -n 1 --quiet --isa avx2", NULL);
@@ -315,7 +316,8 @@ START_TEST(stop_can_be_given_16_times) {
 }
 END_TEST
 
-/* Names that users bring from llama.cpp, "--name=value", and options that greedy decoding has no use for. */
+/* These are accepted: names that users know from llama.cpp, the form --name=value, and options that have no effect on
+ * greedy decoding. */
 static const char *const accepted[] = {
     "generate --model tests/data/models/gemma4-e --prompt x --predict 1",
     "generate --model=tests/data/models/gemma4-e --prompt=x --n-predict=1",
@@ -351,7 +353,7 @@ static const char *const accepted[] = {
     "generate " MODEL "-p x -n 1 -ctk F16 -ctv Bf16",
     "synth --shape gemma4-1b --layers 2 --vocab 300 --type Q4_0 -o -",
     "generate -m tools/demo/target -p x -n 1 -ctk q8_0 -ctv q4_0",
-    "generate " MODEL "-p x -n 1 -n 2", /* the last one counts */
+    "generate " MODEL "-p x -n 1 -n 2", /* the last -n counts */
     "generate " MODEL "-p -n -n 1",     /* a value may begin with a dash */
     "generate " MODEL "-p '' -n 1",     /* <bos> alone */
     "generate " MODEL "-p Hi -sys Brief. --chat -n 1",
@@ -375,8 +377,8 @@ START_TEST(users_names_are_accepted) {
 }
 END_TEST
 
-/* A user often repeats a command line with an option added for comparison: it runs, and a note says which option
- * counts. */
+/* Users often repeat a command line with one option added for comparison. So an option that has no effect then is no
+ * error, and a note says why it has none. */
 static const struct {
     const char *line, *word;
 } undrafted[] = {
@@ -442,7 +444,7 @@ START_TEST(help_has_the_verbs_own_options) {
 }
 END_TEST
 
-/* The help text of an option is a whole sentence; the manual page adds sentences of its own. */
+/* The help text of each option ends as a whole sentence; the manual page adds further sentences. */
 START_TEST(help_ends_its_sentences) {
     fr_command c = help(verbs[_i]), manual = fr_command_ok("help --man");
     ck_assert_ptr_null(strstr(c.out, ",\n  -"));
@@ -464,7 +466,7 @@ START_TEST(help_fits_80_columns) {
 }
 END_TEST
 
-/* forerun help and forerun --help are one text, as are help VERB and VERB --help. */
+/* `forerun help` prints the same as `forerun --help`, and `help VERB` the same as `VERB --help`. */
 START_TEST(help_is_a_verb) {
     fr_command whole = fr_command_ok("--help"), same = fr_command_ok("help");
     ck_assert_str_eq(same.out, whole.out);
@@ -483,7 +485,8 @@ START_TEST(help_is_a_verb) {
 }
 END_TEST
 
-/* The seed that --seed -1 prints gives the same text again; the next run prints another one. */
+/* With --seed -1 the command prints the seed that it drew. That seed gives the same text again, and the next run draws
+ * another seed. */
 START_TEST(a_drawn_seed_is_told) {
     static const char line[] =
         "generate " DEMO "-no-cnv -p 'The function' -n 40 --temp 1 --ignore-eos --output ids --seed";
@@ -506,7 +509,7 @@ START_TEST(a_drawn_seed_is_told) {
 }
 END_TEST
 
-/* The seed is also in the statistics of JSON, and in the answer of a batch's line without a seed of its own. */
+/* The drawn seed is also in the JSON statistics, and in the answer to a batch line that has no seed of its own. */
 START_TEST(a_drawn_seed_is_in_json) {
     fr_command c = fr_command_ok("generate " DEMO "-p x -n 1 --temp 1 --output json --seed -1");
     fr_command b = fr_command_feed("{\"ids\": [2], \"n\": 1}\n", "batch " DEMO "-f - -o - --temp 1 --seed -1");

@@ -1,5 +1,5 @@
-/* Tests of tools/cli/verb_perplexity.c and tools/cli/tasks.c: their numbers are those that transformers' logits give
- * (tests/data/perplexity, tests/data/tasks), and files that can't be scored are refused. */
+/* Tests tools/cli/verb_perplexity.c and tools/cli/tasks.c: their numbers must be those computed from transformers'
+ * logits (tests/data/perplexity, tests/data/tasks), and files that can't be scored are refused. */
 /* suite: native */
 #include <check.h>
 #include <math.h>
@@ -16,7 +16,7 @@
 #define DATA "tests/data/perplexity"
 #define TEXT "-f " DATA "/text.txt "
 
-static char folder[256]; /* for the files of a test */
+static char folder[256]; /* the test's files are here */
 
 static void make_folder(void) {
     snprintf(folder, sizeof folder, "%s/forerun-perplexity-XXXXXX", P_tmpdir);
@@ -39,7 +39,7 @@ static double number(const json_t *object, const char *key) {
     return json_number_value(fr_json_get(object, key));
 }
 
-/* Returns the number on the output's line that begins with this word. */
+/* Returns the number on the line of the output that begins with this word. */
 static double printed(const fr_command *c, const char *word) {
     const char *at = strstr(c->out, word);
     ck_assert_msg(at != NULL && (at == c->out || at[-1] == '\n'), "no %s in: %s", word, c->out);
@@ -66,7 +66,8 @@ START_TEST(perplexity_is_the_references) {
 }
 END_TEST
 
-/* Writes a copy of the demo model whose BF16 weights have lost 4 bits of mantissa, as make_expected.py does. */
+/* Writes a copy of the demo model whose BF16 weights have lost the last 4 bits of their mantissas, as in
+ * make_expected.py. */
 static void write_blunt_model(const char *path) {
     static const char *const others[] = {"config.json", "tokenizer.json", "tokenizer_config.json"};
     char line[1024];
@@ -102,7 +103,7 @@ START_TEST(divergence_is_the_references) {
     other = fr_command_ok("perplexity -m %s --kl-divergence --kl-divergence-base %s/base", model, folder);
     check_near(printed(&other, "perplexity "), number(blunt, "perplexity"), 1e-6);
     check_near(printed(&other, "base-perplexity "), printed(&base, "perplexity "), 1e-4);
-    /* The file holds logarithms in 16 bits, and none below -16. */
+    /* The bounds are wide because the file holds logarithms in 16 bits, and none below -16. */
     check_near(printed(&other, "kl-divergence "), number(divergence, "mean"), 2e-3);
     check_near(printed(&other, "kl-largest "), number(divergence, "largest"), 2e-3);
     check_near(printed(&other, "same-top "), 100 * number(divergence, "same_top"), 1e-5);
@@ -118,7 +119,7 @@ START_TEST(divergence_is_the_references) {
 }
 END_TEST
 
-/* Expects one line with this text, and this exit status. */
+/* Expects one error line with this text, and this exit status. */
 static void check_refused(const char *line, int status, const char *says) {
     fr_command c = fr_command_run(line, NULL);
     ck_assert_msg(c.status == status, "%s: exit %d: %s", line, c.status, c.err);
@@ -155,7 +156,7 @@ START_TEST(what_makes_no_sense_is_refused) {
 }
 END_TEST
 
-/* Damages the file of a baseline: each damage gives one line and exit status 1. */
+/* Damages a file of base logits in several ways. Each gives one line and exit status 1. */
 START_TEST(damaged_bases_are_refused) {
     static const struct {
         long at; /* where 4 bytes are overwritten; -1: the last byte is cut off */
@@ -205,7 +206,8 @@ static const struct {
     const char *name, *file;
 } kinds[] = {{"hellaswag", "hellaswag.txt"}, {"winogrande", "winogrande.csv"}, {"multiple-choice", "answers.bin"}};
 
-/* The count of right answers after N tasks and after N + 1 tasks shows if task N + 1 was answered rightly. */
+/* Comparing the counts of right answers after N and after N + 1 tasks shows whether task N + 1 was answered
+ * correctly. */
 START_TEST(the_right_tasks_are_the_references) {
     json_t *object = json_load_file(TASKS "/expected.json", 0, NULL);
     const json_t *right = fr_json_get(object, kinds[_i].name);
@@ -213,7 +215,7 @@ START_TEST(the_right_tasks_are_the_references) {
     long before = 0, tasks = 0;
     for (size_t n = 1; n <= json_array_size(right); n++) {
         const char *name = kinds[_i].name;
-        char most[64] = ""; /* the last time without the option: all tasks */
+        char most[64] = ""; /* the last time without the option, which means all tasks */
         if (n < json_array_size(right)) snprintf(most, sizeof most, "--%s-tasks %zu", name, n);
         fr_command c = fr_command_ok("perplexity " DEMO "-t 1 --%s %s -f " TASKS "/%s", name, most, kinds[_i].file);
         long now = 0;

@@ -1,4 +1,4 @@
-/* Tests of --trace as users call it, and of the verb report, on valid traces and on arbitrary bytes. */
+/* Tests --trace as users call it, and the verb report on valid traces and on arbitrary bytes. */
 /* suite: hostile damaged native */
 #include <check.h>
 #include <ctype.h>
@@ -17,7 +17,7 @@
 #define START  "-p 'The function returns a' "
 #define TRACED DEMO DEMO_DRAFTER START "-n 60 --draft-max 3 --ignore-eos "
 
-/* A folder for a trace and its page. */
+/* The folder of a test, with the paths of a trace and of its page. */
 static char folder[256], trace[300], page[300];
 
 static void make_folder(void) {
@@ -50,7 +50,7 @@ static void write_all(const char *path, const char *bytes, size_t length) {
     fclose(file);
 }
 
-/* Reads the lines of the trace file, each of which must be an object. */
+/* Reads the trace file, each line of which must be a JSON object. */
 static json_t *read_trace(void) {
     size_t length;
     char *bytes = read_all(trace, &length);
@@ -78,7 +78,7 @@ static void add(char *text, const char *more) {
     ck_assert_int_lt(snprintf(text + length, TEXT_ROOM - length, "%s", more), (int)(TEXT_ROOM - length));
 }
 
-/* Appends the pieces of a line of text if it belongs to a reply. */
+/* Appends the token texts of a trace line to `text` if they belong to a reply. */
 static void add_reply(char *text, const json_t *line) {
     const json_t *pieces = fr_json_get(line, "pieces");
     if (strcmp(json_string_value(fr_json_get(line, "of")), "reply") != 0) return;
@@ -142,7 +142,7 @@ START_TEST(a_trace_agrees_with_the_json_output) {
 }
 END_TEST
 
-/* Depths add up to the totals, phases to the time after the first token. */
+/* The counts per depth add up to the totals, and the times of the phases to the time after the first token. */
 START_TEST(the_statistics_add_up) {
     fr_command c = fr_command_ok("generate " TRACED "--output json");
     json_t *object = parse_output(&c);
@@ -163,7 +163,7 @@ START_TEST(the_statistics_add_up) {
 }
 END_TEST
 
-/* Each turn of a conversation: its prompt, its rounds, its text, its statistics. */
+/* The trace of a conversation has each turn's prompt, rounds, text and statistics. */
 START_TEST(a_conversation_is_traced_turn_by_turn) {
     make_folder();
     char line[512];
@@ -200,7 +200,7 @@ static void check_fails(const char *line, int status, const char *says) {
     fr_command_free(&c);
 }
 
-/* A trace is written whole or not at all, and never to the place of the result. */
+/* A trace is written completely or not at all, and never to standard output, which holds the result. */
 START_TEST(a_trace_that_can_not_be_written_is_an_error) {
     make_folder();
     char line[512];
@@ -216,7 +216,7 @@ END_TEST
 
 /* ------------------------------------------------------------------------------------------------------------ pages */
 
-/* Returns true if every tag that opens is closed, in order. */
+/* Checks that every tag that opens is closed, in the right order. */
 static void check_balanced(const char *html) {
     static const char *const alone[] = {"meta", "br", "!DOCTYPE"};
     char open[64][16];
@@ -241,7 +241,7 @@ static void check_balanced(const char *html) {
     ck_assert_uint_eq(depth, 0);
 }
 
-/* The page must load nothing from elsewhere, and have no script. */
+/* Checks that the page loads nothing from elsewhere and has no script. */
 static void check_alone(const char *html) {
     static const char *const banned[] = {"http:", "https:",  "src=", "href=",       "@import", "url(",    "<script",
                                          "<link", "<iframe", "<img", "javascript:", " onload", " onerror"};
@@ -284,7 +284,7 @@ static char *make_page(const char *options) {
     return html;
 }
 
-/* Plots, figures and text of a real run. */
+/* The page of a real run has its plots, figures and text. */
 START_TEST(a_page_shows_the_run) {
     make_folder();
     fr_command c = fr_command_ok("generate " TRACED "--output json --trace %s", trace);
@@ -327,7 +327,7 @@ END_TEST
 #define STATS(stats)     "{\"event\":\"stats\",\"stats\":" stats "}\n"
 #define TEXT(of, pieces) "{\"event\":\"text\",\"of\":\"" of "\",\"pieces\":" pieces "}\n"
 
-/* Any text in a trace is shown as text on the page. */
+/* Text in a trace is shown as text on the page, even if it looks like HTML. */
 START_TEST(hostile_texts_are_text) {
     static const char hostile[] =
         "{\"event\":\"begin\",\"trace\":1,\"model\":\"a/</title><script>x()</script>\","
@@ -384,7 +384,7 @@ static const given refused[] = {
     {BEGIN STATS("[]"), "line 2: stats: "},
 };
 
-/* Each gives one line that names the line of the trace, and no page. */
+/* Each of these traces gives one error line with the number of its wrong line, and no page. */
 START_TEST(bad_traces_are_refused) {
     char line[700];
     const given *g = &refused[_i];
@@ -422,7 +422,7 @@ static const given drawn[] = {
     {BEGIN ROUND TEXT("reply", "[\"only one\"]") TEXT("reply", "[]"), "only one"},
 };
 
-/* Additions of later versions, and a trace of a run that was stopped, are accepted. */
+/* Fields that later versions might add, and the trace of an interrupted run, are accepted. */
 START_TEST(odd_traces_are_drawn) {
     make_folder();
     write_all(trace, drawn[_i].bytes, strlen(drawn[_i].bytes));
@@ -442,7 +442,7 @@ START_TEST(a_line_that_is_not_complete_is_remarked_on) {
 }
 END_TEST
 
-/* The trace has a line of megabytes, and more tokens than a page shows. */
+/* The trace has one line of several megabytes, and more tokens than a page shows. */
 START_TEST(a_huge_trace_gives_a_page_of_some_size) {
     enum { LONG = 3 << 20, ROUNDS = 30000 };
     make_folder();
@@ -461,7 +461,7 @@ START_TEST(a_huge_trace_gives_a_page_of_some_size) {
 }
 END_TEST
 
-/* A real trace with changed, lost and doubled bytes gives a complete page, or one line. */
+/* Bytes of a real trace are changed, removed and doubled. Each such trace gives a complete page or one error line. */
 START_TEST(damaged_traces_are_refused_or_drawn) {
     make_folder();
     fr_command made = fr_command_ok("generate " DEMO DEMO_DRAFTER START "-n 12 --ignore-eos --trace %s", trace), c;

@@ -1,8 +1,8 @@
-/* Tests which type quantize gives each tensor: the one that llama-quantize gives, for each of its mixtures, by layer
- * and by option.
+/* Tests which type quantize gives each tensor: it must be the type that llama-quantize gives, for each of its
+ * mixtures, for each layer and with each option.
  *
- * tests/data/mixtures.json has the types that llama-quantize reports for a model of 28 layers
- * (tests/references/quantize_mixtures.py): names and row lengths of its matrices, and their types by mixture and
+ * tests/data/mixtures.json has what llama-quantize reports for a model of 28 layers
+ * (tests/references/quantize_mixtures.py): names and row lengths of the matrices, and their types by mixture and
  * options. */
 #include <check.h>
 #include <jansson.h>
@@ -14,7 +14,7 @@
 
 enum { TENSORS_MAX = 400, RULES_MAX = 4 };
 
-/* The command line of a case as the library takes it. */
+/* Converts the options of a test case to the library's settings. */
 static fr_lab_quantization read_options(const json_t *options, const char **rules) {
     fr_lab_quantization how = {.overrides = rules};
     for (size_t i = 0; i < json_array_size(options); i++) {

@@ -1,8 +1,8 @@
-/* Tests of drafters that are packed together with their target, an MTP layer in a file of its own and EAGLE-3: the
- * packed file's drafts are those of the unpacked files, bit for bit.
+/* Tests drafters that are packed together with their target: an MTP layer in a file of its own, and EAGLE-3. The
+ * packed file's drafts must equal those of the unpacked files, bit for bit.
  *
- * The MTP layer's file is cut out of a whole one, with the tensors that llama.cpp's converter writes with --mtp: the
- * layer's block, the embedding table, the norm and the head. */
+ * The MTP layer's file is cut out of a complete one. It has the tensors that llama.cpp's converter writes with --mtp:
+ * the layer's block, the embedding table, the norm and the head. */
 #include <check.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -44,7 +44,7 @@ static FILE *create(const char *path) {
     return out;
 }
 
-/* beside: NULL, or the drafter to be written beside its target. */
+/* beside: the drafter that is written into the same file; NULL: none. */
 static void quantize(const char *path, const char *beside, const char *to) {
     FILE *out = create(to);
     require(fr_lab_quantize(path, &(fr_lab_quantization){.type = "q8_0", .pure = true, .drafter = beside}, NULL, out));

@@ -1,5 +1,5 @@
-/* Tests that packed files give the logits of the unpacked ones: targets whose rows fill no whole tiles, and assistants
- * whose head is packed in the order of its clusters.
+/* Tests that packed files give the logits of the unpacked ones: for targets whose numbers of rows are no multiples of
+ * a tile, and for assistants whose head is packed in the order of its clusters.
  *
  * The models are made here by the library's own quantizer and packer. The draft logits of an assistant with clusters
  * are compared with those of the same weights in a file that declares no clusters. */
@@ -60,7 +60,7 @@ static uint8_t *behind(uint8_t *bytes, size_t size, const char *text, size_t dis
     return at + strlen(text) + distance;
 }
 
-/* Writes the same drafter, but declared as having no clusters: its head scores every id. */
+/* Writes the same drafter to a file that declares no clusters, so that its head scores every id. */
 static void write_whole(const char *from, const char *to) {
     size_t size;
     uint8_t *bytes = read_bytes(from, &size), *flag = behind(bytes, size, CLUSTERED, 4);
@@ -74,7 +74,7 @@ static size_t offset_of(const json_t *tensor, size_t i) {
     return (size_t)json_integer_value(json_array_get(json_object_get(tensor, "data_offsets"), i));
 }
 
-/* Writes the assistant with each centroid twice, so that a cluster has 8 ids, which is half a tile. */
+/* Writes the assistant with each centroid twice, so that each cluster has 8 ids, half a tile. */
 static void write_finer(const char *to) {
     char path[192], command[512];
     size_t size;
@@ -171,7 +171,8 @@ static fr_rows target_logits(const char *path, bool mapped, int threads) {
     return all;
 }
 
-/* Checks the first step only: later ones follow a draft that the whole head may find and the clusters miss. */
+/* Compares the first draft step only: the whole head may find a draft that the clusters miss, and later steps would
+ * follow it. */
 static void expect_scores_of_whole_head(const fr_rows *got, const fr_rows *all, size_t vocab, size_t candidates) {
     size_t scored = 0;
     for (size_t id = 0; id < vocab; id++) {
@@ -203,7 +204,7 @@ static void compare(const char *assistant, const char *type, size_t candidates) 
     fr_model_close(model);
 }
 
-/* Moves the head's rows far behind the file's beginning, because the beginning is read with the header. */
+/* Moves the head's rows far away from the file's beginning, because the beginning is read together with the header. */
 static void move_head_away(const char *path) {
     enum { AWAY = 4 << 20 };
     fr_checkpoint files;
@@ -217,7 +218,7 @@ static void move_head_away(const char *path) {
     memcpy(moved, bytes, size);
     memcpy(moved + AWAY + at, bytes + at, length);
     memset(moved + at, 0, length);
-    /* with the last byte of its length, because other names end in these words */
+    /* the \0 is the last byte of the name's length; without it, other names that end in these words would match */
     static const char name[] = "\0token_embd.weight";
     uint8_t *entry = memmem(moved, size, name, sizeof name - 1);
     ck_assert_ptr_nonnull(entry);
@@ -231,7 +232,7 @@ static void move_head_away(const char *path) {
     free(bytes);
 }
 
-/* Matrices of 10, 24, 72 and 405 rows: the last tile of each is padded. */
+/* The matrices have 10, 24, 72 and 405 rows, so the last tile of each is padded. */
 START_TEST(rows_that_fill_no_whole_tiles) {
     quantize(FR_TEST_MODELS "gemma4-e-odd", types[_i], plain);
     pack(plain, packed);
@@ -247,7 +248,7 @@ START_TEST(rows_that_fill_no_whole_tiles) {
 }
 END_TEST
 
-/* 32 clusters of 16 ids, the best 6 scored. */
+/* The head has 32 clusters of 16 ids, of which it scores the best 6. */
 START_TEST(clusters_of_whole_tiles) {
     compare(ASSISTANT, types[_i], 6 * 16);
 }
@@ -261,7 +262,7 @@ START_TEST(clusters_of_half_tiles) {
 }
 END_TEST
 
-/* Files whose mark is missing, names another tensor, or contradicts the configuration. */
+/* The mark of the sorted head is missing, names another tensor, or contradicts the configuration. */
 START_TEST(wrong_marks) {
     static const struct {
         const char *text;
@@ -269,7 +270,7 @@ START_TEST(wrong_marks) {
         char byte;
         const char *words;
     } damages[] = {
-        {SORTED, 0, 9, NULL}, /* another type of value: the file's end comes too early, or its tensors do not fit */
+        {SORTED, 0, 9, NULL}, /* another type of value, so reading it gets out of step */
         {"forerun.sorted_tenso", 0, 'x', "nothing says in which order: pack the drafter again"},
         {SORTED, 12, 'x', "nothing says in which order: pack the drafter again"},
         {CLUSTERED, 4, 0, "is packed in the order of clusters, which the configuration doesn't have"},

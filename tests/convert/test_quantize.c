@@ -1,9 +1,9 @@
-/* Tests of the writer of GGUF files by itself, and of forerun quantize, whose keys, tensors and types must be those of
+/* Tests the writer of GGUF files by itself, and forerun quantize, whose keys, tensors and types must be those of
  * llama.cpp.
  *
  * tests/data/gguf_lists.json has the keys, tensors and types that llama.cpp's converter and llama-quantize make of the
- * same folders (tests/references/gguf_lists.py). Files are read back with the library's own reader, which has tests of
- * its own. */
+ * same folders (tests/references/gguf_lists.py). The files are read back with the library's own reader, which has
+ * tests of its own. */
 /* suite: hostile damaged threads native */
 #include <check.h>
 #include <dirent.h>
@@ -124,7 +124,7 @@ static void check_every_kind(const fr_gguf *gguf) {
     ck_assert(fr_gguf_f32(fr_gguf_find(gguf, "reals"), 0) < -1.9F);
 }
 
-/* Puts tensors whose sizes are no multiples of the alignment, with their data in pieces. */
+/* Declares tensors whose sizes are no multiples of the alignment. Their data are written in pieces later. */
 static void put_tensors(fr_gguf_writer *writer) {
     fr_gguf_put_tensor(writer, "first", FR_F32, false, 1, (uint64_t[]){3});
     fr_gguf_put_tensor(writer, "second", FR_Q8_0, false, 2, (uint64_t[]){5, 64});
@@ -186,8 +186,8 @@ START_TEST(writer_counts) {
     put_tensors(&writer);
     ck_assert_int_eq(fr_gguf_write_header(&writer), FR_OK);
     ck_assert_int_eq(fr_gguf_write_end(&writer), FR_USAGE);             /* data are missing */
-    ck_assert_int_eq(fr_gguf_write_data(&writer, bytes, 16), FR_USAGE); /* the tensor has 12 */
-    ck_assert_int_eq(fr_gguf_write_data(&writer, bytes, 12), FR_USAGE); /* the writer keeps failing */
+    ck_assert_int_eq(fr_gguf_write_data(&writer, bytes, 16), FR_USAGE); /* the first tensor has 12 bytes, not 16 */
+    ck_assert_int_eq(fr_gguf_write_data(&writer, bytes, 12), FR_USAGE); /* after an error every call fails */
     fr_gguf_writer_close(&writer);
     fclose(out);
     out = fopen("/dev/full", "wb");
@@ -261,7 +261,7 @@ static void check_model(const char *model, const json_t *lists) {
         fr_checkpoint files = open_model(quantized(path, options, "model.gguf"));
         check_tensors(&files, fr_json_get(lists, "shapes"), types);
         json_object_foreach (fr_json_get(lists, "keys"), key, expected) {
-            bool differs = strcmp(key, "general.name") == 0 || /* the folder's name, which llama.cpp prettifies */
+            bool differs = strcmp(key, "general.name") == 0 || /* llama.cpp prettifies the folder's name */
                            (strcmp(key, "general.file_type") == 0 && strcmp(type, "bf16") != 0);
             if (!differs) check_key(files.gguf, key, expected);
         }
@@ -287,7 +287,7 @@ static void check_same_tensors(const fr_checkpoint *ours, const fr_checkpoint *t
         ck_assert_msg(got && got->type == expected->type && got->dims == expected->dims &&
                           memcmp(got->shape, expected->shape, got->dims * sizeof *got->shape) == 0,
                       "tensor %s", expected->name);
-        /* the converter computes rotary factors in other steps, a last bit apart */
+        /* the converter computes the rotary factors in another order, so their last bits may differ */
         if (strcmp(expected->name, "rope_freqs.weight") == 0)
             for (size_t v = 0; v < expected->shape[0]; v++)
                 ck_assert(fabs((double)((const float *)got->data)[v] / (double)((const float *)expected->data)[v] - 1) <
@@ -297,7 +297,7 @@ static void check_same_tensors(const fr_checkpoint *ours, const fr_checkpoint *t
     }
 }
 
-/* Compares the keys except names, which llama.cpp prettifies. */
+/* Compares the keys, except the names, which llama.cpp makes prettier. */
 static void check_same_keys(const fr_gguf *ours, const fr_gguf *theirs) {
     for (size_t i = 0; i < theirs->count; i++) {
         const fr_gguf_value *expected = &theirs->values[i];
@@ -311,8 +311,8 @@ static void check_same_keys(const fr_gguf *ours, const fr_gguf *theirs) {
     }
 }
 
-/* Compares with files that llama.cpp made of the same folders: tensors and keys, and numbers except where llama.cpp's
- * own rules rounded them. */
+/* Compares with files that llama.cpp made of the same folders: tensors and keys, and also the weights unless
+ * llama.cpp's quantizer rounded them. */
 START_TEST(files_as_llama_cpp_writes_them) {
     static const struct {
         const char *folder, *file, *options;
@@ -352,7 +352,7 @@ static void check_text_key(const fr_gguf *gguf, const char *key, const char *exp
     ck_assert_msg(text.length == strlen(expected) && memcmp(text.bytes, expected, text.length) == 0, "key %s", key);
 }
 
-/* The chat templates have names, and the first is for conversations with tools. */
+/* The folder has several named chat templates, and the first is for conversations with tools. */
 START_TEST(named_templates) {
     make_folder();
     link_file("config.json");
@@ -385,7 +385,7 @@ END_TEST
 
 /* ------------------------------------------------------------------------------------------------------ the numbers */
 
-/* Tensor `name` of the GGUF file must be the encoding of tensor `published`. */
+/* Checks that tensor `name` of the GGUF file is the encoding of tensor `published` of the folder. */
 static void check_numbers(const fr_checkpoint *gguf, const fr_checkpoint *source, const char *name,
                           const char *published) {
     const fr_tensor *made = fr_tensors_find(&gguf->tensors, name), *from = fr_tensors_find(&source->tensors, published);
@@ -423,7 +423,7 @@ START_TEST(numbers_of_a_target) {
 }
 END_TEST
 
-/* Tests the fork's form, which keeps the centroid head: ids of 64 bits become 32. */
+/* Tests the form of the llama.cpp fork that keeps the centroid head: its ids of 64 bits become ids of 32. */
 START_TEST(numbers_of_an_assistant) {
     make_folder();
     fr_checkpoint source = open_model(FOLDER "/assistant"), made;
@@ -447,7 +447,7 @@ START_TEST(numbers_of_an_assistant) {
 }
 END_TEST
 
-/* If no bit is lost, the engine gives the same text from a folder and from the file made of it. */
+/* If the conversion loses no bit, the engine gives the same text from the folder and from the file. */
 START_TEST(same_text) {
     make_folder();
     const char *target = quantized(FOLDER, "--type bf16", "target.gguf");
@@ -479,7 +479,7 @@ START_TEST(from_gguf) {
     }
     fr_checkpoint_close(&a);
     fr_checkpoint_close(&b);
-    c = fr_command_ok(line, direct, "q8_0", second); /* again, from what was quantized */
+    c = fr_command_ok(line, direct, "q8_0", second); /* quantizing a quantized file again gives a warning */
     ck_assert_ptr_nonnull(strstr(c.err, "quantized before"));
     fr_command_free(&c);
     remove_folder();
@@ -507,7 +507,7 @@ START_TEST(overrides_and_pure) {
 }
 END_TEST
 
-/* llama.cpp's names of types give the same as ours, in upper or lower case. */
+/* llama.cpp's names of types, in upper or lower case, give the same files as forerun's names. */
 START_TEST(names_of_llama_cpp) {
     static const char *const names[][2] = {{"Q4_K_M", "q4_k"}, {"q5_k_m", "q5_k"},   {"Q8_0", "q8_0"},
                                            {"F32", "f32"},     {"IQ4_NL", "iq4_nl"}, {"Bf16", "bf16"}};
@@ -524,7 +524,7 @@ START_TEST(names_of_llama_cpp) {
 }
 END_TEST
 
-/* The "S" mixtures: more bits for values in the first four layers of Q4_K_S, nowhere in Q5_K_S. */
+/* The "S" mixtures give fewer tensors more bits: Q4_K_S the values of the first four layers, Q5_K_S none. */
 START_TEST(smaller_mixtures) {
     make_folder();
     fr_checkpoint files = open_model(quantized(FOLDER, "--type Q4_K_S", "small.gguf"));
@@ -544,7 +544,7 @@ START_TEST(smaller_mixtures) {
 }
 END_TEST
 
-/* A vision tower is a file of its own in GGUF: the command notes that it left it out. */
+/* In GGUF a vision encoder has a file of its own, so quantize leaves it out and says so. */
 START_TEST(a_tower_that_is_left_out_is_said) {
     static const struct {
         const char *model, *words;
@@ -558,8 +558,8 @@ START_TEST(a_tower_that_is_left_out_is_said) {
 }
 END_TEST
 
-/* The keys and their types are gguf-py's (constants.py, metadata.py), which reads the same names in a folder. A value
- * that no sampler accepts, here a top_k of -1, is left out. The file then recommends the same settings as the
+/* The keys and their types are gguf-py's (constants.py, metadata.py), which reads the same names from a folder. A
+ * value that no sampler accepts, such as a top_k of -1, is left out. The file then recommends the same settings as the
  * folder. */
 START_TEST(sampling_settings_are_written) {
     static const struct {
@@ -620,8 +620,8 @@ START_TEST(sampling_settings_are_written) {
 }
 END_TEST
 
-/* A setting that is not a number gives an error with its name; a number that no sampler accepts, and an invalid order,
- * are left out. */
+/* A setting that is not a number gives an error that names it. Numbers that no sampler accepts, and an invalid order
+ * of samplers, are left out. */
 START_TEST(sampling_settings_may_be_anything) {
     static const struct {
         const char *said, *error; /* error NULL: the setting is left out */
@@ -663,7 +663,7 @@ START_TEST(sampling_settings_may_be_anything) {
 }
 END_TEST
 
-/* A file of the folder that is a broken link, or that may not be read, is an error and not left out. */
+/* If a file of the folder is a broken link or can't be read, that is an error; the file is not silently left out. */
 START_TEST(parts_that_can_not_be_read_are_said) {
     static const char *const parts[] = {
         "config.json",         "generation_config.json", "tokenizer.json",          "tokenizer_config.json",
@@ -688,9 +688,9 @@ START_TEST(parts_that_can_not_be_read_are_said) {
 }
 END_TEST
 
-/* The rows of the fixture's matrices are no multiple of 256, so in a pure file every matrix that is not Q4_K got
- * another type. The line must give their number, their types and their bytes. With rows that fit, or --quiet, there is
- * no line. */
+/* The rows of the fixture's matrices are no multiple of 256. So in a pure file every matrix that couldn't be Q4_K got
+ * another type, and a line gives the number, the types and the bytes of these. If all rows fit, or with --quiet, there
+ * is no line. */
 START_TEST(types_that_rows_do_not_fill_are_said) {
     make_folder();
     const char *path = in_folder("pure.gguf");
@@ -764,7 +764,7 @@ START_TEST(wrong_usage) {
     check_refused(2, "q4_k_m", "quantize -m " FOLDER " --type q4_0 --output-tensor-type q4_k_m -o /dev/null");
     check_refused(2, "q9", "quantize -m " FOLDER " --type q4_0 --token-embedding-type q9 -o /dev/null");
     check_refused(2, "Q4_K_M", "quantize -m " FOLDER " --type q4_0 --tensor-type attn_v=Q4_K_M -o /dev/null");
-    /* in a synthetic model every matrix has the same type */
+    /* all matrices of a synthetic model have one type, so mixtures are refused */
     check_refused(2, "Q4_K_M", "synth --shape gemma4-1b --type Q4_K_M /dev/null");
     check_refused(2, "PATTERN=TYPE", "quantize -m " FOLDER " --type q4_0 --tensor-type attn_v -o /dev/null");
     check_refused(2, "q9_9", "quantize -m " FOLDER " --type q4_0 --tensor-type attn_v=q9_9 -o /dev/null");
@@ -798,7 +798,7 @@ static void copy_model(const char *from) {
     for (size_t i = 0; i < sizeof names / sizeof *names; i++) copy_file(from, names[i]);
 }
 
-/* Puts a BF16 number into a matrix of the copy. */
+/* Changes one BF16 number of a matrix in the copied model. */
 static void change_weight(const char *name, size_t index, uint16_t bits) {
     fr_checkpoint files = open_model(folder);
     const fr_tensor *tensor = fr_tensors_find(&files.tensors, name);
@@ -846,7 +846,8 @@ START_TEST(bad_models) {
 }
 END_TEST
 
-/* The folder has an MTP layer that the configuration doesn't announce and that would be lost. */
+/* The folder has an MTP layer that its configuration doesn't announce, so its tensors have no name in GGUF. They must
+ * not be lost silently. */
 START_TEST(a_tensor_without_a_name) {
     char line[512];
     make_folder();
@@ -862,7 +863,7 @@ START_TEST(a_tensor_without_a_name) {
 }
 END_TEST
 
-/* Gives a key of one of the folder's files another value. */
+/* Changes the value of a key in one of the folder's JSON files. */
 static void change_json(const char *name, const char *key, json_t *value) {
     json_t *root = json_load_file(in_folder(name), 0, NULL);
     ck_assert_ptr_nonnull(root);
@@ -871,7 +872,8 @@ static void change_json(const char *name, const char *key, json_t *value) {
     json_decref(root);
 }
 
-/* Readers of the GGUF file would cut texts as Llama 3 does. */
+/* The tokenizer splits texts differently from Llama 3's, but readers of the GGUF file would split them as Llama 3
+ * does. So it is refused. */
 START_TEST(a_tokenizer_of_another_kind) {
     char line[512];
     make_folder();
@@ -887,7 +889,7 @@ START_TEST(a_tokenizer_of_another_kind) {
 }
 END_TEST
 
-/* The copy as GGUF must name that pre-tokenizer, and its readers must cut texts as the folder's do. */
+/* The GGUF copy must name this pre-tokenizer, and must tokenize texts as the folder does. */
 static void check_written_kind(const char *name) {
     fr_text pre;
     fr_checkpoint files = open_model(quantized(folder, "--type q8_0", "written.gguf"));
@@ -906,7 +908,7 @@ static const struct {
     bool digits;
 } other_kinds[] = {{"smollm", NULL, true}, {"gpt-2", NULL, false}, {"olmo", "NFC", false}, {"command-r", "NFC", true}};
 
-/* The architecture is Llama's, but texts are cut as for another maker's models. */
+/* The architecture is Llama's, but the tokenizer splits texts as other makers' models do. */
 START_TEST(a_tokenizer_that_another_kind_has) {
     make_folder();
     copy_model(MODELS "llama");
@@ -926,7 +928,7 @@ START_TEST(a_tokenizer_that_another_kind_has) {
 }
 END_TEST
 
-/* Gemma 4's tokenizer keeps spaces: llama.cpp has a name for that among its tokenizers with merges. */
+/* Gemma 4's tokenizer does not split texts at spaces. llama.cpp has a name for this pre-tokenizer ("gemma4"). */
 START_TEST(a_tokenizer_of_spaces) {
     make_folder();
     copy_model(MODELS "llama");
@@ -937,7 +939,8 @@ START_TEST(a_tokenizer_of_spaces) {
 }
 END_TEST
 
-/* In DeepSeek-V3's published folder nothing in tokenizer.json adds the bos. */
+/* As in DeepSeek-V3's published folder, nothing in tokenizer.json adds <bos>; tokenizer_config.json says whether it is
+ * added. */
 START_TEST(begin_that_the_config_adds) {
     make_folder();
     copy_model("tests/data/deepseek-v3");

@@ -1,9 +1,8 @@
-/* An example of several texts at once, in C99 that is C++17 too: the sessions of one engine, whose rows go through the
- * model in one forward, and a fork that continues another session's text. Each session gives the ids that it gives
- * alone.
+/* An example of generating several texts at once, in C99 that is also C++17. The sessions of one engine share each
+ * forward pass, and a fork continues another session's text. Each session gives the ids that it would give alone.
  *
- * In: MODEL DRAFTER, or nothing for the library's version. Out: three prompts' ids, a line each, then the first
- * prompt's again, the second half of which comes from a fork that was saved to memory and restored. */
+ * In: MODEL DRAFTER, or nothing for the library's version. Out: the ids of three prompts, one line each; then those of
+ * the first prompt again, whose second half comes from a fork that was saved to memory and restored. */
 #include <forerun.h>
 #include <stdio.h>
 
@@ -18,7 +17,7 @@ typedef struct text {
     size_t count;
 } text;
 
-/* Rounds until each text has as many ids as are wanted; who has them is left out. */
+/* Runs rounds until each text has as many ids as wanted. Texts that are complete take no part. */
 static fr_status write_texts(fr_engine *engine, text *texts, size_t count, size_t wanted) {
     for (;;) {
         fr_round rounds[TEXTS];
@@ -39,13 +38,13 @@ static fr_status write_texts(fr_engine *engine, text *texts, size_t count, size_
                 whose[i]->count += rounds[i].count;
                 continue;
             }
-            fprintf(stderr, "%s\n", rounds[i].error); /* the others could go on */
+            fprintf(stderr, "%s\n", rounds[i].error); /* the other sessions could go on */
             return rounds[i].status;
         }
     }
 }
 
-/* A session that is what another was, by way of bytes that could have been on a disk. */
+/* Makes a session with the same timeline as another one, from saved bytes, which could also be in a file. */
 static fr_status branch(fr_engine *engine, const fr_options *options, const text *from, text *to) {
     fr_session *fork = NULL;
     void *bytes = NULL;

@@ -1,7 +1,6 @@
-/* An example of a first program with a drafter: a model continues a text, with drafts if a drafter is given. It is C99
- * and C++17.
+/* An example of a first program with an optional drafter: a model continues a text. It is C99 and C++17.
  *
- * In: MODEL TEXT [DRAFTER]. Out: the text's continuation; exit status 0, or the library's status and its line. */
+ * In: MODEL TEXT [DRAFTER]. Out: the continuation; exit status 0, or the library's status and its line. */
 #include <forerun.h>
 #include <stdio.h>
 #include <string.h>

@@ -21,7 +21,7 @@ static fr_status generate(fr_session *session, int32_t *ids) {
     int asked = 0;
     fr_session_set_abort(session, ask_once, &asked);
     fr_status status = fr_session_prompt(session, prompt, 4);
-    /* Aborted before it began: the first step runs it. */
+    /* The prompt was aborted before it began, so the first step runs it. */
     status = status == FR_ABORTED ? FR_OK : FR_USAGE;
     for (size_t made = 0; made < COUNT && got > 0 && status == FR_OK; made += got)
         status = fr_session_step(session, ids + made, COUNT - made, &got, &accepted);

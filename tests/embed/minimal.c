@@ -1,6 +1,6 @@
-/* An example that is the smallest whole program, as in the header: a model continues a text. It is C99 and C++17.
+/* The smallest complete program, as shown in the header: a model continues a text. It is C99 and C++17.
  *
- * In: MODEL TEXT. Out: the text's continuation; exit status 0, or the library's status and its line. */
+ * In: MODEL TEXT. Out: the continuation; exit status 0, or the library's status and its line. */
 #include <forerun.h>
 #include <stdio.h>
 #include <string.h>

@@ -1,8 +1,8 @@
-/* An example of a draft method written by the caller, in C99 that is C++17 too: it proposes an answer that was given
- * before when the same question comes again, and the target accepts as much of it as still holds. The ids are those of
- * a run without drafts, in fewer forwards.
+/* An example of a draft method written by the caller, in C99 that is also C++17. If a question was asked before, the
+ * method proposes the earlier answer, and the target accepts as many ids of it as it would generate itself. The ids
+ * are those of a run without drafts, in fewer forward passes.
  *
- * In: MODEL. Out: the ids of both runs, which are equal, and the forwards that each took: "ID,... 12 forwards, then
+ * In: MODEL. Out: the ids, which both runs give, and the forward passes that each run took: "ID,... 12 forwards, then
  * 3". */
 #include <forerun.h>
 #include <stdio.h>
@@ -10,14 +10,13 @@
 #define WANTED 12
 #define MOST   64
 
-/* The method's context holds all that it needs to know: here the ids of one earlier conversation, and what was
- * tried. */
+/* The method's context: the ids of one earlier conversation, and counts of proposed and accepted drafts. */
 typedef struct remembered {
     int32_t ids[MOST];
     size_t count, proposed, accepted;
 } remembered;
 
-/* Proposes how the earlier text went on, if this one has begun as it did. */
+/* Proposes the continuation of the earlier text, if the current text has begun like it. */
 static size_t propose(void *context, fr_drafting *drafting) {
     const remembered *text = (const remembered *)context;
     size_t made = 0;
@@ -35,7 +34,8 @@ static void commit(void *context, const int32_t *ids, size_t length, size_t prop
     text->accepted += accepted;
 }
 
-/* Prompt and answer into `text`; memory is the text to draft from, or NULL. Gives the forwards behind the prompt. */
+/* Writes a prompt and its answer to `text`. memory is the text to draft from; NULL: no drafts. forwards gets the
+ * number of forward passes after the prompt. */
 static fr_status answer(const fr_model *model, remembered *memory, remembered *text, size_t *forwards) {
     const int32_t prompt[] = {2, 9, 17, 5};
     const size_t length = sizeof prompt / sizeof *prompt;

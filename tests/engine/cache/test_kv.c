@@ -1,5 +1,5 @@
-/* Tests of the key/value cache: how exactly each type stores a number, on every instruction set; how much memory it
- * takes; which models it refuses; and how near its logits stay to those of a float32 cache. */
+/* Tests the key/value cache: how exactly each type stores a number, with every instruction set; how much memory it
+ * takes; which models it refuses; and how near the logits stay to those of a float32 cache. */
 /* suite: quick */
 #include "src/engine/cache/kv.h"
 
@@ -21,7 +21,7 @@
 
 static const char *const types[FR_KV_TYPES] = {"f32", "f16", "bf16", "q8_0", "q4_0"};
 
-/* Returns the function that stores a type on the index-th instruction set of this machine; NULL past the last. */
+/* Returns the function that stores a type with this machine's index-th instruction set; NULL past the last. */
 static fr_kv_store_fn *store_of(fr_dtype type, size_t index) {
     for (size_t i = 0; fr_lab_word(FR_LAB_ISA, i); i++) {
         const fr_kernels *kernels;
@@ -42,8 +42,8 @@ static float random_value(void) {
 
 /* ---------------------------------------------------------------------------------------------------------- numbers */
 
-/* Checks every positive number of a 16-bit type, the middle between it and the next, and the floats beside that
- * middle: they round to the even one of the two, the lower and the higher. */
+/* Checks the rounding between each two neighbouring positive numbers of a 16-bit type. The middle between them rounds
+ * to the even one; the floats just below and above the middle round to the lower and to the higher one. */
 static void check_rounding(fr_dtype type, uint16_t past) {
     fr_kv_store_fn *store;
     for (size_t isa = 0; (store = store_of(type, isa)); isa++)
@@ -68,8 +68,8 @@ START_TEST(halves_round_to_nearest_even) {
 }
 END_TEST
 
-/* |x - stored| is at most half a step. Q4_0 has no code for the negative of its largest value, which may be off by a
- * step. */
+/* Checks that each stored value is off by at most half a step. Q4_0 has no code for the negative of its largest value,
+ * so values of the other sign may be off by a whole step. */
 static void check_block(fr_dtype type, const float *x, const uint8_t *row) {
     float y[BLOCK], largest = 0;
     uint16_t half;
@@ -104,13 +104,13 @@ START_TEST(codes_are_within_half_a_step) {
 }
 END_TEST
 
-/* A value out of a type's range must not be stored as a number. */
+/* A value that is out of a type's range must not be stored as a finite number. */
 START_TEST(what_does_not_fit_is_not_finite) {
     static const float bad[] = {NAN, INFINITY, -INFINITY, 1e30f, -1e30f};
     fr_kv_store_fn *store;
     for (fr_dtype type = FR_F16; type < FR_KV_TYPES; type++)
         for (size_t isa = 0; (store = store_of(type, isa)); isa++)
-            for (size_t b = 0; b < (type == FR_BF16 ? 3 : 5); b++) { /* bfloat16 reaches as far as float32 */
+            for (size_t b = 0; b < (type == FR_BF16 ? 3 : 5); b++) { /* bfloat16 can hold 1e30 */
                 float x[BLOCK], y[BLOCK];
                 uint8_t row[2 * BLOCK];
                 for (size_t i = 0; i < BLOCK; i++) x[i] = i == 17 ? bad[b] : 1;
@@ -197,7 +197,7 @@ START_TEST(unknown_words_are_refused) {
 }
 END_TEST
 
-/* Returns the usual types of a model with one matrix of this type that is read in this way. */
+/* Returns the default cache types for a model whose only matrix has this type and is read in this way. */
 static fr_kv_types usual(fr_dtype type, fr_access access) {
     fr_tensor tensor = {.type = type, .dims = 2};
     fr_bound bound = {.tensor = &tensor, .access = access};
@@ -240,7 +240,7 @@ static row_sink logits_with(const fr_model *model, const char *k, const char *v)
     return sink;
 }
 
-/* Returns the root mean square of the difference, as a share of the spread of b. */
+/* Returns the root mean square of the difference, divided by the standard deviation of b. */
 static double distance(const row_sink *a, const row_sink *b) {
     double difference = 0, mean = 0, spread = 0, count = (double)b->count;
     ck_assert_uint_eq(a->count, b->count);
@@ -252,7 +252,7 @@ static double distance(const row_sink *a, const row_sink *b) {
     return sqrt(difference / spread);
 }
 
-/* The errors are those of rounding, far from those of a wrong scale or of mixed-up slots. */
+/* The bounds allow rounding errors only; a wrong scale or mixed-up slots would exceed them by far. */
 START_TEST(logits_stay_near_a_float_cache) {
     static const double bounds[FR_KV_TYPES] = {0, 1e-3, 1e-2, 2e-2, 0.3};
     fr_model *model;

@@ -1,12 +1,12 @@
-/* Tests of shared prefixes: whatever timelines share, lose and find again, a search finds everything that is stored
- * and nothing else.
+/* Tests shared prefixes: whatever timelines share, lose and find again, a search finds everything that is stored and
+ * nothing else.
  *
- * The index is compared with a model of it that has no tree, no hash and no order: a list of texts, each with the
- * pages that were stored with it. The model learns only from the pools which pages the index gave up: a page that has
- * fewer holders than the model counts. After every call each page must have as many holders as the model counts; a
- * text that was given up must have been unused, and longer than what is left of it; and a search in the index finds
- * what a search through the list finds. Every row holds a digest of all ids up to it, so that a page of another text
- * is noticed. Pools are so small that pages are given up all the time. */
+ * The index is compared with a simple model of it that has no tree, no hash and no order: a list of texts, each with
+ * the pages that were stored with it. The model learns from the pools which pages the index gave up: those that have
+ * fewer holders than it counts. After every call three things must hold. Each page has as many holders as the model
+ * counts. A text that was given up was unused, and had been unused for longer than all that remain. A search in the
+ * index finds the same as a search through the list. Every row holds a digest of all ids up to it, so that a page of
+ * another text is noticed. The pools are so small that pages are given up all the time. */
 #include <check.h>
 #include <stdlib.h>
 #include <string.h>
@@ -23,7 +23,7 @@ typedef struct setting {
     fr_kv_shape shapes[2];
     size_t layers, batch;
     bool drafts;
-    size_t recurrent; /* how many layers of small_states there are beside those */
+    size_t recurrent; /* number of further layers, with recurrent states (small_states) */
 } setting;
 
 static const fr_recurrent_shape small_states = {
@@ -40,7 +40,7 @@ static const setting settings[] = {
 };
 enum { SETTINGS = sizeof settings / sizeof *settings };
 
-/* The place of the drafter among those that there may be. */
+/* The index of the drafter among those that an engine may have. */
 enum { DRAFTER = 1 };
 
 static uint32_t state = 1;
@@ -60,21 +60,21 @@ typedef struct text {
 typedef struct timeline {
     fr_kv kv, drafter, *drafters[FR_KV_DRAFTERS];
     fr_kv_path path;
-    uint8_t *checkpoint[BLOCKS]; /* sliding pages of checkpoints */
+    uint8_t *checkpoint[BLOCKS]; /* sliding pages that its checkpoints hold */
     bool drafts;
     text says;
-    size_t length; /* ids of the text that exist so far */
-    size_t prompt; /* blocks at whose end a prompt ended and that are still to be marked */
+    size_t length; /* number of ids of the text so far */
+    size_t prompt; /* number of blocks before a prompt's end that is not marked yet */
 } timeline;
 
 /* An entry of the index: a text in blocks, and the pages of its last block, which may be a tail shorter than a page. */
 typedef struct entry {
     text says;
     size_t blocks;
-    size_t count, run; /* of the last block: ids, and positions that were run */
+    size_t count, run; /* of the last block: number of ids, and of positions that were run */
     uint8_t *page[FR_KV_KINDS], *drafter, *before;
-    bool ends_prompt, gone, cached; /* cached: nobody but the index held its full page after the last call */
-    /* when the last timeline left it, and when its sliding page lost its other holders; 0: not yet */
+    bool ends_prompt, gone, cached; /* cached: after the last call only the index held its full page */
+    /* when the last timeline left it, and when the index became the only holder of its sliding page; 0: not yet */
     size_t left, alone;
 } entry;
 
@@ -82,7 +82,7 @@ enum { ENTRIES_MAX = 200 };
 
 typedef struct world {
     const setting *set;
-    bool full; /* there are layers that keep all, so that the model can tell when a node has gone */
+    bool full; /* some layers keep all positions, so their pages show when a node has gone */
     fr_arena arena;
     fr_kv kv, drafter;
     fr_kv_prefixes prefixes;
@@ -138,7 +138,8 @@ static fr_kv *const *drafter_of(timeline *t) {
     return t->drafts ? t->drafters : NULL;
 }
 
-/* Without digests the content is described as if the text were empty. */
+/* Describes a text to the index. If it has no digests, NULL is passed for them half of the time, which must mean the
+ * same. */
 static fr_kv_content content_of(const text *says) {
     static const text nothing;
     bool plain = memcmp(says->digests, nothing.digests, sizeof nothing.digests) == 0;
@@ -152,7 +153,7 @@ static bool same_blocks(const text *a, const text *b, size_t blocks) {
 
 /* ----------------------------------------------------------------------------------------------------------- stamps */
 
-/* Makes a digest of all ids up to each position. */
+/* Computes for each position a digest of all ids up to it, the stamp that its rows hold. */
 static void stamp_text(const text *says, size_t length, uint64_t *stamps) {
     uint64_t stamp = 1;
     for (size_t p = 0; p < length; p++) {
@@ -166,7 +167,7 @@ static void write_row(const fr_kv *kv, size_t layer, size_t position, uint64_t s
     memcpy(fr_kv_slot(&kv->layers[layer], &kv->layers[layer].v, 0, position), &stamp, sizeof stamp);
 }
 
-/* Checks one page of a layer, of which the first rows are known. */
+/* Checks the first `rows` rows of a page of a layer. */
 static void check_page(const fr_kv_layer *layer, const uint8_t *page, const uint64_t *stamps, size_t rows) {
     for (size_t r = 0; r < rows; r++)
         if (memcmp(page + layer->k.at + r * layer->k.bytes, &stamps[r], sizeof *stamps) != 0 ||
@@ -179,7 +180,8 @@ static void check_table(const fr_kv_layer *layer, const uint64_t *stamps, size_t
         check_page(layer, layer->pages[p / PAGE], stamps + p, fr_smaller(PAGE, length - p));
 }
 
-/* Checks all pages of a timeline. A drafter's pair at a position depends on the next id. */
+/* Checks all pages of a timeline. A drafter's row at a position depends on the next id too, so it holds the next
+ * position's stamp. */
 static void check_timeline(const timeline *t) {
     uint64_t stamps[CONTEXT + 1];
     stamp_text(&t->says, t->length, stamps);
@@ -190,7 +192,7 @@ static void check_timeline(const timeline *t) {
     check_table(&t->drafter.layers[0], stamps + 1, 0, t->drafter.length);
 }
 
-/* Checks the pages of an entry, also those that only the index holds. */
+/* Checks the pages of an entry, including those that only the index holds. */
 static void check_entry(const world *w, const entry *e) {
     uint64_t stamps[CONTEXT];
     size_t at = (e->blocks - 1) * PAGE;
@@ -219,7 +221,7 @@ static bool stands_in(const timeline *t, const entry *e) {
     return is_whole(e) && t->path.length >= e->blocks && same_blocks(&t->says, &e->says, e->blocks);
 }
 
-/* Counts the ids of an entry's last block that a text of `count` ids begins with; 0 if an earlier block differs. */
+/* Returns how many ids of the entry's last block the text shares with it; 0 if an earlier block differs. */
 static size_t shared_in(const entry *e, const text *says, size_t count) {
     size_t first = (e->blocks - 1) * PAGE, n = 0;
     if (first >= count || !same_blocks(&e->says, says, e->blocks - 1)) return 0;
@@ -241,7 +243,8 @@ static size_t children(const world *w, const entry *e) {
     return count;
 }
 
-/* True if the page is in the window of a prompt's end, or of a branch. */
+/* Returns true if the page lies in the window before a prompt's end or before a branch. Such pages are given up
+ * last. */
 static bool is_kept(const world *w, const entry *e) {
     size_t window = fr_kv_blocks(w->kv.window + 1);
     for (const entry *q = w->entries; q < w->entries + w->count; q++) {
@@ -252,7 +255,7 @@ static bool is_kept(const world *w, const entry *e) {
     return false;
 }
 
-enum { POOLS = 3 }; /* one for each of the target's kinds, and one for the drafter */
+enum { POOLS = 3 }; /* two pools of the target, full and sliding, and the drafter's */
 
 static fr_kv_pages *pool_of(const world *w, size_t pool) {
     return pool < FR_KV_KINDS ? &w->kv.pages[pool] : &w->drafter.pages[FR_KV_FULL];
@@ -289,7 +292,8 @@ static bool is_alone(const world *w, fr_kv_kind kind, const uint8_t *page) {
     return page && of_page(pool_of(w, kind), pool_of(w, kind)->holders, page) == 1;
 }
 
-/* An entry's page of a drafter's that was a child's may go with that child, where others are left. */
+/* An entry shares its drafter page with one of its children. When that child goes, the index may drop the page from
+ * the entry too, as other children have pages of their own. Here the model learns which were dropped. */
 static void learn_drafters(world *w, const counts *c) {
     const fr_kv_pages *pool = pool_of(w, FR_KV_KINDS);
     uint32_t holders[8 * BLOCKS];
@@ -301,8 +305,8 @@ static void learn_drafters(world *w, const counts *c) {
             e->drafter = NULL;
 }
 
-/* No entry before others has a page of a drafter's that is none of theirs, where all have one: so there is no more than
- * one for each of the target's, and one for each leaf. */
+/* If all children of an entry have a drafter page, the entry's own page must be one of theirs. So there are at most as
+ * many drafter pages as target pages, plus one for each leaf. */
 static void check_drafters(const world *w) {
     for (const entry *e = w->entries; e < w->entries + w->count; e++) {
         bool theirs = !e->drafter || children(w, e) == 0;
@@ -313,7 +317,7 @@ static void check_drafters(const world *w) {
     }
 }
 
-/* Finds the entries that lost pages, and removes those pages from the model. */
+/* Finds the entries that lost pages, and removes these pages from the model. */
 static size_t learn(world *w, const counts *c, size_t *last_left, size_t *last_alone, bool *kept_went) {
     size_t given_up = 0;
     for (entry *e = w->entries; w->full && e < w->entries + w->count; e++) {
@@ -332,7 +336,7 @@ static size_t learn(world *w, const counts *c, size_t *last_left, size_t *last_a
         uint8_t **page = &e->page[FR_KV_SLIDING];
         if (!*page || held_by_index(w, c, FR_KV_SLIDING, *page)) continue;
         bool worth = is_kept(w, e);
-        /* pages that are kept are given up last, in an order of their own */
+        /* pages worth keeping are given up after all others, in an order of their own */
         if (worth && !*kept_went) *last_alone = 0;
         *kept_went |= worth;
         if (*kept_went == worth) *last_alone = fr_larger(*last_alone, e->alone);
@@ -343,7 +347,7 @@ static size_t learn(world *w, const counts *c, size_t *last_left, size_t *last_a
     return given_up;
 }
 
-/* Entries that are left must have been used later than those that are gone. */
+/* Checks that every entry that remains was used later than those that were given up. */
 static void check_order(const world *w, size_t last_left, size_t last_alone, bool kept_went) {
     for (const entry *e = w->entries; e < w->entries + w->count; e++) {
         if (e->left < last_left && !is_stood_in(w, e) && children(w, e) == 0 && e->cached)
@@ -390,7 +394,7 @@ static void check_use(const world *w, const counts *c) {
     ck_assert_uint_eq(told.cached, use.cached);
 }
 
-/* Notes when entries are left; a deeper node is left before its parents. */
+/* Notes the time at which each entry lost its last timeline. Deeper nodes get an earlier time than their parents. */
 static void note_times(world *w) {
     for (entry *e = w->entries; e < w->entries + w->count; e++) {
         if (is_stood_in(w, e))
@@ -407,7 +411,7 @@ static void note_times(world *w) {
 
 typedef enum event { CALL, CLAIM, DRAFTER_CLAIM } event;
 
-/* Checks after each call everything that must hold. */
+/* Checks, after each call, everything that must always hold. */
 static void check_world(world *w, event what) {
     counts c = {0};
     size_t last_left = 0, last_alone = 0;
@@ -429,7 +433,8 @@ static void check_world(world *w, event what) {
     for (const entry *e = w->entries; e < w->entries + w->count; e++) check_entry(w, e);
 }
 
-/* Says if a prompt can start at `length`, inside this entry's pages, with all earlier blocks from whole entries. */
+/* Returns true if a prompt can start at `length`, which lies within this entry's block, with all earlier blocks from
+ * whole entries. */
 static bool serves(world *w, const entry *e, const text *says, size_t count, size_t length, bool drafts) {
     size_t needed = length - (e->blocks - 1) * PAGE, first = length > w->kv.window ? length - w->kv.window : 0;
     if (shared_in(e, says, count) < needed + drafts || e->run < needed) return false;
@@ -443,7 +448,7 @@ static bool serves(world *w, const entry *e, const text *says, size_t count, siz
     return true;
 }
 
-/* Finds the longest prefix by trying every length. */
+/* Finds the longest usable prefix by trying every length. */
 static size_t naive_find(world *w, const text *says, size_t count, bool drafts) {
     for (size_t length = count - 1; length > 0; length--)
         for (const entry *e = w->entries; e < w->entries + w->count; e++)
@@ -460,7 +465,7 @@ static entry *add_entry(world *w, const text *says, size_t blocks, size_t count,
     return e;
 }
 
-/* Drops tails that a newer entry extends. Returns the new place of that entry. */
+/* Drops tails that a newer entry extends. Returns where that entry is now. */
 static entry *forget_tails(world *w, size_t newer) {
     const entry of = w->entries[newer];
     size_t kept = 0, at = 0;
@@ -483,7 +488,7 @@ static entry *owner_of(world *w, fr_kv_kind kind, const uint8_t *page) {
     return NULL;
 }
 
-/* Offers the end of a text that fills no whole block to the index. */
+/* Offers the last, incomplete block of a text to the index as a tail. */
 static void offer(world *w, timeline *t) {
     size_t block = t->path.length, first = block * PAGE, end = t->kv.length;
     bool fits, covered = false, drafts = t->drafts;
@@ -568,7 +573,7 @@ static void vary(text *says, size_t length) {
     if (below(2)) says->digests[other / PAGE].bytes[below(32)] = 1;
 }
 
-/* Makes a text of blocks from few different words, so that equal blocks occur after different ones. */
+/* Makes a text whose blocks are drawn from very few, so that equal blocks follow different ones. */
 static text new_text(size_t length) {
     text says = {0};
     for (size_t b = 0; b < BLOCKS; b++) {
@@ -609,7 +614,7 @@ static void begin(world *w, timeline *t) {
     w->found++;
 }
 
-/* A call may be refused only if tables hold all pages. */
+/* A call may be refused only if the timelines' tables hold all pages. */
 static void check_refusal(world *w, const fr_kv *kv) {
     bool drafter = kv->pages == w->drafter.pages, exhausted = false;
     for (size_t kind = 0; kind < FR_KV_KINDS; kind++) {
@@ -684,7 +689,7 @@ static void say_otherwise(world *w, timeline *t) {
     cut(w, t, length);
     text other = new_text(t->length);
     size_t from = t->kv.length, block = fr_kv_blocks(from);
-    /* its newest pair depends on the next id */
+    /* the drafter's newest row depends on the next id, which changes */
     if (t->drafter.length >= from && from > 0) fr_kv_rewind(&t->drafter, from - 1);
     memcpy(t->says.ids + from, other.ids + from, (CONTEXT - from) * sizeof *other.ids);
     memcpy(t->says.digests + block, other.digests + block, (BLOCKS - block) * sizeof *other.digests);
@@ -716,7 +721,7 @@ static size_t take_all(fr_kv_pages *pages) {
     return taken;
 }
 
-/* When all timelines end and everything is given up, no page is missing. */
+/* Ends all timelines and gives everything up; no page may be missing then. */
 static void end(world *w) {
     for (timeline *t = w->timelines; t < w->timelines + TIMELINES; t++) {
         drop_checkpoint(w, t);
@@ -747,7 +752,7 @@ END_TEST
 
 /* --------------------------------------------------------------------------------------------------------- directed */
 
-/* Runs a drafter's pairs for the positions that were run. */
+/* Runs the drafter for the positions that the target has run and whose next id is known. */
 static void run_pairs(timeline *t) {
     uint64_t stamps[CONTEXT];
     size_t first = t->drafter.length, end = fr_smaller(t->kv.length, t->length - 1);
@@ -757,7 +762,7 @@ static void run_pairs(timeline *t) {
     fr_kv_commit(&t->drafter, end);
 }
 
-/* Writes all positions up to the end of the timeline's text. */
+/* Runs the text up to `length` on the timeline, and adds its blocks to the index. */
 static void run(world *w, timeline *t, size_t length) {
     t->length = length;
     while (t->kv.length < length) {
@@ -785,8 +790,8 @@ static text plain_text(int32_t first) {
     return says;
 }
 
-/* The pool has pages for two timelines, and two fill it. One is truncated into a page that the index holds too, and
- * writes there: the index gives the page up. */
+/* The pool has pages for two timelines, and two timelines fill it. One is truncated into a page that the index holds
+ * too, and writes there. A copy needs a page, so the index must give one up. */
 START_TEST(what_only_the_index_holds_is_no_obstacle) {
     for (size_t i = 0; i < SETTINGS; i++) {
         world *w = open_world(&settings[i]);
@@ -807,8 +812,8 @@ START_TEST(what_only_the_index_holds_is_no_obstacle) {
 }
 END_TEST
 
-/* Branches of a text that a timeline stands in, from its end to its beginning, which go one after the other: what pages
- * of a drafter's they had go too, and those that are asked for are there. */
+/* A timeline holds a text. Branches of it, which begin at its end first and nearer to its beginning each time, come
+ * and go one after the other. They must leave no drafter pages behind, or the pool would run out. */
 START_TEST(branches_leave_no_pages_behind) {
     world *w = open_world(&settings[4]);
     timeline *t = &w->timelines[1], *other = &w->timelines[2];
@@ -832,7 +837,7 @@ START_TEST(branches_leave_no_pages_behind) {
 }
 END_TEST
 
-/* A timeline can go back to a prompt's end long after others used all sliding pages. */
+/* A new prompt can start at the end of an earlier prompt, even long after other texts have used all sliding pages. */
 START_TEST(a_prompts_end_outlives_what_was_passed) {
     world *w = open_world(&settings[_i]);
     timeline *t = &w->timelines[0], *other = &w->timelines[1];
@@ -844,7 +849,7 @@ START_TEST(a_prompts_end_outlives_what_was_passed) {
         other->says = plain_text(0);
         for (size_t p = 5 * PAGE + 7; p < CONTEXT; p++) other->says.ids[p] += 1000 * n;
         size_t found = fr_kv_prefixes_find(&w->prefixes, content_of(&other->says), CONTEXT, 0);
-        /* the window at whole blocks is kept longer than others */
+        /* the window before the prompt's end is kept longest, in whole blocks */
         ck_assert(found >= 5 * PAGE && found <= 5 * PAGE + 7);
         ck_assert_uint_eq(fr_kv_prefixes_find(&w->prefixes, content_of(&other->says), 5 * PAGE, 0), 5 * PAGE - 1);
         fr_kv_prefixes_take(&w->prefixes, &other->path, &other->kv, NULL, content_of(&other->says), found);
@@ -856,8 +861,8 @@ START_TEST(a_prompts_end_outlives_what_was_passed) {
 }
 END_TEST
 
-/* A session that was saved in the middle of a page has, after restoring, sliding layers with the second half of that
- * page only. */
+/* A session that was saved in the middle of a page has only the second half of that page in its sliding layers after
+ * it is restored. Such a page must not enter the index. */
 START_TEST(a_page_begun_in_the_middle_stays_out) {
     world *w = open_world(&settings[0]);
     timeline *t = &w->timelines[0];
@@ -870,8 +875,8 @@ START_TEST(a_page_begun_in_the_middle_stays_out) {
 }
 END_TEST
 
-/* A timeline of recurrent layers whose state at a position is in two points with one page: it left its text there, once
- * with each of two ids. */
+/* Makes a timeline leave its text twice at one position, with a different id later in the text. So two points of the
+ * index share one page of recurrent states. */
 enum { LEFT_AT = 40 };
 static uint8_t *leave_a_text(world *w, timeline *t, text says[2]) {
     uint8_t *states = NULL;
@@ -888,7 +893,8 @@ static uint8_t *leave_a_text(world *w, timeline *t, text says[2]) {
     return states;
 }
 
-/* Points that hold a page together are no obstacle: not where nobody else does, and not where one does who writes. */
+/* Two points share one page of states. The index must be able to give up both, to free the page if nobody else holds
+ * it, and to let a timeline that holds it too write it in place. */
 START_TEST(states_of_branches_are_given_up) {
     const setting recurrent = {"recurrent", {{1, 2, 0, 0, 0, 0}}, 1, BATCH, false, 1};
     world *w = open_world(&recurrent);
@@ -911,8 +917,8 @@ START_TEST(states_of_branches_are_given_up) {
 }
 END_TEST
 
-/* A drafter that runs pairs of (state, next id) has used the id at the point already, so a point with its states may be
- * used only by a prompt that has the same id there. */
+/* A drafter whose rows depend on the next id has already used the id after a point. So only a prompt that has the same
+ * id there may start at the point with such a drafter. */
 START_TEST(a_point_is_for_its_next_id) {
     const setting recurrent = {"recurrent, drafts", {{1, 2, 0, 0, 0, 0}}, 1, BATCH, true, 1};
     world *w = open_world(&recurrent);
@@ -940,7 +946,7 @@ START_TEST(a_point_is_for_its_next_id) {
 }
 END_TEST
 
-/* Spare points are evicted before others, even if those were used longer ago. */
+/* Spare points are given up before all others, even if the others have been unused for longer. */
 START_TEST(spare_points_go_first) {
     const setting recurrent = {"recurrent", {{1, 2, 0, 0, 0, 0}}, 1, BATCH, false, 1};
     world *w = open_world(&recurrent);
@@ -961,8 +967,8 @@ START_TEST(spare_points_go_first) {
 }
 END_TEST
 
-/* All blocks have one hash, which anyone who chooses the ids can bring about: only few of them are kept, and this
- * makes nothing slow or wrong. */
+/* All these blocks have the same hash, as an attacker could arrange by choosing the ids. The index keeps only a few of
+ * them, so it stays fast and correct. */
 START_TEST(colliding_blocks_are_few) {
     enum { COLLIDING = 40 };
     const setting roomy = {"roomy", {{1, 2, 0, 0, 0, 0}}, 1, BATCH, false, 0};
@@ -975,7 +981,7 @@ START_TEST(colliding_blocks_are_few) {
         memcpy(&word, says.ids, sizeof word);
         hash = fr_hash(0, &word, sizeof word);
         first = fr_hash(0, &zero, sizeof zero);
-        word = hash ^ first; /* after it the hash is the same for every n */
+        word = hash ^ first; /* this word makes the hash the same for every n */
         memcpy(says.ids + 2, &word, sizeof word);
         t->says = says;
         run(w, t, PAGE + 1);

@@ -1,10 +1,10 @@
-/* Tests of block drafters (DFlash, DFlash2, DSpark): their scores and drafts after a text, of whole blocks and
- * shortened ones, and how many drafts are accepted in each round, against the reference, from folders and from
- * llama.cpp's GGUF. Their drafts must also be those of a fresh session after saving and restoring, a truncation, a
- * fork, another conversation or rounds without drafts.
+/* Tests block drafters (DFlash, DFlash2, DSpark) from folders and from llama.cpp's GGUF against a reference: their
+ * scores and drafts after a text, for whole and for shortened blocks, and how many drafts are accepted in each round.
+ * After saving and restoring, a truncation, a fork, another conversation or rounds without drafts, their drafts must
+ * be those of a fresh session.
  *
- * The reference values are those of the packages dflash 0.1.0 and speculators 0.9.0, which run their own classes
- * beside transformers' targets in float32 (tests/data/dflash; tests/references/README.md). */
+ * The reference values come from the packages dflash 0.1.0 and speculators 0.9.0, which run their own classes beside
+ * transformers' targets in float32 (tests/data/dflash; tests/references/README.md). */
 /* suite: quick */
 #include <check.h>
 #include <math.h>
@@ -23,8 +23,8 @@
 enum { MOST = FR_STEP_MAX - 1, IDS = 48, VOCAB = 320 };
 
 static const struct {
-    const char *name, *drafter, *method, *scores; /* scores: the tensor that drafts are picked from */
-    bool shares;                                  /* all rows of a block have one window, which has no form in GGUF */
+    const char *name, *drafter, *method, *scores; /* scores: the reference tensor that its drafts are picked from */
+    bool shares;                                  /* all rows of a block share one window, which GGUF can't express */
 } subjects[] = {{"qwen3", "drafter", "dflash", "logits", false},
                 {"qwen3", "drafter.gguf", "dflash", "logits", false},
                 {"llama-sliding", "drafter", "dflash", "logits", false},
@@ -45,7 +45,7 @@ static const struct {
                 {"odd-v2-16", "drafter", "dflash2", "scores", false},
                 {"odd-dspark-fillin", "drafter", "dspark", "biased", true},
                 {"odd-dspark-window", "drafter", "dspark", "biased", true}};
-enum { DENSE = 12, SUBJECTS = sizeof subjects / sizeof *subjects }; /* DENSE: the first of dspark-dense-qwen3 */
+enum { DENSE = 12, SUBJECTS = sizeof subjects / sizeof *subjects }; /* DENSE: index of the first dspark-dense-qwen3 */
 
 /* ---------------------------------------------------------------------------------------------------- the reference */
 
@@ -56,7 +56,7 @@ typedef struct bench {
     const char *scores;
     size_t first;       /* the row of the reference's logits that the first draft is picked from */
     int32_t ids[VOCAB]; /* the target's id for each id of the draft vocabulary */
-    size_t scored;      /* the number of ids in it */
+    size_t scored;      /* number of ids in the draft vocabulary */
 } bench;
 
 static void read_draft_vocabulary(bench *b) {
@@ -76,7 +76,7 @@ static void read_draft_vocabulary(bench *b) {
     fr_map_close(&map);
 }
 
-/* drafter NULL: the subject's own. */
+/* `drafter` replaces the subject's own drafter; NULL: it doesn't. */
 static void open_bench_with(bench *b, int which, const char *drafter) {
     char name[64], path[320];
     *b = (bench){.options = fr_options_new(), .scores = subjects[which].scores};
@@ -115,7 +115,7 @@ static size_t integer(const json_t *item, const char *key) {
     return (size_t)json_integer_value(value);
 }
 
-/* A prompt of the reference and the first n ids of its greedy text; malloc'd. */
+/* Returns a prompt of the reference followed by the first n ids of its greedy text; the caller frees it. */
 static int32_t *text_of(const bench *b, size_t prompt, size_t n, size_t *count) {
     int32_t *ids = fr_json_ids_of(json_array_get(json_object_get(b->r.info, "prompts"), prompt), count);
     json_t *greedy;
@@ -153,14 +153,14 @@ static void expect_scores(const bench *b, const char *name, size_t drafts, float
         }
         return;
     }
-    bool rows = strcmp(b->scores, "logits") == 0; /* rows of the whole block */
+    bool rows = strcmp(b->scores, "logits") == 0; /* logits also have rows before the first draft */
     ck_assert_uint_eq(count, (drafts + (rows ? b->first : 0)) * b->scored);
     if (rows) scores += b->first * b->scored;
     for (size_t d = 0; d < drafts; d++)
         for (size_t i = 0; i < b->scored; i++) expected[d * VOCAB + (size_t)b->ids[i]] = scores[d * b->scored + i];
 }
 
-/* Checks that the same ids are scored, and that each score is within 5e-5 of the largest. */
+/* Checks that the same ids are scored, and that scores differ by at most 5e-5 of the largest score. */
 static void compare_scores(const float *got, const float *expected, size_t count, const char *name) {
     float scale = 0;
     for (size_t i = 0; i < count; i++)
@@ -205,7 +205,7 @@ static size_t compare_cases(const bench *b, fr_session *session, const char *lis
     return i;
 }
 
-/* Compares whole blocks and shortened ones, after prompts that are run in pieces. */
+/* Compares whole and shortened blocks, after prompts that are run in chunks of several sizes. */
 START_TEST(drafts_are_the_references) {
     bench b;
     open_bench(&b, _i);
@@ -220,7 +220,7 @@ START_TEST(drafts_are_the_references) {
 }
 END_TEST
 
-/* Reorders the rows of each head, of `size` bytes each, so that neighbours are rotated together. */
+/* Reorders the rows of each head so that the two values of each rotated pair are next to each other. */
 static void interleave(uint8_t *bytes, size_t count, size_t head_dim, size_t size) {
     uint8_t *head = malloc(head_dim * size);
     for (size_t at = 0; at < count; at += head_dim * size) {
@@ -231,7 +231,8 @@ static void interleave(uint8_t *bytes, size_t count, size_t head_dim, size_t siz
     free(head);
 }
 
-/* Writes a drafter of subject `which` whose rotations take neighbours, as in those published for LFM2, to a folder. */
+/* Writes the drafter of subject `which` to a folder with rotated pairs next to each other, as in the drafters
+ * published for LFM2. */
 static void write_interleaved(int which, const char *folder) {
     char path[320];
     fr_map map;
@@ -285,8 +286,8 @@ START_TEST(an_interleaved_drafter_scores_the_same) {
 }
 END_TEST
 
-/* A drafter scores the same from the file that forerun quantize writes of its folder. Only windows that rows share have
- * no form in GGUF. */
+/* A drafter gives the same scores from the file that forerun quantize writes of its folder. Only drafters whose rows
+ * share a window can't be written, because GGUF can't express that. */
 START_TEST(a_written_file_scores_the_same) {
     static const char *const types[] = {"f32", "bf16"};
     bench b;
@@ -317,8 +318,8 @@ START_TEST(a_written_file_scores_the_same) {
 }
 END_TEST
 
-/* A block ends at the draft to which DSpark's confidence head gives a probability below FR_OPT_DRAFT_P_MIN, and at no
- * other. */
+/* DSpark's confidence head gives each draft a probability. A block must end at the first draft whose probability is
+ * below FR_OPT_DRAFT_P_MIN, and nowhere else. */
 START_TEST(confidence_ends_blocks) {
     static const double limits[] = {0.1, 0.15, 0.2, 0.25, 0.3, 0.4, 0.5, 0.7, 0.9};
     size_t cut = 0, i, drafts, got;
@@ -360,9 +361,9 @@ static const json_t *loops_of(const bench *b) {
     return loops;
 }
 
-/* Rounds after the prompt draft and accept as the reference's do. The reference's text is too short to say how many
- * of the last round's drafts are accepted. asks: each round's drafts are asked for before the round makes them
- * again. */
+/* Runs rounds after the prompt and checks that they draft and accept what the reference's rounds do. For the last
+ * round the reference's text is too short to say how many drafts are accepted. asks: before each round, the test also
+ * asks for its drafts. */
 static void follow_rounds(const bench *b, fr_session *session, const json_t *loop, bool asks) {
     const json_t *rounds = json_object_get(loop, "rounds");
     int32_t said[IDS + 2 * FR_STEP_MAX], drafts[MOST];
@@ -393,8 +394,8 @@ static void follow_rounds(const bench *b, fr_session *session, const json_t *loo
     free(text);
 }
 
-/* Runs in a session of its own; in one whose drafts are asked for in between; and in one that had the prompt before,
- * half of which is removed. */
+/* Runs in three ways: in a fresh session; in one that is asked for its drafts before each round; and in one whose
+ * prompt was truncated to its half and completed again. */
 START_TEST(accepted_lengths_are_the_references) {
     bench b;
     json_t *loop;
@@ -418,7 +419,8 @@ START_TEST(accepted_lengths_are_the_references) {
 }
 END_TEST
 
-/* Runs rounds without drafts before each round of the reference: as many drafts are accepted. */
+/* Runs rounds without drafts before each round of the reference. The round must accept as many drafts as without
+ * them. */
 START_TEST(rounds_without_drafts_change_no_later_draft) {
     bench b;
     json_t *loop, *round;
@@ -455,7 +457,7 @@ static size_t say(fr_session *session, int32_t *ids, size_t length, size_t count
     return length;
 }
 
-/* Ends the test unless a session drafts next what it drafts after a prompt of all its ids, bit for bit. */
+/* Checks that the session's next drafts are, bit for bit, those of a fresh session whose prompt has all of its ids. */
 static void check_as_fresh(const bench *b, fr_session *session, const int32_t *ids, size_t count) {
     static float scores[2][4 * VOCAB];
     int32_t drafts[2][FR_STEP_MAX];
@@ -473,7 +475,7 @@ static void check_as_fresh(const bench *b, fr_session *session, const int32_t *i
     fr_session_close(fresh);
 }
 
-/* Runs another conversation, longer than the one that is restored after it. */
+/* Runs another conversation, which is longer than the one that the test restores after it. */
 static void digress(fr_session *session) {
     int32_t ids[256];
     for (size_t i = 0; i < 170; i++) ids[i] = (int32_t)((7 * i * i + i) % 300);
@@ -485,8 +487,9 @@ static void fill(int32_t *ids, size_t from, size_t to, size_t step) {
     for (size_t i = from; i < to; i++) ids[i] = (int32_t)((i * i * 31 + step * i + 2) % 300);
 }
 
-/* A conversation has prompts, replies, another prompt that begins alike, a truncation, a fork, and is saved and
- * restored after another one. It runs alone, and in an engine, where its prefix is found when it comes again. */
+/* A conversation has prompts, replies, another prompt that begins alike, a truncation and a fork, and is saved and
+ * restored after another one. It runs once in a session alone, and then in an engine, where later repetitions find its
+ * pages. */
 START_TEST(conversations_draft_as_fresh_sessions) {
     bench b;
     fr_engine *engine;
@@ -534,8 +537,8 @@ START_TEST(conversations_draft_as_fresh_sessions) {
 }
 END_TEST
 
-/* A session that is saved in the middle of its text, with the drafter's own keys and values, continues elsewhere as
- * after a prompt of the whole text. */
+/* A session is saved in the middle of its text, with the drafter's own keys and values. Another session that restores
+ * it must continue as after a prompt of the whole text. */
 START_TEST(a_restored_session_drafts_as_before) {
     enum { HALF = IDS / 2 };
     bench b;

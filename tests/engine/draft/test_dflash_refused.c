@@ -1,8 +1,8 @@
-/* Tests of block drafters that don't fit their target, are damaged, or are of a kind that is not built: each gives one
- * line that names the fault, and nothing stays open. Also tests the words by which drafters are chosen.
+/* Tests block drafters that don't fit their target, are damaged, or are of an unsupported kind: each gives one line
+ * that names the fault, and nothing stays open. Also tests the words that choose drafters.
  *
- * The wrong files are made of the folders and files of tests/data/dflash, with members of config.json changed, or with
- * tensors, values and keys of GGUF under other names. */
+ * The wrong files are made from the folders and files of tests/data/dflash: members of config.json are changed, or
+ * tensors, values and keys of GGUF get other names. */
 /* suite: quick hostile */
 #include <check.h>
 #include <jansson.h>
@@ -66,13 +66,13 @@ static void replace(uint8_t *bytes, size_t size, const char *from, const char *t
     ck_assert_msg(count > 0, "%s is nowhere", from);
 }
 
-/* A value of d2t. */
+/* A value that is written into the tensor d2t, the map from draft ids to target ids. */
 typedef struct damage {
     size_t index;
     int64_t value;
 } damage;
 
-/* Writes a fixture's drafter with another config.json, another tensor name and another value of d2t to the folder. */
+/* Writes a fixture's drafter to the folder, with changes to config.json, one tensor name and one value of d2t. */
 static void write_changed(const char *name, const char *changes, const char *from, const char *to, const damage *d2t) {
     char whole[256];
     fr_map map;
@@ -106,7 +106,7 @@ static void write_changed(const char *name, const char *changes, const char *fro
     fr_map_close(&map);
 }
 
-/* line NULL: the drafter is accepted, and drafts. */
+/* Opens the drafter with the target and checks the error line. If `line` is NULL, the drafter must open and draft. */
 static void open_drafter(const char *drafter, const char *target, const char *line, const char *what) {
     static const int32_t ids[] = {3, 141, 59, 26, 5};
     char whole[64];
@@ -141,7 +141,7 @@ static void open_drafter(const char *drafter, const char *target, const char *li
 
 static const struct {
     const char *drafter, *target, *changes;
-    const char *line; /* a part of the line; NULL: the drafter is accepted */
+    const char *line; /* a part of the error line; NULL: the drafter is accepted */
 } configurations[] = {
     {"qwen3", "qwen3", "{}", NULL},
     {"qwen3", "qwen3", "{\"block_size\": null, \"dflash_config\": {\"block_size\": 16}}", NULL},
@@ -251,8 +251,8 @@ END_TEST
 /* --------------------------------------------------------------------------------------------------------- tensors */
 
 static const struct {
-    const char *drafter, *from, *to; /* a tensor's name, shape or type */
-    damage d2t;                      /* if from is NULL */
+    const char *drafter, *from, *to; /* a tensor's name, shape or type, and what replaces it */
+    damage d2t;                      /* changes a value instead, if from is NULL */
     const char *line;
 } tensors[] = {
     {"qwen3", "\"fc.weight\"", "\"fd.weight\"", {0, 0}, "fc.weight is missing"},
@@ -295,8 +295,8 @@ static const struct {
     {"qwen3", "dflash.target_layers", "target_layers"},
     {"qwen3", "dflash.embedding_length", "embedding_length"},
     {"qwen3", "dflash.block_count", "block_count"},
-    {"v2-qwen3", "dflash.conv_kernel_size", "conv"},   /* the default is 2 then, and the file's tensors have 3 */
-    {"v2-qwen3", "dflash.selector_rank", "selector_"}, /* the default is 256 then */
+    {"v2-qwen3", "dflash.conv_kernel_size", "conv"},   /* without the key the size is 2, but the tensors have 3 */
+    {"v2-qwen3", "dflash.selector_rank", "selector_"}, /* without the key the rank is 256 */
 };
 
 START_TEST(files_that_lack_a_key) {
@@ -319,7 +319,7 @@ static const struct {
     {"dspark-qwen3", "output.weight", "outpup.weight", ""},
 };
 
-/* Reads a file, with `from` replaced, into the folder. */
+/* Copies a file into the folder, with `from` replaced by `to`. */
 static void write_file(const char *drafter, const char *from, const char *to) {
     char whole[128];
     size_t length;
@@ -345,7 +345,7 @@ END_TEST
 
 /* ------------------------------------------------------------------------------------------------------- the words */
 
-/* The method's word must be the drafter's. */
+/* The word given for the method must fit the drafter. */
 START_TEST(words_are_the_drafters) {
     static const struct {
         const char *drafter, *words;
@@ -394,7 +394,7 @@ static const struct {
     const char *line, *says;
     int status;
 } commands[] = {
-    /* A drafter that is given as the model is refused as one, with the kind of target that it needs. */
+    /* If a drafter is given as the model, the refusal says that it is a drafter and which target it needs. */
     {"generate -m " DATA "qwen3/drafter --ids 1,2,3 -n 2", "drafter", 1},
     {"generate -m " DATA "dspark-qwen3/drafter --ids 1,2,3 -n 2", "drafter", 1},
     {"generate -m " DATA "v2-qwen3/drafter.gguf --ids 1,2,3 -n 2", "drafter", 1},

@@ -1,6 +1,6 @@
-/* Tests of trimmed draft heads: the ids that a drafter scores get the same bits as from its whole head, no other id is
- * ever drafted, and the text is the target's at every size of head, greedy and sampled; a file that is no list of ids
- * is refused in a line. */
+/* Tests trimmed draft heads. The ids that a trimmed head scores get the same bits as from the whole head, and no other
+ * id is ever drafted. The text is the target's at every size of head, greedy and sampled. A file that is no list of
+ * ids is refused with one line. */
 #include <check.h>
 #include <math.h>
 #include <stdio.h>
@@ -21,7 +21,7 @@ enum { PROMPT = 30, TEXT = 60, DEPTH = 4, VOCAB_MAX = 1024 };
 
 static const struct {
     const char *target, *drafter;                                       /* drafter NULL: the target's own layer */
-} subjects[] = {{FR_TEST_MODELS "llama", "tests/data/llama/q4_0.gguf"}, /* its head is packed */
+} subjects[] = {{FR_TEST_MODELS "llama", "tests/data/llama/q4_0.gguf"}, /* this drafter's head is packed */
                 {FR_TEST_MODELS "llama", FR_TEST_MODELS "llama"},
                 {FR_TEST_MODELS "llama", "tests/data/llama/eagle"},
                 {FR_TEST_MODELS "glm-ocr-odd", NULL}};
@@ -32,7 +32,7 @@ typedef struct subject {
     fr_model *model;
     fr_drafter *drafter;
     size_t vocab;
-    char list[64]; /* a file of ids */
+    char list[64]; /* path of the file with the list of ids */
 } subject;
 
 static void write_file(char *path, size_t size, const char *text, size_t length) {
@@ -43,7 +43,7 @@ static void write_file(char *path, size_t size, const char *text, size_t length)
     close(fd);
 }
 
-/* Every third id, the last ones first. */
+/* The list has every third id, the largest ids first. */
 static bool is_listed(size_t id) {
     return id % 3 == 1;
 }
@@ -91,7 +91,7 @@ static fr_session *open_session(const subject *s, int64_t depth) {
     return session;
 }
 
-/* Returns the drafts after a prompt and two tokens, and their scores. */
+/* Returns how many drafts there are after a prompt and two tokens, and writes the drafts and their scores. */
 static size_t drafts_of(const subject *s, int32_t *ids, float *logits, double *weights) {
     int32_t said[FR_STEP_MAX];
     size_t count, got, accepted;
@@ -202,7 +202,7 @@ START_TEST(what_is_no_head_is_refused) {
 }
 END_TEST
 
-/* EAGLE-3's head has a list of its own, and the option does not trim it. */
+/* EAGLE-3's head has an id list of its own, so the option that would trim it is refused. */
 START_TEST(a_list_of_its_own_stays) {
     subject s = open_subject(0);
     require(fr_options_set_text(s.options, FR_OPT_DRAFT_HEAD, "50"));
@@ -214,7 +214,7 @@ START_TEST(a_list_of_its_own_stays) {
 }
 END_TEST
 
-/* Expects the most frequent ids first, and of equally frequent ones the lower id. */
+/* The list made from a text has its most frequent ids first; of equally frequent ids the lower one comes first. */
 START_TEST(a_text_makes_a_list) {
     char folder[64], line[256];
     snprintf(folder, sizeof folder, "%s/forerun-head-XXXXXX", P_tmpdir);
@@ -239,7 +239,7 @@ START_TEST(a_text_makes_a_list) {
 }
 END_TEST
 
-/* The head's rows have scales per 128 neighbours, so it is not trimmed; a list of all ids is accepted. */
+/* An FP8 head has one scale for 128 neighbouring rows, so it can't be trimmed. A head of all ids is accepted. */
 START_TEST(a_head_of_fp8_is_not_trimmed) {
     const float scales[1] = {1};
     const fr_matrix whole = {.type = FR_F8_E4M3, .features = 128, .cols = 128, .scales = scales};

@@ -1,7 +1,7 @@
-/* Tests of the limits below which a draft is not used: a chain ends before a draft less likely than
- * FR_OPT_DRAFT_P_MIN, a chain shorter than FR_OPT_DRAFT_MIN is dropped, and the text is the same as without drafting.
- *
- * With FR_DRAFT_P_AUTO, where the measured times decide how many drafts are worth it, the text is the same too.
+/* Tests the limits below which drafts are not used. A chain of drafts ends before the first one that is less likely
+ * than FR_OPT_DRAFT_P_MIN, and a chain shorter than FR_OPT_DRAFT_MIN is dropped. The text is the same as without
+ * drafting. With FR_DRAFT_P_AUTO the measured times decide how many drafts are worth it, and the text is still the
+ * same.
  *
  * The expected probability of a draft is calculated here from the drafter's logits, in double precision. */
 #include <check.h>
@@ -27,7 +27,7 @@ static const struct {
                 {"tests/data/dflash/qwen3", "tests/data/dflash/qwen3/drafter"},
                 {"tests/data/dflash/v2-qwen3.5", "tests/data/dflash/v2-qwen3.5/drafter"}};
 
-/* The least probability of a draft, and the least number of drafts. */
+/* Pairs of the least probability of a draft and the least number of drafts. */
 static const struct {
     double least;
     int64_t fewest;
@@ -75,7 +75,7 @@ static double chance(const float *logits, size_t count, int32_t id) {
     return 1 / sum;
 }
 
-/* Returns how many of the drafts after the timeline are likely enough. */
+/* Returns how many drafts the limits leave of those after the timeline. */
 static size_t worth(const subject *s, fr_session *session, double least, int64_t fewest, float *logits) {
     int32_t ids[DEPTH];
     size_t count, kept = 0;
@@ -91,7 +91,7 @@ static void write_plain(const subject *s, int32_t *text) {
     fr_session_close(session);
 }
 
-/* Compares step by step; every other step uses drafts that were submitted. */
+/* Checks in each step how many drafts the session makes. Every other step uses drafts that were submitted before. */
 static size_t check_steps(const subject *s, int limit, const int32_t *plain, float *logits) {
     int32_t text[TEXT + FR_STEP_MAX], shown[FR_STEP_MAX];
     double least = limits[limit].least;
@@ -126,8 +126,8 @@ START_TEST(chains_end_where_they_should) {
 }
 END_TEST
 
-/* Drafts as many as are worth their time, with sampling and with rejection: the text of sampled tokens is the one
- * without drafts. */
+/* Tests the limits with sampled text: with depth "auto" the text must be the one without drafts. With rejection
+ * sampling the text may differ. */
 START_TEST(every_way_of_drafting_heeds_them) {
     subject s = open_subject(_i);
     int32_t plain[TEXT], text[TEXT + FR_STEP_MAX];
@@ -148,7 +148,7 @@ START_TEST(every_way_of_drafting_heeds_them) {
 }
 END_TEST
 
-/* With clocks that report arbitrary times, chains end anywhere. */
+/* The clock reports arbitrary times, so chains of drafts end anywhere. The text must not change. */
 START_TEST(worthwhile_chains_write_the_same_text) {
     subject s = open_subject(_i);
     int32_t plain[TEXT], text[TEXT + FR_STEP_MAX];

@@ -1,8 +1,8 @@
-/* Tests of a smaller model that drafts: its proposals are the ids that it generates itself after the same ids, however
- * the timeline came about; the target's text is the same with it; a model that can't draft for a target is refused in
- * a line.
+/* Tests a smaller model as drafter. Its drafts are the ids that it generates itself after the same ids, however the
+ * timeline came about; the target's text is the same with it; and a model that can't draft for a target is refused
+ * with one line.
  *
- * The reference is a session of the draft model on its own, whose logits other suites compare with transformers. */
+ * The reference is a session of the draft model alone, whose logits other suites compare with transformers. */
 #include <check.h>
 #include <stdlib.h>
 #include <string.h>
@@ -74,7 +74,7 @@ static void say_alone(const subject *s, const int32_t *ids, size_t count, int32_
     fr_session_close(session);
 }
 
-/* Compares the drafts after a session's text with the small model's own ids. */
+/* Checks that the drafts after a session's text are the ids that the small model generates by itself. */
 static void check_drafts(const subject *s, fr_session *session, const int32_t *ids, size_t count) {
     int32_t drafts[FR_STEP_MAX], expected[DEPTH];
     size_t proposed;
@@ -84,7 +84,7 @@ static void check_drafts(const subject *s, fr_session *session, const int32_t *i
     ck_assert_mem_eq(drafts, expected, sizeof expected);
 }
 
-/* Runs rounds of all depths, then truncates, gives another prompt, and runs more. */
+/* Runs rounds at several depths, truncates, gives another prompt, and runs more rounds. */
 START_TEST(drafts_are_what_the_small_model_says) {
     int32_t ids[PROMPT + 3 * TEXT];
     subject s = open_subject(SMALL, 1 + _i);
@@ -146,7 +146,7 @@ START_TEST(the_text_is_the_targets) {
 }
 END_TEST
 
-/* The target drafts for itself: no draft is ever rejected, sampled or not. */
+/* The target drafts for itself, so no draft may ever be rejected, greedy or sampled. */
 START_TEST(a_models_own_drafts_all_stand) {
     int32_t ids[TEXT + FR_STEP_MAX], prompt[PROMPT];
     subject s = open_subject(LLAMA, 1);
@@ -169,7 +169,8 @@ static const uint8_t *first_page(const fr_session *session) {
     return session->drafting.draft->method->kv(session->drafting.draft)->table[FR_KV_FULL][0];
 }
 
-/* Sessions of an engine propose in one batch; forks have a draft timeline of their own, which shares pages. */
+/* The sessions of an engine propose in one batch. A fork has its own draft timeline, which shares pages with the
+ * first. */
 START_TEST(sessions_draft_together) {
     enum { SESSIONS = 3 };
     int32_t ids[SESSIONS][PROMPT + 2 * TEXT], forked[FR_STEP_MAX];
@@ -209,7 +210,7 @@ START_TEST(sessions_draft_together) {
 }
 END_TEST
 
-/* The session's memory must be counted once, and must be the sum of its parts. */
+/* The session's memory is counted once, and is the sum of its parts. */
 static void check_memory(const fr_session *session) {
     double all = (double)(session->engine->arena.used + session->arena.used);
     ck_assert_double_gt(fr_session_stat(session, FR_STAT_DRAFT_KV_BYTES), 0);
