@@ -414,9 +414,9 @@ typedef enum fr_option {
     FR_OPT_MLOCK = 5,
     /* Text, the path of a GGUF model's vision tower (llama.cpp's mmproj file). Default: none. */
     FR_OPT_MMPROJ = 6,
-    /* Limits on the pixels of a picture after it is resized for the vision tower, or on the tokens that stand for it in
-     * a prompt. Fewer pixels are faster and show less. Default 0: as the model's makers say. FR_INPUT when the model is
-     * opened if its tower resizes all pictures to one size, or if both limits at one end are given. */
+    /* Limits on the pixels of a picture after it is resized for the vision tower, or on the tokens that stand for it
+     * in a prompt. Fewer pixels are faster and show less. Default 0: as the model's makers say. FR_INPUT when the
+     * model is opened if its tower resizes all pictures to one size, or if both minima or both maxima are given. */
     FR_OPT_IMAGE_MIN_PIXELS = 52,
     FR_OPT_IMAGE_MAX_PIXELS = 53,
     FR_OPT_IMAGE_MIN_TOKENS = 54,
@@ -778,15 +778,15 @@ const char *fr_model_image_mark(const fr_model *model);
 
 /* Puts pictures into a prompt's text before it is tokenized: each of the first `count` marks whose bytes are all
  * trusted is replaced by the picture's image tokens, and by the tokens around them that the model was trained with.
- * What is put in is trusted. Fewer marks than pictures are no error here, but the prompt's. */
+ * The inserted text is trusted. A text with fewer marks than pictures is no error here; the prompt fails then. */
 fr_status fr_pictures_spell(const fr_model *model, const fr_picture *const *pictures, size_t count,
                             fr_marked_text *text);
 
 /* Runs the vision tower over pictures, for the image tokens of the session's next prompt (or next call for logits) in
  * their order. The engine keeps the rows of the pictures that were shown last, so the same pixels are not run again.
- * Calls the abort callback before each picture and between slices of the tower's run; there it may run other sessions
- * of the engine. The pictures may be closed afterwards. The prompt is FR_INPUT if the number of its image tokens is not
- * the number that its pictures need. */
+ * Calls the abort callback before each picture and between slices of the tower's run; the callback may run other
+ * sessions of the engine then. The pictures may be closed afterwards. The prompt is FR_INPUT if the number of its
+ * image tokens is not the number that its pictures need. */
 fr_status fr_session_show(fr_session *session, const fr_picture *const *pictures, size_t count);
 
 /* ----------------------------------------------------------------------------------------------------------- engine */
@@ -823,7 +823,7 @@ typedef struct fr_round {
     int32_t *ids;           /* room for `limit` ids */
     size_t limit;           /* FR_STEP_MAX is always enough; 0: only runs a waiting prompt, and gives no id */
     size_t count, accepted; /* out: as in fr_session_step; also 0 while a prompt is being run */
-    fr_status status;       /* out: of this session; FR_ABORTED if it was stopped, while the others go on */
+    fr_status status;       /* out: this session's result; FR_ABORTED if only this session was stopped */
     const char *error;      /* out: the session's error line if it failed, valid until its next call */
 } fr_round;
 
@@ -883,7 +883,7 @@ typedef struct fr_reply_rule {
     bool several;                 /* a reply may have several calls, if the model can write several */
     fr_grammar_kind kind;         /* kind of the content's grammar */
     const char *text;             /* the content's grammar, read unless the reply must call */
-    size_t length;                /* of text, in bytes */
+    size_t length;                /* length of `text` in bytes */
 } fr_reply_rule;
 
 /* Opens a grammar of whole replies. Everything else is as in fr_grammar_open. */
@@ -966,7 +966,7 @@ typedef enum fr_pooling {
     FR_POOLING_MEAN = 1, /* the mean of all rows */
     FR_POOLING_CLS = 2,  /* the first row */
     FR_POOLING_LAST = 3, /* the last row */
-    FR_POOLING_RANK = 4, /* a classifier's score, which is not supported */
+    FR_POOLING_RANK = 4, /* the model gives a classifier's score instead of an embedding; not supported */
 } fr_pooling;
 
 /* Combines a text's rows after the final norm into one row of FR_FACT_HIDDEN float32 by the pooling, and scales it to
@@ -1025,7 +1025,8 @@ typedef struct fr_drafting {
      * no distribution, but the decision to pass it on must not depend on its id. */
     bool tells_chances;
     /* NULL, or with FR_DRAFT_AUTO room for `count` numbers. Out, optional: the probability that each draft is right if
-     * those before it are, by which the drafts that are worth their time are chosen, in all sessions of a round. */
+     * all drafts before it are. The round uses these numbers to choose, over all its sessions, the drafts that are
+     * worth their time. */
     float *odds;
     bool tells_odds; /* out: true if `odds` was filled in */
 } fr_drafting;
@@ -1093,10 +1094,10 @@ typedef enum fr_stat {
     FR_STAT_REJECTED,         /* drafts that the target rejected */
     FR_STAT_PREFILL_SECONDS,  /* prompts, including their first token */
     FR_STAT_DECODE_SECONDS,   /* everything after the first token */
-    FR_STAT_DRAFT_SECONDS,    /* of decoding: proposing drafts */
-    FR_STAT_VERIFY_SECONDS,   /* of decoding: the target's forwards, including the head */
-    FR_STAT_ACCEPT_SECONDS,   /* of decoding: comparing, committing, informing the drafter */
-    FR_STAT_VISION_SECONDS,   /* pictures in the vision tower */
+    FR_STAT_DRAFT_SECONDS,    /* part of DECODE_SECONDS: proposing drafts */
+    FR_STAT_VERIFY_SECONDS,   /* part of DECODE_SECONDS: the target's forwards, including the head */
+    FR_STAT_ACCEPT_SECONDS,   /* part of DECODE_SECONDS: comparing, committing, informing the drafter */
+    FR_STAT_VISION_SECONDS,   /* running pictures through the vision tower */
     FR_STAT_TOWER_RUNS,       /* pictures that the tower was run for; the rows of others were kept by the engine */
     FR_STAT_TARGET_WEIGHT_BYTES,
     FR_STAT_DRAFT_WEIGHT_BYTES,
@@ -1106,8 +1107,8 @@ typedef enum fr_stat {
                                 * can drop */
     FR_STAT_TARGET_KV_BYTES,   /* room for keys and values of all sessions of the engine */
     FR_STAT_DRAFT_KV_BYTES,    /* room for a drafter's keys and values */
-    FR_STAT_STATE_BYTES,       /* of TARGET_KV_BYTES: states of recurrent layers for a timeline */
-    FR_STAT_STATE_DRAFT_BYTES, /* of TARGET_KV_BYTES: states of positions that are not yet certain, such as drafts */
+    FR_STAT_STATE_BYTES,       /* part of TARGET_KV_BYTES: states of recurrent layers for a timeline */
+    FR_STAT_STATE_DRAFT_BYTES, /* part of TARGET_KV_BYTES: states of positions that may still be rejected */
     FR_STAT_CHECKPOINT_BYTES,  /* room for checkpoints of sliding layers' caches and of states; memory is used as they
                                 * are made */
     FR_STAT_SCRATCH_BYTES,     /* working memory of forwards */
@@ -1170,7 +1171,7 @@ typedef enum fr_estimate {
     FR_ESTIMATE_CHECKPOINTS, /* checkpoints of sliding layers' caches and of states */
     FR_ESTIMATE_DRAFTING,    /* a drafter's keys and values, and working memory for drafting */
     FR_ESTIMATE_SCRATCH,     /* working memory of forwards, logits, and everything else that sessions hold */
-    FR_ESTIMATE_TOTAL,       /* the sum of all above except MAPPED and KV_LEAST, which FR_OPT_MEMORY limits */
+    FR_ESTIMATE_TOTAL,       /* the bytes that FR_OPT_MEMORY limits: the sum of all above except MAPPED and KV_LEAST */
     FR_ESTIMATE_AVAILABLE,   /* memory that the system has for this process now */
     FR_ESTIMATE_COUNT
 } fr_estimate;

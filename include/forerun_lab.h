@@ -11,8 +11,8 @@
 extern "C" {
 #endif
 
-/* An option's range: low to high for one that fr_options_set sets, least to most for one that fr_options_set_number
- * sets. The pair of the other kind is 0, and both are for an option that takes a text. */
+/* An option's range: low to high if fr_options_set sets it, least to most if fr_options_set_number does. The other
+ * pair is 0. Both pairs are 0 for an option that takes a text. */
 typedef struct fr_lab_range {
     int64_t low, high;
     double least, most;
@@ -24,19 +24,20 @@ typedef struct fr_lab_inspection {
     const char *target; /* the model to check a drafter against, or NULL */
     bool tensors;       /* list every tensor too */
     bool json;          /* one object instead of lines */
-    /* Positions for which a session's memory is told, at most those that the model was trained for: 0 for the default,
-     * SIZE_MAX for all of them. FR_USAGE for a drafter or a tower without its model. */
+    /* Number of positions for which a session's memory is computed, at most those that the model was trained for: 0
+     * for the default, SIZE_MAX for all of them. FR_USAGE for a drafter or a tower without its model. */
     size_t context;
     size_t *limit; /* NULL, or out: positions that the model was trained for */
-    /* Files of pictures whose tokens are told too. FR_INPUT if the model or tower can't see one of them. */
+    /* Picture files, for each of which the number of tokens is printed too. FR_INPUT if the model or tower can't see
+     * one of them. */
     const char *const *images;
     size_t image_count;
 } fr_lab_inspection;
 
 /* Describes a model or a drafter and checks that it can be used: architecture, shapes, parameters, types, tokenizer,
  * and the memory that a session would take. FR_INPUT, with the reason in fr_last_error, if it can't be used. A model
- * for which this machine or the process's control group has no memory is described too, and then FR_MEMORY, as of
- * fr_model_open. how: NULL for plain lines. */
+ * for which this machine or the process's control group has no memory is described too; the result is then FR_MEMORY,
+ * as fr_model_open would return. how: NULL for plain lines. */
 fr_status fr_lab_inspect(const char *path, const fr_lab_inspection *how, const fr_options *options, FILE *out);
 
 /* Return the number of values in the tensors that a model uses, and the type of most of their bytes ("Q4_K", "BF16").
@@ -47,11 +48,11 @@ const char *fr_lab_model_type(const fr_model *model);
 /* A published model's shape, and which part of it fr_lab_synth writes. */
 typedef struct fr_lab_shape {
     const char *name;               /* one of FR_LAB_SHAPES */
-    const char *type;               /* of all matrices, one of FR_LAB_WRITTEN */
+    const char *type;               /* the type of all matrices, one of FR_LAB_WRITTEN */
     size_t vocab;                   /* number of ids; 0: the shape's own */
-    size_t layers;                  /* number of layers, the first ones, of which the last has full attention; 0: all */
+    size_t layers;                  /* number of first layers to write, the last with full attention; 0: all */
     size_t experts;                 /* experts in each mixture; 0: all */
-    void (*note)(const char *line); /* NULL, or called with lines about what a user may not expect */
+    void (*note)(const char *line); /* NULL, or a function that gets warnings for the user, a line each */
 } fr_lab_shape;
 
 /* Writes random weights of a shape as GGUF, so that engines can be timed on it. Of the options only progress is read;
@@ -63,7 +64,7 @@ fr_status fr_lab_synth(const fr_lab_shape *shape, const fr_options *options, FIL
 fr_status fr_lab_pack(const char *path, const fr_options *options, FILE *out);
 
 /* Packs a drafter that can be read only together with its target: MTP layers in a file of their own, or an EAGLE
- * drafter. All else is as for fr_lab_pack. */
+ * drafter. Everything else is as in fr_lab_pack. */
 fr_status fr_lab_pack_beside(const char *drafter, const char *target, const fr_options *options, FILE *out);
 
 /* Lists of words that options and calls take, from the library's own tables. */
@@ -83,11 +84,11 @@ typedef enum fr_lab_words {
 /* Returns a word of a list, NULL after the last. */
 const char *fr_lab_word(fr_lab_words of, size_t index);
 
-/* Returns the word of the sampler at this place in the options' order, which is the default order where they have none
- * of their own; NULL after the last. */
+/* Returns the word of the sampler at this index of the options' order, or of the default order if the options set
+ * none; NULL after the last. */
 const char *fr_lab_sampler(const fr_options *options, size_t index);
 
-/* Returns true if this machine can run the instruction set of this word. */
+/* Returns true if this machine can run the instruction set that this word names. */
 bool fr_lab_isa_here(const char *word);
 
 /* Gives a session scripted drafts, for tests and timing: the ids of a known continuation, made wrong at chosen depths.
@@ -100,7 +101,7 @@ fr_status fr_lab_session_script(fr_session *session, const int32_t *ids, size_t 
                                 void *context);
 
 /* Says how a model is quantized. overrides: "PATTERN=TYPE" for tensors whose name a regular expression matches; the
- * first that matches decides. note: NULL, or called with lines about what a user may not expect. */
+ * first that matches decides. note: NULL, or a function that gets warnings for the user, a line each. */
 typedef struct fr_lab_quantization {
     /* The matrices' type, one of FR_LAB_WRITTEN or FR_LAB_MIXTURES in upper or lower case; q3_k, q4_k and q5_k mean the
      * mixtures M. */
@@ -109,7 +110,7 @@ typedef struct fr_lab_quantization {
     const char *const *overrides;
     size_t override_count;
     const char *output_type, *embedding_type; /* types of head and embeddings; NULL: the mixture's */
-    const char *imatrix; /* path of a llama.cpp importance matrix; NULL: all columns matter alike */
+    const char *imatrix; /* path of a llama.cpp importance matrix; NULL: all columns have the same weight */
     void (*note)(const char *line);
     const char *drafter; /* NULL, or the folder of an EAGLE-3 drafter for the model, which is then written instead */
 } fr_lab_quantization;
@@ -138,8 +139,8 @@ fr_status fr_lab_write_importances(const fr_model *model, const fr_lab_importanc
  * set, where the drafter decides. */
 bool fr_lab_takes_drafter(const char *spec_type);
 
-/* Returns the place of the file that a path names or will name: follows links at the path's end, also to a file that
- * does not exist yet. Free it with fr_free. NULL with errno set on failure. */
+/* Returns the path at which the file that a path names is or will be: follows links at the path's end, even to a file
+ * that does not exist yet. Free it with fr_free. NULL with errno set on failure. */
 char *fr_lab_file_place(const char *path);
 
 /* Returns FR_LOST if a mapped file of the model or its drafter (NULL: none) was cut or written to since it was opened.
@@ -158,7 +159,7 @@ int fr_lab_temporary_open(const char *place, char *name, size_t size, mode_t mod
 int fr_lab_temporary_keep(int fd, const char *name, const char *place);
 
 /* Parses JSON like jansson's json_loadb, except that an integer beyond int64 becomes a string: the byte FR_LAB_WIDE,
- * with which no text begins, and its digits. Written as these digits it means the same to fr_chat_render. Duplicate
+ * with which no text begins, and its digits. fr_chat_render understands the digits alone as the same number. Duplicate
  * keys may be refused even where the flags don't ask for it. */
 #define FR_LAB_WIDE '\xff'
 struct json_t;

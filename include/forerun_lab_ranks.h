@@ -11,10 +11,10 @@ void fr_lab_ranks_timeout(int seconds);
  * to each other. Call it before a model is opened, with the same numbers on all ranks. */
 fr_status fr_lab_ranks_deal(const uint32_t *parts, size_t count);
 
-/* Sets how models that are opened from now on are split: by output rows of all layers, or by layers, of which each rank
- * runs some in turn. AUTO, the default, takes the one by which a token should come sooner, given that a gather of few
- * bytes takes `latency` seconds and that all ranks together read `bandwidth` bytes a second; by rows where these are
- * not known (0). Call it with the same arguments on all ranks. */
+/* Sets how models that are opened from now on are split: by output rows of all layers, or by layers, so that one rank
+ * after the other runs its layers. AUTO, the default, estimates which way gives a token sooner: a gather of few bytes
+ * takes `latency` seconds, and all ranks together read `bandwidth` bytes a second. If these are not known (0), AUTO
+ * splits by rows. Call it with the same arguments on all ranks. */
 typedef enum fr_lab_split { FR_LAB_SPLIT_AUTO, FR_LAB_SPLIT_ROWS, FR_LAB_SPLIT_LAYERS } fr_lab_split;
 fr_status fr_lab_ranks_split(fr_lab_split split, double latency, double bandwidth);
 
@@ -29,7 +29,7 @@ void fr_lab_ranks_delay(double seconds);
 
 typedef struct fr_lab_traffic {
     uint64_t messages, bytes; /* that were sent */
-    double seconds;           /* that the rank waited for the others */
+    double seconds;           /* the time that this rank waited for the others */
 } fr_lab_traffic;
 
 /* Returns what this rank has sent the others so far: in one layer of the models and drafters that have run, elsewhere
@@ -42,8 +42,8 @@ fr_lab_traffic fr_lab_ranks_sent(size_t layer);
 #define FR_LAB_MOST_RANKS 256
 void fr_lab_ranks_collect(double own, double *all);
 
-/* Returns rank 0's answer on all ranks, for decisions that each would make for itself by clocks and signals. Without a
- * job it returns `own`. */
+/* Returns rank 0's answer on all ranks, for decisions that each rank would otherwise make by its own clock and
+ * signals. Without a job it returns `own`. */
 bool fr_lab_ranks_decide(bool own);
 
 /* Lets each rank decide for itself from now on, because ranks that follow an engine see rank 0's decisions in its
@@ -53,21 +53,22 @@ void fr_lab_ranks_decide_alone(void);
 /* Returns the job's first failure, or FR_OK. */
 fr_status fr_lab_ranks_check(void);
 
-/* Makes rank 0's engine tell the other ranks from now on what it and its sessions are asked: open, close, reset, ids,
+/* Makes rank 0's engine send the other ranks every call to it and its sessions from now on: open, close, reset, ids,
  * pictures, masks, grammars, settings, stop strings, setting aside, embedding, and rounds, which are cancelled and
  * aborted as always. Other calls that would run or change a session are FR_UNBUILT. */
 fr_status fr_lab_engine_lead(fr_engine *engine);
 
-/* Makes another rank's engine, of the same model and options, do the same until rank 0 closes its own or the job fails.
+/* Makes another rank's engine, of the same model and options, carry out the calls that rank 0 sends, until rank 0
+ * closes its own engine or the job fails.
  */
 fr_status fr_lab_engine_follow(fr_engine *engine);
 
-/* Calls end(line) if this process has not begun to leave `seconds` after the job's first failure. line: the error line
- * to print, NULL where another rank prints it. */
+/* Calls end(line) if this process has not begun to leave the job `seconds` after the job's first failure. line: the
+ * error line to print, NULL where another rank prints it. */
 void fr_lab_ranks_end_late(double seconds, void (*end)(const char *line));
 
-/* Returns, to a handler of signals, true if the signal ends this process, and false if it only follows a failure of the
- * job, which ends it anyway. */
+/* Returns true if this signal must end this process. Returns false if the signal is only a consequence of the job's
+ * failure, which ends the process anyway. A signal handler may call this. */
 bool fr_lab_ranks_struck(int signal_number);
 
 #endif

@@ -92,15 +92,15 @@ typedef struct fr_kv {
 /* Checks that a head of these shapes is a whole number of blocks of these types; FR_INPUT if not. */
 fr_status fr_kv_check(const fr_kv_shape *shapes, size_t count, fr_kv_types types);
 
-/* Gives the types for the cache of a drafter, whose target is to be cached in `types`: F16 if its own heads are no
- * whole blocks of these. */
+/* Gives the types for the cache of a drafter, whose target is to be cached in `types`: F16 if the drafter's heads are
+ * not whole blocks of those types. */
 fr_kv_types fr_kv_drafter_types(const fr_kv_shape *shapes, size_t count, fr_kv_types types);
 
 /* The sizes for which a cache is laid out. */
 typedef struct fr_kv_sizes {
     size_t context;
     size_t batch;       /* rows of the largest forward; if it is as large as the context, no layer drops pages */
-    size_t checkpoints; /* the number that is wanted; the cache has room for those that it can use */
+    size_t checkpoints; /* checkpoints that are wanted; the cache makes room only for as many as it can use */
     size_t timelines;   /* timelines that share the pool, including this one */
     size_t pages;       /* pages of full layers in the pool; 0: as many as all timelines may need */
     /* bytes of all pages, counted with the heads of all ranks so that all ranks have the same number of pages; 0: as

@@ -15,7 +15,7 @@ enum {
 
 struct fr_kv_node {
     int32_t ids[BLOCK];
-    uint32_t count; /* ids known here: its positions'; in a tail with a drafter's pairs also the id after them */
+    uint32_t count; /* ids of the node's positions; a tail with a drafter's pairs also has the id after them */
     uint32_t run;   /* positions whose rows are in its pages; a tail has fewer than BLOCK, and no children */
     fr_kv_digest digest;
     uint8_t *pages[FR_KV_KINDS]; /* NULL: not held */
@@ -58,7 +58,7 @@ void fr_kv_path_layout(fr_kv_path *path, fr_arena *arena, const fr_kv *kv) {
     *path = (fr_kv_path){.nodes = fr_arena_take(arena, kv->blocks, sizeof *path->nodes)};
 }
 
-/* Returns true if there is a page of each drafter in the set, whose drafter i has bit i. */
+/* Returns true if there is a page for every drafter in the set, in which bit i stands for drafter i. */
 static bool has_all(uint8_t *const pages[FR_KV_DRAFTERS], unsigned drafters) {
     for (size_t i = 0; i < FR_KV_DRAFTERS; i++)
         if (drafters >> i & 1 && !pages[i]) return false;
@@ -117,7 +117,7 @@ static bool is_unused(const fr_kv_prefixes *p, fr_kv_unused which, const fr_kv_n
     return page && !fr_kv_page_shared(&p->pages[FR_KV_SLIDING], page);
 }
 
-/* After the node's use has changed: puts it into a heap of unused nodes, moves it there, or takes it out. */
+/* Puts a node whose use has changed into a heap of unused nodes, moves it within the heap, or takes it out. */
 static void settle(fr_kv_prefixes *p, fr_kv_unused which, uint32_t n) {
     fr_kv_node *node = &p->nodes[n];
     if (n == NONE) return;
@@ -565,7 +565,7 @@ static void hold_page(fr_kv_prefixes *p, uint32_t n, fr_kv *kv, fr_kv_kind kind)
     if (kind == FR_KV_SLIDING) settle(p, FR_KV_WINDOWS, n);
 }
 
-/* Makes each drafter's cache hold its page of a block, out of those that a node holds. */
+/* Makes each drafter's cache hold its page of a block, one of the pages that a node holds. */
 static void hold_drafter_pages(const fr_kv_prefixes *p, fr_kv *const *drafters, size_t block,
                                uint8_t *const pages[FR_KV_DRAFTERS]) {
     for (size_t i = 0; drafters && i < FR_KV_DRAFTERS; i++)
@@ -583,8 +583,8 @@ static void hold_before(const fr_kv_prefixes *p, uint32_t n, fr_kv *const *draft
             fr_kv_pages_hold(p->drafter[i], &parent->drafter[i], &node->before[i], 0, 1);
 }
 
-/* Enters all blocks before the one with the frontier. The timeline will write in that one, and copies its pages first,
- * so it need not keep the node. */
+/* Enters all blocks before the one with the frontier. The timeline will write in that last block and copies its pages
+ * first, so it need not keep that block's node. */
 void fr_kv_prefixes_take(fr_kv_prefixes *p, fr_kv_path *path, fr_kv *kv, fr_kv *const *drafters, fr_kv_content content,
                          size_t length) {
     unsigned set = set_of(drafters);
@@ -639,7 +639,7 @@ static void share_drafter(fr_kv_prefixes *p, size_t which, fr_kv_node *node, fr_
     uint8_t **own = &drafter->table[FR_KV_FULL][block];
     if (!node->drafter[which] && !node->children) fr_kv_pages_hold(pool, &node->drafter[which], own, 0, 1);
     if (node->parent == NONE) return;
-    /* any complete page of the parent's block will do there */
+    /* the parent may hold any complete page of its block, so it takes this one */
     uint8_t **ends = &p->nodes[node->parent].drafter[which];
     share_page(pool, &node->before[which], own - 1);
     fr_kv_pages_drop(pool, ends, 0, 1);
@@ -653,7 +653,7 @@ static void share_block(fr_kv_prefixes *p, uint32_t n, fr_kv *kv, fr_kv *const *
         if (drafters[i]) share_drafter(p, i, &p->nodes[n], drafters[i], block);
 }
 
-/* Gives the smaller of a frontier and those of the drafters' caches. */
+/* Gives the smallest of a frontier and the frontiers of the drafters' caches. */
 static size_t least_length(size_t length, fr_kv *const *drafters) {
     for (size_t i = 0; drafters && i < FR_KV_DRAFTERS; i++)
         if (drafters[i]) length = fr_smaller(length, drafters[i]->length);

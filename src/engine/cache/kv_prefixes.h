@@ -105,9 +105,9 @@ void fr_kv_path_layout(fr_kv_path *path, fr_arena *arena, const fr_kv *kv);
 /* Makes the tree the keeper of the pools, so that they ask it for pages. */
 void fr_kv_prefixes_serve(fr_kv_prefixes *prefixes);
 
-/* Counts the leading positions of a prompt of `count` ids that need not be run. They are fewer than all, so that one
- * is left to give logits; with a drafter's cache one less; and with recurrent layers they end at a point. drafters: the
- * set of those whose pages the prompt needs too. */
+/* Counts the leading positions of a prompt of `count` ids that need not be run. At least one position is left to run,
+ * because it must give logits; with a drafter's cache, at least two. With recurrent layers the count ends at a point.
+ * drafters: the set of drafters whose pages the prompt needs too. */
 size_t fr_kv_prefixes_find(const fr_kv_prefixes *prefixes, fr_kv_content content, size_t count, unsigned drafters);
 
 /* Counts the leading ids that some text in the tree shares, even if its pages and states have been given up. */

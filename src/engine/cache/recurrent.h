@@ -26,7 +26,7 @@
 typedef struct fr_recurrent_shape {
     size_t heads, key_dim, value_dim; /* a head's state has fr_deltanet's layout */
     size_t before, behind;            /* how many of the first and of the last heads other ranks keep */
-    size_t channels, conv_kernel;     /* the values of an input that are convolved; over how many positions */
+    size_t channels, conv_kernel;     /* values of an input that are convolved; positions that a convolution spans */
 } fr_recurrent_shape;
 
 typedef struct fr_recurrent_layer {

@@ -107,8 +107,8 @@ static bool is_permutation(const int32_t *values, size_t n, uint8_t *seen) {
     return true;
 }
 
-/* Lists the ids of each cluster in ascending order, given the cluster of each id. False: the clusters differ in
- * size. */
+/* Lists the ids of each cluster in ascending order, given the cluster of each id. Returns false if the clusters differ
+ * in size. */
 static bool invert(const fr_assistant *a, const int32_t *cluster_of, size_t vocab, size_t *next, int32_t *ids) {
     for (size_t c = 0; c < a->clusters; c++) next[c] = c * a->cluster_size;
     for (size_t id = 0; id < vocab; id++) {
@@ -260,8 +260,8 @@ const char *fr_assistant_name(const fr_assistant *assistant, const char *publish
     return NULL;
 }
 
-/* Writes llama.cpp's keys for a plain head, with the note that no centroids were dropped, or AtomicChat's keys for
- * centroids. */
+/* Writes the keys as llama.cpp does for a plain head, with a key that says that the head has no centroids; or as
+ * AtomicChat does for a head with centroids. */
 fr_status fr_assistant_put_keys(const fr_assistant *a, const char *where, fr_gguf_writer *writer) {
     const fr_trunk_spec *s = &a->trunk.spec;
     bool k_eq_v = false;

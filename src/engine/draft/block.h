@@ -10,10 +10,10 @@
  * c = norm(fc(taps)) each layer makes that position's key and value, k = k_norm(k_proj c), rotated, and v = v_proj c.
  *
  * Block. For a timeline of L ids of which the target has run L - 1, the drafter runs rows of the ids [last id, mask,
- * mask, ...] at positions L - 1, L, ...: embeddings by the target's table, then layers of Qwen3 whose rows also see the
- * rows after them (fr_block_sight). Each mask's row scores the token at its own position; in a drafter that `samples
- * from the anchor` each row, the first one too, scores the token after its position. The head is the target's, or one
- * of the drafter's own ids.
+ * mask, ...] at positions L - 1, L, ...: embeddings by the target's table, then layers of Qwen3 whose rows also see
+ * the rows after them (fr_block_sight). Each mask's row scores the token at its own position; in a drafter that
+ * `samples from the anchor`, each row, the first one too, scores the token after its position. The head is the
+ * target's, or the drafter's own, which scores a smaller set of ids.
  *
  * DFlash takes the best id of each row. DFlash2 convolves the inputs and outputs of attention and feed-forward over the
  * rows (block_layers.c), and chooses among each row's best ids by how well they follow the draft before (block_pick.c).
@@ -29,10 +29,10 @@ typedef enum fr_block_kind { FR_BLOCK_DFLASH, FR_BLOCK_DFLASH2, FR_BLOCK_DSPARK,
 /* Gives the method's name for a kind. */
 const char *fr_block_word(fr_block_kind kind);
 
-/* The sight of a block's rows. Full layers see all of the context. Sliding layers see the last `window` positions of
- * it: before each row's own position, that one counted, or, if the window is shared, before the block's first row for
- * all of its rows. Within the block a row sees all rows, or, if causal, those up to its own; a window that is not
- * shared limits that too. */
+/* Says what a block's rows see. Full layers see all of the context. Sliding layers see a window of it: usually the
+ * last `window` positions up to each row's own, but if the window is shared, all rows see the last `window` positions
+ * before the block's first row. Within the block a row sees all rows, or, if causal, only those up to its own. A
+ * window that is not shared limits the rows that are seen within the block too. */
 typedef struct fr_block_sight {
     bool full_causal, sliding_causal;
     size_t window; /* 0: sliding layers see all of the context */
@@ -64,8 +64,9 @@ typedef struct fr_block_config {
 /* Reads the configuration and checks it against the target. target NULL: only what the files allow is checked. */
 fr_status fr_block_config_read(fr_block_config *config, fr_weights *weights, const fr_model *target);
 
-/* A convolution of DFlash2 around a part of a layer. side 0 is for the part's input, side 1 for its output. Tap t of
- * a row's channel c multiplies the row t rows before with base[side][t][c] + kernel(input)[side][t][c / group]. */
+/* A convolution of DFlash2 around the attention or the feed-forward of a layer. Side 0 is for the input, side 1 for
+ * the output. Tap t of a row's channel c multiplies the row t rows before with base[side][t][c] +
+ * kernel(input)[side][t][c / group]. */
 typedef struct fr_block_conv {
     const float *base; /* [2, taps, hidden] */
     fr_matrix kernel;  /* [2 * taps * hidden / group, hidden] */
@@ -78,14 +79,14 @@ typedef struct fr_block_net {
     fr_block_config config;
     fr_trunk trunk;            /* its layers; embedding without data: the target's; head: its own or the target's */
     fr_matrix fc;              /* [hidden, aux_layers * hidden] */
-    const float *context_norm; /* [hidden] of fc's rows */
+    const float *context_norm; /* [hidden] the norm of fc's rows */
     const float *mask_row;     /* [hidden] the embedding of a mask; NULL: that of the mask's id */
     const int32_t *ids;        /* [draft_vocab] the target's id for each of its ids; NULL: they are the same */
     bool own_head;
     bool packed;                            /* some matrix is packed */
     fr_block_conv (*convs)[FR_BLOCK_PARTS]; /* [layers]; NULL: there are none */
     size_t conv_width;                      /* features of a convolution's kernel */
-    fr_matrix before, after, selector;      /* DFlash2: codebooks [vocab, rank] twice; [rank, hidden] */
+    fr_matrix before, after, selector;      /* DFlash2: two codebooks [vocab, rank], and the selector [rank, hidden] */
     fr_matrix bias_before, bias_after;      /* DSpark: [vocab, rank], [draft_vocab, rank] */
     /* DSpark's confidence head: [hidden], or [hidden + rank] if it also reads the draft before; NULL: there is none */
     const float *confidence;
@@ -128,7 +129,7 @@ void fr_block_set_sights(const fr_block_sight *sight, size_t position, size_t co
 /* ------------------------------------------------------------------------------------------------------------- GGUF */
 
 /* Gives the name in GGUF of a published tensor (the part after "blk.N." for a layer's tensor); false: GGUF has no
- * place for it. `writes` are the keys that are written for a drafter that was opened from a folder. */
+ * place for it. */
 bool fr_block_name(const char *published, const char **gguf, fr_tensor_name_found *found);
 extern const fr_tensor_naming fr_block_names;
 extern const fr_family fr_family_block; /* its layers are read and written as this family's */

@@ -2,8 +2,9 @@
  *
  * A folder of z-lab's has the layers' keys at the top of config.json and its own below "dflash_config"; folders of
  * DSpark have all at the top, or theirs below "dspark_config". The speculators library has the layers' keys in
- * transformer_layer_config and all others at the top. It is told by speculators_model_type, since it shares names of
- * architectures with z-lab and yet counts the target's layers from their inputs. Keys of GGUF are llama.cpp's. */
+ * transformer_layer_config and all others at the top. Its folders are recognized by speculators_model_type, because
+ * they use z-lab's names of architectures but number the target's layers by their inputs. Keys of GGUF are
+ * llama.cpp's. */
 #include "src/engine/draft/block.h"
 
 #include <stdlib.h>
@@ -26,8 +27,8 @@ const char *fr_block_word(fr_block_kind kind) {
 
 /* ------------------------------------------------------------------------------------------------------- its layers */
 
-/* The rows of sizes begin with a key that refuses attention in both directions, because these layers have that by
- * themselves. */
+/* The family below skips the first row of fr_size_keys. That row refuses attention in both directions, which these
+ * layers always have. */
 static const fr_model_spec defaults = {
     .trunk =
         {.vocab = 151936, .hidden = 4096, .layers = 5, .context_limit = 32768, .eps = 1e-6F, .rope = {{.neox = true}}},
@@ -189,9 +190,9 @@ static fr_status read_sliding(fr_block_config *c, const folder *f) {
     return fr_json_size(f->text, "sliding_window", 1, WINDOW_MAX, 4096, where, &c->sight.window);
 }
 
-/* Reads whether rows of a block see later ones. In z-lab's folders one key may say it for all layers. A window is the
- * same for all rows of a block where the speculators library's classes define it: in its folders, and for DSpark, which
- * no other package trains. */
+/* Reads whether rows of a block see later ones. In z-lab's folders one key may say it for all layers. The speculators
+ * library's classes give all rows of a block the same window. That holds in its folders, and for DSpark, which no
+ * other package trains. */
 static fr_status read_sight(fr_block_config *c, const folder *f) {
     bool flag;
     FR_TRY(read_sliding(c, f));
@@ -228,7 +229,7 @@ static fr_status read_kind(fr_block_config *c, const folder *f) {
     return read_flag(f, "confidence_head_with_markov", true, &c->confidence_sees_draft);
 }
 
-/* Refuses keys that change the computation and are not built. */
+/* Refuses keys that change the computation in a way that is not supported. */
 static fr_status check_rest(const folder *f) {
     bool sinks;
     float scale;
@@ -270,7 +271,8 @@ static fr_status from_json(fr_block_config *c, fr_weights *weights, const fr_mod
 
 /* ------------------------------------------------------------------------------------------------------------- GGUF */
 
-/* Reads the number of the target's ids: that of a table with a row for each, or the target's own. */
+/* Reads the number of the target's ids from a table that has a row for each of them; without such a table, takes the
+ * target's own number. */
 static fr_status gguf_vocab(fr_block_config *c, const fr_weights *weights, const fr_model *target) {
     static const char *const tables[] = {"token_embd.weight", "markov_w1.weight", "selector_predecessor.weight"};
     const fr_gguf_value *tokens = fr_gguf_find(weights->files->gguf, "tokenizer.ggml.tokens");

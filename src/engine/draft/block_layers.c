@@ -1,6 +1,6 @@
 /* Runs the rows of block drafters: see block.h.
  *
- * A layer in phases with barriers between, of which those in brackets are DFlash2's:
+ * A layer runs in these phases, with a barrier between any two. Only DFlash2 has the phases in brackets:
  *
  *     rows       normed = input_norm(x)
  *     [features  kernels = kernel(normed)
@@ -83,7 +83,7 @@ void fr_block_run_context(const fr_team *team, const fr_block_rows *rows, const 
 
 /* ------------------------------------------------------------------------------------------------------------ block */
 
-/* Returns the row of a block, of the batch's row r, that is `back` rows before it; NULL: it is not of the block. */
+/* Returns the row that is `back` rows before row r of the batch; NULL if that row is not in the same block. */
 static const float *row_before(const fr_activations *a, const float *rows, size_t r, size_t back) {
     size_t hidden = a->trunk->spec.hidden;
     if (back > r || a->batch.rows[r - back].timeline != a->batch.rows[r].timeline) return NULL;
@@ -106,8 +106,8 @@ static void convolve_row(const fr_block_rows *rows, const fr_activations *a, con
     }
 }
 
-/* Computes the kernels of a convolution and its side 0 of the normed rows, and makes the result the next products'
- * input. The normed rows must be prepared; all rows are complete on return for their owners. */
+/* Computes a convolution's kernels, and applies its side 0 to the normed rows; the result is the input of the next
+ * products. The normed rows must be prepared. On return, each row is complete for the thread that owns it. */
 static void convolve_input(const fr_team *team, const fr_block_rows *rows, const fr_activations *a,
                            const fr_block_conv *conv) {
     size_t hidden = a->trunk->spec.hidden, begin, end;
@@ -123,7 +123,8 @@ static void convolve_input(const fr_team *team, const fr_block_rows *rows, const
     }
 }
 
-/* Adds a part's output to the stream, after side 1 of its convolution if it has one. Begins with a barrier. */
+/* Adds the output of attention or feed-forward to the stream, after side 1 of its convolution if it has one. Begins
+ * with a barrier. */
 static void join(const fr_team *team, const fr_block_rows *rows, const fr_activations *a, const fr_block_conv *conv,
                  const float *bias) {
     size_t hidden = a->trunk->spec.hidden, begin, end;

@@ -42,14 +42,14 @@ struct fr_drafter {
  * beside it. NULL: there is none. */
 const fr_drafter *fr_drafter_at(const fr_drafter *drafter, size_t index);
 
-/* Give the memory and the bytes of the weights of all of them. */
+/* Give the memory and the bytes of the weights of a drafter, together with those opened beside it. */
 fr_memory_use fr_drafter_memory_use(const fr_drafter *drafter);
 size_t fr_drafter_bytes(const fr_drafter *drafter);
 
 /* Gives the file or folder of the weights. */
 const char *fr_drafter_path(const fr_drafter *drafter);
 
-/* Gives the model that a drafter is; NULL: it is not a model. */
+/* Gives the model of a drafter that is a whole language model; NULL for any other drafter. */
 const fr_model *fr_drafter_model(const fr_drafter *drafter);
 
 /* Returns true if the drafter reads this KV layer of the target. */

@@ -8,8 +8,8 @@
  *     x through the assistant's layers: queries only, rotary position L - 1 at every step, over the target's KV of
  *         positions 0 .. L - 2 (sliding layers: the last window + 1 of them)
  *     n = norm(x);  draft = argmax of the head over n;  next hidden = post(n)
- * The centroid head scores the clusters first, then only the head rows of the `top` best clusters' ids.
- * Source: transformers 5.17, gemma4_assistant; the window's width is as it computes it. */
+ * The centroid head scores the clusters first, then only the head rows of the `top` best clusters' ids. Source:
+ * transformers 5.17, gemma4_assistant; the width of the window is as that code computes it. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>

@@ -6,9 +6,9 @@
  * proposal first adds the rows that are new, and then runs the block, whose keys and values lie after the context and
  * are overwritten by the next round's: a rejected block leaves nothing.
  *
- * A depth below the block's size cuts the block to as many masks, as the published code does. It is run whole where
- * fewer drafts are wanted in a round because the text ends or more rows are not worth their time: its cost is the same
- * for any number of drafts, and masks that it was trained with make better ones.
+ * A depth below the block's size cuts the block to as many masks, as the published code does. If a round wants fewer
+ * drafts only because the text ends or because more rows are not worth their time, the block is still run whole: its
+ * cost hardly depends on the number of masks, and the drafts are better with as many masks as in training.
  *
  * Sessions of an engine work in one workspace, and the blocks of those that propose together go side by side through
  * the layers and the head. Then each chooses its drafts row by row, as DFlash2's and DSpark's choice of a draft depends
@@ -31,7 +31,7 @@ enum { SCORED_ROWS = 64 };
 typedef struct workspace {
     const fr_drafter *drafter;
     const fr_block_net *net;
-    fr_kv kv; /* no session's own: laid out as a session's cache is, with the pages of all sessions */
+    fr_kv kv; /* belongs to no session: the layout of the sessions' caches, and the pages of all of them */
     fr_block_rows rows;
     fr_kv **timelines;         /* [sessions] */
     struct block *asks;        /* [sessions] the blocks of a proposal */
@@ -41,8 +41,8 @@ typedef struct workspace {
     float *selected;           /* [scored, rank] DFlash2: the selector's products of the rows */
     float *codes;              /* [top_k, rank] DFlash2: the codes of a row's best ids */
     float *best;               /* [top_k] their scores */
-    int32_t *best_ids, *order; /* [top_k] and [candidates] for the choice of them */
-    float *befores, *biases;   /* DSpark, for the drafts before: [sessions, rank] and [sessions, candidates] */
+    int32_t *best_ids, *order; /* [top_k] a row's best ids; [candidates] room for sorting */
+    float *befores, *biases;   /* DSpark: code [rank] and biases [candidates] of each session's draft before */
     float *row;                /* [rank] */
 } workspace;
 
@@ -152,7 +152,7 @@ typedef struct block_run {
     size_t from, to, scored;
 } block_run;
 
-/* Copies the rows that are scored side by side, by their owners, as the head's input. */
+/* Copies the scored rows of all blocks side by side to the head's input. Each thread copies the rows that it owns. */
 static void gather_heads(const fr_team *team, const block_run *run) {
     const workspace *w = run->work;
     size_t hidden = w->net->trunk.spec.hidden, skipped = unscored(w->net), begin, end, at = 0;
@@ -255,7 +255,7 @@ static double confidence_of(const workspace *w, size_t row, const float *before)
     return 1.0 / (1.0 + (double)sure);
 }
 
-/* Adds the next draft of a block to its proposal; returns true if another one may follow. number: the block's place
+/* Adds the next draft of a block to its proposal; returns true if another one may follow. number: the block's index
  * among those whose biases were computed. */
 static bool choose(const workspace *w, const block *b, size_t number) {
     const fr_block_net *net = w->net;

@@ -20,11 +20,11 @@
 
 enum { FR_DRAFT_GAIN_DEPTHS = 4, FR_DRAFT_GAIN_BINS = 10 };
 
-/* The most drafters, each with weights, out of which each round takes one. */
+/* The most drafters with weights that a session can have; each round uses one of them. */
 enum { FR_DRAFTERS_MAX = 2 };
 
 typedef struct fr_draft_gain {
-    double stands[FR_DRAFT_GAIN_DEPTHS][FR_DRAFT_GAIN_BINS]; /* s, by fr_draft_gain_depth and fr_draft_gain_bin */
+    double stands[FR_DRAFT_GAIN_DEPTHS][FR_DRAFT_GAIN_BINS]; /* s(d) by fr_draft_gain_depth and fr_draft_gain_bin */
     /* Indexed by the number of drafts before. `next`: how often the next draft is accepted if these are; `step` and
      * `row`: the tokens that could be made in the time of the next draft's step, and of its row. */
     double next[FR_STEP_MAX], step[FR_STEP_MAX], row[FR_STEP_MAX];

@@ -51,7 +51,8 @@ const char *fr_draft_other_word(size_t index) {
     return word_of(index, false);
 }
 
-/* Gives the method of the first word in `words`, which moves past it and its comma, or to NULL after the last. */
+/* Gives the method of the first word in `words`, and moves `words` past that word and its comma, or to NULL after the
+ * last word. */
 static fr_status next_method(const char **words, const fr_draft_method **method) {
     const char *word = *words, *comma = strchr(word, ',');
     size_t length = comma ? (size_t)(comma - word) : strlen(word);
@@ -162,7 +163,8 @@ static bool is_next(const fr_proposal *p, size_t link) {
     return link < c->count && c->spoke == link;
 }
 
-/* Returns true if drafts of the kind that the link makes are wanted, and by its drafter. */
+/* Returns true if the proposal asks for drafts of the kind that this link makes, and not for those of another
+ * drafter. */
 static bool is_wanted(const fr_proposal *p, size_t link) {
     const fr_draft *l = ((const chain *)p->draft)->links[link];
     bool others = p->by && l->method->workspace && l->drafter + 1 != p->by;
@@ -198,7 +200,8 @@ static void take_answers(fr_proposal *first, size_t link) {
     }
 }
 
-/* Shows the target's rows to the links that were not asked. They may run them later, with further ones. */
+/* Shows the target's rows to the links that were not asked. These links may run the rows later, together with newer
+ * ones. */
 static fr_status follow_rest(const fr_proposal *p) {
     const chain *c = (const chain *)p->draft;
     fr_draft_view view = *p->view;

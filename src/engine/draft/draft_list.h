@@ -19,9 +19,10 @@ typedef struct fr_draft_list {
 const char *fr_draft_word(size_t index);
 const char *fr_draft_other_word(size_t index);
 
-/* words: some of these, separated by commas; "": the drafter's method, or none without a drafter. A method with
- * weights must be the drafter's or that of the drafter beside it. FR_USAGE: an unknown word, a method that is not the
- * drafter's, or `none` beside other methods. fr_draft_words_check looks at the words alone. */
+/* fr_draft_words_check checks the words of --spec-type alone; fr_draft_list_choose also checks them against the
+ * drafter and gives the methods. words: names of methods, separated by commas; "": the drafter's method, or none
+ * without a drafter. A method with weights must be the drafter's or that of the drafter beside it. FR_USAGE: an
+ * unknown word, a method that is not the drafter's, or `none` beside other methods. */
 fr_status fr_draft_words_check(const char *words);
 /* true if a method of the words drafts with weights; "" and NULL may do so */
 bool fr_draft_words_take_drafter(const char *words);
@@ -37,8 +38,9 @@ bool fr_draft_list_uses(const fr_draft_list *list, size_t drafter);
 fr_draft *fr_draft_list_open(const fr_draft_list *list, const fr_drafter *drafter, fr_arena *arena,
                              const fr_draft_sizes *sizes, void *const *workspaces);
 
-/* Gives the method's state that reads the weights of the drafter with this index: the method itself, or one of the
- * chosen ones; NULL: none does. The second gives the state that made the last proposal. */
+/* fr_draft_reader gives the state of the method that reads the weights of the drafter with this index: `draft` itself,
+ * or one of the methods that it combines; NULL: there is none. fr_draft_speaker gives the state that made the last
+ * proposal. */
 fr_draft *fr_draft_reader(fr_draft *draft, size_t drafter);
 const fr_draft *fr_draft_speaker(const fr_draft *draft);
 

@@ -64,7 +64,8 @@ bool fr_drafter_cache_take(fr_drafter_cache *c, const fr_draft_view *view, size_
     size_t first = c->kv.length, count = end - first, kept = fr_smaller(c->waiting, count);
     if (c->missed) return false;
     if (fr_failure_keep(fr_kv_claim(&c->kv, count + more)).status != FR_OK) {
-        /* The target's rows are missed. All later ones need them, so the other pages are given back. */
+        /* The drafter has missed some of the target's rows. All later rows need their keys and values, so the cache is
+         * of no use and gives its pages back. */
         c->missed = true;
         c->waiting = 0;
         fr_kv_reset(&c->kv);

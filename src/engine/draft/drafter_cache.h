@@ -32,7 +32,7 @@ typedef struct fr_followed_rows {
     const float *rest; /* the others */
 } fr_followed_rows;
 
-/* Gives the values of one of them. */
+/* Gives the values of the row with this index. */
 static inline const float *fr_followed_row(const fr_followed_rows *rows, size_t index) {
     if (index < rows->kept_count) return rows->kept + index * rows->seen;
     return rows->rest + (index - rows->kept_count) * rows->seen;

@@ -1,4 +1,4 @@
-/* Facts about its target that the files of an EAGLE drafter or a block drafter say, and the checks of them.
+/* Reads what the files of an EAGLE drafter or a block drafter say about its target, and checks it.
  *
  * In: a drafter's files, and the target that it is opened for. Out: FR_OK; or a line that names both numbers. */
 #ifndef FR_SRC_ENGINE_DRAFT_DRAFTER_TARGET_H

@@ -71,8 +71,8 @@ void fr_eagle_close(fr_eagle *eagle);
 
 /* EAGLE-3 in GGUF, as llama.cpp's converter writes it. fr_eagle3_name gives a published tensor's name there (for
  * tensors of the layer, the name after "blk.0.") and the order of its rows; false: GGUF has no place for the tensor.
- * The others give the tensors that are not read, and write the keys of a drafter that was opened from a folder. In
- * GGUF d2t has the target's ids, in folders the differences to the drafter's ids. */
+ * fr_eagle_names lists the tensors that are not read. fr_eagle3_put_keys writes the keys of a drafter that was opened
+ * from a folder. In GGUF d2t has the target's ids, in folders the differences to the drafter's ids. */
 bool fr_eagle3_name(const char *published, const char **gguf, fr_tensor_name_found *found);
 extern const fr_tensor_naming fr_eagle_names;
 extern const fr_tensor_name *const fr_eagle3_layer_names[]; /* the tables of its layer; up to NULL */

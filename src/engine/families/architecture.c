@@ -101,8 +101,8 @@ bool fr_is_eagle3(const fr_checkpoint *files) {
            has(files, "midlayer.hidden_norm.weight") || has(files, "layers.0.hidden_norm.weight");
 }
 
-/* If neither the name nor an fc tells, layers without a norm after them are those of EAGLE-1: a decoder that was saved
- * without its head has that norm. */
+/* Files without an EAGLE name and without fc are EAGLE-1's if they have layers but no norm after them: a decoder that
+ * was saved without its head would have that norm. */
 bool fr_is_eagle(const fr_checkpoint *files) {
     if (fr_is_eagle3(files) || fr_is_block_drafter(files)) return false;
     return fr_architecture_in(eagles, fr_checkpoint_architecture(files)) || has(files, "fc.weight") ||

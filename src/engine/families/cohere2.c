@@ -1,9 +1,9 @@
 /* Cohere 1 (Command R, Aya) and Cohere 2 (Command R7B, Command A): config.json of CohereForCausalLM and
  * Cohere2ForCausalLM, GGUF "command-r" and "cohere2". Source: transformers 5.24, models cohere and cohere2; for GGUF
  * github.com/ggml-org/llama.cpp, conversion/command_r.py, src/models/command-r.cpp and cohere2.cpp, which does not
- * support biases. Both parts of a layer read the same LayerNorm, without a bias, and heads are rotated in pairs of
- * neighbours. In Cohere 2, three sliding layers are followed by a full one, whose heads aren't rotated. Command R+,
- * in which each head has a LayerNorm of its own, is not supported. */
+ * support biases. Attention and feed-forward of a layer read the same LayerNorm, which has no bias, and heads are
+ * rotated in pairs of neighbours. In Cohere 2, three sliding layers are followed by a full one, whose heads aren't
+ * rotated. Command R+, in which each head has a LayerNorm of its own, is not supported. */
 #include "base/error.h"
 #include "src/engine/families/family.h"
 

@@ -65,9 +65,9 @@ static double real_at(const void *field, size_t bytes) {
     return bytes == sizeof(float) ? (double)*(const float *)field : *(const double *)field;
 }
 
-/* Gives the number for a file without the key: the field's default, or, if that is 0, the value that the row says
- * (`like`, `per_head`). If the row says one, the default is ignored when config.json has the key with null, because
- * transformers 5.17 then computes the number in this way. In GGUF it is ignored for `per_head` rows. */
+/* Gives the number for a file without the key: the field's default, or, if that is 0, the value that the row derives
+ * from other fields (`like`, `per_head`). The derived value also replaces the default if config.json has the key with
+ * null, because transformers 5.17 derives the number in that case, and, for `per_head` rows, in GGUF. */
 static int64_t size_without(const fr_source *s, const fr_config_row *row, fr_model_spec *spec) {
     bool follows = s->gguf ? row->per_head : json_is_null(json_object_get(s->text, row->json));
     bool complete = follows && (row->per_head || row->like);
@@ -117,8 +117,8 @@ static size_t *of_layer(fr_layer_spec *layer, const fr_config_row *row) {
     return (size_t *)(void *)((char *)layer + (row->field - offsetof(fr_model_spec, layer)));
 }
 
-/* Reads the first layer's number. If the layers have already been made and the file has an array, reads that of each
- * layer. */
+/* Reads the first layer's number. If the layers have already been made and the file has an array, reads each layer's
+ * number from it. */
 static fr_status read_each(const fr_source *s, const fr_config_row *row, fr_model_spec *spec) {
     int64_t numbers[FR_LAYERS_MAX];
     if (!s->gguf) return read_size(s, row, spec);
@@ -294,8 +294,8 @@ fr_status fr_source_of(fr_weights *weights, fr_source *source) {
     return FR_OK;
 }
 
-/* Reads two things from tensors instead of keys: if a folder has a head of its own, and GGUF's table of ids, whose
- * length is the vocabulary. */
+/* Reads two facts from tensors, because no key says them: whether a folder has a head of its own, and the length of
+ * GGUF's table of ids, which is the vocabulary. */
 static fr_status read_tensors(const fr_source *source, fr_model_spec *spec) {
     if (!source->weights || source->drafter) return FR_OK;
     if (!source->gguf) return fr_config_head(source->text, source->where, source->weights);

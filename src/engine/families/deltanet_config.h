@@ -14,7 +14,7 @@ extern const fr_config_part fr_deltanet_part;
 fr_status fr_deltanet_layers(const fr_source *source, fr_model_spec *spec,
                              fr_status (*layers)(const fr_source *source, fr_model_spec *spec));
 
-/* The names of such a layer's tensors, except the projections of its input. */
+/* The names of a gated DeltaNet layer's tensors, except the projections of its input. */
 extern const fr_tensor_name fr_deltanet_names[];
 
 #endif

@@ -1,6 +1,7 @@
 /* EXAONE 4: config.json of Exaone4ForCausalLM, GGUF "exaone4". Source: transformers 5.17, model exaone4; for GGUF
  * github.com/ggml-org/llama.cpp, conversion/exaone.py and src/models/exaone4.cpp, which has windows only in models of
- * 64 layers. Norms come only after each part. If some layers slide, the heads of full layers aren't rotated. */
+ * 64 layers. Norms come only after attention and feed-forward. If some layers slide, the heads of full layers aren't
+ * rotated. */
 #include "src/engine/families/family.h"
 
 static const fr_model_spec defaults = {

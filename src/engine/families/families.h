@@ -1,7 +1,7 @@
 /* The families of targets, which families.def lists.
  *
  * In: an architecture's name, from config.json or GGUF, or files that have one. Out: its family; or an error of two
- * lines, that there is none, and which ones are supported. */
+ * lines: the family is unknown, and which ones are supported. */
 #ifndef FR_SRC_ENGINE_FAMILIES_FAMILIES_H
 #define FR_SRC_ENGINE_FAMILIES_FAMILIES_H
 
@@ -9,7 +9,8 @@
 #include "src/engine/families/family.h"
 
 /* fr_family_named finds the family of an architecture, the first one if several have the same name in GGUF.
- * fr_family_of finds that of files; if several have the same name, the keys decide. NULL if there is none. */
+ * fr_family_of finds the family of files; if several families have the same name, the keys decide. NULL if there is
+ * none. */
 const fr_family *fr_family_named(const char *architecture);
 const fr_family *fr_family_of(const fr_checkpoint *files);
 

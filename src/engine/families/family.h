@@ -110,8 +110,8 @@ typedef struct fr_config_row {
     bool sparse;        /* a size of 0 is not written, and a missing one is 0 in GGUF */
 } fr_config_row;
 
-/* Lines of tables: a number, by its field, both keys and its limits, with further members by designators; and checks
- * that a value is supported. */
+/* Macros that write a row of a table. A row for a number has the field, both keys and the limits; designators may
+ * follow for further members. Other rows only check that a value is supported. */
 #define FR_NUMBER(of, at, j, g, least, most, ...)                                                                  \
     {                                                                                                              \
         .kind = of, .field = offsetof(fr_model_spec, at), .bytes = sizeof(((fr_model_spec *)NULL)->at), .json = j, \
@@ -211,10 +211,10 @@ fr_status fr_layers_alike(const fr_source *source, fr_model_spec *spec);
  * The kinds come from the file's list, or from spec->kinds; without a window all layers are full. */
 fr_status fr_layers_by_kind(const fr_source *source, fr_model_spec *spec);
 
-/* Does the same; in addition, if there is a window, the heads of full layers aren't rotated. */
+/* Makes layers as fr_layers_by_kind does; if there is a window, the heads of full layers aren't rotated. */
 fr_status fr_layers_still_if_full(const fr_source *source, fr_model_spec *spec);
 
-/* Does the same for layers that have already been made. */
+/* Sets the kinds as fr_layers_by_kind does, in layers that have already been made. */
 fr_status fr_layers_mark_kinds(const fr_source *source, fr_model_spec *spec);
 
 /* If any layer slides, writes the key that says which, unless exactly every `fallback`th layer is full. */
@@ -252,10 +252,11 @@ bool fr_source_layer_has(const fr_source *source, const fr_model_spec *spec, con
 
 /* ---------------------------------------------------------------------------------------- names that families share */
 
-/* The names of fields of fr_layer. Attention: its input norm, projections, biases and norms of heads. Norms: pre has
- * one before the feed-forward, which GGUF names ffn_norm; post has the same one, which GGUF names post_attention_norm;
- * sandwich has norms before and after each part; behind has them only after each part (FR_NORMS_BEHIND); glm is like
- * sandwich, with GLM-4's names. The feed-forward: gate and up in one tensor (fused) or in two. */
+/* The names of tensors, each for a field of fr_layer. fr_attention_names: attention's input norm, projections, biases
+ * and norms of heads. fr_pre_norm_names and fr_post_norm_names: the norm before the feed-forward, which GGUF names
+ * ffn_norm or post_attention_norm. fr_sandwich_norm_names: norms before and after attention and feed-forward;
+ * fr_glm_norm_names has GLM-4's names for them. fr_behind_norm_names: norms only after attention and feed-forward
+ * (FR_NORMS_BEHIND). The feed-forward has gate and up in one tensor (fused) or in two. */
 extern const fr_tensor_name fr_attention_names[], fr_pre_norm_names[], fr_post_norm_names[], fr_sandwich_norm_names[],
     fr_behind_norm_names[], fr_glm_norm_names[], fr_fused_ffn_names[], fr_ffn_names[];
 

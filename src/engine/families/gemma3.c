@@ -1,7 +1,7 @@
 /* Gemma 3, text: config.json of Gemma3ForCausalLM and the text half of Gemma3ForConditionalGeneration, GGUF "gemma3".
  * Source: transformers 5.17, model gemma3; for GGUF github.com/ggml-org/llama.cpp, conversion/gemma.py and
- * src/models/gemma3.cpp. Five sliding layers are followed by a full one. Norms come before and after each part, and
- * published files store their weights minus 1. */
+ * src/models/gemma3.cpp. Five sliding layers are followed by a full one. Norms come before and after attention and
+ * feed-forward. Published files store the norms' weights minus 1. */
 #include "base/error.h"
 #include "src/engine/families/config_keys.h"
 #include "src/engine/families/family.h"

@@ -204,7 +204,7 @@ static void set_blocks(const fr_source *source, fr_model_spec *s) {
     const json_t *word = json_object_get(source->text, "use_bidirectional_attention");
     bool sees = s->layer.attention.sees_block;
     if (source->gguf) sees = s->trunk.ple_width == 0;
-    if (word) sees = json_is_string(word); /* "vision", the only word that is built */
+    if (word) sees = json_is_string(word); /* the only supported text is "vision" */
     for (size_t i = 0; i < s->trunk.layers; i++) {
         fr_attention_spec *a = &s->trunk.layer[i].attention;
         a->sees_block = sees && a->window;

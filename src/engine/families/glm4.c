@@ -1,7 +1,7 @@
 /* GLM-4, dense: config.json of Glm4ForCausalLM, whose GGUF "glm4" glm.c reads; and its predecessor GlmForCausalLM,
  * GGUF "chatglm". Source: the published checkpoints and transformers 5.17, models glm4 and glm; for GGUF
  * github.com/ggml-org/llama.cpp, conversion/glm.py and chatglm.py. Half of a head is rotated, in pairs of neighbours;
- * gate and up are one tensor; Glm4ForCausalLM has norms before and after each part. */
+ * gate and up are one tensor; Glm4ForCausalLM has norms before and after attention and feed-forward. */
 #include "src/engine/families/family.h"
 
 static const fr_model_spec defaults = {

@@ -26,7 +26,8 @@ static const fr_tensor_name head_norms[] = {
     {0},
 };
 
-/* Reads NTK-aware scaling with a given alpha: the base is theta alpha^(d / (d - 2)). */
+/* Reads NTK-aware scaling with a given alpha: the base is theta * alpha^(d / (d - 2)), where d is the width of a
+ * head. */
 static fr_status rope_by_alpha(const fr_source *source, const json_t *parameters, double alpha, fr_model_spec *s) {
     double theta, d = (double)s->layer.attention.head_dim;
     fr_source told = *source;

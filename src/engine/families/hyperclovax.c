@@ -1,6 +1,6 @@
 /* HyperCLOVA X SEED: config.json of HyperCLOVAXForCausalLM; llama.cpp has no GGUF of it. Source: transformers 5.24,
- * model hyperclovax. It has Granite's four multipliers, of which that of logits multiplies, and norms before and after
- * each part. */
+ * model hyperclovax. It has Granite's four multipliers, but logits are multiplied by theirs, not divided. Norms come
+ * before and after attention and feed-forward. */
 #include "src/engine/families/family.h"
 
 static const fr_model_spec defaults = {

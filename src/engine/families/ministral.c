@@ -1,6 +1,7 @@
-/* Dense decoders whose layers are told to slide one by one: Ministral (config.json of MinistralForCausalLM) and CWM
- * (CwmForCausalLM); llama.cpp has no GGUF of either. Source: transformers 5.24, models ministral and cwm. Without
- * layer_types all layers of Ministral slide, and of CWM all but every fourth, from the first one on. */
+/* Dense decoders whose configuration says for each layer whether it slides: Ministral (config.json of
+ * MinistralForCausalLM) and CWM (CwmForCausalLM); llama.cpp has no GGUF of either. Source: transformers 5.24, models
+ * ministral and cwm. Without layer_types, all of Ministral's layers slide; in CWM the first layer and every fourth
+ * after it are full, and all others slide. */
 #include "base/error.h"
 #include "src/engine/families/family.h"
 

@@ -29,7 +29,8 @@ fr_status fr_mixture_layers(const fr_source *source, fr_model_spec *spec, const 
 /* Does the same with `dense` NULL, so only the leading layers have no mixture. */
 fr_status fr_mixture_behind_leading(const fr_source *source, fr_model_spec *spec);
 
-/* Does the same for the layers that decoder_sparse_step and mlp_only_layers of Qwen's configurations select. */
+/* Makes the layers of a spec; decoder_sparse_step and mlp_only_layers of Qwen's configurations select those that have
+ * a mixture. */
 fr_status fr_mixture_sparse_layers(const fr_source *source, fr_model_spec *spec);
 
 /* The names of a layer's feed-forward: dense, or a mixture and its shared experts; fields of fr_layer.

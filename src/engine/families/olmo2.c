@@ -1,7 +1,7 @@
 /* OLMo 2 and OLMo 3: config.json of Olmo2ForCausalLM and Olmo3ForCausalLM, GGUF "olmo2" for both. Source: transformers
  * 5.17, models olmo2 and olmo3; for GGUF github.com/ggml-org/llama.cpp, conversion/olmo.py and src/models/olmo2.cpp.
- * Norms come only after each part; those of queries and keys are over all heads at once. In OLMo 3, three sliding
- * layers are followed by a full one, and only full layers have scaled rotary positions. */
+ * Norms come only after attention and feed-forward; those of queries and keys are over all heads at once. In OLMo 3,
+ * three sliding layers are followed by a full one, and only full layers have scaled rotary positions. */
 #include "src/engine/families/family.h"
 
 #define ATTENTION .heads = 32, .qk_norm = true, .qk_norm_wide = true

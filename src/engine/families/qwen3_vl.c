@@ -100,7 +100,8 @@ static fr_status shape_of_mixtures(const fr_source *source, fr_model_spec *s) {
     return fr_mixture_sparse_layers(source, s);
 }
 
-/* The lines of GGUF name the tensors that quantize writes of such stacks; a GGUF file itself has none. */
+/* The names for GGUF are those of the tensors that `quantize` writes from such stacks; a GGUF file itself has no stack
+ * of columns. */
 static const fr_tensor_name turned[] = {
     FR_NAMED(fr_layer, experts.gate, FR_SLOT_EXPERTS_PARTS, EXPERT_FFN, HIDDEN, "mlp.experts.gate_up_proj", NULL,
              .needs = FR_IF_EXPERTS | FR_IF_TURNED, .layout = FR_LAYOUT_HALVES),

@@ -1,11 +1,11 @@
 /* Dense decoders whose feed-forward has no gate: Arcee (AFM 4.5B; config.json of ArceeForCausalLM, GGUF "arcee"),
  * Nemotron and Minitron (NemotronForCausalLM, "nemotron") and StarCoder2 (Starcoder2ForCausalLM, "starcoder2").
  * Source: transformers 5.24, models arcee, nemotron and starcoder2; for GGUF github.com/ggml-org/llama.cpp,
- * conversion/llama.py, nemotron.py and starcoder.py. Arcee's other parts are Llama's. The others have LayerNorm with
- * biases, whose weights Nemotron's folders store minus 1. */
+ * conversion/llama.py, nemotron.py and starcoder.py. Otherwise Arcee is like Llama. Nemotron and StarCoder2 have
+ * LayerNorm with biases, whose weights Nemotron's folders store minus 1. */
 #include "src/engine/families/family.h"
 
-/* Names of a feed-forward without a gate: `up` stands in its place. */
+/* Names of the tensors of a feed-forward without a gate: `up` takes the place of gate's matrix. */
 #define UNGATED(first, second)                                                                                   \
     FR_MATRIX(fr_layer, ffn.gate_up[0], FFN, HIDDEN, "mlp." first ".weight", "ffn_up.weight"),                   \
         FR_MATRIX(fr_layer, ffn.down, HIDDEN, FFN, "mlp." second ".weight", "ffn_down.weight"),                  \

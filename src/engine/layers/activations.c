@@ -74,7 +74,7 @@ void fr_activations_narrow(fr_activations *a) {
     const fr_trunk_spec *s = &a->trunk->spec;
     size_t keep = a->keep;
     a->x += keep * s->hidden;
-    a->normed += keep * s->hidden; /* needed in a layer whose parts share a norm */
+    a->normed += keep * s->hidden; /* needed in a layer whose attention and feed-forward share a norm */
     if (a->aux_layers) a->aux_hidden += keep * a->aux_layers->count * s->hidden;
     a->q += keep * a->q_width;
     a->attn += keep * a->q_width;

@@ -32,7 +32,7 @@ typedef struct fr_experts_rows {
     int32_t *chosen;        /* [rows, top] */
     float *chosen_weight;   /* [rows, top] */
     float *choices;         /* [threads, 2, experts] scores by which experts are chosen, and scores of groups */
-    int32_t *scratch;       /* [threads, 2, experts] for top-k, and for groups */
+    int32_t *scratch;       /* [threads, 2, experts] room for top-k of experts, and of groups */
     fr_expert_use use;      /* counted so far */
 } fr_experts_rows;
 
@@ -86,7 +86,7 @@ typedef struct fr_activations {
     float *out;       /* [hidden] the output of a branch, which is added to the stream */
     float *q;         /* [q_width] queries, each followed by its gate if there are gates */
     float *attn;      /* [q_width] attention's output */
-    float *k, *v;     /* [kv_width] before they are stored */
+    float *k, *v;     /* [kv_width] keys and values, before they are stored */
     float *q_a;       /* [q_a_width] the latents of queries, in latent attention */
     float *heads;     /* [heads_width] its heads: first the nope and rotary parts of queries, later the heads'
                        * outputs */

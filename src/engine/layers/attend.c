@@ -10,7 +10,7 @@
 #define BLOCK FR_KV_PAGE   /* positions */
 #define SPLIT (64 * BLOCK) /* the fewest positions that are partitioned at a time */
 
-/* Counts the floats of a block's partial result for a query: o, m and l. */
+/* Counts the floats of a block's partial result for a query: o, m and l of the kernel (kernels.h). */
 static size_t partial_size(size_t head_dim) {
     return (head_dim + 2 + 15) / 16 * 16;
 }

@@ -51,8 +51,8 @@ typedef struct fr_attend_rows {
 } fr_attend_rows;
 
 /* Gives the row and head of query `number` in the order above (KV head, row, head of the group; the last runs
- * fastest). A step that prepares queries partitions them by this too, so that each thread reads queries that it wrote
- * itself. */
+ * fastest). The code that prepares queries partitions them in the same order, so that each thread reads queries that
+ * it wrote itself. */
 void fr_attend_place(size_t number, size_t rows, size_t heads, size_t kv_heads, size_t *row, size_t *head);
 
 /* The whole team calls this; it needs a barrier before and after it. */

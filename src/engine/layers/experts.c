@@ -79,7 +79,7 @@ static void sort_pairs(const fr_activations *a, const fr_experts_spec *spec) {
         m->row[at] = (int32_t)(i / spec->top_k);
         m->weight[at] = m->chosen_weight[i];
     }
-    for (size_t e = spec->count; e > 0; e--) first[e] = first[e - 1]; /* filling has moved each start to its end */
+    for (size_t e = spec->count; e > 0; e--) first[e] = first[e - 1]; /* filling moved first[e] to expert e's end */
     first[0] = 0;
     m->use.all += spec->count;
     m->use.pairs += pairs;

@@ -23,7 +23,7 @@ typedef struct fr_latent_heads {
 typedef struct fr_attention_weights {
     fr_matrix q, k, v, o; /* [heads * d, hidden], [kv_heads * d, hidden] twice, [hidden, heads * d] */
     const float *q_bias, *k_bias, *v_bias, *o_bias;
-    const float *q_norm, *k_norm; /* [d]; over all heads [heads * d], [kv_heads * d] */
+    const float *q_norm, *k_norm; /* [d]; for norms over all heads [heads * d], [kv_heads * d] */
     const float *sinks;           /* [heads] */
 } fr_attention_weights;
 
@@ -110,7 +110,7 @@ typedef struct fr_trunk {
     fr_layer *layers;
     fr_matrix embedding;           /* [vocab, hidden] */
     fr_matrix head;                /* [vocab, hidden]; the embedding if they are tied */
-    bool head_sorted;              /* its rows are in another order; such a model has no embedding */
+    bool head_sorted;              /* the head's rows are not in the order of ids; such a model has no embedding */
     const float *norm, *norm_bias; /* [hidden], the final norm */
     fr_matrix ple_table;           /* [vocab, layers * ple_width] */
     fr_matrix ple_projection;      /* [layers * ple_width, hidden] */

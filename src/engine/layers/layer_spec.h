@@ -53,7 +53,7 @@ typedef struct fr_attention_spec {
                             * norms */
     bool norm_after_rope;  /* the norms of heads come after the rotation; if false, before it */
     bool no_rope;          /* its heads aren't rotated: Kazemnejad et al. 2023, arXiv:2305.19466 */
-    bool qk_norm_wide;     /* these norms are over the values of all heads at once; if false, over each head */
+    bool qk_norm_wide;     /* the norms of queries and keys are over all heads at once; if false, over each head */
     bool qkv_bias, o_bias; /* biases are added: in the projections of q, k and v; in that of the output */
     /* q's projection gives each head's query, then its gate; the head's output is multiplied by sigmoid(gate) */
     bool output_gate;
@@ -109,10 +109,10 @@ typedef struct fr_ffn_spec {
  * (1 + exp(-x)). */
 typedef enum fr_scoring { FR_SCORING_SOFTMAX, FR_SCORING_SIGMOID } fr_scoring;
 
-/* A mixture of experts (experts.c): Shazeer et al. 2017, arXiv:1701.06538; count 0: none. The output of the layer's
- * feed-forward is added to it. That feed-forward consists of the experts that all rows share, joined into a single
- * wide one. If the mixture is parallel to a dense feed-forward, it is the dense one. Its width is 0 if the layer has
- * neither. */
+/* A mixture of experts (experts.c): Shazeer et al. 2017, arXiv:1701.06538; count 0: none. The layer's feed-forward
+ * runs too, and the two outputs are added. That feed-forward is either made of the experts that all rows share, joined
+ * into a single wide one, or, if the mixture is parallel to a dense feed-forward, it is the dense one. Its width is 0
+ * if the layer has neither. */
 typedef struct fr_experts_spec {
     size_t count, top_k, width;
     fr_activation activation;
@@ -132,9 +132,9 @@ typedef struct fr_experts_spec {
     bool parallel;             /* router, experts and feed-forward each have norms of their own, as in Gemma 4 */
 } fr_experts_spec;
 
-/* The places of a layer's norms. BEFORE: before each part, and for some families after it too. BEHIND: only after each
- * part, which reads the stream without a norm. SHARED: both parts read the same norm of the input, and their outputs
- * are added to the stream together. */
+/* The places of a layer's norms. BEFORE: before attention and feed-forward, and for some families after them too.
+ * BEHIND: only after them, so that they read the stream without a norm. SHARED: attention and feed-forward read the
+ * same norm of the input, and their outputs are added to the stream together. */
 typedef enum fr_norm_placement { FR_NORMS_BEFORE, FR_NORMS_BEHIND, FR_NORM_SHARED } fr_norm_placement;
 
 /* The part of a layer that mixes positions. */
@@ -160,11 +160,11 @@ enum { FR_ROPES = 2 };
 
 typedef struct fr_trunk_spec {
     size_t vocab, hidden, layers, context_limit;
-    size_t ffn_width; /* for layers without a mixture; files have it even if there is no such layer */
+    size_t ffn_width; /* width of layers without a mixture; files have it even if there is no such layer */
     /* width of the per-layer embeddings of a row's token (per_layer_embeddings.c); 0: there are none */
     size_t ple_width;
-    size_t deepstack;      /* the first layers to whose outputs at a picture's rows further rows are added */
-    size_t ple_pad;        /* the id whose row of that table a picture's rows get */
+    size_t deepstack;      /* the number of first layers that add a further row of the picture to their output */
+    size_t ple_pad;        /* the id whose per-layer embedding a picture's rows get */
     float embedding_scale; /* multiplies an id's row of the table */
     float eps;             /* for all norms */
     float residual_scale;  /* multiplies the outputs of attention and feed-forward; 0 means 1 */
@@ -176,7 +176,7 @@ typedef struct fr_trunk_spec {
     size_t ropes;
     bool embeds;          /* it has a table of ids; a drafter with a sorted head doesn't */
     fr_layer_spec *layer; /* [layers] */
-    fr_layer_spec mtp;    /* the MTP layers after them, if the family has any (families/mtp_layer.h) */
+    fr_layer_spec mtp;    /* the MTP layers after the trunk's, if the family has any (families/mtp_layer.h) */
 } fr_trunk_spec;
 
 /* Gives the floats of a picture's row: an embedding, and a row for each layer that adds one to its output. */

@@ -30,8 +30,8 @@ void fr_input_norm(const fr_team *team, const fr_activations *a, const fr_layer 
 void fr_attention_run(const fr_team *team, fr_activations *a, const fr_layer_spec *spec, const fr_layer *layer,
                       bool ends_rows);
 
-/* Stores K/V of rows that go no further, made of a->input, whose rows are prepared. It needs barriers before and after
- * it. The layer's norms of keys are over each head. */
+/* Computes K/V of rows from a->input and stores them; the rows are run no further. The rows of a->input must be
+ * prepared. It needs barriers before and after it. The layer must norm its keys head by head. */
 void fr_attention_store(const fr_team *team, const fr_activations *a, const fr_layer_spec *spec, const fr_layer *layer);
 
 /* Gives the split among ranks of heads with `each` columns, according to the cache that the batch reads. */
@@ -104,7 +104,7 @@ void fr_deltanet_run(const fr_team *team, fr_activations *a, const fr_layer_spec
 /* ------------------------------------------------------------------------------------------------------------ ffn.c */
 
 /* For the thread's own rows, computes x += norm(out) and the next products' input: normed = pre_ffn_norm(x), or the
- * input's norm if the parts share it. It needs a barrier after it. */
+ * input's norm if attention and feed-forward share it. It needs a barrier after it. */
 void fr_ffn_prepare(const fr_team *team, const fr_activations *a, const fr_layer_spec *spec, const fr_layer *layer);
 
 /* Computes gate = activation(gate) * up, n values. */

@@ -111,8 +111,8 @@ void fr_experts_choose(const fr_activations *a, const fr_experts_spec *spec, con
     if (weights->product_bias) a->kernels->add(r.scores, weights->product_bias, spec->count);
     for (size_t e = 0; e < spec->count; e++)
         if (!isfinite(r.scores[e])) scaling = NAN;
-    bool one_best = spec->groups < 2 || spec->groups_by_best; /* then products rank experts and groups in the same
-                                                               * order as scores */
+    bool one_best = spec->groups < 2 || spec->groups_by_best; /* in these cases, products rank experts and groups in
+                                                               * the same order as scores */
     bool products = spec->scoring == FR_SCORING_SOFTMAX && !weights->router_bias && one_best;
     if (spec->scoring == FR_SCORING_SIGMOID)
         score_sigmoid(&r);

@@ -25,22 +25,22 @@ typedef enum fr_dim {
     FR_DIM_QUERY_NORM,     /* values over which a norm of queries is taken: those of a head, or of all heads */
     FR_DIM_KEY_NORM,       /* values over which a norm of keys is taken, in the same way */
     FR_DIM_DELTA_HEADS,    /* value heads of a DeltaNet layer */
-    FR_DIM_DELTA_HEAD,     /* values of one of them */
-    FR_DIM_DELTA_VALUES,   /* values of all of them */
-    FR_DIM_DELTA_CHANNELS, /* queries and keys of its key heads, then those values */
-    FR_DIM_DELTA_QKVZ,     /* those channels, and a gate for each value */
-    FR_DIM_DELTA_BA,       /* two numbers for each value head */
+    FR_DIM_DELTA_HEAD,     /* values of a value head of DeltaNet */
+    FR_DIM_DELTA_VALUES,   /* values of all value heads of DeltaNet */
+    FR_DIM_DELTA_CHANNELS, /* queries and keys of DeltaNet's key heads, then the values of its value heads */
+    FR_DIM_DELTA_QKVZ,     /* DeltaNet's queries, keys and values, and a gate for each value */
+    FR_DIM_DELTA_BA,       /* two numbers for each value head of DeltaNet */
     FR_DIM_CONV_KERNEL,    /* positions of a convolution */
     FR_DIM_FFN,
     FR_DIM_EXPERTS,
     FR_DIM_EXPERT_FFN,
     FR_DIM_Q_LORA,
     FR_DIM_Q_INPUT,      /* the input of latent attention's queries: q_lora, or hidden */
-    FR_DIM_HEAD_QUERIES, /* queries of all its heads, with nope and rotary parts */
+    FR_DIM_HEAD_QUERIES, /* queries of all heads of latent attention, with nope and rotary parts */
     FR_DIM_LATENT,
     FR_DIM_NOPE,
-    FR_DIM_VALUE,  /* the output of one of its heads */
-    FR_DIM_VALUES, /* the outputs of all of them */
+    FR_DIM_VALUE,  /* the output of a head of latent attention */
+    FR_DIM_VALUES, /* the outputs of all heads of latent attention */
     FR_DIM_KV_B,   /* nope parts and values of all heads */
     FR_DIM_TOKEN,  /* one layer's embedding of a token */
     FR_DIM_TOKENS, /* the embeddings of a token for all layers */
@@ -57,9 +57,9 @@ typedef enum fr_slot {
     FR_SLOT_CONV,       /* const float *, [cols, rows]: a convolution over positions, [rows, cols] in the file */
     FR_SLOT_EXPERTS,    /* fr_matrix *: a matrix [rows, cols] for each expert, all in one tensor or each in its own */
     FR_SLOT_HEADS,      /* fr_matrix *: a matrix [rows, cols] for each head, all in one tensor */
-    FR_SLOT_KV_B,       /* fr_latent_heads: all of it from one tensor [rows, cols] */
+    FR_SLOT_KV_B,       /* fr_latent_heads, filled from one tensor [rows, cols] */
     FR_SLOT_QKV,        /* fr_matrix[3]: [rows, cols], then two of FR_DIM_KEYS rows, all in one tensor */
-    FR_SLOT_QKV_VECTOR, /* the same for vectors */
+    FR_SLOT_QKV_VECTOR, /* const float *[3]: like FR_SLOT_QKV, but vectors */
     FR_SLOT_QKVZ,       /* fr_matrix of DeltaNet's queries, keys, values and gates, which are separate tensors in
                          * GGUF */
     /* Like FR_SLOT_EXPERTS, but one tensor has two matrices for each expert, which fill this field and the next. */
@@ -89,13 +89,13 @@ enum {
     FR_IF_Q_LORA = 1 << 15,     /* latent attention in which queries also have a latent */
     FR_IF_NORMED_HEADS = 16384, /* attention that norms queries and keys */
     FR_IF_O_BIAS = 1 << 16,
-    FR_IF_INPUT_NORM = 1 << 17,     /* layers with a norm before their parts */
+    FR_IF_INPUT_NORM = 1 << 17,     /* layers whose attention has a norm before it */
     FR_IF_NORM_BIAS = 1 << 18,      /* models whose norms have biases */
     FR_IF_FFN_NORM = 1 << 26,       /* layers whose feed-forward has a norm of its own before it */
     FR_IF_SHORT_CONV = 1 << 19,     /* layers that mix positions by a short convolution */
     FR_IF_FUSED = 1 << 24,          /* gated DeltaNet with one projection for queries, keys, values and gates */
     FR_IF_TURNED = 1 << 20,         /* mixtures whose stacks of experts are stored as columns */
-    FR_IF_PARTED = 1 << 25,         /* gated DeltaNet with separate projections for these */
+    FR_IF_PARTED = 1 << 25,         /* gated DeltaNet with separate projections for queries, keys, values and gates */
     FR_IF_SINKS = 1 << 29,          /* attention with sinks */
     FR_IF_EXPERTS_BIASED = 1 << 30, /* mixtures whose products have biases */
 };
@@ -138,8 +138,8 @@ typedef struct fr_tensor_name {
     fr_stack_layout layout; /* the layout in which published files have a stack of experts' matrices */
 } fr_tensor_name;
 
-/* A line of a table: the struct and its field, the slot, sizes (the part after FR_DIM_), both names, and other members
- * by designators. */
+/* Writes a line of a table. The arguments are the struct and its field, the slot, the sizes (their names after
+ * FR_DIM_), both names, and other members by designators. */
 #define FR_NAMED(of, at, kind, r, c, p, g, ...)                                                                     \
     {                                                                                                               \
         .published = p, .gguf = g, .field = offsetof(of, at), .slot = kind, .rows = FR_DIM_##r, .cols = FR_DIM_##c, \
@@ -224,7 +224,7 @@ const fr_tensor *fr_tensor_names_tensor(const fr_binding *binding, const fr_tens
 /* Fills the fields of `base` for which the table has lines. */
 fr_status fr_tensor_names_bind(const fr_binding *binding, const fr_tensor_name *names, void *base);
 
-/* Do the same for a trunk, by the family's table of models, and for a layer, by all tables of layers. */
+/* Fill the fields of a trunk, by the family's table of models, and those of a layer, by all tables of layers. */
 fr_status fr_names_bind_model(const fr_binding *binding, const fr_tensor_naming *naming, fr_trunk *trunk);
 fr_status fr_tensor_names_bind_layer(const fr_binding *binding, const fr_tensor_naming *naming, fr_layer *layer);
 
@@ -236,7 +236,7 @@ bool fr_tensor_names_extra(const fr_tensor_naming *naming, const char *tensor);
 fr_status fr_tensor_names_check_read(const fr_weights *weights, const fr_tensor_naming *naming, size_t layers,
                                      size_t mtp_layers);
 
-/* Does the same for all tensors whose names begin with `prefix`, except for those in `spared`, whose entries may be
+/* Checks that every tensor whose name begins with `prefix` is read, except for those in `spared`, whose entries may be
  * NULL. */
 fr_status fr_tensor_names_check_below(const fr_weights *weights, const char *prefix, const fr_tensor *const spared[2]);
 

@@ -26,7 +26,8 @@ void fr_layer_close(fr_layer *layer);
 
 /* Runs one layer over a->x, in place. The whole team calls it, after a barrier; on return the stream is complete for
  * each row's owner (fr_part_rows), and for other threads after the next barrier. a is the thread's own copy. Rows
- * before `keep` end in the last layer that owns K/V, and in any layer that is not one of the trunk's. */
+ * before `keep` are run only until their K/V is stored in the last layer that owns K/V, or in a layer that is not one
+ * of the trunk's. */
 void fr_layer_run(const fr_team *team, fr_activations *a, const fr_layer_spec *spec, const fr_layer *layer,
                   size_t index);
 
@@ -48,9 +49,9 @@ void fr_trunk_embed(const fr_trunk *trunk, const fr_kernels *kernels, int32_t id
  * from then on. */
 fr_status fr_trunk_share(fr_trunk *trunk, fr_weights *weights, const fr_rank_plan *plan);
 
-/* Does the same for a model that drafts for a target that ranks run together. It is always divided by rows, and so are
- * its KV shapes, which only this model reads. If messages take so long that this does not pay, it is not divided, and
- * each rank runs it completely. Returns true if it is divided. */
+/* Does the same for a model that drafts for a target that ranks run together. It is divided by rows, never by layers,
+ * and so are its KV shapes, which no other model reads. If messages take too long for this to pay, it is not divided,
+ * and each rank runs it completely. Returns true if it is divided. */
 bool fr_trunk_share_drafter(fr_trunk *trunk, fr_weights *weights, const fr_rank_plan *plan);
 
 /* fr_trunk_keep_heads reduces a KV layer's shape, which has all heads, to the heads that this rank computes and keeps.

@@ -1,4 +1,4 @@
-/* Puts into a prompt's text what stands for its pictures, in place of the marks that templates or users wrote.
+/* Replaces the marks in a prompt's text, which templates or users wrote, by the tokens that stand for its pictures.
  *
  * In: a text, pictures. Out: the text with image tokens, and with the tokens around them that the model was trained
  * with. This is done before the text is tokenized, because line breaks around a picture may be one token with those of

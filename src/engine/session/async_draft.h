@@ -22,7 +22,7 @@ typedef enum fr_async_state {
 typedef struct fr_async_draft {
     fr_worker *worker; /* NULL until something is submitted */
     fr_async_state state;
-    fr_draft_view view;         /* of the session at the time of submitting */
+    fr_draft_view view;         /* the session as it was when the drafts were submitted */
     fr_draft_depth_part drafts; /* drafts asked for, and drafts proposed */
 } fr_async_draft;
 

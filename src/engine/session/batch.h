@@ -32,8 +32,8 @@ fr_status fr_batch_admit(const fr_batch_slice *slice);
  * those of its rows with logits. */
 void fr_batch_run(fr_engine *engine, fr_batch_slice *slices, size_t count);
 
-/* Gives the index in the batch of the slice's row of this index. What draft methods read of rows without logits is
- * there only if the session's method follows. */
+/* Gives the batch index of the slice's row `row`. The values that draft methods read from rows without logits exist
+ * only if the session's method follows all rows (fr_draft.follows). */
 size_t fr_batch_slice_row(const fr_batch_slice *slice, size_t row);
 
 /* Puts `count` ids of a session's timeline, from a position on, into the rows of its engine's batch from `at` on.
