@@ -10,16 +10,17 @@ _Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "the file is the memor
 
 #define MAGIC   "_logits_"
 #define HEADER  20    /* bytes before the ids */
-#define SCALES  4     /* uint16 words that scale and least take */
-#define DEPTH   16.0f /* codes reach this far below the largest logarithm */
+#define SCALES  4     /* number of uint16 in which a row's scale and least are stored */
+#define DEPTH   16.0f /* codes cover this range of logarithms below the largest one */
 #define CODES   65535.0f
-#define LARGEST (1 << 24) /* the most ids, words or chunks; a larger number means a damaged file */
+#define LARGEST (1 << 24) /* the largest plausible number of ids, words or chunks; a larger one means a damaged file */
 
 static size_t row_length(const fr_baseline *baseline) {
     return SCALES + (baseline->vocab + 1) / 2 * 2;
 }
 
-/* Gives the length of a complete file. Every factor is at most LARGEST, so that floating point is exact enough. */
+/* Gives the length that a complete file must have. Each factor is at most LARGEST, so a double holds the length
+ * exactly enough. */
 static double file_length(const fr_baseline *baseline) {
     double rows = (double)baseline->chunks * (double)fr_baseline_rows(baseline->chunk);
     return HEADER + 4.0 * (double)baseline->chunks * (double)baseline->chunk +

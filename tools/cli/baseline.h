@@ -8,9 +8,9 @@
  *     int32    chunks
  *     int32    [chunks * n] the ids
  *     rows     (n - 1 - n / 2) for each chunk: predictions of the ids after positions n / 2 .. n - 2
- * A row is float32 scale, float32 least, and a uint16 code for each id of the vocabulary (one more if that is odd):
- * the natural logarithm of its probability is least + scale * code. The codes span the 16 below the largest logarithm;
- * smaller ones are stored as least. */
+ * A row is float32 scale, float32 least, and a uint16 code for each id of the vocabulary (padded to an even number of
+ * codes): the natural logarithm of the id's probability is least + scale * code. The codes cover logarithms down to 16
+ * below the largest one; smaller ones are stored as least. */
 #ifndef FR_TOOLS_CLI_BASELINE_H
 #define FR_TOOLS_CLI_BASELINE_H
 
@@ -24,7 +24,7 @@ typedef struct fr_baseline {
     uint16_t *row; /* a row as it is stored in the file */
 } fr_baseline;
 
-/* Gives the first position of a chunk that has a row, and the number of rows of a chunk. */
+/* The first position of a chunk for which the file has a row, and the number of rows of a chunk. */
 static inline size_t fr_baseline_first(size_t chunk) {
     return chunk / 2;
 }
@@ -40,10 +40,11 @@ int fr_baseline_open(fr_baseline *baseline, const char *path);
 void fr_baseline_begin(fr_baseline *baseline, FILE *file, const int32_t *ids, size_t chunk, size_t vocab,
                        size_t chunks);
 
-/* Writes the next row. log_sum: the logarithm of the sum of exp(logit). */
+/* Writes the next row. log_sum: the natural logarithm of the sum of exp(logit), which turns logits into
+ * log-probabilities. */
 void fr_baseline_write(fr_baseline *baseline, const float *logits, double log_sum);
 
-/* Reads the next row: the logarithms of probabilities, [vocab]. Returns false if the file can't be read. */
+/* Reads the next row as log-probabilities, [vocab]. Returns false if the file can't be read. */
 bool fr_baseline_read(fr_baseline *baseline, float *log_probabilities);
 
 /* Closes a file that fr_baseline_open opened; frees the rest. */

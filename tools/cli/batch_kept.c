@@ -10,8 +10,8 @@
 #include "tools/cli/output.h"
 #include "tools/jobs/job_line.h"
 
-/* The row of OUT.before for a line that has no answer there, because its answer is in OUT or it was never run. The
- * first row is always this one. */
+/* The row of OUT.before for a line whose answer is not in that file: the answer is in OUT, or the line was never run.
+ * The first row of the file is always this one, and it shows that forerun wrote the file. */
 #define NOT_RUN "{\"error\": \"not run yet\"}\n"
 
 typedef struct reader {
@@ -19,17 +19,18 @@ typedef struct reader {
     const char *path;
     FILE *file;
     bool before; /* the file is OUT.before, not OUT */
-    size_t row;  /* number of the row in the file, from 1 */
+    size_t row;  /* number of the file's current row, from 1 */
 } reader;
 
-/* Returns true for an answer, in either form, that is neither an error nor cut off by an interrupt. */
+/* Returns true if the answer, in either form, is complete: neither an error nor cut off by an interrupt. */
 static bool is_finished(const fr_job_text *answer) {
     const json_t *error = json_object_get(answer->value, "error");
     const char *stop = json_string_value(json_object_get(answer->value, "stop"));
     return (!error || json_is_null(error)) && !(stop && strcmp(stop, "interrupt") == 0);
 }
 
-/* Returns true if the answer has the line's id. Ids are compared as they were written. */
+/* Returns true if the answer has the line's id. The two are compared as they were written, because a number may have
+ * two spellings. */
 static bool answers_line(const fr_job_text *answer, const fr_job_line *line) {
     json_error_t error;
     fr_job_text asked = fr_job_text_read(line->text, line->length, &error);
@@ -119,7 +120,7 @@ int fr_batch_kept_read(fr_batch_kept *kept, const char *path, fr_batch_input *in
     struct stat info;
     bool found = stat(path, &info) == 0;
     if (!found && errno == ENOENT) return 0;
-    /* Such a path is not opened, because a pipe would wait for its writer. */
+    /* A pipe is not opened, because opening it would wait for a writer. */
     if (found && !S_ISREG(info.st_mode)) return fr_bad_input("%s: --resume needs a regular file", path);
     int code = read_file(&(reader){.kept = kept, .path = path}, input);
     char *before = before_of(path);

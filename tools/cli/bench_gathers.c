@@ -1,4 +1,4 @@
-/* forerun bench ranks: makes a plan (bench/gathers.h) from the command line. */
+/* Runs forerun bench ranks: fills the plan of bench/gathers.h from the command line. */
 #include "tools/cli/bench_gathers.h"
 
 #include "bench/gathers.h"

@@ -1,4 +1,4 @@
-/* forerun bench grammar: makes a plan (bench/grammar.h) from the command line. */
+/* Runs forerun bench grammar: fills the plan of bench/grammar.h from the command line. */
 #include "tools/cli/bench_grammar.h"
 
 #include "bench/grammar.h"

@@ -1,4 +1,4 @@
-/* forerun bench kernels: makes a plan (bench/kernels.h) from the command line, and shows its progress. */
+/* Runs forerun bench kernels: fills the plan of bench/kernels.h from the command line, and shows the progress. */
 #include "tools/cli/bench_kernels.h"
 
 #include <string.h>
@@ -9,7 +9,8 @@
 
 enum { LIST = 64, REPETITIONS = 5, SPREAD = 20 };
 
-/* Rewrites one line of progress, on a terminal only. The line stays until the next kernel's replaces it. */
+/* Rewrites the line of progress, if standard error is a terminal. The line stays until that of the next kernel
+ * replaces it. */
 static void show_kernel(void *context, const char *kernel, size_t done, size_t total) {
     const bool *shown = context;
     if (!*shown) return;

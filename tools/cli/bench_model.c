@@ -1,4 +1,4 @@
-/* forerun bench model: makes a plan (bench/model.h) from the command line, and draws T(K)/T(1). */
+/* Runs forerun bench model: fills the plan of bench/model.h from the command line, and draws T(K)/T(1). */
 #include "tools/cli/bench_model.h"
 
 #include <math.h>
@@ -11,7 +11,7 @@
 #include "tools/cli/output.h"
 #include "tools/cli/plot.h"
 
-/* ------------------------------------------------------------------------------------------------- what is going on */
+/* --------------------------------------------------------------------------------------------------------- progress */
 
 typedef struct watcher {
     fr_progress loading;
@@ -31,7 +31,7 @@ static void say_line(void *context, fr_log_level level, const char *line) {
 
 /* ----------------------------------------------------------------------------------------------------------- a plan */
 
-/* Takes an option's list, or its defaults. */
+/* Reads an option's list of numbers, or the defaults if the option was not given. */
 static int take_list(fr_bench_list *list, const fr_arguments *args, fr_arg arg, const int64_t *defaults, size_t count) {
     list->count = fr_arguments_numbers(args, arg, list->at, FR_BENCH_LIST);
     if (list->count == FR_BENCH_LIST) return fr_wrong_usage("a list of %d numbers or more", FR_BENCH_LIST);
@@ -43,7 +43,7 @@ static int take_list(fr_bench_list *list, const fr_arguments *args, fr_arg arg, 
 static int take_lists(fr_bench_model_plan *plan, const fr_arguments *args) {
     static const int64_t prompts[] = {512}, generate[] = {128}, depths[] = {0, 4096, 16384};
     static const int64_t rows[] = {1, 2, 3, 4, 5, 6, 7, 8, 16}, drafts[] = {1, 2, 3, 4, FR_DRAFT_AUTO};
-    /* rates are given for each depth; otherwise only `auto` is measured */
+    /* With synthetic rates each number of drafts is measured; otherwise only `auto` is. */
     bool sweep = args->given[FR_ARG_BENCH_SYNTH_RATES];
     int code = take_list(&plan->threads, args, FR_ARG_BENCH_THREADS, NULL, 0);
     if (!code) code = take_list(&plan->prompts, args, FR_ARG_BENCH_PROMPT, prompts, 1);
@@ -51,7 +51,7 @@ static int take_lists(fr_bench_model_plan *plan, const fr_arguments *args) {
     if (!code) code = take_list(&plan->depths, args, FR_ARG_BENCH_DEPTH, depths, 3);
     if (!code) code = take_list(&plan->drafts, args, FR_ARG_BENCH_DRAFTS, sweep ? drafts : drafts + 4, sweep ? 5 : 1);
     if (!code) code = take_list(&plan->rows, args, FR_ARG_BENCH_ROWS, rows, 9);
-    size_t kept = 0; /* --rows 0 asks for none */
+    size_t kept = 0; /* --rows 0 switches the measurement off, so a 0 is left out */
     for (size_t i = 0; !code && i < plan->rows.count; i++) {
         if (plan->rows.at[i] > FR_STEP_MAX) return fr_wrong_usage("bench model takes --rows up to %d", FR_STEP_MAX);
         if (plan->rows.at[i] > 0) plan->rows.at[kept++] = plan->rows.at[i];
@@ -73,7 +73,8 @@ static int take_rates(fr_bench_model_plan *plan, const char *text) {
     return 0;
 }
 
-/* Gives the number of tokens of a text. Without -n it is below the 128 of tg128, because each text runs many times. */
+/* Gives the number of tokens that speculation generates after each prompt. The default is less than the 128 of tg128,
+ * because each text is run many times. */
 static size_t text_tokens(const fr_bench_model_plan *plan, const fr_arguments *args) {
     int64_t most = 0;
     for (size_t i = 0; i < plan->generate.count; i++)
@@ -116,7 +117,7 @@ static const char style[] = "<style>text{font-family:system-ui,sans-serif;fill:#
                             ".limits{fill:#b86e00}</style>\n"
                             "<rect width=\"380\" height=\"284\" fill=\"#fff\"/>\n";
 
-/* Collects the points of one of the curve's figures; values that were left out become no points. */
+/* Collects the points of one of the curve's figures. Unknown values, which are NaN, become no points. */
 static size_t points_of(const fr_bench_curve *curve, const double *figure, double *x, double *y) {
     size_t count = 0;
     for (size_t i = 0; i < curve->count; i++) {
@@ -137,7 +138,7 @@ static void draw_line(const fr_plot *plot, const char *line, const char *dot, co
     }
 }
 
-/* Draws the title above the plot, and the meaning of the colours. */
+/* Draws the title above the plot, and a legend of the colours. */
 static void draw_head(const fr_bench_curve *curve, FILE *out) {
     fprintf(out, "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 380 284\">\n%s", style);
     fprintf(out, "<text x=\"56\" y=\"18\">T(K)/T(1)%s, context %zu</text>\n", curve->how, curve->depth);

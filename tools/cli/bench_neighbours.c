@@ -1,4 +1,4 @@
-/* forerun bench neighbours: makes a plan (bench/beside_busy.h) from the command line. */
+/* Runs forerun bench neighbours: fills the plan of bench/beside_busy.h from the command line. */
 #include "tools/cli/bench_neighbours.h"
 
 #include <unistd.h>

@@ -8,7 +8,7 @@
 
 #include "tools/cli/output.h"
 
-/* The library needs 300 KB of its caller's stack; the rest is for parsers of nested input. */
+/* The library needs 300 KB of its caller's stack. The rest is for parsers that recurse on nested input. */
 #define STACK_BYTES ((size_t)4 << 20)
 
 typedef struct command {

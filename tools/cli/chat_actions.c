@@ -1,4 +1,4 @@
-/* Runs the commands of a chat, which take turns back, answer them again, save and load them (chat_actions.h). */
+/* Runs the commands of a chat (chat_actions.h): /undo, /regen, /save, /load and others. */
 #include "tools/cli/chat_actions.h"
 
 #include <stdlib.h>
@@ -9,7 +9,7 @@
 #include "tools/cli/conversation.h"
 #include "tools/cli/output.h"
 
-/* Prints a note about a file. path: the file's name, or "". */
+/* Prints a note about a file; path: the file's name, or "". */
 static void remark_file(const fr_chat *chat, const char *path, const char *what) {
     size_t turns = fr_conversation_turns(chat->messages);
     if (!chat->args->given[FR_ARG_QUIET])
@@ -26,7 +26,8 @@ static void forget_read(fr_chat *chat) {
     chat->read_length = 0;
 }
 
-/* Sends a turn. Text that /read has stored comes before the typed text, with a line end after it. */
+/* Sends a turn to the model. If /read has stored a file's text, it comes before the typed text, with a line end
+ * between them. */
 int fr_chat_say(fr_chat *chat, const char *bytes, size_t length) {
     bool answered, ends = chat->read_length == 0 || chat->read[chat->read_length - 1] == '\n';
     size_t before = chat->read_length + !ends;
@@ -81,7 +82,7 @@ static void add_image(fr_chat *chat, const char *path) {
     }
 }
 
-/* Reads a text file for the next turn. Binary files are refused, because the model would see only replacement
+/* Reads a text file for the next turn. A binary file is refused, because the model would only see replacement
  * characters. */
 static void read_text(fr_chat *chat, const char *path) {
     fr_prompt file;
@@ -114,7 +115,7 @@ static void tell_figures(const fr_chat *chat) {
     fr_figures_print(&figures, stderr);
 }
 
-/* Takes the next seed, so that a run with several /regen can be repeated. */
+/* Uses the next seed for /regen, so that a run with the same commands gives the same replies. */
 static int draw_anew(fr_chat *chat) {
     chat->seed = chat->seed < INT64_MAX ? chat->seed + 1 : 0;
     if (!chat->args->given[FR_ARG_QUIET]) fr_note("another reply, of --seed %lld", (long long)chat->seed);
@@ -123,7 +124,7 @@ static int draw_anew(fr_chat *chat) {
     return fr_exit_status(status == FR_OK ? fr_session_set_options(chat->loaded.session, options) : status);
 }
 
-/* Replaces the last reply by another one. Pictures for the next turn are not affected. */
+/* Generates another reply in place of the last one. Refuses if a file's text or pictures wait for the next turn. */
 static int regenerate(fr_chat *chat) {
     bool answered, samples = fr_loaded_draws(&chat->loaded);
     if (fr_conversation_turns(chat->messages) == 0) {
@@ -171,7 +172,7 @@ static void save(const fr_chat *chat, const char *path) {
     }
 }
 
-/* Loads a conversation. If it ends with a user's turn, the model answers it. */
+/* Loads a conversation. If it ends with a user's turn, the model answers that turn. */
 static int load(fr_chat *chat, const char *path) {
     bool taken;
     if (chat->loaded.picture_count) {

@@ -7,14 +7,14 @@
 #include "tools/cli/chat_commands.h"
 #include "tools/cli/chat_turn.h"
 
-/* Sends the bytes as the next turn of the conversation. Gives the exit status, as fr_chat_act does. */
+/* Sends the bytes as the next turn of the conversation. Gives the exit status, like fr_chat_act. */
 int fr_chat_say(fr_chat *chat, const char *bytes, size_t length);
 
-/* Runs a command with this argument: any command except /help, /edit and those that end the chat. */
+/* Runs a command with this argument. /help, /edit and the commands that end the chat are handled by the caller. */
 int fr_chat_act(fr_chat *chat, fr_chat_command command, const char *argument);
 
-/* The first gives the text of the last turn, which the caller frees; NULL if there is none. The second replaces that
- * turn by an edited one. */
+/* Help to edit the last turn: the first gives its text, which the caller frees (NULL: there is no turn); the second
+ * replaces the turn by an edited one. */
 char *fr_chat_last_said(const fr_chat *chat);
 int fr_chat_say_instead(fr_chat *chat, const char *bytes, size_t length);
 

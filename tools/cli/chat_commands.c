@@ -9,7 +9,8 @@
 
 typedef struct fr_named_command {
     const char *name;
-    const char *value; /* the argument's name in the help, in brackets if it is optional; NULL: none */
+    /* the argument's name in the help, in brackets if the argument is optional; NULL: the command takes none */
+    const char *value;
     fr_chat_command command;
     const char *help;
 } fr_named_command;

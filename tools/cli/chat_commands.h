@@ -9,7 +9,7 @@
 #include <stdio.h>
 
 typedef enum fr_chat_command {
-    FR_CHAT_REFUSED, /* no command; an error line was written */
+    FR_CHAT_REFUSED, /* the line is no command; an error line was written */
     FR_CHAT_CLEAR,
     FR_CHAT_UNDO,
     FR_CHAT_REGEN,
@@ -30,7 +30,7 @@ typedef enum fr_chat_command {
  * "" if there is none. */
 fr_chat_command fr_chat_command_read(char *line, size_t length, const char **argument);
 
-/* Prints a line for each command, and those about the other forms of input. */
+/* Prints a line for each command, and lines about other forms of input. */
 void fr_chat_commands_print(FILE *out);
 
 #endif

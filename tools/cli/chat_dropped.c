@@ -1,4 +1,4 @@
-/* Recognizes a picture that was dropped into the terminal (chat_dropped.h). */
+/* Recognizes a picture that was dragged into the terminal (chat_dropped.h). */
 #include "tools/cli/chat_dropped.h"
 
 #include <ctype.h>
@@ -10,14 +10,15 @@
 
 #include "tools/cli/output.h"
 
-/* Gives the value of a hexadecimal digit; -1: it is none. */
+/* Gives the value of a hexadecimal digit; -1 for any other character. */
 static int digit_of(char c) {
     if (c >= '0' && c <= '9') return c - '0';
     int letter = tolower((unsigned char)c);
     return letter >= 'a' && letter <= 'f' ? letter - 'a' + 10 : -1;
 }
 
-/* Reads the line as a shell would read one word, or as a file:// URL. Returns false if it is more than one word. */
+/* Reads the line as a shell would read one word, or as a file:// URL. Returns false if the line is more than one
+ * word. */
 static bool read_path(const char *line, size_t length, char *path) {
     static const char url[] = "file://";
     bool is_url = length > strlen(url) && memcmp(line, url, strlen(url)) == 0;

@@ -15,7 +15,7 @@
 #include "tools/cli/output.h"
 #include "tools/cli/wide_json.h"
 
-/* Writes each message on a line of its own. */
+/* Writes the messages as a JSON array with one message on each line. */
 static bool write_messages(const json_t *messages, FILE *out) {
     size_t count = json_array_size(messages);
     bool written = true;
@@ -28,7 +28,7 @@ static bool write_messages(const json_t *messages, FILE *out) {
     return written;
 }
 
-/* Gives the conversation in a file's bytes; NULL if there is none, and then `why` has the reason. */
+/* Parses the conversation in a file's bytes. NULL: there is none, and `why` has the reason. */
 static json_t *take_messages(const fr_prompt *file, const char *path, char *why, size_t size) {
     json_error_t error;
     json_t *read = fr_json_load(file->bytes ? file->bytes : "", file->length, &error);
@@ -41,8 +41,8 @@ static json_t *take_messages(const fr_prompt *file, const char *path, char *why,
     return taken;
 }
 
-/* Returns true if the file exists and is not a conversation, but for example a model whose name was typed by mistake.
- * Such a file is not overwritten. */
+/* Returns true if the file exists but is not a conversation, for example a model whose name was typed by mistake.
+ * /save does not overwrite such a file. */
 static bool is_another_file(const char *path) {
     struct stat info;
     char why[512];
@@ -59,7 +59,7 @@ bool fr_chat_file_write(const char *path, const json_t *messages) {
     char temporary[PATH_MAX];
     if (fr_output_check(path) || is_another_file(path)) return false;
     int fd = fr_lab_temporary_open(path, temporary, sizeof(temporary), 0600), error = 0;
-    int own = fd < 0 ? -1 : dup(fd); /* keeps the lock until the file has its final name */
+    int own = fd < 0 ? -1 : dup(fd); /* until the file has its final name this keeps the lock */
     FILE *out = own < 0 ? NULL : fdopen(own, "w");
     bool written = out && write_messages(messages, out) && !ferror(out);
     if (!out) error = errno;

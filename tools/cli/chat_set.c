@@ -9,7 +9,7 @@
 #include "tools/cli/output.h"
 #include "tools/cli/words.h"
 
-/* Options that can change in an open session, and the limit of a reply. */
+/* The options that /set can change: those that an open session accepts, and the limit of a reply. */
 static const fr_arg settable[] = {
 #define FR_SAMPLER_NUMBER(id, key, low, high, usual, name, ...) FR_ARG_##id,
 #include "samplers.def"
@@ -19,7 +19,7 @@ static const fr_arg settable[] = {
 };
 enum { SETTABLE = sizeof settable / sizeof *settable };
 
-/* Gives an option's first long name without its dashes, "top-k" of "--top-k", and its *length. */
+/* Gives an option's first long name without its dashes, such as "top-k" for "--top-k", and the name's *length. */
 static const char *name_of(fr_arg arg, size_t *length) {
     const char *names = fr_option_table[arg].names;
     for (const char *word; (word = fr_next_word(&names, ' ', length));)
@@ -30,8 +30,8 @@ static const char *name_of(fr_arg arg, size_t *length) {
     return "";
 }
 
-/* Finds a settable option by its name, which may have dashes before it and "_" for "-". FR_ARG_COUNT: there is
- * none. */
+/* Finds a settable option by its name. The name may have dashes before it, and "_" instead of "-". FR_ARG_COUNT: there
+ * is none. */
 static fr_arg find(const char *name, size_t length) {
     char word[64];
     while (length && *name == '-') name++, length--;
@@ -66,8 +66,8 @@ static void tell(const fr_chat *chat, fr_arg arg) {
         fprintf(stderr, "%s\n", *text ? text : "(the usual order)");
 }
 
-/* Stores the value in the chat's arguments and applies it to the session. A wrong value prints one line and changes
- * nothing. */
+/* Stores the value in the chat's arguments and applies it to the session. A wrong value prints an error line and
+ * changes nothing. */
 static int set(fr_chat *chat, fr_arg arg, const char *value) {
     const fr_option_row *row = &fr_option_table[arg];
     fr_arguments changed = *chat->args;

@@ -10,10 +10,10 @@
  * pictures. */
 json_t *fr_chat_settings(const fr_arguments *args, const json_t *tools, bool pictures);
 
-/* Reads the tools of --tools; *tools is NULL without the option. Gives the exit status. */
+/* Reads the file of --tools. Without the option *tools is NULL. Gives the exit status. */
 int fr_chat_tools(const fr_arguments *args, json_t **tools);
 
-/* Reads a file of JSON. Gives the exit status. */
+/* Reads a file that holds one JSON value. Gives the exit status. */
 int fr_json_read_file(const char *path, json_t **value);
 
 #endif

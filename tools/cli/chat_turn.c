@@ -1,7 +1,8 @@
-/* Runs a conversation to its next reply (chat_turn.h).
+/* Runs a conversation and streams the model's next reply (chat_turn.h).
  *
- * Every turn renders and tokenizes the whole history, and the session runs the part that is new. That usually includes
- * the last reply, because templates write a past turn in another form than the turn that they open for a reply. */
+ * Each turn renders and tokenizes the whole conversation again, and the session only runs the ids that differ from its
+ * timeline. These usually include the last reply, because templates write a past reply in another form than the one
+ * that is being generated. */
 #include "tools/cli/chat_turn.h"
 
 #include <stdlib.h>
@@ -13,8 +14,8 @@
 #include "tools/cli/output.h"
 #include "tools/cli/prompt_run.h"
 
-/* Returns true to stop a reply: for Ctrl-C, for a signal that ends the conversation, or when standard output's reader
- * has gone. */
+/* Returns true if the reply must stop: after Ctrl-C, after a signal that ends the conversation, or if the reader of
+ * standard output has gone. */
 static bool wants_abort(void *context) {
     return fr_interrupt_answer(context) || fr_output_gone();
 }
@@ -25,13 +26,13 @@ static void take_back(fr_chat *chat) {
 }
 
 void fr_chat_keep_pictures(fr_chat *chat, size_t count) {
-    /* the timeline may have rows of the pictures that were dropped */
+    /* the timeline may still hold the dropped pictures, so it must be run again */
     if (count < chat->loaded.picture_count) chat->shown = SIZE_MAX;
     fr_loaded_keep_pictures(&chat->loaded, count);
     chat->waiting = 0;
 }
 
-/* ------------------------------------------------------------------------------------------- what the context holds */
+/* ---------------------------------------------------------------------------------------------- fitting the context */
 
 /* Makes the ids of a conversation without its `dropped` oldest turns. */
 static int measure(const fr_chat *chat, const json_t *messages, size_t dropped, fr_prompt *prompt) {
@@ -57,8 +58,8 @@ int fr_chat_measure(fr_chat *chat, size_t *count) {
     return code;
 }
 
-/* Gives the number of ids that dropping turns must make room for: a quarter of the context, or what -n leaves of the
- * reply if that is less. */
+/* Gives the number of free ids that dropping turns must achieve: a quarter of the context, or less if -n allows fewer
+ * ids for the rest of the reply. behind: ids of the reply so far. */
 static size_t wanted_room(const fr_chat *chat, size_t behind) {
     size_t quarter = fr_session_context(chat->loaded.session) / 4;
     int64_t most = chat->args->number[FR_ARG_PREDICT];
@@ -67,8 +68,8 @@ static size_t wanted_room(const fr_chat *chat, size_t behind) {
     return room ? room : 1;
 }
 
-/* Drops the oldest turns of the conversation under way. If the conversation before this turn begins with the same
- * messages, they are dropped there too, so that they stay dropped when the turn is taken back. */
+/* Drops the oldest turns of the conversation that is being answered. The conversation without this turn loses them
+ * too, if it begins with the same messages, so that they stay dropped when the turn is taken back. */
 static void drop_turns(fr_chat *chat, size_t count) {
     bool same = json_array_get(chat->messages, 0) == json_array_get(chat->asked, 0);
     if (same) fr_conversation_drop(chat->messages, count);
@@ -81,7 +82,7 @@ static void drop_turns(fr_chat *chat, size_t count) {
     chat->dropped += count;
 }
 
-/* Notes how many turns were dropped. Call it between replies, because a reply's text occupies the line. */
+/* Notes how many turns were dropped. Call it between replies, because a note must not appear within a reply's text. */
 static void say_dropped(fr_chat *chat) {
     size_t count = chat->dropped;
     chat->dropped = 0;
@@ -92,8 +93,9 @@ static void say_dropped(fr_chat *chat) {
         fr_note("the context is full: the %zu oldest turns are dropped", count);
 }
 
-/* Makes the prompt of the conversation under way, with room for `behind` ids of the reply and one more. If it does not
- * fit, --context-shift drops as many of the oldest turns as necessary. *fits: the prompt has that room. */
+/* Makes the prompt of the conversation that is being answered. It must leave room in the context for `behind` ids of
+ * the reply and at least one more. If it does not, --context-shift drops as many of the oldest turns as necessary.
+ * *fits: the prompt leaves that room. */
 static int fit(fr_chat *chat, size_t behind, fr_prompt *prompt, bool *fits) {
     size_t context = fr_session_context(chat->loaded.session), turns = fr_conversation_turns(chat->asked);
     int code = measure(chat, chat->asked, 0, prompt);
@@ -128,8 +130,8 @@ static void say_full(const fr_chat *chat, size_t count) {
 
 /* ------------------------------------------------------------------------------------------------------- the prompt */
 
-/* Shows the session its pictures. Pictures come first on the timeline, so the whole timeline is run again if they have
- * changed, or if showing them was interrupted. */
+/* Gives the session its pictures. Pictures stand before all text on the timeline, so if they have changed, or a run
+ * with them was interrupted, the whole timeline is run again. */
 static int show_pictures(fr_chat *chat) {
     fr_loaded *loaded = &chat->loaded;
     if (chat->shown != loaded->picture_count) {
@@ -137,7 +139,7 @@ static int show_pictures(fr_chat *chat) {
         if (code) return code;
         chat->shown = loaded->picture_count;
         chat->unseen = chat->shown > 0;
-        chat->before = fr_figures_take(loaded->session); /* the figures begin anew with the timeline */
+        chat->before = fr_figures_take(loaded->session); /* the session's figures start again with its timeline */
     } else if (chat->unseen && fr_session_length(loaded->session) > 0) {
         fr_session_reset(loaded->session);
     }
@@ -151,7 +153,7 @@ static fr_status run(fr_chat *chat, const int32_t *ids, size_t count, bool quiet
     return status;
 }
 
-/* Runs the conversation's ids in the session; *refused as in prompt_session. */
+/* Runs the conversation's ids in the session. *refused as in prompt_session. */
 static int bring_up_to_date(fr_chat *chat, const fr_prompt *prompt, bool *refused) {
     *refused = show_pictures(chat) != 0;
     if (*refused) return 0;
@@ -177,8 +179,8 @@ static fr_status open_view(fr_chat *chat, const fr_prompt *prompt) {
     return status;
 }
 
-/* Runs the conversation with this turn as a prompt. *refused: the model can't take it, and an error line was
- * written. */
+/* Runs the conversation, which ends with the new turn, as a prompt. *refused: this was not possible, and a line has
+ * said why. */
 static int prompt_session(fr_chat *chat, bool *refused) {
     fr_prompt prompt;
     bool fits;
@@ -227,7 +229,7 @@ static int keep_reply(fr_chat *chat, const fr_reply *reply) {
     return code;
 }
 
-/* Streams the model's turn. *answered: the reply has begun. */
+/* Generates the reply and streams it. *answered: at least one token of it was generated. */
 static int reply_to(fr_chat *chat, bool *answered) {
     fr_reply reply;
     const fr_reply_shift shift = {.make_room = make_room, .context = chat};

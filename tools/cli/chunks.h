@@ -1,18 +1,18 @@
-/* Cuts a text into chunks, each of which is run by itself, by -c and --chunks.
+/* Cuts a text into chunks as -c and --chunks say. Each chunk is run by itself.
  *
- * In: a model, the command line, the number of a text's ids. Out: the ids of a chunk and the number of chunks; or the
- * exit status after an error line. */
+ * In: a model, the command line, the number of a text's ids. Out: the number of ids in a chunk and the number of
+ * chunks; or an error line and the exit status. */
 #ifndef FR_TOOLS_CLI_CHUNKS_H
 #define FR_TOOLS_CLI_CHUNKS_H
 
 #include "tools/cli/loaded.h"
 
-/* Gives the number of ids of a chunk: -c (0: all of the model's positions), else 512, or fewer if the model has fewer
- * positions. */
+/* Gives the number of ids in a chunk: that of -c, or 512 without -c, but not more than the model has positions. -c 0
+ * means all positions of the model. */
 size_t fr_chunks_ids(const fr_loaded *loaded, const fr_arguments *args);
 
-/* Check that the model has enough positions for a chunk, and that the text of -f is at least one chunk long. Give the
- * exit status. */
+/* Check that a chunk fits into the model's context (the first), and that the text of -f fills at least one chunk (the
+ * second). Give the exit status. */
 int fr_chunks_check_model(const fr_loaded *loaded, size_t ids);
 int fr_chunks_check_text(const fr_arguments *args, size_t count, size_t ids);
 

@@ -1,6 +1,6 @@
-/* Prints completions for shells (completion.h). An option is followed by its words, or by the name of a file; a verb
- * by its options; a part of the bench by that part's options. bash and zsh get the same tree of cases, which calls two
- * functions that each shell defines in its own way. */
+/* Prints completions for shells (completion.h). After an option the script offers the words that it takes, or names of
+ * files; after a verb, the verb's options; after a part of the bench, that part's options. bash and zsh get the same
+ * code for this, which calls two functions that the script defines differently for each shell. */
 #include "tools/cli/completion.h"
 
 #include <string.h>
@@ -11,8 +11,8 @@
 
 enum { WORDS = 1024 };
 
-/* Prints the words that a value may be, with a blank before each; prints nothing if the value is a file's name, a text
- * or a number. */
+/* Prints the words that an option may have as its value, each after a blank. Prints nothing if the value is a file's
+ * name, a text or a number. */
 static void put_words(const fr_option_row *row, FILE *out) {
     char words[WORDS];
     fr_option_row_words(row, words, sizeof(words));
@@ -24,12 +24,12 @@ static bool has_words(const fr_option_row *row) {
     return row->words || row->of || row->special;
 }
 
-/* Prints the names of an option as alternatives: "-m|--model". */
+/* Prints an option's names as alternatives of a case pattern: "-m|--model". */
 static void put_alternatives(const char *names, FILE *out) {
     for (; *names; names++) putc(*names == ' ' ? '|' : *names, out);
 }
 
-/* Gives the option whose words may stand after a verb without the option's name; NULL if there is none. */
+/* Gives the option whose value may follow the verb directly, without the option's name; NULL if there is none. */
 static const fr_option_row *bare_row(const fr_verb *verb) {
     if (verb->bit == FR_VERB_BENCH) return &fr_option_table[FR_ARG_BENCH_PART];
     return verb->bit == FR_VERB_COMPLETION ? &fr_option_table[FR_ARG_SHELL] : NULL;
@@ -39,7 +39,7 @@ static const fr_option_row *bare_row(const fr_verb *verb) {
 
 enum { ALL_PARTS = 0 };
 
-/* Prints the names of a verb's options. part: a bit of one of bench's parts, or all bits. */
+/* Prints the names of a verb's options. part: the bit of the bench's part whose options are wanted, or ALL_PARTS. */
 static void put_names_of(const fr_verb *verb, unsigned part, FILE *out) {
     for (int arg = 0; arg < FR_ARG_COUNT; arg++) {
         const fr_option_row *row = &fr_option_table[arg];
@@ -48,7 +48,7 @@ static void put_names_of(const fr_verb *verb, unsigned part, FILE *out) {
     }
 }
 
-/* Prints a case for each part of the bench with its own options. */
+/* Prints a case for each part of the bench that offers that part's options. */
 static void put_part_cases(const fr_verb *verb, FILE *out) {
     const char *words = fr_option_table[FR_ARG_BENCH_PART].words, *word;
     size_t length;
@@ -108,7 +108,7 @@ static void put_verbs(const fr_verb *verbs, size_t count, FILE *out) {
     fputs(" help --help --version", out);
 }
 
-/* Prints the script for bash, which treats an equals sign as a word of its own. */
+/* Prints the script for bash. bash treats an equals sign as a word, so "--option=value" is three words. */
 static void print_bash(const fr_verb *verbs, size_t count, FILE *out) {
     fputs("# Printed by `forerun completion bash`.\n"
           "_forerun_words() { COMPREPLY=($(compgen -W \"$*\" -- \"$cur\")); }\n"

@@ -1,4 +1,5 @@
-/* The turns of a conversation, in the form of fr_chat_render, and as bytes that are stored with a session. */
+/* Keeps the turns of a conversation in the form of fr_chat_render, and converts them to bytes that are stored with a
+ * session. */
 #ifndef FR_TOOLS_CLI_CONVERSATION_H
 #define FR_TOOLS_CLI_CONVERSATION_H
 
@@ -10,11 +11,11 @@
 /* Makes an empty conversation, or one that begins with a system turn (system not NULL). */
 json_t *fr_conversation_new(const char *system);
 
-/* Adds a turn. role: "user" or "assistant". Bytes that are not UTF-8 become U+FFFD. pictures: the number of pictures
- * before the text. */
+/* Adds a turn. role: "user" or "assistant". Bytes that are not UTF-8 become U+FFFD. pictures: number of pictures that
+ * are placed before the text. */
 void fr_conversation_add(json_t *messages, const char *role, const char *bytes, size_t length, size_t pictures);
 
-/* Adds a user's turn, with a picture at each mark in the bytes. */
+/* Adds a user's turn, in which each mark in the bytes is replaced by a picture. */
 void fr_conversation_add_placed(json_t *messages, const char *bytes, size_t length, const char *mark);
 
 /* Gives the message that was added last; it belongs to the conversation. */
@@ -29,18 +30,18 @@ void fr_conversation_set_system(json_t *messages, const char *system);
 /* Counts the user's turns. */
 size_t fr_conversation_turns(const json_t *messages);
 
-/* Takes back the last user's turn and everything after it; gives the number of pictures in them. Does nothing if there
- * is no user's turn. */
+/* Takes back the last user's turn and everything after it, and gives the number of pictures in them. Without a user's
+ * turn it does nothing. */
 size_t fr_conversation_take_back(json_t *messages);
 
-/* Returns true if no message waits for an answer: the last one is neither a user's nor a tool's. */
+/* Returns true if no message waits for an answer, which is so if the last one is neither a user's nor a tool's. */
 bool fr_conversation_answered(const json_t *messages);
 
-/* Takes back the reply at the end. */
+/* Removes the reply at the end. */
 void fr_conversation_take_reply(json_t *messages);
 
-/* Drops this many of the oldest turns, each from one user's message to the next; gives the number of pictures in
- * them. */
+/* Drops this many of the oldest turns, and gives the number of pictures in them. A turn reaches from one user's
+ * message to the next. */
 size_t fr_conversation_drop(json_t *messages, size_t turns);
 
 /* Gives the last user's text, up to the first NUL in it; the caller frees it. There must be such a turn. */
@@ -49,36 +50,36 @@ char *fr_conversation_said(const json_t *messages);
 /* Removes all messages but the system turn. */
 void fr_conversation_forget(json_t *messages);
 
-/* Counts the parts {"type": "image"} of the messages. *other: the type of the first part with a picture, sound or
- * video in another form, because templates silently leave such parts out; NULL if there is none. */
+/* Counts the pictures in the messages, parts {"type": "image"}. *other: the type of the first picture, sound or video
+ * in any other form, which templates silently leave out; NULL if there is none. */
 size_t fr_conversation_pictures(const json_t *messages, const char **other);
 
-/* Returns true if every content is a text, null, or an array of parts with a type. Templates leave out any other
- * content. */
+/* Returns true if every content is a text, null, or an array of parts that have a type. Templates would silently leave
+ * out any other content. */
 bool fr_conversation_is_parts(const json_t *messages);
 
-/* Gives a conversation without pictures as bytes, which fr_conversation_read reads; the caller frees them. */
+/* Gives a conversation without pictures as bytes for fr_conversation_read. The caller frees them. */
 char *fr_conversation_write(const json_t *messages, size_t *length);
 
-/* Gives the reason why a chat can't continue these messages; NULL if it can. All messages must be text only: at most
- * one system turn, then turns that begin with a user's. */
+/* Gives the reason why a chat can't continue these messages; NULL if it can. All messages must be text only. There may
+ * be one system turn at the beginning, and the first turn after it must be a user's. */
 const char *fr_conversation_fault(const json_t *messages);
 
-/* Reads the bytes that fr_conversation_write wrote. NULL: they hold no conversation, or one that waits for an
- * answer. */
+/* Reads the bytes that fr_conversation_write wrote. NULL: they hold no conversation, or its last message still waits
+ * for an answer. */
 json_t *fr_conversation_read(const void *bytes, size_t length);
 
-/* Renders the text to be tokenized, up to the opening of the model's next turn. settings: fr_chat_render's options.
+/* Renders the messages as a text that ends where the model's next turn begins. settings: fr_chat_render's options.
  * text: to be freed by fr_marked_text_free. */
 fr_status fr_conversation_render(const json_t *messages, const fr_tokenizer *tokenizer, const json_t *settings,
                                  fr_marked_text *text);
 
-/* Prints notes about messages that were changed to fit the template, each only once; with quiet it only marks them as
- * printed. */
+/* Notes changes that were made to messages to fit the template, each kind once. With `quiet` nothing is printed, now
+ * or later. */
 void fr_conversation_note_changes(const fr_tokenizer *tokenizer, bool quiet);
 
-/* Gives the ids of a rendered text. Control tokens are recognized only where the template wrote them; with
- * parse_special, everywhere. *ids: freed with fr_free. */
+/* Tokenizes a rendered text. Control tokens are recognized only where the template wrote them, or everywhere with
+ * parse_special. *ids: freed with fr_free. */
 fr_status fr_conversation_tokenize(const fr_marked_text *text, const fr_tokenizer *tokenizer, bool parse_special,
                                    int32_t **ids, size_t *count);
 

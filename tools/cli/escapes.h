@@ -1,5 +1,5 @@
-/* Replaces llama.cpp's escapes in a text of the command line: \n \r \t \' \" \\ and \xNN. Any other backslash is left
- * as it is. */
+/* Replaces the escapes of llama.cpp's command line in a text: \n \r \t \' \" \\ and \xNN. Any other backslash
+ * stays. */
 #ifndef FR_TOOLS_CLI_ESCAPES_H
 #define FR_TOOLS_CLI_ESCAPES_H
 

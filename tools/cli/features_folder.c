@@ -48,7 +48,8 @@ static int write_kind(const char *path, const fr_features_kind *kind) {
     return fr_writer_close(&writer);
 }
 
-/* Checks that a folder with features is of this kind. *there: it has features of this kind. */
+/* Checks that the features in a folder, if there are any, have this kind. *there: the folder has features of this
+ * kind. */
 static int check_kind(const fr_features_folder *folder, const char *path, const fr_features_kind *kind, bool *there) {
     json_t *read = json_load_file(path, JSON_REJECT_DUPLICATES, NULL);
     *there = false;
@@ -64,8 +65,8 @@ static int check_kind(const fr_features_folder *folder, const char *path, const 
 
 /* ------------------------------------------------------------------------------------------------------------ index */
 
-/* Returns true if the line is that of the next text, and all rows of that text are stored. *rows: the number of rows
- * of all texts up to this one. */
+/* Returns true if this line of the index describes the next text, and the file of rows has all rows of that text.
+ * *rows: the number of rows up to the end of this text. */
 static bool is_next(const fr_features_folder *folder, const char *line, size_t length, uint64_t stored,
                     uint64_t *rows) {
     json_t *text = json_loadb(line, length, JSON_REJECT_DUPLICATES, NULL);
@@ -79,7 +80,8 @@ static bool is_next(const fr_features_folder *folder, const char *line, size_t l
     return next;
 }
 
-/* Counts the complete texts of an earlier run; *end: the bytes of the index that they take. */
+/* Counts the complete texts of an earlier run. *end: number of bytes at the beginning of the index that describe
+ * them. */
 static void read_index(fr_features_folder *folder, FILE *index, uint64_t stored, size_t most, off_t *end) {
     char *line = NULL;
     size_t room = 0;
@@ -95,7 +97,7 @@ static void read_index(fr_features_folder *folder, FILE *index, uint64_t stored,
     free(line);
 }
 
-/* Cuts both files of an earlier run to its complete texts. */
+/* Removes everything after the complete texts of an earlier run from both files. */
 static int keep_whole(fr_features_folder *folder, const char *index_path, const char *rows_path, size_t width,
                       size_t most) {
     struct stat info = {0};
@@ -148,8 +150,8 @@ void fr_features_close(fr_features_folder *folder) {
 
 /* ---------------------------------------------------------------------------------------------------------- writing */
 
-/* Rounds to the nearest value, ties to even. Values are finite; one that would round beyond the largest becomes
- * infinite, as in IEEE 754. */
+/* Rounds to the nearest bfloat16, ties to even. Values are finite. A value that would round to more than the largest
+ * bfloat16 becomes infinite, as in IEEE 754. */
 static uint16_t bfloat16_of(float value) {
     enum { KEPT = 16 };
     uint32_t bits;

@@ -4,13 +4,13 @@
  *
  *     features.json   {"format": 1, "type": "BF16", "hidden", "vocab", "model_layers", "layers": [...]}
  *     rows.bf16       [ids of all texts, layers, hidden] bfloat16 (rounded to nearest even), little-endian
- *     index.jsonl     a line a text, in the order of the prompts: {"line": from 0, "id": the prompt's, "prompt": of
- *                     its ids the first so many were given, "at": its first row, "stop": why it ended, "ids": [...]};
- *                     or {"line", "id", "error"} of one that could not be run, which has no rows
+ *     index.jsonl     a line for each text, in the order of the prompts: {"line": from 0, "id": the prompt's,
+ *                     "prompt": number of its ids that were the prompt, "at": its first row, "stop": why it ended,
+ *                     "ids": [...]}; or {"line", "id", "error"} for a text that could not be run and has no rows
  *
- * Layer l stands for the input of layer l, and model_layers for the output of the last layer, before the final norm. A
- * text counts once its line is complete, which is written after its rows. A run that resumes cuts off everything after
- * the last complete line. */
+ * "layers" lists the layers whose input is stored; the number model_layers means the output of the last layer, before
+ * the final norm. A text's line is written after its rows, so a text with a complete line is complete. A run that
+ * resumes removes everything after the last complete line. */
 #ifndef FR_TOOLS_CLI_FEATURES_FOLDER_H
 #define FR_TOOLS_CLI_FEATURES_FOLDER_H
 
@@ -18,7 +18,7 @@
 
 #include "forerun.h"
 
-/* The kind of a folder, which must be the same in a run and in the run that it continues. */
+/* The properties that all features in a folder share. A run that resumes must have the same ones. */
 typedef struct fr_features_kind {
     int64_t hidden, vocab, model_layers;
     size_t layers[FR_ROWS_LAYERS_MAX], layer_count;
@@ -27,22 +27,23 @@ typedef struct fr_features_kind {
 typedef struct fr_features_folder {
     const char *path;
     FILE *rows, *index;
-    uint64_t row_count; /* complete rows in the folder */
+    uint64_t row_count; /* number of rows of the complete texts in the folder */
     size_t texts;
-    uint16_t *half; /* [width] the row that is being written */
-    char line[256]; /* text of an error */
+    uint16_t *half; /* [width] the row that is being written, as bfloat16 */
+    char line[256]; /* text of the error */
 } fr_features_folder;
 
-/* Makes the folder, or opens one that has no features. A run that resumes may also open one of the same kind with at
- * most `most` texts. Gives the exit status. */
+/* Makes the folder, or opens one that has no features yet. A run that resumes may also open a folder with features of
+ * the same kind, of at most `most` texts. Gives the exit status. */
 int fr_features_open(fr_features_folder *folder, const char *path, const fr_features_kind *kind, bool resumes,
                      size_t most);
 
-/* Takes rows of a text; an fr_rows_fn whose context is the folder. If a write fails it gives FR_INPUT, and
+/* Writes rows of a text (an fr_rows_fn whose context is the folder). If this fails the result is FR_INPUT, and
  * folder->line has the reason. */
 fr_status fr_features_take(void *context, const float *values, size_t rows, size_t width);
 
-/* Writes the text's line, after which its rows count. A text with an error has no rows. Gives the exit status. */
+/* Writes the text's line, which completes the text. A text that could not be run has no rows. Gives the exit
+ * status. */
 int fr_features_end_text(fr_features_folder *folder, const char *line, size_t rows);
 void fr_features_close(fr_features_folder *folder);
 

@@ -37,7 +37,8 @@ static double acceptance(const fr_figures *f) {
     return ratio(f->of[FR_STAT_ACCEPTED], f->of[FR_STAT_DRAFTED]);
 }
 
-/* Gives the tokens for each target call. The first token does not count, because the prompt's own forward gives it. */
+/* Gives the mean number of tokens per forward of the target. The first token does not count, because the prompt's own
+ * forward gives it. */
 static double tokens_per_call(const fr_figures *f) {
     return ratio(f->of[FR_STAT_GENERATED_TOKENS] - 1, f->of[FR_STAT_TARGET_CALLS]);
 }
@@ -46,14 +47,14 @@ static double tokens_per_second(const fr_figures *f) {
     return ratio(f->of[FR_STAT_GENERATED_TOKENS] - 1, f->of[FR_STAT_DECODE_SECONDS]);
 }
 
-/* Gives the time of decoding that belongs to none of its phases. */
+/* Gives the seconds of decoding that were spent neither on drafting, nor on verifying, nor on accepting. */
 static double other_seconds(const fr_figures *f) {
     const double *of = f->of;
     return fmax(0, of[FR_STAT_DECODE_SECONDS] - of[FR_STAT_DRAFT_SECONDS] - of[FR_STAT_VERIFY_SECONDS] -
                        of[FR_STAT_ACCEPT_SECONDS]);
 }
 
-/* Gives the largest depth at which there were drafts. */
+/* Gives the largest depth at which drafts were made. */
 static size_t deepest(const fr_figures *f) {
     size_t depths = FR_STEP_MAX - 1;
     while (depths > 0 && f->depth[depths - 1][FR_DEPTH_DRAFTED] == 0) depths--;
@@ -130,7 +131,7 @@ json_t *fr_figures_json(const fr_figures *figures, const fr_session *session) {
     };
     json_t *stats = json_object();
     put_counts(stats, figures, counts, sizeof(counts) / sizeof(*counts));
-    /* rows of all forwards that carried drafts: in each, one row for the certain id and one for each draft */
+    /* the rows of all forwards with drafts: each has one row for the last certain id and one for each draft */
     double rows = figures->of[FR_STAT_DRAFT_CALLS] + figures->of[FR_STAT_DRAFTED];
     fr_json_put(stats, "rows", json_integer((json_int_t)rows));
     fr_json_put(stats, "acceptance", json_real(acceptance(figures)));
@@ -152,8 +153,8 @@ static double megabytes(const fr_figures *f, fr_stat stat) {
     return f->of[stat] / 1e6;
 }
 
-/* Prints the prompt's line. If nothing of the prompt was new, no rate is printed, because only the last token was run
- * again. */
+/* Prints the line about the prompt. If the whole prompt was in the cache, only its last token was run again, so no
+ * rate is printed. */
 static void print_prompt(const fr_figures *f, FILE *out) {
     const double *of = f->of;
     double seconds = of[FR_STAT_PREFILL_SECONDS];

@@ -12,17 +12,17 @@ typedef struct fr_figures {
     double depth[FR_STEP_MAX - 1][FR_DEPTH_COUNT];
 } fr_figures;
 
-/* Takes the session's current figures. Figures of memory are levels; all others are counts and times, which only
+/* Reads the session's current figures. Figures of memory are levels. All others are counts and times, which only
  * grow. */
 fr_figures fr_figures_take(const fr_session *session);
 
-/* Subtracts earlier figures: counts and times become differences, levels stay. */
+/* Subtracts earlier figures. Counts and times become differences; levels keep their present values. */
 fr_figures fr_figures_since(fr_figures now, const fr_figures *before);
 
-/* Adds earlier figures: counts and times become sums, levels stay as they are now. */
+/* Adds earlier figures. Counts and times become sums; levels keep their present values. */
 fr_figures fr_figures_plus(fr_figures now, const fr_figures *before);
 
-/* Makes the JSON object. "accepted_lengths" is the session's own list. */
+/* Makes the JSON object. "accepted_lengths" covers the whole session, not only these figures. */
 json_t *fr_figures_json(const fr_figures *figures, const fr_session *session);
 void fr_figures_print(const fr_figures *figures, FILE *out);
 

@@ -33,13 +33,13 @@ json_t *fr_ranks_json(double peak) {
     return ranks;
 }
 
-/* Prints "12" or "8 to 12". */
+/* Prints a single number, "12", or a range, "8 to 12". */
 static void print_span(FILE *out, double least, double most, int digits) {
     fprintf(out, "%.*f", digits, least);
     if (most > least) fprintf(out, " to %.*f", digits, most);
 }
 
-/* Prints the messages and bytes of a layer: from the smallest number of any layer to the largest. */
+/* Prints the messages and bytes per layer, from the layer with the fewest to the one with the most. */
 static void print_layers(FILE *out) {
     fr_lab_traffic least = {UINT64_MAX, UINT64_MAX, 0}, most = {0};
     size_t layers = layers_told();

@@ -1,4 +1,4 @@
-/* Gives the traffic and the memory of the ranks of a job, for the statistics.
+/* Gives the statistics of a job's ranks: their traffic and their memory.
  *
  * In: this rank's peak of memory, in bytes. All ranks must make the same calls, because they exchange their figures.
  * Out: JSON, or two lines, on rank 0. */

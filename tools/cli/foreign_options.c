@@ -211,8 +211,8 @@ const fr_foreign_option *fr_foreign_find(const fr_verb *verb, const char *name) 
     return found;
 }
 
-/* Returns true for the first row of a name. Some names have several rows for different verbs, and the page lists each
- * name once. */
+/* Returns true for the first row with this name. A name has several rows if verbs treat it differently, but the page
+ * lists it only once. */
 static bool is_first(size_t row) {
     char name[64];
     snprintf(name, sizeof name, "%.*s", (int)strcspn(table[row].names, " "), table[row].names);
@@ -238,7 +238,7 @@ void fr_foreign_print(FILE *out) {
     }
 }
 
-/* Escapes hyphens for troff, so that options can be searched for in the manual page. */
+/* Escapes hyphens for troff, so that a search for an option finds it in the manual page. */
 static void put_roff(const char *text, FILE *out) {
     for (const char *c = text; *c; c++) {
         if (*c == '-') fputc('\\', out);

@@ -1,4 +1,4 @@
-/* The forerun command: finds the verb, reads its options, runs it. */
+/* The main function of the forerun command: finds the verb, reads its options and runs it. */
 #include <stdio.h>
 #include <string.h>
 
@@ -18,10 +18,10 @@
 
 static int print_completion(const fr_arguments *args);
 
-/* read_help cuts the help text into its parts in place, so its bytes are writable. */
+/* The bytes are writable, because read_help splits the text in place. */
 #define HELP(symbol, name) FR_EMBED(".data", char, fr_help_##symbol, "tools/cli/help/" name ".txt")
 
-/* The bytes of each verb's help text, and of the overview. */
+/* The help texts of all verbs, and of the overview, as bytes. */
 HELP(generate, "generate");
 HELP(chat, "chat");
 HELP(logits, "logits");
@@ -70,14 +70,14 @@ static fr_verb verbs[] = {
 
 enum { VERBS = sizeof(verbs) / sizeof(*verbs) };
 
-/* Cuts the bytes of a verb's help into its parts. They are laid out as they are printed, without the options:
+/* Splits the help text of a verb into its parts. The text has the form in which it is printed, except that the options
+ * are missing:
  *
- *   usage: forerun VERB ...
+ * usage: forerun VERB ...
  *                                (an empty line)
- *   VERB: what it does
- *   notes ...
+ * VERB: what it does notes ...
  *                                (an empty line)
- *   examples:
+ * examples:
  *     forerun VERB ... */
 static void read_help(fr_verb *verb) {
     char *at = verb->help + strlen("usage: forerun ");
@@ -124,7 +124,7 @@ static const fr_verb *find_verb(const char *name) {
     return NULL;
 }
 
-/* Gives a hint for a verb of another program: forerun's own verb for the same work. */
+/* Gives a hint if the verb is that of another program: forerun's own verb for the same task. */
 static const char *find_hint(const char *name) {
     static const struct {
         const char *words, *hint;
@@ -171,8 +171,8 @@ static void print_version(void) {
     printf("forerun %s\n", fr_version());
 }
 
-/* Runs forerun help [VERB], or --help [VERB]. `make install` uses --man, and docs/options.md is made with
- * --llama.cpp. */
+/* Runs forerun help [VERB], or --help [VERB]. Two hidden forms are for building: `make install` uses --man, and
+ * docs/options.md is made with --llama.cpp. */
 static int run_help(int count, char **words) {
     if (count > 1) return fr_wrong_usage("%s: what is this word for? (forerun help VERB)", words[1]);
     if (count && strcmp(words[0], "--man") == 0) {

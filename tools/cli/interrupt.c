@@ -15,12 +15,12 @@ enum { SIGNALS = 3, SAME_HANGUP = 200 }; /* SAME_HANGUP: milliseconds within whi
 static const int signals[SIGNALS] = {SIGINT, SIGTERM, SIGHUP};
 static struct sigaction before[SIGNALS];
 
-/* These are atomic and need no lock, because any thread may receive a signal and any may read them, also in a
- * handler. */
+/* Any thread may receive a signal, and any thread or handler may read these variables. So they are atomics that need
+ * no lock. */
 static atomic_int came;         /* the signal that ends the command; 0: none came */
-static atomic_int answered;     /* SIGINT came, and ends an answer */
-static atomic_int reload;       /* set by SIGHUP: files are to be read again */
-static _Atomic int64_t hung_up; /* when SIGHUP came, in milliseconds of the monotonic clock */
+static atomic_int answered;     /* Ctrl-C was pressed, which ends an answer but not the command */
+static atomic_int reload;       /* SIGHUP came and means: read the files again */
+static _Atomic int64_t hung_up; /* time of the SIGHUP, in milliseconds of the monotonic clock */
 
 static void step_aside(void) {
     for (int i = 0; i < SIGNALS; i++) sigaction(signals[i], &before[i], NULL);
@@ -32,9 +32,9 @@ static int64_t now(void) {
     return (int64_t)at.tv_sec * 1000 + at.tv_nsec / 1000000;
 }
 
-/* Takes a second SIGHUP. A closed terminal sends SIGHUP twice: the kernel sends it when the terminal hangs up, and
- * again when the shell, as the leader of the session, ends because of the first one. A second SIGHUP that comes soon
- * after the first is therefore ignored. A later one ends the command at once, as any second signal does. */
+/* Handles a second SIGHUP. A closed terminal sends SIGHUP twice: the kernel sends it when the terminal hangs up, and
+ * again when the shell, as the leader of the session, ends because of the first one. So a second SIGHUP soon after the
+ * first is ignored. A later one ends the command at once, as any second signal does. */
 static void note_hangup_again(int signal_number) {
     if (now() - hung_up < SAME_HANGUP) return;
     step_aside();
@@ -65,12 +65,13 @@ static void watch(int flags) {
 }
 
 void fr_interrupt_watch(void) {
-    /* A write that waits for its reader must continue, because later output follows it. */
+    /* With SA_RESTART a write that waits for its reader continues after the signal, because later output follows
+     * it. */
     watch(SA_RESTART);
 }
 
 void fr_interrupt_watch_answers(void) {
-    /* Without SA_RESTART, any of these signals ends the reading of a line, if that is not read from a terminal. */
+    /* Without SA_RESTART these signals interrupt the reading of a line, unless it comes from a terminal. */
     struct sigaction action = {.sa_handler = note_answer};
     watch(0);
     sigaction(SIGINT, &action, NULL);

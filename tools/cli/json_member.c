@@ -1,4 +1,4 @@
-/* Walks over the members of an object (json_member.h). */
+/* Finds the members of an object in its text (json_member.h). */
 #include "tools/cli/json_member.h"
 
 #include <string.h>

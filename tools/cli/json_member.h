@@ -1,12 +1,14 @@
-/* Finds a member of a JSON object in its original text, so that numbers of any length and blanks are unchanged. */
+/* Finds a member of a JSON object and gives its value's original text, so that long numbers and blanks stay as they
+ * were written. */
 #ifndef FR_TOOLS_CLI_JSON_MEMBER_H
 #define FR_TOOLS_CLI_JSON_MEMBER_H
 
 #include <stdbool.h>
 #include <stddef.h>
 
-/* Finds the first member of that name, written without escapes, in the text of an object. *value points to its *size
- * bytes. The text is not checked: if it is not valid JSON, any part of it may be found. */
+/* Finds the first member of that name in the text of an object; an escaped form of the name does not count. *value
+ * points to the *size bytes of its value. The text is not checked: if it is not valid JSON, the result may be any part
+ * of it. */
 bool fr_json_member(const char *text, size_t length, const char *name, const char **value, size_t *size);
 
 #endif

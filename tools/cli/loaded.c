@@ -21,12 +21,13 @@
 
 /* ---------------------------------------------------------------------------------------------------------- options */
 
-/* Gives the number of drafts of a preset: the size of its blocks less one token, which is the target's own. */
+/* Gives the number of drafts of a preset: the number of tokens in a verified block, less the one that is certain
+ * already. */
 static int64_t preset_drafts(const char *preset) {
     return strcmp(preset, "throughput") == 0 ? 1 : strcmp(preset, "balanced") == 0 ? 2 : 3;
 }
 
-/* Sets every text of an option that may be given several times. If the texts are pieces of text, their escapes are
+/* Sets all values of an option that may be given several times. If the values are texts, their escapes are
  * replaced. */
 static fr_status set_texts(fr_options *options, const fr_arguments *args, fr_arg arg) {
     bool breakers = arg == FR_ARG_DRY_SEQUENCE_BREAKER;
@@ -67,7 +68,7 @@ static fr_status set_options(fr_options *options, const fr_arguments *args) {
 int fr_loaded_options(fr_options **options, const fr_arguments *args) {
     *options = fr_options_new();
     if (!*options) return fr_bad_input("out of memory: options");
-    /* --quiet does not suppress this note, because the text can't be generated again without the seed. */
+    /* --quiet does not suppress this note, because without the seed the text can't be generated again. */
     if (args->seed_drawn) fr_note("--seed %lld", (long long)args->number[FR_ARG_SEED]);
     return fr_exit_status(set_options(*options, args));
 }
@@ -83,7 +84,7 @@ static fr_status set_value(fr_options *options, fr_option option, double value) 
 int fr_loaded_sample(fr_loaded *loaded, const fr_arguments *args) {
     static const struct {
         fr_arg arg;
-        double otherwise; /* the default here; NAN: the library's default */
+        double otherwise; /* the value without the option; NAN: the library's own default */
     } settings[] = {
 #define FR_SAMPLER_PUBLISHED(id, gguf, json, chat) {FR_ARG_##id, chat},
 #include "samplers.def"
@@ -111,7 +112,7 @@ bool fr_loaded_draws(const fr_loaded *loaded) {
     return false;
 }
 
-/* ---------------------------------------------------------------------------------------------------------- loaded */
+/* ----------------------------------------------------------------------------------------------------------- loaded */
 
 int fr_loaded_open(fr_loaded *loaded, const fr_arguments *args) {
     *loaded = (fr_loaded){.progress = fr_progress_begin("loading", args->given[FR_ARG_QUIET])};
@@ -174,8 +175,8 @@ int fr_loaded_tokenizer_alone(fr_tokenizer **tokenizer, const fr_arguments *args
     return fr_exit_status(status);
 }
 
-/* Returns true if a session with this context leaves half of the memory that is free besides the weights to other
- * programs. With --memory, that limit decides instead. */
+/* Returns true if a session with this context takes at most half of the memory that is free, besides the weights, so
+ * that other programs keep the rest. With --memory, its limit decides instead. */
 static bool context_fits(const fr_loaded *loaded, const fr_arguments *args, int64_t context) {
     uint64_t bytes[FR_ESTIMATE_COUNT];
     const char *drafter = args->uses_drafter ? args->text[FR_ARG_DRAFTER] : NULL;
@@ -186,7 +187,7 @@ static bool context_fits(const fr_loaded *loaded, const fr_arguments *args, int6
     fr_options_free(options);
     if (status != FR_OK) return false;
     if (args->given[FR_ARG_MEMORY]) return bytes[FR_ESTIMATE_TOTAL] <= (uint64_t)args->number[FR_ARG_MEMORY];
-    /* without the weights, which are in memory already */
+    /* the weights don't count, because they are in memory already */
     uint64_t taken = bytes[FR_ESTIMATE_TOTAL] - bytes[FR_ESTIMATE_RESIDENT];
     uint64_t beside = bytes[FR_ESTIMATE_AVAILABLE] - fr_least(bytes[FR_ESTIMATE_AVAILABLE], bytes[FR_ESTIMATE_MAPPED]);
     return taken <= beside / 2;
@@ -201,7 +202,7 @@ int64_t fr_loaded_context(const fr_loaded *loaded, const fr_arguments *args, siz
                     (long long)limit);
         }
     } else if (args->verb->bit & (FR_VERB_PERPLEXITY | FR_VERB_IMATRIX)) {
-        wanted = (int64_t)prompt; /* the prompt is a chunk, and no ids follow it */
+        wanted = (int64_t)prompt; /* the prompt is a chunk, and no ids are generated after it */
     } else if (args->verb->bit == FR_VERB_CHAT) {
         if (context_fits(loaded, args, limit)) wanted = limit;
     } else if (more >= 0) {
@@ -212,8 +213,8 @@ int64_t fr_loaded_context(const fr_loaded *loaded, const fr_arguments *args, siz
     return wanted < limit ? wanted : limit;
 }
 
-/* Counts the threads of this process. An emulator may add threads of its own, so only the difference between two
- * counts has a meaning. */
+/* Counts the threads of this process. An emulator may add threads of its own, so only the difference of two counts has
+ * a meaning. */
 static int count_threads(void) {
     int count = 0;
     DIR *tasks = opendir("/proc/self/task");
@@ -248,7 +249,8 @@ static const struct {
                 {FR_ARG_JSON_SCHEMA, FR_ARG_JSON_SCHEMA_FILE, FR_GRAMMAR_JSON_SCHEMA},
                 {FR_ARG_REGEX, FR_ARG_REGEX, FR_GRAMMAR_REGEX}};
 
-/* If two threads make the tree at once, the second one frees its own and uses the first one's. */
+/* Two threads may make the tree at the same time. The one that finishes second frees its own tree and uses the
+ * other. */
 fr_status fr_loaded_tokens(fr_loaded *loaded, const fr_token_tree **tree) {
     fr_token_tree *made, *there = atomic_load(&loaded->tokens);
     *tree = there;
@@ -261,8 +263,8 @@ fr_status fr_loaded_tokens(fr_loaded *loaded, const fr_token_tree **tree) {
     return FR_OK;
 }
 
-/* Makes the grammar of a text; or, for a chat's reply, the grammar of a reply with reasoning and calls whose content
- * has this grammar. */
+/* Makes the grammar from its text. For a chat's reply, reasoning and calls are allowed too, and only the content must
+ * follow the grammar. */
 static fr_status make_grammar(fr_loaded *loaded, const fr_arguments *args, const fr_token_tree *tree,
                               fr_grammar_kind kind, const char *text, size_t length) {
     if (!loaded->answers) return fr_grammar_open(tree, kind, text, length, &loaded->grammar);
@@ -302,8 +304,8 @@ static int open_grammar(fr_loaded *loaded, const fr_arguments *args) {
     return 0;
 }
 
-/* Checks a drafter that a run without drafts names. A comparison may run with and without drafts by the same command
- * line, but the drafter must be valid in both. */
+/* Checks the drafter of a run without drafts. The same command line may be used with and without drafts to compare
+ * them, so an invalid drafter is an error in both. */
 static int check_unused(fr_loaded *loaded, const fr_arguments *args) {
     fr_drafter *drafter;
     fr_status status = fr_drafter_open(args->text[FR_ARG_DRAFTER], loaded->model, loaded->options, &drafter);
@@ -345,7 +347,7 @@ static bool lacks_context(fr_status status) {
     return status == FR_INPUT && fr_last_error_option() == FR_OPT_CONTEXT;
 }
 
-/* Takes the conversation that is attached to a saved session whose text is longer than the context. The session is
+/* Restores only the conversation of a saved session whose text is longer than the context. To read it, the session is
  * restored in larger and larger contexts until one is large enough. */
 static fr_status restore_attached(const fr_loaded *loaded, const char *path, int64_t context) {
     int64_t limit = fr_model_fact(loaded->model, FR_FACT_CONTEXT_LIMIT), larger = context;
@@ -365,8 +367,8 @@ static fr_status restore_attached(const fr_loaded *loaded, const char *path, int
     return status == FR_OK && size == 0 ? fr_session_restore(loaded->session, path) : status;
 }
 
-/* Restores the session of --prompt-cache. If its conversation is longer than the context and --context-shift allows
- * dropping turns, only the conversation is restored, and its remaining turns are run again. */
+/* Restores the session of --prompt-cache. If its conversation is longer than the context, and --context-shift allows
+ * dropping turns, only the conversation is restored; the turns that are left are run again. */
 static fr_status restore(const fr_loaded *loaded, const fr_arguments *args, int64_t context) {
     const char *path = args->text[FR_ARG_PROMPT_CACHE];
     fr_status status = fr_session_restore(loaded->session, path);
@@ -374,8 +376,8 @@ static fr_status restore(const fr_loaded *loaded, const fr_arguments *args, int6
     return shifts ? restore_attached(loaded, path, context) : status;
 }
 
-/* Returns true if the file has a saved session. An empty file has none: mktemp makes empty files, and so does a run
- * that is killed before it saves. */
+/* Returns true if the file holds a saved session. An empty file holds none: mktemp makes such files, and a run that is
+ * killed before it saves leaves one. */
 static bool is_saved(const char *path) {
     struct stat file;
     return stat(path, &file) == 0 && !(S_ISREG(file.st_mode) && file.st_size == 0);
@@ -395,7 +397,7 @@ int fr_loaded_start(fr_loaded *loaded, const fr_arguments *args, size_t prompt, 
         if (code) return code;
         int before = count_threads();
         status = fr_session_open(loaded->model, loaded->drafter, loaded->options, &loaded->session);
-        loaded->threads = 1 + count_threads() - before; /* 1 for the calling thread, which computes too */
+        loaded->threads = 1 + count_threads() - before; /* the calling thread computes too */
     }
     if (status == FR_OK && loaded->grammar) status = fr_session_set_grammar(loaded->session, loaded->grammar);
     if (status == FR_OK && loaded->picture_count) status = show(loaded);

@@ -16,32 +16,33 @@
 typedef struct fr_loaded {
     fr_options *options;
     fr_model *model;
-    fr_picture *pictures[FR_IMAGES_MAX]; /* pictures of every --image, and of a chat */
+    fr_picture *pictures[FR_IMAGES_MAX]; /* pictures of --image options, and those that a chat has added */
     size_t picture_count;
-    json_t *tools; /* tools of --tools; NULL: none */
+    json_t *tools; /* the tools of --tools; NULL: none */
     fr_drafter *drafter;
-    _Atomic(fr_token_tree *) tokens; /* tree of tokens for grammars; NULL: not made yet */
+    _Atomic(fr_token_tree *) tokens; /* tree of the tokens' texts, for grammars; NULL: not made yet */
     fr_grammar *grammar;
-    /* the chat's prompt if the grammar's text is the content of its reply; NULL: it is not */
+    /* the chat's prompt, if only the content of the reply must follow the grammar; NULL: the whole text must */
     const fr_marked_text *answers;
     fr_session *session;
     fr_progress progress;
-    int threads; /* threads with which the session computes */
+    int threads; /* number of threads with which the session computes */
     fr_tracer trace;
 } fr_loaded;
 
 /* Makes the library's options from the command line. */
 int fr_loaded_options(fr_options **options, const fr_arguments *args);
 
-/* Sets the sampling that the model's makers recommend, or else that of llama.cpp's server: temperature 0.8, top-k 40,
- * top-p 0.95, min-p 0.05, with the temperature applied last. Options on the command line take precedence. */
+/* Sets the sampling that the model's makers recommend. Without a recommendation it is that of llama.cpp's server:
+ * temperature 0.8, top-k 40, top-p 0.95, min-p 0.05, with the temperature applied last. Options on the command line
+ * take precedence. */
 int fr_loaded_sample(fr_loaded *loaded, const fr_arguments *args);
 
 /* Returns true if the options sample at random. Otherwise the same prompt always gets the same reply. */
 bool fr_loaded_draws(const fr_loaded *loaded);
 
-/* Opens the model and its pictures. The session is opened later, because its size depends on the model's tokenizer and
- * facts. */
+/* Opens the model and its pictures. The session is opened later, because its size depends on the tokenizer and on
+ * facts about the model. */
 int fr_loaded_open(fr_loaded *loaded, const fr_arguments *args);
 
 /* The first adds one more picture. The second drops all but the first `count` pictures. */
@@ -51,71 +52,72 @@ void fr_loaded_keep_pictures(fr_loaded *loaded, size_t count);
 /* Drops the first `count` pictures. */
 void fr_loaded_drop_pictures(fr_loaded *loaded, size_t count);
 
-/* Shows the session all pictures, and empties its timeline. */
+/* Gives the session all pictures, and empties its timeline. */
 int fr_loaded_show(fr_loaded *loaded);
 
-/* Opens the drafter, unless no drafts are wanted, and the session, with room for a prompt of this many ids and `more`
- * ids after it (-1: no limit). The session continues the one in the file of --prompt-cache, if there is one. With
- * --trace, the session's lines go to the trace from then on. */
+/* Opens the drafter, unless no drafts are wanted, and then the session. The session has room for a prompt of this many
+ * ids and `more` ids after it (-1: no limit). If the file of --prompt-cache exists, the session is restored from it.
+ * With --trace, the session writes to the trace from then on. */
 int fr_loaded_start(fr_loaded *loaded, const fr_arguments *args, size_t prompt, int64_t more);
 
 /* Two parts of fr_loaded_start. The first opens the drafter: that of -md, or the MTP layer in the model's own
- * checkpoint; without either there are no drafts. The second gives the context. Without -c, a chat gets the model's
- * own context if memory allows. Any other text gets the default context, or more if the prompt and the limit of the
- * reply need it; without such a limit the default is doubled until it leaves room after the prompt. */
+ * checkpoint; without either there are no drafts. The second chooses the context if -c does not give it. A chat gets
+ * the model's own context if memory allows. Any other run gets the default context, or more if the prompt and the
+ * limit of the reply need it. If the reply has no limit, the default is doubled until it leaves room after the
+ * prompt. */
 int fr_loaded_open_drafter(fr_loaded *loaded, const fr_arguments *args);
 int64_t fr_loaded_context(const fr_loaded *loaded, const fr_arguments *args, size_t prompt, int64_t more);
 
 /* Notes options that have no effect on this model. */
 void fr_loaded_note_unused(const fr_loaded *loaded, const fr_arguments *args);
 
-/* Saves the session to the file of --prompt-cache, if that was given. */
+/* Saves the session to the file of --prompt-cache, if the option was given. */
 int fr_loaded_save(const fr_loaded *loaded, const fr_arguments *args);
 void fr_loaded_close(fr_loaded *loaded);
 
-/* The first gives the model's tokenizer; a folder without one is an error. The second opens the tokenizer of -m alone,
- * without the model. */
+/* The first gives the opened model's tokenizer; a model without one is an error. The second opens only the tokenizer
+ * of -m, without loading the model. */
 int fr_loaded_tokenizer(const fr_loaded *loaded, const fr_arguments *args, const fr_tokenizer **tokenizer);
 int fr_loaded_tokenizer_alone(fr_tokenizer **tokenizer, const fr_arguments *args);
 
-/* Reads the prompt that the command line names, before a model is opened. */
+/* Reads the prompt that the command line names. Call it before a model is opened, because that takes time and the
+ * prompt may be missing. */
 int fr_prompt_read(fr_prompt *prompt, const fr_arguments *args);
 
-/* Gives the text of the token with which the ids begin twice, because the tokenizer adds it to a text that has it
- * already. NULL: they do not. */
+/* Finds a prompt that begins with the same special token twice, because its text has the token that the tokenizer also
+ * adds. Gives the token's text; NULL: the prompt does not. */
 const char *fr_prompt_doubled(const fr_tokenizer *tokenizer, const int32_t *ids, size_t count);
 
-/* The note about that token; %s is its text. */
+/* The note about such a token; %s is the token's text. */
 #define FR_DOUBLED_NOTE                                                                            \
     "the prompt begins with %s, which the tokenizer adds: it stands there twice, and replies may " \
     "be worse; leave it out of the text"
 
-/* Renders the prompt with --chat or with pictures: its bytes become the user's turn of a conversation. Pictures stand
- * where the bytes have marks for them, or else before the text. Without --chat, bytes with marks stay a raw prompt, in
- * which "{image}" becomes what the template writes for a picture. */
+/* Renders the prompt with the chat template, if --chat is given or it has pictures: its bytes become a user's turn.
+ * Pictures go where the bytes have marks for them, otherwise before the text. Without --chat, bytes with marks stay a
+ * raw prompt, in which each "{image}" is replaced by what the template writes for a picture. */
 int fr_prompt_render(fr_prompt *prompt, const fr_loaded *loaded, const fr_arguments *args);
 
-/* Renders a whole conversation, whose parts say where its pictures are. Its last message is answered next, or
- * continued if it is a reply. */
+/* Renders a whole conversation, in whose parts the pictures are marked. The reply answers the last message, or
+ * continues it if that is a reply. */
 int fr_prompt_converse(fr_prompt *prompt, const fr_loaded *loaded, const fr_arguments *args, const json_t *messages);
 
-/* Gives the tree of the model's tokens that grammars use, which is made at the first call. May be called from any
- * thread. */
+/* Gives the tree of the tokens' texts that grammars use. The first call makes it. May be called from any thread. */
 fr_status fr_loaded_tokens(fr_loaded *loaded, const fr_token_tree **tree);
 
 /* Prints the note about the model's chat template, if there is one. */
 void fr_loaded_note_chat(const fr_loaded *loaded, const fr_arguments *args);
 
-/* Tokenizes a prompt, unless it is ids already, with the image tokens of its pictures in place of their marks.
- * Control tokens are recognized only where the template wrote them; with --parse-special, everywhere, as in a prompt
- * of bytes. A prompt without any id is an error. */
+/* Tokenizes a prompt, unless it is given as ids, and replaces marks of pictures by image tokens. Control tokens are
+ * recognized only where the template wrote them; with --parse-special, and in a raw prompt, everywhere. A prompt
+ * without any id is an error. */
 int fr_prompt_tokenize(fr_prompt *prompt, const fr_loaded *loaded, const fr_arguments *args);
 
-/* Does the same for a prompt that is a text, with these pictures. The model must have a tokenizer. */
+/* Does the same for a prompt that is a text, with the given pictures. The model must have a tokenizer. */
 fr_status fr_prompt_ids(fr_prompt *prompt, const fr_model *model, fr_picture *const *pictures, size_t picture_count,
                         bool parse_special);
 
-/* Gives the id that the tokenizer puts before a text; -1 if there is none. */
+/* Gives in *front the id that the tokenizer puts before a text; -1 if there is none. */
 int fr_prompt_front(const fr_loaded *loaded, const fr_arguments *args, int32_t *front);
 
 #endif

@@ -26,15 +26,14 @@ static void end_with_line(const char *path) {
     length = append(line, length, sizeof line - sizeof what, path);
     length = append(line, length, sizeof line - 1, what);
     line[length++] = '\n';
-    fr_writer_remove(); /* before the write, which may block if its reader does not read */
+    fr_writer_remove(); /* this is done before the write, which may block if nothing reads from standard error */
     ssize_t unused = write(STDERR_FILENO, line, length);
     (void)unused;
     _exit(1);
 }
 
-/* Handles the signal if it is about a mapped file. Otherwise it restores the earlier handler: a byte that can't be
- * read is then read again and raises the signal again, with its usual effect; a signal that a process sent is sent
- * again. */
+/* Handles SIGBUS if its address is in a mapped file. Otherwise it restores the earlier handler: the faulting read is
+ * repeated and raises the signal again, with its usual effect; a signal that another process sent is raised again. */
 static void take(int signal_number, siginfo_t *info, void *context) {
     (void)context;
     bool sent = info->si_code <= 0;

@@ -1,7 +1,7 @@
 /* Handles SIGBUS, which the system sends if a file gets shorter while it is mapped, or its disk fails.
  *
- * In: that signal. Out: if the library has the file mapped, a line that names it and exit status 1, and no file is
- * left incomplete. Any other SIGBUS has its usual effect. */
+ * In: that signal. Out: if the address belongs to a file that the library has mapped, an error line with the file's
+ * name and exit status 1; no output file is left incomplete. Any other SIGBUS has its usual effect. */
 #ifndef FR_TOOLS_CLI_LOST_FILE_H
 #define FR_TOOLS_CLI_LOST_FILE_H
 

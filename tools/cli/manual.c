@@ -6,7 +6,8 @@
 #include "tools/cli/foreign_options.h"
 #include "tools/cli/words.h"
 
-/* Prints text as roff: hyphens stay searchable, and no line becomes a request. */
+/* Prints text as roff. Hyphens stay hyphens, so that a search finds them, and no line is mistaken for a roff
+ * request. */
 static void put(const char *text, size_t length, FILE *out) {
     bool begins = true;
     for (size_t i = 0; i < length; i++) {
@@ -25,7 +26,7 @@ static void put_all(const char *text, FILE *out) {
     put(text, strlen(text), out);
 }
 
-/* Prints words that are typed as they stand, in bold. */
+/* Prints words that a user types literally, in bold. */
 static void put_bold(const char *text, size_t length, FILE *out) {
     fputs("\\fB", out);
     put(text, length, out);
@@ -46,7 +47,7 @@ static void put_names(const fr_option_help *option, FILE *out) {
     putc('\n', out);
 }
 
-/* Prints "(generate, chat)"; prints nothing if every verb takes the option. */
+/* Prints the verbs that take an option, "(generate, chat)"; prints nothing if all verbs take it. */
 static void put_takers(const fr_verb *verbs, size_t count, const fr_option_help *option, FILE *out) {
     const char *before = "(";
     bool all = true;
@@ -72,11 +73,11 @@ static void put_options(const fr_verb *verbs, size_t count, bool bench, FILE *ou
     }
 }
 
-/* COLUMNS: columns for unwrapped lines on a page of 80. */
+/* COLUMNS: width of a command line that is not wrapped, on a page of 80 columns. */
 enum { COLUMNS = 72, CONTINUED = 4 };
 
-/* Prints a line with its end. If it is wider than the page, it becomes several lines, each of which but the last ends
- * with `mark`. */
+/* Prints a command line. If it is wider than the page, it is split into several lines, and all but the last end with
+ * `mark`. */
 static void put_line(const char *line, size_t length, const char *mark, FILE *out) {
     size_t most = COLUMNS - strlen(mark);
     for (size_t part; (part = fr_line_part(line, length, most)) < length; most = COLUMNS - strlen(mark) - CONTINUED) {

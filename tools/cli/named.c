@@ -1,4 +1,4 @@
-/* Replaces names of models by paths (named.h). */
+/* Replaces the names of models by their paths (named.h). */
 #include "tools/cli/named.h"
 
 #include <string.h>

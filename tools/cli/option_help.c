@@ -4,7 +4,7 @@
 #include "tools/cli/option_table.h"
 #include "tools/cli/words.h"
 
-/* Copies a text of a row, with {} replaced by the library's words. */
+/* Copies a text of the option table. {} in it is replaced by the words of the library that the option takes. */
 static void expand(const char *text, fr_lab_words of, char *into, size_t size) {
     char words[FR_HELP_SIZE] = "";
     const char *place = text ? strstr(text, "{}") : NULL;
@@ -23,11 +23,11 @@ fr_option_help fr_arguments_help(fr_arg arg) {
     return help;
 }
 
-/* the column at which an option's text begins; the width of a line */
+/* COLUMN: where an option's text begins; COLUMNS: width of a line; CONTINUED: indent of a wrapped command line. */
 enum { COLUMN = 27, COLUMNS = 80, CONTINUED = 4 };
 
-/* Prints a text in wrapped lines, from the given column on. A line of the text that ends a sentence also ends a
- * printed line. */
+/* Prints a text in lines that begin at the given column. The words are wrapped anew, but where a line of the text ends
+ * a sentence, the printed line ends too. */
 static void print_wrapped(const char *text, int column, FILE *out) {
     int width = column;
     for (size_t length; *text; text += length) {
@@ -44,7 +44,7 @@ static void print_wrapped(const char *text, int column, FILE *out) {
     fputc('\n', out);
 }
 
-/* Prints a command line, wrapped if it is long. mark: ends each line except the last. */
+/* Prints a command line, wrapped if it is long. All lines but the last end with `mark`. */
 static void print_command(const char *line, size_t length, const char *mark, FILE *out) {
     size_t most = COLUMNS - strlen(mark), indent = strspn(line, " ") + CONTINUED;
     for (size_t part; (part = fr_line_part(line, length, most)) < length; most = COLUMNS - strlen(mark) - indent) {

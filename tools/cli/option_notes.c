@@ -1,4 +1,4 @@
-/* Notes options that have no effect (option_notes.h). */
+/* Notes options that are given but have no effect (option_notes.h). */
 #include "tools/cli/option_notes.h"
 
 #include <string.h>
@@ -8,7 +8,7 @@
 #include "tools/cli/option_table.h"
 #include "tools/cli/output.h"
 
-/* The names of options as they were given: "-ngl, --jinja". */
+/* Names of options as the user gave them, with commas between them: "-ngl, --jinja". */
 typedef struct names {
     char list[512];
     size_t length;
@@ -35,8 +35,8 @@ static void note_llama_cpps(const fr_arguments *args) {
     if (n.length) fr_note("%s: for llama.cpp; nothing here depends on it", n.list);
 }
 
-/* Notes environment variables that llama.cpp's programs read, because a script that relies on them would otherwise run
- * with other settings without a word. */
+/* Notes environment variables that llama.cpp's programs would read. A script that relies on them would otherwise
+ * silently run with other settings. */
 static void note_environment(const fr_arguments *args) {
     static const char prefix[] = "LLAMA_ARG_";
     names n = {.length = 0};
@@ -46,19 +46,20 @@ static void note_environment(const fr_arguments *args) {
     if (n.length) fr_note("%s: environment of llama.cpp, which forerun does not read: give the options", n.list);
 }
 
-/* Returns true if the temperature is above 0, as it is by default for chat and serve. */
+/* Returns true if the temperature is above 0. For chat and serve this is the default. */
 static bool is_hot(const fr_arguments *args) {
     bool usual = args->verb->bit & (FR_VERB_CHAT | FR_VERB_SERVE) && !args->given[FR_ARG_TEMPERATURE];
     return usual || args->real[FR_ARG_TEMPERATURE] > 0;
 }
 
-/* Returns true if tokens are drawn at random: by a temperature, or by a sampler that draws without one. */
+/* Returns true if tokens are drawn at random, because of the temperature or of a sampler that draws even at
+ * temperature 0. */
 static bool is_drawn(const fr_arguments *args) {
     return is_hot(args) || args->real[FR_ARG_DYNATEMP_RANGE] > 0 || args->real[FR_ARG_XTC_PROBABILITY] > 0;
 }
 
-/* Notes sampling options that have no effect because nothing is drawn at random. --temp 0 itself is not noted, because
- * it is no mistake. */
+/* Notes sampling options that have no effect because nothing is drawn at random. An explicit --temp 0 means this, so
+ * nothing is noted then. */
 static void note_draws(const fr_arguments *args) {
     names n = {.length = 0};
     if (args->given[FR_ARG_TEMPERATURE] || is_drawn(args)) return;
@@ -67,18 +68,19 @@ static void note_draws(const fr_arguments *args) {
     if (n.length) fr_note("%s: nothing is drawn without --temp above 0, so that this changes nothing", n.list);
 }
 
-/* Returns true if this option, given or by default, switches on the sampler to which other options belong. */
+/* Returns true if the value of this option, given or default, switches its sampler on. */
 static bool is_on(const fr_arguments *args, fr_arg arg) {
     if (fr_option_table[arg].kind == FR_KIND_NUMBER) return args->number[arg] > 0;
     if (arg == FR_ARG_REPEAT_PENALTY) return args->given[arg] && args->real[arg] != 1;
     return args->real[arg] != 0;
 }
 
-/* Notes settings of samplers that are off. If nothing is drawn, note_draws has noted those of samplers that draw. */
+/* Notes settings of samplers that are switched off. Settings that need drawing are left out if nothing is drawn,
+ * because note_draws has noted them. */
 static void note_off(const fr_arguments *args) {
     static const struct {
         fr_arg of[5];  /* ends with COUNT */
-        fr_arg any[4]; /* each of these options switches the sampler on */
+        fr_arg any[4]; /* each of these options can switch the sampler on */
         const char *needs;
     } rows[] = {
         {{FR_ARG_DRY_BASE, FR_ARG_DRY_ALLOWED_LENGTH, FR_ARG_DRY_PENALTY_LAST_N, FR_ARG_DRY_SEQUENCE_BREAKER,
@@ -101,7 +103,7 @@ static void note_off(const fr_arguments *args) {
     }
 }
 
-/* Notes options of samplers that mirostat replaces. */
+/* Notes options of samplers that are not used because mirostat replaces them. */
 static void note_mirostat(const fr_arguments *args) {
     names n = {.length = 0};
     if (args->number[FR_ARG_MIROSTAT] != 2 || !is_hot(args)) return;
@@ -113,7 +115,7 @@ static void note_mirostat(const fr_arguments *args) {
 void fr_option_note_threads(const fr_arguments *args) {
     long processors = sysconf(_SC_NPROCESSORS_ONLN);
     if (args->given[FR_ARG_QUIET] || !args->given[FR_ARG_THREADS] || processors < 1) return;
-    /* a number outside of it is an error, not a note */
+    /* a number outside of the range is an error, so it needs no note */
     fr_lab_range range = fr_option_row_range(&fr_option_table[FR_ARG_THREADS]);
     if (args->number[FR_ARG_THREADS] > 2 * processors && args->number[FR_ARG_THREADS] <= range.high)
         fr_note("-t %lld: this machine has %ld processor%s, and more threads than that wait for each other",
@@ -125,7 +127,7 @@ void fr_option_notes(const fr_arguments *args) {
     fr_option_note_threads(args);
     note_llama_cpps(args);
     note_environment(args);
-    /* each line of the batch may have settings of its own */
+    /* no notes, because each line of the batch may have its own sampling settings */
     if (args->verb->bit & (FR_VERB_BATCH | FR_VERB_FEATURES)) return;
     note_draws(args);
     note_off(args);

@@ -1,15 +1,16 @@
-/* Notes about given options that have no effect, one line for each kind: options of llama.cpp's, sampling options while
- * decoding is greedy, settings of a sampler that is off, and filters that mirostat replaces. */
+/* Notes options that were given but have no effect, one line for each kind: options that only llama.cpp has, sampling
+ * options while decoding is greedy, settings of a sampler that is switched off, and samplers that mirostat
+ * replaces. */
 #ifndef FR_TOOLS_CLI_OPTION_NOTES_H
 #define FR_TOOLS_CLI_OPTION_NOTES_H
 
 #include "tools/cli/options.h"
 
-/* Prints the notes; nothing with --quiet. */
+/* Prints the notes, unless --quiet was given. */
 void fr_option_notes(const fr_arguments *args);
 
-/* Notes a number of threads far above the machine's processors. This note is also printed after an error about a wrong
- * option. */
+/* Notes a number of threads far above the number of processors. This note is printed even if another option is
+ * wrong. */
 void fr_option_note_threads(const fr_arguments *args);
 
 #endif

@@ -1,7 +1,7 @@
-/* The table of all options, with a row for each (option_table.h). */
+/* Contains the table of all options, with a row for each (option_table.h). */
 #include "tools/cli/option_table.h"
 
-/* Names for the verbs' bits, and for groups of verbs that take the same options. */
+/* Short names for the bits of verbs, and for groups of verbs that take the same options. */
 enum {
     GENERATE = FR_VERB_GENERATE,
     CHAT = FR_VERB_CHAT,
@@ -24,13 +24,13 @@ enum {
     IMATRIX = FR_VERB_IMATRIX,
     TRIM_HEAD = FR_VERB_TRIM_HEAD,
     ALL = 2 * TRIM_HEAD - 1,
-    READ = ALL - SYNTH - REPORT - COMPLETION - MODELS, /* verbs that are given a model */
+    READ = ALL - SYNTH - REPORT - COMPLETION - MODELS, /* verbs that need a model */
     TALK = GENERATE | CHAT | BATCH | FEATURES | SERVE, /* verbs that generate text */
-    /* verbs that run a model by the common options; bench has its own */
+    /* verbs that run a model with the common options; bench has its own */
     RUN = TALK | LOGITS | VERIFY | PERPLEXITY | IMATRIX,
 };
 
-/* The parts of bench that need an idle machine. */
+/* The parts of bench whose measurements need an idle machine. */
 enum { ALONE = FR_PART_MACHINE | FR_PART_KERNELS | FR_PART_MODEL };
 
 #define KV_TYPES .kind = FR_KIND_WORD, .any_case = true, .of = FR_LAB_CACHED, .unbuilt = "q4_1 iq4_nl q5_0 q5_1"

@@ -12,7 +12,7 @@
 #include "tools/cli/output.h"
 #include "tools/cli/words.h"
 
-#define WORDS_LENGTH 4096 /* the most bytes of all words of an option */
+#define WORDS_LENGTH 4096 /* the most bytes that a list of an option's words may have */
 
 static bool whole_number(const char *text, int64_t *value) {
     const char *digits = text + (*text == '-');
@@ -90,7 +90,7 @@ static int take_list(fr_arg arg, const char *name, const char *text) {
     return 0;
 }
 
-/* Reads "8", or "1..8", as the first and the last number of a range. */
+/* Reads a range of numbers: "1..8", or "8" for a single one. */
 static bool take_stretch(const fr_option_row *row, const char *item, size_t length, int64_t *first, int64_t *last) {
     char text[64];
     snprintf(text, sizeof(text), "%.*s", (int)fr_least(length, sizeof(text) - 1), item);
@@ -131,8 +131,8 @@ size_t fr_arguments_numbers(const fr_arguments *args, fr_arg arg, int64_t *numbe
     return count;
 }
 
-/* Reads a list of ids. A number that no vocabulary can have as an id is bad input, like one beyond the model's
- * vocabulary; anything but digits and commas is wrong usage. */
+/* Reads a list of ids. Text that is no list of numbers is wrong usage. A number that is too large for any vocabulary
+ * is bad input, as is one that exceeds the model's vocabulary. */
 static int take_ids(fr_arguments *args, const char *name, const char *text) {
     const char *list = text;
     size_t length, capacity = strlen(text) / 2 + 1;
@@ -154,7 +154,7 @@ static int take_ids(fr_arguments *args, const char *name, const char *text) {
     return 0;
 }
 
-/* Reads PP,TG, two numbers within the row's limits. */
+/* Reads PP,TG: two numbers, each within the row's limits. */
 static int take_pair(fr_arguments *args, fr_arg arg, const char *name, const char *text) {
     const char *list = text, *item;
     int64_t pair[2], last;
@@ -198,7 +198,7 @@ static int take_text(fr_arguments *args, fr_arg arg, const char *name, const cha
     return 0;
 }
 
-/* Refuses those of llama-quantize's types that forerun does not write, and names the nearest ones that it writes. */
+/* Refuses types of llama-quantize that forerun does not write, and names the nearest type that it does write. */
 static int check_type(const char *name, const char *text) {
     static const struct {
         const char *types, *instead;

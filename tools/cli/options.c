@@ -1,4 +1,4 @@
-/* Parses argv by the table of options, and checks rules between options (options.h). */
+/* Parses the command line by the table of options, and checks the rules that connect options (options.h). */
 #include "tools/cli/options.h"
 
 #include <stdlib.h>
@@ -24,7 +24,8 @@ bool fr_verb_takes(const fr_verb *verb, const fr_option_row *row) {
 
 /* ----------------------------------------------------------------------------------------------------------- lookup */
 
-/* Finds the row with this name: one that the verb takes comes first; FR_ARG_COUNT if there is none. */
+/* Finds the row with this name. If several rows have it, a row that the verb takes is preferred. FR_ARG_COUNT: there
+ * is none. */
 static fr_arg find_row(const fr_verb *verb, const char *name, size_t length) {
     int found = FR_ARG_COUNT;
     for (int arg = 0; arg < FR_ARG_COUNT; arg++) {
@@ -54,8 +55,8 @@ static int unknown_option(const fr_verb *verb, const char *name) {
     return fr_wrong_usage("unknown option %s (forerun %s --help lists them)", name, verb->name);
 }
 
-/* Gives the option whose value a word without an option is. For verbs that write a model it is the output file, for
- * report the trace, for bench the part, for completion the shell, for all others the model. */
+/* Gives the option that a word without an option's name is the value of: for verbs that write a model the output file,
+ * for report the trace, for bench the part, for completion the shell, and for all other verbs the model. */
 static fr_arg bare_word_of(const fr_arguments *args) {
     unsigned verb = args->verb->bit;
     if (verb == FR_VERB_BENCH) return FR_ARG_BENCH_PART;
@@ -64,7 +65,8 @@ static fr_arg bare_word_of(const fr_arguments *args) {
     return verb & (FR_VERB_QUANTIZE | FR_VERB_SYNTH | FR_VERB_PACK) ? FR_ARG_OUT_FILE : FR_ARG_MODEL;
 }
 
-/* Returns true if a word is a comma list of on, off, auto, 0 and 1, as llama.cpp's switches take. */
+/* Returns true if a text is a list of the words on, off, auto, 0 and 1, which are the values of switches in
+ * llama.cpp. */
 static bool is_switch(const char *list) {
     size_t length;
     for (const char *word; (word = fr_next_word(&list, ',', &length));)
@@ -72,8 +74,8 @@ static bool is_switch(const char *list) {
     return true;
 }
 
-/* Takes a flag. Some flags are switches in llama.cpp: then "off" clears the flag, and "auto" lets the terminal
- * decide. */
+/* Reads a flag. Some flags are switches in llama.cpp, so a word may follow: "off" clears the flag, and "auto" sets it
+ * if standard output is a terminal. */
 static int take_flag(fr_arguments *args, fr_arg arg, const char *name, const char *equals, int count, char **words,
                      int *at) {
     const char *value = equals ? equals + 1 : *at < count ? words[*at] : "";
@@ -84,7 +86,7 @@ static int take_flag(fr_arguments *args, fr_arg arg, const char *name, const cha
     return 0;
 }
 
-/* Accepts or refuses an option of llama.cpp's that forerun does not have under that name. */
+/* Handles an option of llama.cpp that forerun does not have under that name: accepts it with a note, or refuses it. */
 static int take_foreign(fr_arguments *args, const fr_foreign_option *row, const char *name, const char *word, int count,
                         char **words, int *at) {
     const char *equals = strncmp(word, "--", 2) == 0 ? strchr(word, '=') : NULL;
@@ -110,7 +112,7 @@ void fr_arguments_know(const fr_verb *verbs, size_t count) {
     known_count = count;
 }
 
-/* Prints that this verb has no such option, and which verbs have it. */
+/* Refuses an option that this verb does not have, and names the verbs that have it. */
 static int refuse_option(const fr_verb *verb, const fr_option_row *row, const char *name) {
     char takers[256] = "";
     size_t length = 0, count = 0;
@@ -122,10 +124,10 @@ static int refuse_option(const fr_verb *verb, const fr_option_row *row, const ch
     return fr_wrong_usage("%s takes no %s; %s do%s", verb->name, name, takers, count > 1 ? "" : "es");
 }
 
-/* Takes a word that no option stands before. */
+/* Reads a word that does not follow an option's name. */
 static int take_bare(fr_arguments *args, const char *word) {
     fr_arg arg = bare_word_of(args);
-    bool places = args->verb->bit == FR_VERB_QUANTIZE; /* place_bare decides later what it is */
+    bool places = args->verb->bit == FR_VERB_QUANTIZE; /* all words must be known before place_bare can assign them */
     if (places && args->bare_count < FR_BARE_MAX) {
         args->bare[args->bare_count++] = word;
         return 0;
@@ -137,8 +139,8 @@ static int take_bare(fr_arguments *args, const char *word) {
     return fr_option_take(args, arg, fr_option_table[arg].names, word);
 }
 
-/* Assigns quantize's words without an option, in llama-quantize's order: MODEL FILE TYPE THREADS. Options may have
- * given MODEL and TYPE already. */
+/* Assigns quantize's words without an option's name in the order of llama-quantize: MODEL FILE TYPE THREADS. MODEL and
+ * TYPE may have been given as options; the words then begin at the next one. */
 static int place_bare(fr_arguments *args) {
     static const fr_arg order[FR_BARE_MAX] = {FR_ARG_MODEL, FR_ARG_OUT_FILE, FR_ARG_TYPE, FR_ARG_THREADS};
     size_t next = 0;
@@ -161,7 +163,7 @@ static int place_bare(fr_arguments *args) {
     return 0;
 }
 
-/* Takes the option at words[*at]: "--name value", "--name=value" or a flag. */
+/* Reads the option at words[*at]: "--name value", "--name=value" or a flag; and moves *at behind it. */
 static int take_option(fr_arguments *args, int count, char **words, int *at) {
     const char *word = words[(*at)++];
     const char *equals = strncmp(word, "--", 2) == 0 ? strchr(word, '=') : NULL;
@@ -189,8 +191,8 @@ static int take_option(fr_arguments *args, int count, char **words, int *at) {
 
 /* ------------------------------------------------------------------------------------------------------------ rules */
 
-/* Returns true if standard input is a pipe, a socket or a file that may hold a prompt. A terminal or /dev/null holds
- * none. */
+/* Returns true if standard input is a pipe, a socket or a file, which may hold a prompt. A terminal and /dev/null
+ * don't count. */
 static bool has_piped_input(void) {
     struct stat info;
     if (fstat(STDIN_FILENO, &info) != 0) return false;
@@ -203,7 +205,8 @@ int fr_arguments_lack_prompt(const fr_arguments *args) {
                           takes_ids ? ", --ids LIST or standard input" : " or standard input");
 }
 
-/* Checks that a verb which takes a prompt got exactly one: ids, or a text (-f, then -p), or else piped input. */
+/* Checks that a verb that needs a prompt got one: ids or a text (-p or -f), but not both. Without either, piped input
+ * is the prompt. */
 static int check_prompt(fr_arguments *args) {
     if (!fr_verb_takes(args->verb, &fr_option_table[FR_ARG_PROMPT])) return 0;
     bool text = args->given[FR_ARG_PROMPT] || args->given[FR_ARG_FILE], ids = args->given[FR_ARG_IDS];
@@ -217,7 +220,7 @@ static int check_prompt(fr_arguments *args) {
     return fr_arguments_lack_prompt(args);
 }
 
-/* Refuses options that the chosen part of bench does not take. */
+/* Refuses options that the chosen part of bench does not have. */
 static int check_part(const fr_arguments *args) {
     static const char *const words[] = {"machine", "kernels", "model", "neighbours", "grammar", "ranks"};
     size_t part = 0;
@@ -234,7 +237,7 @@ static int check_part(const fr_arguments *args) {
     return 0;
 }
 
-/* Checks that the template's variables are an object and don't contradict another option. */
+/* Checks that --chat-template-kwargs is an object and doesn't contradict another option. */
 static int check_kwargs(const fr_arguments *args) {
     json_error_t error;
     const char *text = args->text[FR_ARG_CHAT_KWARGS];
@@ -252,7 +255,7 @@ static int check_kwargs(const fr_arguments *args) {
     return 0;
 }
 
-/* Refuses options of a chat if generate is not used for a chat. */
+/* Refuses options that only a chat has if generate is used without --chat. */
 static int check_chat(const fr_arguments *args) {
     static const struct {
         fr_arg arg;
@@ -295,8 +298,8 @@ const char *fr_arguments_drafting(const fr_arguments *args) {
     return given[FR_ARG_PRESET] && !given[FR_ARG_DRAFT_MAX] ? "--preset" : NULL;
 }
 
-/* Decides if a drafter is used, by --spec-type and --draft-max, and notes drafting options that have no effect because
- * nothing drafts. */
+/* Decides by --spec-type and --draft-max if a drafter is used. Notes drafting options that have no effect because
+ * there are no drafts. */
 static int check_drafting(fr_arguments *args) {
     const char *words = args->text[FR_ARG_SPEC_TYPE], *asks = fr_arguments_drafting(args);
     bool zero = args->given[FR_ARG_DRAFT_MAX] && args->number[FR_ARG_DRAFT_MAX] == 0;
@@ -306,8 +309,8 @@ static int check_drafting(fr_arguments *args) {
     bool drafts = args->verb->bit & drafting || args->given[FR_ARG_DRAFT_STEPS];
     bool weights = fr_lab_takes_drafter(words);
     args->uses_drafter = drafts && !zero && weights;
-    /* No note here, because the plain run of a comparison is often the other run's command line with this option
-     * added. */
+    /* A drafter without drafts gets no note: to compare with a plain run, one usually adds such an option to the same
+     * command line. */
     if (asks && (none || zero) && !args->given[FR_ARG_QUIET])
         fr_note("%s is for drafts, and %s makes none", asks, none ? "--spec-type none" : "--draft-max 0");
     if (!weights && !none && args->given[FR_ARG_DRAFT_P_MIN] && args->real[FR_ARG_DRAFT_P_MIN] > 0)
@@ -320,8 +323,8 @@ uint32_t fr_draw_seed(void) {
     return getrandom(&drawn, sizeof(drawn), 0) == sizeof(drawn) ? drawn : (uint32_t)time(NULL);
 }
 
-/* Replaces escapes if --escape was given. The texts of --system and --stop are changed in place; the prompt is changed
- * when its copy is made. A NUL is refused, because it would end the text. */
+/* Replaces escapes if --escape was given. The texts of --system and --stop are changed in place. The prompt is changed
+ * later, in its own copy. An escape that stands for a NUL is refused, because a NUL would end the text. */
 static int read_escapes(fr_arguments *args) {
     if (args->given[FR_ARG_ESCAPE] && args->given[FR_ARG_NO_ESCAPE])
         return fr_wrong_usage("--escape and --no-escape: which of them?");
@@ -334,7 +337,7 @@ static int read_escapes(fr_arguments *args) {
     memcpy(texts, args->stops, count * sizeof *texts);
     if (system) texts[count++] = args->text[FR_ARG_SYSTEM];
     for (size_t i = 0; i < count; i++) {
-        char *text = (char *)(uintptr_t)texts[i]; /* argv's own memory, which the program may change */
+        char *text = (char *)(uintptr_t)texts[i]; /* argv's memory belongs to the program, which may change it */
         size_t length = fr_escapes_read(text, strlen(text));
         text[length] = '\0';
         if (strlen(text) != length) return fr_wrong_usage("--escape: \\x00 can't be in --system or --stop");
@@ -342,7 +345,7 @@ static int read_escapes(fr_arguments *args) {
     return 0;
 }
 
-/* Reads the file of --system-prompt-file as the text of --system, without the line end after it. */
+/* Reads the file of --system-prompt-file as the text of --system. A line end at the end of the file is left out. */
 static int read_system(fr_arguments *args) {
     fr_prompt file;
     if (!args->given[FR_ARG_SYSTEM_FILE]) return 0;
@@ -406,7 +409,7 @@ static int check_rules(fr_arguments *args) {
     if (args->verb->bit == FR_VERB_TEMPLATE && !args->given[FR_ARG_MESSAGES]) {
         return fr_wrong_usage("template needs --messages FILE");
     }
-    /* A seed of -1 is drawn here, once, so that all its users get the same one. */
+    /* A seed of -1 is drawn once, here, so that all parts of the command use the same one. */
     args->seed_drawn = args->given[FR_ARG_SEED] && args->number[FR_ARG_SEED] < 0;
     if (args->seed_drawn) args->number[FR_ARG_SEED] = fr_draw_seed();
     int code = 0;
@@ -423,8 +426,8 @@ static int check_rules(fr_arguments *args) {
     return code;
 }
 
-/* Notes too many threads after the error line of a wrong option, so that both mistakes can be corrected at once. All
- * words are searched for -t, because it may come after the wrong option. */
+/* Notes too many threads after the error line of a wrong option, so that the user can correct both mistakes at once.
+ * All words are searched for -t, because it may come after the wrong option. */
 static void note_threads_behind(fr_arguments *args, int count, char **words) {
     for (int i = 0; i + 1 < count && !args->given[FR_ARG_THREADS]; i++) {
         if (!fr_has_word(fr_option_table[FR_ARG_THREADS].names, words[i], strlen(words[i]))) continue;
@@ -436,7 +439,7 @@ static void note_threads_behind(fr_arguments *args, int count, char **words) {
 
 int fr_arguments_parse(fr_arguments *args, const fr_verb *verb, int count, char **words) {
     *args = (fr_arguments){.verb = verb};
-    bool options = true; /* words may be options, until -- comes */
+    bool options = true; /* words may be options until -- is found */
     for (int at = 0; at < count;) {
         bool ends = options && strcmp(words[at], "--") == 0;
         options = options && !ends;

@@ -1,7 +1,8 @@
 /* Parses the command line by one table of options for all verbs (option_table.c).
  *
- * In: a verb and the part of argv after it. Out: for every option its value and if it was given. Kind, range and words
- * are checked, so that a verb only reads. Values that are known but not built are refused by name, never ignored. */
+ * In: a verb and the words of argv after it. Out: for every option its value, and if it was given. All values are
+ * checked here, so that the verbs need no checks of their own. Values that are known but not built are refused by
+ * name, never ignored. */
 #ifndef FR_TOOLS_CLI_OPTIONS_H
 #define FR_TOOLS_CLI_OPTIONS_H
 
@@ -40,12 +41,13 @@ typedef struct fr_arguments fr_arguments;
 typedef struct fr_verb {
     const char *name;
     unsigned bit; /* one of FR_VERB_* */
-    char *help;   /* the bytes of tools/cli/help/NAME.txt; the members below point to its parts once it was read */
+    /* the text of tools/cli/help/NAME.txt; the members below point to its parts once it has been split */
+    char *help;
     int (*run)(const fr_arguments *args); /* runs the verb and gives the exit status */
     const char *usage, *does, *notes, *examples;
 } fr_verb;
 
-/* Stores all verbs, so that an error line can name the verbs that have an option. */
+/* Tells the parser all verbs, so that an error line can name those that have an option. */
 void fr_arguments_know(const fr_verb *verbs, size_t count);
 
 /* All options, in the order of the help text. */
@@ -237,44 +239,44 @@ struct fr_arguments {
     size_t breaker_count;
     const char *images[FR_IMAGES_MAX]; /* every --image */
     size_t image_count;
-    /* names of llama.cpp's options that were given and mean nothing to forerun */
+    /* options that only llama.cpp has, which were given and have no effect */
     const char *harmless[FR_HARMLESS_MAX];
     size_t harmless_count;
     int32_t *ids; /* --ids */
     size_t id_count;
-    bool uses_drafter;             /* drafts are made with a drafter, unless --spec-type says otherwise */
+    bool uses_drafter;             /* the run may use a drafter: drafts are wanted, and --spec-type allows one */
     char *system;                  /* text of --system-prompt-file */
-    const char *bare[FR_BARE_MAX]; /* quantize's words without an option */
+    const char *bare[FR_BARE_MAX]; /* the words after quantize that follow no option's name */
     size_t bare_count;
-    bool bare_model;           /* the model was named without -m */
+    bool bare_model;           /* the model was named by a word without -m */
     bool piped;                /* no prompt was given, so it is read from standard input */
-    char *found[FR_NAMED_MAX]; /* paths of models that were named as other programs name them (named.h) */
-    const char *model_name;    /* the name of a model that -m was given; NULL: -m was given a path */
-    bool seed_drawn;           /* the seed was drawn, because --seed is -1 or not given */
+    char *found[FR_NAMED_MAX]; /* paths of models that were given by their names in other programs (named.h) */
+    const char *model_name;    /* the name that -m was given, if it was not a path; else NULL */
+    bool seed_drawn;           /* the seed was drawn, because --seed was -1 or not given */
 };
 
-/* Gives the numbers of a list such as "1..8,16" in its order, with -1 for a word among them, and returns their count,
- * at most `most`. 0: the option was not given. */
+/* Gives the numbers of a list such as "1..8,16" in order, and their count, which is at most `most`. A special word
+ * among them becomes -1. The count is 0 if the option was not given. */
 size_t fr_arguments_numbers(const fr_arguments *args, fr_arg arg, int64_t *numbers, size_t most);
 
-/* Parses the words. Gives 0, or the exit status after one line on standard error. --help and --version end the parsing
- * at once. */
+/* Parses the words after the verb. Gives 0, or the exit status after an error line. --help and --version end the
+ * parsing at once. */
 int fr_arguments_parse(fr_arguments *args, const fr_verb *verb, int count, char **words);
 void fr_arguments_free(fr_arguments *args);
 
-/* Prints that the verb was given no prompt. Gives the exit status. */
+/* Prints the error that the verb got no prompt. Gives the exit status. */
 int fr_arguments_lack_prompt(const fr_arguments *args);
 
-/* Gives an option that requires drafts; NULL if none was given. Values that mean no drafts, such as --draft-max 0 or
- * --accept gumbel, do not count, nor does a preset that --draft-max overrides. */
+/* Gives the name of an option that makes sense only with drafts; NULL if none was given. Values that mean no drafts,
+ * such as --draft-max 0 or --accept gumbel, don't count, nor does a preset if --draft-max overrides it. */
 const char *fr_arguments_drafting(const fr_arguments *args);
 
-/* Draws a random seed, for a seed of -1. */
+/* Draws a random seed to replace a seed of -1. */
 uint32_t fr_draw_seed(void);
 
-#define FR_HELP_SIZE 2048 /* bytes of a text with the words that it lists */
+#define FR_HELP_SIZE 2048 /* bytes of a help text, including the words that it lists */
 
-/* An option as help shows it. more: further text for the manual page, "" if there is none. */
+/* An option as help shows it. more: text that only the manual page has, or "". */
 typedef struct fr_option_help {
     const char *names, *value;
     char help[FR_HELP_SIZE], more[FR_HELP_SIZE];
@@ -283,7 +285,7 @@ typedef struct fr_option_help {
 
 fr_option_help fr_arguments_help(fr_arg arg);
 
-/* Prints the help text of a verb, from its own lines and the option table. */
+/* Prints the help text of a verb: its own lines, and its options from the table. */
 void fr_help_print(const fr_verb *verb, FILE *out);
 
 #endif

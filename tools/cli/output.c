@@ -1,4 +1,4 @@
-/* Writes diagnostics, streamed text, JSON strings and complete files (output.h). */
+/* Writes diagnostics, streamed text, JSON and files that appear only when complete (output.h). */
 #include "tools/cli/output.h"
 
 #include <errno.h>
@@ -19,8 +19,8 @@
 
 /* ------------------------------------------------------------------------------------------------------ diagnostics */
 
-/* Writes one line, whatever the text contains. Names of files and words of the command line may contain control
- * characters, which are escaped. */
+/* Writes one line. Names of files and words of the command line may contain control characters, so these are
+ * escaped. */
 static void write_line(const char *format, va_list values) {
     char line[1024];
     vsnprintf(line, sizeof(line), format, values);
@@ -30,7 +30,7 @@ static void write_line(const char *format, va_list values) {
     fprintf(stderr, "forerun: %s\n", line);
 }
 
-static atomic_bool failed; /* an error line was written */
+static atomic_bool failed; /* set once an error line was written */
 
 bool fr_has_failed(void) {
     return failed;
@@ -94,8 +94,8 @@ void *fr_resize(void *memory, size_t count, size_t size) {
     exit(1);
 }
 
-/* Opens each standard stream that is closed, on a file that can't be used. Otherwise the next file that is opened
- * would get the stream's number, and output would go into that file. */
+/* Opens each standard stream that is closed on /dev/null, but in the wrong direction, so that using it fails. If it
+ * stayed closed, the next file that the command opens would get its number, and output would go into that file. */
 static void hold_streams(void) {
     for (int stream = STDIN_FILENO; stream <= STDERR_FILENO; stream++) {
         int fails = stream == STDIN_FILENO ? O_WRONLY : O_RDONLY;
@@ -105,15 +105,15 @@ static void hold_streams(void) {
 
 static bool unread;
 
-/* Runs as the last exit handler. A program whose reader has gone should end by SIGPIPE, because shells print nothing
- * about that signal. */
+/* Runs as the last exit handler. If the reader of the output has gone, the command should end by SIGPIPE, about which
+ * shells print nothing. */
 static void end_unread(void) {
     if (!unread) return;
     signal(SIGPIPE, SIG_DFL);
     raise(SIGPIPE);
 }
 
-/* Ends the command with an error line: this output could not be written, for the reason in errno. */
+/* Ends the command with an error line that says which output could not be written; errno has the reason. */
 static _Noreturn void end_unwritten(const char *name) {
     unread = errno == EPIPE;
     if (unread) __fpurge(stdout);
@@ -137,7 +137,7 @@ bool fr_output_gone(void) {
     return gone;
 }
 
-/* Replaces a terminal that has gone away, to which writes fail with EIO, by one that accepts everything. */
+/* Replaces a terminal that has gone away by /dev/null, because writes to it would fail with EIO. */
 static bool drop_output(void) {
     if (!outlives || errno != EIO) return false;
     int nowhere = open("/dev/null", O_WRONLY);
@@ -172,14 +172,14 @@ static void set_green(fr_stream *text, bool green) {
     text->green = green;
 }
 
-/* Writes a byte in its colour; an fr_wrap_put. */
+/* Writes a byte, in green if it is from an accepted draft (an fr_wrap_put). */
 static void put_byte(void *context, char byte, bool accepted) {
     fr_stream *text = context;
     if (text->color) set_green(text, accepted);
     putc(byte, text->out);
 }
 
-/* Writes the bytes [written, end). */
+/* Writes the bytes from `written` up to `end`. */
 static void write_until(fr_stream *text, size_t end) {
     if (text->told && text->written < end) text->told(text->context, text->bytes + text->written, end - text->written);
     for (; text->out && text->written < end; text->written++) {
@@ -207,7 +207,8 @@ bool fr_stream_feed(fr_stream *text, const char *bytes, size_t length, bool acce
 
 void fr_stream_flush(fr_stream *text) {
     if (!text->out) return;
-    set_green(text, false); /* other programs write to the terminal too */
+    /* the colour is switched off meanwhile, because other programs may write to the terminal too */
+    set_green(text, false);
     fr_flush_output();
 }
 
@@ -299,7 +300,7 @@ json_t *fr_json_byte_numbers(const char *bytes, size_t length) {
     return numbers;
 }
 
-/* Ends the command because there is no memory for a JSON object. */
+/* Ends the command with an error line, because there is no memory for a JSON value. */
 static void give_up(void) {
     fr_note("out of memory: a JSON object");
     exit(1);
@@ -320,15 +321,15 @@ void fr_json_put(json_t *object, const char *key, json_t *value) {
 
 /* ------------------------------------------------------------------------------------------------------------ files */
 
-/* The destination of a stream's bytes, and its name in errors. */
+/* The destination of a file stream: its descriptor, and its name in errors. */
 typedef struct outlet {
     int fd;
     bool failed;
     char name[];
 } outlet;
 
-/* Writes a stream's bytes. The first write that fails ends the command; bytes that are flushed while the command ends
- * are dropped. */
+/* Writes bytes of a stream. The first write that fails ends the command. Bytes that are flushed after that, while the
+ * command ends, are dropped. */
 static ssize_t take_bytes(void *cookie, const char *bytes, size_t size) {
     outlet *out = cookie;
     for (size_t done = 0; done < size && !out->failed;) {
@@ -347,7 +348,7 @@ static int close_outlet(void *cookie) {
     return closed;
 }
 
-/* Opens a stream. NULL, with errno set, if that fails or there is no descriptor. */
+/* Opens a stream on a descriptor. NULL, with errno set, if that fails or the descriptor is negative. */
 static FILE *open_outlet(int fd, const char *name) {
     if (fd < 0) return NULL;
     outlet *out = fr_resize(NULL, sizeof(*out) + strlen(name) + 1, 1);
@@ -356,7 +357,7 @@ static FILE *open_outlet(int fd, const char *name) {
     return fopencookie(out, "w", (cookie_io_functions_t){.write = take_bytes, .close = close_outlet});
 }
 
-static char temporary_path[PATH_MAX]; /* "": there is none */
+static char temporary_path[PATH_MAX]; /* "": there is no temporary file */
 
 void fr_writer_remove(void) {
     if (*temporary_path) unlink(temporary_path);
@@ -378,7 +379,8 @@ static void end_by_signal(int signal_number) {
     raise(signal_number); /* SA_RESETHAND has restored the default action */
 }
 
-/* Watches the signals that end the command. Those that were ignored when it started (nohup) stay ignored. */
+/* Watches the signals that end the command. A signal that was ignored when the command started (nohup) stays
+ * ignored. */
 static void watch_for_end(void) {
     static const int signals[] = {SIGINT, SIGTERM, SIGHUP};
     for (size_t i = 0; i < sizeof(signals) / sizeof(*signals); i++) {
@@ -389,8 +391,8 @@ static void watch_for_end(void) {
     atexit(fr_writer_remove);
 }
 
-/* Makes the temporary file with signals blocked, so that the handler sees either no name or the name of this command's
- * own file. */
+/* Makes the temporary file while signals are blocked, so that the handler finds either no name or the name of a file
+ * that belongs to this command. */
 static int make_temporary(const char *path, mode_t mode) {
     sigset_t all, before;
     sigfillset(&all);
@@ -401,14 +403,14 @@ static int make_temporary(const char *path, mode_t mode) {
     return fd;
 }
 
-/* Gives the mode that a new file gets. */
+/* Gives the permissions that a new file gets under the present umask. */
 static mode_t new_mode(void) {
     mode_t mask = umask(0);
     umask(mask);
     return 0666 & ~mask;
 }
 
-/* Opens the temporary file. If the path is a link, the link stays, and the file to which it leads is replaced or
+/* Opens the temporary file. If the path is a link, the link stays, and the file to which it points is replaced or
  * made. */
 static int open_temporary(fr_writer *writer, const struct stat *existing) {
     char *place = fr_lab_file_place(writer->path);
@@ -420,8 +422,8 @@ static int open_temporary(fr_writer *writer, const struct stat *existing) {
     return make_temporary(writer->path, existing ? existing->st_mode & 0777 : new_mode());
 }
 
-/* Returns true if the path must be written in place, because /dev/stdout and /dev/fd/N are open descriptors, even if
- * they lead to a file. */
+/* Returns true if the path must be written in place. That holds for pipes and devices, and for /dev/stdout and
+ * /dev/fd/N, which are open descriptors even if they lead to a file. */
 static bool in_place(const char *path, const struct stat *info) {
     return fr_lab_file_is_descriptor(path) || (info && !S_ISREG(info->st_mode));
 }
@@ -457,7 +459,7 @@ int fr_writer_open(fr_writer *writer, const char *path) {
 }
 
 int fr_writer_close(fr_writer *writer) {
-    int error = 0, held = -1; /* keeps the lock until the file has its final name */
+    int error = 0, held = -1; /* until the file has its final name this keeps the lock */
     fflush(writer->file);
     if (writer->temporary && (held = dup(writer->fd)) < 0) error = errno;
     if (fclose(writer->file) != 0 && !error) error = errno;

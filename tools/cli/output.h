@@ -18,7 +18,7 @@
 int fr_wrong_usage(const char *format, ...) __attribute__((format(printf, 1, 2)));
 int fr_bad_input(const char *format, ...) __attribute__((format(printf, 1, 2)));
 void fr_note(const char *format, ...) __attribute__((format(printf, 1, 2)));
-void fr_note_line(const char *line); /* fr_note as a callback for the library */
+void fr_note_line(const char *line); /* fr_note in the form of a callback for the library */
 
 /* Gives advice about the command line for the library's last failure, such as ": raise -c"; "" if there is none. */
 const char *fr_failure_hint(void);
@@ -29,18 +29,18 @@ int fr_exit_status(fr_status status);
 /* Resizes memory to `count` elements, as realloc does. If there is no memory the command ends with exit status 1. */
 void *fr_resize(void *memory, size_t count, size_t size);
 
-/* Makes writes to a closed pipe, to a file larger than allowed, and to a standard stream that was closed at the start
- * fail with an error instead of a signal. Call it first. */
+/* Makes writes to a closed pipe, to a file larger than allowed, or to a standard stream that was closed at the start
+ * fail with an error, instead of ending the command by a signal or going to a wrong file. Call it first. */
 void fr_output_begin(void);
 
 /* Flushes standard output. If a write fails (a full disk), prints the reason and exits with status 1. If the reader
- * has gone (| head), the command ends by SIGPIPE without a line, as other programs do. Call it after all output,
+ * has gone (| head), the command ends by SIGPIPE without a line, as other programs do. Call it after all output, and
  * before a long computation. */
 void fr_flush_output(void);
 
-/* The first makes a command survive the loss of its terminal (a lost connection), so that it can still save its work:
- * output to the terminal is dropped from then on. Call it before any long work, because a terminal that has gone can't
- * be distinguished from a pipe. The second returns true if the terminal has gone. */
+/* The first makes the command survive the loss of its terminal (a closed connection), so that it can still save its
+ * work: from then on output to the terminal is dropped. Call it before any long work, because a terminal that has gone
+ * already looks like a pipe. The second returns true if the terminal has gone. */
 void fr_output_outlive_terminal(void);
 bool fr_output_gone(void);
 
@@ -52,9 +52,10 @@ typedef void fr_stream_fn(void *context, const char *bytes, size_t length);
 /* A text while it is generated: it is streamed, searched for stop strings, and stored. Bytes that may begin a stop
  * string are held back until later bytes decide. */
 typedef struct fr_stream {
-    FILE *out;          /* NULL: nothing is streamed */
-    bool color;         /* accepted drafts in green */
-    fr_stream_fn *told; /* called before bytes are written to `out`, also if `out` is NULL; NULL: none */
+    FILE *out;  /* NULL: nothing is streamed */
+    bool color; /* show accepted drafts in green */
+    /* called with bytes before they are written to `out`, also if `out` is NULL; NULL: no callback */
+    fr_stream_fn *told;
     void *context;
     const char *const *stops;
     size_t stop_count;
@@ -63,14 +64,14 @@ typedef struct fr_stream {
     char *bytes;         /* the text so far, without the stop string that ended it, unless keeps_stop is set */
     bool *accepted;
     size_t length, written, capacity;
-    bool green;         /* `out` is set to green */
+    bool green;         /* the terminal's colour is green now */
     fr_word_wrap *wrap; /* wraps lines if `out` is a terminal; NULL: no wrapping */
 } fr_stream;
 
 /* Adds the bytes of one token. Returns true if they complete a stop string, which ends the text before it. */
 bool fr_stream_feed(fr_stream *text, const char *bytes, size_t length, bool accepted);
 
-/* Writes the bytes that are not held back, so that a reader sees them now. */
+/* Writes all bytes that are not held back, so that they appear now. */
 void fr_stream_flush(fr_stream *text);
 
 /* Ends the text: writes the bytes that are still held back. */
@@ -83,22 +84,22 @@ void fr_stream_free(fr_stream *text);
 /* Prints ids as "1,2,3\n". */
 void fr_ids_print(const int32_t *ids, size_t count, FILE *out);
 
-/* Prints any bytes in quotes on one line: with \" \\ \n \r \t, and \xNN for other control characters and bytes that
- * are not UTF-8. */
+/* Prints any bytes in quotes on one line. Quotes, backslashes and line ends are written as \" \\ \n \r \t, and other
+ * control characters and bytes that are not UTF-8 as \xNN. */
 void fr_quoted_print(const char *bytes, size_t length, FILE *out);
 
 /* Makes a JSON string of any bytes. Bytes that are not UTF-8 become U+FFFD, one for each maximal part of a character
  * (Unicode Standard, 3.9). */
 json_t *fr_json_bytes(const char *bytes, size_t length);
 
-/* Makes an array of numbers of the bytes, because the text of a token that is part of a character does not identify
- * it. */
+/* Makes an array of the bytes as numbers. A token may be only a part of a character, whose text as a string would be
+ * U+FFFD and not identify it. */
 json_t *fr_json_byte_numbers(const char *bytes, size_t length);
 
 /* Counts the characters of a JSON string. */
 size_t fr_json_characters(const json_t *text);
 
-/* Gives a value as text on one line, which the caller frees. If there is no memory the command ends with exit status
+/* Gives a value as JSON on one line, which the caller frees. If there is no memory the command ends with exit status
  * 1. */
 char *fr_json_line(const json_t *value);
 
@@ -107,20 +108,20 @@ void fr_json_put(json_t *object, const char *key, json_t *value);
 
 /* ------------------------------------------------------------------------------------------------------------ files */
 
-/* Checks that a regular file can be written under that name later: its folder exists and allows new files. It is for
- * output that comes after a long time. It changes nothing and gives the exit status. */
+/* Checks that a regular file can be written under this name later: its folder exists and allows new files. It is meant
+ * for output that comes only after a long computation. Nothing is changed. Gives the exit status. */
 int fr_output_check(const char *path);
 
 /* A file that gets its name only when it is complete. It is written under a temporary name in the same folder, synced
- * and renamed, and then the folder is synced. "-" is standard output. An existing path that is no regular file (a
- * pipe, a device) is written in place, and so is an open descriptor (/dev/stdout). If the command ends in another way,
- * also by SIGINT, SIGTERM or SIGHUP, the temporary file is removed; after SIGKILL the next run that writes there
- * removes it. There may be one writer at a time. The first write that fails ends the command with exit status 1, after
- * a line that names the file and the reason. */
+ * and renamed, and then the folder is synced. "-" is standard output. A path that exists and is no regular file (a
+ * pipe, a device) is written in place, and so is an open descriptor (/dev/stdout). If the command ends early, also by
+ * SIGINT, SIGTERM or SIGHUP, the temporary file is removed; after SIGKILL, the next run that writes to the same path
+ * removes it. Only one writer may be open at a time. The first write that fails ends the command with exit status 1,
+ * after a line that names the file and the reason. */
 typedef struct fr_writer {
     FILE *file;
     int fd;
-    char *path; /* the name of the complete file */
+    char *path; /* the path that the complete file gets */
     bool temporary;
 } fr_writer;
 
@@ -132,14 +133,14 @@ int fr_writer_close(fr_writer *writer);
 /* Closes the file without completing it. */
 void fr_writer_abandon(fr_writer *writer);
 
-/* Removes the temporary file, if there is one. For a signal handler that ends the command. */
+/* Removes the temporary file, if there is one. It may be called by the handler of a signal that ends the command. */
 void fr_writer_remove(void);
 
 /* Returns true if an error line has been written. */
 bool fr_has_failed(void);
 
-/* The first sets a callback that decides if a signal ends the command. Signal handlers call the second, which returns
- * true if no callback is set. */
+/* The first sets a callback that decides if a signal ends the command. Signal handlers call the second to ask it;
+ * without a callback the answer is true. */
 void fr_signal_ask(bool (*ends)(int signal_number));
 bool fr_signal_ends(int signal_number);
 

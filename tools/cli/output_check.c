@@ -1,5 +1,5 @@
-/* Compares every file that a verb writes with every file that its options make it read, and with the other files that
- * it writes (output_check.h). */
+/* Compares each file that a verb writes with all files that its options make it read, and with the other files that it
+ * writes (output_check.h). */
 #include "tools/cli/output_check.h"
 
 #include <dirent.h>
@@ -20,7 +20,7 @@ typedef struct fr_target {
     struct stat info; /* status of the file, if it exists */
 } fr_target;
 
-/* Gives the length of the name that help shows first. */
+/* Gives the length of an option's first name, which help shows first. */
 static int name_length(const char *names) {
     return (int)strcspn(names, " ");
 }
@@ -45,8 +45,8 @@ static bool ends_in(const char *name, const char *end) {
     return length >= tail && strcmp(name + length - tail, end) == 0;
 }
 
-/* Returns true if the reader of a published folder opens files of this name. A GGUF file is the model of a folder
- * without other weights. */
+/* Returns true if a file of this name is read from a published model's folder. A GGUF file is read only if the folder
+ * has no other weights. */
 static bool is_published(const char *name, bool weighs) {
     static const char *const names[] = {"config.json",
                                         "generation_config.json",
@@ -75,7 +75,8 @@ static bool is_other_shard(const char *name, const char *of) {
            strcmp(name + stem + DIGITS, of + stem + DIGITS) == 0;
 }
 
-/* Checks the files of a folder: those of a published model or, if a shard is named, those of its series. */
+/* Checks the files of a folder. If a shard is named, these are the shards of its series, otherwise the files of a
+ * published model. */
 static int check_folder(const fr_target *target, fr_arg reader, const char *folder, const char *shard) {
     DIR *entries = opendir(folder);
     int code = 0;
@@ -92,7 +93,7 @@ static int check_folder(const fr_target *target, fr_arg reader, const char *fold
     return code;
 }
 
-/* Checks a file that is read. A file whose status can't be read is left to its reader, which reports the error. */
+/* Checks a file that is read. If its status can't be read, the code that opens it later reports the error. */
 static int check_input(const fr_target *target, fr_arg reader, const char *path) {
     struct stat info;
     char copy[PATH_MAX];
@@ -111,14 +112,14 @@ static int check_target(const fr_target *target, const fr_arguments *args) {
                                     FR_ARG_PROMPT_CACHE, FR_ARG_CHAT_TEMPLATE, FR_ARG_TOOLS};
     int code = 0;
     for (size_t i = 0; i < sizeof(inputs) / sizeof(*inputs) && !code; i++) {
-        bool itself = inputs[i] == target->arg; /* a prompt cache is both read and written */
+        bool itself = inputs[i] == target->arg; /* a prompt cache is both read and written by the same option */
         if (args->given[inputs[i]] && !itself) code = check_input(target, inputs[i], args->text[inputs[i]]);
     }
     for (size_t i = 0; i < args->image_count && !code; i++) code = check_input(target, FR_ARG_IMAGE, args->images[i]);
     return code;
 }
 
-/* Finds the folder of a path, through links; returns false if there is none. */
+/* Finds the folder of a path, also through links. Returns false if there is none. */
 static bool find_folder(const char *path, struct stat *folder) {
     char copy[PATH_MAX];
     if (strlen(path) >= sizeof(copy)) return false;
@@ -126,8 +127,8 @@ static bool find_folder(const char *path, struct stat *folder) {
     return stat(dirname(copy), folder) == 0;
 }
 
-/* Returns true if two names stand for the same file, or will. A file that does not exist yet is identified by its
- * folder and its last name. */
+/* Returns true if two paths lead to the same file, or would once it exists. A file that does not exist yet is
+ * identified by its folder and its name. */
 static bool is_same(const fr_target *a, const fr_target *b) {
     struct stat left, right;
     if (a->exists || b->exists) return a->exists && b->exists && is_target(a, &b->info);

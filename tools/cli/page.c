@@ -1,10 +1,10 @@
-/* Writes the page around the plots (page.h). */
+/* Writes the page of a trace, apart from its plots (page.h). */
 #include "tools/cli/page.h"
 
 #include <math.h>
 #include <string.h>
 
-/* The most pieces of text on a page, because browsers get slow with more. */
+/* The most pieces of text on a page. Browsers get slow with more. */
 enum { PIECES_MAX = 20000 };
 
 void fr_page_text(const char *bytes, size_t length, FILE *out) {
@@ -40,13 +40,13 @@ static void put_string(const char *text, FILE *out) {
     fr_page_text(text, strlen(text), out);
 }
 
-/* Gives the last part of a path. */
+/* Gives a path's last component. */
 static const char *base_name(const char *path) {
     const char *slash = strrchr(path, '/');
     return slash && slash[1] ? slash + 1 : path;
 }
 
-/* Writes ", NAME VALUE" for a member of the first line, if it is there. */
+/* Writes a member of the trace's first line between two texts, if the line has it. */
 static void put_fact(const json_t *begin, const char *key, const char *before, const char *after, FILE *out) {
     const json_t *value = json_object_get(begin, key);
     if (json_is_string(value)) {
@@ -109,7 +109,7 @@ static void put_tiles(const fr_sums *sums, FILE *out) {
 static const char *const classes[FR_ORIGIN_COUNT] = {"p", "d", "t", "c"};
 
 static void put_tip(const fr_record *record, const fr_record_piece *piece, FILE *out) {
-    if (piece->origin == FR_ORIGIN_PROMPT) return; /* prompt pieces may stand before the first round */
+    if (piece->origin == FR_ORIGIN_PROMPT) return; /* pieces of the prompt belong to no round */
     const fr_record_round *round = &record->rounds[piece->round];
     if (piece->index >= round->count) return;
     fprintf(out, " title=\"round %zu, ", piece->round);

@@ -1,7 +1,8 @@
-/* Writes a trace as one HTML page: plots, the text in its colours, a table of the figures.
+/* Writes a trace as one HTML page: plots, the text with colours for accepted drafts and corrections, and a table of
+ * figures.
  *
- * Everything from the trace is treated as data: it is escaped, and the page has no script and a policy that forbids it
- * to load anything. The caller checks if a write has failed. */
+ * A trace may hold anything, so everything from it is escaped, and the page has no script and a policy that forbids it
+ * to load anything. The caller must check by ferror if a write has failed. */
 #ifndef FR_TOOLS_CLI_PAGE_H
 #define FR_TOOLS_CLI_PAGE_H
 
@@ -12,10 +13,10 @@ void fr_page_write(const fr_record *record, FILE *out);
 /* The style sheet of the page. */
 extern const char fr_page_style[];
 
-/* Writes text for HTML or an attribute: markup is escaped, and control characters become pictures of them. */
+/* Writes text for HTML or an attribute: markup is escaped, and control characters are replaced by visible symbols. */
 void fr_page_text(const char *bytes, size_t length, FILE *out);
 
-/* Writes the plots, each as a figure; a plot without data is left out. */
+/* Writes each plot as a figure. A plot without data is left out. */
 void fr_page_plots(const fr_record *record, FILE *out);
 
 #endif

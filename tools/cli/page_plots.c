@@ -15,7 +15,7 @@ static void begin_figure(FILE *out, const char *title, const char *says) {
 
 /* ------------------------------------------------------------------------------------------------------- acceptance */
 
-/* Draws a bar of the accepted share of n, with its interval and n. */
+/* Draws a bar for the accepted share of n drafts, with its confidence interval. The bar's tip has the numbers. */
 static void share_bar(const fr_plot *plot, double x, double width, double accepted, double n) {
     char tip[96];
     double low, high;
@@ -64,7 +64,7 @@ static size_t bin_end(const fr_record *record, size_t from) {
     return end < record->round_count ? end : record->round_count;
 }
 
-/* Splits the rounds into bins of equally many. Rounds without drafts are left out. */
+/* Splits the rounds into bins of the same number of rounds. A bin without drafts is left out. */
 static fr_bins bin_rounds(const fr_record *record) {
     fr_bins bins = {0};
     double tokens = 0;
@@ -107,7 +107,7 @@ static void plot_over_time(const fr_record *record, const fr_sums *sums, FILE *o
             bins.count, bins.rounds, 100 * sums->accepted / sums->drafted);
 }
 
-/* The last bin has no upper end. */
+/* Plots acceptance by the target's margin, the distance between its two best logits. The last bin has no upper end. */
 static void plot_margins(const fr_record *record, FILE *out) {
     static const double ends[MARGIN_BINS] = {0.5, 1, 2, 4, 8, INFINITY};
     static const char *const names[MARGIN_BINS] = {"0&#8211;0.5", "0.5&#8211;1", "1&#8211;2",
@@ -169,7 +169,7 @@ static int compare_doubles(const void *a, const void *b) {
     return (x > y) - (x < y);
 }
 
-/* Collects the milliseconds of the forwards with this many rows, sorted; gives their number. */
+/* Collects the times, in milliseconds, of all forwards with this many rows, and sorts them. Gives their number. */
 static size_t collect(const fr_record *record, size_t rows, double *milliseconds) {
     size_t count = 0;
     for (size_t i = 0; i < record->round_count; i++)
@@ -183,7 +183,8 @@ typedef struct fr_cost {
     double quarter, median, three_quarters;
 } fr_cost;
 
-/* Computes medians and quartiles for each number of rows; gives the number of these. */
+/* Computes the median and quartiles of the forward's time for each number of rows that occurs. Gives how many such
+ * numbers there are. */
 static size_t take_costs(const fr_record *record, fr_cost costs[FR_STEP_MAX]) {
     size_t count = 0;
     double *sorted = fr_resize(NULL, record->round_count, sizeof(*sorted));
@@ -229,7 +230,7 @@ typedef struct fr_phase {
 
 enum { PHASES = 5 };
 
-/* Writes a duration with at least three digits, in the unit that puts them before the decimal point. */
+/* Writes a duration with three digits, in the largest unit in which it is at least 1. */
 static void put_duration(double seconds, FILE *out) {
     double value = seconds >= 1 ? seconds : seconds >= 1e-3 ? 1e3 * seconds : 1e6 * seconds;
     const char *unit = seconds >= 1 ? "s" : seconds >= 1e-3 ? "ms" : "&#181;s";
@@ -277,7 +278,7 @@ static void plot_time(const fr_record *record, const fr_sums *sums, FILE *out) {
                  "one.</p></figure>\n");
 }
 
-/* Plots the tokens per second in stretches of equally many rounds. */
+/* Plots the tokens per second along the text. Each point is the mean of the same number of rounds. */
 static void plot_speed(const fr_record *record, const fr_sums *sums, FILE *out) {
     double x[BINS_MAX], y[BINS_MAX], tokens = 0, highest = 0;
     size_t rounds = bin_size(record), count = 0;

@@ -11,7 +11,7 @@
 typedef struct fr_axis {
     double low, high;
     const char *label;  /* name of the axis, with its unit */
-    const char *suffix; /* after each tick: "%", or "" */
+    const char *suffix; /* text after each tick, such as "%", or "" */
 } fr_axis;
 
 typedef struct fr_plot {
@@ -19,20 +19,20 @@ typedef struct fr_plot {
     fr_axis x, y;
 } fr_plot;
 
-/* Begins a plot. name: its text for screen readers. The x axis has no ticks at first: the caller adds numbers, or the
- * names of slots. */
+/* Begins a plot. name: its description for screen readers. The x axis has no labels at first: the caller adds either
+ * numbers (fr_plot_x_ticks) or names (fr_plot_x_name). */
 fr_plot fr_plot_begin(FILE *out, const char *name, fr_axis x, fr_axis y);
 void fr_plot_end(fr_plot *plot);
 
 void fr_plot_x_ticks(const fr_plot *plot);
 
-/* Writes a name under x, and a smaller line below it; "": no line. */
+/* Writes a name below the axis at x, and in a smaller font another text below the name; under "": none. */
 void fr_plot_x_name(const fr_plot *plot, double x, const char *name, const char *under);
 
 /* Draws a bar from 0 to y, `width` wide around x. tip: the text that a pointer over the bar shows. */
 void fr_plot_bar(const fr_plot *plot, const char *class, double x, double width, double y, const char *tip);
 
-/* Draws an interval at x. */
+/* Draws an interval from low to high as a vertical line at x. */
 void fr_plot_whisker(const fr_plot *plot, double x, double low, double high);
 
 /* Draw a line through points, and a band between two such lines. */
@@ -41,11 +41,11 @@ void fr_plot_band(const fr_plot *plot, const char *class, const double *x, const
                   size_t count);
 void fr_plot_dot(const fr_plot *plot, const char *class, double x, double y, const char *tip);
 
-/* Draw dashed lines: the first upwards at x, the second across at y. */
+/* Draw dashed lines: the first a vertical one at x, the second a horizontal one at y. */
 void fr_plot_rule_up(const fr_plot *plot, double x);
 void fr_plot_rule_across(const fr_plot *plot, double y);
 
-/* Gives the 95% interval of a proportion of n trials: Wilson 1927. */
+/* Gives the 95% confidence interval of a proportion of n trials (Wilson 1927). */
 void fr_wilson(double successes, double n, double *low, double *high);
 
 #endif

@@ -7,7 +7,7 @@
 
 #include "tools/cli/output.h"
 
-#define PROMPT_MAX ((size_t)1 << 28) /* bytes; protects against a device without end */
+#define PROMPT_MAX ((size_t)1 << 28) /* The most bytes that are read, because a device may give bytes without end. */
 
 int fr_prompt_read_file(fr_prompt *prompt, const char *path) {
     *prompt = (fr_prompt){0};

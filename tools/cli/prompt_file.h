@@ -7,12 +7,12 @@
 
 #include "forerun.h"
 
-/* A prompt as it was given, bytes or ids, and the forms made of it. */
+/* A prompt as it was given, bytes or ids, with the rendered text and the ids that were made of it. */
 typedef struct fr_prompt {
     char *bytes;
     size_t length;
-    fr_marked_text rendered; /* the text that a chat template made of the bytes, if one did */
-    int32_t *tokens;         /* ids made of the bytes or of the rendered text */
+    fr_marked_text rendered; /* the text that a chat template made of the bytes; empty without a template */
+    int32_t *tokens;         /* ids that the tokenizer made of the bytes or of the rendered text */
     int32_t *expanded;       /* ids that were given as such; or NULL */
     const int32_t *ids;
     size_t count;

@@ -1,4 +1,4 @@
-/* Finds and fills the places that a prompt has for pictures (prompt_pictures.h). */
+/* Finds the marks for pictures in a prompt, and replaces them by the pictures' tokens (prompt_pictures.h). */
 #include "tools/cli/prompt_pictures.h"
 
 #include <stdlib.h>
@@ -13,7 +13,8 @@ bool fr_has_picture_place(const fr_model *model, const char *bytes, size_t lengt
     return bytes && mark && (memmem(bytes, length, PLACE, strlen(PLACE)) || memmem(bytes, length, mark, strlen(mark)));
 }
 
-/* Gives what the model's template writes for a picture between two texts: the mark, and what is around it. */
+/* Gives the text that the model's template writes for a picture between two texts: the mark, and the text around
+ * it. */
 static char *write_picture(const fr_model *model) {
     static const char said[] = "[{\"role\": \"user\", \"content\": [{\"type\": \"text\", \"text\": \"A\"}, "
                                "{\"type\": \"image\"}, {\"type\": \"text\", \"text\": \"B\"}]}]";
@@ -56,7 +57,7 @@ void fr_mark_picture_places(const fr_model *model, bool wrapped, char **bytes, s
     *length = count;
 }
 
-/* Copies the text, whose pictures are then put into the copy: it may be needed again without them. */
+/* Copies the text, because the pictures' tokens are put into it, and the caller may need it without them. */
 static fr_marked_text copy_text(const fr_marked_text *text) {
     fr_marked_text copy = {.length = text->length, .trusted_count = text->trusted_count};
     copy.text = fr_resize(NULL, text->length + 1, 1);

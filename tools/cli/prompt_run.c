@@ -7,11 +7,11 @@ typedef struct watched {
     const fr_session *session;
     fr_abort_fn *abort;
     fr_progress progress;
-    size_t total; /* ids that waited when the first piece began; 0: it has not begun */
+    size_t total; /* number of ids that had to be run when the first piece began; 0: no piece has begun */
 } watched;
 
-/* Shows the progress before each piece. A prompt of one piece shows no line, because it would vanish before it could
- * be read. */
+/* Shows the progress before each piece. If the prompt has only one piece, no line is shown, because it would vanish
+ * before anyone could read it. */
 static bool watch(void *context) {
     watched *w = context;
     size_t waiting = fr_session_waiting(w->session);

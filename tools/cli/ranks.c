@@ -1,7 +1,8 @@
 /* Runs the command as a rank of a job (ranks.h).
  *
- * Every rank runs the same command with the same arguments. The standard output of all ranks but the first is dropped.
- * Their standard error goes to a file of which rank 0 prints the last line if one of them fails. */
+ * Every rank runs the same command with the same arguments. Only the output of rank 0 is shown. Standard output of all
+ * other ranks is dropped; their standard error goes to a file in memory, and if such a rank fails, rank 0 prints the
+ * last line of its file. */
 #include "tools/cli/ranks.h"
 
 #include <errno.h>
@@ -27,13 +28,15 @@
 #include "tools/cli/verbs.h"
 
 enum { SILENT_SECONDS = 30, LINE = 400 };
-enum { LOOK_MS = 300 }; /* other processes of this machine call first_to_say within this time */
+/* milliseconds in which all failing processes of this machine should have called first_to_say */
+enum { LOOK_MS = 300 };
 
-/* Time for rank 0 to learn of a failure while it computes a long prompt. It must be short, because the program that
- * started the job kills the other ranks a second after one has died. */
+/* Seconds that rank 0 has to notice a failure while it computes a long prompt. This must be short, because the program
+ * that started the job kills the other ranks one second after a rank has died. */
 #define LATE_SECONDS 0.5
 
-static int kept = -1;            /* gets the standard error of a rank whose output is not shown; -1: it is shown */
+/* the file in memory that holds the standard error of a rank whose output is not shown; -1: it is shown */
+static int kept = -1;
 static int seen = STDERR_FILENO; /* the standard error that the user sees */
 static void (*before_end)(void *context);
 static void *before_end_context;
@@ -50,7 +53,7 @@ static bool has_other_ranks(void) {
     return tasks && strtol(tasks, NULL, 10) > 1;
 }
 
-/* Reads the last line that was kept, without the command's name before it. */
+/* Reads the last line of the file `kept`, without the command's name at its beginning. */
 static void read_last_line(char *line) {
     static const char name[] = "forerun: ";
     char bytes[2 * LINE] = "";
@@ -63,7 +66,7 @@ static void read_last_line(char *line) {
     memccpy(line, at, '\0', LINE - 1);
 }
 
-/* Writes a line without allocating or locking anything. */
+/* Writes a line without allocating or locking, because a signal handler may call it. */
 static void write_words(const char *line) {
     static const char name[] = "forerun: ";
     char words[LINE + sizeof(name)];
@@ -74,11 +77,11 @@ static void write_words(const char *line) {
     if (write(seen, words, length) < 0) _exit(1);
 }
 
-/* ------------------------------------------------------------------------------------------------ before, and after */
+/* ---------------------------------------------------------------------------------------------- joining and leaving */
 
-/* Returns true for the first process of the job on this machine that has a line to print. To find out, the process
- * takes a socket's name, which only one living process can have. Further calls return false, because the line was
- * printed, or another process prints it. */
+/* Returns true for the first process of the job on this machine that wants to print a line. To find out, the process
+ * binds a socket to a name, which only one living process can have. Further calls in the same process return false,
+ * because the line was printed already, by this or another process. */
 static bool first_to_say(void) {
     static atomic_flag asked = ATOMIC_FLAG_INIT;
     struct sockaddr_un name = {.sun_family = AF_UNIX};
@@ -93,8 +96,8 @@ static bool first_to_say(void) {
     return one >= 0 && bind(one, (struct sockaddr *)&name, size) == 0;
 }
 
-/* Ends a rank that learns of a failure while ranks join or leave. The ranks may not know at that time which rank has
- * ended, so the program that started them ends them all. */
+/* Ends a rank on a signal that came while ranks join or leave the job. At that time nobody knows which rank has
+ * failed; the program that started the ranks ends them all by this signal. */
 static void end_unknown(int signal_number) {
     if (!fr_lab_ranks_struck(signal_number)) return;
     if (first_to_say()) {
@@ -111,7 +114,7 @@ static void watch_for_unknown(struct sigaction *before) {
     if (before->sa_handler != SIG_IGN) sigaction(SIGTERM, &action, NULL);
 }
 
-/* Prints the error that a job could not be formed. All ranks find this out at the same time, so only the first one
+/* Prints the error that the job could not be formed. All ranks find this out at the same time, so only the first one
  * prints it. */
 static int fail_to_join(fr_status status) {
     int code = first_to_say() ? fr_exit_status(status) : 1;
@@ -121,13 +124,14 @@ static int fail_to_join(fr_status status) {
 
 /* --------------------------------------------------------------------------------------------------------- failures */
 
-/* Prints rank 0's line, or the line that rank 1 reports about rank 0, unless another rank that had not joined yet has
- * printed it. */
+/* Prints the error line of a failed rank: rank 0 does it, or rank 1 if rank 0 has failed, unless a rank that had not
+ * joined yet has printed the line. */
 static void say(const char *line) {
     if (fr_rank() == 0 || first_to_say()) write_words(line);
 }
 
-/* Ends a process that is still computing, from the thread that watches the other ranks. */
+/* Ends this process after another rank has failed, although it is still computing. Runs in the thread that watches the
+ * other ranks. */
 static void end_late(const char *line) {
     if (before_end) before_end(before_end_context);
     fr_writer_remove();
@@ -144,7 +148,7 @@ static bool struck(int signal_number) {
     return fr_lab_ranks_struck(signal_number);
 }
 
-/* Runs when the process exits, in whatever way, and sends the exit status to the job. */
+/* Runs whenever the process exits, and sends its exit status to the other ranks. */
 static void leave(int code, void *nothing) {
     (void)nothing;
     char line[LINE] = "";
@@ -168,8 +172,8 @@ static int hide(void) {
     return 0;
 }
 
-/* Keeps OpenMPI from loading libraries for networks if all ranks are on one machine, because these take memory in each
- * rank. The variables are those of versions 4 and 5; values that the user has set stay. */
+/* Keeps OpenMPI from loading libraries for networks if all ranks are on one machine, because these libraries take
+ * memory in each rank. The variables are those of OpenMPI 4 and 5. Values that the user has set stay. */
 static void leave_networks_out(void) {
     static const char *const without[][2] = {
         {"OMPI_MCA_pml", "^ucx,cm"}, {"OMPI_MCA_btl", "^openib,ofi,uct,usnic"}, {"OMPI_MCA_osc", "^ucx"}};
@@ -178,7 +182,7 @@ static void leave_networks_out(void) {
     for (size_t i = 0; i < sizeof without / sizeof *without; i++) setenv(without[i][0], without[i][1], 0);
 }
 
-/* Returns true if mpirun was told how to bind ranks to cores, by the variables of OpenMPI 4. */
+/* Returns true if the user told mpirun how to bind ranks to cores; these are the variables of OpenMPI 4. */
 static bool binding_was_chosen(void) {
     static const char *const names[] = {"OMPI_MCA_hwloc_base_binding_policy", "OMPI_MCA_hwloc_base_cpu_set",
                                         "OMPI_MCA_rmaps_base_cpus_per_rank", "OMPI_MCA_orte_rankfile"};
@@ -189,9 +193,9 @@ static bool binding_was_chosen(void) {
     return strcasestr(mapping, "PE=") || (strncmp(mapping, "slot", 4) != 0 && strncmp(mapping, "node", 4) != 0);
 }
 
-/* Removes mpirun's default binding, which binds each of two ranks to a core, and each of more ranks to a socket: a
- * rank alone on its machine would leave all other cores idle. Instead a rank gets the cores of the process that
- * started it, and ranks of one machine divide these. */
+/* Removes mpirun's default binding, which gives a rank only one core if there are two ranks, and one socket if there
+ * are more. A rank alone on its machine would leave all other cores idle. After this, a rank may use all cores of the
+ * process that started it, and ranks on the same machine divide them. */
 static void undo_binding(void) {
     cpu_set_t usable[8];
     if (!getenv("OMPI_MCA_orte_bound_at_launch") || binding_was_chosen()) return;
@@ -213,8 +217,8 @@ int fr_ranks_enter(void) {
     return fr_rank() > 0 ? hide() : 0;
 }
 
-/* Divides the model among the ranks by rows or by layers, as --rank-split says, or in the faster way. Different
- * machines get shares by their speed; on one machine nothing is measured. */
+/* Divides the model among the ranks by rows or by layers: as --rank-split says, or else in the faster way. Ranks on
+ * different machines get shares according to their measured speed; on a single machine nothing is measured. */
 static int split(const fr_arguments *args) {
     static const char *const words[] = {"auto", "rows", "layers"};
     uint32_t parts[FR_LAB_MOST_RANKS];
@@ -231,7 +235,7 @@ static int split(const fr_arguments *args) {
     return fr_exit_status(fr_lab_ranks_split((fr_lab_split)how, speed.latency, speed.bandwidth));
 }
 
-/* Sets the ranks' shares from a list such as "3,1". */
+/* Sets the ranks' shares from the option's list, such as "3,1". */
 static int deal(const char *list) {
     uint32_t parts[FR_LAB_MOST_RANKS];
     size_t count = 0;

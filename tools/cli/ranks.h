@@ -6,16 +6,16 @@
 #include "tools/cli/options.h"
 
 /* Joins the job in which the process was started, if that job has several processes. Call it before anything else.
- * From then on the output of all ranks but the first is dropped, and a process leaves the job when it exits. Gives the
+ * From then on the output of all ranks but rank 0 is dropped, and the process leaves the job when it exits. Gives the
  * exit status. */
 int fr_ranks_enter(void);
 
-/* Sets a callback that runs before a failure of the job ends this process in the middle of its work. It runs in a
- * thread of its own and has some tenths of a second. NULL: none. */
+/* Sets a callback that runs before a failure of another rank ends this process in the middle of its work. It runs in a
+ * thread of its own and must return within some tenths of a second. NULL: no callback. */
 void fr_ranks_before_end(void (*act)(void *context), void *context);
 
-/* Checks a verb's arguments before it runs: refuses those that ranks don't support, and makes only rank 0 write
- * files. */
+/* Checks a verb's arguments before the verb runs: refuses those that do not work with ranks, and lets only rank 0
+ * write files. */
 int fr_ranks_check_arguments(const fr_verb *verb, fr_arguments *args);
 
 #endif

@@ -6,18 +6,18 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define LARGEST ((json_int_t)1 << 40) /* the largest count or position */
-#define LONGEST 1e9                   /* the most seconds */
+#define LARGEST ((json_int_t)1 << 40) /* the largest number that may occur as a count or a position */
+#define LONGEST 1e9                   /* the largest number of seconds */
 
 typedef struct fr_reader {
     fr_record *record;
     const char *path, *event;
     size_t line;
-    size_t drafted; /* drafts of the draft line whose accept line has not come yet */
+    size_t drafted; /* number of drafts in the last draft line, until the accept line that belongs to it comes */
     int code;
 } fr_reader;
 
-/* Reports a fault of the file. Only the first one is printed. */
+/* Reports a fault in the file. Only the first one is printed. */
 __attribute__((format(printf, 2, 3))) static void fault(fr_reader *r, const char *format, ...) {
     char what[256];
     va_list values;
@@ -27,7 +27,7 @@ __attribute__((format(printf, 2, 3))) static void fault(fr_reader *r, const char
     if (!r->code) r->code = fr_bad_input("%s: line %zu: %s", r->path, r->line, what);
 }
 
-/* Makes room for `more` elements after `count` of them. */
+/* Makes room for `more` elements after the `count` elements of an array. */
 static void *grow(void *array, size_t *capacity, size_t count, size_t more, size_t size) {
     if (*capacity - count >= more) return array;
     *capacity = 2 * *capacity + more + 64;
@@ -58,7 +58,7 @@ static const json_t *array(fr_reader *r, const json_t *line, const char *key, si
     return NULL;
 }
 
-/* Counts the ids of a line, all of which must be whole numbers. */
+/* Counts the ids of a line, and checks that all of them are whole numbers. */
 static size_t count_ids(fr_reader *r, const json_t *line, size_t most) {
     const json_t *ids = array(r, line, "ids", most);
     for (size_t i = 0; i < json_array_size(ids); i++)
@@ -120,7 +120,8 @@ static void add_piece(fr_record *record, fr_origin origin, size_t index, const j
     record->pieces[record->piece_count++] = piece;
 }
 
-/* Tells if an id of a round is an accepted draft, a correction, or the target's own token. */
+/* Tells if the id at `index` of a round is an accepted draft, a correction of a rejected draft, or the target's own
+ * token. */
 static fr_origin origin_of(const fr_record_round *round, size_t index) {
     if (index < round->accepted) return FR_ORIGIN_DRAFT;
     return round->accepted < round->drafted ? FR_ORIGIN_CORRECTION : FR_ORIGIN_TARGET;

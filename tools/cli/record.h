@@ -1,8 +1,8 @@
 /* Reads a trace that generate --trace wrote, checks it line by line, and gives it as plain arrays.
  *
- * In: bytes of a file that may hold anything. Out: rounds, pieces of text and totals; or an error line that names the
- * line and the field. Unknown events and keys, which a later version may write, are ignored. A last line that was cut
- * off is left out. */
+ * In: the bytes of a file, which may hold anything. Out: rounds, pieces of text and totals; or an error line that
+ * names the line and the field. Unknown events and keys are ignored, because a later version may write them. An
+ * incomplete last line is left out. */
 #ifndef FR_TOOLS_CLI_RECORD_H
 #define FR_TOOLS_CLI_RECORD_H
 
@@ -14,7 +14,7 @@ typedef struct fr_record_round {
     size_t rows; /* rows of the target's forward; 0: the id was predicted by a prompt's forward */
     size_t drafted, accepted, count;
     double draft, verify, accept, seconds;
-    double margins[FR_STEP_MAX]; /* margin of each id, NAN if it is unknown */
+    double margins[FR_STEP_MAX]; /* the target's margin at each id, NAN if it is unknown */
 } fr_record_round;
 
 typedef enum fr_origin {
@@ -27,8 +27,8 @@ typedef enum fr_origin {
 
 typedef struct fr_record_piece {
     fr_origin origin;
-    size_t round, index;  /* round of its id, and the id's index in that round */
-    size_t begin, length; /* its range in `text` */
+    size_t round, index;  /* the round in which its id came, and the id's index in that round */
+    size_t begin, length; /* the piece's range in `text` */
 } fr_record_piece;
 
 typedef struct fr_record {
@@ -44,19 +44,19 @@ typedef struct fr_record {
     bool cut_off;
 } fr_record;
 
-/* Sums over target calls, which are all forwards except those of prompts. */
+/* Sums over calls of the target, which are all forwards except those of prompts. */
 typedef struct fr_sums {
-    double calls, tokens; /* the calls, and the tokens that they gave */
-    double drafting;      /* calls that carried drafts */
+    double calls, tokens; /* number of calls, and of the tokens that they gave */
+    double drafting;      /* number of calls that had drafts to verify */
     double drafted, accepted, draft, verify, accept, seconds;
     double at_depth[FR_STEP_MAX - 1][FR_DEPTH_COUNT];
-    double given[FR_STEP_MAX + 1]; /* calls by the number of tokens that they gave */
+    double given[FR_STEP_MAX + 1]; /* [n] number of calls that gave n tokens */
 } fr_sums;
 
 /* Sums up the rounds [from, to). */
 fr_sums fr_record_sums(const fr_record *record, size_t from, size_t to);
 
-/* Reads a trace. path: its name in error lines. Gives the exit status. */
+/* Reads a trace. path: the file's name for error lines. Gives the exit status. */
 int fr_record_read(fr_record *record, const char *path, const char *bytes, size_t length);
 void fr_record_free(fr_record *record);
 

@@ -1,4 +1,4 @@
-/* Collects a reply step by step, and runs the loop around fr_session_step (reply.h). */
+/* Collects the tokens of a reply, and steps the session until the reply ends (reply.h). */
 #include "tools/cli/reply.h"
 
 #include <stdlib.h>
@@ -19,7 +19,7 @@ static bool is_stop(const fr_reply *r, int32_t id) {
     return false;
 }
 
-/* Adds an id's text. An id without a token becomes U+FFFD; there may be such ids, because a model may have more rows
+/* Adds the text of an id. An id without a token becomes U+FFFD. Such ids occur because a model may have more logits
  * than its vocabulary has tokens. */
 static bool put_text(fr_reply *r, int32_t id, bool accepted) {
     const char *bytes;
@@ -31,7 +31,7 @@ static bool put_text(fr_reply *r, int32_t id, bool accepted) {
     return stopped || (!known && fr_stream_feed(text, FR_NO_TOKEN, strlen(FR_NO_TOKEN), accepted));
 }
 
-/* Adds an id. An end of sequence, or one of the stop ids, counts as an id of the reply but adds no text. */
+/* Adds an id. An end-of-sequence token or a stop id counts as an id of the reply, but adds no text. */
 static fr_status take_id(fr_reply *r, int32_t id, bool accepted) {
     fr_status status = FR_OK;
     bool stopped = false;
@@ -48,8 +48,7 @@ static fr_status take_id(fr_reply *r, int32_t id, bool accepted) {
     return status;
 }
 
-/* Makes room for the log-probabilities of as many tokens as the reply has room for, if log-probabilities are
- * wanted. */
+/* Allocates the log-probabilities for all ids that the reply has room for; NULL if they are not wanted. */
 static fr_reply_logprob *grow_logprobs(fr_reply *r) {
     int64_t best = r->setting.best, vocab = fr_model_fact(r->setting.model, FR_FACT_VOCAB);
     if (best < 0) return NULL;
@@ -57,7 +56,7 @@ static fr_reply_logprob *grow_logprobs(fr_reply *r) {
     return fr_resize(r->logprobs, r->capacity * (r->best + 1), sizeof(*r->logprobs));
 }
 
-/* Takes the log-probabilities of the id at `index` of the last step. */
+/* Stores the log-probabilities of the id at `index` of the last step. */
 static void take_logprobs(fr_reply *r, size_t index, int32_t id) {
     fr_reply_logprob *row = r->logprobs + r->count * (r->best + 1);
     const int32_t *ids;
@@ -71,7 +70,7 @@ fr_status fr_reply_begin(fr_reply *r, const fr_reply_setting *setting) {
     *r = (fr_reply){.setting = *setting};
     if (!setting->text || setting->view) return FR_OK;
     fr_status status = fr_decoder_new(fr_model_tokenizer(setting->model), false, &r->decoder);
-    fr_decoder_follow(r->decoder); /* A reply without a view continues its prompt's text. */
+    fr_decoder_follow(r->decoder); /* Without a view the text continues that of the prompt. */
     return status;
 }
 
@@ -80,8 +79,8 @@ size_t fr_reply_room(const fr_reply *r) {
     return most - r->count < FR_STEP_MAX ? most - r->count : FR_STEP_MAX;
 }
 
-/* Adds the ids of a step. The first id that ends the reply gives the reason, even if several ids of the step would end
- * it. */
+/* Adds the ids of a step. The reason for the end is that of the first id that ends the reply, even if a later id of
+ * the step would end it too. */
 fr_status fr_reply_take(fr_reply *r, const int32_t *ids, size_t count, size_t accepted) {
     fr_status status = FR_OK;
     if (r->capacity - r->count < count) {
@@ -104,7 +103,7 @@ fr_status fr_reply_take(fr_reply *r, const int32_t *ids, size_t count, size_t ac
     return FR_OK;
 }
 
-/* Ends the text: adds the bytes of an incomplete character that the decoder still holds. */
+/* Ends the text. If its last character is incomplete, the bytes that the decoder still holds are added. */
 fr_status fr_reply_finish(fr_reply *r) {
     fr_stream *text = r->setting.text;
     if (!text) return FR_OK;
@@ -150,7 +149,8 @@ void fr_reply_free(fr_reply *reply) {
     *reply = (fr_reply){0};
 }
 
-/* ------------------------------------------------------------------------------------------------ of a command line */
+/* ------------------------------------------------------------------------------------------ the command line's
+ * reply */
 
 static fr_status run_step(fr_reply *reply, fr_tracer *trace) {
     int32_t ids[FR_STEP_MAX];
@@ -162,7 +162,7 @@ static fr_status run_step(fr_reply *reply, fr_tracer *trace) {
     return status;
 }
 
-/* Makes room in a full context, if possible, so that the reply can continue. */
+/* If the context is full, tries to make room so that the reply can continue. */
 static fr_status go_on(fr_reply *reply, const fr_reply_shift *shift) {
     bool made = false;
     if (!shift || reply->end != FR_END_CONTEXT) return FR_OK;

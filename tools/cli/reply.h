@@ -1,4 +1,4 @@
-/* Collects one continuation: takes the ids of a session's steps; gives ids, text, and the reason why it ended. */
+/* Collects the reply to a prompt from the steps of a session: its ids, its text, and the reason why it ended. */
 #ifndef FR_TOOLS_CLI_REPLY_H
 #define FR_TOOLS_CLI_REPLY_H
 
@@ -12,7 +12,7 @@ typedef enum fr_end {
     FR_END_LENGTH,    /* -n tokens were generated */
     FR_END_CONTEXT,   /* the context is full */
     FR_END_STOP,      /* a stop string was found */
-    FR_END_INTERRUPT, /* the session's abort callback ended it */
+    FR_END_INTERRUPT, /* the session's abort callback ended the reply */
 } fr_end;
 
 typedef struct fr_reply_logprob {
@@ -20,25 +20,26 @@ typedef struct fr_reply_logprob {
     float value;
 } fr_reply_logprob;
 
-/* The source of a reply, and the destination of its text. */
+/* The settings of a reply: the session that generates it, its limits, and the stream for its text. */
 typedef struct fr_reply_setting {
     const fr_model *model;
     fr_session *session;
-    int64_t most; /* the most ids; below 1: no limit */
-    /* number of best tokens whose log-probabilities are given beside each id's own; -1: no log-probabilities */
+    int64_t most; /* limit of ids; below 1: no limit */
+    /* For each id its own log-probability is given, and those of this many most likely tokens; -1: none are given. */
     int64_t best;
-    bool chances; /* log-probabilities are given as probabilities, "prob" and "top_probs" */
+    bool chances; /* give probabilities, "prob" and "top_probs", instead of log-probabilities */
     bool ignore_eos;
-    const int32_t *stop_ids; /* further ids that end the reply, like a stop string; NULL: none */
+    const int32_t *stop_ids; /* ids that end the reply, besides end of sequence; NULL: none */
     size_t stop_id_count;
-    fr_stream *text;     /* NULL: only ids are wanted */
-    fr_reply_view *view; /* splits a chat's reply into parts before `text`; NULL: the reply is not split */
+    fr_stream *text; /* receives the text; NULL: only ids are wanted */
+    /* splits a chat's reply into parts, whose content then goes to `text`; NULL: the reply is not split */
+    fr_reply_view *view;
 } fr_reply_setting;
 
 typedef struct fr_reply fr_reply;
 
-/* Makes room in a full context. *made: there is room again, and the reply's ids follow the remaining part of the
- * conversation. */
+/* Makes room in a full context by dropping old turns. *made: there is room, and the timeline is the remaining
+ * conversation followed by the reply's ids. */
 typedef fr_status fr_make_room_fn(void *context, const fr_reply *reply, bool *made);
 
 typedef struct fr_reply_shift {
@@ -48,19 +49,20 @@ typedef struct fr_reply_shift {
 
 struct fr_reply {
     fr_reply_setting setting;
-    fr_decoder *decoder; /* NULL without text, or with a view */
+    fr_decoder *decoder; /* turns ids into text; NULL without text, or with a view */
     int32_t *ids;
-    size_t *begins; /* for each id, the bytes of text before it */
-    size_t count;   /* ids that are on the session's timeline */
-    size_t kept;    /* ids up to the token that completed a stop string */
+    size_t *begins; /* for each id, the number of bytes of text before it */
+    size_t count;   /* all ids, which are also on the session's timeline */
+    size_t kept;    /* ids up to the one that ended the reply, for example by completing a stop string */
     size_t capacity;
-    fr_reply_logprob *logprobs; /* with --logprobs, for each id: its own, then those of the `best` tokens */
+    /* with --logprobs, for each id: its own log-probability, then those of the `best` most likely tokens */
+    fr_reply_logprob *logprobs;
     size_t best;
     fr_end end;
 };
 
-/* Called in this order: begin an empty reply, whose text needs the model's tokenizer; add each step's ids, at most as
- * many as there is room for, until the reply has ended; finish its text. */
+/* Call these in this order: begin an empty reply (with text, the model needs a tokenizer); take the ids of each step,
+ * at most as many as the reply has room for, until it has ended; finish its text. */
 fr_status fr_reply_begin(fr_reply *reply, const fr_reply_setting *setting);
 size_t fr_reply_room(const fr_reply *reply);
 fr_status fr_reply_take(fr_reply *reply, const int32_t *ids, size_t count, size_t accepted);
@@ -71,25 +73,26 @@ void fr_reply_free(fr_reply *reply);
  * ended. */
 fr_status fr_reply_put(const fr_reply *reply, json_t *object);
 
-/* Gives the ids [from, to). */
+/* Gives the ids [from, to) as an array. */
 json_t *fr_reply_ids(const fr_reply *reply, size_t from, size_t to);
 
-/* Give the log-probabilities of these ids, or NULL if none were wanted. The first function makes an object for each
- * id: [{"id", "logprob", "token", "bytes", "top_logprobs": [{"id", "logprob", "token", "bytes"}, ...]}, ...]. The
- * second uses the form of OpenAI's /v1/completions: {"tokens", "token_logprobs", "top_logprobs", "text_offset"};
- * *offset is the first text offset, and afterwards the next one. A model without a tokenizer has no texts. */
+/* Give the log-probabilities of the ids [from, to), or NULL if none were wanted. The first function makes an object
+ * for each id: [{"id", "logprob", "token", "bytes", "top_logprobs": [{"id", "logprob", "token", "bytes"}, ...]}, ...].
+ * The second uses the form of OpenAI's /v1/completions: {"tokens", "token_logprobs", "top_logprobs", "text_offset"}.
+ * There *offset is the offset of the first token in the text, and becomes that of the next token after these. A model
+ * without a tokenizer has no texts. */
 json_t *fr_reply_logprobs(const fr_reply *reply, size_t from, size_t to);
 json_t *fr_reply_logprobs_lists(const fr_reply *reply, size_t from, size_t to, size_t *offset);
 
-/* Does all of this for the session that the command line opened. shift: NULL if a full context ends the reply. Gives
- * the exit status. */
+/* Generates and finishes a reply with the session that the command line opened. shift: NULL if a full context ends the
+ * reply. Gives the exit status. */
 int fr_reply_run(fr_reply *reply, fr_loaded *loaded, const fr_arguments *args, fr_stream *text, fr_reply_view *view,
                  const fr_reply_shift *shift);
 
-/* Gives "eos", "length", "context", "stop" or "interrupt". */
+/* Gives the reason's name: "eos", "length", "context", "stop" or "interrupt". */
 const char *fr_end_name(fr_end end);
 
-/* Notes an end that the caller may not have expected, after the text was written. Writes nothing with --quiet. */
+/* Notes an end that the user may not expect, such as a full context, after the text. Writes nothing with --quiet. */
 void fr_reply_remark(const fr_reply *reply, const fr_loaded *loaded, const fr_arguments *args);
 
 #endif

@@ -5,7 +5,7 @@
 
 #include "tools/cli/reply.h"
 
-/* Adds "token" and "bytes"; an id without a token gets U+FFFD and null. */
+/* Adds "token" and "bytes". An id without a token gets U+FFFD and null. */
 static void put_text(const fr_reply *reply, int32_t id, json_t *entry) {
     const fr_tokenizer *tokenizer = fr_model_tokenizer(reply->setting.model);
     size_t length;
@@ -15,8 +15,8 @@ static void put_text(const fr_reply *reply, int32_t id, json_t *entry) {
     fr_json_put(entry, "bytes", bytes ? fr_json_byte_numbers(bytes, length) : json_null());
 }
 
-/* Writes the lowest float for -infinity, which JSON lacks, as llama.cpp's server does. An id with no ids before it has
- * no log-probability, but null. */
+/* Makes the entry of one id. JSON has no -infinity, so the lowest float is written for it, as in llama.cpp's server.
+ * The log-probability of an id with no ids before it is null. */
 static json_t *entry_of(const fr_reply *reply, const fr_reply_logprob *one) {
     json_t *entry = json_object();
     double value = isfinite(one->value) ? (double)one->value : -(double)FLT_MAX;
@@ -45,7 +45,7 @@ json_t *fr_reply_logprobs(const fr_reply *reply, size_t from, size_t to) {
     return all;
 }
 
-/* Counts the characters that begin in this token, which may hold only a part of one. */
+/* Counts the characters that begin in this token. A token may hold only a part of a character. */
 static size_t characters_of(const json_t *entry) {
     const json_t *bytes = json_object_get(entry, "bytes");
     size_t count = 0;
@@ -55,14 +55,14 @@ static size_t characters_of(const json_t *entry) {
     return count;
 }
 
-/* Adds a token, unless a more likely one with the same text is there already. */
+/* Adds a token, unless a token with the same text was added before, which was more likely. */
 static void put_best(json_t *best, const json_t *entry) {
     const char *token = json_string_value(json_object_get(entry, "token"));
     json_t *value = json_object_get(entry, "logprob");
     if (token && !json_object_get(best, token)) fr_json_put(best, token, json_incref(value));
 }
 
-/* Makes {"TOKEN": log-probability, ...} of the best tokens and the chosen one. */
+/* Makes {"TOKEN": log-probability, ...} of the most likely tokens and the chosen one. */
 static json_t *best_of(const json_t *own) {
     json_t *best, *entry;
     size_t i;

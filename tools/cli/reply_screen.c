@@ -1,4 +1,4 @@
-/* Shows the parts of a reply on standard output (reply_view.h). */
+/* Shows the parts of a reply on a terminal or in a file (reply_view.h). */
 #include "tools/cli/reply_view.h"
 
 #include <stdlib.h>
@@ -23,7 +23,7 @@ static void show_all(const fr_reply_screen *screen, const char *text) {
     show(screen, text, strlen(text));
 }
 
-/* Writes the separator between parts of different kinds. */
+/* Writes the separator before a part, if the part before it is of another kind. */
 static void part_from_last(fr_reply_screen *screen, bool thinks) {
     if (screen->thinking && !thinks) show_all(screen, screen->dim ? "\n\n" : "\n</think>\n\n");
     if (!screen->thinking && thinks && screen->begun) show_all(screen, "\n\n");
@@ -39,7 +39,7 @@ static void show_reasoning(fr_reply_screen *screen, const char *text, size_t len
     if (screen->dim) fputs(PLAIN, screen->out);
 }
 
-/* Shows a call in the form in which Hermes' models write it. */
+/* Shows a call in the form that Hermes models write. */
 static void show_call_name(fr_reply_screen *screen, const char *text, size_t length) {
     bool apart = !screen->begun || screen->thinking;
     part_from_last(screen, false);

@@ -5,14 +5,14 @@
 #include <string.h>
 #include <unistd.h>
 
-/* Passes on content in which no stop string begins (an fr_stream_fn). */
+/* Passes content on to the callback. The stream has held back what may begin a stop string (an fr_stream_fn). */
 static void tell_content(void *context, const char *text, size_t length) {
     fr_reply_view *view = context;
     if (view->told) view->told(view->context, FR_REPLY_CONTENT, text, length);
 }
 
-/* Takes a piece of a part. No stop string reaches across parts of different kinds, so content that was held back is
- * passed on before a piece of another kind. */
+/* Receives a piece of a part. A stop string can't reach across parts of different kinds, so before a piece of another
+ * kind the content that was held back is passed on. */
 static void take_part(void *context, fr_reply_part part, const char *text, size_t length) {
     fr_reply_view *view = context;
     if (view->stopped) return;
@@ -69,7 +69,7 @@ fr_status fr_reply_view_finish(fr_reply_view *view, bool cut, bool *stopped) {
     return status;
 }
 
-/* Keeps only the first call, because a step may bring more calls than are wanted. */
+/* Removes all calls but the first. One step may complete more calls than are wanted. */
 static void keep_one(json_t *calls) {
     while (json_array_size(calls) > 1) json_array_remove(calls, json_array_size(calls) - 1);
 }
