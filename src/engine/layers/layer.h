@@ -125,7 +125,7 @@ typedef struct fr_trunk {
     size_t recurrent_count;
     size_t owners;                    /* layers from here on borrow their K/V, and have no state */
     bool packed;                      /* at least one matrix is packed */
-    const fr_rotation_set *rotations; /* of the weights that read its rows, a drafter's target's too; NULL: none */
+    const fr_rotation_set *rotations; /* rotations of product inputs; a drafter has its target's; NULL: none */
     struct fr_stages *stages; /* the layers that each rank runs (stages.h); NULL: layers are not divided among ranks */
     bool drafts;              /* it is a drafter; its messages among ranks are not counted with the target's layers */
 } fr_trunk;

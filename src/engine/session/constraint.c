@@ -204,7 +204,8 @@ fr_status fr_constraint_cut(fr_constraint *c, const fr_past *past, size_t *allow
     bool allows = true;
     for (before.drafted = 0; allows && before.drafted < past->drafted; before.drafted += allows) {
         fr_status status = fr_constraint_allows(c, &before, past->drafts[before.drafted], &allows);
-        /* the grammar took too much work: if the target's row comes to this place, it reports the failure */
+        /* the grammar needs too much work here; if the target's own row reaches this position, it reports the
+         * failure */
         if (status == FR_INPUT) break;
         FR_TRY(status);
     }

@@ -11,29 +11,29 @@
 #define FADE_USUAL    (1.0 / 256) /* share of its counts that the usual rate forgets with each try */
 #define PRIOR         4.0         /* a guess counts as this many tries */
 #define FIRST_GUESS   0.6         /* rate of acceptance before any try */
-#define FIRST_TRIES   8.0         /* this guess counts as so many tries */
+#define FIRST_TRIES   8.0         /* FIRST_GUESS counts as this many tries */
 #define STALE         512         /* rounds after which a time may have changed */
 #define ALLOWANCE     0.0025      /* share of all time that tries may lose */
 #define START         1.0         /* tries may lose the time of this many forwards at once */
 #define LAST          64          /* largest number of rounds between tries */
-#define CHEAP         0.05        /* a try that loses at most this share of a round */
-#define LAST_CHEAP    8           /* comes again after at most so many rounds */
-#define FIRST_DEAR    1.7         /* if two drafts cost less than this many first ones, the first is dear */
-#define FOLLOWED      7           /* missed tokens that can be followed at no cost beside a first draft */
-/* the time to follow more tokens than these counts as spread over at least this many rounds */
+#define CHEAP         0.05        /* a try that loses at most this share of a round is cheap */
+#define LAST_CHEAP    8           /* a cheap try comes again after at most this many rounds */
+#define FIRST_DEAR    1.7         /* if two drafts take less than this times as long as one, the first is expensive */
+#define FOLLOWED      7           /* missed tokens that a method can run at no cost together with a first draft */
+/* the time to run further missed tokens is spread over at least this many rounds */
 #define FOLLOW_ROUNDS 32.0
-#define FOLLOW_GUESS  (1.0 / 16) /* guess of the time to follow one of them, as a share of a draft's time */
-#define FEW           4          /* following fewer tokens than this takes too little time to be measured */
-/* if drafts beside others cost this share of their cost alone, they do not share a step */
+#define FOLLOW_GUESS  (1.0 / 16) /* guessed time to run a missed token, as a share of a draft's time */
+#define FEW           4          /* running fewer missed tokens than this takes too little time to be measured */
+/* if drafts beside others cost more than this share of their cost alone, timelines share no step */
 #define ALMOST_ALONE  0.8
 /* a chain that ends by its probabilities may be this many times as long as the mean one */
 #define LONGER        2
 #define SHARE_MAX     2.0   /* most that drafts beside others cost, as a multiple of their cost alone */
-#define HOPE          0.5   /* rows that were never measured are hoped to cost this share of others */
+#define HOPE          0.5   /* rows beyond the largest measured number are hoped to cost this share of measured ones */
 #define DEBT          1.0   /* looked-up drafts may lose the time of this many forwards */
-#define CREDIT        4.0   /* they may lose again what they have won, up to this many */
-#define REPAID        0.005 /* share of a forward that each round takes off such a loss */
-#define FEARED        1.25  /* what may be lost counts rows that were never measured as this many others */
+#define CREDIT        4.0   /* looked-up drafts may also lose what they won before, up to this many forwards */
+#define REPAID        0.005 /* each round takes this share of a forward off the loss of looked-up drafts */
+#define FEARED        1.25  /* to bound a loss, a row that was never measured counts as this many others */
 
 #define UNKNOWN (-1.0)
 
@@ -52,14 +52,14 @@ typedef struct candidate {
 /* The expected tokens and seconds of a round, for each number of drafts. */
 typedef struct outlook {
     const fr_draft_depth *draft_depth;
-    const fr_draft_depth_drafter *drafter; /* that all parts are asked of */
+    const fr_draft_depth_drafter *drafter; /* the drafter that all parts ask for drafts */
     const fr_draft_depth_part *parts;
     size_t count, base; /* number of timelines; rows without any draft */
     size_t limit;       /* drafts that may be given out */
     /* the number of drafts with the most tokens a second */
     size_t best;
     double verify[FR_DRAFT_DEPTH_ROWS + 1], draft[FR_STEP_MAX], share;        /* seconds; as in fr_draft_depth */
-    double tokens[FR_DRAFT_DEPTH_ROWS + 1], seconds[FR_DRAFT_DEPTH_ROWS + 1]; /* by drafts given out */
+    double tokens[FR_DRAFT_DEPTH_ROWS + 1], seconds[FR_DRAFT_DEPTH_ROWS + 1]; /* by number of drafts given out */
     size_t whose[FR_DRAFT_DEPTH_ROWS + 1]; /* the timeline that gets the last of this many drafts */
 
     candidate next[FR_DRAFT_DEPTH_ROWS]; /* [timelines] each one's next draft, while drafts are added one by one */
@@ -110,9 +110,10 @@ static fr_draft_depth_drafts *drafts_of(const fr_draft_depth_part *part) {
 
 /* ------------------------------------------------------------------------------------------------------------ times */
 
-/* Readings of a clock may be too long because the process was interrupted; at most one in this many is assumed to be.
- * Of drafting it is one in 4: looked-up and computed drafts take different times, so the larger readings may be right.
- * Forwards of equally many rows take similar times. */
+/* A measured time may be too long because the process was interrupted. At most one reading in this many is assumed to
+ * be too long. For drafting it is only one in 4, because looked-up and computed drafts take different times, so the
+ * larger readings may be right. For forwards it is one in 2, because forwards of equally many rows take similar
+ * times. */
 enum { DRAFT_HELD_UP = 4, VERIFY_HELD_UP = 2 };
 
 /* Gives the mean of the readings, after replacing the largest ones (one in `held_up`; of two readings, one) by the
@@ -164,7 +165,8 @@ static bool is_known(const fr_draft_depth_timing *timing, uint64_t since) {
     return timing->count && timing->when >= since;
 }
 
-/* Fills in T by number of rows, as measured since a round; returns the largest number of rows that was measured. */
+/* Fills in T, the seconds of a forward by its number of rows, as measured since a round. Returns the largest number of
+ * rows that was measured. */
 static size_t verify_times(const fr_draft_depth *draft_depth, uint64_t since, double *seconds) {
     for (size_t rows = 1; rows <= FR_DRAFT_DEPTH_ROWS; rows++)
         seconds[rows] = is_known(&draft_depth->verify[rows], since) ? draft_depth->verify[rows].usual : UNKNOWN;
@@ -172,9 +174,9 @@ static size_t verify_times(const fr_draft_depth *draft_depth, uint64_t since, do
     return complete(seconds, FR_DRAFT_DEPTH_ROWS);
 }
 
-/* Fills in D by the number of drafts asked for, from 0. Beyond the largest number that was measured, each draft costs
- * as much as it does there on average; if `hoped`, it costs nothing. A block costs the same for any number of drafts,
- * which is measured as that of one draft. */
+/* Fills in D, the seconds of drafting, by the number of drafts asked for, from 0. Beyond the largest number that was
+ * measured, each draft costs as much as it does there on average; if `hoped`, it costs nothing. A block costs the same
+ * for any number of drafts, which is measured as that of one draft. */
 static void draft_times(const fr_draft_depth_drafter *drafter, bool hoped, bool block, double *seconds) {
     for (size_t k = 1; block && k < FR_STEP_MAX; k++) seconds[k] = drafter->draft[1].usual;
     seconds[0] = 0;
@@ -207,15 +209,15 @@ static double follow_time(const fr_draft_depth_drafter *drafter) {
 
 /* ---------------------------------------------------------------------------------------------------------- outlook */
 
-/* Gives T at an expected number of rows, which need not be whole. */
+/* Gives T, the seconds of a forward, for an expected number of rows, which need not be whole. */
 static double verify_at(const outlook *o, double rows) {
     size_t below = fr_smaller((size_t)rows, FR_DRAFT_DEPTH_ROWS - 1);
     double beyond = lesser(rows - (double)below, 1.0);
     return o->verify[below] + beyond * (o->verify[below + 1] - o->verify[below]);
 }
 
-/* Gives D of several chains. longest: drafts of the longest one; alone: the sum of the times that each would take
- * alone. */
+/* Gives D, the seconds of drafting, of several chains. longest: drafts of the longest one; alone: the sum of the times
+ * that each would take alone. */
 static double drafting(const outlook *o, size_t longest, double alone) {
     return o->draft[longest] + o->share * (alone - o->draft[longest]);
 }
@@ -389,7 +391,7 @@ size_t fr_draft_depth_lately(const fr_draft_depth *draft_depth, double seconds[F
 
 /* ----------------------------------------------------------------------------------------------------------- choose */
 
-/* Drafts that are asked for only to learn, other than the number that is known to be best. */
+/* A number of drafts that is asked for only to learn from it, other than the one that is known to be best. */
 typedef struct attempt {
     const size_t *whose; /* for each draft, the timeline that gets it; an array of the outlook */
     size_t drafts;       /* number of drafts */
@@ -516,9 +518,9 @@ static void tell_worth(const outlook *known, fr_draft_depth_part *part, double o
     }
 }
 
-/* Tells each method at which gain its chain may end, except in a try, which is to learn more; but if several chains
- * could end, only one of them doesn't, in turn. A chain that ends by its own probabilities may become longer than the
- * one that pays on average. A block is made whole anyway. */
+/* Tells each method by which gains its chain may end early. In a try chains do not end early, so that more is learned;
+ * but if several chains could, only one of them is exempt, and they take turns. A chain that ends by its own
+ * probabilities may become longer than the one that pays on average. A block is made whole anyway. */
 static void tell_worths(const outlook *known, bool trying, fr_draft_depth_part *parts, size_t count, size_t room) {
     size_t all = 0;
     double expected = 0;
@@ -661,7 +663,7 @@ static void choose(fr_draft_depth *draft_depth, fr_draft_depth_part *parts, ques
     tell_worths(elsewhere ? &other : &known, draft_depth->trying, parts, q.count,
                 fr_smaller(q.room, FR_DRAFT_DEPTH_ROWS - known.base));
     for (size_t i = 0; i < q.count; i++)
-        if (draft_depth->trying && parts[i].ends) draft_depth->tokens = 0; /* that of whole chains is no measure then */
+        if (draft_depth->trying && parts[i].ends) draft_depth->tokens = 0; /* the estimate is for whole chains */
     if (!draft_depth->trying) tell_finds(&known, parts, q.count, fr_smaller(rows, FR_DRAFT_DEPTH_ROWS - known.base));
 }
 
@@ -701,7 +703,7 @@ static void choose_counts(fr_draft_depth *draft_depth, fr_draft_depth_part *part
         most += parts[i].choices[second].limit > parts[i].limit ? parts[i].choices[second].limit - parts[i].limit : 0;
     if (room == 0 || most + most_found == 0 || count + taken >= FR_DRAFT_DEPTH_ROWS) return;
     if (draft_depth->round < 4) { /* the first four rounds measure one draft and none, twice each */
-        if (draft_depth->round == 2 && second < FR_DRAFTERS_MAX) turn_to(parts, count, second); /* or one of each */
+        if (draft_depth->round == 2 && second < FR_DRAFTERS_MAX) turn_to(parts, count, second); /* one per drafter */
         if (draft_depth->round % 2 == 0) ask_of_first(parts, count, 1);
         return;
     }
@@ -712,8 +714,9 @@ static void choose_counts(fr_draft_depth *draft_depth, fr_draft_depth_part *part
         choose(draft_depth, parts, q, room);
 }
 
-/* A block is asked for whole, as it costs no more; which of its drafts are verified is decided once their chances are
- * known (draft_cut.h), but not if the draws of distributions that are compared could decide it. */
+/* A block is always asked for whole, because that costs no more. Which of its drafts are verified is decided once
+ * their chances are known (draft_cut.h). With rejection sampling, the planned number is verified instead, because the
+ * ids that were drawn must not decide it. */
 void fr_draft_depth_choose(fr_draft_depth *draft_depth, fr_draft_depth_part *parts, size_t count, size_t room,
                            size_t taken) {
     choose_counts(draft_depth, parts, count, room, taken);
@@ -737,8 +740,8 @@ static void count(fr_draft_rate *rate, bool hit) {
 }
 
 /* Counts the drafts of a part that were left out as if they had been verified: by the probabilities that they are
- * accepted, if those before them were. The likely drafts are verified, so without the others the shares were too
- * high. */
+ * accepted, if those before them were. Mostly likely drafts are verified, so the shares would be too high without the
+ * others. */
 static void count_left_out(fr_draft_depth_drafts *t, const fr_draft_depth_part *part) {
     size_t verified = fr_draft_depth_verified(part);
     double all_stand = 1;
@@ -846,7 +849,7 @@ static double tokens_of(const fr_draft_depth_part *parts, size_t timelines) {
 
 static void learn_earned(fr_draft_depth *draft_depth, const fr_draft_depth_part *parts, size_t timelines,
                          double seconds) {
-    if (draft_depth->earning != timelines) draft_depth->earned = (fr_draft_rate){0}; /* fewer texts earn less */
+    if (draft_depth->earning != timelines) draft_depth->earned = (fr_draft_rate){0}; /* it was for another number */
     draft_depth->earning = timelines;
     fade(&draft_depth->earned, FADE);
     draft_depth->earned.hits += tokens_of(parts, timelines);
@@ -874,7 +877,7 @@ static void learn_of_try(fr_draft_depth *draft_depth, const fr_draft_depth_part 
     double tokens = tokens_of(parts, timelines);
     draft_depth->allowance -= lesser(draft_depth->loss, greater(0, seconds - draft_depth->tokens / draft_depth->rate));
     bool won = greater(tokens, draft_depth->tokens) > (seconds - draft_depth->followed) * draft_depth->rate;
-    if (draft_depth->elsewhere) { /* a try of the best choice's own drafter comes as if this one had not been made */
+    if (draft_depth->elsewhere) { /* tries of the best choice's own drafter keep their own interval */
         draft_depth->elsewhere_interval = won ? 4 : fr_smaller(2 * draft_depth->elsewhere_interval, LAST);
         draft_depth->next_elsewhere = draft_depth->round + draft_depth->elsewhere_interval;
         return;

@@ -60,7 +60,7 @@
 #include "src/engine/session/calibration.h"
 
 enum {
-    FR_DRAFT_DEPTH_ROWS = 64, /* of timelines and drafts together; with more, nothing is drafted */
+    FR_DRAFT_DEPTH_ROWS = 64, /* the most rows, of timelines and drafts together; with more, nothing is drafted */
     FR_DRAFT_DEPTH_READINGS = 16,
 };
 
@@ -82,7 +82,7 @@ typedef struct fr_draft_depth_drafts {
     uint64_t drafted;    /* round in which it drafted last */
     bool tells;          /* its method gave probabilities in that round */
     size_t behind;       /* ids that it has got since that round, if its method lags */
-    size_t prompt;       /* those of them that came with a prompt */
+    size_t prompt;       /* how many of `behind` came with a prompt */
 } fr_draft_depth_drafts;
 
 typedef struct fr_draft_depth_timeline {
@@ -96,7 +96,7 @@ typedef struct fr_draft_depth_drafter {
     fr_draft_depth_timing share;
     fr_draft_depth_timing follow; /* seconds for each token that timelines had missed, beyond a few */
     fr_draft_rate usual;          /* stood[1] of all timelines, over a long time */
-    fr_calibration calibration;   /* of every timeline's drafts */
+    fr_calibration calibration;   /* counts of every timeline's drafts */
 } fr_draft_depth_drafter;
 
 /* Facts about all timelines of an engine. */
@@ -108,7 +108,7 @@ typedef struct fr_draft_depth {
     uint64_t interval;
     double allowance;                            /* seconds that tries may lose */
     bool elsewhere;                              /* the last try was of another drafter than the best choice's */
-    uint64_t next_elsewhere, elsewhere_interval; /* as next_try and interval, for such tries */
+    uint64_t next_elsewhere, elsewhere_interval; /* like next_try and interval, for tries of another drafter */
     bool trying;                                 /* the last choice was a try, not the best: */
     double loss;                                 /* seconds that the try is expected to lose */
     double tokens;                               /* tokens that the try is expected to bring */
@@ -140,9 +140,9 @@ typedef struct fr_draft_depth_part {
     size_t made;                /* drafts made, also one that was then dropped; 0: as many as were asked for */
     bool tells;                 /* its method gives probabilities, which are in `chances` */
     float chances[FR_STEP_MAX]; /* probabilities of the drafts, as the method gave them */
-    float stands[FR_STEP_MAX];  /* the same as corrected by what became of such drafts (draft_cut.h) */
+    float stands[FR_STEP_MAX];  /* probabilities corrected by how often such drafts were accepted (draft_cut.h) */
     bool compares;              /* how many drafts are verified may not depend on the ids that were drawn */
-    size_t left_out;            /* drafts at the end that are not verified: not worth a row, or for lack of pages */
+    size_t left_out;            /* drafts at the end that are not verified: not worth a row, or without a page */
     bool lags;                  /* its method follows the text only when it drafts, and lags in other rounds */
     size_t most_found;          /* drafts that may be looked up for it, below FR_STEP_MAX */
     size_t found;               /* out: drafts that may be looked up now */

@@ -114,8 +114,8 @@ static void cut_forbidden(fr_session *s) {
     s->round.draft_failure = fr_failure_keep(fr_leader_decisions_share_drafts(s, status, &s->round.drafts.drafted));
 }
 
-/* Leaves out drafts of the sessions whose numbers the depth controller chooses, so that the rows of the others bring
- * the most. A session that is then left with fewer than FR_OPT_DRAFT_MIN gets none. */
+/* Leaves out drafts of the sessions whose numbers the depth controller chooses, so that the remaining rows bring the
+ * most tokens. A session that is then left with fewer than FR_OPT_DRAFT_MIN gets none. */
 static void cut_tails(fr_engine *e, const fr_round *rounds, size_t count) {
     size_t rows = e->head_rows, taken = 0, weighing = 0;
     for (size_t i = 0; i < count; i++) {

@@ -115,7 +115,7 @@ static int32_t back(const fr_past *past, size_t i) {
     return i < past->drafted ? past->drafts[past->drafted - 1 - i] : past->ids[past->length - 1 - (i - past->drafted)];
 }
 
-/* Counts the tokens that are looked back over. */
+/* Counts the tokens before the draw that DRY looks back over. */
 static size_t reach(const fr_dry *d, const fr_past *past) {
     return fr_smaller(fr_smaller(past->length + past->drafted, d->last_n), d->room);
 }

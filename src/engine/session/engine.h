@@ -41,7 +41,7 @@ struct fr_engine {
     fr_kv kv; /* the pages of all sessions' caches, and the layout of these caches; it holds no position itself */
     void *activations;
     void *draft_workspaces[FR_DRAFTERS_MAX]; /* memory of each drafter's method */
-    fr_row *batch;                           /* [rows] of the running forward */
+    fr_row *batch;                           /* [rows] the rows of the running forward */
     struct fr_batch_slice *slices;           /* [capacity] the sessions' slices of these rows (batch.h) */
     fr_draft_depth draft_depth;              /* chooses the number of drafts */
     fr_draft_depth_part *depth_parts;        /* [capacity] parts of the sessions whose drafts draft_depth chooses */
@@ -51,7 +51,7 @@ struct fr_engine {
     fr_kv **timelines;                       /* [capacity] caches of the sessions; NULL: no session */
     struct fr_session **sessions;            /* [capacity] the sessions */
     float *hidden;                           /* [rows, hidden] */
-    const fr_aux_layers *aux_layers;         /* the drafter's; NULL: none */
+    const fr_aux_layers *aux_layers;         /* the layers whose inputs the drafter reads; NULL: none */
     float *aux_hidden;              /* [rows, aux_width], where aux_width is that of all aux_layers side by side */
     size_t hidden_width, aux_width; /* values of each row that draft methods read in `hidden` and `aux_hidden` */
     size_t runs;   /* number of times that `logits` and `hidden` were written, by forwards and by scored drafts */

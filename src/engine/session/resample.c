@@ -10,8 +10,7 @@
 #include "src/engine/session/session.h"
 #include "src/engine/session/timeline.h"
 
-/* Copies to new options the session's own values of those that an open session can't change, because its memory was
- * laid out for them. */
+/* Copies into new options the settings that an open session can't change, because its memory was laid out for them. */
 static void keep_opened(fr_options *options, const fr_options *opened) {
     fr_options given = *options;
     *options = *opened;

@@ -114,7 +114,7 @@ static fr_status accept_drafts(fr_round *t, const fr_batch_slice *slice, double 
     size_t drafted = slice->rows - 1, stood;
     int32_t token;
     s->stats.value[FR_STAT_VERIFY_SECONDS] += forward_seconds;
-    s->round.drafts.left_out = s->round.drafts.drafted - drafted; /* also drafts whose rows got no page */
+    s->round.drafts.left_out = s->round.drafts.drafted - drafted; /* counts drafts whose rows got no page too */
     FR_TRY(fr_session_choose(s, drafted, &stood, &token));
     s->ids[s->length + stood] = token;
     commit_ids(t, stood + 1);
@@ -130,7 +130,7 @@ static fr_status accept_drafts(fr_round *t, const fr_batch_slice *slice, double 
         s->drafting.seen = s->length;
     }
     fr_stats_lap(&s->stats, FR_STAT_ACCEPT_SECONDS, &clock);
-    fr_kv_give_back(&s->cache.kv); /* pages that only rejected drafts reached */
+    fr_kv_give_back(&s->cache.kv); /* returns pages that only rejected drafts reached */
     s->stats.value[FR_STAT_DECODE_SECONDS] += s->round.draft_seconds + forward_seconds + fr_clock() - start;
     trace_ids(t, slice->rows);
     return FR_OK;
@@ -216,7 +216,7 @@ fr_status fr_round_step(fr_session *s, int32_t *ids, size_t limit, size_t *count
     fr_round round = {.session = s, .ids = ids, .limit = limit};
     if (count_room(&round)) fr_timeline_choose_rope(s);
     if (s->phase == FR_PHASE_PENDING) {
-        fr_async_draft_cancel(s); /* what was submitted while a prompt waits has no drafts */
+        fr_async_draft_cancel(s); /* drafts that were submitted while a prompt waits are empty */
         FR_TRY(fr_timeline_run(s));
     }
     fr_round_run(s->engine, &round, 1);

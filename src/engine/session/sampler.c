@@ -23,7 +23,7 @@ static bool has(const fr_sampler *s, fr_filter filter) {
 
 static void set_filters(fr_sampler *s, const fr_options *options) {
     s->mirostat = s->set.mirostat && s->set.temperature > 0;
-    if (s->mirostat) s->set.dynatemp_range = 0; /* it replaces all other filters but the temperature */
+    if (s->mirostat) s->set.dynatemp_range = 0; /* mirostat replaces all other filters but the temperature */
     fr_sampler_begin(s);
     s->draws = s->set.temperature > 0 || s->set.dynatemp_range > 0;
     fr_filters_choose(s, options);

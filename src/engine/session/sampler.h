@@ -35,7 +35,7 @@ typedef struct fr_sampler {
     bool selects;                     /* filters run: for draws, or because they may exclude the largest logit */
     bool mirostat;                    /* mirostat is on, and something is drawn */
     bool tells;                       /* log-probabilities are those of the draws */
-    fr_logprobs *told;                /* receives them; NULL otherwise */
+    fr_logprobs *told;                /* receives these log-probabilities; NULL if `tells` is false */
     fr_sampler_settings set;          /* as the options have them, except that mirostat's temperature has no range */
     uint8_t filters[FR_FILTER_COUNT]; /* filters that have an effect, in order */
     size_t filter_count;
@@ -46,7 +46,7 @@ typedef struct fr_sampler {
     double mus[FR_STEP_MAX]; /* the bound after each row of the last verification */
 
     float *logits;    /* [vocab] after penalties, bias and filters */
-    int32_t *ids;     /* [vocab] ids of `logits`, once a filter has left some out; greedy: NULL, as the next two */
+    int32_t *ids;     /* [vocab] ids of `logits` once a filter has left some out; greedy: NULL, like the next two */
     int32_t *scratch; /* [vocab] */
     float *weight;    /* [vocab] exp((logit - largest) / temperature) */
     float *nearness;  /* [vocab] distances from the mean, for typical sampling; NULL: it is off */
@@ -60,7 +60,7 @@ typedef struct fr_sampler {
     const int32_t *suppressed; /* ids that the model never gives, even with a bias */
     size_t suppressed_count;
 
-    fr_mask_fn *mask; /* the caller's; NULL: none */
+    fr_mask_fn *mask; /* the caller's mask; NULL: none */
     void *mask_context;
     fr_constraint constraint; /* a grammar's mask, applied after the caller's */
     float *masked;            /* [vocab] malloc'd: a row after the masks */
@@ -109,7 +109,7 @@ int32_t fr_sampler_draw(fr_sampler *sampler, const fr_scores *scores, const fr_p
 int32_t fr_sampler_draft(fr_sampler *sampler, const fr_scores *scores, const fr_past *past);
 void fr_sampler_forget(fr_sampler *sampler);
 
-/* Gives both functions to a draft method. */
+/* Gives a draft method the functions that draw drafts as this sampler does, and those for their distributions. */
 fr_token_picker fr_sampler_token_picker(fr_sampler *sampler);
 
 /* Counts the accepted drafts among past->drafted by the target's logits, [drafted + 1, vocab], and gives the token

@@ -40,8 +40,8 @@ typedef struct scoring {
     float *aux;                  /* [prompt_rows, layers, hidden] */
 } scoring;
 
-/* Hands out inputs of layers or hidden rows. This also checks them, because no logits are computed of which one would
- * show that a value is not finite. */
+/* Hands out inputs of layers or hidden rows. It also checks that they are finite, because no logits are computed that
+ * would show it. */
 static fr_status hand_out_rows(fr_session *s, const fr_forward *f, const scoring *what) {
     const float *values = what->layers ? what->aux : f->hidden;
     size_t count = f->batch.count, width = (what->layers ? what->layers->count : 1) * s->model->trunk.spec.hidden;
@@ -50,7 +50,7 @@ static fr_status hand_out_rows(fr_session *s, const fr_forward *f, const scoring
     return what->rows(what->context, values, count, width);
 }
 
-/* Runs the next `count` ids and hands out the values of them that are wanted. */
+/* Runs the next `count` ids and hands out the values that are wanted. */
 static fr_status score_chunk(fr_session *s, size_t count, const scoring *what) {
     fr_engine *e = s->engine;
     size_t position = s->cache.kv.length;

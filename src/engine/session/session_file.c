@@ -26,7 +26,7 @@ _Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "the file is the memor
 #define VERSION_MORE    2
 #define VERSION_BOUND   3 /* with attached bytes, and mirostat's bound after them */
 #define CHECKPOINTS_MAX 1024
-#define IN_MEMORY       "a session in memory" /* instead of a path */
+#define IN_MEMORY       "a session in memory" /* stands for a path in error lines */
 
 typedef struct fr_session_head {
     char magic[8];

@@ -9,9 +9,10 @@
  *     bounds       fr_saved_bounds[checkpoints]
  *     caches       of each layer keys, then values: [heads][positions] rows; positions 0, or for layers that slide
  *                  `from`, to `frontier`
- *     checkpoints  each the same of the layers that slide, of its own bounds
- *     attached     the caller's own bytes: all that is left, in version 2; in version 1 there are none
- *     u64          hash of all that (fr_hash)
+ *     checkpoints  the same for each checkpoint: only the layers that slide, with its own bounds
+ *     attached     the caller's own bytes, up to the end, in versions 2 and 3; version 1 has none
+ *     bound        float64 in version 3: mirostat's bound
+ *     u64          hash of everything before it (fr_hash)
  * Little-endian, no padding. The frontier is at most length - 1, because the last id must be run again for its
  * logits. */
 #ifndef FR_SRC_ENGINE_SESSION_SESSION_FILE_H

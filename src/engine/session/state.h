@@ -58,7 +58,7 @@ typedef struct fr_session_cache {
     fr_kv kv;
     fr_kv_checkpoints checkpoints;
     fr_kv_path path;       /* place of the timeline among shared prefixes, in an engine of several sessions */
-    fr_kv_digest *digests; /* [blocks] of the pictures in each 64 positions; all 0: there are none */
+    fr_kv_digest *digests; /* [blocks] digest of the pictures in each 64 positions; all 0: no pictures */
     bool pictures_unknown; /* the digests no longer identify the pictures on the timeline: its pages are not shared */
     bool restored;         /* the pages came from a file, so they are not shared */
     /* the position up to which some session has run this prompt before, so that states are worth keeping there; 0:
@@ -195,7 +195,7 @@ void fr_session_retreat(fr_session *session);
 void fr_session_reuse(fr_session *session, bool asks);
 
 /* Fills in the cache of each drafter that has one and follows the target's rows, and NULL for others. Returns the set
- * of the former, whose drafter i has bit i. */
+ * of the drafters filled in, in which bit i stands for drafter i. */
 unsigned fr_session_draft_kv(const fr_session *session, fr_kv *drafters[FR_DRAFTERS_MAX]);
 
 /* Empties the timeline and all that belongs to it. */
@@ -204,7 +204,7 @@ void fr_session_clear(fr_session *session);
 /* Begins a text: stop strings, the sampler's memory and a grammar start at the next token. */
 void fr_session_begin_text(fr_session *session);
 
-/* Gives the positions from `first` on consecutive rotary positions, as text has them, which begin with
+/* Assigns consecutive rotary positions, as text has them, to the positions from `first` on, beginning with
  * `rope_position`. */
 void fr_session_set_rope_positions(fr_session *session, size_t first, size_t rope_position);
 
@@ -238,8 +238,9 @@ fr_status fr_session_see(fr_session *session, size_t row);
 fr_status fr_session_follow(fr_session *session);
 fr_status fr_session_follow_later(fr_session *session);
 
-/* Keeps what methods read of the `count` rows before the frontier, at most FR_STEP_MAX, from this row of the batch on;
- * or of those that another session has kept. */
+/* fr_session_keep_rows keeps the values that methods read of the `count` rows before the frontier, at most
+ * FR_STEP_MAX; the first of these rows is `row` of the batch. fr_session_keep_rows_of copies the values that another
+ * session has kept. */
 void fr_session_keep_rows(fr_session *session, size_t row, size_t count);
 void fr_session_keep_rows_of(fr_session *session, const fr_session *other);
 

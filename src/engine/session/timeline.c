@@ -141,8 +141,8 @@ static void go_back(fr_session *s, size_t length) {
     fr_session_retreat(s);
 }
 
-/* Marks all blocks with the rotary frequencies, so that a prefix made with those of short texts is not reused for a
- * long text. */
+/* Marks the digests of all blocks with the choice of rotary frequencies, so that a prefix made with those of short
+ * texts is not reused for a long text. */
 static void mark_rope_in_digests(fr_session *s) {
     memset(s->cache.digests, s->cache.kv.rope_far ? 0xff : 0, s->cache.kv.blocks * sizeof *s->cache.digests);
 }
@@ -365,7 +365,7 @@ fr_status fr_timeline_put(fr_session *s, const int32_t *ids, size_t count) {
         FR_TRY(fr_timeline_again(s));
     fr_session_begin_text(s);
     s->ran = count_ran(s);
-    if (s->phase != FR_PHASE_PREDICTED) s->phase = FR_PHASE_PENDING; /* otherwise this same prompt ran last */
+    if (s->phase != FR_PHASE_PREDICTED) s->phase = FR_PHASE_PENDING; /* in PREDICTED, this same prompt ran last */
     return FR_OK;
 }
 

@@ -46,7 +46,7 @@ void fr_trace_draft(fr_trace *trace, const char *method, size_t position, const 
 
 /* Holds the outcome of a round. */
 typedef struct fr_trace_round {
-    size_t position; /* of the first id */
+    size_t position; /* position of the first id */
     size_t rows;     /* rows of the target's forward; 0: the id was predicted by a prompt's forward */
     size_t accepted; /* drafts among the ids, which come first */
     const int32_t *ids;

@@ -95,7 +95,7 @@ static size_t find_free(const fr_kept_pictures *kept) {
     return i;
 }
 
-/* Gives the place that was used the longest ago; one of them must be taken. */
+/* Gives the place that was used the longest ago. At least one place must be taken. */
 static size_t find_oldest(const fr_kept_pictures *kept) {
     size_t oldest = FR_PICTURES_KEPT;
     for (size_t i = 0; i < FR_PICTURES_KEPT; i++)

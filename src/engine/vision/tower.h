@@ -39,7 +39,7 @@ typedef struct fr_tower_names {
 } fr_tower_names;
 
 struct fr_tower {
-    const char *const *architectures; /* of config.json, or its model_type; NULL-terminated */
+    const char *const *architectures; /* architectures of config.json, or its model_type; NULL-terminated */
     const char *projector;            /* clip.projector_type in GGUF */
     const char *const *prefixes;      /* the possible beginnings of its tensors' names in folders, NULL-terminated */
     const char *first;                /* a tensor that every such tower has, after the prefix */
@@ -54,12 +54,12 @@ struct fr_tower {
     /* Chooses the grid of tokens for a picture of this size. */
     fr_status (*grid)(const fr_vision_config *config, size_t width, size_t height, fr_image_grid *grid);
 
-    /* Takes limits on a picture's pixels, 0 for none, if they are not the configuration's min_pixels and max_pixels;
-     * NULL: they are. FR_INPUT: the tower can't have these. */
+    /* Takes limits on a picture's pixels, 0 for none. NULL: the limits are simply the configuration's min_pixels and
+     * max_pixels. FR_INPUT: the tower can't have these. */
     fr_status (*limit)(fr_vision_config *config, int64_t least, int64_t most);
 
-    /* In a prompt, a picture is `before`, its image tokens one after another, `after`. Each may be NULL. Chat templates
-     * write `mark` for all that; if it is NULL, they write one image token. */
+    /* In a prompt, a picture is written as `before`, its image tokens, and `after`; NULL: nothing. Chat templates
+     * write `mark` in place of all three; if `mark` is NULL, they write one image token. */
     const char *mark, *before, *after;
 
     /* Writes what stands between `before` and `after` for a picture of this size, if it is more than image tokens, such
@@ -86,10 +86,11 @@ struct fr_tower {
     void (*after_layer)(const fr_team *team, const fr_vision_activations *a, size_t layer);
 };
 
-/* Finds the kind of a folder by its architecture, and that of a GGUF file by its projector; NULL: none is built. */
+/* Finds the kind of a folder by its architecture, and that of a GGUF file by its projector; NULL: the kind is not
+ * supported. */
 const fr_tower *fr_tower_of(const fr_checkpoint *files);
 
-/* Says which projectors are built, as an error. */
+/* Fails with a line that lists the supported projectors. */
 fr_status fr_tower_refuse(const fr_checkpoint *files);
 
 extern const fr_tower fr_tower_glm, fr_tower_qwen25, fr_tower_qwen3, fr_tower_gemma3, fr_tower_gemma4,
@@ -97,7 +98,7 @@ extern const fr_tower fr_tower_glm, fr_tower_qwen25, fr_tower_qwen3, fr_tower_ge
 
 /* --------------------------------------------------------------------------------- reading configurations: config */
 
-/* The file names that error lines have. */
+/* The file names for error lines. */
 #define FR_TOWER_CONFIG "config.json"
 
 /* Reads a size in `low`..`high`; a missing one is `fallback`. */
@@ -119,7 +120,8 @@ fr_status fr_tower_pixels(const fr_tower_source *source, const double *mean, con
 /* Checks the settings that each processor has: pictures are resized, by the bicubic filter. */
 fr_status fr_tower_resizes(const fr_tower_source *source);
 
-/* Does the same, and reads by which filter; a processor without the key has config->resample. */
+/* Checks the same settings, except that any filter is allowed and is read; a processor without the key has
+ * config->resample. */
 fr_status fr_tower_resample(const fr_tower_source *source, fr_vision_config *config);
 
 /* Checks that the processor's number `key`, if it has one, is the tower's. */
@@ -148,8 +150,8 @@ fr_status fr_tower_bind_patches(const fr_tower_binder *binder, const char *folde
 
 /* -------------------------------------------------------------------------------------------- sizes of pictures */
 
-/* Refuses a picture whose longer side is more than 200 times the shorter one; ratio: of the sides as the processor
- * compares them. */
+/* Refuses a picture whose longer side is more than 200 times the shorter one; ratio: the ratio of the sides, as the
+ * processor computes it. */
 fr_status fr_tower_check_ratio(size_t width, size_t height, double ratio);
 
 /* Rounds a size to whole tokens. If its pixels, each counted `frames` times, are above or below the limits, both sides

@@ -2,10 +2,10 @@
  *
  * Source: the published checkpoints and transformers 5.24, models gemma4 and gemma4_unified; for GGUF llama.cpp's
  * converter, projectors "gemma4v" and "gemma4uv". A picture keeps its ratio and is resized to as many patches as the
- * budget of tokens allows. The tower of the E-series, 26B and 31B has RMS norms before and after each part, norms of
- * heads, rotary positions by column and row in a head's halves, a gated feed-forward, and in the E-series clipped
- * products. A token is the mean of 3 x 3 patches. The 12B has no layers: a token is one large patch, which is normed,
- * multiplied and given its position. */
+ * budget of tokens allows. The tower of the E-series, 26B and 31B has RMS norms before and after attention and
+ * feed-forward, norms of heads, rotary positions by column and row in a head's halves, a gated feed-forward, and in
+ * the E-series clipped products. A token is the mean of 3 x 3 patches. The 12B has no layers: a token is one large
+ * patch, which is normed, multiplied and given its position. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -15,7 +15,7 @@
 
 #define SOFT_TOKENS 280   /* the budget of a picture processor without one, and of GGUF, which has no key for it */
 #define POOLING     3     /* a token's side in patches */
-#define TORCH_EPS   1e-5f /* of the 12B's LayerNorms */
+#define TORCH_EPS   1e-5f /* eps of the 12B's LayerNorms */
 
 static const double none[FR_VISION_CHANNELS] = {0}, one[FR_VISION_CHANNELS] = {1.0, 1.0, 1.0};
 
@@ -23,13 +23,13 @@ static const double none[FR_VISION_CHANNELS] = {0}, one[FR_VISION_CHANNELS] = {1
 typedef struct ends {
     fr_matrix positions;           /* [2, positions, hidden], by column and by row */
     const float *std_bias, *scale; /* [hidden] by which rows are standardized; NULL: they are not */
-    fr_vision_norm norms[3];       /* in the 12B: of the patch; of its product; after positions */
+    fr_vision_norm norms[3];       /* in the 12B: norms of the patch, of its product, and after positions */
     fr_matrix project;             /* [out, hidden] */
 } ends;
 
 /* ---------------------------------------------------------------------------------------------------- configuration */
 
-/* Reads the budget of tokens as a limit on pixels, and what both kinds' processors have. */
+/* Reads the budget of tokens as a limit on pixels, and the settings that the processors of both kinds have. */
 static fr_status read_processor(const fr_tower_source *s, size_t patch, size_t pooling, fr_vision_config *c) {
     size_t tokens;
     FR_TRY(fr_tower_size(s->processor, "max_soft_tokens", 1, 1 << 14, SOFT_TOKENS, s->where, &tokens));
@@ -106,7 +106,7 @@ static fr_status read_gguf(const fr_tower_source *s, fr_vision_config *c) {
     return find_positions(s, c);
 }
 
-/* A byte's value is 2 * (x - 0.5) of what the processor makes of it. */
+/* The tower reads a byte as 2 * (x - 0.5), where x is the value that the processor makes of the byte. */
 static fr_status read(fr_vision_config *c, const fr_tower_source *s) {
     c->theta = 100.0;
     c->activation = FR_VISION_GELU_TANH;

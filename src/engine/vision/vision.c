@@ -47,7 +47,7 @@ size_t fr_vision_tokens_max(const fr_vision *vision) {
     const fr_vision_config *c = &vision->config;
     fr_image_grid grid;
     if (c->max_pixels) return (size_t)c->max_pixels / (c->pixel_count * c->patch * c->patch * c->merge * c->merge);
-    return c->tower->grid(c, 1, 1, &grid) == FR_OK ? grid.rows * grid.columns : 0; /* all have one size */
+    return c->tower->grid(c, 1, 1, &grid) == FR_OK ? grid.rows * grid.columns : 0; /* all pictures have one size */
 }
 
 size_t fr_vision_row_width(const fr_vision *vision) {

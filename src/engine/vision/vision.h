@@ -17,7 +17,7 @@
 
 typedef struct fr_vision fr_vision;
 
-/* Returns true if the checkpoint of a text model also has a vision tower of a kind that is built. */
+/* Returns true if the checkpoint of a text model also has a vision tower of a supported kind. */
 bool fr_vision_exists(const fr_weights *weights);
 
 /* Reads the configuration and binds the weights; fr_weights_place must follow. hidden: the text model's width, which
@@ -25,8 +25,8 @@ bool fr_vision_exists(const fr_weights *weights);
 fr_status fr_vision_open(fr_weights *weights, const fr_kernels *kernels, size_t hidden, fr_vision **vision);
 void fr_vision_close(fr_vision *vision);
 
-/* Limits the pixels or tokens of a picture as the options say, instead of as the model's makers say. A limit beyond the
- * makers' one at the other end moves that too. FR_INPUT if the tower has one size for all pictures. */
+/* Limits the pixels or tokens of a picture as the options say, instead of as the model's makers say. If a limit lies
+ * beyond the makers' opposite limit, that one moves too. FR_INPUT if the tower has one size for all pictures. */
 fr_status fr_vision_limit(fr_vision *vision, const fr_options *options);
 
 /* Returns true if the tower is of the kind that models of one of these architectures (NULL-terminated) have. */
@@ -69,8 +69,8 @@ typedef struct fr_vision_ask {
 } fr_vision_ask;
 
 /* Resizes and normalises a picture and runs it on the pool, which has `threads` threads. It takes its working memory
- * from the system and gives it back, so it is meant for prompts, not for the steps of generation. ask: NULL, or what
- * is called between slices. */
+ * from the system and gives it back, so it is meant for prompts, not for the steps of generation. ask: NULL, or the
+ * function that is called between slices. */
 fr_status fr_vision_run_slices(const fr_vision *vision, fr_pool *pool, size_t threads, const fr_image *image,
                                const fr_vision_ask *ask, fr_vision_rows *rows);
 

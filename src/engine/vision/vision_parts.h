@@ -37,9 +37,9 @@ typedef struct fr_vision_config {
     size_t merged;                   /* floats of the merger's input that are kept for each token; 0: none */
     bool bias;                       /* the layers' products have biases */
     bool layer_norm;                 /* norms are LayerNorms, with biases; if false, RMS norms without */
-    fr_vision_activation activation; /* of the layers' feed-forward */
+    fr_vision_activation activation; /* activation of the layers' feed-forward */
     float eps;
-    double theta;                         /* of the rotary positions; 0: there are none */
+    double theta;                         /* base of the rotary positions; 0: there are none */
     int64_t min_pixels, max_pixels;       /* limits on a picture's pixels, after resizing; 0: one size */
     size_t pixel_count;                   /* how many times these limits count each pixel */
     fr_resample resample;                 /* the filter by which pictures are resized */
@@ -52,7 +52,7 @@ typedef struct fr_vision_config {
     size_t deepstack, deepstack_layers[FR_VISION_DEEPSTACK_MAX];
     bool v_norm;      /* values are normed, without a weight */
     bool rope_halves; /* the halves of a head are rotated each for itself, the first one by the column */
-    float scale;      /* of the attention's scores; 0: 1 / sqrt(a head's width) */
+    float scale;      /* scale of attention's scores; 0: 1 / sqrt(a head's width) */
     bool clipped;     /* the layers' products have clipped inputs and outputs */
     size_t window;    /* the side of a window in tokens; 0: no layer has windows */
     bool windowed[FR_VISION_LAYERS_MAX];
@@ -82,11 +82,11 @@ typedef enum fr_vision_product {
 
 typedef struct fr_vision_layer {
     fr_vision_norm norm1, norm2; /* [hidden] */
-    /* [hidden] of the outputs of attention and feed-forward, before they are added to the stream */
+    /* [hidden] norms of the outputs of attention and feed-forward, before they are added to the stream */
     fr_vision_norm post_norm1, post_norm2;
     fr_vision_clip clips[FR_VISION_PRODUCTS]; /* if the tower's products are clipped */
     const float *q_norm, *k_norm;             /* [head_dim] */
-    fr_matrix qkv[3];                         /* one matrix for all three, or three */
+    fr_matrix qkv[3];                         /* one matrix for queries, keys and values, or three */
     size_t qkv_count;                         /* 1 or 3 */
     fr_matrix proj, gate, up, down;
     const float *qkv_bias[3], *proj_bias, *gate_bias, *up_bias, *down_bias;
@@ -105,7 +105,7 @@ struct fr_vision {
     float *inverse;  /* [head_dim / 4] rotary frequencies, for height and for width */
     fr_matrix embed; /* [hidden, a patch's values] */
     const float *embed_bias;
-    void *own;   /* what only this kind has */
+    void *own;   /* tensors that only this kind of tower has */
     bool packed; /* at least one matrix is packed */
 };
 
@@ -174,7 +174,7 @@ void fr_vision_norm_row(const fr_vision *vision, const fr_vision_norm *norm, flo
 void fr_vision_apply(const fr_team *team, const fr_vision_activations *a, const fr_matrix *matrix, const float *bias,
                      const fr_matrix_rows *rows);
 
-/* Computes the same with clipped inputs and outputs; clip may be NULL. The rows of x must be complete. */
+/* Computes y = matrix(x) + bias with clipped inputs and outputs; clip may be NULL. The rows of x must be complete. */
 void fr_vision_apply_clipped(const fr_team *team, const fr_vision_activations *a, const fr_matrix *matrix,
                              const float *bias, const fr_vision_clip *clip, const fr_matrix_rows *rows);
 
@@ -186,7 +186,7 @@ typedef struct fr_vision_ffn {
     fr_vision_activation activation;
 } fr_vision_ffn;
 
-/* Computes it for the thread's own features; y must be the activations' gate. */
+/* Computes this half for the thread's own features; y must be the activations' gate. */
 void fr_vision_feed(const fr_team *team, const fr_vision_activations *a, const fr_vision_ffn *ffn,
                     const fr_matrix_rows *rows);
 

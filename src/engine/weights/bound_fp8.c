@@ -22,7 +22,7 @@ static fr_status check_config(const fr_checkpoint *files) {
     if (format && strcmp(format, "e4m3") != 0)
         return fr_fail(FR_UNBUILT, "%s: FP8 weights of fmt %s are not built (e4m3 is)", where, format);
     const json_t *block = how ? json_object_get(how, "weight_block_size") : NULL;
-    if (!block || json_is_null(block)) return FR_OK; /* then only the shapes are checked */
+    if (!block || json_is_null(block)) return FR_OK; /* without block sizes, only the shapes are checked */
     for (size_t i = 0; i < 2; i++)
         if (json_array_size(block) != 2 || json_integer_value(json_array_get(block, i)) != FR_FP8_BLOCK)
             return fr_fail(FR_UNBUILT, "%s: weight_block_size is not [128, 128], which alone is built", where);
@@ -48,8 +48,8 @@ static fr_status find_scales(fr_weights *weights, const fr_tensor *codes, fr_bou
     return fr_bound_check_float(weights, (*scales)->tensor);
 }
 
-/* Copies the scales of a storage: those of blocks; that of the matrix, to all of its blocks; or those of rows, with
- * ones for a row's blocks. */
+/* Copies the scales of a storage: one for each block; or that of the matrix, repeated for all of its blocks; or one
+ * for each row, in which case the blocks' scales are 1. */
 static fr_status copy_stored(fr_weights *weights, fr_bound *bound) {
     const fr_storage *storage = bound->tensor->storage;
     const fr_tensor *scales = storage->scales;

@@ -1,4 +1,4 @@
-/* When a stack is placed whose matrices the file does not store as rows, this copies them. See bound.h.
+/* Copies the matrices of a stack that the file does not store as rows, when the stack is placed. See bound.h.
  *
  * In: MXFP4 as gpt-oss is published, with codes and exponents in separate tensors; NVFP4 as quantized folders have it,
  * with codes and scales in separate tensors; or float matrices stored as [inputs, outputs], as in transformers' gpt-oss

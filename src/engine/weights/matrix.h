@@ -42,8 +42,7 @@ typedef struct fr_matrix {
 
     const struct fr_storage *storage; /* how FR_STORED is decoded (formats/storage.h): feature o is its row first + o */
     const fr_grouped_tiles *tiles;    /* the tiles of a packed matrix of FR_STORED */
-    const fr_rotation *rotation; /* how its rows are stored rotated: it is multiplied with rotated rows; NULL: as they
-                                  * are */
+    const fr_rotation *rotation; /* the rotation of its stored rows, so that it multiplies rotated rows; NULL: none */
 
     fr_activation_stats *stats; /* the sums to which its input rows are added, by one thread in row order; NULL: none */
 } fr_matrix;

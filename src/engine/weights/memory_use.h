@@ -19,9 +19,9 @@ typedef struct fr_weights fr_weights;
 typedef struct fr_memory_use {
     uint64_t own;     /* copies: packed, transposed, decoded to float32, or read because the file is not mapped */
     uint64_t mapped;  /* used directly in mapped files */
-    uint64_t every;   /* the part of both that every token reads: all except experts and tables */
+    uint64_t every;   /* the part of own and mapped weights that every token reads: all but experts and tables */
     uint64_t stays;   /* the part that must stay in memory: `own`, and the mapped weights that every token reads */
-    uint64_t experts; /* the part of both that consists of experts, of which a token uses only some */
+    uint64_t experts; /* the part of own and mapped weights that is experts, of which a token uses only some */
     uint64_t token;   /* the part of the experts that a token reads */
 } fr_memory_use;
 

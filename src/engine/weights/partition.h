@@ -110,7 +110,8 @@ typedef struct fr_shared_rows {
     fr_split split;
 } fr_shared_rows;
 
-/* partition.c: a barrier after which the rows are complete on all ranks. next: as below, or NULL. */
+/* partition.c: a barrier after which the rows are complete on all ranks. next: the weights of the next product, as in
+ * fr_publish_rows_before, or NULL. */
 void fr_gather_rows(const fr_team *team, const fr_shared_rows *rows, size_t count, const fr_matrix *next);
 
 /* Completes `count` arrays of float rows on all ranks; count is 0 if each rank has computed the rows completely. While

@@ -70,7 +70,7 @@ typedef struct fr_transposed {
     const fr_matrix *from; /* [count] */
     size_t count;
     float *to;      /* [count, cols, features] */
-    fr_split heads; /* says which of them a rank has; count 0: all */
+    fr_split heads; /* says which of the matrices a rank has; count 0: all */
 } fr_transposed;
 
 /* The products for which inputs are summed up. */
@@ -89,19 +89,19 @@ typedef struct fr_watched_tensor {
 
 struct fr_weights {
     const fr_checkpoint *files;
-    const fr_rotation_set *rotations; /* of rows: the files' own, or a drafter's target's; NULL: none */
+    const fr_rotation_set *rotations; /* rotations of rows: the files' own, or a drafter's target's; NULL: none */
     fr_arena vectors;                 /* float32 copies */
     fr_arena packed;                  /* packed copies */
     bool has_packed;                  /* at least one matrix is packed, here or in its file */
     fr_bound *bound;
     size_t count;
     uint32_t *of_tensor;      /* maps a tensor's index in the checkpoint to 1 + its index in `bound`; 0: not bound */
-    uint64_t bytes;           /* of all bound tensors */
-    fr_memory_use memory_use; /* the memory that they take, once compared (memory_use.h) */
-    uint64_t available;       /* the memory that was available at that time */
+    uint64_t bytes;           /* bytes of all bound tensors */
+    fr_memory_use memory_use; /* the memory that bound tensors take, once compared (memory_use.h) */
+    uint64_t available;       /* the memory that was available when they were compared */
     bool exceed;              /* memory does not hold them all: experts stay in their files until rows choose them */
-    bool placed;              /* they have been brought into memory */
-    struct fr_ranks *ranks;   /* the ranks among which they are divided (fr_weights_share); NULL: there is one
+    bool placed;              /* all bound tensors have been brought into memory */
+    struct fr_ranks *ranks;   /* the ranks among which weights are divided (fr_weights_share); NULL: there is one
                                * process */
     size_t sharing;           /* the index in `bound` that was found last in the search for divided tensors; the next
                                * one is near it */
