@@ -939,7 +939,7 @@ START_TEST(a_tokenizer_of_spaces) {
 }
 END_TEST
 
-/* As in DeepSeek-V3's published folder, nothing in tokenizer.json adds <bos>; tokenizer_config.json says whether it is
+/* Nothing in tokenizer.json adds <bos>, as in DeepSeek-V3's published folder; tokenizer_config.json says whether it is
  * added. */
 START_TEST(begin_that_the_config_adds) {
     make_folder();

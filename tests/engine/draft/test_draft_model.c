@@ -219,8 +219,8 @@ static void check_memory(const fr_session *session) {
                  fr_session_stat(session, FR_STAT_CHECKPOINT_BYTES) + fr_session_stat(session, FR_STAT_SCRATCH_BYTES));
 }
 
-/* Sessions share the pages of one beginning, for the target and for the draft model. The last one finds no free page of
- * the draft model: it must give the same ids without drafts, and draft again once pages are free. */
+/* The sessions' texts begin alike and share pages, both the target's and the draft model's. For the last session no
+ * page of the draft model is free. It must give the same ids without drafts, and draft again once pages are free. */
 START_TEST(without_pages_nothing_is_drafted) {
     enum { SESSIONS = 4, BEGINNING = 600, SAID = 12, LAST = SESSIONS - 1 };
     int32_t ids[SESSIONS][BEGINNING + 4 * SAID], plain[SESSIONS][SAID];
@@ -262,7 +262,7 @@ START_TEST(without_pages_nothing_is_drafted) {
 }
 END_TEST
 
-/* Runs rounds of one id each, in which nothing is drafted. */
+/* Runs rounds of one id each, without drafts, so that the draft model lags behind. */
 static void idle(fr_session *session, int32_t *ids, size_t rounds) {
     size_t got, accepted;
     for (size_t i = 0; i < rounds; i++) {
@@ -272,8 +272,9 @@ static void idle(fr_session *session, int32_t *ids, size_t rounds) {
     }
 }
 
-/* One session catches up, and several that lag by different numbers of rows propose together, also more of them than
- * fit a forward. A model with states drafts for itself. */
+/* After rounds without drafts the draft model lacks rows. One session catches up, or several with different lags
+ * propose together, also if all their missing rows exceed one forward pass. In the last cases a model with recurrent
+ * states drafts for itself. */
 START_TEST(what_rounds_without_drafts_left_is_followed_together) {
     enum { SESSIONS = 3, MOST = 50 };
     static const size_t behind[][SESSIONS] = {{0, 1, 2}, {3, 0, MOST}, {17, 16, 15}, {MOST, MOST, 1}};
@@ -317,8 +318,9 @@ static size_t followed(const fr_session *session) {
     return session->drafting.draft->method->kv(session->drafting.draft)->length;
 }
 
-/* If several sessions draft only as much as is worth it, the draft model runs a prompt once it is asked for drafts;
- * of a changed prompt it keeps the part that still matches. For a session by itself it runs the prompt at once. */
+/* If several sessions draft only as much as is worth it, the draft model runs a session's prompt only once drafts are
+ * wanted. If the prompt changes, it keeps the beginning that still matches. If there is only one session, it runs the
+ * prompt at once. */
 START_TEST(a_crowds_prompts_are_run_for_those_who_draft) {
     enum { SESSIONS = 2, KEPT = 20 };
     int32_t ids[PROMPT], id;
@@ -356,7 +358,8 @@ START_TEST(a_crowds_prompts_are_run_for_those_who_draft) {
 }
 END_TEST
 
-/* Compares only the ids here, which differ; a pair with tokenizers would draft by its text (test_draft_text.c). */
+/* Only the ids are compared here, and they differ. Models with tokenizers would draft by their text instead
+ * (test_draft_text.c). */
 START_TEST(what_can_not_draft_is_refused) {
     fr_options *options = fr_options_new();
     fr_model *target;

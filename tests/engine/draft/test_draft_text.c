@@ -1,6 +1,6 @@
-/* Tests of drafts across vocabularies: a text that is kept in another vocabulary's ids equals the ids that its
- * tokenizer gives for the whole text; a model that is the target with renumbered ids drafts what the target generates;
- * the target's text is the same with any drafter.
+/* Tests drafts between models with different vocabularies. A text that is kept in the draft model's ids must equal
+ * what its tokenizer gives for the whole text; a draft model that is the target with renumbered ids must draft what
+ * the target generates; and the target's text must be the same with any drafter.
  *
  * The trained model of tools/demo drafts for itself, once with its ids in another order and once with fewer merges in
  * its tokenizer. */
@@ -34,7 +34,7 @@ static int32_t moved(int32_t id) {
     return id < FIRST_MOVED ? id : FIRST_MOVED + DEMO_VOCAB - 1 - id;
 }
 
-/* Opens a file in the folder in place of the link. */
+/* Replaces a link in the folder by a new file, and opens it. */
 static FILE *replace(const fr_changed_folder *folder, const char *name) {
     char path[256];
     snprintf(path, sizeof path, "%s/%s", folder->path, name);
@@ -57,7 +57,7 @@ static void write_tokenizer(const fr_changed_folder *folder, bool fewer_merges) 
     json_decref(file);
 }
 
-/* Moves the rows of a tensor in the file, whose data begin at `data`. */
+/* Reorders the rows of a tensor as the ids are renumbered. `data` is where the tensors' data begin in the file. */
 static void move_rows(const json_t *header, const char *name, const char *data, char *to) {
     const json_t *offsets = json_object_get(json_object_get(header, name), "data_offsets");
     size_t begin = (size_t)json_integer_value(json_array_get(offsets, 0));
@@ -132,7 +132,7 @@ static void close_vocabularies(vocabularies *v) {
     fr_model_close(v->models[1]);
 }
 
-/* Both timelines must print the same text. */
+/* The ids of both vocabularies must decode to the same text. */
 static void check_same(const vocabularies *v, const int32_t *ids, size_t count) {
     char *texts[2];
     size_t lengths[2];
@@ -149,7 +149,8 @@ static const struct {
     const char *from, *to;
 } pairs[] = {{GEMMA, LLAMA}, {LLAMA, GEMMA}, {DEMO, LLAMA}, {LLAMA, DEMO}, {GEMMA, DEMO}};
 
-/* The text grows id by id and is truncated now and then; at its end the ids are those of the whole text. */
+/* The text grows id by id and is truncated now and then. In the end its ids must be those that the tokenizer gives for
+ * the whole text. */
 START_TEST(a_text_is_the_same_in_other_ids) {
     vocabularies v = open_vocabularies(pairs[_i].from, pairs[_i].to);
     int32_t *ids, *whole;
@@ -174,7 +175,7 @@ START_TEST(a_text_is_the_same_in_other_ids) {
 }
 END_TEST
 
-/* The part that is reported as unchanged must be unchanged. */
+/* The ids that are reported as unchanged must be unchanged. */
 START_TEST(what_stands_has_not_changed) {
     static int32_t before[2 * CONTEXT];
     vocabularies v = open_vocabularies(pairs[_i].from, pairs[_i].to);
@@ -195,7 +196,7 @@ START_TEST(what_stands_has_not_changed) {
 }
 END_TEST
 
-/* If the text has more ids in the other vocabulary than there is room for, its newer half is kept. */
+/* If the text has more ids in the draft model's vocabulary than there is room for, only its newer half is kept. */
 START_TEST(a_text_too_long_loses_its_first_half) {
     int32_t ids[CONTEXT];
     vocabularies v = open_vocabularies(DEMO, LLAMA);
@@ -219,7 +220,7 @@ START_TEST(a_text_too_long_loses_its_first_half) {
 }
 END_TEST
 
-/* The draft model's ids are used up to the first control token, which has no text. */
+/* The draft model's ids are converted back until the first control token, which has no text. */
 START_TEST(control_tokens_do_not_go_back) {
     vocabularies v = open_vocabularies(DEMO, LLAMA);
     const fr_tokenizer *demo = fr_model_tokenizer(v.models[0]), *llama = fr_model_tokenizer(v.models[1]);
@@ -289,7 +290,7 @@ static void draw(const subject *s) {
     set(s, FR_OPT_SEED, 5);
 }
 
-/* Tests greedy and sampled text at several depths with models that have nothing in common. */
+/* Tests greedy and sampled text at several depths with draft models that were not made for the target. */
 START_TEST(the_text_is_the_targets) {
     static const int64_t depths[] = {1, 4, FR_STEP_MAX - 1};
     int32_t plain[TEXT], drafted[TEXT];
@@ -309,8 +310,8 @@ START_TEST(the_text_is_the_targets) {
 }
 END_TEST
 
-/* The draft model is the target with renumbered ids. With the same tokenizer its drafts are accepted; with fewer
- * merges some are. */
+/* The draft model is the target with renumbered ids. With the same tokenizer nearly all drafts are accepted; with
+ * fewer merges some are. */
 START_TEST(the_target_under_other_ids_drafts_what_it_says) {
     static const double least[] = {0.9, 0.2};
     int32_t plain[TEXT], drafted[TEXT];

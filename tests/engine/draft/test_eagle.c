@@ -1,8 +1,8 @@
-/* Tests of EAGLE drafters: their logits at each chained step, drafts and accepted lengths against the reference, in
- * every published form of configuration; one answer in every manner of drafting; and the refusal of drafters that
- * don't fit their target or are damaged.
+/* Tests EAGLE drafters in every published form of their configuration: the logits of each draft step, the drafts and
+ * the accepted lengths are compared with a reference; every way of drafting gives the same answer; and drafters that
+ * don't fit their target or are damaged are refused.
  *
- * Expected values are those of tests/data/llama/drafts.json and drafts.safetensors, computed in torch beside
+ * The expected values are those of tests/data/llama/drafts.json and drafts.safetensors, computed in torch beside
  * transformers' Llama (tests/data/models/llama); eagle3.gguf is llama.cpp's conversion of the folder eagle3. Those of
  * eagle3-odd, eagle3-qwen and eagle-odd are made by tests/references/eagle.py. */
 #include <check.h>
@@ -71,13 +71,14 @@ static void replace(char *bytes, size_t size, const char *from, const char *to) 
         if (memcmp(bytes + i, from, length) == 0) memcpy(bytes + i, to, length);
 }
 
-/* A value of d2t to be changed; d2t comes first in the file. */
+/* A value of d2t (the map from draft ids to target ids) to be changed; d2t is the first tensor in the file. */
 typedef struct damage {
     size_t index;
     int64_t value;
 } damage;
 
-/* Writes the drafter's folder with another config.json, other names and another value of d2t; NULL: unchanged. */
+/* Writes a drafter's folder with another config.json, other tensor names and another value of d2t. NULL leaves the
+ * names or d2t unchanged. */
 static const char *write_folder(const char *from, json_t *config, const char *const *names, const damage *d2t) {
     char whole[256];
     fr_map map;
@@ -111,7 +112,7 @@ static json_t *config_of(const char *drafter) {
     return fr_load_json(name);
 }
 
-/* Writes the form of speculators: the layer's keys one level down. */
+/* Writes the form that speculators publishes: the keys of the layer are in an inner object. */
 static const char *write_speculator(void) {
     static const char *const names[] = {"midlayer.", "layers.0.", NULL};
     static const char top[] =
@@ -124,14 +125,14 @@ static const char *write_speculator(void) {
     return write_folder("eagle3", config, names, NULL);
 }
 
-/* Writes the form of Li et al.: under its target's architecture. */
+/* Writes the form of EAGLE's authors (Li et al.), which names the target's architecture. */
 static const char *write_plain(void) {
     json_t *config = config_of("eagle3");
     change(config, "{\"architectures\": [\"LlamaForCausalLM\"]}");
     return write_folder("eagle3", config, NULL, NULL);
 }
 
-/* Writes the form of SpecForge: layers are named by their outputs. */
+/* Writes the form of SpecForge, which identifies the target's layers by their outputs. */
 static const char *write_nested(void) {
     json_t *config = config_of("eagle3");
     change(config, "{\"architectures\": [\"LlamaForCausalLMEagle3\"], \"eagle_config\": "
@@ -139,7 +140,7 @@ static const char *write_nested(void) {
     return write_folder("eagle3", config, NULL, NULL);
 }
 
-/* Writes the file that forerun quantize makes. */
+/* Writes the GGUF file that forerun quantize makes of the folder. */
 static const char *write_file(void) {
     const fr_lab_quantization how = {.type = "f32", .drafter = LLAMA "eagle3"};
     FILE *out = fopen(in_folder("drafter.gguf"), "wb");
@@ -189,7 +190,8 @@ typedef struct bench {
     int32_t ids[VOCAB]; /* the target's id for each id of the draft vocabulary */
 } bench;
 
-/* drafter: a folder; NULL: one without a draft vocabulary. */
+/* Reads the target's id for each draft id. drafter: a folder; NULL: the drafter has no draft vocabulary, so all ids
+ * map to themselves. */
 static void read_ids(const char *drafter, int32_t *ids) {
     char name[128];
     fr_map map;
@@ -230,7 +232,7 @@ static void close_bench(bench *b) {
     json_decref(b->drafts);
 }
 
-/* A prompt of the reference and the first n ids of its greedy text; malloc'd. */
+/* Returns a prompt of the reference followed by the first n ids of its greedy text; the caller frees it. */
 static int32_t *text_of(const bench *b, const json_t *item, size_t n, size_t *count) {
     json_int_t prompt = json_integer_value(json_object_get(item, "prompt"));
     int32_t *ids = fr_ids_of(json_array_get(json_object_get(b->target, "prompts"), (size_t)prompt), count);
@@ -279,7 +281,7 @@ static void compare_case(const bench *b, fr_session *session, const json_t *item
     free(ids);
 }
 
-/* Compares every chained step, also if prompts come in pieces. */
+/* Compares the logits of every draft step, also after prompts that are run in chunks. */
 START_TEST(drafts_are_the_references) {
     bench b;
     fr_session *session;
@@ -301,11 +303,11 @@ END_TEST
 static const struct {
     const char *drafter;
     bool maps;
-    size_t vocab; /* the number of ids that it scores */
+    size_t vocab; /* number of ids that it scores */
 } odd[] = {
-    {LLAMA "eagle3-odd", true, 101},   /* 3.1, narrower than its target, every flag set, aux_layers at both ends */
-    {LLAMA "eagle3-qwen", true, 101},  /* a sliding layer of Qwen3's, a norm for each of aux_layers */
-    {LLAMA "eagle-odd", false, VOCAB}, /* no bias of fc, biases of attention, the target's embeddings */
+    {LLAMA "eagle3-odd", true, 101},   /* EAGLE 3.1 with every flag; narrower than its target */
+    {LLAMA "eagle3-qwen", true, 101},  /* a sliding layer as in Qwen3, and one norm for each of aux_layers */
+    {LLAMA "eagle-odd", false, VOCAB}, /* fc without bias, attention with biases, and the target's embeddings */
 };
 enum { ODD = sizeof odd / sizeof *odd };
 
@@ -352,7 +354,7 @@ static void generate(fr_session *session, const int32_t *prompt, size_t count, i
         require(fr_session_step(session, ids + made, wanted - made, &got, &accepted));
 }
 
-/* Compares accepted lengths; the last round stops at the wanted number of ids. */
+/* Compares the accepted lengths, except for the last round, which stops at the wanted number of ids. */
 static void compare_lengths(fr_session *session, const json_t *rounds) {
     const uint8_t *lengths;
     size_t count = fr_session_accepted_lengths(session, &lengths), whole = json_array_size(rounds) - 1;
@@ -361,7 +363,8 @@ static void compare_lengths(fr_session *session, const json_t *rounds) {
         ck_assert_int_eq(lengths[i], json_integer_value(json_object_get(json_array_get(rounds, i), "accepted")));
 }
 
-/* Runs rounds without drafts before each round of the reference: as many drafts are accepted. */
+/* Runs rounds without drafts before each round of the reference. The round must accept as many drafts as without
+ * them. */
 START_TEST(rounds_without_drafts_change_no_later_draft) {
     bench b;
     json_t *loop, *round;
@@ -392,8 +395,7 @@ START_TEST(rounds_without_drafts_change_no_later_draft) {
 }
 END_TEST
 
-/* Runs each text in a session of its own, and all in one session prompt after prompt, whose drafts are those of a
- * fresh one. */
+/* Runs each text in a new session, and again in one session that is kept for all texts. Both must draft alike. */
 START_TEST(accepted_lengths_are_the_references) {
     bench b;
     json_t *loop;
@@ -433,7 +435,7 @@ typedef struct manner {
     const char *isa;
 } manner;
 
-/* Generates after the reference's text prompt, where drafts are sometimes accepted. */
+/* Generates after a prompt of the reference, where some drafts are accepted. */
 static void answer(const manner *how, int32_t *ids, double *accepted) {
     fr_options *options = fr_options_new();
     fr_model *model;
@@ -465,8 +467,8 @@ static void answer(const manner *how, int32_t *ids, double *accepted) {
     json_decref(reference);
 }
 
-/* A session that is saved in the middle of its text, with the drafter's own keys and values, continues elsewhere as
- * after a prompt of the whole text. */
+/* A session is saved in the middle of its text, with the drafter's own keys and values. Another session that restores
+ * it must continue as after a prompt of the whole text. */
 START_TEST(a_restored_session_drafts_as_before) {
     enum { HALF = IDS / 2 };
     bench b;
@@ -500,7 +502,7 @@ END_TEST
 
 enum { CHAIN = 5 };
 
-/* The session's next drafts must be those after a prompt of all its ids. */
+/* Checks that the session's next drafts are those of a fresh session whose prompt has all of its ids. */
 static void check_as_fresh(const bench *b, fr_session *session, const int32_t *ids, size_t count) {
     int32_t drafts[2][FR_STEP_MAX];
     size_t proposed[2], made, accepted;
@@ -524,7 +526,7 @@ static size_t say(fr_session *session, int32_t *ids, size_t length, size_t count
     return length;
 }
 
-/* Runs another conversation, longer than the one that is restored after it. */
+/* Runs another conversation, which is longer than the one that the test restores after it. */
 static void digress(fr_session *session) {
     int32_t ids[256];
     for (size_t i = 0; i < 170; i++) ids[i] = (int32_t)(7 * i * i + i) % 500;
@@ -533,7 +535,8 @@ static void digress(fr_session *session) {
 }
 
 /* A conversation has prompts, replies, another prompt that begins alike, a truncation and a fork, and is saved and
- * restored after another one. It runs alone, and in an engine, where its prefix is found when it comes again. */
+ * restored after another one. It runs once in a session alone, and then in an engine, where later repetitions find its
+ * pages. */
 START_TEST(conversations_draft_as_fresh_sessions) {
     bench b;
     fr_engine *engine;
@@ -583,7 +586,7 @@ END_TEST
 
 static const struct {
     const char *target, *drafter, *words[2];
-    bool helps; /* the drafter was made for this target */
+    bool helps; /* the drafter fits the target, so some drafts must be accepted */
 } pairs[] = {
     {FR_TEST_MODELS "llama", LLAMA "eagle3", {"eagle3", "ngram,eagle3"}, true},
     {FR_TEST_MODELS "llama", LLAMA "eagle", {"eagle", "ngram,eagle"}, true},
@@ -596,9 +599,9 @@ static const struct {
 };
 enum { PAIRS = sizeof pairs / sizeof *pairs };
 
-/* Depths, threads, chunks, instruction sets and lists of methods change no id, greedy or sampled, also with a target
- * of another family. Half of the instruction sets run greedily, the others sampled; with FULL in the environment each
- * runs both ways, twice. */
+/* No id may depend on draft depth, threads, chunk, instruction set or the list of methods, greedy or sampled, even if
+ * the target is of another family than the drafter's. Half of the instruction sets run greedily and the others
+ * sampled; with FULL in the environment each runs both ways, twice. */
 START_TEST(drafting_changes_no_id) {
     static const int chunks[] = {1, 7, 64}, depths[] = {1, 2, 5, 15};
     size_t which = (size_t)_i % PAIRS, run = (size_t)_i, runs = fr_test_full() ? 2 : 1;
@@ -626,8 +629,8 @@ END_TEST
 
 static const struct {
     const char *drafter, *target, *changes;
-    damage d2t;       /* index 0, value 0: none */
-    const char *line; /* a part of the line; NULL: the drafter is accepted */
+    damage d2t;       /* {0, 0}: nothing is changed */
+    const char *line; /* a part of the error line; NULL: the drafter is accepted */
 } cases[] = {
     {"eagle3", "llama", "{}", {0, 0}, NULL},
     {"eagle3", "llama", "{\"architectures\": [\"Eagle3LlamaForCausalLM\"]}", {0, 0}, NULL},
@@ -703,13 +706,14 @@ START_TEST(what_does_not_fit_is_refused_in_a_line) {
 }
 END_TEST
 
-/* Several published architectures may have one name in GGUF: GLM-4.7-Flash's is DeepSeek-V3's. The check that follows,
- * of the target's width, is Llama's only. */
+/* Several published architectures can have the same name in GGUF: GLM-4.7-Flash has the name of DeepSeek-V3. A drafter
+ * that names a fitting architecture gets as far as the check of the target's width, which this Llama drafter then
+ * fails. */
 START_TEST(a_verifiers_architecture_may_have_another_name_in_gguf) {
 #define FLASH FR_TEST_MODELS "glm-4.7-flash-odd"
     static const char width[] = "target_hidden_size is 256, the target's 96";
     static const struct {
-        const char *target, *verifier, *line; /* target NULL: FLASH in GGUF */
+        const char *target, *verifier, *line; /* target NULL: FLASH written as GGUF */
     } says[] = {
         {NULL, "Glm4MoeLiteForCausalLM", width},
         {NULL, "DeepseekV3ForCausalLM", width},
@@ -744,7 +748,7 @@ START_TEST(a_verifiers_architecture_may_have_another_name_in_gguf) {
 }
 END_TEST
 
-/* The method's name must be the drafter's. */
+/* The word given for the method must fit the drafter. */
 START_TEST(words_are_the_drafters) {
     static const struct {
         const char *drafter, *words;

@@ -1,9 +1,9 @@
-/* Tests of EAGLE-3 drafters that forerun quantize wrote as GGUF: they give the scores of the folders that they were
- * made of.
+/* Tests EAGLE-3 drafters that forerun quantize wrote as GGUF: they give the scores of the folders that they were made
+ * from.
  *
- * test_quantize.c tests that the files are as llama.cpp's converter writes them, test_eagle.c that a file's drafts are
- * the reference's. This suite has a drafter of odd dimensions, with biases and everything else that a folder may have;
- * every type; and drafters that can't be written. */
+ * test_quantize.c tests that the files are as llama.cpp's converter writes them, and test_eagle.c that a file's drafts
+ * are the reference's. This suite tests a drafter of odd dimensions, with biases and everything else that a folder may
+ * have; every type of weights; and drafters that can't be written. */
 #include <check.h>
 #include <jansson.h>
 #include <limits.h>
@@ -46,8 +46,8 @@ static void remove_folder(void) {
     ck_assert_int_eq(rmdir(folder), 0);
 }
 
-/* Writes the odd drafter with other flags, so that a chain carries the row before its norm; GGUF has only that
- * form. */
+/* Writes the odd drafter with norm_output off: each draft step then passes on its row before the norm, which is the
+ * only form that GGUF has. */
 static void write_odd(bool norm_before_residual) {
     char weights[PATH_MAX];
     json_t *config = fr_load_json(LLAMA "eagle3-odd/config.json");
@@ -67,7 +67,7 @@ static fr_status quantize(const char *target, const char *drafter, const char *t
     return status;
 }
 
-/* Scores a chain after a text. */
+/* Scores one chain of drafts after a text. */
 static void score(const char *path, float *scores) {
     fr_model *model;
     fr_drafter *drafter;
@@ -88,8 +88,9 @@ static void score(const char *path, float *scores) {
     free(ids);
 }
 
-/* Rows of queries and keys are reordered within their heads, and biases too. So the sums of attention's scores round
- * differently, and nothing else changes. A target as GGUF works like its folder. */
+/* In the file the rows of queries and keys, and their biases, are in another order within each head. So the sums of
+ * the attention scores round differently, and nothing else changes. A target from a GGUF file works like one from a
+ * folder. */
 START_TEST(an_odd_drafter_scores_the_same) {
     static const char *const types[] = {"f32", "bf16"}, *const targets[] = {TARGET, LLAMA "q4_0.gguf"};
     float expected[SCORES], got[SCORES];
@@ -106,11 +107,12 @@ START_TEST(an_odd_drafter_scores_the_same) {
 }
 END_TEST
 
-/* The first step's scores are near the folder's; later ones may follow other drafts. */
+/* The scores of the first draft step are near the folder's. Later steps may follow other drafts, so they are not
+ * compared. */
 START_TEST(every_type_is_near) {
     static const struct {
         const char *type;
-        double error; /* the largest error, as a share of the scores' deviation */
+        double error; /* the largest error, divided by the standard deviation of the scores */
     } types[] = {{"f32", 1e-5}, {"bf16", 1e-5}, {"f16", 1e-3}, {"q8_0", 0.02},  {"q6_k", 0.05}, {"q5_k", 0.1},
                  {"q5_1", 0.1}, {"q5_0", 0.1},  {"q4_k", 0.2}, {"iq4_nl", 0.2}, {"q4_1", 0.2},  {"q4_0", 0.2}};
     float expected[SCORES], got[SCORES];
@@ -132,7 +134,7 @@ START_TEST(every_type_is_near) {
 }
 END_TEST
 
-/* Writes the file as keyless.gguf, without the key of the vocabulary's size. */
+/* Writes a copy, keyless.gguf, without the key that gives the size of the vocabulary. */
 static void write_keyless(const char *from) {
     fr_gguf_hide_key(from, in_folder("keyless.gguf"), "eagle3.vocab_size");
 }
@@ -148,7 +150,7 @@ static void copy_without_ids(const fr_tensors *all, fr_gguf_writer *w, bool data
     }
 }
 
-/* Reads how many ids its target has from inspect's output for keyless.gguf alone. */
+/* Runs inspect on keyless.gguf alone and reads how many ids its target has. */
 static fr_status inspect_keyless(size_t *ids) {
     char text[4096] = "";
     FILE *out = fmemopen(text, sizeof text, "w");
@@ -159,7 +161,8 @@ static fr_status inspect_keyless(size_t *ids) {
     return status;
 }
 
-/* If no key gives the size of the target's vocabulary, the drafter's own table does, or a head of all ids. */
+/* If no key gives the size of the target's vocabulary, it follows from the drafter's embedding table, or from a head
+ * that scores all ids. */
 START_TEST(a_drafters_tensors_say_of_how_many_ids_its_target_is) {
     char path[128];
     float expected[SCORES], got[SCORES];
@@ -176,7 +179,7 @@ START_TEST(a_drafters_tensors_say_of_how_many_ids_its_target_is) {
     score(in_folder("keyless.gguf"), got);
     ck_assert_mem_eq(got, expected, sizeof got);
 
-    write_keyless(LLAMA "eagle3.gguf"); /* it has no table, and its head has only some of the ids */
+    write_keyless(LLAMA "eagle3.gguf"); /* no embedding table, and a head of only some ids */
     ck_assert_int_eq(inspect_keyless(&ids), FR_USAGE);
     score(LLAMA "eagle3.gguf", expected);
     score(in_folder("keyless.gguf"), got);

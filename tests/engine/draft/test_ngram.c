@@ -1,5 +1,5 @@
-/* Tests of drafts that are looked up in the text: the index is compared with a search that tries every suffix at every
- * place; then its cost, the method's proposals after prompts and rejections, and methods in combination. */
+/* Tests drafts that are looked up in the text. The index is compared with a search that tries every suffix at every
+ * position. Then come its cost, the method's proposals after prompts and rejections, and combinations of methods. */
 /* suite: native */
 #include <check.h>
 #include <stdlib.h>
@@ -32,7 +32,8 @@ static uint32_t next_random(uint32_t *state) {
     return *state >> 8;
 }
 
-/* Texts of few and of many different ids, of copies with faults, of one id, and of ids that multiply badly. */
+/* Makes texts of several kinds: few or many different ids, repetitions with errors, a single id, and ids whose bits
+ * are bad for hashing. */
 enum { KINDS = 6 };
 static void make_text(int32_t *text, size_t count, int kind, uint32_t seed) {
     static const uint32_t spread[KINDS] = {2, 4, 50, 3, 1, 1};
@@ -43,7 +44,8 @@ static void make_text(int32_t *text, size_t count, int kind, uint32_t seed) {
     }
 }
 
-/* Finds the longest suffix of the first `count` ids, up to `longest`, that also ends earlier, by trying all. */
+/* Returns the length of the longest suffix of the first `count` ids, up to `longest`, that also occurs earlier, by
+ * trying all. */
 static size_t longest_by_trying(const int32_t *text, size_t count, size_t longest) {
     size_t best = 0;
     for (size_t end = 1; end < count; end++) {
@@ -82,12 +84,12 @@ START_TEST(of_equal_matches_the_latest_seen_counts) {
     open_index(&i, 16, 8);
     for (size_t count = 0; count < 11; count++) fr_suffix_add(&i.index, text[count]);
     ck_assert_uint_eq(i.index.match, 2);
-    ck_assert_uint_eq(i.index.end, 8); /* the id after the match was 3 */
+    ck_assert_uint_eq(i.index.end, 8); /* the earlier match was followed by 3 */
     fr_arena_close(&i.arena);
 }
 END_TEST
 
-/* A step is looking up an edge, making one, or following a link. */
+/* Looking up an edge, making an edge and following a link each count as one step. */
 START_TEST(an_id_costs_a_bounded_number_of_steps) {
     enum { COUNT = 50000 };
     int32_t *text = malloc(COUNT * sizeof *text);
@@ -141,7 +143,7 @@ START_TEST(drafts_are_what_followed_and_go_around_a_circle) {
     int32_t drafts[15];
     opened o = open_ngram(&fr_draft_ngram);
     begin(o.draft, text, 8);
-    ck_assert_uint_eq(propose(o.draft, text, 8, 4, drafts), 0); /* two ids are no match */
+    ck_assert_uint_eq(propose(o.draft, text, 8, 4, drafts), 0); /* two ids are too short for a match */
     ck_assert_uint_eq(propose(o.draft, text, 9, 4, drafts), 4);
     ck_assert_mem_eq(drafts, ((int32_t[]){4, 7, 1, 2}), 4 * sizeof *drafts);
     begin(o.draft, circle, 7);
@@ -160,7 +162,7 @@ START_TEST(it_follows_a_new_prompt_a_cut_text_and_a_rejection) {
     text[9] = 8; /* the draft was wrong */
     o.draft->method->commit(o.draft, &(fr_draft_view){.ids = text, .length = 10}, 1, 0);
     ck_assert_uint_eq(propose(o.draft, text, 10, 1, drafts), 0);
-    text[3] = 1, text[4] = 2, text[5] = 3; /* truncated to three ids, and another prompt from there */
+    text[3] = 1, text[4] = 2, text[5] = 3; /* cut to three ids, then another prompt */
     begin(o.draft, text, 6);
     ck_assert_uint_eq(propose(o.draft, text, 6, 3, drafts), 3);
     ck_assert_mem_eq(drafts, ((int32_t[]){1, 2, 3}), 3 * sizeof *drafts);
@@ -181,8 +183,8 @@ START_TEST(before_another_method_only_a_long_match_counts) {
 }
 END_TEST
 
-/* Returns the drafts that are found if a row costs as much as `row` tokens, and up to `made` drafts of the drafter
- * gain `gain` each. */
+/* Returns how many drafts are found. Verifying one more row costs as much time as `row` tokens, and each of the first
+ * `made` drafts of the drafter would gain `gain` tokens. */
 static size_t find(fr_draft *draft, const int32_t *ids, size_t length, double row, size_t made, double gain) {
     int32_t drafts[FR_STEP_MAX];
     fr_draft_gain gains = {0};
@@ -204,9 +206,9 @@ START_TEST(as_many_are_found_as_are_worth_their_rows) {
     for (size_t i = 0; i < 26; i++) text[i] = (int32_t)(i % 16);
     opened o = open_ngram(&fr_draft_ngram_first);
     begin(o.draft, text, 18);
-    ck_assert_uint_eq(find(o.draft, text, 18, 0, 0, 0), 0); /* two are no match, whatever it costs */
-    /* five ids match: 5, 6, 6, 7, 7, 7 of ten drafts are expected to be accepted, depth by depth, if all before
-     * were */
+    ck_assert_uint_eq(find(o.draft, text, 18, 0, 0, 0), 0); /* two ids are too short for a match */
+    /* Five ids match. If all drafts before it are accepted, a draft at depths 1 to 6 is expected to be accepted in 5,
+     * 6, 6, 7, 7 and 7 of ten cases. */
     begin(o.draft, text, 21);
     ck_assert_uint_eq(find(o.draft, text, 21, 0.51, 0, 0), 0);
     ck_assert_uint_eq(find(o.draft, text, 21, 0.49, 0, 0), 1);
@@ -222,15 +224,16 @@ START_TEST(what_is_made_may_gain_more) {
     for (size_t i = 0; i < 21; i++) text[i] = (int32_t)(i % 16);
     opened o = open_ngram(&fr_draft_ngram);
     begin(o.draft, text, 21);
-    ck_assert_uint_eq(find(o.draft, text, 21, 0.4, 1, 0.09), 1); /* 0.5 - 0.4 is more than 0.09 */
+    ck_assert_uint_eq(find(o.draft, text, 21, 0.4, 1, 0.09), 1); /* the gain 0.5 - 0.4 exceeds 0.09 */
     ck_assert_uint_eq(find(o.draft, text, 21, 0.4, 1, 0.11), 0);
-    ck_assert_uint_eq(find(o.draft, text, 21, 0.4, 2, 0.06), 0); /* twice 0.06 is not less than 0.1 */
+    ck_assert_uint_eq(find(o.draft, text, 21, 0.4, 2, 0.06), 0); /* not more than twice 0.06 */
     ck_assert_uint_eq(find(o.draft, text, 21, 0.4, 2, -0.5), 1);
     fr_arena_close(&o.arena);
 }
 END_TEST
 
-/* After every "1 2 3" comes another id, so the last continuation is never right again. */
+/* A different id follows every "1 2 3", so the continuation that is looked up is always wrong. The method must learn
+ * from its answer that such drafts are rejected. */
 START_TEST(an_answer_tells_how_often_they_stand) {
     int32_t text[200];
     for (size_t i = 0; i < 200; i++) text[i] = i % 4 < 3 ? (int32_t)(1 + i % 4) : (int32_t)(100 + i);
@@ -239,7 +242,7 @@ START_TEST(an_answer_tells_how_often_they_stand) {
     ck_assert_uint_eq(find(o.draft, text, 7, 0.25, 0, 0), 1);
     ck_assert_uint_eq(find(o.draft, text, 11, 0.25, 0, 0), 1);
     ck_assert_uint_eq(find(o.draft, text, 199, 0.25, 0, 0), 0);
-    begin(of_prompt.draft, text, 199); /* a prompt teaches nothing, because others wrote it */
+    begin(of_prompt.draft, text, 199); /* it learns nothing from a prompt, which the model didn't write */
     ck_assert_uint_eq(find(of_prompt.draft, text, 199, 0.25, 0, 0), 1);
     fr_arena_close(&o.arena);
     fr_arena_close(&of_prompt.arena);
@@ -312,7 +315,7 @@ START_TEST(so_do_those_that_are_found_where_they_pay) {
 }
 END_TEST
 
-/* A method that always drafts one 77, and keeps the arguments of its calls. */
+/* A method that always drafts the one id 77, and records the arguments of its calls. */
 static size_t told_proposed, told_accepted, told_begins, told_rows;
 
 static fr_draft *always_open(const fr_drafter *drafter, fr_arena *arena, const fr_draft_sizes *sizes);
@@ -372,9 +375,9 @@ START_TEST(in_a_combination_the_first_that_has_a_proposal_wins) {
     ck_assert_mem_eq(drafts, text + 8, 4 * sizeof *drafts);
     draft->method->commit(draft, &(fr_draft_view){.ids = text, .length = 29}, 4, 4);
     ck_assert(told_proposed == 0 && told_accepted == 0);
-    ck_assert_uint_eq(told_rows, 1); /* the rows of the round in which it was not asked */
+    ck_assert_uint_eq(told_rows, 1); /* the rows of the round in which the lookup drafted */
     ck_assert(draft->finds && !draft->only_finds);
-    ck_assert_uint_eq(find(draft, text, 29, 2, 0, 0), 0); /* no row is worth its cost, and no draft may be made */
+    ck_assert_uint_eq(find(draft, text, 29, 2, 0, 0), 0); /* no row is worth its cost, so no draft is made */
     ck_assert_uint_eq(told_rows, 2);
     ck_assert_uint_eq(find(draft, text, 29, 0, 0, 0), 6);
     fr_arena_close(&arena);

@@ -1,7 +1,7 @@
-/* Tests of a draft method of the caller's own: whatever it proposes, the text is the target's; drafts that it passes
- * on from the drafter count as the drafter's; an invalid proposal gives one line and leaves the session unharmed. And
- * under rejection sampling the text has the target's distribution, whoever drafts: pairs of ids are counted against
- * the target's own logits. */
+/* Tests a draft method written by the caller. Whatever it proposes, the text is the target's. Drafts that it takes
+ * over from the drafter count as the drafter's. An invalid proposal gives one line and leaves the session unharmed.
+ * With rejection sampling the text has the target's distribution, whoever drafts: the test counts pairs of ids and
+ * compares them with the target's own logits. */
 #include <check.h>
 #include <math.h>
 #include <stdio.h>
@@ -69,7 +69,8 @@ static void write_plain(const subject *s, int32_t *text) {
 
 /* ---------------------------------------------------------------------------------------------------------- answers */
 
-/* A method that knows the text and is wrong at one depth in every second round; it counts what it is told. */
+/* A method that knows the text, and makes one draft wrong in every second round. It counts the drafts that it is told
+ * were accepted. */
 typedef struct knower {
     const int32_t *text;
     size_t wrong, rounds, proposed, accepted, closed;
@@ -100,7 +101,7 @@ static void end(void *context) {
     ((knower *)context)->closed++;
 }
 
-/* Tests greedy and sampled text at every depth, with a rejection at every depth, beside a drafter and alone. */
+/* Tests greedy and sampled text at every depth, with one wrong draft at every depth, with and without a drafter. */
 START_TEST(the_text_is_the_targets) {
     static int32_t plain[TEXT], text[TEXT];
     subject s = open_subject(LLAMA, _i / 2 ? "tests/data/llama/eagle3" : NULL);
@@ -131,8 +132,8 @@ static size_t hand_on(void *context, fr_drafting *d) {
     return count;
 }
 
-/* A method that passes on all suggested drafts drafts as the drafter does; one that passes on some drafts less
- * deep. */
+/* A method that takes over all drafts of the drafter drafts as the drafter does. One that takes over only the first
+ * two drafts as the drafter does at depth 2. */
 START_TEST(what_is_handed_on_is_the_drafters) {
     static int32_t text[3][TEXT];
     static const char *const drafters[] = {"tests/data/llama/eagle3", "tests/data/llama/eagle",
@@ -167,7 +168,8 @@ START_TEST(what_is_handed_on_is_the_drafters) {
 }
 END_TEST
 
-/* A fork drafts as the session did without the method, because its drafter has seen all rows. */
+/* A fork does not inherit the method. It drafts as the session did without the method, because its drafter has seen
+ * all rows. */
 START_TEST(a_fork_goes_on_without_it) {
     static int32_t text[2][TEXT];
     subject s = open_subject(LLAMA, _i ? "tests/data/llama/eagle3" : "tests/data/llama/q4_0.gguf");
@@ -196,10 +198,11 @@ END_TEST
 
 /* ------------------------------------------------------------------------------------------------------------- odds */
 
-/* A method that knows the text: every third of its drafts is wrong, which it tells or not. */
+/* A method that knows the text and makes every third draft wrong. It may report for each draft how likely it is to be
+ * accepted. */
 typedef struct oracle {
     int32_t text[PROMPT + TEXT + FR_STEP_MAX], vocab;
-    float wrong; /* the odds that it tells for wrong drafts */
+    float wrong; /* the probability that it reports for wrong drafts */
     bool tells;
 } oracle;
 
@@ -217,8 +220,8 @@ static size_t foretell(void *context, fr_drafting *d) {
     return count;
 }
 
-/* Writes a text that the method drafts; returns true if the odds of a round's drafts came to the depth controller,
- * which chooses by them what is verified (test_draft_cut has the choice, which depends on measured times). */
+/* Writes a text with the method's drafts. Returns true if the depth controller got the probabilities that the method
+ * reports; it decides with them how many drafts are verified (test_draft_cut tests that, in simulation). */
 static bool odds_arrive(const subject *s, oracle *o) {
     static int32_t text[TEXT];
     int32_t ids[FR_STEP_MAX];
@@ -282,8 +285,8 @@ END_TEST
 
 static const struct {
     int32_t id;          /* the second draft */
-    size_t extra;        /* how many drafts more than wanted */
-    float chance, other; /* probabilities of the second draft and of id 7, if they are asked for */
+    size_t extra;        /* how many more drafts than wanted are proposed */
+    float chance, other; /* the probabilities that it reports for the second draft and for id 7 */
     const char *line;
 } nonsense[] = {{-1, 0, 1, 1, "draft 1 of the caller's method is id -1, outside the vocabulary of 512"},
                 {512, 0, 1, 1, "is id 512, outside"},
@@ -341,9 +344,10 @@ static int64_t draws(void) {
 
 static const struct {
     const char *target, *drafter;
-    /* 0: the drafter's drafts; 1: sampled here from a few ids; 2: the same, declared certain; 3: passed on */
+    /* The drafts are 0: the drafter's; 1: sampled by this test from a few ids; 2: the same, but reported as certain;
+     * 3: taken over from the drafter. */
     int own;
-    bool least; /* FR_OPT_DRAFT_P_MIN, between the chances of the likeliest drafts */
+    bool least; /* set FR_OPT_DRAFT_P_MIN between the probabilities of the two likeliest drafts */
 } laws[] = {{LLAMA, "tests/data/llama/eagle3", 0, false},
             {LLAMA, "tests/data/llama/eagle", 0, false},
             {LLAMA, "tests/data/llama/q4_0.gguf", 0, false},
@@ -359,7 +363,7 @@ static const struct {
             {DFLASH "dspark-qwen3", DFLASH "dspark-qwen3/drafter", 0, false},
             {DFLASH "dspark-dense-qwen3", DFLASH "dspark-dense-qwen3/drafter.gguf", 0, false}};
 
-/* The target's three likeliest ids after a text, and their probabilities, in double precision. */
+/* The target's three likeliest ids after a text, with their probabilities, calculated in double precision. */
 typedef struct choices {
     int32_t id[TOP];
     double chance[TOP];
@@ -404,7 +408,7 @@ static double halfway(const subject *s, const int32_t *ids, size_t count) {
     return (1 + exp(next - best)) / sum / 2;
 }
 
-/* A method that samples drafts from five ids of its own, one of which the target never generates. */
+/* A method that samples its drafts from five ids. The target never generates one of them. */
 typedef struct gambler {
     uint64_t state;
     int32_t id[5];
@@ -433,7 +437,7 @@ static size_t index_of(const choices *c, int32_t id) {
     ck_abort_msg("id %d is none of the likeliest", id);
 }
 
-/* Reads the reference's prompt for which all drafters have drafts. */
+/* Reads a prompt of the reference for which all drafters make drafts. */
 static size_t read_prompt(const char *target, int32_t *ids) {
     char path[128];
     snprintf(path, sizeof path, "%s/reference.json", target);
@@ -447,7 +451,7 @@ static size_t read_prompt(const char *target, int32_t *ids) {
     return count;
 }
 
-/* Finds a place in the text where the second id's draft was accepted in a greedy run. */
+/* Finds a position in the greedy text at which a draft was accepted for the second id. */
 static size_t find_place(const subject *s, const char *target, int32_t *ids) {
     fr_session *session = open_session(s, 1);
     size_t count = read_prompt(target, ids), first = count, got, accepted;
@@ -461,7 +465,8 @@ static size_t find_place(const subject *s, const char *target, int32_t *ids) {
     return s->drafter ? count - 3 : first;
 }
 
-/* Counts the first two ids after a text: the first comes without a draft, the second where a draft is judged. */
+/* Counts which pairs of ids follow a text. The first id comes without a draft, and the second after a draft was
+ * accepted or rejected. The counts must fit the target's probabilities. */
 START_TEST(rejection_has_the_targets_law) {
     subject s = open_subject(laws[_i].target, laws[_i].drafter);
     int32_t ids[PROMPT + TEXT + FR_STEP_MAX];
@@ -500,7 +505,7 @@ START_TEST(rejection_has_the_targets_law) {
             double want = (double)draws() * first.chance[i] * second[i].chance[k], off = (double)counts[i][k] - want;
             sum += off * off / want;
         }
-    ck_assert_msg(sum < 45, "chi-square %g", sum); /* 8 degrees of freedom: above 45 once in 3e6 */
+    ck_assert_msg(sum < 45, "chi-square %g", sum); /* 8 degrees of freedom: chance gives over 45 once in 3e6 */
     ck_assert_int_gt((int64_t)stood, draws() / 10);
     close_subject(&s);
 }

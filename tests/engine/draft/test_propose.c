@@ -1,5 +1,5 @@
-/* Tests of sessions that propose together: each has the drafts and the logits that it has when it proposes alone,
- * whichever sessions propose with it and whatever happens to those. The reference is a session of its own that went
+/* Tests sessions that propose drafts together: each must get the drafts and logits that it gets when it proposes
+ * alone, whichever sessions propose with it and whatever happens to these. The reference is a session alone that went
  * through the same calls; other suites compare such sessions with transformers. Also tests how often methods are
  * called. */
 /* suite: threads alone */
@@ -20,7 +20,7 @@
 
 enum { SESSIONS = 8, CONTEXT = 256, CHUNK = 8, ROUNDS = 9, LONGEST = 60, MOST = 15 };
 
-/* A target, its drafter (NULL: its own MTP layer), and a type that the drafter is quantized to first (NULL: none). */
+/* A target; its drafter (NULL: its own MTP layer); and a type to which the drafter is quantized first (NULL: none). */
 typedef struct pair {
     const char *target, *drafter, *type;
     int64_t threads;
@@ -56,8 +56,8 @@ static const pair pairs[] = {{E, E "/assistant", NULL, 1, true},
                              {DFLASH "dspark-dense-qwen3", DFLASH "dspark-dense-qwen3/drafter.gguf", NULL, 3, true}};
 enum { PAIRS = sizeof pairs / sizeof *pairs };
 
-/* The methods of the sessions, in turn; mtp stands for the drafter's own. Scripted methods replace it so that known
- * numbers of drafts are accepted. */
+/* The draft methods that the sessions get in turn; "mtp" stands for the drafter's own method. If scripted is set,
+ * scripted drafts replace the method's, so that known numbers of them are accepted. */
 static const struct {
     const char *words[3];
     bool scripted;
@@ -76,7 +76,7 @@ static size_t below(size_t n) {
 
 /* ------------------------------------------------------------------------------------------------------------ world */
 
-/* A session in an engine, and one alone. */
+/* A session in an engine with others, and its reference, a session alone. */
 typedef struct twin {
     fr_session *in, *alone;
 } twin;
@@ -135,7 +135,7 @@ static void close_world(world *w) {
     fr_options_free(w->options);
 }
 
-/* Makes random ids, or some that repeat in a cycle, for which ngram has drafts. */
+/* Makes random ids, or ids that repeat in a cycle, so that the method ngram has drafts. */
 static void make_text(const world *w, size_t i, int32_t *ids, size_t count) {
     size_t circle = i % 2 ? 9 : count;
     for (size_t at = 0; at < count; at++) {
@@ -144,15 +144,15 @@ static void make_text(const world *w, size_t i, int32_t *ids, size_t count) {
     }
 }
 
-/* Decides which drafts of a round are accepted. At first all sessions have the same number; in the second round they
- * have more new rows of the target than fit a batch. */
+/* Decides which drafts of a round are right. In the first round none is, so all sessions have one new row; in the
+ * second all are, so the sessions together have more new rows than fit a batch. */
 static bool right(void *context, size_t round, size_t depth) {
     static const size_t stand[] = {0, MOST, 7, 3, 14};
     (void)context;
     return depth < stand[round % 5];
 }
 
-/* The script is the target's own text. */
+/* Scripts the session's drafts with the target's own text. */
 static void script(const world *w, twin *t, const int32_t *text, size_t count) {
     int32_t ids[CONTEXT];
     fr_session *plain;
@@ -168,7 +168,7 @@ static void script(const world *w, twin *t, const int32_t *text, size_t count) {
     for (size_t i = 0; i < 2; i++) require(fr_lab_session_script(both[i], ids, count + CONTEXT - LONGEST, right, NULL));
 }
 
-/* Sets the names of methods for a session. */
+/* Sets a session's draft methods by their names. */
 static void set_words(const world *w, const char *words) {
     char own[64];
     const char *at = strstr(words, "mtp");
@@ -177,7 +177,7 @@ static void set_words(const world *w, const char *words) {
     require(fr_options_set_text(w->options, FR_OPT_SPEC_TYPE, at ? own : words));
 }
 
-/* Sessions with odd numbers sample, unless a script decides what is accepted. */
+/* Sessions with odd numbers sample, unless scripted drafts decide what is accepted. */
 static void open_twins(world *w, size_t crowd) {
     int32_t text[LONGEST];
     for (size_t i = 0; i < SESSIONS; i++) {
@@ -215,7 +215,8 @@ typedef struct question {
     float *logits; /* [MOST, vocab] */
 } question;
 
-/* hidden: rows to use instead of the session's own; NULL: its own. */
+/* Prepares a proposal of `count` drafts. hidden: rows that replace the target's rows in the session; NULL: nothing is
+ * replaced. */
 static fr_proposal ask(fr_session *s, question *q, size_t count, bool scores, const float *hidden) {
     size_t bytes = MOST * s->model->trunk.spec.vocab * sizeof *q->logits;
     *q = (question){.view = fr_session_view(s), .logits = malloc(bytes)};
@@ -231,7 +232,7 @@ static fr_proposal ask(fr_session *s, question *q, size_t count, bool scores, co
                          .proposed = 99};
 }
 
-/* Returns the length of the method's own cache. */
+/* Returns how many rows the method's own cache holds. */
 static size_t frontier(const fr_proposal *p) {
     fr_draft *reader = fr_draft_reader(p->draft, 0);
     const fr_kv *kv = reader && reader->method->kv ? reader->method->kv(reader) : NULL;
@@ -252,8 +253,8 @@ static void compare(world *w, const fr_proposal *together, const fr_proposal *al
     w->drafted += alone->proposed;
 }
 
-/* Some sessions propose some drafts each, together in any order; damaged: the one with hidden rows that are not finite
- * or are missing. */
+/* Lets n sessions propose some drafts each, together and in any order. The session `damaged` gets hidden rows of NaN,
+ * or none, and must fail alone. */
 static void propose(world *w, size_t n, bool scores, size_t damaged) {
     question together[SESSIONS], alone[SESSIONS];
     fr_proposal asked[SESSIONS];
@@ -296,7 +297,7 @@ END_TEST
 
 /* ------------------------------------------------------------------------------------------------ who is asked when */
 
-/* Methods that draft one id, 7, if their state says so, and note which sessions are asked together. */
+/* A draft method that writes a note of each call. As its flags say, it drafts the id 7, fails, or does neither. */
 typedef struct noting {
     fr_draft base;
     char name;
@@ -342,7 +343,7 @@ static const fr_draft_method method_a = {
 static const fr_draft_method method_b = {
     .name = "b", .open = open_b, .propose = noting_propose, .follow = noting_follow};
 
-/* The latest opened of each. */
+/* The method of each kind that was opened last. */
 static noting *opened_a, *opened_b;
 
 static fr_draft *open_a(const fr_drafter *drafter, fr_arena *arena, const fr_draft_sizes *sizes) {
@@ -381,7 +382,8 @@ START_TEST(a_method_is_asked_once) {
 }
 END_TEST
 
-/* Two lists of methods begin with a, one with b; in turn one of them drafts nothing or fails. */
+/* Three lists of methods begin with a, one begins with b. Some of the methods draft nothing and one fails, so the
+ * second methods in the lists are asked next. */
 START_TEST(silent_links_go_on_together) {
     static const fr_draft_list ab = {.methods = {&method_a, &method_b}, .count = 2};
     static const fr_draft_list ba = {.methods = {&method_b, &method_a}, .count = 2};
@@ -405,7 +407,8 @@ START_TEST(silent_links_go_on_together) {
     }
     notes[0] = 0;
     fr_draft_propose(asked, 4);
-    /* the first methods, both a's together; then the second; b proposed, so B follows the rows */
+    /* The first methods are asked, a's together with those of other a's. Then come the second methods of lists without
+     * drafts. At the end B follows the rows, because b proposed. */
     ck_assert_str_eq(notes, "abd C A c +B");
     ck_assert(asked[0].proposed == 1 && asked[1].proposed == 1 && asked[2].proposed == 0 && asked[3].proposed == 0);
     ck_assert_int_eq(asked[3].failure.status, FR_NUMERIC);

@@ -1,6 +1,7 @@
-/* Tests two drafters of one session, a block drafter and the MTP layer in the target's own checkpoint: each makes the
- * drafts that it makes alone, whichever of them drafted before, and after forks, cuts, saved sessions and prompts whose
- * pages another session has run; and the memory of the second one is laid out only if it is asked for. */
+/* Tests a session with two drafters, a block drafter and the MTP layer in the target's own checkpoint. Each must make
+ * the drafts that it makes alone, whichever drafted before, and also after forks, truncations, saved sessions and
+ * prompts whose pages another session has run. Memory for the second drafter must be laid out only if it is asked
+ * for. */
 /* suite: native threads no-valgrind */
 #include <check.h>
 #include <string.h>
@@ -15,7 +16,8 @@
 
 enum { PROMPT = 140, TEXT = 60, DRAFTS = 5, CONTEXT = 640, WAYS = 3, VOCAB = 320 };
 
-/* Both drafters, and each alone. In the first, drafter 0 is the block drafter and drafter 1 the MTP layer. */
+/* A session has both drafters, or one of them. In the first case drafter 0 is the block drafter and drafter 1 the MTP
+ * layer. */
 static const struct {
     const char *drafter, *words;
 } ways[WAYS] = {{DRAFTER, "dflash2,mtp"}, {DRAFTER, "dflash2"}, {NULL, "mtp"}};
@@ -37,7 +39,7 @@ static size_t below(subject *s, size_t n) {
     return (s->state >> 8) % n;
 }
 
-/* Opens the three kinds of session, in engines with room for another one of each. */
+/* Opens a session of each kind, in engines that have room for a second one. */
 static void open_subject(subject *s) {
     *s = (subject){.options = fr_options_new(), .length = PROMPT, .state = 5};
     require(fr_options_set(s->options, FR_OPT_CONTEXT, CONTEXT));
@@ -66,7 +68,8 @@ static void close_subject(subject *s) {
     fr_options_free(s->options);
 }
 
-/* A session gives up to `limit` ids; it may have to run a prompt first, in several rounds. Returns how many it gave. */
+/* Runs rounds until the session has generated, up to `limit` ids. A prompt may take several rounds first. Returns the
+ * number of ids. */
 static size_t run_round(subject *s, size_t way, size_t length, size_t limit) {
     fr_round round = {.session = s->session[way], .ids = s->ids + length, .limit = limit};
     for (size_t rounds = 0; round.count == 0; rounds++) {
@@ -77,8 +80,8 @@ static size_t run_round(subject *s, size_t way, size_t length, size_t limit) {
     return round.count;
 }
 
-/* The session with both drafters gives one id without drafts, or as many as it can with those of one drafter; the
- * others give as many. */
+/* The session with both drafters generates one id without drafts, or as many as it can with the drafts of one drafter.
+ * Then the other sessions generate as many. */
 static void step(subject *s) {
     size_t count = run_round(s, 0, s->length, below(s, 2) ? 1 : FR_STEP_MAX);
     for (size_t i = 1; i < WAYS; i++)
@@ -86,7 +89,7 @@ static void step(subject *s) {
     s->length += count;
 }
 
-/* Drafts of a session, and their scores. */
+/* The drafts of a session, with their scores. */
 typedef struct drafts {
     size_t count;
     int32_t ids[DRAFTS];
@@ -101,7 +104,7 @@ static void ask(fr_session *session, size_t by, drafts *d) {
     d->count = p.proposed;
 }
 
-/* Compares the drafts of one of the two drafters with those that it makes alone, and their scores to the last bit. */
+/* Compares the drafts of one of the two drafters, and their scores to the last bit, with those that it makes alone. */
 static void compare(subject *s, size_t drafter) {
     static drafts both, alone;
     ask(s->session[0], 1 + drafter, &both);
@@ -114,7 +117,8 @@ static void compare(subject *s, size_t drafter) {
     s->proposed += both.count;
 }
 
-/* Now and then one of the drafters, or both, are asked; the others follow. */
+/* Runs rounds, and after some of them asks one or both drafters for drafts. The drafter that is not asked must keep
+ * up. */
 static void go_on(subject *s, size_t rounds) {
     for (size_t i = 0; i < rounds; i++) {
         step(s);
@@ -160,7 +164,7 @@ static void save_all(subject *s) {
     }
 }
 
-/* Another session of each engine gets the same ids, most of which it does not run. */
+/* Replaces each session by a new one with the same ids, which finds most of its rows in the engine's pages. */
 static void find_all(subject *s) {
     for (size_t i = 0; i < WAYS; i++) {
         fr_session *found;

@@ -1,8 +1,8 @@
-/* Tests of configurations that state a fixture's values in another form, or leave out members for which transformers
- * has a default: the numbers are still transformers' (reference.safetensors). The forms are those of transformers
- * 5.17, RotaryEmbeddingConfigMixin and PreTrainedModel.tie_weights. Also tests configurations that scale rotary
- * positions differently from the fixture's, with the numbers that transformers computes then
- * (tests/data/configurations, tests/references/configurations.py). */
+/* Tests configurations that state a fixture's values in another form, or leave out members for which transformers has
+ * a default: the logits must still be transformers' (reference.safetensors). The forms are those of transformers 5.17,
+ * RotaryEmbeddingConfigMixin and PreTrainedModel.tie_weights. Also tests configurations that scale rotary positions
+ * differently from the fixture's, with the numbers that transformers computes for them (tests/data/configurations,
+ * tests/references/configurations.py). */
 #include <check.h>
 #include <glob.h>
 #include <stdio.h>
@@ -22,9 +22,9 @@ enum { SCALED = 8 };
 
 static const struct {
     const char *name, *changes; /* null: left out */
-    const char *text;           /* changes of text_config; NULL: it has none */
+    const char *text;           /* changes of text_config; NULL: there is no text_config */
 } cases[] = {
-    /* rope_scaling stands for rope_parameters, and type for rope_type; */
+    /* The older key rope_scaling is used instead of rope_parameters, and type instead of rope_type. */
     {"qwen35-odd",
      "{\"rope_parameters\": null, \"rope_scaling\": {\"type\": \"default\", \"mrope_section\": [2, 1, 1]}, "
      "\"rope_theta\": 5000.0, \"partial_rotary_factor\": 0.4}",
@@ -36,28 +36,28 @@ static const struct {
      "{\"rope_scaling\": null, \"rope_theta\": null, \"rope_parameters\": {\"rope_theta\": 9000.0, \"rope_type\": "
      "\"yarn\", \"factor\": 5.0, \"original_max_position_embeddings\": 40, \"beta_fast\": 8}}",
      NULL},
-    /* where both stand it is the one that counts, unless it says nothing; */
+    /* If both keys are there, rope_scaling counts, unless it is empty. */
     {"glm4-moe-dense", "{\"rope_parameters\": {\"rope_type\": \"default\", \"rope_theta\": 10.0}}", NULL},
     {"qwen35-odd", "{\"rope_scaling\": {}}", NULL},
-    /* what positions it is told of are the context's where it says none. */
+    /* If rope_scaling doesn't give the original number of positions, max_position_embeddings is that number. */
     {"glm4-moe-dense",
      "{\"max_position_embeddings\": 40, \"rope_scaling\": {\"type\": \"yarn\", \"factor\": 5.0, \"beta_fast\": 8}}",
      NULL},
-    /* Gemma 4's 12B has a class of its own, without embeddings by layer. */
+    /* Gemma 4's 12B has an architecture of its own, without embeddings for each layer. */
     {"gemma4-dense-odd", "{\"architectures\": [\"Gemma4UnifiedForConditionalGeneration\"]}",
      "{\"hidden_size_per_layer_input\": null, \"vocab_size_per_layer_input\": null}"},
     {"gemma4-dense", "{\"architectures\": [\"Gemma4UnifiedForConditionalGeneration\"]}",
      "{\"hidden_size_per_layer_input\": null, \"vocab_size_per_layer_input\": null}"},
-    /* A mixture has defaults of its own, and its routers always normalize the chosen weights, whatever the
+    /* Qwen3.5's mixture has defaults of its own. Its routers always normalize the chosen weights, whatever the
      * configuration says. */
     {"qwen35-moe-tied", "{\"num_key_value_heads\": null}", NULL},
     {"qwen35-moe-tied", "{\"norm_topk_prob\": false}", NULL},
     {"qwen35-moe-odd", "{}", "{\"norm_topk_prob\": false, \"num_key_value_heads\": null}"},
-    /* The embeddings serve as the head if the outer configuration says so. */
+    /* The outer configuration decides whether the embeddings serve as the head. */
     {"qwen35-tied", "{\"tie_word_embeddings\": true}", "{\"tie_word_embeddings\": false}"},
 };
 
-/* Returns the members that replace those of a fixture's config.json; malloc'd. */
+/* Returns the JSON of the members that replace those of a fixture's config.json; the caller frees it. */
 static char *changes_of(const char *name, const char *changes, const char *text) {
     char path[128];
     snprintf(path, sizeof path, FR_TEST_MODELS "%s/config.json", name);
@@ -157,8 +157,8 @@ START_TEST(rotary_positions_are_scaled_as_transformers_does) {
 }
 END_TEST
 
-/* A file without "architectures", or with an empty list, is read by its model_type, or else by its text_config's. Each
- * fixture must be read the same without its "architectures". */
+/* If "architectures" is missing or empty, model_type decides how the folder is read, or else the model_type of
+ * text_config. Each fixture must be read the same without its "architectures". */
 START_TEST(a_model_type_stands_for_an_architecture) {
     static const char *const changes[] = {"{\"architectures\": null}", "{\"architectures\": []}",
                                           "{\"architectures\": [\"\"]}",
@@ -169,7 +169,7 @@ START_TEST(a_model_type_stands_for_an_architecture) {
     for (size_t i = 0; i < found.gl_pathc; i++) {
         char *path = found.gl_pathv[i];
         json_t *config = fr_load_json(path);
-        bool of_another = strstr(path, "mistral3-tower"); /* the text model in it is Mistral's */
+        bool of_another = strstr(path, "mistral3-tower"); /* its text model is of another family (Mistral) */
         bool has_text = json_is_object(json_object_get(config, "text_config")) && !of_another;
         fr_model *own;
         *strrchr(path, '/') = 0;
@@ -215,7 +215,8 @@ START_TEST(an_unknown_model_type_is_named) {
 }
 END_TEST
 
-/* Python's json writes NaN and Infinity, and configurations with Mamba's limits contain Infinity. */
+/* Python's json module writes NaN and Infinity, and configurations with Mamba's limits contain Infinity. Such values
+ * must be accepted in keys that are not used and refused in keys that are. */
 START_TEST(numbers_that_are_not_finite_matter_where_they_are_used) {
     static const struct {
         const char *key, *value, *line; /* line NULL: the value is not used */
@@ -251,7 +252,8 @@ START_TEST(numbers_that_are_not_finite_matter_where_they_are_used) {
 }
 END_TEST
 
-/* transformers has such a default for DeepSeek-V3 and GLM-4.5. */
+/* If the configuration doesn't give the number of MTP layers, transformers has a default of one for DeepSeek-V3 and
+ * GLM-4.5. */
 START_TEST(an_mtp_layer_need_not_be_announced) {
     static const char *const of[] = {"../deepseek-v3", "deepseek-v3-own", "glm4-moe-own", "glm-4.7-flash-odd"};
     fr_changed_folder folder;
@@ -263,7 +265,7 @@ START_TEST(an_mtp_layer_need_not_be_announced) {
 }
 END_TEST
 
-/* The defaults are those of Gemma4UnifiedTextConfig where they differ from Gemma4TextConfig's. */
+/* Where Gemma4UnifiedTextConfig's defaults differ from Gemma4TextConfig's, the 12B model gets the former. */
 START_TEST(gemma4_12b_has_defaults_of_its_own) {
     fr_changed_folder folder;
     fr_model *model;
@@ -277,7 +279,7 @@ START_TEST(gemma4_12b_has_defaults_of_its_own) {
 }
 END_TEST
 
-/* Such folders are refused whatever tensors they have. */
+/* Folders quantized by these tools are refused by name, whatever tensors they have. */
 START_TEST(what_other_tools_quantize_is_refused_by_its_name) {
     static const char *const methods[] = {"hqq", "aqlm", "quark", "torchao", "bitsandbytes"};
     char changes[128], line[128];
@@ -291,8 +293,8 @@ START_TEST(what_other_tools_quantize_is_refused_by_its_name) {
 }
 END_TEST
 
-/* In newer folders of ModelOpt config.json names the algorithm, with its method or without; in all of them a separate
- * file does. */
+/* ModelOpt names its algorithm in hf_quant_config.json, and newer folders also in config.json, with or without
+ * quant_method. An unsupported algorithm is refused by its name. */
 START_TEST(what_modelopt_quantizes_otherwise_is_refused_by_its_algorithm) {
     static const struct {
         const char *changes, *file, *line;

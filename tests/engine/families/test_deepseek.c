@@ -1,8 +1,8 @@
-/* Tests of DeepSeek-V3 beyond what test_reference.c tests of every family: the file formats of latent attention, its
- * cache, one answer from quantized heads, configurations.
+/* Tests DeepSeek-V3 beyond what test_reference.c tests for every family: the file formats of latent attention, its
+ * cache, that quantized heads give one answer, and configurations.
  *
- * Expected values are those of tests/data/deepseek-v3: transformers' (reference.safetensors, reference.json);
- * model-bf16.gguf is written by llama.cpp's converter. */
+ * The expected values are those of tests/data/deepseek-v3, made by transformers (reference.safetensors,
+ * reference.json); llama.cpp's converter wrote model-bf16.gguf. */
 #include <check.h>
 #include <math.h>
 #include <stdio.h>
@@ -39,7 +39,7 @@ static void remove_folder(void) {
     ck_assert_int_eq(rmdir(folder), 0);
 }
 
-/* Writes a folder or a file in another type to folder/model.gguf. */
+/* Converts a folder or a file to this type and writes it to folder/model.gguf. Returns the path. */
 static const char *written(const char *path, const char *type, bool pure) {
     snprintf(file, sizeof file, "%s/model.gguf", folder);
     FILE *out = fopen(file, "wb");
@@ -51,8 +51,9 @@ static const char *written(const char *path, const char *type, bool pure) {
 
 /* ----------------------------------------------------------------------------------------------------------- logits */
 
-/* The largest allowed distance of a prompt's logits from the reference's, over the largest of those; and the distance
- * that half of the rows must keep, since a rounding may choose another expert for a row. */
+/* most: the largest allowed difference of a prompt's logits from the reference's, relative to the reference's largest
+ * logit. half: a bound that at least half of the rows must keep; the others may exceed it, as rounding can choose
+ * another expert for a row. */
 typedef struct apart {
     double most, half;
 } apart;
@@ -92,7 +93,7 @@ static void replace_tensors(fr_reference *r, const char *path) {
     fr_tensors_free(&unread);
 }
 
-/* bounds: 0 is no bound. */
+/* A bound of 0 is not checked. */
 static void check_logits(const char *name, const char *path, const fr_options *options, apart bounds) {
     fr_reference r;
     fr_model *model;
@@ -114,7 +115,7 @@ static void check_logits(const char *name, const char *path, const fr_options *o
     fr_reference_close(&r);
 }
 
-/* One file has kv_b whole, which is transposed when it is loaded; the other has k_b and v_b. */
+/* In one form of file kv_b is complete and transposed when it is loaded; in the other it is split into k_b and v_b. */
 START_TEST(both_forms_of_file_have_the_references_logits) {
     static const apart bounds = {.most = 5e-5};
     check_logits("../deepseek-v3", FOLDER, NULL, bounds);
@@ -124,14 +125,14 @@ START_TEST(both_forms_of_file_have_the_references_logits) {
 }
 END_TEST
 
-/* The references of these files have float activations, while ours are quantized to 8 bits. */
+/* The references of these files have float activations, while ours are quantized to 8 bits. So the bounds are wide. */
 START_TEST(both_quantized_forms_are_near_their_references) {
     check_logits("../deepseek-v3", FOLDER "/model-whole-q8_0.gguf", NULL, (apart){.half = 8e-3});
     check_logits("../deepseek-v3", FOLDER "/model-apart-q8_0.gguf", NULL, (apart){.half = 8e-3});
 }
 END_TEST
 
-/* Each cache's type rounds the latents, so the logits are a few of its roundings away. If the values' type is not
+/* Each type of cache rounds the latents, so the logits differ by a few such roundings. If the type of values is not
  * given, it is that of the keys. */
 START_TEST(every_cache_is_near_the_reference) {
     static const struct {
@@ -151,7 +152,7 @@ START_TEST(every_cache_is_near_the_reference) {
 }
 END_TEST
 
-/* Latents of 36 values and rotary parts of 10 fill no whole blocks. */
+/* The latents have 36 values and the rotary part 10, which block types can't hold. */
 START_TEST(a_cache_that_does_not_fit_is_refused) {
     fr_options *options = fr_options_new();
     fr_model *model;
@@ -165,7 +166,7 @@ START_TEST(a_cache_that_does_not_fit_is_refused) {
 }
 END_TEST
 
-/* Keys and values are one cache, so another type for values is refused. */
+/* With latent attention the keys and values are one cache, so a different type for values is refused. */
 START_TEST(values_of_another_type_are_refused) {
     static const struct {
         const char *k, *v;
@@ -191,7 +192,8 @@ START_TEST(values_of_another_type_are_refused) {
 }
 END_TEST
 
-/* The file that forerun writes of the folder has every tensor as the converter writes it, and the MTP layer. */
+/* The file that forerun quantize writes of the folder must have every tensor as llama.cpp's converter writes it, and
+ * the MTP layer as well. */
 START_TEST(a_folder_as_gguf_is_the_converters) {
     fr_checkpoint ours, theirs;
     const fr_tensor *mine;
@@ -221,7 +223,7 @@ static fr_answer answer_of(const char *path, const char *isa, int threads, int c
     return fr_answer_of(path, NULL, &manner, IDS, NULL, NULL, false);
 }
 
-/* Compares all instruction sets, each with another number of threads and rows. */
+/* Checks that all instruction sets, numbers of threads and chunks give the same answer. */
 static void check_one_answer(const char *path, fr_test_method method, const char *k) {
     static const int chunks[] = {64, 1, 7};
     fr_answer first = {0};
@@ -238,7 +240,8 @@ static void check_one_answer(const char *path, fr_test_method method, const char
     }
 }
 
-/* For float types even the two forms give the same bits, as k_b holds the same numbers. */
+/* With float types the folder, which has kv_b, and the file, which has k_b and v_b, give the same bits, because the
+ * numbers are the same. */
 START_TEST(a_folder_as_gguf_gives_its_answer) {
     fr_answer expected = answer_of(FOLDER, NULL, 2, 64, FR_TEST_MTP, NULL);
     fr_answer same = answer_of(written(FOLDER, "bf16", false), NULL, 2, 64, FR_TEST_MTP, NULL);

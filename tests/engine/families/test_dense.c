@@ -1,9 +1,9 @@
-/* Tests of dense decoders against transformers (tests/references/dense.py): logits of prompts and greedy text, of
- * folders and of llama.cpp's GGUF files of them, and one answer in every manner of running. A family is rows of
- * tables.
+/* Tests dense decoders against transformers (tests/references/dense.py): the logits of prompts and greedy text, from
+ * folders and from llama.cpp's GGUF files of them; and that every way of running gives one answer. Families that
+ * differ only in table rows are tested here.
  *
- * A window, a bias or a norm that is left out would move logits by a hundred times the bound or more: each reference
- * records how far its own do, and this suite checks that. */
+ * If a window, a bias or a norm were left out, the logits would move by at least a hundred times the bound. Each
+ * reference records how far leaving out each feature moves its logits, and this suite checks that. */
 #include <check.h>
 #include <jansson.h>
 #include <stdio.h>
@@ -29,7 +29,7 @@ typedef enum gguf { GGUF_OF_FOLDER, GGUF_OF_FILE, GGUF_OF_TOKENIZER } gguf;
 static const struct {
     const char *name;
     size_t features;
-    gguf gguf; /* the files beside the folder; each kind includes those before it */
+    gguf gguf; /* which files there are beside the folder; each kind includes the ones before it */
 } models[] = {
 #define FR_DENSE(name, features, has) {name, features, GGUF_OF_##has},
 #include "tests/engine/families/dense_models.def"
@@ -52,7 +52,7 @@ static fr_options *endless(void) {
 
 /* ------------------------------------------------------------------------------------------- against the reference */
 
-/* Compares all rows of all prompts. */
+/* Compares the logits of all rows of all prompts. */
 static void compare_logits(const fr_reference *r, const fr_model *model) {
     fr_session *session;
     json_t *prompt;
@@ -146,8 +146,8 @@ START_TEST(a_file_is_the_references_model) {
 }
 END_TEST
 
-/* Older converters did not write the rotary base of sliding layers: it is 10000 then for Gemma 3, and this model has
- * that. */
+/* Older converters did not write the rotary base of sliding layers. For Gemma 3 it is 10000 then, which is this
+ * model's base. */
 START_TEST(a_file_may_leave_out_the_local_base) {
     char path[64];
     fr_reference r;
@@ -166,8 +166,8 @@ START_TEST(a_file_may_leave_out_the_local_base) {
 }
 END_TEST
 
-/* Compares the folder's and the file's tokenizers on texts with spaces, lines, digits, marks, and bytes of letters
- * that the vocabulary lacks. */
+/* Compares the folder's tokenizer with the file's on texts with spaces, lines, digits, special tokens, and bytes of
+ * letters that the vocabulary lacks. */
 START_TEST(a_file_has_the_folders_tokenizer) {
     static const char *const texts[] = {"", "Hello, world! 12345 isn't  here\n\n ", "    return self.name\t\n",
                                         "caf\xc3\xa9 \xe6\x97\xa5\xe6\x9c\xac \xf0\x9f\xa6\x99", "<|im_end|><turn|>"};
@@ -212,7 +212,8 @@ static void text_of(const char *path, const char *isa, int threads, int chunk, c
     fr_options_free(options);
 }
 
-/* Each instruction set has one of the six manners; another one with the next model, so all meet. FULL: all six. */
+/* There are six ways of running, with different threads, chunks and draft methods. For each model an instruction set
+ * runs one of them, and the next model runs another one. With FULL each runs all six. */
 START_TEST(every_manner_of_running_gives_one_answer) {
     static const char *const methods[] = {"none", "ngram"};
     static const int chunks[CHUNKS] = {1, 7, 64};
@@ -236,7 +237,7 @@ START_TEST(every_manner_of_running_gives_one_answer) {
 }
 END_TEST
 
-/* MiMo's MTP layer takes the hidden row first: tests/references/dense_of_mimo.py. */
+/* MiMo's MTP layer takes the hidden row before the embedding (tests/references/dense_of_mimo.py). */
 START_TEST(an_mtp_layer_drafts_as_the_reference) {
     fr_reference r;
     fr_session *session;
@@ -257,7 +258,7 @@ START_TEST(an_mtp_layer_drafts_as_the_reference) {
 }
 END_TEST
 
-/* After the first `kept` ids of its timeline a session must generate the same ids as before. */
+/* Checks that a session whose timeline was cut to its first `kept` ids generates the same ids again. */
 static void expect_again(fr_session *session, size_t kept, const int32_t *ids, size_t prompt) {
     int32_t again[IDS];
     size_t count = IDS - (kept - prompt);
@@ -266,8 +267,8 @@ static void expect_again(fr_session *session, size_t kept, const int32_t *ids, s
     ck_assert_mem_eq(again, ids + (kept - prompt), count * sizeof *again);
 }
 
-/* Truncates at and across windows, and at the length where LongRoPE's long texts begin; a fork and a restored session
- * continue the same, with a neighbour in the engine. */
+/* Truncates within windows and at their edges, and at the length where LongRoPE's long texts begin. After that, a fork
+ * and a restored session must continue the same too, with a neighbour in the engine. */
 START_TEST(a_text_that_was_cut_goes_on_the_same) {
     static const int32_t prompt[] = {2, 30, 31, 32, 33, 30, 31, 32, 33, 30, 31, 90, 77, 30, 31};
     static const size_t cuts[] = {62, 50, 41, 40, 39, 24, 17, 60};
@@ -306,8 +307,8 @@ START_TEST(a_text_that_was_cut_goes_on_the_same) {
 }
 END_TEST
 
-/* Drafts stop at the length from which a text has other rotary angles: a later one would have been verified with the
- * factors of short texts. Each step is as long as it may be. */
+/* From a certain length on, LongRoPE uses other rotary factors. Drafts must stop at that length, because later ones
+ * would be verified with the factors for short texts. Up to there each step must take as many drafts as it can. */
 START_TEST(drafts_end_where_long_texts_begin) {
     enum { LONGEST = 40, BEGIN = 20, WANTED = 40 }; /* original_max_position_embeddings */
     int32_t script[BEGIN + WANTED + FR_STEP_MAX] = {2}, plain[WANTED], ids[WANTED + FR_STEP_MAX];
@@ -327,7 +328,7 @@ START_TEST(drafts_end_where_long_texts_begin) {
     for (size_t made = 0, got, accepted; made < WANTED; made += got) {
         size_t length = BEGIN + made, most = length + 15 < LONGEST ? 15 : LONGEST - length;
         require(fr_session_step(session, ids + made, WANTED - made, &got, &accepted));
-        if (made && length <= LONGEST) /* the first step gives the id that the prompt determined */
+        if (made && length <= LONGEST) /* the first step gives the prompt's next id */
             ck_assert_msg(accepted == most, "%zu drafts stood behind %zu ids, not %zu", accepted, length, most);
     }
     ck_assert_mem_eq(ids, plain, sizeof plain);

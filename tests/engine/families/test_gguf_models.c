@@ -1,7 +1,7 @@
-/* Tests of Gemma 4 from GGUF files that other programs wrote (tests/data/gguf/make_fixtures.py says which): logits,
- * ids and drafts are those of the published folders, bit for bit where the weights are the same.
+/* Tests Gemma 4 from GGUF files that other programs wrote (tests/data/gguf/make_fixtures.py says which). Logits, ids
+ * and drafts must be those of the published folders, bit for bit if the weights are the same.
  *
- * Wrong files are made of right ones by changing bytes in place. */
+ * Wrong files are made by changing bytes of right ones. */
 /* suite: hostile */
 #include <check.h>
 #include <math.h>
@@ -30,7 +30,7 @@ static fr_model *open_model(const char *path) {
     return model;
 }
 
-/* Returns the logits of these ids, malloc'd. */
+/* Returns the logits of these ids; the caller frees the values. */
 static fr_rows logits_of(const fr_model *model, const fr_drafter *drafter, const int32_t *ids, size_t count,
                          size_t steps) {
     fr_session *session;
@@ -47,7 +47,8 @@ static fr_rows logits_of(const fr_model *model, const fr_drafter *drafter, const
 
 /* ------------------------------------------------------------------------------------------------------- the target */
 
-/* The model has experts, keys that serve as values, heads of two sizes, and rotary angles of which 2 in 9 rotate. */
+/* This model has experts, keys that serve as values, heads of two widths, and heads in which only 2 of 9 rotary pairs
+ * rotate. */
 START_TEST(same_logits_as_the_folder) {
     fr_model *folder = open_model(MODELS "gemma4-moe-odd"), *file = open_model(GGUF "moe-odd.gguf");
     fr_rows expected = logits_of(folder, NULL, prompt, PROMPT, 0), got = logits_of(file, NULL, prompt, PROMPT, 0);
@@ -77,7 +78,7 @@ static size_t argmax(const float *row, size_t n) {
     return best;
 }
 
-/* Returns the distance of the best from the second, as a share of the row's spread. */
+/* Returns by how much the largest logit exceeds the second, divided by the row's range. */
 static double margin(const float *row, size_t n) {
     size_t best = argmax(row, n);
     double second = -INFINITY, lowest = INFINITY;
@@ -88,8 +89,9 @@ static double margin(const float *row, size_t n) {
     return (row[best] - second) / (row[best] - lowest);
 }
 
-/* The file is Q4_0 with a Q6_K embedding. The reference has float activations, ours are quantized to 8 bits: the mean
- * difference is 0.11 of a spread of about 40, and no id changes that is ahead of the next by 5% of the spread. */
+/* The file is Q4_0 with a Q6_K embedding. The reference has float activations, while ours are quantized to 8 bits. The
+ * mean difference is 0.11, with a range of about 40. An id must be the reference's if its logit exceeds the next by
+ * more than 5% of the range. */
 START_TEST(quantized_logits) {
     static const char *const names[] = {"prompt.0.logits", "prompt.2.logits", "prompt.3.logits"};
     fr_model *model = open_model(GGUF "e-q4_0.gguf");
@@ -131,7 +133,7 @@ static fr_drafter *open_drafter(const char *path, const fr_model *model) {
     return drafter;
 }
 
-/* The forks' files keep the centroids, one of them with the inverse of the ordering. */
+/* The files of two llama.cpp forks keep the centroids. One of them stores the inverse of the ordering. */
 START_TEST(same_drafts_as_the_folder) {
     static const char *const names[] = {GGUF "atomic.gguf", GGUF "ik.gguf"};
     fr_model *model = open_model(GGUF "moe-odd.gguf");
@@ -154,8 +156,8 @@ START_TEST(same_drafts_as_the_folder) {
 }
 END_TEST
 
-/* llama.cpp's converter drops the centroids: every id is scored, and the ids of the best clusters get the scores that
- * they had. */
+/* llama.cpp's converter drops the centroids. So every id is scored, and the ids of the best clusters must keep the
+ * scores that they had. */
 START_TEST(full_head_without_centroids) {
     fr_model *model = open_model(MODELS "gemma4-moe-odd");
     fr_drafter *folder = open_drafter(MODELS "gemma4-moe-odd/assistant", model),
@@ -194,7 +196,7 @@ START_TEST(same_ids_as_the_reference) {
 }
 END_TEST
 
-/* The ends of text are the file's eos, and two tokens that are recognized by their text. The chat template is the
+/* Three tokens end a text: the file's eos, and two tokens that are recognized by their text. The chat template is the
  * folder's. */
 START_TEST(ends_and_chat) {
     const int32_t *ids;
@@ -229,7 +231,7 @@ static uint8_t *read_file(const char *path, size_t *size) {
     return bytes;
 }
 
-/* Changes the bytes `skip` after a text that occurs once. */
+/* Overwrites bytes of the file, `skip` bytes after a text that occurs once. */
 static void patch(uint8_t *bytes, size_t size, const char *text, size_t skip, const void *value, size_t length) {
     uint8_t *found = memmem(bytes, size, text, strlen(text));
     ck_assert_msg(found != NULL, "%s", text);
@@ -237,7 +239,7 @@ static void patch(uint8_t *bytes, size_t size, const char *text, size_t skip, co
 }
 
 typedef struct damage {
-    const char *file, *text; /* if the text is a key, 4 bytes of its type follow */
+    const char *file, *text; /* after a key come 4 bytes of its type */
     size_t skip;
     const void *value;
     size_t length;
@@ -272,7 +274,7 @@ static const damage damages[] = {
     {"atomic.gguf", "general.architecture", 12, "gemma4_assistanT", 16, "is no drafter's that is known"},
 };
 
-/* A target is opened by itself, a drafter with the right target; both must fail with these words. */
+/* Opens a damaged target alone, or a damaged drafter with the right target. Either must fail with these words. */
 START_TEST(wrong_files) {
     const damage *d = &damages[_i];
     char path[64] = "/tmp/test_gguf_models_XXXXXX", source[64];
@@ -299,7 +301,7 @@ START_TEST(wrong_files) {
 }
 END_TEST
 
-/* If a drafter's special token has no id, its vocabulary is still the target's. */
+/* If a special token of a drafter has no id, its vocabulary still counts as the target's. */
 START_TEST(drafter_without_begin) {
     char path[64] = "/tmp/test_gguf_models_XXXXXX";
     int file = mkstemp(path);
@@ -322,8 +324,7 @@ START_TEST(drafter_without_begin) {
 }
 END_TEST
 
-/* A drafter for another vocabulary, a drafter given as a target, and a target given as a
- * drafter. */
+/* A drafter with another vocabulary, a drafter given as a target, and a target given as a drafter are refused. */
 START_TEST(wrong_roles) {
     fr_model *model = open_model(MODELS "gemma4-e"), *none;
     fr_drafter *drafter;
@@ -335,7 +336,7 @@ START_TEST(wrong_roles) {
 }
 END_TEST
 
-/* Values that are neither a permutation of the ids nor a map from ids to centroids. */
+/* The ordering is damaged: it is neither a permutation of the ids nor a map from ids to centroids. */
 START_TEST(wrong_orderings) {
     static const char *const names[] = {"mtp.token_ordering.weight", "mtp_token_ordering.weight"};
     static const char *const files[] = {GGUF "atomic.gguf", GGUF "ik.gguf"};
@@ -351,7 +352,7 @@ START_TEST(wrong_orderings) {
     memcpy(&first, bytes + at, sizeof first);
     memcpy(&last, bytes + at + 4 * 402, sizeof last);
     ck_assert_int_ne(first, last);
-    memcpy(bytes + at, &last, sizeof last); /* one id twice, or one centroid with an id too many */
+    memcpy(bytes + at, &last, sizeof last); /* now one id occurs twice, or a centroid has too many ids */
     int file = mkstemp(path);
     ck_assert_int_eq(write(file, bytes, size), (ssize_t)size);
     close(file);
@@ -388,13 +389,13 @@ START_TEST(descriptions) {
 }
 END_TEST
 
-/* Files of tests/references/low_bits.py: one with every type of up to 3 bits and with NVFP4 whose tensors have a
- * scale, and one with experts of NVFP4 that each have a scale; and of rotated.py a file with rotated weights, of
- * PrismML's types among others, and a folder as MLX reads it. The reference has float activations, ours are quantized
- * to 8 bits. */
+/* Four models in types of few bits. low_bits.py wrote a file with every type of up to 3 bits and NVFP4 tensors that
+ * have a scale, and a file whose experts are NVFP4 with a scale each. rotated.py wrote a file with rotated weights,
+ * some in PrismML's types, and a folder as MLX reads it. The references have float activations, while ours are
+ * quantized to 8 bits. */
 static const struct {
     const char *model, *reference;
-    double apart; /* the mean distance, as a share of a row's spread */
+    double apart; /* the largest allowed mean difference, divided by the row's range */
 } low_bits[] = {
     {GGUF "low-bits.gguf", GGUF "low-bits.reference.safetensors", 0.01},
     {GGUF "rotated.gguf", GGUF "rotated.reference.safetensors", 0.01},
@@ -432,8 +433,9 @@ START_TEST(logits_of_low_bits) {
 }
 END_TEST
 
-/* Weights in float16 that are stored rotated, with the heads of DeltaNet's outputs grouped and the embedding table
- * among them, give the logits of the model whose weights they were: transformers' of its folder. */
+/* This file stores float16 weights rotated, including the embedding table, with the heads of DeltaNet's outputs
+ * grouped. Its logits must be those of the model before the rotation, as transformers computes them from the
+ * folder. */
 START_TEST(logits_of_a_rotated_hybrid) {
     fr_model *model = open_model(GGUF "rotated-qwen35.gguf");
     fr_map map;
@@ -465,13 +467,13 @@ START_TEST(logits_of_a_rotated_hybrid) {
 }
 END_TEST
 
-/* Invalid scales of NVFP4: of a stack of 5 experts, and of a matrix. */
+/* Invalid scales of NVFP4, of a stack of 5 experts and of a single matrix. */
 static const struct {
     const char *file, *tensor;
-    uint64_t shape; /* 0: as it is */
+    uint64_t shape; /* 0: not changed */
     uint32_t type;  /* 0: F32 */
-    size_t at;      /* which of the values is changed */
-    float value;    /* 0: as it is */
+    size_t at;      /* index of the value that is changed */
+    float value;    /* 0: not changed */
     const char *words;
 } wrong_scales[] = {
     {GGUF "nvfp4-experts.gguf", "blk.0.ffn_up_exps.scale", 4, 0, 0, 0,

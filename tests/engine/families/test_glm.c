@@ -1,8 +1,8 @@
-/* Tests of GLM-OCR beyond what test_reference.c tests of every family: prompts with a picture, the GGUF files, the MTP
- * layer's own KV cache.
+/* Tests GLM-OCR beyond what test_reference.c tests for every family: prompts with a picture, the GGUF files, and the
+ * MTP layer's own KV cache.
  *
- * Expected values are those of tests/data/glm-ocr: transformers' (reference.safetensors, reference.json); those of the
- * quantized file are explained in make_quantized.py there. */
+ * The expected values are those of tests/data/glm-ocr, made by transformers (reference.safetensors, reference.json).
+ * make_quantized.py there explains those of the quantized file. */
 /* suite: threads native */
 #include <check.h>
 #include <math.h>
@@ -23,8 +23,8 @@
 #define FOLDER "tests/data/glm-ocr"
 #define BOUND  1e-3
 
-/* Returns the largest difference of the session's logits, or of its drafter's at `steps` chained steps, from the
- * expected ones. */
+/* Returns how far the session's logits are from the expected ones, at most. With `steps` the drafter's logits of so
+ * many draft steps are compared instead. */
 static double difference(fr_session *session, const int32_t *ids, size_t count, size_t steps, const float *expected,
                          size_t expected_count) {
     fr_rows got = {malloc(expected_count * sizeof(float)), 0, expected_count};
@@ -41,7 +41,7 @@ static int32_t *prompt_of(const fr_reference *r, size_t index, size_t *count) {
     return fr_json_ids_of(json_array_get(json_object_get(r->info, "prompts"), index), count);
 }
 
-/* A prompt and the first n ids of its greedy text; malloc'd. */
+/* Returns a prompt followed by the first n ids of its greedy text; the caller frees it. */
 static int32_t *text_of(const fr_reference *r, size_t prompt, size_t n, size_t *count) {
     int32_t *ids = prompt_of(r, prompt, count);
     size_t index, length;
@@ -66,7 +66,7 @@ static fr_options *endless(int chunk) {
     return options;
 }
 
-/* The fixtures that have a picture. */
+/* The fixtures that come with a picture. */
 static const char *const seeing[] = {"../glm-ocr", "glm-ocr-odd"};
 
 static void show_picture(fr_session *session, const fr_reference *r, fr_picture *picture) {
@@ -95,7 +95,7 @@ static void *picture_bytes(const fr_reference *r, size_t *size) {
     return bytes;
 }
 
-/* Shows the picture from bytes, which are freed then: a decoded picture does not need them. */
+/* Shows the picture from bytes and frees them at once, because a decoded picture must not need them any more. */
 static void show_bytes(fr_session *session, const fr_reference *r) {
     fr_picture *picture;
     size_t size;
@@ -134,7 +134,7 @@ START_TEST(logits_behind_a_picture) {
 }
 END_TEST
 
-/* Compares every chained step, over pairs whose embeddings are the picture's rows. */
+/* Compares the logits of every draft step. Some of the drafter's rows have the picture's rows as embeddings. */
 START_TEST(drafts_behind_a_picture) {
     fr_reference r;
     fr_session *session;
@@ -167,7 +167,7 @@ static void step_to(fr_session *session, int32_t *ids, size_t count) {
         require(fr_session_step(session, ids + made, count - made, &got, &accepted));
 }
 
-/* The ids are the reference's with any chunk, with and without drafts; so are the accepted lengths. */
+/* The ids must be the reference's with any chunk, with and without drafts, and so must the accepted lengths. */
 START_TEST(text_behind_a_picture) {
     static const int chunks[] = {1, 7, 64, 512};
     fr_reference r;
@@ -189,7 +189,7 @@ START_TEST(text_behind_a_picture) {
         json_array_foreach (json_object_get(json_object_get(r.info, "draft"), "loop"), index, loop) {
             if (run >= 4 || json_integer_value(json_object_get(loop, "prompt")) != PICTURE_PROMPT) continue;
             json_t *expected = json_object_get(loop, "rounds");
-            /* the last round stops at 48 ids, or has no room for a draft */
+            /* The last round is not compared: it stops at 48 ids, or has no room for a draft. */
             size_t whole = json_array_size(expected) - 1;
             ck_assert(rounds == whole + 1 || rounds == whole);
             json_array_foreach (expected, at, round)
@@ -235,7 +235,7 @@ static void refuse_bytes(const void *bytes, size_t size, size_t *pixels, const f
     ck_assert_msg(strstr(fr_last_error(), words), "%s", fr_last_error());
 }
 
-/* The header gives a size in pixels for which the caller may have no room. */
+/* The caller limits the pixels of all pictures. A picture whose header gives more pixels than are left is refused. */
 START_TEST(bytes_that_are_no_picture) {
     fr_reference r;
     fr_picture *picture;
@@ -256,7 +256,7 @@ START_TEST(bytes_that_are_no_picture) {
 }
 END_TEST
 
-/* A fork that would have to run the picture again is refused, because the picture is gone. Other forks are made. */
+/* A fork keeps no picture. If it would have to run the picture's rows again, it is refused; other forks are made. */
 START_TEST(a_fork_without_its_picture) {
     enum { TEXT = 6 };
     fr_reference r;
@@ -273,13 +273,13 @@ START_TEST(a_fork_without_its_picture) {
     require(fr_engine_open(r.model, r.drafter, NULL, 3, &engine));
     require(fr_engine_session(engine, plain, &session));
     show(session, &r);
-    /* the prompt ends with the picture, whose last id would be run again */
+    /* the prompt ends with the picture, and the fork would run its last id again */
     require(fr_session_prompt(session, ids, behind));
     ck_assert_int_eq(fr_session_fork(session, NULL, &fork), FR_INPUT);
     ck_assert_ptr_null(fork);
     ck_assert_ptr_nonnull(strstr(fr_last_error(), "without its picture"));
     require(fr_session_prompt(session, ids + behind, count - behind));
-    fr_options *drafts = fr_options_new(); /* its drafter has to see the whole text */
+    fr_options *drafts = fr_options_new(); /* a fork with a drafter runs the whole text again */
     ck_assert_int_eq(fr_session_fork(session, drafts, &fork), FR_INPUT);
     ck_assert_ptr_null(fork);
     require(fr_session_fork(session, NULL, &fork));
@@ -300,13 +300,13 @@ END_TEST
 
 /* ------------------------------------------------------------------------------------------------- other rotations */
 
-/* Half of a head's values are rotated, the others are not. */
+/* An abort callback that returns true once, after *left calls. */
 static bool count_down(void *context) {
     int *left = context;
     return (*left)-- == 0;
 }
 
-/* Generates the continuation of a session, one id per step. */
+/* Generates the continuation of a session, one id at a time. */
 static void go_on(fr_session *session, int32_t *ids, size_t count) {
     size_t given, accepted;
     for (size_t i = 0; i < count; i++) {
@@ -315,8 +315,8 @@ static void go_on(fr_session *session, int32_t *ids, size_t count) {
     }
 }
 
-/* A prompt with a picture is aborted before forward number _i, then truncated: before the picture, within it and after
- * it. Text continues there, and the removed part leaves no trace. */
+/* A prompt with a picture is aborted before forward pass number _i. Then it is truncated before, within or after the
+ * picture, and a text continues it there. The part that was removed must have no influence. */
 START_TEST(an_aborted_picture_can_be_cut_away) {
     enum { CHUNK = 7, STEPS = 6 };
     fr_reference r;
@@ -340,7 +340,8 @@ START_TEST(an_aborted_picture_can_be_cut_away) {
         ck_assert_int_eq(fr_session_prompt(aborted, ids, count), FR_ABORTED);
         fr_session_set_abort(aborted, NULL, NULL);
         require(fr_session_truncate(aborted, cuts[c]));
-        /* The same, without a forward before the cut, or without a picture at all. */
+        /* The other session gets the same ids, but no forward pass runs before the truncation, or no picture is shown
+         * at all. */
         fr_session_reset(fresh);
         if (cuts[c] > first) {
             show(fresh, &r);
@@ -367,7 +368,7 @@ START_TEST(an_aborted_picture_can_be_cut_away) {
 }
 END_TEST
 
-/* The rows of a picture that was removed are not used for the text that follows: it is run as text. */
+/* If a picture was removed, the text that follows must be run as text and not get rows of the picture. */
 START_TEST(a_cut_picture_gives_no_rows_to_text) {
     fr_reference r;
     fr_session *session;
@@ -393,7 +394,7 @@ START_TEST(a_cut_picture_gives_no_rows_to_text) {
 }
 END_TEST
 
-/* Makes a folder of that kind, to be removed. */
+/* Makes a folder with a model that rotates only half of each head's values. The test removes it. */
 static const char *make_partial(void) {
     static char folder[64];
     char command[512];
@@ -440,7 +441,8 @@ END_TEST
 
 /* ------------------------------------------------------------------------------------------------------------- GGUF */
 
-/* llama.cpp's file has the rows of queries and keys in another order, and the same text model and MTP layer. */
+/* llama.cpp's file has the rows of queries and keys in another order, but must be the same text model and MTP
+ * layer. */
 START_TEST(gguf_is_the_same_model) {
     fr_reference r;
     fr_model *model;
@@ -469,7 +471,7 @@ START_TEST(gguf_is_the_same_model) {
 }
 END_TEST
 
-/* Compares logits, drafts and a text of 40 ids with drafts. */
+/* Compares the logits, the drafts and a text of 40 ids that was generated with drafts. */
 static void compare_models(const char *expected_path, const char *path) {
     const char *const paths[] = {expected_path, path};
     fr_model *models[2];
@@ -509,8 +511,8 @@ static void compare_models(const char *expected_path, const char *path) {
     fr_reference_close(&r);
 }
 
-/* There are heads of 32, heads of 20, and heads of 32 of which 16 values rotate: forerun quantize orders their rows as
- * readers of the file expect. */
+/* The folders have heads of 32, heads of 20, and heads of 32 of which only 16 values rotate. forerun quantize must
+ * order their rows as readers of the file expect. */
 START_TEST(a_folder_as_gguf_is_the_same_model) {
     char path[64];
     const char *folders[] = {FOLDER, FR_TEST_MODELS "glm-ocr-odd", make_partial()};
@@ -528,8 +530,8 @@ START_TEST(a_folder_as_gguf_is_the_same_model) {
 }
 END_TEST
 
-/* The reference has float activations, ours are quantized to 8 bits: the mean difference is 0.037 of a spread of
- * 22. */
+/* The reference has float activations, while ours are quantized to 8 bits. The mean difference is 0.037, with a range
+ * of 22. */
 START_TEST(quantized_logits) {
     fr_reference r;
     fr_model *model;
@@ -565,8 +567,8 @@ START_TEST(quantized_logits) {
 }
 END_TEST
 
-/* Gate and up are fused, and two layers share a head; both are packed at load and in a file, and use quantized
- * kernels. */
+/* In this model gate and up are fused, and two layers share one head. Both are packed when the model is loaded or in a
+ * file, and quantized kernels run them. */
 START_TEST(quantized_text_is_one_answer) {
     static const int threads[] = {1, 2, 3}, chunks[] = {1, 7, 64, 512}, depths[] = {3, 1, 15, 7, 2};
     enum { COUNT = 200 };
@@ -619,7 +621,8 @@ typedef struct speculation {
 
 static const speculation speculations[] = {{2, 3, false}, {4, 1, false}, {4, 7, true}, {PICTURE_PROMPT, 3, false}};
 
-/* Runs 50 rounds with rejections at every depth; then the text once more, as one prompt with another chunk. */
+/* Runs 50 rounds with wrong drafts at every depth. Then a fresh session gets the whole text as one prompt, in other
+ * chunks. The MTP layer's caches must be equal. */
 START_TEST(the_mtp_cache_is_that_of_the_text) {
     const speculation *how = &speculations[_i];
     enum { ROUNDS = 50, CONTEXT = 512 };
@@ -666,8 +669,8 @@ START_TEST(the_mtp_cache_is_that_of_the_text) {
 }
 END_TEST
 
-/* The drafts are scripted to be right and wrong at every depth in turn, and replace the drafter's own, which runs all
- * the same. */
+/* Scripted drafts, which are right and wrong at each depth in turn, replace the drafter's own, but the drafter still
+ * runs. */
 START_TEST(rejection_at_every_depth_leaves_no_trace) {
     enum { TEXT = 200 };
     fr_reference r;
@@ -714,7 +717,8 @@ static void compare_with_fresh(fr_session *session, const fr_reference *r, const
     fr_session_close(fresh);
 }
 
-/* Ids are removed, another prompt begins alike, and a session is saved and restored. */
+/* The session is truncated, gets another prompt that begins alike, and is saved and restored. The MTP layer's cache
+ * must always be that of the text. */
 START_TEST(turns_leave_the_mtp_cache_that_of_the_text) {
     fr_reference r;
     fr_session *session;

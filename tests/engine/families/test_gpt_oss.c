@@ -1,9 +1,9 @@
-/* Tests of gpt-oss with experts in MXFP4 (tests/references/gpt_oss_mx.py): the published form, which has codes and
+/* Tests gpt-oss with experts in MXFP4 (tests/references/gpt_oss_mx.py): the published form, which has codes and
  * exponents in separate tensors, and llama.cpp's GGUF file of it. test_dense.c tests it with float experts.
  *
- * Rows of activations are quantized for such weights, so logits are about a hundredth away from transformers'. Two
- * tests show that each nibble is in its place: the same weights decoded to float32 stay within the bound of all float
- * models, and the logits of the two files are the same bits. */
+ * With such weights the rows of activations are quantized, so logits differ from transformers' by about a hundredth.
+ * Two tests show that each 4-bit code is in its place: the same weights decoded to float32 keep the bound of all float
+ * models, and the folder and the file give the same bits. */
 #include <check.h>
 #include <math.h>
 #include <stdio.h>
@@ -67,7 +67,7 @@ static fr_rows logits_of(const char *path, const char *isa, int threads, int chu
     return rows;
 }
 
-/* Returns the root mean square of the difference, as a share of the values'. */
+/* Returns the root mean square of the difference, divided by that of the expected values. */
 static double apart(const float *got) {
     double difference = 0, all = 0;
     for (size_t i = 0; i < count * vocab; i++) {
@@ -115,8 +115,8 @@ START_TEST(every_instruction_set_gives_one_answer) {
 }
 END_TEST
 
-/* Names, types and shapes in the header of model.safetensors are replaced by others of the same length: the line names
- * the tensor that is missing or has another shape. */
+/* Names, types and shapes in the header of model.safetensors are replaced by others of the same length. The error line
+ * must name the tensor that is missing or has the wrong shape. */
 static const struct {
     const char *from, *to, *says;
 } damages[] = {
@@ -163,7 +163,7 @@ START_TEST(damaged_experts_are_refused) {
 }
 END_TEST
 
-/* transformers 5.24 reads both keys. A limit below the published one clamps, so it changes the logits. */
+/* transformers 5.24 reads both keys. A limit below the published 7.0 clamps more values, so it changes the logits. */
 START_TEST(the_activation_is_as_the_folder_says) {
     static const struct {
         const char *keys;

@@ -1,6 +1,5 @@
-/* Tests of Llama: GGUF files of llama.cpp against transformers with the same weights, one answer in every manner of
- * running, and the configurations and tensors that are refused. test_reference.c compares folders with
- * transformers. */
+/* Tests Llama: llama.cpp's GGUF files against transformers with the same weights; that every way of running gives one
+ * answer; and the configurations and tensors that are refused. test_reference.c compares folders with transformers. */
 /* suite: threads */
 #include <check.h>
 #include <jansson.h>
@@ -43,7 +42,7 @@ static void remove_folder(void) {
 
 /* ------------------------------------------------------------------------------------------------------------- GGUF */
 
-/* Opens a file or a folder that was converted to a GGUF file of float32. */
+/* Converts a file or a folder to a GGUF file of float32, and opens that. */
 static fr_model *open_decoded(const char *path) {
     fr_model *model;
     const fr_lab_quantization how = {.type = "f32", .pure = true};
@@ -56,7 +55,7 @@ static fr_model *open_decoded(const char *path) {
     return model;
 }
 
-/* In these files the rows of queries and keys are in llama.cpp's order, and rotary positions are scaled by a table. */
+/* These files have the rows of queries and keys in llama.cpp's order, and a table that scales rotary positions. */
 START_TEST(a_file_has_the_references_logits) {
     fr_model *model = open_decoded(GGUF ".gguf");
     fr_session *session;
@@ -123,7 +122,8 @@ START_TEST(a_file_says_what_the_reference_says) {
 }
 END_TEST
 
-/* One folder has biases, heads of 22 and positions scaled by one factor; another scales as llama3 does. */
+/* One of the folders has biases, heads of width 22 and positions scaled by one factor; another scales positions as
+ * Llama 3 does. */
 START_TEST(a_folder_as_gguf_is_the_same_model) {
     static const char *const folders[] = {MODELS "llama", MODELS "llama-odd", MODELS "llama-fp8"};
     static const int32_t prompt[] = {1, 30, 31, 32, 33, 30, 31, 90, 77, 30, 31, 12, 13, 14, 200, 201, 202};
@@ -154,10 +154,10 @@ START_TEST(a_folder_as_gguf_is_the_same_model) {
 }
 END_TEST
 
-/* A file's keys for the scaling of rotary positions; 0 or NULL: without the key. */
+/* The keys of a file for the scaling of rotary positions. NULL or 0: the file doesn't have the key. */
 typedef struct scaling {
     const char *type;
-    float factor, older; /* older: the factor under the older key */
+    float factor, older; /* older: the factor as the older key gives it */
 } scaling;
 
 static scaling said;
@@ -175,7 +175,7 @@ static void copy_scaled(const fr_tensors *all, fr_gguf_writer *w, bool data) {
     }
 }
 
-/* Returns the logits of the last of some ids. */
+/* Returns the logits after a prompt, from a file with these scaling keys. */
 static fr_rows logits_scaled(scaling how) {
     static const int32_t prompt[] = {1, 30, 31, 32, 33, 30, 31, 90, 77, 30, 31, 12, 13, 14, 200, 201, 202};
     enum { COUNT = sizeof prompt / sizeof *prompt };
@@ -221,7 +221,7 @@ static double number_of(const fr_options *options, fr_option option) {
     return number;
 }
 
-/* The keys are llama.cpp's (constants in gguf-py). A value that is not a number, or is outside its option's range, is
+/* The keys are llama.cpp's (gguf-py's constants). A value that is not a number, or is outside its option's range, is
  * ignored. */
 START_TEST(files_recommend_how_to_sample) {
     fr_model *model;
@@ -254,8 +254,8 @@ START_TEST(files_recommend_how_to_sample) {
 }
 END_TEST
 
-/* llama.cpp's rules (src/llama-model.cpp): without a type the scaling is linear, and the older key counts if the newer
- * one is missing. */
+/* The rules are llama.cpp's (src/llama-model.cpp): if no type is given, the scaling is linear, and the older key
+ * counts if the newer one is missing. */
 START_TEST(positions_are_scaled_without_a_type) {
     static const struct {
         scaling said;
@@ -353,7 +353,7 @@ END_TEST
 static const struct {
     const char *name, *changes;
     fr_status status;
-    const char *line; /* a part of the line */
+    const char *line; /* a part of the error line */
 } cases[] = {
     {"llama", "{}", FR_OK, ""},
     {"llama", "{\"rope_scaling\": null}", FR_OK, ""},

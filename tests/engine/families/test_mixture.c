@@ -1,6 +1,5 @@
-/* Tests of mixtures of experts: folders and their GGUF files are the same models, there is one answer in every manner
- * of running, and wrong routers, names and configurations are refused. test_reference.c compares folders with
- * transformers. */
+/* Tests mixtures of experts: folders and their GGUF files are the same models, every way of running gives one answer,
+ * and wrong routers, names and configurations are refused. test_reference.c compares folders with transformers. */
 #include <check.h>
 #include <jansson.h>
 #include <math.h>
@@ -56,7 +55,7 @@ static void write_gguf(const char *model, const char *type, bool pure) {
     fclose(out);
 }
 
-/* Logits of the prompt, and of the MTP layer's drafts after it if there is one. */
+/* The logits of the prompt, and of the MTP layer's drafts after it if there is such a layer. */
 typedef struct answer {
     fr_rows logits, drafts;
 } answer;
@@ -66,7 +65,7 @@ static fr_rows room(const fr_model *model, size_t rows) {
     return (fr_rows){malloc(capacity * sizeof(float)), 0, capacity};
 }
 
-/* mtp: a file of the MTP layer alone; NULL: the model's own, if it has one. */
+/* mtp: a file that has only the MTP layer; NULL: the model's own layer, if it has one. */
 static answer answer_beside(const char *path, const char *mtp) {
     fr_model *model;
     fr_drafter *drafter = NULL;
@@ -93,8 +92,8 @@ static const char *const folders[] = {MODELS "qwen3-moe-odd", MODELS "glm4-moe-o
                                       MODELS "glm4-moe-fp8"};
 enum { FOLDERS = sizeof folders / sizeof *folders };
 
-/* Experts are stacked, and fused matrices split; float32 keeps every weight, and FP8 weights are rounded once, as they
- * are here. */
+/* In the file the experts' matrices are stacked and fused matrices are split. The logits must have the same bits:
+ * float32 keeps every weight, and FP8 weights are rounded only once, as they are when the folder is loaded. */
 START_TEST(a_folder_as_gguf_is_the_same_model) {
     write_gguf(folders[_i], "f32", true);
     answer folders_own = answer_of(folders[_i]), files = answer_of(in_folder("model.gguf"));
@@ -109,7 +108,7 @@ START_TEST(a_folder_as_gguf_is_the_same_model) {
 }
 END_TEST
 
-/* Compares every prompt's rows within a tighter bound than test_reference.c has for all families. */
+/* Compares every prompt's logits within a tighter bound than that of test_reference.c for all families. */
 START_TEST(logits_are_within_a_part_of_their_scale) {
     fr_reference r;
     fr_session *session;
@@ -135,7 +134,7 @@ START_TEST(logits_are_within_a_part_of_their_scale) {
 }
 END_TEST
 
-/* If the MTP layer has copies of the table and the head, these are not bound a second time. */
+/* If the MTP layer's table and head are copies of the model's, they must not be kept in memory a second time. */
 START_TEST(copies_are_not_held_twice) {
     static const struct {
         const char *folder;
@@ -166,8 +165,8 @@ END_TEST
 #define TABLE "nextn.embed_tokens.weight"
 #define HEAD  "nextn.shared_head_head.weight"
 
-/* The tensors of the MTP layer that a copy has, in the order NORM, TABLE, HEAD: it may lack one, or have the values of
- * another, with the rows in order or reversed. */
+/* The tensors that an MTP layer gets in a changed copy of a file, in the order NORM, TABLE, HEAD. Each is missing
+ * (NULL) or a copy of the named tensor, with its rows in order or reversed. */
 typedef struct change {
     const char *from[3];
     bool backwards;
@@ -202,7 +201,7 @@ static void copy_changed(const fr_tensors *all, fr_gguf_writer *w, bool data) {
     }
 }
 
-/* Runs model.gguf with this change. */
+/* Returns the answer of a copy of model.gguf with this change. */
 static answer answer_changed(change how) {
     char from[128];
     changed = how;
@@ -221,9 +220,9 @@ static void free_answer(answer *a) {
 static const char *const with_mtp[] = {MODELS "glm4-moe-own",      MODELS "qwen35-moe-odd", MODELS "qwen35-odd",
                                        MODELS "glm-4.7-flash-odd", MODELS "../deepseek-v3", MODELS "glm-ocr-odd",
                                        MODELS "qwen3-next-odd",    MODELS "ling-odd"};
-enum { WITH_MTP = sizeof with_mtp / sizeof *with_mtp, MAY_SHARE = WITH_MTP - 1 }; /* Ling's norm is its own */
+enum { WITH_MTP = sizeof with_mtp / sizeof *with_mtp, MAY_SHARE = WITH_MTP - 1 }; /* Ling has its own norm */
 
-/* The model's own tensors serve instead for files of glm4moe, qwen35 and qwen35moe, as in llama.cpp. */
+/* If the MTP layer lacks these tensors, the model's own serve instead, as in llama.cpp. */
 START_TEST(an_mtp_layer_may_share_its_norm_table_and_head) {
     write_gguf(with_mtp[_i], "f32", true);
     answer shared = answer_changed((change){{NULL}, false});
@@ -235,7 +234,8 @@ START_TEST(an_mtp_layer_may_share_its_norm_table_and_head) {
 }
 END_TEST
 
-/* A head with the model's rows in reverse order scores the ids in reverse order. */
+/* A head that has the model's rows in reverse order must score the ids in reverse order. With a reversed table the
+ * drafts must change. */
 START_TEST(an_mtp_layer_may_have_a_table_and_a_head) {
     write_gguf(with_mtp[_i], "f32", true);
     answer shared = answer_changed((change){{"output_norm.weight", NULL, NULL}, true});
@@ -252,8 +252,8 @@ START_TEST(an_mtp_layer_may_have_a_table_and_a_head) {
 }
 END_TEST
 
-/* Writes what llama.cpp's converter writes with --mtp: the layer after the others, and the tensors of the model with
- * which it scores. */
+/* Copies what llama.cpp's converter writes with --mtp: the layer after the others, and the model's tensors with which
+ * that layer scores. */
 static void copy_alone(const fr_tensors *all, fr_gguf_writer *w, bool data) {
     size_t last = 0, block;
     for (size_t i = 0; i < all->count; i++)
@@ -268,8 +268,8 @@ static void copy_alone(const fr_tensors *all, fr_gguf_writer *w, bool data) {
     }
 }
 
-/* Writes the folder's own MTP layer with GGUF's names, heads and order of rows. Where the order differs, in GLM-OCR,
- * sums round differently. */
+/* The folder's own MTP layer is written to a file, with GGUF's names and order of rows. In GLM-OCR the order differs
+ * from the folder's, so sums round differently. */
 START_TEST(an_mtp_layer_drafts_from_a_file_beside_its_folder) {
     char from[128];
     write_gguf(with_mtp[_i], "f32", true);
@@ -287,7 +287,8 @@ START_TEST(an_mtp_layer_drafts_from_a_file_beside_its_folder) {
 }
 END_TEST
 
-/* Copies GLM-OCR with rotary values in pairs, as in its folder, and as in llama.cpp's files that have no sections. */
+/* Copies GLM-OCR with the two values of each rotary pair next to each other, as in its folder and in llama.cpp's files
+ * without sections. */
 static void copy_in_pairs(const fr_tensors *all, fr_gguf_writer *w, bool data) {
     enum { HEAD_DIM = 20 };
     for (size_t i = 0; i < all->count; i++) {
@@ -309,7 +310,8 @@ static void write_in_pairs(const char *name, const char *as) {
     fr_gguf_hide_key(in_folder(as), in_folder(as), "glm4.rope.dimension_sections");
 }
 
-/* A target and a file of its MTP layer may each have rotary values in halves or in pairs. */
+/* A target and a file with its MTP layer may each have the values of rotary pairs next to each other or in two
+ * halves. */
 START_TEST(an_mtp_layers_file_says_how_its_own_rows_stand) {
     static const char *const targets[] = {NULL, "model.gguf", "pairs.gguf"}; /* NULL: the folder */
     static const char *const layers[] = {"changed.gguf", "changed-pairs.gguf"};
@@ -334,7 +336,7 @@ END_TEST
 
 /* ------------------------------------------------------------------------------------------------------- one answer */
 
-/* A way of running a sampled text, which depends on every logit. */
+/* One way of running a model. The text is sampled, so that it depends on every logit. */
 typedef struct manner {
     const char *path, *isa, *method;
     int threads, chunk;
@@ -391,7 +393,8 @@ START_TEST(every_manner_of_running_gives_one_answer) {
 }
 END_TEST
 
-/* The experts' tiles are packed at load or in the file: widths of two tiles are shared by up to seven threads. */
+/* The experts are packed in tiles when they are loaded or in the file. Up to seven threads share matrices of only two
+ * tiles. */
 START_TEST(packed_experts_give_one_answer) {
     write_gguf(folders[_i], "q4_0", false);
     FILE *out = fopen(in_folder("packed.gguf"), "wb");
@@ -414,7 +417,7 @@ END_TEST
 static const struct {
     const char *name, *changes;
     fr_status status;
-    const char *line; /* a part of the line */
+    const char *line; /* a part of the error line */
 } cases[] = {
     {"qwen3-moe-raw", "{}", FR_OK, ""},
     {"qwen3-moe-raw", "{\"num_experts\": 6}", FR_INPUT, "mlp.gate.weight has shape [5, 70]"},
@@ -464,8 +467,8 @@ START_TEST(a_configuration_is_taken_or_refused_in_a_line) {
 }
 END_TEST
 
-/* Writes a model's file with each `from` in its header replaced by a `to` of the same length, and with a NaN as value
- * 3 of a BF16 tensor; NULL: no such change. */
+/* Writes a model's file with each `from` in its header replaced by `to`, of the same length, and with a NaN as value 3
+ * of the BF16 tensor `nan`. NULL: no such change. */
 static void write_changed(const char *name, const char *from, const char *to, const char *nan) {
     char path[128];
     fr_map map;
@@ -495,7 +498,7 @@ static void write_changed(const char *name, const char *from, const char *to, co
 
 static const struct {
     const char *from, *to, *line;
-    bool drafter; /* the MTP layer is wrong */
+    bool drafter; /* the error is in the MTP layer, so the drafter is refused */
 } names[] = {
     {EXPERTS "3.up_proj.weight\"", EXPERTS "x.up_proj.weight\"", "tensor " EXPERTS "3.up_proj.weight is missing",
      false},
@@ -509,7 +512,7 @@ static const struct {
     {"model.layers.2.mlp.experts.1.up_proj.weight\"", "model.layers.2.mlp.experts.9.up_proj.weight\"",
      "tensor model.layers.2.mlp.experts.1.up_proj.weight is missing", true},
     {"model.layers.2.enorm.weight\"", "model.layers.2.anorm.weight\"", "model.layers.2.anorm.weight", false},
-    /* of quantizations that the configuration says nothing of */
+    /* tensors of quantizations that the configuration doesn't mention */
     {"model.layers.0.input_layernorm.weight\"", "model.layers.0.inproj.pre_quant_scale\"",
      "tensor model.layers.0.inproj.pre_quant_scale: its weights' quantization is not built", false},
     {"model.layers.0.self_attn.q_proj.weight\"", "model.layers.0.self_attn.pproj.qweight\"",
@@ -532,7 +535,7 @@ START_TEST(a_name_that_is_missing_or_too_many_is_told) {
 }
 END_TEST
 
-/* A NaN in a router's row ends in a line, whether that row's expert is chosen or not. */
+/* A NaN in a router's matrix must end in an error line, whether or not the expert of that row is chosen. */
 START_TEST(nan_in_a_router_ends_in_a_line) {
     fr_model *model;
     fr_session *session;
@@ -550,7 +553,8 @@ START_TEST(nan_in_a_router_ends_in_a_line) {
 }
 END_TEST
 
-/* The experts are read once per forward, so a prompt's forwards are longer if no other session waits. */
+/* Each forward pass reads the experts only once. So if no other session waits, a mixture runs its prompt in longer
+ * chunks. */
 START_TEST(a_prompts_forwards_are_longer_alone) {
     static const struct {
         const char *name;
@@ -575,8 +579,8 @@ END_TEST
 
 #define GATED MODELS "qwen35-moe-odd"
 
-/* Writes the model with 0 as the output of its shared experts; or with shared experts of width 0, whose tensors are
- * renamed like those of a vision tower, which nobody reads. */
+/* Writes the model in one of two forms. If `there`, its shared experts give 0. Otherwise the shared experts have width
+ * 0, and their tensors are renamed like those of a vision encoder, which are ignored. */
 static void write_gated(bool there) {
     fr_map map;
     size_t length = 0;
@@ -612,7 +616,8 @@ static void write_gated(bool there) {
     free(bytes);
 }
 
-/* A gate of experts that don't exist is ignored. Files have logarithms of decays, which round differently. */
+/* If the shared experts have width 0, their gate is ignored. The file stores logarithms of the decays, which round
+ * differently, so its logits differ slightly. */
 START_TEST(gated_experts_of_width_0_are_none) {
     write_gated(true);
     answer silent = answer_of(folder);

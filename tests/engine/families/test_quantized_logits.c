@@ -1,12 +1,12 @@
-/* Tests of quantized files against llama.cpp on the same files (tests/data/quantized, by
+/* Tests quantized files against llama.cpp on the same files (tests/data/quantized, by
  * tests/references/quantized_logits.py): Qwen3.5, its mixture, DeepSeek-V3, GLM-4.5 and Qwen3-MoE in Q8_0, Q4_0 and
  * Q4_K.
  *
  * Both engines quantize rows of activations, each in its own way. So three sets of logits are compared: ours,
  * llama.cpp's, and those of the same weights decoded to float32, which test_reference.c compares with transformers.
- * Ours may be as far from the last as llama.cpp's are. In some rows roundings choose another expert; the middle row is
- * compared, so that these don't count. The ids were chosen so that this happens in neither engine at an early row, as
- * it would change all rows after it. */
+ * Ours may be about as far from the float ones as llama.cpp's are. In some rows rounding chooses another expert. The
+ * row with the median difference is compared, so these rows don't count. The ids were chosen so that this happens in
+ * neither engine at an early row, because it would change all rows after it. */
 #include <check.h>
 #include <math.h>
 #include <stdio.h>
@@ -47,7 +47,7 @@ static const char *const types[] = {"q8_0", "q4_0", "q4_k"};
 
 enum { MODELS = sizeof models / sizeof *models, TYPES = sizeof types / sizeof *types };
 
-/* Writes a model in a type to a file of the folder. */
+/* Quantizes a model to this type and writes it to the folder. Returns the path. */
 static const char *quantized(const char *path, const char *type, bool pure, char *to, size_t size) {
     snprintf(to, size, "%s/%s.gguf", folder.path, type);
     FILE *out = fopen(to, "wb");
@@ -79,7 +79,7 @@ static int ascending(const void *a, const void *b) {
     return (x > y) - (x < y);
 }
 
-/* Returns the mean difference of two rows as a share of the range of the second; of all rows the middle one. */
+/* Returns, for the row with the median difference, the mean difference of a and b divided by the range of b. */
 static double apart(const float *a, const float *b, size_t vocab) {
     double rows[IDS];
     for (size_t r = 0; r < IDS; r++) {

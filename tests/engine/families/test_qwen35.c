@@ -1,7 +1,7 @@
-/* Tests of Qwen3.5 and Qwen3-Next: folders are compared tensor by tensor with the files that llama.cpp's converter
- * makes of them, and those files with transformers; MTP layers are read from files of their own; wrong configurations,
- * names and files are refused. test_reference.c compares folders with transformers. tests/references/converted.py
- * makes the files. */
+/* Tests Qwen3.5 and Qwen3-Next. Folders are compared tensor by tensor with the files that llama.cpp's converter makes
+ * of them, and those files with transformers; MTP layers are read from files of their own; wrong configurations, names
+ * and files are refused. test_reference.c compares folders with transformers. tests/references/converted.py makes the
+ * files. */
 #include <check.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -19,7 +19,8 @@
 
 #define FILES "tests/data/qwen35/"
 
-/* There are 3, 1, 2, 2 and 2 times as many value heads as key heads; the last three are mixtures of experts. */
+/* These models have 3, 1, 2, 2 and 2 times as many value heads as key heads. The last three are mixtures of
+ * experts. */
 static const char *const names[] = {"qwen35-odd", "qwen35-tied", "qwen35-moe-odd", "qwen35-moe-tied", "qwen3-next-odd"};
 
 enum { NAMES = sizeof names / sizeof *names };
@@ -47,7 +48,7 @@ static const char *folder_of(const char *name) {
 
 static const char *file_of(const char *name) {
     static char path[128];
-    static const char most[] = "qwen35-"; /* the names of their files lack this */
+    static const char most[] = "qwen35-"; /* their files are named without this prefix */
     bool shorter = strncmp(name, most, sizeof most - 1) == 0;
     snprintf(path, sizeof path, FILES "%s.gguf", shorter ? name + sizeof most - 1 : name);
     return path;
@@ -64,7 +65,8 @@ static void quantize(const char *path, const char *type) {
     fclose(out);
 }
 
-/* Our decays are computed with exp in double: they differ by one unit at most, in float. */
+/* Our decays are computed with exp in double precision, so as floats they may differ from the converter's by one unit
+ * in the last place. */
 static void compare_decays(const fr_tensor *ours, const fr_tensor *theirs) {
     const int32_t *a = ours->data, *b = theirs->data;
     for (size_t i = 0; i < ours->bytes / sizeof *a; i++)
@@ -85,8 +87,8 @@ static void compare_tensors(const fr_checkpoint *ours, const fr_checkpoint *thei
     }
 }
 
-/* The converter takes the interval of attention layers from a key that these folders don't have, and also writes each
- * layer's kind. */
+/* The converter also writes the interval of attention layers, a value that these folders don't have, and the kind of
+ * each layer. */
 static void compare_keys(const fr_checkpoint *ours, const fr_checkpoint *theirs) {
     static const char *const own[] = {"general.name", "qwen35.full_attention_interval",
                                       "qwen35moe.full_attention_interval", "qwen3next.full_attention_interval"};
@@ -119,8 +121,8 @@ START_TEST(a_folder_becomes_the_converters_file) {
 }
 END_TEST
 
-/* llama-quantize treats the matrix of a DeltaNet layer's queries, keys and values as one of attention's values: in
- * some layers, of either kind, it has more bits. */
+/* llama-quantize treats the fused matrix of a DeltaNet layer like the value matrix of an attention layer: in some
+ * layers, of either kind, it gets more bits. */
 START_TEST(values_have_more_bits_in_some_layers) {
     static const char *const matrices[] = {"blk.0.attn_qkv.weight", "blk.1.attn_qkv.weight", "blk.2.attn_qkv.weight",
                                            "blk.3.attn_v.weight", "blk.4.attn_v.weight"};
@@ -160,8 +162,8 @@ static size_t generate(const fr_model *model, const fr_drafter *drafter, const i
     return stood;
 }
 
-/* Compares the logits of all prompts and the greedy text with the reference's, with the model's own drafter or
- * without. */
+/* Compares the logits of all prompts and the greedy text with the reference's. drafter NULL: the text is generated
+ * without drafts. */
 static void check_against(const fr_reference *r, const fr_model *model, const fr_drafter *drafter) {
     json_t *prompts = json_object_get(r->info, "prompts"), *text;
     fr_session *session;
@@ -193,7 +195,8 @@ static void check_against(const fr_reference *r, const fr_model *model, const fr
     ck_assert_uint_gt(index, 0);
 }
 
-/* In the folder the heads of a group are together, in the file they are in tiles. */
+/* The folder stores the value heads of each key head together; the file stores them interleaved. Both must give the
+ * reference's logits. */
 START_TEST(folders_and_files_have_the_references_logits) {
     fr_reference r;
     fr_model *file;
@@ -209,8 +212,8 @@ START_TEST(folders_and_files_have_the_references_logits) {
 }
 END_TEST
 
-/* The float file that is made of codes has the values that they stand for, with scales and the order of heads; the
- * file with fewer bits has a text of its own, which its MTP layer drafts. */
+/* FP8 codes are converted to other types. The float32 file must have the values that the codes stand for, with their
+ * scales and the order of heads. Files with fewer bits have a text of their own, which their MTP layer drafts. */
 START_TEST(codes_become_files_of_any_type) {
     static const char *const types[] = {"f32", "q8_0", "q4_0"};
     fr_reference r;
@@ -247,7 +250,7 @@ START_TEST(an_mtp_layer_drafts_from_a_file_of_its_own) {
     require(fr_drafter_open(FILES "tied-mtp.gguf", trunk, NULL, &drafter));
     check_against(&r, trunk, drafter);
     fr_drafter_close(drafter);
-    require(fr_drafter_open(FILES "tied-mtp.gguf", r.model, NULL, &drafter)); /* beside a folder too */
+    require(fr_drafter_open(FILES "tied-mtp.gguf", r.model, NULL, &drafter)); /* the file also serves a folder */
     check_against(&r, r.model, drafter);
     fr_drafter_close(drafter);
     fr_model_close(trunk);
@@ -282,7 +285,7 @@ END_TEST
 
 /* --------------------------------------------------------------------------------------------------- changed files */
 
-/* Copies a file with a text replaced by another of the same length, wherever it occurs. */
+/* Copies a file and replaces a text wherever it occurs by another of the same length. */
 static void copy_changed(const char *from, const char *name, const char *text, const char *instead) {
     size_t size, length = strlen(text), found = 0;
     char *bytes = fr_load_text(from, &size);
@@ -297,7 +300,7 @@ static void copy_changed(const char *from, const char *name, const char *text, c
     free(bytes);
 }
 
-/* Opens the changed model, and its MTP layer. */
+/* Opens the changed model and its MTP layer. */
 static fr_status open_both(const char *path) {
     fr_model *model;
     fr_drafter *drafter = NULL;
@@ -308,7 +311,7 @@ static fr_status open_both(const char *path) {
     return status;
 }
 
-/* If a tensor is renamed, one is missing and another is unknown: the line names either. */
+/* If a tensor is renamed, one tensor is missing and another is unknown. The error line must name one of the two. */
 START_TEST(a_tensor_that_is_missing_or_too_many_is_named) {
     static const char *const renamed[][4] = {
         {"qwen35-odd", "layers.0.linear_attn.dt_bias", "layers.0.linear_attn.xt_bias", "linear_attn."},
@@ -345,12 +348,12 @@ START_TEST(a_key_of_a_file_is_checked) {
 }
 END_TEST
 
-/* Files of older converters don't have each layer's kind; those without the MTP layer don't count it. */
+/* Older converters did not write each layer's kind. Files without the MTP layer don't count it among the layers. */
 START_TEST(an_older_file_tells_by_an_interval) {
     fr_model *model;
     copy_changed(FILES "tied-trunk.gguf", "model.gguf", "qwen35.attention.recurrent_layers",
                  "qwen35.attention.recurrent_lxyers");
-    /* the file says every 4th layer, and it is every 3rd */
+    /* the interval in the file is 4, but the attention layers are every third */
     expect_line(fr_model_open(folder.file, NULL, &model), FR_INPUT, "blk.");
     copy_changed(FILES "tied-trunk.gguf", "model.gguf", "qwen35.full_attention_interval",
                  "qwen35.fxll_attention_interval");
@@ -365,7 +368,7 @@ END_TEST
 static const struct {
     const char *name, *changes;
     fr_status status;
-    const char *line; /* a part of the line */
+    const char *line; /* a part of the error line */
 } cases[] = {
     {"qwen35-odd", "{}", FR_OK, ""},
     {"qwen35-odd", "{\"full_attention_interval\": 3}", FR_OK, ""}, /* layer_types is used */
@@ -395,7 +398,7 @@ static const struct {
     {"qwen35-odd", "{\"rope_parameters\": null, \"partial_rotary_factor\": 0.4, \"rope_theta\": 5000.0}", FR_INPUT,
      "have 32 angles, the heads 4"},
     {"qwen35-odd", "{\"rope_parameters\": []}", FR_INPUT, "rope_parameters"},
-    {"qwen35-odd", "{\"tie_word_embeddings\": true}", FR_OK, ""}, /* the head's tensor exists */
+    {"qwen35-odd", "{\"tie_word_embeddings\": true}", FR_OK, ""}, /* the folder has its own head */
     {"qwen35-odd", "{\"architectures\": [\"Qwen3_5MoeForCausalLM\"]}", FR_INPUT, "mlp."},
     {"qwen35-moe-tied", "{\"tie_word_embeddings\": false}", FR_INPUT, "lm_head.weight is missing"},
     {"qwen35-odd", "{\"hidden_size\": null}", FR_INPUT, "the configuration asks for [517, 4096]"},
@@ -416,7 +419,8 @@ START_TEST(a_configuration_is_taken_or_refused_in_a_line) {
 }
 END_TEST
 
-/* A folder without a vision tower takes no pictures, and without the token for them none from a file either. */
+/* Pictures are refused if the folder has no vision encoder. With an encoder from a file they are refused too, if the
+ * tokenizer has no image token. */
 START_TEST(pictures_are_refused) {
     fr_model *model;
     fr_options *options = fr_options_new();

@@ -1,6 +1,6 @@
-/* Tests of src/engine/families/architecture.c and families.c: a model of an architecture that is not built is refused
- * with exit status 1, and a second line lists the built ones; a drafter that is not built is refused with FR_UNBUILT
- * and exit status 2. */
+/* Tests src/engine/families/architecture.c and families.c: a model of an unsupported architecture is refused with exit
+ * status 1, and a second line lists the supported ones; an unsupported drafter is refused with FR_UNBUILT and exit
+ * status 2. */
 /* suite: native */
 #include <check.h>
 #include <stdio.h>
@@ -26,8 +26,8 @@ static void remove_folder(void) {
     ck_assert_int_eq(rmdir(folder), 0);
 }
 
-/* Makes a folder with only a config.json of that architecture, or a GGUF file with only its key: the refusal needs no
- * more. */
+/* Makes a folder that has only a config.json with this architecture, or a GGUF file that has only the key. The refusal
+ * needs no more. */
 static const char *make_model(const char *architecture, bool gguf) {
     snprintf(path, sizeof path, "%s/%s", folder, gguf ? "model.gguf" : "config.json");
     if (gguf) {
@@ -57,8 +57,8 @@ static void expect(const char *line, int status, const char *says, bool listed) 
     fr_command_free(&c);
 }
 
-/* The second line with the built architectures comes only if the architecture is the problem. A folder of an unknown
- * one may be a drafter's, so its weights are looked at first. */
+/* The second line, which lists the supported architectures, comes only if the architecture is the problem. A folder of
+ * an unknown architecture may be a drafter's, so its tensors are looked at first. */
 static const struct {
     const char *architecture, *says;
     int status;
@@ -86,7 +86,7 @@ START_TEST(an_architecture_that_is_not_built_is_refused) {
     static const char *const lines[] = {"inspect -m %s", "generate -p x -m %s", "verify -m %s",
                                         "quantize --type q4_0 -o /dev/null -m %s"};
     for (size_t i = 0; i < COUNT_OF(lines); i++) {
-        if (cases[_i].gguf && i == 3) continue; /* a GGUF file of any of these can be written in another type */
+        if (cases[_i].gguf && i == 3) continue; /* a GGUF file is converted all the same */
         snprintf(line, sizeof line, lines[i], model);
         expect(line, cases[_i].status, cases[_i].says, cases[_i].listed);
     }

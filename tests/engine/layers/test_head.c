@@ -1,7 +1,7 @@
-/* Tests of the LM head over a team and in pieces: every logit is computed and capped once; the best id is the first of
- * the largest logits, wherever pieces and threads meet; a logit that is not finite invalidates only its own row. The
- * expected logits are known without a matrix product, as each row of activations picks twice one column of the
- * matrix. */
+/* Tests the LM head, divided among a team of threads and into pieces. Every logit is computed and capped once. The
+ * best id is the first of those with the largest logit, wherever pieces and threads meet. A logit that is not finite
+ * invalidates only its own row. The expected logits are known without a matrix product, because each row of
+ * activations selects one column of the matrix and doubles it. */
 /* suite: quick threads neon */
 #include <check.h>
 #include <math.h>
@@ -12,7 +12,7 @@
 #include "src/engine/layers/head.h"
 #include "tests/support/suite.h"
 
-enum { HIDDEN = FR_STEP_MAX, VOCAB = 40001 }; /* 8 rows, five pieces */
+enum { HIDDEN = FR_STEP_MAX, VOCAB = 40001 }; /* 8 rows; five pieces of the head */
 
 static fr_machine machine;
 static const fr_kernels *kernels;
@@ -26,7 +26,7 @@ static void run_share(void *context, const fr_team *team) {
     fr_head_rows(team, &head, context);
 }
 
-/* Row r's logits are twice column r of the matrix. */
+/* Runs the head for `rows` rows, whose activations make the logits of row r twice column r of the matrix. */
 static void run(size_t rows, size_t threads, int64_t *best) {
     fr_plan plan;
     fr_pool *pool;
@@ -57,7 +57,7 @@ static float *value(size_t feature, size_t row) {
     return &matrix_values[feature * HIDDEN + row];
 }
 
-/* Returns the first of the largest logits that were made, found one by one. */
+/* Finds the first of the largest expected logits with a plain loop, or returns -1 if one is not finite. */
 static int64_t first_largest(void) {
     int64_t best = 0;
     for (int64_t i = 0; i < VOCAB; i++) {
@@ -97,8 +97,8 @@ START_TEST(every_logit_is_made_once) {
 }
 END_TEST
 
-/* The largest value occurs in several places: next to each other, in different pieces, in different threads'
- * columns. */
+/* The largest value occurs several times: in neighbouring columns, in different pieces, and in columns of different
+ * threads. */
 START_TEST(of_equals_the_first_is_best) {
     static const size_t places[] = {40000, 32768, 20016, 20015, 9000, 8191, 4096};
     cap = 0.0f;
@@ -110,7 +110,8 @@ START_TEST(of_equals_the_first_is_best) {
 }
 END_TEST
 
-/* Twice the largest value overflows, and 0 times it is 0. */
+/* A huge value in column 2 overflows in row 2, which doubles it. In other rows it is multiplied by 0, so they stay
+ * finite. */
 START_TEST(what_is_not_finite_spoils_its_row) {
     static const size_t places[] = {0, 8191, 8192, 25000, VOCAB - 1};
     cap = 0.0f;

@@ -1,9 +1,9 @@
-/* Tests of ids that a model must never generate: generation_config.json's suppress_tokens, and GGUF's
+/* Tests ids that a model must never generate: generation_config.json's suppress_tokens, and GGUF's
  * tokenizer.ggml.suppress_tokens.
  *
- * The reference is transformers' logits in the fixtures: where an id is suppressed, the best of the others is
- * generated. When every id of a reference's greedy text is suppressed at once, each of its positions has another
- * answer. */
+ * The reference is transformers' logits in the fixtures: if an id is suppressed, the best of the other ids is
+ * generated. When every id of a reference's greedy text is suppressed at once, each position of the text gets another
+ * id. */
 #include <check.h>
 #include <math.h>
 #include <stdio.h>
@@ -31,7 +31,7 @@ enum { COUNT = 48, PATH = 64 };
 
 /* -------------------------------------------------------------------------------------------------------- the truth */
 
-/* A greedy text of a fixture, and the logits that it was chosen from. */
+/* A fixture's greedy text, and the logits from which it was chosen. */
 typedef struct text {
     int32_t *prompt, *ids;
     size_t prompt_count, count, vocab;
@@ -64,7 +64,7 @@ static bool is_in(const int32_t *ids, size_t count, int32_t id) {
     return false;
 }
 
-/* Returns the best id that is not suppressed; *margin: its distance from the next. */
+/* Returns the best id that is not suppressed; *margin gets its distance from the next. */
 static int32_t best_of_others(const float *row, size_t vocab, const int32_t *out, size_t count, float *margin) {
     int32_t best = -1;
     float next = -INFINITY;
@@ -83,12 +83,12 @@ static int32_t best_of_others(const float *row, size_t vocab, const int32_t *out
 
 /* ------------------------------------------------------------------------------------------------------- the models */
 
-/* A fixture in a folder whose generation_config.json suppresses ids. */
+/* A fixture, copied to a folder whose generation_config.json suppresses ids. */
 typedef struct subject {
     fr_changed_folder folder;
     fr_reference reference; /* as published */
     fr_model *model;
-    fr_drafter *drafter; /* NULL: it has none */
+    fr_drafter *drafter; /* NULL: the fixture has none */
     fr_options *options;
 } subject;
 
@@ -105,13 +105,13 @@ static void keep_out(const fr_changed_folder *folder, const int32_t *ids, size_t
     fr_changed_folder_write(folder, "generation_config.json", config);
 }
 
-/* Suppresses all ids of the fixture's first greedy text. */
+/* Suppresses all ids that occur in the fixture's first greedy text. */
 static void open_subject(subject *s, const char *name) {
     char path[320];
     *s = (subject){.options = fr_options_new()};
     require(fr_options_set(s->options, FR_OPT_CONTEXT, 256));
     require(fr_options_set(s->options, FR_OPT_IGNORE_EOS, 1));
-    require(fr_options_set(s->options, FR_OPT_DRAFT_MAX, 3)); /* how often auto drafts depends on the clock */
+    require(fr_options_set(s->options, FR_OPT_DRAFT_MAX, 3)); /* not auto, which depends on the clock */
     fr_reference_open(&s->reference, name, s->options);
     text t = first_text(&s->reference);
     snprintf(path, sizeof path, FR_TEST_MODELS "%s", name);
@@ -151,7 +151,7 @@ static const char *const fixtures[] = {"gemma4-e",   "gemma4-e-odd",    "gemma4-
                                        "qwen35-odd", "deepseek-v3-odd", "llama"};
 enum { FIXTURES = sizeof fixtures / sizeof *fixtures };
 
-/* Compares after the prompt and after each prefix of its greedy text. */
+/* Compares the next id after the prompt, and after each prefix of its greedy text. */
 START_TEST(the_best_of_the_others_comes) {
     subject s;
     int32_t id;
@@ -179,7 +179,7 @@ START_TEST(the_best_of_the_others_comes) {
 }
 END_TEST
 
-/* Compares the text without drafts and with the drafter's. */
+/* Compares the text that is generated without drafts with the one that is generated with the drafter's drafts. */
 static void compare_texts(const subject *s, int32_t *plain) {
     text t = first_text(&s->reference);
     int32_t drafted[COUNT];
@@ -204,7 +204,7 @@ START_TEST(one_text_with_and_without_drafts) {
 }
 END_TEST
 
-/* The temperature is so high that suppressed ids would be sampled often. */
+/* The temperature is so high that suppressed ids would be sampled often if they were not suppressed. */
 START_TEST(sampled_texts_are_one_too) {
     subject s;
     int32_t ids[COUNT];
@@ -218,8 +218,8 @@ START_TEST(sampled_texts_are_one_too) {
 }
 END_TEST
 
-/* Drafts are the ids that the model would generate if nothing were suppressed: none of them is accepted, however they
- * are judged. */
+/* The scripted drafts are the ids that the model would generate if nothing were suppressed. None of them may be
+ * accepted, in any way of sampling. */
 START_TEST(drafts_of_such_ids_do_not_stand) {
     subject s;
     int32_t ids[COUNT], script[256];
@@ -242,8 +242,8 @@ START_TEST(drafts_of_such_ids_do_not_stand) {
 }
 END_TEST
 
-/* Rejection sampling compares the drafter's distribution with the target's: the text differs, but never has such an
- * id. */
+/* Rejection sampling compares the drafter's distribution with the target's. So the text differs, but it must never
+ * contain a suppressed id. */
 START_TEST(rejection_never_gives_them) {
     subject s;
     int32_t ids[COUNT];
@@ -264,7 +264,7 @@ START_TEST(rejection_never_gives_them) {
 }
 END_TEST
 
-/* Two sessions of an engine run together. */
+/* Two sessions of one engine run together. Both must keep to the suppressed ids. */
 START_TEST(sessions_of_an_engine_say_the_same) {
     subject s;
     fr_engine *engine;
@@ -295,7 +295,8 @@ START_TEST(sessions_of_an_engine_say_the_same) {
 }
 END_TEST
 
-/* Logits that are handed out are the model's own, and log-probabilities are computed from them. */
+/* Logits that the library hands out are the model's own, with nothing suppressed, and log-probabilities are computed
+ * from these. */
 START_TEST(logits_stay_as_they_are) {
     subject s;
     open_subject(&s, "gemma4-e");
@@ -321,7 +322,7 @@ END_TEST
 static const int32_t *listed;
 static size_t listed_count;
 
-/* Copies the same tensors with a key that suppresses ids. */
+/* Copies the file's tensors and adds a key that suppresses ids. */
 static void copy_with_list(const fr_tensors *all, fr_gguf_writer *w, bool data) {
     if (!data) fr_gguf_put_array(w, "tokenizer.ggml.suppress_tokens", FR_GGUF_I32, listed_count);
     for (size_t i = 0; !data && i < listed_count; i++) fr_gguf_add_u32(w, (uint32_t)listed[i]);
@@ -344,8 +345,8 @@ static void make_file(char *path, const int32_t *ids, size_t count) {
     fr_gguf_copy(GGUF "gguf", path, copy_with_list);
 }
 
-/* Returns transformers' greedy text of a file, with its weights as floats. Our activations are quantized, so only ids
- * that are ahead of the next by 5% of the spread are compared. */
+/* Returns transformers' greedy text for a file, with its weights as floats. Our activations are quantized, so only ids
+ * whose logit exceeds the next by 5% of the range are compared. */
 static text text_of_file(const fr_reference *r, fr_map *map, fr_tensors *tensors) {
     json_t *info;
     fr_tensors unread = {0};
@@ -409,7 +410,7 @@ START_TEST(a_file_says_it_by_its_key) {
 }
 END_TEST
 
-/* Checks the ids in inspect's output. */
+/* Checks the suppressed ids in inspect's output. */
 static void expect_listed(const char *model, const int32_t *ids, size_t count) {
     fr_command json = fr_command_ok("inspect -m %s -o json", model), words = fr_command_ok("inspect -m %s", model);
     json_t *object = json_loads(json.out, 0, NULL);
@@ -428,7 +429,7 @@ static void expect_listed(const char *model, const int32_t *ids, size_t count) {
     fr_command_free(&words);
 }
 
-/* A folder's list is written to the file that is made of it, and to files that are made of that file. */
+/* A folder's list must be written to the file that is made of it, and to files that are made of that file. */
 START_TEST(conversions_keep_the_list) {
     static const int32_t ids[] = {361, 7, 511};
     char file[3][80];
@@ -461,14 +462,14 @@ END_TEST
 /* ------------------------------------------------------------------------------------------------------------ lists */
 
 static const struct {
-    const char *list;  /* the list in generation_config.json */
-    const char *words; /* a part of the refusal; NULL: it is read */
-    size_t count;      /* how many ids are read */
+    const char *list;  /* suppress_tokens in generation_config.json */
+    const char *words; /* a part of the error line; NULL: the list is accepted */
+    size_t count;      /* number of ids that are read */
 } lists[] = {
     {"null", NULL, 0},
     {"[]", NULL, 0},
     {"[5, 6.0, 5]", NULL, 3},
-    {"[511, 512, -1, 258883, 9000000000000000000]", NULL, 1}, /* the vocabulary has 512 ids */
+    {"[511, 512, -1, 258883, 9000000000000000000]", NULL, 1}, /* the vocabulary has 512 ids, so only 511 counts */
     {"5", "\"suppress_tokens\" is not an array of ids", 0},
     {"{\"5\": 6}", "is not an array of ids", 0},
     {"\"5\"", "is not an array of ids", 0},
@@ -510,7 +511,7 @@ END_TEST
 
 enum { MOST = 4096, VOCAB = 512 };
 
-/* Makes `count` ids, of which the vocabulary has the first ones. */
+/* Makes `count` ids from 0 on; the vocabulary has only the first of them. */
 static int32_t *count_up(size_t count) {
     int32_t *ids = malloc(count * sizeof *ids);
     for (size_t i = 0; i < count; i++) ids[i] = (int32_t)i;
@@ -542,7 +543,7 @@ START_TEST(a_list_has_a_limit) {
 }
 END_TEST
 
-/* Gives the list the number of another type with elements of the same size. */
+/* The list's type is replaced by another one with elements of the same size. */
 START_TEST(a_file_whose_list_is_of_another_type_is_refused) {
     static const char key[] = "tokenizer.ggml.suppress_tokens";
     static const uint32_t types[] = {FR_GGUF_F32, FR_GGUF_U32};
@@ -562,7 +563,7 @@ START_TEST(a_file_whose_list_is_of_another_type_is_refused) {
 }
 END_TEST
 
-/* No id is left to generate: the step fails with a line. */
+/* If all ids are suppressed, no id is left to generate, and the step must fail with one line. */
 START_TEST(a_list_of_all_ids_leaves_no_token) {
     fr_model *model;
     fr_session *session;
@@ -604,7 +605,8 @@ static void open_drawer(drawer *d, const fr_options *options, const int32_t *out
     fr_sampler_layout(&d->sampler, &d->arena, FR_STEP_MAX - 1);
 }
 
-/* Options with temperature 0, with 1, with 1 and filters, and with a penalty. */
+/* Returns options of one kind: greedy, temperature 1, temperature 1 with filters, or rejection sampling; kinds from 4
+ * on add a repeat penalty. */
 static fr_options *options_of(int kind) {
     fr_options *options = fr_options_new();
     require(fr_options_set_number(options, FR_OPT_TEMPERATURE, kind % 4 ? 1 : 0));
@@ -615,7 +617,7 @@ static fr_options *options_of(int kind) {
     return options;
 }
 
-/* Fills a row with few different values, so that suppressed ids often have the same logit as the best of the
+/* Fills a row with few different values, so that a suppressed id often has the same logit as the best of the
  * others. */
 static void make_row(float *row, size_t n, uint32_t *state) {
     static const float values[] = {-2.5F, -1, -0.0F, 0, 0.75F, 2};
@@ -625,8 +627,9 @@ static void make_row(float *row, size_t n, uint32_t *state) {
     }
 }
 
-/* Samples equal those with each of the ids banned by a bias, which test_sampling compares with numpy; for logits of
- * all ids, and for a drafter's that scores some of them. A bias from the caller can't allow a suppressed id. */
+/* Sampling with suppressed ids must give the same ids as banning these by a bias, which test_sampling compares with
+ * numpy. The logits are those of all ids, or of the ids that a drafter scores. A positive bias from the caller can't
+ * allow a suppressed id. */
 START_TEST(draws_are_those_with_the_ids_banned) {
     static const int32_t out[OUT] = {0, 1, 7, 8, 20, 21, 33, 38, 39}, ids[] = {8, 39, 3, 21, 30, 20, 11, 0, 5};
     static const char bans[] = "0-inf,1-inf,7-inf,8-inf,20-inf,21-inf,33-inf,38-inf,39-inf";
@@ -653,8 +656,8 @@ START_TEST(draws_are_those_with_the_ids_banned) {
 }
 END_TEST
 
-/* The probabilities of the other ids are the softmax over them alone; a draft of a suppressed id has probability 0,
- * however likely the drafter and the raw logits make it. */
+/* The probabilities of the remaining ids are the softmax over these alone. A draft of a suppressed id has probability
+ * 0, however likely it is for the drafter and in the raw logits. */
 START_TEST(probabilities_are_of_what_is_left) {
     static const int32_t out[] = {4, 11};
     float rows[2][IDS];

@@ -1,6 +1,6 @@
-/* Tests of rows of several timelines in one forward: each row's logits are, bit for bit, those of its own timeline run
- * alone, whichever rows are in the batch and however the timeline was cut into batches. The reference is a session of
- * that timeline; tests/behaviour/test_reference.c compares those with transformers. */
+/* Tests rows of several timelines in one forward pass: each row's logits are, bit for bit, those of its own timeline
+ * run alone, whichever other rows are in the batch and however the timeline was divided into batches. The reference is
+ * a session with that timeline; tests/behaviour/test_reference.c compares such sessions with transformers. */
 /* suite: threads */
 #include <check.h>
 #include <stdlib.h>
@@ -28,7 +28,7 @@ static size_t below(size_t n) {
     return (size_t)(((uint64_t)state * n) >> 32);
 }
 
-/* A model with the working memory of its forwards, and several caches. */
+/* A model, the working memory of its forward passes, and several caches. */
 typedef struct engine {
     fr_model *model;
     fr_options *options;
@@ -59,7 +59,8 @@ static void layout(engine *e, fr_arena *arena) {
     e->best = fr_arena_take(arena, threads * FR_STEP_MAX, sizeof *e->best);
 }
 
-/* Starts with the same random numbers for each case, also if cases share a process. */
+/* Opens the model. The random numbers start from the same seed for each case, even if several cases run in one
+ * process. */
 static engine *open_engine(const char *fixture, size_t threads) {
     char path[256];
     engine *e = calloc(1, sizeof *e);
@@ -87,7 +88,7 @@ static void close_engine(engine *e) {
     free(e);
 }
 
-/* Returns the logits of all ids of a timeline, from a session of its own; malloc'd. */
+/* Returns the logits of all ids of a timeline, computed in a session alone; the caller frees them. */
 static float *logits_alone(const engine *e, const int32_t *ids, size_t count) {
     fr_session *session;
     fr_rows rows = {0};
@@ -112,7 +113,7 @@ static fr_row text_row(int32_t id, size_t timeline, size_t position, int32_t par
         .id = id, .timeline = (int32_t)timeline, .position = at, .parent = parent, .rope_position = {{at, at, at}}};
 }
 
-/* Runs the first `count` of e->rows and keeps all their logits, [count, vocab]. */
+/* Runs the first `count` rows of e->rows and keeps all their logits, [count, vocab]. */
 static void run(engine *e, size_t count) {
     size_t vocab = e->model->trunk.spec.vocab;
     fr_forward f = {.model = e->model,
@@ -137,7 +138,7 @@ static void check_row(const engine *e, size_t row, const float *expected, const 
 
 /* ----------------------------------------------------------------------------------------------------- side by side */
 
-/* Prompts of every length come in pieces of any size, side by side in any order. */
+/* Prompts of several lengths are run in random pieces, side by side in random order. */
 START_TEST(neighbours_change_nothing) {
     static const size_t lengths[TIMELINES] = {230, 7, 64, 131};
     int32_t ids[TIMELINES][CONTEXT];

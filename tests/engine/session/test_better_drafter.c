@@ -1,5 +1,5 @@
-/* Tests in simulation the choice between two drafters of one timeline: it comes near what the better one gives alone,
- * whichever of them that is, and both are tried. */
+/* Tests, in simulation, the choice between two drafters of one timeline. The rate must come near that of the better
+ * drafter alone, whichever that is, and both must be tried. */
 /* suite: native no-valgrind */
 #include <check.h>
 
@@ -8,7 +8,8 @@
 
 enum { MOST = FR_STEP_MAX - 1, TOKENS = 800, SEEDS = 20, BOTH = 3 };
 
-/* A drafter's share of drafts that are accepted if those before them are, and the time of a step, or of a block. */
+/* stands: the probability that a draft is accepted if those before it are. step: the time of a draft step, or of a
+ * whole block if the drafter makes blocks of `block` drafts. */
 typedef struct drafter {
     double stands, step;
     size_t block;
@@ -20,7 +21,7 @@ static const drafter pairs[][FR_DRAFTERS_MAX] = {
 };
 enum { PAIRS = sizeof pairs / sizeof *pairs };
 
-/* Seconds of 1 to 16 rows over one, of weights that are read from memory. */
+/* The time of a forward pass of 1 to 16 rows, relative to one row, measured with weights that are read from memory. */
 static const double verify[FR_STEP_MAX + 1] = {0,    1.00, 1.03, 1.08, 1.09, 1.14, 1.14, 1.35, 1.46,
                                                1.54, 1.60, 1.63, 1.84, 1.90, 1.95, 1.99, 2.09};
 
@@ -29,13 +30,14 @@ static double uniform(uint64_t *random) {
     return (double)(*random >> 11) * 0x1p-53;
 }
 
-/* Gives a reading that is off by up to 5 %, and one in a hundred is ten times too long. */
+/* Returns a clock reading that is off by up to 5 %. One reading in a hundred is ten times too long. */
 static double read_clock(double seconds, uint64_t *random) {
     double read = 1e-3 * seconds * (0.95 + 0.1 * uniform(random));
     return uniform(random) < 0.01 ? 10 * read : read;
 }
 
-/* Gives the tokens a second of a text that has the drafters of this set; counts in `asked` the rounds of each. */
+/* Returns the tokens per second of a text that may use the drafters of this set. asked[d] counts the rounds in which
+ * drafter d was asked. */
 static double write_text(const drafter *drafters, unsigned set, uint64_t random, size_t asked[FR_DRAFTERS_MAX]) {
     static fr_draft_depth depth;
     fr_draft_depth_timeline timeline;

@@ -1,10 +1,11 @@
-/* Tests in simulation drafts that come in blocks, and one budget of rows for several timelines.
+/* Tests, in simulation, drafts that come in blocks, and how several timelines share the rows of one forward pass.
  *
- * A drafter gives each draft a probability, and the draft is accepted as often as that. The means over all drafts of a
- * position are those of published block drafters. The controller chooses a number, a block is made whole, and the cut
- * drops its tail. An oracle that knows the probabilities, the times and the long-run rate makes the best cut.
+ * A simulated drafter gives each draft a probability, and the draft is accepted with that probability. The mean at
+ * each position is that of a published block drafter. The controller chooses how many drafts to make. A block is
+ * always made whole, and the controller then cuts its unlikely end. An oracle that knows the probabilities, the times
+ * and the long-run rate makes the best cut, for comparison.
  *
- * Eight timelines run together on machines whose forwards cost more with each row, sooner or later. */
+ * Eight timelines run together on machines whose forward passes become slower with each row, sooner or later. */
 /* suite: native no-valgrind */
 #include <check.h>
 #include <math.h>
@@ -20,7 +21,7 @@ static double uniform(uint64_t *random) {
     return (double)(*random >> 11) * 0x1p-53;
 }
 
-/* Gives a reading that is off by up to 5 %, and one in a hundred is ten times too long. */
+/* Returns a clock reading that is off by up to 5 %. One reading in a hundred is ten times too long. */
 static double read_clock(double seconds, uint64_t *random) {
     double read = 1e-3 * seconds * (0.95 + 0.1 * uniform(random));
     return uniform(random) < 0.01 ? 10 * read : read;
@@ -28,19 +29,20 @@ static double read_clock(double seconds, uint64_t *random) {
 
 /* --------------------------------------------------------------------------------------------------- blocks, drafts */
 
-/* Describes a block drafter: the share of drafts that are accepted if those before them are, of the first and of all
- * further ones. In parentheses: tokens a call that this makes. */
+/* A block drafter. first, further: the share of first drafts, and of all further ones, that are accepted if those
+ * before them are. The name has the resulting number of tokens per call. */
 typedef struct drafter {
     const char *name;
-    size_t drafts; /* drafts of a block, or the most drafts made step by step */
+    size_t drafts; /* number of drafts in a block, or the most drafts made step by step */
     double first, further;
-    bool tells; /* its probabilities depend on more than the position */
+    bool tells; /* it knows which of its drafts are likely; otherwise each has the mean of its position */
     bool in_blocks;
 } drafter;
 
-/* DFlash for Qwen3-8B has a first draft accepted in 82 % and 3.74 accepted tokens a step; DFlash2 for Qwen3.8-27B gives
- * 3.58 tokens a call with 7 drafts; with 15, Muse-Glimmer's DFlash gives 3.69 and its DFlash2 8.0 on retrieved
- * texts; Qwen3-8B's DFlash 6.3 on GSM8K. The further shares are fitted to these means. */
+/* The numbers come from published results. DFlash for Qwen3-8B: 82 % of first drafts accepted, 3.74 accepted tokens a
+ * step, and 6.3 tokens a call on GSM8K. DFlash2 for Qwen3.8-27B: 3.58 tokens a call with 7 drafts. Muse-Glimmer with
+ * 15 drafts: 3.69 with DFlash, and 8.0 with DFlash2 on retrieved texts. The shares of further drafts are fitted to
+ * these means. */
 static const drafter drafters[] = {
     {"7 drafts, 3.6 a call", 7, 0.76, 0.71, true, true},
     {"7 drafts, 4.7 a call", 7, 0.82, 0.87, true, true},
@@ -56,7 +58,8 @@ static double share_of(const drafter *d, size_t depth) {
     return depth ? d->further : d->first;
 }
 
-/* Draws the chance of a draft: 0.97, or one of 0 to 0.7, in shares that give the mean. */
+/* Draws the probability of a draft: either 0.97 or a value up to 0.7, in proportions that give the mean of its
+ * position. */
 static double draw_chance(const drafter *d, size_t depth, uint64_t *random) {
     double mean = share_of(d, depth), sure = fmax(0, (mean - 0.35) / 0.62), drawn = uniform(random);
     if (!d->tells) return mean;
@@ -64,7 +67,7 @@ static double draw_chance(const drafter *d, size_t depth, uint64_t *random) {
     return uniform(random) * fmin(0.7, 2 * (mean - 0.97 * sure) / (1 - sure));
 }
 
-/* Draws drafts: their chances, and how many of them would be accepted. */
+/* Draws the probabilities of a block's drafts. Returns how many of the drafts would be accepted. */
 static size_t draw_drafts(const drafter *d, double chances[FR_STEP_MAX], uint64_t *random) {
     size_t stood = 0;
     for (size_t i = 0; i < d->drafts; i++) {
@@ -76,8 +79,9 @@ static size_t draw_drafts(const drafter *d, double chances[FR_STEP_MAX], uint64_
 
 /* ----------------------------------------------------------------------------------------------------------- worlds */
 
-/* A forward of one row takes 1; with `row` the time of a row where rows keep the cores busy. Blocks of several
- * timelines are made in one batch, where a further one costs `beside` of the first. */
+/* The costs of a simulated machine. A forward pass of one row takes the time 1. When many rows keep the cores busy,
+ * each takes the time `row`; `sharp` says how abruptly that begins. A block takes `block`, a draft step `step`. If
+ * several timelines draft in one batch, each further one costs `beside` times the first. */
 typedef struct world {
     const char *name;
     double row, sharp, block, step, beside;
@@ -94,7 +98,7 @@ static double verify_seconds(const world *w, size_t rows) {
     return pow(1 + pow(w->row * (double)rows, w->sharp), 1 / w->sharp);
 }
 
-/* Gives the time of a step, or of blocks, for so many timelines. */
+/* Returns the time of a draft step, or of a block, for this number of timelines. */
 static double step_seconds(const world *w, const drafter *d, size_t timelines) {
     double one = d->in_blocks ? w->block : w->step;
     return timelines ? one * (1 + w->beside * (double)(timelines - 1)) : 0;
@@ -104,8 +108,8 @@ typedef struct sums {
     double tokens, seconds;
 } sums;
 
-/* Gives the rate of an oracle: all timelines draft or none does, chances and times are known, and each further row is
- * verified if that brings more than the rate that the oracle then has. */
+/* Returns the rate of an oracle that knows all probabilities and times. Either all timelines draft or none does. A
+ * further row is verified if it brings more tokens than `rate`, its long-run rate, would in that time. */
 static double oracle(const world *w, const drafter *d, size_t timelines, double rate) {
     uint64_t random = 99;
     sums sum = {0};
@@ -145,8 +149,8 @@ static double best_rate(const world *w, const drafter *d, size_t timelines) {
     return rate;
 }
 
-/* Makes a part's drafts, at once or step by step, and counts in `steps` how many chains took each step. Gives how many
- * of the drafts would be accepted. */
+/* Makes a timeline's drafts, at once or step by step, and counts in steps[i] how many timelines took step i. Returns
+ * how many of the drafts would be accepted. */
 static size_t make_drafts(const drafter *d, fr_draft_depth_part *part, double chances[FR_STEP_MAX],
                           size_t steps[FR_STEP_MAX], uint64_t *random) {
     size_t stood = draw_drafts(d, chances, random);
@@ -163,7 +167,7 @@ static size_t make_drafts(const drafter *d, fr_draft_depth_part *part, double ch
     return stood;
 }
 
-/* Runs one round. Gives the tokens that it is expected to bring, and adds its seconds. */
+/* Runs one round and adds its time to *seconds. Returns the expected number of tokens. */
 static double run_round(const world *w, const drafter *d, fr_draft_depth *depth, fr_draft_depth_timeline *states,
                         size_t timelines, uint64_t *random, double *seconds) {
     fr_draft_depth_part parts[CROWD];
@@ -190,7 +194,7 @@ static double run_round(const world *w, const drafter *d, fr_draft_depth *depth,
     return tokens;
 }
 
-/* Gives the expected tokens a second under the controller, of the rounds from `first` on. */
+/* Returns the expected tokens per second under the controller, over the rounds from `first` to `end`. */
 static double controlled(const world *w, const drafter *d, size_t timelines, size_t first, size_t end,
                          uint64_t random) {
     static fr_draft_depth depth;
@@ -223,8 +227,8 @@ START_TEST(blocks_are_cut_nearly_as_an_oracle_does) {
 }
 END_TEST
 
-/* A block's forward is paid once, whatever number of drafts was asked for when its time was measured; so what a method
- * that looks drafts up compares itself with is the gain of the whole block. */
+/* A block costs the same however many of its drafts are used, also if fewer were asked for when its time was measured.
+ * So a method that looks drafts up must compare its gain with that of the whole block. */
 START_TEST(a_block_is_paid_once) {
     const world *w = &worlds[1];
     const drafter *d = &drafters[0];
