@@ -1,9 +1,9 @@
-/* Scores choices by their log-probabilities (tasks.h).
+/* Answers multiple-choice tasks by log-probabilities (tasks.h).
  *
- * Each choice is a text of its own. Its score is the mean log-probability of the tokens that differ between the
- * choices; the choice with the best score is the model's answer. The scores are llama-perplexity's, with one
- * exception: for the second choice of a Winogrande task that ends soon after its word, llama-perplexity takes the
- * probability of that choice's first token from the row after the first choice's last one. */
+ * Each choice is run as a text of its own. Its score is the mean log-probability of its tokens, without those that all
+ * choices begin with; the choice with the best score is the model's answer. The scores are llama-perplexity's, with
+ * one exception: for the second choice of a Winogrande task that ends soon after its word, llama-perplexity reads the
+ * probability of that choice's first token from a wrong row, the one after the first choice's last row. */
 #include "tools/cli/tasks.h"
 
 #include <math.h>
@@ -28,14 +28,14 @@ typedef struct task {
 
 typedef struct tasks {
     task *at;
-    size_t count, capacity, longest; /* longest: ids of the longest choice */
+    size_t count, capacity, longest; /* longest: number of ids of the longest choice */
     const fr_tokenizer *tokenizer;
     const char *path;
 } tasks;
 
 /* ------------------------------------------------------------------------------------------------------ their texts */
 
-/* Tokenizes a choice, with or without the text after its word. */
+/* Tokenizes the text of a choice. If `whole` is false, the text ends with the choice's word. */
 static int tokenize(const tasks *all, const fr_task *read, size_t i, bool whole, int32_t **ids, size_t *count) {
     const fr_task_text parts[] = {read->before,
                                   {(char *)read->joint, strlen(read->joint)},
@@ -52,16 +52,16 @@ static int tokenize(const tasks *all, const fr_task *read, size_t i, bool whole,
     return code;
 }
 
-/* Counts the ids that all choices begin with. The first id is always counted, because no row predicts it; a choice's
- * last id never is. */
+/* Counts the ids with which all choices begin, which are not scored. The first id is always counted, because no row
+ * predicts it. The last id of a choice is never counted, so that each choice has an id to score. */
 static size_t shared_ids(const task *t) {
     for (size_t i = 0;; i++)
         for (size_t c = 0; c < t->count; c++)
             if (i + 1 >= t->choices[c].count || t->choices[c].ids[i] != t->choices[0].ids[i]) return i ? i : 1;
 }
 
-/* Chooses the ids that are scored. In Winogrande these are the ids after the word if the choices are long enough, else
- * also those of the word. The last token, a full stop, is never scored unless it is the only one. */
+/* Chooses the ids of a Winogrande task that are scored. These are the ids after the word, or also those of the word if
+ * a choice is short. The last id, usually a full stop, is not scored unless it is the only one. */
 static int choose_scored(const tasks *all, const fr_task *read, task *t, size_t shared) {
     enum { SHORT = 3 };
     int code = 0;
@@ -78,7 +78,7 @@ static int choose_scored(const tasks *all, const fr_task *read, task *t, size_t 
     return code;
 }
 
-/* Turns a task that was read into tokens. */
+/* Tokenizes the choices of a task, and chooses the ids that are scored. */
 static int prepare(const tasks *all, const fr_task *read, task *t, bool winogrande) {
     int code = 0;
     t->choices = fr_resize(NULL, read->count, sizeof *t->choices);
@@ -131,11 +131,11 @@ static int read_tasks(tasks *all, fr_task_text file, fr_task_take *take, size_t 
 
 typedef struct scoring {
     const choice *choice;
-    size_t row; /* index of the id whose row comes next */
+    size_t row; /* index of the id whose row comes next; the row predicts the id after it */
     double sum;
 } scoring;
 
-/* Adds the log-probabilities of rows (an fr_logits_fn). */
+/* Adds the log-probabilities that rows give to the ids after them (an fr_logits_fn). */
 static fr_status add_rows(void *context, const float *logits, size_t rows, size_t vocab) {
     scoring *s = context;
     for (size_t r = 0; r < rows; r++, s->row++, logits += vocab) {
@@ -147,7 +147,7 @@ static fr_status add_rows(void *context, const float *logits, size_t rows, size_
     return FR_OK;
 }
 
-/* Answers a task. *right: the likeliest choice is right. */
+/* Lets the model answer a task. *right: the answer is right. */
 static fr_status answer(fr_session *session, const task *t, bool *right) {
     double best = -INFINITY;
     fr_status status = FR_OK;
@@ -200,7 +200,7 @@ bool fr_tasks_asked(const fr_arguments *args) {
     return asked;
 }
 
-/* Finds the kind of test that the options ask for. */
+/* Finds the kind of test that the options ask for, and checks that it is only one. */
 static int check(const fr_arguments *args, size_t *kind) {
     static const fr_arg others[] = {FR_ARG_KL, FR_ARG_BASE, FR_ARG_STRIDE, FR_ARG_CHUNKS};
     size_t asked = 0;

@@ -1,13 +1,13 @@
-/* Tests a model with tasks whose answers are chosen by likelihood: HellaSwag, Winogrande, and questions with several
- * answers.
+/* Tests a model with multiple-choice tasks, of which it chooses the likeliest answer: HellaSwag, Winogrande, and
+ * questions with several answers.
  *
- * In: the command line of perplexity, with one of these options. Out: the percentage of right answers. */
+ * In: the command line of perplexity, with the option of one of these tests. Out: the percentage of right answers. */
 #ifndef FR_TOOLS_CLI_TASKS_H
 #define FR_TOOLS_CLI_TASKS_H
 
 #include "tools/cli/options.h"
 
-/* Returns true if one of these options, or a number of tasks, was given. */
+/* Returns true if the option of such a test, or --tasks, was given. */
 bool fr_tasks_asked(const fr_arguments *args);
 
 /* Gives the exit status. */

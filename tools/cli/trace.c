@@ -26,9 +26,9 @@ static void write_object(fr_tracer *tracer, json_t *object) {
     json_decref(object);
 }
 
-/* Decodes ids into pieces. This is not the text that the command shows, because a trace shows special tokens. An id
- * without a token is an empty piece; there may be such ids, because a vocabulary may have fewer tokens than the model
- * has rows. */
+/* Decodes ids into one piece of text each. A piece also shows special tokens, which the command's own output leaves
+ * out. An id without a token gives an empty piece. Such ids occur because a model may have more logits than its
+ * vocabulary has tokens. */
 static json_t *take_pieces(fr_tracer *tracer, const int32_t *ids, size_t count, bool last) {
     const char *bytes;
     size_t length;

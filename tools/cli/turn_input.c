@@ -22,7 +22,7 @@ static void append(fr_turn *turn, const char *bytes, size_t length) {
     turn->bytes[turn->length] = '\0';
 }
 
-/* Reads the next line of a turn that has begun. Returns false if there is none, or if the turn was dropped. */
+/* Reads a further line of a turn. Returns false if there is none, or if the person has dropped the turn. */
 static bool read_more(fr_turn *turn, fr_line_input *input) {
     fr_line got = fr_line_input_read(input, GOES_ON);
     if (got == FR_LINE_DROPPED) turn->length = 0;
@@ -33,9 +33,9 @@ static bool ends_block(const char *line, size_t length) {
     return length >= QUOTES && memcmp(line + length - QUOTES, quotes, QUOTES) == 0;
 }
 
-/* Reads the rest of a block. length: the bytes after the opening quotes. */
+/* Reads the rest of a block. line, length: the text after the opening quotes. */
 static void read_block(fr_turn *turn, fr_line_input *input, const char *line, size_t length) {
-    bool first = true; /* the text has no line yet */
+    bool first = true; /* no line of the text was read yet */
     for (bool opening = true;; opening = false) {
         bool last = ends_block(line, length);
         if (last) length -= QUOTES;
@@ -50,7 +50,7 @@ static void read_block(fr_turn *turn, fr_line_input *input, const char *line, si
     }
 }
 
-/* Reads a line, and further lines as long as each ends with a backslash. */
+/* Reads a line, and the lines after it as long as each ends with a backslash. */
 static void read_lines(fr_turn *turn, fr_line_input *input, const char *line, size_t length) {
     for (;;) {
         bool more = length > 0 && line[length - 1] == '\\';
@@ -79,7 +79,8 @@ bool fr_turn_read(fr_turn *turn, fr_line_input *input) {
     turn->command = false;
     if (got != FR_LINE_TYPED) return got == FR_LINE_DROPPED;
     append(turn, "", 0);
-    bool pasted = memchr(line, '\n', length) != NULL; /* several lines, pasted at once */
+    /* a line with line ends in it was pasted, and is taken as it is */
+    bool pasted = memchr(line, '\n', length) != NULL;
     turn->command = !pasted && line[0] == '/' && line[1] != '/';
     if (turn->command || pasted)
         append(turn, line, length);

@@ -1,5 +1,5 @@
-/* forerun batch: runs many prompts from a file, several at once in one forward, and writes their answers to a file in
- * the same order. */
+/* Implements forerun batch: runs many prompts from a file, several at once in each forward, and writes their answers
+ * to a file in the same order. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -14,9 +14,11 @@ enum { USUAL_JOBS = 4 };
 
 typedef struct batch {
     fr_job_places places;
-    fr_batch_kept kept; /* answers of an earlier run; answers: [input.total] NULL: not there yet, or written */
-    size_t done, written, failed, cut; /* cut: texts that an interrupt cut off */
-    bool told_doubled;                 /* a prompt that begins with a token twice was noted, which is done once */
+    /* answers: [input.total], from an earlier run or this one; NULL: not there yet, or already written */
+    fr_batch_kept kept;
+    size_t done, written, failed, cut; /* cut: number of texts that an interrupt cut off */
+    /* a prompt that begins with the same token twice was noted; one note is enough */
+    bool told_doubled;
     FILE *out;
     fr_progress progress;
 } batch;
@@ -39,7 +41,7 @@ static bool needs(void *owner, const fr_job_line *line) {
 
 static void show_progress(batch *b) {
     char so_far[96];
-    size_t waiting = 0; /* ids of prompts that are being run */
+    size_t waiting = 0; /* number of prompt ids that must still be run */
     for (size_t place = 0; place < b->places.count; place++)
         if (b->places.jobs[place].setting) waiting += fr_session_waiting(b->places.jobs[place].session);
     int length = snprintf(so_far, sizeof(so_far), ", %zu tokens", b->places.tokens);
@@ -48,8 +50,8 @@ static void show_progress(batch *b) {
     fr_progress_count(&b->progress, b->done, total, total == 1 ? "line" : "lines", so_far);
 }
 
-/* Writes the answers that follow those in the file. Both fprintf and fflush are checked, because nothing is left to
- * flush after a write that fails within fprintf. */
+/* Writes the answers that come next in the order of lines. Both fprintf and fflush are checked, because fflush has
+ * nothing left to report after a write that fails within fprintf. */
 static int write_answers(batch *b) {
     bool failed = false;
     for (; !failed && b->written < b->places.begun && b->kept.answers[b->written]; b->written++) {
@@ -78,15 +80,15 @@ static void end_job(void *owner, size_t place) {
 
 /* ----------------------------------------------------------------------------------------------------------- rounds */
 
-/* Skips a line that an earlier run has answered. */
+/* Answers a line without running it. */
 static void pass_over(batch *b, const fr_job_line *line) {
     b->places.lines[0] = *line;
     fr_job_pass_over(&b->places.jobs[0], &b->places.setting, line);
     end_job(b, 0);
 }
 
-/* Stops the batch. Lines that are being run are answered with their text so far. Lines without an answer are answered
- * without a text if they were swapped out or stand before kept answers, so that every answer keeps its place. */
+/* Stops the batch after an interrupt. Lines that are being run are answered with their text so far. Lines that were
+ * swapped out, and lines before a kept answer, are answered without a text, so that all answers stay in order. */
 static int stop_here(batch *b) {
     for (size_t place = 0; place < b->places.count; place++) {
         if (!b->places.jobs[place].setting) continue;
@@ -94,7 +96,7 @@ static int stop_here(batch *b) {
         end_job(b, place);
     }
     for (; b->places.aside_count; b->places.aside_count--) pass_over(b, &b->places.aside[b->places.aside_count - 1]);
-    size_t last = b->places.input.total; /* the position after the last line that has an answer */
+    size_t last = b->places.input.total; /* number of lines up to the last one that has an answer */
     while (last > b->places.begun && !b->kept.answers[last - 1]) last--;
     for (fr_job_line line; b->places.begun < last && fr_batch_input_next(&b->places.input, &line); b->places.begun++)
         if (!is_kept(b, &line)) pass_over(b, &line);
@@ -118,7 +120,7 @@ static int run(batch *b) {
 
 /* ------------------------------------------------------------------------------------------------------------- verb */
 
-/* Opens the output. The kept answers of the first lines stay in the file. */
+/* Opens the output file. The answers at its beginning that can be kept stay in it. */
 static int open_output(batch *b) {
     const char *path = b->places.setting.args->text[FR_ARG_OUT_FILE];
     bool resumes = b->places.setting.args->given[FR_ARG_RESUME];
@@ -135,7 +137,8 @@ static fr_status open_for(batch *b, int64_t context) {
     return fr_engine_open(loaded->model, loaded->drafter, loaded->options, b->places.count, &b->places.setting.engine);
 }
 
-/* Opens the engine. If there is no memory for the longest line, the other lines are still run. */
+/* Opens the engine. If there is no memory for the longest line, the engine gets a smaller context and the other lines
+ * are still run. */
 static int open_engine(batch *b, fr_loaded *loaded) {
     int64_t usual, context;
     int code = fr_job_places_context(&b->places, loaded, &usual, &context);
@@ -166,7 +169,7 @@ static void note_interrupt(const batch *b) {
 static int run_batch(batch *b, fr_loaded *loaded) {
     const fr_arguments *args = b->places.setting.args;
     const char *path = args->text[FR_ARG_OUT_FILE];
-    /* First, because it takes over the signals that end the command. */
+    /* this comes first, because it sets its own handlers for the signals that end the command */
     int code = args->given[FR_ARG_RESUME] ? fr_batch_kept_save(&b->kept, b->places.input.total, path) : 0;
     if (code) return code;
     fr_interrupt_watch();
@@ -176,7 +179,7 @@ static int run_batch(batch *b, fr_loaded *loaded) {
     if (!args->given[FR_ARG_RESUME]) fr_batch_kept_drop(path);
     fr_job_places_take(&b->places);
     code = run(b);
-    /* OUT.before is dropped once all answers are on the disk again. */
+    /* all answers are on the disk now, so OUT.before is no longer needed */
     if (!code && args->given[FR_ARG_RESUME] && fsync(fileno(b->out)) == 0) fr_batch_kept_drop(path);
     return code;
 }

@@ -1,4 +1,4 @@
-/* forerun bench: runs one of the instruments in bench/. */
+/* Implements forerun bench: runs one of the benchmarks in bench/. */
 #include <string.h>
 
 #include "bench/machine.h"

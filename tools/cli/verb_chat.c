@@ -1,7 +1,8 @@
-/* forerun chat: reads user turns and commands from the lines of standard input, and streams replies to standard
- * output.
+/* Implements forerun chat: reads user turns and commands from the lines of standard input, and streams replies to
+ * standard output.
  *
- * The messages are attached to the session that --prompt-cache keeps, so that the next run continues with both. */
+ * With --prompt-cache, the session is saved with the messages attached to it, so that the next run continues the
+ * conversation. */
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -16,7 +17,7 @@
 #include "tools/cli/turn_input.h"
 #include "tools/cli/verbs.h"
 
-/* Edits the last turn. The edited text replaces it; if the line is dropped nothing changes. */
+/* Lets the user edit the last turn, and answers it again. If the user drops the line, nothing changes. */
 static int edit(fr_chat *chat, fr_turn *turn, fr_line_input *input) {
     char *said = fr_chat_last_said(chat);
     int code = 0;
@@ -36,7 +37,7 @@ static int edit(fr_chat *chat, fr_turn *turn, fr_line_input *input) {
     return code;
 }
 
-/* Runs a command. *goes_on: the conversation continues after it. */
+/* Runs a command. *goes_on: the command does not end the conversation. */
 static int obey(fr_chat *chat, fr_turn *turn, fr_line_input *input, bool *goes_on) {
     const char *argument;
     fr_chat_command command = fr_chat_command_read(turn->bytes, turn->length, &argument);
@@ -72,7 +73,7 @@ static int converse(fr_chat *chat) {
     return code ? code : failed;
 }
 
-/* Checks the chat template, so that a model that has none is refused before a turn is typed. */
+/* Renders a sample turn, so that a model without a chat template is refused before the user types one. */
 static int check_template(const fr_chat *chat) {
     fr_marked_text text = {0};
     json_t *messages = fr_conversation_new(chat->args->text[FR_ARG_SYSTEM]);
@@ -86,7 +87,7 @@ static int check_template(const fr_chat *chat) {
     return code;
 }
 
-/* Continues the conversation that was saved with the session of --prompt-cache, if there is one. */
+/* Continues the conversation that was saved with --prompt-cache's session, if there is one. */
 static int resume(fr_chat *chat) {
     const fr_arguments *args = chat->args;
     size_t size;
@@ -105,7 +106,7 @@ static int resume(fr_chat *chat) {
     return 0;
 }
 
-/* Saves the session with its conversation to --prompt-cache's file, if one was named. */
+/* Saves the session and its conversation to the file of --prompt-cache, if the option was given. */
 static int save(fr_chat *chat) {
     size_t length;
     char *bytes = fr_conversation_write(chat->messages, &length);
@@ -114,7 +115,8 @@ static int save(fr_chat *chat) {
     return code ? code : fr_loaded_save(&chat->loaded, chat->args);
 }
 
-/* Runs the conversation to its end. After SIGTERM, SIGHUP or the loss of the terminal its files are still written. */
+/* Runs the conversation to its end. Its files are written even if SIGTERM, SIGHUP or the loss of the terminal ends
+ * it. */
 static int hold(fr_chat *chat) {
     fr_loaded_note_chat(&chat->loaded, chat->args);
     chat->waiting = chat->shown = chat->loaded.picture_count;
@@ -123,7 +125,7 @@ static int hold(fr_chat *chat) {
     int code = converse(chat);
     if (!code) code = fr_tracer_close(&chat->loaded.trace);
     if (!code) code = save(chat);
-    /* 1 if every turn was left out; an error line has given the reason */
+    /* the status is 1 if no turn was answered, and error lines have said why */
     return !code && chat->left_out && !chat->answered ? 1 : code;
 }
 

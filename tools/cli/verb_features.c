@@ -1,6 +1,6 @@
-/* forerun features: collects data on which drafters are trained. Prompts from a file are answered as batch answers
- * them, several at once. Then each text is run through the model once more, and the inputs of some layers for each id
- * are written to a folder (features_folder.h). Texts are written in the order of their lines, so that the same command
+/* Implements forerun features: collects data on which drafters are trained. It answers the prompts of a file several
+ * at once, as batch does. Then it runs each text through the model once more, and writes the inputs of some layers for
+ * each id to a folder (features_folder.h). Texts are written in the order of their lines, so that the same command
  * writes the same bytes for any -np, threads or drafter. */
 #include <stdlib.h>
 #include <string.h>
@@ -12,18 +12,18 @@
 
 enum { USUAL_JOBS = 4 };
 
-/* A line that was answered, whose text waits until the texts of all lines before it are written. */
+/* The text of a line. It waits here until the texts of all lines before it are written. */
 typedef struct answered {
-    char *line; /* its line of the index; NULL: it is not answered yet */
+    char *line; /* the text's line in the index; NULL: the text is not complete yet */
     int32_t *ids;
-    size_t count; /* 0: the line could not be run */
+    size_t count; /* number of ids; 0: the line could not be run */
 } answered;
 
 typedef struct features {
     fr_job_places places;
     fr_features_kind kind;
     fr_features_folder folder;
-    fr_session *session; /* runs texts a second time */
+    fr_session *session; /* session in which the texts are run a second time */
     answered *texts;     /* [input.total] */
     size_t failed;
     fr_progress progress;
@@ -31,7 +31,8 @@ typedef struct features {
 
 /* ------------------------------------------------------------------------------------------------------------ texts */
 
-/* Stores the ids of the whole text. The position of its rows is added later, when the text is written. */
+/* Stores the ids of a complete text, and its line for the index. The position of its rows is added when the text is
+ * written. */
 static void end_job(void *owner, size_t place) {
     features *f = owner;
     fr_job *job = &f->places.jobs[place];
@@ -59,7 +60,7 @@ static void end_job(void *owner, size_t place) {
     fr_job_end(job);
 }
 
-/* Gives the line with "at" added before its closing brace; the caller frees it. */
+/* Adds "at", the position of the text's rows, to its line in the index. The caller frees the result. */
 static char *with_place(const char *line, uint64_t at) {
     size_t length = strlen(line), size = length + 64;
     char *placed = fr_resize(NULL, size, 1);
@@ -67,7 +68,7 @@ static char *with_place(const char *line, uint64_t at) {
     return placed;
 }
 
-/* Writes the texts that come next in the order of the lines. */
+/* Writes all complete texts that come next in the order of the lines. */
 static int write_texts(features *f) {
     int code = 0;
     while (!code && f->folder.texts < f->places.begun && f->texts[f->folder.texts].line) {
@@ -114,8 +115,8 @@ static int run(features *f) {
 
 /* ------------------------------------------------------------------------------------------------------------- verb */
 
-/* Chooses the layers: an early, a middle and a late one, as EAGLE-3's drafters use, and the input of the head before
- * its norm. */
+/* Chooses the layers whose inputs are written. The default is an early, a middle and a late one, as EAGLE-3's drafters
+ * use, and the input of the head before its norm. */
 static int choose_layers(features *f) {
     const fr_arguments *args = f->places.setting.args;
     const fr_model *model = f->places.setting.loaded->model;
@@ -140,8 +141,8 @@ static int choose_layers(features *f) {
     return 0;
 }
 
-/* Opens the engine with one more session than there are texts at a time. In that session texts are run a second time,
- * without a drafter, which would need rows of its own. */
+/* Opens the engine with one session more than there are texts at a time. In that session the texts are run a second
+ * time. It has no drafter, because a drafter would need memory and rows of its own. */
 static int open_engine(features *f, fr_loaded *loaded) {
     int64_t usual, context;
     int code = fr_job_places_context(&f->places, loaded, &usual, &context);
@@ -195,7 +196,7 @@ int fr_verb_features(const fr_arguments *args) {
                              .needs = needs,
                              .ended = end_job}};
     if (args->given[FR_ARG_PARALLEL]) f.places.count = (size_t)args->number[FR_ARG_PARALLEL];
-    if (f.places.count == FR_SESSIONS_MAX) f.places.count--; /* one session is needed for the second runs */
+    if (f.places.count == FR_SESSIONS_MAX) f.places.count--; /* leaves a session for the second runs */
     int code = fr_job_places_read(&f.places, args);
     if (!code) code = fr_loaded_open(&loaded, args);
     f.progress = fr_progress_begin("running", args->given[FR_ARG_QUIET]);

@@ -1,5 +1,5 @@
-/* forerun imatrix: measures on a text how much the columns of each matrix matter, and writes the result as
- * llama-imatrix does.
+/* Implements forerun imatrix: measures on a text how large the inputs of each matrix are, column by column, and writes
+ * the result in llama-imatrix's form. Quantization uses it to keep the important columns more exact.
  *
  * The text is cut into chunks of N ids (-c, 512 unless given); an incomplete last chunk is left out. Each chunk is run
  * by itself, with its first id replaced by the one that the tokenizer puts before a text, if there is one. The library
@@ -12,11 +12,11 @@
 #include "tools/cli/output.h"
 #include "tools/cli/verbs.h"
 
-/* The text and its chunks. */
+/* The text that is run, and how it is cut into chunks. */
 typedef struct collecting {
     fr_prompt text;
     size_t chunk, chunks;
-    int32_t front; /* the id that replaces the first one of each chunk; -1: none */
+    int32_t front; /* the id that replaces the first one of each chunk; -1: the first one stays */
 } collecting;
 
 static fr_status drop_rows(void *context, const float *logits, size_t rows, size_t vocab) {

@@ -1,4 +1,5 @@
-/* forerun inspect: describes a model or a drafter, in words or as one JSON object, and tells if it can be used. */
+/* Implements forerun inspect: describes a model or a drafter, in words or as one JSON object, and tells if it can be
+ * used. */
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
@@ -8,8 +9,8 @@
 #include "tools/cli/output.h"
 #include "tools/cli/verbs.h"
 
-/* Gives the object that the library writes, which it also does for a model that does not fit into memory. NULL after
- * any other failure, with its exit status in *code. */
+/* Gives the library's description of a model as an object. There is one even if the model does not fit into memory,
+ * with the exit status in *code. After any other failure the result is NULL. */
 static json_t *describe(const char *path, const fr_lab_inspection *how, const fr_options *options, int *code) {
     char *text = NULL;
     size_t length = 0;
@@ -26,7 +27,7 @@ static json_t *describe(const char *path, const fr_lab_inspection *how, const fr
     return object;
 }
 
-/* Prints the model's object; its member "drafter" describes that of -md. */
+/* Prints the description of the model. Its member "drafter" describes the drafter of -md. */
 static int print_json(const fr_arguments *args, fr_lab_inspection how, const fr_options *options) {
     int code;
     json_t *object = describe(args->text[FR_ARG_MODEL], &how, options, &code), *drafter = NULL;

@@ -1,4 +1,4 @@
-/* forerun logits: writes a prompt's raw logits as float32, or those of the drafter's chained steps. */
+/* Implements forerun logits: writes a prompt's logits, or those of the drafter's chained steps, as raw float32. */
 #include <string.h>
 
 #include "tools/cli/loaded.h"
@@ -9,7 +9,7 @@ _Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "the file is the memor
 
 static fr_status write_rows(void *context, const float *logits, size_t rows, size_t vocab) {
     const fr_writer *writer = context;
-    fwrite(logits, sizeof(*logits) * vocab, rows, writer->file); /* a failure ends the command */
+    fwrite(logits, sizeof(*logits) * vocab, rows, writer->file); /* a write that fails ends the command */
     return FR_OK;
 }
 

@@ -1,5 +1,5 @@
-/* forerun models: lists the models that other programs have downloaded, and tells which of them can be used, as a
- * table or a JSON array. */
+/* Implements forerun models: lists the models that other programs have downloaded, and tells which of them can be
+ * used, as a table or a JSON array. */
 #include <jansson.h>
 #include <stdlib.h>
 #include <string.h>
@@ -9,8 +9,8 @@
 #include "tools/cli/output.h"
 #include "tools/cli/verbs.h"
 
-/* Gives a new object with fr_lab's inspection; NULL if the model can't be described. *status: FR_OK if the model can
- * be used. */
+/* Gives the library's description of a model as a new object; NULL if it can't be described. *status: FR_OK if the
+ * model can be used. */
 static json_t *describe(const char *path, fr_status *status) {
     static const fr_lab_inspection how = {.json = true};
     char *text = NULL;
@@ -23,7 +23,8 @@ static json_t *describe(const char *path, fr_status *status) {
     return object;
 }
 
-/* Gives a line of the library without the path at its beginning, because the table's row shows the path already. */
+/* Gives an error line of the library without the path at its beginning, because the table's row shows the path
+ * already. */
 static const char *reason(const char *line, const char *path) {
     size_t length = strlen(path);
     if (strncmp(line, path, length) != 0) return line;
@@ -63,14 +64,14 @@ static bool take_row(void *context, const fr_found *found) {
     return true;
 }
 
-/* -------------------------------------------------------------------------------------------------------- printing */
+/* --------------------------------------------------------------------------------------------------------- printing */
 
 static const char *text_of(const json_t *row, const char *key) {
     const char *text = json_string_value(json_object_get(row, key));
     return text ? text : "-";
 }
 
-/* Gives the family or, if that is unknown, the architecture's name in the file. */
+/* Gives the model's family; if forerun does not know it, the name of the architecture in the file. */
 static const char *family_of(const json_t *row) {
     return json_is_string(json_object_get(row, "family")) ? text_of(row, "family") : text_of(row, "architecture");
 }

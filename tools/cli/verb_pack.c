@@ -1,4 +1,5 @@
-/* forerun pack: writes a model or a drafter as a GGUF whose matrices are laid out as the kernels read them. */
+/* Implements forerun pack: writes a model or a drafter as a GGUF file whose matrices have the layout that the kernels
+ * read. */
 #include "forerun_lab.h"
 #include "tools/cli/loaded.h"
 #include "tools/cli/output.h"

@@ -1,4 +1,5 @@
-/* forerun perplexity: measures how well the model predicts a text, and how far its predictions are from a baseline's.
+/* Implements forerun perplexity: measures how well the model predicts a text, and how far its predictions are from a
+ * baseline's.
  *
  * The text is cut into chunks of N ids (-c, 512 unless given); an incomplete last one is left out. Each chunk is run
  * by itself, with its first id replaced by the one that the tokenizer puts before a text, if there is one. The ids
@@ -6,9 +7,9 @@
  * begin S ids apart, the last S ids of each are scored, and no id is replaced. Both are llama-perplexity's
  * definitions.
  *
- * Against a baseline: D = sum over ids of p_base * (log p_base - log p), the Kullback-Leibler divergence of a row,
- * over ids whose log p_base is above -16 (smaller ones are not in the file); and the share of rows in which both have
- * the same most likely id. */
+ * With a baseline, two more figures are given. One is the Kullback-Leibler divergence of a row, the sum over ids of
+ * p_base * (log p_base - log p), which leaves out ids whose log p_base is -16 or less because the file does not have
+ * them. The other is the share of rows in which both models have the same most likely id. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -18,9 +19,9 @@
 #include "tools/cli/tasks.h"
 #include "tools/cli/verbs.h"
 
-#define SHALLOW (-16.0f) /* the baseline's file stores only logarithms of probabilities above this one */
+#define SHALLOW (-16.0f) /* the baseline's file stores log-probabilities only if they are above this one */
 
-/* The sums from which a mean is computed. */
+/* Sums of values and of their squares, from which a mean and its error are computed. */
 typedef struct tally {
     double sum, squares, largest;
     size_t count;
@@ -44,16 +45,18 @@ static double error(const tally *t) {
 }
 
 typedef struct scoring {
-    size_t chunk, step, first; /* ids of a chunk; ids from one chunk to the next; the first row that is scored */
+    /* number of ids in a chunk; distance between the beginnings of two chunks; index of the first row that is
+     * scored */
+    size_t chunk, step, first;
     size_t chunks;
     const int32_t *ids;  /* ids of the text */
-    int32_t front;       /* the id in a chunk's first place; -1: the text's own */
-    const int32_t *next; /* the id by which the next row is scored */
+    int32_t front;       /* the id that replaces the first one of a chunk; -1: the first one stays */
+    const int32_t *next; /* the id that the next row should predict */
     fr_baseline baseline;
     bool saving, comparing;
     fr_writer writer;    /* writes the baseline if `saving` */
     float *baseline_row; /* [vocab] */
-    tally own, theirs;   /* -log p(id), of the model and of the baseline */
+    tally own, theirs;   /* -log p(id) of the model and of the baseline */
     tally divergence;
     size_t same_top;
 } scoring;
@@ -99,7 +102,8 @@ static fr_status score_rows(void *context, const float *logits, size_t rows, siz
     return FR_OK;
 }
 
-/* --------------------------------------------------------------------------------------------------- all the chunks */
+/* ------------------------------------------------------------------------------------------------------- all
+ * chunks */
 
 static void show_progress(const scoring *s, fr_progress *progress, size_t done) {
     char so_far[64] = "";
@@ -142,7 +146,7 @@ static void report(const scoring *s) {
     printf("same-top        %.4f%%\n", 100 * (double)s->same_top / (double)s->own.count);
 }
 
-/* ---------------------------------------------------------------------------------------- what is asked, and can be */
+/* ------------------------------------------------------------------------------------------ checks and preparations */
 
 static int check(const fr_arguments *args) {
     bool comparing = args->given[FR_ARG_KL], baseline = args->given[FR_ARG_BASE];
@@ -158,7 +162,7 @@ static int check(const fr_arguments *args) {
     return 0;
 }
 
-/* Decides how the text is cut: into the baseline's chunks, or as the options say. */
+/* Decides how the text is cut: into the chunks of the baseline, or as the options say. */
 static int cut(scoring *s, const fr_loaded *loaded, const fr_arguments *args, const fr_prompt *text) {
     size_t stride = 0;
     s->chunk = s->comparing ? s->baseline.chunk : fr_chunks_ids(loaded, args);
@@ -184,7 +188,7 @@ static int cut(scoring *s, const fr_loaded *loaded, const fr_arguments *args, co
     return 0;
 }
 
-/* Opens the baseline's file for reading or writing. */
+/* Prepares the baseline's file: writes its header, or checks that it fits the model. */
 static int prepare_base(scoring *s, const fr_loaded *loaded, const fr_arguments *args, const fr_prompt *text) {
     size_t vocab = (size_t)fr_model_fact(loaded->model, FR_FACT_VOCAB);
     if (s->saving) fr_baseline_begin(&s->baseline, s->writer.file, s->ids, s->chunk, vocab, s->chunks);

@@ -1,4 +1,4 @@
-/* forerun quantize: writes a model as GGUF with its matrices in another type. */
+/* Implements forerun quantize: writes a model as GGUF with its matrices in another type. */
 #include "forerun_lab.h"
 #include "tools/cli/loaded.h"
 #include "tools/cli/output.h"

@@ -1,4 +1,4 @@
-/* forerun report: turns a trace into one HTML page with plots. */
+/* Implements forerun report: turns a trace into one HTML page with plots. */
 #include "tools/cli/loaded.h"
 #include "tools/cli/page.h"
 #include "tools/cli/verbs.h"

@@ -1,4 +1,4 @@
-/* forerun synth: writes random weights of a given shape as GGUF. */
+/* Implements forerun synth: writes random weights of a given shape as GGUF. */
 #include "forerun_lab.h"
 #include "tools/cli/loaded.h"
 #include "tools/cli/output.h"

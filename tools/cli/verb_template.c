@@ -1,4 +1,4 @@
-/* forerun template: renders messages with the chat template, as text or as ids. */
+/* Implements forerun template: renders messages with the chat template, as text or as ids. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -36,8 +36,8 @@ int fr_verb_template(const fr_arguments *args) {
     if (!code) code = fr_chat_tools(args, &tools);
     if (!code) code = fr_loaded_tokenizer_alone(&tokenizer, args);
     json_t *settings = fr_chat_settings(args, tools, false);
-    /* A file of messages can be corrected, so a system message in a wrong place is reported as the template's
-     * error. */
+    /* A misplaced system message is reported as the template's error and not moved, because the user can correct the
+     * file. */
     if (!json_object_get(settings, "late_systems")) fr_json_put(settings, "late_systems", json_false());
     if (!code && !args->given[FR_ARG_QUIET] && fr_chat_note(tokenizer, false))
         fr_note("%s", fr_chat_note(tokenizer, false));

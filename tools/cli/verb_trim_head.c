@@ -1,5 +1,5 @@
-/* forerun trim-head: writes the ids of a text, the most frequent first, for a drafter that scores only these
- * (--draft-head FILE). The file is a line "forerun draft head 1", then an id on each line. */
+/* Implements forerun trim-head: writes the ids that occur in a text, the most frequent first, for a drafter that
+ * scores only these (--draft-head FILE). The file is a line "forerun draft head 1", then an id on each line. */
 #include <stdlib.h>
 
 #include "tools/cli/loaded.h"
@@ -16,14 +16,14 @@ static int by_id(const void *a, const void *b) {
     return (x > y) - (x < y);
 }
 
-/* Orders by frequency; of equal ones the lower id comes first. */
+/* Orders by frequency. Of two equally frequent ids the lower one comes first. */
 static int by_times(const void *a, const void *b) {
     const counted *x = a, *y = b;
     if (x->times != y->times) return x->times < y->times ? 1 : -1;
     return (x->id > y->id) - (x->id < y->id);
 }
 
-/* Sorts ids and counts each; gives the number of different ones. */
+/* Counts how often each id occurs, and sorts them by frequency. Gives the number of different ids. */
 static size_t count_ids(int32_t *ids, size_t count, counted *found) {
     size_t different = 0;
     qsort(ids, count, sizeof(*ids), by_id);
@@ -58,7 +58,7 @@ static int trim(const fr_tokenizer *tokenizer, const fr_prompt *prompt, const fr
     if (args->given[FR_ARG_MOST_IDS] && (size_t)args->number[FR_ARG_MOST_IDS] < kept)
         kept = (size_t)args->number[FR_ARG_MOST_IDS];
     code = write_list(args->text[FR_ARG_OUT_FILE], found, kept);
-    size_t covered = 0; /* tokens of the text whose ids are written */
+    size_t covered = 0; /* number of tokens in the text whose ids are in the list */
     for (size_t i = 0; i < kept; i++) covered += found[i].times;
     if (!code && !args->given[FR_ARG_QUIET])
         fr_note("%zu of %zu ids, %.2f%% of %zu tokens", kept, different, 100.0 * (double)covered / (double)count,

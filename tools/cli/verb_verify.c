@@ -1,17 +1,18 @@
-/* forerun verify: prints hashes of a model's results for a fixed prompt, which are the same on every machine.
+/* Implements forerun verify: prints hashes of a model's results for a fixed prompt. The hashes are the same on every
+ * machine.
  *
- * The prompt is 64 ids from the middle half of the vocabulary, away from the special tokens at both ends: id i is
- * vocab/4 + 7919 * i mod (vocab/2 + 1). The hashes are over the bytes of the float32 logits of every row, of the
- * drafter's logits at 4 chained steps, and of the int32 ids of 64 greedy and of 400 sampled tokens, all little-endian.
- * The sampling is that of --temp 1 --top-k 64 --top-p 0.95 --min-p 0.001 --repeat-penalty 1.1 --seed 1. The version of
- * the numerics is printed before the hashes: only hashes of the same version can be compared. */
+ * The prompt is 64 ids from the middle half of the vocabulary, where there are no special tokens: id i is vocab/4 +
+ * 7919 * i mod (vocab/2 + 1). The hashes are over the bytes of the float32 logits of every row, of the drafter's
+ * logits at 4 chained steps, and of the int32 ids of 64 greedy and of 400 sampled tokens, all little-endian. The
+ * sampling is that of --temp 1 --top-k 64 --top-p 0.95 --min-p 0.001 --repeat-penalty 1.1 --seed 1. The version of the
+ * numerics is printed before the hashes: only hashes of the same version can be compared. */
 #include "tools/cli/loaded.h"
 #include "tools/cli/output.h"
 #include "tools/cli/verbs.h"
 
 enum { PROMPT = 64, DRAFT_STEPS = 4, GREEDY = 64, SAMPLED = 400 };
 
-/* FNV-1a, 64 bits: the offset basis, then a multiplication by the prime per byte. */
+/* FNV-1a, 64 bits: the hash starts with the basis, and is multiplied by the prime after each byte. */
 #define FNV_BASIS 0xcbf29ce484222325u
 #define FNV_PRIME 0x100000001b3u
 
@@ -41,7 +42,7 @@ static fr_status print_text(const char *name, fr_session *session, const int32_t
         status = fr_session_step(session, ids, room < FR_STEP_MAX ? room : FR_STEP_MAX, &count, &accepted);
         if (status == FR_OK) hash_bytes(&hash, ids, count * sizeof(*ids));
     }
-    /* This is printed even with --quiet, because a hash of fewer ids differs from the usual one. */
+    /* printed even with --quiet, because a hash of fewer ids can't be compared with the usual one */
     if (status == FR_OK && done < length)
         fr_note("%s: the context of %zu has room for %zu of %zu, and the hash is of these", name,
                 fr_session_context(session), done, length);
@@ -61,7 +62,7 @@ static fr_status set_sampling(fr_options *options) {
     return status;
 }
 
-/* Prints the hash of sampled ids. A session's sampling is set when it is opened, so a second session is opened after
+/* Prints the hash of sampled ids. The sampling is set when a session is opened, so this opens a second session, after
  * the first one has freed its memory. */
 static fr_status print_sampled(fr_loaded *loaded, const int32_t *prompt) {
     fr_session_close(loaded->session);
@@ -93,7 +94,7 @@ static fr_status run(fr_loaded *loaded) {
 int fr_verb_verify(const fr_arguments *args) {
     fr_loaded loaded = {0};
     int code = fr_loaded_open(&loaded, args);
-    /* End-of-sequence ids are ignored, so that the number of tokens is fixed. */
+    /* With end-of-sequence tokens ignored, the number of generated tokens is always the same. */
     if (!code) code = fr_exit_status(fr_options_set(loaded.options, FR_OPT_IGNORE_EOS, 1));
     if (!code) code = fr_loaded_start(&loaded, args, PROMPT, SAMPLED);
     if (!code && !args->given[FR_ARG_QUIET]) {

@@ -1,4 +1,4 @@
-/* Reads and writes JSON with wide integers (wide_json.h). */
+/* Reads and writes JSON whose integers may have any size (wide_json.h). */
 #include "tools/cli/wide_json.h"
 
 #include <stdlib.h>
@@ -14,7 +14,7 @@ static bool is_wide(const json_t *value) {
     return json_string_length(value) > 0 && *json_string_value(value) == FR_LAB_WIDE;
 }
 
-/* Writes the quote and brackets that would close the first bytes of a text. */
+/* Finds the quote and the brackets that are still open at the end of a text, and writes those that close them. */
 static size_t write_closers(const char *text, size_t length, char *closers, size_t most) {
     size_t count = 0;
     bool string = false;
@@ -40,7 +40,8 @@ static size_t write_closers(const char *text, size_t length, char *closers, size
 }
 
 json_t *fr_json_load_cut(const char *text, size_t length) {
-    enum { LOOKS = 256, DEEP = 64 }; /* LOOKS: the longest incomplete token at the end that is dropped */
+    /* LOOKS: the most bytes at the end that are dropped until the rest can be closed; DEEP: the most open brackets */
+    enum { LOOKS = 256, DEEP = 64 };
     json_error_t error;
     char *copy = length ? malloc(length + DEEP + 1) : NULL;
     json_t *object = length ? fr_json_load(text, length, &error) : NULL;
@@ -68,7 +69,7 @@ bool fr_json_has_wide(const json_t *value) {
     if (is_wide(value)) return true;
     for (size_t i = 0; i < json_array_size(value); i++)
         if (fr_json_has_wide(json_array_get(value, i))) return true;
-    json_t *object = (json_t *)(uintptr_t)value; /* jansson's iterators take no const object */
+    json_t *object = (json_t *)(uintptr_t)value; /* jansson has no iterators for const objects */
     for (void *at = json_object_iter(object); at; at = json_object_iter_next(object, at))
         if (fr_json_has_wide(json_object_iter_value(at))) return true;
     return false;
@@ -105,7 +106,7 @@ static bool write_array(const json_t *array, FILE *out) {
     return written;
 }
 
-/* Writes a number with the fewest digits that read back as the same number, in a form that is not read as an
+/* Writes a number with the fewest digits that give the same number when read, and so that it is not read as an
  * integer. */
 static bool write_real(double value, FILE *out) {
     char text[32];

@@ -1,4 +1,4 @@
-/* Finds words in lists, and compares words (words.h). */
+/* Searches lists of words, and compares words (words.h). */
 #include "tools/cli/words.h"
 
 #include <stdint.h>
@@ -32,8 +32,8 @@ bool fr_has_word_in_any_case(const char *list, const char *wanted, size_t wanted
     return has_word(list, wanted, wanted_length, strncasecmp);
 }
 
-/* Gives the optimal string alignment distance: insertions, deletions, replacements, and swaps of neighbours. It keeps
- * three rows of the table at a time. */
+/* Computes the optimal string alignment distance: the number of insertions, deletions, replacements, and swaps of
+ * neighbours. Only three rows of the table are kept at a time. */
 size_t fr_word_distance(const char *a, const char *b) {
     enum { LONGEST = 64 };
     size_t rows[3][LONGEST + 1], n = strlen(a), m = strlen(b);

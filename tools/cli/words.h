@@ -1,4 +1,4 @@
-/* Finds words in lists within one string, and tells how similar two words are.
+/* Searches lists of words that are written in one string, and tells how similar two words are.
  *
  * In: NUL-terminated strings. Out: parts of them, distances. */
 #ifndef FR_TOOLS_CLI_WORDS_H
@@ -11,23 +11,24 @@ static inline size_t fr_least(size_t a, size_t b) {
     return a < b ? a : b;
 }
 
-/* Walks a list of words between separators: gives the next one and its length, or NULL at the end. */
+/* Gives the next word of a list and its *length, and moves *list behind it; NULL at the end of the list. */
 const char *fr_next_word(const char **list, char separator, size_t *length);
 
-/* Return true if a list of words with blanks between them has this word. The second accepts it in any case of letters,
- * for a list in small letters. */
+/* Return true if a list of words, separated by blanks, contains this word. The second ignores case; its list must be
+ * in small letters. */
 bool fr_has_word(const char *list, const char *wanted, size_t wanted_length);
 bool fr_has_word_in_any_case(const char *list, const char *wanted, size_t wanted_length);
 
-/* Counts the single-character edits, including swaps of neighbours, that turn one word into the other. The count is
- * large for words that are not names. */
+/* Counts the single-character edits, including swaps of neighbours, that turn one word into the other. For a word that
+ * is too long for a name the count is large. */
 size_t fr_word_distance(const char *a, const char *b);
 
-/* Returns true if a distance is small enough to suggest the other word: at most one edit for three letters. */
+/* Returns true if a word is so near to another that it can be suggested: at most one edit for three letters. */
 bool fr_word_near(const char *word, size_t distance);
 
-/* Gives how much of a command line fits into a line of `most` columns. It is cut at a blank before an option, a
- * bracket or a pipe, outside of brackets and quotes. If there is no such blank, the part may be longer. */
+/* Gives the number of bytes of a command line that fit into a line of `most` columns. The line is cut at a blank
+ * before an option, a bracket or a pipe, but not within brackets or quotes. If there is no such blank, the part may be
+ * longer. */
 size_t fr_line_part(const char *line, size_t length, size_t most);
 
 #endif

@@ -1,4 +1,4 @@
-/* Waits for keys and signals by a pipe (key_wait.h). */
+/* Waits for keys and signals together, by a pipe into which signal handlers write (key_wait.h). */
 #include "tools/cli/terminal/key_wait.h"
 
 #include <errno.h>
@@ -11,12 +11,12 @@ enum { SIGNALS = 6 };
 static const int signals[SIGNALS] = {SIGINT, SIGWINCH, SIGCONT, SIGTSTP, SIGTERM, SIGHUP};
 static struct sigaction before[SIGNALS];
 static int noted[2];
-static int ending; /* SIGTERM or SIGHUP, once fr_key_wait has given it; 0: none */
+static int ending; /* the SIGTERM or SIGHUP that fr_key_wait has returned; 0: none */
 
 static void note(int signal_number) {
     int error = errno;
     unsigned char byte = (unsigned char)signal_number;
-    /* a full pipe is no loss, because it already has signals to read */
+    /* if the pipe is full the signal is lost, which does no harm because other signals can be read already */
     while (write(noted[1], &byte, 1) < 0 && errno == EINTR) continue;
     errno = error;
 }
@@ -37,7 +37,7 @@ bool fr_key_wait_begin(void) {
     return true;
 }
 
-/* Ends the watch. A SIGTERM or SIGHUP that is still in the pipe is sent again. */
+/* Restores the handlers. A SIGTERM or SIGHUP that came meanwhile is raised again. */
 void fr_key_wait_end(void) {
     unsigned char byte;
     for (int i = 0; i < SIGNALS; i++) sigaction(signals[i], &before[i], NULL);

@@ -1,4 +1,4 @@
-/* Edits a line on a terminal by libedit (line_editor.h). */
+/* Edits a line on a terminal with libedit (line_editor.h). */
 #include "tools/cli/terminal/line_editor.h"
 
 #include <errno.h>
@@ -18,12 +18,11 @@
 
 enum { REMEMBERED = 1000, FOR_EVER = -1, REST_OF_KEY = 50 /* milliseconds within which the bytes of one key come */ };
 
-/* Bracketed paste: after PASTE_ON a terminal puts marks around pasted text. */
+/* Switches bracketed paste on and off. While it is on, the terminal puts marks around pasted text. */
 #define PASTE_ON  "\033[?2004h"
 #define PASTE_OFF "\033[?2004l"
 
-/* A character that no keyboard sends. It is given to libedit after text was inserted, so that libedit shows the
- * line. */
+/* A character that no keyboard sends. It makes libedit redraw the line after this file has inserted text into it. */
 #define SHOW_CHANGED L'\x80'
 static const char paste_begin[] = "\033[200~", paste_end[] = "\033[201~";
 enum { MARK = sizeof paste_begin - 1 };
@@ -32,9 +31,9 @@ struct fr_line_editor {
     EditLine *edit;
     History *history;
     char prompt[8];
-    char *initial;  /* text of the line before the first key; NULL: none */
-    mbstate_t half; /* state of a character that is being read */
-    /* bytes that are read again, because they turned out not to begin a paste mark or a character */
+    char *initial;  /* text that the line has before the first key; NULL: none */
+    mbstate_t half; /* conversion state of a character of which some bytes were read */
+    /* bytes that are read once more, because they turned out to belong to no paste mark or character */
     char again[MARK + 1];
     size_t agains;
     char *pasted;
@@ -54,14 +53,14 @@ static void leave_terminal(fr_line_editor *editor) {
     el_set(editor->edit, EL_PREP_TERM, 0);
 }
 
-/* ---------------------------------------------------------------------------------------------- between the lines */
+/* ------------------------------------------------------------------------------------------------ between two lines */
 
-static volatile sig_atomic_t bracketed; /* bracketed paste is on between the lines */
+static volatile sig_atomic_t bracketed; /* bracketed paste is used between two lines */
 
-static struct termios cooked; /* the terminal's settings outside the editor */
+static struct termios cooked; /* the terminal's settings while no line is edited */
 
-/* Turns bracketed paste on or off between two lines, and the echo of keys with it: keys that are typed meanwhile are
- * stored for the next line and not shown within a reply. */
+/* Turns bracketed paste on between two lines, or off again. While it is on, keys are not echoed, so that keys typed
+ * ahead for the next line do not appear within a reply. */
 static void bracket(bool on) {
     const char *asks = on ? PASTE_ON : PASTE_OFF;
     struct termios hushed = cooked;
@@ -78,7 +77,8 @@ static void stop_bracketing(void) {
     bracketed = false;
 }
 
-/* Handles Ctrl-Z between the lines: restores the terminal for the program that uses it while this one is stopped. */
+/* Handles Ctrl-Z between two lines: restores the terminal's settings for the program that uses it while this one is
+ * stopped, and changes them again afterwards. */
 static void step_aside(int signal_number) {
     struct sigaction own, usual = {.sa_handler = SIG_DFL};
     sigset_t only;
@@ -95,8 +95,9 @@ static void step_aside(int signal_number) {
     errno = error;
 }
 
-/* Handles a signal within a line. Returns true if the line continues. While Ctrl-Z stops this program, another one has
- * the terminal as it was; SIGCONT comes afterwards, and the edited line is shown again. */
+/* Handles a signal that comes while a line is edited. Returns true if editing continues. Before Ctrl-Z stops this
+ * program, the terminal gets its usual settings back. When the program continues, SIGCONT comes and the line is shown
+ * again. */
 static bool go_on_after(fr_line_editor *editor, int signal_number) {
     if (signal_number == SIGINT) editor->dropped = true;
     if (signal_number == SIGINT || signal_number == SIGTERM || signal_number == SIGHUP) return false;
@@ -115,8 +116,8 @@ static bool go_on_after(fr_line_editor *editor, int signal_number) {
 
 /* ------------------------------------------------------------------------------------------------------------- keys */
 
-/* Reads the next byte within this many milliseconds. Gives 1; 0 at the end of input, or if no byte came in time; -1
- * after an error, or if the line ends here. */
+/* Reads the next byte, waiting for at most this many milliseconds. Gives 1 for a byte; 0 at the end of input or if no
+ * byte came in time; -1 after an error, or if a signal ends the line. */
 static int next_byte(fr_line_editor *editor, char *byte, int milliseconds) {
     for (;;) {
         int came = fr_key_wait(milliseconds);
@@ -131,7 +132,7 @@ static int next_byte(fr_line_editor *editor, char *byte, int milliseconds) {
     }
 }
 
-/* Gives the character that replaces invalid bytes. It must be one that the locale can write, because libedit aborts at
+/* Gives the character that replaces invalid bytes. It must be one that the locale can write, because libedit aborts on
  * any other. */
 static wchar_t replacement(void) {
     char bytes[MB_LEN_MAX];
@@ -139,9 +140,9 @@ static wchar_t replacement(void) {
     return wcrtomb(bytes, 0xfffd, &state) == (size_t)-1 ? L'?' : (wchar_t)0xfffd;
 }
 
-/* Adds a byte to a character. Invalid bytes are replaced by one character: a byte that begins no character, or all
- * bytes that began one. Returns false if the character continues in the next byte. *again: this byte may begin the
- * next character. */
+/* Adds a byte to a character. Invalid bytes are replaced by one character; these are a single byte that can't begin a
+ * character, or all bytes of a character that breaks off. Returns false if the character continues in the next byte.
+ * *again: the byte must be read again, because it may begin the next character. */
 static bool take_byte(mbstate_t *half, char byte, wchar_t *character, bool *again) {
     bool begun = !mbsinit(half);
     size_t length = mbrtowc(character, &byte, 1, half);
@@ -160,9 +161,9 @@ static void put_again(fr_line_editor *editor, const char *bytes, size_t count) {
     editor->agains += count;
 }
 
-/* --------------------------------------------------------------------------------------------- what is put in whole */
+/* ---------------------------------------------------------------------------------------------------- inserted text */
 
-/* Inserts any bytes at the cursor as they are; a line end is one character. */
+/* Inserts bytes at the cursor unchanged. A line end becomes a character of the line. */
 static void put_text(fr_line_editor *editor, const char *bytes, size_t length) {
     wchar_t *text = fr_resize(NULL, length + 1, sizeof *text);
     mbstate_t half = {0};
@@ -178,7 +179,7 @@ static void put_text(fr_line_editor *editor, const char *bytes, size_t length) {
     free(text);
 }
 
-/* Reads pasted text up to the mark after it. Gives 1, or the reason why the reading ended. */
+/* Reads pasted text up to the mark after it, and inserts it. Gives 1, or what next_byte gave when reading failed. */
 static int paste(fr_line_editor *editor) {
     for (editor->length = 0;;) {
         char byte;
@@ -188,7 +189,7 @@ static int paste(fr_line_editor *editor) {
             editor->capacity = 2 * editor->capacity + 256;
             editor->pasted = fr_resize(editor->pasted, editor->capacity, 1);
         }
-        /* terminals send Enter for the end of a pasted line */
+        /* terminals send Enter for each end of a pasted line */
         editor->pasted[editor->length++] = byte == '\r' ? '\n' : byte;
         if (editor->length < MARK || memcmp(editor->pasted + editor->length - MARK, paste_end, MARK) != 0) continue;
         editor->length -= MARK;
@@ -197,8 +198,8 @@ static int paste(fr_line_editor *editor) {
     }
 }
 
-/* Reads the rest of a paste mark after its first byte, an escape. Gives 1 if it is the mark; 0 if it is not, and its
- * bytes are then read again; -1 if the line ends here. */
+/* Reads the rest of a paste mark, whose first byte, an escape, has been read. Gives 1 if it is such a mark; 0 if not,
+ * and its bytes are then read again as keys; -1 if the line ends here. */
 static int begins_paste(fr_line_editor *editor) {
     char bytes[MARK];
     size_t count = 1;
@@ -215,7 +216,7 @@ static int begins_paste(fr_line_editor *editor) {
     return 0;
 }
 
-/* Reads the next byte of a key, as next_byte does. *pasted: text was inserted instead. */
+/* Reads the next byte of a key, like next_byte. *pasted: a paste was read instead, and its text was inserted. */
 static int next_key(fr_line_editor *editor, char *byte, bool *pasted) {
     *pasted = false;
     if (editor->agains) {
@@ -273,7 +274,7 @@ static bool can_edit(void) {
 fr_line_editor *fr_line_editor_open(void) {
     HistEvent event;
     if (!can_edit()) return NULL;
-    /* characters are UTF-8 even if the user's locale has another encoding or none */
+    /* if the locale has no encoding or one of single bytes, characters are taken to be UTF-8 */
     if (!setlocale(LC_CTYPE, "") || MB_CUR_MAX == 1) setlocale(LC_CTYPE, "C.UTF-8");
     fr_line_editor *editor = fr_resize(NULL, 1, sizeof(*editor));
     *editor = (fr_line_editor){.edit = el_init("forerun", stdin, stderr, stderr), .history = history_init()};
@@ -287,10 +288,10 @@ fr_line_editor *fr_line_editor_open(void) {
     el_set(editor->edit, EL_GETCFN, next_character);
     el_set(editor->edit, EL_PROMPT, prompt_of);
     el_set(editor->edit, EL_EDITOR, "emacs");
-    el_set(editor->edit, EL_BIND, "^I", "ed-insert", NULL); /* pasted text may have tabs */
+    el_set(editor->edit, EL_BIND, "^I", "ed-insert", NULL); /* a tab is inserted, because pasted text may have tabs */
     el_set(editor->edit, EL_HIST, history, editor->history);
-    el_source(editor->edit, NULL); /* reads the user's own ~/.editrc */
-    /* Binds SHOW_CHANGED in both maps of keys that users of vi have. */
+    el_source(editor->edit, NULL); /* reads the user's own settings from ~/.editrc */
+    /* Binds SHOW_CHANGED in both of libedit's key maps, because users of its vi mode have two. */
     el_set(editor->edit, EL_BIND, "\\200", "ed-redisplay", NULL);
     el_set(editor->edit, EL_BIND, "-a", "\\200", "ed-redisplay", NULL);
     struct sigaction before, action = {.sa_handler = step_aside, .sa_flags = SA_RESTART};
@@ -324,7 +325,8 @@ fr_line fr_line_editor_read(fr_line_editor *editor, const char *prompt, const ch
     editor->agains = 0;
     if (!fr_key_wait_begin()) return FR_LINE_END;
     bracketed = false;
-    prepare_terminal(editor); /* before the prompt, so that keys typed at the prompt belong to this line */
+    /* this comes before the prompt, so that keys that are typed at the prompt belong to this line */
+    prepare_terminal(editor);
     *line = el_gets(editor->edit, &count);
     leave_terminal(editor);
     fr_key_wait_end();
@@ -332,7 +334,7 @@ fr_line fr_line_editor_read(fr_line_editor *editor, const char *prompt, const ch
     if (!editor->dropped && (!*line || count <= 0)) return FR_LINE_END;
     fflush(stderr);
     bracketed = tcgetattr(STDIN_FILENO, &cooked) == 0;
-    bracket(true); /* text that is pasted before the next prompt becomes one turn */
+    bracket(true); /* from now on, text that is pasted before the next prompt becomes one turn */
     if (editor->dropped) fputc('\n', stderr);
     if (editor->dropped) return FR_LINE_DROPPED;
     *length = (size_t)count;

@@ -1,5 +1,5 @@
-/* Reads a line that a person types on a terminal and can edit: move within it, recall earlier lines, drop it with
- * Ctrl-C.
+/* Reads a line that a person types on a terminal. The person can move the cursor in it, recall earlier lines, and drop
+ * it with Ctrl-C.
  *
  * In: keys from standard input, a prompt; both are shown on standard error. Out: the line, which may have line ends if
  * it was pasted. Between lines, and while Ctrl-Z has stopped the command, the terminal has its usual settings, and
@@ -11,8 +11,8 @@
 
 typedef struct fr_line_editor fr_line_editor;
 
-/* Opens an editor. NULL if lines can't be edited: standard input or error is not a terminal, or a terminal that can't
- * move its cursor. */
+/* Opens an editor. NULL if lines can't be edited, because standard input or error is not a terminal, or the terminal
+ * can't move its cursor. */
 fr_line_editor *fr_line_editor_open(void);
 void fr_line_editor_close(fr_line_editor *editor);
 
@@ -22,11 +22,11 @@ typedef enum fr_line {
     FR_LINE_END,     /* Ctrl-D at the beginning of a line, a lost terminal, SIGTERM or SIGHUP */
 } fr_line;
 
-/* Puts this text into the next line before its first key. */
+/* Puts this text into the next line, as if it had been typed. */
 void fr_line_editor_begin_with(fr_line_editor *editor, const char *text);
 
-/* Reads a line. *line includes the line end that was typed, and belongs to the editor until the next call. prompt: at
- * most 7 characters. */
+/* Reads a line. *line includes the line end that was typed, and stays valid until the next call. prompt: at most 7
+ * characters. */
 fr_line fr_line_editor_read(fr_line_editor *editor, const char *prompt, const char **line, size_t *length);
 
 /* Stores a line, so that it can be recalled. */

@@ -1,7 +1,7 @@
 /* Reads lines of standard input one at a time, of any bytes and any length. On a terminal they can be edited.
  *
- * In: a prompt, which is shown on a terminal only. Out: a line without its end, which belongs to the input until the
- * next call. If several lines are pasted at once on a terminal, they are one line with line ends in it. */
+ * In: a prompt, which is shown on a terminal only. Out: a line without its end, which stays valid until the next call.
+ * If several lines are pasted at once on a terminal, they count as one line that contains line ends. */
 #ifndef FR_TOOLS_CLI_TERMINAL_LINE_INPUT_H
 #define FR_TOOLS_CLI_TERMINAL_LINE_INPUT_H
 
@@ -19,10 +19,10 @@ typedef struct fr_line_input {
 
 void fr_line_input_open(fr_line_input *input);
 
-/* Puts this text into the next line before its first key. Returns false if the line can't be edited. */
+/* Puts this text into the next line, as if it had been typed. Returns false if lines can't be edited. */
 bool fr_line_input_begin_with(fr_line_input *input, const char *text);
 
-/* Reads the next line. A signal ends the input; on a terminal it drops the line instead. */
+/* Reads the next line. A signal ends the input; on a terminal, Ctrl-C only drops the line. */
 fr_line fr_line_input_read(fr_line_input *input, const char *prompt);
 
 /* Closes the input. Gives the exit status, which is 1 if a read has failed. */

@@ -9,16 +9,16 @@
 typedef struct fr_progress {
     const char *doing; /* "loading" */
     bool on;
-    int percent; /* the percentage that the line shows; -1: no line is shown */
+    int percent; /* the percentage that is shown; -1: nothing is shown */
 } fr_progress;
 
 fr_progress fr_progress_begin(const char *doing, bool quiet);
 
-/* Shows the progress; an fr_progress_fn whose context is the fr_progress. It never aborts the work. */
+/* Shows the progress (an fr_progress_fn whose context is the fr_progress). Its result never aborts the work. */
 bool fr_progress_show(void *context, uint64_t done, uint64_t total);
 
-/* Shows the progress as a count of `things`: "scoring  12% of 40 chunks", followed by so_far, an interim result, which
- * may be "". */
+/* Shows the progress as a percentage of `things`, such as "scoring  12% of 40 chunks". so_far: an interim result that
+ * is added, or "". */
 void fr_progress_count(fr_progress *progress, uint64_t done, uint64_t total, const char *things, const char *so_far);
 void fr_progress_end(fr_progress *progress);
 

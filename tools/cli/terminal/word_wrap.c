@@ -7,7 +7,7 @@
 #include <unistd.h>
 #include <wchar.h>
 
-enum { NARROWEST = 20, TAB = 8, CHARACTER = 4 /* CHARACTER: the most bytes of a character */ };
+enum { NARROWEST = 20, TAB = 8, CHARACTER = 4 /* CHARACTER: the most bytes of a character in UTF-8 */ };
 
 bool fr_word_wrap_begin(fr_word_wrap *wrap, FILE *out) {
     struct winsize size;
@@ -19,13 +19,13 @@ bool fr_word_wrap_begin(fr_word_wrap *wrap, FILE *out) {
     return true;
 }
 
-/* Gives the number of bytes after the first one of a character; 0 if the byte begins none. */
+/* Gives the number of bytes that follow the first byte of a character; 0 if this byte begins no longer character. */
 static size_t count_following(unsigned char first) {
     if (first < 0xc0 || first >= 0xf8) return 0;
     return first < 0xe0 ? 1 : first < 0xf0 ? 2 : 3;
 }
 
-/* Gives the columns of the character at the end of the word. */
+/* Gives the number of columns that the character at the end of the word takes. */
 static size_t measure(const fr_word_wrap *wrap) {
     const unsigned char *bytes = (const unsigned char *)wrap->word + wrap->character;
     size_t count = wrap->length - wrap->character;
@@ -45,8 +45,8 @@ static void end_line(fr_word_wrap *wrap, fr_wrap_put *put, void *context) {
     wrap->column = 0;
 }
 
-/* Makes room for the character at the end of the word. The last column stays free, because terminals place the cursor
- * after it in different ways. */
+/* Begins a new line for the character at the end of the word, and moves the word there if the line has other words.
+ * The last column of a line stays free, because terminals differ in where they place the cursor after it. */
 static void break_line(fr_word_wrap *wrap, fr_wrap_put *put, void *context) {
     size_t shown = wrap->character;
     bool whole_line = wrap->width == wrap->column;
@@ -77,7 +77,7 @@ static void add_blank(fr_word_wrap *wrap, char byte, bool accepted, fr_wrap_put 
     }
 }
 
-/* Writes the last character of the word, which may be incomplete. */
+/* Writes the last character of the word. It may be incomplete if the text ends there. */
 static void put_character(fr_word_wrap *wrap, fr_wrap_put *put, void *context) {
     for (size_t i = wrap->character; i < wrap->length; i++) put(context, wrap->word[i], wrap->accepted[i]);
 }
@@ -103,11 +103,12 @@ void fr_word_wrap_feed(fr_word_wrap *wrap, char byte, bool accepted, fr_wrap_put
     }
     wrap->word[wrap->length] = byte;
     wrap->accepted[wrap->length++] = accepted;
-    if (wrap->missing > 0) return; /* a character is written only as a whole */
+    if (wrap->missing > 0) return; /* a character is only written once it is complete */
     size_t width = measure(wrap);
     if (wrap->column + width >= wrap->columns) break_line(wrap, put, context);
     put_character(wrap, put, context);
     wrap->column += width;
     wrap->width += width;
-    if (width == 2) forget_word(wrap); /* lines of Chinese and Japanese may end between any two characters */
+    /* a line of Chinese or Japanese may end after any character, so the word ends here */
+    if (width == 2) forget_word(wrap);
 }

@@ -10,10 +10,11 @@
 #include <stddef.h>
 #include <stdio.h>
 
-/* Writes one byte of the text. accepted: the value that was given with the byte. */
+/* Writes one byte of the text. accepted: the flag that was passed with this byte. */
 typedef void fr_wrap_put(void *context, char byte, bool accepted);
 
-enum { FR_WRAP_WORD = 1024 }; /* the most bytes of a word that is moved to the next line; a longer word is cut */
+/* A word of up to this many bytes can be moved to the next line; a longer one is split. */
+enum { FR_WRAP_WORD = 1024 };
 
 typedef struct fr_word_wrap {
     FILE *out;
@@ -22,15 +23,15 @@ typedef struct fr_word_wrap {
     char word[FR_WRAP_WORD];
     bool accepted[FR_WRAP_WORD];
     size_t length, width; /* bytes and columns of the word so far */
-    /* character: offset in the word of a character that has begun; missing: bytes of it that are still to come */
+    /* character: offset in the word of its last character; missing: number of bytes of it that are still to come */
     size_t character, missing;
 } fr_word_wrap;
 
-/* Begins a text at the first column of the terminal `out`. Returns false if `out` is not a terminal, or a terminal
- * whose cursor can't be moved; the text is then written unchanged. */
+/* Begins a text at the first column of the terminal `out`. Returns false if `out` is not a terminal, or its cursor
+ * can't be moved; the text must then be written without wrapping. */
 bool fr_word_wrap_begin(fr_word_wrap *wrap, FILE *out);
 
-/* Writes the next byte by `put`. */
+/* Adds the next byte of the text, and writes bytes by `put`. */
 void fr_word_wrap_feed(fr_word_wrap *wrap, char byte, bool accepted, fr_wrap_put *put, void *context);
 
 /* Ends a text: writes the beginning of a character that was never completed. */
