@@ -1113,7 +1113,7 @@ typedef enum fr_stat {
                                 * are made */
     FR_STAT_SCRATCH_BYTES,     /* working memory of forwards */
     FR_STAT_KV_USED_BYTES,     /* pages of the engine that sessions and their checkpoints hold, each counted whole */
-    FR_STAT_KV_SHARED_BYTES,   /* of these, pages with more than one holder */
+    FR_STAT_KV_SHARED_BYTES,   /* the part of KV_USED_BYTES in pages with more than one holder */
     FR_STAT_KV_CACHED_BYTES,   /* pages kept for prompts that begin in the same way, until they are needed */
     FR_STAT_PEAK_BYTES,        /* peak of the whole process, as the system counts it */
     FR_STAT_COUNT
@@ -1203,7 +1203,7 @@ fr_status fr_model_find(const char *name, const char *const *environment, char *
 /* A model in one of these stores. */
 typedef struct fr_found {
     const char *name;    /* a name for fr_model_find, or a path */
-    const char *path;    /* its path, which fr_model_open accepts unless there is a problem */
+    const char *path;    /* the model's path, which fr_model_open accepts unless there is a problem */
     const char *tower;   /* a vision tower beside it, or NULL */
     const char *store;   /* "Hugging Face", "llama.cpp", "LM Studio" or "ollama" */
     const char *problem; /* the reason why it can't be opened, if one is known; NULL if it can */

@@ -23,7 +23,7 @@ fr_lab_range fr_lab_option_range(fr_option option);
 typedef struct fr_lab_inspection {
     const char *target; /* the model to check a drafter against, or NULL */
     bool tensors;       /* list every tensor too */
-    bool json;          /* one object instead of lines */
+    bool json;          /* one JSON object instead of lines */
     /* Number of positions for which a session's memory is computed, at most those that the model was trained for: 0
      * for the default, SIZE_MAX for all of them. FR_USAGE for a drafter or a tower without its model. */
     size_t context;

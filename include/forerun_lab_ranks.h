@@ -24,7 +24,7 @@ bool fr_lab_ranks_by_layers(void);
 /* Returns the number of machines that the ranks are on. */
 size_t fr_lab_ranks_hosts(void);
 
-/* Delays all that this rank sends by so many seconds, as a slow network would. */
+/* Delays everything that this rank sends by this many seconds, as a slow network would. */
 void fr_lab_ranks_delay(double seconds);
 
 typedef struct fr_lab_traffic {

@@ -43,7 +43,7 @@ fr_kv_types fr_kv_drafter_types(const fr_kv_shape *shapes, size_t count, fr_kv_t
 
 /* ---------------------------------------------------------------------------------------------------------- layout */
 
-enum { LINE = 64 }; /* bytes; each layer's rows begin at a multiple of it */
+enum { LINE = 64 }; /* in bytes: each layer's rows begin at a multiple of this */
 
 static size_t round_up(size_t n, size_t to) {
     return (n + to - 1) / to * to;

@@ -83,7 +83,7 @@ typedef struct fr_kv {
     size_t length; /* the frontier */
     size_t from;   /* accepted positions below it may be missing from sliding layers */
     size_t window; /* the widest window of the sliding layers */
-    bool rope_far; /* its keys are rotated with the frequencies for long texts (fr_trunk.rope_near_max) */
+    bool rope_far; /* keys are rotated with the frequencies for long texts (fr_trunk.rope_near_max) */
     size_t keeps;  /* positions before a forward's last row that sliding layers hold at least; 0: they hold all */
     size_t spare;  /* checkpoints for which there are pages, of sliding layers and of recurrent states */
     fr_recurrent recurrent;

@@ -32,7 +32,7 @@ struct fr_kv_pages {
     uint32_t *holders; /* [count] 0: free */
     uint32_t *free;    /* [free_count] the numbers of the free pages; the last is taken next */
     size_t free_count;
-    fr_kv_keeper keeper; /* all NULL: there is none */
+    fr_kv_keeper keeper; /* a holder that can give up its pages; all NULL: none */
 };
 
 /* Takes the pages from the arena, or measures them. */

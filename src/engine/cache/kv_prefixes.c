@@ -682,7 +682,7 @@ void fr_kv_prefixes_add(fr_kv_prefixes *p, fr_kv_path *path, fr_kv *kv, fr_kv *c
         uint32_t n = enter_child(p, block ? path->nodes[block - 1] : NONE, content);
         if (n == NONE) return;
         path->nodes[path->length++] = n;
-        remove_tails(p, n); /* before sharing, because the block's page may be a tail's, and a page has one owner */
+        remove_tails(p, n); /* first, because the block's page may be a tail's, and a page has one owner */
         share_block(p, n, kv, drafters, block);
     }
     mark_prompt(p, path);

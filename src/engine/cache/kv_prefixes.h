@@ -54,7 +54,7 @@ typedef struct fr_kv_digest {
 /* The ids of a timeline, and the digests of its blocks. */
 typedef struct fr_kv_content {
     const int32_t *ids;
-    const fr_kv_digest *digests; /* one for each whole block; NULL: the blocks have only ids */
+    const fr_kv_digest *digests; /* one digest for each whole block; NULL: the blocks have only ids */
 } fr_kv_content;
 
 /* A heap of nodes, the one unused for the longest time first. */
@@ -71,7 +71,7 @@ typedef struct fr_kv_point {
     uint32_t node; /* the block with the position before it; 0: this entry is free */
     size_t position;
     uint8_t *states; /* the page with the states */
-    bool spare;      /* made at a regular distance, and given up before other points */
+    bool spare;      /* the point was made at a regular distance, and is given up before other points */
     uint64_t used;
 } fr_kv_point;
 

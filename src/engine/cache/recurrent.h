@@ -100,7 +100,7 @@ uint8_t *fr_recurrent_page(const fr_recurrent *recurrent);
 /* Goes to a position whose states are these bytes, which are copied to a page. FR_MEMORY if no page was left. */
 fr_status fr_recurrent_restore(fr_recurrent *recurrent, const uint8_t *bytes, size_t position);
 
-/* Makes a fork hold what another timeline holds up to its frontier. */
+/* Makes a fork hold the states and inputs that another timeline holds up to its frontier. */
 void fr_recurrent_fork(fr_recurrent *fork, const fr_recurrent *recurrent);
 
 static inline float *fr_recurrent_slot(const fr_recurrent *recurrent, const fr_recurrent_layer *layer,

@@ -8,7 +8,7 @@
 #include "src/engine/draft/draft.h"
 
 typedef struct fr_assistant {
-    fr_trunk trunk;          /* its layers' kv indices point into the target's cache */
+    fr_trunk trunk;          /* the assistant's layers; their kv indices point into the target's cache */
     fr_matrix pre, post;     /* [hidden, 2 * backbone], [backbone, hidden] */
     size_t clusters;         /* 0: the head has no centroids */
     size_t cluster_size;     /* vocab / clusters */

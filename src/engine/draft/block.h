@@ -41,9 +41,9 @@ typedef struct fr_block_sight {
 
 typedef struct fr_block_config {
     fr_block_kind kind;
-    fr_model_spec spec; /* its layers; vocab: the target's */
+    fr_model_spec spec; /* the drafter's layers; vocab: the target's */
     size_t block;       /* rows of a whole block */
-    bool from_anchor;   /* it samples from the anchor */
+    bool from_anchor;   /* each row scores the token after its position */
     int32_t mask;
     size_t draft_vocab; /* ids that its own head scores */
     fr_aux_layers aux_layers;
@@ -52,7 +52,7 @@ typedef struct fr_block_config {
     /* multiplies rows of the target's table; with target_scale the target's own scale does too */
     float embedding_scale;
     bool target_scale;
-    float multiplier, softcap;    /* of the scores; softcap 0: none */
+    float multiplier, softcap;    /* factor and softcap of the scores; softcap 0: none */
     size_t conv_taps, conv_group; /* DFlash2 */
     /* the rank of DFlash2's selector, or of DSpark's bias (0: it has none); top_k of DFlash2's selector */
     size_t rank, top_k;
@@ -77,7 +77,7 @@ typedef enum fr_block_part { FR_BLOCK_ATTENTION, FR_BLOCK_FFN, FR_BLOCK_PARTS } 
 /* An opened drafter; immutable. */
 typedef struct fr_block_net {
     fr_block_config config;
-    fr_trunk trunk;            /* its layers; embedding without data: the target's; head: its own or the target's */
+    fr_trunk trunk;            /* the drafter's layers; embedding without data: the target's; head: either's */
     fr_matrix fc;              /* [hidden, aux_layers * hidden] */
     const float *context_norm; /* [hidden] the norm of fc's rows */
     const float *mask_row;     /* [hidden] the embedding of a mask; NULL: that of the mask's id */
@@ -132,7 +132,7 @@ void fr_block_set_sights(const fr_block_sight *sight, size_t position, size_t co
  * place for it. */
 bool fr_block_name(const char *published, const char **gguf, fr_tensor_name_found *found);
 extern const fr_tensor_naming fr_block_names;
-extern const fr_family fr_family_block; /* its layers are read and written as this family's */
+extern const fr_family fr_family_block; /* block drafters' layers are read and written as this family's */
 /* Returns `count` of a target's layers, spread evenly in the way in which z-lab's folders choose the layers that they
  * tap. */
 fr_aux_layers fr_block_spread_layers(size_t count, size_t targets);

@@ -213,7 +213,7 @@ fr_status fr_draft_propose_one(fr_proposal *proposal);
  * method and also mtp, the layer is opened beside the drafter. */
 fr_status fr_drafter_load(const char *path, const fr_model *target, const fr_options *options, fr_drafter **drafter);
 
-/* Does the same without loading the weights. */
+/* Opens a drafter as fr_drafter_load does, but does not load the weights. */
 fr_status fr_drafter_bind(const char *path, const fr_model *target, const fr_options *options, fr_drafter **drafter);
 void fr_drafter_unload(fr_drafter *drafter);
 

@@ -28,7 +28,7 @@ typedef struct fr_draft_gain {
     /* Indexed by the number of drafts before. `next`: how often the next draft is accepted if these are; `step` and
      * `row`: the tokens that could be made in the time of the next draft's step, and of its row. */
     double next[FR_STEP_MAX], step[FR_STEP_MAX], row[FR_STEP_MAX];
-    double found[FR_STEP_MAX]; /* the same as row, for drafts that are looked up and take no step */
+    double found[FR_STEP_MAX]; /* like `row`, for drafts that are looked up and so take no step */
 } fr_draft_gain;
 
 /* The first gives the row of `stands` for a draft with `depth` drafts before it, the second the bin of a draft with

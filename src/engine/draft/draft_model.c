@@ -66,7 +66,7 @@ static fr_row row_of(size_t timeline, int32_t id, size_t position, int32_t paren
 static void place(workspace *w, size_t timeline, const fr_draft_view *view, size_t from, size_t to, size_t at,
                   int32_t parent) {
     for (size_t p = from; p < to; p++, at++) {
-        bool known = (size_t)view->ids[p] < w->model->trunk.spec.vocab; /* otherwise only the target has such an id */
+        bool known = (size_t)view->ids[p] < w->model->trunk.spec.vocab; /* otherwise only the target has this id */
         w->rows[at] = row_of(timeline, known ? view->ids[p] : 0, p, parent);
         parent = (int32_t)at;
     }

@@ -38,7 +38,7 @@ typedef struct ngram {
     int32_t *text; /* the ids in the index */
     size_t shortest;
     struct {
-        double hits, tries; /* both forget old tries */
+        double hits, tries; /* hits among tries; old tries are forgotten */
     } bins[BINS];
 } ngram;
 

@@ -18,7 +18,7 @@
 typedef struct fr_drafter_cache {
     fr_kv kv;
     size_t seen;          /* values that the drafter reads of each of the target's rows */
-    bool aux;             /* it reads them in the aux_layers, not after the final norm */
+    bool aux;             /* the drafter reads the target's rows in the aux_layers, not after the final norm */
     bool missed;          /* rows of the target were missed because there was no page */
     float *kept;          /* [room, seen] values of rows, from the frontier on */
     size_t waiting, room; /* rows kept; the most that are kept */
@@ -42,7 +42,8 @@ static inline const float *fr_followed_row(const fr_followed_rows *rows, size_t 
 void fr_drafter_cache_lay_out_pages(fr_kv *kv, fr_arena *arena, const fr_kv_shape *shapes, size_t count,
                                     const fr_draft_sizes *sizes);
 
-/* Takes a drafter's cache in a session from the arena, or measures it. all: what the function above has laid out. */
+/* Takes a drafter's cache in a session from the arena, or measures it. all: the layout that
+ * fr_drafter_cache_lay_out_pages has made. */
 void fr_drafter_cache_lay_out(fr_drafter_cache *cache, fr_arena *arena, const fr_kv *all, const fr_drafter *drafter,
                               const fr_draft_sizes *sizes);
 

@@ -38,7 +38,7 @@ typedef struct fr_eagle_config {
  * drafter's files allow. */
 fr_status fr_eagle3_config_read(fr_eagle_config *config, fr_weights *weights, const fr_model *target);
 
-/* Does the same for EAGLE-1. */
+/* Reads EAGLE-1's configuration and checks it against the target. */
 fr_status fr_eagle1_config_read(fr_eagle_config *config, fr_weights *weights, const fr_model *target);
 
 /* The target that the drafter's files require. */

@@ -24,7 +24,7 @@ typedef struct workspace {
     /* belongs to no session: the layout of the sessions' caches, and the pages of all of them */
     fr_kv kv;
     fr_activations *activations; /* memory for running the layer */
-    fr_workspace products;       /* for the products that pairs begin with, and for the head */
+    fr_workspace products;       /* memory for the products that pairs begin with, and for the head */
     size_t most;                 /* rows of the largest batch */
     fr_row *rows;                /* [most] */
     fr_pair *pairs;              /* [most] */

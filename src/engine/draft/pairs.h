@@ -27,7 +27,7 @@ typedef struct fr_pair_batch {
     size_t count;
     /* each pair follows the pair before in its chain; otherwise pairs are made from the target's rows */
     bool chained;
-    const fr_workspace *products; /* for the products of input */
+    const fr_workspace *products; /* memory for the products of `input` */
     float *input;                 /* [count, input_width]; the columns may be fewer */
 } fr_pair_batch;
 

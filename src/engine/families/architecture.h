@@ -46,7 +46,7 @@ fr_status fr_check_built(const fr_checkpoint *files);
 /* Opens files as fr_checkpoint_open does, but first refuses a folder if its config.json alone is reason enough. */
 fr_status fr_open_files(fr_checkpoint *files, const char *path, bool use_mmap);
 
-/* Does the same for files that must be a target's: a folder of a drafter is refused by its config.json, before weights
+/* Opens a target's files as fr_open_files does. A folder of a drafter is refused by its config.json, before weights
  * are looked for. */
 fr_status fr_open_model_files(fr_checkpoint *files, const char *path, bool use_mmap);
 

@@ -24,11 +24,11 @@ typedef struct fr_mixture_keys {
     const fr_mixture_words *words; /* NULL: the usual keys */
     size_t shared;                 /* the joint width of the experts that all rows share; in defaults, the number of
                                     * these experts */
-    size_t shared_width;           /* in defaults, that width if config.json has a key for it; 0: it has no such key */
+    size_t shared_width;           /* in defaults, the width of shared experts if config.json has a key for it; or 0 */
     bool shared_by_count; /* the width is computed from the number of shared experts, because no key has it, or GGUF's
                            * is wrong */
     size_t leading_dense; /* layers before the first one that has a mixture */
-    bool normalizes;      /* its routers always normalize weights, whatever a file says */
+    bool normalizes;      /* the family's routers always normalize weights, whatever a file says */
     bool any_scoring;     /* GGUF may have another scoring than the defaults */
     bool as_wide;         /* an expert is as wide as the feed-forward, and GGUF has no key for it */
 } fr_mixture_keys;
@@ -57,8 +57,8 @@ typedef struct fr_source {
     const fr_gguf *gguf;
     const char *where;   /* for error lines */
     fr_weights *weights; /* NULL: only the shape of a model, without tensors */
-    bool drafter;        /* it is a drafter; a head and a table of ids are not required, because it may use its
-                          * target's */
+    bool drafter;        /* the files are a drafter's; head and table of ids are optional, because the target has
+                          * them */
 } fr_source;
 
 /* ------------------------------------------------------------------------------------------------------------- rows */
@@ -165,7 +165,7 @@ struct fr_family {
     /* a key whose number tells its GGUF files from those of another family with the same name; NULL: not needed */
     const char *gguf_with;
     const char *tokenizer, *pre; /* tokenizer.ggml.model and .pre of its GGUF files */
-    bool counts_ids;             /* its GGUF files have .vocab_size in addition to the list of tokens */
+    bool counts_ids;             /* the family's GGUF files have .vocab_size in addition to the list of tokens */
     /* GGUF has no keys for biases, so they are looked up among the first layer's tensors */
     bool finds_biases;
     /* GGUF has no key for the scale of scores: a model with this many layers uses hidden / heads, any other model
@@ -187,7 +187,7 @@ struct fr_family {
 
     bool scales_embedding; /* embeddings are multiplied by the square root of hidden */
     bool scaling_in_rows;  /* the rows write the scaling of rotary positions; if false, it is written after them */
-    bool sees;             /* its folders may have a supported vision tower */
+    bool sees;             /* the family's folders may have a supported vision tower */
 
     /* Gives fr_rope_spec.neox for this GGUF file, whose MTP layer may be in another file. NULL: all files of the
      * family have the value of folders, or the family has no MTP layer. */

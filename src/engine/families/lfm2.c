@@ -67,7 +67,7 @@ static const fr_config_part width = {.read = read_width}, kv_heads = {.read = re
 
 static const fr_config_row sizes[] = {
     FR_WITHOUT("conv_bias"),
-    FR_NONE(".attention.sliding_window"), /* only LFM2.5's audio tokenizer has it */
+    FR_NONE(".attention.sliding_window"), /* only LFM2.5's audio tokenizer has this key */
     FR_SIZE(trunk.vocab, "vocab_size", NULL, 1, 1 << 24),
     FR_SIZE(trunk.layers, "num_hidden_layers", ".block_count", 1, FR_LAYERS_MAX, .required = true),
     FR_SIZE(trunk.context_limit, "max_position_embeddings", ".context_length", 1, 1 << 24, .required = true),

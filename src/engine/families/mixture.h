@@ -26,7 +26,7 @@ fr_status fr_mixture_read_groups(const json_t *text, const char *where, fr_exper
  * marked. */
 fr_status fr_mixture_layers(const fr_source *source, fr_model_spec *spec, const bool *dense);
 
-/* Does the same with `dense` NULL, so only the leading layers have no mixture. */
+/* Makes the layers of a spec; all have a mixture except the leading ones. */
 fr_status fr_mixture_behind_leading(const fr_source *source, fr_model_spec *spec);
 
 /* Makes the layers of a spec; decoder_sparse_step and mlp_only_layers of Qwen's configurations select those that have

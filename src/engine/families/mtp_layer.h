@@ -26,7 +26,7 @@ typedef struct fr_mtp_layer {
     bool packed;                /* at least one matrix is packed */
     bool blank_first;           /* pair 0 uses zeros as its embedding, as in vLLM */
     bool hidden_first;          /* eh_proj's first columns multiply hnorm's output, the others enorm's */
-    fr_layer_spec spec;         /* its K/V is layer 0 of its own cache */
+    fr_layer_spec spec;         /* the layer's spec; its K/V is layer 0 of its own cache */
     fr_layer layer;
 } fr_mtp_layer;
 

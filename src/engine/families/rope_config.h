@@ -29,7 +29,7 @@ fr_status fr_rope_scaling_from_gguf(fr_rope_spec *rope, const fr_gguf *gguf);
 /* Checks that LongRoPE has one divisor for each rotated angle: the entries after these must be 0. */
 fr_status fr_rope_check_longrope(const fr_rope_spec *rope, const char *where);
 
-/* Writes the keys of a spec's scaling: that of its only form, or that of the full layers. */
+/* Writes the keys of a spec's scaling: that of its only rotary form, or that of the full layers' form. */
 fr_status fr_rope_put(const fr_family *family, const fr_trunk_spec *spec, const char *where, fr_gguf_writer *writer);
 
 /* Writes the keys of a scaling; llama3's has none. */

@@ -18,7 +18,7 @@ typedef struct fr_expert_use {
 
 /* A mixture's activations. A pair is one row that is sent to one expert. */
 typedef struct fr_experts_rows {
-    fr_workspace workspace; /* for the products with the rows below */
+    fr_workspace workspace; /* memory for the products with the rows below */
     float *scores;          /* [rows, experts] the router's products, then the scores */
     float *routed;          /* [rows, hidden] the router's input, if the mixture is parallel to the feed-forward */
     float *normed;          /* [rows, hidden] the experts' input, in the same case */
@@ -70,7 +70,7 @@ typedef struct fr_deltanet_rows {
 typedef struct fr_activations {
     const fr_trunk *trunk;
     const fr_kernels *kernels;
-    fr_workspace workspace; /* for the products with the rows below */
+    fr_workspace workspace; /* memory for the products with the rows below */
     fr_batch batch;
     size_t keep;      /* rows before this one are run only for their K/V; 0 once no later layer has K/V */
     bool reads_ahead; /* memory does not hold all experts, so the system is asked to read chosen ones in advance */
@@ -103,7 +103,7 @@ typedef struct fr_activations {
     fr_experts_rows *experts;   /* NULL: there is no mixture */
     fr_conv_rows *conv;         /* NULL: no layer convolves */
     fr_deltanet_rows *deltanet; /* NULL: there is no layer of gated DeltaNet */
-    float *gates;               /* [rows, 3 * hidden] for short convolutions */
+    float *gates;               /* [rows, 3 * hidden] the gates of short convolutions */
     uint8_t *lent;              /* [rows, lent_bytes of stages] keys and values that are sent to other ranks */
 } fr_activations;
 

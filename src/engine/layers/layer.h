@@ -119,15 +119,15 @@ typedef struct fr_trunk {
     float *inverse[FR_ROPES];          /* rotary frequencies, [dims / 2] */
     float *rope_far_inverse[FR_ROPES]; /* the frequencies for texts of more than rope_near_max ids; NULL: the same */
     size_t rope_near_max;              /* 0: all texts have the same frequencies */
-    fr_kv_shape *kv_shapes;            /* one for each layer that owns K/V */
+    fr_kv_shape *kv_shapes;            /* one shape for each layer that owns K/V */
     size_t kv_count;
-    fr_recurrent_shape *recurrent_shapes; /* one for each layer with a state */
+    fr_recurrent_shape *recurrent_shapes; /* one shape for each layer with a state */
     size_t recurrent_count;
     size_t owners;                    /* layers from here on borrow their K/V, and have no state */
     bool packed;                      /* at least one matrix is packed */
     const fr_rotation_set *rotations; /* rotations of product inputs; a drafter has its target's; NULL: none */
     struct fr_stages *stages; /* the layers that each rank runs (stages.h); NULL: layers are not divided among ranks */
-    bool drafts;              /* it is a drafter; its messages among ranks are not counted with the target's layers */
+    bool drafts;              /* the trunk is a drafter's; its messages among ranks are counted apart */
 } fr_trunk;
 
 #endif

@@ -41,7 +41,7 @@ typedef struct fr_rope_spec {
 typedef struct fr_attention_spec {
     size_t heads, kv_heads, head_dim;
     size_t window; /* the most positions that a row sees, including its own; 0: all */
-    size_t rope;   /* its rotary form, as an index in the trunk */
+    size_t rope;   /* the layer's rotary form, as an index in the trunk */
     size_t kv;     /* the KV layer that it reads */
     /* it also writes that KV layer; if false, it borrows that of an earlier layer, or of the target */
     bool owns_kv;
@@ -52,7 +52,7 @@ typedef struct fr_attention_spec {
     bool qk_norm;          /* queries and keys are normed; read only for families in which some models lack these
                             * norms */
     bool norm_after_rope;  /* the norms of heads come after the rotation; if false, before it */
-    bool no_rope;          /* its heads aren't rotated: Kazemnejad et al. 2023, arXiv:2305.19466 */
+    bool no_rope;          /* the layer's heads aren't rotated: Kazemnejad et al. 2023, arXiv:2305.19466 */
     bool qk_norm_wide;     /* the norms of queries and keys are over all heads at once; if false, over each head */
     bool qkv_bias, o_bias; /* biases are added: in the projections of q, k and v; in that of the output */
     /* q's projection gives each head's query, then its gate; the head's output is multiplied by sigmoid(gate) */
@@ -69,7 +69,7 @@ typedef struct fr_mla_spec {
     /* values of a query head that multiply the latent; its rotary part follows them */
     size_t nope;
     size_t value_dim; /* values of a head's output */
-    float eps;        /* for the norms of both latents */
+    float eps;        /* eps of both latents' norms */
 } fr_mla_spec;
 
 /* Gated DeltaNet: Yang, Kautz and Hatamizadeh 2024, arXiv:2412.06464 (deltanet.c). */
@@ -80,14 +80,14 @@ typedef struct fr_deltanet_spec {
     bool fused;   /* one projection gives queries, keys, values and z, key head by key head; if false, there are two
                    * projections */
     bool tiled;   /* value head j reads key head j % key_heads, as in GGUF; if false, j / (value_heads / key_heads) */
-    size_t state; /* its index among the trunk's recurrent layers */
+    size_t state; /* the layer's index among the trunk's recurrent layers */
 } fr_deltanet_spec;
 
 /* LFM2's short convolution between two gates (short_conv.c): out(c * conv(b * x)); b, c and x are three
  * projections. */
 typedef struct fr_short_conv_spec {
     size_t conv_kernel; /* positions that it reads, including the row's own */
-    size_t state;       /* its index among the trunk's recurrent layers */
+    size_t state;       /* the layer's index among the trunk's recurrent layers */
 } fr_short_conv_spec;
 
 typedef enum fr_activation {
@@ -170,11 +170,11 @@ typedef struct fr_trunk_spec {
     float residual_scale;  /* multiplies the outputs of attention and feed-forward; 0 means 1 */
     float logit_scale;     /* multiplies the logits, before softcap; 0 means 1 */
     bool layer_norm;       /* norms of hidden rows subtract the row's mean first (arXiv:1607.06450) */
-    bool norm_bias;        /* these norms add a bias */
-    float softcap;         /* for the logits; 0: none */
+    bool norm_bias;        /* norms of hidden rows add a bias */
+    float softcap;         /* softcap of the logits; 0: none */
     fr_rope_spec rope[FR_ROPES];
     size_t ropes;
-    bool embeds;          /* it has a table of ids; a drafter with a sorted head doesn't */
+    bool embeds;          /* the model has a table of ids; a drafter with a sorted head doesn't */
     fr_layer_spec *layer; /* [layers] */
     fr_layer_spec mtp;    /* the MTP layers after the trunk's, if the family has any (families/mtp_layer.h) */
 } fr_trunk_spec;

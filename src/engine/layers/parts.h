@@ -48,7 +48,7 @@ void fr_attention_attend(const fr_team *team, const fr_activations *a, const fr_
  * measures them. */
 void fr_mla_layout(fr_activations *a, bool packed, fr_arena *arena, size_t max_rows, size_t threads);
 
-/* Does the same as fr_attention_run, for latent attention. */
+/* Runs latent attention, under the same conditions as fr_attention_run. */
 void fr_mla_run(const fr_team *team, fr_activations *a, const fr_layer_spec *spec, const fr_layer *layer,
                 bool ends_rows);
 

@@ -61,7 +61,7 @@ static void find_lent(fr_stages *s, const fr_trunk *trunk) {
         if (lent.last == i && !lent.drafted) continue;
         s->lent[s->lent_count++] = lent;
         const fr_kv_shape *shape = &trunk->kv_shapes[lent.kv];
-        s->lent_bytes += 2 * shape->heads * shape->head_dim * sizeof(float); /* at most: float32 is the largest type */
+        s->lent_bytes += 2 * shape->heads * shape->head_dim * sizeof(float); /* a bound: float32 is the largest type */
     }
 }
 

@@ -20,7 +20,7 @@ typedef enum fr_dim {
     FR_DIM_HEAD, /* values of an attention head */
     FR_DIM_HEADS,
     FR_DIM_QUERIES,        /* values of all query heads */
-    FR_DIM_QUERIES_GATED,  /* the same, but if there are gates, each head's query is followed by its gate */
+    FR_DIM_QUERIES_GATED,  /* like FR_DIM_QUERIES, but if there are gates, each head's query is followed by its gate */
     FR_DIM_KEYS,           /* values of all key/value heads */
     FR_DIM_QUERY_NORM,     /* values over which a norm of queries is taken: those of a head, or of all heads */
     FR_DIM_KEY_NORM,       /* values over which a norm of keys is taken, in the same way */
@@ -79,7 +79,7 @@ enum {
     FR_IF_EMBEDS = 16, /* models that embed ids */
     FR_IF_QKV_BIAS = 32,
     FR_IF_FFN_BIASED = 64,
-    FR_IF_THERE = 128,     /* only if the file has it; otherwise the field stays empty */
+    FR_IF_THERE = 128,     /* only if the file has the tensor; otherwise the field stays empty */
     FR_IF_ATTENTION = 256, /* layers that mix positions by attention */
     FR_IF_DELTANET = 512,  /* layers that mix positions by gated DeltaNet */
     FR_IF_DENSE = 1024,    /* layers without a mixture */
@@ -129,9 +129,9 @@ typedef struct fr_tensor_name {
     fr_slot slot;
     fr_dim rows, cols;
     unsigned needs; /* FR_IF_... */
-    bool top;       /* in published files its name lacks the prefix of the model's other tensors */
+    bool top;       /* the tensor's published name lacks the prefix of the model's other tensors */
     fr_row_order order;
-    bool rotary;            /* its rows are queries or keys, reordered as in the family
+    bool rotary;            /* the tensor's rows are queries or keys, reordered as in the family
                              * (fr_tensor_naming.rotary_rows) */
     fr_values values;       /* what published files store for a vector's values */
     bool norm;              /* a vector that published files store in the same way as norms (fr_tensor_naming.norms) */
@@ -176,7 +176,7 @@ typedef struct fr_tensor_naming {
     const char *const *extras;
     fr_values norms;          /* what published files store for the values of norms */
     fr_row_order rotary_rows; /* the order that rows of rotary lines have in GGUF */
-    bool untiled;             /* its GGUF files have value heads in the published order, not tiled */
+    bool untiled;             /* the family's GGUF files have value heads in the published order, not tiled */
 } fr_tensor_naming;
 
 /* The table for models that have an embedding, a norm and a head; the head may be the embedding. */

@@ -49,9 +49,9 @@ void fr_trunk_embed(const fr_trunk *trunk, const fr_kernels *kernels, int32_t id
  * from then on. */
 fr_status fr_trunk_share(fr_trunk *trunk, fr_weights *weights, const fr_rank_plan *plan);
 
-/* Does the same for a model that drafts for a target that ranks run together. It is divided by rows, never by layers,
- * and so are its KV shapes, which no other model reads. If messages take too long for this to pay, it is not divided,
- * and each rank runs it completely. Returns true if it is divided. */
+/* Divides a draft model among the ranks that run its target together. It is divided by rows, never by layers, and so
+ * are its KV shapes, which no other model reads. If messages take too long for this to pay, it is not divided, and
+ * each rank runs it completely. Returns true if it is divided. */
 bool fr_trunk_share_drafter(fr_trunk *trunk, fr_weights *weights, const fr_rank_plan *plan);
 
 /* fr_trunk_keep_heads reduces a KV layer's shape, which has all heads, to the heads that this rank computes and keeps.

@@ -404,7 +404,7 @@ static attempt attempt_of(const outlook *o, size_t drafts) {
         .whose = o->whose, .drafts = drafts, .extra = o->count, .when = o->draft_depth->verify[o->base + drafts].when};
 }
 
-/* Gives the tokens and seconds that an attempt is expected to bring, by what is known. */
+/* Gives the tokens and seconds that an attempt is expected to bring, by the measurements so far. */
 static void price(const outlook *known, const attempt *a, double *tokens, double *seconds) {
     outlook o;
     size_t drafts = 0;
@@ -662,8 +662,9 @@ static void choose(fr_draft_depth *draft_depth, fr_draft_depth_part *parts, ques
     bool elsewhere = draft_depth->trying && draft_depth->elsewhere;
     tell_worths(elsewhere ? &other : &known, draft_depth->trying, parts, q.count,
                 fr_smaller(q.room, FR_DRAFT_DEPTH_ROWS - known.base));
+    /* The tokens that a try is expected to bring are estimated for whole chains, so they are no measure if one may end. */
     for (size_t i = 0; i < q.count; i++)
-        if (draft_depth->trying && parts[i].ends) draft_depth->tokens = 0; /* the estimate is for whole chains */
+        if (draft_depth->trying && parts[i].ends) draft_depth->tokens = 0;
     if (!draft_depth->trying) tell_finds(&known, parts, q.count, fr_smaller(rows, FR_DRAFT_DEPTH_ROWS - known.base));
 }
 
@@ -702,8 +703,9 @@ static void choose_counts(fr_draft_depth *draft_depth, fr_draft_depth_part *part
     for (size_t i = 0; i < count && second < FR_DRAFTERS_MAX; i++)
         most += parts[i].choices[second].limit > parts[i].limit ? parts[i].choices[second].limit - parts[i].limit : 0;
     if (room == 0 || most + most_found == 0 || count + taken >= FR_DRAFT_DEPTH_ROWS) return;
-    if (draft_depth->round < 4) { /* the first four rounds measure one draft and none, twice each */
-        if (draft_depth->round == 2 && second < FR_DRAFTERS_MAX) turn_to(parts, count, second); /* one per drafter */
+    /* The first four rounds measure one draft and none, twice each; if there are two drafters, one draft of each. */
+    if (draft_depth->round < 4) {
+        if (draft_depth->round == 2 && second < FR_DRAFTERS_MAX) turn_to(parts, count, second);
         if (draft_depth->round % 2 == 0) ask_of_first(parts, count, 1);
         return;
     }
@@ -813,7 +815,8 @@ static fr_draft_depth_drafter *asked_of(fr_draft_depth *draft_depth, const fr_dr
     return found < FR_DRAFTERS_MAX ? &draft_depth->by[found] : NULL;
 }
 
-/* Learns what drafting took: of one timeline alone, or of the other chains beside the longest one. */
+/* Learns the time that drafting took: that of one timeline alone, or that of the other chains beside the longest
+ * one. */
 static void learn_drafting(fr_draft_depth *draft_depth, const fr_draft_depth_part *parts, size_t timelines,
                            double seconds) {
     size_t drafting = 0, longest = 0, behind = 0;
@@ -849,7 +852,8 @@ static double tokens_of(const fr_draft_depth_part *parts, size_t timelines) {
 
 static void learn_earned(fr_draft_depth *draft_depth, const fr_draft_depth_part *parts, size_t timelines,
                          double seconds) {
-    if (draft_depth->earning != timelines) draft_depth->earned = (fr_draft_rate){0}; /* it was for another number */
+    /* The recent rate is that of another number of timelines, so it starts anew. */
+    if (draft_depth->earning != timelines) draft_depth->earned = (fr_draft_rate){0};
     draft_depth->earning = timelines;
     fade(&draft_depth->earned, FADE);
     draft_depth->earned.hits += tokens_of(parts, timelines);

@@ -80,7 +80,7 @@ typedef struct fr_draft_depth_drafts {
     fr_draft_rate made[FR_STEP_MAX];
     fr_draft_rate usual; /* stood[1] over a long time */
     uint64_t drafted;    /* round in which it drafted last */
-    bool tells;          /* its method gave probabilities in that round */
+    bool tells;          /* the method gave probabilities in the round `drafted` */
     size_t behind;       /* ids that it has got since that round, if its method lags */
     size_t prompt;       /* how many of `behind` came with a prompt */
 } fr_draft_depth_drafts;
@@ -138,16 +138,16 @@ typedef struct fr_draft_depth_part {
     /* out: the drafts of `asked` that the choice is meant for; more are asked for if a whole block costs no more */
     size_t planned;
     size_t made;                /* drafts made, also one that was then dropped; 0: as many as were asked for */
-    bool tells;                 /* its method gives probabilities, which are in `chances` */
+    bool tells;                 /* the method gives probabilities, which are in `chances` */
     float chances[FR_STEP_MAX]; /* probabilities of the drafts, as the method gave them */
     float stands[FR_STEP_MAX];  /* probabilities corrected by how often such drafts were accepted (draft_cut.h) */
     bool compares;              /* how many drafts are verified may not depend on the ids that were drawn */
     size_t left_out;            /* drafts at the end that are not verified: not worth a row, or without a page */
-    bool lags;                  /* its method follows the text only when it drafts, and lags in other rounds */
+    bool lags;                  /* the method follows the text only when it drafts, and lags in other rounds */
     size_t most_found;          /* drafts that may be looked up for it, below FR_STEP_MAX */
     size_t found;               /* out: drafts that may be looked up now */
-    bool looked_up;             /* its drafts were looked up */
-    bool ends;                  /* its chains may end early, by `gains` */
+    bool looked_up;             /* the drafts were looked up */
+    bool ends;                  /* the chain may end early, by `gains` */
     /* the gains by which its drafts are judged in this round; gains.found has `found` values */
     fr_draft_gain gains;
 } fr_draft_depth_part;

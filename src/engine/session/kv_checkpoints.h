@@ -18,14 +18,14 @@
 typedef struct fr_kv_checkpoint {
     size_t position; /* holds [from, position) of every sliding layer */
     size_t from;
-    uint8_t **pages; /* [the cache's blocks] by position / 64; NULL: not held */
+    uint8_t **pages; /* [the cache's blocks] pages by position / 64; NULL: not held */
     uint8_t *states; /* a page of recurrent states (recurrent.h), which are those of `position` exactly; NULL: none */
     /* dropped before others, because its states lie at regular distances and others are of more use */
     bool spare;
 } fr_kv_checkpoint;
 
 typedef struct fr_kv_checkpoints {
-    fr_kv_checkpoint *at; /* [capacity] by position, ascending */
+    fr_kv_checkpoint *at; /* [capacity] the checkpoints by position, ascending */
     size_t count, capacity;
 } fr_kv_checkpoints;
 

@@ -17,7 +17,7 @@ typedef struct fr_session_bytes {
     size_t foreign_kv;  /* further bytes of pages for the heads of other ranks; least_kv includes them */
     size_t checkpoints; /* checkpoints of sliding layers' caches and of recurrent states */
     size_t drafting;    /* memory in which drafting works, including a drafter's own keys and values */
-    size_t all;         /* all of these, and scratch memory */
+    size_t all;         /* everything above, and scratch memory */
 } fr_session_bytes;
 
 fr_status fr_session_measure(const fr_model *model, const fr_drafter *drafter, const fr_options *options,

@@ -93,7 +93,7 @@ typedef struct fr_session_round {
     fr_proposal *proposal;      /* the request for its drafts; NULL: none */
     fr_failure draft_failure;   /* the reason why it got no drafts */
     fr_failure failure;         /* the reason why its part in the round failed */
-    bool last_failed;           /* its part in the last round failed, so no other session waits for its pages */
+    bool last_failed;           /* the session's part in the last round failed, so no session waits for its pages */
     fr_abort_told abort_told;
 } fr_session_round;
 

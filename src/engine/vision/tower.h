@@ -31,8 +31,8 @@ typedef struct fr_tower_names {
     const char *layers; /* "blocks." before the layer's number */
     const char *norm1, *norm2, *q_norm, *k_norm;
     const char *post_norm1, *post_norm2;
-    const char *qkv;       /* one tensor for all three; in GGUF they may be three */
-    const char *q, *k, *v; /* if qkv is NULL */
+    const char *qkv;       /* one tensor for queries, keys and values; in GGUF they may be three */
+    const char *q, *k, *v; /* the three tensors if qkv is NULL */
     const char *proj;
     const char *gate; /* NULL: the feed-forward has no gate */
     const char *up, *down;

@@ -22,7 +22,7 @@ static const double none[FR_VISION_CHANNELS] = {0}, one[FR_VISION_CHANNELS] = {1
 /* The tensors that are not in layers. */
 typedef struct ends {
     fr_matrix positions;           /* [2, positions, hidden], by column and by row */
-    const float *std_bias, *scale; /* [hidden] by which rows are standardized; NULL: they are not */
+    const float *std_bias, *scale; /* [hidden] shift and scale that standardize rows; NULL: none */
     fr_vision_norm norms[3];       /* in the 12B: norms of the patch, of its product, and after positions */
     fr_matrix project;             /* [out, hidden] */
 } ends;

@@ -94,7 +94,7 @@ typedef struct fr_vision_layer {
 
 /* A token's place in the tower's order. */
 typedef struct fr_vision_token {
-    uint32_t place;       /* its number in the picture, row by row */
+    uint32_t place;       /* the token's number in the picture, row by row */
     uint32_t first, last; /* the tokens that it sees in layers with windows, in the tower's order */
 } fr_vision_token;
 
@@ -116,7 +116,7 @@ typedef struct fr_vision_activations {
     fr_image_grid grid;    /* grid of tokens */
     size_t patches;
 
-    fr_vision_token *tokens;   /* [tokens] in the tower's order */
+    fr_vision_token *tokens;   /* [tokens] the tokens in the tower's order */
     float *x;                  /* [patches, hidden] the stream */
     float *qkv;                /* [patches, 3 * hidden] */
     const uint8_t **qkv_pages; /* [patches / 64, rounded up] qkv as pages of 64 rows, for attention */

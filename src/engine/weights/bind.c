@@ -72,7 +72,7 @@ fr_status fr_bind_rows(fr_weights *weights, const char *prefix, const char *name
         matrices[p] = whole;
         matrices[p].features = features[p];
         matrices[p].first += first;
-        if (p > 0) matrices[p].stats = NULL; /* all parts read the same rows, so only the first one has sums */
+        if (p > 0) matrices[p].stats = NULL; /* all parts read the same rows, so only the first part has sums */
         matrices[p].data += fr_matrix_features_bytes(&whole, first);
     }
     return FR_OK;

@@ -173,7 +173,7 @@ fr_status fr_bind_conv(fr_weights *weights, const char *prefix, const char *name
     fr_bound *bound;
     float *out, row[FR_CONV_KERNEL_MAX];
     uint32_t dims = weights->files->gguf ? 2 : 3;           /* published as a convolution with one channel per group */
-    bool last = dims == 2 || weights->files->channels_last; /* then the dimension of size 1, if any, comes last */
+    bool last = dims == 2 || weights->files->channels_last; /* there the dimension of size 1, if any, comes last */
     const uint64_t shape[] = {channels, last ? conv_kernel : 1, last ? 1 : conv_kernel};
     FR_TRY(fr_bound_find(weights, prefix, name, shape, dims, FR_STREAMED, &bound));
     FR_TRY(take_floats(weights, bound->tensor, channels * conv_kernel, &out));

@@ -14,7 +14,8 @@
 fr_status fr_bound_find(fr_weights *weights, const char *prefix, const char *name, const uint64_t *shape, uint32_t dims,
                         fr_access access, fr_bound **bound);
 
-/* Does the same for a tensor of bytes that are codes of weights, or their exponents. */
+/* Finds a tensor of bytes that are codes of weights, or their exponents, and adds it to the bound ones as
+ * fr_bound_find does. */
 fr_status fr_bound_find_codes(fr_weights *weights, const char *prefix, const char *name, const uint64_t *shape,
                               uint32_t dims, fr_access access, fr_bound **bound);
 

@@ -39,7 +39,7 @@ fr_status fr_bound_factors(fr_weights *weights, fr_bound *bound) {
     FR_TRY(fr_arena_check(&weights->vectors, "scales"));
     fr_dtype_decode(found->tensor->type, found->tensor->data, copy, count);
     bound->scales = copy;
-    for (uint64_t i = 0; i < found->tensor->shape[0]; i++) /* only a damaged file has others */
+    for (uint64_t i = 0; i < found->tensor->shape[0]; i++) /* only a damaged file has a bad scale */
         if (!(isfinite(copy[i]) && copy[i] > 0))
             return fr_fail(FR_INPUT, "%s: tensor %s is %g, which is no scale", weights->files->path,
                            found->tensor->name, (double)copy[i]);

@@ -95,14 +95,15 @@ fr_matrix fr_matrix_features(const fr_matrix *matrix, size_t begin, size_t end);
 void fr_matrix_apply(const fr_team *team, const fr_workspace *workspace, const fr_matrix *matrix,
                      const fr_matrix_rows *rows);
 
-/* Does the same for features [begin, end), which are all features or those of the rank's heads, with the threads of
- * this process. The range is widened to whole units of features. */
+/* Computes products as fr_matrix_apply does, but of features [begin, end), which are all features or those of the
+ * rank's heads, with the threads of this process. The range is widened to whole units of features. */
 void fr_matrix_apply_share(const fr_team *team, const fr_workspace *workspace, const fr_matrix *matrix, size_t begin,
                            size_t end, const fr_matrix_rows *rows);
 void fr_matrix_apply_whole(const fr_team *team, const fr_workspace *workspace, const fr_matrix *matrix,
                            const fr_matrix_rows *rows);
 
-/* Does the same for features [begin, end) in the calling thread alone; begin is a multiple of FR_FEATURE_UNIT. */
+/* Computes products as fr_matrix_apply does, but of features [begin, end), and in the calling thread alone. begin is a
+ * multiple of FR_FEATURE_UNIT. */
 void fr_matrix_apply_part(const fr_workspace *workspace, const fr_matrix *matrix, size_t begin, size_t end,
                           const fr_matrix_rows *rows);
 

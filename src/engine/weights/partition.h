@@ -143,7 +143,7 @@ static inline void fr_publish_input(const fr_team *team, const fr_workspace *wor
     fr_matrix_input_rows(team, workspace, matrix, x->at, x->stride, x->split.count * x->split.each, x->rows);
 }
 
-/* Does the same for rows that each rank has computed completely itself. */
+/* Quantizes rows that become the input of a product, if each rank has computed all of them itself. */
 static inline void fr_publish_own_input(const fr_team *team, const fr_workspace *workspace, const float *x,
                                         size_t x_stride, size_t cols, size_t rows) {
     fr_team_sync(team);

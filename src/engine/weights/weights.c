@@ -23,7 +23,7 @@ static size_t vector_bytes(const fr_tensors *tensors) {
         if (t->dims == 0) fr_arena_take(&measure, 1, sizeof(float));
         size_t length = strlen(t->name);
         bool vectors = t->dims == 2 && t->type < FR_FLOAT_TYPES && length > 4 &&
-                       strcmp(t->name + length - 4, "bias") == 0; /* one for each expert */
+                       strcmp(t->name + length - 4, "bias") == 0; /* a bias for each expert */
         if (vectors) fr_arena_take(&measure, t->shape[0] * t->shape[1], sizeof(float));
         bool codes = t->dims > 1 && t->type == FR_F8_E4M3;
         if (codes) fr_arena_take(&measure, fr_fp8_scales(t->shape, t->dims), sizeof(float));

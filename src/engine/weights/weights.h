@@ -17,7 +17,7 @@
 
 /* A bound tensor's access decides whether it is brought into memory at load. */
 typedef enum fr_access {
-    FR_STREAMED, /* every step reads all of it */
+    FR_STREAMED, /* every step reads the whole tensor */
     FR_LOOKED_UP /* a step reads a few rows, so a mapped tensor stays in the file until then */
 } fr_access;
 
@@ -29,7 +29,7 @@ typedef enum fr_stack_layout {
                         * Formats */
     FR_LAYOUT_NVFP4,   /* rows of NVFP4, with codes and scales in separate tensors of a quantized folder */
     FR_LAYOUT_COLUMNS, /* floats; a matrix's rows are the file's columns */
-    FR_LAYOUT_HALVES,  /* the same, but all columns of one matrix come before those of the other */
+    FR_LAYOUT_HALVES,  /* like FR_LAYOUT_COLUMNS, but all columns of one matrix come before those of the other */
 } fr_stack_layout;
 
 /* Rows, in each matrix of a tensor, that one product reads, and how they are divided among ranks. */
@@ -53,12 +53,12 @@ typedef struct fr_bound {
                                  * a tile */
     const float *scales;        /* the scales of FP8 codes, or one for each matrix of NVFP4, as float32; NULL: none */
     const float *row_scales;    /* the scales of FP8 codes that have one for each row; NULL: none */
-    bool of_codes;              /* it holds the scales or exponents of another tensor */
+    bool of_codes;              /* the tensor holds the scales or exponents of another one */
     fr_stack_layout layout;     /* if not FR_LAYOUT_ROWS, its matrices are copied to `packed`, as tiles of MXFP4 or
                                  * NVFP4, or rows of floats */
     size_t parts;               /* matrices in an entry of such a stack */
     const fr_tensor *exponents; /* exponents of MXFP4 codes */
-    fr_bound_share share[FR_BOUND_SHARES]; /* once they cover all rows, a rank reads only its own rows */
+    fr_bound_share share[FR_BOUND_SHARES]; /* how ranks divide rows; if all are covered, a rank reads only its own */
     size_t shares;
     fr_split heads;       /* the split of matrices that belong to heads; count 0: there is none */
     const int32_t *order; /* row r of the copy is the tensor's row order[r]; NULL: the tensor's own order */
@@ -99,7 +99,7 @@ struct fr_weights {
     uint64_t bytes;           /* bytes of all bound tensors */
     fr_memory_use memory_use; /* the memory that bound tensors take, once compared (memory_use.h) */
     uint64_t available;       /* the memory that was available when they were compared */
-    bool exceed;              /* memory does not hold them all: experts stay in their files until rows choose them */
+    bool exceed;              /* memory does not hold all tensors: experts stay in files until rows choose them */
     bool placed;              /* all bound tensors have been brought into memory */
     struct fr_ranks *ranks;   /* the ranks among which weights are divided (fr_weights_share); NULL: there is one
                                * process */
@@ -110,7 +110,7 @@ struct fr_weights {
     uint64_t transposed_bytes;
     fr_notes notes;
     fr_activation_stats_kind activation_stats;
-    fr_watched_tensor *watched; /* in the order in which they were bound */
+    fr_watched_tensor *watched; /* the tensors in the order in which they were bound */
     size_t watched_count;
 };
 
@@ -137,8 +137,8 @@ bool fr_weights_bound(const fr_weights *weights, const fr_tensor *tensor);
 fr_status fr_bind_matrix(fr_weights *weights, const char *prefix, const char *name, size_t features, size_t cols,
                          fr_access access, fr_matrix *matrix);
 
-/* Does the same for the router of a mixture. It is streamed, and not packed if it is of FR_STORED, since rows of 8 bits
- * would change which experts are chosen; GGUF files have routers of floats. */
+/* Binds the router of a mixture as fr_bind_matrix does. It is streamed, and not packed if it is of FR_STORED, since
+ * rows of 8 bits would change which experts are chosen; GGUF files have routers of floats. */
 fr_status fr_bind_router(fr_weights *weights, const char *prefix, const char *name, size_t features, size_t cols,
                          fr_matrix *matrix);
 
@@ -160,7 +160,7 @@ fr_status fr_bind_sorted(fr_weights *weights, const char *prefix, const char *na
 fr_status fr_bind_stack(fr_weights *weights, const char *prefix, const char *name, fr_stack_layout layout, size_t count,
                         size_t parts, size_t features, size_t cols, fr_matrix *matrices);
 
-/* Does the same for a stack whose matrices are all read in every step. */
+/* Binds a stack as fr_bind_stack does, but one whose matrices are all read in every step. */
 fr_status fr_bind_heads(fr_weights *weights, const char *prefix, const char *name, size_t count, size_t features,
                         size_t cols, fr_matrix *matrices);
 
@@ -174,9 +174,9 @@ fr_status fr_bind_expert(fr_weights *weights, const char *prefix, const char *na
 fr_status fr_bind_parts(fr_weights *weights, const char *prefix, const char *name, size_t parts, size_t features,
                         size_t cols, fr_matrix *matrices);
 
-/* Does the same for matrices with different numbers of features. The tensor is placed as one, so on several NUMA nodes
- * some rows of a part may be on another node than the thread that reads them. If the tensor is packed, all parts but
- * the last must be whole tiles. */
+/* Binds one tensor as matrices with different numbers of features. The tensor is placed as one, so on several NUMA
+ * nodes some rows of a part may be on another node than the thread that reads them. If the tensor is packed, all parts
+ * but the last must be whole tiles. */
 fr_status fr_bind_rows(fr_weights *weights, const char *prefix, const char *name, const size_t *features, size_t parts,
                        size_t cols, fr_matrix *matrices);
 
@@ -185,7 +185,7 @@ fr_status fr_bind_rows(fr_weights *weights, const char *prefix, const char *name
 fr_status fr_bind_convolution(fr_weights *weights, const char *prefix, const char *name, const uint64_t *shape,
                               uint32_t dims, fr_matrix *matrix);
 
-/* Does the same for a convolution over frames that is stored as one tensor for each frame: float tensors PREFIX +
+/* Binds the weights of a convolution over frames that is stored as one tensor for each frame: float tensors PREFIX +
  * names[t] of shape [features, channels, side, side] are joined into the matrix [features, channels * frames * side *
  * side], a float32 copy. */
 fr_status fr_bind_frames(fr_weights *weights, const char *prefix, const char *const *names, size_t frames,
@@ -202,11 +202,11 @@ fr_status fr_bind_scalar(fr_weights *weights, const char *prefix, const char *na
 /* Binds the float tensor PREFIX + NAME of shape [n], decoded; a value that is not finite is an error. */
 fr_status fr_bind_vector(fr_weights *weights, const char *prefix, const char *name, size_t n, const float **vector);
 
-/* Does the same for a tensor of `dims` dimensions, whose values stay in the file's order. */
+/* Binds a float tensor of `dims` dimensions, decoded, whose values stay in the file's order. */
 fr_status fr_bind_array(fr_weights *weights, const char *prefix, const char *name, const uint64_t *shape, uint32_t dims,
                         const float **values);
 
-/* Does the same for a vector that some writers of GGUF keep as a matrix of one row, [1, n]. */
+/* Binds a vector as fr_bind_vector does, but one that some writers of GGUF keep as a matrix of one row, [1, n]. */
 fr_status fr_bind_row(fr_weights *weights, const char *prefix, const char *name, size_t n, const float **vector);
 
 /* Says what a file stores for a value x: x; x - 1; log(-x). */
@@ -234,7 +234,7 @@ fr_status fr_bind_conv(fr_weights *weights, const char *prefix, const char *name
 fr_status fr_bind_indices(fr_weights *weights, const char *prefix, const char *name, size_t n, int64_t limit,
                           const int32_t **indices);
 
-/* Does the same for a tensor that stores each value minus its own index. */
+/* Binds an integer tensor as fr_bind_indices does, but one that stores each value minus its own index. */
 fr_status fr_bind_offsets(fr_weights *weights, const char *prefix, const char *name, size_t n, int64_t limit,
                           const int32_t **indices);
 
