@@ -3,8 +3,8 @@
 
 #include <string.h>
 
-/* Returns true if a line has only blanks. Bytes that are no text, such as NUL, do not count as blanks: the JSON reader
- * refuses them. */
+/* Returns true if a line has only blanks. A NUL, for example, does not count as a blank, so that the JSON reader
+ * refuses such a line. */
 static bool is_blank(const char *line, size_t length) {
     enum { BLANKS = 3 };
     while (length && memchr(" \t\r", line[length - 1], BLANKS)) length--;

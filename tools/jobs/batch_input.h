@@ -1,4 +1,4 @@
-/* Gives the lines of a batch's file.
+/* Reads the lines of a batch's file.
  *
  * In: a path, - for standard input. Out: the lines that are not blank, each with its number in the file; a byte order
  * mark before the first line is skipped. */
@@ -10,14 +10,15 @@
 typedef struct fr_batch_input {
     fr_prompt file; /* the bytes of the file */
     const char *name;
-    size_t at, row, number; /* numbers of bytes, of lines, and of lines that are not blank, that were read so far */
+    size_t at, row, number; /* bytes, lines, and lines that are not blank that were read so far */
     size_t total;           /* number of lines in the file that are not blank */
 } fr_batch_input;
 
 /* Opens the file and counts its lines. Gives the exit status. */
 int fr_batch_input_open(fr_batch_input *input, const char *path);
 
-/* The first gives the next line; false if there is none. The second starts again at the first line. */
+/* The first gives the next line that is not blank, or false if there is none. The second goes back to the first
+ * line. */
 bool fr_batch_input_next(fr_batch_input *input, fr_job_line *line);
 void fr_batch_input_rewind(fr_batch_input *input);
 

@@ -1,10 +1,10 @@
-/* Builds the prompt for code that is filled in (infill.h): the other files, then
+/* Builds the prompt for filling in code (infill.h): first the other files, and then
  *
  *     PREFIX input_prefix prompt SUFFIX input_suffix MIDDLE
  *
- * where the words in capitals are control tokens, which are found by their texts. The other files stand before that in
- * the form that Qwen2.5-Coder's report (arXiv 2409.12186) gives a repository: REPOSITORY name, then FILE name and text
- * of each. The texts of the request never become control tokens. */
+ * where the words in capitals are control tokens, which are found by their texts. The other files have the form that
+ * Qwen2.5-Coder's report (arXiv 2409.12186) gives to a repository: REPOSITORY and its name, then for each file
+ * SEPARATOR, its name and its text. The texts of a request are tokenized without control tokens. */
 #include "tools/jobs/infill.h"
 
 #include <stdarg.h>
@@ -14,12 +14,12 @@
 #include "tools/cli/wide_json.h"
 #include "tools/jobs/job_parts.h"
 
-#define BAR   "\xef\xbd\x9c" /* the bar in DeepSeek's tokens */
+#define BAR   "\xef\xbd\x9c" /* the bar in the texts of DeepSeek's control tokens */
 #define BLANK "\xe2\x96\x81"
 
 enum { PREFIX, SUFFIX, MIDDLE, REPOSITORY, SEPARATOR, TOKENS };
 
-/* The texts of these tokens in each family of models; NULL: the family has no such token. */
+/* The texts of the control tokens in each family of models; NULL: the family has no such token. */
 static const char *const spellings[][TOKENS] = {
     {"<|fim_prefix|>", "<|fim_suffix|>", "<|fim_middle|>", "<|repo_name|>", "<|file_sep|>"},
     {"<|fim_prefix|>", "<|fim_suffix|>", "<|fim_middle|>", NULL, "<|file_separator|>"},
@@ -48,7 +48,7 @@ static bool refuse(infill *in, const char *format, ...) {
 
 /* ----------------------------------------------------------------------------------------------------------- tokens */
 
-/* Gives the id of the control token with this text; -1 if there is none. */
+/* Gives the id of the token with exactly this text; -1 if there is none. */
 static int32_t token_of(const fr_tokenizer *tokenizer, const char *text) {
     int32_t *ids = NULL, id;
     size_t count = 0, length = 0;
@@ -59,7 +59,8 @@ static int32_t token_of(const fr_tokenizer *tokenizer, const char *text) {
     return own && length == strlen(text) && memcmp(own, text, length) == 0 ? id : -1;
 }
 
-/* Finds the first family whose three necessary tokens the model has, and which of the family's other tokens it has. */
+/* Finds the family of tokens that the model knows. It must have the family's first three tokens; of several such
+ * families, the one of which the model has most tokens is taken. */
 static bool find_tokens(infill *in) {
     size_t best = 0;
     for (size_t i = 0; i < sizeof spellings / sizeof *spellings; i++) {
@@ -77,7 +78,7 @@ static void put(infill *in, int32_t id) {
     if (id >= 0) json_array_append_new(in->prompt, json_integer(id));
 }
 
-/* Adds the tokens of a text. add_special: also those that the tokenizer puts before every text. */
+/* Adds the tokens of a text. add_special: includes those that the tokenizer puts before every text. */
 static bool put_text(infill *in, const char *text, size_t length, bool add_special) {
     int32_t *ids;
     size_t count;
@@ -97,7 +98,7 @@ static bool put_member(infill *in, const json_t *body, const char *key) {
     return put_text(in, json_string_value(text), json_string_length(text), false);
 }
 
-/* Adds a file's name as a line. If the model has no token for a name, a separator that is rare in code is added
+/* Adds a line with a file's name. If the model has no separator token, a line that is rare in code separates the files
  * instead. */
 static bool put_name(infill *in, const char *name) {
     static const char cut[] = "\n\n--- snippet ---\n\n";
@@ -116,8 +117,8 @@ static bool put_file(infill *in, size_t at, const json_t *file) {
     return put_name(in, name ? name : "tmp") && put_member(in, file, "text");
 }
 
-/* Adds the other files. A request names neither the repository nor the file that is edited, so they get the names that
- * llama.cpp gives them. */
+/* Adds the other files. A request gives no name for the repository and for the edited file, so they get the names that
+ * llama.cpp uses. */
 static bool put_files(infill *in, const json_t *files) {
     static const char repository[] = "myproject\n";
     if (files && !json_is_null(files) && !json_is_array(files)) return refuse(in, "input_extra must be an array");
@@ -141,9 +142,8 @@ static bool put_all(infill *in, const json_t *body) {
 
 /* ------------------------------------------------------------------------------------------------------------- body */
 
-/* Removes members that editors send for llama.cpp and that are not built: a sampler that joins tokens with a common
- * beginning, and limits of lines and time. Only the other members then decide the text, which may be as long as
- * n_predict. */
+/* Removes members that editors send for llama.cpp and that are not built: a sampler for infilling, and limits of
+ * indentation and time. Without them the reply is only limited by the other members, such as n_predict. */
 static void drop_hints(json_t *body) {
     static const char *const keys[] = {"input_prefix", "input_suffix", "input_extra", "n_indent", "t_max_prompt_ms"};
     json_t *samplers = json_object_get(body, "samplers");

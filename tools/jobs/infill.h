@@ -1,8 +1,9 @@
-/* Reads requests to /infill: code between a prefix and a suffix, for models that were trained to fill it in.
+/* Reads requests to /infill, which ask for the code between a prefix and a suffix, for models that were trained to
+ * fill in code.
  *
  * In: {"input_prefix", "input_suffix", "input_extra": [{"filename", "text"}], "prompt"} and the members of
- * /completion, as llama.cpp's server has them. Out: the body of a request to /completion whose prompt is ids; false:
- * the request can't be expressed as one, and `error` has the reason. */
+ * /completion, as llama.cpp's server has them. Out: the body of a request to /completion whose prompt is ids; or false
+ * if the request is refused, with the reason in `error`. */
 #ifndef FR_TOOLS_JOBS_INFILL_H
 #define FR_TOOLS_JOBS_INFILL_H
 
@@ -12,14 +13,16 @@
 
 enum { FR_INFILL_ERROR = 256 };
 
-/* Returns true if the tokenizer (NULL: none) has the tokens for filling in code. */
+/* Returns true if the tokenizer has the tokens for filling in code. NULL, for a model without a tokenizer, gives
+ * false. */
 bool fr_infill_can(const fr_tokenizer *tokenizer);
 
-/* Reads a request and changes its body. tokenizer: the model's (NULL: it has none). */
+/* Turns the body of a request to /infill into that of a request to /completion. tokenizer: NULL if the model has
+ * none. */
 bool fr_infill_read(const fr_tokenizer *tokenizer, json_t *body, char error[FR_INFILL_ERROR]);
 
-/* Gives the ids of a prompt for filling in the text between `prompt` (a text or ids) and `suffix`, as a new array.
- * NULL: this failed, and `error` has the reason. */
+/* Gives the ids of a prompt for the text between `prompt` (a text or ids) and `suffix`, as a new array. NULL: this
+ * failed, and `error` has the reason. */
 json_t *fr_infill_around(const fr_tokenizer *tokenizer, const json_t *prompt, const json_t *suffix,
                          char error[FR_INFILL_ERROR]);
 

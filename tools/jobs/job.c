@@ -1,4 +1,4 @@
-/* Runs a job, a text from its request to its end (job.h). */
+/* Runs a job from its request to its complete text (job.h). */
 #include "tools/jobs/job.h"
 
 #include <stdlib.h>
@@ -76,8 +76,8 @@ fr_status fr_job_leave(const fr_job *job) {
     return status == FR_OK && job->grammar ? fr_session_set_grammar(job->session, NULL) : status;
 }
 
-/* Reads the request by the job's form: first the settings, then the prompt, because a conversation is rendered with
- * the settings. */
+/* Reads the request in the job's form: first the settings, then the prompt, because rendering a conversation needs the
+ * settings. */
 static bool take_request(fr_job *job) {
     bool plain = job->form == FR_JOB_PLAIN;
     if (!(plain ? fr_job_take_fields(job) : fr_job_take_request(job))) return false;
@@ -102,7 +102,8 @@ void fr_job_open(fr_job *job, const fr_job_setting *setting, fr_job_form form, c
     if (!job->options) fr_job_refuse(job, FR_MEMORY, "out of memory: options");
 }
 
-/* Drops fields that are null: clients and data frames write null for a field that was not set. */
+/* Removes fields that are null. Clients and data frames write null for a field that was not set, so it counts as
+ * missing. */
 static void drop_nulls(json_t *object) {
     const char *key;
     json_t *value;
@@ -110,7 +111,7 @@ static void drop_nulls(json_t *object) {
     json_object_foreach_safe(object, next, key, value) if (json_is_null(value)) json_object_del(object, key);
 }
 
-/* Reads all of a job but does not open its session, because that needs an engine, whose size depends on all lines. */
+/* Reads all of a job, but does not open its session. The session needs an engine, whose size depends on all lines. */
 static void read_job(fr_job *job, const fr_job_setting *setting, const fr_job_line *line) {
     json_error_t error;
     fr_job_text read = fr_job_text_read(line->text, line->length, &error);
@@ -181,7 +182,7 @@ bool fr_job_next_choice(fr_job *job) {
 }
 
 fr_round fr_job_round(const fr_job *job, int32_t *ids) {
-    /* 0: only the prompt is wanted, with its log-probabilities */
+    /* with a limit of 0 only the prompt is run, to get its log-probabilities */
     size_t limit = job->most == 0 ? 0 : fr_reply_room(&job->reply);
     return (fr_round){.session = job->session, .ids = ids, .limit = limit};
 }
@@ -227,8 +228,8 @@ char *fr_job_behind_id(const char *begin, const char *id, const json_t *rest) {
     return line;
 }
 
-/* Makes the answer in forerun's own form. A line that was skipped has no session, and so no log-probabilities and no
- * figures. */
+/* Makes the answer in forerun's own form. A line that was skipped has no session, so its answer has no
+ * log-probabilities and no figures. */
 static json_t *plain_answer(fr_job *job) {
     json_t *answer = json_object();
     if (!job->error[0]) fr_job_check(job, fr_reply_put(&job->reply, answer));

@@ -1,5 +1,5 @@
 /* Reads "logit_bias" of a line or a request (job_parts.h): {"ID": bias, ...}, or llama.cpp's [[ID, bias | false],
- * ...]. In a server's request, a text in the place of an ID means each of its tokens. */
+ * ...]. In a server's request a text may stand instead of an ID, and means each of the text's tokens. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -20,7 +20,7 @@ static bool add_id(fr_job *job, int64_t id, const json_t *bias) {
     return fr_job_check(job, fr_options_set_text(job->options, FR_OPT_LOGIT_BIAS, text));
 }
 
-/* Adds the bias for each token of a text, which is tokenized as if in the middle of a text. */
+/* Adds the bias for each token of a text, which is tokenized without the tokens that begin a text. */
 static bool add_tokens(fr_job *job, const char *text, size_t length, const json_t *bias) {
     const fr_tokenizer *tokenizer = fr_model_tokenizer(job->setting->loaded->model);
     int32_t *ids;

@@ -1,4 +1,4 @@
-/* Reads budgets of reasoning, and masks logits by them (job_budget.h). */
+/* Reads budgets of reasoning, and enforces them by masking logits (job_budget.h). */
 #include "tools/jobs/job_budget.h"
 
 #include <stdlib.h>
@@ -8,14 +8,15 @@
 #include "tools/cli/output.h"
 
 struct fr_job_budget {
-    size_t holders, most;        /* number of jobs; number of tokens */
-    bool if_built;               /* a model whose reasoning can't be ended gets no budget, instead of an error */
+    size_t holders, most; /* holders: number of jobs that share it; most: number of tokens */
+    /* if the model's reasoning can't be ended early, the budget is ignored, which is otherwise an error */
+    bool if_built;
     fr_lab_reply_budget *budget; /* NULL: not made yet, or the model has no reasoning */
 };
 
-#define IF_BUILT "reasoning_budget_if_built" /* for clients that must send a budget */
+#define IF_BUILT "reasoning_budget_if_built" /* for clients that have to send a budget */
 
-/* Takes a budget. If several members give one, the last one counts. Only a chat has reasoning. */
+/* Reads a member that gives a budget. If several members do, the last one counts. Only a chat has reasoning. */
 bool fr_job_take_budget(fr_job *job, const char *key, const json_t *value) {
     if (!fr_job_whole(value, -1, INT32_MAX))
         return fr_job_refuse(job, FR_USAGE, "%s must be a whole number of tokens, or -1", key);

@@ -1,17 +1,18 @@
 /* Limits the reasoning of a chat's reply.
  *
  * In: the members "reasoning_budget_tokens" and "thinking_budget_tokens" (llama.cpp's), "thinking_token_budget"
- * (vLLM's) and "reasoning_budget": a number of tokens, 0: none, -1: no limit. Out: a mask for the job's session. A
- * model whose template has no marks of reasoning needs no mask. */
+ * (vLLM's) and "reasoning_budget": a number of tokens, 0: none, -1: no limit. Out: a mask for the job's session, which
+ * ends the reasoning when the budget is used up. A model whose template has no marks of reasoning gets no mask. */
 #ifndef FR_TOOLS_JOBS_JOB_BUDGET_H
 #define FR_TOOLS_JOBS_JOB_BUDGET_H
 
 #include "tools/jobs/job_parts.h"
 
-/* Makes the budget, if a member asked for one, after the prompt was read. Returns false if the budget is refused. */
+/* Makes the budget if a member has asked for one. Call it after the prompt was read. Returns false if the budget is
+ * refused. */
 bool fr_job_make_budget(fr_job *job);
 
-/* The first sets the budget in the job's session, if there is one; the second removes it. */
+/* The first sets the budget's mask in the job's session, if there is a budget; the second removes it. */
 fr_status fr_job_set_budget(const fr_job *job);
 fr_status fr_job_lift_budget(const fr_job *job);
 

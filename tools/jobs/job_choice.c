@@ -1,4 +1,4 @@
-/* Makes a choice from a job's reply (job_choice.h). */
+/* Makes a choice of an answer from a job's reply (job_choice.h). */
 #include "tools/jobs/job_choice.h"
 
 #include "tools/jobs/job_parts.h"
@@ -33,7 +33,7 @@ json_t *fr_job_logprobs(const fr_job *job, size_t from, size_t to, size_t *offse
     return logprobs;
 }
 
-/* Makes the message. Its content is null if the reply has only calls. */
+/* Makes the message. Its content is null if the reply consists of calls only. */
 static json_t *message_of(fr_job *job) {
     json_t *message = json_object();
     fr_job_check(job, fr_reply_view_add(&job->view, message));

@@ -8,21 +8,22 @@
 #include "tools/cli/figures.h"
 #include "tools/jobs/job.h"
 
-/* Makes {"index", "message" or, for a completion, "text", "logprobs", "finish_reason"}. If the reply can't be parsed
- * the job gets an error. */
+/* Makes {"index", "message", "logprobs", "finish_reason"}, with "text" instead of "message" for a completion. If the
+ * reply can't be parsed, the job gets an error. */
 json_t *fr_job_choice(fr_job *job, size_t index);
 
-/* Gives "tool_calls" if the reply has calls, "stop" if it is complete, or else "length", also for a text that was
- * interrupted. */
+/* Gives the reason for the end: "tool_calls" if the reply has calls, "stop" if it is complete, and "length" if it was
+ * cut off or interrupted. */
 const char *fr_job_finish_reason(const fr_job *job, bool calls);
 
 /* Makes the "logprobs" of a choice for the ids [from, to); null if none were requested. *offset: for a completion, the
- * number of characters before these ids. */
+ * number of characters before these ids, which becomes that after them. */
 json_t *fr_job_logprobs(const fr_job *job, size_t from, size_t to, size_t *offset);
 
 json_t *fr_job_usage(size_t prompt, size_t cached, size_t completion);
 
-/* Gives the session's current figures, in which only those of the reply's ids count that are kept. */
+/* Gives the session's current figures. Ids after the end of the reply, which the last step may have given, are not
+ * counted. */
 fr_figures fr_job_figures(const fr_job *job);
 
 /* Returns true if the job can't be run because its prompt fills the context. */

@@ -22,7 +22,7 @@ static bool take_number(fr_job *job, const char *key, const json_t *value, size_
     return true;
 }
 
-/* Takes the number of choices. llama.cpp's name overrides OpenAI's. */
+/* Reads the number of choices. llama.cpp's name for it overrides OpenAI's. */
 bool fr_job_take_choices(fr_job *job, const char *key, const json_t *value) {
     size_t n = 1;
     if (!take_number(job, key, value, &n)) return false;
@@ -31,7 +31,7 @@ bool fr_job_take_choices(fr_job *job, const char *key, const json_t *value) {
 }
 
 bool fr_job_take_best_of(fr_job *job, const char *key, const json_t *value) {
-    return take_number(job, key, value, &job->shown); /* fr_job_settle_choices compares it with n */
+    return take_number(job, key, value, &job->shown); /* it is compared with n later, in fr_job_settle_choices */
 }
 
 bool fr_job_take_echo(fr_job *job, const char *key, const json_t *value) {
@@ -48,8 +48,8 @@ bool fr_job_take_suffix(fr_job *job, const char *key, const json_t *value) {
     return true;
 }
 
-/* Sets the number of choices that are generated: best_of if that is more than n. The answer has the n choices with the
- * highest mean log-probability. */
+/* Settles how many choices are generated: best_of if that is more than n. The answer then has only the n choices with
+ * the highest mean log-probability. */
 bool fr_job_settle_choices(fr_job *job, bool streams) {
     size_t most = job->shown, n = job->each;
     job->shown = 0;
@@ -93,17 +93,17 @@ size_t fr_job_nth_likeliest(const double *likely, size_t count, size_t nth) {
             before += likely[other] > likely[i] || (likely[other] == likely[i] && other < i);
         if (before == nth) return i;
     }
-    return 0; /* the mean log-probability is NaN */
+    return 0; /* the mean log-probability is NaN, so no choice is likelier than another */
 }
 
 /* ------------------------------------------------------------------------------------------------ choices of a line */
 
-/* The choices of a line that have ended. */
+/* The choices of a line that have ended so far. */
 struct fr_job_ended {
     json_t *wholes[FR_CHOICES_MAX];
     double likely[FR_CHOICES_MAX];
     size_t count, ids;
-    fr_figures figures; /* figures of the sessions of all choices but the last */
+    fr_figures figures; /* sums of the figures of these choices */
 };
 
 static void add_choice(fr_job *job) {
@@ -117,7 +117,8 @@ static void add_choice(fr_job *job) {
     ended->ids += job->reply.kept;
 }
 
-/* Adds up the figures of all choices. The prompt counts once, by the figures of the first choice. */
+/* Adds up the figures of all choices. All choices have the same prompt, so it is counted only once, from the first
+ * choice. */
 fr_figures fr_job_choices_figures(const fr_job *job) {
     fr_figures figures = fr_job_figures(job);
     const struct fr_job_ended *ended = job->choices;

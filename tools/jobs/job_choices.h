@@ -1,8 +1,8 @@
 /* Handles several choices of one request: "n", and "best_of", which generates more and shows the likeliest.
  *
  * In: members of a body; jobs that have ended. Out: the number of choices to generate and to show, and each choice as
- * a JSON value. A server runs the choices together, a batch one after the other in the slot of its line. The texts are
- * the same, because the seeds are. */
+ * a JSON value. A server runs the choices at the same time; a batch runs them one after the other in the slot of the
+ * line. The texts are the same, because each choice has the same seed in both. */
 #ifndef FR_TOOLS_JOBS_JOB_CHOICES_H
 #define FR_TOOLS_JOBS_JOB_CHOICES_H
 
@@ -11,30 +11,29 @@
 /* The most choices that one request may have. */
 #define FR_CHOICES_MAX 128
 
-/* Compares "best_of" with "n" after all members were read. streams: the answer is a stream, which can't wait for the
- * best choice. Returns false if the request is refused. */
+/* Settles how many choices are generated, once all members were read. streams: the answer is a stream, which can't
+ * wait until the best choice is known. Returns false if the request is refused. */
 bool fr_job_settle_choices(fr_job *job, bool streams);
 
-/* Adds `by` to the job's seed, which wraps from the largest to the smallest. Returns false if the request is
- * refused. */
+/* Adds `by` to the job's seed. After the largest seed comes 0. Returns false if the request is refused. */
 bool fr_job_move_seed(fr_job *job, size_t by);
 
-/* Makes a choice for a whole answer, with the prompt before it if that is echoed (job_echo.h). *likely: the mean
- * log-probability of its ids, if they have any. */
+/* Makes a choice for an answer that is not a stream. If the prompt is echoed (job_echo.h), it comes before the text.
+ * *likely: the mean log-probability of the choice's ids, if log-probabilities are known. */
 json_t *fr_job_whole_choice(fr_job *job, const fr_reply *echoed, size_t index, double *likely);
 
-/* Gives the index of the nth likeliest choice; of equal choices the earlier comes first. */
+/* Gives the index of the nth likeliest choice. Of equally likely choices the earlier comes first. */
 size_t fr_job_nth_likeliest(const double *likely, size_t count, size_t nth);
 
-/* For a batch: stores the choice that has ended, before the next one begins. Returns false if there is no next one, or
+/* For a batch: stores a choice that has ended, before the next one begins. Returns false if there is no next one, or
  * if the job has failed or was interrupted. */
 bool fr_job_keep_choice(fr_job *job);
 
-/* For a batch: gives all choices that are shown, including the one that has just ended. *ids: the number of all ids
- * generated. */
+/* For a batch: gives all choices that the answer shows, including the one that has just ended. *ids: the number of ids
+ * of all choices. */
 json_t *fr_job_choices(fr_job *job, size_t *ids);
 
-/* Gives the figures of all choices of a line. */
+/* Gives the sum of the figures of a line's choices. */
 fr_figures fr_job_choices_figures(const fr_job *job);
 
 void fr_job_drop_choices(fr_job *job);

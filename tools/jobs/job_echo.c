@@ -17,7 +17,7 @@ static fr_status take_id(void *context, int32_t id, float own, const int32_t *id
     return FR_OK;
 }
 
-/* Starts to score the prompt. All ids are scored except the first, because no row predicts it. */
+/* Starts to score the prompt: all ids but the first, which no row predicts. */
 fr_status fr_job_echo_begin(fr_job *job) {
     const fr_prompt *prompt = &job->prompt;
     const fr_model *model = job->setting->loaded->model;
@@ -32,7 +32,7 @@ fr_status fr_job_echo_begin(fr_job *job) {
 
 /* ------------------------------------------------------------------------------------------------------------- JSON */
 
-/* Gives the prompt's text as it was sent. A prompt of ids is converted to text. */
+/* Gives the prompt's text as it was sent, or for a prompt of ids the text that they stand for. */
 json_t *fr_job_echo_text(const fr_job *job) {
     const fr_tokenizer *tokenizer = fr_model_tokenizer(job->setting->loaded->model);
     char *text = NULL;
@@ -45,8 +45,8 @@ json_t *fr_job_echo_text(const fr_job *job) {
     return prompt;
 }
 
-/* The printed tokens may be longer than the text that was sent, because the tokenizer may add a <bos> or a blank
- * before it. Offsets count from the beginning of the text. */
+/* Offsets count from the beginning of the text as it was sent. The tokens may have more text, because the tokenizer
+ * may add a <bos> or a blank before it, so their offsets are shifted. */
 json_t *fr_job_echo_logprobs(const fr_job *job, const fr_reply *echoed, size_t *offset) {
     size_t printed = 0, i;
     json_t *lists, *text = fr_job_echo_text(job), *at;

@@ -7,19 +7,19 @@
 
 #include "tools/jobs/job.h"
 
-/* Puts the job's prompt into its session so that its log-probabilities are computed. Rounds compute them while they
- * run the prompt; job->echoed has all of them once the whole prompt has been run. */
+/* Puts the job's prompt into its session in such a way that rounds compute its log-probabilities while they run it.
+ * Once the whole prompt has been run, job->echoed has all of them. */
 fr_status fr_job_echo_begin(fr_job *job);
 
-/* Gives the prompt as a text. */
+/* Gives the prompt as text. */
 json_t *fr_job_echo_text(const fr_job *job);
 
-/* Makes the "logprobs" of the prompt's tokens in the form of /v1/completions; null if none were requested. echoed:
- * those that the prompt's first choice has computed. *offset: the number of the prompt's characters, after which the
- * offsets of the reply begin. */
+/* Makes the "logprobs" of the prompt's tokens in the form of /v1/completions; null if none were requested. echoed: the
+ * log-probabilities, which the prompt's first choice has computed. *offset: the number of the prompt's characters, at
+ * which the offsets of the reply begin. */
 json_t *fr_job_echo_logprobs(const fr_job *job, const fr_reply *echoed, size_t *offset);
 
-/* Puts the prompt's text and log-probabilities before those of a choice. */
+/* Puts the prompt's text and log-probabilities at the beginning of a choice's. */
 void fr_job_echo_put(const fr_job *job, const fr_reply *echoed, json_t *choice);
 
 #endif

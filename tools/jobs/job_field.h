@@ -1,22 +1,23 @@
 /* Helps to read one field of a line or a request: checks its value, and refuses it.
  *
  * In: a job and a JSON value. Out: true; or false, and then the job has ended with an error line. These helpers know
- * no particular field: the files that read fields include this header, and it includes none of theirs. */
+ * no particular field; the files that read fields use them. */
 #ifndef FR_TOOLS_JOBS_JOB_FIELD_H
 #define FR_TOOLS_JOBS_JOB_FIELD_H
 
 #include "tools/jobs/job.h"
 
-/* Ends the job with this error. The line begins with the job's file and line number if it has them. Returns false. */
+/* Ends the job with this error. For a line of a file, the error begins with the file's name and the line's number.
+ * Returns false. */
 bool fr_job_refuse(fr_job *job, fr_status why, const char *format, ...) __attribute__((format(printf, 3, 4)));
 
-/* Refuses the job if a library call failed: the library's error line is the reason. */
+/* If a library call has failed, refuses the job with the library's error line, and returns false. */
 bool fr_job_check(fr_job *job, fr_status status);
 
-/* Refuses a member, or this value of it, that is known but not built. */
+/* Refuses a member that is known but not built, or a value of it that isn't. */
 bool fr_job_unbuilt(fr_job *job, const char *key);
 
-/* Returns true if the value is a text equal to the word. */
+/* Returns true if the value is a text that equals the word. */
 bool fr_job_is_word(const json_t *value, const char *word);
 
 /* Returns true if the value is a whole number from low to high. */

@@ -6,7 +6,7 @@
 
 struct fr_job_grammar {
     size_t holders;     /* number of jobs that share it */
-    const char *member; /* the member that asked for it */
+    const char *member; /* the member of the request that gave it */
     fr_grammar_kind kind;
     char *text;
     size_t length;
@@ -15,7 +15,7 @@ struct fr_job_grammar {
 
 /* ---------------------------------------------------------------------------------------------------------- members */
 
-/* Stores the grammar's source. Takes over `text`. */
+/* Stores the source of the job's grammar, and takes over `text`. */
 static bool keep(fr_job *job, const char *member, fr_grammar_kind kind, char *text, size_t length) {
     if (job->grammar) {
         free(text);
@@ -42,7 +42,7 @@ static bool take_schema(fr_job *job, const char *member, const json_t *value) {
     return keep(job, member, FR_GRAMMAR_JSON_SCHEMA, text, strlen(text));
 }
 
-/* Takes a grammar. An empty text means no grammar, as in llama.cpp's server. */
+/* Reads a grammar. An empty text means that there is none, as in llama.cpp's server. */
 bool fr_job_take_grammar(fr_job *job, const char *key, const json_t *value) {
     (void)key;
     return fr_job_is_word(value, "") || take_text(job, "grammar", FR_GRAMMAR_GBNF, value);
@@ -58,7 +58,8 @@ bool fr_job_take_json_schema(fr_job *job, const char *key, const json_t *value) 
     return take_schema(job, "json_schema", value);
 }
 
-/* Takes the type "json_object": any object, or an object of the schema beside the type, as in llama.cpp's server. */
+/* Reads a format of type "json_object". It allows any object, or objects of the schema that may stand beside the type,
+ * as in llama.cpp's server. */
 static bool take_any_object(fr_job *job, const json_t *format) {
     const json_t *schema = json_object_get(format, "schema");
     if (schema && !json_is_null(schema)) return take_schema(job, "response_format.schema", schema);
@@ -84,21 +85,22 @@ bool fr_job_take_response_format(fr_job *job, const char *key, const json_t *val
     return take_schema(job, inner ? "response_format.json_schema.schema" : "response_format.schema", schema);
 }
 
-/* Gives the name of a tool or of a tool choice, in "function" or beside "type"; NULL if there is none. */
+/* Gives the name of a tool, or of the tool in a choice. The name stands in "function" or beside "type"; NULL if there
+ * is none. */
 static const char *name_of(const json_t *tool) {
     const json_t *inner = json_object_get(tool, "function");
     return fr_job_plain_text(json_object_get(inner ? inner : tool, "name"));
 }
 
-/* Gives the object with "mode" and "tools" of a choice of type "allowed_tools", which is the choice itself or its
- * member "allowed_tools". NULL for any other choice. */
+/* Gives the "mode" and "tools" of a tool choice whose type is "allowed_tools"; they stand in a member "allowed_tools"
+ * or in the choice itself. NULL for any other choice. */
 static const json_t *allowed_tools(const json_t *choice) {
     const json_t *inner = json_object_get(choice, "allowed_tools");
     return !fr_job_is_word(json_object_get(choice, "type"), "allowed_tools") ? NULL : inner ? inner : choice;
 }
 
-/* Forces calls. The reply ends after the first call unless several were requested, because many clients read only
- * one. */
+/* Forces the reply to call a tool. It ends after the first call unless several were requested, because many clients
+ * read only one. */
 static bool must_call(fr_job *job) {
     job->must_call = true;
     job->one_call = !job->several;
@@ -146,8 +148,7 @@ bool fr_job_keep_allowed_tools(fr_job *job, const json_t *tools, json_t **kept) 
     return true;
 }
 
-/* Reads "parallel_tool_calls". If it is false, the reply ends with its first call, even if the model need not call a
- * tool. */
+/* Reads "parallel_tool_calls". If it is false, the reply ends after its first call, even if no call is forced. */
 bool fr_job_take_parallel(fr_job *job, const char *key, const json_t *value) {
     if (!json_is_boolean(value)) return fr_job_refuse(job, FR_USAGE, "%s must be true or false", key);
     job->several = json_is_true(value);
@@ -186,7 +187,8 @@ bool fr_job_make_grammar(fr_job *job) {
     bool reply = job->prompt.rendered.text && !job->continues, ends;
     if (status == FR_OK && reply) status = open_reply(job, g, tree);
     if (status == FR_OK && !reply) status = fr_grammar_open(tree, g->kind, g->text, g->length, &g->grammar);
-    /* The first mask may take some milliseconds, which this thread can spare, while the engine's has texts to run. */
+    /* Computes the first mask here, which may take some milliseconds, because the engine's thread has other texts to
+     * run. */
     const uint64_t *bits;
     if (status == FR_OK) status = fr_grammar_allowed(g->grammar, NULL, 0, &bits, &ends);
     return status == FR_OK || fr_job_refuse(job, status, "%s: %s", g->member, fr_last_error());

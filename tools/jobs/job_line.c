@@ -1,4 +1,4 @@
-/* Reads a line and stores the text of its id (job_line.h). */
+/* Reads a line of JSON, and keeps its id as it was written (job_line.h). */
 #include "tools/jobs/job_line.h"
 
 #include <regex.h>
@@ -12,7 +12,7 @@
 
 enum { ID_FLAGS = JSON_REJECT_DUPLICATES | JSON_ALLOW_NUL | JSON_DECODE_ANY | JSON_DECODE_INT_AS_REAL };
 
-/* Parses the line with null in the place of its id. */
+/* Parses the line with null instead of its id, because the id may be a number that the parser can't represent. */
 static json_t *read_without(const char *line, size_t length, const char *id, size_t size, json_error_t *error) {
     const char *behind = id + size;
     char *rest;
@@ -28,7 +28,7 @@ static json_t *read_without(const char *line, size_t length, const char *id, siz
     return object;
 }
 
-/* Returns true if a text is a JSON number of any size. */
+/* Returns true if a text is a JSON number, of any size. */
 static bool is_number(const char *text) {
     static const char form[] = "^-?(0|[1-9][0-9]*)(\\.[0-9]+)?([eE][+-]?[0-9]+)?$";
     regex_t number;
@@ -38,7 +38,7 @@ static bool is_number(const char *text) {
     return is;
 }
 
-/* Gives a copy of the id's text if it is valid JSON. */
+/* Gives a copy of the id's text if it is valid JSON, else NULL. */
 static char *keep_id(const char *id, size_t size, json_error_t *error) {
     json_t *alone = json_loadb(id, size, ID_FLAGS, error);
     char *text = fr_resize(NULL, size + 1, 1);
@@ -51,7 +51,7 @@ static char *keep_id(const char *id, size_t size, json_error_t *error) {
     return NULL;
 }
 
-/* Parses a line. A line with a NUL is refused first, because jansson ignores text after a NUL that follows a
+/* Parses a line. A line with a NUL is refused before, because jansson would ignore what follows a NUL after a
  * number. */
 fr_job_text fr_job_text_read(const char *line, size_t length, json_error_t *error) {
     fr_job_text read = {0};

@@ -8,17 +8,17 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-/* The members that are ids: a line's own, and that of OpenAI's form. */
+/* The members that are ids: "id" in forerun's own form, "custom_id" in OpenAI's. */
 #define FR_ID        "id"
 #define FR_CUSTOM_ID "custom_id"
 
 typedef struct fr_job_text {
     json_t *value; /* NULL: the line is not JSON */
     char *id;      /* to be freed; NULL: there is no id */
-    bool custom;   /* the id is "custom_id", which must not be null */
+    bool custom;   /* the id is a "custom_id", which must not be null */
 } fr_job_text;
 
-/* Parses a line. error: the reason why the line is not JSON. */
+/* Parses a line. error: says why the line is not JSON. */
 fr_job_text fr_job_text_read(const char *line, size_t length, json_error_t *error);
 void fr_job_text_free(fr_job_text *text);
 

@@ -1,5 +1,5 @@
-/* Reads fields of other services whose settings have another name here, or no name (job_parts.h): vLLM's fields, and
- * the fields by which DeepSeek, Qwen and OpenRouter switch reasoning off. */
+/* Reads fields of other services that have another name here, or none (job_parts.h): those of vLLM, and those with
+ * which DeepSeek, Qwen and OpenRouter switch reasoning off. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -23,7 +23,7 @@ static void put_quoted(FILE *out, const char *text, size_t length) {
     fputc('"', out);
 }
 
-/* Takes a list of texts as a grammar that allows exactly one of them. */
+/* Turns a list of texts into a grammar that allows exactly one of them. */
 bool fr_job_take_guided_choice(fr_job *job, const char *key, const json_t *value) {
     char *rules = NULL;
     size_t length = 0, count = json_array_size(value), texts = 0;
@@ -45,7 +45,7 @@ bool fr_job_take_guided_choice(fr_job *job, const char *key, const json_t *value
     return taken;
 }
 
-/* Takes a JSON schema, which some clients send as a text. */
+/* Reads a JSON schema. Some clients send it as a text. */
 bool fr_job_take_guided_json(fr_job *job, const char *key, const json_t *value) {
     json_error_t error;
     json_t *read =
@@ -65,7 +65,8 @@ static bool take_guided_object(fr_job *job, const char *key, const json_t *value
     return taken;
 }
 
-/* Takes vLLM's "structured_outputs": {"json": SCHEMA}, or another kind. Options about the backend are ignored. */
+/* Reads vLLM's "structured_outputs", whose only member names the kind, such as {"json": SCHEMA}. Options about vLLM's
+ * backend are ignored. */
 bool fr_job_take_structured_outputs(fr_job *job, const char *key, const json_t *value) {
     static const struct {
         const char *key;
@@ -87,8 +88,8 @@ bool fr_job_take_structured_outputs(fr_job *job, const char *key, const json_t *
 
 /* ----------------------------------------------------------------------------------------------------------- tokens */
 
-/* Takes vLLM's repetition penalty. It counts all tokens, including the prompt's, unless the request also limits them
- * by llama.cpp's member. */
+/* Reads vLLM's repetition penalty. It covers all tokens, the prompt's too, unless the request also has llama.cpp's
+ * "repeat_last_n". */
 bool fr_job_take_repetition(fr_job *job, const char *key, const json_t *value) {
     const json_t *last = json_object_get(job->request, "repeat_last_n");
     if (!json_is_number(value)) return fr_job_refuse(job, FR_USAGE, "%s must be a number", key);
@@ -123,9 +124,10 @@ bool fr_job_take_least(fr_job *job, const char *key, const json_t *value) {
     return true;
 }
 
-/* -------------------------------------------------------------------------------------------------- tokens at least */
+/* ------------------------------------------------------------------------------------------------ least number of
+ * ids */
 
-/* Bans the ids that would end the reply until it has enough ids (a mask of the job's session). */
+/* Forbids the ids that would end the reply until the reply is long enough (a mask of the job's session). */
 static fr_status hold_end_back(void *context, const int32_t *ids, size_t length, float *logits, size_t vocab) {
     const fr_job *job = context;
     const int32_t *eos;
@@ -155,14 +157,14 @@ fr_status fr_job_lift_least(const fr_job *job) {
 
 /* -------------------------------------------------------------------------------------------------------- reasoning */
 
-/* Takes Qwen's "enable_thinking", which stands beside the messages instead of in "chat_template_kwargs". */
+/* Reads Qwen's "enable_thinking", which may stand beside the messages instead of in "chat_template_kwargs". */
 bool fr_job_take_enable_thinking(fr_job *job, const char *key, const json_t *value) {
     if (!json_is_boolean(value)) return fr_job_refuse(job, FR_USAGE, "%s must be true or false", key);
     fr_json_put(job->settings, "enable_thinking", json_incref((json_t *)(uintptr_t)value));
     return true;
 }
 
-/* Takes DeepSeek's and GLM's {"type": "enabled" or "disabled"}. */
+/* Reads DeepSeek's and GLM's "thinking": {"type": "enabled" or "disabled"}. */
 bool fr_job_take_thinking(fr_job *job, const char *key, const json_t *value) {
     const json_t *type = json_object_get(value, "type");
     bool off = fr_job_is_word(type, "disabled");
@@ -172,7 +174,7 @@ bool fr_job_take_thinking(fr_job *job, const char *key, const json_t *value) {
     return true;
 }
 
-/* Takes OpenAI's "reasoning_effort", which some chat templates use. */
+/* Reads OpenAI's "reasoning_effort", which some chat templates use. */
 bool fr_job_take_effort(fr_job *job, const char *key, const json_t *value) {
     if (!json_is_string(value)) return fr_job_refuse(job, FR_USAGE, "%s must be a text", key);
     if (fr_job_is_word(value, "none"))
@@ -182,7 +184,8 @@ bool fr_job_take_effort(fr_job *job, const char *key, const json_t *value) {
     return true;
 }
 
-/* Takes OpenRouter's {"enabled", "effort", "max_tokens"}. Fields about showing the reasoning are ignored. */
+/* Reads OpenRouter's "reasoning": {"enabled", "effort", "max_tokens"}. Its fields about showing the reasoning are
+ * ignored. */
 bool fr_job_take_reasoning(fr_job *job, const char *key, const json_t *value) {
     static const struct {
         const char *inner, *own;

@@ -1,23 +1,24 @@
-/* Declares the parts of job.c, which read fields, the prompt and a request, and write the answer. A server reads its
- * requests with them too. */
+/* Declares functions that job.c and the server share: they read the fields of a request and its prompt, and write the
+ * answer. */
 #ifndef FR_TOOLS_JOBS_JOB_PARTS_H
 #define FR_TOOLS_JOBS_JOB_PARTS_H
 
 #include "tools/jobs/job_field.h"
 
-/* The second half of the error line for a prompt that is too long, and OpenAI's code for it. Agents search for these
- * phrases of llama.cpp's and OpenAI's servers to find out that they must shorten a conversation. %lld is the
- * context. */
+/* The second half of the error line for a prompt that is too long, and OpenAI's code for that error. Agents search for
+ * these phrases, which llama.cpp's and OpenAI's servers use, to find out that they must shorten a conversation. %lld
+ * is the context. */
 #define FR_JOB_TOO_LONG \
     "exceeds the available context size: the maximum context length is %lld tokens, the answer's among them"
 #define FR_JOB_TOO_LONG_CODE "context_length_exceeded"
 
-/* Returns true for a job of a server, whose request is not a line of a file. */
+/* Returns true if the job belongs to a server, whose requests are not lines of a file. */
 static inline bool fr_job_is_served(const fr_job *job) {
     return !job->setting->file;
 }
 
-/* Reads a member of a request into the job. Members that are parts of the prompt are left to fr_job_take_prompt. */
+/* Read a member of a request into the job. fr_job_take_later only accepts members of the prompt, which
+ * fr_job_take_prompt reads later. */
 typedef bool fr_job_take_field(fr_job *job, const char *key, const json_t *value);
 fr_job_take_field fr_job_take_count, fr_job_take_seed, fr_job_take_switch, fr_job_take_stops, fr_job_take_images,
     fr_job_take_tools, fr_job_take_logprobs, fr_job_take_bias, fr_job_take_most, fr_job_take_grammar, fr_job_take_regex,
@@ -27,35 +28,37 @@ fr_job_take_field fr_job_take_count, fr_job_take_seed, fr_job_take_switch, fr_jo
     fr_job_take_thinking, fr_job_take_effort, fr_job_take_reasoning, fr_job_take_choices, fr_job_take_best_of,
     fr_job_take_echo, fr_job_take_suffix, fr_job_take_later;
 
-/* The first finds the function that reads a sampling setting, the second the one that reads any member of a body in
- * the job's form. NULL: there is no such member. */
+/* Find the function that reads a member: the first for a sampling setting, the second for any member of a body in the
+ * job's form. NULL: there is no such member. */
 fr_job_take_field *fr_job_sampler(const char *key);
 fr_job_take_field *fr_job_member(const fr_job *job, const char *key);
 
-/* Returns true if no integer in a member exceeds 64 bits, or if the member is one that a template renders, which may
- * have such integers. Otherwise the job is refused. */
+/* Returns true if all integers in a member fit into 64 bits. Members that a template renders may have larger ones.
+ * Otherwise the job is refused. */
 bool fr_job_check_wide(fr_job *job, const char *key, const json_t *value);
 
 /* Adds the values of all numeric sampling settings to the object. */
 void fr_job_put_samplers(const fr_options *options, json_t *object);
 
-/* The first reads all members of a line in forerun's own form. The second reads those of a line in OpenAI's form,
- * whose "url" gives the form of its body. */
+/* Read all members of a line: the first for a line in forerun's own form, the second for one in OpenAI's form, whose
+ * "url" says what its body is. */
 bool fr_job_take_fields(fr_job *job);
 bool fr_job_take_request(fr_job *job);
 
-/* Makes the ids of the prompt: for a batch from the line's members; for a server from the messages, or from one of the
- * request's prompts, which is a text, ids, texts and ids in turn, or an object with one of these as its
- * "prompt_string". */
+/* Make the ids of the prompt. The first reads the prompt of a batch's line. For a server, the second reads a chat's
+ * messages, and the third one of the request's prompts: a text, ids, an array of texts and ids, or an object with one
+ * of these as its "prompt_string". */
 bool fr_job_take_prompt(fr_job *job);
 bool fr_job_take_messages(fr_job *job, const json_t *messages);
 bool fr_job_take_text_or_ids(fr_job *job, const json_t *prompt);
 
-/* Makes a prompt of a text or ids so that the model fills in the text between them and the job's suffix. */
+/* Makes the ids of a prompt, given as text or ids, so that the model fills in the text between it and the job's
+ * suffix. */
 bool fr_job_take_around(fr_job *job, const json_t *prompt);
 
-/* Handle the least number of ids: the first checks that it is possible; the second sets its mask in the job's session,
- * after those of the grammar and the budget; the third removes the mask. */
+/* Handle the least number of ids that a reply must have. The first checks that the request's other members allow it.
+ * The second sets its mask in the job's session, and must be called after the grammar and the budget were set. The
+ * third removes the mask. */
 bool fr_job_check_least(fr_job *job);
 fr_status fr_job_set_least(fr_job *job);
 fr_status fr_job_lift_least(const fr_job *job);

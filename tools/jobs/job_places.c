@@ -47,7 +47,7 @@ void fr_job_places_take(fr_job_places *p) {
 
 /* ----------------------------------------------------------------------------------------------------------- rounds */
 
-/* Gives the next line to begin; false if none can begin now. */
+/* Gives the next line to begin. Returns false if there is none, or if none may begin because pages are short. */
 static bool take_line(fr_job_places *p, fr_job_line *line) {
     if (p->crowded) return false;
     if (p->aside_count) {
@@ -66,7 +66,7 @@ static void end_job(fr_job_places *p, size_t place) {
     p->crowded = false;
 }
 
-/* Returns true if the job has ended. A line that asks for several choices begins the next one first. */
+/* Returns true if the job has ended. If its line asks for more choices, the next one is begun instead. */
 static bool has_ended(fr_job *job) {
     while (job->ended)
         if (!fr_job_next_choice(job)) return true;
@@ -83,8 +83,8 @@ void fr_job_places_fill(fr_job_places *p) {
     }
 }
 
-/* Swaps out the last line, because no line that is being run has found a page: the line gives up its pages and begins
- * again later. The first line is never swapped out; when it is the only one left, all pages are free for it. */
+/* Swaps out the last of the lines that are being run, because none of them has found a page. That line gives up its
+ * pages and begins again later. The first line is never swapped out, because a line that runs alone has all pages. */
 static void set_aside(fr_job_places *p, const size_t *places, size_t count) {
     size_t last = places[0];
     for (size_t i = 1; i < count; i++)
@@ -96,7 +96,7 @@ static void set_aside(fr_job_places *p, const size_t *places, size_t count) {
     p->crowded = true;
 }
 
-/* Runs one round. A line that finds no page waits if another line can end and free pages. */
+/* Runs one round. A line that finds no page waits, if other lines run whose end will free pages. */
 int fr_job_places_round(fr_job_places *p, size_t *under_way) {
     size_t count = 0, waiting = 0, places[FR_SESSIONS_MAX];
     for (size_t place = 0; place < p->count; place++) {

@@ -7,7 +7,7 @@
 #include "tools/jobs/infill.h"
 #include "tools/jobs/job_parts.h"
 
-#define NORMALIZED 4 /* no normalizer makes a text more than this many times shorter */
+#define NORMALIZED 4 /* no tokenizer's normalizer makes a text more than this many times shorter */
 
 static bool take_ids(fr_job *job, const char *key, const json_t *ids) {
     fr_prompt *prompt = &job->prompt;
@@ -23,8 +23,8 @@ static bool take_ids(fr_job *job, const char *key, const json_t *ids) {
     return true;
 }
 
-/* Refuses a prompt that by its bytes alone is far too long for the context, because tokenizing it could take
- * seconds. */
+/* Refuses a prompt that must be too long for the context because of its number of bytes. Tokenizing it first could
+ * take seconds. */
 static bool check_bytes(fr_job *job, size_t bytes) {
     const fr_job_setting *setting = job->setting;
     size_t least = setting->longest ? bytes / (NORMALIZED * setting->longest) : 0;
@@ -58,8 +58,8 @@ static bool converse(fr_job *job, const json_t *messages) {
     return tokenize(job);
 }
 
-/* Refuses messages with unknown parts. A template would leave such parts out, and the reply would then answer another
- * conversation. */
+/* Refuses messages with unknown parts. A template would silently leave them out, and the reply would answer something
+ * else. */
 static bool check_parts(fr_job *job, const json_t *messages) {
     const char *other;
     const fr_model *model = job->setting->loaded->model;
@@ -86,7 +86,7 @@ static bool check_parts(fr_job *job, const json_t *messages) {
                          pictures, job->picture_count);
 }
 
-/* Takes a text as the prompt. With pictures it becomes a user's turn, unless it has places for them. */
+/* Makes a text the prompt. With pictures it becomes a user's turn, unless it has marks for them. */
 static bool take_text(fr_job *job, const json_t *text) {
     const fr_model *model = job->setting->loaded->model;
     size_t length = json_string_length(text);
@@ -116,7 +116,7 @@ bool fr_job_take_around(fr_job *job, const json_t *prompt) {
     return taken;
 }
 
-/* Takes OpenAI's prompt: a text, ids, or an array with one text. */
+/* Reads the prompt of a line in OpenAI's form: a text, ids, or an array with one of these. */
 static bool take_prompt_of_request(fr_job *job, const json_t *prompt) {
     const json_t *first = json_array_get(prompt, 0);
     if (!json_is_array(prompt)) return job->suffix ? fr_job_take_around(job, prompt) : take_text(job, prompt);
@@ -138,7 +138,7 @@ static bool check_count(fr_job *job) {
     return job->prompt.count > 0 || fr_job_refuse(job, FR_INPUT, "the prompt is empty: it has no token");
 }
 
-/* Appends ids to a prompt. *room: number of ids for which memory is allocated. */
+/* Appends ids to a prompt. *room: the number of ids for which memory is allocated. */
 static void append(fr_prompt *prompt, const int32_t *ids, size_t count, size_t *room) {
     while (*room - prompt->count < count) *room = 2 * *room + 64;
     prompt->ids = prompt->expanded = fr_resize(prompt->expanded, *room, sizeof(*prompt->expanded));
@@ -146,7 +146,7 @@ static void append(fr_prompt *prompt, const int32_t *ids, size_t count, size_t *
     prompt->count += count;
 }
 
-/* Takes texts and ids in turn. Only a text that comes first is tokenized as the beginning of a text. */
+/* Reads an array of texts and ids. Only a text that comes first gets the tokens that begin a text. */
 static bool take_pieces(fr_job *job, const json_t *pieces) {
     const fr_tokenizer *tokenizer = fr_model_tokenizer(job->setting->loaded->model);
     size_t room = 0, count;

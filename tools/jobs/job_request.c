@@ -1,7 +1,7 @@
 /* Reads a line in the form of OpenAI's batches (job_parts.h): {"custom_id", "method": "POST", "url", "body"}. The body
  * is that of a request to the url, and a server reads its requests' members here too (tools/serve/request_fields.c). A
- * member that is null counts as missing. A member that would change the reply is either applied or refused; only
- * members about the owner or the storage of a request are ignored. */
+ * member that is null counts as missing. A member that would change the reply is either applied or refused. Only
+ * members about who sent a request or how it is stored are ignored. */
 #include <string.h>
 
 #include "tools/cli/wide_json.h"
@@ -17,8 +17,8 @@ static bool take_model(fr_job *job, const char *key, const json_t *value) {
     return json_is_string(value) || fr_job_refuse(job, FR_USAGE, "%s must be a name", key);
 }
 
-/* Takes the most ids of a reply. If several members give it, llama.cpp's overrides the others, and OpenAI's newer name
- * overrides max_tokens. */
+/* Reads the largest number of ids of a reply. If several members give it, llama.cpp's overrides the others, and
+ * OpenAI's newer name overrides max_tokens. */
 bool fr_job_take_most(fr_job *job, const char *key, const json_t *value) {
     static const char *const names[] = {"n_predict", "max_completion_tokens", "max_tokens"};
     bool passed_over = false;
@@ -49,8 +49,8 @@ static bool take_top_logprobs(fr_job *job, const char *key, const json_t *value)
            fr_job_refuse(job, FR_USAGE, "%s goes with \"logprobs\": true", key);
 }
 
-/* Takes the tools. Those that "tool_choice" does not allow (all of them if it is "none") are hidden from the model, so
- * that it can't call them. */
+/* Reads the tools. The model does not see those that "tool_choice" forbids (all of them if it is "none"), so it can't
+ * call them. */
 static bool take_tools(fr_job *job, const char *key, const json_t *value) {
     json_t *kept;
     if (fr_job_is_word(json_object_get(job->request, "tool_choice"), "none")) return true;
@@ -137,7 +137,8 @@ fr_job_take_field *fr_job_member(const fr_job *job, const char *key) {
     return i < count ? fields[i].take : fr_job_sampler(key);
 }
 
-/* Members that a template renders may have integers of any size, because they are written unchanged. */
+/* Refuses integers that are too large for 64 bits. Members that a template renders may have them, because the template
+ * writes them unchanged. */
 bool fr_job_check_wide(fr_job *job, const char *key, const json_t *value) {
     static const char *const keys[] = {"messages", "tools", "chat_template_kwargs"};
     for (size_t i = 0; i < sizeof keys / sizeof *keys; i++)

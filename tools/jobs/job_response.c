@@ -1,13 +1,14 @@
-/* Writes the answer to a line in the form of OpenAI's batches (job_parts.h). If the line can't be run, the body has an
- * error with the reason and the HTTP status that a server would give, and the line's own error has the reason
- * again. */
+/* Writes the answer to a line in the form of OpenAI's batches (job_parts.h). If the line can't be run, the answer has
+ * the HTTP status that a server would give, and the reason is in the body's error and also in the answer's own
+ * error. */
 #include <string.h>
 #include <time.h>
 
 #include "tools/jobs/job_choices.h"
 #include "tools/jobs/job_parts.h"
 
-/* Adds a name such as "batch_req_17". It contains the line's number, so that it is the same in every run. */
+/* Adds a name such as "batch_req_17". It is made of the line's number and not of random digits, so that it is the same
+ * in every run. */
 static void put_name(json_t *object, const char *key, const char *kind, const fr_job *job) {
     char name[64];
     snprintf(name, sizeof name, "%s%zu", kind, job->row);
@@ -20,7 +21,7 @@ static void put_integer(json_t *object, const char *key, size_t value) {
 
 /* ------------------------------------------------------------------------------------------------------------ reply */
 
-/* Gives the model's name from the request, or the model's own. */
+/* Gives the model's name from the request, or else the model's own. */
 static json_t *model_of(const fr_job *job) {
     const json_t *asked = json_object_get(job->request, "model");
     const char *path = job->setting->args->text[FR_ARG_MODEL];

@@ -1,4 +1,4 @@
-/* Reads the sampling settings of a job, by the names of llama.cpp's server (job_parts.h). */
+/* Reads a job's sampling settings, which have the names of llama.cpp's server (job_parts.h). */
 #include <string.h>
 
 #include "tools/cli/wide_json.h"
@@ -36,7 +36,7 @@ static bool set_samplers(fr_job *job, const char *names) {
     return fr_job_check(job, fr_options_set_text(job->options, FR_OPT_SAMPLERS, names));
 }
 
-/* Takes the samplers: an array of names, or a text of letters. */
+/* Reads the list of samplers: an array of names, or a text in which each letter stands for one. */
 static bool take_samplers(fr_job *job, const char *key, const json_t *value) {
     char names[256] = "";
     if (fr_job_plain_text(value)) return set_samplers(job, fr_job_plain_text(value));
@@ -51,7 +51,7 @@ static bool take_samplers(fr_job *job, const char *key, const json_t *value) {
     return set_samplers(job, names);
 }
 
-/* Takes the sequence breakers, which replace the default ones. */
+/* Reads the sequence breakers of the DRY sampler, which replace the default ones. */
 static bool take_breakers(fr_job *job, const char *key, const json_t *value) {
     fr_option option = FR_OPT_DRY_SEQUENCE_BREAKER;
     if (!json_is_array(value)) return fr_job_refuse(job, FR_USAGE, "%s must be an array of texts", key);
@@ -64,7 +64,7 @@ static bool take_breakers(fr_job *job, const char *key, const json_t *value) {
     return true;
 }
 
-/* Adds each setting once. If an option has two names, the second one is used. */
+/* Adds each numeric setting once. For an option that has two names, the second one is used. */
 void fr_job_put_samplers(const fr_options *options, json_t *object) {
     for (size_t i = 0; i < NUMBERS; i++) {
         int64_t whole = 0;
