@@ -662,7 +662,7 @@ static void choose(fr_draft_depth *draft_depth, fr_draft_depth_part *parts, ques
     bool elsewhere = draft_depth->trying && draft_depth->elsewhere;
     tell_worths(elsewhere ? &other : &known, draft_depth->trying, parts, q.count,
                 fr_smaller(q.room, FR_DRAFT_DEPTH_ROWS - known.base));
-    /* The tokens that a try is expected to bring are estimated for whole chains, so they are no measure if one may end. */
+    /* The tokens that a try should bring are estimated for whole chains, so they are no measure if a chain may end. */
     for (size_t i = 0; i < q.count; i++)
         if (draft_depth->trying && parts[i].ends) draft_depth->tokens = 0;
     if (!draft_depth->trying) tell_finds(&known, parts, q.count, fr_smaller(rows, FR_DRAFT_DEPTH_ROWS - known.base));
