@@ -1,7 +1,8 @@
-/* A preloaded library that makes one call of the system fail: see tests/failing_calls/run.
+/* A preloaded library that makes one system call fail; see tests/failing_calls/run.
  *
- * In: FR_FAIL=NAME:N, the N-th call of that name, from 1; FR_FAIL_COUNTS=PATH, a file that lists at the end how many
- * calls of each name there were. Out: that call returns what the system's call returns on failure, with errno set. */
+ * In: FR_FAIL=NAME:N chooses the N-th call of that name, counted from 1. FR_FAIL_COUNTS=PATH names a file that gets,
+ * at the end, the number of calls of each name. Out: the chosen call returns what the system's call returns on
+ * failure, with errno set. */
 #include <dirent.h>
 #include <dlfcn.h>
 #include <errno.h>
@@ -21,7 +22,7 @@
 #include <sys/statfs.h>
 #include <unistd.h>
 
-/* Each row has the name of a call and the error that it fails with. */
+/* Each row has the name of a call and the error with which it fails. */
 /* clang-format off */
 #define CALLS(CALL)                                                                                                  \
     CALL(open, EACCES) CALL(openat, EACCES) CALL(fopen, EACCES) CALL(opendir, EACCES) CALL(mkostemp, ENOSPC)         \
@@ -50,7 +51,7 @@ static const struct {
 
 static atomic_ulong made[COUNT];
 
-/* True for the one call that is to fail. */
+/* Counts the call, and returns true if it is the one that must fail. */
 static int fails(int call) {
     const char *order = getenv("FR_FAIL"), *colon = order ? strrchr(order, ':') : NULL;
     unsigned long number = 1 + atomic_fetch_add(&made[call], 1);
@@ -107,7 +108,8 @@ FAILING(int, mkostemp, -1, (char *name, int flags), (name, flags))
 FAILING(ssize_t, read, -1, (int fd, void *bytes, size_t size), (fd, bytes, size))
 FAILING(ssize_t, pread, -1, (int fd, void *bytes, size_t size, off_t at), (fd, bytes, size, at))
 
-/* Eight bytes wake another thread (eventfd): such a write never fails; if one does, libmicrohttpd ends the process. */
+/* A write of eight bytes wakes another thread through an eventfd. The system never lets it fail, and libmicrohttpd
+ * would end the process, so it is left out. */
 ssize_t write(int fd, const void *bytes, size_t size) {
     return size != sizeof(uint64_t) && fails(CALL_write) ? -1 : NEXT(write)(fd, bytes, size);
 }
@@ -131,7 +133,7 @@ FAILING(int, listen, -1, (int fd, int backlog), (fd, backlog))
 FAILING(int, accept4, -1, (int fd, struct sockaddr *address, socklen_t *size, int flags), (fd, address, size, flags))
 FAILING(int, epoll_create1, -1, (int flags), (flags))
 
-/* Reading such a counter never fails either. */
+/* Reading an eventfd never fails either. */
 int epoll_ctl(int epoll, int operation, int fd, struct epoll_event *event) {
     return operation != EPOLL_CTL_DEL && fails(CALL_epoll_ctl) ? -1 : NEXT(epoll_ctl)(epoll, operation, fd, event);
 }

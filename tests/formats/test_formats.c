@@ -1,8 +1,8 @@
-/* Tests of weight files and JSON: every valid form, every error with its line, and damaged files, which must never do
- * more than give an error.
+/* Tests weight files and JSON: every valid form, every error with its line, and damaged files, which may give an error
+ * but never do anything worse.
  *
- * The tests write the files themselves, into a temporary folder. Their data bytes follow a pattern, so that a tensor's
- * pointer can be checked by the bytes that it points to. */
+ * The tests write the files themselves, into a temporary folder. The data bytes follow a pattern, so that a tensor's
+ * pointer can be checked by the bytes at it. */
 /* suite: quick hostile */
 #include <check.h>
 #include <dirent.h>
@@ -61,7 +61,7 @@ static uint8_t pattern(uint64_t at) {
     return (uint8_t)(at * 7 + 3);
 }
 
-/* Returns a safetensors file in memory, malloc'd with its exact size. */
+/* Returns a safetensors file in memory of its exact size; the caller frees it. */
 static uint8_t *weights(const char *header, size_t data, size_t *size) {
     size_t length = strlen(header);
     *size = 8 + length + data;
@@ -80,7 +80,7 @@ static void put_weights(const char *name, const char *header, size_t data) {
     free(bytes);
 }
 
-/* Opens the folder, which must fail the same way mapped and read, with a line that has these words. */
+/* Opens the folder, mapped and read into memory. Both must fail the same way, with a line that has these words. */
 static void expect_failure(const char *words) {
     for (int use_mmap = 0; use_mmap < 2; use_mmap++) {
         fr_checkpoint checkpoint;
@@ -93,7 +93,7 @@ static void expect_failure(const char *words) {
     }
 }
 
-/* The tensor must exist, and its bytes must be those at `offset` of the data. Fills them first. */
+/* Checks that the tensor exists and that its bytes, once they are read, are those at `offset` of the pattern. */
 static const fr_tensor *expect_tensor(const fr_checkpoint *checkpoint, const char *name, fr_dtype type, uint64_t offset,
                                       uint64_t bytes) {
     const fr_tensor *tensor;
@@ -126,7 +126,7 @@ START_TEST(error_line) {
 }
 END_TEST
 
-/* At any length the line ends with a whole character, of 2, 3 or 4 bytes. */
+/* An error line that is too long must be cut after a whole character, whether the character has 1, 2, 3 or 4 bytes. */
 START_TEST(error_line_cut) {
     static const char *const characters[] = {"e", "\xC3\xA9", "\xE2\x82\xAC", "\xF0\x9F\x98\x80"};
     for (size_t kind = 0; kind < COUNT_OF(characters); kind++) {
@@ -170,7 +170,7 @@ START_TEST(map_reads_and_fills) {
         ck_assert_uint_eq(map.size, SIZE);
         ck_assert_int_eq(fr_map_fill(&map, 5000, 9001), FR_OK);
         ck_assert_mem_eq(map.bytes + 5000, bytes + 5000, 4001);
-        ck_assert_uint_eq(map.bytes[9001], use_mmap ? bytes[9001] : 0); /* it was not asked for, so it was not read */
+        ck_assert_uint_eq(map.bytes[9001], use_mmap ? bytes[9001] : 0); /* beyond the requested range, so not read */
         ck_assert_int_eq(fr_map_fill(&map, 0, SIZE), FR_OK);
         ck_assert_mem_eq(map.bytes, bytes, SIZE);
         ck_assert_int_eq(fr_map_fill(&map, SIZE, SIZE), FR_OK);
@@ -183,7 +183,8 @@ START_TEST(map_reads_and_fills) {
 }
 END_TEST
 
-/* A mapped file is found by the address of any of its bytes; a file that was read into memory can't get lost. */
+/* A mapped file can be found by the address of any of its bytes. A file that was read into memory is not listed, as it
+ * can't get lost. */
 START_TEST(mapped_files_are_told_by_address) {
     fr_map maps[3], copy;
     static const char *const names[] = {"file", "other", "third"};
@@ -222,7 +223,7 @@ START_TEST(map_short_read) {
 }
 END_TEST
 
-/* A FIFO without a writer must not block. */
+/* Opening a FIFO that nobody writes to must not block. */
 START_TEST(map_takes_regular_files_only) {
     fr_map map;
     put("empty", "", 0);
@@ -263,7 +264,7 @@ END_TEST
 
 /* ------------------------------------------------------------------------------------------------------------- JSON */
 
-/* Parses from memory of the exact size, so that the sanitizer sees a read of one byte too many. */
+/* Parses a copy in memory of the exact size, so that a sanitizer reports any read past its end. */
 static fr_status parse(const char *text, size_t size, json_t **root) {
     char *copy = malloc(size ? size : 1);
     ck_assert_ptr_nonnull(copy);
@@ -323,7 +324,7 @@ START_TEST(json_depth) {
     memset(text, '[', sizeof text);
     ck_assert_int_eq(parse(text, sizeof text, &root), FR_INPUT);
     memset(text, '{', sizeof text);
-    text[0] = text[sizeof text - 1] = '"'; /* brackets in a string don't count as nesting */
+    text[0] = text[sizeof text - 1] = '"'; /* brackets in a string are no nesting */
     ck_assert_int_eq(parse(text, sizeof text, &root), FR_INPUT);
     ck_assert_ptr_nonnull(strstr(fr_last_error(), "not valid JSON"));
     const char *quoted = "[\"\\\"[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[\\\\\"]";
@@ -345,7 +346,7 @@ START_TEST(json_too_many_values) {
 }
 END_TEST
 
-/* Lists numbers in their order; a semicolon follows the digits of wide ones. */
+/* Lists the numbers of a value in their order. Integers too wide for 64 bits are listed as digits with a semicolon. */
 static void list_numbers(const json_t *value, char *list, size_t size) {
     size_t length = strlen(list), digits;
     const char *wide = fr_json_wide_digits(value, &digits), *key;
@@ -385,7 +386,8 @@ START_TEST(json_wide_integers) {
 }
 END_TEST
 
-/* Errors are those for the unchanged text, and no string is taken for a number. */
+/* Wide integers are replaced before parsing. Errors must still name the place in the original text, and no string may
+ * be taken for a number. */
 START_TEST(json_wide_errors) {
     static const char *const texts[][2] = {
         {"[12345678901234567890,]", "line 1, column 23"},
@@ -412,7 +414,7 @@ START_TEST(json_wide_errors) {
 }
 END_TEST
 
-/* Published tokenizer_config.json files have a number of 31 digits: the rest of the file must stay readable. */
+/* Published tokenizer_config.json files contain a number of 31 digits. The rest of such a file must stay readable. */
 START_TEST(json_file_with_a_huge_integer) {
     json_t *root;
     int64_t value;
@@ -434,7 +436,7 @@ START_TEST(json_file_with_a_huge_integer) {
 }
 END_TEST
 
-/* Numbers that are not finite are accepted in keys that are not used, and named in the error for keys that are. */
+/* Numbers that are not finite are accepted in keys that are not used. In keys that are used, the error names them. */
 START_TEST(json_file_with_numbers_that_are_not_finite) {
     json_t *root, *object;
     int64_t whole;
@@ -575,8 +577,8 @@ END_TEST
 
 /* ------------------------------------------------------------------------------------------------ valid checkpoints */
 
-/* The header has every type, at odd offsets, in another order than their bytes; scalars, empty tensors at both ends
- * and in the middle, a type that is not read and one of GGUF's, spaces after the JSON. */
+/* A valid header with every type, at odd offsets and in another order than the data. It has scalars, empty tensors at
+ * both ends and in the middle, a type that is not read, a type of GGUF, and spaces after the JSON. */
 static const char good_header[] = "{\"__metadata__\":{\"format\":\"pt\"},"
                                   "\"f32\":{\"dtype\":\"F32\",\"shape\":[1,2],\"data_offsets\":[3,11]},"
                                   "\"u8\":{\"dtype\":\"U8\",\"shape\":[3],\"data_offsets\":[0,3]},"
@@ -681,7 +683,8 @@ END_TEST
 
 /* --------------------------------------------------------------------------------------------- unusable checkpoints */
 
-/* A header with one tensor named t of two bytes, unless the row changes that. */
+/* T makes a header with one tensor named t; U makes an entry for a tensor of bytes. The rows below break one thing
+ * each. */
 #define T(dtype, shape, offsets) "{\"t\":{\"dtype\":" dtype ",\"shape\":" shape ",\"data_offsets\":" offsets "}}"
 #define U(name, begin, end, count) \
     "\"" name "\":{\"dtype\":\"U8\",\"shape\":[" count "],\"data_offsets\":[" begin "," end "]}"
@@ -754,7 +757,7 @@ START_TEST(header_names) {
                  length == 256 ? 2 : 1);
         put_text("config.json", "{}");
         put_weights("model.safetensors", header, 1);
-        /* the name leaves room for the reason */
+        /* the long name must not cut off the reason */
         expect_failure(length == 256 ? "data_offsets 0 to 2" : "a tensor name of 257 bytes");
     }
     put_weights("model.safetensors", "{\"a\\n\\u001b[2Jb\":0}", 0);
@@ -771,7 +774,7 @@ START_TEST(header_depth) {
 }
 END_TEST
 
-/* The eight length bytes, and files too short to have them. */
+/* The eight bytes that give the header's length, and files that are too short to have them. */
 START_TEST(header_lengths) {
     static const struct {
         uint8_t bytes[10];
@@ -792,7 +795,7 @@ START_TEST(header_lengths) {
         put("model.safetensors", rows[i].bytes, rows[i].size);
         expect_failure(rows[i].words);
     }
-    put("model.safetensors", "\1\xe1\xf5\5\0\0\0\0{}", 10); /* 100,000,001, in a sparse file that is long enough */
+    put("model.safetensors", "\1\xe1\xf5\5\0\0\0\0{}", 10); /* sparse, long enough for a header of 100,000,001 bytes */
     ck_assert_int_eq(truncate(in_folder("model.safetensors"), 200000000), 0);
     expect_failure("a header of 100000001 bytes, and at most 100000000");
 }
@@ -827,7 +830,7 @@ START_TEST(index_errors) {
 }
 END_TEST
 
-/* A tensor in two shards is an error, also where its second type is one that is not read. */
+/* A tensor that is in two shards is an error, even if it has a type that is not read. */
 START_TEST(index_with_a_tensor_twice) {
     put_shards("{\"a\":\"s1\",\"b\":\"s2\"}");
     put_weights("s2", "{" U("a", "0", "1", "1") "," U("b", "1", "2", "1") "}", 2);
@@ -904,7 +907,7 @@ static uint32_t next_random(void) {
     return (uint32_t)(random_state >> 33);
 }
 
-/* Checks what a directory guarantees for each tensor, whatever the file says. */
+/* Checks everything that the library promises about each tensor, whatever the file says. */
 static void check_promises(const fr_map *map, const fr_tensors *tensors) {
     for (size_t i = 0; i < tensors->count; i++) {
         const fr_tensor *tensor = &tensors->items[i];
@@ -919,7 +922,7 @@ static void check_promises(const fr_map *map, const fr_tensors *tensors) {
     }
 }
 
-/* Reads a file from heap memory of its exact size: the sanitizer guards both ends. */
+/* Reads a file from heap memory of its exact size, so that a sanitizer guards both ends. */
 static fr_status read_copy(const uint8_t *bytes, size_t size) {
     uint8_t *copy = malloc(size ? size : 1);
     ck_assert_ptr_nonnull(copy);
@@ -964,7 +967,8 @@ START_TEST(damage_flips) {
 }
 END_TEST
 
-/* Several changes at once: bytes overwritten, runs moved (which makes new numbers and nesting), an early end. */
+/* Makes several random changes at once: overwrites bytes, moves runs of bytes (which makes new numbers and nesting),
+ * and cuts off the end. */
 START_TEST(damage_random) {
     size_t size;
     uint8_t *original = weights(good_header, GOOD_DATA, &size), *bytes = malloc(size);
@@ -1014,7 +1018,7 @@ START_TEST(damage_index) {
 }
 END_TEST
 
-/* There are 100,000 tensors of no bytes, all at one place; sorting and hashing must stay fast. */
+/* 100,000 empty tensors lie at the same place. Sorting and hashing them must stay fast. */
 START_TEST(damage_many_tensors) {
     enum { COUNT = 100000 };
     char *header;
@@ -1037,7 +1041,7 @@ static TCase *group(Suite *suite, const char *name, bool with_folder) {
     TCase *cases = tcase_create(name);
     suite_add_tcase(suite, cases);
     if (with_folder) tcase_add_checked_fixture(cases, make_folder, remove_folder);
-    tcase_set_timeout(cases, 30); /* a search in quadratic time would exceed this; an emulator does not */
+    tcase_set_timeout(cases, 30); /* a quadratic search would exceed this, but an emulator does not */
     return cases;
 }
 

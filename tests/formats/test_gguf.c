@@ -1,6 +1,6 @@
-/* Tests of the GGUF reader: the contents of well-formed files, and every wrong value that a header can have.
+/* Tests the GGUF reader: the contents of well-formed files, and every kind of wrong value in a header.
  *
- * The suite writes the files itself, piece by piece; test_gguf_models.c tests those of other programs. */
+ * The suite writes the files itself, piece by piece; test_gguf_models.c tests files of other programs. */
 /* suite: quick hostile */
 #include <check.h>
 #include <math.h>
@@ -36,7 +36,7 @@ static void tear_down(void) {
     ck_assert_int_eq(rmdir(folder), 0);
 }
 
-/* Opens the file, which must fail the same way mapped and read, with a line that has these words. */
+/* Opens the file, mapped and read into memory. Both must fail the same way, with a line that has these words. */
 static void expect_failure(fr_builder *b, const char *words) {
     fr_build_write(b, in_folder("a.gguf"));
     fr_build_free(b);
@@ -58,7 +58,7 @@ static void open_built(fr_builder *b, fr_checkpoint *files) {
 
 /* ----------------------------------------------------------------------------------------------------- a whole file */
 
-/* Writes a file with two tensors, keys of every type, and an alignment of its own. */
+/* Writes a file with three tensors, keys of every type, and an alignment of its own. */
 static void build_whole(fr_builder *b, uint32_t version) {
     static const uint8_t numbers[] = {1, 2, 3, 4, 5, 6, 7, 0x80};
     fr_build_bytes(b, "GGUF", 4);
@@ -74,7 +74,7 @@ static void build_whole(fr_builder *b, uint32_t version) {
         size_t size = fr_gguf_element_bytes(types[i]);
         snprintf(key, sizeof key, "tiny.n%zu", i);
         fr_build_key(b, key, types[i]);
-        fr_build_bytes(b, numbers + sizeof numbers - size, size); /* negative if the type has a sign */
+        fr_build_bytes(b, numbers + sizeof numbers - size, size); /* negative in signed types */
     }
     fr_build_key_f32(b, "tiny.f32", 0.5f);
     fr_build_key(b, "tiny.f64", FR_GGUF_F64);
@@ -106,7 +106,7 @@ START_TEST(tensors_of_a_file) {
     ck_assert_ptr_null(files.config);
     ck_assert_uint_eq(files.gguf->version, (uint32_t)_i);
     ck_assert_uint_eq(files.tensors.count, 2);
-    ck_assert_str_eq(files.tensors.items[0].name, "early"); /* tensors are in the order of their bytes */
+    ck_assert_str_eq(files.tensors.items[0].name, "early"); /* the reader sorts tensors by their data's order */
     ck_assert_int_eq(fr_checkpoint_tensor(&files, "early", &tensor), FR_OK);
     ck_assert_uint_eq(tensor->dims, 3);
     ck_assert_uint_eq(tensor->shape[0], 3);
@@ -138,7 +138,7 @@ START_TEST(values) {
     for (size_t i = 0; i < 8; i++) {
         char key[16];
         snprintf(key, sizeof key, ".n%zu", i);
-        if (i == 6) continue; /* this value exceeds INT64_MAX and is tested below */
+        if (i == 6) continue; /* exceeds INT64_MAX, and is tested below */
         ck_assert_int_eq(fr_gguf_int(gguf, key, INT64_MIN, INT64_MAX, 0, &number), FR_OK);
         ck_assert_int_eq(number, expected[i]);
     }
@@ -220,7 +220,8 @@ END_TEST
 
 /* ------------------------------------------------------------------------------------------------------------ types */
 
-/* Every id of the table maps back to itself, and packed ids belong to types that can be packed. */
+/* Every type's number maps to the type and back. Numbers with the mark of packing are valid only for types that can be
+ * packed. */
 START_TEST(type_ids) {
     size_t read = 0;
     for (uint32_t id = 0; id < 200; id++) {
@@ -243,7 +244,7 @@ START_TEST(type_ids) {
 }
 END_TEST
 
-/* 2 matrices of 17 rows take two tiles each. */
+/* The tensor is 2 matrices of 17 rows, so each matrix takes two tiles. */
 START_TEST(packed_tensor) {
     fr_builder b = {0};
     fr_checkpoint files;
@@ -381,7 +382,7 @@ START_TEST(alignment_lies) {
 }
 END_TEST
 
-/* One tensor in a file with 4096 bytes of data. */
+/* Builds a file with one tensor and 4096 bytes of data, and expects the failure. */
 static void expect_tensor_failure(uint32_t dims, const uint64_t *dim, uint32_t type, uint64_t offset,
                                   const char *words) {
     fr_builder b = {0};
@@ -409,7 +410,7 @@ START_TEST(tensor_lies) {
     expect_tensor_failure(1, (uint64_t[]){8}, F32_ID, 4096, "cut short");
     expect_tensor_failure(1, (uint64_t[]){8}, F32_ID, 1 << 30, "cut short");
     expect_tensor_failure(1, (uint64_t[]){8}, F32_ID, UINT64_MAX - 31, "cut short");
-    expect_tensor_failure(1, (uint64_t[]){8}, 31, 1 << 30, "cut short"); /* of a type that is not read */
+    expect_tensor_failure(1, (uint64_t[]){8}, 31, 1 << 30, "cut short"); /* even if the type is not read */
 }
 END_TEST
 
@@ -485,8 +486,8 @@ START_TEST(shards) {
 }
 END_TEST
 
-/* A file that was merged from shards keeps the name of one: llama.cpp, too, trusts split.count. llama-gguf-split
- * writes 0 there. */
+/* A file that was merged from shards often keeps the name of one. Its key split.count says whether it is a shard, as
+ * in llama.cpp; llama-gguf-split writes 0 there after merging. */
 START_TEST(whole_file_by_a_shards_name) {
     static const char *const names[] = {"s-00001-of-00002.gguf", "s-00002-of-00002.gguf", "s-00005-of-00002.gguf",
                                         "s-00001-of-02000.gguf"};
@@ -511,7 +512,8 @@ START_TEST(whole_file_by_a_shards_name) {
 }
 END_TEST
 
-/* Two matrices of 16 rows of 128 values, of the type 42 (Q2_0), with `step` bytes from the first to the second. */
+/* Builds a file with two matrices of type 42 (Q2_0), the second `step` bytes after the first. Returns the type that
+ * the reader finds. */
 static fr_dtype type_of_pairs(uint64_t cols, uint64_t step, size_t size) {
     fr_builder b = {0};
     fr_checkpoint files;
@@ -534,17 +536,19 @@ static fr_dtype type_of_pairs(uint64_t cols, uint64_t step, size_t size) {
     return type;
 }
 
-/* PrismML's first files have PQ2_0 under Q2_0's number: what fits between the offsets tells. */
+/* PrismML's first files have weights of PQ2_0 under the number of Q2_0. The distances between tensors show which of
+ * the two types it is. */
 START_TEST(older_ternary_files) {
     ck_assert_int_eq(type_of_pairs(128, 544, 544 + 544), FR_PQ2_0);
     ck_assert_int_eq(type_of_pairs(128, 576, 576 + 576), FR_Q2_0);
-    ck_assert_int_eq(type_of_pairs(128, 576, 576 + 544), FR_DTYPE_COUNT); /* the first has a gap after it as PQ2_0 */
-    ck_assert_int_eq(type_of_pairs(64, 544, 544 + 288), FR_DTYPE_COUNT);  /* the second has no whole block of it */
+    ck_assert_int_eq(type_of_pairs(128, 576, 576 + 544), FR_DTYPE_COUNT); /* PQ2_0 leaves a gap, Q2_0 does not fit */
+    ck_assert_int_eq(type_of_pairs(64, 544, 544 + 288), FR_DTYPE_COUNT);  /* 64 columns fill no block of PQ2_0 */
     ck_assert_int_eq(type_of_pairs(128, 512, 512 + 576), FR_DTYPE_COUNT);
 }
 END_TEST
 
-/* Weights under a rotation whose keys say too little would be run as if they had none. */
+/* These weights are stored rotated, but the keys that describe the rotation are incomplete. Run as they are, they
+ * would give wrong results, so the file is refused. */
 START_TEST(rotated_weights_are_refused) {
     fr_builder b = {0};
     fr_checkpoint files;

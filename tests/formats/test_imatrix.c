@@ -1,6 +1,6 @@
-/* Tests of importance matrices: both file formats are read, and refused where they are damaged; llama-imatrix wrote
- * the files in tests/data/imatrix (tests/references/imatrix.py). Also tests files that are quantized by them, and what
- * forerun imatrix collects, against those. */
+/* Tests importance matrices: both file formats are read, and refused if they are damaged. llama-imatrix wrote the
+ * files in tests/data/imatrix (tests/references/imatrix.py). Files that are quantized with them, and what forerun
+ * imatrix collects, are compared with llama.cpp's. */
 #include <check.h>
 #include <math.h>
 #include <stdio.h>
@@ -58,7 +58,8 @@ static void put_entry(built *b, const char *name, int32_t calls, const float *va
     put(b, values, (size_t)count * sizeof *values);
 }
 
-/* Builds two entries, not in order; gives the sizes of the file up to their end and up to the number of chunks. */
+/* Builds two entries, not sorted. Also gives the file's size up to the end of the entries and up to the number of
+ * chunks. */
 static built two_entries(size_t *entries, size_t *chunks) {
     built b = {.size = 0};
     put_number(&b, 2);
@@ -85,7 +86,7 @@ START_TEST(the_older_form) {
         ck_assert_str_eq(imatrix.entries[0].name, "blk.0.y");
         const fr_imatrix_entry *x = fr_imatrix_find(&imatrix, "blk.1.x");
         ck_assert(x && x->count == 3 && fabsf(x->means[0] - 1) < 1e-9f && fabsf(x->means[1] - 2) < 1e-9f);
-        ck_assert(fabsf(imatrix.entries[0].means[0] - 5) < 1e-9f); /* of no calls: the value unchanged */
+        ck_assert(fabsf(imatrix.entries[0].means[0] - 5) < 1e-9f); /* of no calls, so the value is not divided */
         ck_assert_ptr_null(fr_imatrix_find(&imatrix, "blk.1"));
         ck_assert_uint_eq(imatrix.chunks, size == entries ? 0 : 7);
         if (size == b.size)

@@ -265,7 +265,7 @@ START_TEST(an_mtp_layer_need_not_be_announced) {
 }
 END_TEST
 
-/* Where Gemma4UnifiedTextConfig's defaults differ from Gemma4TextConfig's, the 12B model gets the former. */
+/* The 12B model gets the defaults of Gemma4UnifiedTextConfig, some of which differ from Gemma4TextConfig's. */
 START_TEST(gemma4_12b_has_defaults_of_its_own) {
     fr_changed_folder folder;
     fr_model *model;

@@ -307,7 +307,7 @@ START_TEST(a_text_that_was_cut_goes_on_the_same) {
 }
 END_TEST
 
-/* From a certain length on, LongRoPE uses other rotary factors. Drafts must stop at that length, because later ones
+/* LongRoPE uses other rotary factors from a certain length on. Drafts must stop at that length, because later ones
  * would be verified with the factors for short texts. Up to there each step must take as many drafts as it can. */
 START_TEST(drafts_end_where_long_texts_begin) {
     enum { LONGEST = 40, BEGIN = 20, WANTED = 40 }; /* original_max_position_embeddings */

@@ -253,8 +253,8 @@ START_TEST(a_block_is_paid_once) {
 }
 END_TEST
 
-/* Drafts of timelines that compare distributions are verified as planned, since ids that were drawn decide the chances
- * of later drafts. */
+/* With rejection sampling, which compares distributions, the drafts are verified as planned and not cut by their
+ * probabilities. Those depend on ids that were drawn, so cutting by them would change the text's distribution. */
 START_TEST(compared_drafts_are_not_cut_by_chances) {
     static fr_draft_depth depth;
     fr_draft_depth_timeline state;
@@ -271,14 +271,14 @@ START_TEST(compared_drafts_are_not_cut_by_chances) {
         ck_assert_uint_gt(part.planned, 1);
         ck_assert_uint_eq(part.asked, compares ? part.planned : 7);
         part.drafted = part.made = part.asked;
-        part.tells = true; /* of chances of 0 */
+        part.tells = true; /* reports probabilities of 0 */
         fr_draft_cut(&depth, &part, 1, MOST, 0);
         ck_assert_uint_eq(fr_draft_depth_verified(&part), compares ? part.planned : 0);
     }
 }
 END_TEST
 
-/* Drafters that take a step for each draft. */
+/* Drafters that make each draft in a step of its own. */
 static const drafter stepping[] = {
     {"0.7, with chances", MOST, 0.7, 0.7, true, false},
     {"0.7, without chances", MOST, 0.7, 0.7, false, false},
@@ -287,8 +287,8 @@ static const drafter stepping[] = {
 };
 #define STEPPING (sizeof stepping / sizeof *stepping)
 
-/* Drafts give at least 1.15 times as many tokens a second as none if rows are cheap. If they are not, they give 0.99
- * times as many, and 0.97 in the first 100 rounds, in which little is known. */
+/* If rows are cheap, useful drafts bring at least 1.1 or 1.15 times the tokens per second of no drafts. Otherwise the
+ * rate may fall to 0.99 of it, and in the first 100 rounds, when little is known, to 0.97. */
 START_TEST(a_crowd_gains_by_drafts_and_never_loses) {
     const world *w = &worlds[_i];
     double none = CROWD / verify_seconds(w, CROWD);
@@ -306,8 +306,8 @@ START_TEST(a_crowd_gains_by_drafts_and_never_loses) {
 }
 END_TEST
 
-/* Machines on which a forward of 8 rows is still bound by memory, or is bound by arithmetic already. The rows of 16
- * over those of 8 cost 1.07 to 1.95 times as much. */
+/* Machines on which a forward pass of 8 rows is still limited by memory, or already by arithmetic. A pass of 16 rows
+ * costs 1.07 to 1.95 times as much as one of 8. */
 static const world crowded[] = {
     {"16 rows cost 1.07 of 8", 0.03, 2, 0.12, 0.05, 0.1},
     {"16 rows cost 1.4 of 8", 0.1, 2, 0.12, 0.05, 0.1},
@@ -316,9 +316,9 @@ static const world crowded[] = {
 };
 #define CROWDED (sizeof crowded / sizeof *crowded)
 
-/* Gives the most tokens a second that any policy can bring where nothing is known of a draft but the share of those
- * that are accepted: drafts are then given to the timelines in turn, as all of a depth are worth the same, and what is
- * left to choose is their number (bench/crowd_bound.py computes the same from measured times). */
+/* Returns the highest rate, in tokens per second, that any policy can reach if it knows only what share of drafts is
+ * accepted. All drafts of one depth are then worth the same, so they go to the timelines in turn, and only their
+ * number is left to choose. bench/crowd_bound.py computes the same from measured times. */
 static double bound_without_chances(const world *w, const drafter *d) {
     double best = 0, tokens = CROWD, draft = 0, all = 1;
     for (size_t depth = 0; depth < d->drafts && CROWD * (depth + 1) < FR_DRAFT_DEPTH_ROWS; depth++) {

@@ -1,16 +1,16 @@
-/* Tests in simulation of the choice of how many drafts each session makes.
+/* Tests, in simulation, how the number of drafts of each session is chosen.
  *
- * One timeline: recorded times and recorded or invented texts, against the best fixed number of drafts in hindsight. A
- * text lists for each of its positions how many drafts would be made there and how many of them would be accepted, so
- * that any way of choosing K can be followed exactly. tests/data/depth/README.md says where the recorded texts are
+ * One timeline: recorded times with recorded or invented texts, compared with the fixed number of drafts that turns
+ * out best. A text lists for each position how many drafts would be made there and how many of them accepted, so any
+ * choice of the number (K) can be simulated exactly. tests/data/depth/README.md says where the recorded texts are
  * from.
  *
- * Short texts of one timeline, where the cost of learning counts, and mixtures of experts, whose forwards cost more
- * with each row.
+ * Short texts of one timeline, for which the cost of learning counts, and mixtures of experts, whose forward passes
+ * cost more with each row.
  *
- * Probabilities: a drafter that reports how sure it is, with chains that end by that and without.
+ * Probabilities: a drafter that reports how sure it is, with chains of drafts that end by that and chains that don't.
  *
- * Several timelines: random costs and acceptance rates, against an oracle that knows them. */
+ * Several timelines: random costs and acceptance rates, compared with an oracle that knows them. */
 /* suite: native no-valgrind */
 #include <check.h>
 #include <math.h>
@@ -25,21 +25,22 @@
 
 #define TOKENS  8000 /* a stream's length */
 #define MOST    (FR_STEP_MAX - 1)
-#define STREAMS 8 /* streams of each case, with other random numbers; their mean counts */
+#define STREAMS 8 /* each case runs with this many random streams, and their mean counts */
 
 /* ------------------------------------------------------------------------------------------------------------ times */
 
-/* Seconds of a forward of 1 to 16 rows over one of one row, and of drafting. */
+/* verify: the time of a forward pass of 1 to 16 rows, relative to one row; draft_start, draft_step: the time of
+ * drafting, in the same unit. */
 typedef struct machine {
     const char *name;
     double verify[FR_STEP_MAX + 1];
     double draft_start, draft_step;
 } machine;
 
-/* The first two machines and their drafters are modelled on measurements of two cores (except for more than 8 rows,
- * and except for the demo's beside other work): 1.1 GB of BF16 read from memory, and the demo model, which fits the
- * cache. The third has the times of llama.cpp in the design document, with lines between. The others are the first two
- * with a drafter that costs as much as the target, and one on which rows cost nothing. */
+/* The first two machines and their drafters follow measurements on two cores: 1.1 GB of BF16 weights that are read
+ * from memory, and the demo model, which fits in the cache. (Not measured: more than 8 rows, and the demo model beside
+ * other work.) The third has llama.cpp's times from the design document, interpolated. The others are the first two
+ * with a drafter that costs as much as the target, and a machine on which rows cost nothing. */
 static const machine machines[] = {
     {"memory",
      {0, 1.00, 1.03, 1.08, 1.09, 1.14, 1.14, 1.35, 1.46, 1.54, 1.60, 1.63, 1.84, 1.90, 1.95, 1.99, 2.09},
@@ -74,7 +75,7 @@ static double uniform(uint64_t *random) {
     return (double)(*random >> 11) * 0x1p-53;
 }
 
-/* Each draft after a right one is right with this probability, at positions first .. end - 1. */
+/* At positions first .. end - 1, each draft is right with this probability if the drafts before it are. */
 static void stand_at_rate(text *t, size_t first, size_t end, double rate, uint64_t *random) {
     for (size_t p = first; p < end; p++) {
         t->came[p] = MOST;
@@ -89,7 +90,7 @@ static text *stationary(const char *name, double rate, uint64_t random) {
     return t;
 }
 
-/* Stretches of one rate and of the other in turn. */
+/* Makes a text whose acceptance rate alternates between two values. */
 static text *switching(const char *name, double one, double other, size_t stretch, uint64_t random) {
     text *t = calloc(1, sizeof *t);
     t->name = name;
@@ -100,7 +101,7 @@ static text *switching(const char *name, double one, double other, size_t stretc
     return t;
 }
 
-/* Repeats a recorded text. */
+/* Reads a recorded text and repeats it until it is long enough. */
 static text *recorded(const char *name, const char *path) {
     text *t = calloc(1, sizeof *t);
     unsigned stand, came;
@@ -154,8 +155,8 @@ static void free_texts(void) {
 /* ----------------------------------------------------------------------------------------------------------- rounds */
 
 typedef struct clock_noise {
-    double spread; /* error of each reading, as a share of it */
-    double jumps;  /* how often a reading is ten times too long */
+    double spread; /* largest relative error of a reading */
+    double jumps;  /* probability that a reading is ten times too long */
     uint64_t random;
 } clock_noise;
 
@@ -169,7 +170,7 @@ static double draft_seconds(const machine *m, size_t asked) {
     return asked ? m->draft_start + m->draft_step * (double)asked : 0;
 }
 
-/* The controller of one timeline. */
+/* A controller with one timeline. */
 typedef struct single {
     fr_draft_depth draft_depth;
     fr_draft_depth_timeline timeline;
@@ -194,8 +195,8 @@ static void report(single *one, size_t asked, size_t drafted, size_t accepted, d
     fr_draft_depth_report(&one->draft_depth, &part, 1, 0, draft, verify);
 }
 
-/* Returns the tokens per second over a text with a fixed K, or with the controller's if depth is given. Times are the
- * simulated machine's; the controller sees a noisy clock. */
+/* Returns the tokens per second over a text with a fixed K, or with the controller's K if depth is given. The rate
+ * counts the machine's true times; the controller sees those of a noisy clock. */
 static double run(const machine *m, const text *t, size_t fixed, single *depth, clock_noise noise) {
     double seconds = 0;
     size_t at = 0;
@@ -206,7 +207,7 @@ static double run(const machine *m, const text *t, size_t fixed, single *depth, 
         double draft = draft_seconds(m, asked), verify = m->verify[drafted + 1];
         seconds += draft + verify;
         if (depth) {
-            /* in a statement of its own, so that every compiler reads it first */
+            /* a statement of its own, so that every compiler takes this reading first */
             double draft_read = reading(&noise, 1e-3 * draft);
             report(depth, asked, drafted, accepted, draft_read, reading(&noise, 1e-3 * verify));
         }
@@ -224,8 +225,8 @@ static double best_fixed(const machine *m, const text *t) {
     return best;
 }
 
-/* Returns the controller's tokens per second as a share of the best fixed number's, the mean over the streams.
- * Streams of a text without chance are equal where the clock has no noise, so that one of them is enough. */
+/* Returns the controller's rate divided by that of the best fixed number of drafts, averaged over the streams. If a
+ * text has no randomness and the clock no noise, all streams are equal and one is enough. */
 static double share_of_best(const machine *m, size_t which, double spread, double jumps) {
     double sum = 0;
     bool equal = spread == 0 && memcmp(texts[0][which], texts[1][which], sizeof(text)) == 0;
@@ -249,7 +250,7 @@ START_TEST(within_3_percent_of_the_best_fixed_depth) {
 }
 END_TEST
 
-/* Readings are off by up to a tenth, and one in a hundred is ten times too long. */
+/* The clock is off by up to a tenth, and one reading in a hundred is ten times too long. */
 START_TEST(and_so_with_a_noisy_clock) {
     const machine *m = &machines[_i];
     for (size_t which = 0; which < TEXTS; which++) {
@@ -272,8 +273,8 @@ START_TEST(a_useless_drafter_costs_less_than_3_percent) {
 }
 END_TEST
 
-/* Runs rounds from now on in which all drafts are accepted or none. Returns how many it takes until the wanted kind of
- * depth was chosen three times in a row. */
+/* Runs rounds in which all drafts are accepted (stand) or none. Returns how many rounds it takes until the controller
+ * has chosen to draft (drafting), or not to draft, three times in a row. */
 static size_t rounds_until(single *depth, const machine *m, bool stand, bool drafting) {
     size_t rounds = 0;
     for (size_t right = 0; right < 3 && rounds < 10000; rounds++) {
@@ -325,7 +326,7 @@ START_TEST(no_more_than_the_limit_is_asked_for) {
 }
 END_TEST
 
-/* Drafts were made but not verified, so nothing is known of whether they would be accepted. */
+/* Drafts that were made but not verified show nothing about whether they would be accepted. */
 START_TEST(drafts_left_out_say_nothing_of_the_drafter) {
     fr_draft_depth draft_depth;
     fr_draft_depth_timeline timeline;
@@ -359,7 +360,8 @@ START_TEST(the_same_readings_give_the_same_depths) {
 }
 END_TEST
 
-/* If clocks stand still, or readings are absurd, nothing is divided by zero and the chosen depths stay valid. */
+/* If the clock stands still or gives absurd readings, nothing may be divided by zero, and the chosen numbers of drafts
+ * must stay valid. */
 START_TEST(senseless_readings_do_no_harm) {
     const double readings[] = {0, 0, 1e-300, 1e300, 0, 1};
     single depth;
@@ -374,17 +376,18 @@ END_TEST
 
 /* ------------------------------------------------------------------------------------------------------ short texts */
 
-/* The cost of a forward and of drafts, and how often each draft is accepted if those before it are; the last value
- * holds for all deeper ones. In a mixture, each row chooses `chosen` of `experts`, and a forward of one row spends
- * `reading` of its time on them, so that T(K) grows with the number of different experts that K rows choose. Otherwise
- * T(K) is interpolated. */
+/* A model with a drafter, described by the costs of forward passes and drafts. stands: how often each draft is
+ * accepted if those before it are; the last value holds for all deeper ones. In a mixture, each row chooses `chosen`
+ * of `experts`, and a forward pass of one row spends the share `reading` of its time on them. So the time of K rows
+ * grows with the number of different experts that they choose. For a dense model (experts 0) the times are in
+ * verify. */
 typedef struct shape {
     const char *name;
     double experts, chosen, reading;
-    double verify[6]; /* times of 1 to 5 rows, and of each further row */
+    double verify[6]; /* times of 1 to 5 rows, and then of each further row */
     double draft_start, draft_step;
     double stands[4];
-    double follow; /* time that each id beyond 7 since the last draft adds to the next one */
+    double follow; /* each id beyond 7 since the last draft adds this time to the next draft */
 } shape;
 
 static const shape shapes[] = {
@@ -403,8 +406,8 @@ static const shape shapes[] = {
     {"a small useless model", 0, 0, 0, {1, 1.03, 1.05, 1.07, 1.12, 0.1}, 0, 0.2, {0.15, 0.1, 0.1, 0.1}, 0.02},
 };
 #define SHAPES     (sizeof shapes / sizeof *shapes)
-#define LAGGING    4   /* the last shapes: their methods run the text when they draft */
-#define SHORT_RUNS 100 /* runs of each shape, with other clocks */
+#define LAGGING    4   /* in the last shapes the method runs the text when it drafts */
+#define SHORT_RUNS 100 /* runs of each shape, each with other clock errors */
 
 static double shape_verify(const shape *s, size_t rows) {
     if (s->experts == 0) return rows <= 5 ? s->verify[rows - 1] : s->verify[4] + (double)(rows - 5) * s->verify[5];
@@ -416,7 +419,7 @@ static double shape_draft(const shape *s, size_t drafts) {
     return drafts ? s->draft_start + s->draft_step * (double)drafts : 0;
 }
 
-/* Returns the seconds of a first draft after so many ids. */
+/* Returns the extra time of a draft after this many ids without drafts. */
 static double follow_seconds(double row, size_t ids) {
     return ids > 7 ? row * (double)(ids - 7) : 0;
 }
@@ -440,7 +443,7 @@ static double shape_best(const shape *s) {
     return best;
 }
 
-/* Returns how many drafts are accepted, spread as evenly as bench model spreads them. */
+/* Returns how many drafts are accepted. The acceptances are spread as evenly as in bench model. */
 static size_t stand_evenly(const shape *s, size_t drafts, double *owed) {
     size_t stood = 0;
     for (; stood < drafts; stood++) {
@@ -451,8 +454,7 @@ static size_t stand_evenly(const shape *s, size_t drafts, double *owed) {
     return stood;
 }
 
-/* The cost and the expected gain of a controller over a number of texts of a number of ids, one after the other;
- * sums. */
+/* The sums over texts that are written one after the other under a controller: the tokens expected, and the time. */
 typedef struct sums {
     double tokens, seconds;
 } sums;
@@ -478,7 +480,7 @@ static void write_texts(const shape *s, single *depth, size_t count, size_t ids,
     }
 }
 
-/* Measures as bench model does: a text that is not timed, then three that are. */
+/* Measures as bench model does: one text that is not timed, and then three that are. */
 START_TEST(short_texts_are_within_5_percent_of_the_best_fixed_depth_and_1_of_none) {
     const shape *s = &shapes[_i];
     for (size_t ids = 48; ids <= 128; ids += 80) {
@@ -498,7 +500,8 @@ START_TEST(short_texts_are_within_5_percent_of_the_best_fixed_depth_and_1_of_non
 }
 END_TEST
 
-/* In the very first text, when nothing is known, at most three forwards are lost beside the 1%. */
+/* Even in the very first text, when nothing is known, a controller loses at most three forward passes beyond the
+ * 1%. */
 START_TEST(a_first_text_loses_three_forwards_at_most) {
     const shape *s = &shapes[_i];
     for (size_t ids = 48; ids <= 128; ids += 80) {
@@ -515,9 +518,9 @@ START_TEST(a_first_text_loses_three_forwards_at_most) {
 }
 END_TEST
 
-/* One reading in 20 is ten times too long, and sometimes several of one number of rows are: not one text in a hundred
- * stays at a wrong depth because of that. Shapes that lag are left out: trying again soon costs them too much, so one
- * may stay at a wrong depth until the next prompt. */
+/* One reading in 20 is ten times too long, and sometimes several for the same number of rows. No text may stay at a
+ * wrong depth because of that. Shapes that lag are left out: for them trying again soon costs too much, so they may
+ * stay at a wrong depth until the next prompt. */
 START_TEST(no_text_is_lost_to_clocks_held_up) {
     const shape *s = &shapes[_i];
     ck_assert_double_eq(s->follow, 0);
@@ -535,29 +538,29 @@ END_TEST
 
 /* ---------------------------------------------------------------------------------------------------------- chances */
 
-/* A drafter with probabilities that are high for some drafts and low for others, and how often a draft of each is
- * accepted. */
+/* A drafter that reports probabilities, high for some drafts and low for others. */
 typedef struct teller {
     const char *name;
-    double sure;  /* the share of drafts that have a probability of 0.97; others have one of 0.1 to 0.7 */
-    double power; /* a draft is accepted with its probability to this power; 1: the probabilities are right */
-    double least; /* the least gain in tokens per second of chains that end by probabilities */
+    double sure;  /* the share of drafts with a probability of 0.97; the others have 0.1 to 0.7 */
+    double power; /* a draft is accepted with its probability to this power; at 1 the reports are right */
+    double least; /* the least gain in tokens per second from ending chains by the probabilities */
 } teller;
 
-/* The probabilities of the third drafter mean nothing, so ending its chains by them must cost nothing. */
+/* The last two drafters report nearly the same probability for all drafts, so ending their chains by these can't help,
+ * and must cost almost nothing. */
 static const teller tellers[] = {{"knows", 0.7, 1, 1.05},
                                  {"is too sure", 0.7, 3, 1.04},
                                  {"is sure of all", 1, 1, 0.98},
                                  {"is sure of nothing", 0, 1, 0.98}};
 
-/* A smaller model of the same kind: a step takes a third of the target's forward. */
+/* A machine whose drafter is a smaller model: a draft step takes a third of a forward pass of the target. */
 static const machine third = {
     "a third",
     {0, 1.00, 1.03, 1.08, 1.09, 1.14, 1.14, 1.35, 1.46, 1.54, 1.60, 1.63, 1.84, 1.90, 1.95, 1.99, 2.09},
     0,
     0.33};
 
-/* Drafts a chain as methods do. Returns how many of its drafts are accepted. */
+/* Makes one chain of drafts as draft methods do. Returns how many of them are accepted. */
 static size_t draft_chain(const teller *t, fr_draft_depth_part *part, bool ends, uint64_t *random) {
     size_t stood = 0;
     fr_draft_gain_verdict verdict = FR_DRAFT_GAIN_MORE;
@@ -604,7 +607,7 @@ START_TEST(chains_end_where_that_pays) {
 }
 END_TEST
 
-/* Drafts have probabilities of 1/2 and 1, and are accepted as often. */
+/* Some drafts have the probability 1/2 and others 1, and they are accepted that often. */
 START_TEST(a_draft_is_judged_by_the_whole_chain) {
     fr_draft_gain gains = {0};
     const float sure[] = {1, 1}, once[] = {0.5f}, twice[] = {0.5f, 0.5f};
@@ -617,8 +620,8 @@ START_TEST(a_draft_is_judged_by_the_whole_chain) {
         gains.row[d] = 0.05;
     }
     ck_assert_int_eq(fr_draft_gain_judge(&gains, sure, 2), FR_DRAFT_GAIN_MORE);
-    ck_assert_int_eq(fr_draft_gain_judge(&gains, once, 1), FR_DRAFT_GAIN_MORE);  /* a gain of 0.4 is above 0.35 */
-    ck_assert_int_eq(fr_draft_gain_judge(&gains, twice, 2), FR_DRAFT_GAIN_LAST); /* a gain of 0.2 is below it */
+    ck_assert_int_eq(fr_draft_gain_judge(&gains, once, 1), FR_DRAFT_GAIN_MORE);  /* the gain 0.4 exceeds 0.35 */
+    ck_assert_int_eq(fr_draft_gain_judge(&gains, twice, 2), FR_DRAFT_GAIN_LAST); /* the gain 0.2 does not */
     gains.row[1] = 0.3;
     ck_assert_int_eq(fr_draft_gain_judge(&gains, twice, 2), FR_DRAFT_GAIN_NONE);
     ck_assert_int_eq(fr_draft_gain_judge(&gains, once, 1), FR_DRAFT_GAIN_LAST);
@@ -636,15 +639,15 @@ START_TEST(bins_are_what_became_of_their_drafts) {
     fr_calibration_tell(&calibration, &gains);
     ck_assert_double_gt(gains.stands[0][sure], 0.99);
     ck_assert_double_lt(gains.stands[1][unsure], 0.02);
-    ck_assert_double_lt(gains.stands[0][unsure], 0.1);         /* as at other depths */
-    ck_assert_double_eq(calibration.bins[2][unsure].tries, 0); /* it came after a rejected one */
+    ck_assert_double_lt(gains.stands[0][unsure], 0.1);         /* learned from the other depths */
+    ck_assert_double_eq(calibration.bins[2][unsure].tries, 0); /* it came after a rejected draft */
 }
 END_TEST
 
 /* ------------------------------------------------------------------------------------------------------------ finds */
 
-/* Runs a round on a machine where each further row costs 0.2 of the first: `made` is the number that was chosen, of
- * which `drafted` were found or made and `accepted` accepted. */
+/* Runs a round on a machine on which each further row costs 0.2 of the first. At most `made` drafts may be made,
+ * `drafted` may be found or made, and `accepted` may be accepted. */
 static fr_draft_depth_part find_round(single *one, size_t made, size_t drafted, size_t accepted) {
     fr_draft_depth_part part = {.timeline = &one->timeline, .limit = made, .most_found = MOST};
     fr_draft_depth_choose(&one->draft_depth, &part, 1, MOST, 0);
@@ -661,15 +664,15 @@ START_TEST(rows_of_finds_are_hoped_then_known) {
     reset(&one);
     for (int round = 0; round < 4; round++) ck_assert_uint_eq(find_round(&one, 0, 0, 0).found, 0);
     fr_draft_depth_part part = find_round(&one, 0, 15, 0);
-    ck_assert(part.found == 1 && part.gains.found[0] == 0); /* two rows were never measured */
+    ck_assert(part.found == 1 && part.gains.found[0] == 0); /* two rows were never measured, so a try is free */
     part = find_round(&one, 0, 15, 15);
     ck_assert_uint_eq(part.found, 3);
-    ck_assert_double_eq_tol(part.gains.found[0], 0.2, 1e-9); /* 5 tokens in 5.2 seconds are fewer than 1 a second */
-    ck_assert_double_eq_tol(part.gains.found[1], 0.1, 1e-9); /* never measured: assumed to cost half of another */
+    ck_assert_double_eq_tol(part.gains.found[0], 0.2, 1e-9); /* 5 tokens took 5.2 seconds, so the rate stays at 1 */
+    ck_assert_double_eq_tol(part.gains.found[1], 0.1, 1e-9); /* unknown: assumed to cost half of a known row */
     ck_assert_uint_eq(find_round(&one, 0, 15, 15).found, 7);
     ck_assert_uint_eq(find_round(&one, 0, 15, 0).found, MOST);
     for (int round = 0; round < 200; round++) part = find_round(&one, 0, 4, 4);
-    ck_assert_double_gt(part.gains.found[0], 0.2 * 0.95 * 5 / 1.8); /* at the rate of the last rounds */
+    ck_assert_double_gt(part.gains.found[0], 0.2 * 0.95 * 5 / 1.8); /* valued at the rate of the last rounds */
 }
 END_TEST
 
@@ -692,8 +695,8 @@ START_TEST(finds_teach_nothing_of_what_is_made) {
 }
 END_TEST
 
-/* Drafts that are looked up whenever they may be, of which none is accepted for a time, and then all: they may lose a
- * forward and 0.5 % of the time; they come back once they pay. */
+/* Drafts are looked up whenever the controller allows it. For a time none is accepted: this may cost one forward pass
+ * and 0.5 % of the time. Then all are accepted: lookups must come back soon. */
 START_TEST(finds_that_lose_are_given_up_for_a_time) {
     single one;
     double seconds = 0;
@@ -709,8 +712,8 @@ START_TEST(finds_that_lose_are_given_up_for_a_time) {
 }
 END_TEST
 
-/* Writes an answer of 48 ids with looked-up drafts, which are found whenever they may be: the first `good` rounds that
- * find any accept all of them, the others none. Gives the tokens a second. */
+/* Writes an answer of 48 ids with looked-up drafts, which are found whenever they are allowed. In the first `good`
+ * rounds with drafts all of them are accepted, and later none. Returns the tokens per second. */
 static double short_answer(const machine *m, size_t good, clock_noise noise) {
     single one;
     double seconds = 0;
@@ -731,8 +734,8 @@ static double short_answer(const machine *m, size_t good, clock_noise noise) {
     return (double)made / seconds;
 }
 
-/* Without drafts the rate is 1. No text is worse for finds than one in which all of them are wrong, from the first on
- * or after some that were right. */
+/* Without drafts the rate is 1. Looked-up drafts can do most harm if they are all wrong, from the beginning or after a
+ * few rounds in which they were right. */
 START_TEST(finds_cost_a_short_answer_3_percent_at_most) {
     const machine *m = &machines[_i];
     for (size_t good = 0; good < 4; good++)
@@ -743,7 +746,8 @@ START_TEST(finds_cost_a_short_answer_3_percent_at_most) {
 }
 END_TEST
 
-/* All drafts of a text that repeats another one are right, so holding finds back must not cost it much. */
+/* If a text repeats another one, all looked-up drafts are right. Holding lookups back must not cost such a text
+ * much. */
 START_TEST(finds_that_are_right_gain_in_a_short_answer) {
     static const double least[MACHINES] = {4, 2, 1.15, 4, 2, 4};
     double rate = short_answer(&machines[_i], SIZE_MAX, (clock_noise){0.05, 0.01, 7});
@@ -755,15 +759,16 @@ END_TEST
 
 enum { TIMELINES = 16, WORLDS = 4, ROUNDS = 3000, ROWS = TIMELINES * FR_STEP_MAX };
 
-/* The truth that the oracle knows. Drafts of several timelines are made one timeline after the other, or in one batch,
- * where a step costs more than one of its rows. */
+/* A simulated engine, whose true costs and acceptance rates only the oracle knows. Drafts of several timelines are
+ * made one timeline after the other, or in one batch (batched), in which a step costs draft_step and each further row
+ * of it draft_row. */
 typedef struct world {
     size_t timelines;
-    /* probability that a draft is accepted, by depth from 1, if all before it were */
+    /* for each depth from 1: probability that a draft is accepted if all before it are */
     double stands[TIMELINES][FR_STEP_MAX];
     double verify[ROWS + 1];
     double draft_start, draft_step, draft_row;
-    double follow; /* time of each id beyond 7 since a timeline's last draft */
+    double follow; /* time of each id beyond 7 since the timeline's last draft */
     bool batched;
 } world;
 
@@ -771,7 +776,8 @@ static double between(uint64_t *random, double low, double high) {
     return low * pow(high / low, uniform(random));
 }
 
-/* The cost is flat while memory is the limit, then rises with the rows, sooner or later, sharply or not. */
+/* Makes a random engine. The cost of a forward pass is flat while memory is the limit. From some number of rows on it
+ * rises with the rows, abruptly or smoothly. */
 static world make_world(uint64_t random, size_t timelines) {
     world w = {.timelines = timelines, .batched = uniform(&random) < 0.5};
     double row = between(&random, 0.01, 1), sharp = between(&random, 1, 8);
@@ -793,7 +799,8 @@ static double tokens_of(const world *w, size_t timeline, size_t drafts) {
     return tokens;
 }
 
-/* The cost of drafting for one more timeline, when the longest chain is already paid for. */
+/* Returns the cost of drafting for one more timeline, apart from the steps of the longest chain, which longest_seconds
+ * counts. */
 static double chain_seconds(const world *w, size_t drafts) {
     if (drafts == 0) return 0;
     return w->batched ? w->draft_row * (double)(drafts) : w->draft_start + w->draft_step * (double)drafts;
@@ -803,9 +810,9 @@ static double longest_seconds(const world *w, size_t drafts) {
     return w->batched && drafts ? w->draft_start + w->draft_step * (double)drafts : 0;
 }
 
-/* Tries all ways to distribute drafts. Returns the largest excess of tokens over the seconds times `price`, and the
- * tokens per second of that way. Uses tables over the timelines: the largest gain of a number of drafts for the first
- * of them. */
+/* Tries all ways to distribute drafts among the timelines, with at most `longest` for each. Returns the largest value
+ * of tokens - price * seconds, and in *rate the tokens per second of that way. The tables give the best for the first
+ * i timelines and a number of drafts. */
 static double best_at(const world *w, double price, size_t longest, double *rate) {
     static double gain[TIMELINES + 1][ROWS + 1], tokens[TIMELINES + 1][ROWS + 1], seconds[TIMELINES + 1][ROWS + 1];
     for (size_t i = 0; i <= w->timelines; i++)
@@ -830,7 +837,8 @@ static double best_at(const world *w, double price, size_t longest, double *rate
     return most;
 }
 
-/* Returns the most tokens per second (Dinkelbach 1967: the rate at which the largest excess is 0). */
+/* Returns the highest possible tokens per second, by Dinkelbach's method (1967): it is the price at which the largest
+ * value of tokens - price * seconds is 0. */
 static double oracle(const world *w) {
     double best = 0;
     for (bool better = true; better;) {
@@ -845,15 +853,14 @@ static double oracle(const world *w) {
     return best;
 }
 
-/* Draws how many drafts are accepted. */
+/* Draws how many of the drafts are accepted. */
 static size_t draw(const world *w, size_t timeline, size_t drafted, uint64_t *random) {
     size_t stood = 0;
     while (stood < drafted && uniform(random) < w->stands[timeline][stood + 1]) stood++;
     return stood;
 }
 
-/* Runs a round as the controller chooses it, with random acceptances and a noisy clock. Returns the seconds that it
- * takes. */
+/* Runs a round with the controller's choice, random acceptances and a noisy clock. Returns its duration in seconds. */
 static double run_round(const world *w, fr_draft_depth *draft_depth, fr_draft_depth_part *parts, size_t *behind,
                         clock_noise *noise) {
     size_t longest = 0, rows = w->timelines;
@@ -892,8 +899,8 @@ static double controlled(const world *w, clock_noise noise) {
     return tokens / seconds;
 }
 
-/* Also, the controller is never worse than no drafts by more than 1%. All readings are off by up to 3%, and one in a
- * hundred is ten times too long. */
+/* The controller must also never be worse than no drafts by more than 1%. All readings are off by up to 3%, and one in
+ * a hundred is ten times too long. */
 START_TEST(within_5_percent_of_an_oracle) {
     for (uint64_t i = 0; i < fr_test_times(1, WORLDS); i++) {
         size_t timelines = (size_t)_i + 1;
@@ -906,8 +913,8 @@ START_TEST(within_5_percent_of_an_oracle) {
 }
 END_TEST
 
-/* A batch of short texts after prompts that the method has not run yet: when a text ends the next takes its place.
- * Returns the tokens per second with so many drafts at most for each. */
+/* Writes short texts after prompts that the draft method has not run yet. When a text ends, the next one takes its
+ * place. Returns the tokens per second with at most `most` drafts for each timeline. */
 static double crowded(const world *w, size_t most, size_t prompt, clock_noise noise) {
     enum { CROWD = 16, IDS = 150 };
     static fr_draft_depth draft_depth;
@@ -939,7 +946,8 @@ static double crowded(const world *w, size_t most, size_t prompt, clock_noise no
     return tokens / seconds;
 }
 
-/* The drafter has a third of the target's size, and eight rows keep the cores busy: no draft is worth its row. */
+/* The drafter has a third of the target's size, and eight rows already keep the cores busy. So no draft is worth its
+ * row, and the controller must find that out cheaply. */
 START_TEST(a_crowd_is_never_slower_by_3_percent) {
     world w = {.timelines = 8, .batched = true, .draft_step = 0.3, .draft_row = 0.02, .follow = 0.015 * (double)_i};
     for (size_t rows = 1; rows <= ROWS; rows++) w.verify[rows] = rows < 8 ? 0.9 : 0.1 + 0.1 * (double)rows;
@@ -954,7 +962,7 @@ START_TEST(a_crowd_is_never_slower_by_3_percent) {
 }
 END_TEST
 
-/* A new timeline is first assumed to be like the others of its engine. */
+/* A new timeline is first assumed to have the acceptance rate of the others in its engine. */
 START_TEST(a_new_timeline_is_guessed_to_be_like_the_others) {
     single useless, good;
     reset(&useless);
@@ -973,7 +981,7 @@ START_TEST(a_new_timeline_is_guessed_to_be_like_the_others) {
 }
 END_TEST
 
-/* If a round's own rows use all the room, no drafts are given out. */
+/* If the rows without drafts already take all the room of a round, no timeline may draft. */
 START_TEST(there_are_never_more_rows_than_there_is_room_for) {
     static fr_draft_depth draft_depth;
     fr_draft_depth_timeline timelines[TIMELINES];

@@ -1,9 +1,9 @@
-/* Tests of the drafts of a crowd: eight sessions of one engine whose chains lose their tails, since only so many rows
- * of a forward are cheap, write the ids that each writes alone without drafts.
+/* Tests the drafts of a crowd: eight sessions of one engine must write the ids that each writes alone without drafts,
+ * although their chains of drafts are cut because only so many rows of a forward pass are cheap.
  *
- * The controller is told before each round that drafts are accepted more often than not, that most chains end early,
- * and that rows cost nothing up to a number, which changes, and much beyond it. So methods propose more than there is
- * room for. */
+ * Before each round the test makes the controller believe that drafts are mostly accepted, that most chains end early,
+ * and that rows are free up to a number, which changes, and expensive beyond it. So methods propose more drafts than
+ * there is room for. */
 /* suite: threads native */
 #include <check.h>
 #include <stdio.h>
@@ -43,7 +43,7 @@ static size_t below(size_t n) {
     return (size_t)(((uint64_t)state * n) >> 32);
 }
 
-/* Makes the controller believe what is said above. */
+/* Makes the controller believe what the comment at the top says. */
 static void tell_controller(fr_engine *engine) {
     fr_draft_depth *d = &engine->draft_depth;
     size_t cheap = CROWD + below(12);
@@ -96,7 +96,7 @@ static void write_ids(fr_session **sessions, size_t count, int32_t (*ids)[IDS], 
     }
 }
 
-/* Opens sessions, of which the first has the first prompt and the seed 0, and so on, and has them write. */
+/* Opens `count` sessions, with the prompts and seeds from number `first` on, and lets them generate. */
 static void write_crowd(const fr_model *model, const fr_drafter *drafter, const fr_options *options, size_t first,
                         size_t count, int32_t (*prompts)[PROMPT], int32_t (*ids)[IDS], size_t *cut, size_t *accepted) {
     fr_engine *engine;

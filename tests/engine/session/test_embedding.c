@@ -1,5 +1,5 @@
-/* Tests of texts that are embedded as one row: fr_session_embed against transformers (tests/references/embeddings.py),
- * the pooling that a model declares, and the same row in whatever manner it is computed. */
+/* Tests texts that are embedded as one row: fr_session_embed against transformers (tests/references/embeddings.py),
+ * the pooling that a model declares, and that every way of computing a row gives the same one. */
 #include <check.h>
 #include <math.h>
 #include <stdio.h>
@@ -56,7 +56,7 @@ static fr_options *settings(const char *isa, int threads, int chunk) {
     return options;
 }
 
-/* Fills [POOLINGS][TEXTS][WIDTH] by one way of running. */
+/* Fills values[POOLINGS][TEXTS][WIDTH], computed with this instruction set, these threads and this chunk. */
 static void embed_all(const char *isa, int threads, int chunk, float *values) {
     fr_model *model;
     fr_session *session;
@@ -104,7 +104,7 @@ START_TEST(every_manner_of_running_gives_one_answer) {
 }
 END_TEST
 
-/* The pooling is the one in the folder's 1_Pooling/config.json. */
+/* The pooling must be the one that the folder's 1_Pooling/config.json gives. */
 START_TEST(a_model_says_how_it_pools) {
     static const struct {
         const char *text;
@@ -127,7 +127,7 @@ START_TEST(a_model_says_how_it_pools) {
         fr_changed_folder_make(&changed, FOLDER, "{}");
         snprintf(inner, sizeof inner, "%s/1_Pooling", changed.path);
         snprintf(path, sizeof path, "%s/config.json", inner);
-        unlink(inner); /* a link to the fixture's */
+        unlink(inner); /* removes the link to the fixture's folder */
         ck_assert_int_eq(mkdir(inner, 0700), 0);
         FILE *file = fopen(path, "w");
         ck_assert_ptr_nonnull(file);

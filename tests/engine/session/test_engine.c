@@ -1,6 +1,6 @@
-/* Tests of sessions in one engine: each gives the ids that it gives alone, with the same bits of its logits, whatever
- * its neighbours are, in whatever order they are called, and whatever happens to them. The reference is a session of
- * its own; other suites compare those with transformers. */
+/* Tests the sessions of one engine: each gives the ids that it gives alone, and the same bits of its logits, whatever
+ * its neighbours are, in whatever order they are called, and whatever happens to them. The reference is a session
+ * alone; other suites compare such sessions with transformers. */
 /* suite: threads alone */
 #include <check.h>
 #include <stdio.h>
@@ -44,7 +44,7 @@ static void set(subject *s, fr_option option, int64_t value) {
     require(fr_options_set(s->options, option, value));
 }
 
-/* Counts the points that hold pages of states, which are cache. */
+/* Counts the holders of pages of recurrent states other than the index's points, which are only a cache. */
 static size_t holders_of_states(const fr_kv_prefixes *prefixes) {
     size_t holders = 0;
     for (size_t i = 0; i < prefixes->point_count; i++) {
@@ -54,7 +54,7 @@ static size_t holders_of_states(const fr_kv_prefixes *prefixes) {
     return holders;
 }
 
-/* Pages that closed sessions left must be cache only. */
+/* Checks that after all sessions are closed every page is free or only cached. */
 static void check_nobody_holds(const fr_engine *engine) {
     ck_assert_uint_eq(holders_of_states(&engine->prefixes), 0);
     fr_kv_use use = fr_kv_prefixes_use(&engine->prefixes, &engine->kv);
@@ -99,7 +99,8 @@ static void make_ids(const subject *s, int32_t *ids, size_t count) {
 
 /* ----------------------------------------------------------------------------------------------------------- answer */
 
-/* The ids that a session generates, and the logits from which they were chosen, except for the first. */
+/* The ids that a session generates, and a hash of the logits from which they were chosen, except for those of the
+ * first id. */
 typedef struct answer {
     int32_t ids[CONTEXT];
     size_t count;
@@ -135,12 +136,12 @@ static answer answer_alone(const subject *s, const int32_t *prompt, size_t lengt
 typedef struct talk {
     fr_session *session;
     int32_t prompt[LONGEST];
-    size_t length, most, starts; /* starts: the round in which it begins */
-    bool begun;                  /* it has been given its prompt */
+    size_t length, most, starts; /* starts: the round in which its session begins */
+    bool begun;                  /* its session has got the prompt */
     answer said, alone;
 } talk;
 
-/* Runs rounds until all have generated their ids; each begins and ends in a round of its own. */
+/* Runs rounds until all sessions have generated their ids. Sessions begin and end in different rounds. */
 static void converse(fr_engine *engine, talk *talks, size_t count) {
     static int32_t ids[MOST][FR_STEP_MAX];
     for (size_t turn = 0, left = count; left > 0; turn++) {
@@ -152,12 +153,12 @@ static void converse(fr_engine *engine, talk *talks, size_t count) {
             if (turn == t->starts && !t->begun) require(fr_session_put(t->session, t->prompt, t->length));
             if (turn < t->starts || t->said.count == t->most) continue;
             whose[n] = t;
-            first[n] = t->session->phase == FR_PHASE_PENDING; /* its first id's logits may be gone */
+            first[n] = t->session->phase == FR_PHASE_PENDING; /* its first id's logits may be overwritten */
             rounds[n] = (fr_round){
                 .session = t->session, .ids = ids[n], .limit = fr_smaller(FR_STEP_MAX, t->most - t->said.count)};
             n++;
         }
-        fr_engine_set_piece(engine, turn * 7 % CHUNK); /* any number of prompt rows per round */
+        fr_engine_set_piece(engine, turn * 7 % CHUNK); /* another limit on prompt rows each round */
         require(fr_engine_step(engine, rounds, n));
         for (size_t i = 0; i < n; i++) {
             ck_assert_msg(rounds[i].status == FR_OK, "%s", rounds[i].error);
@@ -209,7 +210,7 @@ END_TEST
 
 enum { SESSIONS = 8 };
 
-/* A session in an engine, and one alone to which the same is done. */
+/* A session in an engine, and a session alone that gets the same calls. */
 typedef struct twin {
     fr_session *in, *alone;
     fr_options *options;
@@ -263,13 +264,13 @@ static void prompt(world *w, twin *t, bool whole) {
     require(whole && below(2) ? fr_session_put(t->in, ids, count) : call(t->in, ids, count));
 }
 
-/* Generates `count` ids with the session alone. */
+/* Generates `count` ids with the session that runs alone. */
 static void step_alone(const twin *t, size_t count, int32_t *ids) {
     for (size_t made = 0, got, accepted; made < count; made += got)
         require(fr_session_step(t->alone, ids + made, fr_smaller(FR_STEP_MAX, count - made), &got, &accepted));
 }
 
-/* Some of the sessions generate in rounds together; meanwhile some drafts are made ahead. */
+/* Some of the sessions generate together in rounds. In between, some of them are asked to draft ahead. */
 static void rounds(world *w) {
     static int32_t ids[SESSIONS][64], alone[64];
     size_t want[SESSIONS], made[SESSIONS] = {0}, left = 0;
@@ -311,7 +312,7 @@ static void cut(twin *t) {
     require(fr_session_truncate(t->alone, length));
 }
 
-/* A fork generates what a session alone generates after the same ids. */
+/* Forks a session. The session alone that it is compared with gets the same ids as a prompt. */
 static void fork_twin(world *w, size_t from, size_t to) {
     const twin *t = &w->twins[from];
     twin *f = &w->twins[to];
@@ -322,8 +323,8 @@ static void fork_twin(world *w, size_t from, size_t to) {
     if (t->in->length) require(fr_session_set_prompt(f->alone, t->in->ids, t->in->length));
 }
 
-/* A session that is aborted before anything is run continues as if nothing had happened; if nothing would be run,
- * nothing is aborted. */
+/* Cancels a step before anything is run; the session must then continue as if nothing had happened. If the step would
+ * run nothing, the call is left out, as nothing would be aborted. */
 static void cancel(const world *w, twin *t) {
     bool rests = t->in->phase == FR_PHASE_PREDICTED || t->in->ended || t->in->length == t->in->context;
     if (rests && t->in->phase != FR_PHASE_PENDING) return;
@@ -336,7 +337,7 @@ static void cancel(const world *w, twin *t) {
     ck_assert_uint_eq(round.count, 0);
 }
 
-/* One session is saved to memory, the other to a file. */
+/* Saves and restores both sessions, one through memory and the other through a file. */
 static void save_and_restore(world *w, twin *t, twin *into) {
     void *bytes;
     size_t size;
@@ -347,7 +348,7 @@ static void save_and_restore(world *w, twin *t, twin *into) {
     fr_free(bytes);
 }
 
-/* A scored text becomes the prompt. */
+/* Scores a text, which then is the session's prompt. */
 static void score(const world *w, twin *t) {
     int32_t ids[90];
     size_t count = 1 + below(90);
@@ -386,8 +387,9 @@ static void call_something(world *w) {
     check_twin(t);
 }
 
-/* In parts there are at least 10,000 sequences of all kinds, and 10,000 with a recurrent state, which two fixtures
- * have. All of a fixture's run in one engine, as leftovers may show only after hundreds. */
+/* Returns how many random sequences of calls to run. In parts (make check-all) there are at least 10,000 in total, and
+ * 10,000 for the two fixtures with recurrent states. All sequences of a fixture run in one engine, because leftovers
+ * may show only after hundreds. */
 static size_t sequences(const subject *s) {
     if (fr_test_in_parts()) return s->model->trunk.recurrent_count > 0 ? 5000 : 2000;
     return 10;
@@ -414,7 +416,8 @@ END_TEST
 
 /* -------------------------------------------------------------------------------------------------- shared prefixes */
 
-/* Returns how many ids of the prompt were reused; the session's ids must be right. */
+/* Runs a prompt in a new session and checks its ids against a session alone. Returns how many ids of the prompt were
+ * reused. */
 static double ask(const subject *s, fr_engine *engine, const int32_t *ids, size_t count, const char *what) {
     static answer said, alone;
     talk t = {.length = count, .most = 24};
@@ -431,8 +434,8 @@ static double ask(const subject *s, fr_engine *engine, const int32_t *ids, size_
     return spared;
 }
 
-/* Makes messages end after 100 and after 150 ids of a prompt, and nowhere else. Recurrent layers can continue there,
- * and at the end of a prompt. */
+/* Makes messages end after 100 and after 150 ids of a prompt, and nowhere else. At these positions, and at the end of
+ * a prompt, the engine keeps the states of recurrent layers. */
 static void end_messages(const subject *s, int32_t *ids) {
     int32_t none = 0;
     while (fr_model_is_eos(s->model, none)) none++;
@@ -441,8 +444,8 @@ static void end_messages(const subject *s, int32_t *ids) {
     ids[99] = ids[149] = s->model->eos[0];
 }
 
-/* A prompt that comes a second time reuses what the engine has of it, and so does one that differs later. This must
- * also work with one session that is closed before the next one opens. */
+/* A prompt that comes again reuses everything that the engine still has of it, and so does a prompt that differs only
+ * later. This must work even if each session is closed before the next one opens. */
 START_TEST(what_was_run_is_not_run_again) {
     const char *name = fixtures[_i / 4];
     int32_t ids[LONGEST], other[LONGEST];
@@ -469,7 +472,7 @@ START_TEST(what_was_run_is_not_run_again) {
 }
 END_TEST
 
-/* Makes prompts that come together and begin with the same `common` ids. */
+/* Makes prompts that are given at the same time and begin with the same `common` ids. */
 static void make_crowd(const subject *s, fr_engine *engine, talk *talks, size_t count, size_t common) {
     int32_t beginning[LONGEST];
     make_ids(s, beginning, LONGEST);
@@ -507,9 +510,9 @@ static size_t all_ids(const talk *talks, size_t count) {
     return ids;
 }
 
-enum { CROWD = 5, COMMON = 150, WHOLE = 128 }; /* WHOLE: those of the common ids that fill pages */
+enum { CROWD = 5, COMMON = 150, WHOLE = 128 }; /* WHOLE: number of common ids in full pages */
 
-/* One of several prompts that come together runs their common ids. */
+/* Several prompts that begin alike come together. Only one of them runs the common ids, and the others wait for it. */
 START_TEST(what_is_being_run_is_waited_for) {
     const char *name = fixtures[_i / 2];
     talk talks[CROWD];
@@ -529,7 +532,8 @@ START_TEST(what_is_being_run_is_waited_for) {
 }
 END_TEST
 
-/* The session that others wait for is closed in the middle of a page: the next one continues. */
+/* The session that others wait for is closed in the middle of a page. Another one must run the rest of the common
+ * ids. */
 START_TEST(who_is_waited_for_may_go) {
     const char *name = fixtures[_i / 2];
     talk talks[CROWD];
@@ -546,11 +550,11 @@ START_TEST(who_is_waited_for_may_go) {
         talks[i].begun = true;
         rounds[i] = (fr_round){.session = talks[i].session, .ids = ids[i], .limit = FR_STEP_MAX};
     }
-    for (int round = 0; round < 4; round++) require(fr_engine_step(engine, rounds, CROWD)); /* these run 96 rows */
+    for (int round = 0; round < 4; round++) require(fr_engine_step(engine, rounds, CROWD)); /* runs 96 rows */
     ck_assert_uint_eq(fr_session_waiting(talks[0].session), talks[0].length - 4 * CHUNK);
     for (size_t i = 1; i < CROWD; i++) ck_assert(fr_session_stat(talks[i].session, FR_STAT_PROMPT_TOKENS) == 0);
     if (_i % 2) {
-        talks[0].session->round.last_failed = true; /* sessions don't wait for one that makes no progress */
+        talks[0].session->round.last_failed = true; /* the others must not wait for a session that makes no progress */
         require(fr_engine_step(engine, rounds + 1, CROWD - 1));
     }
     fr_session_close(talks[0].session);
@@ -567,14 +571,15 @@ END_TEST
 #define GLM    "../glm-ocr"
 #define IMAGES "tests/data/images/jpeg-"
 
-/* A prompt has two pictures: `first` at AT, then text, then the second and more text. */
+/* A prompt with two pictures: the first begins at position AT, then come BETWEEN ids of text, the second picture, and
+ * BEHIND ids of text. */
 enum { AT = 50, BETWEEN = 40, BEHIND = 60, SEEN = 8 };
 
 typedef struct album {
-    fr_picture *pictures[3]; /* all of one size */
+    fr_picture *pictures[3]; /* all have the same size */
     size_t tokens;
     int32_t ids[CONTEXT];
-    size_t second, count; /* second: the place of the second picture; count: ids */
+    size_t second, count; /* second: where the second picture begins; count: number of ids */
 } album;
 
 static album open_album(const subject *s) {
@@ -594,7 +599,7 @@ static album open_album(const subject *s) {
     return a;
 }
 
-/* Shows the session the ids from `from` on, with these pictures of the album. */
+/* Shows the pictures `which` of the album, and prompts with its ids from `from` to `end`. */
 static void show(fr_session *session, const album *a, const size_t *which, size_t pictures, size_t from, size_t end) {
     const fr_picture *shown[2];
     for (size_t i = 0; i < pictures; i++) shown[i] = a->pictures[which[i]];
@@ -607,7 +612,8 @@ static void see(fr_session *session, int32_t *ids) {
         require(fr_session_step(session, ids + made, SEEN - made, &got, &accepted));
 }
 
-/* Generates about two pictures, and compares with a session alone. Returns how many ids were reused. */
+/* Generates after the prompt with two of the pictures, in the engine and in a session alone, and compares the ids.
+ * Returns how many ids were reused. */
 static double look(const subject *s, fr_engine *engine, const album *a, size_t first, size_t second) {
     int32_t said[SEEN], alone[SEEN];
     const size_t which[] = {first, second};
@@ -625,8 +631,8 @@ static double look(const subject *s, fr_engine *engine, const album *a, size_t f
     return spared;
 }
 
-/* Generates after a prompt in two calls, whose second picture was removed and replaced, and compares with a session
- * alone. */
+/* In the engine, the second picture is shown, removed again by a truncation, and replaced by another. The text must be
+ * that of a session alone that only ever saw the other picture. */
 static void look_again(const subject *s, fr_engine *engine, const album *a) {
     int32_t said[2][SEEN];
     for (size_t i = 0; i < 2; i++) {
@@ -645,7 +651,7 @@ static void look_again(const subject *s, fr_engine *engine, const album *a) {
     ck_assert_mem_eq(said[0], said[1], sizeof *said);
 }
 
-/* Prompts with equal ids are found by the pictures in them too. */
+/* If two prompts have equal ids but different pictures, the engine must not take one for the other. */
 START_TEST(pictures_are_told_apart) {
     fr_engine *engine;
     subject s = open_subject(GLM, 2);
@@ -673,7 +679,7 @@ END_TEST
 
 /* ------------------------------------------------------------------------------------------------------ few pages */
 
-/* Opens an engine with the least number of pages for sessions of this context. */
+/* Opens an engine with the smallest number of pages for this many sessions. */
 static fr_engine *open_tight(subject *s, size_t sessions) {
     fr_engine *engine;
     set(s, FR_OPT_KV_MEMORY, fr_test_least_kv(s->model, s->drafter, s->options, sessions));
@@ -681,7 +687,7 @@ static fr_engine *open_tight(subject *s, size_t sessions) {
     return engine;
 }
 
-/* There is room for hardly more than one session, so what others left is evicted all the time. */
+/* There are pages for hardly more than one session, so the pages of earlier texts are evicted all the time. */
 START_TEST(evicted_and_run_again) {
     int32_t texts[5][LONGEST];
     double spared = 0;
@@ -701,7 +707,8 @@ START_TEST(evicted_and_run_again) {
 }
 END_TEST
 
-/* If all pages are held the call is refused with the numbers, and its session continues once some are free. */
+/* If all pages are held, the call is refused with a line that says how many. The session continues once pages are
+ * free. */
 START_TEST(no_page_is_left) {
     talk talks[3] = {{.most = 20}, {.most = 20}, {.most = 20}};
     int32_t ids[FR_STEP_MAX];
@@ -736,8 +743,8 @@ START_TEST(no_page_is_left) {
 }
 END_TEST
 
-/* Sessions run texts of their own one after the other, and each is reset before the next begins: none lacks pages of
- * the target or of a drafter, so all of them draft. */
+/* Several sessions run texts of their own one after the other, and each is reset before the next one begins. A reset
+ * session must hold no page, so all the others have enough pages to draft, too. */
 START_TEST(a_reset_session_holds_no_page) {
     enum { TEXTS = 4, LONG = 600, SAID = 20 };
     int32_t prompt[LONG], ids[FR_STEP_MAX];
@@ -766,8 +773,8 @@ START_TEST(a_reset_session_holds_no_page) {
 }
 END_TEST
 
-/* A session is closed while its fork, and a session that found its prompt's pages, hold them: both continue as if it
- * still existed. */
+/* A session is closed while its fork, and a session that reuses its prompt, still hold its pages. Both must continue
+ * as if it still existed. */
 START_TEST(closed_while_others_hold_its_pages) {
     talk talks[3] = {{.length = LONGEST, .most = 40}};
     state = (uint32_t)_i + 3;
@@ -799,7 +806,7 @@ START_TEST(closed_while_others_hold_its_pages) {
 }
 END_TEST
 
-/* Saves a session that ran a prompt alone. */
+/* Runs a prompt in a session alone, and saves that session to memory. */
 static void save_alone(const subject *s, const talk *t, void **bytes, size_t *size) {
     fr_session *alone;
     require(fr_session_open(s->model, s->drafter, s->options, &alone));
@@ -809,8 +816,8 @@ static void save_alone(const subject *s, const talk *t, void **bytes, size_t *si
     fr_session_close(alone);
 }
 
-/* A restore that is refused because pages are missing leaves the session unchanged; if the session's own pages can be
- * given up, it is restored. */
+/* If pages are missing, a restore is refused and leaves the session unchanged. If giving up the session's own pages is
+ * enough, it is restored. */
 START_TEST(a_restore_without_pages_changes_nothing) {
     talk saved = {.length = LONGEST, .most = 20}, talks[2] = {{.length = 30, .most = 12}, {.length = 100, .most = 12}};
     void *bytes;
@@ -850,7 +857,8 @@ END_TEST
 
 /* ----------------------------------------------------------------------------------------------------------- cancel */
 
-/* The drafts that are already known are returned, and the next forward does not start. */
+/* A cancel takes effect at the next forward pass: a step that needs none still returns its id, and the step after it
+ * is aborted. */
 START_TEST(a_cancel_waits_for_a_forward) {
     subject s = open_subject("gemma4-e", 1);
     fr_session *session;
@@ -869,7 +877,8 @@ START_TEST(a_cancel_waits_for_a_forward) {
 }
 END_TEST
 
-/* All prompts together give a round as many rows as allowed, the first prompt as many as it can. */
+/* Together the prompts give a round as many rows as are allowed. The first prompt comes first and gives as many as it
+ * can. */
 START_TEST(a_piece_bounds_a_round) {
     subject s = open_subject("gemma4-e", 1);
     fr_engine *engine;

@@ -1,5 +1,5 @@
-/* Tests of pictures whose rows see each other (Gemma 3 and 4), so that a forward must not cut them: a prompt gives the
- * ids and the logits that it gives in a session alone, whatever the size of forwards, the neighbours, and what ran
+/* Tests pictures whose rows attend to each other (Gemma 3 and 4), so a forward pass must not divide them. A prompt
+ * must give the ids and logits that it gives in a session alone, whatever the chunk, the neighbours, and what ran
  * before. test_vision_models.c compares sessions alone with transformers. */
 /* suite: threads */
 #include <check.h>
@@ -13,7 +13,7 @@
 #include "tests/support/require.h"
 #include "tests/support/suite.h"
 
-/* The last one's pictures are causal. */
+/* In the last kind, pictures are causal like text. */
 static const char *const kinds[] = {"gemma3", "gemma4-dense", "gemma4-unified", "gemma4-e"};
 
 enum { KINDS = sizeof kinds / sizeof *kinds, TEXT = 12, PROMPTS_MAX = 8, CONTEXT = 320 };
@@ -27,7 +27,7 @@ static fr_options *make_options(int chunk) {
     return options;
 }
 
-/* A prompt's results: the logits after it, then ids. */
+/* The results of a prompt: the logits after it, and the ids that follow. */
 typedef struct given {
     float *logits;
     int32_t ids[TEXT];
@@ -125,7 +125,8 @@ START_TEST(any_chunk_gives_the_same_bits) {
 }
 END_TEST
 
-/* Pictures wait while the prompts before them use a round's rows, and no forward is larger than its memory. */
+/* A picture waits if earlier prompts use up a round's rows. No forward pass may have more rows than it has memory
+ * for. */
 START_TEST(neighbours_leave_no_trace) {
     subject s = open_subject(_i);
     for (size_t piece = 0; piece < 2; piece++) {
@@ -165,8 +166,8 @@ START_TEST(neighbours_leave_no_trace) {
 }
 END_TEST
 
-/* Runs prompts that begin with what another session has run, pictures included; if pages are few, such a beginning may
- * end within a picture. Returns how many ids were reused. */
+/* Runs prompts that begin with what another session has run, including pictures. If there are few pages, the reusable
+ * beginning may end within a picture. Returns how many ids were reused. */
 static double run_prefixes(const subject *s, bool few_pages) {
     fr_engine *engine;
     fr_options *options = make_options(9);
@@ -206,7 +207,8 @@ static bool count_down(void *context) {
     return (*left)-- == 0;
 }
 
-/* An aborted prompt goes on, or is cut at any place; a cut within a picture leaves no half of it. */
+/* An aborted prompt is completed by the next step. Then it is truncated at several positions and given again; a
+ * truncation within a picture must remove the whole picture. */
 START_TEST(aborted_and_cut_prompts) {
     subject s = open_subject(_i);
     size_t prompt = s.prompts - 1, count = s.count[prompt], first = 0, last;
@@ -227,7 +229,7 @@ START_TEST(aborted_and_cut_prompts) {
         fr_session_set_abort(session, NULL, NULL);
         go_on(session, g.ids, TEXT);
         ck_assert_mem_eq(g.ids, s.alone[prompt].ids, sizeof g.ids);
-        /* all is run; now it is cut before the picture, within it and after it, and put again */
+        /* all is run now; truncates before, within and after the picture, and gives the prompt again */
         const size_t cuts[] = {count - 1, last + 1, last, first + 1, first, 2};
         for (size_t c = 0; c < sizeof cuts / sizeof *cuts; c++) {
             require(fr_session_truncate(session, cuts[c]));
@@ -239,7 +241,7 @@ START_TEST(aborted_and_cut_prompts) {
         }
         free(g.logits);
     }
-    /* what is left of a picture can't be run without the rest, not even while its rows are still there */
+    /* the rest of a truncated picture can't be run, even while its rows are still in the cache */
     for (int all = 0; all < 2; all++) {
         int none = 0;
         fr_session_reset(session);

@@ -1,5 +1,5 @@
-/* Tests of prompts that are used again: whatever ran before, and in however many sessions, a prompt skips the ids that
- * it shares with another, and the text is that of a session of its own, to the last bit of its logits. */
+/* Tests that prompts are reused: whatever ran before, and in however many sessions, a prompt skips the ids that it
+ * shares with an earlier one, and the text is that of a session alone, to the last bit of its logits. */
 #include <check.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -17,10 +17,10 @@
 
 enum { CONTEXT = 256, CHUNK = 24, SAID = 12, LEAST = 16, ROWS_THAT_WAIT = 7 };
 
-/* All kinds of attention (latent, sliding), states and convolutions; drafters that run pairs, and one that reads the
- * cache. */
+/* The models have all kinds of attention (full, sliding, latent), recurrent states and convolutions. Some drafters run
+ * rows of their own, and one reads the target's cache. */
 static const struct {
-    const char *name, *drafter; /* the drafter: a folder in it, "" for its own layer, NULL for none */
+    const char *name, *drafter; /* drafter: a folder inside the model's, "" for the model's own layer, NULL for none */
 } models[] = {{"llama", NULL},         {"gemma4-e", "assistant"}, {"gemma3-odd", NULL},     {"gpt-oss-odd", NULL},
               {"deepseek-v3-own", ""}, {"glm4-moe-odd", ""},      {"cohere2-window", NULL}, {"qwen35-odd", ""},
               {"qwen35-odd", NULL},    {"qwen3-next-odd", NULL},  {"lfm2-long", NULL},      {"qwen35-moe-odd", ""}};
@@ -72,7 +72,7 @@ static void close_subject(subject *s) {
     fr_options_free(s->options);
 }
 
-/* Adds random ids, none of which ends a message. */
+/* Appends random ids, none of which ends a message. */
 static void add_ids(subject *s, int32_t *ids, size_t *count, size_t more) {
     size_t vocab = (size_t)fr_model_fact(s->model, FR_FACT_VOCAB);
     for (size_t end = *count + more; *count < end;) {
@@ -85,7 +85,7 @@ static void end_message(const subject *s, int32_t *ids, size_t *count) {
     ids[(*count)++] = s->model->eos[0];
 }
 
-/* The ids of a reply, and a hash of the logits of all but the first. */
+/* The ids of a reply, and a hash of the logits from which all but the first were chosen. */
 typedef struct said {
     int32_t ids[SAID];
     uint64_t logits;
@@ -104,15 +104,16 @@ static said say(fr_session *session, const int32_t *prompt, size_t count) {
     return s;
 }
 
-/* Runs a prompt in a session of the engine and checks ids and logits against a session on its own. *reused gets the
- * number of prompt ids that were found in the cache. The session stays open until the next call with this place. */
+/* Runs a prompt in a session of the engine, and checks ids and logits against a session alone. *reused gets the number
+ * of prompt ids that were found in the cache. The session in *place stays open until the next call with the same
+ * place. */
 static said ask(const subject *s, fr_session **place, const int32_t *prompt, size_t count, size_t *reused) {
     fr_session *alone;
     fr_session_close(*place);
     require(fr_engine_session(s->engine, s->options, place));
     require(fr_session_open(s->model, s->drafter, s->options, &alone));
     said got = say(*place, prompt, count), expected = say(alone, prompt, count);
-    /* they draft from the same pairs */
+    /* the drafters of both have the same rows, so the same number of drafts is accepted */
     for (fr_stat stat = FR_STAT_DRAFTED; s->follows && stat <= FR_STAT_ACCEPTED; stat++)
         ck_assert_msg(fr_session_stat(*place, stat) == fr_session_stat(alone, stat), "%s: other drafts", s->name);
     fr_session_close(alone);
@@ -128,14 +129,14 @@ static void expect(const subject *s, size_t reused, size_t least, size_t most, c
                   reused, least, most);
 }
 
-/* Moves a point at the end of a page one position back, as the index does. */
+/* The index keeps a point that lies at the end of a page one position earlier. Returns where. */
 static size_t within_page(size_t position) {
     return position - (position % FR_KV_PAGE == 0);
 }
 
-/* Each turn's prompt is the previous one with its reply and more. Everything is reused except the last id, which was
- * not run, and rows that a drafter of pairs has not seen. States were saved after the last certain id of the reply.
- * Runs with one and three sessions, greedy and sampled. */
+/* Each turn's prompt is the previous prompt with its reply and more. Everything is reused, except the reply's last id,
+ * which was not run, and rows that the drafter has not run. Recurrent states were saved after the last id of the reply
+ * that is certain. The test runs with one and with three sessions, greedy and sampled. */
 START_TEST(a_grown_conversation_goes_on) {
     size_t sessions = _i % 2 ? 3 : 1;
     subject s = open_subject((size_t)_i / 4, sessions, _i % 4 / 2);
@@ -161,7 +162,8 @@ START_TEST(a_grown_conversation_goes_on) {
 }
 END_TEST
 
-/* A template that drops thoughts changes the reply in the next prompt: everything before it is reused. */
+/* A template that drops the reasoning changes the reply in the next prompt. Everything before the change must be
+ * reused. */
 START_TEST(a_rewritten_reply_is_run_from_where_it_differs) {
     size_t sessions = _i % 2 ? 3 : 1;
     subject s = open_subject((size_t)_i / 2, sessions, false);
@@ -173,8 +175,8 @@ START_TEST(a_rewritten_reply_is_run_from_where_it_differs) {
         add_ids(&s, ids, &count, 20 + below(&s, 20));
         end_message(&s, ids, &count);
         asked = count;
-        add_ids(&s, ids, &count, 3); /* these ids open the reply */
-        ids[count] = 7;              /* reasoning, which the next turn drops */
+        add_ids(&s, ids, &count, 3); /* the opening of the reply */
+        ids[count] = 7;              /* stands for the reasoning, which the next turn drops */
         ask(&s, &places[turn % sessions], ids, count + 1, &reused);
         expect(&s, reused, turn ? within_page(s.states ? stands : stands + 3 - s.follows) : 0, stands + 3, "a reply");
         ids[count++] = 8;
@@ -185,7 +187,8 @@ START_TEST(a_rewritten_reply_is_run_from_where_it_differs) {
 }
 END_TEST
 
-/* Prompts share their first message, of any length from 16 ids on, and then differ. */
+/* Prompts share a first message and then differ. The message has any length from 14 ids on, and 16 are enough to be
+ * reused. */
 START_TEST(any_length_is_enough) {
     static const size_t lengths[] = {14, 15, 16, 17, 30, 45, 51, 62, 63, 64, 65, 66, 90, 115, 127, 128, 129};
     subject s = open_subject((size_t)_i, 2, false);
@@ -197,7 +200,7 @@ START_TEST(any_length_is_enough) {
         end_message(&s, ids, &count);
         for (size_t second = 0; second < 2; second++) {
             common = count;
-            ids[count++] = 5; /* with a drafter's pairs the last shared id is run again */
+            ids[count++] = 5; /* a drafter whose rows depend on the next id runs the last shared id again */
             ids[count] = (int32_t)second + 8;
             ask(&s, &places[second], ids, count + 1, &reused);
             count = common;
@@ -211,9 +214,9 @@ START_TEST(any_length_is_enough) {
 }
 END_TEST
 
-/* Two raw prompts, without the end of a message, begin alike for the first time. Where states can't be cut at the
- * branch, the second begins at the last regular position before it, which leaves at most half to be run again. The
- * third begins at the branch, where the second left its states. */
+/* Two prompts that have no end of a message begin alike and then branch. If recurrent states can't be cut at the
+ * branch, the second prompt begins at the last regular position before it, so at most half of the shared ids are run
+ * again. It leaves its states at the branch, so the third prompt begins there. */
 START_TEST(a_first_branch_is_reused) {
     static const struct {
         size_t branch, regular;
@@ -236,7 +239,8 @@ START_TEST(a_first_branch_is_reused) {
 }
 END_TEST
 
-/* After a short request on the only slot, the long conversation is still in the cache. */
+/* A short request, such as one for a title, runs on the only slot. The long conversation must still be in the cache
+ * afterwards. */
 START_TEST(a_title_costs_no_conversation) {
     subject s = open_subject((size_t)_i, 1, false);
     fr_session *place = NULL;
@@ -261,7 +265,7 @@ START_TEST(a_title_costs_no_conversation) {
 }
 END_TEST
 
-/* A session with reuse switched off runs its whole prompt; the pages it fills are still reused by other sessions. */
+/* A session with reuse switched off runs its whole prompt, but other sessions may reuse the pages that it fills. */
 START_TEST(who_wants_none_has_none) {
     subject s = open_subject((size_t)_i, 2, false);
     fr_session *places[2] = {0};
@@ -284,10 +288,11 @@ static double cpu_seconds(void) {
     return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
 }
 
-/* A draft model must not run a prompt again that it ran for another session: here it is as slow as the target. */
+/* A draft model must not run a prompt again that it has run for another session. It is as slow as the target here, so
+ * that would show. */
 START_TEST(a_draft_model_goes_on_too) {
     enum { LONG = 230 };
-    static const size_t which[] = {0, 8}; /* without states and with */
+    static const size_t which[] = {0, 8}; /* a model without and one with recurrent states */
     subject s = open_subject(which[_i], 1, false);
     char path[256];
     double seconds[2];

@@ -1,6 +1,6 @@
-/* Tests of prompts that are scored while rounds run them: each log-probability is given once and is that of
- * fr_session_score, bit for bit, and texts are those without scoring; in whatever pieces the prompt runs, beside
- * whichever neighbours, and whatever happens to it meanwhile. test_sampling.c compares fr_session_score with
+/* Tests prompts that are scored while rounds run them. Each log-probability is given once and is that of
+ * fr_session_score, bit for bit, and the texts are those without scoring, in whatever pieces the prompt runs, beside
+ * whatever neighbours, and whatever happens to it meanwhile. test_sampling.c compares fr_session_score with
  * transformers. */
 #include <check.h>
 #include <stdlib.h>
@@ -64,7 +64,7 @@ typedef struct scores {
         int32_t id, best[BEST];
         float own, values[BEST];
     } at[LENGTH];
-    size_t count, stop; /* stop: the callback aborts at this score; 0: it takes all */
+    size_t count, stop; /* stop: the callback aborts at this score; 0: it accepts all */
 } scores;
 
 static fr_status take(void *context, int32_t id, float own, const int32_t *ids, const float *values, size_t best) {
@@ -78,7 +78,7 @@ static fr_status take(void *context, int32_t id, float own, const int32_t *ids, 
     return ++s->count == s->stop ? FR_ABORTED : FR_OK;
 }
 
-/* The prompt's scores, and the ids generated after it with the log-probability of each. */
+/* A prompt's scores, and the ids generated after it with the log-probability of each. */
 typedef struct answer {
     scores prompt;
     int32_t ids[SAID + FR_STEP_MAX];
@@ -114,8 +114,9 @@ static void check_same(const char *name, const answer *got, const answer *expect
     ck_assert_msg(memcmp(got->own, expected->own, SAID * sizeof *got->own) == 0, "%s: other log-probabilities", name);
 }
 
-/* One text is said, one prompt is plain, and one is scored in pieces. The text has run the same prompt before: nothing
- * of it may be reused. Meanwhile the scored prompt is cancelled once and set aside once. */
+/* One session generates, one runs a plain prompt, and one is scored in pieces. The first has run the same prompt
+ * before, but the scored prompt must not reuse that. Meanwhile the scored prompt is cancelled once, and set aside and
+ * taken up again once. */
 START_TEST(rounds_score_as_a_run_of_its_own) {
     static answer expected, got, plain;
     subject s = open_subject(fixtures[_i]);
@@ -147,7 +148,7 @@ START_TEST(rounds_score_as_a_run_of_its_own) {
         if (round == 8) require(fr_lab_session_take_up(sessions[1]));
         bool aside = round >= 6 && round < 8;
         fr_round some[3] = {rounds[0], rounds[aside ? 2 : 1], rounds[2]};
-        some[0].limit = 1; /* leaves room for the scored prompt until the others have their text */
+        some[0].limit = 1; /* leaves the other rows to the prompts until both have their texts */
         require(fr_engine_step(engine, some, aside ? 2 : 3));
         ck_assert_int_eq(some[1].status, round == 3 ? FR_ABORTED : FR_OK);
         hear(&plain, sessions[2], ids[2], some[aside ? 1 : 2].count);
@@ -162,8 +163,8 @@ START_TEST(rounds_score_as_a_run_of_its_own) {
 }
 END_TEST
 
-/* A session of its own scores the prompt at its first step; a sink that wants no more ends that step and the scoring,
- * and the next step goes on with the prompt. */
+/* A session alone scores the prompt in its first step. If the callback wants no more scores, that step and the scoring
+ * end, and the next step continues the prompt. */
 START_TEST(a_step_scores_its_prompt) {
     static answer expected, got;
     subject s = open_subject(fixtures[_i]);
@@ -186,7 +187,7 @@ START_TEST(a_step_scores_its_prompt) {
 }
 END_TEST
 
-/* A prompt that replaces a scored one is not scored. */
+/* If another prompt replaces a scored one, it is not scored. */
 START_TEST(another_prompt_is_not_scored) {
     subject s = open_subject("llama");
     static scores some;

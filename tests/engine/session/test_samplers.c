@@ -1,6 +1,7 @@
-/* Tests of llama.cpp's samplers: DRY, XTC, typical, top-n-sigma, mirostat 2, dynamic temperature, and orders of them,
- * against the distributions that llama.cpp's own functions give (tests/data/sampling/samplers.json, made by
- * tests/references/samplers.cpp). Drafts and neighbours change no text, and mirostat's state follows a timeline. */
+/* Tests llama.cpp's samplers, DRY, XTC, typical, top-n-sigma, mirostat 2, dynamic temperature, and several orders of
+ * them, against the distributions that llama.cpp's own functions give (tests/data/sampling/samplers.json, made by
+ * tests/references/samplers.cpp). Drafts and neighbours must not change the text, and mirostat's state must follow a
+ * timeline. */
 #include <check.h>
 #include <math.h>
 #include <stdio.h>
@@ -121,13 +122,13 @@ static void check_probabilities(const fr_distribution *p, const json_t *expected
     for (size_t i = 0; i < p->count; i++) got[p->ids ? p->ids[i] : (int32_t)i] = p->weight[i] / p->total;
     for (size_t i = 0; i < json_array_size(expected); i++) {
         double want = json_number_value(json_array_get(expected, i));
-        bool left = want == 0 || want > 1e-12; /* smaller probabilities may be 0 in float32 */
+        bool left = want == 0 || want > 1e-12; /* in float32 a smaller probability may be 0 */
         ck_assert_msg((got[i] == 0) == (want == 0) || !left, "%s %zu, id %zu: %g, not %g", what, at, i, got[i], want);
         ck_assert_msg(fabs(got[i] - want) <= 1e-5, "%s %zu, id %zu: %.9g, not %.9g", what, at, i, got[i], want);
     }
 }
 
-/* drafted: the last tokens before the draw are drafts, which count like others. */
+/* Tests one case. Some of the last past tokens are passed as drafts, which must count like the others. */
 static void check_case(const json_t *one, const fr_tokenizer *tokenizer, const char *what, size_t at) {
     static drawer d;
     static float logits[VOCAB];
@@ -137,7 +138,7 @@ static void check_case(const json_t *one, const fr_tokenizer *tokenizer, const c
     int32_t *ids = fr_json_ids_of(json_object_get(one, "past"), &past);
     const fr_past before = {.ids = ids, .length = past - drafted, .drafts = ids + past - drafted, .drafted = drafted};
     open_drawer(&d, options, scores.count, tokenizer);
-    for (int again = 0; again < 2; again++) { /* a draw changes no state */
+    for (int again = 0; again < 2; again++) { /* drawing twice must give the same, as it changes no state */
         fr_distribution p = fr_sampler_distribution(&d.sampler, &scores, &before);
         check_probabilities(&p, json_object_get(one, "probs"), what, at);
     }
@@ -173,7 +174,7 @@ START_TEST(mirostats_bound_is_llama_cpps_along_a_text) {
         static float logits[VOCAB];
         fr_options *options = options_of(series);
         require(fr_options_set(options, FR_OPT_MIROSTAT, 2));
-        /* neither this nor the next options work with mirostat */
+        /* this and the next two options have no effect with mirostat */
         require(fr_options_set_number(options, FR_OPT_REPEAT_PENALTY, 2));
         require(fr_options_set(options, FR_OPT_TOP_K, 1));
         require(fr_options_set_number(options, FR_OPT_DRY_MULTIPLIER, 1));
@@ -195,7 +196,8 @@ START_TEST(mirostats_bound_is_llama_cpps_along_a_text) {
 }
 END_TEST
 
-/* About a third of 4000 positions are chosen, and the same ones when asked again. */
+/* XTC is applied at about a third of 4000 positions. With the same seed it must be the same positions, in whatever
+ * order they are asked for. */
 START_TEST(xtcs_coin_is_the_positions_own) {
     static drawer d;
     float logits[6] = {3, 3, 2, 1, 0, -1};
@@ -294,7 +296,7 @@ END_TEST
 
 /* ------------------------------------------------------------------------------------------------- along a timeline */
 
-/* The model of the sessions below, with every option of sampling that a set has. */
+/* The model for the tests below, and options with a set of samplers. */
 typedef struct subject {
     fr_reference r;
     fr_options *options;
@@ -350,13 +352,13 @@ START_TEST(mirostats_bound_follows_the_timeline) {
     ck_assert_mem_eq(ids, whole + FIRST, REST * sizeof *ids);
     generate(drafted, ids, REST);
     ck_assert_mem_eq(ids, whole + FIRST, REST * sizeof *ids);
-    require(fr_session_truncate(drafted, s.count)); /* the text starts again */
+    require(fr_session_truncate(drafted, s.count)); /* back to the prompt: the text starts again */
     generate(drafted, ids, BOTH);
     ck_assert_mem_eq(ids, whole, BOTH * sizeof *ids);
     require(fr_session_set_prompt(restored, s.prompt, s.count));
     generate(restored, ids, BOTH);
     ck_assert_mem_eq(ids, whole, BOTH * sizeof *ids);
-    require(fr_session_set_prompt(session, s.prompt, s.count)); /* the same ids as a prompt start another text */
+    require(fr_session_set_prompt(session, s.prompt, s.count)); /* a prompt, unlike a reply, leaves mirostat alone */
     require(fr_session_prompt(session, whole, FIRST));
     generate(session, ids, REST);
     ck_assert(memcmp(ids, whole + FIRST, REST * sizeof *ids) != 0);
@@ -367,7 +369,7 @@ START_TEST(mirostats_bound_follows_the_timeline) {
 }
 END_TEST
 
-/* Sessions of an engine: the first half have options of their own, the others are forks of them. */
+/* The sessions of an engine. The first half have a set of options each, and the others are their forks. */
 typedef struct neighbours {
     fr_engine *engine;
     fr_session *sessions[2 * SETS];
@@ -375,7 +377,7 @@ typedef struct neighbours {
     size_t made[2 * SETS], count;
 } neighbours;
 
-/* Returns whether any session has ids left to generate. */
+/* Runs a round. Returns true while any session has ids left to generate. */
 static bool run_round(neighbours *n) {
     fr_round rounds[2 * SETS];
     size_t who[2 * SETS], going = 0;
@@ -401,7 +403,7 @@ static void fork_all(neighbours *n) {
     }
 }
 
-/* Opens a session with that set's options; alone: the ids of one without drafts or neighbours. */
+/* Opens a session with the options of this set. alone: gets the ids of a session without drafts and neighbours. */
 static void join(neighbours *n, const subject *s, size_t set, int32_t *alone) {
     fr_session *plain;
     fr_options *options = fr_options_new();
@@ -451,9 +453,9 @@ static void spread(drawer *d, double share, double *probability) {
     for (size_t i = 0; i < p.count; i++) probability[p.ids ? p.ids[i] : (int32_t)i] += share * p.weight[i] / p.total;
 }
 
-/* Both rules judge a draft from other logits: 60,000 draws are compared with the distributions that were tested above,
- * XTC's weighted by the probability of its coin. There are 7 degrees of freedom at most; 36 is the 1 - 1e-5
- * quantile. */
+/* Both ways of accepting judge a draft by the target's and the drafter's logits. 60,000 draws must fit the
+ * distributions that the tests above check; XTC's are weighted by the probability that it is applied. There are at
+ * most 7 degrees of freedom, and chance exceeds 36 once in 1e5. */
 START_TEST(drafted_draws_have_the_samplers_distributions) {
     static drawer d;
     double expected[FEW] = {0}, sum = 0;
@@ -500,7 +502,7 @@ START_TEST(drawing_allocates_nothing) {
     fr_session *session = session_of(&s, true);
     size_t before = fr_alloc_count(), accepted, got = 1;
     fr_status status = fr_session_prompt(session, s.prompt, s.count);
-    for (size_t made = 0; status == FR_OK && made < 60; made += got) { /* no assertion in here: assertions allocate */
+    for (size_t made = 0; status == FR_OK && made < 60; made += got) { /* no assertions here: they allocate */
         int32_t ids[FR_STEP_MAX];
         status = fr_session_step(session, ids, FR_STEP_MAX, &got, &accepted);
     }
@@ -540,7 +542,7 @@ START_TEST(settings_that_mean_nothing_are_refused) {
     require(fr_options_set_number(options, FR_OPT_DRY_MULTIPLIER, 1));
     require(fr_kernels_select(NULL, &kernels));
     require(fr_sampler_set(&d.sampler, options, kernels, FEW));
-    /* dry needs texts, and there is no tokenizer for them */
+    /* DRY needs the texts of tokens, and there is no tokenizer */
     ck_assert_int_eq(fr_sampler_open(&d.sampler, options, NULL), FR_INPUT);
     fr_sampler_close(&d.sampler);
     require(fr_options_set(options, FR_OPT_MIROSTAT, 1));

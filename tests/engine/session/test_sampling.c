@@ -1,6 +1,7 @@
-/* Tests of sampling: the generator, noise, filters, penalties, decisions and distributions against values that numpy
- * computed (tests/data/sampling, which has the scripts too), and log-probabilities against those of transformers'
- * logits. Distributions are tested with 200,000 draws a case in both modes by a chi-square test at a level of 1e-5. */
+/* Tests sampling: the random generator, noise, filters, penalties, decisions and distributions against values that
+ * numpy computed (tests/data/sampling, which also has the scripts), and log-probabilities against those of
+ * transformers' logits. Distributions are tested with 200,000 draws per case and both ways of accepting, by a
+ * chi-square test with a significance level of 1e-5. */
 #include <check.h>
 #include <math.h>
 #include <stdio.h>
@@ -18,9 +19,9 @@
 #include "tests/support/suite.h"
 
 #define DATA  "tests/data/sampling/"
-#define VOCAB 64 /* that of the largest case */
+#define VOCAB 64 /* vocabulary of the largest case */
 
-/* A case has 200,000; fewer in an emulator, whose arithmetic is the same. */
+/* Returns the number of draws per case: fewer in an emulator, which is slow and whose arithmetic is the same. */
 static size_t draw_count(void) {
     return getenv("FORERUN_EMULATOR") ? 5000 : 200000;
 }
@@ -62,7 +63,8 @@ static void set_number(fr_options *options, const json_t *params, const char *na
         require(fr_options_set_number(options, option, json_real_value(value)));
 }
 
-/* The options of a case, with temperature 1 by default. The references filter after the temperature. */
+/* Returns the options of a case; the default temperature is 1. The references apply the filters after the temperature,
+ * so the order is set to that. */
 static fr_options *options_of(const json_t *params, bool rejection) {
     fr_options *options = fr_options_new();
     size_t i;
@@ -105,7 +107,7 @@ static void open_drawer(drawer *d, fr_options *options, size_t vocab) {
     fr_options_free(options);
 }
 
-/* Writes the probability of each id. */
+/* Writes the probability of each id of the vocabulary; ids that the distribution leaves out get 0. */
 static void spread(const fr_distribution *p, double *probability, size_t vocab) {
     for (size_t i = 0; i < vocab; i++) probability[i] = 0;
     for (size_t i = 0; i < p->count; i++) probability[p->ids ? p->ids[i] : (int32_t)i] = p->weight[i] / p->total;
@@ -146,7 +148,7 @@ START_TEST(gumbel_noise_is_numpys_and_within_its_bounds) {
 }
 END_TEST
 
-/* The numbers of 4 streams, of neighbouring positions and of neighbouring seeds are all different, in (0, 1), with
+/* The random numbers of 4 streams, at 500 positions and with 2 seeds, are all different, lie in (0, 1), and have the
  * mean 1/2. */
 START_TEST(streams_positions_and_seeds_are_apart) {
     enum { POSITIONS = 500, ALL = 4 * POSITIONS * 2 };
@@ -192,7 +194,7 @@ START_TEST(filters_leave_the_reference_distributions) {
         if (d.sampler.set.temperature > 0)
             check_probabilities(&d, &scores, &past, probs);
         else
-            ck_assert(!d.sampler.on); /* greedy: the session takes the largest logit itself */
+            ck_assert(!d.sampler.on); /* with temperature 0 the session takes the largest logit itself */
         fr_arena_close(&d.arena);
     }
     ck_assert_uint_eq(at, 120);
@@ -213,7 +215,7 @@ START_TEST(penalties_bias_and_draws_are_numpys) {
         static drawer d;
         float logits[VOCAB];
         fr_past past;
-        int32_t *ids = past_of(one, &past, at % 4); /* drafts before the row count like the timeline */
+        int32_t *ids = past_of(one, &past, at % 4); /* some past ids are passed as drafts */
         fr_scores scores = {.logits = logits, .count = floats_of(json_object_get(one, "logits"), logits)};
         json_array_foreach (json_object_get(one, "draws"), i, draw) {
             fr_options *options = options_of(json_object_get(one, "params"), false);
@@ -231,7 +233,7 @@ START_TEST(penalties_bias_and_draws_are_numpys) {
 }
 END_TEST
 
-/* A larger vocabulary with many equal logits, in any order of candidates, is compared with sorting. */
+/* A larger vocabulary with many equal logits, and candidates in any order. The filters are compared with sorting. */
 typedef struct ranked {
     float logit;
     int32_t id;
@@ -255,7 +257,7 @@ static void random_row(uint64_t row, float *logits, int32_t *ids, ranked *order)
     qsort(order, MANY, sizeof *order, best_first);
 }
 
-/* Counts the ordered candidates that stay, by the filters' definitions. */
+/* Counts the sorted candidates that the filters keep, by the filters' definitions. */
 static size_t count_staying(const ranked *order, double top_p, size_t top_k, double min_p) {
     size_t most = MANY;
     if (top_k) {
@@ -408,7 +410,8 @@ START_TEST(decisions_are_the_references) {
 }
 END_TEST
 
-/* Integrates over u in [0, 1) which token is drawn: the stretches' lengths must be the residual distribution. */
+/* Tries STEPS values of u over [0, 1) and checks which token each gives: the share of u that gives a token must be its
+ * probability in the residual distribution. */
 static void check_residual(const fr_distribution *p, const fr_distribution *q, int32_t draft, const json_t *expected) {
     enum { STEPS = 20000 };
     double want[VOCAB], got[VOCAB] = {0};
@@ -444,8 +447,8 @@ END_TEST
 
 /* ---------------------------------------------------------------------------------------------------- distributions */
 
-/* Returns the chi-square of counts; bins with fewer than 10 expected draws are joined. A bin with probability 0 must
- * be empty. */
+/* Returns the chi-square statistic of the counts. Bins with fewer than 10 expected draws are joined; a bin of
+ * probability 0 must be empty. */
 static double chi_square(const size_t *counts, const double *expected, size_t bins, double draws) {
     double sum = 0, rest = 0, rest_expected = 0;
     for (size_t i = 0; i < bins; i++) {
@@ -461,11 +464,12 @@ static double chi_square(const size_t *counts, const double *expected, size_t bi
     return rest_expected > 1 ? sum + off * off / rest_expected : sum;
 }
 
-/* A case's token is drawn in one of four ways: without a draft; with one sampled from the drafter's logits; with its
- * best one, as if it were certain; with one sampled from a draft vocabulary, which lacks every third token. */
+/* The ways to draw a case's token: without a draft; with a draft sampled from the drafter's logits; with the drafter's
+ * best token, as if it were certain; and with a draft sampled from a draft vocabulary that lacks every third token. */
 typedef enum way { PLAIN, DRAFTED, CERTAIN, NARROW } way;
 
-/* Draws one token at the position after `past`, drafted in that way, in the sampler's mode. */
+/* Draws one token at the position after `past`, with a draft made in this way, and accepts the draft by the sampler's
+ * mode. */
 static int32_t one_token(fr_sampler *s, const float *rows, const fr_scores *drafter, const fr_past *past, way how) {
     int32_t draft, token;
     fr_past round = *past;
@@ -481,7 +485,7 @@ static int32_t one_token(fr_sampler *s, const float *rows, const fr_scores *draf
     return fr_sampler_verify(s, rows, NULL, &round, &token) ? draft : token;
 }
 
-/* Gives the scores of a drafter that has no rows for the other tokens. */
+/* Returns the scores of a drafter that scores only two of three tokens, with the ids of these. */
 static fr_scores draft_vocabulary(const float *drafter, size_t vocab, float *logits, int32_t *ids) {
     fr_scores scores = {.logits = logits, .ids = ids};
     for (size_t i = 0; i < vocab; i++) {
@@ -499,14 +503,14 @@ static void check_distribution(const json_t *one, bool rejection, way how) {
     double expected[VOCAB];
     size_t counts[VOCAB] = {0}, vocab = doubles_of(json_object_get(one, "probs"), expected);
     floats_of(json_object_get(one, "logits"), rows);
-    floats_of(json_object_get(one, "logits"), rows + vocab); /* the row after an accepted draft */
+    floats_of(json_object_get(one, "logits"), rows + vocab); /* the row after the draft, if it is accepted */
     fr_scores scores = {.logits = drafter, .count = floats_of(json_object_get(one, "drafter"), drafter)};
     if (how == NARROW) scores = draft_vocabulary(drafter, scores.count, narrow, narrow_ids);
     fr_past past;
     int32_t *ids = past_of(one, &past, 0);
     fr_options *options = options_of(json_object_get(one, "params"), rejection);
     open_drawer(&d, options, vocab);
-    for (uint64_t seed = 0; seed < draw_count(); seed++) { /* the past has one length, so the seed varies */
+    for (uint64_t seed = 0; seed < draw_count(); seed++) { /* the position is always the same, so the seed varies */
         d.sampler.seed = seed;
         counts[one_token(&d.sampler, rows, &scores, &past, how)]++;
     }
@@ -518,7 +522,8 @@ static void check_distribution(const json_t *one, bool rejection, way how) {
     free(ids);
 }
 
-/* Takes the cases with 16 ids and a temperature, each in every mode and way that differs. */
+/* The first HOT cases have 16 ids and a temperature. Each runs with both ways of accepting, and in every way of
+ * drafting that differs. */
 enum { HOT = 6 };
 
 START_TEST(gumbel_draws_have_the_targets_distribution) {
@@ -533,21 +538,22 @@ START_TEST(rejection_draws_have_the_targets_distribution) {
 }
 END_TEST
 
-/* Numbers sequences of up to 3 tokens below 3 from 0 to 39. */
+/* Numbers sequences of up to 3 tokens, each below 3, from 0 to 39. */
 static size_t bin_of(const int32_t *tokens, size_t count) {
     size_t bin = 0;
     for (size_t i = 0; i < count; i++) bin = 3 * bin + (size_t)tokens[i] + 1;
     return bin;
 }
 
-/* Returns the bin of a key such as "", "0", "01". */
+/* Returns the bin of a key such as "", "0" or "01", whose characters are token ids. */
 static size_t bin_of_key(const char *key) {
     int32_t tokens[3];
     for (size_t i = 0; key[i]; i++) tokens[i] = key[i] - '0';
     return bin_of(tokens, strlen(key));
 }
 
-/* Whole rounds of 2 drafts over 3 tokens, whose logits depend on the tokens before them. */
+/* Tests complete rounds of 2 drafts over 3 tokens. A row of logits depends on the tokens before it, and the tables
+ * have one row for each such sequence. */
 typedef float tables[13][3];
 
 static void read_tables(const json_t *object, tables logits) {
@@ -592,7 +598,7 @@ START_TEST(rounds_of_rejection_have_the_references_distribution) {
         d.sampler.seed = seed;
         counts[bin_of(tokens, one_round(&d.sampler, target, drafter, tokens))]++;
     }
-    /* 38 degrees of freedom at most; 93 is the 1 - 1e-6 quantile */
+    /* at most 38 degrees of freedom; chance exceeds 93 once in 1e6 */
     ck_assert_double_le(chi_square(counts, expected, 40, (double)draw_count()), 93);
     fr_arena_close(&d.arena);
 }
@@ -619,10 +625,10 @@ static void check_logprobs(const fr_session *session, size_t index, const json_t
     compare_logprobs(own, ids, values, expected, at);
 }
 
-/* A text to score: the forced ids, and the expected scores of those after the prompt. */
+/* A text to be scored: its ids, and the expected scores of those after the prompt. */
 typedef struct scored {
     const int32_t *ids;
-    size_t at, prompt, stop; /* stop: the id at which the callback aborts; 0: it does not */
+    size_t at, prompt, stop; /* stop: the callback aborts at this id; 0: it does not */
     const json_t *expected;
 } scored;
 
@@ -658,14 +664,14 @@ START_TEST(logprobs_of_a_large_vocabulary_are_libms) {
 }
 END_TEST
 
-/* Greedy text after the fixture's prompt 2, without drafts and with them: the expected values are numpy's log softmax
- * of transformers' logits. */
+/* Generates greedy text after the fixture's prompt 2, with and without drafts. The expected log-probabilities are
+ * numpy's log softmax of transformers' logits. */
 START_TEST(logprobs_are_the_targets_with_and_without_drafting) {
     fr_reference r;
     fr_options *options = fr_options_new();
     require(fr_options_set(options, FR_OPT_LOGPROBS, 5));
     require(fr_options_set(options, FR_OPT_IGNORE_EOS, 1));
-    require(fr_options_set(options, FR_OPT_DRAFT_MAX, 3)); /* how often auto drafts depends on the clock */
+    require(fr_options_set(options, FR_OPT_DRAFT_MAX, 3)); /* not auto, which depends on the clock */
     fr_reference_open(&r, "gemma4-e", options);
     size_t count;
     int32_t *prompt = fr_json_ids_of(json_array_get(json_object_get(r.info, "prompts"), 2), &count);
@@ -686,7 +692,7 @@ START_TEST(logprobs_are_the_targets_with_and_without_drafting) {
         scored s = {.ids = text, .prompt = count, .expected = json_object_get(cases, "logprobs")};
         require(fr_session_score(session, text, length, take_score, &s));
         ck_assert_uint_eq(s.at, length - 1);
-        require(fr_session_put(session, text, length)); /* it becomes the session's text, and continues as a prompt */
+        require(fr_session_put(session, text, length)); /* the scored text is the session's text now */
         ck_assert_uint_eq(fr_session_waiting(session), 1);
         s.at = 0;
         s.stop = 7;
@@ -701,7 +707,7 @@ START_TEST(logprobs_are_the_targets_with_and_without_drafting) {
 }
 END_TEST
 
-/* Collects the bits of every log-probability of a sampled text with penalties, so that runs can be compared
+/* Collects the bits of all log-probabilities of a sampled text with penalties, so that runs can be compared
  * exactly. */
 static void sampled_logprobs(const fr_reference *r, const fr_options *options, bool draft, int32_t *text, float *own) {
     fr_session *session;
@@ -724,7 +730,7 @@ START_TEST(logprobs_are_of_the_logits_before_filters) {
     require(fr_options_set(options, FR_OPT_LOGPROBS, 0));
     require(fr_options_set(options, FR_OPT_IGNORE_EOS, 1));
     require(fr_options_set_number(options, FR_OPT_TEMPERATURE, 0.7));
-    require(fr_options_set(options, FR_OPT_TOP_K, 1)); /* only one id is left after the filters */
+    require(fr_options_set(options, FR_OPT_TOP_K, 1)); /* with top-k 1 only one id is left */
     require(fr_options_set_number(options, FR_OPT_REPEAT_PENALTY, 1.5));
     fr_reference_open(&r, "gemma4-e", options);
     sampled_logprobs(&r, options, false, plain, own);
@@ -741,7 +747,7 @@ END_TEST
 
 enum { DRAWN = 40, OF_DRAW = 5, KEPT_OF_DRAW = 3 };
 
-/* Log-probabilities of a text's steps: its ids, the value of each id, and the best ids with their values. */
+/* The log-probabilities of a generated text: its ids, the value of each id, and the best ids with their values. */
 typedef struct told {
     int32_t ids[DRAWN], best[DRAWN][OF_DRAW];
     float own[DRAWN], values[DRAWN][OF_DRAW];
@@ -774,7 +780,8 @@ static void tell_draws(const fr_reference *r, double temperature, bool drawn, bo
     fr_options_free(options);
 }
 
-/* Samples from the three most likely ids, whose logits are divided by the temperature. */
+/* Samples from the three most likely ids with a temperature. The log-probabilities must be those of this distribution,
+ * not of the raw logits. */
 START_TEST(draws_tell_what_they_were_drawn_from) {
     static told raw, drawn, drafted;
     fr_reference r;
@@ -817,7 +824,7 @@ START_TEST(drawing_allocates_nothing) {
     require(fr_session_open(r.model, r.drafter, options, &session));
     size_t before = fr_alloc_count(), accepted, got = 1;
     fr_status status = fr_session_prompt(session, (int32_t[]){2, 100, 200}, 3);
-    for (size_t made = 0; status == FR_OK && made < 60; made += got) { /* no assertion in here: assertions allocate */
+    for (size_t made = 0; status == FR_OK && made < 60; made += got) { /* no assertions here: they allocate */
         int32_t ids[FR_STEP_MAX];
         status = fr_session_step(session, ids, FR_STEP_MAX, &got, &accepted);
     }
@@ -853,13 +860,13 @@ START_TEST(settings_that_mean_nothing_are_refused) {
     ck_assert_int_eq(fr_options_set_number(options, FR_OPT_REPEAT_PENALTY, 0), FR_USAGE);
     ck_assert_int_eq(fr_options_set_number(options, FR_OPT_THREADS, 1), FR_USAGE);
     ck_assert_int_eq(fr_options_set(options, FR_OPT_LOGPROBS, FR_LOGPROBS_MAX + 1), FR_USAGE);
-    require(fr_options_set(options, FR_OPT_TEMPERATURE, 1)); /* an integer is accepted as a number */
+    require(fr_options_set(options, FR_OPT_TEMPERATURE, 1)); /* a whole number is accepted too */
     fr_options_free(options);
 }
 END_TEST
 
-/* Banning a script or all digits takes thousands of ids, one by one or as a list. Copies of the options are
- * independent, and so are a session's: a fork without options samples like its session. */
+/* Banning a script or all digits takes thousands of ids, given one by one or as a list. Copies of options are
+ * independent of each other, and so are a session's own. A fork that gets no options samples like its session. */
 START_TEST(biases_may_be_many) {
     enum { IDS = 20000, LEFT = 77, A_BIAS = 16 };
     fr_model *model;
@@ -880,7 +887,7 @@ START_TEST(biases_may_be_many) {
     for (int id = 0, vocab = (int)fr_model_fact(model, FR_FACT_VOCAB); id < vocab; id++) {
         char text[A_BIAS];
         snprintf(text, sizeof text, "%d-inf", id);
-        if (id == 3) copy = fr_options_copy(options); /* a list that is continued after three ids */
+        if (id == 3) copy = fr_options_copy(options); /* the copy gets the rest of the list */
         if (id != LEFT) require(fr_options_set_text(copy ? copy : options, FR_OPT_LOGIT_BIAS, text));
     }
     ck_assert_uint_eq(options->bias_count, 3);

@@ -1,5 +1,5 @@
-/* Tests of a session's steps: what a step gives, where it ends, the state after a rejected draft, its allocations, and
- * the floating-point environment in which it computes. */
+/* Tests a session's steps: what ids a step gives, where it ends, the state after a rejected draft, its allocations,
+ * and the floating-point environment in which it computes. */
 /* suite: quick threads */
 #include <check.h>
 #include <math.h>
@@ -49,7 +49,7 @@ static fr_session *open_session(const engine *e, bool draft) {
 static const int32_t prompt[] = {2, 100, 200, 300, 400, 50, 60, 70, 80, 90};
 static const size_t prompt_count = sizeof prompt / sizeof *prompt;
 
-/* Each id of a step has log-probabilities if they are wanted, and nothing else has. */
+/* If log-probabilities are wanted, each id of a step has them, and no further index has. */
 static void check_logprobs(const fr_session *session, size_t got) {
     const int32_t *ids;
     const float *values;
@@ -61,7 +61,7 @@ static void check_logprobs(const fr_session *session, size_t got) {
     }
 }
 
-/* Steps until `count` ids or the session's end. Returns how many there were. */
+/* Steps until there are `count` ids or the session ends. Returns how many ids there are. */
 static size_t generate(fr_session *session, int32_t *ids, size_t count) {
     size_t made = 0;
     while (made < count) {
@@ -75,7 +75,7 @@ static size_t generate(fr_session *session, int32_t *ids, size_t count) {
     return made;
 }
 
-/* Gives the ids of decoding without drafts after the prompt, with end of sequence ignored. */
+/* Writes the ids that the model generates without drafts after the prompt, with end of sequence ignored. */
 static void right_text(const engine *e, int32_t *ids) {
     require(fr_options_set(e->options, FR_OPT_IGNORE_EOS, 1));
     fr_session *session = open_session(e, false);
@@ -105,7 +105,7 @@ START_TEST(an_end_of_sequence_inside_a_step_ends_it) {
     int32_t text[COUNT], ids[COUNT];
     engine e = open_engine();
     right_text(&e, text);
-    for (size_t at = 0; at < 12; at++) { /* at is also the end's place in its step, as there are 15 drafts per step */
+    for (size_t at = 0; at < 12; at++) { /* at 15 drafts per step, the end comes at index `at` of its step */
         size_t first = 0;
         while (text[first] != text[at]) first++;
         require(fr_options_set(e.options, FR_OPT_LOGPROBS, 2));
@@ -139,7 +139,7 @@ START_TEST(a_limit_inside_a_step_cuts_the_drafting) {
         ck_assert_mem_eq(ids, text, limit * sizeof *ids);
         double drafted = fr_session_stat(session, FR_STAT_DRAFTED),
                calls = fr_session_stat(session, FR_STAT_TARGET_CALLS);
-        ck_assert(drafted + calls == (double)limit - 1); /* no draft beyond the limit was made or verified */
+        ck_assert(drafted + calls == (double)limit - 1); /* no draft beyond the limit was made */
         fr_session_close(session);
     }
     close_engine(&e);
@@ -219,10 +219,10 @@ START_TEST(generating_allocates_nothing) {
     fr_session *session = open_session(&e, true);
     size_t before = fr_alloc_count(), made = 0, got = 1, accepted;
     fr_status status = fr_session_prompt(session, prompt, prompt_count);
-    for (; status == FR_OK && made < COUNT; made += got) /* no assertion in here: assertions allocate */
+    for (; status == FR_OK && made < COUNT; made += got) /* no assertions here: they allocate */
         status = fr_session_step(session, ids + made, COUNT - made, &got, &accepted);
     size_t after = fr_alloc_count();
-    void *volatile probe = malloc(1); /* checks that the guard works */
+    void *volatile probe = malloc(1); /* checks that allocations are counted */
     size_t probed = fr_alloc_count();
     free(probe);
     ck_assert_int_eq(status, FR_OK);
@@ -256,8 +256,8 @@ static bool at_once(void *context) {
     return true;
 }
 
-/* A score leaves nothing behind: after a truncation only the last id is run again, and an aborted step runs
- * nothing. */
+/* The scored text has no later effect: after a reset, a truncation runs only the last id again, and an aborted step
+ * runs nothing. */
 START_TEST(a_scored_text_is_forgotten) {
     int32_t ids[FR_STEP_MAX], text[COUNT];
     size_t got, accepted;
@@ -309,7 +309,7 @@ START_TEST(what_can_not_be_done_is_an_error_line) {
     ck_assert_ptr_nonnull(strstr(fr_last_error(), "id 512 at index 1 of the script"));
     ck_assert_int_eq(fr_lab_session_script(session, (int32_t[]){-1}, 1, fr_test_always, NULL), FR_INPUT);
     ck_assert_int_eq(fr_lab_session_script(session, prompt, prompt_count, NULL, NULL), FR_USAGE);
-    require(fr_session_prompt(session, prompt, prompt_count)); /* a refused call changed nothing */
+    require(fr_session_prompt(session, prompt, prompt_count)); /* the refused calls changed nothing */
     require(fr_session_step(session, ids, FR_STEP_MAX, &count, &accepted));
     ck_assert_uint_eq(count, 1);
     fr_session_close(session);
@@ -325,7 +325,7 @@ START_TEST(a_drafter_of_another_model_is_refused) {
     ck_assert_int_eq(fr_drafter_open(FR_TEST_MODELS "gemma4-e/assistant", other, NULL, &drafter), FR_INPUT);
     ck_assert_ptr_null(drafter);
     ck_assert_ptr_nonnull(strstr(fr_last_error(), "backbone_hidden_size"));
-    require(fr_drafter_open(FR_TEST_MODELS "llama", e.model, NULL, &drafter)); /* it drafts by its text */
+    require(fr_drafter_open(FR_TEST_MODELS "llama", e.model, NULL, &drafter)); /* this model drafts by its text */
     fr_drafter_close(drafter);
     fr_model_close(other);
     ck_assert_int_eq(fr_model_open(FR_TEST_MODELS "gemma4-e/assistant", NULL, &other), FR_INPUT);
@@ -334,7 +334,8 @@ START_TEST(a_drafter_of_another_model_is_refused) {
 }
 END_TEST
 
-/* If choosing fails at a prompt's end, the next call, whichever it is, runs the prompt's end again and fails too. */
+/* If choosing an id fails at the end of a prompt, the next call, whichever it is, runs the prompt's end again and
+ * fails too. */
 START_TEST(a_prompt_without_a_choice_fails_again) {
     enum { VOCAB = 211, A_BIAS = 16 };
     static const int32_t few[] = {1, 2, 3, 4, 5};
@@ -374,8 +375,8 @@ static void set_seed(fr_session *session, fr_options *options, int64_t seed) {
     require(fr_session_set_options(session, options));
 }
 
-/* The seed is set before the first step, after one, and for a prompt that is truncated to: samples are those of a
- * session that had this seed from the start. The targets are one with states and one with sliding layers. */
+/* The seed is set before the first step, after one, or before a truncation to the prompt. The samples must be those of
+ * a session that had this seed from the start. One target has recurrent states and the other sliding layers. */
 START_TEST(another_seed_draws_as_if_it_had_been_the_first) {
     static const char *const folders[] = {"gemma4-e", "qwen35-odd"};
     fr_model *model;

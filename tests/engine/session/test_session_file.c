@@ -1,5 +1,5 @@
-/* Tests of saved sessions: a restored session continues as a fresh run would, bit for bit, in any other manner of
- * running; and a file that is no session of this model is refused with one line and changes nothing. */
+/* Tests saved sessions: a restored session continues as a fresh run would, bit for bit, in any other way of running;
+ * and a file that is no session of this model is refused with one line and changes nothing. */
 /* suite: hostile damaged native */
 #include <check.h>
 #include <stdio.h>
@@ -21,7 +21,7 @@
 
 static char folder[32], path[64];
 
-/* A way to run a session, which must not change its text. */
+/* A way of running a session, which must not change its text. */
 typedef struct manner {
     int64_t threads, chunk, context, checkpoints, swa_full;
     const char *isa;
@@ -79,7 +79,7 @@ static void generate(fr_session *session, int32_t *ids, size_t count) {
     }
 }
 
-/* Saves a prompt of `count` ids and `made` generated ones, with an attachment. */
+/* Runs a prompt of `count` ids, generates `made` more, and saves the session with an attachment. */
 static void save_with(const char *name, const manner *m, const char *kv, size_t count, size_t made,
                       const char *attached) {
     int32_t ids[640];
@@ -98,7 +98,7 @@ static void save(const char *name, const manner *m, const char *kv, size_t count
 
 /* ---------------------------------------------------------------------------------------------------- it comes back */
 
-/* The logits after the timeline, and the ids that follow. */
+/* A hash of the logits after the timeline, and the ids that follow. */
 typedef struct outcome {
     int32_t ids[MORE];
     uint64_t logits;
@@ -127,7 +127,8 @@ static void check_same(const outcome *here, const outcome *there) {
     ck_assert_mem_eq(here->ids, there->ids, sizeof here->ids);
 }
 
-/* Restores the file in that manner, continues from all of it, and then from a part of it. */
+/* Restores the file in a session that runs in this way. Continues from the whole timeline, and then from a part of
+ * it. */
 static void check_restored(const char *name, const manner *m, const char *kv) {
     int32_t ids[640];
     engine e = open_engine(name, m, kv);
@@ -147,7 +148,8 @@ static void check_restored(const char *name, const manner *m, const char *kv) {
     close_engine(&e);
 }
 
-/* Each model is saved in every other manner, in all of them with FULL; the models together meet every pair. */
+/* Each model is saved in every second way of running, or with FULL in every one, and restored in another. Over all
+ * models every pair of ways is tested. */
 START_TEST(a_restored_session_equals_a_fresh_run) {
     static const char *const kv[] = {NULL, "f16", "bf16"};
     const char *name = fr_reference_long((size_t)_i);
@@ -179,8 +181,8 @@ START_TEST(short_and_empty_timelines_come_back) {
 }
 END_TEST
 
-/* The sliding layers of the reading session may keep fewer or more positions than those of the saved one; positions
- * that they hold are not run again. */
+/* The sliding layers of the restored session may keep fewer or more positions than those of the saved one. Positions
+ * that they have are not run again. */
 START_TEST(little_is_run_again) {
     for (size_t to = 0; to < MANNERS; to++) {
         save("gemma4-dense", &manners[0], NULL, 500, 0);
@@ -193,7 +195,7 @@ START_TEST(little_is_run_again) {
 }
 END_TEST
 
-/* The caller's own bytes are saved and restored. */
+/* Bytes that the caller attached to a session are saved and restored with it. */
 START_TEST(what_is_attached_comes_back) {
     size_t size;
     engine e = open_engine("gemma4-e", &manners[0], NULL);
@@ -229,7 +231,7 @@ START_TEST(the_file_is_complete_or_not_there) {
     ck_assert_int_eq(fr_session_restore(e.session, "/nowhere/at/all"), FR_INPUT);
     ck_assert_int_eq(fr_session_save(e.session, "/dev/full"), FR_INPUT);
     snprintf(command, sizeof command, "[ $(ls -A %s | wc -l) = 1 ]", folder);
-    ck_assert_int_eq(system(command), 0); /* no temporary file is left */
+    ck_assert_int_eq(system(command), 0); /* rmdir fails if a temporary file is left */
     close_engine(&e);
 }
 END_TEST
@@ -260,7 +262,7 @@ START_TEST(another_model_type_or_context_is_refused) {
 }
 END_TEST
 
-/* The first byte of a tensor is part of the fingerprint's sample. */
+/* Changes the first byte of a tensor, which is among the bytes that the model's fingerprint samples. */
 START_TEST(one_other_weight_is_another_model) {
     engine e = open_engine("gemma4-e", &manners[0], NULL);
     const fr_checkpoint *files = &e.reference.model->files;
@@ -335,8 +337,8 @@ START_TEST(a_damaged_file_is_refused) {
 }
 END_TEST
 
-/* Wrong sizes with a right hash: the file is refused, or read with those sizes; never a crash, nor a read or write
- * elsewhere. */
+/* Wrong sizes are written into a file, and its hash is corrected. The file must be refused or read with those sizes,
+ * without a crash and without reading or writing other memory. */
 START_TEST(lying_sizes_do_no_harm) {
     const char *attached = _i ? "beside it" : NULL;
     static const uint64_t words[] = {0, 1, 63, 64, 199, 200, 201, 640, UINT32_MAX, (uint64_t)1 << 61, UINT64_MAX};
@@ -386,7 +388,7 @@ static void remove_folder(void) {
     rmdir(folder);
 }
 
-/* A session saved to memory has the bytes of its file; a part of them is not a session. */
+/* A session saved to memory has the same bytes as its file. A part of these bytes is not a session. */
 START_TEST(in_memory) {
     const char *name = fr_reference_name(0);
     char *file;

@@ -1,5 +1,5 @@
-/* Tests of src/engine/session/trace.c and src/engine/session/stats.c: what a session reports of its rounds, and what
- * it counts, against transformers' own loop. */
+/* Tests src/engine/session/trace.c and src/engine/session/stats.c: what a session reports of its rounds, and what it
+ * counts, compared with transformers' own loop. */
 /* suite: quick hostile native */
 #include <check.h>
 #include <limits.h>
@@ -20,7 +20,7 @@
 
 enum { CONTEXT = 128, ROOM = 1 << 18, DEPTH = 3 };
 
-/* The lines in order; nothing is allocated. */
+/* The trace's lines in order, in a fixed buffer so that nothing is allocated. */
 typedef struct heard {
     char text[ROOM];
     size_t length;
@@ -35,7 +35,7 @@ static void hear(void *context, const char *text, size_t length) {
     to->length += length;
 }
 
-/* Returns the lines as an array of objects. */
+/* Returns the trace's lines as an array of objects. */
 static json_t *parse(const heard *from) {
     json_t *all = json_array();
     for (const char *at = from->text, *end; at < from->text + from->length; at = end + 1) {
@@ -75,7 +75,7 @@ typedef struct engine {
     const json_t *rounds, *prompt; /* from transformers' loop */
 } engine;
 
-/* loop: which of the reference's runs with drafts of DEPTH. */
+/* loop: the index of a run in the reference that drafts DEPTH tokens per round. */
 static void open_engine(engine *e, size_t loop) {
     e->options = fr_options_new();
     require(fr_options_set(e->options, FR_OPT_CONTEXT, CONTEXT));
@@ -101,7 +101,7 @@ static fr_session *open_session(const engine *e, bool traced) {
     return session;
 }
 
-/* Runs the prompt, its own id, and as many rounds as the reference has. */
+/* Runs the prompt, the step that gives its first id, and as many rounds as the reference has. */
 static void run_rounds(const engine *e, fr_session *session) {
     size_t count, got, accepted;
     int32_t *prompt = fr_json_ids_of(e->prompt, &count), ids[FR_STEP_MAX];
@@ -113,7 +113,7 @@ static void run_rounds(const engine *e, fr_session *session) {
 
 /* ----------------------------------------------------------------------------------------------------------- rounds */
 
-/* The drafts, the accepted ones, the ids and the margins are those of transformers. */
+/* The drafts, the accepted drafts, the ids and the margins must be those of transformers. */
 START_TEST(the_rounds_are_the_references) {
     engine e;
     open_engine(&e, (size_t)_i);
@@ -154,7 +154,7 @@ START_TEST(the_rounds_are_the_references) {
 }
 END_TEST
 
-/* The lines have the prompt's ids, in forwards of the chunk's rows, one after the other. */
+/* The prompt lines have the prompt's ids in order, at most a chunk of ids in each line. */
 START_TEST(prompt_lines_are_the_prompt) {
     engine e;
     open_engine(&e, 0);
@@ -204,7 +204,7 @@ END_TEST
 
 /* ---------------------------------------------------------------------------------------------------------- figures */
 
-/* The counts by depth follow from how many drafts of each of the reference's rounds were accepted. */
+/* The counts for each depth follow from how many drafts were accepted in each round of the reference. */
 START_TEST(depths_are_counted) {
     engine e;
     open_engine(&e, (size_t)_i);
@@ -234,8 +234,8 @@ START_TEST(depths_are_counted) {
 }
 END_TEST
 
-/* There are 15 right drafts, the fifth of which is an end of sequence: five are accepted, and ten are compared with
- * nothing. */
+/* All 15 drafts are right, and the fifth is an end of sequence. So five are accepted, and the other ten are compared
+ * with nothing. */
 START_TEST(drafts_behind_an_end_of_sequence_are_not_compared) {
     enum { STOOD = 5 };
     engine e;
@@ -269,7 +269,7 @@ START_TEST(drafts_behind_an_end_of_sequence_are_not_compared) {
 }
 END_TEST
 
-/* The lines' seconds add up to the totals, also if the totals were reset in the middle of a trace. */
+/* The seconds in the lines add up to the totals, even if the totals are reset in the middle of a trace. */
 START_TEST(seconds_add_up_to_the_statistics) {
     static const struct {
         const char *key;
@@ -298,7 +298,7 @@ START_TEST(seconds_add_up_to_the_statistics) {
     for (size_t i = 0; i < json_array_size(prompts); i++) prefill += real(json_array_get(prompts, i), "seconds");
     for (int p = 0; p < 4; p++) ck_assert_double_eq_tol(sums[p], fr_session_stat(session, phases[p].stat), 1e-7);
     ck_assert_double_gt(sums[2], 0);
-    ck_assert_double_lt(sums[2], sums[1]); /* comparing four ids takes less time than a forward */
+    ck_assert_double_lt(sums[2], sums[1]); /* comparing four ids is faster than a forward pass */
     ck_assert_double_gt(prefill, 0);
     ck_assert_double_le(prefill, fr_session_stat(session, FR_STAT_PREFILL_SECONDS) + 1e-7);
     json_decref(accepts);
@@ -311,7 +311,7 @@ END_TEST
 
 /* ----------------------------------------------------------------------------------------------------------- header */
 
-/* A model in a folder with any bytes in its name: quotes, a newline, half a character. */
+/* The folder of the model has odd bytes in its name: quotes, a newline, an incomplete character. */
 START_TEST(any_path_is_a_json_string) {
     static const char name[] = "fr\"\\\n\x01\x1f\xff\xc3\xa9\xe2\x82<";
     static const char shown[] = "fr\"\\\n\x01\x1f\xef\xbf\xbd\xc3\xa9\xef\xbf\xbd";
@@ -336,7 +336,7 @@ START_TEST(any_path_is_a_json_string) {
     ck_assert_int_eq(integer(begin, "trace"), 1);
     ck_assert_ptr_null(json_object_get(begin, "drafter"));
 
-    fr_session_set_trace(session, NULL, NULL); /* nothing is traced from now on */
+    fr_session_set_trace(session, NULL, NULL); /* nothing is traced after this */
     size_t before = lines.length;
     require(fr_session_prompt(session, (int32_t[]){2}, 1));
     ck_assert_uint_eq(lines.length, before);

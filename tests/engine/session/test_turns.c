@@ -1,5 +1,5 @@
-/* Tests of going back on a timeline: after any truncation, abort or changed prompt a session equals a fresh one after
- * the same ids, bit for bit. Also tests the cost: which tokens are run again. */
+/* Tests going back on a timeline: after any truncation, abort or changed prompt a session equals a fresh one with the
+ * same ids, bit for bit. Also tests the cost: which tokens are run again. */
 /* suite: native */
 #include <check.h>
 #include <stdlib.h>
@@ -12,14 +12,14 @@
 #include "tests/support/require.h"
 #include "tests/support/suite.h"
 
-#define CONTEXT 640 /* ten times the positions that the fixtures' sliding layers keep with CHUNK */
+#define CONTEXT 640 /* ten times the positions that the fixtures' sliding layers keep (RING) */
 #define CHUNK   16
 #define RING    64
-#define MORE    9 /* ids that a comparison generates */
+#define MORE    9 /* number of ids that a comparison generates */
 
 static uint64_t state;
 
-/* Draws from xorshift64*: below `limit`. */
+/* Returns a random number below `limit` (xorshift64*). */
 static size_t draw(size_t limit) {
     state ^= state >> 12;
     state ^= state << 25;
@@ -28,7 +28,7 @@ static size_t draw(size_t limit) {
 }
 
 static void draw_ids(int32_t *ids, size_t count, size_t vocab) {
-    /* no image tokens: those stand behind the first 95 in a hundred */
+    /* leaves out the last 5 % of the ids, which include the image tokens */
     for (size_t i = 0; i < count; i++) ids[i] = (int32_t)draw(vocab - vocab / 20);
 }
 
@@ -60,10 +60,11 @@ typedef struct walk {
     const fr_drafter *drafter;
     fr_session *session;
     size_t vocab;
-    int countdown; /* how many forwards until the abort callback returns true; below 0: never */
+    int countdown; /* forward passes until the abort callback returns true; below 0: it never does */
 } walk;
 
-/* Both sessions have just run a prompt: compares the next id, the logits before it, and the drafts. */
+/* Both sessions have just run a prompt. Compares their next ids, the logits from which these were chosen, and their
+ * drafts. */
 static void compare_states(const walk *w, fr_session *fresh) {
     fr_session *s = w->session;
     size_t hidden = s->model->trunk.spec.hidden;
@@ -80,7 +81,7 @@ static void compare_states(const walk *w, fr_session *fresh) {
     for (size_t i = 0; i < 2; i++) {
         logits[i] = calloc(4 * w->vocab, sizeof(float));
         fr_draft_view view = fr_session_view(both[i]);
-        both[i]->ids[view.length++] = s->next; /* the step that gives the id does the same */
+        both[i]->ids[view.length++] = s->next; /* the step that returns this id does the same */
         fr_proposal proposal = {
             .draft = both[i]->drafting.draft, .view = &view, .count = 4, .ids = drafts[i], .logits = logits[i]};
         require(fr_draft_propose_one(&proposal));
@@ -92,7 +93,7 @@ static void compare_states(const walk *w, fr_session *fresh) {
     free(logits[1]);
 }
 
-/* Compares the session with a fresh one whose prompt is the whole timeline. */
+/* Compares the session with a fresh one whose prompt is the session's whole timeline. */
 static void compare_with_fresh(walk *w, bool after_prompt) {
     fr_session *fresh;
     int32_t here[MORE], there[MORE];
@@ -113,7 +114,7 @@ static bool count_down(void *context) {
     return *countdown >= 0 && (*countdown)-- == 0;
 }
 
-/* Gives the timeline another end, as an edited conversation has. */
+/* Changes the end of the timeline, as an edited conversation does. */
 static fr_status set_prompt(walk *w) {
     int32_t ids[CONTEXT];
     size_t kept = draw(fr_session_length(w->session) + 1), more = draw(100);
@@ -133,7 +134,8 @@ static fr_status append(walk *w) {
     return fr_session_prompt(w->session, ids, count);
 }
 
-/* Makes one change of the timeline; *ran: it ended by running a prompt. A call that was aborted is continued. */
+/* Makes one random change of the timeline, and completes a call that was aborted. *ran: it ended by running a
+ * prompt. */
 static void change(walk *w, bool *ran) {
     size_t length = fr_session_length(w->session);
     int32_t ids[30];
@@ -193,7 +195,7 @@ END_TEST
 
 /* ---------------------------------------------------------------------------------------------------- what is rerun */
 
-/* Opens a session with a prompt of `count` ids and `made` generated ones. */
+/* Opens a session, runs a prompt of `count` ids and generates `made` more. */
 static fr_session *open_long(const fr_reference *reference, const fr_options *options, size_t count, size_t made) {
     int32_t ids[CONTEXT];
     fr_session *session;
@@ -220,20 +222,20 @@ START_TEST(what_a_truncation_runs_again) {
                *whole = options_with(0, true, NULL);
     state = 7;
     fr_reference_open(&reference, "gemma4-e", none);
-    /* Within the positions that sliding layers keep, only the last token is run again, for the target's logits after
-     * it. They have kept the page of position 299 and the one before, from 192 on, and a row needs 9 positions before
-     * it. */
+    /* Within the positions that sliding layers keep, only the last token is run again, to get the target's logits
+     * after it. At length 300 they have kept positions from 192 on (the page of position 299 and the one before), and
+     * a row needs 9 positions before it. */
     ck_assert(rerun_of(&reference, none, 300, 0, 300) == 0);
     ck_assert(rerun_of(&reference, none, 300, 0, 299) == 1);
     ck_assert(rerun_of(&reference, none, 300, 0, 192 + 9 + 1) == 1);
     ck_assert(rerun_of(&reference, none, 300, 0, 192 + 9) == 192 + 9);
     ck_assert(rerun_of(&reference, none, 300, 0, 0) == 0);
-    /* After a reply of any length a session goes back to its prompt's end, and to where a template would have changed
-     * it, running only the last token again. */
+    /* After a reply of any length a session can go back to its prompt's end, or to where a template changes the end of
+     * the prompt, by running only the last token again. */
     ck_assert(rerun_of(&reference, some, 316, 200, 316) == 1);
     ck_assert(rerun_of(&reference, some, 316, 200, 316 - 40) == 1);
     ck_assert(rerun_of(&reference, none, 316, 200, 316) == 316);
-    /* Elsewhere at most as many positions are run again as sliding layers keep. */
+    /* At other positions, at most as many tokens are run again as sliding layers keep positions. */
     for (size_t to = 1; to < 500; to += 7) ck_assert(rerun_of(&reference, some, 500, 0, to) <= RING);
     for (size_t to = 1; to < 500; to += 31) ck_assert(rerun_of(&reference, whole, 500, 0, to) <= 1);
     fr_reference_close(&reference);
@@ -254,8 +256,8 @@ START_TEST(few_checkpoints_stay_spread) {
             double rerun = rerun_of(&reference, options, length, 0, to);
             worst = rerun > worst ? rerun : worst;
         }
-        /* Three checkpoints and the positions that are kept anyway divide the timeline in four; none of the parts is
-         * longer than half of it. */
+        /* Three checkpoints and the positions that are always kept divide the timeline into four parts. No part is
+         * longer than half of the timeline. */
         ck_assert_msg(worst <= (double)(length / 2 + RING), "%zu: %g", length, worst);
     }
     fr_reference_close(&reference);
@@ -315,7 +317,7 @@ START_TEST(an_abort_is_seen_between_chunks) {
         ck_assert(fr_session_stat(session, FR_STAT_RERUN_TOKENS) == 0);
         fr_session_reset(session);
     }
-    int countdown = -1; /* an aborted step gives nothing and removes nothing */
+    int countdown = -1; /* an aborted step returns no id and removes none */
     fr_session_set_abort(session, count_down, &countdown);
     require(fr_session_prompt(session, ids, 20));
     for (int step = 0; step < 3; step++) require(fr_session_step(session, given, 4, &count, &accepted));
@@ -337,7 +339,7 @@ static void check_nothing_held(const fr_session *session) {
         ck_assert_uint_eq(session->cache.kv.pages[kind].free_count, session->cache.kv.pages[kind].count);
 }
 
-/* A reset releases every page, pages of checkpoints included. */
+/* A reset releases every page, including those of checkpoints. */
 START_TEST(a_reset_lets_go_of_every_page) {
     fr_reference reference;
     fr_options *options = options_with(4, false, NULL);
@@ -434,7 +436,7 @@ START_TEST(a_cut_beyond_the_timeline_is_refused) {
     draw_ids(ids, 20, reference.model->trunk.spec.vocab);
     ids[3] = -1;
     ck_assert_int_eq(fr_session_set_prompt(session, ids, 20), FR_INPUT);
-    ck_assert_uint_eq(fr_session_length(session), 20); /* nothing was removed for it */
+    ck_assert_uint_eq(fr_session_length(session), 20); /* the refused prompt removed nothing */
     require(fr_session_truncate(session, 0));
     ck_assert_int_eq(fr_session_step(session, given, 1, &count, &accepted), FR_USAGE);
     fr_session_close(session);

@@ -1,8 +1,7 @@
-/* Tests of a GGUF text model with a vision tower in a file of its own, as llama.cpp's converter writes it.
+/* Tests a GGUF text model whose vision encoder is in a file of its own, as llama.cpp's converter writes it.
  *
- * tests/data/glm-ocr/mmproj-bf16.gguf has the tower of model.safetensors there (make_mmproj.py), so the values that
- * transformers computed from that are expected of it too. Wrong files are made of right ones by changing bytes in
- * place. */
+ * tests/data/glm-ocr/mmproj-bf16.gguf has the vision encoder of model.safetensors there (make_mmproj.py), so the same
+ * values that transformers computed are expected of it. Wrong files are made by changing bytes of right ones. */
 /* suite: hostile */
 #include <check.h>
 #include <math.h>
@@ -23,7 +22,7 @@
 #define TOWER   FOLDER "/mmproj-bf16.gguf"
 #define PICTURE FOLDER "/image/digits.png"
 #define BOUND   1e-3
-#define PROMPT  5 /* the reference's prompt with the picture */
+#define PROMPT  5 /* index of the reference's prompt with the picture */
 
 static fr_status open_pair(const char *text, const char *tower, fr_model **model) {
     fr_options *options = fr_options_new();
@@ -44,7 +43,7 @@ static void show(fr_session *session, const fr_model *model) {
     fr_picture_close(picture);
 }
 
-/* Returns the raw logits of the prompt with the picture, or the drafter's at 4 steps after it. */
+/* Returns the logits of the prompt with the picture, or those of the drafter's 4 draft steps after it. */
 static fr_rows logits_of(const fr_model *model, const fr_drafter *drafter, const int32_t *ids, size_t count) {
     fr_session *session;
     size_t capacity = (drafter ? 4 : count) * (size_t)fr_model_fact(model, FR_FACT_VOCAB);
@@ -60,8 +59,8 @@ static fr_rows logits_of(const fr_model *model, const fr_drafter *drafter, const
 
 /* ------------------------------------------------------------------------------------------------- the same model */
 
-/* The text model's rows of queries and keys are in another order than the folder's, so its logits may differ in their
- * last bits. */
+/* The GGUF text model has the rows of queries and keys in another order than the folder, so the last bits of its
+ * logits may differ. */
 START_TEST(logits_behind_a_picture) {
     fr_reference r;
     fr_model *model;
@@ -107,7 +106,7 @@ static bool stop_at_the_third(void *context) {
     return ++*(int *)context == 3;
 }
 
-/* This is the situation after Ctrl-C in a chat: the picture need not be shown again. */
+/* A prompt with a picture is aborted, as by Ctrl-C in a chat. The picture need not be shown again to continue it. */
 START_TEST(a_prompt_that_was_stopped_can_be_run_again) {
     fr_reference r;
     fr_model *model;
@@ -127,7 +126,7 @@ START_TEST(a_prompt_that_was_stopped_can_be_run_again) {
     fr_session_reset(session);
     require(fr_session_set_prompt(session, ids, count));
     require(fr_session_step(session, got, 1, &made, &accepted));
-    ck_assert_int_eq(got[0], 367); /* the reference's greedy text begins with it */
+    ck_assert_int_eq(got[0], 367); /* the first id of the reference's greedy text */
     free(ids);
     fr_session_close(session);
     fr_options_free(options);
@@ -138,7 +137,7 @@ END_TEST
 
 /* --------------------------------------------------------------------------------------------------------- numbers */
 
-/* Returns the picture's embeddings, from the model's own tower. */
+/* Returns the picture's embeddings from the model's vision encoder. */
 static fr_vision_rows embeddings(const fr_model *model) {
     fr_vision_rows rows;
     fr_image image;
@@ -151,7 +150,7 @@ static fr_vision_rows embeddings(const fr_model *model) {
     return rows;
 }
 
-/* Writes the tower in another type, as `forerun quantize` does. */
+/* Writes the vision encoder in another type of weights, as `forerun quantize` does. */
 static void write_as(const char *type, const char *path) {
     const fr_lab_quantization how = {.type = type, .pure = true};
     FILE *out = fopen(path, "wb");
@@ -160,11 +159,12 @@ static void write_as(const char *type, const char *path) {
     fclose(out);
 }
 
-/* Differences of embeddings whose mean size is 0.61. Rounding the weights alone costs 0.0074 with q8_0 and 0.052 with
- * q5_k (computed by transformers with weights that gguf-py decoded); activations of 8 bits add the rest. */
+/* The bounds are for differences of embeddings, whose mean size is 0.61. Rounding only the weights makes a difference
+ * of 0.0074 with q8_0 and 0.052 with q5_k (computed by transformers with weights that gguf-py decoded). The 8-bit
+ * activations add the rest. */
 START_TEST(embeddings_from_every_kind_of_type) {
     static const struct {
-        const char *type; /* NULL: the file as it is */
+        const char *type; /* NULL: the file is used unchanged */
         double largest, mean;
     } kinds[] = {
         {NULL, 1e-4, 1e-5}, {"f32", 1e-4, 1e-5}, {"f16", 1e-3, 1e-4}, {"q8_0", 0.1, 0.02}, {"q5_k", 0.5, 0.07}};
@@ -194,7 +194,8 @@ START_TEST(embeddings_from_every_kind_of_type) {
 }
 END_TEST
 
-/* The two convolutions, one for each frame, are joined as in the published tensor, bit for bit. */
+/* The file has one convolution for each of two frames. Joined, they must equal the published tensor, so the embeddings
+ * are equal bit for bit. */
 START_TEST(embeddings_are_those_of_the_folder_bit_for_bit) {
     fr_model *folder, *model;
     fr_options *options = fr_options_new();
@@ -216,15 +217,15 @@ END_TEST
 /* ----------------------------------------------------------------------------------------------------- wrong files */
 
 typedef struct damage {
-    const char *text; /* a text that occurs once; the bytes to be changed come `skip` bytes after it */
+    const char *text; /* a text that occurs once; `skip` bytes after it come the bytes to be changed */
     size_t skip;
     const void *value;
     size_t length;
     const char *words;
 } damage;
 
-#define NUMBER 4 /* bytes between a key and its number: the type */
-#define SHAPE  4 /* bytes between a tensor's name and its dimensions, fastest first: their number */
+#define NUMBER 4 /* between a key and its number there are 4 bytes, the number's type */
+#define SHAPE  4 /* between a tensor's name and its dimensions there are 4 bytes, their count */
 
 static const damage damages[] = {
     {"general.architecture", 12, "clap", 4, "expected a vision tower, a GGUF file of architecture \"clip\""},
@@ -267,7 +268,7 @@ static uint8_t *read_tower(size_t *size) {
     return bytes;
 }
 
-/* Opens the bytes as a tower with the text model: it must fail with these words, in one line. */
+/* Opens the bytes as a vision encoder with the text model. This must fail with one line that has these words. */
 static void expect_refusal(const uint8_t *bytes, size_t size, const char *words) {
     char path[64] = "/tmp/test_mmproj_XXXXXX";
     fr_model *model;
@@ -295,7 +296,8 @@ START_TEST(wrong_files) {
 }
 END_TEST
 
-/* If no other tensor of four dimensions makes room for it, there is no place to join the first frame with. */
+/* The second frame's convolution, and the only other tensor of four dimensions, get a wrong type. So the first frame
+ * has nothing to be joined with, and the file must be refused. */
 START_TEST(one_frame_alone_is_refused) {
     static const char *const others[] = {"v.patch_embd.weight.1", "mm.patch_merger.weight"};
     size_t size;
@@ -319,7 +321,7 @@ START_TEST(files_cut_short) {
 }
 END_TEST
 
-/* The right files are given in the wrong places. */
+/* Valid files are given in the wrong roles. */
 START_TEST(wrong_roles) {
     static const struct {
         const char *text, *tower, *words;

@@ -1,8 +1,8 @@
-/* Tests of the vision tower against transformers: from a picture's bytes to embeddings, step by step; one answer for
- * any number of threads and any instruction set; the positions of prompts with pictures.
+/* Tests the vision encoder against transformers, from a picture's bytes to embeddings, step by step; that any number
+ * of threads and any instruction set give the same answer; and the positions of prompts with pictures.
  *
- * There are two towers: that of the GLM-OCR reference, as published and as llama.cpp converts it, and one of odd
- * widths, whose pictures are shrunk, enlarged and left alone (tests/data/vision/make_cases.py). */
+ * There are two vision encoders: that of the GLM-OCR reference, as published and as llama.cpp converts it, and one of
+ * odd widths, whose pictures are shrunk, enlarged or left alone (tests/data/vision/make_cases.py). */
 /* suite: hostile threads */
 #include <check.h>
 #include <limits.h>
@@ -21,10 +21,10 @@
 
 #define LAYERS_MAX 8
 
-/* A picture of a fixture; its reference tensors are named PREFIX.NAME. */
+/* A picture of a fixture. Its reference tensors are named PREFIX.NAME. */
 typedef struct subject {
     const char *folder, *picture, *prefix;
-    const char *mmproj; /* the tower's own file; NULL: it is the folder's */
+    const char *mmproj; /* the file of the vision encoder; NULL: it is in the folder */
 } subject;
 
 static const subject subjects[] = {
@@ -47,7 +47,7 @@ typedef struct bench {
     fr_image image;
 } bench;
 
-/* Returns the width of the text model that the tower is for; 0: its file does not say. */
+/* Returns the width of the text model for which the vision encoder is made; 0: its configuration does not say. */
 static size_t text_width(const json_t *config) {
     return (size_t)json_integer_value(json_object_get(json_object_get(config, "vision_config"), "out_hidden_size"));
 }
@@ -92,7 +92,7 @@ static void close_bench(bench *b) {
     fr_map_close(&b->map);
 }
 
-/* NULL where this reference has none. */
+/* Returns a tensor of the reference; NULL: this reference doesn't have it. */
 static const fr_tensor *expected(const bench *b, const char *name) {
     char full[128];
     snprintf(full, sizeof full, "%s.%s", b->subject->prefix, name);
@@ -155,7 +155,7 @@ START_TEST(pixel_values_are_those_of_the_processor) {
 }
 END_TEST
 
-/* A picture whose values are kept after the patches and after every block. */
+/* A picture in the vision encoder; streams keeps its rows after the patches and after every block. */
 typedef struct watched {
     fr_vision_activations activations;
     float *streams[LAYERS_MAX + 1];
@@ -207,8 +207,8 @@ START_TEST(every_layer_is_that_of_transformers) {
 }
 END_TEST
 
-/* The tower's rows take 160 bytes, and pictures have every number of rows and columns up to a limit, because the
- * arena's pieces are rounded up. */
+/* Pictures of all sizes up to 5 by 5 units run. The arena rounds its allocations up, so each size must still fit into
+ * the memory that was measured for it; rows take 160 bytes here, which is no multiple of the rounding. */
 START_TEST(a_picture_of_any_size_is_seen) {
     enum { MOST = 5 };
     bench b;
@@ -418,7 +418,8 @@ START_TEST(a_tower_that_does_not_fit_is_refused) {
 }
 END_TEST
 
-/* Makes a folder of the odd tower with these files for its picture processor, NULL for none, and reads the limits. */
+/* Makes a folder with the odd vision encoder and these two files for its picture processor (NULL: no such file), and
+ * reads its limits on pictures. */
 static fr_status read_limits(const char *processor, const char *preprocessor, fr_vision_config *limits) {
     char folder[] = "/tmp/test_vision_XXXXXX", path[64], published[64], target[PATH_MAX];
     const char *const names[] = {"config.json", "model.safetensors", "processor_config.json",
@@ -451,7 +452,8 @@ static fr_status read_limits(const char *processor, const char *preprocessor, fr
 #define SIZE(least, most) "{\"size\": {\"shortest_edge\": " #least ", \"longest_edge\": " #most "}" REST
 #define NESTED(inner)     "{\"image_processor\": " inner ", \"processor_class\": \"Glm46VProcessor\"}"
 
-/* transformers reads image_processor of processor_config.json, or else preprocessor_config.json, and never both. */
+/* For the picture processor transformers reads image_processor in processor_config.json, or else
+ * preprocessor_config.json, but never both. */
 START_TEST(a_picture_processor_in_either_file) {
     static const struct {
         const char *processor, *preprocessor;

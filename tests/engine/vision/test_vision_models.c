@@ -1,9 +1,9 @@
-/* Tests models that see, kind by kind, against transformers: pixel values, the tower's layers and rows, logits behind
- * pictures, greedy text and drafts.
+/* Tests models that read pictures, one kind after the other, against transformers: pixel values, the layers and rows
+ * of the vision encoder, logits after pictures, greedy text and drafts.
  *
- * tests/data/vision/NAME is cut from a folder with random weights (cut_models.py), with what transformers 5.24 computed
- * from its pictures and prompts. FR_VISION_FIXTURES names another place for such folders, relative to
- * tests/data/models. */
+ * Each folder tests/data/vision/NAME is a small model with random weights (cut_models.py), together with what
+ * transformers 5.24 computed from its pictures and prompts. FR_VISION_FIXTURES names another place for such folders,
+ * relative to tests/data/models. */
 /* suite: hostile damaged threads */
 #include <check.h>
 #include <limits.h>
@@ -25,7 +25,7 @@
 static const char *const kinds[] = {"qwen3.5", "qwen3-vl",     "qwen3-vl-moe", "qwen2.5-vl",
                                     "gemma3",  "gemma4-dense", "gemma4-e",     "gemma4-unified"};
 
-/* Indices of those with llama.cpp's pair of files. */
+/* Indices of the kinds that also have llama.cpp's pair of files. */
 static const int paired[] = {0, 2, 3, 4, 5, 6, 7};
 
 enum { KINDS = sizeof kinds / sizeof *kinds, TEXT = 48, PICTURES_MAX = 4 };
@@ -67,7 +67,7 @@ static const fr_tensor *find(const fr_reference *r, size_t picture, const char *
     return fr_tensors_find(&r->tensors, full);
 }
 
-/* Ends the test if a value is further from the expected one than `bound` of the largest. */
+/* Ends the test if a value differs from the expected one by more than `bound` times the largest expected value. */
 static void compare(const float *got, const float *expected, size_t count, double bound, const char *what) {
     double largest = 0, worst = 0;
     for (size_t i = 0; i < count; i++) {
@@ -79,7 +79,7 @@ static void compare(const float *got, const float *expected, size_t count, doubl
 
 /* ------------------------------------------------------------------------------------------------------- the tower */
 
-/* A picture whose stream is kept after the patches and after every layer. */
+/* A picture in the vision encoder; streams keeps its rows after the patches and after every layer. */
 typedef struct watched {
     fr_vision_activations a;
     float *streams; /* [layers + 1, patches, hidden] */
@@ -97,12 +97,12 @@ static void run_watched(void *context, const fr_team *team) {
     fr_vision_merge(team, &w->a);
 }
 
-/* Returns true if transformers has the patches row by row, not token by token. */
+/* Returns true if transformers orders the patches row by row, and false if it orders them token by token. */
 static bool row_by_row(const fr_vision *vision) {
     return vision->config.tower == &fr_tower_gemma3 || vision->config.tower == &fr_tower_gemma4;
 }
 
-/* Gives a patch's place in transformers' order. */
+/* Returns the index of a patch in transformers' order. */
 static size_t place_of(const watched *w, size_t patch) {
     const fr_vision_config *c = &w->a.vision->config;
     size_t row, column;
@@ -111,8 +111,9 @@ static size_t place_of(const watched *w, size_t patch) {
     return row * w->a.grid.columns * c->merge + column;
 }
 
-/* Gives the processor's value number `value` of a patch. Gemma 3's processor gives whole pictures by channel. The
- * model, not the processor, of Gemma 4 makes 2 * (x - 0.5) of a value. */
+/* Returns value number `value` of a patch as the reference's processor gives it. Gemma 3's processor gives whole
+ * pictures, channel by channel. With Gemma 4 the model computes 2 * (x - 0.5) from a processor's value, so that is
+ * done here. */
 static double pixel_of(const fr_vision_config *c, const fr_tensor *pixels, size_t patch, size_t value, size_t row,
                        size_t column) {
     const float *all = pixels->data;
@@ -139,7 +140,7 @@ static void check_layers(const fr_reference *r, size_t index, const fr_vision *v
     fr_vision_activations_layout(&w.a, &arena, 1);
     fr_pool *pool = open_pool(1);
     fr_pool_run(pool, run_watched, &w);
-    size_t kept = layers->shape[1] * c->hidden; /* the reference may have the first patches alone */
+    size_t kept = layers->shape[1] * c->hidden; /* the reference may have only the first patches */
     ck_assert_uint_eq(layers->shape[0], c->layers + 1);
     ck_assert_uint_le(kept, values);
     float *ordered = calloc(values, sizeof *ordered);
@@ -150,13 +151,13 @@ static void check_layers(const fr_reference *r, size_t index, const fr_vision *v
         compare(ordered, (const float *)layers->data + i * kept, kept, 5e-5, "a layer");
     }
     free(ordered);
-    /* the processor's patches are in the order of tokens row by row, also where the tower has windows */
+    /* the processor orders patches by tokens, and the tokens row by row, even if the vision encoder has windows */
     float *patch = calloc(width, sizeof *patch);
     if (pixels->dims == 2) ck_assert_uint_eq(pixels->shape[1], width);
     for (size_t p = 0; p < w.a.patches; p++) {
         size_t row, column, parts = c->merge * c->merge, at = w.a.tokens[p / parts].place * parts + p % parts;
         if (row_by_row(vision)) at = place_of(&w, p);
-        if (pixels->dims == 2 && at >= pixels->shape[0]) continue; /* the reference has the first ones */
+        if (pixels->dims == 2 && at >= pixels->shape[0]) continue; /* the reference has only the first patches */
         fr_vision_place(c, grid, w.a.tokens, p, &row, &column);
         fr_vision_patch(c, resized, row, column, patch);
         for (size_t i = 0; i < width; i++)
@@ -234,7 +235,7 @@ START_TEST(rows_are_those_of_transformers) {
 }
 END_TEST
 
-/* The processor's sizes come from make_sizes.py. */
+/* The expected sizes were computed with transformers' processor (make_sizes.py). */
 START_TEST(sizes_are_those_of_qwens_processor) {
     fr_reference r;
     json_t *sizes = json_load_file("tests/data/vision/sizes.json", 0, NULL), *entry;
@@ -288,7 +289,7 @@ END_TEST
 
 /* ------------------------------------------------------------------------------------------------------------ texts */
 
-/* Returns a prompt's ids with the first `generated` ids of its greedy text, if it has one. */
+/* Returns a prompt's ids, followed by the first `generated` ids of its greedy text if the reference has one. */
 static int32_t *ids_of(const fr_reference *r, size_t prompt, size_t generated, size_t *count) {
     size_t index;
     json_t *entry, *ids = json_deep_copy(json_array_get(json_object_get(r->info, "prompts"), prompt));
@@ -331,13 +332,13 @@ static void check_logits(const fr_reference *r, size_t prompt, int chunk, size_t
     free(ids);
 }
 
-/* The text that a chat template wrote becomes the processor's ids. */
+/* A text that a chat template wrote must be tokenized to the ids that transformers' processor gives. */
 START_TEST(prompts_are_those_of_the_processor) {
     fr_reference r;
     size_t prompt;
     json_t *entry;
     open_fixture(&r, _i, NULL);
-    /* the model's own template shows pictures, also where the vocabulary has another family's tokens */
+    /* the model's own template can show pictures, even if its vocabulary has another family's tokens */
     ck_assert_ptr_null(fr_chat_note(fr_model_tokenizer(r.model), true));
     json_array_foreach (json_object_get(r.info, "prompt_text"), prompt, entry) {
         const json_t *list = json_array_get(json_object_get(r.info, "prompt_pictures"), prompt);
@@ -390,7 +391,7 @@ static void check_accepted(const fr_reference *r, size_t prompt, const fr_sessio
     json_array_foreach (json_object_get(json_object_get(r->info, "draft"), "loop"), index, loop) {
         if ((size_t)json_integer_value(json_object_get(loop, "prompt")) != prompt) continue;
         json_t *expected = json_object_get(loop, "rounds");
-        /* the last round stops at 48 ids, or has no room for a draft */
+        /* The last round is not compared: it stops at 48 ids, or has no room for a draft. */
         size_t whole = json_array_size(expected) - 1;
         ck_assert(rounds == whole + 1 || rounds == whole);
         json_array_foreach (expected, at, round)
@@ -398,7 +399,7 @@ static void check_accepted(const fr_reference *r, size_t prompt, const fr_sessio
     }
 }
 
-/* The ids are the reference's with any chunk, with and without drafts; so are the accepted lengths. */
+/* The ids must be the reference's with any chunk, with and without drafts, and so must the accepted lengths. */
 static void check_texts(const fr_reference *r) {
     static const int chunks[] = {1, 7, 512};
     size_t index;
@@ -432,7 +433,7 @@ START_TEST(texts_are_those_of_transformers) {
 }
 END_TEST
 
-/* All prompts run beside each other, in rounds of any number of prompt rows, each as it does alone. */
+/* All prompts run side by side, in rounds with limits on the prompt rows. Each must give what it gives alone. */
 START_TEST(neighbours_change_nothing) {
     enum { SESSIONS_MAX = 8 };
     static int32_t made[SESSIONS_MAX][TEXT + FR_STEP_MAX];
@@ -484,7 +485,7 @@ START_TEST(neighbours_change_nothing) {
 }
 END_TEST
 
-/* A drafter's pairs have the rows of pictures and the positions that the target has. */
+/* A drafter's rows must have the pictures' embeddings, and the same positions as the target's rows. */
 START_TEST(drafts_are_those_of_the_reference) {
     fr_reference r;
     size_t index, vocab;
@@ -514,8 +515,8 @@ END_TEST
 
 /* ------------------------------------------------------------------------------------------------------------ pairs */
 
-/* Opens llama.cpp's pair of files in place of the folder's model. These files have no limits on pictures, and no width
- * of windows, so that the tower gets the folder's. */
+/* Opens llama.cpp's pair of files instead of the folder's model. These files give no limits on pictures and no width
+ * of windows, so the folder's are copied to the vision encoder. */
 static void open_pair(fr_reference *r, int kind) {
     char text[320], tower[320];
     open_fixture(r, kind, NULL);
@@ -564,10 +565,10 @@ END_TEST
 
 /* ----------------------------------------------------------------------------------------------- configurations */
 
-/* Sets a member of vision_config, or of the picture processor's file, to a JSON value; null removes it. */
+/* Each row sets a member of vision_config, or of the picture processor's file, to a JSON value; null removes it. */
 static const struct {
     int kind;
-    const char *file, *key, *value, *line; /* line NULL: it is taken */
+    const char *file, *key, *value, *line; /* line NULL: the model is accepted */
 } changes[] = {
     {0, "config.json", "num_position_embeddings", "26", "num_position_embeddings is 26, which is no square"},
     {0, "config.json", "num_position_embeddings", "36", "tensor model.visual.pos_embed.weight has shape [25, 24]"},
@@ -594,7 +595,7 @@ static const struct {
 
 enum { CHANGES = sizeof changes / sizeof *changes };
 
-/* Makes a folder of the fixture whose file has the change; the caller removes it. */
+/* Makes a folder with the fixture and this change; the caller removes it. */
 static void make_changed(int change, char *folder) {
     static const char *const names[] = {"config.json", "preprocessor_config.json", "model.safetensors"};
     char from[256], to[256], whole[PATH_MAX];

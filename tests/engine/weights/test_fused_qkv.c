@@ -1,9 +1,9 @@
-/* Tests of queries, keys and values in one tensor, as llama.cpp's converter writes them with --fuse-qkv: the logits
- * are bit for bit those of the file that has them in separate tensors, in every family and however the matrices are
- * stored; a tensor that can't be cut is refused.
+/* Tests queries, keys and values that are one tensor, as llama.cpp's converter writes them with --fuse-qkv. The logits
+ * must be, bit for bit, those of the file with separate tensors, in every family and for every way of storing
+ * matrices. A tensor that can't be divided is refused.
  *
- * tests/data/qwen35/tied-fused.gguf was written by the converter; the other files are made here in the same way: the
- * rows one after the other, and biases too. */
+ * The converter wrote tests/data/qwen35/tied-fused.gguf. The other files are made here in the same way: the rows of
+ * the three tensors one after the other, and their biases too. */
 #include <check.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -45,8 +45,8 @@ static void quantize(const char *name, const char *type) {
     ck_assert_int_eq(fclose(out), 0);
 }
 
-/* Returns the tensor that has another letter after "attn_"; NULL: the name is of another kind, or there is no such
- * tensor. */
+/* Returns the tensor whose name has the letter `other` instead of `is` after "attn_". Returns NULL if the name is of
+ * another kind or no such tensor exists. */
 static const fr_tensor *beside(const fr_tensors *all, const char *name, char is, char other) {
     char changed[128];
     const char *at = strstr(name, ".attn_");
@@ -80,7 +80,8 @@ static void fuse(void) {
     fr_gguf_copy(apart, fused, copy_fused);
 }
 
-/* Returns the logits of every position, then those of a chain of drafts if there is a drafter; malloc'd. */
+/* Returns the logits of every position, followed by those of a chain of drafts if there is a drafter; the caller frees
+ * them. */
 static fr_rows numbers_of(const char *path) {
     fr_model *model;
     fr_drafter *drafter = NULL;
@@ -135,7 +136,7 @@ START_TEST(a_packed_one_does_too) {
 }
 END_TEST
 
-/* The queries have 6 heads of 22 rows, so the keys begin within a tile. */
+/* The queries have 6 heads of 22 rows, so the keys begin within a tile, and the tensor can't be packed. */
 START_TEST(parts_that_begin_amid_a_tile_are_refused) {
     fr_model *model;
     quantize("qwen3-moe-odd", "q8_0");

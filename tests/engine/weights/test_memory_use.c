@@ -1,5 +1,5 @@
-/* Tests of models and memory: how much memory invented systems have, how much of it weights take by the format of
- * their file, the notes and refusals where there is too little, and that reading ahead changes no bit. */
+/* Tests how models use memory: how much memory invented systems have, how much the weights take depending on their
+ * file's format, the notes and refusals if there is too little, and that reading ahead changes no bit. */
 #include <check.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -16,7 +16,7 @@
 #include "tests/support/require.h"
 #include "tests/support/suite.h"
 
-#define MODEL FR_TEST_MODELS "glm4-moe-odd" /* a mixture with an MTP layer of its own */
+#define MODEL FR_TEST_MODELS "glm4-moe-odd" /* a mixture of experts with an MTP layer */
 
 /* ---------------------------------------------------------------------------------------------- the system's memory */
 
@@ -75,7 +75,7 @@ static const char *in_folder(const char *name) {
     return path;
 }
 
-/* Writes the model as q4_0, and packs that. */
+/* Quantizes the model to q4_0 and packs the result. */
 static void make_files(void) {
     fr_made_root_open();
     fr_lab_quantization how = {.type = "q4_0"};
@@ -103,8 +103,8 @@ static uint64_t bytes_named(const fr_weights *weights, const char *part) {
     return bytes;
 }
 
-/* A packed file has only small vectors copied; other files have everything copied that kernels need in another layout;
- * without mapping, all of a file is. */
+/* If the file is packed, only small vectors are copied. Of other files everything is copied that kernels need in
+ * another layout. Without memory mapping the whole file is copied. */
 START_TEST(copies_depend_on_the_files_form) {
     fr_model *packed = opened("packed.gguf", true), *plain = opened("model.gguf", true);
     fr_model *read = opened("packed.gguf", false);
@@ -128,7 +128,7 @@ START_TEST(copies_depend_on_the_files_form) {
 }
 END_TEST
 
-/* Tiles of low-bit types are larger than the file's blocks, and a token reads the tiles. */
+/* The tiles of low-bit types are larger than the blocks in the file. Tokens read the tiles, so these are counted. */
 START_TEST(copies_count_as_large_as_they_are) {
     fr_model *model;
     require(fr_model_open("tests/data/gguf/low-bits.gguf", NULL, &model));
@@ -142,7 +142,7 @@ START_TEST(copies_count_as_large_as_they_are) {
 }
 END_TEST
 
-/* The MTP layer is packed like its target's layers: only its vectors are copied. */
+/* In a packed file the MTP layer is packed like the target's layers, so only its vectors are copied. */
 START_TEST(an_mtp_layer_is_packed_too) {
     fr_drafter *own;
     fr_model *packed = opened("packed.gguf", true);
@@ -155,7 +155,7 @@ START_TEST(an_mtp_layer_is_packed_too) {
 }
 END_TEST
 
-/* A sixteenth of the memory stays free. */
+/* The weights fit if a sixteenth of the memory stays free. */
 START_TEST(weights_fit_below_a_limit) {
     static const struct {
         uint64_t available;
@@ -176,8 +176,9 @@ START_TEST(weights_fit_below_a_limit) {
 }
 END_TEST
 
-/* A target's copies are made before its drafter's, so they are no part of the memory that is left then. Its mapped
- * weights are a part of it, and should stay in memory. */
+/* When a drafter is opened, the target's copies are already in memory, so the memory that is left doesn't include
+ * them. The target's mapped weights are still to be read and should stay in memory, so they are counted with the
+ * drafter's. */
 START_TEST(a_drafter_is_compared_beside_its_target) {
     fr_model *model = opened("model.gguf", true);
     fr_drafter *own;
@@ -193,7 +194,7 @@ START_TEST(a_drafter_is_compared_beside_its_target) {
     fr_weights_compare(weights, (fr_mixture_size){0}, target, least - 2);
     ck_assert(weights->exceed);
     ck_assert_ptr_nonnull(strstr(fr_drafter_note(own, 0), "that are in use, and memory has"));
-    target->placed = false; /* as if both were only described */
+    target->placed = false; /* as if neither were loaded yet */
     fr_weights_compare(weights, (fr_mixture_size){0}, target, least + target->memory_use.own);
     ck_assert(!weights->exceed);
     fr_weights_compare(weights, (fr_mixture_size){0}, target, least + target->memory_use.own - 2);
@@ -288,7 +289,7 @@ START_TEST(a_note_says_that_memory_is_too_small) {
 }
 END_TEST
 
-/* The model is not a mixture of experts. */
+/* This model is not a mixture of experts, so each token reads all weights. */
 START_TEST(weights_without_experts_are_read_again_and_again) {
     fr_model *model;
     require(fr_model_open(FR_TEST_MODELS "llama", NULL, &model));

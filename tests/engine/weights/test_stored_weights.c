@@ -1,7 +1,8 @@
-/* Tests of a model from a quantized folder: its logits, the same bits however it is run, and what the command says.
+/* Tests a model from a quantized folder: its logits, that it gives the same bits however it is run, and what the
+ * command says.
  *
- * tests/data/storages/whole is a mixture of experts as mlx-lm writes one: experts in stacks, a router of 8 bits, a
- * quantized table and head. Its logits are transformers', of the dequantized weights
+ * tests/data/storages/whole is a mixture of experts as mlx-lm writes one, with stacked experts, a router of 8 bits,
+ * and quantized embeddings and head. The expected logits are transformers', from the dequantized weights
  * (tests/references/storages.py). */
 #include <check.h>
 #include <jansson.h>
@@ -43,7 +44,7 @@ static void remove_folder(void) {
     ck_assert_int_eq(rmdir(folder), 0);
 }
 
-/* Writes the ids of a prompt as a list; returns their number. */
+/* Writes the ids of a prompt as a list. Returns how many there are. */
 static size_t list_ids(size_t prompt, char *list, size_t size) {
     json_t *reference = fr_load_json(WHOLE "/reference.json");
     const json_t *ids = json_array_get(json_object_get(reference, "prompts"), prompt), *id;
@@ -54,14 +55,14 @@ static size_t list_ids(size_t prompt, char *list, size_t size) {
     return count;
 }
 
-/* Returns the logits that the command writes, as bytes on standard output. */
+/* Runs the command on a prompt. Its standard output has the logits' bytes. */
 static fr_command run_logits(const char *model, size_t prompt, const char *options) {
     char ids[512];
     list_ids(prompt, ids, sizeof ids);
     return fr_command_ok("logits -m %s --ids %s -o - -ctk f32 -ctv f32 %s", model, ids, options);
 }
 
-/* Ends the test unless logits are within a part of the largest expected one. */
+/* Ends the test if a logit differs from the expected one by more than `part` of the largest expected one. */
 static void compare(const fr_command *got, size_t prompt, float part) {
     char name[64];
     fr_map map;
@@ -86,9 +87,9 @@ static void compare(const fr_command *got, size_t prompt, float part) {
     fr_map_close(&map);
 }
 
-/* The reference's rows of activations are floats, while integers are multiplied with rows of 8 bits, as in a file of
- * Q8_0. Of the second prompt a row's experts are so close that this chooses another one: so that the values are right
- * is seen below, in the file of float32 that is made of the folder. */
+/* The reference has float activations, while here they are quantized to 8 bits, so the bound is wide. In prompt 2 the
+ * experts of a row are so close that rounding would choose another one, so prompt 1 is used. The float32 file below
+ * shows that the weights are exactly right. */
 START_TEST(logits_are_near_those_of_the_dequantized_weights) {
     fr_command c = run_logits(WHOLE, 1, "");
     compare(&c, 1, 5e-2F);
@@ -109,7 +110,7 @@ START_TEST(bits_are_the_same_however_it_is_run) {
 }
 END_TEST
 
-/* In a file of float32 nothing is lost, so its logits are as near to the reference. */
+/* A file of float32 loses nothing, so its logits are within the narrow bound of float models. */
 START_TEST(quantize_makes_a_file_of_it) {
     fr_command c = fr_command_ok("quantize -m " WHOLE " --type f32 -o %s", in_folder("model.gguf"));
     ck_assert_msg(strstr(c.err, "were quantized before"), "%s", c.err);
@@ -165,7 +166,7 @@ static void write_changed(const char *tensor, size_t at, uint16_t bits) {
     fr_map_close(&map);
 }
 
-/* One of a streamed matrix, of a looked-up table, and of an expert. */
+/* One scale or bias is not finite: of a layer's matrix, of the embedding table, or of an expert. */
 START_TEST(a_scale_that_is_not_finite_ends_in_a_line) {
     static const char *const tensors[] = {"model.layers.1.self_attn.q_proj.scales", "model.embed_tokens.biases",
                                           "model.layers.0.mlp.switch_mlp.up_proj.scales"};
@@ -191,9 +192,9 @@ static const char *const kinds[] = {
     "awq",          "gptq-act", "ct-w4a16-asym",  "ct-int8",      "ct-fp8-channel", "ct-fp8-tensor",
     "ct-fp8-block", "ct-nvfp4", "modelopt-nvfp4", "modelopt-fp8", "mlx-3bit",       "mlx-8bit"};
 
-/* Checks a placed matrix's rows, and its product with a row, against the values that its storage decodes to. Where
- * activations are quantized, in blocks of 32 columns with a step of 1 / 127 of the largest, the product may be off by
- * what that rounds, at most half a step of each column. */
+/* Checks a loaded matrix's rows, and its product with a row of activations, against the values that its storage
+ * decodes to. Where activations are quantized (blocks of 32 columns, with a step of 1 / 127 of the largest), the
+ * product may be off by the rounding, at most half a step for each column. */
 static void check_matrix(const fr_matrix *m, const float *wanted, const char *kind) {
     enum { COLS_MAX = 256, ROWS_MAX = 64 };
     float x[COLS_MAX], y[ROWS_MAX], row[COLS_MAX];
