@@ -10,6 +10,7 @@
 #include "base/error.h"
 #include "bench/limits.h"
 #include "src/engine/draft/assistant_gemma4.h"
+#include "src/engine/draft/block.h"
 #include "src/engine/draft/eagle.h"
 
 void fr_bench_require(fr_status status) {
@@ -193,8 +194,24 @@ static double pairs_bytes(const fr_drafter *drafter) {
     return bytes - target_row_bytes(drafter);
 }
 
+static bool is_block_drafter(const fr_drafter *drafter) {
+    return drafter->method == &fr_draft_dflash || drafter->method == &fr_draft_dflash2 ||
+           drafter->method == &fr_draft_dspark;
+}
+
+/* Gives the bytes of a block's forward, with the target's head if the drafter has none of its own. The matrix of
+ * DSpark's biases is streamed anew for each draft. */
+static double block_bytes(const fr_drafter *drafter) {
+    const fr_block_net *net = drafter->net;
+    const fr_matrix *head = drafter->head.ids ? &drafter->head.matrix : &net->trunk.head;
+    double bytes = streamed(&drafter->weights, 1), drafts = (double)net->config.block - !net->config.from_anchor;
+    if (net->own_head) bytes -= bytes_of(&net->trunk.head);
+    return bytes + bytes_of(head) + bytes_of(&net->bias_after) * (drafts - 1);
+}
+
 double fr_bench_draft_bytes(const fr_drafter *drafter) {
     if (drafter->method == &fr_draft_assistant) return assistant_bytes(drafter);
+    if (is_block_drafter(drafter)) return block_bytes(drafter);
     const fr_model *model = fr_drafter_model(drafter);
     if (!model) return pairs_bytes(drafter);
     return streamed(&model->weights, chosen_experts(fr_spec_experts(&model->trunk.spec)));

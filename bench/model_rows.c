@@ -4,9 +4,11 @@
  * this machine allows; a table of the draft step. T(K) is the time of one forward of K rows with all their logits. It
  * is measured in turn with T(1). */
 #include <math.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "base/error.h"
+#include "base/sizes.h"
 #include "bench/caches.h"
 #include "bench/limits.h"
 #include "bench/measure.h"
@@ -42,11 +44,11 @@ static double bandwidth_of_step(fr_bench_run *run, fr_pool *pool) {
     return bandwidth > 0 ? bandwidth : NAN;
 }
 
-/* Timings of drafting: proposals of 15 drafts (fifteen), the time per step and the time to start that follow from
- * them, and proposals of a single draft right after a forward (firsts). */
+/* Timings of drafting: proposals of as many drafts as one round can have (all), the time per step and the time to start
+ * that follow from them, and proposals of a single draft right after a forward (firsts). */
 typedef struct step_timings {
-    double steps[FR_BENCH_TIMINGS], starts[FR_BENCH_TIMINGS], fifteen[FR_BENCH_TIMINGS], firsts[FR_BENCH_TIMINGS];
-    size_t count;
+    double steps[FR_BENCH_TIMINGS], starts[FR_BENCH_TIMINGS], all[FR_BENCH_TIMINGS], firsts[FR_BENCH_TIMINGS];
+    size_t count, drafts; /* timings; drafts of a proposal */
 } step_timings;
 
 /* Adds the row about draft steps. Starting may take almost no time, so its spread is the distance between the
@@ -72,7 +74,9 @@ static void put_drafts(fr_bench_run *run, const step_timings *t, double bandwidt
     fr_bench_figure first = fr_bench_figure_kept(t->firsts, t->count);
     double limit = run->plan->max_spread, after = first.middle;
     fr_bench_begin(run, "draft", "Drafting", own, sizeof own / sizeof *own);
-    fr_bench_test test = {.name = "draft15", .depth = BEFORE, .tokens = 15, .seconds = t->fifteen, .count = t->count};
+    char name[sizeof "draft" + 3 * sizeof t->drafts];
+    snprintf(name, sizeof name, "draft%zu", t->drafts);
+    fr_bench_test test = {.name = name, .depth = BEFORE, .tokens = t->drafts, .seconds = t->all, .count = t->count};
     fr_bench_begin_row(run, &test);
     fr_bench_put(run, &step, rint(run->draft_step * 1e9));
     fr_bench_from(run->report, &step, run->draft_step * 1e3, limit);
@@ -97,17 +101,45 @@ static void put_drafts(fr_bench_run *run, const step_timings *t, double bandwidt
                                      "memory was read right before.");
 }
 
+/* Times the forward of a block drafter, which makes all drafts of a round at once: starting is all of its time, and no
+ * draft takes a step of its own. */
+static fr_status time_blocks(fr_session *session, step_timings *t) {
+    FR_TRY(fr_bench_time_drafts(session, t->drafts, t->all));
+    for (size_t i = 0; i < t->count; i++) {
+        fr_bench_forward(session, 1, session->cache.kv.length);
+        FR_TRY(fr_bench_time_drafts(session, t->drafts, &t->all[i]));
+        t->steps[i] = isnan(t->all[i]) ? NAN : 0;
+        t->starts[i] = t->firsts[i] = t->all[i];
+    }
+    return FR_OK;
+}
+
+/* Gives the largest fixed number of drafts in the plan; FR_DRAFT_AUTO is not one. 0: there is none. */
+static size_t most_drafts(const fr_bench_list *drafts) {
+    int64_t most = 0;
+    for (size_t i = 0; i < drafts->count; i++)
+        if (drafts->at[i] > most) most = drafts->at[i];
+    return (size_t)most;
+}
+
 /* Times drafts. The forward before each is run by the session itself, so that the same team of threads runs both, as
- * in a round. */
-static fr_status time_drafts(fr_session *session, step_timings *t) {
+ * in a round. most: the largest number of drafts that the plan names; 0: none. */
+static fr_status time_drafts(fr_session *session, size_t most, step_timings *t) {
     double five;
+    size_t block = session->drafting.draft->block;
     FR_TRY(fr_bench_begin_drafts(session));
+<<<<<<< HEAD
     /* the first proposal also allocates pages, so it does not count */
     FR_TRY(fr_bench_time_drafts(session, 15, t->fifteen));
+=======
+    t->drafts = block && most ? fr_smaller(block, most) : block ? block : FR_STEP_MAX - 1;
+    if (block) return time_blocks(session, t);
+    FR_TRY(fr_bench_time_drafts(session, t->drafts, t->all)); /* the first proposal also makes pages */
+>>>>>>> fd3b31fd (Time block drafters in bench model, which crashed on them)
     for (size_t i = 0; i < t->count; i++) {
         FR_TRY(fr_bench_time_drafts(session, 5, &five));
-        FR_TRY(fr_bench_time_drafts(session, 15, &t->fifteen[i]));
-        t->steps[i] = (t->fifteen[i] - five) / 10;
+        FR_TRY(fr_bench_time_drafts(session, t->drafts, &t->all[i]));
+        t->steps[i] = (t->all[i] - five) / (double)(t->drafts - 5);
         t->starts[i] = five - 5 * t->steps[i];
         fr_bench_forward(session, 1, session->cache.kv.length);
         FR_TRY(fr_bench_time_drafts(session, 1, &t->firsts[i]));
@@ -119,7 +151,7 @@ static fr_status time_draft_step(fr_bench_run *run, fr_session *session) {
     static step_timings t;
     t.count = PAIRS_MORE * run->plan->repetitions;
     double bandwidth = bandwidth_of_step(run, session->engine->pool);
-    FR_TRY(time_drafts(session, &t));
+    FR_TRY(time_drafts(session, most_drafts(&run->plan->drafts), &t));
     if (isnan(t.steps[0])) return FR_OK;
     fr_bench_figure step = fr_bench_figure_kept(t.steps, t.count), start = fr_bench_figure_kept(t.starts, t.count);
     run->draft_step = step.middle;

@@ -23,6 +23,7 @@
 
 #define BENCH   "bench model " DEMO
 #define MIXTURE "tests/data/models/gemma4-moe"
+#define DFLASH  "tests/data/dflash/"
 #define QUICK   "-p 0 -n 8 -d 0 --rows 0 -r 3 --max-spread 1000000 -o json "
 
 static bool broken;
@@ -43,11 +44,15 @@ static json_t *parse(const char *text) {
     return rows;
 }
 
-static json_t *bench(const char *options) {
-    fr_command command = fr_command_ok("%s %s", BENCH, options);
+static json_t *bench_of(const char *verb, const char *options) {
+    fr_command command = fr_command_ok("%s %s", verb, options);
     json_t *rows = parse(command.out);
     fr_command_free(&command);
     return rows;
+}
+
+static json_t *bench(const char *options) {
+    return bench_of(BENCH, options);
 }
 
 static const char *text_of(const json_t *row, const char *key) {
@@ -274,30 +279,49 @@ START_TEST(rows_are_timed_against_one_and_break_even_grows_with_drafting) {
 }
 END_TEST
 
+/* A block drafter makes all drafts in one forward: its cost is the same for any number of them. */
+START_TEST(a_block_costs_the_same_for_any_number_of_drafts) {
+    json_t *rows = bench_of("bench model -m " DFLASH "qwen3 -md " DFLASH "qwen3/drafter",
+                            "-p 0 -n 0 -d 0 --rows 2,4 --draft-max 1..5,auto -r 3 --max-spread 1000000 -o json");
+    const json_t *draft = row_of(rows, "draft5");
+    ck_assert_double_eq(number_of(draft, "step_ns"), 0);
+    ck_assert_double_gt(number_of(draft, "start_ns"), 0);
+    ck_assert_double_eq(number_of(row_of(rows, "T(2)"), "draft_ms"), number_of(row_of(rows, "T(4)"), "draft_ms"));
+    json_decref(rows);
+}
+END_TEST
+
 /* A draft step of EAGLE-3 reads its layer and its head, and the first of a chain also fc; one of EAGLE-1 reads fc, the
- * layer and the target's head; one of a draft model reads everything that a token reads. The bytes are counted from
- * the shapes in their files; vectors are negligible. */
+ * layer and the target's head; one of a draft model reads everything that a token reads. A block reads fc, the layers
+ * and a head, and DSpark's biases once for each of its 7 drafts; its list of ids is counted too. The bytes are counted
+ * from the shapes in their files; vectors are negligible. */
 START_TEST(a_draft_step_reads_what_it_needs) {
+    enum { BLOCK = 64 * 192 + 2 * (3 * 64 * 128 + 2 * 64 * 64 + 2 * 32 * 64) }; /* fc and the layers */
     static const struct {
-        const char *drafter;
+        const char *target, *drafter;
         double values; /* values of 2 bytes that each step reads */
         double first;  /* further values for the first step */
     } drafters[] = {
-        {"tests/data/llama/eagle3", 256 * 256 + 3 * 256 * 256 + 2 * 32 * 512 + 64 * 512 + 256 * 64, 256 * 768},
-        {"tests/data/llama/eagle", 256 * 512 + 3 * 256 * 256 + 2 * 32 * 256 + 2 * 64 * 256 + 512 * 256, 0},
-        {"tests/data/models/llama", 7 * (3 * 256 * 256 + 2 * 32 * 256 + 2 * 64 * 256) + 512 * 256, 0},
+        {"tests/data/models/llama", "tests/data/llama/eagle3",
+         256 * 256 + 3 * 256 * 256 + 2 * 32 * 512 + 64 * 512 + 256 * 64, 256 * 768},
+        {"tests/data/models/llama", "tests/data/llama/eagle",
+         256 * 512 + 3 * 256 * 256 + 2 * 32 * 256 + 2 * 64 * 256 + 512 * 256, 0},
+        {"tests/data/models/llama", "tests/data/models/llama",
+         7 * (3 * 256 * 256 + 2 * 32 * 256 + 2 * 64 * 256) + 512 * 256, 0},
+        {DFLASH "qwen3", DFLASH "qwen3/drafter", BLOCK + 320 * 64, 0},
+        {DFLASH "dspark-qwen3", DFLASH "dspark-qwen3/drafter", BLOCK + 200 * 64 + 7 * 200 * 16 + 4 * 200, 0},
     };
     fr_model *model;
     fr_drafter *drafter;
-    ck_assert_int_eq(fr_model_open("tests/data/models/llama", NULL, &model), FR_OK);
     for (size_t i = 0; i < sizeof drafters / sizeof *drafters; i++) {
+        ck_assert_int_eq(fr_model_open(drafters[i].target, NULL, &model), FR_OK);
         double bytes = 2 * drafters[i].values, first = bytes + 2 * drafters[i].first;
         ck_assert_int_eq(fr_drafter_open(drafters[i].drafter, model, NULL, &drafter), FR_OK);
         ck_assert_double_eq_tol(fr_bench_draft_bytes(drafter), bytes, 0.01 * bytes);
         ck_assert_double_eq_tol(fr_bench_first_draft_bytes(drafter), first, 0.01 * first);
         fr_drafter_close(drafter);
+        fr_model_close(model);
     }
-    fr_model_close(model);
 }
 END_TEST
 
@@ -644,6 +668,7 @@ FR_SUITE("bench model") {
     tcase_add_test(tests, a_line_of_jsonl_is_an_object);
     tcase_add_test(tests, a_filled_cache_repeats_its_first_512_positions);
     tcase_add_test(tests, rows_are_timed_against_one_and_break_even_grows_with_drafting);
+    tcase_add_test(tests, a_block_costs_the_same_for_any_number_of_drafts);
     tcase_add_test(tests, a_draft_step_reads_what_it_needs);
     tcase_add_test(tests, a_mixture_reads_the_experts_that_rows_choose);
     tcase_add_test(tests, latents_are_read_once_and_multiplied_by_every_head_of_every_row);
