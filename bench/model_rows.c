@@ -128,14 +128,10 @@ static fr_status time_drafts(fr_session *session, size_t most, step_timings *t) 
     double five;
     size_t block = session->drafting.draft->block;
     FR_TRY(fr_bench_begin_drafts(session));
-<<<<<<< HEAD
-    /* the first proposal also allocates pages, so it does not count */
-    FR_TRY(fr_bench_time_drafts(session, 15, t->fifteen));
-=======
     t->drafts = block && most ? fr_smaller(block, most) : block ? block : FR_STEP_MAX - 1;
     if (block) return time_blocks(session, t);
-    FR_TRY(fr_bench_time_drafts(session, t->drafts, t->all)); /* the first proposal also makes pages */
->>>>>>> fd3b31fd (Time block drafters in bench model, which crashed on them)
+    /* the first proposal also allocates pages, so it does not count */
+    FR_TRY(fr_bench_time_drafts(session, t->drafts, t->all));
     for (size_t i = 0; i < t->count; i++) {
         FR_TRY(fr_bench_time_drafts(session, 5, &five));
         FR_TRY(fr_bench_time_drafts(session, t->drafts, &t->all[i]));
