@@ -10,10 +10,11 @@
 
 #include "base/topology.h"
 
-/* Chooses the plan's CPUs and adds them to the account. A plan that does not pin stays as it is. */
+/* Chooses CPUs for the plan's threads and records the threads there. A plan that does not pin its threads is left
+ * unchanged. */
 void fr_cores_claim(const fr_machine *machine, fr_plan *plan);
 
-/* Takes a claimed plan's CPUs from the account. */
+/* Removes from the record the threads of a plan for which CPUs were claimed. */
 void fr_cores_release(const fr_plan *plan);
 
 /* Returns true if threads of several sessions are pinned to the CPU; costs one load. cpu -1 means not pinned, which

@@ -21,9 +21,9 @@
 #define SPIN_NANOSECONDS 100000
 #define SPIN_LEAST       20000
 #define SPIN_USUALS      8
-#define SPINS_PER_LOOK   64 /* spins between two looks at the clock */
-#define YIELDS           4  /* fewer: threads sleep at nearly each barrier; more: no gain (3 or 8 threads, 2 cores) */
-#define YIELD_AFTER      10000 /* if not pinned, the awaited thread may be on the waiting thread's own CPU */
+#define SPINS_PER_LOOK   64    /* spins between two looks at the clock */
+#define YIELDS           4     /* with fewer, threads sleep at nearly each barrier; more gain nothing (2 cores) */
+#define YIELD_AFTER      10000 /* ns until an unpinned thread yields: the awaited thread may need its CPU */
 
 /* Bounds for yields on a CPU that another program keeps busy. There a yield gives that program a turn of 3 ms, and
  * since 6.18 Linux also makes the thread that yields pay for that time afterwards: a team that yields at each barrier

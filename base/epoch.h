@@ -21,11 +21,11 @@ typedef _Atomic uint32_t fr_epoch;
 /* Describes a thread that waits, and how long its waits have taken. */
 typedef struct fr_waiter {
     int cpu;               /* the CPU that it is pinned to; -1: not pinned */
-    bool oversubscribed;   /* it yields at once instead of spinning */
-    int64_t crowded_until; /* until this time it does not yield, because yields take long */
-    int64_t crowded_for;   /* nanoseconds for which it does not yield, as set after the last yield; 0: that yield was
+    bool oversubscribed;   /* true: more threads than CPUs, so it yields at once instead of spinning */
+    int64_t crowded_until; /* time until which it sleeps instead of yielding, because a yield took long */
+    int64_t crowded_for;   /* how many nanoseconds the last long yield put crowded_until ahead; 0: the last yield was
                             * short */
-    int64_t usual;         /* nanoseconds that a wait usually takes, of those that are not over at once */
+    int64_t usual;         /* average nanoseconds of a wait, without waits that are over at once */
 } fr_waiter;
 
 void fr_waiter_open(fr_waiter *waiter, int cpu, bool oversubscribed);

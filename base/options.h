@@ -68,22 +68,22 @@ struct fr_options {
      * fr_options_own_biases gives the copy its own. */
     fr_logit_bias *biases;
     size_t bias_count;
-    uint8_t filters[FR_FILTER_COUNT]; /* the steps before a draw, in this order */
+    uint8_t filters[FR_FILTER_COUNT]; /* the samplers to apply, in this order */
     size_t filter_count;
-    bool filters_given; /* false: the usual steps in their usual order */
+    bool filters_given; /* false: the default samplers in their default order */
     fr_breakers breakers;
-    char isa[16];                    /* "" for the best one of this machine */
-    char spec_type[64];              /* "" for the drafter's own type */
-    char draft_head[4096];           /* a word, a number or a path; "" for whole */
+    char isa[16];                    /* "" for the best instruction set of this machine */
+    char spec_type[64];              /* "" for the type that the drafter's files imply */
+    char draft_head[4096];           /* a word, a number or a path; "" for the whole head */
     char mmproj[4096];               /* "" for none */
-    char chat_template[4096];        /* a path; "" for the model's own */
-    char tokenizer_pre[FR_PRE_SIZE]; /* "" for the model file's own */
+    char chat_template[4096];        /* a path; "" for the model's own template */
+    char tokenizer_pre[FR_PRE_SIZE]; /* "" for the name in the model's file */
     const void *bytes;               /* the model file in memory; NULL: it is read from its path */
     size_t byte_count;
     int activation_stats;   /* selects the matrix products whose inputs the model adds up
                              * (src/engine/weights/weights.h) */
     struct fr_ranks *ranks; /* the ranks that share the model's weights (base/ranks.h), or NULL */
-    fr_rank_plan rank_plan; /* how they share them */
+    fr_rank_plan rank_plan; /* how the ranks divide the weights */
     fr_progress_fn *progress;
     void *progress_context;
     fr_log log;

@@ -46,7 +46,7 @@ typedef struct member {
     _Alignas(CACHE_LINE) fr_epoch done;   /* runs that it has finished */
     int64_t in_line;                      /* nanoseconds that it and the threads it called waited for a core; -1:
                                            * unknown */
-    _Alignas(CACHE_LINE) fr_team team;    /* on another cache line than those that other threads poll */
+    _Alignas(CACHE_LINE) fr_team team;    /* on a cache line of its own, which no other thread polls */
     fr_waiter waiter;
     pthread_t thread;
 } member;

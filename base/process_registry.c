@@ -15,7 +15,7 @@ static int file = -1;
 static pid_t owner;            /* the process that opened `file`: a forked child inherits the locks and must not change
                                 * them */
 static bool mine[FR_CPUS_MAX]; /* CPUs that this process has locked */
-static int taken;              /* number of CPUs in `mine`; at 0 the file is closed */
+static int taken;              /* number of CPUs in `mine`; when it becomes 0, the file is closed */
 
 /* Opens a folder that belongs to the user and that no other user can write to. Returns -1 if it is not such a
  * folder. */

@@ -35,8 +35,8 @@ typedef struct fr_ranks_traffic {
     double seconds;           /* spent in calls that wait */
 } fr_ranks_traffic;
 
-/* Numbers the places of a forward for which traffic is counted: each layer has its number, and FR_RANKS_ELSEWHERE
- * counts everything else, including layers beyond the last number. */
+/* Numbers the parts of a forward whose traffic is counted apart: each layer has its own number. FR_RANKS_ELSEWHERE
+ * counts the traffic outside of layers, and that of layers beyond the last number. */
 #define FR_RANKS_PLACES    257
 #define FR_RANKS_ELSEWHERE (FR_RANKS_PLACES - 1)
 
@@ -55,8 +55,8 @@ void fr_ranks_deal(fr_ranks *ranks, const uint32_t *parts);
 /* Delays each message by so many seconds, as a slower network would. For measurements. */
 void fr_ranks_delay(fr_ranks *ranks, double seconds);
 
-/* Gives the sum of the parts (fr_ranks_deal) of all ranks before this one. rank may be the number of ranks, which
- * gives the sum of all. */
+/* Gives the sum of the shares (fr_ranks_deal) of all ranks below this one. If `rank` is the number of ranks, that is
+ * the sum of all shares. */
 uint64_t fr_ranks_before(const fr_ranks *ranks, size_t rank);
 
 size_t fr_ranks_index(const fr_ranks *ranks);
@@ -98,15 +98,15 @@ fr_status fr_ranks_agree(fr_ranks *ranks, const void *bytes, size_t size, const 
 /* Returns the job's first failure, or FR_OK. */
 fr_status fr_ranks_check(const fr_ranks *ranks);
 
-/* Sets the place of the forward that traffic counts for from now on; called by the thread that gathers. */
+/* Sets the part of the forward for which traffic is counted from now on; called by the thread that gathers. */
 void fr_ranks_enter_place(fr_ranks *ranks, size_t place);
 
-/* Gives the traffic of a place, or of all places (FR_RANKS_PLACES). */
+/* Gives the traffic of one part of the forward, or of all parts (FR_RANKS_PLACES). */
 fr_ranks_traffic fr_ranks_told(const fr_ranks *ranks, size_t place);
 
-/* Calls end(line) from a thread of its own if, this many seconds after the job's first failure, the process hasn't
- * begun to leave the job: it hangs, and `end` must end it at once. line: the line to print, NULL if another rank
- * prints it. */
+/* Arranges that `end` is called from a thread of its own if the process hangs after a failure: if it has not begun to
+ * leave the job this many seconds after the job's first failure. `end` must end the process at once. line: the line to
+ * print; NULL if another rank prints it. */
 typedef void fr_ranks_line_fn(const char *line);
 void fr_ranks_end_late(fr_ranks *ranks, double seconds, fr_ranks_line_fn *end);
 
@@ -115,11 +115,11 @@ void fr_ranks_end_late(fr_ranks *ranks, double seconds, fr_ranks_line_fn *end);
  * signal then comes only from the program that started the ranks, which sends it to those that are left. */
 bool fr_ranks_struck(fr_ranks *ranks, int signal_number, bool pass);
 
-/* Leaves the job at the end of the process. code: its exit status; line: its last error line, "" for none. If all
- * ranks end alike they leave together. If one ends and the others do not, its line goes to rank 0, whose calls then
- * fail with it, and the job is ended. say: called with another rank's failure line if this rank must print it and has
- * not itself failed with it: rank 0 prints the lines of other ranks, rank 1 that of rank 0. Returns the exit status,
- * which is not 0 if any rank's is not; it may not return. */
+/* Leaves the job at the end of the process. code: the process's exit status; line: its last error line, "" for none.
+ * If all ranks end with success, or all with the same failure, they leave together. If only some end, the line of one
+ * goes to rank 0, whose calls then fail with it, and the job is ended. say: prints another rank's failure line. It is
+ * called if this rank must print that line (rank 0 for the other ranks, rank 1 for rank 0) and has not printed it as
+ * its own failure. Returns the exit status, which is not 0 if any rank's is not; it may not return. */
 int fr_ranks_leave(fr_ranks *ranks, int code, const char *line, fr_ranks_line_fn *say);
 
 #endif

@@ -25,7 +25,7 @@
 enum {
     TAG_ROWS = 1,
     SPINS = 20,      /* polls before a waiting rank yields, because the rank that it waits for may need the core */
-    BY_SIGNAL = 128, /* a shell adds this to a signal's number */
+    BY_SIGNAL = 128, /* a shell reports a signal as this number plus the signal's */
     LOOKS = 64,      /* polls between two checks of the clock and of the other ranks */
 };
 
@@ -46,9 +46,9 @@ struct fr_ranks {
     MPI_Comm rows;
     fr_watch *watch;
     int index, count, hosts;
-    uint32_t before[FR_RANKS_MAX + 1]; /* sum of the parts of all ranks before this one; last entry: of all */
+    uint32_t before[FR_RANKS_MAX + 1]; /* by rank: the shares of all ranks below it, summed */
     double timeout;
-    uint8_t *buffer; /* own columns packed, then those of each other rank */
+    uint8_t *buffer; /* this rank's own columns, then those of each other rank */
     size_t size;
     MPI_Request requests[2 * FR_RANKS_MAX];
     double delay; /* seconds that each message is delayed */
@@ -57,7 +57,7 @@ struct fr_ranks {
     int peers[2 * FR_RANKS_MAX], posted;
     size_t at[FR_RANKS_MAX + 1];
     double begun;
-    bool patient; /* a call has no timeout while the other ranks show signs of life */
+    bool patient; /* calls wait without a timeout as long as the other ranks show signs of life */
     size_t place;
     fr_ranks_traffic sent[FR_RANKS_PLACES];
 };

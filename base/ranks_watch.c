@@ -39,10 +39,10 @@ enum {
     NAME = FR_WATCH_HOST + 24,
     CONNECT_MS = 3000, /* for one address */
     MEET_MS = 20000,   /* for all ranks */
-    HELLO_MS = 500,    /* for the first message of a rank */
+    HELLO_MS = 500,    /* for the first message of one rank */
     LINGER_MS = 1000,
     LOOK_MS = 50,     /* between checks of things that no connection reports: silence, failures, the parent process */
-    STRUCK_LOOKS = 15 /* waits of 10 ms for a failure that explains a signal */
+    STRUCK_LOOKS = 15 /* waits of 10 ms for the failure that caused a signal, which may become known later */
 };
 
 #define BEAT_MAX 2.0 /* longest time in seconds between two signs of life; at most a fifth of the timeout */
@@ -69,10 +69,10 @@ struct fr_watch {
     pthread_cond_t changed;
     fr_failure failure;
     atomic_bool failed, leaving;
-    atomic_int missed; /* the rank that has gone or is silent, if that is the job's failure; else -1 */
+    atomic_int missed; /* the rank that has gone or is silent, if that was the job's failure; else -1 */
     atomic_int signal, own_signal;
-    bool settled, all_leave; /* settled: no rank is left to wait for */
-    bool told;               /* the other ranks have been sent the failure */
+    bool settled, all_leave; /* settled: there is no rank left for which this one must wait */
+    bool told;               /* the failure was sent to the other ranks */
     double failed_at, beat;
     pid_t starter;
     peer peers[]; /* [count]; rank 0 is connected to each rank, the others only to rank 0 */

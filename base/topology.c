@@ -45,13 +45,13 @@ int fr_cpu_quota(const char *root) {
 /* Describes a processing unit, and the position at which it gets a thread. */
 typedef struct candidate {
     int cpu, node;
-    int sibling; /* number of its core's units that come before it; 0: it is the core's first */
-    int ordinal; /* its number among the units of its node that have the same `sibling` */
-    int of;      /* number of these units */
+    int sibling; /* how many units of its core come before it; 0: it is the core's first */
+    int ordinal; /* its number among the node's units with the same `sibling` */
+    int of;      /* how many units of the node have that `sibling` */
 } candidate;
 
-/* Orders whole cores before siblings. Within each, the units of all nodes are interleaved: unit i of a node's n is
- * placed at (i + 1/2) / n, so that for every k the first k units hold each node's share in proportion. */
+/* Puts the first unit of every core before all siblings. Among units with the same `sibling`, the nodes alternate in
+ * proportion to their sizes: unit i of a node with n such units gets the position (i + 1/2) / n. */
 static int compare_turns(const void *left, const void *right) {
     const candidate *a = left, *b = right;
     if (a->sibling != b->sibling) return a->sibling - b->sibling;

@@ -9,7 +9,7 @@
 #include "forerun.h"
 
 #define FR_THREADS_MAX 1024
-#define FR_CPUS_MAX    8192 /* the system's CPU numbers lie below: Linux's own limit */
+#define FR_CPUS_MAX    8192 /* no CPU number reaches it, because it is Linux's own limit */
 
 /* Describes one processing unit that may be used; units of one core need not be adjacent. */
 typedef struct fr_cpu_place {
@@ -28,9 +28,9 @@ typedef struct fr_machine {
 typedef struct fr_plan {
     size_t threads;           /* >= 1 */
     int cpu[FR_THREADS_MAX];  /* thread t is pinned to this CPU; -1: not pinned */
-    int node[FR_THREADS_MAX]; /* its node; threads of one node are neighbours, nodes ascend */
+    int node[FR_THREADS_MAX]; /* node of thread t; nodes ascend with the thread's number */
     int nodes;                /* number of nodes; some may have no thread */
-    bool oversubscribed;      /* more threads than processing units or quota: waiters yield instead of spinning */
+    bool oversubscribed;      /* more threads than units or quota: threads that wait yield instead of spinning */
 } fr_plan;
 
 /* Reads this machine, as the calling thread may use it. */

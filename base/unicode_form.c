@@ -7,11 +7,11 @@
 
 #include "base/unicode_versions.h"
 
-#define DECOMPOSITION_MAX 18 /* U+FDFA has the longest */
+#define DECOMPOSITION_MAX 18 /* codepoints of the longest decomposition, that of U+FDFA */
 
-/* Collects the codepoints between two places with invalid UTF-8. */
+/* Collects the codepoints of a stretch of valid UTF-8; bytes that are not UTF-8 end it. */
 typedef struct codepoint_run {
-    int32_t *items, *sorted; /* sorted: buffer for sorting */
+    int32_t *items, *sorted; /* sorted: a second array that sorting needs */
     size_t count, capacity;
 } codepoint_run;
 
@@ -176,9 +176,9 @@ bool fr_is_numeric(int32_t codepoint) {
            (fr_unicode_changes(codepoint) & FR_NEW_NUMBER);
 }
 
-/* Returns true if an older Unicode version gives the character a category from first to last. not_yet: flag of
- * characters that have such a category only in our tables; was: flag of those that have one only in the older
- * version. */
+/* Returns true if the character's category, in the older Unicode version that the tokenizers use, is from first to
+ * last. not_yet: flag of characters whose category is in the range only in our tables; was: flag of those for which
+ * that is true only in the older version. */
 static bool has_old_category(int32_t codepoint, utf8proc_category_t first, utf8proc_category_t last, unsigned not_yet,
                              unsigned was) {
     utf8proc_category_t category = utf8proc_category(codepoint);
@@ -196,7 +196,7 @@ bool fr_is_nonspacing(int32_t codepoint) {
 }
 
 bool fr_is_punctuation(int32_t codepoint) {
-    if (codepoint < 0x80) /* includes the symbols of ASCII */
+    if (codepoint < 0x80) /* in ASCII, symbols count as punctuation too */
         return codepoint > ' ' && codepoint < 0x7F && utf8proc_category(codepoint) >= UTF8PROC_CATEGORY_PC;
     return has_old_category(codepoint, UTF8PROC_CATEGORY_PC, UTF8PROC_CATEGORY_PO, FR_NO_PUNCTUATION, FR_PUNCTUATION);
 }

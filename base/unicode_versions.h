@@ -11,7 +11,7 @@
 enum {
     FR_NEW_WORD = 1, /* a letter, mark or digit in Unicode 17 */
     FR_NEW_NUMBER = 2,
-    FR_NO_MARK = 4, /* a mark in our version, but not in Unicode 9; the next two pairs compare with Unicode 8 */
+    FR_NO_MARK = 4, /* a mark in our version, but not in Unicode 9; the next two pairs compare ours with Unicode 8 */
     FR_MARK = 8,    /* a mark in Unicode 9, but not in our version */
     FR_NO_NONSPACING = 16,
     FR_NONSPACING = 32,
@@ -20,7 +20,7 @@ enum {
     FR_NO_CONTROL = 256,
     FR_NO_DECOMPOSITION = 512,
     FR_NO_CLASS = 1024,    /* its combining class counts as 0 */
-    FR_NEW_JOINING = 2048, /* in Unicode 17 it is part of the grapheme before it */
+    FR_NEW_JOINING = 2048, /* Unicode 17 joins it to the grapheme before it */
 };
 
 unsigned fr_unicode_changes(int32_t codepoint);

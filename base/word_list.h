@@ -9,7 +9,7 @@
 
 typedef const char *fr_word_fn(size_t index);
 
-/* Holds the text, which is cut at its size. */
+/* A text of words, cut at the size of the array. */
 typedef struct fr_word_list {
     char text[1024];
 } fr_word_list;

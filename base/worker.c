@@ -16,7 +16,7 @@ struct fr_worker {
     fr_worker_fn *fn; /* NULL: no function is running */
     void *context;
     bool stop;
-    fr_failure failure; /* of the last function; given to the caller once */
+    fr_failure failure; /* the failure of the last function, which the caller gets only once */
 };
 
 static void *serve(void *argument) {

@@ -19,7 +19,7 @@
 
 #define CONFIG_MAX  ((size_t)16 << 20)
 #define INDEX_MAX   ((size_t)64 << 20)
-#define MISSING_MAX 4 /* missing parts of a file that an error line names at most */
+#define MISSING_MAX 4 /* limit on the missing parts that an error line names */
 #define CONTENTS    "config.json and model.safetensors"
 
 static fr_status join(const char *folder, const char *name, char **path) {
@@ -69,7 +69,7 @@ static fr_status read_configs(fr_checkpoint *checkpoint, const char *folder) {
     return read_object(folder, FR_POOLING_FILE, CONFIG_MAX, &checkpoint->pooling);
 }
 
-/* Maps the folder's file of that name as the next file of the checkpoint. */
+/* Maps the folder's file `name`, and appends it to the checkpoint's files. */
 static fr_status add_map(fr_checkpoint *checkpoint, const char *folder, const char *name, bool use_mmap) {
     size_t file = checkpoint->file_count;
     char *copy = strdup(name), *path;
@@ -100,8 +100,8 @@ static bool is_plain_name(const char *name) {
     return name[0] && name[0] != '.' && !strchr(name, '/');
 }
 
-/* Collects the file names in the index, in order of appearance, as keys of an object, because that drops repeated
- * names. */
+/* Collects the file names that the index contains, in the order of their first appearance. They are stored as keys of
+ * an object, which drops repeated names. */
 static fr_status collect_shards(const char *folder, const json_t *weight_map, json_t *shards) {
     const char *tensor;
     json_t *value;
@@ -126,7 +126,7 @@ static fr_status add_shards(fr_checkpoint *checkpoint, json_t *shards, bool use_
     return FR_OK;
 }
 
-/* Checks that the index lists every tensor of the files, and with the right file. */
+/* Checks that the index lists every tensor of the files, with the name of the file that contains it. */
 static fr_status check_listed(const fr_checkpoint *checkpoint, const fr_tensors *tensors, const json_t *weight_map) {
     for (size_t i = 0; i < tensors->count; i++) {
         const fr_tensor *tensor = &tensors->items[i];
@@ -142,7 +142,8 @@ static fr_status check_listed(const fr_checkpoint *checkpoint, const fr_tensors 
     return FR_OK;
 }
 
-/* Checks that every listed tensor is in some file; check_listed has already checked that it is the right one. */
+/* Checks that every tensor of the index is in one of the files. check_listed has already checked that it is in the
+ * right one. */
 static fr_status check_present(const fr_checkpoint *checkpoint, const json_t *weight_map) {
     const char *name;
     json_t *file;
@@ -215,15 +216,15 @@ fr_status fr_checkpoint_open_config(fr_checkpoint *checkpoint, const char *folde
 
 /* ------------------------------------------------------------------------------------------------------------- GGUF */
 
-/* Gives the number of shards that the file belongs to, according to its metadata. Without the key it is 1, and so it
- * is if the key is 0, which llama-gguf-split leaves in a merged file. */
+/* Gives the number of shards that the metadata states. If the key is missing or 0, it is 1: llama-gguf-split leaves a
+ * 0 in a file that it has merged. */
 static fr_status count_shards(const fr_gguf *gguf, int64_t *count) {
     FR_TRY(fr_gguf_int(gguf, "split.count", 0, UINT16_MAX, 1, count));
     if (*count == 0) *count = 1;
     return FR_OK;
 }
 
-/* Checks that a shard's metadata and its name give the same number and count. */
+/* Checks that a shard's metadata and its file name state the same shard number and the same number of shards. */
 static fr_status check_shard(const fr_gguf *gguf, size_t number, size_t count) {
     int64_t own_number, own_count;
     FR_TRY(count_shards(gguf, &own_count));
@@ -330,8 +331,8 @@ static fr_status open_gguf(fr_checkpoint *checkpoint, const char *path, bool use
     return status;
 }
 
-/* Reads the rotation of a folder's weights, which config.json's hadamard_config names. A folder of the model type that
- * has rotated weights without that name has it in hadamard.json. */
+/* Reads the rotation of a folder's weights from the file that config.json names as hadamard_config. If it names none,
+ * a folder with a prism_hadamard model type has the rotation in hadamard.json. */
 static fr_status read_rotation(fr_checkpoint *checkpoint) {
     const char *type = json_string_value(json_object_get(checkpoint->config, "model_type")), *name = NULL;
     bool rotated = type && strncmp(type, "prism_hadamard", strlen("prism_hadamard")) == 0;

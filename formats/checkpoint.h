@@ -25,21 +25,21 @@
 
 typedef struct fr_checkpoint {
     char *path;           /* the folder, or the file as it was given */
-    fr_gguf *gguf;        /* NULL: the checkpoint is a folder */
+    fr_gguf *gguf;        /* metadata of a GGUF file; NULL: the checkpoint is a folder */
     json_t *config;       /* config.json, an object; NULL: the checkpoint is a GGUF file */
     json_t *generation;   /* generation_config.json, an object, or NULL */
     json_t *quantization; /* the description of quantized weights that lies beside config.json, an object, or NULL */
     const char *quantization_file; /* its name */
     json_t *pooling;               /* FR_POOLING_FILE, an object, or NULL */
-    fr_rotation_set *rotations;    /* by which weights were multiplied (rotation.h); NULL: none was */
+    fr_rotation_set *rotations;    /* those that the weights were multiplied by (rotation.h); NULL: none */
     fr_map *files;
     char **file_names;
     size_t file_count;
-    fr_tensors tensors;          /* in a folder with quantized modules, their weights stand for the parts (storage.h) */
-    fr_tensors parts;            /* then all tensors as they are in the files; else none */
-    struct fr_storage *storages; /* of the quantized modules */
-    bool channels_last; /* a folder written by mlx-lm: convolutions over positions are [channels, kernel, 1], and the
-                         * norms of families that publish their weights minus 1 have the weights themselves */
+    fr_tensors tensors;          /* all tensors; each quantized module of a folder is one tensor here (storage.h) */
+    fr_tensors parts;            /* in a folder with quantized modules, all tensors as they are stored; else empty */
+    struct fr_storage *storages; /* how the quantized modules are stored */
+    bool channels_last; /* mlx-lm wrote the folder. It stores convolutions over positions as [channels, kernel, 1]. If
+                         * a family publishes norms minus 1, mlx-lm stores them with the 1 added */
     fr_tensors unread;  /* tensors of types that forerun does not support, such as F8_E5M2: only their names and
                         * spans */
 } fr_checkpoint;

@@ -47,8 +47,8 @@ static fr_status check_ending(const char *path, const char *ending) {
     return status;
 }
 
-/* Fails if folder `beside` near the file has an unfinished download of Hugging Face's. The name of a download does not
- * tell which file it will become, so any of them counts. */
+/* Fails if the folder `beside`, next to the file, has an unfinished download of Hugging Face's. The name of a download
+ * does not tell which file it will become, so any of them counts. */
 static fr_status check_folder(const char *path, const char *beside) {
     const char *slash = strrchr(path, '/');
     char *folder;

@@ -17,7 +17,7 @@
 #define DIM_MAX          ((uint64_t)1 << 48) /* the limit of fr_dtype_row_bytes */
 #define ALIGNMENT_MAX    ((int64_t)1 << 20)
 #define FILL_STEP        ((size_t)1 << 20)
-#define SMALLEST_KEY     (8 + 1 + 4 + 1) /* bytes of a key whose name and value have one byte each */
+#define SMALLEST_KEY     (8 + 1 + 4 + 1) /* a name of one byte and a value of one byte, with their lengths and type */
 #define SMALLEST_TENSOR  (8 + 1 + 4 + 0 + 4 + 8)
 
 /* ----------------------------------------------------------------------------------------------- bytes in, in order */
@@ -26,7 +26,7 @@
 typedef struct cursor {
     const fr_map *map;
     size_t at, filled;
-    const char *kind; /* "key" or "tensor" while one with a known name is read; else "" */
+    const char *kind; /* "key" or "tensor" while one is read whose name is known; else "" */
     fr_text name;
 } cursor;
 
@@ -209,7 +209,7 @@ fr_dtype fr_gguf_dtype(uint32_t id, bool *packed) {
 typedef struct entry {
     fr_text name;
     fr_tensor tensor;
-    uint64_t offset; /* of the tensor's data, from the first tensor's */
+    uint64_t offset; /* offset of the tensor's data, counted from data_begin */
     uint32_t type_id;
 } entry;
 
@@ -278,7 +278,8 @@ static fr_status take_tensors(header *head, cursor *c, uint64_t count) {
     return FR_OK;
 }
 
-/* Finds where the data begin: at the next multiple of the alignment. A file without tensors may end before that. */
+/* Finds where the tensors' data begin, which is the next multiple of the alignment. A file without tensors may end
+ * before it. */
 static void find_data(header *head, size_t at) {
     size_t begin = (at + head->alignment - 1) & ~(size_t)(head->alignment - 1);
     head->data_begin = begin < head->map->size ? begin : head->map->size;
@@ -291,10 +292,10 @@ static int by_offset(const void *left, const void *right) {
     return (a->tensor.bytes > b->tensor.bytes) - (a->tensor.bytes < b->tensor.bytes);
 }
 
-/* Gives Q2_0 tensors the type PQ2_0 if their offsets show that they have its blocks: the first ternary Bonsai models
- * were written before llama.cpp gave the number of PrismML's type, with blocks of 128 values, to one with blocks of
- * 64. Then each of these tensors ends, padded, where the next one begins or the file ends, and the larger size of Q2_0
- * does not fit at least one of them. */
+/* Changes the type of Q2_0 tensors to PQ2_0 if their offsets show that their blocks have 128 values. The first ternary
+ * Bonsai models have such tensors: PrismML's type had the number that llama.cpp later gave to Q2_0, whose blocks have
+ * 64 values. The offsets show it if each of these tensors, padded, ends as PQ2_0 exactly where the next tensor begins
+ * or the file ends, and at least one of them has no room for the larger size of Q2_0. */
 static void take_wide_q2_0(header *head) {
     bool shown = false;
     for (size_t i = 0; i < head->count; i++) {
@@ -313,7 +314,7 @@ static void take_wide_q2_0(header *head) {
         fr_tensor *tensor = &head->entries[i].tensor;
         if (tensor->type != FR_Q2_0 || tensor->packed) continue;
         tensor->type = FR_PQ2_0;
-        tensor->bytes = tensor->bytes / 36 * 34; /* bytes of a block of 128 values instead of two of 64 */
+        tensor->bytes = tensor->bytes / 36 * 34; /* 128 values take 34 bytes instead of 36 */
     }
 }
 

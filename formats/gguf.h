@@ -28,9 +28,9 @@
 #define FR_GGUF_DIMS_MAX    4
 #define FR_GGUF_ALIGNMENT   32
 
-/* A tensor type with one of these two in its upper 16 bits is forerun's packed layout (quant/packed.h) of the type in
- * its lower 16. Those of Q1_0 and Q2_0 have the second one, because their layout changed after version 0.1: files with
- * the first are refused. */
+/* If the upper 16 bits of a tensor type are one of these two numbers, the data are in forerun's packed layout
+ * (quant/packed.h), and the lower 16 bits are the original type. Q1_0 and Q2_0 use the second number, because their
+ * layout changed after version 0.1; files that have them with the first one are refused. */
 #define FR_GGUF_PACKED      ((uint32_t)0x4652 << 16)
 #define FR_GGUF_PACKED_ANEW ((uint32_t)0x4653 << 16)
 
@@ -55,7 +55,7 @@ typedef enum fr_gguf_type {
 typedef struct fr_gguf_value {
     fr_text key;
     fr_gguf_type type;
-    fr_gguf_type element; /* the type of an array's elements; otherwise the type again */
+    fr_gguf_type element; /* type of an array's elements; for other values, their own type */
     uint64_t count;       /* elements of an array; 1 otherwise */
     const uint8_t *data;  /* the value's bytes in the file, at any alignment; for a string, without its length */
     size_t bytes;

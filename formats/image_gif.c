@@ -37,7 +37,7 @@ static int read_bytes(GifFileType *gif, GifByteType *to, int wanted) {
     return (int)count;
 }
 
-/* Reads an extension. That for graphics has the transparent colour of the picture after it. */
+/* Reads an extension. The graphics extension gives the transparent colour of the picture that follows it. */
 static fr_status read_extension(reader *r) {
     GifByteType *block;
     GraphicsControlBlock control;

@@ -16,7 +16,7 @@
 #include "formats/map.h"
 
 #define DEPTH_MAX  64
-#define VALUES_MAX ((size_t)1 << 23) /* 4 times a tokenizer of 262,144 tokens and 514,000 merges; at worst 2 GB */
+#define VALUES_MAX ((size_t)1 << 23) /* 4 times those of the largest tokenizers; they take at most 2 GB */
 
 /* Checks depth and number of values. Text that isn't JSON may pass, because the parser will refuse it. */
 static fr_status check_limits(const char *text, size_t size, const char *where) {
@@ -96,8 +96,8 @@ static json_t *load(const char *text, size_t size, size_t flags, json_error_t *e
     return NULL;
 }
 
-/* Tells if an error is a fault of the text and not a lack of memory. Jansson doesn't always report a lack of memory
- * and may give a wrong reason. A fault of the text is found again at the same place when the text is read again. */
+/* Tells if an error is a fault of the text and not a lack of memory, for which jansson may give a wrong reason. The
+ * text is parsed a second time: a fault of the text then gives the same error at the same position. */
 static bool had_memory(const json_error_t *first, const json_error_t *second) {
     return first->line > 0 && first->position == second->position && strcmp(first->text, second->text) == 0;
 }

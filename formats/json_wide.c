@@ -10,9 +10,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define BELOW_MARKS 9223372036000000000 /* above it there are more marks than a text has values */
+#define BELOW_MARKS 9223372036000000000 /* larger values are marks: more than enough for every value of a text */
 
-/* An integer of the text that a mark replaces. */
+/* An integer of the text that is replaced by a mark. */
 typedef struct spot {
     const char *digits;
     size_t length;
@@ -89,9 +89,9 @@ static void put_marks(spots *s, const char *text, size_t size, char *copy) {
     }
 }
 
-/* Makes the value that a mark stands for; NULL if the value is not a mark and can stay. */
+/* Makes the wide integer that a mark stands for; NULL if the value is not a mark. */
 static json_t *marked_value(spots *s, const json_t *value) {
-    if (json_integer_value(value) <= BELOW_MARKS) return NULL; /* 0 if it is not an integer */
+    if (json_integer_value(value) <= BELOW_MARKS) return NULL; /* json_integer_value gives 0 for other types */
     size_t at = (size_t)(INT64_MAX - json_integer_value(value));
     if (at >= s->count) return NULL;
     const spot *found = &s->items[at];

@@ -20,7 +20,7 @@ typedef struct entry {
 static _Atomic(entry *) entries;
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 
-/* Finds the entry that begins there; 0 finds a free one. */
+/* Finds the entry with this `begin`; for 0, a free entry. */
 static entry *find(uintptr_t begin) {
     entry *e = atomic_load(&entries);
     while (e && atomic_load(&e->begin) != begin) e = e->next;

@@ -94,13 +94,14 @@ static fr_text text_of(const char *string) {
 #define THREES(digit) "(?<!" digit ")" digit "{1,2}(?=(?:" digit "{3})*+(?!" digit "))|" digit "{3}"
 #define BOUND_THREES  "(?<!\\d)\\d++(?=" WORD ")(*SKIP)(*FAIL)|" THREES("\\d")
 
-/* THREES_ON cuts numbers at the places that the published (?=(\d{3})+(?!\d)) matches: a piece begins before each group
- * of three digits and goes on to the next such place, so it can contain other characters than digits. */
+/* THREES_ON replaces the published pattern (?=(\d{3})+(?!\d)), which matches before each group of three digits and so
+ * only marks where to cut. Here a match goes on to the next such place, and may contain other characters than
+ * digits. */
 #define HEAD      "\\d{1,2}(?=(?:\\d{3})*+(?!\\d))"
 #define THREES_ON "(?<!\\d)" HEAD "(*SKIP)(*FAIL)|\\d{3}(?:\\D++(?:" HEAD ")?)*+"
 
-/* Kimi K2's expression: GPT-4o's with Chinese as pieces of its own. HAN lists the script's characters, because older
- * versions of PCRE2 have no name for it. */
+/* Kimi K2's expression: GPT-4o's, except that runs of Chinese characters are pieces of their own. HAN lists the
+ * characters of that script, because older versions of PCRE2 have no name for it. */
 #define HAN                                                                                           \
     "[\\x{2E80}-\\x{2E99}\\x{2E9B}-\\x{2EF3}\\x{2F00}-\\x{2FD5}\\x{3005}\\x{3007}\\x{3021}-\\x{3029}" \
     "\\x{3038}-\\x{303B}\\x{3400}-\\x{4DBF}\\x{4E00}-\\x{9FFF}\\x{F900}-\\x{FA6D}\\x{FA70}-\\x{FAD9}" \
@@ -183,7 +184,7 @@ static void blank_rules(fr_tokenizer_source *source) {
     source->decoder = (fr_text_rules){.items = {{.kind = FR_RULE_JOIN}}, .count = 1};
 }
 
-/* Sets up the patterns that cut texts into pieces; merges begin with the single bytes of each piece. */
+/* Sets up the patterns that cut texts into pieces. Merging then starts from the single bytes of each piece. */
 static void byte_rules(const fr_pre_tokenizer *kind, fr_tokenizer_source *source) {
     source->byte_level = source->loose_merges = true;
     source->ignore_merges = kind->ignore_merges;

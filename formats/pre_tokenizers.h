@@ -10,7 +10,7 @@
 #define FR_PRE_NAMES_MAX     24
 #define FR_PRE_PATTERNS_MAX  6
 #define FR_ARCHITECTURES_MAX 4
-#define FR_INSIDE_WORD       "##" /* begins the published form of WordPiece's tokens inside words */
+#define FR_INSIDE_WORD       "##" /* begins WordPiece's tokens inside words, in published vocabularies */
 
 /* The ids of special tokens that llama.cpp assumes if a file doesn't give them. */
 typedef struct fr_default_ids {
@@ -25,9 +25,9 @@ typedef struct fr_pre_tokenizer {
     const char *names[FR_PRE_NAMES_MAX];
     /* each one cuts the pieces made by the one before; the final pieces are bytes */
     const char *patterns[FR_PRE_PATTERNS_MAX];
-    void (*rules)(fr_tokenizer_source *source);      /* for kinds whose pieces are not bytes; else NULL */
-    const char *architectures[FR_ARCHITECTURES_MAX]; /* a file of these is taken to be of this kind if it names none */
-    const char *const *ends;  /* control tokens that end a turn in files of this kind; NULL: any */
+    void (*rules)(fr_tokenizer_source *source);      /* sets up kinds whose pieces are not bytes; else NULL */
+    const char *architectures[FR_ARCHITECTURES_MAX]; /* files of these may be of this kind without naming it */
+    const char *const *ends;  /* tokens that end a turn; a file that names no kind is of this one only if it has one */
     const char *const *shown; /* control tokens that the converter marks as user-defined, so that a parser of replies
                                * sees them */
     bool composed;            /* texts are normalized to NFC first */
@@ -35,8 +35,8 @@ typedef struct fr_pre_tokenizer {
     bool begins;              /* every text gets a bos before it, even if the file says no */
     bool begins_unless_told;  /* every text gets a bos before it if the file doesn't say */
     bool ends_unless_told;    /* every text gets an eos after it if the file doesn't say */
-    bool parts;               /* every text gets a sep after it */
-    fr_default_ids ids;       /* for files that give none */
+    bool parts;               /* every text gets a separator token after it */
+    fr_default_ids ids;       /* ids of files that don't give their own */
     bool end_for_all;         /* if there is no bos or unknown token, the end-of-text token is used instead */
 } fr_pre_tokenizer;
 

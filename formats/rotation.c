@@ -9,28 +9,29 @@
 #define PREFIX "prism.hadamard."
 
 enum {
-    WIDTHS_MAX = 64,           /* different widths of rows in a file */
+    WIDTHS_MAX = 64,           /* different widths of rows in one file */
     BLOCK_MAX = 1 << 20,       /* columns */
     COLS_MAX = 1 << 24,        /* of a row */
-    ROTATIONS = 2 * WIDTHS_MAX /* of each width one that moves no heads, and one that does */
+    ROTATIONS = 2 * WIDTHS_MAX /* for each width, one that keeps heads in place and one that moves them */
 };
 
 struct fr_rotation_set {
     fr_rotation all[ROTATIONS];
     size_t count;
-    float *signs;           /* of all widths, one after the other */
-    const char **names;     /* [name_count] of the file's tensors, sorted */
+    float *signs;           /* those of all widths, one width after the other */
+    const char **names;     /* [name_count] names of rotated tensors, sorted */
     const fr_rotation **of; /* [name_count] */
     size_t name_count;
 };
 
-/* The tensors of a layer that may be rotated: all their products read rows that were prepared for products. */
+/* Kinds of a layer's tensors that may be rotated: the engine rotates the rows before every product with one of
+ * them. */
 static const char *const kinds[] = {
     "attn_q",           "attn_k",         "attn_v",       "attn_qkv",       "attn_gate",   "attn_output",
     "ffn_gate",         "ffn_up",         "ffn_down",     "ffn_gate_exps",  "ffn_up_exps", "ffn_down_exps",
     "ffn_gate_up_exps", "ffn_gate_shexp", "ffn_up_shexp", "ffn_down_shexp", "ssm_out"};
 
-/* The architectures in whose layers these tensors are multiplied with prepared rows alone. */
+/* Architectures whose layers use these tensors only in products for which the engine rotates the rows first. */
 static const char *const architectures[] = {"llama", "qwen3", "qwen3moe", "qwen35", "qwen35moe", "qwen3next"};
 
 static bool is_text(fr_text text, const char *word) {
@@ -41,7 +42,7 @@ static fr_status fail_key(const char *path, const char *key, const char *why) {
     return fr_fail(FR_INPUT, "%s: key " PREFIX "%s %s", path, key, why);
 }
 
-/* Checks that a key has the one value that is known. */
+/* Checks that a key has the only value that is supported. */
 static fr_status check_word(const fr_gguf *gguf, const char *key, const char *full, const char *word) {
     fr_text value;
     FR_TRY(fr_gguf_text(gguf, full, &value));
@@ -71,7 +72,7 @@ static fr_status check_head(const fr_gguf *gguf, const fr_tensors *tensors, size
                    gguf->path, gguf->architecture);
 }
 
-/* Reads an element of an array of integers of 4 bytes. */
+/* Finds an array of 4-byte integers. Fails if the key is missing or has a value of another type. */
 static fr_status find_integers(const fr_gguf *gguf, const char *full, const fr_gguf_value **array) {
     *array = fr_gguf_find(gguf, full);
     if (!*array) return fr_fail(FR_INPUT, "%s: key %s is missing", gguf->path, full);
@@ -80,7 +81,7 @@ static fr_status find_integers(const fr_gguf *gguf, const char *full, const fr_g
     return fr_fail(FR_INPUT, "%s: key %s is no array of i32", gguf->path, full);
 }
 
-/* Makes the rotation of a width, whose signs begin at *at, and moves *at behind them. */
+/* Adds the rotation of a width. Its signs begin at index *at, which is moved past them. */
 static fr_status add_width(const char *path, fr_rotation_set *r, int64_t width, size_t values, size_t block,
                            size_t *at) {
     if (width <= 0 || width > COLS_MAX || (size_t)width % block)
@@ -92,7 +93,7 @@ static fr_status add_width(const char *path, fr_rotation_set *r, int64_t width, 
     return FR_OK;
 }
 
-/* Reads the signs of each width, and makes the rotation of that width. */
+/* Reads the signs of all widths, and adds a rotation for each width. */
 static fr_status read_signs(const fr_gguf *gguf, fr_rotation_set *r, size_t block) {
     const fr_gguf_value *widths, *values;
     FR_TRY(find_integers(gguf, PREFIX "sign_widths", &widths));
@@ -113,7 +114,8 @@ static fr_status read_signs(const fr_gguf *gguf, fr_rotation_set *r, size_t bloc
     return at == values->count ? FR_OK : fail_key(gguf->path, "sign_values", "is longer than the widths");
 }
 
-/* Gives the rotation of a width, grouped or not, and makes it where it can be made. */
+/* Gives the rotation for this width and this grouping of heads. Adds it if it does not exist yet, with the signs of
+ * the width. */
 static fr_status find_rotation(const char *path, fr_rotation_set *r, const char *tensor, size_t cols, size_t block,
                                size_t groups, size_t heads, const fr_rotation **found) {
     const fr_rotation *plain = fr_rotation_of_width(r, cols);
@@ -135,7 +137,7 @@ static fr_status find_rotation(const char *path, fr_rotation_set *r, const char 
     return FR_OK;
 }
 
-/* Returns the kind of a layer's tensor blk.N.KIND.weight, "" if there is no such kind. */
+/* Returns KIND if the tensor's name is blk.N.KIND.weight and KIND may be rotated, otherwise "". */
 static const char *kind_of(const char *tensor) {
     const char *at = tensor + strlen("blk.");
     if (strncmp(tensor, "blk.", strlen("blk.")) != 0) return "";
@@ -149,7 +151,8 @@ static const char *kind_of(const char *tensor) {
     return "";
 }
 
-/* Reads the key heads by which the columns of ssm_out are grouped; 0 if they are not. */
+/* Reads by how many key heads the columns of ssm_out are grouped, and the number of value heads; both are 0 if the
+ * columns are not grouped. */
 static fr_status read_groups(const fr_gguf *gguf, size_t *groups, size_t *heads) {
     bool grouped;
     *groups = *heads = 0;
@@ -169,7 +172,7 @@ static int compare_names(const void *a, const void *b) {
     return strcmp(*(const char *const *)a, *(const char *const *)b);
 }
 
-/* Adds the tensors that an array names. tables: they are tables of rows that are looked up. */
+/* Adds the tensors that an array names. tables: their rows are looked up, not multiplied. */
 static fr_status add_names(const fr_gguf *gguf, const fr_tensors *tensors, const fr_gguf_value *array, bool tables,
                            fr_rotation_set *r) {
     size_t at = 0;
@@ -242,7 +245,7 @@ static fr_status read(const fr_gguf *gguf, const fr_tensors *tensors, fr_rotatio
 
 /* ---------------------------------------------------------------------------------------------------- hadamard.json */
 
-/* The ends of the published names of weights that may be rotated, and of the table. */
+/* Endings of the published names of weights that may be rotated. The embedding table is checked apart. */
 static const char *const published[] = {".q_proj.weight",    ".k_proj.weight",      ".v_proj.weight",
                                         ".o_proj.weight",    ".in_proj_qkv.weight", ".in_proj_z.weight",
                                         ".out_proj.weight",  ".gate_proj.weight",   ".up_proj.weight",
@@ -336,7 +339,7 @@ fr_status fr_rotation_set_read_published(const json_t *keys, const char *path, c
 
 /* ------------------------------------------------------------------------------------------------------------- file */
 
-/* Tells if the file has any key of a rotation. */
+/* Tells if the file has any key about a rotation. */
 static bool declares(const fr_gguf *gguf) {
     for (size_t i = 0; i < gguf->count; i++) {
         fr_text key = gguf->values[i].key;

@@ -1,54 +1,58 @@
-/* The rotation by which a GGUF file's weights were multiplied, as PrismML's Bonsai 2 declares it (prism.hadamard.*).
+/* Reads the rotation by which a GGUF file's weights were multiplied, as PrismML's Bonsai 2 declares it
+ * (prism.hadamard.*).
  *
  * Such a weight W is stored as W' = W D H, where D is a diagonal of signs and H is the Walsh-Hadamard matrix over each
- * block of columns, divided by the root of the block: H = H^T = H^-1. So W x = W' (H D x), and a row w of an embedding
- * table is D H w'. Rows of activations are therefore rotated before a product with such a weight, and rows that are
- * looked up in such a table are rotated back.
+ * block of columns, divided by the square root of the block's size: H = H^T = H^-1. So W x = W' (H D x), and a row w
+ * of an embedding table is D H w'. Rows of activations are therefore rotated before a product with such a weight, and
+ * rows that are looked up in such a table are rotated back.
  *
  *     prism.hadamard.version               1, or 2: the head is the embedding table (tied_output)
  *     prism.hadamard.transform             normalized-sylvester-walsh-hadamard
  *     prism.hadamard.axis                  input-last-dimension
  *     prism.hadamard.block_size            columns of a block, a power of two
- *     prism.hadamard.sign_mode             identity: all signs are +; explicit: the next two keys have them
+ *     prism.hadamard.sign_mode             identity: all signs are +; explicit: the next two keys give them
  *     prism.hadamard.sign_widths           widths of rows
- *     prism.hadamard.sign_values           for each of these widths as many values 1 or -1
- *     prism.hadamard.weight_names          the weights that are stored so: projections of layers, and output.weight
+ *     prism.hadamard.sign_values           1 or -1 for each column of each of these widths
+ *     prism.hadamard.weight_names          the rotated weights: projections of layers, and output.weight
  *     prism.hadamard.inverse_weight_names  token_embd.weight, or nothing
  *     prism.hadamard.gdn_v_grouped         true: columns of ssm_out.weight have the value heads of one key head side by
  *                                          side, while all other tensors have them in GGUF's order
  * Source: llama.cpp of PrismML (github.com/PrismML-Eng/llama.cpp, branch prism, src/llama-model.cpp).
  *
- * In: a file's metadata and tensors. Out: the rotation of each tensor's columns. Checked: all of the above; that the
- * file has the tensors that it names; that blocks fill their rows; that their widths have signs. */
+ * In: a file's metadata and tensors. Out: the rotation of each tensor's columns. Checked: the values of all these
+ * keys; every named tensor is in the file; each row is a whole number of blocks; each width of a rotated tensor has
+ * signs. */
 #ifndef FR_FORMATS_ROTATION_H
 #define FR_FORMATS_ROTATION_H
 
 #include "formats/gguf.h"
 #include "formats/json.h"
 
-/* The rotation of rows of one width. */
+/* Describes how rows of one width are rotated. */
 typedef struct fr_rotation {
     size_t cols, block;
     const float *signs; /* [cols] 1 or -1; NULL: all are 1 */
-    size_t groups;      /* key heads, by which value heads are grouped first: head g * each + r of the rotated row is
-                         * head r * groups + g of the given one; 0: no head is moved */
-    size_t heads;       /* all value heads of the row */
+    size_t groups;      /* number of key heads; before the rotation, value heads are grouped by them: with n = heads /
+                         * groups, head g * n + r of the grouped row is head r * groups + g of the given one; 0: heads
+                         * stay in place */
+    size_t heads;       /* number of value heads in the row */
 } fr_rotation;
 
 typedef struct fr_rotation_set fr_rotation_set;
 
 /* Reads the rotation that the file declares; *rotations is NULL if it declares none. */
 fr_status fr_rotation_set_read(const fr_gguf *gguf, const fr_tensors *tensors, fr_rotation_set **rotations);
-/* Does the same from hadamard.json of a folder as MLX has Bonsai 2, an object with these keys and published names; its
- * value heads lie in the published order already. path: of that file, for error lines. */
+/* Does the same from a folder's hadamard.json, which MLX's folders of Bonsai 2 have. It is an object with the same
+ * keys, but its tensors have the published names, and their value heads are in the published order already. path: the
+ * file's path, for error lines. */
 fr_status fr_rotation_set_read_published(const json_t *keys, const char *path, const fr_tensors *tensors,
                                          fr_rotation_set **rotations);
 void fr_rotation_set_free(fr_rotation_set *rotations);
 
-/* Gives the rotation of a tensor's columns; NULL if it isn't stored rotated, or `rotations` is NULL. */
+/* Gives the rotation of a tensor's columns; NULL if the tensor isn't rotated or `rotations` is NULL. */
 const fr_rotation *fr_rotation_of(const fr_rotation_set *rotations, const char *tensor, size_t cols);
 
-/* Gives the rotation of rows of that width that moves no heads; NULL if no tensor needs it. */
+/* Gives the rotation for rows of this width that keeps heads in place; NULL if no tensor needs it. */
 const fr_rotation *fr_rotation_of_width(const fr_rotation_set *rotations, size_t cols);
 
 #endif

@@ -1,4 +1,4 @@
-/* Decodes the rows of quantized modules from the tensors that their storage has: see storage.h. */
+/* Decodes the rows of quantized modules from their stored tensors: see storage.h. */
 #include "formats/storage.h"
 
 #include <math.h>
@@ -8,7 +8,7 @@
 #include "base/sizes.h"
 #include "quant/fp8.h"
 
-enum { RUN = 256 }; /* columns that are decoded at a time */
+enum { RUN = 256 }; /* columns that are decoded together */
 
 /* ----------------------------------------------------------------------------------------------------------- codes */
 
@@ -16,10 +16,10 @@ static uint32_t word_at(const uint8_t *bytes) {
     return bytes[0] | (uint32_t)bytes[1] << 8 | (uint32_t)bytes[2] << 16 | (uint32_t)bytes[3] << 24;
 }
 
-/* AWQ: the places in a word of 8 neighbouring integers. */
+/* AWQ: the position within a word, in units of 4 bits, of each of 8 neighbouring integers. */
 static const uint8_t nibble_of[8] = {0, 4, 1, 5, 2, 6, 3, 7};
 
-/* Returns integer `index` of a line, which is not packed as FR_PACKED_WORDS. */
+/* Returns integer `index` of a line, for any packing but FR_PACKED_WORDS. */
 static uint8_t code_at(const fr_code_lines *lines, size_t line, size_t index) {
     const uint8_t *data = (const uint8_t *)lines->tensor->data + line * lines->line_step;
     uint32_t mask = (1u << lines->bits) - 1;
@@ -33,8 +33,8 @@ static uint8_t code_at(const fr_code_lines *lines, size_t line, size_t index) {
     return (uint8_t)(code & mask);
 }
 
-/* Reads integers [begin, end) of a line of whole words, in which a loop over words takes a fraction of code_at's
- * time. */
+/* Reads integers [begin, end) of a line in which no integer crosses into the next word. This takes a fraction of the
+ * time that code_at would need. */
 static void read_words(const fr_code_lines *lines, size_t line, size_t begin, size_t end, uint8_t *codes) {
     const uint8_t *data = (const uint8_t *)lines->tensor->data + line * lines->line_step;
     unsigned bits = lines->bits, each = 32 / bits, mask = (1u << bits) - 1;
@@ -45,7 +45,7 @@ static void read_words(const fr_code_lines *lines, size_t line, size_t begin, si
     }
 }
 
-/* Reads the codes of columns [begin, end) of a row. Those of FP8 are bytes as they lie. */
+/* Reads the codes of columns [begin, end) of a row. FP8 codes are single bytes, so they are only copied. */
 static void read_codes(const fr_storage *s, size_t row, size_t begin, size_t end, uint8_t *codes) {
     const fr_code_lines *lines = &s->codes;
     row += s->first;
@@ -89,7 +89,8 @@ static uint8_t zero_at(const fr_storage *s, size_t row, size_t group) {
     return s->zeros_less_one ? (uint8_t)((zero + 1u) & ((1u << s->zeros.bits) - 1)) : zero;
 }
 
-/* Returns the group of a column. A file that is written to while it is read must not lead out of the arrays. */
+/* Returns the group of a column. The number is checked again here, because the file may have been written to since it
+ * was opened, and a wrong group would lead outside of the arrays. */
 static size_t group_of(const fr_storage *s, size_t col) {
     if (!s->group_of) return col / s->grouping.group;
     size_t group = word_at((const uint8_t *)s->group_of->data + 4 * col);
@@ -107,7 +108,7 @@ void fr_storage_unpack(const fr_storage *s, size_t row, const fr_grouped_row *un
     }
 }
 
-/* A group's numbers, for one row. */
+/* The scale and the zero or bias of one group in one row. */
 typedef struct group_values {
     size_t group;
     float scale, bias;

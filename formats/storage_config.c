@@ -25,7 +25,7 @@ static bool is_one_of(const char *word, const char *const *words) {
     return false;
 }
 
-/* Checks a member that may have one of these values. */
+/* Refuses a member whose value is not one of these words. A missing member passes. */
 static fr_status check_word(const fr_storage_config *config, const json_t *object, const char *key,
                             const char *const *built) {
     const char *word;
@@ -33,7 +33,7 @@ static fr_status check_word(const fr_storage_config *config, const json_t *objec
     return !word || is_one_of(word, built) ? FR_OK : refuse(config, key, word);
 }
 
-/* Refuses a member object that says something. */
+/* Refuses a member object unless it is empty or only says that the weights are dense. */
 static fr_status check_empty(const fr_storage_config *config, const char *key) {
     json_t *object;
     FR_TRY(fr_json_object(config->object, key, config->where, &object));
@@ -110,7 +110,7 @@ static fr_status read_mlx(fr_storage_config *config) {
     return fr_json_size(config->object, "bits", 0, 64, 0, config->where, &config->bits);
 }
 
-/* Reads the columns of a group; -1, 0 or null stand for a whole row. */
+/* Reads how many columns a group has. -1 or 0 stands for a whole row. A missing or null member leaves it unknown. */
 static fr_status read_group(const json_t *object, const char *where, size_t *group) {
     const char *key = json_object_get(object, "group_size") ? "group_size" : "q_group_size";
     const json_t *said = json_object_get(object, key);
@@ -120,7 +120,7 @@ static fr_status read_group(const json_t *object, const char *where, size_t *gro
     return FR_OK;
 }
 
-/* AutoRound names the layout that it writes. */
+/* Reads AutoRound's description, in which packing_format tells whether the tensors are laid out as AWQ's or GPTQ's. */
 static fr_status read_auto_round(fr_storage_config *config) {
     static const char *const packings[] = {"auto_round:auto_gptq", "auto_round:auto_awq", "auto_gptq", "auto_awq",
                                            NULL};
@@ -158,7 +158,7 @@ static fr_status read_method(fr_storage_config *config, const char *method) {
 
 /* ---------------------------------------------------------------------------------------------- finding the method */
 
-/* Finds the description: the first of the places where writers put one. */
+/* Finds the description. Writers put it in different places, and the first place that has one decides. */
 static fr_status find_object(const fr_checkpoint *files, fr_storage_config *config) {
     static const char *const keys[] = {"quantization_config", "compression_config", "quantization"};
     json_t *found = NULL, *text;
@@ -183,7 +183,7 @@ fr_status fr_storage_config_read(const fr_checkpoint *files, fr_storage_config *
     const json_t *o = config->object;
     if (!o) return FR_OK;
     FR_TRY(fr_json_text(o, "quant_method", config->where, &method));
-    /* a description without a method shows by its keys whose it is */
+    /* without quant_method, the keys of a description show which program wrote it */
     const json_t *algorithm = json_object_get(o, "quant_algo");
     if (!method && algorithm && !json_is_null(algorithm)) method = "modelopt";
     if (!method && json_object_get(o, "config_groups")) method = "compressed-tensors";
@@ -195,8 +195,8 @@ fr_status fr_storage_config_read(const fr_checkpoint *files, fr_storage_config *
 
 /* ---------------------------------------------------------------------------------------------------- one module's */
 
-/* Rewrites a Python pattern for regcomp: groups that do not capture, and \d, are spelled otherwise there. A pattern
- * with counts or references backwards is not taken, because it can cost any amount of time and memory. */
+/* Rewrites a Python pattern for regcomp, which has no (?:...) and no \d. Returns false for a pattern with counts or
+ * back-references, because matching it could take any amount of time and memory. */
 static bool translate(const char *pattern, char *out, size_t size) {
     size_t used = 0;
     for (; *pattern; pattern++) {
@@ -221,15 +221,15 @@ static bool translate(const char *pattern, char *out, size_t size) {
     return true;
 }
 
-/* A pattern of the description, which stays where it is. */
+/* A pattern of the description, compiled. `text` points into the description. */
 typedef struct fr_name_pattern {
     const char *text;
-    bool known; /* false: it can't be read */
+    bool known; /* false: regcomp can't read it */
     regex_t compiled;
 } fr_name_pattern;
 
-/* Finds a pattern among those that were compiled, because there may be hundreds of them and ten thousands of modules;
- * compiles it if it is not there. NULL: there are too many, or no memory. */
+/* Gives a compiled pattern. Each pattern is compiled once and kept, because hundreds of patterns may be compared with
+ * ten thousands of modules. NULL: there are too many patterns, or no memory. */
 static const fr_name_pattern *pattern_of(fr_storage_config *config, const char *text) {
     char translated[PATTERN_MAX];
     for (size_t i = 0; i < config->pattern_count; i++)
@@ -253,17 +253,17 @@ void fr_storage_config_close(fr_storage_config *config) {
     config->pattern_count = 0;
 }
 
-/* Matches a name from its start with a Python pattern. known: false if the pattern can't be read. */
+/* Returns true if a Python pattern matches the beginning of a name. *known is false if the pattern can't be read. */
 static bool matches(fr_storage_config *config, const char *text, const char *name, bool *known) {
     regmatch_t match;
     const fr_name_pattern *pattern = pattern_of(config, text);
     *known = pattern && pattern->known;
-    /* leftmost matches come first, so one at 0 is found if there is one */
+    /* regexec finds the leftmost match, so it finds one at the beginning if there is one */
     return *known && regexec(&pattern->compiled, name, 1, &match, 0) == 0 && match.rm_so == 0;
 }
 
-/* GPTQModel's exceptions: a pattern gives matching modules other settings. Only the symmetry is needed: the bits and
- * the groups show in the tensors. */
+/* Reads GPTQModel's exceptions, which give other settings to the modules that match a pattern. Only symmetry and group
+ * size are read, because the shapes of the tensors show the bits. */
 static fr_status read_dynamic(fr_storage_config *config, const char *module, fr_storage_scheme *scheme) {
     json_t *dynamic, *other;
     const char *pattern;
@@ -284,7 +284,8 @@ static fr_status read_dynamic(fr_storage_config *config, const char *module, fr_
     return FR_OK;
 }
 
-/* Returns true if one of a group's targets is the module, by its name or a pattern; `Linear` is any module. */
+/* Returns true if the module is one of a group's targets. With by_class, only targets that are classes count, such as
+ * `Linear`, and each of them stands for all modules. Otherwise only names and patterns of modules count. */
 static bool targets(fr_storage_config *config, const json_t *group, const char *module, bool by_class) {
     const json_t *list = json_object_get(group, "targets"), *target;
     size_t i;
@@ -307,7 +308,7 @@ static fr_status read_group_of(fr_storage_config *config, const char *module, fr
         json_object_foreach (groups, name, group)
             if (!weights && json_is_object(group) && targets(config, group, module, by_class))
                 FR_TRY(fr_json_object(group, "weights", config->where, &weights));
-    /* a single group is that of all modules which have codes */
+    /* if there is only one group, all quantized modules belong to it */
     group = json_object_iter_value(json_object_iter(groups));
     if (!weights && json_object_size(groups) == 1 && json_is_object(group))
         FR_TRY(fr_json_object(group, "weights", config->where, &weights));

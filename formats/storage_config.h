@@ -1,16 +1,16 @@
-/* The description of quantized weights in a folder's configuration.
+/* Reads how a folder's configuration describes its quantized weights.
  *
- * In: quantization_config of config.json (in transformers' older spelling compression_config, in MLX's quantization),
- * or the file beside it that AutoGPTQ, AutoAWQ or ModelOpt write. Out: the method, and what the tensors themselves do
- * not tell: bits, columns of a group, whether zeros are stored, for each module. A method, format or mode that is not
- * built is refused by its name. */
+ * In: quantization_config of config.json (older transformers call it compression_config, MLX quantization), or the
+ * file beside config.json that AutoGPTQ, AutoAWQ or ModelOpt write. Out: the method and, for each module, the facts
+ * that the tensors' shapes do not show: bits, columns of a group, whether zeros are stored. Fails, naming it, for a
+ * method, format or mode that is not supported. */
 #ifndef FR_FORMATS_STORAGE_CONFIG_H
 #define FR_FORMATS_STORAGE_CONFIG_H
 
 #include "formats/checkpoint.h"
 
 typedef enum fr_storage_method {
-    FR_METHOD_NONE, /* the configuration names none, or one whose tensors are read elsewhere (gpt-oss's mxfp4) */
+    FR_METHOD_NONE, /* the configuration names no method, or one that another reader handles (gpt-oss's mxfp4) */
     FR_METHOD_AWQ,
     FR_METHOD_GPTQ,
     FR_METHOD_COMPRESSED,
@@ -23,20 +23,20 @@ typedef enum fr_storage_method {
 
 typedef struct fr_storage_config {
     fr_storage_method method;
-    const json_t *object;             /* the description, NULL: there is none */
-    const char *where;                /* the name of its file */
+    const json_t *object;             /* the description; NULL: there is none */
+    const char *where;                /* the name of the file that has the description */
     size_t bits, group;               /* 0: unknown */
-    bool symmetric;                   /* the zero is 2^(bits - 1) for all groups */
-    bool less_one;                    /* GPTQ: zeros are stored minus 1 */
-    struct fr_name_pattern *patterns; /* those that were compiled so far */
+    bool symmetric;                   /* no zeros are stored: all are 2^(bits - 1) */
+    bool less_one;                    /* GPTQ: each stored zero is one too small */
+    struct fr_name_pattern *patterns; /* patterns compiled so far */
     size_t pattern_count;
 } fr_storage_config;
 
-/* The description of one module. */
+/* The settings of one module. */
 typedef struct fr_storage_scheme {
     size_t bits, group; /* 0: unknown; group may be FR_GROUP_ROW */
     bool symmetric;
-    size_t block[2]; /* rows and columns of a block that has one scale; 0: unknown */
+    size_t block[2]; /* rows and columns that share one scale; 0: unknown */
 } fr_storage_scheme;
 
 fr_status fr_storage_config_read(const fr_checkpoint *files, fr_storage_config *config);

@@ -1,7 +1,8 @@
-/* Recognizes quantized modules by their tensors, and checks that these fit each other: see storage.h.
+/* Recognizes quantized modules by their tensors, and checks that the tensors of a module fit each other: see
+ * storage.h.
  *
- * A module is quantized if it has codes; lists of exceptions in the configuration are not needed for that. The shapes
- * of the tensors tell nearly all the rest, so the configuration is asked only for what they leave open. */
+ * A module that has codes is quantized, so the configuration's lists of exceptions are not needed. Nearly everything
+ * else follows from the shapes of the tensors. The configuration is read only for facts that the shapes leave open. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -15,7 +16,7 @@
 
 enum { NAME_MAX = 320, COLS_MAX = INT32_MAX };
 
-/* The folder that is read, and the directory that is made. */
+/* The folder that is being read, and the directory that is being made from its tensors. */
 typedef struct reading {
     fr_checkpoint *files;
     fr_storage_config config;
@@ -26,20 +27,20 @@ typedef struct reading {
 typedef struct module {
     const reading *in;
     const fr_tensor *codes;
-    char name[NAME_MAX]; /* without the ending of the codes' name */
+    char name[NAME_MAX]; /* the name of its codes without the ending */
     fr_storage_scheme scheme;
     fr_storage storage;
 } module;
 
 /* ----------------------------------------------------------------------------------------------------------- names */
 
-/* Returns the length of a name without the ending; 0 if it has another one. */
+/* Returns the length of a name without this ending; 0 if the name ends otherwise. */
 static size_t before_end(const char *name, const char *end) {
     size_t length = strlen(name), tail = strlen(end);
     return length > tail && strcmp(name + length - tail, end) == 0 ? length - tail : 0;
 }
 
-/* Finds a tensor NAME + END beside the codes; NULL if there is none. */
+/* Finds the tensor whose name is the first `length` bytes of `name` followed by `end`; NULL if there is none. */
 static const fr_tensor *find(const reading *in, const char *name, size_t length, const char *end) {
     char full[NAME_MAX];
     snprintf(full, sizeof full, "%.*s%s", (int)length, name, end);
@@ -85,7 +86,7 @@ static uint64_t quotient(uint64_t n, uint64_t by) {
     return n / by + (n % by != 0);
 }
 
-/* Sets the size of the matrix. */
+/* Sets the number of rows and columns, and refuses sizes out of range. */
 static fr_status set_size(module *m, uint64_t rows, uint64_t cols) {
     m->storage.rows = (size_t)rows;
     m->storage.cols = (size_t)cols;
@@ -106,8 +107,8 @@ static fr_status set_bits(module *m, size_t bits) {
     return FR_OK;
 }
 
-/* Finds the columns of a group, where `groups` of them cover the columns: those that the configuration says if they
- * do, or equal ones. */
+/* Sets the number of groups in a row and the columns of each. The configured group size is used if it gives that many
+ * groups; otherwise all groups must have the same size. */
 static fr_status set_groups(module *m, const fr_tensor *scales, uint64_t groups) {
     fr_storage *s = &m->storage;
     size_t said = m->scheme.group == FR_GROUP_ROW ? s->cols : m->scheme.group;
@@ -131,8 +132,8 @@ static fr_status fill(const module *m, const fr_tensor *tensor) {
     return tensor->bytes ? fr_map_fill(map, at, at + tensor->bytes) : FR_OK;
 }
 
-/* Reads the group of each column. If it is column / n for some n, n is the size of a group and the tensor is not
- * needed any more. */
+/* Reads the group of each column. If column c is in group c / n for some n, then n is stored as the group size, and
+ * the tensor is not needed any more. */
 static fr_status read_order(module *m, const fr_tensor *order) {
     fr_storage *s = &m->storage;
     int32_t group, first = 0;
@@ -161,7 +162,7 @@ static fr_status read_order(module *m, const fr_tensor *order) {
 
 /* ---------------------------------------------------------------------------------------------------- AWQ and GPTQ */
 
-/* Codes [cols, rows / 8], zeros [groups, rows / 8], scales [groups, rows]. */
+/* Reads AWQ's tensors: codes [cols, rows / 8], zeros [groups, rows / 8], scales [groups, rows]. */
 static fr_status read_awq(module *m, const fr_tensor *scales) {
     fr_storage *s = &m->storage;
     const fr_tensor *codes = m->codes, *zeros = part(m, ".qzeros");
@@ -183,13 +184,13 @@ static fr_status read_awq(module *m, const fr_tensor *scales) {
     return FR_OK;
 }
 
-/* Finds the bits of a code in the shapes: `words` words hold `count` codes. */
+/* Returns true if `count` codes of this many bits take exactly `words` words of 32 bits. */
 static bool holds(uint64_t words, uint64_t count, size_t bits) {
     return is_built(bits) && quotient(count * bits, 32) == words;
 }
 
-/* Codes [cols * bits / 32, rows], packed along columns; zeros [groups, rows * bits / 32]; scales [groups, rows]; the
- * group of each column. */
+/* Reads GPTQ's tensors: codes [cols * bits / 32, rows], packed along columns; zeros [groups, rows * bits / 32]; scales
+ * [groups, rows]; and, in .g_idx, the group of each column. */
 static fr_status read_gptq(module *m, const fr_tensor *scales) {
     fr_storage *s = &m->storage;
     const fr_tensor *codes = m->codes, *zeros = part(m, ".qzeros"), *order = part(m, ".g_idx");
@@ -197,7 +198,7 @@ static fr_status read_gptq(module *m, const fr_tensor *scales) {
     size_t bits = 0;
     s->method = "GPTQ";
     if (order && order->dims != 1) return fail(m, "its .g_idx is no list");
-    /* exceptions for modules may have other bits than the configuration, which the shapes show */
+    /* a module may have other bits than the configuration says, so all sizes that fit the shapes are tried */
     for (size_t b = 1; b <= 8 && !bits; b++) {
         size_t tried = b == 1 ? m->scheme.bits : b;
         bool fits = (zeros || order || b == 1) && (!order || holds(words, order->shape[0], tried));
@@ -220,7 +221,8 @@ static fr_status read_gptq(module *m, const fr_tensor *scales) {
     return order ? read_order(m, order) : FR_OK;
 }
 
-/* The shape tells whose codes these are: AWQ packs 8 rows into a word, GPTQ columns. */
+/* Reads a module with .qweight. Unless the configuration names the method, the shapes tell which one it is: AWQ packs
+ * 8 rows into a word, GPTQ packs columns. */
 static fr_status read_qweight(module *m) {
     const fr_tensor *scales;
     fr_storage_method method = m->in->config.method;
@@ -236,7 +238,8 @@ static fr_status read_qweight(module *m) {
 
 /* ---------------------------------------------------------------------------------------------- compressed-tensors */
 
-/* A scale for each row or for the matrix is one of a single group. */
+/* Reads scales that may be one for each group, one for each row, or one for the matrix. In the last two cases a row is
+ * a single group. */
 static fr_status set_row_scales(module *m, const fr_tensor *scales) {
     fr_storage *s = &m->storage;
     uint64_t count = 1;
@@ -250,7 +253,8 @@ static fr_status set_row_scales(module *m, const fr_tensor *scales) {
     return FR_OK;
 }
 
-/* The zeros are packed along rows, or signed bytes; both are larger by 2^(bits - 1) than the integers of the codes. */
+/* Reads compressed-tensors' zeros, which are packed along rows or are signed bytes. Both are stored such that the zero
+ * of an unsigned code is 2^(bits - 1) larger. */
 static fr_status read_signed_zeros(module *m) {
     fr_storage *s = &m->storage;
     const fr_tensor *zeros = part(m, ".weight_zero_point");
@@ -270,7 +274,7 @@ static fr_status read_signed_zeros(module *m) {
     return FR_OK;
 }
 
-/* Reads two integers, the rows and columns of the matrix. */
+/* Reads the size of the matrix from a tensor of two integers, rows and columns. */
 static fr_status read_shape(module *m) {
     const fr_tensor *shape;
     int64_t sizes[2];
@@ -283,8 +287,8 @@ static fr_status read_shape(module *m) {
     return set_size(m, sizes[0] > 0 ? (uint64_t)sizes[0] : 0, sizes[1] > 0 ? (uint64_t)sizes[1] : 0);
 }
 
-/* Finds the bits and the packing in the width of the codes, with the configuration's first. Writers of before the
- * middle of 2026 let no code cross into a next word. */
+/* Finds the bits of a code and the packing that fit the width of the tensor, and tries the configured bits first.
+ * Before the middle of 2026, no code was written across the end of a word. */
 static fr_status set_packing(module *m) {
     fr_storage *s = &m->storage;
     uint64_t words = m->codes->shape[1];
@@ -330,7 +334,7 @@ static fr_status read_bytes(module *m) {
 
 /* --------------------------------------------------------------------------------------------------- FP8 and NVFP4 */
 
-/* Scales of blocks: [rows / 128, cols / 128], or with dimensions of 1 between. */
+/* Reads scales of blocks. Their shape is [rows / 128, cols / 128], or the same with a dimension of 1 after each. */
 static fr_status set_blocks(module *m, const fr_tensor *scales) {
     fr_storage *s = &m->storage;
     const uint64_t *shape = scales->shape;
@@ -365,7 +369,7 @@ static fr_status read_fp8(module *m) {
     return set_blocks(m, scales);
 }
 
-/* Codes [rows, cols / 2] of two, scales [rows, cols / 16], and a number for the matrix. */
+/* Reads NVFP4's tensors: codes [rows, cols / 2], two in a byte; scales [rows, cols / 16]; one scale for the matrix. */
 static fr_status read_nvfp4(module *m, const char *of_matrix, bool divides) {
     fr_storage *s = &m->storage;
     const fr_tensor *scales, *one;
@@ -398,8 +402,9 @@ static fr_status read_nvfp4(module *m, const char *of_matrix, bool divides) {
 
 /* ------------------------------------------------------------------------------------------------------------- MLX */
 
-/* Codes [rows, cols * bits / 32], scales and biases [rows, cols / group], or stacks of these. A word's bits and the
- * columns of a group give the columns, in which the configuration comes first, then what it says of either. */
+/* Reads MLX's tensors: codes [rows, cols * bits / 32], scales and biases [rows, cols / group], or stacks of these.
+ * Several pairs of bits and group size may fit the shapes. The configured pair is tried first, then pairs in which one
+ * of the two is configured. */
 static fr_status read_mlx(module *m) {
     static const size_t sizes[] = {64, 32, 128, 16, 256};
     fr_storage *s = &m->storage;
@@ -439,7 +444,7 @@ static fr_status read_mlx(module *m) {
 
 /* --------------------------------------------------------------------------------------------------------- modules */
 
-/* The kinds of codes, by the end of their name. */
+/* Kinds of codes. The ending of the tensor's name, its type and the tensors beside it tell them apart. */
 typedef enum codes_kind { NO_CODES, QWEIGHT, PACKED, PACKED_NVFP4, BYTES, FP8, NVFP4, MLX } codes_kind;
 
 static codes_kind kind_of(const reading *in, const fr_tensor *t, size_t *length) {
@@ -456,7 +461,8 @@ static codes_kind kind_of(const reading *in, const fr_tensor *t, size_t *length)
     return NO_CODES;
 }
 
-/* Returns true for a tensor that only an engine needs that rounds activations, or keys and values. */
+/* Returns true for a tensor that is used only to quantize activations, or keys and values, which forerun does not
+ * do. */
 static bool is_ignored(const fr_tensor *t) {
     static const char *const ends[] = {
         ".input_scale", ".input_global_scale", ".input_zero_point", ".output_scale", ".k_scale", ".v_scale",
@@ -466,7 +472,7 @@ static bool is_ignored(const fr_tensor *t) {
     return false;
 }
 
-/* Returns true for a tensor that belongs to a module's codes. */
+/* Returns true for scales, zeros and other tensors that accompany a module's codes. */
 static bool is_part(const reading *in, const fr_tensor *t) {
     static const struct {
         const char *end, *codes[3];
@@ -490,7 +496,7 @@ static bool is_part(const reading *in, const fr_tensor *t) {
     return false;
 }
 
-/* Refuses tensors without which the values would be others, by their names. */
+/* Refuses weights that need further tensors to be decoded; the names of these tensors show the method. */
 static fr_status check_foreign(const reading *in, const fr_tensor *t) {
     if (!before_end(t->name, ".pre_quant_scale") && !strstr(t->name, ".svdquant_lora_")) return FR_OK;
     return fr_fail(FR_UNBUILT,
@@ -513,8 +519,8 @@ static fr_status recognize(module *m, codes_kind kind) {
     return FR_OK;
 }
 
-/* Returns true if the kernels of FP8 can read the codes: their scales are those of a matrix, of rows, or of blocks as
- * quant/fp8.h has them. */
+/* Returns true if the FP8 kernels can read the codes. For that there must be one scale for the matrix, for each row,
+ * or for each block of the size in quant/fp8.h. */
 static bool suits_fp8(const fr_storage *s) {
     bool blocks = s->scale_rows == FR_FP8_BLOCK && s->grouping.group == FR_FP8_BLOCK;
     return s->form == FR_STORAGE_FP8 && (blocks || (s->groups == 1 && s->scale_rows == 1));
@@ -538,7 +544,8 @@ static fr_status add_matrix(reading *in, const module *m, const char *name, fr_s
     return fr_tensors_add(&in->made, &made, in->files->path);
 }
 
-/* Spells a matrix of one expert, which MLX stacks, as published files do. */
+/* Makes the name that published files give to one expert's matrix, from the name of the stack in which MLX keeps
+ * it. */
 static bool spell_expert(const char *stack, uint64_t expert, char *name, size_t size) {
     static const char marker[] = ".switch_mlp.";
     static const char *const mixtral[][2] = {{"gate_proj", "w1"}, {"down_proj", "w2"}, {"up_proj", "w3"}};
@@ -572,7 +579,7 @@ static fr_status add_module(reading *in, const fr_tensor *t, codes_kind kind, si
     return FR_OK;
 }
 
-/* Adds the matrices of an MLX stack that is not quantized as one tensor for each expert. */
+/* Splits an MLX stack that is not quantized, and adds one tensor for each expert. */
 static fr_status add_stack(reading *in, const fr_tensor *t, size_t length) {
     char stack[NAME_MAX], name[NAME_MAX];
     snprintf(stack, sizeof stack, "%.*s", (int)length, t->name);
@@ -627,7 +634,7 @@ bool fr_storage_refit(const fr_checkpoint *files, const fr_tensor *tensor, uint6
     return true;
 }
 
-/* Returns true for a convolution over positions as mlx-lm writes it. */
+/* Returns true for the kernel of a convolution over positions in mlx-lm's layout. */
 static bool has_channels_last(const fr_tensor *t) {
     bool named = before_end(t->name, ".conv1d.weight") || before_end(t->name, ".conv.conv.weight");
     return named && t->dims == 3 && t->shape[1] > 1 && t->shape[2] == 1;

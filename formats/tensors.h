@@ -18,8 +18,8 @@ typedef struct fr_tensor {
     uint32_t dims;
     uint64_t shape[FR_DIMS_MAX];      /* slowest first, as safetensors and PyTorch write it */
     const void *data;                 /* at any alignment */
-    const struct fr_storage *storage; /* how several tensors make its values (storage.h), and data are its codes; NULL:
-                                       * data are its values */
+    const struct fr_storage *storage; /* describes the several tensors from which the values are decoded (storage.h),
+                                       * of which `data` has the codes; NULL: `data` has the values */
     uint64_t bytes;
     uint32_t file; /* number of the file that contains it */
 } fr_tensor;

@@ -20,10 +20,10 @@ typedef struct beside_file {
 typedef struct beside {
     fr_tokenizer_source *source;
     beside_file config, map, added;
-    const json_t *vocabulary; /* the vocabulary in tokenizer.json: text to id */
+    const json_t *vocabulary; /* ids by text, as in tokenizer.json's vocabulary */
     json_t *special;          /* a set of the texts of special tokens */
-    json_t *index;            /* text of an added token to its index in the source's list */
-    uint8_t *taken;           /* one bit per id that a token has; NULL: not made yet */
+    json_t *index;            /* index in the source's list of added tokens, by text */
+    uint8_t *taken;           /* one bit for each id, set if a token has it; NULL: not made yet */
     size_t capacity;          /* room in the source's list of added tokens */
 } beside;
 
@@ -275,7 +275,7 @@ static fr_status add_special(beside *b) {
     json_object_foreach (b->special, text, value) {
         void *known = json_object_iter_at((json_t *)b->vocabulary, text);
         if (!known || json_object_get(b->index, text)) continue;
-        /* the vocabulary's own text, because b->special is freed before the source */
+        /* points into the vocabulary, because b->special is freed before the source */
         const char *kept = json_object_iter_key(known);
         FR_TRY(add(b, (fr_added_entry){.text = {kept, strlen(kept)}}));
     }

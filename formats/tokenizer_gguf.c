@@ -98,7 +98,7 @@ static fr_status fail_list(const fr_gguf *gguf, size_t count) {
 
 /* -------------------------------------------------------------------------------------------------------- the lists */
 
-enum { SPELLING = sizeof "[EMPTY_16777215]" }; /* bytes that this spelling needs at most, including the NUL */
+enum { SPELLING = sizeof "[EMPTY_16777215]" }; /* size of the longest name that `spell` makes, with its NUL */
 
 /* Writes a token as it is published. For WordPiece, llama.cpp's converter puts U+2581 before tokens that begin words
  * and writes tokens inside words without "##"; this is undone. A token without a text gets the name that llama.cpp
@@ -141,7 +141,7 @@ static fr_status read_tokens(fr_tokenizer_source *source, const fr_gguf *gguf, c
     return FR_OK;
 }
 
-/* The types of tokens in the file, and a count of those that are corrected. */
+/* The types of tokens that the file gives, and how many of them were corrected. */
 typedef struct token_types {
     const fr_gguf_value *list; /* NULL: the file has no types */
     const fr_pre_tokenizer *kind;
@@ -451,8 +451,8 @@ static fr_status add_end(const end_list *ends, int32_t id) {
     return FR_OK;
 }
 
-/* Says which tokens that end a message other than "<|end|>" a vocabulary has. If it has them (gpt-oss, Solar),
- * "<|end|>" ends only a part of a reply, not the text. */
+/* Records which of the tokens that end a message a vocabulary has, besides "<|end|>". If it has them, as gpt-oss and
+ * Solar do, "<|end|>" ends only a part of a reply, not the text. */
 typedef struct handing_on {
     bool returns, calls, flushes;
 } handing_on;

@@ -49,8 +49,8 @@ fr_status fr_tokenizer_gguf_ends(const fr_gguf *gguf, const char *pre, size_t vo
 fr_status fr_tokenizer_gguf_suppressed(const fr_gguf *gguf, size_t vocab, int32_t *ids, size_t capacity, size_t *count);
 #define FR_KEY_SUPPRESSED "tokenizer.ggml.suppress_tokens"
 
-/* Finds the kind of that model whose files cut texts as the source does; NULL if there is none. If several do, the one
- * named `pre` is preferred; NULL: any of them. */
+/* Finds the kind of this model whose files cut texts in the same way as the source; NULL if there is none. If several
+ * do, the one named `pre` is preferred; `pre` NULL means no preference. */
 const fr_pre_tokenizer *fr_tokenizer_gguf_suits(const fr_tokenizer_source *source, const char *model, const char *pre);
 
 #endif

@@ -5,7 +5,7 @@
 #include "formats/json_member.h"
 #include "formats/tokenizer_json_parts.h"
 
-/* The ids on one side of a text. */
+/* Ids that are put before a text, or after it. */
 typedef struct side {
     int32_t ids[FR_TEMPLATE_IDS_MAX];
     size_t count;

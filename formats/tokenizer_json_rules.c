@@ -213,7 +213,7 @@ static fr_status read_scheme(stage *s, const json_t *json, prepend_scheme *schem
         for (*scheme = 0; *scheme < SCHEMES && !fr_text_is(name, names[*scheme]);) ++*scheme;
     if (*scheme == SCHEMES)
         return fr_fail(FR_INPUT, "%s: \"prepend_scheme\": \"%s\" is not known", s->where, name.bytes);
-    FR_TRY(fr_json_bool(json, "add_prefix_space", true, s->where, &adds)); /* older files have it here */
+    FR_TRY(fr_json_bool(json, "add_prefix_space", true, s->where, &adds)); /* older files have this key instead */
     if (!adds && name.bytes && *scheme != NEVER)
         return fr_fail(FR_INPUT, "%s: add_prefix_space does not go with prepend_scheme", s->where);
     if (!adds) *scheme = NEVER;

@@ -62,7 +62,7 @@ typedef enum fr_rule_kind {
     FR_RULE_JOIN       /* puts a space between tokens */
 } fr_rule_kind;
 
-/* The class of characters that a Split matches; each character is a match. */
+/* The class of characters that a Split matches. Each character of the class is a match by itself. */
 typedef enum fr_character_class {
     FR_CHARACTERS_OF_PATTERN, /* no class: the pattern is used */
     FR_CHARACTERS_SPACE,
@@ -88,7 +88,7 @@ typedef struct fr_text_rule {
     bool own;   /* the expression is forerun's own, and may use syntax that files may not */
     fr_character_class characters;
     fr_split_behavior behavior;
-    bool invert; /* Split: matches count as the text between, and the text between as matches */
+    bool invert; /* Split: matches and the text between them change roles */
     bool first, cleanup, left, right;
     size_t start, stop, length;
 } fr_text_rule;
@@ -124,10 +124,10 @@ typedef struct fr_tokenizer_source {
     double *scores; /* one for each entry of the vocabulary, never NaN, in models that use scores; else NULL */
     fr_added_entry *added;
     size_t added_count;
-    fr_text unknown;    /* bytes NULL: the file has no unk_token */
+    fr_text unknown;    /* unk_token; bytes NULL: the file has none */
     fr_text begin, end; /* bos_token and eos_token, for chat templates; bytes NULL: none */
     bool fuse_unknown, byte_fallback, ignore_merges;
-    /* begins the tokens inside words; ends the tokens at a word's end; bytes NULL: none */
+    /* the texts with which tokens inside words begin, and tokens at the end of words end; bytes NULL: none */
     fr_text inside_prefix, end_suffix;
     size_t max_word_characters; /* WordPiece: a longer word becomes the unknown token */
     bool byte_level;            /* pieces are bytes, and the file writes tokens with one character for each byte */
@@ -136,7 +136,7 @@ typedef struct fr_tokenizer_source {
     fr_text_rules normalizer, pre_tokenizer, decoder;
     int32_t prefix[FR_TEMPLATE_IDS_MAX], suffix[FR_TEMPLATE_IDS_MAX]; /* ids that the post-processor adds */
     size_t prefix_count, suffix_count;
-    fr_notes notes;        /* assumptions made, and entries of the file that were left out */
+    fr_notes notes;        /* for example, assumptions that were made, and entries of the file that were left out */
     json_t *named;         /* texts of special tokens by the names that templates use, such as "pad_token"; NULL:
                             * none */
     const json_t *config;  /* tokenizer_config.json; NULL: the folder has none */
