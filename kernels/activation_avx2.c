@@ -1,5 +1,5 @@
-/* exp, tanh and the activations computed with them. Contracts fr_exp_fn, fr_tanh_fn, fr_gelu_mul_fn, fr_silu_mul_fn,
- * fr_clamped_swiglu_fn, fr_sigmoid_mul_fn and fr_softcap_fn in kernels.h. */
+/* Computes exp, tanh and the activations that use them. The contracts are fr_exp_fn, fr_tanh_fn, fr_gelu_mul_fn,
+ * fr_silu_mul_fn, fr_clamped_swiglu_fn, fr_sigmoid_mul_fn and fr_softcap_fn in kernels.h. */
 #include "kernels/simd_avx2.h"
 
 FR_INLINE __m256 exponential(__m256 a, __m256 b, __m256 factor) {

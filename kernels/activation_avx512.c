@@ -1,5 +1,5 @@
-/* exp, tanh and the activations computed with them. Contracts fr_exp_fn, fr_tanh_fn, fr_gelu_mul_fn, fr_silu_mul_fn,
- * fr_clamped_swiglu_fn, fr_sigmoid_mul_fn and fr_softcap_fn in kernels.h. */
+/* Computes exp, tanh and the activations that use them. The contracts are fr_exp_fn, fr_tanh_fn, fr_gelu_mul_fn,
+ * fr_silu_mul_fn, fr_clamped_swiglu_fn, fr_sigmoid_mul_fn and fr_softcap_fn in kernels.h. */
 #include "kernels/simd_avx512.h"
 
 FR_INLINE __m512 exponential(__m512 a, __m512 b, __m512 factor) {

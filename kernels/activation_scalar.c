@@ -1,4 +1,4 @@
-/* exp, tanh and the activations computed with them: the definition. Contracts fr_exp_fn, fr_tanh_fn, fr_gelu_mul_fn,
+/* Defines exp, tanh and the activations that use them. The contracts are fr_exp_fn, fr_tanh_fn, fr_gelu_mul_fn,
  * fr_gelu_erf_fn, fr_silu_mul_fn, fr_clamped_swiglu_fn, fr_sigmoid_mul_fn and fr_softcap_fn in kernels.h. */
 #include "kernels/scalar.h"
 

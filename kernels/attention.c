@@ -1,4 +1,4 @@
-/* The walk of SIMD flash attention through the cache: see attention.h.
+/* Walks through the cache for SIMD flash attention: see attention.h.
  *
  * Blocks of 64 positions are the outer loop, so that K and V are read from memory once for all queries. Within a
  * block, three steps follow each other. First, eight positions of K stay in the L1 cache while every query computes
@@ -18,13 +18,13 @@ typedef struct walk {
     const fr_attn_steps *steps;
     float *tile;
     fr_attn_state *states; /* [attn->count] */
-    const uint8_t *k, *v;  /* of the block's first position */
-    const uint8_t *next_k; /* of the next block's first position; NULL: no query sees any of that block */
+    const uint8_t *k, *v;  /* keys and values of the block, from its first position on */
+    const uint8_t *next_k; /* keys of the next block; NULL: no query sees any of its positions */
     bool asked;            /* k was prefetched during the block before */
     uint64_t seen;         /* bit i: at least one query sees position i of the block */
 } walk;
 
-/* Returns a mask of bits from to to - 1. */
+/* Returns a mask in which bits `from` to `to` - 1 are set. */
 static uint64_t bits(int32_t from, int32_t to) {
     return from < to ? UINT64_MAX >> (FR_ATTN_BLOCK - (to - from)) << from : 0;
 }

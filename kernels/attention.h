@@ -1,5 +1,5 @@
-/* Flash attention of one KV head as every SIMD instruction set runs it: the walk that they share (attention.c), and
- * the steps that each of them implements.
+/* Declares SIMD flash attention of one KV head: the walk that all instruction sets share (attention.c), and the steps
+ * that each of them implements.
  *
  * In: fr_attn. Out: the queries' outputs, as kernels.h defines them. The scratch holds a tile, then a state for each
  * query. */
@@ -23,17 +23,17 @@ typedef struct fr_attn_state {
     alignas(64) const float *q;
     float *out;
     float m, l;
-    float a, b;                   /* joins this block: o = fma(o, a, o_b * b); if it is the first block, o = o_b */
-    int32_t from, to;             /* positions of this block that the query sees, from <= i < to */
-    bool first;                   /* no block before this one had a position that the query sees */
-    uint32_t together;            /* set for the first query of a group: the number of queries that take a step
+    float a, b;        /* factors that join this block: o = fma(o, a, o_b * b), or o = o_b if it is the first */
+    int32_t from, to;  /* positions of this block that the query sees, from <= i < to */
+    bool first;        /* no block before this one had a position that the query sees */
+    uint32_t together; /* set for the first query of a group: the number of queries that take a step
                                    * together */
-    float weights[FR_ATTN_BLOCK]; /* scores of this block's positions, later their e */
+    float weights[FR_ATTN_BLOCK]; /* scores of this block's positions; `weigh` replaces them by e */
 } fr_attn_state;
 
 _Static_assert(sizeof(fr_attn_state) == FR_ATTN_STATE * sizeof(float), "fr_attn_scratch makes room for it");
 
-/* Rows of a cache, `stride` bytes apart, either in the cache itself or decoded to float32. */
+/* Rows of keys or values, `stride` bytes apart, either in the cache itself or decoded to float32. */
 typedef struct fr_attn_rows {
     fr_dtype type;
     const void *data;
@@ -44,7 +44,7 @@ typedef struct fr_attn_rows {
  * lines only: a core can wait for a limited number at once, and when it has asked for that many, its own loads wait
  * too. */
 typedef struct fr_attn_ahead {
-    const uint8_t *at, *end; /* goes on line by line */
+    const uint8_t *at, *end; /* the next line to prefetch, and the end of the lines */
 } fr_attn_ahead;
 
 /* The steps that an instruction set implements. `count` is 1 to `together`: queries that see the same positions of the

@@ -1,5 +1,5 @@
-/* The steps of flash attention (attention.h) on registers of 8 floats. Up to three queries go together: 12 sums in
- * flight need four loads of K or V and three of q or e. */
+/* Implements the steps of flash attention (attention.h) on registers of 8 floats. Up to three queries go together: 12
+ * sums in flight need four loads of K or V and three of q or e. */
 #include "kernels/attention.h"
 #include "kernels/simd_avx2.h"
 
@@ -23,7 +23,7 @@ FR_INLINE __m256 bf16_of(__m128i halves) {
     return _mm256_castsi256_ps(_mm256_slli_epi32(_mm256_cvtepu16_epi32(halves), 16));
 }
 
-/* Returns d of a block, in all lanes. */
+/* Returns a block's scale d in all lanes. */
 FR_INLINE __m256 scale_of(const uint8_t *block) {
     uint16_t half;
     memcpy(&half, block, sizeof half);
@@ -56,7 +56,7 @@ static void decode_q4_0(float *y, const void *x, size_t n) {
     }
 }
 
-/* Finishes sum16 for four positions, from registers of p[i] + p[i + 8]. */
+/* Adds up the 16 partial sums of each of four positions, given registers that already hold p[i] + p[i + 8]. */
 FR_INLINE __m128 sum8_of_4(const __m256 *eight) {
     __m128 four[4];
     for (int i = 0; i < 4; i++)
@@ -81,8 +81,9 @@ FR_INLINE __m256 load_bf16(const void *row, size_t d, size_t left) {
     return bf16_of(load_halves((const uint16_t *)row + d, left));
 }
 
-/* Computes eight of the 16 partial sums of four positions for `count` queries, a constant: those of columns d to d +
- * 7, d + 16 to d + 23, and so on. Twelve registers of sums and their operands just fit the 16 registers. */
+/* Computes eight of the 16 partial sums of four positions for `count` queries; count is a constant. They are the sums
+ * over columns d to d + 7, d + 16 to d + 23, and so on. Twelve registers of sums and their operands just fit the 16
+ * registers. */
 FR_INLINE void half_sums(load_fn *load, const fr_attn_state *states, size_t count, const void *const *rows, size_t d,
                          size_t head_dim, __m256 p[TOGETHER][FR_ATTN_SCORES], fr_attn_ahead *ahead) {
     FR_UNROLLED_FOR (size_t j = 0; j < count; j++)
@@ -154,7 +155,7 @@ FR_INLINE void merge(fr_attn_state *state, float m_b, float l_b) {
     state->m = higher;
 }
 
-/* Returns the mask of those of the positions i to i + 7 that are visible. */
+/* Returns a mask of the lanes whose position, i to i + 7, is visible. */
 FR_INLINE __m256 seen_lanes(const fr_attn_state *state, int32_t i) {
     return _mm256_andnot_ps(lane_mask(state->from - i), lane_mask(state->to - i));
 }
@@ -179,8 +180,8 @@ static void weigh(fr_attn_state *state) {
     merge(state, m_b, sum16(p[0], p[1]));
 }
 
-/* Adds up `width` registers of columns for `count` queries, both constants: from column c of v on, which is column d
- * of the queries' outputs; `left` columns are left. */
+/* Computes `width` registers of columns of o_b for `count` queries, and joins them to o; both numbers are constants.
+ * The registers begin at column c of v, which is column d of the outputs, and `left` columns of the output remain. */
 FR_INLINE void columns(load_fn *load, const fr_attn_state *states, size_t count, fr_attn_rows v, size_t c, size_t d,
                        size_t width, size_t left, fr_attn_ahead *ahead) {
     __m256 sum[TOGETHER][COLUMNS], e[TOGETHER];

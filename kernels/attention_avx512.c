@@ -1,6 +1,6 @@
-/* The steps of flash attention (attention.h) on registers of 16 floats. Up to six queries go together: 24 sums in
- * flight need four loads of K or V and six of q or e. Converting float16 takes as long as multiplying, so with many
- * queries it is done once for all. */
+/* Implements the steps of flash attention (attention.h) on registers of 16 floats. Up to six queries go together: 24
+ * sums in flight need four loads of K or V and six of q or e. Converting float16 takes as long as multiplying, so with
+ * many queries it is done once for all. */
 #include "kernels/attention.h"
 #include "kernels/simd_avx512.h"
 
@@ -23,7 +23,7 @@ FR_INLINE __m512 bf16_of(__m256i halves) {
     return _mm512_castsi512_ps(_mm512_slli_epi32(_mm512_cvtepu16_epi32(halves), 16));
 }
 
-/* Returns d of a block, in all lanes. */
+/* Returns a block's scale d in all lanes. */
 FR_INLINE __m512 scale_of(const uint8_t *block) {
     uint16_t half;
     memcpy(&half, block, sizeof half);
@@ -83,7 +83,7 @@ static void decode_bf16(float *y, const void *x, size_t n) {
     decode(load_bf16, y, x, n);
 }
 
-/* Multiplies one register of columns for `count` queries, a constant. */
+/* Multiplies one register of columns of K by that of `count` queries; count is a constant. */
 FR_INLINE void score_step(load_fn *load, __m512 p[][FR_ATTN_SCORES], const fr_attn_state *states, size_t count,
                           const void *const *rows, size_t d, __mmask16 mask) {
     __m512 values[FR_ATTN_SCORES];
@@ -95,7 +95,7 @@ FR_INLINE void score_step(load_fn *load, __m512 p[][FR_ATTN_SCORES], const fr_at
     }
 }
 
-/* Computes sum16 of the 16 registers of four queries and four positions: lanes 4 j to 4 j + 3 are query j's. */
+/* Adds up the 16 partial sums of four queries at four positions: lanes 4 j to 4 j + 3 of the result are query j's. */
 FR_INLINE __m512 sum16_of_16(__m512 p[][FR_ATTN_SCORES]) {
     __m512 four[FR_ATTN_SCORES], two[2];
     FR_UNROLLED_FOR (size_t i = 0; i < FR_ATTN_SCORES; i++) {
@@ -194,8 +194,8 @@ static void weigh(fr_attn_state *state) {
     merge(state, m_b, sum16(p));
 }
 
-/* Adds up `width` registers of columns for `count` queries, both constants: from column c of v on, which is column d
- * of the queries' outputs. */
+/* Computes `width` registers of columns of o_b for `count` queries, and joins them to o; both numbers are constants.
+ * The registers begin at column c of v, which is column d of the outputs. */
 FR_INLINE void columns(load_fn *load, const fr_attn_state *states, size_t count, fr_attn_rows v, size_t c, size_t d,
                        size_t width, __mmask16 mask, fr_attn_ahead *ahead) {
     __m512 sum[TOGETHER][COLUMNS], values[COLUMNS];

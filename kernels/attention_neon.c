@@ -1,5 +1,5 @@
-/* The steps of flash attention (attention.h) on registers of 4 floats, one query at a time, with 16 registers in
- * flight: the partial sums of four positions, or sums of columns. */
+/* Implements the steps of flash attention (attention.h) on registers of 4 floats, one query at a time, with 16
+ * registers in flight: the partial sums of four positions, or sums of columns. */
 #include "kernels/attention.h"
 #include "kernels/simd_neon.h"
 
@@ -28,7 +28,7 @@ static void decode_bf16(float *y, const void *x, size_t n) {
     }
 }
 
-/* Returns d of a block. */
+/* Returns a block's scale d. */
 FR_INLINE float scale_of(const uint8_t *block) {
     return vgetq_lane_f32(vcvt_f32_f16(vreinterpret_f16_u16(load_halves(block, 1))), 0);
 }
@@ -88,7 +88,7 @@ FR_INLINE void merge(fr_attn_state *state, float m_b, float l_b) {
     state->m = higher;
 }
 
-/* Returns the mask of those of the positions i to i + 3 that are visible. */
+/* Returns a mask of the lanes whose position, i to i + 3, is visible. */
 FR_INLINE uint32x4_t seen_lanes(const fr_attn_state *state, size_t i) {
     return vbicq_u32(lanes_below(i, (size_t)state->to), lanes_below(i, (size_t)state->from));
 }
@@ -111,7 +111,8 @@ static void weigh(fr_attn_state *state) {
     merge(state, m_b, sum16(p));
 }
 
-/* Adds up `width` registers of columns from d on, a constant; `left` columns are left. */
+/* Computes `width` registers of columns of o_b from column d on, and joins them to o; width is a constant. `left`
+ * columns of the output remain. */
 FR_INLINE void columns(const fr_attn_state *state, const char *v, size_t stride, size_t d, size_t width, size_t left) {
     float32x4_t sum[COLUMNS] = {{0}};
     float *o = state->out + d;

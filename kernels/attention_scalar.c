@@ -1,4 +1,4 @@
-/* Flash attention of one KV head: the definition. Contract fr_attn_fn in kernels.h. */
+/* Defines flash attention of one KV head. The contract is fr_attn_fn in kernels.h. */
 #include "kernels/scalar.h"
 
 enum { BLOCK = 64 };

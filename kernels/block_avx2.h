@@ -121,7 +121,7 @@ FR_INLINE void unpack_2_bits(pair *first, pair *second, const uint8_t *codes, si
     }
 }
 
-/* Unpacks one bit per column, times 2: group g is bit g of a line's bytes. Groups as above. */
+/* Unpacks one bit per column to the values 0 and 2: bit g of each byte of the line belongs to group g. */
 FR_INLINE void unpack_1_bit(pair *first, pair *second, const uint8_t *codes, size_t step) {
     pair line = load_line(codes, 0);
     FR_UNROLLED_FOR (size_t half = 0; half < 2; half++) {
@@ -167,8 +167,8 @@ typedef struct head {
     uint8_t scale[2 * CHUNK][FR_TILE_FEATURES], minimum[2 * CHUNK][FR_TILE_FEATURES];
 } head;
 
-/* A run: where its codes are, and the factors of its integer sum (d) and of the row's sum of activations (m). For
- * NVFP4, d and m are the factors of the run's two halves. */
+/* Describes a run: where its codes are, and the factors by which its integer sum (d) and the row's sum of activations
+ * (m) are multiplied. For NVFP4, d and m are the factors of the run's two halves. */
 typedef struct run {
     const uint8_t *codes, *scales, *minima; /* scales, minima: two rows if the halves of a run have their own */
     float_pair d, m;
@@ -398,7 +398,7 @@ FR_INLINE void join(chains *c, size_t row, const run *w, float_pair isum) {
     }
 }
 
-/* Joins one half of an NVFP4 run, because each half has its own scale. */
+/* Joins the integer sums of one half of an NVFP4 run. Each half has a scale of its own. */
 FR_INLINE void join_half(chains *c, size_t row, const run *w, size_t columns, float_pair isum) {
     run of_half = *w;
     if (columns) of_half.d = w->m;
@@ -456,7 +456,7 @@ typedef struct format {
     int offset;
 } format;
 
-/* The sizes of a format, for its initializer. */
+/* Initializes the sizes of a format with the constants of its type. */
 #define FR_SIZES(word) FR_RUNS_##word, FR_HEAD_BYTES_##word, FR_RUN_BYTES_##word
 
 /* Adds `count` runs, up to 256 columns, for rows that share unpacked weights; rows is a constant. */

@@ -1,5 +1,5 @@
-/* Packed block-quantized weights times quantized rows on zmm registers: the code that the AVX-512 files with and
- * without VNNI share. Contract fr_matmul_block_fn in kernels.h.
+/* Multiplies packed block-quantized weights by quantized rows on zmm registers: the code that the AVX-512 files with
+ * and without VNNI share. The contract is fr_matmul_block_fn in kernels.h.
  *
  * A lane is an output, so a row's integer sums, its scale and its chain all stay in that lane. The zero point is not
  * subtracted from each code but once from the sum: sums begin with a correction, -offset times the sum of the
@@ -53,25 +53,25 @@ enum {
     MANY = 64,
     PAIR = 2,
     PANEL = 4096, /* quantized blocks of 32 columns in a chunk, over all its rows: 192 KB, on the stack */
-    AHEAD = 8192, /* in bytes, as are the next three */
+    AHEAD = 8192, /* in bytes, like the three distances below */
     FEW_AHEAD = 3072,
     PAGES_AHEAD = 2048,
     SKEW = 320
 };
 
-/* Holds what the runs of a block share. */
+/* Holds the values of a block that all of its runs use. */
 typedef struct block {
     __m512 d, m;
     __m512i values; /* table in which codes are looked up, with the offset added */
     uint8_t scales[8 * FR_TILE_FEATURES], mins[8 * FR_TILE_FEATURES];
-    const fr_grouped_tiles *tiles; /* of grouped codes */
-    __m512i zeros;                 /* of grouped codes: their zeros, one in each lane */
+    const fr_grouped_tiles *tiles; /* for grouped codes: the sizes of their tiles */
+    __m512i zeros;                 /* for grouped codes: the block's zeros, one in each lane */
 } block;
 
 /* An unpacked run: register g of `codes` has columns 4g to 4g + 3. */
 typedef struct run {
     __m512i codes[GROUPS];
-    __m512 d, m;      /* the block's, times the run's scale and minimum */
+    __m512 d, m;      /* the block's d and m, times the run's scale and minimum */
     __m512 low, high; /* scales of the run's halves, if these have their own */
     __m512 low_min, high_min;
 } run;
@@ -87,8 +87,8 @@ typedef enum joining { PLAIN, PLUS_MIN, MINUS_MIN, HALVES, HALVES_MIN, APART, ZE
 
 typedef struct format {
     fr_dtype type;
-    size_t bytes, runs; /* of a block of one tile. Grouped codes: bytes of a run, and 0, since blocks differ between
-                         * matrices */
+    size_t bytes, runs; /* bytes and runs of a block of one tile. For grouped codes, bytes of a run, and 0 because the
+                         * number of runs differs between matrices */
     unsigned bits;      /* bits of a value; if codes are looked up, of the table's values */
     int offset;
     joining joining;
@@ -97,7 +97,7 @@ typedef struct format {
     code_fn *code;   /* gives register g of the codes of run `index` */
 } format;
 
-/* The sizes of a format, for its initializer. */
+/* Initializes the sizes of a format with the constants of its type. */
 #define FR_SIZES(word) FR_TILE_BYTES_##word, FR_RUNS_##word
 
 /* Multiplies unsigned codes with the activations q and adds the products to `sum`, lane by lane. codes: `groups`
@@ -150,7 +150,8 @@ FR_INLINE __m512i spread(const int8_t *q) {
     return _mm512_set1_epi32(four);
 }
 
-/* Moves bits `up` within their bytes. Bits of neighbouring bytes come in, which the caller masks off. */
+/* Shifts bits up within their bytes, or down if `up` is negative. The caller masks off the bits that come in from
+ * neighbouring bytes. */
 FR_INLINE __m512i moved(__m512i bits, int up) {
     return up >= 0 ? _mm512_slli_epi16(bits, (unsigned)up) : _mm512_srli_epi16(bits, (unsigned)-up);
 }
@@ -470,7 +471,7 @@ FR_INLINE bool grouped(const format *f) {
     return f->runs == 0;
 }
 
-/* Loads 16 floats of a type of scales. */
+/* Loads 16 scales or biases of type F16, BF16 or F32 as floats. */
 FR_INLINE __m512 floats_of_type(unsigned type, const uint8_t *bytes) {
     if (type == FR_F16) return halves(bytes);
     if (type == FR_F32) return _mm512_loadu_ps(bytes);
@@ -699,7 +700,8 @@ FR_INLINE size_t block_bytes(const format *f, const product *job) {
     return grouped(f) ? job->tiles->block_bytes : f->bytes;
 }
 
-/* Returns the bytes before a block's runs; those of other types are part of their code functions. */
+/* Returns the bytes before the runs of a block of grouped codes. For other types it is 0, because their code functions
+ * skip those bytes themselves. */
 FR_INLINE size_t head_bytes(const format *f, const product *job) {
     return grouped(f) ? job->tiles->head_bytes : 0;
 }
@@ -713,7 +715,7 @@ typedef struct chunk {
     size_t from, to; /* blocks */
     size_t row, rows;
     fr_prefetch_hint how;
-    bool few_to_l2; /* there are so few rows that hints for L2 are faster, although L1 is for more rows */
+    bool few_to_l2; /* so few rows that hints for L2 are faster, while more rows would need hints for L1 */
     __m512i values;
     fr_qblock panel[PANEL]; /* for each run, the blocks of all rows side by side */
 } chunk;
@@ -727,11 +729,11 @@ FR_INLINE void choose_hint(const format *f, chunk *c) {
 
 /* The part of one tile, or of a pair of tiles, that a chunk covers. */
 typedef struct place {
-    const uint8_t *bytes, *end; /* of its blocks; in a pair, those of the first tile */
-    const uint8_t *next;        /* weights that are read after these */
+    const uint8_t *bytes, *end; /* bytes of its blocks; for a pair, those of the first tile */
+    const uint8_t *next;        /* weights that are read after this part */
     size_t apart;               /* bytes from a tile to its partner */
-    size_t partner;             /* the same, or 0 if the tile has no partner: it is then computed twice, and the second
-                                 * result dropped */
+    size_t partner;             /* equal to `apart`, or 0 if the tile has no partner: the tile is then computed twice,
+                                 * and the second result is dropped */
     float *y[PAIR];
     size_t y_stride;
     __mmask16 stored[PAIR];
@@ -739,8 +741,8 @@ typedef struct place {
     size_t ahead; /* bytes */
 } place;
 
-/* Returns the number of steps that take `tiles` tiles each. The two tiles of a pair are this many tiles apart, so that
- * going from one pair to the next reads both halves of the matrix in memory order. */
+/* Returns how many steps of `tiles` tiles compute all outputs. The two tiles of a pair are as many tiles apart as
+ * there are steps, so that going from one pair to the next reads both halves of the matrix in memory order. */
 FR_INLINE size_t steps(const product *job, size_t tiles) {
     return (job->features + tiles * FR_TILE_FEATURES - 1) / (tiles * FR_TILE_FEATURES);
 }
@@ -796,7 +798,7 @@ FR_INLINE size_t open_blocks(const format *f, const product *job, const place *a
     return runs;
 }
 
-/* Returns the bytes of a run, with its share of other bytes of its block. */
+/* Returns how many bytes are prefetched for one run: its codes, and its share of the block's other bytes. */
 FR_INLINE size_t run_step(const format *f) {
     return grouped(f) ? f->bytes : f->bytes / f->runs;
 }

@@ -25,10 +25,10 @@ enum {
     RUN = 32,                    /* columns */
     RUNS = 8,                    /* runs in a chunk, at most */
     ROWS = 16,                   /* rows that are computed together, at most */
-    FEATURES = FR_TILE_FEATURES, /* of a tile of features */
+    FEATURES = FR_TILE_FEATURES, /* outputs of a tile */
     LINE = 4 * FEATURES,         /* bytes */
     PARTS = 2,                   /* registers of a line that are unpacked together */
-    GROUP = 4                    /* tiles of features */
+    GROUP = 4                    /* tiles whose outputs are computed together */
 };
 
 /* A type: constants that choose the instructions when a kernel is compiled. */
@@ -39,14 +39,14 @@ typedef struct format {
     bool table;                    /* values are those of the type's table */
     bool mins, halves;             /* mins: there are minima; halves: each half of a run has its own scale (and
                                     * minimum) */
-    bool apart;                    /* the halves of a run join one after the other, with factors d and m */
+    bool apart;                    /* the halves of a run join the chain one by one, with the factors d and m */
     int most;                      /* the largest magnitude that is multiplied: of a code, or of a value of the
                                     * table */
-    size_t columns, block, header; /* columns of a block; bytes of a tile's block; those of them before the first
+    size_t columns, block, header; /* columns of a block; bytes of a tile's block; bytes of the block before its first
                                     * run */
 } format;
 
-/* The sizes of a format, for its initializer. */
+/* Initializes the sizes of a format with the constants of its type. */
 #define FR_SIZES(word) .columns = 32 * FR_RUNS_##word, .block = FR_TILE_BYTES_##word, .header = FR_HEAD_BYTES_##word
 
 static const format q8_0 = {FR_Q8_0, FR_BITS_q8_0, .offset = 128, .most = 128, FR_SIZES(q8_0)};
@@ -80,10 +80,11 @@ typedef struct scales {
     int32_t halves[RUNS][2][FEATURES], minima[RUNS][2][FEATURES];
 } scales;
 
-/* The rows of a chunk, by run and row. q is activations of each half of a run, 4 columns a lane; if rows are taken in
- * pairs, rows 2p and 2p + 1 share four registers, each with 8 columns of the first and the same 8 of the second. An
- * integer sum begins with its correction, for the zero point: -offset times the sum of q over the run, or over each
- * half. If the halves have minima, codes have no offset, and correction holds the sums of q themselves. */
+/* The rows of a chunk, by run and row. q has the activations of each half of a run, 4 columns in a lane. If rows are
+ * taken in pairs, rows 2p and 2p + 1 share four registers, each of which has 8 columns of the first row and the same 8
+ * of the second. An integer sum begins with its correction for the zero point: -offset times the sum of q over the
+ * run, or over each half. If the halves have minima, codes have no offset, and `correction` holds the sums of q
+ * themselves. */
 typedef struct panel {
     int32_t q[RUNS][ROWS][2][4], correction[RUNS][2][ROWS];
     float d[RUNS][ROWS], dsum[RUNS][ROWS];
@@ -94,11 +95,12 @@ typedef struct chunk {
     scales scales; /* of the current tile */
 } chunk;
 
-/* The codes of a run, or their values from a table, by quarter and group of 4 columns. If rows are taken in pairs, two
- * groups are rearranged: first 8 columns of a quarter's features 0 and 1, then of its features 2 and 3. */
+/* The codes of a run, or their values from a table, by quarter of the tile's features and group of 4 columns. If rows
+ * are taken in pairs, two groups are rearranged: first come 8 columns of a quarter's features 0 and 1, then those of
+ * its features 2 and 3. */
 typedef uint8x16_t run_values[PARTS][RUN / 4];
 
-/* The sums of one row or of two. */
+/* The integer sums of one row, or of two rows that are taken as a pair. */
 typedef int32x4_t row_sums[2][PARTS];
 
 /* Says how an instruction set multiplies. */

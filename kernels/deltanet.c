@@ -5,8 +5,8 @@
 
 enum { STRIP = FR_DELTANET_STRIP };
 
-/* The columns of a row that a step takes. whole: they are used in the row's own arrays; otherwise, because fewer are
- * left than a step takes, in these buffers. */
+/* The columns of a row that a step takes. whole: the step uses them in the row's own arrays. Otherwise fewer columns
+ * are left than a step takes, and it uses these buffers. */
 typedef struct columns {
     size_t first, count;
     bool whole;

@@ -1,5 +1,5 @@
-/* Gated DeltaNet's state as every SIMD instruction set runs it: the walk over strips and rows that they share
- * (deltanet.c), and the two steps that each of them implements.
+/* Declares gated DeltaNet for SIMD: the walk over strips and rows that all instruction sets share (deltanet.c), and
+ * the two steps that each of them implements.
  *
  * In: fr_deltanet. Out: the rows' results and the state, as kernels.h defines them. Between two rows, a strip already
  * holds s * decay of the later row, and that row's m is already summed. So a row is one walk over its strip, one load
@@ -20,8 +20,8 @@ typedef struct fr_deltanet_step {
     const float *key, *query, *value;
     float beta;
     const float *from; /* s * decay */
-    float *kept;       /* gets s after this row; NULL: not needed, and there is a next row */
-    float *next;       /* gets the next row's s * decay; NULL: this is the last row */
+    float *kept;       /* gets s after this row; NULL: s is not needed, and `next` is given */
+    float *next;       /* gets s * decay for the next row; NULL: this is the last row */
     const float *next_key;
     float next_decay;
     float *m;           /* this row's m; replaced by the next row's */

@@ -1,5 +1,5 @@
-/* Gated DeltaNet's state over rows by the steps of deltanet_walk.h, a strip a register; and the short
- * convolution. Contracts fr_deltanet_fn and fr_short_conv_fn in kernels.h. */
+/* Computes gated DeltaNet's state over rows by the steps of deltanet_walk.h, with a strip in one register, and the
+ * short convolution. The contracts are fr_deltanet_fn and fr_short_conv_fn in kernels.h. */
 #include "kernels/simd_avx512.h"
 
 typedef __m512 vector;

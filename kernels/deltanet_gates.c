@@ -1,4 +1,4 @@
-/* Gated DeltaNet's gates in double arithmetic: see deltanet_gates.h. */
+/* Computes gated DeltaNet's gates in double arithmetic: see deltanet_gates.h. */
 #include "kernels/deltanet_gates.h"
 
 #include "kernels/double_math.h"

@@ -1,4 +1,5 @@
-/* Gated DeltaNet's two gates of a head: how much of the state stays, and how much of a row's correction is written.
+/* Computes the two gates of a gated DeltaNet head: how much of the state stays, and how much of a row's correction is
+ * written.
  *
  * In: one projected value per row and head, and the layer's two constants per head. Out: float32, rounded to nearest
  * except in rare near ties; the same bits on every machine (no libm, no fused operation). The file is compiled once

@@ -1,4 +1,4 @@
-/* Gated DeltaNet's recurrent state over rows, and the short convolution that precedes it: the definition. Contracts
+/* Defines gated DeltaNet's recurrent state over rows, and the short convolution that precedes it. The contracts are
  * fr_deltanet_fn and fr_short_conv_fn in kernels.h. */
 #include "kernels/scalar.h"
 

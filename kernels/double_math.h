@@ -1,6 +1,6 @@
-/* exp and log in double, with + - * / and bit moves only: so the result does not depend on a machine's libm, and one
- * build serves all instruction sets. The relative error is about 1e-15. They are meant for values computed once a row
- * or a token, not once an element. */
+/* Computes exp and log in double with only + - * / and bit moves, so that the result does not depend on a machine's
+ * libm and one build serves all instruction sets. The relative error is about 1e-15. They are meant for values
+ * computed once a row or a token, not once an element. */
 #ifndef FR_KERNELS_DOUBLE_MATH_H
 #define FR_KERNELS_DOUBLE_MATH_H
 

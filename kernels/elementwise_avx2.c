@@ -1,5 +1,5 @@
-/* Sums, products and quotients element by element. Contracts fr_add_fn, fr_scale_fn, fr_div_fn, fr_mul_fn and
- * fr_axpy_fn in kernels.h. */
+/* Computes sums, products and quotients element by element. The contracts are fr_add_fn, fr_scale_fn, fr_div_fn,
+ * fr_mul_fn and fr_axpy_fn in kernels.h. */
 #include "kernels/simd_avx2.h"
 
 FR_INLINE __m256 add(__m256 a, __m256 b, __m256 factor) {

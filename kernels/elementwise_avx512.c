@@ -1,5 +1,5 @@
-/* Sums, products and quotients element by element. Contracts fr_add_fn, fr_scale_fn, fr_div_fn, fr_mul_fn and
- * fr_axpy_fn in kernels.h. */
+/* Computes sums, products and quotients element by element. The contracts are fr_add_fn, fr_scale_fn, fr_div_fn,
+ * fr_mul_fn and fr_axpy_fn in kernels.h. */
 #include "kernels/simd_avx512.h"
 
 FR_INLINE __m512 add(__m512 a, __m512 b, __m512 factor) {

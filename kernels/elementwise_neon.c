@@ -1,5 +1,5 @@
-/* Sums, products and quotients element by element. Contracts fr_add_fn, fr_scale_fn, fr_div_fn, fr_mul_fn and
- * fr_axpy_fn in kernels.h. */
+/* Computes sums, products and quotients element by element. The contracts are fr_add_fn, fr_scale_fn, fr_div_fn,
+ * fr_mul_fn and fr_axpy_fn in kernels.h. */
 #include "kernels/simd_neon.h"
 
 FR_INLINE float32x4_t add(float32x4_t a, float32x4_t b, float32x4_t factor) {

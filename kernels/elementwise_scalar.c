@@ -1,4 +1,4 @@
-/* Sums, products and quotients element by element: the definition. Contracts fr_add_fn, fr_scale_fn, fr_div_fn,
+/* Defines sums, products and quotients element by element. The contracts are fr_add_fn, fr_scale_fn, fr_div_fn,
  * fr_mul_fn and fr_axpy_fn in kernels.h. */
 #include "kernels/scalar.h"
 

@@ -1,4 +1,4 @@
-/* The walk over tiles of grouped codes in registers of 8 features, for AVX2 with and without VNNI. Contract
+/* Walks over tiles of grouped codes in registers of 8 features, for AVX2 with and without VNNI. The contract is
  * fr_matmul_grouped_fn in kernels.h.
  *
  * In: tiles (quant/grouped.h), quantized rows. Out: y. block_avx2.h has the registers, the unpacking of codes and the
@@ -11,7 +11,8 @@
 #include "kernels/block_avx2.h"
 #include "quant/grouped.h"
 
-/* A run, and the factors of a row's sum of activations: minus the zeros, as 16-bit numbers below 16 zero bits. */
+/* A run with the negated zeros of its features, by which a row's sum of activations is multiplied. Each is a 16-bit
+ * number with 16 zero bits above it. */
 typedef struct grouped_run {
     run of;
     pair zeros;
@@ -20,7 +21,8 @@ typedef struct grouped_run {
 /* Adds a run to the chains of `rows` rows; rows is a constant. */
 typedef void grouped_dot_fn(chains *c, const grouped_run *w, size_t rows);
 
-/* A number of bits: of a code; whether there are biases; what is taken from each code before it is multiplied. */
+/* Describes the kernel for one number of bits, with biases or without. centre: the number that is subtracted from each
+ * code before it is multiplied. */
 typedef struct grouped_format {
     unsigned bits;
     bool biased;
@@ -35,14 +37,14 @@ FR_INLINE __m256 load_floats(unsigned type, const uint8_t *floats, size_t half) 
     return _mm256_castsi256_ps(_mm256_slli_epi32(_mm256_cvtepu16_epi32(bits), 16));
 }
 
-/* Loads the zeros of 8 features; `zeros` is after the scales. */
+/* Loads the zeros of 8 features; `zeros` points after the scales. */
 FR_INLINE __m256i load_zeros(const fr_grouping *form, const uint8_t *zeros, size_t half) {
     if (form->offset == FR_OFFSET_CENTRE) return _mm256_set1_epi32(1 << (form->bits - 1));
     if (form->bits > 4) return load_bytes(zeros + HALF * half);
     return _mm256_and_si256(_mm256_srli_epi32(load_bytes(zeros), (int)(4 * half)), _mm256_set1_epi32(15));
 }
 
-/* Unpacks what the runs of a block share. */
+/* Unpacks a block's scales, and its zeros or biases, for all of its runs. */
 FR_INLINE void open_block(grouped_format f, grouped_run *w, const fr_grouping *form, const uint8_t *block) {
     const uint8_t *second = block + FR_TILE_FEATURES * (form->scale_type == FR_F32 ? 4 : 2);
     FR_UNROLLED_FOR (size_t half = 0; half < 2; half++) {
@@ -54,7 +56,7 @@ FR_INLINE void open_block(grouped_format f, grouped_run *w, const fr_grouping *f
     }
 }
 
-/* Returns the part of a row's sums that is for the zeros. */
+/* Returns the zeros' share of a row's integer sums: each negated zero, times the sum of activations. */
 FR_INLINE pair zeros_part(const grouped_run *w, const fr_qblock *x) {
     __m256i sum = _mm256_set1_epi32(x->sum);
     return (pair){{_mm256_madd_epi16(sum, w->zeros.half[0]), _mm256_madd_epi16(sum, w->zeros.half[1])}};

@@ -1,8 +1,8 @@
-/* Tiles of grouped codes times quantized rows for neon, dotprod and i8mm: everything but the dot product itself, which
- * is that of block_neon.h's formats.
+/* Multiplies tiles of grouped codes by quantized rows for neon, dotprod and i8mm. The dot product itself is the one
+ * that block_neon.h's formats use.
  *
- * In: tiles (quant/grouped.h) and quantized rows. Out: products, as fr_matmul_grouped_fn has them. block_neon.h has the
- * panel of rows, the unpacking of codes and the integer sums; as there, 8 runs of 32 columns of up to 16 rows are
+ * In: tiles (quant/grouped.h) and quantized rows. Out: products, as fr_matmul_grouped_fn has them. block_neon.h has
+ * the panel of rows, the unpacking of codes and the integer sums; as there, 8 runs of 32 columns of up to 16 rows are
  * multiplied with a group of tiles. A block of a tile is a group of columns, so each run of a chunk has its own
  * address, and the zeros of a feature are multiplied with the sum of a row's activations. */
 #ifndef FR_KERNELS_GROUPED_NEON_H
@@ -11,7 +11,8 @@
 #include "kernels/block_neon.h"
 #include "quant/grouped.h"
 
-/* The part of a tile in a chunk: the codes of each run, and the floats and zeros of its block. */
+/* The part of a tile that a chunk covers: the codes of each run, and the scales, biases and zeros of the run's
+ * block. */
 typedef struct grouped_runs {
     const uint8_t *codes[RUNS];
     float d[RUNS][FEATURES], m[RUNS][FEATURES];
@@ -20,7 +21,7 @@ typedef struct grouped_runs {
 
 typedef struct grouped_chunk {
     panel panel;
-    int32_t sum[RUNS][ROWS]; /* of the activations of a run */
+    int32_t sum[RUNS][ROWS]; /* sum of a run's activations */
     grouped_runs runs;       /* of the current tile */
 } grouped_chunk;
 
@@ -34,7 +35,8 @@ FR_INLINE void load_floats(float *to, unsigned type, const uint8_t *floats) {
     }
 }
 
-/* Loads minus the zeros, less what the instruction set has taken from each code; `zeros` is after the scales. */
+/* Loads the negated zeros, plus the number `taken` that was subtracted from each code before it was multiplied.
+ * `zeros` points after the scales. */
 FR_INLINE void load_zeros(int32_t *to, const fr_grouping *form, const uint8_t *zeros, int taken) {
     bool biased = form->offset == FR_OFFSET_BIAS;
     int centre = form->offset == FR_OFFSET_CENTRE ? 1 << (form->bits - 1) : 0;
@@ -46,7 +48,8 @@ FR_INLINE void load_zeros(int32_t *to, const fr_grouping *form, const uint8_t *z
     }
 }
 
-/* Finds runs first .. first + count - 1 of a tile, and unpacks what they share with their blocks. */
+/* Finds runs first .. first + count - 1 of a tile, and unpacks the scales, and the zeros or biases, of their
+ * blocks. */
 FR_INLINE void load_grouped(format f, grouped_runs *runs, const fr_grouped_tiles *tiles, const uint8_t *tile,
                             size_t first, size_t count, int taken) {
     const fr_grouping *form = &tiles->form;
@@ -70,7 +73,7 @@ FR_INLINE void load_grouped(format f, grouped_runs *runs, const fr_grouped_tiles
     }
 }
 
-/* Adds the zeros' part to a row's sums, and joins them to its chains. */
+/* Adds the zeros' share to a row's integer sums, and joins the sums to the row's chains. */
 FR_INLINE void join_grouped(format f, float *chain, int32x4_t *sums, const grouped_chunk *c, size_t run, size_t r,
                             size_t feature) {
     const panel *p = &c->panel;
@@ -115,7 +118,7 @@ FR_INLINE void walk_grouped(format f, float (*chains)[FEATURES], const grouped_c
  * not stored. */
 FR_INLINE void compute_grouped(format f, const fr_matmul_grouped *job, grouped_chunk *c, size_t first, size_t row,
                                size_t rows, bool few, bool pairs, int taken) {
-    format of_panel = {.mins = f.mins}; /* without corrections: zeros are those of features */
+    format of_panel = {.mins = f.mins}; /* without corrections, because each feature has a zero of its own */
     const fr_grouped_tiles *at = job->tiles;
     size_t left = (job->features + FEATURES - 1) / FEATURES - first, tiles = left < GROUP ? left : GROUP;
     float chains[GROUP][ROWS][FEATURES];
@@ -140,13 +143,13 @@ FR_INLINE void compute_grouped(format f, const fr_matmul_grouped *job, grouped_c
     }
 }
 
-/* Splits the rows evenly over as few parts of up to ROWS as possible. A level that can't multiply codes of 8 bits as
- * they are takes 128 from each. */
+/* Splits the rows evenly over as few parts of up to ROWS as possible. If the instruction set can't multiply unsigned
+ * codes of 8 bits, 128 is subtracted from each. */
 FR_INLINE void matmul_grouped(level l, format f, fr_matmul_grouped job) {
     grouped_chunk c = {0};
     fr_grouped_tiles tiles = *job.tiles;
     job.tiles = &tiles;
-    f.offset = f.bits == 8 && l.all_bytes; /* if it is 0, 128 is taken from codes of 8 bits as they are unpacked */
+    f.offset = f.bits == 8 && l.all_bytes; /* 0 makes the unpacking subtract 128 from codes of 8 bits */
     int taken = f.bits == 8 && !l.all_bytes ? 128 : 0;
     for (size_t first = 0; first * FEATURES < job.features; first += GROUP) {
         size_t parts = (job.rows + ROWS - 1) / ROWS;
@@ -163,7 +166,7 @@ FR_INLINE void matmul_grouped(level l, format f, fr_matmul_grouped job) {
     }
 }
 
-/* Defines the kernels of a number of bits. */
+/* Defines the two kernels for codes of `width` bits. */
 #define FR_GROUPED_KERNEL(width, level)                                                                    \
     void fr_matmul_grouped_##width##_##level(const fr_matmul_grouped *job) {                               \
         matmul_grouped(level, (format){.bits = width, .most = width == 8 ? 128 : (1 << width) - 1}, *job); \

@@ -1,13 +1,13 @@
-/* Walsh-Hadamard transforms of blocks of a row. Contract fr_hadamard_fn in kernels.h.
+/* Computes Walsh-Hadamard transforms of blocks of a row. The contract is fr_hadamard_fn in kernels.h.
  *
- * Stages of less than 16 values apart are done within a register: its values in the other order of each pair, plus
- * itself with the sign of the second value of each pair changed, which is the same sum and difference. The stages after
- * these are taken two at a time, so that each load and store serves two of them. */
+ * While the two values of a pair are less than 16 apart, a stage is computed within a register: each value is added to
+ * its partner or subtracted from it. Later stages are computed two at a time, so that each load and store serves two
+ * stages. */
 #include "kernels/simd_avx512.h"
 
 #include <math.h>
 
-/* Does the stage whose pairs are `h` lanes apart; h is a constant. */
+/* Computes the stage in which the two values of a pair are `h` lanes apart; h is a constant. */
 FR_INLINE __m512 stage(__m512 v, size_t h) {
     __m512 other = h == 1   ? _mm512_permute_ps(v, 0xb1)
                    : h == 2 ? _mm512_permute_ps(v, 0x4e)
@@ -17,7 +17,7 @@ FR_INLINE __m512 stage(__m512 v, size_t h) {
     return _mm512_mask_sub_ps(_mm512_add_ps(v, other), second, other, v);
 }
 
-/* Does the stages within registers. */
+/* Computes the stages whose pairs lie within one register. */
 FR_INLINE void stages_inside(float *y, const float *x, const float *signs, size_t n) {
     for (size_t i = 0; i < n; i += 16) {
         __m512 v = _mm512_loadu_ps(x + i);
@@ -27,7 +27,7 @@ FR_INLINE void stages_inside(float *y, const float *x, const float *signs, size_
     }
 }
 
-/* Does the stage of pairs h apart, and the next one. */
+/* Computes the stage in which the two values of a pair are h apart, and the stage after it. */
 FR_INLINE void two_stages(float *y, size_t h, size_t n) {
     for (size_t from = 0; from < n; from += 4 * h)
         for (float *at = y + from; at < y + from + h; at += 16) {

@@ -1,12 +1,12 @@
-/* Walsh-Hadamard transforms of blocks of a row. Contract fr_hadamard_fn in kernels.h.
+/* Computes Walsh-Hadamard transforms of blocks of a row. The contract is fr_hadamard_fn in kernels.h.
  *
- * The two stages within a register pair its values with themselves in another order. The stages after these are taken
- * two at a time, so that each load and store serves two of them. */
+ * The first two stages are computed within a register: each value is added to its partner or subtracted from it. Later
+ * stages are computed two at a time, so that each load and store serves two stages. */
 #include "kernels/simd_neon.h"
 
 #include <math.h>
 
-/* Does the stage of neighbours, then that of pairs of them. */
+/* Computes the stage whose pairs are neighbours, then the stage whose pairs are two lanes apart. */
 FR_INLINE float32x4_t stages_of(float32x4_t v) {
     float32x4_t other = vrev64q_f32(v);
     v = vtrn1q_f32(vaddq_f32(v, other), vsubq_f32(v, other));
@@ -14,7 +14,7 @@ FR_INLINE float32x4_t stages_of(float32x4_t v) {
     return vcombine_f32(vget_low_f32(vaddq_f32(v, other)), vget_low_f32(vsubq_f32(v, other)));
 }
 
-/* Does the stages within registers. */
+/* Computes the stages whose pairs lie within one register. */
 FR_INLINE void stages_inside(float *y, const float *x, const float *signs, size_t n) {
     for (size_t i = 0; i < n; i += 4) {
         float32x4_t v = vld1q_f32(x + i);
@@ -23,7 +23,7 @@ FR_INLINE void stages_inside(float *y, const float *x, const float *signs, size_
     }
 }
 
-/* Does the stage of pairs h apart, and the next one. */
+/* Computes the stage in which the two values of a pair are h apart, and the stage after it. */
 FR_INLINE void two_stages(float *y, size_t h, size_t n) {
     for (size_t from = 0; from < n; from += 4 * h)
         for (float *at = y + from; at < y + from + h; at += 4) {

@@ -1,4 +1,4 @@
-/* Walsh-Hadamard transforms of blocks of a row: the definition. Contract fr_hadamard_fn in kernels.h. */
+/* Defines the Walsh-Hadamard transform of blocks of a row. The contract is fr_hadamard_fn in kernels.h. */
 #include "kernels/scalar.h"
 
 void FR_SCALAR(hadamard)(float *y, const float *x, const float *signs, size_t block, size_t n) {

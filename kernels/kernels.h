@@ -71,7 +71,7 @@ typedef struct fr_qblock {
     int8_t q[32];
     float d;           /* value of column i is about d * q[i] */
     float dsum;        /* d * (float)sum */
-    int32_t sum, half; /* of all q; of the first 16 */
+    int32_t sum, half; /* sum of all q; sum of the first 16 */
 } fr_qblock;
 
 /* Quantizes a row into ceil(cols / 32) blocks; columns past the end count as 0. m is the largest |x| of the block,
@@ -243,7 +243,7 @@ typedef struct fr_attn_query {
 } fr_attn_query;
 
 typedef struct fr_attn {
-    const uint8_t *const *k_pages, *const *v_pages; /* may be the same */
+    const uint8_t *const *k_pages, *const *v_pages; /* the keys and the values may be in the same pages */
     size_t k_at, v_at;
     fr_dtype k_type, v_type;
     size_t k_stride, v_stride, head_dim, value_dim;
@@ -256,8 +256,8 @@ typedef struct fr_attn {
 
 typedef void fr_attn_fn(const fr_attn *attn);
 
-/* Scratch that any implementation may use, in floats, rounded up to whole cache lines: a tile of decoded rows, and
- * then a state of FR_ATTN_STATE floats for each query. */
+/* The floats of scratch that an implementation may use: a tile of decoded rows, rounded up to whole cache lines, and
+ * then FR_ATTN_STATE floats for each query. */
 #define FR_ATTN_STATE 80
 static inline size_t fr_attn_tile(size_t head_dim) {
     return (8 * head_dim + 64 * 64 + 15) / 16 * 16;
@@ -287,12 +287,12 @@ typedef struct fr_deltanet {
     size_t key_dim, value_dim;
     const fr_deltanet_row *rows;
     size_t count, keeps; /* keeps <= count */
-    float *scratch;      /* fr_deltanet_scratch(key_dim) floats; not used where keeps == count */
+    float *scratch;      /* fr_deltanet_scratch(key_dim) floats; not used if keeps == count */
 } fr_deltanet;
 
 typedef void fr_deltanet_fn(const fr_deltanet *run);
 
-/* The value columns of a strip, and how many strips an implementation may take through the rows together. */
+/* The columns of a strip, and how many strips an implementation may advance together. */
 enum { FR_DELTANET_STRIP = 16, FR_DELTANET_TOGETHER = 2 };
 
 static inline size_t fr_deltanet_state(size_t key_dim, size_t value_dim) {
@@ -323,8 +323,9 @@ typedef struct fr_kernels {
     fr_gather_fn *gather[FR_FLOAT_TYPES];
     fr_matmul_fp8_fn *matmul_fp8;
     fr_quantize_fn *quantize;
-    fr_matmul_block_fn *matmul_block[FR_KERNEL_TYPES]; /* by type; only block types have one */
-    /* by the bits of a code: without biases (a centre or zeros), and with biases */
+    fr_matmul_block_fn *matmul_block[FR_KERNEL_TYPES]; /* indexed by type; only block types have a kernel */
+    /* indexed by the bits of a code; the first is for codes with a centre or zeros, the second for codes with
+     * biases */
     fr_matmul_grouped_fn *matmul_grouped[FR_GROUPED_BITS_MAX + 1], *matmul_biased[FR_GROUPED_BITS_MAX + 1];
     fr_rmsnorm_fn *rmsnorm;
     fr_layernorm_fn *layernorm;

@@ -1,4 +1,4 @@
-/* Stores rows of keys and values in the types of the cache. Contract fr_kv_store_fn in kernels.h. */
+/* Stores rows of keys and values in the types of the cache. The contract is fr_kv_store_fn in kernels.h. */
 #include "kernels/simd_avx2.h"
 
 #include <math.h>
@@ -58,7 +58,7 @@ FR_INLINE float float_of(int32_t bits) {
     return value;
 }
 
-/* Writes d as float16; returns 1 / d of the value written. */
+/* Writes d as float16; returns 1 / d for the d that was written, which is rounded. */
 FR_INLINE float store_scale(uint8_t *block, float d) {
     uint16_t half = _cvtss_sh(d, _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC);
     memcpy(block, &half, sizeof half);

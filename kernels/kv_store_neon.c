@@ -1,4 +1,4 @@
-/* Stores rows of keys and values in the types of the cache. Contract fr_kv_store_fn in kernels.h. */
+/* Stores rows of keys and values in the types of the cache. The contract is fr_kv_store_fn in kernels.h. */
 #include "kernels/simd_neon.h"
 
 #include <math.h>
@@ -50,7 +50,7 @@ FR_INLINE float float_of(uint32_t bits) {
     return value;
 }
 
-/* Writes d as float16; returns 1 / d of the value written. */
+/* Writes d as float16; returns 1 / d for the d that was written, which is rounded. */
 FR_INLINE float store_scale(uint8_t *block, float d) {
     float16x4_t half = vcvt_f16_f32(vdupq_n_f32(d));
     store_halves(block, 1, vreinterpret_u16_f16(half));

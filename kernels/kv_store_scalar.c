@@ -1,4 +1,5 @@
-/* Stores rows of keys and values in the types of the cache: the definition. Contract fr_kv_store_fn in kernels.h. */
+/* Defines how rows of keys and values are stored in the types of the cache. The contract is fr_kv_store_fn in
+ * kernels.h. */
 #include "kernels/scalar.h"
 
 enum { BLOCK = 32, INFINITE = 0x7f800000 };
@@ -36,7 +37,7 @@ static bool holds(const float *x, uint32_t bits) {
     return found;
 }
 
-/* Writes d as float16; returns 1 / d of the value written. */
+/* Writes d as float16; returns 1 / d for the d that was written, which is rounded. */
 static float store_scale(uint8_t *block, float d) {
     uint16_t half = fr_f16_from_f32(d);
     memcpy(block, &half, sizeof half);

@@ -1,4 +1,4 @@
-/* Tiles of grouped codes with biases times quantized rows by vpmaddubsw. Contract
+/* Multiplies tiles of grouped codes with biases by quantized rows, with vpmaddubsw. The contract is
  * fr_matmul_grouped_fn in kernels.h. */
 #include "kernels/dot_avx512.h"
 

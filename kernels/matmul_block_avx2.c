@@ -1,5 +1,5 @@
-/* Packed weights times quantized rows without VNNI: products are added in 16 bits, and no sum overflows. Contract
- * fr_matmul_block_fn in kernels.h; the walk is in block_avx2.h.
+/* Multiplies packed weights by quantized rows without VNNI: products are added in 16 bits, and no sum overflows. The
+ * contract is fr_matmul_block_fn in kernels.h; the walk is in block_avx2.h.
  *
  * vpmaddubsw multiplies unsigned bytes with signed ones and adds two products into 16 bits, saturating. Activations
  * are in -127..127. So a sum of two products never saturates if weights are at most 129, and n such sums may be added
@@ -11,7 +11,7 @@
 /* Offsets that make all values of a table positive and keep value 0 below 128. MXFP4's table is also NVFP4's. */
 enum { MXFP4_OFFSET = 12, IQ1_OFFSET = 9, IQ2_OFFSET = 43, IQ3_XXS_OFFSET = 31, IQ3_S_OFFSET = 15 };
 
-/* isum += the 16-bit sums times the 16-bit numbers in `factor`. */
+/* isum += the 16-bit sums, each multiplied by the 16-bit number in `factor`. */
 FR_INLINE void widen(__m256i *isum, __m256i sums, __m256i factor) {
     *isum = settled(_mm256_add_epi32(*isum, _mm256_madd_epi16(sums, factor)));
 }

@@ -1,5 +1,5 @@
-/* Packed weights times quantized rows with vpdpbusd, which adds four products of unsigned and signed bytes into 32
- * bits, exactly. Contract fr_matmul_block_fn in kernels.h; the walk is in block_avx2.h.
+/* Multiplies packed weights by quantized rows with vpdpbusd, which adds four products of unsigned and signed bytes
+ * into 32 bits, exactly. The contract is fr_matmul_block_fn in kernels.h; the walk is in block_avx2.h.
  *
  * Codes are multiplied unsigned, as they are stored, and sums begin with the zero-point correction. If a type has a
  * table, its values + 128 are multiplied. */

@@ -1,4 +1,4 @@
-/* Types whose codes of 3 bits are looked up, IQ2 and IQ1, times quantized rows by vpmaddubsw. Contract
+/* Multiplies weights whose 3-bit codes are looked up (IQ2 and IQ1) by quantized rows, with vpmaddubsw. The contract is
  * fr_matmul_block_fn in kernels.h. */
 #include "kernels/dot_avx512.h"
 #include "quant/block_types.h"

@@ -1,4 +1,4 @@
-/* Types whose codes of 3 bits are looked up, IQ2 and IQ1, times quantized rows by vpdpbusd. Contract
+/* Multiplies weights whose 3-bit codes are looked up (IQ2 and IQ1) by quantized rows, with vpdpbusd. The contract is
  * fr_matmul_block_fn in kernels.h. */
 #include "kernels/dot_avx512vnni.h"
 #include "quant/block_types.h"

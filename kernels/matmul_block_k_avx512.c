@@ -1,4 +1,5 @@
-/* The K types times quantized rows by vpmaddubsw. Contract fr_matmul_block_fn in kernels.h. */
+/* Multiplies weights of the K types by quantized rows, with vpmaddubsw. The contract is fr_matmul_block_fn in
+ * kernels.h. */
 #include "kernels/dot_avx512.h"
 #include "quant/block_types.h"
 

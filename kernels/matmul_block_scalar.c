@@ -1,4 +1,5 @@
-/* Packed block-quantized weights times quantized rows: the definition. Contract fr_matmul_block_fn in kernels.h. */
+/* Defines the product of packed block-quantized weights and quantized rows. The contract is fr_matmul_block_fn in
+ * kernels.h. */
 #include "kernels/scalar.h"
 #include "quant/packed.h"
 

@@ -1,4 +1,5 @@
-/* Float weights times rows, 16 partial sums in two registers. Contracts fr_matmul_fn and fr_gather_fn in kernels.h.
+/* Multiplies float weights by rows, with the 16 partial sums in two registers. The contracts are fr_matmul_fn and
+ * fr_gather_fn in kernels.h.
  *
  * A tile is 4 outputs x 1 row, or 2 outputs x 2 or 3 rows: at least 8 sums in flight, as the latency of a multiply-add
  * requires, and at most 12 + 2 + 1 of the 16 registers. If the weights fit no cache, each tile prefetches the weights

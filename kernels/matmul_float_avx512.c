@@ -1,4 +1,5 @@
-/* Float weights times rows, 16 partial sums a register. Contracts fr_matmul_fn and fr_gather_fn in kernels.h.
+/* Multiplies float weights by rows, with the 16 partial sums in one register. The contracts are fr_matmul_fn and
+ * fr_gather_fn in kernels.h.
  *
  * A tile is 4 outputs x up to 6 rows: each weight register is converted once and used for every row, each activation
  * register for 4 outputs. With 6 rows, a step of 16 columns is 24 multiply-adds on 10 loads, in 24 + 4 + 1 registers.
@@ -24,7 +25,7 @@ enum {
     ROWS = 6,
     GROUP = 64,         /* outputs */
     TILES = 8,          /* tiles of rows that take a chunk in turn */
-    CHUNK = 2048,       /* columns, at most, of rows that are packed into a panel */
+    CHUNK = 2048,       /* largest number of columns of rows that are packed into a panel */
     WAY = 4096,         /* bytes after which addresses map to the same set of the L1 cache again */
     AHEAD = 8192,       /* bytes between weights in use and prefetched ones */
     STREAMED = 1 << 17, /* a call with at least this many bytes of weights prefetches */

@@ -1,4 +1,5 @@
-/* Float weights times rows, 16 partial sums in 4 registers. Contracts fr_matmul_fn and fr_gather_fn in kernels.h.
+/* Multiplies float weights by rows, with the 16 partial sums in 4 registers. The contracts are fr_matmul_fn and
+ * fr_gather_fn in kernels.h.
  *
  * A tile is 2 outputs x up to 3 rows. A step of 4 columns is 6 multiply-adds on 5 loads and 2 conversions; 24
  * registers hold sums, 2 hold weights, the others rows. Both weight rows of a tile are read once from memory, by the

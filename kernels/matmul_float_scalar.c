@@ -1,4 +1,4 @@
-/* Float weights times rows: the definition. Contracts fr_matmul_fn and fr_gather_fn in kernels.h. */
+/* Defines the product of float weights and rows. The contracts are fr_matmul_fn and fr_gather_fn in kernels.h. */
 #include "kernels/scalar.h"
 
 FR_INLINE void matmul(load_fn *load, const fr_matmul *job) {

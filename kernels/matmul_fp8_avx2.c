@@ -1,4 +1,5 @@
-/* FP8 weights in scaled blocks times rows, 16 partial sums in two registers. Contract fr_matmul_fp8_fn in kernels.h.
+/* Multiplies FP8 weights in scaled blocks by rows, with the 16 partial sums in two registers. The contract is
+ * fr_matmul_fp8_fn in kernels.h.
  *
  * Moving a code's fields makes the upper half of a float32 that is 2^-120 times the code's value; its product with
  * 2^120 times the scale is the weight, rounded once. A denormal code becomes a denormal factor, which costs no

@@ -1,4 +1,5 @@
-/* FP8 weights in scaled blocks times rows, 16 partial sums in 4 registers. Contract fr_matmul_fp8_fn in kernels.h.
+/* Multiplies FP8 weights in scaled blocks by rows, with the 16 partial sums in 4 registers. The contract is
+ * fr_matmul_fp8_fn in kernels.h.
  *
  * Moving a code's fields makes a float16 that is 2^-8 times the code's value, denormals included. That is converted to
  * float32; its product with 256 times the scale is the weight, rounded once.

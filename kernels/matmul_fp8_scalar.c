@@ -1,4 +1,4 @@
-/* FP8 weights in scaled blocks times rows: the definition. Contract fr_matmul_fp8_fn in kernels.h. */
+/* Defines the product of FP8 weights in scaled blocks and rows. The contract is fr_matmul_fp8_fn in kernels.h. */
 #include "kernels/scalar.h"
 #include "quant/fp8.h"
 

@@ -1,5 +1,5 @@
-/* Tiles of grouped codes times quantized rows by vpmaddubsw. Contract fr_matmul_grouped_fn in kernels.h;
- * grouped_avx2.h has the walk, matmul_block_avx2.c says how many products fit into 16 bits.
+/* Multiplies tiles of grouped codes by quantized rows, with vpmaddubsw. The contract is fr_matmul_grouped_fn in
+ * kernels.h; grouped_avx2.h has the walk, matmul_block_avx2.c says how many products fit into 16 bits.
  *
  * Codes of 8 bits are multiplied as signed numbers, 128 less than they are; what that takes away is added to the part
  * for the zeros. */
@@ -30,7 +30,8 @@ FR_INLINE void add_signed(pair *isum, pair code, const fr_qblock *x, size_t grou
     widen(isum, sums);
 }
 
-/* Multiplies a run; the products of up to 4 bits are added in 16 bits for all of it, those of 5 and 6 for a step. */
+/* Multiplies a run. For codes of up to 4 bits, the products of the whole run are added in 16 bits; for codes of 5 or 6
+ * bits, only those of one step. */
 FR_INLINE void dot(grouped_format f, chains *c, const grouped_run *w, size_t rows, unpack_fn *unpack, size_t apart) {
     pair isum[SHARING], sums[SHARING], first, second, zeros = {{_mm256_setzero_si256(), _mm256_setzero_si256()}};
     FR_UNROLLED_FOR (size_t r = 0; r < rows; r++) {
@@ -56,7 +57,8 @@ FR_INLINE void dot(grouped_format f, chains *c, const grouped_run *w, size_t row
     FR_UNROLLED_FOR (size_t r = 0; r < rows; r++) join_grouped(f, c, r, w, isum[r]);
 }
 
-/* Defines the kernels of a number of bits. Groups of columns are `apart` in a step of the unpacking function. */
+/* Defines a kernel for codes of `width` bits. apart: the distance between the two groups of columns that a step
+ * unpacks. */
 #define FR_KERNELS_OF(width, apart, is_biased, name)                                                          \
     FR_INLINE void dot_##name##_##width(chains *c, const grouped_run *w, size_t rows) {                       \
         dot((grouped_format){.bits = width, .biased = is_biased}, c, w, rows, unpack_##width##_bits, apart);  \

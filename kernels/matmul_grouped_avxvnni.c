@@ -1,5 +1,5 @@
-/* Tiles of grouped codes times quantized rows by vpdpbusd. Contract fr_matmul_grouped_fn in kernels.h; grouped_avx2.h
- * has the walk. */
+/* Multiplies tiles of grouped codes by quantized rows, with vpdpbusd. The contract is fr_matmul_grouped_fn in
+ * kernels.h; grouped_avx2.h has the walk. */
 #include "kernels/grouped_avx2.h"
 
 FR_INLINE void add_products(pair *isum, pair code, const fr_qblock *x, size_t group) {
@@ -22,7 +22,8 @@ FR_INLINE void dot(grouped_format f, chains *c, const grouped_run *w, size_t row
     FR_UNROLLED_FOR (size_t r = 0; r < rows; r++) join_grouped(f, c, r, w, isum[r]);
 }
 
-/* Defines the kernels of a number of bits. Groups of columns are `apart` in a step of the unpacking function. */
+/* Defines a kernel for codes of `width` bits. apart: the distance between the two groups of columns that a step
+ * unpacks. */
 #define FR_KERNELS_OF(width, apart, is_biased, name)                                                         \
     FR_INLINE void dot_##name##_##width(chains *c, const grouped_run *w, size_t rows) {                      \
         dot((grouped_format){.bits = width, .biased = is_biased}, c, w, rows, unpack_##width##_bits, apart); \

@@ -1,4 +1,5 @@
-/* Tiles of grouped codes times quantized rows with sdot. Contract fr_matmul_grouped_fn in kernels.h. */
+/* Multiplies tiles of grouped codes by quantized rows, with sdot. The contract is fr_matmul_grouped_fn in
+ * kernels.h. */
 #include "kernels/dot_dotprod.h"
 
 #include "kernels/grouped_neon.h"

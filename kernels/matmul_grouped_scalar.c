@@ -1,4 +1,5 @@
-/* Tiles of grouped codes times quantized rows: the definition. Contract fr_matmul_grouped_fn in kernels.h. */
+/* Defines the product of tiles of grouped codes and quantized rows. The contract is fr_matmul_grouped_fn in
+ * kernels.h. */
 #include "kernels/scalar.h"
 #include "quant/packed.h"
 
@@ -28,7 +29,7 @@ static void matmul(const fr_matmul_grouped *job, bool biased) {
         }
 }
 
-/* Defines the kernels of a number of bits. */
+/* Defines the two kernels for codes of `bits` bits. */
 #define FR_MATMUL_GROUPED(bits, ...)                                      \
     void FR_SCALAR(matmul_grouped_##bits)(const fr_matmul_grouped *job) { \
         matmul(job, false);                                               \

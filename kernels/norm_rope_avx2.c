@@ -1,4 +1,5 @@
-/* RMS norm, layer norm and rotary positions. Contracts fr_rmsnorm_fn, fr_layernorm_fn and fr_rope_fn in kernels.h. */
+/* Computes RMS norm, layer norm and rotary positions. The contracts are fr_rmsnorm_fn, fr_layernorm_fn and fr_rope_fn
+ * in kernels.h. */
 #include "kernels/simd_avx2.h"
 
 #include <math.h>

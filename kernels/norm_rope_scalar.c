@@ -1,5 +1,5 @@
-/* RMS norm, layer norm and rotary positions: the definition. Contracts fr_rmsnorm_fn, fr_layernorm_fn and fr_rope_fn in
- * kernels.h. */
+/* Defines RMS norm, layer norm and rotary positions. The contracts are fr_rmsnorm_fn, fr_layernorm_fn and fr_rope_fn
+ * in kernels.h. */
 #include "kernels/scalar.h"
 
 void FR_SCALAR(rmsnorm)(float *y, const float *x, const float *weight, size_t n, float eps) {

@@ -1,4 +1,4 @@
-/* Hints that prefetch weights before they are used: this decides which kind of hint is fastest on this processor.
+/* Decides which kind of hint for prefetching weights is fastest on this processor.
  *
  * In: CPUID, asked once. Out: an answer that changes speed, never a bit. May be called from any thread. */
 #ifndef FR_KERNELS_PREFETCH_X86_H

@@ -1,4 +1,5 @@
-/* Rows of activations to int8 in blocks of 32, 8 values a register. Contract fr_quantize_fn in kernels.h. */
+/* Quantizes rows of activations to int8 in blocks of 32, with 8 values in a register. The contract is fr_quantize_fn
+ * in kernels.h. */
 #include "kernels/simd_avx2.h"
 
 #include <math.h>

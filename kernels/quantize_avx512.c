@@ -1,4 +1,4 @@
-/* Rows of activations to int8 in blocks of 32. Contract fr_quantize_fn in kernels.h.
+/* Quantizes rows of activations to int8 in blocks of 32. The contract is fr_quantize_fn in kernels.h.
  *
  * Four blocks are taken at a time, so that the work done once per block (its maximum, two divisions, the sums) costs a
  * quarter. These values are in registers of four 128-bit lanes, lane k for block k:

@@ -1,4 +1,4 @@
-/* Rows of activations to int8 in blocks of 32. Contract fr_quantize_fn in kernels.h. */
+/* Quantizes rows of activations to int8 in blocks of 32. The contract is fr_quantize_fn in kernels.h. */
 #include "kernels/simd_neon.h"
 
 enum { BLOCK = 32, REGISTERS = BLOCK / 4 };

@@ -1,4 +1,5 @@
-/* Rows of activations to int8 in blocks of 32: the definition. Contract fr_quantize_fn in kernels.h. */
+/* Defines how rows of activations are quantized to int8 in blocks of 32. The contract is fr_quantize_fn in
+ * kernels.h. */
 #include "kernels/scalar.h"
 
 enum { BLOCK = 32 };

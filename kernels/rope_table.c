@@ -1,5 +1,5 @@
-/* Rotary angles in double arithmetic, with + - * / and bit moves only: so the result does not depend on a machine's
- * libm. The functions here have a relative error of about 1e-15, far below half a unit of float32. */
+/* Computes rotary angles in double arithmetic with only + - * / and bit moves, so that the result does not depend on a
+ * machine's libm. The functions here have a relative error of about 1e-15, far below half a unit of float32. */
 #include "kernels/rope_table.h"
 
 #include <math.h>

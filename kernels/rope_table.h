@@ -1,4 +1,4 @@
-/* Rotary angles: frequencies of a head, cosines and sines of a position.
+/* Computes rotary angles: frequencies of a head, cosines and sines of a position.
  *
  * In: a configuration's numbers. Out: the float32 values that transformers computes with torch, except for a rare last
  * bit; the same bits on every machine (no libm, no fused operation). One build serves all instruction sets: a row of

@@ -1,4 +1,4 @@
-/* The largest value. Contract fr_argmax_fn in kernels.h; top-k is left to the scalar file. */
+/* Finds the largest value. The contract is fr_argmax_fn in kernels.h; top-k is left to the scalar file. */
 #include "kernels/simd_avx2.h"
 
 /* Sets all bits of lanes whose exponent is that of NaN and infinity. */

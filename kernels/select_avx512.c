@@ -1,7 +1,7 @@
-/* The largest value. Contract fr_argmax_fn in kernels.h; top-k is left to the scalar file. */
+/* Finds the largest value. The contract is fr_argmax_fn in kernels.h; top-k is left to the scalar file. */
 #include "kernels/simd_avx512.h"
 
-enum { NOT_FINITE = 0x99 }; /* categories of vfpclassps: quiet and signalling NaN, both infinities */
+enum { NOT_FINITE = 0x99 }; /* vfpclassps's flags for quiet and signalling NaN and both infinities */
 
 /* The first pass finds the maximum and any value that is not finite, the second the first index of the maximum. */
 int64_t fr_argmax_avx512(const float *x, size_t n) {

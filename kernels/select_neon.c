@@ -1,4 +1,4 @@
-/* The largest value. Contract fr_argmax_fn in kernels.h; top-k is left to the scalar file. */
+/* Finds the largest value. The contract is fr_argmax_fn in kernels.h; top-k is left to the scalar file. */
 #include "kernels/simd_neon.h"
 
 enum { INFINITE = 0x7f800000 }; /* magnitudes with these bits or more are infinite or NaN */

@@ -1,4 +1,5 @@
-/* The largest and the k largest values: the definition. Contracts fr_argmax_fn and fr_topk_fn in kernels.h. */
+/* Defines how the largest value, and the k largest values, are chosen. The contracts are fr_argmax_fn and fr_topk_fn
+ * in kernels.h. */
 #include "kernels/scalar.h"
 
 int64_t FR_SCALAR(argmax)(const float *x, size_t n) {

@@ -1,4 +1,4 @@
-/* FP8 codes as float32: see fp8.h. */
+/* Decodes FP8 codes to float32: see fp8.h. */
 #include "quant/fp8.h"
 
 #include <math.h>

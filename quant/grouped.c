@@ -20,7 +20,7 @@ static size_t runs_of(size_t cols) {
     return cols / FR_GROUPED_RUN + (cols % FR_GROUPED_RUN > 0);
 }
 
-/* Returns the runs of a block, or 0 if the groups have no blocks. */
+/* Returns the number of runs in a block; 0 if blocks can't cover groups of this length. */
 static size_t block_runs(const fr_grouping *form, size_t cols) {
     const size_t longest = FR_GROUPED_LONGEST * FR_GROUPED_RUN;
     if (form->group >= cols) return cols < longest ? runs_of(cols) : FR_GROUPED_LONGEST;
@@ -31,7 +31,8 @@ static size_t block_runs(const fr_grouping *form, size_t cols) {
 bool fr_grouped_layout(fr_grouped_tiles *tiles, const fr_grouping *form, size_t cols) {
     bool bits = (form->bits >= 2 && form->bits <= 6) || form->bits == 8;
     if (!bits || form->offset > FR_OFFSET_BIAS || form->scale_type >= FR_FLOAT_TYPES || form->group == 0) return false;
-    /* A run takes 32 bytes a row for codes of 8 bits, and at most 8 for its share of a block's head. */
+    /* With this bound no size below overflows: a run of 32 columns takes at most 32 bytes of codes and 8 of scales per
+     * row. */
     if (cols == 0 || cols > SIZE_MAX / 2 / FR_TILE_FEATURES / 8) return false;
     *tiles = (fr_grouped_tiles){.form = *form, .block_runs = block_runs(form, cols), .runs = runs_of(cols)};
     if (tiles->block_runs == 0) return false;
@@ -95,21 +96,23 @@ static void load_head(const fr_grouping *form, const uint8_t *head, size_t featu
 
 /* -------------------------------------------------------------------------------------------------------- the codes */
 
-/* Collects bit `bit` of each code of a run: that of word g becomes bit g. */
+/* Collects bit `bit` of every code of a run. Each of the run's words holds four codes, one a byte; the four bits of
+ * word g become bit g of the four bytes of the result. */
 static uint32_t collect_bits(const uint32_t *words, unsigned bit) {
     uint32_t line = 0;
     for (unsigned g = 0; g < WORDS; g++) line |= (words[g] >> bit & ONES) << g;
     return line;
 }
 
-/* Collects bits `bit` and `bit` + 1 of each code of half a run: those of word j become bits 2j and 2j + 1. */
+/* Collects bits `bit` and `bit` + 1 of every code of half a run. Those of word j's codes become bits 2j and 2j + 1 of
+ * the bytes of the result. */
 static uint32_t collect_pairs(const uint32_t *words, unsigned bit) {
     uint32_t line = 0;
     for (unsigned j = 0; j < WORDS / 2; j++) line |= (words[j] >> bit & TWOS) << 2 * j;
     return line;
 }
 
-/* Turns the words of a run's codes into the words of its lines. */
+/* Converts a run's words, which hold four codes each, to the words of its lines. */
 static void words_to_lines(unsigned bits, const uint32_t *words, uint32_t *lines) {
     if (bits == 8) memcpy(lines, words, WORDS * sizeof *lines);
     if (bits == 3) *lines++ = collect_bits(words, 2);
@@ -120,7 +123,7 @@ static void words_to_lines(unsigned bits, const uint32_t *words, uint32_t *lines
         *lines++ = collect_pairs(words + half * WORDS / 2, bits == 6 ? 4 : 0);
 }
 
-/* Does the opposite. */
+/* Converts the words of a run's lines back to words of four codes. */
 static void lines_to_words(unsigned bits, const uint32_t *lines, uint32_t *words) {
     bool single = bits == 3 || bits == 5, halves = bits >= 4 && bits <= 6;
     const uint32_t *rest = lines + single, *pairs = halves ? rest + WORDS / 2 : rest;

@@ -27,30 +27,30 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Says what is taken from a code, or added to its product with the scale. */
+/* Says how a value is made of a code and the scale of its group. */
 typedef enum fr_group_offset {
     FR_OFFSET_CENTRE, /* value = (code - 2^(bits - 1)) * scale */
     FR_OFFSET_ZERO,   /* value = (code - zero) * scale; zero is an integer from 0 to 2^bits - 1 */
     FR_OFFSET_BIAS    /* value = code * scale + bias: the product is rounded, then the sum */
 } fr_group_offset;
 
-/* The form of a matrix of grouped codes. */
+/* Describes the grouped codes of a matrix. */
 typedef struct fr_grouping {
-    uint8_t bits; /* of a code: 2, 3, 4, 5, 6 or 8 */
+    uint8_t bits; /* bits of a code: 2, 3, 4, 5, 6 or 8 */
     uint8_t offset;
-    uint8_t scale_type; /* FR_F32, FR_F16 or FR_BF16: of scales and biases in the file */
-    uint32_t group;     /* columns of a group; the last one of a row may be shorter */
+    uint8_t scale_type; /* FR_F32, FR_F16 or FR_BF16: the type of scales and biases */
+    uint32_t group;     /* columns of a group; the last group of a row may be shorter */
 } fr_grouping;
 
-/* A row's arrays. groups is ceil(cols / group). */
+/* The arrays of one row. `groups` below stands for ceil(cols / group). */
 typedef struct fr_grouped_row {
     uint8_t *codes; /* [cols], each below 2^bits */
     float *scales;  /* [groups] */
-    uint8_t *zeros; /* [groups]; read with FR_OFFSET_ZERO */
-    float *biases;  /* [groups]; read with FR_OFFSET_BIAS */
+    uint8_t *zeros; /* [groups]; used with FR_OFFSET_ZERO */
+    float *biases;  /* [groups]; used with FR_OFFSET_BIAS */
 } fr_grouped_row;
 
-/* The bits that a code may have, for tables and kernels with an entry for each: EACH(bits, ...). */
+/* Expands EACH(bits, ...) for every number of bits that a code may have. */
 #define FR_GROUPED_CODES(EACH, ...) \
     EACH(2, __VA_ARGS__)            \
     EACH(3, __VA_ARGS__)            \
@@ -61,21 +61,21 @@ typedef struct fr_grouped_row {
 
 enum {
     FR_GROUPED_RUN = 32,     /* columns */
-    FR_GROUPED_LONGEST = 32, /* runs of a block, at most */
+    FR_GROUPED_LONGEST = 32, /* largest number of runs in a block */
     FR_GROUPED_BITS_MAX = 8
 };
 
-/* The tiles of a matrix: sizes that follow from its form and its columns. */
+/* The sizes of a matrix's tiles, which follow from its grouping and its columns. */
 typedef struct fr_grouped_tiles {
     fr_grouping form;
     size_t block_runs, runs, blocks; /* runs of a block; runs and blocks of a row */
-    size_t head_bytes, block_bytes;  /* of a block: of its scales and zeros or biases; of all of it */
+    size_t head_bytes, block_bytes;  /* bytes of a block's scales and zeros or biases; bytes of the whole block */
     size_t tile_bytes;
 } fr_grouped_tiles;
 
-/* Gives the sizes of tiles for rows of `cols` columns. Returns false if such rows have no tiles: if the form is not
- * one of those above, if groups are not whole runs of 32 columns (a group that covers the row may have any length), or
- * if they are longer than 1024 columns without being a multiple of that; or if a tile would take more than SIZE_MAX / 2
+/* Gives the sizes of tiles for rows of `cols` columns. Returns false if tiles can't hold such rows: `form` is not one
+ * of those above; a group is not a whole number of runs of 32 columns (a group that covers the whole row may have any
+ * length); a group is longer than 1024 columns and not a multiple of 1024; or a tile would take more than SIZE_MAX / 2
  * bytes. */
 bool fr_grouped_layout(fr_grouped_tiles *tiles, const fr_grouping *form, size_t cols);
 

@@ -17,7 +17,7 @@
 
 enum { RUN = 32, RUNS = 8, HALVES = 2 * FR_TILE_FEATURES, SCALE_ROWS = 8, LINE = 64 };
 
-/* The ways to scale the values of a block. d is the factor of all its scales, m that of its minima. */
+/* Says how the values of a block are scaled. d is the factor of all its scales, m that of its minima. */
 typedef enum scaling {
     PLAIN,      /* d alone */
     WITH_MIN,   /* d and m */
@@ -28,7 +28,7 @@ typedef enum scaling {
     Q3_SCALES,  /* 16 scales of 6 bits */
     OF_RUNS,    /* 8 scales of 4 bits */
     OF_HALVES,  /* 16 scales of 4 bits */
-    E4M3_SCALES /* 2 bytes, without d */
+    E4M3_SCALES /* 2 bytes; there is no d */
 } scaling;
 
 static const scaling scalings[FR_KERNEL_TYPES] = {
@@ -73,7 +73,7 @@ size_t fr_packed_bytes(fr_dtype type, size_t features, size_t cols) {
 typedef struct lane {
     uint16_t d, m;
     uint8_t scales[2 * RUNS], mins[2 * RUNS];
-    uint32_t words[RUNS][8]; /* of each run, in the order of the tile's lines */
+    uint32_t words[RUNS][8]; /* of each run, in the order of the tile's lines of values */
 } lane;
 
 /* ------------------------------------------------------------------------------------------ a block in its file's form
@@ -91,7 +91,7 @@ FR_INLINE uint32_t load32(const uint8_t *bytes) {
     return word;
 }
 
-/* Adds bits to a word of the file. */
+/* Sets bits in a word of the file. */
 FR_INLINE void join32(uint8_t *bytes, uint32_t bits) {
     uint32_t word = load32(bytes) | bits;
     memcpy(bytes, &word, sizeof word);
@@ -141,8 +141,8 @@ FR_INLINE void move_halves(way direction, uint8_t *file, size_t half, uint32_t *
     }
 }
 
-/* Moves `width` bits, from bit `shift` on, of each byte of `count` words of the file. In the bytes of the lane's word,
- * those of word g begin at bit width * g. */
+/* Moves `width` bits, from bit `shift` on, of each byte of `count` words of the file. The bits of word g are bits
+ * width * g and up of the bytes of the lane's word. */
 FR_INLINE void move_bits(way direction, uint8_t *file, unsigned shift, unsigned width, size_t count, uint32_t *word) {
     uint32_t mask = width == 1 ? ONES : PAIRS;
     for (unsigned g = 0; g < count; g++)
@@ -376,7 +376,7 @@ FR_INLINE void tq2_block(way direction, uint8_t *file, lane *block) {
     move16(direction, file + 64, &block->d);
 }
 
-/* Moves a block of any type. part: which of the tile's blocks, if the file's block is several of them. */
+/* Moves a block of any type. part: if one block of the file becomes several of the tile, says which of them it is. */
 FR_INLINE void file_block(way direction, fr_dtype type, uint8_t *file, size_t part, lane *block) {
     switch (type) {
     case FR_Q1_0:
