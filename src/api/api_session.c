@@ -23,7 +23,7 @@ static fr_status check(const fr_session *session, const char *call) {
     return session ? fr_engine_check_process(session->engine) : fr_fail_null(call, "a session");
 }
 
-/* Checks also that no other ranks follow this session, because this call is not sent to them. */
+/* Checks in addition that no other ranks repeat this session's calls, because this call is not sent to them. */
 static fr_status check_alone(const fr_session *session, const char *call) {
     FR_TRY(check(session, call));
     return fr_rank_leader_refuse(session->engine, call);
@@ -33,21 +33,22 @@ static fr_status check_ids(const int32_t *ids, size_t count) {
     return ids && count ? FR_OK : fr_fail(FR_INPUT, "the prompt is empty");
 }
 
-/* Checks also that the ids may be a prompt. */
+/* Checks in addition that the ids may be a prompt. */
 static fr_status check_prompt(const fr_session *session, const int32_t *ids, size_t count, const char *call) {
     FR_TRY(check_alone(session, call));
     return check_ids(ids, count);
 }
 
-/* Checks also that the caller gave a function for log-probabilities, and that the session computes them. */
+/* Checks in addition that the caller gave a function for log-probabilities, and that the session computes them. */
 static fr_status check_scores(const fr_session *session, fr_score_fn *sink, const char *call) {
     if (!sink) return fr_fail_null(call, "a function that takes log-probabilities");
     if (session->sampling.logprobs.on) return FR_OK;
     return fr_fail(FR_USAGE, "%s: the session was opened without FR_OPT_LOGPROBS", call);
 }
 
-/* Prepares a session for a call that runs or changes its timeline. It drops the session's submitted drafts, after
- * waiting for all drafts that the engine is making, because all sessions take pages from the same pools. */
+/* Prepares a session for a call that runs its timeline or changes it: drops the drafts that the session has requested.
+ * Before that it waits for all drafts that the engine is making, because all sessions take pages from the same
+ * pools. */
 static uint64_t enter(fr_session *session) {
     fr_async_draft_cancel(session);
     return fr_fpenv_enter();
@@ -405,10 +406,10 @@ const void *fr_session_attached(const fr_session *session, size_t *size) {
 
 /* ---------------------------------------------------------------------------------------------------------- figures */
 
-/* Gives one of the three figures about the use of the engine's pages. */
+/* Gives one of the three figures about the use of the engine's pages: used, shared or cached bytes. */
 static double kv_use(const fr_session *session, fr_stat stat) {
     if (fr_engine_check_process(session->engine) != FR_OK) return NAN;
-    /* drafts that are being made take pages from the cached ones, so they are finished first */
+    /* drafts that are being made may take pages from the cached ones, so this waits for them first */
     fr_engine_settle(session->engine);
     fr_kv_use use = fr_kv_prefixes_use(&session->engine->prefixes, &session->cache.kv);
     if (stat == FR_STAT_KV_USED_BYTES) return (double)use.used;

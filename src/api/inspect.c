@@ -134,7 +134,7 @@ static void print_suppressed(const fr_model *model, FILE *out) {
     if (shown < model->suppressed_count) fprintf(out, " and %zu more", model->suppressed_count - shown);
 }
 
-/* Prints how many tokens pictures of usual sizes are. */
+/* Prints how many tokens a picture of each of some usual sizes becomes. */
 static void print_costs(const fr_vision *vision, FILE *out) {
     const char *before = "tokens         ";
     for (size_t i = 0; i < FR_INSPECTED_SIZES; i++) {
@@ -373,7 +373,7 @@ static fr_status inspect_tower(const char *path, const fr_lab_inspection *how, c
     return status;
 }
 
-/* Gives the options with their context replaced by how->context. */
+/* Gives the options, with how->context in place of their own context. */
 static fr_options at_context(const fr_inspected *what, const fr_options *options) {
     fr_options at = *options;
     size_t wanted = what->how->context, limit = what->model->trunk.spec.context_limit;
@@ -391,13 +391,13 @@ static fr_status check_limit(const fr_inspected *what, const fr_drafter *drafter
     return fr_session_fit(what->model, drafter, 0, at);
 }
 
-/* Sums the memory of a model and of its own MTP layers. own: NULL if it has none. */
+/* Gives the memory of a model's weights, including those of its own MTP layer. own: that layer; NULL: it has none. */
 static fr_memory_use add_memory_use(const fr_model *model, const fr_drafter *own) {
     fr_memory_use memory_use = fr_model_memory_use(model);
     return own ? fr_memory_use_sum(&memory_use, &own->weights.memory_use) : memory_use;
 }
 
-/* Describes a model, or the drafter at `path` for the model that `how` names. */
+/* Describes a model, or, if `how` names a target, the drafter at `path` for it. */
 static fr_status inspect_bound(const char *path, const fr_model *model, const fr_lab_inspection *how,
                                const fr_options *options, FILE *out) {
     fr_drafter *drafter = NULL;
@@ -414,7 +414,7 @@ static fr_status inspect_bound(const char *path, const fr_model *model, const fr
     what.kv_types = fr_model_kv_types(model, options);
     what.memory_use = add_memory_use(model, what.own);
     fr_options at = at_context(&what, options);
-    if (!how->target) at.spec_type[0] = '\0'; /* the words are for the drafter, which is described after its target */
+    if (!how->target) at.spec_type[0] = '\0'; /* spec_type is about the drafter, which is described after its target */
     fr_status status = fr_session_measure(model, drafter, &at, 0, &what.memory);
     if (status == FR_OK) status = print(&what, out);
     if (status == FR_OK) status = check_limit(&what, drafter, &at);

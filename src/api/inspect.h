@@ -17,38 +17,39 @@ typedef struct fr_inspected {
     const char *kind; /* "model", "drafter" or "tower" */
     const fr_checkpoint *files;
     const fr_weights *weights;
-    const fr_model *model;         /* the model, or the target of a drafter; NULL: a drafter that was opened alone */
+    const fr_model *model;         /* the model, or the target of a drafter; NULL: a drafter without its target */
     const fr_drafter *own;         /* the MTP layer in the checkpoint of a model; NULL: it has none */
     const fr_assistant *assistant; /* the drafter, if it is Gemma 4's assistant; else NULL */
     const fr_drafter *eagle;       /* the drafter, if it is of EAGLE's kind; else NULL */
     const fr_drafter *block;       /* the drafter, if it drafts whole blocks; else NULL */
     const fr_drafter *draft_model; /* the drafter, if it is a whole model; else NULL */
     const fr_drafter *mtp;         /* the drafter, if it is a target's MTP layer; else NULL */
-    const fr_vision *vision;       /* the tower, or the tower of a model; NULL: there is none */
+    const fr_vision *vision;       /* the vision tower, alone or in a model; NULL: there is none */
     const fr_lab_inspection *how;
     fr_kv_types kv_types;
-    fr_session_bytes memory;  /* memory of a session with the model, and with the drafter if that is described */
+    fr_session_bytes memory;  /* memory of a session with the model, and with the drafter if one is described */
     fr_memory_use memory_use; /* memory of a model's weights, including those of its own MTP layer */
 } fr_inspected;
 
 typedef struct fr_inspected_counts {
-    /* values of all tensors of readable types; values of the tensors that are read */
+    /* numbers of values: in all tensors of supported types, and in the tensors that are used */
     uint64_t parameters, used_parameters;
     size_t towers; /* tensors of vision and audio towers that nothing reads */
     size_t unused; /* all tensors that nothing reads, including those of towers */
 } fr_inspected_counts;
 
-/* Gives the type that most bytes of the weights have. */
+/* Gives the type in which most bytes of the weights are stored. */
 const char *fr_weights_main_type(const fr_weights *weights);
 
 fr_inspected_counts fr_inspected_count(const fr_inspected *what);
 
 enum { FR_STORAGES_SHOWN = 8 };
 
-/* The matrices in use of a folder that a quantizer wrote, by kind; count 0: it is no such folder. */
+/* The used matrices of a folder that a quantizer wrote, counted by kind. count 0: the folder has no quantized
+ * matrices. */
 typedef struct fr_inspected_storages {
     struct {
-        const struct fr_storage *storage; /* of one of them */
+        const struct fr_storage *storage; /* that of one matrix of this kind */
         size_t matrices;
         uint64_t values, bytes;
     } of[FR_STORAGES_SHOWN];
@@ -59,16 +60,16 @@ typedef struct fr_inspected_storages {
 
 fr_inspected_storages fr_inspected_stored(const fr_inspected *what);
 
-/* The target that the files of an EAGLE drafter, a block drafter or an MTP layer require. */
+/* Describes the target that an EAGLE drafter, a block drafter or an MTP layer needs, as far as its files tell. */
 typedef struct fr_inspected_needs {
     const char *architecture; /* NULL: the files don't say */
     size_t hidden, vocab, layers;
-    bool deeper; /* the target may have more layers than that */
+    bool deeper; /* the target may have more layers than `layers` */
 } fr_inspected_needs;
 
 fr_inspected_needs fr_inspected_need(const fr_inspected *what);
 
-/* Sizes of pictures, width and height, whose tokens are told. */
+/* Usual sizes of pictures (width and height) for which the number of tokens is printed. */
 enum { FR_INSPECTED_SIZES = 4 };
 extern const size_t fr_inspected_sizes[FR_INSPECTED_SIZES][2];
 

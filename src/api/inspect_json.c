@@ -169,7 +169,7 @@ static void put_picture(json_t *list, const char *path, const size_t size[2], si
     json_array_append_new(list, picture);
 }
 
-/* Lists the tokens of pictures of usual sizes, then those of the files that were given. */
+/* Lists the tokens that pictures of usual sizes become, then those of the files that were given. */
 static fr_status put_pictures(object *o, const fr_inspected *what) {
     json_t *list = json_array();
     fr_status status = FR_OK;
@@ -241,7 +241,8 @@ static void put_fit(object *o, const fr_inspected *what) {
     put(o, "needs", n.json);
 }
 
-/* Gives the target's layers that the drafter reads; null: the three layers that follow from the target's depth. */
+/* Lists the target's layers that the drafter reads. Gives null if these are the three default layers, which depend on
+ * how many layers the target has. */
 static json_t *aux_layers_of(const fr_inspected *what) {
     const fr_drafter *drafter = what->eagle ? what->eagle : what->block;
     const fr_aux_layers *aux_layers = &drafter->aux_layers;

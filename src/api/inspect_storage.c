@@ -4,9 +4,9 @@
 #include "formats/storage.h"
 #include "src/api/inspect.h"
 
-/* Returns true if both matrices are described by the same words. */
+/* Returns true if `inspect` describes both matrices in the same words, so that they are counted together. */
 static bool alike(const fr_storage *a, const fr_storage *b) {
-    bool whole = a->groups == 1 && b->groups == 1; /* then a group is a row, or all of the matrix */
+    bool whole = a->groups == 1 && b->groups == 1; /* each group is a whole row or the whole matrix */
     return strcmp(a->method, b->method) == 0 && a->codes.bits == b->codes.bits && a->scale_rows == b->scale_rows &&
            (whole || a->grouping.group == b->grouping.group) && !a->row_step == !b->row_step &&
            !a->group_of == !b->group_of;
@@ -21,7 +21,7 @@ static void add(fr_inspected_storages *all, const fr_tensor *tensor) {
         all->left_bytes += left ? tensor->bytes : 0;
         return;
     }
-    /* the last one takes all that are left over */
+    /* the last entry also counts all kinds for which there is no entry left */
     while (i < all->count && i < FR_STORAGES_SHOWN - 1 && !alike(all->of[i].storage, s)) i++;
     if (i == all->count) all->of[all->count++].storage = s;
     all->of[i].matrices++;

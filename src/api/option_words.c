@@ -66,7 +66,7 @@ static fr_status set_accept(fr_options *options, const char *word) {
     return FR_OK;
 }
 
-/* Reads "id+x", "id-x" or "id:x" at the beginning of a text; gives its end, or NULL. */
+/* Reads "id+x", "id-x" or "id:x" at the beginning of a text. Gives the place after it, or NULL. */
 static const char *read_bias(const char *text, fr_logit_bias *bias) {
     char *end;
     errno = 0;
@@ -91,7 +91,7 @@ static fr_status add_biases(fr_options *options, const char *list) {
         if (!end || (*end && *end != ','))
             return fr_fail(FR_USAGE, "logit-bias %.60s: not a list such as 15+1.5,20-1,30-inf", at);
         if (count == FR_BIAS_MAX) return fr_fail(FR_USAGE, "logit-bias: at most %zu ids", FR_BIAS_MAX);
-        if ((count & (count - 1)) == 0) { /* the capacity, a power of two, is used up */
+        if ((count & (count - 1)) == 0) { /* the capacity is a power of two, and all of it is used */
             size_t room = (count ? 2 * count : 1) * sizeof bias;
             fr_logit_bias *more = realloc(options->biases, room);
             if (!more) return fr_fail_memory("logit biases", room);
@@ -109,7 +109,7 @@ static fr_status add_biases(fr_options *options, const char *list) {
 static const struct {
     const char *name; /* underscores may be left out or be written as hyphens */
     const char *letter;
-    fr_filter filter; /* FR_FILTER_COUNT: the sampler is not built */
+    fr_filter filter; /* FR_FILTER_COUNT: forerun does not have this sampler */
 } samplers[] = {
 #define FR_SAMPLER(id, word, letter, run, drops_best, works) {word, letter, FR_FILTER_##id},
 #include "samplers.def"

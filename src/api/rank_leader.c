@@ -1,5 +1,7 @@
 /* Sends the calls to rank 0's engine to the other ranks: see rank_leader.h.
- *      rank 0 -> others    a command; then its bytes, if it has any
+ *
+ *      rank 0 -> others    a command; then the bytes that belong to it, if there are any
+ *
  * A command names a session by its index in a list that is the same on all ranks. */
 #include "src/api/rank_leader.h"
 
@@ -14,17 +16,17 @@
 #include "src/api/ranks.h"
 #include "src/engine/session/prompt_score.h"
 
-/* Commands. The comment after each gives its `number` (if it is not 0) and then its bytes. */
+/* Commands. The comment after each says what its `number` is, if it is not 0, and which bytes follow it. */
 typedef enum kind {
-    OPEN, /* options, then their biases */
+    OPEN, /* bytes: options, then their biases */
     CLOSE,
     RESET,
     PUT,    /* number: rank 0's status; bytes: ids */
-    SCORED, /* the same, for a prompt that is scored */
-    SHOW,   /* pictures (fr_shown_pack); no bytes: rank 0 could not show them either */
+    SCORED, /* the same as PUT, for a prompt that is scored */
+    SHOW,   /* bytes: pictures (fr_shown_pack); none if rank 0 could not show the pictures either */
     DECIDE, /* number: bits of fr_session.leader_decides */
-    DRAW,   /* options, then their biases */
-    STOPS,  /* number: how many; bytes: strings, each with its NUL */
+    DRAW,   /* bytes: options, then their biases */
+    STOPS,  /* number: how many strings; bytes: the strings, each with its NUL */
     TRACE,  /* number: 1 if the session has a trace */
     SET_ASIDE,
     TAKE_UP,
@@ -36,17 +38,18 @@ typedef enum kind {
 
 typedef struct command {
     uint32_t kind, session;
-    uint64_t number, size; /* size: of the bytes that follow the command */
+    uint64_t number, size; /* size: number of bytes that follow the command */
 } command;
 
-/* A session's part in a round. The size of the bytes gives the number of parts. */
+/* Says what a session runs in a round. A STEP command is followed by several of these; the size of its bytes gives
+ * their number. */
 typedef struct part {
     uint32_t session, limit, aborts;
 } part;
 
 struct fr_rank_leader {
     fr_ranks *ranks;
-    fr_session *sessions[FR_SESSIONS_MAX]; /* NULL: the index is free */
+    fr_session *sessions[FR_SESSIONS_MAX]; /* NULL: no session has this index */
 };
 
 /* ---------------------------------------------------------------------------------------------------------- leading */
@@ -61,7 +64,8 @@ static void tell(const fr_rank_leader *leader, kind what, uint32_t session, uint
                  size_t size) {
     command c = {what, session, number, size};
     fr_ranks_broadcast(leader->ranks, &c, sizeof c);
-    fr_ranks_broadcast(leader->ranks, (void *)(uintptr_t)bytes, size); /* rank 0 only reads them */
+    fr_ranks_broadcast(leader->ranks, (void *)(uintptr_t)bytes,
+                       size); /* the cast is safe, because rank 0 only reads the bytes */
 }
 
 /* Sends a command about one session. */
@@ -84,7 +88,7 @@ static void tell_options(const fr_session *session, kind what, const fr_options 
         told->biases = NULL;
         if (biases) memcpy(told + 1, options->biases, biases);
     }
-    /* without memory it sends no bytes, which the other ranks refuse */
+    /* if memory ran out it sends no bytes, which the other ranks refuse */
     tell_of(session, what, 0, told, told ? sizeof *told + biases : 0);
     free(told);
 }
@@ -143,7 +147,7 @@ void fr_rank_leader_stops(const fr_session *session, fr_status status, const cha
     char *bytes = malloc(size + 1);
     for (size_t i = 0; bytes && i < count; at += strlen(strings[i++]) + 1)
         memcpy(bytes + at, strings[i], strlen(strings[i]) + 1);
-    /* without memory it sends no bytes, and the other ranks then fail */
+    /* if memory ran out it sends no bytes, and the call then fails on the other ranks */
     tell_of(session, STOPS, count, bytes, bytes ? size : 0);
     free(bytes);
 }
@@ -191,7 +195,7 @@ void fr_rank_leader_step(const fr_engine *engine, const fr_round *rounds, size_t
 void fr_rank_leader_stepped(const fr_engine *engine, const fr_round *rounds, size_t count) {
     for (size_t i = 0; engine->leader && i < count; i++) {
         fr_session *session = rounds[i].session;
-        /* the session ran nothing in this round, so it must abort the next one */
+        /* the session had nothing to run in this round, so the abort must end its next one */
         if (session->round.abort_told == FR_ABORT_YES) fr_session_cancel(session);
         session->round.abort_told = FR_ABORT_ASKED;
     }
@@ -222,7 +226,7 @@ typedef struct follower {
     fr_engine *engine;
     fr_session *sessions[FR_SESSIONS_MAX];
     command what;
-    uint8_t *bytes; /* bytes that follow the command */
+    uint8_t *bytes; /* the bytes that followed the command */
     size_t room;
     int32_t ids[FR_SESSIONS_MAX][FR_STEP_MAX];
 } follower;

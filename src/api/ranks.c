@@ -11,7 +11,7 @@
 
 static fr_ranks *job; /* set once, before threads are started */
 static bool joined, decides_alone;
-static bool by_layers; /* the model that was opened last is split by layers */
+static bool by_layers; /* the model that was opened last is split into groups of layers */
 static fr_rank_plan plan;
 
 fr_ranks *fr_job(void) {

@@ -8,7 +8,7 @@
 /* Gives the job's ranks; NULL if this process runs alone. */
 fr_ranks *fr_job(void);
 
-/* The first returns how ranks are to split models; the second notes how the last model was split. */
+/* The first says how ranks split the next model; the second records how the last one was split. */
 fr_rank_plan fr_job_plan(void);
 void fr_job_note_split(bool layers);
 

@@ -24,8 +24,8 @@ bool fr_export_leaves_tower(const fr_export *export) {
     return !export->written && export->target && export->target->vision;
 }
 
-/* Returns true for a tensor of the vision tower. Binding reads such tensors, although no table of a text model names
- * them. */
+/* Returns true for a tensor of the vision tower: a tensor that was bound, although the text model's tables of names do
+ * not have it. */
 static bool is_tower(const fr_export *export, const fr_tensor *tensor) {
     return fr_export_leaves_tower(export) && fr_weights_bound(export->weights, tensor);
 }
@@ -79,7 +79,7 @@ static bool is_scales(const fr_export *export, const fr_tensor *tensor) {
     return export->mtp && fr_weights_is_scales(&export->mtp->weights, tensor);
 }
 
-/* Adds a matrix, or a stack of matrices, whose halves are two tensors in GGUF. */
+/* Adds a matrix, or a stack of matrices, each half of which is a tensor of its own in GGUF. */
 static fr_status add_parts(const fr_export *export, const fr_tensor *tensor, const fr_tensor_name_found *found,
                            fr_outputs *outputs) {
     size_t dims = found->name->slot == FR_SLOT_PARTS ? 2 : 3;
@@ -99,7 +99,8 @@ static fr_status add_parts(const fr_export *export, const fr_tensor *tensor, con
     return FR_OK;
 }
 
-/* Adds kv_b. In GGUF the keys' parts without positions and the values are two tensors, the first one transposed. */
+/* Adds kv_b as two tensors, as GGUF has it: first the rows for keys without positions, transposed; then the rows for
+ * values. */
 static fr_status add_latent_heads(const fr_export *export, const fr_tensor *tensor, const fr_tensor_name_found *found,
                                   fr_outputs *outputs) {
     const fr_layer_spec *layer = fr_spec_layer(export->spec, found->layer);
@@ -123,7 +124,7 @@ static fr_status add_latent_heads(const fr_export *export, const fr_tensor *tens
     return FR_OK;
 }
 
-/* Adds DeltaNet's single projection, a part of which, the gates, is a tensor of its own in GGUF. */
+/* Adds DeltaNet's single projection as two tensors, because GGUF has the rows of the gates in a tensor of its own. */
 static fr_status add_qkvz(const fr_export *export, const fr_tensor *tensor, const fr_tensor_name_found *found,
                           fr_outputs *outputs) {
     static const char *const names[] = {"attn_qkv.weight", "attn_gate.weight"};
@@ -141,7 +142,7 @@ static fr_status add_qkvz(const fr_export *export, const fr_tensor *tensor, cons
     return FR_OK;
 }
 
-/* Adds experts' matrices that the folder does not store as rows. */
+/* Adds matrices of experts that the folder stores in another form than rows. */
 static fr_status add_stored(const fr_export *export, const fr_tensor *tensor, const fr_tensor_name_found *found,
                             fr_outputs *outputs) {
     bool two = fr_tensor_name_fills_two(found->name);
@@ -164,8 +165,8 @@ static fr_status add_stored(const fr_export *export, const fr_tensor *tensor, co
     return FR_OK;
 }
 
-/* Adds experts' vectors. The folder stores the values of two vectors alternately; they are split as binding splits
- * them. */
+/* Adds vectors of experts. Where the folder stores the values of two vectors alternately, they are separated, as is
+ * done when the model is bound. */
 static fr_status add_vector_parts(const fr_export *export, const fr_tensor *tensor, const fr_tensor_name_found *found,
                                   fr_outputs *outputs) {
     const fr_layer_spec *layer = fr_spec_layer(export->spec, found->layer);
@@ -316,7 +317,7 @@ void fr_export_close(fr_export *export) {
 
 /* --------------------------------------------------------------------------------------------------------- metadata */
 
-/* Prints a count such as 1.9M, with at least two digits. */
+/* Prints a count in thousands, millions and so on, such as 1.9M, with at least two digits. */
 static void print_count(double count, char *text, size_t size) {
     static const char *const units[] = {"K", "M", "B", "T"};
     size_t unit = 0;

@@ -13,14 +13,14 @@
 #include "src/engine/model/model.h"
 
 typedef struct fr_export {
-    const fr_checkpoint *files; /* of the target, or of the drafter */
+    const fr_checkpoint *files; /* files of the target or of the drafter, whichever is written */
     const fr_family *family;    /* the family whose keys are written */
     const fr_tensor_naming *names;
     const fr_trunk_spec *spec;
-    size_t mtp_layers; /* MTP layers, numbered after the trunk's layers */
+    size_t mtp_layers; /* number of MTP layers; they come after the trunk's layers */
     const fr_weights *weights;
     const char *architecture; /* the architecture's name in the GGUF file */
-    fr_model *target;         /* its tokenizer is written; NULL: an assistant is written */
+    fr_model *target;         /* the target, whose tokenizer is written; NULL: an assistant is written */
     fr_drafter *mtp;          /* the MTP layer of the target; NULL: it has none */
     /* the drafter of EAGLE-3's or a block drafter's kind that is written for `target`; NULL: the target itself is
      * written, or an assistant */
@@ -39,11 +39,11 @@ void fr_export_close(fr_export *export);
 /* Returns true if the folder's vision tower is left out, because GGUF has it in a file of its own. */
 bool fr_export_leaves_tower(const fr_export *export);
 
-/* Adds all keys except those about types. */
+/* Adds all keys except those about the types of tensors. */
 fr_status fr_export_metadata(const fr_export *export, const fr_outputs *outputs, fr_gguf_writer *writer);
 
-/* In export_tokenizer.c: adds the tokenizer.* keys of the kind that the family has in GGUF, for `vocab` ids. For a
- * folder without tokenizer.json it adds only the key that says so. */
+/* Adds the tokenizer.* keys for `vocab` ids, in the form that the family's files have in GGUF (export_tokenizer.c).
+ * For a folder without tokenizer.json it adds only the key that says that there is none. */
 fr_status fr_export_tokenizer(const fr_checkpoint *files, const fr_family *family, size_t vocab,
                               fr_gguf_writer *writer);
 

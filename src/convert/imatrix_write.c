@@ -16,11 +16,11 @@ void fr_lab_collect(fr_options *options, bool head) {
     options->activation_stats = head ? FR_ACTIVATION_STATS_HEAD_TOO : FR_ACTIVATION_STATS_LAYERS;
 }
 
-/* A model's tensors, sorted by name for the file. */
+/* The tensors that were watched, sorted by name, as the file lists them. */
 typedef struct sums {
     fr_watched_tensor *items;
     size_t count;
-    float *values; /* room for the sums of the largest tensor */
+    float *values; /* has room for the sums of the largest tensor */
 } sums;
 
 static int by_name(const void *a, const void *b) {

@@ -8,7 +8,7 @@
 #include "formats/tensors.h"
 #include "src/engine/model/model.h"
 
-/* A published tensor, or the matrix of one expert. */
+/* Where values come from: a published tensor, or the matrix of one expert. */
 typedef struct fr_output_source {
     const fr_tensor *tensor;
     const float *scales; /* scales of FP8 codes (quant/fp8.h); NULL: the tensor has another type */
@@ -17,26 +17,28 @@ typedef struct fr_output_source {
 typedef struct fr_output {
     char *name;
     const fr_tensor *source;
-    /* if there is no source: float32 or integers, by the type; NULL: the writer makes the values */
+    /* values of a tensor without a source, float32 or integers by the type; NULL: the writer makes them */
     const void *values;
     const float *scales; /* scales of the source's FP8 codes */
-    /* [shape[0]] the experts' tensors that a stack is made of, `source` being one of them; NULL: `source` is the whole
-     * stack */
+    /* [shape[0]] the tensors of the experts that make up a stack, of which `source` is one; NULL: `source` is the
+     * whole stack */
     fr_output_source *experts;
-    /* a matrix takes the source's rows from `first` on out of every `each` rows; each 0: it takes all rows */
+    /* each matrix of the output takes some of every `each` rows of the source, beginning with row `first` of them;
+     * each 0: it takes all rows */
     size_t first, each;
-    /* if there is no source: values come from part `part` of the entries of `stored`, which is bound in these
-     * weights */
+    /* where the values of a tensor without a source come from: part `part` of each entry of `stored`, a tensor that is
+     * bound in the weights `stored_in` */
     const fr_weights *stored_in;
     const fr_bound *stored;
     size_t part;
-    bool transposed;       /* the rows taken from the source are a matrix's columns */
-    fr_dtype type, wanted; /* wanted: the type by the rules, even if its blocks do not fill the rows */
+    bool transposed;       /* each row taken from the source becomes a column */
+    fr_dtype type, wanted; /* wanted: the type that the rules give, even if its blocks do not fill the rows */
     uint32_t dims;
     uint64_t shape[FR_DIMS_MAX];
-    fr_reorder reorder; /* the order of rows or columns compared with the source's; for a vector, of its values */
-    fr_values change;   /* how the values change from the source's */
-    bool offsets;       /* each integer is relative to its own index in the source, and counts from 0 in the file */
+    fr_reorder
+        reorder; /* how the order of rows or columns differs from the source's; for a vector, the order of its values */
+    fr_values change; /* how each value is computed from the source's */
+    bool offsets;     /* the source's integers are relative to their index; those of the file are absolute */
 } fr_output;
 
 typedef struct fr_outputs {

@@ -15,7 +15,7 @@
 #include "src/engine/families/architecture.h"
 #include "src/engine/weights/bound.h"
 
-#define STEP ((size_t)4 << 20) /* bytes that are in memory at a time, unless one tile is larger */
+#define STEP ((size_t)4 << 20) /* bytes that are packed at a time; a larger tile is packed alone */
 
 typedef struct packing {
     const fr_checkpoint *files;

@@ -23,7 +23,7 @@
 
 /* -------------------------------------------------------------------------------------------- what a GGUF file has */
 
-/* Returns the key's number for the first layer, 1 if the key is missing. */
+/* Returns the number that a key has for the first layer; 1 if the key is missing. */
 static size_t first_number(const fr_gguf *gguf, const char *key) {
     const fr_gguf_value *value = fr_gguf_find(gguf, key);
     bool known = value && value->count > 0 && (value->element == FR_GGUF_U32 || value->element == FR_GGUF_I32);
@@ -93,11 +93,11 @@ static void copy_metadata(const fr_gguf *gguf, fr_gguf_writer *writer) {
 /* Holds the rows that the team works on. */
 typedef struct batch {
     const fr_output *output;
-    size_t first; /* the output's row that is first in the batch */
+    size_t first; /* number of the batch's first row in the output */
     size_t rows, cols;
     const float *importance; /* [matrices, cols] importances of the columns; NULL: all columns count equally */
     uint8_t *target;         /* [rows], encoded */
-    /* [threads, 2, cols] a row of the output, and the same row before its columns change places */
+    /* [threads, 2, cols] a row of the output, and the same row before its columns are reordered */
     float *values;
     size_t *bad;      /* [threads] the first row with a value that can't be written; `rows`: there is none */
     float *bad_value; /* [threads] that value */
@@ -110,24 +110,24 @@ static size_t find_bad(const float *values, size_t n, float limit) {
     return n;
 }
 
-/* Gives the row of the source that becomes this row, or the value that becomes this value. */
+/* Gives the number of the source's row that becomes this row; for a vector, the number of the value. */
 static size_t source_of(const fr_output *output, size_t row) {
     return output->reorder.order == FR_COLS_TILED ? row : fr_row_published(&output->reorder, row);
 }
 
-/* Returns true if a row's values differ from the source's, or are in another order. */
+/* Returns true if the values of a row are computed from the source's, or are in another order. */
 static bool changes_rows(const fr_output *output) {
     return output->reorder.order == FR_COLS_TILED || output->change != FR_AS_THEY_ARE;
 }
 
-/* A row of the output, as the source stores it. */
+/* A row of the output in the form in which the source has it. */
 typedef struct stored_row {
     const uint8_t *bytes;
     fr_dtype type;
-    const float *scales; /* scales of the row's blocks of FP8 codes; NULL: the row has another type */
+    const float *scales; /* scales of the blocks, if the row has FP8 codes; NULL: it has another type */
 } stored_row;
 
-/* Makes a row in `bytes`, for a matrix that the source does not store as rows, from tensors that are in memory. */
+/* Makes a row in `bytes` from tensors in memory, for a matrix that the source stores in another form than rows. */
 static stored_row make_row(const fr_output *output, size_t row, uint8_t *bytes) {
     size_t rows = (size_t)output->shape[1], entry = row / rows;
     size_t at = (entry * output->stored->parts + output->part) * rows + row % rows;
@@ -135,7 +135,7 @@ static stored_row make_row(const fr_output *output, size_t row, uint8_t *bytes) 
     return (stored_row){bytes, fr_copied_type(output->stored), NULL};
 }
 
-/* Finds a row in the source, or makes it. spare: room for a row of float32 values. */
+/* Finds a row in the source, or makes it in `spare`, which has room for a row of float32 values. */
 static stored_row find_row(const batch *b, size_t row, float *spare) {
     const fr_output *output = b->output;
     size_t at;
@@ -163,7 +163,7 @@ static void read_row(const batch *b, const stored_row *source, float *values) {
     float *as_read = moves ? values + b->cols : values;
     if (source->scales)
         fr_fp8_decode(source->bytes, source->scales, as_read, b->cols);
-    else if (source->bytes != (const uint8_t *)as_read) /* else it has been decoded there */
+    else if (source->bytes != (const uint8_t *)as_read) /* otherwise the row was made there and is decoded already */
         fr_dtype_decode(source->type, source->bytes, as_read, b->cols);
     for (size_t c = 0; moves && c < b->cols; c++) values[c] = as_read[fr_row_published(&output->reorder, c)];
     for (size_t c = 0; output->change != FR_AS_THEY_ARE && c < b->cols; c++)
@@ -227,7 +227,7 @@ static void advance(stream *s, size_t begin, size_t end) {
 /* Counts rows as done. Neighbouring rows of the source are released together. */
 static void advance_rows(stream *s, const fr_output *output, size_t row, size_t rows, size_t row_bytes) {
     advance(s, 0, rows * row_bytes);
-    /* the rows of stored weights may be spread over pages that are still needed */
+    /* the rows of a quantizer's folder may be spread over pages that are still needed */
     if (!output->source || output->values || output->source->type == FR_STORED) return;
     size_t step = output->experts || output->each ? (size_t)output->shape[output->dims - 2] : row + rows;
     for (size_t end = row + rows, to; row < end; row = to) {
@@ -282,7 +282,8 @@ static void decode_source(const fr_output *output, size_t at, float *row) {
         fr_dtype_decode(tensor->type, bytes, row, cols);
 }
 
-/* Transposes all values of an output, [matrices, rows, cols]: a matrix's columns are `cols` rows of the source. */
+/* Transposes all values of an output [matrices, rows, cols]. Each matrix has its columns in `cols` rows of the
+ * source. */
 static void transpose(const fr_output *output, float *row, float *values) {
     size_t matrices = (size_t)output->shape[0], rows = (size_t)output->shape[1], cols = (size_t)output->shape[2];
     for (size_t m = 0; m < matrices; m++, values += rows * cols)

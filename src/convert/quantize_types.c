@@ -33,7 +33,7 @@ fr_status fr_type_read(const char *word, fr_dtype *type) {
 }
 
 /* The names of llama-quantize's mixtures, and their numbers in general.file_type. The name of a type alone stands for
- * its mixture M, or for the only one. */
+ * the type's mixture M, or for its only one. */
 static const struct {
     const char *word;
     fr_dtype type;
@@ -152,7 +152,7 @@ static bool is_table(const char *name, bool tied) {
     return tied && is_embedding(name);
 }
 
-/* Returns true for small tensors on which all others depend, so they keep their type. */
+/* Returns true for small tensors that keep their type, because the values of all later layers depend on them. */
 static bool stays(const char *name) {
     return strstr(name, "per_layer_model_proj") || strstr(name, "centroids");
 }
@@ -162,11 +162,11 @@ static bool is_v(const char *name) {
     return strstr(name, "attn_v.weight") || strstr(name, "attn_qkv.weight") || strstr(name, "attn_kv_b.weight");
 }
 
-/* Facts on which the choice of a tensor's type depends, besides the tensor itself. */
+/* Facts about the model on which the choice of a tensor's type depends. */
 typedef struct layout {
     bool tied;               /* token_embd is also the head */
-    size_t v_index, v_count; /* v_index: attn_v matrices so far that no rule named; v_count: all of them */
-    size_t down_index;       /* ffn_down matrices so far that no rule named */
+    size_t v_index, v_count; /* attn_v matrices that no rule names: number so far; v_count: all attn_v matrices */
+    size_t down_index;       /* number of earlier ffn_down matrices that no rule names */
     size_t experts;          /* experts of a mixture; 0: the model is no mixture */
     bool used[FR_TYPE_RULES_MAX];
 } layout;
@@ -315,8 +315,8 @@ static fr_dtype matrix_type(const fr_type_choice *choice, const fr_outputs *outp
     return eight ? FR_Q8_0 : FR_Q6_K;
 }
 
-/* Returns the type that was requested for the embeddings or the head by name; FR_DTYPE_COUNT: none. Per-layer
- * embeddings may have a rule of their own. */
+/* Returns the type that the user requested for the embeddings or the head; FR_DTYPE_COUNT if none was. A rule for the
+ * per-layer embeddings takes precedence. */
 static fr_dtype table_type(const fr_type_choice *choice, const char *name, const fr_type_rule *rule) {
     if (is(name, "token_embd.weight") || (is_embedding(name) && !rule)) return choice->embedding;
     return is(name, "output.weight") ? choice->output : FR_DTYPE_COUNT;

@@ -15,7 +15,7 @@ typedef struct fr_type_rule {
 
 #define FR_TYPE_RULES_MAX 64
 
-/* llama-quantize's mixtures of a type, if it has several. */
+/* llama-quantize's mixtures: some types have several, which differ in the bits of the more important tensors. */
 typedef enum fr_mixture { FR_MIXTURE_M, FR_MIXTURE_S, FR_MIXTURE_L } fr_mixture;
 
 typedef struct fr_type_choice {

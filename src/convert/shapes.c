@@ -60,8 +60,8 @@ static const char *const gate_up[] = {"ffn_gate_up_exps.weight", NULL};
 static const char *const experts[] = {
     "output.weight", "ffn_gate_exps.weight", "ffn_up_exps.weight", "ffn_down_exps.weight", MTP_NORM, NULL};
 
-/* All shapes. An order adds its own numbers to the config. sliding_window_pattern n (one full layer in n) stands for
- * the layer_types that Gemma 4's files list. */
+/* All shapes. An order adds further numbers to a shape's config. sliding_window_pattern n means that one layer in n
+ * has full attention; it stands for the list layer_types in Gemma 4's published files. */
 static const fr_synth_shape shapes[] = {
     {"gemma4-e2b", &fr_synth_gemma4, 35, GEMMA_VOCAB,
      "{" GEMMA4 "\"hidden_size\": 1536, \"num_key_value_heads\": 1, \"intermediate_size\": 6144, "

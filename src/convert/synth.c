@@ -22,8 +22,8 @@
 #include "src/convert/synth.h"
 #include "src/engine/families/config.h"
 
-#define POOL      ((size_t)1 << 18) /* values of a pool; whole blocks of every type */
-#define POOLS_MAX 16                /* the most pairs of a type and a number of columns that a shape has */
+#define POOL      ((size_t)1 << 18) /* number of values in a pool; it is a whole number of blocks of every type */
+#define POOLS_MAX 16 /* limit on the pools of a shape; each pair of a type and a number of columns has one */
 #define BUFFER    ((size_t)1 << 20)
 
 typedef struct pool {
@@ -88,7 +88,8 @@ static void put_bytes(synth *s, const void *bytes, size_t count) {
     if (s->status == FR_OK) s->status = fr_fail_ended("a synthetic model", s->done, s->writer.data_size);
 }
 
-/* Copies `count` values of the pool from a random block on; after the pool's end it continues at the beginning. */
+/* Copies `count` values of the pool, starting at a random block. After the pool's end it continues at its
+ * beginning. */
 static void copy_stretch(synth *s, const pool *p, uint8_t *to, size_t count) {
     size_t block = fr_dtype_row_bytes(p->type, fr_dtype_block(p->type)), size = fr_dtype_row_bytes(p->type, POOL);
     size_t at = next_random(s) % (size / block) * block, first = size - at < count ? size - at : count;

@@ -28,7 +28,7 @@ typedef struct fr_synth_order {
     const fr_synth_shape *shape;
     size_t layers, vocab;
     size_t experts;                 /* experts of each mixture; 0: as many as the shape has */
-    void (*note)(const char *line); /* NULL, or called with lines about results that may surprise a user */
+    void (*note)(const char *line); /* NULL, or called with a line about each result that may surprise a user */
 } fr_synth_order;
 
 /* -------------------------------------------------------------------------------------------------------- tokenizer */
@@ -36,20 +36,20 @@ typedef struct fr_synth_order {
 /* The tokens that a family's readers expect in a vocabulary. */
 typedef struct fr_synth_tokenizer {
     const char *special[4]; /* ids 0 to 3 */
-    bool byte_level;        /* tokens of bytes are printable characters; otherwise "<0x0A>" and the like */
-    bool begins;            /* texts begin with `begin` */
+    bool byte_level; /* the tokens of single bytes are printable characters; otherwise they are texts like "<0x0A>" */
+    bool begins;     /* every text gets the token `begin` before it */
     uint32_t begin, end, turn_end, unknown, padding;
 } fr_synth_tokenizer;
 
-#define FR_SYNTH_LEAST_VOCAB 262 /* the special tokens, the bytes, and two more */
+#define FR_SYNTH_LEAST_VOCAB 262 /* enough for the special tokens, the bytes, and two more */
 
 /* Adds a vocabulary that every reader accepts: special tokens, bytes, then "t0", "t1" and so on. */
 void fr_synth_put_tokenizer(const fr_synth_family *family, size_t vocab, fr_gguf_writer *writer);
 
 /* ----------------------------------------------------------------------------------------------------------- family */
 
-/* The mean of a vector's noise. The first entry whose name the vector's name ends with decides; without one the mean
- * is 1. */
+/* The mean of the random values of a vector. The first entry whose name is the end of the vector's name decides.
+ * Without such an entry the mean is 1. */
 typedef struct fr_synth_mean {
     const char *name;
     float mean;
@@ -60,7 +60,7 @@ typedef struct fr_synth_model {
     json_t *config;
     fr_trunk_spec spec;
     fr_outputs outputs;
-    void *ids; /* values of a drafter's tensor of ids */
+    void *ids; /* the values of a drafter's tensor that holds ids */
 } fr_synth_model;
 
 struct fr_synth_family {
@@ -73,13 +73,13 @@ struct fr_synth_family {
      * Returns false if there is no memory; NULL: there are no such fields. */
     bool (*complete)(const fr_synth_order *order, json_t *config);
 
-    /* Adds a drafter's keys instead of its family's, and its tensors besides the trunk's; NULL: the model is a
-     * target. */
+    /* Adds a drafter's keys, which replace the family's, and the tensors that it has besides the trunk's; NULL: the
+     * model is a target. */
     fr_status (*add_drafter)(const fr_synth_order *order, fr_synth_model *model, fr_gguf_writer *writer);
-    const char *architecture; /* the architecture of a drafter in GGUF; a target has its family's */
-    size_t vocab_unit;        /* the size of a vocabulary is a multiple of it; 0: any size */
+    const char *architecture; /* architecture of a drafter in GGUF; a target has that of its family */
+    size_t vocab_unit;        /* vocabulary sizes are multiples of this; 0: any size */
     const fr_tensor_name *const
-        *layer_names; /* the tables of a drafter's single layer, up to NULL; NULL: the family's tables */
+        *layer_names; /* tables for the single layer of a drafter, ended by NULL; NULL: the family's tables */
 };
 
 extern const fr_synth_family fr_synth_cohere2, fr_synth_ernie45, fr_synth_exaone4, fr_synth_glm4, fr_synth_lfm2,

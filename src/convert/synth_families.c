@@ -1,4 +1,4 @@
-/* Tokenizers and vectors around a family's random weights: see synth.h.
+/* Describes the tokenizers and vectors that go with a family's random weights: see synth.h.
  *
  * In: nothing. Out: for each family that shapes.c names, its tokenizer and the means of its vectors. */
 #include "src/convert/synth.h"
@@ -13,7 +13,7 @@ static const fr_synth_tokenizer gemma3_tokenizer = {
     .unknown = 3,
 };
 
-/* Special tokens such as <|begin_of_sentence|>, in which the bars are U+FF5C and the underscores U+2581. */
+/* Its special tokens look like <|begin_of_sentence|>, but with U+FF5C for the bars and U+2581 for the underscores. */
 static const fr_synth_tokenizer deepseek_tokenizer = {
     .special = {"<\xef\xbd\x9c"
                 "begin\xe2\x96\x81of\xe2\x96\x81sentence\xef\xbd\x9c>",

@@ -29,7 +29,7 @@ static bool is_folder(const char *path) {
     return stat(path, &info) == 0 && S_ISDIR(info.st_mode);
 }
 
-/* Reads the commit in a branch's file; false: the file has something else. */
+/* Reads the commit in a branch's file; false: the file contains something else. */
 static bool read_commit(const char *path, char commit[COMMIT + 1]) {
     FILE *file = fopen(path, "re");
     if (!file) return false;

@@ -39,8 +39,8 @@ static int by_name(const void *a, const void *b) {
 /* A folder: `inside` is its path below `root`, "" for the root itself. */
 typedef struct place {
     const char *root, *inside;
-    size_t depth; /* levels of folders below it that are read */
-    bool folders; /* its folders are wanted, not its files */
+    size_t depth; /* how many levels of folders below it are read */
+    bool folders; /* folders are listed, not files */
 } place;
 
 static fr_status read_folder(place at, fr_names *names);

@@ -77,7 +77,7 @@ static bool is_published(const fr_names *names) {
     return weights && find_file(names, "config.json") != SIZE_MAX;
 }
 
-/* True for a file of weights. read: only if forerun reads files of that kind. */
+/* True for a file of weights. read: count only the kinds of files that forerun reads. */
 static bool is_weights(const char *name, bool read) {
     static const char *const endings[] = {".safetensors", ".bin", ".pth"};
     size_t length = strlen(name);

@@ -8,31 +8,32 @@
 #include "src/named/names.h"
 #include "src/named/stores.h"
 
-/* Finds the GGUF file of a type or a name. If `which` is "", it prefers Q4_K_M, then Q8_0, then the first file that is
- * a model. SIZE_MAX: there is none. */
+/* Finds the GGUF file of a type, or with a name. If `which` is "", it prefers Q4_K_M, then Q8_0, then the first file
+ * that is a model. SIZE_MAX: there is none. */
 size_t fr_repository_choose(const fr_names *names, const char *which);
 
-/* Gives the text that chooses a file: its type if only one file has that type, else its name. which: has room for size
- * bytes. */
+/* Gives the text by which a user can choose this file: its type if no other file has that type, else its name. which:
+ * has room for size bytes. */
 void fr_repository_which(const fr_names *names, size_t index, char *which, size_t size);
 
 /* Finds the file to open in a repository's own folder. If the folder is a published model, it finds the folder
  * itself. */
 fr_status fr_repository_find(const char *folder, const char *which, fr_found_files *found);
 
-/* Gives the folder itself if fr_repository_find found nothing, but the folder has weights: opening it then fails with
- * an error line that says why. */
+/* Gives the folder itself if it has weights, although fr_repository_find found nothing in it. Opening it then fails
+ * with an error line that says why. */
 fr_status fr_repository_find_other(const char *folder, fr_found_files *found);
 
-/* Lists all models in a folder under the name of the repository. others: also a folder that fr_repository_find_other
- * finds. */
+/* Lists all models in a folder under the name of the repository. others: also lists a folder that only
+ * fr_repository_find_other finds. */
 fr_status fr_repository_list(const char *folder, const char *name, const char *store, bool others,
                              const fr_found_told *to);
 
 /* Writes the names of the models, "a.gguf, b.gguf", to found->others. */
 fr_status fr_repository_tell(const fr_names *names, fr_found_files *found);
 
-/* Gives the bytes of folder/name, and of its further parts if it is split. */
+/* Gives the bytes of the file folder/name. If the model is split into several files, gives the bytes of all of
+ * them. */
 uint64_t fr_repository_bytes(const char *folder, const char *name);
 
 #endif

@@ -23,8 +23,8 @@ typedef struct fr_stores {
 fr_status fr_stores_open(const char *const *environment, fr_stores *stores);
 void fr_stores_close(fr_stores *stores);
 
-/* The files of a model that was found, and of its vision tower; malloc'd texts. If path is NULL, no model has the
- * name; `others` may then list the models that the repository has, "a.gguf, b.gguf". */
+/* The paths of a model that was found and of its vision tower, malloc'd. If `path` is NULL, no model has the name;
+ * `others` may then list the models of the repository, "a.gguf, b.gguf". */
 typedef struct fr_found_files {
     char *path, *tower, *others;
 } fr_found_files;
