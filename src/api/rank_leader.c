@@ -64,8 +64,7 @@ static void tell(const fr_rank_leader *leader, kind what, uint32_t session, uint
                  size_t size) {
     command c = {what, session, number, size};
     fr_ranks_broadcast(leader->ranks, &c, sizeof c);
-    fr_ranks_broadcast(leader->ranks, (void *)(uintptr_t)bytes,
-                       size); /* the cast is safe, because rank 0 only reads the bytes */
+    fr_ranks_broadcast(leader->ranks, (void *)(uintptr_t)bytes, size); /* rank 0 does not write to them */
 }
 
 /* Sends a command about one session. */

@@ -8,7 +8,7 @@
 #include "formats/tensors.h"
 #include "src/engine/model/model.h"
 
-/* Where values come from: a published tensor, or the matrix of one expert. */
+/* A tensor from which values come: a whole one, or the matrix of one expert. */
 typedef struct fr_output_source {
     const fr_tensor *tensor;
     const float *scales; /* scales of FP8 codes (quant/fp8.h); NULL: the tensor has another type */
@@ -35,10 +35,9 @@ typedef struct fr_output {
     fr_dtype type, wanted; /* wanted: the type that the rules give, even if its blocks do not fill the rows */
     uint32_t dims;
     uint64_t shape[FR_DIMS_MAX];
-    fr_reorder
-        reorder; /* how the order of rows or columns differs from the source's; for a vector, the order of its values */
-    fr_values change; /* how each value is computed from the source's */
-    bool offsets;     /* the source's integers are relative to their index; those of the file are absolute */
+    fr_reorder reorder; /* the order of rows or columns (of a vector: its values) in the source */
+    fr_values change;   /* how each value is computed from the source's */
+    bool offsets;       /* the source's integers are relative to their index; those of the file are absolute */
 } fr_output;
 
 typedef struct fr_outputs {
