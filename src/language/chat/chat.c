@@ -101,8 +101,9 @@ static fr_status choose(const fr_chat_templates *chat, const json_t *options, co
                                          "--chat-template-file FILE gives it one; generate goes on with any text");
 }
 
-/* Makes the variables with which a template is asked about messages. One small tool stands for all tools of a request,
- * so that the answers also hold for requests with other tools. NULL: memory ran out. */
+/* Makes the variables for the small conversations by which chat_probe.h finds out what a template takes. A small tool
+ * replaces all tools of the request, so that the answers also hold for requests with other tools. NULL: memory ran
+ * out. */
 static json_t *asking_variables(const json_t *given) {
     json_t *asking = json_copy((json_t *)(uintptr_t)given);
     json_t *tool = fr_chat_probe_tools();
@@ -132,7 +133,7 @@ typedef struct conversation {
     const fr_template *template;
     json_t *own, *given;
     fr_chat_rules rules;
-    /* the tools as described in the system's turn; the text is NULL if the template reads tools itself */
+    /* the description of the tools in the system's turn; its text is NULL if the template shows tools itself */
     fr_described_tools described;
 } conversation;
 
@@ -255,7 +256,7 @@ const char *fr_chat_template_text(const fr_tokenizer *tokenizer, size_t *length)
     return text;
 }
 
-/* One line for each kind of change (chat_turns.h), in the order of their bits. */
+/* Lines that report changes, in the order of the bits in chat_turns.h. */
 static const char *const change_lines[] = {
     "the chat template has no place for a system message: its text stands before the first user's turn",
     ("the chat template takes no system message behind other turns: its text is joined to the user's turn beside it, "

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define VARIABLES_MAX ((size_t)2048) /* bytes; answers for a request with longer variables are not kept */
+#define VARIABLES_MAX ((size_t)2048) /* in bytes; answers for a request with longer variables are not kept */
 
 bool fr_chat_answers_find(const fr_chat_answers *answers, const char *question, int *answer) {
     for (size_t i = 0; i < answers->count; i++) {
@@ -32,7 +32,7 @@ void fr_kept_answers_close(fr_kept_answers *kept) {
     pthread_mutex_destroy(&kept->mutex);
 }
 
-/* Writes the variables as JSON text, by which they are found again; NULL: it is too long, or memory ran out. */
+/* Writes the variables as JSON text, which is the key of their answers. NULL: it is too long, or memory ran out. */
 static char *name_variables(const json_t *variables) {
     char *text = json_dumps(variables, JSON_SORT_KEYS | JSON_COMPACT);
     if (!text || strlen(text) <= VARIABLES_MAX) return text;
@@ -40,7 +40,7 @@ static char *name_variables(const json_t *variables) {
     return NULL;
 }
 
-/* Finds the place that has these variables, or FR_KEPT_MAX. */
+/* Finds the entry for these variables; FR_KEPT_MAX if there is none. */
 static size_t find_place(const fr_kept_answers *kept, const char *name) {
     size_t at = 0;
     while (at < FR_KEPT_MAX && !(kept->places[at].variables && strcmp(kept->places[at].variables, name) == 0)) at++;

@@ -30,9 +30,9 @@ void fr_chat_answers_add(fr_chat_answers *answers, const char *question, int ans
 /* Answers for a few sets of variables, shared by all threads that render with one tokenizer. */
 typedef struct fr_kept_answers {
     pthread_mutex_t mutex;
-    size_t next; /* the place that the next new set is written to */
+    size_t next; /* index of the entry that the next new set of variables replaces */
     struct {
-        char *variables; /* JSON text; NULL: the place is free */
+        char *variables; /* JSON text; NULL: the entry is empty */
         fr_chat_answers answers;
     } places[FR_KEPT_MAX];
 } fr_kept_answers;
@@ -40,8 +40,8 @@ typedef struct fr_kept_answers {
 void fr_kept_answers_open(fr_kept_answers *kept);
 void fr_kept_answers_close(fr_kept_answers *kept);
 
-/* Copies the answers kept for these variables. There are none if the variables are long or memory ran out: asking the
- * template again is always right. */
+/* Copies the answers that are kept for these variables. If the variables are long or memory ran out, there are none,
+ * and the caller asks the template again. */
 void fr_kept_answers_get(fr_kept_answers *kept, const json_t *variables, fr_chat_answers *answers);
 void fr_kept_answers_put(fr_kept_answers *kept, const json_t *variables, const fr_chat_answers *answers);
 

@@ -8,8 +8,8 @@
 #include "formats/json_wide.h"
 #include "src/language/chat/chat_content.h"
 
-/* Marks the place; no template contains this word. In messages a blank follows it: if the prompt lacks the blank, the
- * template trims contents. */
+/* The word that marks where the prompt must end; no template contains it. In messages a blank follows it: if the
+ * prompt then lacks the blank, the template trims contents. */
 #define PLACE "fr_goes_on_here"
 
 static const char *const thoughts[] = {"reasoning_content", "reasoning", "thinking"};
@@ -54,8 +54,8 @@ static fr_status split_thought(json_t *message, const fr_reply_format *format) {
         failed =
             json_object_set_new(message, thoughts[0], trimmed(text, (size_t)((closed ? closed : end) - text))) != 0;
         while (rest < end && is_blank(*rest)) rest++;
-        /* A thought that is still open leaves no content: null distinguishes it from a closed thought with nothing
-         * after it. */
+        /* A thought that is still open leaves no content, which null says: an empty text would mean that the thought
+         * is closed and nothing follows it. */
         failed |= json_object_set_new(message, "content",
                                       closed ? json_stringn(rest, (size_t)(end - rest)) : json_null()) != 0;
     }
@@ -159,8 +159,8 @@ bool fr_continuation_shows_thought(const fr_continuation *c, const fr_marked_tex
     return length == 0 || memmem(prompt->text, prompt->length, json_string_value(c->thought), length);
 }
 
-/* Appends bytes to the prompt. trusted: the bytes are the template's own, and follow other trusted bytes directly
- * unless they come first. */
+/* Appends bytes to the prompt. trusted: the bytes are the template's own. All trusted bytes before them must end where
+ * they begin. */
 static fr_status append(fr_marked_text *prompt, const char *bytes, size_t length, bool trusted) {
     if (length == 0) return FR_OK;
     char *text = realloc(prompt->text, prompt->length + length + 1);

@@ -43,8 +43,8 @@ static const char gemma4[] =
                     "    {{- '<|turn>model\\n' + ('' if thinks else '<|channel>thought\\n<channel|>') -}}\n"
                     "{%- endif -%}\n";
 
-/* GLM's turns. If the conversation has pictures, they take the form of GLM-OCR, which does not reason: a line break
- * after each role, and no <think>. */
+/* GLM's turns. In conversations with pictures the turns have the form of GLM-OCR, which does not reason: there is a
+ * line break after each role, and no <think>. */
 static const char glm[] =
     SAID("{{ '<|begin_of_image|><|image|><|end_of_image|>' }}",
          "") "{%- set plain = pictures is defined and pictures -%}\n"

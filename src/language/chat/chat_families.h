@@ -10,9 +10,9 @@
 
 typedef struct fr_chat_family {
     const char *name;
-    /* the family is recognized by these two, for example the tokens that open and close a turn */
+    /* a vocabulary that has these two tokens is of the family, for example those that open and close a turn */
     const char *tokens[2];
-    const char *begin;   /* bos_token if the checkpoint names none; "" for none */
+    const char *begin;   /* used as bos_token if the checkpoint names none; "" for none */
     const char *picture; /* the token that stands for a picture; NULL: the family reads no pictures */
     const char *source;
 } fr_chat_family;

@@ -42,8 +42,8 @@ static fr_status adapt_function_result(json_t *message, const json_t *before) {
     return put(message, "role", json_string("tool"));
 }
 
-/* Removes members that are null, and empty lists of calls, because some templates would print them or count them as
- * present. A content that is null becomes an empty text. */
+/* Removes members that are null and empty lists of calls, because some templates would print them or treat them as
+ * present. A null content becomes an empty text. */
 static fr_status adapt_members(json_t *message) {
     const char *key;
     json_t *value;
@@ -148,7 +148,7 @@ static fr_status part_texts(json_t *messages, fr_chat_probe *probe) {
 
 /* -------------------------------------------------------------------------------------------------------- arguments */
 
-/* True for arguments that are empty, in the ways that models and clients write them for a function without
+/* True for arguments that mean "none": models and clients write them in several ways for a function without
  * parameters. */
 static bool is_nothing(const json_t *arguments) {
     if (!arguments || json_is_null(arguments)) return true;
@@ -160,7 +160,7 @@ static bool is_nothing(const json_t *arguments) {
     return begin == length;
 }
 
-/* Replaces arguments that are a JSON object in text form by that object; any other text stays. */
+/* Replaces arguments that are the text of a JSON object by that object. Any other text stays. */
 static fr_status unpack(json_t *function, const json_t *text) {
     json_t *object = NULL;
     fr_status status = fr_json_parse_texts(json_string_value(text), json_string_length(text), "arguments", &object);
@@ -169,7 +169,7 @@ static fr_status unpack(json_t *function, const json_t *text) {
     return status == FR_MEMORY ? status : FR_OK;
 }
 
-/* Replaces arguments that are an object by their JSON text, as templates write JSON. */
+/* Replaces arguments that are an object by their JSON text, spelled as templates spell JSON. */
 static fr_status pack(json_t *function, json_t *object, const fr_chat_probe *probe) {
     static const char source[] = "{{ arguments | tojson }}";
     fr_template *writer = NULL;
@@ -204,16 +204,16 @@ static fr_status adapt_calls(json_t *message, fr_chat_probe *probe) {
 
 /* -------------------------------------------------------------------------------------------------------- lone ids */
 
-enum { CALLS_MAX = 64 }; /* of one message; of more than that none is paired */
+enum { CALLS_MAX = 64 }; /* calls of one message; if there are more, they are not paired with results */
 
 static bool has_id(const json_t *object, const char *key) {
     const json_t *id = json_object_get(object, key);
     return json_is_string(id) && json_string_length(id);
 }
 
-/* Finds the call that a result answers, among those that no result has answered yet: one with its id; without an id
- * the first one of its name, or else the first one; with an id that no call has, the first one without an id. Gives
- * the count of the calls if there is none. */
+/* Finds the call that a result belongs to, among the calls that have no result yet. If the result has an id, it is the
+ * call with that id, or else the first call without an id. If it has none, it is the first call of the function that
+ * it names, or else the first call. Gives the number of calls if there is no such call. */
 static size_t call_of_result(const json_t *calls, const bool *answered, const json_t *result) {
     size_t count = json_array_size(calls), first = count;
     const json_t *id = has_id(result, "tool_call_id") ? json_object_get(result, "tool_call_id") : NULL;
@@ -237,8 +237,8 @@ static fr_status give_id(json_t *call, size_t message, size_t index) {
                : put(call, "id", json_sprintf("m%04zuc%03zu", message % 10000, index));
 }
 
-/* Gives the calls of messages[at] and the results after it the ids that are missing, so that each result has the id of
- * its call. */
+/* Completes the ids of the calls in messages[at] and of the results after it, so that each result has the id of its
+ * call. */
 static fr_status pair_results(json_t *messages, size_t at) {
     const json_t *calls = json_object_get(json_array_get(messages, at), "tool_calls");
     bool answered[CALLS_MAX] = {0};

@@ -23,10 +23,10 @@
 
 /* Choices that the caller of fr_chat_render makes in its options. */
 typedef struct fr_chat_rules {
-    bool late_systems; /* a system message after other turns is always moved; see fr_chat_turns_arrange */
-    /* moves turns and contents that the template has no place for; false: the template gets them as they are */
+    bool late_systems; /* a system message after other turns is always moved (fr_chat_turns_arrange) */
+    /* turns and contents that the template can't show are moved; false: the template gets all turns as they are */
     bool rearrange;
-    bool strict_roles; /* refuses a role, with FR_INPUT, that is neither usual nor known to the template */
+    bool strict_roles; /* a role that is neither usual nor known to the template is refused with FR_INPUT */
 } fr_chat_rules;
 
 /* Adapts the messages in place. messages: an array of objects, each with a role. notes: as in

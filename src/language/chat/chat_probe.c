@@ -39,7 +39,8 @@ static json_t *user(void) {
     return said("user", "Hello");
 }
 
-/* Makes an assistant's message with a call that has this value. Its arguments are an object (mapping) or JSON text. */
+/* Makes an assistant's message with a call whose only argument is this value. mapping: the arguments are an object;
+ * otherwise JSON text. */
 static json_t *call_saying(const char *value, bool mapping, json_t *content) {
     json_t *arguments = mapping ? json_pack("{s:s}", KEY, value) : json_sprintf("{\"" KEY "\": \"%s\"}", value);
     return json_pack("{s:s, s:o, s:[{s:s, s:s, s:{s:s, s:o}}]}", "role", "assistant", "content", content, "tool_calls",
@@ -109,8 +110,8 @@ static fr_taken take(fr_chat_probe *probe, json_t *messages, const char *first, 
     return taken;
 }
 
-/* Answers a question about a role ("" for a question about no role): gives the answer that was kept, or gets it from
- * `find` and keeps it. */
+/* Answers a question about a role, or, if the role is "", about the template. Gives the answer that was kept, or calls
+ * `find` and keeps its answer. */
 typedef int find_fn(fr_chat_probe *probe, const char *role);
 static int answer(fr_chat_probe *probe, const char *name, const char *role, find_fn *find) {
     char question[FR_QUESTION_MAX];
@@ -142,7 +143,7 @@ static fr_status plain_text(const fr_marked_text *text, const char *role, fr_tex
     return fr_text_check(plain, "a chat template's answer");
 }
 
-/* Makes a conversation in which a message of the role stands at one of several places. */
+/* Makes a conversation that contains a message of the role. place: 0 to 2, to the place of that message. */
 static json_t *conversation_with(const char *role, int place) {
     if (place == 0) return json_pack("[o, o]", said(role, "Hello"), user());
     if (place == 1) return json_pack("[o, o]", user(), said(role, "Hello"));
@@ -181,8 +182,8 @@ static json_t *probe_content(bool parts) {
                      "text", SECOND, MEMBER, 1);
 }
 
-/* Makes a conversation in which a message of that role has the content. mapping: the form of the arguments, if the
- * conversation must contain a call. */
+/* Makes a conversation that contains a message of this role with this content. mapping: if the conversation must
+ * contain a call, its arguments are an object; otherwise JSON text. */
 static json_t *conversation(const char *role, json_t *content, bool mapping) {
     static const char *const first[] = {"system", "developer", NULL}, *const results[] = {"tool", "ipython", NULL};
     if (is_role(role, first)) return json_pack("[o, o]", message(role, content), user());
@@ -191,8 +192,8 @@ static json_t *conversation(const char *role, json_t *content, bool mapping) {
     return json_pack("[o, o, o]", user(), call(mapping, json_string("")), result(role, content));
 }
 
-/* True if the prompt contains the text of a content in this form, but nothing else of its parts. The other messages of
- * the conversation have texts, or parts if the template fails on texts. */
+/* True if the prompt shows the text of a content, and nothing else of its parts. parts: the content is a list of
+ * parts. The other messages of the conversation have texts, or lists of parts if the template fails on texts. */
 static bool comes_through(fr_chat_probe *probe, const char *role, bool parts) {
     bool through = false, before = probe->as_given;
     probe->as_given = true;
@@ -232,12 +233,12 @@ bool fr_chat_probe_only_parts(fr_chat_probe *probe, const char *role) {
 
 /* -------------------------------------------------------------------------------------------------------- arguments */
 
-/* Tells in which form a call's arguments reached the prompt. */
+/* Says in which form the arguments of a call appear in the prompt. */
 typedef enum outcome {
-    LOST,   /* the template failed, or the prompt does not contain them */
-    PYTHON, /* a mapping as Python prints it, which no model is trained to read */
-    JSON,   /* a text unchanged, or an object written as JSON */
-    OWN,    /* an object in the model's own form; a text changed in any way, for example quoted */
+    LOST,   /* not at all, or the template failed */
+    PYTHON, /* as Python prints a dict, which no model is trained to read */
+    JSON,   /* as JSON: a text unchanged, or an object written as JSON */
+    OWN,    /* in the model's own form, for an object; changed in any way (quoted, for example), for a text */
 } outcome;
 
 static outcome outcome_of(const fr_marked_text *text, bool mapping) {
@@ -248,8 +249,8 @@ static outcome outcome_of(const fr_marked_text *text, bool mapping) {
     return json ? JSON : OWN;
 }
 
-/* Finds the outcome for arguments in one form. Templates differ in the conversations that they take: some want no
- * content beside a call, some an empty one, and some know no results of calls. */
+/* Finds the outcome if arguments are given as an object (mapping) or as text. It tries several conversations, because
+ * some templates take no content beside a call, some take an empty one, and some know no results of calls. */
 static outcome try_arguments(fr_chat_probe *probe, bool mapping) {
     outcome found = LOST;
     for (int form = 0; form < 3 && found == LOST; form++) {
@@ -349,8 +350,8 @@ static int find_second_system(fr_chat_probe *probe, const char *role) {
     return take(probe, json_pack("[o, o, o]", said(role, FIRST), said(role, SECOND), user()), FIRST, SECOND);
 }
 
-/* Tests a system message in two places, after a user's turn that ends the conversation and between two turns, and gives
- * the worse outcome. */
+/* Tests a system message in two places, after the last user's turn and between two turns, and gives the worse
+ * outcome. */
 static int find_late_system(fr_chat_probe *probe, const char *role) {
     fr_taken last = take(probe, json_pack("[o, o, o]", said(role, "Hello"), user(), said(role, FIRST)), FIRST, NULL);
     fr_taken between = take(probe,
@@ -389,7 +390,7 @@ bool fr_chat_probe_alternates(fr_chat_probe *probe, const char *role) {
     return answer(probe, "alternates", role, find_alternates);
 }
 
-/* True if both of two calls are in the prompt. together: both are in one message, instead of one in each of two. */
+/* True if the prompt shows two calls. together: both are in one message; otherwise each has its own. */
 static bool takes_calls(fr_chat_probe *probe, bool mapping, bool together, bool empty) {
     json_t *silent = empty ? json_string("") : json_null();
     json_t *first = call_saying(FIRST, mapping, json_incref(silent)), *second = call_saying(SECOND, mapping, silent);

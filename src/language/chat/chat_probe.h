@@ -19,7 +19,7 @@ typedef struct fr_chat_probe {
     int64_t now;
     fr_chat_answers answers; /* answers known so far */
     fr_status status;        /* FR_MEMORY: memory ran out, so an answer is missing and none can be relied on */
-    /* set while it finds out in which form contents are read: messages are then rendered unchanged */
+    /* set while it is tested in which form contents are read: messages are then rendered unchanged */
     bool as_given;
 } fr_chat_probe;
 
@@ -39,8 +39,8 @@ typedef enum fr_taken {
 /* True if the template renders messages of this role differently from those of an invented role. */
 bool fr_chat_probe_knows_role(fr_chat_probe *probe, const char *role);
 
-/* fr_chat_probe_only_text is true if the template shows a text as the content of such messages, but not a list of
- * parts; fr_chat_probe_only_parts is true if it shows a list of parts, but not a text. */
+/* fr_chat_probe_only_text: true if, for messages of this role, the template shows a content that is a text, but not
+ * one that is a list of parts. fr_chat_probe_only_parts: true if the opposite holds. */
 bool fr_chat_probe_only_text(fr_chat_probe *probe, const char *role);
 bool fr_chat_probe_only_parts(fr_chat_probe *probe, const char *role);
 
@@ -52,31 +52,31 @@ bool fr_chat_probe_text_beside_calls(fr_chat_probe *probe);
 /* True if the prompt shows calls of past turns. */
 bool fr_chat_probe_shows_calls(fr_chat_probe *probe);
 
-/* Tells what becomes of the tools in the probe's variables, which must be those of fr_chat_probe_tools. The answer is
- * FR_TAKEN also if the template fails without tools too, because the tools are not the reason then. */
+/* Tells if the template shows the tools in the probe's variables, which must be those of fr_chat_probe_tools. If the
+ * template fails even without tools, the answer is FR_TAKEN, because the tools are not the reason then. */
 fr_taken fr_chat_probe_takes_tools(fr_chat_probe *probe);
 
 /* Makes a list with one small tool, which stands for any tools; NULL: memory ran out. */
 json_t *fr_chat_probe_tools(void);
 
-/* Tell what becomes of a system message at the head, of a second one after it, and of one after other turns. */
+/* Tell if the template shows a system message at the head, a second one right after it, and one after other turns. */
 fr_taken fr_chat_probe_system(fr_chat_probe *probe);
 fr_taken fr_chat_probe_second_system(fr_chat_probe *probe);
 fr_taken fr_chat_probe_late_system(fr_chat_probe *probe);
 
-/* True if the template refuses or drops one of two messages in a row of this role, the user's or the assistant's, but
- * takes both with a turn of the other role between them. */
+/* True if the template takes two messages of this role (the user's or the assistant's) only with a turn of the other
+ * role between them. */
 bool fr_chat_probe_alternates(fr_chat_probe *probe, const char *role);
 
-/* True if the template refuses or drops one of two calls in a message, but takes both as turns of their own, each with
- * its result after it. */
+/* True if the template takes two calls only in messages of their own, each with its result after it, but not in one
+ * message. */
 bool fr_chat_probe_one_call(fr_chat_probe *probe);
 
-/* True if the template refuses ids of calls as OpenAI's interface makes them, but takes nine letters and digits, as
- * Mistral's do. */
+/* True if the template takes only ids of nine letters and digits, as Mistral's are, but not those that OpenAI's
+ * interface makes. */
 bool fr_chat_probe_short_ids(fr_chat_probe *probe);
 
-/* True if the template refuses or drops the result of a call that is not in the conversation. */
+/* True if the template refuses or drops a result whose call is not in the conversation. */
 bool fr_chat_probe_refuses_orphans(fr_chat_probe *probe);
 
 #endif

@@ -24,7 +24,7 @@ static fr_status say(char **note, const char *where, const char *what, const cha
     return FR_OK;
 }
 
-/* Compiles the family's template instead of the checkpoint's. what: says in the note why. */
+/* Compiles the family's template in place of the checkpoint's. what: the reason, for the note. */
 static fr_status compile_family(fr_chat_template *template, const fr_chat_family *family, const char *where,
                                 const char *what, char **note) {
     FR_TRY(say(note, where, what, family->name));
@@ -39,7 +39,8 @@ static bool has_text(const fr_chat_source *source, const char *text) {
     return memmem(source->text, source->length, text, strlen(text)) != NULL;
 }
 
-/* A template with other turns than the family's is not replaced: a vocabulary may have the tokens of two families. */
+/* Opens all templates. If the checkpoint's template leaves pictures out, the family's is used for them, but only if the
+ * checkpoint's has the family's turns: a vocabulary may have the tokens of two families. */
 static fr_status open_all(fr_chat_templates *chat, const fr_chat_sources *sources, const char *where) {
     const char *picture = chat->family ? chat->family->picture : NULL;
     if (sources->error) return keep_error(&chat->any, sources->error);

@@ -19,14 +19,14 @@ typedef struct fr_chat_template {
 } fr_chat_template;
 
 typedef struct fr_chat_templates {
-    fr_chat_template any, tools;  /* tools: for conversations with tools, if the checkpoint has one */
-    fr_chat_template pictures;    /* the family's, if `any` leaves pictures out */
-    const fr_chat_family *family; /* NULL: none is known */
-    bool built_in;                /* `any` is the family's */
+    fr_chat_template any, tools;  /* tools: the one for conversations with tools, if the checkpoint has one */
+    fr_chat_template pictures;    /* the family's template, used for pictures if `any` leaves them out */
+    const fr_chat_family *family; /* NULL: the family is not known */
+    bool built_in;                /* `any` is the family's template */
     char *note;                   /* a line for the user about `any`, or NULL */
     char *picture_note;           /* the same about `pictures` */
-    fr_kept_answers answers;      /* answers that the templates gave when they were asked about messages */
-    /* bits of chat_turns.h: changes that were made, and changes whose line was already given */
+    fr_kept_answers answers;      /* answers about what the templates take */
+    /* bits of chat_turns.h: changes made so far, and changes that were already reported */
     atomic_uint notes, told;
 } fr_chat_templates;
 

@@ -20,7 +20,7 @@ static const char calling[] = "{{ {'tool_calls': calls} | tojson }}";
 static const char answering[] =
     "{{ {'tool_response': ({'name': name, 'content': content} if name else {'content': content})} | tojson }}";
 
-/* Renders variables with one of these templates, as a JSON string. Frees the variables. */
+/* Renders one of the templates above with these variables, as a JSON string. Frees the variables. */
 static fr_status write_text(const char *source, json_t *given, json_t **string) {
     fr_template *template = NULL;
     fr_marked_text text = {0};
@@ -63,7 +63,7 @@ fr_status fr_chat_tools_trust_example(const fr_described_tools *described, fr_ma
     if (!found || described->example_length == 0) return FR_OK;
     size_t begin = (size_t)(found - prompt->text) + described->example, end = begin + described->example_length, at = 0;
     while (at < prompt->trusted_count && prompt->trusted[at].end <= begin) at++;
-    /* these bytes are trusted already */
+    /* the example is already within trusted bytes */
     if (at < prompt->trusted_count && prompt->trusted[at].begin < end) return FR_OK;
     fr_span *spans = realloc(prompt->trusted, (prompt->trusted_count + 1) * sizeof *spans);
     if (!spans) return fr_fail_memory("a prompt's spans", (prompt->trusted_count + 1) * sizeof *spans);

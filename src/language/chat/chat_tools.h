@@ -21,13 +21,13 @@ typedef struct fr_described_tools {
 fr_status fr_chat_tools_describe(json_t *messages, json_t *tools, const fr_call_form *form,
                                  fr_described_tools *described);
 
-/* Marks the bytes of the example of a call as trusted where the description first stands in a prompt, which is in the
- * system's turn. Its marks are then encoded as the model's own tokens, the same ones that the model is asked to write.
- * If a template writes the description differently, the example stays untrusted. */
+/* Marks as trusted the example of a call in the first description of the tools in a prompt, which is the one in the
+ * system's turn. The marks in the example are then encoded as the model's own tokens, which the model is asked to
+ * write. If a template changes the description, the example stays untrusted. */
 fr_status fr_chat_tools_trust_example(const fr_described_tools *described, fr_marked_text *prompt);
 
-/* The first turns all calls and results into texts. The second finds results that do not follow a message with calls,
- * as in conversations from which older messages were cut; the third turns only these into texts. */
+/* The first turns all calls and results into texts. The second is true if some result does not follow a message with
+ * calls, as in conversations from which older messages were cut. The third turns only such results into texts. */
 fr_status fr_chat_calls_as_texts(json_t *messages);
 bool fr_chat_has_orphans(const json_t *messages);
 fr_status fr_chat_orphans_as_texts(json_t *messages);

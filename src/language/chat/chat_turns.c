@@ -34,7 +34,8 @@ static json_t *parts_of(const json_t *content) {
     return fr_chat_parted_content((json_t *)(uintptr_t)content);
 }
 
-/* Joins two lists of parts. The two texts at the seam become one, because templates trim each part by itself. */
+/* Joins two lists of parts. The last text of one and the first text of the other become one text, because templates
+ * trim each part by itself. */
 static json_t *join_parts(const json_t *first, const json_t *second) {
     json_t *parts = parts_of(first), *more = parts_of(second);
     size_t count = json_array_size(parts);
@@ -66,7 +67,8 @@ static bool is_content(const json_t *content) {
     return fr_json_is_text(content) || json_array_size(content) > 0;
 }
 
-/* Sets a member of `into` to the members of two messages joined by `join`, or to the one that exists. */
+/* Sets a member of `into` from the same member of two messages: to both values joined by `join`, or to the only
+ * value. */
 static fr_status join_member(json_t *into, const char *key, const json_t *first, const json_t *second,
                              json_t *(*join)(const json_t *first, const json_t *second)) {
     const json_t *one = json_object_get(first, key), *other = json_object_get(second, key);
@@ -109,7 +111,8 @@ static size_t find_late_system(const json_t *messages, size_t from) {
     return from;
 }
 
-/* Moves the system messages at `at`, which follow other turns, to a user's turn beside them, or to the head. */
+/* Joins the system messages from `at` on, which follow other turns, to the user's turn before or after them, or else
+ * moves them to the head. */
 static fr_status move_late_system(json_t *messages, size_t at) {
     json_t *message = json_array_get(messages, at);
     while (count_systems(messages, at) > 1) FR_TRY(fr_chat_join_turns(messages, at, at + 1));
@@ -177,8 +180,8 @@ static fr_status arrange_turns(json_t *messages, const char *role, fr_chat_probe
 
 /* ------------------------------------------------------------------------------------------------------------ calls */
 
-/* Moves the result of a call to messages[at], where results follow: the result with the call's id, else the first one.
- * Gives the number of results moved, 0 or 1. */
+/* Moves the result of a call to messages[at], where results begin. It is the result with the call's id, or else the
+ * first one. Gives the number of results moved, 0 or 1. */
 static size_t bring_result(json_t *messages, size_t at, const json_t *call) {
     const json_t *id = json_object_get(call, "id");
     size_t found = at;

@@ -28,7 +28,7 @@ json_t *fr_chat_join_contents(const json_t *first, const json_t *second);
  * messages. */
 fr_status fr_chat_join_turns(json_t *messages, size_t to, size_t from);
 
-/* Changes that are reported with a line each, as bits; chat.c has the lines, in this order. */
+/* Bits for the changes that are reported, each with a line of its own; chat.c has the lines in this order. */
 enum {
     FR_NOTE_NO_SYSTEM = 1 << 0,
     FR_NOTE_LATE_SYSTEM = 1 << 1,

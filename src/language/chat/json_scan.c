@@ -59,7 +59,7 @@ char fr_json_scan_closing(const fr_json_scan *scan) {
     return scan->tuples >> (scan->depth - 1) & 1 ? ')' : ']';
 }
 
-/* Closes a container. One value in parentheses without a comma is not a tuple, so it is refused. */
+/* Closes a container. Parentheses around one value without a comma are not a tuple in Python, so they are refused. */
 static fr_scan_result close_container(fr_json_scan *scan, char byte) {
     if (byte != fr_json_scan_closing(scan)) return FR_SCAN_BAD;
     bool comma = scan->commas >> (scan->depth - 1) & 1;

@@ -12,12 +12,12 @@
 #define FR_SCAN_DEPTH 64 /* the most objects and arrays within each other */
 
 typedef enum fr_scan_state {
-    FR_SCAN_VALUE,        /* a value must come */
-    FR_SCAN_VALUE_OR_END, /* a value must come, or an array ends before its first one */
-    FR_SCAN_KEY,          /* a key must come, after a comma */
+    FR_SCAN_VALUE,        /* a value must follow */
+    FR_SCAN_VALUE_OR_END, /* a value must follow, or an empty array ends */
+    FR_SCAN_KEY,          /* a key must follow, because a comma came before */
     FR_SCAN_KEY_OR_END,
     FR_SCAN_COLON,
-    FR_SCAN_AFTER,  /* after a value: a comma must come, or the end of its container */
+    FR_SCAN_AFTER,  /* a value has ended: a comma or the end of its container must follow */
     FR_SCAN_STRING, /* within a string, which is a value or a key */
     FR_SCAN_ESCAPE,
     FR_SCAN_HEX,
@@ -34,16 +34,16 @@ typedef enum fr_scan_state {
 
 typedef struct fr_json_scan {
     fr_scan_state state;
-    bool loose;  /* a loose scan, as described above; set before the first byte */
-    bool python; /* a spelling of Python's was used, so strings follow its rules */
+    bool loose;  /* accepts the further forms that are described above; set before the first byte */
+    bool python; /* some of the text is spelled as in Python, so strings follow Python's rules */
     bool key;    /* the string is a key */
     char quote;  /* the quote that ends the string */
     uint8_t depth;
-    uint8_t hex;      /* digits of an escape that must still come */
-    const char *word; /* the rest of the word */
+    uint8_t hex;      /* how many digits of an escape are still missing */
+    const char *word; /* the letters of the word that are still missing */
     uint64_t objects; /* bit d: the container at depth d + 1 is an object, not an array */
-    uint64_t tuples;  /* bit d: it is an array in parentheses */
-    uint64_t commas;  /* bit d: it contains a comma */
+    uint64_t tuples;  /* bit d: that container is written in parentheses */
+    uint64_t commas;  /* bit d: that container has a comma in it */
 } fr_json_scan;
 
 typedef enum fr_scan_result {

@@ -33,7 +33,7 @@
 
 typedef enum reply_state { CONTENT, REASONING, CHANNEL, CALL, HELD, HEADER } reply_state;
 
-/* A held piece is a mark, or text between marks. */
+/* One piece of the held text: a mark, or text between marks. */
 typedef struct held_piece {
     fr_mark mark;
     size_t length;
@@ -49,7 +49,7 @@ struct fr_reply_reader {
 
     reply_state state;
     fr_mark_finder finder;
-    size_t newlines;     /* line breaks that are held back */
+    size_t newlines;     /* number of line breaks that are held back */
     bool fresh;          /* a mark just ended reasoning or a call: the next line breaks belong to it */
     bool called;         /* that mark ended a call */
     bool said;           /* some content was given */
@@ -57,17 +57,17 @@ struct fr_reply_reader {
     bool fenced;         /* inside a fence of Markdown, where calls without their mark are quotations */
     bool amid_line;      /* the line has more than white space and backticks */
     size_t ticks;        /* backticks at the line's beginning */
-    const char *channel; /* the rest of the channel's name that must still come */
+    const char *channel; /* the rest of the channel's name that must still follow */
     fr_text_buffer header;
 
     fr_reply_call call;
-    size_t calls; /* calls that were begun; each gets an id of its own */
+    size_t calls; /* number of calls begun so far; each gets an id that is made from it */
     bool told;    /* the callback has been given the id and name of the present call */
     size_t shown; /* bytes of its arguments that the callback has been given */
     size_t before_newlines;
     bool before_fresh;
 
-    bool thinking; /* the present or held call or header began within reasoning */
+    bool thinking; /* the call or header that is being read, or is held, began within reasoning */
     fr_text_buffer held, held_pieces;
 
     fr_reply_part out_part; /* the part that is collected for the next callback */
@@ -99,8 +99,8 @@ static void tell_apart(fr_reply_reader *r, fr_reply_part part, const fr_text_buf
     tell(r, part, text && text->bytes ? text->bytes : "", text ? text->length : 0);
 }
 
-/* True if the next mark may be one to which line breaks before it belong, so that they must be held back. Without
- * tools no call can follow. */
+/* True if line breaks must be held back because they belong to the next mark if that mark opens or closes something.
+ * Without tools no call can follow, so content keeps its line breaks. */
 static bool holds_lines(const fr_reply_reader *r, fr_reply_part part) {
     if (part == FR_REPLY_REASONING || r->fresh || json_array_size(r->tools) > 0) return true;
     return !r->said && r->format.marks[FR_MARK_THINK] != NULL;
@@ -230,7 +230,7 @@ static void end_call(fr_reply_reader *r) {
     if (section) begin_call(r, section);
 }
 
-/* Gives the bytes of a text that turned out to be no call as content or reasoning, except for the last `behind`
+/* Handles a text that only looked like a call: gives its bytes as content or reasoning, except for the last `behind`
  * bytes. */
 static void drop_call(fr_reply_reader *r, size_t behind) {
     if (r->thinking) {
@@ -259,13 +259,13 @@ static void hold(fr_reply_reader *r, fr_mark mark, const char *text, size_t leng
     fr_text_append(&r->held_pieces, &piece, sizeof piece);
 }
 
-/* Keeps bytes or a mark of the present call, which become text again if it turns out to be no call. */
+/* Keeps bytes or a mark of the present call, because they become text again if it turns out not to be a call. */
 static void take_raw(fr_reply_reader *r, fr_mark mark, const char *text, size_t length) {
     fr_text_append(&r->call.raw, text, length);
     if (r->thinking) hold(r, mark, text, length);
 }
 
-/* Removes the last bytes or mark from the held ones, as they do not belong to the call. */
+/* Removes the last byte or mark from the held text, because it does not belong to the call. */
 static void give_back(fr_reply_reader *r, size_t length) {
     held_piece last;
     if (!r->thinking || r->held_pieces.length < sizeof last || r->held.length < length) return;
@@ -296,8 +296,8 @@ static bool go_by(fr_reply_reader *r, fr_call_verdict verdict, size_t length) {
     }
 }
 
-/* Reads bytes of a call, and returns how many it took. It stops early if a byte shows that the call is over or is no
- * call. */
+/* Reads bytes of a call, and returns how many it took. It stops early if a byte shows that the call has ended or that
+ * there is no call. */
 static size_t read_call(fr_reply_reader *r, const char *text, size_t length) {
     size_t at = 0;
     while (at < length && r->state == CALL) {
@@ -312,8 +312,8 @@ static size_t read_call(fr_reply_reader *r, const char *text, size_t length) {
 
 static void on_mark(fr_reply_reader *r, fr_mark mark, const char *text, size_t length);
 
-/* Reads a mark within a call. In a string or value it counts as its bytes. A mark that shows that there is no call is
- * read again, because it may begin another one. */
+/* Reads a mark within a call. In a string or value it counts as text. If it shows that there is no call, it is read
+ * again, because it may begin a call. */
 static void on_mark_in_call(fr_reply_reader *r, fr_mark mark, const char *text, size_t length) {
     take_raw(r, mark, text, length);
     fr_call_verdict verdict = r->call.reader->mark(&r->call, mark);
@@ -359,8 +359,8 @@ static void on_mark_in_content(fr_reply_reader *r, fr_mark mark, const char *tex
     }
 }
 
-/* Gives what looked like the beginning of reasoning as content. Gemma's reasoning is a channel whose name must follow
- * the mark, and here another byte came. */
+/* Gives as content what looked like the beginning of reasoning. Gemma's reasoning is a channel whose name must follow
+ * the mark, but the last byte does not fit that name. */
 static void leave_channel(fr_reply_reader *r) {
     const char *mark = r->format.marks[FR_MARK_THINK];
     r->state = CONTENT;
@@ -395,8 +395,8 @@ static bool begins_bare_call(const fr_reply_reader *r, char byte) {
 
 /* ---------------------------------------------------------------------------------------------------------- harmony */
 
-/* Gives bytes that are not a header after all, or a header that the reply's end cut off, as text: as reasoning within
- * reasoning, else as content. */
+/* Gives the bytes of a header as text, as reasoning if it began within reasoning, else as content. This happens if
+ * they are no header after all, or if the reply's end cuts the header off. */
 static void leave_header(fr_reply_reader *r) {
     r->state = r->thinking ? REASONING : CONTENT;
     say(r, r->thinking ? FR_REPLY_REASONING : FR_REPLY_CONTENT, r->header.bytes ? r->header.bytes : "",
@@ -462,8 +462,8 @@ static void on_harmony_mark(fr_reply_reader *r, fr_mark mark, const char *text, 
     fr_call_clear(&r->header);
 }
 
-/* Begins a reply in harmony's form. The prompt ends within a header: after its role, or after the channel that a
- * continued message has given. */
+/* Begins a reply in harmony's form, whose prompt ends within a header: after the role, or, if a message is continued,
+ * after its channel. */
 static void begin_harmony(fr_reply_reader *r, const char *prompt, size_t length) {
     const char *start = r->format.marks[FR_MARK_MESSAGE], *body = r->format.marks[FR_MARK_BODY], *last = NULL, *at;
     size_t mark = strlen(start), left = length;
@@ -478,7 +478,7 @@ static void begin_harmony(fr_reply_reader *r, const char *prompt, size_t length)
     if (r->state == CALL) drop_call(r, r->call.raw.length);
 }
 
-/* Reads as much of a text as the present state takes, and returns the number of bytes. */
+/* Reads as many bytes of a text as the present state takes, and returns their number. */
 static size_t take_text(fr_reply_reader *r, const char *text, size_t length) {
     size_t lines = 0;
     switch (r->state) {
@@ -621,7 +621,8 @@ fr_status fr_reply_reader_feed(fr_reply_reader *reader, const char *text, size_t
     return check(reader);
 }
 
-/* Drops an incomplete mark at the reply's end if the whole mark would only have closed calls that were given. */
+/* Drops an incomplete mark at the reply's end if the whole mark would only have closed calls that were already
+ * given. */
 static void drop_half_mark(fr_reply_reader *r) {
     const fr_text_buffer *raw = &r->call.raw;
     bool behind = r->state == CONTENT && r->fresh && r->called;
@@ -635,7 +636,7 @@ static void drop_half_mark(fr_reply_reader *r) {
     }
 }
 
-/* True if a reply was cut off within what can only be a call of one of the tools. */
+/* True if the reply was cut off within a text that can only be a call of one of the tools. */
 static bool is_cut_call(const fr_reply_reader *r) {
     const fr_reply_call *call = &r->call;
     return r->cut && !r->thinking && call->named && (!call->bare || call->alone) &&
@@ -664,8 +665,8 @@ static void finish_call(fr_reply_reader *r) {
         drop_call(r, 0);
 }
 
-/* Reads the held bytes of a call in reasoning again, now as content: the reply ended without the mark that ends
- * reasoning, so the reasoning ended where the call began. */
+/* Reads the held bytes of a call within reasoning again, now as content. The reply ended without the mark that ends
+ * reasoning, so the reasoning must have ended where the call began. */
 static void replay_held(fr_reply_reader *r) {
     fr_text_buffer text = r->held, pieces = r->held_pieces;
     if (text.status != FR_OK || pieces.status != FR_OK) return;

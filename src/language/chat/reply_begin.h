@@ -10,12 +10,12 @@
 /* Finds the reply's format in the template that renders prompts with these options. */
 fr_reply_format fr_reply_format_for(const fr_tokenizer *tokenizer, const json_t *options);
 
-/* Counts the bytes at a prompt's end that the template itself wrote, not a message. */
+/* Counts the bytes at the end of a prompt that are the template's own, not a message's. */
 size_t fr_reply_trusted_end(const fr_marked_text *prompt);
 
-/* Gives the template's own text before the reply, because only that can have opened or ended the reasoning. It is the
- * end of the prompt or, if the options say that the reply continues the last message, the last mark before that
- * message's text. An empty text: there is none. */
+/* Gives the template's own text before the reply, because only such text can have opened or ended the reasoning. This
+ * is the end of the prompt. If the options say that the reply continues the last message, it is the last mark before
+ * that message's text; it is empty if there is no such mark. */
 fr_text fr_reply_written(const fr_reply_format *format, const fr_marked_text *prompt, const json_t *options);
 
 #endif

@@ -13,15 +13,15 @@
 #include "src/language/chat/reply.h"
 #include "src/language/chat/reply_begin.h"
 
-/* TITLE_MAX: bytes; BEHIND_MAX: tokens that may follow the limit so that a character can be completed */
+/* TITLE_MAX: in bytes; BEHIND_MAX: how many tokens may follow the limit to complete a character */
 enum { TITLE_MAX = 24, BEHIND_MAX = 3 };
 
 struct fr_lab_reply_budget {
     const fr_tokenizer *tokenizer;
-    bool opened;       /* the prompt has opened the reasoning */
+    bool opened;       /* the prompt itself has opened the reasoning */
     int32_t begin;     /* the token that begins reasoning; -1: there is none */
-    const char *title; /* the text that must follow that token */
-    int32_t body, end; /* body: the token after the title, -1: none; end: the token that ends reasoning */
+    const char *title; /* the text that must follow `begin`, or reasoning has not begun */
+    int32_t body, end; /* body: the token that must follow the title, -1: none; end: the token that ends reasoning */
     size_t prompt, most;
 };
 
@@ -29,7 +29,7 @@ struct fr_lab_reply_budget {
 typedef struct thought {
     enum { OUTSIDE, TITLE, INSIDE } at;
     char title[TITLE_MAX];
-    size_t length, tokens; /* length: bytes of the title; tokens: of all reasoning so far */
+    size_t length, tokens; /* length: bytes of the title; tokens: number of tokens in all reasoning so far */
 } thought;
 
 /* ------------------------------------------------------------------------------------------------ reading the reply */
@@ -103,7 +103,8 @@ fr_status fr_lab_reply_budget_mask(void *budget, const int32_t *ids, size_t leng
 
 /* ------------------------------------------------------------------------------------------------------------- life */
 
-/* Sets the marks. gpt-oss reasons in one of its channels, "analysis"; other models have marks for reasoning alone. */
+/* Finds the tokens around reasoning. gpt-oss reasons in one of its channels, "analysis"; other models have tokens only
+ * for reasoning. */
 static void take_marks(fr_lab_reply_budget *b, const fr_reply_format *format) {
     bool channels = format->marks[FR_MARK_CHANNEL] != NULL;
     b->begin = format->ids[channels ? FR_MARK_CHANNEL : FR_MARK_THINK];

@@ -11,53 +11,53 @@
 #include "src/language/chat/reply_format.h"
 #include "src/language/chat/reply_value.h"
 
-#define FR_CALL_MAX      ((size_t)1 << 24) /* bytes of a call; a longer text is not taken for a call */
+#define FR_CALL_MAX      ((size_t)1 << 24) /* bytes of a call; a longer text counts as no call */
 #define FR_CALL_NAME_MAX 256
 #define FR_CALL_KEY_MAX  4096
 
 typedef enum fr_call_verdict {
     FR_CALL_ON,
     FR_CALL_DONE,  /* the call is complete with this byte or mark */
-    FR_CALL_FAULT, /* this is no call */
-    FR_CALL_TEXT,  /* after a mark only: here the mark is just its bytes */
+    FR_CALL_FAULT, /* there is no call */
+    FR_CALL_TEXT,  /* for a mark only: the mark is plain text here */
     FR_CALL_WHOLE, /* the call was complete before this byte or mark, which does not belong to it */
-    FR_CALL_OVER,  /* no further call follows: the last call's section is complete with this byte or mark */
-    FR_CALL_PAST,  /* the same, but the section was complete before this byte or mark */
+    FR_CALL_OVER,  /* no further call follows: the section of calls ends with this byte or mark */
+    FR_CALL_PAST,  /* the same, but the section ended before this byte or mark, which does not belong to it */
 } fr_call_verdict;
 
 typedef struct fr_reply_call {
     const fr_reply_format *format;
     const json_t *tools; /* an array, or NULL */
-    fr_text_buffer raw;  /* all bytes that came */
+    fr_text_buffer raw;  /* all bytes of the call so far */
     fr_text_buffer name; /* the function's name; valid once `named` is set */
     fr_text_buffer id;   /* the call's id; empty unless the model gave one */
     fr_text_buffer arguments;
     bool named;
-    const struct fr_call_reader *reader; /* a reader may leave the rest to another one */
-    bool alone;                          /* no content came before it */
+    const struct fr_call_reader *reader; /* one reader may hand the rest of a call to another */
+    bool alone;                          /* the reply has no content before it */
 
     /* The members below are for the readers alone. */
     int state;
-    int section; /* not 0: another call of the section may follow; it starts with this value */
-    bool bare;   /* it began without its mark */
-    bool first;  /* no argument has come yet */
-    bool comma;  /* a comma came that was not written yet */
-    bool given;  /* the arguments are complete, in forms that give them as one value */
+    int section; /* the section that another call may follow in, the value for that call to start with; 0: none */
+    bool bare;   /* it began without its opening mark */
+    bool first;  /* no argument was read yet */
+    bool comma;  /* a comma was read that is not written yet */
+    bool given;  /* the arguments are complete; for forms that write them as one value */
     fr_text_buffer key, value;
-    fr_value_types types; /* types of the present argument */
-    /* fresh: no byte of the value has come; newline: the last byte was a line break, which is held */
+    fr_value_types types; /* types that the present argument may have */
+    /* fresh: no byte of the value was read yet; newline: its last byte was a line break, which is held back */
     bool fresh, newline;
     bool lines;    /* the value stands on lines of its own */
-    size_t reopen; /* offset in raw of the mark that may have ended a value */
+    size_t reopen; /* offset in `raw` of the mark that may have ended the value */
     int field;
     bool in_field;
-    bool doubled;        /* a second pair of braces surrounds the object */
+    bool doubled;        /* the object stands in a second pair of braces */
     bool listed;         /* the object stands in a list */
-    bool wrapped;        /* that list, or the object, is the only member of another object */
-    bool inner;          /* the members being read are those of the object's member "function" */
+    bool wrapped;        /* the list, or the object, is the only member of another object */
+    bool inner;          /* the members that are read belong to the object's member "function" */
     bool fenced;         /* a fence of Markdown stands around the objects */
-    bool near;           /* the text is only nearly of the form, so the name must be that of a tool */
-    const char *literal; /* text that must come next */
+    bool near;           /* the text is not quite in this form, so it is a call only if its name is that of a tool */
+    const char *literal; /* text that must follow */
     fr_json_scan scan;   /* a loose scan */
     fr_json_writer writer;
 } fr_reply_call;
@@ -68,7 +68,7 @@ typedef struct fr_call_reader {
     fr_call_verdict (*byte)(fr_reply_call *call, char byte);
     fr_call_verdict (*mark)(fr_reply_call *call, fr_mark mark);
     fr_call_verdict (*finish)(fr_reply_call *call); /* at a reply's end: FR_CALL_DONE if only marks are missing */
-    void (*cut)(fr_reply_call *call); /* gives the begun part of a value; NULL: values are given as they come */
+    void (*cut)(fr_reply_call *call); /* gives the value that was begun; NULL: values are given as they come */
 } fr_call_reader;
 
 extern const fr_call_reader fr_read_json_call, fr_read_llama_call, fr_read_section_call, fr_read_tagged_call,
@@ -92,8 +92,9 @@ bool fr_call_take(fr_text_buffer *text, char byte, size_t limit);
 /* Empties a text but keeps its memory. */
 void fr_call_clear(fr_text_buffer *text);
 
-/* Write the object around arguments that come one by one: `{`, then each key, then `}`. Arguments that the callback
- * has been given can't be taken back, so a repeated key is written again: JSON readers use the last one. */
+/* Write the object that holds arguments which are read one by one: `{`, then each key, then `}`. If a key is repeated
+ * it is written again, because arguments that the callback has been given can't be taken back; JSON readers use the
+ * last one. */
 void fr_call_open_arguments(fr_reply_call *call);
 void fr_call_put_key(fr_reply_call *call, const char *key, size_t length);
 void fr_call_close_arguments(fr_reply_call *call);
@@ -102,14 +103,15 @@ void fr_call_close_arguments(fr_reply_call *call);
 fr_call_verdict fr_call_begin_json(fr_reply_call *call, char byte);
 fr_call_verdict fr_call_begin_python(fr_reply_call *call, char byte);
 
-/* True if no byte of such an object has come yet: a call of a function without parameters may lack it. */
+/* True if no byte of the arguments' object was read yet. For a function without parameters a call may lack the
+ * object. */
 bool fr_call_has_nothing(const fr_reply_call *call);
 
-/* Reads one byte of a JSON object that is the arguments themselves. */
+/* Reads one byte of the arguments, which are a JSON object. */
 fr_call_verdict fr_call_object_byte(fr_reply_call *call, char byte);
 
-/* Closes the open containers of such an object if a mark ended the call within it: passes each missing bracket to
- * `byte`. */
+/* Closes the containers of the arguments' object that are still open when a mark ends the call: passes each missing
+ * bracket to `byte`. */
 fr_call_verdict fr_call_close_object(fr_reply_call *call, fr_call_verdict (*byte)(fr_reply_call *call, char byte));
 
 #endif

@@ -23,7 +23,7 @@ enum {
     PLAIN_KEY,
     PLAIN_KEY_ESCAPE,
     WORD, /* a number, true, false or null */
-    NEXT, /* a comma must come, or the end of the container */
+    NEXT, /* a comma or the end of the container must follow */
     AFTER,
 };
 
@@ -93,7 +93,7 @@ static fr_call_verdict key_byte(fr_reply_call *call, char byte) {
     if (empty && fr_json_is_space(byte)) return FR_CALL_ON;
     if (empty && byte == '}' && call->state == KEY_OR_END) return close_container(call, byte);
     if (empty && (byte == '"' || byte == '\'')) {
-        call->scan.quote = byte; /* keys use no other member of the scan */
+        call->scan.quote = byte; /* for keys, only this member of the scan is used */
         return go(call, PLAIN_KEY);
     }
     if (byte == ':') return empty ? FR_CALL_FAULT : put_key(call);

@@ -10,16 +10,16 @@
 
 enum {
     BEGIN,
-    LEAD,    /* after the mark, or in a list, before the object */
+    LEAD,    /* before an object: after the mark, or in a list */
     FENCE,   /* the beginning of the fence of Markdown around Command R's list, which must follow the mark */
     OPENING, /* the opening backticks of a fence that the model put around its objects */
     LANGUAGE,
     CLOSING, /* the closing backticks of that fence */
     OBJECT,
-    CLOSE,  /* the second closing brace must come */
-    AFTER,  /* after the object: its mark must come */
-    ENDED,  /* after the list: its mark may come */
-    UNWRAP, /* after the list: the brace around it must close */
+    CLOSE,  /* the second closing brace must follow */
+    AFTER,  /* after the object: its closing mark must follow */
+    ENDED,  /* after the list: its closing mark may follow */
+    UNWRAP, /* after the list: the brace that closes the object around it must follow */
     METHOD_NAME,
     METHOD, /* after a method's name, before its arguments */
     KEY,
@@ -28,8 +28,8 @@ enum {
     QUOTED, /* after a quote, which may or may not have ended the value */
 };
 enum { FIELD_OTHER, FIELD_NAME, FIELD_ARGUMENTS, FIELD_ID, FIELD_NUMBER, FIELD_CALLS, FIELD_FUNCTION };
-/* Sections: objects of a list, or one after the other without marks; or the same within the only member of an
- * object. */
+/* Kinds of sections: objects in a list, or one after the other without marks between them; both also as the only
+ * member of an object. */
 enum { IN_LIST = 1, IN_ROW, IN_WRAPPED_LIST, IN_WRAPPER };
 
 /* ------------------------------------------------------------------------------------------------------- the object */
@@ -51,8 +51,8 @@ static int field_of(const fr_reply_call *call) {
     return calls && first && call->format->form == &fr_generic_call_form ? FIELD_CALLS : FIELD_OTHER;
 }
 
-/* True if the object may have this key. Without a mark around it, an object is a call only if all its members are
- * those of a call. */
+/* True if the object may have this key. An object without a mark around it is a call only if all its keys are those of
+ * a call. */
 static bool key_may_be(const fr_reply_call *call) {
     bool bare = call->bare || call->reader == &fr_read_llama_call;
     return call->field != FIELD_OTHER || !bare || strcmp(call->key.bytes, "type") == 0;
@@ -143,7 +143,7 @@ static bool take_key(fr_reply_call *call, const fr_json_scan *before, char byte)
         return true;
     }
     if (call->scan.state != FR_SCAN_COLON) return fr_call_take(&call->key, byte, FR_CALL_KEY_MAX);
-    fr_text_append(&call->key, "", 0); /* gives an empty key its bytes too */
+    fr_text_append(&call->key, "", 0); /* makes sure that even an empty key has bytes */
     if (call->key.status != FR_OK) return false;
     call->field = field_of(call);
     return key_may_be(call);
@@ -243,7 +243,7 @@ static fr_call_verdict object_byte(fr_reply_call *call, char byte) {
     return call->doubled ? go(call, CLOSE) : end_object(call);
 }
 
-/* Reads up to an object; a list may begin before it. */
+/* Reads the text before an object, in which a list may begin. */
 static fr_call_verdict lead_byte(fr_reply_call *call, char byte) {
     if (fr_json_is_space(byte)) return FR_CALL_ON;
     bool marked = !call->bare && has_end(call) && !call->listed;
@@ -427,7 +427,7 @@ static fr_call_verdict value_byte(fr_reply_call *call, char byte) {
 
 static fr_call_verdict llama_byte(fr_reply_call *call, char byte) {
     switch (call->state) {
-    case BEGIN: /* Llama 3.2 and 4 also write a list of calls as Python has them */
+    case BEGIN: /* Llama 3.2 and 4 also write a list of calls in Python's form */
         if (byte != '[' || call->section || !call->alone) return json_byte(call, byte);
         call->bare = true;
         return fr_call_begin_python(call, byte);

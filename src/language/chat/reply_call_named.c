@@ -30,8 +30,8 @@ static fr_call_verdict end_name(fr_reply_call *call, int state) {
     return offered ? go(call, state) : FR_CALL_FAULT;
 }
 
-/* Begins the object. Without its mark a name may be any word, so then the object must be on the next line, or the call
- * must be the reply's first text. */
+/* Begins the object. If the call has no mark, any word may look like its name, so the object must be on the next line,
+ * or the call must be the first text of the reply. */
 static fr_call_verdict begin_object(fr_reply_call *call) {
     bool line = memchr(call->raw.bytes, '\n', call->raw.length) != NULL, marked = call->given;
     if (call->bare && !marked && !line && !call->alone) return FR_CALL_FAULT;
@@ -81,7 +81,7 @@ static fr_call_verdict end_empty(fr_reply_call *call) {
     return FR_CALL_DONE;
 }
 
-/* Reads a mark; sets `given` once a mark has shown that the object is the arguments. */
+/* Reads a mark. Sets `given` after a mark that shows that the object is the arguments. */
 static fr_call_verdict named_mark(fr_reply_call *call, fr_mark mark) {
     if (call->state == OBJECT) return call->scan.state == FR_SCAN_STRING ? FR_CALL_TEXT : FR_CALL_FAULT;
     if (call->state == BEGIN && mark == FR_MARK_CALL) return go(call, LEAD);

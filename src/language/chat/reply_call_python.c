@@ -10,18 +10,18 @@
 
 enum {
     BEGIN,
-    LEAD, /* after the mark, or in a list, before a call */
+    LEAD, /* before a call: after the mark, or in a list */
     NAME,
     KEY,
     BEFORE, /* before a value */
     VALUE,
-    NEXT,   /* a comma must come, or the end of the arguments */
+    NEXT,   /* a comma or the end of the arguments must follow */
     OBJECT, /* within an object that is all the arguments */
     CLOSE,  /* after that object */
-    AFTER,  /* after a call without its mark: the closing mark must come, or the end of the reply */
-    ENDED,  /* after the list: its mark may come */
+    AFTER,  /* after a call without its opening mark: the closing mark or the end of the reply must follow */
+    ENDED,  /* after the list: its closing mark may follow */
 };
-enum { IN_LIST = 1, IN_ROW }; /* sections: calls of a list, or one after the other */
+enum { IN_LIST = 1, IN_ROW }; /* kinds of sections: calls in a list, or one after the other */
 
 static fr_call_verdict go(fr_reply_call *call, int state) {
     call->state = state;

@@ -9,7 +9,7 @@ enum {
     SECTION, /* after its mark */
     NAME,
     BEHIND, /* after the mark that follows the name */
-    NAMED,  /* the name, after a type */
+    NAMED,  /* in the name, which follows a type */
     FENCE,
     OBJECT,
     AFTER,

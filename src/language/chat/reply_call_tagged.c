@@ -24,12 +24,12 @@ enum {
     KEY,
     BEFORE_VALUE,
     VALUE,
-    MAYBE_BETWEEN, /* between arguments, unless the tag was part of the value */
-    MAYBE_KEY,     /* a key, unless it is part of a value without a closing tag */
-    MAYBE_END,     /* after the function, unless its tag was part of the value */
-    MAYBE_AFTER,   /* after the call, unless its tag was part of the value */
+    MAYBE_BETWEEN, /* between arguments, unless the tag belongs to the value */
+    MAYBE_KEY,     /* in a key, unless its text belongs to a value without a closing tag */
+    MAYBE_END,     /* after the function, unless the tag belongs to the value */
+    MAYBE_AFTER,   /* after the call, unless the tag belongs to the value */
 };
-enum { WITHIN_CALL = 1, WITHOUT_CALL }; /* sections: functions between the call's marks, or without them */
+enum { WITHIN_CALL = 1, WITHOUT_CALL }; /* sections: functions inside the marks of a call, or without them */
 
 static bool is_glm(const fr_reply_call *call) {
     return call->format->marks[FR_MARK_KEY_END] != NULL;
@@ -58,7 +58,8 @@ static fr_call_verdict begin_value(fr_reply_call *call) {
     return go(call, VALUE);
 }
 
-/* Takes text of a value. A string is passed on at once; a value that may have another type is collected. */
+/* Takes text of a value. The text of a string is passed on at once. If the value may have another type it is
+ * collected. */
 static void put_value(fr_reply_call *call, const char *text, size_t length) {
     if (call->types == FR_VALUE_STRING)
         fr_value_put_escaped(&call->arguments, text, length);
@@ -87,8 +88,8 @@ static void end_value(fr_reply_call *call, bool closed) {
         fr_value_put(&call->arguments, call->value.bytes ? call->value.bytes : "", call->value.length, call->types);
 }
 
-/* Continues the value: the text since the tag that seemed to end it, except for the last `behind` bytes, belonged to
- * it. */
+/* Continues the value, because the tag that seemed to end it did not: the text from that tag on, except for the last
+ * `behind` bytes, belongs to the value. */
 static void reopen_value(fr_reply_call *call, size_t behind) {
     for (size_t i = call->reopen; i + behind < call->raw.length; i++) value_byte(call, call->raw.bytes[i]);
     call->state = VALUE;
@@ -192,7 +193,7 @@ static fr_call_verdict tagged_byte(fr_reply_call *call, char byte) {
         reopen_value(call, 1);
         /* fallthrough */
     case VALUE: value_byte(call, byte); return FR_CALL_ON;
-    case BEFORE_NAME: /* models that were taught both forms write JSON here at times */
+    case BEFORE_NAME: /* models that learned both forms sometimes write JSON here */
         if (begins_json(byte)) return fr_call_begin_json(call, byte);
         /* fallthrough */
     default: return fr_json_is_space(byte) ? FR_CALL_ON : FR_CALL_FAULT;
@@ -257,7 +258,8 @@ static fr_call_verdict maybe_mark(fr_reply_call *call, fr_mark mark) {
     return reopen_before_mark(call, mark);
 }
 
-/* Begins a function after the call's mark, without that mark, or after another function. */
+/* Reads a mark before a function: the call's mark, or the function's own mark, either after another function or
+ * without a call's mark. */
 static fr_call_verdict begin_mark(fr_reply_call *call, fr_mark mark) {
     if (mark == FR_MARK_NAME) {
         if (!call->section) call->bare = true;
@@ -289,7 +291,7 @@ static fr_call_verdict tagged_finish(fr_reply_call *call) {
     return end_function(call, FR_MARK_CALL_END);
 }
 
-/* Gives a value that was collected because its type was not known. */
+/* At a cut, gives the value that was collected because its type was not known. */
 static void tagged_cut(fr_reply_call *call) {
     bool collected = call->state >= VALUE && call->types != FR_VALUE_STRING;
     if (collected) fr_text_append(&call->arguments, call->value.bytes ? call->value.bytes : "", call->value.length);

@@ -23,14 +23,14 @@ typedef enum fr_mark {
     FR_MARK_VALUE,
     FR_MARK_VALUE_END,
     FR_MARK_ID,    /* comes before a call's id */
-    FR_MARK_QUOTE, /* stands before and after a string */
+    FR_MARK_QUOTE, /* comes before and after a string */
     FR_MARK_SAY,   /* before content; some templates have several pairs of marks for it */
     FR_MARK_SAY_END,
     FR_MARK_SAY_TEXT,
     FR_MARK_SAY_TEXT_END,
-    FR_MARK_RESPONSE, /* begins a tool's response, so the reply's calls end before it */
-    /* a message in harmony's form: these begin its header, its channel, the type of its body and its body; the last
-     * one ends the body */
+    FR_MARK_RESPONSE, /* begins the response of a tool; calls end before it */
+    /* parts of a message in harmony's form: the first four marks begin its header, its channel, the type of its body
+     * and its body; the last one ends the body */
     FR_MARK_MESSAGE,
     FR_MARK_CHANNEL,
     FR_MARK_TYPE,
@@ -45,15 +45,15 @@ typedef enum fr_mark {
 typedef struct fr_reply_format {
     /* the form of its calls (reply_forms.h); NULL: the template shows no known form */
     const struct fr_call_form *form;
-    const char *marks[FR_MARK_COUNT]; /* the marks' texts; NULL: it has no such mark */
-    int32_t ids[FR_MARK_COUNT];       /* the marks' tokens; -1: a mark is written as several tokens */
-    const char *channel;              /* the text that follows the mark of reasoning, "" for none */
+    const char *marks[FR_MARK_COUNT]; /* the marks' texts; NULL: the format has no such mark */
+    int32_t ids[FR_MARK_COUNT];       /* the marks' tokens; -1: the mark is not a single token */
+    const char *channel;              /* the text that must follow the mark that begins reasoning, "" for none */
 } fr_reply_format;
 
 /* Finds the format. tokenizer: NULL if pieces have no ids; then every mark is found in text. */
 fr_reply_format fr_reply_format_of(const char *source, size_t length, const fr_tokenizer *tokenizer);
 
-/* Gives a format without a form of calls the generic form, which the prompt asks for in words. */
+/* If the format has no form of calls, gives it the generic form, which the prompt asks for in words. */
 void fr_reply_format_generic(fr_reply_format *format, const fr_tokenizer *tokenizer);
 
 #endif

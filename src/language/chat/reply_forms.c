@@ -6,7 +6,8 @@
 #include "src/language/chat/reply_call.h"
 #include "src/language/tokenizer/tokenizer.h"
 
-/* Parts that several rows share: a form that templates show by different words, or tags that two forms have. */
+/* Parts that are common to several rows: DeepSeek's form, which templates show by different words, and tags that two
+ * forms have. */
 #define DEEPSEEK                                                                                     \
     .marks = {[FR_MARK_CALLS] = "<｜tool▁calls▁begin｜>",                                            \
               [FR_MARK_CALLS_END] = "<｜tool▁calls▁end｜>",                                          \
@@ -31,7 +32,7 @@
     .call = "{\"name\": \"$NAME\", \"arguments\": $ARGUMENTS}", .between = ", ", .after = "]"
 
 static const fr_call_form forms[] = {
-    /* gpt-oss: a message to a function, in channels (reply_harmony.h) */
+    /* gpt-oss: a call is a message to a function, in a channel (reply_harmony.h) */
     {.words = {"<|channel|>", "<|message|>"},
      .marks = {[FR_MARK_MESSAGE] = "<|start|>",
                [FR_MARK_CHANNEL] = "<|channel|>",
@@ -65,7 +66,7 @@ static const fr_call_form forms[] = {
      .call = "<｜tool▁call▁begin｜>$NAME<｜tool▁sep｜>$ARGUMENTS<｜tool▁call▁end｜>",
      .between = ""},
 
-    /* Kimi K2: ids have the names in them, and count through the conversation */
+    /* Kimi K2: an id contains the function's name and a number that counts through the conversation */
     {.words = {"<|tool_calls_section_begin|>"},
      .marks = {[FR_MARK_CALLS] = "<|tool_calls_section_begin|>",
                [FR_MARK_CALLS_END] = "<|tool_calls_section_end|>",
@@ -159,7 +160,7 @@ static const fr_call_form forms[] = {
      .between = ",\n",
      .after = "\n]\n```"},
 
-    /* Phi-4-mini: calls stand between two tokens, as in its template, or after a word */
+    /* Phi-4-mini: calls stand between two tokens, as in its template, or after the word "functools" */
     {.words = {"<|tool|>", "<|/tool|>"},
      .marks = {[FR_MARK_CALL] = "<|tool_call|>", [FR_MARK_CALL_END] = "<|/tool_call|>", [FR_MARK_CALLS] = "functools"},
      .reader = &fr_read_json_call,
@@ -200,7 +201,7 @@ static const fr_call_form forms[] = {
      .between = "\n",
      .after = "</function_calls>"},
 
-    /* Hermes, Qwen 2.5 and 3, Granite 4, and others that were taught it */
+    /* Hermes, Qwen 2.5 and 3, Granite 4, and other models that learned this form */
     {.words = {"<tool_call>", "arguments"},
      .marks = {[FR_MARK_CALL] = "<tool_call>", [FR_MARK_CALL_END] = "</tool_call>"},
      .reader = &fr_read_json_call,

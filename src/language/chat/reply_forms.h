@@ -8,22 +8,22 @@
 #include "base/text_buffer.h"
 #include "src/language/chat/reply_format.h"
 
-/* Ways to write the arguments of a call. */
+/* Says how the arguments of a call are written. */
 typedef enum fr_arguments_form {
     FR_ARGUMENTS_JSON,   /* an object */
-    FR_ARGUMENTS_QUOTED, /* an object with bare keys, and with marks for quotes */
-    FR_ARGUMENTS_TAGGED, /* one by one, with values as plain text up to a mark */
-    FR_ARGUMENTS_PYTHON, /* one by one, separated by commas, with values as Python's literals */
+    FR_ARGUMENTS_QUOTED, /* an object whose keys have no quotes, and whose strings stand between marks */
+    FR_ARGUMENTS_TAGGED, /* one by one; each value is plain text up to a mark */
+    FR_ARGUMENTS_PYTHON, /* one by one, separated by commas; values are Python's literals */
 } fr_arguments_form;
 
 typedef struct fr_call_form {
-    const char *words[3]; /* a template of this form contains all of them, up to the NULL */
+    const char *words[3]; /* the template of a model with this form contains all of these words; NULL ends the list */
     const char *marks[FR_MARK_COUNT];
     const struct fr_call_reader *reader;
-    const char *bare; /* bytes that a call without its opening mark may begin with; NULL: none */
+    const char *bare; /* bytes with which a call without its opening mark may begin; NULL: none */
     bool names;       /* such a call may also begin with the name of a tool */
-    bool lists;       /* JSON objects may stand in a list */
-    bool own_token;   /* a template that shows no form gets this one if the vocabulary has its opening mark */
+    bool lists;       /* JSON objects may be in a list */
+    bool own_token;   /* if a template shows no form, this one is used if the vocabulary has its opening mark */
 
     /* A reply that must call is `before`, then calls with `between` them, then `after`. In `call`, $NAME stands for
      * the function, $ARGUMENTS for all arguments, $NUMBER for digits, and $ID for nine letters and digits. In
@@ -33,15 +33,15 @@ typedef struct fr_call_form {
     const char *before, *call, *argument, *between, *after;
 } fr_call_form;
 
-/* The form for models whose templates show none: objects in a JSON object, as in llama.cpp's generic handler. The
- * prompt asks for it in words (chat_tools.h). */
+/* The form for models whose templates show no form: objects within a JSON object, as in llama.cpp's generic handler.
+ * The prompt asks for it in words (chat_tools.h). */
 extern const fr_call_form fr_generic_call_form;
 
 /* Appends an example of a call in this form, with words in capitals as placeholders. */
 void fr_call_form_example(const fr_call_form *form, fr_text_buffer *text);
 
-/* Finds the first form that a template shows, or one for which the vocabulary (NULL: unknown) has a token; NULL: there
- * is none. */
+/* Finds the first form that the template shows, or else one whose opening mark is a token of the vocabulary (NULL:
+ * unknown). NULL: there is none. */
 const fr_call_form *fr_call_form_of(const char *source, size_t length, const fr_tokenizer *tokenizer);
 
 #endif

@@ -14,8 +14,8 @@
 
 typedef struct fr_reply_plan {
     const fr_reply_format *format;
-    bool thinks;         /* the prompt has opened the reasoning */
-    bool thought;        /* the prompt contains the whole thought, so the reply begins with the content or a call */
+    bool thinks;         /* the prompt itself has opened the reasoning */
+    bool thought;        /* the prompt contains all of the thought, so the reply begins with the content or a call */
     const json_t *tools; /* an array, or NULL: nothing may be called */
     const char *tool;    /* the only tool that may be called; NULL: any of them */
     bool several;        /* one reply may have several calls */
@@ -23,14 +23,14 @@ typedef struct fr_reply_plan {
     bool has_content;
 } fr_reply_plan;
 
-/* Makes the rules of the reply, as the new root. If there is a content, its rules must be there already. */
+/* Makes the rules of the reply, with a new root. If a content is allowed, its rules must already be in `rules`. */
 fr_status fr_reply_rules(const fr_reply_plan *plan, fr_grammar_rules *rules);
 
-/* True for a tool with "strict": true. For any other tool, parts of its schema that can't be enforced are ignored. */
+/* True for a tool with "strict": true. For other tools, parts of a schema that can't be enforced are ignored. */
 bool fr_tool_is_strict(const json_t *tool);
 
-/* Makes the schema of a tool's parameters. If a conversation leaves them out, it is the schema of the empty object.
- * Parameters that are no schema of objects are refused, and so are schemas with NULs anywhere. */
+/* Makes the schema of a tool's parameters. A tool without parameters gets the schema of the empty object. A schema
+ * that does not describe objects is refused, and so is one with a NUL anywhere. */
 fr_status fr_tool_schema(const json_t *tool, fr_grammar_rules *rules, json_t **schema);
 
 /* Makes all arguments of a call, in the forms that write them one by one as text, for example
@@ -44,8 +44,8 @@ fr_status fr_tagged_arguments(const fr_reply_plan *plan, const json_t *tool, fr_
 fr_status fr_tagged_value(const fr_reply_plan *plan, const json_t *tool, const char *key, const json_t *schema,
                           const fr_schema_path *path, fr_written_parts *parts, fr_expression *value);
 
-/* Makes an expression from a form's text (reply_forms.h). Words, up to the one that is NULL, are replaced by their
- * meanings, and marks in the text become the marks. */
+/* Makes an expression from a form's text (reply_forms.h). Each of the words in it becomes its meaning, and each mark
+ * becomes the format's mark. The list of words ends with one that is NULL. */
 typedef struct fr_form_word {
     const char *word;
     fr_expression meaning;
@@ -53,7 +53,7 @@ typedef struct fr_form_word {
 fr_expression fr_form_text(const fr_reply_plan *plan, fr_grammar_rules *rules, const char *text,
                            const fr_form_word *words);
 
-/* Make a mark; and any text up to a mark, followed by that mark. */
+/* The first makes a mark. The second makes any text without the mark, followed by the mark. */
 fr_expression fr_reply_mark(const fr_reply_plan *plan, fr_grammar_rules *rules, fr_mark mark);
 fr_expression fr_reply_until(const fr_reply_plan *plan, fr_grammar_rules *rules, fr_mark mark);
 

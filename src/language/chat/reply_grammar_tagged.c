@@ -13,10 +13,10 @@
 #include "src/language/chat/reply_forms.h"
 #include "src/language/chat/reply_grammar.h"
 
-#define WAYS_MAX  64 /* the most ways that are kept apart; if there are more, any member of any way may come */
-#define LOOKS_MAX 8  /* the most levels of schemas at the root that are followed */
+#define WAYS_MAX  64 /* limit on the ways that are kept apart; beyond it any member of any way is allowed */
+#define LOOKS_MAX 8  /* limit on the nested schemas at the root that are followed */
 
-/* Keywords about the whole object that these calls fulfil: only members that are properties can be written. */
+/* Keywords about the whole object that the grammar enforces, because only properties of the schema can be written. */
 static const char *const KEPT[] = {"type",     "properties", "additionalProperties", "unevaluatedProperties",
                                    "required", NULL};
 
@@ -25,7 +25,7 @@ typedef struct making {
     fr_grammar_rules *rules;
     fr_written_parts parts;
     const json_t *tool, *parameters;
-    bool strict, meets, loose; /* meets: choices of a oneOf may hold at once; loose: all ways were joined into one */
+    bool strict, meets, loose; /* meets: choices of a oneOf may hold together; loose: all ways were joined into one */
 } making;
 
 static fr_expression then(making *m, fr_expression first, fr_expression second) {
@@ -126,8 +126,8 @@ static json_t *both_of(making *m, json_t *one, json_t *other) {
     return fr_schema_pack(m->rules, "{s:[O,O]}", "allOf", one, other);
 }
 
-/* Adds to each member that a way does not name that way's schema for further members. named: the members that the way
- * names; others: its schema for further members. */
+/* For each member that a way does not name, adds the way's schema for further members. named: the members that the way
+ * names; others: that schema. */
 static void hold_others(making *m, json_t *members, const json_t *named, json_t *others) {
     const char *key;
     json_t *value, *all = others ? fr_schema_copy(m->rules, members) : NULL;
@@ -136,8 +136,8 @@ static void hold_others(making *m, json_t *members, const json_t *named, json_t 
     json_decref(all);
 }
 
-/* Joins two ways into one in which both hold at once. If `loose`, either may hold: a property may have either schema,
- * and none is required. */
+/* Joins two ways into one that requires both. If `loose`, it allows either: a property may have either schema, and no
+ * property is required. */
 static json_t *join_ways(making *m, const json_t *one, const json_t *other, bool loose) {
     json_t *members = fr_schema_copy(m->rules, json_object_get(one, "properties")), *value, *name;
     json_t *required = loose ? fr_schema_list(m->rules) : fr_schema_copy(m->rules, json_object_get(one, "required"));
@@ -161,7 +161,7 @@ static json_t *join_ways(making *m, const json_t *one, const json_t *other, bool
     return way;
 }
 
-/* True if the values that two schemas list have none in common. */
+/* True if two schemas list values, and have none in common. */
 static bool lists_differ(making *m, const json_t *one, const json_t *other) {
     const json_t *schemas[] = {one, other};
     json_t *own[2];
@@ -232,7 +232,7 @@ static bool may_be_object(const json_t *schema) {
     return found && !json_is_false(schema);
 }
 
-/* Gives the only name that a schema requires if it says nothing else; NULL: it says more. */
+/* Gives the name of the only member that a schema requires, if the schema says nothing else; otherwise NULL. */
 static const char *only_name(const json_t *schema) {
     const json_t *names = json_object_get(schema, "required");
     const char *word;
@@ -292,7 +292,7 @@ static bool is_python(const making *m) {
     return m->plan->format->form->arguments == FR_ARGUMENTS_PYTHON;
 }
 
-/* The arguments so far: an expression of at least one argument, and a flag that tells if none is allowed too. */
+/* The arguments so far: an expression for at least one argument, and a flag that allows none as well. */
 typedef struct arguments_made {
     fr_expression some;
     bool has_some, may_be_none;

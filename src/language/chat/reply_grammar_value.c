@@ -16,12 +16,12 @@
 #include "src/language/chat/reply_grammar.h"
 #include "src/language/chat/reply_value.h"
 
-#define LOOKS_MAX 8 /* the most references that are followed, and choices within choices */
+#define LOOKS_MAX 8 /* limit on the references that are followed, and on nested choices */
 
 typedef struct making {
     const fr_reply_plan *plan;
     const json_t *parameters;
-    fr_value_types types; /* the types by which the call's reader reads it; 0: any */
+    fr_value_types types; /* the types as which the call's reader may read the value; 0: any */
     fr_written_parts *parts;
     bool strict;
 } making;
@@ -39,7 +39,7 @@ static void add(const making *m, choice *all, fr_expression one) {
 
 /* ------------------------------------------------------------------------------------------- keywords of the schema */
 
-/* Finds the first keyword that constrains values and is not among the given words; NULL: there is none. */
+/* Finds the first keyword that constrains values and is not one of these words; NULL: there is none. */
 static const char *other_word(const json_t *schema, const char *const *words) {
     const char *word;
     json_t *said;
@@ -53,7 +53,7 @@ static fr_status check_words(const json_t *schema, const char *const *words, con
     return at.key ? fr_schema_fail(&at, FR_UNBUILT, "not built for texts in this model's calls") : FR_OK;
 }
 
-/* Follows references, and lists of a single schema, as long as the schema says nothing else. */
+/* Gives the schema behind a reference, or behind a list with a single schema, as long as there is no other keyword. */
 static const json_t *look_through(const making *m, const json_t *schema) {
     static const char *const reference[] = {"$ref", NULL}, *const list[] = {"allOf", NULL};
     for (int looks = 0; looks < LOOKS_MAX; looks++) {
@@ -68,7 +68,7 @@ static const json_t *look_through(const making *m, const json_t *schema) {
 }
 
 static bool is_of_type(const json_t *value, const char *type) {
-    double real = json_real_value(value); /* 0 for a value that is not a real number */
+    double real = json_real_value(value); /* json_real_value gives 0 for an integer */
     if (strcmp(type, "string") == 0) return fr_json_is_text(value);
     if (strcmp(type, "number") == 0) return fr_schema_is_number(value);
     if (strcmp(type, "integer") == 0) return fr_schema_is_number(value) && real == floor(real);
@@ -175,7 +175,7 @@ static bool holds_end(const making *m, fr_text written) {
     return memmem(written.bytes, written.length, end, strlen(end)) != NULL;
 }
 
-/* Tells whether the value, written as text in this way, is read back as the same value. */
+/* Tells whether the call's reader reads this text as the value from which it was written. */
 static fr_status reads_back(const making *m, const json_t *value, fr_text written, bool *same) {
     fr_text_buffer read = {0};
     json_t *back = NULL;
@@ -228,7 +228,7 @@ static fr_status add_listed(const making *m, const json_t *schema, const fr_sche
     return FR_OK;
 }
 
-/* Adds values that are not texts, as JSON. */
+/* Adds the schema's values other than texts, written as JSON. */
 static fr_status add_json(const making *m, const json_t *schema, const fr_schema_path *path, choice *all) {
     fr_grammar_rules *rules = m->parts->rules;
     const char *type = implied_type(schema);

@@ -36,7 +36,7 @@ static size_t name_length(const json_t *tools, const char *name, size_t length) 
         bool ends = length > tail && memcmp(name + length - tail, glued[i], tail) == 0;
         if (ends && fr_harmony_is_tool(tools, name, length - tail)) return length - tail;
     }
-    for (size_t end = length; end > 0; end--) /* characters that names can't have may separate the two */
+    for (size_t end = length; end > 0; end--) /* the glued word may begin with characters that names can't have */
         if ((name[end - 1] & 0x80) && fr_harmony_is_tool(tools, name, end - 1)) return end - 1;
     return length;
 }

@@ -10,16 +10,16 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#define FR_HEADER_MAX 1024 /* bytes; a longer text is not taken for a header */
+#define FR_HEADER_MAX 1024 /* in bytes; a longer text counts as no header */
 
 typedef enum fr_harmony_body {
-    FR_HARMONY_CONTENT, /* the final channel, and text before calls */
+    FR_HARMONY_CONTENT, /* the final channel, and texts that come before calls */
     FR_HARMONY_REASONING,
     FR_HARMONY_CALL,
 } fr_harmony_body;
 
-/* function: gets the name of the function to which the header sends a call. A recipient is a function if it has the
- * prefix "functions." or is one of the tools (an array, or NULL). */
+/* Reads a header. function: gets the name of the function that a call is for, which is the recipient. A recipient is a
+ * function if it has the prefix "functions." or is one of the tools (an array, or NULL). */
 fr_harmony_body fr_harmony_header(const char *header, size_t length, const json_t *tools, const char **function,
                                   size_t *function_length);
 

@@ -14,8 +14,8 @@ void fr_mark_finder_begin(fr_mark_finder *finder, const fr_reply_format *format)
         if (in_text(format, i)) finder->begins[(unsigned char)format->marks[i][0]] = true;
 }
 
-/* Finds the mark that the held bytes are, and sets *partly if further bytes may make them a mark. No mark is the
- * beginning of another one. */
+/* Gives the mark that the held bytes are. *partly: they are not a mark yet, but further bytes may make them one. No
+ * mark is the beginning of another mark. */
 static fr_mark held_mark(const fr_mark_finder *finder, bool *partly) {
     *partly = false;
     for (size_t i = 0; i < FR_MARK_COUNT; i++) {
@@ -33,7 +33,7 @@ static void let_go(fr_mark_finder *finder, size_t count, fr_mark_fn *found, void
     memmove(finder->held, finder->held + count, finder->count);
 }
 
-/* Passes on held text, up to the first byte at which a mark may still begin, and gives the mark if it is whole. */
+/* Passes on held bytes as text until the rest may begin a mark. If the rest is a whole mark, gives the mark. */
 static void settle(fr_mark_finder *finder, fr_mark_fn *found, void *context) {
     while (finder->count > 0) {
         bool partly;

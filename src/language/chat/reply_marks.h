@@ -11,7 +11,7 @@ typedef struct fr_mark_finder {
     const fr_reply_format *format;
     char held[FR_MARK_MAX];
     size_t count;
-    bool begins[256]; /* indexed by bytes: some mark that is found in text begins with this one */
+    bool begins[256]; /* [byte] true if some mark that is found in text begins with this byte */
 } fr_mark_finder;
 
 /* Receives a mark or text. text: the bytes of the mark, or those between marks if mark is FR_MARK_NONE. */

@@ -7,8 +7,8 @@
 
 #include "formats/json_read.h"
 
-/* A member of an object in the output: it reaches from after the brace or comma before it to the comma or brace after
- * it. */
+/* A member of an object in the output. It reaches from the brace or comma before it to the comma or brace after it,
+ * without these two. */
 typedef struct member {
     size_t begin, end, key, key_length; /* the key with its quotes */
     json_t *decoded;                    /* the key's text; NULL: the key has no escapes */
@@ -28,7 +28,7 @@ static void copy_byte(pass *p) {
     p->text->bytes[p->to++] = p->text->bytes[p->at++];
 }
 
-/* Copies bytes up to a quote, bracket or comma outside of strings. */
+/* Copies bytes up to the next quote, brace, bracket or comma. */
 static void copy_plain(pass *p) {
     while (!strchr("\"{}[],", p->text->bytes[p->at])) copy_byte(p);
 }

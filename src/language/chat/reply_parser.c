@@ -11,7 +11,7 @@
 
 struct fr_reply_parser {
     const fr_tokenizer *tokenizer;
-    fr_decoder *decoder; /* NULL before a reply */
+    fr_decoder *decoder; /* NULL: no reply has begun */
     fr_reply_reader *reader;
 };
 
@@ -108,7 +108,8 @@ static fr_status not_begun(void) {
     return fr_fail(FR_USAGE, "fr_reply_parser_begin comes before what a reply is made of");
 }
 
-/* Feeds the bytes of a character that the decoder still holds, because a mark or the end cuts the character off. */
+/* Feeds the rest of a character that the decoder still holds, because a mark or the reply's end cuts the character
+ * off. */
 static fr_status feed_rest(fr_reply_parser *p) {
     const char *text;
     size_t length;

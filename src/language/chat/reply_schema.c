@@ -8,19 +8,19 @@
 #include "formats/json_pointer.h"
 #include "formats/json_wide.h"
 
-#define DEPTH_MAX   32    /* the most schemas within each other */
-#define SCHEMAS_MAX 10000 /* the most schemas that are read for one parameter, with the values that they list */
+#define DEPTH_MAX   32    /* limit on nested schemas */
+#define SCHEMAS_MAX 10000 /* limit on the schemas and listed values that are read for one parameter */
 
 enum { ANY = FR_VALUE_STRING | FR_VALUE_NUMBER | FR_VALUE_BOOLEAN | FR_VALUE_NULL | FR_VALUE_OBJECT | FR_VALUE_ARRAY };
 
 /* A search through schemas for the types of a value, or for those of one of its properties. */
 typedef struct search {
-    const json_t *root;   /* the schema that references are relative to */
+    const json_t *root;   /* the schema within which references are resolved */
     const char *property; /* NULL: the search is for the value itself */
-    size_t left;          /* schemas that may still be read */
+    size_t left;          /* how many more schemas may be read */
 } search;
 
-/* A schema, and the schemas around it. */
+/* A schema, linked to the schemas that contain it. */
 typedef struct chain {
     const json_t *schema;
     const struct chain *outer;
@@ -72,8 +72,7 @@ static fr_value_types type_of(const json_t *value) {
     }
 }
 
-/* Gives the types that both allow. If no type is in both, one of the two must be a mistake, and the first one
- * counts. */
+/* Gives the types that both allow. If there are none, the two contradict each other, and the first one counts. */
 static fr_value_types meet(fr_value_types a, fr_value_types b) {
     if (!a) return b;
     return a & b ? a & b : a;
@@ -96,7 +95,7 @@ static fr_value_types types_listed(search *s, const json_t *values) {
 
 static fr_value_types schema_types(search *s, const json_t *schema, const chain *outer);
 
-/* Gives the types that a schema allows by itself, without the schemas in it; 0: it says nothing about them. */
+/* Gives the types that a schema allows, without looking at the schemas in it; 0: it says nothing about types. */
 static fr_value_types own_types(search *s, const json_t *schema) {
     if (!s->property) {
         const json_t *constant = json_object_get(schema, "const");
@@ -127,8 +126,8 @@ static fr_value_types types_of_any(search *s, const json_t *schemas, const chain
     return types;
 }
 
-/* True if a schema is one of those around it, because it refers to itself; reading it again adds nothing. *depth: the
- * number of schemas around. */
+/* True if the schema contains itself through a reference; reading it again would add nothing. *depth: the number of
+ * schemas around it. */
 static bool is_around(const chain *outer, const json_t *schema, size_t *depth) {
     for (*depth = 0; outer; outer = outer->outer, ++*depth)
         if (outer->schema == schema) return true;

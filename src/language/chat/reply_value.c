@@ -77,7 +77,7 @@ static void put_broken_escape(fr_text_buffer *out, fr_json_writer *w) {
 }
 
 static void put_in_string(fr_text_buffer *out, fr_json_writer *w, const fr_json_scan *before, char byte) {
-    if (byte == '\\') return; /* held until the next byte shows what it escapes */
+    if (byte == '\\') return; /* written with the next byte, which shows what the backslash escapes */
     fr_value_end_unit(out, &w->half);
     if (byte == before->quote)
         fr_text_append_string(out, "\"");
@@ -181,7 +181,7 @@ bool fr_value_is_too_big(const char *number, size_t length) {
 /* True if a loose scan accepts the text as one value that fits in an object and can be read back. */
 static bool is_json(const char *text, size_t length, bool *python) {
     fr_json_scan scan = {.loose = true};
-    size_t number = 0; /* offset of the last number's beginning */
+    size_t number = 0; /* offset at which the last number begins */
     for (size_t i = 0; i < length; i++) {
         bool before = fr_json_scan_in_number(&scan);
         if (fr_json_scan_byte(&scan, text[i]) == FR_SCAN_BAD || scan.depth == FR_SCAN_DEPTH) return false;
@@ -194,8 +194,9 @@ static bool is_json(const char *text, size_t length, bool *python) {
     return !fr_json_scan_in_number(&scan) || !fr_value_is_too_big(text + number, length - number);
 }
 
-/* True if a value of type `found` may be meant. If no types are known, quoted text stays text, including its quotes,
- * and so does Python's own spelling. A parameter that can't be a string may always be null. */
+/* True if a text that reads as type `found` is meant as that type. If the parameter's types are not known, quoted text
+ * stays text, with its quotes, and so does text spelled as in Python. A parameter that can't be a string may always be
+ * null. */
 static bool is_meant(fr_value_types found, fr_value_types types, bool python) {
     if (found == FR_VALUE_STRING) return types && !(types & FR_VALUE_STRING);
     if (!types) return !python;

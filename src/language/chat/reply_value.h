@@ -11,14 +11,14 @@
 /* Appends text to the inside of a JSON string. Bytes that are not UTF-8 stay unchanged. */
 void fr_value_put_escaped(fr_text_buffer *out, const char *text, size_t length);
 
-/* Append escaped UTF-16 units to a JSON string, one by one. A surrogate without its other half becomes U+FFFD. *half:
- * a first half that waits for the second one, 0 at first. fr_value_end_unit is called before anything that is not a
- * unit; it writes a half that waits, if there is one. */
+/* fr_value_put_unit appends an escaped UTF-16 unit to a JSON string. *half, 0 at first, keeps the first half of a
+ * surrogate pair until the second half comes. A surrogate without its other half becomes U+FFFD. Before anything that
+ * is not such a unit, fr_value_end_unit must be called, which writes a half that is still kept. */
 void fr_value_put_unit(fr_text_buffer *out, unsigned *half, unsigned unit);
 void fr_value_end_unit(fr_text_buffer *out, unsigned *half);
 
-/* Writes the bytes that a loose scan takes as JSON. It is zeroed at first. A comma is held until something follows it,
- * because models add one at the end. */
+/* Rewrites the bytes that a loose scan accepts as JSON. Begins zeroed. A comma is held back until something follows
+ * it, because models write one after the last item. */
 typedef struct fr_json_writer {
     unsigned half; /* the first half of a surrogate pair */
     char escape[6];
