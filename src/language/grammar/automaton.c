@@ -10,30 +10,31 @@
 
 #define STATES_MAX  (1u << 16)
 #define FRAMES_MAX  (1u << 21)
-#define PLACES_MAX  (1u << 22) /* places of all states together */
-#define AT_ONCE_MAX 4096       /* places of one state: the number of ways in which a text may be read at once */
+#define PLACES_MAX  (1u << 22) /* limit on the places of all states together */
+#define AT_ONCE_MAX 4096       /* limit on the places of one state: each is another way in which the text may be read */
 #define UNKNOWN     UINT32_MAX
 #define LAST_ROUND  0xFFFEu
 
-/* Costs of work, in units of about 10 ns on a slow core. The work that FR_AUTOMATON_MAX allows fills at most half of
- * the states and places and three quarters of the frames. */
+/* Costs of work, in units of about 10 ns on a slow core. The states, places and frames are so many that the work which
+ * FR_AUTOMATON_MAX allows fills at most half of the first two and three quarters of the frames. */
 enum { STATE_COST = 256, LOOK_COST = 6, PLACES_A_UNIT = 8 };
 
-/* The counter of a rule: `count` repetitions so far, bounded by limits[limit - 1] of the nodes. limit 0: the rule
+/* Counts the repetitions in a rule: `count` so far, bounded by limits[limit - 1] of the nodes. limit 0: the rule
  * counts nothing. */
 typedef struct counter {
     uint32_t limit, count;
 } counter;
 
-/* The return of a call: the node to continue with, the frame to which that node's rule returns, and that rule's
- * counter. Frame 0 is the end of the text. plain: the same frame with plain counters (see plain_of). */
+/* A stack frame, which says how a called rule returns: the node at which the caller continues, the caller's own frame,
+ * and the caller's counter. Frame 0 is the end of the text. plain: the same frame with plain counters (see
+ * plain_of). */
 typedef struct frame {
     uint32_t node, caller;
     counter counter;
     uint32_t plain;
 } frame;
 
-/* A node that reads a byte, the frame to which its rule returns, and the rule's counter. */
+/* A place in the rules: a node that reads a byte, the frame to which its rule returns, and the rule's counter. */
 typedef struct place {
     uint32_t frame, node;
     counter counter;
@@ -50,21 +51,21 @@ struct fr_automaton {
     frame *frames;
     state *states;
     place *places;
-    /* [states, 256]: the next state in the low 16 bits, above it the round in which the step's cost was last counted;
-     * UNKNOWN: the step was not taken yet */
+    /* [states, 256] the low 16 bits are the next state, the bits above are the round in which the step's cost was last
+     * counted; UNKNOWN: the step was not taken yet */
     uint32_t *steps;
     uint8_t *costs;  /* [states, 256] costs of these steps, as logarithms */
-    uint32_t *plain; /* [states]: the state with plain counters (see plain_of); UNKNOWN: not looked for yet */
+    uint32_t *plain; /* [states] the state with plain counters (see plain_of); UNKNOWN: it was not looked for yet */
     uint32_t round, last_round;
     size_t spent, most;
     size_t frame_count, frame_capacity, state_count, state_capacity, place_count, place_capacity;
-    uint32_t *frame_table, *state_table; /* numbers + 1 by hash; 0: empty */
+    uint32_t *frame_table, *state_table; /* hash tables of numbers + 1; 0: the slot is empty */
     size_t frame_slots, state_slots;
-    /* [AT_ONCE_MAX] places of the state that is being made; waiting: places that are still to be looked at */
+    /* [AT_ONCE_MAX] places of the state that is being made; waiting: places that must still be followed */
     place *found, *waiting;
     size_t found_count, waiting_count;
     bool found_end;
-    uint32_t *seen;               /* hash table of the places that were looked at: 1 + index into `looked` */
+    uint32_t *seen;               /* hash table of the places that were already followed: 1 + index into `looked` */
     place *looked;                /* [AT_ONCE_MAX * 4] */
     size_t looked_count, doubled; /* doubled: frames that need a plain frame beside them */
 };
@@ -118,8 +119,9 @@ static const fr_count_limit *limit_of(const fr_automaton *a, counter c) {
     return &a->nodes.limits[c.limit - 1];
 }
 
-/* Counts one more repetition; false: that count, or that count and the repetitions that must follow, would exceed the
- * largest count. Without a largest count the counter stops at the least count, which keeps the states few. */
+/* Counts one more repetition. Returns false if the count, plus the repetitions that must follow, would exceed the
+ * largest count. If there is no largest count, the counter stops at the least count, which keeps the number of states
+ * small. */
 static bool count_one(const fr_automaton *a, const fr_count_step *step, counter *c) {
     const fr_count_limit *limit = &a->nodes.limits[step->limit];
     uint64_t count = c->count + UINT64_C(1), ends = count + step->behind;
@@ -130,8 +132,8 @@ static bool count_one(const fr_automaton *a, const fr_count_step *step, counter 
     return true;
 }
 
-/* Replaces a count that is far from both bounds by the lowest such count. Far means that no token is long enough to
- * reach a bound, so the old and the new count allow the same tokens. */
+/* Replaces a count that is far from both bounds by the lowest count that is. A count is far from a bound if no token
+ * is long enough to reach the bound, so both counts allow the same tokens. */
 static counter plain_of(const fr_automaton *a, counter c) {
     if (!c.limit) return c;
     const fr_count_limit *limit = limit_of(a, c);
@@ -193,8 +195,8 @@ static int by_frame(const void *one, const void *other) {
     return (a->counter.count > b->counter.count) - (a->counter.count < b->counter.count);
 }
 
-/* True if `one` allows every text that `other` allows. `one` is sorted before `other`, so its count is lower: once it
- * has reached the least count, it only leaves more room below the largest. */
+/* Returns true if `one` allows every text that `other` allows. `one` comes first in sorted order, so its count is the
+ * lower one. Once a count has reached the least count, a lower count only allows more. */
 static bool covers(const fr_automaton *a, const place *one, const place *other) {
     if (one->frame != other->frame || one->node != other->node || one->counter.limit != other->counter.limit)
         return false;
@@ -241,7 +243,7 @@ static fr_status add_state(fr_automaton *a, uint32_t *number) {
     return FR_OK;
 }
 
-/* Finds or adds the state whose places were found, and gives its number. */
+/* Gives the number of the state whose places were found; adds the state if it is new. */
 static fr_status find_state(fr_automaton *a, uint32_t *number) {
     sort_found(a);
     FR_TRY(widen(&a->state_table, &a->state_slots, a->state_count, hash_state, a));
@@ -268,7 +270,7 @@ static void find_nothing(fr_automaton *a) {
     a->found_end = false;
 }
 
-/* Adds a place to those that wait, unless it was looked at before. */
+/* Adds a place to those that must be followed, unless it was followed before. */
 static fr_status reach(fr_automaton *a, uint32_t node, uint32_t frame_number, counter c) {
     if (!a->nodes.items[node].live) return FR_OK;
     size_t at = hash_place(frame_number, node, c) & (SEEN_SLOTS - 1);
@@ -282,8 +284,8 @@ static fr_status reach(fr_automaton *a, uint32_t node, uint32_t frame_number, co
     return FR_OK;
 }
 
-/* Calls a rule. A call at the end of this rule returns to this rule's own caller and continues this rule's counter;
- * any other call begins a counter of its own. */
+/* Calls a rule. If the call is the last node of the calling rule, the called rule returns to the caller's caller and
+ * continues the caller's counter. Any other call begins a new counter. */
 static fr_status call(fr_automaton *a, const fr_grammar_node *node, place p) {
     const uint32_t entry = a->nodes.entries[node->other];
     if (a->nodes.items[node->next].kind == FR_NODE_END) return reach(a, entry, p.frame, p.counter);
@@ -489,7 +491,7 @@ int fr_automaton_only_byte(const fr_automaton *a, uint32_t number) {
     return only;
 }
 
-/* Finds the places of part `index` of a state: the places that return to the same frame. */
+/* Finds part `index` of a state, which is a run of places that return to the same frame. */
 static void find_part(const fr_automaton *a, const state *s, size_t index, size_t *first, size_t *end) {
     size_t last = s->first + s->count;
     for (*end = s->first;; index--) {
@@ -555,8 +557,8 @@ fr_status fr_automaton_sweep(fr_automaton *a, uint32_t *kept) {
         return fr_fail_memory("a grammar's states", frames * (sizeof *numbers + sizeof *old));
     }
     memcpy(old, a->frames, frames * sizeof *old);
-    /* Frames to keep are those that places return to, and those that these return to. One pass from the last frame
-     * finds them, because a frame's number is above its caller's. */
+    /* Keeps the frames to which places return, and the frames to which these return in turn. A frame's number is above
+     * its caller's, so one pass from the last frame to the first finds them all. */
     for (size_t i = s.first; i < s.first + s.count; i++) numbers[a->places[i].frame] = 1;
     for (size_t i = frames; i-- > 1;)
         if (numbers[i]) numbers[a->frames[i].caller] = 1;

@@ -30,38 +30,39 @@ fr_status fr_automaton_step(fr_automaton *automaton, uint32_t state, uint8_t byt
  * largest such byte. */
 uint8_t fr_automaton_same_until(const fr_automaton *automaton, uint32_t state, uint8_t low, uint8_t high);
 
-/* The first is true if the bytes so far are a complete text, the second if more bytes may follow them. */
+/* The first returns true if the bytes so far are a complete text, the second if more bytes may follow. */
 bool fr_automaton_ends(const fr_automaton *automaton, uint32_t state);
 bool fr_automaton_goes_on(const fr_automaton *automaton, uint32_t state);
 
 /* Gives the only byte that can come next; -1: there are several, or the text may end here. */
 int fr_automaton_only_byte(const fr_automaton *automaton, uint32_t state);
 
-/* Gives one part of a state: the places that return to the same frame. *local: a state of these places alone, from
- * which their rule returns to the end of the text; many states share it. *after: the state in which the text continues
- * once their rule ends; FR_STATE_DEAD: the text ends there. *local is FR_STATE_DEAD after the last part. */
+/* Gives one part of a state, which is made of the places that return to the same frame. *local: a state of only these
+ * places, in which their rule returns to the end of the text; many states share it. After the last part it is
+ * FR_STATE_DEAD. *after: the state in which the text continues once the rule has ended; FR_STATE_DEAD: the text ends
+ * with the rule. */
 fr_status fr_automaton_part(fr_automaton *automaton, uint32_t state, size_t index, uint32_t *local, uint32_t *after);
 
-/* Gives a state that allows the same next tokens, with plain counts: a count that no token can bring to either bound
- * is replaced by the lowest such count. Many states share one plain state. */
+/* Gives a state that allows the same next tokens but has plain counts. A count is plain if it replaces all counts from
+ * which no token reaches either bound. Many states share one plain state. */
 fr_status fr_automaton_plain(fr_automaton *automaton, uint32_t state, uint32_t *plain);
 
-/* Limit, give and count the work. A step costs the same whether or not it was taken before, so that a grammar fails at
- * the same point whatever other requests did. fr_automaton_limit sets the limit and resets the count;
- * fr_automaton_spend gives FR_INPUT once the limit is exceeded. */
+/* Limit and count the work. A step costs the same whether or not it was taken before, so a grammar fails at the same
+ * point whatever earlier requests did. fr_automaton_limit sets the limit and resets the count, fr_automaton_spent
+ * gives the count, and fr_automaton_spend adds to it and gives FR_INPUT once the limit is exceeded. */
 void fr_automaton_limit(fr_automaton *automaton, size_t most);
 size_t fr_automaton_spent(const fr_automaton *automaton);
 fr_status fr_automaton_spend(fr_automaton *automaton, size_t units);
 
-/* Begins a round. The cost of a step counts once in a round, and each time outside of rounds (FR_NO_ROUND).
- * fr_automaton_set_round sets the round and gives the one before. */
+/* Begins a round. Within a round, the cost of a step is counted only once; outside of rounds (FR_NO_ROUND) it is
+ * counted each time. fr_automaton_set_round sets the round and gives the one that was set before. */
 #define FR_NO_ROUND 0x10000u
 void fr_automaton_begin_round(fr_automaton *automaton);
 uint32_t fr_automaton_set_round(fr_automaton *automaton, uint32_t round);
 
-/* FR_AUTOMATON_MAX limits the work that one mask or step may take. fr_automaton_states gives the number of states.
- * fr_automaton_is_full returns true if the tables may have too little room left for that much work; fr_automaton_sweep
- * then forgets all states but *kept, which gets another number. */
+/* FR_AUTOMATON_MAX limits the work of one mask or step. fr_automaton_states gives the number of states.
+ * fr_automaton_is_full returns true if the tables may be too full for that much more work. fr_automaton_sweep then
+ * forgets all states but *kept, which gets a new number. */
 #define FR_AUTOMATON_MAX 8000000
 size_t fr_automaton_states(const fr_automaton *automaton);
 bool fr_automaton_is_full(const fr_automaton *automaton);

@@ -9,7 +9,7 @@
 #include "src/language/grammar/token_tree.h"
 
 #define NODES_MAX (1u << 20)
-#define DEPTH_MAX 400 /* the most expressions within each other */
+#define DEPTH_MAX 400 /* limit on nested expressions */
 #define END       0u  /* the node that ends every rule */
 
 typedef struct making {
@@ -17,7 +17,7 @@ typedef struct making {
     const fr_grammar_rules *rules;
     uint16_t *sizes;    /* the size of each rule's body: see size_of_rule */
     uint8_t *empty;     /* one for each rule: see may_be_empty */
-    uint32_t *nonempty; /* for each rule 1 + the rule with its texts except the empty one; 0: not made */
+    uint32_t *nonempty; /* [rules] 1 + the rule that allows the same texts except the empty one; 0: not made yet */
     bool counting;      /* inside a loop that counts */
     fr_status status;
 } making;
@@ -51,13 +51,13 @@ static uint32_t add_split(making *m, uint32_t next, uint32_t other) {
 
 /* ------------------------------------------------------------------------------------------------------- characters */
 
-/* Characters whose encodings have the same length, with a range for each byte: every combination of bytes within the
- * ranges is one of the characters. */
+/* A set of characters whose encodings have the same length, given by a range for each byte. Every combination of bytes
+ * within the ranges is one of the characters. */
 typedef struct byte_run {
     uint8_t length, low[4], high[4];
 } byte_run;
 
-/* The byte runs of a class of characters, sorted. any[n]: the node that reads any n last bytes of a character, made
+/* The byte runs of a class of characters, sorted. any[n]: a node that reads any n continuation bytes; it is made only
  * once. */
 typedef struct characters {
     making *m;
@@ -91,8 +91,8 @@ static void add_bytes(characters *c, uint32_t low, uint32_t high) {
     c->runs[c->count++] = run;
 }
 
-/* Adds characters whose encodings have the same length. The range is cut until each part is a byte run: if a byte
- * varies, the bytes after it must take all their values. */
+/* Adds a range of characters whose encodings have the same length, cut into parts that are byte runs. In such a part,
+ * all bytes after the first one that varies take all their values. */
 static void add_same_length(characters *c, uint32_t low, uint32_t high) {
     for (uint32_t mask = 0x3F; mask < high && mask < 0xFFFFFF; mask = mask << 6 | 0x3F) {
         if ((low & ~mask) == (high & ~mask)) continue;
@@ -180,7 +180,8 @@ static size_t size_of_rule(making *m, uint32_t rule, size_t depth) {
     return *size < SIZE_BASE ? COPIED_MAX + 1 : *size - SIZE_BASE;
 }
 
-/* Gives the size of an expression. Anything above COPIED_MAX means that it is too large, or repeats without end. */
+/* Gives the size of an expression. A size above COPIED_MAX means that it is too large to be copied, or repeats without
+ * end. */
 static size_t size_of(making *m, fr_expression expression, size_t depth) {
     const fr_expression_node *e = &m->rules->expressions[expression];
     size_t size = 0, one;
@@ -199,7 +200,7 @@ static size_t size_of(making *m, fr_expression expression, size_t depth) {
         one = e->most > COPIED_MAX ? COPIED_MAX + 1 : size_of(m, e->first, depth + 1);
         return one > COPIED_MAX ? COPIED_MAX + 1 : size + e->most * one;
     case FR_EXPRESSION_COUNT:
-    case FR_EXPRESSION_COUNTED: return COPIED_MAX + 1; /* each activation of a rule counts one thing */
+    case FR_EXPRESSION_COUNTED: return COPIED_MAX + 1; /* never copied, because a rule has only one counter */
     default: return size;
     }
 }
@@ -212,7 +213,7 @@ enum { UNASKED, NEVER_EMPTY, EMPTY_TOO };
  * adds no empty text of its own. */
 static bool may_be_empty(making *m, fr_expression expression, size_t depth) {
     const fr_expression_node *e = &m->rules->expressions[expression];
-    if (depth >= DEPTH_MAX) return false; /* `make` refuses such a depth */
+    if (depth >= DEPTH_MAX) return false; /* `make` refuses expressions that are so deep */
     for (; e->kind == FR_EXPRESSION_CHOICE || e->kind == FR_EXPRESSION_SEQUENCE; e = &m->rules->expressions[e->first])
         if (may_be_empty(m, e->second, depth + 1) == (e->kind == FR_EXPRESSION_CHOICE))
             return e->kind == FR_EXPRESSION_CHOICE;
@@ -232,7 +233,8 @@ static bool may_be_empty(making *m, fr_expression expression, size_t depth) {
 
 /* ---------------------------------------------------------------------------------------------------- counted parts */
 
-/* Finds the limit with these bounds, or adds it. The search begins with the last one, which is mostly the one. */
+/* Finds the limit with these bounds, or adds it. The search begins with the last one, because usually it is that
+ * one. */
 static uint32_t limit_of(making *m, uint32_t least, uint32_t most) {
     fr_grammar_nodes *n = m->nodes;
     for (size_t i = n->limit_count; i > 0 && i + 16 > n->limit_count; i--)
@@ -255,7 +257,7 @@ static uint32_t make_counted(making *m, uint32_t limit, uint32_t next) {
     return add(m, (fr_grammar_node){.kind = FR_NODE_COUNTED, .next = next, .other = limit});
 }
 
-/* Adds a rule that the grammar itself does not have. Its entry is set later. */
+/* Adds a rule that the grammar does not contain. The caller sets its entry later. */
 static uint32_t add_rule(making *m) {
     fr_grammar_nodes *n = m->nodes;
     if (!make_room(m, &n->entries, sizeof *n->entries, n->rules, &n->rule_capacity)) return 0;
@@ -287,7 +289,7 @@ static uint32_t make_copies(making *m, const fr_expression_node *e, uint32_t nex
     for (uint32_t i = 0, before; i < e->second && m->status == FR_OK; i++) {
         before = entry;
         entry = make(m, e->first, entry, depth);
-        if (entry == before) break; /* the body is the empty text */
+        if (entry == before) break; /* the body can only be the empty text */
     }
     return entry;
 }
@@ -374,7 +376,7 @@ static uint32_t call_nonempty(making *m, uint32_t rule, uint32_t next, size_t de
     return add_call(m, m->nonempty[rule] - 1, next);
 }
 
-/* Does the same as `make` for the expression's texts without the empty one. */
+/* Makes the nodes of an expression like `make`, but for its texts without the empty one. */
 static uint32_t make_nonempty(making *m, fr_expression expression, uint32_t next, size_t depth) {
     const fr_expression_node *e = &m->rules->expressions[expression];
     if (!may_be_empty(m, expression, depth)) return make(m, expression, next, depth);
@@ -397,7 +399,7 @@ static uint32_t make_nonempty(making *m, fr_expression expression, uint32_t next
         if (!may_be_empty(m, e->first, depth)) return make_repeat(m, e, 1, next, depth + 1);
         return make_loop(m, e, 1, true, next, depth + 1);
     case FR_EXPRESSION_RULE: return call_nonempty(m, e->first, next, depth);
-    default: /* the empty text itself: a node that reads no byte at all */
+    default: /* only the empty text is left: makes a node that reads no byte at all */
         return add(m, (fr_grammar_node){.kind = FR_NODE_BYTE, .low = 1, .high = 0});
     }
 }
@@ -407,8 +409,8 @@ static uint32_t make_nonempty(making *m, fr_expression expression, uint32_t next
 /* The links between nodes, listed by the node that they lead to. Link 2n leads from node n to its `next`; link 2n + 1
  * leads to its `other`, or to the rule that it calls. */
 typedef struct links {
-    uint32_t *first, *next; /* first: [nodes]; next: [2 nodes]; link + 1, 0: none */
-    uint32_t *waiting;      /* [nodes] live nodes, whose incoming links are still to be followed */
+    uint32_t *first, *next; /* first: [nodes]; next: [2 nodes]; both have the link's number + 1, 0: no link */
+    uint32_t *waiting;      /* [nodes] live nodes whose incoming links must still be followed */
     size_t waiting_count;
 } links;
 
@@ -470,8 +472,8 @@ typedef struct beginnings {
     size_t depth;
 } beginnings;
 
-/* True if the node can be passed without a byte. The end of a count with a least count above 0 can't, because each
- * repetition reads a byte. */
+/* Returns true if the walk can pass the node without reading a byte. It cannot pass the end of a count whose least
+ * count is above 0, because each repetition reads a byte. */
 static bool passes(const beginnings *b, const fr_grammar_node *node) {
     if (node->kind == FR_NODE_CALL) return b->rules[node->other] == MAY_BE_EMPTY;
     return node->kind != FR_NODE_COUNTED || b->nodes->limits[node->other].least == 0;

@@ -9,11 +9,11 @@
 #include "src/language/grammar/rules.h"
 
 typedef enum fr_node_kind {
-    FR_NODE_BYTE,    /* reads a byte from low to high, then next */
-    FR_NODE_SPLIT,   /* next or other, without a byte */
-    FR_NODE_CALL,    /* calls rule `other`, then next */
-    FR_NODE_COUNT,   /* counts one more by counts[other], then next, without a byte */
-    FR_NODE_COUNTED, /* ends the count if limits[other] allows it, then next, without a byte */
+    FR_NODE_BYTE,    /* reads a byte from low to high, then goes to next */
+    FR_NODE_SPLIT,   /* goes to next or to other, without a byte */
+    FR_NODE_CALL,    /* calls rule `other`, then goes to next */
+    FR_NODE_COUNT,   /* counts one more by counts[other], then goes to next, without a byte */
+    FR_NODE_COUNTED, /* if limits[other] allows it, ends the count and goes to next, without a byte */
     FR_NODE_END,     /* ends a rule */
 } fr_node_kind;
 
@@ -23,13 +23,14 @@ typedef struct fr_grammar_node {
     uint32_t next, other;
 } fr_grammar_node;
 
-/* The bounds of a count where it ends. All counts that are more than `margin` away from both bounds allow the same
- * tokens. */
+/* The bounds that a count must be within when it ends. All counts that are more than `margin` away from both bounds
+ * allow the same tokens. */
 typedef struct fr_count_limit {
     uint32_t least, most, margin;
 } fr_count_limit;
 
-/* Counts one more repetition, after which at least `behind` more must follow; exactly: precisely so many follow. */
+/* Counts one more repetition. At least `behind` further repetitions must follow it; if `exactly`, no more than
+ * these. */
 typedef struct fr_count_step {
     uint32_t limit, behind;
     bool exactly;

@@ -14,11 +14,11 @@ typedef struct fr_decimal {
     char text[FR_DECIMAL_DIGITS + 2];
 } fr_decimal;
 
-/* Gives the value if it is a whole number, else the whole number above or below it. *whole: the value is that
- * number. */
+/* Gives the value if it is a whole number, else the next whole number above or below it. *whole is true in the first
+ * case. */
 fr_decimal fr_decimal_of(const json_t *value, bool above, bool *whole);
 
-/* Makes the number that consists of this many nines. */
+/* Makes the number that is written with this many nines. */
 fr_decimal fr_decimal_nines(size_t digits, bool negative);
 
 int fr_decimal_compare(const fr_decimal *one, const fr_decimal *other);

@@ -14,13 +14,13 @@
 typedef struct rule_name {
     fr_text name;
     uint32_t rule;
-    size_t first; /* offset of the rule's first mention */
+    size_t first; /* offset at which the rule is first mentioned */
 } rule_name;
 
 typedef struct reader {
     fr_cursor c;
     fr_grammar_rules *rules;
-    rule_name *names; /* [slots] names by hash */
+    rule_name *names; /* [slots] hash table of the rules' names */
     size_t name_count, slots;
 } reader;
 
@@ -278,7 +278,7 @@ static fr_status read_all(reader *r) {
 }
 
 fr_status fr_gbnf_read(fr_text text, fr_grammar_rules *rules) {
-    size_t most = text.length / 2 + 2; /* names and the bytes between them, and root */
+    size_t most = text.length / 2 + 2; /* each name is followed by another byte, and `root` is always there */
     reader r = {.c = {text, 0}, .rules = rules, .slots = fr_hash_table_size(2 * (most < RULES_MAX ? most : RULES_MAX))};
     r.names = calloc(r.slots, sizeof *r.names);
     if (!r.names) return fr_fail_memory("a grammar", r.slots * sizeof *r.names);

@@ -8,15 +8,15 @@
 #include "src/language/grammar/readers.h"
 #include "src/language/grammar/text_runs.h"
 
-#define KEPT_BYTES_MAX ((size_t)64 << 20) /* the most bytes of masks */
+#define KEPT_BYTES_MAX ((size_t)64 << 20) /* limit on the bytes of all masks that are kept */
 #define TEXT_MAX       ((size_t)1 << 20)
 #define APART_MAX      64
-/* Words of a mask: going through this many takes as long as visiting one node of the tree, the automaton's unit of
- * work. */
+/* Going through this many words of a mask takes as long as visiting one node of the tree, which is the automaton's
+ * unit of work. */
 #define UNIT_WORDS     16
 
-/* The tokens that the places of one rule allow as long as they stay in the rule, and the nodes of the tree at which
- * the rule may end. */
+/* For the places of one rule: the tokens that they allow within the rule, and the nodes of the tree at which the rule
+ * may end. */
 typedef struct local_mask {
     uint64_t *bits; /* NULL: not made yet */
     uint32_t *returns;
@@ -30,9 +30,9 @@ struct fr_grammar {
     local_mask *locals; /* [states] */
     uint64_t **masks;   /* [states] */
     size_t capacity, words, kept, sweeps;
-    int32_t apart[APART_MAX]; /* tokens that count only as themselves, not as text */
+    int32_t apart[APART_MAX]; /* tokens that are allowed only as themselves, never as text */
     size_t apart_count;
-    uint32_t path[FR_TREE_DEPTH_MAX + 1]; /* states at the nodes above the one that a walk has reached, by depth */
+    uint32_t path[FR_TREE_DEPTH_MAX + 1]; /* [depth] states at the nodes above the one that a walk has reached */
 };
 
 /* ----------------------------------------------------------------------------------------------------------- memory */
@@ -95,8 +95,8 @@ static fr_status note_return(local_mask *m, uint32_t node) {
     return FR_OK;
 }
 
-/* Tokens that are allowed without a walk over their bytes: all that have at most `length` characters, each of the
- * class. */
+/* Tokens of at most `length` characters, all of the class. If a text may continue with such characters, these tokens
+ * are allowed without a walk over their bytes. */
 typedef struct slice {
     int class, index; /* class -1: none */
     size_t length;
@@ -114,8 +114,8 @@ static const fr_slice_origin *origin_at(const fr_grammar *g, uint32_t node) {
     return NULL;
 }
 
-/* Handles a node of the tree whose text leads to a living state: allows the node's own tokens. m: the node is also
- * noted there if the text may end here; NULL: it is not. */
+/* Handles a node whose text leads to a state other than the dead one: allows the tokens that end at the node. m: if
+ * not NULL, and the text may end here, the node is added there. */
 static fr_status arrive(fr_grammar *g, uint32_t node, uint32_t state, uint64_t *bits, local_mask *m) {
     const fr_token_node *at = &g->tree->nodes[node];
     for (int32_t id = at->id; id >= 0; id = at->itself ? -1 : g->tree->same[id])
@@ -123,8 +123,8 @@ static fr_status arrive(fr_grammar *g, uint32_t node, uint32_t state, uint64_t *
     return m && fr_automaton_ends(g->automaton, state) ? note_return(m, node) : FR_OK;
 }
 
-/* Allows all tokens below the node `from`, given the text's state at that node, except those of the slice `known`,
- * which are allowed already. m: collects the nodes at which the text may end; NULL: they are not collected. */
+/* Allows all tokens below the node `from` that the text's state there permits. Tokens of the slice `known` are allowed
+ * already and left out. m: if not NULL, collects the nodes at which the text may end. */
 static fr_status walk(fr_grammar *g, uint32_t from, uint32_t state, slice known, uint64_t *bits, local_mask *m) {
     const fr_token_node *nodes = g->tree->nodes;
     const uint32_t end = nodes[from].end;
@@ -151,7 +151,8 @@ static fr_status walk(fr_grammar *g, uint32_t from, uint32_t state, slice known,
     return fr_automaton_spend(g->automaton, 2 + visited);
 }
 
-/* Allows the token of a stop, and the tokens below it. state: the one before the stop's character. */
+/* Allows the token of a stop and the tokens below it, if the text may continue so. state: the text's state before the
+ * character that leaves the class. */
 static fr_status walk_stop(fr_grammar *g, const fr_slice_stop *stop, uint32_t state, uint64_t *bits, local_mask *m) {
     for (uint8_t i = 0; i < stop->count; i++) {
         FR_TRY(fr_automaton_step(g->automaton, state, stop->bytes[i], &state));
@@ -165,7 +166,7 @@ static fr_status walk_stop(fr_grammar *g, const fr_slice_stop *stop, uint32_t st
 }
 
 /* Allows the tokens below an origin that are not in its slice: those that leave the class, and those that are longer
- * than the slice. states: those after each number of the slice's characters. */
+ * than the slice. states: the text's state after 0, 1 and more characters of the class. */
 static fr_status walk_stops(fr_grammar *g, const fr_slice_stops *stops, slice known, const uint32_t *states,
                             uint64_t *bits, local_mask *m) {
     size_t most = known.length < FR_STOP_TEXTS_MAX ? known.length : FR_STOP_TEXTS_MAX;
@@ -182,7 +183,7 @@ static fr_status walk_stops(fr_grammar *g, const fr_slice_stops *stops, slice kn
     return FR_OK;
 }
 
-/* Finds the largest slice whose tokens are all allowed. */
+/* Finds the largest slice all of whose tokens are allowed. */
 static fr_status find_slice(fr_grammar *g, uint32_t state, slice *found) {
     *found = NO_SLICE;
     for (int class = FR_SLICE_CLASSES - 1; class >= 0 && found->class < 0; class --) {
@@ -194,7 +195,7 @@ static fr_status find_slice(fr_grammar *g, uint32_t state, slice *found) {
     return FR_OK;
 }
 
-/* Allows all tokens below an origin, given the state of the text there: first those of a slice, then the others. */
+/* Allows the tokens below an origin that the text's state there permits: first those of a slice, then the others. */
 static fr_status walk_origin(fr_grammar *g, const fr_slice_origin *origin, uint32_t state, uint64_t *bits,
                              local_mask *m) {
     uint32_t states[FR_STOP_TEXTS_MAX + 1];

@@ -30,7 +30,7 @@ bool fr_grammar_ends(const fr_grammar *grammar, uint32_t state);
  * ids. FR_INPUT: finding it takes too much work; the limit depends only on the grammar and the text. */
 fr_status fr_grammar_mask(fr_grammar *grammar, uint32_t state, const uint64_t **bits);
 
-/* Gives the bytes that must come next, at most `size`, as the grammar allows no others. */
+/* Gives the bytes that the grammar forces to come next, at most `size`. */
 fr_status fr_grammar_forced(fr_grammar *grammar, uint32_t state, char *bytes, size_t size, size_t *length);
 
 const fr_token_tree *fr_grammar_tree(const fr_grammar *grammar);

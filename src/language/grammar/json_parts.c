@@ -9,10 +9,10 @@
 #include "formats/json_wide.h"
 
 #define INDENT_MAX      20
-#define DIGITS_MAX      18 /* digits of an integer without bounds */
+#define DIGITS_MAX      18 /* digits of an integer that has no bounds */
 #define FRACTION_MAX    6
-#define KEY_MAX         40  /* characters of a bare key after its first */
-#define NAME_LENGTH_MAX 200 /* bytes of a name that other keys must not equal */
+#define KEY_MAX         40  /* characters of a key without quotes, after its first */
+#define NAME_LENGTH_MAX 200 /* bytes of a name for which keys other than this name can be enforced */
 
 fr_written_parts fr_written_parts_of(fr_grammar_rules *rules) {
     return (fr_written_parts){.rules = rules,
@@ -80,7 +80,8 @@ static bool within(const fr_character_range *ranges, size_t count, bool except, 
     return found != except;
 }
 
-/* Gives the parts of the ranges that are in PLAIN, and returns how many. The ranges must not overlap. */
+/* Gives the intersection of the ranges with PLAIN, and returns the number of ranges in it. The given ranges must not
+ * overlap. */
 static size_t common(const fr_character_range *ranges, size_t count, fr_character_range *out) {
     size_t kept = 0;
     for (size_t i = 0; i < count; i++)
@@ -203,8 +204,8 @@ static uint32_t code_at(const char *text, size_t at, size_t *length) {
     return size < 1 ? 0xFFFD : (uint32_t)code;
 }
 
-/* Allows every way to end a string whose first `at` bytes are those of some sorted names, up to its quote, such that
- * the string is none of the names. */
+/* Makes the rest of a string, up to its quote, after its first `at` bytes, which are the beginning of several sorted
+ * names. The whole string must not be one of these names. */
 static fr_expression other_end(fr_written_parts *p, const char *const *names, size_t count, size_t at) {
     fr_expression quote = string(p, "\"");
     fr_expression any = fr_expression_repeat(p->rules, plain_except(p->rules, NULL, 0), 0, FR_GRAMMAR_UNBOUND);
@@ -298,8 +299,8 @@ static void add_naturals(fr_written_parts *p, fr_decimal low, fr_decimal high, c
     }
 }
 
-/* Finds the smallest and the largest integer within the bounds. Without one bound, integers get at most DIGITS_MAX
- * digits, or one more than the other bound has. */
+/* Finds the smallest and the largest integer within the bounds. If a bound is missing, integers have at most
+ * DIGITS_MAX digits, or one digit more than the other bound if that is more. */
 static void whole_bounds(const fr_written_bounds *b, fr_decimal *low, fr_decimal *high) {
     const fr_decimal far_low = fr_decimal_nines(DIGITS_MAX, true), far_high = fr_decimal_nines(DIGITS_MAX, false);
     *low = b->has_least && b->above_least ? fr_decimal_next(b->least, false) : b->has_least ? b->least : far_low;

@@ -13,14 +13,13 @@
 #include "src/language/grammar/decimal.h"
 #include "src/language/grammar/readers.h"
 
-/* The rules that all values share. They are made when they are first needed; before that they are
- * FR_GRAMMAR_NO_RULE. */
+/* Rules that all values share. Each is made when it is first needed; until then it is FR_GRAMMAR_NO_RULE. */
 typedef struct fr_written_parts {
     fr_grammar_rules *rules;
     uint32_t string, any, object, array;
     fr_expression mark; /* the mark before and after a string, for the bare form; 0: JSON's quote */
-    bool mark_is_text;  /* the mark is written as text; otherwise it is a token as itself, which no text can spell */
-    bool lenient;       /* ignores parts of a schema that are not built or not valid, instead of refusing the schema */
+    bool mark_is_text;  /* the mark is written as text; otherwise it is a token that no text can spell */
+    bool lenient;       /* ignores parts of a schema that are not supported or not valid, but does not refuse it */
 } fr_written_parts;
 
 fr_written_parts fr_written_parts_of(fr_grammar_rules *rules);
@@ -31,7 +30,7 @@ fr_expression fr_written_any(fr_written_parts *parts);
 fr_expression fr_written_any_object(fr_written_parts *parts);
 fr_expression fr_written_any_array(fr_written_parts *parts);
 
-/* Writes a value out, without blanks. */
+/* Writes a value without blanks. */
 fr_expression fr_written_literal(fr_written_parts *parts, const json_t *value);
 
 /* Give the function that writes characters of strings, and the expression that stands before and after a string. */
@@ -51,13 +50,13 @@ fr_expression fr_written_other_string(fr_written_parts *parts, const char *const
  * this form. */
 typedef struct fr_written_bounds {
     bool has_least, has_most;
-    bool above_least, below_most; /* the bound is a whole number that does not belong to the range */
+    bool above_least, below_most; /* the bound is a whole number that is itself excluded */
     fr_decimal least, most;       /* the bounds; if a bound is no whole number, the next one within the range */
 } fr_written_bounds;
 bool fr_written_integer(fr_written_parts *parts, const fr_written_bounds *bounds, fr_expression *expression);
 bool fr_written_number(fr_written_parts *parts, const fr_written_bounds *bounds, fr_expression *expression);
 
-/* Allows open item (, item)* close, with blanks between them, with least to most items. */
+/* Allows a list of least to most items, `open item (, item)* close`, with blanks between its parts. */
 fr_expression fr_written_list(fr_written_parts *parts, const char *open, fr_expression item, uint32_t least,
                               uint32_t most, const char *close);
 

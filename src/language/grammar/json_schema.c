@@ -7,11 +7,11 @@
 #include "formats/json_wide.h"
 #include "src/language/grammar/json_schema_reader.h"
 
-#define DEPTH_MAX   64 /* the most schemas within each other */
+#define DEPTH_MAX   64 /* limit on nested schemas */
 #define SCHEMAS_MAX 20000
-#define LOOKS_MAX   8    /* the most references that are followed in a row */
-#define TYPES_MAX   7    /* the most types of a schema; JSON Schema has no more */
-#define VALUES_MAX  4000 /* the most listed values; each may take one of the places of an automaton's state */
+#define LOOKS_MAX   8    /* limit on references that lead to another reference */
+#define TYPES_MAX   7    /* a schema can't have more types, because JSON Schema has no more */
+#define VALUES_MAX  4000 /* limit on listed values, each of which may take one of the places of an automaton's state */
 
 struct fr_schema_reference {
     const json_t *schema;
@@ -52,8 +52,7 @@ fr_status fr_schema_read_some(reader *r, const json_t *schema, const fr_schema_p
 
 /* ----------------------------------------------------------------------------------------------------------- counts */
 
-/* Reads a count: `otherwise` if the schema does not have the keyword, `beyond` if the count is larger than any text
- * can reach. */
+/* Reads a count. It is `otherwise` if the schema lacks the keyword, and `beyond` if no text can reach it. */
 static uint32_t read_count(const json_t *schema, const char *key, uint32_t otherwise, uint32_t beyond) {
     const json_t *number = json_object_get(schema, key);
     if (!number) return otherwise;
@@ -71,7 +70,7 @@ fr_status fr_schema_read_counts(reader *r, const json_t *schema, const char *lea
 /* ------------------------------------------------------------------------------------------------- types, constants */
 
 static const struct type {
-    const char *name, *words[13]; /* keywords that imply the type if the schema does not name one */
+    const char *name, *words[13]; /* keywords that imply this type if the schema names no type */
 } TYPES[] = {
     {"object",
      {"properties", "required", "additionalProperties", "patternProperties", "propertyNames", "minProperties",
@@ -152,7 +151,7 @@ static fr_status read_types(reader *r, const json_t *types, const json_t *schema
     return some ? FR_OK : fr_schema_nothing(r, path);
 }
 
-/* Allows the given values, and takes them. */
+/* Allows the given values. Takes over the list. */
 static fr_status write_constants(reader *r, json_t *values, const fr_schema_path *path, fr_expression *expression) {
     size_t i;
     json_t *value;
@@ -351,8 +350,8 @@ static fr_status read_object_schema(reader *r, const json_t *schema, const fr_sc
     return status;
 }
 
-/* True if reading failed at a part of a schema that is not built or not valid, and a lenient caller may ignore that
- * part. */
+/* Returns true if reading failed at a part of the schema that is not supported or not valid, and if the caller is
+ * lenient, so that this part may be ignored. */
 static bool may_say_less(const reader *r, fr_status status) {
     bool failed = status == FR_UNBUILT || (status == FR_INPUT && !r->nothing);
     return failed && r->parts->lenient && r->parts->rules->status == FR_OK && r->schemas <= SCHEMAS_MAX;

@@ -7,19 +7,19 @@
 #include "src/language/grammar/automaton_nodes.h"
 #include "src/language/grammar/json_schema_reader.h"
 
-#define SHUFFLED_MAX 8     /* the most values that may come in any order */
-#define RULES_MAX    20000 /* the most rules of values that come in the schema's order */
-#define HITS_MAX     64    /* the most items that `contains` may require */
-#define CHOICES_MAX  8     /* the most choices within each other */
-#define INTEGERS_MAX 100   /* the most integers that are listed; their bounds must also be within BOUND_MAX */
+#define SHUFFLED_MAX 8     /* limit on the values that may come in any order */
+#define RULES_MAX    20000 /* limit on the rules for values that come in the schema's order */
+#define HITS_MAX     64    /* limit on the items that `contains` may require */
+#define CHOICES_MAX  8     /* limit on nested choices */
+#define INTEGERS_MAX 100   /* limit on the integers that are listed; their bounds must also be within BOUND_MAX */
 #define BOUND_MAX    1000000000000000
-#define TEXTS_MAX    100 /* the most strings that are listed, each of LENGTH_MAX bytes at most */
+#define TEXTS_MAX    100 /* limit on the strings that are listed; each has at most LENGTH_MAX bytes */
 #define LENGTH_MAX   64
 
 /* ----------------------------------------------------------------------------------------------------------- tuples */
 
-/* Reads the items that have schemas of their own, of which at least `least` must come. `end` follows the last of them.
- * The expression is made from the last item to the first. */
+/* Reads the items that have schemas of their own, of which at least `least` must be there. `end`: what may follow the
+ * last of them. The expression is made from the last item to the first. */
 static fr_status read_given(fr_schema_reader *r, const json_t *first, uint32_t least, uint32_t given,
                             const fr_schema_path *path, fr_expression end, fr_expression *expression) {
     const fr_schema_path place = {path, "prefixItems", 0};
@@ -40,8 +40,8 @@ static fr_status read_given(fr_schema_reader *r, const json_t *first, uint32_t l
     return FR_OK;
 }
 
-/* Reads the items that have schemas of their own, and then further items that share one schema. Further items may come
- * only once all of the former have. */
+/* Reads the items that have schemas of their own, and then further items, which share one schema. A further item may
+ * come only after all of the items with their own schemas. */
 static fr_status read_tuple(fr_schema_reader *r, const json_t *first, const json_t *rest, uint32_t least, uint32_t most,
                             const fr_schema_path *path, fr_expression *expression) {
     uint32_t given = (uint32_t)json_array_size(first);
@@ -81,7 +81,7 @@ static void define(const choice *c, uint32_t rule, fr_expression body, bool some
     fr_grammar_define(rules, c->first_rule + rule, some ? body : fr_expression_characters(rules, NULL, 0, false));
 }
 
-/* Writes values in any order: makes a rule for each set of values that have already come. */
+/* Writes values in any order. There is a rule for each set of values that were already written. */
 static void write_shuffled(const choice *c) {
     fr_grammar_rules *rules = c->r->parts->rules;
     for (uint32_t set = 0; set < 1u << c->count; set++) {
@@ -99,8 +99,8 @@ static void write_shuffled(const choice *c) {
     }
 }
 
-/* Writes values in the order of the schema: makes a rule for each value that may be next and each number of values
- * that have already come. */
+/* Writes values in the order of the schema. There is a rule for each pair of the value that may be next and the number
+ * of values that were already written. */
 static void write_in_order(const choice *c) {
     fr_grammar_rules *rules = c->r->parts->rules;
     uint32_t counts = c->count + 1;
@@ -142,8 +142,8 @@ static fr_status write_different(fr_schema_reader *r, const json_t *values, uint
     return FR_OK;
 }
 
-/* Adds all values of a type to a list: those of a boolean, null, or the integers between two near bounds. False: the
- * type has more values than can be listed. */
+/* Adds all values of a type to a list. That is possible for booleans, null, and integers whose bounds are close to
+ * each other. False: the type has too many values. */
 static bool add_values_of_type(fr_grammar_rules *rules, const char *type, const json_t *schema, json_t *list) {
     const json_t *least = json_object_get(schema, "minimum"), *most = json_object_get(schema, "maximum");
     if (strcmp(type, "boolean") == 0) {
@@ -160,8 +160,8 @@ static bool add_values_of_type(fr_grammar_rules *rules, const char *type, const 
     return true;
 }
 
-/* Adds the texts of a language that begin with `text` and go on from a state. False: there are too many, or they are
- * too long. */
+/* Adds the texts of a language that begin with `text` and continue from state `at`. False: there are too many, or they
+ * are too long. */
 static bool add_texts_from(fr_grammar_rules *rules, const fr_language *language, uint32_t at, char *text, size_t length,
                            json_t *list) {
     const fr_language_state *state = &language->states[at];
@@ -333,7 +333,7 @@ fr_status fr_schema_read_array(fr_schema_reader *r, const json_t *schema, const 
     const fr_schema_path unique = {path, "uniqueItems", 0}, place = {path, "contains", 0};
     uint32_t least, most;
     FR_TRY(fr_schema_read_counts(r, schema, "minItems", "maxItems", path, &least, &most));
-    if (json_is_array(items)) { /* the form of tuples before draft 2020-12 */
+    if (json_is_array(items)) { /* before draft 2020-12, tuples were written in this form */
         first = items;
         items = json_object_get(schema, "additionalItems");
     }

@@ -6,19 +6,19 @@
 
 #include "src/language/grammar/json_schema_reader.h"
 
-#define DEPTH_MAX      16 /* the most denials within each other */
-/* The most members that others depend on. Each of them may be there or not, which doubles the choices. */
+#define DEPTH_MAX      16 /* limit on nested denials */
+/* Limit on the members on which others depend. Each may be there or not, which doubles the number of choices. */
 #define DEPENDENTS_MAX 6
-/* The largest bound of a length that can be denied, because a double holds all integers up to it. */
+/* Limit on a length bound that can be denied: a double holds all integers up to it exactly. */
 #define COUNT_MAX      1e15
-#define PAIRS_MAX      4096 /* the most pairs of a oneOf's schemas that may hold at the same time */
+#define PAIRS_MAX      4096 /* limit on the pairs of a oneOf's schemas that may hold at the same time */
 
 /* ---------------------------------------------------------------------------------------------------------- denying */
 
 typedef struct denial {
     fr_schema_reader *r;
-    json_t *list;      /* schemas, one of which must hold */
-    fr_status *status; /* fails if the denied schema is not a valid schema */
+    json_t *list;      /* schemas of which at least one must hold */
+    fr_status *status; /* becomes a failure if the denied schema is not valid */
 } denial;
 
 static void deny(const denial *d, const json_t *schema, const fr_schema_path *path, size_t depth);
@@ -55,7 +55,7 @@ static void deny_type(const denial *d, const json_t *types) {
     json_decref(integer);
 }
 
-/* Denies a bound or a count: the number must lie beyond it. */
+/* Denies a bound or a count: requires a number beyond it. */
 static void deny_number(const denial *d, const char *key, const json_t *value) {
     static const struct {
         const char *key, *type, *beyond;
@@ -159,7 +159,8 @@ static void deny_word(const denial *d, const json_t *schema, const char *key, co
     deny_number(d, key, value);
 }
 
-/* Denies a schema. It is enough that one of its keywords does not hold, so each keyword adds its denials. */
+/* Denies a schema. A schema does not hold if one of its keywords does not hold, so the denials of all keywords are
+ * listed. */
 static void deny(const denial *d, const json_t *schema, const fr_schema_path *path, size_t depth) {
     const char *key;
     json_t *value;
@@ -171,8 +172,8 @@ static void deny(const denial *d, const json_t *schema, const fr_schema_path *pa
         if (*d->status == FR_OK) deny_word(d, schema, key, value, &(fr_schema_path){path, key, 0}, depth);
 }
 
-/* Lists schemas, at least one of which holds for each value that does not match this one. The list is empty for the
- * schema `true`. */
+/* Lists schemas such that a value that matches one of them does not match this schema. For `true` the list is
+ * empty. */
 static fr_status other_than(fr_schema_reader *r, const json_t *schema, const fr_schema_path *path, json_t **list) {
     fr_status status = FR_OK;
     const denial d = {r, *list = fr_schema_list(r->parts->rules), &status};
@@ -200,7 +201,8 @@ static void add_part(fr_grammar_rules *rules, json_t *schema, json_t *part) {
     fr_schema_set(rules, schema, "allOf", more);
 }
 
-/* Adds a choice to the schema, as an anyOf in its allOf, because all choices must be made. Takes the list. */
+/* Adds a choice to the schema as an anyOf. The anyOf becomes a member of the schema's allOf, because several choices
+ * must all be made. Takes over the list. */
 static void add_choice(fr_grammar_rules *rules, json_t *schema, json_t *list) {
     add_part(rules, schema, fr_schema_said(rules, "anyOf", list));
 }
@@ -269,8 +271,8 @@ static bool disjoint(fr_schema_reader *r, const json_t *one, const json_t *other
                                fr_schema_look_through(r, other, path));
 }
 
-/* Gives one schema of a list together with the denial of every other one that may hold at the same time, and adds the
- * number of those to *pairs. */
+/* Gives one schema of a list together with denials of all others that may hold at the same time, and adds their number
+ * to *pairs. */
 static json_t *alone(fr_schema_reader *r, const json_t *list, size_t number, const fr_schema_path *path,
                      size_t *pairs) {
     fr_grammar_rules *rules = r->parts->rules;

@@ -223,8 +223,8 @@ static fr_status keep_holding(fr_schema_reader *r, const json_t *schema, const j
     return fr_schema_check(r->parts->rules, path);
 }
 
-/* Gives the values that a schema lists and that match the rest of the schema. The keyword with the list is left out of
- * the check, because all its values match it. */
+/* Gives the values that a schema lists and that match the rest of the schema. The keyword with the list need not be
+ * checked, because all values of the list match it. */
 fr_status fr_schema_constants(fr_schema_reader *r, const json_t *schema, const fr_schema_path *path, json_t **values) {
     const json_t *list = json_object_get(schema, "enum"), *constant = json_object_get(schema, "const");
     fr_grammar_rules *rules = r->parts->rules;

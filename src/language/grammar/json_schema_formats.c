@@ -43,8 +43,8 @@
 #define CLOCK   "T(" COUNT "H(" COUNT "M(" SECONDS ")?)?|" COUNT "M(" SECONDS ")?|" SECONDS ")"
 #define DAYS    "(" COUNT "Y(" COUNT "M(" COUNT "D)?)?|" COUNT "M(" COUNT "D)?|" COUNT "D)"
 
-/* URIs and IRIs by RFC 3986 and 3987. more: characters that an IRI has in addition to a URI's; private: those of its
- * query. */
+/* URIs and IRIs by RFC 3986 and 3987. more: the characters that only IRIs allow; private: those that only the query of
+ * an IRI allows. */
 #define HEX      "[0-9A-Fa-f]"
 #define BYTE     "(25[0-5]|2[0-4][0-9]|1[0-9]{2}|[1-9]?[0-9])"
 #define IPV4     BYTE "(\\." BYTE "){3}"
@@ -70,7 +70,7 @@
     SCHEME "(" ROOTED(more) "|" MARKED(more, ":@") "+" SEGMENTS(more) ")?" REST(more, private)
 #define REFERENCE(more, private) \
     "(" ABSOLUTE(more, private) "|(" ROOTED(more) "|" MARKED(more, "@") "+" SEGMENTS(more) ")?" REST(more, private) ")"
-#define NO_PRIVATE "?" /* URIs have no private characters; a '?' adds nothing, because a query allows it anyway */
+#define NO_PRIVATE "?" /* URIs have no private characters; a '?' changes nothing, because a query allows it anyway */
 
 /* URI templates by RFC 6570. Text outside of an expression in braces stands for itself. */
 #define VARIABLE "([A-Za-z0-9_]|" ESCAPED ")+(\\.([A-Za-z0-9_]|" ESCAPED ")+)*(:[1-9][0-9]{0,3}|\\*)?"

@@ -5,11 +5,11 @@
 #include "formats/json_wide.h"
 #include "src/language/grammar/json_schema_reader.h"
 
-#define CHOICES_MAX 256 /* the most choices in the product of two lists of choices */
+#define CHOICES_MAX 256 /* limit on the choices that result from combining two lists of choices */
 
 /* ------------------------------------------------------------------------------------------------------------ lists */
 
-/* Gives a word or a list of words as a list. */
+/* Gives a list of words as it is, and a single word as a list. */
 static json_t *as_list(fr_grammar_rules *rules, const json_t *value) {
     return json_is_array(value) ? json_incref((json_t *)value) : fr_schema_pack(rules, "[O]", value);
 }
@@ -50,8 +50,8 @@ static json_t *all_items(fr_grammar_rules *rules, const json_t *one, const json_
     return all;
 }
 
-/* Makes a schema that requires both. If one is `true`, `false` or equal to the other, the result is the stricter
- * one. */
+/* Makes a schema that requires both. It is simply the stricter one if one is `true` or `false`, or if they are
+ * equal. */
 static json_t *both_of(fr_grammar_rules *rules, const json_t *one, const json_t *other) {
     if (json_is_true(one) || json_is_false(other)) return json_incref((json_t *)other);
     if (json_is_true(other) || json_is_false(one)) return json_incref((json_t *)one);
@@ -77,8 +77,8 @@ static json_t *all_pairs(fr_grammar_rules *rules, const json_t *one, const json_
 
 /* ---------------------------------------------------------------------------------------------------------- members */
 
-/* Gives the schema that additionalProperties requires of a member that is not one of the properties; NULL:
- * additionalProperties says nothing about this member. */
+/* Gives the schema that additionalProperties requires of this member; NULL: the member is one of the properties, or
+ * additionalProperties allows anything. */
 static const json_t *said_of_others(const json_t *schema, const char *name) {
     const json_t *others = json_object_get(schema, "additionalProperties");
     if (!others || json_is_true(others) || json_object_get(json_object_get(schema, "properties"), name)) return NULL;
@@ -107,9 +107,9 @@ static json_t *all_patterns(fr_grammar_rules *rules, const json_t *one, const js
     return all;
 }
 
-/* True if two schemas can't be merged because of additionalProperties: one has a schema for all members that it
- * neither names nor matches by a pattern. After the merge, that schema would miss names that the other's patterns
- * match, or would also apply to members of the other that match one's own patterns. */
+/* Returns true if two schemas can't be merged because `one` has a schema for members that it neither names nor matches
+ * by a pattern. In the merged schema, that additionalProperties would no longer apply to names that the other's
+ * patterns match, or it would apply to properties of the other that match a pattern of `one`. */
 static bool crosses(const json_t *one, const json_t *other) {
     const json_t *others = json_object_get(one, "additionalProperties");
     if (!others || json_is_true(others)) return false;
@@ -117,8 +117,8 @@ static bool crosses(const json_t *one, const json_t *other) {
     return json_object_get(one, "patternProperties") && json_object_get(other, "properties");
 }
 
-/* True if both give schemas to their first items, in lists that differ. After a merge, one's schema for the items
- * after its list would apply to other items than before. */
+/* Returns true if both give schemas to their first items, but in different lists. In the merged schema, the schema for
+ * items after the list would then apply to other items than before. */
 static bool lists_differ(fr_grammar_rules *rules, const json_t *one, const json_t *other) {
     static const char *const of_items[] = {"items", "prefixItems", "additionalItems", "unevaluatedItems"};
     const json_t *first = json_object_get(one, "prefixItems");
@@ -170,7 +170,7 @@ static bool is_schema(const json_t *value) {
     return json_is_object(value) || json_is_boolean(value);
 }
 
-/* Merges two different values of a keyword; NULL: one value can't express both. */
+/* Merges two different values of a keyword; NULL: no single value expresses both. */
 static json_t *merge_values(fr_grammar_rules *rules, const char *key, const json_t *one, const json_t *other) {
     static const char *const schemas[] = {"items", "additionalProperties", "propertyNames", NULL};
     if (strcmp(key, "type") == 0) return common_types(rules, one, other);
@@ -184,8 +184,8 @@ static json_t *merge_values(fr_grammar_rules *rules, const char *key, const json
     return fr_schema_is_word(key, schemas) ? both_of(rules, one, other) : NULL;
 }
 
-/* Writes a second pattern or a second constant under another keyword, because one keyword can't hold both; false: the
- * keyword is neither `pattern` nor `const`. */
+/* Writes a second pattern or constant under another keyword, because `pattern` and `const` hold only one. False: the
+ * keyword is neither of these. */
 static bool said_otherwise(fr_grammar_rules *rules, json_t *both, const char *key, const json_t *mine,
                            const json_t *value) {
     if (strcmp(key, "pattern") == 0 && fr_json_is_text(mine) && fr_json_is_text(value)) {
@@ -200,8 +200,8 @@ static bool said_otherwise(fr_grammar_rules *rules, json_t *both, const char *ke
     return true;
 }
 
-/* True if one has `contains` without minContains, so that it requires one item, and the other has a minContains: after
- * a merge that would change the first one's meaning. */
+/* Returns true if merging would change the meaning of `contains` in `one`: without minContains it requires one item,
+ * but the other schema has a minContains. */
 static bool counts_for(const json_t *one, const json_t *other) {
     return json_object_get(one, "contains") && !json_object_get(one, "minContains") &&
            json_object_get(other, "minContains");

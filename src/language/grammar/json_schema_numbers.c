@@ -8,15 +8,15 @@
 
 #define STEP_MAX   10000
 #define PLACES_MAX 6  /* digits after the point */
-#define WIDE       15 /* digits that a missing bound gets; numbers of up to 15 digits have only one spelling */
+#define WIDE       15 /* digits of a bound that the schema lacks; numbers of up to 15 digits have only one spelling */
 
-/* Reads one bound: the tighter one of two keywords. */
+/* Reads one bound. Two keywords can give it, and the tighter one counts. */
 static void read_bound(const json_t *schema, const char *key, const char *strict_key, bool upper, bool *has,
                        bool *strict, fr_decimal *bound) {
     const json_t *plain = json_object_get(schema, key), *tight = json_object_get(schema, strict_key);
     bool number = fr_schema_is_number(tight), whole = false;
     int compared = number && plain ? fr_schema_compare(tight, plain) : 0;
-    *strict = json_is_true(tight); /* the form of draft 4 */
+    *strict = json_is_true(tight); /* in draft 4 the keyword is a boolean */
     if (number && (!plain || (upper ? compared <= 0 : compared >= 0))) {
         plain = tight;
         *strict = true;
@@ -28,8 +28,8 @@ static void read_bound(const json_t *schema, const char *key, const char *strict
 
 /* ------------------------------------------------------------------------------------------------------------ steps */
 
-/* Reads the number of multipleOf as a whole number of units, where a unit is the last of `places` digits after the
- * point. */
+/* Reads multipleOf as an integer and a number of decimal places: the step is `units` times the last of `places` digits
+ * after the point. */
 static fr_status read_step(const json_t *step, const fr_schema_path *path, uint32_t *units, uint32_t *places) {
     double value = (double)fr_schema_number(step), power = 1;
     for (*places = 0; *places <= PLACES_MAX; ++*places, power *= 10) {
@@ -48,9 +48,9 @@ static uint64_t power_of_ten(uint32_t exponent) {
     return power;
 }
 
-/* Makes the automaton of the multiples of a step. Its states are: the beginning; after a minus; then, for no point and
- * for each number of digits after the point, one state for each remainder of the digits so far; and the states
- * directly after the point. */
+/* Makes the automaton that accepts multiples of a step. It has a state for the beginning and one after a minus. Before
+ * the point, and after each number of digits behind it, it has a state for each remainder of the digits so far.
+ * Further states stand directly after the point. */
 static fr_status make_decimals(fr_language *l, uint32_t units, uint32_t places) {
     for (uint32_t state = 0; state < 2; state++) {
         FR_TRY(fr_language_add_state(l, false));
@@ -93,7 +93,8 @@ static fr_status narrow_by_step(fr_grammar_rules *rules, const json_t *step, con
 
 /* ---------------------------------------------------------------------------------------------- excluding constants */
 
-/* Writes a number as the grammar writes it: whole, or with as few places as distinguish it from other numbers. */
+/* Writes a number as the grammar spells it: as an integer, or with as few decimal places as distinguish it from other
+ * numbers. */
 static void write_number(const json_t *number, char *text, size_t size) {
     double value = json_number_value(number);
     if (value == 0) value = 0; /* turns -0 into 0 */
@@ -137,13 +138,13 @@ static fr_status narrow(fr_schema_reader *r, const json_t *schema, const fr_sche
     return FR_OK;
 }
 
-/* Gives a bound that is far below or above the other bound, or 0 if that is missing. */
+/* Gives a bound far below or above the other bound; if that is missing too, far from 0. */
 static fr_decimal far_from(const fr_decimal *other, bool below) {
     size_t digits = other && (*other->text == '-') == below ? fr_decimal_length(other) + 1 : 0;
     return fr_decimal_nines(digits > WIDE ? digits : WIDE, below);
 }
 
-/* Refuses bounds that no number of so few digits reaches. */
+/* Refuses bounds that only numbers of 40 or more digits reach. */
 static fr_status check_reach(const json_t *schema, const fr_schema_path *path) {
     static const char *const words[] = {"minimum", "exclusiveMinimum", "maximum", "exclusiveMaximum"};
     for (size_t i = 0; i < sizeof words / sizeof *words; i++) {

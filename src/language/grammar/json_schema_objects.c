@@ -4,9 +4,9 @@
 
 #include "src/language/grammar/json_schema_reader.h"
 
-#define PATTERNS_MAX 4     /* the most patterns of names; members get a schema for each set of them */
-#define COUNTED_MAX  200   /* the most members if their number is bounded */
-#define RULES_MAX    20000 /* the most rules: there is one for each member and each number of members before it */
+#define PATTERNS_MAX 4     /* limit on the patterns of names; members have a schema for each set of patterns */
+#define COUNTED_MAX  200   /* limit on the members of an object if their number is bounded */
+#define RULES_MAX    20000 /* limit on rules; each member has one for each number of members before it */
 
 /* ------------------------------------------------------------------------------------------------------- the schema */
 
@@ -14,10 +14,10 @@ typedef struct shape {
     fr_schema_reader *r;
     const json_t *schema, *patterns, *others; /* others: additionalProperties or its substitute; NULL: there is none */
     const fr_schema_path *path;
-    /* both by name; `properties` has the schema's own properties first, and then the required names that are not among
-     * them */
+    /* objects whose keys are the names; `properties` has the schema's own properties first, then required names that
+     * are not among them */
     json_t *properties, *required;
-    fr_language *of_pattern[PATTERNS_MAX]; /* the language of names for each pattern */
+    fr_language *of_pattern[PATTERNS_MAX]; /* for each pattern, the language of the names that it matches */
     fr_language *names;                    /* the language of allowed names; NULL: all are allowed */
     size_t pattern_count;
     uint32_t least, most; /* bounds of the number of members */
@@ -61,7 +61,7 @@ static fr_status check_names(const json_t *schema, const fr_schema_path *path) {
     return FR_OK;
 }
 
-/* True if the schema's type, if it has one, allows strings: names are strings. */
+/* Returns true if the schema allows strings, as names are: it has no type, or its types include strings. */
 static bool may_be_strings(fr_grammar_rules *rules, const json_t *schema) {
     const json_t *type = json_object_get(schema, "type");
     json_t *string = type ? fr_schema_pack(rules, "s", "string") : NULL;
@@ -141,7 +141,7 @@ static fr_expression named(const shape *s, fr_expression name, fr_expression val
     return fr_schema_then(r, fr_schema_then(r, name, colon), value);
 }
 
-/* Allows names that are not properties, with all characters. */
+/* Allows names with any characters that are not properties. */
 static fr_status any_other_name(const shape *s, fr_expression *name) {
     size_t count = json_object_size(s->properties), i = 0;
     const char **names = malloc((count + 1) * sizeof *names), *key;
@@ -251,8 +251,8 @@ static fr_status read_others(const shape *s, bool wanted, fr_expression *member,
 
 /* ---------------------------------------------------------------------------------------------------------- members */
 
-/* Rules for the rest of an object from a member on, one for each number of members before it; the last one is for its
- * number and all larger ones. They are made from the last member to the first. */
+/* Rules for the rest of an object, beginning with one of its members. There is one rule for each number of members
+ * before it; the last rule is for all larger numbers too. They are made from the last member to the first. */
 typedef struct members {
     uint32_t first, counts;
 } members;
@@ -267,8 +267,8 @@ static members new_members(const shape *s, uint32_t counts) {
     return m;
 }
 
-/* Writes the members after all properties. Only one of them is sure to have a name that differs from the others'
- * names, so the least number of members may require at most one of them. */
+/* Writes the members that follow all properties. The grammar can't make their names differ from each other, so only
+ * one of them is sure to count towards the least number of members. */
 static fr_expression write_others(const shape *s, uint32_t there, fr_expression other, bool some) {
     fr_grammar_rules *rules = s->r->parts->rules;
     uint32_t lack = there < s->least ? s->least - there : 0;
@@ -329,7 +329,7 @@ static fr_status read_members(const shape *s, members *all) {
 
 /* ---------------------------------------------------------------------------------------------------------- objects */
 
-/* Finds the number of counts that need rules of their own, and drops bounds that always hold. */
+/* Finds how many numbers of members need rules of their own, and drops bounds that always hold. */
 static fr_status count_rules(shape *s, bool others, uint32_t *counts) {
     size_t properties = json_object_size(s->properties), required = 0;
     const fr_schema_path least = {s->path, "minProperties", 0}, most = {s->path, "maxProperties", 0};

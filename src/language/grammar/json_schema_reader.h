@@ -31,14 +31,14 @@ typedef struct fr_schema_reader {
 fr_status fr_schema_read(fr_schema_reader *r, const json_t *schema, const fr_schema_path *path,
                          fr_expression *expression);
 
-/* Reads a schema, but does not fail if no value matches it: then *some is false. */
+/* Reads a schema. If no value matches it, that is no failure here, but *some is false. */
 fr_status fr_schema_read_some(fr_schema_reader *r, const json_t *schema, const fr_schema_path *path,
                               fr_expression *expression, bool *some);
 
 fr_status fr_schema_nothing(fr_schema_reader *r, const fr_schema_path *path);
 
-/* The first makes a sequence of two expressions. The second adds an alternative to *all; *some: *all has one
- * already. */
+/* The first makes a sequence of two expressions. The second adds an alternative to *all; *some says if *all already
+ * has one. */
 fr_expression fr_schema_then(fr_schema_reader *r, fr_expression first, fr_expression second);
 void fr_schema_or(fr_schema_reader *r, fr_expression one, fr_expression *all, bool *some);
 
@@ -95,17 +95,17 @@ fr_status fr_schema_narrow(fr_grammar_rules *rules, fr_language **all, fr_langua
 /* Gives the values that a schema lists and that match all its keywords; NULL: it lists none. */
 fr_status fr_schema_constants(fr_schema_reader *r, const json_t *schema, const fr_schema_path *path, json_t **values);
 
-/* Tells whether a value matches a schema; FR_UNBUILT: the schema has a keyword that can't be checked here. */
+/* Tells whether a value matches a schema. FR_UNBUILT: the schema has a keyword that this can't check. */
 fr_status fr_schema_holds(fr_schema_reader *r, const json_t *schema, const json_t *value, const fr_schema_path *path,
                           size_t depth, bool *holds);
 
-/* Rewrites a schema without `not`, `if` and dependents, which become choices. as_part: also without references and
- * oneOf, so that it can be merged with others. *rewritten is NULL if nothing needs to be rewritten. */
+/* Rewrites a schema so that choices replace `not`, `if` and dependents. as_part: also removes references and oneOf, so
+ * that the schema can be merged with others. *rewritten is NULL if there is nothing to rewrite. */
 fr_status fr_schema_rewrite(fr_schema_reader *r, const json_t *schema, bool as_part, const fr_schema_path *path,
                             json_t **rewritten);
 
-/* Rewrites unevaluatedProperties and unevaluatedItems as additionalProperties and items. That is possible if all
- * keywords about the same object or array are in this one schema. */
+/* Rewrites unevaluatedProperties and unevaluatedItems as additionalProperties and items. That requires that all
+ * keywords about the same object or array are in this schema. */
 fr_status fr_schema_rewrite_unevaluated(fr_schema_reader *r, json_t *schema, const fr_schema_path *path);
 
 /* Makes schemas such that each value of one of them matches exactly one schema of a list. */
@@ -115,7 +115,7 @@ fr_status fr_schema_one_of(fr_schema_reader *r, const json_t *list, const fr_sch
 fr_status fr_schema_merge(fr_grammar_rules *rules, const json_t *one, const json_t *other, const fr_schema_path *path,
                           json_t **merged);
 
-/* True if no value can match both, as far as types, constants and required constant members show. */
+/* Returns true if no value can match both. It considers only types, constants, and constants of required members. */
 bool fr_schemas_disjoint(fr_grammar_rules *rules, const json_t *one, const json_t *other);
 
 #endif

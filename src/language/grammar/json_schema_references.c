@@ -11,10 +11,10 @@ enum { URI_MAX = 1024, DEPTH_MAX = 256 };
 typedef struct search {
     fr_grammar_rules *rules;
     char wanted[URI_MAX];
-    const char *base; /* the document's own $id; NULL: an anchor is wanted */
+    const char *base; /* the document's own $id; NULL: the search is for an anchor */
 } search;
 
-/* Gives the length of a URI's scheme and authority, "https://a.org"; 0: it is relative. */
+/* Gives the length of a URI's scheme and host, as "https://a.org" has them; 0: the URI is relative. */
 static size_t host_length(const char *uri) {
     size_t scheme = strcspn(uri, ":/?#");
     if (scheme == 0 || uri[scheme] != ':') return 0;
@@ -46,8 +46,8 @@ static bool is_wanted(const search *s, const json_t *schema) {
     return (anchor && strcmp(anchor, s->wanted) == 0) || (id && *id == '#' && strcmp(id + 1, s->wanted) == 0);
 }
 
-/* Finds the wanted schema in a value and all that it contains, but not among constants. named: the value's members have
- * names of the schema's author, and are no keywords. */
+/* Searches a value and everything in it, except for constants, for the wanted schema. named: the keys of the value are
+ * names that the schema's author chose, not keywords. */
 static const json_t *find_below(const search *s, const json_t *value, bool named, size_t depth) {
     static const char *const constants[] = {"const", "enum", "default", "examples", NULL};
     static const char *const maps[] = {"properties",  "patternProperties", "$defs",

@@ -7,12 +7,12 @@
 #include "formats/json_wide.h"
 #include "src/language/grammar/json_schema_reader.h"
 
-#define NAME_LENGTH_MAX 1000 /* characters; a larger bound on a name's length is dropped */
-#define MULTIPLIED_MAX  4096 /* the most states of a language multiplied by its lengths */
+#define NAME_LENGTH_MAX 1000 /* in characters; a larger bound on the length of a name is dropped */
+#define MULTIPLIED_MAX  4096 /* limit on the product of a language's states and its lengths */
 
 /* --------------------------------------------------------------------------------------------------------- automata */
 
-/* Adds the place in the schema to the error line of a language that can't be made. */
+/* Adds the place in the schema to the error line if a language can't be made. */
 static fr_status with_place(fr_status status, const fr_schema_path *path) {
     char line[200];
     if (status == FR_OK || status == FR_MEMORY) return status;
@@ -72,8 +72,8 @@ fr_status fr_schema_texts(fr_grammar_rules *rules, const json_t *list, fr_langua
     return status;
 }
 
-/* The alphabets for texts that an expression does not match. They have only characters whose meaning is the same in
- * all dialects of regular expressions. */
+/* The alphabets of texts that do not match an expression. They contain only characters that mean the same in all
+ * dialects of regular expressions. */
 static const fr_character_range PRINTED[] = {{' ', '~'}}, PLAIN[] = {{' ', '~'}, {0x80, FR_CODE_POINT_MAX}};
 
 static fr_status narrow_by_pattern(fr_grammar_rules *rules, fr_language **all, const json_t *pattern, bool matches,
@@ -130,8 +130,8 @@ static fr_status narrow_by_words(fr_schema_reader *r, const json_t *schema, cons
     return other_than ? narrow_by_constants(rules, all, other_than, path) : FR_OK;
 }
 
-/* Makes the language of a schema's strings by all keywords but those of length; NULL: any string. After a failure
- * there is none. */
+/* Makes the language of a schema's strings, except that their length is not limited; NULL: all strings. After a
+ * failure there is no language. */
 static fr_status language_of_words(fr_schema_reader *r, const json_t *schema, const fr_schema_path *path,
                                    fr_language **language) {
     *language = NULL;
@@ -142,8 +142,8 @@ static fr_status language_of_words(fr_schema_reader *r, const json_t *schema, co
     return status;
 }
 
-/* Drops an upper bound above NAME_LENGTH_MAX, because names of members are never that long and their automaton would
- * need a state for each length. */
+/* Makes the language of a schema's strings. An upper bound above NAME_LENGTH_MAX is dropped: names of members are
+ * never so long, and the automaton would need a state for each length. */
 fr_status fr_schema_language(fr_schema_reader *r, const json_t *schema, const fr_schema_path *path,
                              fr_language **language) {
     uint32_t least, most;
@@ -153,8 +153,8 @@ fr_status fr_schema_language(fr_schema_reader *r, const json_t *schema, const fr
     return narrow_by_lengths(r->parts->rules, language, least, most, path);
 }
 
-/* Writes the non-empty language's texts of least to most characters. If the automaton has few states, they are
- * multiplied by the lengths, which is exact; otherwise characters are counted. Takes the language. */
+/* Writes the texts of a non-empty language that have least to most characters. A small automaton gets a copy of each
+ * state for each length, which is exact; otherwise the characters are counted. Takes over the language. */
 static fr_status write_language(fr_grammar_rules *rules, fr_language *language, uint32_t least, uint32_t most,
                                 const fr_schema_path *path, fr_write_characters *write, fr_expression *expression,
                                 bool *some) {
@@ -191,7 +191,8 @@ static fr_status read_expression(fr_schema_reader *r, const char *text, size_t l
     return with_place(status, path);
 }
 
-/* Writes a key from a string's keywords and from its form `how`; strings with the same key share a rule. */
+/* Writes a key made of a string's keywords and of the form `how` in which it is written. Strings with the same key
+ * share a rule. */
 static void write_key(const json_t *schema, uint32_t least, uint32_t most, const char *how, fr_text_buffer *key) {
     static const char *const words[] = {"format", "pattern"};
     char counts[32];
@@ -206,13 +207,13 @@ static void write_key(const json_t *schema, uint32_t least, uint32_t most, const
     fr_text_append_string(key, how);
 }
 
-/* Counts the keywords that limit a text: if there are several, an automaton is needed. */
+/* Counts the keywords that limit a text. If there are two or more, an automaton must combine them. */
 static size_t count_words(const json_t *schema, bool counted) {
     static const char *const words[] = {"pattern", FR_NONE_OF, FR_ALL_PATTERNS, FR_NO_PATTERNS};
     size_t count = counted + (fr_schema_format(schema) != NULL);
     for (size_t i = 0; i < sizeof words / sizeof *words; i++) {
         count += json_object_get(schema, words[i]) != NULL;
-        /* counts twice, because these always need an automaton */
+        /* counted twice, so that there is always an automaton for these */
         if (i > 0 && json_object_get(schema, words[i])) count++;
     }
     return count;
@@ -268,7 +269,8 @@ fr_status fr_schema_read_string(fr_schema_reader *r, const json_t *schema, const
     return FR_OK;
 }
 
-/* ----------------------------------------------------------------------------------------------- without any quotes */
+/* ----------------------------------------------------------------------------------------- plain text, without
+ * quotes */
 
 bool fr_json_schema_limits_text(const json_t *schema) {
     static const char *const words[] = {"pattern", "minLength", "maxLength", NULL};

@@ -2,18 +2,19 @@
  * or array are in one schema, these are the members and items that no other keyword of that schema covers. */
 #include "src/language/grammar/json_schema_reader.h"
 
-#define DEPTH_MAX 32 /* the most nested schemas that are about the same value */
+#define DEPTH_MAX 32 /* limit on nested schemas that are about the same value */
 
 static const struct {
     const char *key, *as;
 } WORDS[] = {{"unevaluatedProperties", "additionalProperties"}, {"unevaluatedItems", "items"}};
 
-/* Keywords whose schemas are about the same value as the schema that contains them; in a list, or by name. */
+/* Keywords that contain schemas about the same value as the schema itself: lists of schemas, and objects with schemas
+ * by name. */
 static const char *const LISTS[] = {"allOf", "anyOf", NULL};
 static const char *const NAMED[] = {"dependentSchemas", "dependencies", NULL};
 
-/* True if a schema that must not hold, or may not hold, constrains this value: then it is unknown which members are
- * covered. The same is true if references never end. */
+/* Returns true if a schema that constrains this value must not hold, or need not hold, because then it is unknown
+ * which members are covered. Also true if references never end. */
 static bool denies(fr_schema_reader *r, const json_t *schema, const fr_schema_path *path, size_t depth) {
     static const char *const denying[] = {"not", "if", "oneOf", NULL};
     const char *key;

@@ -38,7 +38,7 @@ json_t *fr_schema_pack(fr_grammar_rules *rules, const char *format, ...) {
     va_list values;
     fr_grammar_spend(rules, 4);
     va_start(values, format);
-    json_t *value = json_vpack_ex(&error, 0, format, values); /* takes the references even if it fails */
+    json_t *value = json_vpack_ex(&error, 0, format, values); /* frees the given values even if it fails */
     va_end(values);
     return made(rules, value);
 }

@@ -17,10 +17,10 @@ fr_status fr_schema_check(const fr_grammar_rules *rules, const fr_schema_path *p
 json_t *fr_schema_list(fr_grammar_rules *rules);
 json_t *fr_schema_pack(fr_grammar_rules *rules, const char *format, ...);
 
-/* Makes an object with one member, whose key may be one of our own keywords. Takes the value. */
+/* Makes an object with one member, whose key may be one of our own keywords. Takes over the value. */
 json_t *fr_schema_said(fr_grammar_rules *rules, const char *key, json_t *value);
 
-/* Copies an object or list; the copy holds the same values, which are not copied. */
+/* fr_schema_copy copies an object or list, but not the values in it, which both then share. */
 json_t *fr_schema_copy(fr_grammar_rules *rules, const json_t *value);
 json_t *fr_schema_without(fr_grammar_rules *rules, const json_t *object, const char *key);
 

@@ -28,8 +28,8 @@ fr_status fr_schema_fail(const fr_schema_path *path, fr_status status, const cha
 bool fr_schema_describes(const char *key);
 bool fr_schema_is_unbuilt(const char *key);
 
-/* The first is true if a list, ended by NULL, has the word. The second is true if a schema has one of the list's
- * words. */
+/* The first returns true if the word is in a list, which NULL ends. The second returns true if a schema has one of the
+ * list's words as a keyword. */
 bool fr_schema_is_word(const char *key, const char *const *words);
 bool fr_schema_has_any(const json_t *schema, const char *const *words);
 

@@ -162,8 +162,8 @@ typedef struct pair {
 typedef struct product {
     const fr_language *one, *other;
     fr_language *made;
-    pair *pairs;     /* [most] pairs by state */
-    uint32_t *table; /* [slots] states + 1, by hash */
+    pair *pairs;     /* [most] the pair of states that each new state stands for */
+    uint32_t *table; /* [slots] hash table of states + 1 */
     size_t most, slots, count;
 } product;
 
@@ -180,7 +180,8 @@ static fr_status find_pair(product *p, pair wanted, uint32_t *state) {
     return FR_OK;
 }
 
-/* Makes the edges of a pair of states: the characters that both states' edges have, in order. */
+/* Makes the edges of a pair of states, in order: one for each range of characters for which both states have an
+ * edge. */
 static fr_status multiply_state(product *p, pair at) {
     const fr_language_state one = p->one->states[at.one], other = p->other->states[at.other];
     uint32_t i = 0, k = 0, to;
@@ -220,8 +221,8 @@ fr_status fr_language_both(const fr_language *one, const fr_language *other, fr_
 
 /* ------------------------------------------------------------------------------------------------------ complements */
 
-/* Adds the edges of a complement for one range of characters: those that the state has, and edges to the state `lost`
- * for the characters between them. */
+/* Adds the edges of a complement for one range of characters. Characters for which the state has no edge lead to the
+ * state `lost`. */
 static fr_status cover(fr_language *made, const fr_language *l, fr_language_state s, fr_character_range range,
                        uint32_t lost) {
     uint32_t low = range.low;
@@ -237,7 +238,8 @@ static fr_status cover(fr_language *made, const fr_language *l, fr_language_stat
     return low <= range.high ? fr_language_add_edge(made, low, range.high, lost) : FR_OK;
 }
 
-/* Makes the complement. After the language's states it has one more: a text that has left the language stays in it. */
+/* Makes the complement. It has the language's states and one more, in which a text stays once it has left the
+ * language. */
 static fr_status make_except(fr_language *made, const fr_language *l, const fr_character_range *alphabet,
                              size_t count) {
     uint32_t lost = (uint32_t)l->state_count;
@@ -289,8 +291,8 @@ bool fr_language_has(const fr_language *l, fr_text utf8) {
     return l->states[state].ends;
 }
 
-/* Collects all ranges by which a state leads to the same state as this edge. NULL: an earlier edge led there too, so
- * they are collected already, or memory ran out. */
+/* Collects all ranges of characters that lead from a state to the same state as this edge. NULL: an earlier edge leads
+ * there too, for which they were collected already; or memory ran out. */
 static fr_character_range *ranges_like(const fr_language *l, fr_language_state s, uint32_t edge, size_t *count,
                                        fr_grammar_rules *rules) {
     uint32_t to = l->edges[edge].to;
@@ -305,8 +307,8 @@ static fr_character_range *ranges_like(const fr_language *l, fr_language_state s
     return ranges;
 }
 
-/* The bounds of a text's length, and for each state two distances to an end, in characters. `shortest` is the length
- * of the shortest path. `looped` is the length of the shortest path through a state that leads to itself: such a path
+/* The bounds of a text's length, and two distances from each state to an end, in characters. `shortest` is the length
+ * of the shortest path. `looped` is the length of the shortest path with a state that leads to itself, where the path
  * can be made longer by any number of characters. NEVER: there is no such path. */
 #define NEVER UINT32_MAX
 typedef struct lengths {
@@ -345,7 +347,8 @@ static fr_status find_lengths(const fr_language *l, const lengths *n) {
     return FR_OK;
 }
 
-/* Counts the character that leads to state `to`, if an end can still be reached from there within the bounds. */
+/* Counts the character that leads to state `to`. The count fails if no end can be reached from there within the
+ * bounds. */
 static fr_expression count_to(const lengths *n, uint32_t to, fr_grammar_rules *rules) {
     bool unbound = n->most == FR_GRAMMAR_UNBOUND;
     fr_expression exactly = fr_expression_count(rules, n->least, n->most, n->shortest[to], n->least > 0);

@@ -19,10 +19,10 @@ typedef struct fr_language_state {
 } fr_language_state;
 
 typedef struct fr_language {
-    fr_language_state *states; /* a text begins in the first state; no states: the language is empty */
+    fr_language_state *states; /* a text begins in the first state; without states, the language is empty */
     fr_language_edge *edges;
     size_t state_count, state_capacity, edge_count, edge_capacity;
-    size_t work; /* states and edges that were visited to make it */
+    size_t work; /* number of states and edges that were visited to make it */
 } fr_language;
 
 fr_status fr_language_of(const fr_grammar_rules *rules, fr_expression expression, fr_language **language);
@@ -36,8 +36,8 @@ fr_status fr_language_of_regex(fr_text text, bool whole, size_t *work, fr_langua
 fr_status fr_language_of_lengths(uint32_t least, uint32_t most, fr_language **language);
 fr_status fr_language_of_text(fr_text utf8, fr_language **language);
 
-/* The first makes the language of the texts in both. The second makes that of the texts which consist of characters in
- * sorted ranges and are not in `one`. */
+/* The first makes the language of texts that are in both languages. The second makes the language of texts that are
+ * not in `one` and consist of characters in these sorted ranges. */
 fr_status fr_language_both(const fr_language *one, const fr_language *other, fr_language **both);
 fr_status fr_language_except(const fr_language *one, const fr_character_range *alphabet, size_t count,
                              fr_language **others);
@@ -49,9 +49,9 @@ const fr_language_edge *fr_language_edge_at(const fr_language *language, uint32_
 bool fr_language_is_empty(const fr_language *language);
 bool fr_language_has(const fr_language *language, fr_text utf8);
 
-/* Write a language that is not empty as rules, one for each state. The second writes only its texts of least to most
- * characters, by counting characters; *some: there are such texts. FR_UNBUILT: it is not known which states can reach
- * such a length, because no state leads to itself. */
+/* Write a non-empty language as rules, one for each state. The second writes only the texts of least to most
+ * characters, for which it counts characters; *some: there are such texts. It gives FR_UNBUILT if no state leads to
+ * itself, because it then does not know which states can reach such a length. */
 fr_expression fr_language_expression(const fr_language *language, fr_write_characters *write, fr_grammar_rules *rules);
 fr_status fr_language_expression_of_length(const fr_language *language, uint32_t least, uint32_t most,
                                            fr_write_characters *write, fr_grammar_rules *rules,

@@ -11,43 +11,43 @@
 #include "src/language/grammar/language.h"
 
 #define NODES_MAX   ((size_t)1 << 16)
-#define MEMBERS_MAX ((size_t)1 << 21) /* nodes of all states together */
+#define MEMBERS_MAX ((size_t)1 << 21) /* limit on the members of all states together */
 #define STATES_MAX  ((size_t)1 << 13)
 #define WORK_MAX    ((size_t)1 << 23)
 #define DEPTH_MAX   400
-#define COUNTED_MAX 2000 /* repetitions beyond the least */
+#define COUNTED_MAX 2000 /* limit on repetitions beyond the least number */
 #define END         0u
 
 #define LOOKS_MAX  32
 #define BEHIND_MAX 4
-#define DUTIES_MAX 16 /* duties of one node */
+#define DUTIES_MAX 16 /* limit on the duties of one node */
 
 typedef struct node {
     enum { NODE_END, NODE_CHARACTER, NODE_SPLIT, NODE_LOOK } kind;
-    uint32_t next, other;  /* other: the second node of a split, or the number of a look-around */
-    uint32_t first, count; /* the ranges of a character */
+    uint32_t next, other;  /* other: second successor of a split, or number of a look-around */
+    uint32_t first, count; /* ranges of characters that the node reads */
 } node;
 
-/* A look-around: the language that it looks for. sure: true for each state of that language from which every further
- * text stays in the language. */
+/* A look-around: the language that it looks for. sure: [states of that language] true if every further text stays in
+ * the language. */
 typedef struct look {
     fr_expression of;
     unsigned how;
     fr_language *language;
     bool *sure;
-    uint32_t behind; /* its index among the look-behinds */
+    uint32_t behind; /* its number among the look-behinds */
 } look;
 
-/* A look-ahead that runs beside a node, with the state of its automaton; UINT32_MAX: the text has left its
- * language. */
+/* A look-ahead that is checked from a node on, and the state of its automaton so far; UINT32_MAX: the text has left
+ * its language. */
 typedef struct duty {
     uint32_t look, state;
 } duty;
 
-/* A node and its sorted duties. A member without duties has its node's number; members with duties come after
- * these. */
+/* A node and its sorted duties. A member without duties has the same number as its node; members with duties have
+ * larger numbers. */
 typedef struct member {
-    uint32_t node, duties, count, seen; /* seen: the last search that found it */
+    uint32_t node, duties, count, seen; /* seen: number of the last search that reached it */
 } member;
 
 typedef struct members {
@@ -61,20 +61,20 @@ typedef struct making {
     fr_language *language;
     node *nodes;
     member *members;
-    duty *duties;                              /* duties of all members that have some */
-    uint32_t *waiting, *pool, *bounds, *table; /* table: [slots] states + 1, by hash */
-    uint32_t *member_table;                    /* [MEMBER_SLOTS] members with duties + 1, by hash */
-    members *sets;                             /* one for each state */
+    duty *duties;                              /* duties of all members */
+    uint32_t *waiting, *pool, *bounds, *table; /* table: [slots] hash table of states + 1 */
+    uint32_t *member_table;                    /* [MEMBER_SLOTS] hash table of members with duties + 1 */
+    members *sets;                             /* the set of members of each state */
     size_t node_count, node_capacity, pool_count, pool_capacity, set_count, bound_capacity, work;
     size_t member_count, member_capacity, duty_count, duty_capacity, waiting_capacity;
     look looks[LOOKS_MAX];
     uint32_t look_count, behind_count, search, most_counted; /* most_counted: repetitions beyond the least */
-    bool inner;                                              /* this automaton is a look-around's own */
+    bool inner;                                              /* the automaton is that of a look-around */
     fr_status status;
 } making;
 
 #define MEMBER_SLOTS ((size_t)1 << 17)
-#define MARKED_MAX   (MEMBER_SLOTS / 2) /* the most members with duties */
+#define MARKED_MAX   (MEMBER_SLOTS / 2) /* limit on members with duties */
 
 /* ------------------------------------------------------------------------------------------------------------ nodes */
 
@@ -137,7 +137,7 @@ static uint32_t make_choice(making *m, const fr_expression_node *e, uint32_t nex
     return split(m, make(m, e->first, next, depth), others);
 }
 
-/* Finds the number of this look-around, or adds it. */
+/* Gives the number of this look-around; adds it if it is new. */
 static uint32_t find_look(making *m, const fr_expression_node *e) {
     for (uint32_t i = 0; i < m->look_count; i++)
         if (m->looks[i].of == e->first && m->looks[i].how == e->second) return i;
@@ -173,7 +173,7 @@ static uint32_t make(making *m, fr_expression expression, uint32_t next, size_t 
 static fr_status make_language(const fr_grammar_rules *rules, fr_expression expression, bool inner,
                                uint32_t most_counted, size_t *work, fr_language **language);
 
-/* Finds the sure states: a text may end in them, and every character leads from them to another sure state. */
+/* Finds the sure states, in which a text may end and from which every character leads to a sure state. */
 static void find_sure(const fr_language *l, bool *sure, size_t *work) {
     for (size_t i = 0; i < l->state_count; i++) sure[i] = l->states[i].ends;
     for (bool found = true; found && *work <= WORK_MAX;) {
@@ -219,7 +219,7 @@ static outcome judge(const making *m, duty d) {
 
 /* --------------------------------------------------------------------------------------------------------- members */
 
-/* Finds the member of a node with these duties, or adds it. */
+/* Gives the member for a node with these duties; adds it if it is new. */
 static uint32_t member_of(making *m, uint32_t number, const duty *duties, uint32_t count) {
     if (count == 0) return number;
     size_t at = fr_hash(number, duties, count * sizeof *duties) & (MEMBER_SLOTS - 1);
@@ -257,7 +257,7 @@ static bool add_duty(making *m, duty *duties, uint32_t *count, duty d) {
     return true;
 }
 
-/* Passes a look-around, and gives the member after it; false: it does not hold here. */
+/* Steps over a look-around, and gives the member after it. False: the look-around does not hold here. */
 static bool pass(making *m, const members *set, uint32_t number, uint32_t *next) {
     const member one = m->members[number];
     const node *n = &m->nodes[one.node];
@@ -315,7 +315,7 @@ static void reach(making *m, uint32_t from, members *set) {
         m->members[number].seen = m->search;
         m->work++;
         bool ends = n->kind == NODE_END;
-        for (uint32_t i = 0; ends && i < one.count; i++) { /* each duty must be fulfilled by a text that ends here */
+        for (uint32_t i = 0; ends && i < one.count; i++) { /* the text may end only if it fulfils all duties */
             const duty d = m->duties[one.duties + i];
             const look *l = &m->looks[d.look];
             ends = l->language->states[d.state].ends == !(l->how & FR_LOOK_NOT);
@@ -339,7 +339,7 @@ static members begin_set(making *m) {
     return (members){.first = (uint32_t)m->pool_count};
 }
 
-/* Finds or adds the state of the set at the pool's end. */
+/* Gives the state for the set at the pool's end; adds it if it is new. */
 static uint32_t find_set(making *m, members set) {
     size_t size = set.count * sizeof *m->pool;
     if (m->status != FR_OK || set.count + set.ends == 0) return UINT32_MAX;

@@ -26,8 +26,8 @@ fr_status fr_regex_read(fr_text text, fr_grammar_rules *rules);
 /* Reads a JSON schema. The text is one of its values, written as JSON. */
 fr_status fr_json_schema_read(fr_text text, fr_grammar_rules *rules);
 
-/* Writes the characters of an expression as they appear in the output: unchanged, or as a JSON string writes them.
- * ranges, count, except: as for fr_expression_characters. */
+/* Writes characters as they appear in the output: unchanged, or as a JSON string spells them. ranges, count, except:
+ * as for fr_expression_characters. */
 typedef fr_expression fr_write_characters(fr_grammar_rules *rules, const fr_character_range *ranges, size_t count,
                                           bool except);
 

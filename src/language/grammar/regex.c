@@ -12,7 +12,7 @@
 #include "src/language/grammar/unicode_classes.h"
 
 #define DEPTH_MAX  100
-#define RANGES_MAX 8192 /* ranges in a class; all letters of Unicode take 650 */
+#define RANGES_MAX 8192 /* limit on the ranges of a class; all letters of Unicode take 650 */
 
 typedef struct ranges {
     fr_character_range items[RANGES_MAX];
@@ -23,7 +23,7 @@ typedef struct reader {
     fr_cursor c;
     fr_write_characters *write;
     fr_grammar_rules *rules;
-    bool whole;         /* the expression matches whole texts, so ^ and $ are ignored */
+    bool whole;         /* the expression must match whole texts, so ^ and $ are ignored */
     bool fold, dot_all; /* flags of the group; fold: letters match both cases; dot_all: . matches a line break too */
     bool looks;         /* a look-around was read */
     ranges set;         /* the class that is being read; no class contains another one */
@@ -63,7 +63,7 @@ static bool class_letter(int letter, ranges *set) {
     return true;
 }
 
-/* Writes ranges by r->write, with both cases of letters if the flag i holds. */
+/* Passes the ranges to r->write, with both cases of each letter if flag i is set. */
 static fr_expression write_ranges(reader *r, ranges *set, bool except) {
     for (size_t i = 0, count = set->count; r->fold && i < count; i++) {
         const fr_character_range range = set->items[i];
@@ -231,8 +231,8 @@ static fr_expression look_for_edge(reader *r, bool end) {
     return look(r, r->write(r->rules, NULL, 0, true), FR_LOOK_NOT | (end ? FR_LOOK_AHEAD : 0));
 }
 
-/* Makes a look-around that holds at the border of a word, where a character of a word stands on one side only.
- * otherwise: it holds everywhere else. */
+/* Makes a look-around that holds at the border of a word, where only one of the two characters around it belongs to a
+ * word. otherwise: it holds everywhere else instead. */
 static fr_expression look_for_border(reader *r, bool otherwise) {
     fr_expression word = r->write(r->rules, WORD, sizeof WORD / sizeof *WORD, false);
     fr_expression before = look(r, word, 0), none_before = look(r, word, FR_LOOK_NOT);

@@ -13,27 +13,27 @@
 #define FR_CODE_POINT_MAX   0x10FFFFu
 #define FR_GRAMMAR_UNBOUND  UINT32_MAX /* no largest count */
 #define FR_GRAMMAR_NO_RULE  UINT32_MAX
-#define FR_GRAMMAR_WORK_MAX ((size_t)1 << 22) /* steps of one reading */
+#define FR_GRAMMAR_WORK_MAX ((size_t)1 << 22) /* limit on the steps of reading one grammar */
 
-typedef uint32_t fr_expression; /* 0: the empty text */
+typedef uint32_t fr_expression; /* index of an expression; 0 is the empty text */
 
 typedef enum fr_expression_kind {
     FR_EXPRESSION_EMPTY,
-    FR_EXPRESSION_CHARACTER, /* a character of `second` ranges from `first` on */
+    FR_EXPRESSION_CHARACTER, /* a character in one of `second` ranges, which begin at index `first` */
     FR_EXPRESSION_SEQUENCE,  /* first, then second */
     FR_EXPRESSION_CHOICE,    /* first or second */
-    FR_EXPRESSION_REPEAT,    /* first, least to most times */
+    FR_EXPRESSION_REPEAT,    /* `first`, repeated */
     FR_EXPRESSION_RULE,      /* the body of rule `first` */
-    FR_EXPRESSION_TOKEN,     /* the token of id `first`, as itself */
-    FR_EXPRESSION_COUNT,     /* no text: counts one more, see fr_expression_count */
-    FR_EXPRESSION_COUNTED,   /* no text: ends the count, see fr_expression_count */
-    FR_EXPRESSION_LOOK,      /* no text: looks around, see fr_expression_look */
+    FR_EXPRESSION_TOKEN,     /* the token with id `first`, which no text replaces */
+    FR_EXPRESSION_COUNT,     /* reads no text, but counts one more: see fr_expression_count */
+    FR_EXPRESSION_COUNTED,   /* reads no text, but ends the count: see fr_expression_count */
+    FR_EXPRESSION_LOOK,      /* reads no text, but looks around: see fr_expression_look */
 } fr_expression_kind;
 
 typedef struct fr_expression_node {
     fr_expression_kind kind;
-    uint32_t first, second; /* a repeat: its body, and its least count */
-    uint32_t most;          /* a repeat: its largest count; a count: see fr_expression_count */
+    uint32_t first, second; /* of a repetition: its body and its least count */
+    uint32_t most;          /* of a repetition: its largest count; of a count: see fr_expression_count */
 } fr_expression_node;
 
 /* Code points from low to high, both included. */
@@ -41,7 +41,7 @@ typedef struct fr_character_range {
     uint32_t low, high;
 } fr_character_range;
 
-/* A rule that is found by its key, so that equal parts of a schema share it. */
+/* A rule with a key by which it is found again, so that equal parts of a schema share it. */
 typedef struct fr_shared_rule {
     char *key;
     uint64_t hash;
@@ -78,15 +78,17 @@ fr_expression fr_expression_character(fr_grammar_rules *rules, uint32_t code);
 fr_expression fr_expression_text(fr_grammar_rules *rules, fr_text utf8);
 fr_expression fr_expression_string(fr_grammar_rules *rules, const char *utf8);
 
-/* Long sequences and choices grow at their ends: fr_expression_then(fr_expression_then(a, b), c). */
+/* Make expressions of other expressions. Long sequences and choices should grow at their ends, as in
+ * fr_expression_then(fr_expression_then(a, b), c). */
 fr_expression fr_expression_then(fr_grammar_rules *rules, fr_expression first, fr_expression second);
 fr_expression fr_expression_or(fr_grammar_rules *rules, fr_expression first, fr_expression second);
 fr_expression fr_expression_repeat(fr_grammar_rules *rules, fr_expression of, uint32_t least, uint32_t most);
 fr_expression fr_expression_rule(fr_grammar_rules *rules, uint32_t rule);
 fr_expression fr_expression_token(fr_grammar_rules *rules, int32_t id);
 
-/* Looks around and reads nothing: the rest of the text (FR_LOOK_AHEAD), or else all of the text so far, must match the
- * expression, or must not match it (FR_LOOK_NOT). Only languages (language.h) can be made of it. */
+/* Makes an expression that reads nothing but looks around: the rest of the text (FR_LOOK_AHEAD), or else all of the
+ * text so far, must match the given expression, or must not match it (FR_LOOK_NOT). Such expressions can only become
+ * languages (language.h). */
 enum { FR_LOOK_AHEAD = 1, FR_LOOK_NOT = 2 };
 fr_expression fr_expression_look(fr_grammar_rules *rules, fr_expression of, unsigned how);
 

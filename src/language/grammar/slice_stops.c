@@ -43,7 +43,7 @@ static fr_status add_stop(fr_slice_stops *s, fr_slice_stop stop) {
     return FR_OK;
 }
 
-/* Adds a node that stands after this many characters to the lists of the slices of this length. */
+/* Adds a node to the list `longer` of each slice whose length is this number of characters. */
 static fr_status add_longer(fr_slice_stops *s, uint32_t node, size_t characters) {
     for (int k = 0; k < FR_SLICE_LENGTHS; k++) {
         size_t length = LENGTHS[k] < FR_STOP_TEXTS_MAX ? LENGTHS[k] : FR_STOP_TEXTS_MAX;
@@ -78,7 +78,7 @@ static fr_status group(fr_slice_stops *s) {
 
 /* ---------------------------------------------------------------------------------------------------- characters */
 
-/* The outcome of a byte: it completes a character of the class, it continues one, or it leaves the class. */
+/* Says what a byte does: it completes a character of the class, it is part of one, or it leaves the class. */
 typedef enum progress { INSIDE, WITHIN, OUTSIDE } progress;
 
 static size_t length_by_lead(uint8_t byte) {

@@ -13,24 +13,25 @@ enum { FR_SLICE_LENGTHS = 6, FR_SLICE_UNBOUND = 254, FR_STOP_TEXTS_MAX = 64 };
 
 struct fr_token_tree;
 
-/* A stop: a node whose bytes leave the class. bytes: those of the character outside of the class, as far as the node
- * goes. whole: the stop stands for all tokens below the node; otherwise only for the node's own token, which ends
- * within a character. */
+/* A stop: a node at which the text leaves the class. bytes: the first bytes of the character outside of the class, up
+ * to this node. whole: all tokens below the node leave the class too; otherwise only the node's own token does,
+ * because it ends within a character. */
 typedef struct fr_slice_stop {
     uint32_t node;
-    uint8_t behind; /* characters of the class before it, fewer than FR_STOP_TEXTS_MAX */
+    uint8_t behind; /* number of characters of the class before it, less than FR_STOP_TEXTS_MAX */
     uint8_t bytes[4], count;
     bool whole;
 } fr_slice_stop;
 
-/* The stops [first, end), which have the same number of characters before them and the same first byte. */
+/* Stops [first, end). All of them have the same number of characters before them and the same first byte. */
 typedef struct fr_stop_group {
     uint32_t first, end;
     uint8_t behind, byte;
 } fr_stop_group;
 
-/* The stops of a node. `longer` lists, for each length of a slice, the nodes after that many characters that have
- * further nodes below them; for a length above FR_STOP_TEXTS_MAX, those after FR_STOP_TEXTS_MAX characters. */
+/* The stops below a node. `longer` lists, for each slice length, the nodes that are so many characters below it and
+ * have further nodes below them. For slices longer than FR_STOP_TEXTS_MAX, it lists the nodes after FR_STOP_TEXTS_MAX
+ * characters. */
 typedef struct fr_slice_stops {
     fr_slice_stop *stops;
     fr_stop_group *groups;

@@ -4,9 +4,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define STATES_MAX 128 /* states that a run may visit at once, and in all if it has no end */
+#define STATES_MAX 128 /* limit on the states that a run is in at once; without an end, on all its states */
 
-/* A sequence of bytes, each with a range; every combination of bytes within the ranges is a character. */
+/* Characters whose encodings have the same length, given by a range for each byte. */
 typedef struct bytes {
     uint8_t count;
     struct {
@@ -67,8 +67,8 @@ static fr_status look(fr_automaton *a, uint32_t state, int class, fr_text_step *
     return FR_OK;
 }
 
-/* Finds the states after one more character and keeps them with the cost, which is counted at each use so that it does
- * not depend on earlier ones. */
+/* Finds the states after one more character, and keeps them with the cost of finding them. The cost is counted at each
+ * use, so that it does not depend on earlier uses. */
 static fr_status look_and_keep(fr_automaton *a, uint32_t state, int class, fr_text_step *kept) {
     uint32_t round = fr_automaton_set_round(a, FR_NO_ROUND);
     size_t before = fr_automaton_spent(a);
@@ -98,7 +98,7 @@ static fr_status step_of(fr_text_runs *runs, fr_automaton *a, uint32_t state, in
     return FR_OK;
 }
 
-/* States in the order in which they are reached; [first, count) are those after the character read last. */
+/* States in the order in which they are reached. Those that the last character reached are [first, count). */
 typedef struct path {
     uint32_t states[STATES_MAX];
     size_t first, count;
@@ -124,7 +124,7 @@ fr_status fr_text_run(fr_text_runs *runs, fr_automaton *a, uint32_t state, int c
                 if (!add_way(&p, step.ways[way])) return FR_OK;
         }
         p.first = end;
-        if (p.first == p.count) *characters = FR_SLICE_UNBOUND; /* no new state was reached */
+        if (p.first == p.count) *characters = FR_SLICE_UNBOUND; /* the last character reached no new state */
         if (p.first == p.count) return FR_OK;
     }
     return FR_OK;

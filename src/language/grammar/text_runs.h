@@ -13,7 +13,7 @@ enum { FR_RUN_WAYS = 4, FR_RUN_MAX = FR_STOP_TEXTS_MAX };
 typedef struct fr_text_step {
     uint32_t ways[FR_RUN_WAYS]; /* the states after one more character */
     uint32_t cost;              /* the cost of finding them */
-    uint8_t count, looked_at;   /* count 0: not every character of the class may come, or the text may end after one */
+    uint8_t count, looked_at;   /* count 0: not all characters may come, or the text may end after one of them */
 } fr_text_step;
 
 typedef struct fr_text_runs {
@@ -25,8 +25,8 @@ typedef struct fr_text_runs {
  * text can't end within the run. It is at most FR_RUN_MAX, or FR_SLICE_UNBOUND if there is no limit. */
 fr_status fr_text_run(fr_text_runs *runs, fr_automaton *automaton, uint32_t state, int class, size_t *characters);
 
-/* Gives the states after 0 to `characters` characters of the class. *one: after each number of characters there is a
- * single state for all characters; if it is false, the states are incomplete. */
+/* Gives the states after 0 to `characters` characters of the class. *one: each number of characters leads to a single
+ * state, whatever the characters are; if it is false, the states are incomplete. */
 fr_status fr_text_path(fr_text_runs *runs, fr_automaton *automaton, uint32_t state, int class, size_t characters,
                        uint32_t *states, bool *one);
 

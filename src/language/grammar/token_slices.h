@@ -16,7 +16,7 @@ enum { FR_SLICE_CLASSES = 3, FR_SLICE_ORIGINS = 2 };
 
 struct fr_token_tree;
 
-/* The tokens below a node, grouped by their characters after the node. */
+/* The tokens below a node, grouped by the part of their text after the node. */
 typedef struct fr_slice_origin {
     uint32_t node;
     uint64_t *bits[FR_SLICE_CLASSES][FR_SLICE_LENGTHS];
@@ -24,10 +24,10 @@ typedef struct fr_slice_origin {
 } fr_slice_origin;
 
 typedef struct fr_token_slices {
-    /* [nodes] the smallest class that covers the tokens of the subtree, and the most characters of one; FR_NO_CLASS:
-     * no class does */
+    /* [nodes] the smallest class to which all tokens of the subtree belong, and the length of the longest of them in
+     * characters; FR_NO_CLASS: there is no such class */
     uint8_t *classes, *lengths;
-    fr_slice_origin origins[FR_SLICE_ORIGINS]; /* the root, and the node of a blank below it */
+    fr_slice_origin origins[FR_SLICE_ORIGINS]; /* the root, and the node below it that stands for a blank */
     size_t origin_count;
 } fr_token_slices;
 

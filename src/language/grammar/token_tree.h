@@ -13,23 +13,23 @@
 #include "forerun.h"
 #include "src/language/grammar/token_slices.h"
 
-#define FR_TREE_DEPTH_MAX 256 /* bytes of a token; longer tokens are left out */
+#define FR_TREE_DEPTH_MAX 256 /* limit on the bytes of a token; longer tokens are left out */
 #define FR_TOKEN_SIGN     0xFF
-#define FR_TOKEN_SIZE     4 /* bytes of a token as itself */
+#define FR_TOKEN_SIZE     4 /* bytes of the sign under which a token is found as itself */
 
 typedef struct fr_token_node {
     uint32_t end;   /* the first node after its subtree */
-    int32_t id;     /* the token that ends here, -1: none; further tokens of the same bytes: fr_token_tree.same */
-    uint16_t depth; /* 1: its byte is the first of a token */
+    int32_t id;     /* the token that ends here, -1: none; fr_token_tree.same gives others with the same bytes */
+    uint16_t depth; /* number of bytes on the way to it; 1: its byte begins tokens */
     uint8_t byte;
-    bool itself; /* the node is part of a token's sign, whose bytes no other token has */
+    bool itself; /* the node is part of the sign of a token, which has that token as its only one */
 } fr_token_node;
 
 struct fr_token_tree {
     const fr_tokenizer *tokenizer;
     fr_token_node *nodes; /* node 0 is the root, of depth 0 */
     size_t node_count, vocab;
-    int32_t *same; /* [vocab] another token of the same bytes, -1: none */
+    int32_t *same; /* [vocab] another token with the same bytes, -1: none */
     fr_token_slices slices;
 };
 

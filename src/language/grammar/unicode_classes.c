@@ -18,7 +18,7 @@ typedef struct found {
     size_t most, count;
 } found;
 
-/* Adds characters that come after all that were added before. */
+/* Adds characters, which must come after all that were added before. */
 static void add(found *f, uint32_t low, uint32_t high) {
     fr_character_range *last = f->count && f->count <= f->most ? &f->ranges[f->count - 1] : NULL;
     if (last && last->high + 1 == low) {
@@ -175,7 +175,8 @@ static bool is_binary(const char *name) {
  * private. */
 static const fr_character_range PLANES[] = {{0, 0xD7FF}, {0xE000, 0x33FFF}, {0xE0000, 0xE0FFF}};
 
-/* Adds the characters of a range that match PCRE2's expression, which matches runs of the property's characters. */
+/* Adds the characters of a range that have the property. regex: PCRE2's expression for runs of characters with the
+ * property. */
 static fr_status find_matches(found *f, const pcre2_code *regex, fr_character_range stretch) {
     size_t length = 0;
     uint8_t *text = malloc(4 * (size_t)(stretch.high - stretch.low + 1));
