@@ -1,4 +1,4 @@
-/* Turns a request's choices, while they run, into the answer of its exchange (answer.h). */
+/* Makes the answer of an exchange from a request's choices while they run (answer.h). */
 #include "tools/serve/answer.h"
 
 #include <string.h>
@@ -27,8 +27,8 @@ static void fail(fr_generation_request *request, unsigned http, json_t *fault) {
     request->answered = true;
 }
 
-/* Answers with an error. too_long: the number of the prompt's ids if the prompt exceeds the context, else 0. The
- * error's code is then a word in OpenAI's form and the HTTP status in llama.cpp's. */
+/* Answers with an error. too_long: the number of the prompt's ids if the prompt exceeds the context, else 0. For such
+ * a prompt, the error's "code" is a word in OpenAI's form, but the HTTP status in llama.cpp's. */
 static void fail_by(fr_generation_request *request, fr_status why, const char *message, size_t too_long,
                     size_t context) {
     unsigned http = fr_fault_http(why);
@@ -54,7 +54,7 @@ void fr_answer_refuse(fr_generation_request *request) {
     fail_by(request, request->why, request->error, request->too_long, (size_t)request->setting->context);
 }
 
-/* ------------------------------------------------------------------------------------------------------- on its way */
+/* ------------------------------------------------------------------------------------------------ while choices run */
 
 void fr_answer_in(fr_generation_request *request, const fr_dialect *dialect, json_t *dialect_body) {
     char own[sizeof request->id];
@@ -70,7 +70,7 @@ void fr_answer_began(fr_generation_request *request, fr_choice *choice) {
     if (choice->began == 0) choice->began = fr_seconds();
     fr_timings_take(t);
     if (request->stream || request->dialect) fr_telling_begin(t);
-    /* no part of the prompt has been run yet */
+    /* reports that no part of the prompt has been run yet */
     if (choice->job.session && !choice->job.ended) fr_answer_progress(request, choice);
 }
 
@@ -83,7 +83,7 @@ void fr_answer_progress(fr_generation_request *request, fr_choice *choice) {
     fr_chunk_send_progress(t);
 }
 
-/* Stores an ended choice for the whole answer, with the mean log-probability of its ids. */
+/* Stores the JSON of a choice that has ended, for a whole answer, and the mean log-probability of its ids. */
 static void take_whole(const fr_generation_request *request, fr_choice *choice, fr_telling *t) {
     size_t index = (size_t)(choice - request->choices);
     const fr_reply *echoed = &request->choices[choice->prompt * request->each].job.echoed;
@@ -116,8 +116,8 @@ void fr_answer_step(fr_generation_request *request, fr_choice *choice) {
 
 /* -------------------------------------------------------------------------------------------------------- the whole */
 
-/* Finds a prompt's choice by its position in the answer. Choices stand in the order in which they were started, or
- * with "best_of" the most likely first. */
+/* Finds the choice of a prompt that stands at a position of the answer. Choices stand in the order in which they were
+ * started; with "best_of", the likeliest comes first. */
 static const fr_choice *choice_at(const fr_generation_request *request, size_t prompt, size_t position) {
     const fr_choice *first = request->choices + prompt * request->each;
     double likely[FR_CHOICES_MAX];
@@ -138,8 +138,8 @@ static json_t *choices_of(const fr_generation_request *request) {
     return choices;
 }
 
-/* Gives the answer of a request that does not stream. In llama.cpp's form a single choice is the answer itself, not a
- * list of one. */
+/* Makes the answer of a request that does not stream. In llama.cpp's form an answer with a single choice is that
+ * choice itself, not a list. */
 static json_t *whole_of(const fr_generation_request *request) {
     if (request->dialect) return request->dialect->whole(request->choices[0].telling);
     json_t *choices = choices_of(request);
@@ -156,7 +156,7 @@ static json_t *whole_of(const fr_generation_request *request) {
     return answer;
 }
 
-/* Returns true if the answer has every choice. A server that stops may leave some out. */
+/* Returns true if all choices are complete. Some are not if the server was told to stop. */
 static bool is_whole(const fr_generation_request *request) {
     for (size_t i = 0; i < request->count; i++)
         if (!request->choices[i].finished) return false;
@@ -182,8 +182,8 @@ void fr_answer_end(fr_generation_request *request) {
     request->answered = true;
 }
 
-/* Sends a ping. The first ping starts the stream of an answer whose prompt is still being run, so that a later error
- * must be sent as the stream's last event. */
+/* Sends a ping. If the answer has not begun, because the prompt is still being run, this begins the stream; a later
+ * error must then be sent as the stream's last event. */
 void fr_answer_ping(fr_generation_request *request) {
     if (!request->stream || request->answered) return;
     if (!request->dialect)

@@ -7,19 +7,19 @@
 
 #include "tools/serve/generation_request.h"
 
-/* A dialect is the form of another API for requests with one choice and their answers: OpenAI's /v1/responses,
- * Anthropic's /v1/messages, ollama's /api/chat and /api/generate. */
+/* A dialect is the form that another API gives to requests and answers: OpenAI's /v1/responses, Anthropic's
+ * /v1/messages, ollama's /api/chat and /api/generate. All of these have one choice. */
 typedef struct fr_dialect fr_dialect;
 extern const fr_dialect fr_dialect_responses, fr_dialect_messages, fr_dialect_ollama_chat, fr_dialect_ollama_generate;
 
-/* Sets the dialect of the answer; call it before any part of the answer is sent. dialect_body: the body in that
- * dialect, which the request takes over. */
+/* Sets the dialect of the answer. Call it before any part of the answer is sent. dialect_body: the body of the request
+ * as it was sent in that dialect; the request takes it over. */
 void fr_answer_in(fr_generation_request *request, const fr_dialect *dialect, json_t *dialect_body);
 
-/* Report the progress of a choice: fr_answer_began when its session has begun and has no ids yet; fr_answer_progress
- * when a part of its prompt has been run; fr_answer_step when it has new ids or has ended, while its session is still
- * open. If the job has failed, its error becomes the answer or ends the stream; request->answered is then set, and the
- * other choices are no longer wanted. */
+/* Report the progress of a choice. fr_answer_began: its session has begun and has no ids yet. fr_answer_progress: a
+ * part of its prompt has been run. fr_answer_step: it has new ids or has ended, and its session is still open. If the
+ * job has failed, its error becomes the answer, or ends the stream; then request->answered is set, and the other
+ * choices are no longer needed. */
 void fr_answer_began(fr_generation_request *request, fr_choice *choice);
 void fr_answer_progress(fr_generation_request *request, fr_choice *choice);
 void fr_answer_step(fr_generation_request *request, fr_choice *choice);
@@ -27,13 +27,13 @@ void fr_answer_step(fr_generation_request *request, fr_choice *choice);
 /* Reports that all choices have ended: sends the whole answer, or the end of the stream. */
 void fr_answer_end(fr_generation_request *request);
 
-/* Answers a request of which no choice has begun with request->error. */
+/* Answers with request->error. No choice of the request has begun. */
 void fr_answer_refuse(fr_generation_request *request);
 
 /* Sends a ping in a stream that has been silent. */
 void fr_answer_ping(fr_generation_request *request);
 
-/* Frees the state that the answer keeps for a choice. Called when the choice's request is freed. */
+/* Frees the state that the answer keeps for a choice. It is called when the request is freed. */
 void fr_answer_forget(fr_choice *choice);
 
 #endif

@@ -1,6 +1,7 @@
 /* Writes the events of a stream (answer_parts.h).
  *
- * The choices of an answer take turns in the stream as their ids come; each chunk belongs to one choice. */
+ * Each chunk belongs to one choice. The chunks of different choices come in the order in which their ids were
+ * generated. */
 #include <string.h>
 
 #include "tools/jobs/job_echo.h"
@@ -20,7 +21,7 @@ json_t *fr_answer_object(const fr_generation_request *request, const char *objec
 
 /* ---------------------------------------------------------------------------------------------------------- a chunk */
 
-/* Makes the object of an event for this choice; NULL: for no choice. */
+/* Makes the object of a chunk around this choice. NULL: the chunk has no choice. */
 static json_t *object_of(const fr_generation_request *request, json_t *choice) {
     json_t *choices = json_array();
     if (choice) json_array_append_new(choices, choice);
@@ -30,7 +31,7 @@ static json_t *object_of(const fr_generation_request *request, json_t *choice) {
     return chunk;
 }
 
-/* Makes a choice of a chunk. finish: NULL while the choice continues. */
+/* Makes the choice of a chunk. finish: the reason for its end; NULL while it continues. */
 static json_t *choice_of(const fr_telling *t, json_t *delta, json_t *logprobs, const char *finish) {
     bool chat = t->request->form == FR_JOB_CHAT;
     json_t *choice = json_object();
@@ -41,7 +42,7 @@ static json_t *choice_of(const fr_telling *t, json_t *delta, json_t *logprobs, c
     return choice;
 }
 
-/* Sends the role, with which every stream of a chat begins. */
+/* Sends the role, with which the stream of each choice of a chat begins. */
 static void begin(fr_telling *t) {
     if (t->begun) return;
     t->begun = true;
@@ -52,8 +53,8 @@ static void begin(fr_telling *t) {
     fr_answer_send(t->request, object_of(t->request, choice_of(t, role, json_null(), NULL)));
 }
 
-/* Sends an echoed prompt before the first text. It is sent once the prompt has been run, because its log-probabilities
- * are known only then. */
+/* Sends an echoed prompt before the first text of the reply. It can't be sent earlier, because its log-probabilities
+ * are known only once it has been run. */
 static void send_echo(fr_telling *t) {
     const fr_job *job = &t->choice->job;
     const fr_reply *echoed = &t->request->choices[t->choice->prompt * t->request->each].job.echoed;
@@ -67,13 +68,14 @@ static json_t *empty_delta(const fr_generation_request *request) {
     return request->form == FR_JOB_CHAT ? json_object() : json_string("");
 }
 
-/* Adds "drafted" to a chunk with text, if the request asked for it: true if the text came from accepted drafts. */
+/* Adds "drafted" to a chunk that has text, if the request asked for it. It is true if the text came from accepted
+ * drafts. */
 static void put_drafted(const fr_telling *t, json_t *chunk) {
     if (t->request->return_drafted && t->text.length && !t->call)
         fr_json_put(chunk, "drafted", json_boolean(t->drafted));
 }
 
-/* Makes a chunk in OpenAI's form. It has no usage if a chunk with the usage of all choices follows at the end. */
+/* Makes a chunk in OpenAI's form. Its timings are left out if a last chunk with figures of all choices will follow. */
 static json_t *chunk_of(fr_telling *t, json_t *delta, size_t ids, bool end) {
     const fr_job *job = &t->choice->job;
     bool news = t->ids < ids && job->best >= 0;

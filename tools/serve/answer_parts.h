@@ -1,58 +1,59 @@
-/* Declares the parts of answer.c: the pieces of a choice that a stream sends, and the objects of each form. The
- * engine's thread alone calls them. */
+/* Declares the functions that answer.c shares with its other files: they make the chunks of a stream, and the objects
+ * of each form. Only the engine's thread calls them. */
 #ifndef FR_TOOLS_SERVE_ANSWER_PARTS_H
 #define FR_TOOLS_SERVE_ANSWER_PARTS_H
 
 #include "tools/jobs/job_choice.h"
 #include "tools/serve/answer.h"
 
-/* Figures of a choice, or of all choices of an answer. */
+/* Figures of one choice, or of all choices of an answer together. */
 typedef struct fr_timings {
-    size_t prompt, cached, predicted, drafted, accepted; /* tokens */
-    size_t texts;                                        /* the number of choices, each with a first token */
+    size_t prompt, cached, predicted, drafted, accepted; /* numbers of tokens */
+    size_t texts;                                        /* number of choices that have a first token */
     struct {
         size_t drafted, accepted;
     } depth[FR_STEP_MAX - 1];
-    /* fr_seconds of the start of the session, of its first id, and of its end (or now); 0: not yet */
+    /* times, in fr_seconds: when the session began, when its first id came, and when it ended (or now); 0: not yet */
     double began, first, ended;
 } fr_timings;
 
-/* The part of a reply that an answer in another dialect is sending now (answer_dialect.h). */
+/* An item is a part of a reply as other dialects send it: a thought, a text or a call (answer_dialect.h). */
 typedef enum fr_item_kind { FR_ITEM_NONE, FR_ITEM_THOUGHT, FR_ITEM_TEXT, FR_ITEM_CALL } fr_item_kind;
 
 typedef struct fr_item {
     fr_item_kind kind;
-    size_t index;            /* number of items before it */
-    fr_stream text;          /* the item's text so far */
-    json_t *call;            /* {"id", "function": {"name", "arguments"}} */
-    json_t *logprobs, *news; /* logprobs: of all ids of a text; news: of its newest ids; NULL: not requested */
-    bool last;               /* it is the reply's last item */
+    size_t index;   /* number of items before this one */
+    fr_stream text; /* the item's text so far */
+    json_t *call;   /* {"id", "function": {"name", "arguments"}} */
+    /* log-probabilities: logprobs of all ids of a text, news of its newest ids; NULL: not requested */
+    json_t *logprobs, *news;
+    bool last; /* it is the last item of the reply */
 } fr_item;
 
-/* The state of one choice's answer: the part of the choice that the client has already been sent. */
+/* The state of a choice's answer, which records how much of the choice was sent to the client. */
 typedef struct fr_telling {
     fr_generation_request *request;
     fr_choice *choice;
     fr_timings timings;
-    json_t *whole; /* the choice after it has ended, for an answer that is not a stream */
+    json_t *whole; /* JSON of the choice once it has ended, for an answer that is not a stream */
     double likely; /* the mean log-probability of its ids, if they have any */
 
-    fr_reply_part part; /* the part to which the text below belongs */
-    fr_stream text;     /* taken from the reply and not sent yet */
+    fr_reply_part part; /* the kind of part to which `text` belongs */
+    fr_stream text;     /* text of the reply that was not sent yet */
     bool drafted;       /* the text came from accepted drafts; set only if the request asks for it */
-    size_t known;       /* ids whose text was taken from the reply */
-    size_t ids;         /* ids that were sent to the stream */
-    size_t offset;      /* characters in the texts of these ids */
-    size_t calls;       /* tool calls that were sent to the stream */
-    json_t *call;       /* the call that is being sent */
+    size_t known;       /* number of the reply's ids whose text was added to `text` or sent */
+    size_t ids;         /* number of ids that were sent */
+    size_t offset;      /* number of characters in the texts of these ids */
+    size_t calls;       /* number of tool calls that were sent */
+    json_t *call;       /* the tool call that is being collected */
     bool begun;         /* the first chunk was sent */
-    bool echoed;        /* the prompt was sent */
-    bool progressed;    /* the stream got the message that the whole prompt has been run */
+    bool echoed;        /* the echoed prompt was sent */
+    bool progressed;    /* the client was told that the whole prompt has been run */
 
-    fr_item item;   /* for an answer in another dialect: the item that is being sent */
-    json_t *items;  /* the items that have ended, as a whole answer has them; NULL: none */
-    size_t events;  /* events that were sent to the stream */
-    size_t thought; /* ids of the thought */
+    fr_item item;   /* the item that is being sent, for an answer in another dialect */
+    json_t *items;  /* JSON of the items that have ended, for a whole answer; NULL: none yet */
+    size_t events;  /* number of events that were sent */
+    size_t thought; /* number of ids of the thought */
 } fr_telling;
 
 fr_telling *fr_telling_of(fr_generation_request *request, fr_choice *choice);
@@ -62,8 +63,8 @@ fr_telling *fr_telling_of(fr_generation_request *request, fr_choice *choice);
 /* Updates the choice's figures from its session, which must be open. */
 void fr_timings_take(fr_telling *telling);
 
-/* Gives the figures of all choices of a request together: each prompt counts once, and the time runs from the first
- * choice's start to the last one's end. */
+/* Gives the figures of all choices of a request together. Each prompt counts once, and the time runs from the start of
+ * the first choice to the end of the last one. */
 fr_timings fr_timings_of_request(const fr_generation_request *request);
 
 /* Makes {"cache_n", "prompt_n", ..., "predicted_n", ...} in the form of llama.cpp's server, and "draft_by_depth":
@@ -88,8 +89,8 @@ void fr_answer_send_line(fr_generation_request *request, const char *line);
 
 /* ----------------------------------------------------------------------------------------------------------- chunks */
 
-/* Sends a chunk with the new part of the choice. delta: a chat's delta or a text. ids: the chunk covers the ids from
- * telling->ids up to this one. end: it is the choice's last chunk. */
+/* Sends a chunk with the new part of the choice. delta: a chat's delta, or a text. ids: the chunk covers the ids from
+ * number telling->ids up to this number. end: this is the choice's last chunk. */
 void fr_chunk_send(fr_telling *telling, json_t *delta, size_t ids, bool end);
 
 /* Sends the number of the prompt's ids that have been run. */
@@ -100,19 +101,21 @@ void fr_chunk_send_usage(fr_generation_request *request);
 
 /* ---------------------------------------------------------------------------------------------------------- telling */
 
-/* Starts to send the job's reply to the stream as it grows. */
+/* Begins to collect the reply's text for the stream while it is generated. */
 void fr_telling_begin(fr_telling *telling);
 
-/* Sends the new part of the reply. end: also sends text that was held back, and the last chunk. */
+/* Sends the new part of the reply. end: the reply is complete, so text that was held back and the last chunk are sent
+ * too. */
 void fr_telling_send(fr_telling *telling, bool end);
 
 /* ----------------------------------------------------------------------------------------------------------- native */
 
-/* Makes the choice in the form of llama.cpp's /completion: the whole choice, or the end of a stream. */
+/* Make JSON of a choice in the form of llama.cpp's /completion: the first the whole choice, the second the end of a
+ * stream. */
 json_t *fr_native_whole(fr_telling *telling);
 json_t *fr_native_end(fr_telling *telling);
 
-/* Gives one chunk of a stream. */
+/* Makes one chunk of a stream in that form. */
 json_t *fr_native_chunk(const fr_telling *telling, json_t *content, size_t ids);
 
 #endif

@@ -1,12 +1,12 @@
-/* Sends a job's reply to a stream (answer_parts.h).
+/* Sends a job's reply to a stream while it is generated (answer_parts.h).
  *
- * In: pieces of the reply's parts, as ids are fed to it. Out: chunks, one for all pieces of a part that a step gave. A
- * chunk has the ids whose text begins in it. If the text of an id is held back, because it may begin a stop string or
- * a character, the id comes with the chunk that has the text. */
+ * In: pieces of the reply's parts, which come when ids are added to it. Out: chunks. All pieces of the same part that
+ * one step gave are one chunk. An id belongs to the chunk in which its text begins. If the text is held back, because
+ * it may be the beginning of a stop string or of a character, the id comes with the later chunk that has the text. */
 #include "tools/serve/answer_parts.h"
 #include "tools/serve/tool_kinds.h"
 
-/* Counts the reply's ids whose text begins within this many bytes of the content. */
+/* Counts the reply's ids whose text begins within the first `content` bytes of the content. */
 static size_t ids_within(const fr_telling *t, size_t content) {
     const fr_reply *reply = &t->choice->job.reply;
     size_t ids = t->known;
@@ -22,7 +22,7 @@ static json_t *delta_of(const fr_telling *t) {
     return delta;
 }
 
-/* Sends the text that was taken from the reply, except for an incomplete character at its end. */
+/* Sends the collected text. An incomplete character at its end stays for the next chunk. */
 static void send_text(fr_telling *t) {
     if (t->text.length == 0) return;
     fr_chunk_send(t, delta_of(t), t->known, false);
@@ -35,13 +35,14 @@ static void add_text(fr_telling *t, fr_reply_part part, const char *text, size_t
     fr_stream_feed(&t->text, text, length, false);
 }
 
-/* Returns true if the byte at `at` of the text that is being sent came from an accepted draft. */
+/* Returns true if a byte of the text that is being added came from an accepted draft. at: its position in that
+ * text. */
 static bool is_drafted(const fr_telling *t, fr_reply_part part, size_t at) {
     const fr_job *job = &t->choice->job;
     return part == FR_REPLY_CONTENT ? job->text.accepted[job->text.written + at] : job->view.accepted;
 }
 
-/* Adds a text, split so that accepted drafts give either all of a chunk or none of it. */
+/* Adds a text. It is split so that all of a chunk's text came from accepted drafts, or none of it. */
 static void add_runs(fr_telling *t, fr_reply_part part, const char *text, size_t length) {
     for (size_t at = 0, end; at < length; at = end) {
         bool drafted = is_drafted(t, part, at);
@@ -63,7 +64,7 @@ static void begin_call(fr_telling *t, const char *id, size_t length) {
     fr_json_put(t->call, "function", json_object());
 }
 
-/* Sends a tool call as a whole. */
+/* Sends a tool call, which is always one chunk. */
 static void end_call(fr_telling *t) {
     json_t *delta = json_object(), *calls = json_array();
     json_t *arguments = fr_json_bytes(t->text.bytes ? t->text.bytes : "", t->text.length);
@@ -77,8 +78,8 @@ static void end_call(fr_telling *t) {
     fr_chunk_send(t, delta, t->known, false);
 }
 
-/* Takes a piece of the reply (an fr_reply_fn). A completion with pictures is run as a chat, and only its content is
- * sent. */
+/* Receives a piece of the reply (an fr_reply_fn). A completion with pictures is run as a chat, but only the content of
+ * its reply is sent. */
 static void take_part(void *context, fr_reply_part part, const char *text, size_t length) {
     fr_telling *t = context;
     const fr_job *job = &t->choice->job;
@@ -100,7 +101,7 @@ static void take_part(void *context, fr_reply_part part, const char *text, size_
     t->known = part == FR_REPLY_CONTENT ? ids_within(t, job->text.written + length) : job->reply.kept;
 }
 
-/* Takes a piece of a text that has no other parts (an fr_stream_fn). */
+/* Receives a piece of a text that is not split into parts (an fr_stream_fn). */
 static void take_content(void *context, const char *text, size_t length) {
     take_part(context, FR_REPLY_CONTENT, text, length);
 }
@@ -116,7 +117,7 @@ void fr_telling_begin(fr_telling *t) {
     job->text.context = t;
 }
 
-/* Sends the new part of the reply. A model without a tokenizer gives no text, so only its ids are sent. */
+/* Sends the new part of the reply. A model without a tokenizer has no text, so only ids are sent. */
 void fr_telling_send(fr_telling *t, bool end) {
     const fr_reply *reply = &t->choice->job.reply;
     if (!t->call) send_text(t);

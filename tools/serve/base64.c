@@ -8,13 +8,14 @@
 
 static const char digits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
 
-/* Gives the value of a digit; 64 if the character is no digit. */
+/* Gives the value of a digit; 64 for any other character. */
 static unsigned digit_of(char c) {
     const char *at = c ? strchr(digits, c) : NULL;
     return at ? (unsigned)(at - digits) : 64;
 }
 
-/* Reads four digits into three bytes. Padding leaves out the last bytes, whose bits must be 0. */
+/* Decodes four digits to three bytes. With padding there are fewer bytes, and the bits that are left over must be
+ * 0. */
 static bool read_group(const char *text, unsigned padding, unsigned char *bytes) {
     unsigned bits = 0;
     for (unsigned i = 0; i < 4; i++) {

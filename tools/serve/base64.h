@@ -5,8 +5,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-/* Gives the bytes that a text stands for, which the caller frees. NULL: the text is not base64, or stands for no
- * bytes. */
+/* Gives the bytes that a text encodes, which the caller frees. NULL: the text is not base64, or encodes no bytes. */
 unsigned char *fr_base64_read(const char *text, size_t length, size_t *size);
 
 /* Gives the base64 text of the bytes with a NUL at its end; the caller frees it. */

@@ -1,6 +1,6 @@
 /* Finds out which features a chat template supports (caps.h). It renders small conversations with words that occur
- * nowhere else and looks for these words in the prompt. Conversions that the library makes itself (contents as text or
- * parts, arguments as text or objects) count as supported; everything else depends on the template. */
+ * nowhere else and looks for these words in the prompt. Whatever the library itself converts counts as supported
+ * (contents between text and parts, arguments between text and objects). All other features depend on the template. */
 #include "tools/serve/caps.h"
 
 #include <string.h>
@@ -37,7 +37,7 @@ bool fr_caps_reasons(const fr_tokenizer *tokenizer) {
     fr_lab_reply_budget *budget = NULL;
     fr_status status = fr_chat_render(tokenizer, "[" USER "]", NULL, &text);
     if (status == FR_OK) status = fr_lab_reply_budget_open(tokenizer, NULL, &text, 0, 1, &budget);
-    /* the template has marks of reasoning, even if they can't be forced */
+    /* marks of reasoning in the template are enough, even if reasoning can't be forced */
     bool reasons = budget || status == FR_UNBUILT;
     fr_lab_reply_budget_close(budget);
     fr_marked_text_free(&text);

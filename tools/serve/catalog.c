@@ -11,8 +11,8 @@
 
 #include "tools/cli/output.h"
 
-/* Returns true for a GGUF file that is a model by its name: not a hidden file, not a vision tower, and of several
- * shards only the first. */
+/* Returns true if a file's name is that of a GGUF model. Hidden files and vision towers don't count, and of a model in
+ * several shards only the first one does. */
 static bool is_gguf(const char *name) {
     size_t length = strlen(name);
     const char *part = strstr(name, "-of-");
@@ -45,15 +45,15 @@ static char *only_gguf(const char *folder) {
     return NULL;
 }
 
-/* Adds a model. If a folder has only one GGUF file, that file's path is stored, because the model is identified by the
- * file's bytes. */
+/* Adds a model. For a folder with only one GGUF file that file's path is stored, because the model is identified by
+ * the file's bytes. */
 static void add(fr_catalog *c, const char *path, const char *name) {
     char *file = is_published(path) ? NULL : only_gguf(path);
     c->list = fr_resize(c->list, c->count + 1, sizeof *c->list);
     c->list[c->count++] = (struct fr_catalog_model){.name = strdup(name), .path = file ? file : strdup(path)};
 }
 
-/* Adds a model with the last part of its path, without .gguf, as its name. */
+/* Adds a model whose name is the last part of its path, without .gguf. */
 static void add_path(fr_catalog *c, const char *path) {
     size_t end = strlen(path);
     while (end > 1 && path[end - 1] == '/') end--;
@@ -96,7 +96,7 @@ static int read_folder(fr_catalog *c, const char *folder) {
     return 0;
 }
 
-/* Adds a model of a list: its entry is a path, or a name in another program's store. */
+/* Adds a model of --models. The entry is a path, or the name of a model that another program has downloaded. */
 static int add_listed(fr_catalog *c, const char *name) {
     char *path;
     if (name[0] == '\0') return fr_wrong_usage("--models: a name is missing between commas");

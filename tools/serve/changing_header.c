@@ -1,4 +1,4 @@
-/* Removes a line that is different in each request (changing_header.h). */
+/* Removes a line that differs in each request (changing_header.h). */
 #include "tools/serve/changing_header.h"
 
 #include <stdlib.h>
@@ -6,12 +6,12 @@
 
 #include "tools/jobs/job_parts.h"
 
-/* The beginning of the line. Claude Code begins the system text with this line, which serves Anthropic's billing and
- * contains a hash of the request. The model does not need it, and because of it no prompt would begin like the one
- * before. */
+/* The beginning of the line. Claude Code puts this line before the system text. It serves Anthropic's billing and
+ * contains a hash of the request. The model does not need it, and it would make every prompt differ from the one
+ * before at its beginning, so that nothing of it would be found in the cache. */
 #define HEADER "x-anthropic-billing-header:"
 
-/* Gives the text without such lines, as a new value; NULL: it has none. */
+/* Gives the text without such lines, as a new value; NULL if it has no such line. */
 static json_t *without_header(const json_t *text) {
     size_t length = json_string_length(text), kept = 0;
     const char *from = json_string_value(text);
@@ -29,8 +29,8 @@ static json_t *without_header(const json_t *text) {
     return rest;
 }
 
-/* Removes parts that consist only of such lines. If a single text is left, it becomes the content itself, as if the
- * line had never been there. */
+/* Removes the line from the parts of a message, and parts that consist of nothing else. If a single text is left, it
+ * becomes the content itself, as it would be without the line. */
 static void drop_header_of_parts(json_t *message, json_t *parts) {
     bool dropped = false;
     for (size_t i = json_array_size(parts); i-- > 0;) {

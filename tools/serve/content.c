@@ -12,9 +12,9 @@
 #include "tools/cli/output.h"
 #include "tools/serve/content_file.h"
 
-/* Names of files of one folder. */
+/* A list of files in one folder, by name. */
 typedef struct names {
-    char *folder; /* "": the current folder; otherwise it ends with a slash */
+    char *folder; /* ends with a slash; "": the current folder */
     char **items;
     size_t count;
 } names;
@@ -53,8 +53,8 @@ static bool is_there(const names *all, const char *name) {
 #define SHARD_SUFFIX_LENGTH 20
 #define SHARDS_MAX          1024
 
-/* Gives the number of shards that a shard's name states, or 1 for any other name. *stem: the length of the beginning
- * that all shards' names share. */
+/* Gives the number of shards that a shard's name mentions; 1 for any other name. *stem: length of the part of the name
+ * that all shards share. */
 static unsigned count_shards(const char *name, size_t *stem) {
     unsigned number, count;
     char again[2 * SHARD_SUFFIX_LENGTH];
@@ -66,8 +66,8 @@ static unsigned count_shards(const char *name, size_t *stem) {
     return strcmp(again, name + *stem) == 0 && count <= SHARDS_MAX ? count : 1;
 }
 
-/* Lists all shards of a file. If the other shards are missing, the shards were merged into this file, and it alone is
- * the model. */
+/* Lists all shards of a model, given one of them. If other shards are missing, they were merged into this file, which
+ * then is the whole model. */
 static void list_shards(names *all, const char *name) {
     size_t stem = 0;
     unsigned count = count_shards(name, &stem);
@@ -87,7 +87,7 @@ static void list_shards(names *all, const char *name) {
 
 /* ----------------------------------------------------------------------------------------------------------- folder */
 
-/* Lists the weights of a folder: model.safetensors if it exists, otherwise each file that the index names, once. */
+/* Lists the weights of a folder: model.safetensors if it exists, or else each file that the index names, once. */
 static bool list_weights(const fr_content_run *run, names *all) {
     if (is_there(all, "model.safetensors")) {
         add_name(all, "model.safetensors");
@@ -142,8 +142,8 @@ static bool list_files(const fr_content_run *run, const char *path, names *all) 
     return true;
 }
 
-/* Writes a line of sha256sum for each file. A name with a line feed is refused, because it could pass for two
- * lines. */
+/* Writes a line for each file in the form of sha256sum. A name with a line feed is refused, because it could be
+ * mistaken for two lines. */
 static bool hash_lines(const fr_content_run *run, const names *all, FILE *lines) {
     for (size_t i = 0; i < all->count; i++) {
         char hash[FR_CONTENT_SIZE], *path = path_of(all, all->items[i]);

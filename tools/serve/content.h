@@ -1,10 +1,11 @@
 /* Identifies a model's weights by a hash of all bytes of its files.
  *
  * In: a model's path, as fr_model_open takes it. Out: a SHA-256 hash. For one file it is the hash that sha256sum
- * prints. For several files (shards, or those of a folder) it is the hash of the lines that sha256sum prints for them:
+ * prints. For several files (shards, or the files of a folder) it is the hash of the lines that sha256sum prints for
+ * them:
  *     sha256sum NAME... | sha256sum
- * run in their folder, with the names in the order of their bytes. A folder's files are the configuration, the
- * tokenizer and the weights that are read. */
+ * run in their folder, with the names in bytewise order. A folder's files are the configuration, the tokenizer and the
+ * weights that are read. */
 #ifndef FR_TOOLS_SERVE_CONTENT_H
 #define FR_TOOLS_SERVE_CONTENT_H
 
@@ -13,9 +14,9 @@
 #define FR_CONTENT_SIZE  65
 #define FR_CONTENT_ERROR 256
 
-/* Writes the hash as lower-case hexadecimal digits. Returns false if a file can't be read, with a line in `error`,
- * which has room for FR_CONTENT_ERROR bytes. `stop` is called from time to time: if it returns true, hashing ends, and
- * the function returns false without a line. */
+/* Writes the hash as lower-case hexadecimal digits. Returns false if a file can't be read, with the reason in `error`,
+ * which has room for FR_CONTENT_ERROR bytes. `stop` is called from time to time; if it returns true, hashing ends, and
+ * the function returns false without a reason. */
 bool fr_content_hash(const char *path, char hash[FR_CONTENT_SIZE], char *error, bool (*stop)(void *), void *context);
 
 #endif

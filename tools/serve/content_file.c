@@ -16,7 +16,7 @@
 #include "forerun_lab.h"
 #include "tools/cli/output.h"
 
-/* LIST: the most bytes of a list that forerun writes: a path and two short lines. */
+/* LIST: the most bytes of a stored list, which is a path and two short lines. */
 enum { DIGEST = 32, PIECE = 1 << 20, SMALL = 1 << 20, LIST = PATH_MAX + 256 };
 
 bool fr_content_fail(const fr_content_run *run, const char *format, ...) {
@@ -40,7 +40,7 @@ bool fr_content_bytes(const fr_content_run *run, const void *bytes, size_t size,
     return code == 0 || fr_content_fail(run, "SHA-256: %s", gnutls_strerror(code));
 }
 
-/* A file's size and time of change. If they differ from the stored ones, the stored hash is not used. */
+/* A file's size and time of change. The stored hash is used only if both are the same as when it was stored. */
 typedef struct stamp {
     intmax_t size, seconds;
     long nanoseconds;
@@ -57,7 +57,7 @@ static ssize_t read_piece(int fd, char *piece) {
     return got;
 }
 
-/* Hashes the file to its end; *size is the number of bytes. */
+/* Hashes the file to its end. *size: the number of bytes read. */
 static bool read_through(const fr_content_run *run, int fd, const char *path, gnutls_hash_hd_t state, intmax_t *size) {
     char *piece = fr_resize(NULL, PIECE, 1);
     ssize_t got = 0;
@@ -102,7 +102,7 @@ static bool hash_file(const fr_content_run *run, const char *path, stamp *at, ch
 
 /* ------------------------------------------------------------------------------------------------------------- kept */
 
-/* A file in which a hash may be stored, and the name that the hashed file has in it. */
+/* A file in which a hash is stored (list), and the name under which the hashed file is listed in it. */
 typedef struct sum_file {
     char *list, *name;
 } sum_file;
@@ -127,8 +127,8 @@ static char *cache_folder(void) {
     return home && home[0] == '/' ? text_of("%s/.cache/forerun", home) : NULL;
 }
 
-/* Gives the list of a file in the cache folder. The name of a list there is a hash of its file's path, because files
- * of all folders have their lists in this one. */
+/* Gives the file in the cache folder that stores a file's hash. It is named after a hash of the hashed file's path,
+ * because the folder holds the hashes of files from all folders. */
 static sum_file sum_file_in_cache(const fr_content_run *run, const char *path) {
     char *folder = cache_folder(), *whole = realpath(path, NULL), hash[FR_CONTENT_SIZE];
     sum_file cache = {0};
@@ -139,7 +139,7 @@ static sum_file sum_file_in_cache(const fr_content_run *run, const char *path) {
     return cache;
 }
 
-/* Makes the folder of a file, and its parent folder. */
+/* Makes the folder of a file, and that folder's parent. */
 static void make_folders(const char *path) {
     char *folder = text_of("%.*s", (int)(strrchr(path, '/') - path), path), *last = strrchr(folder, '/');
     *last = 0;
@@ -160,8 +160,8 @@ static char *first_line(const stamp *at) {
     return text_of(OURS "%jd bytes, written at %jd.%09ld\n", at->size, at->seconds, at->nanoseconds);
 }
 
-/* Gives the text of a list, NUL-terminated, or NULL if there is no file. It reads at most as many bytes as a list of
- * forerun can have. */
+/* Reads a stored list as a NUL-terminated text; NULL if there is none. No more bytes are read than a list of forerun
+ * can have. */
 static char *read_list(const char *path) {
     FILE *file = fopen(path, "re");
     if (!file) return NULL;
@@ -171,8 +171,8 @@ static char *read_list(const char *path) {
     return text;
 }
 
-/* Returns true if the text is a complete list that forerun wrote for a file with this size and time, and copies its
- * hash. */
+/* Returns true if the text is a complete list that forerun wrote for a file with this size and time of change, and
+ * gives the hash in it. */
 static bool believe(const char *text, const char *name, const stamp *at, char hash[FR_CONTENT_SIZE]) {
     char *first = first_line(at);
     size_t length = strlen(first), digits = FR_CONTENT_SIZE - 1;
@@ -192,7 +192,7 @@ static bool is_kept(const sum_file *p, const stamp *at, char hash[FR_CONTENT_SIZ
     return kept;
 }
 
-/* Returns true if another program wrote a list under that name. Such a list is left unchanged. */
+/* Returns true if another program wrote the list. Such a list is not overwritten. */
 static bool is_theirs(const char *path) {
     char *text = read_list(path);
     bool theirs = text && strncmp(text, OURS, strlen(OURS)) != 0;
@@ -200,7 +200,7 @@ static bool is_theirs(const char *path) {
     return theirs;
 }
 
-/* Writes the list under another name first and then renames it, so that no other process reads an incomplete one. */
+/* Writes the list under a temporary name and then renames it, so that no other process reads an incomplete list. */
 static bool keep(const sum_file *p, const stamp *at, const char *hash) {
     if (strpbrk(p->name, "\\\n") || is_theirs(p->list)) return false;
     char temporary[PATH_MAX];

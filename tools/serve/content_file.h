@@ -1,9 +1,9 @@
 /* Gives the SHA-256 of one file and stores it, because it takes seconds to read gigabytes.
  *
  * In: a file. Out: its hash. The hash is stored beside the file in FILE.sha256 or, if that can't be written or was
- * written by another program, in the user's cache folder ($XDG_CACHE_HOME/forerun, ~/.cache/forerun). The stored list,
- * which sha256sum -c can read, also has the file's size and time: the hash is used while both are unchanged. Small
- * files are hashed each time. */
+ * written by another program, in the user's cache folder ($XDG_CACHE_HOME/forerun, ~/.cache/forerun). The stored list
+ * can be read by sha256sum -c. It also has the file's size and time of change, and the hash is used only while both
+ * are the same. Small files are hashed each time. */
 #ifndef FR_TOOLS_SERVE_CONTENT_FILE_H
 #define FR_TOOLS_SERVE_CONTENT_FILE_H
 
@@ -11,9 +11,9 @@
 
 #include "tools/serve/content.h"
 
-/* The state of a running hash: a function that may stop it, and room for an error line. */
+/* Settings of a run: a function that may stop it, and room for an error line. */
 typedef struct fr_content_run {
-    bool (*stop)(void *context); /* NULL: it is not called */
+    bool (*stop)(void *context); /* returns true to stop the run; NULL: nothing stops it */
     void *context;
     char *error; /* room for FR_CONTENT_ERROR bytes, "" at first */
 } fr_content_run;
@@ -23,7 +23,7 @@ bool fr_content_file(const fr_content_run *run, const char *path, char hash[FR_C
 /* Hashes bytes in memory. */
 bool fr_content_bytes(const fr_content_run *run, const void *bytes, size_t size, char hash[FR_CONTENT_SIZE]);
 
-/* Writes the line of an error and returns false. */
+/* Stores an error line in run->error, and returns false. */
 bool fr_content_fail(const fr_content_run *run, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
 #endif

@@ -14,35 +14,35 @@
 enum { INPUTS_MAX = 2048 }; /* the most inputs of a request, as in OpenAI's API */
 
 typedef enum dialect {
-    OPENAI,       /* {"object": "list", "data": [{"embedding"}], "usage"} */
-    OLLAMA,       /* {"model", "embeddings": [[...]]}, for "input" */
-    OLLAMA_OLDER, /* {"embedding": [...]}, for "prompt", one text */
+    OPENAI,       /* OpenAI's: {"object": "list", "data": [{"embedding"}], "usage"} */
+    OLLAMA,       /* ollama's for "input": {"model", "embeddings": [[...]]} */
+    OLLAMA_OLDER, /* ollama's older one for "prompt", a single text: {"embedding": [...]} */
 } dialect;
 
 typedef struct input {
-    int32_t *ids; /* allocated by the library or, if `given`, here */
+    int32_t *ids; /* allocated by the library, or by malloc if `given` */
     size_t count;
-    bool given; /* the input was given as ids */
+    bool given; /* the input was an array of ids, not a text */
 } input;
 
 /* A request that is being answered. */
 typedef struct embedding {
-    fr_chore chore;             /* must be the first member */
+    fr_chore chore;             /* must be the first member, so that the chore's address is that of this struct */
     fr_http_exchange *exchange; /* held while the request waits */
     const fr_model_instance *model;
     dialect dialect;
     double arrived;
-    bool cuts; /* a text is cut to the context, as ollama does unless told otherwise */
+    bool cuts; /* texts that are too long are cut to the context, which is ollama's default */
     input *inputs;
     size_t count, done;
     fr_pooling pooling;
-    size_t width, kept; /* width: numbers of a row; kept: how many of them the answer has */
+    size_t width, kept; /* width: the numbers of a row; kept: how many of them are in the answer */
     bool base64;
     fr_session *session;
     float *row;   /* [width] */
-    json_t *rows; /* rows of the answer so far */
+    json_t *rows; /* rows for the answer, as JSON */
     size_t tokens;
-    unsigned fault; /* the HTTP status of an error, whose text is in `line`; 0: none */
+    unsigned fault; /* HTTP status of an error, whose text is in `line`; 0: no error */
     char line[256];
 } embedding;
 
@@ -71,7 +71,7 @@ static bool tokenize(embedding *e, const json_t *text, bool begins, int32_t **id
     return status == FR_OK;
 }
 
-/* Reads a list of ids, which may have texts between them. */
+/* Reads an array of ids, among which there may be texts. */
 static bool take_ids(embedding *e, const json_t *pieces, input *taken) {
     taken->given = true;
     for (size_t i = 0; i < json_array_size(pieces); i++) {
@@ -105,8 +105,8 @@ static json_t *joined(const json_t *parts) {
     return value;
 }
 
-/* Gives the text or the ids of an input, as a new reference. In an object, the text is in "content", in llama.cpp's
- * "prompt_string", or in "text", as in a part of a content. */
+/* Gives the text or the ids of an input, as a new reference. If the input is an object, its text is in "content", in
+ * llama.cpp's "prompt_string", or in "text". */
 static json_t *plain_of(const json_t *value) {
     const json_t *content = json_object_get(value, "content"), *text = json_object_get(value, "prompt_string");
     if (content) return joined(content);
@@ -114,7 +114,7 @@ static json_t *plain_of(const json_t *value) {
     return json_incref((json_t *)(uintptr_t)(text ? text : value));
 }
 
-/* Takes one input: a text, or an array of ids. */
+/* Reads one input: a text, or an array of ids. */
 static bool take_input(embedding *e, const json_t *value) {
     input *taken = &e->inputs[e->count++];
     *taken = (input){.ids = NULL};
@@ -220,7 +220,7 @@ static bool run_piece(fr_chore *chore, const fr_job_setting *jobs) {
         return false;
     }
     fr_scheduler_count_chore(e->model->scheduler, e->session);
-    if (e->kept != e->width) { /* the row that is left is scaled to length 1 again */
+    if (e->kept != e->width) { /* a row that was shortened is scaled to length 1 again */
         double squares = 0;
         for (size_t i = 0; i < e->kept; i++) squares += (double)e->row[i] * (double)e->row[i];
         for (size_t i = 0; i < e->kept && squares > 0; i++) e->row[i] = (float)((double)e->row[i] / sqrt(squares));

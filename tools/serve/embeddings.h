@@ -2,7 +2,7 @@
  *
  * In: OpenAI's "input" (a text, an array of texts, ids, or arrays of ids), "encoding_format" (float or base64) and
  * "dimensions". Out: a list of rows of length 1 in the order of the inputs, and the number of tokens. The engine runs
- * a text between two rounds of generation. */
+ * one text at a time, between two rounds of generation. */
 #ifndef FR_TOOLS_SERVE_EMBEDDINGS_H
 #define FR_TOOLS_SERVE_EMBEDDINGS_H
 
@@ -10,8 +10,8 @@
 
 void fr_embeddings_answer(fr_http_exchange *exchange, const fr_model_instance *model);
 
-/* Answers in ollama's form: texts that are too long are cut, unless "truncate" is false. The older path takes one
- * text, "prompt". */
+/* Answers in ollama's form. Texts that are too long are cut, unless "truncate" is false. The older path takes a single
+ * text in "prompt". */
 void fr_embeddings_answer_ollama(fr_http_exchange *exchange, const fr_model_instance *model);
 void fr_embeddings_answer_ollama_older(fr_http_exchange *exchange, const fr_model_instance *model);
 

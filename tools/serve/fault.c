@@ -1,4 +1,4 @@
-/* Makes errors in the form that a server's clients expect (fault.h). */
+/* Makes JSON errors in the form that a server's clients expect (fault.h). */
 #include "tools/serve/fault.h"
 
 #include <string.h>

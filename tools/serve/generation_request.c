@@ -1,5 +1,5 @@
-/* Reads a request for text (generation_request.h): its members and each of its prompts once. It makes a job for each
- * choice of each prompt. */
+/* Reads a request for text (generation_request.h): its members, and each of its prompts once. It then makes a job for
+ * each choice of each prompt. */
 #include "tools/serve/generation_request.h"
 
 #include <stdlib.h>
@@ -37,7 +37,7 @@ static bool has_several(const json_t *prompt) {
     return json_is_array(prompt);
 }
 
-/* Checks the prompt's length and ids. The engine would refuse both too, but only when it begins the request. */
+/* Checks the prompt's length and ids. The engine would refuse a wrong prompt too, but only when the request begins. */
 static bool check_prompt(fr_generation_request *request, fr_job *job) {
     int64_t context = request->setting->context, vocab = fr_model_fact(request->setting->loaded->model, FR_FACT_VOCAB);
     size_t count = job->prompt.count;
@@ -75,7 +75,7 @@ static bool settle_seed(fr_job *job) {
     return fr_job_check(job, fr_options_set(job->options, FR_OPT_SEED, job->seed));
 }
 
-/* Reads the choices. Returns the job that was refused; NULL if none was. */
+/* Makes the jobs of all choices. Returns the first job that was refused; NULL if none was. */
 static const fr_job *take_choices(fr_generation_request *request, fr_job *members) {
     for (size_t i = 0; i < request->count; i++) {
         fr_choice *choice = &request->choices[i];
@@ -121,7 +121,7 @@ static void read_body(fr_generation_request *request, fr_job *members) {
     bool object = json_is_object(request->body);
     if (!members->ended && !object) fr_job_refuse(members, FR_USAGE, "the body must be a JSON object");
     if (!members->ended && request->form == FR_JOB_CHAT) {
-        /* tools that are not functions, or not in the form of "tools", become functions */
+        /* tools of other kinds, and those in OpenAI's older form, become functions in "tools" */
         char error[FR_DIALECT_ERROR];
         request->called = json_object();
         request->functions = fr_functions_of_chat(request->body);

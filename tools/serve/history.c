@@ -1,7 +1,8 @@
 /* Records the last rounds of a scheduler (history.h).
  *
- * The number of rows that a session ran in a round follows from its figures. While its prompt is run, these are the
- * ids that no longer wait and were not found in the cache; afterwards it is one row, and one for each draft. */
+ * The number of rows that a session ran in a round is computed from its figures. While its prompt is run, it is the
+ * number of ids that waited before the round and no longer wait after it, without those found in the cache. Afterwards
+ * it is one row, and one more for each draft. */
 #include "tools/serve/history.h"
 
 #include <pthread.h>
@@ -21,7 +22,7 @@ typedef struct round_kept {
     part *parts; /* [slots] */
 } round_kept;
 
-/* A slot's figures before the round that is being run. */
+/* A session's figures before the present round. */
 typedef struct figures {
     double left, drafted;
     bool steps;
@@ -30,11 +31,11 @@ typedef struct figures {
 struct fr_history {
     size_t slots;
     figures *before; /* [slots] */
-    round_kept now;  /* the round that is being run; only the engine's thread uses it and the members above */
+    round_kept now;  /* the present round; only the engine's thread uses it and the members above */
 
     pthread_mutex_t lock; /* protects the members below */
     unsigned long long total;
-    round_kept rounds[FR_HISTORY_ROUNDS]; /* round n at (n - 1) % FR_HISTORY_ROUNDS */
+    round_kept rounds[FR_HISTORY_ROUNDS]; /* round number n is at index (n - 1) % FR_HISTORY_ROUNDS */
 };
 
 fr_history *fr_history_new(size_t slots) {

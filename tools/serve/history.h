@@ -1,7 +1,7 @@
 /* Records the last rounds of a scheduler: the number of rows of each session, and the ids that they gave.
  *
- * In: each session's part in a round, before and after it is run, from the engine's thread. Out: JSON for any thread.
- * Rounds are counted from 1; the last FR_HISTORY_ROUNDS are kept. */
+ * In: each session's entry of a round, before and after the round, from the engine's thread. Out: JSON, for any
+ * thread. Rounds are counted from 1; the last FR_HISTORY_ROUNDS are kept. */
 #ifndef FR_TOOLS_SERVE_HISTORY_H
 #define FR_TOOLS_SERVE_HISTORY_H
 
@@ -16,18 +16,18 @@ typedef struct fr_history fr_history;
 fr_history *fr_history_new(size_t slots);
 void fr_history_free(fr_history *history);
 
-/* Gives the number of a prompt's ids that the session must still run or find in the cache. Both reduce it. */
+/* Gives the number of ids of a prompt that the session has neither run nor found in the cache yet. */
 double fr_history_left(const fr_session *session);
 
-/* The first records the session of a slot before a round, the second records it after the round, in the same order of
- * slots, and the third ends the round. */
+/* The first records a slot's session before a round; the second records it after the round, in the same order of
+ * slots; the third ends the round. */
 void fr_history_before(fr_history *history, size_t slot, const fr_round *round);
 void fr_history_behind(fr_history *history, size_t slot, const fr_round *round);
 void fr_history_end(fr_history *history, double seconds);
 
-/* Gives the rounds after round number `after`, the oldest first, as a new value: {"slots", "total", "rounds": [{"ms",
- * "rows": [[slot, rows, ids, prompt], ...]}, ...]}. prompt: the rows belong to a prompt; total: the number of the last
- * round. */
+/* Gives the rounds that came after round number `after`, the oldest first, as a new value: {"slots", "total",
+ * "rounds": [{"ms", "rows": [[slot, rows, ids, prompt], ...]}, ...]}. ids: ids that the session got; prompt: true if
+ * the rows belong to a prompt; total: the number of the last round. */
 json_t *fr_history_json(fr_history *history, unsigned long long after);
 
 #endif

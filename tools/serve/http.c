@@ -11,15 +11,15 @@
 #include "tools/serve/http_parts.h"
 #include "tools/serve/tls.h"
 
-#define THREADS     4 /* threads that read requests and write answers */
-/* bytes for each connection: its headers, and the data that is read or written at a time */
+#define THREADS     4 /* number of threads that read requests and write answers */
+/* bytes of memory for each connection, which hold its headers and the data that is being read or written */
 #define MEMORY      (128 * 1024)
-/* milliseconds in which clients can still read complete answers when the server ends */
+/* milliseconds in which clients can still read complete answers after the server was told to end */
 #define LINGER      1000
-#define OTHER_FILES 256 /* open files that are not connections: models, slots, logs */
+#define OTHER_FILES 256 /* number of open files that are not connections: models, slots, logs */
 
-/* Stores libmicrohttpd's last message while it starts, because it says why a start failed. Later messages, about
- * clients' errors, are dropped. */
+/* Stores libmicrohttpd's last message while the server starts, because it says why a start failed. Later messages,
+ * which are about clients' errors, are dropped. */
 static void keep_message(void *context, const char *format, va_list values) {
     fr_http *http = context;
     if (http->started) return;
@@ -27,9 +27,9 @@ static void keep_message(void *context, const char *format, va_list values) {
     http->message[strcspn(http->message, "\n")] = '\0';
 }
 
-/* Returns MHD_YES if a new connection may be accepted. MHD_quiesce_daemon, which also stops new connections, is not
- * used: it gives the socket away, two of libmicrohttpd's threads may then remove it from the same epoll set, and the
- * second of them aborts the process. */
+/* Returns MHD_YES if a new connection may be accepted. MHD_quiesce_daemon would also stop new connections. It is not
+ * used because it removes the listening socket: two of libmicrohttpd's threads may then remove it from the same epoll
+ * set, and the second of them aborts the process. */
 static enum MHD_Result takes(void *http, const struct sockaddr *from, socklen_t length) {
     (void)from;
     (void)length;
@@ -69,13 +69,13 @@ static struct MHD_Daemon *start(fr_http *http, bool ip6) {
                             MHD_OPTION_END);
 }
 
-/* Raises the limit of open files, because each connection is one, and many systems allow only 1,024 by default. */
+/* Raises the limit of open files to what the connections need, because many systems allow only 1,024 by default. */
 static void allow_open_files(const fr_http_setting *setting) {
     struct rlimit files;
     rlim_t wanted = (rlim_t)setting->connections + FR_HTTP_EXCESS + OTHER_FILES;
     if (getrlimit(RLIMIT_NOFILE, &files) != 0 || files.rlim_cur >= wanted) return;
     files.rlim_cur = files.rlim_max < wanted ? files.rlim_max : wanted;
-    setrlimit(RLIMIT_NOFILE, &files); /* if this fails, new connections wait until old ones are closed */
+    setrlimit(RLIMIT_NOFILE, &files); /* if this fails, new connections wait until others are closed */
 }
 
 static int start_threads(fr_http *http) {

@@ -1,5 +1,5 @@
-/* Implements an exchange, which is a request over HTTP and its answer: its holders, and the bytes that were written
- * and not taken yet (http_exchange_parts.h). */
+/* Implements exchanges, which are HTTP requests with their answers: their holders, and the bytes that were written but
+ * not given to the connection yet (http_exchange_parts.h). */
 #include <poll.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -22,7 +22,7 @@ char *fr_http_copy_text(const char *text) {
     return memcpy(fr_resize(NULL, size, 1), text, size);
 }
 
-/* ----------------------------------------------------------------------------------------------------- who holds it */
+/* ---------------------------------------------------------------------------------------------------------- holders */
 
 fr_http_exchange *fr_http_exchange_new(const fr_http_exchange_origin *origin) {
     fr_http_exchange *exchange = fr_resize(NULL, 1, sizeof(*exchange));
@@ -48,9 +48,10 @@ static void free_pairs(fr_http_exchange_pairs *pairs) {
     free(pairs->list);
 }
 
-#define CLIENT_GONE 499 /* nginx logs this status if a client has closed the connection before its answer began */
+/* nginx uses this status in its log if a client has closed the connection before its answer began */
+#define CLIENT_GONE 499
 
-/* Reports an exchange when its last holder releases it, because its figures are complete only then. */
+/* Reports an exchange. This is done when its last holder releases it, because its figures are not complete before. */
 static void report_exchange(const fr_http_exchange *exchange) {
     fr_http_exchange_report report = {.client = exchange->client,
                                       .method = exchange->method ? exchange->method : "",
@@ -80,14 +81,14 @@ static void free_exchange(fr_http_exchange *exchange) {
     free(exchange);
 }
 
-/* Resumes a suspended connection, because there is something to send. Call it under the lock. */
+/* Resumes a suspended connection, because there is something to send. The caller must have the exchange's lock. */
 static void wake(fr_http_exchange *exchange) {
     if (!exchange->suspended) return;
     exchange->suspended = false;
     MHD_resume_connection(exchange->connection);
 }
 
-/* Returns true if all of the answer has been written. Call it under the lock. */
+/* Returns true if all of the answer has been written. The caller must have the lock. */
 static bool is_complete(const fr_http_exchange *exchange) {
     return exchange->answer == FR_EXCHANGE_WHOLE || exchange->ended;
 }
@@ -140,7 +141,7 @@ void fr_http_exchange_set_header(fr_http_exchange *exchange, const char *name, c
     pthread_mutex_unlock(&exchange->lock);
 }
 
-/* Appends bytes of the answer. Call it under the lock. */
+/* Appends bytes to the answer. The caller must have the lock. */
 static void append(fr_http_exchange *exchange, const char *bytes, size_t length) {
     if (exchange->taken > exchange->size / 2) {
         memmove(exchange->bytes, exchange->bytes + exchange->taken, exchange->size - exchange->taken);
@@ -158,7 +159,7 @@ static void append(fr_http_exchange *exchange, const char *bytes, size_t length)
     exchange->written = fr_http_clock();
 }
 
-/* Starts the time in which the client must read the answer. Call it under the lock. */
+/* Starts the time in which the client must read the answer. The caller must have the lock. */
 static void start_deadline(fr_http_exchange *exchange) {
     int64_t allowance = (int64_t)(exchange->size - exchange->taken) / FR_HTTP_BYTES_PER_MS;
     if (exchange->deadline) atomic_store(exchange->deadline, fr_http_clock() + exchange->timeout + allowance);
@@ -178,8 +179,8 @@ void fr_http_exchange_answer(fr_http_exchange *exchange, unsigned status, const 
     pthread_mutex_unlock(&exchange->lock);
 }
 
-/* Stores the message of an error of any dialect for the log: {"error": {"message": ...}}, or ollama's {"error":
- * ...}. */
+/* Stores an error's message for the log. The error may have the form of any dialect: {"error": {"message": ...}}, or
+ * ollama's {"error": ...}. */
 static void keep_error(fr_http_exchange *exchange, const json_t *value) {
     const json_t *error = json_object_get(value, "error"), *message = json_object_get(error, "message");
     const char *text = json_string_value(message ? message : error);
@@ -243,7 +244,7 @@ void fr_http_exchange_end(fr_http_exchange *exchange) {
     pthread_mutex_unlock(&exchange->lock);
 }
 
-/* Moves bytes of the answer to the connection. Call it under the lock. */
+/* Gives bytes of the answer to the connection. The caller must have the lock. */
 static ssize_t take(fr_http_exchange *exchange, char *bytes, size_t room) {
     size_t length = exchange->size - exchange->taken < room ? exchange->size - exchange->taken : room;
     memcpy(bytes, exchange->bytes + exchange->taken, length);
@@ -273,10 +274,11 @@ ssize_t fr_http_exchange_read(void *context, uint64_t position, char *bytes, siz
 
 /* ------------------------------------------------------------------------------------------------------- its client */
 
-#define STAYS 50 /* milliseconds within which a client that closes only its sending side does so */
+#define STAYS 50 /* milliseconds within which a client that only wants to close its sending side closes it */
 
-/* TCP can't distinguish a client that closed only its sending side from one that has gone. A client that only closes
- * its side, as `nc -N` does, does it with the last byte of its request; one that closes later has gone. */
+/* Returns true if the client has gone. TCP can't distinguish a client that has only closed its sending side from one
+ * that has gone. A client such as `nc -N` closes its side together with the last byte of its request; so a client
+ * whose side closes later has gone. */
 bool fr_http_exchange_gone(fr_http_exchange *exchange) {
     pthread_mutex_lock(&exchange->lock);
     bool gone = !exchange->connection;

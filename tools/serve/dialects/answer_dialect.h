@@ -1,53 +1,54 @@
 /* Declares the answers in other APIs' forms (answer_parts.h), for requests that have a dialect and therefore one
  * choice.
  *
- * A reply is sent as a sequence of items: a thought, a text or a call. answer_items.c finds where each begins and
- * ends. A dialect sends its own events for them, and makes the whole answer of the same items. */
+ * A reply is sent as a sequence of items, each of which is a thought, a text or a call. answer_items.c finds where
+ * each begins and ends. A dialect sends its own events for the items of a stream, and makes a whole answer of the same
+ * items. */
 #ifndef FR_TOOLS_SERVE_DIALECTS_ANSWER_DIALECT_H
 #define FR_TOOLS_SERVE_DIALECTS_ANSWER_DIALECT_H
 
 #include "tools/serve/answer_parts.h"
 
 struct fr_dialect {
-    const char *names; /* the prefix of the answers' ids */
-    const char *type;  /* the content type of a stream */
+    const char *names; /* prefix of the answers' ids */
+    const char *type;  /* content type of a stream */
 
     /* Called in this order: `begin` when a stream begins; `open` when telling->item begins; `more` when that item has
-     * more text (a call: more of its arguments); `close` when it has ended, which gives the item's form in a whole
-     * answer. Events that these functions send are dropped if the answer is not a stream. */
+     * more text, which for a call are its arguments; `close` when the item has ended, which gives the item's JSON for
+     * a whole answer. If the answer is not a stream, events that these functions send are dropped. */
     void (*begin)(fr_telling *telling);
     void (*open)(fr_telling *telling);
     void (*more)(fr_telling *telling, const json_t *text);
     json_t *(*close)(fr_telling *telling);
 
-    /* Called when the choice has ended: the first gives the whole answer, the second sends the last events of a
+    /* Called when the choice has ended: the first makes a whole answer, the second sends the last events of a
      * stream. */
     json_t *(*whole)(fr_telling *telling);
     void (*end)(fr_telling *telling);
 
-    /* Turns an error {"error": {"code", "message", "type"}}, which it takes over, into the dialect's form. The error
-     * is the whole answer or the last event of a stream. */
+    /* Turns an error {"error": {"code", "message", "type"}}, which it takes over, into the dialect's form. The result
+     * is the whole answer, or the last event of a stream. */
     json_t *(*fault)(fr_generation_request *request, json_t *fault);
 
     /* Sends an event in the stream's own format. */
     void (*send)(fr_generation_request *request, json_t *event);
 
-    /* Sends a ping; NULL if such streams have none. */
+    /* Sends a ping; NULL: streams of this dialect have no pings. */
     void (*ping)(fr_generation_request *request);
 };
 
-/* Adds a chat's delta, or a text, to the items and takes it over; NULL: there is no new one. ids: the number of ids
- * before its end. end: it is the last delta. */
+/* Adds a chat's delta, or a text, to the items, and takes it over. NULL: there is nothing new. ids: the number of the
+ * reply's ids up to the delta's end. end: this is the last delta. */
 void fr_items_take(fr_telling *telling, json_t *delta, size_t ids, bool end);
 
-/* Gives the text of the item so far. Bytes that are not UTF-8 become U+FFFD. */
+/* Gives the text of the present item so far. Bytes that are not UTF-8 become U+FFFD. */
 json_t *fr_item_text(const fr_telling *telling);
 
-/* Gives a call's arguments, whose text is JSON, as an object. */
+/* Gives the arguments of the present call as an object. Their text is JSON. */
 json_t *fr_item_object(const fr_telling *telling);
 
-/* The first sends an event in the form of server-sent events, with its "type" as the event's name. The second sends it
- * as a line of JSON. */
+/* The first sends an event as a server-sent event, with its "type" as the event's name. The second sends it as a line
+ * of JSON. */
 void fr_items_send(fr_generation_request *request, json_t *event);
 void fr_items_send_line(fr_generation_request *request, json_t *event);
 

@@ -1,8 +1,8 @@
 /* Reads requests to Anthropic's /v1/messages (request_dialects.h).
  *
- * This API puts the results of calls into a user's message; a chat has them as messages of their own. Other parts of
- * the same message stay before or after the results, as they were. If the last message is the assistant's, the reply
- * continues it, as in a chat. */
+ * In this API a user's message contains the results of calls; in a chat they are messages of their own. Other parts of
+ * such a message stay before or after the results. If the last message is the assistant's, the reply continues it, as
+ * in a chat. */
 #include <string.h>
 
 #include "tools/jobs/job_parts.h"
@@ -16,8 +16,7 @@ static bool is_of(const json_t *value, const char *type) {
 
 /* ----------------------------------------------------------------------------------------------------------- blocks */
 
-/* Takes a picture: {"type": "base64", "media_type", "data"}, or a url. The chat that is made of it refuses all urls
- * but data: urls. */
+/* Reads a picture: {"type": "base64", "media_type", "data"}, or a url. The chat accepts only data: urls. */
 static bool take_picture(fr_turns *t, const char *role, const json_t *block) {
     const json_t *source = fr_turns_get(block, "source"), *type = fr_turns_get(source, "media_type"),
                  *data = fr_turns_get(source, "data");
@@ -37,7 +36,7 @@ static bool take_picture(fr_turns *t, const char *role, const json_t *block) {
 
 static bool take_content(fr_turns *t, size_t at, const char *role, const json_t *content);
 
-/* Adds a text on a line of its own, if the value is a text. */
+/* Adds a text on its own line, if the value is a text. */
 static void take_line(fr_turns *t, const char *role, const json_t *text) {
     if (!fr_job_plain_text(text)) return;
     json_t *line = json_sprintf("%s\n", json_string_value(text));
@@ -45,7 +44,7 @@ static void take_line(fr_turns *t, const char *role, const json_t *text) {
     json_decref(line);
 }
 
-/* Takes a document of plain text or text blocks. Another document, such as a PDF, is taken as a file. */
+/* Reads a document of plain text or text blocks. Any other document, such as a PDF, is treated as a file. */
 static bool take_document(fr_turns *t, size_t at, const char *role, const json_t *block) {
     const json_t *source = fr_turns_get(block, "source"), *data = fr_turns_get(source, "data"),
                  *title = fr_turns_get(block, "title");
@@ -63,14 +62,14 @@ static bool take_document(fr_turns *t, size_t at, const char *role, const json_t
     return take_content(t, at, role, text ? data : fr_turns_get(source, "content"));
 }
 
-/* Takes a search result of the client: its source, title and texts. */
+/* Reads a search result that the client has found: its title, source and texts. */
 static bool take_found(fr_turns *t, size_t at, const char *role, const json_t *block) {
     take_line(t, role, fr_turns_get(block, "title"));
     take_line(t, role, fr_turns_get(block, "source"));
     return take_content(t, at, role, fr_turns_get(block, "content"));
 }
 
-/* Takes a block that may occur in messages and in results. Blocks of tools that another service ran are ignored,
+/* Reads a block that may occur both in messages and in results. Blocks of tools that another service ran are ignored,
  * because the model can't read them. */
 static bool take_said(fr_turns *t, size_t at, const char *role, const json_t *block) {
     static const char *const texts[][2] = {
@@ -142,7 +141,7 @@ static bool take_message(fr_turns *t, size_t at, const json_t *message) {
     if (!assistant && !system && !fr_job_is_word(role, "user"))
         return fr_turns_refuse(t, "messages[%zu]: a role is user, assistant, system or developer", at);
     fr_turns_break(t);
-    if (assistant && !content) return true; /* the message is empty */
+    if (assistant && !content) return true; /* a message without content is left out */
     if (system) return take_content(t, at, "system", content);
     if (!json_is_array(content)) return take_content(t, at, json_string_value(role), content);
     for (size_t i = 0; i < json_array_size(content); i++)
@@ -175,7 +174,7 @@ static bool take_messages(fr_turns *t, const json_t *body) {
 
 /* --------------------------------------------------------------------------------------------------- request fields */
 
-/* Returns true for a tool that is not one of the client's own functions. */
+/* Returns true if a tool is one that Anthropic's models know, and not one of the client's own functions. */
 static bool is_hosted(const json_t *tool) {
     return fr_turns_get(tool, "type") && !is_of(tool, "custom");
 }
@@ -197,7 +196,7 @@ static bool take_tools(fr_turns *t, const json_t *body) {
     return true;
 }
 
-/* Returns true if the tool of this name is one that is ignored. */
+/* Returns true if a tool of this name is one of those that are ignored. */
 static bool names_hosted(const json_t *tools, const json_t *name) {
     for (size_t i = 0; i < json_array_size(tools); i++) {
         const json_t *tool = json_array_get(tools, i);
@@ -228,8 +227,8 @@ static bool take_choice(fr_turns *t, const json_t *body) {
     return true;
 }
 
-/* Takes the budget of thinking. Clients of this API must send one, so the budget is ignored for a model without
- * reasoning, or whose marks of reasoning are not single tokens. */
+/* Reads the budget of thinking. Clients of this API must send one. So it is no error, but ignored, if the model has no
+ * reasoning, or its marks of reasoning are not single tokens. */
 static bool take_thinking(fr_turns *t, const json_t *body) {
     const json_t *thinking = fr_turns_get(body, "thinking");
     bool on = is_of(thinking, "enabled") || is_of(thinking, "adaptive") || is_of(thinking, "between_tools");
@@ -247,7 +246,7 @@ static bool take_thinking(fr_turns *t, const json_t *body) {
     return true;
 }
 
-/* Takes {"format": {"type": "json_schema", "schema"}, "effort"}; the format may also be sent under its older name. */
+/* Reads {"format": {"type": "json_schema", "schema"}, "effort"}. Some clients send the format under its older name. */
 static bool take_output(fr_turns *t, const json_t *body) {
     const json_t *config = fr_turns_get(body, "output_config"), *older = fr_turns_get(body, "output_format");
     const json_t *format = fr_turns_get(config, "format") ? fr_turns_get(config, "format") : older,
@@ -267,9 +266,9 @@ static bool take_limits(fr_turns *t, const json_t *body) {
     return true;
 }
 
-/* Notes the members that are unknown here. Known members are those that are read, and those that don't change an
- * answer: its owner, its price, the parts of the past that may be left out, and servers of tools that Anthropic itself
- * would call. */
+/* Notes members that forerun does not know. It knows those that it reads, and those that can't change an answer: about
+ * the owner and the price of a request, about leaving out parts of the conversation, and about servers of tools that
+ * Anthropic itself would call. */
 static void note_others(const json_t *body) {
     static const char *const known[] = {
         "betas",    "cache_control", "context_management", "inference_geo", "max_tokens",     "messages",

@@ -9,8 +9,8 @@ static void put_integer(json_t *object, const char *key, size_t value) {
     fr_json_put(object, key, json_integer((json_int_t)value));
 }
 
-/* Gives the word for the end of a text. A text that was interrupted gets "limit", because the form has no word for
- * it. */
+/* Gives the word for the reason why a text ended. A text that was interrupted gets "limit", because llama.cpp's form
+ * has no word for that. */
 static const char *stop_type(const fr_job *job) {
     switch (job->reply.end) {
     case FR_END_EOS: return "eos";
@@ -19,7 +19,7 @@ static const char *stop_type(const fr_job *job) {
     }
 }
 
-/* Gives the prompt as text, with the control tokens that a template wrote. */
+/* Gives the prompt as text, including the control tokens that a template wrote. */
 static json_t *prompt_of(const fr_job *job) {
     const fr_tokenizer *tokenizer = fr_model_tokenizer(job->setting->loaded->model);
     char *text = NULL;
@@ -51,8 +51,8 @@ static json_t *begin(const fr_telling *t, json_t *content, json_t *tokens, bool 
     return answer;
 }
 
-/* Adds the members of a choice's end. "truncated" is true if the text would have continued in a larger context, or if
- * the server had not stopped. Ids that a step gave after the end count neither as text nor as cached. */
+/* Adds the members that only the end of a choice has. "truncated" is true if the context was full, or if the server
+ * was stopped. Ids that the last step gave after the end do not count. */
 static void put_end(const fr_telling *t, json_t *answer) {
     const fr_job *job = &t->choice->job;
     const char *fingerprint = t->request->setting->fingerprint, *stopped = job->text.stopped ? job->text.stopped : "";
@@ -75,7 +75,7 @@ static void put_probabilities(const fr_telling *t, json_t *answer, size_t ids) {
     if (all) fr_json_put(answer, "completion_probabilities", all);
 }
 
-/* Finds a member of an inner object by a path with slashes; NULL if there is none. */
+/* Finds a member by a path of names with slashes between them; NULL if there is none. */
 static json_t *member_at(json_t *object, const char *path) {
     const char *name;
     size_t length;
@@ -83,7 +83,7 @@ static json_t *member_at(json_t *object, const char *path) {
     return object;
 }
 
-/* Keeps only the members that "response_fields" lists, each under the path by which it was listed. */
+/* Keeps only the members that "response_fields" lists. Each gets the path in that list as its name. */
 static json_t *chosen_of(const fr_telling *t, json_t *answer) {
     const json_t *fields = t->request->fields;
     if (!fields) return answer;

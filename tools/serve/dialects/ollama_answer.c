@@ -1,5 +1,5 @@
-/* Writes answers of ollama's /api/chat and /api/generate (answer_dialect.h). A stream consists of lines of JSON: each
- * has the form of the whole answer, but only its new part. */
+/* Writes answers of ollama's /api/chat and /api/generate (answer_dialect.h). A stream consists of lines of JSON. Each
+ * line has the form of a whole answer, but contains only the text that is new. */
 #include <string.h>
 #include <time.h>
 
@@ -21,8 +21,8 @@ static json_t *now(void) {
     return json_string(text);
 }
 
-/* Makes one line. said: the members of the message, or of the generated text, which it takes over. Log-probabilities
- * in it are moved out, because they do not belong in a message. */
+/* Makes one line of a stream. said: the members of the message or of the generated text, which it takes over.
+ * Log-probabilities among them are moved to the line itself, because they do not belong into a message. */
 static json_t *line_of(const fr_generation_request *request, json_t *said, bool done) {
     json_t *line = json_object(), *logprobs = json_object_get(said, "logprobs");
     if (logprobs) fr_json_put(line, "logprobs", json_incref(logprobs));
@@ -63,7 +63,7 @@ static const char *key_of(const fr_telling *t) {
     return t->item.kind == FR_ITEM_THOUGHT ? "thinking" : is_chat(t->request) ? "content" : "response";
 }
 
-/* Makes a message with an empty content, because a message always has one. */
+/* Makes a message. It has a content even if that is empty. */
 static json_t *silence(const fr_generation_request *request) {
     return json_pack("{s:s}", is_chat(request) ? "content" : "response", "");
 }
@@ -96,7 +96,7 @@ static json_t *close(fr_telling *t) {
     return calls;
 }
 
-/* Makes the whole answer: all texts of a kind are joined, and all calls are listed. */
+/* Makes the whole answer. The texts of each kind are joined, and the calls are listed. */
 static json_t *whole(fr_telling *t) {
     json_t *said = silence(t->request), *item, *value;
     const char *key;

@@ -1,6 +1,6 @@
-/* Reads requests to ollama's /api/chat and /api/generate (request_dialects.h). There, the sampling settings are in
- * "options", under the same names as in a chat. Settings about loading the model (num_ctx, num_gpu, "keep_alive") are
- * ignored here. */
+/* Reads requests to ollama's /api/chat and /api/generate (request_dialects.h). In these requests the sampling settings
+ * are in "options", under the same names as in a chat. Settings about loading the model (num_ctx, num_gpu,
+ * "keep_alive") are ignored here. */
 #include <string.h>
 
 #include "tools/cli/wide_json.h"
@@ -8,11 +8,12 @@
 #include "tools/serve/dialects/request_dialects.h"
 #include "tools/serve/turns.h"
 
-enum { RESULTS_MAX = 256 }; /* the most results of one message's calls */
+enum { RESULTS_MAX = 256 }; /* the most results that the calls of one message may have */
 
 /* --------------------------------------------------------------------------------------------------------- messages */
 
-/* Takes pictures, which are plain base64. Their first bytes show the format, whatever the url says. */
+/* Reads pictures, which are base64 without a prefix. The url says PNG for all of them, but the format is found by
+ * their first bytes. */
 static bool take_pictures(fr_turns *t, const char *role, const json_t *images) {
     for (size_t i = 0; i < json_array_size(images); i++) {
         const char *data = fr_job_plain_text(json_array_get(images, i));
@@ -28,8 +29,8 @@ static bool is_answered(const fr_turns *t, size_t from, const json_t *id) {
     return false;
 }
 
-/* Finds the call to which a result belongs: the first call of that function without a result or, if there is none, the
- * first call of any function without one. NULL: all calls have results. */
+/* Finds the call to which a result belongs, because results have no ids in this API. It is the first call of the named
+ * function that has no result yet, or else the first call of any function. NULL: all calls have results. */
 static const json_t *id_of_result(const fr_turns *t, const json_t *name) {
     size_t at = json_array_size(t->messages), results = 0;
     const json_t *last = NULL, *any = NULL;
@@ -47,8 +48,8 @@ static const json_t *id_of_result(const fr_turns *t, const json_t *name) {
     return any;
 }
 
-/* Takes the calls of a message. Calls need not have ids in this API, so they get ids of nine letters and digits, which
- * every family's template accepts. */
+/* Reads the calls of a message. In this API calls may have no ids. They then get ids of nine letters and digits, a
+ * form that every family's template accepts. */
 static bool take_calls(fr_turns *t, size_t at, const json_t *calls) {
     for (size_t i = 0; i < json_array_size(calls); i++) {
         const json_t *function = fr_turns_get(json_array_get(calls, i), "function"),
@@ -93,7 +94,7 @@ static bool take_messages(fr_turns *t, const json_t *body) {
     return true;
 }
 
-/* Takes the prompt as one turn; with "raw" it is plain text, and with a suffix it is code to be filled in
+/* Reads the prompt. It becomes one turn of a chat, or with "raw" a plain text, or with a suffix code to be filled in
  * (infill.h). */
 static bool take_prompt(fr_turns *t, const json_t *body) {
     static const char *const unbuilt[] = {"template", "context"};
@@ -134,7 +135,7 @@ static bool take_format(fr_turns *t, const json_t *format) {
     return true;
 }
 
-/* Takes log-probabilities. A plain text is a completion, for which "logprobs" is a number. */
+/* Reads the request for log-probabilities. For a plain text, which becomes a completion, "logprobs" is a number. */
 static bool take_logprobs(fr_turns *t, const json_t *body) {
     const json_t *wanted = fr_turns_get(body, "logprobs"), *best = fr_turns_get(body, "top_logprobs");
     bool chat = json_object_get(t->chat, "messages") != NULL;
@@ -147,8 +148,8 @@ static bool take_logprobs(fr_turns *t, const json_t *body) {
     return true;
 }
 
-/* Notes the members that are unknown here. Known members are those that are read, and those that mean nothing here:
- * how a model is loaded, and how long it stays in memory. */
+/* Notes members that forerun does not know. It knows those that it reads, and those that mean nothing here: about
+ * loading a model, and how long it stays in memory. */
 static void note_others(const json_t *body) {
     static const char *const known[] = {"context",  "format",       "images",   "keep_alive", "logprobs",
                                         "messages", "model",        "options",  "prompt",     "raw",

@@ -1,9 +1,9 @@
-/* Reads requests in other APIs' forms into the body of a chat.
+/* Converts requests in other APIs' forms to the body of a chat.
  *
  * In: a body, a JSON object. Out: a new body of a request to /v1/chat/completions with one choice; NULL if the request
- * can't be expressed as one, and `error` has the line. Fields that are known and not built are refused by name;
- * unknown fields are ignored. Tools that another service runs, and items that it has run, are ignored too, because no
- * model could read them; each kind is noted once (notes.h). */
+ * is refused, with the reason in `error`. Fields that are known and not built are refused by name; unknown fields are
+ * ignored. Tools that another service would run, and items that it has run, are ignored too, because the model can't
+ * read them; each kind is noted once (notes.h). */
 #ifndef FR_TOOLS_SERVE_DIALECTS_REQUEST_DIALECTS_H
 #define FR_TOOLS_SERVE_DIALECTS_REQUEST_DIALECTS_H
 
@@ -11,14 +11,14 @@
 
 enum { FR_DIALECT_ERROR = 320 };
 
-/* Reads OpenAI's /v1/responses. The fields that the answer repeats stay in the body, the others are removed. "called"
- * maps the functions' names to the tools that the client offered (tool_kinds.h). */
+/* Reads OpenAI's /v1/responses. The fields that the answer repeats stay in the old body, and all others are removed
+ * from it. Its member "called" maps the functions' names to the tools that the client offered (tool_kinds.h). */
 json_t *fr_responses_read(json_t *body, char error[FR_DIALECT_ERROR]);
 
 /* Reads Anthropic's /v1/messages. */
 json_t *fr_messages_read(json_t *body, char error[FR_DIALECT_ERROR]);
 
-/* Reads ollama's /api/chat and /api/generate. A request to the latter for plain text becomes the body of a
+/* Read ollama's /api/chat and /api/generate. A request to the latter for plain text becomes the body of a
  * completion. */
 json_t *fr_ollama_read_chat(json_t *body, char error[FR_DIALECT_ERROR]);
 json_t *fr_ollama_read_generate(json_t *body, char error[FR_DIALECT_ERROR]);

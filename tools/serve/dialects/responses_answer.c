@@ -11,7 +11,7 @@ static json_t *integer(size_t value) {
 
 /* ------------------------------------------------------------------------------------------------------- the answer */
 
-/* Repeats a field of the request, or its default value if the request has none. */
+/* Adds a field of the request to the answer, or its default value if the request doesn't have it. */
 static void put_requested(const fr_generation_request *request, json_t *answer, const char *key, json_t *usual) {
     json_t *asked = json_object_get(request->dialect_body, key);
     bool given = asked && !json_is_null(asked);
@@ -27,7 +27,7 @@ static json_t *usage_of(const fr_telling *t) {
                      integer(t->thought), "total_tokens", integer(took->prompt + took->predicted));
 }
 
-/* Makes the answer's object. status: "in_progress", "completed", "incomplete" or "failed". */
+/* Makes the object of the answer. status: "in_progress", "completed", "incomplete" or "failed". */
 static json_t *answer_of(const fr_generation_request *request, const char *status) {
     json_t *answer = json_object();
     fr_json_put(answer, "id", json_string(request->id));
@@ -69,7 +69,7 @@ static json_t *whole(fr_telling *t) {
 
 /* ----------------------------------------------------------------------------------------------------------- events */
 
-/* Sends an event: its type, its sequence_number, and the members of `event`, which it takes over. */
+/* Sends an event with its type, its sequence_number, and the members of `event`, which it takes over. */
 static void send(fr_telling *t, const char *type, json_t *event) {
     fr_json_put(event, "type", json_string(type));
     fr_json_put(event, "sequence_number", integer(t->events++));
@@ -89,8 +89,8 @@ static void end(fr_telling *t) {
     send_answer(t, fr_items_cut(t) ? "response.incomplete" : "response.completed", whole(t));
 }
 
-/* Makes the error. A whole answer has the same error as on other paths; a stream gets a last event with the answer so
- * far, because the stream and its choice have begun. */
+/* Makes the error. A whole answer has the same error as on other paths. A stream has begun already, so its last event
+ * has the answer so far, marked as failed. */
 static json_t *fault(fr_generation_request *request, json_t *fault) {
     if (!request->streaming) return fault;
     fr_telling *t = request->choices[0].telling;
@@ -112,15 +112,14 @@ static void ping(fr_generation_request *request) {
 
 /* ------------------------------------------------------------------------------------------------------------ items */
 
-/* Gives the called tool in the form in which the client offered it (tool_kinds.h); NULL: it is a function with that
- * name. */
+/* Gives the called tool as the client offered it (tool_kinds.h); NULL: it is a plain function. */
 static const json_t *tool_of(const fr_telling *t) {
     const char *name = json_string_value(json_object_get(json_object_get(t->item.call, "function"), "name"));
     return name ? json_object_get(json_object_get(t->request->dialect_body, "called"), name) : NULL;
 }
 
-/* The kinds of tools. Each row has the type of the call's items, the beginning of their ids, the field with the call's
- * text, and the name of the text's events (NULL: no events). */
+/* The kinds of tools: for each, the type of a call's item, the prefix of the item's id, the field with the call's
+ * text, and the name of the events that send this text (NULL: there are none). */
 typedef struct call_kind {
     const char *tool, *item, *id, *key, *events;
 } call_kind;
@@ -142,8 +141,8 @@ static json_t *id_of(const fr_telling *t) {
     return json_sprintf("%s_%s_%zu", kind, own ? own + 1 : t->request->id, t->item.index);
 }
 
-/* Gives the item's text so far. For a call these are its arguments, a custom tool's input, or the object of a
- * search. */
+/* Gives the item's text so far. For a call this is the text of its arguments, the input of a custom tool, or the
+ * object of a search. */
 static json_t *text_of(const fr_telling *t) {
     const fr_stream *text = &t->item.text;
     const char *tool = t->item.kind == FR_ITEM_CALL ? kind_of(t)->tool : "";
@@ -156,14 +155,14 @@ static json_t *logprobs_of(json_t *list) {
     return list ? json_incref(list) : json_array();
 }
 
-/* Makes the only part of an item, with the text of a thought or a text so far, which is empty when the item begins. */
+/* Makes the content part of a thought's or a text's item. text: the text so far. */
 static json_t *part_of(const fr_telling *t, json_t *text) {
     if (t->item.kind == FR_ITEM_THOUGHT) return json_pack("{s:s, s:o}", "type", "reasoning_text", "text", text);
     return json_pack("{s:s, s:o, s:[], s:o}", "type", "output_text", "text", text, "annotations", "logprobs",
                      logprobs_of(t->item.logprobs));
 }
 
-/* Makes the item of a call. said: the call's text, as text_of gives it. */
+/* Makes the item of a call. said: the call's text (text_of). */
 static json_t *call_of(const fr_telling *t, const char *status, json_t *said) {
     const json_t *function = json_object_get(t->item.call, "function"), *tool = tool_of(t);
     const call_kind *kind = kind_of(t);
@@ -178,8 +177,8 @@ static json_t *call_of(const fr_telling *t, const char *status, json_t *said) {
     return item;
 }
 
-/* Adds the thought's text as "encrypted_content" if the request asks for it, because some clients send back only that.
- * It is not encrypted. */
+/* Adds the thought's text as "encrypted_content" if the request asks for that member, because some clients send back
+ * only this. The text is not really encrypted. */
 static void put_sealed(const fr_telling *t, json_t *item) {
     const json_t *include = json_object_get(t->request->dialect_body, "include");
     json_t *text = fr_item_text(t);
@@ -191,7 +190,7 @@ static void put_sealed(const fr_telling *t, json_t *item) {
     json_decref(text);
 }
 
-/* Makes an item. content: its part, or NULL if it has none yet; for a call, its text. */
+/* Makes an item. content: its content part, or a call's text; NULL: it has none yet. */
 static json_t *item_of(const fr_telling *t, const char *status, json_t *content) {
     if (t->item.kind == FR_ITEM_CALL) {
         if (!content) content = kind_of(t)->events ? json_string("") : json_object();
@@ -210,7 +209,7 @@ static json_t *item_of(const fr_telling *t, const char *status, json_t *content)
     return item;
 }
 
-/* Sends an event of the item, or of its only part, with one more member. */
+/* Sends an event that contains the item. */
 static void send_item(fr_telling *t, const char *type, json_t *item) {
     send(t, type, json_pack("{s:o, s:o}", "output_index", integer(t->item.index), "item", item));
 }
@@ -229,7 +228,7 @@ static void open(fr_telling *t) {
     if (t->item.kind != FR_ITEM_CALL) send_part(t, "response.content_part.added", "part", part_of(t, json_string("")));
 }
 
-/* Sends an event of the text. when: "delta" for more text, "done" for its end. */
+/* Sends an event about the item's text. when: "delta" for more text, "done" for its end. */
 static void send_text(fr_telling *t, const char *when, const char *key, json_t *text) {
     static const char *const kinds[] = {"", "reasoning_text", "output_text"};
     const char *kind = t->item.kind == FR_ITEM_CALL ? kind_of(t)->events : kinds[t->item.kind];
@@ -242,13 +241,13 @@ static void send_text(fr_telling *t, const char *when, const char *key, json_t *
     send_part(t, type, key, text);
 }
 
-/* Sends a call's text as a whole. */
+/* Sends more text. A call's text is sent as a whole. */
 static void more(fr_telling *t, const json_t *text) {
     bool call = t->item.kind == FR_ITEM_CALL;
     send_text(t, "delta", "delta", call ? text_of(t) : json_incref((json_t *)(uintptr_t)text));
 }
 
-/* Returns true if the reply was cut off within the item: the last item, or a call whose arguments are incomplete
+/* Returns true if the reply was cut off within this item: it is the last one, or a call whose arguments are incomplete
  * JSON. */
 static bool is_cut(const fr_telling *t) {
     const fr_stream *text = &t->item.text;

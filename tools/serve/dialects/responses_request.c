@@ -1,10 +1,10 @@
-/* Reads requests to OpenAI's /v1/responses (request_dialects.h). The server keeps no state: all of a conversation is
- * in "input".
+/* Reads requests to OpenAI's /v1/responses (request_dialects.h). The server stores no conversations, so "input" must
+ * have all of it.
  *
- * Its items are messages, calls, results and thoughts. A thought, a text and calls that follow each other become one
- * message of the assistant's, as templates expect it. Calls of tools that are not functions become calls of functions
- * (tool_kinds.h), and so do calls that a client runs itself, such as a shell's. Items that a model could not read are
- * ignored: references, encrypted thoughts, and calls that another service has run. */
+ * The items of "input" are messages, calls, results and thoughts. A thought, a text and calls that follow each other
+ * become one message of the assistant, as templates expect it. Calls of tools that are not functions become calls of
+ * functions (tool_kinds.h), and so do calls of OpenAI's tools that the client ran, such as a shell. Items that the
+ * model can't read are ignored: references, encrypted thoughts, and calls that another service has run. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -18,8 +18,9 @@
 
 typedef struct responses {
     fr_turns turns;
-    json_t *called; /* the offered tools, from the body, for the answer (tool_kinds.h) */
-    json_t *run;    /* ids of the calls that take_client_call has added, as keys */
+    /* tools that the client offered, by function (tool_kinds.h); they stay in the body for the answer */
+    json_t *called;
+    json_t *run; /* an object whose keys are the ids of the calls that take_client_call has added */
 } responses;
 
 static bool was_run(const responses *r, const json_t *id) {
@@ -28,7 +29,7 @@ static bool was_run(const responses *r, const json_t *id) {
 
 /* -------------------------------------------------------------------------------------------------- parts and texts */
 
-/* Takes a part of a message or of a result. at: the position of its item. */
+/* Reads a part of a message or of a result. at: the index of its item, for errors. */
 static bool take_part(fr_turns *t, size_t at, const char *role, const json_t *part) {
     static const char *const texts[][2] = {
         {"input_text", "text"}, {"output_text", "text"}, {"text", "text"}, {"refusal", "refusal"}};
@@ -82,13 +83,13 @@ static bool take_message(responses *r, size_t at, const json_t *item) {
     for (size_t i = 0; i < COUNT_OF(roles); i++) {
         if (!fr_job_is_word(role, roles[i])) continue;
         if (i != 1) fr_turns_break(&r->turns);
-        if (i == 1 && !fr_turns_get(item, "content")) return true; /* the message is empty */
+        if (i == 1 && !fr_turns_get(item, "content")) return true; /* a message without content is left out */
         return take_content(&r->turns, at, roles[i], fr_turns_get(item, "content"));
     }
     return fr_turns_refuse(&r->turns, "input[%zu]: a message's role is user, assistant, system or developer", at);
 }
 
-/* Adds a call. arguments: taken over. */
+/* Adds a call. arguments: a value that is taken over. */
 static void put_call(responses *r, const json_t *item, const json_t *name, json_t *arguments) {
     json_t *own = fr_tool_name(fr_turns_get(item, "namespace"), name);
     fr_turns_call(&r->turns, fr_turns_get(item, "call_id"), own, arguments);
@@ -116,9 +117,8 @@ static bool take_custom_call(responses *r, size_t at, const json_t *item) {
     return true;
 }
 
-/* Takes a call of one of OpenAI's tools that the client ran. It becomes a call of a function, whose name is the kind
- * of tool and whose arguments are one field of the item. A call that can't be shown is ignored, and so is its
- * result. */
+/* Reads a call of one of OpenAI's tools that the client ran. It becomes a call of a function that has the tool's name
+ * and takes one field of the item as its arguments. If that field is missing, the call and its result are ignored. */
 static bool take_client_call(responses *r, size_t at, const json_t *item) {
     static const char *const kinds[][3] = {{"local_shell_call", "local_shell", "action"},
                                            {"shell_call", "shell", "action"},
@@ -136,7 +136,7 @@ static bool take_client_call(responses *r, size_t at, const json_t *item) {
     return true;
 }
 
-/* Takes a result, which is a text or parts of a message. Any other value is written as JSON. */
+/* Reads a result, which is a text or content parts. Any other value is written as JSON. */
 static bool take_output(fr_turns *t, size_t at, const json_t *output) {
     const json_t *first = json_array_get(output, 0);
     bool parts = json_is_array(output) && (!first || *fr_turns_type(first));
@@ -155,8 +155,8 @@ static bool take_result(responses *r, size_t at, const json_t *item) {
     return taken;
 }
 
-/* Takes the result of a call that take_client_call has added. For a local shell, some clients send the call's id as
- * the id of the result. */
+/* Reads the result of a call that take_client_call has added. For a local shell, some clients send the call's id as
+ * the result's "id". */
 static bool take_client_result(responses *r, size_t at, const json_t *item) {
     const json_t *named = fr_turns_get(item, "call_id"), *id = named ? named : fr_turns_get(item, "id");
     if (!was_run(r, id)) return true;
@@ -178,12 +178,12 @@ static bool offer_all(responses *r, const char *of, size_t at, const json_t *too
     return true;
 }
 
-/* Offers the tools that an item of the conversation lists, like those of the request. */
+/* Offers the tools that an item of the conversation lists, as if the request had listed them. */
 static bool take_tools_item(responses *r, size_t at, const json_t *item) {
     return offer_all(r, "input", at, fr_turns_get(item, "tools"));
 }
 
-/* Takes the result of a search for tools: the names of the tools that were found. */
+/* Reads the result of a search for tools: the names of the tools that were found. */
 static bool take_search_result(responses *r, size_t at, const json_t *item) {
     const json_t *tools = fr_turns_get(item, "tools"), *id = fr_turns_get(item, "call_id");
     json_t *names = json_array();
@@ -200,7 +200,7 @@ static bool take_search_result(responses *r, size_t at, const json_t *item) {
     return take_tools_item(r, at, item);
 }
 
-/* Takes a thought: its full text, or the text in "encrypted_content" if this server wrote it, or its summary. A
+/* Reads a thought: its full text, or the text in "encrypted_content" if this server wrote that, or its summary. A
  * thought that another server encrypted, or that has no text, is ignored. */
 static bool take_thought(responses *r, size_t at, const json_t *item) {
     (void)at;
@@ -265,7 +265,7 @@ static bool take_tools(responses *r, const json_t *body) {
     return offer_all(r, NULL, 0, tools);
 }
 
-/* Reads "tool_choice". A tool that is not a function is forced through the function that stands for it. */
+/* Reads "tool_choice". If the chosen tool is not a function, the function that stands for it is forced. */
 static bool take_choice(fr_turns *t, const json_t *body) {
     const json_t *choice = fr_turns_get(body, "tool_choice"), *several = fr_turns_get(body, "parallel_tool_calls"),
                  *name = fr_turns_get(choice, "name");
@@ -281,7 +281,7 @@ static bool take_choice(fr_turns *t, const json_t *body) {
     return true;
 }
 
-/* Takes {"format": {"type": "json_schema", "schema", ...}}. */
+/* Reads the form of the reply's text: {"format": {"type": "json_schema", "schema", ...}}. */
 static bool take_text(fr_turns *t, const json_t *body) {
     const json_t *text = fr_turns_get(body, "text"), *format = fr_turns_get(text, "format");
     if (text && !json_is_object(text)) return fr_turns_refuse(t, "text must be an object");
@@ -289,7 +289,7 @@ static bool take_text(fr_turns *t, const json_t *body) {
     return true;
 }
 
-/* Takes the settings of reasoning. No summary is made, because the answer has the whole thought. */
+/* Reads the settings of reasoning. Summaries are not made, because the answer has the whole thought. */
 static bool take_reasoning(fr_turns *t, const json_t *body) {
     const json_t *reasoning = fr_turns_get(body, "reasoning"), *effort = fr_turns_get(reasoning, "effort");
     if (reasoning && !json_is_object(reasoning)) return fr_turns_refuse(t, "reasoning must be an object");
@@ -305,7 +305,7 @@ static bool take_most(fr_turns *t, const json_t *body) {
     return true;
 }
 
-/* Refuses fields that refer to earlier answers, because the server stores none. */
+/* Refuses fields that refer to earlier answers, because the server does not store answers. */
 static bool check_unbuilt(fr_turns *t, const json_t *body) {
     static const char *const keys[] = {"previous_response_id", "conversation", "prompt"};
     for (size_t i = 0; i < COUNT_OF(keys); i++)
@@ -314,8 +314,8 @@ static bool check_unbuilt(fr_turns *t, const json_t *body) {
     return !json_is_true(fr_turns_get(body, "background")) || fr_turns_refuse(t, "\"background\" is not built");
 }
 
-/* Notes the members that are unknown here. Known members are those that are read, and those that don't change an
- * answer: its owner, its storage, its price, and how an overlong conversation may be shortened. */
+/* Notes members that forerun does not know. It knows those that it reads, and those that can't change an answer: about
+ * the owner, the storage and the price of a request, and about shortening a conversation. */
 static void note_others(const json_t *body) {
     static const char *const known[] = {"background",
                                         "client_metadata",
@@ -347,8 +347,8 @@ static void note_others(const json_t *body) {
     fr_turns_note_others(body, "/v1/responses", known, COUNT_OF(known));
 }
 
-/* Takes the log-probabilities. A request for the likeliest tokens also gets the log-probabilities of the chosen
- * ones. */
+/* Reads the request for log-probabilities. The number of likeliest tokens may be given without asking for
+ * log-probabilities, which then are given too. */
 static bool take_logprobs(fr_turns *t, const json_t *body) {
     const json_t *include = fr_turns_get(body, "include"), *best = fr_turns_get(body, "top_logprobs");
     bool wanted = best && json_integer_value(best) > 0;
