@@ -98,7 +98,7 @@ START_TEST(the_older_form) {
 }
 END_TEST
 
-/* Checks one entry with these values. */
+/* Builds a file with one entry of these values, which must be refused with a line that contains `part`. */
 static void check_entry(const char *name, size_t length, int32_t calls, float value, int32_t count, const char *part) {
     built b = {.size = 0};
     put_number(&b, 1);
@@ -133,7 +133,7 @@ END_TEST
 
 /* ------------------------------------------------------------------------------------------------ llama.cpp's files */
 
-/* The two formats have the same numbers, one as sums and counts, the other as means. */
+/* One file has sums and counts, the other means. Both must give the same numbers. */
 START_TEST(both_forms_say_the_same) {
     fr_imatrix a = opened(DATA "llama.gguf"), b = opened(DATA "llama.dat");
     ck_assert_uint_eq(a.count, b.count);
@@ -151,7 +151,7 @@ START_TEST(both_forms_say_the_same) {
 }
 END_TEST
 
-/* Any flipped bit gives an error or numbers, never a crash. */
+/* A file with any one bit flipped must give an error or numbers, but never a crash. */
 START_TEST(any_bit_of_a_gguf) {
     fr_map map;
     fr_imatrix imatrix;
@@ -189,8 +189,8 @@ static fr_checkpoint open_model(const char *path) {
     return files;
 }
 
-/* The keys are those that llama-quantize writes; the weights differ from those without a matrix, and are the same with
- * both formats. */
+/* The keys are those that llama-quantize writes. The weights must differ from those without a matrix, and be the same
+ * with both file formats. */
 START_TEST(quantizing_by_it) {
     char with[] = "/tmp/imatrix_a_XXXXXX", without[] = "/tmp/imatrix_b_XXXXXX", older[] = "/tmp/imatrix_c_XXXXXX";
     close(mkstemp(with));
@@ -216,7 +216,7 @@ START_TEST(quantizing_by_it) {
     const fr_tensor *same = fr_tensors_find(&c.tensors, name);
     ck_assert(by && plain && same && by->type == plain->type && by->bytes == plain->bytes);
     ck_assert_int_ne(memcmp(by->data, plain->data, (size_t)by->bytes), 0);
-    size_t differ = 0; /* means that were divided and multiplied again differ in the last bit */
+    size_t differ = 0; /* one format stores divided means, so last bits differ */
     for (size_t i = 0; i < by->bytes; i++) differ += ((const uint8_t *)by->data)[i] != ((const uint8_t *)same->data)[i];
     ck_assert_uint_le(differ, by->bytes / 100);
     fr_imatrix_close(&matrix);
@@ -260,7 +260,7 @@ static fr_imatrix collected(const char *model, const char *options) {
     return imatrix;
 }
 
-/* Compares means of squares of rows, which both engines round in their own ways. */
+/* Compares the means of squares of rows. Both engines round them in their own ways. */
 static void check_near(const fr_imatrix *ours, const fr_imatrix *theirs, double most) {
     ck_assert_uint_eq(ours->chunks, theirs->chunks);
     for (size_t i = 0; i < theirs->count; i++) {
@@ -293,7 +293,7 @@ START_TEST(collected_as_llama_imatrix_does) {
 }
 END_TEST
 
-/* The sums do not depend on threads, nor on how a prompt is run. */
+/* The sums must not depend on the threads, nor on the chunks in which a prompt is run. */
 START_TEST(one_answer) {
     static const char *const ways[] = {"-t 3", "--chunk 5", "-t 2 --chunk 1"}, *const models[] = {
                                                                                    LLAMA,

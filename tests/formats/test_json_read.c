@@ -1,6 +1,6 @@
 /* Tests that formats/json_read gives the same values as jansson's own reader, or refuses the text: for every JSON file
- * of the suites, for texts at the edges of the grammar, and for all prefixes of one text. Numbers that Python reads
- * and jansson refuses are tested by themselves. */
+ * of the tests, for texts at the edges of the grammar, and for all prefixes of one text. Numbers that Python reads and
+ * jansson refuses are tested separately. */
 #include "formats/json_read.h"
 
 #include <check.h>
@@ -12,7 +12,7 @@
 #include "formats/json_wide.h"
 #include "tests/support/suite.h"
 
-/* Returns whether the text was read. */
+/* Compares the two readers. Returns true if formats/json_read has read the text. */
 static bool compare(const char *text, size_t size, size_t flags) {
     json_error_t error;
     bool lost;
@@ -72,7 +72,7 @@ static const struct {
     {"[1] 2", 0, false},
     {"[1", 0, false},
     {"[9223372036854775807, -9223372036854775808, 1234567890123456789]", 0, true},
-    {"[9223372036854775808]", 0, false}, /* refused here, so that jansson reads it */
+    {"[9223372036854775808]", 0, false}, /* refused here, so that jansson decides */
     {"[12345678901234567890]", 0, false},
     {"[NaN]", 0, false},
     {"[-Infinity]", 0, false},
@@ -114,8 +114,8 @@ START_TEST(every_file_that_there_is) {
 }
 END_TEST
 
-/* Python's json reads what it writes: json.loads('[NaN, Infinity, -Infinity, 1e999, -1e999]') is [nan, inf, -inf, inf,
- * -inf], and integers have no bound. */
+/* Python's json reads what it writes: json.loads('[NaN, Infinity, -Infinity, 1e999, -1e999]') gives [nan, inf, -inf,
+ * inf, -inf], and integers may be arbitrarily large. */
 START_TEST(numbers_of_python) {
     static const char *const words[] = {"NaN", "Infinity", "-Infinity", "Infinity", "-Infinity"};
     static const char text[] = "[NaN, Infinity,-Infinity,1e999, -1e999, 1e30, 12345678901234567890, "

@@ -1,4 +1,4 @@
-/* Tests of the pre-tokenizers of GGUF files: each kind of the table cuts texts as Hugging Face's tokenizers do with
+/* Tests the pre-tokenizers of GGUF files: each kind in the table must split texts as Hugging Face's tokenizers do with
  * the expressions of that kind's models (tests/data/tokenizers/make_pre_tokenizers.py), under each of its names. */
 #include <check.h>
 #include <stdio.h>
@@ -63,7 +63,7 @@ static fr_status open_kind(const char *model, const char *pre, fr_tokenizer **to
     return fr_tokenizer_open(folder.file, NULL, tokenizer);
 }
 
-/* Checks the ids, and closes the tokenizer. */
+/* Checks the ids of all texts, and closes the tokenizer. */
 static void check_ids(fr_tokenizer *tokenizer, const char *name, const json_t *wanted) {
     const json_t *texts = json_object_get(cases, "texts"), *text;
     size_t i;
@@ -88,7 +88,8 @@ static void check_name(const char *name, const json_t *wanted) {
     check_ids(tokenizer, name, wanted);
 }
 
-/* A kind's cases have its first name; if another kind cuts alike, the cases have that one's name. */
+/* Returns the cases that are stored under a kind's first name. If another kind splits in the same way, that kind's
+ * name is stored instead. */
 static const json_t *cases_of(const fr_pre_tokenizer *kind) {
     const json_t *all = json_object_get(cases, "ids"), *own = json_object_get(all, kind->names[0]);
     return json_is_string(own) ? json_object_get(all, json_string_value(own)) : own;
@@ -105,7 +106,7 @@ START_TEST(each_name) {
             check_name(kind->names[n], cases_of(kind));
         }
     }
-    /* one case is for rules_by_name alone */
+    /* one stored case belongs to the test rules_by_name */
     ck_assert_uint_eq(kinds + 1, json_object_size(json_object_get(cases, "ids")));
 }
 END_TEST
@@ -124,7 +125,8 @@ START_TEST(unknown_names) {
 }
 END_TEST
 
-/* A tokenizer.json with named rules: Digits, and ByteLevel's own expression. */
+/* The pre-tokenizers of tokenizer.json files that name their rules (Digits, ByteLevel) instead of giving an
+ * expression. */
 static const struct {
     const char *kind, *pre_tokenizer;
 } named[] = {

@@ -1,4 +1,5 @@
-/* Tests of the keys of rotated weights: what they give, and files whose keys contradict each other or their tensors. */
+/* Tests the keys of rotated weights: what they give, and that files are refused whose keys contradict each other or
+ * the tensors. */
 /* suite: quick hostile */
 #include <check.h>
 #include <jansson.h>
@@ -10,16 +11,16 @@
 #include "tests/support/gguf_builder.h"
 #include "tests/support/suite.h"
 
-/* The declarations of a file; a member that is NULL or 0 has the value of the first file below. */
+/* What a file declares. A member that is NULL or 0 has the value that the first file below has. */
 typedef struct declared {
     const char *architecture, *transform, *axis, *mode;
     uint32_t version, block;
     int32_t widths[2];
     size_t values;
-    int32_t value;        /* of the last sign */
+    int32_t value;        /* value: the last sign */
     const char *names[3]; /* of weights */
     const char *table;
-    int tied; /* -1: the key is missing */
+    int tied; /* -1: the file doesn't have the key */
     bool no_groups;
 } declared;
 
@@ -33,7 +34,8 @@ static void put_integers(fr_builder *b, const char *key, size_t count, const int
     for (size_t i = 0; i < count; i++) fr_build_u32(b, (uint32_t)(values ? values[i] : i + 1 == count ? last : -1));
 }
 
-/* Builds a file with a head, a table, a matrix of 8 columns and one of 12 with the heads of two key heads. */
+/* Builds a file with a head, an embedding table, a matrix of 8 columns, and a matrix of 12 columns for the heads of
+ * two key heads. */
 static void build(fr_builder *b, const declared *d) {
     static const char *const plain[] = {"blk.0.ffn_up.weight", "blk.0.ssm_out.weight", "output.weight"};
     static const char *const tables[] = {"token_embd.weight"};
@@ -144,7 +146,7 @@ START_TEST(wrong_declarations) {
 }
 END_TEST
 
-/* Members of hadamard.json that are changed in the folder of MLX; NULL: the member is taken away. */
+/* Members of hadamard.json that are changed in MLX's folder; NULL: the member is removed. */
 static const struct {
     const char *key, *json;
     fr_status status;

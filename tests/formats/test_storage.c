@@ -1,5 +1,5 @@
-/* Tests of quantized folders: the values of modules that the quantizers' own packages wrote, other spellings of their
- * configuration, and which folders are refused with which line.
+/* Tests quantized folders: the values of modules that the quantizers' own packages wrote, other spellings of their
+ * configurations, and which folders are refused with which line.
  *
  * tests/data/storages/KIND has one module as the package wrote it, and its first rows as the package dequantizes them
  * (tests/references/storages.py). */
@@ -50,7 +50,8 @@ static void remove_folder(void) {
 
 /* ---------------------------------------------------------------------------------------------------------- values */
 
-/* Ends the test unless the rows of a folder's module have the expected bits, read whole, in parts and unpacked. */
+/* Ends the test unless the rows of a folder's module have the expected bits, whether they are decoded whole or in
+ * parts, or unpacked. */
 static void check_values(const char *path, const char *kind) {
     char name[128];
     fr_map map;
@@ -111,7 +112,8 @@ END_TEST
 
 /* --------------------------------------------------------------------------------------------------------- changes */
 
-/* A change of the safetensors header: a tensor's name, an entry of it, or bytes of its data from an index on. */
+/* A change of a safetensors file: a tensor gets another name, an entry of its header another value, or some bytes of
+ * its data are overwritten. */
 typedef struct change {
     const char *tensor, *rename, *key, *entry;
     size_t at, count;
@@ -136,7 +138,7 @@ static void write_text(const char *name, const char *text) {
     fclose(out);
 }
 
-/* Writes a kind's folder with a change, and with this config.json; NULL: the kind's own. */
+/* Writes a kind's folder with this change. config: the text of config.json; NULL: the kind's own. */
 static void write_folder(const char *kind, const change *c, const char *config) {
     char name[128];
     fr_map map;
@@ -169,7 +171,7 @@ static void write_folder(const char *kind, const change *c, const char *config) 
 /* -------------------------------------------------------------------------------------------- other configurations */
 
 static const struct {
-    const char *kind, *config, *file, *text; /* config.json; another file and what it says */
+    const char *kind, *config, *file, *text; /* config: config.json; file, text: another file and its content */
 } spellings[] = {
     {"awq",
      "{\"quantization_config\":{\"quant_method\":\"awq\",\"w_bit\":4,\"q_group_size\":128,\"version\":\"GEMM\"}}", NULL,
@@ -214,8 +216,8 @@ START_TEST(another_spelling_gives_the_same_values) {
 }
 END_TEST
 
-/* Two of three of a matrix's bits, groups and columns show in the shapes of MLX's tensors. The model tells the
- * columns. */
+/* For MLX, the tensors' shapes give only two of three numbers: a matrix's bits, group size and columns. The model
+ * knows the columns, so the third follows. */
 START_TEST(columns_tell_what_a_configuration_leaves_out) {
     fr_checkpoint files;
     float values[128], wanted[128];
@@ -234,8 +236,8 @@ START_TEST(columns_tell_what_a_configuration_leaves_out) {
 }
 END_TEST
 
-/* Writes a module of compressed-tensors: 16 rows of 32 codes of 3 bits in `words` words a row, and zeros of 3 bits as
- * they are packed or as signed bytes. */
+/* Writes a module of compressed-tensors: 16 rows of 32 codes of 3 bits, in `words` words per row. The zero points, of
+ * 3 bits, are packed, or written as signed bytes. */
 static void write_old(const uint32_t *codes, size_t words, bool bytes) {
     static const char form[] =
         "{\"a.weight_packed\":{\"dtype\":\"I32\",\"shape\":[16,%zu],\"data_offsets\":[0,%zu]},\"a.weight_shape\":{"
@@ -264,7 +266,8 @@ static void write_old(const uint32_t *codes, size_t words, bool bytes) {
     write_text("config.json", "{\"quantization_config\":{\"quant_method\":\"compressed-tensors\"}}");
 }
 
-/* Before the middle of 2026 no code crossed into a next word, and still earlier zeros were not packed. */
+/* Writers before mid-2026 let no code cross into the next word, and still earlier ones did not pack the zero points.
+ * Such folders must give the same values. */
 START_TEST(what_older_writers_packed_otherwise_is_the_same) {
     uint32_t crossing[16 * 3] = {0}, whole[16 * 4] = {0};
     for (size_t i = 0; i < 16 * 32; i++) {
@@ -297,7 +300,7 @@ END_TEST
 static const struct {
     const char *kind;
     change change;
-    const char *config, *line; /* a part of the line */
+    const char *config, *line; /* a part of the error line */
     fr_status status;
 } damaged[] = {
     {"awq", {.tensor = MODULE ".scales", .rename = "x"}, NULL, MODULE ".scales is missing, which", FR_INPUT},
@@ -438,7 +441,8 @@ START_TEST(values_that_are_not_finite_are_told) {
 }
 END_TEST
 
-/* Whatever a shape or type is changed to, the folder is refused in a line, or its values are read from its bytes. */
+/* If a shape or type in a header is changed, the folder is refused with one line, or its values are read from the
+ * bytes that are there. */
 START_TEST(any_change_of_a_header_is_survived) {
     static const char *const entries[] = {"[]",        "[0]",          "[64]",  "[64, 32]", "[32, 64]", "[2048, 1]",
                                           "[1, 2048]", "[2, 64, 32]",  "[8]",   "[1, 1]",   "[128]",    "[2, 2]",

@@ -1,6 +1,6 @@
-/* Tests of the files beside tokenizer.json: they are read as transformers reads them
- * (tests/data/tokenizers/make_beside.py), except for ids that transformers invents and we don't; wrong files are
- * refused; and the end token of one model is named only by the tokenizer's files. */
+/* Tests the files beside tokenizer.json. They are read as transformers reads them
+ * (tests/data/tokenizers/make_beside.py), except that we invent no ids as transformers does. Wrong files are refused.
+ * For one model only these files name the end token. */
 #include <check.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -28,7 +28,7 @@ static void put_text(const char *name, const char *text) {
     ck_assert_int_eq(fclose(file), 0);
 }
 
-/* NULL: no such file. */
+/* Writes a JSON file; NULL: no file. */
 static void put_value(const char *name, const json_t *value) {
     if (!value) return;
     char *text = json_dumps(value, 0);
@@ -96,7 +96,7 @@ START_TEST(reference_cases) {
 }
 END_TEST
 
-/* The tokens that are added around a text (tests/data/tokenizers/make_flags.py). */
+/* Flags in the files decide which tokens are added around a text (tests/data/tokenizers/make_flags.py). */
 START_TEST(flags_decide) {
     json_t *root = fr_load_json(TOKENIZERS "flags.json"), *cases = json_object_get(root, "cases"), *item, *text;
     size_t i, t;
@@ -117,7 +117,7 @@ START_TEST(flags_decide) {
 }
 END_TEST
 
-/* A new token has the id that the file gives it; if another token has that id, it is left out. */
+/* A new token has the id that the file gives it. If another token already has that id, the new one is left out. */
 START_TEST(ids_of_new_tokens) {
     char line[320];
     put_tokenizer();
@@ -198,7 +198,8 @@ static const struct {
     {"{\"eos_token\": \"<|end_of_text|>\"}", NULL, "{\"eos_token_id\": [509]}", 509},
 };
 
-/* The end token gets a large bias: a text that ends there has one id, and any other is as long as it may be. */
+/* A large bias makes the model generate id 505 or 509 at once. If that id ends the text, the text has this one id;
+ * otherwise it is as long as allowed. */
 START_TEST(ends_of_models) {
     json_t *config = fr_load_json(MODEL_FOLDER "/config.json");
     json_object_del(config, "eos_token_id");

@@ -1,6 +1,6 @@
-/* Tests of the tokens of turns in GGUF files that type them as ordinary tokens, or have no types, as files of early
- * converters do: prompts have the ids that they have with the types of the model's own folder, and no message can
- * forge these tokens. */
+/* Tests the tokens that mark turns, in GGUF files that type them as ordinary tokens or have no types, as files of
+ * early converters do. Prompts must have the ids that they have with the types of the model's own folder, and no
+ * message can forge these tokens. */
 #include <check.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -20,7 +20,7 @@ enum { NO_TYPES = 0, NORMAL = 1, CONTROL = 3, USER_DEFINED = 4, UNUSED = 5, BYTE
     "{% for m in messages %}<|im_start|>{{ m.role }}\n<think>{{ m.content }}</think><|im_end|>{% endfor %}" \
     "{{ eos_token }}{{ pad_token }}{{ mask_token }}"
 
-/* These tokens follow the bytes' tokens in the vocabulary; the first two are bos and eos. */
+/* In the vocabulary these tokens come after the 256 byte tokens. The first two are bos and eos. */
 static const char *const special[] = {"[BEGIN]", "</s>", "<|im_start|>", "<|im_end|>", "<think>", "</think>"};
 enum { SPECIALS = sizeof special / sizeof *special, BEGIN = BYTES, END, IM_START, IM_END, THINK, THOUGHT };
 
@@ -47,8 +47,8 @@ static void build_tokens(fr_builder *b, const char *more) {
     fr_build_string(b, more);
 }
 
-/* type: of the special tokens; NO_TYPES leaves the list out; CONTROL is the type in files of current converters. more:
- * one more token of that type. */
+/* Builds a file and opens its tokenizer. type: the type of the special tokens, CONTROL in files of current converters;
+ * NO_TYPES leaves the list of types out. more: one further token of that type. */
 static fr_tokenizer *open_file(unsigned type, const char *more, uint32_t begin, const char *template) {
     fr_tokenizer *tokenizer;
     fr_builder b = {0};
@@ -83,7 +83,7 @@ static fr_tokenizer *open_made(unsigned type, const char *more) {
 
 static const unsigned types[] = {CONTROL, NORMAL, USER_DEFINED, UNUSED, NO_TYPES};
 
-/* The prompt of a message that tries to end its turn, and its expected ids: the ids of letters are their bytes. */
+/* Tokenizes a message that tries to end its turn. In the expected ids, letters have the ids of their bytes. */
 START_TEST(prompts) {
     static const int32_t wanted[] = {IM_START, 'u', '\n', THINK, '<', '|', 'i', 'm',     '_',    'e', 'n',
                                      'd',      '|', '>',  '<',   '/', 's', '>', THOUGHT, IM_END, END, END};
@@ -103,7 +103,7 @@ START_TEST(prompts) {
 }
 END_TEST
 
-/* Files that need no correction give no note. */
+/* If a file needs no correction, there is no note. */
 START_TEST(notes) {
     char line[320];
     fr_tokenizer *tokenizer = open_made(types[_i], "plain");
@@ -121,7 +121,7 @@ START_TEST(notes) {
 }
 END_TEST
 
-/* Returns the number of ids: one, or several of bytes. */
+/* Returns the number of ids of a text: one if it is a token, or one for each byte. */
 static size_t count_ids(const fr_tokenizer *tokenizer, const char *text, bool parse_special) {
     int32_t *ids;
     size_t count;
@@ -132,8 +132,8 @@ static size_t count_ids(const fr_tokenizer *tokenizer, const char *text, bool pa
 
 static const struct {
     const char *text;
-    bool typed, untyped; /* it counts as a token of turns if it is typed NORMAL; if nothing is typed */
-    bool shown;          /* replies contain it, so plain text prints it too */
+    bool typed, untyped; /* is it a turn token if typed NORMAL; if there are no types */
+    bool shown;          /* decoded text shows it, because replies contain it */
 } texts[] = {
     {"<start_of_turn>", true, true, false},
     {"<end_of_turn>", true, true, false},
@@ -184,7 +184,7 @@ START_TEST(known_texts) {
 }
 END_TEST
 
-/* A token whose text is not UTF-8 is never a token of turns, and an invalid template is refused. */
+/* A token whose text is not UTF-8 is never a turn token, and a template that is not UTF-8 is refused. */
 START_TEST(other_bytes) {
     static const char messages[] = "[{\"role\": \"u\", \"content\": \"x\"}]";
     fr_tokenizer *tokenizer = open_file(CONTROL, "<\xff>", BYTES + SPECIALS, "{{ bos_token }}|{{ eos_token }}");

@@ -1,4 +1,5 @@
-/* libFuzzer's target for the command line: each line of the input is a word, first the verb and then its options.
+/* libFuzzer's target for the command line: each line of the input is an argument; the first is the verb, and options
+ * follow.
  *
  * In: lines. Out: nothing, unless the sanitizers find something. */
 /* suite: links=command */
@@ -18,14 +19,14 @@ static const fr_verb verbs[] = {
     {.name = "imatrix", .bit = FR_VERB_IMATRIX},
 };
 
-/* Splits a text into lines. Returns their number, `most` at most. */
+/* Splits a text into at most `most` lines. Returns their number. */
 static size_t cut(char *text, char **lines, size_t most) {
     size_t count = 0;
     for (char *line; count < most && (line = strsep(&text, "\n"));) lines[count++] = line;
     return count;
 }
 
-/* Returns the verb, or the one whose name takes the fewest edits. */
+/* Returns the verb with this name, or the one whose name is most similar. */
 static const fr_verb *find_verb(const char *name) {
     const fr_verb *nearest = verbs;
     for (size_t i = 1; i < sizeof verbs / sizeof *verbs; i++)

@@ -1,5 +1,5 @@
-/* libFuzzer's target for the file of a baseline's predictions, with which the verb perplexity compares: the input is
- * the file, which is read to its end.
+/* libFuzzer's target for files of base logits, with which the verb perplexity compares. The input is such a file and
+ * is read to its end.
  *
  * In: bytes. Out: nothing, unless the sanitizers find something. */
 /* suite: links=command */
@@ -10,7 +10,7 @@ static void read_rows(fr_baseline *baseline) {
     float *row = malloc(baseline->vocab * sizeof *row);
     if (!row) die("no memory for", "a row");
     for (size_t rows = baseline->chunks * fr_baseline_rows(baseline->chunk); rows; rows--)
-        if (!fr_baseline_read(baseline, row)) abort(); /* the length of the file was right, so every row is there */
+        if (!fr_baseline_read(baseline, row)) abort(); /* the file's length was checked, so every row is there */
     free(row);
 }
 

@@ -1,8 +1,8 @@
 /* libFuzzer's target for the config.json of every family: the input is the configuration of each of several models in
  * turn, whose weights stay as they are.
  *
- * In: bytes. Out: nothing, unless the sanitizers find something. Weights that fit the configuration are run: a prompt
- * and some steps, with the MTP layer where there is one. */
+ * In: bytes. Out: nothing, unless the sanitizers find something. If the weights fit the configuration, the model runs
+ * a prompt and some steps, with its MTP layer if it has one. */
 #include "src/engine/families/architecture.h"
 #include "src/engine/families/families.h"
 #include "tests/fuzz/harness.h"
@@ -43,7 +43,7 @@ static const fr_family *const families[] = {
 #undef FR_FAMILY
 };
 
-/* Ends the program unless every family, by its name in GGUF, has a model here. */
+/* Ends the program unless every family has a model here, as found by the family's name in GGUF. */
 static void check_families(const fr_checkpoint *weights) {
     for (size_t f = 0; f < sizeof families / sizeof *families; f++) {
         bool found = false;

@@ -1,5 +1,5 @@
-/* libFuzzer's target for the conversation that is saved with a chat's session: the input is read as one, changed and
- * written.
+/* libFuzzer's target for the conversation that a chat saves with its session: the input is read as a conversation,
+ * changed and written.
  *
  * In: bytes. Out: nothing, unless the sanitizers find something. */
 /* suite: links=command */

@@ -1,8 +1,8 @@
 /* libFuzzer's target for the config.json of drafters: the input is the configuration of each of several drafters in
  * turn, whose weights stay as they are.
  *
- * In: bytes. Out: nothing, unless the sanitizers find something. Weights that fit the configuration draft for their
- * target. */
+ * In: bytes. Out: nothing, unless the sanitizers find something. If the weights fit the configuration, the drafter
+ * drafts for its target. */
 #include "tests/fuzz/harness.h"
 
 #define MODELS "tests/data/models/"

@@ -1,8 +1,8 @@
-/* libFuzzer's target for GGUF: the input is a file, for the parser and for everything that reads its metadata.
+/* libFuzzer's target for GGUF: the input is a file, which is parsed and read by everything that uses its metadata.
  *
- * In: a GGUF file, or the part before its tensors' data, which a fixture's data then complete. Out: nothing, unless
- * the sanitizers find something. A file that parses is read as a whole: every value by the getters, and the
- * configuration and tensors of a model, of a drafter and of a vision tower. */
+ * In: a GGUF file, or only its part before the tensors' data; then the data of a fixture are appended. Out: nothing,
+ * unless the sanitizers find something. If a file parses, everything in it is read: every value by the getters, and
+ * the configuration and tensors of a model, of a drafter and of a vision encoder. */
 #include "src/engine/draft/assistant_gemma4.h"
 #include "tests/fuzz/harness.h"
 
@@ -61,7 +61,7 @@ static bool bind_drafter(const fr_checkpoint *files) {
     return bound;
 }
 
-/* A block drafter without its target. */
+/* Binds the weights of a block drafter, without a target. */
 static bool bind_block(const fr_checkpoint *files) {
     fr_drafter drafter = {.files = *files};
     if (!fr_draft_dflash.reads(files) || refused(fr_weights_open(&drafter.weights, files))) return false;

@@ -1,4 +1,4 @@
-/* libFuzzer's target for grammars: the first byte chooses the language, and the rest is a text in it.
+/* libFuzzer's target for grammars: the first byte chooses the kind of grammar, and the rest is the grammar's text.
  *
  * In: bytes. Out: nothing, unless the sanitizers find something, or the grammar refuses a token that its mask
  * allows. */

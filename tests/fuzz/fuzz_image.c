@@ -1,4 +1,4 @@
-/* libFuzzer's target for pictures: the input is read as a PNG, JPEG, WebP or GIF and goes through the vision tower.
+/* libFuzzer's target for pictures: the input is read as a PNG, JPEG, WebP or GIF and run through the vision encoder.
  *
  * In: bytes; a PNG that is refused is tried again with its checksums corrected. Out: nothing, unless the sanitizers
  * find something. */
@@ -8,7 +8,7 @@
 
 #define TOWER "tests/data/vision/tower"
 
-/* The fixture's settings, except that pictures are so small that they take no time. */
+/* The fixture's settings, but with limits so low that pictures take hardly any time. */
 static const char processor[] = "{\"size\":{\"shortest_edge\":300,\"longest_edge\":900},\"patch_size\":6}";
 
 static void open_tower(fuzz_tower *tower) {

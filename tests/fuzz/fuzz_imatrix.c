@@ -1,4 +1,4 @@
-/* libFuzzer's target for importance matrices: the input is read as a file in both formats.
+/* libFuzzer's target for importance matrices: the input is read as a file of either format.
  *
  * In: bytes. Out: nothing, unless the sanitizers find something, or a mean is negative or not finite. */
 #include <math.h>

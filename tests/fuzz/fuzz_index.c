@@ -1,7 +1,7 @@
 /* libFuzzer's target for the index of a sharded model: the input is model.safetensors.index.json.
  *
- * In: bytes. Out: nothing, unless the sanitizers find something. Beside the index lie two shards, first.safetensors
- * with tensors a and b, second.safetensors with tensor c and one of a type that is not read, d. */
+ * In: bytes. Out: nothing, unless the sanitizers find something. Two shards are in the same folder: first.safetensors
+ * with tensors a and b, and second.safetensors with tensor c and with d, whose type is not read. */
 #include "tests/fuzz/harness.h"
 
 static void write_shard(const fuzz_file *file, const char *header, size_t data) {

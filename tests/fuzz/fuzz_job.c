@@ -1,8 +1,8 @@
 /* libFuzzer's target for lines of a batch: the input is one line, which is read, given to a session, run for some
  * rounds and answered.
  *
- * In: bytes. Out: nothing, unless the sanitizers find something or the answer is not an object with ids or an error
- * (in OpenAI's form: with a response). */
+ * In: bytes. Out: nothing, unless the sanitizers find something, or the answer is not an object with ids or an error
+ * (in OpenAI's format: with a response). */
 /* suite: links=command */
 #include "tests/fuzz/harness.h"
 #include "tools/jobs/job.h"
@@ -26,7 +26,7 @@ static void open_engine(void) {
         die(fr_last_error(), "");
 }
 
-/* Runs a few rounds only, because a line may ask for as many ids as the context holds. */
+/* Runs only a few rounds, because a line may ask for as many ids as the context holds. */
 static void run(fr_job *job) {
     int32_t ids[FR_STEP_MAX];
     for (int round = 0; !job->ended && round < 200; round++) {

@@ -1,8 +1,9 @@
-/* libFuzzer's target for texts that are trusted in part: any bytes of the input may be trusted or foreign.
+/* libFuzzer's target for texts of which some bytes are trusted and others foreign, any of the input's bytes being
+ * either.
  *
- * In: a first line whose bytes are the lengths of foreign and trusted runs in turn, then the text; where the first
- * byte is '!', the other bytes of the line are starts and ends of spans instead, in any order. Out: nothing, unless
- * the sanitizers find something, or control tokens are found other than those of each trusted run by itself. */
+ * In: the first line has the lengths of foreign and trusted runs in turn, one per byte, and the text follows. If its
+ * first byte is '!', the other bytes of the line are the starts and ends of spans, in any order. Out: nothing, unless
+ * the sanitizers find something, or control tokens are found that the trusted runs by themselves don't have. */
 #include "src/language/tokenizer/tokenizer_parts.h"
 #include "tests/fuzz/harness.h"
 
@@ -15,7 +16,8 @@ static bool next_control(const fr_tokenizer *tokenizer, const int32_t *ids, size
     return *at < count;
 }
 
-/* Compares the control tokens of one run with those of the text, from *at on. */
+/* Checks that the control tokens of one trusted run, tokenized by itself, come next in the ids of the text, from *at
+ * on. */
 static void match_run(const fr_tokenizer *tokenizer, const char *run, size_t length, const int32_t *ids, size_t count,
                       size_t *at) {
     int32_t *own;

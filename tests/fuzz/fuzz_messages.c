@@ -1,7 +1,7 @@
-/* libFuzzer's target for chats: the first line has the options and the other lines the messages, which five published
- * templates render and a tokenizer turns into ids.
+/* libFuzzer's target for chats: the first line has the options and the other lines the messages. Five published
+ * templates render them, and a tokenizer turns the text into ids.
  *
- * In: bytes; an empty first line for no options. Out: nothing, unless the sanitizers find something. */
+ * In: bytes; an empty first line means no options. Out: nothing, unless the sanitizers find something. */
 #include "tests/fuzz/harness.h"
 
 static const char *const folders[] = {"tests/data/models/gemma4-e", "tests/data/glm-ocr",

@@ -1,8 +1,8 @@
-/* libFuzzer's target for models by name: the input is a name and, after a NUL, the contents of every file of the
- * caches: a branch's commit, llama.cpp's manifest, ollama's.
+/* libFuzzer's target for models by name: the input is a name and, after a NUL, the content that every file of the
+ * caches gets: a branch's commit, llama.cpp's manifest, ollama's.
  *
- * In: bytes. Out: nothing, unless the sanitizers find something. Every file that a name can find is in the caches'
- * folder. */
+ * In: bytes. Out: nothing, unless the sanitizers find something. The caches' folder has every file that a name can
+ * find. */
 #include <stdlib.h>
 
 #include "base/error.h"
@@ -17,7 +17,7 @@ static char *join(const char *folder, const char *name) {
     return path;
 }
 
-/* Puts a link to the file at a path. Each folder on the way is a folder of its own, linked to from the one before. */
+/* Puts a link to the file at a path. Each folder of the path is a link to a new folder. */
 static void put(const char *folder, const char *path, const char *file) {
     const char *slash = strchr(path, '/');
     if (!slash) {

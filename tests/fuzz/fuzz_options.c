@@ -1,12 +1,12 @@
-/* libFuzzer's target for the library's options: each line sets one, then a session is opened with them.
+/* libFuzzer's target for the library's options: each line sets one, and then a session is opened with them.
  *
- * In: lines of the number of an option, one of "i", "n" and "t" for the function that sets it, and the value:
+ * In: lines with the number of an option, one of "i", "n" and "t" for the function that sets it, and the value, as in
  * "21n0.8". Out: nothing, unless the sanitizers find something. A session that would take long is not opened. */
 #include "tests/fuzz/harness.h"
 
 #define MODEL "tests/data/models/gemma4-e-odd"
 
-#define LONG 4096 /* positions, or rows a forward */
+#define LONG 4096 /* limit on positions, and on rows in a forward pass */
 
 static void set(fr_options *options, const char *line) {
     char *value;

@@ -1,6 +1,6 @@
-/* libFuzzer's target for packed files: the input stands before the data of a packed model, or of a packed drafter.
+/* libFuzzer's target for packed files: the input is put before the tensor data of a packed model or a packed drafter.
  *
- * In: a file up to where its tensors' data begin; an input that names an assistant gets the drafter's data, any other
+ * In: a file up to where its tensors' data begin. If it names an assistant, it gets the drafter's data, and otherwise
  * the model's. Out: nothing, unless the sanitizers find something. A model that opens is run. */
 #include <unistd.h>
 

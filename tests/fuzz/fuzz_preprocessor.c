@@ -1,5 +1,5 @@
-/* libFuzzer's target for (pre)processor_config.json: the input is that file beside a vision tower, which then reads a
- * picture.
+/* libFuzzer's target for processor_config.json and preprocessor_config.json: the input is that file in the folder of a
+ * vision encoder, which then reads a picture.
  *
  * In: bytes. Out: nothing, unless the sanitizers find something. */
 #include "tests/fuzz/harness.h"
@@ -17,7 +17,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size) {
         fuzz_link(folder, "config.json", TOWER "/config.json");
         fuzz_link(folder, "model.safetensors", TOWER "/model.safetensors");
         fuzz_link(folder, "preprocessor_config.json", processor.path);
-        fuzz_link(folder, "processor_config.json", processor.path); /* this file is read first, for nested settings */
+        fuzz_link(folder, "processor_config.json", processor.path); /* this file is read first */
         fuzz_open_files(&files, folder);
         if (fr_image_open(&image, TOWER "/grown.png") != FR_OK) die(fr_last_error(), "");
     }

@@ -1,15 +1,15 @@
-/* libFuzzer's target for replies: any bytes in pieces of any size, in each format of calls.
+/* libFuzzer's target for replies: any bytes, in pieces of any size, in each call format.
  *
- * In: a digit that chooses the format, a letter that chooses how the reply is read, then the reply; 0xff ends a piece,
+ * In: a digit that chooses the format, a letter that chooses how the reply is read, and the reply; 0xff ends a piece,
  * and a piece that begins with 0xfe is a control token. Out: nothing, unless the sanitizers find something, the parts
- * depend on where pieces end, bytes are lost where nothing was found, or arguments are not JSON. */
+ * depend on where pieces end, bytes are lost although no mark was found, or arguments are not JSON. */
 #include "base/text_buffer.h"
 #include "src/language/chat/reply.h"
 #include "tests/fuzz/harness.h"
 
 enum { CUT = 0xff, CONTROL = 0xfe };
 
-/* The parts of templates' sources by which their formats are recognized. */
+/* What identifies each call format in a template's source. */
 static const char *const sources[] = {
     "<|tool_call>call: <|channel>",
     "<｜tool▁call▁begin｜><｜tool▁sep｜></think>",
@@ -37,12 +37,12 @@ static const char schema[] =
     "[{\"name\": \"now\", \"parameters\": {\"properties\": {\"s\": {\"type\": \"string\"}, \"n\": {\"type\": "
     "[\"integer\", \"null\"]}, \"o\": {\"type\": \"object\"}, \"b\": {\"type\": \"boolean\"}}}}]";
 
-/* The parts one after the other; pieces of one part are joined. */
+/* All parts of a reply, one after the other. Pieces of the same part are joined. */
 typedef struct parts {
     fr_text_buffer text;
     fr_text_buffer arguments;
     int last;
-    bool marks; /* there is a part that is not content */
+    bool marks; /* there is a part other than content */
 } parts;
 
 static void check_arguments(parts *p) {
@@ -79,7 +79,7 @@ static bool next_piece(const uint8_t **at, const uint8_t *end, const uint8_t **b
     return true;
 }
 
-/* by_byte: pieces that are not control tokens come one byte at a time. */
+/* Reads the reply into parts. by_byte: pieces that are not control tokens are passed one byte at a time. */
 static void read_reply(parts *p, const uint8_t *bytes, size_t size, bool by_byte, json_t *tools) {
     fr_reply_format format = fr_reply_format_of(sources[bytes[0] % SOURCES], strlen(sources[bytes[0] % SOURCES]), NULL);
     fr_reply_reader *reader;
@@ -105,7 +105,7 @@ static void read_reply(parts *p, const uint8_t *bytes, size_t size, bool by_byte
     fr_reply_reader_free(reader);
 }
 
-/* If all parts are content, they must be the reply. */
+/* Checks that the parts joined are the reply. Holds only if all of them are content. */
 static void check_content(const parts *p, const uint8_t *bytes, size_t size) {
     const uint8_t *at = bytes + 2, *begin;
     size_t length, done = p->text.length > 0 ? 2 : 0;

@@ -1,8 +1,8 @@
-/* libFuzzer's target for requests to a server: the input is a body, in one of three formats, in another dialect of
- * chats, or with code to be filled in, which is read, given to sessions and run for some rounds.
+/* libFuzzer's target for requests to a server. The input is a body in one of three formats, in another chat dialect,
+ * or with code to be filled in. It is read, given to sessions and run for some rounds.
  *
- * In: a byte that chooses the format and whether the model reads pictures, then the body. Forwards take a hundred
- * times as long as reading, so that only inputs whose size is a multiple of RUN_EVERY are run. Out: nothing, unless
+ * In: a byte that chooses the format and whether the model reads pictures, then the body. Forward passes take a
+ * hundred times as long as reading, so only inputs whose size is a multiple of RUN_EVERY are run. Out: nothing, unless
  * the sanitizers find something, or a request has neither an error nor choices that can be run. */
 /* suite: links=command */
 #include "tests/fuzz/harness.h"
@@ -31,7 +31,7 @@ static void open_engine(int which) {
         die(fr_last_error(), models[which]);
 }
 
-/* Runs a few rounds only, because a request may ask for as many ids as the context holds. */
+/* Runs only a few rounds, because a request may ask for as many ids as the context holds. */
 static void run(fr_job *job, fr_engine *engine) {
     int32_t ids[FR_STEP_MAX];
     fr_job_start(job, NULL, 0);
@@ -43,8 +43,8 @@ static void run(fr_job *job, fr_engine *engine) {
     if (!job->ended) abort();
 }
 
-/* Returns the chat that a body becomes; NULL: it is invalid. The kinds from 64 on take 16 bytes each: OpenAI's
- * /v1/responses, Anthropic's /v1/messages, ollama's /api/chat, /api/generate. */
+/* Converts a body to a chat; NULL: it is invalid. From 64 on, each 16 values of the first byte choose a dialect:
+ * OpenAI's /v1/responses, Anthropic's /v1/messages, ollama's /api/chat and /api/generate. */
 static json_t *read_dialect(int kind, json_t *body) {
     static json_t *(*const read[])(json_t * body, char *error) = {fr_responses_read, fr_messages_read,
                                                                   fr_ollama_read_chat, fr_ollama_read_generate};
@@ -55,7 +55,8 @@ static json_t *read_dialect(int kind, json_t *body) {
     return chat;
 }
 
-/* Opens the demo model's tokenizer with the tokens for filling in code, after all ids that the demo model has. */
+/* Opens the demo model's tokenizer with additional tokens for filling in code, whose ids come after all of the demo
+ * model's. */
 static fr_tokenizer *open_infilling(void) {
     static const char *const tokens[] = {"<|fim_prefix|>", "<|fim_suffix|>", "<|fim_middle|>", "<|repo_name|>",
                                          "<|file_sep|>"};
@@ -77,7 +78,7 @@ static fr_tokenizer *open_infilling(void) {
     return tokenizer;
 }
 
-/* A body of /infill becomes one of /completion. */
+/* Converts a body of /infill to one of /completion. */
 static bool read_infill(json_t *body) {
     static fr_tokenizer *tokenizer;
     char error[FR_INFILL_ERROR] = "";

@@ -1,4 +1,4 @@
-/* libFuzzer's target for well-formed JSON schemas, which are made of the input's bytes.
+/* libFuzzer's target for JSON schemas that are well-formed, because they are made from the input's bytes.
  *
  * In: bytes. Out: nothing, unless the sanitizers find something, or the grammar refuses a token that its mask
  * allows. */

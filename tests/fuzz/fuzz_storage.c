@@ -1,8 +1,8 @@
-/* libFuzzer's target for quantized folders: the input is config.json, a NUL, and the header of model.safetensors, which
- * is JSON too. Behind it the target puts as many bytes as the header's tensors take.
+/* libFuzzer's target for quantized folders: the input is config.json, a NUL, and the header of model.safetensors,
+ * which is JSON too. The target appends as many bytes as the header's tensors need.
  *
- * In: bytes. Out: nothing, unless the sanitizers find something. A folder that is not refused has its values checked,
- * and all of its stored rows decoded. */
+ * In: bytes. Out: nothing, unless the sanitizers find something. If a folder is not refused, its values are checked
+ * and all of its stored rows are decoded. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -11,7 +11,7 @@
 
 enum { DATA_MAX = 1 << 16, COLS_MAX = 1 << 16 };
 
-/* Returns the bytes of data behind a header, as far as it is one. */
+/* Returns how many bytes of data a header needs, as far as it is a valid header. */
 static size_t data_of(const uint8_t *header, size_t size) {
     json_t *root = json_loadb((const char *)header, size, 0, NULL), *tensor;
     const char *name;

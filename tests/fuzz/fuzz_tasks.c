@@ -8,7 +8,7 @@
 #include "tests/fuzz/harness.h"
 #include "tools/cli/task_files.h"
 
-static size_t sum; /* sum of all bytes of all texts, so that each is read */
+static size_t sum; /* sum of all bytes of all texts, which makes sure that each is read */
 
 static void walk(fr_task_text text) {
     for (size_t i = 0; i < text.length; i++) sum += (unsigned char)text.bytes[i];

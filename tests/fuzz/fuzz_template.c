@@ -1,8 +1,8 @@
-/* libFuzzer's target for chat templates: an input is a template, or the variables of one.
+/* libFuzzer's target for chat templates: the input is a template, or the variables for templates.
  *
- * In: bytes. If they begin with '{' and '"' they are a JSON object of messages, tools and more, which each template of
- * tests/data/chat/templates renders; otherwise they are a template, which is rendered with one rich set of variables.
- * Out: nothing, unless the sanitizers find something, or the marks of a text lie outside it. */
+ * In: bytes. If they begin with '{' and '"', they are a JSON object of messages, tools and more, which each template
+ * of tests/data/chat/templates renders. Otherwise they are a template, which is rendered with one rich set of
+ * variables. Out: nothing, unless the sanitizers find something, or the spans of a text lie outside of it. */
 #include <jansson.h>
 
 #include "formats/json.h"

@@ -1,12 +1,12 @@
-/* libFuzzer's target for a tokenizer's changes to a text before it is cut: the input is a regular expression of
- * Oniguruma's, a text, and SentencePiece's map of characters, separated by NULs.
+/* libFuzzer's target for the changes that a tokenizer makes to a text before splitting it: the input is a regular
+ * expression in Oniguruma's syntax, a text, and SentencePiece's map of characters, separated by NULs.
  *
- * In: bytes. Out: nothing, unless the sanitizers find something, or the stretches do not make up the text. */
+ * In: bytes. Out: nothing, unless the sanitizers find something, or the pieces of a split don't make up the text. */
 #include "src/language/tokenizer/charsmap.h"
 #include "src/language/tokenizer/text_pattern.h"
 #include "tests/fuzz/harness.h"
 
-/* Checks that each stretch begins where the one before ended. */
+/* Checks that each piece begins where the one before it ended. */
 static fr_status follow(void *context, size_t begin, size_t end, bool is_match) {
     size_t *at = context;
     (void)is_match;

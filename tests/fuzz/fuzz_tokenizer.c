@@ -1,5 +1,5 @@
 /* libFuzzer's target for a published tokenizer: the input is tokenizer.json and, each after a NUL,
- * tokenizer_config.json, special_tokens_map.json and added_tokens.json; then texts are turned to ids and back.
+ * tokenizer_config.json, special_tokens_map.json and added_tokens.json. Texts are then tokenized and decoded.
  *
  * In: bytes. Out: nothing, unless the sanitizers find something. */
 #include "tests/fuzz/harness.h"

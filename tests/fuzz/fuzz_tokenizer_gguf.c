@@ -1,5 +1,5 @@
-/* libFuzzer's target for the tokenizer in a GGUF file's metadata: the input is the file, whose last byte chooses how
- * texts are cut (0: as the file says); then texts are turned to ids and back.
+/* libFuzzer's target for the tokenizer in a GGUF file's metadata: the input is the file. Its last byte chooses the
+ * pre-tokenizer (0: the one that the file names). Texts are then tokenized and decoded.
  *
  * In: bytes. Out: nothing, unless the sanitizers find something. */
 #include "forerun_lab.h"

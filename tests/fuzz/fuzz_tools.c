@@ -1,4 +1,4 @@
-/* libFuzzer's target for tools' parameters: the first byte chooses the format of calls, and the rest is JSON of any
+/* libFuzzer's target for the parameters of tools: the first byte chooses the call format, and the rest is JSON of any
  * kind.
  *
  * In: bytes. Out: nothing, unless the sanitizers find something, or a reply that the grammar of calls allows is not
@@ -10,7 +10,7 @@
 
 enum { FORMS = 9, MOST = 96, WALKS = 3 };
 
-/* Templates, or the part of one that shows its call format. */
+/* Files of templates, or the part of a template that shows its call format. */
 static const char *const templates[FORMS] = {
     "chat/templates/llama3.1", "chat/templates/glm4.6",     "chat/templates/qwen3.5",
     "chat/templates/gemma4",   "templates/minimax",         "templates/kimi",
@@ -37,7 +37,7 @@ static void open_form(int form) {
     fr_options_free(options);
 }
 
-/* Returns one of the ids that are set, chosen by a number; -1: none is set. */
+/* Returns one of the ids whose bits are set, chosen by a number; -1: none is set. */
 static int32_t pick(const uint64_t *bits, size_t vocab, uint32_t number) {
     size_t count = 0;
     for (size_t id = 0; id < vocab; id++) count += bits[id / 64] >> (id % 64) & 1;
@@ -47,7 +47,8 @@ static int32_t pick(const uint64_t *bits, size_t vocab, uint32_t number) {
         if (bits[id / 64] >> (id % 64) & 1 && chosen-- == 0) return (int32_t)id;
 }
 
-/* Makes a reply that is allowed; 0: none ended soon, or it has too many ids to keep. */
+/* Makes a reply that the grammar allows. Returns its number of ids; 0: no reply ended soon, or it has too many ids to
+ * keep. */
 static size_t walk(fr_grammar *grammar, int form, uint32_t *seed, int32_t *ids) {
     for (size_t count = 0; count < MOST; count++) {
         const uint64_t *bits;
@@ -86,7 +87,8 @@ static void check_reply(int form, const char *options, const int32_t *ids, size_
     fr_reply_parser_free(parser);
 }
 
-/* True if the values in a schema may contain the marks of calls, which are text to this tokenizer. */
+/* Returns true if values in the schema may contain the marks of calls. To this tokenizer the marks are ordinary text,
+ * so such values could be taken for calls. */
 static bool may_have_marks(const char *text) {
     return strchr(text, '<') || strstr(text, "\\u") || strchr(text, '|');
 }

@@ -1,4 +1,5 @@
-/* libFuzzer's target for traces: the input is read as a file that --trace wrote, and made into report's page.
+/* libFuzzer's target for traces: the input is read as a file that --trace wrote, and the verb report makes a page of
+ * it.
  *
  * In: bytes. Out: nothing, unless the sanitizers find something, or the page has text that a browser would run. */
 /* suite: links=command */

@@ -3,7 +3,8 @@
 
 #include "tests/fuzz/harness.h"
 
-/* Few inputs are walked, and most of those only a little, because inputs differ mainly in how they are read. */
+/* Only one input in WALKED is walked, and most of these only a little, because inputs differ mainly in how they are
+ * read. */
 enum { STEPS = 24, FEW_STEPS = 2, WALKED = 4, FAR = 4, REPEATED_MAX = 100, SELDOM = 64 };
 
 static const fr_token_tree *token_tree(size_t *vocab) {
@@ -16,7 +17,7 @@ static const fr_token_tree *token_tree(size_t *vocab) {
     return tree;
 }
 
-/* Returns an allowed token, chosen by the state; -1: there is none. */
+/* Returns an allowed token, chosen at random by the state; -1: there is none. */
 static int32_t choose(const uint64_t *bits, size_t vocab, uint32_t *state) {
     int32_t chosen = -1;
     *state = *state * 1664525u + 1013904223u;
@@ -42,11 +43,11 @@ static void walk(fr_grammar *grammar, size_t vocab, uint32_t state) {
     }
 }
 
-/* True if the counts of its repetitions may make a grammar so large that it takes most of the fuzzer's time.
- * test_grammar_bounds.c limits that time, so only few of these are read here. */
+/* Returns true if repetition counts may make the grammar so large that it would take most of the fuzzer's time. Only
+ * few such grammars are read here; test_grammar_bounds.c tests that their time is limited. */
 static bool repeats_much(const char *text, size_t length) {
     double product = 1, number = 0;
-    bool counts = false; /* the text is after a brace */
+    bool counts = false; /* the text is inside a brace */
     for (size_t i = 0; i < length; i++) {
         bool digit = text[i] >= '0' && text[i] <= '9';
         if (digit && counts) number = 10 * number + text[i] - '0';

@@ -7,7 +7,7 @@
 
 #define CONTEXT 64
 #define STEPS   3
-#define TOKENS  32 /* the most tokens of a picture */
+#define TOKENS  32 /* limit on the tokens of a picture */
 
 size_t fuzz_inputs_read;
 
@@ -118,7 +118,7 @@ const fuzz_data *fuzz_data_find(const fuzz_data *data, const uint8_t *bytes, siz
 
 void fuzz_model_close(fr_model *model) {
     if (!model) return;
-    model->files = (fr_checkpoint){0}; /* the files stay the caller's */
+    model->files = (fr_checkpoint){0}; /* the caller keeps the files */
     fr_model_unload(model);
 }
 

@@ -1,4 +1,4 @@
-/* Shared by the fuzz_ targets: inputs as files in memory, folders around them, and models that run with the files that
+/* Shared by the fuzz_ targets: inputs as files in memory, folders with them, and models that run with the files that
  * were read.
  *
  * In: the bytes from libFuzzer or replay.c. Out: a path that opens as that file; a folder with it; a model or a
@@ -10,13 +10,13 @@
 #include "src/engine/vision/vision.h"
 #include "tests/fuzz/mutation.h"
 
-/* Each target defines this function. It keeps nothing of an input. */
+/* Each target defines this function. It must not keep anything of an input. */
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size);
 
-/* A target counts each input that was read to its end, because seeds of which none gets there test nothing. */
+/* A target counts the inputs that it reads to their end. If no seed gets that far, the seeds test nothing. */
 extern size_t fuzz_inputs_read;
 
-/* A file in memory, by a path that every function takes. */
+/* A file in memory, with a path that every function accepts. */
 typedef struct fuzz_file {
     int fd;
     char path[32];
@@ -27,8 +27,8 @@ fuzz_file fuzz_file_new(void);
 /* Replaces the file's content by `begin` and `end`, one after the other. */
 void fuzz_file_write(const fuzz_file *file, const void *begin, size_t begin_size, const void *end, size_t end_size);
 
-/* The parts of an input before and after its first divider, for a target that reads two files. Without a divider the
- * second is NULL. */
+/* The parts of an input before and after its first divider, for a target that reads two files. If there is no divider,
+ * the second part is NULL. */
 typedef struct fuzz_halves {
     const uint8_t *first, *second;
     size_t first_size, second_size;
@@ -36,13 +36,13 @@ typedef struct fuzz_halves {
 
 fuzz_halves fuzz_divide(const uint8_t *bytes, size_t size, uint8_t divider);
 
-/* Makes a new folder, which is removed at exit. The text stays valid. */
+/* Makes a new folder, which is removed at exit. The returned text stays valid. */
 const char *fuzz_folder(void);
 
-/* Puts a link to a file or folder there, under a name. */
+/* Puts a link to a file or folder into the folder, under this name. */
 void fuzz_link(const char *folder, const char *name, const char *path);
 
-/* One thread, not pinned, and the kernels of this machine. */
+/* A plan for one thread that is not pinned, and the best kernels of this machine. */
 extern const fr_plan fuzz_plan;
 const fr_kernels *fuzz_kernels(void);
 
@@ -56,9 +56,9 @@ void fuzz_hush(bool hushed);
 /* Opens a published folder or a GGUF file, which must succeed. */
 void fuzz_open_files(fr_checkpoint *files, const char *path);
 
-/* The data of a GGUF file's tensors, to be put after an input that describes them. */
+/* The tensor data of a GGUF file, to be appended to an input that describes such tensors. */
 typedef struct fuzz_data {
-    const char *mark; /* an input that contains it gets these data */
+    const char *mark; /* the data belong to inputs that contain this text */
     const char *path;
     uint8_t *bytes;
     size_t size;
@@ -66,10 +66,12 @@ typedef struct fuzz_data {
 
 void fuzz_data_read(fuzz_data *data);
 
-/* Returns the first of them whose mark the input contains; the last one's mark is "". */
+/* Returns the first entry whose mark the input contains. The last entry has the mark "", which every input
+ * contains. */
 const fuzz_data *fuzz_data_find(const fuzz_data *data, const uint8_t *bytes, size_t size);
 
-/* Binds a model to files that stay the caller's; NULL: refused. A model that is opened, not only bound, can run. */
+/* Both return a model whose files stay the caller's; NULL: the files are refused. fuzz_model_bind only binds the
+ * tensors; a model from fuzz_model_open can run. */
 fr_model *fuzz_model_bind(const fr_checkpoint *files);
 fr_model *fuzz_model_open(const fr_checkpoint *files);
 void fuzz_model_close(fr_model *model);
@@ -77,10 +79,10 @@ void fuzz_model_close(fr_model *model);
 /* Opens a drafter that can run; NULL: refused. Free it with fr_drafter_unload. */
 fr_drafter *fuzz_drafter_open(const char *path, const fr_model *target);
 
-/* Turns texts to ids and back. */
+/* Tokenizes some texts and decodes the ids. */
 void fuzz_use_tokenizer(const fr_tokenizer *tokenizer);
 
-/* A vision tower of a checkpoint: of a folder, in files of its own, or beside a text model. */
+/* The vision encoder of a checkpoint, which is a folder, a file of its own, or part of a model. */
 typedef struct fuzz_tower {
     fr_weights weights;
     fr_vision *vision; /* NULL: refused */
@@ -89,7 +91,7 @@ typedef struct fuzz_tower {
 void fuzz_tower_open(fuzz_tower *tower, const fr_checkpoint *files);
 void fuzz_tower_close(fuzz_tower *tower);
 
-/* Shows a picture to the tower, unless it would become more tokens than a fuzzer has time for. */
+/* Runs a picture through the vision encoder, unless it would become more tokens than a fuzzer has time for. */
 void fuzz_show(const fuzz_tower *tower, const fr_image *image);
 
 /* Runs a prompt and some steps, with the drafter, or with the model's own if it has one. */

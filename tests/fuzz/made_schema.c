@@ -1,5 +1,5 @@
-/* Makes schemas of bytes: see made_schema.h. Each byte chooses the next piece; at the end of the bytes everything open
- * is closed. */
+/* Makes schemas from bytes: see made_schema.h. Each byte chooses the next part of the schema. When the bytes run out,
+ * everything that is open is closed. */
 #include "tests/fuzz/made_schema.h"
 
 #include <jansson.h>
@@ -122,7 +122,7 @@ static json_t *several(maker *m, kind of, int depth) {
     return all;
 }
 
-/* Makes an object with schemas as its members, or for some of them lists of names. */
+/* Makes an object whose members are schemas or, if `lists`, sometimes lists of names. */
 static json_t *named(maker *m, bool lists, int depth) {
     json_t *all = json_object();
     for (int i = take(m) % ITEMS_MAX; i > 0; i--) {

@@ -1,7 +1,7 @@
-/* Makes JSON schemas of any bytes, because a fuzzer that changes the bytes of a text seldom arrives at one that is
- * valid JSON.
+/* Makes JSON schemas from any bytes, because a fuzzer that changes the bytes of a JSON text seldom gets valid JSON.
  *
- * In: bytes. Out: a schema made of them, in memory from malloc; most of its keywords have values of the right type. */
+ * In: bytes. Out: a schema that they determine, which the caller frees; most of its keywords have values of the right
+ * type. */
 #ifndef FR_TESTS_FUZZ_MADE_SCHEMA_H
 #define FR_TESTS_FUZZ_MADE_SCHEMA_H
 

@@ -1,4 +1,4 @@
-/* Takes apart the tables of model files and puts them together: see model_tables.h. */
+/* Reads the tables of model files, and writes files with changed tables: see model_tables.h. */
 #include "tests/fuzz/model_tables.h"
 
 #include <jansson.h>
@@ -174,7 +174,7 @@ __attribute__((format(printf, 2, 3))) static void put_text(writer *w, const char
     put(w, text, (size_t)length);
 }
 
-/* Returns an offset after the hole as it is without the hole. */
+/* Returns an offset into the file's data as it is once the hole is left out. */
 static uint64_t moved(const model_table *t, uint64_t offset) {
     return offset >= t->hole_end ? offset - (t->hole_end - t->hole) : offset;
 }

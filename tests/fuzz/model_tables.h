@@ -1,8 +1,8 @@
-/* Takes apart a model file's table of tensors and its metadata, so that one entry can be changed, and puts them
- * together again.
+/* Reads a model file's table of tensors and its metadata, so that single entries can be changed, and writes a file
+ * with the changed table.
  *
- * In: a valid safetensors or GGUF file. Out: its entries, as the file has them; a file made of entries. The data stay
- * as they are. A file that is not valid ends the program with a line. */
+ * In: a valid safetensors or GGUF file. Out: its entries; a file made from entries. The data stay as they are. A file
+ * that is not valid ends the program with a line. */
 #ifndef FR_TESTS_FUZZ_MODEL_TABLES_H
 #define FR_TESTS_FUZZ_MODEL_TABLES_H
 
@@ -12,37 +12,38 @@ typedef struct table_tensor {
     char name[280];
     char type[16]; /* "BF16"; GGUF's number */
     uint64_t shape[5];
-    size_t dims;         /* at most 5: one more than is read */
-    uint64_t begin, end; /* of the data; a GGUF file has no end */
+    size_t dims;         /* at most 5, one more than readers accept */
+    uint64_t begin, end; /* where the data are; for GGUF there is no end */
 } table_tensor;
 
 /* A key of GGUF's metadata. */
 typedef struct table_key {
     char name[128];
     uint32_t type;
-    const uint8_t *value; /* as it lies in the file */
+    const uint8_t *value; /* the bytes as in the file */
     size_t size;
 } table_key;
 
 typedef struct model_table {
     bool gguf;
-    blob file; /* the entries' values point into it */
+    blob file; /* the keys' values point into this */
     size_t data_begin;
     table_tensor *tensors;
     table_key *keys;
     size_t tensor_count, key_count;
-    uint64_t hole, hole_end; /* of a safetensors file's data, left out when it is written */
+    uint64_t hole, hole_end; /* bytes of a safetensors file's data that are left out when it is written */
 } model_table;
 
-/* Reads a table. Its lists have room for one more entry. */
+/* Reads the table of a file. The lists have room for one more entry. */
 void table_read(model_table *table, const char *path);
 void table_free(model_table *table);
 
-/* Copies the entries into new lists, which may be changed; the bytes stay `from`'s. Free it with table_free_copy. */
+/* Copies the entries into new lists, which may be changed. The copy uses the bytes of `from`. Free it with
+ * table_free_copy. */
 model_table table_copy(const model_table *from);
 void table_free_copy(model_table *table);
 
-/* Makes a file of the table; free its bytes. */
+/* Returns a file with this table; the caller frees its bytes. */
 blob table_write(const model_table *table);
 
 #endif

@@ -1,8 +1,8 @@
-/* Damages pictures and the files of vision towers again and again, in one process, and reads them.
+/* Damages pictures and the files of vision encoders, many times in one process, and reads them.
  *
- * In: how many mutations per file (default 100) and a seed (default 1). Out: exit 0 if everything damaged was either
- * used or refused with one clear line; a crash, a hang, a sanitizer's report or a bad error line is the failure. Build
- * it with -fsanitize=address,undefined. */
+ * In: the number of mutations per file (default 100) and a seed (default 1). Out: exit status 0 if everything damaged
+ * was either used or refused with one clear line. A crash, a hang, a sanitizer's report or a bad error line is a
+ * failure. Build it with -fsanitize=address,undefined. */
 #include <dirent.h>
 #include <unistd.h>
 
@@ -14,7 +14,7 @@
 #define IMAGES "tests/data/images"
 #define TOWER  "tests/data/vision/tower"
 
-#define TOKENS_MAX 1000 /* more are allowed, but slow under a sanitizer */
+#define TOKENS_MAX 1000 /* larger pictures are allowed, but slow under a sanitizer */
 
 static void use_picture(const char *path) {
     fr_image image, resized;
@@ -31,7 +31,7 @@ static fr_status open_tower(const char *folder, fr_checkpoint *files, fr_weights
     return status == FR_OK ? fr_vision_open(weights, kernels, 40, vision) : status;
 }
 
-/* Opens the tower of a folder, and shows it the folder's smallest picture. */
+/* Opens the vision encoder of a folder, and runs the folder's smallest picture through it. */
 static void use_tower(const char *folder) {
     char path[512];
     fr_plan plan = {.threads = 1, .cpu = {-1}, .nodes = 1};
@@ -55,7 +55,7 @@ static void use_tower(const char *folder) {
     fr_pool_close(pool);
 }
 
-/* Damages FOLDER/NAME in the copy, `count` times. */
+/* Damages the file FOLDER/NAME of the copy `count` times. */
 static void run_file(const char *source, const char *copy, const char *name, size_t count) {
     char from[512], to[512];
     snprintf(from, sizeof from, "%s/%s", source, name);

@@ -1,9 +1,9 @@
-/* Damages every file of a small target and its drafter, in folders and as GGUF, again and again, in one process, and
- * runs them.
+/* Damages every file of small targets and their drafters, in folders and as GGUF, many times in one process, and runs
+ * them.
  *
- * In: how many mutations per file (default 100) and a seed (default 1). Out: exit 0 if every damaged model was either
- * opened and run, or refused with one clear line; a crash, a hang, a sanitizer's report or a bad error line is the
- * failure. Build it with -fsanitize=address,undefined. */
+ * In: the number of mutations per file (default 100) and a seed (default 1). Out: exit status 0 if every damaged model
+ * was either opened and run, or refused with one clear line. A crash, a hang, a sanitizer's report or a bad error line
+ * is a failure. Build it with -fsanitize=address,undefined. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -20,12 +20,12 @@
 #define DFLASH    "tests/data/dflash/"
 #define FILES_MAX 16
 
-/* A folder whose copy is damaged, with a target and a drafter in it. */
+/* A folder with a target and a drafter, whose copy is damaged. */
 typedef struct subject {
     const char *folder;
-    const char *target, *drafter; /* "": the folder itself; no drafter: the target's own MTP layer */
+    const char *target, *drafter; /* "": the folder itself; drafter NULL: the target's own MTP layer */
     const char *files[FILES_MAX];
-    const char *mmproj; /* the target's vision tower; NULL: none in a file of its own */
+    const char *mmproj; /* the file of the target's vision encoder; NULL: there is none */
 } subject;
 
 static const subject subjects[] = {
@@ -64,7 +64,7 @@ static const subject subjects[] = {
     {DFLASH "v2-qwen3", "", "drafter.gguf", {"drafter.gguf"}, NULL},
     {DFLASH "dspark-qwen3", "", "drafter", {"drafter/config.json", "drafter/model.safetensors"}, NULL},
     {DFLASH "dspark-qwen3", "", "drafter.gguf", {"drafter.gguf"}, NULL},
-    /* a model that drafts for another one */
+    /* a small model as drafter for another model */
     {"tests/data", "models/llama", "llama/q4_0.gguf", {"llama/q4_0.gguf"}, NULL},
     {GLM, "model-q4_0.gguf", NULL, {"model-q4_0.gguf"}, NULL},
     {GLM, "model-q4_0.gguf", NULL, {"mmproj-bf16.gguf"}, "mmproj-bf16.gguf"},
@@ -75,7 +75,7 @@ static const subject subjects[] = {
      NULL},
 };
 
-/* Runs a prompt with the folder's picture if the model reads pictures. */
+/* If the model reads pictures, runs a prompt with the folder's picture. */
 static void run_picture(const fr_model *model, const fr_drafter *drafter, const char *folder,
                         const fr_options *options) {
     char path[512];
@@ -113,7 +113,7 @@ static void run_session(const fr_model *model, const fr_drafter *drafter, const 
         fr_free(encoded);
 }
 
-/* Opens the target and the drafter as a user would, and runs them if that succeeds. */
+/* Opens the target and the drafter as a user would. If that succeeds, runs them. */
 static void use(const subject *who, const char *folder, fr_options *options) {
     char target[512], assistant[512], mmproj[512];
     fr_model *model;
@@ -130,7 +130,7 @@ static void use(const subject *who, const char *folder, fr_options *options) {
     fr_model_close(model);
 }
 
-/* A copy of the fixture, made of links so that only damaged files are written. */
+/* Copies the fixture as links, so that only damaged files are written. */
 static void copy_folder(const char *source, const char *folder) {
     char command[1024];
     snprintf(command, sizeof command, "rm -rf '%s' && cp -rs \"$(realpath '%s')\" '%s'", folder, source, folder);
@@ -176,7 +176,7 @@ static fr_status pack(const char *from, FILE *out) {
     return fr_lab_pack(from, NULL, out);
 }
 
-/* Writes a target and an assistant with centroids, as forerun pack does. */
+/* Writes a packed target and a packed assistant with centroids, as forerun pack does. */
 static void make_packed(const char *folder) {
     static const char *const names[][2] = {{"target.gguf", MODELS "gemma4-e"},
                                            {"drafter.gguf", MODELS "gemma4-e/assistant"}};

@@ -1,10 +1,10 @@
-/* Changes every tensor's entry, every key of config.json and every key of GGUF metadata of a model of each family, one
- * at a time, in every way that is listed here, in one process, and opens the result.
+/* Changes single entries of model files, in one process, and opens the result: every tensor's entry, every key of
+ * config.json and every key of GGUF metadata, of a model of each family, in every way that is listed here.
  *
- * In: how many changes are made per file at most (default 30, spread evenly; a number at least as large as there are
- * makes each once) and a seed (default 1). Out: exit 0 if each changed model was either opened and run, where the
- * change allows that, or refused by one line that names the tensor or the key, with the exit status of bad input or of
- * a model that is not built. Build it with -fsanitize=address,undefined. */
+ * In: how many changes to make per file at most (default 30, spread evenly; if the number is large enough, each change
+ * is made once) and a seed (default 1). Out: exit status 0 if each changed model was either opened and run, where the
+ * change allows that, or refused with one line that names the tensor or the key, and with the exit status of bad input
+ * or of an unsupported model. Build it with -fsanitize=address,undefined. */
 #include <fnmatch.h>
 #include <jansson.h>
 
@@ -20,17 +20,17 @@
 #define QWEN35   "tests/data/qwen35"
 #define DFLASH   "tests/data/dflash/"
 
-/* An MTP layer without a norm before its head uses the model's. */
+/* If an MTP layer has no norm of its own before the head, it uses the model's, so these tensors may be missing. */
 #define MTP_NORM   "*@(shared_head|mtp).norm.weight"
 #define NEXTN_NORM "*.nextn.shared_head_norm"
 
 /* A folder with a target and perhaps a drafter, and the file in it that is changed. */
 typedef struct subject {
     const char *folder;
-    const char *target, *drafter; /* "": the folder itself; no drafter: the target's own MTP layer, if it has one */
-    const char *mmproj;           /* NULL: none in a file of its own */
+    const char *target, *drafter; /* "": the folder itself; drafter NULL: the target's own MTP layer, if it has one */
+    const char *mmproj;           /* the file of the vision encoder; NULL: there is none */
     const char *file;
-    const char *loose; /* tensors that may be missing, or are read by nobody, as a pattern of fnmatch */
+    const char *loose; /* an fnmatch pattern of tensors that may be missing or are not read */
 } subject;
 
 static const subject subjects[] = {
@@ -106,7 +106,7 @@ static const subject subjects[] = {
 
 /* ---------------------------------------------------------------------------------------------------- one at a time */
 
-/* The state of a run: a folder of links, in which the changed file is a file in memory. */
+/* The state of a run. Its folder has links to the files; the changed file is a file in memory. */
 typedef struct bench {
     const subject *who;
     const char *folder;
@@ -127,7 +127,7 @@ static void run(const fr_model *model, const fr_drafter *drafter, const fr_optio
     fr_session_close(session);
 }
 
-/* Opens and runs as a user would; the status is that of the drafter if it is refused. */
+/* Opens and runs the model as a user would. If the drafter is refused, its status is returned. */
 static fr_status open_and_run(const bench *b) {
     char path[512];
     fr_model *model;
@@ -146,8 +146,8 @@ static fr_status open_and_run(const bench *b) {
     return status;
 }
 
-/* The names that a line about a changed table or configuration may give: the changed one; or, if numbers contradict
- * each other, another key, the tensor that doesn't fit, or what they count. */
+/* The names that an error line may give: the changed tensor or key or, if numbers contradict each other, another key,
+ * the tensor that doesn't fit, or what the numbers count. */
 typedef struct names {
     const char *at[512];
     size_t count;
@@ -180,7 +180,7 @@ static void judge(bench *b, const char *change, bool may_open, const names *all)
     printf("%s/%s: %s: %s: %s\n", b->who->folder, b->who->file, change, fault, status == FR_OK ? "" : line);
 }
 
-/* True if this one of `total` changes is among the `count` to be made. */
+/* Returns true if this change is made. Of `total` changes about `count` are, chosen at random. */
 static bool drawn(size_t count, size_t total) {
     return count >= total || draw(total) < count;
 }
@@ -209,7 +209,7 @@ static const char *const damage_names[DAMAGES] = {
     "another shape", "a huge shape", "no shape", "more dimensions", "another type",     "no type",
     "other data"};
 
-/* Returns the place of the layer's number in a name, "layers.7." or "blk.7."; NULL: it is no layer's. */
+/* Returns where the layer's number is in a name ("layers.7." or "blk.7."); NULL: the name is not a layer's. */
 static char *number_in(char *name) {
     char *at = strstr(name, "layers.");
     if (at) return at + strlen("layers.");
@@ -225,7 +225,7 @@ static bool set_layer(table_tensor *tensor, const char *number) {
     return true;
 }
 
-/* Gives the tensor another shape with as many bytes, if the file states the number of bytes. */
+/* Gives the tensor another shape with the same number of bytes. */
 static bool reshape(table_tensor *tensor) {
     uint64_t first = tensor->shape[0];
     if (tensor->dims == 0) return false;
@@ -238,7 +238,7 @@ static bool reshape(table_tensor *tensor) {
     return true;
 }
 
-/* Gives the tensor another type of as many bytes; in GGUF, a block type instead of another. */
+/* Gives the tensor another type with the same number of bytes; in GGUF, another block type. */
 static void retype(table_tensor *tensor, bool gguf) {
     static const char *const published[][2] = {{"BF16", "I16"}, {"F16", "U16"}, {"F32", "I32"}, {"I64", "F64"},
                                                {"I32", "F32"},  {"F64", "I64"}, {"U8", "I8"},   {"F8_E4M3", "I8"}};
@@ -255,7 +255,7 @@ static void append(char *name, size_t size, const char *more) {
     snprintf(name + length, size - length, "%s", more);
 }
 
-/* Adds a copy of entry `index` after the last, under its own name or another; it has no data. */
+/* Adds a copy of entry `index` at the end, under the same name or another; the copy has no data. */
 static void add(model_table *t, size_t index, bool renamed) {
     table_tensor *added = &t->tensors[t->tensor_count++];
     *added = t->tensors[index];
@@ -299,7 +299,7 @@ static bool apply_shape(model_table *t, damage how, size_t index) {
     }
 }
 
-/* Changes a table's entry; the line may name it as it is or as it was. */
+/* Changes a tensor's entry. The error line may give the tensor's old or its new name. */
 static void change_tensor(bench *b, const model_table *table, damage how, size_t index) {
     model_table t = table_copy(table);
     char change[512];
@@ -308,7 +308,7 @@ static void change_tensor(bench *b, const model_table *table, damage how, size_t
         names all = {0};
         add_name(&all, was);
         if (how != MISSING) add_name(&all, t.tensors[how == EXTRA ? t.tensor_count - 1 : index].name);
-        if (strstr(was, ".bias")) add_name(&all, ".bias"); /* a layer with one bias must have all of them */
+        if (strstr(was, ".bias")) add_name(&all, ".bias"); /* a layer with one bias needs all of them */
         blob file = table_write(&t);
         fuzz_file_write(&b->file, file.bytes, file.size, NULL, 0);
         free(file.bytes);
@@ -356,7 +356,7 @@ static const gguf_value gguf_values[] = {
 };
 enum { GGUF_VALUES = sizeof gguf_values / sizeof *gguf_values, GGUF_CHANGES = GGUF_VALUES + 3 };
 
-/* Adds the words that lines about contradicting numbers use instead of a key. */
+/* Adds the words that error lines use instead of keys if numbers contradict each other. */
 static void add_counted(names *all) {
     static const char *const counted[] = {"tensor ",
                                           "attention heads",
@@ -452,7 +452,7 @@ static const char *const json_values[] = {
 };
 enum { JSON_VALUES = sizeof json_values / sizeof *json_values };
 
-/* Values for the kind of rotary positions in some families; an unknown one must be refused. */
+/* Values that some families have for the kind of rotary positions, and others. An unknown kind must be refused. */
 static const char *const ropes[] = {
     "5",
     "[]",
@@ -476,7 +476,7 @@ static const char *const ropes[] = {
 };
 enum { ROPES = sizeof ropes / sizeof *ropes };
 
-/* Counts the members below `root`, in the order of a walk. */
+/* Counts all members below `root`, in the order in which change_member walks through them. */
 static size_t count_members(const json_t *root) {
     size_t count = 0, i;
     const char *key;
@@ -487,7 +487,7 @@ static size_t count_members(const json_t *root) {
     return count;
 }
 
-/* Replaces member *left of the walk by value (NULL: removes it). Returns the key above it. */
+/* Replaces the member number *left of the walk by `value` (NULL: removes it). Returns the key that contains it. */
 static const char *change_member(json_t *root, const char *below, size_t *left, json_t *value) {
     const char *key, *found = NULL;
     json_t *member;
@@ -530,7 +530,7 @@ static void add_keys(names *all, const json_t *root) {
     }
 }
 
-/* The model may open all the same, because keys that nobody reads may have any value. */
+/* The model may still open, because keys that are not read may have any value. */
 static void try_config(bench *b, const json_t *original, const json_t *changed, const char *change) {
     names all = {0};
     char *text = json_dumps(changed, 0);
@@ -559,7 +559,7 @@ static void change_config(bench *b, const json_t *config, size_t count) {
     }
 }
 
-/* Changes the configuration, and that of its text model. */
+/* Changes the keys of rotary positions, in the configuration or in that of its text model. */
 static void change_ropes(bench *b, const json_t *config, size_t count) {
     static const char *const keys[] = {"rope_scaling", "rope_parameters"};
     for (size_t i = 0; i < 4 * ROPES; i++) {
@@ -578,7 +578,7 @@ static void change_ropes(bench *b, const json_t *config, size_t count) {
 
 /* --------------------------------------------------------------------------------------------------------- subjects */
 
-/* Makes a copy of the folder of links, in which the changed file is a file in memory. */
+/* Makes a folder of links to the files; the link of the changed file goes to a file in memory. */
 static void make_folder(const subject *who, const char *folder, const fuzz_file *file) {
     char command[1024];
     snprintf(command, sizeof command,

@@ -1,6 +1,6 @@
-/* Damages files, in the same way for the same seed: shared by the mutate_ programs.
+/* Damages files, in the same way for the same seed; shared by the mutate_ programs.
  *
- * In: a file's bytes. Out: other bytes; whether a run with them ended in a refusal of one line. */
+ * In: a file's bytes. Out: damaged bytes; whether a run with them ended in a refusal with a proper error line. */
 #ifndef FR_TESTS_FUZZ_MUTATION_H
 #define FR_TESTS_FUZZ_MUTATION_H
 
@@ -23,7 +23,7 @@ static inline void seed_mutations(uint64_t seed) {
     mutation_state = seed * 0x9e3779b97f4a7c15u + 1;
 }
 
-/* Draws from xorshift64*: below `limit`. */
+/* Returns a random number below `limit` (xorshift64*). */
 static inline size_t draw(size_t limit) {
     mutation_state ^= mutation_state >> 12;
     mutation_state ^= mutation_state << 25;
@@ -51,7 +51,8 @@ static inline void write_blob(const char *path, const blob *b) {
     if (!file || fwrite(b->bytes, 1, b->size, file) != b->size || fclose(file) != 0) die("can't write", path);
 }
 
-/* Returns a place to damage, mostly where text and lengths are, as most of a weight file is numbers. */
+/* Returns a position to damage. Mostly it is near the beginning, where text and lengths are, because most of a weights
+ * file is numbers. */
 static inline size_t place(const blob *b) {
     size_t head = b->size < 16384 ? b->size : 16384;
     return draw(draw(4) ? head : b->size);
@@ -67,7 +68,7 @@ static inline void overwrite_number(blob *b) {
     if (at + length < b->size) memcpy(b->bytes + at, number, length);
 }
 
-/* Overwrites a length, an offset or a count of GGUF and safetensors, at any address. */
+/* Overwrites the word at a random position with a value that is bad for a length, an offset or a count. */
 static inline void overwrite_word(blob *b) {
     static const uint64_t words[] = {0,
                                      1,
@@ -130,13 +131,13 @@ static inline void mutate(blob *b) {
     }
 }
 
-/* True if the text is one or two lines that are not empty. */
+/* Returns true if the text is one line or two, none of them empty. */
 static inline bool are_lines(const char *text) {
     const char *end = strchr(text, '\n');
     return *text && end != text && (!end || (end[1] && !strchr(end + 1, '\n')));
 }
 
-/* A refusal must have such lines. */
+/* Returns true if a call was refused, and checks that the error then has such lines. */
 static inline bool refused(fr_status status) {
     const char *line = fr_last_error();
     if (status == FR_OK) return false;

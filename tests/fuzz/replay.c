@@ -1,14 +1,14 @@
-/* The main function of libFuzzer's targets in builds without libFuzzer: it runs stored inputs, and some mutations of
+/* The main function of libFuzzer's targets in builds without libFuzzer: it runs stored inputs and some mutations of
  * each.
  *
- * In: the number of mutations of each file, the same ones every time, then folders of inputs. Out: a line with how
- * many inputs were run; exit 1 where there is no input, or none that the target reads to its end; otherwise the
- * reports of the sanitizers. */
+ * In: the number of mutations of each file, which are the same every time, then folders of inputs. Out: a line with
+ * how many inputs were run. The exit status is 1 if there is no input, or none that the target reads to its end;
+ * otherwise the sanitizers report errors. */
 #include <dirent.h>
 
 #include "tests/fuzz/harness.h"
 
-/* Runs an input in memory of exactly its size, so that a sanitizer sees a read beyond it. */
+/* Runs an input from memory of exactly its size, so that a sanitizer reports any read past its end. */
 static void run(const blob *input) {
     uint8_t *bytes = malloc(input->size ? input->size : 1);
     if (!bytes) die("no memory for", "an input");

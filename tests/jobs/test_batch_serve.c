@@ -1,6 +1,6 @@
-/* Tests that a body gives the same in a line of a batch as in a request to a server: the same choices, byte for byte,
- * and the same counts of tokens. The bodies include what only requests for several choices and /v1/completions have:
- * "n", "best_of", "echo" and "suffix". */
+/* Tests that the same body gives the same result in a line of a batch and in a request to a server: the same choices,
+ * byte for byte, and the same token counts. The bodies include what only requests for several choices and
+ * /v1/completions have: "n", "best_of", "echo" and "suffix". */
 #include <check.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -13,7 +13,7 @@
 #include "tests/support/suite.h"
 
 #define OLD    "\"prompt\": \"The river in winter\", \"max_tokens\": 12"
-/* All settings of sampling are given, because the server's defaults differ from a batch's. */
+/* All sampling settings are given, because the server's defaults differ from a batch's. */
 #define DRAWN  "\"temperature\": 1.1, \"top_k\": 30, \"top_p\": 0.9, \"min_p\": 0.01"
 #define GREEDY "\"temperature\": 0"
 #define HI     "\"messages\": [{\"role\": \"user\", \"content\": \"Hi\"}], \"max_tokens\": 9"
@@ -42,7 +42,7 @@ enum { ASKED = sizeof asked / sizeof *asked };
 
 static fr_changed_folder folder;
 
-/* Makes a model of the demo with tokens for filling in text. */
+/* Makes a copy of the demo model whose tokenizer has tokens for filling in text. */
 static void make_model(void) {
     static const char *const renamed[][2] = {
         {"\"<mask>\"", "\"<|fim_prefix|>\""}, {"\"<pad>\"", "\"<|fim_suffix|>\""}, {"\"<unk>\"", "\"<|fim_middle|>\""}};
@@ -88,7 +88,7 @@ static size_t count_of(const json_t *body, const char *key) {
     return (size_t)json_integer_value(fr_json_get(fr_json_get(body, "usage"), key));
 }
 
-/* The batch runs all lines at once, or one after the other. */
+/* The batch runs all lines at once, or one after the other. Both must give what the server's answers say. */
 START_TEST(lines_say_what_requests_say) {
     make_model();
     char *lines = lines_of_all();
@@ -122,7 +122,7 @@ START_TEST(lines_say_what_requests_say) {
 }
 END_TEST
 
-/* Bodies that can't be answered, and the words of the reason that both give. */
+/* Bodies that can't be answered, with words of the reason that batch and serve both give. */
 static const struct {
     const char *path, *body;
     int status;
@@ -154,7 +154,7 @@ static const struct {
 };
 enum { REFUSED = sizeof refused / sizeof *refused };
 
-/* batch and serve refuse each of these requests with the same status, in the same words. */
+/* batch and serve must refuse each of these requests with the same status and in the same words. */
 START_TEST(what_one_refuses_the_other_does) {
     char *lines = NULL;
     size_t length = 0;

@@ -1,4 +1,4 @@
-/* Tests of the verb batch: its ids and texts are those that generate gives for each line alone, whatever -np is and
+/* Tests the verb batch: its ids and texts must be those that generate gives for each line alone, whatever -np is and
  * whatever the other lines are. */
 #include <check.h>
 #include <stdio.h>
@@ -15,7 +15,7 @@
 #define SEES    "tests/data/models/glm-ocr-odd"
 #define PICTURE SEES "/image/digits.png"
 
-/* The lines of a batch's output, parsed. */
+/* Returns the lines of a batch's output as parsed objects. */
 static json_t *answers_of(const fr_command *c) {
     json_t *all = json_array();
     for (const char *line = c->out, *end; *line; line = end + 1) {
@@ -28,7 +28,7 @@ static json_t *answers_of(const fr_command *c) {
     return all;
 }
 
-/* Lines, and the options of generate that ask for the same. */
+/* Lines of a batch, with the options of generate that ask for the same. */
 static const struct {
     const char *line, *options;
 } lines[] = {
@@ -125,7 +125,7 @@ START_TEST(pictures) {
 }
 END_TEST
 
-/* The id is written back exactly as it was given. */
+/* The id of a line must be written back exactly as it was given, whatever JSON value it is. */
 START_TEST(ids_come_back_as_they_were_written) {
     static const char *const ids[] = {"1.10",
                                       "123456789012345678901234567890",
@@ -169,7 +169,7 @@ START_TEST(ids_come_back_as_they_were_written) {
 }
 END_TEST
 
-/* For a seed of -1 one is drawn and printed, so that the text can be repeated. */
+/* With a seed of -1 a seed is drawn and printed, so that the text can be repeated. */
 START_TEST(a_drawn_seed_is_told) {
     fr_command c =
         fr_command_feed("{\"prompt\": \"The\", \"seed\": -1, \"temp\": 1.5, \"n\": 9}\n", "batch " TARGET "-f - -o -");
@@ -186,8 +186,8 @@ START_TEST(a_drawn_seed_is_told) {
 }
 END_TEST
 
-/* A picture that the model would not see, because templates silently leave such parts out: the models are one that
- * reads pictures, one that doesn't, and one whose template has no pictures. */
+/* Templates silently leave out pictures that they can't show, so batch must refuse them. The models are one that reads
+ * pictures, one that doesn't, and one whose template has no place for pictures. */
 #define SHOWS(parts) "\"messages\": [{\"role\": \"user\", \"content\": [" parts "]}], \"n\": 1}\n"
 #define SAYS         "{\"type\": \"text\", \"text\": \"Read:\"}"
 
@@ -223,7 +223,7 @@ START_TEST(pictures_that_nobody_would_see) {
 }
 END_TEST
 
-/* Bans all tokens except one, so that only that one can come, in both forms of a line. */
+/* Bans all tokens but one, so the text can only consist of that one, in both formats of a line. */
 START_TEST(bans_may_be_many) {
     char *bans, *input;
     size_t length;
@@ -254,7 +254,8 @@ START_TEST(bans_may_be_many) {
 }
 END_TEST
 
-/* OpenAI's clients and data frames write null for fields that were not set, which OpenAI's schema allows. */
+/* OpenAI's clients, and data frames, write null for fields that were not set. OpenAI's schema allows that, so null
+ * must mean that the field is absent. */
 START_TEST(a_member_that_is_null_is_not_there) {
     static const char *const own[] = {"id",       "ids",    "messages",       "seed",     "stop",        "ignore_eos",
                                       "logprobs", "images", "tools",          "grammar",  "json_schema", "regex",
@@ -300,7 +301,7 @@ START_TEST(a_member_that_is_null_is_not_there) {
 }
 END_TEST
 
-/* Each of these lines is answered with the reason, and the others are run. */
+/* Each of these lines is answered with an error that says why, and the other lines are run. */
 START_TEST(lines_that_can_not_be_run) {
     static const struct {
         const char *line, *error;
@@ -356,7 +357,7 @@ START_TEST(lines_that_can_not_be_run) {
 }
 END_TEST
 
-/* A file with a hole, as a full disk or a crash leaves it, still has an answer for each line. */
+/* A full disk or a crash can leave a file with a run of zero bytes. There must still be an answer for each line. */
 START_TEST(bytes_that_are_no_text_are_a_line) {
     static const char input[] = "\0\0\0\n \0\r\n{\"ids\": [2], \"n\": 1}\n\0";
     fr_command c = fr_command_run_bytes("batch " TARGET "-f - -o -", input, sizeof input - 1);
@@ -370,7 +371,8 @@ START_TEST(bytes_that_are_no_text_are_a_line) {
 }
 END_TEST
 
-/* There are pages for one long text, so lines wait for each other and start again, and give the same texts. */
+/* There are pages for only one long text, so lines wait for each other and start again. Their texts must not
+ * change. */
 START_TEST(lines_wait_for_pages) {
     char input[4096], options[128];
     size_t at = 0;
@@ -425,8 +427,8 @@ static void check_line_of(const json_t *answers, size_t line, const char *stop, 
     ck_assert_uint_eq(json_array_size(json_object_get(answer, "ids")), ids);
 }
 
-/* The context is as in generate: 4096 positions, or the length that the longest line needs. If there is no memory for
- * that one, only it is refused. */
+/* As in generate, the context is 4096 positions, or as long as the longest line needs. If there is no memory for the
+ * longest line, only that line is refused. */
 START_TEST(the_context_is_the_longest_lines) {
     fr_changed_folder wide;
     char line[512], *input;
@@ -478,7 +480,7 @@ static void write_stripping(const fr_changed_folder *folder, const char *from) {
     json_decref(root);
 }
 
-/* The blank in front of a continuation belongs to it, but an answer of its own begins without one. */
+/* If the text continues a prompt, the blank before its first token belongs to it. A reply begins without the blank. */
 START_TEST(continued_texts_keep_their_blank) {
     static const char input[] =
         "{\"prompt\": \"The\", \"grammar\": \"root ::= \\\" a\\\"\"}\n"

@@ -1,5 +1,5 @@
-/* Tests of the formats that batch reads and writes: OpenAI's, log-probabilities, a byte order mark, and lines named by
- * their numbers. The members of OpenAI's objects are those of its reference ("The request output object", "The chat
+/* Tests the formats that batch reads and writes: OpenAI's, log-probabilities, a byte order mark, and lines named by
+ * their numbers. The expected members are those of OpenAI's reference ("The request output object", "The chat
  * completion object", "The completion object"). */
 #include <check.h>
 #include <stdbool.h>
@@ -17,7 +17,7 @@
 #define COMPLETION(body) POST("completions", body)
 #define HI               "\"messages\": [{\"role\": \"user\", \"content\": \"Hi\"}]"
 
-/* The lines of a batch's output, parsed. */
+/* Returns the lines of a batch's output as parsed objects. */
 static json_t *answers_of(const char *input, const char *options, int status) {
     char line[512];
     snprintf(line, sizeof line, "batch " DEMO "--quiet -f - -o - %s", options);
@@ -56,7 +56,7 @@ static void check_members(const json_t *object, const char *const *names, size_t
     check_members(object, (const char *const[]){__VA_ARGS__}, \
                   sizeof((const char *const[]){__VA_ARGS__}) / sizeof(const char *))
 
-/* Bodies, and the options of generate that ask for the same. */
+/* Bodies, with the options of generate that ask for the same. */
 static const struct {
     const char *line, *options, *finish;
 } requests[] = {
@@ -199,7 +199,7 @@ START_TEST(a_prompt_that_is_too_long) {
 }
 END_TEST
 
-/* The template shows the tools; if none may be called it shows none. */
+/* The template shows the tools. With tool_choice "none" it shows none. */
 #define TOOL "{\"type\": \"function\", \"function\": {\"name\": \"f\", \"description\": \"d\", \"parameters\": {}}}"
 
 START_TEST(tools_are_shown) {
@@ -222,7 +222,7 @@ END_TEST
 
 /* -------------------------------------------------------------------------------------------------------- log-probs */
 
-/* The tokens' bytes, one after the other, must be the text. */
+/* Checks that the bytes of the tokens, joined, are the text. */
 static void check_texts(const json_t *logprobs, const char *text) {
     char joined[4096];
     size_t length = 0, i, b;
@@ -269,7 +269,7 @@ START_TEST(log_probabilities_have_texts) {
 }
 END_TEST
 
-/* A token that is part of a character has its bytes, and a text in which it is replaced. */
+/* A token that is only part of a character has its exact bytes, and a text with U+FFFD instead of them. */
 START_TEST(part_of_a_character_has_bytes) {
     fr_command ids = fr_command_ok("tokenize -m tools/demo/target --no-bos -p '\xe2\x98\x83'");
     fr_command one = fr_command_ok("tokenize -m tools/demo/target --pieces --no-bos -p '\xe2\x98\x83'");
@@ -302,7 +302,7 @@ END_TEST
 
 /* ------------------------------------------------------------------------------------------------------------ lines */
 
-/* Numbers count blank lines, as an editor does; a byte order mark is no part of the first line. */
+/* Lines are counted as in an editor, including blank ones. A byte order mark is not part of the first line. */
 START_TEST(errors_name_their_lines) {
     char path[] = "/tmp/forerun-lines-XXXXXX", says[128];
     static const char input[] = "\xef\xbb\xbf{\"prompt\": \"x\", \"n\": 1}\n\n \nnonsense\n"

@@ -1,4 +1,4 @@
-/* Tests of batch --resume: answers that the output file already has are kept as they are, and the other lines are
+/* Tests batch --resume: answers that the output file already has are kept unchanged, and only the other lines are
  * run. */
 /* suite: native */
 #include <check.h>
@@ -16,7 +16,7 @@
 
 #define BATCH "batch " DEMO "--quiet -n 9 -f %s -o %s "
 
-/* Lines of both formats, one of which can't be run, with ids that no number type of C holds. */
+/* Lines of both formats. One can't be run, and some have ids that no number type of C can hold. */
 static const char *const asked[] = {
     "{\"id\": 1.10, \"prompt\": \"The\"}",
     "{\"id\": \"b\", \"prompt\": \"def\"}",
@@ -50,7 +50,7 @@ static void write_file(const char *path, const char *bytes) {
     ck_assert_int_eq(fclose(file), 0);
 }
 
-/* Returns the file's bytes; free them. */
+/* Returns the file's bytes; the caller frees them. */
 static char *read_file(const char *path) {
     char *bytes = NULL;
     size_t size = 0;
@@ -67,7 +67,7 @@ static void write_input(void) {
     fclose(file);
 }
 
-/* Splits a text into lines without their ends; free the first. */
+/* Splits a text into lines without their ends. The lines point into the text, which the caller frees. */
 static size_t split(char *text, char **lines, size_t most) {
     size_t count = 0;
     for (char *end; count < most && (end = strchr(text, '\n')); text = end + 1) {
@@ -78,7 +78,7 @@ static size_t split(char *text, char **lines, size_t most) {
     return count;
 }
 
-/* Returns an answer without the members that differ between runs. */
+/* Returns an answer without the members that differ from run to run. */
 static json_t *bare(const char *line) {
     json_t *answer = json_loads(line, JSON_DECODE_INT_AS_REAL, NULL), *response;
     ck_assert_msg(answer != NULL, "no JSON: %s", line);
@@ -96,8 +96,8 @@ static void check_same(const char *got, const char *expected, size_t line) {
     json_decref(b);
 }
 
-/* The file that an earlier run left: a digit stands for its answer to that line, counted from 1; other characters
- * stand for themselves. */
+/* What an earlier run left in the output file. In `left`, a digit stands for the answer to that line, counted from 1;
+ * other characters stand for themselves. */
 #define CUT "{\"id\":\"b\",\"ids\":[4],\"text\":\"MARK\",\"stop\":\"interrupt\"}\n"
 #define CANCELLED                                                                        \
     "{\"id\":\"batch_req_7\",\"custom_id\":\"d\",\"response\":null,\"error\":{\"code\":" \
@@ -106,7 +106,7 @@ static void check_same(const char *got, const char *expected, size_t line) {
 
 static const struct {
     const char *left;
-    const char *marked; /* which answers are those that were left, and the others fresh */
+    const char *marked; /* one character per line: # if the left answer is kept */
 } ways[] = {
     {"", "......"},
     {"12", "##...."},
@@ -118,7 +118,7 @@ static const struct {
     {"12" FAILED "456", "##.###"},
 };
 
-/* Writes the file as it was left, with the first run's answers and a mark in each. */
+/* Writes the output file as an earlier run left it. Its answers get a mark, which shows if they are kept. */
 static void write_left(const char *left, char **whole) {
     FILE *file = fopen(out, "w");
     while (*left) {
@@ -210,8 +210,8 @@ START_TEST(places_that_hold_no_answers) {
 }
 END_TEST
 
-/* Writes three lines that are soon done, and three that are not done when the signal comes. The lines that run again
- * afterwards ask for less. */
+/* Writes three short lines, and three of n ids, which are still running when the signal comes. For the second run n is
+ * smaller. */
 static void write_rest(int n) {
     FILE *file = fopen(in, "w");
     for (int i = 0; i < 6; i++)
@@ -219,7 +219,7 @@ static void write_rest(int n) {
     fclose(file);
 }
 
-/* Starts a command and waits until OUT has this size, or 0: is not empty. */
+/* Starts a command and waits until OUT has this size; 0: until it is not empty. */
 static pid_t start_and_await(FILE *err, const char *options, off_t size) {
     char line[512];
     struct stat info;
@@ -262,8 +262,8 @@ START_TEST(an_interrupted_batch_goes_on) {
 }
 END_TEST
 
-/* The start of answers_behind_are_kept_again: of four lines the first and the third are answered, and the second ends
- * when it is interrupted, or after n ids. */
+/* In answers_behind_are_kept_again an earlier run has left answers to the first and the third of four lines. The
+ * second line has n ids, or ends when it is interrupted. */
 #define FIRST   "{\"id\":0,\"ids\":[4],\"text\":\"\",\"stop\":\"length\"}"
 #define NOT_RUN "{\"error\": \"not run yet\"}\n"
 #define THIRD   "{\"id\":2,\"ids\":[4],\"text\":\"MARK\",\"stop\":\"length\"}"
@@ -275,7 +275,7 @@ static void write_four(int n) {
     fclose(file);
 }
 
-/* A run that is interrupted again keeps the answers after the line that it was at. */
+/* If the resumed run is interrupted too, it must still keep the answers to lines after the one that was running. */
 START_TEST(answers_behind_are_kept_again) {
     char *got[3];
     FILE *err = tmpfile();
@@ -296,7 +296,8 @@ START_TEST(answers_behind_are_kept_again) {
 }
 END_TEST
 
-/* The command is killed twice while it runs its second line, the second time after an incomplete answer. */
+/* The command is killed twice while it runs its second line. The second run begins with an incomplete answer in the
+ * file. */
 START_TEST(a_killed_batch_has_answers_behind) {
     char *got[4], *whole[4];
     struct stat info;
@@ -335,7 +336,7 @@ START_TEST(a_killed_batch_has_answers_behind) {
 }
 END_TEST
 
-/* Runs a command with room for files of a few thousand bytes. */
+/* Runs a command that may write files of only a few thousand bytes. */
 static fr_command run_with_little_room(const char *line) {
     const char *emulator = getenv("FORERUN_EMULATOR");
     char *around = emulator ? strdup(emulator) : NULL, shell[512];
@@ -350,7 +351,7 @@ static fr_command run_with_little_room(const char *line) {
     return c;
 }
 
-/* An answer is longer than one write: the system refuses it while it is printed. */
+/* The answer is too long for the disk, so a write fails in the middle of it. */
 START_TEST(a_full_disk_is_told_of) {
     char line[512];
     write_file(in, "{\"prompt\": \"The\", \"n\": 400, \"ignore_eos\": true}\n");
@@ -364,7 +365,7 @@ START_TEST(a_full_disk_is_told_of) {
 }
 END_TEST
 
-/* The whole batch runs again, although answers to the same lines are there. */
+/* Without --resume the whole batch runs again, although the output file has answers to the same lines. */
 START_TEST(a_new_batch_has_nothing_before) {
     char *got[4];
     write_four(4);
@@ -385,7 +386,7 @@ START_TEST(a_new_batch_has_nothing_before) {
 }
 END_TEST
 
-/* A copy that another program left under that name is neither read nor lost. */
+/* A file of another program has the name of the copy that --resume makes. It must be neither read nor lost. */
 START_TEST(a_copy_of_that_name_stays) {
     static const char left[] = FIRST "\n{\"id\":1,\"error\":\"MARK\"}\n" THIRD "\n";
     char line[512];

@@ -1,14 +1,15 @@
-/* Checks every kernel of block-quantized weights and of grouped codes, at every instruction set of this machine,
- * against the scalar definition, bit for bit; the definition against sums over blocks in the file's own layout; and
- * packing there and back.
+/* Checks every kernel of block-quantized weights and of grouped codes, with every instruction set of this machine,
+ * against the scalar definition, bit for bit. Also checks the definition against sums over blocks in the file's own
+ * layout, and packing and unpacking.
+ *
  *     check_blocks [--one-in N] [--either-zero] [--filter TEXT] [--isa WORD] [--seed N]
- * The lists are block_kernels.def and grouped_kernels.def: a kernel is checked because it has a line there (and timed,
- * by bench/kernels.c). The
- * plain scalar build gives the expected bits, and every other build must give the same (any NaN equals any other, and
- * with --either-zero, for valgrind, -0 equals 0: check_kernels.c says why). Arrays end where a page without access
- * begins, or begin where one ends: a kernel that reads or writes one byte past its arrays gets a signal, whose handler
- * prints the kernel. Of the cases one in N runs, chosen by the seed: tests/support/brief.h says how many by default.
- * Prints one line per kernel; exit status 1 if any differs. */
+ *
+ * The lists are block_kernels.def and grouped_kernels.def: a kernel with a line there is checked (and timed, by
+ * bench/kernels.c). The plain scalar build gives the expected bits, and every other build must give the same. Any NaN
+ * equals any other, and with --either-zero, for valgrind, -0 equals 0; check_kernels.c says why. Arrays end where an
+ * inaccessible page begins, or begin where one ends. So a kernel that reads or writes one byte outside its arrays gets
+ * a signal, whose handler prints the kernel. One case in N runs, chosen by the seed; tests/support/brief.h gives the
+ * default. Prints one line per kernel; the exit status is 1 if any differs. */
 /* suite: neon */
 #include "kernels/cpu.h"
 #include "kernels/kernels.h"
@@ -31,13 +32,13 @@ typedef void any_fn(void);
 
 enum { BUILDS_MAX = 8, RUN = 32, UNTOUCHED = -12345 };
 
-/* Arrays, by their guarded memory. */
+/* The arrays of a case, each in guarded memory of its own. */
 enum { WEIGHTS, ROWS, RESULT, EXPECTED, FILE_ROWS, VALUES, UNPACKED };
 
-/* A slot of the kernel table: the definition, the builds to compare with it, and the result. */
+/* A slot of the kernel table: the definition, the builds to compare with it, and the results. */
 typedef struct operation {
     const struct kind *kind;
-    size_t offset; /* of the slot in fr_kernels */
+    size_t offset; /* of the slot, in fr_kernels */
     any_fn *definition;
     struct build {
         const char *name;
@@ -64,7 +65,7 @@ static bool left_out(void) {
 
 /* ----------------------------------------------------------------------------------------------- running, comparing */
 
-static const char *running = "no kernel"; /* what the signal handler names */
+static const char *running = "no kernel"; /* the kernel that the signal handler names */
 static char shape[256];
 
 static void on_fault(int number) {
@@ -80,7 +81,7 @@ static bool differ(float a, float b) {
     return memcmp(&a, &b, sizeof a) != 0 && !(isnan(a) && isnan(b));
 }
 
-/* Counts a build as wrong in this case, and prints the place of its first error. */
+/* Counts an error of a build, and prints where its first error is. */
 static void tell(struct build *build, size_t index, double got, double expected) {
     if (build->wrong++ == 0)
         printf("%s: value %zu is %a, not %a, at %s, --seed %llu\n", build->name, index, got, expected, shape,
@@ -95,7 +96,7 @@ static void compare(struct build *build, const float *got, const float *expected
     }
 }
 
-/* Returns the next build of an operation, and sets `running`. */
+/* Returns the next build of an operation, and makes `running` its name. */
 static struct build *next_build(operation *op, struct build *build) {
     build = build ? build + 1 : op->builds;
     if (build == op->builds + op->count) return NULL;
@@ -158,7 +159,7 @@ typedef struct matmul_case {
     fr_qblock *x;
 } matmul_case;
 
-/* Makes rows of a matrix as a file has them, and their tiles, at any address. */
+/* Makes the rows of a matrix as a file has them, and their packed tiles at a random alignment. */
 static void make_weights(matmul_case *c, fr_weight_mode mode) {
     size_t row_bytes = fr_dtype_row_bytes(c->type, c->cols);
     size_t tile_bytes = FR_TILE_FEATURES * fr_packed_row_bytes(c->type, c->cols);
@@ -172,7 +173,7 @@ static void make_weights(matmul_case *c, fr_weight_mode mode) {
                      c->features - o < FR_TILE_FEATURES ? c->features - o : FR_TILE_FEATURES, c->cols);
 }
 
-/* Makes rows as quantize does; the bytes between them must not be read as numbers. */
+/* Makes rows as the quantize kernel does. Bytes between them must not be read, so they are no valid numbers. */
 static void make_rows(matmul_case *c, fr_row_mode mode) {
     size_t count = (c->rows - 1) * c->x_stride + c->cols / RUN;
     float *values = fr_guarded(VALUES, c->cols * sizeof *values, true);
@@ -184,14 +185,15 @@ static void make_rows(matmul_case *c, fr_row_mode mode) {
     }
 }
 
-/* The gaps between rows of y are compared too: they must not change. */
+/* Runs a kernel. The gaps between rows of y are compared too, as a kernel must not write there. */
 static void run_matmul(const matmul_case *c, any_fn *function, float *y) {
     for (size_t i = 0; i < c->y_count; i++) y[i] = UNTOUCHED;
     ((fr_matmul_block_fn *)function)(
         &(fr_matmul_block){y, c->y_stride, c->x, c->x_stride, c->rows, c->w, c->cols, c->features});
 }
 
-/* Compares the definition itself with the block as the file has it, for one of the outputs: packing changes no bit. */
+/* Compares one output of the definition, which reads packed tiles, with the same sum over the file's own blocks.
+ * Packing must not change a bit. */
 static void check_against_file(operation *op, const matmul_case *c, const float *expected) {
     static struct build definition = {.name = "the definition, unpacked,"};
     size_t r = fr_random_below((uint32_t)c->rows), o = fr_random_below((uint32_t)c->features);
@@ -225,7 +227,8 @@ static void check_matmul_case(operation *op, matmul_case c) {
     }
 }
 
-/* Checks matrices that no cache holds and rows that L1 does not hold, which kernels may walk in another order. */
+/* Checks matrices that fit in no cache, and rows of activations that do not fit in L1, because kernels may walk
+ * through these in another order. */
 static void check_large_matmul(operation *op) {
     static const size_t rows[] = {1, 2, 3, 4, 6, 8, 11, 33, 65}, cols[] = {1536, 2048, 6144, 10240, 16384, 33024};
     matmul_case c = {.type = type_of(op)};
@@ -237,12 +240,13 @@ static void check_large_matmul(operation *op) {
         check_matmul_case(op, c);
     }
     if (options.one_in > 4) return;
-    /* Too many columns, outputs and rows at once for the caches: parts of each, in any order that a kernel takes. */
+    /* These have too many columns, outputs and rows at once for the caches. Kernels divide them into parts, in any
+     * order. */
     check_matmul_case(op, (matmul_case){.type = c.type, .rows = 19, .cols = 4352, .features = 661});
     check_matmul_case(op, (matmul_case){.type = c.type, .rows = 67, .cols = 4352, .features = 33});
 }
 
-/* No rows, or no outputs: nothing of x and y may be touched. */
+/* Checks a call without rows, and one without outputs. Nothing of x and y may be touched. */
 static void check_nothing(operation *op) {
     enum { COLS = 256, FEATURES = 8 };
     const uint8_t *w = fr_guarded(WEIGHTS, fr_packed_bytes(type_of(op), FEATURES, COLS), true);
@@ -271,7 +275,7 @@ static void check_matmul(operation *op) {
 
 /* --------------------------------------------------------------------------------------------------- matmul_grouped */
 
-/* A matrix of grouped codes: the arrays of its rows, one row after another, and its tiles. */
+/* A matrix of grouped codes, stored as the arrays of its rows and also as tiles. */
 typedef struct grouped_case {
     fr_grouping form;
     fr_grouped_tiles tiles;
@@ -281,7 +285,7 @@ typedef struct grouped_case {
     bool at_end;
 } grouped_case;
 
-/* Returns a scale or bias that the type holds exactly. */
+/* Returns a random scale or bias that its type can hold exactly. */
 static float random_scale(unsigned type, fr_weight_mode mode) {
     uint32_t bits = (uint32_t)fr_random_bits();
     uint16_t half = (uint16_t)bits;
@@ -326,7 +330,7 @@ static int zero_of(const fr_grouping *form, const fr_grouped_row *row, size_t gr
     return form->offset == FR_OFFSET_ZERO ? row->zeros[group] : 1 << (form->bits - 1);
 }
 
-/* Computes an output from the row's arrays, as kernels.h defines it. */
+/* Computes one output from the row's arrays, as kernels.h defines it. */
 static float grouped_output(const grouped_case *c, const fr_grouped_row *row, const fr_qblock *x) {
     float acc = 0;
     for (size_t from = 0; from < c->cols; from += RUN, x++) {
@@ -340,7 +344,7 @@ static float grouped_output(const grouped_case *c, const fr_grouped_row *row, co
     return acc;
 }
 
-/* Compares rows that are decoded from tiles with the values of their arrays; of rows past the last one, with 0. */
+/* Compares rows that are decoded from tiles with the values of their arrays. Rows past the last one must be 0. */
 static bool decodes_rows(const grouped_case *c) {
     float *values = fr_guarded(VALUES, c->cols * sizeof *values, true);
     for (size_t o = 0; o < c->features; o++) {
@@ -357,7 +361,8 @@ static bool decodes_rows(const grouped_case *c) {
     return true;
 }
 
-/* Finds the form of a slot, with other members by chance, and a number of columns that has tiles. */
+/* Chooses the number of bits and the kind of offset that a slot is for, the other properties at random, and a number
+ * of columns for which tiles exist. */
 static void choose_grouped(const operation *op, grouped_case *c) {
     size_t slot = (op->offset - offsetof(fr_kernels, matmul_grouped)) / sizeof(any_fn *);
     bool biased = slot > FR_GROUPED_BITS_MAX;
@@ -366,8 +371,8 @@ static void choose_grouped(const operation *op, grouped_case *c) {
     c->form.offset = (uint8_t)(biased ? FR_OFFSET_BIAS : fr_random_below(2) ? FR_OFFSET_ZERO : FR_OFFSET_CENTRE);
     c->form.scale_type = (uint8_t)fr_random_below(FR_FLOAT_TYPES);
     c->form.group = groups[fr_random_below(COUNT(groups))];
-    if (fr_random_below(3) == 0) c->cols = c->cols / RUN * RUN + RUN; /* else a last run that ends early */
-    if (fr_random_below(6) == 0) c->form.group = (uint32_t)c->cols;   /* one group for the whole row, of any length */
+    if (fr_random_below(3) == 0) c->cols = c->cols / RUN * RUN + RUN; /* otherwise the last run is incomplete */
+    if (fr_random_below(6) == 0) c->form.group = (uint32_t)c->cols;   /* one group for the whole row */
     c->groups = (c->cols + c->form.group - 1) / c->form.group;
     if (fr_grouped_layout(&c->tiles, &c->form, c->cols)) return;
     printf("no tiles of %u bits, groups of %u, %zu columns\n", c->form.bits, c->form.group, c->cols);
@@ -410,7 +415,7 @@ static void check_grouped_case(operation *op, size_t rows, size_t features, size
     free(c.rows);
 }
 
-/* Checks few and many rows with short weights, and weights that no cache holds. */
+/* Checks all small numbers of rows and outputs with short rows of weights, and some with long ones. */
 static void check_grouped(operation *op) {
     static const size_t rows[] = {1, 2, 3, 4, 8, 11, 65};
     for (size_t r = 1; r <= 65; r += r == 20 ? 44 : 1)
@@ -420,7 +425,7 @@ static void check_grouped(operation *op) {
         if (!left_out()) check_grouped_case(op, rows[i % COUNT(rows)], 30 + fr_random_below(40), 9000);
 }
 
-/* Checks which forms have tiles, and what their tiles take. */
+/* Checks for which forms tiles exist, and how many bytes they take. */
 static size_t check_layouts(void) {
     static const struct {
         fr_grouping form;
@@ -432,7 +437,7 @@ static size_t check_layouts(void) {
         {{8, FR_OFFSET_ZERO, FR_F16, 32}, 33, 2 * (32 + 16 + 512)},
         {{8, FR_OFFSET_CENTRE, FR_F32, 4096}, 4096, 4 * (64 + 32 * 512)},
         {{3, FR_OFFSET_CENTRE, FR_F16, 100}, 100, 32 + 4 * 192},
-        {{3, FR_OFFSET_CENTRE, FR_F16, 100}, 101, 0}, /* the second group would begin within a run */
+        {{3, FR_OFFSET_CENTRE, FR_F16, 100}, 101, 0}, /* no tiles: the second group would begin inside a run */
         {{4, FR_OFFSET_CENTRE, FR_F16, 1056}, 2112, 0},
         {{7, FR_OFFSET_CENTRE, FR_F16, 32}, 32, 0},
         {{1, FR_OFFSET_CENTRE, FR_F16, 32}, 32, 0},
@@ -459,7 +464,8 @@ static size_t check_layouts(void) {
 
 /* ---------------------------------------------------------------------------------------------------------- packing */
 
-/* TQ1_0 and PTQ1_0 encode five digits in 243 of 256 byte values; several bytes may stand for one scale of NVFP4. */
+/* Compares decoded values and not bytes, because a type may have several bytes for one value: TQ1_0 and PTQ1_0 encode
+ * five digits in 243 of 256 byte values, and several bytes may stand for one NVFP4 scale. */
 static bool same_values(fr_dtype type, const uint8_t *row, const uint8_t *expected, size_t cols) {
     bool same = true;
     size_t block = fr_dtype_block(type), bytes = fr_dtype_row_bytes(type, block);
@@ -472,7 +478,7 @@ static bool same_values(fr_dtype type, const uint8_t *row, const uint8_t *expect
     return same;
 }
 
-/* Packs rows of random bytes: each must come back unchanged, and missing rows as zeros. */
+/* Packs rows of random bytes and unpacks them. Each row must come back unchanged, and missing rows as zeros. */
 static bool packs_forth_and_back(fr_dtype type, size_t features, size_t cols) {
     size_t row_bytes = fr_dtype_row_bytes(type, cols), stride = row_bytes + fr_random_below(9);
     bool at_end = fr_random_below(2);
@@ -487,7 +493,7 @@ static bool packs_forth_and_back(fr_dtype type, size_t features, size_t cols) {
     fr_pack_tile(type, tile, rows, stride, features, cols);
     for (size_t o = 0; o < FR_TILE_FEATURES; o++) {
         fr_unpack_row(type, row, tile, o, cols);
-        /* A missing Q8_0 row is zero bytes in the tile, where codes count from -128. */
+        /* A missing row of Q8_0 is not compared: the tile has zero bytes there, which stand for codes of -128. */
         if (o >= features && type == FR_Q8_0) continue;
         const uint8_t *expected = o < features ? rows + o * stride : zeros;
         if (by_value ? !same_values(type, row, expected, cols) : memcmp(row, expected, row_bytes) != 0) return false;
@@ -495,7 +501,7 @@ static bool packs_forth_and_back(fr_dtype type, size_t features, size_t cols) {
     return fr_packed_bytes(type, features, cols) == tile_bytes;
 }
 
-/* Returns how many types come back changed. */
+/* Returns the number of types whose rows come back changed. */
 static size_t check_packing(void) {
     size_t wrong = 0;
     for (fr_dtype type = 0; type < FR_DTYPE_COUNT; type++) {
@@ -532,7 +538,7 @@ static const struct kernel {
 #undef FR_KERNEL
 };
 
-/* Returns the instruction sets up to --isa that this machine has. */
+/* Returns the instruction sets that this machine has, up to that of --isa. */
 static unsigned wanted_levels(void) {
     unsigned here = fr_cpu_levels();
     if (!options.isa) return here;
@@ -553,7 +559,7 @@ static operation open_operation(const struct kernel *scalar, unsigned levels) {
     return op;
 }
 
-/* Returns how many builds are wrong. */
+/* Checks an operation and returns how many of its builds are wrong. */
 static size_t check_operation(operation *op) {
     size_t wrong = 0;
     double start = fr_now();

@@ -1,12 +1,14 @@
 /* Checks every kernel of every instruction set of this machine against the scalar definition, bit for bit.
+ *
  *     check_kernels [--one-in N] [--either-zero] [--filter TEXT] [--isa WORD] [--seed N]
- * The list is kernels.def: a kernel is checked because it has a line there (and timed, by bench/kernels.c). For each
- * slot of the table a case is made of random numbers; the plain scalar build gives the expected bits, and every other
- * build must give the same (any NaN equals any other, and with --either-zero -0 equals 0, because valgrind emulates a
- * negated multiply-add by negating the sum, which turns 0 into -0). Arrays end where a page without access begins, or
- * begin where one ends: a kernel that reads or writes one byte past its arrays gets a signal, whose handler prints the
- * kernel. Of the cases one in N runs, chosen by the seed: tests/support/brief.h says how many by default. Prints one
- * line per kernel; exit status 1 if any differs. */
+ *
+ * The list is kernels.def: a kernel with a line there is checked (and timed, by bench/kernels.c). For each slot of the
+ * table, cases are made of random numbers. The plain scalar build gives the expected bits, and every other build must
+ * give the same. Any NaN equals any other. With --either-zero -0 equals 0, because valgrind emulates a negated
+ * multiply-add by negating the sum, which turns 0 into -0. Arrays end where an inaccessible page begins, or begin
+ * where one ends. So a kernel that reads or writes one byte outside its arrays gets a signal, whose handler prints the
+ * kernel. One case in N runs, chosen by the seed; tests/support/brief.h gives the default. Prints one line per kernel;
+ * the exit status is 1 if any differs. */
 /* suite: neon */
 #include "kernels/cpu.h"
 #include "kernels/kernels.h"
@@ -28,10 +30,10 @@ typedef void any_fn(void);
 
 enum { BUILDS_MAX = 8 };
 
-/* A slot of the kernel table: the definition, the builds to compare with it, and the result. */
+/* A slot of the kernel table: the definition, the builds to compare with it, and the results. */
 typedef struct operation {
     const struct kind *kind;
-    size_t offset; /* of the slot in fr_kernels */
+    size_t offset; /* of the slot, in fr_kernels */
     any_fn *definition;
     struct build {
         const char *name;
@@ -41,8 +43,8 @@ typedef struct operation {
     size_t count, cases;
 } operation;
 
-/* Tells how the kernels of one contract are checked. Contracts on plain arrays share one check: `call` is the
- * contract in its most general form, and y may be a or b where in_place says so. */
+/* How the kernels of one contract are checked. Contracts on plain arrays share one check: `call` runs them with the
+ * most general arguments, and in_place says whether y may be a or b. */
 typedef void call_fn(any_fn *function, float *y, const float *a, const float *b, size_t n, float factor);
 
 enum { Y_MAY_BE_A = 1, Y_MAY_BE_B = 2 };
@@ -83,11 +85,11 @@ typedef enum fill_mode { ORDINARY, CANCELLING, TINY, VANISHING, WIDE, NONFINITE,
 
 static const char *const mode_names[MODES] = {"ordinary", "cancelling", "tiny", "vanishing", "wide", "nonfinite"};
 
-/* The sign of all numbers of an array in the mode with vanishing numbers: if all products are negative and too small,
- * a sum is -0. */
+/* In the mode VANISHING all numbers of an array have this sign. If all products are negative and vanish, the sum must
+ * be -0. */
 static uint32_t array_sign;
 
-/* Returns the bits of a random number with that many exponent and mantissa bits. */
+/* Returns the bits of a random number with this many exponent and mantissa bits. */
 static uint32_t random_number(fill_mode mode, unsigned exponent_bits, unsigned mantissa_bits) {
     uint32_t top = (1u << exponent_bits) - 1, bias = top / 2;
     uint32_t sign = below(2), exponent = bias - 6 + below(8);
@@ -131,14 +133,14 @@ static void fill_weights(char *w, size_t n, fr_dtype type, fill_mode mode) {
     }
 }
 
-/* All rows of a small matrix have its mode. Some processors take forty times as long for a product with a denormal
- * number, so in a large matrix only each sixteenth row has such numbers, between ordinary ones. */
+/* Returns the mode of one row. Some processors take forty times as long for products with denormal numbers, so in a
+ * large matrix only one row in sixteen has them; in a small matrix all rows do. */
 static fill_mode row_mode(fill_mode mode, size_t values) {
     bool slow = mode == TINY || mode == VANISHING;
     return slow && values > 4096 && below(16) > 0 ? ORDINARY : mode;
 }
 
-/* Fills rows of activations, and the gaps between them. */
+/* Fills rows of activations, and also the gaps between them. */
 static void fill_rows(float *x, size_t rows, size_t stride, size_t cols, fill_mode mode) {
     for (size_t r = 0; r < rows; r++)
         fill_floats(x + r * stride, r + 1 < rows ? stride : cols, row_mode(mode, rows * cols));
@@ -146,7 +148,7 @@ static void fill_rows(float *x, size_t rows, size_t stride, size_t cols, fill_mo
 
 /* --------------------------------------------------------------------------------------------------- guarded arrays */
 
-/* Memory between two pages without access. */
+/* Memory between two inaccessible pages. */
 typedef struct guarded {
     char *base;
     size_t size;
@@ -166,7 +168,7 @@ static void arena_open(guarded *arena, size_t size) {
     arena->size = size;
 }
 
-/* Returns memory of arena `index` that touches its last byte, or its first. */
+/* Returns memory of arena `index` that ends at its last byte (at_end) or begins at its first. */
 static void *place(size_t index, size_t bytes, bool at_end) {
     guarded *arena = &arenas[index];
     if (!arena->base || arena->size < bytes) arena_open(arena, bytes > 1 << 16 ? bytes : 1 << 16);
@@ -179,7 +181,7 @@ static float *place_floats(size_t index, size_t n, bool at_end) {
 
 /* ----------------------------------------------------------------------------------------------- running, comparing */
 
-static const char *running = "no kernel"; /* what the signal handler names */
+static const char *running = "no kernel"; /* the kernel that the signal handler names */
 static char shape[256];
 
 static void on_fault(int number) {
@@ -195,7 +197,7 @@ static bool differ(float a, float b) {
     return memcmp(&a, &b, sizeof a) != 0 && !(isnan(a) && isnan(b));
 }
 
-/* Counts a build as wrong in this case if a value differs, and prints the place of its first error. */
+/* If a value differs, counts an error of the build, and prints where its first error is. */
 static void compare(struct build *build, const float *got, const float *expected, size_t n) {
     for (size_t i = 0; i < n; i++) {
         if (!differ(got[i], expected[i])) continue;
@@ -216,7 +218,7 @@ static void compare_ids(struct build *build, const int32_t *got, const int32_t *
     }
 }
 
-/* Returns the next build of an operation, and sets `running`. */
+/* Returns the next build of an operation, and makes `running` its name. */
 static struct build *next_build(operation *op, struct build *build) {
     build = build ? build + 1 : op->builds;
     if (build == op->builds + op->count) return NULL;
@@ -240,7 +242,8 @@ static size_t extent(size_t count, size_t stride, size_t last) {
     return (count - 1) * stride + last;
 }
 
-/* The gaps between rows are compared too: they must not change. Then each row alone must give what the batch gave. */
+/* Checks one case. The gaps between rows are compared too, as they must not change. Afterwards each row alone must
+ * give what it gave in the batch. */
 static void check_matmul_case(operation *op, const matmul_case *c) {
     fill_mode w_mode = below(MODES), x_mode = below(MODES);
     size_t row_bytes = fr_dtype_row_bytes(c->type, c->cols), y_count = extent(c->rows, c->y_stride, c->features);
@@ -271,13 +274,14 @@ static void check_matmul_case(operation *op, const matmul_case *c) {
     }
 }
 
-/* Large cases are few: at least one in six runs, so that each number of rows and of columns occurs. */
+/* One in so many large cases runs. As there are few, this is at most six, so that each number of rows and of columns
+ * occurs. */
 static unsigned large_one_in(void) {
     return options.one_in < 6 ? options.one_in : 6;
 }
 
-/* Checks matrices that the L2 cache does not hold; for one row, matrices that no cache holds; and rows that share the
- * same lines of a cache. Kernels may walk these in other orders. */
+/* Checks matrices that don't fit in the L2 cache; with one row, matrices that fit in no cache; and rows that fall on
+ * the same cache lines. Kernels may walk through these in other orders. */
 static void check_large_matmul(operation *op, fr_dtype type) {
     static const size_t rows[] = {1, 1, 2, 3, 5, 7, 8, 13, 53}, cols[] = {500, 1500, 1543, 2048, 2700, 5001};
     for (size_t i = 0; i < COUNT(rows); i++)
@@ -313,13 +317,13 @@ static void check_matmul(operation *op) {
     }
 }
 
-/* Fills scales with every exponent that they may have, denormal ones too. */
+/* Fills in scales with every exponent that they may have, including denormal ones. */
 static void fill_scales(float *scales, size_t n, fill_mode mode) {
     fill_floats(scales, n, mode == NONFINITE ? WIDE : mode);
     for (size_t i = 0; i < n; i++) scales[i] = fminf(fabsf(scales[i]), FR_FP8_SCALE_MAX);
 }
 
-/* Fills every code except NaN; in the mode with vanishing weights only denormal ones, all of one sign. */
+/* Fills in every code except NaN. In the mode VANISHING, only denormal codes of one sign. */
 static void fill_codes(uint8_t *codes, size_t n, fill_mode mode) {
     uint8_t sign = (uint8_t)(below(2) << 7);
     for (size_t i = 0; i < n; i++) {
@@ -329,7 +333,7 @@ static void fill_codes(uint8_t *codes, size_t n, fill_mode mode) {
     }
 }
 
-/* Outputs whose weights share a row of blocks have the same mode. */
+/* Fills weights and scales. Outputs that share a row of scale blocks have the same mode. */
 static void fill_fp8(uint8_t *w, const matmul_case *c, float *scales, size_t stride, size_t first, fill_mode mode) {
     size_t across = fr_fp8_blocks(c->cols);
     fill_mode of_blocks = mode;
@@ -387,7 +391,8 @@ static void check_fp8_case(operation *op, const matmul_case *c, size_t first) {
     }
 }
 
-/* Checks small shapes, then those whose weights no cache holds, with blocks of scales that begin and end anywhere. */
+/* Checks small shapes, and then shapes whose weights fit in no cache, with scale blocks that begin and end
+ * anywhere. */
 static void check_matmul_fp8(operation *op) {
     static const size_t rows[] = {1, 2, 3, 4, 5, 6, 7, 8, 9, 13, 17, 20, 24, 25, 47, 48, 49, 50, 64, 97};
     static const size_t large[] = {1, 2, 3, 4, 5, 8, 53}, cols[] = {500, 1543, 2048, 5001};
@@ -492,12 +497,12 @@ static void call_gated(any_fn *function, float *y, const float *a, const float *
     ((fr_gelu_mul_fn *)function)(y, a, b, n);
 }
 
-/* A factor above 1 means: without weights. */
+/* Runs RMSNorm; a factor above 1 means without weights. */
 static void call_rmsnorm(any_fn *function, float *y, const float *a, const float *b, size_t n, float factor) {
     ((fr_rmsnorm_fn *)function)(y, a, factor > 1 ? NULL : b, n, 1e-6f);
 }
 
-/* A factor above 1 means: without a bias. */
+/* Runs LayerNorm; a factor above 1 means without a bias. */
 static void call_layernorm(any_fn *function, float *y, const float *a, const float *b, size_t n, float factor) {
     ((fr_layernorm_fn *)function)(y, a, b, factor > 1 ? NULL : b, n, 1e-6f);
 }
@@ -523,7 +528,8 @@ static void check_array_case(operation *op, size_t n, fill_mode mode, unsigned a
     }
 }
 
-/* Takes every N-th of all float32 bit patterns as a, as y's first content and, in steps of another size, as b. */
+/* Takes every N-th of all float32 bit patterns as a and as y's first content, and other patterns in another order as
+ * b. */
 static void check_array_sweep(operation *op) {
     uint32_t n = 4096, step = options.one_in > 4 ? 99991 : 9973, count = UINT32_MAX / step;
     float *first = place_floats(0, n, true), *b = place_floats(2, n, true);
@@ -582,7 +588,8 @@ static void check_rope(operation *op) {
 
 /* -------------------------------------------------------------------------------------------------------- selection */
 
-/* Fills with numbers of which many are equal, +0 and -0 too; `spoiled` of them are NaN or infinite. */
+/* Fills with small whole numbers, many of them equal, including +0 and -0. Then `spoiled` of them become NaN or
+ * infinite. */
 static void fill_ties(float *x, size_t n, uint32_t levels, uint32_t spoiled) {
     static const float bad[] = {NAN, INFINITY, -INFINITY};
     for (size_t i = 0; i < n; i++) x[i] = copysignf((float)below(levels), below(2) ? 1 : -1);
@@ -640,7 +647,7 @@ static void check_topk(operation *op) {
 
 enum { QUERIES_MAX = 40, PAGE = 64, SLOTS_MAX = 4 * PAGE, POSITIONS_MAX = 100100 / PAGE * PAGE };
 
-/* Fills rows of a block type whose scales are numbers of that mode; any byte is a code. */
+/* Fills rows of a block type. The scales are numbers of this mode; the codes may be any bytes. */
 static void fill_blocks(uint8_t *row, size_t bytes, fr_dtype type, fill_mode mode) {
     size_t block = fr_dtype_row_bytes(type, fr_dtype_block(type));
     for (size_t at = 0; at < bytes; at += block) {
@@ -650,7 +657,8 @@ static void fill_blocks(uint8_t *row, size_t bytes, fr_dtype type, fill_mode mod
     }
 }
 
-/* Places K or V so that only slots low..high may be touched: pages without access lie beyond one of the two ends. */
+/* Makes K or V of which only slots low..high may be touched: an inaccessible page follows, or precedes, these
+ * slots. */
 static const void *place_slots(size_t index, size_t head_dim, fr_dtype type, size_t stride, size_t low, size_t high,
                                bool at_end, fill_mode mode) {
     size_t row_bytes = fr_dtype_row_bytes(type, head_dim);
@@ -663,8 +671,8 @@ static const void *place_slots(size_t index, size_t head_dim, fr_dtype type, siz
     return (const void *)((uintptr_t)seen - low * stride);
 }
 
-/* Makes queries as a forward does: `count` of them at positions from `start` on, `share` heads per position, each
- * seeing back to the window's edge. */
+/* Makes queries as a forward pass does: `count` of them at positions from `start` on, `share` heads at each position,
+ * each seeing back to the window's edge. */
 static void make_queries(fr_attn_query *queries, size_t count, int64_t start, size_t share, int64_t window) {
     for (size_t j = 0; j < count; j++) {
         int64_t last = start + (int64_t)(j / share);
@@ -673,14 +681,14 @@ static void make_queries(fr_attn_query *queries, size_t count, int64_t start, si
     }
 }
 
-/* Positions are in a ring of `slots`, so that few of them cover all places. */
+/* A case of attention. Position p is stored in slot p % slots of a ring, so that few slots serve many positions. */
 typedef struct attn_case {
     fr_attn attn;
     size_t slots;
-    bool latent; /* values are the beginnings of their keys */
+    bool latent; /* the values are the first parts of their keys */
 } attn_case;
 
-/* Gives the slots that any query sees: all of them once the ring has wrapped. */
+/* Finds the lowest and the highest slot that any query sees. */
 static void seen_slots(const attn_case *c, size_t *low, size_t *high) {
     const fr_attn *attn = &c->attn;
     *low = SIZE_MAX, *high = 0;
@@ -692,12 +700,12 @@ static void seen_slots(const attn_case *c, size_t *low, size_t *high) {
         }
 }
 
-/* Returns the floats of a query's output: a whole one, or one per block that the query may see. */
+/* Returns the number of floats in a query's output: those of one result, or of a partial result for each block. */
 static size_t output_size(const fr_attn *attn) {
     return attn->partial_stride ? (SLOTS_MAX / PAGE + 1) * attn->partial_stride : attn->value_dim;
 }
 
-/* Returns the pages of positions up to `last`, which begin some way into a page each. */
+/* Returns the page pointers for positions up to `last`. Rows begin `at` bytes into each page. */
 static const uint8_t *const *pages_of(const attn_case *c, const uint8_t *ring, size_t stride, size_t at, int64_t last,
                                       const uint8_t **pages) {
     for (size_t p = 0; p <= (size_t)last; p += PAGE)
@@ -705,13 +713,13 @@ static const uint8_t *const *pages_of(const attn_case *c, const uint8_t *ring, s
     return pages;
 }
 
-/* Places that are not written compare as zero. */
+/* Gives each query its place in `out`, which is cleared, so that floats that are not written are equal. */
 static void point_outputs(const fr_attn *attn, fr_attn_query *queries, float *out) {
     memset(out, 0, attn->count * output_size(attn) * sizeof *out);
     for (size_t j = 0; j < attn->count; j++) queries[j].out = out + j * output_size(attn);
 }
 
-/* Runs a build or the definition; a maximum of zero may have either sign, and compares as +0. */
+/* Runs a build or the definition. In partial results a maximum of zero may have either sign, so it is set to +0. */
 static void run_attn(any_fn *function, const fr_attn *attn) {
     ((fr_attn_fn *)function)(attn);
     for (size_t j = 0; attn->partial_stride && j < attn->count; j++)
@@ -719,8 +727,8 @@ static void run_attn(any_fn *function, const fr_attn *attn) {
             if (attn->queries[j].out[at] == 0) attn->queries[j].out[at] = 0;
 }
 
-/* Gives about every third case a cap of the scores, and as many sinks, to single queries or to all, below and above
- * any possible score. */
+/* Gives about a third of the cases a cap on scores, and a third sinks, to some or to all queries. Some sinks are far
+ * below or above any possible score. */
 static void cap_and_sink(fr_attn *attn, fr_attn_query *queries, float *sinks, fill_mode mode) {
     static const float caps[] = {0.25f, 1.5f, 50.0f};
     attn->softcap = below(3) ? 0 : caps[below(COUNT(caps))];
@@ -780,14 +788,14 @@ static void check_attn_case(operation *op, attn_case *c, fr_attn_query *queries)
     }
 }
 
-/* Returns the bytes from row to row: aligned for floats, any number for other types. */
+/* Returns a random number of bytes from row to row, which for floats is aligned. */
 static size_t random_stride(fr_dtype type, size_t head_dim) {
     size_t gap = below(2) * below(30);
     return fr_dtype_row_bytes(type, head_dim) + (type == FR_F32 ? gap * sizeof(float) : gap);
 }
 
-/* Keys are wider than values: latents followed by a rotary part, whose queries belong to many heads; also with rows of
- * their own. */
+/* The keys are wider than the values: latents followed by a rotary part, with queries of many heads. Also tests values
+ * with rows of their own. */
 static void check_latent_attn(operation *op) {
     static const size_t dims[][2] = {{2, 1}, {17, 16}, {40, 33}, {96, 32}, {80, 64}, {100, 80}, {576, 512}};
     fr_attn_query queries[QUERIES_MAX];
@@ -838,9 +846,9 @@ static void check_attn(operation *op) {
 
 typedef enum store_fill { NUMBERS, SCALED, HALFWAY, EQUALS, STORE_FILLS } store_fill;
 
-/* Fills values that a store has to round: numbers of a mode; those times a power of two, so that scales meet every
- * exponent of float16; multiples of half a code's step, and of half a last place; blocks whose largest value occurs
- * with both signs. */
+/* Fills in values that a store must round: numbers of a mode; the same times a power of two, so that scales have every
+ * exponent of float16; multiples of half the step of a code or of half a last place; and blocks whose largest value
+ * occurs with both signs. */
 static void fill_row(float *x, size_t n, store_fill fill, fill_mode mode) {
     float power = ldexpf(1, (int)below(48) - 32);
     fill_floats(x, n, mode);
@@ -860,7 +868,7 @@ static void fill_row(float *x, size_t n, store_fill fill, fill_mode mode) {
     }
 }
 
-/* Compares stored rows as float32, where any NaN equals any other, and byte by byte if they are blocks. */
+/* Compares stored rows: blocks byte by byte, other types as float32, where any NaN equals any other. */
 static void compare_rows(struct build *build, fr_dtype type, const uint8_t *got, const uint8_t *expected, size_t n) {
     static float values[2][2048];
     size_t bytes = fr_dtype_row_bytes(type, n);
@@ -907,13 +915,13 @@ static void check_kv_store(operation *op) {
 
 enum { ROWS_MAX = 12, CONV_KERNEL_MAX = 6 };
 
-/* Factors from 0 to 1, both included. */
+/* Fills in factors from 0 to 1, including both. */
 static void fill_factors(float *x, size_t n, fill_mode mode) {
     fill_floats(x, n, mode == NONFINITE ? WIDE : mode);
     for (size_t i = 0; i < n; i++) x[i] = below(8) ? fminf(fabsf(x[i]), 1) : (float)below(2);
 }
 
-/* Fills a head's state, whose columns past its own are 0. */
+/* Fills a head's state; the columns beyond value_dim are 0. */
 static void fill_head(float *head, size_t key_dim, size_t value_dim, fill_mode mode) {
     size_t n = fr_deltanet_state(key_dim, value_dim), last = value_dim / FR_DELTANET_STRIP;
     fill_floats(head, n, mode);
@@ -925,11 +933,11 @@ typedef struct deltanet_case {
     size_t key_dim, value_dim, count, keeps;
     const float *head, *keys, *queries, *values, *factors;
     float *scratch;
-    bool down, asked[ROWS_MAX]; /* rows lie in memory downwards; those that have a query */
+    bool down, asked[ROWS_MAX]; /* down: rows descend in memory; asked: the row has a query */
 } deltanet_case;
 
-/* The rows' values are read from `values`, or from the places of their results. Results that are not asked for must
- * stay unchanged: they are the rows' values. */
+/* Runs a build. The rows' values are read from `values`, or in place from where the results go. Rows without a query
+ * must leave their results unchanged, which are the values at first. */
 static void run_deltanet(any_fn *function, const deltanet_case *c, bool in_place, float *head, float *out) {
     fr_deltanet_row rows[ROWS_MAX];
     memcpy(head, c->head, fr_deltanet_state(c->key_dim, c->value_dim) * sizeof *head);
@@ -1022,7 +1030,7 @@ static void check_short_conv(operation *op) {
                 if (!left_out()) check_short_conv_case(op, n, conv_kernel);
 }
 
-/* Checks blocks of every size, with signs or without, in place and not. */
+/* Checks blocks of every size, with and without signs, in place and not. */
 static void check_hadamard(operation *op) {
     for (size_t block = 1; block <= 4096; block *= 2)
         for (fill_mode mode = 0; mode < MODES; mode++)
@@ -1095,7 +1103,7 @@ static const struct kernel {
 #undef FR_KERNEL
 };
 
-/* Returns the instruction sets up to --isa that this machine has. */
+/* Returns the instruction sets that this machine has, up to that of --isa. */
 static unsigned wanted_levels(void) {
     unsigned here = fr_cpu_levels();
     if (!options.isa) return here;
@@ -1116,7 +1124,7 @@ static operation open_operation(const struct kernel *scalar, unsigned levels) {
     return op;
 }
 
-/* Returns how many builds are wrong. */
+/* Checks an operation and returns how many of its builds are wrong. */
 static size_t check_operation(operation *op) {
     size_t wrong = 0;
     double start = now();

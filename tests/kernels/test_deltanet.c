@@ -1,7 +1,7 @@
-/* Tests of Gated DeltaNet's operations against references from elsewhere: the recurrence, the gates and the
- * convolution in double, with libm; and the values of transformers 5.17 (qwen3_5's torch_recurrent_gated_delta_rule,
- * and silu of conv1d). The kernels are those of this machine's best instruction set; check_kernels shows that the
- * others give the same bits. */
+/* Tests Gated DeltaNet's operations against references: the recurrence, the gates and the convolution in double
+ * precision, with libm; and values of transformers 5.17 (qwen3_5's torch_recurrent_gated_delta_rule, and silu of
+ * conv1d). The kernels are those of this machine's best instruction set; check_kernels shows that the others give the
+ * same bits. */
 /* suite: neon */
 #include <check.h>
 #include <math.h>
@@ -25,7 +25,7 @@ static void keep_worst(double *worst, double error) {
     if (!(error <= *worst)) *worst = error;
 }
 
-/* Returns SplitMix64 of a counter as a number from -1 to 1. */
+/* Returns a random number from -1 to 1 (SplitMix64). */
 static float random_value(uint64_t *state) {
     uint64_t z = *state += 0x9e3779b97f4a7c15;
     z = (z ^ z >> 30) * 0xbf58476d1ce4e5b9;
@@ -39,15 +39,15 @@ static void fill(float *x, size_t n, uint64_t *state) {
 
 /* ------------------------------------------------------------------------------------------------- one layer's head */
 
-/* A head's rows, as the projections and the convolution leave them, and the inputs of its gates. */
+/* A head's rows, as the projections and the convolution give them, and the inputs of its gates. */
 typedef struct head_case {
     size_t key_dim, value_dim, rows;
     float query[ROWS][DIM_MAX], key[ROWS][DIM_MAX], value[ROWS][DIM_MAX], out[ROWS][DIM_MAX];
     float a[ROWS], b[ROWS], a_log, bias;
 } head_case;
 
-/* Does what a layer does: norms made of rmsnorm and scale, the gates, then the state in runs of `step` rows. The last
- * row of each run is run twice, first as a draft that is rejected. */
+/* Does what a layer does: norms, made of rmsnorm and scale, then the gates, then the state in runs of `step` rows. The
+ * last row of each run is run twice, the first time as a draft that is rejected. */
 static void run_head(head_case *c, size_t step) {
     static float state[DIM_MAX * DIM_MAX], scratch[FR_DELTANET_TOGETHER * FR_DELTANET_STRIP * DIM_MAX];
     static fr_deltanet_row rows[ROWS];
@@ -73,7 +73,7 @@ static void run_head(head_case *c, size_t step) {
     }
 }
 
-/* Computes the definition in double, from the same inputs: results in `exact`, by row and column. */
+/* Computes the definition in double precision from the same inputs, into exact[row][column]. */
 static void define_head(const head_case *c, double (*exact)[DIM_MAX]) {
     static double state[DIM_MAX][DIM_MAX];
     memset(state, 0, sizeof state);
@@ -101,11 +101,12 @@ static void define_head(const head_case *c, double (*exact)[DIM_MAX]) {
 
 static const struct head_shape {
     size_t key_dim, value_dim, rows, step;
-    float a_log, bias; /* small or large slopes: a state that stays, one that fades at once */
+    float a_log, bias; /* the state fades slowly, or at once */
 } head_shapes[] = {{128, 128, ROWS, 64, -4, -3}, {128, 128, ROWS, 2, -1, 1}, {96, 128, ROWS, 7, 2.7f, 2},
                    {37, 21, ROWS, 1, -2, 0},     {1, 1, 100, 3, -3, 0},      {3, 16, 100, 5, -6, -8}};
 
-/* Errors are shares of the largest result of any row: only rounding errors, which the state carries on. */
+/* Each error is divided by the largest result of any row. Only rounding errors, which the state carries on, are
+ * allowed. */
 START_TEST(a_head_over_many_rows) {
     static head_case c;
     static double exact[ROWS][DIM_MAX];
@@ -130,7 +131,7 @@ START_TEST(a_head_over_many_rows) {
 }
 END_TEST
 
-/* Fills x with numbers that any language computes exactly, so that the references' script has the same. */
+/* Fills x with numbers that are exact in any language, because the script that made the references uses the same. */
 static void fill_published(float *x, size_t n, size_t start) {
     for (size_t i = 0; i < n; i++) x[i] = (float)((int)((start + i) * 29 + 7) % 61 - 30) / 16;
 }
@@ -165,7 +166,7 @@ static double error_in_ulps(float got, double exact) {
     return fabs((double)got - exact) / ldexp(1, exponent - 23);
 }
 
-/* Computes the decay with torch's softplus, on both sides of its threshold. */
+/* Computes the decay with torch's definition of softplus, which changes at a threshold of 20. */
 static double exact_decay(double x, double slope) {
     return exp(slope * (x > 20 ? x : log1p(exp(x))));
 }

@@ -1,4 +1,4 @@
-/* Tests of the words for instruction sets, the kernel table of each, and the floating-point environment. */
+/* Tests the words for instruction sets, the kernel table of each, and the floating-point environment. */
 /* suite: hosts no-valgrind */
 #include <check.h>
 #include <fenv.h>
@@ -22,7 +22,7 @@ START_TEST(words) {
 }
 END_TEST
 
-/* The words are in a comment, which can't be made from the table. */
+/* The header lists the words in a comment, which can't be generated from the table. */
 START_TEST(the_public_header_has_the_words) {
     char line[256];
     bool found = false;
@@ -34,8 +34,8 @@ START_TEST(the_public_header_has_the_words) {
 }
 END_TEST
 
-/* Returns true if this slot of the table has no kernel: types that are multiplied as floats, and numbers of bits that
- * grouped codes do not have. */
+/* Returns true if this slot of the table has no kernel by design: for types that are multiplied as floats, and for
+ * code widths that grouped codes don't have. */
 static bool is_empty(size_t slot) {
     size_t blocks = offsetof(fr_kernels, matmul_block) / sizeof(void *);
     size_t grouped = offsetof(fr_kernels, matmul_grouped) / sizeof(void *);
@@ -45,7 +45,7 @@ static bool is_empty(size_t slot) {
     return bits < 2 || bits == 7;
 }
 
-/* The table of each word is complete if the machine has the level, and otherwise the refusal is the right one. */
+/* If the machine has the instruction set of a word, its table must be complete. Otherwise the word must be refused. */
 START_TEST(tables) {
     unsigned here = fr_cpu_levels();
     ck_assert(here & 1u << FR_ISA_SCALAR);
@@ -70,13 +70,13 @@ START_TEST(unknown_word) {
     const fr_kernels *kernels;
     ck_assert_int_eq(fr_kernels_select("avx1024", &kernels), FR_USAGE);
     ck_assert_int_eq(fr_kernels_select("", &kernels), FR_USAGE);
-    ck_assert_int_eq(fr_kernels_select("amx", &kernels), FR_USAGE); /* there is no kernel of it */
+    ck_assert_int_eq(fr_kernels_select("amx", &kernels), FR_USAGE); /* no kernels exist for AMX */
     ck_assert_str_eq(fr_last_error(), "isa amx is not known (scalar avx2 avxvnni avx512 avx512vnni neon dotprod i8mm)");
     ck_assert_ptr_null(kernels);
 }
 END_TEST
 
-/* Without a word the strongest level is chosen; with one no kernel of a higher level is. */
+/* Without a word the strongest instruction set is chosen. With a word no kernel of a stronger one may be used. */
 START_TEST(order) {
     const fr_kernels *best, *scalar, *word;
     unsigned here = fr_cpu_levels();
@@ -93,7 +93,7 @@ START_TEST(order) {
     if (here >> FR_ISA_AVX2 & 1) {
         ck_assert_int_eq(fr_kernels_select("avx2", &word), FR_OK);
         ck_assert(word->attn != scalar->attn && (word->attn != best->attn || !(here >> FR_ISA_AVX512 & 1)));
-        ck_assert(word->topk == scalar->topk); /* has no avx2 file */
+        ck_assert(word->topk == scalar->topk); /* no avx2 version exists */
     }
 }
 END_TEST
@@ -103,7 +103,7 @@ static float product(float a, float b) {
     return x * y;
 }
 
-/* Flush-to-zero in this architecture's control word. */
+/* The flush-to-zero bits of this architecture's control word. */
 #ifdef __x86_64__
 static const uint64_t flush = 0x8040; /* FTZ and DAZ */
 #else

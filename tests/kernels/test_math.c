@@ -1,4 +1,4 @@
-/* Tests of exp, tanh, gelu and the rotary tables against references from elsewhere: libm in double, and values that
+/* Tests exp, tanh, gelu and the rotary tables against references: libm in double precision, and values that
  * transformers 5.17 computed with torch. The kernels are those of this machine's best instruction set; check_kernels
  * shows that the others give the same bits. */
 /* suite: quick neon */
@@ -13,7 +13,8 @@
 
 enum { BATCH = 4096 };
 
-/* The steps between the float32 bit patterns that are tried: fewer patterns where the tests run in an emulator. */
+/* The distance between the float32 bit patterns that are tried; larger where the tests run in an emulator, which is
+ * slow. */
 #ifdef __x86_64__
 enum { STEP = 97 };
 #else
