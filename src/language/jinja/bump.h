@@ -11,9 +11,9 @@ typedef struct fr_jinja_bump_block fr_jinja_bump_block;
 
 typedef struct fr_jinja_bump {
     fr_jinja_bump_block *blocks;
-    char *at, *end;      /* the unused part of the newest block */
+    char *at, *end;      /* size of all blocks together, and its limit */
     size_t taken, limit; /* bytes of all blocks together */
-    fr_status refused;   /* FR_INPUT: the limit; FR_MEMORY: the system */
+    fr_status refused;   /* FR_INPUT: the limit was reached; FR_MEMORY: the system had no memory */
 } fr_jinja_bump;
 
 void *fr_jinja_bump_take(fr_jinja_bump *bump, size_t count, size_t item);

@@ -111,7 +111,7 @@ static const struct {
     {0xFB17, {0x544, 0x53D}, {0x544, 0x56D}},
 };
 
-/* Finds a letter in the list, which ascends, by bisection. */
+/* Finds a letter in the sorted list by bisection. */
 static const int32_t *find_special(int32_t codepoint, fr_jinja_case to) {
     size_t low = 0, high = sizeof special / sizeof *special;
     while (low < high) {

@@ -12,7 +12,7 @@
 #include "src/language/jinja/template_wide.h"
 
 #define SOURCE_MAX ((size_t)1 << 20)
-#define MEMORY_MAX ((size_t)256 << 20) /* the most bytes of a compiled template */
+#define MEMORY_MAX ((size_t)256 << 20) /* limit on the bytes of a compiled template */
 
 /* -------------------------------------------------------------------------------------------------------- compiling */
 
@@ -85,7 +85,7 @@ static fr_jinja_value value_of_list(fr_jinja_render *render, const json_t *json,
 
 static fr_jinja_value value_of_object(fr_jinja_render *render, const json_t *json, bool foreign) {
     fr_jinja_dict *dict = fr_jinja_dict_new(render, json_object_size(json));
-    json_t *object = (json_t *)(uintptr_t)json; /* jansson's iterators take no const object */
+    json_t *object = (json_t *)(uintptr_t)json; /* jansson's iterators do not accept a const object */
     for (void *at = json_object_iter(object); at && fr_jinja_render_step(render, 0);
          at = json_object_iter_next(object, at)) {
         const char *key = json_object_iter_key(at);
@@ -157,7 +157,7 @@ static void trust_roles(fr_jinja_render *render, const json_t *given) {
 
 /* -------------------------------------------------------------------------------------------------------- rendering */
 
-/* Finds the next offset after `at` at which the text changes from foreign to trusted or back. */
+/* Finds the offset after `at` at which trusted text changes to foreign text or back. */
 static size_t end_of_run(const fr_jinja_render *render, size_t at) {
     const uint8_t *change = memchr(render->marks + at, !render->marks[at], render->length - at);
     return change ? (size_t)(change - render->marks) : render->length;

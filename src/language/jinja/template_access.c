@@ -73,7 +73,7 @@ fr_jinja_value fr_jinja_get_attribute(fr_jinja_render *render, fr_jinja_value ob
 
 /* ------------------------------------------------------------------------------------------------------------ items */
 
-/* Gives an item's position, counted from the end if negative; SIZE_MAX: it is outside. */
+/* Gives an item's index; a negative one counts from the end. SIZE_MAX: it is out of range. */
 static size_t index_in(int64_t index, size_t count) {
     if (index < 0) index += (int64_t)count;
     return index >= 0 && (size_t)index < count ? (size_t)index : SIZE_MAX;
@@ -91,7 +91,7 @@ static fr_jinja_value character_at(fr_jinja_render *render, const fr_jinja_strin
     if (number == SIZE_MAX) return fr_jinja_missing();
     size_t begin = offset_of(render, string, number);
     int32_t codepoint;
-    if (begin >= string->length) return fr_jinja_missing(); /* the render has failed */
+    if (begin >= string->length) return fr_jinja_missing(); /* out of range only if the render has already failed */
     size_t length = fr_jinja_decode(string->bytes + begin, string->length - begin, &codepoint);
     return fr_jinja_of_string(fr_jinja_string_part(render, string, begin, begin + length));
 }
@@ -126,13 +126,14 @@ fr_jinja_value fr_jinja_get_item(fr_jinja_render *render, fr_jinja_value object,
 
 /* ----------------------------------------------------------------------------------------------------------- slices */
 
-/* A slice of a sequence: `taken` items, the first at `start`, each `step` after the one before. */
+/* A slice of a sequence: `taken` items. The first one is at `start`, and each next one is `step` further on. */
 typedef struct slice {
     int64_t start, step;
     size_t taken;
 } slice;
 
-/* Reads a bound as Python does: it is counted from the end if negative, and cut to the length. */
+/* Reads a bound as Python does: a negative bound counts from the end, and a bound out of range moves to the nearest
+ * end. */
 static int64_t bound(fr_jinja_render *render, fr_jinja_value value, int64_t missing, int64_t low, int64_t high,
                      size_t count) {
     if (!fr_jinja_is_given(value) || value.kind == FR_KIND_NONE) return missing;

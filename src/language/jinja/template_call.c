@@ -55,7 +55,7 @@ static void bind_keywords(fr_jinja_render *render, const fr_jinja_function *func
     }
 }
 
-/* Collects in a tuple and a dict the arguments that no parameter takes. */
+/* Collects the arguments for which there is no parameter in a tuple and a dict. */
 static void bind_rest(fr_jinja_render *render, const fr_jinja_function *function, const fr_jinja_arguments *arguments,
                       size_t first, size_t count, fr_jinja_value *bound) {
     fr_jinja_list *rest = fr_jinja_list_new(render, 0);
@@ -88,7 +88,7 @@ fr_jinja_value fr_jinja_call_function(fr_jinja_render *render, const fr_jinja_fu
 
 /* ----------------------------------------------------------------------------------------------------------- macros */
 
-/* Gives the value of a keyword argument; MISSING: there is none of that name. */
+/* Gives the value of a keyword argument; MISSING: no argument has that name. */
 static fr_jinja_value take_keyword(fr_jinja_render *render, const fr_jinja_arguments *arguments,
                                    const fr_jinja_string *name) {
     fr_jinja_value value = fr_jinja_missing();
@@ -103,7 +103,8 @@ static bool names_parameter(const fr_jinja_routine *routine, const fr_jinja_stri
     return routine->takes_caller && fr_jinja_string_is(name, "caller");
 }
 
-/* Gives parameters without an argument their defaults, evaluated in the macro's own frame, one after the other. */
+/* Sets each parameter without an argument to its default. The defaults are evaluated one after the other in the
+ * macro's own frame, so a default may use earlier parameters. */
 static void set_defaults(fr_jinja_render *render, const fr_jinja_routine *routine, fr_jinja_frame *frame) {
     size_t without = routine->parameter_count - routine->defaults.count;
     for (size_t i = 0; i < routine->parameter_count && !fr_jinja_render_failed(render); i++) {

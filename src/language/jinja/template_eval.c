@@ -91,7 +91,7 @@ static fr_jinja_value evaluate_condition(fr_jinja_render *render, fr_jinja_frame
     return (fr_jinja_value){.kind = FR_KIND_UNDEFINED, .reason = FR_REASON_CONDITION, .integer = node->line};
 }
 
-/* Evaluates `and` and `or`: the result is the operand that decides. */
+/* Evaluates `and` and `or`. The result is the value of the operand that decides, as in Python. */
 static fr_jinja_value evaluate_either(fr_jinja_render *render, fr_jinja_frame *frame, const fr_jinja_node *node) {
     fr_jinja_value left = fr_jinja_evaluate(render, frame, node->pair.left);
     bool decided = fr_jinja_truth(render, left) == (node->kind == FR_NODE_OR);

@@ -23,7 +23,7 @@ fr_jinja_function_body fr_jinja_filter_batch, fr_jinja_filter_dictsort, fr_jinja
     fr_jinja_filter_select, fr_jinja_filter_selectattr, fr_jinja_filter_slice, fr_jinja_filter_sort,
     fr_jinja_filter_sum, fr_jinja_filter_unique;
 
-/* The path of names and numbers in an argument `attribute`. */
+/* A path of attribute names and indices, given by an argument `attribute`. */
 typedef struct fr_jinja_path {
     const fr_jinja_value *parts;
     size_t count;
@@ -33,7 +33,8 @@ typedef struct fr_jinja_path {
 fr_jinja_path fr_jinja_path_of(fr_jinja_render *render, fr_jinja_value attribute);
 fr_jinja_value fr_jinja_path_get(fr_jinja_render *render, const fr_jinja_path *path, fr_jinja_value item);
 
-/* Read optional arguments: a truth value, false if it is missing; and an integer, `missing` if it is missing. */
+/* Read optional arguments: a truth value, which is false if it is missing, and an integer, which is `missing` if it is
+ * missing. */
 bool fr_jinja_argument_truth(fr_jinja_render *render, fr_jinja_value argument);
 int64_t fr_jinja_argument_int(fr_jinja_render *render, fr_jinja_value argument, int64_t missing, const char *what);
 

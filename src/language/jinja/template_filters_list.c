@@ -33,7 +33,7 @@ fr_jinja_value fr_jinja_path_get(fr_jinja_render *render, const fr_jinja_path *p
     return item;
 }
 
-/* Gives a key in which upper and lower case are equal, unless case_sensitive. */
+/* Gives a key for comparisons that ignore case, unless case_sensitive. */
 static fr_jinja_value without_case(fr_jinja_render *render, fr_jinja_value value, bool case_sensitive) {
     if (case_sensitive || value.kind != FR_KIND_STRING) return value;
     return fr_jinja_of_string(fr_jinja_string_in_case(render, value.string, FR_CASE_LOWER));
@@ -107,11 +107,11 @@ fr_jinja_value fr_jinja_filter_items(fr_jinja_render *render, const fr_jinja_val
 
 /* ---------------------------------------------------------------------------------------------- map, select, reject */
 
-/* The operation on each item of map, select and reject. */
+/* Describes what map, select and reject do with each item. */
 typedef struct each {
     fr_jinja_path path;
     bool by_path, negative;
-    fr_jinja_value otherwise;          /* replaces items that the path does not find */
+    fr_jinja_value otherwise;          /* the result for items that do not have the path */
     const fr_jinja_function *function; /* a filter or test; NULL: the item itself is used */
     fr_jinja_arguments arguments;
 } each;
@@ -219,7 +219,7 @@ fr_jinja_value fr_jinja_filter_rejectattr(fr_jinja_render *render, const fr_jinj
 
 typedef struct filled {
     int64_t count;
-    fr_jinja_value with; /* fills up a list that is too short; MISSING: lists stay short */
+    fr_jinja_value with; /* fills up a list that is too short; MISSING: such lists stay short */
 } filled;
 
 static const filled *read_filled(fr_jinja_render *render, const fr_jinja_value *arguments, const char *what) {
@@ -279,8 +279,8 @@ fr_jinja_value fr_jinja_filter_slice(fr_jinja_render *render, const fr_jinja_val
 
 /* --------------------------------------------------------------------------------------------------------- ordering */
 
-/* Makes a key for sorting: the list of an item's attributes "a,b". Lists are ordered by their first items that
- * differ. */
+/* Makes a sorting key of an item: the list of its attributes, such as "a,b". Two such lists are ordered by their first
+ * items that differ. */
 static fr_jinja_value sort_key(fr_jinja_render *render, const fr_jinja_path *paths, size_t count, fr_jinja_value item,
                                bool case_sensitive) {
     fr_jinja_list *keys = fr_jinja_list_new(render, count);
@@ -406,7 +406,7 @@ fr_jinja_value fr_jinja_filter_groupby(fr_jinja_render *render, const fr_jinja_v
     return fr_jinja_of_list(groups, foreign);
 }
 
-/* Items that were seen are the keys of a dict. */
+/* The state of `unique`. The items seen so far are the keys of the dict `seen`. */
 typedef struct uniqueness {
     fr_jinja_path path;
     bool case_sensitive;

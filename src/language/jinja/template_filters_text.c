@@ -108,7 +108,7 @@ fr_jinja_value fr_jinja_filter_join(fr_jinja_render *render, const fr_jinja_valu
     return end_text(render, begin, false);
 }
 
-/* Indents all lines after the first one, unless they are empty. A line end at the end of the text begins an empty
+/* Indents all lines but the first one and empty ones. A line end at the end of the text is followed by an empty
  * line. */
 fr_jinja_value fr_jinja_filter_indent(fr_jinja_render *render, const fr_jinja_value *arguments) {
     if (arguments[0].kind == FR_KIND_UNDEFINED) return fr_jinja_render_fail_undefined(render, arguments[0]);
@@ -132,7 +132,8 @@ fr_jinja_value fr_jinja_filter_indent(fr_jinja_render *render, const fr_jinja_va
     return end_text(render, begin, string->markup);
 }
 
-/* Cuts a text to `length` characters, including the end mark. Words are kept whole, unless they may be cut. */
+/* Cuts a text to `length` characters, with the mark that shows the cut. Words are kept whole unless `killwords` is
+ * set. */
 fr_jinja_value fr_jinja_filter_truncate(fr_jinja_render *render, const fr_jinja_value *arguments) {
     static const fr_jinja_string dots = {.bytes = "...", .length = 3, .ascii = true};
     static const fr_jinja_string blank = {.bytes = " ", .length = 1, .ascii = true};
@@ -234,7 +235,7 @@ fr_jinja_value fr_jinja_filter_escape(fr_jinja_render *render, const fr_jinja_va
     return markup ? arguments[0] : fr_jinja_filter_forceescape(render, arguments);
 }
 
-/* Removes stretches from `open` to `close`. */
+/* Removes everything from each `open` to the next `close`. */
 static const fr_jinja_string *without(fr_jinja_render *render, const fr_jinja_string *string,
                                       const fr_jinja_string *open, const fr_jinja_string *close) {
     size_t begin = fr_jinja_text_begin(render), at = 0;
@@ -277,7 +278,7 @@ static void put_unescaped(fr_jinja_render *render, const fr_jinja_string *string
     fr_jinja_put_part(render, string, plain_from, string->length);
 }
 
-/* Removes comments and tags, makes white space single blanks, and decodes entities. */
+/* Removes comments and tags, reduces each run of white space to one blank, and decodes entities. */
 fr_jinja_value fr_jinja_filter_striptags(fr_jinja_render *render, const fr_jinja_value *arguments) {
     static const fr_jinja_string open_comment = {.bytes = "<!--", .length = 4},
                                  close_comment = {.bytes = "-->", .length = 3};

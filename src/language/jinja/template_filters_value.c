@@ -96,7 +96,7 @@ static int digit_of(char c) {
 
 typedef enum reading { READ, NOT_READ, TOO_LARGE } reading;
 
-/* Reads digits, with single _ between them. */
+/* Reads digits; single underscores may stand between them. */
 static reading read_digits(const char *bytes, size_t length, int base, bool negative, int64_t *integer) {
     bool fits = true, digit_before = false;
     *integer = 0;
@@ -193,7 +193,7 @@ static fr_jinja_value round_int(fr_jinja_render *render, int64_t integer, int64_
     return fr_jinja_of_int(rounded, foreign);
 }
 
-/* Rounds a wide integer. It is unchanged unless digits before the point are rounded. */
+/* Rounds a wide integer, which stays as it is. Rounding that needs arithmetic beyond 64 bits fails. */
 static fr_jinja_value round_wide(fr_jinja_render *render, fr_jinja_value value, bool common, int64_t digits) {
     if (digits < 0 || (!common && digits > 0)) return fr_jinja_render_fail(render, "round: more than 64 bits");
     return common ? value : fr_jinja_of_real(fr_wide_real(value), fr_jinja_value_foreign(value));

@@ -4,11 +4,11 @@
 
 #include "src/language/jinja/template_render.h"
 
-/* Formats with %. values: a tuple, a dict for %(name)s, or one value. */
+/* Does Python's format % values. values: a tuple, a dict for %(name)s, or one value. */
 const fr_jinja_string *fr_jinja_format_percent(fr_jinja_render *render, const fr_jinja_string *format,
                                                fr_jinja_value values);
 
-/* Formats with braces. rest: arguments by position; keywords: arguments by name. */
+/* Does Python's format.format(...). rest: arguments by position; keywords: arguments by name. */
 const fr_jinja_string *fr_jinja_format_braces(fr_jinja_render *render, const fr_jinja_string *format,
                                               const fr_jinja_list *rest, const fr_jinja_dict *keywords);
 

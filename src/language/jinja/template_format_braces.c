@@ -8,8 +8,8 @@ typedef struct braces {
     const fr_jinja_string *format;
     const fr_jinja_list *positional;
     const fr_jinja_dict *keywords;
-    size_t automatic;       /* fields without a number so far */
-    bool counted, numbered; /* fields without and with numbers have occurred */
+    size_t automatic;       /* number of fields so far that have no number of their own */
+    bool counted, numbered; /* counted: there were fields without a number; numbered: there were fields with one */
 } braces;
 
 /* Reads a name or number, up to one of the characters in `ends`. */
@@ -124,7 +124,7 @@ static void put_styled(fr_jinja_render *render, fr_jinja_value value, fr_jinja_s
 
 static const fr_jinja_string *format_part(braces *b, const fr_jinja_string *format, int nesting);
 
-/* Writes a field, which is name!conversion:specification, the text between the braces. */
+/* Writes a field, the text between two braces: name!conversion:specification. */
 static void put_field(braces *b, const fr_jinja_string *field, int nesting) {
     size_t at = 0, bracket = 0;
     for (; at < field->length; at++) { /* within [] any character belongs to the name */
@@ -160,7 +160,7 @@ static void put_field(braces *b, const fr_jinja_string *field, int nesting) {
     if (escapes) fr_jinja_put_escaped(b->render, fr_jinja_text_end(b->render, begin));
 }
 
-/* Finds the brace that closes the field which opens before `at`. */
+/* Finds the brace that closes the field whose opening brace is just before `at`. */
 static size_t end_of_field(const fr_jinja_string *format, size_t at) {
     for (size_t depth = 1; at < format->length; at++) {
         if (format->bytes[at] == '{') depth++;

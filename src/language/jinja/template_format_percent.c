@@ -8,7 +8,7 @@ typedef struct percent {
     const fr_jinja_string *format;
     size_t at;
     fr_jinja_value values;
-    size_t used; /* values of a tuple that were used; a single value counts as one */
+    size_t used; /* number of values used so far; if there is no tuple, the only value counts as one */
 } percent;
 
 static fr_jinja_value next_value(percent *p) {
@@ -123,7 +123,7 @@ static void put_percent_real(percent *p, fr_jinja_style *s, fr_jinja_value value
         fr_jinja_render_fail(p->render, "%%%c can't format a '%s'", s->type, fr_jinja_kind_name(value.kind));
 }
 
-/* Writes a value by its directive, which begins after the %. */
+/* Writes the next value as the directive after a % says. */
 static void put_percent_place(percent *p) {
     bool named = p->at < p->format->length && p->format->bytes[p->at] == '(';
     fr_jinja_value value = named ? named_value(p) : fr_jinja_missing();

@@ -12,7 +12,8 @@
 
 struct fr_jinja_render;
 
-/* arguments: one for each parameter; if the row takes the rest, also a tuple and a dict of further arguments. */
+/* The body of a function. arguments: a value for each parameter; if the row takes the rest, then also a tuple and a
+ * dict with all further arguments. */
 typedef fr_jinja_value fr_jinja_function_body(struct fr_jinja_render *render, const fr_jinja_value *arguments);
 
 typedef struct fr_jinja_function {
@@ -20,21 +21,21 @@ typedef struct fr_jinja_function {
     fr_jinja_function_body *body; /* NULL: a method that would change its object, which templates may not call */
     uint8_t required;             /* number of parameters that must be given, from the first one on */
     bool takes_rest;
-    /* the first parameter of a filter, test or method is the value that it is applied to */
+    /* for a filter, test or method, the first parameter is the value that it is applied to */
     const char *parameters[FR_PARAMETERS_MAX];
 } fr_jinja_function;
 
 typedef struct fr_jinja_function_table {
-    const fr_jinja_function *rows; /* names ascend, for bisection */
+    const fr_jinja_function *rows; /* sorted by name, because rows are found by bisection */
     size_t count;
 } fr_jinja_function_table;
 
 extern const fr_jinja_function_table fr_template_filters, fr_template_tests, fr_template_functions;
 
-/* Gives the methods of a kind of value; for most kinds the table is empty. */
+/* Gives the methods that a kind of value has; for most kinds the table is empty. */
 const fr_jinja_function_table *fr_template_methods(fr_jinja_kind kind);
 
-/* Finds a row; NULL: there is none of that name. */
+/* Finds a row by its name; NULL: no row has that name. */
 const fr_jinja_function *fr_jinja_function_find(const fr_jinja_function_table *table, const fr_jinja_string *name);
 
 #endif

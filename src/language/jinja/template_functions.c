@@ -3,7 +3,8 @@
 
 #include "src/language/jinja/template_filters.h"
 
-/* Makes a dict of the arguments of dict(), dict(mapping) or dict(pairs), each with further arguments by name. */
+/* Makes the dict for the calls dict(), dict(mapping) and dict(pairs), each of which may also have arguments by
+ * name. */
 static fr_jinja_dict *dict_of(fr_jinja_render *render, const fr_jinja_value *arguments, const char *what) {
     const fr_jinja_list *rest = arguments[0].list;
     fr_jinja_value source = rest->count > 0 ? rest->items[0] : fr_jinja_of_list(fr_jinja_list_new(render, 0), false);
@@ -34,7 +35,7 @@ static fr_jinja_value call_namespace(fr_jinja_render *render, const fr_jinja_val
     return (fr_jinja_value){.kind = FR_KIND_NAMESPACE, .dict = dict_of(render, arguments, "namespace")};
 }
 
-/* Counts the numbers from start on, `step` apart, before stop. */
+/* Counts the numbers of range(start, stop, step). */
 static uint64_t range_count(int64_t start, int64_t stop, int64_t step) {
     if (step > 0 ? start >= stop : start <= stop) return 0;
     uint64_t distance = step > 0 ? (uint64_t)stop - (uint64_t)start : (uint64_t)start - (uint64_t)stop;
@@ -81,7 +82,7 @@ static fr_jinja_value call_raise_exception(fr_jinja_render *render, const fr_jin
 
 #define DIRECTIVE_MAX 16 /* bytes */
 
-/* Measures the directive that begins here: %, flags, a width, a modifier, a letter. %:z has a colon of its own. */
+/* Measures the directive that begins here: %, flags, a width, a modifier, a letter. %:z is a directive too. */
 static size_t directive_length(const char *bytes, size_t left) {
     size_t length = 1;
     if (left > 2 && bytes[1] == ':' && bytes[2] == 'z') return 3;

@@ -40,8 +40,8 @@ static char sign_at(const fr_jinja_lexer *lexer, const char *at) {
     return at < lexer->end && (*at == '-' || *at == '+') ? *at : 0;
 }
 
-/* Finds the end of a tag or comment: "%}", "-%}" and all white space after it, "+%}", or "%}" and the line end after
- * it. NULL: no such end is at `at`. */
+/* Gives the place after the end of a tag or comment at `at`. The end is "%}", "-%}" with all white space after it,
+ * "+%}", or "%}" with the line end after it. NULL: there is no such end. */
 static const char *close_at(const fr_jinja_lexer *lexer, const char *at, const char *closing, bool plus, bool trims) {
     char sign = sign_at(lexer, at);
     if (sign == '+' && !plus) return NULL;
@@ -54,8 +54,8 @@ static const char *close_at(const fr_jinja_lexer *lexer, const char *at, const c
 
 /* ------------------------------------------------------------------------------------------------ text between tags */
 
-/* Gives the length of the text that is left before a tag after stripping. sign: the tag's - or +, or another
- * character. */
+/* Gives the length of the text before a tag after white space at its end was stripped. sign: the - or + that the tag
+ * begins with, or another character. */
 static size_t stripped(const fr_jinja_lexer *lexer, const char *text, size_t length, char sign, bool print) {
     if (sign == '-') return length - fr_jinja_space_suffix(text, length);
     if (sign == '+' || print) return length;
@@ -71,7 +71,7 @@ static void take_text(fr_jinja_token *token, const char *text, size_t length) {
     token->length = length;
 }
 
-/* Gives the place after "{% raw %}", whose "{%" is at `at`; NULL: it is another tag. */
+/* Gives the place after "{% raw %}", whose "{%" is at `at`; NULL: the tag is another one. */
 static const char *raw_at(const fr_jinja_lexer *lexer, const char *at) {
     at = skip_space(lexer, at + 2 + (sign_at(lexer, at + 2) != 0));
     if (!starts(lexer, at, "raw")) return NULL;
@@ -79,7 +79,7 @@ static const char *raw_at(const fr_jinja_lexer *lexer, const char *at) {
     return close_at(lexer, at, "%}", false, false);
 }
 
-/* Gives the place after "{% endraw %}" at `at`; NULL: it is not there. */
+/* Gives the place after the "{% endraw %}" at `at`; NULL: there is none. */
 static const char *end_raw_at(const fr_jinja_lexer *lexer, const char *at) {
     if (!starts(lexer, at, "{%")) return NULL;
     at = skip_space(lexer, at + 2 + (sign_at(lexer, at + 2) != 0));
@@ -94,7 +94,7 @@ static fr_status take_raw(fr_jinja_lexer *lexer, fr_jinja_token *token) {
         behind = *tag == '{' ? end_raw_at(lexer, tag) : NULL;
         if (behind) break;
     }
-    if (begin == lexer->end) return FR_OK; /* Jinja also ignores a block that opens at the very end */
+    if (begin == lexer->end) return FR_OK; /* Jinja, too, ignores a raw block that opens at the very end */
     if (!behind) return fr_template_fail(lexer->template, lexer->line, "a raw block without endraw");
     take_text(token, begin, stripped(lexer, begin, (size_t)(tag - begin), sign_at(lexer, tag + 2), false));
     advance(lexer, behind);
@@ -109,7 +109,7 @@ static fr_status skip_comment(fr_jinja_lexer *lexer) {
     }
     if (!behind && lexer->at < lexer->end)
         return fr_template_fail(lexer->template, lexer->line, "a comment without an end");
-    if (behind) advance(lexer, behind); /* Jinja also ignores a comment that opens at the very end */
+    if (behind) advance(lexer, behind); /* Jinja, too, ignores a comment that opens at the very end */
     return FR_OK;
 }
 
@@ -120,8 +120,8 @@ static const char *find_tag(const fr_jinja_lexer *lexer, const char *at) {
     return lexer->end;
 }
 
-/* Takes the text up to the next tag, which may be empty, and enters the tag. *opened: its kind; 0: the source
- * ended. */
+/* Takes the text up to the next tag, which may be empty, and enters the tag. *opened: the kind of the tag; 0: there is
+ * none, because the source has ended. */
 static fr_status take_until_tag(fr_jinja_lexer *lexer, fr_jinja_token *token, char *opened) {
     const char *begin = lexer->at, *tag = find_tag(lexer, begin);
     *opened = tag < lexer->end ? tag[1] : 0;
@@ -138,7 +138,8 @@ static fr_status take_until_tag(fr_jinja_lexer *lexer, fr_jinja_token *token, ch
     return FR_OK;
 }
 
-/* Takes text or the opening of a tag. If text comes first, the kind of the tag after it is kept. */
+/* Takes the next token outside of tags: text, or the opening of a tag. After a text, the kind of the tag that follows
+ * is kept for the next call. */
 static fr_status next_outside(fr_jinja_lexer *lexer, fr_jinja_token *token) {
     for (;;) {
         char opened = lexer->pending;
@@ -181,13 +182,13 @@ static bool is_digit(char c) {
     return c >= '0' && c <= '9';
 }
 
-/* Gives a digit's value, 36 for a character that is not a digit in any base. */
+/* Gives the value of a digit or letter; 36 for any other character, which is a digit in no base. */
 static int digit_value(char c) {
     int value = is_digit(c) ? c - '0' : (c | 0x20) - 'a' + 10;
     return value >= 0 && value < 36 ? value : 36;
 }
 
-/* Reads `digits` hexadecimal digits; -1: there are fewer. */
+/* Reads exactly `digits` hexadecimal digits; -1: there are fewer. */
 static int32_t read_hexadecimal(escape *e, int digits) {
     uint32_t value = 0;
     for (; digits > 0; digits--, e->at++) {
@@ -198,8 +199,8 @@ static int32_t read_hexadecimal(escape *e, int digits) {
     return value > 0x10FFFF ? -1 : (int32_t)value;
 }
 
-/* Writes a backslash before a character that isn't ASCII. Python first writes that character as an escape, and then
- * the backslash escapes the backslash of that escape. */
+/* Handles a backslash before a character that isn't ASCII. Python first replaces the character by an escape. The
+ * backslash then escapes that escape's own backslash, so the escape is kept as text. */
 static void put_escaped_character(escape *e) {
     int32_t codepoint;
     e->at += fr_jinja_decode(e->at, (size_t)(e->end - e->at), &codepoint);
@@ -207,7 +208,7 @@ static void put_escaped_character(escape *e) {
     e->to += snprintf(e->to, 11, format, (unsigned)codepoint);
 }
 
-/* Converts an escape after its backslash; false: there is no such escape. */
+/* Converts an escape; the reader is after its backslash. False: there is no such escape. */
 static bool put_escape(escape *e) {
     static const char letters[] = "abfnrtv\\'\"", meanings[] = "\a\b\f\n\r\t\v\\'\"";
     char c = *e->at;
@@ -243,7 +244,7 @@ static fr_status take_string(fr_jinja_lexer *lexer, fr_jinja_token *token) {
     const char *begin = lexer->at + 1, *end = begin;
     while (end < lexer->end && *end != *lexer->at) end += *end == '\\' && end + 1 < lexer->end ? 2 : 1;
     if (end >= lexer->end) return fr_template_fail(lexer->template, lexer->line, "a string without an end");
-    /* A byte of the source becomes at most 4 bytes: an escape has at least 3 bytes and becomes at most 10. */
+    /* The text grows at most fourfold: an escape that becomes 10 bytes, the most of all, has at least 3. */
     char *text = fr_jinja_bump_take(&lexer->template->memory, (size_t)(end - begin) * 4 + 1, 1);
     if (!text) return fr_template_fail_memory(lexer->template, lexer->line, &lexer->template->memory);
     escape e = {begin, end, text};
@@ -300,7 +301,8 @@ static fr_status take_float(fr_jinja_lexer *lexer, fr_jinja_token *token, const 
     return FR_OK;
 }
 
-/* Takes an integer: 12, 1_000, 0x1F, 0o17, 0b11. A number that begins with 0 has only zeros. */
+/* Takes an integer such as 12, 1_000, 0x1F, 0o17 or 0b11. After a leading 0, a decimal number may only have more
+ * zeros. */
 static fr_status take_int(fr_jinja_lexer *lexer, fr_jinja_token *token) {
     static const char letters[] = "box";
     static const int bases[] = {2, 8, 16};
@@ -336,7 +338,7 @@ static const struct {
     const char *text;
     fr_jinja_token_kind kind;
 } operators[] = {
-    /* operators of two characters come first */
+    /* operators of two characters come first, so that they are found before their first character */
     {"**", FR_LEX_POWER},
     {"//", FR_LEX_FLOOR_DIVIDE},
     {"==", FR_LEX_EQUAL},
@@ -365,7 +367,7 @@ static const struct {
     {";", FR_LEX_SEMICOLON},
 };
 
-/* Keeps a stack of open brackets, because the end of a tag does not count within brackets. */
+/* Updates the stack of open brackets, because the end of a tag does not count within brackets. */
 static fr_status balance(fr_jinja_lexer *lexer, char c) {
     static const char opening[] = "([{", closing[] = ")]}";
     const char *opens = strchr(opening, c), *closes = strchr(closing, c);

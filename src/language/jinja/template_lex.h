@@ -49,7 +49,7 @@ typedef enum fr_jinja_token_kind {
 typedef struct fr_jinja_token {
     fr_jinja_token_kind kind;
     uint32_t line;
-    const char *bytes; /* in the source; for a string its converted text */
+    const char *bytes; /* the token in the source; for a string, its converted text */
     size_t length;
     int64_t integer;
     double real;
@@ -57,12 +57,12 @@ typedef struct fr_jinja_token {
 
 typedef struct fr_jinja_lexer {
     fr_template *template;
-    const char *source, *end, *at; /* line ends are \n */
+    const char *source, *end, *at; /* a copy of the source in which all line ends are \n */
     uint32_t line;                 /* the line of `at` */
-    bool in_block, in_print;       /* the kind of tag that `at` is in */
-    char pending;                  /* the kind of tag that opened after the last text */
+    bool in_block, in_print;       /* `at` is in a statement's tag; `at` is in a tag that prints */
+    char pending;                  /* kind of the tag after the text that was taken last; 0: none */
     char open[FR_TEMPLATE_NESTING_MAX];
-    size_t open_count; /* brackets that are open */
+    size_t open_count; /* number of brackets that are open */
 } fr_jinja_lexer;
 
 fr_status fr_jinja_lexer_open(fr_jinja_lexer *lexer, fr_template *template);

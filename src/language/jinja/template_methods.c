@@ -83,7 +83,7 @@ static fr_jinja_value dict_values(fr_jinja_render *render, const fr_jinja_value 
 
 static fr_jinja_value dict_copy(fr_jinja_render *render, const fr_jinja_value *arguments) {
     (void)render;
-    return arguments[0]; /* the original serves as the copy, because no template can change a dict */
+    return arguments[0]; /* no copy is needed, because no template can change a dict */
 }
 
 static const fr_jinja_function dict_rows[] = {

@@ -19,7 +19,7 @@ static const fr_jinja_string *string_of(fr_jinja_render *render, fr_jinja_value 
     return &empty;
 }
 
-/* Reads an argument that must be a string or none, for which it gives NULL. */
+/* Reads an argument that must be a string or none. Gives NULL for none. */
 static const fr_jinja_string *string_or_none(fr_jinja_render *render, fr_jinja_value argument, const char *what) {
     return !fr_jinja_is_given(argument) || argument.kind == FR_KIND_NONE ? NULL : string_of(render, argument, what);
 }
@@ -92,8 +92,8 @@ static fr_jinja_value string_removesuffix(fr_jinja_render *render, const fr_jinj
 
 /* -------------------------------------------------------------------------------------------------------- searching */
 
-/* A stretch of a string between two bounds, as byte offsets. any: false if the bounds cross, so that Python finds
- * nothing there, not even an empty string. */
+/* A part of a string between two byte offsets. any: false if the bounds cross, because Python then finds nothing
+ * there, not even an empty string. */
 typedef struct stretch {
     size_t begin, end;
     bool any;
@@ -118,7 +118,7 @@ static stretch stretch_of(fr_jinja_render *render, const fr_jinja_string *string
     return (stretch){begin_byte, fr_jinja_character_offset(string->bytes, string->length, (size_t)end), true};
 }
 
-/* Gives the number of the character that begins at a byte offset; -1 for SIZE_MAX. */
+/* Gives the index of the character that begins at a byte offset; -1 if the offset is SIZE_MAX. */
 static int64_t character_number(fr_jinja_render *render, const fr_jinja_string *string, size_t at) {
     if (at == SIZE_MAX) return -1;
     if (string->ascii) return (int64_t)at;
@@ -170,7 +170,7 @@ static fr_jinja_value string_count(fr_jinja_render *render, const fr_jinja_value
 
 typedef bool matcher(const fr_jinja_string *string, const fr_jinja_string *part);
 
-/* True if a prefix or suffix matches. For a tuple it is enough that one does. */
+/* True if the prefix or suffix matches, or, for a tuple, if one of its items does. */
 static fr_jinja_value matches(fr_jinja_render *render, const fr_jinja_value *arguments, matcher *match) {
     stretch s = stretch_of(render, self_of(arguments), arguments[2], arguments[3]);
     if (!s.any) return fr_jinja_of_truth(false);
@@ -382,7 +382,7 @@ static fr_jinja_value string_isascii(fr_jinja_render *render, const fr_jinja_val
     return fr_jinja_of_truth(self_of(arguments)->ascii);
 }
 
-/* True also for an empty string. */
+/* Python's rule: an empty string is printable. */
 static fr_jinja_value string_isprintable(fr_jinja_render *render, const fr_jinja_value *arguments) {
     return fr_jinja_of_truth(self_of(arguments)->length == 0 ||
                              fr_jinja_string_all(render, self_of(arguments), fr_jinja_is_printable));

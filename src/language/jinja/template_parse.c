@@ -9,8 +9,8 @@
 
 static fr_jinja_nodes parse_body(fr_jinja_parser *p, const char *const *ends);
 
-/* Parses the rest of a tag, and the body up to one of the end tags. The current token is then the word of the end
- * tag. */
+/* Parses the rest of a tag and the body up to one of the end tags. Afterwards, the current token is the word of that
+ * end tag. */
 static fr_jinja_nodes parse_block(fr_jinja_parser *p, fr_jinja_node *node, const char *const *ends) {
     skip(p, FR_LEX_COLON);
     expect(p, FR_LEX_BLOCK_END, "\"%}\"");
@@ -26,7 +26,7 @@ static fr_jinja_nodes parse_block(fr_jinja_parser *p, fr_jinja_node *node, const
     return body;
 }
 
-/* Parses the rest of a tag, and the body up to its only end tag, whose word it skips. */
+/* Parses the rest of a tag and the body up to the only possible end tag, and skips the word of that tag. */
 static fr_jinja_nodes parse_whole_block(fr_jinja_parser *p, fr_jinja_node *node, const char *end) {
     const char *const ends[] = {end, NULL};
     fr_jinja_nodes body = parse_block(p, node, ends);
@@ -55,7 +55,7 @@ static fr_jinja_node *parse_target_item(fr_jinja_parser *p) {
     return node;
 }
 
-/* Parses a target such as a, (b, c). In `set` it may also be namespace.attribute. */
+/* Parses the target of an assignment, such as a, (b, c). In `set` it may also be namespace.attribute. */
 static fr_jinja_node *parse_target(fr_jinja_parser *p, bool with_members, const char *end) {
     fr_jinja_node *target =
         fr_jinja_parse_tuple(p, with_members ? parse_target_item : fr_jinja_parse_primary, false, end);
@@ -123,7 +123,7 @@ static fr_jinja_node *parse_for(fr_jinja_parser *p, uint32_t line) {
     return node;
 }
 
-/* Parses a signature such as (a, b=c). */
+/* Parses the parameters of a macro, such as (a, b=c). */
 static void parse_signature(fr_jinja_parser *p, fr_jinja_node *node, fr_jinja_routine *routine) {
     fr_jinja_nodes parameters = {0};
     expect(p, FR_LEX_LEFT_PARENTHESIS, "\"(\"");
@@ -198,7 +198,8 @@ static fr_jinja_node *parse_print(fr_jinja_parser *p, uint32_t line) {
     return node;
 }
 
-/* Parses a generation block as transformers does: a call block that only the environment calls. */
+/* Parses a generation block. As in transformers, it is a call block without a call of its own: the environment calls
+ * it. */
 static fr_jinja_node *parse_generation(fr_jinja_parser *p, uint32_t line) {
     fr_jinja_node *node = fr_jinja_parser_node(p, FR_NODE_CALL_BLOCK, line);
     fr_jinja_routine *routine = fr_jinja_parser_take(p, 1, sizeof *routine);
@@ -267,11 +268,11 @@ static void append_output(fr_jinja_parser *p, fr_jinja_nodes *body, fr_jinja_nod
     fr_jinja_parser_append(p, &(*output)->items, fr_jinja_parser_below(p, *output, item));
 }
 
-/* Parses a body up to the end of the template, or to a tag that begins with one of the words, which is then the
+/* Parses a body. It ends with the template, or before a tag that begins with one of the words. That word is then the
  * current token. */
 static fr_jinja_nodes parse_body(fr_jinja_parser *p, const char *const *ends) {
     fr_jinja_nodes body = {0};
-    fr_jinja_node *output = NULL; /* items that are printed without a statement between them */
+    fr_jinja_node *output = NULL; /* items that are printed one after the other, with no statement between them */
     while (ok(p) && !is(p, FR_LEX_END)) {
         if (is(p, FR_LEX_TEXT)) {
             const fr_jinja_string *text = fr_jinja_parser_string(p, p->token.bytes, p->token.length);

@@ -97,13 +97,13 @@ fr_jinja_node *fr_jinja_parse_primary(fr_jinja_parser *p) {
     }
 }
 
-/* A tuple without parentheses ends at the end of a tag, or before the word `end`. */
+/* True if a tuple without parentheses ends here: at the end of a tag, or before the word `end`. */
 static bool at_tuple_end(const fr_jinja_parser *p, const char *end) {
     return is(p, FR_LEX_PRINT_END) || is(p, FR_LEX_BLOCK_END) || is(p, FR_LEX_RIGHT_PARENTHESIS) || is(p, FR_LEX_END) ||
            (end && is_word(p, end));
 }
 
-/* Parses a, b, c: a tuple if there is a comma, otherwise the only item. */
+/* Parses items such as a, b, c. With a comma they are a tuple; without one, the only item is the result. */
 fr_jinja_node *fr_jinja_parse_tuple(fr_jinja_parser *p, fr_jinja_node *parse(fr_jinja_parser *), bool in_parentheses,
                                     const char *end) {
     uint32_t line = p->token.line;
@@ -155,7 +155,7 @@ static void parse_argument(fr_jinja_parser *p, fr_jinja_call_nodes *arguments) {
     }
 }
 
-/* Parses (a, b, c=d, *e, **f). The arguments become children of the node. */
+/* Parses the arguments of a call, such as (a, b, c=d, *e, **f). They become children of the node. */
 static fr_jinja_call_nodes *parse_arguments(fr_jinja_parser *p, fr_jinja_node *node) {
     fr_jinja_call_nodes *arguments = fr_jinja_parser_take(p, 1, sizeof *arguments);
     if (!arguments) return NULL;
@@ -181,7 +181,7 @@ static fr_jinja_node *parse_call(fr_jinja_parser *p, fr_jinja_node *callee) {
     return node;
 }
 
-/* Parses the text between brackets: an expression, or a slice a:b:c in which each part may be missing. */
+/* Parses the text between square brackets: an expression, or a slice a:b:c, any part of which may be missing. */
 static fr_jinja_node *parse_subscript(fr_jinja_parser *p) {
     uint32_t line = p->token.line;
     fr_jinja_node *start = is(p, FR_LEX_COLON) ? NULL : fr_jinja_parse_expression(p);
@@ -256,7 +256,7 @@ static void take_function_name(fr_jinja_parser *p, fr_jinja_node *node, const fr
     if (is(p, FR_LEX_DOT)) fr_jinja_parser_refuse(p, node->line, "a filter or test whose name has a dot");
 }
 
-/* Parses |a|b(c). A filter block has no first bar and no subject (NULL). */
+/* Parses filters such as |a|b(c). In a filter block there is no bar before the first one, and no subject (NULL). */
 fr_jinja_node *fr_jinja_parse_filters(fr_jinja_parser *p, fr_jinja_node *subject, bool inside) {
     while (ok(p) && (inside || skip(p, FR_LEX_PIPE))) {
         fr_jinja_node *node = fr_jinja_parser_node(p, FR_NODE_FILTER, p->token.line);
@@ -269,7 +269,7 @@ fr_jinja_node *fr_jinja_parse_filters(fr_jinja_parser *p, fr_jinja_node *subject
     return subject;
 }
 
-/* True if a test's argument begins here, without parentheses. */
+/* True if the argument of a test begins here; such an argument has no parentheses. */
 static bool begins_argument(const fr_jinja_parser *p) {
     switch (p->token.kind) {
     case FR_LEX_NAME: return !is_word(p, "else") && !is_word(p, "or") && !is_word(p, "and");
@@ -349,7 +349,7 @@ static fr_jinja_node *pair(fr_jinja_parser *p, fr_jinja_node_kind kind, fr_jinja
     return node;
 }
 
-/* The order in which arithmetic operators bind, the loosest first: + and -, then ~, then * / // %, then **.
+/* Says how strongly arithmetic operators bind, from the weakest on: + and -, then ~, then * / // %, then **.
  * find_arithmetic finds the operator of a token. */
 typedef enum strength { STRENGTH_ADD, STRENGTH_CONCAT, STRENGTH_MULTIPLY, STRENGTH_POWER, STRENGTH_UNARY } strength;
 
@@ -389,7 +389,7 @@ static fr_jinja_node *parse_concat(fr_jinja_parser *p) {
     return node;
 }
 
-/* Parses operators of one strength. All of them bind from left to right, even **, as in Jinja. */
+/* Parses operators that bind equally strongly. All of them bind from left to right, even **, as in Jinja. */
 static fr_jinja_node *parse_arithmetic(fr_jinja_parser *p, strength level) {
     if (level == STRENGTH_CONCAT) return parse_concat(p);
     if (level == STRENGTH_UNARY) return parse_unary(p, true);
@@ -404,7 +404,7 @@ static fr_jinja_node *parse_arithmetic(fr_jinja_parser *p, strength level) {
     return left;
 }
 
-/* Skips the comparison at the current token, and tells which one it is. */
+/* If the current token is a comparison, skips it and gives its operator. */
 static bool skip_comparison(fr_jinja_parser *p, fr_jinja_operator *operator) {
     static const struct {
         fr_jinja_token_kind token;

@@ -95,7 +95,7 @@ static uint32_t hash_of(const char *bytes, size_t length) {
     return hash;
 }
 
-/* Grows the hash table when it has as many names as lists, to twice as many lists. */
+/* Doubles the hash table of names; it is called when there are as many names as lists. */
 static void grow_names(fr_jinja_parser *p) {
     size_t count = p->list_count ? 2 * p->list_count : 64;
     fr_jinja_name **lists = fr_jinja_parser_take(p, count, sizeof *lists);
@@ -112,7 +112,7 @@ static void grow_names(fr_jinja_parser *p) {
     p->list_count = count;
 }
 
-/* Finds or adds the name of a word. All occurrences of the word share it. */
+/* Gives the name for a word; adds it if it is new. All occurrences of a word share one name. */
 static fr_jinja_name *intern(fr_jinja_parser *p, const fr_jinja_token *token) {
     if (p->name_count == p->list_count) grow_names(p);
     if (!ok(p)) return &p->unnamed;
@@ -129,7 +129,7 @@ static fr_jinja_name *intern(fr_jinja_parser *p, const fr_jinja_token *token) {
     return name;
 }
 
-/* Takes the current token, which must be a name. */
+/* Gives the name that is the current token, and goes to the next token. Fails if the current token is not a name. */
 fr_jinja_name *fr_jinja_parser_name(fr_jinja_parser *p) {
     if (!is(p, FR_LEX_NAME)) fr_jinja_parser_unexpected(p, "a name");
     fr_jinja_name *name = intern(p, &p->token);

@@ -12,18 +12,18 @@ typedef struct fr_jinja_parser {
     fr_jinja_lexer lexer;
     fr_jinja_token token, ahead; /* the current token, and the one after it */
     fr_status status;
-    unsigned nesting;      /* depth of the blocks and expressions that are being parsed */
-    fr_jinja_name **names; /* all names: a hash table of lists */
+    unsigned nesting;      /* number of blocks and expressions around the current token */
+    fr_jinja_name **names; /* a hash table of all names; each slot is a list */
     size_t name_count, list_count;
-    fr_jinja_node broken; /* `broken` and `unnamed` stand in for a node and a name that have no memory */
+    fr_jinja_node broken; /* `broken` and `unnamed` replace a node or a name when memory has run out */
     fr_jinja_name unnamed;
 } fr_jinja_parser;
 
-/* Keeps a failure if it is the first one. */
+/* Keeps the failure, unless an earlier one was kept. */
 void fr_jinja_parser_keep(fr_jinja_parser *p, fr_status status);
 void fr_jinja_parser_refuse(fr_jinja_parser *p, uint32_t line, const char *what);
 
-/* Fails at the current token, which was not expected. */
+/* Fails because the current token is not the expected one. */
 void fr_jinja_parser_unexpected(fr_jinja_parser *p, const char *expected);
 
 /* Takes memory; NULL after a failure. */
@@ -42,7 +42,8 @@ void fr_jinja_parser_append(fr_jinja_parser *p, fr_jinja_nodes *nodes, fr_jinja_
 /* Makes the next token the current one. */
 void fr_jinja_parser_next(fr_jinja_parser *p);
 
-/* Takes the current token, which must be a name. All occurrences of a word share one fr_jinja_name. */
+/* Gives the name that is the current token, and goes to the next token. Fails if the current token is not a name. All
+ * occurrences of a word share one fr_jinja_name. */
 fr_jinja_name *fr_jinja_parser_name(fr_jinja_parser *p);
 
 static inline bool ok(const fr_jinja_parser *p) {
@@ -90,17 +91,18 @@ static inline void expect(fr_jinja_parser *p, fr_jinja_token_kind kind, const ch
     if (!skip(p, kind)) fr_jinja_parser_unexpected(p, what);
 }
 
-/* template_parse_expression.c: parse a if b else c; an expression without `if`; and names, constants and brackets. */
+/* Parse, in this order: an expression that may be a if b else c; an expression without `if`; and a name, constant or
+ * bracket (template_parse_expression.c). */
 fr_jinja_node *fr_jinja_parse_expression(fr_jinja_parser *p);
 fr_jinja_node *fr_jinja_parse_or(fr_jinja_parser *p);
 fr_jinja_node *fr_jinja_parse_primary(fr_jinja_parser *p);
 
-/* Parses a, b, c: a tuple if there is a comma, otherwise the only item. Without parentheses it ends at the end of a
- * tag, or before the word `end`. */
+/* Parses items such as a, b, c. With a comma they are a tuple; without one, the only item is the result. Without
+ * parentheses the items end at the end of a tag, or before the word `end`. */
 fr_jinja_node *fr_jinja_parse_tuple(fr_jinja_parser *p, fr_jinja_node *parse(fr_jinja_parser *), bool in_parentheses,
                                     const char *end);
 
-/* Parses |a|b(c). A filter block has no first bar and no subject (NULL). */
+/* Parses filters such as |a|b(c). In a filter block there is no bar before the first one, and no subject (NULL). */
 fr_jinja_node *fr_jinja_parse_filters(fr_jinja_parser *p, fr_jinja_node *subject, bool inside);
 
 #endif

@@ -6,7 +6,7 @@
 #include "src/language/jinja/template_print.h"
 #include "src/language/jinja/template_text.h"
 
-/* Finding the digits of a float takes as much work as copying this many bytes, and costs as many steps. */
+/* Finding the digits of a float takes about as much time as copying this many bytes, so it costs as many steps. */
 #define REAL_BYTES 1024
 
 /* ------------------------------------------------------------------------------------------------------- characters */
@@ -28,13 +28,13 @@ static void put_short(fr_jinja_render *render, char letter, bool foreign) {
     fr_jinja_put(render, text, 2, foreign);
 }
 
-/* Writes each stretch of characters that need no escape at once, and every other character by `escape`. */
+/* Writes characters that need no escape in runs, and each of the others by `escape`. */
 typedef bool needs_escape(int32_t codepoint, char quote);
 typedef void put_escaped(fr_jinja_render *render, int32_t codepoint, bool foreign);
 
 static void put_escaping(fr_jinja_render *render, const fr_jinja_string *string, char quote, needs_escape *needs,
                          put_escaped *escape) {
-    size_t plain = 0; /* the beginning of the stretch that needs no escape */
+    size_t plain = 0; /* offset at which the present run of characters without escapes begins */
     if (!fr_jinja_render_step(render, (string->ascii ? 2 : 8) * string->length)) return;
     for (size_t at = 0, step; at < string->length && !fr_jinja_render_failed(render); at += step) {
         int32_t codepoint;

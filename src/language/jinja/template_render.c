@@ -126,7 +126,7 @@ void fr_jinja_put_string(fr_jinja_render *render, const fr_jinja_string *string)
     fr_jinja_put_part(render, string, 0, string->length);
 }
 
-/* Repeats a string by doubling the text that is there already. */
+/* Repeats a string, by doubling the text that was already written. */
 void fr_jinja_put_times(fr_jinja_render *render, const fr_jinja_string *string, int64_t times) {
     size_t begin = render->length, bytes;
     if (times <= 0 || string->length == 0) return;
@@ -184,7 +184,7 @@ const fr_jinja_string *fr_jinja_string_as_markup(fr_jinja_render *render, const 
 /* ------------------------------------------------------------------------------------------------------------ lists */
 
 fr_jinja_list *fr_jinja_list_new(fr_jinja_render *render, size_t capacity) {
-    static fr_jinja_list none; /* has no room, so that it is never written to */
+    static fr_jinja_list none; /* stands in for a list without memory; its capacity is 0, so it is never written to */
     fr_jinja_list *list = fr_jinja_render_take(render, 1, sizeof *list);
     fr_jinja_value *items = list && capacity > 0 ? fr_jinja_render_take(render, capacity, sizeof *items) : NULL;
     if (!list || (capacity > 0 && !items)) return &none;
@@ -277,7 +277,7 @@ static bool hash_of(fr_jinja_render *render, fr_jinja_value key, uint64_t *hash)
 }
 
 fr_jinja_dict *fr_jinja_dict_new(fr_jinja_render *render, size_t capacity) {
-    static fr_jinja_dict none; /* has no room, so that it is never written to */
+    static fr_jinja_dict none; /* stands in for a dict without memory; its capacity is 0, so it is never written to */
     fr_jinja_dict *dict = fr_jinja_render_take(render, 1, sizeof *dict);
     fr_jinja_entry *entries = dict && capacity > 0 ? fr_jinja_render_take(render, capacity, sizeof *entries) : NULL;
     if (!dict || (capacity > 0 && !entries)) return &none;
@@ -314,7 +314,7 @@ static void index_entry(fr_jinja_render *render, fr_jinja_dict *dict, size_t num
     dict->index[at] = (uint32_t)number + 1;
 }
 
-/* Makes the index of a dict anew. At most half of it is used. */
+/* Makes a new index for a dict; at most half of its slots will be used. */
 static void index_all(fr_jinja_render *render, fr_jinja_dict *dict, size_t size) {
     uint32_t *index = fr_jinja_render_take(render, size, sizeof *index);
     if (!index) return;

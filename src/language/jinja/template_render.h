@@ -11,8 +11,9 @@
 #include "src/language/jinja/template_function.h"
 #include "src/language/jinja/template_tree.h"
 
-/* Limits of one render. A step is one node evaluated, one iteration of a loop, or FR_RENDER_STEP_BYTES of text read or
- * copied. Depth counts calls, blocks and expressions within each other while they are evaluated. */
+/* Limits of one render. Each evaluated node, each iteration of a loop, and every FR_RENDER_STEP_BYTES bytes of text
+ * that are read or copied count as a step. The depth is the number of calls, blocks and expressions that are being
+ * evaluated within each other. */
 #ifndef FR_RENDER_STEPS_MAX
 #define FR_RENDER_STEPS_MAX 10000000
 #endif
@@ -24,7 +25,7 @@
 
 /* The variables of a running routine. */
 typedef struct fr_jinja_frame {
-    struct fr_jinja_frame *outer; /* the frame of the routine that contains this one's text */
+    struct fr_jinja_frame *outer; /* the frame of the routine around this one in the template */
     fr_jinja_value slots[];
 } fr_jinja_frame;
 
@@ -32,21 +33,23 @@ typedef struct fr_jinja_render {
     const fr_template *template;
     fr_jinja_bump memory;
     fr_status status;
-    uint32_t line; /* line of the node that is evaluated */
+    uint32_t line; /* line of the node that is being evaluated */
     uint32_t depth;
     size_t steps; /* steps that are still allowed */
     int64_t now;
     fr_jinja_value given, own; /* dicts */
-    /* Texts that are being written, one within another, share this memory: the last one ends at `length`. */
+    /* The texts that are being written share this memory. They lie within each other, and the innermost one ends at
+     * `length`. */
     char *bytes;
     uint8_t *marks; /* 1: foreign */
     size_t length, capacity;
 } fr_jinja_render;
 
-/* Takes a step that reads so many bytes; false: the render has failed or has no more steps. */
+/* Counts a step, and the steps for reading so many bytes. False: the render has failed, or has no steps left. */
 bool fr_jinja_render_step(fr_jinja_render *render, size_t bytes);
 
-/* Goes one level deeper, if that is allowed. After each true fr_jinja_render_leave must be called. */
+/* Goes one level deeper, if the limit allows it. Each call that returns true must be followed by
+ * fr_jinja_render_leave. */
 bool fr_jinja_render_enter(fr_jinja_render *render);
 void fr_jinja_render_leave(fr_jinja_render *render);
 
@@ -66,7 +69,7 @@ void *fr_jinja_render_take(fr_jinja_render *render, size_t count, size_t item);
 
 /* ---------------------------------------------------------------------------------------------------- writing texts */
 
-/* Begin a text, and end it as a string. Other texts may be begun and ended between the two. */
+/* The first begins a text, and the second ends it as a string. Other texts may begin and end in between. */
 size_t fr_jinja_text_begin(const fr_jinja_render *render);
 const fr_jinja_string *fr_jinja_text_end(fr_jinja_render *render, size_t begin);
 
@@ -84,11 +87,11 @@ void fr_jinja_put_character(fr_jinja_render *render, int32_t codepoint, bool for
 
 const fr_jinja_string *fr_jinja_string_new(fr_jinja_render *render, const char *bytes, size_t length, bool foreign);
 
-/* Gives the bytes from begin to end - 1, which are not copied. */
+/* Gives bytes [begin, end) of a string as a string. The bytes are not copied. */
 const fr_jinja_string *fr_jinja_string_part(fr_jinja_render *render, const fr_jinja_string *string, size_t begin,
                                             size_t end);
 
-/* Gives the same bytes as markup, which is not escaped when it is joined with other text, or as plain text. */
+/* Gives the same bytes as markup or as plain text. Markup is not escaped when it is joined with other text. */
 const fr_jinja_string *fr_jinja_string_as_markup(fr_jinja_render *render, const fr_jinja_string *string, bool markup);
 
 /* Makes a list; never NULL, but after a failure nothing can be appended to it. */
@@ -115,7 +118,7 @@ bool fr_jinja_equal(fr_jinja_render *render, fr_jinja_value a, fr_jinja_value b)
 /* Gives a number below, at or above 0. If the two values have no order, the render fails. */
 int fr_jinja_compare(fr_jinja_render *render, fr_jinja_value a, fr_jinja_value b);
 
-/* True if a comparison holds, which may also be `in`. */
+/* True if a comparison holds. `in` is one of the comparisons. */
 bool fr_jinja_holds(fr_jinja_render *render, fr_jinja_operator operator, fr_jinja_value a, fr_jinja_value b);
 
 /* Sorts a list by its items or, if `keys` is not NULL, by the keys with the same indices. Equal items keep their
@@ -145,7 +148,7 @@ const fr_jinja_string *fr_jinja_soft_str(fr_jinja_render *render, fr_jinja_value
 fr_jinja_value fr_jinja_get_attribute(fr_jinja_render *render, fr_jinja_value object, const fr_jinja_string *name);
 fr_jinja_value fr_jinja_get_item(fr_jinja_render *render, fr_jinja_value object, fr_jinja_value index);
 
-/* Gives object[start:stop:step]. A missing bound is MISSING or none. */
+/* Gives object[start:stop:step]. A bound that the template leaves out is MISSING or none. */
 fr_jinja_value fr_jinja_get_slice(fr_jinja_render *render, fr_jinja_value object, fr_jinja_value start,
                                   fr_jinja_value stop, fr_jinja_value step);
 
@@ -156,7 +159,7 @@ fr_jinja_value fr_jinja_negative(fr_jinja_render *render, fr_jinja_value value);
 /* A position in an iteration over a value. */
 typedef struct fr_jinja_cursor {
     fr_jinja_value over;
-    size_t at; /* items, entries or bytes so far */
+    size_t at; /* index of the next item or entry; in a string, its byte offset */
 } fr_jinja_cursor;
 
 /* Begins an iteration. The render fails for a value that can't be iterated. */
@@ -165,11 +168,11 @@ fr_jinja_cursor fr_jinja_cursor_new(fr_jinja_render *render, fr_jinja_value over
 /* Gives the next item; false: there is none, or the render has failed. */
 bool fr_jinja_cursor_next(fr_jinja_render *render, fr_jinja_cursor *cursor, fr_jinja_value *value);
 
-/* An iterator as Python's generators are: it makes each item when it is needed, and once. */
+/* An iterator, like a generator in Python: it makes each item only when it is needed, and only once. */
 typedef struct fr_jinja_iterator {
     bool (*next)(fr_jinja_render *render, struct fr_jinja_iterator *iterator, fr_jinja_value *value);
     fr_jinja_cursor source;
-    const void *state; /* for the use of `next` */
+    const void *state; /* only `next` uses it */
     size_t count;
 } fr_jinja_iterator;
 
@@ -205,7 +208,7 @@ fr_jinja_value fr_jinja_call(fr_jinja_render *render, fr_jinja_value callee, con
 
 fr_jinja_value fr_jinja_evaluate(fr_jinja_render *render, fr_jinja_frame *frame, const fr_jinja_node *node);
 
-/* Evaluates a call with one more keyword argument, caller. */
+/* Evaluates a call and adds the keyword argument `caller` to it. */
 fr_jinja_value fr_jinja_evaluate_call_with(fr_jinja_render *render, fr_jinja_frame *frame, const fr_jinja_node *node,
                                            fr_jinja_value caller);
 
@@ -219,21 +222,22 @@ fr_jinja_flow fr_jinja_run(fr_jinja_render *render, fr_jinja_frame *frame, const
 fr_jinja_frame *fr_jinja_frame_new(fr_jinja_render *render, const fr_jinja_routine *routine, fr_jinja_frame *outer);
 void fr_jinja_enter_scope(fr_jinja_render *render, fr_jinja_frame *frame, const fr_jinja_scope *scope);
 
-/* Gives a variable of the context: of `given`, of `own`, or a function of the environment. */
+/* Gives a variable of the context. It is looked up in `given`, then in `own`, then among the functions of the
+ * environment. */
 fr_jinja_value fr_jinja_resolve(fr_jinja_render *render, const fr_jinja_string *name);
 
 /* Runs the body of a macro with these arguments. */
 fr_jinja_value fr_jinja_call_macro(fr_jinja_render *render, const fr_jinja_macro *macro,
                                    const fr_jinja_arguments *arguments);
 
-/* A running loop, which is the value `loop`. */
+/* A loop that is running. The template sees it as the value `loop`. */
 typedef struct fr_jinja_loop {
     const fr_jinja_for_node *node;
-    fr_jinja_frame *frame; /* the frame of its variables */
+    fr_jinja_frame *frame; /* the frame that has its variables */
     fr_jinja_frame *outer; /* the frame around it */
     fr_jinja_value sequence;
     fr_jinja_cursor cursor;
-    /* the remaining items of a sequence without a length, listed when its length was asked for; else NULL */
+    /* if a sequence has no length and its length was asked for: a list of its remaining items; else NULL */
     const fr_jinja_list *rest;
     size_t rest_at;
     size_t index, length, depth;

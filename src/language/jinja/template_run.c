@@ -58,7 +58,7 @@ static void assign(fr_jinja_render *render, fr_jinja_frame *frame, const fr_jinj
 
 /* ------------------------------------------------------------------------------------------------------------ loops */
 
-/* Gives the next item of the sequence, before the loop's own `if`. */
+/* Gives the next item of the sequence, without checking the loop's `if`. */
 static bool next_item(fr_jinja_render *render, fr_jinja_loop *loop, fr_jinja_value *item) {
     if (!loop->rest) return fr_jinja_cursor_next(render, &loop->cursor, item);
     if (loop->rest_at >= loop->rest->count || !fr_jinja_render_step(render, 0)) return false;
@@ -66,7 +66,7 @@ static bool next_item(fr_jinja_render *render, fr_jinja_loop *loop, fr_jinja_val
     return true;
 }
 
-/* Gives the next item that passes the loop's own `if`. */
+/* Gives the next item for which the loop's `if` holds. */
 static bool next_passing(fr_jinja_render *render, fr_jinja_loop *loop, fr_jinja_value *item) {
     const fr_jinja_for_node *node = loop->node;
     while (next_item(render, loop, item)) {

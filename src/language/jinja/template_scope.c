@@ -11,13 +11,13 @@
 typedef struct fr_jinja_symbol {
     fr_jinja_name *name;
     struct scope *scope;
-    struct fr_jinja_symbol *shadowed; /* the symbol of this name in the scope outside */
+    struct fr_jinja_symbol *shadowed; /* symbol of the same name in the scope around this one */
     struct fr_jinja_symbol *next;     /* the next symbol of the same scope */
     fr_jinja_load load;
-    bool parameter; /* begins with the value that it is given */
+    bool parameter; /* a parameter, whose first value is its argument */
 } fr_jinja_symbol;
 
-/* A routine while its scopes are resolved. */
+/* The layout of a routine's frame, while the routine's scopes are resolved. */
 typedef struct frame_layout {
     uint32_t depth, slots;
     bool in_loop; /* break and continue are allowed here */
@@ -33,9 +33,9 @@ typedef struct resolver {
     fr_template *template;
     fr_status status;
     scope *scope;     /* the innermost scope */
-    bool conditional; /* within an `if` of that scope */
-    unsigned loops;   /* number of for statements around */
-    size_t searched;  /* nodes that were searched for names that bodies read */
+    bool conditional; /* the current node is within an `if` of that scope */
+    unsigned loops;   /* number of for statements around the current node */
+    size_t searched;  /* number of nodes that were searched for names that bodies read */
 } resolver;
 
 static void keep(resolver *r, fr_status status) {
@@ -50,7 +50,7 @@ static void *take(resolver *r, size_t count, size_t item) {
 
 /* --------------------------------------------------------------------------------------- names that bodies may read */
 
-/* Bodies within bodies are searched again and again, so the number of nodes searched is limited. */
+/* Limit on searched nodes: nested bodies are searched once for each body around them. */
 #define SEARCHED_MAX 10000000
 
 typedef struct search {
@@ -74,8 +74,8 @@ static void search_node(void *context, fr_jinja_node *node) {
     }
 }
 
-/* Finds a name such as `loop` or `caller` in a body. If the body reads it before it stores it, the loop or macro must
- * provide a variable of that name; NULL: the body does not read it. */
+/* Searches a body for a name such as `loop` or `caller`. If the body reads the name before it stores a value under it,
+ * the loop or macro must provide that variable. NULL: the body does not read it. */
 static fr_jinja_name *find_read(resolver *r, const fr_jinja_nodes *body, const char *word) {
     search s = {.resolver = r, .word = word};
     fr_jinja_visit_all(body, search_node, &s);
@@ -131,7 +131,7 @@ static void store_targets(resolver *r, fr_jinja_node *target) {
     for (size_t i = 0; i < target->items.count; i++) store_targets(r, target->items.items[i]);
 }
 
-/* Notes the names that a node uses in its own scope; scopes inside it are left out. */
+/* Records the names that a node uses in its own scope, but not those in scopes inside it. */
 static void analyze(void *context, fr_jinja_node *node) {
     resolver *r = context;
     bool conditional = r->conditional;
@@ -168,8 +168,8 @@ static void enter_scope(resolver *r, scope *inner, frame_layout *layout) {
     r->conditional = false;
 }
 
-/* Leaves a scope. Outside of it its symbols have no meaning. result: the variables to load when the scope is
- * entered. */
+/* Leaves a scope; its symbols have no meaning outside of it. result: the variables that must be loaded each time the
+ * scope is entered. */
 static void leave_scope(resolver *r, fr_jinja_scope *result) {
     scope *inner = r->scope;
     size_t count = 0;
@@ -224,7 +224,8 @@ static bool has_parameter(const fr_jinja_routine *routine, const char *name) {
     return false;
 }
 
-/* True if the body reads this name, so that the routine must provide it; then *slot is its slot. */
+/* If the body reads this name, makes room for it in the routine's frame, because the routine must provide it. Returns
+ * true in that case; *slot is its slot. */
 static bool provide(resolver *r, const fr_jinja_routine *routine, const char *word, uint32_t *slot) {
     fr_jinja_name *name = has_parameter(routine, word) ? NULL : find_read(r, &routine->body, word);
     if (name) *slot = declare_parameter(r, name);
@@ -250,7 +251,8 @@ static void resolve_routine(resolver *r, fr_jinja_routine *routine) {
     routine->slots = layout.slots;
 }
 
-/* Copies a target, because a loop's test that looks ahead must not change the variables that the body reads. */
+/* Copies the target of a loop. The loop's test may run ahead of the body, and must not change the variables that the
+ * body reads. */
 static fr_jinja_node *copy_target(resolver *r, const fr_jinja_node *target) {
     fr_jinja_node *copy = take(r, 1, sizeof *copy);
     if (!copy) return NULL;

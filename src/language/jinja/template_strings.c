@@ -3,13 +3,14 @@
 
 #include <utf8proc.h>
 
-/* Looking up a character's properties takes as much work as copying this many bytes, and costs as many steps. */
+/* Looking up a character's properties takes about as much time as copying this many bytes, so it costs as many
+ * steps. */
 #define PROPERTY_BYTES 8
 
 /* A walk over the characters of a text. */
 typedef struct walk {
     const fr_jinja_string *string;
-    size_t begin, at; /* begin: of the current character; at: after it */
+    size_t begin, at; /* begin: offset of the current character; at: offset after it */
     int32_t codepoint;
 } walk;
 
@@ -93,8 +94,8 @@ const fr_jinja_string *fr_jinja_string_in_case(fr_jinja_render *render, const fr
     return end_like(render, string, begin);
 }
 
-/* Writes the first character in title case and the others in lower case. For the others behind_letter is true, so that
- * a sigma at the end of a word gets its final form. */
+/* Writes the first character in title case and the others in lower case. For the others, behind_letter is true, which
+ * gives a sigma at the end of a word its final form. */
 const fr_jinja_string *fr_jinja_string_capitalize(fr_jinja_render *render, const fr_jinja_string *string) {
     size_t begin = fr_jinja_text_begin(render);
     bool behind_letter = false;
@@ -143,7 +144,7 @@ static size_t begin_without(fr_jinja_render *render, const fr_jinja_string *stri
     return w.begin;
 }
 
-/* Gives the end of the last character that is not among `characters`. */
+/* Gives the offset after the last character that is not one of `characters`. */
 static size_t end_without(fr_jinja_render *render, const fr_jinja_string *string, const fr_jinja_string *characters) {
     size_t end = 0;
     for (walk w = {.string = string}; next_character(&w) && !fr_jinja_render_failed(render);)

@@ -11,27 +11,27 @@ const fr_jinja_string *fr_jinja_string_in_case(fr_jinja_render *render, const fr
 const fr_jinja_string *fr_jinja_string_capitalize(fr_jinja_render *render, const fr_jinja_string *string);
 const fr_jinja_string *fr_jinja_string_swapcase(fr_jinja_render *render, const fr_jinja_string *string);
 
-/* Does str.title(): letters after a character that is not a letter are in title case. */
+/* Does Python's str.title(): a letter gets title case unless the character before it is a letter. */
 const fr_jinja_string *fr_jinja_string_title(fr_jinja_render *render, const fr_jinja_string *string);
 
 typedef enum fr_jinja_side { FR_SIDE_LEFT = 1, FR_SIDE_RIGHT = 2, FR_SIDE_BOTH = 3 } fr_jinja_side;
 
-/* Removes the given characters from the ends; NULL: removes white space. */
+/* Removes these characters from the ends of a string; NULL: white space. */
 const fr_jinja_string *fr_jinja_string_strip(fr_jinja_render *render, const fr_jinja_string *string,
                                              const fr_jinja_string *characters, fr_jinja_side sides);
 
-/* Replaces at most `count` times, or always if count is negative. */
+/* Replaces the first `count` occurrences, or all if count is negative. */
 const fr_jinja_string *fr_jinja_string_replace(fr_jinja_render *render, const fr_jinja_string *string,
                                                const fr_jinja_string *old, const fr_jinja_string *with, int64_t count);
 
-/* Splits a string at a separator; NULL: at white space. most: the number of splits; negative: no limit. */
+/* Splits a string at each separator; NULL: at white space. most: limit on the number of splits; negative: no limit. */
 fr_jinja_list *fr_jinja_string_split(fr_jinja_render *render, const fr_jinja_string *string,
                                      const fr_jinja_string *separator, int64_t most);
 fr_jinja_list *fr_jinja_string_split_right(fr_jinja_render *render, const fr_jinja_string *string,
                                            const fr_jinja_string *separator, int64_t most);
 fr_jinja_list *fr_jinja_string_lines(fr_jinja_render *render, const fr_jinja_string *string, bool keep_ends);
 
-/* Find the first and the last place of a text between two offsets; SIZE_MAX: it is not there. */
+/* Find the first and the last occurrence of a text between two offsets; SIZE_MAX: there is none. */
 size_t fr_jinja_string_find(fr_jinja_render *render, const fr_jinja_string *string, const fr_jinja_string *needle,
                             size_t begin, size_t end);
 size_t fr_jinja_string_find_last(fr_jinja_render *render, const fr_jinja_string *string, const fr_jinja_string *needle,
@@ -45,10 +45,10 @@ void fr_jinja_put_escaped(fr_jinja_render *render, const fr_jinja_string *string
 void fr_jinja_put_aligned(fr_jinja_render *render, const fr_jinja_string *string, int64_t width,
                           const fr_jinja_string *fill, char align);
 
-/* True if every character, and at least one, has a property. */
+/* True if the string is not empty and all its characters have the property. */
 bool fr_jinja_string_all(fr_jinja_render *render, const fr_jinja_string *string, bool is(int32_t codepoint));
 
-/* Do str.isupper(), str.islower() and str.istitle(). */
+/* Do Python's str.isupper(), str.islower() and str.istitle(). */
 bool fr_jinja_string_is_upper(fr_jinja_render *render, const fr_jinja_string *string);
 bool fr_jinja_string_is_lower(fr_jinja_render *render, const fr_jinja_string *string);
 bool fr_jinja_string_is_title(fr_jinja_render *render, const fr_jinja_string *string);

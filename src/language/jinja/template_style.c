@@ -20,7 +20,8 @@ static void put_fill(fr_jinja_render *render, const fr_jinja_style *s, int64_t t
     fr_jinja_put_times(render, fr_jinja_string_new(render, s->fill, s->fill_length, s->foreign), times);
 }
 
-/* Counts the digits before the point, and gives the size of their groups; 0: they are not grouped. */
+/* Counts the digits before the point if they are to be grouped, and gives the size of a group; 0: they are not
+ * grouped. */
 static size_t grouped_digits(const fr_jinja_style *s, const char *digits, size_t *size) {
     bool decimal = !s->type || !strchr("xXob", s->type);
     *size = decimal ? 3 : 4;

@@ -9,26 +9,26 @@
 typedef struct fr_jinja_style {
     char fill[4]; /* one character */
     size_t fill_length;
-    char align; /* < > ^, or = for padding between sign and digits */
-    char sign;  /* + or a blank, written before numbers that are not negative, or 0 */
-    char group; /* , or _ between thousands, or 0 */
+    char align; /* < > ^, or = for padding between the sign and the digits */
+    char sign;  /* + or a blank, which is written before numbers that are not negative; 0: none */
+    char group; /* , or _ between groups of digits; 0: none */
     bool alternate;
-    bool foreign;             /* the padding is foreign */
+    bool foreign;             /* the padding comes from foreign text */
     int64_t width, precision; /* -1: none */
     char type;                /* 0: none */
 } fr_jinja_style;
 
-/* Fails the render if the precision exceeds the largest with which numbers are written. */
+/* Fails the render if the precision is above the limit for numbers. */
 void fr_jinja_check_precision(fr_jinja_render *render, const fr_jinja_style *s);
 
 void fr_jinja_put_styled_int(fr_jinja_render *render, const fr_jinja_style *s, int64_t integer, bool foreign);
 void fr_put_styled_wide(fr_jinja_render *render, const fr_jinja_style *s, fr_jinja_value wide);
 void fr_jinja_put_styled_real(fr_jinja_render *render, const fr_jinja_style *s, double real, bool foreign);
 
-/* Writes a string, cut to the precision. */
+/* Writes a string, of which the precision limits the length. */
 void fr_jinja_put_styled_string(fr_jinja_render *render, const fr_jinja_style *s, const fr_jinja_string *string);
 
-/* Reads a number of at most 9 digits in a format at *at, which moves past it; -1: there is none. */
+/* Reads a number of at most 9 digits at *at, and moves *at past it; -1: there is none. */
 int64_t fr_jinja_read_count(const char *bytes, size_t end, size_t *at);
 
 static inline bool fr_jinja_is_whole(fr_jinja_value value) {

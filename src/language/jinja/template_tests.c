@@ -65,7 +65,7 @@ static fr_jinja_value test_iterable(fr_jinja_render *render, const fr_jinja_valu
     return fr_jinja_of_truth(fr_jinja_is_iterable(arguments[0]));
 }
 
-/* True for values that have a length, and items by number or key. Undefined counts as one. */
+/* True for values with a length whose items have indices or keys; undefined is one of them. */
 static fr_jinja_value test_sequence(fr_jinja_render *render, const fr_jinja_value *arguments) {
     (void)render;
     bool view = arguments[0].kind == FR_KIND_VIEW || arguments[0].kind == FR_KIND_LOOP;
@@ -98,7 +98,7 @@ static fr_jinja_value test_upper(fr_jinja_render *render, const fr_jinja_value *
     return fr_jinja_of_truth(fr_jinja_string_is_upper(render, fr_jinja_str(render, arguments[0])));
 }
 
-/* True if a division leaves this remainder. */
+/* True if dividing the value by the divisor leaves this remainder. */
 static fr_jinja_value leaves(fr_jinja_render *render, fr_jinja_value value, fr_jinja_value divisor, int64_t remainder) {
     fr_jinja_value left = fr_jinja_arithmetic(render, FR_OPERATOR_REMAINDER, value, divisor);
     return fr_jinja_of_truth(!fr_jinja_render_failed(render) &&
@@ -117,7 +117,7 @@ static fr_jinja_value test_divisibleby(fr_jinja_render *render, const fr_jinja_v
     return leaves(render, arguments[0], arguments[1], 0);
 }
 
-/* True for the same object. Constants and texts of the same kind are the same if they are equal. */
+/* True if both are the same object. Two constants or texts of one kind are the same if they are equal. */
 static fr_jinja_value test_sameas(fr_jinja_render *render, const fr_jinja_value *arguments) {
     fr_jinja_value a = arguments[0], b = arguments[1];
     bool same = a.kind == b.kind;

@@ -76,7 +76,7 @@ size_t fr_jinja_space_prefix(const char *bytes, size_t length) {
     return at;
 }
 
-/* Finds the beginning of the text's last character. */
+/* Gives the offset at which the text's last character begins. */
 static size_t last_character(const char *bytes, size_t length) {
     int32_t codepoint;
     for (size_t back = 1; back <= 4 && back <= length; back++) {
@@ -177,8 +177,8 @@ bool fr_jinja_is_printable(int32_t codepoint) {
 
 #define REAL_TEXT_MAX 400
 
-/* Converts Python's spelling of a number to JSON's: a digit before and after the point, no zeros in front, no plus.
- * Gives the length of the text; 0: it is not a number. */
+/* Converts Python's spelling of a number to JSON's, which has digits before and after the point, no leading zeros and
+ * no plus. Gives the length of the text; 0: it is not a number. */
 static size_t as_json(const char *bytes, size_t length, char text[REAL_TEXT_MAX]) {
     size_t at = 0, to = 0, digits = 0;
     if (length == 0 || length > REAL_TEXT_MAX - 8) return 0;
@@ -206,10 +206,12 @@ bool fr_jinja_read_real(const char *bytes, size_t length, double *real) {
     return read;
 }
 
-/* Finds the fewest digits that read back as the same number, and the place of the point: 0.d1d2d3... * 10^point. */
+/* Finds the smallest number of digits that read back as the same number, and the exponent: the number is 0.d1d2d3... *
+ * 10^point. */
 static void shortest_digits(double real, char digits[24], int *point) {
     char text[40];
-    /* for a normal number, 15 digits without zeros at the end are the shortest spelling if they read back as it */
+    /* if 15 digits read back as the number, and it is a normal one, they are the shortest spelling without their zeros
+     * at the end */
     int fewest = fabs(real) < DBL_MIN ? 0 : 14;
     for (int precision = fewest; precision < 17; precision++) {
         snprintf(text, sizeof text, "%.*e", precision, real);
@@ -218,7 +220,7 @@ static void shortest_digits(double real, char digits[24], int *point) {
     const char *exponent = strchr(text, 'e');
     size_t count = 0;
     for (const char *c = text; c < exponent; c++)
-        if (*c >= '0' && *c <= '9') digits[count++] = *c; /* leaves out the sign, and a locale's decimal point */
+        if (*c >= '0' && *c <= '9') digits[count++] = *c; /* skips the sign and the locale's decimal point */
     while (count > 1 && digits[count - 1] == '0') count--;
     digits[count] = 0;
     *point = (int)strtol(exponent + 1, NULL, 10) + 1;

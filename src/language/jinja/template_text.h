@@ -7,10 +7,10 @@
 
 #include "forerun.h"
 
-/* Decodes the character at `bytes`, which are at least one byte, and gives its number of bytes. */
+/* Decodes the character at `bytes`, of which there is at least one. Gives the character's length in bytes. */
 size_t fr_jinja_decode(const char *bytes, size_t length, int32_t *codepoint);
 
-/* Writes a character as UTF-8, up to 4 bytes; the surrogate of a byte is written as that byte. */
+/* Writes a character as UTF-8, up to 4 bytes. A surrogate that stands for a byte is written as that byte. */
 size_t fr_jinja_encode(int32_t codepoint, char *bytes);
 
 /* The first function counts characters. The second gives the byte offset of a character, or the length if there are
@@ -27,10 +27,10 @@ bool fr_jinja_is_python_space(int32_t codepoint);
 size_t fr_jinja_space_prefix(const char *bytes, size_t length);
 size_t fr_jinja_space_suffix(const char *bytes, size_t length);
 
-/* Finds the first place of the needle in the text; SIZE_MAX: it is not there. */
+/* Finds the first occurrence of the needle in the text; SIZE_MAX: there is none. */
 size_t fr_jinja_find(const char *bytes, size_t length, const char *needle, size_t needle_length);
 
-/* Properties of a character, for str.isalpha() and its like. */
+/* Properties of a character, as str.isalpha() and its like test them. */
 bool fr_jinja_is_alphabetic(int32_t codepoint);
 bool fr_jinja_is_decimal(int32_t codepoint);
 bool fr_jinja_is_digit(int32_t codepoint);

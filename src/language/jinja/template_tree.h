@@ -7,7 +7,7 @@
 
 typedef struct fr_template fr_template;
 
-/* The most blocks and expressions within each other. A chain such as a + b + c also nests, to the left. */
+/* Limit on nested blocks and expressions. A chain such as a + b + c nests too: (a + b) + c. */
 #define FR_TEMPLATE_NESTING_MAX 200
 
 typedef enum fr_jinja_node_kind {
@@ -16,7 +16,7 @@ typedef enum fr_jinja_node_kind {
     FR_NODE_NAME,  /* an expression, or a target */
     FR_NODE_TUPLE, /* an expression, or a target */
     FR_NODE_LIST,
-    FR_NODE_DICT, /* items: key, value, key, value */
+    FR_NODE_DICT, /* items: a key, its value, the next key, its value, and so on */
     FR_NODE_AND,
     FR_NODE_OR,
     FR_NODE_NOT,
@@ -72,19 +72,19 @@ typedef struct fr_jinja_nodes {
     size_t count, capacity;
 } fr_jinja_nodes;
 
-/* An identifier. All its occurrences in a template share it. */
+/* An identifier. There is one of these for all its occurrences in a template. */
 typedef struct fr_jinja_name {
     fr_jinja_string string;
     struct fr_jinja_name *next;     /* the next name with the same hash */
-    struct fr_jinja_symbol *symbol; /* the present meaning of the name, while scopes are resolved */
+    struct fr_jinja_symbol *symbol; /* while scopes are resolved: what the name means at present */
 } fr_jinja_name;
 
-/* The place of a variable: the slot `slot` in the frame `hops` routines outwards. */
+/* The place of a variable: slot number `slot` in the frame of the routine that is `hops` routines further out. */
 typedef struct fr_jinja_place {
     uint32_t hops, slot;
 } fr_jinja_place;
 
-/* The initial value of a scope's variable, each time the scope is entered. */
+/* Says where a scope's variable gets its first value each time the scope is entered. */
 typedef enum fr_jinja_load_from { FR_LOAD_NOTHING, FR_LOAD_CONTEXT, FR_LOAD_OUTER } fr_jinja_load_from;
 
 typedef struct fr_jinja_load {
@@ -101,23 +101,23 @@ typedef struct fr_jinja_scope {
 
 typedef struct fr_jinja_call_nodes {
     fr_jinja_nodes positional;
-    fr_jinja_nodes keywords;       /* values of the keywords */
-    const fr_jinja_string **names; /* names of the keywords */
+    fr_jinja_nodes keywords;       /* values of the keyword arguments */
+    const fr_jinja_string **names; /* names of the keyword arguments */
     fr_jinja_node *star, *star_star;
 } fr_jinja_call_nodes;
 
-/* A body that is called: that of a macro, a call block, a recursive loop, or the template itself. Its variables,
- * including those of scopes inside it, have slots in one frame. */
+/* A body with a frame of its own: that of a macro, a call block, a recursive loop, or the template itself. Its
+ * variables, including those of scopes inside it, have slots in that frame. */
 typedef struct fr_jinja_routine {
     const fr_jinja_string *name;
     fr_jinja_node **parameters; /* names */
     size_t parameter_count;
-    fr_jinja_nodes defaults; /* for the last parameters */
+    fr_jinja_nodes defaults; /* defaults of the last parameters */
     fr_jinja_nodes body;
     fr_jinja_scope scope;
     uint32_t slots;
     bool takes_caller, takes_keywords, takes_rest;
-    bool caller_declared; /* it is one of the parameters */
+    bool caller_declared; /* `caller` is one of the parameters */
     uint32_t caller_slot, keywords_slot, rest_slot;
 } fr_jinja_routine;
 
@@ -128,7 +128,7 @@ typedef struct fr_jinja_if_branch {
 
 typedef struct fr_jinja_for_node {
     fr_jinja_node *target, *sequence, *test;
-    fr_jinja_node *test_target; /* the same names, in the scope of the test */
+    fr_jinja_node *test_target; /* the target's names as the scope of the test has them */
     fr_jinja_nodes body, otherwise;
     fr_jinja_scope scope, test_scope, otherwise_scope;
     fr_jinja_routine *recursive; /* the routine whose frame the scopes use; NULL: the loop is not recursive */
@@ -139,14 +139,14 @@ typedef struct fr_jinja_for_node {
 struct fr_jinja_node {
     uint8_t kind;     /* fr_jinja_node_kind */
     uint8_t operator; /* fr_jinja_operator, of BINARY */
-    uint16_t nesting; /* levels of nodes from this one down */
+    uint16_t nesting; /* number of levels of nodes, counted from this one down */
     uint32_t line;
     union {
         fr_jinja_value constant;
         struct {
             fr_jinja_name *name;
             fr_jinja_place place;
-            bool stored; /* it is a target or parameter */
+            bool stored; /* the node is a target or a parameter, so a value is stored in it */
         } variable;
         struct {
             fr_jinja_node *left, *right;
@@ -195,7 +195,7 @@ struct fr_jinja_node {
             fr_jinja_node *target, *value;
         } set;
         struct {                            /* set and filter blocks */
-            fr_jinja_node *target, *filter; /* each may be NULL */
+            fr_jinja_node *target, *filter; /* either may be NULL */
             fr_jinja_nodes body;
             fr_jinja_scope scope;
         } block;

@@ -14,12 +14,12 @@
 #include "forerun.h"
 
 typedef enum fr_jinja_kind {
-    FR_KIND_MISSING, /* no value: an argument that wasn't given, or a variable before it is set */
+    FR_KIND_MISSING, /* no value: an argument that wasn't given, or a variable that is not set yet */
     FR_KIND_UNDEFINED,
     FR_KIND_NONE,
     FR_KIND_BOOL,
     FR_KIND_INT,
-    FR_KIND_WIDE, /* an integer beyond 64 bits, as its digits */
+    FR_KIND_WIDE, /* an integer beyond 64 bits, kept as its digits */
     FR_KIND_FLOAT,
     FR_KIND_STRING,
     FR_KIND_LIST,
@@ -31,7 +31,7 @@ typedef enum fr_jinja_kind {
     FR_KIND_NAMESPACE,
     FR_KIND_LOOP,
     FR_KIND_MACRO,
-    FR_KIND_METHOD,   /* a method with its object */
+    FR_KIND_METHOD,   /* a method together with its object */
     FR_KIND_FUNCTION, /* a function of the environment: range, dict, ... */
     FR_KIND_CYCLER,
     FR_KIND_JOINER,
@@ -44,27 +44,27 @@ typedef enum fr_jinja_reason {
     FR_REASON_ATTRIBUTE, /* 'dict object' has no attribute 'x' */
     FR_REASON_ELEMENT,   /* list object has no element 7 */
     FR_REASON_PARAMETER, /* parameter 'x' was not provided */
-    FR_REASON_CONDITION, /* an `if` without else, in the line `integer` */
+    FR_REASON_CONDITION, /* an `if` without else in line `integer` of the template */
     FR_REASON_EMPTY,     /* there is no first, last, smallest or next item */
     FR_REASON_CALLER,    /* there is no caller */
     FR_REASON_UNSAFE     /* a method that would change its object, which templates may not call */
 } fr_jinja_reason;
 
-/* A string, normally UTF-8, without a NUL at the end. Any bytes are accepted: a byte that belongs to no character
- * counts as one. */
+/* A string, normally UTF-8, without a NUL at its end. It may have any bytes: one that belongs to no character counts
+ * as a character. */
 typedef struct fr_jinja_string {
     const char *bytes;
     size_t length;
-    const uint8_t *marks; /* one for each byte, 1: foreign; NULL: `foreign` holds for all bytes */
-    bool foreign;         /* with marks: some bytes are foreign */
+    const uint8_t *marks; /* [length] 1 for a foreign byte; NULL: `foreign` holds for all bytes */
+    bool foreign;         /* if there are marks: some bytes are foreign */
     bool ascii;
-    bool markup; /* made by the filter safe: when it is joined with other text, that text is escaped */
+    bool markup; /* made by the filter `safe`; text that is joined with it is escaped */
 } fr_jinja_string;
 
 typedef struct fr_jinja_value {
     uint8_t kind;       /* fr_jinja_kind */
     bool foreign;       /* not used for strings, which have marks of their own */
-    uint8_t reason, of; /* for undefined: an fr_jinja_reason, and the fr_jinja_kind that lacks the attribute */
+    uint8_t reason, of; /* for undefined: an fr_jinja_reason, and the fr_jinja_kind without the attribute */
     union {
         bool truth;
         int64_t integer;
@@ -98,7 +98,8 @@ typedef struct fr_jinja_entry {
     uint64_t hash;
 } fr_jinja_entry;
 
-/* A dict in the order of insertion. A few entries are searched one by one, more of them by a hash index. */
+/* A dict, in the order of insertion. While it has few entries, they are searched one by one, and then by a hash
+ * index. */
 typedef struct fr_jinja_dict {
     fr_jinja_entry *entries;
     size_t count, capacity;
@@ -190,7 +191,7 @@ static inline bool fr_jinja_value_foreign(fr_jinja_value value) {
     return value.kind == FR_KIND_STRING ? value.string->foreign : value.foreign;
 }
 
-/* True for numbers that can be computed with: all except wide integers. */
+/* True for numbers with which templates can compute: all but wide integers. */
 static inline bool fr_jinja_is_numeric(fr_jinja_value value) {
     return value.kind == FR_KIND_INT || value.kind == FR_KIND_FLOAT || value.kind == FR_KIND_BOOL;
 }
@@ -199,7 +200,7 @@ static inline bool fr_is_number(fr_jinja_value value) {
     return fr_jinja_is_numeric(value) || value.kind == FR_KIND_WIDE;
 }
 
-/* Gives an integer; a bool is 0 or 1. It is not for floats. */
+/* Gives the value of an integer or a bool (0 or 1). It must not be called for other kinds. */
 static inline int64_t fr_jinja_int_of(fr_jinja_value value) {
     return value.kind == FR_KIND_BOOL ? value.truth : value.integer;
 }

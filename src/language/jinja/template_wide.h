@@ -11,7 +11,7 @@
  * int64. */
 fr_jinja_value fr_of_wide(const fr_jinja_string *digits);
 
-/* Gives a number below, at or above 0, or FR_UNORDERED. other: any number. */
+/* Compares a wide integer with any number: gives a number below, at or above 0, or FR_UNORDERED. */
 int fr_wide_order(fr_jinja_value wide, fr_jinja_value other);
 
 /* Gives the nearest double, which is infinite if the number is too large. */

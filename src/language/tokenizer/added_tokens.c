@@ -14,7 +14,7 @@ fr_status fr_added_tokens_add(fr_added_tokens *set, const fr_added_entry *entry,
     if (text.length == 0 || text.length > FR_ADDED_LENGTH_MAX)
         return fr_fail(FR_INPUT, "%s: the added token %d has %zu bytes, not 1 to %d", where, entry->id, text.length,
                        FR_ADDED_LENGTH_MAX);
-    if ((set->count & (set->count - 1)) == 0) { /* it is full, because capacities are powers of two */
+    if ((set->count & (set->count - 1)) == 0) { /* the list is full, because capacities are powers of two */
         size_t capacity = set->count ? 2 * set->count : 1;
         fr_added_token *items = realloc(set->items, capacity * sizeof *items);
         if (!items) return fr_fail_memory(where, capacity * sizeof *items);
@@ -60,8 +60,8 @@ void fr_added_tokens_close(fr_added_tokens *set) {
 
 /* --------------------------------------------------------------------------------------------------------- matching */
 
-/* Finds the first of items[low, high) whose byte at `depth` is at least `byte`. All of these items are longer than
- * `depth` and have the same first `depth` bytes. */
+/* Finds the first of items[low, high) whose byte at `depth` is at least `byte`. The texts of all these items are
+ * longer than `depth`, and their first `depth` bytes are equal. */
 static size_t lower_bound(const fr_added_token *items, size_t low, size_t high, size_t depth, unsigned byte) {
     while (low < high) {
         size_t middle = low + (high - low) / 2;
@@ -73,8 +73,8 @@ static size_t lower_bound(const fr_added_token *items, size_t low, size_t high, 
     return low;
 }
 
-/* A search for tokens at the beginning of a text: a range of the sorted list that narrows byte by byte. A token that
- * ends at the present byte comes first in the range. */
+/* A search for tokens at the beginning of a text. It keeps the range of the sorted list whose tokens begin like the
+ * text, and narrows it byte by byte. A token that ends at the present byte is the first of the range. */
 typedef struct prefix_search {
     const fr_added_tokens *set;
     const unsigned char *text;
@@ -85,7 +85,7 @@ static prefix_search begin_search(const fr_added_tokens *set, const unsigned cha
     return (prefix_search){set, text, length, 0, set->first[text[0]], set->first[text[0] + 1]};
 }
 
-/* Gives the next longer token; NULL: there is none. */
+/* Gives the next token, which is longer than the one before; NULL: there is none. */
 static const fr_added_token *longer(prefix_search *search) {
     const fr_added_token *items = search->set->items;
     while (search->depth < search->length) {
@@ -131,15 +131,15 @@ static bool stands_alone(const unsigned char *bytes, size_t length, size_t begin
 
 /* ---------------------------------------------------------------------------------------------------------- walking */
 
-/* A search for the control tokens in trusted runs, in the order of the text. */
+/* A search for control tokens in the trusted runs of a text, from its beginning to its end. */
 typedef struct claims {
     const fr_added_tokens *set;
     const unsigned char *text;
     fr_trust trust;
-    size_t at;                   /* offset in the run */
+    size_t at;                   /* offset within the run */
     const fr_added_token *token; /* NULL: there are no more, and `begin` is the end of the text */
     size_t begin;
-    bool stands; /* false: a single-word token next to a word character, which is skipped */
+    bool stands; /* false: the token must be a single word but is next to a word character, so it is skipped */
     bool none;   /* there are no control tokens to find */
 } claims;
 
@@ -202,7 +202,7 @@ fr_status fr_added_tokens_walk(const fr_added_tokens *set, const char *text, siz
             if (end >= space_end) space_end = fr_skip_space(text, end, length);
             end = space_end;
         }
-        if (begin >= end) continue; /* an earlier token has taken all of it as white space */
+        if (begin >= end) continue; /* an earlier token took all of it as the white space beside it */
         if (begin > done) FR_TRY(stretch(context, text + done, begin - done, -1));
         FR_TRY(stretch(context, text + begin, end - begin, token->id));
         done = end;

@@ -12,13 +12,13 @@
 #include "formats/tokenizer_source.h"
 #include "src/language/tokenizer/trust.h"
 
-#define FR_ADDED_LENGTH_MAX 256 /* bytes of a token, which bounds a search at one position */
+#define FR_ADDED_LENGTH_MAX 256 /* limit on the bytes of a token, and so on the search at one position */
 
 typedef struct fr_added_token {
     char *text;
     size_t length;
     int32_t id;
-    bool lstrip, rstrip; /* takes the white space before (lstrip) or after (rstrip) the token with it */
+    bool lstrip, rstrip; /* includes the white space before it (lstrip) or after it (rstrip) */
     bool single_word;    /* is found only if no word character is next to it */
     bool control;        /* is found only in trusted bytes */
 } fr_added_token;
@@ -26,7 +26,7 @@ typedef struct fr_added_token {
 typedef struct fr_added_tokens {
     fr_added_token *items; /* sorted by text, in memcmp's order */
     size_t count;
-    size_t first[257]; /* items[first[b]] and later ones begin with a byte of at least b */
+    size_t first[257]; /* index of the first item whose first byte is at least b */
     bool has_control;
 } fr_added_tokens;
 
@@ -39,8 +39,8 @@ void fr_added_tokens_sort(fr_added_tokens *set);
 fr_status fr_added_tokens_seal(fr_added_tokens *set, const char *where);
 void fr_added_tokens_close(fr_added_tokens *set);
 
-/* Calls `mention` with the id of each token of the set that occurs anywhere in a text, also within other tokens. An id
- * may come several times. */
+/* Calls `mention` with the id of each token of the set that occurs anywhere in a text, even within another token. It
+ * may be called several times for one id. */
 typedef void fr_mention_fn(void *context, int32_t id);
 void fr_added_tokens_mentioned(const fr_added_tokens *set, const char *text, size_t length, fr_mention_fn *mention,
                                void *context);

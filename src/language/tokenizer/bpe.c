@@ -175,8 +175,8 @@ static void add_symbol(fr_bpe_work *work, int32_t id) {
     work->symbols[at] = (symbol){id, at - 1, at + 1};
 }
 
-/* Gives the name that a character has in the vocabulary. Byte-level vocabularies name each byte. Symbols after the
- * first one have a prefix, and the last one has a suffix. */
+/* Gives the name under which the vocabulary has a symbol. In byte-level vocabularies each symbol is a byte. The name
+ * of every symbol but the first has a prefix, and that of the last one has a suffix. */
 static fr_text name_symbol(const fr_bpe *bpe, fr_bpe_work *work, fr_text piece, size_t at, size_t step) {
     const char *prefix = at > 0 ? bpe->inside_prefix : "", *suffix = at + step == piece.length ? bpe->end_suffix : "";
     if (!*prefix && !*suffix && !bpe->byte_level) return (fr_text){piece.bytes + at, step};
@@ -192,9 +192,9 @@ static fr_text name_symbol(const fr_bpe *bpe, fr_bpe_work *work, fr_text piece, 
     return (fr_text){work->written, length + behind};
 }
 
-/* Makes the symbols of a piece. An unknown token is added only when the next known character or the end comes, so that
- * neighbouring unknown characters can be fused. As in the reference implementation, byte tokens between the two come
- * before the unknown token; the order matters only for a vocabulary that has some of the byte tokens, but not all. */
+/* Makes the first symbols of a piece. The unknown token is added late, when the next known character or the end comes,
+ * so that neighbouring unknown characters can become one. As in the reference implementation, byte tokens of further
+ * characters then come before it. That matters only for a vocabulary that has some of the byte tokens but not all. */
 static void start_symbols(const fr_bpe *bpe, fr_text piece, fr_bpe_work *work) {
     bool pending = false, plain = !*bpe->inside_prefix && !*bpe->end_suffix;
     work->symbol_count = 0;
@@ -266,11 +266,11 @@ fr_status fr_ids_append(fr_id_list *ids, const int32_t *items, size_t count) {
     return FR_OK;
 }
 
-/* Makes room for a piece. Every byte may become a symbol. The heap holds at most 2 n candidates: n - 1 pairs at the
- * start, and each of at most n - 1 merges takes one and adds two. */
+/* Makes room for a piece, each byte of which may become a symbol. The heap has at most 2 n candidates: it starts with
+ * n - 1 pairs, and each of at most n - 1 merges removes one candidate and adds two. */
 static fr_status reserve(const fr_bpe *bpe, fr_bpe_work *work, size_t length) {
     size_t prefix = strlen(bpe->inside_prefix), suffix = strlen(bpe->end_suffix);
-    length = length * (1 + prefix) + suffix; /* the affixes' bytes may be symbols too */
+    length = length * (1 + prefix) + suffix; /* the bytes of prefixes and the suffix may become symbols too */
     if (length <= work->capacity) return FR_OK;
     if (length > INT32_MAX) return fr_fail(FR_INPUT, "a word of more than %d symbols", INT32_MAX);
     fr_bpe_work_free(work);

@@ -15,15 +15,15 @@ typedef struct fr_bpe {
     size_t merge_mask;
     int32_t byte_ids[256]; /* the tokens <0xNN>; -1: none */
     int32_t unknown;       /* -1: characters without a token are dropped */
-    bool fuse_unknown;     /* a run of unknown characters becomes one token */
-    bool ignore_merges;    /* a piece that is a token stays whole */
-    bool byte_level;       /* each byte starts as the token of the character that stands for it */
-    /* inside_prefix stands before the name of each symbol but the first, end_suffix after the name of the last one;
-     * "": none */
+    bool fuse_unknown;     /* neighbouring unknown characters become one token */
+    bool ignore_merges;    /* a piece that is itself a token is not split */
+    bool byte_level;       /* pieces start as bytes, each as the token of the character that stands for it */
+    /* texts added to a symbol's name: inside_prefix before every symbol but the first, end_suffix after the last; "":
+     * none */
     char *inside_prefix, *end_suffix;
 } fr_bpe;
 
-/* Ids that are appended one after the other. */
+/* A list of ids that grows at its end. */
 typedef struct fr_id_list {
     int32_t *items;
     size_t count, capacity;
@@ -31,7 +31,7 @@ typedef struct fr_id_list {
 
 fr_status fr_ids_append(fr_id_list *ids, const int32_t *items, size_t count);
 
-/* Memory that pieces use one after the other. It is zeroed first, and its pointers are freed at the end. */
+/* Memory that is reused for one piece after the other. It begins zeroed, and its pointers are freed at the end. */
 typedef struct fr_bpe_work {
     struct fr_bpe_symbol *symbols;
     uint64_t *heap;
@@ -40,7 +40,7 @@ typedef struct fr_bpe_work {
     bool foreign; /* the piece that is being encoded is foreign */
 } fr_bpe_work;
 
-/* Finds the tokens <0xNN>; -1 for each one that does not exist, or for all if they aren't wanted. */
+/* Finds the tokens <0xNN>. The id is -1 for each token that does not exist, and for all of them if none is wanted. */
 void fr_find_byte_ids(const fr_vocabulary *vocabulary, bool wanted, int32_t ids[256]);
 
 /* Opens the encoding. The vocabulary is not copied, so it must stay. */

@@ -7,7 +7,7 @@ static bool stands_for_itself(unsigned byte) {
     return (byte > 32 && byte < 127) || (byte > 160 && byte != 173);
 }
 
-/* Gives byte number n of those that do not stand for themselves. */
+/* Gives the n-th of the bytes that do not stand for themselves. */
 static unsigned other(unsigned n) {
     return n < 33 ? n : n < OTHERS - 1 ? n + 127 - 33 : 173;
 }

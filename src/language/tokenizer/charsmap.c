@@ -15,8 +15,8 @@
 #include "base/error.h"
 #include "base/unicode_versions.h"
 
-#define SMALL_GRAPHEME 6      /* bytes; smaller graphemes are looked up as a whole */
-#define ANY_MARK       0x0301 /* a character that joins the one before it */
+#define SMALL_GRAPHEME 6      /* graphemes of fewer bytes are looked up as a whole */
+#define ANY_MARK       0x0301 /* any character that joins the grapheme before it */
 
 static uint32_t unit_at(const fr_charsmap *map, size_t place) {
     return (uint32_t)fr_little_endian(map->units + 4 * place, 4);
@@ -37,7 +37,7 @@ fr_status fr_charsmap_open(fr_charsmap *map, fr_text bytes, const char *where) {
     return FR_OK;
 }
 
-/* Finds the replacement of the shortest beginning of `text` that is in the tree; false: no beginning is. */
+/* Finds the shortest beginning of `text` that the tree has, and gives its replacement. False: it has none. */
 static bool find(const fr_charsmap *map, const char *text, size_t length, fr_text *found) {
     size_t place = offset_of(unit_at(map, 0));
     for (size_t i = 0; i < length && text[i]; i++) {

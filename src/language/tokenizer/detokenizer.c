@@ -10,22 +10,22 @@
 #include "base/unicode_form.h"
 #include "src/language/tokenizer/tokenizer_parts.h"
 
-#define HELD_MAX 3 /* bytes of a four-byte character without its last one */
+#define HELD_MAX 3 /* a character of four bytes may lack its last one */
 
 struct fr_decoder {
     const fr_tokenizer *tokenizer;
     bool print_special;
     bool started;   /* a token was fed */
-    int32_t newest; /* the token whose end is printed once it is known whether another one follows; -1: none */
+    int32_t newest; /* the last token fed, whose end is printed once it is known whether another follows; -1: none */
     unsigned form;  /* the form of that token */
     size_t strips_left;
     size_t done, length; /* the last call handed out bytes[0, done); bytes[done, length) are held back */
-    char bytes[];        /* room for the bytes that are held back and two of the longest token */
+    char bytes[];        /* room for the held-back bytes and for two tokens of the longest kind */
 };
 
 /* ---------------------------------------------------------------------------------------------------------- decoder */
 
-/* Gives the room for bytes that may be held back, and those of the newest token and the one before it. */
+/* Gives the room for the bytes that may be held back, for the newest token and for the token before it. */
 static size_t room_of(const fr_tokenizer *tokenizer) {
     const fr_printed_tokens *printed = &tokenizer->printed;
     size_t stop = printed->strip ? printed->strip_stop * strlen(printed->strip) : 0;
@@ -69,7 +69,7 @@ void fr_decoder_become(fr_decoder *decoder, const fr_decoder *of) {
     memcpy(decoder, of, sizeof *of + fr_decoder_longest(of));
 }
 
-/* Gives the number of bytes at the end that begin a character which further bytes could complete. */
+/* Gives how many bytes at the end of a text begin a character that is not complete yet. */
 static size_t unfinished(const char *text, size_t length) {
     for (size_t n = 1; n <= HELD_MAX && n <= length; n++) {
         fr_character_bytes character = fr_first_character(text + length - n, n);
@@ -100,7 +100,7 @@ static size_t strippable(const fr_printed_tokens *printed, const char *text, siz
     return held;
 }
 
-/* Hands out all but the last `hold` bytes, and those before them that a Strip may remove. */
+/* Hands out all bytes but the last `hold`, and but those before them that a Strip may still remove. */
 static void hand_out(fr_decoder *decoder, size_t hold, const char **text, size_t *length) {
     decoder->done = decoder->length - hold;
     decoder->done -= strippable(&decoder->tokenizer->printed, decoder->bytes, decoder->done);
@@ -120,8 +120,8 @@ static void append(fr_decoder *decoder, fr_text text) {
     decoder->length += text.length;
 }
 
-/* Gives the number of bytes of a token that are the same whether or not it is the last one, so they can be printed at
- * once. */
+/* Gives how many bytes of a token can be printed at once, because they are the same whether or not it is the last
+ * token. */
 static size_t settled(const fr_printed_tokens *printed, int32_t id, unsigned form) {
     fr_text inside = fr_printed_text(printed, form, id), last = fr_printed_text(printed, form | FR_PRINT_LAST, id);
     size_t most = inside.length < last.length ? inside.length : last.length, same = 0;

@@ -35,7 +35,7 @@ static fr_status read_body(fr_onig_reader *reader, size_t depth, const char *ope
     return FR_OK;
 }
 
-/* Reads the flags i, m and x, which are turned on, or, after a -, off. */
+/* Reads the flags i, m and x. Those before a - are turned on, those after it are turned off. */
 static fr_status read_flags(fr_onig_reader *reader) {
     bool on = true;
     for (; !at_end(reader) && *reader->at != ')' && *reader->at != ':'; reader->at++) {
@@ -50,7 +50,7 @@ static fr_status read_flags(fr_onig_reader *reader) {
     return at_end(reader) ? fr_onig_fail(reader, "a group that has no end") : FR_OK;
 }
 
-/* Reads (?i:...), or (?i), which holds for the rest of its group, including other alternatives. */
+/* Reads (?i:...) or (?i). The latter holds for the rest of its group, even for the alternatives after it. */
 static fr_status read_options(fr_onig_reader *reader, size_t depth, fr_text_buffer *out) {
     fr_onig_reader before = *reader;
     FR_TRY(read_flags(reader));
@@ -114,7 +114,7 @@ static void append_boundary(bool negated, fr_text_buffer *out) {
     for (size_t i = 0; i < sizeof parts / sizeof *parts; i++) fr_text_append_string(out, parts[i]);
 }
 
-/* True if two letters in a row equal one letter of another alphabet when case is ignored. */
+/* True if some single letter, such as a ligature, equals these two letters when case is ignored. */
 static bool folds_together(char before, int32_t codepoint) {
     static const char *const pairs[] = {"ss", "ff", "fi", "fl", "st"};
     for (size_t i = 0; i < sizeof pairs / sizeof *pairs; i++)
@@ -122,7 +122,7 @@ static bool folds_together(char before, int32_t codepoint) {
     return false;
 }
 
-/* Appends a literal. before: the literal before it in the same run, 0: none. */
+/* Appends a character that stands for itself. before: the one directly before it, or 0. */
 static fr_status append_literal(fr_onig_reader *reader, int32_t codepoint, char *before, fr_text_buffer *out) {
     if (reader->caseless && codepoint >= 0x80)
         return fr_onig_refuse(reader, "a letter outside ASCII whose case is ignored");
@@ -200,8 +200,8 @@ static size_t read_number(const char **at, const char *end, long *number) {
     return (size_t)(*at - begin);
 }
 
-/* Reads {n}, {n,}, {,m} or {n,m}, and moves past it. False: the text is none of these, and the brace stands for
- * itself. most: -1 if there is no limit. */
+/* Reads {n}, {n,}, {,m} or {n,m}, and moves past it. False: the text has none of these forms, so the brace stands for
+ * itself. *most is -1 if there is no limit. */
 static bool read_interval(fr_onig_reader *reader, long *least, long *most) {
     const char *at = reader->at + 1;
     size_t low = read_number(&at, reader->end, least), high = 0;
@@ -217,7 +217,7 @@ static bool read_interval(fr_onig_reader *reader, long *least, long *most) {
     return true;
 }
 
-/* Makes a group of everything from `start` on. */
+/* Puts a group around everything from `start` on. */
 static fr_status enclose(size_t start, fr_text_buffer *out) {
     fr_text_append_string(out, "(?:)");
     FR_TRY(fr_text_check(out, "a pattern"));

@@ -73,7 +73,8 @@ static size_t read_hex(fr_onig_reader *reader, size_t most, int32_t *value) {
     return count;
 }
 
-/* Reads a hexadecimal escape after \x: {H...}, or two digits, which are a byte; above 7F that is not a character. */
+/* Reads a hexadecimal escape after \x: {H...}, or two digits, which stand for a byte. A byte above 7F is no character
+ * and is refused. */
 static fr_status read_hex_escape(fr_onig_reader *reader, int32_t *codepoint) {
     if (reader->at < reader->end && *reader->at == '{') {
         reader->at++;
@@ -116,7 +117,7 @@ fr_status fr_onig_escaped(fr_onig_reader *reader, int32_t *codepoint) {
 /* ---------------------------------------------------------------------------------------------------------- classes */
 
 typedef struct class_name {
-    /* name: in lower case, without blanks, - and _; singles: the same class in PCRE2, for use between brackets */
+    /* name: in lower case, without blanks, hyphens and underscores; singles: PCRE2's text for it, for use in a set */
     const char *name, *singles;
 } class_name;
 
@@ -206,11 +207,11 @@ static const class_name classes[] = {
     {"han", HAN},
 };
 
-/* A set that is being built: the members that may stand between brackets, and the others, each an expression after a
- * '|'. */
+/* A set that is being built. singles: members that PCRE2 can have between brackets; others: expressions for the other
+ * members, each after a '|'. */
 typedef struct set {
     fr_text_buffer singles, others;
-    bool lone; /* it is outside of brackets */
+    bool lone; /* it is a class that stands alone, not between brackets */
 } set;
 
 static void add_other(set *to, const char *before, const char *text, const char *behind) {
@@ -285,7 +286,7 @@ static fr_status add_escape(fr_onig_reader *reader, set *to, bool *found) {
 
 /* ------------------------------------------------------------------------------------------------------------- sets */
 
-/* Appends an expression that matches one character, and empties the set. */
+/* Appends an expression that matches one character of the set, and empties the set. */
 static fr_status write_set(set *from, bool negated, fr_text_buffer *out) {
     const char *open = negated ? "(?:(?!" : "(?:", *close = negated ? ")(?s:.))" : ")";
     bool plain = from->others.length == 0, none = from->singles.length == 0;
@@ -326,7 +327,7 @@ static fr_status add_nested(fr_onig_reader *reader, size_t depth, set *to) {
     return read_set(reader, depth + 1, &to->others);
 }
 
-/* Adds [:name:] or [:^name:], or else a nested set. */
+/* Adds the class [:name:] or [:^name:]; if there is none here, adds a nested set. */
 static fr_status add_bracket(fr_onig_reader *reader, size_t depth, set *to) {
     const char *close = reader->at;
     if (reader->at < reader->end && *reader->at == ':') {
@@ -344,7 +345,7 @@ static fr_status add_bracket(fr_onig_reader *reader, size_t depth, set *to) {
     return add_nested(reader, depth, to);
 }
 
-/* Reads one character of a set, escaped or not; -1: there is none, and the reader has not moved. */
+/* Reads one character of a set, escaped or not. -1: there is no character here, and the reader has not moved. */
 static fr_status read_member(fr_onig_reader *reader, int32_t *codepoint) {
     *codepoint = -1;
     const char *from = reader->at;
@@ -404,7 +405,8 @@ static fr_status read_part(fr_onig_reader *reader, size_t depth, bool first, set
     return reader->at < reader->end ? FR_OK : fr_onig_fail(reader, "a set that has no end");
 }
 
-/* Reads the parts of an intersection. All but the last one become look-aheads. */
+/* Reads the parts of an intersection. All parts but the last become look-aheads, so that a character must match every
+ * part. */
 static fr_status read_parts(fr_onig_reader *reader, size_t depth, fr_text_buffer *all, bool *several) {
     fr_status status = FR_OK;
     for (bool first = true, more = true; more && status == FR_OK; first = false) {

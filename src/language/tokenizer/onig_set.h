@@ -7,7 +7,7 @@
 #include "base/text.h"
 #include "base/text_buffer.h"
 
-/* A pattern being read. */
+/* The state of reading a pattern. */
 typedef struct fr_onig_reader {
     fr_text pattern;
     const char *at, *end, *where;
@@ -21,16 +21,17 @@ fr_status fr_onig_refuse(const fr_onig_reader *reader, const char *construct);
 /* Fails because the pattern is not a regular expression. */
 fr_status fr_onig_fail(const fr_onig_reader *reader, const char *reason);
 
-/* Reads an escape that stands for one character, after its backslash. -1: it is another kind of escape, and the reader
- * has not moved. */
+/* Reads an escape for a single character; the reader is after its backslash. -1: the escape is of another kind, and
+ * the reader has not moved. */
 fr_status fr_onig_escaped(fr_onig_reader *reader, int32_t *codepoint);
 
-/* Appends an expression for an escape that stands for a set (d, w, s, h, p and their capitals, after the backslash),
- * or for a set after its bracket. found: there is such an escape. */
+/* fr_onig_class appends an expression for an escape that stands for a set (d, w, s, h, p or a capital of these); the
+ * reader is after its backslash. *found: there is such an escape. fr_onig_set does the same for a set in brackets; the
+ * reader is after the opening one. */
 fr_status fr_onig_class(fr_onig_reader *reader, fr_text_buffer *out, bool *found);
 fr_status fr_onig_set(fr_onig_reader *reader, fr_text_buffer *out);
 
-/* Appends a character in the form that PCRE2 reads outside and inside of sets. */
+/* Appends a character so that PCRE2 reads it as itself, inside and outside of sets. */
 void fr_onig_literal(int32_t codepoint, fr_text_buffer *out);
 
 /* Reads the character at the reader's place. */

@@ -11,7 +11,7 @@
 #include "src/language/tokenizer/byte_level.h"
 #include "src/language/tokenizer/tokenizer_parts.h"
 
-#define STOP_MAX 16 /* characters that a stream holds back because a Strip may remove them at the end */
+#define STOP_MAX 16 /* limit on the characters that are held back because a Strip may remove them at the end */
 
 static int hex_digit(char c) {
     if (c >= '0' && c <= '9') return c - '0';
@@ -28,7 +28,8 @@ static int fallback_byte(fr_text text) {
 
 /* ------------------------------------------------------------------------------------------------------------ rules */
 
-/* Stages of a decoder: single tokens; single tokens as bytes; one joined text; that text after a Strip. */
+/* Stages of a decoder. It works on single tokens, on single tokens as bytes, on the joined text, or on that text after
+ * a Strip. */
 typedef enum decoding { TOKENS, BYTES, FUSED, STRIPPED } decoding;
 
 static fr_status fail_order(const fr_tokenizer_source *source) {
@@ -46,7 +47,7 @@ static fr_status read_strip(fr_printed_tokens *printed, const fr_tokenizer_sourc
     return FR_OK;
 }
 
-/* Gives the stage after a rule, and refuses a rule that can't come at the present stage. */
+/* Gives the stage that follows a rule. Refuses a rule that can't come at the present stage. */
 static fr_status next_stage(const fr_tokenizer_source *source, const fr_text_rule *rule, decoding *stage) {
     bool fuses = rule->kind == FR_RULE_FUSE || rule->kind == FR_RULE_BYTE_LEVEL;
     decoding before = *stage;
@@ -65,7 +66,7 @@ static fr_status next_stage(const fr_tokenizer_source *source, const fr_text_rul
                : FR_OK;
 }
 
-/* Separates the rules for each token from those for the whole text. */
+/* Separates the decoder's rules: those for single tokens go to by_token, those for the whole text to `printed`. */
 static fr_status read_rules(fr_printed_tokens *printed, const fr_tokenizer_source *source, fr_text_rules *by_token) {
     decoding stage = TOKENS;
     by_token->count = 0;
@@ -84,10 +85,10 @@ static fr_status read_rules(fr_printed_tokens *printed, const fr_tokenizer_sourc
 
 typedef struct printing {
     const fr_vocabulary *vocabulary;
-    const fr_text_rules *plain; /* the rules as they were read; item i belongs to item i of `rules` */
+    const fr_text_rules *plain; /* the same rules as the source has them: item i here is item i of `rules` */
     fr_ready_rules rules;
     const fr_ready_rules *normalizer;
-    /* [vocabulary size] true for an added token that is printed as the normalizer rewrites it */
+    /* [vocabulary size] true for an added token whose text the normalizer rewrites before it is printed */
     const bool *normalized;
     fr_rewrite_work work, names;
     uint64_t allowance;
@@ -157,7 +158,7 @@ static fr_status print_by(printing *p, size_t i, fr_text text, unsigned form, fr
     return fr_text_check(out, "the decoder");
 }
 
-/* Gives the text of a token to which the rules are applied. */
+/* Gives the text of a token from which the rules start. */
 static fr_status name_token(printing *p, size_t id, fr_text *text) {
     size_t ignored = 0;
     *text = (fr_text){p->vocabulary->tokens[id].text, p->vocabulary->tokens[id].length};
@@ -194,7 +195,7 @@ static fr_status print_form(printing *p, unsigned form, fr_printed_tokens *print
     return FR_OK;
 }
 
-/* Prints all forms of the tokens. Forms that no rule distinguishes share one table. */
+/* Prints all forms of the tokens. Forms between which no rule makes a difference share one table. */
 static fr_status print_forms(printing *p, fr_printed_tokens *printed) {
     unsigned differ = 0;
     for (size_t i = 0; i < p->plain->count; i++) {

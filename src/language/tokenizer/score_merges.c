@@ -8,7 +8,8 @@
 #include "base/error.h"
 #include "src/language/tokenizer/merge_heap.h"
 
-/* A stretch of the text, in the text's order. A merge lengthens the left one and unlinks the right one. */
+/* A stretch of the text. Stretches are in the text's order. A merge lengthens the left one and unlinks the right
+ * one. */
 typedef struct fr_score_symbol {
     uint32_t begin, length; /* length 0: unlinked */
     int32_t id;             /* -1: the stretch is not a token */
@@ -84,7 +85,7 @@ static size_t start_symbols(const fr_score_merges *merges, size_t length, fr_sco
     return count;
 }
 
-/* Finds the token of a symbol and the one after it together; -1: there is none. */
+/* Finds the token whose text is that of a symbol and the next one together; -1: there is none. */
 static int32_t find_pair(const fr_score_merges *merges, const fr_score_work *work, int32_t left) {
     const symbol *at = &work->symbols[left];
     return at->next < 0 ? -1 : find(merges, work, at->begin, at->length + work->symbols[at->next].length);
@@ -129,7 +130,7 @@ static fr_status reserve(fr_score_work *work, size_t length) {
     return FR_OK;
 }
 
-/* Appends a character that is not a token: the tokens of its bytes, or the unknown token. */
+/* Appends the ids of a character that is not a token: those of its bytes, or the unknown token. */
 static fr_status append_bytes(const fr_score_merges *merges, const char *bytes, size_t length, fr_id_list *ids) {
     int32_t found[4];
     for (size_t i = 0; i < length; i++) {

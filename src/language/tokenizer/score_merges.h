@@ -11,12 +11,12 @@
 
 typedef struct fr_score_merges {
     const fr_vocabulary *vocabulary;
-    uint32_t *ranks;       /* [vocabulary size] the highest score has rank 0, equal scores the same rank */
+    uint32_t *ranks;       /* [vocabulary size] the highest score has rank 0, equal scores have equal ranks */
     int32_t byte_ids[256]; /* the tokens <0xNN>; -1: none */
     int32_t unknown;       /* -1: characters without a token are dropped */
 } fr_score_merges;
 
-/* Memory that texts use one after the other. It is zeroed first, and its pointers are freed at the end. */
+/* Memory that is reused for one text after the other. It begins zeroed, and its pointers are freed at the end. */
 typedef struct fr_score_work {
     struct fr_score_symbol *symbols;
     uint64_t *heap;

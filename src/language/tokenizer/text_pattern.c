@@ -14,7 +14,7 @@
 #include "src/language/tokenizer/onig_pattern.h"
 
 #define SOURCE_MAX 65536
-#define MATCH_MAX  50000000 /* backtracks from one position; the allowance mostly ends a search before */
+#define MATCH_MAX  50000000 /* limit on backtracks from one position; usually the allowance ends a search earlier */
 #define HEAP_MAX   262144   /* KiB of saved backtracking points */
 
 #define COMPILE_OPTIONS (PCRE2_UTF | PCRE2_UCP | PCRE2_NEVER_BACKSLASH_C | PCRE2_AUTO_CALLOUT)
@@ -24,8 +24,8 @@ typedef struct pattern_walk {
     const char *text, *seen; /* text: the given text; seen: the text that the expression is matched against */
     size_t length;
     uint64_t *allowance;
-    size_t done;     /* the end of the text that was handed on */
-    size_t position; /* the place of the last callout */
+    size_t done;     /* end of the part of the text that was handed on */
+    size_t position; /* position of the match at the last callout */
     fr_stretch_fn *stretch;
     void *context;
 } pattern_walk;
@@ -115,8 +115,8 @@ static fr_status walk_characters(pattern_walk *walk) {
     return hand_rest(walk);
 }
 
-/* Counts the steps of a match; PCRE2 calls it before each item of the pattern. The distance from the last call is the
- * length that the item in between has scanned. */
+/* Counts the steps of a match. PCRE2 calls this before each item of the pattern, so the distance from the last call's
+ * position is what one item has scanned. */
 static int count_steps(pcre2_callout_block *block, void *context) {
     pattern_walk *walk = context;
     size_t position = block->current_position;
@@ -137,7 +137,8 @@ static fr_status fail_match(const pattern_walk *walk, int code) {
                    walk->length, endless ? "it takes too many steps" : (const char *)reason);
 }
 
-/* Finds matches in `length` bytes of valid UTF-8 from `begin` on, which are matched as a text of their own. */
+/* Finds the matches in `length` bytes of valid UTF-8 that begin at `begin`. For PCRE2 these bytes are the whole
+ * text. */
 static fr_status walk_run(pattern_walk *walk, size_t begin, size_t length, pcre2_match_data *data,
                           pcre2_match_context *limits) {
     const size_t *match = pcre2_get_ovector_pointer(data);

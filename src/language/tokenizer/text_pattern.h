@@ -13,8 +13,8 @@
 typedef struct fr_text_pattern {
     char *source; /* NUL-terminated */
     size_t length;
-    struct pcre2_real_code_8 *regex; /* NULL: source is searched for literally */
-    fr_character_class characters;   /* each of these characters is a match, and there is no source */
+    struct pcre2_real_code_8 *regex; /* NULL: `source` is a text that is searched for as it is */
+    fr_character_class characters;   /* if it is a class, each of its characters is a match, and there is no source */
 } fr_text_pattern;
 
 /* Opens a pattern. own: the expression is not from a file (src/language/tokenizer/onig_pattern.h). */

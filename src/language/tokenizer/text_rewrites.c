@@ -16,7 +16,7 @@ static void append_character(int32_t codepoint, fr_text_buffer *out) {
 
 /* ------------------------------------------------------------------------------------------- character by character */
 
-/* Appends the characters that a character becomes, which may be none. */
+/* Appends the characters that replace a character; there may be none. */
 typedef void rewrite_character(int32_t codepoint, fr_text_buffer *out);
 
 /* Converts to lower case. U+0130 is the only capital whose small letter is two characters. */
@@ -115,9 +115,9 @@ static bool begins_with(fr_text text, fr_text content) {
 
 typedef struct replacing {
     fr_text text, content;
-    /* first: bytes of the text's first character; kept: bytes of the output that stand for it */
+    /* first: length of the text's first character; kept: length of the output that stands for it */
     size_t first, kept;
-    bool behind; /* the first character is complete, and further output does not count */
+    bool behind; /* the first character is done, so further output does not count */
     uint64_t *allowance;
     fr_text_buffer *out;
 } replacing;

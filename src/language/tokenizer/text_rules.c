@@ -69,7 +69,7 @@ void fr_split_work_free(fr_split_work *work) {
 
 /* -------------------------------------------------------------------------------------------------------- splitting */
 
-/* The state of a text on its way through the rules. */
+/* Holds everything that the rules need while they split a text. */
 typedef struct split_run {
     const fr_ready_rules *rules;
     fr_split_work *work;
@@ -78,14 +78,15 @@ typedef struct split_run {
     void *context;
 } split_run;
 
-/* The state of one rule on one text. The last piece is held back, because the next stretch may join it. */
+/* The state of one rule on one text. The last piece is held back, because the next stretch may still be added to
+ * it. */
 typedef struct splitting {
     const split_run *run;
     size_t level;
     fr_text text;
     size_t first;
     size_t begin, end;  /* the piece that is held back */
-    bool started, drop; /* started: there is such a piece; drop: it is not handed on */
+    bool started, drop; /* started: a piece is held back; drop: it will not be handed on */
     bool previous_matched;
 } splitting;
 

@@ -26,24 +26,24 @@ typedef struct fr_ready_rules {
 fr_status fr_rules_open(fr_ready_rules *rules, const fr_text_rules *json, const char *where);
 void fr_rules_close(fr_ready_rules *rules);
 
-/* Appends a text rewritten by one rule. *first: the bytes of the text's first character if the text begins a whole
- * text, otherwise 0; after the call, the bytes of the output that stand for that character. */
+/* Appends the text as one rule rewrites it. *first: if the text begins a whole text, the length of its first
+ * character, otherwise 0. After the call it is the length of the output that stands for that character. */
 fr_status fr_rule_rewrite(const fr_ready_rule *rule, fr_text text, size_t *first, uint64_t *allowance,
                           fr_text_buffer *out);
 
-/* Two buffers that are used in turn. They are zeroed first, and freed at the end. */
+/* Two buffers that take turns. They begin zeroed, and are freed at the end. */
 typedef struct fr_rewrite_work {
     fr_text_buffer texts[2];
 } fr_rewrite_work;
 
-/* Applies each rule to the output of the one before. *text then belongs to the work, unless it is unchanged. begins:
- * the text is the beginning of a whole text, so that rules which put something before a text apply. first: as
+/* Applies the rules, each to the output of the one before. Afterwards *text belongs to `work`, unless no rule has
+ * changed it. begins: the text begins a whole text, so rules that put something before a text apply. first: as
  * above. */
 fr_status fr_rules_rewrite(const fr_ready_rules *rules, bool begins, fr_text *text, size_t *first,
                            fr_rewrite_work *work, uint64_t *allowance);
 void fr_rewrite_work_free(fr_rewrite_work *work);
 
-/* Pieces that a rule has rewritten, one for each rule. They are zeroed first, and freed at the end. */
+/* For each rule, the piece that it has rewritten. The buffers begin zeroed, and are freed at the end. */
 typedef struct fr_split_work {
     fr_text_buffer pieces[FR_TEXT_RULES_MAX];
 } fr_split_work;
@@ -51,7 +51,8 @@ typedef struct fr_split_work {
 /* Receives each piece in order; none is empty. */
 typedef fr_status fr_piece_fn(void *context, const char *piece, size_t length);
 
-/* Splits a text: each rule splits or rewrites every piece of the rule before it. first: as above. */
+/* Splits a text into pieces. Each rule splits or rewrites every piece that the rule before it has made. first: as
+ * above. */
 fr_status fr_rules_split(const fr_ready_rules *rules, fr_text text, size_t first, fr_split_work *work,
                          uint64_t *allowance, fr_piece_fn *piece, void *context);
 void fr_split_work_free(fr_split_work *work);

@@ -6,11 +6,11 @@
 #include "base/error.h"
 #include "base/hash.h"
 
-#define NODES_MAX ((size_t)1 << 24) /* a node and a byte together are a key of 32 bits */
+#define NODES_MAX ((size_t)1 << 24) /* so that a node and a byte fit in a key of 32 bits */
 
 typedef struct fr_trie_edge {
     uint32_t key;   /* node << 8 | byte */
-    uint32_t child; /* 0: the slot is empty, because no edge leads to the root */
+    uint32_t child; /* 0: the slot is empty; no edge leads to the root, which is node 0 */
 } trie_edge;
 
 /* Finds the slot of a key, or the empty slot where it belongs; NULL: neither is within reach. */
@@ -104,7 +104,7 @@ fr_status fr_token_trie_open(fr_token_trie *trie, const fr_vocabulary *vocabular
     FR_TRY(add_node(trie, where));
     for (size_t id = 0; id < vocabulary->size; id++)
         if (vocabulary->tokens[id].in_model) FR_TRY(add_token(trie, &vocabulary->tokens[id], (int32_t)id, where));
-    trie->ids[FR_TRIE_ROOT] = -1; /* a token without bytes begins no text */
+    trie->ids[FR_TRIE_ROOT] = -1; /* a token without bytes is left out, because it can't be found in a text */
     return FR_OK;
 }
 

@@ -10,11 +10,11 @@
 
 #define FR_TRIE_ROOT       0u
 #define FR_TRIE_NONE       UINT32_MAX
-/* bytes of a token, which bounds a walk, and with it the time for a text of one letter */
+/* limit on the bytes of a token, and so on a walk; otherwise a text of one repeated letter could take very long */
 #define FR_TRIE_LENGTH_MAX 1024
 
 typedef struct fr_token_trie {
-    struct fr_trie_edge *edges; /* a hash table by node and byte */
+    struct fr_trie_edge *edges; /* a hash table; the key is a node and a byte */
     size_t edge_mask;
     int32_t *ids; /* [nodes] the token that ends there; -1: none */
     size_t count, capacity;
@@ -23,7 +23,7 @@ typedef struct fr_token_trie {
 fr_status fr_token_trie_open(fr_token_trie *trie, const fr_vocabulary *vocabulary, const char *where);
 void fr_token_trie_close(fr_token_trie *trie);
 
-/* Gives the node after one more byte; FR_TRIE_NONE: no token continues so. */
+/* Gives the node after one more byte; FR_TRIE_NONE: no token continues with this byte. */
 uint32_t fr_token_trie_step(const fr_token_trie *trie, uint32_t node, unsigned char byte);
 
 /* Gives the node after all bytes of a text. */

@@ -59,8 +59,8 @@ static void mark_control(void *vocabulary, int32_t id) {
     ((fr_vocabulary *)vocabulary)->tokens[id].control = true;
 }
 
-/* True if a text may be a control token. Runs of white space, and single letters that some tokenizers add, never open
- * a turn. */
+/* True if a text may be a control token. Runs of white space and very short texts never open a turn; some tokenizers
+ * have such added tokens. */
 static bool may_control(fr_text text) {
     size_t blanks = strspn(text.bytes, " \t\r\n");
     return text.length > 2 && blanks < text.length;
@@ -192,19 +192,19 @@ int32_t fr_tokenizer_end(const fr_tokenizer *tokenizer) {
 
 /* ----------------------------------------------------------------------------------------------------------- encode */
 
-/* The state of one text. The stages call each other through the callbacks of their walks; each hands its stretches to
- * the next. */
+/* The state of encoding one text. Each stage walks over a text and hands each stretch to the next stage by a
+ * callback. */
 typedef struct encoding {
     const fr_tokenizer *tokenizer;
     const char *text;
-    fr_trust trust; /* the trusted run at the offset that the stages have reached */
-    size_t first;   /* bytes of the present stretch that are the text's first character */
+    fr_trust trust; /* the trusted run at the offset up to which the text has been encoded */
+    size_t first;   /* how many bytes of the present stretch belong to the text's first character */
     bool foreign;   /* the present stretch has bytes that are not trusted */
     fr_rewrite_work rewrite;
     fr_split_work split;
     const char *stretch;   /* the present stretch, normalized */
-    fr_text_buffer joined; /* a stretch whose parts were rewritten one by one */
-    fr_span *spans;        /* the trusted parts of that stretch; there is room for as many as the text has */
+    fr_text_buffer joined; /* a stretch put together from parts that were rewritten one by one */
+    fr_span *spans;        /* the trusted parts of that stretch; there is room for as many as the whole text has */
     fr_bpe_work bpe;
     fr_score_work scored;
     fr_unigram_work unigram;
@@ -236,7 +236,8 @@ static fr_status encode_normalized(void *context, const char *text, size_t lengt
                           &state->allowance, encode_piece, state);
 }
 
-/* Rewrites trusted and foreign parts separately, so that the output of one does not depend on the other. */
+/* Rewrites the trusted and the foreign parts of a stretch separately, so that neither changes the output of the
+ * other. */
 static fr_status rewrite_parts(encoding *state, size_t begin, size_t end, size_t *spans) {
     *spans = 0;
     state->joined.length = 0;

@@ -12,11 +12,12 @@
 /* Finds a token by its exact text; -1: there is none. */
 int32_t fr_tokenizer_id(const fr_tokenizer *tokenizer, const char *text);
 
-/* Gives the bytes that an id prints if it stands alone, also for special tokens; no bytes if it is not a token. */
+/* Gives the bytes that an id prints when it is the only one, also for special tokens. There are none if the id is not
+ * a token. */
 const char *fr_tokenizer_printed(const fr_tokenizer *tokenizer, int32_t id, size_t *length);
 
-/* True if two tokenizers give the ids the same meaning: of the ids that are text in either, at most one in a thousand
- * may be another text in the other. Control tokens, added tokens and ids without a token may differ. */
+/* True if ids mean the same in two tokenizers. Of the ids that are text in one of them, at most one in a thousand may
+ * be another text in the other. Control tokens, added tokens and ids without a token may differ. */
 bool fr_tokenizers_agree(const fr_tokenizer *one, const fr_tokenizer *other);
 
 /* Refuses spans that overlap, are out of order or reach beyond the text. */
@@ -31,8 +32,8 @@ const char *fr_tokenizer_begin(const fr_tokenizer *tokenizer);
 /* Gives the id of the eos_token; -1: there is none. */
 int32_t fr_tokenizer_end(const fr_tokenizer *tokenizer);
 
-/* The first gives the most bytes that one call can return. The second resets a decoder. The third copies the state of
- * another decoder of the same tokenizer. */
+/* The first gives the largest number of bytes that one call can return. The second resets a decoder. The third gives a
+ * decoder the state of another one of the same tokenizer. */
 size_t fr_decoder_longest(const fr_decoder *decoder);
 void fr_decoder_restart(fr_decoder *decoder);
 void fr_decoder_become(fr_decoder *decoder, const fr_decoder *of);

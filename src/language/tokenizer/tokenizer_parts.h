@@ -12,32 +12,33 @@
 #include "src/language/tokenizer/vocabulary.h"
 #include "src/language/tokenizer/word_pieces.h"
 
-/* Bits of a token's form: at the beginning or the end of a text a token may print differently. */
+/* Bits of a token's form: a token at the beginning or at the end of a text may print differently. */
 enum { FR_PRINT_FIRST = 1, FR_PRINT_LAST = 2, FR_PRINT_FORMS = 4 };
 
 typedef struct fr_printed_token {
     uint32_t offset, length;
 } fr_printed_token;
 
-/* The text that each id prints as: the decoder's rules, applied to each token in advance. */
+/* The text that each id prints: the result of the decoder's rules, which were applied to each token in advance. */
 typedef struct fr_printed_tokens {
     const fr_printed_token *tokens[FR_PRINT_FORMS]; /* a table for each form, by id; equal forms share a table */
     fr_printed_token *owned[FR_PRINT_FORMS];
     char *bytes;
     size_t longest;
-    /* removed from the beginning of a text up to strip_limit times, and from its end up to strip_stop times */
+    /* this text is removed from the beginning of a text up to strip_limit times, from its end up to strip_stop
+     * times */
     char *strip;
     size_t strip_limit, strip_stop;
 } fr_printed_tokens;
 
 struct fr_tokenizer {
     fr_vocabulary vocabulary;
-    fr_model_kind model; /* tells which of the next four members is open */
+    fr_model_kind model; /* says which of the next four members is in use */
     fr_bpe bpe;
     fr_score_merges score_merges;
     fr_unigram unigram;
     fr_word_pieces word_pieces;
-    fr_added_tokens raw, normalized; /* raw: found before the normalizer; normalized: found after it */
+    fr_added_tokens raw, normalized; /* raw: searched for before the normalizer; normalized: after it */
     fr_ready_rules normalizer, pre_tokenizer;
     fr_printed_tokens printed;
     int32_t prefix[FR_TEMPLATE_IDS_MAX], suffix[FR_TEMPLATE_IDS_MAX];
@@ -61,11 +62,11 @@ void fr_tokenizer_free(fr_tokenizer *tokenizer);
 fr_status fr_printed_tokens_open(fr_printed_tokens *printed, const fr_vocabulary *vocabulary,
                                  const fr_ready_rules *normalizer, const fr_tokenizer_source *source);
 
-/* Gives the bytes that a token prints as in this form. */
+/* Gives the bytes that a token prints in this form. */
 fr_text fr_printed_text(const fr_printed_tokens *printed, unsigned form, int32_t id);
 
-/* The first gives the same for a token inside a text. The second is true if the token stands for a single byte
- * (<0xNN>). */
+/* The first gives the bytes that a token prints inside a text. The second is true if the token stands for a single
+ * byte (<0xNN>). */
 const char *fr_printed_bytes(const fr_printed_tokens *printed, int32_t id, size_t *length);
 bool fr_printed_as_byte(const fr_printed_tokens *printed, const fr_token *token, int32_t id);
 

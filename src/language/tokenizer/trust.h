@@ -7,7 +7,7 @@
 
 #include "forerun.h"
 
-/* A position among the spans. A copy continues from that position independently. */
+/* A walk over the runs of trusted bytes. A copy of it goes on by itself. */
 typedef struct fr_trust {
     const fr_span *spans; /* in order, without overlaps */
     size_t count;

@@ -9,11 +9,11 @@
 
 #define UNKNOWN_PENALTY 10.0
 
-/* The best path to a place in the text. */
+/* The best path from the beginning to a place in the text. */
 typedef struct fr_unigram_end {
     double score;
-    int32_t begin; /* the beginning of its last step; -1: there is no path */
-    int32_t id;    /* the token of that step; -1: the unknown token */
+    int32_t begin; /* the place where its last step begins; -1: no path leads here */
+    int32_t id;    /* the token of its last step; -1: the unknown token */
 } end;
 
 /* ---------------------------------------------------------------------------------------------------------- opening */
@@ -87,8 +87,8 @@ static void find_ways(const fr_unigram *unigram, fr_unigram_work *work) {
 
 /* ---------------------------------------------------------------------------------------------------- the best path */
 
-/* Reverses the links of the best path, so that it can be followed from its beginning: `begin` of each place becomes
- * the end of the step that begins there. */
+/* Turns the links of the best path around, so that it can be followed from its beginning: `begin` of each place
+ * becomes the end of the step that begins there. */
 static void turn_around(fr_unigram_work *work) {
     int32_t at = (int32_t)work->length, behind = at, id = -1;
     while (at >= 0) {

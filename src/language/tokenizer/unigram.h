@@ -18,12 +18,12 @@ typedef struct fr_unigram {
     double *scores; /* [vocabulary size] */
     double unknown_score;
     int32_t unknown;       /* -1: characters without a token are dropped */
-    int32_t byte_ids[256]; /* the tokens <0xNN>; -1: none, or they are not used */
+    int32_t byte_ids[256]; /* the tokens <0xNN>; -1: the token does not exist, or none are used */
 } fr_unigram;
 
-/* Memory that pieces use one after the other. It is zeroed first, and freed at the end. */
+/* Memory that is reused for one piece after the other. It begins zeroed, and is freed at the end. */
 typedef struct fr_unigram_work {
-    struct fr_unigram_end *ends; /* one for each place where a step may end */
+    struct fr_unigram_end *ends; /* one for each place in the piece at which a step may end */
     size_t capacity;
     const unsigned char *text;
     size_t length;

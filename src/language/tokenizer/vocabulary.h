@@ -7,17 +7,17 @@
 
 #include "formats/tokenizer_source.h"
 
-/* The most slots that a lookup in a hash table visits. Tables are at most half full, so ordinary texts come nowhere
- * near it; a file made of colliding texts is refused instead of read for hours. */
+/* Limit on the slots that a lookup in a hash table visits. Tables are at most half full, so ordinary texts come
+ * nowhere near it. A file made of texts whose hashes collide is refused; otherwise it could take hours to read. */
 #define FR_PROBES_MAX 256
 
 typedef struct fr_token {
     const char *text; /* UTF-8, NUL-terminated; NULL: no token has this id */
     uint32_t length;
-    bool in_model; /* it is in the model's own vocabulary, not only an added token */
+    bool in_model; /* the model's own vocabulary has it; it is not only an added token */
     bool added;    /* it is searched for in texts before anything else */
-    bool special;  /* an added token that decoding may leave out */
-    bool control;  /* it opens or closes something, so only trusted text may contain it */
+    bool special;  /* an added token that may be left out when ids are decoded */
+    bool control;  /* it opens or closes something, such as a turn, so it is found only in trusted text */
 } fr_token;
 
 typedef struct fr_vocabulary {

@@ -12,9 +12,9 @@
 
 typedef struct fr_word_pieces {
     const fr_vocabulary *vocabulary;
-    fr_token_trie trie;    /* empty: there are only whole words */
-    uint32_t inside;       /* the node after the prefix; FR_TRIE_NONE: no token has the prefix */
-    size_t max_characters; /* the most characters of a word */
+    fr_token_trie trie;    /* empty if only whole words are tokens */
+    uint32_t inside;       /* the node after the prefix; FR_TRIE_NONE: no token begins with the prefix */
+    size_t max_characters; /* a word with more characters becomes the unknown token */
     int32_t unknown;
 } fr_word_pieces;
 
